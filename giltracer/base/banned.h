@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions we do not use; included from config by -include, so that a use does not compile. */
+#ifndef GILTRACER_BASE_BANNED_H
+#define GILTRACER_BASE_BANNED_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atoll system popen
+
+#endif

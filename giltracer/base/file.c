@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole files: mapped, read, written atomically, removed. */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "str.h"
+
+int filemap_open(struct filemap *ret, const char *path, struct error *err)
+{
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *data;
+
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, EINVAL, "%s: not a regular file", path);
+	if (st.st_size == 0) {
+		*ret = (struct filemap){ 0 };
+		return 0;
+	}
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return error_errno(err, "%s: mmap", path);
+	*ret = (struct filemap){ .data = data, .size = (size_t)st.st_size };
+	return 0;
+}
+
+void filemap_done(struct filemap *map)
+{
+	if (map->data)
+		munmap((void *)(uintptr_t)map->data, map->size);
+	*map = (struct filemap){ 0 };
+}
+
+int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err)
+{
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(str_done) struct str text = { 0 };
+	char buf[16384];
+	ssize_t n;
+
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	while ((n = read(fd, buf, sizeof(buf))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_errno(err, "%s", path);
+		if (text.len + (size_t)n > max)
+			return error_set(err, EFBIG, "%s: larger than %zu bytes", path, max);
+		str_addn(&text, buf, (size_t)n);
+	}
+	if (ret_len)
+		*ret_len = text.len;
+	*ret = str_take(&text);
+	return 0;
+}
+
+int file_write_control(const char *path, const char *text, int append, struct error *err)
+{
+	CLEANUP(close) int fd = open(path, O_WRONLY | O_CLOEXEC | (append ? O_APPEND : 0));
+	size_t len = strlen(text);
+	ssize_t n;
+
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	n = write(fd, text, len);
+	if (n < 0)
+		return error_errno(err, "%s", path);
+	if ((size_t)n != len)
+		return error_set(err, EIO, "%s: short write", path);
+	return 0;
+}
+
+int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
+{
+	CLEANUP(free) char *temp = NULL;
+	CLEANUP(close) int fd = -1;
+	struct stat st;
+	mode_t mask;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		FILE *out = fopen(path, "we");
+
+		if (!out)
+			return error_errno(err, "%s", path);
+		*ret = (struct filewriter){ .out = out, .path = xstrdup(path) };
+		return 0;
+	}
+	temp = xasprintf("%s.XXXXXX", path);
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	mask = umask(0);
+	umask(mask);
+	if (fchmod(fd, 0666 & ~mask) < 0) {
+		unlink(temp);
+		return error_errno(err, "%s", path);
+	}
+	*ret = (struct filewriter){ .out = fdopen(fd, "w"), .path = xstrdup(path) };
+	if (!ret->out) {
+		unlink(temp);
+		free(ret->path);
+		return error_errno(err, "%s", path);
+	}
+	take_fd(&fd);
+	ret->temp = take(temp);
+	return 0;
+}
+
+int filewriter_commit(struct filewriter *w, struct error *err)
+{
+	FILE *out = take(w->out);
+	int failed = ferror(out) ? EIO : 0;
+
+	if (fflush(out) != 0)
+		failed = errno;
+	if (fclose(out) != 0 && !failed)
+		failed = errno;
+	if (failed) {
+		errno = failed;
+		return error_errno(err, "%s: cannot write", w->path);
+	}
+	if (w->temp && rename(w->temp, w->path) < 0)
+		return error_errno(err, "%s", w->path);
+	free(take(w->temp));
+	return 0;
+}
+
+void filewriter_done(struct filewriter *w)
+{
+	if (w->out)
+		fclose(w->out);
+	if (w->temp)
+		unlink(w->temp);
+	free(w->temp);
+	free(w->path);
+	*w = (struct filewriter){ 0 };
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+int file_remove_tree(const char *path, struct error *err)
+{
+	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 || errno == ENOENT)
+		return 0;
+	return error_errno(err, "%s: cannot remove", path);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Growing text. The text is always terminated; embedded NULs are kept and counted in len. */
+#ifndef GILTRACER_BASE_STR_H
+#define GILTRACER_BASE_STR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cleanup.h"
+
+/* { 0 } is an empty one, whose s is NULL. */
+struct str {
+	char *s;
+	size_t len;
+	size_t alloc;
+};
+
+void str_done(struct str *str);
+void str_addc(struct str *str, char c);
+void str_adds(struct str *str, const char *s);
+void str_addn(struct str *str, const void *data, size_t len);
+void str_addf(struct str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The text, "" for an empty one; borrowed until the next change. */
+const char *str_get(const struct str *str) __attribute__((returns_nonnull));
+
+/* The text as malloced memory; str is empty from now on. Never NULL; caller frees. */
+char *str_take(struct str *str) __attribute__((returns_nonnull, warn_unused_result));
+
+bool str_has_prefix(const char *s, const char *prefix);
+bool str_has_suffix(const char *s, const char *suffix);
+
+static inline void cleanup_str_done(struct str *str)
+{
+	str_done(str);
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Growing arrays of any type: VEC(struct span) spans = { 0 }; *vec_push(&spans) = span;
+ * spans.v[i], spans.n. Elements move when the array grows: keep indices, not pointers.
+ */
+#ifndef GILTRACER_BASE_VEC_H
+#define GILTRACER_BASE_VEC_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "alloc.h"
+
+#define VEC(type)             \
+	struct {              \
+		type *v;      \
+		size_t n;     \
+		size_t alloc; \
+	}
+
+/* Room for at least want elements in all. */
+#define vec_reserve(vec, want)                                                          \
+	do {                                                                            \
+		size_t vec_want = (want);                                               \
+		if (vec_want > (vec)->alloc) {                                          \
+			size_t vec_new = (vec)->alloc + (vec)->alloc / 2 + 8;           \
+			if (vec_new < vec_want)                                         \
+				vec_new = vec_want;                                     \
+			(vec)->v = xreallocarray((vec)->v, vec_new, sizeof(*(vec)->v)); \
+			(vec)->alloc = vec_new;                                         \
+		}                                                                       \
+	} while (0)
+
+/* A pointer to one new element at the end, not initialised. Valid until the next push. */
+#define vec_push(vec)                             \
+	({                                        \
+		vec_reserve((vec), (vec)->n + 1); \
+		&(vec)->v[(vec)->n++];            \
+	})
+
+/* Free the array (not what its elements point to) and empty it. */
+#define vec_done(vec)                        \
+	do {                                 \
+		free((vec)->v);              \
+		(vec)->v = NULL;             \
+		(vec)->n = (vec)->alloc = 0; \
+	} while (0)
+
+#endif

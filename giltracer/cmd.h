@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of commands. A new command is one file, one table line, one Makefile line. */
+#ifndef GILTRACER_CMD_H
+#define GILTRACER_CMD_H
+
+#include "base/error.h"
+
+/* Exit statuses of our own, as env(1), nohup(1) and timeout(1) have them. */
+#define EXIT_GILTRACER  125 /* giltracer itself failed */
+#define EXIT_CANNOT_RUN 126 /* the program cannot be executed */
+#define EXIT_NOT_FOUND  127 /* the program was not found */
+
+/**
+ * @name: the word that selects it
+ * @usage: what follows "giltracer NAME" on the usage line
+ * @summary: one line for `giltracer --help`
+ * @run: argv[0] is the command's name (for the default command, "giltracer"); answers --help
+ *       itself by cmd_help(). Returns the exit status (0 to 255), or negative with err filled in:
+ *       -EXIT_CANNOT_RUN and -EXIT_NOT_FOUND make main exit with those, -1 with EXIT_GILTRACER.
+ */
+struct cmd {
+	const char *name;
+	const char *usage;
+	const char *summary;
+	int (*run)(int argc, char **argv, struct error *err);
+};
+
+extern const struct cmd cmd_run;
+extern const struct cmd cmd_record;
+extern const struct cmd cmd_report;
+extern const struct cmd cmd_setup;
+extern const struct cmd cmd_check;
+extern const struct cmd cmd_probes;
+extern const struct cmd cmd_dump;
+
+struct opt;
+
+/* Print usage, summary and the options of cmd to stdout. Returns 0, the exit status. */
+int cmd_help(const struct cmd *cmd, const struct opt *opts);
+
+/* The table, NULL-terminated; the first is the default. */
+extern const struct cmd *const cmd_table[];
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session folder: what recording leaves and reporting reads. It holds session.json, and per
+ * pass NAME.perf.data and, with a Python-side trace, NAME.viztracer.json. Nothing else connects the
+ * two, so that a report can be made later, elsewhere and unprivileged.
+ *
+ * session.json, version 1 (all times integers, ns of CLOCK_MONOTONIC; files are relative to the
+ * folder; a key that is unknown or null is as if it were absent):
+ *
+ *	{"session": 1, "giltracer": VERSION, "created": "2026-01-31T12:00:00Z",
+ *	 "command": [ARG...], "cwd": PATH,
+ *	 "host": {"kernel": "6.18.0", "arch": "x86_64", "cpus": 2, "perf": "6.1.187"},
+ *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL, "python_trace":
+ *KIND}, "python": {"executable", "version", "implementation", "build_id", "free_threaded",
+ *	            "gil_functions": [{"name", "offset", "kind"}]},
+ *	 "passes": [{"name": "gil|stacks", "perf_data": FILE, "python_trace": FILE or null,
+ *	             "python_trace_note": TEXT or null, "exit_status": N, "signal": N or 0,
+ *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}],
+ *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
+ *
+ * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
+ * that never happened or is not known.
+ */
+#ifndef GILTRACER_LAUNCH_SESSION_H
+#define GILTRACER_LAUNCH_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct session_function {
+	char *name, *kind;
+	uint64_t offset;
+};
+
+struct session_pass {
+	char *name, *perf_data, *python_trace, *python_trace_note; /* the last two may be NULL */
+	int exit_status; /* of the program; 128 + signal if it died of one */
+	int signal;      /* 0: it exited */
+	uint64_t wall_ns, start_ns, stop_ns;
+	uint32_t pid, tid;
+};
+
+struct session_note {
+	char *code, *text;
+	uint64_t count;
+};
+
+/* All strings are owned; NULL where unknown. */
+struct session {
+	char *created, *cwd;
+	char **command; /* NULL-terminated */
+	char *kernel, *arch, *perf_version;
+	unsigned cpus;
+	bool state_detect, gil_detect, one_run;
+	char *python_trace;
+	char *executable, *python_version, *implementation, *build_id;
+	bool free_threaded;
+	struct session_function *functions;
+	size_t function_count;
+	struct session_pass *passes;
+	size_t pass_count;
+	struct session_note *notes;
+	size_t note_count;
+};
+
+/* Read DIR/session.json. Errors name the file and the key. Free with session_free. */
+int session_read(struct session **ret, const char *dir, struct error *err);
+
+/* Write DIR/session.json, whole or not at all. */
+int session_write(const struct session *session, const char *dir, struct error *err);
+
+/* Append a copy of a pass or note. */
+void session_add_pass(struct session *session, const struct session_pass *pass);
+void session_add_note(struct session *session, const char *code, uint64_t count, const char *text);
+
+struct session *session_new(void);
+void session_free(struct session *session);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events -> meaning: who held which GIL when, who waited, and on whose account. One model per
+ * recording (pass). Feed it every event in time order, finish it, then read it.
+ *
+ * Invariants, checked by model_check() on every recording:
+ *	per thread  hold + wait + no_gil + unknown = end - start, to the nanosecond
+ *	per GIL     at no instant two holders
+ *	per thread  the CPU states add up to the same life
+ *	blame       the rows of a waiter add up to its wait
+ *
+ * Times are CLOCK_MONOTONIC in ns. Times in unions of lanes are half-open: [start, end).
+ */
+#ifndef GILTRACER_MODEL_MODEL_H
+#define GILTRACER_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "trace/event.h"
+
+#define MODEL_NONE UINT32_MAX /* no thread, no GIL */
+
+enum gil_state {
+	GIL_UNKNOWN,     /* before the thread's first event, or records were lost */
+	GIL_NO,          /* no GIL: released, in C code or asleep */
+	GIL_HOLD,        /* acquire -> release */
+	GIL_WAIT,        /* request -> acquire */
+	GIL_SWITCH_WAIT, /* release -> return of drop_gil; part of wait in totals */
+	GIL_STATES,
+};
+
+enum cpu_state {
+	CPU_UNKNOWN,
+	CPU_RUNNING,
+	CPU_RUNNABLE,
+	CPU_SLEEPING,        /* S, or asleep of unknown kind where prev_state was not recorded */
+	CPU_UNINTERRUPTIBLE, /* D */
+	CPU_GIL_SLEEP,       /* S(GIL): asleep inside take_gil */
+	CPU_STATES,
+};
+
+enum span_flags {
+	SPAN_INFERRED_END = 1 << 0,   /* a hold whose release no probe saw */
+	SPAN_INFERRED_START = 1 << 1, /* a hold assumed at the start, or inherited over a fork */
+	SPAN_OPEN_END = 1 << 2,       /* the recording or the thread ended in it */
+};
+
+/**
+ * A stretch of a lane; it ends where the next one starts, the last one at the lane's end.
+ * @state: enum gil_state or enum cpu_state
+ * @ref: HOLD and waits: index of the GIL. CPU states: index of the thread that woke it (on the
+ *       span that follows a wake-up), or MODEL_NONE
+ * @stack: off-CPU spans of a stacks pass: id in the source's stacks; 0: none
+ */
+struct span {
+	uint64_t start_ns;
+	uint32_t ref;
+	uint32_t stack;
+	uint8_t state;
+	uint8_t flags;
+	int16_t cpu; /* CPU lanes, RUNNING: where; else -1 */
+};
+
+/* Contiguous spans; equal neighbours of the same ref are merged unless both are holds or waits. */
+struct lane {
+	VEC(struct span) spans;
+	uint64_t end_ns;
+};
+
+/**
+ * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
+ * end_ns - start_ns each.
+ * @holds, @waits: how many HOLD and WAIT spans (switch waits do not count as waits)
+ * @name: last name seen; borrowed from the source's names
+ * @main: its tid is its pid
+ */
+struct model_thread {
+	uint32_t pid, tid;
+	const char *name;
+	bool main;
+	uint64_t start_ns, end_ns;
+	uint64_t gil_ns[GIL_STATES];
+	uint64_t cpu_ns[CPU_STATES];
+	uint64_t holds, waits, contended_waits, releases_probed, releases_inferred;
+	uint64_t longest_hold_ns, longest_hold_at_ns;
+	uint64_t longest_wait_ns, longest_wait_at_ns;
+	struct lane gil;
+	struct lane cpu;
+};
+
+/* Wait of a thread = gil_ns[GIL_WAIT] + gil_ns[GIL_SWITCH_WAIT]. */
+static inline uint64_t model_thread_wait_ns(const struct model_thread *t)
+{
+	return t->gil_ns[GIL_WAIT] + t->gil_ns[GIL_SWITCH_WAIT];
+}
+
+/* One stretch of a GIL's ownership; contiguous from the GIL's first to its last known instant. */
+struct gil_owner {
+	uint64_t start_ns;
+	uint32_t thread;  /* index of the holder, MODEL_NONE: free */
+	uint32_t waiters; /* how many threads waited for it during this stretch: no change within */
+};
+
+/**
+ * @held_ns: somebody held it. @wanted_ns: at least one thread waited for it (request -> acquire).
+ * @handover_ns: the time, summed over waiters, in which a thread waited and nobody held it.
+ */
+struct model_gil {
+	uint32_t pid;
+	uint64_t address;
+	uint64_t start_ns, end_ns;
+	uint64_t held_ns, wanted_ns, handover_ns;
+	VEC(struct gil_owner) owners;
+};
+
+/* Wait of waiter charged to holder. holder MODEL_NONE: handover; == waiter never happens. */
+struct model_blame {
+	uint32_t waiter, holder;
+	uint64_t wait_ns;
+	uint64_t longest_ns;    /* longest single overlap, and */
+	uint64_t longest_at_ns; /* where it starts */
+};
+
+enum caveat_code {
+	CAVEAT_LOST,               /* records lost */
+	CAVEAT_INFERRED_RELEASE,   /* holds whose end was inferred */
+	CAVEAT_ACQUIRE_NO_REQUEST, /* an acquire whose request was not seen */
+	CAVEAT_REQUEST_NO_ACQUIRE, /* a request that never returned */
+	CAVEAT_RELEASE_NO_HOLD,    /* a release by a thread that was not known to hold */
+	CAVEAT_OPEN_HOLD,          /* a hold cut by the end of recording or thread */
+	CAVEAT_TWO_HOLDERS,        /* the recording itself contradicts a lock; ours to explain */
+	CAVEAT_UNORDERED,          /* events that came out of order */
+	CAVEAT_UNKNOWN_RECORDS,    /* perf records of unknown type */
+	CAVEAT_TRUNCATED,          /* the recording is cut */
+	CAVEAT_NO_GIL_EVENTS,      /* not one probe fired */
+	CAVEAT_FORKED,             /* a child process inherited a hold */
+	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
+	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
+	CAVEAT_CODES,
+};
+
+struct model_lost { /* a stretch in which records were lost */
+	uint64_t start_ns, end_ns;
+	uint64_t count;
+	int32_t cpu; /* -1: unknown */
+};
+
+struct model_counter_sample {
+	uint64_t time_ns, value;
+	uint32_t thread, counter;
+};
+
+struct model {
+	uint64_t start_ns, end_ns;
+	VEC(struct model_thread) threads;
+	VEC(struct model_gil) gils;
+	VEC(struct model_blame) blame;
+	VEC(struct model_lost) lost;
+	VEC(struct model_counter_sample) counts;
+	uint64_t caveats[CAVEAT_CODES];
+	uint64_t gil_events; /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE */
+	struct model_private *priv;
+};
+
+struct names;
+struct stacks;
+
+/**
+ * @start_ns, @end_ns: when tracing was switched on and off, 0 if unknown (first, last event)
+ * @start_tid: the thread that switched it on: it holds the GIL at start_ns; 0 if unknown
+ * @names: of the source; borrowed until model_free
+ * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
+ *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
+ */
+struct model_options {
+	uint64_t start_ns, end_ns;
+	uint32_t start_pid, start_tid;
+	const struct names *names;
+	const struct stacks *stacks;
+};
+
+struct model *model_new(const struct model_options *options);
+void model_free(struct model *model);
+
+/* Never fails: any sequence of events gives a model whose invariants hold; what does not fit is
+ * counted in caveats. */
+void model_feed(struct model *model, const struct event *ev);
+
+/* Close what is open, compute totals and blame. Feed nothing afterwards. */
+void model_finish(struct model *model);
+
+/* 0, or -1 and err if an invariant is broken, naming thread and time. */
+int model_check(const struct model *model, struct error *err);
+
+/* Index of the thread, MODEL_NONE if there is none. A tid that was reused: the last one. */
+uint32_t model_find_thread(const struct model *model, uint32_t tid);
+
+/* A short stable name ("lost-records") and one sentence with its consequence for a person. */
+const char *caveat_name(enum caveat_code code);
+const char *caveat_text(enum caveat_code code);
+
+#endif

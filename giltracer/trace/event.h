@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one vocabulary that everything above trace/ speaks: what happened to a thread, at which
+ * nanosecond of CLOCK_MONOTONIC. A source of events yields them in time order; events of the same
+ * time keep the order in which the source recorded them.
+ */
+#ifndef GILTRACER_TRACE_EVENT_H
+#define GILTRACER_TRACE_EVENT_H
+
+#include <stdint.h>
+
+enum event_type {
+	/* The GIL. tid is the thread it happens to. */
+	EV_REQUEST,  /* entry of take_gil; .gil */
+	EV_ACQUIRE,  /* return of take_gil; .gil.address is 0 (the request has it) */
+	EV_RELEASE,  /* entry of drop_gil; .gil */
+	EV_RELEASED, /* return of drop_gil: the end of a switch wait */
+	EV_SAVE,     /* entry of PyEval_SaveThread: a release where no drop_gil site was seen */
+
+	/* The scheduler. */
+	EV_SWITCH_IN,  /* PERF_RECORD_SWITCH: tid is on cpu from now on */
+	EV_SWITCH_OUT, /* PERF_RECORD_SWITCH: tid left cpu; EVF_PREEMPT: it wanted to go on */
+	EV_SCHED_OUT,  /* sched:sched_switch, tid is the one that leaves; .sched */
+	EV_WAKING,     /* sched:sched_waking; tid is the waker, .waking.tid the woken */
+
+	/* Lives. */
+	EV_FORK, /* tid/pid are the child's; .fork is who made it. A thread if pid == parent_pid */
+	EV_EXIT, /* tid ends here */
+	EV_COMM, /* tid has a new name .comm; EVF_EXEC: because it executed another program */
+
+	/* The recording itself. */
+	EV_LOST,  /* .lost.count records of cpu (-1: unknown) are missing between .lost.since_ns and
+	           * time_ns */
+	EV_COUNT, /* a perf counter of tid overflowed or was read; .count */
+	EV_STACK, /* a sample that has nothing but a stack (cpu-clock); .stack */
+};
+
+enum event_flags {
+	EVF_PREEMPT = 1 << 0,
+	EVF_EXEC = 1 << 1,
+};
+
+/* Linux task states, as in the prev_state field of sched:sched_switch (include/linux/sched.h). */
+#define EV_STATE_RUNNING         0x00
+#define EV_STATE_INTERRUPTIBLE   0x01
+#define EV_STATE_UNINTERRUPTIBLE 0x02
+
+/**
+ * Plain data, 40 bytes. Strings and stacks are ids into tables of the source (see struct
+ * trace_names, struct stacks), so that an event can be copied and compared.
+ * @time_ns: CLOCK_MONOTONIC
+ * @pid, @tid: of the thread it happens to; 0 if unknown
+ * @cpu: -1 if unknown
+ */
+struct event {
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	int32_t cpu;
+	uint16_t type;
+	uint16_t flags;
+	union {
+		/* address: which GIL, 0 if unknown. tstate: PyThreadState *, 0 if unknown or NULL.
+		 * frame: Python frame chain fetched by the probe, 0 for none. */
+		struct {
+			uint64_t address;
+			uint32_t frame;
+		} gil;
+		struct {
+			uint32_t prev_state; /* bits above */
+			uint32_t stack;      /* id in struct stacks, 0: none */
+			uint32_t next_tid;   /* who got the cpu; 0: idle */
+		} sched;
+		struct {
+			uint32_t tid;
+		} waking;
+		struct {
+			uint32_t parent_pid, parent_tid;
+		} fork;
+		struct {
+			uint32_t name; /* id in struct names */
+		} comm;
+		struct {
+			uint64_t since_ns;
+			uint32_t count;
+		} lost;
+		struct {
+			uint64_t value;
+			uint32_t counter; /* index of the counter in the source */
+		} count;
+		struct {
+			uint32_t stack;
+		} stack;
+	};
+};
+
+#endif

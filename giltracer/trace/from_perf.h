@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf.data -> events. Uprobe events are known by their names, group "giltracer_*":
+ *
+ *	take_gil[_N]      entry of take_gil or a clone        EV_REQUEST
+ *	take_gil_ret[_N]  its return                          EV_ACQUIRE
+ *	drop_gil[_N]      entry of drop_gil, or the place in
+ *	                  an inlined copy that releases       EV_RELEASE
+ *	drop_gil_ret[_N]  its return                          EV_RELEASED
+ *	save_thread[_N]   entry of PyEval_SaveThread          EV_SAVE
+ *
+ * Their fields, by name in the event's format: gil (u64, the GIL's address or link-time address),
+ * both optional.
+ */
+#ifndef GILTRACER_TRACE_FROM_PERF_H
+#define GILTRACER_TRACE_FROM_PERF_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "trace/source.h"
+
+/**
+ * @unwind: unwind stack dumps into source->stacks; else stacks are left out
+ */
+struct from_perf_options {
+	bool unwind;
+};
+
+/* Open path; close with source_close. A file that is no perf.data at all is an error; one that is
+ * cut or corrupt yields what it has and says where in source->stats. */
+int from_perf_open(struct source **ret, const char *path, const struct from_perf_options *options,
+                   struct error *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Python calls of a Python-side trace: per thread, when which function ran. */
+#ifndef GILTRACER_TRACE_SLICES_H
+#define GILTRACER_TRACE_SLICES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct names;
+
+/* One call; ends at start_ns + dur_ns. CLOCK_MONOTONIC, ns. */
+struct slice {
+	uint64_t start_ns;
+	uint64_t dur_ns;
+	uint32_t name;  /* id in struct slices.names */
+	uint16_t depth; /* 0: outermost */
+	uint16_t flags;
+};
+
+enum slice_flags {
+	SLICE_OPEN = 1 << 0, /* the trace ended before the call did */
+};
+
+/* Calls of one thread, by start time, an outer call before the inner one that starts with it. */
+struct slice_thread {
+	uint32_t pid, tid;
+	uint32_t name; /* as the trace calls the thread; 0: unnamed */
+	uint16_t max_depth;
+	struct slice *v;
+	size_t n;
+};
+
+/**
+ * @dropped: calls that the tracer itself says it dropped, or that we could not place
+ * @total: calls in all
+ */
+struct slices {
+	struct names *names;
+	struct slice_thread *threads;
+	size_t thread_count;
+	uint64_t total;
+	uint64_t dropped;
+	char note[256]; /* one sentence on what is missing, or "" */
+};
+
+/*
+ * Read VizTracer's JSON (Chrome trace events, "ts" and "dur" in µs with decimals) in one streaming
+ * pass. base_ns is added to each time (0 if the file's clock is CLOCK_MONOTONIC). A corrupt file is
+ * an error that names the byte offset. Caller frees with slices_free.
+ */
+int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, struct error *err);
+
+void slices_free(struct slices *slices);
+
+#endif

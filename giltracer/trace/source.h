@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A source of events: one recording, pulled event by event in time order. from_perf.c makes one
+ * of a perf.data; a new recorder is another file that fills in struct source_ops.
+ */
+#ifndef GILTRACER_TRACE_SOURCE_H
+#define GILTRACER_TRACE_SOURCE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "trace/event.h"
+
+struct names;
+struct stacks;
+
+/* What was imperfect about a recording: counted by the source, shown in the report. */
+struct source_stats {
+	uint64_t records; /* read, of any type */
+	uint64_t samples; /* PERF_RECORD_SAMPLE among them */
+	uint64_t events;  /* yielded */
+	uint64_t lost;    /* records that the kernel reports as lost, LOST and LOST_SAMPLES */
+	uint64_t unknown_records; /* of a type we do not know, skipped */
+	uint64_t unordered;       /* came later than an event of a later time that was yielded */
+	uint64_t leftover_bytes;  /* behind the known fields of known records */
+	uint64_t truncated_at; /* offset at which a cut or corrupt file stops making sense, or 0 */
+	char truncated_text[256]; /* and why */
+	uint64_t bytes;           /* size of the file */
+};
+
+struct source;
+
+struct source_ops {
+	/* 1 and *ret filled in, 0 at the end, negative with err. */
+	int (*next)(struct source *source, struct event *ret, struct error *err);
+	void (*close)(struct source *source);
+};
+
+/**
+ * Embedded first in each kind of source.
+ * @names: names of threads, counters and frames; owned by the source
+ * @stacks: NULL if the source never has stacks; owned by the source
+ * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them
+ * @stats: valid at any time, complete at the end
+ */
+struct source {
+	const struct source_ops *ops;
+	struct names *names;
+	struct stacks *stacks;
+	const char **counters;
+	uint32_t counter_count;
+	struct source_stats stats;
+};
+
+static inline int source_next(struct source *source, struct event *ret, struct error *err)
+{
+	return source->ops->next(source, ret, err);
+}
+
+static inline void source_close(struct source *source)
+{
+	if (source)
+		source->ops->close(source);
+}
+
+#endif

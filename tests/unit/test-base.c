@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/opts.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#include "tap.h"
+
+/* argv is writable. */
+#define W(s)      \
+	(char[])  \
+	{         \
+		s \
+	}
+
+static void test_error(void)
+{
+	struct error err = { 0 };
+
+	ok(error_set(&err, EINVAL, "record at %#x: bad header", 0x68) == -1, "error_set is -1");
+	error_prefix(&err, "%s", "perf.data");
+	is_str(err.text, "perf.data: record at 0x68: bad header", "a prefix names the place");
+	errno = ENOENT;
+	error_errno(&err, "%s", "x");
+	is_str(err.text, "x: No such file or directory", "errno is explained");
+	ok(err.code == ENOENT, "and kept");
+}
+
+static void test_opts(void)
+{
+	static const char *const kinds[] = { "viztracer", "none", "auto", NULL };
+	const char *output = NULL, *module = NULL;
+	bool verbose = false, detect = true;
+	unsigned limit = 0, kind = 0;
+	struct opt_list events = { 0 };
+	const struct opt opts[] = {
+		OPT_STR('o', "output", "FILE", &output, "write to FILE"),
+		OPT_FLAG('v', "verbose", &verbose, "more"),
+		OPT_UNFLAG(0, "no-gil-detect", &detect, "no uprobes"),
+		OPT_UINT('n', "limit", "COUNT", &limit, 1, 100, "stop after COUNT"),
+		OPT_CHOICE(0, "python-trace", "KIND", &kind, kinds, "kind"),
+		OPT_LIST('e', "event", "EVENT", &events, "events"),
+		OPT_REST('m', NULL, "MODULE", &module, "module"),
+		OPT_END,
+	};
+	char *argv[] = { W("x"),
+		         W("-vn5"),
+		         W("--output=a b"),
+		         W("--no-gil-detect"),
+		         W("-e"),
+		         W("x"),
+		         W("--event"),
+		         W("y"),
+		         W("--python-trace"),
+		         W("none"),
+		         W("prog"),
+		         W("-v"),
+		         NULL };
+	char *argv_m[] = { W("x"), W("-m"), W("mod"), W("-v"), NULL };
+	char *argv_bad[] = { W("x"), W("-n"), W("101"), NULL };
+	char *argv_unknown[] = { W("x"), W("--nope"), NULL };
+	struct error err;
+
+	ok(opts_parse(opts, 12, argv, &err) == 10, "parsing stops at the program");
+	ok(verbose && !detect && limit == 5 && kind == 1, "flags, numbers and choices are set");
+	is_str(output, "a b", "a value behind =");
+	ok(events.n == 2 && !strcmp(events.v[1], "y"), "a list collects");
+	opt_list_done(&events);
+	ok(opts_parse(opts, 4, argv_m, &err) == 3, "-m MODULE ends our options");
+	is_str(module, "mod", "and is kept");
+	ok(opts_parse(opts, 3, argv_bad, &err) < 0, "a number out of range is refused");
+	is_str(err.text, "option -n: '101' is too large, expected 1 to 100", "by name");
+	ok(opts_parse(opts, 2, argv_unknown, &err) < 0, "an unknown option is refused");
+}
+
+static void test_file(void)
+{
+	char dir[] = "/tmp/giltracer-test-XXXXXX";
+	CLEANUP(str_done) struct str path = { 0 };
+	CLEANUP(free) char *text = NULL;
+	struct filewriter w;
+	struct error err;
+
+	if (!ok(mkdtemp(dir) != NULL, "a scratch folder"))
+		return;
+	str_addf(&path, "%s/file", dir);
+	ok(filewriter_open(&w, path.s, &err) == 0, "a writer opens");
+	fputs("hello", w.out);
+	filewriter_done(&w);
+	ok(access(path.s, F_OK) < 0, "what is not committed does not stay");
+	ok(filewriter_open(&w, path.s, &err) == 0, "a writer opens again");
+	fputs("hello", w.out);
+	ok(filewriter_commit(&w, &err) == 0, "and commits");
+	filewriter_done(&w);
+	ok(file_read(&text, NULL, path.s, 100, &err) == 0 && !strcmp(text, "hello"), "all of it");
+	free(take(text));
+	ok(file_read(&text, NULL, path.s, 4, &err) < 0 && err.code == EFBIG, "bounded");
+	ok(filewriter_open(&w, "/dev/full", &err) == 0, "a device is written in place");
+	fputs("hello", w.out);
+	ok(filewriter_commit(&w, &err) < 0 && err.code == ENOSPC, "a full disk is an error");
+	filewriter_done(&w);
+	ok(file_remove_tree(dir, &err) == 0 && access(dir, F_OK) < 0, "a tree is removed");
+	ok(file_remove_tree(dir, &err) == 0, "twice is no error");
+}
+
+static void test_vec(void)
+{
+	VEC(int) v = { 0 };
+
+	for (int i = 0; i < 1000; i++)
+		*vec_push(&v) = i;
+	ok(v.n == 1000 && v.v[999] == 999, "a vector grows");
+	vec_done(&v);
+	ok(v.n == 0 && !v.v, "and is emptied");
+}
+
+int main(void)
+{
+	test_error();
+	test_opts();
+	test_file();
+	test_vec();
+	return done_testing();
+}
