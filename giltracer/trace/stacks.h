@@ -17,6 +17,8 @@ enum stack_frame_flags {
 	STACK_TAKE_GIL = 1 << 4,  /* a native frame that waits for the GIL (take_gil or a clone) */
 	STACK_TRUNCATED = 1 << 5, /* the outermost frame known: the dump ended here */
 	STACK_UNKNOWN = 1 << 6,   /* no symbol: name is "[module+0xoffset]" */
+	STACK_BROKEN = 1 << 7,    /* the outermost frame known: no unwind information for it */
+	STACK_MISMATCH = 1 << 8,  /* Python frames here do not match the native ones: see join.h */
 };
 
 /**
@@ -42,7 +44,10 @@ void stacks_free(struct stacks *stacks);
 /* The id of frame on top of frame->parent; equal frames on equal parents are one. */
 uint32_t stacks_id(struct stacks *stacks, const struct stack_frame *frame);
 
-/* Ids are 1 … stacks_count - 1; a parent's id is lower than its child's. */
+/*
+ * Ids are 1 … stacks_count - 1; a parent's id is lower than its child's. The frame is borrowed
+ * until the next stacks_id. Id 0 gives the root, all zero.
+ */
 const struct stack_frame *stacks_get(const struct stacks *stacks, uint32_t id);
 uint32_t stacks_count(const struct stacks *stacks);
 const struct names *stacks_names(const struct stacks *stacks);
