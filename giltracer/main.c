@@ -9,17 +9,10 @@
 #include "base/opts.h"
 #include "cmd.h"
 
+/* The default command has the empty name. */
 const struct cmd *const cmd_table[] = {
 	NULL,
 };
-
-int cmd_help(const struct cmd *cmd, const struct opt *opts)
-{
-	printf("Usage: giltracer %s%s%s\n%s\n\nOptions:\n", cmd->name, *cmd->name ? " " : "",
-	       cmd->usage, cmd->summary);
-	opts_help(opts, stdout);
-	return 0;
-}
 
 static const struct cmd *cmd_find(const char *name)
 {
@@ -27,6 +20,28 @@ static const struct cmd *cmd_find(const char *name)
 		if (!strcmp(cmd_table[i]->name, name))
 			return cmd_table[i];
 	return NULL;
+}
+
+static void print_commands(void)
+{
+	printf("\nCommands:\n");
+	for (unsigned i = 0; cmd_table[i]; i++)
+		if (*cmd_table[i]->name)
+			printf("  %-25s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
+	printf("\n'giltracer COMMAND --help' has the options of a command, giltracer(1) the rest.\n"
+	       "A script that is named as a command is: ./setup\n");
+}
+
+int cmd_help(const struct cmd *cmd, const struct opt *opts)
+{
+	const char *space = *cmd->name ? " " : "";
+
+	printf("Usage: giltracer%s%s %s\n%s\n\nOptions:\n", space, cmd->name, cmd->usage,
+	       cmd->summary);
+	opts_help(opts, stdout);
+	if (!*cmd->name)
+		print_commands();
+	return 0;
 }
 
 /* A full disk must not look like success. */
@@ -38,22 +53,32 @@ static int check_stdout(void)
 	return EXIT_GILTRACER;
 }
 
+static int run(const struct cmd *cmd, int argc, char **argv)
+{
+	struct error err = { 0 };
+	int status = cmd->run(argc, argv, &err);
+
+	if (status >= 0)
+		return status;
+	log_error("%s%s%s", cmd->name, *cmd->name ? ": " : "", err.text);
+	return status == -1 ? EXIT_GILTRACER : -status;
+}
+
 int main(int argc, char **argv)
 {
 	const struct cmd *cmd = argc > 1 ? cmd_find(argv[1]) : NULL;
-	struct error err = { 0 };
-	int skip = cmd ? 1 : 0;
-	int status;
+	int status, failed;
 
-	if (!cmd)
-		cmd = cmd_table[0];
-	if (!cmd)
-		return EXIT_GILTRACER;
-	status = cmd->run(argc - skip, argv + skip, &err);
-	if (status < 0) {
-		log_error("%s%s%s", *cmd->name ? cmd->name : "", *cmd->name ? ": " : "", err.text);
-		check_stdout();
-		return status == -1 ? EXIT_GILTRACER : -status;
+	if (argc > 1 && !strcmp(argv[1], "--version")) {
+		puts(PACKAGE_STRING);
+		return check_stdout();
 	}
-	return check_stdout() ? EXIT_GILTRACER : status;
+	if (cmd)
+		status = run(cmd, argc - 1, argv + 1);
+	else if ((cmd = cmd_find("")))
+		status = run(cmd, argc, argv);
+	else
+		status = EXIT_GILTRACER;
+	failed = check_stdout();
+	return failed ? failed : status;
 }
