@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# TAP for system tests in sh. A test begins with
+#
+#	. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+#	need root uprobes
+#
+# and ends with done_testing. It runs in a scratch folder of its own, $scratch, which goes when it
+# ends; TMPDIR is a folder in it, so that whatever giltracer leaves behind is found. tests/README.md
+# has the rest.
+set -u
+LC_ALL=C
+export LC_ALL
+unset PYTHONPATH PYTHONSTARTUP PYTHONWARNINGS VIRTUAL_ENV GILTRACER_DATADIR
+
+: "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${top_builddir:=$top_srcdir}"
+: "${GILTRACER:=$top_builddir/giltracer/giltracer}"
+: "${GILTRACER_TEST_REQUIRE:=}"
+top_srcdir=$(cd "$top_srcdir" && pwd)
+top_builddir=$(cd "$top_builddir" && pwd)
+
+tap_count=0
+tap_failed=0
+tap_exit=
+tracefs=/sys/kernel/tracing
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/giltracer-test.XXXXXX") || exit 99
+TMPDIR=$scratch/tmp
+GILTRACER_TEST_ID=$scratch # inherited by every process of this test, see leaves_nothing
+export TMPDIR GILTRACER GILTRACER_TEST_ID
+mkdir "$TMPDIR" && cd "$scratch" || exit 99
+
+tap_cleanup() {
+	tap_status=$?
+	trap - EXIT
+	eval "$tap_exit"
+	cd /
+	rm -rf "$scratch"
+	exit $tap_status
+}
+trap tap_cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# at_exit COMMAND…: run it when the test ends, however it ends; the last one registered runs first.
+at_exit() {
+	tap_exit="$*; $tap_exit"
+}
+
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+pass() {
+	tap_count=$((tap_count + 1))
+	printf 'ok %d - %s\n' $tap_count "$*"
+}
+
+fail() {
+	tap_count=$((tap_count + 1))
+	tap_failed=$((tap_failed + 1))
+	printf 'not ok %d - %s\n' $tap_count "$*"
+	return 1
+}
+
+# skip REASON NAME: one point that cannot be made here.
+skip() {
+	tap_count=$((tap_count + 1))
+	printf 'ok %d - %s # SKIP %s\n' $tap_count "$2" "$1"
+}
+
+# run COMMAND…: its exit status in $status, what it printed in the files out and err. In a
+# subshell, so that the command may be a function that exits.
+run() {
+	status=0
+	("$@") >"$scratch/out" 2>"$scratch/err" || status=$?
+}
+
+show_output() {
+	for tap_file in out err; do
+		if [ -s "$scratch/$tap_file" ]; then
+			diag "$tap_file:"
+			sed 's/^/#   /' "$scratch/$tap_file" | head -n 40
+		fi
+	done
+}
+
+# ok NAME COMMAND…: the command succeeds.
+ok() {
+	tap_name=$1
+	shift
+	run "$@"
+	if [ $status -eq 0 ]; then
+		pass "$tap_name"
+	else
+		fail "$tap_name"
+		diag "exit status $status: $*"
+		show_output
+		return 1
+	fi
+}
+
+# exits STATUS NAME COMMAND…: the command exits with exactly this status.
+exits() {
+	tap_want=$1
+	tap_name=$2
+	shift 2
+	run "$@"
+	if [ $status -eq "$tap_want" ]; then
+		pass "$tap_name"
+	else
+		fail "$tap_name"
+		diag "exit status $status, expected $tap_want: $*"
+		show_output
+		return 1
+	fi
+}
+
+# is GOT WANT NAME: the same text.
+is() {
+	if [ "$1" = "$2" ]; then
+		pass "$3"
+	else
+		fail "$3"
+		diag "got:  $1"
+		diag "want: $2"
+		return 1
+	fi
+}
+
+# like TEXT ERE NAME, unlike TEXT ERE NAME: a line of the text matches, or none does.
+like() {
+	if printf '%s\n' "$1" | grep -Eq -e "$2"; then
+		pass "$3"
+	else
+		fail "$3"
+		diag "no line matches /$2/ in:"
+		diag "$1"
+		return 1
+	fi
+}
+
+unlike() {
+	if printf '%s\n' "$1" | grep -Eq -e "$2"; then
+		fail "$3"
+		diag "matches /$2/:"
+		diag "$1"
+		return 1
+	else
+		pass "$3"
+	fi
+}
+
+# Print the plan. The last line of every test.
+done_testing() {
+	echo "1..$tap_count"
+	[ $tap_failed -eq 0 ]
+	exit
+}
+
+# cpythons: one line "VERSION PATH" for each CPython 3.6 or newer that this user can run: pyenv's,
+# then the system's.
+cpythons() {
+	for tap_py in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 /usr/bin/python3; do
+		[ -x "$tap_py" ] || continue
+		"$tap_py" -c 'import sys, platform
+if platform.python_implementation() == "CPython" and sys.version_info >= (3, 6):
+    print("%d.%d" % sys.version_info[:2], sys.argv[1])' "$tap_py" 2>/dev/null
+	done
+}
+
+# cpython 3.11: the path of the first CPython of that minor version; nothing and failure if none.
+cpython() {
+	cpythons | awk -v v="$1" '$1 == v && !n++ { print $2 } END { exit !n }'
+}
+
+# viztracer_python: a Python that can import VizTracer: $GILTRACER_TEST_VIZTRACER, the virtual
+# environment that ./quickstart makes in the build folder, or any CPython that has it.
+viztracer_python() {
+	for tap_py in "${GILTRACER_TEST_VIZTRACER:-}" "$top_builddir/venv/bin/python" \
+		$(cpythons | sed 's/^[^ ]* //'); do
+		if [ -x "$tap_py" ] && "$tap_py" -c 'import viztracer' 2>/dev/null; then
+			echo "$tap_py"
+			return 0
+		fi
+	done
+	return 1
+}
+
+chromium_path() {
+	command -v chromium || command -v chromium-browser || command -v google-chrome
+}
+
+has_perf() {
+	perf record -q -e dummy:u -o "$TMPDIR/.need-perf" -- true >/dev/null 2>&1
+	tap_has=$?
+	rm -f "$TMPDIR/.need-perf"
+	return $tap_has
+}
+
+# Place a uprobe of a group of our own and remove it again.
+has_uprobes() {
+	[ -w $tracefs/uprobe_events ] || return 1
+	tap_probe="gttest_$$/probe"
+	tap_sh=$(readlink -f /bin/sh)
+	(echo "p:$tap_probe $tap_sh:0x1000" >>$tracefs/uprobe_events) 2>/dev/null || return 1
+	(echo "-:$tap_probe" >>$tracefs/uprobe_events) 2>/dev/null
+}
+
+has_chromium() {
+	tap_chromium=$(chromium_path) || return 1
+	timeout 60 "$tap_chromium" --headless --no-sandbox --disable-gpu \
+		--user-data-dir="$TMPDIR/.need-chromium" --dump-dom 'data:text/html,<p>here' \
+		2>/dev/null | grep -q here
+	tap_has=$?
+	rm -rf "$TMPDIR/.need-chromium"
+	return $tap_has
+}
+
+has() {
+	case $1 in
+	root) [ "$(id -u)" -eq 0 ] ;;
+	perf) has_perf ;;
+	uprobes) has_uprobes ;;
+	viztracer) viztracer_python >/dev/null ;;
+	chromium) has_chromium ;;
+	node) node -e '' 2>/dev/null ;;
+	playwright) NODE_PATH=$(playwright_path) node -e 'require("playwright-core")' 2>/dev/null ;;
+	python3.*) cpython "${1#python}" >/dev/null ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
+
+# NODE_PATH with which node finds playwright-core: where ./quickstart put it, or npm's folder.
+playwright_path() {
+	echo "$top_builddir/node_modules:$top_srcdir/node_modules:${NODE_PATH:-}:$(
+		npm root -g 2>/dev/null
+	)"
+}
+
+how_to_get() {
+	case $1 in
+	root) echo 'run the tests as root' ;;
+	perf) echo 'apt-get install linux-perf, or see giltracer check for permissions' ;;
+	uprobes) echo 'run as root with tracefs mounted: mount -t tracefs tracefs /sys/kernel/tracing' ;;
+	viztracer) echo "python3 -m venv $top_builddir/venv && $top_builddir/venv/bin/pip install viztracer" ;;
+	chromium) echo 'apt-get install chromium' ;;
+	node) echo 'apt-get install nodejs' ;;
+	playwright) echo "npm install --prefix $top_builddir playwright-core" ;;
+	python3.*) echo "pyenv install ${1#python}" ;;
+	*) echo "apt-get install $1" ;;
+	esac
+}
+
+# need CAP…: the whole test needs these: root perf uprobes viztracer chromium node playwright
+# python3.N, or any program's name. What is missing skips the test and says how to get it, or fails
+# it if GILTRACER_TEST_REQUIRE names it. To be called before the first point.
+need() {
+	for tap_cap in "$@"; do
+		has "$tap_cap" && continue
+		case " $GILTRACER_TEST_REQUIRE " in
+		*" $tap_cap "*)
+			fail "needs $tap_cap, which GILTRACER_TEST_REQUIRE promises: $(how_to_get "$tap_cap")"
+			done_testing
+			;;
+		esac
+		echo "1..0 # SKIP needs $tap_cap: $(how_to_get "$tap_cap")"
+		exit 0
+	done
+}
+
+# json FILE PYTHON-EXPRESSION: the value of the expression over d, the parsed document.
+json() {
+	/usr/bin/env python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$@"
+}
+
+# The programs this test started, and theirs, that still run.
+tap_processes() {
+	for tap_env in /proc/[0-9]*/environ; do
+		if tr '\0' '\n' 2>/dev/null <"$tap_env" | grep -Fxq "GILTRACER_TEST_ID=$scratch"; then
+			ps -o pid=,args= -p "$(basename "$(dirname "$tap_env")")"
+		fi
+	done 2>/dev/null
+}
+
+# leaves_nothing: no temporary file, no process and, where nobody else uses giltracer at the same
+# time (GILTRACER_TEST_ALONE=1), no probe of ours is left.
+leaves_nothing() {
+	is "$(ls -A "$TMPDIR")" '' 'no temporary file is left'
+	is "$(tap_processes)" '' 'no process is left'
+	if [ "${GILTRACER_TEST_ALONE:-}" = 1 ] && [ -r $tracefs/uprobe_events ]; then
+		is "$(grep ' *:giltracer_' $tracefs/uprobe_events)" '' 'no probe is left'
+	fi
+}

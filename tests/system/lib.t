@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The helpers that all other system tests trust: a failure is a failure, a skip says why, nothing stays.
+# shellcheck disable=SC2016 # the inner scripts are to expand their own variables
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+# script TEXT: run it as a test of its own; $status, and what it printed in $text.
+script() {
+	printf '%s\n' '. "$top_srcdir/tests/system/lib.sh"' "$@" >inner.t
+	text=$(env top_srcdir="$top_srcdir" top_builddir="$top_builddir" sh ./inner.t 2>&1)
+	status=$?
+}
+
+script 'ok "works" true' 'is a a "same"' 'like abc "^a.c$" "matches"' 'done_testing'
+is $status 0 'a test that passes exits with 0'
+is "$text" "$(printf 'ok 1 - works\nok 2 - same\nok 3 - matches\n1..3')" 'and prints its plan last'
+
+for point in 'ok "x" false' 'is a b "x"' 'like abc "^b" "x"' 'unlike abc b "x"' \
+	'exits 3 "x" true' 'fail "x"'; do
+	script "$point" 'done_testing'
+	is $status 1 "a failed point fails the test: $point"
+	like "$text" '^not ok 1 - x$' "and says so: $point"
+done
+
+script 'exits 3 "x" sh -c "exit 3"' 'unlike abc "^b" "x"' 'done_testing'
+is $status 0 'exits takes exactly the status'
+
+script 'need no-such-program' 'pass "reached"' 'done_testing'
+is "$status $text" '0 1..0 # SKIP needs no-such-program: apt-get install no-such-program' \
+	'need skips the whole test and says what to do'
+GILTRACER_TEST_REQUIRE='perf no-such-program'
+export GILTRACER_TEST_REQUIRE
+script 'need no-such-program' 'pass "reached"' 'done_testing'
+is $status 1 'and fails it where that was promised'
+like "$text" '^not ok 1 - needs no-such-program' 'naming what is missing'
+
+script 'echo "$scratch"' 'pwd' 'at_exit "echo left >&2"' 'exit 3'
+is $status 3 'the exit status survives the clean-up'
+like "$text" '^left$' 'at_exit commands run'
+is "$(printf '%s\n' "$text" | sed -n 2p)" "$(printf '%s\n' "$text" | sed -n 1p)" \
+	'a test runs in its scratch folder'
+ok 'the scratch folder is gone' test ! -e "$(printf '%s\n' "$text" | sed -n 1p)"
+
+script 'touch "$TMPDIR/x"' 'leaves_nothing' 'done_testing'
+like "$text" '^not ok 1 - no temporary file is left' 'a temporary file left is found'
+mkfifo ready
+script 'sh -c "echo >../../ready; exec cat ../../ready" & read x <../../ready' \
+	'leaves_nothing' 'kill $!; wait; done_testing'
+like "$text" '^not ok 2 - no process is left' 'a process left is found'
+script 'leaves_nothing' 'done_testing'
+is $status 0 'where nothing is left, nothing is found'
+
+leaves_nothing
+done_testing
