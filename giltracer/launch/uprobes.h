@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Uprobes in the kernel, through tracefs. A group of ours is owned either by `giltracer setup`,
+ * and then stays, or by the giltracers that use it right now, and then the last of them removes it.
+ * Users of a group hold a shared flock(2) on RUNDIR/GROUP, which the kernel drops however they die;
+ * a group that neither setup nor a living giltracer owns is a stray.
+ *
+ * RUNDIR is /run/giltracer, or $GILTRACER_RUNDIR. Tracefs is where it is mounted.
+ */
+#ifndef GILTRACER_LAUNCH_UPROBES_H
+#define GILTRACER_LAUNCH_UPROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/vec.h"
+
+struct probe_set;
+struct uprobes;
+
+/*
+ * Make the probes of set usable: those that are installed and verified (path, offsets, arguments
+ * and the build of the file now on disk), else install them if we may. Strays are removed on the
+ * way if we may. The error for a user without the right names the command that gives it.
+ */
+int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct error *err);
+
+/* "GROUP:EVENT" names for perf -e, NULL-terminated; borrowed until uprobes_release. */
+const char *const *uprobes_events(const struct uprobes *uprobes);
+
+/* Whether this process may have to remove them: false if setup owns them. */
+bool uprobes_owned(const struct uprobes *uprobes);
+
+/* Stop using them: the last user removes what setup does not own. NULL is fine. After perf ended.
+ */
+void uprobes_release(struct uprobes *uprobes);
+
+/* For setup. Install on behalf of the system: they stay until uprobes_uninstall. Twice is one. */
+int uprobes_install(const struct probe_set *set, struct error *err);
+int uprobes_uninstall(const char *group, struct error *err);
+
+/* A group of ours in the kernel. */
+struct uprobe_group {
+	char *name;
+	char *path; /* of the file it probes */
+	size_t probes;
+	bool setup; /* installed by setup */
+	bool used;  /* a living giltracer uses it */
+};
+
+struct uprobe_groups {
+	VEC(struct uprobe_group) groups;
+};
+
+/* All groups of ours; done by uprobe_groups_done. */
+int uprobes_list(struct uprobe_groups *ret, struct error *err);
+void uprobe_groups_done(struct uprobe_groups *groups);
+
+static inline bool uprobe_group_is_stray(const struct uprobe_group *group)
+{
+	return !group->setup && !group->used;
+}
+
+/* Remove strays; *ret_removed may be NULL. */
+int uprobes_remove_strays(size_t *ret_removed, struct error *err);
+
+/* The tracefs mount point, caller frees; ENOENT if there is none. */
+int tracefs_find(char **ret, struct error *err);
+
+DEFINE_CLEANUP(struct uprobes *, uprobes_release);
+
+static inline void cleanup_uprobe_groups_done(struct uprobe_groups *groups)
+{
+	uprobe_groups_done(groups);
+}
+
+#endif
