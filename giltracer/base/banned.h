@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With clang, glibc's fortified headers make a macro of it. */
+#undef sprintf
+
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atoll system popen
 
 #endif

@@ -40,6 +40,9 @@ static void make_harmless(char *s)
 }
 
 static void log_line(enum log_level level, const char *label, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
+
+static void log_line(enum log_level level, const char *label, const char *fmt, va_list ap)
 {
 	CLEANUP(free) char *text = NULL;
 
