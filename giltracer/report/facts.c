@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers and names that table, JSON and page share. */
+#include "facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "trace/names.h"
+
+const struct report_pass *report_main_pass(const struct report *report)
+{
+	for (size_t i = 0; i < report->pass_count; i++)
+		if (!strcmp(report->passes[i].name, "gil"))
+			return &report->passes[i];
+	return &report->passes[0];
+}
+
+double facts_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+struct facts_shares facts_shares(const struct model_thread *t)
+{
+	uint64_t life = t->end_ns - t->start_ns;
+	uint64_t known = life - t->gil_ns[GIL_UNKNOWN];
+
+	return (struct facts_shares){
+		.no_gil = facts_percent(t->gil_ns[GIL_NO], known),
+		.hold = facts_percent(t->gil_ns[GIL_HOLD], known),
+		.wait = facts_percent(model_thread_wait_ns(t), known),
+		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
+	};
+}
+
+const char *facts_thread_name(const struct report_pass *pass, uint32_t thread)
+{
+	const struct model_thread *t = &pass->model->threads.v[thread];
+	const struct slices *slices = pass->slices;
+
+	for (size_t i = 0; slices && i < slices->thread_count; i++)
+		if (slices->threads[i].tid == t->tid && slices->threads[i].pid == t->pid &&
+		    slices->threads[i].name)
+			return names_get(slices->names, slices->threads[i].name);
+	return t->name && *t->name ? t->name : "?";
+}
+
+static uint32_t *order_by(const struct model *model, size_t n,
+                          int (*compare)(const void *, const void *, void *))
+{
+	uint32_t *order;
+
+	if (!n)
+		return NULL;
+	order = xcalloc(n, sizeof(*order));
+	for (size_t i = 0; i < n; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, n, sizeof(*order), compare, (void *)(uintptr_t)model);
+	return order;
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+static int compare_threads(const void *a, const void *b, void *data)
+{
+	const struct model *model = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	const struct model_thread *ta = &model->threads.v[ia], *tb = &model->threads.v[ib];
+	int by_wait = descending(model_thread_wait_ns(ta), model_thread_wait_ns(tb));
+	int by_hold = descending(ta->gil_ns[GIL_HOLD], tb->gil_ns[GIL_HOLD]);
+
+	return by_wait ? by_wait : by_hold ? by_hold : (ia > ib) - (ia < ib);
+}
+
+uint32_t *facts_thread_order(const struct model *model)
+{
+	return order_by(model, model->threads.n, compare_threads);
+}
+
+static int compare_blame(const void *a, const void *b, void *data)
+{
+	const struct model *model = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	int by_wait = descending(model->blame.v[ia].wait_ns, model->blame.v[ib].wait_ns);
+
+	return by_wait ? by_wait : (ia > ib) - (ia < ib);
+}
+
+uint32_t *facts_blame_order(const struct model *model)
+{
+	return order_by(model, model->blame.n, compare_blame);
+}
+
+bool facts_many_processes(const struct model *model)
+{
+	for (size_t i = 1; i < model->threads.n; i++)
+		if (model->threads.v[i].pid != model->threads.v[0].pid)
+			return true;
+	return false;
+}
+
+struct facts_totals facts_totals(const struct model *model)
+{
+	struct facts_totals sum = { 0 };
+
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		sum.life_ns += t->end_ns - t->start_ns;
+		sum.hold_ns += t->gil_ns[GIL_HOLD];
+		sum.wait_ns += model_thread_wait_ns(t);
+		sum.switch_wait_ns += t->gil_ns[GIL_SWITCH_WAIT];
+		sum.no_gil_ns += t->gil_ns[GIL_NO];
+		sum.unknown_ns += t->gil_ns[GIL_UNKNOWN];
+		for (unsigned s = 0; s < CPU_STATES; s++)
+			sum.cpu_ns[s] += t->cpu_ns[s];
+		sum.releases_probed += t->releases_probed;
+		sum.releases_inferred += t->releases_inferred;
+	}
+	sum.known_ns = sum.life_ns - sum.unknown_ns;
+	return sum;
+}
+
+static void add_pass_caveats(struct facts_caveats *list, const struct report_pass *pass)
+{
+	for (unsigned code = 0; code < CAVEAT_CODES; code++)
+		if (pass->model->caveats[code])
+			*vec_push(list) = (struct facts_caveat){
+				.pass = pass->name,
+				.code = caveat_name(code),
+				.text = caveat_text(code),
+				.count = pass->model->caveats[code],
+			};
+	if (!pass->slices && pass->slices_note && *pass->slices_note)
+		*vec_push(list) = (struct facts_caveat){
+			.pass = pass->name,
+			.code = "no-python-trace",
+			.text = pass->slices_note,
+		};
+	if (pass->slices && pass->slices->note[0])
+		*vec_push(list) = (struct facts_caveat){
+			.pass = pass->name,
+			.code = "python-trace",
+			.text = pass->slices->note,
+			.count = pass->slices->dropped,
+		};
+}
+
+struct facts_caveats facts_caveats(const struct report *report)
+{
+	struct facts_caveats list = { 0 };
+
+	for (size_t i = 0; i < report->pass_count; i++)
+		add_pass_caveats(&list, &report->passes[i]);
+	for (size_t i = 0; i < report->note_count; i++)
+		*vec_push(&list) = (struct facts_caveat){
+			.code = report->notes[i].code,
+			.text = report->notes[i].text,
+			.count = report->notes[i].count,
+		};
+	return list;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* What several writers say about a report, computed once, so that all say the same. */
+#ifndef GILTRACER_REPORT_FACTS_H
+#define GILTRACER_REPORT_FACTS_H
+
+#include "report/report.h"
+
+/**
+ * Percentages of a thread's life. What is unknown is a share of the whole life; the other three
+ * are shares of what is known of it, and so add up to 100 whatever was lost. 0 for an empty life.
+ */
+struct facts_shares {
+	double no_gil, hold, wait;
+	double unknown;
+};
+
+struct facts_shares facts_shares(const struct model_thread *thread);
+
+/* part of whole in percent, 0 of nothing. */
+double facts_percent(uint64_t part, uint64_t whole);
+
+/* ns as milliseconds. */
+static inline double facts_ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+/* The name that Python gave to the thread, where its trace knows it, else the kernel's; any
+ * bytes, never NULL; borrowed from the pass. */
+const char *facts_thread_name(const struct report_pass *pass, uint32_t thread);
+
+/* Indices of the pass's threads, those that waited most first; caller frees. NULL if none. */
+uint32_t *facts_thread_order(const struct model *model);
+
+/* Indices of the pass's blame rows, the largest first; caller frees. NULL if none. */
+uint32_t *facts_blame_order(const struct model *model);
+
+/* Whether threads of more than one process were recorded. */
+bool facts_many_processes(const struct model *model);
+
+/**
+ * A recording in sums over its threads.
+ * @known_ns: the lives of all threads, less what is unknown of them
+ */
+struct facts_totals {
+	uint64_t life_ns, known_ns, hold_ns, wait_ns, switch_wait_ns, no_gil_ns, unknown_ns;
+	uint64_t cpu_ns[CPU_STATES];
+	uint64_t releases_probed, releases_inferred;
+};
+
+struct facts_totals facts_totals(const struct model *model);
+
+/**
+ * Something the reader must know about the numbers.
+ * @pass: name of the pass it concerns, NULL: the whole
+ */
+struct facts_caveat {
+	const char *pass, *code, *text;
+	uint64_t count;
+};
+
+struct facts_caveats {
+	struct facts_caveat *v;
+	size_t n;
+	size_t alloc;
+};
+
+/* Everything that is not as it should be: caveats of the models, why a pass has no Python trace,
+ * notes of the recorder. Texts are borrowed from the report; free with vec_done. */
+struct facts_caveats facts_caveats(const struct report *report);
+
+#endif

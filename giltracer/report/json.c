@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* The facts for machines: schema 1 of DESIGN.md section 6, see share/giltracer.1. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "report/facts.h"
+#include "report/jsonw.h"
+#include "report/report.h"
+#include "trace/source.h"
+
+static void put_python(struct jsonw *w, const struct report_python *python)
+{
+	jsonw_object(w, "python");
+	jsonw_string(w, "executable", python->executable);
+	jsonw_string(w, "version", python->version);
+	jsonw_string(w, "implementation", python->implementation);
+	jsonw_string(w, "build_id", python->build_id);
+	jsonw_bool(w, "free_threaded", python->free_threaded);
+	jsonw_array(w, "gil_functions");
+	for (size_t i = 0; i < python->function_count; i++) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "name", python->functions[i].name);
+		jsonw_u64(w, "offset", python->functions[i].offset);
+		jsonw_string(w, "kind", python->functions[i].kind);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
+static void put_passes(struct jsonw *w, const struct report *report)
+{
+	jsonw_array(w, "passes");
+	for (size_t i = 0; i < report->pass_count; i++) {
+		const struct report_pass *pass = &report->passes[i];
+		struct facts_totals totals = facts_totals(pass->model);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "name", pass->name);
+		jsonw_i64(w, "exit_status", pass->exit_status);
+		jsonw_u64(w, "wall_ns", pass->wall_ns);
+		jsonw_u64(w, "events", pass->source ? pass->source->stats.events : 0);
+		jsonw_u64(w, "lost", pass->source ? pass->source->stats.lost : 0);
+		jsonw_u64(w, "releases_probed", totals.releases_probed);
+		jsonw_u64(w, "releases_inferred", totals.releases_inferred);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_states(struct jsonw *w, const struct model_thread *t)
+{
+	jsonw_object(w, "states");
+	jsonw_u64(w, "running_ns", t->cpu_ns[CPU_RUNNING]);
+	jsonw_u64(w, "runnable_ns", t->cpu_ns[CPU_RUNNABLE]);
+	jsonw_u64(w, "sleeping_ns", t->cpu_ns[CPU_SLEEPING]);
+	jsonw_u64(w, "uninterruptible_ns", t->cpu_ns[CPU_UNINTERRUPTIBLE]);
+	jsonw_u64(w, "gil_sleep_ns", t->cpu_ns[CPU_GIL_SLEEP]);
+	jsonw_u64(w, "unknown_ns", t->cpu_ns[CPU_UNKNOWN]);
+	jsonw_end(w);
+}
+
+static void put_thread(struct jsonw *w, const struct report_pass *pass, uint32_t i)
+{
+	const struct model_thread *t = &pass->model->threads.v[i];
+
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "pid", t->pid);
+	jsonw_u64(w, "tid", t->tid);
+	jsonw_string(w, "name", facts_thread_name(pass, i));
+	jsonw_bool(w, "main", t->main);
+	jsonw_u64(w, "total_ns", t->end_ns - t->start_ns);
+	jsonw_u64(w, "hold_ns", t->gil_ns[GIL_HOLD]);
+	jsonw_u64(w, "wait_ns", model_thread_wait_ns(t));
+	jsonw_u64(w, "switch_wait_ns", t->gil_ns[GIL_SWITCH_WAIT]);
+	jsonw_u64(w, "no_gil_ns", t->gil_ns[GIL_NO]);
+	jsonw_u64(w, "unknown_ns", t->gil_ns[GIL_UNKNOWN]);
+	jsonw_u64(w, "holds", t->holds);
+	jsonw_u64(w, "waits", t->waits);
+	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
+	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
+	put_states(w, t);
+	jsonw_end(w);
+}
+
+static void put_threads(struct jsonw *w, const struct report_pass *pass)
+{
+	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
+
+	jsonw_array(w, "threads");
+	for (size_t i = 0; i < pass->model->threads.n; i++)
+		put_thread(w, pass, order[i]);
+	jsonw_end(w);
+}
+
+static void put_gils(struct jsonw *w, const struct model *model)
+{
+	jsonw_array(w, "gils");
+	for (size_t i = 0; i < model->gils.n; i++) {
+		const struct model_gil *gil = &model->gils.v[i];
+
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "pid", gil->pid);
+		jsonw_hex(w, "address", gil->address);
+		jsonw_u64(w, "held_ns", gil->held_ns);
+		jsonw_u64(w, "wanted_ns", gil->wanted_ns);
+		jsonw_u64(w, "handover_ns", gil->handover_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_blame(struct jsonw *w, const struct model *model)
+{
+	CLEANUP(free) uint32_t *order = facts_blame_order(model);
+
+	jsonw_array(w, "blame");
+	for (size_t i = 0; i < model->blame.n; i++) {
+		const struct model_blame *blame = &model->blame.v[order[i]];
+
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "waiter_tid", model->threads.v[blame->waiter].tid);
+		if (blame->holder == MODEL_NONE)
+			jsonw_null(w, "holder_tid");
+		else
+			jsonw_u64(w, "holder_tid", model->threads.v[blame->holder].tid);
+		jsonw_u64(w, "wait_ns", blame->wait_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_caveats(struct jsonw *w, const struct report *report)
+{
+	struct facts_caveats caveats = facts_caveats(report);
+
+	jsonw_array(w, "caveats");
+	for (size_t i = 0; i < caveats.n; i++) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "code", caveats.v[i].code);
+		jsonw_u64(w, "count", caveats.v[i].count);
+		jsonw_string(w, "text", caveats.v[i].text);
+		jsonw_string(w, "pass", caveats.v[i].pass);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	vec_done(&caveats);
+}
+
+int report_json(const struct report *report, FILE *out, struct error *err)
+{
+	const struct report_pass *pass = report_main_pass(report);
+	struct jsonw w;
+
+	(void)err;
+	jsonw_init(&w, out, 2);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "schema", 1);
+	jsonw_string(&w, "giltracer", report->version);
+	put_python(&w, &report->python);
+	put_passes(&w, report);
+	put_threads(&w, pass);
+	put_gils(&w, pass->model);
+	put_blame(&w, pass->model);
+	put_caveats(&w, report);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+	return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Streaming JSON. */
+#include "jsonw.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "report/utf8.h"
+
+static void put_codepoint(FILE *out, uint32_t cp)
+{
+	switch (cp) {
+	case '"':
+	case '\\':
+		fprintf(out, "\\%c", (char)cp);
+		return;
+	case '\n':
+		fputs("\\n", out);
+		return;
+	case '\t':
+		fputs("\\t", out);
+		return;
+	case '<':
+	case '>':
+	case '&':
+		fprintf(out, "\\u%04" PRIx32, cp);
+		return;
+	}
+	if (cp < 0x10000 && utf8_is_unsafe(cp)) {
+		fprintf(out, "\\u%04" PRIx32, cp);
+	} else if (cp < 0x80) {
+		putc_unlocked((int)cp, out);
+	} else {
+		CLEANUP(str_done) struct str text = { 0 };
+
+		utf8_add(&text, cp);
+		fputs(str_get(&text), out);
+	}
+}
+
+static void put_text(FILE *out, const char *text)
+{
+	uint32_t cp;
+
+	putc_unlocked('"', out);
+	while ((cp = utf8_next(&text)))
+		put_codepoint(out, cp);
+	putc_unlocked('"', out);
+}
+
+static void new_line(struct jsonw *w, unsigned depth)
+{
+	putc_unlocked('\n', w->out);
+	for (unsigned i = 0; i < depth; i++)
+		putc_unlocked('\t', w->out);
+}
+
+/* What goes before a value: comma, line, key. */
+static void before(struct jsonw *w, const char *key)
+{
+	if (w->depth) {
+		unsigned at = w->depth - 1;
+
+		if (w->any[at])
+			putc_unlocked(',', w->out);
+		if (w->depth <= w->lines)
+			new_line(w, w->depth);
+		else if (w->any[at] && w->lines)
+			putc_unlocked(' ', w->out);
+		w->any[at] = true;
+	}
+	assert(!key == !(w->depth && w->object[w->depth - 1]));
+	if (key) {
+		put_text(w->out, key);
+		fputs(w->lines ? ": " : ":", w->out);
+	}
+}
+
+static void begin(struct jsonw *w, const char *key, bool object)
+{
+	before(w, key);
+	assert(w->depth < JSONW_DEPTH);
+	putc_unlocked(object ? '{' : '[', w->out);
+	w->any[w->depth] = false;
+	w->object[w->depth++] = object;
+}
+
+void jsonw_object(struct jsonw *w, const char *key)
+{
+	begin(w, key, true);
+}
+
+void jsonw_array(struct jsonw *w, const char *key)
+{
+	begin(w, key, false);
+}
+
+void jsonw_end(struct jsonw *w)
+{
+	assert(w->depth > 0);
+	w->depth--;
+	if (w->any[w->depth] && w->depth < w->lines)
+		new_line(w, w->depth);
+	putc_unlocked(w->object[w->depth] ? '}' : ']', w->out);
+}
+
+void jsonw_string(struct jsonw *w, const char *key, const char *text)
+{
+	if (!text) {
+		jsonw_null(w, key);
+		return;
+	}
+	before(w, key);
+	put_text(w->out, text);
+}
+
+void jsonw_u64(struct jsonw *w, const char *key, uint64_t value)
+{
+	before(w, key);
+	fprintf(w->out, "%" PRIu64, value);
+}
+
+void jsonw_i64(struct jsonw *w, const char *key, int64_t value)
+{
+	before(w, key);
+	fprintf(w->out, "%" PRId64, value);
+}
+
+void jsonw_hex(struct jsonw *w, const char *key, uint64_t value)
+{
+	before(w, key);
+	fprintf(w->out, "\"%#" PRIx64 "\"", value);
+}
+
+void jsonw_bool(struct jsonw *w, const char *key, bool value)
+{
+	before(w, key);
+	fputs(value ? "true" : "false", w->out);
+}
+
+void jsonw_null(struct jsonw *w, const char *key)
+{
+	before(w, key);
+	fputs("null", w->out);
+}
+
+void jsonw_finish(struct jsonw *w)
+{
+	assert(w->depth == 0);
+	putc_unlocked('\n', w->out);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON writer and the handling of hostile text. */
+#include <stdlib.h>
+
+#include "report/jsonw.h"
+#include "report/utf8.h"
+
+#include "tap.h"
+
+/* What the writer makes of one string; caller frees. */
+static char *quoted(const char *text)
+{
+	char *ret = NULL;
+	size_t len;
+	FILE *out = open_memstream(&ret, &len);
+	struct jsonw w;
+
+	jsonw_init(&w, out, 0);
+	jsonw_string(&w, NULL, text);
+	fclose(out);
+	return ret;
+}
+
+static void is_quoted(const char *text, const char *want, const char *name)
+{
+	char *got = quoted(text);
+
+	is_str(got, want, "%s", name);
+	free(got);
+}
+
+static void test_strings(void)
+{
+	is_quoted("plain", "\"plain\"", "plain text");
+	is_quoted("a\"b\\c", "\"a\\\"b\\\\c\"", "quotes and backslashes");
+	is_quoted("</script>&", "\"\\u003c/script\\u003e\\u0026\"",
+	          "what could end a script element");
+	is_quoted("\n\t\r\x01\x1b\x7f", "\"\\n\\t\\u000d\\u0001\\u001b\\u007f\"", "controls");
+	is_quoted("\xe2\x80\xa8\xe2\x80\xae", "\"\\u2028\\u202e\"", "separators and bidi controls");
+	is_quoted("h\xc3\xa9 \xf0\x9f\x90\x8d", "\"h\xc3\xa9 \xf0\x9f\x90\x8d\"", "UTF-8 stays");
+	is_quoted("a\xff"
+	          "b",
+	          "\"a\xef\xbf\xbd"
+	          "b\"",
+	          "a byte that is no UTF-8");
+	is_quoted("\xc0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\"", "an overlong NUL");
+	is_quoted("\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", "a surrogate");
+	is_quoted("\xf4\x90\x80\x80x", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx\"",
+	          "beyond U+10FFFF");
+	is_quoted("\xe2\x82", "\"\xef\xbf\xbd\"", "cut in the middle");
+	is_quoted("\xe2\x82<", "\"\xef\xbf\xbd\\u003c\"", "a cut one hides nothing behind it");
+}
+
+static void test_nesting(void)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	struct jsonw w;
+
+	jsonw_init(&w, out, 0);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "max", UINT64_MAX);
+	jsonw_i64(&w, "min", INT64_MIN);
+	jsonw_array(&w, "a");
+	jsonw_bool(&w, NULL, true);
+	jsonw_null(&w, NULL);
+	jsonw_object(&w, NULL);
+	jsonw_end(&w);
+	jsonw_end(&w);
+	jsonw_hex(&w, "h", 0x7f0000001000);
+	jsonw_string(&w, "s<", NULL);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+	fclose(out);
+	is_str(text,
+	       "{\"max\":18446744073709551615,\"min\":-9223372036854775808,\"a\":[true,null,{}],"
+	       "\"h\":\"0x7f0000001000\",\"s\\u003c\":null}\n",
+	       "commas, nesting, extremes");
+	free(text);
+}
+
+static void test_lines(void)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	struct jsonw w;
+
+	jsonw_init(&w, out, 2);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "a", 1);
+	jsonw_array(&w, "b");
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "c", 2);
+	jsonw_u64(&w, "d", 3);
+	jsonw_end(&w);
+	jsonw_end(&w);
+	jsonw_end(&w);
+	fclose(out);
+	is_str(text, "{\n\t\"a\": 1,\n\t\"b\": [\n\t\t{\"c\": 2, \"d\": 3}\n\t]\n}", "lines");
+	free(text);
+}
+
+static void is_safe(const char *text, unsigned max, const char *want, unsigned want_width,
+                    const char *name)
+{
+	CLEANUP(str_done) struct str got = { 0 };
+	unsigned width = utf8_add_safe(&got, text, max);
+
+	is_str(str_get(&got), want, "%s", name);
+	is_u64(width, want_width, "%s: columns", name);
+}
+
+static void test_terminal(void)
+{
+	is_safe("thread", 10, "thread", 6, "plain");
+	is_safe("a\x1b[31m\n", 10, "a?[31m?", 7, "no escape sequences");
+	is_safe("\xe2\x80\xae"
+	        "evil",
+	        10, "?evil", 5, "no reordering");
+	is_safe("\xc2\x9b"
+	        "1m",
+	        10, "?1m", 3, "no C1 controls");
+	is_safe("\xe6\xbc\xa2\xe5\xad\x97", 10, "\xe6\xbc\xa2\xe5\xad\x97", 4, "wide text");
+	is_safe("e\xcc\x81", 10, "e\xcc\x81", 1, "combining text");
+	is_safe("0123456789x", 10, "012345678\xe2\x80\xa6", 10, "cut");
+	is_safe("\xe6\xbc\xa2\xe5\xad\x97", 3, "\xe6\xbc\xa2\xe2\x80\xa6", 3, "wide and cut");
+	is_safe("\xe6\xbc\xa2\xe5\xad\x97", 2, "\xe2\x80\xa6", 1, "no half characters");
+	is_safe("\xff", 10, "\xef\xbf\xbd", 1, "no UTF-8");
+}
+
+int main(void)
+{
+	test_strings();
+	test_nesting();
+	test_lines();
+	test_terminal();
+	return done_testing();
+}
