@@ -7,7 +7,12 @@
  *	per thread  hold + wait + no_gil + unknown = end - start, to the nanosecond
  *	per GIL     at no instant two holders
  *	per thread  the CPU states add up to the same life
- *	blame       the rows of a waiter add up to its wait
+ *	blame       the rows of a waiter add up to its gil_ns[GIL_WAIT]
+ *
+ * State: 24 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
+ * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
+ * changes, 144 bytes or 36 per GIL event; a switch in or out or a wake-up is one span, 24 bytes.
+ * The arrays grow by half, so at worst half as much again. Nothing else grows with the recording.
  *
  * Times are CLOCK_MONOTONIC in ns. Times in unions of lanes are half-open: [start, end).
  */
@@ -22,7 +27,8 @@
 #include "base/vec.h"
 #include "trace/event.h"
 
-#define MODEL_NONE UINT32_MAX /* no thread, no GIL */
+#define MODEL_NONE    UINT32_MAX       /* no thread, no GIL */
+#define MODEL_UNKNOWN (UINT32_MAX - 1) /* some thread, or none: records are missing */
 
 enum gil_state {
 	GIL_UNKNOWN,     /* before the thread's first event, or records were lost */
@@ -47,6 +53,7 @@ enum span_flags {
 	SPAN_INFERRED_END = 1 << 0,   /* a hold whose release no probe saw */
 	SPAN_INFERRED_START = 1 << 1, /* a hold assumed at the start, or inherited over a fork */
 	SPAN_OPEN_END = 1 << 2,       /* the recording or the thread ended in it */
+	SPAN_LOST = 1 << 3,           /* unknown because records are missing, not from birth */
 };
 
 /**
@@ -75,7 +82,7 @@ struct lane {
  * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
  * end_ns - start_ns each.
  * @holds, @waits: how many HOLD and WAIT spans (switch waits do not count as waits)
- * @name: last name seen; borrowed from the source's names
+ * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
  */
 struct model_thread {
@@ -101,7 +108,7 @@ static inline uint64_t model_thread_wait_ns(const struct model_thread *t)
 /* One stretch of a GIL's ownership; contiguous from the GIL's first to its last known instant. */
 struct gil_owner {
 	uint64_t start_ns;
-	uint32_t thread;  /* index of the holder, MODEL_NONE: free */
+	uint32_t thread;  /* index of the holder, MODEL_NONE: free, MODEL_UNKNOWN: cannot be told */
 	uint32_t waiters; /* how many threads waited for it during this stretch: no change within */
 };
 
@@ -117,7 +124,13 @@ struct model_gil {
 	VEC(struct gil_owner) owners;
 };
 
-/* Wait of waiter charged to holder. holder MODEL_NONE: handover; == waiter never happens. */
+/*
+ * Wait of waiter charged to holder: the time in which the waiter was in GIL_WAIT for a GIL that the
+ * holder held. holder MODEL_NONE: handover; MODEL_UNKNOWN: nobody is known to have held it, but
+ * somebody may have; == waiter never happens. A waiter's rows add up to its gil_ns[GIL_WAIT].
+ * Switch waits are charged to nobody: the thread waits for any other thread to take a GIL that is
+ * free.
+ */
 struct model_blame {
 	uint32_t waiter, holder;
 	uint64_t wait_ns;
