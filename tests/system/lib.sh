@@ -24,6 +24,7 @@ tap_count=0
 tap_failed=0
 tap_exit=
 tracefs=/sys/kernel/tracing
+tap_venv=$top_builddir/venv # ./quickstart makes it
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/giltracer-test.XXXXXX") || exit 99
 TMPDIR=$scratch/tmp
@@ -44,7 +45,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# at_exit COMMAND…: run it when the test ends, however it ends; the last one registered runs first.
+# at_exit COMMAND…: run it when the test ends, however it ends; the last registered runs first.
 at_exit() {
 	tap_exit="$*; $tap_exit"
 }
@@ -179,7 +180,7 @@ cpython() {
 # viztracer_python: a Python that can import VizTracer: $GILTRACER_TEST_VIZTRACER, the virtual
 # environment that ./quickstart makes in the build folder, or any CPython that has it.
 viztracer_python() {
-	for tap_py in "${GILTRACER_TEST_VIZTRACER:-}" "$top_builddir/venv/bin/python" \
+	for tap_py in "${GILTRACER_TEST_VIZTRACER:-}" "$tap_venv/bin/python" \
 		$(cpythons | sed 's/^[^ ]* //'); do
 		if [ -x "$tap_py" ] && "$tap_py" -c 'import viztracer' 2>/dev/null; then
 			echo "$tap_py"
@@ -244,8 +245,8 @@ how_to_get() {
 	case $1 in
 	root) echo 'run the tests as root' ;;
 	perf) echo 'apt-get install linux-perf, or see giltracer check for permissions' ;;
-	uprobes) echo 'run as root with tracefs mounted: mount -t tracefs tracefs /sys/kernel/tracing' ;;
-	viztracer) echo "python3 -m venv $top_builddir/venv && $top_builddir/venv/bin/pip install viztracer" ;;
+	uprobes) echo "run as root, with tracefs: mount -t tracefs tracefs $tracefs" ;;
+	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
 	chromium) echo 'apt-get install chromium' ;;
 	node) echo 'apt-get install nodejs' ;;
 	playwright) echo "npm install --prefix $top_builddir playwright-core" ;;

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every file says its licence in its first lines.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+cd "$top_srcdir" || exit 99
+
+# Ours are in these folders and at the top; documents, recordings and expected outputs carry none.
+files=$(
+	find giltracer probes share tests .ci -type f 2>/dev/null |
+		grep -vE '\.(md|json|txt|gz|log|trs|o|a|out|in|data|perf|pyc)$' |
+		grep -vE '/(\.deps|seeds|golden|data|node_modules|__pycache__)/' |
+		grep -vE '/(\.dirstamp|build-tree)$|^share/report/page\.html$'
+	ls configure.ac Makefile.am quickstart 2>/dev/null
+)
+bad=
+seen=0
+for file in $files; do
+	[ "$(head -c 4 "$file" | tr -d '\0')" != "$(printf '\177ELF')" ] || continue
+	seen=$((seen + 1))
+	head -n 4 "$file" | grep -q 'SPDX-License-Identifier: MIT' || bad="$bad $file"
+done
+is "$bad" '' 'every source names its licence'
+ok "sources were looked at: $seen" test $seen -gt 20
+like "$(head -n 1 LICENSE)" 'MIT License' 'and the licence is there'
+
+done_testing

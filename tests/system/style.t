@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What the tools say of our sources. A tool that is missing skips its points, or fails them where
+# GILTRACER_TEST_REQUIRE names it.
+# shellcheck disable=SC2086 # lists of names without blanks
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+cd "$top_srcdir" || exit 99
+
+# check TOOL NAME COMMAND…
+check() {
+	tool=$1
+	name=$2
+	shift 2
+	if command -v "$tool" >/dev/null; then
+		ok "$name" "$@"
+		return
+	fi
+	case " $GILTRACER_TEST_REQUIRE " in
+	*" $tool "*) fail "$name: $tool is missing" ;;
+	*) skip "needs $tool: apt-get install $tool" "$name" ;;
+	esac
+}
+
+c_files=$(find giltracer tests -name '*.[ch]')
+sh_files=$(
+	find tests quickstart .ci/run -name '*.t' -o -name '*.sh' -o -name quickstart -o -name run
+) 2>/dev/null
+sh_files=$(grep -lE '^#!/bin/(sh|bash)|shellcheck shell=' $sh_files)
+
+check clang-format 'clang-format would change nothing' clang-format --dry-run -Werror $c_files
+check shellcheck 'shellcheck finds nothing' shellcheck $sh_files
+check mandoc 'mandoc finds nothing in the manual' mandoc -Tlint -Wwarning share/giltracer.1
+
+# none NAME COMMAND…: it prints nothing.
+none() {
+	name=$1
+	shift
+	is "$("$@")" '' "$name"
+}
+none 'no line of shell is longer than 100 columns' \
+	awk 'length > 100 { print FILENAME ":" FNR }' $sh_files
+none 'no blanks end a line' grep -nE '[[:blank:]]+$' $c_files $sh_files Makefile.am configure.ac
+none 'nothing is put off' grep -nE '\b(TO''DO|FIX''ME|XX''X)\b' $c_files $sh_files
+none 'no test sleeps' grep -nE '^[[:space:]]*sleep [0-9.]' $sh_files
+
+done_testing
