@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The helpers that all other system tests trust: a failure is a failure, a skip says why.
-# shellcheck disable=SC2016 # the inner scripts are to expand their own variables
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 # script TEXT: run it as a test of its own; $status, and what it printed in $text.
