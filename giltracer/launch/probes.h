@@ -13,15 +13,10 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "launch/insn.h"
 #include "launch/symbols.h"
 
 struct python;
-
-/* What a uprobe costs there, by how the kernel executes the instruction it replaces. */
-enum probe_cost {
-	PROBE_CHEAP, /* emulated */
-	PROBE_DEAR,  /* single-stepped out of line */
-};
 
 /**
  * All strings are owned.
@@ -39,7 +34,7 @@ struct probe {
 	char *fetch;
 	uint64_t address, offset;
 	enum symbol_kind kind;
-	enum probe_cost cost;
+	enum insn_cost cost;
 	bool ret;
 	bool sure; /* confirmed by a second route, or by a symbol */
 };

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "launch/tracefs.h"
 
 struct probe_set;
 struct uprobes;
@@ -65,9 +66,6 @@ static inline bool uprobe_group_is_stray(const struct uprobe_group *group)
 
 /* Remove strays; *ret_removed may be NULL. */
 int uprobes_remove_strays(size_t *ret_removed, struct error *err);
-
-/* The tracefs mount point, caller frees; ENOENT if there is none. */
-int tracefs_find(char **ret, struct error *err);
 
 DEFINE_CLEANUP(struct uprobes *, uprobes_release);
 

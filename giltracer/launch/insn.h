@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* One machine instruction at a time, and where in a function's entry a uprobe is cheap. */
+#ifndef GILTRACER_LAUNCH_INSN_H
+#define GILTRACER_LAUNCH_INSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the kernel does with the instruction that a uprobe replaces. */
+enum insn_cost {
+	INSN_CHEAP, /* emulates it: 0.6 µs a hit */
+	INSN_DEAR,  /* single-steps it out of line: up to 10 µs in a virtual machine */
+};
+
+/**
+ * @skip: bytes from the function's entry to the probe
+ * @text: the instruction there, "push %r15"; "?" if it cannot be decoded
+ */
+struct insn_point {
+	size_t skip;
+	enum insn_cost cost;
+	char text[64];
+};
+
+/*
+ * Choose the probe's place at the entry of a function whose first len bytes are code. Only
+ * instructions that every call executes once, and that leave the argument registers and (for a
+ * return probe, which reads the return address) the stack alone are skipped.
+ */
+void insn_entry_point(struct insn_point *ret, const uint8_t *code, size_t len, bool with_return);
+
+/* The instruction at code itself, as a point with skip 0. False if it cannot be decoded. */
+bool insn_describe(struct insn_point *ret, const uint8_t *code, size_t len);
+
+#endif

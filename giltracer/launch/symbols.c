@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/* libelf and libdw: symbol tables of a file and of its debug file, one look-up for both. */
+#include "symbols.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+#ifdef __aarch64__
+#define MACHINE EM_AARCH64
+#else
+#define MACHINE EM_X86_64
+#endif
+
+/* One open ELF file. */
+struct image {
+	char *path;
+	struct filemap map;
+	int fd;
+	Elf *elf;
+};
+
+struct symbols {
+	struct image file, debug;
+	char *build_id;
+};
+
+static void image_close(struct image *image)
+{
+	if (image->elf)
+		elf_end(image->elf);
+	if (image->fd >= 0)
+		close(image->fd);
+	filemap_done(&image->map);
+	free(image->path);
+	*image = (struct image){ .fd = -1 };
+}
+
+static int image_open(struct image *ret, const char *path, struct error *err)
+{
+	struct image image = { .fd = -1 };
+
+	elf_version(EV_CURRENT);
+	image.fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (image.fd < 0)
+		return error_errno(err, "%s", path);
+	image.path = xstrdup(path);
+	if (filemap_open(&image.map, path, err) < 0) {
+		image_close(&image);
+		return -1;
+	}
+	image.elf = elf_begin(image.fd, ELF_C_READ_MMAP, NULL);
+	if (!image.elf || elf_kind(image.elf) != ELF_K_ELF) {
+		image_close(&image);
+		return error_set(err, ENOEXEC, "%s: is no ELF file", path);
+	}
+	*ret = image;
+	return 0;
+}
+
+static bool image_is_ours(const struct image *image)
+{
+	GElf_Ehdr ehdr;
+
+	return gelf_getehdr(image->elf, &ehdr) && ehdr.e_machine == MACHINE &&
+	       ehdr.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+static char *hex(const uint8_t *bytes, size_t n)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		str_addf(&text, "%02x", bytes[i]);
+	return str_take(&text);
+}
+
+/* FNV-1a over the executable segments: as good as a build-id for "is this still the same code". */
+static char *code_sum(const struct image *image)
+{
+	uint64_t sum = 0xcbf29ce484222325;
+	size_t count = 0;
+	GElf_Phdr ph;
+
+	elf_getphdrnum(image->elf, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (!gelf_getphdr(image->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    !(ph.p_flags & PF_X) || ph.p_offset > image->map.size ||
+		    ph.p_filesz > image->map.size - ph.p_offset)
+			continue;
+		for (uint64_t at = 0; at < ph.p_filesz; at++)
+			sum = (sum ^ image->map.data[ph.p_offset + at]) * 0x100000001b3;
+	}
+	return xasprintf("sum%016" PRIx64, sum);
+}
+
+static char *image_build_id(const struct image *image)
+{
+	const void *bytes;
+	ssize_t n = dwelf_elf_gnu_build_id(image->elf, &bytes);
+
+	return n > 0 ? hex(bytes, (size_t)n) : code_sum(image);
+}
+
+/* A candidate counts only if it is of the same build. */
+static bool try_debug(struct symbols *symbols, const char *path)
+{
+	CLEANUP(free) char *build_id = NULL;
+	struct image image;
+	struct stat here, there;
+	struct error ignored;
+
+	if (stat(symbols->file.path, &here) < 0 || stat(path, &there) < 0 ||
+	    (here.st_dev == there.st_dev && here.st_ino == there.st_ino))
+		return false;
+	if (image_open(&image, path, &ignored) < 0)
+		return false;
+	build_id = image_build_id(&image);
+	/* A debug file has no code to sum: there the CRC in the debuglink would have to do, and it
+	 * is not worth trusting probes to. */
+	if (!str_has_prefix(build_id, "sum") && !strcmp(build_id, symbols->build_id)) {
+		symbols->debug = image;
+		return true;
+	}
+	image_close(&image);
+	return false;
+}
+
+static bool try_debuglink(struct symbols *symbols, const char *root)
+{
+	GElf_Word crc;
+	const char *link = dwelf_elf_gnu_debuglink(symbols->file.elf, &crc);
+	CLEANUP(free) char *path = realpath(symbols->file.path, NULL);
+	CLEANUP(free) char *beside = NULL, *below = NULL, *rooted = NULL;
+	const char *dir;
+
+	if (!link || !path)
+		return false;
+	dir = dirname(path);
+	beside = xasprintf("%s/%s", dir, link);
+	below = xasprintf("%s/.debug/%s", dir, link);
+	rooted = xasprintf("%s%s/%s", root, dir, link);
+	return try_debug(symbols, beside) || try_debug(symbols, below) ||
+	       try_debug(symbols, rooted);
+}
+
+/* $GILTRACER_DEBUGDIR replaces /usr/lib/debug; set but empty, no debug file is looked for. */
+static void find_debug(struct symbols *symbols)
+{
+	const char *root = getenv("GILTRACER_DEBUGDIR");
+	CLEANUP(free) char *path = NULL;
+
+	if (!root)
+		root = DEBUG_ROOT;
+	if (!*root)
+		return;
+	if (strlen(symbols->build_id) > 2 && !str_has_prefix(symbols->build_id, "sum")) {
+		path = xasprintf("%s/.build-id/%.2s/%s.debug", root, symbols->build_id,
+		                 symbols->build_id + 2);
+		if (try_debug(symbols, path))
+			return;
+	}
+	try_debuglink(symbols, root);
+}
+
+int symbols_open(struct symbols **ret, const char *path, struct error *err)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = xcalloc(1, sizeof(*symbols));
+
+	symbols->file.fd = symbols->debug.fd = -1;
+	if (image_open(&symbols->file, path, err) < 0)
+		return -1;
+	if (!image_is_ours(&symbols->file))
+		return error_set(err, ENOEXEC, "%s: is of another architecture", path);
+	symbols->build_id = image_build_id(&symbols->file);
+	find_debug(symbols);
+	*ret = take(symbols);
+	return 0;
+}
+
+void symbols_free(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	image_close(&symbols->file);
+	image_close(&symbols->debug);
+	free(symbols->build_id);
+	free(symbols);
+}
+
+const char *symbol_kind_name(enum symbol_kind kind)
+{
+	static const char *const names[] = { "symbol", "debug", "code" };
+
+	return names[kind];
+}
+
+const char *symbols_path(const struct symbols *symbols)
+{
+	return symbols->file.path;
+}
+
+const char *symbols_build_id(const struct symbols *symbols)
+{
+	return symbols->build_id;
+}
+
+const char *symbols_debug_path(const struct symbols *symbols)
+{
+	return symbols->debug.path;
+}
+
+/* What to do with each defined symbol of an image; fn returns true to stop. */
+struct visitor {
+	bool (*fn)(const char *name, const GElf_Sym *sym, void *data);
+	void *data;
+};
+
+static bool walk_section(Elf *elf, Elf_Scn *scn, const struct visitor *visitor)
+{
+	Elf_Data *table = elf_getdata(scn, NULL);
+	GElf_Shdr sh;
+	GElf_Sym sym;
+
+	if (!gelf_getshdr(scn, &sh) || !table || !sh.sh_entsize)
+		return false;
+	for (size_t i = 0; i < table->d_size / sh.sh_entsize; i++) {
+		const char *name;
+
+		if (!gelf_getsym(table, (int)i, &sym) || sym.st_shndx == SHN_UNDEF || !sym.st_value)
+			continue;
+		name = elf_strptr(elf, sh.sh_link, sym.st_name);
+		if (name && visitor->fn(name, &sym, visitor->data))
+			return true;
+	}
+	return false;
+}
+
+static bool walk(const struct image *image,
+                 bool (*fn)(const char *name, const GElf_Sym *sym, void *data), void *data)
+{
+	const struct visitor visitor = { fn, data };
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	if (!image->elf)
+		return false;
+	while ((scn = elf_nextscn(image->elf, scn)))
+		if (gelf_getshdr(scn, &sh) &&
+		    (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM) &&
+		    walk_section(image->elf, scn, &visitor))
+			return true;
+	return false;
+}
+
+struct exact {
+	const char *name;
+	uint64_t address;
+};
+
+static bool match_exact(const char *name, const GElf_Sym *sym, void *data)
+{
+	struct exact *exact = data;
+
+	if (strcmp(name, exact->name) != 0)
+		return false;
+	exact->address = sym->st_value;
+	return true;
+}
+
+bool symbols_defines(const struct symbols *symbols, const char *name)
+{
+	struct exact exact = { .name = name };
+
+	return walk(&symbols->file, match_exact, &exact);
+}
+
+bool symbols_address(const struct symbols *symbols, const char *name, uint64_t *ret)
+{
+	struct exact exact = { .name = name };
+
+	if (!walk(&symbols->file, match_exact, &exact) &&
+	    !walk(&symbols->debug, match_exact, &exact))
+		return false;
+	*ret = exact.address;
+	return true;
+}
+
+struct clones {
+	const struct symbols *symbols;
+	const char *name;
+	enum symbol_kind kind;
+	struct symbol_list *ret;
+};
+
+/* name.constprop.0.isra.1: each part after the name is a known word or a number. */
+static bool is_clone(const char *symbol, const char *name)
+{
+	static const char *const words[] = { "constprop", "isra", "part", "lto_priv", "llvm" };
+	size_t len = strlen(name);
+	CLEANUP(free) char *copy = NULL;
+	char *rest, *word;
+
+	if (strncmp(symbol, name, len) != 0 || (symbol[len] && symbol[len] != '.'))
+		return false;
+	copy = xstrdup(symbol[len] ? symbol + len + 1 : "");
+	rest = *copy ? copy : NULL;
+	while ((word = strsep(&rest, "."))) {
+		bool known = *word && strspn(word, "0123456789") == strlen(word);
+
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			known |= !strcmp(word, words[i]);
+		if (!known)
+			return false;
+	}
+	return true;
+}
+
+static bool match_clone(const char *name, const GElf_Sym *sym, void *data)
+{
+	struct clones *clones = data;
+	struct symbol *new;
+	uint64_t offset;
+
+	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC || !is_clone(name, clones->name) ||
+	    !symbols_offset(clones->symbols, sym->st_value, &offset))
+		return false;
+	for (size_t i = 0; i < clones->ret->syms.n; i++)
+		if (clones->ret->syms.v[i].address == sym->st_value)
+			return false;
+	new = vec_push(&clones->ret->syms);
+	*new = (struct symbol){ .name = xstrdup(name),
+		                .address = sym->st_value,
+		                .offset = offset,
+		                .size = sym->st_size,
+		                .kind = clones->kind };
+	return false;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+size_t symbols_find(const struct symbols *symbols, const char *name, struct symbol_list *ret)
+{
+	struct clones clones = { symbols, name, SYMBOL_TABLE, ret };
+
+	*ret = (struct symbol_list){ 0 };
+	walk(&symbols->file, match_clone, &clones);
+	clones.kind = SYMBOL_DEBUG;
+	walk(&symbols->debug, match_clone, &clones);
+	if (ret->syms.n)
+		qsort(ret->syms.v, ret->syms.n, sizeof(*ret->syms.v), by_address);
+	return ret->syms.n;
+}
+
+void symbol_list_done(struct symbol_list *list)
+{
+	for (size_t i = 0; i < list->syms.n; i++)
+		free(list->syms.v[i].name);
+	vec_done(&list->syms);
+}
+
+/* The loadable segment around an address, with contents in the file. */
+static bool find_segment(const struct symbols *symbols, uint64_t address, GElf_Phdr *ret)
+{
+	size_t count = 0;
+
+	elf_getphdrnum(symbols->file.elf, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (!gelf_getphdr(symbols->file.elf, (int)i, ret) || ret->p_type != PT_LOAD)
+			continue;
+		if (address >= ret->p_vaddr && address - ret->p_vaddr < ret->p_filesz)
+			return true;
+	}
+	return false;
+}
+
+bool symbols_offset(const struct symbols *symbols, uint64_t address, uint64_t *ret)
+{
+	GElf_Phdr ph;
+
+	if (!find_segment(symbols, address, &ph))
+		return false;
+	*ret = address - ph.p_vaddr + ph.p_offset;
+	return true;
+}
+
+const uint8_t *symbols_bytes(const struct symbols *symbols, uint64_t address, size_t max,
+                             size_t *ret_len)
+{
+	const struct filemap *map = &symbols->file.map;
+	uint64_t offset, left;
+	GElf_Phdr ph;
+
+	if (!find_segment(symbols, address, &ph))
+		return NULL;
+	offset = address - ph.p_vaddr + ph.p_offset;
+	left = ph.p_filesz - (address - ph.p_vaddr);
+	if (offset >= map->size)
+		return NULL;
+	if (left > map->size - offset)
+		left = map->size - offset;
+	*ret_len = left < max ? (size_t)left : max;
+	return map->data + offset;
+}

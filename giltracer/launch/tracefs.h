@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's side of uprobes: the text file uprobe_events and the folders of events. */
+#ifndef GILTRACER_LAUNCH_TRACEFS_H
+#define GILTRACER_LAUNCH_TRACEFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+
+/* One line of uprobe_events that is ours, split where we need it; strings are owned. */
+struct tracefs_probe {
+	char *line; /* whole, without newline */
+	char *group, *event;
+	char *path; /* of the file, as it was given */
+};
+
+struct tracefs_probes {
+	VEC(struct tracefs_probe) v;
+};
+
+/* Where tracefs is mounted; caller frees. ENOENT if it is nowhere. */
+int tracefs_find(char **ret, struct error *err);
+
+/* Whether group is one that giltracer names: giltracer_<build>_<hash>. */
+bool tracefs_is_our_group(const char *group);
+
+/* Our probes in the kernel. EACCES if this user may not read the file. */
+int tracefs_read_probes(struct tracefs_probes *ret, const char *root, struct error *err);
+void tracefs_probes_done(struct tracefs_probes *probes);
+
+/* Append a command to uprobe_events; the error says what the kernel objects to. */
+int tracefs_command(const char *root, const char *command, struct error *err);
+
+/* Remove one event, waiting up to a second for a recorder that is just closing it. */
+int tracefs_remove(const char *root, const char *group, const char *event, struct error *err);
+
+/* Whether this process may install probes, and whether it may open events/GROUP/EVENT. */
+bool tracefs_can_install(const char *root);
+bool tracefs_has_event(const char *root, const char *group, const char *event);
+
+static inline void cleanup_tracefs_probes_done(struct tracefs_probes *probes)
+{
+	tracefs_probes_done(probes);
+}
+
+#endif
