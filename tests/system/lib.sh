@@ -32,6 +32,12 @@ GILTRACER_TEST_ID=$scratch # inherited by every process of this test, see leaves
 export TMPDIR GILTRACER GILTRACER_TEST_ID
 mkdir "$TMPDIR" && cd "$scratch" || exit 99
 
+# Our probes in the kernel; those of `giltracer setup` stay.
+tap_probes() {
+	grep ' *:giltracer_' $tracefs/uprobe_events 2>/dev/null | sort
+}
+tap_probes >"$scratch/.probes"
+
 tap_cleanup() {
 	tap_status=$?
 	trap - EXIT
@@ -294,6 +300,6 @@ leaves_nothing() {
 	is "$(ls -A "$TMPDIR")" '' 'no temporary file is left'
 	is "$(tap_processes)" '' 'no process is left'
 	if [ "${GILTRACER_TEST_ALONE:-}" = 1 ] && [ -r $tracefs/uprobe_events ]; then
-		is "$(grep ' *:giltracer_' $tracefs/uprobe_events)" '' 'no probe is left'
+		is "$(tap_probes | comm -13 "$scratch/.probes" -)" '' 'no probe is left'
 	fi
 }
