@@ -29,7 +29,10 @@ sh_files=$(grep -lE '^#!/bin/(sh|bash)|shellcheck shell=' $sh_files)
 
 check clang-format 'clang-format would change nothing' clang-format --dry-run -Werror $c_files
 check shellcheck 'shellcheck finds nothing' shellcheck $sh_files
-check mandoc 'mandoc finds nothing in the manual' mandoc -Tlint -Wwarning share/giltracer.1
+lint_manual() { # the database of installed manuals is not ours
+	! mandoc -Tlint share/giltracer.1 2>&1 | grep -v 'outdated mandoc.db'
+}
+check mandoc 'mandoc finds nothing in the manual' lint_manual
 
 # none NAME COMMAND…: it prints nothing.
 none() {
