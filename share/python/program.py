@@ -1,0 +1,523 @@
+# SPDX-License-Identifier: MIT
+"""Run a program exactly as plain python would, and tell giltracer when to switch tracing on and off.
+
+Runs in the traced interpreter, CPython 3.6 and later, before the program does. Nothing is imported
+that the interpreter has not loaded itself: a module of ours in sys.modules would hide the program's
+own of the same name.
+
+    python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES TARGET [ARG...]
+
+FD       socket (SOCK_SEQPACKET) to giltracer
+KIND     "script" or "module": what TARGET is
+ENTRY    "main" (the guard's body, else the call of main(), else the first line), "first" (the first
+         line), or "=NAME": when function NAME, or MODULE:NAME, is first called
+IMPORTS  modules to import before tracing, separated by commas
+TRACE    file for VizTracer's trace, or "-"
+ENTRIES  how many entries VizTracer keeps
+
+Messages, one packet each; > is ours:
+
+    > start TID          tracing should begin     < go         perf records
+    > started NS         it does, since then (CLOCK_MONOTONIC)
+    > stop NS            it should end            < ok         perf has stopped
+    > trace VERSION      VizTracer's trace is complete in its file
+    > note TEXT          the Python-side trace is not complete, and why
+    > entry TEXT         tracing will not start, and why
+    > fail TEXT          the program was not started, and why
+"""
+import _ast
+import _thread
+import atexit
+import os
+import sys
+import time
+
+HERE = os.path.dirname(__file__ if '__file__' in globals() else sys.argv[0])
+OURS = (os.path.join(HERE, 'bootstrap.py'), os.path.join(HERE, 'program.py'))
+HOOK = '__giltracer_start__'
+
+
+# ---- the channel
+
+class Channel:
+    """The socket to giltracer, used by the process that was started, and by nobody else."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.pid = os.getpid()
+        self.inode = self.identity()
+        os.set_inheritable(fd, False)
+        if hasattr(os, 'register_at_fork'):
+            os.register_at_fork(after_in_child=self.close)
+
+    def identity(self):
+        st = os.fstat(self.fd)
+        return st.st_dev, st.st_ino
+
+    def usable(self):
+        """False in a forked child, and if the program closed all descriptors that it did not know."""
+        try:
+            return os.getpid() == self.pid and self.identity() == self.inode
+        except OSError:
+            return False
+
+    def send(self, text):
+        try:
+            return self.usable() and os.write(self.fd, text.encode('utf-8', 'replace')[:4096]) > 0
+        except OSError:
+            return False
+
+    def ask(self, text):
+        """Send, and wait for the answer. giltracer's end is no reason for the program to fail."""
+        try:
+            return self.send(text) and os.read(self.fd, 64)
+        except OSError:
+            return b''
+
+    def close(self):
+        if self.fd >= 0:
+            try:
+                if self.identity() == self.inode:
+                    os.close(self.fd)
+            except OSError:
+                pass
+        self.fd = -1
+
+
+def native_id():
+    try:
+        return int(os.readlink('/proc/thread-self').rsplit('/', 1)[1])
+    except OSError:
+        return os.getpid()
+
+
+def now_ns():
+    if hasattr(time, 'clock_gettime_ns'):
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1e9)
+
+
+# ---- the Python-side trace
+
+class PythonTrace:
+    """VizTracer, in the traced interpreter. A trace that cannot be had is a note, never a failure."""
+
+    def __init__(self, channel, path, entries):
+        self.channel = channel
+        self.path = path
+        self.entries = entries
+        self.tracer = None
+
+    def load(self):
+        try:
+            import viztracer
+            self.tracer = viztracer.VizTracer(tracer_entries=self.entries, verbose=0,
+                                              output_file=self.path, file_info=False,
+                                              register_global=False, dump_raw=True)
+            self.version = viztracer.__version__
+        except Exception as e:
+            self.channel.send('note VizTracer could not be loaded: %s: %s' % (type(e).__name__, e))
+
+    def start(self):
+        if self.tracer:
+            self.tracer.start()
+
+    def stop(self):
+        if self.tracer:
+            self.tracer.stop()
+
+    def save(self):
+        if not self.tracer:
+            return
+        try:
+            self.tracer.save()
+            self.channel.send('trace ' + self.version)
+        except Exception as e:
+            self.channel.send('note VizTracer could not save: %s: %s' % (type(e).__name__, e))
+
+
+# ---- when tracing starts and stops
+
+class Tracing:
+    def __init__(self, channel, trace):
+        self.channel = channel
+        self.trace = trace
+        self.lock = _thread.allocate_lock()
+        self.begun = False
+        # Registered before the program can register anything: runs after all of its own, and
+        # after the threads that outlive the main one were joined.
+        atexit.register(self.stop)
+
+    def start(self):
+        with self.lock:
+            if self.begun:
+                return
+            self.begun = True
+        self.forget_hook()
+        if not self.channel.usable():
+            return
+        if self.channel.ask('start %d' % native_id()):
+            # Stamped with the GIL held: what came before, waiting for the answer, is ours.
+            self.channel.send('started %d' % now_ns())
+        self.trace.start()
+
+    def stop(self):
+        if not self.begun or not self.channel.usable():
+            return
+        self.trace.stop()
+        self.channel.ask('stop %d' % now_ns())
+        self.trace.save()
+        self.channel.close()
+
+    def install_hook(self):
+        import builtins
+        setattr(builtins, HOOK, self.start)
+
+    def forget_hook(self):
+        import builtins
+        # A second guard, or a thread on its way, may still call it.
+        if hasattr(builtins, HOOK):
+            setattr(builtins, HOOK, do_nothing)
+
+
+def do_nothing():
+    pass
+
+
+# ---- where tracing starts: the syntax tree
+
+def hook_call(at):
+    """A statement that calls the hook, on the line of another: no line number changes."""
+    name = _ast.Name(id=HOOK, ctx=_ast.Load())
+    call = _ast.Call(func=name, args=[], keywords=[])
+    statement = _ast.Expr(value=call)
+    for node in (name, call, statement):
+        node.lineno = at.lineno
+        node.col_offset = at.col_offset
+        node.end_lineno = at.lineno
+        node.end_col_offset = at.col_offset
+    return statement
+
+
+def children(node):
+    for field in node._fields:
+        value = getattr(node, field, None)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, _ast.AST):
+                yield one
+
+
+FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
+
+
+def module_level(tree):
+    """Every statement list that runs as part of the module's body."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list) and value and isinstance(value[0], _ast.stmt):
+                yield value
+        pending.extend(one for one in children(node)
+                       if not isinstance(one, FUNCTIONS + (_ast.ClassDef, _ast.Lambda)))
+
+
+def text_of(node):
+    """The text of a string literal: Constant, or Str before Python 3.8."""
+    return getattr(node, 'value', None) if type(node).__name__ == 'Constant' else \
+        getattr(node, 's', None) if type(node).__name__ == 'Str' else None
+
+
+def is_guard(test):
+    """__name__ == "__main__", either way round, also as part of an "and"."""
+    if isinstance(test, _ast.BoolOp) and isinstance(test.op, _ast.And):
+        return any(is_guard(one) for one in test.values)
+    if not isinstance(test, _ast.Compare) or len(test.ops) != 1:
+        return False
+    if not isinstance(test.ops[0], _ast.Eq):
+        return False
+    sides = [test.left, test.comparators[0]]
+    return (any(isinstance(one, _ast.Name) and one.id == '__name__' for one in sides)
+            and any(text_of(one) == '__main__' for one in sides))
+
+
+def hook_guards(tree):
+    found = False
+    for body in module_level(tree):
+        for statement in body:
+            if isinstance(statement, _ast.If) and is_guard(statement.test):
+                statement.body.insert(0, hook_call(statement.body[0]))
+                found = True
+    return found
+
+
+def calls_main(statement):
+    if isinstance(statement, FUNCTIONS + (_ast.ClassDef,)):
+        return False
+    pending = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _ast.Call) and isinstance(node.func, _ast.Name) \
+                and node.func.id == 'main':
+            return True
+        pending.extend(one for one in children(node)
+                       if not isinstance(one, FUNCTIONS + (_ast.ClassDef, _ast.Lambda)))
+    return False
+
+
+def has_nested_call(statement, body_of):
+    return any(id(one) in body_of for one in children(statement))
+
+
+def hook_main_call(tree):
+    """Before the innermost statement of the module's body that calls main()."""
+    found = False
+    for body in module_level(tree):
+        for i in range(len(body) - 1, -1, -1):
+            if calls_main(body[i]) and not any(
+                    calls_main(inner) for one in module_level(body[i]) for inner in one):
+                body.insert(i, hook_call(body[i]))
+                found = True
+    return found
+
+
+def defines_main(tree):
+    for body in module_level(tree):
+        for one in body:
+            if isinstance(one, FUNCTIONS) and one.name == 'main':
+                return True
+            if isinstance(one, (_ast.Import, _ast.ImportFrom)) and any(
+                    (alias.asname or alias.name) == 'main' for alias in one.names):
+                return True
+    return False
+
+
+def is_docstring(statement):
+    return isinstance(statement, _ast.Expr) and isinstance(text_of(statement.value), str)
+
+
+def hook_function(tree, wanted):
+    """Into the function of this name, "main" or "Class.method", wherever it is defined."""
+    found = False
+    pending = [(tree, '')]
+    while pending:
+        node, prefix = pending.pop()
+        for one in children(node):
+            name = prefix
+            if isinstance(one, FUNCTIONS + (_ast.ClassDef,)):
+                name = prefix + one.name
+                if name == wanted and not isinstance(one, _ast.ClassDef):
+                    at = 1 if is_docstring(one.body[0]) and len(one.body) > 1 else 0
+                    one.body.insert(at, hook_call(one.body[at]))
+                    found = True
+                name += '.'
+            pending.append((one, name))
+    return found
+
+
+def place_hook(tree, entry):
+    if entry.startswith('='):
+        return hook_function(tree, entry[1:])
+    if entry != 'main':
+        return False
+    return hook_guards(tree) or (defines_main(tree) and hook_main_call(tree))
+
+
+def compile_hooked(source, filename, entry):
+    """(code, whether it calls the hook). The program's own mistakes are raised as python does."""
+    flags = 0
+    try:
+        tree = compile(source, filename, 'exec', flags | _ast.PyCF_ONLY_AST, True)
+        if place_hook(tree, entry):
+            return compile(tree, filename, 'exec', flags, True), True
+    except (RecursionError, MemoryError):
+        pass
+    return compile(source, filename, 'exec', flags, True), False
+
+
+# ---- running the program
+
+def set_argv(target, args, interpreter_args):
+    sys.argv[:] = [target] + args
+    if hasattr(sys, 'orig_argv'):
+        sys.orig_argv[:] = [sys.orig_argv[0]] + interpreter_args + args
+
+
+def main_path(script):
+    """__file__ of the main module."""
+    if sys.version_info < (3, 9) or script.startswith('/'):
+        return script
+    return os.getcwd() + '/' + (script[2:] if script.startswith('./') else script)
+
+
+def find_importer(path):
+    """What python does to see that a "script" is a folder or a zip file."""
+    for hook in sys.path_hooks:
+        try:
+            importer = hook(path)
+        except ImportError:
+            continue
+        sys.path_importer_cache[path] = importer
+        return importer
+    return None
+
+
+def safe_path():
+    return bool(getattr(sys.flags, 'safe_path', False) or sys.flags.isolated)
+
+
+class Program:
+    def __init__(self, namespace, tracing, kind, entry, target, args):
+        self.namespace = namespace
+        self.tracing = tracing
+        self.kind = kind
+        self.entry = entry
+        self.target = target
+        self.args = args
+
+    def clean_namespace(self, path):
+        """__main__ as the interpreter leaves it for a script; None: for a module."""
+        loader = self.namespace['__loader__']
+        self.namespace['__doc__'] = None
+        del self.namespace['__file__'], self.namespace['__cached__']
+        if path is None:
+            builtin = sys.modules['_imp'].__loader__ if '_imp' in sys.modules else None
+            self.namespace['__loader__'] = builtin or loader
+            return
+        self.namespace['__file__'] = path
+        self.namespace['__cached__'] = None
+        self.namespace['__loader__'] = type(loader)('__main__', path)
+
+    def hooked(self, source, filename):
+        code, found = compile_hooked(source, filename, self.entry)
+        if not found:
+            self.start_unless_named(filename)
+        return code
+
+    def start_unless_named(self, filename):
+        if not self.entry.startswith('='):
+            self.tracing.start()
+        elif ':' not in self.entry:
+            self.tracing.channel.send('entry no function %s in %s: nothing was traced'
+                                      % (self.entry[1:], filename))
+
+    def run(self):
+        if self.kind == 'module':
+            self.run_module()
+            return
+        path = main_path(self.target)
+        if find_importer(path):
+            self.run_folder(path)
+        else:
+            self.run_script(path)
+
+    def run_script(self, path):
+        if not safe_path():
+            sys.path.insert(0, os.path.dirname(os.path.realpath(self.target)))
+        set_argv(self.target, self.args, [self.target])
+        self.clean_namespace(path)
+        with open(path, 'rb') as f:
+            source = f.read()
+        if path.endswith('.pyc'):
+            import marshal
+            code = marshal.loads(source[16 if sys.version_info >= (3, 7) else 12:])
+            self.start_unless_named(path)
+        else:
+            code = self.hooked(source, path)
+        exec(code, self.namespace)
+
+    def run_folder(self, path):
+        sys.path.insert(0, path)
+        set_argv(self.target, self.args, [self.target])
+        self.clean_namespace(None)
+        self.run_runpy('__main__', False)
+
+    def run_module(self):
+        if not safe_path():
+            # As the interpreter does it: "" would follow a later chdir.
+            sys.path.insert(0, os.getcwd())
+        set_argv('-m', self.args, ['-m', self.target])
+        self.clean_namespace(None)
+        self.run_runpy(self.target, True)
+
+    def run_runpy(self, name, alter_argv):
+        import runpy
+        details = runpy._get_module_details
+
+        def get_module_details(*args, **kwargs):
+            runpy._get_module_details = details
+            found = details(*args, **kwargs)
+            source = None
+            if hasattr(found[1].loader, 'get_source'):
+                source = found[1].loader.get_source(found[0])
+            if source is None:
+                self.start_unless_named(name)
+                return found
+            return found[0], found[1], self.hooked(source, found[2].co_filename)
+
+        main_details = runpy._get_main_module_details
+
+        def get_main_module_details(*args, **kwargs):
+            runpy._get_main_module_details = main_details
+            return main_details(*args, **kwargs)
+
+        runpy._get_module_details = get_module_details
+        runpy._get_main_module_details = get_main_module_details
+        runpy._run_module_as_main(name, alter_argv)
+
+
+# ---- its end
+
+def without_ours(tb):
+    """The traceback without our frames."""
+    while tb is not None and tb.tb_frame.f_code.co_filename in OURS:
+        tb = tb.tb_next
+    at = tb
+    while at is not None and at.tb_next is not None and sys.version_info >= (3, 7):
+        if at.tb_next.tb_frame.f_code.co_filename in OURS:
+            at.tb_next = at.tb_next.tb_next
+        else:
+            at = at.tb_next
+    return tb
+
+
+def hide_us(error):
+    """Let the interpreter report an uncaught exception itself, without our frames."""
+    hook = sys.excepthook
+    tb = without_ours(error.__traceback__)
+
+    def excepthook(kind, value, _):
+        sys.excepthook = hook
+        sys.last_traceback = tb
+        hook(kind, value.with_traceback(tb), tb)
+
+    sys.excepthook = excepthook
+
+
+def import_first(names, channel):
+    for name in filter(None, names.split(',')):
+        try:
+            __import__(name)
+        except ImportError as e:
+            channel.send('fail --import %s: %s' % (name, e))
+            os._exit(1)
+
+
+def main(namespace):
+    fd, kind, entry, imports, path, entries, target = sys.argv[1:8]
+    args = sys.argv[8:]
+    channel = Channel(int(fd))
+    if not safe_path():
+        del sys.path[0]
+    trace = PythonTrace(channel, path, int(entries))
+    if path != '-':
+        trace.load()
+    tracing = Tracing(channel, trace)
+    tracing.install_hook()
+    import_first(imports, channel)
+    try:
+        Program(namespace, tracing, kind, entry, target, args).run()
+    except BaseException as e:
+        hide_us(e)
+        raise
