@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Run a Python program under perf; leave a session folder. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cmd.h"
+#include "record.h"
+
+/* A folder of somebody's is not ours to fill: it must be new, empty, or a session already. */
+static int make_folder(const char *dir, struct error *err)
+{
+	CLEANUP(free) char *old = xasprintf("%s/session.json", dir);
+
+	if (mkdir(dir, 0777) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return error_errno(err, "%s", dir);
+	if (access(old, F_OK) == 0)
+		return unlink(old) < 0 ? error_errno(err, "%s", old) : 0;
+	if (rmdir(dir) < 0)
+		return error_errno(err, "%s: neither new nor a session", dir);
+	return mkdir(dir, 0777) < 0 ? error_errno(err, "%s", dir) : 0;
+}
+
+static int record_into(const struct record_options *options, char *const *argv, const char *dir,
+                       struct error *err)
+{
+	struct record_outcome outcome;
+	CLEANUP(free) char *absolute = NULL;
+	int ret;
+
+	if (make_folder(dir, err) < 0)
+		return -1;
+	/* The program may change its folder before VizTracer saves. */
+	absolute = realpath(dir, NULL);
+	if (!absolute)
+		return error_errno(err, "%s", dir);
+	ret = record_session(options, argv, absolute, &outcome, err);
+	if (ret < 0) {
+		rmdir(absolute);
+		return ret;
+	}
+	log_info("session in %s (giltracer report %s)", dir, dir);
+	return record_exit(&outcome);
+}
+
+static int record_run(int argc, char **argv, struct error *err)
+{
+	struct record_options options = RECORD_OPTIONS_DEFAULT;
+	const char *dir = NULL;
+	bool help = false;
+	const struct opt opts[] = {
+		OPT_STR('o', "output", "DIR", &dir, "the session folder to make"),
+		RECORD_OPTS(&options),
+		OPT_FLAG('h', "help", &help, "show this help"),
+		OPT_END,
+	};
+	int next = opts_parse(opts, argc, argv, err);
+	int ret = -1;
+
+	if (next >= 0) {
+		record_set_log_level(&options);
+		if (help)
+			ret = cmd_help(&cmd_record, opts);
+		else if (!dir)
+			ret = error_set(err, EINVAL,
+			                "-o DIR is missing: where to leave the session");
+		else
+			ret = record_into(&options, argv + next, dir, err);
+	}
+	opt_list_done(&options.events);
+	return ret;
+}
+
+const struct cmd cmd_record = {
+	.name = "record",
+	.usage = "-o DIR [OPTION]... SCRIPT|-m MODULE [ARG]...",
+	.summary = "run a Python program and leave a session folder",
+	.run = record_run,
+};

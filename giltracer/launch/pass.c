@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* One execution of the program, watched by perf. */
+#include "pass.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "launch/recorder.h"
+
+/* Where the program finds our socket: out of the way of the numbers it will count on. */
+#define CHANNEL_FD 1000
+
+/* Longest message of share/python/program.py. */
+#define MESSAGE_MAX 4096
+
+struct pass {
+	const struct pass_plan *plan;
+	const struct signals *signals;
+	struct pass_result *result;
+	struct child program;
+	struct recorder recorders[PASS_RECORDERS];
+	int channel; /* our end; -1 when the program has closed its own */
+	char *failure;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* The first thing that went wrong is what is worth telling. */
+static void set_once(char **where, const char *text)
+{
+	if (!*where)
+		*where = xstrdup(text);
+}
+
+/* ---- the program */
+
+static int channel_number(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= CHANNEL_FD)
+		return (int)limit.rlim_cur - 1;
+	return CHANNEL_FD;
+}
+
+/* As share/python/program.py reads them. Only the array is the caller's to free. */
+static const char **program_argv(const struct pass_plan *plan, const char *fd, const char *entries)
+{
+	struct {
+		const char **v;
+		size_t n, alloc;
+	} args = { 0 };
+	const char *const first[] = {
+		plan->python,
+		plan->bootstrap,
+		fd,
+		plan->kind,
+		plan->entry,
+		plan->imports ? plan->imports : "",
+		plan->python_trace ? plan->python_trace : "-",
+		entries,
+		plan->target,
+	};
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+		*vec_push(&args) = first[i];
+	for (char *const *arg = plan->args; *arg; arg++)
+		*vec_push(&args) = *arg;
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+static size_t program_fds(const struct pass_plan *plan, int channel, int number,
+                          struct child_fd ret[4])
+{
+	const int std[] = { plan->in, plan->out, plan->err };
+	size_t n = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (std[i] >= 0)
+			ret[n++] = (struct child_fd){ std[i], i };
+	ret[n++] = (struct child_fd){ channel, number };
+	return n;
+}
+
+static int program_prepare(struct pass *pass, struct error *err)
+{
+	const struct pass_plan *plan = pass->plan;
+	int number = channel_number();
+	CLEANUP(free) char *fd = xasprintf("%d", number);
+	CLEANUP(free) char *entries = xasprintf("%u", plan->python_trace_entries);
+	CLEANUP(free) const char **argv = program_argv(plan, fd, entries);
+	CLEANUP(close) int theirs = -1;
+	struct child_fd fds[4];
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_errno(err, "socketpair");
+	pass->channel = pair[0];
+	theirs = pair[1];
+	return child_spawn(&pass->program,
+	                   &(struct child_spec){
+				   .file = plan->python,
+				   .argv = (char *const *)(uintptr_t)argv,
+				   .fds = fds,
+				   .fd_count = program_fds(plan, theirs, number, fds),
+				   .held = true,
+				   .mask = &pass->signals->old,
+			   },
+	                   err);
+}
+
+/* ---- its recordings */
+
+static int start_recorders(struct pass *pass, struct error *err)
+{
+	for (size_t i = 0; i < pass->plan->perf_count; i++) {
+		struct perf_plan perf = pass->plan->perf[i];
+
+		perf.pid = pass->program.pid;
+		if (recorder_start(&pass->recorders[i], &perf, pass->signals, err) < 0)
+			return -1;
+		pass->result->mmap_pages[i] = pass->recorders[i].mmap_pages;
+	}
+	return 0;
+}
+
+static void command_recorders(struct pass *pass, const char *command)
+{
+	struct error err;
+
+	for (size_t i = 0; i < pass->plan->perf_count; i++)
+		if (recorder_command(&pass->recorders[i], command, &err) < 0)
+			set_once(&pass->result->perf_note, err.text);
+}
+
+static void finish_recorders(struct pass *pass)
+{
+	struct error err;
+
+	for (size_t i = 0; i < pass->plan->perf_count; i++)
+		if (recorder_finish(&pass->recorders[i], &err) < 0)
+			set_once(&pass->result->perf_note, err.text);
+}
+
+/* ---- what the program tells us */
+
+static const char *argument(const char *message, const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strncmp(message, word, len) && message[len] == ' ' ? message + len + 1 : NULL;
+}
+
+static void answer(struct pass *pass, const char *text)
+{
+	if (send(pass->channel, text, strlen(text), MSG_NOSIGNAL) < 0)
+		log_debug("the program does not listen: %s", strerror(errno));
+}
+
+static void handle_switch(struct pass *pass, const char *command, const char *reply)
+{
+	command_recorders(pass, command);
+	answer(pass, reply);
+}
+
+static void handle_message(struct pass *pass, const char *message)
+{
+	struct pass_result *result = pass->result;
+	const char *arg;
+
+	log_debug("program: %s", message);
+	if ((arg = argument(message, "start"))) {
+		result->start_tid = (uint32_t)strtoul(arg, NULL, 10);
+		command_recorders(pass, "enable");
+		/* Until the program says it more exactly. */
+		result->start_ns = now_ns();
+		answer(pass, "go");
+	} else if ((arg = argument(message, "started"))) {
+		result->start_ns = strtoull(arg, NULL, 10);
+	} else if ((arg = argument(message, "stop"))) {
+		result->stop_ns = strtoull(arg, NULL, 10);
+		handle_switch(pass, "disable", "ok");
+	} else if ((arg = argument(message, "trace"))) {
+		set_once(&result->trace, arg);
+	} else if ((arg = argument(message, "note"))) {
+		set_once(&result->trace_note, arg);
+	} else if ((arg = argument(message, "entry"))) {
+		set_once(&result->entry_note, arg);
+	} else if ((arg = argument(message, "fail"))) {
+		set_once(&pass->failure, arg);
+	}
+}
+
+/* False when there is nothing more to read at present. */
+static bool read_message(struct pass *pass)
+{
+	char buf[MESSAGE_MAX + 1];
+	ssize_t n;
+
+	if (pass->channel < 0)
+		return false;
+	n = recv(pass->channel, buf, MESSAGE_MAX, MSG_DONTWAIT);
+	if (n > 0) {
+		buf[n] = '\0';
+		handle_message(pass, buf);
+		return true;
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		close(take_fd(&pass->channel));
+	return false;
+}
+
+/* ---- signals */
+
+/*
+ * Ctrl-C and Ctrl-\ come from the terminal to the whole group, the program included, and so does
+ * SIGINT by convention (kill -INT -PGID); it is the program's to obey. The others are sent to us
+ * as the program's deputy.
+ */
+static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+
+	if (signal == SIGCHLD)
+		return;
+	if (signal != SIGUSR1 && signal != SIGUSR2)
+		pass->result->interrupted = true;
+	if (signal == SIGINT || info->ssi_code == SI_KERNEL)
+		return;
+	if (!child_ended(&pass->program))
+		kill(pass->program.pid, signal);
+}
+
+static void read_signals(struct pass *pass)
+{
+	struct signalfd_siginfo info;
+
+	while (read(pass->signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		handle_signal(pass, &info);
+}
+
+static void watch(struct pass *pass)
+{
+	while (!child_ended(&pass->program)) {
+		struct pollfd fds[] = {
+			{ .fd = pass->signals->fd, .events = POLLIN },
+			{ .fd = pass->channel, .events = POLLIN },
+		};
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			break;
+		read_signals(pass);
+		read_message(pass);
+	}
+	while (read_message(pass))
+		continue;
+}
+
+/* ---- the whole */
+
+static int run(struct pass *pass, struct error *err)
+{
+	uint64_t start_ns;
+
+	if (program_prepare(pass, err) < 0 || start_recorders(pass, err) < 0)
+		return -1;
+	pass->result->pid = (uint32_t)pass->program.pid;
+	start_ns = now_ns();
+	if (child_release(&pass->program, err) < 0) {
+		finish_recorders(pass);
+		return error_prefix(err, "%s", pass->plan->python);
+	}
+	watch(pass);
+	pass->result->wall_ns = now_ns() - start_ns;
+	pass->result->status = pass->program.status;
+	finish_recorders(pass);
+	if (pass->failure)
+		return error_set(err, EINVAL, "%s", pass->failure);
+	return 0;
+}
+
+int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
+             struct error *err)
+{
+	struct pass pass = {
+		.plan = plan,
+		.signals = signals,
+		.result = ret,
+		.program = CHILD_NONE,
+		.recorders = { RECORDER_NONE, RECORDER_NONE },
+		.channel = -1,
+	};
+	int failed;
+
+	*ret = (struct pass_result){ 0 };
+	failed = run(&pass, err);
+	child_done(&pass.program);
+	for (size_t i = 0; i < PASS_RECORDERS; i++)
+		recorder_done(&pass.recorders[i]);
+	if (pass.channel >= 0)
+		close(pass.channel);
+	free(pass.failure);
+	if (failed < 0)
+		pass_result_done(ret);
+	return failed;
+}
+
+void pass_result_done(struct pass_result *result)
+{
+	free(result->trace);
+	free(result->trace_note);
+	free(result->entry_note);
+	free(result->perf_note);
+	*result = (struct pass_result){ 0 };
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* One execution of the program, watched by one perf record or by two. */
+#ifndef GILTRACER_LAUNCH_PASS_H
+#define GILTRACER_LAUNCH_PASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "launch/child.h"
+#include "launch/perfcmd.h"
+
+#define PASS_RECORDERS 2
+
+/**
+ * What to run. All pointers are borrowed.
+ * @python: interpreter, absolute
+ * @kind: "script" or "module", with @target: what to run
+ * @args: its arguments, NULL-terminated
+ * @entry, @imports: see share/python/program.py
+ * @python_trace: file for the Python-side trace; NULL for none
+ * @python_trace_entries: how many entries it keeps
+ * @in, @out, @err: the program's; -1 for ours
+ * @perf: perf_count recordings
+ */
+struct pass_plan {
+	const char *python;
+	const char *bootstrap;
+	const char *kind, *target;
+	char *const *args;
+	const char *entry, *imports;
+	const char *python_trace;
+	unsigned python_trace_entries;
+	int in, out, err;
+	struct perf_plan perf[PASS_RECORDERS];
+	size_t perf_count;
+};
+
+/**
+ * What came of it. Strings are owned.
+ * @status: of the program, as of waitpid
+ * @start_ns, @stop_ns: when tracing was on; 0 if it never was, or the end is not known
+ * @start_tid: the thread that started it
+ * @pid: of the program
+ * @mmap_pages: ring buffer per CPU and recording
+ * @interrupted: somebody asked us to stop
+ * @trace: version of VizTracer whose trace is complete; NULL if there is none
+ * @trace_note: why there is none, or it is not complete; or NULL
+ * @entry_note: why tracing did not start; or NULL
+ * @perf_note: what went wrong with a recording while the program ran; or NULL
+ */
+struct pass_result {
+	int status;
+	uint64_t wall_ns, start_ns, stop_ns;
+	uint32_t pid, start_tid;
+	unsigned mmap_pages[PASS_RECORDERS];
+	bool interrupted;
+	char *trace, *trace_note, *entry_note, *perf_note;
+};
+
+/*
+ * Run it to its end. Errors: perf or the program did not start; ENOENT and EACCES are the
+ * interpreter's. The program's own failure is a status, no error. A recording that fails in the
+ * middle is a perf_note, since the program has run.
+ */
+int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
+             struct error *err);
+
+void pass_result_done(struct pass_result *result);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* What to record -> the arguments of perf record. Pure: nothing is looked up here. */
+#ifndef GILTRACER_LAUNCH_PERFCMD_H
+#define GILTRACER_LAUNCH_PERFCMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/**
+ * All pointers are borrowed.
+ * @perf: the program
+ * @output: perf.data to write
+ * @pid: process to attach to, with all that it will fork
+ * @control_fd, @ack_fd: perf's ends of its control pipes
+ * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
+ * @buildid_mmap: build-ids in the mmap records (perf 5.12)
+ * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
+ * @counters: events of the user's, NULL-terminated; NULL for none
+ * @waking: record sched:sched_waking
+ * @sched: record sched:sched_switch
+ * @stack_size: bytes of user stack with each sched:sched_switch that goes to sleep, a multiple of
+ *              8; 0: no stacks
+ */
+struct perf_plan {
+	const char *perf;
+	const char *output;
+	pid_t pid;
+	int control_fd, ack_fd;
+	unsigned mmap_pages;
+	bool buildid_mmap;
+	const char *const *probes;
+	const char *const *counters;
+	bool waking;
+	bool sched;
+	unsigned stack_size;
+};
+
+/* The argument vector, NULL-terminated; free with argv_free. */
+char **perfcmd_argv(const struct perf_plan *plan);
+
+void argv_free(char **argv);
+
+#endif

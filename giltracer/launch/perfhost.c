@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* What perf and the kernel let this user record on this host. */
+#include "perfhost.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "launch/child.h"
+#include "launch/uprobes.h"
+
+#define KIB ((uint64_t)1024)
+#define MIB (1024 * KIB)
+
+/* Beyond this, bursts are no longer what records are lost to. */
+#define BUFFER_WANTED (32 * MIB)
+
+static int64_t read_number(const char *path, int64_t otherwise)
+{
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+
+	if (file_read(&text, NULL, path, 64, &err) < 0)
+		return otherwise;
+	return strtoll(text, NULL, 10);
+}
+
+static uint64_t available_memory(void)
+{
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+	const char *line;
+
+	if (file_read(&text, NULL, "/proc/meminfo", 65536, &err) == 0 &&
+	    (line = strstr(text, "\nMemAvailable:")))
+		return strtoull(line + strlen("\nMemAvailable:"), NULL, 10) * KIB;
+	return 256 * MIB;
+}
+
+static bool has_capability(unsigned bit)
+{
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+	const char *line;
+
+	if (file_read(&text, NULL, "/proc/self/status", 65536, &err) < 0 ||
+	    !(line = strstr(text, "\nCapEff:")))
+		return false;
+	return strtoull(line + strlen("\nCapEff:"), NULL, 16) >> bit & 1;
+}
+
+/* kernel/events/core.c, perf_mmap: perf_event_mlock_kb counts per CPU and user, and what is beyond
+ * it counts against RLIMIT_MEMLOCK; neither binds CAP_IPC_LOCK or paranoid below 0. */
+static void find_buffer(struct perf_host *host)
+{
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t memory = available_memory() / 8 / cpus;
+	uint64_t locked;
+	struct rlimit limit = { 0 };
+
+	host->buffer_bytes = memory < BUFFER_WANTED ? memory : BUFFER_WANTED;
+	if (has_capability(CAP_IPC_LOCK) ||
+	    read_number("/proc/sys/kernel/perf_event_paranoid", 2) < 0)
+		return;
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	locked = (uint64_t)read_number("/proc/sys/kernel/perf_event_mlock_kb", 516) * KIB;
+	if (limit.rlim_cur != RLIM_INFINITY)
+		locked += limit.rlim_cur / cpus;
+	else
+		return;
+	if (locked < host->buffer_bytes) {
+		host->buffer_bytes = locked;
+		host->buffer_limited = true;
+	}
+}
+
+/* Whether the kernel lets us have a tracepoint's data: asked, not derived from settings. */
+static bool may_open_tracepoint(void)
+{
+	CLEANUP(free) char *root = NULL;
+	CLEANUP(free) char *path = NULL;
+	CLEANUP(close) int fd = -1;
+	struct error err;
+	int64_t id;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME,
+		.disabled = 1,
+	};
+
+	if (tracefs_find(&root, &err) < 0)
+		return false;
+	path = xasprintf("%s/events/sched/sched_switch/id", root);
+	id = read_number(path, -1);
+	if (id < 0)
+		return false;
+	attr.config = (uint64_t)id;
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd >= 0;
+}
+
+static int find_version(struct perf_host *host, struct error *err)
+{
+	char name[] = "perf", option[] = "--version";
+	char *const argv[] = { name, option, NULL };
+	CLEANUP(free) char *text = NULL;
+	const char *number;
+	int status;
+
+	if (child_capture(&text, &status, argv, 4096, err) < 0)
+		return err->code == ENOENT
+		               ? error_set(err, ENOENT,
+		                           "perf is not installed (on Debian: apt-get install "
+		                           "linux-perf)")
+		               : -1;
+	number = strstr(text, "perf version ");
+	if (status || !number)
+		return error_set(err, ENOENT, "perf does not work: %.*s", (int)strcspn(text, "\n"),
+		                 text);
+	number += strlen("perf version ");
+	host->version = xstrndup(number, strcspn(number, " \n"));
+	if (sscanf(number, "%u.%u", &host->major, &host->minor) != 2)
+		return error_set(err, ENOTSUP, "perf says it is version '%s'", host->version);
+	if (host->major < 5 || (host->major == 5 && host->minor < 10))
+		return error_set(err, ENOTSUP,
+		                 "perf %s is too old: 5.10 is the first that can be controlled",
+		                 host->version);
+	return 0;
+}
+
+int perf_host_find(struct perf_host *ret, struct error *err)
+{
+	*ret = (struct perf_host){ 0 };
+	if (find_version(ret, err) < 0) {
+		perf_host_done(ret);
+		return -1;
+	}
+	ret->tracepoints = may_open_tracepoint();
+	find_buffer(ret);
+	return 0;
+}
+
+void perf_host_done(struct perf_host *host)
+{
+	free(host->version);
+	*host = (struct perf_host){ 0 };
+}
+
+unsigned perf_host_pages(const struct perf_host *host, unsigned recordings)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t mine = host->buffer_bytes / recordings;
+	unsigned pages = 1;
+
+	/* One page more is perf's own, in front. */
+	while ((2 * (uint64_t)pages + 1) * page <= mine)
+		pages *= 2;
+	return pages;
+}
+
+unsigned perf_host_stack_size(uint64_t buffer_bytes)
+{
+	if (buffer_bytes >= 4 * MIB)
+		return 4096;
+	return buffer_bytes >= MIB ? 2048 : 1024;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* One perf record at work. */
+#include "recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+
+/* perf reads all of /proc/PID and opens an event per CPU before it answers: seconds if loaded. */
+#define ANSWER_MS 60000
+
+static bool is_progress(const char *line)
+{
+	return str_has_prefix(line, "Events ") || str_has_prefix(line, "[ perf record:") || !*line;
+}
+
+/* What perf said, on one line, without what it says when all is well. Caller frees. */
+static char *perf_text(const struct recorder *recorder)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	char buf[4096], *line, *rest = buf;
+	ssize_t n = pread(recorder->text_fd, buf, sizeof(buf) - 1, 0);
+
+	buf[n > 0 ? n : 0] = '\0';
+	while ((line = strsep(&rest, "\n"))) {
+		line += strspn(line, " \t");
+		if (!is_progress(line) && text.len < 400)
+			str_addf(&text, "%s%s", text.len ? " " : "", line);
+	}
+	return str_take(&text);
+}
+
+static int fail(const struct recorder *recorder, const char *what, struct error *err)
+{
+	CLEANUP(free) char *text = perf_text(recorder);
+	bool forbidden = strcasestr(text, "permi") || strcasestr(text, "privilege");
+
+	return error_set(err, forbidden ? EPERM : EIO, "perf record %s%s%s%s", what,
+	                 *text ? ": " : "", text,
+	                 forbidden ? " (giltracer check says what this host allows)" : "");
+}
+
+static int open_pipes(struct recorder *rec, int *ret_control, int *ret_ack, struct error *err)
+{
+	int fds[2];
+
+	rec->text_fd = memfd_create("giltracer-perf", MFD_CLOEXEC);
+	if (rec->text_fd < 0)
+		return error_errno(err, "memfd_create");
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_errno(err, "pipe");
+	*ret_control = fds[0];
+	rec->control_fd = fds[1];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_errno(err, "pipe");
+	rec->ack_fd = fds[0];
+	*ret_ack = fds[1];
+	return 0;
+}
+
+/* perf makes them non-blocking; their numbers in perf are the ones they have here. */
+static int spawn(struct recorder *rec, const struct perf_plan *wanted,
+                 const struct signals *signals, struct error *err)
+{
+	CLEANUP(close) int control = -1;
+	CLEANUP(close) int ack = -1;
+	struct perf_plan plan = *wanted;
+	char **argv;
+	int failed;
+
+	if (open_pipes(rec, &control, &ack, err) < 0)
+		return -1;
+	plan.control_fd = control;
+	plan.ack_fd = ack;
+	plan.mmap_pages = rec->mmap_pages;
+	argv = perfcmd_argv(&plan);
+	failed = child_spawn(&rec->perf,
+	                     &(struct child_spec){
+				     .file = plan.perf,
+				     .argv = argv,
+				     .fds = (struct child_fd[]){ { control, control },
+	                                                         { ack, ack },
+	                                                         { rec->text_fd, 1 },
+	                                                         { rec->text_fd, 2 } },
+				     .fd_count = 4,
+				     .own_group = true,
+				     .mask = &signals->old,
+			     },
+	                     err);
+	for (char **arg = argv; *arg; arg++)
+		log_debug("perf: %s", *arg);
+	argv_free(argv);
+	return failed < 0 ? error_prefix(err, "perf record") : 0;
+}
+
+static bool read_ack(struct recorder *rec)
+{
+	struct pollfd ready = { .fd = rec->ack_fd, .events = POLLIN };
+	char buf[16];
+	int n;
+
+	do {
+		n = poll(&ready, 1, ANSWER_MS);
+	} while (n < 0 && errno == EINTR);
+	/* "ack\n", with its terminating zero in some versions. End of file: perf is gone. */
+	return n == 1 && read(rec->ack_fd, buf, sizeof(buf)) > 0;
+}
+
+int recorder_command(struct recorder *rec, const char *command, struct error *err)
+{
+	CLEANUP(free) char *line = NULL;
+	void (*old)(int);
+	ssize_t n;
+
+	if (rec->control_fd < 0)
+		return error_set(err, EIO, "perf record has ended");
+	line = xasprintf("%s\n", command);
+	old = signal(SIGPIPE, SIG_IGN);
+	n = write(rec->control_fd, line, strlen(line));
+	signal(SIGPIPE, old);
+	if (n == (ssize_t)strlen(line) && read_ack(rec))
+		return 0;
+	return fail(rec, "ended early", err);
+}
+
+static bool short_of_memory(const struct recorder *rec)
+{
+	CLEANUP(free) char *text = perf_text(rec);
+
+	return strstr(text, "mmap") || strstr(text, "mapping pages");
+}
+
+int recorder_start(struct recorder *ret, const struct perf_plan *plan,
+                   const struct signals *signals, struct error *err)
+{
+	struct error said;
+
+	ret->mmap_pages = plan->mmap_pages;
+	for (;;) {
+		if (spawn(ret, plan, signals, err) < 0)
+			return -1;
+		/* Already disabled: this only asks whether it is there. */
+		if (recorder_command(ret, "disable", &said) == 0)
+			return 0;
+		child_wait(&ret->perf);
+		if (ret->mmap_pages <= 16 || !short_of_memory(ret))
+			return fail(ret, "could not start", err);
+		log_debug("perf: no %u pages per CPU, trying half", ret->mmap_pages);
+		unsigned pages = ret->mmap_pages / 2;
+
+		recorder_done(ret);
+		*ret = (struct recorder)RECORDER_NONE;
+		ret->mmap_pages = pages;
+	}
+}
+
+int recorder_finish(struct recorder *rec, struct error *err)
+{
+	int status;
+
+	if (!child_ended(&rec->perf))
+		kill(rec->perf.pid, SIGTERM);
+	child_wait(&rec->perf);
+	status = rec->perf.status;
+	/* It dies by the signal that ended it, after it has written everything. */
+	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		return 0;
+	if (WIFSIGNALED(status))
+		return error_set(err, EIO, "perf record was killed by signal %d", WTERMSIG(status));
+	return fail(rec, "failed", err);
+}
+
+void recorder_done(struct recorder *rec)
+{
+	child_done(&rec->perf);
+	if (rec->control_fd >= 0)
+		close(take_fd(&rec->control_fd));
+	if (rec->ack_fd >= 0)
+		close(take_fd(&rec->ack_fd));
+	if (rec->text_fd >= 0)
+		close(take_fd(&rec->text_fd));
+}

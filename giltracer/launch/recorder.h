@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One perf record at work: attached to a process, switched on and off through its control pipe.
+ * It is attached rather than made to start the program, so that the program is our own child: its
+ * environment, signals, descriptors and exit status are those it would have without perf, the
+ * terminal's signals do not end the recording before the program, and two recordings can watch one
+ * program.
+ */
+#ifndef GILTRACER_LAUNCH_RECORDER_H
+#define GILTRACER_LAUNCH_RECORDER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "launch/child.h"
+#include "launch/perfcmd.h"
+
+/**
+ * @mmap_pages: as in use: fewer than planned where the host did not allow more
+ */
+struct recorder {
+	struct child perf;
+	int control_fd, ack_fd, text_fd;
+	unsigned mmap_pages;
+};
+
+#define RECORDER_NONE                                                             \
+	{                                                                         \
+		.perf = CHILD_NONE, .control_fd = -1, .ack_fd = -1, .text_fd = -1 \
+	}
+
+/*
+ * Start perf and wait until it is attached. plan->control_fd and plan->ack_fd are ours to choose.
+ * The error says what perf said.
+ */
+int recorder_start(struct recorder *ret, const struct perf_plan *plan,
+                   const struct signals *signals, struct error *err);
+
+/* "enable" or "disable"; returns when perf has done it. An error if perf died. */
+int recorder_command(struct recorder *recorder, const char *command, struct error *err);
+
+/* The program has ended: let perf write what it has. An error if the recording failed. */
+int recorder_finish(struct recorder *recorder, struct error *err);
+
+void recorder_done(struct recorder *recorder);
+
+#endif

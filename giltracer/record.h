@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Record a program into a session folder: what `giltracer record` and `giltracer` have in common.
+ */
+#ifndef GILTRACER_RECORD_H
+#define GILTRACER_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opts.h"
+
+enum python_trace { PYTHON_TRACE_AUTO, PYTHON_TRACE_VIZTRACER, PYTHON_TRACE_NONE };
+
+extern const char *const python_trace_names[];
+
+/* VizTracer takes its buffer when it starts: 10 million entries are about 640 MB of address space,
+ * of which it touches what it fills. */
+#define PYTHON_TRACE_ENTRIES 10000000
+
+struct record_options {
+	bool state_detect;
+	bool no_gil_detect;
+	bool one_run;
+	bool trace_imports;
+	bool verbose, quiet;
+	const char *python;
+	const char *module;
+	const char *entry;
+	const char *imports;
+	unsigned python_trace; /* enum python_trace */
+	unsigned python_trace_entries;
+	struct opt_list events;
+};
+
+#define RECORD_OPTIONS_DEFAULT                               \
+	{                                                    \
+		.python_trace_entries = PYTHON_TRACE_ENTRIES \
+	}
+
+/* The lines of both option tables. */
+#define RECORD_OPTS(o)                                                                          \
+	OPT_REST('m', "module", "MODULE", &(o)->module, "run a module, as python -m does"),     \
+		OPT_FLAG(0, "state-detect", &(o)->state_detect,                                 \
+	                 "record why threads do not run; runs the program twice"),              \
+		OPT_UNFLAG(0, "no-state-detect", &(o)->state_detect, "do not (the default)"),   \
+		OPT_FLAG(0, "no-gil-detect", &(o)->no_gil_detect,                               \
+	                 "no uprobes: GIL sleeps are told from the stacks"),                    \
+		OPT_FLAG(0, "one-run", &(o)->one_run, "both recordings in one execution"),      \
+		OPT_STR(0, "python", "PATH", &(o)->python, "the interpreter"),                  \
+		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,   \
+	                   "Python calls: viztracer, none or auto"),                            \
+		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000,  \
+	                 2000000000, "how many Python calls to keep (10000000)"),               \
+		OPT_STR(0, "import", "MODULES", &(o)->imports, "import these before tracing"),  \
+		OPT_STR(0, "entry", "NAME", &(o)->entry,                                        \
+	                "trace from the first call of function NAME or MODULE:NAME"),           \
+		OPT_FLAG(0, "trace-imports", &(o)->trace_imports, "trace from the first line"), \
+		OPT_LIST('e', "event", "EVENT", &(o)->events,                                   \
+	                 "also count this perf event; may be repeated"),                        \
+		OPT_FLAG('v', "verbose", &(o)->verbose, "say more"),                            \
+		OPT_FLAG('q', "quiet", &(o)->quiet, "say only what went wrong")
+
+/**
+ * What the program did, and how we should end.
+ * @exit_status: the program's, 128 + signal if it died of one
+ * @signal: that signal, or 0
+ * @failed: a recording failed while the program ran; said already
+ * @interrupted: somebody wants us to stop
+ */
+struct record_outcome {
+	int exit_status;
+	int signal;
+	bool failed;
+	bool interrupted;
+};
+
+void record_set_log_level(const struct record_options *options);
+
+/*
+ * Run argv (script and its arguments; the arguments alone with options->module) and leave a session
+ * in the existing folder dir. Returns 0, or as the run function of a command.
+ */
+int record_session(const struct record_options *options, char *const *argv, const char *dir,
+                   struct record_outcome *ret, struct error *err);
+
+/* The exit status to return; does not return if the program died of a signal: then so do we. */
+int record_exit(const struct record_outcome *outcome);
+
+#endif
