@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Stable time order, by finished round: a merge of runs. */
+#include "order.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+
+/**
+ * A stretch of records whose times do not fall; none of perf's own within.
+ * @time_ns: of the record at pos
+ * @pos, @end: offsets in the file
+ */
+struct run {
+	uint64_t time_ns;
+	uint64_t pos, end;
+};
+
+/**
+ * @heap: runs, the one with the earliest record first
+ * @open: the run that the scan is adding to, valid if open.end
+ * @last_ns: time of the last record scanned
+ * @max_ns: latest time scanned; @round_ns: the same at the previous FINISHED_ROUND
+ * @limit_ns: nothing up to this time is still to come
+ * @first_ns: earliest time that a record itself gives, UINT64_MAX if none does
+ */
+struct order {
+	struct perfdata *pd;
+	VEC(struct run) heap;
+	struct run open;
+	uint64_t last_ns, max_ns, round_ns, limit_ns, first_ns;
+	uint64_t records, unknown, peak_runs;
+};
+
+struct order *order_new(struct perfdata *pd)
+{
+	struct order *order = xcalloc(1, sizeof(*order));
+
+	order->pd = pd;
+	order->first_ns = UINT64_MAX;
+	return order;
+}
+
+void order_free(struct order *order)
+{
+	if (!order)
+		return;
+	vec_done(&order->heap);
+	free(order);
+}
+
+/* As the record says, 0 if it does not. */
+static uint64_t own_time(const struct perf_header *h, const struct perfdata_record *rec)
+{
+	bool is_sample = rec->type == PERF_RECORD_SAMPLE;
+	uint16_t at = is_sample ? h->time_pos : h->trailer_time;
+	const struct sample_layout *layout;
+	uint32_t event;
+
+	if (at == SAMPLE_NOWHERE) {
+		event = header_event_of(h, is_sample, &rec->body);
+		if (event == UINT32_MAX)
+			return 0;
+		layout = &h->events.v[event].layout;
+		at = is_sample ? layout->time_pos : layout->trailer_time;
+		if (at == SAMPLE_NOWHERE)
+			return 0;
+	}
+	return is_sample ? cursor_u64_at(&rec->body, at) : cursor_u64_back(&rec->body, at);
+}
+
+/* Its own time, or that of the one before it. perf treats ~0 as no time as well. */
+static uint64_t time_of(const struct perf_header *h, const struct perfdata_record *rec,
+                        uint64_t before)
+{
+	uint64_t t = own_time(h, rec);
+
+	return t == 0 || t == UINT64_MAX ? before : t;
+}
+
+static bool earlier(const struct run *a, const struct run *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->pos < b->pos;
+}
+
+static void sift_up(struct order *o, size_t i)
+{
+	struct run run = o->heap.v[i];
+
+	while (i && earlier(&run, &o->heap.v[(i - 1) / 2])) {
+		o->heap.v[i] = o->heap.v[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	o->heap.v[i] = run;
+}
+
+static void sift_down(struct order *o)
+{
+	struct run run = o->heap.v[0];
+	size_t i = 0, n = o->heap.n;
+
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n && earlier(&o->heap.v[child + 1], &o->heap.v[child]))
+			child++;
+		if (!earlier(&o->heap.v[child], &run))
+			break;
+		o->heap.v[i] = o->heap.v[child];
+	}
+	o->heap.v[i] = run;
+}
+
+static void close_run(struct order *o)
+{
+	if (!o->open.end)
+		return;
+	*vec_push(&o->heap) = o->open;
+	sift_up(o, o->heap.n - 1);
+	o->open.end = 0;
+	if (o->heap.n > o->peak_runs)
+		o->peak_runs = o->heap.n;
+}
+
+static void scan_record(struct order *o, const struct perf_header *h,
+                        const struct perfdata_record *rec)
+{
+	uint64_t t = time_of(h, rec, o->last_ns);
+
+	if (t < o->last_ns)
+		close_run(o);
+	if (!o->open.end)
+		o->open = (struct run){ .time_ns = t, .pos = rec->offset };
+	o->open.end = rec->offset + rec->size;
+	o->last_ns = t;
+	if (t > o->max_ns)
+		o->max_ns = t;
+	if (t && t < o->first_ns)
+		o->first_ns = t;
+}
+
+/* All behind this offset may still be asked for. */
+static void drop_behind(struct order *o)
+{
+	uint64_t keep = perfdata_tell(o->pd);
+
+	for (size_t i = 0; i < o->heap.n; i++)
+		if (o->heap.v[i].pos < keep)
+			keep = o->heap.v[i].pos;
+	perfdata_drop(o->pd, keep);
+}
+
+/* Scan until the end of a round, or of the file. */
+static void scan_round(struct order *o)
+{
+	const struct perf_header *h = perfdata_header(o->pd);
+	struct perfdata_record rec;
+
+	drop_behind(o);
+	while (perfdata_next(o->pd, &rec)) {
+		o->records++;
+		if (rec.type < PERF_USER_START) {
+			scan_record(o, h, &rec);
+			continue;
+		}
+		close_run(o);
+		if (!perfdata_type_name(rec.type))
+			o->unknown++;
+		if (rec.type != PERF_USER_FINISHED_ROUND)
+			continue;
+		o->limit_ns = o->round_ns;
+		o->round_ns = o->max_ns;
+		return;
+	}
+	close_run(o);
+	o->limit_ns = UINT64_MAX;
+}
+
+/* The earliest run has lost its first record, which ended at offset at. */
+static void advance(struct order *o, uint64_t at)
+{
+	struct run *run = &o->heap.v[0];
+	struct perfdata_record rec;
+
+	if (at < run->end) {
+		run->pos = at;
+		perfdata_at(o->pd, at, &rec);
+		run->time_ns = time_of(perfdata_header(o->pd), &rec, run->time_ns);
+	} else {
+		*run = o->heap.v[--o->heap.n];
+	}
+	if (o->heap.n > 1)
+		sift_down(o);
+}
+
+int order_next(struct order *o, struct perfdata_record *ret, uint64_t *ret_time_ns)
+{
+	/* Not before there is a limit: until then, first_ns is not certain. */
+	while (!o->heap.n || !o->limit_ns || o->heap.v[0].time_ns > o->limit_ns) {
+		if (o->limit_ns == UINT64_MAX)
+			return 0;
+		scan_round(o);
+	}
+	*ret_time_ns = o->heap.v[0].time_ns;
+	if (!*ret_time_ns && o->first_ns != UINT64_MAX)
+		*ret_time_ns = o->first_ns;
+	perfdata_at(o->pd, o->heap.v[0].pos, ret);
+	advance(o, ret->offset + ret->size);
+	return 1;
+}
+
+uint64_t order_records(const struct order *order)
+{
+	return order->records;
+}
+
+uint64_t order_unknown(const struct order *order)
+{
+	return order->unknown;
+}
+
+uint64_t order_peak_runs(const struct order *order)
+{
+	return order->peak_runs;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* Pull the next record. */
+#include "reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#define RECORD_HEADER 8
+
+/* Dropping pages costs a system call: not for less than this. */
+#define DROP_STEP (16U << 20)
+
+struct perfdata {
+	struct filemap map; /* empty if the memory is not ours */
+	const uint8_t *data;
+	size_t size;
+	struct perf_header header;
+	struct perf_header_note cut;
+	uint64_t pos, end;
+	uint64_t dropped;
+};
+
+static int cut_at(struct perfdata *pd, uint64_t offset, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The first cut is the one that matters. Returns 0: no more records. */
+static int cut_at(struct perfdata *pd, uint64_t offset, const char *fmt, ...)
+{
+	va_list ap;
+
+	pd->pos = pd->end;
+	if (pd->cut.offset)
+		return 0;
+	pd->cut.offset = offset;
+	va_start(ap, fmt);
+	vsnprintf(pd->cut.text, sizeof(pd->cut.text), fmt, ap);
+	va_end(ap);
+	return 0;
+}
+
+static void find_end(struct perfdata *pd)
+{
+	const struct perf_header *h = &pd->header;
+
+	pd->pos = h->data_offset;
+	pd->end = pd->size;
+	if (!h->data_size && !h->pipe) {
+		if (pd->end > pd->pos && !pd->cut.offset)
+			pd->cut = (struct perf_header_note){
+				pd->end, "perf did not finish: the header gives no size and no "
+					 "event formats, read until the end of file"
+			};
+		return;
+	}
+	if (h->data_size <= pd->size - h->data_offset)
+		pd->end = h->data_offset + h->data_size;
+	else if (!pd->cut.offset) {
+		pd->cut.offset = pd->size;
+		snprintf(pd->cut.text, sizeof(pd->cut.text),
+		         "file is cut: records should go on until %#" PRIx64,
+		         h->data_offset + h->data_size);
+	}
+}
+
+static int open_data(struct perfdata *pd, struct error *err)
+{
+	if (header_read(&pd->header, pd->data, pd->size, &pd->cut, err) < 0)
+		return -1;
+	find_end(pd);
+	return 0;
+}
+
+int perfdata_open_memory(struct perfdata **ret, const void *data, size_t size, struct error *err)
+{
+	CLEANUP(perfdata_close) struct perfdata *pd = xcalloc(1, sizeof(*pd));
+
+	pd->data = data;
+	pd->size = size;
+	if (open_data(pd, err) < 0)
+		return -1;
+	*ret = take(pd);
+	return 0;
+}
+
+int perfdata_open(struct perfdata **ret, const char *path, struct error *err)
+{
+	CLEANUP(perfdata_close) struct perfdata *pd = xcalloc(1, sizeof(*pd));
+
+	if (filemap_open(&pd->map, path, err) < 0)
+		return -1;
+	pd->data = pd->map.data;
+	pd->size = pd->map.size;
+	if (open_data(pd, err) < 0)
+		return error_prefix(err, "%s", path);
+	*ret = take(pd);
+	return 0;
+}
+
+void perfdata_close(struct perfdata *pd)
+{
+	if (!pd)
+		return;
+	header_done(&pd->header);
+	filemap_done(&pd->map);
+	free(pd);
+}
+
+static void read_record(const struct perfdata *pd, struct perfdata_record *ret)
+{
+	struct cursor c = cursor_make(pd->data + ret->offset, RECORD_HEADER);
+
+	ret->type = cursor_u32(&c);
+	ret->misc = cursor_u16(&c);
+	ret->size = cursor_u16(&c);
+	ret->body.p = c.p;
+	ret->body.end = pd->data + ret->offset + ret->size;
+	ret->body.bad = false;
+}
+
+void perfdata_at(const struct perfdata *pd, uint64_t offset, struct perfdata_record *ret)
+{
+	ret->offset = offset;
+	read_record(pd, ret);
+}
+
+/* perf pads what follows a TRACING_DATA record to 8 bytes, and says so only in its source. */
+static uint64_t extra_size(const struct perfdata_record *rec)
+{
+	struct cursor c = rec->body;
+
+	if (rec->type == PERF_USER_TRACING_DATA)
+		return ((uint64_t)cursor_u32(&c) + 7) & ~7ULL;
+	if (rec->type == PERF_USER_AUXTRACE)
+		return cursor_u64(&c);
+	return 0;
+}
+
+/* A record of perf itself, most of which are about the header. */
+static int take_in(struct perfdata *pd, const struct perfdata_record *rec)
+{
+	uint64_t extra_at = rec->offset + rec->size, extra = extra_size(rec);
+	struct cursor c = cursor_make(pd->data + extra_at, pd->end - extra_at);
+	struct error err;
+
+	if (rec->type == PERF_USER_COMPRESSED || rec->type == PERF_USER_COMPRESSED2)
+		return cut_at(pd, rec->offset,
+		              "compressed record (perf record -z), which is not supported");
+	if (extra > cursor_left(&c))
+		return cut_at(pd, rec->offset,
+		              "record of type %s: the %" PRIu64 " bytes that follow it are cut",
+		              perfdata_type_name(rec->type), extra);
+	pd->pos += extra;
+	if (header_feed(&pd->header, rec->type, rec->misc, rec->body, cursor_sub(&c, extra), &err) <
+	            0 &&
+	    !pd->cut.offset) {
+		pd->cut.offset = rec->offset;
+		snprintf(pd->cut.text, sizeof(pd->cut.text), "%.*s", (int)sizeof(pd->cut.text) - 1,
+		         err.text);
+	}
+	return 1;
+}
+
+int perfdata_next(struct perfdata *pd, struct perfdata_record *ret)
+{
+	uint64_t left = pd->end - pd->pos;
+
+	if (!left)
+		return 0;
+	if (left < RECORD_HEADER)
+		return cut_at(pd, pd->pos, "%" PRIu64 " bytes are too few for a record", left);
+	ret->offset = pd->pos;
+	read_record(pd, ret);
+	if (ret->size < RECORD_HEADER)
+		return cut_at(pd, pd->pos, "record of type %" PRIu32 ": bad size %u", ret->type,
+		              ret->size);
+	if (ret->size > left)
+		return cut_at(pd, pd->pos,
+		              "record of type %" PRIu32 " and %u bytes: only %" PRIu64 " are left",
+		              ret->type, ret->size, left);
+	pd->pos += ret->size;
+	return ret->type < PERF_USER_START ? 1 : take_in(pd, ret);
+}
+
+uint64_t perfdata_tell(const struct perfdata *pd)
+{
+	return pd->pos;
+}
+
+const struct perf_header *perfdata_header(const struct perfdata *pd)
+{
+	return &pd->header;
+}
+
+uint64_t perfdata_size(const struct perfdata *pd)
+{
+	return pd->size;
+}
+
+const struct perf_header_note *perfdata_cut(const struct perfdata *pd)
+{
+	return pd->cut.offset ? &pd->cut : NULL;
+}
+
+void perfdata_drop(struct perfdata *pd, uint64_t offset)
+{
+	uint64_t end = offset & ~(uint64_t)(DROP_STEP - 1);
+
+	if (!pd->map.data || end <= pd->dropped)
+		return;
+	/* Only advice: if it fails, memory is used for longer. */
+	madvise((void *)(uintptr_t)(pd->data + pd->dropped), end - pd->dropped, MADV_DONTNEED);
+	pd->dropped = end;
+}
+
+const char *perfdata_type_name(uint32_t type)
+{
+	static const char *const names[] = {
+		[1] = "MMAP",
+		[2] = "LOST",
+		[3] = "COMM",
+		[4] = "EXIT",
+		[5] = "THROTTLE",
+		[6] = "UNTHROTTLE",
+		[7] = "FORK",
+		[8] = "READ",
+		[9] = "SAMPLE",
+		[10] = "MMAP2",
+		[11] = "AUX",
+		[12] = "ITRACE_START",
+		[13] = "LOST_SAMPLES",
+		[14] = "SWITCH",
+		[15] = "SWITCH_CPU_WIDE",
+		[16] = "NAMESPACES",
+		[17] = "KSYMBOL",
+		[18] = "BPF_EVENT",
+		[19] = "CGROUP",
+		[20] = "TEXT_POKE",
+		[21] = "AUX_OUTPUT_HW_ID",
+		[64] = "HEADER_ATTR",
+		[65] = "HEADER_EVENT_TYPE",
+		[66] = "HEADER_TRACING_DATA",
+		[67] = "HEADER_BUILD_ID",
+		[68] = "FINISHED_ROUND",
+		[69] = "ID_INDEX",
+		[70] = "AUXTRACE_INFO",
+		[71] = "AUXTRACE",
+		[72] = "AUXTRACE_ERROR",
+		[73] = "THREAD_MAP",
+		[74] = "CPU_MAP",
+		[75] = "STAT_CONFIG",
+		[76] = "STAT",
+		[77] = "STAT_ROUND",
+		[78] = "EVENT_UPDATE",
+		[79] = "TIME_CONV",
+		[80] = "HEADER_FEATURE",
+		[81] = "COMPRESSED",
+		[82] = "FINISHED_INIT",
+		[83] = "COMPRESSED2",
+	};
+
+	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What stands in a PERF_RECORD_SAMPLE, and in the trailer of every other record, as the event's
+ * sample_type says (include/uapi/linux/perf_event.h, enum perf_event_type).
+ */
+#ifndef GILTRACER_PERFDATA_SAMPLE_H
+#define GILTRACER_PERFDATA_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "perfdata/cursor.h"
+
+#define SAMPLE_NOWHERE UINT16_MAX
+
+/**
+ * Where things are, computed once per event by sample_layout_init.
+ * @id_pos, @time_pos: offset in the body of a sample, SAMPLE_NOWHERE if not recorded
+ * @trailer: size of the trailer of other records, 0 if they have none
+ * @trailer_id, @trailer_time: distance from the end of those, SAMPLE_NOWHERE if not recorded
+ */
+struct sample_layout {
+	uint64_t sample_type, read_format, branch_sample_type, regs_user, regs_intr;
+	uint16_t id_pos, time_pos;
+	uint16_t trailer, trailer_id, trailer_time;
+};
+
+struct perf_event_attr;
+void sample_layout_init(struct sample_layout *ret, const struct perf_event_attr *attr);
+
+/**
+ * What was not recorded is 0 (cpu: -1). Cursors point into the record and are empty where nothing
+ * was recorded.
+ * @pid, @tid: 0 also where the kernel no longer knew them (-1: the thread is past its end)
+ * @callchain: u64 addresses and PERF_CONTEXT_* marks, innermost first
+ * @read: struct read_format, not decoded
+ * @regs_abi: enum perf_sample_regs_abi; 0: no user registers (a kernel thread)
+ * @regs: one u64 for each bit of the event's regs_user
+ * @stack: the dump from the stack pointer up, only the part that was really copied
+ * @leftover: bytes behind the fields that we know
+ */
+struct sample {
+	uint64_t time_ns, id, ip, addr, stream_id, period;
+	uint32_t pid, tid;
+	int32_t cpu;
+	uint32_t leftover;
+	struct cursor read, callchain, raw, regs, stack;
+	uint64_t regs_abi;
+};
+
+/* Decode the body of a PERF_RECORD_SAMPLE. False if it is shorter than its fields say; what came
+ * before the cut is filled in. */
+bool sample_decode(struct sample *ret, const struct sample_layout *layout, struct cursor body);
+
+/* Decode the trailer of any other kernel record; only pid, tid, time_ns, id, stream_id and cpu are
+ * set. False if the body is too short to have one. */
+bool sample_decode_trailer(struct sample *ret, const struct sample_layout *layout,
+                           const struct cursor *body);
+
+#endif
