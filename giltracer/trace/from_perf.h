@@ -16,6 +16,7 @@
 #define GILTRACER_TRACE_FROM_PERF_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "trace/source.h"
@@ -31,5 +32,9 @@ struct from_perf_options {
  * cut or corrupt yields what it has and says where in source->stats. */
 int from_perf_open(struct source **ret, const char *path, const struct from_perf_options *options,
                    struct error *err);
+
+/* The same from memory, which is borrowed until source_close. */
+int from_perf_open_memory(struct source **ret, const void *data, size_t size,
+                          const struct from_perf_options *options, struct error *err);
 
 #endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Events as text. */
+#include "print.h"
+
+#include <inttypes.h>
+
+#include "perfdata/print.h"
+#include "trace/names.h"
+
+const char *event_type_name(unsigned type)
+{
+	static const char *const names[] = {
+		[EV_REQUEST] = "request",
+		[EV_ACQUIRE] = "acquire",
+		[EV_RELEASE] = "release",
+		[EV_RELEASED] = "released",
+		[EV_SAVE] = "save",
+		[EV_SWITCH_IN] = "switch-in",
+		[EV_SWITCH_OUT] = "switch-out",
+		[EV_SCHED_OUT] = "sched-out",
+		[EV_WAKING] = "waking",
+		[EV_FORK] = "fork",
+		[EV_EXIT] = "exit",
+		[EV_COMM] = "comm",
+		[EV_LOST] = "lost",
+		[EV_COUNT] = "count",
+		[EV_STACK] = "stack",
+	};
+
+	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
+}
+
+static void print_detail(FILE *out, const struct source *source, const struct event *ev)
+{
+	switch (ev->type) {
+	case EV_REQUEST:
+	case EV_RELEASE:
+	case EV_SAVE:
+		fprintf(out, " gil=%#" PRIx64, ev->gil.address);
+		break;
+	case EV_SCHED_OUT:
+		fprintf(out, " state=%#" PRIx32 " next=%" PRIu32 " stack=%" PRIu32,
+		        ev->sched.prev_state, ev->sched.next_tid, ev->sched.stack);
+		break;
+	case EV_WAKING:
+		fprintf(out, " woken=%" PRIu32, ev->waking.tid);
+		break;
+	case EV_FORK:
+		fprintf(out, " parent=%" PRIu32 "/%" PRIu32, ev->fork.parent_pid,
+		        ev->fork.parent_tid);
+		break;
+	case EV_COMM:
+		fputs(" name=", out);
+		print_quoted(out, names_get(source->names, ev->comm.name), SIZE_MAX);
+		break;
+	case EV_LOST:
+		fprintf(out, " count=%" PRIu32 " since=%" PRIu64, ev->lost.count,
+		        ev->lost.since_ns);
+		break;
+	case EV_COUNT:
+		fprintf(out, " counter=%s value=%" PRIu64, source->counters[ev->count.counter],
+		        ev->count.value);
+		break;
+	case EV_STACK:
+		fprintf(out, " stack=%" PRIu32, ev->stack.stack);
+		break;
+	default:
+		break;
+	}
+}
+
+void print_event(FILE *out, const struct source *source, const struct event *ev)
+{
+	fprintf(out, "%" PRIu64 ".%09" PRIu64 " %" PRIu32 "/%" PRIu32 " cpu=%" PRId32 " %s",
+	        ev->time_ns / 1000000000, ev->time_ns % 1000000000, ev->pid, ev->tid, ev->cpu,
+	        event_type_name(ev->type));
+	print_detail(out, source, ev);
+	if (ev->flags & EVF_PREEMPT)
+		fputs(" preempt", out);
+	if (ev->flags & EVF_EXEC)
+		fputs(" exec", out);
+	fputc('\n', out);
+}
+
+void print_source_stats(FILE *out, const struct source *source)
+{
+	const struct source_stats *s = &source->stats;
+
+	fprintf(out,
+	        "# records %" PRIu64 "\n# samples %" PRIu64 "\n# events %" PRIu64
+	        "\n# lost %" PRIu64 "\n# unknown_records %" PRIu64 "\n# unordered %" PRIu64
+	        "\n# leftover_bytes %" PRIu64 "\n# bytes %" PRIu64 "\n",
+	        s->records, s->samples, s->events, s->lost, s->unknown_records, s->unordered,
+	        s->leftover_bytes, s->bytes);
+	if (s->truncated_at)
+		fprintf(out, "# truncated at %#" PRIx64 ": %s\n", s->truncated_at,
+		        s->truncated_text);
+}
