@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* giltracer dump: what is in a perf.data, as text, for bug reports and tests. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/opts.h"
+#include "cmd.h"
+#include "perfdata/print.h"
+#include "perfdata/reader.h"
+#include "trace/from_perf.h"
+#include "trace/print.h"
+
+struct dump {
+	bool events, header, help;
+	unsigned limit;
+	const char *path;
+};
+
+static int dump_records(const struct dump *dump, struct error *err)
+{
+	CLEANUP(perfdata_close) struct perfdata *pd = NULL;
+	struct perfdata_record rec;
+	unsigned n = 0;
+
+	if (perfdata_open(&pd, dump->path, err) < 0)
+		return -1;
+	while ((!dump->limit || n < dump->limit) && perfdata_next(pd, &rec)) {
+		if (!dump->header)
+			print_record(stdout, perfdata_header(pd), &rec);
+		n++;
+	}
+	if (dump->header)
+		print_header(stdout, perfdata_header(pd));
+	if (perfdata_cut(pd))
+		log_warn("%s: at %#" PRIx64 ": %s; what follows is not shown", dump->path,
+		         perfdata_cut(pd)->offset, perfdata_cut(pd)->text);
+	return 0;
+}
+
+static int dump_events(const struct dump *dump, struct error *err)
+{
+	const struct from_perf_options options = { .unwind = false };
+	struct source *source;
+	struct event ev;
+	unsigned n = 0;
+	int got = 0;
+
+	if (from_perf_open(&source, dump->path, &options, err) < 0)
+		return -1;
+	while ((!dump->limit || n++ < dump->limit) && (got = source_next(source, &ev, err)) > 0)
+		print_event(stdout, source, &ev);
+	if (got >= 0)
+		print_source_stats(stdout, source);
+	source_close(source);
+	return got < 0 ? -1 : 0;
+}
+
+static int dump_run(int argc, char **argv, struct error *err)
+{
+	struct dump dump = { 0 };
+	const struct opt opts[] = {
+		OPT_FLAG('e', "events", &dump.events,
+		         "what giltracer makes of the records, in the order of time"),
+		OPT_FLAG('H', "header", &dump.header, "what the file says about itself"),
+		OPT_UINT('n', "limit", "COUNT", &dump.limit, 1, UINT32_MAX,
+		         "stop after COUNT records or events"),
+		OPT_FLAG('h', "help", &dump.help, "show this help"),
+		OPT_END,
+	};
+	int first = opts_parse(opts, argc, argv, err);
+
+	if (first < 0)
+		return -1;
+	if (dump.help)
+		return cmd_help(&cmd_dump, opts);
+	if (first != argc - 1)
+		return error_set(err, EINVAL, "exactly one FILE is expected");
+	dump.path = argv[first];
+	return dump.events ? dump_events(&dump, err) : dump_records(&dump, err);
+}
+
+const struct cmd cmd_dump = {
+	.name = "dump",
+	.usage = "[OPTION]... FILE",
+	.summary = "show the raw records of a perf.data, for bug reports",
+	.run = dump_run,
+};
