@@ -278,11 +278,30 @@ need() {
 	done
 }
 
-# json FILE PYTHON-EXPRESSION: the value of the expression over d, the parsed document.
+# json FILE EXPRESSION: what the Python expression over a --json document is: d is the document,
+# workers() are its threads but the main one, share(thread, "hold") is a percentage of its life.
 json() {
-	/usr/bin/env python3 -c 'import json, sys
+	python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
-print(eval(sys.argv[2]))' "$@"
+def workers():
+    return [t for t in d["threads"] if not t["main"]]
+def share(t, what):
+    return 100 * t[what + "_ns"] / max(1, t["total_ns"])
+print(eval(sys.argv[2]))' "$@" 2>&1
+}
+
+# consistent FILE NAME: what has to hold in every document: each life adds up, the holds of all
+# threads are the time that their GILs were held, blame is the wait, nobody contradicts a lock.
+consistent() {
+	is "$(json "$1" '[t["tid"] for t in d["threads"] if t["total_ns"] !=
+		t["hold_ns"] + t["wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]]')" '[]' \
+		"$2: hold + wait + no GIL + unknown = total"
+	is "$(json "$1" 'sum(t["hold_ns"] for t in d["threads"]) -
+		sum(g["held_ns"] for g in d["gils"])')" 0 "$2: the holds are the time it was held"
+	is "$(json "$1" 'sum(t["wait_ns"] for t in d["threads"]) -
+		sum(b["wait_ns"] for b in d["blame"])')" 0 "$2: all waits are charged to somebody"
+	is "$(json "$1" '[c["code"] for c in d["caveats"] if c["code"] in
+		("two-holders", "broken-identity", "unordered")]')" '[]' "$2: nothing contradicts a lock"
 }
 
 # The programs this test started, and theirs, that still run.
