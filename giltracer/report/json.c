@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The facts for machines: schema 1 of DESIGN.md section 6, see share/giltracer.1. */
+#include "json.h"
+
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "report/facts.h"
-#include "report/jsonw.h"
-#include "report/report.h"
 #include "trace/source.h"
 
 static void put_python(struct jsonw *w, const struct report_python *python)
@@ -60,14 +60,13 @@ static void put_states(struct jsonw *w, const struct model_thread *t)
 	jsonw_end(w);
 }
 
-static void put_thread(struct jsonw *w, const struct report_pass *pass, uint32_t i)
+void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32_t thread)
 {
-	const struct model_thread *t = &pass->model->threads.v[i];
+	const struct model_thread *t = &pass->model->threads.v[thread];
 
-	jsonw_object(w, NULL);
 	jsonw_u64(w, "pid", t->pid);
 	jsonw_u64(w, "tid", t->tid);
-	jsonw_string(w, "name", facts_thread_name(pass, i));
+	jsonw_string(w, "name", facts_thread_name(pass, thread));
 	jsonw_bool(w, "main", t->main);
 	jsonw_u64(w, "total_ns", t->end_ns - t->start_ns);
 	jsonw_u64(w, "hold_ns", t->gil_ns[GIL_HOLD]);
@@ -80,7 +79,6 @@ static void put_thread(struct jsonw *w, const struct report_pass *pass, uint32_t
 	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
 	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
 	put_states(w, t);
-	jsonw_end(w);
 }
 
 static void put_threads(struct jsonw *w, const struct report_pass *pass)
@@ -88,8 +86,11 @@ static void put_threads(struct jsonw *w, const struct report_pass *pass)
 	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
 
 	jsonw_array(w, "threads");
-	for (size_t i = 0; i < pass->model->threads.n; i++)
-		put_thread(w, pass, order[i]);
+	for (size_t i = 0; i < pass->model->threads.n; i++) {
+		jsonw_object(w, NULL);
+		json_thread_members(w, pass, order[i]);
+		jsonw_end(w);
+	}
 	jsonw_end(w);
 }
 
@@ -122,6 +123,8 @@ static void put_blame(struct jsonw *w, const struct model *model)
 		jsonw_u64(w, "waiter_tid", model->threads.v[blame->waiter].tid);
 		if (blame->holder == MODEL_NONE)
 			jsonw_null(w, "holder_tid");
+		else if (blame->holder == MODEL_UNKNOWN)
+			jsonw_u64(w, "holder_tid", 0);
 		else
 			jsonw_u64(w, "holder_tid", model->threads.v[blame->holder].tid);
 		jsonw_u64(w, "wait_ns", blame->wait_ns);

@@ -154,6 +154,8 @@ static void add_blame_row(struct table *table, const struct report_pass *pass,
 	add_thread(row, 0, pass, blame->waiter);
 	if (blame->holder == MODEL_NONE)
 		row_text(row, 1, "nobody (handover)");
+	else if (blame->holder == MODEL_UNKNOWN)
+		row_text(row, 1, "unknown (records are missing)");
 	else
 		add_thread(row, 1, pass, blame->holder);
 	row_number(row, 2, facts_ms(blame->wait_ns), 1);

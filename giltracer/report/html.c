@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* The self-contained page: fills share/report/page.html as share/report/FORMAT.md says. */
+#include "html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/datadir.h"
+#include "report/facts.h"
+#include "report/meta.h"
+#include "report/payload.h"
+#include "report/template.h"
+#include "report/utf8.h"
+#include "report/verdict.h"
+#include "trace/source.h"
+
+struct page {
+	const struct report *report;
+	const struct rows *rows;
+};
+
+void html_text(const char *text, FILE *out)
+{
+	CLEANUP(str_done) struct str clean = { 0 };
+	uint32_t cp;
+
+	while ((cp = utf8_next(&text))) {
+		switch (cp) {
+		case '&':
+			str_adds(&clean, "&amp;");
+			break;
+		case '<':
+			str_adds(&clean, "&lt;");
+			break;
+		case '>':
+			str_adds(&clean, "&gt;");
+			break;
+		case '"':
+			str_adds(&clean, "&quot;");
+			break;
+		case '\'':
+			str_adds(&clean, "&#39;");
+			break;
+		default:
+			utf8_add(&clean, utf8_is_unsafe(cp) ? UTF8_BAD : cp);
+		}
+	}
+	fputs(str_get(&clean), out);
+}
+
+static void put_title(const struct report *report, FILE *out)
+{
+	for (size_t i = 0; report->command && report->command[i]; i++) {
+		html_text(report->command[i], out);
+		putc(' ', out);
+	}
+	fputs("· giltracer", out);
+}
+
+static void put_moment(const struct verdict *v, const struct report *report, FILE *out)
+{
+	const struct report_pass *pass = report_main_pass(report);
+	uint64_t from = v->moment_start_ns - pass->model->start_ns;
+	uint64_t to = v->moment_end_ns - pass->model->start_ns;
+	uint64_t margin = (to - from) / 2;
+
+	fprintf(out,
+	        " <a href=\"#p=%zu&amp;v=%" PRIu64 ",%" PRIu64 "&amp;s=gil.%" PRIu32 ".%" PRIu64
+	        "\">The longest of these waits is at %.3f s</a>.",
+	        (size_t)(pass - report->passes), from > margin ? from - margin : 0, to + margin,
+	        v->moment_thread, from, (double)from / 1e9);
+}
+
+static void put_caveats(const struct report *report, FILE *out)
+{
+	struct facts_caveats caveats = facts_caveats(report);
+
+	if (caveats.n)
+		fputs("<ul>", out);
+	for (size_t i = 0; i < caveats.n; i++) {
+		fputs("<li data-code=\"", out);
+		html_text(caveats.v[i].code, out);
+		fputs("\">", out);
+		if (caveats.v[i].pass && report->pass_count > 1) {
+			html_text(caveats.v[i].pass, out);
+			fputs(" pass: ", out);
+		}
+		html_text(caveats.v[i].text, out);
+		if (caveats.v[i].count)
+			fprintf(out, " (%" PRIu64 ")", caveats.v[i].count);
+		fputs("</li>\n", out);
+	}
+	if (caveats.n)
+		fputs("</ul>", out);
+	vec_done(&caveats);
+}
+
+static void put_verdict(const struct report *report, FILE *out)
+{
+	struct verdict v;
+
+	verdict_init(&v, report);
+	fprintf(out, "<p class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v.kind));
+	html_text(str_get(&v.headline), out);
+	fputs("</p>\n", out);
+	if (v.because.len) {
+		fputs("<p class=\"because\">", out);
+		html_text(str_get(&v.because), out);
+		if (v.moment)
+			put_moment(&v, report, out);
+		fputs("</p>\n", out);
+	}
+	fprintf(out, "<aside class=\"quality\" data-level=\"%s\">\n<h2>Data quality</h2><p>",
+	        verdict_quality_name(v.quality));
+	html_text(str_get(&v.quality_text), out);
+	fputs("</p>", out);
+	put_caveats(report, out);
+	fputs("</aside>\n", out);
+	verdict_done(&v);
+}
+
+static void put_name(const struct report_pass *pass, uint32_t i, FILE *out)
+{
+	const struct model_thread *t = &pass->model->threads.v[i];
+
+	html_text(facts_thread_name(pass, i), out);
+	putc(' ', out);
+	if (facts_many_processes(pass->model))
+		fprintf(out, "%" PRIu32 "/", t->pid);
+	fprintf(out, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
+}
+
+static void put_headings(const char *caption, const char *const *headings, FILE *out)
+{
+	fprintf(out, "<table>\n<caption>%s</caption>\n<thead><tr>", caption);
+	for (size_t i = 0; headings[i]; i++)
+		fprintf(out, "<th scope=\"col\">%s</th>", headings[i]);
+	fputs("</tr></thead>\n<tbody>\n", out);
+}
+
+static void put_threads(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "thread",          "total ms",        "no gil%",
+		                                "has gil%",        "gil wait%",       "unknown%",
+		                                "longest wait ms", "longest hold ms", NULL };
+	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
+
+	put_headings("Threads, most wait first; * is a main thread. Shares are of what is known.",
+	             headings, out);
+	for (size_t i = 0; i < pass->model->threads.n; i++) {
+		const struct model_thread *t = &pass->model->threads.v[order[i]];
+		struct facts_shares shares = facts_shares(t);
+
+		fputs("<tr><th scope=\"row\">", out);
+		put_name(pass, order[i], out);
+		fprintf(out,
+		        "</th><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td>"
+		        "<td>%.3f</td><td>%.3f</td></tr>\n",
+		        facts_ms(t->end_ns - t->start_ns), shares.no_gil, shares.hold, shares.wait,
+		        shares.unknown, facts_ms(t->longest_wait_ns), facts_ms(t->longest_hold_ns));
+	}
+	fputs("</tbody>\n</table>\n", out);
+}
+
+static void put_blame(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "held the GIL", "waited for it", "wait ms",
+		                                "longest ms", NULL };
+	CLEANUP(free) uint32_t *order = facts_blame_order(pass->model);
+
+	if (!pass->model->blame.n)
+		return;
+	put_headings("Who waited for whom", headings, out);
+	for (size_t i = 0; i < pass->model->blame.n; i++) {
+		const struct model_blame *blame = &pass->model->blame.v[order[i]];
+
+		fputs("<tr><th scope=\"row\">", out);
+		if (blame->holder == MODEL_NONE)
+			fputs("nobody (handover)", out);
+		else if (blame->holder == MODEL_UNKNOWN)
+			fputs("unknown (records are missing)", out);
+		else
+			put_name(pass, blame->holder, out);
+		fputs("</th><td>", out);
+		put_name(pass, blame->waiter, out);
+		fprintf(out, "</td><td>%.1f</td><td>%.3f</td></tr>\n", facts_ms(blame->wait_ns),
+		        facts_ms(blame->longest_ns));
+	}
+	fputs("</tbody>\n</table>\n", out);
+}
+
+static int fill(enum template_part part, const void *data, FILE *out, struct error *err)
+{
+	const struct page *page = data;
+
+	switch (part) {
+	case TEMPLATE_TITLE:
+		put_title(page->report, out);
+		return 0;
+	case TEMPLATE_VERDICT:
+		put_verdict(page->report, out);
+		return 0;
+	case TEMPLATE_TABLES:
+		put_threads(report_main_pass(page->report), out);
+		put_blame(report_main_pass(page->report), out);
+		return 0;
+	case TEMPLATE_REPORT:
+		return report_json(page->report, out, err);
+	case TEMPLATE_META:
+		meta_write(page->report, page->rows, out);
+		return 0;
+	case TEMPLATE_OVERVIEW:
+		overview_write(page->report, out);
+		return 0;
+	case TEMPLATE_BLOCKS:
+		return payload_write(page->report, page->rows, out, err);
+	case TEMPLATE_PARTS:
+		break;
+	}
+	return error_set(err, EINVAL, "unknown part of the template");
+}
+
+static int write_page(const struct report *report, const struct template *t, FILE *out,
+                      struct error *err)
+{
+	CLEANUP(free) struct rows *rows = xcalloc(report->pass_count, sizeof(*rows));
+	struct page page = { report, rows };
+	int status;
+
+	for (size_t i = 0; i < report->pass_count; i++)
+		rows_init(&rows[i], &report->passes[i]);
+	status = template_write(t, fill, &page, out, err);
+	for (size_t i = 0; i < report->pass_count; i++)
+		rows_done(&rows[i]);
+	return status;
+}
+
+int report_html(const struct report *report, FILE *out, struct error *err)
+{
+	CLEANUP(template_done) struct template t = { 0 };
+	CLEANUP(free) char *path = NULL;
+
+	if (datadir_find(&path, "share/report/page.html", err) < 0)
+		return -1;
+	if (template_load(&t, path, err) < 0)
+		return -1;
+	return write_page(report, &t, out, err);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* What the page needs beyond the JSON document. */
+#include "meta.h"
+
+#include <inttypes.h>
+
+#include "base/str.h"
+#include "report/facts.h"
+#include "report/json.h"
+#include "trace/source.h"
+
+static void put_options(struct jsonw *w, const struct report *report)
+{
+	jsonw_array(w, "command");
+	for (size_t i = 0; report->command && report->command[i]; i++)
+		jsonw_string(w, NULL, report->command[i]);
+	jsonw_end(w);
+	jsonw_string(w, "created", report->created);
+	jsonw_string(w, "host", report->host);
+	jsonw_u64(w, "cpus", report->cpus);
+	jsonw_bool(w, "state_detect", report->state_detect);
+	jsonw_bool(w, "gil_detect", report->gil_detect);
+	jsonw_bool(w, "one_run", report->one_run);
+	jsonw_u64(w, "main_pass", (uint64_t)(report_main_pass(report) - report->passes));
+	jsonw_u64(w, "switch_interval_ns", SWITCH_INTERVAL_NS);
+	jsonw_u64(w, "wait_mark_ns", WAIT_MARK_NS);
+}
+
+static void put_notes(struct jsonw *w, const struct report *report)
+{
+	jsonw_array(w, "notes");
+	for (size_t i = 0; i < report->note_count; i++) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "code", report->notes[i].code);
+		jsonw_u64(w, "count", report->notes[i].count);
+		jsonw_string(w, "text", report->notes[i].text);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+/* Relative to the pass; what never happened is at its start. */
+static uint64_t since(const struct model *model, uint64_t at_ns)
+{
+	return at_ns > model->start_ns ? at_ns - model->start_ns : 0;
+}
+
+static void put_thread(struct jsonw *w, const struct report_pass *pass, uint32_t i)
+{
+	const struct model_thread *t = &pass->model->threads.v[i];
+
+	jsonw_object(w, NULL);
+	json_thread_members(w, pass, i);
+	jsonw_u64(w, "from_ns", since(pass->model, t->start_ns));
+	jsonw_u64(w, "to_ns", since(pass->model, t->end_ns));
+	jsonw_u64(w, "longest_hold_at_ns", since(pass->model, t->longest_hold_at_ns));
+	jsonw_u64(w, "longest_wait_at_ns", since(pass->model, t->longest_wait_at_ns));
+	jsonw_u64(w, "contended_waits", t->contended_waits);
+	jsonw_u64(w, "releases_probed", t->releases_probed);
+	jsonw_u64(w, "releases_inferred", t->releases_inferred);
+	jsonw_end(w);
+}
+
+static void put_gils(struct jsonw *w, const struct model *model)
+{
+	jsonw_array(w, "gils");
+	for (size_t i = 0; i < model->gils.n; i++) {
+		const struct model_gil *gil = &model->gils.v[i];
+
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "pid", gil->pid);
+		jsonw_hex(w, "address", gil->address);
+		jsonw_u64(w, "from_ns", since(model, gil->start_ns));
+		jsonw_u64(w, "to_ns", since(model, gil->end_ns));
+		jsonw_u64(w, "held_ns", gil->held_ns);
+		jsonw_u64(w, "wanted_ns", gil->wanted_ns);
+		jsonw_u64(w, "handover_ns", gil->handover_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_blame(struct jsonw *w, const struct model *model)
+{
+	jsonw_array(w, "blame");
+	for (size_t i = 0; i < model->blame.n; i++) {
+		const struct model_blame *blame = &model->blame.v[i];
+
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "waiter", blame->waiter);
+		if (blame->holder == MODEL_NONE)
+			jsonw_null(w, "holder");
+		else if (blame->holder == MODEL_UNKNOWN)
+			jsonw_i64(w, "holder", -1);
+		else
+			jsonw_u64(w, "holder", blame->holder);
+		jsonw_u64(w, "wait_ns", blame->wait_ns);
+		jsonw_u64(w, "longest_ns", blame->longest_ns);
+		jsonw_u64(w, "longest_at_ns", since(model, blame->longest_at_ns));
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_slices_note(struct jsonw *w, const struct report_pass *pass,
+                            const struct rows *rows)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	if (!pass->slices) {
+		jsonw_string(w, "slices_note", pass->slices_note ? pass->slices_note : "");
+		return;
+	}
+	str_adds(&text, pass->slices->note);
+	if (rows->dropped)
+		str_addf(&text,
+		         "%s%" PRIu64 " Python calls are not shown: they are outside the recording "
+		         "or do not nest",
+		         text.len ? "; " : "", rows->dropped);
+	jsonw_string(w, "slices_note", str_get(&text));
+}
+
+static void put_counters(struct jsonw *w, const struct source *source)
+{
+	jsonw_array(w, "counters");
+	for (uint32_t i = 0; source && i < source->counter_count; i++)
+		jsonw_string(w, NULL, source->counters[i]);
+	jsonw_end(w);
+}
+
+static void put_pass(struct jsonw *w, const struct report_pass *pass, const struct rows *rows)
+{
+	const struct model *model = pass->model;
+	char start[24];
+
+	snprintf(start, sizeof(start), "%" PRIu64, model->start_ns);
+	jsonw_object(w, NULL);
+	jsonw_string(w, "name", pass->name);
+	jsonw_string(w, "start_ns", start);
+	jsonw_u64(w, "dur_ns", model->end_ns - model->start_ns);
+	jsonw_i64(w, "exit_status", pass->exit_status);
+	jsonw_u64(w, "wall_ns", pass->wall_ns);
+	jsonw_u64(w, "events", pass->source ? pass->source->stats.events : 0);
+	jsonw_u64(w, "lost", pass->source ? pass->source->stats.lost : 0);
+	jsonw_u64(w, "slices", rows->kept);
+	put_slices_note(w, pass, rows);
+	put_counters(w, pass->source);
+	jsonw_array(w, "threads");
+	for (uint32_t i = 0; i < model->threads.n; i++)
+		put_thread(w, pass, i);
+	jsonw_end(w);
+	put_gils(w, model);
+	put_blame(w, model);
+	jsonw_end(w);
+}
+
+void meta_write(const struct report *report, const struct rows *rows, FILE *out)
+{
+	struct jsonw w;
+
+	jsonw_init(&w, out, 0);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "format", 1);
+	put_options(&w, report);
+	put_notes(&w, report);
+	jsonw_array(&w, "passes");
+	for (size_t i = 0; i < report->pass_count; i++)
+		put_pass(&w, &report->passes[i], &rows[i]);
+	jsonw_end(&w);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+}

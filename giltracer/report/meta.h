@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The two small JSON documents of the page, see share/report/FORMAT.md: meta and overview. */
+#ifndef GILTRACER_REPORT_META_H
+#define GILTRACER_REPORT_META_H
+
+#include <stdio.h>
+
+#include "report/report.h"
+#include "report/rows.h"
+
+/* CPython's default, and what a wait is compared with. */
+#define SWITCH_INTERVAL_NS 5000000
+/* A wait at least so long is never smaller than a pixel. */
+#define WAIT_MARK_NS 1000000
+
+/* rows are those of the passes, by index. */
+void meta_write(const struct report *report, const struct rows *rows, FILE *out);
+
+/* Shares of each GIL state in equal slices of time, of the main pass. */
+void overview_write(const struct report *report, FILE *out);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* A coarse picture of the GIL lanes, for the page's first paint. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "report/base64.h"
+#include "report/facts.h"
+#include "report/jsonw.h"
+#include "report/meta.h"
+
+#define BUCKETS 512
+#define THREADS 64
+#define FULL    63
+
+enum kind { KIND_HOLD, KIND_WAIT, KIND_NO, KINDS };
+
+static const int8_t kind_of[GIL_STATES] = {
+	[GIL_UNKNOWN] = -1,
+	[GIL_NO] = KIND_NO,
+	[GIL_HOLD] = KIND_HOLD,
+	[GIL_WAIT] = KIND_WAIT,
+	[GIL_SWITCH_WAIT] = KIND_WAIT,
+};
+
+/* Buckets of width ns from start_ns on; the last one may end later than the recording. */
+struct buckets {
+	uint64_t start_ns, width;
+	uint64_t ns[KINDS][BUCKETS];
+};
+
+static void add(struct buckets *b, enum kind kind, uint64_t from, uint64_t to)
+{
+	uint64_t bucket = (from - b->start_ns) / b->width;
+
+	while (from < to && bucket < BUCKETS) {
+		uint64_t limit = b->start_ns + (bucket + 1) * b->width;
+		uint64_t end = to < limit ? to : limit;
+
+		b->ns[kind][bucket++] += end - from;
+		from = end;
+	}
+}
+
+static void add_lane(struct buckets *b, const struct lane *lane)
+{
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *span = &lane->spans.v[i];
+		uint64_t end = i + 1 < lane->spans.n ? span[1].start_ns : lane->end_ns;
+
+		if (kind_of[span->state] >= 0)
+			add(b, (enum kind)kind_of[span->state], span->start_ns, end);
+	}
+}
+
+/* Shares of one bucket in 63rds, of which all together are no more than 63. */
+static void round_bucket(const struct buckets *b, unsigned bucket, unsigned ret[KINDS])
+{
+	unsigned sum = 0, largest = 0;
+
+	for (unsigned k = 0; k < KINDS; k++) {
+		ret[k] = (unsigned)((b->ns[k][bucket] * FULL + b->width / 2) / b->width);
+		if (b->ns[k][bucket] && !ret[k])
+			ret[k] = 1;
+		sum += ret[k];
+		if (ret[k] > ret[largest])
+			largest = k;
+	}
+	if (sum > FULL)
+		ret[largest] -= sum - FULL;
+}
+
+static void put_thread(struct jsonw *w, const struct buckets *b, uint32_t thread)
+{
+	static const char *const names[KINDS] = { "hold", "wait", "no" };
+	char text[KINDS][BUCKETS + 1] = { 0 };
+	unsigned shares[KINDS];
+
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		round_bucket(b, i, shares);
+		for (unsigned k = 0; k < KINDS; k++)
+			text[k][i] = base64_alphabet[shares[k]];
+	}
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "thread", thread);
+	for (unsigned k = 0; k < KINDS; k++)
+		jsonw_string(w, names[k], text[k]);
+	jsonw_end(w);
+}
+
+void overview_write(const struct report *report, FILE *out)
+{
+	const struct report_pass *pass = report_main_pass(report);
+	const struct model *model = pass->model;
+	CLEANUP(free) uint32_t *order = facts_thread_order(model);
+	CLEANUP(free) struct buckets *b = xcalloc(1, sizeof(*b));
+	uint64_t dur = model->end_ns - model->start_ns;
+	struct jsonw w;
+
+	b->start_ns = model->start_ns;
+	b->width = dur / BUCKETS + (dur % BUCKETS != 0);
+	if (!b->width)
+		b->width = 1;
+	jsonw_init(&w, out, 0);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "pass", (uint64_t)(pass - report->passes));
+	jsonw_u64(&w, "buckets", BUCKETS);
+	jsonw_array(&w, "threads");
+	for (size_t i = 0; i < model->threads.n && i < THREADS; i++) {
+		memset(b->ns, 0, sizeof(b->ns));
+		add_lane(b, &model->threads.v[order[i]].gil);
+		put_thread(&w, b, order[i]);
+	}
+	jsonw_end(&w);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+}

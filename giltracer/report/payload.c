@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* Encodes lanes, calls, stacks, counters and losses into sections. */
+#include "payload.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "report/blocks.h"
+#include "report/facts.h"
+#include "report/utf8.h"
+#include "trace/names.h"
+#include "trace/source.h"
+#include "trace/stacks.h"
+
+#define NAMES_BYTES (1 << 20) /* of text that close a section of names */
+
+/* A pass on its way into blocks, with the columns that all sections share. */
+struct encoder {
+	struct blocks *blocks;
+	const struct report_pass *pass;
+	const struct model *model;
+	const struct rows *rows;
+	size_t index; /* of the pass */
+	struct column full[5];
+	struct sparse sparse[3];
+};
+
+static void encoder_clear(struct encoder *e)
+{
+	for (unsigned i = 0; i < 5; i++)
+		column_clear(&e->full[i]);
+	for (unsigned i = 0; i < 3; i++)
+		sparse_clear(&e->sparse[i]);
+}
+
+static void add_full(struct encoder *e, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		blocks_add_column(e->blocks, &e->full[i]);
+}
+
+static void add_sparse(struct encoder *e, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		blocks_add_sparse(e->blocks, &e->sparse[i]);
+}
+
+static uint64_t span_end(const struct lane *lane, size_t i)
+{
+	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
+}
+
+static void gil_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)
+{
+	uint64_t gil = 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct span *span = &lane->spans.v[from + i];
+		uint64_t now = (uint64_t)(uint32_t)(span->ref + 1);
+
+		column_put(&e->full[0],
+		           (span_end(lane, from + i) - span->start_ns) << 3 | span->state);
+		if (span->state >= GIL_HOLD && now != gil) {
+			sparse_put(&e->sparse[0], i, now);
+			gil = now;
+		}
+		if (span->flags)
+			sparse_put(&e->sparse[1], i, span->flags);
+		if (span->stack)
+			sparse_put(&e->sparse[2], i, span->stack);
+	}
+}
+
+static void cpu_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)
+{
+	int cpu = -1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct span *span = &lane->spans.v[from + i];
+
+		column_put(&e->full[0],
+		           (span_end(lane, from + i) - span->start_ns) << 3 | span->state);
+		if (span->state == CPU_RUNNING && span->cpu != cpu) {
+			cpu = span->cpu;
+			sparse_put(&e->sparse[0], i, (uint64_t)(cpu + 1));
+		}
+		if (span->ref != MODEL_NONE)
+			sparse_put(&e->sparse[1], i, (uint64_t)span->ref + 1);
+		if (span->stack)
+			sparse_put(&e->sparse[2], i, span->stack);
+	}
+}
+
+static void put_lane(struct encoder *e, const char *kind, uint32_t thread, const struct lane *lane,
+                     void (*section)(struct encoder *, const struct lane *, size_t, uint32_t))
+{
+	for (size_t from = 0; from < lane->spans.n; from += SECTION_MAX) {
+		size_t left = lane->spans.n - from;
+		uint32_t n = left < SECTION_MAX ? (uint32_t)left : SECTION_MAX;
+
+		encoder_clear(e);
+		section(e, lane, from, n);
+		add_full(e, 1);
+		add_sparse(e, 3);
+		blocks_section(
+			e->blocks, n,
+			"\"kind\":\"%s\",\"pass\":%zu,\"thread\":%" PRIu32 ",\"start\":%" PRIu64,
+			kind, e->index, thread, lane->spans.v[from].start_ns - e->model->start_ns);
+	}
+}
+
+static void put_lanes(struct encoder *e)
+{
+	CLEANUP(free) uint32_t *order = facts_thread_order(e->model);
+	size_t n = e->model->threads.n;
+
+	for (size_t i = 0; i < n; i++)
+		put_lane(e, "gil", order[i], &e->model->threads.v[order[i]].gil, gil_section);
+	for (size_t i = 0; i < n; i++)
+		put_lane(e, "cpu", order[i], &e->model->threads.v[order[i]].cpu, cpu_section);
+}
+
+/* len and bytes, with what is no UTF-8 replaced. Returns the bytes added. */
+static size_t add_text(struct encoder *e, const char *text)
+{
+	CLEANUP(str_done) struct str clean = { 0 };
+	uint8_t len[VARINT_MAX];
+	uint32_t cp;
+
+	while ((cp = utf8_next(&text)))
+		utf8_add(&clean, cp);
+	blocks_add(e->blocks, len, (size_t)(varint_put(len, clean.len) - len));
+	blocks_add(e->blocks, str_get(&clean), clean.len);
+	return clean.len;
+}
+
+/* Names by id, or those that ids lists. */
+static void put_names(struct encoder *e, const char *table, const struct names *names,
+                      const uint32_t *ids, uint32_t count)
+{
+	uint32_t start = 0;
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bytes += add_text(e, names_get(names, ids ? ids[i] : i));
+		if (i + 1 < count && i + 1 - start < SECTION_MAX && bytes < NAMES_BYTES)
+			continue;
+		blocks_section(
+			e->blocks, i + 1 - start,
+			"\"kind\":\"names\",\"pass\":%zu,\"table\":\"%s\",\"start\":%" PRIu32,
+			e->index, table, start);
+		start = i + 1;
+		bytes = 0;
+	}
+}
+
+static void flush_row(struct encoder *e, uint32_t thread, unsigned depth, uint32_t n)
+{
+	add_full(e, 3);
+	add_sparse(e, 1);
+	blocks_section(e->blocks, n,
+	               "\"kind\":\"slices\",\"pass\":%zu,\"thread\":%" PRIu32 ",\"depth\":%u",
+	               e->index, thread, depth);
+	encoder_clear(e);
+}
+
+/* The calls of one depth: those that members lists. */
+static void put_row(struct encoder *e, const struct slice_thread *st, uint32_t thread,
+                    unsigned depth, const uint32_t *members, size_t count)
+{
+	uint64_t end = 0, before = e->model->start_ns, start;
+	uint32_t n = 0;
+
+	encoder_clear(e);
+	for (size_t i = 0; i < count; i++) {
+		const struct slice *slice = &st->v[members[i]];
+
+		if (!rows_fits(e->rows, slice, &end, &start))
+			continue;
+		column_put(&e->full[0], start - before);
+		column_put(&e->full[1], end - start);
+		column_put(&e->full[2], e->rows->rank[slice->name]);
+		if (slice->flags)
+			sparse_put(&e->sparse[0], n, slice->flags);
+		before = end;
+		if (++n == SECTION_MAX) {
+			flush_row(e, thread, depth, n);
+			n = 0;
+			before = e->model->start_ns;
+		}
+	}
+	if (n)
+		flush_row(e, thread, depth, n);
+}
+
+/* Sort by depth, keeping the order by time, and write row after row. */
+static void put_thread_slices(struct encoder *e, const struct slice_thread *st, uint32_t thread)
+{
+	size_t depths = (size_t)st->max_depth + 1;
+	CLEANUP(free) size_t *starts = xcalloc(depths + 1, sizeof(*starts));
+	CLEANUP(free) size_t *fill = xcalloc(depths, sizeof(*fill));
+	CLEANUP(free) uint32_t *members = xcalloc(st->n + 1, sizeof(*members));
+
+	for (size_t i = 0; i < st->n; i++)
+		starts[st->v[i].depth + 1]++;
+	for (size_t d = 0; d < depths; d++) {
+		starts[d + 1] += starts[d];
+		fill[d] = starts[d];
+	}
+	for (size_t i = 0; i < st->n; i++)
+		members[fill[st->v[i].depth]++] = (uint32_t)i;
+	for (size_t d = 0; d < depths; d++)
+		put_row(e, st, thread, (unsigned)d, members + starts[d], starts[d + 1] - starts[d]);
+}
+
+static void put_slices(struct encoder *e)
+{
+	const struct slices *slices = e->rows->slices;
+
+	if (!slices)
+		return;
+	put_names(e, "slices", slices->names, e->rows->names, e->rows->name_count);
+	for (size_t i = 0; i < slices->thread_count; i++)
+		if (e->rows->threads[i] != MODEL_NONE)
+			put_thread_slices(e, &slices->threads[i], e->rows->threads[i]);
+}
+
+static void stack_section(struct encoder *e, const struct stacks *stacks, uint32_t from, uint32_t n)
+{
+	encoder_clear(e);
+	for (uint32_t id = from; id < from + n; id++) {
+		const struct stack_frame *frame = stacks_get(stacks, id);
+
+		column_put(&e->full[0], frame->parent ? id - frame->parent : 0);
+		column_put(&e->full[1], frame->name);
+		column_put(&e->full[2], frame->module);
+		column_put(&e->full[3], frame->line);
+		column_put(&e->full[4], frame->flags);
+	}
+	add_full(e, 5);
+	blocks_section(e->blocks, n, "\"kind\":\"stacks\",\"pass\":%zu,\"start\":%" PRIu32,
+	               e->index, from);
+}
+
+static void put_stacks(struct encoder *e)
+{
+	const struct stacks *stacks = e->pass->source ? e->pass->source->stacks : NULL;
+	uint32_t count = stacks ? stacks_count(stacks) : 0;
+
+	if (count <= 1)
+		return;
+	put_names(e, "stacks", stacks_names(stacks), NULL, names_count(stacks_names(stacks)));
+	for (uint32_t from = 1; from < count; from += SECTION_MAX)
+		stack_section(e, stacks, from,
+		              count - from < SECTION_MAX ? count - from : SECTION_MAX);
+}
+
+static void flush_counter(struct encoder *e, uint32_t thread, uint32_t counter, uint32_t n)
+{
+	add_full(e, 2);
+	blocks_section(e->blocks, n,
+	               "\"kind\":\"counter\",\"pass\":%zu,\"thread\":%" PRIu32
+	               ",\"counter\":%" PRIu32,
+	               e->index, thread, counter);
+	encoder_clear(e);
+}
+
+/* The samples that order lists are of one thread and counter. */
+static void put_counter(struct encoder *e, const uint32_t *order, size_t count)
+{
+	const struct model_counter_sample *samples = e->model->counts.v;
+	uint64_t before = e->model->start_ns;
+	uint32_t n = 0;
+
+	encoder_clear(e);
+	for (size_t i = 0; i < count; i++) {
+		const struct model_counter_sample *sample = &samples[order[i]];
+		uint64_t now = sample->time_ns > before ? sample->time_ns : before;
+
+		column_put(&e->full[0], now - before);
+		column_put(&e->full[1], sample->value);
+		before = now;
+		if (++n == SECTION_MAX || i + 1 == count) {
+			flush_counter(e, sample->thread, sample->counter, n);
+			n = 0;
+			before = e->model->start_ns;
+		}
+	}
+}
+
+static int compare_samples(const void *a, const void *b, void *data)
+{
+	const struct model_counter_sample *samples = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	const struct model_counter_sample *sa = &samples[ia], *sb = &samples[ib];
+
+	if (sa->thread != sb->thread)
+		return sa->thread < sb->thread ? -1 : 1;
+	if (sa->counter != sb->counter)
+		return sa->counter < sb->counter ? -1 : 1;
+	if (sa->time_ns != sb->time_ns)
+		return sa->time_ns < sb->time_ns ? -1 : 1;
+	return (ia > ib) - (ia < ib);
+}
+
+static void put_counters(struct encoder *e)
+{
+	const struct model_counter_sample *samples = e->model->counts.v;
+	size_t count = e->model->counts.n, from = 0;
+	CLEANUP(free) uint32_t *order = xcalloc(count + 1, sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), compare_samples, (void *)(uintptr_t)samples);
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && samples[order[i]].thread == samples[order[from]].thread &&
+		    samples[order[i]].counter == samples[order[from]].counter)
+			continue;
+		put_counter(e, order + from, i - from);
+		from = i;
+	}
+}
+
+static int compare_lost(const void *a, const void *b)
+{
+	const struct model_lost *la = a, *lb = b;
+
+	return (la->start_ns > lb->start_ns) - (la->start_ns < lb->start_ns);
+}
+
+/* A stretch may have begun before the recording, which is where the page begins. */
+static uint64_t lost_start(const struct encoder *e, const struct model_lost *lost)
+{
+	return lost->start_ns > e->model->start_ns ? lost->start_ns : e->model->start_ns;
+}
+
+static void lost_section(struct encoder *e, const struct model_lost *lost, uint32_t n)
+{
+	uint64_t before = e->model->start_ns;
+
+	encoder_clear(e);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t start = lost_start(e, &lost[i]);
+
+		column_put(&e->full[0], start - before);
+		column_put(&e->full[1], lost[i].end_ns > start ? lost[i].end_ns - start : 0);
+		column_put(&e->full[2], lost[i].count);
+		column_put(&e->full[3], (uint64_t)(uint32_t)(lost[i].cpu + 1));
+		before = start;
+	}
+	add_full(e, 4);
+	blocks_section(e->blocks, n, "\"kind\":\"lost\",\"pass\":%zu", e->index);
+}
+
+static void put_lost(struct encoder *e)
+{
+	size_t count = e->model->lost.n;
+	CLEANUP(free) struct model_lost *lost = xcalloc(count + 1, sizeof(*lost));
+
+	if (!count)
+		return;
+	memcpy(lost, e->model->lost.v, count * sizeof(*lost));
+	qsort(lost, count, sizeof(*lost), compare_lost);
+	for (size_t from = 0; from < count; from += SECTION_MAX)
+		lost_section(e, lost + from,
+		             count - from < SECTION_MAX ? (uint32_t)(count - from) : SECTION_MAX);
+}
+
+static void put_pass(struct encoder *e, const struct report *report, const struct rows *rows,
+                     size_t index)
+{
+	e->index = index;
+	e->pass = &report->passes[index];
+	e->model = e->pass->model;
+	e->rows = &rows[index];
+	put_lanes(e);
+	put_slices(e);
+	put_stacks(e);
+	put_counters(e);
+	put_lost(e);
+}
+
+int payload_write(const struct report *report, const struct rows *rows, FILE *out,
+                  struct error *err)
+{
+	size_t main_pass = (size_t)(report_main_pass(report) - report->passes);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct encoder e = { 0 };
+
+	if (blocks_new(&e.blocks, out, cpus > 1 ? (unsigned)cpus : 0, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < 5; i++)
+		column_init(&e.full[i]);
+	for (unsigned i = 0; i < 3; i++)
+		sparse_init(&e.sparse[i]);
+	put_pass(&e, report, rows, main_pass);
+	for (size_t i = 0; i < report->pass_count; i++)
+		if (i != main_pass)
+			put_pass(&e, report, rows, i);
+	blocks_finish(e.blocks);
+	for (unsigned i = 0; i < 5; i++)
+		column_done(&e.full[i]);
+	for (unsigned i = 0; i < 3; i++)
+		sparse_done(&e.sparse[i]);
+	return 0;
+}
