@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The invariants, in one walk over lanes and owners. That no instant has two holders follows from
+ * two facts: every hold is owned by its thread all along, and a GIL is owned as long as the holds
+ * of it last in sum.
+ */
+#include "model/internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+
+static int check_lane(const struct model_thread *mt, const struct lane *lane, const char *what,
+                      const uint64_t *ns, size_t states, struct error *err)
+{
+	uint64_t at = mt->start_ns, sum = 0;
+
+	if (!lane->spans.n || lane->spans.v[0].start_ns != at || lane->end_ns != mt->end_ns)
+		return error_set(err, EINVAL, "thread %u: its %s lane is not its life", mt->tid,
+		                 what);
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *s = &lane->spans.v[i];
+
+		if (s->start_ns < at || lane_span_end(lane, i) < s->start_ns || s->state >= states)
+			return error_set(err, EINVAL, "thread %u at %" PRIu64 ": bad %s span",
+			                 mt->tid, s->start_ns, what);
+		at = s->start_ns;
+	}
+	for (size_t i = 0; i < states; i++)
+		sum += ns[i];
+	if (sum != mt->end_ns - mt->start_ns)
+		return error_set(err, EINVAL, "thread %u: %s states are %" PRIu64 " ns of %" PRIu64,
+		                 mt->tid, what, sum, mt->end_ns - mt->start_ns);
+	return 0;
+}
+
+static int check_owners(const struct model_gil *g, size_t threads, struct error *err)
+{
+	for (size_t i = 0; i < g->owners.n; i++) {
+		const struct gil_owner *o = &g->owners.v[i];
+
+		if ((i ? o->start_ns <= o[-1].start_ns : o->start_ns != g->start_ns) ||
+		    o->start_ns > g->end_ns || (o->thread >= threads && o->thread < MODEL_UNKNOWN))
+			return error_set(err, EINVAL, "GIL %#" PRIx64 " at %" PRIu64 ": bad owner",
+			                 g->address, o->start_ns);
+	}
+	return 0;
+}
+
+/* Per GIL: how long it was held and waited for, added up from the threads. */
+struct sums {
+	uint64_t held_ns, waited_ns;
+	size_t at; /* index of the owner where the last hold of the thread in hand was */
+};
+
+static int check_hold(const struct model *m, struct sums *sum, uint32_t thread,
+                      const struct span *s, uint64_t end_ns, struct error *err)
+{
+	const struct model_gil *g = &m->gils.v[s->ref];
+	size_t i = sum->at;
+
+	if (s->start_ns == end_ns)
+		return 0;
+	while (i + 1 < g->owners.n && g->owners.v[i + 1].start_ns <= s->start_ns)
+		i++;
+	sum->at = i;
+	for (; i < g->owners.n && g->owners.v[i].start_ns < end_ns; i++)
+		if (g->owners.v[i].thread != thread)
+			return error_set(err, EINVAL,
+			                 "thread %u at %" PRIu64 ": holds what another one owns",
+			                 m->threads.v[thread].tid, s->start_ns);
+	sum->held_ns += end_ns - s->start_ns;
+	return 0;
+}
+
+static int check_spans(const struct model *m, struct sums *sums, uint32_t thread, struct error *err)
+{
+	const struct lane *lane = &m->threads.v[thread].gil;
+
+	for (size_t i = 0; i < m->gils.n; i++)
+		sums[i].at = 0;
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *s = &lane->spans.v[i];
+		uint64_t end_ns = lane_span_end(lane, i);
+
+		if (s->state != GIL_HOLD && s->state != GIL_WAIT)
+			continue;
+		if (s->ref >= m->gils.n)
+			return error_set(err, EINVAL, "thread %u at %" PRIu64 ": no such GIL",
+			                 m->threads.v[thread].tid, s->start_ns);
+		if (s->state == GIL_WAIT)
+			sums[s->ref].waited_ns += end_ns - s->start_ns;
+		else if (check_hold(m, &sums[s->ref], thread, s, end_ns, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_gils(const struct model *m, const struct sums *sums, struct error *err)
+{
+	for (size_t i = 0; i < m->gils.n; i++) {
+		const struct model_gil *g = &m->gils.v[i];
+		uint64_t waited_ns = 0;
+
+		for (size_t j = 0; j < g->owners.n; j++)
+			waited_ns +=
+				g->owners.v[j].waiters *
+				((j + 1 < g->owners.n ? g->owners.v[j + 1].start_ns : g->end_ns) -
+			         g->owners.v[j].start_ns);
+		if (g->held_ns != sums[i].held_ns)
+			return error_set(err, EINVAL,
+			                 "GIL %#" PRIx64 ": held for %" PRIu64
+			                 " ns, by threads for %" PRIu64,
+			                 g->address, g->held_ns, sums[i].held_ns);
+		if (waited_ns != sums[i].waited_ns)
+			return error_set(err, EINVAL,
+			                 "GIL %#" PRIx64 ": waited for %" PRIu64
+			                 " ns, by threads for %" PRIu64,
+			                 g->address, waited_ns, sums[i].waited_ns);
+	}
+	return 0;
+}
+
+static int check_blame(const struct model *m, struct error *err)
+{
+	CLEANUP(free) uint64_t *wait_ns = xcalloc(m->threads.n + 1, sizeof(*wait_ns));
+
+	for (size_t i = 0; i < m->blame.n; i++) {
+		const struct model_blame *b = &m->blame.v[i];
+
+		if (b->waiter >= m->threads.n || b->waiter == b->holder)
+			return error_set(err, EINVAL, "blame row %zu: no such waiter", i);
+		wait_ns[b->waiter] += b->wait_ns;
+	}
+	for (size_t i = 0; i < m->threads.n; i++)
+		if (wait_ns[i] != m->threads.v[i].gil_ns[GIL_WAIT])
+			return error_set(err, EINVAL,
+			                 "thread %u: waits %" PRIu64 " ns, others are blamed for "
+			                 "%" PRIu64,
+			                 m->threads.v[i].tid, m->threads.v[i].gil_ns[GIL_WAIT],
+			                 wait_ns[i]);
+	return 0;
+}
+
+int model_check(const struct model *m, struct error *err)
+{
+	CLEANUP(free) struct sums *sums = xcalloc(m->gils.n + 1, sizeof(*sums));
+
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *mt = &m->threads.v[i];
+
+		if (check_lane(mt, &mt->gil, "GIL", mt->gil_ns, GIL_STATES, err) < 0 ||
+		    check_lane(mt, &mt->cpu, "CPU", mt->cpu_ns, CPU_STATES, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < m->gils.n; i++)
+		if (check_owners(&m->gils.v[i], m->threads.n, err) < 0)
+			return -1;
+	for (uint32_t i = 0; i < m->threads.n; i++)
+		if (check_spans(m, sums, i, err) < 0)
+			return -1;
+	if (check_gils(m, sums, err) < 0)
+		return -1;
+	return check_blame(m, err);
+}

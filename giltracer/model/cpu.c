@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPU lanes. PERF_RECORD_SWITCH says when a thread is on a CPU; sched_waking since when it could
+ * be; sched_switch, which comes a moment before the switch-out of the same instant, why it left.
+ */
+#include "model/internal.h"
+
+#include "trace/stacks.h"
+
+/* A sched_switch that comes this long after a switch-out belongs to another switch. */
+#define SAME_SWITCH_NS 100000
+
+/* The bits of prev_state that say anything; above them is "preempted" (0x100, older: 0x800…). */
+#define STATE_MASK 0xff
+
+static struct span *last(struct model *m, uint32_t thread)
+{
+	return lane_last(&m->threads.v[thread].cpu);
+}
+
+static void set(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state, uint32_t ref,
+                uint32_t stack)
+{
+	struct span span = { t, ref, stack, (uint8_t)state, 0, -1 };
+
+	lane_push(&m->threads.v[thread].cpu, &span, false);
+}
+
+static void set_running(struct model *m, uint32_t thread, uint64_t t)
+{
+	int32_t cpu = m->priv->threads.v[thread].last_cpu;
+	struct span span = {
+		t, MODEL_NONE, 0, CPU_RUNNING, 0, (int16_t)(cpu > INT16_MAX ? -1 : cpu)
+	};
+
+	lane_push(&m->threads.v[thread].cpu, &span, false);
+}
+
+/* Unknown since its first instant, and not for lack of records: nothing has happened to it. */
+static bool untouched(struct model *m, uint32_t thread)
+{
+	const struct lane *lane = &m->threads.v[thread].cpu;
+
+	return lane->spans.n == 1 && lane->spans.v[0].state == CPU_UNKNOWN &&
+	       !(lane->spans.v[0].flags & SPAN_LOST);
+}
+
+static enum cpu_state asleep(struct model *m, uint32_t thread, uint32_t stack)
+{
+	bool waits = lane_last(&m->threads.v[thread].gil)->state == GIL_WAIT;
+
+	if (stack && m->priv->options.stacks)
+		waits = stacks_any(m->priv->options.stacks, stack, STACK_TAKE_GIL);
+	return waits ? CPU_GIL_SLEEP : CPU_SLEEPING;
+}
+
+/* The thread does something, so it is on a CPU; if it never left one, then since its start. */
+void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
+{
+	if (last(m, thread)->state == CPU_RUNNING)
+		return;
+	if (untouched(m, thread))
+		t = last(m, thread)->start_ns;
+	set_running(m, thread, t);
+}
+
+void cpu_in(struct model *m, uint32_t thread, uint64_t t)
+{
+	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
+	set_running(m, thread, t);
+}
+
+static void leave(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state,
+                  uint32_t stack)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+
+	if (untouched(m, thread))
+		set_running(m, thread, last(m, thread)->start_ns);
+	set(m, thread, t, state, MODEL_NONE, stack);
+	ts->off_span = (uint32_t)m->threads.v[thread].cpu.spans.n - 1;
+	ts->off_ns = t;
+}
+
+void cpu_out(struct model *m, uint32_t thread, uint64_t t, bool preempt)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	bool known = ts->flags & THREAD_SCHED_OUT;
+
+	ts->flags &= ~(uint32_t)THREAD_SCHED_OUT;
+	if (!known)
+		leave(m, thread, t, preempt ? CPU_RUNNABLE : asleep(m, thread, 0), 0);
+}
+
+void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_state,
+                   uint32_t stack)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct lane *lane = &m->threads.v[thread].cpu;
+	enum cpu_state state = asleep(m, thread, stack);
+
+	if (!(prev_state & STATE_MASK))
+		state = CPU_RUNNABLE;
+	else if (prev_state & EV_STATE_UNINTERRUPTIBLE)
+		state = CPU_UNINTERRUPTIBLE;
+	if (ts->off_span < lane->spans.n && last(m, thread)->state != CPU_RUNNING &&
+	    t - ts->off_ns <= SAME_SWITCH_NS) {
+		lane->spans.v[ts->off_span].state = (uint8_t)state;
+		lane->spans.v[ts->off_span].stack = stack;
+		return;
+	}
+	leave(m, thread, t, state, stack);
+	ts->flags |= THREAD_SCHED_OUT;
+}
+
+void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t)
+{
+	enum cpu_state state = last(m, woken)->state;
+
+	if (state == CPU_RUNNING || state == CPU_RUNNABLE)
+		return;
+	if (untouched(m, woken))
+		set(m, woken, last(m, woken)->start_ns, CPU_SLEEPING, MODEL_NONE, 0);
+	set(m, woken, t, CPU_RUNNABLE, waker, 0);
+}
+
+void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns)
+{
+	struct span unknown = { since_ns, MODEL_NONE, 0, CPU_UNKNOWN, SPAN_LOST, -1 };
+
+	lane_overwrite(&m->threads.v[thread].cpu, &unknown, false);
+	m->priv->threads.v[thread].off_span = MODEL_NONE;
+	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
+}
+
+/* Without a scheduler event nothing is known of any CPU. */
+void cpu_finish(struct model *m)
+{
+	uint32_t start = m->priv->start_thread;
+
+	if (m->priv->saw_switch || m->priv->saw_sched_out) {
+		m->caveats[CAVEAT_NO_TRACEPOINTS] += !m->priv->saw_sched_out;
+		if (start != MODEL_NONE && untouched(m, start))
+			set_running(m, start, m->threads.v[start].start_ns);
+		return;
+	}
+	for (size_t i = 0; i < m->threads.n; i++) {
+		struct model_thread *mt = &m->threads.v[i];
+
+		mt->cpu.spans.n = 0;
+		lane_push(&mt->cpu,
+		          &(struct span){ mt->start_ns, MODEL_NONE, 0, CPU_UNKNOWN, 0, -1 }, false);
+	}
+}

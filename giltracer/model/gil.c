@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GIL lanes. An acquire by one thread ends the hold of any other, so that no instant has two
+ * holders; what a recording says against that is counted.
+ */
+#include "model/internal.h"
+
+static void set(struct model *m, uint32_t thread, uint64_t t, enum gil_state state, uint32_t gil,
+                uint8_t flags)
+{
+	struct span span = { t, gil, 0, (uint8_t)state, flags, -1 };
+
+	lane_push(&m->threads.v[thread].gil, &span, true);
+}
+
+static struct span *last(struct model *m, uint32_t thread)
+{
+	return lane_last(&m->threads.v[thread].gil);
+}
+
+static uint32_t gil_key(uint32_t proc, uint64_t address)
+{
+	uint64_t h = (address ^ (uint64_t)proc << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(h >> 32);
+}
+
+/* Equal keys lie side by side, so that a garbled recording with a million addresses is no worse. */
+static uint32_t find_address(const struct model *m, uint32_t proc, uint64_t address)
+{
+	uint32_t gil, key = gil_key(proc, address);
+
+	while ((gil = idmap_get(&m->priv->gil_keys, key++)) != IDMAP_NONE)
+		if (m->gils.v[gil].address == address && m->priv->gils.v[gil].proc == proc)
+			return gil;
+	return MODEL_NONE;
+}
+
+static void set_address(struct model *m, uint32_t gil, uint64_t address)
+{
+	uint32_t key = gil_key(m->priv->gils.v[gil].proc, address);
+
+	m->gils.v[gil].address = address;
+	while (idmap_get(&m->priv->gil_keys, key) != IDMAP_NONE)
+		key++;
+	idmap_set(&m->priv->gil_keys, key, gil);
+}
+
+uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t)
+{
+	struct process *p = &m->priv->procs.v[proc];
+	uint32_t gil = (uint32_t)m->gils.n;
+
+	*vec_push(&m->gils) = (struct model_gil){ .pid = p->pid, .start_ns = t };
+	*vec_push(&m->priv->gils) = (struct gil_book){
+		.holder = MODEL_NONE, .proc = proc, .next = p->first_gil, .dirty = p->lost
+	};
+	p->first_gil = gil;
+	if (address)
+		set_address(m, gil, address);
+	else
+		p->nameless = gil;
+	return gil;
+}
+
+/* A GIL that was known as the process's only one has this address, as far as we know. */
+static uint32_t find(struct model *m, uint32_t proc, uint64_t address)
+{
+	struct process *p = &m->priv->procs.v[proc];
+	uint32_t gil = find_address(m, proc, address);
+
+	if (gil == MODEL_NONE && p->nameless != MODEL_NONE) {
+		gil = p->nameless;
+		p->nameless = MODEL_NONE;
+		set_address(m, gil, address);
+	}
+	return gil;
+}
+
+static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil);
+
+/* Which GIL an event of thread is about. */
+static uint32_t resolve(struct model *m, uint32_t thread, uint64_t address, uint64_t t)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	uint32_t gil = ts->gil;
+
+	if (gil != MODEL_NONE && (!address || m->gils.v[gil].address == address))
+		return gil;
+	gil = address ? find(m, ts->proc, address) : m->priv->procs.v[ts->proc].first_gil;
+	if (gil == MODEL_NONE)
+		gil = gil_new(m, ts->proc, address, t);
+	if (ts->flags & THREAD_START && ts->gil != gil)
+		move_start_hold(m, thread, gil);
+	ts->gil = gil;
+	return gil;
+}
+
+static void know(struct model *m, uint32_t gil, uint64_t t)
+{
+	struct gil_book *gs = &m->priv->gils.v[gil];
+
+	if (!gs->known)
+		gs->known_ns = t;
+	gs->known = true;
+}
+
+static void dirty_process(struct model *m, uint32_t thread)
+{
+	struct process *p = &m->priv->procs.v[m->priv->threads.v[thread].proc];
+
+	p->lost = true;
+	for (uint32_t g = p->first_gil; g != MODEL_NONE; g = m->priv->gils.v[g].next)
+		m->priv->gils.v[g].dirty = true;
+}
+
+/* The thread's open span is a hold that it does not go on with. */
+static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flags)
+{
+	struct span *s = last(m, thread);
+	struct gil_book *gs = &m->priv->gils.v[s->ref];
+
+	s->flags |= flags;
+	if (gs->holder == thread)
+		gs->holder = MODEL_NONE;
+	owners_mark(m, s->ref, t);
+}
+
+/* The same of a wait. */
+static void free_wait(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct span *s = last(m, thread);
+
+	m->priv->gils.v[s->ref].waiters--;
+	owners_mark(m, s->ref, t);
+}
+
+/* The wait that is open cannot have been one all along: an event in it is missing. */
+static void spoil_wait(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct span *s = last(m, thread);
+
+	free_wait(m, thread, t);
+	s->state = GIL_UNKNOWN;
+	s->ref = MODEL_NONE;
+	s->flags |= SPAN_LOST;
+	dirty_process(m, thread);
+}
+
+static void take(struct model *m, uint32_t thread, uint32_t gil, uint64_t t, uint8_t flags)
+{
+	know(m, gil, t);
+	m->priv->gils.v[gil].holder = thread;
+	m->priv->threads.v[thread].gil = gil;
+	set(m, thread, t, GIL_HOLD, gil, flags);
+	owners_mark(m, gil, t);
+}
+
+/*
+ * The thread that switches tracing on holds a GIL whose address we learn later: from the next event
+ * of its process, and if an event of its own disagrees, from that one.
+ */
+void gil_start_hold(struct model *m, uint32_t thread, uint64_t t)
+{
+	uint32_t gil = gil_new(m, m->priv->threads.v[thread].proc, 0, t);
+
+	take(m, thread, gil, t, SPAN_INFERRED_START);
+	m->priv->threads.v[thread].flags |= THREAD_START;
+}
+
+/* It was another GIL: nobody's acquire of the one we took it for can have ended the hold. */
+static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct gil_book *was = &m->priv->gils.v[ts->gil];
+	struct gil_book *is = &m->priv->gils.v[gil];
+
+	if (is->known || lane->spans.v[0].state != GIL_HOLD)
+		return;
+	if (ts->flags & THREAD_CUT)
+		lane->spans.n = 1;
+	ts->flags &= ~(uint32_t)THREAD_CUT;
+	lane->spans.v[0].ref = gil;
+	lane->spans.v[0].flags &= (uint8_t)~SPAN_INFERRED_END;
+	if (was->holder == thread)
+		was->holder = MODEL_NONE;
+	is->holder = thread;
+	is->known = true;
+	is->known_ns = m->gils.v[gil].start_ns = lane->spans.v[0].start_ns;
+	was->dirty = is->dirty = true;
+}
+
+void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	uint32_t gil = resolve(m, thread, address, t);
+	struct span *s = last(m, thread);
+
+	if (s->state == GIL_HOLD) {
+		free_hold(m, thread, t, SPAN_INFERRED_END);
+	} else if (s->state == GIL_WAIT) {
+		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;
+		spoil_wait(m, thread, t);
+	}
+	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
+	set(m, thread, t, GIL_WAIT, gil, 0);
+	m->priv->gils.v[gil].waiters++;
+	owners_mark(m, gil, t);
+}
+
+void gil_acquire(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct span *s = last(m, thread);
+	uint32_t gil = s->state == GIL_WAIT ? s->ref : resolve(m, thread, 0, t), holder;
+
+	if (s->state == GIL_WAIT) {
+		m->priv->gils.v[gil].waiters--;
+	} else {
+		if (!(s->flags & SPAN_LOST))
+			m->caveats[CAVEAT_ACQUIRE_NO_REQUEST]++;
+		if (s->state == GIL_HOLD)
+			free_hold(m, thread, t, SPAN_INFERRED_END);
+	}
+	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
+	holder = m->priv->gils.v[gil].holder;
+	if (holder != MODEL_NONE && holder != thread) {
+		free_hold(m, holder, t, SPAN_INFERRED_END);
+		set(m, holder, t, GIL_NO, MODEL_NONE, 0);
+		m->priv->threads.v[holder].flags |= THREAD_CUT;
+	}
+	take(m, thread, gil, t, 0);
+}
+
+/*
+ * drop_gil after PyEval_SaveThread: the release is this one, so the hold goes on until now. Not so
+ * if somebody else has had the GIL since.
+ */
+static bool extend_hold(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct lane *lane = &m->threads.v[thread].gil;
+	const struct span *hold = lane_last(lane) - 1;
+
+	if (!owners_claim(m, hold->ref, thread, lane_last(lane)->start_ns))
+		return false;
+	lane->spans.n--;
+	m->priv->gils.v[hold->ref].holder = thread;
+	free_hold(m, thread, t, 0);
+	return true;
+}
+
+/* A release by a thread that we do not know to hold. */
+static void release_unheld(struct model *m, uint32_t thread, uint32_t gil, uint64_t t)
+{
+	struct span *s = last(m, thread);
+	bool cut = m->priv->threads.v[thread].flags & THREAD_CUT;
+
+	if (cut || m->priv->gils.v[gil].holder != MODEL_NONE)
+		m->caveats[CAVEAT_TWO_HOLDERS]++;
+	else if (!(s->flags & SPAN_LOST))
+		m->caveats[CAVEAT_RELEASE_NO_HOLD]++;
+	if (s->state == GIL_WAIT)
+		spoil_wait(m, thread, t);
+	know(m, gil, t);
+	owners_mark(m, gil, t);
+}
+
+void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	uint32_t gil = resolve(m, thread, address, t);
+	bool held = last(m, thread)->state == GIL_HOLD;
+
+	if (held)
+		free_hold(m, thread, t, 0);
+	else if (save || !(ts->flags & THREAD_SAVED) || !extend_hold(m, thread, t))
+		release_unheld(m, thread, gil, t);
+	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
+	ts->flags |= THREAD_RELEASED | (save && held ? THREAD_SAVED : 0);
+	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+}
+
+void gil_released(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct span *s = last(m, thread);
+
+	if (s->state == GIL_NO && ts->flags & THREAD_RELEASED) {
+		s->state = GIL_SWITCH_WAIT;
+		s->ref = ts->gil;
+		set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+	} else if (s->state == GIL_UNKNOWN) {
+		set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+	}
+	ts->flags &= ~(uint32_t)(THREAD_RELEASED | THREAD_SAVED);
+}
+
+/* fork(2) copies the lock as it is: a child of the holder holds its copy. */
+void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t)
+{
+	const struct span *s = last(m, parent);
+	uint32_t gil;
+
+	if (s->state != GIL_HOLD)
+		return;
+	gil = gil_new(m, m->priv->threads.v[child].proc, m->gils.v[s->ref].address, t);
+	take(m, child, gil, t, SPAN_INFERRED_START);
+	m->priv->threads.v[child].flags |= THREAD_INHERITED;
+	m->caveats[CAVEAT_FORKED]++;
+}
+
+/* End the open span for good: the thread, or the recording, or the program is over. */
+static void close_span(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct span *s = last(m, thread);
+
+	if (s->state == GIL_HOLD) {
+		free_hold(m, thread, t, SPAN_OPEN_END);
+	} else if (s->state == GIL_WAIT) {
+		s->flags |= SPAN_OPEN_END;
+		free_wait(m, thread, t);
+	}
+}
+
+void gil_exec(struct model *m, uint32_t thread, uint64_t t)
+{
+	close_span(m, thread, t);
+	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
+	m->priv->threads.v[thread].gil = MODEL_NONE;
+	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+}
+
+void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
+{
+	const struct span *s = last(m, thread);
+
+	if (s->state == GIL_HOLD && (died || !m->priv->options.end_ns))
+		m->caveats[CAVEAT_OPEN_HOLD]++;
+	if (s->state == GIL_WAIT && died)
+		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;
+	close_span(m, thread, t);
+	lane_finish(&m->threads.v[thread].gil, t, true);
+}
+
+/* Records are missing since since_ns: whatever we thought of the thread since then is not known. */
+void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t)
+{
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct span unknown = { since_ns, MODEL_NONE, 0, GIL_UNKNOWN, SPAN_LOST, -1 };
+
+	if (m->priv->threads.v[thread].flags & THREAD_ALIVE) {
+		if (lane_last(lane)->state == GIL_HOLD)
+			free_hold(m, thread, t, 0);
+		else if (lane_last(lane)->state == GIL_WAIT)
+			free_wait(m, thread, t);
+		m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
+	}
+	lane_overwrite(lane, &unknown, true);
+	if (lane->spans.n > 1 && (lane_last(lane) - 1)->state == GIL_HOLD)
+		(lane_last(lane) - 1)->flags |= SPAN_INFERRED_END;
+	dirty_process(m, thread);
+}

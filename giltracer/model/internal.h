@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the model share. Threads and GILs have, beside their public struct, the state
+ * that feeding needs, in arrays of the same indices.
+ *
+ *	model.c   one event at a time, on a clock that never goes back
+ *	thread.c  who exists from when to when
+ *	gil.c     GIL lanes, and the owners of each GIL
+ *	cpu.c     CPU lanes
+ *	blame.c   whose hold each wait is charged to
+ *	stats.c   totals
+ *	check.c   the invariants
+ */
+#ifndef GILTRACER_MODEL_INTERNAL_H
+#define GILTRACER_MODEL_INTERNAL_H
+
+#include "model/idmap.h"
+#include "model/model.h"
+#include "model/span.h"
+
+enum thread_flags {
+	THREAD_ALIVE = 1 << 0,
+	THREAD_INHERITED = 1 << 1, /* its hold is the copy that a fork made */
+	THREAD_SAVED = 1 << 2,     /* its last release was EV_SAVE: drop_gil may follow */
+	THREAD_RELEASED = 1 << 3,  /* its last span began with a release: a switch wait, perhaps */
+	THREAD_CUT = 1 << 4,       /* another thread's acquire ended its hold */
+	THREAD_START = 1 << 5,     /* its hold since the start has not met an event of its own */
+	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */
+};
+
+/* Those that an event of the thread's own ends. */
+#define THREAD_GIL_FLAGS \
+	(THREAD_INHERITED | THREAD_SAVED | THREAD_RELEASED | THREAD_CUT | THREAD_START)
+
+/**
+ * @proc: index of its process
+ * @gil: the GIL it had to do with last, or MODEL_NONE
+ * @last_cpu: where it was seen last, -1: nowhere
+ * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
+ * @off_ns: when that was
+ */
+struct thread_state {
+	uint64_t off_ns;
+	uint32_t proc;
+	uint32_t gil;
+	uint32_t off_span;
+	int32_t last_cpu;
+	uint32_t flags;
+};
+
+/**
+ * @known_ns: before that, a GIL that nobody is known to hold is not known to be free
+ * @next: next GIL of the process, or MODEL_NONE
+ * @dirty: the past was changed: owners must be made again from the lanes
+ */
+struct gil_book {
+	uint64_t known_ns;
+	uint32_t holder, waiters;
+	uint32_t proc, next;
+	bool known, dirty;
+};
+
+/**
+ * @first_gil: its newest, or MODEL_NONE
+ * @nameless: its GIL whose address is still to be learnt, or MODEL_NONE
+ * @lost: a thread of it has been unknown, so that none of its GILs' owners are certain
+ */
+struct process {
+	uint32_t pid;
+	uint32_t first_gil, nameless;
+	bool lost;
+};
+
+/* A thread seen before tracing started: what it is called, if it is still there then. */
+struct unborn {
+	uint32_t pid, tid;
+	const char *name;
+	bool gone;
+};
+
+struct model_private {
+	struct model_options options;
+	bool started;
+	bool saw_switch, saw_sched_out; /* else CPU lanes, or S and D, are unknown */
+	uint32_t start_thread;          /* that switched tracing on, or MODEL_NONE */
+	uint64_t now_ns;
+	uint32_t last_pid, last_tid, last_thread; /* of the last event */
+	struct idmap tids, pids, unborn_tids, gil_keys;
+	VEC(struct thread_state) threads;
+	VEC(struct gil_book) gils;
+	VEC(struct process) procs;
+	VEC(struct unborn) unborn;
+};
+
+/* thread.c. The thread of an event, made if there is none; MODEL_NONE: a thread that has ended, or
+ * no thread at all. */
+uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t);
+uint32_t process_of(struct model *m, uint32_t pid);
+uint32_t thread_find(const struct model *m, uint32_t tid);
+uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enum gil_state gil,
+                    enum cpu_state cpu);
+void thread_before_start(struct model *m, const struct event *ev);
+void thread_start_all(struct model *m);
+void thread_fork(struct model *m, const struct event *ev, uint64_t t);
+void thread_comm(struct model *m, const struct event *ev, uint64_t t);
+/* died: the thread ended; else the recording did. */
+void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
+void thread_lost(struct model *m, const struct event *ev, uint64_t t);
+
+/* gil.c */
+uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t);
+void gil_start_hold(struct model *m, uint32_t thread, uint64_t t);
+void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address);
+void gil_acquire(struct model *m, uint32_t thread, uint64_t t);
+void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save);
+void gil_released(struct model *m, uint32_t thread, uint64_t t);
+void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t);
+void gil_exec(struct model *m, uint32_t thread, uint64_t t);
+void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
+void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
+
+/* owners.c: who holds a GIL and how many wait, change by change. */
+void owners_mark(struct model *m, uint32_t gil, uint64_t t);
+/* The GIL, thought free since since_ns, was thread's all the while. False: it was not free. */
+bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns);
+void owners_rebuild(struct model *m, uint32_t gil);
+void owners_finish(struct model *m);
+
+/* cpu.c */
+void cpu_in(struct model *m, uint32_t thread, uint64_t t);
+void cpu_out(struct model *m, uint32_t thread, uint64_t t, bool preempt);
+void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_state,
+                   uint32_t stack);
+void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t);
+void cpu_seen(struct model *m, uint32_t thread, uint64_t t);
+void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns);
+void cpu_finish(struct model *m);
+
+void blame_finish(struct model *m);
+void stats_finish(struct model *m);
+
+#endif

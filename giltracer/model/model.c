@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* One event at a time, on a clock that never goes back. */
+#include "model/internal.h"
+
+struct model *model_new(const struct model_options *options)
+{
+	struct model *m = xcalloc(1, sizeof(*m));
+
+	m->priv = xcalloc(1, sizeof(*m->priv));
+	m->priv->options = *options;
+	m->priv->start_thread = MODEL_NONE;
+	m->start_ns = options->start_ns;
+	return m;
+}
+
+void model_free(struct model *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->threads.n; i++) {
+		lane_done(&m->threads.v[i].gil);
+		lane_done(&m->threads.v[i].cpu);
+	}
+	for (size_t i = 0; i < m->gils.n; i++)
+		vec_done(&m->gils.v[i].owners);
+	vec_done(&m->threads);
+	vec_done(&m->gils);
+	vec_done(&m->blame);
+	vec_done(&m->lost);
+	vec_done(&m->counts);
+	idmap_done(&m->priv->tids);
+	idmap_done(&m->priv->pids);
+	idmap_done(&m->priv->unborn_tids);
+	idmap_done(&m->priv->gil_keys);
+	vec_done(&m->priv->threads);
+	vec_done(&m->priv->gils);
+	vec_done(&m->priv->procs);
+	vec_done(&m->priv->unborn);
+	free(m->priv);
+	free(m);
+}
+
+/* Tracing starts: who is there, and who holds the GIL. */
+static void start(struct model *m)
+{
+	const struct model_options *o = &m->priv->options;
+
+	m->priv->started = true;
+	m->priv->now_ns = m->start_ns;
+	if (o->start_ns && o->start_tid) {
+		uint32_t pid = o->start_pid ? o->start_pid : o->start_tid;
+		uint32_t thread = thread_new(m, pid, o->start_tid, m->start_ns, GIL_UNKNOWN,
+		                             CPU_UNKNOWN);
+
+		gil_start_hold(m, thread, m->start_ns);
+		m->priv->start_thread = thread;
+	}
+	thread_start_all(m);
+}
+
+/* Before tracing starts, or after it ended: false. */
+static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
+{
+	struct model_private *p = m->priv;
+	uint64_t t = ev->time_ns;
+
+	if (!p->started) {
+		if (!m->start_ns)
+			m->start_ns = t;
+		if (t < m->start_ns) {
+			thread_before_start(m, ev);
+			return false;
+		}
+		start(m);
+	}
+	if (t < p->now_ns) {
+		m->caveats[CAVEAT_UNORDERED]++;
+		t = p->now_ns;
+	}
+	if (p->options.end_ns && t > p->options.end_ns)
+		return false;
+	p->now_ns = t;
+	*ret = t;
+	return true;
+}
+
+static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
+{
+	m->gil_events++;
+	cpu_seen(m, thread, t);
+	switch (ev->type) {
+	case EV_REQUEST:
+		gil_request(m, thread, t, ev->gil.address);
+		break;
+	case EV_ACQUIRE:
+		gil_acquire(m, thread, t);
+		break;
+	case EV_RELEASE:
+		gil_release(m, thread, t, ev->gil.address, false);
+		break;
+	case EV_SAVE:
+		gil_release(m, thread, t, 0, true);
+		break;
+	case EV_RELEASED:
+		gil_released(m, thread, t);
+		break;
+	}
+}
+
+/* An event of a thread that may be anybody, even nobody we know. */
+static void feed_waking(struct model *m, const struct event *ev, uint64_t t)
+{
+	uint32_t woken = thread_find(m, ev->waking.tid);
+
+	if (woken != MODEL_NONE && m->priv->threads.v[woken].flags & THREAD_ALIVE)
+		cpu_waking(m, thread_find(m, ev->tid), woken, t);
+}
+
+static void feed_thread(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
+{
+	m->priv->threads.v[thread].last_cpu = ev->cpu;
+	switch (ev->type) {
+	case EV_SWITCH_IN:
+		m->priv->saw_switch = true;
+		cpu_in(m, thread, t);
+		break;
+	case EV_SWITCH_OUT:
+		m->priv->saw_switch = true;
+		cpu_out(m, thread, t, ev->flags & EVF_PREEMPT);
+		break;
+	case EV_SCHED_OUT:
+		m->priv->saw_sched_out = true;
+		cpu_sched_out(m, thread, t, ev->sched.prev_state, ev->sched.stack);
+		break;
+	case EV_EXIT:
+		thread_exit(m, thread, t, true);
+		break;
+	case EV_COUNT:
+		*vec_push(&m->counts) = (struct model_counter_sample){ t, ev->count.value, thread,
+			                                               ev->count.counter };
+		break;
+	case EV_STACK:
+		cpu_seen(m, thread, t);
+		break;
+	default:
+		feed_gil(m, ev, thread, t);
+	}
+}
+
+void model_feed(struct model *m, const struct event *ev)
+{
+	uint32_t thread;
+	uint64_t t;
+
+	if (!in_time(m, ev, &t))
+		return;
+	switch (ev->type) {
+	case EV_FORK:
+		thread_fork(m, ev, t);
+		break;
+	case EV_COMM:
+		thread_comm(m, ev, t);
+		break;
+	case EV_LOST:
+		thread_lost(m, ev, t);
+		break;
+	case EV_WAKING:
+		feed_waking(m, ev, t);
+		break;
+	default:
+		if (ev->type > EV_STACK)
+			break;
+		thread = thread_of(m, ev, t);
+		if (thread != MODEL_NONE)
+			feed_thread(m, ev, thread, t);
+	}
+}
+
+void model_finish(struct model *m)
+{
+	struct model_private *p = m->priv;
+
+	if (!p->started)
+		start(m);
+	m->end_ns = p->options.end_ns > p->now_ns ? p->options.end_ns : p->now_ns;
+	for (uint32_t i = 0; i < m->threads.n; i++)
+		if (p->threads.v[i].flags & THREAD_ALIVE)
+			thread_exit(m, i, m->end_ns, false);
+	cpu_finish(m);
+	owners_finish(m);
+	blame_finish(m);
+	stats_finish(m);
+	if (!m->gil_events)
+		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
+}
+
+uint32_t model_find_thread(const struct model *m, uint32_t tid)
+{
+	return thread_find(m, tid);
+}

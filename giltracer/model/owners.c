@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* The owners of a GIL: kept up to date event by event; made again from the lanes if an event
+ * changed the past. */
+#include "model/internal.h"
+
+#include <stdlib.h>
+
+static bool same(const struct gil_owner *a, const struct gil_owner *b)
+{
+	return a->thread == b->thread && a->waiters == b->waiters;
+}
+
+/* Append, with neither an empty nor a repeated stretch. */
+static void push(struct model_gil *gil, const struct gil_owner *o)
+{
+	size_t n = gil->owners.n;
+
+	if (n && gil->owners.v[n - 1].start_ns == o->start_ns)
+		gil->owners.n = --n;
+	if (!n || !same(&gil->owners.v[n - 1], o))
+		*vec_push(&gil->owners) = *o;
+}
+
+/* What the GIL's state is from now on. */
+void owners_mark(struct model *m, uint32_t gil, uint64_t t)
+{
+	const struct gil_book *s = &m->priv->gils.v[gil];
+	struct gil_owner o = { .start_ns = t, .thread = s->holder, .waiters = s->waiters };
+
+	if (o.thread == MODEL_NONE && !s->known)
+		o.thread = MODEL_UNKNOWN;
+	push(&m->gils.v[gil], &o);
+}
+
+bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns)
+{
+	struct model_gil *g = &m->gils.v[gil];
+	size_t first = g->owners.n, n;
+
+	while (first && g->owners.v[first - 1].start_ns >= since_ns)
+		if (g->owners.v[--first].thread != MODEL_NONE)
+			return false;
+	n = first;
+	for (size_t i = first; i < g->owners.n; i++) {
+		struct gil_owner o = g->owners.v[i];
+
+		o.thread = thread;
+		if (!n || !same(&g->owners.v[n - 1], &o))
+			g->owners.v[n++] = o;
+	}
+	g->owners.n = n;
+	return true;
+}
+
+struct edge { /* at time_ns the holder becomes thread, or waiters or unknowns change in number */
+	uint64_t time_ns;
+	uint32_t thread;
+	int8_t hold, wait, unknown;
+};
+
+static int edge_order(const void *va, const void *vb)
+{
+	const struct edge *a = va, *b = vb;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return a->hold - b->hold; /* the end of a hold before the start of the next */
+}
+
+/* What span i of thread says about the GIL; all zero: nothing. */
+static struct edge edge_of(const struct model *m, uint32_t gil, uint32_t thread, size_t i)
+{
+	const struct span *s = &m->threads.v[thread].gil.spans.v[i];
+	struct edge e = { .time_ns = s->start_ns, .thread = thread };
+
+	if (lane_span_end(&m->threads.v[thread].gil, i) == s->start_ns)
+		return e;
+	e.hold = s->state == GIL_HOLD && s->ref == gil;
+	e.wait = s->state == GIL_WAIT && s->ref == gil;
+	e.unknown = s->state == GIL_UNKNOWN && s->flags & SPAN_LOST;
+	return e;
+}
+
+void owners_rebuild(struct model *m, uint32_t gil)
+{
+	struct gil_book *gs = &m->priv->gils.v[gil];
+	struct model_gil *g = &m->gils.v[gil];
+	VEC(struct edge) edges = { 0 };
+	uint64_t start_ns = g->start_ns;
+	int32_t waiters = 0, unknown = 0;
+	uint32_t holder = MODEL_NONE;
+
+	*vec_push(&edges) = (struct edge){ .time_ns = start_ns };
+	if (gs->known && gs->known_ns > start_ns)
+		*vec_push(&edges) = (struct edge){ .time_ns = gs->known_ns };
+	for (uint32_t t = 0; t < m->threads.n; t++) {
+		const struct lane *lane = &m->threads.v[t].gil;
+
+		if (m->threads.v[t].pid != g->pid)
+			continue;
+		for (size_t i = 0; i < lane->spans.n; i++) {
+			struct edge e = edge_of(m, gil, t, i);
+
+			if (!e.hold && !e.wait && !e.unknown)
+				continue;
+			*vec_push(&edges) = e;
+			e.time_ns = lane_span_end(lane, i);
+			e.hold = (int8_t)-e.hold;
+			e.wait = (int8_t)-e.wait;
+			e.unknown = (int8_t)-e.unknown;
+			*vec_push(&edges) = e;
+		}
+	}
+	qsort(edges.v, edges.n, sizeof(*edges.v), edge_order);
+	g->owners.n = 0;
+	for (size_t i = 0; i < edges.n; i++) {
+		const struct edge *e = &edges.v[i];
+		struct gil_owner o;
+
+		if (e->hold)
+			holder = e->hold > 0 ? e->thread : MODEL_NONE;
+		waiters += e->wait;
+		unknown += e->unknown;
+		o = (struct gil_owner){ e->time_ns > start_ns ? e->time_ns : start_ns, holder,
+			                (uint32_t)waiters };
+		if (holder == MODEL_NONE && (unknown || !gs->known || e->time_ns < gs->known_ns))
+			o.thread = MODEL_UNKNOWN;
+		push(g, &o);
+	}
+	vec_done(&edges);
+}
+
+/* A GIL lives as long as its process. */
+static uint64_t process_end(const struct model *m, uint32_t pid)
+{
+	uint64_t end_ns = 0;
+
+	for (size_t i = 0; i < m->threads.n; i++)
+		if (m->threads.v[i].pid == pid && m->threads.v[i].end_ns > end_ns)
+			end_ns = m->threads.v[i].end_ns;
+	return end_ns;
+}
+
+void owners_finish(struct model *m)
+{
+	for (uint32_t i = 0; i < m->gils.n; i++) {
+		struct model_gil *g = &m->gils.v[i];
+
+		if (m->priv->gils.v[i].dirty)
+			owners_rebuild(m, i);
+		g->end_ns = process_end(m, g->pid);
+		while (g->owners.n && g->owners.v[g->owners.n - 1].start_ns >= g->end_ns)
+			g->owners.n--;
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lanes: contiguous spans of one thread, written at their end. A lane that has begun always has a
+ * last span, the one that is still open.
+ */
+#ifndef GILTRACER_MODEL_SPAN_H
+#define GILTRACER_MODEL_SPAN_H
+
+#include "model/model.h"
+
+static inline struct span *lane_last(struct lane *lane)
+{
+	return &lane->spans.v[lane->spans.n - 1];
+}
+
+/* When span i ends. */
+static inline uint64_t lane_span_end(const struct lane *lane, size_t i)
+{
+	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
+}
+
+/*
+ * The lane is in span's state from span->start_ns on, which is not before the last span's start. A
+ * last span of no length is replaced, an equal one goes on; holds and waits (of lanes of kind
+ * count, the GIL lanes) are kept in any case, because they are counted.
+ */
+void lane_push(struct lane *lane, const struct span *span, bool count);
+
+/* Everything from since_ns on is span's state: what was there is forgotten. */
+void lane_overwrite(struct lane *lane, const struct span *span, bool count);
+
+/* Close the lane at end_ns, which is not before the last span's start: drop an empty last span. */
+void lane_finish(struct lane *lane, uint64_t end_ns, bool count);
+
+void lane_done(struct lane *lane);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Who exists from when to when: births, names, ends, and lost records. */
+#include "model/internal.h"
+
+#include "trace/names.h"
+
+/* perf writes -1 for a thread that is already gone, and 0 is the idle task. */
+static bool nobody(uint32_t id)
+{
+	return id == 0 || id == UINT32_MAX;
+}
+
+uint32_t process_of(struct model *m, uint32_t pid)
+{
+	uint32_t proc = idmap_get(&m->priv->pids, pid);
+
+	if (proc == IDMAP_NONE) {
+		proc = (uint32_t)m->priv->procs.n;
+		*vec_push(&m->priv->procs) = (struct process){ .pid = pid,
+			                                       .first_gil = MODEL_NONE,
+			                                       .nameless = MODEL_NONE };
+		idmap_set(&m->priv->pids, pid, proc);
+	}
+	return proc;
+}
+
+uint32_t thread_find(const struct model *m, uint32_t tid)
+{
+	uint32_t thread = idmap_get(&m->priv->tids, tid);
+
+	return thread == IDMAP_NONE ? MODEL_NONE : thread;
+}
+
+uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enum gil_state gil,
+                    enum cpu_state cpu)
+{
+	uint32_t thread = (uint32_t)m->threads.n;
+	struct model_thread *mt = vec_push(&m->threads);
+
+	*mt = (struct model_thread){
+		.pid = pid, .tid = tid, .name = "", .main = pid == tid, .start_ns = t
+	};
+	lane_push(&mt->gil, &(struct span){ t, MODEL_NONE, 0, (uint8_t)gil, 0, -1 }, true);
+	lane_push(&mt->cpu, &(struct span){ t, MODEL_NONE, 0, (uint8_t)cpu, 0, -1 }, false);
+	*vec_push(&m->priv->threads) = (struct thread_state){
+		.proc = process_of(m, pid),
+		.gil = MODEL_NONE,
+		.off_span = MODEL_NONE,
+		.last_cpu = -1,
+		.flags = THREAD_ALIVE,
+	};
+	idmap_set(&m->priv->tids, tid, thread);
+	m->priv->last_tid = 0;
+	return thread;
+}
+
+void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
+{
+	struct model_thread *mt = &m->threads.v[thread];
+
+	gil_exit(m, thread, t, died);
+	lane_finish(&mt->cpu, t, false);
+	mt->end_ns = t;
+	m->priv->threads.v[thread].flags = 0;
+}
+
+/* After its EV_EXIT a thread is still switched out once; only a new life makes GIL events. */
+static bool proves_life(const struct event *ev)
+{
+	return ev->type <= EV_SAVE;
+}
+
+/* A thread whose birth we did not see: unknown since since_ns. */
+static uint32_t appear(struct model *m, const struct event *ev, uint64_t since_ns)
+{
+	uint32_t pid = nobody(ev->pid) ? ev->tid : ev->pid;
+
+	return thread_new(m, pid, ev->tid, since_ns, GIL_UNKNOWN, CPU_UNKNOWN);
+}
+
+uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t)
+{
+	struct model_private *p = m->priv;
+	uint32_t thread;
+
+	if (ev->tid == p->last_tid && ev->tid && (nobody(ev->pid) || ev->pid == p->last_pid))
+		return p->last_thread;
+	if (nobody(ev->tid))
+		return MODEL_NONE;
+	thread = thread_find(m, ev->tid);
+	if (thread == MODEL_NONE) {
+		thread = appear(m, ev, m->start_ns);
+	} else if (!(p->threads.v[thread].flags & THREAD_ALIVE)) {
+		if (!proves_life(ev))
+			return MODEL_NONE;
+		thread = appear(m, ev, m->threads.v[thread].end_ns);
+	} else if (!nobody(ev->pid) && m->threads.v[thread].pid != ev->pid) {
+		thread_exit(m, thread, t, true);
+		thread = appear(m, ev, t);
+	}
+	p->last_tid = ev->tid;
+	p->last_pid = m->threads.v[thread].pid;
+	p->last_thread = thread;
+	return thread;
+}
+
+/* Before tracing starts a thread is a name at most: many end before it does. */
+void thread_before_start(struct model *m, const struct event *ev)
+{
+	struct model_private *p = m->priv;
+	uint32_t i;
+
+	if (nobody(ev->tid) || (ev->type != EV_FORK && ev->type != EV_COMM && ev->type != EV_EXIT))
+		return;
+	i = idmap_get(&p->unborn_tids, ev->tid);
+	if (i == IDMAP_NONE) {
+		i = (uint32_t)p->unborn.n;
+		*vec_push(&p->unborn) = (struct unborn){ .tid = ev->tid };
+		idmap_set(&p->unborn_tids, ev->tid, i);
+	}
+	if (!nobody(ev->pid))
+		p->unborn.v[i].pid = ev->pid;
+	p->unborn.v[i].gone = ev->type == EV_EXIT;
+	if (ev->type == EV_COMM && p->options.names)
+		p->unborn.v[i].name = names_get(p->options.names, ev->comm.name);
+	if (ev->type == EV_FORK) {
+		uint32_t parent = idmap_get(&p->unborn_tids, ev->fork.parent_tid);
+
+		p->unborn.v[i].name = parent == IDMAP_NONE ? NULL : p->unborn.v[parent].name;
+	}
+}
+
+void thread_start_all(struct model *m)
+{
+	struct model_private *p = m->priv;
+
+	for (size_t i = 0; i < p->unborn.n; i++) {
+		const struct unborn *u = &p->unborn.v[i];
+		uint32_t thread;
+
+		if (u->gone)
+			continue;
+		thread = thread_find(m, u->tid);
+		if (thread == MODEL_NONE)
+			thread = thread_new(m, u->pid ? u->pid : u->tid, u->tid, m->start_ns,
+			                    GIL_UNKNOWN, CPU_UNKNOWN);
+		if (u->name)
+			m->threads.v[thread].name = u->name;
+	}
+	vec_done(&p->unborn);
+	idmap_done(&p->unborn_tids);
+}
+
+void thread_fork(struct model *m, const struct event *ev, uint64_t t)
+{
+	uint32_t old = thread_find(m, ev->tid), parent, child;
+	enum gil_state gil = GIL_NO;
+	uint32_t pid = nobody(ev->pid) ? ev->tid : ev->pid;
+
+	if (nobody(ev->tid))
+		return;
+	if (old != MODEL_NONE && m->priv->threads.v[old].flags & THREAD_ALIVE)
+		thread_exit(m, old, t, true);
+	parent = thread_find(m, ev->fork.parent_tid);
+	if (pid != ev->fork.parent_pid &&
+	    (parent == MODEL_NONE || lane_last(&m->threads.v[parent].gil)->state == GIL_UNKNOWN))
+		gil = GIL_UNKNOWN;
+	child = thread_new(m, pid, ev->tid, t, gil, CPU_RUNNABLE);
+	if (parent == MODEL_NONE)
+		return;
+	lane_last(&m->threads.v[child].cpu)->ref = parent;
+	m->threads.v[child].name = m->threads.v[parent].name;
+	if (pid != ev->fork.parent_pid && m->priv->threads.v[parent].flags & THREAD_ALIVE)
+		gil_inherit(m, child, parent, t);
+}
+
+void thread_comm(struct model *m, const struct event *ev, uint64_t t)
+{
+	uint32_t thread = thread_of(m, ev, t);
+
+	if (thread == MODEL_NONE)
+		return;
+	if (m->priv->options.names)
+		m->threads.v[thread].name = names_get(m->priv->options.names, ev->comm.name);
+	if (ev->flags & EVF_EXEC)
+		gil_exec(m, thread, t);
+}
+
+void thread_lost(struct model *m, const struct event *ev, uint64_t t)
+{
+	uint64_t since_ns = ev->lost.since_ns < t ? ev->lost.since_ns : t;
+
+	if (since_ns < m->start_ns)
+		since_ns = m->start_ns;
+	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
+	m->caveats[CAVEAT_LOST] += ev->lost.count;
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *mt = &m->threads.v[i];
+		const struct thread_state *ts = &m->priv->threads.v[i];
+		uint64_t from = since_ns > mt->start_ns ? since_ns : mt->start_ns;
+
+		if (ev->cpu >= 0 && ts->last_cpu >= 0 && ts->last_cpu != ev->cpu)
+			continue;
+		if (!(ts->flags & THREAD_ALIVE) && from >= mt->end_ns)
+			continue;
+		gil_lost(m, i, from, t);
+		cpu_lost(m, i, from);
+	}
+}
