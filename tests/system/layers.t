@@ -10,6 +10,13 @@ includes() {
 	grep -H '^#include "' "$1"/*.[ch] | sed -n 's,^\([^:]*\):#include "\([^/"]*\)/.*,\1 \2,p'
 }
 
+# above FOLDER: includes of the commands' own headers, which stand in no folder.
+above() {
+	sed -n 's,^#include "\([^/"]*\)".*,\1,p' "$1"/*.[ch] | sort -u | while read -r header; do
+		[ -e "$1/$header" ] || grep -Hn "#include \"$header\"" "$1"/*.[ch]
+	done
+}
+
 # may FOLDER ALLOWED…
 may() {
 	folder=$1
@@ -23,7 +30,7 @@ may() {
 		esac
 	done)
 	is "$bad" '' "$folder includes only itself${*:+, }$*"
-	is "$(grep -n '^#include ".*cmd\.h"' "$folder"/*.[ch])" '' "$folder knows nothing of commands"
+	is "$(above "$folder")" '' "$folder knows nothing of commands"
 }
 
 may base
@@ -57,6 +64,8 @@ done
 mkdir "$scratch/model" && cd "$scratch" || exit 99
 printf '#include "report/html.h"\n' >model/x.c
 is "$(includes model)" 'model/x.c report' 'an include of another folder is seen'
+printf '#include "x.h"\n#include "cmd.h"\n' >model/x.c && : >model/x.h
+is "$(above model)" 'model/x.c:2:#include "cmd.h"' 'an include from above is seen'
 printf '\t%s;\n' 'printf("x")' 'exit(1)' 'fprintf(f, "x")' 'snprintf(b, 1, "x")' 'w->exit(1)' \
 	>model/x.c
 is "$(calls "$loud" model 2>/dev/null | wc -l)" 2 'printf and exit are seen, fprintf is not'
