@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Address spaces by process. */
+#include "perfdata/maps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "perfdata/u64map.h"
+
+/* Spaces do not move: they are borrowed. */
+struct maps {
+	VEC(struct address_space *) spaces;
+	struct u64map by_pid;
+};
+
+struct maps *maps_new(void)
+{
+	return xcalloc(1, sizeof(struct maps));
+}
+
+void maps_free(struct maps *maps)
+{
+	if (!maps)
+		return;
+	for (size_t i = 0; i < maps->spaces.n; i++) {
+		free(maps->spaces.v[i]->v);
+		free(maps->spaces.v[i]);
+	}
+	vec_done(&maps->spaces);
+	u64map_done(&maps->by_pid);
+	free(maps);
+}
+
+struct address_space *maps_space(struct maps *maps, uint32_t pid)
+{
+	uint32_t at = u64map_get(&maps->by_pid, pid);
+	struct address_space *space;
+
+	if (at != UINT32_MAX)
+		return maps->spaces.v[at];
+	space = xcalloc(1, sizeof(*space));
+	space->pid = pid;
+	u64map_set(&maps->by_pid, pid, maps->spaces.n);
+	*vec_push(&maps->spaces) = space;
+	return space;
+}
+
+/* The index of the first mapping that ends above address. */
+static size_t lower(const struct address_space *space, uint64_t address)
+{
+	size_t lo = 0, hi = space->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (space->v[mid].end > address)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+const struct map *space_find(const struct address_space *space, uint64_t address)
+{
+	size_t at = lower(space, address);
+
+	if (at == space->n || space->v[at].start > address)
+		return NULL;
+	return &space->v[at];
+}
+
+/* Makes room for n mappings at index at. */
+static void insert(struct address_space *space, size_t at, const struct map *new, size_t n)
+{
+	if (space->n + n > space->alloc) {
+		space->alloc = space->alloc * 2 + n + 16;
+		space->v = xreallocarray(space->v, space->alloc, sizeof(*space->v));
+	}
+	memmove(space->v + at + n, space->v + at, (space->n - at) * sizeof(*space->v));
+	memcpy(space->v + at, new, n * sizeof(*new));
+	space->n += n;
+}
+
+/* Takes [start, end) out of what is mapped; returns the index where it would be inserted. */
+static size_t cut(struct address_space *space, uint64_t start, uint64_t end)
+{
+	size_t first = lower(space, start), last = first;
+
+	if (first < space->n && space->v[first].start < start) {
+		struct map tail = space->v[first];
+
+		space->v[first].end = start;
+		first++;
+		if (tail.end > end) {
+			tail.offset += end - tail.start;
+			tail.start = end;
+			insert(space, first, &tail, 1);
+			return first;
+		}
+	}
+	for (last = first; last < space->n && space->v[last].end <= end;)
+		last++;
+	if (last > first)
+		memmove(space->v + first, space->v + last, (space->n - last) * sizeof(*space->v));
+	space->n -= last - first;
+	if (first < space->n && space->v[first].start < end) {
+		space->v[first].offset += end - space->v[first].start;
+		space->v[first].start = end;
+	}
+	return first;
+}
+
+void maps_mmap(struct maps *maps, uint32_t pid, uint64_t start, uint64_t length, uint64_t offset,
+               struct module *module)
+{
+	struct address_space *space = maps_space(maps, pid);
+	struct map map = { start, start + length, offset, module };
+
+	if (map.end <= map.start)
+		return;
+	insert(space, cut(space, start, map.end), &map, 1);
+	space->generation++;
+}
+
+void maps_fork(struct maps *maps, uint32_t pid, uint32_t parent_pid)
+{
+	struct address_space *child, *parent;
+
+	if (pid == parent_pid)
+		return;
+	child = maps_space(maps, pid);
+	parent = maps_space(maps, parent_pid);
+	child->n = 0;
+	if (parent->n)
+		insert(child, 0, parent->v, parent->n);
+	child->generation++;
+}
+
+void maps_exec(struct maps *maps, uint32_t pid)
+{
+	struct address_space *space = maps_space(maps, pid);
+
+	space->n = 0;
+	space->generation++;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Address spaces, and the two tables beside them: numbers by key, kernel symbols. */
+#include <unistd.h>
+
+#include "base/file.h"
+#include "perfdata/kallsyms.h"
+#include "perfdata/maps.h"
+#include "perfdata/u64map.h"
+
+#include "tap.h"
+
+struct fixture {
+	struct modules *modules;
+	struct maps *maps;
+	struct module *a, *b;
+};
+
+static struct fixture setup(void)
+{
+	struct fixture f = { .modules = modules_new(false), .maps = maps_new() };
+
+	f.a = modules_get(f.modules, "/lib/a.so", NULL);
+	f.b = modules_get(f.modules, "/lib/b.so", NULL);
+	return f;
+}
+
+static void teardown(struct fixture *f)
+{
+	maps_free(f->maps);
+	modules_free(f->modules);
+}
+
+/* What is at address, as "base+offset". */
+static const char *at(struct fixture *f, uint32_t pid, uint64_t address)
+{
+	static char text[64];
+	const struct map *map = space_find(maps_space(f->maps, pid), address);
+
+	if (!map)
+		return "nothing";
+	snprintf(text, sizeof(text), "%s+%#" PRIx64, map->module->base, map_offset(map, address));
+	return text;
+}
+
+static void test_mmap(void)
+{
+	struct fixture f = setup();
+	uint32_t generation;
+
+	maps_mmap(f.maps, 1, 0x1000, 0x4000, 0x100000, f.a);
+	is_str(at(&f, 1, 0x1000), "a.so+0x100000", "the first byte");
+	is_str(at(&f, 1, 0x4fff), "a.so+0x103fff", "the last one");
+	is_str(at(&f, 1, 0x5000), "nothing", "behind it");
+	is_str(at(&f, 1, 0xfff), "nothing", "before it");
+	generation = maps_space(f.maps, 1)->generation;
+	maps_mmap(f.maps, 1, 0x2000, 0x1000, 0, f.b);
+	ok(maps_space(f.maps, 1)->generation != generation, "a mapping changes the generation");
+	is_str(at(&f, 1, 0x1fff), "a.so+0x100fff", "cut in the middle: the head stays");
+	is_str(at(&f, 1, 0x2fff), "b.so+0xfff", "the new one is there");
+	is_str(at(&f, 1, 0x3000), "a.so+0x102000", "the tail stays where it was in the file");
+	maps_mmap(f.maps, 1, 0x1800, 0x2000, 0x50000, f.b);
+	is_str(at(&f, 1, 0x17ff), "a.so+0x1007ff", "over three: what is left of the first");
+	is_str(at(&f, 1, 0x2000), "b.so+0x50800", "the one in the middle is gone");
+	is_str(at(&f, 1, 0x3800), "a.so+0x102800", "and what is left of the last");
+	is_u64(maps_space(f.maps, 1)->n, 3, "three mappings");
+	maps_mmap(f.maps, 1, 0x8000, 0, 0, f.b);
+	maps_mmap(f.maps, 1, UINT64_MAX - 10, 100, 0, f.b);
+	is_u64(maps_space(f.maps, 1)->n, 3, "an empty one and one that wraps are left out");
+	is_str(at(&f, 2, 0x1000), "nothing", "another process has its own");
+	teardown(&f);
+}
+
+static void test_fork_exec(void)
+{
+	struct fixture f = setup();
+
+	maps_mmap(f.maps, 1, 0x1000, 0x1000, 0, f.a);
+	maps_fork(f.maps, 2, 1);
+	maps_mmap(f.maps, 1, 0x1000, 0x1000, 0, f.b);
+	is_str(at(&f, 2, 0x1000), "a.so+0", "a child has what its parent had");
+	is_str(at(&f, 1, 0x1000), "b.so+0", "and the parent goes on by itself");
+	maps_fork(f.maps, 1, 1);
+	is_str(at(&f, 1, 0x1000), "b.so+0", "a new thread changes nothing");
+	maps_exec(f.maps, 2);
+	is_str(at(&f, 2, 0x1000), "nothing", "exec unmaps all");
+	is_str(at(&f, 1, 0x1000), "b.so+0", "of that process alone");
+	maps_fork(f.maps, 3, 99);
+	is_str(at(&f, 3, 0x1000), "nothing",
+	       "the child of a process that nobody knows has nothing");
+	teardown(&f);
+}
+
+/* A random sequence against one byte per page. */
+static void test_random(void)
+{
+	struct fixture f = setup();
+	uint64_t want[64] = { 0 }, wrong = 0, seed = 7;
+
+	for (int round = 0; round < 5000; round++) {
+		uint64_t start, n;
+
+		seed = seed * 6364136223846793005 + 1442695040888963407;
+		start = (seed >> 33) % 64;
+		n = 1 + (seed >> 40) % (64 - start);
+		for (uint64_t i = 0; i < n; i++)
+			want[start + i] = (uint64_t)round * 64 + i + 1;
+		maps_mmap(f.maps, 1, start << 12, n << 12, (uint64_t)(round * 64 + 1) << 12, f.a);
+		for (uint64_t i = 0; i < 64; i++) {
+			const struct map *map = space_find(maps_space(f.maps, 1), i << 12);
+
+			wrong += (map ? map_offset(map, i << 12) >> 12 : 0) != want[i];
+		}
+	}
+	is_u64(wrong, 0, "5,000 random mappings agree with a plain array");
+	teardown(&f);
+}
+
+static void test_modules(void)
+{
+	struct fixture f = setup();
+	struct build_id one = { 20, { 1 } }, two = { 20, { 2 } }, short_one = { 16, { 1 } };
+
+	ok(modules_get(f.modules, "/lib/a.so", NULL) == f.a, "the same path is the same module");
+	ok(modules_get(f.modules, "/lib/a.so", &one) != modules_get(f.modules, "/lib/a.so", &two),
+	   "but not in another build");
+	ok(build_id_equal(&one, &short_one), "zeros behind a short build-id are padding");
+	ok(!build_id_equal(&one, &two), "others differ");
+	ok(!build_id_equal(&one, &(struct build_id){ 0 }), "an unknown one is equal to none");
+	ok(!module_open(modules_get(f.modules, "/dev/zero", NULL)), "a device is not opened");
+	ok(!module_open(modules_get(f.modules, "//anon", NULL)), "nor what is no file");
+	ok(!module_open(modules_get(f.modules, "[vdso]", NULL)), "nor another kernel's vdso");
+	ok(!module_open(modules_get(f.modules, "/etc/passwd", NULL)), "nor what is no ELF file");
+	teardown(&f);
+}
+
+static void test_u64map(void)
+{
+	struct u64map map = { 0 };
+	uint32_t wrong = 0;
+
+	ok(u64map_get(&map, 5) == UINT32_MAX, "an empty table has nothing");
+	for (uint64_t i = 0; i < 100000; i++)
+		u64map_set(&map, i * 0x100000001, i);
+	for (uint64_t i = 0; i < 100000; i++)
+		wrong += u64map_get(&map, i * 0x100000001) != i;
+	is_u64(wrong, 0, "100,000 numbers are found again");
+	ok(u64map_get(&map, 12345) == UINT32_MAX, "another one is not");
+	u64map_set(&map, 0, 77);
+	ok(u64map_get(&map, 0) == 77 && map.n == 100000, "a number can be replaced");
+	u64map_done(&map);
+}
+
+static struct kallsyms *kallsyms_of(const char *text)
+{
+	char path[] = "/tmp/test-maps-XXXXXX";
+	int fd = mkstemp(path);
+	struct kallsyms *ret;
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		exit(1);
+	close(fd);
+	ret = kallsyms_read(path);
+	unlink(path);
+	return ret;
+}
+
+static void test_kallsyms(void)
+{
+	struct kallsyms *k = kallsyms_of("ffffffff81000000 T _text\n"
+	                                 "ffffffff81000100 T schedule\n"
+	                                 "ffffffff81000180 D some_data\n"
+	                                 "ffffffffc0000000 t nf_hook\t[nf_tables]\n"
+	                                 "broken\n");
+	const char *module = "";
+	uint64_t start = 0;
+
+	if (!ok(k, "a kallsyms file is read"))
+		return;
+	is_str(kallsyms_find(k, 0xffffffff81000190, &module, &start), "schedule",
+	       "the function before an address, data are none");
+	is_u64(start, 0xffffffff81000100, "where it starts");
+	is_str(module, "[kernel.kallsyms]", "in the kernel");
+	is_str(kallsyms_find(k, 0xffffffffc0000010, &module, &start), "nf_hook", "or in a module");
+	is_str(module, "[nf_tables]", "whose name is given");
+	ok(!kallsyms_find(k, 0x1000, &module, &start), "nothing before the first");
+	is_u64(kallsyms_address(k, "_text"), 0xffffffff81000000, "an address by name");
+	kallsyms_free(k);
+	ok(!kallsyms_of("0000000000000000 T _text\n0000000000000000 T schedule\n"),
+	   "hidden addresses are no symbols");
+	ok(!kallsyms_read("/nonexistent"), "nor is a file that is not there");
+}
+
+int main(void)
+{
+	test_mmap();
+	test_fork_exec();
+	test_random();
+	test_modules();
+	test_u64map();
+	test_kallsyms();
+	return done_testing();
+}
