@@ -13,6 +13,8 @@
 #include "perfdata/reader.h"
 #include "trace/from_perf_unwind.h"
 #include "trace/names.h"
+#include "trace/perf_stacks.h"
+#include "trace/stacks.h"
 
 enum handler_kind {
 	HANDLE_SKIP, /* no event of ours */
@@ -455,8 +457,18 @@ static void from_perf_close(struct source *source)
 	vec_done(&fp->cpu_ns);
 	order_free(fp->order);
 	perfdata_close(fp->pd);
+	stacks_free(source->stacks);
 	names_free(source->names);
 	free(fp);
+}
+
+static void open_stacks(struct from_perf *fp, const struct from_perf_options *options)
+{
+	struct source *source = &fp->source;
+
+	source->stacks = stacks_new(source->names);
+	perf_stacks_open(&fp->unwind, perfdata_header(fp->pd), source->names, source->stacks,
+	                 options->functions, options->function_count);
 }
 
 static int start(struct source **ret, struct perfdata *pd, const struct from_perf_options *options,
@@ -465,7 +477,6 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	static const struct source_ops ops = { .next = from_perf_next, .close = from_perf_close };
 	struct from_perf *fp = xcalloc(1, sizeof(*fp));
 
-	(void)options;
 	(void)err;
 	fp->source.ops = &ops;
 	fp->source.names = names_new();
@@ -473,6 +484,8 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	fp->pd = pd;
 	fp->order = order_new(pd);
 	make_handlers(fp);
+	if (options && options->unwind)
+		open_stacks(fp, options);
 	*ret = &fp->source;
 	return 0;
 }

@@ -21,11 +21,17 @@
 #include "base/error.h"
 #include "trace/source.h"
 
+struct perf_stacks_function;
+
 /**
  * @unwind: unwind stack dumps into source->stacks; else stacks are left out
+ * @functions: where functions without a symbol are, see trace/perf_stacks.h; function_count of
+ *             them, borrowed until from_perf_open returns. May be NULL
  */
 struct from_perf_options {
 	bool unwind;
+	const struct perf_stacks_function *functions;
+	size_t function_count;
 };
 
 /* Open path; close with source_close. A file that is no perf.data at all is an error; one that is
