@@ -12,6 +12,7 @@
 /* The default command has the empty name. */
 const struct cmd *const cmd_table[] = {
 	&cmd_dump,
+	&cmd_setup,
 	&cmd_probes,
 	&cmd_record,
 	NULL,

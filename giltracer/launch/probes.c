@@ -170,6 +170,7 @@ int probe_set_resolve(struct probe_set **ret, const struct python *python, struc
 	if (symbols_open(&symbols, python->library, err) < 0)
 		return -1;
 	set->path = xstrdup(python->library);
+	set->python = xstrdup(python->command);
 	set->build_id = xstrdup(symbols_build_id(symbols));
 	set->group = group_name(set->build_id, set->path);
 	resolver.def = def;
@@ -197,6 +198,7 @@ void probe_set_free(struct probe_set *set)
 		probe_done(&set->probes.v[i]);
 	vec_done(&set->probes);
 	free(set->path);
+	free(set->python);
 	free(set->build_id);
 	free(set->group);
 	free(set->note);

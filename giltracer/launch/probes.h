@@ -41,12 +41,14 @@ struct probe {
 
 /**
  * @path: the file they are in
+ * @python: the command of the interpreter
  * @group: tracefs group, "giltracer_<build-id prefix>_<hash of path>"
  * @releases_known: every release of the GIL has a probe; else some are inferred
  * @note: one sentence on what is missing, or NULL
  */
 struct probe_set {
 	char *path;
+	char *python;
 	char *build_id;
 	char *group;
 	char *note;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <jansson.h>
 #include <limits.h>
 #include <poll.h>
@@ -130,13 +131,24 @@ static int find_command(char **ret, const char *wanted, struct error *err)
 	return 0;
 }
 
+/* `sudo giltracer setup --python ~/venv/bin/python` must not run a user's files as root. */
+static bool become_caller(void)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
+	if (geteuid() != 0 || !uid || !gid)
+		return true;
+	return setgroups(0, NULL) == 0 && setgid((gid_t)strtoul(gid, NULL, 10)) == 0 &&
+	       setuid((uid_t)strtoul(uid, NULL, 10)) == 0;
+}
+
 /* In the child, between fork and exec. */
 static void __attribute__((noreturn)) exec_python(const char *command, char **argv, int out)
 {
 	int null = open("/dev/null", O_RDWR);
 
-	if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
-	    dup2(out, STDOUT_FILENO) >= 0)
+	if (become_caller() && null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+	    dup2(null, STDERR_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		execv(command, argv);
 	_exit(errno == EACCES || errno == ENOEXEC ? 126 : 127);
 }

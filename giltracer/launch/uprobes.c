@@ -327,7 +327,7 @@ static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struc
 		return error_set(err, EACCES,
 		                 "the probes for %s are not installed and this user cannot install "
 		                 "them: sudo giltracer setup --python %s",
-		                 set->path, set->path);
+		                 set->path, set->python);
 	return share(set->group, &u->fd, err);
 }
 
@@ -406,6 +406,17 @@ int uprobes_install(const struct probe_set *set, struct error *err)
 	if (tracefs_find(&root, err) < 0 || lock_all(&lock, err) < 0)
 		return -1;
 	return install_locked(root, set, true, err);
+}
+
+bool uprobes_is_set_up(const struct probe_set *set)
+{
+	CLEANUP(free) char *root = NULL;
+	struct record record;
+	struct error ignored;
+	bool good = false;
+
+	return tracefs_find(&root, &ignored) == 0 && verify(root, set, &good, &ignored) == 0 &&
+	       good && record_read(set->group, &record) && record.setup;
 }
 
 int uprobes_uninstall(const char *group, struct error *err)

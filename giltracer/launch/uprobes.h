@@ -40,6 +40,7 @@ void uprobes_release(struct uprobes *uprobes);
 
 /* For setup. Install on behalf of the system: they stay until uprobes_uninstall. Twice is one. */
 int uprobes_install(const struct probe_set *set, struct error *err);
+bool uprobes_is_set_up(const struct probe_set *set);
 int uprobes_uninstall(const char *group, struct error *err);
 
 /* A group of ours in the kernel. */
