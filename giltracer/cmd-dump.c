@@ -14,7 +14,7 @@
 #include "trace/print.h"
 
 struct dump {
-	bool events, header, help;
+	bool events, stacks, header, help;
 	unsigned limit;
 	const char *path;
 };
@@ -42,7 +42,7 @@ static int dump_records(const struct dump *dump, struct error *err)
 
 static int dump_events(const struct dump *dump, struct error *err)
 {
-	const struct from_perf_options options = { .unwind = false };
+	const struct from_perf_options options = { .unwind = dump->stacks };
 	struct source *source;
 	struct event ev;
 	unsigned n = 0;
@@ -50,8 +50,10 @@ static int dump_events(const struct dump *dump, struct error *err)
 
 	if (from_perf_open(&source, dump->path, &options, err) < 0)
 		return -1;
-	while ((!dump->limit || n++ < dump->limit) && (got = source_next(source, &ev, err)) > 0)
+	while ((!dump->limit || n++ < dump->limit) && (got = source_next(source, &ev, err)) > 0) {
 		print_event(stdout, source, &ev);
+		print_event_stack(stdout, source, &ev);
+	}
 	if (got >= 0)
 		print_source_stats(stdout, source);
 	source_close(source);
@@ -64,6 +66,7 @@ static int dump_run(int argc, char **argv, struct error *err)
 	const struct opt opts[] = {
 		OPT_FLAG('e', "events", &dump.events,
 		         "what giltracer makes of the records, in the order of time"),
+		OPT_FLAG('s', "stacks", &dump.stacks, "the same, with the events' stacks"),
 		OPT_FLAG('H', "header", &dump.header, "what the file says about itself"),
 		OPT_UINT('n', "limit", "COUNT", &dump.limit, 1, UINT32_MAX,
 		         "stop after COUNT records or events"),
@@ -79,7 +82,7 @@ static int dump_run(int argc, char **argv, struct error *err)
 	if (first != argc - 1)
 		return error_set(err, EINVAL, "exactly one FILE is expected");
 	dump.path = argv[first];
-	return dump.events ? dump_events(&dump, err) : dump_records(&dump, err);
+	return dump.events || dump.stacks ? dump_events(&dump, err) : dump_records(&dump, err);
 }
 
 const struct cmd cmd_dump = {

@@ -4,16 +4,24 @@
 
 #include <inttypes.h>
 
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* By runs, not by characters: stacks are a lot of text. */
 void print_quoted(FILE *out, const char *text, size_t len)
 {
-	fputc('"', out);
-	for (size_t i = 0; i < len && text[i]; i++) {
-		unsigned char c = (unsigned char)text[i];
+	size_t i = 0, run;
 
-		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\')
-			fputc(c, out);
-		else
-			fprintf(out, "\\x%02x", c);
+	fputc('"', out);
+	while (i < len && text[i]) {
+		for (run = i; run < len && is_plain((unsigned char)text[run]);)
+			run++;
+		fwrite(text + i, 1, run - i, out);
+		i = run;
+		if (i < len && text[i])
+			fprintf(out, "\\x%02x", (unsigned char)text[i++]);
 	}
 	fputc('"', out);
 }

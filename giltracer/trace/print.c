@@ -6,6 +6,7 @@
 
 #include "perfdata/print.h"
 #include "trace/names.h"
+#include "trace/stacks.h"
 
 const char *event_type_name(unsigned type)
 {
@@ -80,6 +81,41 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 	if (ev->flags & EVF_EXEC)
 		fputs(" exec", out);
 	fputc('\n', out);
+}
+
+static void print_frame(FILE *out, const struct source *source, const struct stack_frame *frame)
+{
+	static const char *const words[] = { "kernel",  "python",   "inlined",
+		                             "eval",    "take_gil", "truncated",
+		                             "unknown", "broken",   "mismatch" };
+
+	fputc('\t', out);
+	print_quoted(out, names_get(source->names, frame->name), SIZE_MAX);
+	if (frame->line)
+		fprintf(out, ":%" PRIu32, frame->line);
+	fputc(' ', out);
+	print_quoted(out, names_get(source->names, frame->module), SIZE_MAX);
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!(frame->flags >> i & 1))
+			continue;
+		fputc(' ', out);
+		fputs(words[i], out);
+	}
+	fputc('\n', out);
+}
+
+void print_event_stack(FILE *out, const struct source *source, const struct event *ev)
+{
+	uint32_t id = ev->type == EV_SCHED_OUT ? ev->sched.stack
+	              : ev->type == EV_STACK   ? ev->stack.stack
+	                                       : 0;
+
+	while (id) {
+		const struct stack_frame *frame = stacks_get(source->stacks, id);
+
+		print_frame(out, source, frame);
+		id = frame->parent;
+	}
 }
 
 void print_source_stats(FILE *out, const struct source *source)
