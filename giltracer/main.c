@@ -10,13 +10,15 @@
 #include "cmd.h"
 
 /* The default command has the empty name. */
+/* clang-format off */
 const struct cmd *const cmd_table[] = {
 	&cmd_dump,
-	&cmd_setup,
 	&cmd_probes,
 	&cmd_record,
+	&cmd_setup,
 	NULL,
 };
+/* clang-format on */
 
 static const struct cmd *cmd_find(const char *name)
 {
