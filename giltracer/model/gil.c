@@ -60,6 +60,7 @@ uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t)
 		set_address(m, gil, address);
 	else
 		p->nameless = gil;
+	owners_mark(m, gil, t);
 	return gil;
 }
 

@@ -62,6 +62,7 @@ void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 	lane_finish(&mt->cpu, t, false);
 	mt->end_ns = t;
 	m->priv->threads.v[thread].flags = 0;
+	m->priv->last_tid = 0;
 }
 
 /* After its EV_EXIT a thread is still switched out once; only a new life makes GIL events. */

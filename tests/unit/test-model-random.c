@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Pseudo-random sequences, nonsense included: the invariants hold for every one of them, and the
+ * owners kept event by event are those that the finished lanes give. */
+#include "../fuzz/model-bytes.h"
+
+#include "model/internal.h"
+
+#include "tap.h"
+
+#define SEQUENCES 3000
+
+static uint64_t seed;
+
+static uint32_t next_random(void)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)(seed >> 33);
+}
+
+/* Few sequences reach far if every event is as likely as every other: most bytes come from a list
+ * of likely ones. */
+static size_t fill(uint8_t *data, size_t max, bool nonsense)
+{
+	static const uint8_t likely[] = { EV_REQUEST, EV_ACQUIRE,   EV_RELEASE,
+		                          EV_SAVE,    EV_RELEASED,  EV_REQUEST,
+		                          EV_ACQUIRE, EV_SWITCH_IN, EV_SWITCH_OUT };
+	size_t n = 2 + 4 * (next_random() % (max / 4 - 1));
+
+	for (size_t i = 0; i < n; i++) {
+		data[i] = (uint8_t)next_random();
+		if (nonsense || i < 2)
+			continue;
+		if (i % 4 == 2 && data[i] % 8)
+			data[i] = likely[next_random() % sizeof(likely)];
+		else if (i % 4 == 3)
+			data[i] = (uint8_t)(2 + next_random() % 4);
+		else if (i % 4 == 0)
+			data[i] = data[i] % 16 ? 1 : data[i] & 15;
+		else if (i % 4 == 1 && data[i] % 16)
+			data[i] &= 0x7f;
+	}
+	return n;
+}
+
+/* As many changes as the lanes say, of the same times and holders. */
+static bool same_owners(struct model *m, uint32_t gil)
+{
+	struct model_gil *g = &m->gils.v[gil], was = *g;
+	bool same;
+
+	g->owners.v = NULL;
+	g->owners.n = g->owners.alloc = 0;
+	owners_rebuild(m, gil);
+	while (g->owners.n && g->owners.v[g->owners.n - 1].start_ns >= g->end_ns)
+		g->owners.n--;
+	same = g->owners.n == was.owners.n;
+	for (size_t i = 0; same && i < was.owners.n; i++)
+		same = g->owners.v[i].start_ns == was.owners.v[i].start_ns &&
+		       g->owners.v[i].thread == was.owners.v[i].thread &&
+		       g->owners.v[i].waiters == was.owners.v[i].waiters;
+	free(was.owners.v);
+	return same;
+}
+
+static void test_sequences(const char *what, bool nonsense, const struct names *names)
+{
+	unsigned broken = 0, differ = 0, unowned = 0, rebuilt = 0;
+
+	for (unsigned i = 0; i < SEQUENCES; i++) {
+		uint8_t data[2000];
+		struct error err = { 0 };
+		struct model *m;
+		size_t n;
+
+		seed = i * 2 + nonsense;
+		n = fill(data, sizeof(data), nonsense);
+		m = model_from_bytes(data, n, names);
+		if (model_check(m, &err) < 0 && !broken++)
+			printf("# sequence %u: %s\n", i, err.text);
+		for (uint32_t g = 0; g < m->gils.n; g++) {
+			rebuilt += m->priv->gils.v[g].dirty;
+			unowned += !m->gils.v[g].held_ns;
+			if (!same_owners(m, g) && !differ++)
+				printf("# sequence %u: the owners of GIL %u differ\n", i, g);
+		}
+		model_free(m);
+	}
+	is_u64(broken, 0, "%s: the invariants hold", what);
+	is_u64(differ, 0, "%s: owners are those of the lanes", what);
+	ok(rebuilt > 100 && unowned > 10, "%s: %u GILs made again, %u never held", what, rebuilt,
+	   unowned);
+}
+
+int main(void)
+{
+	struct names *names = names_new();
+
+	test_sequences("nonsense", true, names);
+	test_sequences("plausible", false, names);
+	names_free(names);
+	return done_testing();
+}
