@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Describe the code objects of this process, so that an address becomes a function and a line.
+
+Runs in the traced interpreter (CPython 3.6 and later) when tracing has ended; the format is that of
+giltracer/trace/pycode.h. Nothing is imported that has a Python file, which the program might have
+one of its own of: gc and _struct are built in, or extensions that nobody replaces.
+"""
+import gc
+import sys
+from _struct import pack
+
+CODE = type((lambda: 0).__code__)
+FUNCTION = type(lambda: 0)
+
+
+def reachable_codes(frames):
+    """Every code object of a living function or frame, and those among their constants."""
+    codes = {}
+    pending = [one.__code__ for one in gc.get_objects() if type(one) is FUNCTION]
+    for frame in frames:
+        while frame is not None:
+            pending.append(frame.f_code)
+            frame = frame.f_back
+    while pending:
+        code = pending.pop()
+        if id(code) not in codes:
+            codes[id(code)] = code
+            pending += [one for one in code.co_consts if type(one) is CODE]
+    return codes.values()
+
+
+def text(string):
+    data = string.encode('utf-8', 'surrogatepass')
+    return pack('<I', len(data)) + data
+
+
+def describe(code):
+    table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
+    return b''.join((pack('<QI', id(code), max(code.co_firstlineno, 0)),
+                     text(getattr(code, 'co_qualname', code.co_name)), text(code.co_filename),
+                     pack('<I', len(table)), table))
+
+
+def write(path):
+    """Write them all to path."""
+    codes = reachable_codes(sys._current_frames().values())
+    base = CODE.__basicsize__ if sys.version_info >= (3, 11) else 0
+    with open(path, 'wb') as out:
+        out.write(b'GTCODES1' + pack('<BBHIQ', sys.version_info[0], sys.version_info[1], 0, base,
+                                     len(codes)))
+        for code in codes:
+            out.write(describe(code))
