@@ -16,6 +16,7 @@
 #include "launch/python.h"
 #include "launch/setup.h"
 #include "launch/setupkind.h"
+#include "launch/uprobes.h"
 
 struct request {
 	bool undo, dry_run, persist;
@@ -143,6 +144,19 @@ static int apply(const struct setup_options *options, const struct probe_sets *s
 	return 0;
 }
 
+static void undo_strays(bool dry_run)
+{
+	size_t removed = 0;
+	struct error err;
+
+	if (dry_run)
+		return;
+	if (uprobes_remove_strays(&removed, &err) < 0)
+		log_warn("stray probes: %s", err.text);
+	else if (removed)
+		log_info("%zu groups of stray probes were removed", removed);
+}
+
 static int undo(bool dry_run, struct error *err)
 {
 	CLEANUP(setup_state_done) struct setup_state state = { 0 };
@@ -150,6 +164,7 @@ static int undo(bool dry_run, struct error *err)
 
 	if (setup_state_load(&state, err) < 0)
 		return -1;
+	undo_strays(dry_run);
 	if (!state.done.n)
 		log_info("there is nothing to undo");
 	for (size_t i = state.done.n; i-- > 0;) {

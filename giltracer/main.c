@@ -12,6 +12,7 @@
 /* The default command has the empty name. */
 /* clang-format off */
 const struct cmd *const cmd_table[] = {
+	&cmd_check,
 	&cmd_dump,
 	&cmd_probes,
 	&cmd_record,

@@ -49,12 +49,12 @@ int host_sysctl_write(const char *name, const char *value, struct error *err)
 	return file_write_control(path, value, 0, err);
 }
 
-static void __attribute__((noreturn)) exec_program(const char *const *argv, int out, int errors)
+static void __attribute__((noreturn)) exec_program(const char *const *argv, int out)
 {
 	int null = open("/dev/null", O_RDONLY);
 
 	if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-	    dup2(errors, STDERR_FILENO) >= 0)
+	    dup2(out, STDERR_FILENO) >= 0)
 		/* exec does not change what argv points to, it only is not declared so. */
 		execvp(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(127);
@@ -98,41 +98,24 @@ static int wait_for(pid_t pid, const char *name, struct str *said, struct error 
 	return error_set(err, EIO, "%s: %s", name, last_line(said->s));
 }
 
-/* Standard output and error in one stream if out is NULL. */
-static int run_program(const char *const *argv, struct str *out, struct error *err)
+int host_run(const char *const *argv, struct error *err)
 {
 	CLEANUP(str_done) struct str said = { 0 };
-	CLEANUP(close) int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	int fds[2];
 	pid_t pid;
 
-	if (null < 0 || pipe2(fds, O_CLOEXEC) < 0)
+	if (pipe2(fds, O_CLOEXEC) < 0)
 		return error_errno(err, "cannot start %s", argv[0]);
 	pid = fork();
 	if (pid == 0)
-		exec_program(argv, fds[1], out ? null : fds[1]);
+		exec_program(argv, fds[1]);
 	close(fds[1]);
 	if (pid >= 0)
-		read_all(out ? out : &said, fds[0]);
+		read_all(&said, fds[0]);
 	close(fds[0]);
 	if (pid < 0)
 		return error_errno(err, "cannot start %s", argv[0]);
 	return wait_for(pid, argv[0], &said, err);
-}
-
-int host_run(const char *const *argv, struct error *err)
-{
-	return run_program(argv, NULL, err);
-}
-
-int host_output(char **ret, const char *const *argv, struct error *err)
-{
-	CLEANUP(str_done) struct str out = { 0 };
-
-	if (run_program(argv, &out, err) < 0)
-		return -1;
-	*ret = str_take(&out);
-	return 0;
 }
 
 bool host_capable(int capability)

@@ -16,9 +16,6 @@ int host_sysctl_write(const char *name, const char *value, struct error *err);
  * on stderr if its exit status is not 0. argv is NULL-terminated. */
 int host_run(const char *const *argv, struct error *err);
 
-/* As host_run; *ret is its standard output, caller frees. */
-int host_output(char **ret, const char *const *argv, struct error *err);
-
 /* Whether our effective capabilities have it: CAP_SYS_ADMIN and others of linux/capability.h. */
 bool host_capable(int capability);
 

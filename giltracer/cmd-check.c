@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* What this host allows, what is missing, and the command that gives it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/opts.h"
+#include "base/str.h"
+#include "cmd.h"
+#include "launch/perfhost.h"
+#include "launch/perfopen.h"
+#include "launch/probes.h"
+#include "launch/python.h"
+#include "launch/uprobes.h"
+
+enum verdict { OK, NOTE, MISSING };
+
+/* What the checks share, each filled in by one and used by those after it. */
+struct host {
+	const char *wanted;
+	struct python *python;
+	struct probe_set *set;
+	char *around; /* what a container takes away */
+	bool missing;
+};
+
+/* One line, and below it the way to get what is missing. */
+static void say(struct host *host, enum verdict verdict, const char *what, const char *text,
+                const char *fix)
+{
+	static const char *const words[] = { "ok", "note", "missing" };
+
+	printf("%-8s %-14s %s\n", words[verdict], what, text);
+	if (fix)
+		printf("%-23s -> %s\n", "", fix);
+	host->missing |= verdict == MISSING;
+}
+
+/* As the caller has to type it: root needs no sudo, and root of a container gets nowhere with it.
+ */
+static char *setup_command(const struct host *host)
+{
+	if (host->around && geteuid() == 0)
+		return xstrdup("outside of this container, by the administrator of its host");
+	return xasprintf("%sgiltracer setup%s%s", geteuid() == 0 ? "" : "sudo ",
+	                 host->python ? " --python " : "",
+	                 host->python ? host->python->command : "");
+}
+
+static void check_surroundings(struct host *host)
+{
+	host->around = perf_surroundings();
+	if (host->around)
+		say(host, NOTE, "surroundings", host->around, NULL);
+}
+
+static void check_perf(struct host *host)
+{
+	struct perf_host perf;
+	struct error err;
+
+	if (perf_host_find(&perf, &err) < 0) {
+		say(host, MISSING, "perf", err.text, "apt-get install linux-perf");
+		return;
+	}
+	say(host, OK, "perf", perf.version, NULL);
+	perf_host_done(&perf);
+}
+
+static void check_perf_open(struct host *host)
+{
+	CLEANUP(free) char *fix = setup_command(host);
+	struct error err;
+
+	if (perf_try_self(&err) < 0)
+		say(host, MISSING, "perf events", err.text, fix);
+	else
+		say(host, OK, "perf events", "this user may open them", NULL);
+}
+
+static void check_tracefs(struct host *host)
+{
+	CLEANUP(free) char *root = NULL;
+	CLEANUP(free) char *fix = setup_command(host);
+	CLEANUP(free) char *text = NULL;
+	CLEANUP(free) char *events = NULL;
+	struct error err;
+
+	if (tracefs_find(&root, &err) < 0) {
+		say(host, MISSING, "tracefs", err.text, fix);
+		return;
+	}
+	events = xasprintf("%s/uprobe_events", root);
+	if (geteuid() == 0 && access(events, W_OK) < 0 && errno == EROFS)
+		text = xasprintf("%s: mounted read-only, probes cannot be installed here", root);
+	else
+		text = xstrdup(root);
+	say(host, text[strlen(root)] ? NOTE : OK, "tracefs", text, NULL);
+}
+
+static void check_python(struct host *host)
+{
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+
+	if (python_find(&host->python, host->wanted, &err) < 0) {
+		say(host, MISSING, "python", err.text, "giltracer check --python PATH");
+		return;
+	}
+	text = xasprintf("%s, CPython %s%s", host->python->command, host->python->version,
+	                 host->python->free_threaded ? ", free-threaded: it has no GIL" : "");
+	say(host, OK, "python", text, NULL);
+}
+
+static void check_functions(struct host *host)
+{
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+
+	if (!host->python)
+		return;
+	if (probe_set_resolve(&host->set, host->python, &err) < 0) {
+		say(host, MISSING, "GIL functions", err.text, NULL);
+		return;
+	}
+	text = xasprintf("%zu probes in %s%s%s", host->set->probes.n, host->set->path,
+	                 host->set->note ? ": " : "", host->set->note ? host->set->note : "");
+	say(host, host->set->note ? NOTE : OK, "GIL functions", text, NULL);
+}
+
+/* Installs them if need be, opens one, and takes them away again: the real thing. */
+static void check_uprobes(struct host *host)
+{
+	CLEANUP(uprobes_release) struct uprobes *uprobes = NULL;
+	CLEANUP(free) char *fix = setup_command(host);
+	struct error err;
+
+	if (!host->set)
+		return;
+	if (uprobes_prepare(host->set, &uprobes, &err) < 0 ||
+	    perf_try_event(host->set->group, host->set->probes.v[0].event, &err) < 0)
+		say(host, MISSING, "uprobes", err.text, fix);
+	else
+		say(host, OK, "uprobes",
+		    uprobes_owned(uprobes) ? "this user can install and record them"
+		                           : "installed by giltracer setup",
+		    NULL);
+}
+
+static void check_viztracer(struct host *host)
+{
+	CLEANUP(free) char *fix = NULL;
+
+	if (!host->python)
+		return;
+	if (host->python->viztracer) {
+		say(host, OK, "VizTracer", host->python->viztracer, NULL);
+		return;
+	}
+	fix = xasprintf("%s -m pip install viztracer", host->python->command);
+	say(host, NOTE, "VizTracer",
+	    host->python->minor >= 10 ? "not installed: reports have no Python functions"
+	                              : "needs Python 3.10: reports have no Python functions",
+	    host->python->minor >= 10 ? fix : NULL);
+}
+
+static void check_strays(struct host *host)
+{
+	CLEANUP(uprobe_groups_done) struct uprobe_groups groups = { 0 };
+	struct error ignored;
+
+	if (uprobes_list(&groups, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < groups.groups.n; i++) {
+		const struct uprobe_group *group = &groups.groups.v[i];
+		CLEANUP(free)
+		char *text = xasprintf("%s: %zu in %s", group->name, group->probes, group->path);
+
+		if (uprobe_group_is_stray(group))
+			say(host, NOTE, "stray probes", text,
+			    "sudo giltracer setup --undo; the next run as root removes them too");
+	}
+}
+
+static int check_run(int argc, char **argv, struct error *err)
+{
+	struct host host = { 0 };
+	bool help = false;
+	const struct opt opts[] = {
+		OPT_STR(0, "python", "PATH", &host.wanted, "the interpreter to check for"),
+		OPT_FLAG('h', "help", &help, "show this help"),
+		OPT_END,
+	};
+	int next = opts_parse(opts, argc, argv, err);
+
+	if (next < 0)
+		return -1;
+	if (help)
+		return cmd_help(&cmd_check, opts);
+	if (next < argc)
+		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
+	check_strays(&host);
+	check_surroundings(&host);
+	check_perf(&host);
+	check_python(&host);
+	check_functions(&host);
+	check_perf_open(&host);
+	check_tracefs(&host);
+	check_uprobes(&host);
+	check_viztracer(&host);
+	probe_set_free(host.set);
+	python_free(host.python);
+	free(host.around);
+	return host.missing;
+}
+
+const struct cmd cmd_check = {
+	.name = "check",
+	.usage = "[--python PATH]",
+	.summary = "say what this host allows, what is missing and how to get it",
+	.run = check_run,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the kernel lets this process record events, and if not, which of its guards says no. */
+#ifndef GILTRACER_LAUNCH_PERFOPEN_H
+#define GILTRACER_LAUNCH_PERFOPEN_H
+
+#include "base/error.h"
+
+/* Try to open a software event of our own. The error names the guard: seccomp, paranoid, … */
+int perf_try_self(struct error *err);
+
+/* Try to open tracepoint GROUP:EVENT with its data, which is how uprobes are recorded. */
+int perf_try_event(const char *group, const char *event, struct error *err);
+
+/* What the surroundings take away, one sentence: a user namespace, a seccomp filter, lockdown. NULL
+ * if nothing. Caller frees. */
+char *perf_surroundings(void);
+
+#endif
