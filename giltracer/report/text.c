@@ -7,6 +7,7 @@
 #include "report/facts.h"
 #include "report/report.h"
 #include "report/utf8.h"
+#include "report/verdict.h"
 
 #define NAME_COLUMNS 40
 #define THREAD_ROWS  40
@@ -203,11 +204,24 @@ static void put_caveats(const struct report *report, FILE *out)
 	vec_done(&caveats);
 }
 
+static void put_verdict(const struct report *report, FILE *out)
+{
+	struct verdict v;
+
+	verdict_init(&v, report);
+	fprintf(out, "  %s\n", str_get(&v.headline));
+	if (v.because.len)
+		fprintf(out, "  %s\n", str_get(&v.because));
+	putc('\n', out);
+	verdict_done(&v);
+}
+
 int report_text(const struct report *report, FILE *out, struct error *err)
 {
 	const struct report_pass *pass = report_main_pass(report);
 
 	(void)err;
+	put_verdict(report, out);
 	put_threads(pass, out);
 	put_blame(pass, out);
 	put_caveats(report, out);

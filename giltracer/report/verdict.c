@@ -173,7 +173,7 @@ static void say_waits(struct str *out, const struct evidence *e, const char *lim
 	const struct model_thread *t;
 
 	str_addf(out, "The GIL %s this program: ", limits);
-	if (e->victim == MODEL_NONE) {
+	if (e->victim_percent < VERDICT_VICTIM_SOME) {
 		str_addf(out, "on average %.1f threads waited for it.", e->waiters_percent / 100);
 		return;
 	}

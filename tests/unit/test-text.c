@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The terminal table. */
+#include "golden.h"
+#include "report-fixture.h"
+#include "report/facts.h"
+
+/* The report as text; caller frees. */
+static char *text_of(const struct report *report)
+{
+	struct error err;
+	char *ret = NULL;
+	size_t len;
+	FILE *out = open_memstream(&ret, &len);
+
+	ok(report_text(report, out, &err) == 0, "it is written");
+	fclose(out);
+	return ret;
+}
+
+static void test_hog(void)
+{
+	static const struct report_note note = { "two-runs", 0, "the program was run twice" };
+	struct fixture f;
+	char *text;
+
+	fixture_hog(&f);
+	f.model.caveats[CAVEAT_INFERRED_RELEASE] = 1;
+	f.report.notes = &note;
+	f.report.note_count = 1;
+	text = text_of(&f.report);
+	golden_is("hog.txt", text);
+	ok(!strpbrk(text, "\x1b\xff"), "no escape sequence comes through");
+	ok(!strstr(text, "\xe2\x80\xae"), "no bidi control comes through");
+	free(text);
+	fixture_done(&f);
+}
+
+static void test_many(void)
+{
+	struct fixture f;
+	char *text;
+
+	fixture_init(&f, 1000);
+	for (uint32_t i = 0; i < 42; i++) {
+		uint32_t t = fixture_thread(&f, 7 + i % 2, 100 + i,
+		                            i == 3 ? "a name that is longer than a column should be"
+		                            : i == 4 ? "\xe6\xbc\xa2\xe5\xad\x97"
+		                                     : "x");
+
+		fixture_gil(&f, t, GIL_WAIT, i);
+		fixture_gil(&f, t, GIL_NO, 1000 - i);
+		fixture_cpu(&f, t, CPU_UNKNOWN, 1000);
+	}
+	text = text_of(&f.report);
+	golden_is("many.txt", text);
+	free(text);
+	fixture_done(&f);
+}
+
+static void test_shares(void)
+{
+	struct model_thread t = { .end_ns = 300 };
+	struct facts_shares shares;
+
+	t.gil_ns[GIL_UNKNOWN] = 100;
+	t.gil_ns[GIL_HOLD] = 50;
+	t.gil_ns[GIL_WAIT] = 30;
+	t.gil_ns[GIL_SWITCH_WAIT] = 20;
+	t.gil_ns[GIL_NO] = 100;
+	shares = facts_shares(&t);
+	ok(shares.hold == 25 && shares.wait == 25 && shares.no_gil == 50,
+	   "shares of what is known");
+	ok(shares.unknown > 33.3 && shares.unknown < 33.4, "unknown of the whole");
+	shares = facts_shares(&(struct model_thread){ 0 });
+	ok(shares.hold == 0 && shares.unknown == 0, "a thread without a life");
+}
+
+static void test_empty(void)
+{
+	struct fixture f;
+	char *text;
+
+	fixture_init(&f, 0);
+	f.model.gil_events = 0;
+	text = text_of(&f.report);
+	ok(strstr(text, "Nothing was recorded") != NULL, "nothing recorded is said");
+	free(text);
+	fixture_done(&f);
+}
+
+int main(void)
+{
+	test_hog();
+	test_many();
+	test_shares();
+	test_empty();
+	return done_testing();
+}
