@@ -74,7 +74,16 @@ struct cursor cursor_sub(struct cursor *c, uint64_t size);
  * false if it is not all there or of another size. Moves nothing, sets nothing. */
 bool cursor_number_at(const struct cursor *c, uint64_t at, uint32_t size, bool sign, uint64_t *ret);
 
-/* The 8 bytes at offset at of what is left; 0 if they are not all there. */
+/* The 4 or 8 bytes at offset at of what is left; 0 if they are not all there. */
+static inline uint32_t cursor_u32_at(const struct cursor *c, size_t at)
+{
+	uint32_t v = 0;
+
+	if (cursor_left(c) >= 4 && at <= cursor_left(c) - 4)
+		memcpy(&v, c->p + at, 4);
+	return v;
+}
+
 static inline uint64_t cursor_u64_at(const struct cursor *c, size_t at)
 {
 	uint64_t v = 0;

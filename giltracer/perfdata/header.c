@@ -39,30 +39,13 @@ void header_done(struct perf_header *header)
 	*header = (struct perf_header){ 0 };
 }
 
-/* Ids are counted up by the kernel: neighbours must not share a slot's neighbourhood. */
-static size_t id_slot(const struct perf_header *header, uint64_t id)
-{
-	return (size_t)((id * 0x9e3779b97f4a7c15ULL) >> 32) & (header->id_slots - 1);
-}
-
 static struct header_id *id_find_slot(const struct perf_header *header, uint64_t id)
 {
-	size_t i = id_slot(header, id);
+	size_t i = header_id_slot(header, id);
 
-	/* Id 0 is never given by the kernel: it marks a free slot. */
 	while (header->ids[i].id && header->ids[i].id != id)
 		i = (i + 1) & (header->id_slots - 1);
 	return &header->ids[i];
-}
-
-struct header_id *header_find_id(const struct perf_header *header, uint64_t id)
-{
-	struct header_id *slot;
-
-	if (!header->id_slots || !id)
-		return NULL;
-	slot = id_find_slot(header, id);
-	return slot->id ? slot : NULL;
 }
 
 static void ids_grow(struct perf_header *header)
@@ -135,6 +118,14 @@ static uint16_t agree(bool first, uint16_t all, uint16_t one)
 	return first || all == one ? one : SAMPLE_NOWHERE;
 }
 
+static bool same_trailer(const struct sample_layout *a, const struct sample_layout *b)
+{
+	const uint64_t mask = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+	                      PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+
+	return a->trailer == b->trailer && (a->sample_type & mask) == (b->sample_type & mask);
+}
+
 /* Where all events agree, the order of records can be told without looking an event up. */
 static void update_common(struct perf_header *h)
 {
@@ -145,6 +136,7 @@ static void update_common(struct perf_header *h)
 	h->trailer_time = agree(first, h->trailer_time, l->trailer_time);
 	h->id_pos = agree(first, h->id_pos, l->id_pos);
 	h->trailer_id = agree(first, h->trailer_id, l->trailer_id);
+	h->one_trailer = same_trailer(l, &h->events.v[0].layout) && (first || h->one_trailer);
 	h->generation++;
 }
 

@@ -69,7 +69,8 @@ struct header_build_id {
  * @generation: grows with every change, so that users can notice (pipe layout)
  * @time_pos, @trailer_time, @id_pos, @trailer_id: those of struct sample_layout where all events
  *             agree, else SAMPLE_NOWHERE
- * @ids: hash table, see header_event_of
+ * @one_trailer: trailers of all events are alike
+ * @ids: hash table, see header_find_id
  */
 struct perf_header {
 	bool pipe;
@@ -77,6 +78,7 @@ struct perf_header {
 	uint64_t features[4];
 	uint32_t generation;
 	uint16_t time_pos, trailer_time, id_pos, trailer_id;
+	bool one_trailer;
 	VEC(struct header_event) events;
 	VEC(struct tracefmt *) formats;
 	VEC(struct header_build_id) build_ids;
@@ -118,8 +120,24 @@ int header_tracing_data(struct perf_header *header, struct cursor c, struct erro
 int header_build_id(struct perf_header *header, uint16_t misc, struct cursor body,
                     struct error *err);
 
+/* Ids are counted up by the kernel: neighbours must not share a slot's neighbourhood. */
+static inline size_t header_id_slot(const struct perf_header *header, uint64_t id)
+{
+	return (size_t)((id * 0x9e3779b97f4a7c15ULL) >> 32) & (header->id_slots - 1);
+}
+
 /* The entry of an event id, NULL if there is none. */
-struct header_id *header_find_id(const struct perf_header *header, uint64_t id);
+static inline struct header_id *header_find_id(const struct perf_header *header, uint64_t id)
+{
+	/* Id 0 is never given by the kernel: it marks a free slot. */
+	if (!header->id_slots || !id)
+		return NULL;
+	for (size_t i = header_id_slot(header, id); header->ids[i].id;
+	     i = (i + 1) & (header->id_slots - 1))
+		if (header->ids[i].id == id)
+			return &header->ids[i];
+	return NULL;
+}
 
 /*
  * Index of the event that a record belongs to, UINT32_MAX if that cannot be told: by the id in
@@ -138,6 +156,16 @@ static inline uint32_t header_event_of(const struct perf_header *header, bool is
 	else if (!is_sample && header->trailer_id != SAMPLE_NOWHERE)
 		id = header_find_id(header, cursor_u64_back(body, header->trailer_id));
 	return id ? id->event : UINT32_MAX;
+}
+
+/* The layout of a record that is no sample: records that perf made up have no id, and the layout of
+ * the first event. There must be one. */
+static inline const struct sample_layout *header_trailer_layout(const struct perf_header *header,
+                                                                const struct cursor *body)
+{
+	uint32_t event = header->one_trailer ? 0 : header_event_of(header, false, body);
+
+	return &header->events.v[event == UINT32_MAX ? 0 : event].layout;
 }
 
 /* "TRACING_DATA" for 1, and so on; NULL if unknown. */

@@ -18,7 +18,9 @@ struct run {
 };
 
 /**
- * @heap: runs, the one with the earliest record first
+ * @current: the run with the earliest record, not in heap; used up if pos == end
+ * @fence_ns: the record at current.pos is next if its time is less
+ * @heap: the other runs, the one with the earliest record first
  * @open: the run that the scan is adding to, valid if open.end
  * @last_ns: time of the last record scanned
  * @max_ns: latest time scanned; @round_ns: the same at the previous FINISHED_ROUND
@@ -27,6 +29,10 @@ struct run {
  */
 struct order {
 	struct perfdata *pd;
+	const struct perf_header *header;
+	const uint8_t *data;
+	struct run current;
+	uint64_t fence_ns;
 	VEC(struct run) heap;
 	struct run open;
 	uint64_t last_ns, max_ns, round_ns, limit_ns, first_ns;
@@ -38,6 +44,8 @@ struct order *order_new(struct perfdata *pd)
 	struct order *order = xcalloc(1, sizeof(*order));
 
 	order->pd = pd;
+	order->header = perfdata_header(pd);
+	order->data = perfdata_data(pd);
 	order->first_ns = UINT64_MAX;
 	return order;
 }
@@ -51,7 +59,7 @@ void order_free(struct order *order)
 }
 
 /* As the record says, 0 if it does not. */
-static uint64_t own_time(const struct perf_header *h, const struct perfdata_record *rec)
+static inline uint64_t own_time(const struct perf_header *h, const struct perfdata_record *rec)
 {
 	bool is_sample = rec->type == PERF_RECORD_SAMPLE;
 	uint16_t at = is_sample ? h->time_pos : h->trailer_time;
@@ -71,8 +79,8 @@ static uint64_t own_time(const struct perf_header *h, const struct perfdata_reco
 }
 
 /* Its own time, or that of the one before it. perf treats ~0 as no time as well. */
-static uint64_t time_of(const struct perf_header *h, const struct perfdata_record *rec,
-                        uint64_t before)
+static inline uint64_t time_of(const struct perf_header *h, const struct perfdata_record *rec,
+                               uint64_t before)
 {
 	uint64_t t = own_time(h, rec);
 
@@ -110,6 +118,24 @@ static void sift_down(struct order *o)
 	o->heap.v[i] = run;
 }
 
+/* The current run changes places with the earliest of the others. */
+static void swap_top(struct order *o)
+{
+	struct run top = o->heap.v[0];
+
+	o->heap.v[0] = o->current;
+	o->current = top;
+	sift_down(o);
+}
+
+static void pop_top(struct order *o)
+{
+	o->current = o->heap.v[0];
+	o->heap.v[0] = o->heap.v[--o->heap.n];
+	if (o->heap.n > 1)
+		sift_down(o);
+}
+
 static void close_run(struct order *o)
 {
 	if (!o->open.end)
@@ -121,10 +147,9 @@ static void close_run(struct order *o)
 		o->peak_runs = o->heap.n;
 }
 
-static void scan_record(struct order *o, const struct perf_header *h,
-                        const struct perfdata_record *rec)
+static void scan_record(struct order *o, const struct perfdata_record *rec)
 {
-	uint64_t t = time_of(h, rec, o->last_ns);
+	uint64_t t = time_of(o->header, rec, o->last_ns);
 
 	if (t < o->last_ns)
 		close_run(o);
@@ -143,6 +168,8 @@ static void drop_behind(struct order *o)
 {
 	uint64_t keep = perfdata_tell(o->pd);
 
+	if (o->current.pos < o->current.end)
+		keep = o->current.pos;
 	for (size_t i = 0; i < o->heap.n; i++)
 		if (o->heap.v[i].pos < keep)
 			keep = o->heap.v[i].pos;
@@ -152,14 +179,13 @@ static void drop_behind(struct order *o)
 /* Scan until the end of a round, or of the file. */
 static void scan_round(struct order *o)
 {
-	const struct perf_header *h = perfdata_header(o->pd);
 	struct perfdata_record rec;
 
 	drop_behind(o);
 	while (perfdata_next(o->pd, &rec)) {
 		o->records++;
 		if (rec.type < PERF_USER_START) {
-			scan_record(o, h, &rec);
+			scan_record(o, &rec);
 			continue;
 		}
 		close_run(o);
@@ -175,36 +201,72 @@ static void scan_round(struct order *o)
 	o->limit_ns = UINT64_MAX;
 }
 
-/* The earliest run has lost its first record, which ended at offset at. */
-static void advance(struct order *o, uint64_t at)
+/* Put the run that was worked on back, and take the earliest. */
+static void choose_current(struct order *o)
 {
-	struct run *run = &o->heap.v[0];
-	struct perfdata_record rec;
-
-	if (at < run->end) {
-		run->pos = at;
-		perfdata_at(o->pd, at, &rec);
-		run->time_ns = time_of(perfdata_header(o->pd), &rec, run->time_ns);
-	} else {
-		*run = o->heap.v[--o->heap.n];
+	if (o->current.pos < o->current.end) {
+		if (!o->heap.n || earlier(&o->current, &o->heap.v[0]))
+			return;
+		swap_top(o);
+	} else if (o->heap.n) {
+		pop_top(o);
 	}
-	if (o->heap.n > 1)
-		sift_down(o);
 }
 
-int order_next(struct order *o, struct perfdata_record *ret, uint64_t *ret_time_ns)
+/* Up to which time the current run can be followed without a look at the others. */
+static void set_fence(struct order *o)
 {
-	/* Not before there is a limit: until then, first_ns is not certain. */
-	while (!o->heap.n || !o->limit_ns || o->heap.v[0].time_ns > o->limit_ns) {
+	uint64_t fence = o->limit_ns < UINT64_MAX ? o->limit_ns + 1 : UINT64_MAX;
+
+	if (o->heap.n && o->heap.v[0].time_ns < fence)
+		fence = o->heap.v[0].time_ns;
+	o->fence_ns = fence;
+}
+
+/* Make current the run whose record is next. Returns 0 at the end. */
+static int find_next(struct order *o)
+{
+	for (;;) {
+		choose_current(o);
+		/* Not before there is a limit: until then, first_ns is not certain. */
+		if (o->current.pos < o->current.end && o->limit_ns &&
+		    o->current.time_ns <= o->limit_ns)
+			break;
 		if (o->limit_ns == UINT64_MAX)
 			return 0;
 		scan_round(o);
 	}
-	*ret_time_ns = o->heap.v[0].time_ns;
-	if (!*ret_time_ns && o->first_ns != UINT64_MAX)
-		*ret_time_ns = o->first_ns;
-	perfdata_at(o->pd, o->heap.v[0].pos, ret);
-	advance(o, ret->offset + ret->size);
+	set_fence(o);
+	return 1;
+}
+
+/* The record at current.pos has been given. */
+static void advance(struct order *o, const struct perfdata_record *rec)
+{
+	struct run *run = &o->current;
+	struct perfdata_record next;
+
+	run->pos += rec->size;
+	if (run->pos == run->end) {
+		o->fence_ns = 0;
+		return;
+	}
+	perfdata_at(o->data, run->pos, &next);
+	run->time_ns = time_of(o->header, &next, run->time_ns);
+}
+
+int order_next(struct order *o, struct perfdata_record *ret, uint64_t *ret_time_ns)
+{
+	uint64_t time_ns;
+
+	if (o->current.time_ns >= o->fence_ns && !find_next(o))
+		return 0;
+	time_ns = o->current.time_ns;
+	if (!time_ns && o->first_ns != UINT64_MAX)
+		time_ns = o->first_ns;
+	*ret_time_ns = time_ns;
+	perfdata_at(o->data, o->current.pos, ret);
+	advance(o, ret);
 	return 1;
 }
 

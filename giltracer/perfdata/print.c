@@ -160,13 +160,11 @@ static void print_switch(FILE *out, const struct perfdata_record *rec, struct cu
 
 static void print_kernel(FILE *out, const struct perf_header *h, const struct perfdata_record *rec)
 {
-	uint32_t index = header_event_of(h, false, &rec->body);
 	struct cursor c = rec->body;
 	struct sample s;
 
 	if (h->events.n) {
-		const struct sample_layout *l =
-			&h->events.v[index == UINT32_MAX ? 0 : index].layout;
+		const struct sample_layout *l = header_trailer_layout(h, &c);
 
 		if (sample_decode_trailer(&s, l, &c)) {
 			print_identity(out, &s);

@@ -11,8 +11,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-#define RECORD_HEADER 8
-
 /* Dropping pages costs a system call: not for less than this. */
 #define DROP_STEP (16U << 20)
 
@@ -111,22 +109,9 @@ void perfdata_close(struct perfdata *pd)
 	free(pd);
 }
 
-static void read_record(const struct perfdata *pd, struct perfdata_record *ret)
+const uint8_t *perfdata_data(const struct perfdata *pd)
 {
-	struct cursor c = cursor_make(pd->data + ret->offset, RECORD_HEADER);
-
-	ret->type = cursor_u32(&c);
-	ret->misc = cursor_u16(&c);
-	ret->size = cursor_u16(&c);
-	ret->body.p = c.p;
-	ret->body.end = pd->data + ret->offset + ret->size;
-	ret->body.bad = false;
-}
-
-void perfdata_at(const struct perfdata *pd, uint64_t offset, struct perfdata_record *ret)
-{
-	ret->offset = offset;
-	read_record(pd, ret);
+	return pd->data;
 }
 
 /* perf pads what follows a TRACING_DATA record to 8 bytes, and says so only in its source. */
@@ -172,11 +157,10 @@ int perfdata_next(struct perfdata *pd, struct perfdata_record *ret)
 
 	if (!left)
 		return 0;
-	if (left < RECORD_HEADER)
+	if (left < PERFDATA_RECORD_HEADER)
 		return cut_at(pd, pd->pos, "%" PRIu64 " bytes are too few for a record", left);
-	ret->offset = pd->pos;
-	read_record(pd, ret);
-	if (ret->size < RECORD_HEADER)
+	perfdata_at(pd->data, pd->pos, ret);
+	if (ret->size < PERFDATA_RECORD_HEADER)
 		return cut_at(pd, pd->pos, "record of type %" PRIu32 ": bad size %u", ret->type,
 		              ret->size);
 	if (ret->size > left)

@@ -34,6 +34,9 @@ struct perfdata_record {
 	struct cursor body;
 };
 
+/* u32 type, u16 misc, u16 size of all. */
+#define PERFDATA_RECORD_HEADER 8
+
 struct perfdata;
 
 /* A file that is no perf.data at all, compressed or of the other byte order is an error that
@@ -49,8 +52,20 @@ void perfdata_close(struct perfdata *pd);
  * A file that is cut or corrupt ends there, see perfdata_cut. */
 int perfdata_next(struct perfdata *pd, struct perfdata_record *ret);
 
+/* The file in memory, for perfdata_at. */
+const uint8_t *perfdata_data(const struct perfdata *pd);
+
 /* A record that perfdata_next gave, again: by its offset. */
-void perfdata_at(const struct perfdata *pd, uint64_t offset, struct perfdata_record *ret);
+static inline void perfdata_at(const uint8_t *data, uint64_t offset, struct perfdata_record *ret)
+{
+	struct cursor c = cursor_make(data + offset, PERFDATA_RECORD_HEADER);
+
+	ret->offset = offset;
+	ret->type = cursor_u32(&c);
+	ret->misc = cursor_u16(&c);
+	ret->size = cursor_u16(&c);
+	ret->body = (struct cursor){ .p = c.p, .end = data + offset + ret->size };
+}
 
 /* Offset behind the record that perfdata_next gave last, and what follows it. */
 uint64_t perfdata_tell(const struct perfdata *pd);

@@ -27,14 +27,42 @@ static void layout_trailer(struct sample_layout *l)
 	l->trailer = back;
 }
 
-void sample_layout_init(struct sample_layout *ret, const struct perf_event_attr *attr)
+/* Fields of fixed size that come first, in the order of the ABI, 8 bytes each. */
+static const uint64_t head_fields[] = {
+	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,   PERF_SAMPLE_TID,
+	PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+	PERF_SAMPLE_STREAM_ID,  PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
+};
+
+static void layout_head(struct sample_layout *l)
 {
-	static const uint64_t head[] = {
-		PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,   PERF_SAMPLE_TID,
-		PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
-	};
+	uint64_t all = PERF_SAMPLE_RAW;
 	uint16_t pos = 0;
 
+	for (size_t i = 0; i < sizeof(head_fields) / sizeof(head_fields[0]); i++) {
+		uint64_t field = head_fields[i];
+
+		all |= field;
+		if (!(l->sample_type & field))
+			continue;
+		if (field == PERF_SAMPLE_TIME)
+			l->time_pos = pos;
+		if (field == PERF_SAMPLE_TID)
+			l->tid_pos = pos;
+		if (field == PERF_SAMPLE_CPU)
+			l->cpu_pos = pos;
+		if (field == PERF_SAMPLE_IDENTIFIER ||
+		    (field == PERF_SAMPLE_ID && l->id_pos == SAMPLE_NOWHERE))
+			l->id_pos = pos;
+		pos += 8;
+	}
+	l->plain = l->sample_type & PERF_SAMPLE_RAW && !(l->sample_type & ~all);
+	if (l->plain)
+		l->raw_pos = pos;
+}
+
+void sample_layout_init(struct sample_layout *ret, const struct perf_event_attr *attr)
+{
 	*ret = (struct sample_layout){
 		.sample_type = attr->sample_type,
 		.read_format = attr->read_format,
@@ -43,33 +71,21 @@ void sample_layout_init(struct sample_layout *ret, const struct perf_event_attr 
 		.regs_intr = attr->sample_regs_intr,
 		.id_pos = SAMPLE_NOWHERE,
 		.time_pos = SAMPLE_NOWHERE,
+		.tid_pos = SAMPLE_NOWHERE,
+		.cpu_pos = SAMPLE_NOWHERE,
+		.raw_pos = SAMPLE_NOWHERE,
 		.trailer_id = SAMPLE_NOWHERE,
 		.trailer_time = SAMPLE_NOWHERE,
 	};
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
-		if (!(attr->sample_type & head[i]))
-			continue;
-		if (head[i] == PERF_SAMPLE_TIME)
-			ret->time_pos = pos;
-		if (head[i] == PERF_SAMPLE_IDENTIFIER ||
-		    (head[i] == PERF_SAMPLE_ID && ret->id_pos == SAMPLE_NOWHERE))
-			ret->id_pos = pos;
-		pos += 8;
-	}
+	layout_head(ret);
 	if (attr->sample_id_all)
 		layout_trailer(ret);
 }
 
-/* The kernel says -1 for threads that it can no longer name. */
-static uint32_t known(uint32_t id)
-{
-	return id == UINT32_MAX ? 0 : id;
-}
-
 static void decode_tid(struct sample *s, struct cursor *c)
 {
-	s->pid = known(cursor_u32(c));
-	s->tid = known(cursor_u32(c));
+	s->pid = sample_known_id(cursor_u32(c));
+	s->tid = sample_known_id(cursor_u32(c));
 }
 
 static void decode_cpu(struct sample *s, struct cursor *c)

@@ -16,13 +16,16 @@
 
 /**
  * Where things are, computed once per event by sample_layout_init.
- * @id_pos, @time_pos: offset in the body of a sample, SAMPLE_NOWHERE if not recorded
+ * @id_pos, @time_pos, @tid_pos, @cpu_pos, @raw_pos: offset in the body of a sample, SAMPLE_NOWHERE
+ *             if not recorded
+ * @plain: raw data is the last thing in a sample, and all before it is of fixed size
  * @trailer: size of the trailer of other records, 0 if they have none
  * @trailer_id, @trailer_time: distance from the end of those, SAMPLE_NOWHERE if not recorded
  */
 struct sample_layout {
 	uint64_t sample_type, read_format, branch_sample_type, regs_user, regs_intr;
-	uint16_t id_pos, time_pos;
+	uint16_t id_pos, time_pos, tid_pos, cpu_pos, raw_pos;
+	bool plain;
 	uint16_t trailer, trailer_id, trailer_time;
 };
 
@@ -48,6 +51,12 @@ struct sample {
 	struct cursor read, callchain, raw, regs, stack;
 	uint64_t regs_abi;
 };
+
+/* The kernel says -1 for threads that it can no longer name. */
+static inline uint32_t sample_known_id(uint32_t id)
+{
+	return id == UINT32_MAX ? 0 : id;
+}
 
 /* Decode the body of a PERF_RECORD_SAMPLE. False if it is shorter than its fields say; what came
  * before the cut is filled in. */

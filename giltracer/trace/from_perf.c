@@ -27,16 +27,19 @@ enum handler_kind {
 
 /**
  * What to do with the samples of one event, found out once.
- * @type: HANDLE_GIL: which event
+ * @type: GIL, SCHED_WAKING: which event
  * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING: pid. NULL if the format has none
  * @field2: SCHED_SWITCH: next_pid
  * @counter: HANDLE_COUNT
+ * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that
+ *         all we want stands at fixed places of the sample's body
  */
 struct handler {
 	enum handler_kind kind;
 	enum event_type type;
 	const struct tracefmt_field *field, *field2;
 	uint32_t counter;
+	bool quick;
 };
 
 /**
@@ -49,6 +52,7 @@ struct handler {
 struct from_perf {
 	struct source source;
 	struct perfdata *pd;
+	const struct perf_header *header;
 	struct order *order;
 	VEC(struct handler) handlers;
 	VEC(const char *) counters;
@@ -93,6 +97,7 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 		h.field2 = tracefmt_find(fmt, "next_pid");
 	} else if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_waking")) {
 		h.kind = HANDLE_SCHED_WAKING;
+		h.type = EV_WAKING;
 		h.field = tracefmt_find(fmt, "pid");
 	} else if (str_has_prefix(fmt->group, "giltracer_")) {
 		for (size_t i = 0; i < sizeof(gil_probes) / sizeof(gil_probes[0]); i++) {
@@ -104,6 +109,14 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 		}
 	}
 	return h;
+}
+
+static bool is_quick(const struct handler *h, const struct sample_layout *l)
+{
+	return (h->kind == HANDLE_GIL || h->kind == HANDLE_SCHED_WAKING) && l->plain &&
+	       l->tid_pos != SAMPLE_NOWHERE && l->cpu_pos != SAMPLE_NOWHERE &&
+	       (!h->field || (h->field->kind == TRACEFMT_NUMBER &&
+	                      (h->field->size == 4 || h->field->size == 8)));
 }
 
 /* A clock with a stack is there for its stacks. */
@@ -119,8 +132,11 @@ static struct handler make_handler(struct from_perf *fp, const struct header_eve
 {
 	struct handler h = { .kind = HANDLE_SKIP };
 
-	if (e->attr.type == PERF_TYPE_TRACEPOINT)
-		return tracepoint_handler(e->format);
+	if (e->attr.type == PERF_TYPE_TRACEPOINT) {
+		h = tracepoint_handler(e->format);
+		h.quick = is_quick(&h, &e->layout);
+		return h;
+	}
 	if (is_stack_clock(&e->attr)) {
 		h.kind = HANDLE_STACK;
 		return h;
@@ -137,7 +153,7 @@ static struct handler make_handler(struct from_perf *fp, const struct header_eve
 /* Again whenever the pipe layout has told us of more events, names or formats. */
 static void make_handlers(struct from_perf *fp)
 {
-	const struct perf_header *header = perfdata_header(fp->pd);
+	const struct perf_header *header = fp->header;
 
 	fp->handlers.n = 0;
 	fp->counters.n = 0;
@@ -171,6 +187,39 @@ static uint64_t number(const struct tracefmt_field *field, const struct sample *
 	return field ? tracefmt_number(field, &s->raw) : 0;
 }
 
+/*
+ * Nearly all samples of a large recording come through here: fixed places, one check that they
+ * are all there. False: it is not that simple, sample_decode must say.
+ */
+static bool quick_sample(struct from_perf *fp, const struct handler *h,
+                         const struct sample_layout *l, const struct cursor *body, struct event *ev)
+{
+	uint32_t raw_size = cursor_u32_at(body, l->raw_pos);
+	uint32_t field_end = h->field ? h->field->offset + h->field->size : 0;
+	uint64_t value = 0, end = (uint64_t)l->raw_pos + 4 + raw_size;
+
+	if (end > cursor_left(body) || field_end > raw_size)
+		return false;
+	if (h->field && h->field->size == 8)
+		value = cursor_u64_at(body, l->raw_pos + 4U + h->field->offset);
+	else if (h->field)
+		value = cursor_u32_at(body, l->raw_pos + 4U + h->field->offset);
+	/* Field by field: a temporary one would be copied while it is still being stored. */
+	ev->pid = sample_known_id(cursor_u32_at(body, l->tid_pos));
+	ev->tid = sample_known_id(cursor_u32_at(body, l->tid_pos + 4U));
+	ev->cpu = (int32_t)cursor_u32_at(body, l->cpu_pos);
+	ev->type = (uint16_t)h->type;
+	ev->flags = 0;
+	if (h->kind == HANDLE_GIL) {
+		ev->gil.address = value;
+		ev->gil.frame = 0;
+	} else {
+		ev->waking.tid = (uint32_t)value;
+	}
+	fp->source.stats.leftover_bytes += cursor_left(body) - end;
+	return true;
+}
+
 static uint32_t unwind_stack(struct from_perf *fp, const struct header_event *e,
                              const struct sample *s)
 {
@@ -191,7 +240,7 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
 
 static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
 {
-	const struct perf_header *header = perfdata_header(fp->pd);
+	const struct perf_header *header = fp->header;
 	uint32_t index = header_event_of(header, true, &rec->body);
 	const struct header_event *e;
 	const struct handler *h;
@@ -206,6 +255,8 @@ static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec,
 		make_handlers(fp);
 	e = &header->events.v[index];
 	h = &fp->handlers.v[index];
+	if (h->quick && quick_sample(fp, h, &e->layout, &rec->body, ev))
+		return true;
 	if (!sample_decode(&s, &e->layout, rec->body))
 		return false;
 	fp->source.stats.leftover_bytes += s.leftover;
@@ -239,14 +290,12 @@ static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec,
 static bool decode_identity(struct from_perf *fp, const struct perfdata_record *rec,
                             struct sample *ret, struct cursor *ret_body)
 {
-	const struct perf_header *header = perfdata_header(fp->pd);
-	uint32_t index = header_event_of(header, false, &rec->body);
+	const struct perf_header *header = fp->header;
 	const struct sample_layout *layout;
 
 	if (!header->events.n)
 		return false;
-	/* Records that perf made up have no id, and the layout of the first event. */
-	layout = &header->events.v[index == UINT32_MAX ? 0 : index].layout;
+	layout = header_trailer_layout(header, &rec->body);
 	*ret_body = rec->body;
 	if (!sample_decode_trailer(ret, layout, &rec->body))
 		return false;
@@ -324,7 +373,7 @@ static uint64_t last_of_cpu(const struct from_perf *fp, int32_t cpu)
 static bool from_lost(struct from_perf *fp, const struct perfdata_record *rec,
                       const struct sample *s, struct cursor *body, struct event *ev)
 {
-	const struct header_id *id = header_find_id(perfdata_header(fp->pd), s->id);
+	const struct header_id *id = header_find_id(fp->header, s->id);
 	bool total = rec->type == PERF_RECORD_LOST_SAMPLES && !s->time_ns;
 	uint64_t count, known;
 
@@ -426,7 +475,6 @@ static int from_perf_next(struct source *source, struct event *ret, struct error
 {
 	struct from_perf *fp = (struct from_perf *)source;
 	struct perfdata_record rec;
-	struct event ev;
 	uint64_t time_ns;
 
 	(void)err;
@@ -435,11 +483,12 @@ static int from_perf_next(struct source *source, struct event *ret, struct error
 
 		if (!fp->first_ns)
 			fp->first_ns = time_ns;
-		if (!(is_sample ? from_sample(fp, &rec, &ev) : from_other(fp, &rec, &ev)))
+		if (!(is_sample ? from_sample(fp, &rec, ret) : from_other(fp, &rec, ret)))
 			continue;
-		stamp(fp, &ev, time_ns);
-		update_stats(fp);
-		*ret = ev;
+		stamp(fp, ret, time_ns);
+		/* Not for each event: it is of interest to a progress line. */
+		if (!(fp->source.stats.events % 4096))
+			update_stats(fp);
 		return 1;
 	}
 	update_stats(fp);
@@ -482,6 +531,7 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	fp->source.names = names_new();
 	fp->source.stats.bytes = perfdata_size(pd);
 	fp->pd = pd;
+	fp->header = perfdata_header(pd);
 	fp->order = order_new(pd);
 	make_handlers(fp);
 	if (options && options->unwind)

@@ -31,7 +31,7 @@ struct source_stats {
 struct source;
 
 struct source_ops {
-	/* 1 and *ret filled in, 0 at the end, negative with err. */
+	/* 1 and *ret filled in; 0 at the end or negative with err, and *ret is anything. */
 	int (*next)(struct source *source, struct event *ret, struct error *err);
 	void (*close)(struct source *source);
 };
