@@ -29,8 +29,8 @@ sh_files=$(grep -lE '^#!/bin/(sh|bash)|shellcheck shell=' $sh_files)
 
 check clang-format 'clang-format would change nothing' clang-format --dry-run -Werror $c_files
 check shellcheck 'shellcheck finds nothing' shellcheck $sh_files
-lint_manual() { # the database of installed manuals is not ours
-	! mandoc -Tlint share/giltracer.1 2>&1 | grep -v 'outdated mandoc.db'
+lint_manual() { # which other manuals are installed is not our fault
+	! mandoc -Tlint share/giltracer.1 2>&1 | grep -vE 'mandoc.db|referenced manual'
 }
 check mandoc 'mandoc finds nothing in the manual' lint_manual
 
