@@ -1,51 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* Run a Python program under perf; leave a session folder. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd.h"
 #include "record.h"
 
-/* A folder of somebody's is not ours to fill: it must be new, empty, or a session already. */
-static int make_folder(const char *dir, struct error *err)
-{
-	CLEANUP(free) char *old = xasprintf("%s/session.json", dir);
-
-	if (mkdir(dir, 0777) == 0)
-		return 0;
-	if (errno != EEXIST)
-		return error_errno(err, "%s", dir);
-	if (access(old, F_OK) == 0)
-		return unlink(old) < 0 ? error_errno(err, "%s", old) : 0;
-	if (rmdir(dir) < 0)
-		return error_errno(err, "%s: neither new nor a session", dir);
-	return mkdir(dir, 0777) < 0 ? error_errno(err, "%s", dir) : 0;
-}
-
+/* The program may change its folder before VizTracer saves: the session's is absolute. */
 static int record_into(const struct record_options *options, char *const *argv, const char *dir,
                        struct error *err)
 {
-	struct record_outcome outcome;
 	CLEANUP(free) char *absolute = NULL;
+	struct record_outcome outcome;
+	struct signals signals;
 	int ret;
 
-	if (make_folder(dir, err) < 0)
+	if (record_make_folder(&absolute, dir, err) < 0 || signals_block(&signals, err) < 0)
 		return -1;
-	/* The program may change its folder before VizTracer saves. */
-	absolute = realpath(dir, NULL);
-	if (!absolute)
-		return error_errno(err, "%s", dir);
-	ret = record_session(options, argv, absolute, &outcome, err);
-	if (ret < 0) {
+	ret = record_session(options, argv, absolute, &signals, &outcome, err);
+	if (ret < 0)
 		rmdir(absolute);
+	signals_restore(&signals);
+	if (ret < 0)
 		return ret;
-	}
 	log_info("session in %s (giltracer report %s)", dir, dir);
 	return record_exit(&outcome);
 }

@@ -47,10 +47,34 @@ struct job {
 	struct probe_set *probes;
 	struct uprobes *uprobes;
 	struct session *session;
-	struct signals signals;
+	const struct signals *signals;
 	struct record_outcome *outcome;
 	bool python_traced;
 };
+
+/* A folder of somebody's is not ours to fill. */
+static int make_folder(const char *dir, struct error *err)
+{
+	CLEANUP(free) char *old = xasprintf("%s/session.json", dir);
+
+	if (mkdir(dir, 0777) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return error_errno(err, "%s", dir);
+	if (access(old, F_OK) == 0)
+		return unlink(old) < 0 ? error_errno(err, "%s", old) : 0;
+	if (rmdir(dir) < 0)
+		return error_errno(err, "%s: neither new nor a session", dir);
+	return mkdir(dir, 0777) < 0 ? error_errno(err, "%s", dir) : 0;
+}
+
+int record_make_folder(char **ret, const char *dir, struct error *err)
+{
+	if (make_folder(dir, err) < 0)
+		return -1;
+	*ret = realpath(dir, NULL);
+	return *ret ? 0 : error_errno(err, "%s", dir);
+}
 
 void record_set_log_level(const struct record_options *options)
 {
@@ -405,7 +429,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		plan.perf[i] = plan_recording(job, !strcmp(execution->names[i], "stacks"),
 		                              outputs[i], (unsigned)execution->count);
 	}
-	ret = pass_run(&plan, &job->signals, &result, err);
+	ret = pass_run(&plan, job->signals, &result, err);
 	if (ret == 0) {
 		set_status(job, execution, result.status);
 		note_result(job, &plan, &result);
@@ -467,7 +491,6 @@ static int run_passes(struct job *job, struct error *err)
 
 /* ---- the whole */
 
-/* With signals held back: what is installed and started is removed and ended on every way out. */
 static int record_guarded(struct job *job, struct error *err)
 {
 	int ret = prepare_probes(job, err);
@@ -494,19 +517,15 @@ static void job_done(struct job *job)
 }
 
 int record_session(const struct record_options *options, char *const *argv, const char *dir,
-                   struct record_outcome *ret, struct error *err)
+                   const struct signals *signals, struct record_outcome *ret, struct error *err)
 {
-	struct job job = { .options = options, .dir = dir, .outcome = ret };
+	struct job job = { .options = options, .dir = dir, .signals = signals, .outcome = ret };
 	int failed;
 
 	*ret = (struct record_outcome){ 0 };
 	failed = prepare(&job, argv, err);
 	if (failed == 0)
-		failed = signals_block(&job.signals, err);
-	if (failed == 0) {
 		failed = record_guarded(&job, err);
-		signals_restore(&job.signals);
-	}
 	job_done(&job);
 	return failed;
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/opts.h"
+#include "launch/child.h"
 
 enum python_trace { PYTHON_TRACE_AUTO, PYTHON_TRACE_VIZTRACER, PYTHON_TRACE_NONE };
 
@@ -77,12 +78,18 @@ struct record_outcome {
 
 void record_set_log_level(const struct record_options *options);
 
+/* Make the folder for a session: new, empty, or of an older session, whose session.json goes.
+ * *ret is its absolute path, since the program may change its folder; caller frees. */
+int record_make_folder(char **ret, const char *dir, struct error *err);
+
 /*
  * Run argv (script and its arguments; the arguments alone with options->module) and leave a session
- * in the existing folder dir. Returns 0, or as the run function of a command.
+ * in the existing folder dir, an absolute path. Signals are blocked since the caller has something
+ * to remove; one that asks us to end while no program runs is an error, EINTR, and still pending.
+ * Returns 0, or as the run function of a command.
  */
 int record_session(const struct record_options *options, char *const *argv, const char *dir,
-                   struct record_outcome *ret, struct error *err);
+                   const struct signals *signals, struct record_outcome *ret, struct error *err);
 
 /* The exit status to return; does not return if the program died of a signal: then so do we. */
 int record_exit(const struct record_outcome *outcome);

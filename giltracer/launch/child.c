@@ -217,6 +217,14 @@ int signals_block(struct signals *ret, struct error *err)
 	return 0;
 }
 
+bool signals_ending(void)
+{
+	sigset_t set;
+
+	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGQUIT) ||
+	                                 sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+}
+
 void signals_restore(struct signals *signals)
 {
 	close(take_fd(&signals->fd));

@@ -74,7 +74,7 @@ int child_capture(char **ret, int *ret_status, char *const *argv, size_t max, st
 
 /*
  * Signals while a program runs: those that a terminal or a person sends us are read from fd
- * instead of ending us, so that everything is removed on the way out. children get old.
+ * instead of ending us, so that everything is removed on the way out. Children get the old mask.
  */
 struct signals {
 	sigset_t old;
@@ -82,6 +82,9 @@ struct signals {
 };
 
 int signals_block(struct signals *ret, struct error *err);
+
+/* Whether one that asks us to end has come and was not read yet. */
+bool signals_ending(void);
 
 /* From now on as before; what is still pending takes effect here. */
 void signals_restore(struct signals *signals);

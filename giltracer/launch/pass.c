@@ -286,6 +286,8 @@ static int run(struct pass *pass, struct error *err)
 
 	if (program_prepare(pass, err) < 0 || start_recorders(pass, err) < 0)
 		return -1;
+	if (signals_ending())
+		return error_set(err, EINTR, "interrupted");
 	pass->result->pid = (uint32_t)pass->program.pid;
 	start_ns = now_ns();
 	if (child_release(&pass->program, err) < 0) {

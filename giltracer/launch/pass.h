@@ -61,8 +61,8 @@ struct pass_result {
 
 /*
  * Run it to its end. Errors: perf or the program did not start; ENOENT and EACCES are the
- * interpreter's. The program's own failure is a status, no error. A recording that fails in the
- * middle is a perf_note, since the program has run.
+ * interpreter's, EINTR a signal came before it started. The program's own failure is a status, no
+ * error. A recording that fails in the middle is a perf_note, since the program has run.
  */
 int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
              struct error *err);
