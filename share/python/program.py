@@ -266,10 +266,6 @@ def calls_main(statement):
     return False
 
 
-def has_nested_call(statement, body_of):
-    return any(id(one) in body_of for one in children(statement))
-
-
 def hook_main_call(tree):
     """Before the innermost statement of the module's body that calls main()."""
     found = False
@@ -348,7 +344,7 @@ def main_path(script):
     """__file__ of the main module."""
     if sys.version_info < (3, 9) or script.startswith('/'):
         return script
-    return os.getcwd() + '/' + (script[2:] if script.startswith('./') else script)
+    return os.getcwd() + '/' + script
 
 
 def find_importer(path):
@@ -435,8 +431,7 @@ class Program:
 
     def run_module(self):
         if not safe_path():
-            # As the interpreter does it: "" would follow a later chdir.
-            sys.path.insert(0, os.getcwd())
+            sys.path.insert(0, os.getcwd() if sys.version_info >= (3, 7) else '')
         set_argv('-m', self.args, ['-m', self.target])
         self.clean_namespace(None)
         self.run_runpy(self.target, True)
