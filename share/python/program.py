@@ -111,29 +111,48 @@ class PythonTrace:
     def load(self):
         try:
             import viztracer
+            # dump_raw: VizTracer's own C code writes what it has as it is, times in CLOCK_MONOTONIC.
             self.tracer = viztracer.VizTracer(tracer_entries=self.entries, verbose=0,
-                                              output_file=self.path, file_info=False,
-                                              register_global=False, dump_raw=True)
+                                              output_file=self.path, register_global=False,
+                                              dump_raw=True)
             self.version = viztracer.__version__
         except Exception as e:
-            self.channel.send('note VizTracer could not be loaded: %s: %s' % (type(e).__name__, e))
+            self.note('could not be loaded: %s: %s' % (type(e).__name__, e))
+            return
+        # Runs before Tracing.stop, so that the trace does not show that.
+        atexit.register(self.tracer.stop)
+        if hasattr(os, 'register_at_fork'):
+            os.register_at_fork(after_in_child=self.stop_in_child)
+
+    def note(self, text):
+        self.channel.send('note VizTracer ' + text)
 
     def start(self):
         if self.tracer:
             self.tracer.start()
 
-    def stop(self):
+    def stop_in_child(self):
+        """Of a forked child nothing is saved: it need not be slowed down either."""
         if self.tracer:
             self.tracer.stop()
+            self.tracer.clear()
 
     def save(self):
         if not self.tracer:
             return
         try:
+            self.tracer.stop()
             self.tracer.save()
-            self.channel.send('trace ' + self.version)
+            with open(self.path, 'rb') as f:
+                f.seek(-min(64, f.seek(0, 2)), 2)
+                full = b'"overflow":true' in f.read()
         except Exception as e:
-            self.channel.send('note VizTracer could not save: %s: %s' % (type(e).__name__, e))
+            self.note('could not save its trace: %s: %s' % (type(e).__name__, e))
+            return
+        self.channel.send('trace ' + self.version)
+        if full:
+            self.note('kept the last %d Python calls, earlier ones are missing '
+                      '(--python-trace-entries keeps more)' % self.entries)
 
 
 # ---- when tracing starts and stops
@@ -144,8 +163,8 @@ class Tracing:
         self.trace = trace
         self.lock = _thread.allocate_lock()
         self.begun = False
-        # Registered before the program can register anything: runs after all of its own, and
-        # after the threads that outlive the main one were joined.
+        # Registered before anybody else can: runs after all the program's own, and after the
+        # threads that outlive the main one were joined.
         atexit.register(self.stop)
 
     def start(self):
@@ -164,7 +183,6 @@ class Tracing:
     def stop(self):
         if not self.begun or not self.channel.usable():
             return
-        self.trace.stop()
         self.channel.ask('stop %d' % now_ns())
         self.trace.save()
         self.channel.close()
@@ -506,10 +524,10 @@ def main(namespace):
     if not safe_path():
         del sys.path[0]
     trace = PythonTrace(channel, path, int(entries))
-    if path != '-':
-        trace.load()
     tracing = Tracing(channel, trace)
     tracing.install_hook()
+    if path != '-':
+        trace.load()
     import_first(imports, channel)
     try:
         Program(namespace, tracing, kind, entry, target, args).run()
