@@ -16,6 +16,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_dump,
 	&cmd_probes,
 	&cmd_record,
+	&cmd_report,
 	&cmd_setup,
 	NULL,
 };
