@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* A main for a fuzz target where libFuzzer is not linked in: the empty input, and the seeds in
+ * tests/fuzz/seeds/NAME, one TAP point each. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "tests/unit/tap.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void replay(const char *path)
+{
+	CLEANUP(filemap_done) struct filemap map = { 0 };
+	struct error err = { 0 };
+
+	if (filemap_open(&map, path, &err) < 0) {
+		ok(false, "%s", err.text);
+		return;
+	}
+	LLVMFuzzerTestOneInput(map.data, map.size);
+	ok(true, "%s", strrchr(path, '/') + 1);
+}
+
+static int is_seed(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void replay_folder(const char *dir)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(dir, &entries, is_seed, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		CLEANUP(free) char *path = xasprintf("%s/%s", dir, entries[i]->d_name);
+
+		replay(path);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* More files may be named: what libFuzzer left behind. */
+int main(int argc, char **argv)
+{
+	const char *slash = strrchr(argv[0], '/');
+	const char *name = slash ? slash + 1 : argv[0];
+	const char *top = getenv("top_srcdir");
+	CLEANUP(free) char *dir = NULL;
+
+	name = str_has_prefix(name, "fuzz-") ? name + strlen("fuzz-") : name;
+	dir = xasprintf("%s/tests/fuzz/seeds/%s", top ? top : ".", name);
+	LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
+	ok(true, "the empty input");
+	replay_folder(dir);
+	for (int i = 1; i < argc; i++)
+		replay(argv[i]);
+	return done_testing();
+}
