@@ -88,7 +88,7 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define preempted(t, tid) feed(t, tid, EV_SWITCH_OUT, EV(.flags = EVF_PREEMPT))
 #define sched_out(t, tid, why, st) \
 	feed(t, tid, EV_SCHED_OUT, EV(.sched = { .prev_state = (why), .stack = (st) }))
-#define wakes(t, tid, whom) feed(t, tid, EV_WAKING, EV(.waking = { .tid = (whom) }))
+#define wakes(t, who, whom) feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
 
 #define new_thread(t, child, parent) \
 	feed(t, child, EV_FORK, EV(.fork = { .parent_pid = pid_now, .parent_tid = (parent) }))

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blame: by hand, and against programs whose truth is known nanosecond by nanosecond, because the
+ * test itself plays the threads and the lock.
+ */
+#include "model-events.h"
+
+static void test_by_hand(void)
+{
+	begin();
+	new_thread(110, 8, 7);
+	new_thread(110, 9, 7);
+	request(120, 8);
+	request(130, 9);
+	release(200, 7);
+	acquire(210, 8);
+	request(250, 7);
+	release(300, 8);
+	acquire(305, 9);
+	release(400, 9);
+	acquire(420, 7);
+	finish();
+	is_u64(blame(8, 7), 80, "a wait is charged to who held meanwhile");
+	is_u64(blame(8, MODEL_NONE), 10, "and to the handover");
+	is_u64(blame(9, 7), 70, "each waiter has its own account");
+	is_u64(blame(9, 8), 90, "divided among all holders");
+	is_u64(blame(9, MODEL_NONE), 10 + 5, "handovers add up");
+	is_u64(blame(7, 8), 50, "from the request on");
+	is_u64(blame(7, 9), 95, "to the acquire");
+	is_u64(m->gils.v[0].handover_ns, 10 + 10 + 5 + 5 + 20, "over all waiters");
+	is_u64(m->blame.n, 8, "without rows of nothing");
+	is_u64(thread(8)->contended_waits, 1, "another thread held: contended");
+
+	begin();
+	release(200, 7);
+	request(300, 7);
+	acquire(310, 7);
+	finish();
+	is_u64(thread(7)->contended_waits, 0, "a wait for a free GIL is not");
+	is_u64(blame(7, MODEL_NONE), 10, "but a handover");
+}
+
+static void test_longest(void)
+{
+	const struct model_blame *b = NULL;
+
+	begin();
+	new_thread(110, 8, 7);
+	new_thread(110, 9, 7);
+	request(120, 8);
+	request(150, 9);
+	release(200, 7);
+	acquire(210, 9);
+	release(220, 9);
+	acquire(225, 8);
+	release(300, 8);
+	finish();
+	for (size_t i = 0; i < m->blame.n; i++)
+		if (m->threads.v[m->blame.v[i].waiter].tid == 8 && m->blame.v[i].holder == 0)
+			b = &m->blame.v[i];
+	if (!ok(b != NULL, "there is a row of 8 and 7"))
+		return;
+	is_u64(b->longest_ns, 80, "an overlap is one, whoever joins the queue meanwhile");
+	is_u64(b->longest_at_ns, 120, "and begins with the wait");
+}
+
+static void test_gils(void)
+{
+	begin();
+	new_thread(110, 8, 7);
+	new_thread(110, 9, 7);
+	gil_now = 0x9000;
+	request(120, 8);
+	acquire(121, 8);
+	request(130, 9);
+	gil_now = GIL;
+	release(200, 7);
+	finish();
+	is_u64(blame(9, 8), 870, "who holds another GIL is not to blame");
+	is_u64(blame(9, 7), 0, "at all");
+}
+
+#define THREADS 5
+#define LIFE    4000
+
+/* What really happens in each nanosecond. */
+static char truth[THREADS][LIFE];
+static uint64_t seed;
+
+static uint32_t next_random(uint32_t n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+/* One program of random threads on one lock: events to the model, truth to the table. */
+static void play(void)
+{
+	char state[THREADS] = "HNNNN";
+	int holder = 0;
+
+	begin_with(&(struct model_options){
+		.start_ns = 100, .end_ns = LIFE, .start_pid = 7, .start_tid = 7 });
+	for (uint32_t i = 1; i < THREADS; i++)
+		new_thread(100, 7 + i, 7);
+	for (uint64_t t = 100; t < LIFE; t++) {
+		uint32_t i = next_random(THREADS);
+
+		if (next_random(12) || t == 100) {
+			;
+		} else if (state[i] == 'N') {
+			request(t, 7 + i);
+			state[i] = 'W';
+		} else if (state[i] == 'W' && holder < 0) {
+			acquire(t, 7 + i);
+			state[i] = 'H';
+			holder = (int)i;
+		} else if (state[i] == 'H') {
+			if (next_random(2))
+				release(t, 7 + i);
+			else
+				save(t, 7 + i);
+			state[i] = 'n';
+			holder = -1;
+		} else if (state[i] == 'n' && next_random(2)) {
+			/* Since the release it was a switch wait. */
+			for (uint64_t at = t; truth[i][at - 1] == 'n'; at--)
+				truth[i][at - 1] = 'S';
+			released(t, 7 + i);
+			state[i] = 'N';
+		} else if (state[i] == 'n') {
+			request(t, 7 + i);
+			state[i] = 'W';
+		}
+		for (uint32_t j = 0; j < THREADS; j++)
+			truth[j][t] = state[j];
+	}
+}
+
+static uint64_t lane_errors(uint32_t i)
+{
+	const struct lane *lane = &m->threads.v[i].gil;
+	uint64_t errors = 0;
+	size_t at = 0;
+
+	for (uint64_t t = 100; t < LIFE; t++) {
+		char want = truth[i][t] == 'n' ? 'N' : truth[i][t];
+
+		while (at + 1 < lane->spans.n && lane->spans.v[at + 1].start_ns <= t)
+			at++;
+		errors += "?NHWS"[lane->spans.v[at].state] != want;
+	}
+	return errors;
+}
+
+static uint64_t blame_errors(uint32_t waiter)
+{
+	uint64_t ns[THREADS + 1] = { 0 }, errors = 0;
+
+	for (uint64_t t = 100; t < LIFE; t++) {
+		uint32_t holder = 0;
+
+		while (holder < THREADS && truth[holder][t] != 'H')
+			holder++;
+		ns[holder] += truth[waiter][t] == 'W';
+	}
+	for (uint32_t i = 0; i <= THREADS; i++)
+		errors += blame(7 + waiter, i < THREADS ? 7 + i : MODEL_NONE) != ns[i];
+	return errors;
+}
+
+static void test_truth(void)
+{
+	uint64_t lanes = 0, rows = 0, unknown = 0, broken = 0, charged = 0;
+
+	for (unsigned program = 0; program < 300; program++) {
+		struct error err = { 0 };
+
+		seed = program;
+		play();
+		model_finish(m);
+		broken += model_check(m, &err) < 0;
+		for (uint32_t i = 0; i < THREADS; i++) {
+			lanes += lane_errors(i);
+			rows += blame_errors(i);
+			unknown += m->threads.v[i].gil_ns[GIL_UNKNOWN];
+			charged += blame(7 + i, 7 + (i + 1) % THREADS);
+		}
+	}
+	is_u64(lanes, 0, "300 programs of 5 threads: every nanosecond is what it was");
+	is_u64(rows, 0, "every blame is the time that the other one held");
+	is_u64(unknown, 0, "nothing is unknown");
+	is_u64(broken, 0, "the invariants hold");
+	ok(charged > 10000, "and there was something to charge: %" PRIu64 " ns", charged);
+}
+
+int main(void)
+{
+	test_by_hand();
+	test_longest();
+	test_gils();
+	test_truth();
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* CPU lanes: each odd order of switch, wake, fork and exit. */
+#include "model-events.h"
+
+#include "trace/stacks.h"
+
+static void test_switches(void)
+{
+	begin();
+	leaves(200, 7);
+	wakes(300, 8, 7);
+	run(310, 7, 1);
+	preempted(400, 7);
+	run(450, 7, 0);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:S 300:r 310:R 400:r 450:R 1000",
+	       "running until it leaves, asleep until woken, runnable until it runs");
+	is_u64(thread(7)->cpu_ns[CPU_RUNNING], 100 + 90 + 550, "running");
+	is_u64(thread(7)->cpu_ns[CPU_RUNNABLE], 10 + 50, "runnable");
+	is_u64(thread(7)->cpu_ns[CPU_SLEEPING], 100, "asleep");
+	is_u64((uint64_t)thread(7)->cpu.spans.v[3].cpu, 1, "where it ran");
+	is_u64(m->caveats[CAVEAT_NO_TRACEPOINTS], 1,
+	       "without sched_switch D is not told from S, which is a caveat");
+}
+
+static void test_wakers(void)
+{
+	begin();
+	new_thread(120, 8, 7);
+	run(130, 8, 1);
+	leaves(200, 7);
+	wakes(250, 8, 7);
+	wakes(260, 8, 7);
+	run(270, 7, 0);
+	wakes(280, 8, 7);
+	wakes(290, 8, 99);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:S 250:r<8 270:R 1000",
+	       "who woke it; a second wake-up, or one of a running thread, is nothing");
+	is_str(cpu_lane(8), "120:r<7 130:R 1000", "a new thread is runnable, by who made it");
+	is_u64(m->threads.n, 2, "a wake-up makes no thread of a stranger");
+}
+
+static void test_first_events(void)
+{
+	begin();
+	run(150, 8, 1);
+	leaves(160, 9);
+	wakes(170, 7, 10);
+	run(180, 10, 0);
+	request(190, 11);
+	wakes(200, 7, 12);
+	finish();
+	is_str(cpu_lane(8), "100:? 150:R 1000", "before a switch in: off, nobody knows why");
+	is_str(cpu_lane(9), "100:R 160:S 1000", "before a switch out: running");
+	is_str(cpu_lane(11), "100:R 1000", "before an event of its own: running");
+	is_str(cpu_lane(7), "100:R 1000", "who started tracing runs");
+
+	begin();
+	is_called(50, 10, "old");
+	wakes(170, 7, 10);
+	run(180, 10, 0);
+	finish();
+	is_str(cpu_lane(10), "100:S 170:r<7 180:R 1000", "before a wake-up: asleep");
+
+	begin();
+	request(200, 7);
+	wakes(300, 8, 7);
+	finish();
+	is_str(cpu_lane(7), "100:? 1000", "without any switch nothing is known");
+	is_u64(thread(7)->cpu_ns[CPU_UNKNOWN], 900, "to the last nanosecond");
+}
+
+static void test_reasons(void)
+{
+	begin();
+	sched_out(200, 7, EV_STATE_UNINTERRUPTIBLE, 0);
+	leaves(201, 7);
+	run(300, 7, 0);
+	sched_out(400, 7, EV_STATE_INTERRUPTIBLE, 0);
+	leaves(401, 7);
+	run(500, 7, 0);
+	sched_out(600, 7, EV_STATE_RUNNING, 0);
+	preempted(601, 7);
+	run(700, 7, 0);
+	sched_out(710, 7, 0x100, 0);
+	run(720, 7, 0);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:D 300:R 400:S 500:R 600:r 700:R 710:r 720:R 1000",
+	       "sched_switch says why, and the switch-out behind it nothing new");
+	is_u64(m->caveats[CAVEAT_NO_TRACEPOINTS], 0, "and there is no caveat");
+
+	begin();
+	leaves(200, 7);
+	sched_out(201, 7, EV_STATE_UNINTERRUPTIBLE, 0);
+	wakes(250, 8, 7);
+	run(300, 7, 0);
+	leaves(400, 7);
+	wakes(401, 8, 7);
+	sched_out(402, 7, EV_STATE_UNINTERRUPTIBLE, 0);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:D 250:r 300:R 400:D 401:r 1000",
+	       "in the other order too, even with a wake-up in between");
+
+	begin();
+	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, 0);
+	wakes(205, 8, 7);
+	leaves(210, 7);
+	run(300, 7, 0);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:S 205:r 300:R 1000",
+	       "woken while it leaves: runnable, not asleep again");
+}
+
+static void test_gil_sleep(void)
+{
+	begin();
+	release(110, 7);
+	request(200, 7);
+	leaves(210, 7);
+	run(300, 7, 0);
+	preempted(310, 7);
+	run(320, 7, 0);
+	sched_out(330, 7, EV_STATE_UNINTERRUPTIBLE, 0);
+	run(340, 7, 0);
+	acquire(350, 7);
+	leaves(400, 7);
+	finish();
+	is_str(cpu_lane(7), "100:R 210:G 300:R 310:r 320:R 330:D 340:R 400:S 1000",
+	       "asleep in a wait is asleep for the GIL; preempted or in the disk is not");
+	is_u64(thread(7)->cpu_ns[CPU_GIL_SLEEP], 90, "for so long");
+}
+
+static void test_stacks(void)
+{
+	struct stacks *stacks;
+	uint32_t other, take;
+
+	begin();
+	stacks = stacks_new(names);
+	other = stacks_id(stacks, &(struct stack_frame){ .name = names_id(names, "read", 4) });
+	take = stacks_id(stacks, &(struct stack_frame){ .name = names_id(names, "take_gil", 8),
+	                                                .flags = STACK_TAKE_GIL });
+	take = stacks_id(stacks, &(struct stack_frame){ .name = names_id(names, "futex", 5),
+	                                                .parent = take });
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .stacks = stacks });
+	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, take);
+	leaves(201, 7);
+	run(300, 7, 0);
+	sched_out(400, 7, EV_STATE_INTERRUPTIBLE, other);
+	run(500, 7, 0);
+	leaves(600, 7);
+	sched_out(601, 7, EV_STATE_INTERRUPTIBLE, take);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:G 300:R 400:S 500:R 600:G 1000",
+	       "with stacks a sleep under take_gil is a sleep for the GIL");
+	is_u64(thread(7)->cpu.spans.v[1].stack, take, "the span has its stack");
+	is_u64(thread(7)->cpu.spans.v[3].stack, other, "each its own");
+	is_u64(thread(7)->cpu.spans.v[2].stack, 0, "a running one has none");
+	stacks_free(stacks);
+}
+
+static void test_lives(void)
+{
+	begin();
+	new_thread(200, 8, 7);
+	run(210, 8, 1);
+	ends(300, 8);
+	leaves(310, 8);
+	wakes(320, 7, 8);
+	finish();
+	is_str(cpu_lane(8), "200:r<7 210:R 300", "the last switch out comes after the exit");
+	is_u64(m->threads.n, 2, "and revives nobody");
+
+	begin();
+	new_thread(200, 8, 7);
+	run(210, 8, 1);
+	new_thread(300, 8, 7);
+	finish();
+	is_str(cpu_lane(8), "300:r<7 1000", "an exit that was not seen ends at the next birth");
+
+	begin();
+	new_thread(200, 8, 7);
+	run(210, 8, 1);
+	loses(250, 300, 1, 5);
+	preempted(400, 8);
+	finish();
+	is_str(cpu_lane(8), "200:r<7 210:R 250:?x 400:r 1000", "lost records are unknown");
+	is_u64(thread(8)->cpu_ns[CPU_UNKNOWN], 150, "until the next switch");
+}
+
+/* An event of a thread that we thought asleep: it runs, whatever is missing. */
+static void test_missing_in(void)
+{
+	begin();
+	leaves(200, 7);
+	request(300, 7);
+	sched_out(400, 7, EV_STATE_UNINTERRUPTIBLE, 0);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:S 300:R 400:D 1000", "who does something is running");
+}
+
+int main(void)
+{
+	test_switches();
+	test_wakers();
+	test_first_events();
+	test_reasons();
+	test_gil_sleep();
+	test_stacks();
+	test_lives();
+	test_missing_in();
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}
