@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The pinned span: exact times, who held or waited meanwhile, both stacks, the neighbours.
+
+function factsList(items) {
+	return h("dl", {class: "facts"}, items.filter(Boolean).map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+}
+
+function shareList(title, list, total, jump, extra) {
+	if (!list.length && !extra)
+		return null;
+	return h("div", {class: "panel"}, h("h3", {}, title), h("ol", {class: "shares"},
+		list.slice(0, 8).map(({thread, ns}) => h("li", {},
+			h("i", {class: "meter", style: "--w:" + Math.min(100, ns / total * 100).toFixed(2) + "%;--c:" + threadColor(thread)}),
+			threadTag(thread), h("span", {class: "num"}, fmtDur(ns)), h("span", {class: "num soft"}, fmtPct(ns, total)),
+			jump ? jumpTo("go", () => jump(thread)) : null)),
+		extra ? h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, extra / total * 100).toFixed(2) + "%;--c:" + palette.line}), h("span", {class: "soft"}, "nobody (handover)"), h("span", {class: "num"}, fmtDur(extra)), h("span", {class: "num soft"}, fmtPct(extra, total))) : null));
+}
+
+// The longest stretch of `state` of a thread in [from, to), to jump to.
+function longestIn(thread, from, to, states) {
+	let best = null;
+	const lane = store().gil[thread];
+	lane.each(from, to, (a, b, state, s, i) => {
+		const d = Math.min(b, to) - Math.max(a, from);
+		if (states.includes(state) && (!best || d > best.d))
+			best = {d, at: {s, k: lane.sections.indexOf(s), i}};
+	});
+	return best && lanePin("gil", thread, best.at);
+}
+
+function stackPanel(title, frames, note) {
+	return h("div", {class: "panel"}, h("h3", {}, title), frames.length ? h("ol", {class: "stack"}, frames.map(f => h("li", {},
+		h("code", {class: f.kernel ? "kernel" : null}, f.name), f.place ? h("span", {class: "soft"}, " " + f.place) : null, f.dur ? h("span", {class: "soft"}, " · " + fmtDur(f.dur)) : null))) : h("p", {class: "empty"}, note));
+}
+
+function pythonFrames(p) {
+	const t = p.kind === "py" ? p.from : (p.from + p.to) / 2;
+	const calls = callsAt(p.thread, t).filter((c, d) => p.kind !== "py" || d <= p.depth);
+	if (calls.length)
+		return calls.reverse().map(c => ({name: shortCall(c.name), place: callPlace(c.name), dur: c.to - c.from}));
+	return framesOf(p.stack).filter(f => f.flags & FRAME_PYTHON).reverse()
+		.map(f => ({name: f.name, place: f.module ? f.module + (f.line ? ":" + f.line : "") : ""}));
+}
+
+function nativeFrames(p) {
+	return framesOf(p.stack).filter(f => !(f.flags & FRAME_PYTHON)).reverse()
+		.map(f => ({name: f.name + (f.flags & FRAME_CUT ? " (cut here: the recorded stack ended)" : ""), place: f.module, kernel: f.flags & FRAME_KERNEL}));
+}
+
+function flagWords(p) {
+	const words = [];
+	if (p.kind === "gil" && p.flags & 1)
+		words.push("its end was inferred: no probe saw the release");
+	if (p.kind === "gil" && p.flags & 2)
+		words.push("its start was assumed");
+	if (p.kind === "gil" && p.flags & 4 || p.kind === "py" && p.flags & 1)
+		words.push("it was still going on when the recording ended");
+	return words.join("; ");
+}
+
+function callFacts(p) {
+	const name = callName(p.name), sum = laneTotalsOf(p.thread, p.from, p.to);
+	const d = p.to - p.from, id = p.name, st = store();
+	return [
+		["Function", h("code", {}, shortCall(name)), " ", h("span", {class: "soft"}, callPlace(name)), " ", jumpTo("find all calls", () => searchFor(shortCall(name)))],
+		sum && ["Held the GIL", fmtDur(sum[HOLD_STATE]) + " (" + fmtPct(sum[HOLD_STATE], d) + ")"],
+		sum && ["Waited for it", fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]) + " (" + fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d) + ")"],
+		["All its calls", plural(st.nameCount[id] || 0, "call") + ", " + fmtDur(st.nameTotal[id] || 0) + ", longest " + fmtDur(st.nameLongest[id] || 0)],
+	];
+}
+
+function laneTotalsOf(thread, from, to) {
+	const lane = store().gil[thread];
+	return lane ? laneTotals(lane, from, to) : null;
+}
+
+function detailsDraw() {
+	const box = $("details"), p = pinned;
+	box.hidden = !p;
+	if (!p)
+		return;
+	const d = p.to - p.from, flags = flagWords(p);
+	const isWait = p.kind === "gil" && p.state >= WAIT_STATE, isHold = p.kind === "gil" && p.state === HOLD_STATE;
+	const facts = [
+		["Thread", threadTag(p.thread), h("span", {class: "soft"}, " tid " + pass().threads[p.thread].tid)],
+		["Duration", h("b", {}, fmtExact(d))],
+		["From", fmtExact(p.from)],
+		["To", fmtExact(p.to)],
+	];
+	if (p.kind === "py")
+		facts.push(...callFacts(p));
+	if (p.cpu >= 0)
+		facts.push(["CPU", String(p.cpu)]);
+	if (p.waker >= 0)
+		facts.push(["Woken by", threadTag(p.waker)]);
+	if (flags)
+		facts.push(["Note", flags]);
+	const side = [];
+	if (isWait) {
+		const who = holdersIn(p.from, p.to, p.gil, p.thread);
+		side.push(shareList("Who held the GIL meanwhile", who.list, d, thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])), who.nobody));
+		const first = who.list[0];
+		const culprit = first && longestIn(first.thread, p.from, p.to, [HOLD_STATE]);
+		const what = culprit && doing(first.thread, Math.max(culprit.from, p.from), Math.min(culprit.to, p.to), culprit.stack);
+		if (what)
+			facts.push(["Mostly because", threadTag(first.thread), " ran ", h("code", {}, shortCall(what)), " ", h("span", {class: "soft"}, callPlace(what))]);
+	}
+	if (isHold) {
+		const what = doing(p.thread, p.from, p.to, p.stack);
+		if (what)
+			facts.push(["Ran", h("code", {}, shortCall(what)), " ", h("span", {class: "soft"}, callPlace(what))]);
+		side.push(shareList("Who waited meanwhile", waitersIn(p.from, p.to, p.gil, p.thread), d, thread => goToPin(longestIn(thread, p.from, p.to, [WAIT_STATE, SWITCH_STATE]))));
+	}
+	const noPy = pass().slices_note || "No Python call is known at this moment.";
+	const python = pythonFrames(p), native = nativeFrames(p);
+	fill($("details-h"), pinTitle(p) + " · " + fmtDur(d));
+	fill($("details-body"), h("div", {class: "panels"},
+		h("div", {class: "panel"}, factsList(facts), h("p", {class: "under"},
+			h("button", {type: "button", onclick: () => nextWait(-1)}, "‹ Previous wait"),
+			h("button", {type: "button", onclick: () => nextWait(1)}, "Next wait ›"),
+			h("button", {type: "button", onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
+			h("button", {type: "button", onclick: () => setRange(p.from, p.to)}, "Select its range"))),
+		side, stackPanel("Python stack", python, noPy),
+		native.length || meta.passes.some(q => q.name === "stacks") ? stackPanel("Native stack", native, "No native stack was recorded here.") : null));
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Flame graph: time by stack, in the selected range (else everything in view) and the threads shown.
+//	off-gil  waiting for the GIL	on-gil  holding it	off-cpu  asleep
+// Stacks are those recorded with the spans; where there are none, the Python calls.
+
+const FLAME_MODES = [["off-gil", "Waiting for the GIL"], ["on-gil", "Holding the GIL"], ["off-cpu", "Asleep"]];
+const FLAME_BUDGET = 400000; // spans and calls looked at
+const flame = {mode: "off-gil", root: null, focus: null};
+
+const newNode = name => ({name, ns: 0, kids: new Map()});
+
+function flameWanted(mode, state) {
+	if (mode === "off-gil")
+		return state === WAIT_STATE || state === SWITCH_STATE;
+	return mode === "on-gil" ? state === HOLD_STATE : state >= 3;
+}
+
+function flameChild(node, name, ns) {
+	let kid = node.kids.get(name);
+	if (!kid)
+		node.kids.set(name, kid = newNode(name));
+	kid.ns += ns;
+	return kid;
+}
+
+// Divide [from, to) among the calls of a thread, outermost first.
+function flameCalls(node, rows, depth, from, to, budget) {
+	if (depth >= rows.length || depth > 60 || budget.left <= 0)
+		return;
+	rows[depth].each(from, to, (a, b, name) => {
+		if (budget.left-- <= 0)
+			return;
+		const x = Math.max(a, from), y = Math.min(b, to);
+		if (y > x)
+			flameCalls(flameChild(node, shortCall(callName(name)), y - x), rows, depth + 1, x, y, budget);
+	});
+}
+
+function flameBuild(mode) {
+	const root = newNode("all"), budget = {left: FLAME_BUDGET}, st = store();
+	const part = range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
+	const lanes = mode === "off-cpu" ? st.cpu : st.gil;
+	let total = 0;
+	for (const thread of rowsThreads()) {
+		const lane = lanes[thread];
+		if (!lane)
+			continue;
+		const sum = laneTotals(lane, part.from, part.to);
+		sum.forEach((ns, state) => { if (flameWanted(mode, state)) total += ns; });
+		const top = newNode(threadLabel(thread));
+		const rows = st.slices[thread] || [];
+		const least = leastFor(lane, part, budget.left / Math.max(1, rowsThreads().length));
+		lane.each(part.from, part.to, (a, b, state, s, i) => {
+			if (!flameWanted(mode, state) || b - a < least || budget.left-- <= 0)
+				return;
+			const x = Math.max(a, part.from), y = Math.min(b, part.to);
+			top.ns += y - x;
+			const stack = s.stack ? s.stack[i] : 0;
+			if (stack) {
+				let node = top;
+				for (const f of framesOf(stack))
+					node = flameChild(node, f.name, y - x);
+			} else {
+				flameCalls(top, rows, 0, x, y, budget);
+			}
+		});
+		if (top.ns > 0) {
+			root.kids.set(top.name + "\0" + thread, top);
+			root.ns += top.ns;
+		}
+	}
+	return {root, total, part};
+}
+
+// Spans shorter than this are left out, so that about `room` remain.
+function leastFor(lane, part, room) {
+	const counts = new Float64Array(64);
+	let n = 0;
+	for (const s of lane.sections) {
+		if (s.t1 <= part.from || s.t0 >= part.to)
+			continue;
+		const step = Math.max(1, s.n >> 11);
+		for (let i = 0; i < s.n; i += step)
+			counts[Math.floor(Math.log2(Math.max(1, s.start[i + 1] - s.start[i])))] += step;
+	}
+	for (let b = 63; b > 0; b--)
+		if ((n += counts[b]) > room)
+			return Math.pow(2, b);
+	return 0;
+}
+
+function flameDraw() {
+	const st = store();
+	const modes = FLAME_MODES.filter(([m]) => m === "off-cpu" ? st.cpu.length : st.gil.length);
+	const hasStacks = st.calls > 0 || st.stacks.parent.length > 1;
+	$("flame").hidden = !modes.length || !hasStacks;
+	if ($("flame").hidden || !loading.complete)
+		return;
+	if (!modes.some(([m]) => m === flame.mode))
+		flame.mode = modes[0][0];
+	fill($("flame-modes"), modes.map(([m, text]) => h("button", {type: "button", "aria-pressed": String(m === flame.mode), onclick: () => { flame.mode = m; flame.focus = null; flameDraw(); }}, text)));
+	const {root, total, part} = flameBuild(flame.mode);
+	flame.root = root;
+	const covered = total > 0 ? root.ns / total : 1;
+	$("flame-note").textContent = (range ? "In the selected range" : "In the part of the timeline that is in view") + " (" + fmtDur(part.to - part.from) + "): " + fmtDur(total) +
+		(covered < 0.995 ? ", of which the longest spans, " + fmtPct(root.ns, total) + ", are drawn" : "") + ". Width is time; callers above, callees below. Click to look closer.";
+	flameShow(root);
+}
+
+function flameShow(focus) {
+	const out = [], rowH = 19;
+	let depthMax = 0;
+	const place = (node, x, w, depth) => {
+		if (w < 0.0008 || depth > 60 || out.length > 3000)
+			return;
+		depthMax = Math.max(depthMax, depth);
+		const text = node === flame.root ? "all shown" : node.name;
+		const label = text + ", " + fmtDur(node.ns) + ", " + fmtPct(node.ns, flame.root.ns);
+		out.push(h("button", {type: "button", class: "frame", title: label, "aria-label": label, onclick: () => flameShow(node === focus ? flame.root : node),
+			style: "left:" + (x * 100).toFixed(4) + "%;width:" + (w * 100).toFixed(4) + "%;top:" + depth * rowH + "px;background:" +
+				(depth === 0 ? palette.none : sliceColors[hashText(text) % sliceColors.length])}, text));
+		let at = x;
+		for (const kid of [...node.kids.values()].sort((a, b) => b.ns - a.ns)) {
+			const kw = w * kid.ns / node.ns;
+			place(kid, at, kw, depth + 1);
+			at += kw;
+		}
+	};
+	if (focus.ns > 0)
+		place(focus, 0, 1, 0);
+	const box = $("flame-body");
+	box.style.height = (depthMax + 1) * rowH + "px";
+	fill(box, out.length ? out : h("p", {class: "empty"}, "Nothing of this kind here."));
+}
+
+function hashText(text) {
+	let v = 7;
+	for (let i = 0; i < text.length; i++)
+		v = v * 31 + text.charCodeAt(i) >>> 0;
+	return v;
+}
+
+function flameInit() {
+	const later = whenQuiet(400, () => { if (flameSeen) flameDraw(); });
+	let flameSeen = false;
+	new IntersectionObserver(list => {
+		flameSeen = list[list.length - 1].isIntersecting;
+		if (flameSeen)
+			later();
+	}, {rootMargin: "200px"}).observe($("flame"));
+	on("view range filter theme", later);
+	on("complete pass", () => { flameDraw(); });
+}

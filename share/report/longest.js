@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Tables of the longest waits and holds, of calls that keep the GIL, and what else the recording says.
+
+const LIST = 100;
+
+function collectTop(key) {
+	const out = [];
+	store().gil.forEach((lane, thread) => {
+		for (const [k, s] of lane.sections.entries())
+			for (const i of s[key])
+				out.push(lanePin("gil", thread, {s, k, i}));
+	});
+	out.sort((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from);
+	return out.slice(0, LIST);
+}
+
+function waitsDraw() {
+	const rows = collectTop("topWaits").map(p => ({p, who: holdersIn(p.from, p.to, p.gil, p.thread)}));
+	for (const r of rows.slice(0, 30))
+		r.what = r.who.list.length ? whatHeld(r) : "";
+	fill($("waits-body"), rows.length ? makeTable([
+		{head: "Waited", csv: "wait_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
+		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
+		{head: "Mostly for", csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : h("span", {class: "soft"}, "nobody (handover)")},
+		{head: "which ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
+		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
+	], rows, {caption: "The longest waits for the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread waited for the GIL."));
+}
+
+// What the main holder ran in the longest stretch of this wait.
+function whatHeld(r) {
+	const pin = longestIn(r.who.list[0].thread, r.p.from, r.p.to, [HOLD_STATE]);
+	return pin ? doing(pin.thread, Math.max(pin.from, r.p.from), Math.min(pin.to, r.p.to), pin.stack) : "";
+}
+
+function holdsDraw() {
+	const rows = collectTop("topHolds").map(p => {
+		const w = waitersIn(p.from, p.to, p.gil, p.thread);
+		return {p, waiters: w.length, caused: w.reduce((sum, x) => sum + x.ns, 0)};
+	});
+	for (const r of rows.slice(0, 30))
+		r.what = doing(r.p.thread, r.p.from, r.p.to, r.p.stack);
+	fill($("holds-body"), rows.length ? makeTable([
+		{head: "Held", csv: "hold_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
+		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
+		{head: "ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
+		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.caused, cell: r => r.caused ? fmtDur(r.caused) : "–", title: "Summed over the threads that waited"},
+		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
+	], rows, {caption: "The longest holds of the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread held the GIL."));
+}
+
+// What the recorder found itself; see DESIGN's JSON.
+function hogsDraw() {
+	const rows = report.hogs || [];
+	const patterns = report.patterns || [];
+	$("hogs").hidden = !rows.length && !patterns.length;
+	const nameOf = tid => {
+		const i = pass().threads.findIndex(t => t.tid === tid);
+		return i >= 0 ? threadTag(i) : "tid " + tid;
+	};
+	fill($("patterns"), patterns.map(p => h("div", {class: "pattern"}, h("b", {}, p.title || p.name || p.code || ""), " ", p.text || "", p.evidence ? h("span", {class: "soft"}, " " + p.evidence) : null, p.advice ? h("p", {}, p.advice) : null)));
+	const columns = [
+		{head: "Function", value: r => r.function || r.native || "?", cell: r => [h("code", {}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + String(r.file).replace(/^.*\//, "") + (r.line ? ":" + r.line : "")) : null, r.native && r.function ? h("span", {class: "soft"}, " in " + r.native) : null]},
+		{head: "Thread", csv: "tid", value: r => r.tid, cell: r => nameOf(r.tid)},
+		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.wait_caused_ns, cell: r => fmtDur(r.wait_caused_ns)},
+		{head: "Holds", csv: "holds", num: true, value: r => r.holds, cell: r => fmtCount(r.holds)},
+		{head: "Held", csv: "hold_ns", num: true, value: r => r.hold_ns, cell: r => fmtDur(r.hold_ns)},
+		{head: "Longest", csv: "longest_hold_ns", num: true, value: r => r.longest_hold_ns, cell: r => fmtDur(r.longest_hold_ns)},
+		{head: "Held while off CPU", csv: "held_off_cpu_ns", num: true, value: r => r.held_off_cpu_ns || 0, cell: r => r.held_off_cpu_ns ? fmtDur(r.held_off_cpu_ns) : "–"},
+	];
+	if (rows.some(r => Number.isFinite(r.saves_ns)))
+		columns.push({head: "Would save", csv: "saves_ns", num: true, value: r => r.saves_ns || 0, cell: r => fmtDur(r.saves_ns || 0), title: "Estimate: what the waiting threads would gain had it released the GIL"});
+	fill($("hogs-body"), rows.length ? makeTable(columns, rows, {caption: "Calls that kept the GIL while others waited", hideCaption: true, sort: 2, limit: 15}) : null);
+}
+
+function aboutDraw() {
+	const p = pass(), py = report.python || {}, items = [];
+	const add = (term, value) => { if (value !== undefined && value !== null && value !== "") items.push([term, String(value)]); };
+	add("Program", (meta.command || []).join(" "));
+	add("Python", [py.implementation, py.version, py.free_threaded ? "(free-threaded)" : "", py.executable].filter(Boolean).join(" "));
+	add("Recorded", meta.created);
+	add("Host", [meta.host, meta.cpus ? plural(meta.cpus, "CPU") : ""].filter(Boolean).join(" · "));
+	add("Recording shown", p.name + (meta.passes.length > 1 ? " (one of " + meta.passes.length + " runs, never mixed)" : ""));
+	add("Length", fmtExact(p.dur_ns));
+	add("Events", p.events !== undefined ? fmtCount(p.events) + (p.lost ? ", " + fmtCount(p.lost) + " lost" : ", none lost") : "");
+	add("Python calls", p.slices ? fmtCount(p.slices) : p.slices_note);
+	if (p.slices && p.slices_note)
+		add("Calls, note", p.slices_note);
+	p.gils.forEach((g, i) => add(p.gils.length > 1 ? "GIL " + (i + 1) : "GIL", "held " + fmtPct(g.held_ns, p.dur_ns) + " of the time, wanted " + fmtPct(g.wanted_ns, p.dur_ns) + ", handover " + fmtDur(g.handover_ns)));
+	add("giltracer", report.giltracer || meta.giltracer);
+	const notes = [...(report.caveats || []), ...(meta.notes || [])].filter(c => c.count !== 0);
+	fill($("about-body"), factsList(items), notes.length ? h("ul", {class: "caveats"}, notes.map(c => h("li", {}, c.text || c.code, c.count > 1 ? h("span", {class: "soft"}, " (" + fmtCount(c.count) + ")") : null))) : null);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Put the parts together, in the order in which a reader needs them.
+
+function togglesDraw() {
+	const kinds = [["gil", "GIL"], ["cpu", "CPU state"], ["py", "Python calls"], ["counters", "Counters"]];
+	const there = {gil: true, cpu: store().cpu.length, py: store().slices.length, counters: store().counters.length};
+	const button = (key, text) => h("button", {type: "button", "aria-pressed": String(shown[key] !== false), onclick: () => {
+		shown[key] = shown[key] === false;
+		togglesDraw();
+		emit("filter");
+	}}, text);
+	fill($("toggles"), kinds.filter(([k]) => there[k]).map(([k, text]) => button(k, text)), button("labels", "Labels"));
+	const keys = [["any", "holds (the thread’s colour)"], ["wait", "waits"], ["swwait", "gave it up, waits to be switched"], ["none", "no GIL"], ["unknown", "unknown"]];
+	if (store().cpu.length)
+		keys.push(["running", "running"], ["runnable", "wants a CPU"], ["sleeping", "asleep"], ["disk", "disk"], ["gilsleep", "asleep for the GIL"]);
+	legendDraw($("timeline-legend"), keys);
+}
+
+function progressDraw() {
+	const el = $("progress");
+	if (loading.errors.length)
+		el.textContent = "Part of this file cannot be read (" + loading.errors[0] + "): the picture is incomplete.";
+	else
+		el.textContent = loading.complete ? "" : "reading… " + fmtCount(loading.events) + " events";
+	el.className = loading.errors.length ? "bad" : "";
+}
+
+function tablesDraw() {
+	threadsDraw();
+	blameDraw();
+	hogsDraw();
+	aboutDraw();
+	momentsDraw();
+}
+
+function deepDraw() {
+	if (!loading.complete)
+		return;
+	momentsDraw();
+	waitsDraw();
+	holdsDraw();
+	histogramDraw();
+	detailsDraw();
+}
+
+function start() {
+	themeInit();
+	rankHolders();
+	view.to = passDur();
+	$("command").textContent = (meta.command || []).join(" ");
+	$("command").title = (meta.command || []).join(" ");
+	passesInit();
+	tablesDraw();
+	togglesDraw();
+	hashRead();
+	tlInit();
+	stripInit();
+	pointerInit();
+	keyboardInit();
+	searchInit();
+	rangeInit();
+	flameInit();
+	hashInit();
+	exportInit();
+	$("zoom-in").addEventListener("click", () => zoomAt(middle(), 0.5));
+	$("zoom-out").addEventListener("click", () => zoomAt(middle(), 2));
+	$("zoom-fit").addEventListener("click", () => flyTo(0, passDur()));
+	$("filter-clear").addEventListener("click", () => setOnly(null));
+	$("details-close").addEventListener("click", () => setPin(null));
+	on("data", perFrame(() => { progressDraw(); }));
+	on("pin", perFrame(detailsDraw));
+	on("pass", () => { rankHolders(); togglesDraw(); tablesDraw(); deepDraw(); });
+	on("theme", () => { tablesDraw(); togglesDraw(); deepDraw(); });
+	on("complete", () => { togglesDraw(); progressDraw(); emit("filter"); deepDraw(); performance.mark("gt-ready"); });
+	performance.mark("gt-overview");
+}
+
+start();
+
+// For the blocks that follow, and for tests.
+const gt = {push, end, loading, view, setView, setPin, setRange, tl, store, laneTotals, pass, palette: () => palette, threadColor, GUTTER, AXIS};

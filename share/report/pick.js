@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Spans that a person points at, and what can be said about them.
+
+const GIL_WORDS = ["unknown", "no GIL", "holds the GIL", "waits for the GIL", "gave the GIL up, waits to be switched"];
+const CPU_WORDS = ["unknown", "running", "runnable, waits for a CPU", "asleep", "uninterruptible (disk)", "asleep for the GIL"];
+
+function pinLane(kind, thread, t) {
+	const lane = (kind === "gil" ? store().gil : store().cpu)[thread];
+	const at = lane && lane.find(t);
+	return at ? lanePin(kind, thread, at) : null;
+}
+
+function lanePin(kind, thread, at) {
+	const {s, i} = at;
+	return {
+		kind, thread, at, from: s.start[i], to: s.start[i + 1], state: s.state[i],
+		gil: kind === "gil" ? s.gils[(s.cls[i] - s.state[i]) / 5] - 1 : -1,
+		flags: s.flags ? s.flags[i] : 0,
+		stack: s.stack ? s.stack[i] : 0,
+		cpu: s.cpu && s.state[i] === 1 ? s.cpu[i] - 1 : -1,
+		waker: s.waker && s.waker[i] ? s.waker[i] - 1 : -1,
+	};
+}
+
+function pinCall(thread, depth, t) {
+	const row = (store().slices[thread] || [])[depth];
+	const at = row && row.find(t);
+	if (!at)
+		return null;
+	const {s, i} = at;
+	return {kind: "py", thread, depth, at, from: s.start[i], to: s.end[i], name: s.name[i], flags: s.flags ? s.flags[i] : 0};
+}
+
+const callName = id => store().names.slices[id] || "?";
+
+// "work (/a/b/hog.py:12)" -> "work"
+function shortCall(text) {
+	const m = /^(.*?) \((.*):(\d+)\)$/.exec(text);
+	return m ? m[1] : text;
+}
+
+function callPlace(text) {
+	const m = /^(.*?) \((.*):(\d+)\)$/.exec(text);
+	return m ? m[2].replace(/^.*\//, "") + ":" + m[3] : "";
+}
+
+// Python calls around t, outermost first: {name, from, to}.
+function callsAt(thread, t) {
+	const out = [];
+	for (const row of store().slices[thread] || []) {
+		const at = row.find(t);
+		if (!at)
+			break;
+		out.push({id: at.s.name[at.i], name: callName(at.s.name[at.i]), from: at.s.start[at.i], to: at.s.end[at.i]});
+	}
+	return out;
+}
+
+// Frames of a stack id, outermost first.
+function framesOf(id) {
+	const st = store().stacks, names = store().names.stacks, out = [];
+	for (let n = 0; id && n < 1000; id = st.parent[id], n++)
+		out.push({name: names[st.name[id]] || "?", module: names[st.module[id]] || "", line: st.line[id], flags: st.flags[id]});
+	return out.reverse();
+}
+const FRAME_KERNEL = 1, FRAME_PYTHON = 2, FRAME_CUT = 32;
+
+// The innermost call that ran for more than half of [from, to), or null.
+function mainCall(thread, from, to) {
+	const rows = store().slices[thread] || [];
+	let best = null;
+	for (const row of rows) {
+		let longest = 0, id = -1, seen = 0;
+		row.each(from, to, (a, b, name) => {
+			if (++seen > 5000)
+				return;
+			const d = Math.min(b, to) - Math.max(a, from);
+			if (d > longest) {
+				longest = d;
+				id = name;
+			}
+		});
+		if (longest * 2 <= to - from)
+			break;
+		best = callName(id);
+	}
+	return best;
+}
+
+// What a thread was doing in a span, in a few words, or "".
+function doing(thread, from, to, stack) {
+	if (stack) {
+		const py = framesOf(stack).filter(f => f.flags & FRAME_PYTHON).pop();
+		if (py)
+			return py.name + (py.line ? " (" + py.module + ":" + py.line + ")" : "");
+	}
+	const call = mainCall(thread, from, to);
+	return call || "";
+}
+
+function doingShort(thread, from, to, stack) {
+	const text = doing(thread, from, to, stack);
+	return text ? shortCall(text) : "";
+}
+
+// Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time.
+function holdersIn(from, to, gil, except) {
+	const out = [];
+	let held = 0;
+	store().gil.forEach((lane, thread) => {
+		if (thread === except)
+			return;
+		const ns = laneTotals(lane, from, to, gil)[HOLD_STATE];
+		if (ns > 0)
+			out.push({thread, ns});
+		held += ns;
+	});
+	out.sort((a, b) => b.ns - a.ns);
+	return {list: out, nobody: Math.max(0, to - from - held)};
+}
+
+// Who waited for the GIL in [from, to).
+function waitersIn(from, to, gil, except) {
+	const out = [];
+	store().gil.forEach((lane, thread) => {
+		if (thread === except)
+			return;
+		const sum = laneTotals(lane, from, to, gil);
+		const ns = sum[WAIT_STATE] + sum[SWITCH_STATE];
+		if (ns > 0)
+			out.push({thread, ns});
+	});
+	out.sort((a, b) => b.ns - a.ns);
+	return out;
+}
+
+function pinTitle(p) {
+	if (p.kind === "py")
+		return shortCall(callName(p.name));
+	return threadLabel(p.thread) + " " + (p.kind === "gil" ? GIL_WORDS : CPU_WORDS)[p.state];
+}
+
+function pinSentence(p) {
+	return pinTitle(p) + " for " + fmtDur(p.to - p.from) + ", from " + fmtAt(p.from, span() / 1000);
+}
+
+// The next or previous wait (or any span that test takes) of the pinned thread, or the first thread's.
+function nextWait(by) {
+	const thread = pinned && pinned.kind !== "py" ? pinned.thread : pinned ? pinned.thread : rowsThreads()[0];
+	const lane = store().gil[thread];
+	if (!lane)
+		return;
+	const isWait = (s, i) => s.state[i] === WAIT_STATE;
+	let at = pinned && pinned.kind === "gil" ? pinned.at : lane.find(pinned ? pinned.from : (view.from + view.to) / 2);
+	if (!at)
+		at = by > 0 ? {k: 0, i: -1} : {k: lane.sections.length - 1, i: lane.sections[lane.sections.length - 1].n};
+	const to = lane.step(at, by, isWait);
+	if (!to)
+		return say("No " + (by > 0 ? "later" : "earlier") + " wait of " + threadLabel(thread));
+	const pin = lanePin("gil", thread, to);
+	setPin(pin);
+	reveal(pin);
+}
+
+// Bring a span into view, keeping the zoom if it fits.
+function reveal(p) {
+	const d = p.to - p.from;
+	if (p.from >= view.from && p.to <= view.to && d > span() / 400)
+		return;
+	if (d < span() * 0.9 && d > span() / 400) {
+		const mid = (p.from + p.to) / 2;
+		flyTo(mid - span() / 2, mid + span() / 2);
+	} else {
+		flyToSpan(p.from, p.to);
+	}
+}

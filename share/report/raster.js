@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Columns -> pixels. A column of a state lane is a stack of its states, each as high as its share;
+// what rounding leaves is carried to the next column, so that the lane's pixels add up to its times.
+
+function Raster(width, height) {
+	this.w = width;
+	this.h = height;
+	this.image = new ImageData(width, height);
+	this.px = new Uint32Array(this.image.data.buffer);
+}
+
+Raster.prototype.rect = function (x, y, w, h, color) {
+	for (let j = Math.max(0, y), e = Math.min(this.h, y + h); j < e; j++)
+		this.px.fill(color, j * this.w + x, j * this.w + Math.min(this.w, x + w));
+};
+
+/*
+ * cols: time in each of `states` in each column. order: states from the bottom up. pens[state]:
+ * [colour, stripe colour, stripes' width] or null for the lane's ground. marks: columns where
+ * the state `mark` gets at least a pixel.
+ */
+Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, ground, dead, marks, mark, scale) {
+	const {px, w: stride} = this;
+	const top = Math.max(0, y0), bottom = Math.min(this.h, y0 + h);
+	if (top >= bottom)
+		return;
+	const kinds = order.length + 1; // the last one: outside the thread's life
+	const want = new Float64Array(kinds), carry = new Float64Array(kinds);
+	const n = new Int32Array(kinds);
+	const period = 6 * scale;
+	for (let x = 0; x < w; x++) {
+		let alive = 0;
+		for (let k = 0; k + 1 < kinds; k++)
+			alive += cols[x * states + order[k]];
+		let used = 0;
+		for (let k = 0; k < kinds; k++) {
+			const time = k + 1 < kinds ? cols[x * states + order[k]] : Math.max(0, dt - alive);
+			want[k] = time / dt * h + carry[k];
+			n[k] = time > 0 ? Math.max(0, Math.floor(want[k] + 1e-9)) : 0;
+			if (marks && marks[x] && order[k] === mark && n[k] < scale)
+				n[k] = scale;
+			used += n[k];
+		}
+		while (used < h) {
+			let best = -1;
+			for (let k = 0; k < kinds; k++) {
+				const time = k + 1 < kinds ? cols[x * states + order[k]] : dt - alive;
+				if ((time > 0 || (k + 1 === kinds && alive <= 0)) && (best < 0 || want[k] - n[k] > want[best] - n[best]))
+					best = k;
+			}
+			if (best < 0)
+				best = kinds - 1;
+			n[best]++;
+			used++;
+		}
+		while (used > h) {
+			let worst = -1;
+			for (let k = 0; k < kinds; k++) {
+				const least = marks && marks[x] && order[k] === mark ? scale : 0;
+				if (n[k] > least && (worst < 0 || want[k] - n[k] < want[worst] - n[worst]))
+					worst = k;
+			}
+			if (worst < 0)
+				break;
+			n[worst]--;
+			used--;
+		}
+		let y = y0 + h;
+		for (let k = 0; k < kinds; k++) {
+			carry[k] = Math.max(-h, Math.min(h, want[k] - n[k]));
+			const pen = k + 1 < kinds ? pens[order[k]] : null;
+			const color = k + 1 < kinds ? (pen ? pen[0] : ground) : dead;
+			for (let q = n[k]; q > 0; q--) {
+				y--;
+				if (y < top || y >= bottom)
+					continue;
+				px[y * stride + x0 + x] = pen && pen[2] && (x + y - y0) % period >= pen[2] * scale ? pen[1] : color;
+			}
+		}
+	}
+};
+
+// A row of calls: one line of pixels, then the same again for its height.
+Raster.prototype.calls = function (x0, y0, w, h, cover, name, edge, ground, lit, litColor) {
+	const top = Math.max(0, y0), bottom = Math.min(this.h, y0 + h);
+	if (top >= bottom)
+		return;
+	const line = this.px.subarray(top * this.w + x0, top * this.w + x0 + w);
+	for (let x = 0; x < w; x++) {
+		if (name[x] < 0)
+			line[x] = ground;
+		else if (lit && lit[name[x]])
+			line[x] = litColor;
+		else
+			line[x] = shade(name[x], lit ? cover[x] * 0.4 : edge[x] && cover[x] > 0.999 ? 0.45 : cover[x]);
+	}
+	for (let y = top + 1; y < bottom; y++)
+		this.px.copyWithin(y * this.w + x0, top * this.w + x0, top * this.w + x0 + w);
+};
+
+// The colour of a function, from faint (0) to full (1).
+let shades = null;
+function shade(id, strength) {
+	if (!shades || shades.of !== sliceColors) {
+		shades = sliceColors.map(hex => Uint32Array.from({length: 17}, (_, i) =>
+			rgba(mix(palette.paper, hex, 0.22 + 0.78 * i / 16))));
+		shades.of = sliceColors;
+	}
+	return shades[sliceIndex(id)][Math.round(Math.min(1, strength) * 16)];
+}
+
+function gilPens(thread) {
+	const p = palette;
+	return [
+		[rgba(p.unknown), rgba(p.unknownAlt), 2],
+		null,
+		[rgba(threadColor(thread)), 0, 0],
+		[rgba(p.wait), rgba(p.waitAlt), 3],
+		[rgba(p.swwait), rgba(p.swwaitAlt), 2],
+	];
+}
+
+function cpuPens() {
+	const p = palette;
+	return [
+		[rgba(p.unknown), rgba(p.unknownAlt), 2],
+		[rgba(p.running), 0, 0],
+		[rgba(p.runnable), rgba(p.runnableAlt), 3],
+		[rgba(p.sleeping), 0, 0],
+		[rgba(p.disk), rgba(p.diskAlt), 3],
+		[rgba(p.gilsleep), rgba(p.gilsleepAlt), 3],
+	];
+}
+
+const GIL_ORDER = [2, 1, 0, 4, 3]; // from the bottom: hold, no GIL, unknown; waits hang from the top
+const CPU_ORDER = [1, 3, 0, 4, 2, 5];

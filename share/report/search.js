@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Search over the names of functions and threads: how many, how long, marked everywhere, n and N go round.
+
+const hits = {text: "", lit: null, count: 0, total: 0, names: 0};
+let threadHits = null;
+
+function searchFor(text) {
+	$("search").value = text;
+	searchRun();
+}
+
+function searchRun() {
+	const text = hits.text = $("search").value.trim();
+	const st = store();
+	hits.lit = null;
+	hits.count = hits.total = hits.names = 0;
+	threadHits = null;
+	if (text) {
+		const low = text.toLowerCase();
+		const lit = new Uint8Array(st.names.slices.length + 1);
+		st.names.slices.forEach((name, id) => {
+			if (!name.toLowerCase().includes(low))
+				return;
+			lit[id] = 1;
+			hits.names++;
+			hits.count += st.nameCount[id] || 0;
+			hits.total += st.nameTotal[id] || 0;
+		});
+		const threads = pass().threads.map((t, i) => i).filter(i => threadLabel(i).toLowerCase().includes(low));
+		if (hits.count)
+			hits.lit = lit;
+		else if (threads.length)
+			threadHits = i => threads.includes(i);
+		$("found").textContent = hits.count ? plural(hits.count, "call") + " · " + fmtDur(hits.total) :
+			threads.length ? plural(threads.length, "thread") : "nothing found";
+	} else {
+		$("found").textContent = "";
+	}
+	$("found-prev").hidden = $("found-next").hidden = !hits.count;
+	emit("search");
+	emit("filter");
+}
+
+// The next hit (by = ±1) after the pinned call, or after the start of the view.
+function nextHit(by) {
+	if (!hits.lit)
+		return;
+	const from = pinned && pinned.kind === "py" && hits.lit[pinned.name] ? pinned : {from: by > 0 ? view.from - 1 : view.to, depth: 1e9, thread: -1};
+	let best = null;
+	const before = (a, b) => a.from - b.from || a.thread - b.thread || a.depth - b.depth;
+	store().slices.forEach((rows, thread) => rows.forEach((row, depth) => {
+		const c = hitInRow(row, thread, depth, from, by);
+		if (c && (!best || before(c, best) * by < 0))
+			best = c;
+	}));
+	if (!best) // round again
+		return pinned && pinned.kind === "py" ? (setPin(null, true), setView(by > 0 ? 0 : passDur() - span(), by > 0 ? span() : passDur()), nextHitOnce(by)) : undefined;
+	setPin(best);
+	showHit(best);
+}
+
+function nextHitOnce(by) {
+	const old = pinned;
+	if (!old && hits.lit)
+		nextHit(by);
+}
+
+function showHit(p) {
+	if (only && !only.has(p.thread))
+		setOnly(null);
+	if (p.depth >= DEPTH_FEW && !tl.opened.has(p.thread)) {
+		tl.opened.add(p.thread);
+		emit("filter");
+	}
+	tlLayout();
+	const row = rowOf(p);
+	if (row && (row.y < tlBox.scrollTop + AXIS || row.y + row.h > tlBox.scrollTop + tl.viewHeight))
+		tlBox.scrollTop = Math.max(0, row.y - AXIS - 60);
+	reveal(p);
+}
+
+function hitInRow(row, thread, depth, from, by) {
+	const after = (t) => by > 0 ? t > from.from || (t === from.from && (thread > from.thread || (thread === from.thread && depth > from.depth))) :
+		t < from.from || (t === from.from && (thread < from.thread || (thread === from.thread && depth < from.depth)));
+	const list = by > 0 ? row.sections : row.sections.slice().reverse();
+	for (const s of list) {
+		if (by > 0 ? s.start[s.n - 1] < from.from : s.t0 > from.from)
+			continue;
+		let i = by > 0 ? Math.max(0, upper(s.start, 0, s.n, from.from) - 1) : Math.min(s.n - 1, upper(s.start, 0, s.n, from.from));
+		for (; i >= 0 && i < s.n; i += by)
+			if (hits.lit[s.name[i]] && after(s.start[i]))
+				return {kind: "py", thread, depth, at: {s, k: row.sections.indexOf(s), i}, from: s.start[i], to: s.end[i], name: s.name[i], flags: s.flags ? s.flags[i] : 0};
+	}
+	return null;
+}
+
+function searchInit() {
+	const box = $("search");
+	box.addEventListener("input", whenQuiet(120, searchRun));
+	box.addEventListener("keydown", e => {
+		if (e.key === "Enter") {
+			searchRun();
+			nextHit(e.shiftKey ? -1 : 1);
+		} else if (e.key === "Escape") {
+			box.value = "";
+			searchRun();
+			tlCanvas.focus();
+		}
+	});
+	$("found-next").addEventListener("click", () => nextHit(1));
+	$("found-prev").addEventListener("click", () => nextHit(-1));
+	on("complete pass", () => { if (box.value) searchRun(); });
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// What the workers have decoded, by pass and track, and the way there.
+
+function Lane(states) {
+	this.states = states;
+	this.sections = []; // by time
+	this.base = []; // of each section: totals by state of those before it
+	this.n = 0;
+	this.marks = []; // waits that must stay visible: start, end, start, end …
+	this.multi = false; // more than one GIL
+}
+
+Lane.prototype.add = function (s) {
+	let k = this.sections.length;
+	while (k > 0 && this.sections[k - 1].t0 > s.t0)
+		k--;
+	this.sections.splice(k, 0, s);
+	this.n += s.n;
+	this.multi = this.multi || s.gils.length > 1 || s.gils[0] !== 1;
+	if (s.marks && s.marks.length) {
+		if (!this.marks.length || this.marks[this.marks.length - 2] <= s.marks[0])
+			for (const m of s.marks)
+				this.marks.push(m);
+		else
+			this.marks = this.sections.flatMap(x => Array.from(x.marks));
+	}
+	const sum = new Float64Array(this.states);
+	this.base = this.sections.map(x => {
+		const before = sum.slice();
+		for (let c = 0; c < x.classes; c++)
+			sum[c % this.states] += x.total[c];
+		return before;
+	});
+};
+
+// {s, i}: the span that contains t, or null.
+Lane.prototype.find = function (t) {
+	const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
+	if (k < 0)
+		return null;
+	const s = this.sections[k];
+	if (t >= s.t1)
+		return null;
+	return {s, k, i: upper(s.start, 0, s.n, t) - 1};
+};
+
+// The span before or after (by = -1, +1) that test accepts.
+Lane.prototype.step = function (at, by, test) {
+	let {k, i} = at;
+	for (i += by; k >= 0 && k < this.sections.length; ) {
+		const s = this.sections[k];
+		for (; i >= 0 && i < s.n; i += by)
+			if (test(s, i))
+				return {s, k, i};
+		k += by;
+		i = by > 0 ? 0 : k >= 0 ? this.sections[k].n - 1 : 0;
+	}
+	return null;
+};
+
+// f(start, end, state, section, index) for each span that meets [from, to).
+Lane.prototype.each = function (from, to, f) {
+	for (const s of this.sections) {
+		if (s.t1 <= from || s.t0 >= to)
+			continue;
+		let i = Math.max(0, upper(s.start, 0, s.n, from) - 1);
+		for (; i < s.n && s.start[i] < to; i++)
+			if (s.start[i + 1] > from)
+				f(s.start[i], s.start[i + 1], s.state[i], s, i);
+	}
+};
+
+// First index in [lo, hi) whose value is > t.
+function upper(a, lo, hi, t) {
+	while (lo < hi) {
+		const mid = (lo + hi) >>> 1;
+		if (a[mid] <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+function lastAtOrBefore(n, value, t) {
+	let lo = 0, hi = n;
+	while (lo < hi) {
+		const mid = (lo + hi) >>> 1;
+		if (value(mid) <= t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo - 1;
+}
+
+// Python calls of one thread at one depth.
+function Row() {
+	this.sections = [];
+	this.n = 0;
+}
+Row.prototype.add = function (s) {
+	let k = this.sections.length;
+	while (k > 0 && this.sections[k - 1].t0 > s.t0)
+		k--;
+	this.sections.splice(k, 0, s);
+	this.n += s.n;
+};
+Row.prototype.find = function (t) {
+	const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
+	if (k < 0)
+		return null;
+	const s = this.sections[k];
+	const i = upper(s.start, 0, s.n, t) - 1;
+	return i >= 0 && t < s.end[i] ? {s, k, i} : null;
+};
+Row.prototype.each = function (from, to, f) {
+	for (const s of this.sections) {
+		if (s.t1 <= from || s.t0 >= to)
+			continue;
+		let i = Math.max(0, upper(s.start, 0, s.n, from) - 1);
+		for (; i < s.n && s.start[i] < to; i++)
+			if (s.end[i] > from)
+				f(s.start[i], s.end[i], s.name[i], s, i);
+	}
+};
+
+function PassStore() {
+	this.gil = []; // by thread index
+	this.cpu = [];
+	this.slices = []; // by thread index: rows by depth
+	this.counters = []; // by thread index: by counter: sections
+	this.lost = [];
+	this.names = {slices: [], stacks: []};
+	this.nameCount = [];
+	this.nameTotal = [];
+	this.nameLongest = [];
+	this.stacks = {parent: [0], name: [0], module: [0], line: [0], flags: [0]};
+	this.hist = new Float64Array(48 * 32);
+	this.calls = 0;
+}
+
+const stores = meta.passes.map(() => new PassStore());
+const store = () => stores[passIndex];
+
+function addSection(s) {
+	const p = stores[s.pass];
+	if (!p)
+		return;
+	switch (s.kind) {
+	case "gil":
+		(p.gil[s.thread] ||= new Lane(5)).add(s);
+		for (let i = 0; i < s.hist.length; i++)
+			p.hist[i] += s.hist[i];
+		break;
+	case "cpu":
+		(p.cpu[s.thread] ||= new Lane(6)).add(s);
+		break;
+	case "slices": {
+		const rows = p.slices[s.thread] ||= [];
+		while (rows.length <= s.depth)
+			rows.push(new Row());
+		rows[s.depth].add(s);
+		p.calls += s.n;
+		for (let k = 0; k < s.names.length; k += 4) {
+			const id = s.names[k];
+			p.nameCount[id] = (p.nameCount[id] || 0) + s.names[k + 1];
+			p.nameTotal[id] = (p.nameTotal[id] || 0) + s.names[k + 2];
+			p.nameLongest[id] = Math.max(p.nameLongest[id] || 0, s.names[k + 3]);
+		}
+		break;
+	}
+	case "names":
+		s.list.forEach((text, i) => { p.names[s.table][s.start + i] = text; });
+		break;
+	case "stacks":
+		for (const key in p.stacks)
+			for (let i = 0; i < s.n; i++)
+				p.stacks[key][s.start + i] = s[key][i];
+		break;
+	case "counter":
+		((p.counters[s.thread] ||= [])[s.counter] ||= []).push(s);
+		break;
+	case "lost":
+		p.lost.push(s);
+		break;
+	}
+}
+
+const loading = {sent: 0, done: 0, ended: false, complete: false, events: 0, errors: []};
+let workers = [];
+
+function workersStart() {
+	const url = URL.createObjectURL(new Blob([$("gt-worker").textContent], {type: "text/javascript"}));
+	const n = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
+	for (let i = 0; i < n; i++) {
+		const w = new Worker(url);
+		w.onmessage = e => received(e.data);
+		w.onerror = e => { loading.errors.push(e.message || "the worker failed"); received({sections: []}); };
+		workers.push(w);
+	}
+}
+
+// Called by the one line after each block, while the file is still being parsed.
+function push(list) {
+	const me = document.currentScript;
+	const data = me.previousElementSibling;
+	if (!workers.length)
+		workersStart();
+	workers[loading.sent % workers.length].postMessage(
+		{id: loading.sent, text: data.textContent, list, markNs: meta.wait_mark_ns});
+	loading.sent++;
+	data.remove();
+	me.remove();
+}
+
+function received({sections, error}) {
+	loading.done++;
+	if (error)
+		loading.errors.push(error);
+	else
+		for (const s of sections) {
+			addSection(s);
+			loading.events += s.n;
+		}
+	emit("data");
+	maybeComplete();
+}
+
+function end() {
+	loading.ended = true;
+	maybeComplete();
+}
+
+function maybeComplete() {
+	if (!loading.ended || loading.done < loading.sent || loading.complete)
+		return;
+	loading.complete = true;
+	for (const w of workers)
+		w.terminate();
+	workers = [];
+	performance.mark("gt-complete");
+	emit("data");
+	emit("complete");
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Real tables: caption, scope, aria-sort, sortable by their heads, copied as CSV.
+
+/*
+ * columns: [{head, num, title, value(row) for sorting and CSV, cell(row) -> text or element}].
+ * options: caption, sort (column index), up, limit (rows shown until "show all"), onrow(row).
+ */
+function makeTable(columns, rows, options) {
+	let sort = options.sort ?? 0, up = !!options.up, all = false;
+	const body = h("tbody", {});
+	const heads = columns.map((col, i) => {
+		const button = h("button", {type: "button", class: "sort", title: col.title, onclick: () => {
+			up = sort === i ? !up : !col.num;
+			sort = i;
+			draw();
+		}}, col.head);
+		return h("th", {scope: "col", class: col.num ? "num" : null}, button);
+	});
+	const table = h("table", {}, h("caption", {class: options.hideCaption ? "visually-hidden" : null}, options.caption), h("thead", {}, h("tr", {}, heads)), body);
+	const more = h("button", {type: "button", class: "more", onclick: () => { all = true; draw(); }}, "");
+	const copy = h("button", {type: "button", class: "more", onclick: () => {
+		copyText(tableCsv(columns, rows));
+		copy.textContent = "Copied";
+		setTimeout(() => { copy.textContent = "Copy as CSV"; }, 1500);
+	}}, "Copy as CSV");
+	function draw() {
+		const value = columns[sort].value;
+		const sorted = rows.slice().sort((a, b) => {
+			const x = value(a), y = value(b);
+			const c = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+			return up ? c : -c;
+		});
+		const limit = all ? sorted.length : options.limit || sorted.length;
+		fill(body, sorted.slice(0, limit).map(row => {
+			const tr = h("tr", options.attrs ? options.attrs(row) : {}, columns.map((col, i) => {
+				const cell = col.cell ? col.cell(row) : String(col.value(row));
+				return h(i === 0 ? "th" : "td", {scope: i === 0 ? "row" : null, class: col.num ? "num" : col.wide ? "wide" : null}, cell);
+			}));
+			if (options.onrow) {
+				tr.classList.add("jump");
+				tr.addEventListener("click", e => { if (!e.target.closest("button,a,input")) options.onrow(row); });
+			}
+			return tr;
+		}));
+		heads.forEach((th, i) => th.setAttribute("aria-sort", i === sort ? (up ? "ascending" : "descending") : "none"));
+		more.hidden = limit >= sorted.length;
+		more.textContent = "Show all " + fmtCount(sorted.length);
+	}
+	draw();
+	return h("div", {class: "table"}, table, h("p", {class: "under"}, more, options.copy === false ? null : copy));
+}
+
+function csvField(v) {
+	let s = String(v);
+	if (/^[=+\-@\t\r]/.test(s) && typeof v !== "number")
+		s = "'" + s; // a spreadsheet must not take a name for a formula
+	return /[",\n\r]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
+}
+
+function tableCsv(columns, rows) {
+	return [columns.map(c => csvField(c.csv || c.head)).join(",")]
+		.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(","))).join("\n") + "\n";
+}
+
+// A thread's name with its colour, which shows it in the timeline.
+function threadTag(index) {
+	return h("button", {type: "button", class: "thread", title: "Show in the timeline", onclick: () => showThread(index)},
+		h("i", {class: "dot", style: "background:" + threadColor(index)}), threadLabel(index));
+}
+
+function showThread(index) {
+	if (only && !only.has(index))
+		setOnly(null);
+	const row = tl.rows.find(r => r.thread === index);
+	if (row)
+		tlBox.scrollTop = Math.max(0, row.top - AXIS - 30);
+	$("timeline").scrollIntoView({block: "start", behavior: "smooth"});
+}
+
+// A moment, as a button that goes there.
+function jumpTo(text, go) {
+	return h("button", {type: "button", class: "link", onclick: go}, text);
+}
+
+function goToPin(pin) {
+	if (!pin)
+		return;
+	if (only && !only.has(pin.thread))
+		setOnly(null);
+	setPin(pin);
+	flyToSpan(pin.from, pin.to);
+	const row = rowOf(pin);
+	if (row && (row.y < tlBox.scrollTop + AXIS || row.y + row.h > tlBox.scrollTop + tl.viewHeight))
+		tlBox.scrollTop = Math.max(0, row.y - AXIS - 60);
+	const box = $("timeline").getBoundingClientRect();
+	if (box.bottom < 200 || box.top > innerHeight - 200)
+		$("timeline").scrollIntoView({block: "start", behavior: "smooth"});
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One bar per thread: where its time went, with the numbers of the terminal's table.
+
+// The parts of a bar. With CPU states, time without the GIL is told apart.
+function barParts(t) {
+	const st = t.states, parts = [
+		["hold", "holds the GIL", t.hold_ns],
+		["wait", "waits for the GIL", t.wait_ns],
+	];
+	const known = st && st.running_ns + st.runnable_ns + st.sleeping_ns + st.uninterruptible_ns > 0;
+	if (known && meta.state_detect) {
+		// What is off the GIL is on a CPU, asleep or neither: in the proportions of this thread's states.
+		const running = Math.max(0, Math.min(t.no_gil_ns, st.running_ns - t.hold_ns));
+		parts.push(["none-run", "no GIL, on a CPU", running]);
+		parts.push(["none-sleep", "no GIL, asleep or not on a CPU", t.no_gil_ns - running]);
+	} else {
+		parts.push(["none", "no GIL", t.no_gil_ns]);
+	}
+	parts.push(["unknown", "unknown", t.unknown_ns]);
+	return parts;
+}
+
+function bar(t) {
+	const parts = barParts(t).filter(p => p[2] > 0);
+	const text = parts.map(p => p[1] + " " + fmtPct(p[2], p[0] === "unknown" ? t.total_ns : knownNs(t))).join(", ");
+	return h("div", {class: "sharebar", role: "img", "aria-label": text, title: text.replace(/, /g, "\n")},
+		parts.map(([kind, , ns]) => h("i", {class: "k-" + kind, style: "flex-grow:" + (ns / Math.max(1, t.total_ns) * 1000).toFixed(3) +
+			(kind === "hold" ? ";background:" + threadColor(pass().threads.indexOf(t)) : "")})));
+}
+
+function threadsDraw() {
+	const p = pass();
+	const rows = p.threads.map((t, i) => ({t, i}));
+	const known = report.threads && rows.length;
+	const columns = [
+		{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
+		{head: "", csv: "bar", value: r => r.t.wait_ns, cell: r => bar(r.t), wide: true, title: "Shares of its life"},
+		{head: "Has GIL", csv: "hold_ns", num: true, value: r => r.t.hold_ns, cell: r => fmtPct(r.t.hold_ns, knownNs(r.t)), title: "Share of its known life in which it held the GIL"},
+		{head: "Waits", csv: "wait_ns", num: true, value: r => r.t.wait_ns, cell: r => fmtPct(r.t.wait_ns, knownNs(r.t)), title: "Share of its known life in which it wanted the GIL and did not have it"},
+		{head: "No GIL", csv: "no_gil_ns", num: true, value: r => r.t.no_gil_ns, cell: r => fmtPct(r.t.no_gil_ns, knownNs(r.t)), title: "In C code with the GIL released, or asleep"},
+		{head: "Unknown", csv: "unknown_ns", num: true, value: r => r.t.unknown_ns, cell: r => fmtPct(r.t.unknown_ns, r.t.total_ns), title: "Before its first event, or records were lost"},
+		{head: "Longest wait", csv: "longest_wait_ns", num: true, value: r => r.t.longest_wait_ns,
+		 cell: r => r.t.longest_wait_ns ? jumpTo(fmtDur(r.t.longest_wait_ns), () => goToPin(pinLane("gil", r.i, r.t.longest_wait_at_ns))) : "–"},
+		{head: "Longest hold", csv: "longest_hold_ns", num: true, value: r => r.t.longest_hold_ns,
+		 cell: r => r.t.longest_hold_ns ? jumpTo(fmtDur(r.t.longest_hold_ns), () => goToPin(pinLane("gil", r.i, r.t.longest_hold_at_ns))) : "–"},
+		{head: "Total", csv: "total_ns", num: true, value: r => r.t.total_ns, cell: r => fmtDur(r.t.total_ns), title: "How long it lived while tracing was on"},
+	];
+	if (p.threads.every(t => !t.unknown_ns))
+		columns.splice(5, 1);
+	fill($("threads-body"), known ? makeTable(columns, rows, {
+		caption: "Per thread: shares of its life, most wait first", hideCaption: true, sort: 3, limit: 8,
+		attrs: r => ({"data-tid": r.t.tid, "data-hold": r.t.hold_ns, "data-wait": r.t.wait_ns, "data-none": r.t.no_gil_ns, "data-unknown": r.t.unknown_ns, "data-total": r.t.total_ns}),
+	}) : h("p", {class: "empty"}, "No thread was recorded."));
+	legendDraw($("threads-legend"), [["hold", "holds the GIL (its colour)"], ["wait", "waits for the GIL"],
+		...(meta.state_detect ? [["none-run", "no GIL, on a CPU"], ["none-sleep", "no GIL, asleep"]] : [["none", "no GIL: in C code, or asleep"]]), ["unknown", "unknown"]]);
+}
+
+function legendDraw(el, items) {
+	fill(el, items.map(([kind, text]) => h("span", {class: "key"}, h("i", {class: "k-" + kind}), text)));
+}
