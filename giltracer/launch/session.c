@@ -330,7 +330,7 @@ static void read_top(struct session *session, const struct reader *top)
 	read_notes(session, top);
 }
 
-static int parse(struct session **ret, const char *text, size_t len, struct error *err)
+int session_parse(struct session **ret, const char *text, size_t len, struct error *err)
 {
 	struct session *session;
 	json_error_t why;
@@ -374,7 +374,7 @@ int session_read(struct session **ret, const char *dir, struct error *err)
 		               ? error_set(err, ENOENT,
 		                           "%s: no session there (no " SESSION_FILE ")", dir)
 		               : -1;
-	if (parse(ret, text, len, err) < 0)
+	if (session_parse(ret, text, len, err) < 0)
 		return error_prefix(err, "%s", path);
 	return 0;
 }

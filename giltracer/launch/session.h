@@ -69,6 +69,9 @@ struct session {
 /* Read DIR/session.json. Errors name the file and the key. Free with session_free. */
 int session_read(struct session **ret, const char *dir, struct error *err);
 
+/* The same from the text of session.json. */
+int session_parse(struct session **ret, const char *text, size_t len, struct error *err);
+
 /* Write DIR/session.json, whole or not at all. */
 int session_write(const struct session *session, const char *dir, struct error *err);
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* What is recorded becomes exactly these arguments of perf. */
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "launch/perfcmd.h"
+#include "tap.h"
+
+/* The arguments on one line, '|' between them. */
+static char *joined(const struct perf_plan *plan)
+{
+	struct str text = { 0 };
+	char **argv = perfcmd_argv(plan);
+
+	for (char **arg = argv; *arg; arg++)
+		str_addf(&text, "%s%s", text.len ? "|" : "", *arg);
+	argv_free(argv);
+	return str_take(&text);
+}
+
+static void is_argv(const struct perf_plan *plan, const char *want, const char *name)
+{
+	char *got = joined(plan);
+
+	is_str(got, want, "%s", name);
+	free(got);
+}
+
+static void test_gil(void)
+{
+	const char *const probes[] = { "g:take_gil", "g:take_gil_ret", NULL };
+	const char *const counters[] = { "page-faults", NULL };
+	struct perf_plan plan = {
+		.perf = "perf",
+		.output = "/a b/gil.perf.data",
+		.pid = 42,
+		.control_fd = 7,
+		.ack_fd = 8,
+		.mmap_pages = 1024,
+		.buildid_mmap = true,
+		.probes = probes,
+		.waking = true,
+	};
+
+	is_argv(&plan,
+	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
+	        "--switch-events|-N|--buildid-mmap|-m|1024|-e|g:take_gil|-e|g:take_gil_ret|"
+	        "-e|sched:sched_waking/call-graph=no/|-p|42",
+	        "the GIL pass: uprobes and wake-ups, no stacks");
+	plan.sched = true;
+	plan.counters = counters;
+	plan.buildid_mmap = false;
+	plan.mmap_pages = 0;
+	is_argv(&plan,
+	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
+	        "--switch-events|-N|-B|-e|g:take_gil|-e|g:take_gil_ret|"
+	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_switch/call-graph=no/|"
+	        "-e|page-faults|-p|42",
+	        "with states and a counter, on an older perf with its own buffer");
+}
+
+static void test_stacks(void)
+{
+	struct perf_plan plan = {
+		.perf = "perf",
+		.output = "s",
+		.pid = 1,
+		.control_fd = 3,
+		.ack_fd = 4,
+		.mmap_pages = 8192,
+		.buildid_mmap = true,
+		.waking = true,
+		.sched = true,
+		.stack_size = 4096,
+	};
+
+	is_argv(&plan,
+	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|-N|"
+	        "--buildid-mmap|-m|8192|-e|sched:sched_waking/call-graph=no/|"
+	        "-e|sched:sched_switch/call-graph=dwarf,stack-size=4096/|"
+	        "--filter|prev_state & 0x7f|-p|1",
+	        "the stacks pass: stacks with the switches that go to sleep, and with nothing "
+	        "else");
+	plan.stack_size = 1024;
+	char *argv = joined(&plan);
+
+	ok(strstr(argv, "stack-size=1024/"), "smaller dumps");
+	free(argv);
+}
+
+int main(void)
+{
+	test_gil();
+	test_stacks();
+	return done_testing();
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* session.json: what is written is read again; what is wrong is refused with the key's name. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "launch/session.h"
+#include "tap.h"
+
+static struct session *example(void)
+{
+	struct session *s = session_new();
+	char name[] = "gil", data[] = "gil.perf.data", trace[] = "gil.viztracer.json";
+	struct session_pass pass = {
+		.name = name,
+		.perf_data = data,
+		.python_trace = trace,
+		.exit_status = 143,
+		.signal = 15,
+		.wall_ns = 5000000000123,
+		.start_ns = 1ull << 60,
+		.stop_ns = (1ull << 60) + 1,
+		.pid = 4194303,
+		.tid = 4194302,
+	};
+
+	s->created = xstrdup("2026-01-31T12:00:00Z");
+	s->cwd = xstrdup("/home/\xc3\xa9");
+	s->command = xcalloc(3, sizeof(*s->command));
+	s->command[0] = xstrdup("a \"b\".py");
+	s->command[1] = xstrdup("");
+	s->cpus = 2;
+	s->gil_detect = true;
+	s->one_run = true;
+	s->python_version = xstrdup("3.11.7");
+	s->functions = xcalloc(1, sizeof(*s->functions));
+	s->function_count = 1;
+	s->functions[0].name = xstrdup("take_gil");
+	s->functions[0].kind = xstrdup("symbol");
+	s->functions[0].offset = 0x24f7b0;
+	session_add_pass(s, &pass);
+	session_add_note(s, "exit-status", 3, "the two runs ended differently");
+	return s;
+}
+
+static void check_example(const struct session *s)
+{
+	const struct session_pass *pass = &s->passes[0];
+
+	is_str(s->created, "2026-01-31T12:00:00Z", "the date");
+	is_str(s->cwd, "/home/\xc3\xa9", "a path that is not ASCII");
+	is_str(s->command[0], "a \"b\".py", "an argument with quotes");
+	is_str(s->command[1], "", "an empty argument");
+	ok(!s->command[2], "and no more arguments");
+	ok(!s->kernel, "what was not known is not known");
+	ok(s->gil_detect && s->one_run && !s->state_detect, "options");
+	is_u64(s->cpus, 2, "cpus");
+	is_u64(s->function_count, 1, "one function");
+	is_u64(s->functions[0].offset, 0x24f7b0, "its offset");
+	if (!ok(s->pass_count == 1 && s->note_count == 1, "one pass, one note"))
+		return;
+	is_str(pass->perf_data, "gil.perf.data", "its recording");
+	is_str(pass->python_trace, "gil.viztracer.json", "its Python-side trace");
+	ok(!pass->python_trace_note, "no note on that");
+	ok(pass->exit_status == 143 && pass->signal == 15, "how the program ended");
+	is_u64(pass->start_ns, 1ull << 60, "times are whole nanoseconds");
+	is_u64(pass->stop_ns, (1ull << 60) + 1, "to the last one");
+	is_u64(pass->pid, 4194303, "pid");
+	is_u64(s->notes[0].count, 3, "the note's count");
+}
+
+static void test_round_trip(void)
+{
+	char dir[] = "/tmp/giltracer-test.XXXXXX";
+	struct session *written = example(), *read = NULL;
+	struct error err = { 0 };
+
+	if (!ok(mkdtemp(dir), "scratch folder"))
+		return;
+	ok(session_read(&read, dir, &err) < 0 && err.code == ENOENT && strstr(err.text, dir),
+	   "a folder without a session is named: %s", err.text);
+	ok(session_write(written, dir, &err) == 0, "write");
+	if (ok(session_read(&read, dir, &err) == 0, "read"))
+		check_example(read);
+	session_free(read);
+	session_free(written);
+	ok(file_remove_tree(dir, &err) == 0 && access(dir, F_OK) < 0, "remove");
+}
+
+static void test_not_utf8(void)
+{
+	char dir[] = "/tmp/giltracer-test.XXXXXX";
+	struct session *s = session_new(), *read = NULL;
+	struct error err = { 0 };
+
+	if (!ok(mkdtemp(dir), "scratch folder"))
+		return;
+	s->cwd = xstrdup("/caf\xe9/x");
+	ok(session_write(s, dir, &err) == 0, "write a path that is no UTF-8");
+	if (ok(session_read(&read, dir, &err) == 0, "read it"))
+		is_str(read->cwd, "/caf\xef\xbf\xbd/x", "the byte became U+FFFD");
+	session_free(read);
+	session_free(s);
+	file_remove_tree(dir, &err);
+}
+
+static void refused(const char *text, const char *because)
+{
+	struct session *s = NULL;
+	struct error err = { 0 };
+	int ret = session_parse(&s, text, strlen(text), &err);
+
+	if (!ok(ret < 0 && !s && strstr(err.text, because), "refused, %s", because))
+		printf("# %s: '%s'\n", text, err.text);
+	session_free(s);
+}
+
+static void test_refused(void)
+{
+	refused("", "line 1");
+	refused("[]", "not a session");
+	refused("{}", "not a session");
+	refused("{\"session\": 2}", "session version 2");
+	refused("{\"session\": \"1\"}", "session: not a number");
+	refused("{\"session\": 1, \"cwd\": 3}", "cwd: not a string");
+	refused("{\"session\": 1, \"cwd\": \"a\", \"cwd\": \"b\"}", "duplicate");
+	refused("{\"session\": 1, \"host\": []}", "host: not an object");
+	refused("{\"session\": 1, \"host\": {\"cpus\": -1}}", "host.cpus: not a number in range");
+	refused("{\"session\": 1, \"command\": [1]}", "command: not an array of strings");
+	refused("{\"session\": 1, \"options\": {\"one_run\": 1}}", "options.one_run: not true");
+	refused("{\"session\": 1, \"passes\": [3]}", "passes: not an array of objects");
+	refused("{\"session\": 1, \"passes\": [{\"name\": \"x\"}]}", "passes[0].name: not gil");
+	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\"}]}", "passes[0].perf_data");
+	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\", \"perf_data\": \"../x\"}]}",
+	        "the name of a file in the folder");
+	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\", \"perf_data\": \"x\","
+	        "\"pid\": 4294967296}]}",
+	        "passes[0].pid: not a number in range");
+	refused("{\"session\": 1, \"notes\": [{\"code\": \"x\"}]}", "notes[0].");
+}
+
+static void test_unknown_keys(void)
+{
+	const char *text = "{\"session\": 1, \"later\": {\"x\": [1]}, \"passes\": null}";
+	struct session *s = NULL;
+	struct error err = { 0 };
+
+	ok(session_parse(&s, text, strlen(text), &err) == 0 && s->pass_count == 0,
+	   "an unknown key is skipped, null is as absent");
+	session_free(s);
+}
+
+int main(void)
+{
+	test_round_trip();
+	test_not_utf8();
+	test_refused();
+	test_unknown_keys();
+	return done_testing();
+}
