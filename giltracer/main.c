@@ -17,6 +17,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_probes,
 	&cmd_record,
 	&cmd_report,
+	&cmd_run,
 	&cmd_setup,
 	NULL,
 };

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Record a program, then report: the default command. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd.h"
+#include "record.h"
+#include "report-session.h"
+
+struct run_options {
+	struct record_options record;
+	const char *html, *json, *keep;
+};
+
+/* Better now than when the program has run: the same steps as for the report itself. */
+static int check_output(const char *path, struct error *err)
+{
+	CLEANUP(filewriter_done) struct filewriter w = { 0 };
+	struct stat st;
+
+	if (!path || !strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
+		return 0;
+	return filewriter_open(&w, path, err);
+}
+
+static int make_folder(char **ret, const struct run_options *options, struct error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	CLEANUP(free) char *dir = NULL;
+
+	if (options->keep)
+		return record_make_folder(ret, options->keep, err);
+	dir = xasprintf("%s/giltracer.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(dir))
+		return error_errno(err, "%s", dir);
+	*ret = realpath(dir, NULL);
+	return *ret ? 0 : error_errno(err, "%s", dir);
+}
+
+static void report_in_child(const struct run_options *options, const char *dir)
+	__attribute__((noreturn));
+
+static void report_in_child(const struct run_options *options, const char *dir)
+{
+	const struct report_outputs outputs = {
+		.html = options->html,
+		.json = options->json,
+		.text = options->record.quiet ? NULL : stderr,
+	};
+	struct error err;
+	int status = 0;
+
+	if (report_session(dir, &outputs, &err) < 0) {
+		log_error("%s", err.text);
+		status = EXIT_GILTRACER;
+	}
+	if (fflush(stdout) != 0 && !status) {
+		log_error("standard output: cannot write: %s", strerror(errno));
+		status = EXIT_GILTRACER;
+	}
+	exit(status);
+}
+
+static bool asks_to_end(int signal)
+{
+	return signal != SIGCHLD && signal != SIGUSR1 && signal != SIGUSR2;
+}
+
+/* What asks us to end is made pending again, for when everything is removed. */
+static void drain_signals(const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (asks_to_end((int)info.ssi_signo)) {
+			raise((int)info.ssi_signo);
+			return;
+		}
+}
+
+static void wait_report(struct child *child, const struct signals *signals)
+{
+	struct pollfd ready = { .fd = signals->fd, .events = POLLIN };
+
+	while (!child_ended(child)) {
+		if (signals_ending()) {
+			kill(child->pid, SIGTERM);
+			child_wait(child);
+		} else if (poll(&ready, 1, -1) > 0) {
+			drain_signals(signals);
+		}
+	}
+}
+
+/*
+ * In a process of its own, with signals as they were: a person may not want to wait for a big
+ * report, and the temporary session must go even so.
+ */
+static int report(const struct run_options *options, const char *dir, struct signals *signals,
+                  struct error *err)
+{
+	struct child child = CHILD_NONE;
+
+	fflush(NULL);
+	child.pid = fork();
+	if (child.pid < 0)
+		return error_errno(err, "fork");
+	if (child.pid == 0) {
+		signals_restore(signals);
+		report_in_child(options, dir);
+	}
+	wait_report(&child, signals);
+	if (WIFEXITED(child.status))
+		return WEXITSTATUS(child.status);
+	if (!signals_ending())
+		log_error("the report failed: signal %d", WTERMSIG(child.status));
+	return EXIT_GILTRACER;
+}
+
+static int record_and_report(const struct run_options *options, char *const *argv, const char *dir,
+                             struct signals *signals, struct error *err)
+{
+	struct record_outcome outcome;
+	struct error ignored;
+	int reported = 0;
+	int ret = record_session(&options->record, argv, dir, signals, &outcome, err);
+
+	if (ret == 0)
+		ret = reported = report(options, dir, signals, err);
+	if (!options->keep && file_remove_tree(dir, &ignored) < 0)
+		log_warn("%s", ignored.text);
+	else if (options->keep && ret < 0)
+		rmdir(dir);
+	signals_restore(signals);
+	if (ret < 0 || reported)
+		return ret;
+	return record_exit(&outcome);
+}
+
+static int run(const struct run_options *options, char *const *argv, struct error *err)
+{
+	CLEANUP(free) char *dir = NULL;
+	struct signals signals;
+	int ret;
+
+	if (check_output(options->html, err) < 0 || check_output(options->json, err) < 0)
+		return -1;
+	if (signals_block(&signals, err) < 0)
+		return -1;
+	if (make_folder(&dir, options, err) == 0)
+		return record_and_report(options, argv, dir, &signals, err);
+	ret = -1;
+	signals_restore(&signals);
+	return ret;
+}
+
+static int run_run(int argc, char **argv, struct error *err)
+{
+	struct run_options options = {
+		.record = RECORD_OPTIONS_DEFAULT,
+		.html = "giltracer.html",
+	};
+	bool help = false;
+	const struct opt opts[] = {
+		OPT_STR('o', "output", "FILE", &options.html, "the report (giltracer.html)"),
+		OPT_STR(0, "json", "FILE", &options.json,
+		        "the same facts for machines; - is stdout"),
+		RECORD_OPTS(&options.record),
+		OPT_STR(0, "keep", "DIR", &options.keep,
+		        "keep the session folder, for giltracer report"),
+		OPT_FLAG('h', "help", &help, "show this help"),
+		OPT_END,
+	};
+	int next = opts_parse(opts, argc, argv, err);
+	int ret = -1;
+
+	if (next >= 0) {
+		record_set_log_level(&options.record);
+		ret = help ? cmd_help(&cmd_run, opts) : run(&options, argv + next, err);
+	}
+	opt_list_done(&options.record.events);
+	return ret;
+}
+
+const struct cmd cmd_run = {
+	.name = "",
+	.usage = "[OPTION]... SCRIPT|-m MODULE [ARG]...",
+	.summary = "Record a Python program, and report who held the GIL and who waited for it.",
+	.run = run_run,
+};
