@@ -21,7 +21,8 @@
 	}                                        \
 	struct cleanup_##fn##_needs_semicolon
 
-#define CLEANUP(fn) __attribute__((cleanup(cleanup_##fn)))
+/* unused: clang warns of a variable that is there for its cleanup alone. */
+#define CLEANUP(fn) __attribute__((cleanup(cleanup_##fn), unused))
 
 /* The value of the pointer p, which is NULL from now on. */
 #define take(p)                           \
