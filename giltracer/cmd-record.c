@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Run a Python program under perf; leave a session folder. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -20,7 +21,7 @@ static int record_into(const struct record_options *options, char *const *argv, 
 		return -1;
 	ret = record_session(options, argv, absolute, &signals, &outcome, err);
 	if (ret < 0)
-		record_remove_folder(absolute);
+		rmdir(absolute);
 	signals_restore(&signals);
 	if (ret < 0)
 		return ret;

@@ -34,6 +34,7 @@ struct cfi_rule {
 	uint16_t cfa_n;
 	uint8_t cfa_reg, ret, n;
 	bool signal, outermost;
+	bool reads_regs; /* a rule needs another register's old value */
 	struct reg_rule regs[CFI_REGS];
 };
 
@@ -155,6 +156,7 @@ static bool compile_reg(struct cfi_rule *rule, size_t *have, Dwarf_Frame *frame,
 		r->off = keep_ops(rule, have, ops, n);
 		r->n = n;
 	}
+	rule->reads_regs |= r->kind == REG_REG || r->kind == REG_EXPR;
 	rule->n++;
 	return true;
 }
@@ -239,15 +241,20 @@ static bool cfa_value(const struct cfi_rule *rule, const struct cfi_regs *regs,
 static bool restore(const struct cfi_rule *rule, const struct cfi_memory *memory, uint64_t cfa,
                     struct cfi_regs *regs, bool *outside)
 {
-	struct cfi_regs old = *regs;
+	const struct cfi_regs *from = regs;
+	struct cfi_regs old;
 
+	if (rule->reads_regs) {
+		old = *regs;
+		from = &old;
+	}
 	regs->valid &= ~rule->lost;
 	for (uint8_t i = 0; i < rule->n; i++) {
 		const struct reg_rule *r = &rule->regs[i];
 		uint64_t bit = UINT64_C(1) << r->reg, v;
 		bool above = false;
 
-		if (reg_value(rule, r, &old, memory, cfa, &v, &above)) {
+		if (reg_value(rule, r, from, memory, cfa, &v, &above)) {
 			regs->regs[r->reg] = v;
 			regs->valid |= bit;
 			continue;

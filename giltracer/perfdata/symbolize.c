@@ -14,10 +14,11 @@
 
 #define SCOPE_DEPTH 64
 
-/* rank: of several symbols at one address the highest names it. */
+/* rank: of several symbols at one address the highest names it. sized: its end is not our guess. */
 struct candidate {
 	struct symbol symbol;
 	uint32_t rank;
+	bool sized;
 };
 
 /* limit[i]: the highest end among the symbols 0 … i, so that a search can stop early. */
@@ -119,10 +120,21 @@ static struct symtab *load(struct module *module)
 		*vec_push(&tab->all) = (struct candidate){
 			.symbol = { addr, addr + sym.st_size, name },
 			.rank = rank_of(name, &sym),
+			.sized = sym.st_size != 0,
 		};
 	}
 	settle(tab);
 	return tab;
+}
+
+/* A symbol without a size must not swallow a function that has no symbol. */
+static bool reaches(struct module *module, const struct candidate *c, uint64_t vaddr)
+{
+	uint64_t start;
+
+	if (c->symbol.end <= vaddr)
+		return false;
+	return c->sized || !symbolize_start(module, vaddr, &start) || start <= c->symbol.start;
 }
 
 const struct symbol *symbolize(struct module *module, uint64_t vaddr)
@@ -145,7 +157,7 @@ const struct symbol *symbolize(struct module *module, uint64_t vaddr)
 	}
 	/* Symbols may be nested: the one that starts last and still reaches vaddr. */
 	while (lo > 0 && tab->limit[lo - 1] > vaddr) {
-		if (tab->all.v[lo - 1].symbol.end > vaddr)
+		if (reaches(module, &tab->all.v[lo - 1], vaddr))
 			return &tab->all.v[lo - 1].symbol;
 		lo--;
 	}
