@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks of this very program, whose call chains are known: built with -O2 -fomit-frame-pointer. */
-#include <dwarf.h>
-#include <elf.h>
-#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,13 +7,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
 #include "perfdata/maps.h"
 #include "perfdata/module.h"
 #include "perfdata/symbolize.h"
 #include "perfdata/unwind.h"
 
+#include "../self-maps.h"
 #include "tap.h"
 
 #ifdef __x86_64__
@@ -189,38 +185,11 @@ struct world {
 	struct unwinder *unwinder;
 };
 
-/* The executable mappings of this process, as MMAP2 records would have them. */
-static void map_self(struct world *w, const struct build_id *id)
-{
-	struct error err;
-	char *text = NULL;
-
-	if (file_read(&text, NULL, "/proc/self/maps", 1 << 22, &err) < 0) {
-		puts(err.text);
-		exit(1);
-	}
-	for (char *line = text, *next; line && *line; line = next) {
-		uint64_t start, end, offset;
-		char perms[5], path[4096] = "//anon";
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %4095[^\n]",
-		           &start, &end, perms, &offset, path) < 4 ||
-		    perms[2] != 'x')
-			continue;
-		maps_mmap(w->maps, 1, start, end - start, offset,
-		          modules_get(w->modules, path, id));
-	}
-	free(text);
-}
-
 static struct world world_new(const struct build_id *id)
 {
 	struct world w = { .modules = modules_new(true), .maps = maps_new() };
 
-	map_self(&w, id);
+	map_self(w.maps, w.modules, 1, id);
 	w.unwinder = unwinder_new(unwind_machine("x86_64"), w.maps);
 	return w;
 }
