@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Run a Python program under perf; leave a session folder. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -21,7 +20,7 @@ static int record_into(const struct record_options *options, char *const *argv, 
 		return -1;
 	ret = record_session(options, argv, absolute, &signals, &outcome, err);
 	if (ret < 0)
-		rmdir(absolute);
+		record_remove_folder(absolute);
 	signals_restore(&signals);
 	if (ret < 0)
 		return ret;

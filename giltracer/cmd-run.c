@@ -141,7 +141,7 @@ static int record_and_report(const struct run_options *options, char *const *arg
 	if (!options->keep && file_remove_tree(dir, &ignored) < 0)
 		log_warn("%s", ignored.text);
 	else if (options->keep && ret < 0)
-		rmdir(dir);
+		record_remove_folder(dir);
 	signals_restore(signals);
 	if (ret < 0 || reported)
 		return ret;

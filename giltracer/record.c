@@ -52,6 +52,22 @@ struct job {
 	bool python_traced;
 };
 
+/* Everything that a session ever consists of: perf renames a file that it finds to .old. */
+static const char *const SESSION_FILES[] = {
+	"session.json",     "gil.perf.data",        "gil.perf.data.old",     "gil.viztracer.json",
+	"stacks.perf.data", "stacks.perf.data.old", "stacks.viztracer.json",
+};
+
+void record_remove_folder(const char *dir)
+{
+	for (size_t i = 0; i < sizeof(SESSION_FILES) / sizeof(*SESSION_FILES); i++) {
+		CLEANUP(free) char *path = xasprintf("%s/%s", dir, SESSION_FILES[i]);
+
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
 /* A folder of somebody's is not ours to fill. */
 static int make_folder(const char *dir, struct error *err)
 {
@@ -62,10 +78,12 @@ static int make_folder(const char *dir, struct error *err)
 	if (errno != EEXIST)
 		return error_errno(err, "%s", dir);
 	if (access(old, F_OK) == 0)
-		return unlink(old) < 0 ? error_errno(err, "%s", old) : 0;
-	if (rmdir(dir) < 0)
-		return error_errno(err, "%s: neither new nor a session", dir);
-	return mkdir(dir, 0777) < 0 ? error_errno(err, "%s", dir) : 0;
+		record_remove_folder(dir);
+	else
+		rmdir(dir);
+	if (mkdir(dir, 0777) == 0)
+		return 0;
+	return error_set(err, EEXIST, "%s: is there, and more than a session is in it", dir);
 }
 
 int record_make_folder(char **ret, const char *dir, struct error *err)

@@ -78,9 +78,12 @@ struct record_outcome {
 
 void record_set_log_level(const struct record_options *options);
 
-/* Make the folder for a session: new, empty, or of an older session, whose session.json goes.
- * *ret is its absolute path, since the program may change its folder; caller frees. */
+/* Make the folder for a session: new, empty, or of an older session, which is removed. *ret is its
+ * absolute path, since the program may change its folder; caller frees. */
 int record_make_folder(char **ret, const char *dir, struct error *err);
+
+/* Remove a session, the folder too unless there is something else in it. */
+void record_remove_folder(const char *dir);
 
 /*
  * Run argv (script and its arguments; the arguments alone with options->module) and leave a session

@@ -1,111 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a session folder, feeds the models, and has the reports written. */
+/* Has the reports of a session written. */
 #include "report-session.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/str.h"
-#include "launch/session.h"
-#include "model/model.h"
+#include "report-load.h"
 #include "report/report.h"
-#include "trace/from_perf.h"
-
-/* What a pass is made of. */
-struct loaded {
-	struct source *source;
-	struct model *model;
-	struct slices *slices;
-	char note[640]; /* why there are no slices */
-};
-
-static void loaded_done(struct loaded *loaded)
-{
-	model_free(loaded->model);
-	source_close(loaded->source);
-}
-
-static char *file_in(const char *dir, const char *name)
-{
-	return *name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
-}
-
-/* A Python-side trace that cannot be read costs its part of the report only. */
-static void load_slices(struct loaded *loaded, const struct session_pass *pass, const char *dir)
-{
-	CLEANUP(free) char *path = NULL;
-
-	if (!pass->python_trace) {
-		snprintf(loaded->note, sizeof(loaded->note), "%s",
-		         pass->python_trace_note ? pass->python_trace_note : "");
-		return;
-	}
-	path = file_in(dir, pass->python_trace);
-	snprintf(loaded->note, sizeof(loaded->note), "the Python-side trace %s is not read", path);
-}
-
-static int feed(struct loaded *loaded, struct error *err)
-{
-	struct event ev;
-	int more;
-
-	while ((more = source_next(loaded->source, &ev, err)) > 0)
-		model_feed(loaded->model, &ev);
-	return more;
-}
-
-/* What only the source knows about the recording. */
-static void add_source_caveats(struct model *model, const struct source_stats *stats)
-{
-	model->caveats[CAVEAT_UNKNOWN_RECORDS] += stats->unknown_records;
-	model->caveats[CAVEAT_TRUNCATED] += stats->truncated_at != 0;
-	if (!model->caveats[CAVEAT_UNORDERED])
-		model->caveats[CAVEAT_UNORDERED] = stats->unordered;
-}
-
-static void finish(struct loaded *loaded, const char *name)
-{
-	struct error err;
-
-	model_finish(loaded->model);
-	add_source_caveats(loaded->model, &loaded->source->stats);
-	if (loaded->source->stats.truncated_at)
-		log_warn("%s pass: the recording is cut at %#" PRIx64 ": %s", name,
-		         loaded->source->stats.truncated_at, loaded->source->stats.truncated_text);
-	if (model_check(loaded->model, &err) < 0) {
-		loaded->model->caveats[CAVEAT_BROKEN_IDENTITY]++;
-		log_warn("%s pass: %s: numbers may be wrong, please report this", name, err.text);
-	}
-}
-
-static int load(struct loaded *loaded, const struct session_pass *pass, const char *dir,
-                struct error *err)
-{
-	const struct from_perf_options from = { .unwind = !strcmp(pass->name, "stacks") };
-	CLEANUP(free) char *path = file_in(dir, pass->perf_data);
-	struct model_options options = {
-		.start_ns = pass->start_ns,
-		.end_ns = pass->stop_ns,
-		.start_pid = pass->pid,
-		.start_tid = pass->tid,
-	};
-
-	log_progress("reading the %s pass", pass->name);
-	if (from_perf_open(&loaded->source, path, &from, err) < 0)
-		return -1;
-	options.names = loaded->source->names;
-	options.stacks = loaded->source->stacks;
-	loaded->model = model_new(&options);
-	if (feed(loaded, err) < 0)
-		return error_prefix(err, "%s", path);
-	finish(loaded, pass->name);
-	load_slices(loaded, pass, dir);
-	return 0;
-}
 
 static void fill_python(struct report_python *ret, const struct session *session,
                         struct report_gil_function *functions)
@@ -234,15 +138,17 @@ static int report_loaded(const struct session *session, const struct loaded *loa
 static int report_read(const struct session *session, const char *dir,
                        const struct report_outputs *outputs, struct error *err)
 {
-	CLEANUP(free) struct loaded *loaded = xcalloc(session->pass_count, sizeof(*loaded));
-	int status = 0;
+	struct loaded *loaded;
+	int status;
 
-	for (size_t i = 0; i < session->pass_count && status == 0; i++)
-		status = load(&loaded[i], &session->passes[i], dir, err);
-	if (status == 0)
-		status = report_loaded(session, loaded, outputs, err);
+	log_progress("reading the recording");
+	if (report_load(&loaded, session, dir, err) < 0)
+		return -1;
 	for (size_t i = 0; i < session->pass_count; i++)
-		loaded_done(&loaded[i]);
+		if (*loaded[i].warning)
+			log_warn("%s pass: %s", session->passes[i].name, loaded[i].warning);
+	status = report_loaded(session, loaded, outputs, err);
+	report_unload(loaded, session->pass_count);
 	return status;
 }
 

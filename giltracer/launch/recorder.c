@@ -23,6 +23,12 @@ static bool is_progress(const char *line)
 	return str_has_prefix(line, "Events ") || str_has_prefix(line, "[ perf record:") || !*line;
 }
 
+/* Where perf's manual begins instead of its message. */
+static bool is_usage(const char *line)
+{
+	return str_has_prefix(line, "Run 'perf ") || str_has_prefix(line, "Usage:");
+}
+
 /* What perf said, on one line, without what it says when all is well. Caller frees. */
 static char *perf_text(const struct recorder *recorder)
 {
@@ -33,20 +39,35 @@ static char *perf_text(const struct recorder *recorder)
 	buf[n > 0 ? n : 0] = '\0';
 	while ((line = strsep(&rest, "\n"))) {
 		line += strspn(line, " \t");
-		if (!is_progress(line) && text.len < 400)
+		if (is_usage(line))
+			break;
+		if (!is_progress(line) && text.len < 300)
 			str_addf(&text, "%s%s", text.len ? " " : "", line);
 	}
 	return str_take(&text);
 }
 
+/* What to do about it, by what perf said. */
+static const char *hint(const char *text, int *ret_code)
+{
+	*ret_code = EIO;
+	if (strcasestr(text, "permi") || strcasestr(text, "privilege")) {
+		*ret_code = EPERM;
+		return " (giltracer check says what this host allows)";
+	}
+	if (strstr(text, "is not supported"))
+		return " (this host does not count that; page-faults, context-switches and other "
+		       "software events are counted everywhere)";
+	return "";
+}
+
 static int fail(const struct recorder *recorder, const char *what, struct error *err)
 {
 	CLEANUP(free) char *text = perf_text(recorder);
-	bool forbidden = strcasestr(text, "permi") || strcasestr(text, "privilege");
+	int code;
+	const char *advice = hint(text, &code);
 
-	return error_set(err, forbidden ? EPERM : EIO, "perf record %s%s%s%s", what,
-	                 *text ? ": " : "", text,
-	                 forbidden ? " (giltracer check says what this host allows)" : "");
+	return error_set(err, code, "perf record %s%s%s%s", what, *text ? ": " : "", text, advice);
 }
 
 static int open_pipes(struct recorder *rec, int *ret_control, int *ret_ack, struct error *err)

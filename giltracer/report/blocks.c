@@ -16,7 +16,7 @@
 
 #define BLOCK_FULL  (1 << 20) /* raw bytes that close a block */
 #define WORKERS_MAX 4
-#define LEVEL       6
+#define LEVEL       1
 
 enum block_state { BLOCK_FREE, BLOCK_QUEUED, BLOCK_DONE };
 

@@ -350,6 +350,42 @@ def compile_hooked(source, filename, entry):
     return compile(source, filename, 'exec', flags, True), False
 
 
+class EntryFinder:
+    """For --entry MODULE:NAME: the module is compiled with the hook when the program imports it.
+
+    First in sys.meta_path until then; the others find the module, and its own loader loads it.
+    """
+
+    def __init__(self, module, function, channel):
+        self.module = module
+        self.function = function
+        self.channel = channel
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.module:
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target) if hasattr(finder, 'find_spec') else None
+            if spec is not None:
+                self.hook(spec)
+                return spec
+        return None
+
+    def hook(self, spec):
+        loader = spec.loader
+        source = getattr(loader, 'get_source', lambda _: None)(spec.name)
+        code, found = None, False
+        if source is not None and hasattr(loader, 'get_code'):
+            code, found = compile_hooked(source, spec.origin, '=' + self.function)
+        if found:
+            loader.get_code = lambda _: code
+        else:
+            self.channel.send('entry no function %s in the source of module %s: nothing was traced'
+                              % (self.function, self.module))
+
+
 # ---- running the program
 
 def set_argv(target, args, interpreter_args):
@@ -382,11 +418,12 @@ def safe_path():
 
 
 class Program:
-    def __init__(self, namespace, tracing, kind, entry, target, args):
+    def __init__(self, namespace, tracing, kind, entry, imports, target, args):
         self.namespace = namespace
         self.tracing = tracing
         self.kind = kind
         self.entry = entry
+        self.imports = imports
         self.target = target
         self.args = args
 
@@ -426,9 +463,19 @@ class Program:
         else:
             self.run_script(path)
 
+    def add_path(self, path):
+        """sys.path is as the program has it from here on, so that --import finds its modules."""
+        if path is not None:
+            sys.path.insert(0, path)
+        for name in filter(None, self.imports.split(',')):
+            try:
+                __import__(name)
+            except ImportError as e:
+                self.tracing.channel.send('fail --import %s: %s' % (name, e))
+                os._exit(1)
+
     def run_script(self, path):
-        if not safe_path():
-            sys.path.insert(0, os.path.dirname(os.path.realpath(self.target)))
+        self.add_path(None if safe_path() else os.path.dirname(os.path.realpath(self.target)))
         set_argv(self.target, self.args, [self.target])
         self.clean_namespace(path)
         with open(path, 'rb') as f:
@@ -442,14 +489,14 @@ class Program:
         exec(code, self.namespace)
 
     def run_folder(self, path):
-        sys.path.insert(0, path)
+        self.add_path(path)
         set_argv(self.target, self.args, [self.target])
         self.clean_namespace(None)
         self.run_runpy('__main__', False)
 
     def run_module(self):
-        if not safe_path():
-            sys.path.insert(0, os.getcwd() if sys.version_info >= (3, 7) else '')
+        here = os.getcwd() if sys.version_info >= (3, 7) else ''
+        self.add_path(None if safe_path() else here)
         set_argv('-m', self.args, ['-m', self.target])
         self.clean_namespace(None)
         self.run_runpy(self.target, True)
@@ -508,15 +555,6 @@ def hide_us(error):
     sys.excepthook = excepthook
 
 
-def import_first(names, channel):
-    for name in filter(None, names.split(',')):
-        try:
-            __import__(name)
-        except ImportError as e:
-            channel.send('fail --import %s: %s' % (name, e))
-            os._exit(1)
-
-
 def main(namespace):
     fd, kind, entry, imports, path, entries, target = sys.argv[1:8]
     args = sys.argv[8:]
@@ -528,9 +566,10 @@ def main(namespace):
     tracing.install_hook()
     if path != '-':
         trace.load()
-    import_first(imports, channel)
+    if ':' in entry:
+        EntryFinder(*entry[1:].split(':', 1), channel=channel)
     try:
-        Program(namespace, tracing, kind, entry, target, args).run()
+        Program(namespace, tracing, kind, entry, imports, target, args).run()
     except BaseException as e:
         hide_us(e)
         raise

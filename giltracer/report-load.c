@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the recordings of a session, each in threads of its own. */
+#include "report-load.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "model/model.h"
+#include "trace/ahead.h"
+#include "trace/from_perf.h"
+
+/* One file to read: of which pass, into what, and how it went. */
+struct job {
+	const struct session_pass *pass;
+	const char *dir;
+	struct loaded *loaded;
+	struct error err;
+	int status;
+	pthread_t thread;
+	bool threaded;
+};
+
+static char *file_in(const char *dir, const char *name)
+{
+	return *name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
+}
+
+static int feed(struct loaded *loaded, struct error *err)
+{
+	struct event ev;
+	int more;
+
+	while ((more = source_next(loaded->source, &ev, err)) > 0)
+		model_feed(loaded->model, &ev);
+	return more;
+}
+
+/* What only the source knows about the recording. */
+static void add_source_caveats(struct loaded *loaded)
+{
+	const struct source_stats *stats = &loaded->source->stats;
+	struct model *model = loaded->model;
+
+	model->caveats[CAVEAT_UNKNOWN_RECORDS] += stats->unknown_records;
+	if (model->caveats[CAVEAT_UNORDERED] < stats->unordered)
+		model->caveats[CAVEAT_UNORDERED] = stats->unordered;
+	if (!stats->truncated_at)
+		return;
+	model->caveats[CAVEAT_TRUNCATED]++;
+	snprintf(loaded->warning, sizeof(loaded->warning),
+	         "the recording is cut at %#" PRIx64 ": %s", stats->truncated_at,
+	         stats->truncated_text);
+}
+
+static void finish(struct loaded *loaded)
+{
+	struct error err;
+
+	model_finish(loaded->model);
+	add_source_caveats(loaded);
+	if (model_check(loaded->model, &err) == 0)
+		return;
+	loaded->model->caveats[CAVEAT_BROKEN_IDENTITY]++;
+	snprintf(loaded->warning, sizeof(loaded->warning),
+	         "%s: numbers may be wrong, please report this", err.text);
+}
+
+/* Unwinding takes most of its time and refers to stacks, so only the other passes read ahead. */
+static int open_events(struct loaded *loaded, bool unwind, const char *path, struct error *err)
+{
+	const struct from_perf_options options = { .unwind = unwind };
+	struct source *source;
+
+	if (from_perf_open(&source, path, &options, err) < 0)
+		return -1;
+	loaded->source = unwind ? source : source_ahead(source);
+	return 0;
+}
+
+static int read_events(struct job *job)
+{
+	const struct session_pass *pass = job->pass;
+	struct loaded *loaded = job->loaded;
+	CLEANUP(free) char *path = file_in(job->dir, pass->perf_data);
+	struct model_options options = {
+		.start_ns = pass->start_ns,
+		.end_ns = pass->stop_ns,
+		.start_pid = pass->pid,
+		.start_tid = pass->tid,
+	};
+
+	if (open_events(loaded, !strcmp(pass->name, "stacks"), path, &job->err) < 0)
+		return -1;
+	options.names = loaded->source->names;
+	options.stacks = loaded->source->stacks;
+	loaded->model = model_new(&options);
+	if (feed(loaded, &job->err) < 0)
+		return error_prefix(&job->err, "%s", path);
+	finish(loaded);
+	return 0;
+}
+
+static int read_slices(struct job *job)
+{
+	CLEANUP(free) char *path = NULL;
+	struct loaded *loaded = job->loaded;
+
+	if (!job->pass->python_trace) {
+		snprintf(loaded->note, sizeof(loaded->note), "%s",
+		         job->pass->python_trace_note ? job->pass->python_trace_note : "");
+		return 0;
+	}
+	path = file_in(job->dir, job->pass->python_trace);
+	snprintf(loaded->note, sizeof(loaded->note), "the Python-side trace %s is not read", path);
+	return 0;
+}
+
+static void *run_events(void *data)
+{
+	struct job *job = data;
+
+	job->status = read_events(job);
+	return NULL;
+}
+
+static void *run_slices(void *data)
+{
+	struct job *job = data;
+
+	job->status = read_slices(job);
+	return NULL;
+}
+
+/* Signals are for the thread that expects them. Without a thread the work is done here. */
+static void start(struct job *job, void *(*run)(void *))
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	job->threaded = pthread_create(&job->thread, NULL, run, job) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!job->threaded)
+		run(job);
+}
+
+static int wait_for(struct job *jobs, size_t count, struct error *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (jobs[i].threaded)
+			pthread_join(jobs[i].thread, NULL);
+		if (jobs[i].status < 0 && status == 0) {
+			*err = jobs[i].err;
+			status = -1;
+		}
+	}
+	return status;
+}
+
+int report_load(struct loaded **ret, const struct session *session, const char *dir,
+                struct error *err)
+{
+	size_t count = session->pass_count;
+	struct loaded *loaded = xcalloc(count, sizeof(*loaded));
+	CLEANUP(free) struct job *jobs = xcalloc(2 * count, sizeof(*jobs));
+
+	for (size_t i = 0; i < 2 * count; i++) {
+		jobs[i].pass = &session->passes[i / 2];
+		jobs[i].dir = dir;
+		jobs[i].loaded = &loaded[i / 2];
+		start(&jobs[i], i % 2 ? run_slices : run_events);
+	}
+	if (wait_for(jobs, 2 * count, err) < 0) {
+		report_unload(loaded, count);
+		return -1;
+	}
+	*ret = loaded;
+	return 0;
+}
+
+void report_unload(struct loaded *loaded, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		model_free(loaded[i].model);
+		source_close(loaded[i].source);
+	}
+	free(loaded);
+}
