@@ -13,9 +13,11 @@
 #include "model/model.h"
 #include "trace/ahead.h"
 #include "trace/from_perf.h"
+#include "trace/perf_stacks.h"
 
 /* One file to read: of which pass, into what, and how it went. */
 struct job {
+	const struct session *session;
 	const struct session_pass *pass;
 	const char *dir;
 	struct loaded *loaded;
@@ -71,11 +73,20 @@ static void finish(struct loaded *loaded)
 }
 
 /* Unwinding takes most of its time and refers to stacks, so only the other passes read ahead. */
-static int open_events(struct loaded *loaded, bool unwind, const char *path, struct error *err)
+static int open_events(struct loaded *loaded, const struct session *session, bool unwind,
+                       const char *path, struct error *err)
 {
-	const struct from_perf_options options = { .unwind = unwind };
+	size_t n = session->function_count;
+	CLEANUP(free) struct perf_stacks_function *functions = xcalloc(n + 1, sizeof(*functions));
+	const struct from_perf_options options = { unwind, functions, n };
 	struct source *source;
 
+	for (size_t i = 0; i < n; i++)
+		functions[i] = (struct perf_stacks_function){
+			.name = session->functions[i].name,
+			.build_id = session->build_id,
+			.offset = session->functions[i].offset,
+		};
 	if (from_perf_open(&source, path, &options, err) < 0)
 		return -1;
 	loaded->source = unwind ? source : source_ahead(source);
@@ -94,7 +105,7 @@ static int read_events(struct job *job)
 		.start_tid = pass->tid,
 	};
 
-	if (open_events(loaded, !strcmp(pass->name, "stacks"), path, &job->err) < 0)
+	if (open_events(loaded, job->session, !strcmp(pass->name, "stacks"), path, &job->err) < 0)
 		return -1;
 	options.names = loaded->source->names;
 	options.stacks = loaded->source->stacks;
@@ -172,6 +183,7 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 	CLEANUP(free) struct job *jobs = xcalloc(2 * count, sizeof(*jobs));
 
 	for (size_t i = 0; i < 2 * count; i++) {
+		jobs[i].session = session;
 		jobs[i].pass = &session->passes[i / 2];
 		jobs[i].dir = dir;
 		jobs[i].loaded = &loaded[i / 2];

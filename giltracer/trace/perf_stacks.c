@@ -20,8 +20,9 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-#define MAX_INLINED 16
-#define NAME_BYTES  1024 /* longer names are cut */
+#define MAX_INLINED   16
+#define ENDBR64_BYTES 4
+#define NAME_BYTES    1024 /* longer names are cut */
 
 /* What a location is called: frames[first … first + n], outermost first. */
 struct naming {
@@ -219,16 +220,17 @@ static bool is_hex_of(const char *hex, const struct build_id *id)
 	return id->size && !strcmp(hex, text);
 }
 
-/* The name that the session gives to the function that starts at vaddr, or NULL. */
-static const char *function_at(const struct perf_stacks *ps, struct module *module, uint64_t vaddr)
+/* The name that the session gives to the function that starts at start, or NULL. Probes in the
+ * middle of functions, where another one was inlined, name nothing. */
+static const char *function_at(const struct perf_stacks *ps, struct module *module, uint64_t start)
 {
 	for (size_t i = 0; i < ps->functions.n; i++) {
 		const struct perf_stacks_function *f = &ps->functions.v[i];
 		struct build_id id = build_id_of_elf(module->elf);
-		uint64_t start;
+		uint64_t vaddr;
 
-		if (is_hex_of(f->build_id, &id) && module_vaddr(module, f->offset, &start) &&
-		    start == vaddr)
+		if (is_hex_of(f->build_id, &id) && module_vaddr(module, f->offset, &vaddr) &&
+		    vaddr >= start && vaddr - start <= ENDBR64_BYTES)
 			return f->name;
 	}
 	return NULL;

@@ -19,7 +19,7 @@ struct stacks;
  * A function of the interpreter that has no symbol (a stripped build).
  * @name: "take_gil", …
  * @build_id: of the file it is in, in hexadecimal
- * @offset: where it starts in that file
+ * @offset: where it starts in that file, or what is behind its endbr64
  */
 struct perf_stacks_function {
 	const char *name;
