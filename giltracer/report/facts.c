@@ -125,7 +125,8 @@ struct facts_totals facts_totals(const struct model *model)
 	return sum;
 }
 
-static void add_pass_caveats(struct facts_caveats *list, const struct report_pass *pass)
+static void add_pass_caveats(struct facts_caveats *list, const struct report *report,
+                             const struct report_pass *pass)
 {
 	for (unsigned code = 0; code < CAVEAT_CODES; code++)
 		if (pass->model->caveats[code])
@@ -134,6 +135,7 @@ static void add_pass_caveats(struct facts_caveats *list, const struct report_pas
 				.code = caveat_name(code),
 				.text = caveat_text(code),
 				.count = pass->model->caveats[code],
+				.minor = code == CAVEAT_NO_TRACEPOINTS && !report->state_detect,
 			};
 	if (!pass->slices && pass->slices_note && *pass->slices_note)
 		*vec_push(list) = (struct facts_caveat){
@@ -155,7 +157,7 @@ struct facts_caveats facts_caveats(const struct report *report)
 	struct facts_caveats list = { 0 };
 
 	for (size_t i = 0; i < report->pass_count; i++)
-		add_pass_caveats(&list, &report->passes[i]);
+		add_pass_caveats(&list, report, &report->passes[i]);
 	for (size_t i = 0; i < report->note_count; i++)
 		*vec_push(&list) = (struct facts_caveat){
 			.code = report->notes[i].code,

@@ -72,27 +72,30 @@ static void put_moment(const struct verdict *v, const struct report *report, FIL
 	        v->moment_thread, from, (double)from / 1e9);
 }
 
+static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
+{
+	fputs("<li data-code=\"", out);
+	html_text(caveat->code, out);
+	fputs("\">", out);
+	if (caveat->pass && name_pass) {
+		html_text(caveat->pass, out);
+		fputs(" pass: ", out);
+	}
+	html_text(caveat->text, out);
+	if (caveat->count > 1)
+		fprintf(out, " (%" PRIu64 " times)", caveat->count);
+	fputs("</li>\n", out);
+}
+
 static void put_caveats(const struct report *report, FILE *out)
 {
 	struct facts_caveats caveats = facts_caveats(report);
 
-	if (caveats.n)
-		fputs("<ul>", out);
-	for (size_t i = 0; i < caveats.n; i++) {
-		fputs("<li data-code=\"", out);
-		html_text(caveats.v[i].code, out);
-		fputs("\">", out);
-		if (caveats.v[i].pass && report->pass_count > 1) {
-			html_text(caveats.v[i].pass, out);
-			fputs(" pass: ", out);
-		}
-		html_text(caveats.v[i].text, out);
-		if (caveats.v[i].count)
-			fprintf(out, " (%" PRIu64 ")", caveats.v[i].count);
-		fputs("</li>\n", out);
-	}
-	if (caveats.n)
-		fputs("</ul>", out);
+	fputs("<ul>", out);
+	for (size_t i = 0; i < caveats.n; i++)
+		if (!caveats.v[i].minor)
+			put_caveat(&caveats.v[i], report->pass_count > 1, out);
+	fputs("</ul>", out);
 	vec_done(&caveats);
 }
 

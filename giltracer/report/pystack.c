@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/vec.h"
+#include "trace/names.h"
 
 struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask)
 {
@@ -142,6 +144,39 @@ void pystack_charge(struct pystack *py, const struct slice_thread *st,
 	close_calls(&w, UINT64_MAX, 0);
 	charge_until(&w, UINT64_MAX, 0);
 	vec_done(&w.open);
+}
+
+static uint32_t caller_of(const struct pystack *py, uint32_t id)
+{
+	uint32_t parent = stacks_get(py->stacks, id)->parent;
+
+	return parent ? stacks_get(py->stacks, parent)->name : 0;
+}
+
+struct pystack_top pystack_top(const struct pystack *py)
+{
+	uint32_t count = names_count(stacks_names(py->stacks));
+	CLEANUP(free) uint64_t *by_name = xcalloc((size_t)count + 1, sizeof(*by_name));
+	struct pystack_top top = { .all_ns = py->ns.v[0] };
+	uint64_t heaviest = 0;
+
+	for (uint32_t id = 1; id < py->ns.n; id++) {
+		uint32_t name = stacks_get(py->stacks, id)->name;
+
+		top.all_ns += py->ns.v[id];
+		by_name[name] += py->ns.v[id];
+		if (by_name[name] > top.ns) {
+			top.ns = by_name[name];
+			top.name = name;
+		}
+	}
+	for (uint32_t id = 1; id < py->ns.n; id++) {
+		if (stacks_get(py->stacks, id)->name != top.name || py->ns.v[id] <= heaviest)
+			continue;
+		heaviest = py->ns.v[id];
+		top.caller = caller_of(py, id);
+	}
+	return top;
 }
 
 const struct slice_thread *pystack_find(const struct report_pass *pass, uint32_t thread)

@@ -50,6 +50,18 @@ void pystack_done(struct pystack *py);
 void pystack_charge(struct pystack *py, const struct slice_thread *st,
                     const struct stretches *stretches);
 
+/**
+ * The function with the most time of its own, whoever called it.
+ * @name, @caller: ids in the trace's names; caller is that of its heaviest stack, 0: none
+ * @ns, @all_ns: its time, and all that was charged
+ */
+struct pystack_top {
+	uint32_t name, caller;
+	uint64_t ns, all_ns;
+};
+
+struct pystack_top pystack_top(const struct pystack *py);
+
 /* The calls of a model's thread, NULL if the trace has none. */
 const struct slice_thread *pystack_find(const struct report_pass *pass, uint32_t thread);
 

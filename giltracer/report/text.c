@@ -179,27 +179,35 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 	table_put(&table, out);
 	table_done(&table);
 	if (n > BLAME_ROWS)
-		fprintf(out, "  … and %zu pairs that waited less\n", n - BLAME_ROWS);
+		fprintf(out, "  … and %zu more, of less wait\n", n - BLAME_ROWS);
+}
+
+static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	utf8_add_safe(&text, caveat->text, 1000);
+	fputs("  note: ", out);
+	if (name_pass && caveat->pass)
+		fprintf(out, "%s pass: ", caveat->pass);
+	fputs(str_get(&text), out);
+	if (caveat->count > 1)
+		fprintf(out, " (%" PRIu64 " times)", caveat->count);
+	putc('\n', out);
 }
 
 static void put_caveats(const struct report *report, FILE *out)
 {
-	bool name_pass = report->pass_count > 1;
-	const struct facts_caveat *list;
 	struct facts_caveats caveats = facts_caveats(report);
+	bool any = false;
 
-	if (caveats.n)
-		putc('\n', out);
 	for (size_t i = 0; i < caveats.n; i++) {
-		CLEANUP(str_done) struct str text = { 0 };
-
-		list = &caveats.v[i];
-		utf8_add_safe(&text, list->text, 1000);
-		fprintf(out, "  note: %s%s%s%s", name_pass && list->pass ? list->pass : "",
-		        name_pass && list->pass ? " pass: " : "", str_get(&text),
-		        list->count ? "" : "\n");
-		if (list->count)
-			fprintf(out, " (%" PRIu64 ")\n", list->count);
+		if (caveats.v[i].minor)
+			continue;
+		if (!any)
+			putc('\n', out);
+		any = true;
+		put_caveat(&caveats.v[i], report->pass_count > 1, out);
 	}
 	vec_done(&caveats);
 }

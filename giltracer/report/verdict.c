@@ -4,13 +4,17 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/facts.h"
+#include "report/pystack.h"
 #include "report/utf8.h"
+#include "trace/names.h"
 #include "trace/source.h"
 
-#define NAME_COLUMNS 48
-#define LONG_HOLD_NS 10000000 /* twice the switch interval: worth a word */
+#define NAME_COLUMNS     48
+#define FUNCTION_PERCENT 20       /* less is not worth a name */
+#define LONG_HOLD_NS     10000000 /* twice the switch interval: worth a word */
 
 /**
  * What the rules look at.
@@ -116,6 +120,7 @@ static bool is_starved(const struct evidence *e)
 
 	return facts_percent(runnable, runnable + e->totals.cpu_ns[CPU_RUNNING]) >=
 	               VERDICT_STARVED &&
+	       facts_percent(runnable, e->wall_ns) >= VERDICT_STARVED_WALL &&
 	       (double)runnable * 100 > e->waiters_percent * (double)e->wall_ns;
 }
 
@@ -262,49 +267,148 @@ static void find_moment(struct verdict *v, const struct model *model, uint32_t h
 	}
 }
 
-/* Whose hold all the waits were charged to most; *ret_ns: how much. MODEL_NONE: nobody's. */
-static uint32_t worst_holder(const struct model *model, uint64_t *ret_ns)
+/**
+ * All waits by what they were charged to.
+ * @ns: by thread; @order: threads, the most charged first
+ */
+struct charges {
+	uint64_t *ns;
+	uint32_t *order;
+	uint64_t handover_ns, total_ns;
+};
+
+static int compare_charges(const void *a, const void *b, void *data)
 {
-	CLEANUP(free) uint64_t *charged = xcalloc(model->threads.n + 1, sizeof(*charged));
-	uint32_t worst = MODEL_NONE;
+	const uint64_t *ns = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
 
-	*ret_ns = 0;
-	for (size_t i = 0; i < model->blame.n; i++) {
-		uint32_t holder = model->blame.v[i].holder;
-
-		if (holder >= MODEL_UNKNOWN)
-			continue;
-		charged[holder] += model->blame.v[i].wait_ns;
-		if (charged[holder] > *ret_ns) {
-			*ret_ns = charged[holder];
-			worst = holder;
-		}
-	}
-	return worst;
+	if (ns[ia] != ns[ib])
+		return ns[ia] < ns[ib] ? 1 : -1;
+	return (ia > ib) - (ia < ib);
 }
 
-static void say_blame(struct verdict *v, const struct evidence *e)
+static struct charges charge(const struct model *model)
 {
-	uint64_t charged;
-	uint32_t holder = worst_holder(e->model, &charged);
-	uint64_t waits = 0;
+	struct charges c = { 0 };
 
-	if (holder == MODEL_NONE)
+	c.ns = xcalloc(model->threads.n + 1, sizeof(*c.ns));
+	c.order = xcalloc(model->threads.n + 1, sizeof(*c.order));
+	for (uint32_t i = 0; i < model->threads.n; i++)
+		c.order[i] = i;
+	for (size_t i = 0; i < model->blame.n; i++) {
+		const struct model_blame *blame = &model->blame.v[i];
+
+		c.total_ns += blame->wait_ns;
+		if (blame->holder == MODEL_NONE)
+			c.handover_ns += blame->wait_ns;
+		else if (blame->holder != MODEL_UNKNOWN)
+			c.ns[blame->holder] += blame->wait_ns;
+	}
+	qsort_r(c.order, model->threads.n, sizeof(*c.order), compare_charges, c.ns);
+	return c;
+}
+
+static void charges_done(struct charges *c)
+{
+	free(c->ns);
+	free(c->order);
+}
+
+/* "function (/long/path/file.py:12)" without the path. */
+static void add_function(struct str *out, const char *name)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	const char *paren = strstr(name, " (");
+	const char *slash = paren ? strrchr(paren, '/') : NULL;
+
+	if (slash) {
+		str_addn(&text, name, (size_t)(paren - name) + 2);
+		str_adds(&text, slash + 1);
+	} else {
+		str_adds(&text, name);
+	}
+	utf8_add_safe(out, str_get(&text), 2 * NAME_COLUMNS);
+}
+
+/* The function that ran most while holder was waited for, and the caller of its heaviest stack. */
+static void say_function(struct str *out, const struct evidence *e, uint32_t holder)
+{
+	const struct slice_thread *st = pystack_find(e->pass, holder);
+	struct pystack_top top;
+	struct stretches stretches;
+	struct pystack py;
+
+	if (!st)
 		return;
-	for (size_t i = 0; i < e->model->threads.n; i++)
-		waits += e->model->threads.v[i].gil_ns[GIL_WAIT];
-	str_adds(&v->because, "Most of it because of thread ");
+	stretches = stretches_blamed(e->model, holder);
+	pystack_init(&py, e->pass->slices);
+	pystack_charge(&py, st, &stretches);
+	top = pystack_top(&py);
+	if (facts_percent(top.ns, top.all_ns) >= FUNCTION_PERCENT) {
+		str_addf(out, ", %.1f %% of it in ", facts_percent(top.ns, top.all_ns));
+		add_function(out, names_get(e->pass->slices->names, top.name));
+		if (top.caller) {
+			str_adds(out, " called by ");
+			add_function(out, names_get(e->pass->slices->names, top.caller));
+		}
+	}
+	pystack_done(&py);
+	vec_done(&stretches);
+}
+
+static void say_one(struct verdict *v, const struct evidence *e, const struct charges *c)
+{
+	uint32_t holder = c->order[0];
+	uint64_t longest = e->model->threads.v[holder].longest_hold_ns;
+
+	str_adds(&v->because, "Mostly because of thread ");
 	add_thread(&v->because, e, holder);
-	str_addf(&v->because, ": %.1f %% of all waiting, ", facts_percent(charged, waits));
-	add_time(&v->because, charged);
-	str_adds(&v->because, ", passed while it held the GIL");
-	if (e->model->threads.v[holder].longest_hold_ns >= LONG_HOLD_NS) {
-		str_adds(&v->because, ", once for ");
-		add_time(&v->because, e->model->threads.v[holder].longest_hold_ns);
+	str_addf(&v->because, ": %.1f %% of all waiting (",
+	         facts_percent(c->ns[holder], c->total_ns));
+	add_time(&v->because, c->ns[holder]);
+	str_adds(&v->because, ") passed while it held the GIL");
+	say_function(&v->because, e, holder);
+	if (longest >= LONG_HOLD_NS) {
+		str_adds(&v->because, "; it held it for up to ");
+		add_time(&v->because, longest);
 		str_adds(&v->because, " without a break");
 	}
 	str_adds(&v->because, ".");
 	find_moment(v, e->model, holder);
+}
+
+static void say_several(struct verdict *v, const struct evidence *e, const struct charges *c)
+{
+	str_addf(&v->because,
+	         "They get in each other's way: %.1f %% of all waiting passed while thread ",
+	         facts_percent(c->ns[c->order[0]], c->total_ns));
+	add_thread(&v->because, e, c->order[0]);
+	str_addf(&v->because, " held the GIL, %.1f %% while ",
+	         facts_percent(c->ns[c->order[1]], c->total_ns));
+	add_thread(&v->because, e, c->order[1]);
+	str_addf(&v->because, " did, %.1f %% while nobody did.",
+	         facts_percent(c->handover_ns, c->total_ns));
+	find_moment(v, e->model, c->order[0]);
+}
+
+static void say_blame(struct verdict *v, const struct evidence *e)
+{
+	struct charges c = charge(e->model);
+	uint64_t most = e->model->threads.n ? c.ns[c.order[0]] : 0;
+
+	if (facts_percent(c.handover_ns, c.total_ns) >= VERDICT_HANDOVER && c.handover_ns > most)
+		str_addf(&v->because,
+		         "%.1f %% of all waiting passed while nobody held the GIL: it had been "
+		         "given "
+		         "up, and the thread that waited for it had yet to wake up. The GIL is "
+		         "given "
+		         "up very often here, and tracing makes each time dearer.",
+		         facts_percent(c.handover_ns, c.total_ns));
+	else if (facts_percent(most, c.total_ns) >= VERDICT_CULPRIT)
+		say_one(v, e, &c);
+	else if (e->model->threads.n > 1 && c.ns[c.order[1]])
+		say_several(v, e, &c);
+	charges_done(&c);
 }
 
 static void say_because(struct verdict *v, const struct evidence *e)

@@ -7,7 +7,8 @@
  *	nothing          no event of a GIL and no state of a thread was recorded
  *	too-short        less than VERDICT_SHORT_NS were recorded
  *	cpu-starved      threads stood in line for a CPU for at least VERDICT_STARVED % of the time
- *	                 they wanted one, and for longer than for the GIL
+ *	                 they wanted one, for longer than for the GIL, and for at least
+ *	                 VERDICT_STARVED_WALL % of the recording
  *	gil-bound        on average at least VERDICT_WAITERS % of a thread waited for the GIL, or a
  *	                 thread that lived for VERDICT_LIFE % of the recording waited for
  *	                 VERDICT_VICTIM % of its life
@@ -19,7 +20,9 @@
  *	single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads, and they hardly met
  *
- * Shares of lives are of what is known of them.
+ * Shares of lives are of what is known of them. Whose fault it is: nobody's if VERDICT_HANDOVER %
+ *of the waiting and more than any thread's share passed while the GIL was free; one thread's if
+ * VERDICT_CULPRIT % passed while it held the GIL; else the first two are named.
  */
 #ifndef GILTRACER_REPORT_VERDICT_H
 #define GILTRACER_REPORT_VERDICT_H
@@ -32,6 +35,7 @@
 
 #define VERDICT_SHORT_NS     10000000
 #define VERDICT_STARVED      25
+#define VERDICT_STARVED_WALL 20
 #define VERDICT_WAITERS      50
 #define VERDICT_VICTIM       30
 #define VERDICT_LIFE         20
@@ -41,6 +45,8 @@
 #define VERDICT_BUSY         50
 #define VERDICT_NATIVE       50
 #define VERDICT_ASLEEP       50
+#define VERDICT_HANDOVER     40
+#define VERDICT_CULPRIT      60
 
 enum verdict_kind {
 	VERDICT_FREE_THREADED,

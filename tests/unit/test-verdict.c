@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* The verdict's rules, each on a model made for it, and who is named. */
+#include "report-fixture.h"
+#include "report/pystack.h"
+#include "report/verdict.h"
+
+#include "tap.h"
+
+static void is_kind(const struct fixture *f, const char *want, const char *headline,
+                    const char *name)
+{
+	struct verdict v;
+
+	verdict_init(&v, &f->report);
+	is_str(verdict_kind_name(v.kind), want, "%s: %s", name, want);
+	if (!ok(strstr(str_get(&v.headline), headline) != NULL, "%s: says '%s'", name, headline))
+		printf("# %s\n", str_get(&v.headline));
+	verdict_done(&v);
+}
+
+/* The verdict of f explains itself with this. */
+static void because(const struct fixture *f, const char *want)
+{
+	struct verdict v;
+
+	verdict_init(&v, &f->report);
+	if (!ok(strstr(str_get(&v.because), want) != NULL, "because: %s", want))
+		printf("# %s\n", str_get(&v.because));
+	verdict_done(&v);
+}
+
+/* Threads that each spend their life as percents say: hold, wait, running and asleep without the
+ * GIL, and in line for a CPU; they add up to 100. */
+struct life {
+	unsigned hold, wait, native, asleep, runnable;
+};
+
+static void live(struct fixture *f, const struct life *lives, unsigned count, uint64_t dur_ms)
+{
+	fixture_init(f, dur_ms);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t t = fixture_thread(f, 1, 1 + i, "worker");
+		uint64_t one = dur_ms / 100;
+
+		fixture_gil(f, t, GIL_HOLD, lives[i].hold * one);
+		fixture_gil(f, t, GIL_WAIT, lives[i].wait * one);
+		fixture_gil(f, t, GIL_NO,
+		            (lives[i].native + lives[i].asleep + lives[i].runnable) * one);
+		fixture_cpu(f, t, CPU_RUNNING, lives[i].hold * one);
+		fixture_cpu(f, t, CPU_GIL_SLEEP, lives[i].wait * one);
+		fixture_cpu(f, t, CPU_RUNNING, lives[i].native * one);
+		fixture_cpu(f, t, CPU_SLEEPING, lives[i].asleep * one);
+		fixture_cpu(f, t, CPU_RUNNABLE, lives[i].runnable * one);
+	}
+}
+
+static void one_kind(const struct life *lives, unsigned count, const char *want,
+                     const char *headline, const char *name)
+{
+	struct fixture f;
+
+	live(&f, lives, count, 1000);
+	is_kind(&f, want, headline, name);
+	fixture_done(&f);
+}
+
+static void test_kinds(void)
+{
+	static const struct life spinners[] = { { 50, 50, 0, 0, 0 }, { 50, 50, 0, 0, 0 } };
+	static const struct life some[] = { { 60, 8, 0, 32, 0 }, { 30, 10, 0, 60, 0 } };
+	static const struct life native[] = { { 1, 0, 95, 4, 0 }, { 2, 0, 90, 8, 0 } };
+	static const struct life io[] = { { 1, 0, 2, 97, 0 }, { 2, 1, 2, 95, 0 } };
+	static const struct life starved[] = { { 1, 0, 40, 0, 59 }, { 2, 0, 40, 0, 58 } };
+	static const struct life single[] = { { 95, 0, 2, 3, 0 }, { 0, 0, 0, 100, 0 } };
+	static const struct life apart[] = { { 45, 0, 0, 55, 0 }, { 45, 0, 45, 10, 0 } };
+	static const struct life many[] = {
+		{ 10, 4, 0, 86, 0 }, { 10, 4, 0, 86, 0 }, { 10, 4, 0, 86, 0 }, { 10, 4, 0, 86, 0 }
+	};
+
+	one_kind(spinners, 2, "gil-bound", "spent 50.0 % of its time waiting", "two spinners");
+	one_kind(some, 2, "gil-some", "slows this program", "a little");
+	one_kind(many, 4, "gil-some", "on average 0.2 threads waited", "none alone, but together");
+	one_kind(native, 2, "native", "98.4 % of what its threads did", "zlib");
+	one_kind(io, 2, "io-bound", "asleep for 96.0 % of their lives", "sockets");
+	one_kind(starved, 2, "cpu-starved", "in line for a CPU for 58.5 %", "too few CPUs");
+	one_kind(single, 2, "single-threaded", "one thread does all the work", "one thread");
+	one_kind(apart, 2, "gil-none", "waited for it for 0.0 %", "threads that do not meet");
+}
+
+static void test_edges(void)
+{
+	static const struct life spinners[] = { { 50, 50, 0, 0, 0 }, { 50, 50, 0, 0, 0 } };
+	struct fixture f;
+
+	live(&f, spinners, 2, 1000);
+	f.report.python.free_threaded = true;
+	is_kind(&f, "free-threaded", "has no GIL", "a free-threaded interpreter");
+	f.report.python.free_threaded = false;
+	f.model.gil_events = 0;
+	is_kind(&f, "nothing", "Nothing was recorded", "no events");
+	fixture_done(&f);
+
+	fixture_init(&f, 9);
+	fixture_thread(&f, 1, 1, "x");
+	fixture_gil(&f, 0, GIL_HOLD, 9);
+	fixture_cpu(&f, 0, CPU_RUNNING, 9);
+	is_kind(&f, "too-short", "only 9.0 ms", "9 ms");
+	fixture_done(&f);
+
+	fixture_init(&f, 0);
+	is_kind(&f, "nothing", "Nothing was recorded", "an empty model");
+	fixture_done(&f);
+}
+
+/* Without uprobes, sleeps inside take_gil tell. */
+static void test_no_gil_detect(void)
+{
+	struct fixture f;
+
+	fixture_init(&f, 1000);
+	f.model.gil_events = 0;
+	f.report.gil_detect = false;
+	f.pass.name = "stacks";
+	for (uint32_t t = 0; t < 2; t++) {
+		fixture_thread(&f, 1, 1 + t, "x");
+		fixture_gil(&f, t, GIL_UNKNOWN, 1000);
+		fixture_cpu(&f, t, CPU_RUNNING, 500);
+		fixture_cpu(&f, t, CPU_GIL_SLEEP, 500);
+	}
+	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "by stacks alone");
+	fixture_done(&f);
+}
+
+static void test_blame(void)
+{
+	struct fixture f;
+	struct verdict v;
+
+	fixture_hog(&f);
+	because(&f, "Mostly because of thread hog (101): 94.0 % of all waiting (79.0 ms)");
+	because(&f, "up to 40.0 ms without a break");
+	verdict_init(&v, &f.report);
+	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(55) &&
+	           v.moment_end_ns == fixture_time(95),
+	   "the longest wait for the culprit is where to look");
+	ok(!strpbrk(str_get(&v.headline), "\x1b\xff"), "names are made safe");
+	verdict_done(&v);
+	f.model.blame.v[0].wait_ns = 4 * FIXTURE_MS;
+	because(&f, "while thread hog (101) held the GIL, 44.4 % while ");
+	f.model.blame.v[1].wait_ns = 10 * FIXTURE_MS;
+	because(&f, "55.6 % of all waiting passed while nobody held the GIL");
+	fixture_done(&f);
+}
+
+/* Two waiters from 10 to 50 ms, then nobody; the hog runs two functions meanwhile. */
+static void test_function(void)
+{
+	struct fixture f;
+	struct model_gil *gil;
+
+	fixture_hog(&f);
+	gil = &f.model.gils.v[0];
+	*vec_push(&gil->owners) = (struct gil_owner){ fixture_time(0), 0, 1 };
+	*vec_push(&gil->owners) = (struct gil_owner){ fixture_time(10), 1, 2 };
+	*vec_push(&gil->owners) = (struct gil_owner){ fixture_time(50), 1, 0 };
+	fixture_slices(&f, 1);
+	f.slices.threads[0].pid = 100;
+	f.slices.threads[0].tid = 101;
+	fixture_slice(&f, 0, "run (/srv/app/hog.py:7)", 0, 5, 90);
+	fixture_slice(&f, 0, "parse (/srv/app/parse.py:3)", 1, 10, 30);
+	fixture_slice(&f, 0, "write (/srv/app/write.py:9)", 1, 50, 40);
+	because(&f, ", 75.0 % of it in parse (parse.py:3) called by run (hog.py:7)");
+	vec_done(&gil->owners);
+	fixture_done(&f);
+}
+
+static void test_charge(void)
+{
+	struct fixture f;
+	struct pystack py;
+	struct stretches none = { 0 }, list;
+	struct pystack_top top;
+
+	fixture_hog(&f);
+	fixture_slices(&f, 1);
+	fixture_slice(&f, 0, "a", 0, 20, 20);
+	fixture_slice(&f, 0, "b", 1, 25, 30); /* ends behind its caller */
+	fixture_slice(&f, 0, "a", 0, 60, 100);
+	list = stretches_of_lane(&f.model.threads.v[1].gil, 1u << GIL_HOLD);
+	pystack_init(&py, &f.slices);
+	pystack_charge(&py, &f.slices.threads[0], &list);
+	is_u64(py.ns.v[0], 15 * FIXTURE_MS, "before and between the calls");
+	is_u64(py.ns.v[1], 40 * FIXTURE_MS, "the outer call itself, both times");
+	is_u64(py.ns.v[2], 25 * FIXTURE_MS, "the inner one, while the GIL was held");
+	top = pystack_top(&py);
+	is_u64(top.all_ns, 80 * FIXTURE_MS, "nothing is charged twice or lost");
+	is_str(names_get(f.slices.names, top.name), "a", "the heaviest function");
+	pystack_charge(&py, NULL, &list);
+	is_u64(py.ns.v[0], 95 * FIXTURE_MS, "a thread without calls");
+	pystack_charge(&py, &f.slices.threads[0], &none);
+	is_u64(py.ns.v[0], 95 * FIXTURE_MS, "no stretches, no charge");
+	pystack_done(&py);
+	vec_done(&list);
+	fixture_done(&f);
+}
+
+static void test_quality(void)
+{
+	struct fixture f;
+	struct verdict v;
+
+	fixture_hog(&f);
+	verdict_init(&v, &f.report);
+	is_str(verdict_quality_name(v.quality), "fair", "5 ms unknown of 300: fair");
+	ok(strstr(str_get(&v.quality_text), "1.7 % of the threads' time is unknown") != NULL,
+	   "and it is said");
+	verdict_done(&v);
+	f.model.caveats[CAVEAT_TRUNCATED] = 1;
+	verdict_init(&v, &f.report);
+	is_str(verdict_quality_name(v.quality), "poor", "a cut recording: poor");
+	verdict_done(&v);
+	fixture_done(&f);
+}
+
+int main(void)
+{
+	test_kinds();
+	test_edges();
+	test_no_gil_detect();
+	test_blame();
+	test_function();
+	test_charge();
+	test_quality();
+	return done_testing();
+}
