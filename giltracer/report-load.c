@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "trace/ahead.h"
 #include "trace/from_perf.h"
+#include "trace/join.h"
 #include "trace/perf_stacks.h"
 
 /* One file to read: of which pass, into what, and how it went. */
@@ -175,6 +176,39 @@ static int wait_for(struct job *jobs, size_t count, struct error *err)
 	return status;
 }
 
+/* Up to 3.10 each evaluation of Python code ran one function. */
+static bool is_one_to_one(const struct session *session)
+{
+	unsigned major = 0, minor = 0;
+
+	return session->python_version &&
+	       sscanf(session->python_version, "%u.%u", &major, &minor) == 2 && major == 3 &&
+	       minor <= 10;
+}
+
+/* Python frames among the native ones: both files of the pass have been read. */
+static void join_python(struct loaded *loaded, const struct session *session)
+{
+	CLEANUP(join_free) struct join *join = NULL;
+	struct model *model = loaded->model;
+
+	if (!loaded->slices || !loaded->source->stacks)
+		return;
+	join = join_new(&(struct join_options){ .slices = loaded->slices,
+	                                        .names = loaded->source->names,
+	                                        .stacks = loaded->source->stacks,
+	                                        .one_to_one = is_one_to_one(session) });
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		for (size_t j = 0; j < t->cpu.spans.n; j++) {
+			struct span *span = &t->cpu.spans.v[j];
+
+			span->stack = join_stack(join, span->stack, span->start_ns, t->pid, t->tid);
+		}
+	}
+}
+
 int report_load(struct loaded **ret, const struct session *session, const char *dir,
                 struct error *err)
 {
@@ -193,6 +227,8 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 		report_unload(loaded, count);
 		return -1;
 	}
+	for (size_t i = 0; i < count; i++)
+		join_python(&loaded[i], session);
 	*ret = loaded;
 	return 0;
 }
