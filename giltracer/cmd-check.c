@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "launch/perfhost.h"
 #include "launch/perfopen.h"
+#include "launch/framefetch.h"
 #include "launch/probes.h"
 #include "launch/python.h"
 #include "launch/uprobes.h"
@@ -121,7 +122,7 @@ static void check_functions(struct host *host)
 
 	if (!host->python)
 		return;
-	if (probe_set_resolve(&host->set, host->python, &err) < 0) {
+	if (probe_set_resolve(&host->set, host->python, FRAMEFETCH_DEFAULT, &err) < 0) {
 		say(host, MISSING, "GIL functions", err.text, NULL);
 		return;
 	}

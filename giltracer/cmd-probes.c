@@ -9,6 +9,7 @@
 
 #include "base/opts.h"
 #include "cmd.h"
+#include "launch/framefetch.h"
 #include "launch/probes.h"
 #include "launch/python.h"
 
@@ -85,7 +86,8 @@ static int probes_run(int argc, char **argv, struct error *err)
 		return cmd_help(&cmd_probes, opts);
 	if (next < argc)
 		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
-	if (python_find(&py, wanted, err) < 0 || probe_set_resolve(&set, py, err) < 0)
+	if (python_find(&py, wanted, err) < 0 ||
+	    probe_set_resolve(&set, py, FRAMEFETCH_DEFAULT, err) < 0)
 		return -1;
 	if (json)
 		return print_json(py, set, err);

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "cmd.h"
 #include "launch/host.h"
+#include "launch/framefetch.h"
 #include "launch/probes.h"
 #include "launch/python.h"
 #include "launch/setup.h"
@@ -45,7 +46,8 @@ static int resolve_one(struct probe_sets *sets, const char *wanted, struct error
 	CLEANUP(python_free) struct python *py = NULL;
 	struct probe_set *set;
 
-	if (python_find(&py, wanted, err) < 0 || probe_set_resolve(&set, py, err) < 0)
+	if (python_find(&py, wanted, err) < 0 ||
+	    probe_set_resolve(&set, py, FRAMEFETCH_DEFAULT, err) < 0)
 		return -1;
 	for (size_t i = 0; i < sets->v.n; i++)
 		if (!strcmp(sets->v.v[i]->group, set->group)) {

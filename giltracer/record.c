@@ -25,6 +25,7 @@
 #include "launch/child.h"
 #include "launch/pass.h"
 #include "launch/perfhost.h"
+#include "launch/framefetch.h"
 #include "launch/probes.h"
 #include "launch/python.h"
 #include "launch/session.h"
@@ -175,7 +176,7 @@ static int prepare_probes(struct job *job, struct error *err)
 {
 	if (!wants_gil(job))
 		return 0;
-	if (probe_set_resolve(&job->probes, job->python, err) < 0)
+	if (probe_set_resolve(&job->probes, job->python, FRAMEFETCH_DEFAULT, err) < 0)
 		return -1;
 	return uprobes_prepare(job->probes, &job->uprobes, err);
 }
@@ -324,12 +325,14 @@ static void add_pass(struct job *job, const char *name, const char *trace,
 	CLEANUP(free) char *perf_data = xasprintf("%s.perf.data", name);
 	CLEANUP(free) char *trace_file = xasprintf("%s.viztracer.json", trace);
 	CLEANUP(free) char *path = xasprintf("%s/%s", job->dir, trace_file);
+	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
 	bool traced = result->trace && access(path, R_OK) == 0;
 	struct session_pass pass = {
 		.name = (char *)(uintptr_t)name,
 		.perf_data = perf_data,
 		.python_trace = traced ? trace_file : NULL,
 		.python_trace_note = result->trace_note,
+		.code_objects = result->codes ? codes : NULL,
 		.exit_status = job->outcome->exit_status,
 		.signal = job->outcome->signal,
 		.wall_ns = result->wall_ns,
@@ -421,6 +424,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	CLEANUP(close) int null = open_null(execution, err);
 	CLEANUP(free)
 	char *trace = xasprintf("%s/%s.viztracer.json", job->dir, execution->names[0]);
+	CLEANUP(free) char *codes = xasprintf("%s/%s.codes", job->dir, execution->names[0]);
 	char *outputs[PASS_RECORDERS] = { NULL };
 	struct pass_result result;
 	struct pass_plan plan = {
@@ -433,6 +437,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.imports = job->options->imports,
 		.python_trace = job->python_traced ? trace : NULL,
 		.python_trace_entries = job->options->python_trace_entries,
+		.codes = strcmp(execution->names[0], "gil") == 0 ? codes : NULL,
 		.in = in,
 		.out = null,
 		.err = null,

@@ -15,6 +15,7 @@
 #include "trace/from_perf.h"
 #include "trace/join.h"
 #include "trace/perf_stacks.h"
+#include "trace/pycode.h"
 
 /* One file to read: of which pass, into what, and how it went. */
 struct job {
@@ -79,7 +80,7 @@ static int open_events(struct loaded *loaded, const struct session *session, boo
 {
 	size_t n = session->function_count;
 	CLEANUP(free) struct perf_stacks_function *functions = xcalloc(n + 1, sizeof(*functions));
-	const struct from_perf_options options = { unwind, functions, n };
+	const struct from_perf_options options = { unwind, functions, n, loaded->code };
 	struct source *source;
 
 	for (size_t i = 0; i < n; i++)
@@ -94,6 +95,20 @@ static int open_events(struct loaded *loaded, const struct session *session, boo
 	return 0;
 }
 
+/* Without it functions have names, but neither files nor lines. */
+static void load_code(struct loaded *loaded, const struct session_pass *pass, const char *dir)
+{
+	CLEANUP(free) char *path = NULL;
+	struct error err;
+
+	if (!pass->code_objects)
+		return;
+	path = file_in(dir, pass->code_objects);
+	if (pycode_open(&loaded->code, path, &err) < 0)
+		snprintf(loaded->warning, sizeof(loaded->warning),
+		         "%s: functions will have neither files nor lines", err.text);
+}
+
 static int read_events(struct job *job)
 {
 	const struct session_pass *pass = job->pass;
@@ -106,6 +121,7 @@ static int read_events(struct job *job)
 		.start_tid = pass->tid,
 	};
 
+	load_code(loaded, pass, job->dir);
 	if (open_events(loaded, job->session, !strcmp(pass->name, "stacks"), path, &job->err) < 0)
 		return -1;
 	options.names = loaded->source->names;
@@ -238,6 +254,7 @@ void report_unload(struct loaded *loaded, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		model_free(loaded[i].model);
 		source_close(loaded[i].source);
+		pycode_close(loaded[i].code);
 	}
 	free(loaded);
 }

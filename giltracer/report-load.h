@@ -16,6 +16,7 @@ struct loaded {
 	struct source *source;
 	struct model *model;
 	struct slices *slices;
+	struct pycode *code; /* NULL: there is none */
 	char note[640];
 	char warning[1024];
 };

@@ -80,6 +80,7 @@ static const char **program_argv(const struct pass_plan *plan, const char *fd, c
 		plan->imports ? plan->imports : "",
 		plan->python_trace ? plan->python_trace : "-",
 		entries,
+		plan->codes ? plan->codes : "-",
 		plan->target,
 	};
 
@@ -204,6 +205,8 @@ static void handle_message(struct pass *pass, const char *message)
 		handle_switch(pass, "disable", "ok");
 	} else if ((arg = argument(message, "trace"))) {
 		set_once(&result->trace, arg);
+	} else if (!strcmp(message, "codes")) {
+		result->codes = true;
 	} else if ((arg = argument(message, "note"))) {
 		set_once(&result->trace_note, arg);
 	} else if ((arg = argument(message, "entry"))) {

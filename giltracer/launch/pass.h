@@ -21,6 +21,7 @@
  * @entry, @imports: see share/python/program.py
  * @python_trace: file for the Python-side trace; NULL for none
  * @python_trace_entries: how many entries it keeps
+ * @codes: file for the program's code objects (trace/pycode.h); NULL for none
  * @in, @out, @err: the program's; -1 for ours
  * @perf: perf_count recordings
  */
@@ -32,6 +33,7 @@ struct pass_plan {
 	const char *entry, *imports;
 	const char *python_trace;
 	unsigned python_trace_entries;
+	const char *codes;
 	int in, out, err;
 	struct perf_plan perf[PASS_RECORDERS];
 	size_t perf_count;
@@ -45,6 +47,7 @@ struct pass_plan {
  * @pid: of the program
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: somebody asked us to stop
+ * @codes: the list of code objects is complete
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
  * @trace_note: why there is none, or it is not complete; or NULL
  * @entry_note: why tracing did not start; or NULL
@@ -55,7 +58,7 @@ struct pass_result {
 	uint64_t wall_ns, start_ns, stop_ns;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[PASS_RECORDERS];
-	bool interrupted;
+	bool interrupted, codes;
 	char *trace, *trace_note, *entry_note, *perf_note;
 };
 

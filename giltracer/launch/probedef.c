@@ -16,6 +16,9 @@
 #define NESTING_MAX   8
 #define FUNCTIONS_MAX 64
 
+/* No structure of CPython that leads to a frame is larger. */
+#define FRAME_OFFSET_MAX 0xffff
+
 /* Where we are, for messages. */
 struct reader {
 	yaml_document_t doc;
@@ -115,6 +118,11 @@ static int function_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value,
 		return once(r, key, f->ret) < 0 ? -1 : read_name(r, value, &f->ret);
 	if (!strcmp(k, "gil"))
 		return once(r, key, f->gil) < 0 ? -1 : read_gil(r, value, &f->gil);
+	if (!strcmp(k, "tstate"))
+		return once(r, key, f->tstate) < 0 ? -1 : read_gil(r, value, &f->tstate);
+	if (!strcmp(k, "clone-tstate"))
+		return once(r, key, f->clone_tstate) < 0 ? -1
+		                                         : read_gil(r, value, &f->clone_tstate);
 	if (!strcmp(k, "fallback"))
 		return read_bool(r, value, &f->fallback);
 	return fail(r, key, "unknown key", k);
@@ -126,6 +134,8 @@ static void function_done(struct probedef_function *f)
 	free(f->entry);
 	free(f->ret);
 	free(f->gil);
+	free(f->tstate);
+	free(f->clone_tstate);
 }
 
 static int check_function(struct reader *r, const yaml_node_t *node,
@@ -135,8 +145,8 @@ static int check_function(struct reader *r, const yaml_node_t *node,
 		return fail(r, node, "missing key 'name'", NULL);
 	if (!f->entry && !f->ret)
 		return fail(r, node, "missing key 'entry' or 'return'", NULL);
-	if (f->gil && !f->entry)
-		return fail(r, node, "'gil' is read at the entry: missing key 'entry'", NULL);
+	if ((f->gil || f->tstate || f->clone_tstate) && !f->entry)
+		return fail(r, node, "arguments are read at the entry: missing key 'entry'", NULL);
 	return 0;
 }
 
@@ -206,8 +216,67 @@ static int read_lock(struct reader *r, yaml_node_t *node, struct probedef *def)
 	return 0;
 }
 
+/* In the order of enum probedef_frame_key. */
+static const char *const frame_keys[FRAME_KEYS] = {
+	"current", "current2", "previous", "code",  "instruction", "instruction-size",
+	"type",    "line",     "name",     "state", "text",
+};
+
+struct frame_reader {
+	struct probedef *def;
+	unsigned seen;
+};
+
+static int frame_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void *data)
+{
+	struct frame_reader *fr = data;
+	const char *text = scalar(value);
+	unsigned long n;
+	char *end;
+
+	for (unsigned i = 0; i < FRAME_KEYS; i++) {
+		if (strcmp(scalar(key), frame_keys[i]) != 0)
+			continue;
+		if (fr->seen & 1u << i)
+			return fail(r, key, "given twice:", scalar(key));
+		if (!text || !isdigit((unsigned char)*text))
+			return fail(r, value, "not an offset:", text);
+		n = strtoul(text, &end, 0);
+		if (*end || n > FRAME_OFFSET_MAX)
+			return fail(r, value, "not an offset:", text);
+		fr->def->frame[i] = (uint32_t)n;
+		fr->seen |= 1u << i;
+		return 0;
+	}
+	return fail(r, key, "unknown key", scalar(key));
+}
+
+static int read_frame(struct reader *r, yaml_node_t *node, struct probedef *def)
+{
+	struct frame_reader fr = { .def = def };
+
+	if (each_pair(r, node, frame_pair, &fr) < 0)
+		return -1;
+	for (unsigned i = 0; i < FRAME_KEYS; i++)
+		if (!(fr.seen & 1u << i) && i != FRAME_CURRENT2)
+			return fail(r, node, "missing key", frame_keys[i]);
+	if (!(fr.seen & 1u << FRAME_CURRENT2))
+		def->frame[FRAME_CURRENT2] = PROBEDEF_NO_OFFSET;
+	if (def->frame[FRAME_INSTRUCTION_SIZE] != 4 && def->frame[FRAME_INSTRUCTION_SIZE] != 8)
+		return fail(r, node, "instruction-size is neither 4 nor 8", NULL);
+	def->has_frame = true;
+	return 0;
+}
+
 /* Which of the keys at the top were there. */
-enum top_keys { TOP_SCHEMA = 1, TOP_PYTHON = 2, TOP_GIL = 4, TOP_FUNCTIONS = 8, TOP_IDENTITY = 16 };
+enum top_keys {
+	TOP_SCHEMA = 1,
+	TOP_PYTHON = 2,
+	TOP_GIL = 4,
+	TOP_FUNCTIONS = 8,
+	TOP_IDENTITY = 16,
+	TOP_FRAME = 32,
+};
 
 struct top {
 	struct probedef *def;
@@ -238,6 +307,8 @@ static int top_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void
 	if (!strcmp(k, "functions"))
 		return mark(r, key, top, TOP_FUNCTIONS) < 0 ? -1
 		                                            : read_functions(r, value, top->def);
+	if (!strcmp(k, "frame"))
+		return mark(r, key, top, TOP_FRAME) < 0 ? -1 : read_frame(r, value, top->def);
 	return fail(r, key, "unknown key", k);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -15,6 +16,8 @@
  * @name: without a compiler's suffix
  * @entry, @ret: the events of its entry and return; NULL for none
  * @gil: where its entry finds the GIL's address: "+0x10(arg1)"; NULL if it cannot
+ * @tstate: the argument that is the PyThreadState: "arg1"; NULL if none is
+ * @clone_tstate: the same of the compiler's clones, whose arguments may be others
  * @fallback: wanted only where not every release is seen
  * @line: in the file
  */
@@ -22,18 +25,41 @@ struct probedef_function {
 	char *name;
 	char *entry, *ret;
 	char *gil;
+	char *tstate, *clone_tstate;
 	bool fallback;
 	unsigned line;
+};
+
+/* FRAME_CURRENT2 of a definition that needs but one step. */
+#define PROBEDEF_NO_OFFSET UINT32_MAX
+
+/* Offsets in bytes that lead from a PyThreadState to the names of its Python frames. */
+enum probedef_frame_key {
+	FRAME_CURRENT,     /* PyThreadState: its running frame, or what has it at FRAME_CURRENT2 */
+	FRAME_CURRENT2,    /* 3.11, 3.12: the frame in PyThreadState.cframe */
+	FRAME_PREVIOUS,    /* frame: its caller */
+	FRAME_CODE,        /* frame: its PyCodeObject */
+	FRAME_INSTRUCTION, /* frame: the instruction that it executes, of FRAME_INSTRUCTION_SIZE */
+	FRAME_INSTRUCTION_SIZE, /* 8: a pointer; 4: an int, f_lasti */
+	FRAME_TYPE,             /* object: its type */
+	FRAME_LINE,             /* code: co_firstlineno, an int */
+	FRAME_NAME,             /* code: co_qualname, or co_name before 3.11, a str */
+	FRAME_STATE,            /* str: PyASCIIObject.state */
+	FRAME_TEXT,             /* str: the characters of a compact ASCII one */
+	FRAME_KEYS,
 };
 
 /**
  * @major, @minor: the CPython it is for
  * @shared: one GIL per process, told apart by the link-time address of the first symbol in
  *          @identity that exists; else one per interpreter, reached through @gil
+ * @frame, @has_frame: how to find Python frames, if the definition says
  */
 struct probedef {
 	unsigned major, minor;
 	bool shared;
+	bool has_frame;
+	uint32_t frame[FRAME_KEYS];
 	VEC(char *) identity;
 	VEC(struct probedef_function) functions;
 };

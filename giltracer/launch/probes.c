@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/datadir.h"
 #include "base/str.h"
+#include "launch/framefetch.h"
 #include "launch/probedef.h"
 #include "launch/python.h"
 
@@ -22,6 +23,7 @@ struct resolver {
 	const struct symbols *symbols;
 	struct probe_set *set;
 	uint64_t identity; /* of the one GIL, where there is but one */
+	unsigned frames;   /* how many Python frames to fetch */
 };
 
 static int load_definition(struct probedef **ret, const struct python *python, struct error *err)
@@ -42,14 +44,21 @@ static int load_definition(struct probedef **ret, const struct python *python, s
 	return -1;
 }
 
-static char *group_name(const char *build_id, const char *path)
+/* Probes that fetch another number of frames are others, and may be in use at the same time. */
+static char *group_name(const char *build_id, const char *path, unsigned frames)
 {
 	uint32_t hash = 0x811c9dc5;
+	char *name;
 
 	/* The same build may be installed twice, and then is two files to the kernel. */
 	for (; *path; path++)
 		hash = (hash ^ (uint8_t)*path) * 0x01000193;
-	return xasprintf("giltracer_%.12s_%06x", build_id, hash & 0xffffff);
+	hash &= 0xffffff;
+	if (frames == FRAMEFETCH_DEFAULT)
+		name = xasprintf("giltracer_%.12s_%06x", build_id, hash);
+	else
+		name = xasprintf("giltracer_%.12s_%06x_f%u", build_id, hash, frames);
+	return name;
 }
 
 /* A clone may have lost or moved arguments. */
@@ -59,8 +68,8 @@ static bool keeps_arguments(const char *symbol)
 	       !strstr(symbol, ".part");
 }
 
-static char *fetch_arguments(const struct resolver *r, const struct probedef_function *f,
-                             const char *symbol)
+static char *gil_argument(const struct resolver *r, const struct probedef_function *f,
+                          const char *symbol)
 {
 	CLEANUP(free) char *fetch = NULL;
 
@@ -70,6 +79,33 @@ static char *fetch_arguments(const struct resolver *r, const struct probedef_fun
 		return NULL;
 	fetch = probedef_fetch(f->gil);
 	return xasprintf("gil=%s:u64", fetch);
+}
+
+/* A wrong register leads to no frame: what is there is no code object. */
+static void add_frame_arguments(struct str *out, const struct resolver *r,
+                                const struct probedef_function *f, const struct probe *probe)
+{
+	const char *argument = keeps_arguments(probe->function) ? f->tstate : f->clone_tstate;
+	CLEANUP(free) char *tstate = argument ? probedef_fetch(argument) : NULL;
+	uint64_t code_type;
+
+	if (!tstate || !r->frames || !r->def->has_frame ||
+	    !symbols_address(r->symbols, "PyCode_Type", &code_type))
+		return;
+	framefetch_add(out, r->def, tstate, probe->address, code_type, r->frames);
+}
+
+/* NULL: none. The probe is where it will be. */
+static char *fetch_arguments(const struct resolver *r, const struct probedef_function *f,
+                             const struct probe *probe)
+{
+	CLEANUP(free) char *gil = gil_argument(r, f, probe->function);
+	CLEANUP(str_done) struct str out = { 0 };
+
+	if (gil)
+		str_adds(&out, gil);
+	add_frame_arguments(&out, r, f, probe);
+	return out.len ? str_take(&out) : NULL;
 }
 
 static char *event_name(const char *event, size_t index)
@@ -100,7 +136,6 @@ static void add_probe(const struct resolver *r, const struct probedef_function *
 		.function = xstrdup(symbol->name),
 		.how = xstrdup(symbol->kind == SYMBOL_DEBUG ? symbols_debug_path(r->symbols)
 		                                            : "symbol table"),
-		.fetch = ret ? NULL : fetch_arguments(r, f, symbol->name),
 		.address = symbol->address,
 		.offset = symbol->offset,
 		.kind = symbol->kind,
@@ -108,6 +143,8 @@ static void add_probe(const struct resolver *r, const struct probedef_function *
 		.sure = true,
 	};
 	place_probe(r, probe, f->ret != NULL);
+	if (!ret)
+		probe->fetch = fetch_arguments(r, f, probe);
 }
 
 static size_t add_function(const struct resolver *r, const struct probedef_function *f)
@@ -158,12 +195,13 @@ static int add_functions(struct resolver *r, struct error *err)
 	return 0;
 }
 
-int probe_set_resolve(struct probe_set **ret, const struct python *python, struct error *err)
+int probe_set_resolve(struct probe_set **ret, const struct python *python, unsigned frames,
+                      struct error *err)
 {
 	CLEANUP(probe_set_free) struct probe_set *set = xcalloc(1, sizeof(*set));
 	CLEANUP(probedef_free) struct probedef *def = NULL;
 	CLEANUP(symbols_free) struct symbols *symbols = NULL;
-	struct resolver resolver = { .python = python, .set = set };
+	struct resolver resolver = { .python = python, .set = set, .frames = frames };
 
 	if (load_definition(&def, python, err) < 0)
 		return -1;
@@ -172,7 +210,7 @@ int probe_set_resolve(struct probe_set **ret, const struct python *python, struc
 	set->path = xstrdup(python->library);
 	set->python = xstrdup(python->command);
 	set->build_id = xstrdup(symbols_build_id(symbols));
-	set->group = group_name(set->build_id, set->path);
+	set->group = group_name(set->build_id, set->path, frames);
 	resolver.def = def;
 	resolver.symbols = symbols;
 	if (add_functions(&resolver, err) < 0)

@@ -57,10 +57,12 @@ struct probe_set {
 };
 
 /*
- * The probe set of an interpreter. Errors: ENOTSUP no definition for this version, ENOENT take_gil
- * was not found in it, each saying what there is instead. Free with probe_set_free.
+ * The probe set of an interpreter, whose take_gil fetches that many Python frames, 0 to
+ * FRAMEFETCH_MAX (see launch/framefetch.h). Errors: ENOTSUP no definition for this version, ENOENT
+ * take_gil was not found in it, each saying what there is instead. Free with probe_set_free.
  */
-int probe_set_resolve(struct probe_set **ret, const struct python *python, struct error *err);
+int probe_set_resolve(struct probe_set **ret, const struct python *python, unsigned frames,
+                      struct error *err);
 void probe_set_free(struct probe_set *set);
 
 DEFINE_CLEANUP(struct probe_set *, probe_set_free);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The session folder: what recording leaves and reporting reads. It holds session.json, and per
- * pass NAME.perf.data and, with a Python-side trace, NAME.viztracer.json. Nothing else connects the
- * two, so that a report can be made later, elsewhere and unprivileged.
+ * pass NAME.perf.data, NAME.codes and, with a Python-side trace, NAME.viztracer.json. Nothing else
+ *connects the two, so that a report can be made later, elsewhere and unprivileged.
  *
  * session.json, version 1 (all times integers, ns of CLOCK_MONOTONIC; files are relative to the
  * folder; a key that is unknown or null is as if it were absent):
@@ -14,9 +14,10 @@
  *KIND}, "python": {"executable", "version", "implementation", "build_id", "free_threaded",
  *	            "gil_functions": [{"name", "offset", "kind"}]},
  *	 "passes": [{"name": "gil|stacks", "perf_data": FILE, "python_trace": FILE or null,
- *	             "python_trace_note": TEXT or null, "exit_status": N, "signal": N or 0,
- *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}],
- *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
+ *	             "python_trace_note": TEXT or null,
+ *	             "code_objects": FILE or null (see trace/pycode.h), "exit_status": N, "signal":
+ *N or 0, "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}], "notes": [{"code": WORD,
+ *"count": N, "text": SENTENCE}]}
  *
  * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
  * that never happened or is not known.
@@ -36,7 +37,8 @@ struct session_function {
 };
 
 struct session_pass {
-	char *name, *perf_data, *python_trace, *python_trace_note; /* the last two may be NULL */
+	char *name, *perf_data;
+	char *python_trace, *python_trace_note, *code_objects; /* NULL: there is none */
 	int exit_status; /* of the program; 128 + signal if it died of one */
 	int signal;      /* 0: it exited */
 	uint64_t wall_ns, start_ns, stop_ns;

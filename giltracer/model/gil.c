@@ -192,7 +192,25 @@ static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil)
 	was->dirty = is->dirty = true;
 }
 
-void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
+/* The frame of a request is that of the hold before it, too: no Python has run in between. */
+static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
+{
+	struct lane *lane = &m->threads.v[thread].gil;
+	size_t i = lane->spans.n - 1;
+
+	lane->spans.v[i].stack = frame;
+	while (i-- > 0 && lane->spans.v[i].state != GIL_UNKNOWN) {
+		struct span *s = &lane->spans.v[i];
+
+		if (s->state != GIL_HOLD && s->state != GIL_WAIT)
+			continue;
+		if (s->state == GIL_HOLD && !s->stack)
+			s->stack = frame;
+		break;
+	}
+}
+
+void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 	uint32_t gil = resolve(m, thread, address, t);
@@ -208,6 +226,8 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
 	set(m, thread, t, GIL_WAIT, gil, 0);
 	m->priv->gils.v[gil].waiters++;
 	owners_mark(m, gil, t);
+	if (frame)
+		set_frames(m, thread, frame);
 }
 
 void gil_acquire(struct model *m, uint32_t thread, uint64_t t)

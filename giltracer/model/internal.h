@@ -110,7 +110,7 @@ void thread_lost(struct model *m, const struct event *ev, uint64_t t);
 /* gil.c */
 uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t);
 void gil_start_hold(struct model *m, uint32_t thread, uint64_t t);
-void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address);
+void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame);
 void gil_acquire(struct model *m, uint32_t thread, uint64_t t);
 void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save);
 void gil_released(struct model *m, uint32_t thread, uint64_t t);

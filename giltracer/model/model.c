@@ -90,7 +90,7 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 	cpu_seen(m, thread, t);
 	switch (ev->type) {
 	case EV_REQUEST:
-		gil_request(m, thread, t, ev->gil.address);
+		gil_request(m, thread, t, ev->gil.address, ev->gil.frame);
 		break;
 	case EV_ACQUIRE:
 		gil_acquire(m, thread, t);

@@ -61,7 +61,8 @@ enum span_flags {
  * @state: enum gil_state or enum cpu_state
  * @ref: HOLD and waits: index of the GIL. CPU states: index of the thread that woke it (on the
  *       span that follows a wake-up), or MODEL_NONE
- * @stack: off-CPU spans of a stacks pass: id in the source's stacks; 0: none
+ * @stack: off-CPU spans of a stacks pass: id in the source's stacks. HOLD: the Python frame that
+ * ran at its end, WAIT: that waits, ids in the source's frames. 0: none
  */
 struct span {
 	uint64_t start_ns;

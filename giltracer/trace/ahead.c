@@ -181,7 +181,9 @@ struct source *source_ahead(struct source *inner)
 	struct ahead *a = xcalloc(1, sizeof(*a));
 
 	a->inner = inner;
-	a->source = (struct source){ .ops = &ops, .names = inner->names, .stacks = inner->stacks };
+	a->source = (struct source){
+		.ops = &ops, .names = inner->names, .stacks = inner->stacks, .frames = inner->frames
+	};
 	for (unsigned i = 0; i < BATCHES; i++)
 		a->ring[i].v = xcalloc(BATCH_EVENTS, sizeof(*a->ring[i].v));
 	pthread_mutex_init(&a->lock, NULL);

@@ -59,8 +59,9 @@ struct event {
 	uint16_t type;
 	uint16_t flags;
 	union {
-		/* address: which GIL, 0 if unknown. tstate: PyThreadState *, 0 if unknown or NULL.
-		 * frame: Python frame chain fetched by the probe, 0 for none. */
+		/* address: which GIL, 0 if unknown. frame: REQUEST only, the Python frame that
+		 * runs, id in the source's frames, 0: unknown. No Python runs between a release and
+		 * the next request of a thread: it is the frame of that release, too. */
 		struct {
 			uint64_t address;
 			uint32_t frame;

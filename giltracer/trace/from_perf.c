@@ -13,6 +13,7 @@
 #include "perfdata/reader.h"
 #include "trace/from_perf_unwind.h"
 #include "trace/names.h"
+#include "trace/perf_frames.h"
 #include "trace/perf_stacks.h"
 #include "trace/stacks.h"
 
@@ -38,6 +39,7 @@ struct handler {
 	enum handler_kind kind;
 	enum event_type type;
 	const struct tracefmt_field *field, *field2;
+	struct perf_frames_fields frames;
 	uint32_t counter;
 	bool quick;
 };
@@ -61,6 +63,7 @@ struct from_perf {
 	uint64_t lost_said, unknown;
 	uint64_t first_ns, last_ns;
 	struct from_perf_unwind unwind;
+	struct perf_frames *frames;
 };
 
 /* More CPUs than any Linux has: a larger number is a lie. */
@@ -106,6 +109,7 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 			h.kind = HANDLE_GIL;
 			h.type = gil_probes[i].type;
 			h.field = tracefmt_find(fmt, "gil");
+			h.frames = perf_frames_find(fmt);
 		}
 	}
 	return h;
@@ -187,6 +191,11 @@ static uint64_t number(const struct tracefmt_field *field, const struct sample *
 	return field ? tracefmt_number(field, &s->raw) : 0;
 }
 
+static uint32_t get_frame(struct from_perf *fp, const struct handler *h, const struct cursor *raw)
+{
+	return h->frames.count ? perf_frames_get(fp->frames, &h->frames, raw) : 0;
+}
+
 /*
  * Nearly all samples of a large recording come through here: fixed places, one check that they
  * are all there. False: it is not that simple, sample_decode must say.
@@ -211,8 +220,10 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 	ev->type = (uint16_t)h->type;
 	ev->flags = 0;
 	if (h->kind == HANDLE_GIL) {
+		const struct cursor raw = cursor_make(body->p + l->raw_pos + 4, raw_size);
+
 		ev->gil.address = value;
-		ev->gil.frame = 0;
+		ev->gil.frame = get_frame(fp, h, &raw);
 	} else {
 		ev->waking.tid = (uint32_t)value;
 	}
@@ -264,6 +275,7 @@ static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec,
 	case HANDLE_GIL:
 		fill(ev, h->type, &s);
 		ev->gil.address = number(h->field, &s);
+		ev->gil.frame = get_frame(fp, h, &s.raw);
 		return true;
 	case HANDLE_SCHED_SWITCH:
 		from_sched_switch(fp, h, e, &s, ev);
@@ -506,6 +518,8 @@ static void from_perf_close(struct source *source)
 	vec_done(&fp->cpu_ns);
 	order_free(fp->order);
 	perfdata_close(fp->pd);
+	perf_frames_free(fp->frames);
+	stacks_free(source->frames);
 	stacks_free(source->stacks);
 	names_free(source->names);
 	free(fp);
@@ -530,6 +544,9 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	fp->source.ops = &ops;
 	fp->source.names = names_new();
 	fp->source.stats.bytes = perfdata_size(pd);
+	fp->source.frames = stacks_new(fp->source.names);
+	fp->frames = perf_frames_new(fp->source.names, fp->source.frames,
+	                             options ? options->code : NULL);
 	fp->pd = pd;
 	fp->header = perfdata_header(pd);
 	fp->order = order_new(pd);

@@ -9,8 +9,8 @@
  *	drop_gil_ret[_N]  its return                          EV_RELEASED
  *	save_thread[_N]   entry of PyEval_SaveThread          EV_SAVE
  *
- * Their fields, by name in the event's format: gil (u64, the GIL's address or link-time address),
- * both optional.
+ * Their fields, by name in the event's format, all optional: gil (u64, the GIL's address or
+ *link-time address), and the Python frames of trace/perf_frames.h.
  */
 #ifndef GILTRACER_TRACE_FROM_PERF_H
 #define GILTRACER_TRACE_FROM_PERF_H
@@ -22,16 +22,20 @@
 #include "trace/source.h"
 
 struct perf_stacks_function;
+struct pycode;
 
 /**
  * @unwind: unwind stack dumps into source->stacks; else stacks are left out
  * @functions: where functions without a symbol are, see trace/perf_stacks.h; function_count of
  *             them, borrowed until from_perf_open returns. May be NULL
+ * @code: the program's code objects, borrowed until source_close; NULL: none, and Python frames
+ * have names only
  */
 struct from_perf_options {
 	bool unwind;
 	const struct perf_stacks_function *functions;
 	size_t function_count;
+	const struct pycode *code;
 };
 
 /* Open path; close with source_close. A file that is no perf.data at all is an error; one that is

@@ -38,6 +38,8 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 	case EV_RELEASE:
 	case EV_SAVE:
 		fprintf(out, " gil=%#" PRIx64, ev->gil.address);
+		if (ev->gil.frame)
+			fprintf(out, " frame=%" PRIu32, ev->gil.frame);
 		break;
 	case EV_SCHED_OUT:
 		fprintf(out, " state=%#" PRIx32 " next=%" PRIu32 " stack=%" PRIu32,
@@ -106,12 +108,14 @@ static void print_frame(FILE *out, const struct source *source, const struct sta
 
 void print_event_stack(FILE *out, const struct source *source, const struct event *ev)
 {
-	uint32_t id = ev->type == EV_SCHED_OUT ? ev->sched.stack
-	              : ev->type == EV_STACK   ? ev->stack.stack
-	                                       : 0;
+	const struct stacks *stacks = ev->type == EV_REQUEST ? source->frames : source->stacks;
+	uint32_t id = ev->type == EV_REQUEST     ? ev->gil.frame
+	              : ev->type == EV_SCHED_OUT ? ev->sched.stack
+	              : ev->type == EV_STACK     ? ev->stack.stack
+	                                         : 0;
 
 	while (id) {
-		const struct stack_frame *frame = stacks_get(source->stacks, id);
+		const struct stack_frame *frame = stacks_get(stacks, id);
 
 		print_frame(out, source, frame);
 		id = frame->parent;

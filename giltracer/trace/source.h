@@ -40,6 +40,7 @@ struct source_ops {
  * Embedded first in each kind of source.
  * @names: names of threads, counters and frames; owned by the source
  * @stacks: NULL if the source never has stacks; owned by the source
+ * @frames: Python frames that GIL events name (struct event.gil.frame); owned by the source
  * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them
  * @stats: valid at any time, complete at the end
  */
@@ -47,6 +48,7 @@ struct source {
 	const struct source_ops *ops;
 	struct names *names;
 	struct stacks *stacks;
+	struct stacks *frames;
 	const char **counters;
 	uint32_t counter_count;
 	struct source_stats stats;

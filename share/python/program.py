@@ -5,7 +5,7 @@ Runs in the traced interpreter, CPython 3.6 and later, before the program does. 
 that the interpreter has not loaded itself: a module of ours in sys.modules would hide the program's
 own of the same name.
 
-    python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES TARGET [ARG...]
+    python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES CODES TARGET [ARG...]
 
 FD       socket (SOCK_SEQPACKET) to giltracer
 KIND     "script" or "module": what TARGET is
@@ -14,6 +14,7 @@ ENTRY    "main" (the guard's body, else the call of main(), else the first line)
 IMPORTS  modules to import before tracing, separated by commas
 TRACE    file for VizTracer's trace, or "-"
 ENTRIES  how many entries VizTracer keeps
+CODES    file for the program's code objects (codes.py), or "-"
 
 Messages, one packet each; > is ours:
 
@@ -21,6 +22,7 @@ Messages, one packet each; > is ours:
     > started NS         it does, since then (CLOCK_MONOTONIC)
     > stop NS            it should end            < ok         perf has stopped
     > trace VERSION      VizTracer's trace is complete in its file
+    > codes              the list of code objects is complete in its file
     > note TEXT          the Python-side trace is not complete, and why
     > entry TEXT         tracing will not start, and why
     > fail TEXT          the program was not started, and why
@@ -34,6 +36,7 @@ import time
 
 HERE = os.path.dirname(__file__ if '__file__' in globals() else sys.argv[0])
 OURS = (os.path.join(HERE, 'bootstrap.py'), os.path.join(HERE, 'program.py'))
+CODES = os.path.join(HERE, 'codes.py')
 HOOK = '__giltracer_start__'
 
 
@@ -157,10 +160,23 @@ class PythonTrace:
 
 # ---- when tracing starts and stops
 
+def write_codes(path, channel):
+    """What the addresses mean that the probes saw. Without it, functions have names, but no lines."""
+    space = {'__name__': 'giltracer.codes', '__builtins__': __builtins__}
+    try:
+        with open(CODES, 'rb') as f:
+            exec(compile(f.read(), CODES, 'exec', 0, True), space)
+        space['write'](path)
+        channel.send('codes')
+    except Exception:
+        pass
+
+
 class Tracing:
-    def __init__(self, channel, trace):
+    def __init__(self, channel, trace, codes):
         self.channel = channel
         self.trace = trace
+        self.codes = codes
         self.lock = _thread.allocate_lock()
         self.begun = False
         # Registered before anybody else can: runs after all the program's own, and after the
@@ -185,6 +201,8 @@ class Tracing:
             return
         self.channel.ask('stop %d' % now_ns())
         self.trace.save()
+        if self.codes != '-':
+            write_codes(self.codes, self.channel)
         self.channel.close()
 
     def install_hook(self):
@@ -556,13 +574,13 @@ def hide_us(error):
 
 
 def main(namespace):
-    fd, kind, entry, imports, path, entries, target = sys.argv[1:8]
-    args = sys.argv[8:]
+    fd, kind, entry, imports, path, entries, codes, target = sys.argv[1:9]
+    args = sys.argv[9:]
     channel = Channel(int(fd))
     if not safe_path():
         del sys.path[0]
     trace = PythonTrace(channel, path, int(entries))
-    tracing = Tracing(channel, trace)
+    tracing = Tracing(channel, trace, codes)
     tracing.install_hook()
     if path != '-':
         trace.load()

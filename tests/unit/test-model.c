@@ -459,6 +459,30 @@ static void test_caveats(void)
 	is_u64(missing, 0, "each caveat has a name and a sentence");
 }
 
+/* The frame of a request ran at the end of the hold before it, too. */
+static void test_frames(void)
+{
+	const struct span *spans;
+
+	begin();
+	release(200, 7);
+	feed(210, 7, EV_RELEASED, EV(.pid = 7));
+	feed(300, 7, EV_REQUEST, EV(.gil = { .address = GIL, .frame = 5 }));
+	acquire(310, 7);
+	release(400, 7);
+	feed(410, 7, EV_REQUEST, EV(.gil = { .address = GIL }));
+	acquire(420, 7);
+	finish();
+	spans = m->threads.v[0].gil.spans.v;
+	ok(spans[0].state == GIL_HOLD && spans[0].stack == 5,
+	   "a hold gets the next request's frame");
+	for (size_t i = 1, waits = 0; i < m->threads.v[0].gil.spans.n; i++)
+		if (spans[i].state == GIL_WAIT)
+			ok(spans[i].stack == (waits++ ? 0 : 5), "a wait has its own request's");
+		else
+			ok(!spans[i].stack, "nothing else has any");
+}
+
 int main(void)
 {
 	test_start();
@@ -475,6 +499,7 @@ int main(void)
 	test_order();
 	test_check();
 	test_caveats();
+	test_frames();
 	model_free(m);
 	names_free(names);
 	return done_testing();

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a probe fetches of the Python frames that run, in tracefs' words. For each frame K, from 0,
+ * the running one, outwards:
+ *
+ *	tK text  the bytes of its code's type pointer, up to a zero byte: code if it is __probe_ip +
+ *ct cK u64   the code object's address       lK u32  co_firstlineno iK u64   the instruction (u32:
+ *f_lasti)  sK u32  PyASCIIObject.state of its name qK text  the name's characters, if sK says
+ *compact ASCII
+ *
+ * and once, ct u64: where PyCode_Type lies, seen from the probe. tK leaves out a first byte that is
+ * zero.
+ *
+ * tK is text because a number whose address cannot be read keeps what an earlier event left in the
+ * kernel's buffer (store_trace_args in kernel/trace/trace_probe_tmpl.h), while a text becomes
+ * empty: a tK that fits proves that its frame and code were read for this event.
+ */
+#ifndef GILTRACER_LAUNCH_FRAMEFETCH_H
+#define GILTRACER_LAUNCH_FRAMEFETCH_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "launch/probedef.h"
+
+#define FRAMEFETCH_DEFAULT 1
+#define FRAMEFETCH_MAX     8
+
+/*
+ * Append " NAME=…" for count frames. tstate is the expression for the PyThreadState in tracefs'
+ * words ("%di"), probe and code_type are the link-time addresses of the probe and of PyCode_Type.
+ */
+void framefetch_add(struct str *out, const struct probedef *def, const char *tstate, uint64_t probe,
+                    uint64_t code_type, unsigned count);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Python frames from the arguments of a probe. */
+#include "perf_frames.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "perfdata/u64map.h"
+#include "trace/names.h"
+#include "trace/pycode.h"
+#include "trace/stacks.h"
+
+/*
+ * PyASCIIObject.state, Include/unicodeobject.h 3.6 to 3.11, Include/cpython/unicodeobject.h 3.12
+ * and 3.13: interned in bits 0 and 1, kind in 2 to 4 (1: one byte a character), compact is bit 5,
+ * ascii bit 6.
+ */
+#define STATE_MASK          0x7c
+#define STATE_COMPACT_ASCII 0x64
+
+/* One frame as the probe saw it; name_hash, since another function may be at the address later. */
+struct raw_frame {
+	uint64_t code, instruction, name_hash;
+	uint32_t line, state;
+};
+
+/* What came of a chain of frames: chains repeat, and each is worked out once. */
+struct known {
+	struct raw_frame frame[PERF_FRAMES_MAX];
+	unsigned count;
+	uint32_t stack;
+	uint32_t next; /* of the same hash; UINT32_MAX: none */
+};
+
+struct perf_frames {
+	struct names *names;
+	struct stacks *stacks;
+	const struct pycode *code;
+	struct u64map hashes; /* to the first of known */
+	VEC(struct known) known;
+};
+
+struct perf_frames *perf_frames_new(struct names *names, struct stacks *stacks,
+                                    const struct pycode *code)
+{
+	struct perf_frames *pf = xcalloc(1, sizeof(*pf));
+
+	pf->names = names;
+	pf->stacks = stacks;
+	pf->code = code;
+	return pf;
+}
+
+void perf_frames_free(struct perf_frames *pf)
+{
+	if (!pf)
+		return;
+	u64map_done(&pf->hashes);
+	vec_done(&pf->known);
+	free(pf);
+}
+
+static const struct tracefmt_field *field(const struct tracefmt *format, char letter, unsigned k)
+{
+	const char name[] = { letter, (char)('0' + k), '\0' };
+
+	return tracefmt_find(format, name);
+}
+
+struct perf_frames_fields perf_frames_find(const struct tracefmt *format)
+{
+	struct perf_frames_fields f = {
+		.probe_ip = tracefmt_find(format, "__probe_ip"),
+		.code_type = tracefmt_find(format, "ct"),
+	};
+
+	if (!f.probe_ip || !f.code_type)
+		return f;
+	for (unsigned k = 0; k < PERF_FRAMES_MAX; k++) {
+		f.frame[k].type = field(format, 't', k);
+		f.frame[k].code = field(format, 'c', k);
+		f.frame[k].instruction = field(format, 'i', k);
+		f.frame[k].line = field(format, 'l', k);
+		f.frame[k].state = field(format, 's', k);
+		f.frame[k].name = field(format, 'q', k);
+		if (!f.frame[k].type || !f.frame[k].code || !f.frame[k].instruction ||
+		    !f.frame[k].line || !f.frame[k].state || !f.frame[k].name)
+			break;
+		f.count++;
+	}
+	return f;
+}
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	h = (h ^ value) * 0x9e3779b97f4a7c15;
+	return h ^ h >> 32;
+}
+
+static uint64_t hash_text(const char *text, size_t len)
+{
+	uint64_t h = len, word;
+
+	for (; len >= sizeof(word); len -= sizeof(word), text += sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		h = mix(h, word);
+	}
+	word = 0;
+	memcpy(&word, text, len);
+	return mix(h, word);
+}
+
+/* Whether the text of a type pointer, without a first byte that is zero, is that of type. */
+static bool is_type(const struct tracefmt_field *type_field, const struct cursor *raw,
+                    uint64_t type)
+{
+	size_t len = 0, want;
+	const char *text = tracefmt_text(type_field, raw, &len);
+	char bytes[sizeof(type) + 1] = "";
+
+	if (!(type & 0xff))
+		type >>= 8;
+	for (want = 0; type & 0xff; type >>= 8)
+		bytes[want++] = (char)(type & 0xff);
+	return text && want && len == want && !memcmp(text, bytes, want);
+}
+
+/* The frames up to the first that is none. */
+static unsigned read_frames(const struct perf_frames_fields *f, const struct cursor *raw,
+                            struct raw_frame *ret)
+{
+	uint64_t code_type = tracefmt_number(f->probe_ip, raw) + tracefmt_number(f->code_type, raw);
+	unsigned n = 0;
+
+	for (; n < f->count; n++) {
+		const char *name;
+		size_t len = 0;
+
+		if (!is_type(f->frame[n].type, raw, code_type))
+			break;
+		name = tracefmt_text(f->frame[n].name, raw, &len);
+		ret[n] = (struct raw_frame){
+			.code = tracefmt_number(f->frame[n].code, raw),
+			.instruction = tracefmt_number(f->frame[n].instruction, raw),
+			.name_hash = name ? hash_text(name, len) : 0,
+			.line = (uint32_t)tracefmt_number(f->frame[n].line, raw),
+			.state = (uint32_t)tracefmt_number(f->frame[n].state, raw),
+		};
+	}
+	return n;
+}
+
+static uint64_t hash_frames(const struct raw_frame *frames, unsigned n)
+{
+	uint64_t h = n;
+
+	for (unsigned i = 0; i < n; i++) {
+		h = mix(h, frames[i].code);
+		h = mix(h, frames[i].instruction);
+		h = mix(h, frames[i].name_hash ^ frames[i].line);
+	}
+	return h;
+}
+
+static bool is_known(const struct known *known, const struct raw_frame *frames, unsigned n)
+{
+	return known->count == n && !memcmp(known->frame, frames, n * sizeof(*frames));
+}
+
+/* The name as the probe read it: only a compact ASCII str has its characters where it looked. */
+static const char *fetched_name(const struct perf_frames_fields *f, unsigned k,
+                                const struct raw_frame *frame, const struct cursor *raw,
+                                size_t *ret_len)
+{
+	const char *text = tracefmt_text(f->frame[k].name, raw, ret_len);
+
+	return (frame->state & STATE_MASK) == STATE_COMPACT_ASCII && text && *ret_len ? text : NULL;
+}
+
+/*
+ * The listed code object, if the name that was fetched does not contradict. co_name, which is
+ * fetched before 3.11, is what the list has then.
+ */
+static const struct pycode_entry *
+listed(const struct perf_frames *pf, const struct raw_frame *frame, const char *name, size_t len)
+{
+	const struct pycode_entry *e = pf->code ? pycode_find(pf->code, frame->code, frame->line)
+	                                        : NULL;
+
+	if (!e || !name)
+		return e;
+	return e->name_len == len && !memcmp(e->name, name, len) ? e : NULL;
+}
+
+/* 0 if the frame has no name that is certain. */
+static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_fields *f, unsigned k,
+                          const struct raw_frame *frame, const struct cursor *raw, uint32_t parent)
+{
+	size_t len = 0;
+	const char *name = fetched_name(f, k, frame, raw, &len);
+	const struct pycode_entry *e = listed(pf, frame, name, len);
+	struct stack_frame sf = { .parent = parent, .flags = STACK_PYTHON };
+
+	if (e) {
+		sf.name = names_id(pf->names, e->name, e->name_len);
+		sf.module = names_id(pf->names, e->file, e->file_len);
+		sf.line = pycode_line(pf->code, e, frame->instruction);
+	} else if (name) {
+		sf.name = names_id(pf->names, name, len);
+	} else {
+		return 0;
+	}
+	return stacks_id(pf->stacks, &sf);
+}
+
+/* From the outermost: a frame without a name cuts off its callers. */
+static uint32_t add_frames(struct perf_frames *pf, const struct perf_frames_fields *f,
+                           const struct raw_frame *frames, unsigned n, const struct cursor *raw)
+{
+	uint32_t stack = 0;
+
+	for (unsigned k = n; k-- > 0;)
+		stack = add_frame(pf, f, k, &frames[k], raw, stack);
+	return stack;
+}
+
+uint32_t perf_frames_get(struct perf_frames *pf, const struct perf_frames_fields *f,
+                         const struct cursor *raw)
+{
+	struct raw_frame frames[PERF_FRAMES_MAX];
+	unsigned n = read_frames(f, raw, frames);
+	uint64_t hash;
+	uint32_t first;
+	struct known *known;
+
+	if (!n)
+		return 0;
+	hash = hash_frames(frames, n);
+	first = u64map_get(&pf->hashes, hash);
+	for (uint32_t i = first; i != UINT32_MAX; i = pf->known.v[i].next)
+		if (is_known(&pf->known.v[i], frames, n))
+			return pf->known.v[i].stack;
+	known = vec_push(&pf->known);
+	*known = (struct known){ .count = n, .next = first };
+	memcpy(known->frame, frames, n * sizeof(*frames));
+	known->stack = add_frames(pf, f, frames, n, raw);
+	u64map_set(&pf->hashes, hash, (uint32_t)pf->known.n - 1);
+	return known->stack;
+}
