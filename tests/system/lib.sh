@@ -287,18 +287,19 @@ def workers():
     return [t for t in d["threads"] if not t["main"]]
 def share(t, what):
     return 100 * t[what + "_ns"] / max(1, t["total_ns"])
-print(eval(sys.argv[2]))' "$@" 2>&1
+print(eval("(%s)" % sys.argv[2]))' "$@" 2>&1
 }
 
 # consistent FILE NAME: what has to hold in every document: each life adds up, the holds of all
-# threads are the time that their GILs were held, blame is the wait, nobody contradicts a lock.
+# threads are the time that their GILs were held, all waits but switch waits, which are for nobody,
+# are charged, and nobody contradicts a lock.
 consistent() {
 	is "$(json "$1" '[t["tid"] for t in d["threads"] if t["total_ns"] !=
 		t["hold_ns"] + t["wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]]')" '[]' \
 		"$2: hold + wait + no GIL + unknown = total"
 	is "$(json "$1" 'sum(t["hold_ns"] for t in d["threads"]) -
 		sum(g["held_ns"] for g in d["gils"])')" 0 "$2: the holds are the time it was held"
-	is "$(json "$1" 'sum(t["wait_ns"] for t in d["threads"]) -
+	is "$(json "$1" 'sum(t["wait_ns"] - t["switch_wait_ns"] for t in d["threads"]) -
 		sum(b["wait_ns"] for b in d["blame"])')" 0 "$2: all waits are charged to somebody"
 	is "$(json "$1" '[c["code"] for c in d["caveats"] if c["code"] in
 		("two-holders", "broken-identity", "unordered")]')" '[]' "$2: nothing contradicts a lock"

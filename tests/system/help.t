@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Help and manual say the same: every option of every --help is in the manual, and conversely; every
+# command is; and every package that configure asks for is in README.md and quickstart.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+manual=$top_srcdir/share/giltracer.1
+
+# help_options COMMAND: one option per line.
+help_options() {
+	"$GILTRACER" ${1:+"$1"} --help | sed -n '/^Options:/,/^$/p' |
+		grep -oE '^ +(-[A-Za-z], )?(--[a-z-]+|-[A-Za-z])' | tr -s ', ' '\n' | grep . | sort
+}
+
+# manual_options COMMAND: those with an entry in its section.
+manual_options() {
+	awk -v heading="${1:+.Ss giltracer $1}" '
+		/^\.S[hs] / { there = heading ? $0 == heading : $0 == ".Sh OPTIONS" }
+		there && /^\.It Fl/ {
+			for (i = 3; i <= NF; i++)
+				if ($i == "Ar" || $i == "Cm" || $i == "Ns")
+					break
+				else if ($i != "," && $i != "Fl")
+					print "-" $i
+		}' "$manual" | sort
+}
+
+# shared_options COMMAND: and those of OPTIONS, for a command that says that it takes them.
+shared_options() {
+	manual_options "$1"
+	if sed -n "/^\.Ss giltracer $1\$/,/^\.S[hs] /p" "$manual" | grep -q 'the options above'; then
+		manual_options ''
+	fi
+}
+
+ok '--help' "$GILTRACER" --help
+commands=$(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' out)
+like "$commands" '^report$' 'lists the commands'
+is "$(printf '%s\n' "$commands" | sort)" \
+	"$(sed -n 's/^\.Ss giltracer //p' "$manual" | sort)" 'the same as the manual'
+
+for command in '' $commands; do
+	ok "giltracer $command --help" "$GILTRACER" ${command:+"$command"} --help
+	like "$(cat out)" "^Usage: giltracer ${command:-\[}" 'has a usage line'
+	help_options "$command" >help-options
+	manual_options "$command" >manual-options
+	ok "giltracer $command: has options" test -s help-options
+	is "$(shared_options "$command" | sort -u | comm -23 help-options -)" '' \
+		"giltracer $command: all are in the manual"
+	# --version is main's own and needs no line in a table.
+	is "$(comm -13 help-options manual-options | grep -v '^--version$')" '' \
+		"giltracer $command: all in the manual are real"
+	exits 125 "giltracer $command --no-such-option is refused" \
+		"$GILTRACER" ${command:+"$command"} --no-such-option
+	like "$(cat err)" '^giltracer: error: .*--no-such-option' 'by its name'
+done
+
+packages=$(sed -n 's/^GT_LIB(.*\[\([a-z -]*\)\])$/\1/p' "$top_srcdir/configure.ac")
+for package in $packages; do
+	for file in README.md quickstart; do
+		like "$(cat "$top_srcdir/$file")" "(^|[[:space:]])$package([[:space:]]|\$)" \
+			"$file names $package"
+	done
+done
+
+done_testing

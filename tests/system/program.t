@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The program is itself: output, input, exit status, death by a signal; and what giltracer says when
+# there is nothing to run or nowhere to write.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes
+
+# trace ARGUMENT...
+trace() {
+	"$GILTRACER" --python-trace none -o report.html "$@"
+}
+
+cat >program.py <<'END'
+import os, signal, sys
+if __name__ == "__main__":
+    word = sys.argv[1]
+    if word == "echo":
+        print("heard", sys.stdin.read().strip(), sys.argv[2:])
+    elif word == "exit":
+        sys.exit(int(sys.argv[2]))
+    elif word == "die":
+        os.kill(os.getpid(), int(sys.argv[2]))
+    elif word == "raise":
+        raise KeyError("of the program")
+    elif word == "once":
+        with open("runs", "a") as runs:
+            runs.write("x")
+        print("output")
+END
+
+for states in --no-state-detect --state-detect; do
+	echo something >input
+	ok "$states: a program is traced" sh -c "'$GILTRACER' --python-trace none $states \
+		-o report.html program.py echo a 'b c' -o <input"
+	is "$(cat out)" "heard something ['a', 'b c', '-o']" 'stdin, arguments and stdout are its own'
+	exits 7 "$states: the exit status is the program's" trace $states program.py exit 7
+	exits 143 "$states: death by SIGTERM passes on" trace $states program.py die 15
+	exits 137 "$states: death by SIGKILL too" trace $states program.py die 9
+	ok 'and there is a report' test -s report.html
+	exits 1 "$states: an exception is the program's" trace $states program.py raise
+	like "$(cat err)" "^KeyError: 'of the program'" 'with its traceback'
+	is "$(grep -c 'File ' err)" 1 \
+		'without frames of ours, and once'
+done
+
+rm -f runs
+ok 'two passes' trace --state-detect program.py once
+is "$(cat runs)" xx '--state-detect runs the program twice'
+is "$(cat out)" output 'but only the output of one run is seen'
+rm -f runs
+ok 'one run' trace --state-detect --one-run program.py once
+is "$(cat runs)" x '--one-run runs it once'
+
+ok 'a module' trace -m timeit -n 1 pass
+like "$(cat out)" 'loop' 'runs as under python -m'
+
+rm -f report.html
+exits 127 'a script that is not there' trace no-such-script.py
+like "$(cat err)" '^giltracer: error: .*no-such-script\.py' 'is named'
+exits 127 'an interpreter that is not there' trace --python /no/such/python program.py exit 0
+like "$(cat err)" '^giltracer: error: .*/no/such/python' 'is named'
+exits 125 'a report that cannot be written' "$GILTRACER" --python-trace none \
+	-o /no/such/folder/report.html program.py exit 0
+like "$(cat err)" '^giltracer: error: .*/no/such/folder' 'is named'
+exits 125 'a full disk' "$GILTRACER" --python-trace none -o /dev/full program.py exit 0
+like "$(cat err)" '^giltracer: error: .*No space left' 'is said'
+exits 125 'nothing to run' "$GILTRACER"
+like "$(cat err)" '^giltracer: error: ' 'is an error'
+
+leaves_nothing
+done_testing
