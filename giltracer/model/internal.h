@@ -14,7 +14,7 @@
 #ifndef GILTRACER_MODEL_INTERNAL_H
 #define GILTRACER_MODEL_INTERNAL_H
 
-#include "model/idmap.h"
+#include "base/idmap.h"
 #include "model/model.h"
 #include "model/span.h"
 

@@ -33,8 +33,8 @@ struct slice_thread {
 };
 
 /**
- * @dropped: calls that the tracer itself says it dropped, or that we could not place
- * @total: calls in all
+ * @dropped: calls without a usable time, and ends of calls that never began
+ * @total: calls in all, dropped ones included
  */
 struct slices {
 	struct names *names;
@@ -53,5 +53,12 @@ struct slices {
 int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, struct error *err);
 
 void slices_free(struct slices *slices);
+
+/*
+ * For readers: put a thread's calls in order and set their depths. Calls that overlap without one
+ * being within the other all stay: the later one is a row below. Returns how many of these there
+ * are. v is malloced and may move.
+ */
+uint64_t slice_thread_finish(struct slice_thread *thread);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "model/idmap.h"
+#include "base/idmap.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A small open-addressing map from an id (pid, tid) to an index. Entries are never removed. */
-#ifndef GILTRACER_MODEL_IDMAP_H
-#define GILTRACER_MODEL_IDMAP_H
+#ifndef GILTRACER_BASE_IDMAP_H
+#define GILTRACER_BASE_IDMAP_H
 
 #include <stdint.h>
 
