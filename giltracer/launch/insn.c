@@ -102,13 +102,13 @@ static void set_text(struct insn_point *ret, const cs_insn *insn)
 	         *insn->op_str ? " " : "", insn->op_str);
 }
 
-static size_t decode(csh *handle, cs_insn **ret, const uint8_t *code, size_t len, size_t max)
+static size_t decode(csh *handle, cs_insn **ret, uint64_t address, const uint8_t *code, size_t len)
 {
 	*ret = NULL;
 	if (!open_handle(handle))
 		return 0;
 	cs_option(*handle, CS_OPT_DETAIL, CS_OPT_ON);
-	return cs_disasm(*handle, code, len, 0, max, ret);
+	return cs_disasm(*handle, code, len, address, ENTRY_MAX, ret);
 }
 
 /* endbr64 must never be chosen where something better follows: it is single-stepped. */
@@ -119,7 +119,7 @@ static void choose(struct insn_point *ret, csh handle, const cs_insn *insns, siz
 	ret->cost = is_emulated(&insns[0]) ? INSN_CHEAP : INSN_DEAR;
 	for (size_t i = 0; i < n; i++) {
 		if (is_emulated(&insns[i])) {
-			ret->skip = (size_t)insns[i].address;
+			ret->skip = (size_t)(insns[i].address - insns[0].address);
 			ret->cost = INSN_CHEAP;
 			set_text(ret, &insns[i]);
 			return;
@@ -129,11 +129,12 @@ static void choose(struct insn_point *ret, csh handle, const cs_insn *insns, siz
 	}
 }
 
-void insn_entry_point(struct insn_point *ret, const uint8_t *code, size_t len, bool with_return)
+void insn_entry_point(struct insn_point *ret, uint64_t address, const uint8_t *code, size_t len,
+                      bool with_return)
 {
 	csh handle = 0;
 	cs_insn *insns;
-	size_t n = decode(&handle, &insns, code, len, ENTRY_MAX);
+	size_t n = decode(&handle, &insns, address, code, len);
 
 	*ret = (struct insn_point){ .cost = INSN_DEAR, .text = "?" };
 	if (n)
@@ -142,22 +143,4 @@ void insn_entry_point(struct insn_point *ret, const uint8_t *code, size_t len, b
 		cs_free(insns, n);
 	if (handle)
 		cs_close(&handle);
-}
-
-bool insn_describe(struct insn_point *ret, const uint8_t *code, size_t len)
-{
-	csh handle = 0;
-	cs_insn *insns;
-	size_t n = decode(&handle, &insns, code, len, 1);
-
-	*ret = (struct insn_point){ .cost = INSN_DEAR, .text = "?" };
-	if (n) {
-		set_text(ret, &insns[0]);
-		ret->cost = is_emulated(&insns[0]) ? INSN_CHEAP : INSN_DEAR;
-	}
-	if (insns)
-		cs_free(insns, n);
-	if (handle)
-		cs_close(&handle);
-	return n > 0;
 }

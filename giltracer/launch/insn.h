@@ -24,13 +24,11 @@ struct insn_point {
 };
 
 /*
- * Choose the probe's place at the entry of a function whose first len bytes are code. Only
- * instructions that every call executes once, and that leave the argument registers and (for a
+ * Choose the probe's place at the entry of a function at address, whose first len bytes are code.
+ * Only instructions that every call executes once, and that leave the argument registers and (for a
  * return probe, which reads the return address) the stack alone are skipped.
  */
-void insn_entry_point(struct insn_point *ret, const uint8_t *code, size_t len, bool with_return);
-
-/* The instruction at code itself, as a point with skip 0. False if it cannot be decoded. */
-bool insn_describe(struct insn_point *ret, const uint8_t *code, size_t len);
+void insn_entry_point(struct insn_point *ret, uint64_t address, const uint8_t *code, size_t len,
+                      bool with_return);
 
 #endif

@@ -210,6 +210,11 @@ const char *symbol_kind_name(enum symbol_kind kind)
 	return names[kind];
 }
 
+struct Elf *symbols_elf(const struct symbols *symbols)
+{
+	return symbols->file.elf;
+}
+
 const char *symbols_path(const struct symbols *symbols)
 {
 	return symbols->file.path;
@@ -299,6 +304,37 @@ bool symbols_address(const struct symbols *symbols, const char *name, uint64_t *
 		return false;
 	*ret = exact.address;
 	return true;
+}
+
+struct around {
+	uint64_t address, start;
+	char *name;
+};
+
+static bool match_around(const char *name, const GElf_Sym *sym, void *data)
+{
+	struct around *around = data;
+
+	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC || around->address < sym->st_value ||
+	    around->address - sym->st_value >= sym->st_size)
+		return false;
+	around->start = sym->st_value;
+	around->name = xstrdup(name);
+	return true;
+}
+
+char *symbols_describe(const struct symbols *symbols, uint64_t address)
+{
+	struct around around = { .address = address };
+	CLEANUP(free) char *name = NULL;
+
+	if (!walk(&symbols->file, match_around, &around) &&
+	    !walk(&symbols->debug, match_around, &around))
+		return xasprintf("%#" PRIx64, address);
+	name = around.name;
+	if (around.start == address)
+		return take(name);
+	return xasprintf("%s+%#" PRIx64, name, address - around.start);
 }
 
 struct clones {

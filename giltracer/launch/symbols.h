@@ -45,6 +45,9 @@ void symbols_free(struct symbols *symbols);
 /* "symbol", "debug" or "code". */
 const char *symbol_kind_name(enum symbol_kind kind);
 
+/* libelf's handle of the file; borrowed. */
+struct Elf *symbols_elf(const struct symbols *symbols);
+
 const char *symbols_path(const struct symbols *symbols);
 
 /* Lower-case hex. A file without a build-id gets "sum" and a hash of its code instead. */
@@ -65,6 +68,10 @@ void symbol_list_done(struct symbol_list *list);
 
 /* Link-time address of one symbol of exactly this name, code or data. */
 bool symbols_address(const struct symbols *symbols, const char *name, uint64_t *ret);
+
+/* "FUNCTION+0xOFFSET" for an address in a function that has a name, else "0xADDRESS". Caller frees.
+ */
+char *symbols_describe(const struct symbols *symbols, uint64_t address);
 
 /* File offset of a link-time address inside a loadable segment. */
 bool symbols_offset(const struct symbols *symbols, uint64_t address, uint64_t *ret);

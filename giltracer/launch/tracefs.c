@@ -77,7 +77,11 @@ bool tracefs_is_our_group(const char *group)
 	for (const char *s = build; s < hash; s++)
 		if (!isdigit((unsigned char)*s) && !islower((unsigned char)*s))
 			return false;
-	return strlen(hash + 1) == 6 && strspn(hash + 1, "0123456789abcdef") == 6;
+	if (strspn(++hash, "0123456789abcdef") != 6)
+		return false;
+	/* Another number of frames than usual: _fN. */
+	return !hash[6] || (str_has_prefix(hash + 6, "_f") && hash[8] &&
+	                    strspn(hash + 8, "0123456789") == strlen(hash + 8));
 }
 
 /* "p:GROUP/EVENT PATH:0xOFFSET ARGS" */

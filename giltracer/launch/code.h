@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The GIL's functions by what their code does: take_gil waits on the GIL's condition variable with
+ * a timeout, a release stores 0 to its locked word and signals that variable. Works on stripped and
+ * link-time optimised builds, and checks what symbols say elsewhere.
+ *
+ * What is relied on is struct _gil_runtime_state since 3.7 (Include/internal/pycore_gil.h): locked,
+ * switch_number, cond, mutex, switch_cond, switch_mutex in this order, and the size of glibc's and
+ * musl's pthread_cond_t (48 bytes) and pthread_mutex_t (40).
+ */
+#ifndef GILTRACER_LAUNCH_CODE_H
+#define GILTRACER_LAUNCH_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+struct symbols;
+
+/**
+ * A copy of take_gil.
+ * @entry: link-time address
+ * @gil: how to reach the GIL at the entry, "+0x10(+0x10(arg1))"; NULL if the code does not say
+ * @confirmed: PyEval_RestoreThread and PyEval_AcquireThread both come to it
+ */
+struct code_take {
+	uint64_t entry;
+	char *gil;
+	bool confirmed;
+};
+
+/**
+ * A place that releases the GIL.
+ * @function: entry of the function or function part it is in
+ * @signal: the call of pthread_cond_signal; the GIL is free when it is reached
+ * @waited: where the thread goes on after having waited for the switch, 0 if it never waits
+ * @is_drop: @function is drop_gil itself and not something it was inlined into
+ * @gil: how to reach the GIL at the entry of @function; NULL if the code does not say
+ * @gil_register: encoding of the register that has the GIL's address at @signal, -1 for none
+ */
+struct code_release {
+	uint64_t function, signal, waited;
+	bool is_drop;
+	char *gil;
+	int gil_register;
+};
+
+/**
+ * @complete: every call of pthread_cond_signal in the file is accounted for
+ */
+struct code_gil {
+	VEC(struct code_take) takes;
+	VEC(struct code_release) releases;
+	bool complete;
+};
+
+/* Never NULL; empty where nothing was found. */
+struct code_gil *code_find_gil(const struct symbols *symbols);
+void code_gil_free(struct code_gil *gil);
+
+const struct code_take *code_gil_take(const struct code_gil *gil, uint64_t entry);
+
+DEFINE_CLEANUP(struct code_gil *, code_gil_free);
+
+#endif
