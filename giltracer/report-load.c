@@ -3,19 +3,19 @@
 #include "report-load.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "model/model.h"
 #include "trace/ahead.h"
 #include "trace/from_perf.h"
 #include "trace/join.h"
 #include "trace/perf_stacks.h"
 #include "trace/pycode.h"
+#include "trace/slices.h"
 
 /* One file to read: of which pass, into what, and how it went. */
 struct job {
@@ -144,7 +144,10 @@ static int read_slices(struct job *job)
 		return 0;
 	}
 	path = file_in(job->dir, job->pass->python_trace);
-	snprintf(loaded->note, sizeof(loaded->note), "the Python-side trace %s is not read", path);
+	if (from_viztracer_read(&loaded->slices, path, 0, &job->err) < 0)
+		snprintf(loaded->note, sizeof(loaded->note),
+		         "the Python-side trace could not be read, Python calls are missing: %s",
+		         job->err.text);
 	return 0;
 }
 
@@ -164,15 +167,10 @@ static void *run_slices(void *data)
 	return NULL;
 }
 
-/* Signals are for the thread that expects them. Without a thread the work is done here. */
+/* Without a thread the work is done here. */
 static void start(struct job *job, void *(*run)(void *))
 {
-	sigset_t all, old;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	job->threaded = pthread_create(&job->thread, NULL, run, job) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	job->threaded = thread_start(&job->thread, run, job) == 0;
 	if (!job->threaded)
 		run(job);
 }
@@ -253,6 +251,7 @@ void report_unload(struct loaded *loaded, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		model_free(loaded[i].model);
+		slices_free(loaded[i].slices);
 		source_close(loaded[i].source);
 		pycode_close(loaded[i].code);
 	}

@@ -6,16 +6,17 @@
 #include <errno.h>
 #include <libdeflate.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/thread.h"
 #include "report/base64.h"
 
 #define BLOCK_FULL  (1 << 20) /* raw bytes that close a block */
 #define WORKERS_MAX 4
+#define RING        8
 #define LEVEL       1
 
 enum block_state { BLOCK_FREE, BLOCK_QUEUED, BLOCK_DONE };
@@ -39,24 +40,29 @@ struct worker {
 };
 
 /**
- * @ring: @filling is being filled; from @oldest up to it they are queued or done; workers take
- *        them in order at @next
- * @lock: of state, next and stop
+ * Blocks by number, in a ring: the one with number filling is being filled; from oldest up to it
+ * they are queued, being packed or done, and who packs takes them in order at next.
+ * @own: compressor of the thread that drains, which helps when it has to wait
  * @section: where the section at hand starts in the raw bytes of the block being filled
+ * @ended: nothing more is filled; @cancelled: nobody drains; @stop: workers end
+ * @changed: any of these, or a block's state; all under @lock
  */
 struct blocks {
-	FILE *out;
-	struct block *ring;
-	unsigned ring_size;
+	struct block ring[RING];
 	uint64_t filling, oldest, next;
 	size_t section;
 	struct worker workers[WORKERS_MAX];
 	unsigned worker_count;
-	bool stop;
+	struct libdeflate_compressor *own;
+	bool ended, cancelled, stop;
 	pthread_mutex_t lock;
-	pthread_cond_t queued, done;
-	struct libdeflate_compressor *own; /* NULL with workers */
+	pthread_cond_t changed;
 };
+
+static struct block *block_at(struct blocks *blocks, uint64_t number)
+{
+	return &blocks->ring[number % RING];
+}
 
 static void block_pack(struct block *b, struct libdeflate_compressor *c)
 {
@@ -85,24 +91,29 @@ static void block_write(struct block *b, FILE *out)
 	b->state = BLOCK_FREE;
 }
 
+/* With the lock held: pack the next block that is queued. */
+static void pack_next(struct blocks *blocks, struct libdeflate_compressor *c)
+{
+	struct block *b = block_at(blocks, blocks->next++);
+
+	pthread_mutex_unlock(&blocks->lock);
+	block_pack(b, c);
+	pthread_mutex_lock(&blocks->lock);
+	b->state = BLOCK_DONE;
+	pthread_cond_broadcast(&blocks->changed);
+}
+
 static void *work(void *data)
 {
 	struct worker *worker = data;
 	struct blocks *blocks = worker->blocks;
-	struct block *b;
 
 	pthread_mutex_lock(&blocks->lock);
-	for (;;) {
-		while (blocks->next == blocks->filling && !blocks->stop)
-			pthread_cond_wait(&blocks->queued, &blocks->lock);
-		if (blocks->next == blocks->filling)
-			break;
-		b = &blocks->ring[blocks->next++ % blocks->ring_size];
-		pthread_mutex_unlock(&blocks->lock);
-		block_pack(b, worker->compressor);
-		pthread_mutex_lock(&blocks->lock);
-		b->state = BLOCK_DONE;
-		pthread_cond_signal(&blocks->done);
+	while (!blocks->stop) {
+		if (blocks->next != blocks->filling)
+			pack_next(blocks, worker->compressor);
+		else
+			pthread_cond_wait(&blocks->changed, &blocks->lock);
 	}
 	pthread_mutex_unlock(&blocks->lock);
 	return NULL;
@@ -116,7 +127,7 @@ static int start_worker(struct blocks *blocks)
 	worker->compressor = libdeflate_alloc_compressor(LEVEL);
 	if (!worker->compressor)
 		return -1;
-	if (pthread_create(&worker->thread, NULL, work, worker) != 0) {
+	if (thread_start(&worker->thread, work, worker) < 0) {
 		libdeflate_free_compressor(worker->compressor);
 		return -1;
 	}
@@ -124,25 +135,30 @@ static int start_worker(struct blocks *blocks)
 	return 0;
 }
 
-/* Without threads, if none can be had. Signals are for the thread that expects them. */
-static void start_workers(struct blocks *blocks, unsigned workers)
+int blocks_new(struct blocks **ret, unsigned workers, struct error *err)
 {
-	sigset_t all, old;
+	struct blocks *blocks = xcalloc(1, sizeof(*blocks));
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_mutex_init(&blocks->lock, NULL);
+	pthread_cond_init(&blocks->changed, NULL);
+	blocks->own = libdeflate_alloc_compressor(LEVEL);
+	if (!blocks->own) {
+		blocks_free(blocks);
+		return error_set(err, ENOMEM, "out of memory");
+	}
 	if (workers > WORKERS_MAX)
 		workers = WORKERS_MAX;
 	while (blocks->worker_count < workers && start_worker(blocks) == 0)
 		;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	*ret = blocks;
+	return 0;
 }
 
 static void stop_workers(struct blocks *blocks)
 {
 	pthread_mutex_lock(&blocks->lock);
 	blocks->stop = true;
-	pthread_cond_broadcast(&blocks->queued);
+	pthread_cond_broadcast(&blocks->changed);
 	pthread_mutex_unlock(&blocks->lock);
 	for (unsigned i = 0; i < blocks->worker_count; i++) {
 		pthread_join(blocks->workers[i].thread, NULL);
@@ -150,85 +166,45 @@ static void stop_workers(struct blocks *blocks)
 	}
 }
 
-static void blocks_free(struct blocks *blocks)
+void blocks_free(struct blocks *blocks)
 {
+	if (!blocks)
+		return;
 	stop_workers(blocks);
-	for (unsigned i = 0; i < blocks->ring_size; i++) {
+	for (unsigned i = 0; i < RING; i++) {
 		str_done(&blocks->ring[i].raw);
 		str_done(&blocks->ring[i].list);
 		free(blocks->ring[i].packed);
 		free(blocks->ring[i].text);
 	}
-	if (blocks->own)
-		libdeflate_free_compressor(blocks->own);
-	free(blocks->ring);
+	libdeflate_free_compressor(blocks->own);
 	pthread_mutex_destroy(&blocks->lock);
-	pthread_cond_destroy(&blocks->queued);
-	pthread_cond_destroy(&blocks->done);
+	pthread_cond_destroy(&blocks->changed);
 	free(blocks);
 }
 
-int blocks_new(struct blocks **ret, FILE *out, unsigned workers, struct error *err)
-{
-	struct blocks *blocks = xcalloc(1, sizeof(*blocks));
-
-	blocks->out = out;
-	blocks->ring_size = 2 * WORKERS_MAX;
-	blocks->ring = xcalloc(blocks->ring_size, sizeof(*blocks->ring));
-	pthread_mutex_init(&blocks->lock, NULL);
-	pthread_cond_init(&blocks->queued, NULL);
-	pthread_cond_init(&blocks->done, NULL);
-	start_workers(blocks, workers);
-	if (!blocks->worker_count)
-		blocks->own = libdeflate_alloc_compressor(LEVEL);
-	if (!blocks->worker_count && !blocks->own) {
-		blocks_free(blocks);
-		return error_set(err, ENOMEM, "out of memory");
-	}
-	*ret = blocks;
-	return 0;
-}
-
-static struct block *filling(struct blocks *blocks)
-{
-	return &blocks->ring[blocks->filling % blocks->ring_size];
-}
-
-/* Write the oldest block, when it is done. */
-static void write_oldest(struct blocks *blocks)
-{
-	struct block *b = &blocks->ring[blocks->oldest % blocks->ring_size];
-
-	if (blocks->worker_count) {
-		pthread_mutex_lock(&blocks->lock);
-		while (b->state != BLOCK_DONE)
-			pthread_cond_wait(&blocks->done, &blocks->lock);
-		pthread_mutex_unlock(&blocks->lock);
-	} else {
-		block_pack(b, blocks->own);
-	}
-	block_write(b, blocks->out);
-	blocks->oldest++;
-}
-
-/* Queue the block being filled and go on with the next one of the ring. */
+/* Queue the block being filled, and go on with the next one of the ring when it is free. */
 static void close_block(struct blocks *blocks)
 {
-	if (!filling(blocks)->raw.len)
-		return;
-	pthread_mutex_lock(&blocks->lock);
-	filling(blocks)->state = BLOCK_QUEUED;
-	blocks->filling++;
-	pthread_cond_signal(&blocks->queued);
-	pthread_mutex_unlock(&blocks->lock);
+	struct block *b = block_at(blocks, blocks->filling);
+
 	blocks->section = 0;
-	if (!blocks->worker_count || blocks->filling - blocks->oldest == blocks->ring_size)
-		write_oldest(blocks);
+	pthread_mutex_lock(&blocks->lock);
+	while (blocks->filling - blocks->oldest == RING - 1 && !blocks->cancelled)
+		pthread_cond_wait(&blocks->changed, &blocks->lock);
+	if (blocks->cancelled) {
+		b->raw.len = b->list.len = 0;
+	} else {
+		b->state = BLOCK_QUEUED;
+		blocks->filling++;
+		pthread_cond_broadcast(&blocks->changed);
+	}
+	pthread_mutex_unlock(&blocks->lock);
 }
 
 void blocks_add(struct blocks *blocks, const void *data, size_t len)
 {
-	str_addn(&filling(blocks)->raw, data, len);
+	str_addn(&block_at(blocks, blocks->filling)->raw, data, len);
 }
 
 void blocks_add_column(struct blocks *blocks, const struct column *column)
@@ -247,7 +223,7 @@ void blocks_add_sparse(struct blocks *blocks, const struct sparse *sparse)
 
 void blocks_section(struct blocks *blocks, uint32_t n, const char *head, ...)
 {
-	struct block *b = filling(blocks);
+	struct block *b = block_at(blocks, blocks->filling);
 	CLEANUP(free) char *text = NULL;
 	va_list ap;
 
@@ -261,10 +237,49 @@ void blocks_section(struct blocks *blocks, uint32_t n, const char *head, ...)
 		close_block(blocks);
 }
 
-void blocks_finish(struct blocks *blocks)
+void blocks_end(struct blocks *blocks)
 {
-	close_block(blocks);
-	while (blocks->oldest != blocks->filling)
-		write_oldest(blocks);
-	blocks_free(blocks);
+	if (block_at(blocks, blocks->filling)->raw.len)
+		close_block(blocks);
+	pthread_mutex_lock(&blocks->lock);
+	blocks->ended = true;
+	pthread_cond_broadcast(&blocks->changed);
+	pthread_mutex_unlock(&blocks->lock);
+}
+
+void blocks_cancel(struct blocks *blocks)
+{
+	pthread_mutex_lock(&blocks->lock);
+	blocks->cancelled = true;
+	pthread_cond_broadcast(&blocks->changed);
+	pthread_mutex_unlock(&blocks->lock);
+}
+
+/* With the lock held: wait until the oldest block is done, helping; false: there is none. */
+static bool wait_for_oldest(struct blocks *blocks)
+{
+	for (;;) {
+		if (blocks->oldest == blocks->filling && blocks->ended)
+			return false;
+		if (blocks->oldest != blocks->filling &&
+		    block_at(blocks, blocks->oldest)->state == BLOCK_DONE)
+			return true;
+		if (blocks->next != blocks->filling)
+			pack_next(blocks, blocks->own);
+		else
+			pthread_cond_wait(&blocks->changed, &blocks->lock);
+	}
+}
+
+void blocks_drain(struct blocks *blocks, FILE *out)
+{
+	pthread_mutex_lock(&blocks->lock);
+	while (wait_for_oldest(blocks)) {
+		pthread_mutex_unlock(&blocks->lock);
+		block_write(block_at(blocks, blocks->oldest), out);
+		pthread_mutex_lock(&blocks->lock);
+		blocks->oldest++;
+		pthread_cond_broadcast(&blocks->changed);
+	}
+	pthread_mutex_unlock(&blocks->lock);
 }

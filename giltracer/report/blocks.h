@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bulk of the page: sections gathered into blocks, each block deflated (RFC 1951), in base64
- * (RFC 4648) and in a script element of its own; see share/report/FORMAT.md. Blocks are compressed
- * by worker threads and written in order as they are done, so that memory is bounded by a few
- * blocks.
+ * (RFC 4648) and in a script element of its own; see share/report/FORMAT.md. One thread adds, some
+ * pack, one writes in order what is packed; memory is bounded by a few blocks.
  */
 #ifndef GILTRACER_REPORT_BLOCKS_H
 #define GILTRACER_REPORT_BLOCKS_H
@@ -17,9 +16,9 @@
 
 struct blocks;
 
-/* out is borrowed; its errors are the owner's to check. workers 0: compress in this
- * thread. ENOMEM is the only error. */
-int blocks_new(struct blocks **ret, FILE *out, unsigned workers, struct error *err);
+/* workers threads pack, beside the one that drains. ENOMEM is the only error. */
+int blocks_new(struct blocks **ret, unsigned workers, struct error *err);
+void blocks_free(struct blocks *blocks);
 
 /* Add raw bytes, a full column, or a sparse one to the section at hand. */
 void blocks_add(struct blocks *blocks, const void *data, size_t len);
@@ -31,7 +30,16 @@ void blocks_add_sparse(struct blocks *blocks, const struct sparse *sparse);
 void blocks_section(struct blocks *blocks, uint32_t n, const char *head, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Write what is left, wait for the workers, free. */
-void blocks_finish(struct blocks *blocks);
+/* Nothing more will be added. */
+void blocks_end(struct blocks *blocks);
+
+/*
+ * In another thread than the one that adds, which waits when it is too far ahead: write the blocks
+ * to out until blocks_end. out's errors are the owner's to check.
+ */
+void blocks_drain(struct blocks *blocks, FILE *out);
+
+/* Nobody will drain: what is added from now on is dropped. */
+void blocks_cancel(struct blocks *blocks);
 
 #endif

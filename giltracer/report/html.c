@@ -18,6 +18,7 @@
 struct page {
 	const struct report *report;
 	const struct rows *rows;
+	struct payload *payload;
 };
 
 void html_text(const char *text, FILE *out)
@@ -217,23 +218,28 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 		overview_write(page->report, out);
 		return 0;
 	case TEMPLATE_BLOCKS:
-		return payload_write(page->report, page->rows, out, err);
+		payload_write(page->payload, out);
+		return 0;
 	case TEMPLATE_PARTS:
 		break;
 	}
 	return error_set(err, EINVAL, "unknown part of the template");
 }
 
+/* The blocks are made while the rest is written. */
 static int write_page(const struct report *report, const struct template *t, FILE *out,
                       struct error *err)
 {
 	CLEANUP(free) struct rows *rows = xcalloc(report->pass_count, sizeof(*rows));
-	struct page page = { report, rows };
+	struct page page = { .report = report, .rows = rows };
 	int status;
 
 	for (size_t i = 0; i < report->pass_count; i++)
 		rows_init(&rows[i], &report->passes[i]);
-	status = template_write(t, fill, &page, out, err);
+	status = payload_start(&page.payload, report, rows, err);
+	if (status == 0)
+		status = template_write(t, fill, &page, out, err);
+	payload_free(page.payload);
 	for (size_t i = 0; i < report->pass_count; i++)
 		rows_done(&rows[i]);
 	return status;

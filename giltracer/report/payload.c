@@ -2,11 +2,14 @@
 /* Encodes lanes, calls, stacks, counters and losses into sections. */
 #include "payload.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/thread.h"
 #include "report/blocks.h"
 #include "report/facts.h"
 #include "report/utf8.h"
@@ -382,27 +385,67 @@ static void put_pass(struct encoder *e, const struct report *report, const struc
 	put_lost(e);
 }
 
-int payload_write(const struct report *report, const struct rows *rows, FILE *out,
-                  struct error *err)
-{
-	size_t main_pass = (size_t)(report_main_pass(report) - report->passes);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct encoder e = { 0 };
+struct payload {
+	const struct report *report;
+	const struct rows *rows;
+	struct blocks *blocks;
+	pthread_t thread;
+};
 
-	if (blocks_new(&e.blocks, out, cpus > 1 ? (unsigned)cpus : 0, err) < 0)
-		return -1;
+static void *encode(void *data)
+{
+	const struct payload *p = data;
+	size_t main_pass = (size_t)(report_main_pass(p->report) - p->report->passes);
+	struct encoder e = { .blocks = p->blocks };
+
 	for (unsigned i = 0; i < 5; i++)
 		column_init(&e.full[i]);
 	for (unsigned i = 0; i < 3; i++)
 		sparse_init(&e.sparse[i]);
-	put_pass(&e, report, rows, main_pass);
-	for (size_t i = 0; i < report->pass_count; i++)
+	put_pass(&e, p->report, p->rows, main_pass);
+	for (size_t i = 0; i < p->report->pass_count; i++)
 		if (i != main_pass)
-			put_pass(&e, report, rows, i);
-	blocks_finish(e.blocks);
+			put_pass(&e, p->report, p->rows, i);
+	blocks_end(p->blocks);
 	for (unsigned i = 0; i < 5; i++)
 		column_done(&e.full[i]);
 	for (unsigned i = 0; i < 3; i++)
 		sparse_done(&e.sparse[i]);
+	return NULL;
+}
+
+int payload_start(struct payload **ret, const struct report *report, const struct rows *rows,
+                  struct error *err)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct payload *p = xcalloc(1, sizeof(*p));
+
+	p->report = report;
+	p->rows = rows;
+	if (blocks_new(&p->blocks, cpus > 1 ? (unsigned)cpus - 1 : 0, err) < 0) {
+		free(p);
+		return -1;
+	}
+	if (thread_start(&p->thread, encode, p) < 0) {
+		blocks_free(p->blocks);
+		free(p);
+		return error_set(err, EAGAIN, "cannot start a thread");
+	}
+	*ret = p;
 	return 0;
+}
+
+void payload_write(struct payload *payload, FILE *out)
+{
+	blocks_drain(payload->blocks, out);
+}
+
+void payload_free(struct payload *p)
+{
+	if (!p)
+		return;
+	blocks_cancel(p->blocks);
+	pthread_join(p->thread, NULL);
+	blocks_free(p->blocks);
+	free(p);
 }

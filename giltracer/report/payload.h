@@ -8,8 +8,15 @@
 #include "report/report.h"
 #include "report/rows.h"
 
-/* Write the blocks of all passes; rows are those of the passes, by index. */
-int payload_write(const struct report *report, const struct rows *rows, FILE *out,
+struct payload;
+
+/* Begin to encode all passes, in threads; rows are those of the passes, by index. Both are borrowed
+ * until payload_free, which may be called at any time. */
+int payload_start(struct payload **ret, const struct report *report, const struct rows *rows,
                   struct error *err);
+void payload_free(struct payload *payload);
+
+/* Write the blocks, as they are made. */
+void payload_write(struct payload *payload, FILE *out);
 
 #endif

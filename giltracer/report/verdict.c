@@ -18,7 +18,7 @@
 
 /**
  * What the rules look at.
- * @off_gil_running_ns: on a CPU without the GIL
+ * @off_gil_running_ns: on a CPU without the GIL, once it was looked at
  * @victim: the thread with the largest share of its life spent waiting, of those that lived long
  * @victim_percent: that share
  * @waiters_percent: how much of a thread waited for the GIL on average
@@ -76,7 +76,6 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 	uint64_t known = t->end_ns - t->start_ns - unknown;
 	double percent = facts_percent(gil_wait(e, t), known);
 
-	e->off_gil_running_ns += running_off_gil(t);
 	e->holders += t->gil_ns[GIL_HOLD] > 0;
 	if (t->cpu_ns[CPU_RUNNING] > e->busiest_ns) {
 		e->busiest = i;
@@ -124,7 +123,19 @@ static bool is_starved(const struct evidence *e)
 	       (double)runnable * 100 > e->waiters_percent * (double)e->wall_ns;
 }
 
-static enum verdict_kind judge(const struct evidence *e)
+/* Only when nothing simpler decides: it walks all spans. */
+static bool is_native(struct evidence *e)
+{
+	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];
+
+	if (!e->report->gil_detect || running <= e->wall_ns / 10)
+		return false;
+	for (size_t i = 0; i < e->model->threads.n; i++)
+		e->off_gil_running_ns += running_off_gil(&e->model->threads.v[i]);
+	return facts_percent(e->off_gil_running_ns, running) >= VERDICT_NATIVE;
+}
+
+static enum verdict_kind judge(struct evidence *e)
 {
 	const struct facts_totals *t = &e->totals;
 	uint64_t running = t->cpu_ns[CPU_RUNNING];
@@ -146,8 +157,7 @@ static enum verdict_kind judge(const struct evidence *e)
 	if (facts_percent(e->busiest_ns, running) >= VERDICT_SINGLE &&
 	    facts_percent(running, e->wall_ns) >= VERDICT_BUSY)
 		return VERDICT_SINGLE_THREADED;
-	if (e->report->gil_detect && running > e->wall_ns / 10 &&
-	    facts_percent(e->off_gil_running_ns, running) >= VERDICT_NATIVE)
+	if (is_native(e))
 		return VERDICT_NATIVE_WORK;
 	if (cpu_known && facts_percent(asleep(t), cpu_known) >= VERDICT_ASLEEP)
 		return VERDICT_IO_BOUND;

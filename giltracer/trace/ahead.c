@@ -3,11 +3,11 @@
 #include "ahead.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 
 /* Large enough that waking the other thread costs nothing beside it. */
 #define BATCH_EVENTS 8192
@@ -163,18 +163,6 @@ static void ahead_close(struct source *source)
 	free(a);
 }
 
-/* Signals are for the thread that expects them. */
-static bool start(struct ahead *a)
-{
-	sigset_t all, old;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	a->threaded = pthread_create(&a->thread, NULL, read_ahead, a) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return a->threaded;
-}
-
 struct source *source_ahead(struct source *inner)
 {
 	static const struct source_ops ops = { .next = ahead_next, .close = ahead_close };
@@ -189,7 +177,8 @@ struct source *source_ahead(struct source *inner)
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->more, NULL);
 	pthread_cond_init(&a->room, NULL);
-	if (start(a))
+	a->threaded = thread_start(&a->thread, read_ahead, a) == 0;
+	if (a->threaded)
 		return &a->source;
 	a->inner = NULL;
 	ahead_close(&a->source);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The page's blocks, read again and compared with what went in. */
 #include <inttypes.h>
+#include <pthread.h>
 
 #include "payload-decode.h"
 #include "report-fixture.h"
@@ -154,6 +155,7 @@ static void got_section(struct decoded *s, void *data)
 /* Write the fixture's blocks and read them again. */
 static int round_trip(const struct fixture *f, struct got *got, uint64_t *ret_dropped)
 {
+	struct payload *payload = NULL;
 	struct rows rows;
 	struct error err;
 	char *html = NULL;
@@ -164,7 +166,9 @@ static int round_trip(const struct fixture *f, struct got *got, uint64_t *ret_dr
 	memset(got, 0, sizeof(*got));
 	got->f = f;
 	rows_init(&rows, &f->pass);
-	ok(payload_write(&f->report, &rows, out, &err) == 0, "blocks are written");
+	ok(payload_start(&payload, &f->report, &rows, &err) == 0, "blocks are made");
+	payload_write(payload, out);
+	payload_free(payload);
 	fclose(out);
 	blocks = decode_blocks(html, got_section, got);
 	*ret_dropped = rows.dropped;
@@ -278,29 +282,45 @@ static void count_sections(struct decoded *s, void *data)
 	++*(uint64_t *)data;
 }
 
+struct adder {
+	struct blocks *blocks;
+	uint8_t raw[400000];
+};
+
+/* 50 sections, three to a block. */
+static void *add_sections(void *data)
+{
+	struct adder *adder = data;
+
+	for (uint32_t i = 0; i < 50; i++) {
+		blocks_add(adder->blocks, adder->raw + i, 350000);
+		blocks_section(adder->blocks, i + 1, "\"kind\":\"x\",\"i\":%" PRIu32, i);
+	}
+	blocks_end(adder->blocks);
+	return NULL;
+}
+
 /* More blocks than the ring holds, with and without workers: the same page. */
 static void test_blocks(void)
 {
+	struct adder *adder = xcalloc(1, sizeof(*adder));
 	char *html[2] = { NULL, NULL };
-	size_t len[2];
-	uint8_t *raw = xcalloc(1, 400000);
 	uint64_t sections = 0;
+	struct error err;
+	pthread_t thread;
+	size_t len[2];
 
-	for (size_t i = 0; i < 400000; i++)
-		raw[i] = (uint8_t)(i * i >> 3);
+	for (size_t i = 0; i < sizeof(adder->raw); i++)
+		adder->raw[i] = (uint8_t)(i * i >> 3);
 	for (unsigned k = 0; k < 2; k++) {
 		FILE *out = open_memstream(&html[k], &len[k]);
-		struct blocks *blocks;
-		struct error err;
 
-		if (!ok(blocks_new(&blocks, out, k ? 3 : 0, &err) == 0, "blocks, %u workers",
-		        k * 3))
+		if (!ok(blocks_new(&adder->blocks, k ? 3 : 0, &err) == 0, "%u workers", k * 3) ||
+		    !ok(pthread_create(&thread, NULL, add_sections, adder) == 0, "one adds"))
 			return;
-		for (uint32_t i = 0; i < 50; i++) {
-			blocks_add(blocks, raw + i, 350000);
-			blocks_section(blocks, i + 1, "\"kind\":\"x\",\"i\":%" PRIu32, i);
-		}
-		blocks_finish(blocks);
+		blocks_drain(adder->blocks, out);
+		pthread_join(thread, NULL);
+		blocks_free(adder->blocks);
 		fclose(out);
 	}
 	ok(len[0] == len[1] && !memcmp(html[0], html[1], len[0]), "workers change nothing");
@@ -308,7 +328,14 @@ static void test_blocks(void)
 	is_u64(sections, 50, "of 50 sections");
 	free(html[0]);
 	free(html[1]);
-	free(raw);
+	ok(blocks_new(&adder->blocks, 1, &err) == 0 &&
+	           pthread_create(&thread, NULL, add_sections, adder) == 0,
+	   "one that nobody drains");
+	blocks_cancel(adder->blocks);
+	pthread_join(thread, NULL);
+	blocks_free(adder->blocks);
+	ok(true, "ends when it is cancelled");
+	free(adder);
 }
 
 int main(void)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads that do work on the side. */
+#ifndef GILTRACER_BASE_THREAD_H
+#define GILTRACER_BASE_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+
+/* Start run(data) with all signals blocked: they are for the thread that expects them. 0, or -1 if
+ * there can be no more threads. Join it with pthread_join. */
+static inline int thread_start(pthread_t *ret, void *(*run)(void *), void *data)
+{
+	sigset_t all, old;
+	int failed;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	failed = pthread_create(ret, NULL, run, data);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return failed ? -1 : 0;
+}
+
+#endif
