@@ -36,32 +36,11 @@ static void charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 	}
 }
 
-/* The owner at time_ns: the last one that starts no later. Near hint, where the last one was. */
-static size_t owner_at(const struct model_gil *g, size_t hint, uint64_t time_ns)
-{
-	size_t low = hint, step = 1, high;
-
-	while (low + step < g->owners.n && g->owners.v[low + step].start_ns <= time_ns) {
-		low += step;
-		step *= 2;
-	}
-	high = low + step < g->owners.n ? low + step : g->owners.n;
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->owners.v[mid].start_ns <= time_ns)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* Divide [start, end). Returns the index of the owner at its start; *contended: a thread held. */
 static size_t divide(struct ledger *l, const struct model_gil *g, size_t hint, uint64_t start_ns,
                      uint64_t end_ns, bool *contended)
 {
-	size_t first = owner_at(g, hint, start_ns), i = first;
+	size_t first = owners_at(g, hint, start_ns), i = first;
 
 	while (start_ns < end_ns) {
 		uint32_t holder = g->owners.v[i].thread;

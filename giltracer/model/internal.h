@@ -124,6 +124,9 @@ void owners_mark(struct model *m, uint32_t gil, uint64_t t);
 /* The GIL, thought free since since_ns, was thread's all the while. False: it was not free. */
 bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns);
 void owners_rebuild(struct model *m, uint32_t gil);
+/* The owner at time_ns: the last one that starts no later. Not before hint: where an earlier time
+ * was. */
+size_t owners_at(const struct model_gil *g, size_t hint, uint64_t time_ns);
 void owners_finish(struct model *m);
 
 /* cpu.c */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Holds by the function in which they ended, with what they made others wait. */
+#include "model/hogs.h"
+
+#include <stdlib.h>
+
+#include "model/internal.h"
+#include "trace/stacks.h"
+
+/**
+ * A row as it is made.
+ * @heaviest_ns: the wait that chose its frame
+ * @next: row of the same thread, or MODEL_NONE
+ */
+struct row {
+	struct hog hog;
+	uint64_t heaviest_ns;
+	uint32_t next;
+};
+
+struct search {
+	const struct model *model;
+	const struct stacks *frames;
+	uint64_t interval_ns;
+	VEC(struct row) rows;
+};
+
+/**
+ * A thread on the way through its holds, which come in the order of time.
+ * @first, @last: its rows, and the row of the hold before; MODEL_NONE: none yet
+ * @owner: near where the hold before is among the owners of gil
+ * @cpu: the same in its CPU lane
+ */
+struct walker {
+	uint32_t thread, gil;
+	uint32_t first, last;
+	size_t owner, cpu;
+};
+
+/* A hold, how long others waited during it, and when it has to have ended. */
+struct hold {
+	uint64_t start_ns, end_ns, wait_ns, due_ns;
+	uint32_t frame;
+};
+
+static bool same_function(const struct search *s, uint32_t a, uint32_t b)
+{
+	const struct stack_frame *x, *y;
+
+	if (a == b)
+		return true;
+	if (!a || !b)
+		return false;
+	x = stacks_get(s->frames, a);
+	y = stacks_get(s->frames, b);
+	return x->name == y->name && x->module == y->module;
+}
+
+static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
+{
+	uint32_t row = w->last;
+
+	if (row == MODEL_NONE || !same_function(s, s->rows.v[row].hog.frame, frame))
+		for (row = w->first; row != MODEL_NONE; row = s->rows.v[row].next)
+			if (same_function(s, s->rows.v[row].hog.frame, frame))
+				break;
+	if (row == MODEL_NONE) {
+		row = (uint32_t)s->rows.n;
+		*vec_push(&s->rows) = (struct row){ .hog = { .thread = w->thread, .frame = frame },
+			                            .next = w->first };
+		w->first = row;
+	}
+	w->last = row;
+	return &s->rows.v[row];
+}
+
+/* How long the thread was off CPU during the hold. */
+static void add_off_cpu(struct search *s, struct walker *w, struct hog *hog, const struct hold *h)
+{
+	const struct lane *lane = &s->model->threads.v[w->thread].cpu;
+
+	while (w->cpu < lane->spans.n && lane_span_end(lane, w->cpu) <= h->start_ns)
+		w->cpu++;
+	for (size_t i = w->cpu; i < lane->spans.n && lane->spans.v[i].start_ns < h->end_ns; i++) {
+		uint64_t from = lane->spans.v[i].start_ns, to = lane_span_end(lane, i);
+		uint8_t state = lane->spans.v[i].state;
+
+		from = from > h->start_ns ? from : h->start_ns;
+		to = to < h->end_ns ? to : h->end_ns;
+		if (state == CPU_UNKNOWN || state == CPU_RUNNING)
+			continue;
+		hog->off_cpu_ns += to - from;
+		if (state != CPU_RUNNABLE)
+			hog->asleep_ns += to - from;
+	}
+}
+
+static void longest(uint64_t *longest_ns, uint64_t *at_ns, const struct hold *h)
+{
+	if (h->end_ns - h->start_ns <= *longest_ns)
+		return;
+	*longest_ns = h->end_ns - h->start_ns;
+	*at_ns = h->start_ns;
+}
+
+static void add_hold(struct search *s, struct walker *w, const struct hold *h)
+{
+	struct row *row = find_row(s, w, h->frame);
+	struct hog *hog = &row->hog;
+
+	hog->holds++;
+	hog->hold_ns += h->end_ns - h->start_ns;
+	hog->wait_ns += h->wait_ns;
+	longest(&hog->longest_ns, &hog->longest_at_ns, h);
+	if (h->wait_ns > row->heaviest_ns) {
+		row->heaviest_ns = h->wait_ns;
+		hog->frame = h->frame;
+	}
+	if (h->end_ns <= h->due_ns || h->end_ns - h->due_ns <= HOGS_SLACK_NS)
+		return;
+	hog->late_holds++;
+	hog->late_ns += h->end_ns - h->start_ns;
+	hog->late_wait_ns += h->wait_ns;
+	longest(&hog->late_longest_ns, &hog->late_longest_at_ns, h);
+	add_off_cpu(s, w, hog, h);
+}
+
+/* Sum up the waiting during a hold, stretch by stretch of its GIL. */
+static void measure(const struct search *s, struct walker *w, uint32_t gil, struct hold *h)
+{
+	const struct model_gil *g = &s->model->gils.v[gil];
+
+	if (gil != w->gil)
+		w->owner = 0;
+	w->gil = gil;
+	w->owner = owners_at(g, w->owner, h->start_ns);
+	for (size_t i = w->owner; i < g->owners.n && g->owners.v[i].start_ns < h->end_ns; i++) {
+		const struct gil_owner *o = &g->owners.v[i];
+		uint64_t from = o->start_ns > h->start_ns ? o->start_ns : h->start_ns;
+		uint64_t to = i + 1 < g->owners.n ? o[1].start_ns : g->end_ns;
+		uint64_t asked_ns;
+
+		if (!o->waiters)
+			continue;
+		h->wait_ns += ((to < h->end_ns ? to : h->end_ns) - from) * o->waiters;
+		asked_ns = from + s->interval_ns * (from == h->start_ns ? 2 : 1);
+		if (asked_ns < h->due_ns)
+			h->due_ns = asked_ns;
+	}
+}
+
+static void walk_thread(struct search *s, uint32_t thread)
+{
+	const struct lane *lane = &s->model->threads.v[thread].gil;
+	struct walker w = { thread, MODEL_NONE, MODEL_NONE, MODEL_NONE, 0, 0 };
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *span = &lane->spans.v[i];
+		struct hold h = { span->start_ns, lane_span_end(lane, i), 0, UINT64_MAX,
+			          s->frames ? span->stack : 0 };
+
+		if (span->state != GIL_HOLD)
+			continue;
+		measure(s, &w, span->ref, &h);
+		add_hold(s, &w, &h);
+	}
+}
+
+static int compare_hogs(const void *a, const void *b)
+{
+	const struct hog *x = a, *y = b;
+
+	if (x->late_wait_ns != y->late_wait_ns)
+		return x->late_wait_ns < y->late_wait_ns ? 1 : -1;
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns < y->wait_ns ? 1 : -1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+void hogs_find(struct hogs *ret, const struct model *model, const struct stacks *frames,
+               uint64_t interval_ns)
+{
+	struct search s = { .model = model, .frames = frames, .interval_ns = interval_ns };
+
+	for (uint32_t i = 0; i < model->threads.n; i++)
+		walk_thread(&s, i);
+	*ret = (struct hogs){ 0 };
+	for (size_t i = 0; i < s.rows.n; i++)
+		*vec_push(&ret->v) = s.rows.v[i].hog;
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare_hogs);
+	vec_done(&s.rows);
+}
+
+void hogs_done(struct hogs *hogs)
+{
+	vec_done(&hogs->v);
+}

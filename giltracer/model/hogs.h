@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which functions held the GIL while others waited for it, and which of them did not let go when
+ * they were asked to.
+ *
+ * A thread that waits asks the holder to let go after the switch interval (sys.getswitchinterval(),
+ * 5 ms): its wait is cut into intervals, and at the end of one in which no other thread got the
+ * GIL it sets gil_drop_request (take_gil in CPython's Python/ceval_gil.h, 3.2 and later). So the
+ * holder was asked
+ *
+ *	one interval after a wait that began during the hold, or
+ *	at the latest two intervals after the hold began, if somebody waited already,
+ *
+ * whichever is first. Python code obeys at once. A hold that lasted HOGS_SLACK_NS longer than that
+ * is late: what ran did not let go, a call of C code that keeps the GIL.
+ *
+ * A hold belongs to the function in which it ended. For a late one that is exact: what kept the GIL
+ * had been going on since before it was asked. For the others it is a sample.
+ */
+#ifndef GILTRACER_MODEL_HOGS_H
+#define GILTRACER_MODEL_HOGS_H
+
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "model/model.h"
+
+struct stacks;
+
+#define HOGS_INTERVAL_NS 5000000
+#define HOGS_SLACK_NS    1000000
+
+/**
+ * Holds of one thread that ended in one function.
+ * @thread: index in the model
+ * @frame: in the source's frames, the one of most wait among those of this function (they differ in
+ *         line and callers); 0: the function is not known
+ * @holds, @hold_ns: all holds; @longest_ns at @longest_at_ns: the longest
+ * @wait_ns: how long others waited meanwhile, summed over waiters
+ * @late_holds, @late_ns, @late_wait_ns: the same of the late ones
+ * @late_longest_ns, @late_longest_at_ns: the longest late one
+ * @off_cpu_ns: of late_ns, when the holder was known not to be on a CPU; @asleep_ns: because it
+ *              slept, or waited for a disk
+ */
+struct hog {
+	uint32_t thread, frame;
+	uint64_t holds, hold_ns, longest_ns, longest_at_ns, wait_ns;
+	uint64_t late_holds, late_ns, late_wait_ns, late_longest_ns, late_longest_at_ns;
+	uint64_t off_cpu_ns, asleep_ns;
+};
+
+struct hogs {
+	VEC(struct hog) v;
+};
+
+/*
+ * The rows of a finished model, most late_wait_ns first, then most wait_ns. Every hold of every
+ * thread is in one row, so that wait_ns adds up to what blame charges to holders. frames may be
+ * NULL: no function is known. Free with hogs_done.
+ */
+void hogs_find(struct hogs *ret, const struct model *model, const struct stacks *frames,
+               uint64_t interval_ns);
+void hogs_done(struct hogs *hogs);
+
+#endif

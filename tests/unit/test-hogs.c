@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Who kept the GIL when asked to let go, in which function. Times are in ms; the interval is 5. */
+#include "model/hogs.h"
+#include "trace/stacks.h"
+
+#include "model-events.h"
+
+#define MS 1000000
+
+static struct stacks *stacks;
+static struct hogs hogs;
+
+static uint32_t frame(const char *name, uint32_t line)
+{
+	struct stack_frame f = { .name = names_id(names, name, strlen(name)), .line = line };
+
+	return stacks_id(stacks, &f);
+}
+
+static void start(void)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100 * MS, .end_ns = 1000 * MS, .start_pid = 7, .start_tid = 7 });
+	if (!stacks)
+		stacks = stacks_new(names);
+}
+
+/* Thread tid lets go at from and asks again at once, in function f. */
+static void turn(uint64_t from, uint32_t tid, uint32_t f)
+{
+	release(from * MS, tid);
+	feed(from * MS, tid, EV_REQUEST, EV(.gil = { .address = GIL, .frame = f }));
+}
+
+static void find(void)
+{
+	finish();
+	hogs_done(&hogs);
+	hogs_find(&hogs, m, stacks, 5 * MS);
+}
+
+/* "function:line tid holds/hold wait late/late_ns late_wait off asleep" of every row, in ms. */
+static const char *rows(void)
+{
+	static struct str text;
+
+	str_done(&text);
+	for (size_t i = 0; i < hogs.v.n; i++) {
+		const struct hog *h = &hogs.v.v[i];
+		const struct stack_frame *f = h->frame ? stacks_get(stacks, h->frame) : NULL;
+
+		str_addf(&text,
+		         "%s%s:%u %u %" PRIu64 "/%" PRIu64 " %" PRIu64 " %" PRIu64 "/%" PRIu64,
+		         i ? "; " : "", f ? names_get(names, f->name) : "?", f ? f->line : 0,
+		         m->threads.v[h->thread].tid, h->holds, h->hold_ns / MS, h->wait_ns / MS,
+		         h->late_holds, h->late_ns / MS);
+		str_addf(&text, " %" PRIu64 " %" PRIu64 " %" PRIu64, h->late_wait_ns / MS,
+		         h->off_cpu_ns / MS, h->asleep_ns / MS);
+	}
+	return str_get(&text);
+}
+
+static void test_late(void)
+{
+	start();
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8); /* asks 7 to let go at 125 */
+	turn(150, 7, frame("crunch", 3));
+	acquire(150 * MS, 8);
+	release(151 * MS, 8);
+	acquire(151 * MS, 7);
+	find();
+	is_str(rows(),
+	       "crunch:3 7 1/50 30 1/50 30 0 0; ?:0 8 1/1 1 0/0 0 0 0; "
+	       "?:0 7 1/849 0 0/0 0 0 0",
+	       "held 25 ms longer than asked: late");
+	is_u64(hogs.v.v[0].late_longest_at_ns, 100 * MS, "and when");
+}
+
+static void test_obedient(void)
+{
+	start();
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	turn(125, 7, frame("spin", 4)); /* within the slack */
+	acquire(125 * MS, 8);
+	turn(135, 8, frame("spin", 4)); /* waited for since its start: two intervals */
+	acquire(135 * MS, 7);
+	turn(147, 7, frame("spin", 5)); /* and this is later than that */
+	acquire(147 * MS, 8);
+	find();
+	is_str(rows(),
+	       "?:0 8 1/853 853 1/853 853 0 0; spin:5 7 2/37 17 1/12 12 0 0; "
+	       "spin:4 8 1/10 10 0/0 0 0 0",
+	       "Python lets go when asked; one row a function, with its heaviest line");
+}
+
+static void test_off_cpu(void)
+{
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	leaves(130 * MS, 7);
+	run(140 * MS, 7, 0);
+	preempted(142 * MS, 7);
+	run(145 * MS, 7, 0);
+	turn(150, 7, frame("nap", 3));
+	acquire(150 * MS, 8);
+	find();
+	ok(hogs.v.n && hogs.v.v[0].late_holds == 1 && hogs.v.v[0].thread != MODEL_NONE, "a row");
+	for (size_t i = 0; i < hogs.v.n; i++)
+		if (hogs.v.v[i].frame == frame("nap", 3)) {
+			is_u64(hogs.v.v[i].off_cpu_ns, 13 * MS, "held while off the CPU");
+			is_u64(hogs.v.v[i].asleep_ns, 10 * MS, "of it asleep");
+		}
+}
+
+static void test_sums(void)
+{
+	uint64_t held = 0, wait = 0, charged = 0;
+
+	start();
+	for (uint32_t t = 8; t < 12; t++)
+		new_thread((102 + t) * MS, t, 7);
+	for (uint64_t t = 130; t < 900; t += 11) {
+		turn(t, 7, frame(t % 2 ? "odd" : "even", (uint32_t)t % 5));
+		request((t + 1) * MS, 8 + (uint32_t)t % 4);
+		acquire((t + 2) * MS, 7);
+		acquire((t + 4) * MS, 8 + (uint32_t)t % 4); /* cuts 7 */
+		release((t + 7) * MS, 8 + (uint32_t)t % 4);
+	}
+	find();
+	for (size_t i = 0; i < hogs.v.n; i++) {
+		held += hogs.v.v[i].hold_ns;
+		wait += hogs.v.v[i].wait_ns;
+	}
+	for (size_t i = 0; i < m->blame.n; i++)
+		charged += m->blame.v[i].holder < MODEL_UNKNOWN ? m->blame.v[i].wait_ns : 0;
+	is_u64(held, m->gils.v[0].held_ns, "every hold is in one row");
+	is_u64(wait, charged, "and the waiting is what blame charges to holders");
+}
+
+int main(void)
+{
+	test_late();
+	test_obedient();
+	test_off_cpu();
+	test_sums();
+	hogs_done(&hogs);
+	stacks_free(stacks);
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}
