@@ -33,6 +33,12 @@ function threadLabel(index) {
 	return name;
 }
 
+// The least that tells a thread from the others.
+function threadShort(index) {
+	const t = pass().threads[index], label = threadLabel(index);
+	return t && label !== threadName(index) ? (t.main ? "main" : String(t.tid)) : label;
+}
+
 // Indices, most wait first, then most hold; threads that never touched the GIL last.
 function threadOrder(p) {
 	const key = t => [t.wait_ns, t.hold_ns, t.total_ns];

@@ -75,7 +75,7 @@ function keyDown(e) {
 	if (e.key === "?")
 		act = helpOpen;
 	else if (e.key === "/" || e.code === "Slash")
-		act = () => { $("search").focus(); $("search").select(); };
+		act = () => { $("search").focus({preventScroll: true}); $("search").select(); };
 	else if (!act && (e.target === tlCanvas || e.target === stripCanvas || (e.target === document.body && !/^(Enter|Home|End|Arrow(Up|Down))$/.test(e.code))))
 		act = ON_CANVAS[e.code];
 	else if (e.code === "Escape" && !pinned && !range && !only)

@@ -18,13 +18,14 @@ function waitsDraw() {
 	const rows = collectTop("topWaits").map(p => ({p, who: holdersIn(p.from, p.to, p.gil, p.thread)}));
 	for (const r of rows.slice(0, 30))
 		r.what = r.who.list.length ? whatHeld(r) : "";
+	const named = rows.some(r => r.what);
 	fill($("waits-body"), rows.length ? makeTable([
 		{head: "Waited", csv: "wait_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
 		{head: "Mostly for", csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : h("span", {class: "soft"}, "nobody (handover)")},
-		{head: "which ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
+		named && {head: "which ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
 		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
-	], rows, {caption: "The longest waits for the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread waited for the GIL."));
+	].filter(Boolean), rows, {caption: "The longest waits for the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread waited for the GIL."));
 }
 
 // What the main holder ran in the longest stretch of this wait.
@@ -40,13 +41,14 @@ function holdsDraw() {
 	});
 	for (const r of rows.slice(0, 30))
 		r.what = doing(r.p.thread, r.p.from, r.p.to, r.p.stack);
+	const named = rows.some(r => r.what);
 	fill($("holds-body"), rows.length ? makeTable([
 		{head: "Held", csv: "hold_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
-		{head: "ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
+		named && {head: "ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
 		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.caused, cell: r => r.caused ? fmtDur(r.caused) : "–", title: "Summed over the threads that waited"},
 		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
-	], rows, {caption: "The longest holds of the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread held the GIL."));
+	].filter(Boolean), rows, {caption: "The longest holds of the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread held the GIL."));
 }
 
 // What the recorder found itself; see DESIGN's JSON.

@@ -88,7 +88,7 @@ function themeInit() {
 	});
 	let before = null;
 	addEventListener("beforeprint", () => {
-		before = document.documentElement.dataset.theme || "";
+		before ??= document.documentElement.dataset.theme || "";
 		document.documentElement.dataset.theme = "light";
 		again();
 		drawNow();
@@ -96,8 +96,9 @@ function themeInit() {
 	addEventListener("afterprint", () => {
 		if (before)
 			document.documentElement.dataset.theme = before;
-		else
+		else if (before === "")
 			delete document.documentElement.dataset.theme;
+		before = null;
 		again();
 	});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The timeline: rows of all threads for the part in view, on one canvas.
 
-const GUTTER = 190;
+const GUTTER = 212;
 const AXIS = 26;
 const GIL_H = 24, CPU_H = 10, CALL_H = 15, COUNTER_H = 20, OWNER_H = 22, PAD = 8;
 const DEPTH_FEW = 6; // rows of calls of a thread until it is opened
@@ -193,6 +193,12 @@ function ellipsis(c, text, width) {
 	return lo > 0 ? text.slice(0, lo) + "…" : "";
 }
 
+// The thread's name, or what tells it from the others, as there is room.
+function threadFit(c, index, width) {
+	const label = threadLabel(index);
+	return c.measureText(label).width <= width ? label : ellipsis(c, threadShort(index), width);
+}
+
 const FONT = "12px system-ui, sans-serif", SMALL = "11px system-ui, sans-serif";
 
 function drawOver(c, scroll) {
@@ -243,14 +249,16 @@ function drawHead(c, row, scroll) {
 	c.beginPath();
 	c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
 	c.fill();
-	c.font = "600 " + FONT;
-	c.fillStyle = palette.ink;
-	c.fillText(ellipsis(c, threadLabel(row.thread), GUTTER - 84), 26, y + PAD / 2 + 12);
+	const number = t.wait_ns > t.hold_ns ? "waits " + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? "holds " + fmtPct(t.hold_ns, knownNs(t)) : "";
 	c.font = SMALL;
 	c.textAlign = "right";
 	c.fillStyle = palette.soft;
-	c.fillText(t.wait_ns ? "waits " + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? "holds " + fmtPct(t.hold_ns, knownNs(t)) : "", GUTTER - 8, y + PAD / 2 + 12);
+	c.fillText(number, GUTTER - 8, y + PAD / 2 + 12);
+	const left = GUTTER - 42 - c.measureText(number).width;
 	c.textAlign = "left";
+	c.font = "600 " + FONT;
+	c.fillStyle = palette.ink;
+	c.fillText(threadFit(c, row.thread, left), 26, y + PAD / 2 + 12);
 }
 
 function drawRowLabel(c, row, y) {
@@ -372,7 +380,7 @@ function labelOwners(c, row, y) {
 				return;
 			const a = Math.max(GUTTER, timeToX(s.start[i])), b = Math.min(tl.width, timeToX(s.start[i + 1]));
 			if (b - a > 50)
-				pill(c, threadLabel(thread), a, y + row.h / 2 - 2, b - a, palette.ink, palette.paper + "e0");
+				pill(c, threadFit(c, thread, b - a - 12), a, y + row.h / 2 - 2, b - a, palette.ink, palette.paper + "e0");
 		});
 	});
 }

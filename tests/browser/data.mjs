@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Data that only some recordings have: states, wakers, stacks, counters, lost records, two GILs, hogs.
+import {done, is, near, ok, open, pageFile, quiet} from "./lib.mjs";
+import {hog} from "./programs.mjs";
+
+const plain = await open(pageFile({passes: [hog()]}));
+is(await plain.evaluate(() => [document.getElementById("hogs").hidden, gt.tl.rows.some(r => r.kind === "cpu" || r.kind === "counter")]), [true, false], "what was not recorded is not shown");
+
+const program = hog({states: true});
+program.counters = ["cache-misses"];
+program.lanes[1].counters = [Array.from({length: 500}, (_, i) => ({at: 1000 + i * 4e6, value: i * 7}))];
+program.lost = [{from: 1.5e9, to: 1.6e9, count: 1234, cpu: 1}, {from: 2e9, to: 2.0001e9, count: 3, cpu: -1}];
+program.stackNames = ["", "main", "hog.py", "match", "re.py", "sre_ucs1_match", "libpython3.12.so", "futex_wait", "[kernel]"];
+program.stacks = [{parent: 0, name: 1, module: 2, line: 40, flags: 2}, {parent: 1, name: 3, module: 4, line: 7, flags: 2}, {parent: 2, name: 5, module: 6, flags: 0}, {parent: 3, name: 7, module: 8, flags: 1}];
+program.lanes[1].gil.forEach(s => { if (s.state === 2) s.stack = 3; });
+program.lanes[1].cpu.forEach(s => { if (s.state === 3) s.stack = 4; });
+program.lanes[1].calls = [];
+const hogs = [{function: "match", file: "/usr/lib/re.py", line: 7, native: "sre_ucs1_match", tid: 101, holds: 12, hold_ns: 9e8, longest_hold_ns: 812345678, wait_caused_ns: 31e8, held_off_cpu_ns: 0},
+	{function: "step", file: "/app/hog.py", line: 24, native: null, tid: 102, holds: 5, hold_ns: 9e6, longest_hold_ns: 5e6, wait_caused_ns: 1e6, held_off_cpu_ns: 2e6}];
+const page = await open(pageFile({passes: [program], report: {hogs, patterns: [{title: "Hog", text: "one call keeps the GIL", advice: "release it"}]}}));
+is(page.troubles, [], "all kinds of data open in peace");
+is(await page.evaluate(() => ["cpu", "counter", "owner", "py"].map(k => gt.tl.rows.some(r => r.kind === k))), [true, true, true, true], "each has its rows");
+is(await page.evaluate(() => [...document.querySelectorAll("#hogs-body tbody tr")].map(tr => tr.cells[0].textContent)), ["match re.py:7 in sre_ucs1_match", "step hog.py:24"], "calls that keep the GIL, most wait caused first");
+ok((await page.textContent("#patterns")).includes("one call keeps the GIL"), "patterns are told");
+ok((await page.textContent("#moments-list")).includes("match"), "the worst moment names the Python frame: " + await page.textContent("#moments-list"));
+
+const totals = await page.evaluate(() => gt.pass().threads.map((t, i) => [...gt.laneTotals(gt.store().cpu[i], 0, gt.pass().dur_ns)]));
+is(totals, await page.evaluate(() => gt.pass().threads.map(t => ["unknown_ns", "running_ns", "runnable_ns", "sleeping_ns", "uninterruptible_ns", "gil_sleep_ns"].map(k => t.states[k]))), "CPU states have the document's totals");
+
+// Details: both stacks, the CPU, the waker, who waited.
+await page.click("#moments-list button");
+await quiet(page);
+const panels = () => page.evaluate(() => Object.fromEntries([...document.querySelectorAll("#details-body .panel")].map(p => [(p.querySelector("h3") || {textContent: "facts"}).textContent, p.textContent.replace(/\u00a0/g, " ")])));
+let p = await panels();
+ok(p["Python stack"].includes("match re.py:7") && p["Python stack"].includes("main hog.py:40"), "the Python stack", p);
+ok(p["Native stack"].includes("sre_ucs1_match libpython3.12.so"), "the native one beside it", p);
+ok(/worker-1/.test(p["Who waited meanwhile"]), "who waited", p);
+await page.evaluate(() => { const s = gt.store().cpu[1]; const at = s.sections[0].state.findIndex((x, i) => x === 1 && s.sections[0].waker[i]); location.hash = "#s=cpu.1." + s.sections[0].start[at]; });
+await quiet(page);
+p = await panels();
+ok(/Woken by.*MainThread/.test(p.facts) && /CPU ?1/.test(p.facts), "a running span knows its CPU and who woke it", p);
+
+// Flame graph: widths are times.
+await page.evaluate(() => { gt.setView(0, gt.pass().dur_ns); document.getElementById("flame").scrollIntoView(); });
+await quiet(page);
+await page.locator("#flame-modes button", {hasText: "Holding"}).click();
+const frames = await page.evaluate(() => [...document.querySelectorAll("#flame-body button")].map(b => [b.textContent, parseFloat(b.style.width)]));
+const held = program.lanes.map(l => l.gil.filter(s => s.state === 2).reduce((n, s) => n + s.to - s.from, 0));
+const all = held.reduce((a, b) => a + b);
+near(frames.find(f => f[0] === "sre_ucs1_match")[1], held[1] / all * 100, 0.1, "a frame is as wide as its time");
+is(frames.filter(f => ["main", "match", "sre_ucs1_match"].includes(f[0])).length >= 3, true, "with its callers above it");
+await page.locator("#flame-modes button", {hasText: "Asleep"}).click();
+ok((await page.textContent("#flame-body")).includes("futex_wait"), "why a thread slept");
+
+// Lost records are seen.
+const red = await page.evaluate(() => {
+	const c = document.getElementById("tl"), x = gt.GUTTER + Math.round(1.55 / 2.5 * (c.width - gt.GUTTER)), d = c.getContext("2d").getImageData(x, gt.AXIS, 1, 2).data;
+	return [d[0], d[1], d[2]];
+});
+const hit = await page.evaluate(() => gt.palette().hit);
+is("#" + red.map(v => v.toString(16).padStart(2, "0")).join(""), hit, "lost records are marked in time");
+
+// Two GILs: each strip has its own holders.
+const two = {name: "gil", dur: 1e6, threads: [{tid: 1, name: "a", main: true}, {tid: 2, name: "b"}],
+	lanes: [{gil: [{from: 0, to: 400000, state: 2, gil: 0}, {from: 400000, to: 500000, state: 1}, {from: 500000, to: 1e6, state: 2, gil: 1}]}, {gil: [{from: 0, to: 250000, state: 1}, {from: 250000, to: 750000, state: 2, gil: 1}, {from: 750000, to: 1e6, state: 3, gil: 1}]}],
+	gils: [0, 1].map(i => ({pid: 1, address: "0x" + i, from_ns: 0, to_ns: 1e6, held_ns: i ? 1e6 : 4e5, wanted_ns: 0, handover_ns: 0}))};
+const gils = await open(pageFile({passes: [two]}));
+is(await gils.evaluate(() => gt.tl.rows.filter(r => r.kind === "owner").length), 2, "a strip for each GIL");
+is(await gils.evaluate(() => [0, 1].map(g => [0, 1].map(t => gt.laneTotals(gt.store().gil[t], 0, 1e6, g)[2]))), [[400000, 0], [500000, 500000]], "with the holds of that GIL alone");
+is(gils.troubles, [], "in peace");
+
+// Nothing at all.
+const none = await open(pageFile({passes: [{name: "gil", dur: 0, threads: [], lanes: [], gils: []}]}));
+is(none.troubles, [], "an empty recording opens in peace");
+const many = {name: "gil", dur: 1e9, threads: [], lanes: []};
+for (let i = 0; i < 400; i++) {
+	many.threads.push({tid: i + 1, name: "pool", main: !i});
+	many.lanes.push({gil: [{from: i * 1000, to: i * 1000 + 500, state: 2}, {from: i * 1000 + 500, to: 1e9, state: 1}]});
+}
+const crowd = await open(pageFile({passes: [many]}));
+is(crowd.troubles, [], "so does one of 400 threads of one name");
+is(new Set(await crowd.evaluate(() => gt.tl.rows.filter(r => r.kind === "gil").map(r => r.thread))).size, 400, "which all have their rows");
+await done();

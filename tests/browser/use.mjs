@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Keyboard, mouse, search, links, exports.
+import {readFileSync} from "node:fs";
+import {done, is, near, ok, open, pageFile, quiet} from "./lib.mjs";
+import {hog} from "./programs.mjs";
+
+const program = hog({states: true}), dur = program.dur;
+const file = pageFile({passes: [program, {...hog({seed: 9}), name: "stacks"}]});
+const page = await open(file);
+const view = () => page.evaluate(() => ({...gt.view}));
+const width = async () => { const v = await view(); return v.to - v.from; };
+const head = () => page.evaluate(() => document.getElementById("details").hidden ? "" : document.getElementById("details-h").textContent.replace(/\u00a0/g, " "));
+
+// Keys, wherever they are on this keyboard.
+await page.focus("#tl");
+await page.keyboard.press("w");
+near(await width(), dur * 0.7, 10, "W zooms in");
+await page.keyboard.press("s");
+near(await width(), dur, 10, "S zooms out");
+await page.keyboard.press("w");
+const before = await view();
+await page.keyboard.press("d");
+ok((await view()).from > before.from, "D moves on");
+await page.keyboard.press("a");
+near((await view()).from, before.from, 10, "A moves back");
+await page.keyboard.press("ArrowRight");
+ok((await view()).from > before.from, "so do arrows");
+await page.keyboard.press("f");
+await quiet(page);
+is(await view(), {from: 0, to: dur}, "F shows everything");
+const waits = program.lanes[2].gil.filter(s => s.state === 3);
+const words = s => "waits for the GIL · ";
+await page.keyboard.press("]");
+await quiet(page);
+const one = await head();
+ok(one.includes(words()), "] pins a wait: " + one);
+await page.keyboard.press("]");
+await quiet(page);
+const two = await page.evaluate(() => location.hash);
+await page.keyboard.press("[");
+await quiet(page);
+is(await head(), one, "[ goes back to the one before");
+ok(/s=gil\.\d\.\d+/.test(two), "the hash holds the pinned span: " + two);
+ok((await page.textContent("#live")).length > 10, "the live region says what is shown: " + await page.textContent("#live"));
+await page.keyboard.press("ArrowDown");
+await quiet(page);
+ok((await head()) !== one && (await head()) !== "", "an arrow goes to the next row: " + await head());
+await page.keyboard.press("Escape");
+await quiet(page);
+is(await head(), "", "Escape unpins");
+await page.keyboard.press("f");
+await page.keyboard.press("?");
+ok(await page.locator("#help").isVisible(), "? helps");
+await page.keyboard.press("Escape");
+await page.keyboard.press("/");
+is(await page.evaluate(() => document.activeElement.id), "search", "/ searches");
+is(await page.evaluate(() => [document.getElementById("tl").tabIndex, document.getElementById("strip").tabIndex]), [0, 0], "the canvases take the focus");
+
+// Search counts.
+const id = program.names.findIndex(n => n.startsWith("step "));
+const calls = program.lanes.flatMap(l => l.calls.flat()).filter(c => c.name === id);
+await page.keyboard.type("step");
+await page.keyboard.press("Enter");
+await quiet(page);
+const found = (await page.textContent("#found")).replace(/\u00a0/g, " ");
+is(found.split(" · ")[0], calls.length.toLocaleString("en-US") + " calls", "the search counts");
+const total = calls.reduce((n, c) => n + c.to - c.from, 0), shown = /· ([\d.]+) (\S+)$/.exec(found);
+near(+shown[1] * {s: 1e9, ms: 1e6}[shown[2]], total, total * 0.01, "and adds up");
+const starts = calls.map(c => c.from).sort((a, b) => a - b);
+const pin = () => page.evaluate(() => +/s=py\.\d+\.(\d+)\.2/.exec(location.hash)?.[1]);
+is(await pin(), starts[0], "Enter goes to the first hit");
+await page.focus("#tl");
+await page.keyboard.press("n");
+await quiet(page);
+is(await pin(), starts[1], "n to the next");
+await page.keyboard.press("Shift+N");
+await page.keyboard.press("Shift+N");
+await quiet(page);
+is(await pin(), starts[starts.length - 1], "N back, and round to the last");
+await page.keyboard.press("f");
+await page.keyboard.press("Escape");
+await quiet(page);
+const lit = await page.evaluate(() => {
+	const c = document.getElementById("tl"), data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, color = parseInt(gt.palette().hit.slice(1), 16);
+	let n = 0;
+	for (let i = 0; i < data.length; i += 4)
+		n += (data[i] << 16 | data[i + 1] << 8 | data[i + 2]) === color;
+	return n;
+});
+ok(lit > 200, "hits are marked: " + lit + " pixels");
+await page.fill("#search", "no such thing");
+await quiet(page);
+is(await page.textContent("#found"), "nothing found", "and nothing is nothing");
+await page.fill("#search", "");
+await quiet(page);
+
+// Shift and drag: the totals of the range.
+// Where the hog's lane is on the screen.
+async function lane() {
+	return page.evaluate(() => {
+		document.getElementById("timeline").scrollIntoView();
+		const box = document.getElementById("tl").getBoundingClientRect();
+		return {x: box.x, y: box.y + gt.tl.rows.find(r => r.kind === "gil" && r.thread === 1).y + 10 - document.getElementById("tl-box").scrollTop, width: box.width};
+	});
+}
+let box = await lane();
+await page.keyboard.down("Shift");
+await page.mouse.move(box.x + 500, box.y);
+await page.mouse.down();
+await page.mouse.move(box.x + 800, box.y, {steps: 4});
+await page.mouse.up();
+await page.keyboard.up("Shift");
+await quiet(page);
+const r = await page.evaluate(() => /r=(\d+),(\d+)/.exec(location.hash).slice(1).map(Number));
+const held = program.lanes[1].gil.filter(s => s.state === 2).reduce((n, s) => n + Math.max(0, Math.min(s.to, r[1]) - Math.max(s.from, r[0])), 0);
+const row = await page.evaluate(() => [...document.querySelectorAll("#range-body tbody tr")].map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " "))).find(c => c[0] === "Matcher"));
+ok(row && row[1].startsWith(held >= 1e9 ? (held / 1e9).toFixed(2) + " s" : String(Number((held / 1e6).toPrecision(3)))), "the range's totals: held " + held, row);
+
+// Exports of that range.
+async function download(id) {
+	await page.click("#export-menu summary");
+	const [d] = await Promise.all([page.waitForEvent("download"), page.click(id)]);
+	return {name: d.suggestedFilename(), data: readFileSync(await d.path())};
+}
+const json = await download("#export-json");
+const trace = JSON.parse(json.data.toString());
+ok(json.name.endsWith(".json") && trace.traceEvents.length > 20, "the Chrome trace parses: " + trace.traceEvents.length + " events");
+const meet = (s, a, b) => s.from < b && s.to > a;
+is(trace.traceEvents.filter(e => e.name === "hold").length, program.lanes.flatMap(l => l.gil).filter(s => s.state === 2 && meet(s, r[0], r[1])).length, "with the holds of the range");
+is(trace.traceEvents.filter(e => e.cat === "py").length, program.lanes.flatMap(l => l.calls.flat()).filter(s => meet(s, r[0], r[1])).length, "and its calls");
+const csv = await download("#export-csv");
+const lines = csv.data.toString().trim().split("\n");
+is(lines[0], "kind,pid,tid,thread,start_ns,end_ns,dur_ns,depth,what", "the CSV has a head");
+is(lines.filter(l => /^gil,.*,wait$/.test(l)).length, program.lanes.flatMap(l => l.gil).filter(s => s.state === 3 && meet(s, r[0], r[1])).length, "and the waits");
+ok(lines.slice(1).every(l => { const f = l.split(","); return +f[5] - +f[4] === +f[6]; }), "whose times fit");
+const png = await download("#export-png");
+is([png.data.readUInt32BE(0), png.data.readUInt32BE(16)], [0x89504e47, Math.round(box.width)], "the picture is a PNG of the timeline");
+
+// A link to what is shown now shows it to somebody else.
+await page.evaluate(() => gt.setView(4e8, 9e8));
+await page.fill("#search", "parse");
+await quiet(page);
+box = await lane();
+await page.mouse.click(box.x + 700, box.y);
+await quiet(page);
+const hash = await page.evaluate(() => location.hash), title = await head();
+const other = await open(file, {hash});
+await quiet(other);
+is(await other.evaluate(() => ({...gt.view})), await view(), "a link restores the view");
+is(await other.evaluate(() => [document.getElementById("details-h").textContent.replace(/\u00a0/g, " "), document.getElementById("search").value, document.getElementById("range").hidden, location.hash]),
+	[title, "parse", false, hash], "the pinned span, the search and the range");
+await other.evaluate(() => { location.hash = "#p=1&v=100000000,200000000"; });
+await quiet(other);
+is(await other.evaluate(() => [gt.pass().name, gt.view.from, gt.view.to]), ["stacks", 1e8, 2e8], "a link on the page leads to the other recording");
+await other.click("#passes button:first-child");
+await quiet(other);
+is(await other.evaluate(() => [gt.pass().name, gt.view.from]), ["gil", 4e8], "and back to where one was");
+
+// Mouse: drag moves, Ctrl+wheel zooms at the pointer.
+await page.evaluate(() => gt.setView(1e9, 2e9));
+box = await lane();
+await page.mouse.move(box.x + 700, box.y);
+await page.mouse.down();
+await page.mouse.move(box.x + 600, box.y, {steps: 3});
+await page.mouse.up();
+ok((await view()).from > 1.05e9, "a drag moves");
+await page.keyboard.down("Control");
+await page.mouse.wheel(0, -200);
+await page.keyboard.up("Control");
+await quiet(page);
+ok((await width()) < 0.7e9, "Ctrl+wheel zooms");
+
+// The theme.
+const shade = () => page.evaluate(() => [document.documentElement.dataset.shade, getComputedStyle(document.documentElement).backgroundColor]);
+is((await shade())[0], "light", "light as asked for");
+await page.click("#theme");
+is((await shade())[0], "dark", "dark by the button");
+is(page.troubles.concat(other.troubles), [], "in peace");
+await done();
