@@ -2,6 +2,7 @@
 /* Record a program into a session folder. */
 #include "record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -69,22 +70,37 @@ void record_remove_folder(const char *dir)
 	rmdir(dir);
 }
 
-/* A folder of somebody's is not ours to fill. */
+static bool is_session_file(const char *name)
+{
+	for (size_t i = 0; i < sizeof(SESSION_FILES) / sizeof(*SESSION_FILES); i++)
+		if (!strcmp(name, SESSION_FILES[i]))
+			return true;
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* A folder of somebody's is not ours to fill, nor to clear. */
+static bool is_ours(const char *dir)
+{
+	CLEANUP(closedir) DIR *entries = opendir(dir);
+	struct dirent *entry;
+
+	while (entries && (entry = readdir(entries)))
+		if (!is_session_file(entry->d_name))
+			return false;
+	return entries;
+}
+
 static int make_folder(const char *dir, struct error *err)
 {
-	CLEANUP(free) char *old = xasprintf("%s/session.json", dir);
-
 	if (mkdir(dir, 0777) == 0)
 		return 0;
 	if (errno != EEXIST)
 		return error_errno(err, "%s", dir);
-	if (access(old, F_OK) == 0)
-		record_remove_folder(dir);
-	else
-		rmdir(dir);
-	if (mkdir(dir, 0777) == 0)
-		return 0;
-	return error_set(err, EEXIST, "%s: is there, and more than a session is in it", dir);
+	if (!is_ours(dir))
+		return error_set(err, EEXIST, "%s: is there, and more than a session is in it",
+		                 dir);
+	record_remove_folder(dir);
+	return mkdir(dir, 0777) < 0 ? error_errno(err, "%s", dir) : 0;
 }
 
 int record_make_folder(char **ret, const char *dir, struct error *err)
@@ -319,6 +335,17 @@ struct execution {
 	bool again; /* the program has run before */
 };
 
+static int signal_of(int status)
+{
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* As a shell has it in $?. */
+static int exit_status_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static void add_pass(struct job *job, const char *name, const char *trace,
                      const struct pass_result *result)
 {
@@ -333,8 +360,8 @@ static void add_pass(struct job *job, const char *name, const char *trace,
 		.python_trace = traced ? trace_file : NULL,
 		.python_trace_note = result->trace_note,
 		.code_objects = result->codes ? codes : NULL,
-		.exit_status = job->outcome->exit_status,
-		.signal = job->outcome->signal,
+		.exit_status = exit_status_of(result->status),
+		.signal = signal_of(result->status),
 		.wall_ns = result->wall_ns,
 		.start_ns = result->start_ns,
 		.stop_ns = result->stop_ns,
@@ -392,8 +419,7 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 static void set_status(struct job *job, const struct execution *execution, int status)
 {
 	struct record_outcome *outcome = job->outcome;
-	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	int exit_status = signal ? 128 + signal : WEXITSTATUS(status);
+	int exit_status = exit_status_of(status);
 	CLEANUP(free) char *text = NULL;
 
 	if (execution->again && exit_status != outcome->exit_status) {
@@ -404,7 +430,7 @@ static void set_status(struct job *job, const struct execution *execution, int s
 		return;
 	}
 	outcome->exit_status = exit_status;
-	outcome->signal = signal;
+	outcome->signal = signal_of(status);
 }
 
 /* What would differ in a first run, the first run has had: its output is thrown away. */

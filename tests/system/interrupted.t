@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Ctrl-C, kill and the end of a terminal end the program as they end it under plain python, still
+# give the report, and leave nothing behind.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes setsid
+
+mkfifo ready
+# Says when it is traced, by a FIFO, and waits for a signal.
+cat >waits.py <<'EOF'
+import signal, sys, time
+if sys.argv[1:] == ["handle"]:
+    def handler(number, frame):
+        print("handled", number, flush=True)
+        sys.exit(6)
+    signal.signal(signal.SIGTERM, handler)
+    signal.signal(signal.SIGINT, handler)
+else:
+    # A shell starts what it runs in the background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if __name__ == "__main__":
+    with open("ready", "w") as f:
+        f.write("ready\n")
+    signal.pause()
+EOF
+
+# interrupt SIGNAL WHOM ARG…: run giltracer in a process group of its own, signal it when the program
+# waits; WHOM is group, or giltracer alone. Its exit status in $status; killed by N: 128+N.
+interrupt() {
+	signal=$1 whom=$2
+	shift 2
+	setsid "$@" >out 2>err &
+	pid=$!
+	read -r _ <ready
+	case $whom in
+	group) kill -"$signal" -$pid ;;
+	*) kill -"$signal" $pid ;;
+	esac
+	status=0
+	wait $pid || status=$?
+}
+
+record() {
+	interrupt "$1" "$2" "$GILTRACER" record -o session --python-trace none waits.py "$3"
+}
+
+# traced: the session has a recording in which the GIL was taken.
+traced() {
+	is "$(json session/session.json 'd["passes"][0]["start_ns"] > 0, d["passes"][0]["'"$1"'"]')" \
+		"(True, $2)" '  and the session says so'
+	ok '  and the recording is whole' perf script -i session/gil.perf.data
+}
+
+record INT group default
+is $status 130 'SIGINT to the group: dies of it, as python does'
+like "$(cat err)" '^KeyboardInterrupt' '  after its traceback'
+traced exit_status "$(python3 -c 'import sys; print(130 if sys.version_info >= (3, 8) else 1)')"
+
+record INT group handle
+is $status 6 'SIGINT to the group: a program that handles it ends as it likes'
+is "$(cat out)" 'handled 2' '  and is asked once'
+traced exit_status 6
+
+record TERM group default
+is $status 143 'SIGTERM to the group: dies of it'
+traced signal 15
+like "$(json session/session.json '[n["code"] for n in d["notes"]]')" not-stopped '  and notes it'
+
+record TERM giltracer handle
+is $status 6 'SIGTERM to giltracer alone: the program gets it'
+is "$(cat out)" 'handled 15' '  once'
+record HUP giltracer default
+is $status 129 'SIGHUP to giltracer alone: the program dies of it'
+record KILL group default
+is $status 137 'SIGKILL to the group: that is all'
+rm -rf session
+
+interrupt INT group "$GILTRACER" -o report.html --python-trace none waits.py default
+is $status 130 'record and report: dies of SIGINT'
+like "$(head -c 100 report.html)" '<!doctype|<!DOCTYPE' '  after the report was written'
+
+interrupt INT group "$GILTRACER" record --state-detect -o session --python-trace none waits.py handle
+is $status 6 'two passes: SIGINT ends the first'
+like "$(cat err)" 'interrupted: there was no second run' '  and there is no second'
+is "$(json session/session.json '[p["name"] for p in d["passes"]]')" "['gil']" '  in the session'
+
+# wait_end PID: until it has ended, whoever reaps it.
+wait_end() {
+	while [ -d /proc/"$1" ] && ! grep -q '^State:.*zombie' /proc/"$1"/status 2>/dev/null; do
+		:
+	done
+}
+
+# giltracer itself is killed: perf ends with it, the program does not, and the next run works.
+"$GILTRACER" record -q -o session --python-trace none waits.py handle >out 2>err &
+pid=$!
+read -r _ <ready
+perf='' program=''
+# shellcheck disable=SC2013 # words are what they are
+for child in $(cat /proc/$pid/task/$pid/children); do
+	case $(cat /proc/"$child"/comm) in
+	perf) perf=$child ;;
+	*) program=$child ;;
+	esac
+done
+kill -KILL $pid
+wait $pid
+wait_end "$perf"
+ok 'giltracer is killed: perf ends, the program goes on' kill -TERM "$program"
+wait_end "$program"
+is "$(cat out)" 'handled 15' '  and ends well'
+echo >empty.py
+ok '  and the next run works' "$GILTRACER" record -q -o session --python-trace none empty.py
+
+leaves_nothing
+done_testing

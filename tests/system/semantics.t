@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A traced program prints, reads and ends exactly as under plain python.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes
+
+python3 "$top_srcdir/tests/system/semantics.py" || exit 99
+PYTHONHASHSEED=0
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONHASHSEED PYTHONDONTWRITEBYTECODE
+printf 'one\ntwo\n' >input
+
+# What two executions never have in common.
+same() {
+	sed -E 's/0x[0-9a-f]+/0x/g'
+}
+
+# behaves PYTHON ARG…: standard output, standard error and exit status as under plain python; 128
+# and the signal's number if it died of one.
+behaves() {
+	python=$1
+	shift
+	"$python" "$@" <input >plain.out 2>plain.err
+	plain=$?
+	"$GILTRACER" record -q -o session --python "$python" --python-trace none "$@" \
+		<input >ours.out 2>ours.err
+	ours=$?
+	for file in plain.out plain.err ours.out ours.err; do
+		same <$file >$file.same
+	done
+	if [ $plain = $ours ] && cmp -s plain.out.same ours.out.same &&
+		cmp -s plain.err.same ours.err.same; then
+		pass "$version $* ($plain)"
+	else
+		fail "$version $*"
+		diag "exit status: python $plain, traced $ours"
+		diag "$(diff plain.out.same ours.out.same)"
+		diag "$(diff plain.err.same ours.err.same)"
+	fi
+}
+
+few() {
+	behaves "$1" basic.py a -b -- --state-detect
+	behaves "$1" traceback.py
+	behaves "$1" sigterm.py
+	behaves "$1" atexit-order.py
+	behaves "$1" -m package
+	behaves "$1" folder q
+}
+
+many() {
+	behaves "$1" ./basic.py
+	behaves "$1" "$scratch/basic.py"
+	behaves "$1" shadow/link.py
+	behaves "$1" shadow/script.py
+	for name in exit7 exit-message exit-none exit-list exit-raise exit-os traceback-guard \
+		traceback-first syntax indent keyboard sigkill sigusr2 processes surroundings \
+		stdin excepthook threads fork exec close-all latin future; do
+		behaves "$1" $name.py
+	done
+	behaves "$1" -m module x
+	behaves "$1" -m package.other
+	behaves "$1" -m nosuch
+	behaves "$1" -m package.nosuch
+	behaves "$1" app.zip q
+}
+
+# Everything on the oldest and on the newest, and what versions differ in on all.
+cpythons >pythons
+oldest=$(sort -V pythons | head -n 1)
+newest=$(sort -V pythons | tail -n 1)
+while read -r version python; do
+	few "$python"
+	case "$version $python" in
+	"$oldest" | "$newest") many "$python" ;;
+	esac
+done <pythons
+
+is "$(cat written)" mine 'a file of a program that closed everything has nothing of ours in it'
+leaves_nothing
+done_testing
