@@ -130,6 +130,8 @@ static int read_events(struct job *job)
 	if (feed(loaded, &job->err) < 0)
 		return error_prefix(&job->err, "%s", path);
 	finish(loaded);
+	if (loaded->model->gil_events)
+		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
 	return 0;
 }
 
@@ -254,6 +256,7 @@ void report_unload(struct loaded *loaded, size_t count)
 		slices_free(loaded[i].slices);
 		source_close(loaded[i].source);
 		pycode_close(loaded[i].code);
+		hogs_done(&loaded[i].hogs);
 	}
 	free(loaded);
 }

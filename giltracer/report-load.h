@@ -17,6 +17,7 @@ struct loaded {
 	struct model *model;
 	struct slices *slices;
 	struct pycode *code; /* NULL: there is none */
+	struct hogs hogs;
 	char note[640];
 	char warning[1024];
 };

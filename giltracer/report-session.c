@@ -40,6 +40,7 @@ static void fill_pass(struct report_pass *ret, const struct session_pass *pass,
 		.wall_ns = pass->wall_ns,
 		.model = loaded->model,
 		.source = loaded->source,
+		.hogs = &loaded->hogs,
 		.slices = loaded->slices,
 		.slices_note = loaded->slices ? NULL : loaded->note,
 	};

@@ -8,12 +8,15 @@
 
 #include "base/datadir.h"
 #include "report/facts.h"
+#include "report/functions.h"
 #include "report/meta.h"
 #include "report/payload.h"
 #include "report/template.h"
 #include "report/utf8.h"
 #include "report/verdict.h"
 #include "trace/source.h"
+
+#define FUNCTION_COLUMNS 80
 
 struct page {
 	const struct report *report;
@@ -194,6 +197,36 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 	fputs("</tbody>\n</table>\n", out);
 }
 
+/* Late holds only, as in the JSON's "hogs". */
+static void put_hogs(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "function",   "thread",  "others waited ms",
+		                                "holds",      "held ms", "longest ms",
+		                                "off cpu ms", NULL };
+	const struct hogs *hogs = pass->hogs;
+
+	if (!hogs || !hogs->v.n || !hogs->v.v[0].late_holds)
+		return;
+	put_headings("Calls that kept the GIL when they were asked to let go", headings, out);
+	for (size_t i = 0; i < hogs->v.n && hogs->v.v[i].late_holds; i++) {
+		const struct hog *hog = &hogs->v.v[i];
+		CLEANUP(str_done) struct str name = { 0 };
+		struct function f = function_of(pass, hog);
+
+		function_add(&name, &f, FUNCTION_COLUMNS);
+		fputs("<tr><th scope=\"row\">", out);
+		html_text(str_get(&name), out);
+		fputs("</th><td>", out);
+		put_name(pass, hog->thread, out);
+		fprintf(out,
+		        "</td><td>%.1f</td><td>%" PRIu64
+		        "</td><td>%.1f</td><td>%.3f</td><td>%.1f</td></tr>\n",
+		        facts_ms(hog->late_wait_ns), hog->late_holds, facts_ms(hog->late_ns),
+		        facts_ms(hog->late_longest_ns), facts_ms(hog->off_cpu_ns));
+	}
+	fputs("</tbody>\n</table>\n", out);
+}
+
 static int fill(enum template_part part, const void *data, FILE *out, struct error *err)
 {
 	const struct page *page = data;
@@ -208,6 +241,7 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 	case TEMPLATE_TABLES:
 		put_threads(report_main_pass(page->report), out);
 		put_blame(report_main_pass(page->report), out);
+		put_hogs(report_main_pass(page->report), out);
 		return 0;
 	case TEMPLATE_REPORT:
 		return report_json(page->report, out, err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "model/hogs.h"
 #include "model/model.h"
 #include "trace/slices.h"
 #include "trace/source.h"
@@ -29,6 +30,7 @@ struct report_python {
  * One execution of the program. Everything is borrowed.
  * @name: "gil" or "stacks"
  * @exit_status: of the program; 128 + signal if it died of one
+ * @hogs: its holds by function; NULL if it is no gil pass
  * @slices: its Python-side trace, or NULL, and then slices_note says why in one sentence
  */
 struct report_pass {
@@ -37,6 +39,7 @@ struct report_pass {
 	uint64_t wall_ns;
 	const struct model *model;
 	const struct source *source;
+	const struct hogs *hogs;
 	const struct slices *slices;
 	const char *slices_note;
 };

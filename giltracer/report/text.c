@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "report/facts.h"
+#include "report/functions.h"
 #include "report/report.h"
 #include "report/utf8.h"
 #include "report/verdict.h"
 
-#define NAME_COLUMNS 40
-#define THREAD_ROWS  40
-#define BLAME_ROWS   8
-#define CELLS        8
+#define NAME_COLUMNS  40
+#define THREAD_ROWS   40
+#define BLAME_ROWS    8
+#define FUNCTION_ROWS 5
+#define CELLS         8
 
 /* Rows of cells, aligned over all of them; the first text_columns are text, the others numbers. */
 struct table {
@@ -182,6 +184,55 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 		fprintf(out, "  … and %zu more, of less wait\n", n - BLAME_ROWS);
 }
 
+static void add_function_row(struct table *table, const struct report_pass *pass,
+                             const struct hog *hog, bool late)
+{
+	struct row *row = table_row(table);
+	struct function f = function_of(pass, hog);
+
+	row->widths[0] = function_add(&row->cells[0], &f, NAME_COLUMNS);
+	add_thread(row, 1, pass, hog->thread);
+	row_number(row, 2, facts_ms(late ? hog->late_wait_ns : hog->wait_ns), 1);
+	row_number(row, 3, (double)(late ? hog->late_holds : hog->holds), 0);
+	row_number(row, 4, facts_ms(late ? hog->late_ns : hog->hold_ns), 1);
+	row_number(row, 5, facts_ms(late ? hog->late_longest_ns : hog->longest_ns), 3);
+	if (late)
+		row_number(row, 6, facts_ms(hog->off_cpu_ns), 1);
+}
+
+/* Calls that kept the GIL when asked to let go; if there are none, where holds ended that others
+ * waited for. */
+static void put_functions(const struct report_pass *pass, FILE *out)
+{
+	static const char *const late_headings[] = { "kept the GIL",     "in thread",
+		                                     "others waited ms", "holds",
+		                                     "held ms",          "longest ms",
+		                                     "off cpu ms" };
+	static const char *const headings[] = { "held until", "in thread", "others waited ms",
+		                                "holds",      "held ms",   "longest ms" };
+	const struct hogs *hogs = pass->hogs;
+	bool late = hogs && hogs->v.n && hogs->v.v[0].late_holds;
+	struct table table = { .columns = late ? 7 : 6, .text_columns = 2 };
+	size_t n = 0;
+
+	for (size_t i = 0; hogs && i < hogs->v.n; i++) {
+		const struct hog *hog = &hogs->v.v[i];
+
+		if (late ? !hog->late_holds : !hog->frame || !hog->wait_ns)
+			continue;
+		if (!n)
+			add_headings(&table, late ? late_headings : headings);
+		if (n++ < FUNCTION_ROWS)
+			add_function_row(&table, pass, hog, late);
+	}
+	if (n)
+		putc('\n', out);
+	table_put(&table, out);
+	table_done(&table);
+	if (n > FUNCTION_ROWS)
+		fprintf(out, "  … and %zu more, of less wait\n", n - FUNCTION_ROWS);
+}
+
 static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -232,6 +283,7 @@ int report_text(const struct report *report, FILE *out, struct error *err)
 	put_verdict(report, out);
 	put_threads(pass, out);
 	put_blame(pass, out);
+	put_functions(pass, out);
 	put_caveats(report, out);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/facts.h"
+#include "report/functions.h"
 #include "report/pystack.h"
 #include "report/utf8.h"
 #include "trace/names.h"
@@ -340,6 +341,22 @@ static void add_function(struct str *out, const char *name)
 	utf8_add_safe(out, str_get(&text), 2 * NAME_COLUMNS);
 }
 
+/* Without a Python-side trace: the function in which those of its holds ended that made others wait
+ * most. */
+static void say_probed_function(struct str *out, const struct evidence *e, uint32_t holder)
+{
+	const struct hog *hog = functions_top(e->pass, holder);
+	struct function f;
+
+	if (!hog || functions_percent(e->pass, hog) < FUNCTION_PERCENT)
+		return;
+	f = function_of(e->pass, hog);
+	str_addf(out, ", %.1f %% of it in ", functions_percent(e->pass, hog));
+	if (hog->late_wait_ns * 2 < hog->wait_ns)
+		str_adds(out, "holds that ended in ");
+	function_add(out, &f, NAME_COLUMNS);
+}
+
 /* The function that ran most while holder was waited for, and the caller of its heaviest stack. */
 static void say_function(struct str *out, const struct evidence *e, uint32_t holder)
 {
@@ -348,8 +365,10 @@ static void say_function(struct str *out, const struct evidence *e, uint32_t hol
 	struct stretches stretches;
 	struct pystack py;
 
-	if (!st)
+	if (!st) {
+		say_probed_function(out, e, holder);
 		return;
+	}
 	stretches = stretches_blamed(e->model, holder);
 	pystack_init(&py, e->pass->slices);
 	pystack_charge(&py, st, &stretches);

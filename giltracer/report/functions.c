@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions by the waiting they caused. */
+#include "functions.h"
+
+#include <string.h>
+
+#include "report/facts.h"
+#include "report/utf8.h"
+#include "trace/names.h"
+#include "trace/source.h"
+#include "trace/stacks.h"
+
+struct function function_of(const struct report_pass *pass, const struct hog *hog)
+{
+	const struct stack_frame *frame;
+
+	if (!hog->frame || !pass->source || !pass->source->frames)
+		return (struct function){ .file = "" };
+	frame = stacks_get(pass->source->frames, hog->frame);
+	return (struct function){
+		.name = names_get(pass->source->names, frame->name),
+		.file = names_get(pass->source->names, frame->module),
+		.line = frame->line,
+	};
+}
+
+unsigned function_add(struct str *out, const struct function *f, unsigned columns)
+{
+	const char *base = strrchr(f->file, '/');
+	unsigned used;
+	size_t len;
+
+	if (!f->name)
+		return utf8_add_safe(out, "(unknown)", columns);
+	used = utf8_add_safe(out, f->name, columns);
+	if (!*f->file)
+		return used;
+	str_adds(out, " (");
+	used += 2 + utf8_add_safe(out, base ? base + 1 : f->file, columns);
+	len = out->len;
+	if (f->line)
+		str_addf(out, ":%u", f->line);
+	str_addc(out, ')');
+	return used + (unsigned)(out->len - len);
+}
+
+const struct hog *functions_top(const struct report_pass *pass, uint32_t thread)
+{
+	const struct hog *top = NULL;
+
+	for (size_t i = 0; pass->hogs && i < pass->hogs->v.n; i++) {
+		const struct hog *hog = &pass->hogs->v.v[i];
+
+		if (hog->thread == thread && hog->frame && (!top || hog->wait_ns > top->wait_ns))
+			top = hog;
+	}
+	return top;
+}
+
+double functions_percent(const struct report_pass *pass, const struct hog *hog)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < pass->hogs->v.n; i++)
+		if (pass->hogs->v.v[i].thread == hog->thread)
+			all += pass->hogs->v.v[i].wait_ns;
+	return facts_percent(hog->wait_ns, all);
+}
+
+static void put_function(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	jsonw_string(w, "function", f.name);
+	jsonw_string(w, "file", *f.file ? f.file : NULL);
+	if (f.line)
+		jsonw_u64(w, "line", f.line);
+	else
+		jsonw_null(w, "line");
+	jsonw_u64(w, "tid", pass->model->threads.v[hog->thread].tid);
+}
+
+static void put_hog(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
+{
+	jsonw_object(w, NULL);
+	put_function(w, pass, hog);
+	jsonw_null(w, "native");
+	jsonw_u64(w, "holds", hog->late_holds);
+	jsonw_u64(w, "hold_ns", hog->late_ns);
+	jsonw_u64(w, "longest_hold_ns", hog->late_longest_ns);
+	jsonw_u64(w, "longest_hold_at_ns", hog->late_longest_at_ns - pass->model->start_ns);
+	jsonw_u64(w, "wait_caused_ns", hog->late_wait_ns);
+	jsonw_u64(w, "held_off_cpu_ns", hog->off_cpu_ns);
+	jsonw_u64(w, "held_asleep_ns", hog->asleep_ns);
+	jsonw_end(w);
+}
+
+static void put_all(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
+{
+	jsonw_object(w, NULL);
+	put_function(w, pass, hog);
+	jsonw_u64(w, "holds", hog->holds);
+	jsonw_u64(w, "hold_ns", hog->hold_ns);
+	jsonw_u64(w, "longest_hold_ns", hog->longest_ns);
+	jsonw_u64(w, "longest_hold_at_ns", hog->longest_at_ns - pass->model->start_ns);
+	jsonw_u64(w, "wait_caused_ns", hog->wait_ns);
+	jsonw_end(w);
+}
+
+void functions_json(struct jsonw *w, const struct report_pass *pass)
+{
+	size_t n = pass->hogs ? pass->hogs->v.n : 0;
+
+	jsonw_array(w, "hogs");
+	for (size_t i = 0; i < n && pass->hogs->v.v[i].late_holds; i++)
+		put_hog(w, pass, &pass->hogs->v.v[i]);
+	jsonw_end(w);
+	jsonw_array(w, "functions");
+	for (size_t i = 0; i < n; i++)
+		if (pass->hogs->v.v[i].wait_ns)
+			put_all(w, pass, &pass->hogs->v.v[i]);
+	jsonw_end(w);
+}

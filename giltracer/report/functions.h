@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions by the waiting they caused, as the probes saw them: for all writers. */
+#ifndef GILTRACER_REPORT_FUNCTIONS_H
+#define GILTRACER_REPORT_FUNCTIONS_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "model/hogs.h"
+#include "report/jsonw.h"
+#include "report/report.h"
+
+/**
+ * A function by name. Borrowed from the pass; any bytes.
+ * @name: NULL if it is not known
+ * @file: "" if it is not known; @line: 0 likewise
+ */
+struct function {
+	const char *name, *file;
+	uint32_t line;
+};
+
+struct function function_of(const struct report_pass *pass, const struct hog *hog);
+
+/* "name (file.py:12)", without folders, or "(unknown)"; safe for a terminal, at most about columns
+ * wide. Returns the columns used. */
+unsigned function_add(struct str *out, const struct function *f, unsigned columns);
+
+/* The row of the thread that caused most waiting, late or not; NULL if no function of it is known.
+ */
+const struct hog *functions_top(const struct report_pass *pass, uint32_t thread);
+
+/* How much of all that is known of the thread's holds the row made others wait, in percent. */
+double functions_percent(const struct report_pass *pass, const struct hog *hog);
+
+/* Members "hogs" and "functions" of an open object. */
+void functions_json(struct jsonw *w, const struct report_pass *pass);
+
+#endif
