@@ -210,13 +210,30 @@ static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
 	}
 }
 
+/*
+ * A request before any other event of its own: the release was before tracing really began, or was
+ * not seen, and nobody can say how long it held.
+ */
+static void withdraw_start_hold(struct model *m, uint32_t thread)
+{
+	struct span *s = last(m, thread);
+	struct gil_book *gs = &m->priv->gils.v[s->ref];
+
+	owners_forget(m, s->ref);
+	gs->holder = MODEL_NONE;
+	gs->known = false;
+	*s = (struct span){ s->start_ns, MODEL_NONE, 0, GIL_UNKNOWN, 0, -1 };
+}
+
 void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 	uint32_t gil = resolve(m, thread, address, t);
 	struct span *s = last(m, thread);
 
-	if (s->state == GIL_HOLD) {
+	if (s->state == GIL_HOLD && ts->flags & THREAD_START) {
+		withdraw_start_hold(m, thread);
+	} else if (s->state == GIL_HOLD) {
 		free_hold(m, thread, t, SPAN_INFERRED_END);
 	} else if (s->state == GIL_WAIT) {
 		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;

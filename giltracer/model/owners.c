@@ -4,6 +4,7 @@
 #include "model/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool same(const struct gil_owner *a, const struct gil_owner *b)
 {
@@ -32,15 +33,24 @@ void owners_mark(struct model *m, uint32_t gil, uint64_t t)
 	push(&m->gils.v[gil], &o);
 }
 
-bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns)
+/* A change at time_ns from what was to the same of another thread. first is the first change that
+ * is no earlier. */
+static void insert(struct model_gil *g, size_t first, uint64_t time_ns)
 {
-	struct model_gil *g = &m->gils.v[gil];
-	size_t first = g->owners.n, n;
+	struct gil_owner o = g->owners.v[first - 1];
 
-	while (first && g->owners.v[first - 1].start_ns >= since_ns)
-		if (g->owners.v[--first].thread != MODEL_NONE)
-			return false;
-	n = first;
+	o.start_ns = time_ns;
+	(void)vec_push(&g->owners);
+	memmove(&g->owners.v[first + 1], &g->owners.v[first],
+	        (g->owners.n - 1 - first) * sizeof(*g->owners.v));
+	g->owners.v[first] = o;
+}
+
+/* All changes from the first one on are thread's. */
+static void rename_from(struct model_gil *g, size_t first, uint32_t thread)
+{
+	size_t n = first;
+
 	for (size_t i = first; i < g->owners.n; i++) {
 		struct gil_owner o = g->owners.v[i];
 
@@ -49,6 +59,23 @@ bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since
 			g->owners.v[n++] = o;
 	}
 	g->owners.n = n;
+}
+
+bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns)
+{
+	struct model_gil *g = &m->gils.v[gil];
+	size_t first = g->owners.n;
+
+	while (first && g->owners.v[first - 1].start_ns >= since_ns)
+		if (g->owners.v[--first].thread != MODEL_NONE)
+			return false;
+	/* A hold of no length left no trace: its GIL is free since before it. */
+	if (first && (first == g->owners.n || g->owners.v[first].start_ns > since_ns)) {
+		if (g->owners.v[first - 1].thread != MODEL_NONE)
+			return false;
+		insert(g, first, since_ns);
+	}
+	rename_from(g, first, thread);
 	return true;
 }
 
@@ -70,6 +97,11 @@ size_t owners_at(const struct model_gil *g, size_t hint, uint64_t time_ns)
 			high = mid;
 	}
 	return low;
+}
+
+void owners_forget(struct model *m, uint32_t gil)
+{
+	rename_from(&m->gils.v[gil], 0, MODEL_UNKNOWN);
 }
 
 struct edge { /* at time_ns the holder becomes thread, or waiters or unknowns change in number */

@@ -5,7 +5,9 @@
 
 void jsonscan_init(struct jsonscan *j, const void *data, size_t size)
 {
-	*j = (struct jsonscan){ .data = data, .p = data };
+	j->bad = NULL;
+	j->bad_at = 0;
+	j->data = j->p = size ? data : (const uint8_t *)"";
 	j->end = j->p + size;
 }
 

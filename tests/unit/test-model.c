@@ -60,6 +60,31 @@ static void test_start_unbound(void)
 	is_u64(blame(7, MODEL_UNKNOWN), 10, "nor is a wait for it charged to anybody");
 }
 
+/* The probes fire a moment after the start that the program says. */
+static void test_start_withdrawn(void)
+{
+	begin();
+	new_thread(110, 8, 7);
+	request(120, 8);
+	request(150, 7);
+	acquire(160, 7);
+	release(170, 7);
+	acquire(180, 8);
+	finish();
+	is_str(gil_lane(7), "100:? 150:W 160:H 170:N 1000",
+	       "a request before any release: it cannot be said how long it held");
+	is_str(owners(0), "100:? 120:?+1 150:?+2 160:7+1 170:-+1 180:8 1000", "nor who did");
+	is_u64(m->caveats[CAVEAT_INFERRED_RELEASE], 0, "and nothing is inferred");
+
+	begin();
+	new_thread(110, 8, 7);
+	request(120, 8);
+	acquire(140, 8);
+	request(150, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^! 140:N 150:W/ 1000", "unless another one took it meanwhile");
+}
+
 static void test_before_and_after(void)
 {
 	begin();
@@ -233,6 +258,17 @@ static void test_save(void)
 	is_str(owners(0), "100:7 205:7+1 210:-+1 220:8 300:- 400:-+1 401:7 1000",
 	       "meanwhile the GIL was held");
 	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "and nothing else");
+
+	begin();
+	release(150, 7);
+	request(200, 7);
+	acquire(210, 7);
+	save(210, 7);
+	release(230, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^ 150:N 200:W 210:H 230:N 1000",
+	       "even of a hold that just began");
+	is_str(owners(0), "100:7 150:- 200:-+1 210:7 230:- 1000", "and its owner too");
 
 	begin();
 	new_thread(110, 8, 7);
@@ -487,6 +523,7 @@ int main(void)
 {
 	test_start();
 	test_start_unbound();
+	test_start_withdrawn();
 	test_before_and_after();
 	test_births();
 	test_fork();
