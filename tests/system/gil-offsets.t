@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The way from a thread state to its GIL is that of each interpreter's own headers, in the definition
+# and in what is read from the interpreter's code.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need cc
+
+include_of() {
+	"$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])'
+}
+
+from_headers() {
+	tap_include=$(include_of "$1") || return 1
+	cc -w -I"$tap_include" -I"$tap_include/internal" -o offsets \
+		"$top_srcdir/tests/system/gil-offsets.c" && ./offsets
+}
+
+# take_gil's in the definition: the first.
+defined() {
+	sed -n 's/^    gil: "\(.*\)"$/\1/p' "$top_srcdir/probes/$1.yaml" | head -n 1
+}
+
+from_code() {
+	"$GILTRACER" probes --python "$1" --json | python3 -c 'import json, sys
+fetch = [p["fetch"] for p in json.load(sys.stdin)["probes"] if p["event"] == "take_gil"][0]
+print(fetch.split(" ")[0])'
+}
+
+cpythons >interpreters
+while read -r version python; do
+	grep -q '^gil: per-interpreter' "$top_srcdir/probes/$version.yaml" || continue
+	if [ ! -r "$(include_of "$python")/Python.h" ]; then
+		skip "$python has no headers (its -dev package)" "$version: offsets of the GIL"
+		continue
+	fi
+	want=$(from_headers "$python")
+	is "$(defined "$version")" "$want" "$version, $python: the definition has the header's offsets"
+	case $(uname -m) in
+	x86_64) want=$(echo "gil=$want:u64" | sed 's/arg1/%di/') ;;
+	aarch64) want=$(echo "gil=$want:u64" | sed 's/arg1/%x0/') ;;
+	esac
+	is "$(from_code "$python")" "$want" "$version, $python: and so has the probe"
+done <interpreters
+ok 'there were interpreters' test -s interpreters
+done_testing

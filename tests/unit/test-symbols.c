@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Symbols of ELF files made here: clones, stripped files and their debug files, build-ids. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "launch/host.h"
+#include "launch/symbols.h"
+
+#include "tap.h"
+
+static const char source[] =
+	"#define AS(name) __asm__(name) __attribute__((noinline, used))\n"
+	"static int one(int x) AS(\"take_gil\");\n"
+	"static int two(int x) AS(\"take_gil.constprop.0\");\n"
+	"static int three(int x) AS(\"take_gil.isra.0.lto_priv.2\");\n"
+	"static int cold(int x) AS(\"take_gil.cold\");\n"
+	"static int longer(int x) AS(\"take_gil_not\");\n"
+	"static int one(int x) { return x * 3; }\n"
+	"static int two(int x) { return x * 5; }\n"
+	"static int three(int x) { return x * 7; }\n"
+	"static int cold(int x) { return x * 11; }\n"
+	"static int longer(int x) { return x * 13; }\n"
+	"int _PyRuntime = 1;\n"
+	"int main(int c, char **v) { return one(c) + two(c) + three(c) + cold(c) + longer(c); }\n";
+
+/* Run words in the scratch folder; the last is NULL. */
+static bool runs(const char *const *argv)
+{
+	struct error err = { 0 };
+
+	if (host_run(argv, &err) == 0)
+		return true;
+	printf("# %s\n", err.text);
+	return false;
+}
+
+#define RUN(...) runs((const char *const[]){ __VA_ARGS__, NULL })
+
+static bool write_source(void)
+{
+	CLEANUP(filewriter_done) struct filewriter w = { 0 };
+	struct error err = { 0 };
+
+	if (filewriter_open(&w, "x.c", &err) < 0)
+		return false;
+	fputs(source, w.out);
+	return filewriter_commit(&w, &err) == 0;
+}
+
+static void check_clones(const char *path, enum symbol_kind kind, const char *what)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
+	CLEANUP(free) char *described = NULL;
+	struct error err = { 0 };
+	uint64_t address;
+	size_t len;
+
+	if (!ok(symbols_open(&symbols, path, &err) == 0, "%s: opens", what))
+		return;
+	if (!is_u64(symbols_find(symbols, "take_gil", &list), 3, "%s: all clones, no .cold", what))
+		return;
+	is_str(list.syms.v[0].name, "take_gil", "%s: the function itself", what);
+	is_str(list.syms.v[2].name, "take_gil.isra.0.lto_priv.2", "%s: a clone of a clone", what);
+	ok(list.syms.v[1].kind == kind, "%s: by %s", what, symbol_kind_name(kind));
+	ok(list.syms.v[1].offset > 0 && list.syms.v[1].offset <= list.syms.v[1].address,
+	   "%s: an offset in the file", what);
+	ok(symbols_bytes(symbols, list.syms.v[1].address, 16, &len) && len == 16,
+	   "%s: its bytes are there", what);
+	described = symbols_describe(symbols, list.syms.v[1].address + 1);
+	is_str(described, "take_gil.constprop.0+0x1", "%s: an address has a name", what);
+	ok(symbols_address(symbols, "_PyRuntime", &address) && address, "%s: data too", what);
+	ok(!symbols_offset(symbols, 1u << 30, &address), "%s: no offset outside of it", what);
+}
+
+static void test_tables(void)
+{
+	check_clones("x", SYMBOL_TABLE, "with symbols");
+	ok(RUN("objcopy", "--only-keep-debug", "x", "x.debug") &&
+	           RUN("objcopy", "--strip-all", "--add-gnu-debuglink=x.debug", "x", "y"),
+	   "a stripped copy is made");
+	check_clones("y", SYMBOL_DEBUG, "debuglink beside it");
+}
+
+static void test_build_id_file(const char *build_id)
+{
+	CLEANUP(free) char *dir = xasprintf("dbg/.build-id/%.2s", build_id);
+	CLEANUP(free) char *file = xasprintf("%s/%s.debug", dir, build_id + 2);
+
+	ok(RUN("mkdir", "-p", dir) && RUN("mv", "x.debug", file), "its debug file by build-id");
+	setenv("GILTRACER_DEBUGDIR", "dbg", 1);
+	check_clones("y", SYMBOL_DEBUG, "by build-id");
+	/* The debug file of another build is at the same place. */
+	ok(RUN("cc", "-g", "-O1", "-Wl,--build-id=0x1234", "-o", "other", "x.c") &&
+	           RUN("objcopy", "--only-keep-debug", "other", file),
+	   "then another's is put there");
+}
+
+static void test_build_ids(void)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = NULL, *plain = NULL;
+	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
+	struct error err = { 0 };
+
+	if (!ok(symbols_open(&symbols, "y", &err) == 0, "the stripped copy opens"))
+		return;
+	is_u64(strlen(symbols_build_id(symbols)), 40, "its build-id is that of the build");
+	test_build_id_file(symbols_build_id(symbols));
+	symbols_free(take(symbols));
+	if (!ok(symbols_open(&symbols, "y", &err) == 0, "it opens again"))
+		return;
+	is_u64(symbols_find(symbols, "take_gil", &list), 0, "another build's file is not used");
+	ok(!symbols_debug_path(symbols), "nor named");
+	setenv("GILTRACER_DEBUGDIR", "", 1);
+	if (ok(RUN("cc", "-Wl,--build-id=none", "-o", "z", "x.c") &&
+	               symbols_open(&plain, "z", &err) == 0,
+	       "a file without a build-id opens"))
+		ok(str_has_prefix(symbols_build_id(plain), "sum"), "and is told by its code");
+}
+
+static void test_no_elf(void)
+{
+	struct symbols *symbols = NULL;
+	struct error err = { 0 };
+
+	ok(symbols_open(&symbols, "x.c", &err) < 0, "a text is refused");
+	is_str(err.text, "x.c: is no ELF file", "and named");
+	ok(symbols_open(&symbols, "nosuch", &err) < 0, "a missing file is refused");
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/giltracer-test-XXXXXX";
+	struct error err;
+
+	if (access("/usr/bin/cc", X_OK) < 0 || access("/usr/bin/objcopy", X_OK) < 0) {
+		printf("1..0 # SKIP needs cc and objcopy: apt-get install gcc binutils\n");
+		return 0;
+	}
+	if (!mkdtemp(dir) || chdir(dir) < 0)
+		return 99;
+	unsetenv("GILTRACER_DEBUGDIR");
+	if (ok(write_source() && RUN("cc", "-g", "-O1", "-Wl,--build-id=sha1", "-o", "x", "x.c"),
+	       "a program is compiled")) {
+		test_tables();
+		test_build_ids();
+		test_no_elf();
+	}
+	if (chdir("/") < 0 || file_remove_tree(dir, &err) < 0)
+		return 99;
+	return done_testing();
+}
