@@ -55,8 +55,15 @@ static uint64_t span_end(const struct lane *lane, size_t i)
 	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
 }
 
+/* Ids of the source's frames follow those of its stacks. */
+static uint32_t frames_shift(const struct source *source)
+{
+	return source && source->stacks ? stacks_count(source->stacks) - 1 : 0;
+}
+
 static void gil_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)
 {
+	uint32_t shift = frames_shift(e->pass->source);
 	uint64_t gil = 1;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -72,7 +79,7 @@ static void gil_section(struct encoder *e, const struct lane *lane, size_t from,
 		if (span->flags)
 			sparse_put(&e->sparse[1], i, span->flags);
 		if (span->stack)
-			sparse_put(&e->sparse[2], i, span->stack);
+			sparse_put(&e->sparse[2], i, (uint64_t)span->stack + shift);
 	}
 }
 
@@ -230,7 +237,9 @@ static void put_slices(struct encoder *e)
 			put_thread_slices(e, &slices->threads[i], e->rows->threads[i]);
 }
 
-static void stack_section(struct encoder *e, const struct stacks *stacks, uint32_t from, uint32_t n)
+/* n frames from id on; on the page, ids are larger by shift. */
+static void stack_section(struct encoder *e, const struct stacks *stacks, uint32_t from, uint32_t n,
+                          uint32_t shift)
 {
 	encoder_clear(e);
 	for (uint32_t id = from; id < from + n; id++) {
@@ -244,20 +253,28 @@ static void stack_section(struct encoder *e, const struct stacks *stacks, uint32
 	}
 	add_full(e, 5);
 	blocks_section(e->blocks, n, "\"kind\":\"stacks\",\"pass\":%zu,\"start\":%" PRIu32,
-	               e->index, from);
+	               e->index, from + shift);
+}
+
+static void put_tree(struct encoder *e, const struct stacks *stacks, uint32_t shift)
+{
+	uint32_t count = stacks ? stacks_count(stacks) : 1;
+
+	for (uint32_t from = 1; from < count; from += SECTION_MAX)
+		stack_section(e, stacks, from,
+		              count - from < SECTION_MAX ? count - from : SECTION_MAX, shift);
 }
 
 static void put_stacks(struct encoder *e)
 {
-	const struct stacks *stacks = e->pass->source ? e->pass->source->stacks : NULL;
-	uint32_t count = stacks ? stacks_count(stacks) : 0;
+	const struct source *source = e->pass->source;
+	uint32_t shift = frames_shift(source);
 
-	if (count <= 1)
+	if (!shift && (!source || !source->frames || stacks_count(source->frames) <= 1))
 		return;
-	put_names(e, "stacks", stacks_names(stacks), NULL, names_count(stacks_names(stacks)));
-	for (uint32_t from = 1; from < count; from += SECTION_MAX)
-		stack_section(e, stacks, from,
-		              count - from < SECTION_MAX ? count - from : SECTION_MAX);
+	put_names(e, "stacks", source->names, NULL, names_count(source->names));
+	put_tree(e, source->stacks, 0);
+	put_tree(e, source->frames, shift);
 }
 
 static void flush_counter(struct encoder *e, uint32_t thread, uint32_t counter, uint32_t n)

@@ -83,6 +83,7 @@ static inline void fixture_done(struct fixture *f)
 	free(f->slices.threads);
 	names_free(f->slices.names);
 	stacks_free(f->source.stacks);
+	stacks_free(f->source.frames);
 	names_free(f->source.names);
 }
 

@@ -100,6 +100,15 @@ static void got_names(struct decoded *s, struct got *got)
 	*(stacks ? &got->stack_name_count : &got->name_count) = id;
 }
 
+/* The frames of GIL events follow the stacks. */
+static const struct stack_frame *frame_at(const struct source *source, uint32_t id)
+{
+	uint32_t count = stacks_count(source->stacks);
+
+	return id < count ? stacks_get(source->stacks, id)
+	                  : stacks_get(source->frames, id - count + 1);
+}
+
 static void got_stacks(struct decoded *s, struct got *got)
 {
 	uint64_t *columns[5];
@@ -108,7 +117,7 @@ static void got_stacks(struct decoded *s, struct got *got)
 	for (unsigned c = 0; c < 5; c++)
 		columns[c] = decode_column(s, s->n);
 	for (uint32_t i = 0; i < s->n; i++, id++) {
-		const struct stack_frame *frame = stacks_get(got->f->source.stacks, (uint32_t)id);
+		const struct stack_frame *frame = frame_at(&got->f->source, (uint32_t)id);
 
 		got->bad += (columns[0][i] ? id - columns[0][i] : 0) != frame->parent ||
 		            columns[1][i] != frame->name || columns[2][i] != frame->module ||
@@ -203,6 +212,13 @@ static void add_stacks(struct fixture *f)
 		.flags = STACK_KERNEL,
 	};
 	f->model.threads.v[0].cpu.spans.v[1].stack = stacks_id(f->source.stacks, &frame);
+	f->source.frames = stacks_new(f->source.names);
+	frame = (struct stack_frame){
+		.name = names_id(f->source.names, "handle", 6),
+		.line = 7,
+		.flags = STACK_PYTHON,
+	};
+	f->model.threads.v[1].gil.spans.v[1].stack = stacks_id(f->source.frames, &frame);
 }
 
 static void add_calls(struct fixture *f)
@@ -240,8 +256,8 @@ static void test_hog(void)
 	is_u64(got.inferred, 1, "flags of spans");
 	is_u64(got.wakers, 1, "the waker");
 	is_u64(got.gil_refs, 0, "one GIL needs no column");
-	is_u64(got.stack_refs, 2, "the stack");
-	is_u64(got.frames, 2, "frames");
+	is_u64(got.stack_refs, 2 + 3, "the stack of a sleep, and the frame of a hold behind them");
+	is_u64(got.frames, 3, "all frames");
 	is_str(got.stack_names[2], "</script><b>\"'&\x1b[31m\xe2\x80\xae\xef\xbf\xbd",
 	       "names are UTF-8 whatever they were");
 	is_u64(got.calls, 4, "calls that are in the recording and nest");
