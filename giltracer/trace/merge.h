@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording and, beside it, one of who woke whom on the whole machine: a recorder that watches
+ * threads alone does not see them woken by an interrupt, since that happens to whoever has the CPU
+ * (Linux 6.13 and newer, at least, where __perf_task() of sched_waking has no effect).
+ */
+#ifndef GILTRACER_TRACE_MERGE_H
+#define GILTRACER_TRACE_MERGE_H
+
+#include "trace/source.h"
+
+/*
+ * The events of recording, and among them the EV_WAKING and EV_LOST of wakeups that lie between its
+ * first event and its last, in the order of time; of the same time, recording's first. Takes both
+ * over; close with source_close. Names, stacks, counters and frames are recording's, stats are
+ * summed.
+ */
+struct source *source_merge(struct source *recording, struct source *wakeups);
+
+#endif

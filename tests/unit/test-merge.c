@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording and the wake-ups beside it, in one order of time. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "trace/merge.h"
+
+#include "tap.h"
+
+/* Yields events written as text: "10w 12i" is a wake-up at 10 and a switch at 12. */
+struct script {
+	struct source source;
+	const char *at;
+	bool fails; /* at its end */
+	int *closed;
+};
+
+static int script_next(struct source *source, struct event *ret, struct error *err)
+{
+	struct script *s = (struct script *)source;
+	char *end;
+
+	while (*s->at == ' ')
+		s->at++;
+	if (!*s->at)
+		return s->fails ? error_set(err, 5, "broken") : 0;
+	*ret = (struct event){ .time_ns = strtoull(s->at, &end, 10), .cpu = -1 };
+	ret->type = *end == 'w' ? EV_WAKING : *end == 'l' ? EV_LOST : EV_SWITCH_IN;
+	s->at = end + 1;
+	s->source.stats.events++;
+	s->source.stats.lost += ret->type == EV_LOST;
+	return 1;
+}
+
+static void script_close(struct source *source)
+{
+	++*((struct script *)source)->closed;
+	free(source);
+}
+
+static struct source *script(const char *text, bool fails, int *closed)
+{
+	static const struct source_ops ops = { .next = script_next, .close = script_close };
+	struct script *s = xcalloc(1, sizeof(*s));
+
+	s->source.ops = &ops;
+	s->at = text;
+	s->fails = fails;
+	s->closed = closed;
+	return &s->source;
+}
+
+static void expect(const char *recording, const char *wakeups, const char *want, const char *what)
+{
+	CLEANUP(str_done) struct str got = { 0 };
+	int closed = 0, more;
+	struct source *source = source_merge(script(recording, false, &closed),
+	                                     script(wakeups, false, &closed));
+	struct event ev;
+	struct error err;
+
+	while ((more = source_next(source, &ev, &err)) > 0)
+		str_addf(&got, "%s%d%c", got.len ? " " : "", (int)ev.time_ns,
+		         ev.type == EV_WAKING ? 'w'
+		         : ev.type == EV_LOST ? 'l'
+		                              : 'i');
+	is_str(str_get(&got), want, "%s", what);
+	ok(more == 0 && source_next(source, &ev, &err) == 0, "%s: and that is the end", what);
+	source_close(source);
+	ok(closed == 2, "%s: both are closed", what);
+}
+
+static void test_errors(void)
+{
+	int closed = 0;
+	struct error err = { 0 };
+	struct event ev;
+	struct source *source = source_merge(script("10i 20i", true, &closed),
+	                                     script("11w 12l", false, &closed));
+
+	while (source_next(source, &ev, &err) > 0)
+		;
+	is_str(err.text, "broken", "an error of the recording is ours");
+	is_u64(source->stats.events, 4, "events are counted over both");
+	is_u64(source->stats.lost, 1, "and what was lost");
+	source_close(source);
+	source = source_merge(script("10i 20i", false, &closed), script("11w", true, &closed));
+	err.text[0] = '\0';
+	while (source_next(source, &ev, &err) > 0)
+		;
+	is_str(err.text, "broken", "and so is one of the wake-ups");
+	source_close(source);
+	is_u64(closed, 4, "all are closed");
+}
+
+int main(void)
+{
+	expect("10i 20i 30i", "11w 25w", "10i 11w 20i 25w 30i", "in the order of time");
+	expect("10i 20i 30i", "1w 2w 9w 15w 31w 99w", "10i 15w 20i 30i",
+	       "nothing before the first event or after the last");
+	expect("10i 20i", "10w 20w", "10i 10w 20i", "of the same time, the recording's first");
+	expect("10i 30i", "12i 13l 14i 15w", "10i 13l 15w 30i", "only wake-ups and losses");
+	expect("10i 20i", "", "10i 20i", "no wake-ups");
+	expect("", "10w", "", "nothing recorded");
+	test_errors();
+	return done_testing();
+}
