@@ -314,7 +314,7 @@ int pass_run(const struct pass_plan *plan, const struct signals *signals, struct
 		.signals = signals,
 		.result = ret,
 		.program = CHILD_NONE,
-		.recorders = { RECORDER_NONE, RECORDER_NONE },
+		.recorders = { RECORDER_NONE, RECORDER_NONE, RECORDER_NONE },
 		.channel = -1,
 	};
 	int failed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One execution of the program, watched by one perf record or by two. */
+/* One execution of the program, watched by one perf record or by several. */
 #ifndef GILTRACER_LAUNCH_PASS_H
 #define GILTRACER_LAUNCH_PASS_H
 
@@ -11,7 +11,7 @@
 #include "launch/child.h"
 #include "launch/perfcmd.h"
 
-#define PASS_RECORDERS 2
+#define PASS_RECORDERS 3
 
 /**
  * What to run. All pointers are borrowed.

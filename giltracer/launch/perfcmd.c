@@ -74,10 +74,15 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	add(&args, "-1");
 	add(&args, "--control");
 	add(&args, "fd:%d,%d", plan->control_fd, plan->ack_fd);
-	add(&args, "--switch-events");
+	if (!plan->everybody)
+		add(&args, "--switch-events");
 	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
 	add(&args, "-N");
 	add(&args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
+	if (plan->realtime) {
+		add(&args, "-r");
+		add(&args, "1");
+	}
 	if (plan->mmap_pages) {
 		add(&args, "-m");
 		add(&args, "%u", plan->mmap_pages);
@@ -85,8 +90,12 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	add_events(&args, plan->probes);
 	add_sched(&args, plan);
 	add_events(&args, plan->counters);
-	add(&args, "-p");
-	add(&args, "%d", (int)plan->pid);
+	if (plan->everybody) {
+		add(&args, "-a");
+	} else {
+		add(&args, "-p");
+		add(&args, "%d", (int)plan->pid);
+	}
 	*vec_push(&args) = NULL;
 	return args.v;
 }

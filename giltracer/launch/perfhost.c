@@ -7,10 +7,12 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -84,8 +86,9 @@ static void find_buffer(struct perf_host *host)
 	}
 }
 
-/* Whether the kernel lets us have a tracepoint's data: asked, not derived from settings. */
-static bool may_open_tracepoint(void)
+/* Whether the kernel lets us have a tracepoint's data, of ourselves (pid 0) or of everybody (pid
+ * -1, on one cpu): asked, not derived from settings. */
+static bool may_open_tracepoint(pid_t pid, int cpu)
 {
 	CLEANUP(free) char *root = NULL;
 	CLEANUP(free) char *path = NULL;
@@ -107,8 +110,22 @@ static bool may_open_tracepoint(void)
 	if (id < 0)
 		return false;
 	attr.config = (uint64_t)id;
-	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd >= 0;
+}
+
+/* Asked as well: a container may forbid it even to root. In a child, since it is for perf alone. */
+static bool may_be_realtime(void)
+{
+	const struct sched_param param = { .sched_priority = 1 };
+	int status = 1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(sched_setscheduler(0, SCHED_FIFO, &param) < 0);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 static int find_version(struct perf_host *host, struct error *err)
@@ -147,7 +164,9 @@ int perf_host_find(struct perf_host *ret, struct error *err)
 		perf_host_done(ret);
 		return -1;
 	}
-	ret->tracepoints = may_open_tracepoint();
+	ret->tracepoints = may_open_tracepoint(0, -1);
+	ret->everybody = ret->tracepoints && may_open_tracepoint(-1, 0);
+	ret->realtime = may_be_realtime();
 	find_buffer(ret);
 	return 0;
 }

@@ -88,8 +88,29 @@ static void test_stacks(void)
 	free(argv);
 }
 
+static void test_wakeups(void)
+{
+	struct perf_plan plan = {
+		.perf = "perf",
+		.output = "w",
+		.pid = 42,
+		.control_fd = 7,
+		.ack_fd = 8,
+		.mmap_pages = 512,
+		.waking = true,
+		.everybody = true,
+		.realtime = true,
+	};
+
+	is_argv(&plan,
+	        "perf|record|-o|w|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|-N|-B|-r|1|-m|512|"
+	        "-e|sched:sched_waking/call-graph=no/|-a",
+	        "wake-ups of everybody: no process, no switches; read before all else");
+}
+
 int main(void)
 {
+	test_wakeups();
 	test_gil();
 	test_stacks();
 	return done_testing();
