@@ -35,6 +35,9 @@
 
 const char *const python_trace_names[] = { "auto", "viztracer", "none", NULL };
 
+/* Wake-ups are small beside stacks: this part of a ring buffer is enough for them. */
+#define WAKEUPS_SHARE 8
+
 /* Everything that one recording needs, in the order in which it is had. */
 struct job {
 	const struct record_options *options;
@@ -56,8 +59,17 @@ struct job {
 
 /* Everything that a session ever consists of: perf renames a file that it finds to .old. */
 static const char *const SESSION_FILES[] = {
-	"session.json",     "gil.perf.data",        "gil.perf.data.old",     "gil.viztracer.json",
-	"stacks.perf.data", "stacks.perf.data.old", "stacks.viztracer.json",
+	"session.json",
+	"gil.perf.data",
+	"gil.perf.data.old",
+	"gil.viztracer.json",
+	"stacks.perf.data",
+	"stacks.perf.data.old",
+	"stacks.viztracer.json",
+	"gil.wakeups.perf.data",
+	"gil.wakeups.perf.data.old",
+	"stacks.wakeups.perf.data",
+	"stacks.wakeups.perf.data.old",
 };
 
 void record_remove_folder(const char *dir)
@@ -303,6 +315,11 @@ static struct session *describe(const struct job *job)
 
 /* ---- passes */
 
+static bool wants_wakeups(const struct job *job)
+{
+	return job->options->state_detect && job->host.everybody;
+}
+
 /* A recording of a pass: which of the two it is, and where it goes. */
 static struct perf_plan plan_recording(const struct job *job, bool stacks, const char *output,
                                        unsigned recordings)
@@ -314,7 +331,8 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 		.output = output,
 		.mmap_pages = pages,
 		.buildid_mmap = job->host.major > 5 || job->host.minor >= 12,
-		.waking = job->host.tracepoints,
+		.realtime = job->host.realtime,
+		.waking = job->host.tracepoints && !wants_wakeups(job),
 	};
 
 	if (stacks) {
@@ -328,9 +346,22 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 	return plan;
 }
 
+/* Beside the recordings of an execution: who woke whom, also from an interrupt. */
+static struct perf_plan plan_wakeups(const struct job *job, const char *output)
+{
+	return (struct perf_plan){
+		.perf = "perf",
+		.output = output,
+		.mmap_pages = perf_host_pages(&job->host, WAKEUPS_SHARE),
+		.realtime = job->host.realtime,
+		.everybody = true,
+		.waking = true,
+	};
+}
+
 /* One execution: names of its recordings, "gil", "stacks" or both. */
 struct execution {
-	const char *names[PASS_RECORDERS];
+	const char *names[2];
 	size_t count;
 	bool again; /* the program has run before */
 };
@@ -353,6 +384,7 @@ static void add_pass(struct job *job, const char *name, const char *trace,
 	CLEANUP(free) char *trace_file = xasprintf("%s.viztracer.json", trace);
 	CLEANUP(free) char *path = xasprintf("%s/%s", job->dir, trace_file);
 	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
+	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
 	bool traced = result->trace && access(path, R_OK) == 0;
 	struct session_pass pass = {
 		.name = (char *)(uintptr_t)name,
@@ -360,6 +392,7 @@ static void add_pass(struct job *job, const char *name, const char *trace,
 		.python_trace = traced ? trace_file : NULL,
 		.python_trace_note = result->trace_note,
 		.code_objects = result->codes ? codes : NULL,
+		.wakeups = wants_wakeups(job) ? wakeups : NULL,
 		.exit_status = exit_status_of(result->status),
 		.signal = signal_of(result->status),
 		.wall_ns = result->wall_ns,
@@ -478,6 +511,11 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		plan.perf[i] = plan_recording(job, !strcmp(execution->names[i], "stacks"),
 		                              outputs[i], (unsigned)execution->count);
 	}
+	if (wants_wakeups(job)) {
+		outputs[execution->count] = xasprintf("%s/%s.wakeups.perf.data", job->dir,
+		                                      execution->names[0]);
+		plan.perf[plan.perf_count++] = plan_wakeups(job, outputs[execution->count]);
+	}
 	ret = pass_run(&plan, job->signals, &result, err);
 	if (ret == 0) {
 		set_status(job, execution, result.status);
@@ -487,7 +525,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		job->outcome->interrupted |= result.interrupted;
 		pass_result_done(&result);
 	}
-	for (size_t i = 0; i < execution->count; i++)
+	for (size_t i = 0; i < PASS_RECORDERS; i++)
 		free(outputs[i]);
 	return ret;
 }

@@ -13,6 +13,7 @@
 #include "trace/ahead.h"
 #include "trace/from_perf.h"
 #include "trace/join.h"
+#include "trace/merge.h"
 #include "trace/perf_stacks.h"
 #include "trace/pycode.h"
 #include "trace/slices.h"
@@ -74,10 +75,28 @@ static void finish(struct loaded *loaded)
 	         "%s: numbers may be wrong, please report this", err.text);
 }
 
-/* Unwinding takes most of its time and refers to stacks, so only the other passes read ahead. */
-static int open_events(struct loaded *loaded, const struct session *session, bool unwind,
-                       const char *path, struct error *err)
+/* Without them a sleep goes on until the thread runs again. */
+static struct source *with_wakeups(const struct job *job, struct source *source)
 {
+	CLEANUP(free) char *path = file_in(job->dir, job->pass->wakeups);
+	const struct from_perf_options options = { .unwind = false };
+	struct source *wakeups;
+	struct error err;
+
+	if (from_perf_open(&wakeups, path, &options, &err) == 0)
+		return source_merge(source, wakeups);
+	snprintf(job->loaded->warning, sizeof(job->loaded->warning),
+	         "%s: the time between wake-up and running counts as sleep", err.text);
+	return source;
+}
+
+/* Unwinding takes most of its time and refers to stacks, so only the other passes read ahead. */
+static int open_events(const struct job *job, const char *file, struct error *err)
+{
+	const struct session *session = job->session;
+	const struct session_pass *pass = job->pass;
+	struct loaded *loaded = job->loaded;
+	bool unwind = !strcmp(pass->name, "stacks");
 	size_t n = session->function_count;
 	CLEANUP(free) struct perf_stacks_function *functions = xcalloc(n + 1, sizeof(*functions));
 	const struct from_perf_options options = { unwind, functions, n, loaded->code };
@@ -89,8 +108,10 @@ static int open_events(struct loaded *loaded, const struct session *session, boo
 			.build_id = session->build_id,
 			.offset = session->functions[i].offset,
 		};
-	if (from_perf_open(&source, path, &options, err) < 0)
+	if (from_perf_open(&source, file, &options, err) < 0)
 		return -1;
+	if (pass->wakeups)
+		source = with_wakeups(job, source);
 	loaded->source = unwind ? source : source_ahead(source);
 	return 0;
 }
@@ -122,7 +143,7 @@ static int read_events(struct job *job)
 	};
 
 	load_code(loaded, pass, job->dir);
-	if (open_events(loaded, job->session, !strcmp(pass->name, "stacks"), path, &job->err) < 0)
+	if (open_events(job, path, &job->err) < 0)
 		return -1;
 	options.names = loaded->source->names;
 	options.stacks = loaded->source->stacks;

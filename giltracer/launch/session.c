@@ -42,6 +42,7 @@ void session_add_pass(struct session *session, const struct session_pass *pass)
 	copy->python_trace = dup_or_null(pass->python_trace);
 	copy->python_trace_note = dup_or_null(pass->python_trace_note);
 	copy->code_objects = dup_or_null(pass->code_objects);
+	copy->wakeups = dup_or_null(pass->wakeups);
 }
 
 void session_add_note(struct session *session, const char *code, uint64_t count, const char *text)
@@ -71,6 +72,7 @@ static void free_parts(struct session *session)
 		free(session->passes[i].python_trace);
 		free(session->passes[i].python_trace_note);
 		free(session->passes[i].code_objects);
+		free(session->passes[i].wakeups);
 	}
 	for (size_t i = 0; i < session->note_count; i++) {
 		free(session->notes[i].code);
@@ -250,6 +252,7 @@ static void read_pass(struct session_pass *pass, const struct reader *r)
 		.python_trace = get_file(r, "python_trace"),
 		.python_trace_note = get_text(r, "python_trace_note"),
 		.code_objects = get_file(r, "code_objects"),
+		.wakeups = get_file(r, "wakeups"),
 		.exit_status = (int)get_number(r, "exit_status", 255),
 		.signal = (int)get_number(r, "signal", 127),
 		.wall_ns = get_number(r, "wall_ns", INT64_MAX),
@@ -456,14 +459,14 @@ static json_t *python_json(const struct session *session)
 
 static json_t *pass_json(const struct session_pass *pass)
 {
-	return json_pack("{so so so so so si si so so so so so}", "name", text_of(pass->name),
+	return json_pack("{so so so so so so si si so so so so so}", "name", text_of(pass->name),
 	                 "perf_data", text_of(pass->perf_data), "python_trace",
 	                 text_of(pass->python_trace), "python_trace_note",
 	                 text_of(pass->python_trace_note), "code_objects",
-	                 text_of(pass->code_objects), "exit_status", pass->exit_status, "signal",
-	                 pass->signal, "wall_ns", number(pass->wall_ns), "start_ns",
-	                 number(pass->start_ns), "stop_ns", number(pass->stop_ns), "pid",
-	                 number(pass->pid), "tid", number(pass->tid));
+	                 text_of(pass->code_objects), "wakeups", text_of(pass->wakeups),
+	                 "exit_status", pass->exit_status, "signal", pass->signal, "wall_ns",
+	                 number(pass->wall_ns), "start_ns", number(pass->start_ns), "stop_ns",
+	                 number(pass->stop_ns), "pid", number(pass->pid), "tid", number(pass->tid));
 }
 
 static json_t *passes_json(const struct session *session)

@@ -13,7 +13,9 @@
  *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL, "python_trace":
  *KIND}, "python": {"executable", "version", "implementation", "build_id", "free_threaded",
  *	            "gil_functions": [{"name", "offset", "kind"}]},
- *	 "passes": [{"name": "gil|stacks", "perf_data": FILE, "python_trace": FILE or null,
+ *	 "passes": [{"name": "gil|stacks", "perf_data": FILE,
+ *	             "wakeups": FILE (perf.data of who woke whom on the whole machine) or null,
+ *	             "python_trace": FILE or null,
  *	             "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null (see trace/pycode.h), "exit_status": N, "signal":
  *N or 0, "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}], "notes": [{"code": WORD,
@@ -39,6 +41,7 @@ struct session_function {
 struct session_pass {
 	char *name, *perf_data;
 	char *python_trace, *python_trace_note, *code_objects; /* NULL: there is none */
+	char *wakeups;                                         /* likewise */
 	int exit_status; /* of the program; 128 + signal if it died of one */
 	int signal;      /* 0: it exited */
 	uint64_t wall_ns, start_ns, stop_ns;

@@ -13,10 +13,12 @@ static struct session *example(void)
 {
 	struct session *s = session_new();
 	char name[] = "gil", data[] = "gil.perf.data", trace[] = "gil.viztracer.json";
+	char wakeups[] = "gil.wakeups.perf.data";
 	struct session_pass pass = {
 		.name = name,
 		.perf_data = data,
 		.python_trace = trace,
+		.wakeups = wakeups,
 		.exit_status = 143,
 		.signal = 15,
 		.wall_ns = 5000000000123,
@@ -63,6 +65,7 @@ static void check_example(const struct session *s)
 		return;
 	is_str(pass->perf_data, "gil.perf.data", "its recording");
 	is_str(pass->python_trace, "gil.viztracer.json", "its Python-side trace");
+	is_str(pass->wakeups, "gil.wakeups.perf.data", "its wake-ups");
 	ok(!pass->python_trace_note, "no note on that");
 	ok(pass->exit_status == 143 && pass->signal == 15, "how the program ended");
 	is_u64(pass->start_ns, 1ull << 60, "times are whole nanoseconds");
