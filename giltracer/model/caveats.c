@@ -40,6 +40,10 @@ static const struct {
 	[CAVEAT_FORKED] = { "forked", "child processes inherited a held GIL: it counts as theirs "
 	                              "until they take "
 	                              "theirs, run another program or end" },
+	[CAVEAT_UNSEEN_WAKEUPS] = { "unseen-wakeups",
+	                            "sleeps that a timer or another program ended: when is not "
+	                            "recorded, so time in line for a CPU at their end counts as "
+	                            "sleep" },
 	[CAVEAT_NO_TRACEPOINTS] = { "no-tracepoints", "sched_switch was not recorded: a thread in "
 	                                              "the disk (D) counts as "
 	                                              "sleeping" },

@@ -2,6 +2,9 @@
 /*
  * CPU lanes. PERF_RECORD_SWITCH says when a thread is on a CPU; sched_waking since when it could
  * be; sched_switch, which comes a moment before the switch-out of the same instant, why it left.
+ *
+ * Recording by task sees sched_waking only if the waker is one of ours: a wake-up by a timer or by
+ * another program is missing, and the sleep goes on until the thread runs. Such sleeps are marked.
  */
 #include "model/internal.h"
 
@@ -57,8 +60,15 @@ static enum cpu_state asleep(struct model *m, uint32_t thread, uint32_t stack)
 /* The thread does something, so it is on a CPU; if it never left one, then since its start. */
 void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 {
-	if (last(m, thread)->state == CPU_RUNNING)
+	struct span *s = last(m, thread);
+	int32_t cpu = m->priv->threads.v[thread].last_cpu;
+
+	if (s->state == CPU_RUNNING) {
+		/* Not every recording says where a thread was switched in. */
+		if (s->cpu < 0 && cpu <= INT16_MAX)
+			s->cpu = (int16_t)cpu;
 		return;
+	}
 	if (untouched(m, thread))
 		t = last(m, thread)->start_ns;
 	set_running(m, thread, t);
@@ -66,7 +76,11 @@ void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 
 void cpu_in(struct model *m, uint32_t thread, uint64_t t)
 {
+	struct span *s = last(m, thread);
+
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
+	if (s->state >= CPU_SLEEPING)
+		s->flags |= SPAN_INFERRED_END;
 	set_running(m, thread, t);
 }
 
@@ -133,6 +147,17 @@ void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns)
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
 }
 
+static void count_unseen(struct model *m)
+{
+	for (size_t i = 0; m->priv->saw_waking && i < m->threads.n; i++) {
+		const struct lane *lane = &m->threads.v[i].cpu;
+
+		for (size_t k = 0; k < lane->spans.n; k++)
+			m->caveats[CAVEAT_UNSEEN_WAKEUPS] += (lane->spans.v[k].flags &
+			                                      SPAN_INFERRED_END) != 0;
+	}
+}
+
 /* Without a scheduler event nothing is known of any CPU. */
 void cpu_finish(struct model *m)
 {
@@ -140,6 +165,7 @@ void cpu_finish(struct model *m)
 
 	if (m->priv->saw_switch || m->priv->saw_sched_out) {
 		m->caveats[CAVEAT_NO_TRACEPOINTS] += !m->priv->saw_sched_out;
+		count_unseen(m);
 		if (start != MODEL_NONE && untouched(m, start))
 			set_running(m, start, m->threads.v[start].start_ns);
 		return;

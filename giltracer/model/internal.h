@@ -82,6 +82,7 @@ struct model_private {
 	struct model_options options;
 	bool started;
 	bool saw_switch, saw_sched_out; /* else CPU lanes, or S and D, are unknown */
+	bool saw_waking;                /* else nothing is RUNNABLE after a sleep */
 	uint32_t start_thread;          /* that switched tracing on, or MODEL_NONE */
 	uint64_t now_ns;
 	uint32_t last_pid, last_tid, last_thread; /* of the last event */

@@ -112,6 +112,7 @@ static void feed_waking(struct model *m, const struct event *ev, uint64_t t)
 {
 	uint32_t woken = thread_find(m, ev->waking.tid);
 
+	m->priv->saw_waking = true;
 	if (woken != MODEL_NONE && m->priv->threads.v[woken].flags & THREAD_ALIVE)
 		cpu_waking(m, thread_find(m, ev->tid), woken, t);
 }

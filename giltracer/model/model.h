@@ -50,7 +50,8 @@ enum cpu_state {
 };
 
 enum span_flags {
-	SPAN_INFERRED_END = 1 << 0,   /* a hold whose release no probe saw */
+	SPAN_INFERRED_END = 1 << 0, /* a hold whose release no probe saw; a sleep whose wake-up was
+	                             * not recorded, so that its end may have been RUNNABLE */
 	SPAN_INFERRED_START = 1 << 1, /* a hold assumed at the start, or inherited over a fork */
 	SPAN_OPEN_END = 1 << 2,       /* the recording or the thread ended in it */
 	SPAN_LOST = 1 << 3,           /* unknown because records are missing, not from birth */
@@ -152,6 +153,8 @@ enum caveat_code {
 	CAVEAT_TRUNCATED,          /* the recording is cut */
 	CAVEAT_NO_GIL_EVENTS,      /* not one probe fired */
 	CAVEAT_FORKED,             /* a child process inherited a hold */
+	CAVEAT_UNSEEN_WAKEUPS,  /* sleeps ended by a timer or a stranger, whose end was not recorded
+	                         */
 	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,

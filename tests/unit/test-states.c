@@ -41,6 +41,28 @@ static void test_wakers(void)
 	is_u64(m->threads.n, 2, "a wake-up makes no thread of a stranger");
 }
 
+static void test_unseen(void)
+{
+	begin();
+	leaves(200, 7);
+	run(300, 7, 0);
+	leaves(400, 7);
+	wakes(410, 8, 7);
+	run(420, 7, 0);
+	finish();
+	is_str(cpu_lane(7), "100:R 200:S! 300:R 400:S 410:r 420:R 1000",
+	       "a sleep that a timer ended may have ended earlier");
+	is_u64(m->caveats[CAVEAT_UNSEEN_WAKEUPS], 1, "which is a caveat");
+
+	begin();
+	run(200, 7, -1);
+	cpu_now = 1;
+	release(300, 7);
+	finish();
+	is_u64((uint64_t)thread(7)->cpu.spans.v[1].cpu, 1,
+	       "a switch in that does not say where: the next event does");
+}
+
 static void test_first_events(void)
 {
 	begin();
@@ -86,7 +108,7 @@ static void test_reasons(void)
 	sched_out(710, 7, 0x100, 0);
 	run(720, 7, 0);
 	finish();
-	is_str(cpu_lane(7), "100:R 200:D 300:R 400:S 500:R 600:r 700:R 710:r 720:R 1000",
+	is_str(cpu_lane(7), "100:R 200:D! 300:R 400:S! 500:R 600:r 700:R 710:r 720:R 1000",
 	       "sched_switch says why, and the switch-out behind it nothing new");
 	is_u64(m->caveats[CAVEAT_NO_TRACEPOINTS], 0, "and there is no caveat");
 
@@ -126,7 +148,7 @@ static void test_gil_sleep(void)
 	acquire(350, 7);
 	leaves(400, 7);
 	finish();
-	is_str(cpu_lane(7), "100:R 210:G 300:R 310:r 320:R 330:D 340:R 400:S 1000",
+	is_str(cpu_lane(7), "100:R 210:G! 300:R 310:r 320:R 330:D! 340:R 400:S 1000",
 	       "asleep in a wait is asleep for the GIL; preempted or in the disk is not");
 	is_u64(thread(7)->cpu_ns[CPU_GIL_SLEEP], 90, "for so long");
 }
@@ -156,7 +178,7 @@ static void test_stacks(void)
 	leaves(600, 7);
 	sched_out(601, 7, EV_STATE_INTERRUPTIBLE, take);
 	finish();
-	is_str(cpu_lane(7), "100:R 200:G 300:R 400:S 500:R 600:G 1000",
+	is_str(cpu_lane(7), "100:R 200:G! 300:R 400:S! 500:R 600:G 1000",
 	       "with stacks a sleep under take_gil is a sleep for the GIL");
 	is_u64(thread(7)->cpu.spans.v[1].stack, take, "the span has its stack");
 	is_u64(thread(7)->cpu.spans.v[3].stack, other, "each its own");
@@ -208,6 +230,7 @@ int main(void)
 {
 	test_switches();
 	test_wakers();
+	test_unseen();
 	test_first_events();
 	test_reasons();
 	test_gil_sleep();
