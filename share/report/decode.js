@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Bytes of a block -> typed arrays. Runs in a worker. See FORMAT.md.
 
-const CK = 32; // a checkpoint of the prefix sums every so many entries
+const CK_BITS = 4; // a checkpoint of a lane's prefix sums every 16 spans
+const GROUP_BITS = 5; // calls in groups of 32
 const HIST_SUB = 32; // buckets of the histogram per doubling
 const HIST_N = 48 * HIST_SUB;
 const TOP = 200; // longest spans kept per section
@@ -125,18 +126,19 @@ function decodeSpans(r, h, states) {
 	return {start, state, t0: h.start, t1: t};
 }
 
-// Prefix sums by class at every CK-th entry, and the totals. A class is state + states * gil.
+// Prefix sums by class and the time at every 16th span, and the totals. A class is state + states * gil.
 function prefix(start, cls, n, classes) {
-	const ck = new Float64Array(((n >> 5) + 1) * classes);
-	const sum = new Float64Array(classes);
-	for (let i = 0; i < n; i++) {
-		if ((i & (CK - 1)) === 0)
-			ck.set(sum, (i >> 5) * classes);
-		sum[cls[i]] += start[i + 1] - start[i];
+	const mask = (1 << CK_BITS) - 1, at = new Float64Array((n >> CK_BITS) + 1);
+	const ck = new Float64Array(at.length * classes), sum = new Float64Array(classes);
+	for (let i = 0; i <= n; i++) {
+		if ((i & mask) === 0) {
+			at[i >> CK_BITS] = start[i];
+			ck.set(sum, (i >> CK_BITS) * classes);
+		}
+		if (i < n)
+			sum[cls[i]] += start[i + 1] - start[i];
 	}
-	if ((n & (CK - 1)) === 0)
-		ck.set(sum, (n >> 5) * classes);
-	return {ck, total: sum};
+	return {ck, at, total: sum};
 }
 
 function decodeGil(r, h, markNs) {
@@ -206,7 +208,8 @@ function decodeSlices(r, h) {
 	const start = new Float64Array(n);
 	const end = new Float64Array(n);
 	const name = new Uint32Array(n);
-	const ck = new Float64Array((n >> 5) + 2);
+	const groups = (n + 31 >> GROUP_BITS);
+	const ck = new Float64Array(groups + 1), at = new Float64Array(groups + 1), top = new Uint32Array(groups);
 	const per = new Map();
 	for (let i = 0; i < n; i++)
 		start[i] = r.next();
@@ -215,13 +218,24 @@ function decodeSlices(r, h) {
 		t += start[i];
 		start[i] = t;
 		const d = r.next();
-		if ((i & (CK - 1)) === 0)
-			ck[i >> 5] = sum;
+		if ((i & 31) === 0) {
+			ck[i >> GROUP_BITS] = sum;
+			at[i >> GROUP_BITS] = t;
+		}
 		sum += d;
 		end[i] = t += d;
 	}
+	ck[groups] = sum;
+	at[groups] = t;
+	let longest = 0;
 	for (let i = 0; i < n; i++) {
 		const id = name[i] = r.next();
+		if ((i & 31) === 0)
+			longest = -1;
+		if (end[i] - start[i] > longest) {
+			longest = end[i] - start[i];
+			top[i >> GROUP_BITS] = id;
+		}
 		let p = per.get(id);
 		if (!p)
 			per.set(id, p = [0, 0, 0]);
@@ -240,7 +254,7 @@ function decodeSlices(r, h) {
 		names[k++] = p[1];
 		names[k++] = p[2];
 	}
-	return {start, end, name, flags, ck, total: sum, names, t0: n ? start[0] : 0, t1: n ? end[n - 1] : 0};
+	return {start, end, name, flags, ck, at, top, total: sum, names, t0: n ? start[0] : 0, t1: n ? end[n - 1] : 0};
 }
 
 function decodeNames(r, h) {

@@ -52,20 +52,19 @@ Cursor.prototype.seek = function (t) {
 		return;
 	}
 	let i = this.i;
-	if (start[i + 1] <= t) { // gallop, then halve
-		let step = 1, lo = i + 1;
-		while (lo + step < s.n && start[lo + step] <= t) {
-			lo += step;
-			step *= 2;
+	if (start[i + 1] <= t) {
+		const {at} = s;
+		let g = i >> LANE_BITS;
+		if (g + 1 < at.length && at[g + 1] <= t) { // gallop over the checkpoints
+			let step = 1;
+			while (g + step < at.length && at[g + step] <= t)
+				step *= 2;
+			g = upper(at, g + (step >> 1), Math.min(at.length, g + step), t) - 1;
+			i = g << LANE_BITS;
+			for (let c = 0, from = g * classes; c < classes; c++)
+				local[c] = ck[from + c];
 		}
-		const to = upper(start, lo, Math.min(s.n, lo + step + 1), t) - 1;
-		if (to - i > CHECK) {
-			i = to & -CHECK;
-			const at = (i >> 5) * classes;
-			for (let c = 0; c < classes; c++)
-				local[c] = ck[at + c];
-		}
-		for (; i < to; i++)
+		for (; start[i + 1] <= t; i++)
 			local[cls[i]] += start[i + 1] - start[i];
 		this.i = i;
 	}
@@ -77,6 +76,11 @@ Cursor.prototype.seek = function (t) {
 
 Cursor.prototype.fold = function (from, classes) {
 	const {sum, map, states} = this;
+	if (!map && classes === states) { // one GIL, as nearly always
+		for (let c = 0; c < classes; c++)
+			sum[c] += from[c];
+		return;
+	}
 	for (let c = 0; c < classes; c++) {
 		const to = map ? map[c] : c % states;
 		if (to >= 0)
@@ -104,7 +108,8 @@ Cursor.prototype.filtered = function (k) {
 const HOLD_STATE = 2;
 const WAIT_STATE = 3;
 const SWITCH_STATE = 4;
-const CHECK = 32; // as CK in decode.js
+const LANE_BITS = 4; // as CK_BITS in decode.js
+const GROUP = 32; // as GROUP_BITS
 
 // Time in each state in each of w columns of dt ns from t0: out[x * states + state].
 function laneColumns(lane, t0, dt, w, gil, out) {
@@ -125,6 +130,17 @@ function laneColumns(lane, t0, dt, w, gil, out) {
 		}
 	}
 	return out;
+}
+
+// The same, kept for as long as nobody asks for other columns: the strip and the lane want the same.
+function gilColumns(thread, t0, dt, w, gil) {
+	const lane = store().gil[thread];
+	let c = lane.cache;
+	if (!c || c.t0 !== t0 || c.dt !== dt || c.w !== w || c.gil !== gil || c.n !== lane.n) {
+		c = lane.cache = {t0, dt, w, gil, n: lane.n, cols: c && c.w === w ? c.cols : new Float64Array(w * 5)};
+		laneColumns(lane, t0, dt, w, gil, c.cols);
+	}
+	return c.cols;
 }
 
 // Time in each state in [from, to).
@@ -161,7 +177,7 @@ function markColumns(lane, t0, dt, w, out) {
 }
 
 // Of each column of a row of calls: cover[x] = share of the column that calls cover; name[x] = the
-// longest of up to 16 looked at, -1 for none; edge[x] = 1 where a call begins.
+// longest call in it, as far as looked at, -1 for none; edge[x] = 1 where a call begins.
 function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
 	cover.fill(0, 0, w);
 	name.fill(-1, 0, w);
@@ -170,82 +186,75 @@ function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
 	for (const s of row.sections) {
 		if (s.t1 <= t0 || s.t0 >= t1)
 			continue;
-		const {start, end, n} = s;
-		let x = Math.max(0, Math.floor((s.t0 - t0) / dt));
-		let i = Math.max(0, upper(start, 0, n, t0 + x * dt) - 1);
-		while (x < w && i < n) {
-			const a = t0 + x * dt, b = a + dt;
-			if (end[i] <= a) { // the first call that ends behind a
-				let step = 1;
-				while (i + step < n && end[i + step] <= a)
-					step *= 2;
-				i = upper(end, i + (step >> 1), Math.min(n, i + step + 1), a);
-				if (i >= n)
-					break;
-			}
-			if (start[i] >= b) { // nothing here: on to where it begins
-				x = Math.max(x + 1, Math.floor((start[i] - t0) / dt));
-				continue;
-			}
-			if (end[i] >= b) { // one call covers to the edge, and perhaps many columns more
-				const from = Math.max(start[i], a);
-				cover[x] += (b - from) / dt;
-				if (start[i] >= a)
-					edge[x] = 1;
-				if (cover[x] - (b - from) / dt < (b - from) / dt)
-					name[x] = s.name[i];
-				const full = Math.min(w, Math.floor((end[i] - t0) / dt));
-				for (x++; x < full; x++) {
-					cover[x] = 1;
-					name[x] = s.name[i];
-				}
-				continue;
-			}
-			let j = upper(start, i, Math.min(n, i + 64), b);
-			if (j === i + 64)
-				j = upper(start, j, n, b);
-			let sum = callTime(s, i, j, a, b);
-			cover[x] += sum / dt;
+		// Many calls in a pixel: by groups of them. A lit name may hide in a group.
+		if (!lit && (s.t1 - s.t0) / Math.max(1, s.n) * 4 * GROUP < dt)
+			groupColumns(s, t0, dt, w, cover, name, edge);
+		else
+			callColumns(s, t0, dt, w, cover, name, edge, lit);
+	}
+}
+
+// Time of calls from the section's start to t, straight within a group.
+function groupSum(s, g, t) {
+	const a = s.at[g], d = s.at[g + 1] - a;
+	return s.ck[g] + (d > 0 ? Math.min(1, Math.max(0, (t - a) / d)) * (s.ck[g + 1] - s.ck[g]) : 0);
+}
+
+function groupColumns(s, t0, dt, w, cover, name, edge) {
+	const {at, top} = s, groups = top.length;
+	let x = Math.max(0, Math.floor((s.t0 - t0) / dt));
+	let g = Math.max(0, upper(at, 0, groups, t0 + x * dt) - 1), before = groupSum(s, g, t0 + x * dt);
+	for (; x < w && g < groups; x++) {
+		const b = t0 + (x + 1) * dt, first = g;
+		while (g + 1 < groups && at[g + 1] <= b)
+			g++;
+		const sum = groupSum(s, g, b);
+		if (sum > before) {
+			cover[x] += (sum - before) / dt;
 			edge[x] = 1;
-			let best = -1, longest = -1;
-			const step = Math.max(1, (j - i) >> 4);
-			for (let q = i; q < j; q += step) {
-				const d = Math.min(end[q], b) - Math.max(start[q], a);
-				if (d > longest) {
+			name[x] = top[first + g >> 1];
+		}
+		before = sum;
+		if (b >= s.t1)
+			break;
+	}
+}
+
+function callColumns(s, t0, dt, w, cover, name, edge, lit) {
+	const {start, end, n} = s;
+	let x = Math.max(0, Math.floor((s.t0 - t0) / dt));
+	let i = Math.max(0, upper(start, 0, n, t0 + x * dt) - 1);
+	while (x < w && i < n) {
+		const a = t0 + x * dt, b = a + dt;
+		while (i < n && end[i] <= a)
+			i++;
+		if (i >= n)
+			break;
+		if (start[i] >= b) { // nothing here: on to where it begins
+			x = Math.max(x + 1, Math.floor((start[i] - t0) / dt));
+			continue;
+		}
+		let longest = 0, best = -1, sum = 0, j = i;
+		for (; j < n && start[j] < b; j++) {
+			const d = Math.min(end[j], b) - Math.max(start[j], a);
+			sum += d;
+			if (d > longest || (lit && lit[s.name[j]] && !(best >= 0 && lit[best]))) {
+				if (!(lit && best >= 0 && lit[best] && !lit[s.name[j]])) {
 					longest = d;
-					best = s.name[q];
+					best = s.name[j];
 				}
 			}
-			if (lit)
-				for (let q = i, e = Math.min(j, i + 4096); q < e; q++)
-					if (lit[s.name[q]]) {
-						best = s.name[q];
-						break;
-					}
-			name[x] = best;
-			i = Math.max(i, j - 1);
-			x++;
+		}
+		cover[x] += sum / dt;
+		edge[x] = start[j - 1] >= a ? 1 : 0;
+		name[x] = best;
+		i = j - 1;
+		x++;
+		if (end[i] >= t0 + (x + 1) * dt) { // one call over many columns
+			const full = Math.min(w, Math.floor((end[i] - t0) / dt));
+			cover.fill(1, x, full);
+			name.fill(s.name[i], x, full);
+			x = full;
 		}
 	}
-}
-
-// Time of calls i … j-1 within [a, b).
-function callTime(s, i, j, a, b) {
-	const {start, end} = s;
-	let sum = 0;
-	if (j - i <= 2 * CHECK) {
-		for (let q = i; q < j; q++)
-			sum += Math.min(end[q], b) - Math.max(start[q], a);
-		return sum;
-	}
-	return callSum(s, j) - callSum(s, i) - Math.max(0, a - start[i]) - Math.max(0, end[j - 1] - b);
-}
-
-function callSum(s, i) {
-	if (i >= s.n)
-		return s.total;
-	let q = i & -CHECK, sum = s.ck[i >> 5];
-	for (; q < i; q++)
-		sum += s.end[q] - s.start[q];
-	return sum;
 }

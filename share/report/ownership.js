@@ -13,12 +13,12 @@ function paintOwners(r, s, gil, x0, y, w, hgt, t0, dt, unit) {
 		return paintOwnersCoarse(r, s, x0, y, w, hgt, t0, dt);
 	const groups = ownerGroups(lanes.map(l => l.thread));
 	const cols = new Float64Array(w * groups.length), waits = new Float64Array(w);
-	for (const {lane, thread} of lanes) {
-		laneColumns(lane, t0, dt, w, pass().gils.length > 1 ? gil : -1, s.cols);
+	for (const {thread} of lanes) {
+		const own = gilColumns(thread, t0, dt, w, pass().gils.length > 1 ? gil : -1);
 		const g = groups.indexOf(groups.find(q => q.threads.has(thread)));
 		for (let x = 0; x < w; x++) {
-			cols[x * groups.length + g] += s.cols[x * 5 + HOLD_STATE];
-			waits[x] += s.cols[x * 5 + WAIT_STATE] + s.cols[x * 5 + SWITCH_STATE];
+			cols[x * groups.length + g] += own[x * 5 + HOLD_STATE];
+			waits[x] += own[x * 5 + WAIT_STATE] + own[x * 5 + SWITCH_STATE];
 		}
 	}
 	drawOwners(r, groups, cols, waits, x0, y, w, hgt, dt);

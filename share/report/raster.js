@@ -27,7 +27,7 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 	const kinds = order.length + 1; // the last one: outside the thread's life
 	const want = new Float64Array(kinds), carry = new Float64Array(kinds);
 	const n = new Int32Array(kinds);
-	const period = 6 * scale;
+	const stripes = stripesFor(w + h, 6 * scale);
 	for (let x = 0; x < w; x++) {
 		let alive = 0;
 		for (let k = 0; k + 1 < kinds; k++)
@@ -74,11 +74,21 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 				y--;
 				if (y < top || y >= bottom)
 					continue;
-				px[y * stride + x0 + x] = pen && pen[2] && (x + y - y0) % period >= pen[2] * scale ? pen[1] : color;
+				px[y * stride + x0 + x] = pen && pen[2] && stripes[x + y - y0] >= pen[2] * scale ? pen[1] : color;
 			}
 		}
 	}
 };
+
+// Where in its stripe a pixel is, by x + y.
+let stripeTable = null;
+function stripesFor(n, period) {
+	if (!stripeTable || stripeTable.length < n || stripeTable.period !== period) {
+		stripeTable = Uint8Array.from({length: n + 64}, (_, i) => i % period);
+		stripeTable.period = period;
+	}
+	return stripeTable;
+}
 
 // A row of calls: one line of pixels, then the same again for its height.
 Raster.prototype.calls = function (x0, y0, w, h, cover, name, edge, ground, lit, litColor) {

@@ -121,9 +121,9 @@ function paintRow(row, r, s, x0, y, w, hgt, dt, sc) {
 		const lane = st.gil[row.thread];
 		if (!lane)
 			return paintCoarse(row, r, s, x0, y + unit, w, hgt - 2 * unit, dt, unit);
-		laneColumns(lane, view.from, dt, w, -1, s.cols);
+		const cols = gilColumns(row.thread, view.from, dt, w, -1);
 		markColumns(lane, view.from, dt, w, s.marks);
-		r.lane(x0, y + unit, w, hgt - 2 * unit, s.cols, 5, dt, GIL_ORDER, gilPens(row.thread), ground, dead, s.marks, WAIT_STATE, unit);
+		r.lane(x0, y + unit, w, hgt - 2 * unit, cols, 5, dt, GIL_ORDER, gilPens(row.thread), ground, dead, s.marks, WAIT_STATE, unit);
 	} else if (row.kind === "cpu") {
 		laneColumns(st.cpu[row.thread], view.from, dt, w, -1, s.cols);
 		r.lane(x0, y + unit, w, hgt - 2 * unit, s.cols, 6, dt, CPU_ORDER, cpuPens(), ground, dead, null, -1, unit);
