@@ -44,6 +44,11 @@ const char *header_feature_name(unsigned feature)
 	return feature < sizeof(names) / sizeof(names[0]) ? names[feature] : NULL;
 }
 
+static void set_feature(struct perf_header *header, unsigned feature)
+{
+	header->features[feature / 64] |= 1ULL << (feature % 64);
+}
+
 /* u32 length (padded), text. NULL if it is cut; caller frees. */
 static char *read_string(struct cursor *c)
 {
@@ -51,7 +56,7 @@ static char *read_string(struct cursor *c)
 	size_t len;
 	const char *text = cursor_text_field(c, size, &len);
 
-	return text ? xstrndup(text, len) : NULL;
+	return text && !c->bad ? xstrndup(text, len) : NULL;
 }
 
 static int read_string_to(char **ret, struct cursor *c, const char *what, struct error *err)
@@ -102,6 +107,7 @@ int header_build_id(struct perf_header *header, uint16_t misc, struct cursor bod
 	b.size = misc & BUILD_ID_HAS_SIZE && size <= sizeof(b.id) ? size : sizeof(b.id);
 	b.path = xstrndup(path, len);
 	*vec_push(&header->build_ids) = b;
+	set_feature(header, FEATURE_BUILD_ID);
 	return 0;
 }
 
@@ -167,7 +173,7 @@ static int read_numbers(struct perf_header *header, unsigned feature, struct cur
 
 int header_feature(struct perf_header *header, unsigned feature, struct cursor c, struct error *err)
 {
-	header->features[feature / 64] |= 1ULL << (feature % 64);
+	set_feature(header, feature);
 	switch (feature) {
 	case FEATURE_TRACING_DATA:
 		return header_tracing_data(header, c, err);
@@ -281,6 +287,7 @@ int header_tracing_data(struct perf_header *header, struct cursor c, struct erro
 {
 	int ret = read_formats(header, &c, err);
 
+	set_feature(header, FEATURE_TRACING_DATA);
 	join_formats(header);
 	return ret;
 }

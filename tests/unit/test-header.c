@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "perfdata/header.h"
+
+#include "perfbuild.h"
+#include "tap.h"
+
+#define ATTR_SIZE 64 /* PERF_ATTR_SIZE_VER0: the smallest there is */
+
+static void put_section(struct str *b, uint64_t offset, uint64_t size)
+{
+	put64(b, offset);
+	put64(b, size);
+}
+
+/* A file with one event (a tracepoint, config 7), ids 5 and 6, and the features given. */
+static void put_file(struct str *b, uint64_t features, uint64_t data_size)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT,
+		                        .size = ATTR_SIZE,
+		                        .config = 7,
+		                        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_ID,
+		                        .sample_id_all = 1 };
+
+	str_addn(b, "PERFILE2", 8);
+	put64(b, 104);
+	put64(b, ATTR_SIZE + 16);
+	put_section(b, 120, ATTR_SIZE + 16);
+	put_section(b, 200, data_size);
+	put_section(b, 0, 0);
+	put64(b, features);
+	put64(b, 0);
+	put64(b, 0);
+	put64(b, 0);
+	put64(b, 5);
+	put64(b, 6);
+	str_addn(b, &attr, ATTR_SIZE);
+	put_section(b, 104, 16);
+	for (uint64_t i = 0; i < data_size; i += 8)
+		put64(b, 0);
+}
+
+static int read_str(struct perf_header *h, const struct str *b, struct perf_header_note *note,
+                    struct error *err)
+{
+	return header_read(h, (const uint8_t *)b->s, b->len, note, err);
+}
+
+static void test_file(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct perf_header_note note;
+	struct perf_header h;
+	struct error err;
+
+	put_file(&b, 1 << 3, 16);
+	put_section(&b, 216 + 16, 12);
+	put32(&b, 8);
+	put_text(&b, "box", 8);
+	if (!ok(read_str(&h, &b, &note, &err) == 0, "a file is read"))
+		return;
+	ok(!h.pipe && h.data_offset == 200 && h.data_size == 16, "where its records are");
+	ok(h.events.n == 1 && h.events.v[0].attr.config == 7, "its event");
+	is_str(h.events.v[0].name, "event-2:0x7", "which it does not name");
+	ok(h.id_count == 2 && header_find_id(&h, 6) && !header_find_id(&h, 7), "ids");
+	is_str(h.hostname, "box", "a feature");
+	ok(!note.offset, "all of it makes sense");
+	header_done(&h);
+	b.len -= 4;
+	ok(read_str(&h, &b, &note, &err) == 0 && !h.hostname, "a feature that is cut is left out");
+	ok(note.offset == 216, "and its place is noted");
+	header_done(&h);
+}
+
+static void test_not_finished(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct perf_header_note note;
+	struct perf_header h;
+	struct error err;
+
+	put_file(&b, UINT64_MAX & ~(1ULL << 27), 0);
+	ok(read_str(&h, &b, &note, &err) == 0 && !note.offset && !h.data_size,
+	   "without a size there are no features to look for");
+	header_done(&h);
+}
+
+static void refused(const char *magic, uint64_t size, const char *why)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct perf_header_note note;
+	struct perf_header h;
+	struct error err = { 0 };
+
+	str_addn(&b, magic, 8);
+	put64(&b, size);
+	ok(read_str(&h, &b, &note, &err) < 0, "refused: %s", why);
+	is_str(err.text, why, "so");
+	header_done(&h);
+}
+
+static void test_refused(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct perf_header_note note;
+	struct perf_header h;
+	struct error err;
+
+	refused("ELIFREP2", 16, "not a perf.data file (bad magic)");
+	refused("2ELIFREP", 104,
+	        "recorded on a machine of the other byte order, which is not supported");
+	refused("PERFFILE", 104, "in the format of perf before Linux 2.6.33");
+	refused("PERFILE2", 17, "bad size of the file header, 17");
+	refused("PERFILE2", 104, "cut within the file header");
+	ok(header_read(&h, NULL, 0, &note, &err) < 0, "refused: nothing");
+	is_str(err.text, "the file is empty", "so");
+	header_done(&h);
+	put_file(&b, 1 << 27, 16);
+	ok(read_str(&h, &b, &note, &err) < 0 && strstr(err.text, "HEADER_COMPRESSED"),
+	   "refused: compressed, by name");
+	header_done(&h);
+	b.len = 150;
+	ok(read_str(&h, &b, &note, &err) < 0, "refused: cut within the attributes");
+	header_done(&h);
+}
+
+static int feed(struct perf_header *h, uint32_t type, const struct str *b, struct error *err)
+{
+	return header_feed(h, type, 0, cursor_make(b->s, b->len), (struct cursor){ 0 }, err);
+}
+
+static void test_records(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+		                        .config = PERF_COUNT_SW_PAGE_FAULTS,
+		                        .size = sizeof(attr) };
+	struct perf_header h = { 0 };
+	struct error err;
+
+	str_addn(&b, &attr, sizeof(attr));
+	put64(&b, 11);
+	ok(feed(&h, PERF_USER_HEADER_ATTR, &b, &err) == 0 && h.events.n == 1, "HEADER_ATTR");
+	is_str(h.events.v[0].name, "page-faults", "a known event has a name");
+	b.len = 40;
+	ok(feed(&h, PERF_USER_HEADER_ATTR, &b, &err) < 0 && h.events.n == 1, "cut, it is none");
+	b.len = 0;
+	put64(&b, 2);
+	put64(&b, 11);
+	put_text(&b, "faults", 8);
+	ok(feed(&h, PERF_USER_EVENT_UPDATE, &b, &err) == 0, "EVENT_UPDATE");
+	is_str(h.events.v[0].name, "faults", "gives it another");
+	b.len = 0;
+	put64(&b, PERF_COUNT_SW_PAGE_FAULTS);
+	put_text(&b, "other", 64);
+	ok(feed(&h, PERF_USER_HEADER_EVENT_TYPE, &b, &err) == 0, "HEADER_EVENT_TYPE");
+	is_str(h.events.v[0].name, "faults", "does not, where it has one");
+	b.len = 0;
+	put64(&b, 1);
+	put64(&b, 11);
+	put64(&b, 0);
+	put64(&b, 3);
+	put64(&b, (uint64_t)-1);
+	ok(feed(&h, PERF_USER_ID_INDEX, &b, &err) == 0, "ID_INDEX");
+	ok(header_find_id(&h, 11)->cpu == 3 && header_find_id(&h, 11)->tid == -1, "says where");
+	memset(b.s, 0xff, 8);
+	ok(feed(&h, PERF_USER_ID_INDEX, &b, &err) < 0, "with a lie for its length it is refused");
+	header_done(&h);
+}
+
+static void test_many_ids(void)
+{
+	struct perf_header h = { 0 };
+	unsigned missing = 0;
+
+	for (uint64_t id = 1; id <= 5000; id++)
+		header_add_id(&h, id * 64, (uint32_t)id);
+	for (uint64_t id = 1; id <= 5000; id++)
+		missing += !header_find_id(&h, id * 64) || header_find_id(&h, id * 64)->event != id;
+	is_u64(missing, 0, "many ids are found");
+	ok(!header_find_id(&h, 63) && !header_find_id(&h, 0), "others are not");
+	header_done(&h);
+}
+
+static void put_long_string(struct str *b, const char *text)
+{
+	put32(b, 64);
+	put_text(b, text, 64);
+}
+
+static void test_features(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct perf_header h = { 0 };
+	struct error err;
+
+	put32(&b, 2);
+	put_long_string(&b, "perf");
+	put_long_string(&b, "record");
+	ok(header_feature(&h, 11, cursor_make(b.s, b.len), &err) == 0, "CMDLINE");
+	is_str(h.cmdline, "perf record", "is joined");
+	memset(b.s, 0xff, 4);
+	ok(header_feature(&h, 11, cursor_make(b.s, b.len), &err) < 0, "with too many words is cut");
+	is_str(h.cmdline, "perf record", "and the old one stays");
+	ok(header_feature(&h, 250, cursor_make(b.s, b.len), &err) == 0,
+	   "unknown ones are left alone");
+	ok(header_feature(&h, 12, cursor_make(b.s, b.len), &err) < 0, "EVENT_DESC of nonsense");
+	ok(header_feature(&h, 1, cursor_make(b.s, b.len), &err) < 0, "TRACING_DATA of nonsense");
+	ok(header_feature(&h, 2, cursor_make(b.s, 20), &err) < 0, "BUILD_ID of nonsense");
+	header_done(&h);
+}
+
+int main(void)
+{
+	test_file();
+	test_not_finished();
+	test_refused();
+	test_records();
+	test_many_ids();
+	test_features();
+	return done_testing();
+}
