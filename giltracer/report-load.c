@@ -62,17 +62,39 @@ static void add_source_caveats(struct loaded *loaded)
 	         stats->truncated_text);
 }
 
-static void finish(struct loaded *loaded)
+static void *check(void *data)
 {
+	struct loaded *loaded = data;
 	struct error err;
 
-	model_finish(loaded->model);
-	add_source_caveats(loaded);
 	if (model_check(loaded->model, &err) == 0)
-		return;
-	loaded->model->caveats[CAVEAT_BROKEN_IDENTITY]++;
+		return NULL;
 	snprintf(loaded->warning, sizeof(loaded->warning),
 	         "%s: numbers may be wrong, please report this", err.text);
+	return loaded;
+}
+
+/* Both only read the model, so they do it at the same time. */
+static void check_and_rank(struct loaded *loaded)
+{
+	pthread_t thread;
+	bool threaded = thread_start(&thread, check, loaded) == 0;
+	void *broken;
+
+	if (loaded->model->gil_events)
+		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
+	if (threaded)
+		pthread_join(thread, &broken);
+	else
+		broken = check(loaded);
+	loaded->model->caveats[CAVEAT_BROKEN_IDENTITY] += broken != NULL;
+}
+
+static void finish(struct loaded *loaded)
+{
+	model_finish(loaded->model);
+	add_source_caveats(loaded);
+	check_and_rank(loaded);
 }
 
 /* Without them a sleep goes on until the thread runs again. */
@@ -151,8 +173,6 @@ static int read_events(struct job *job)
 	if (feed(loaded, &job->err) < 0)
 		return error_prefix(&job->err, "%s", path);
 	finish(loaded);
-	if (loaded->model->gil_events)
-		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
 	return 0;
 }
 

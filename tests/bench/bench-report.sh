@@ -41,6 +41,8 @@ if [ ! -x "$top_builddir/tests/bench/synth" ]; then
 	echo "# report: no tests/bench/synth; make check TESTS= builds it"
 	exit 0
 fi
+GILTRACER_DATADIR=$top_builddir/share # synth is not beside the program
+export GILTRACER_DATADIR
 for events in 10000 1000000 10000000; do
 	python3 - "$top_builddir/tests/bench/synth" $events "$scratch/synth.html" <<-'EOS'
 		import os, subprocess, sys, time
