@@ -202,8 +202,13 @@ static bool wants_stacks(const struct job *job)
 
 static int prepare_probes(struct job *job, struct error *err)
 {
-	if (!wants_gil(job))
+	/* Where take_gil is tells sleeps for the GIL from others in the stacks of a stripped
+	 * interpreter. Where that cannot be found out, they are told by its name alone. */
+	if (!wants_gil(job)) {
+		if (probe_set_resolve(&job->probes, job->python, FRAMEFETCH_DEFAULT, err) < 0)
+			log_debug("%s", err->text);
 		return 0;
+	}
 	if (probe_set_resolve(&job->probes, job->python, FRAMEFETCH_DEFAULT, err) < 0)
 		return -1;
 	return uprobes_prepare(job->probes, &job->uprobes, err);
@@ -290,7 +295,7 @@ static void describe_probes(struct session *session, const struct probe_set *set
 			.offset = probe->offset,
 		};
 	}
-	if (set->note)
+	if (set->note && session->gil_detect)
 		session_add_note(session, "probes", 1, set->note);
 }
 
