@@ -22,7 +22,7 @@ report() {
 	"$GILTRACER" report -q "$1" -o /dev/null --json "$1.json" >/dev/null
 }
 
-# compare FOLDER: how far off running and runnable are. 1 % of the thread's life, and 10 µs for each
+# compare FOLDER: how far off running and runnable are. 1 % of the life, and 10 µs for each
 # time slice: what perf does, stack dumps included, between the kernel's clock and its own record.
 compare() {
 	python3 - "$1.json" "$1.stat" <<'END'
