@@ -39,11 +39,19 @@ function threadShort(index) {
 	return t && label !== threadName(index) ? (t.main ? "main" : String(t.tid)) : label;
 }
 
-// Indices, most wait first, then most hold; threads that never touched the GIL last.
-function threadOrder(p) {
-	const key = t => [t.wait_ns, t.hold_ns, t.total_ns];
-	return p.threads.map((t, i) => i).sort((a, b) => {
-		const x = key(p.threads[a]), y = key(p.threads[b]);
-		return y[0] - x[0] || y[1] - x[1] || y[2] - x[2] || a - b;
-	});
+// Indices, most wait first, the wait that one had and the wait that one caused; then most hold; threads that never
+// touched the GIL last.
+let order = {of: null, list: []};
+function timelineOrder() {
+	const p = pass();
+	if (order.of === p)
+		return order.list;
+	const wait = p.threads.map(t => t.wait_ns);
+	for (const b of p.blame)
+		if (b.holder !== HANDOVER && b.holder !== CANNOT_TELL)
+			wait[b.holder] += b.wait_ns;
+	const list = p.threads.map((t, i) => i).sort((a, b) => wait[b] - wait[a] || p.threads[b].hold_ns - p.threads[a].hold_ns ||
+		p.threads[b].total_ns - p.threads[a].total_ns || a - b);
+	order = {of: p, list};
+	return list;
 }

@@ -103,12 +103,12 @@ function detailsDraw() {
 		const culprit = first && longestIn(first.thread, p.from, p.to, [HOLD_STATE]);
 		const what = culprit && doing(first.thread, Math.max(culprit.from, p.from), Math.min(culprit.to, p.to), culprit.stack);
 		if (what)
-			facts.push(["Mostly because", threadTag(first.thread), " ran ", h("code", {}, shortCall(what)), " ", h("span", {class: "soft"}, callPlace(what))]);
+			facts.push(["Mostly because", threadTag(first.thread), " ran ", doingText(what)]);
 	}
 	if (isHold) {
 		const what = doing(p.thread, p.from, p.to, p.stack);
 		if (what)
-			facts.push(["Ran", h("code", {}, shortCall(what)), " ", h("span", {class: "soft"}, callPlace(what))]);
+			facts.push(["Ran", doingText(what)]);
 		side.push(shareList("Who waited meanwhile", waitersIn(p.from, p.to, p.gil, p.thread), d, thread => goToPin(longestIn(thread, p.from, p.to, [WAIT_STATE, SWITCH_STATE]))));
 	}
 	const noPy = pass().slices_note || "No Python call is known at this moment.";

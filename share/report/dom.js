@@ -17,7 +17,7 @@ function h(tag, attrs, ...children) {
 		else
 			el.setAttribute(key, v === true ? "" : v);
 	}
-	el.append(...children.flat().filter(c => c !== null && c !== undefined && c !== false));
+	el.append(...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false));
 	return el;
 }
 
@@ -30,7 +30,7 @@ function svg(tag, attrs, ...children) {
 }
 
 function fill(el, ...children) {
-	el.replaceChildren(...children.flat().filter(c => c !== null && c !== undefined && c !== false));
+	el.replaceChildren(...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false));
 }
 
 let sayTimer = 0;

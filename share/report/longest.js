@@ -17,13 +17,13 @@ function collectTop(key) {
 function waitsDraw() {
 	const rows = collectTop("topWaits").map(p => ({p, who: holdersIn(p.from, p.to, p.gil, p.thread)}));
 	for (const r of rows.slice(0, 30))
-		r.what = r.who.list.length ? whatHeld(r) : "";
+		r.what = r.who.list.length ? whatHeld(r) : null;
 	const named = rows.some(r => r.what);
 	fill($("waits-body"), rows.length ? makeTable([
 		{head: "Waited", csv: "wait_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
 		{head: "Mostly for", csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : h("span", {class: "soft"}, "nobody (handover)")},
-		named && {head: "which ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
+		named && {head: "which ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
 		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
 	].filter(Boolean), rows, {caption: "The longest waits for the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread waited for the GIL."));
 }
@@ -31,7 +31,7 @@ function waitsDraw() {
 // What the main holder ran in the longest stretch of this wait.
 function whatHeld(r) {
 	const pin = longestIn(r.who.list[0].thread, r.p.from, r.p.to, [HOLD_STATE]);
-	return pin ? doing(pin.thread, Math.max(pin.from, r.p.from), Math.min(pin.to, r.p.to), pin.stack) : "";
+	return pin ? doing(pin.thread, Math.max(pin.from, r.p.from), Math.min(pin.to, r.p.to), pin.stack) : null;
 }
 
 function holdsDraw() {
@@ -45,31 +45,46 @@ function holdsDraw() {
 	fill($("holds-body"), rows.length ? makeTable([
 		{head: "Held", csv: "hold_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
-		named && {head: "ran", csv: "function", value: r => r.what || "", cell: r => r.what ? h("code", {title: r.what}, shortCall(r.what)) : ""},
+		named && {head: "ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
 		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.caused, cell: r => r.caused ? fmtDur(r.caused) : "–", title: "Summed over the threads that waited"},
 		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
 	].filter(Boolean), rows, {caption: "The longest holds of the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread held the GIL."));
 }
 
-// What the recorder found itself; see DESIGN's JSON.
+// The longest hold of a row of the document, whose times are those of the main recording.
+function goToHold(r) {
+	const main = meta.main_pass || 0;
+	setPass(main);
+	const thread = pass().threads.findIndex(t => t.tid === r.tid);
+	goToPin(pinLane("gil", thread, r.longest_hold_at_ns));
+}
+
+// What the recorder found itself: calls that kept the GIL when they were asked to let go, else whatever
+// held it while others waited.
 function hogsDraw() {
-	const rows = report.hogs || [];
-	const patterns = report.patterns || [];
+	const hogs = report.hogs || [], patterns = report.patterns || [];
+	const rows = hogs.length ? hogs : report.functions || [];
 	$("hogs").hidden = !rows.length && !patterns.length;
+	fill($("hogs-h"), hogs.length ? "Calls that keep the GIL" : "Functions that held the GIL while others waited");
+	$("hogs-hint").textContent = hogs.length ? "Asked to let go, as Python does after " + fmtDur(meta.switch_interval_ns).replace(".00", "") + ", they went on: C code, or one long instruction. Most wait caused first." : "None of them kept it longer than Python intends. Most wait caused first.";
 	const nameOf = tid => {
 		const i = pass().threads.findIndex(t => t.tid === tid);
 		return i >= 0 ? threadTag(i) : "tid " + tid;
 	};
 	fill($("patterns"), patterns.map(p => h("div", {class: "pattern"}, h("b", {}, p.title || p.name || p.code || ""), " ", p.text || "", p.evidence ? h("span", {class: "soft"}, " " + p.evidence) : null, p.advice ? h("p", {}, p.advice) : null)));
+	const place = r => (r.file || "") + (r.line ? ":" + r.line : "");
 	const columns = [
-		{head: "Function", value: r => r.function || r.native || "?", cell: r => [h("code", {}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + String(r.file).replace(/^.*\//, "") + (r.line ? ":" + r.line : "")) : null, r.native && r.function ? h("span", {class: "soft"}, " in " + r.native) : null]},
+		{head: "Function", value: r => r.function || r.native || "?", cell: r => [h("code", {title: place(r)}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + place(r).replace(/^.*\//, "")) : null, r.native && r.function ? h("span", {class: "soft"}, " in " + r.native) : null]},
 		{head: "Thread", csv: "tid", value: r => r.tid, cell: r => nameOf(r.tid)},
 		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.wait_caused_ns, cell: r => fmtDur(r.wait_caused_ns)},
 		{head: "Holds", csv: "holds", num: true, value: r => r.holds, cell: r => fmtCount(r.holds)},
 		{head: "Held", csv: "hold_ns", num: true, value: r => r.hold_ns, cell: r => fmtDur(r.hold_ns)},
-		{head: "Longest", csv: "longest_hold_ns", num: true, value: r => r.longest_hold_ns, cell: r => fmtDur(r.longest_hold_ns)},
-		{head: "Held while off CPU", csv: "held_off_cpu_ns", num: true, value: r => r.held_off_cpu_ns || 0, cell: r => r.held_off_cpu_ns ? fmtDur(r.held_off_cpu_ns) : "–"},
+		{head: "Longest", csv: "longest_hold_ns", num: true, value: r => r.longest_hold_ns, cell: r => Number.isFinite(r.longest_hold_at_ns) ?
+			jumpTo(fmtDur(r.longest_hold_ns), () => goToHold(r)) : fmtDur(r.longest_hold_ns)},
 	];
+	const off = r => r.held_off_cpu_ns || 0;
+	if (rows.some(off))
+		columns.push({head: "Off CPU", csv: "held_off_cpu_ns", num: true, value: off, cell: r => off(r) ? fmtDur(off(r)) : "–", title: "Held while the holder was not on a CPU: it slept, or had to wait for one"});
 	if (rows.some(r => Number.isFinite(r.saves_ns)))
 		columns.push({head: "Would save", csv: "saves_ns", num: true, value: r => r.saves_ns || 0, cell: r => fmtDur(r.saves_ns || 0), title: "Estimate: what the waiting threads would gain had it released the GIL"});
 	fill($("hogs-body"), rows.length ? makeTable(columns, rows, {caption: "Calls that kept the GIL while others waited", hideCaption: true, sort: 2, limit: 15}) : null);

@@ -12,7 +12,7 @@ function momentsEarly() {
 			continue;
 		const old = best.get(b.holder);
 		if (!old || b.longest_ns > old.to - old.from)
-			best.set(b.holder, {thread: b.holder, from: b.longest_at_ns, to: b.longest_at_ns + b.longest_ns, caused: b.longest_ns, waiters: 1, what: ""});
+			best.set(b.holder, {thread: b.holder, from: b.longest_at_ns, to: b.longest_at_ns + b.longest_ns, caused: b.longest_ns, waiters: 1, what: null});
 	}
 	return [...best.values()];
 }
@@ -48,13 +48,13 @@ function momentsDraw() {
 			m.what = doing(m.thread, m.from, m.to, m.stack);
 	$("moments").hidden = !moments.length;
 	fill($("moments-list"), moments.map((m, i) => {
-		const d = m.to - m.from, long = !ordinary(m), call = m.what ? shortCall(m.what) : "", place = m.what ? callPlace(m.what) : "";
+		const d = m.to - m.from, long = !ordinary(m);
 		return h("li", {}, h("button", {type: "button", class: "moment", onclick: () => goToPin(pinLane("gil", m.thread, (m.from + m.to) / 2))},
 			h("span", {class: "n", "aria-hidden": "true"}, String(i + 1)),
 			h("span", {class: "what"},
 				h("b", {}, h("i", {class: "dot", style: "background:" + threadColor(m.thread)}), threadLabel(m.thread)),
 				" held the GIL for ", h("b", {class: "big"}, fmtDur(d)), " at ", h("b", {}, fmtAt(m.from, Math.max(1e6, passDur() / 1000))),
-				call ? [" in ", h("code", {}, call), place ? h("span", {class: "soft"}, " " + place) : null] : null),
+				m.what ? [" in ", doingText(m.what)] : null),
 			h("span", {class: "soft"}, plural(m.waiters, "thread") + " waited" + (m.waiters > 1 ? ", " + fmtDur(m.caused) + " in all" : "") + (long ? "" : ". No hold was longer than Python intends (5\u00a0ms)"))));
 	}));
 	emit("moments");

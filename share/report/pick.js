@@ -65,11 +65,10 @@ function framesOf(id) {
 }
 const FRAME_KERNEL = 1, FRAME_PYTHON = 2, FRAME_CUT = 32;
 
-// The innermost call that ran for more than half of [from, to), or null.
-function mainCall(thread, from, to) {
-	const rows = store().slices[thread] || [];
-	let best = null;
-	for (const row of rows) {
+// The calls that each ran for more than half of [from, to), outermost first.
+function mainCalls(thread, from, to) {
+	const out = [];
+	for (const row of store().slices[thread] || []) {
 		let longest = 0, id = -1, seen = 0;
 		row.each(from, to, (a, b, name) => {
 			if (++seen > 5000)
@@ -82,26 +81,25 @@ function mainCall(thread, from, to) {
 		});
 		if (longest * 2 <= to - from)
 			break;
-		best = callName(id);
+		out.push(callName(id));
 	}
-	return best;
+	return out;
 }
 
-// What a thread was doing in a span, in a few words, or "".
+// What a thread was doing in a span: {name, place}, or null. A traced call tells more than the frame that a
+// probe saw; a call into C has the place of its caller.
 function doing(thread, from, to, stack) {
-	if (stack) {
-		const py = framesOf(stack).filter(f => f.flags & FRAME_PYTHON).pop();
-		if (py)
-			return py.name + (py.line ? " (" + py.module + ":" + py.line + ")" : "");
+	const calls = mainCalls(thread, from, to), call = calls[calls.length - 1];
+	if (call) {
+		const outer = calls.filter(c => callPlace(c)).pop();
+		return {name: shortCall(call), place: callPlace(call) || (outer ? "in " + shortCall(outer) + ", " + callPlace(outer) : "")};
 	}
-	const call = mainCall(thread, from, to);
-	return call || "";
+	const f = stack ? framesOf(stack).filter(x => x.flags & FRAME_PYTHON).pop() : null;
+	return f ? {name: f.name, place: f.module + (f.line ? ":" + f.line : "")} : null;
 }
 
-function doingShort(thread, from, to, stack) {
-	const text = doing(thread, from, to, stack);
-	return text ? shortCall(text) : "";
-}
+// As elements: the name, and the place after it.
+const doingText = d => d ? [h("code", {title: d.name + " " + d.place}, d.name), d.place ? h("span", {class: "soft"}, " " + d.place) : null] : [];
 
 // Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time.
 function holdersIn(from, to, gil, except) {

@@ -56,7 +56,7 @@ function tipText(hit) {
 	} else if (p.kind === "gil" && p.state === HOLD_STATE) {
 		const what = doing(p.thread, p.from, p.to, p.stack), n = waitersIn(p.from, p.to, p.gil, p.thread).length;
 		if (what)
-			lines.push(h("span", {}, "ran ", h("code", {}, shortCall(what)), h("span", {class: "soft"}, " " + callPlace(what))));
+			lines.push(h("span", {}, "ran ", doingText(what)));
 		if (n)
 			lines.push(h("span", {}, plural(n, "thread") + " waited"));
 	}

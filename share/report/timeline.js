@@ -11,9 +11,9 @@ const tl = {rows: [], height: 0, scale: 1, width: 0, viewHeight: 0, raster: null
 const tlCanvas = $("tl"), tlBox = $("tl-box");
 const tlPaint = tlCanvas.getContext("2d");
 
-// Threads in the order of the timeline.
+// Threads in the order of the timeline: by the wait that they had and that they caused.
 function rowsThreads() {
-	return threadOrder(pass()).filter(i => (!only || only.has(i)) && (!threadHits || threadHits(i)));
+	return timelineOrder().filter(i => (!only || only.has(i)) && (!threadHits || threadHits(i)));
 }
 
 function tlLayout() {
@@ -332,9 +332,10 @@ function wideSpans(lane, px, f) {
 	}
 }
 
-function pill(c, text, x, y, width, ink, paper) {
-	const t = ellipsis(c, text, width - 12);
-	if (t.length < 2)
+// The first of the texts that fits, on a light ground.
+function pill(c, texts, x, y, width, ink, paper) {
+	const t = texts.find(q => c.measureText(q).width <= width - 14);
+	if (!t)
 		return;
 	const w = c.measureText(t).width + 8;
 	c.fillStyle = paper;
@@ -350,25 +351,25 @@ function labelSpans(c, row, y) {
 	if (!lane)
 		return;
 	c.font = SMALL;
-	wideSpans(lane, 70, (s, i) => {
+	wideSpans(lane, 48, (s, i) => {
 		const state = s.state[i];
 		if (state !== HOLD_STATE && state !== WAIT_STATE)
 			return;
 		const from = s.start[i], to = s.start[i + 1];
 		const a = Math.max(GUTTER, timeToX(from)), b = Math.min(tl.width, timeToX(to));
-		if (b - a < 60)
+		if (b - a < 48)
 			return;
-		let text = (state === HOLD_STATE ? "holds " : "waits ") + fmtDur(to - from);
-		if (b - a > 150) {
-			if (state === HOLD_STATE) {
-				const what = doingShort(row.thread, from, to, s.stack ? s.stack[i] : 0);
-				text = what ? what + " · " + text : text;
-			} else {
-				const who = holdersIn(from, to, -1, row.thread).list[0];
-				text = who ? text + " for " + threadLabel(who.thread) : text;
-			}
+		const time = fmtDur(to - from), texts = [(state === HOLD_STATE ? "holds " : "waits ") + time, time];
+		if (state === HOLD_STATE && b - a > 90) {
+			const what = doing(row.thread, from, to, s.stack ? s.stack[i] : 0);
+			if (what)
+				texts.unshift(what.name + " · holds " + time, what.name + " · " + time);
+		} else if (b - a > 120) {
+			const who = holdersIn(from, to, -1, row.thread).list[0];
+			if (who)
+				texts.unshift("waits " + time + " for " + threadLabel(who.thread), "waits " + time + " for " + threadShort(who.thread));
 		}
-		pill(c, text, a, y + row.h / 2, b - a, palette.ink, palette.paper + "e0");
+		pill(c, texts, a, y + row.h / 2, b - a, palette.ink, palette.paper + "e0");
 	});
 }
 
@@ -380,7 +381,7 @@ function labelOwners(c, row, y) {
 				return;
 			const a = Math.max(GUTTER, timeToX(s.start[i])), b = Math.min(tl.width, timeToX(s.start[i + 1]));
 			if (b - a > 50)
-				pill(c, threadFit(c, thread, b - a - 12), a, y + row.h / 2 - 2, b - a, palette.ink, palette.paper + "e0");
+				pill(c, [threadLabel(thread), threadShort(thread)], a, y + row.h / 2 - 2, b - a, palette.ink, palette.paper + "e0");
 		});
 	});
 }
