@@ -62,7 +62,8 @@ while read -r version python; do
 	is "$(value symbol.json '[p["event"] for p in d["probes"] if not p["sure"]]')" '[]' "$name: is sure"
 	is "$(value symbol.json '[p["event"] for p in d["probes"] if p["cost"] != "emulated"]')" '[]' \
 		"$name: probes cheap instructions only"
-	is "$(value symbol.json '[p["event"] for p in d["probes"] if p["event"].startswith("take_gil") and not p["return"] and not p["fetch"]]')" \
+	is "$(value symbol.json '[p["event"] for p in d["probes"]
+		if p["event"].startswith("take_gil") and not p["return"] and not p["fetch"]]')" \
 		'[]' "$name: every request says which GIL"
 	[ "$(uname -m)" = x86_64 ] && check_by_code "$name" "$python"
 done <interpreters

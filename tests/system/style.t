@@ -40,8 +40,8 @@ none() {
 	shift
 	is "$("$@")" '' "$name"
 }
-none 'no line of shell is longer than 100 columns' \
-	awk 'length > 100 { print FILENAME ":" FNR }' $sh_files
+none 'no line of shell is longer than 120 columns' \
+	awk 'length > 120 { print FILENAME ":" FNR }' $sh_files
 none 'no blanks end a line' grep -nE '[[:blank:]]+$' $c_files $sh_files Makefile.am configure.ac
 none 'nothing is put off' grep -nE '\b(TO''DO|FIX''ME|XX''X)\b' $c_files $sh_files
 none 'no test sleeps' grep -nE '^[[:space:]]*sleep [0-9.]' $sh_files

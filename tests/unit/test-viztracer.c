@@ -78,7 +78,7 @@ static void test_as_written(void)
 			   "inner (/a b.py:3)", "2470536638.034",
 			   "0.230") "," X("outer (/a b.py:1)", "2470536637.453",
 	                                  "1.111") "], \"viztracer_metadata\": "
-	                                           "{\"overflow\":false}}"),
+						   "{\"overflow\":false}}"),
 	   "as VizTracer writes it");
 	is_u64(slices->thread_count, 1, "a thread with calls");
 	is_str(names_get(slices->names, slices->threads[0].name), "w\xc3\xb6rk-1", "has its name");
