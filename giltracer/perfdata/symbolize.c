@@ -197,6 +197,20 @@ static void descend(Dwarf_Die die, Dwarf_Addr pc, struct scopes *scopes, unsigne
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
+/* The compilation unit of an address. Not every compiler writes .debug_aranges (clang does not), and
+ * without them only the units themselves know. */
+static Dwarf_Die *find_unit(struct module *module, Dwarf_Addr pc, Dwarf_Addr *bias)
+{
+	Dwarf_Die *cu = dwfl_module_addrdie(module->dwfl_module, pc, bias);
+
+	if (cu)
+		return cu;
+	while ((cu = dwfl_module_nextcu(module->dwfl_module, cu, bias)))
+		if (dwarf_haspc(cu, pc - *bias) == 1)
+			return cu;
+	return NULL;
+}
+
 size_t symbolize_inlined(struct module *module, uint64_t vaddr, const char **ret, size_t max)
 {
 	struct scopes scopes = { .n = 0 };
@@ -206,7 +220,7 @@ size_t symbolize_inlined(struct module *module, uint64_t vaddr, const char **ret
 
 	if (!module_open(module))
 		return 0;
-	cu = dwfl_module_addrdie(module->dwfl_module, vaddr + module->bias, &bias);
+	cu = find_unit(module, vaddr + module->bias, &bias);
 	if (!cu)
 		return 0;
 	descend(*cu, vaddr + module->bias - bias, &scopes, 0);
