@@ -63,6 +63,7 @@ static const char *const SESSION_FILES[] = {
 	"gil.perf.data",
 	"gil.perf.data.old",
 	"gil.viztracer.json",
+	"gil.codes",
 	"stacks.perf.data",
 	"stacks.perf.data.old",
 	"stacks.viztracer.json",

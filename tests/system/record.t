@@ -40,7 +40,8 @@ record() {
 exits 3 'the GIL pass' record script.py one 'two words'
 is "$(cat out)" ran '  shows its output'
 like "$(cat err)" '^aside$' '  and its errors'
-is "$(ls session)" 'gil.perf.data
+is "$(ls session)" 'gil.codes
+gil.perf.data
 session.json' '  leaves one recording'
 is "$(session 'd["session"], d["command"], d["cwd"]')" \
 	"(1, ['script.py', 'one', 'two words'], '$scratch')" '  says what was run'
@@ -105,7 +106,8 @@ is "$(sed 1d out >report.json && json report.json 'd["schema"], len(d["threads"]
 	"  and the document after the program's own output"
 is "$(grep -v '^aside$' err)" '' '  quietly'
 exits 3 'a session that is kept' "$GILTRACER" -q -o kept.html --keep kept --python-trace none script.py
-is "$(ls kept)" 'gil.perf.data
+is "$(ls kept)" 'gil.codes
+gil.perf.data
 session.json' '  is there'
 ok '  to be reported again' "$GILTRACER" report -o again.html kept
 
