@@ -577,6 +577,9 @@ static int run_passes(struct job *job, struct error *err)
 		     "sleeps (giltracer setup permits them)");
 		return run_once(job, &gil, err);
 	}
+	if (wants_gil(job) && wants_stacks(job) && job->options->one_run)
+		log_info("one run: stacks are recorded too, so the program is slower than with "
+		         "the GIL alone");
 	if (wants_gil(job) && wants_stacks(job))
 		return job->options->one_run ? run_once(job, &both, err) : run_twice(job, err);
 	return run_once(job, wants_gil(job) ? &gil : &stacks, err);

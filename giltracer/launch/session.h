@@ -2,7 +2,7 @@
 /*
  * The session folder: what recording leaves and reporting reads. It holds session.json, and per
  * pass NAME.perf.data, NAME.codes and, with a Python-side trace, NAME.viztracer.json. Nothing else
- *connects the two, so that a report can be made later, elsewhere and unprivileged.
+ * connects the two, so that a report can be made later, elsewhere and unprivileged.
  *
  * session.json, version 1 (all times integers, ns of CLOCK_MONOTONIC; files are relative to the
  * folder; a key that is unknown or null is as if it were absent):
@@ -10,16 +10,17 @@
  *	{"session": 1, "giltracer": VERSION, "created": "2026-01-31T12:00:00Z",
  *	 "command": [ARG...], "cwd": PATH,
  *	 "host": {"kernel": "6.18.0", "arch": "x86_64", "cpus": 2, "perf": "6.1.187"},
- *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL, "python_trace":
- *KIND}, "python": {"executable", "version", "implementation", "build_id", "free_threaded",
+ *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL,
+ *	             "python_trace": KIND},
+ *	 "python": {"executable", "version", "implementation", "build_id", "free_threaded",
  *	            "gil_functions": [{"name", "offset", "kind"}]},
- *	 "passes": [{"name": "gil|stacks", "perf_data": FILE,
- *	             "wakeups": FILE (perf.data of who woke whom on the whole machine) or null,
- *	             "python_trace": FILE or null,
- *	             "python_trace_note": TEXT or null,
- *	             "code_objects": FILE or null (see trace/pycode.h), "exit_status": N, "signal":
- *N or 0, "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}], "notes": [{"code": WORD,
- *"count": N, "text": SENTENCE}]}
+ *	 "passes": [{"name": "gil|stacks", "perf_data": FILE, "wakeups": FILE or null,
+ *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
+ *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
+ *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}],
+ *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
+ *
+ * wakeups: perf.data of who woke whom on the whole machine. code_objects: see trace/pycode.h.
  *
  * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
  * that never happened or is not known.
