@@ -25,7 +25,10 @@ struct cursor {
 
 static inline struct cursor cursor_make(const void *data, size_t size)
 {
-	return (struct cursor){ .p = data, .end = (const uint8_t *)data + size };
+	const uint8_t *p = data;
+
+	/* data may be NULL where there is none. */
+	return (struct cursor){ .p = p, .end = size ? p + size : p };
 }
 
 static inline size_t cursor_left(const struct cursor *c)
@@ -42,7 +45,8 @@ static inline const uint8_t *cursor_bytes(struct cursor *c, uint64_t size)
 		c->bad = true;
 		return NULL;
 	}
-	c->p += size;
+	if (size)
+		c->p += size;
 	return p;
 }
 

@@ -249,6 +249,16 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
 	ev->sched.stack = unwind_stack(fp, e, s);
 }
 
+/* perf counts each event on each CPU by itself: where a record does not say the CPU, its id does.
+ */
+static void find_cpu(const struct from_perf *fp, struct sample *s)
+{
+	const struct header_id *id = s->cpu < 0 ? header_find_id(fp->header, s->id) : NULL;
+
+	if (id)
+		s->cpu = id->cpu;
+}
+
 static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
 {
 	const struct perf_header *header = fp->header;
@@ -270,6 +280,7 @@ static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec,
 		return true;
 	if (!sample_decode(&s, &e->layout, rec->body))
 		return false;
+	find_cpu(fp, &s);
 	fp->source.stats.leftover_bytes += s.leftover;
 	switch (h->kind) {
 	case HANDLE_GIL:
@@ -312,6 +323,7 @@ static bool decode_identity(struct from_perf *fp, const struct perfdata_record *
 	if (!sample_decode_trailer(ret, layout, &rec->body))
 		return false;
 	ret_body->end -= layout->trailer;
+	find_cpu(fp, ret);
 	return true;
 }
 

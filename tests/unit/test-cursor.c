@@ -69,11 +69,23 @@ static void test_text(void)
 	is_str(cursor_text(&empty, NULL), "", "nothing has no text");
 }
 
+/* Undefined for NULL, as UBSan says; found by fuzzing: raw data, none of it, of a known format. */
+static void test_nothing(void)
+{
+	struct cursor c = cursor_make(NULL, 0);
+	uint64_t v;
+
+	ok(!cursor_bytes(&c, 0) && !c.bad, "nothing can be read from nothing");
+	ok(!cursor_number_at(&c, 0, 4, false, &v), "but no number");
+	ok(!cursor_bytes(&c, 1) && c.bad, "nor a byte");
+}
+
 int main(void)
 {
 	test_numbers();
 	test_sizes_that_lie();
 	test_places();
 	test_text();
+	test_nothing();
 	return done_testing();
 }
