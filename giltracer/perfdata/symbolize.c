@@ -197,8 +197,8 @@ static void descend(Dwarf_Die die, Dwarf_Addr pc, struct scopes *scopes, unsigne
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* The compilation unit of an address. Not every compiler writes .debug_aranges (clang does not), and
- * without them only the units themselves know. */
+/* The compilation unit of an address. Not every compiler writes .debug_aranges (clang does not),
+ * and without them only the units themselves know. */
 static Dwarf_Die *find_unit(struct module *module, Dwarf_Addr pc, Dwarf_Addr *bias)
 {
 	Dwarf_Die *cu = dwfl_module_addrdie(module->dwfl_module, pc, bias);
