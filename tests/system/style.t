@@ -27,8 +27,14 @@ sh_files=$(
 ) 2>/dev/null
 sh_files=$(grep -lE '^#!/bin/(sh|bash)|shellcheck shell=' $sh_files)
 
-check clang-format 'clang-format would change nothing' clang-format --dry-run -Werror $c_files
-check shellcheck 'shellcheck finds nothing' shellcheck $sh_files
+format_c() {
+	clang-format --dry-run -Werror $c_files
+}
+check clang-format 'clang-format would change nothing' format_c
+check_sh() {
+	shellcheck $sh_files
+}
+check shellcheck 'shellcheck finds nothing' check_sh
 lint_manual() { # which other manuals are installed is not our fault
 	! mandoc -Tlint share/giltracer.1 2>&1 | grep -vE 'mandoc.db|referenced manual'
 }
@@ -45,5 +51,10 @@ none 'no line of shell is longer than 120 columns' \
 none 'no blanks end a line' grep -nE '[[:blank:]]+$' $c_files $sh_files Makefile.am configure.ac
 none 'nothing is put off' grep -nE '\b(TO''DO|FIX''ME|XX''X)\b' $c_files $sh_files
 none 'no test sleeps' grep -nE '^[[:space:]]*sleep [0-9.]' $sh_files
+
+none 'each file in a list of Makefile.am has its backslash' \
+	grep -nE '^	(giltracer|probes|share|tests)/[^ ]+$' Makefile.am
+none 'and stands there once' sh -c 'sed -n "/_SOURCES = .$/,/END/p; /_TESTS = .$/,/END/p" \
+	Makefile.am | grep -E "^	(giltracer|tests)/" | sort | uniq -d'
 
 done_testing
