@@ -241,7 +241,7 @@ static void name_thread(struct reader *r, const struct raw *e)
 
 static void read_event(struct reader *r)
 {
-	struct raw e = { .ts_ns = NO_TIME, .dur_ns = NO_TIME };
+	struct raw e = { .name.s = (const uint8_t *)"", .ts_ns = NO_TIME, .dur_ns = NO_TIME };
 
 	for (bool more = jsonscan_open(&r->json, '{'); more; more = jsonscan_more(&r->json, '}'))
 		read_member(r, &e);

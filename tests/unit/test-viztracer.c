@@ -252,6 +252,13 @@ static void test_other_events(void)
 	is_str(calls(1), "0 b 1000+1000", "each with its calls");
 }
 
+static void test_nameless(void)
+{
+	ok(read_events("{\"pid\":1,\"tid\":2,\"ts\":1,\"ph\":\"X\",\"dur\":1}," X("", "3", "1")),
+	   "calls without a name");
+	is_str(calls(0), "0  1000+1000, 0  3000+1000", "are calls, of no name");
+}
+
 static void test_broken(void)
 {
 	static const struct {
@@ -322,6 +329,7 @@ int main(void)
 	test_strings();
 	test_nesting();
 	test_other_events();
+	test_nameless();
 	test_broken();
 	test_large();
 	slices_free(slices);
