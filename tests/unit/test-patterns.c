@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Each pattern in a program that has it, and none in programs that do not. */
+#include "model/patterns.h"
+
+#include "model-events.h"
+
+#define MS 1000000ULL
+#define US 1000ULL
+
+static struct patterns patterns;
+
+static void begin_seconds(uint64_t seconds)
+{
+	begin_with(&(struct model_options){ .start_ns = MS,
+	                                    .end_ns = MS + seconds * 1000 * MS,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7 });
+	for (uint32_t tid = 8; tid < 12; tid++)
+		new_thread(MS, tid, 7);
+}
+
+static void find(void)
+{
+	struct hogs hogs;
+
+	finish();
+	patterns_done(&patterns);
+	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, m, &hogs, HOGS_INTERVAL_NS);
+	hogs_done(&hogs);
+}
+
+static const struct pattern *pattern(enum pattern_kind kind, uint32_t tid)
+{
+	for (size_t i = 0; i < patterns.v.n; i++) {
+		const struct pattern *p = &patterns.v.v[i];
+
+		if (p->kind == kind &&
+		    (p->thread == MODEL_NONE || m->threads.v[p->thread].tid == tid))
+			return p;
+	}
+	return NULL;
+}
+
+static uint32_t tid_of(uint32_t i)
+{
+	return i == MODEL_NONE ? 0 : m->threads.v[i].tid;
+}
+
+/* The evidence of a pattern that has to be there. */
+static const char *text(enum pattern_kind kind, uint32_t tid)
+{
+	static struct str str;
+
+	str_done(&str);
+	if (pattern(kind, tid))
+		pattern_text(m, pattern(kind, tid), &str);
+	return str_get(&str);
+}
+
+/* The GIL goes from the holder to who waits. */
+static void pass_on(uint64_t t, uint32_t from, uint32_t to)
+{
+	release(t, from);
+	acquire(t + 20 * US, to);
+	released(t + 30 * US, from);
+}
+
+/* 8 computes; 9 makes short calls without the GIL and gets it back an interval later each time. */
+static void test_convoy(void)
+{
+	uint64_t t = 2 * MS;
+
+	begin_seconds(1);
+	is_called(t, 8, "compute");
+	is_called(t, 9, "send");
+	request(t, 8);
+	pass_on(t + MS, 7, 8);
+	request(t + MS, 9);
+	for (t += 6 * MS; t < 996 * MS; t += 6 * MS) {
+		pass_on(t, 8, 9);
+		request(t + 40 * US, 8);
+		pass_on(t + 200 * US, 9, 8);
+		request(t + 300 * US, 9);
+	}
+	find();
+	ok(pattern(PATTERN_CONVOY, 9) != NULL,
+	   "short calls that wait for an interval each: a convoy");
+	ok(pattern(PATTERN_CONVOY, 9) && tid_of(pattern(PATTERN_CONVOY, 9)->other) == 8,
+	   "because of who computes");
+	is_str(text(PATTERN_CONVOY, 9),
+	       "send (9) let go of the GIL for a moment 165 times and then waited 946.8 ms to go "
+	       "on, "
+	       "94 % of its life, mostly for compute (8); the longest was 8.7 ms.",
+	       "with its evidence");
+	is_u64(patterns.v.n, 1, "and nothing else");
+}
+
+/* 9 sleeps for events, 10 ms each, and then waits while 8 computes. */
+static void test_late_wakeups(void)
+{
+	uint64_t t = 2 * MS;
+
+	begin_seconds(1);
+	request(t, 8);
+	pass_on(t + MS, 7, 8);
+	request(t + MS, 9);
+	for (t += 6 * MS; t < 985 * MS; t += 16 * MS) {
+		pass_on(t, 8, 9);
+		request(t + 40 * US, 8);
+		pass_on(t + 200 * US, 9, 8);
+		request(t + 11 * MS, 9);
+	}
+	find();
+	ok(pattern(PATTERN_LATE_WAKEUPS, 9) != NULL,
+	   "a loop that waits after each sleep is late: %s", text(PATTERN_LATE_WAKEUPS, 9));
+	ok(!pattern(PATTERN_CONVOY, 9), "and no convoy");
+}
+
+static void test_ping_pong(void)
+{
+	uint64_t t = 2 * MS;
+
+	begin_seconds(1);
+	request(t, 8);
+	pass_on(t, 7, 8);
+	request(t + 40 * US, 9);
+	for (t += 100 * US; t < 1000 * MS; t += 200 * US) {
+		pass_on(t, 8, 9);
+		request(t + 40 * US, 8);
+		pass_on(t + 100 * US, 9, 8);
+		request(t + 140 * US, 9);
+	}
+	find();
+	ok(pattern(PATTERN_PING_PONG, 8) != NULL, "two that take turns at once: %s",
+	   text(PATTERN_PING_PONG, 8));
+	ok(!pattern(PATTERN_OVERSUBSCRIPTION, 0), "are not too many");
+}
+
+/* Four threads compute in turn, 5 ms each. */
+static void test_oversubscription(void)
+{
+	uint64_t t = 2 * MS;
+	uint32_t holder = 8;
+
+	begin_seconds(1);
+	for (uint32_t tid = 8; tid < 12; tid++)
+		request(t, tid);
+	pass_on(t, 7, 8);
+	for (t += 5 * MS; t < 990 * MS; t += 5 * MS) {
+		uint32_t next = 8 + (holder - 7) % 4;
+
+		pass_on(t, holder, next);
+		request(t + 40 * US, holder);
+		holder = next;
+	}
+	find();
+	ok(pattern(PATTERN_OVERSUBSCRIPTION, 0) != NULL, "four that compute are too many: %s",
+	   text(PATTERN_OVERSUBSCRIPTION, 0));
+	is_u64(pattern(PATTERN_OVERSUBSCRIPTION, 0) ? pattern(PATTERN_OVERSUBSCRIPTION, 0)->count
+	                                            : 0,
+	       4, "all four");
+	is_u64(patterns.v.n, 1, "and nothing else");
+}
+
+static void test_hog(void)
+{
+	uint64_t t = 2 * MS;
+
+	begin_seconds(1);
+	request(t, 8);
+	request(t, 9);
+	pass_on(t, 7, 8);
+	pass_on(t + 300 * MS, 8, 9);
+	release(t + 301 * MS, 9);
+	find();
+	ok(pattern(PATTERN_HOG, 8) != NULL, "one long call is enough: %s", text(PATTERN_HOG, 8));
+	is_u64(patterns.v.n, 1, "and is nothing else");
+}
+
+/* 8 sleeps on a lock that 9 has, who waits for the GIL because 10 computes. */
+static void test_lock_across_wait(void)
+{
+	uint64_t t = 2 * MS;
+
+	begin_seconds(1);
+	run(MS, 8, 0);
+	leaves(MS + 1, 8);
+	request(t, 10);
+	pass_on(t, 7, 10);
+	for (t += MS; t < 990 * MS; t += 10 * MS) {
+		request(t, 9);
+		pass_on(t + 5 * MS, 10, 9);
+		request(t + 5 * MS + 40 * US, 10);
+		wakes(t + 6 * MS, 9, 8);
+		run(t + 6 * MS + US, 8, 0);
+		leaves(t + 6 * MS + 2 * US, 8);
+		pass_on(t + 7 * MS, 9, 10);
+	}
+	find();
+	ok(pattern(PATTERN_LOCK_ACROSS_WAIT, 8) != NULL, "who sleeps for who waits waits too: %s",
+	   text(PATTERN_LOCK_ACROSS_WAIT, 8));
+	ok(pattern(PATTERN_LOCK_ACROSS_WAIT, 8) &&
+	           tid_of(pattern(PATTERN_LOCK_ACROSS_WAIT, 8)->other) == 9,
+	   "for that one");
+}
+
+static void test_silence(void)
+{
+	uint64_t t = 2 * MS;
+
+	/* Two threads that compute share the GIL, as they must. */
+	begin_seconds(1);
+	request(t, 8);
+	request(t, 9);
+	pass_on(t, 7, 8);
+	for (t += 5 * MS; t < 990 * MS; t += 10 * MS) {
+		pass_on(t, 8, 9);
+		request(t + 40 * US, 8);
+		pass_on(t + 5 * MS, 9, 8);
+		request(t + 5 * MS + 40 * US, 9);
+	}
+	find();
+	is_u64(patterns.v.n, 0, "two that compute are no pattern");
+
+	/* Sleepers that meet nobody. */
+	begin_seconds(1);
+	release(t = 2 * MS, 7);
+	for (; t < 900 * MS; t += 5 * MS) {
+		request(t + MS, 8);
+		acquire(t + MS + 5 * US, 8);
+		release(t + MS + 50 * US, 8);
+	}
+	find();
+	is_u64(patterns.v.n, 0, "a thread that sleeps is none");
+
+	/* The convoy above, of 20 ms. */
+	begin_with(&(struct model_options){
+		.start_ns = MS, .end_ns = 21 * MS, .start_pid = 7, .start_tid = 7 });
+	request(2 * MS, 8);
+	pass_on(19 * MS, 7, 8);
+	find();
+	is_u64(patterns.v.n, 0, "nor is anything that is over at once");
+
+	begin_with(&(struct model_options){ 0 });
+	find();
+	is_u64(patterns.v.n, 0, "nor nothing");
+}
+
+static void test_words(void)
+{
+	unsigned missing = 0;
+
+	for (unsigned i = 0; i < PATTERN_KINDS; i++)
+		missing += !pattern_name(i) || !pattern_title(i) || !pattern_advice(i);
+	is_u64(missing, 0, "each pattern has a name, a title and advice");
+}
+
+int main(void)
+{
+	test_convoy();
+	test_late_wakeups();
+	test_ping_pong();
+	test_oversubscription();
+	test_hog();
+	test_lock_across_wait();
+	test_silence();
+	test_words();
+	patterns_done(&patterns);
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}
