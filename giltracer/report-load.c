@@ -81,8 +81,10 @@ static void check_and_rank(struct loaded *loaded)
 	bool threaded = thread_start(&thread, check, loaded) == 0;
 	void *broken;
 
-	if (loaded->model->gil_events)
+	if (loaded->model->gil_events) {
 		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
+		patterns_find(&loaded->patterns, loaded->model, &loaded->hogs, HOGS_INTERVAL_NS);
+	}
 	if (threaded)
 		pthread_join(thread, &broken);
 	else
@@ -298,6 +300,7 @@ void report_unload(struct loaded *loaded, size_t count)
 		source_close(loaded[i].source);
 		pycode_close(loaded[i].code);
 		hogs_done(&loaded[i].hogs);
+		patterns_done(&loaded[i].patterns);
 	}
 	free(loaded);
 }

@@ -18,6 +18,7 @@ struct loaded {
 	struct slices *slices;
 	struct pycode *code; /* NULL: there is none */
 	struct hogs hogs;
+	struct patterns patterns;
 	char note[640];
 	char warning[1024];
 };

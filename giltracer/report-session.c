@@ -41,6 +41,7 @@ static void fill_pass(struct report_pass *ret, const struct session_pass *pass,
 		.model = loaded->model,
 		.source = loaded->source,
 		.hogs = &loaded->hogs,
+		.patterns = &loaded->patterns,
 		.slices = loaded->slices,
 		.slices_note = loaded->slices ? NULL : loaded->note,
 	};

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "report/facts.h"
 #include "report/functions.h"
+#include "report/patterns.h"
 #include "trace/source.h"
 
 static void put_python(struct jsonw *w, const struct report_python *python)
@@ -167,6 +168,7 @@ int report_json(const struct report *report, FILE *out, struct error *err)
 	put_gils(&w, pass->model);
 	put_blame(&w, pass->model);
 	functions_json(&w, pass);
+	patterns_json(&w, pass);
 	put_caveats(&w, report);
 	jsonw_end(&w);
 	jsonw_finish(&w);

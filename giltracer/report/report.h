@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "model/hogs.h"
+#include "model/patterns.h"
 #include "model/model.h"
 #include "trace/slices.h"
 #include "trace/source.h"
@@ -30,7 +31,8 @@ struct report_python {
  * One execution of the program. Everything is borrowed.
  * @name: "gil" or "stacks"
  * @exit_status: of the program; 128 + signal if it died of one
- * @hogs: its holds by function; NULL if it is no gil pass
+ * @hogs, @patterns: its holds by function, and how its threads got in each other's way; NULL if it
+ *                   is no gil pass
  * @slices: its Python-side trace, or NULL, and then slices_note says why in one sentence
  */
 struct report_pass {
@@ -40,6 +42,7 @@ struct report_pass {
 	const struct model *model;
 	const struct source *source;
 	const struct hogs *hogs;
+	const struct patterns *patterns;
 	const struct slices *slices;
 	const char *slices_note;
 };

@@ -6,6 +6,7 @@
 
 #include "report/facts.h"
 #include "report/functions.h"
+#include "report/patterns.h"
 #include "report/report.h"
 #include "report/utf8.h"
 #include "report/verdict.h"
@@ -284,6 +285,7 @@ int report_text(const struct report *report, FILE *out, struct error *err)
 	put_threads(pass, out);
 	put_blame(pass, out);
 	put_functions(pass, out);
+	patterns_text(pass, out);
 	put_caveats(report, out);
 	return 0;
 }
