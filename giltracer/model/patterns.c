@@ -58,6 +58,9 @@ static void find_hogs(struct finder *f, const struct hogs *hogs)
 	for (size_t i = 0; i < hogs->v.n; i++) {
 		const struct hog *h = &hogs->v.v[i];
 
+		/* Who has the GIL but no CPU is late, too, and not to blame. */
+		if ((h->off_cpu_ns - h->asleep_ns) * 2 > h->late_ns)
+			continue;
 		by[h->thread].count += h->late_holds;
 		by[h->thread].ns += h->late_wait_ns;
 		if (h->late_longest_ns > by[h->thread].longest_ns)
@@ -75,19 +78,27 @@ static void find_hogs(struct finder *f, const struct hogs *hogs)
 	}
 }
 
-/* How long the thread was away before the wait at i, and held before that; false: not known. */
+/*
+ * How long the thread was away before the wait at i, and held before that; false: not known. A
+ * switch wait is not away: a thread that was made to let go is on its way back at once.
+ */
 static bool before_wait(const struct lane *lane, size_t i, uint64_t *away_ns, uint64_t *hold_ns)
 {
-	uint64_t wait_at = lane->spans.v[i].start_ns;
+	uint64_t end_ns = lane->spans.v[i].start_ns;
 
-	while (i && (lane->spans.v[i - 1].state == GIL_NO ||
-	             lane->spans.v[i - 1].state == GIL_SWITCH_WAIT))
-		i--;
-	if (!i || lane->spans.v[i - 1].state != GIL_HOLD)
-		return false;
-	*away_ns = wait_at - lane->spans.v[i].start_ns;
-	*hold_ns = lane->spans.v[i].start_ns - lane->spans.v[i - 1].start_ns;
-	return true;
+	for (*away_ns = 0; i--; end_ns = lane->spans.v[i].start_ns) {
+		const struct span *s = &lane->spans.v[i];
+
+		if (s->state == GIL_HOLD) {
+			*hold_ns = end_ns - s->start_ns;
+			return true;
+		}
+		if (s->state == GIL_NO)
+			*away_ns += end_ns - s->start_ns;
+		else if (s->state != GIL_SWITCH_WAIT)
+			return false;
+	}
+	return false;
 }
 
 static void add(struct pattern *p, uint64_t ns)

@@ -5,7 +5,7 @@
  * what it is measured by; a recording that is short or mostly unknown has none.
  *
  *	hog              holds that lasted although they were asked to end (hogs.h) caused
- *	                 PATTERN_SHARE % of all waiting
+ *	                 PATTERN_SHARE % of all waiting, and not for want of a CPU
  *	convoy           a thread lets go of the GIL for less than PATTERN_SHORT_NS, after a hold as
  *	                 short, and then waits for nearly a whole switch interval; share of its life
  *	late-wakeups     a thread is away for longer than that, as an event loop that sleeps until

@@ -223,6 +223,31 @@ static void test_silence(void)
 	find();
 	is_u64(patterns.v.n, 0, "two that compute are no pattern");
 
+	/* The same on too few CPUs: holds are long, and so is the way out of drop_gil. */
+	begin_seconds(1);
+	t = 2 * MS;
+	run(MS, 8, 0);
+	preempted(3 * MS, 8);
+	run(MS, 9, 0);
+	preempted(MS + 1, 9);
+	request(MS, 8);
+	request(MS, 9);
+	pass_on(t, 7, 8);
+	for (uint64_t i = 0; i < 24; i++) {
+		uint32_t a = 8 + (i & 1), b = 9 - (i & 1);
+
+		preempted(t + 2 * MS, a);
+		run(t + 38 * MS, a, 0);
+		t += 40 * MS;
+		release(t, a);
+		run(t + 5 * US, b, 1);
+		acquire(t + 20 * US, b);
+		released(t + 2 * MS - 1, a);
+		request(t + 2 * MS - 1, a);
+	}
+	find();
+	is_u64(patterns.v.n, 0, "nor when they have to wait for a CPU: %s", text(PATTERN_HOG, 8));
+
 	/* Sleepers that meet nobody. */
 	begin_seconds(1);
 	release(t = 2 * MS, 7);
