@@ -31,6 +31,7 @@ struct order {
 	struct perfdata *pd;
 	const struct perf_header *header;
 	const uint8_t *data;
+	struct perfdata_window *window;
 	struct run current;
 	uint64_t fence_ns;
 	VEC(struct run) heap;
@@ -46,6 +47,7 @@ struct order *order_new(struct perfdata *pd)
 	order->pd = pd;
 	order->header = perfdata_header(pd);
 	order->data = perfdata_data(pd);
+	order->window = perfdata_window(pd);
 	order->first_ns = UINT64_MAX;
 	return order;
 }
@@ -58,24 +60,30 @@ void order_free(struct order *order)
 	free(order);
 }
 
+/* Where the events do not agree: the record's event must be found. */
+__attribute__((noinline)) static uint64_t own_time_of_event(const struct perf_header *h,
+                                                            const struct perfdata_record *rec)
+{
+	bool is_sample = rec->type == PERF_RECORD_SAMPLE;
+	uint32_t event = header_event_of(h, is_sample, &rec->body);
+	const struct sample_layout *l;
+
+	if (event == UINT32_MAX)
+		return 0;
+	l = &h->events.v[event].layout;
+	if (is_sample)
+		return l->time_pos == SAMPLE_NOWHERE ? 0 : cursor_u64_at(&rec->body, l->time_pos);
+	return l->trailer_time == SAMPLE_NOWHERE ? 0 : cursor_u64_back(&rec->body, l->trailer_time);
+}
+
 /* As the record says, 0 if it does not. */
 static inline uint64_t own_time(const struct perf_header *h, const struct perfdata_record *rec)
 {
-	bool is_sample = rec->type == PERF_RECORD_SAMPLE;
-	uint16_t at = is_sample ? h->time_pos : h->trailer_time;
-	const struct sample_layout *layout;
-	uint32_t event;
-
-	if (at == SAMPLE_NOWHERE) {
-		event = header_event_of(h, is_sample, &rec->body);
-		if (event == UINT32_MAX)
-			return 0;
-		layout = &h->events.v[event].layout;
-		at = is_sample ? layout->time_pos : layout->trailer_time;
-		if (at == SAMPLE_NOWHERE)
-			return 0;
-	}
-	return is_sample ? cursor_u64_at(&rec->body, at) : cursor_u64_back(&rec->body, at);
+	if (rec->type == PERF_RECORD_SAMPLE && h->time_pos != SAMPLE_NOWHERE)
+		return cursor_u64_at(&rec->body, h->time_pos);
+	if (rec->type != PERF_RECORD_SAMPLE && h->trailer_time != SAMPLE_NOWHERE)
+		return cursor_u64_back(&rec->body, h->trailer_time);
+	return own_time_of_event(h, rec);
 }
 
 /* Its own time, or that of the one before it. perf treats ~0 as no time as well. */
@@ -182,7 +190,7 @@ static void scan_round(struct order *o)
 	struct perfdata_record rec;
 
 	drop_behind(o);
-	while (perfdata_next(o->pd, &rec)) {
+	while (perfdata_next_quick(o->pd, o->window, &rec)) {
 		o->records++;
 		if (rec.type < PERF_USER_START) {
 			scan_record(o, &rec);

@@ -16,11 +16,10 @@
 
 struct perfdata {
 	struct filemap map; /* empty if the memory is not ours */
-	const uint8_t *data;
+	struct perfdata_window window;
 	size_t size;
 	struct perf_header header;
 	struct perf_header_note cut;
-	uint64_t pos, end;
 	uint64_t dropped;
 };
 
@@ -32,7 +31,7 @@ static int cut_at(struct perfdata *pd, uint64_t offset, const char *fmt, ...)
 {
 	va_list ap;
 
-	pd->pos = pd->end;
+	pd->window.pos = pd->window.end;
 	if (pd->cut.offset)
 		return 0;
 	pd->cut.offset = offset;
@@ -46,18 +45,19 @@ static void find_end(struct perfdata *pd)
 {
 	const struct perf_header *h = &pd->header;
 
-	pd->pos = h->data_offset;
-	pd->end = pd->size;
+	pd->window.pos = h->data_offset;
+	pd->window.end = pd->size;
 	if (!h->data_size && !h->pipe) {
-		if (pd->end > pd->pos && !pd->cut.offset)
+		if (pd->window.end > pd->window.pos && !pd->cut.offset)
 			pd->cut = (struct perf_header_note){
-				pd->end, "perf did not finish: the header gives no size and no "
-					 "event formats, read until the end of file"
+				pd->window.end,
+				"perf did not finish: the header gives no size and no "
+				"event formats, read until the end of file"
 			};
 		return;
 	}
 	if (h->data_size <= pd->size - h->data_offset)
-		pd->end = h->data_offset + h->data_size;
+		pd->window.end = h->data_offset + h->data_size;
 	else if (!pd->cut.offset) {
 		pd->cut.offset = pd->size;
 		snprintf(pd->cut.text, sizeof(pd->cut.text),
@@ -68,7 +68,7 @@ static void find_end(struct perfdata *pd)
 
 static int open_data(struct perfdata *pd, struct error *err)
 {
-	if (header_read(&pd->header, pd->data, pd->size, &pd->cut, err) < 0)
+	if (header_read(&pd->header, pd->window.data, pd->size, &pd->cut, err) < 0)
 		return -1;
 	find_end(pd);
 	return 0;
@@ -78,7 +78,7 @@ int perfdata_open_memory(struct perfdata **ret, const void *data, size_t size, s
 {
 	CLEANUP(perfdata_close) struct perfdata *pd = xcalloc(1, sizeof(*pd));
 
-	pd->data = data;
+	pd->window.data = data;
 	pd->size = size;
 	if (open_data(pd, err) < 0)
 		return -1;
@@ -92,7 +92,7 @@ int perfdata_open(struct perfdata **ret, const char *path, struct error *err)
 
 	if (filemap_open(&pd->map, path, err) < 0)
 		return -1;
-	pd->data = pd->map.data;
+	pd->window.data = pd->map.data;
 	pd->size = pd->map.size;
 	if (open_data(pd, err) < 0)
 		return error_prefix(err, "%s", path);
@@ -111,7 +111,7 @@ void perfdata_close(struct perfdata *pd)
 
 const uint8_t *perfdata_data(const struct perfdata *pd)
 {
-	return pd->data;
+	return pd->window.data;
 }
 
 /* perf pads what follows a TRACING_DATA record to 8 bytes, and says so only in its source. */
@@ -130,7 +130,7 @@ static uint64_t extra_size(const struct perfdata_record *rec)
 static int take_in(struct perfdata *pd, const struct perfdata_record *rec)
 {
 	uint64_t extra_at = rec->offset + rec->size, extra = extra_size(rec);
-	struct cursor c = cursor_make(pd->data + extra_at, pd->end - extra_at);
+	struct cursor c = cursor_make(pd->window.data + extra_at, pd->window.end - extra_at);
 	struct error err;
 
 	if (rec->type == PERF_USER_COMPRESSED || rec->type == PERF_USER_COMPRESSED2)
@@ -140,7 +140,7 @@ static int take_in(struct perfdata *pd, const struct perfdata_record *rec)
 		return cut_at(pd, rec->offset,
 		              "record of type %s: the %" PRIu64 " bytes that follow it are cut",
 		              perfdata_type_name(rec->type), extra);
-	pd->pos += extra;
+	pd->window.pos += extra;
 	if (header_feed(&pd->header, rec->type, rec->misc, rec->body, cursor_sub(&c, extra), &err) <
 	            0 &&
 	    !pd->cut.offset) {
@@ -153,27 +153,33 @@ static int take_in(struct perfdata *pd, const struct perfdata_record *rec)
 
 int perfdata_next(struct perfdata *pd, struct perfdata_record *ret)
 {
-	uint64_t left = pd->end - pd->pos;
+	uint64_t left = pd->window.end - pd->window.pos;
 
 	if (!left)
 		return 0;
 	if (left < PERFDATA_RECORD_HEADER)
-		return cut_at(pd, pd->pos, "%" PRIu64 " bytes are too few for a record", left);
-	perfdata_at(pd->data, pd->pos, ret);
+		return cut_at(pd, pd->window.pos, "%" PRIu64 " bytes are too few for a record",
+		              left);
+	perfdata_at(pd->window.data, pd->window.pos, ret);
 	if (ret->size < PERFDATA_RECORD_HEADER)
-		return cut_at(pd, pd->pos, "record of type %" PRIu32 ": bad size %u", ret->type,
-		              ret->size);
+		return cut_at(pd, pd->window.pos, "record of type %" PRIu32 ": bad size %u",
+		              ret->type, ret->size);
 	if (ret->size > left)
-		return cut_at(pd, pd->pos,
+		return cut_at(pd, pd->window.pos,
 		              "record of type %" PRIu32 " and %u bytes: only %" PRIu64 " are left",
 		              ret->type, ret->size, left);
-	pd->pos += ret->size;
+	pd->window.pos += ret->size;
 	return ret->type < PERF_USER_START ? 1 : take_in(pd, ret);
+}
+
+struct perfdata_window *perfdata_window(struct perfdata *pd)
+{
+	return &pd->window;
 }
 
 uint64_t perfdata_tell(const struct perfdata *pd)
 {
-	return pd->pos;
+	return pd->window.pos;
 }
 
 const struct perf_header *perfdata_header(const struct perfdata *pd)
@@ -198,7 +204,8 @@ void perfdata_drop(struct perfdata *pd, uint64_t offset)
 	if (!pd->map.data || end <= pd->dropped)
 		return;
 	/* Only advice: if it fails, memory is used for longer. */
-	madvise((void *)(uintptr_t)(pd->data + pd->dropped), end - pd->dropped, MADV_DONTNEED);
+	madvise((void *)(uintptr_t)(pd->window.data + pd->dropped), end - pd->dropped,
+	        MADV_DONTNEED);
 	pd->dropped = end;
 }
 

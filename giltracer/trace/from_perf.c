@@ -259,26 +259,14 @@ static void find_cpu(const struct from_perf *fp, struct sample *s)
 		s->cpu = id->cpu;
 }
 
-static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
+/* Any sample, field by field. */
+__attribute__((noinline)) static bool full_sample(struct from_perf *fp, const struct handler *h,
+                                                  const struct header_event *e,
+                                                  const struct cursor *body, struct event *ev)
 {
-	const struct perf_header *header = fp->header;
-	uint32_t index = header_event_of(header, true, &rec->body);
-	const struct header_event *e;
-	const struct handler *h;
 	struct sample s;
 
-	fp->source.stats.samples++;
-	if (index == UINT32_MAX) {
-		fp->unknown++;
-		return false;
-	}
-	if (fp->generation != header->generation)
-		make_handlers(fp);
-	e = &header->events.v[index];
-	h = &fp->handlers.v[index];
-	if (h->quick && quick_sample(fp, h, &e->layout, &rec->body, ev))
-		return true;
-	if (!sample_decode(&s, &e->layout, rec->body))
+	if (!sample_decode(&s, &e->layout, *body))
 		return false;
 	find_cpu(fp, &s);
 	fp->source.stats.leftover_bytes += s.leftover;
@@ -307,6 +295,28 @@ static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec,
 	default:
 		return false;
 	}
+}
+
+static bool from_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
+{
+	const struct perf_header *header = fp->header;
+	uint32_t index = header_event_of(header, true, &rec->body);
+	const struct header_event *e;
+	const struct handler *h;
+
+	fp->source.stats.samples++;
+	if (index == UINT32_MAX) {
+		fp->unknown++;
+		return false;
+	}
+	if (fp->generation != header->generation)
+		make_handlers(fp);
+	e = &header->events.v[index];
+	h = &fp->handlers.v[index];
+	if (h->kind == HANDLE_SKIP)
+		return false;
+	return (h->quick && quick_sample(fp, h, &e->layout, &rec->body, ev)) ||
+	       full_sample(fp, h, e, &rec->body, ev);
 }
 
 /* What identifies a record that is no sample; *ret_body is what comes before. */
@@ -428,7 +438,8 @@ static bool is_mapping(uint32_t type)
 	       type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT;
 }
 
-static bool from_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
+__attribute__((noinline)) static bool
+from_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
 {
 	struct cursor body;
 	struct sample s;
