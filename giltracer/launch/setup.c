@@ -254,15 +254,23 @@ static int make_parent(const char *path, struct error *err)
 	return 0;
 }
 
+static int state_remove(const struct setup_state *state, struct error *err)
+{
+	CLEANUP(free) char *copy = xstrdup(state->path);
+
+	if (unlink(state->path) < 0 && errno != ENOENT)
+		return error_errno(err, "%s", state->path);
+	rmdir(dirname(copy)); /* It may have something else in it. */
+	return 0;
+}
+
 static int state_save(const struct setup_state *state, struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
 	json_auto_t *json = NULL;
 
 	if (!state->done.n)
-		return unlink(state->path) < 0 && errno != ENOENT
-		               ? error_errno(err, "%s", state->path)
-		               : 0;
+		return state_remove(state, err);
 	if (make_parent(state->path, err) < 0 || filewriter_open(&w, state->path, err) < 0)
 		return -1;
 	json = state_json(state);

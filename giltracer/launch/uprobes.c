@@ -113,6 +113,16 @@ static int record_write(const struct probe_set *set, bool setup, struct error *e
 	return fchmod(fd, 0644) < 0 ? error_errno(err, "record of %s", set->group) : 0;
 }
 
+/* From now on whoever uses the group last removes it. */
+static int record_give_up(const char *group, struct error *err)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDWR);
+
+	if (fd < 0 || pwrite(fd, "run  ", 5, 0) != 5)
+		return error_errno(err, "record of %s", group);
+	return 0;
+}
+
 static void record_remove(const char *group)
 {
 	CLEANUP(free) char *path = run_path(group);
@@ -387,10 +397,10 @@ void uprobes_release(struct uprobes *uprobes)
 	struct record record;
 	struct error ignored;
 
-	if (uprobes && uprobes->owned && lock_all(&lock, &ignored) == 0) {
+	if (uprobes && tracefs_can_install(uprobes->root) && lock_all(&lock, &ignored) == 0) {
 		close(uprobes->fd);
 		uprobes->fd = -1;
-		/* setup may have adopted them meanwhile. */
+		/* setup may have adopted them meanwhile, or left them to us. */
 		if (!group_is_used(uprobes->group) && record_read(uprobes->group, &record) &&
 		    !record.setup)
 			remove_group(uprobes->root, uprobes->group, &ignored);
@@ -426,6 +436,8 @@ int uprobes_uninstall(const char *group, struct error *err)
 
 	if (tracefs_find(&root, err) < 0 || lock_all(&lock, err) < 0)
 		return -1;
+	if (group_is_used(group))
+		return record_give_up(group, err);
 	return remove_group(root, group, err);
 }
 

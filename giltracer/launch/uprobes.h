@@ -38,7 +38,8 @@ bool uprobes_owned(const struct uprobes *uprobes);
  */
 void uprobes_release(struct uprobes *uprobes);
 
-/* For setup. Install on behalf of the system: they stay until uprobes_uninstall. Twice is one. */
+/* For setup. Install on behalf of the system: they stay until uprobes_uninstall. Twice is one. What
+ * is in use when it is uninstalled goes when its last user does. */
 int uprobes_install(const struct probe_set *set, struct error *err);
 bool uprobes_is_set_up(const struct probe_set *set);
 int uprobes_uninstall(const char *group, struct error *err);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The way from a thread state to its GIL is that of each interpreter's own headers, in the definition
-# and in what is read from the interpreter's code.
+# The way from a thread state to its GIL is that of each interpreter's own headers, in the
+# definition and in what is read from the interpreter's code.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need cc
 

@@ -11,11 +11,12 @@ probes() {
 
 # value FILE EXPRESSION over d, the JSON document, and entries(), offsets of probes by event's name.
 value() {
-	python3 -c 'import json, sys
+	python3 -c 'import json, re, sys
 d = json.load(open(sys.argv[1]))
 def entries(name):
-    return sorted(p["offset"] for p in d["probes"]
-                  if p["event"] == name or p["event"].startswith(name + "_") and p["event"][len(name) + 1:].isdigit())
+    return sorted(p["offset"] for p in d["probes"] if re.fullmatch(name + "(_[0-9]+)?", p["event"]))
+def events(wrong):
+    return [p["event"] for p in d["probes"] if wrong(p)]
 print(eval(sys.argv[2]))' "$@" 2>&1
 }
 
@@ -56,15 +57,15 @@ while read -r version python; do
 	name="$version, $python"
 	ok "$name: resolves" probes "$python" || continue
 	mv out symbol.json
-	is "$(value symbol.json '[len(entries(n)) > 0 for n in ("take_gil", "take_gil_ret", "drop_gil")]')" \
-		'[True, True, True]' "$name: has probes for request, acquire and release"
+	names='"take_gil", "take_gil_ret", "drop_gil"'
+	is "$(value symbol.json "[n for n in ($names) if not entries(n)]")" '[]' \
+		"$name: has probes for request, acquire and release"
 	is "$(value symbol.json 'd["releases_known"]')" True "$name: sees every release"
-	is "$(value symbol.json '[p["event"] for p in d["probes"] if not p["sure"]]')" '[]' "$name: is sure"
-	is "$(value symbol.json '[p["event"] for p in d["probes"] if p["cost"] != "emulated"]')" '[]' \
+	is "$(value symbol.json 'events(lambda p: not p["sure"])')" '[]' "$name: is sure"
+	is "$(value symbol.json 'events(lambda p: p["cost"] != "emulated")')" '[]' \
 		"$name: probes cheap instructions only"
-	is "$(value symbol.json '[p["event"] for p in d["probes"]
-		if p["event"].startswith("take_gil") and not p["return"] and not p["fetch"]]')" \
-		'[]' "$name: every request says which GIL"
+	is "$(value symbol.json 'events(lambda p: re.match("take_gil(_[0-9]+)?$", p["event"]) and
+		not (p["fetch"] or "").startswith("gil="))')" '[]' "$name: every request says which GIL"
 	[ "$(uname -m)" = x86_64 ] && check_by_code "$name" "$python"
 done <interpreters
 ok 'there were interpreters' test -s interpreters

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# For tests that install probes: an interpreter of their own, so that the probes are in a file that
+# nobody else uses.
+
+# private_python FOLDER [PYTHON]: prints the path of a copy of an interpreter, as a virtual
+# environment of copies with, where it has one, its own libpython.
+private_python() {
+	tap_from=${2:-$(cpythons | sed -n '1s/^[^ ]* //p')}
+	tap_lib=$("$GILTRACER" probes --python "$tap_from" --json |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])') || return 1
+	"$tap_from" -m venv --without-pip --copies "$1" || return 1
+	case $(basename "$tap_lib") in
+	libpython*)
+		mkdir "$1/own" && cp -L "$tap_lib" "$1/own/" || return 1
+		mv "$1/bin/python3" "$1/bin/python-own" || return 1
+		printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/own exec %s/bin/python-own "$@"\n' "$1" "$1" \
+			>"$1/bin/python-start"
+		chmod +x "$1/bin/python-start"
+		echo "$1/bin/python-start"
+		;;
+	*) echo "$1/bin/python3" ;;
+	esac
+}
+
+# group_of PYTHON: the tracefs group of its probes.
+group_of() {
+	"$GILTRACER" probes --python "$1" --json |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["group"])'
+}
+
+# probes_in GROUP: how many the kernel has.
+probes_in() {
+	grep -c ":$1/" "${tracefs:?}/uprobe_events"
+}
+
+# nobody COMMAND…: as an ordinary user. The shell in between has no capability left with which to
+# find the command.
+nobody() {
+	# shellcheck disable=SC2016
+	setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --inh-caps=-all \
+		sh -c 'exec "$0" "$@"' "$@"
+}
+
+# One test at a time changes what is the system's: settings, groups, rights.
+lock_system() {
+	exec 8>/run/lock/giltracer-test-setup && flock 8
+}

@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Probes are there while somebody uses them, and gone when nobody does, however he went.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/private-python.sh"
+need root perf uprobes flock
+
+python=$(private_python "$scratch/venv")
+probes=$(group_of "$python")
+mkfifo ready go
+cat >wait.py <<'END'
+import sys
+
+if __name__ == "__main__":
+    open("ready", "w").write("x")
+    open("go").read()
+    sys.exit(3)
+END
+cat >quick.py <<'END'
+import threading
+
+if __name__ == "__main__":
+    t = threading.Thread(target=lambda: None)
+    t.start()
+    t.join()
+END
+record() {
+	"$GILTRACER" -q --python-trace none --python "$python" "$@"
+}
+# Start a recording in the background and wait until its program runs.
+begin() {
+	"$GILTRACER" -q --python-trace none --python "$python" -o wait.html wait.py 2>wait.err &
+	tracer=$!
+	read -r _ <ready || :
+}
+finish() {
+	: >go
+	finished=0
+	wait "$tracer" 2>/dev/null || finished=$?
+}
+
+ok 'a recording' record -o quick.html quick.py
+is "$(probes_in "$probes")" 0 'leaves no probe'
+
+begin
+ok 'during one there are probes' test "$(probes_in "$probes")" -ge 4
+ok 'another of the same interpreter at the same time' record -o quick.html quick.py
+ok 'leaves the probes to the first' test "$(probes_in "$probes")" -ge 4
+finish
+is "$finished" 3 'which ends as its program does'
+is "$(probes_in "$probes")" 0 'and then removes them'
+
+begin
+exits 0 'check meanwhile' "$GILTRACER" check --python "$python"
+unlike "$(cat out)" 'stray probes' 'sees no stray in what is used'
+ok 'and leaves the probes' test "$(probes_in "$probes")" -ge 4
+finish
+is "$finished" 3 'for the recording'
+
+# Killed: nothing of ours can clean up, the next one does. perf and the program go on for a while.
+# Whoever else runs giltracer here would do it as well: not while the lock is ours.
+begin
+exec 9</run/giltracer/lock
+flock 9
+children=$(ps -o pid= --ppid "$tracer")
+kill -KILL "$tracer"
+finished=0
+wait "$tracer" 2>/dev/null || finished=$?
+exec 7<>go # lets the program go on, if it is still there; opening it to write would wait for it
+exec 7<&-
+is "$finished" 137 'a giltracer that is killed'
+for pid in $children; do
+	tail --pid="$pid" -f /dev/null
+done
+ok 'leaves its probes' test "$(probes_in "$probes")" -ge 4
+run "$GILTRACER" check --python /usr/bin/false
+like "$(cat out)" "stray probes +$probes:" 'which check calls strays'
+exec 9<&-
+rm -rf "$TMPDIR"/giltracer.* # nobody was left to remove that
+ok 'the next recording' record -o quick.html quick.py
+is "$(probes_in "$probes")" 0 'removes them'
+
+# A file that was replaced has probes that are in the old one.
+begin
+lib=$("$GILTRACER" probes --python "$python" --json |
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')
+cp "$lib" new && mv new "$lib" && chmod 755 "$lib"
+exits 125 'an interpreter replaced while it is recorded' record -o quick.html quick.py
+like "$(cat err)" 'another build of .* in use by another giltracer' 'is not probed by the old places'
+finish
+is "$finished" 3 'the recording is not disturbed'
+ok 'and later it can be recorded' record -o quick.html quick.py
+is "$(probes_in "$probes")" 0 'without a probe left'
+
+rm -rf "$scratch/venv"
+leaves_nothing
+done_testing
