@@ -74,8 +74,11 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	add(&args, "-1");
 	add(&args, "--control");
 	add(&args, "fd:%d,%d", plan->control_fd, plan->ack_fd);
-	if (!plan->everybody)
+	if (!plan->everybody) {
 		add(&args, "--switch-events");
+		/* Else switches do not say on which CPU. */
+		add(&args, "--sample-cpu");
+	}
 	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
 	add(&args, "-N");
 	add(&args, plan->buildid_mmap ? "--buildid-mmap" : "-B");

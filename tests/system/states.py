@@ -40,7 +40,23 @@ def hasher():
         hashlib.sha256(data).digest()
 
 
+PAIR = threading.Semaphore(1), threading.Semaphore(0)
+
+
+def ping():
+    for _ in range(20000):
+        PAIR[0].acquire()
+        PAIR[1].release()
+
+
+def pong():
+    for _ in range(20000):
+        PAIR[1].acquire()
+        PAIR[0].release()
+
+
 KINDS = {
+    "ping": [ping, pong],
     "sleep": [sleeper] * 3,
     "spin": [spin] * 2,
     "io": [writer] * 2,

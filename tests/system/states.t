@@ -53,6 +53,15 @@ for kind in sleep spin io starved mix; do
 	ok "$kind: within 1 % of schedstat" compare stacks
 	sed 's/^/# /' out
 done
+# As many switches as two threads can make.
+ok 'ping-pong: stacks are recorded' record stacks ping --no-gil-detect
+ok 'ping-pong: and reported' report stacks
+diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
+	max(t["total_ns"] for t in d["threads"]) / 1e9)')"
+is "$(json stacks.json '[p["lost"] for p in d["passes"]]')" '[0]' 'ping-pong: nothing is lost'
+is "$("$GILTRACER" dump -s stacks/stacks.perf.data | grep -c ' truncated$')" 0 \
+	'ping-pong: no stack is cut'
+
 ok 'mix: the GIL and stacks are recorded in one run' record both mix --one-run
 ok 'mix: and reported' report both
 ok 'mix: the GIL pass is within 1 % of schedstat' compare both

@@ -44,7 +44,8 @@ static void test_gil(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
-	        "--switch-events|-N|--buildid-mmap|-m|1024|-e|g:take_gil|-e|g:take_gil_ret|"
+	        "--switch-events|--sample-cpu|-N|--buildid-mmap|-m|1024|-e|g:take_gil|-e|g:take_"
+	        "gil_ret|"
 	        "-e|sched:sched_waking/call-graph=no/|-p|42",
 	        "the GIL pass: uprobes and wake-ups, no stacks");
 	plan.sched = true;
@@ -53,7 +54,7 @@ static void test_gil(void)
 	plan.mmap_pages = 0;
 	is_argv(&plan,
 	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
-	        "--switch-events|-N|-B|-e|g:take_gil|-e|g:take_gil_ret|"
+	        "--switch-events|--sample-cpu|-N|-B|-e|g:take_gil|-e|g:take_gil_ret|"
 	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_switch/call-graph=no/|"
 	        "-e|page-faults|-p|42",
 	        "with states and a counter, on an older perf with its own buffer");
@@ -75,7 +76,8 @@ static void test_stacks(void)
 	};
 
 	is_argv(&plan,
-	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|-N|"
+	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|--"
+	        "sample-cpu|-N|"
 	        "--buildid-mmap|-m|8192|-e|sched:sched_waking/call-graph=no/|"
 	        "-e|sched:sched_switch/call-graph=dwarf,stack-size=4096/|"
 	        "--filter|prev_state & 0x7f|-p|1",
