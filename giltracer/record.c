@@ -337,7 +337,6 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 		.output = output,
 		.mmap_pages = pages,
 		.buildid_mmap = job->host.major > 5 || job->host.minor >= 12,
-		.realtime = job->host.realtime,
 		.waking = job->host.tracepoints && !wants_wakeups(job),
 	};
 
@@ -359,7 +358,6 @@ static struct perf_plan plan_wakeups(const struct job *job, const char *output)
 		.perf = "perf",
 		.output = output,
 		.mmap_pages = perf_host_pages(&job->host, WAKEUPS_SHARE),
-		.realtime = job->host.realtime,
 		.everybody = true,
 		.waking = true,
 	};

@@ -82,10 +82,6 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
 	add(&args, "-N");
 	add(&args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
-	if (plan->realtime) {
-		add(&args, "-r");
-		add(&args, "1");
-	}
 	if (plan->mmap_pages) {
 		add(&args, "-m");
 		add(&args, "%u", plan->mmap_pages);

@@ -13,7 +13,6 @@
  * @output: perf.data to write
  * @pid: process to attach to, with all that it will fork
  * @everybody: not @pid, but the whole machine, and of it wake-ups alone
- * @realtime: perf's reader goes before everybody else
  * @control_fd, @ack_fd: perf's ends of its control pipes
  * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
@@ -34,7 +33,6 @@ struct perf_plan {
 	const char *const *probes;
 	const char *const *counters;
 	bool everybody;
-	bool realtime;
 	bool waking;
 	bool sched;
 	unsigned stack_size;

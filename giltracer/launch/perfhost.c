@@ -7,12 +7,10 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -114,20 +112,6 @@ static bool may_open_tracepoint(pid_t pid, int cpu)
 	return fd >= 0;
 }
 
-/* Asked as well: a container may forbid it even to root. In a child, since it is for perf alone. */
-static bool may_be_realtime(void)
-{
-	const struct sched_param param = { .sched_priority = 1 };
-	int status = 1;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(sched_setscheduler(0, SCHED_FIFO, &param) < 0);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 static int find_version(struct perf_host *host, struct error *err)
 {
 	char name[] = "perf", option[] = "--version";
@@ -166,7 +150,6 @@ int perf_host_find(struct perf_host *ret, struct error *err)
 	}
 	ret->tracepoints = may_open_tracepoint(0, -1);
 	ret->everybody = ret->tracepoints && may_open_tracepoint(-1, 0);
-	ret->realtime = may_be_realtime();
 	find_buffer(ret);
 	return 0;
 }

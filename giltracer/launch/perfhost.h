@@ -13,14 +13,13 @@
  * @version: of perf, "6.1.187"; owned
  * @tracepoints: sched:* with their data may be recorded
  * @everybody: so they may on the whole machine, not of our own processes alone
- * @realtime: perf may have a realtime priority
  * @buffer_bytes: ring buffer that all recordings together may have, per CPU
  * @buffer_limited: by perf_event_mlock_kb rather than by memory
  */
 struct perf_host {
 	char *version;
 	unsigned major, minor;
-	bool tracepoints, everybody, realtime;
+	bool tracepoints, everybody;
 	uint64_t buffer_bytes;
 	bool buffer_limited;
 };
