@@ -84,9 +84,12 @@ static void add_longest(const struct pattern *p, struct str *ret)
 static void hog_text(const struct model *m, const struct pattern *p, struct str *ret)
 {
 	add_thread(m, p->thread, ret);
-	str_addf(ret,
-	         " kept the GIL %" PRIu64 " times for longer than it was asked to; others waited ",
-	         p->count);
+	str_adds(ret, " kept the GIL ");
+	if (p->count == 1)
+		str_adds(ret, "once");
+	else
+		str_addf(ret, "%" PRIu64 " times", p->count);
+	str_adds(ret, " for longer than it was asked to; others waited ");
 	add_ms(p->ns, ret);
 	str_addf(ret, " meanwhile, %u %% of all waiting", p->share);
 	add_longest(p, ret);
