@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The verdict on real programs, one of each kind, and on recordings without anything in them.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need python3
+
+# verdict DIR: its kind, as the page has it.
+verdict() {
+	"$GILTRACER" report -q "$1" -o "$1.html" --json "$1.json" &&
+		sed -n 's/.*class="headline" data-kind="\([a-z-]*\)".*/\1/p' "$1.html" | head -n 1
+}
+
+# made DIR PERF-TEXT STOP-NS [FREE-THREADED]: a session without a program.
+made() {
+	mkdir "$1"
+	python3 "$top_srcdir/tests/data/mkperf.py" "$2" "$1/gil.perf.data"
+	cat >"$1/session.json" <<-EOS
+		{"session": 1, "command": ["x.py"],
+		 "options": {"state_detect": false, "gil_detect": true},
+		 "python": {"version": "3.13.1", "free_threaded": ${4:-false}},
+		 "passes": [{"name": "gil", "perf_data": "gil.perf.data", "exit_status": 0,
+		             "start_ns": 1000000000, "stop_ns": $3, "pid": 100, "tid": 100}]}
+	EOS
+}
+
+sed '/^sample/d' "$top_srcdir/tests/data/hog.perf.txt" >nothing.txt
+made nothing nothing.txt 1100000000
+is "$(verdict nothing)" nothing 'no event of a GIL'
+made free nothing.txt 1100000000 true
+is "$(verdict free)" free-threaded 'a free-threaded interpreter'
+made short "$top_srcdir/tests/data/hog.perf.txt" 1005000000
+is "$(verdict short)" too-short '5 ms'
+made hog "$top_srcdir/tests/data/hog.perf.txt" 1100000000
+is "$(verdict hog)" gil-bound 'a hog of 40 ms'
+
+# The rest needs to record.
+for cap in root perf uprobes; do
+	has $cap && continue
+	case " $GILTRACER_TEST_REQUIRE " in
+	*" $cap "*) fail "needs $cap, which GILTRACER_TEST_REQUIRE promises" ;;
+	*) skip "needs $cap: $(how_to_get $cap)" 'programs of each kind' ;;
+	esac
+	done_testing
+done
+
+cat >single.py <<'EOS'
+import time
+until = time.monotonic() + 0.3
+while time.monotonic() < until:
+    sum(range(1000))
+EOS
+cp "$top_srcdir"/share/examples/*.py .
+
+# program KIND NAME DIR COMMAND…: the verdict on a program is KIND. Where others use the CPUs, so that
+# its threads stood in line for one, the truth is another one.
+program() {
+	program_kind=$1
+	program_name=$2
+	program_dir=$3
+	shift 3
+	"$GILTRACER" record -q --python-trace none -o "$program_dir" "$@" >/dev/null 2>&1
+	program_got=$(verdict "$program_dir")
+	program_line=$(json "$program_dir.json" 'int(100 * sum(t["states"]["runnable_ns"]
+		for t in d["threads"]) / sum(t["states"]["runnable_ns"] + t["states"]["running_ns"]
+		for t in d["threads"]))')
+	if [ "$program_got" != "$program_kind" ] && [ "$program_line" -ge 25 ]; then
+		skip "the CPUs are busy: $program_line % in line for one" "$program_name"
+	else
+		is "$program_got" "$program_kind" "$program_name: $program_kind"
+	fi
+}
+program gil-bound 'two spinners' spin spinners.py 0.3
+program gil-bound 'a hog among workers' hogs hog.py 0.3
+program io-bound 'sleepers' wait waiters.py 0.3
+program single-threaded 'one thread' alone single.py
+program native 'native code that releases the GIL' native native.py 0.3
+
+# Two threads of native code on one CPU stand in line whatever else runs.
+cat >one-cpu.py <<'EOS'
+import os, runpy, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+sys.argv = ["native.py", "0.3"]
+runpy.run_path("native.py", run_name="__main__")
+EOS
+"$GILTRACER" record -q --python-trace none --trace-imports -o starved one-cpu.py >/dev/null 2>&1
+is "$(verdict starved)" cpu-starved 'two threads on one CPU: cpu-starved'
+
+leaves_nothing
+done_testing
