@@ -110,6 +110,7 @@ class PythonTrace:
         self.path = path
         self.entries = entries
         self.tracer = None
+        self.forked = False
 
     def load(self):
         try:
@@ -125,7 +126,10 @@ class PythonTrace:
         # Runs before Tracing.stop, so that the trace does not show that.
         atexit.register(self.tracer.stop)
         if hasattr(os, 'register_at_fork'):
-            os.register_at_fork(after_in_child=self.stop_in_child)
+            os.register_at_fork(after_in_parent=self.see_fork, after_in_child=self.stop_in_child)
+
+    def see_fork(self):
+        self.forked = True
 
     def note(self, text):
         self.channel.send('note VizTracer ' + text)
@@ -156,6 +160,8 @@ class PythonTrace:
         if full:
             self.note('kept the last %d Python calls, earlier ones are missing '
                       '(--python-trace-entries keeps more)' % self.entries)
+        elif self.forked:
+            self.note('traced the first process only, not those that it forked')
 
 
 # ---- when tracing starts and stops
