@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/idmap.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "perfdata/order.h"
@@ -31,6 +32,7 @@ enum handler_kind {
  * @type: GIL, SCHED_WAKING: which event
  * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING: pid. NULL if the format has none
  * @field2: SCHED_SWITCH: next_pid
+ * @common_pid: of any tracepoint: who ran, see learn_tid
  * @counter: HANDLE_COUNT
  * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that
  *         all we want stands at fixed places of the sample's body
@@ -38,7 +40,7 @@ enum handler_kind {
 struct handler {
 	enum handler_kind kind;
 	enum event_type type;
-	const struct tracefmt_field *field, *field2;
+	const struct tracefmt_field *field, *field2, *common_pid;
 	struct perf_frames_fields frames;
 	uint32_t counter;
 	bool quick;
@@ -49,6 +51,7 @@ struct handler {
  * @cpu_ns: time of the last record seen from each CPU
  * @lost_said: what LOST records said so far and no total of an event has accounted for
  * @unknown: records of the kernel that we do not know
+ * @tids: thread ids of the host to those of perf's pid namespace, where they differ
  * @first_ns: time of the first record; @last_ns: of the last event yielded
  */
 struct from_perf {
@@ -62,6 +65,7 @@ struct from_perf {
 	VEC(uint64_t) cpu_ns;
 	uint64_t lost_said, unknown;
 	uint64_t first_ns, last_ns;
+	struct idmap tids;
 	struct from_perf_unwind unwind;
 	struct perf_frames *frames;
 };
@@ -94,6 +98,9 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 
 	if (!fmt)
 		return h;
+	h.common_pid = tracefmt_find(fmt, "common_pid");
+	if (h.common_pid && h.common_pid->size != 4)
+		h.common_pid = NULL;
 	if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_switch")) {
 		h.kind = HANDLE_SCHED_SWITCH;
 		h.field = tracefmt_find(fmt, "prev_state");
@@ -191,6 +198,31 @@ static uint64_t number(const struct tracefmt_field *field, const struct sample *
 	return field ? tracefmt_number(field, &s->raw) : 0;
 }
 
+/*
+ * In a pid namespace (a container), perf names threads as the namespace does, but tracepoints as
+ * the host does. Each sample of a tracepoint has both for the thread that ran: tid and
+ * common_pid.
+ */
+static void learn_tid(struct from_perf *fp, const struct handler *h, const struct cursor *raw,
+                      uint32_t tid)
+{
+	uint32_t host = h->common_pid ? cursor_u32_at(raw, h->common_pid->offset) : tid;
+
+	if (host != tid && host && tid && idmap_get(&fp->tids, host) != tid)
+		idmap_set(&fp->tids, host, tid);
+}
+
+/* The thread that a tracepoint names, 0 if it has not run yet and its name is not known. */
+static uint32_t known_tid(const struct from_perf *fp, uint32_t host)
+{
+	uint32_t tid;
+
+	if (!fp->tids.n)
+		return host;
+	tid = idmap_get(&fp->tids, host);
+	return tid == IDMAP_NONE ? 0 : tid;
+}
+
 static uint32_t get_frame(struct from_perf *fp, const struct handler *h, const struct cursor *raw)
 {
 	return h->frames.count ? perf_frames_get(fp->frames, &h->frames, raw) : 0;
@@ -206,26 +238,27 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 	uint32_t raw_size = cursor_u32_at(body, l->raw_pos);
 	uint32_t field_end = h->field ? h->field->offset + h->field->size : 0;
 	uint64_t value = 0, end = (uint64_t)l->raw_pos + 4 + raw_size;
+	struct cursor raw;
 
 	if (end > cursor_left(body) || field_end > raw_size)
 		return false;
+	raw = cursor_make(body->p + l->raw_pos + 4, raw_size);
 	if (h->field && h->field->size == 8)
-		value = cursor_u64_at(body, l->raw_pos + 4U + h->field->offset);
+		value = cursor_u64_at(&raw, h->field->offset);
 	else if (h->field)
-		value = cursor_u32_at(body, l->raw_pos + 4U + h->field->offset);
+		value = cursor_u32_at(&raw, h->field->offset);
 	/* Field by field: a temporary one would be copied while it is still being stored. */
 	ev->pid = sample_known_id(cursor_u32_at(body, l->tid_pos));
 	ev->tid = sample_known_id(cursor_u32_at(body, l->tid_pos + 4U));
 	ev->cpu = (int32_t)cursor_u32_at(body, l->cpu_pos);
 	ev->type = (uint16_t)h->type;
 	ev->flags = 0;
+	learn_tid(fp, h, &raw, ev->tid);
 	if (h->kind == HANDLE_GIL) {
-		const struct cursor raw = cursor_make(body->p + l->raw_pos + 4, raw_size);
-
 		ev->gil.address = value;
 		ev->gil.frame = get_frame(fp, h, &raw);
 	} else {
-		ev->waking.tid = (uint32_t)value;
+		ev->waking.tid = known_tid(fp, (uint32_t)value);
 	}
 	fp->source.stats.leftover_bytes += cursor_left(body) - end;
 	return true;
@@ -243,7 +276,7 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
 {
 	fill(ev, EV_SCHED_OUT, s);
 	ev->sched.prev_state = task_state(number(h->field, s));
-	ev->sched.next_tid = (uint32_t)number(h->field2, s);
+	ev->sched.next_tid = known_tid(fp, (uint32_t)number(h->field2, s));
 	if (ev->sched.prev_state == EV_STATE_RUNNING)
 		ev->flags = EVF_PREEMPT;
 	ev->sched.stack = unwind_stack(fp, e, s);
@@ -269,6 +302,7 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 	if (!sample_decode(&s, &e->layout, *body))
 		return false;
 	find_cpu(fp, &s);
+	learn_tid(fp, h, &s.raw, s.tid);
 	fp->source.stats.leftover_bytes += s.leftover;
 	switch (h->kind) {
 	case HANDLE_GIL:
@@ -281,7 +315,7 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 		return true;
 	case HANDLE_SCHED_WAKING:
 		fill(ev, EV_WAKING, &s);
-		ev->waking.tid = (uint32_t)number(h->field, &s);
+		ev->waking.tid = known_tid(fp, (uint32_t)number(h->field, &s));
 		return true;
 	case HANDLE_COUNT:
 		fill(ev, EV_COUNT, &s);
@@ -539,6 +573,7 @@ static void from_perf_close(struct source *source)
 	vec_done(&fp->handlers);
 	vec_done(&fp->counters);
 	vec_done(&fp->cpu_ns);
+	idmap_done(&fp->tids);
 	order_free(fp->order);
 	perfdata_close(fp->pd);
 	perf_frames_free(fp->frames);

@@ -10,7 +10,9 @@
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW)
 
-#define COMMON "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+#define COMMON                                                                          \
+	"format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n" \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
 
 enum { ID_TAKE = 1, ID_SWITCH, ID_FAULTS, ID_CLOCK, ID_ODD };
 
@@ -286,6 +288,34 @@ static void test_short_raw(void)
 	source_close(source);
 }
 
+/* Samples say 11, where the tracepoint says 1011. */
+static void test_pid_namespace(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct source *source;
+	struct event ev;
+	struct error err;
+	size_t at;
+	const uint32_t host = 1011;
+
+	put_start(&b);
+	put_sample(&b, ID_SWITCH, 100, 1, 1011);
+	at = b.len;
+	put_sample(&b, ID_TAKE, 101, 0, 0);
+	memcpy(b.s + at + 60 + 4, &host, sizeof(host));
+	put_sample(&b, ID_SWITCH, 102, 1, 1011);
+	put_sample(&b, ID_SWITCH, 103, 1, 1012);
+	source = open_str(&b);
+	ok(source_next(source, &ev, &err) == 1 && ev.sched.next_tid == 1011,
+	   "as long as nothing else is known, a tracepoint names threads as perf does");
+	source_next(source, &ev, &err);
+	ok(source_next(source, &ev, &err) == 1 && ev.sched.next_tid == 11,
+	   "in a pid namespace it does not, and is translated");
+	ok(source_next(source, &ev, &err) == 1 && ev.sched.next_tid == 0,
+	   "a thread that never ran is nobody");
+	source_close(source);
+}
+
 static void test_names(void)
 {
 	ok(!strcmp(event_type_name(EV_STACK), "stack") && !strcmp(event_type_name(99), "?"),
@@ -300,6 +330,7 @@ int main(void)
 	test_lives();
 	test_order_is_kept();
 	test_short_raw();
+	test_pid_namespace();
 	test_names();
 	return done_testing();
 }
