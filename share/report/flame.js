@@ -89,12 +89,17 @@ function leastFor(lane, part, room) {
 	return 0;
 }
 
-function flameDraw() {
+const flameModes = () => FLAME_MODES.filter(([m]) => m === "off-cpu" ? store().cpu.length : store().gil.length);
+
+// There is something to draw; whether it is drawn depends on whether anybody looks.
+function flameOffer() {
 	const st = store();
-	const modes = FLAME_MODES.filter(([m]) => m === "off-cpu" ? st.cpu.length : st.gil.length);
-	const hasStacks = st.calls > 0 || st.stacks.parent.length > 1;
-	$("flame").hidden = !modes.length || !hasStacks;
-	if ($("flame").hidden || !loading.complete)
+	$("flame").hidden = !loading.complete || !flameModes().length || !(st.calls > 0 || st.stacks.parent.length > 1);
+}
+
+function flameDraw() {
+	const modes = flameModes();
+	if ($("flame").hidden)
 		return;
 	if (!modes.some(([m]) => m === flame.mode))
 		flame.mode = modes[0][0];
@@ -149,5 +154,5 @@ function flameInit() {
 			later();
 	}, {rootMargin: "200px"}).observe($("flame"));
 	on("view range filter theme", later);
-	on("complete pass", () => { flameDraw(); });
+	on("complete pass", () => { flameOffer(); later(); });
 }
