@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Any sequence of events gives a model whose invariants hold. */
+/* Any sequence of events gives a model whose invariants hold, and of which all else can be said. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/str.h"
+#include "model/patterns.h"
 #include "model-bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Each row of hogs is of a thread, each pattern has its sentence. */
+static void look_at(const struct model *m)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	struct patterns patterns;
+	struct hogs hogs;
+
+	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, m, &hogs, HOGS_INTERVAL_NS);
+	for (size_t i = 0; i < patterns.v.n; i++)
+		pattern_text(m, &patterns.v.v[i], &text);
+	patterns_done(&patterns);
+	hogs_done(&hogs);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -17,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fprintf(stderr, "%s\n", err.text);
 		abort();
 	}
+	look_at(m);
 	model_free(m);
 	names_free(names);
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * Bytes as events: any bytes are a sequence, four bytes an event, so that a fuzzer and a random
  * test reach every order of events with few threads, processes, CPUs and GILs. The first two bytes
- * choose the options.
+ * choose the options, and whether time passes by nanoseconds or by tens of microseconds.
  */
 #ifndef GILTRACER_TESTS_MODEL_BYTES_H
 #define GILTRACER_TESTS_MODEL_BYTES_H
@@ -14,7 +14,7 @@
 #include "trace/names.h"
 
 /* Bytes: type and flags, thread, argument, time since the last event (top bit: back). */
-static struct event event_from_bytes(const uint8_t *b, uint64_t *now)
+static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned shift)
 {
 	static const uint32_t states[] = { 0, 1, 2, 4, 0x100, 0x402 };
 	uint32_t tid = b[1] & 15, arg = b[2];
@@ -26,7 +26,7 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now)
 
 	if (b[1] >> 7 && b[2] >> 7)
 		ev.pid = arg & 15;
-	*now += b[3] & 0x7f;
+	*now += (uint64_t)(b[3] & 0x7f) << shift;
 	ev.time_ns = b[3] & 0x80 && *now > 60 ? *now - 60 : *now;
 	switch (ev.type) {
 	case EV_REQUEST:
@@ -56,9 +56,10 @@ static struct model *model_from_bytes(const uint8_t *data, size_t size, const st
 {
 	uint64_t now = 1000;
 	uint8_t how = size ? data[0] : 0, end = size > 1 ? data[1] : 0;
+	unsigned shift = how & 8 ? 14 : 0;
 	struct model_options options = {
 		.start_ns = how & 1 ? 1000 + (how >> 4) : 0,
-		.end_ns = end ? 1000 + (uint64_t)end * 64 : 0,
+		.end_ns = end ? 1000 + ((uint64_t)end * 64 << shift) : 0,
 		.start_tid = how & 2 ? 2 : 0,
 		.start_pid = how & 4 ? 2 : 0,
 		.names = names,
@@ -66,7 +67,7 @@ static struct model *model_from_bytes(const uint8_t *data, size_t size, const st
 	struct model *m = model_new(&options);
 
 	for (size_t i = 2; i + 4 <= size; i += 4) {
-		struct event ev = event_from_bytes(data + i, &now);
+		struct event ev = event_from_bytes(data + i, &now, shift);
 
 		model_feed(m, &ev);
 	}

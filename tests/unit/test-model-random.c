@@ -4,6 +4,7 @@
 #include "../fuzz/model-bytes.h"
 
 #include "model/internal.h"
+#include "model/patterns.h"
 
 #include "tap.h"
 
@@ -62,9 +63,25 @@ static bool same_owners(struct model *m, uint32_t gil)
 	return same;
 }
 
+/* How many patterns there are; finding them must end well. */
+static size_t count_patterns(const struct model *m)
+{
+	struct patterns patterns;
+	struct hogs hogs;
+	size_t n;
+
+	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, m, &hogs, HOGS_INTERVAL_NS);
+	n = patterns.v.n;
+	patterns_done(&patterns);
+	hogs_done(&hogs);
+	return n;
+}
+
 static void test_sequences(const char *what, bool nonsense, const struct names *names)
 {
 	unsigned broken = 0, differ = 0, unowned = 0, rebuilt = 0;
+	size_t patterns = 0;
 
 	for (unsigned i = 0; i < SEQUENCES; i++) {
 		uint8_t data[2000];
@@ -77,6 +94,7 @@ static void test_sequences(const char *what, bool nonsense, const struct names *
 		m = model_from_bytes(data, n, names);
 		if (model_check(m, &err) < 0 && !broken++)
 			printf("# sequence %u: %s\n", i, err.text);
+		patterns += count_patterns(m);
 		for (uint32_t g = 0; g < m->gils.n; g++) {
 			rebuilt += m->priv->gils.v[g].dirty;
 			unowned += !m->gils.v[g].held_ns;
@@ -87,6 +105,7 @@ static void test_sequences(const char *what, bool nonsense, const struct names *
 	}
 	is_u64(broken, 0, "%s: the invariants hold", what);
 	is_u64(differ, 0, "%s: owners are those of the lanes", what);
+	ok(patterns > 0, "%s: %zu patterns in them", what, patterns);
 	ok(rebuilt > 100 && unowned > 10, "%s: %u GILs made again, %u never held", what, rebuilt,
 	   unowned);
 }
