@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Between from_perf.c, perf_samples.c and perf_others.c, which are one source of events. Nobody
+ * else needs it. */
+#ifndef GILTRACER_TRACE_FROM_PERF_INTERNAL_H
+#define GILTRACER_TRACE_FROM_PERF_INTERNAL_H
+
+#include "base/idmap.h"
+#include "base/vec.h"
+#include "perfdata/order.h"
+#include "perfdata/reader.h"
+#include "trace/from_perf_unwind.h"
+#include "trace/perf_frames.h"
+#include "trace/source.h"
+
+enum handler_kind {
+	HANDLE_SKIP, /* no event of ours */
+	HANDLE_GIL,
+	HANDLE_SCHED_SWITCH,
+	HANDLE_SCHED_WAKING,
+	HANDLE_COUNT,
+	HANDLE_STACK,
+};
+
+/**
+ * What to do with the samples of one event, found out once.
+ * @type: GIL, SCHED_WAKING: which event
+ * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING: pid. NULL if the format has none
+ * @field2: SCHED_SWITCH: next_pid
+ * @common_pid: of any tracepoint: who ran, see learn_tid
+ * @counter: HANDLE_COUNT
+ * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that
+ *         all we want stands at fixed places of the sample's body
+ */
+struct handler {
+	enum handler_kind kind;
+	enum event_type type;
+	const struct tracefmt_field *field, *field2, *common_pid;
+	struct perf_frames_fields frames;
+	uint32_t counter;
+	bool quick;
+};
+
+/**
+ * @generation: of the header, when handlers was made
+ * @cpu_ns: time of the last record seen from each CPU
+ * @lost_said: what LOST records said so far and no total of an event has accounted for
+ * @unknown: records of the kernel that we do not know
+ * @tids: thread ids of the host to those of perf's pid namespace, where they differ
+ * @first_ns: time of the first record; @last_ns: of the last event yielded
+ */
+struct from_perf {
+	struct source source;
+	struct perfdata *pd;
+	const struct perf_header *header;
+	struct order *order;
+	VEC(struct handler) handlers;
+	VEC(const char *) counters;
+	uint32_t generation;
+	VEC(uint64_t) cpu_ns;
+	uint64_t lost_said, unknown;
+	uint64_t first_ns, last_ns;
+	struct idmap tids;
+	struct from_perf_unwind unwind;
+	struct perf_frames *frames;
+};
+
+/* Find out what to do with each event; again by itself when the header has changed. */
+void from_perf_make_handlers(struct from_perf *fp);
+
+/* An event of a PERF_RECORD_SAMPLE, of any other record; false if it gives none. The time is not
+ * set. */
+bool from_perf_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
+bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
+
+static inline void from_perf_fill(struct event *ev, enum event_type type, const struct sample *s)
+{
+	*ev = (struct event){ .type = (uint16_t)type, .pid = s->pid, .tid = s->tid, .cpu = s->cpu };
+}
+
+/* perf counts each event on each CPU by itself: where a record does not say the CPU, its id does.
+ */
+static inline void from_perf_find_cpu(const struct from_perf *fp, struct sample *s)
+{
+	const struct header_id *id = s->cpu < 0 ? header_find_id(fp->header, s->id) : NULL;
+
+	if (id)
+		s->cpu = id->cpu;
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Records that are no samples -> events: switches, lives of threads, losses. */
+#include "trace/from_perf_internal.h"
+#include "trace/names.h"
+
+/* What identifies a record that is no sample; *ret_body is what comes before. */
+static bool decode_identity(struct from_perf *fp, const struct perfdata_record *rec,
+                            struct sample *ret, struct cursor *ret_body)
+{
+	const struct perf_header *header = fp->header;
+	const struct sample_layout *layout;
+
+	if (!header->events.n)
+		return false;
+	layout = header_trailer_layout(header, &rec->body);
+	*ret_body = rec->body;
+	if (!sample_decode_trailer(ret, layout, &rec->body))
+		return false;
+	ret_body->end -= layout->trailer;
+	from_perf_find_cpu(fp, ret);
+	return true;
+}
+
+static bool finish(struct from_perf *fp, const struct cursor *body)
+{
+	fp->source.stats.leftover_bytes += cursor_left(body);
+	return !body->bad;
+}
+
+static bool from_switch(struct from_perf *fp, const struct perfdata_record *rec,
+                        const struct sample *s, struct cursor *body, struct event *ev)
+{
+	/* Who had the cpu before, or gets it: sched_switch says that better. */
+	if (rec->type == PERF_RECORD_SWITCH_CPU_WIDE)
+		cursor_skip(body, 8);
+	from_perf_fill(ev, rec->misc & PERF_RECORD_MISC_SWITCH_OUT ? EV_SWITCH_OUT : EV_SWITCH_IN,
+	               s);
+	if (ev->type == EV_SWITCH_OUT && rec->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
+		ev->flags = EVF_PREEMPT;
+	/* Thread 0 is the idle loop, or one past its end. */
+	return finish(fp, body) && ev->tid;
+}
+
+static bool from_fork_exit(struct from_perf *fp, const struct perfdata_record *rec,
+                           const struct sample *s, struct cursor *body, struct event *ev)
+{
+	uint32_t ppid, ptid;
+
+	from_perf_fill(ev, rec->type == PERF_RECORD_FORK ? EV_FORK : EV_EXIT, s);
+	ev->pid = cursor_u32(body);
+	ppid = cursor_u32(body);
+	ev->tid = cursor_u32(body);
+	ptid = cursor_u32(body);
+	cursor_skip(body, 8);
+	if (rec->type == PERF_RECORD_FORK) {
+		ev->fork.parent_pid = ppid;
+		ev->fork.parent_tid = ptid;
+	}
+	return finish(fp, body);
+}
+
+static bool from_comm(struct from_perf *fp, const struct perfdata_record *rec,
+                      const struct sample *s, struct cursor *body, struct event *ev)
+{
+	const char *text;
+	size_t len;
+
+	from_perf_fill(ev, EV_COMM, s);
+	ev->pid = cursor_u32(body);
+	ev->tid = cursor_u32(body);
+	if (rec->misc & PERF_RECORD_MISC_COMM_EXEC)
+		ev->flags = EVF_EXEC;
+	text = cursor_text_field(body, cursor_left(body), &len);
+	if (body->bad || !text)
+		return false;
+	ev->comm.name = names_id(fp->source.names, text, len);
+	return true;
+}
+
+static uint64_t last_of_cpu(const struct from_perf *fp, int32_t cpu)
+{
+	uint64_t ns = cpu >= 0 && (size_t)cpu < fp->cpu_ns.n ? fp->cpu_ns.v[cpu] : 0;
+
+	return ns ? ns : fp->first_ns;
+}
+
+/*
+ * LOST: the ring buffer of a CPU was full, until now. LOST_SAMPLES with a time: the same, by the
+ * hardware. LOST_SAMPLES without: what the kernel counted for one event over the whole
+ * recording, which perf asks for at the end; most of it, or all, the LOST records have said.
+ */
+static bool from_lost(struct from_perf *fp, const struct perfdata_record *rec,
+                      const struct sample *s, struct cursor *body, struct event *ev)
+{
+	const struct header_id *id = header_find_id(fp->header, s->id);
+	bool total = rec->type == PERF_RECORD_LOST_SAMPLES && !s->time_ns;
+	uint64_t count, known;
+
+	if (rec->type == PERF_RECORD_LOST)
+		cursor_skip(body, 8);
+	count = cursor_u64(body);
+	if (!finish(fp, body))
+		return false;
+	from_perf_fill(ev, EV_LOST, s);
+	ev->lost.since_ns = last_of_cpu(fp, s->cpu);
+	if (total) {
+		known = count < fp->lost_said ? count : fp->lost_said;
+		fp->lost_said -= known;
+		count -= known;
+		ev->cpu = id ? id->cpu : -1;
+		ev->lost.since_ns = fp->first_ns;
+	} else {
+		fp->lost_said += count;
+	}
+	fp->source.stats.lost += count;
+	ev->lost.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+	return count != 0;
+}
+
+static bool is_mapping(uint32_t type)
+{
+	return type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2 || type == PERF_RECORD_COMM ||
+	       type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT;
+}
+
+bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
+{
+	struct cursor body;
+	struct sample s;
+
+	if (!perfdata_type_name(rec->type)) {
+		fp->unknown++;
+		return false;
+	}
+	if (!decode_identity(fp, rec, &s, &body))
+		return false;
+	if (fp->unwind.record && is_mapping(rec->type))
+		fp->unwind.record(fp->unwind.ctx, rec, &s);
+	switch (rec->type) {
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return from_switch(fp, rec, &s, &body, ev);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return from_fork_exit(fp, rec, &s, &body, ev);
+	case PERF_RECORD_COMM:
+		return from_comm(fp, rec, &s, &body, ev);
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		return from_lost(fp, rec, &s, &body, ev);
+	default:
+		return false;
+	}
+}
