@@ -142,6 +142,7 @@ static void put_pass(struct jsonw *w, const struct report_pass *pass, const stru
 	jsonw_u64(w, "wall_ns", pass->wall_ns);
 	jsonw_u64(w, "events", pass->source ? pass->source->stats.events : 0);
 	jsonw_u64(w, "lost", pass->source ? pass->source->stats.lost : 0);
+	jsonw_u64(w, "gil_events", model->gil_events);
 	jsonw_u64(w, "slices", rows->kept);
 	put_slices_note(w, pass, rows);
 	put_counters(w, pass->source);

@@ -13,6 +13,9 @@ const pass = () => meta.passes[passIndex];
 // Shares are of what is known, as in the terminal's table.
 const knownNs = t => t.total_ns - t.unknown_ns;
 
+// Whether the GIL was watched in this recording; where not, its CPU states are what there is.
+const gilKnown = () => pass().gil_events === undefined || pass().gil_events > 0;
+
 const HANDOVER = null, CANNOT_TELL = -1; // holders that are no thread
 
 function threadName(index) {
@@ -46,8 +49,8 @@ function timelineOrder() {
 	const p = pass();
 	if (order.of === p)
 		return order.list;
-	const wait = p.threads.map(t => t.wait_ns);
-	for (const b of p.blame)
+	const wait = p.threads.map(t => gilKnown() ? t.wait_ns : t.states ? t.states.gil_sleep_ns : 0);
+	for (const b of gilKnown() ? p.blame : [])
 		if (b.holder !== HANDOVER && b.holder !== CANNOT_TELL)
 			wait[b.holder] += b.wait_ns;
 	const list = p.threads.map((t, i) => i).sort((a, b) => wait[b] - wait[a] || p.threads[b].hold_ns - p.threads[a].hold_ns ||

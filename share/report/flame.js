@@ -9,10 +9,15 @@ const flame = {mode: "off-gil", root: null, focus: null};
 
 const newNode = name => ({name, ns: 0, kids: new Map()});
 
+const GIL_SLEEP = 5;
+
+// Which states of which lane a mode shows. Without GIL events, the sleeps that stacks know to be for the GIL.
 function flameWanted(mode, state) {
+	if (mode === "on-gil")
+		return state === HOLD_STATE;
 	if (mode === "off-gil")
-		return state === WAIT_STATE || state === SWITCH_STATE;
-	return mode === "on-gil" ? state === HOLD_STATE : state >= 3;
+		return gilKnown() ? state === WAIT_STATE || state === SWITCH_STATE : state === GIL_SLEEP;
+	return state >= 3 && (gilKnown() || state !== GIL_SLEEP);
 }
 
 function flameChild(node, name, ns) {
@@ -39,7 +44,7 @@ function flameCalls(node, rows, depth, from, to, budget) {
 function flameBuild(mode) {
 	const root = newNode("all"), budget = {left: FLAME_BUDGET}, st = store();
 	const part = range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
-	const lanes = mode === "off-cpu" ? st.cpu : st.gil;
+	const lanes = mode === "off-cpu" || !gilKnown() ? st.cpu : st.gil;
 	let total = 0;
 	for (const thread of rowsThreads()) {
 		const lane = lanes[thread];
@@ -89,7 +94,7 @@ function leastFor(lane, part, room) {
 	return 0;
 }
 
-const flameModes = () => FLAME_MODES.filter(([m]) => m === "off-cpu" ? store().cpu.length : store().gil.length);
+const flameModes = () => FLAME_MODES.filter(([m]) => m === "off-cpu" ? store().cpu.length : gilKnown() ? store().gil.length : m === "off-gil" && store().cpu.length);
 
 // There is something to draw; whether it is drawn depends on whether anybody looks.
 function flameOffer() {

@@ -3,14 +3,14 @@
 
 function togglesDraw() {
 	const kinds = [["gil", "GIL"], ["cpu", "CPU state"], ["py", "Python calls"], ["counters", "Counters"]];
-	const there = {gil: true, cpu: store().cpu.length, py: store().slices.length, counters: store().counters.length};
+	const there = {gil: gilKnown(), cpu: store().cpu.length, py: store().slices.length, counters: store().counters.length};
 	const button = (key, text) => h("button", {type: "button", "aria-pressed": String(shown[key] !== false), onclick: () => {
 		shown[key] = shown[key] === false;
 		togglesDraw();
 		emit("filter");
 	}}, text);
 	fill($("toggles"), kinds.filter(([k]) => there[k]).map(([k, text]) => button(k, text)), button("labels", "Labels"));
-	const keys = [["any", "holds (the thread’s colour)"], ["wait", "waits"], ["swwait", "gave it up, waits to be switched"], ["none", "no GIL"], ["unknown", "unknown"]];
+	const keys = gilKnown() ? [["any", "holds (the thread’s colour)"], ["wait", "waits"], ["swwait", "gave it up, waits to be switched"], ["none", "no GIL"], ["unknown", "unknown"]] : [];
 	if (store().cpu.length)
 		keys.push(["running", "running"], ["runnable", "wants a CPU"], ["sleeping", "asleep"], ["disk", "disk"], ["gilsleep", "asleep for the GIL"]);
 	legendDraw($("timeline-legend"), keys);
@@ -31,6 +31,11 @@ function tablesDraw() {
 	hogsDraw();
 	aboutDraw();
 	momentsDraw();
+	for (const id of ["blame", "waits", "holds", "histogram"])
+		$(id).hidden = !gilKnown();
+	fill($("timeline-h"), gilKnown() ? "Who holds the GIL, over time" : "What the threads did, over time");
+	fill($("strip-key"), h("b", {}, "Whole recording"), gilKnown() ? [h("span", {}, "colour: who holds it"), h("span", {}, "dark: how many wait")] : h("span", {}, "all threads together"));
+	document.documentElement.classList.toggle("no-gil", !gilKnown());
 }
 
 function deepDraw() {
@@ -52,7 +57,6 @@ function start() {
 	passesInit();
 	tablesDraw();
 	togglesDraw();
-	hashRead();
 	tlInit();
 	stripInit();
 	pointerInit();
@@ -72,6 +76,7 @@ function start() {
 	on("pass", () => { rankHolders(); togglesDraw(); tablesDraw(); deepDraw(); });
 	on("theme", () => { tablesDraw(); togglesDraw(); deepDraw(); });
 	on("complete", () => { togglesDraw(); progressDraw(); emit("filter"); deepDraw(); performance.mark("gt-ready"); });
+	hashRead();
 	performance.mark("gt-overview");
 }
 

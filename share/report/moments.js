@@ -36,6 +36,11 @@ function momentsExact() {
 }
 
 function momentsDraw() {
+	if (!gilKnown()) {
+		moments = [];
+		$("moments").hidden = true;
+		return;
+	}
 	const list = loading.complete && store().gil.length ? momentsExact() : momentsEarly();
 	list.sort((a, b) => b.caused - a.caused || a.from - b.from);
 	moments = [];

@@ -24,6 +24,17 @@ function paintOwners(r, s, gil, x0, y, w, hgt, t0, dt, unit) {
 	drawOwners(r, groups, cols, waits, x0, y, w, hgt, dt);
 }
 
+// Where the GIL was not watched: the states of all threads together.
+function paintStates(r, s, gil, x0, y, w, hgt, t0, dt, unit) {
+	const lanes = store().cpu.filter(lane => lane && lane.sections.length), sum = new Float64Array(w * 6);
+	for (const lane of lanes) {
+		laneColumns(lane, t0, dt, w, -1, s.cols);
+		for (let i = 0; i < w * 6; i++)
+			sum[i] += s.cols[i];
+	}
+	r.lane(x0, y, w, hgt, sum, 6, dt * Math.max(1, lanes.length), CPU_ORDER, cpuPens(), rgba(palette.none), rgba(palette.dead), null, -1, unit);
+}
+
 // Threads by colour: those of their own, then the grey rest.
 function ownerGroups(threads) {
 	const out = [], rest = new Set();
@@ -91,13 +102,24 @@ function stripDraw() {
 	const top = Math.round(18 * sc), gils = pass().gils;
 	const busiest = gils.reduce((best, g, i) => g.held_ns > (gils[best] || {held_ns: -1}).held_ns ? i : best, 0);
 	r.rect(0, 0, pw, top, rgba(palette.paper));
-	paintOwners(r, s, busiest, 0, top, pw, ph - top, 0, passDur() / pw, 1);
+	(gilKnown() ? paintOwners : paintStates)(r, s, busiest, 0, top, pw, ph - top, 0, passDur() / pw, 1);
 	stripPaint.putImageData(r.image, 0, 0);
 	stripPaint.save();
 	stripPaint.scale(sc, sc);
+	drawHits(stripPaint, width);
 	drawCallouts(stripPaint, width);
 	stripPaint.restore();
 	brushDraw();
+}
+
+function drawHits(c, width) {
+	if (!hits.parts)
+		return;
+	c.fillStyle = palette.hit;
+	const w = width / hits.parts.length;
+	for (let i = 0; i < hits.parts.length; i++)
+		if (hits.parts[i])
+			c.fillRect(i * w, STRIP_H - 4, Math.max(1, w), 4);
 }
 
 // The worst moments, numbered as in the list above.
@@ -106,7 +128,7 @@ function drawCallouts(c, width) {
 	c.textBaseline = "middle";
 	c.textAlign = "center";
 	let taken = [];
-	moments.forEach((m, i) => {
+	(gilKnown() ? moments : []).forEach((m, i) => {
 		const x = Math.max(8, Math.min(width - 8, (m.from + m.to) / 2 / passDur() * width));
 		c.fillStyle = palette.ink;
 		const a = m.from / passDur() * width, b = Math.max(a + 2, m.to / passDur() * width);
@@ -176,7 +198,7 @@ function stripPointer() {
 
 function stripInit() {
 	const again = perFrame(stripDraw);
-	on("data pass theme moments", again);
+	on("data pass theme moments search", again);
 	on("view", perFrame(brushDraw));
 	addEventListener("resize", again);
 	stripPointer();

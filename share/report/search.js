@@ -36,9 +36,29 @@ function searchRun() {
 	} else {
 		$("found").textContent = "";
 	}
+	stripHits();
 	$("found-prev").hidden = $("found-next").hidden = !hits.count;
 	emit("search");
 	emit("filter");
+}
+
+// Where in the whole recording the hits are, for the strip: 1 for each of its 4096 parts that has one.
+function stripHits() {
+	hits.parts = null;
+	if (!hits.lit)
+		return;
+	const parts = hits.parts = new Uint8Array(4096), width = passDur() / parts.length;
+	for (const rows of store().slices)
+		for (const row of rows || [])
+			for (const s of row.sections) {
+				let some = false;
+				for (let k = 0; k < s.names.length && !some; k += 4)
+					some = hits.lit[s.names[k]] === 1;
+				for (let i = 0; some && i < s.n; i++)
+					if (hits.lit[s.name[i]])
+						for (let b = Math.max(0, Math.floor(s.start[i] / width)), e = Math.min(parts.length - 1, Math.floor(s.end[i] / width)); b <= e; b++)
+							parts[b] = 1;
+			}
 }
 
 // The next hit (by = ±1) after the pinned call, or after the start of the view.
@@ -48,7 +68,7 @@ function nextHit(by) {
 	const from = pinned && pinned.kind === "py" && hits.lit[pinned.name] ? pinned : {from: by > 0 ? view.from - 1 : view.to, depth: 1e9, thread: -1};
 	let best = null;
 	const before = (a, b) => a.from - b.from || a.thread - b.thread || a.depth - b.depth;
-	store().slices.forEach((rows, thread) => rows.forEach((row, depth) => {
+	store().slices.forEach((rows, thread) => rows && rows.forEach((row, depth) => {
 		const c = hitInRow(row, thread, depth, from, by);
 		if (c && (!best || before(c, best) * by < 0))
 			best = c;

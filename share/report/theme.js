@@ -45,7 +45,8 @@ let holderRank = null;
 function rankHolders() {
 	const t = pass().threads;
 	holderRank = new Array(t.length).fill(-1);
-	t.map((x, i) => i).filter(i => t[i].hold_ns > 0).sort((a, b) => t[b].hold_ns - t[a].hold_ns || a - b)
+	const weight = x => gilKnown() || !x.states ? x.hold_ns : x.states.running_ns;
+	t.map((x, i) => i).filter(i => weight(t[i]) > 0).sort((a, b) => weight(t[b]) - weight(t[a]) || a - b)
 		.slice(0, IDENTITY.light.length).forEach((i, rank) => { holderRank[i] = rank; });
 }
 

@@ -28,8 +28,28 @@ function bar(t) {
 			(kind === "hold" ? ";background:" + threadColor(pass().threads.indexOf(t)) : "")})));
 }
 
+// Where the GIL was not watched: the states of the CPU.
+const STATE_COLUMNS = [["running", "On CPU", "running"], ["runnable", "Wants CPU", "runnable: wants a CPU and has none"], ["sleeping", "Asleep", "asleep"],
+	["uninterruptible", "Disk", "uninterruptible, mostly for the disk"], ["gil_sleep", "GIL sleep", "asleep because another thread has the GIL"], ["unknown", "Unknown", "unknown"]];
+const STATE_KINDS = {running: "running", runnable: "runnable", sleeping: "sleeping", uninterruptible: "disk", gil_sleep: "gilsleep", unknown: "unknown"};
+
+function statesDraw() {
+	const rows = pass().threads.map((t, i) => ({t, i})), ns = (r, key) => (r.t.states || {})[key + "_ns"] || 0;
+	const there = STATE_COLUMNS.filter(([key]) => rows.some(r => ns(r, key) > 0));
+	const shares = r => h("div", {class: "sharebar"}, there.map(([key, , text]) => ns(r, key) ? h("i", {class: "k-" + STATE_KINDS[key], title: text + " " + fmtPct(ns(r, key), r.t.total_ns), style: "flex-grow:" + (ns(r, key) / Math.max(1, r.t.total_ns) * 1000).toFixed(3)}) : null));
+	fill($("threads-body"), makeTable([
+		{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
+		{head: "", csv: "bar", value: r => ns(r, "running"), cell: shares, wide: true, title: "Shares of its life"},
+		...there.map(([key, head, title]) => ({head, title, csv: key + "_ns", num: true, value: r => ns(r, key), cell: r => fmtPct(ns(r, key), r.t.total_ns)})),
+		{head: "Total", csv: "total_ns", num: true, value: r => r.t.total_ns, cell: r => fmtDur(r.t.total_ns)},
+	], rows, {caption: "Per thread: shares of its life by state", hideCaption: true, sort: 2, limit: 8, attrs: r => ({"data-tid": r.t.tid, "data-total": r.t.total_ns})}));
+	legendDraw($("threads-legend"), there.map(([key, , text]) => [STATE_KINDS[key], text]));
+}
+
 function threadsDraw() {
 	const p = pass();
+	if (!gilKnown())
+		return statesDraw();
 	const rows = p.threads.map((t, i) => ({t, i}));
 	const known = report.threads && rows.length;
 	const columns = [

@@ -24,7 +24,7 @@ function tlLayout() {
 		rows.push(row);
 		y += row.h;
 	};
-	pass().gils.forEach((g, gil) => {
+	(gilKnown() ? pass().gils : []).forEach((g, gil) => {
 		if (pass().gils.length <= 4 || g.wanted_ns > 0)
 			add({kind: "owner", gil, h: OWNER_H});
 	});
@@ -33,10 +33,10 @@ function tlLayout() {
 		const top = y;
 		y += PAD / 2;
 		const first = rows.length;
-		if (shown.gil)
+		if (shown.gil && gilKnown())
 			add({kind: "gil", thread, h: GIL_H});
 		if (shown.cpu && st.cpu[thread])
-			add({kind: "cpu", thread, h: CPU_H});
+			add({kind: "cpu", thread, h: gilKnown() ? CPU_H : GIL_H});
 		if (shown.counters && st.counters[thread])
 			st.counters[thread].forEach((sections, counter) => add({kind: "counter", thread, counter, sections, h: COUNTER_H}));
 		const calls = st.slices[thread];
@@ -249,7 +249,7 @@ function drawHead(c, row, scroll) {
 	c.beginPath();
 	c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
 	c.fill();
-	const number = t.wait_ns > t.hold_ns ? "waits " + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? "holds " + fmtPct(t.hold_ns, knownNs(t)) : "";
+	const number = !gilKnown() ? "on CPU " + fmtPct(t.states ? t.states.running_ns : 0, t.total_ns) : t.wait_ns > t.hold_ns ? "waits " + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? "holds " + fmtPct(t.hold_ns, knownNs(t)) : "";
 	c.font = SMALL;
 	c.textAlign = "right";
 	c.fillStyle = palette.soft;
@@ -270,12 +270,13 @@ function drawRowLabel(c, row, y) {
 		c.fillText(pass().gils.length > 1 ? "GIL " + (row.gil + 1) + " held by" : "GIL held by", 8, y + row.h / 2);
 		if (shown.labels !== false)
 			labelOwners(c, row, y);
-	} else if (row.kind === "cpu" && y > AXIS) {
-		c.fillText("CPU", 26, y + row.h / 2);
+	} else if (row.kind === "cpu") {
+		if (!row.head)
+			c.fillText("CPU", 26, y + row.h / 2);
 	} else if (row.kind === "counter") {
 		c.fillText(ellipsis(c, pass().counters[row.counter] || "counter", GUTTER - 40), 26, y + row.h / 2);
 	} else if (row.kind === "py") {
-		if (row.depth === 0)
+		if (row.depth === 0 && !row.head)
 			c.fillText("Python calls", 26, y + row.h / 2);
 		else if (row.more > 0)
 			c.fillText("+ " + row.more + " deeper ▾", 26, y + row.h / 2);

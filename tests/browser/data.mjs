@@ -69,6 +69,18 @@ is(await gils.evaluate(() => gt.tl.rows.filter(r => r.kind === "owner").length),
 is(await gils.evaluate(() => [0, 1].map(g => [0, 1].map(t => gt.laneTotals(gt.store().gil[t], 0, 1e6, g)[2]))), [[400000, 0], [500000, 500000]], "with the holds of that GIL alone");
 is(gils.troubles, [], "in peace");
 
+// A recording that did not watch the GIL: its CPU states are what there is.
+const blind = hog({states: true});
+blind.gilEvents = 0;
+const states = await open(pageFile({passes: [hog({states: true}), {...blind, name: "stacks"}]}), {hash: "#p=1"});
+is(await states.evaluate(() => [gt.pass().name, gt.tl.rows.some(r => r.kind === "gil" || r.kind === "owner"), gt.tl.rows.some(r => r.kind === "cpu"), document.getElementById("moments").hidden, document.getElementById("blame").hidden]),
+	["stacks", false, true, true, true], "where the GIL was not watched, nothing is said about it");
+is(await states.evaluate(() => [...document.querySelectorAll("#threads-body thead th")].map(th => th.textContent)), ["Thread", "", "On CPU", "Wants CPU", "Asleep", "Disk", "GIL sleep", "Total"], "but about the CPU");
+await states.click("#passes button:first-child");
+await quiet(states);
+is(await states.evaluate(() => [gt.tl.rows.some(r => r.kind === "gil"), document.getElementById("moments").hidden, document.getElementById("blame").hidden, document.getElementById("waits").hidden]), [true, false, false, false], "and the other recording has it all");
+is(states.troubles, [], "in peace");
+
 // Nothing at all.
 const none = await open(pageFile({passes: [{name: "gil", dur: 0, threads: [], lanes: [], gils: []}]}));
 is(none.troubles, [], "an empty recording opens in peace");

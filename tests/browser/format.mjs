@@ -224,7 +224,7 @@ export function makePage(template, page) {
 		const held = threads.reduce((n, t) => n + t.hold_ns, 0);
 		return {
 			name: p.name || "gil", start_ns: "18014398509481984123", dur_ns: p.dur, exit_status: 0, wall_ns: p.dur,
-			events: p.lanes.reduce((n, l) => n + (l.gil || []).length, 0), lost: 0, slices: p.lanes.reduce((n, l) => n + (l.calls || []).flat().length, 0), slices_note: p.slicesNote || "",
+			events: p.lanes.reduce((n, l) => n + (l.gil || []).length, 0), lost: 0, gil_events: p.gilEvents ?? 1, slices: p.lanes.reduce((n, l) => n + (l.calls || []).flat().length, 0), slices_note: p.slicesNote || "",
 			counters: p.counters || [], threads, blame: blameOf(p),
 			gils: p.gils || [{pid: 100, address: "0x7f0000001000", from_ns: 0, to_ns: p.dur, held_ns: held, wanted_ns: 0, handover_ns: 0}],
 		};
