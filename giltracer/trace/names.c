@@ -102,7 +102,10 @@ uint32_t names_id(struct names *names, const char *text, size_t len)
 {
 	uint32_t hash, i, id;
 
-	len = len ? strnlen(text, len) : 0;
+	/* No text at all is the empty one. */
+	if (!len)
+		text = "";
+	len = strnlen(text, len);
 	hash = hash_of(text, len);
 	for (i = hash & (names->slot_count - 1); names->slots[i];
 	     i = (i + 1) & (names->slot_count - 1)) {
