@@ -34,6 +34,18 @@ struct facts_shares facts_shares(const struct model_thread *t)
 	};
 }
 
+struct facts_states facts_states(const struct model_thread *t)
+{
+	uint64_t life = t->end_ns - t->start_ns;
+	uint64_t known = life - t->cpu_ns[CPU_UNKNOWN];
+	struct facts_states ret;
+
+	for (unsigned state = 0; state < CPU_STATES; state++)
+		ret.percent[state] = facts_percent(t->cpu_ns[state],
+		                                   state == CPU_UNKNOWN ? life : known);
+	return ret;
+}
+
 const char *facts_thread_name(const struct report_pass *pass, uint32_t thread)
 {
 	const struct model_thread *t = &pass->model->threads.v[thread];

@@ -16,6 +16,14 @@ struct facts_shares {
 
 struct facts_shares facts_shares(const struct model_thread *thread);
 
+/* Percentages of a thread's life by CPU state; the unknown is a share of the whole life, the others
+ * of what is known of it. */
+struct facts_states {
+	double percent[CPU_STATES];
+};
+
+struct facts_states facts_states(const struct model_thread *thread);
+
 /* part of whole in percent, 0 of nothing. */
 double facts_percent(uint64_t part, uint64_t whole);
 

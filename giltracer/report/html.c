@@ -170,6 +170,29 @@ static void put_threads(const struct report_pass *pass, FILE *out)
 	fputs("</tbody>\n</table>\n", out);
 }
 
+static void put_states(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "thread", "running%",   "in line%", "asleep%",
+		                                "disk%",  "GIL sleep%", "unknown%", NULL };
+	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
+
+	put_headings("What the threads did on the CPUs. Shares are of what is known.", headings,
+	             out);
+	for (size_t i = 0; i < pass->model->threads.n; i++) {
+		struct facts_states s = facts_states(&pass->model->threads.v[order[i]]);
+
+		fputs("<tr><th scope=\"row\">", out);
+		put_name(pass, order[i], out);
+		fprintf(out,
+		        "</th><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td>"
+		        "<td>%.1f</td></tr>\n",
+		        s.percent[CPU_RUNNING], s.percent[CPU_RUNNABLE], s.percent[CPU_SLEEPING],
+		        s.percent[CPU_UNINTERRUPTIBLE], s.percent[CPU_GIL_SLEEP],
+		        s.percent[CPU_UNKNOWN]);
+	}
+	fputs("</tbody>\n</table>\n", out);
+}
+
 static void put_blame(const struct report_pass *pass, FILE *out)
 {
 	static const char *const headings[] = { "held the GIL", "waited for it", "wait ms",
@@ -240,6 +263,7 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 		return 0;
 	case TEMPLATE_TABLES:
 		put_threads(report_main_pass(page->report), out);
+		put_states(report_main_pass(page->report), out);
 		put_blame(report_main_pass(page->report), out);
 		put_hogs(report_main_pass(page->report), out);
 		return 0;

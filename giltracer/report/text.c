@@ -150,6 +150,34 @@ static void put_threads(const struct report_pass *pass, FILE *out)
 		        n - THREAD_ROWS);
 }
 
+/* The order of the columns, in text and page. */
+static const enum cpu_state state_columns[] = {
+	CPU_RUNNING, CPU_RUNNABLE, CPU_SLEEPING, CPU_UNINTERRUPTIBLE, CPU_GIL_SLEEP, CPU_UNKNOWN,
+};
+
+/* What the threads did on the CPUs, where that was asked for. */
+static void put_states(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "thread",  "total ms", "running%",   "in line%",
+		                                "asleep%", "disk%",    "GIL sleep%", "unknown%" };
+	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
+	struct table table = { .columns = 8, .text_columns = 1 };
+
+	add_headings(&table, headings);
+	for (size_t i = 0; i < pass->model->threads.n && i < THREAD_ROWS; i++) {
+		const struct model_thread *t = &pass->model->threads.v[order[i]];
+		struct facts_states states = facts_states(t);
+		struct row *row = table_row(&table);
+
+		add_thread(row, 0, pass, order[i]);
+		row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
+		for (unsigned c = 0; c < 6; c++)
+			row_number(row, c + 2, states.percent[state_columns[c]], 1);
+	}
+	table_put(&table, out);
+	table_done(&table);
+}
+
 static void add_blame_row(struct table *table, const struct report_pass *pass,
                           const struct model_blame *blame)
 {
@@ -282,7 +310,12 @@ int report_text(const struct report *report, FILE *out, struct error *err)
 
 	(void)err;
 	put_verdict(report, out);
-	put_threads(pass, out);
+	if (report->gil_detect)
+		put_threads(pass, out);
+	if (report->gil_detect && report->state_detect)
+		putc('\n', out);
+	if (report->state_detect || !report->gil_detect)
+		put_states(pass, out);
 	put_blame(pass, out);
 	put_functions(pass, out);
 	patterns_text(pass, out);

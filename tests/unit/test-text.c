@@ -35,6 +35,24 @@ static void test_hog(void)
 	fixture_done(&f);
 }
 
+/* States where they were asked for, and instead of the GIL where it was not. */
+static void test_states(void)
+{
+	struct fixture f;
+	char *text;
+
+	fixture_hog(&f);
+	f.report.state_detect = true;
+	text = text_of(&f.report);
+	golden_is("states.txt", text);
+	free(text);
+	f.report.gil_detect = false;
+	text = text_of(&f.report);
+	ok(!strstr(text, "has gil%") && strstr(text, "GIL sleep%"), "states alone");
+	free(text);
+	fixture_done(&f);
+}
+
 static void test_many(void)
 {
 	struct fixture f;
@@ -91,6 +109,7 @@ static void test_empty(void)
 int main(void)
 {
 	test_hog();
+	test_states();
 	test_many();
 	test_shares();
 	test_empty();
