@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 
 /* perf reads all of /proc/PID and opens an event per CPU before it answers: seconds if loaded. */
 #define ANSWER_MS 60000
+
+#define PERF_NICE -5
 
 static bool is_progress(const char *line)
 {
@@ -160,6 +163,16 @@ static bool short_of_memory(const struct recorder *rec)
 	return strstr(text, "mmap") || strstr(text, "mapping pages");
 }
 
+/*
+ * What perf does not read in time is lost, so it goes before others of its kind, if we may decide
+ * that. Not at a realtime priority: perf has moments in which it does not sleep.
+ */
+static void hurry(pid_t pid)
+{
+	if (setpriority(PRIO_PROCESS, (id_t)pid, PERF_NICE) < 0)
+		log_debug("perf: no higher priority: %s", strerror(errno));
+}
+
 int recorder_start(struct recorder *ret, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err)
 {
@@ -170,8 +183,10 @@ int recorder_start(struct recorder *ret, const struct perf_plan *plan,
 		if (spawn(ret, plan, signals, err) < 0)
 			return -1;
 		/* Already disabled: this only asks whether it is there. */
-		if (recorder_command(ret, "disable", &said) == 0)
+		if (recorder_command(ret, "disable", &said) == 0) {
+			hurry(ret->perf.pid);
 			return 0;
+		}
 		child_wait(&ret->perf);
 		if (ret->mmap_pages <= 16 || !short_of_memory(ret))
 			return fail(ret, "could not start", err);

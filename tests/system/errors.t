@@ -102,7 +102,10 @@ like "$(json session/session.json 'd["notes"]')" 'No space left' '  in the sessi
 # A perf that gets less memory than it asked for.
 cat >halves <<EOF
 #!/bin/sh
-for arg; do [ "\$arg" != 4096 ] && [ "\$arg" != 2048 ] || few=1; done
+for arg; do
+	[ "\${last:-}" != -m ] || [ "\$arg" -le 1024 ] || few=1
+	last=\$arg
+done
 [ -z "\${few:-}" ] || { echo 'Permission error mapping pages.' >&2; exit 255; }
 exec "$fake/perf" "\$@"
 EOF

@@ -53,7 +53,7 @@ for kind in sleep spin io starved mix; do
 	ok "$kind: within 1 % of schedstat" compare stacks
 	sed 's/^/# /' out
 done
-# As many switches as two threads can make.
+# About 20,000 switches a second.
 ok 'ping-pong: stacks are recorded' record stacks ping --no-gil-detect
 ok 'ping-pong: and reported' report stacks
 diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
