@@ -138,26 +138,43 @@ static void confirm_takes(struct finder *f)
 	}
 }
 
+static bool stored_zero(const struct flow_call *call, struct flow_value address)
+{
+	for (unsigned i = 0; i < call->zero_count; i++)
+		if (flow_same(call->zeros[i], address))
+			return true;
+	return false;
+}
+
 /* The GIL's mutex is held, its locked word was set to 0, and now others are told. */
 static bool releases_gil(const struct finder *f, const struct flow_call *call)
 {
 	struct flow_value cond = call->reg[FLOW_DI];
 
-	if (!call->has_lock || !call->has_zero)
+	if (!call->has_lock || !call->zero_count)
 		return false;
 	if (f->fixed && cond.node == 0)
 		return cond.off == f->cond && call->lock.node == 0 && call->lock.off == f->mutex;
 	return flow_same(call->lock, at(cond, GIL_MUTEX - GIL_COND)) &&
-	       flow_same(call->zero, at(cond, GIL_LOCKED - GIL_COND));
+	       stored_zero(call, at(cond, GIL_LOCKED - GIL_COND));
 }
 
-/* take_gil tells the thread that let it in: on switch_cond, under switch_mutex, which it locked
- * last. For a GIL that is not a struct this is whatever else is signalled in take_gil. */
-static bool tells_of_switch(const struct finder *f, const struct flow_call *call, uint64_t function)
+/*
+ * take_gil tells the thread that let it in: on switch_cond of the GIL that it waits for. A GIL that
+ * is not a struct has it elsewhere: there it is whatever else take_gil signals.
+ */
+static bool tells_of_switch(const struct finder *f, const struct flow *flow,
+                            const struct flow_call *call, uint64_t function)
 {
-	if (call->has_lock &&
-	    flow_same(call->lock, at(call->reg[FLOW_DI], GIL_SWITCH_MUTEX - GIL_SWITCH_COND)))
-		return true;
+	for (size_t i = 0; i < flow->calls.n; i++) {
+		const struct flow_call *wait = &flow->calls.v[i];
+
+		if (wait->import && !strcmp(wait->import, "pthread_cond_timedwait") &&
+		    waits_for_gil(wait) &&
+		    flow_same(call->reg[FLOW_DI],
+		              at(wait->reg[FLOW_DI], GIL_SWITCH_COND - GIL_COND)))
+			return true;
+	}
 	return f->fixed && code_gil_take(f->gil, function) && call->reg[FLOW_DI].node == 0 &&
 	       call->reg[FLOW_DI].off != f->cond;
 }
@@ -220,7 +237,7 @@ static void find_releases(struct finder *f)
 
 		if (call && releases_gil(f, call))
 			add_release(f, flow, call, function);
-		else if (!call || !tells_of_switch(f, call, function))
+		else if (!call || !tells_of_switch(f, flow, call, function))
 			f->gil->complete = false;
 	}
 	vec_done(&signals.v);

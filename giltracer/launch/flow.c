@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A worklist over basic blocks. Where two ways meet with different values in a register, the
- * register gets a value of that meeting's own, so that every block is visited a bounded number of
- * times.
+ * register gets a value of that meeting's own. Should that not come to rest, nothing is known.
  */
 #include "flow.h"
 
@@ -17,7 +16,7 @@
 
 #define SLOTS      64     /* stack words that are followed */
 #define STEPS_MAX  400000 /* instructions in all: twenty times the largest function of CPython */
-#define BLOCKS_MAX 20000
+#define BLOCKS_MAX 8000
 
 enum node_type { NODE_NUMBER, NODE_ARG, NODE_LOAD, NODE_STACK, NODE_OTHER };
 
@@ -37,14 +36,27 @@ struct state {
 	struct flow_value reg[FLOW_REGISTERS];
 	struct stack_slot slots[SLOTS];
 	unsigned slot_count;
-	bool has_lock, has_zero;
-	struct flow_value lock, zero;
+	bool has_lock;
+	struct flow_value lock;
+	struct flow_value zeros[FLOW_ZEROS];
+	unsigned zero_count;
+};
+
+/*
+ * What comes into a block from one place. Only the latest counts: what an earlier visit left behind
+ * would look like another way to get there.
+ */
+struct edge {
+	uint64_t from;
+	uint32_t next; /* edge into the same block, position + 1 */
+	struct state state;
 };
 
 struct block {
 	uint64_t address;
+	uint64_t end; /* how far the last visit went */
+	uint32_t edges;
 	bool pending;
-	struct state state;
 };
 
 /* Open addressing: key to position in an array, 0 is free, else position + 1. */
@@ -67,6 +79,7 @@ struct runner {
 	cs_insn *insn;
 	uint64_t start, end; /* of the function entered */
 	VEC(struct block) blocks;
+	VEC(struct edge) edges;
 	struct table by_address;
 	size_t pending;
 	size_t steps;
@@ -176,9 +189,8 @@ static void store(struct runner *r, struct state *s, struct flow_value address,
 		forget_slot(s, address.off);
 		if (size == 8 && s->slot_count < SLOTS)
 			s->slots[s->slot_count++] = (struct stack_slot){ address.off, value };
-	} else if (size == 4 && is_number(value) && value.off == 0) {
-		s->has_zero = true;
-		s->zero = address;
+	} else if (size == 4 && is_number(value) && value.off == 0 && s->zero_count < FLOW_ZEROS) {
+		s->zeros[s->zero_count++] = address;
 	}
 }
 
@@ -402,12 +414,12 @@ static void record_call(struct runner *r, struct state *s, uint64_t target, cons
 	memcpy(call->reg, s->reg, sizeof(call->reg));
 	call->has_lock = s->has_lock;
 	call->lock = s->lock;
-	call->has_zero = s->has_zero;
-	call->zero = s->zero;
+	memcpy(call->zeros, s->zeros, sizeof(call->zeros));
+	call->zero_count = s->zero_count;
 	if (import && !strcmp(import, "pthread_mutex_lock")) {
 		s->has_lock = true;
 		s->lock = s->reg[FLOW_DI];
-		s->has_zero = false;
+		s->zero_count = 0;
 	}
 }
 
@@ -429,74 +441,171 @@ static uint64_t branch_target(const struct runner *r, const char **ret_import)
 	return 0;
 }
 
-static void merge_value(struct runner *r, struct flow_value *into, struct flow_value from,
-                        uint64_t place, int which, bool *changed)
+/* Values that met at one place, so that what kept its distance from one of them keeps it. */
+struct meeting {
+	struct runner *r;
+	uint64_t place;
+	struct {
+		struct flow_value a, b, met;
+	} pairs[FLOW_REGISTERS + SLOTS];
+	unsigned count;
+};
+
+static struct flow_value meet(struct meeting *m, struct flow_value a, struct flow_value b,
+                              int64_t which)
 {
 	struct flow_value met;
 
-	if (flow_same(*into, from))
-		return;
-	met = other(r, place, 1000 + which);
-	if (flow_same(*into, met))
-		return;
-	*into = met;
-	*changed = true;
+	if (flow_same(a, b))
+		return a;
+	for (unsigned i = 0; i < m->count; i++) {
+		int64_t distance = a.off - m->pairs[i].a.off;
+
+		if (m->pairs[i].a.node != a.node || m->pairs[i].b.node != b.node ||
+		    b.off - m->pairs[i].b.off != distance)
+			continue;
+		met = m->pairs[i].met;
+		met.off += distance;
+		return met;
+	}
+	met = other(m->r, m->place, which);
+	m->pairs[m->count].a = a;
+	m->pairs[m->count].b = b;
+	m->pairs[m->count++].met = met;
+	return met;
 }
 
-static void merge_slots(struct state *into, const struct state *from, bool *changed)
+/* Only what both have in it is known. */
+static void merge_slots(struct meeting *m, struct state *into, const struct state *from)
 {
 	for (unsigned i = 0; i < into->slot_count; i++) {
-		bool kept = false;
+		struct stack_slot *slot = &into->slots[i];
+		unsigned k = 0;
 
-		for (unsigned k = 0; k < from->slot_count; k++)
-			kept |= from->slots[k].off == into->slots[i].off &&
-			        flow_same(from->slots[k].value, into->slots[i].value);
-		if (kept)
-			continue;
-		into->slots[i--] = into->slots[--into->slot_count];
-		*changed = true;
+		while (k < from->slot_count && from->slots[k].off != slot->off)
+			k++;
+		if (k < from->slot_count)
+			slot->value = meet(m, slot->value, from->slots[k].value, 10000 + slot->off);
+		else
+			into->slots[i--] = into->slots[--into->slot_count];
 	}
 }
 
-static bool merge(struct runner *r, struct block *block, const struct state *from)
+static bool has_zero(const struct state *s, struct flow_value address)
 {
-	struct state *into = &block->state;
-	bool changed = false;
+	for (unsigned i = 0; i < s->zero_count; i++)
+		if (flow_same(s->zeros[i], address))
+			return true;
+	return false;
+}
+
+static void merge_zeros(struct state *into, const struct state *from)
+{
+	for (unsigned i = 0; i < into->zero_count; i++)
+		if (!has_zero(from, into->zeros[i]))
+			into->zeros[i--] = into->zeros[--into->zero_count];
+}
+
+static void merge(struct runner *r, uint64_t place, struct state *into, const struct state *from)
+{
+	struct meeting m = { .r = r, .place = place };
 
 	for (int i = 0; i < FLOW_REGISTERS; i++)
-		merge_value(r, &into->reg[i], from->reg[i], block->address, i, &changed);
-	merge_slots(into, from, &changed);
-	if (into->has_lock && (!from->has_lock || !flow_same(into->lock, from->lock))) {
-		into->has_lock = false;
-		changed = true;
-	}
-	if (into->has_zero && (!from->has_zero || !flow_same(into->zero, from->zero))) {
-		into->has_zero = false;
-		changed = true;
-	}
-	return changed;
+		into->reg[i] = meet(&m, into->reg[i], from->reg[i], 1000 + i);
+	merge_slots(&m, into, from);
+	into->has_lock &= from->has_lock && flow_same(into->lock, from->lock);
+	merge_zeros(into, from);
 }
 
-static void go_to(struct runner *r, uint64_t address, const struct state *state)
+static bool same_slots(const struct state *a, const struct state *b)
+{
+	if (a->slot_count != b->slot_count)
+		return false;
+	for (unsigned i = 0; i < a->slot_count; i++) {
+		bool found = false;
+
+		for (unsigned k = 0; k < b->slot_count; k++)
+			found |= a->slots[i].off == b->slots[k].off &&
+			         flow_same(a->slots[i].value, b->slots[k].value);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static bool same_state(const struct state *a, const struct state *b)
+{
+	for (int i = 0; i < FLOW_REGISTERS; i++)
+		if (!flow_same(a->reg[i], b->reg[i]))
+			return false;
+	if (a->has_lock != b->has_lock || (a->has_lock && !flow_same(a->lock, b->lock)) ||
+	    a->zero_count != b->zero_count)
+		return false;
+	for (unsigned i = 0; i < a->zero_count; i++)
+		if (!has_zero(b, a->zeros[i]))
+			return false;
+	return same_slots(a, b);
+}
+
+static void wake(struct runner *r, struct block *block)
+{
+	r->pending += !block->pending;
+	block->pending = true;
+}
+
+/* A block that ran through here ends here from now on. */
+static void split_blocks(struct runner *r, uint64_t address)
+{
+	for (size_t i = 0; i < r->blocks.n; i++)
+		if (r->blocks.v[i].address < address && r->blocks.v[i].end > address)
+			wake(r, &r->blocks.v[i]);
+}
+
+static struct block *block_at(struct runner *r, uint64_t address)
 {
 	uint32_t *slot = table_slot(&r->by_address, address);
 
-	if (*slot) {
-		struct block *block = &r->blocks.v[*slot - 1];
+	if (*slot)
+		return &r->blocks.v[*slot - 1];
+	if (r->blocks.n == BLOCKS_MAX)
+		return NULL;
+	r->by_address.used++;
+	*slot = (uint32_t)r->blocks.n + 1;
+	split_blocks(r, address);
+	*vec_push(&r->blocks) = (struct block){ .address = address };
+	return &r->blocks.v[r->blocks.n - 1];
+}
 
-		if (merge(r, block, state) && !block->pending) {
-			block->pending = true;
-			r->pending++;
+static void go_to(struct runner *r, uint64_t from, uint64_t address, const struct state *state)
+{
+	struct block *block = block_at(r, address);
+
+	for (uint32_t e = block ? block->edges : 0; e; e = r->edges.v[e - 1].next) {
+		struct edge *edge = &r->edges.v[e - 1];
+
+		if (edge->from != from)
+			continue;
+		if (!same_state(&edge->state, state)) {
+			edge->state = *state;
+			wake(r, block);
 		}
 		return;
 	}
-	if (r->blocks.n == BLOCKS_MAX)
+	if (!block)
 		return;
-	r->by_address.used++;
-	*slot = (uint32_t)r->blocks.n + 1;
-	*vec_push(&r->blocks) =
-		(struct block){ .address = address, .pending = true, .state = *state };
-	r->pending++;
+	*vec_push(&r->edges) = (struct edge){ .from = from, .next = block->edges, .state = *state };
+	block->edges = (uint32_t)r->edges.n;
+	wake(r, block);
+}
+
+/* All that comes into a block, as one. */
+static void enter(struct runner *r, const struct block *block, struct state *ret)
+{
+	uint32_t e = block->edges;
+
+	*ret = r->edges.v[e - 1].state;
+	while ((e = r->edges.v[e - 1].next))
+		merge(r, block->address, ret, &r->edges.v[e - 1].state);
 }
 
 /* A jump out of the function: to a part of it that the compiler moved away, or to another function
@@ -560,7 +669,7 @@ static bool branch(struct runner *r, struct state *s)
 	if (import || (target && !stays_inside(r, target, conditional)))
 		record_call(r, s, target, import);
 	else if (target)
-		go_to(r, target, s);
+		go_to(r, r->insn->address, target, s);
 	return conditional;
 }
 
@@ -580,8 +689,9 @@ static bool is_leader(struct runner *r, uint64_t address)
 	return *table_slot(&r->by_address, address) != 0;
 }
 
-/* From a block's beginning to its end, which is where another begins or the code goes elsewhere. */
-static void run_block(struct runner *r, uint64_t address, struct state *s)
+/* From a block's beginning to its end, which is where another begins or the code goes elsewhere.
+ * Returns the address there. */
+static uint64_t run_block(struct runner *r, uint64_t address, struct state *s)
 {
 	size_t len = 0;
 	const uint8_t *code = codemap_bytes(r->map, address, 1u << 20, &len);
@@ -591,37 +701,43 @@ static void run_block(struct runner *r, uint64_t address, struct state *s)
 	while (code && address < end && r->steps++ < STEPS_MAX &&
 	       cs_disasm_iter(r->handle, &code, &len, &address, r->insn)) {
 		if (is_end(r))
-			return;
+			return address;
 		if (!is_branch(r)) {
 			step(r, s);
 		} else if (!branch(r, s)) {
-			return;
+			return address;
 		} else if (r->insn->id != X86_INS_CALL) {
-			go_to(r, address, s);
-			return;
+			go_to(r, r->insn->address, address, s);
+			return address;
 		}
 		if (address != first && is_leader(r, address)) {
-			go_to(r, address, s);
-			return;
+			go_to(r, r->insn->address, address, s);
+			return address;
 		}
 	}
+	return address;
 }
 
 static void run_all(struct runner *r)
 {
+	struct state *s = xcalloc(1, sizeof(*s));
+
 	while (r->pending && r->steps < STEPS_MAX)
 		for (size_t i = 0; i < r->blocks.n; i++) {
-			struct state *s;
+			uint64_t end;
 
 			if (!r->blocks.v[i].pending)
 				continue;
 			r->blocks.v[i].pending = false;
 			r->pending--;
-			s = xcalloc(1, sizeof(*s));
-			*s = r->blocks.v[i].state;
-			run_block(r, r->blocks.v[i].address, s);
-			free(s);
+			enter(r, &r->blocks.v[i], s);
+			end = run_block(r, r->blocks.v[i].address, s);
+			r->blocks.v[i].end = end;
 		}
+	free(s);
+	/* What is still in motion is not known. */
+	if (r->pending)
+		vec_done(&r->flow->calls);
 }
 
 static void begin(struct runner *r, uint64_t entry, bool known)
@@ -634,7 +750,7 @@ static void begin(struct runner *r, uint64_t entry, bool known)
 	s->reg[SP] = node_value(r->flow, NODE_STACK, 0, 0);
 	for (unsigned i = 0; known && i < sizeof(arguments) / sizeof(*arguments); i++)
 		s->reg[arguments[i]] = node_value(r->flow, NODE_ARG, i + 1, 0);
-	go_to(r, entry, s);
+	go_to(r, 0, entry, s);
 	free(s);
 }
 
@@ -667,6 +783,7 @@ struct flow *flow_run(const struct codemap *map, struct noreturn *noreturn, uint
 	cs_close(&r.handle);
 #endif
 	vec_done(&r.blocks);
+	vec_done(&r.edges);
 	table_done(&r.by_address);
 	if (flow->calls.n)
 		qsort(flow->calls.v, flow->calls.n, sizeof(*flow->calls.v), calls_by_address);

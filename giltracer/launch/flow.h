@@ -23,6 +23,7 @@ struct flow_value {
 	int64_t off;
 };
 
+#define FLOW_ZEROS     6
 #define FLOW_REGISTERS 16 /* in the order of their encoding: ax cx dx bx sp bp si di r8 … r15 */
 
 /**
@@ -31,14 +32,16 @@ struct flow_value {
  * @import: the imported function it calls, or NULL; borrowed from the codemap
  * @reg: the registers at the call
  * @has_lock, @lock: argument of the last pthread_mutex_lock on the way here
- * @has_zero, @zero: where a 4-byte 0 was last stored since
+ * @zeros: where a 4-byte 0 was stored since, the first FLOW_ZEROS of them
  */
 struct flow_call {
 	uint64_t address, next, target;
 	const char *import;
 	struct flow_value reg[FLOW_REGISTERS];
-	bool has_lock, has_zero;
-	struct flow_value lock, zero;
+	bool has_lock;
+	struct flow_value lock;
+	struct flow_value zeros[FLOW_ZEROS];
+	unsigned zero_count;
 };
 
 struct flow {

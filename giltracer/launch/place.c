@@ -204,6 +204,20 @@ static bool is_confirmed(const struct placer *p, const struct probedef_function 
 	return is_drop(f) && release_of(p, address);
 }
 
+/* A drop_gil that leaves the releasing to a function that it calls is not the place to look at:
+ * that other one has probes, and one release must not be seen twice. */
+static bool releases_elsewhere(const struct placer *p, const struct symbol *symbol)
+{
+	for (size_t i = 0; i < p->code->releases.n; i++) {
+		uint64_t signal = p->code->releases.v[i].signal;
+
+		if (p->code->releases.v[i].function == symbol->address ||
+		    (signal >= symbol->address && signal - symbol->address < symbol->size))
+			return false;
+	}
+	return p->code->complete;
+}
+
 static size_t add_by_symbol(struct placer *p, const struct probedef_function *f)
 {
 	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
@@ -213,6 +227,8 @@ static size_t add_by_symbol(struct placer *p, const struct probedef_function *f)
 		const struct symbol *symbol = &list.syms.v[i];
 
 		p->has_lto |= strstr(symbol->name, ".lto_priv") != NULL;
+		if (is_drop(f) && releases_elsewhere(p, symbol))
+			continue;
 		p->has_drop |= is_drop(f);
 		add_function(p, f, symbol, is_confirmed(p, f, symbol->address));
 	}
