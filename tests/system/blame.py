@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Programs whose guilty thread and function are known: blame.py KIND runs one of them, and prints
+what it knows as JSON: tids of the culprits, and how long each hold of theirs was, if they measured.
+
+Victims wake up every millisecond and want the GIL for a moment."""
+import json
+import os
+import re
+import sys
+import threading
+import time
+
+VICTIMS = 3
+
+
+def tid():
+    return int(os.readlink('/proc/thread-self').rsplit('/', 1)[1])
+
+
+def victim(stop):
+    while not stop.is_set():
+        time.sleep(0.001)
+
+
+def kept_by_pow(measured):
+    for _ in range(12):
+        pow(3, 500000)
+        time.sleep(0.001)
+
+
+def kept_by_re(measured):
+    for _ in range(12):
+        re.match('(a+)+$', 'a' * 20 + 'b')
+        time.sleep(0.001)
+
+
+def slow_key(x):
+    y = x
+    for _ in range(300):
+        y = y * 3 % 1000003
+    return y
+
+
+def kept_by_sorted(measured):
+    for _ in range(4):
+        sorted(range(3000), key=slow_key)
+
+
+DOCUMENT = '[%s]' % ','.join(['{"a": [1, 2, 3], "b": "c"}'] * 40000)
+
+
+def kept_by_json(measured):
+    for _ in range(6):
+        json.loads(DOCUMENT)
+        time.sleep(0.001)
+
+
+def kept_asleep(measured):
+    import keeps
+    for _ in range(10):
+        measured.append(keeps.sleep(20))
+        time.sleep(0.001)
+
+
+def kept_busy(measured):
+    import keeps
+    for _ in range(10):
+        measured.append(keeps.spin(20))
+        time.sleep(0.001)
+
+
+def work(function, culprits, measured):
+    culprits.append(tid())
+    function(measured)
+
+
+def main(kind):
+    culprits, measured = [], []
+    functions = {'crowd': [kept_by_pow, kept_by_re]}.get(kind) or [globals()['kept_' + kind]]
+    stop = threading.Event()
+    victims = [threading.Thread(target=victim, args=(stop,))
+               for _ in range(8 if kind == 'crowd' else VICTIMS)]
+    hogs = [threading.Thread(target=work, args=(one, culprits, measured)) for one in functions]
+    for thread in victims + hogs:
+        thread.start()
+    for thread in hogs:
+        thread.join()
+    stop.set()
+    for thread in victims:
+        thread.join()
+    print(json.dumps({'culprits': culprits, 'measured': measured}))
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])
