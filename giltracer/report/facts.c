@@ -137,11 +137,18 @@ struct facts_totals facts_totals(const struct model *model)
 	return sum;
 }
 
+/* That no probe fired is no news of a pass that has none. */
+static bool is_caveat(const struct report_pass *pass, unsigned code)
+{
+	return pass->model->caveats[code] &&
+	       !(code == CAVEAT_NO_GIL_EVENTS && !strcmp(pass->name, "stacks"));
+}
+
 static void add_pass_caveats(struct facts_caveats *list, const struct report *report,
                              const struct report_pass *pass)
 {
 	for (unsigned code = 0; code < CAVEAT_CODES; code++)
-		if (pass->model->caveats[code])
+		if (is_caveat(pass, code))
 			*vec_push(list) = (struct facts_caveat){
 				.pass = pass->name,
 				.code = caveat_name(code),
