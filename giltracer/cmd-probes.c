@@ -71,9 +71,12 @@ static int probes_run(int argc, char **argv, struct error *err)
 	CLEANUP(python_free) struct python *py = NULL;
 	CLEANUP(probe_set_free) struct probe_set *set = NULL;
 	bool json = false, help = false;
+	unsigned frames = FRAMEFETCH_DEFAULT;
 	const char *wanted = NULL;
 	const struct opt opts[] = {
 		OPT_STR(0, "python", "PATH", &wanted, "the interpreter to look at"),
+		OPT_UINT(0, "frames", "COUNT", &frames, 0, FRAMEFETCH_MAX,
+		         "of probes that fetch COUNT Python frames (1)"),
 		OPT_FLAG(0, "json", &json, "print JSON"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
@@ -86,8 +89,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 		return cmd_help(&cmd_probes, opts);
 	if (next < argc)
 		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
-	if (python_find(&py, wanted, err) < 0 ||
-	    probe_set_resolve(&set, py, FRAMEFETCH_DEFAULT, err) < 0)
+	if (python_find(&py, wanted, err) < 0 || probe_set_resolve(&set, py, frames, err) < 0)
 		return -1;
 	if (json)
 		return print_json(py, set, err);
@@ -97,7 +99,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 
 const struct cmd cmd_probes = {
 	.name = "probes",
-	.usage = "[--python PATH] [--json]",
+	.usage = "[--python PATH] [--frames COUNT] [--json]",
 	.summary = "show where the GIL functions of an interpreter are",
 	.run = probes_run,
 };

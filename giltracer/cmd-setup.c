@@ -23,6 +23,7 @@ struct request {
 	bool undo, dry_run, persist;
 	const char *group;
 	struct opt_list pythons;
+	unsigned frames;
 };
 
 struct probe_sets {
@@ -41,13 +42,13 @@ static void cleanup_probe_sets_done(struct probe_sets *sets)
 	probe_sets_done(sets);
 }
 
-static int resolve_one(struct probe_sets *sets, const char *wanted, struct error *err)
+static int resolve_one(struct probe_sets *sets, const char *wanted, unsigned frames,
+                       struct error *err)
 {
 	CLEANUP(python_free) struct python *py = NULL;
 	struct probe_set *set;
 
-	if (python_find(&py, wanted, err) < 0 ||
-	    probe_set_resolve(&set, py, FRAMEFETCH_DEFAULT, err) < 0)
+	if (python_find(&py, wanted, err) < 0 || probe_set_resolve(&set, py, frames, err) < 0)
 		return -1;
 	for (size_t i = 0; i < sets->v.n; i++)
 		if (!strcmp(sets->v.v[i]->group, set->group)) {
@@ -63,10 +64,10 @@ static int resolve_all(struct probe_sets *sets, const struct request *request, s
 	struct error why;
 
 	for (unsigned i = 0; i < request->pythons.n; i++)
-		if (resolve_one(sets, request->pythons.v[i], err) < 0)
+		if (resolve_one(sets, request->pythons.v[i], request->frames, err) < 0)
 			return -1;
 	/* Nobody asked for the default: a system without Python can still be set up. */
-	if (!request->pythons.n && resolve_one(sets, NULL, &why) < 0)
+	if (!request->pythons.n && resolve_one(sets, NULL, request->frames, &why) < 0)
 		log_warn("no probes are installed: %s", why.text);
 	return 0;
 }
@@ -184,7 +185,7 @@ static int undo(bool dry_run, struct error *err)
 
 /* The words that repeat this set-up. Owned by the caller, as is each string that is not argv's. */
 static const char **repeat_argv(const struct request *request, const struct probe_sets *sets,
-                                const char *self)
+                                const char *self, char frames[12])
 {
 	VEC(const char *) words = { 0 };
 
@@ -193,6 +194,9 @@ static const char **repeat_argv(const struct request *request, const struct prob
 	*vec_push(&words) = "--persist";
 	*vec_push(&words) = "--group";
 	*vec_push(&words) = request->group;
+	snprintf(frames, 12, "%u", request->frames);
+	*vec_push(&words) = "--frames";
+	*vec_push(&words) = frames;
 	for (size_t i = 0; i < sets->v.n; i++) {
 		*vec_push(&words) = "--python";
 		*vec_push(&words) = sets->v.v[i]->python;
@@ -206,6 +210,7 @@ static int set_up(const struct request *request, struct error *err)
 	CLEANUP(probe_sets_done) struct probe_sets sets = { 0 };
 	CLEANUP(free) const char **argv = NULL;
 	CLEANUP(free) char *self = realpath("/proc/self/exe", NULL);
+	char frames[12];
 	const char *sudo_user = getenv("SUDO_USER");
 	struct setup_options options = { .group = request->group, .persist = request->persist };
 
@@ -213,7 +218,7 @@ static int set_up(const struct request *request, struct error *err)
 		return -1;
 	if (sudo_user && *sudo_user && strcmp(sudo_user, "root") != 0)
 		options.user = sudo_user;
-	argv = repeat_argv(request, &sets, self ? self : "giltracer");
+	argv = repeat_argv(request, &sets, self ? self : "giltracer", frames);
 	options.argv = argv;
 	if (request->dry_run) {
 		CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
@@ -238,11 +243,13 @@ static int check_group(const char *name, struct error *err)
 
 static int setup_run(int argc, char **argv, struct error *err)
 {
-	struct request request = { .group = "giltracer" };
+	struct request request = { .group = "giltracer", .frames = FRAMEFETCH_DEFAULT };
 	bool help = false;
 	const struct opt opts[] = {
 		OPT_LIST(0, "python", "PATH", &request.pythons,
 		         "install probes for this interpreter; may be repeated"),
+		OPT_UINT(0, "frames", "COUNT", &request.frames, 0, FRAMEFETCH_MAX,
+		         "the probes fetch COUNT Python frames, for --frames COUNT (1)"),
 		OPT_STR(0, "group", "NAME", &request.group, "whose members may record (giltracer)"),
 		OPT_FLAG(0, "persist", &request.persist, "do it again at every boot"),
 		OPT_FLAG(0, "undo", &request.undo, "put back what was found before"),

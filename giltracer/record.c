@@ -206,11 +206,11 @@ static int prepare_probes(struct job *job, struct error *err)
 	/* Where take_gil is tells sleeps for the GIL from others in the stacks of a stripped
 	 * interpreter. Where that cannot be found out, they are told by its name alone. */
 	if (!wants_gil(job)) {
-		if (probe_set_resolve(&job->probes, job->python, FRAMEFETCH_DEFAULT, err) < 0)
+		if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
 			log_debug("%s", err->text);
 		return 0;
 	}
-	if (probe_set_resolve(&job->probes, job->python, FRAMEFETCH_DEFAULT, err) < 0)
+	if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
 		return -1;
 	return uprobes_prepare(job->probes, &job->uprobes, err);
 }

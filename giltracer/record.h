@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/opts.h"
 #include "launch/child.h"
+#include "launch/framefetch.h"
 
 enum python_trace { PYTHON_TRACE_AUTO, PYTHON_TRACE_VIZTRACER, PYTHON_TRACE_NONE };
 
@@ -31,12 +32,13 @@ struct record_options {
 	const char *imports;
 	unsigned python_trace; /* enum python_trace */
 	unsigned python_trace_entries;
+	unsigned frames; /* Python frames that each request fetches */
 	struct opt_list events;
 };
 
-#define RECORD_OPTIONS_DEFAULT                               \
-	{                                                    \
-		.python_trace_entries = PYTHON_TRACE_ENTRIES \
+#define RECORD_OPTIONS_DEFAULT                                                             \
+	{                                                                                  \
+		.python_trace_entries = PYTHON_TRACE_ENTRIES, .frames = FRAMEFETCH_DEFAULT \
 	}
 
 /* The lines of both option tables. */
@@ -53,6 +55,8 @@ struct record_options {
 	                   "Python calls: viztracer, none or auto"),                            \
 		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000,  \
 	                 2000000000, "how many Python calls to keep (10000000)"),               \
+		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                 \
+	                 "how many Python frames to fetch when a thread asks for the GIL (1)"), \
 		OPT_STR(0, "import", "MODULES", &(o)->imports, "import these before tracing"),  \
 		OPT_STR(0, "entry", "NAME", &(o)->entry,                                        \
 	                "trace from the first call of function NAME or MODULE:NAME"),           \

@@ -7,10 +7,11 @@
 
 #include "base/alloc.h"
 
-/* What is at offset of what inner points to. */
+/* What is at offset of what inner points to. Decimal is shorter: an expression may have 62
+ * characters (MAX_ARGSTR_LEN in kernel/trace/trace_probe.h). */
 static char *deref(const char *inner, uint32_t offset)
 {
-	return xasprintf("+0x%x(%s)", offset, inner);
+	return xasprintf("+%u(%s)", offset, inner);
 }
 
 static char *current_frame(const struct probedef *def, const char *tstate)
@@ -31,13 +32,13 @@ static void add_frame(struct str *out, const uint32_t *at, const char *frame, ui
 	CLEANUP(free) char *code = deref(frame, at[FRAME_CODE]);
 	CLEANUP(free) char *name = deref(code, at[FRAME_NAME]);
 
-	str_addf(out, " t%u=+0x%x(%s):ustring", k, type, code);
+	str_addf(out, " t%u=+%u(%s):ustring", k, type, code);
 	str_addf(out, " c%u=%s:u64", k, code);
-	str_addf(out, " i%u=+0x%x(%s):u%u", k, at[FRAME_INSTRUCTION], frame,
+	str_addf(out, " i%u=+%u(%s):u%u", k, at[FRAME_INSTRUCTION], frame,
 	         at[FRAME_INSTRUCTION_SIZE] * 8);
-	str_addf(out, " l%u=+0x%x(%s):u32", k, at[FRAME_LINE], code);
-	str_addf(out, " s%u=+0x%x(%s):u32", k, at[FRAME_STATE], name);
-	str_addf(out, " q%u=+0x%x(%s):ustring", k, at[FRAME_TEXT], name);
+	str_addf(out, " l%u=+%u(%s):u32", k, at[FRAME_LINE], code);
+	str_addf(out, " s%u=+%u(%s):u32", k, at[FRAME_STATE], name);
+	str_addf(out, " q%u=+%u(%s):ustring", k, at[FRAME_TEXT], name);
 }
 
 void framefetch_add(struct str *out, const struct probedef *def, const char *tstate, uint64_t probe,

@@ -24,7 +24,8 @@
 #include "launch/probedef.h"
 
 #define FRAMEFETCH_DEFAULT 1
-#define FRAMEFETCH_MAX     8
+/* The expressions of the seventh would be longer than the kernel takes. */
+#define FRAMEFETCH_MAX 6
 
 /*
  * Append " NAME=…" for count frames. tstate is the expression for the PyThreadState in tracefs'

@@ -61,6 +61,7 @@ int probe_set_resolve(struct probe_set **ret, const struct python *python, unsig
 		return -1;
 	set->path = xstrdup(python->library);
 	set->python = xstrdup(python->command);
+	set->frames = frames;
 	set->build_id = xstrdup(symbols_build_id(symbols));
 	set->group = group_name(set->build_id, set->path, frames);
 	if (place_probes(set, def, symbols, frames, err) < 0)

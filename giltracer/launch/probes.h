@@ -43,6 +43,7 @@ struct probe {
  * @path: the file they are in
  * @python: the command of the interpreter
  * @group: tracefs group, "giltracer_<build-id prefix>_<hash of path>"
+ * @frames: how many Python frames its probes fetch
  * @releases_known: every release of the GIL has a probe; else some are inferred
  * @note: one sentence on what is missing, or NULL
  */
@@ -52,6 +53,7 @@ struct probe_set {
 	char *build_id;
 	char *group;
 	char *note;
+	unsigned frames;
 	bool releases_known;
 	VEC(struct probe) probes;
 };

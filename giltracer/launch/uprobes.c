@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "launch/framefetch.h"
 #include "launch/probes.h"
 
 #define RECORD_MAX 8192
@@ -330,15 +331,18 @@ static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struc
 {
 	struct error why;
 	bool good = false;
+	char frames[32] = "";
 
 	if (verify(u->root, set, &good, &why) < 0)
 		good = why.code == EACCES && verify_by_record(u->root, set);
-	if (!good)
-		return error_set(err, EACCES,
-		                 "the probes for %s are not installed and this user cannot install "
-		                 "them: sudo giltracer setup --python %s",
-		                 set->path, set->python);
-	return share(set->group, &u->fd, err);
+	if (good)
+		return share(set->group, &u->fd, err);
+	if (set->frames != FRAMEFETCH_DEFAULT)
+		snprintf(frames, sizeof(frames), " --frames %u", set->frames);
+	return error_set(err, EACCES,
+	                 "the probes for %s are not installed and this user cannot install them: "
+	                 "sudo giltracer setup --python %s%s",
+	                 set->path, set->python, frames);
 }
 
 static void name_events(struct uprobes *u, const struct probe_set *set)
