@@ -19,7 +19,7 @@
 /* perf reads all of /proc/PID and opens an event per CPU before it answers: seconds if loaded. */
 #define ANSWER_MS 60000
 
-#define PERF_NICE -5
+#define PERF_NICE -10
 
 static bool is_progress(const char *line)
 {

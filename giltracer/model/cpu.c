@@ -13,6 +13,12 @@
 /* A sched_switch that comes this long after a switch-out belongs to another switch. */
 #define SAME_SWITCH_NS 100000
 
+/*
+ * Somebody may wake a thread between its decision to sleep and its sched_switch: it leaves with the
+ * state of a sleeper, and wants a CPU from then on. Measured: 0.4 µs before sched_switch.
+ */
+#define EARLY_WAKE_NS 10000
+
 /* The bits of prev_state that say anything; above them is "preempted" (0x100, older: 0x800…). */
 #define STATE_MASK 0xff
 
@@ -79,6 +85,7 @@ void cpu_in(struct model *m, uint32_t thread, uint64_t t)
 	struct span *s = last(m, thread);
 
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
+	m->priv->threads.v[thread].woken_ns = 0;
 	if (s->state >= CPU_SLEEPING)
 		s->flags |= SPAN_INFERRED_END;
 	set_running(m, thread, t);
@@ -117,6 +124,8 @@ void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_s
 		state = CPU_RUNNABLE;
 	else if (prev_state & EV_STATE_UNINTERRUPTIBLE)
 		state = CPU_UNINTERRUPTIBLE;
+	if (ts->woken_ns && t - ts->woken_ns <= EARLY_WAKE_NS)
+		state = CPU_RUNNABLE;
 	if (ts->off_span < lane->spans.n && last(m, thread)->state != CPU_RUNNING &&
 	    t - ts->off_ns <= SAME_SWITCH_NS) {
 		lane->spans.v[ts->off_span].state = (uint8_t)state;
@@ -131,6 +140,8 @@ void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t)
 {
 	enum cpu_state state = last(m, woken)->state;
 
+	if (state == CPU_RUNNING)
+		m->priv->threads.v[woken].woken_ns = t;
 	if (state == CPU_RUNNING || state == CPU_RUNNABLE)
 		return;
 	if (untouched(m, woken))

@@ -38,9 +38,11 @@ enum thread_flags {
  * @last_cpu: where it was seen last, -1: nowhere
  * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
  * @off_ns: when that was
+ * @woken_ns: when it was last woken while it ran
  */
 struct thread_state {
 	uint64_t off_ns;
+	uint64_t woken_ns;
 	uint32_t proc;
 	uint32_t gil;
 	uint32_t off_span;

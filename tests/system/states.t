@@ -53,9 +53,12 @@ for kind in sleep spin io starved mix; do
 	ok "$kind: within 1 % of schedstat" compare stacks
 	sed 's/^/# /' out
 done
-# About 20,000 switches a second.
-ok 'ping-pong: stacks are recorded' record stacks ping --no-gil-detect
-ok 'ping-pong: and reported' report stacks
+# About 20,000 switches a second. Once in three times: others may keep the CPUs from perf.
+for _ in 1 2 3; do
+	ok 'ping-pong: stacks are recorded' record stacks ping --no-gil-detect
+	ok 'ping-pong: and reported' report stacks
+	[ "$(json stacks.json 'sum(p["lost"] for p in d["passes"])')" != 0 ] || break
+done
 diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
 	max(t["total_ns"] for t in d["threads"]) / 1e9)')"
 is "$(json stacks.json '[p["lost"] for p in d["passes"]]')" '[0]' 'ping-pong: nothing is lost'

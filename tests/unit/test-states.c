@@ -226,8 +226,25 @@ static void test_missing_in(void)
 	is_str(cpu_lane(7), "100:R 200:S 300:R 400:D 1000", "who does something is running");
 }
 
+/* Woken when it has decided to sleep and not yet left. */
+static void test_early_wake(void)
+{
+	begin();
+	run(150, 7, 0);
+	wakes(200, 8, 7);
+	sched_out(205, 7, EV_STATE_INTERRUPTIBLE, 0);
+	leaves(206, 7);
+	run(300, 7, 0);
+	sched_out(400, 7, EV_STATE_INTERRUPTIBLE, 0);
+	leaves(401, 7);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 205:r 300:R 400:S 1000",
+	       "it wants to run from then on, and the next sleep is one");
+}
+
 int main(void)
 {
+	test_early_wake();
 	test_switches();
 	test_wakers();
 	test_unseen();
