@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "report/utf8.h"
 
@@ -124,6 +125,13 @@ void jsonw_i64(struct jsonw *w, const char *key, int64_t value)
 {
 	before(w, key);
 	fprintf(w->out, "%" PRId64, value);
+}
+
+void jsonw_real(struct jsonw *w, const char *key, double value, int decimals)
+{
+	assert(isfinite(value));
+	before(w, key);
+	fprintf(w->out, "%.*f", decimals, value);
 }
 
 void jsonw_hex(struct jsonw *w, const char *key, uint64_t value)
