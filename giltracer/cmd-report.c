@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "cmd.h"
+#include "fail-on.h"
 #include "report-session.h"
 
 /* The words behind the options: the session's folder, and the FILE of each --folded KIND FILE. */
@@ -69,7 +70,7 @@ static int folded_kind(enum folded_kind *ret, const char *name, struct error *er
 }
 
 static int make(struct report_outputs *outputs, const struct words *words,
-                const struct opt_list *kinds, struct error *err)
+                const struct opt_list *kinds, const struct fail_on *fail_on, struct error *err)
 {
 	CLEANUP(free) struct report_folded_output *folded = xcalloc(kinds->n + 1, sizeof(*folded));
 
@@ -82,7 +83,7 @@ static int make(struct report_outputs *outputs, const struct words *words,
 	outputs->folded_count = kinds->n;
 	if (!words->dir)
 		return error_set(err, EINVAL, "which session folder? see giltracer report --help");
-	return report_session(words->dir, outputs, err);
+	return fail_on_report(fail_on, words->dir, outputs, err);
 }
 
 /* Whether a document goes to stdout, so that the table cannot. */
@@ -99,12 +100,13 @@ static int report_run(int argc, char **argv, struct error *err)
 {
 	const char *html = "giltracer.html", *json = NULL;
 	bool help = false, verbose = false, quiet = false;
-	struct opt_list kinds = { 0 };
+	struct opt_list kinds = { 0 }, conditions = { 0 };
 	const struct opt opts[] = {
 		OPT_STR('o', "output", "FILE", &html, "the HTML report (giltracer.html)"),
 		OPT_STR(0, "json", "FILE", &json, "the same facts for machines; - is stdout"),
 		OPT_LIST(0, "folded", "KIND FILE", &kinds,
 		         "stacks for a flame graph: on-gil, off-gil or off-cpu"),
+		FAIL_ON_OPT(&conditions),
 		OPT_FLAG('v', "verbose", &verbose, "say more"),
 		OPT_FLAG('q', "quiet", &quiet, "errors only, no table"),
 		OPT_FLAG('h', "help", &help, "this text"),
@@ -112,6 +114,7 @@ static int report_run(int argc, char **argv, struct error *err)
 	};
 	struct report_outputs outputs = { 0 };
 	struct words words = { 0 };
+	struct fail_on fail_on = { 0 };
 	int status = parse(opts, &kinds, argc, argv, &words, err);
 
 	if (verbose || quiet)
@@ -120,7 +123,12 @@ static int report_run(int argc, char **argv, struct error *err)
 	outputs.json = json;
 	outputs.text = quiet ? NULL : takes_stdout(html, json, &words) ? stderr : stdout;
 	if (status == 0)
-		status = help ? cmd_help(&cmd_report, opts) : make(&outputs, &words, &kinds, err);
+		status = fail_on_parse(&fail_on, &conditions, false, err);
+	if (status == 0)
+		status = help ? cmd_help(&cmd_report, opts)
+		              : make(&outputs, &words, &kinds, &fail_on, err);
+	fail_on_done(&fail_on);
+	opt_list_done(&conditions);
 	opt_list_done(&kinds);
 	opt_list_done(&words.files);
 	return status;

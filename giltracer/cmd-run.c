@@ -15,12 +15,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd.h"
+#include "fail-on.h"
 #include "record.h"
 #include "report-session.h"
 
 struct run_options {
 	struct record_options record;
 	const char *html, *json, *keep;
+	struct fail_on fail_on;
 };
 
 /* Better now than when the program has run: the same steps as for the report itself. */
@@ -59,13 +61,13 @@ static void report_in_child(const struct run_options *options, const char *dir)
 		.text = options->record.quiet ? NULL : stderr,
 	};
 	struct error err;
-	int status = 0;
+	int status = fail_on_report(&options->fail_on, dir, &outputs, &err);
 
-	if (report_session(dir, &outputs, &err) < 0) {
+	if (status < 0) {
 		log_error("%s", err.text);
 		status = EXIT_GILTRACER;
 	}
-	if (fflush(stdout) != 0 && !status) {
+	if (fflush(stdout) != 0 && status != EXIT_GILTRACER) {
 		log_error("standard output: cannot write: %s", strerror(errno));
 		status = EXIT_GILTRACER;
 	}
@@ -171,12 +173,14 @@ static int run_run(int argc, char **argv, struct error *err)
 		.record = RECORD_OPTIONS_DEFAULT,
 		.html = "giltracer.html",
 	};
+	struct opt_list conditions = { 0 };
 	bool help = false;
 	const struct opt opts[] = {
 		OPT_STR('o', "output", "FILE", &options.html, "the report (giltracer.html)"),
 		OPT_STR(0, "json", "FILE", &options.json,
 		        "the same facts for machines; - is stdout"),
 		RECORD_OPTS(&options.record),
+		FAIL_ON_OPT(&conditions),
 		OPT_STR(0, "keep", "DIR", &options.keep,
 		        "keep the session folder, for giltracer report"),
 		OPT_FLAG('h', "help", &help, "show this help"),
@@ -185,10 +189,12 @@ static int run_run(int argc, char **argv, struct error *err)
 	int next = opts_parse(opts, argc, argv, err);
 	int ret = -1;
 
-	if (next >= 0) {
+	if (next >= 0 && fail_on_parse(&options.fail_on, &conditions, false, err) == 0) {
 		record_set_log_level(&options.record);
 		ret = help ? cmd_help(&cmd_run, opts) : run(&options, argv + next, err);
 	}
+	fail_on_done(&options.fail_on);
+	opt_list_done(&conditions);
 	opt_list_done(&options.record.events);
 	return ret;
 }

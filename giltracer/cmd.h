@@ -32,6 +32,7 @@ extern const struct cmd cmd_setup;
 extern const struct cmd cmd_check;
 extern const struct cmd cmd_probes;
 extern const struct cmd cmd_dump;
+extern const struct cmd cmd_diff;
 
 struct opt;
 

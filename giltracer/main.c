@@ -13,6 +13,7 @@
 /* clang-format off */
 const struct cmd *const cmd_table[] = {
 	&cmd_check,
+	&cmd_diff,
 	&cmd_dump,
 	&cmd_probes,
 	&cmd_record,

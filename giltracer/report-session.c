@@ -92,6 +92,8 @@ static int write_all(const struct report *report, const struct report_outputs *o
 		return -1;
 	if (outputs->json && write_file(report, outputs->json, report_json, err) < 0)
 		return -1;
+	if (outputs->json_stream && report_json(report, outputs->json_stream, err) < 0)
+		return -1;
 	for (size_t i = 0; i < outputs->folded_count; i++)
 		if (write_file(report, outputs->folded[i].path,
 		               folded_writers[outputs->folded[i].kind], err) < 0)

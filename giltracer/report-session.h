@@ -16,11 +16,13 @@ struct report_folded_output {
 /**
  * What to write; NULL: not that one.
  * @html, @json: files; json "-" is stdout
+ * @json_stream: the same document, to an open stream
  * @text: where the terminal table goes
  */
 struct report_outputs {
 	const char *html;
 	const char *json;
+	FILE *json_stream;
 	FILE *text;
 	const struct report_folded_output *folded;
 	size_t folded_count;

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/facts.h"
+
+bool diff_is_noise(double a, double b)
+{
+	double change = fabs(b - a), larger = a > b ? a : b;
+
+	return change < DIFF_POINTS || change < larger * DIFF_PERCENT / 100;
+}
+
+static struct diff_side side(const struct summary *s, const struct summary_row *row)
+{
+	return (struct diff_side){
+		.count = row->count,
+		.wait_ns = row->wait_ns,
+		.hold_ns = row->hold_ns,
+		.late_wait_ns = row->late_wait_ns,
+		.wait = facts_percent(row->wait_ns, s->recording_ns),
+		.hold = facts_percent(row->hold_ns, s->recording_ns),
+	};
+}
+
+static struct diff_row *find_row(struct diff_rows *rows, const struct summary_row *row)
+{
+	struct diff_row *ret;
+
+	for (size_t i = 0; i < rows->v.n; i++)
+		if (!strcmp(rows->v.v[i].name, row->name) && !strcmp(rows->v.v[i].file, row->file))
+			return &rows->v.v[i];
+	ret = vec_push(&rows->v);
+	*ret = (struct diff_row){ .name = row->name, .file = row->file, .line = row->line };
+	return ret;
+}
+
+static int most_changed_first(const void *a, const void *b)
+{
+	const struct diff_row *x = a, *y = b;
+	double cx = fabs(x->change), cy = fabs(y->change);
+	int by_name = strcmp(x->name, y->name);
+
+	if (cx != cy)
+		return cx < cy ? 1 : -1;
+	return by_name ? by_name : strcmp(x->file, y->file);
+}
+
+static void compare_rows(struct diff_rows *ret, const struct summary *sa,
+                         const struct summary_rows *a, const struct summary *sb,
+                         const struct summary_rows *b)
+{
+	for (size_t i = 0; i < b->v.n; i++)
+		find_row(ret, &b->v.v[i])->b = side(sb, &b->v.v[i]);
+	for (size_t i = 0; i < a->v.n; i++)
+		find_row(ret, &a->v.v[i])->a = side(sa, &a->v.v[i]);
+	for (size_t i = 0; i < ret->v.n; i++) {
+		struct diff_row *row = &ret->v.v[i];
+
+		row->change = row->b.wait - row->a.wait;
+		row->noise = diff_is_noise(row->a.wait, row->b.wait);
+	}
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), most_changed_first);
+}
+
+static enum diff_verdict judge(double a, double b)
+{
+	if (diff_is_noise(a, b))
+		return DIFF_SAME;
+	return b < a ? DIFF_FELL : DIFF_ROSE;
+}
+
+static void say(struct str *out, enum diff_verdict verdict, double a, double b)
+{
+	if (verdict == DIFF_SAME)
+		str_addf(out,
+		         "The wait for the GIL is the same within the noise: %.1f %% and %.1f %% "
+		         "of all threads' time.",
+		         a, b);
+	else
+		str_addf(out,
+		         "The wait for the GIL %s from %.1f %% to %.1f %% of all threads' time.",
+		         verdict == DIFF_FELL ? "fell" : "rose", a, b);
+}
+
+void diff_init(struct diff *diff, const struct summary *a, const struct summary *b)
+{
+	double wait_a = a->percent[FACT_GIL_WAIT], wait_b = b->percent[FACT_GIL_WAIT];
+
+	*diff = (struct diff){ .a = a, .b = b, .verdict = judge(wait_a, wait_b) };
+	say(&diff->headline, diff->verdict, wait_a, wait_b);
+	compare_rows(&diff->threads, a, &a->threads, b, &b->threads);
+	compare_rows(&diff->functions, a, &a->functions, b, &b->functions);
+}
+
+void diff_done(struct diff *diff)
+{
+	str_done(&diff->headline);
+	vec_done(&diff->threads.v);
+	vec_done(&diff->functions.v);
+}

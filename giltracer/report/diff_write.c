@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* A comparison for a terminal and for machines. */
+#include "base/cleanup.h"
+#include "report/diff.h"
+#include "report/facts.h"
+#include "report/jsonw.h"
+#include "report/utf8.h"
+
+#define NAME_COLUMNS 40
+#define ROWS         20
+
+static void put_name(const char *name, const char *file, uint32_t line, FILE *out)
+{
+	CLEANUP(str_done) struct str safe = { 0 }, place = { 0 };
+	unsigned used = utf8_add_safe(&safe, name, NAME_COLUMNS);
+
+	if (*file) {
+		str_addf(&place, " (%s", file);
+		if (line)
+			str_addf(&place, ":%u", line);
+		str_addc(&place, ')');
+		used += utf8_add_safe(&safe, str_get(&place), NAME_COLUMNS);
+	}
+	fprintf(out, "  %s%*s", str_get(&safe),
+	        used < NAME_COLUMNS ? (int)(NAME_COLUMNS - used) : 0, "");
+}
+
+static void put_fact(const struct diff *diff, enum fact fact, FILE *out)
+{
+	const struct fact_kind *kind = &fact_kinds[fact];
+	double a = diff->a->percent[fact], b = diff->b->percent[fact];
+	int decimals = 1;
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (!(kind->units & UNIT_PERCENT)) {
+		bool time = kind->units & UNIT_TIME;
+
+		decimals = time ? 3 : 0;
+		a = (double)diff->a->value[fact] / (time ? 1e6 : 1);
+		b = (double)diff->b->value[fact] / (time ? 1e6 : 1);
+	}
+	str_addf(&name, "%s%s", kind->title,
+	         kind->units & UNIT_PERCENT ? "%"
+	         : kind->units & UNIT_TIME  ? " ms"
+	                                    : "");
+	put_name(str_get(&name), "", 0, out);
+	fprintf(out, " %12.*f %12.*f %+12.*f\n", decimals, a, decimals, b, decimals, b - a);
+}
+
+static void put_facts(const struct diff *diff, FILE *out)
+{
+	put_name("", "", 0, out);
+	fprintf(out, " %12s %12s %12s\n", "A", "B", "change");
+	put_name("recorded ms", "", 0, out);
+	fprintf(out, " %12.1f %12.1f\n", facts_ms(diff->a->recording_ns),
+	        facts_ms(diff->b->recording_ns));
+	for (unsigned fact = 0; fact < FACTS; fact++)
+		put_fact(diff, fact, out);
+}
+
+static void put_rows(const struct diff_rows *rows, bool all, const char *what,
+                     const char *const headings[3], FILE *out)
+{
+	size_t shown = 0, left = 0;
+
+	for (size_t i = 0; i < rows->v.n; i++) {
+		const struct diff_row *row = &rows->v.v[i];
+
+		if (!all && (row->noise || shown == ROWS)) {
+			left++;
+			continue;
+		}
+		if (!shown++) {
+			fputc('\n', out);
+			put_name(what, "", 0, out);
+			fprintf(out, " %12s %12s %12s\n", headings[0], headings[1], headings[2]);
+		}
+		put_name(row->name, row->file, row->line, out);
+		fprintf(out, " %12.1f %12.1f %+12.1f\n", row->a.wait, row->b.wait, row->change);
+	}
+	if (left)
+		fprintf(out, "%s  %s%zu %s%s changed less, or within the noise\n",
+		        shown ? "" : "\n", shown ? "… and " : "", left, what, left == 1 ? "" : "s");
+}
+
+void diff_text(const struct diff *diff, bool all, FILE *out)
+{
+	static const char *const waited[] = { "A waited%", "B waited%", "change" };
+	static const char *const caused[] = { "A caused%", "B caused%", "change" };
+
+	fprintf(out, "  %s\n\n", str_get(&diff->headline));
+	put_facts(diff, out);
+	put_rows(&diff->threads, all, "thread", waited, out);
+	put_rows(&diff->functions, all, "function", caused, out);
+}
+
+static void json_fact_side(struct jsonw *w, const char *key, const struct summary *s,
+                           enum fact fact)
+{
+	jsonw_object(w, key);
+	if (fact_kinds[fact].units & UNIT_PERCENT)
+		jsonw_real(w, "percent", s->percent[fact], 3);
+	jsonw_u64(w, fact_kinds[fact].units & UNIT_TIME ? "ns" : "count", s->value[fact]);
+	jsonw_end(w);
+}
+
+static void json_facts(struct jsonw *w, const struct diff *diff)
+{
+	jsonw_object(w, "facts");
+	for (unsigned fact = 0; fact < FACTS; fact++) {
+		jsonw_object(w, fact_kinds[fact].name);
+		json_fact_side(w, "a", diff->a, fact);
+		json_fact_side(w, "b", diff->b, fact);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void json_side(struct jsonw *w, const char *key, const struct diff_side *side, bool function)
+{
+	jsonw_object(w, key);
+	if (!function)
+		jsonw_u64(w, "threads", side->count);
+	jsonw_u64(w, function ? "wait_caused_ns" : "wait_ns", side->wait_ns);
+	jsonw_u64(w, "hold_ns", side->hold_ns);
+	if (function)
+		jsonw_u64(w, "hog_wait_caused_ns", side->late_wait_ns);
+	jsonw_real(w, "wait_percent", side->wait, 3);
+	jsonw_real(w, "hold_percent", side->hold, 3);
+	jsonw_end(w);
+}
+
+static void json_rows(struct jsonw *w, const char *key, const struct diff_rows *rows, bool function)
+{
+	jsonw_array(w, key);
+	for (size_t i = 0; i < rows->v.n; i++) {
+		const struct diff_row *row = &rows->v.v[i];
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "name", row->name);
+		if (function)
+			jsonw_string(w, "file", *row->file ? row->file : NULL);
+		jsonw_real(w, "change_points", row->change, 3);
+		jsonw_bool(w, "noise", row->noise);
+		json_side(w, "a", &row->a, function);
+		json_side(w, "b", &row->b, function);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+void diff_json(const struct diff *diff, const char *version, FILE *out)
+{
+	static const char *const verdicts[] = { "same", "fell", "rose" };
+	struct jsonw w;
+
+	jsonw_init(&w, out, 2);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "diff", 1);
+	jsonw_string(&w, "giltracer", version);
+	jsonw_string(&w, "verdict", verdicts[diff->verdict]);
+	jsonw_string(&w, "text", str_get(&diff->headline));
+	jsonw_object(&w, "recording_ns");
+	jsonw_u64(&w, "a", diff->a->recording_ns);
+	jsonw_u64(&w, "b", diff->b->recording_ns);
+	jsonw_end(&w);
+	json_facts(&w, diff);
+	json_rows(&w, "threads", &diff->threads, false);
+	json_rows(&w, "functions", &diff->functions, true);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Summaries of documents, conditions on them, and comparisons. */
+#include <stdlib.h>
+
+#include "report/condition.h"
+#include "report/diff.h"
+
+#include "tap.h"
+
+/* Two threads of one second; the second waits for wait_ms, because of f in /x/y.py, late for half.
+ */
+static struct summary made(unsigned wait_ms, const char *folder)
+{
+	struct summary ret;
+	struct error err = { .text = "" };
+	CLEANUP(str_done) struct str doc = { 0 };
+
+	str_addf(&doc,
+	         "{\"schema\": 1, \"passes\": [{\"name\": \"gil\", \"lost\": 3}], \"threads\": ["
+	         "{\"name\": \"main\", \"total_ns\": 1000000000, \"hold_ns\": 500000000, "
+	         "\"wait_ns\": 0, \"unknown_ns\": 0, \"longest_hold_ns\": 30000000, "
+	         "\"longest_wait_ns\": 0}, {\"name\": \"w\", \"total_ns\": 1000000000, "
+	         "\"hold_ns\": 1, \"wait_ns\": %u000000, \"unknown_ns\": 500000000, "
+	         "\"longest_hold_ns\": 1, \"longest_wait_ns\": 7000000}],",
+	         wait_ms);
+	str_addf(
+		&doc,
+		"\"functions\": [{\"function\": \"f\", \"file\": \"%s/y.py\", \"line\": 3, "
+		"\"hold_ns\": 5, \"wait_caused_ns\": %u000000}], \"hogs\": [{\"function\": \"f\", "
+		"\"file\": \"%s/y.py\", \"line\": 3, \"holds\": 2, \"wait_caused_ns\": %u000000}]}",
+		folder, wait_ms, folder, wait_ms / 2);
+	ok(summary_read(&ret, doc.s, doc.len, &err) == 0, "a document is read %s", err.text);
+	return ret;
+}
+
+static void test_summary(void)
+{
+	struct summary s = made(150, "/x");
+
+	ok(s.percent[FACT_GIL_WAIT] == 10, "150 ms of 1.5 s that are known");
+	ok(s.percent[FACT_THREAD_WAIT] == 30, "and of 0.5 s of the thread");
+	ok(s.percent[FACT_HOG_WAIT] == 5, "half for hogs");
+	ok(s.percent[FACT_UNKNOWN] == 25, "what is unknown is a share of all");
+	is_u64(s.recording_ns, 1000000000, "the recording is as long as its longest thread");
+	is_u64(s.value[FACT_GIL_HOLD], 500000001, "held");
+	is_u64(s.value[FACT_LONGEST_HOLD], 30000000, "longest hold");
+	is_u64(s.value[FACT_LONGEST_WAIT], 7000000, "longest wait");
+	is_u64(s.value[FACT_HOGS], 2, "late holds");
+	is_u64(s.value[FACT_LOST], 3, "lost records");
+	is_u64(s.functions.v.n, 1, "a hog is a function");
+	is_str(s.functions.v.v[0].file, "y.py", "without folders");
+	summary_done(&s);
+}
+
+static void refuses(const char *doc, const char *why)
+{
+	struct summary s;
+	struct error err = { .text = "" };
+
+	ok(summary_read(&s, doc, strlen(doc), &err) < 0, "%s", doc);
+	ok(strstr(err.text, why) != NULL, "because: %s", err.text);
+	summary_done(&s);
+}
+
+static void test_refused(void)
+{
+	refuses("", "neither a session folder nor JSON");
+	refuses("{\"schema\": 1", "neither a session folder nor JSON: line 1");
+	refuses("[1]", "not a JSON document of giltracer");
+	refuses("{\"session\": 1, \"passes\": []}", "not a JSON document of giltracer");
+	refuses("{\"schema\": 2, \"threads\": []}", "schema 2, this giltracer reads schema 1");
+	refuses("{\"diff\": 1, \"threads\": []}", "a comparison");
+}
+
+static void test_odd(void)
+{
+	static const char doc[] = "{\"schema\": 1, \"threads\": [7, {\"name\": 3, \"wait_ns\": -5,"
+				  "\"total_ns\": 1, \"unknown_ns\": 9}], \"hogs\": {}}";
+	struct summary s;
+	struct error err = { .text = "" };
+
+	ok(summary_read(&s, doc, strlen(doc), &err) == 0, "odd values are none %s", err.text);
+	ok(s.percent[FACT_GIL_WAIT] == 0 && s.known_ns == 0, "nothing is known of them");
+	summary_done(&s);
+}
+
+/* "" or the error. */
+static const char *parse(const char *text, bool change)
+{
+	static struct error err;
+	struct condition c;
+
+	err.text[0] = 0;
+	condition_parse(&c, text, change, &err);
+	return err.text;
+}
+
+static void test_parse(void)
+{
+	is_str(parse("gil_wait>10%", false), "", "the plain one");
+	is_str(parse(" longest_hold >= 20 ms ", false), "", "spaces");
+	is_str(parse("lost<=0", false), "", "a count");
+	is_str(parse("gil_wait>+.5%", true), "", "a sign on a change");
+	is_str(parse("gil_wiat>10%", false),
+	       "'gil_wiat': unknown, expected one of gil_wait, gil_hold, thread_wait, hog_wait, "
+	       "longest_wait, longest_hold, hogs, lost, unknown",
+	       "an unknown fact");
+	is_str(parse("", false),
+	       "'': unknown, expected one of gil_wait, gil_hold, thread_wait, hog_wait, "
+	       "longest_wait, longest_hold, hogs, lost, unknown",
+	       "nothing at all");
+	is_str(parse("gil_wait", false),
+	       "'gil_wait': expected one of > >= < <= and a number behind gil_wait", "no operator");
+	is_str(parse("gil_wait=3%", false),
+	       "'gil_wait=3%': expected one of > >= < <= and a number behind gil_wait",
+	       "another operator");
+	is_str(parse("gil_wait>", false), "'gil_wait>': expected a number, as in gil_wait>10%",
+	       "no number");
+	is_str(parse("longest_hold>nanms", false),
+	       "'longest_hold>nanms': expected a number, as in longest_hold>10ms",
+	       "no such number");
+	is_str(parse("lost>1.2.3", false), "'lost>1.2.3': expected a number, as in lost>10",
+	       "two points");
+	is_str(parse("gil_wait>+5%", false),
+	       "'gil_wait>+5%': a sign is for changes, see giltracer diff", "a sign on a value");
+	is_str(parse("gil_wait>5", false),
+	       "'gil_wait>5': expected %, ns, us, ms or s behind the number", "no unit");
+	is_str(parse("longest_wait>5%", false),
+	       "'longest_wait>5%': expected ns, us, ms or s behind the number", "the wrong unit");
+	is_str(parse("lost>5ms", false), "'lost>5ms': expected nothing behind the number",
+	       "a unit too many");
+	is_str(parse("gil_wait>5% x", false),
+	       "'gil_wait>5% x': expected %, ns, us, ms or s behind the number", "a word too many");
+}
+
+/* Why it is true; "" if it is not. */
+static const char *holds(const char *text, const struct summary *a, const struct summary *b)
+{
+	static struct str why;
+	struct condition c;
+	struct error err;
+
+	str_done(&why);
+	if (condition_parse(&c, text, a != NULL, &err) < 0)
+		str_adds(&why, err.text);
+	else
+		condition_holds(&c, a, b, &why);
+	return str_get(&why);
+}
+
+static void test_conditions(void)
+{
+	struct summary a = made(150, "/x"), b = made(300, "/x");
+
+	is_str(holds("gil_wait>10%", NULL, &a), "", "10 is not more than 10");
+	is_str(holds("gil_wait>=10%", NULL, &a), "gil_wait is 10 %", "but as much");
+	is_str(holds("gil_wait<10%", NULL, &a), "", "nor less");
+	is_str(holds("gil_wait<=10%", NULL, &a), "gil_wait is 10 %", "but as little");
+	is_str(holds("gil_wait>0.1s", NULL, &a), "gil_wait is 150.000 ms", "as a time");
+	is_str(holds("longest_hold>29999us", NULL, &a), "longest_hold is 30.000 ms", "longest");
+	is_str(holds("lost>0", NULL, &a), "lost is 3", "a count");
+	is_str(holds("gil_wait>+5%", &a, &b), "gil_wait changed by +10 points", "a rise");
+	is_str(holds("gil_wait>+5%", &b, &a), "", "a fall is none");
+	is_str(holds("gil_wait<-5%", &b, &a), "gil_wait changed by -10 points", "but a fall");
+	is_str(holds("lost>0", &a, &b), "", "no change");
+	summary_done(&a);
+	summary_done(&b);
+}
+
+static void test_noise(void)
+{
+	ok(diff_is_noise(5, 5.9), "less than a point is noise");
+	ok(!diff_is_noise(5, 6.1), "more is not");
+	ok(diff_is_noise(50, 54), "unless it is less than a tenth");
+	ok(!diff_is_noise(0, 1), "from nothing");
+	ok(!diff_is_noise(48.2, 3.1) && !diff_is_noise(3.1, 48.2), "both ways");
+}
+
+static void test_diff(void)
+{
+	struct summary a = made(723, "/x"), b = made(30, "/elsewhere");
+	CLEANUP(free) char *text = NULL;
+	struct diff diff;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	diff_init(&diff, &a, &b);
+	is_str(str_get(&diff.headline),
+	       "The wait for the GIL fell from 48.2 % to 2.0 % of all threads' time.",
+	       "the verdict");
+	is_u64(diff.threads.v.n, 2, "threads are the same by name");
+	is_str(diff.threads.v.v[0].name, "w", "largest change first");
+	ok(diff.threads.v.v[1].noise && !diff.threads.v.v[0].noise, "what did not change is noise");
+	is_u64(diff.functions.v.n, 1, "functions are the same wherever the program is");
+	is_u64(diff.functions.v.v[0].a.late_wait_ns, 361000000, "with what hogs caused");
+	diff_text(&diff, false, out);
+	fflush(out);
+	ok(strstr(text, "\n  w  ") && !strstr(text, "\n  main  "), "small changes are not shown");
+	ok(strstr(text, "1 thread changed less") != NULL, "but counted");
+	rewind(out);
+	diff_text(&diff, true, out);
+	fflush(out);
+	ok(strstr(text, "\n  main  ") != NULL, "or shown");
+	fclose(out);
+	diff_done(&diff);
+	diff_init(&diff, &a, &a);
+	ok(diff.verdict == DIFF_SAME, "itself is the same");
+	diff_done(&diff);
+	diff_init(&diff, &b, &a);
+	ok(diff.verdict == DIFF_ROSE, "the other way it rose");
+	diff_done(&diff);
+	summary_done(&a);
+	summary_done(&b);
+}
+
+int main(void)
+{
+	test_summary();
+	test_refused();
+	test_odd();
+	test_parse();
+	test_conditions();
+	test_noise();
+	test_diff();
+	return done_testing();
+}
