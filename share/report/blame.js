@@ -31,7 +31,7 @@ function blameDraw() {
 			h("button", {type: "button", title: fmtExact(ns), onclick: () => pickBlame(holder, waiter),
 				"data-ns": ns}, fmtDur(ns)));
 	};
-	const head = w => h("th", {scope: "col", title: threadLabel(w)}, h("span", {class: "clip"}, h("i", {class: "dot", style: "background:" + threadColor(w)}), threadShort(w)));
+	const head = w => h("th", {scope: "col", title: threadLabel(w)}, h("span", {class: "clip"}, h("i", {class: "dot", style: "background:" + threadColor(w)}), shorten(threadShort(w), 9)));
 	const rows = holders.map(g => h("tr", {}, h("th", {scope: "row"}, threadTag(g)), waiters.map(w => cell(g, w)),
 		h("td", {class: "num sum"}, fmtDur(byHolder.get(g)))));
 	const apart = [[HANDOVER, "nobody (handover)", "The GIL was free; the waiter had not run yet"], [CANNOT_TELL, "cannot be told", "Records are missing"]];

@@ -49,6 +49,12 @@ function fmtCount(n) {
 
 const fmtMs = ns => (ns / 1e6).toFixed(2);
 
+// The ends of a long name: they tell it from its like.
+function shorten(text, most) {
+	const a = Array.from(text);
+	return a.length <= most ? text : a.slice(0, most - 5).join("") + "…" + a.slice(-4).join("");
+}
+
 function plural(n, one, many) {
 	return fmtCount(n) + NBSP + (n === 1 ? one : many || one + "s");
 }

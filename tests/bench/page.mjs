@@ -66,6 +66,10 @@ const browser = await chromium.launch({executablePath: process.env.CHROMIUM || "
 const page = await (await browser.newContext({viewport: {width: 1440, height: 900}})).newPage();
 if (polyfill)
 	await page.route(/^https?:/, route => /webcomponents/.test(route.request().url()) ? route.fulfill({contentType: "text/javascript", body: readFileSync(polyfill), headers: {"access-control-allow-origin": "*"}}) : route.abort());
+page.on("pageerror", e => {
+	console.log(name + ": " + e.message);
+	process.exit(1);
+});
 await page.goto("file://" + file, {waitUntil: "commit"});
 const [overview, complete, frame] = await (polyfill ? catapult : ours)(page);
 console.log([name.padEnd(26), (statSync(file).size / 1e6).toFixed(1).padStart(9), s(overview).padStart(11), s(complete).padStart(11), rendererPeak().toFixed(0).padStart(9), frame.toFixed(1).padStart(12)].join(" "));
