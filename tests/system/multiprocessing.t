@@ -56,7 +56,7 @@ EOF
 ok 'a daemon is not waited for' record daemon.py
 is "$(cat out)" parent '  by the parent that ends'
 # It waits for this writer; then it ends.
-echo end >stays
+ok '  and ends when it is told to' timeout 60 sh -c 'echo end >stays'
 
 leaves_nothing
 done_testing
