@@ -107,8 +107,10 @@ static struct source *with_wakeups(const struct job *job, struct source *source)
 	struct source *wakeups;
 	struct error err;
 
-	if (from_perf_open(&wakeups, path, &options, &err) == 0)
+	if (from_perf_open(&wakeups, path, &options, &err) == 0) {
+		job->loaded->all_wakeups = true;
 		return source_merge(source, wakeups);
+	}
 	snprintf(job->loaded->warning, sizeof(job->loaded->warning),
 	         "%s: the time between wake-up and running counts as sleep", err.text);
 	return source;
@@ -171,6 +173,7 @@ static int read_events(struct job *job)
 		return -1;
 	options.names = loaded->source->names;
 	options.stacks = loaded->source->stacks;
+	options.all_wakeups = loaded->all_wakeups;
 	loaded->model = model_new(&options);
 	if (feed(loaded, &job->err) < 0)
 		return error_prefix(&job->err, "%s", path);

@@ -10,6 +10,7 @@
 /**
  * What a pass is made of.
  * @note: why there are no slices, "" if nothing is known
+ * @all_wakeups: there is a recording of the whole machine's wake-ups
  * @warning: what is wrong with the recording, "" if nothing
  */
 struct loaded {
@@ -19,6 +20,7 @@ struct loaded {
 	struct pycode *code; /* NULL: there is none */
 	struct hogs hogs;
 	struct patterns patterns;
+	bool all_wakeups;
 	char note[640];
 	char warning[1024];
 };

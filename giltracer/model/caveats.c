@@ -43,7 +43,12 @@ static const struct {
 	[CAVEAT_UNSEEN_WAKEUPS] = { "unseen-wakeups",
 	                            "sleeps that a timer or another program ended: when is not "
 	                            "recorded, so time in line for a CPU at their end counts as "
-	                            "sleep" },
+	                            "sleep (--state-detect as root, or after giltracer setup, "
+	                            "records all wake-ups)" },
+	[CAVEAT_MISSED_WAKEUPS] = { "missed-wakeups",
+	                            "sleeps whose end the kernel did not report, although all "
+	                            "wake-ups were recorded: time in line for a CPU at their end "
+	                            "counts as sleep" },
 	[CAVEAT_NO_TRACEPOINTS] = { "no-tracepoints", "sched_switch was not recorded: a thread in "
 	                                              "the disk (D) counts as "
 	                                              "sleeping" },

@@ -153,8 +153,10 @@ enum caveat_code {
 	CAVEAT_TRUNCATED,          /* the recording is cut */
 	CAVEAT_NO_GIL_EVENTS,      /* not one probe fired */
 	CAVEAT_FORKED,             /* a child process inherited a hold */
-	CAVEAT_UNSEEN_WAKEUPS,  /* sleeps ended by a timer or a stranger, whose end was not recorded
-	                         */
+	CAVEAT_UNSEEN_WAKEUPS,     /* sleeps ended by a timer or a stranger, whose wake-ups were not
+	                            * recorded */
+	CAVEAT_MISSED_WAKEUPS,     /* sleeps whose end is not there although all wake-ups were asked
+	                            * for */
 	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,
@@ -192,12 +194,14 @@ struct stacks;
  * @names: of the source; borrowed until model_free
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
+ * @all_wakeups: wake-ups were recorded whoever caused them, interrupts and other programs too
  */
 struct model_options {
 	uint64_t start_ns, end_ns;
 	uint32_t start_pid, start_tid;
 	const struct names *names;
 	const struct stacks *stacks;
+	bool all_wakeups;
 };
 
 struct model *model_new(const struct model_options *options);

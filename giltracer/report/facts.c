@@ -144,6 +144,12 @@ static bool is_caveat(const struct report_pass *pass, unsigned code)
 	       !(code == CAVEAT_NO_GIL_EVENTS && !strcmp(pass->name, "stacks"));
 }
 
+/* Of no interest to who did not ask for states. */
+static bool is_of_states(unsigned code)
+{
+	return code == CAVEAT_NO_TRACEPOINTS || code == CAVEAT_UNSEEN_WAKEUPS;
+}
+
 static void add_pass_caveats(struct facts_caveats *list, const struct report *report,
                              const struct report_pass *pass)
 {
@@ -154,7 +160,7 @@ static void add_pass_caveats(struct facts_caveats *list, const struct report *re
 				.code = caveat_name(code),
 				.text = caveat_text(code),
 				.count = pass->model->caveats[code],
-				.minor = code == CAVEAT_NO_TRACEPOINTS && !report->state_detect,
+				.minor = is_of_states(code) && !report->state_detect,
 			};
 	if (!pass->slices && pass->slices_note && *pass->slices_note)
 		*vec_push(list) = (struct facts_caveat){

@@ -54,6 +54,18 @@ static void test_unseen(void)
 	       "a sleep that a timer ended may have ended earlier");
 	is_u64(m->caveats[CAVEAT_UNSEEN_WAKEUPS], 1, "which is a caveat");
 
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .all_wakeups = true });
+	leaves(200, 7);
+	run(300, 7, 0);
+	wakes(310, 8, 7);
+	finish();
+	is_u64(m->caveats[CAVEAT_UNSEEN_WAKEUPS], 0, "where all wake-ups were to be recorded");
+	is_u64(m->caveats[CAVEAT_MISSED_WAKEUPS], 1, "it is another caveat: nothing can be done");
+
 	begin();
 	run(200, 7, -1);
 	cpu_now = 1;
