@@ -31,21 +31,29 @@ static int load_definition(struct probedef **ret, const struct python *python, s
 	return -1;
 }
 
-/* Probes that fetch another number of frames are others, and may be in use at the same time. */
-static char *group_name(const char *build_id, const char *path, unsigned frames)
+static uint32_t hash_text(uint32_t hash, const char *text)
 {
-	uint32_t hash = 0x811c9dc5;
-	char *name;
+	for (; text && *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x01000193;
+	return hash;
+}
 
-	/* The same build may be installed twice, and then is two files to the kernel. */
-	for (; *path; path++)
-		hash = (hash ^ (uint8_t)*path) * 0x01000193;
-	hash &= 0xffffff;
-	if (frames == FRAMEFETCH_DEFAULT)
-		name = xasprintf("giltracer_%.12s_%06x", build_id, hash);
-	else
-		name = xasprintf("giltracer_%.12s_%06x_f%u", build_id, hash, frames);
-	return name;
+/*
+ * The same build may be installed twice, and then is two files to the kernel. Probes that stand or
+ * fetch otherwise, because of --frames or of another version of giltracer, may be in use at the
+ * same time.
+ */
+static char *group_name(const struct probe_set *set)
+{
+	uint32_t hash = hash_text(0x811c9dc5, set->path);
+
+	for (size_t i = 0; i < set->probes.n; i++) {
+		const struct probe *p = &set->probes.v[i];
+
+		hash = hash_text(hash, p->event);
+		hash = hash_text(hash ^ (uint32_t)p->offset ^ p->ret, p->fetch);
+	}
+	return xasprintf("giltracer_%.12s_%06x", set->build_id, hash & 0xffffff);
 }
 
 int probe_set_resolve(struct probe_set **ret, const struct python *python, unsigned frames,
@@ -63,9 +71,9 @@ int probe_set_resolve(struct probe_set **ret, const struct python *python, unsig
 	set->python = xstrdup(python->command);
 	set->frames = frames;
 	set->build_id = xstrdup(symbols_build_id(symbols));
-	set->group = group_name(set->build_id, set->path, frames);
 	if (place_probes(set, def, symbols, frames, err) < 0)
 		return -1;
+	set->group = group_name(set);
 	*ret = take(set);
 	return 0;
 }
