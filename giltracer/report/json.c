@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "report/counters.h"
 #include "report/facts.h"
 #include "report/functions.h"
 #include "report/patterns.h"
@@ -169,6 +170,7 @@ int report_json(const struct report *report, FILE *out, struct error *err)
 	put_blame(&w, pass->model);
 	functions_json(&w, pass);
 	patterns_json(&w, pass);
+	counters_json(&w, pass);
 	put_caveats(&w, report);
 	jsonw_end(&w);
 	jsonw_finish(&w);
