@@ -3,8 +3,9 @@
 # What --event counts is what the kernel counted, by thread: in the document, in folders that are
 # reported later, and with an event that this host has not.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes python3.11
-python=$(cpython 3.11)
+python=$(private_python "$scratch/own" "$(cpython 3.11)")
 
 ok 'page faults and switches are recorded' "$GILTRACER" -q --python "$python" --python-trace none \
 	-e page-faults/period=1/ -e context-switches/period=1/ --keep session -o page.html \
