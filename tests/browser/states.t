@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# States, counters and losses of real recordings: the page has what the document has.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/private-python.sh"
+need root perf uprobes python3.11 chromium node playwright
+python=$(private_python "$scratch/own" "$(cpython 3.11)")
+program=$top_srcdir/tests/system/states.py
+REAL_PERF=$(command -v perf)
+export REAL_PERF
+
+trace() {
+	name=$1
+	shift
+	"$GILTRACER" -q --state-detect --python "$python" --python-trace none -o "$name.html" \
+		--json "$name.json" "$@" "$program" mix stat && return
+	echo "not ok 1 - $name is recorded"
+	echo 1..1
+	exit 1
+}
+
+trace whole -e page-faults
+PATH=$top_srcdir/tests/fake/small:$PATH SMALL_PERF_PAGES=1 trace lossy --one-run
+NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
+	node "$top_srcdir/tests/browser/states.mjs" "$PWD/whole" "$PWD/lossy"

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Recordings that really lose records: what is missing is unknown, in the document as in the table,
+# in no other percentage, and the report says how to avoid it.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/private-python.sh"
+need root perf uprobes python3.11
+python=$(private_python "$scratch/own" "$(cpython 3.11)")
+REAL_PERF=$(command -v perf)
+export REAL_PERF
+PATH=$top_srcdir/tests/fake/small:$PATH
+
+# lossy NAME PAGES OPTION… -- PROGRAM…: report it until it has lost something, three times at most.
+lossy() {
+	name=$1
+	SMALL_PERF_PAGES=$2
+	export SMALL_PERF_PAGES
+	shift 2
+	for _ in 1 2 3; do
+		"$GILTRACER" --python "$python" --python-trace none -o "$name.html" \
+			--json "$name.json" "$@" 2>"$name.table" || return
+		[ "$(json "$name.json" 'sum(p["lost"] for p in d["passes"])')" = 0 ] || return 0
+	done
+}
+
+# knows_what_is_missing NAME WHOLE UNKNOWN: WHOLE is the columns of its table that make 100 %, UNKNOWN the
+# key of a thread's unknown time.
+knows_what_is_missing() {
+	is "$(json "$1.json" 'sum(p["lost"] for p in d["passes"]) > 0')" True "$1: records are lost"
+	is "$(json "$1.json" '[t["tid"] for t in d["threads"]
+		if sum(t["states"].values()) != t["total_ns"]]')" '[]' "$1: states add up to each life"
+	is "$(json "$1.json" "sum($3 for t in d['threads']) > 0")" True "$1: some time is unknown"
+	is "$(json "$1.json" "[t['tid'] for t in d['threads'] if $3 > t['total_ns']]")" '[]' \
+		"$1: but no more than there is"
+	like "$(json "$1.json" '[c["text"] for c in d["caveats"] if c["code"] == "lost-records"]')" \
+		'unknown meanwhile; .* avoid it' "$1: the document says so, and what avoids it"
+	like "$(cat "$1.table")" 'note: .*records were lost' "$1: so does the table"
+	ok "$1: no percentage of the table includes it" awk -v whole="$2" '
+		/^  python/ {
+			n = split(whole, column, " ")
+			sum = 0
+			for (i = 1; i <= n; i++)
+				sum += $column[i]
+			if (sum && (sum < 99.7 || sum > 100.3)) bad = 1
+			rows++
+		}
+		END { exit bad || !rows }' "$1.rows"
+	like "$(cat "$1.html")" '"kind":"lost"' "$1: the page has where"
+}
+
+# Four threads that do nothing but let go of the GIL.
+ok 'a GIL pass that loses records' lossy gil 1 "$top_srcdir/share/examples/churn.py" 4 5000
+awk '/ no gil% /, /^$/' gil.table >gil.rows
+knows_what_is_missing gil '4 5 6' 't["unknown_ns"]'
+consistent gil.json gil
+
+# A page or more of stack for each sleep, at full speed.
+ok 'a stacks pass that loses records' lossy stacks 4 --no-gil-detect \
+	"$top_srcdir/tests/system/states.py" ping stat
+awk '/ running% /, /^$/' stacks.table >stacks.rows
+knows_what_is_missing stacks '4 5 6 7 8' 't["states"]["unknown_ns"]'
+
+leaves_nothing
+done_testing
