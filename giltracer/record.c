@@ -326,6 +326,9 @@ static bool wants_wakeups(const struct job *job)
 	return job->options->state_detect && job->host.everybody;
 }
 
+/* Enough for the calls from a Python function down to what keeps the GIL. */
+#define NATIVE_STACK 4096
+
 /* A recording of a pass: which of the two it is, and where it goes. */
 static struct perf_plan plan_recording(const struct job *job, bool stacks, const char *output,
                                        unsigned recordings)
@@ -346,6 +349,7 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 	} else {
 		plan.probes = uprobes_events(job->uprobes);
 		plan.counters = job->counters;
+		plan.native = NATIVE_STACK;
 		plan.sched = job->host.tracepoints && job->options->state_detect;
 	}
 	return plan;

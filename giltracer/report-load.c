@@ -35,6 +35,12 @@ static char *file_in(const char *dir, const char *name)
 	return *name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
 }
 
+/* The pass whose switches have stacks, all of which are unwound. */
+static bool is_stacks(const struct session_pass *pass)
+{
+	return !strcmp(pass->name, "stacks");
+}
+
 static int feed(struct loaded *loaded, struct error *err)
 {
 	struct event ev;
@@ -83,6 +89,7 @@ static void check_and_rank(struct loaded *loaded)
 
 	if (loaded->model->gil_events) {
 		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
+		hogs_find_native(&loaded->hogs, loaded->source);
 		patterns_find(&loaded->patterns, loaded->model, &loaded->hogs, HOGS_INTERVAL_NS);
 	}
 	if (threaded)
@@ -122,7 +129,7 @@ static int open_events(const struct job *job, const char *file, struct error *er
 	const struct session *session = job->session;
 	const struct session_pass *pass = job->pass;
 	struct loaded *loaded = job->loaded;
-	bool unwind = !strcmp(pass->name, "stacks");
+	bool unwind = is_stacks(pass);
 	size_t n = session->function_count;
 	CLEANUP(free) struct perf_stacks_function *functions = xcalloc(n + 1, sizeof(*functions));
 	const struct from_perf_options options = { unwind, functions, n, loaded->code };
@@ -172,8 +179,8 @@ static int read_events(struct job *job)
 	if (open_events(job, path, &job->err) < 0)
 		return -1;
 	options.names = loaded->source->names;
-	options.stacks = loaded->source->stacks;
 	options.all_wakeups = loaded->all_wakeups;
+	options.stacks = is_stacks(pass) ? loaded->source->stacks : NULL;
 	loaded->model = model_new(&options);
 	if (feed(loaded, &job->err) < 0)
 		return error_prefix(&job->err, "%s", path);
@@ -249,12 +256,13 @@ static bool is_one_to_one(const struct session *session)
 }
 
 /* Python frames among the native ones: both files of the pass have been read. */
-static void join_python(struct loaded *loaded, const struct session *session)
+static void join_python(struct loaded *loaded, const struct session *session,
+                        const struct session_pass *pass)
 {
 	CLEANUP(join_free) struct join *join = NULL;
 	struct model *model = loaded->model;
 
-	if (!loaded->slices || !loaded->source->stacks)
+	if (!loaded->slices || !is_stacks(pass))
 		return;
 	join = join_new(&(struct join_options){ .slices = loaded->slices,
 	                                        .names = loaded->source->names,
@@ -290,7 +298,7 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 		return -1;
 	}
 	for (size_t i = 0; i < count; i++)
-		join_python(&loaded[i], session);
+		join_python(&loaded[i], session, &session->passes[i]);
 	*ret = loaded;
 	return 0;
 }

@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "launch/probedef.h"
 
-#define FRAMEFETCH_DEFAULT 1
+#define FRAMEFETCH_DEFAULT 2
 /* The expressions of the seventh would be longer than the kernel takes. */
 #define FRAMEFETCH_MAX 6
 

@@ -16,6 +16,9 @@
  */
 #define SLEEPS "prev_state & 0x7f"
 
+/* One sample in any hold that is longer than the switch interval. */
+#define NATIVE_HZ 250
+
 struct args {
 	char **v;
 	size_t n;
@@ -89,6 +92,12 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	add_events(&args, plan->probes);
 	add_sched(&args, plan);
 	add_events(&args, plan->counters);
+	if (plan->native) {
+		add(&args, "-e");
+		add(&args,
+		    "cpu-clock/name=" PERFCMD_NATIVE ",freq=%u,call-graph=dwarf,stack-size=%u/u",
+		    NATIVE_HZ, plan->native);
+	}
 	if (plan->everybody) {
 		add(&args, "-a");
 	} else {

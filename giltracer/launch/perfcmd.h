@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* What the event of the samples is called, for trace/from_perf.h. */
+#define PERFCMD_NATIVE "giltracer_native"
+
 /**
  * All pointers are borrowed.
  * @perf: the program
@@ -14,6 +17,7 @@
  * @pid: process to attach to, with all that it will fork
  * @everybody: not @pid, but the whole machine, and of it wake-ups alone
  * @control_fd, @ack_fd: perf's ends of its control pipes
+ * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
  * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
  * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
@@ -36,6 +40,7 @@ struct perf_plan {
 	bool waking;
 	bool sched;
 	unsigned stack_size;
+	unsigned native;
 };
 
 /* The argument vector, NULL-terminated; free with argv_free. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "model/internal.h"
+#include "trace/native.h"
+#include "trace/source.h"
 #include "trace/stacks.h"
 
 /**
@@ -23,6 +25,7 @@ struct search {
 	const struct stacks *frames;
 	uint64_t interval_ns;
 	VEC(struct row) rows;
+	VEC(struct hogs_sample) samples;
 };
 
 /**
@@ -66,8 +69,9 @@ static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
 				break;
 	if (row == MODEL_NONE) {
 		row = (uint32_t)s->rows.n;
-		*vec_push(&s->rows) = (struct row){ .hog = { .thread = w->thread, .frame = frame },
-			                            .next = w->first };
+		*vec_push(&s->rows) = (struct row){
+			.hog = { .thread = w->thread, .frame = frame, .row = row }, .next = w->first
+		};
 		w->first = row;
 	}
 	w->last = row;
@@ -92,6 +96,37 @@ static void add_off_cpu(struct search *s, struct walker *w, struct hog *hog, con
 		hog->off_cpu_ns += to - from;
 		if (state != CPU_RUNNABLE)
 			hog->asleep_ns += to - from;
+	}
+}
+
+/* The first sample that is not before time_ns. */
+static size_t sample_at(const struct model *m, uint64_t time_ns)
+{
+	size_t low = 0, high = m->samples.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->samples.v[mid].time_ns < time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void add_samples(struct search *s, struct hog *hog, const struct hold *h)
+{
+	const struct model *m = s->model;
+
+	for (size_t i = sample_at(m, h->start_ns);
+	     i < m->samples.n && m->samples.v[i].time_ns < h->end_ns; i++) {
+		if (m->samples.v[i].thread != hog->thread)
+			continue;
+		if (hog->samples == HOGS_SAMPLES_MAX)
+			break;
+		hog->samples++;
+		*vec_push(&s->samples) = (struct hogs_sample){ m->samples.v[i].record, hog->row };
 	}
 }
 
@@ -123,6 +158,7 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	hog->late_wait_ns += h->wait_ns;
 	longest(&hog->late_longest_ns, &hog->late_longest_at_ns, h);
 	add_off_cpu(s, w, hog, h);
+	add_samples(s, hog, h);
 }
 
 /* Sum up the waiting during a hold, stretch by stretch of its GIL. */
@@ -191,10 +227,63 @@ void hogs_find(struct hogs *ret, const struct model *model, const struct stacks 
 		*vec_push(&ret->v) = s.rows.v[i].hog;
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare_hogs);
+	for (size_t i = 0; i < s.samples.n; i++)
+		*vec_push(&ret->samples) = s.samples.v[i];
+	vec_done(&s.samples);
 	vec_done(&s.rows);
 }
 
 void hogs_done(struct hogs *hogs)
 {
 	vec_done(&hogs->v);
+	vec_done(&hogs->samples);
+}
+
+/* How many samples of a row found a function at work. */
+struct finding {
+	uint32_t row, native, n;
+};
+
+struct findings {
+	VEC(struct finding) v;
+};
+
+static void add_finding(struct findings *f, const struct stacks *stacks, uint32_t row,
+                        uint32_t native)
+{
+	const struct stack_frame *frame = stacks_get(stacks, native);
+
+	for (size_t i = 0; i < f->v.n; i++) {
+		const struct stack_frame *other = stacks_get(stacks, f->v.v[i].native);
+
+		if (f->v.v[i].row == row && other->name == frame->name &&
+		    other->module == frame->module) {
+			f->v.v[i].n++;
+			return;
+		}
+	}
+	*vec_push(&f->v) = (struct finding){ row, native, 1 };
+}
+
+void hogs_find_native(struct hogs *hogs, struct source *source)
+{
+	struct findings f = { 0 };
+
+	for (size_t i = 0; i < hogs->samples.n; i++) {
+		const struct hogs_sample *s = &hogs->samples.v[i];
+		uint32_t native = native_callee(source->stacks, source_stack_at(source, s->record));
+
+		if (native)
+			add_finding(&f, source->stacks, s->row, native);
+	}
+	for (size_t i = 0; i < f.v.n; i++)
+		for (size_t j = 0; j < hogs->v.n; j++) {
+			struct hog *hog = &hogs->v.v[j];
+
+			if (hog->row != f.v.v[i].row || f.v.v[i].n <= hog->native_samples)
+				continue;
+			hog->native = f.v.v[i].native;
+			hog->native_samples = f.v.v[i].n;
+		}
+	vec_done(&f.v);
 }

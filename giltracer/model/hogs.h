@@ -25,10 +25,12 @@
 #include "base/vec.h"
 #include "model/model.h"
 
+struct source;
 struct stacks;
 
 #define HOGS_INTERVAL_NS 5000000
 #define HOGS_SLACK_NS    1000000
+#define HOGS_SAMPLES_MAX 200
 
 /**
  * Holds of one thread that ended in one function.
@@ -41,16 +43,27 @@ struct stacks;
  * @late_longest_ns, @late_longest_at_ns: the longest late one
  * @off_cpu_ns: of late_ns, when the holder was known not to be on a CPU; @asleep_ns: because it
  *              slept, or waited for a disk
+ * @native: the C function that most samples during late holds found at work, as a stack id in the
+ *          source's stacks; 0: not known. @native_samples of @samples agreed
+ * @row: for struct hogs_sample
  */
 struct hog {
 	uint32_t thread, frame;
+	uint32_t native, native_samples, samples, row;
 	uint64_t holds, hold_ns, longest_ns, longest_at_ns, wait_ns;
 	uint64_t late_holds, late_ns, late_wait_ns, late_longest_ns, late_longest_at_ns;
 	uint64_t off_cpu_ns, asleep_ns;
 };
 
+/* A sample during a late hold, see struct model_sample. */
+struct hogs_sample {
+	uint64_t record;
+	uint32_t row; /* of the hog */
+};
+
 struct hogs {
 	VEC(struct hog) v;
+	VEC(struct hogs_sample) samples; /* at most HOGS_SAMPLES_MAX of each row */
 };
 
 /*
@@ -61,5 +74,8 @@ struct hogs {
 void hogs_find(struct hogs *ret, const struct model *model, const struct stacks *frames,
                uint64_t interval_ns);
 void hogs_done(struct hogs *hogs);
+
+/* Look at the samples, and fill in the native of each hog. After the source's last event. */
+void hogs_find_native(struct hogs *hogs, struct source *source);
 
 #endif

@@ -28,6 +28,7 @@ void model_free(struct model *m)
 	vec_done(&m->blame);
 	vec_done(&m->lost);
 	vec_done(&m->counts);
+	vec_done(&m->samples);
 	idmap_done(&m->priv->tids);
 	idmap_done(&m->priv->pids);
 	idmap_done(&m->priv->unborn_tids);
@@ -142,6 +143,9 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 		break;
 	case EV_STACK:
 		cpu_seen(m, thread, t);
+		if (lane_last(&m->threads.v[thread].gil)->state == GIL_HOLD)
+			*vec_push(&m->samples) = (struct model_sample){ t, ev->stack.record,
+				                                        thread };
 		break;
 	default:
 		feed_gil(m, ev, thread, t);

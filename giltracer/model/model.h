@@ -173,6 +173,12 @@ struct model_counter_sample {
 	uint32_t thread, counter;
 };
 
+/* An EV_STACK of a thread that held a GIL; record is for source_stack_at. */
+struct model_sample {
+	uint64_t time_ns, record;
+	uint32_t thread;
+};
+
 struct model {
 	uint64_t start_ns, end_ns;
 	VEC(struct model_thread) threads;
@@ -180,6 +186,7 @@ struct model {
 	VEC(struct model_blame) blame;
 	VEC(struct model_lost) lost;
 	VEC(struct model_counter_sample) counts;
+	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
 	uint64_t gil_events; /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE */
 	struct model_private *priv;

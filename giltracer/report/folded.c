@@ -103,10 +103,11 @@ static void put_native(const struct report_pass *pass, uint32_t thread, FILE *ou
 static const struct report_pass *find_stacks(const struct report *report)
 {
 	for (size_t i = 0; i < report->pass_count; i++) {
-		const struct source *source = report->passes[i].source;
+		const struct report_pass *pass = &report->passes[i];
 
-		if (source && source->stacks && stacks_count(source->stacks) > 1)
-			return &report->passes[i];
+		if (!strcmp(pass->name, "stacks") && pass->source && pass->source->stacks &&
+		    stacks_count(pass->source->stacks) > 1)
+			return pass;
 	}
 	return NULL;
 }

@@ -10,18 +10,30 @@
 #include "trace/source.h"
 #include "trace/stacks.h"
 
-struct function function_of(const struct report_pass *pass, const struct hog *hog)
+static struct function function_at(const struct report_pass *pass, uint32_t id)
 {
 	const struct stack_frame *frame;
 
-	if (!hog->frame || !pass->source || !pass->source->frames)
+	if (!id || !pass->source || !pass->source->frames)
 		return (struct function){ .file = "" };
-	frame = stacks_get(pass->source->frames, hog->frame);
+	frame = stacks_get(pass->source->frames, id);
 	return (struct function){
 		.name = names_get(pass->source->names, frame->name),
 		.file = names_get(pass->source->names, frame->module),
 		.line = frame->line,
 	};
+}
+
+struct function function_of(const struct report_pass *pass, const struct hog *hog)
+{
+	return function_at(pass, hog->frame);
+}
+
+struct function function_caller(const struct report_pass *pass, const struct hog *hog)
+{
+	if (!hog->frame || !pass->source || !pass->source->frames)
+		return function_at(pass, 0);
+	return function_at(pass, stacks_get(pass->source->frames, hog->frame)->parent);
 }
 
 unsigned function_add(struct str *out, const struct function *f, unsigned columns)
@@ -42,6 +54,33 @@ unsigned function_add(struct str *out, const struct function *f, unsigned column
 		str_addf(out, ":%u", f->line);
 	str_addc(out, ')');
 	return used + (unsigned)(out->len - len);
+}
+
+const char *function_native(const struct report_pass *pass, const struct hog *hog)
+{
+	const struct stacks *stacks = pass->source ? pass->source->stacks : NULL;
+
+	if (!hog->native || !stacks)
+		return NULL;
+	return names_get(pass->source->names, stacks_get(stacks, hog->native)->name);
+}
+
+unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
+                          unsigned columns)
+{
+	struct function f = function_of(pass, hog), caller = function_caller(pass, hog);
+	const char *native = function_native(pass, hog);
+	unsigned used = function_add(out, &f, columns);
+
+	if (native) {
+		str_adds(out, " in ");
+		used += 4 + utf8_add_safe(out, native, columns);
+	}
+	if (caller.name && strcmp(caller.file, f.file) != 0) {
+		str_adds(out, ", called by ");
+		used += 12 + function_add(out, &caller, columns);
+	}
+	return used;
 }
 
 const struct hog *functions_top(const struct report_pass *pass, uint32_t thread)
@@ -67,6 +106,24 @@ double functions_percent(const struct report_pass *pass, const struct hog *hog)
 	return facts_percent(hog->wait_ns, all);
 }
 
+static void put_caller(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
+{
+	struct function f = function_caller(pass, hog);
+
+	if (!f.name) {
+		jsonw_null(w, "caller");
+		return;
+	}
+	jsonw_object(w, "caller");
+	jsonw_string(w, "function", f.name);
+	jsonw_string(w, "file", *f.file ? f.file : NULL);
+	if (f.line)
+		jsonw_u64(w, "line", f.line);
+	else
+		jsonw_null(w, "line");
+	jsonw_end(w);
+}
+
 static void put_function(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
 {
 	struct function f = function_of(pass, hog);
@@ -78,13 +135,14 @@ static void put_function(struct jsonw *w, const struct report_pass *pass, const 
 	else
 		jsonw_null(w, "line");
 	jsonw_u64(w, "tid", pass->model->threads.v[hog->thread].tid);
+	put_caller(w, pass, hog);
 }
 
 static void put_hog(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
 {
 	jsonw_object(w, NULL);
 	put_function(w, pass, hog);
-	jsonw_null(w, "native");
+	jsonw_string(w, "native", function_native(pass, hog));
 	jsonw_u64(w, "holds", hog->late_holds);
 	jsonw_u64(w, "hold_ns", hog->late_ns);
 	jsonw_u64(w, "longest_hold_ns", hog->late_longest_ns);

@@ -22,13 +22,24 @@ struct function {
 
 struct function function_of(const struct report_pass *pass, const struct hog *hog);
 
+/* The caller of function_of; its name is NULL if it was not fetched. */
+struct function function_caller(const struct report_pass *pass, const struct hog *hog);
+
 /* "name (file.py:12)", without folders, or "(unknown)"; safe for a terminal, at most about columns
  * wide. Returns the columns used. */
 unsigned function_add(struct str *out, const struct function *f, unsigned columns);
 
+/* The C function that kept the GIL in most samples of the row's late holds; NULL: not known. */
+const char *function_native(const struct report_pass *pass, const struct hog *hog);
+
 /* The row of the thread that caused most waiting, late or not; NULL if no function of it is known.
  */
 const struct hog *functions_top(const struct report_pass *pass, uint32_t thread);
+
+/* The row for a table: function_add, the C function below it, and, if it stands in another file
+ * than the function, who called it. Returns the columns used. */
+unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
+                          unsigned columns);
 
 /* How much of all that is known of the thread's holds the row made others wait, in percent. */
 double functions_percent(const struct report_pass *pass, const struct hog *hog);

@@ -234,9 +234,8 @@ static void put_hogs(const struct report_pass *pass, FILE *out)
 	for (size_t i = 0; i < hogs->v.n && hogs->v.v[i].late_holds; i++) {
 		const struct hog *hog = &hogs->v.v[i];
 		CLEANUP(str_done) struct str name = { 0 };
-		struct function f = function_of(pass, hog);
 
-		function_add(&name, &f, FUNCTION_COLUMNS);
+		function_add_row(&name, pass, hog, FUNCTION_COLUMNS);
 		fputs("<tr><th scope=\"row\">", out);
 		html_text(str_get(&name), out);
 		fputs("</th><td>", out);

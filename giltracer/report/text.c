@@ -217,9 +217,8 @@ static void add_function_row(struct table *table, const struct report_pass *pass
                              const struct hog *hog, bool late)
 {
 	struct row *row = table_row(table);
-	struct function f = function_of(pass, hog);
 
-	row->widths[0] = function_add(&row->cells[0], &f, NAME_COLUMNS);
+	row->widths[0] = function_add_row(&row->cells[0], pass, hog, NAME_COLUMNS);
 	add_thread(row, 1, pass, hog->thread);
 	row_number(row, 2, facts_ms(late ? hog->late_wait_ns : hog->wait_ns), 1);
 	row_number(row, 3, (double)(late ? hog->late_holds : hog->holds), 0);

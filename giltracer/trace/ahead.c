@@ -163,9 +163,21 @@ static void ahead_close(struct source *source)
 	free(a);
 }
 
+static uint32_t ahead_stack_at(struct source *source, uint64_t record)
+{
+	struct ahead *a = (struct ahead *)source;
+
+	join(a);
+	return source_stack_at(a->inner, record);
+}
+
 struct source *source_ahead(struct source *inner)
 {
-	static const struct source_ops ops = { .next = ahead_next, .close = ahead_close };
+	static const struct source_ops ops = {
+		.next = ahead_next,
+		.close = ahead_close,
+		.stack_at = ahead_stack_at,
+	};
 	struct ahead *a = xcalloc(1, sizeof(*a));
 
 	a->inner = inner;

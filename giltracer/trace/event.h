@@ -88,7 +88,9 @@ struct event {
 			uint64_t value;
 			uint32_t counter; /* index of the counter in the source */
 		} count;
+		/* stack: 0 if it is unwound on request only; then record is for source_stack_at. */
 		struct {
+			uint64_t record;
 			uint32_t stack;
 		} stack;
 	};

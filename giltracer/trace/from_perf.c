@@ -94,19 +94,39 @@ static void from_perf_close(struct source *source)
 	free(fp);
 }
 
+static uint32_t from_perf_stack_at(struct source *source, uint64_t record)
+{
+	struct from_perf *fp = (struct from_perf *)source;
+	struct perfdata_record rec;
+	uint32_t index;
+	struct sample s;
+
+	perfdata_at(perfdata_data(fp->pd), record, &rec);
+	index = header_event_of(fp->header, true, &rec.body);
+	if (index == UINT32_MAX ||
+	    !sample_decode(&s, &fp->header->events.v[index].layout, rec.body))
+		return 0;
+	return fp->unwind.stack(fp->unwind.ctx, &fp->header->events.v[index], &s);
+}
+
 static void open_stacks(struct from_perf *fp, const struct from_perf_options *options)
 {
 	struct source *source = &fp->source;
 
 	source->stacks = stacks_new(source->names);
 	perf_stacks_open(&fp->unwind, perfdata_header(fp->pd), source->names, source->stacks,
-	                 options->functions, options->function_count);
+	                 options ? options->functions : NULL,
+	                 options ? options->function_count : 0);
 }
 
 static int start(struct source **ret, struct perfdata *pd, const struct from_perf_options *options,
                  struct error *err)
 {
-	static const struct source_ops ops = { .next = from_perf_next, .close = from_perf_close };
+	static const struct source_ops ops = {
+		.next = from_perf_next,
+		.close = from_perf_close,
+		.stack_at = from_perf_stack_at,
+	};
 	struct from_perf *fp = xcalloc(1, sizeof(*fp));
 
 	(void)err;
@@ -120,8 +140,8 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	fp->header = perfdata_header(pd);
 	fp->order = order_new(pd);
 	from_perf_make_handlers(fp);
-	if (options && options->unwind)
-		open_stacks(fp, options);
+	fp->unwind_now = options && options->unwind;
+	open_stacks(fp, options);
 	*ret = &fp->source;
 	return 0;
 }

@@ -25,7 +25,7 @@ struct perf_stacks_function;
 struct pycode;
 
 /**
- * @unwind: unwind stack dumps into source->stacks; else stacks are left out
+ * @unwind: unwind stack dumps into source->stacks; else only those that source_stack_at asks for
  * @functions: where functions without a symbol are, see trace/perf_stacks.h; function_count of
  *             them, borrowed until from_perf_open returns. May be NULL
  * @code: the program's code objects, borrowed until source_close; NULL: none, and Python frames

@@ -61,6 +61,7 @@ struct from_perf {
 	uint64_t first_ns, last_ns;
 	struct idmap tids;
 	struct from_perf_unwind unwind;
+	bool unwind_now; /* else only what source_stack_at asks for */
 	struct perf_frames *frames;
 };
 

@@ -97,9 +97,18 @@ static void merge_close(struct source *source)
 	free(m);
 }
 
+static uint32_t merge_stack_at(struct source *source, uint64_t record)
+{
+	return source_stack_at(((struct merge *)source)->recording.source, record);
+}
+
 struct source *source_merge(struct source *recording, struct source *wakeups)
 {
-	static const struct source_ops ops = { .next = merge_next, .close = merge_close };
+	static const struct source_ops ops = {
+		.next = merge_next,
+		.close = merge_close,
+		.stack_at = merge_stack_at,
+	};
 	struct merge *m = xcalloc(1, sizeof(*m));
 
 	m->source = (struct source){ .ops = &ops,

@@ -195,7 +195,7 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 static uint32_t unwind_stack(struct from_perf *fp, const struct header_event *e,
                              const struct sample *s)
 {
-	return fp->unwind.stack ? fp->unwind.stack(fp->unwind.ctx, e, s) : 0;
+	return fp->unwind_now ? fp->unwind.stack(fp->unwind.ctx, e, s) : 0;
 }
 
 static void from_sched_switch(struct from_perf *fp, const struct handler *h,
@@ -213,11 +213,12 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
 /* Any sample, field by field. */
 __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const struct handler *h,
                                                   const struct header_event *e,
-                                                  const struct cursor *body, struct event *ev)
+                                                  const struct perfdata_record *rec,
+                                                  struct event *ev)
 {
 	struct sample s;
 
-	if (!sample_decode(&s, &e->layout, *body))
+	if (!sample_decode(&s, &e->layout, rec->body))
 		return false;
 	from_perf_find_cpu(fp, &s);
 	learn_tid(fp, h, &s.raw, s.tid);
@@ -242,6 +243,7 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 		return true;
 	case HANDLE_STACK:
 		from_perf_fill(ev, EV_STACK, &s);
+		ev->stack.record = rec->offset;
 		ev->stack.stack = unwind_stack(fp, e, &s);
 		return true;
 	default:
@@ -268,5 +270,5 @@ bool from_perf_sample(struct from_perf *fp, const struct perfdata_record *rec, s
 	if (h->kind == HANDLE_SKIP)
 		return false;
 	return (h->quick && quick_sample(fp, h, &e->layout, &rec->body, ev)) ||
-	       full_sample(fp, h, e, &rec->body, ev);
+	       full_sample(fp, h, e, rec, ev);
 }

@@ -34,6 +34,8 @@ struct source_ops {
 	/* 1 and *ret filled in; 0 at the end or negative with err, and *ret is anything. */
 	int (*next)(struct source *source, struct event *ret, struct error *err);
 	void (*close)(struct source *source);
+	/* See source_stack_at; NULL: there are no such stacks. */
+	uint32_t (*stack_at)(struct source *source, uint64_t record);
 };
 
 /**
@@ -57,6 +59,15 @@ struct source {
 static inline int source_next(struct source *source, struct event *ret, struct error *err)
 {
 	return source->ops->next(source, ret, err);
+}
+
+/*
+ * The stack of an EV_STACK that was not unwound, by its record: id in source->stacks, 0 if there is
+ * none. After the last event, since what was mapped where is taken as it was at the end.
+ */
+static inline uint32_t source_stack_at(struct source *source, uint64_t record)
+{
+	return source->ops->stack_at ? source->ops->stack_at(source, record) : 0;
 }
 
 static inline void source_close(struct source *source)

@@ -4,7 +4,7 @@
 # VizTracer. A machine that stops somebody else's thread in the middle disturbs such a program, so a
 # measurement that is off is made again, twice.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
-need root perf uprobes cc
+need root perf uprobes cc nm
 program=$top_srcdir/tests/system/blame.py
 
 build_extension() {
@@ -43,6 +43,17 @@ guilty() {
 	consistent got.json "$2 $3"
 }
 
+# native PYTHON VERSION KIND NAME: the C function, on a build that has its name.
+native() {
+	if ! nm "$("$GILTRACER" probes --json --python "$1" | /usr/bin/env python3 -c \
+		'import json, sys; print(json.load(sys.stdin)["file"])')" 2>/dev/null | grep -q " $4\$"; then
+		skip "its library has no symbol $4" "$2 $3: the C function"
+		return
+	fi
+	is "$(json got.json '[h["native"] for h in d["hogs"] if h["wait_caused_ns"] ==
+		max(h["wait_caused_ns"] for h in d["hogs"])][0]')" "$4" "$2 $3: the C function"
+}
+
 # The extension's calls are hogs, as long as they measured themselves, asleep or not.
 measured() {
 	attempt "$1" "$3" "(lambda hogs, truth:
@@ -71,6 +82,7 @@ ok 'there is a CPython' test -s interpreters
 while read -r version python; do
 	v="$version ($python)"
 	guilty "$python" "$v" by_pow "('kept_by_pow',)"
+	native "$python" "$v" by_pow builtin_pow
 	if everything "$version" || everything "$python"; then
 		guilty "$python" "$v" by_re "('kept_by_re', 'match')"
 		guilty "$python" "$v" by_json "('kept_by_json', 'loads', 'JSONDecoder.decode',

@@ -116,6 +116,26 @@ static void test_off_cpu(void)
 		}
 }
 
+/* Three samples: in a late hold, in one that is not, of a thread without the GIL. */
+static void test_samples(void)
+{
+	start();
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	feed(130 * MS, 7, EV_STACK, EV(.stack = { .record = 11 }));
+	feed(140 * MS, 8, EV_STACK, EV(.stack = { .record = 12 }));
+	turn(150, 7, frame("crunch", 3));
+	acquire(150 * MS, 8);
+	feed(151 * MS, 8, EV_STACK, EV(.stack = { .record = 13 }));
+	release(152 * MS, 8);
+	acquire(152 * MS, 7);
+	find();
+	is_u64(hogs.samples.n, 1, "only the sample in the late hold is looked at");
+	is_u64(hogs.samples.n ? hogs.samples.v[0].record : 0, 11, "by its record");
+	ok(hogs.samples.n && hogs.v.v[0].row == hogs.samples.v[0].row && hogs.v.v[0].samples == 1,
+	   "and belongs to the hog");
+}
+
 static void test_sums(void)
 {
 	uint64_t held = 0, wait = 0, charged = 0;
@@ -146,6 +166,7 @@ int main(void)
 	test_late();
 	test_obedient();
 	test_off_cpu();
+	test_samples();
 	test_sums();
 	hogs_done(&hogs);
 	stacks_free(stacks);

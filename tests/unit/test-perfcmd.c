@@ -90,6 +90,24 @@ static void test_stacks(void)
 	free(argv);
 }
 
+static void test_native(void)
+{
+	const struct perf_plan plan = {
+		.perf = "perf",
+		.output = "g",
+		.pid = 1,
+		.control_fd = 3,
+		.ack_fd = 4,
+		.native = 2048,
+	};
+
+	is_argv(&plan,
+	        "perf|record|-o|g|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|"
+	        "--sample-cpu|-N|-B|-e|cpu-clock/name=giltracer_native,freq=250,call-graph=dwarf,"
+	        "stack-size=2048/u|-p|1",
+	        "stacks of what runs, of the program's own code alone");
+}
+
 static void test_wakeups(void)
 {
 	struct perf_plan plan = {
@@ -111,6 +129,7 @@ static void test_wakeups(void)
 
 int main(void)
 {
+	test_native();
 	test_wakeups();
 	test_gil();
 	test_stacks();

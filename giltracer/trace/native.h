@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Which function of C code a Python function called: told from a native stack. */
+#ifndef GILTRACER_TRACE_NATIVE_H
+#define GILTRACER_TRACE_NATIVE_H
+
+#include <stdint.h>
+
+struct stacks;
+
+/*
+ * The outermost native frame that the innermost Python frame runs through, without the
+ * interpreter's call protocol: builtin_pow of k_mul < long_pow < builtin_pow <
+ * cfunction_vectorcall_… < eval. 0: the stack has no eval frame (it was cut), no symbols there, or
+ * Python itself runs, not C code.
+ */
+uint32_t native_callee(const struct stacks *stacks, uint32_t stack);
+
+#endif

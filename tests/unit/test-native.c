@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The C function that a Python function called, told from native stacks. */
+#include "trace/names.h"
+#include "trace/native.h"
+#include "trace/stacks.h"
+
+#include "tap.h"
+
+static struct names *names;
+static struct stacks *stacks;
+
+/* Frames from the outermost on, NULL-terminated; "=" before a name makes it an eval frame, "?" one
+ * without a symbol. */
+static uint32_t stack(const char *const *frames)
+{
+	uint32_t id = 0;
+
+	for (; *frames; frames++) {
+		const char *name = *frames + (**frames == '=' || **frames == '?');
+		struct stack_frame frame = {
+			.parent = id,
+			.name = names_id(names, name, strlen(name)),
+			.flags = **frames == '='   ? STACK_EVAL
+			         : **frames == '?' ? STACK_UNKNOWN
+			                           : 0,
+		};
+
+		id = stacks_id(stacks, &frame);
+	}
+	return id;
+}
+
+static const char *callee(uint32_t id)
+{
+	id = native_callee(stacks, id);
+	return id ? names_get(names, stacks_get(stacks, id)->name) : "(none)";
+}
+
+#define is_callee(want, sentence, ...) \
+	is_str(callee(stack((const char *const[]){ __VA_ARGS__, NULL })), want, sentence)
+
+int main(void)
+{
+	names = names_new();
+	stacks = stacks_new(names);
+	is_callee("builtin_pow", "below the call protocol", "start_thread",
+	          "=_PyEval_EvalFrameDefault", "PyObject_Vectorcall",
+	          "cfunction_vectorcall_FASTCALL_KEYWORDS", "builtin_pow", "PyNumber_Power",
+	          "long_pow", "k_mul");
+	is_callee("long_add", "an operator has no call", "=_PyEval_EvalFrameDefault", "long_add");
+	is_callee("list_sort_impl", "the innermost Python function's", "=_PyEval_EvalFrameDefault",
+	          "map_next", "=_PyEval_EvalFrameDefault", "PyObject_Vectorcall", "list_sort_impl");
+	is_callee("(none)", "Python itself runs", "main", "=_PyEval_EvalFrameDefault");
+	is_callee("(none)", "a stack that was cut before", "builtin_pow", "long_pow");
+	is_callee("memcpy", "what has no symbol is passed over", "=_PyEval_EvalFrameDefault",
+	          "?[x+0x10]", "memcpy");
+	is_callee("(none)", "nothing has a symbol", "=_PyEval_EvalFrameDefault", "?[x+0x10]");
+	is_u64(native_callee(stacks, 0), 0, "no stack, no function");
+	stacks_free(stacks);
+	names_free(names);
+	return done_testing();
+}
