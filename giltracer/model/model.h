@@ -12,7 +12,8 @@
  * State: 24 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
  * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
  * changes, 144 bytes or 36 per GIL event; a switch in or out or a wake-up is one span, 24 bytes.
- * The arrays grow by half, so at worst half as much again. Nothing else grows with the recording.
+ * The arrays grow by half and, from 1 MiB on, into memory that costs nothing until it is used, but
+ * for up to 2 MiB each where there are huge pages. Nothing else grows with the recording.
  *
  * Times are CLOCK_MONOTONIC in ns. Times in unions of lanes are half-open: [start, end).
  */
