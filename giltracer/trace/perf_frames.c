@@ -21,6 +21,9 @@
 #define STATE_MASK          0x7c
 #define STATE_COMPACT_ASCII 0x64
 
+#define RECENT       64  /* a power of two */
+#define RECENT_BYTES 488 /* for eight frames, if names are not long */
+
 /* One frame as the probe saw it; name_hash, since another function may be at the address later. */
 struct raw_frame {
 	uint64_t code, instruction, name_hash;
@@ -35,12 +38,24 @@ struct known {
 	uint32_t next; /* of the same hash; UINT32_MAX: none */
 };
 
+/*
+ * The last fetch of its kind, byte for byte, and what came of it: nearly every fetch is one of a
+ * few. from is the offset of its first byte; size 0: none yet.
+ */
+struct recent {
+	const struct tracefmt_field *probe;
+	uint64_t probe_ip;
+	uint32_t stack, size;
+	uint8_t bytes[RECENT_BYTES];
+};
+
 struct perf_frames {
 	struct names *names;
 	struct stacks *stacks;
 	const struct pycode *code;
 	struct u64map hashes; /* to the first of known */
 	VEC(struct known) known;
+	struct recent recent[RECENT];
 };
 
 struct perf_frames *perf_frames_new(struct names *names, struct stacks *stacks,
@@ -70,6 +85,21 @@ static const struct tracefmt_field *field(const struct tracefmt *format, char le
 	return tracefmt_find(format, name);
 }
 
+/* The lowest offset of frame k's fields and of f->from. */
+static uint32_t lowest(const struct perf_frames_fields *f, unsigned k)
+{
+	const struct tracefmt_field *const fields[] = {
+		f->frame[k].type, f->frame[k].code,  f->frame[k].instruction,
+		f->frame[k].line, f->frame[k].state, f->frame[k].name,
+	};
+	uint32_t low = f->from;
+
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i]->offset < low)
+			low = fields[i]->offset;
+	return low;
+}
+
 struct perf_frames_fields perf_frames_find(const struct tracefmt *format)
 {
 	struct perf_frames_fields f = {
@@ -79,6 +109,7 @@ struct perf_frames_fields perf_frames_find(const struct tracefmt *format)
 
 	if (!f.probe_ip || !f.code_type)
 		return f;
+	f.from = f.code_type->offset;
 	for (unsigned k = 0; k < PERF_FRAMES_MAX; k++) {
 		f.frame[k].type = field(format, 't', k);
 		f.frame[k].code = field(format, 'c', k);
@@ -89,6 +120,7 @@ struct perf_frames_fields perf_frames_find(const struct tracefmt *format)
 		if (!f.frame[k].type || !f.frame[k].code || !f.frame[k].instruction ||
 		    !f.frame[k].line || !f.frame[k].state || !f.frame[k].name)
 			break;
+		f.from = lowest(&f, k);
 		f.count++;
 	}
 	return f;
@@ -227,7 +259,7 @@ static uint32_t add_frames(struct perf_frames *pf, const struct perf_frames_fiel
 	return stack;
 }
 
-uint32_t perf_frames_get(struct perf_frames *pf, const struct perf_frames_fields *f,
+static uint32_t work_out(struct perf_frames *pf, const struct perf_frames_fields *f,
                          const struct cursor *raw)
 {
 	struct raw_frame frames[PERF_FRAMES_MAX];
@@ -249,4 +281,57 @@ uint32_t perf_frames_get(struct perf_frames *pf, const struct perf_frames_fields
 	known->stack = add_frames(pf, f, frames, n, raw);
 	u64map_set(&pf->hashes, hash, (uint32_t)pf->known.n - 1);
 	return known->stack;
+}
+
+/* Whether the characters of a field, if there are any, are behind from. */
+static bool is_behind(const struct tracefmt_field *text, const struct cursor *raw, uint32_t from)
+{
+	size_t len;
+	const char *at = tracefmt_text(text, raw, &len);
+
+	return !at || (const uint8_t *)at >= raw->p + from;
+}
+
+/* Nothing but probe_ip and what is behind from has a say in what comes of it. */
+static bool is_compact(const struct perf_frames_fields *f, const struct cursor *raw)
+{
+	for (unsigned k = 0; k < f->count; k++)
+		if (!is_behind(f->frame[k].type, raw, f->from) ||
+		    !is_behind(f->frame[k].name, raw, f->from))
+			return false;
+	return true;
+}
+
+static struct recent *recent_of(struct perf_frames *pf, const struct perf_frames_fields *f,
+                                const struct cursor *raw)
+{
+	uint32_t at = cursor_u32_at(raw, f->frame[0].instruction->offset) ^
+	              cursor_u32_at(raw, f->frame[f->count - 1].instruction->offset) << 8 ^
+	              cursor_u32_at(raw, f->frame[0].code->offset) >> 4;
+
+	return &pf->recent[at * 0x9e3779b1 >> 16 & (RECENT - 1)];
+}
+
+uint32_t perf_frames_get(struct perf_frames *pf, const struct perf_frames_fields *f,
+                         const struct cursor *raw)
+{
+	size_t left = cursor_left(raw), size = left > f->from ? left - f->from : 0;
+	uint64_t ip;
+	struct recent *r;
+
+	if (!f->count || !size)
+		return 0;
+	ip = cursor_u64_at(raw, f->probe_ip->offset);
+	r = recent_of(pf, f, raw);
+	if (r->size == size && r->probe == f->probe_ip && r->probe_ip == ip &&
+	    !memcmp(r->bytes, raw->p + f->from, size))
+		return r->stack;
+	if (size > sizeof(r->bytes) || !is_compact(f, raw))
+		return work_out(pf, f, raw);
+	r->stack = work_out(pf, f, raw);
+	r->probe = f->probe_ip;
+	r->probe_ip = ip;
+	r->size = (uint32_t)size;
+	memcpy(r->bytes, raw->p + f->from, size);
+	return r->stack;
 }

@@ -21,12 +21,17 @@ struct stacks;
 
 #define PERF_FRAMES_MAX 8
 
-/* Where the fields of one event are, looked up once. count 0: it has none. */
+/**
+ * Where the fields of one event are, looked up once.
+ * @from: offset of the first of them but probe_ip, which stands before all
+ * @count: 0: it has none
+ */
 struct perf_frames_fields {
 	const struct tracefmt_field *probe_ip, *code_type;
 	struct {
 		const struct tracefmt_field *type, *code, *instruction, *line, *state, *name;
 	} frame[PERF_FRAMES_MAX];
+	uint32_t from;
 	unsigned count;
 };
 

@@ -131,12 +131,12 @@ static uint64_t number(const struct tracefmt_field *field, const struct sample *
  * the host does. Each sample of a tracepoint has both for the thread that ran: tid and
  * common_pid.
  */
-static void learn_tid(struct from_perf *fp, const struct handler *h, const struct cursor *raw,
-                      uint32_t tid)
+static inline void learn_tid(struct from_perf *fp, const struct handler *h,
+                             const struct cursor *raw, uint32_t tid)
 {
 	uint32_t host = h->common_pid ? cursor_u32_at(raw, h->common_pid->offset) : tid;
 
-	if (host != tid && host && tid && idmap_get(&fp->tids, host) != tid)
+	if (__builtin_expect(host != tid, 0) && host && tid && idmap_get(&fp->tids, host) != tid)
 		idmap_set(&fp->tids, host, tid);
 }
 
@@ -151,7 +151,8 @@ static uint32_t known_tid(const struct from_perf *fp, uint32_t host)
 	return tid == IDMAP_NONE ? 0 : tid;
 }
 
-static uint32_t get_frame(struct from_perf *fp, const struct handler *h, const struct cursor *raw)
+static inline uint32_t get_frame(struct from_perf *fp, const struct handler *h,
+                                 const struct cursor *raw)
 {
 	return h->frames.count ? perf_frames_get(fp->frames, &h->frames, raw) : 0;
 }
