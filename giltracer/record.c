@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,16 @@ static char **command_copy(const struct job *job)
 	return args.v;
 }
 
+/* Those that the program may run on. */
+static unsigned usable_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		return (unsigned)CPU_COUNT(&set);
+	return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static void describe_host(struct session *session, const struct job *job)
 {
 	struct utsname host;
@@ -275,7 +286,7 @@ static void describe_host(struct session *session, const struct job *job)
 		session->arch = xstrdup(host.machine);
 	}
 	session->cwd = getcwd(cwd, sizeof(cwd)) ? xstrdup(cwd) : NULL;
-	session->cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	session->cpus = usable_cpus();
 	session->perf_version = xstrdup(job->host.version);
 }
 

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 #include "model/model.h"
+#include "model/whatif.h"
 #include "trace/ahead.h"
 #include "trace/from_perf.h"
 #include "trace/join.h"
@@ -81,7 +82,7 @@ static void *check(void *data)
 }
 
 /* Both only read the model, so they do it at the same time. */
-static void check_and_rank(struct loaded *loaded)
+static void check_and_rank(struct loaded *loaded, unsigned cpus)
 {
 	pthread_t thread;
 	bool threaded = thread_start(&thread, check, loaded) == 0;
@@ -90,6 +91,8 @@ static void check_and_rank(struct loaded *loaded)
 	if (loaded->model->gil_events) {
 		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
 		hogs_find_native(&loaded->hogs, loaded->source);
+		whatif_find(&loaded->hogs, loaded->model, loaded->source->frames, cpus,
+		            HOGS_INTERVAL_NS);
 		patterns_find(&loaded->patterns, loaded->model, &loaded->hogs, HOGS_INTERVAL_NS);
 	}
 	if (threaded)
@@ -99,11 +102,11 @@ static void check_and_rank(struct loaded *loaded)
 	loaded->model->caveats[CAVEAT_BROKEN_IDENTITY] += broken != NULL;
 }
 
-static void finish(struct loaded *loaded)
+static void finish(struct loaded *loaded, unsigned cpus)
 {
 	model_finish(loaded->model);
 	add_source_caveats(loaded);
-	check_and_rank(loaded);
+	check_and_rank(loaded, cpus);
 }
 
 /* Without them a sleep goes on until the thread runs again. */
@@ -184,7 +187,7 @@ static int read_events(struct job *job)
 	loaded->model = model_new(&options);
 	if (feed(loaded, &job->err) < 0)
 		return error_prefix(&job->err, "%s", path);
-	finish(loaded);
+	finish(loaded, job->session->cpus);
 	return 0;
 }
 

@@ -26,6 +26,7 @@ struct search {
 	uint64_t interval_ns;
 	VEC(struct row) rows;
 	VEC(struct hogs_sample) samples;
+	struct hogs *ret;
 };
 
 /**
@@ -44,9 +45,10 @@ struct walker {
 struct hold {
 	uint64_t start_ns, end_ns, wait_ns, due_ns;
 	uint32_t frame;
+	size_t span;
 };
 
-static bool same_function(const struct search *s, uint32_t a, uint32_t b)
+bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b)
 {
 	const struct stack_frame *x, *y;
 
@@ -54,8 +56,8 @@ static bool same_function(const struct search *s, uint32_t a, uint32_t b)
 		return true;
 	if (!a || !b)
 		return false;
-	x = stacks_get(s->frames, a);
-	y = stacks_get(s->frames, b);
+	x = stacks_get(frames, a);
+	y = stacks_get(frames, b);
 	return x->name == y->name && x->module == y->module;
 }
 
@@ -63,9 +65,9 @@ static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
 {
 	uint32_t row = w->last;
 
-	if (row == MODEL_NONE || !same_function(s, s->rows.v[row].hog.frame, frame))
+	if (row == MODEL_NONE || !hogs_same_function(s->frames, s->rows.v[row].hog.frame, frame))
 		for (row = w->first; row != MODEL_NONE; row = s->rows.v[row].next)
-			if (same_function(s, s->rows.v[row].hog.frame, frame))
+			if (hogs_same_function(s->frames, s->rows.v[row].hog.frame, frame))
 				break;
 	if (row == MODEL_NONE) {
 		row = (uint32_t)s->rows.n;
@@ -153,6 +155,7 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	}
 	if (h->end_ns <= h->due_ns || h->end_ns - h->due_ns <= HOGS_SLACK_NS)
 		return;
+	*vec_push(&s->ret->late) = (struct hog_late){ w->thread, h->frame, h->span };
 	hog->late_holds++;
 	hog->late_ns += h->end_ns - h->start_ns;
 	hog->late_wait_ns += h->wait_ns;
@@ -192,8 +195,8 @@ static void walk_thread(struct search *s, uint32_t thread)
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
-		struct hold h = { span->start_ns, lane_span_end(lane, i), 0, UINT64_MAX,
-			          s->frames ? span->stack : 0 };
+		struct hold h = { span->start_ns, lane_span_end(lane, i),      0,
+			          UINT64_MAX,     s->frames ? span->stack : 0, i };
 
 		if (span->state != GIL_HOLD)
 			continue;
@@ -218,11 +221,13 @@ static int compare_hogs(const void *a, const void *b)
 void hogs_find(struct hogs *ret, const struct model *model, const struct stacks *frames,
                uint64_t interval_ns)
 {
-	struct search s = { .model = model, .frames = frames, .interval_ns = interval_ns };
+	struct search s = {
+		.model = model, .frames = frames, .interval_ns = interval_ns, .ret = ret
+	};
 
+	*ret = (struct hogs){ 0 };
 	for (uint32_t i = 0; i < model->threads.n; i++)
 		walk_thread(&s, i);
-	*ret = (struct hogs){ 0 };
 	for (size_t i = 0; i < s.rows.n; i++)
 		*vec_push(&ret->v) = s.rows.v[i].hog;
 	if (ret->v.n)
@@ -236,6 +241,7 @@ void hogs_find(struct hogs *ret, const struct model *model, const struct stacks 
 void hogs_done(struct hogs *hogs)
 {
 	vec_done(&hogs->v);
+	vec_done(&hogs->late);
 	vec_done(&hogs->samples);
 }
 

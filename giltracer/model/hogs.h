@@ -20,6 +20,7 @@
 #ifndef GILTRACER_MODEL_HOGS_H
 #define GILTRACER_MODEL_HOGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -31,6 +32,7 @@ struct stacks;
 #define HOGS_INTERVAL_NS 5000000
 #define HOGS_SLACK_NS    1000000
 #define HOGS_SAMPLES_MAX 200
+#define HOGS_NO_GAIN     UINT64_MAX /* not estimated */
 
 /**
  * Holds of one thread that ended in one function.
@@ -46,6 +48,7 @@ struct stacks;
  * @native: the C function that most samples during late holds found at work, as a stack id in the
  *          source's stacks; 0: not known. @native_samples of @samples agreed
  * @row: for struct hogs_sample
+ * @gain_ns: what others would have gained had the late ones let go; whatif.h fills it in
  */
 struct hog {
 	uint32_t thread, frame;
@@ -53,6 +56,7 @@ struct hog {
 	uint64_t holds, hold_ns, longest_ns, longest_at_ns, wait_ns;
 	uint64_t late_holds, late_ns, late_wait_ns, late_longest_ns, late_longest_at_ns;
 	uint64_t off_cpu_ns, asleep_ns;
+	uint64_t gain_ns;
 };
 
 /* A sample during a late hold, see struct model_sample. */
@@ -61,8 +65,16 @@ struct hogs_sample {
 	uint32_t row; /* of the hog */
 };
 
+/* A late hold: which span of the GIL lane of the thread, and its frame. */
+struct hog_late {
+	uint32_t thread, frame;
+	size_t span;
+};
+
+/* @late: by thread, then span */
 struct hogs {
 	VEC(struct hog) v;
+	VEC(struct hog_late) late;
 	VEC(struct hogs_sample) samples; /* at most HOGS_SAMPLES_MAX of each row */
 };
 
@@ -77,5 +89,8 @@ void hogs_done(struct hogs *hogs);
 
 /* Look at the samples, and fill in the native of each hog. After the source's last event. */
 void hogs_find_native(struct hogs *hogs, struct source *source);
+
+/* Whether two frames are of one function, by name and file; 0 is of none but itself. */
+bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b);
 
 #endif

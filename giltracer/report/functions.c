@@ -124,6 +124,24 @@ static void put_caller(struct jsonw *w, const struct report_pass *pass, const st
 	jsonw_end(w);
 }
 
+uint64_t functions_gain(const struct report_pass *pass, const struct hog *hog)
+{
+	const struct stacks *frames = pass->source ? pass->source->frames : NULL;
+	uint64_t gain_ns = 0;
+
+	for (size_t i = 0; i < pass->hogs->v.n; i++) {
+		const struct hog *other = &pass->hogs->v.v[i];
+
+		if (other != hog &&
+		    (!hog->frame || !hogs_same_function(frames, other->frame, hog->frame)))
+			continue;
+		if (other->gain_ns == HOGS_NO_GAIN)
+			return HOGS_NO_GAIN;
+		gain_ns += other->gain_ns;
+	}
+	return gain_ns;
+}
+
 static void put_function(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
 {
 	struct function f = function_of(pass, hog);
@@ -150,6 +168,10 @@ static void put_hog(struct jsonw *w, const struct report_pass *pass, const struc
 	jsonw_u64(w, "wait_caused_ns", hog->late_wait_ns);
 	jsonw_u64(w, "held_off_cpu_ns", hog->off_cpu_ns);
 	jsonw_u64(w, "held_asleep_ns", hog->asleep_ns);
+	if (hog->gain_ns == HOGS_NO_GAIN)
+		jsonw_null(w, "gain_ns");
+	else
+		jsonw_u64(w, "gain_ns", hog->gain_ns);
 	jsonw_end(w);
 }
 

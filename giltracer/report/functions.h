@@ -44,6 +44,14 @@ unsigned function_add_row(struct str *out, const struct report_pass *pass, const
 /* How much of all that is known of the thread's holds the row made others wait, in percent. */
 double functions_percent(const struct report_pass *pass, const struct hog *hog);
 
+/* What the numbers of would-be savings are, in one sentence. */
+#define FUNCTIONS_GAIN                                                                            \
+	"an estimate: the recording replayed on the CPUs it had, with these calls letting go of " \
+	"the GIL and all else as long as it was"
+
+/* What is saved by the function of hog in all threads; HOGS_NO_GAIN if that is not known. */
+uint64_t functions_gain(const struct report_pass *pass, const struct hog *hog);
+
 /* Members "hogs" and "functions" of an open object. */
 void functions_json(struct jsonw *w, const struct report_pass *pass);
 

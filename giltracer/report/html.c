@@ -223,9 +223,9 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 /* Late holds only, as in the JSON's "hogs". */
 static void put_hogs(const struct report_pass *pass, FILE *out)
 {
-	static const char *const headings[] = { "function",   "thread",  "others waited ms",
-		                                "holds",      "held ms", "longest ms",
-		                                "off cpu ms", NULL };
+	static const char *const headings[] = { "function",   "thread",        "others waited ms",
+		                                "holds",      "held ms",       "longest ms",
+		                                "off cpu ms", "would save ms", NULL };
 	const struct hogs *hogs = pass->hogs;
 
 	if (!hogs || !hogs->v.n || !hogs->v.v[0].late_holds)
@@ -242,11 +242,15 @@ static void put_hogs(const struct report_pass *pass, FILE *out)
 		put_name(pass, hog->thread, out);
 		fprintf(out,
 		        "</td><td>%.1f</td><td>%" PRIu64
-		        "</td><td>%.1f</td><td>%.3f</td><td>%.1f</td></tr>\n",
+		        "</td><td>%.1f</td><td>%.3f</td><td>%.1f</td><td>",
 		        facts_ms(hog->late_wait_ns), hog->late_holds, facts_ms(hog->late_ns),
 		        facts_ms(hog->late_longest_ns), facts_ms(hog->off_cpu_ns));
+		if (hog->gain_ns == HOGS_NO_GAIN)
+			fputs("?</td></tr>\n", out);
+		else
+			fprintf(out, "%.1f</td></tr>\n", facts_ms(hog->gain_ns));
 	}
-	fputs("</tbody>\n</table>\n", out);
+	fputs("</tbody>\n</table>\n<p>Would save: " FUNCTIONS_GAIN ".</p>\n", out);
 }
 
 static int fill(enum template_part part, const void *data, FILE *out, struct error *err)

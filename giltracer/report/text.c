@@ -224,8 +224,28 @@ static void add_function_row(struct table *table, const struct report_pass *pass
 	row_number(row, 3, (double)(late ? hog->late_holds : hog->holds), 0);
 	row_number(row, 4, facts_ms(late ? hog->late_ns : hog->hold_ns), 1);
 	row_number(row, 5, facts_ms(late ? hog->late_longest_ns : hog->longest_ns), 3);
-	if (late)
-		row_number(row, 6, facts_ms(hog->off_cpu_ns), 1);
+	if (!late)
+		return;
+	row_number(row, 6, facts_ms(hog->off_cpu_ns), 1);
+	if (hog->gain_ns == HOGS_NO_GAIN)
+		row_text(row, 7, "?");
+	else
+		row_number(row, 7, facts_ms(hog->gain_ns), 1);
+}
+
+static void put_gain(const struct report_pass *pass, const struct hog *hog, FILE *out)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+	struct function f = function_of(pass, hog);
+	uint64_t gain_ns = functions_gain(pass, hog);
+
+	if (gain_ns == HOGS_NO_GAIN)
+		return;
+	function_add(&name, &f, NAME_COLUMNS);
+	fprintf(out,
+	        "  If %s let go of the GIL, it would save about %.1f ms of waiting\n  "
+	        "(" FUNCTIONS_GAIN ").\n",
+	        f.name ? str_get(&name) : "what runs there", facts_ms(gain_ns));
 }
 
 /* Calls that kept the GIL when asked to let go; if there are none, where holds ended that others
@@ -235,12 +255,12 @@ static void put_functions(const struct report_pass *pass, FILE *out)
 	static const char *const late_headings[] = { "kept the GIL",     "in thread",
 		                                     "others waited ms", "holds",
 		                                     "held ms",          "longest ms",
-		                                     "off cpu ms" };
+		                                     "off cpu ms",       "would save ms" };
 	static const char *const headings[] = { "held until", "in thread", "others waited ms",
 		                                "holds",      "held ms",   "longest ms" };
 	const struct hogs *hogs = pass->hogs;
 	bool late = hogs && hogs->v.n && hogs->v.v[0].late_holds;
-	struct table table = { .columns = late ? 7 : 6, .text_columns = 2 };
+	struct table table = { .columns = late ? 8 : 6, .text_columns = 2 };
 	size_t n = 0;
 
 	for (size_t i = 0; hogs && i < hogs->v.n; i++) {
@@ -259,6 +279,8 @@ static void put_functions(const struct report_pass *pass, FILE *out)
 	table_done(&table);
 	if (n > FUNCTION_ROWS)
 		fprintf(out, "  … and %zu more, of less wait\n", n - FUNCTION_ROWS);
+	if (n && late)
+		put_gain(pass, &hogs->v.v[0], out);
 }
 
 static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)

@@ -85,8 +85,8 @@ function hogsDraw() {
 	const off = r => r.held_off_cpu_ns || 0;
 	if (rows.some(off))
 		columns.push({head: "Off CPU", csv: "held_off_cpu_ns", num: true, value: off, cell: r => off(r) ? fmtDur(off(r)) : "–", title: "Held while the holder was not on a CPU: it slept, or had to wait for one"});
-	if (rows.some(r => Number.isFinite(r.saves_ns)))
-		columns.push({head: "Would save", csv: "saves_ns", num: true, value: r => r.saves_ns || 0, cell: r => fmtDur(r.saves_ns || 0), title: "Estimate: what the waiting threads would gain had it released the GIL"});
+	if (rows.some(r => Number.isFinite(r.gain_ns)))
+		columns.push({head: "Would save", csv: "gain_ns", num: true, value: r => r.gain_ns || 0, cell: r => Number.isFinite(r.gain_ns) ? fmtDur(r.gain_ns) : "?", title: "Would save about this much waiting had it let go of the GIL. An estimate: the recording replayed on the CPUs it had, with these calls letting go of the GIL and all else as long as it was"});
 	fill($("hogs-body"), rows.length ? makeTable(columns, rows, {caption: "Calls that kept the GIL while others waited", hideCaption: true, sort: 2, limit: 15}) : null);
 }
 

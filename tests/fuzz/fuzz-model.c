@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "model/patterns.h"
+#include "model/whatif.h"
 #include "model-bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,6 +18,7 @@ static void look_at(const struct model *m)
 	struct hogs hogs;
 
 	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
+	whatif_find(&hogs, m, NULL, 2, HOGS_INTERVAL_NS);
 	patterns_find(&patterns, m, &hogs, HOGS_INTERVAL_NS);
 	for (size_t i = 0; i < patterns.v.n; i++)
 		pattern_text(m, &patterns.v.v[i], &text);

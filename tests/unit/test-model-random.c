@@ -5,6 +5,7 @@
 
 #include "model/internal.h"
 #include "model/patterns.h"
+#include "model/whatif.h"
 
 #include "tap.h"
 
@@ -63,14 +64,24 @@ static bool same_owners(struct model *m, uint32_t gil)
 	return same;
 }
 
-/* How many patterns there are; finding them must end well. */
-static size_t count_patterns(const struct model *m)
+/* How many patterns there are, and estimates of gains, and those of more than is charged; finding
+ * them must end well. */
+static size_t count_patterns(const struct model *m, size_t *estimates, size_t *too_much)
 {
 	struct patterns patterns;
 	struct hogs hogs;
 	size_t n;
 
 	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
+	whatif_find(&hogs, m, NULL, 2, HOGS_INTERVAL_NS);
+	for (size_t i = 0; i < hogs.v.n; i++) {
+		const struct hog *hog = &hogs.v.v[i];
+
+		if (hog->gain_ns == HOGS_NO_GAIN)
+			continue;
+		*estimates += hog->gain_ns != 0;
+		*too_much += hog->gain_ns > hog->late_wait_ns;
+	}
 	patterns_find(&patterns, m, &hogs, HOGS_INTERVAL_NS);
 	n = patterns.v.n;
 	patterns_done(&patterns);
@@ -81,7 +92,7 @@ static size_t count_patterns(const struct model *m)
 static void test_sequences(const char *what, bool nonsense, const struct names *names)
 {
 	unsigned broken = 0, differ = 0, unowned = 0, rebuilt = 0;
-	size_t patterns = 0;
+	size_t patterns = 0, estimates = 0, too_much = 0;
 
 	for (unsigned i = 0; i < SEQUENCES; i++) {
 		uint8_t data[2000];
@@ -94,7 +105,7 @@ static void test_sequences(const char *what, bool nonsense, const struct names *
 		m = model_from_bytes(data, n, names);
 		if (model_check(m, &err) < 0 && !broken++)
 			printf("# sequence %u: %s\n", i, err.text);
-		patterns += count_patterns(m);
+		patterns += count_patterns(m, &estimates, &too_much);
 		for (uint32_t g = 0; g < m->gils.n; g++) {
 			rebuilt += m->priv->gils.v[g].dirty;
 			unowned += !m->gils.v[g].held_ns;
@@ -105,6 +116,8 @@ static void test_sequences(const char *what, bool nonsense, const struct names *
 	}
 	is_u64(broken, 0, "%s: the invariants hold", what);
 	is_u64(differ, 0, "%s: owners are those of the lanes", what);
+	ok((nonsense || estimates > 0) && !too_much, "%s: %zu gains, none more than the blame",
+	   what, estimates);
 	ok(patterns > 0, "%s: %zu patterns in them", what, patterns);
 	ok(rebuilt > 100 && unowned > 10, "%s: %u GILs made again, %u never held", what, rebuilt,
 	   unowned);

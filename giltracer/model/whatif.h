@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the threads that waited would have gained, had a function that kept the GIL (hogs.h) let go
+ * of it: an estimate. The schedule of the recording is replayed twice: as it was, and with each
+ *late hold of that function as work without the GIL. In both
+ *
+ *	each thread starts when it did; its holds, and its time without the GIL, are as long as
+ *	they were, whatever the others do: who slept for something sleeps as long for it,
+ *
+ *	the GIL is granted at once, in the order of requests,
+ *
+ *	Python code lets go when it is asked to, as hogs.h says; a late hold lasts,
+ *
+ *	who lets go takes the GIL before and again behind its work, which is as long as before,
+ *
+ *	threads that run share the CPUs evenly; who stood in line for one needs it
+ *	as long again, who sleeps needs none.
+ *
+ * The gain is what all threads together lose less, by waiting for the GIL and by sharing the CPUs,
+ * the threads of the function included. It is never more than the waiting that the function is
+ * charged with; less than nothing is nothing.
+ */
+#ifndef GILTRACER_MODEL_WHATIF_H
+#define GILTRACER_MODEL_WHATIF_H
+
+#include <stdint.h>
+
+#include "model/hogs.h"
+#include "model/model.h"
+
+/* Functions that are looked at, the worst ones: each is one replay. */
+#define WHATIF_FUNCTIONS 5
+
+/* A replay that takes more steps than this for each span, and as many besides, is given up: holds
+ * that last for days. */
+#define WHATIF_STEPS      64
+#define WHATIF_MORE_STEPS 100000
+
+/* With more of all lives unknown, in percent, there is no estimate. */
+#define WHATIF_UNKNOWN 10
+
+/*
+ * Fill in gain_ns of the rows of a finished model: HOGS_NO_GAIN where there is no estimate. Rows of
+ * the same function in several threads are replayed together, and have their parts of the gain as
+ * they have of the waiting. cpus: of the machine, 0 is taken for 1.
+ */
+void whatif_find(struct hogs *hogs, const struct model *model, const struct stacks *frames,
+                 unsigned cpus, uint64_t interval_ns);
+
+#endif

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What is said to be gained if calls let go of the GIL is what is gained when they do: programs of
+# fixed work whose extension can be switched. A machine that stops somebody else's thread in the
+# middle disturbs them, so a measurement that is off is made again, twice.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes cc
+
+# record KIND [free]
+record() {
+	PYTHONPATH=$scratch taskset -c "$cpus" "$GILTRACER" -q --python "$python" \
+		--python-trace none -o "$1$2.html" --json "$1$2.json" \
+		"$top_srcdir/tests/system/whatif.py" "$1" ${2:+"$2"}
+}
+
+# compare KIND PART: whether the gain that is told is within PART of the waiting of what is gained,
+# in waiting for the GIL and for a CPU. Where there is only one of those, nothing is.
+compare() {
+	json "$1.json" "(lambda lost, told, all:
+		'right' if abs(lost(d) - lost(json.load(open('$1free.json'))) - told) <= $2 * all else
+		'told %d ms, gained %d ms of %d' % (told / 1e6,
+		(lost(d) - lost(json.load(open('$1free.json')))) / 1e6, all / 1e6))(
+		lambda doc: sum(t['wait_ns'] + t['states']['runnable_ns']
+			for t in doc['threads'] if not t['main']),
+		sum(h['gain_ns'] for h in d['hogs'] if h['function'] in ('worker', 'napper')),
+		sum(t['wait_ns'] for t in workers()))"
+}
+
+# predicts KIND PART NAME
+predicts() {
+	got='nothing was recorded'
+	for attempt in 1 2 3; do
+		if ! record "$1" '' || ! record "$1" free; then
+			break
+		fi
+		got=$(compare "$1" "$2")
+		[ "$got" != right ] || break
+		diag "attempt $attempt: $got"
+	done
+	is "$got" right "$3"
+	is "$(json "$1.json" '[h for h in d["hogs"] if (h["gain_ns"] or 0) > h["wait_caused_ns"]]')" \
+		'[]' 'and no gain is more than the blame'
+}
+
+python=
+for candidate in $(cpython 3.13) $(cpythons | sed 's/^[^ ]* //'); do
+	include=$("$candidate" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+	if [ -r "$include/Python.h" ]; then
+		python=$candidate
+		break
+	fi
+done
+if [ -z "$python" ]; then
+	skip 'no CPython here has headers (a -dev package)' 'an extension'
+	done_testing
+fi
+include=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+ok 'the extension' cc -shared -fPIC -O2 -I"$include" -o switchable.so \
+	"$top_srcdir/tests/system/switchable.c"
+
+all=$(taskset -cp $$ | sed 's/.*: //')
+cpus=$all
+predicts nap 0.2 'a call that sleeps'
+case $all in
+*[,-]*)
+	predicts work 0.2 'a call that computes'
+	predicts two 0.3 'two threads with one'
+	;;
+*) skip 'there is one CPU only' 'calls that compute' ;;
+esac
+is "$(json nap.json 'd["hogs"][0]["function"]')" napper 'it is the culprit'
+# On one CPU, what would not wait for the GIL would wait for the CPU.
+cpus=${all%%[,-]*}
+record two ''
+is "$(json two.json '(lambda hogs: sum(h["gain_ns"] for h in hogs) <
+	0.9 * sum(h["wait_caused_ns"] for h in hogs) if hogs else "no hogs")(
+	[h for h in d["hogs"] if h["function"] == "worker"])')" True 'one CPU: there is less to gain'
+
+leaves_nothing
+done_testing

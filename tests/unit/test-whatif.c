@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* What would be gained had calls let go of the GIL. Times are in ms; the interval is 5. */
+#include "model/whatif.h"
+#include "trace/stacks.h"
+
+#include "model-events.h"
+
+#define MS 1000000
+
+static struct stacks *stacks;
+static struct hogs hogs;
+
+static uint32_t frame(const char *name)
+{
+	struct stack_frame f = { .name = names_id(names, name, strlen(name)), .line = 1 };
+
+	return stacks_id(stacks, &f);
+}
+
+/* 7 runs on CPU 0 from the start; 8 is born asleep. */
+static void start(void)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100 * MS, .end_ns = 400 * MS, .start_pid = 7, .start_tid = 7 });
+	if (!stacks)
+		stacks = stacks_new(names);
+	run(100 * MS, 7, 0);
+	new_thread(100 * MS, 8, 7);
+	leaves(100 * MS, 8);
+}
+
+/* Thread tid lets go at from and asks again at once, in function f. */
+static void turn(uint64_t from, uint32_t tid, const char *f)
+{
+	release(from * MS, tid);
+	feed(from * MS, tid, EV_REQUEST, EV(.gil = { .address = GIL, .frame = frame(f) }));
+}
+
+static void find(unsigned cpus)
+{
+	finish();
+	hogs_done(&hogs);
+	hogs_find(&hogs, m, stacks, 5 * MS);
+	whatif_find(&hogs, m, stacks, cpus, 5 * MS);
+}
+
+/* Of the late holds of tid in f. */
+static uint64_t gain(uint32_t tid, const char *f)
+{
+	for (size_t i = 0; i < hogs.v.n; i++)
+		if (m->threads.v[hogs.v.v[i].thread].tid == tid && hogs.v.v[i].frame == frame(f) &&
+		    hogs.v.v[i].late_holds)
+			return hogs.v.v[i].gain_ns;
+	return 12345;
+}
+
+/* 8 wakes up at 120 and computes for 40 ms behind a call that keeps the GIL from 100 to 200. */
+static void behind_a_call(void)
+{
+	start();
+	request(120 * MS, 8);
+	turn(200, 7, "crunch");
+	leaves(200 * MS, 7);
+	run(200 * MS, 8, 0);
+	acquire(200 * MS, 8);
+	release(240 * MS, 8);
+	leaves(240 * MS, 8);
+	acquire(240 * MS, 7);
+	release(241 * MS, 7);
+}
+
+static void test_one_call(void)
+{
+	behind_a_call();
+	find(2);
+	is_u64(gain(7, "crunch"), 80 * MS, "all that is waited for it, with a CPU for each");
+	behind_a_call();
+	find(1);
+	/* From 120 to 200 both run at half the speed, so that each loses 40 ms; 8 does not wait
+	 * for 80 ms, nor 7 for 40. */
+	is_u64(gain(7, "crunch"), 40 * MS, "less, if they have to share one");
+	behind_a_call();
+	find(0);
+	is_u64(gain(7, "crunch"), 40 * MS, "no CPU is taken for one");
+}
+
+static void test_asleep(void)
+{
+	start();
+	leaves(101 * MS, 7);
+	request(120 * MS, 8);
+	run(199 * MS, 7, 0);
+	turn(200, 7, "nap");
+	run(200 * MS, 8, 1);
+	acquire(200 * MS, 8);
+	release(240 * MS, 8);
+	acquire(240 * MS, 7);
+	release(241 * MS, 7);
+	find(1);
+	ok(gain(7, "nap") > 75 * MS, "who sleeps needs no CPU: %.1f ms",
+	   (double)gain(7, "nap") / MS);
+}
+
+/* 9 keeps the GIL, too. */
+static void test_two_calls(void)
+{
+	start();
+	new_thread(100 * MS, 9, 7);
+	leaves(100 * MS, 9);
+	request(120 * MS, 9);
+	request(121 * MS, 8);
+	turn(200, 7, "crunch");
+	acquire(200 * MS, 9);
+	turn(300, 9, "grind");
+	acquire(300 * MS, 8);
+	release(301 * MS, 8);
+	acquire(301 * MS, 7);
+	release(302 * MS, 7);
+	acquire(302 * MS, 9);
+	release(303 * MS, 9);
+	find(4);
+	/* 9 begins 80 earlier, so that 8 and 7 wait less for it, too: that is not charged to 7. */
+	is_u64(gain(7, "crunch"), 159 * MS, "never more than is charged");
+	is_u64(gain(9, "grind"), 200 * MS, "the others wait for the first call only");
+}
+
+/* Behind the call there is Python code that takes turns: waiting for it is not saved. */
+static void test_rest(void)
+{
+	start();
+	new_thread(100 * MS, 9, 7);
+	leaves(100 * MS, 9);
+	request(190 * MS, 9);
+	request(190 * MS, 8);
+	turn(200, 7, "crunch");
+	acquire(200 * MS, 9);
+	turn(205, 9, "python");
+	acquire(205 * MS, 8);
+	turn(210, 8, "python");
+	acquire(210 * MS, 9);
+	turn(215, 9, "python");
+	acquire(215 * MS, 8);
+	release(220 * MS, 8);
+	acquire(220 * MS, 7);
+	release(221 * MS, 7);
+	acquire(221 * MS, 9);
+	release(222 * MS, 9);
+	find(4);
+	is_u64(gain(7, "crunch"), 20 * MS,
+	       "what is waited for it, not what they wait for each other");
+}
+
+static void test_unknown(void)
+{
+	behind_a_call();
+	loses(250 * MS, 390 * MS, -1, 7);
+	find(2);
+	ok(gain(7, "crunch") == HOGS_NO_GAIN, "no estimate of what is unknown");
+	start();
+	turn(200, 7, "alone");
+	acquire(200 * MS, 7);
+	find(2);
+	ok(hogs.v.n && !hogs.v.v[0].gain_ns, "nobody waits, nothing to gain");
+}
+
+/* Two threads in one function: neither is the gain of both, and each has its part. */
+static void test_parts(void)
+{
+	uint64_t charged = 0, sum = 0;
+
+	start();
+	new_thread(100 * MS, 9, 7);
+	leaves(100 * MS, 9);
+	request(110 * MS, 9);
+	request(111 * MS, 8);
+	turn(150, 7, "both");
+	acquire(150 * MS, 9);
+	turn(190, 9, "both");
+	acquire(190 * MS, 8);
+	release(191 * MS, 8);
+	acquire(191 * MS, 7);
+	release(192 * MS, 7);
+	acquire(192 * MS, 9);
+	release(193 * MS, 9);
+	find(4);
+	for (size_t i = 0; i < hogs.v.n; i++) {
+		charged += hogs.v.v[i].late_wait_ns;
+		sum += hogs.v.v[i].gain_ns;
+	}
+	ok(sum > charged * 9 / 10 && sum <= charged, "%" PRIu64 " of %" PRIu64, sum, charged);
+	ok(gain(7, "both") && gain(9, "both") && gain(9, "both") != 12345, "both have a part");
+}
+
+int main(void)
+{
+	test_one_call();
+	test_asleep();
+	test_two_calls();
+	test_rest();
+	test_unknown();
+	test_parts();
+	hogs_done(&hogs);
+	stacks_free(stacks);
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}
