@@ -16,7 +16,9 @@
 #define ENTRY_SIZE (8 + 4 + 4 + 4 + 4) /* without its texts */
 
 struct pycode {
-	struct filemap map;
+	struct filemap map; /* of the file; of memory: nothing to unmap */
+	const uint8_t *data;
+	size_t size;
 	unsigned minor;
 	uint32_t base;
 	struct pycode_entry *entries; /* by address */
@@ -44,7 +46,7 @@ static int read_entries(struct pycode *pycode, struct cursor *c, uint64_t count,
 	pycode->entries = xcalloc(count, sizeof(*pycode->entries));
 	for (; pycode->count < count; pycode->count++) {
 		struct pycode_entry *e = &pycode->entries[pycode->count];
-		size_t at = (size_t)(c->p - pycode->map.data);
+		size_t at = (size_t)(c->p - pycode->data);
 
 		e->address = cursor_u64(c);
 		e->first_line = cursor_u32(c);
@@ -60,7 +62,7 @@ static int read_entries(struct pycode *pycode, struct cursor *c, uint64_t count,
 
 static int read_file(struct pycode *pycode, struct error *err)
 {
-	struct cursor c = cursor_make(pycode->map.data, pycode->map.size);
+	struct cursor c = cursor_make(pycode->data, pycode->size);
 	const uint8_t *magic = cursor_bytes(&c, strlen(MAGIC));
 	unsigned major = cursor_u8(&c);
 	uint64_t count;
@@ -80,8 +82,22 @@ int pycode_open(struct pycode **ret, const char *path, struct error *err)
 
 	if (filemap_open(&pycode->map, path, err) < 0)
 		return -1;
+	pycode->data = pycode->map.data;
+	pycode->size = pycode->map.size;
 	if (read_file(pycode, err) < 0)
 		return error_prefix(err, "%s", path);
+	*ret = take(pycode);
+	return 0;
+}
+
+int pycode_open_memory(struct pycode **ret, const void *data, size_t size, struct error *err)
+{
+	CLEANUP(pycode_close) struct pycode *pycode = xcalloc(1, sizeof(*pycode));
+
+	pycode->data = data;
+	pycode->size = size;
+	if (read_file(pycode, err) < 0)
+		return -1;
 	*ret = take(pycode);
 	return 0;
 }
@@ -98,6 +114,11 @@ void pycode_close(struct pycode *pycode)
 size_t pycode_count(const struct pycode *pycode)
 {
 	return pycode->count;
+}
+
+const struct pycode_entry *pycode_get(const struct pycode *pycode, size_t index)
+{
+	return &pycode->entries[index];
 }
 
 const struct pycode_entry *pycode_find(const struct pycode *pycode, uint64_t address,
@@ -119,6 +140,8 @@ uint32_t pycode_line(const struct pycode *pycode, const struct pycode_entry *ent
 		offset = (int64_t)(instruction - entry->address - pycode->base);
 	else
 		offset = (int32_t)(uint32_t)instruction;
+	if (offset > INT32_MAX)
+		return 0;
 	if (pycode->minor == 10 && offset > 0)
 		offset *= 2; /* counted in code units */
 	return pycode_table_line(pycode->minor, entry->first_line, entry->table, entry->table_len,
@@ -199,7 +222,8 @@ static bool read_location(struct cursor *c, unsigned code, int64_t *line)
 		*line += code - LOCATION_ONE_LINE;
 		cursor_skip(c, 2);
 	} else {
-		*line += read_svarint(c);
+		if (__builtin_add_overflow(*line, read_svarint(c), line))
+			c->bad = true;
 		if (code == LOCATION_LONG)
 			for (int i = 0; i < 3; i++) /* end line, column, end column */
 				read_varint(c);

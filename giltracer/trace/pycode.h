@@ -37,9 +37,15 @@ struct pycode_entry {
 
 /* A file that is cut or lies about its sizes is an error that names the offset. */
 int pycode_open(struct pycode **ret, const char *path, struct error *err);
+
+/* The same from memory, which is borrowed until pycode_close. */
+int pycode_open_memory(struct pycode **ret, const void *data, size_t size, struct error *err);
 void pycode_close(struct pycode *pycode);
 
 size_t pycode_count(const struct pycode *pycode);
+
+/* By index, 0 to pycode_count - 1, in the order of addresses. */
+const struct pycode_entry *pycode_get(const struct pycode *pycode, size_t index);
 
 /* The code object at address whose first line is first_line: both must fit, since an address can
  * be reused. NULL: not known. */

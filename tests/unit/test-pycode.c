@@ -41,6 +41,18 @@ static void test_tables(void)
 
 #define FILE_NAME "/a/path/that/is/longer/than/an/entry/without/texts.py"
 
+/* Both found by libFuzzer. */
+static void test_far(void)
+{
+	/* 3.11: 1 unit, no columns, svarint of all bits; then another of -1 */
+	static const uint8_t far_line[] = { 0xe8, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f,
+		                            0x7f, 0x7f, 0x7f, 0x7f, 0x3f, 0xe8, 3 };
+
+	is_u64(pycode_table_line(12, UINT32_MAX, far_line, sizeof(far_line), 2), 0,
+	       "a line too far away is none");
+	is_u64(pycode_table_line(12, 1, far_line, 0, INT64_MAX), 0, "nor has nothing any");
+}
+
 /* Little-endian, as the file is. */
 static void put(FILE *f, uint64_t value, int bytes)
 {
@@ -108,6 +120,7 @@ static void test_file(void)
 int main(void)
 {
 	test_tables();
+	test_far();
 	test_file();
 	return done_testing();
 }
