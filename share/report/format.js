@@ -55,6 +55,8 @@ function shorten(text, most) {
 	return a.length <= most ? text : a.slice(0, most - 5).join("") + "…" + a.slice(-4).join("");
 }
 
+const baseName = path => path.replace(/^.*\//, "");
+
 function plural(n, one, many) {
 	return fmtCount(n) + NBSP + (n === 1 ? one : many || one + "s");
 }

@@ -63,18 +63,25 @@ function goToHold(r) {
 // held it while others waited.
 function hogsDraw() {
 	const hogs = report.hogs || [], patterns = report.patterns || [];
-	const rows = hogs.length ? hogs : report.functions || [];
+	const rows = hogs.length ? hogs : (report.functions || []).filter(r => r.function);
+	const gains = rows.some(r => Number.isFinite(r.gain_ns));
 	$("hogs").hidden = !rows.length && !patterns.length;
 	fill($("hogs-h"), hogs.length ? "Calls that keep the GIL" : "Functions that held the GIL while others waited");
-	$("hogs-hint").textContent = hogs.length ? "Asked to let go, as Python does after " + fmtDur(meta.switch_interval_ns).replace(".00", "") + ", they went on: C code, or one long instruction. Most wait caused first." : "None of them kept it longer than Python intends. Most wait caused first.";
+	$("hogs-hint").textContent = hogs.length ? "Asked to let go, as Python does after " + fmtDur(meta.switch_interval_ns).replace(".00", "") + ", they went on: C code, or one long instruction, or no CPU to let go on. Most wait caused first." +
+		(gains ? " What letting go would save is an estimate: the recording replayed on the CPUs it had, all else as long as it was." : "") :
+		"Where holds ended that others waited for. None of them kept it longer than Python intends. Most wait caused first.";
 	const nameOf = tid => {
 		const i = pass().threads.findIndex(t => t.tid === tid);
 		return i >= 0 ? threadTag(i) : "tid " + tid;
 	};
 	fill($("patterns"), patterns.map(p => h("div", {class: "pattern"}, h("b", {}, p.title || p.name || p.code || ""), " ", p.text || "", p.evidence ? h("span", {class: "soft"}, " " + p.evidence) : null, p.advice ? h("p", {}, p.advice) : null)));
 	const place = r => (r.file || "") + (r.line ? ":" + r.line : "");
+	const called = r => r.caller && r.caller.function && r.caller.file !== r.file ? r.caller : null;
 	const columns = [
-		{head: "Function", value: r => r.function || r.native || "?", cell: r => [h("code", {title: place(r)}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + place(r).replace(/^.*\//, "")) : null, r.native && r.function ? h("span", {class: "soft"}, " in " + r.native) : null]},
+		{head: hogs.length ? "Function" : "Held until", csv: "function", value: r => r.function || r.native || "?", cell: r => [
+			h("code", {title: place(r)}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + baseName(place(r))) : null,
+			r.native && r.function ? [" in ", h("code", {}, r.native)] : null,
+			called(r) ? h("div", {class: "soft", title: place(r.caller)}, "called by ", h("code", {}, r.caller.function), r.caller.file ? " (" + baseName(place(r.caller)) + ")" : "") : null]},
 		{head: "Thread", csv: "tid", value: r => r.tid, cell: r => nameOf(r.tid)},
 		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.wait_caused_ns, cell: r => fmtDur(r.wait_caused_ns)},
 		{head: "Holds", csv: "holds", num: true, value: r => r.holds, cell: r => fmtCount(r.holds)},

@@ -45,8 +45,8 @@ function momentsDraw() {
 	list.sort((a, b) => b.caused - a.caused || a.from - b.from);
 	moments = [];
 	const ordinary = m => m.to - m.from < 2 * meta.switch_interval_ns;
-	for (const m of list) // beside a real hog, holds of ordinary length are nothing to look at
-		if (moments.length < MOMENTS && m.to - m.from >= 100e3 && !(moments.length && ordinary(m)))
+	for (const m of list) // holds of ordinary length are nothing to look at beside a real hog, or if they cost nobody a millisecond
+		if (moments.length < MOMENTS && m.to - m.from >= 100e3 && !(ordinary(m) && (moments.length || m.caused < 1e6)))
 			moments.push(m);
 	if (loading.complete)
 		for (const m of moments)

@@ -99,7 +99,7 @@ function doing(thread, from, to, stack) {
 }
 
 // As elements: the name, and the place after it.
-const doingText = d => d ? [h("code", {title: d.name + " " + d.place}, d.name), d.place ? h("span", {class: "soft"}, " " + d.place) : null] : [];
+const doingText = d => d ? [h("code", {title: d.name + " " + d.place}, d.name), d.place ? h("span", {class: "soft", title: d.place}, " " + d.place.replace(/\S*\//g, "")) : null] : [];
 
 // Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time.
 function holdersIn(from, to, gil, except) {

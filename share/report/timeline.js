@@ -87,6 +87,8 @@ function scratchFor(w) {
 
 function tlDraw() {
 	const began = performance.now();
+	if (tlBox.clientWidth < GUTTER + 10) // not laid out: hidden, or on its way out
+		return;
 	tlResize();
 	const sc = tl.scale, r = tl.raster, c = tlPaint;
 	const x0 = Math.round(GUTTER * sc), w = r.w - x0;
