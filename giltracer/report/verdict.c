@@ -15,6 +15,7 @@
 
 #define NAME_COLUMNS     48
 #define FUNCTION_PERCENT 20       /* less is not worth a name */
+#define LEAST_PERCENT    0.05     /* less would be printed as 0.0 % */
 #define LONG_HOLD_NS     10000000 /* twice the switch interval: worth a word */
 
 /**
@@ -196,12 +197,12 @@ static void say_waits(struct str *out, const struct evidence *e, const char *lim
 	t = &e->model->threads.v[e->victim];
 	str_adds(out, "thread ");
 	add_thread(out, e, e->victim);
-	str_addf(out, " spent %.1f %% of its time waiting for it", e->victim_percent);
+	str_addf(out, " spent %.1f %% of its time waiting for it (", e->victim_percent);
+	add_time(out, gil_wait(e, t));
+	str_addc(out, ')');
 	if (e->waiters_percent >= 150)
 		str_addf(out, ", and on average %.1f threads waited", e->waiters_percent / 100);
-	str_addf(out, " (");
-	add_time(out, gil_wait(e, t));
-	str_adds(out, ").");
+	str_adds(out, ".");
 }
 
 static void say_headline(struct str *out, const struct evidence *e, enum verdict_kind kind)
@@ -487,6 +488,22 @@ static uint64_t lost_records(const struct report *report)
 }
 
 /* Good: all is known. Poor: what is missing may change the verdict. */
+/* Only what is wrong: shares that round to nothing are not. */
+static void say_quality(struct str *out, const struct verdict *v, uint64_t lost, double unknown,
+                        double inferred)
+{
+	if (lost)
+		str_addf(out, " %" PRIu64 " records were lost.", lost);
+	if (unknown >= LEAST_PERCENT)
+		str_addf(out, " %.1f %% of the threads' time is unknown.", unknown);
+	if (inferred >= LEAST_PERCENT)
+		str_addf(out, " %.1f %% of the releases were inferred.", inferred);
+	if (!out->len)
+		str_adds(out, v->quality == QUALITY_GOOD
+		                      ? " Complete: nothing was lost or had to be inferred."
+		                      : " See the notes on the recording.");
+}
+
 static void judge_quality(struct verdict *v, const struct evidence *e)
 {
 	const uint64_t *caveats = e->model->caveats;
@@ -494,6 +511,7 @@ static void judge_quality(struct verdict *v, const struct evidence *e)
 	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
 	double inferred = facts_percent(e->totals.releases_inferred, releases);
 	uint64_t lost = lost_records(e->report);
+	CLEANUP(str_done) struct str text = { 0 };
 
 	v->quality = QUALITY_GOOD;
 	if (lost || unknown >= 1 || inferred >= 5 || caveats[CAVEAT_UNORDERED])
@@ -501,14 +519,8 @@ static void judge_quality(struct verdict *v, const struct evidence *e)
 	if (unknown >= 10 || caveats[CAVEAT_TWO_HOLDERS] || caveats[CAVEAT_TRUNCATED] ||
 	    caveats[CAVEAT_BROKEN_IDENTITY])
 		v->quality = QUALITY_POOR;
-	if (lost)
-		str_addf(&v->quality_text, "%" PRIu64 " records were lost. ", lost);
-	else
-		str_adds(&v->quality_text, "Complete: nothing was lost. ");
-	str_addf(&v->quality_text, "%.1f %% of the threads' time is unknown", unknown);
-	if (releases)
-		str_addf(&v->quality_text, "; %.1f %% of the releases were inferred", inferred);
-	str_adds(&v->quality_text, ".");
+	say_quality(&text, v, lost, unknown, inferred);
+	str_adds(&v->quality_text, str_get(&text) + 1);
 }
 
 void verdict_init(struct verdict *verdict, const struct report *report)

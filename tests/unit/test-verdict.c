@@ -214,6 +214,7 @@ static void test_quality(void)
 	is_str(verdict_quality_name(v.quality), "fair", "5 ms unknown of 300: fair");
 	ok(strstr(str_get(&v.quality_text), "1.7 % of the threads' time is unknown") != NULL,
 	   "and it is said");
+	ok(strstr(str_get(&v.quality_text), "inferred") == NULL, "what is not wrong is not said");
 	verdict_done(&v);
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
 	verdict_init(&v, &f.report);
