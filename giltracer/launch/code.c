@@ -179,18 +179,31 @@ static bool tells_of_switch(const struct finder *f, const struct flow *flow,
 	       call->reg[FLOW_DI].off != f->cond;
 }
 
-static uint64_t find_waited(const struct flow *flow, struct flow_value cond)
+static bool is_call_of(const struct flow_call *call, const char *import, struct flow_value argument)
 {
-	struct flow_value wanted = at(cond, GIL_SWITCH_COND - GIL_COND);
+	return call->import && !strcmp(call->import, import) &&
+	       flow_same(call->reg[FLOW_DI], argument);
+}
 
-	for (size_t i = 0; i < flow->calls.n; i++) {
-		const struct flow_call *call = &flow->calls.v[i];
+/*
+ * A forced release locks switch_mutex, waits unless the switch is over by then, and unlocks it:
+ * that is where it is done. Where the unlocking cannot be told, what lies behind the wait is known.
+ */
+static void find_waited(struct code_release *release, const struct flow *flow,
+                        struct flow_value gil)
+{
+	bool waits = false;
 
-		if (call->import && !strcmp(call->import, "pthread_cond_wait") &&
-		    flow_same(call->reg[FLOW_DI], wanted))
-			return call->next;
-	}
-	return 0;
+	for (size_t i = 0; i < flow->calls.n; i++)
+		if (is_call_of(&flow->calls.v[i], "pthread_cond_wait", at(gil, GIL_SWITCH_COND)))
+			waits = true;
+	for (size_t i = 0; waits && i < flow->calls.n; i++)
+		if (is_call_of(&flow->calls.v[i], "pthread_mutex_unlock",
+		               at(gil, GIL_SWITCH_MUTEX)))
+			*vec_push(&release->waited) = flow->calls.v[i].address;
+	for (size_t i = 0; waits && !release->waited.n && i < flow->calls.n; i++)
+		if (is_call_of(&flow->calls.v[i], "pthread_cond_wait", at(gil, GIL_SWITCH_COND)))
+			*vec_push(&release->waited) = flow->calls.v[i].next;
 }
 
 static int find_register(const struct flow_call *call, struct flow_value value)
@@ -215,13 +228,14 @@ static void add_release(struct finder *f, const struct flow *flow, const struct 
 {
 	struct flow_value gil = at(call->reg[FLOW_DI], -GIL_COND);
 
-	*vec_push(&f->gil->releases) =
-		(struct code_release){ .function = function,
-		                       .signal = call->address,
-		                       .waited = find_waited(flow, call->reg[FLOW_DI]),
-		                       .is_drop = is_drop(f, flow, function, gil),
-		                       .gil = flow_expression(flow, gil),
-		                       .gil_register = find_register(call, gil) };
+	struct code_release *release = vec_push(&f->gil->releases);
+
+	*release = (struct code_release){ .function = function,
+		                          .signal = call->address,
+		                          .is_drop = is_drop(f, flow, function, gil),
+		                          .gil = flow_expression(flow, gil),
+		                          .gil_register = find_register(call, gil) };
+	find_waited(release, flow, gil);
 }
 
 static void find_releases(struct finder *f)
@@ -263,8 +277,10 @@ void code_gil_free(struct code_gil *gil)
 		return;
 	for (size_t i = 0; i < gil->takes.n; i++)
 		free(gil->takes.v[i].gil);
-	for (size_t i = 0; i < gil->releases.n; i++)
+	for (size_t i = 0; i < gil->releases.n; i++) {
 		free(gil->releases.v[i].gil);
+		vec_done(&gil->releases.v[i].waited);
+	}
 	vec_done(&gil->takes);
 	vec_done(&gil->releases);
 	free(gil);

@@ -35,13 +35,16 @@ struct code_take {
  * A place that releases the GIL.
  * @function: entry of the function or function part it is in
  * @signal: the call of pthread_cond_signal; the GIL is free when it is reached
- * @waited: where the thread goes on after having waited for the switch, 0 if it never waits
+ * @waited: where the thread goes on after having waited for the switch, in each way that the
+ *          compiler made of it; none if it never waits. Reached by every forced release, and
+ *          also where the switch was over before the thread could wait for it
  * @is_drop: @function is drop_gil itself and not something it was inlined into
  * @gil: how to reach the GIL at the entry of @function; NULL if the code does not say
  * @gil_register: encoding of the register that has the GIL's address at @signal, -1 for none
  */
 struct code_release {
-	uint64_t function, signal, waited;
+	uint64_t function, signal;
+	VEC(uint64_t) waited;
 	bool is_drop;
 	char *gil;
 	int gil_register;

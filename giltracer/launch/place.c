@@ -285,9 +285,19 @@ static void add_point(const struct placer *p, const char *event, uint64_t addres
 	*vec_push(&p->set->probes) = probe;
 }
 
+/* A part of drop_gil that is a function of its own, as in builds without optimisation. */
+static bool is_part_of_drop(const struct placer *p, const struct code_release *release)
+{
+	CLEANUP(free) char *name = symbols_describe(p->symbols, release->signal);
+
+	return p->has_drop && !strncmp(name, "drop_gil", strlen("drop_gil"));
+}
+
 /* Whether an entry probe of drop_gil sees this release already. */
 static bool is_covered(const struct placer *p, const struct code_release *release)
 {
+	if (is_part_of_drop(p, release))
+		return true;
 	for (size_t i = 0; i < p->set->probes.n; i++) {
 		const struct probe *probe = &p->set->probes.v[i];
 
@@ -301,12 +311,20 @@ static bool is_covered(const struct placer *p, const struct code_release *releas
 }
 
 /* Two releases in one function may come to the same wait. */
-static bool waits_before(const struct placer *p, size_t release)
+static bool has_probe(const struct placer *p, uint64_t address)
 {
-	for (size_t i = 0; i < release; i++)
-		if (p->code->releases.v[i].waited == p->code->releases.v[release].waited)
+	for (size_t i = 0; i < p->set->probes.n; i++)
+		if (p->set->probes.v[i].address == address)
 			return true;
 	return false;
+}
+
+static void add_waited(const struct placer *p, const char *event,
+                       const struct code_release *release)
+{
+	for (size_t i = 0; i < release->waited.n; i++)
+		if (!has_probe(p, release->waited.v[i]))
+			add_point(p, event, release->waited.v[i], NULL);
 }
 
 static void add_inlined(const struct placer *p, const struct probedef_function *f)
@@ -322,8 +340,8 @@ static void add_inlined(const struct placer *p, const struct probedef_function *
 		if (covered[i])
 			continue;
 		add_point(p, f->entry, release->signal, fetch_at_release(p, release));
-		if (release->waited && f->ret && !waits_before(p, i))
-			add_point(p, f->ret, release->waited, NULL);
+		if (f->ret)
+			add_waited(p, f->ret, release);
 	}
 }
 
