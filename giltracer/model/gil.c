@@ -234,7 +234,7 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	if (s->state == GIL_HOLD && ts->flags & THREAD_START) {
 		withdraw_start_hold(m, thread);
 	} else if (s->state == GIL_HOLD) {
-		free_hold(m, thread, t, SPAN_INFERRED_END);
+		free_hold(m, thread, t, ts->flags & THREAD_INHERITED ? 0 : SPAN_INFERRED_END);
 	} else if (s->state == GIL_WAIT) {
 		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;
 		spoil_wait(m, thread, t);
