@@ -214,13 +214,33 @@ static int find_register(const struct flow_call *call, struct flow_value value)
 	return -1;
 }
 
-/* drop_gil is handed the GIL, or what has a pointer to it; others have to look for it. */
+/* Nothing is called but locks and what ends the program. */
+static bool calls_only_locks(struct finder *f, const struct flow *flow)
+{
+	for (size_t i = 0; i < flow->calls.n; i++) {
+		const struct flow_call *call = &flow->calls.v[i];
+
+		if (call->import ? strncmp(call->import, "pthread_", strlen("pthread_")) != 0 &&
+		                           !noreturn_import(call->import)
+		                 : !call->target || !noreturn_function(f->noreturn, call->target))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * drop_gil is handed the GIL, or what has a pointer to it; others have to look for it. Where it is
+ * at a fixed address, nobody needs to be handed it: there, drop_gil does nothing else.
+ */
 static bool is_drop(struct finder *f, const struct flow *flow, uint64_t function,
                     struct flow_value gil)
 {
 	int depth = flow_depth(flow, gil);
 
-	return depth >= 0 && depth <= 1 && codemap_count_calls(f->map, function) > 0;
+	if (codemap_count_calls(f->map, function) == 0)
+		return false;
+	return (depth >= 0 && depth <= 1) ||
+	       (f->fixed && gil.node == 0 && calls_only_locks(f, flow));
 }
 
 static void add_release(struct finder *f, const struct flow *flow, const struct flow_call *call,
