@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every interpreter, however it was built, stripped, laid out or started: the same program, the same
+# thresholds. The table of all is printed at the end.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes gcc strip
+. "$top_srcdir/tests/system/prefix.sh"
+
+# measured NAME PYTHON: one row of the table.
+measured() {
+	[ -n "$2" ] || return 0
+	rows=$((rows + 1))
+	file=$(printf '%s/%02d-%s.json' "$scratch" $rows "$1")
+	ok "$1 ($2)" python3 "$top_srcdir/tests/system/versions.py" measure "$1" "$2" "$file"
+}
+
+rows=0
+cpythons >pythons
+ok 'there is a CPython' test -s pythons
+# pyenv's, as system Pythons may have no ensurepip and no libpython.a.
+newest=$(sort -V pythons | grep -v ' /usr/bin' | tail -n 1 | sed 's/^[^ ]* //')
+: "${newest:=$(cpythons | sed -n '1s/^[^ ]* //p')}"
+
+oldest=$(sort -V pythons | sed -n '1s/^[^ ]* //p')
+while read -r version python; do
+	case $python in
+	/usr/*)
+		v=debian-$version
+		measured "$v" "$(copied_python "$scratch/$v" "$python")"
+		;;
+	*) v=$version ;;
+	esac
+	if own_libpython "$scratch/shared-$v" "$python" >path; then
+		measured "shared-$v" "$(cat path)"
+		symbols=$file
+		measured "stripped-$v" \
+			"$(own_libpython "$scratch/stripped-$v" "$python" --strip-all)"
+		ok "  stripped or not, $v is seen the same" \
+			python3 "$top_srcdir/tests/system/versions.py" compare "$symbols" "$file"
+	fi
+	case $python in
+	"$oldest" | "$newest")
+		measured "static-$v" "$(static_python "$scratch/static-$v" "$python")"
+		;;
+	esac
+done <pythons
+if debug=$(command -v python3-dbg); then
+	measured debug "$(copied_python "$scratch/debug" "$debug")"
+fi
+
+"$newest" -m venv --without-pip --symlinks venv-links
+measured venv-symlinks "$scratch/venv-links/bin/python"
+"$newest" -m venv --without-pip --copies venv-copies
+measured venv-copies "$scratch/venv-copies/bin/python"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\nAROUND=it exec %s "$@"\n' "$newest" >wrapper
+chmod +x wrapper
+measured wrapper "$scratch/wrapper"
+
+# tests/system/newer-pythons.sh makes them.
+pythons=${GILTRACER_TEST_PYTHONS:-$top_builddir/pythons}
+for python in "$pythons"/*/usr/bin/python3.*[0-9d]; do
+	[ -x "$python" ] && measured "new-$(basename "$python" | tr -d python)" "$python"
+done
+[ -d "$pythons" ] || skip "make them: $top_srcdir/tests/system/newer-pythons.sh $pythons" \
+	'the Pythons of newer Debian suites'
+
+diag "$(python3 "$top_srcdir/tests/system/versions.py" table "$scratch"/*.json)"
+leaves_nothing
+done_testing
