@@ -366,7 +366,8 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 	return plan;
 }
 
-/* Beside the recordings of an execution: who woke whom, also from an interrupt. */
+/* Beside the recordings of an execution: who woke whom, also from an interrupt, and who had the
+ * CPUs. */
 static struct perf_plan plan_wakeups(const struct job *job, const char *output)
 {
 	return (struct perf_plan){
@@ -375,6 +376,7 @@ static struct perf_plan plan_wakeups(const struct job *job, const char *output)
 		.mmap_pages = perf_host_pages(&job->host, WAKEUPS_SHARE),
 		.everybody = true,
 		.waking = true,
+		.sched = true,
 	};
 }
 

@@ -113,7 +113,7 @@ static void finish(struct loaded *loaded, unsigned cpus)
 static struct source *with_wakeups(const struct job *job, struct source *source)
 {
 	CLEANUP(free) char *path = file_in(job->dir, job->pass->wakeups);
-	const struct from_perf_options options = { .unwind = false };
+	const struct from_perf_options options = { .machine = true };
 	struct source *wakeups;
 	struct error err;
 
@@ -135,7 +135,12 @@ static int open_events(const struct job *job, const char *file, struct error *er
 	bool unwind = is_stacks(pass);
 	size_t n = session->function_count;
 	CLEANUP(free) struct perf_stacks_function *functions = xcalloc(n + 1, sizeof(*functions));
-	const struct from_perf_options options = { unwind, functions, n, loaded->code };
+	const struct from_perf_options options = {
+		.unwind = unwind,
+		.functions = functions,
+		.function_count = n,
+		.code = loaded->code,
+	};
 	struct source *source;
 
 	for (size_t i = 0; i < n; i++)

@@ -20,7 +20,7 @@
  *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}],
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
- * wakeups: perf.data of who woke whom on the whole machine. code_objects: see trace/pycode.h.
+ * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see trace/pycode.h.
  *
  * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
  * that never happened or is not known.

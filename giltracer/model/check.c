@@ -143,6 +143,28 @@ static int check_blame(const struct model *m, struct error *err)
 	return 0;
 }
 
+/* Without a word on who had the CPUs there are no rows at all. */
+static int check_starved(const struct model *m, struct error *err)
+{
+	CLEANUP(free) uint64_t *ns = xcalloc(m->threads.n + 1, sizeof(*ns));
+
+	for (size_t i = 0; i < m->starved.n; i++) {
+		const struct model_starved *s = &m->starved.v[i];
+
+		if (s->thread >= m->threads.n || s->thread == s->by)
+			return error_set(err, EINVAL, "starvation row %zu: no such thread", i);
+		ns[s->thread] += s->runnable_ns;
+	}
+	for (size_t i = 0; m->starved.n && i < m->threads.n; i++)
+		if (ns[i] != m->threads.v[i].cpu_ns[CPU_RUNNABLE])
+			return error_set(err, EINVAL,
+			                 "thread %u: in line for %" PRIu64 " ns, charged to others "
+			                 "%" PRIu64,
+			                 m->threads.v[i].tid, m->threads.v[i].cpu_ns[CPU_RUNNABLE],
+			                 ns[i]);
+	return 0;
+}
+
 int model_check(const struct model *m, struct error *err)
 {
 	CLEANUP(free) struct sums *sums = xcalloc(m->gils.n + 1, sizeof(*sums));
@@ -162,5 +184,5 @@ int model_check(const struct model *m, struct error *err)
 			return -1;
 	if (check_gils(m, sums, err) < 0)
 		return -1;
-	return check_blame(m, err);
+	return check_blame(m, err) < 0 ? -1 : check_starved(m, err);
 }

@@ -7,6 +7,7 @@
  *	thread.c  who exists from when to when
  *	gil.c     GIL lanes, and the owners of each GIL
  *	cpu.c     CPU lanes
+ *	starve.c  who had the CPU that a thread waited for
  *	blame.c   whose hold each wait is charged to
  *	stats.c   totals
  *	check.c   the invariants
@@ -80,6 +81,16 @@ struct unborn {
 	bool gone;
 };
 
+/* From start_ns on the CPU was that thread's; as in struct model_starved. */
+struct cpu_owner {
+	uint64_t start_ns;
+	uint32_t by, name;
+};
+
+struct cpu_book {
+	VEC(struct cpu_owner) owners;
+};
+
 struct model_private {
 	struct model_options options;
 	bool started;
@@ -93,6 +104,7 @@ struct model_private {
 	VEC(struct gil_book) gils;
 	VEC(struct process) procs;
 	VEC(struct unborn) unborn;
+	VEC(struct cpu_book) cpus;
 };
 
 /* thread.c. The thread of an event, made if there is none; MODEL_NONE: a thread that has ended, or
@@ -143,6 +155,17 @@ void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t);
 void cpu_seen(struct model *m, uint32_t thread, uint64_t t);
 void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns);
 void cpu_finish(struct model *m);
+
+/* Its CPU goes to another one; the events of its own, which may come next, say the same. */
+void cpu_preempted(struct model *m, uint32_t thread, uint64_t t);
+/* It gets the CPU: what switches to it is on its account, as the kernel has it. */
+void cpu_picked(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
+
+/* starve.c. next: the thread of next_tid, or MODEL_NONE if it is none of ours. */
+void starve_pick(struct model *m, const struct event *ev, uint32_t next, uint64_t t);
+void starve_lost(struct model *m, int32_t cpu, uint64_t since_ns);
+void starve_finish(struct model *m);
+void starve_done(struct model *m);
 
 void blame_finish(struct model *m);
 void stats_finish(struct model *m);

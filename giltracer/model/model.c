@@ -26,6 +26,8 @@ void model_free(struct model *m)
 	vec_done(&m->threads);
 	vec_done(&m->gils);
 	vec_done(&m->blame);
+	vec_done(&m->starved);
+	starve_done(m);
 	vec_done(&m->lost);
 	vec_done(&m->counts);
 	vec_done(&m->samples);
@@ -118,6 +120,36 @@ static void feed_waking(struct model *m, const struct event *ev, uint64_t t)
 		cpu_waking(m, thread_find(m, ev->tid), woken, t);
 }
 
+static uint32_t alive(const struct model *m, uint32_t tid)
+{
+	uint32_t thread = tid ? thread_find(m, tid) : MODEL_NONE;
+	bool lives = thread != MODEL_NONE && m->priv->threads.v[thread].flags & THREAD_ALIVE;
+
+	return lives ? thread : MODEL_NONE;
+}
+
+/* Who gets the CPU may be anybody. */
+static void feed_next(struct model *m, const struct event *ev, uint64_t t)
+{
+	uint32_t next = alive(m, ev->sched.next_tid);
+
+	if (next == MODEL_NONE)
+		return;
+	m->priv->saw_switch = true;
+	cpu_picked(m, next, t, ev->cpu);
+}
+
+/* And so may who had it. */
+static void feed_pick(struct model *m, const struct event *ev, uint64_t t)
+{
+	uint32_t prev = alive(m, ev->tid);
+
+	starve_pick(m, ev, alive(m, ev->sched.next_tid), t);
+	if (prev != MODEL_NONE && ev->flags & EVF_PREEMPT)
+		cpu_preempted(m, prev, t);
+	feed_next(m, ev, t);
+}
+
 static void feed_thread(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
 	m->priv->threads.v[thread].last_cpu = ev->cpu;
@@ -133,6 +165,7 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 	case EV_SCHED_OUT:
 		m->priv->saw_sched_out = true;
 		cpu_sched_out(m, thread, t, ev->sched.prev_state, ev->sched.stack);
+		feed_next(m, ev, t);
 		break;
 	case EV_EXIT:
 		thread_exit(m, thread, t, true);
@@ -172,6 +205,9 @@ void model_feed(struct model *m, const struct event *ev)
 	case EV_WAKING:
 		feed_waking(m, ev, t);
 		break;
+	case EV_PICK:
+		feed_pick(m, ev, t);
+		break;
 	default:
 		if (ev->type > EV_STACK)
 			break;
@@ -194,6 +230,7 @@ void model_finish(struct model *m)
 	cpu_finish(m);
 	owners_finish(m);
 	blame_finish(m);
+	starve_finish(m);
 	stats_finish(m);
 	if (!m->gil_events)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;

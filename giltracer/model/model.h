@@ -8,10 +8,12 @@
  *	per GIL     at no instant two holders
  *	per thread  the CPU states add up to the same life
  *	blame       the rows of a waiter add up to its gil_ns[GIL_WAIT]
+ *	starved     the rows of a thread add up to its cpu_ns[CPU_RUNNABLE]
  *
  * State: 24 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
  * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
  * changes, 144 bytes or 36 per GIL event; a switch in or out or a wake-up is one span, 24 bytes.
+ * Where all CPUs were watched, each switch of the machine is 16 bytes.
  * The arrays grow by half and, from 1 MiB on, into memory that costs nothing until it is used, but
  * for up to 2 MiB each where there are huge pages. Nothing else grows with the recording.
  *
@@ -141,6 +143,17 @@ struct model_blame {
 	uint64_t longest_at_ns; /* where it starts */
 };
 
+/*
+ * Time of a thread in CPU_RUNNABLE that ended with a CPU, charged to whoever had that CPU: by, a
+ * thread of this model; by MODEL_NONE: another program, whose name is name in the source's
+ * cpu_names, or nobody if that is 0 (the CPU was about to be given away); MODEL_UNKNOWN: it cannot
+ * be told. A thread's rows add up to its cpu_ns[CPU_RUNNABLE].
+ */
+struct model_starved {
+	uint32_t thread, by, name;
+	uint64_t runnable_ns;
+};
+
 enum caveat_code {
 	CAVEAT_LOST,               /* records lost */
 	CAVEAT_INFERRED_RELEASE,   /* holds whose end was inferred */
@@ -185,6 +198,7 @@ struct model {
 	VEC(struct model_thread) threads;
 	VEC(struct model_gil) gils;
 	VEC(struct model_blame) blame;
+	VEC(struct model_starved) starved; /* none unless who had each CPU was recorded */
 	VEC(struct model_lost) lost;
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */

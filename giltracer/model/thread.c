@@ -195,6 +195,7 @@ void thread_lost(struct model *m, const struct event *ev, uint64_t t)
 		since_ns = m->start_ns;
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
 	m->caveats[CAVEAT_LOST] += ev->lost.count;
+	starve_lost(m, ev->cpu, since_ns);
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		const struct model_thread *mt = &m->threads.v[i];
 		const struct thread_state *ts = &m->priv->threads.v[i];

@@ -9,6 +9,7 @@
 #include "report/facts.h"
 #include "report/functions.h"
 #include "report/patterns.h"
+#include "report/starved.h"
 #include "trace/source.h"
 
 static void put_python(struct jsonw *w, const struct report_python *python)
@@ -170,6 +171,7 @@ int report_json(const struct report *report, FILE *out, struct error *err)
 	put_blame(&w, pass->model);
 	functions_json(&w, pass);
 	patterns_json(&w, pass);
+	starved_json(&w, pass);
 	counters_json(&w, pass);
 	put_caveats(&w, report);
 	jsonw_end(&w);

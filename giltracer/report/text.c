@@ -7,6 +7,7 @@
 #include "report/facts.h"
 #include "report/functions.h"
 #include "report/patterns.h"
+#include "report/starved.h"
 #include "report/report.h"
 #include "report/utf8.h"
 #include "report/verdict.h"
@@ -337,6 +338,7 @@ int report_text(const struct report *report, FILE *out, struct error *err)
 		putc('\n', out);
 	if (report->state_detect || !report->gil_detect)
 		put_states(pass, out);
+	starved_text(pass, out);
 	put_blame(pass, out);
 	put_functions(pass, out);
 	patterns_text(pass, out);

@@ -182,7 +182,11 @@ struct source *source_ahead(struct source *inner)
 
 	a->inner = inner;
 	a->source = (struct source){
-		.ops = &ops, .names = inner->names, .stacks = inner->stacks, .frames = inner->frames
+		.ops = &ops,
+		.names = inner->names,
+		.stacks = inner->stacks,
+		.frames = inner->frames,
+		.cpu_names = inner->cpu_names,
 	};
 	for (unsigned i = 0; i < BATCHES; i++)
 		a->ring[i].v = xcalloc(BATCH_EVENTS, sizeof(*a->ring[i].v));

@@ -33,6 +33,10 @@ enum event_type {
 	           * time_ns */
 	EV_COUNT, /* a perf counter of tid overflowed or was read; .count */
 	EV_STACK, /* a sample that has nothing but a stack (cpu-clock); .stack */
+
+	/* The whole machine. */
+	EV_PICK, /* cpu goes from tid, of .sched.prev_state, to .sched.next_tid; either may be
+	          * anybody's. Seconds an EV_SCHED_OUT where tid is one of ours */
 };
 
 enum event_flags {
@@ -70,6 +74,7 @@ struct event {
 			uint32_t prev_state; /* bits above */
 			uint32_t stack;      /* id in struct stacks, 0: none */
 			uint32_t next_tid;   /* who got the cpu; 0: idle */
+			uint32_t next_name;  /* PICK: its name, id in the source's cpu_names */
 		} sched;
 		struct {
 			uint32_t tid;

@@ -137,6 +137,7 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	fp->frames = perf_frames_new(fp->source.names, fp->source.frames,
 	                             options ? options->code : NULL);
 	fp->pd = pd;
+	fp->machine = options && options->machine;
 	fp->header = perfdata_header(pd);
 	fp->order = order_new(pd);
 	from_perf_make_handlers(fp);

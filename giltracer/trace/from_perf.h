@@ -30,12 +30,14 @@ struct pycode;
  *             them, borrowed until from_perf_open returns. May be NULL
  * @code: the program's code objects, borrowed until source_close; NULL: none, and Python frames
  * have names only
+ * @machine: of all CPUs, whoever had them: a sched_switch is an EV_PICK
  */
 struct from_perf_options {
 	bool unwind;
 	const struct perf_stacks_function *functions;
 	size_t function_count;
 	const struct pycode *code;
+	bool machine;
 };
 
 /* Open path; close with source_close. A file that is no perf.data at all is an error; one that is

@@ -25,7 +25,7 @@ enum handler_kind {
  * What to do with the samples of one event, found out once.
  * @type: GIL, SCHED_WAKING: which event
  * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING: pid. NULL if the format has none
- * @field2: SCHED_SWITCH: next_pid
+ * @field2: SCHED_SWITCH: next_pid; @field3: next_comm
  * @common_pid: of any tracepoint: who ran, see learn_tid
  * @counter: HANDLE_COUNT
  * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that
@@ -34,7 +34,7 @@ enum handler_kind {
 struct handler {
 	enum handler_kind kind;
 	enum event_type type;
-	const struct tracefmt_field *field, *field2, *common_pid;
+	const struct tracefmt_field *field, *field2, *field3, *common_pid;
 	struct perf_frames_fields frames;
 	uint32_t counter;
 	bool quick;
@@ -46,6 +46,7 @@ struct handler {
  * @lost_said: what LOST records said so far and no total of an event has accounted for
  * @unknown: records of the kernel that we do not know
  * @tids: thread ids of the host to those of perf's pid namespace, where they differ
+ * @machine: see struct from_perf_options
  * @first_ns: time of the first record; @last_ns: of the last event yielded
  */
 struct from_perf {
@@ -63,6 +64,7 @@ struct from_perf {
 	struct from_perf_unwind unwind;
 	bool unwind_now; /* else only what source_stack_at asks for */
 	struct perf_frames *frames;
+	bool machine;
 };
 
 /* Find out what to do with each event; again by itself when the header has changed. */

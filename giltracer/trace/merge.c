@@ -35,6 +35,11 @@ static int fetch(struct side *side, struct error *err)
 	return 0;
 }
 
+static bool is_wanted(const struct event *ev)
+{
+	return ev->type == EV_WAKING || ev->type == EV_PICK || ev->type == EV_LOST;
+}
+
 static int fetch_wakeup(struct merge *m, struct error *err)
 {
 	struct side *side = &m->wakeups;
@@ -42,7 +47,7 @@ static int fetch_wakeup(struct merge *m, struct error *err)
 	for (;;) {
 		if (fetch(side, err) < 0)
 			return -1;
-		if (!side->have || ((side->ev.type == EV_WAKING || side->ev.type == EV_LOST) &&
+		if (!side->have || (is_wanted(&side->ev) &&
 		                    (m->started || side->ev.time_ns >= m->recording.ev.time_ns)))
 			return 0;
 		side->have = false;
@@ -114,7 +119,8 @@ struct source *source_merge(struct source *recording, struct source *wakeups)
 	m->source = (struct source){ .ops = &ops,
 		                     .names = recording->names,
 		                     .stacks = recording->stacks,
-		                     .frames = recording->frames };
+		                     .frames = recording->frames,
+		                     .cpu_names = wakeups->names };
 	m->recording.source = recording;
 	m->wakeups.source = wakeups;
 	return &m->source;

@@ -38,6 +38,7 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 		h.kind = HANDLE_SCHED_SWITCH;
 		h.field = tracefmt_find(fmt, "prev_state");
 		h.field2 = tracefmt_find(fmt, "next_pid");
+		h.field3 = tracefmt_find(fmt, "next_comm");
 	} else if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_waking")) {
 		h.kind = HANDLE_SCHED_WAKING;
 		h.type = EV_WAKING;
@@ -199,6 +200,14 @@ static uint32_t unwind_stack(struct from_perf *fp, const struct header_event *e,
 	return fp->unwind_now ? fp->unwind.stack(fp->unwind.ctx, e, s) : 0;
 }
 
+static uint32_t next_name(struct from_perf *fp, const struct handler *h, const struct sample *s)
+{
+	size_t len = 0;
+	const char *text = h->field3 ? tracefmt_text(h->field3, &s->raw, &len) : NULL;
+
+	return text ? names_id(fp->source.names, text, len) : 0;
+}
+
 static void from_sched_switch(struct from_perf *fp, const struct handler *h,
                               const struct header_event *e, const struct sample *s,
                               struct event *ev)
@@ -208,6 +217,11 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
 	ev->sched.next_tid = known_tid(fp, (uint32_t)number(h->field2, s));
 	if (ev->sched.prev_state == EV_STATE_RUNNING)
 		ev->flags = EVF_PREEMPT;
+	if (fp->machine) {
+		ev->type = EV_PICK;
+		ev->sched.next_name = ev->sched.next_tid ? next_name(fp, h, s) : 0;
+		return;
+	}
 	ev->sched.stack = unwind_stack(fp, e, s);
 }
 

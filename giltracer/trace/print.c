@@ -26,6 +26,7 @@ const char *event_type_name(unsigned type)
 		[EV_LOST] = "lost",
 		[EV_COUNT] = "count",
 		[EV_STACK] = "stack",
+		[EV_PICK] = "pick",
 	};
 
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";

@@ -44,6 +44,7 @@ struct source_ops {
  * @stacks: NULL if the source never has stacks; owned by the source
  * @frames: Python frames that GIL events name (struct event.gil.frame); owned by the source
  * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them
+ * @cpu_names: names that EV_PICK has, complete at the end; NULL: there are none. Owned
  * @stats: valid at any time, complete at the end
  */
 struct source {
@@ -51,6 +52,7 @@ struct source {
 	struct names *names;
 	struct stacks *stacks;
 	struct stacks *frames;
+	const struct names *cpu_names;
 	const char **counters;
 	uint32_t counter_count;
 	struct source_stats stats;

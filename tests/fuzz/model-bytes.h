@@ -21,7 +21,7 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 	struct event ev = { .pid = tid < 8 ? 2 : 10,
 		            .tid = tid,
 		            .cpu = (int32_t)(b[1] >> 4 & 3) - 1,
-		            .type = (uint16_t)(b[0] % (EV_STACK + 2)),
+		            .type = (uint16_t)(b[0] % (EV_PICK + 1)),
 		            .flags = b[1] >> 6 };
 
 	if (b[1] >> 7 && b[2] >> 7)
@@ -35,6 +35,11 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 		break;
 	case EV_SCHED_OUT:
 		ev.sched.prev_state = states[arg % 6];
+		ev.sched.next_tid = arg & 0x80 ? arg & 15 : 0;
+		break;
+	case EV_PICK:
+		ev.sched.next_tid = arg & 15;
+		ev.sched.next_name = arg >> 4;
 		break;
 	case EV_WAKING:
 		ev.waking.tid = arg & 15;

@@ -88,6 +88,9 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define preempted(t, tid) feed(t, tid, EV_SWITCH_OUT, EV(.flags = EVF_PREEMPT))
 #define sched_out(t, tid, why, st) \
 	feed(t, tid, EV_SCHED_OUT, EV(.sched = { .prev_state = (why), .stack = (st) }))
+#define picks(t, on, who, whom, called, fl)                                           \
+	model_feed(m, &EV(.time_ns = (t), .tid = (who), .cpu = (on), .type = EV_PICK, \
+	                  .flags = (fl), .sched = { .next_tid = (whom), .next_name = (called) }))
 #define wakes(t, who, whom) feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
 
 #define new_thread(t, child, parent) \

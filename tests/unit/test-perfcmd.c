@@ -118,13 +118,14 @@ static void test_wakeups(void)
 		.ack_fd = 8,
 		.mmap_pages = 512,
 		.waking = true,
+		.sched = true,
 		.everybody = true,
 	};
 
 	is_argv(&plan,
 	        "perf|record|-o|w|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|-N|-B|-m|512|"
-	        "-e|sched:sched_waking/call-graph=no/|-a",
-	        "wake-ups of everybody: no process, no switches");
+	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_switch/call-graph=no/|-a",
+	        "wake-ups and CPUs of everybody: no process, no switches by thread");
 }
 
 int main(void)

@@ -254,8 +254,102 @@ static void test_early_wake(void)
 	       "it wants to run from then on, and the next sleep is one");
 }
 
+/* What all CPUs did is known as well. */
+static void test_picks(void)
+{
+	begin();
+	run(150, 7, 0);
+	picks(200, 0, 7, 99, 3, EVF_PREEMPT);
+	preempted(206, 7);
+	picks(300, 0, 99, 7, 0, 0);
+	run(310, 7, 0);
+	sched_out(400, 7, EV_STATE_INTERRUPTIBLE, 0);
+	picks(401, 0, 7, 0, 0, 0);
+	leaves(402, 7);
+	wakes(500, 8, 7);
+	picks(600, 0, 0, 7, 0, 0);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 200:r 300:R 400:S 500:r 600:R 1000",
+	       "a thread gets and loses the CPU when it is picked, whatever switching takes");
+
+	begin();
+	run(150, 7, 0);
+	picks(200, 0, 7, 99, 3, EVF_PREEMPT);
+	sched_out(201, 7, EV_STATE_INTERRUPTIBLE, 5);
+	leaves(206, 7);
+	picks(300, 1, 99, 7, 0, 0);
+	run(310, 7, 0);
+	preempted(320, 7);
+	picks(321, 0, 7, 99, 3, EVF_PREEMPT);
+	run(330, 7, 0);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 310:R 320:r 330:R 1000",
+	       "contradictions, duplicates and the other order");
+	is_u64((uint64_t)thread(7)->cpu.spans.v[4].cpu, 0, "where it comes on is where it is");
+
+	begin();
+	run(150, 7, 0);
+	ends(200, 7);
+	picks(210, 0, 7, 8, 0, 0);
+	picks(220, 0, 8, 7, 0, 0);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 200", "who has ended is picked no more");
+	is_u64(m->threads.n, 1, "and a stranger that is picked is none of ours");
+}
+
+static uint64_t starved(uint32_t tid, uint32_t by, uint32_t called)
+{
+	for (size_t i = 0; i < m->starved.n; i++)
+		if (m->threads.v[m->starved.v[i].thread].tid == tid && m->starved.v[i].by == by &&
+		    m->starved.v[i].name == called)
+			return m->starved.v[i].runnable_ns;
+	return 0;
+}
+
+static void test_starvation(void)
+{
+	begin();
+	new_thread(110, 8, 7);
+	picks(150, 1, 0, 8, 0, 0);
+	picks(200, 1, 8, 99, 3, EVF_PREEMPT);
+	picks(250, 1, 99, 7, 0, EVF_PREEMPT);
+	picks(300, 1, 7, 98, 3, EVF_PREEMPT);
+	picks(350, 1, 98, 97, 4, 0);
+	picks(400, 1, 97, 0, 0, 0);
+	picks(410, 1, 0, 8, 0, 0);
+	finish();
+	is_str(cpu_lane(8), "110:r<7 150:R 200:r 410:R 1000", "in line twice");
+	is_u64(starved(8, MODEL_NONE, 3), 100, "two threads of one other program");
+	is_u64(starved(8, MODEL_NONE, 4), 50, "another");
+	is_u64(starved(8, model_find_thread(m, 7), 0), 50, "a thread of ours");
+	is_u64(starved(8, MODEL_NONE, 0), 10, "nobody");
+	is_u64(starved(8, MODEL_UNKNOWN, 0), 40, "and before the first switch that is there");
+
+	begin();
+	run(150, 7, 1);
+	picks(200, 1, 7, 99, 3, EVF_PREEMPT);
+	picks(250, 1, 99, 98, 4, 0);
+	loses(240, 300, 1, 5);
+	wakes(310, 8, 7);
+	picks(350, 1, 98, 96, 6, 0);
+	picks(400, 1, 96, 7, 0, 0);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 200:r 240:?x 310:r 400:R 1000", "losses in line");
+	is_u64(starved(7, MODEL_UNKNOWN, 0), 40 + 40, "that ended nobody knows where");
+	is_u64(starved(7, MODEL_NONE, 6), 50, "and afterwards all is known again");
+
+	begin();
+	run(150, 7, 1);
+	preempted(200, 7);
+	run(300, 7, 1);
+	finish();
+	is_u64(m->starved.n, 0, "where CPUs were not watched nobody is charged");
+}
+
 int main(void)
 {
+	test_picks();
+	test_starvation();
 	test_early_wake();
 	test_switches();
 	test_wakers();

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Names those who had the CPUs. */
+#include "starved.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "report/facts.h"
+#include "report/utf8.h"
+#include "trace/names.h"
+#include "trace/source.h"
+
+/* Of the threads' lives, in percent: less than that in line is not worth a line. */
+#define WORTH_A_LINE 5
+#define NAMED        4
+
+/* NULL: it is a thread of ours, nobody, or not known. */
+static const char *program_of(const struct report_pass *pass, const struct model_starved *row)
+{
+	const struct names *names = pass->source ? pass->source->cpu_names : NULL;
+
+	return row->by == MODEL_NONE && row->name && names ? names_get(names, row->name) : NULL;
+}
+
+static void put_row(struct jsonw *w, const struct report_pass *pass,
+                    const struct model_starved *row)
+{
+	const struct model *model = pass->model;
+	const char *program = program_of(pass, row);
+
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "tid", model->threads.v[row->thread].tid);
+	if (row->by < MODEL_UNKNOWN)
+		jsonw_u64(w, "by_tid", model->threads.v[row->by].tid);
+	else
+		jsonw_null(w, "by_tid");
+	if (program)
+		jsonw_string(w, "by_name", program);
+	else
+		jsonw_null(w, "by_name");
+	jsonw_u64(w, "runnable_ns", row->runnable_ns);
+	jsonw_end(w);
+}
+
+void starved_json(struct jsonw *w, const struct report_pass *pass)
+{
+	jsonw_array(w, "starvation");
+	for (size_t i = 0; i < pass->model->starved.n; i++)
+		put_row(w, pass, &pass->model->starved.v[i]);
+	jsonw_end(w);
+}
+
+/**
+ * All that one program took. name: NULL: threads of this one.
+ */
+struct share {
+	const char *name;
+	uint64_t ns;
+};
+
+struct shares {
+	VEC(struct share) list;
+	uint64_t all_ns;
+};
+
+static void add_share(struct shares *shares, const char *name, uint64_t ns)
+{
+	for (size_t i = 0; i < shares->list.n; i++) {
+		struct share *share = &shares->list.v[i];
+
+		if (name && share->name ? !strcmp(name, share->name) : name == share->name) {
+			share->ns += ns;
+			return;
+		}
+	}
+	*vec_push(&shares->list) = (struct share){ name, ns };
+}
+
+static int compare_shares(const void *a, const void *b)
+{
+	const struct share *sa = a, *sb = b;
+
+	return (sa->ns < sb->ns) - (sa->ns > sb->ns);
+}
+
+static struct shares find_shares(const struct report_pass *pass)
+{
+	struct shares shares = { 0 };
+
+	for (size_t i = 0; i < pass->model->starved.n; i++) {
+		const struct model_starved *row = &pass->model->starved.v[i];
+		const char *program = program_of(pass, row);
+
+		shares.all_ns += row->runnable_ns;
+		if (program || row->by < MODEL_UNKNOWN)
+			add_share(&shares, program, row->runnable_ns);
+	}
+	if (shares.list.n)
+		qsort(shares.list.v, shares.list.n, sizeof(*shares.list.v), compare_shares);
+	return shares;
+}
+
+static void add_name(struct str *out, const char *name)
+{
+	uint32_t cp;
+
+	while ((cp = utf8_next(&name)))
+		utf8_add(out, utf8_is_unsafe(cp) ? '?' : cp);
+}
+
+void starved_text(const struct report_pass *pass, FILE *out)
+{
+	struct facts_totals totals = facts_totals(pass->model);
+	CLEANUP(str_done) struct str line = { 0 };
+	struct shares shares = find_shares(pass);
+
+	for (size_t i = 0; i < shares.list.n && i < NAMED; i++) {
+		const struct share *share = &shares.list.v[i];
+
+		str_adds(&line, i ? ", " : "");
+		if (share->name)
+			add_name(&line, share->name);
+		else
+			str_adds(&line, "threads of this program");
+		str_addf(&line, " %.1f %%", facts_percent(share->ns, shares.all_ns));
+	}
+	if (line.len && facts_percent(shares.all_ns, totals.life_ns) >= WORTH_A_LINE)
+		fprintf(out, "\n  While threads stood in line for a CPU, it was had by: %s.\n",
+		        str_get(&line));
+	vec_done(&shares.list);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Who had the CPUs while threads stood in line for them. */
+#ifndef GILTRACER_REPORT_STARVED_H
+#define GILTRACER_REPORT_STARVED_H
+
+#include <stdio.h>
+
+#include "report/jsonw.h"
+#include "report/report.h"
+
+/* The member "starvation": a row for each thread and whoever had the CPU that it waited for. */
+void starved_json(struct jsonw *w, const struct report_pass *pass);
+
+/* A line on who had the CPUs, if threads stood in line for a share of their time worth mentioning.
+ */
+void starved_text(const struct report_pass *pass, FILE *out);
+
+#endif
