@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* How long reading a perf.data takes: bench-from-perf FILE prints "NAME VALUE UNIT" lines. */
+/* How long reading a perf.data takes: bench-from-perf FILE prints "NAME VALUE UNIT" lines, with -1 it
+ * only reads all events once. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -105,9 +107,12 @@ static long anonymous_kib(void)
 int main(int argc, char **argv)
 {
 	struct rusage usage;
+	struct error err;
 
+	if (argc == 3 && !strcmp(argv[1], "-1"))
+		return run_events(argv[2], &err) ? 0 : 1;
 	if (argc != 2) {
-		fprintf(stderr, "usage: bench-from-perf FILE\n");
+		fprintf(stderr, "usage: bench-from-perf [-1] FILE\n");
 		return 2;
 	}
 	if (bench("perfdata_read", run_read, argv[1]) < 0 ||

@@ -28,9 +28,8 @@ python3 "$top_srcdir/tests/bench/compare.py" 'VizTracer JSON / json.load' 8 3 \
 	"python3 -c 'import json; json.load(open(\"$file\", \"rb\"))'" "'$bench' '$file'"
 for _ in 1 2 3; do
 	"$bench" "$file"
-done | sort -t ' ' -k 1,1 -k 2,2n | awk '!seen[$1]++ {
-	print "  " $0
-	v[$1] = $2
-} END {
-	printf "  viztracer-memory %.2f of-file\n", v["viztracer-peak"] / v["viztracer-file"]
-}'
+done | sort -t ' ' -k 1,1 -k 2,2n | awk '!seen[$1]++' >"$scratch/values"
+python3 "$top_srcdir/tests/bench/compare.py" 'VizTracer JSON, peak RSS / file' '<=1.5' \
+	"$(awk '{ v[$1] = $2 } END { print v["viztracer-peak"] / v["viztracer-file"] }' \
+		"$scratch/values")"
+sed 's/^/  /' "$scratch/values"
