@@ -23,7 +23,9 @@
 #include "base/str.h"
 #include "launch/probedef.h"
 
-#define FRAMEFETCH_DEFAULT 2
+/* A loop that does nothing but release and take the GIL gets 18 % slower with one frame, 34 % with
+ * two (tests/bench/bench-frames.sh). */
+#define FRAMEFETCH_DEFAULT 1
 /* The expressions of the seventh would be longer than the kernel takes. */
 #define FRAMEFETCH_MAX 6
 

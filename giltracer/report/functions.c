@@ -83,6 +83,13 @@ unsigned function_add_row(struct str *out, const struct report_pass *pass, const
 	return used;
 }
 
+bool function_wants_caller(const struct report_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	return f.name && strstr(f.file, "/lib/python") && !function_caller(pass, hog).name;
+}
+
 const struct hog *functions_top(const struct report_pass *pass, uint32_t thread)
 {
 	const struct hog *top = NULL;

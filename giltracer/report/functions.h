@@ -3,6 +3,7 @@
 #ifndef GILTRACER_REPORT_FUNCTIONS_H
 #define GILTRACER_REPORT_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -40,6 +41,10 @@ const struct hog *functions_top(const struct report_pass *pass, uint32_t thread)
  * than the function, who called it. Returns the columns used. */
 unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
                           unsigned columns);
+
+/* Whether the function is one of Python's own library or of a package, and who called it was not
+ * fetched. */
+bool function_wants_caller(const struct report_pass *pass, const struct hog *hog);
 
 /* How much of all that is known of the thread's holds the row made others wait, in percent. */
 double functions_percent(const struct report_pass *pass, const struct hog *hog);

@@ -282,6 +282,8 @@ static void put_functions(const struct report_pass *pass, FILE *out)
 		fprintf(out, "  … and %zu more, of less wait\n", n - FUNCTION_ROWS);
 	if (n && late)
 		put_gain(pass, &hogs->v.v[0], out);
+	if (n && function_wants_caller(pass, &hogs->v.v[0]))
+		fputs("  --frames 2 shows who called the first of them\n", out);
 }
 
 static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
