@@ -24,6 +24,7 @@ static bool is_call_protocol(const char *name)
 		"object_vacall",      "type_call",
 		"slot_tp_",           "wrap_",
 		"_PyEval_",           "_PyFunction_",
+		"trace_call_",        "call_trace",
 	};
 
 	/* PyObject_Vectorcall, cfunction_vectorcall_O, method_vectorcall_FASTCALL, … */

@@ -47,6 +47,8 @@ int main(void)
 	          "=_PyEval_EvalFrameDefault", "PyObject_Vectorcall",
 	          "cfunction_vectorcall_FASTCALL_KEYWORDS", "builtin_pow", "PyNumber_Power",
 	          "long_pow", "k_mul");
+	is_callee("builtin_pow", "the same under a tracer", "=_PyEval_EvalFrameDefault",
+	          "trace_call_function", "cfunction_vectorcall_FASTCALL", "builtin_pow");
 	is_callee("long_add", "an operator has no call", "=_PyEval_EvalFrameDefault", "long_add");
 	is_callee("list_sort_impl", "the innermost Python function's", "=_PyEval_EvalFrameDefault",
 	          "map_next", "=_PyEval_EvalFrameDefault", "PyObject_Vectorcall", "list_sort_impl");
