@@ -93,7 +93,8 @@ static void check_and_rank(struct loaded *loaded, unsigned cpus)
 		hogs_find_native(&loaded->hogs, loaded->source);
 		whatif_find(&loaded->hogs, loaded->model, loaded->source->frames, cpus,
 		            HOGS_INTERVAL_NS);
-		patterns_find(&loaded->patterns, loaded->model, &loaded->hogs, HOGS_INTERVAL_NS);
+		patterns_find(&loaded->patterns, loaded->model, &loaded->hogs,
+		              loaded->source->frames, HOGS_INTERVAL_NS);
 	}
 	if (threaded)
 		pthread_join(thread, &broken);

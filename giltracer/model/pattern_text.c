@@ -3,6 +3,7 @@
 #include "model/patterns.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const struct {
 	const char *name, *title, *advice;
@@ -11,6 +12,10 @@ static const struct {
 	                  "Let these calls release the GIL (Py_BEGIN_ALLOW_THREADS, nogil in "
 	                  "Cython), "
 	                  "give them less at a time, or run them in another process." },
+	[PATTERN_LOOP_STARVATION] = { "loop-starvation", "The event loop starves",
+	                              "Move that work out of the process "
+	                              "(ProcessPoolExecutor), or let it release the GIL: a "
+	                              "thread does not keep it off the loop." },
 	[PATTERN_CONVOY] = { "convoy", "A convoy",
 	                     "Each short call that lets go of the GIL costs a switch interval to "
 	                     "get it "
@@ -109,6 +114,32 @@ static void wait_text(const struct model *m, const struct pattern *p, struct str
 	add_longest(p, ret);
 }
 
+static void starvation_text(const struct model *m, const struct pattern *p, struct str *ret)
+{
+	add_thread(m, p->thread, ret);
+	str_addf(ret,
+	         " runs an asyncio event loop; %" PRIu64
+	         " times its callbacks were late by a millisecond or more because it waited for "
+	         "the GIL, ",
+	         p->count);
+	add_ms(p->ns, ret);
+	str_addf(ret, " in sum, %u %% of its life", p->share);
+	add_longest(p, ret);
+	if (p->other == MODEL_NONE)
+		return;
+	str_adds(ret, "; meanwhile ");
+	if (p->function) {
+		const char *base = strrchr(p->file, '/');
+
+		str_addf(ret, "%s", p->function);
+		if (*p->file)
+			str_addf(ret, " (%s:%u)", base ? base + 1 : p->file, p->line);
+		str_adds(ret, " in ");
+	}
+	add_thread(m, p->other, ret);
+	str_adds(ret, " held it most");
+}
+
 static void ping_pong_text(const struct model *m, const struct pattern *p, struct str *ret)
 {
 	add_thread(m, p->thread, ret);
@@ -137,6 +168,9 @@ void pattern_text(const struct model *m, const struct pattern *p, struct str *re
 	switch (p->kind) {
 	case PATTERN_HOG:
 		hog_text(m, p, ret);
+		break;
+	case PATTERN_LOOP_STARVATION:
+		starvation_text(m, p, ret);
 		break;
 	case PATTERN_PING_PONG:
 		ping_pong_text(m, p, ret);

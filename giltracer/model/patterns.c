@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "model/starvation.h"
 #include "model/span.h"
 
 #define MAX_PAIRS_OF 256 /* threads; with more, pairs are not looked for */
@@ -12,6 +13,7 @@
 struct finder {
 	const struct model *m;
 	struct patterns *ret;
+	const struct stacks *frames;
 	uint64_t interval_ns;
 };
 
@@ -109,7 +111,8 @@ static void add(struct pattern *p, uint64_t ns)
 		p->longest_ns = ns;
 }
 
-static void find_in_lane(struct finder *f, uint32_t thread)
+/* not_loops: but for those of an event loop when its selector returns. */
+static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
 {
 	const struct model_thread *t = &f->m->threads.v[thread];
 	struct pattern convoy = { .kind = PATTERN_CONVOY, .thread = thread };
@@ -122,6 +125,7 @@ static void find_in_lane(struct finder *f, uint32_t thread)
 		uint64_t ns = lane_span_end(&t->gil, i) - t->gil.spans.v[i].start_ns;
 
 		if (t->gil.spans.v[i].state != GIL_WAIT ||
+		    (not_loops && starvation_is_loop(f->frames, t->gil.spans.v[i].stack)) ||
 		    !before_wait(&t->gil, i, &away_ns, &hold_ns))
 			continue;
 		if (away_ns >= PATTERN_SHORT_NS) {
@@ -136,6 +140,17 @@ static void find_in_lane(struct finder *f, uint32_t thread)
 	tell(f, convoy, life(t));
 	if (late.count * 2 >= wakeups)
 		tell(f, late, life(t));
+}
+
+/* Whether the thread's event loop starves. */
+static bool find_starvation(struct finder *f, uint32_t thread)
+{
+	struct pattern p = { .kind = PATTERN_LOOP_STARVATION, .thread = thread };
+	size_t n = f->ret->v.n;
+
+	if (f->frames && starvation_measure(&p, f->m, f->frames))
+		tell(f, p, life(&f->m->threads.v[thread]));
+	return f->ret->v.n > n;
 }
 
 struct pair {
@@ -322,9 +337,9 @@ static int dearest_first(const void *va, const void *vb)
 }
 
 void patterns_find(struct patterns *ret, const struct model *m, const struct hogs *hogs,
-                   uint64_t interval_ns)
+                   const struct stacks *frames, uint64_t interval_ns)
 {
-	struct finder f = { .m = m, .ret = ret, .interval_ns = interval_ns };
+	struct finder f = { .m = m, .ret = ret, .frames = frames, .interval_ns = interval_ns };
 
 	*ret = (struct patterns){ 0 };
 	if (is_vague(m))
@@ -332,7 +347,7 @@ void patterns_find(struct patterns *ret, const struct model *m, const struct hog
 	if (hogs)
 		find_hogs(&f, hogs);
 	for (uint32_t i = 0; i < m->threads.n; i++) {
-		find_in_lane(&f, i);
+		find_in_lane(&f, i, find_starvation(&f, i));
 		find_lock_across_wait(&f, i);
 	}
 	find_ping_pong(&f);

@@ -6,7 +6,12 @@
  *
  *	hog              holds that lasted although they were asked to end (hogs.h) caused
  *	                 PATTERN_SHARE % of all waiting, and not for want of a CPU
- *	convoy           a thread lets go of the GIL for less than PATTERN_SHORT_NS, after a hold as
+ *	loop-starvation  a thread that runs an asyncio event loop waits for the GIL for
+ *	                 PATTERN_SHORT_NS or more when its selector returns, so that every callback
+ *	                 that is due is late by that; share of its life. Told by the Python frames
+ *	                 that wait: select in selectors.py, called by _run_once in
+ *	                 asyncio/base_events.py; silent where they are not known, and for other
+ *loops convoy           a thread lets go of the GIL for less than PATTERN_SHORT_NS, after a hold as
  *	                 short, and then waits for nearly a whole switch interval; share of its life
  *	late-wakeups     a thread is away for longer than that, as an event loop that sleeps until
  *	                 something happens, and then waits for PATTERN_SHORT_NS or more, in at least
@@ -39,6 +44,7 @@
 
 enum pattern_kind {
 	PATTERN_HOG,
+	PATTERN_LOOP_STARVATION,
 	PATTERN_CONVOY,
 	PATTERN_LATE_WAKEUPS,
 	PATTERN_PING_PONG,
@@ -55,21 +61,26 @@ enum pattern_kind {
  * @ns: what it cost: waiting, handing over, sleeping. Oversubscription: all waiting
  * @longest_ns: the longest single case; ping-pong: the average hold
  * @share: percent of what the rule says, rounded down
+ * @function, @file, @line: loop-starvation: what held the GIL most meanwhile, in thread other;
+ *                          borrowed from the frames' names; NULL: not known
  */
 struct pattern {
 	enum pattern_kind kind;
 	uint32_t thread, other;
 	uint64_t count, ns, longest_ns;
 	unsigned share;
+	const char *function, *file;
+	uint32_t line;
 };
 
 struct patterns {
 	VEC(struct pattern) v;
 };
 
-/* Those of a finished model, most ns first. hogs may be NULL. Free with patterns_done. */
+/* Those of a finished model, most ns first. hogs and frames may be NULL. A thread whose event loop
+ * starves is not told to be late, or in a convoy, for the same waits. Free with patterns_done. */
 void patterns_find(struct patterns *ret, const struct model *model, const struct hogs *hogs,
-                   uint64_t interval_ns);
+                   const struct stacks *frames, uint64_t interval_ns);
 void patterns_done(struct patterns *patterns);
 
 /* A short stable name ("convoy"), a title and one piece of advice for a person. */

@@ -33,6 +33,8 @@ void patterns_json(struct jsonw *w, const struct report_pass *pass)
 		put_thread(w, "other_tid", pass->model, p->other);
 		jsonw_u64(w, "count", p->count);
 		jsonw_u64(w, "ns", p->ns);
+		jsonw_u64(w, "longest_ns", p->longest_ns);
+		jsonw_string(w, "function", p->function);
 		jsonw_string(w, "text", str_get(&text));
 		jsonw_string(w, "advice", pattern_advice(p->kind));
 		jsonw_end(w);

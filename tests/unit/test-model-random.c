@@ -82,7 +82,7 @@ static size_t count_patterns(const struct model *m, size_t *estimates, size_t *t
 		*estimates += hog->gain_ns != 0;
 		*too_much += hog->gain_ns > hog->late_wait_ns;
 	}
-	patterns_find(&patterns, m, &hogs, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, m, &hogs, NULL, HOGS_INTERVAL_NS);
 	n = patterns.v.n;
 	patterns_done(&patterns);
 	hogs_done(&hogs);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each pattern in a program that has it, and none in programs that do not. */
 #include "model/patterns.h"
+#include "trace/stacks.h"
 
 #include "model-events.h"
 
@@ -8,6 +9,7 @@
 #define US 1000ULL
 
 static struct patterns patterns;
+static struct stacks *frames; /* NULL: not known */
 
 static void begin_seconds(uint64_t seconds)
 {
@@ -25,8 +27,8 @@ static void find(void)
 
 	finish();
 	patterns_done(&patterns);
-	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
-	patterns_find(&patterns, m, &hogs, HOGS_INTERVAL_NS);
+	hogs_find(&hogs, m, frames, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, m, &hogs, frames, HOGS_INTERVAL_NS);
 	hogs_done(&hogs);
 }
 
@@ -115,6 +117,66 @@ static void test_late_wakeups(void)
 	ok(pattern(PATTERN_LATE_WAKEUPS, 9) != NULL,
 	   "a loop that waits after each sleep is late: %s", text(PATTERN_LATE_WAKEUPS, 9));
 	ok(!pattern(PATTERN_CONVOY, 9), "and no convoy");
+}
+
+static uint32_t frame(const char *name, const char *file, uint32_t line, uint32_t parent)
+{
+	struct stack_frame f = { .name = names_id(names, name, strlen(name)),
+		                 .module = names_id(names, file, strlen(file)),
+		                 .line = line,
+		                 .parent = parent };
+
+	return stacks_id(frames, &f);
+}
+
+/* 9 sleeps in waiting for events, 10 ms each, and then waits while 8 is in crunch. */
+static void loop(const char *selector, const char *base_events)
+{
+	uint64_t t = 2 * MS;
+	uint32_t once, waits, crunch;
+
+	begin_seconds(1);
+	frames = stacks_new(names);
+	once = frame("BaseEventLoop._run_once", base_events, 7, 0);
+	waits = frame(selector, "/x/selectors.py", 9, once);
+	crunch = frame("crunch", "/y/work.py", 12, 0);
+	request(t, 8);
+	pass_on(t + MS, 7, 8);
+	request(t + MS, 9);
+	for (t += 6 * MS; t < 985 * MS; t += 16 * MS) {
+		pass_on(t, 8, 9);
+		feed(t + 40 * US, 8, EV_REQUEST, EV(.gil = { .address = GIL, .frame = crunch }));
+		pass_on(t + 200 * US, 9, 8);
+		feed(t + 11 * MS, 9, EV_REQUEST, EV(.gil = { .address = GIL, .frame = waits }));
+	}
+	find();
+}
+
+static void test_starvation(void)
+{
+	loop("EpollSelector.select", "/x/asyncio/base_events.py");
+	is_str(text(PATTERN_LOOP_STARVATION, 9),
+	       "(9) runs an asyncio event loop; 62 times its callbacks were late by a millisecond "
+	       "or "
+	       "more because it waited for the GIL, 312.2 ms in sum, 31 % of its life; the longest "
+	       "was 6.0 ms; meanwhile crunch (work.py:12) in (8) held it most.",
+	       "an event loop that waits after each sleep starves");
+	ok(pattern(PATTERN_LOOP_STARVATION, 9) &&
+	           tid_of(pattern(PATTERN_LOOP_STARVATION, 9)->other) == 8,
+	   "because of who holds the GIL meanwhile");
+	ok(!pattern(PATTERN_LATE_WAKEUPS, 9), "and is not late for the same waits again");
+	stacks_free(frames);
+	loop("select", "/x/asyncio/base_events.py");
+	ok(pattern(PATTERN_LOOP_STARVATION, 9) != NULL, "up to 3.10 the name is the plain one");
+	stacks_free(frames);
+	loop("EpollSelector.select", "/x/other/base_events.py");
+	ok(!pattern(PATTERN_LOOP_STARVATION, 9) && pattern(PATTERN_LATE_WAKEUPS, 9),
+	   "another loop is late, not known to be a loop");
+	stacks_free(frames);
+	loop("EpollSelector.register", "/x/asyncio/base_events.py");
+	ok(!pattern(PATTERN_LOOP_STARVATION, 9), "nor is one that does not wait for events");
+	stacks_free(frames);
+	frames = NULL;
 }
 
 static void test_ping_pong(void)
@@ -288,6 +350,7 @@ int main(void)
 {
 	test_convoy();
 	test_late_wakeups();
+	test_starvation();
 	test_ping_pong();
 	test_oversubscription();
 	test_hog();
