@@ -184,6 +184,12 @@ static void drop_behind(struct order *o)
 	perfdata_drop(o->pd, keep);
 }
 
+/* Where a record ends says only its header, but most are as long as the one before. */
+static inline void prefetch_header(const struct perfdata_record *rec)
+{
+	__builtin_prefetch((const void *)((uintptr_t)rec->body.end + 3U * rec->size));
+}
+
 /* Scan until the end of a round, or of the file. */
 static void scan_round(struct order *o)
 {
@@ -191,6 +197,7 @@ static void scan_round(struct order *o)
 
 	drop_behind(o);
 	while (perfdata_next_quick(o->pd, o->window, &rec)) {
+		prefetch_header(&rec);
 		o->records++;
 		if (rec.type < PERF_USER_START) {
 			scan_record(o, &rec);
