@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "model/starvation.h"
+#include "model/loops.h"
 #include "model/span.h"
 
 #define MAX_PAIRS_OF 256 /* threads; with more, pairs are not looked for */
@@ -125,7 +125,7 @@ static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
 		uint64_t ns = lane_span_end(&t->gil, i) - t->gil.spans.v[i].start_ns;
 
 		if (t->gil.spans.v[i].state != GIL_WAIT ||
-		    (not_loops && starvation_is_loop(f->frames, t->gil.spans.v[i].stack)) ||
+		    (not_loops && loops_is_selector(f->frames, t->gil.spans.v[i].stack)) ||
 		    !before_wait(&t->gil, i, &away_ns, &hold_ns))
 			continue;
 		if (away_ns >= PATTERN_SHORT_NS) {
@@ -148,7 +148,7 @@ static bool find_starvation(struct finder *f, uint32_t thread)
 	struct pattern p = { .kind = PATTERN_LOOP_STARVATION, .thread = thread };
 	size_t n = f->ret->v.n;
 
-	if (f->frames && starvation_measure(&p, f->m, f->frames))
+	if (f->frames && loops_measure(&p, f->m, f->frames))
 		tell(f, p, life(&f->m->threads.v[thread]));
 	return f->ret->v.n > n;
 }

@@ -69,6 +69,12 @@ case $all in
 *) skip 'there is one CPU only' 'calls that compute' ;;
 esac
 is "$(json nap.json 'd["hogs"][0]["function"]')" napper 'it is the culprit'
+gain=$(json nap.json '"%.1f" % (d["hogs"][0]["gain_ns"] / 1e6)')
+like "$(cat nap.html)" "<td>$gain</td></tr>" 'the page has its gain'
+PYTHONPATH=$scratch "$GILTRACER" -o nap.html --python "$python" --python-trace none \
+	"$top_srcdir/tests/system/whatif.py" nap 2>table
+like "$(cat table)" 'If napper .* let go of the GIL, it would save about [0-9.]+ ms of waiting' \
+	'and the table'
 # On one CPU, what would not wait for the GIL would wait for the CPU.
 cpus=${all%%[,-]*}
 record two ''

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An asyncio loop that wants to tick every 5 ms: starvation.py alone, beside nothing, or starvation.py
+"""An asyncio loop that wants to tick every 5 ms: loops.py alone, beside nothing, or loops.py
 beside, a thread that keeps the GIL. Prints its thread's and the other's tid, and by how many ns its
 ticks were late in sum, as JSON."""
 import asyncio

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Event loops that wait for the GIL when their selector returns: see patterns.h. */
-#ifndef GILTRACER_MODEL_STARVATION_H
-#define GILTRACER_MODEL_STARVATION_H
+#ifndef GILTRACER_MODEL_LOOPS_H
+#define GILTRACER_MODEL_LOOPS_H
 
 #include <stdbool.h>
 
 #include "model/patterns.h"
 
 /* Whether the frame is a selector's, called by asyncio's loop. 0 is none. */
-bool starvation_is_loop(const struct stacks *frames, uint32_t frame);
+bool loops_is_selector(const struct stacks *frames, uint32_t frame);
 
 /* Fill in p, of whose thread, but for the share. False: no wait of it is a loop's. */
-bool starvation_measure(struct pattern *p, const struct model *m, const struct stacks *frames);
+bool loops_measure(struct pattern *p, const struct model *m, const struct stacks *frames);
 
 #endif

@@ -6,7 +6,7 @@
 # off is made again, twice.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
-program=$top_srcdir/tests/system/starvation.py
+program=$top_srcdir/tests/system/loops.py
 
 trace() {
 	"$GILTRACER" -q --python "$python" --python-trace none -o got.html --json got.json \
@@ -19,7 +19,7 @@ trace() {
 starves() {
 	json got.json '(lambda truth, found: "right" if len(found) == 1 and
 		found[0]["tid"] == truth["loop"] and [found[0]["other_tid"]] == truth["keepers"] and
-		found[0]["function"] == "keeper" and "keeper (starvation.py:" in found[0]["text"] and
+		found[0]["function"] == "keeper" and "keeper (loops.py:" in found[0]["text"] and
 		0.5 <= found[0]["ns"] / truth["late"] <= 1.05
 		else ([(p["code"], p["text"]) for p in d["patterns"]], truth))(
 		json.load(open("truth.json")),

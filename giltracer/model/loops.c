@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "model/starvation.h"
+#include "model/loops.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static bool is_function(const struct stacks *frames, uint32_t id, const char *na
 	       str_has_suffix(names_get(stacks_names(frames), frame->module), file);
 }
 
-bool starvation_is_loop(const struct stacks *frames, uint32_t frame)
+bool loops_is_selector(const struct stacks *frames, uint32_t frame)
 {
 	return frame && is_function(frames, frame, "select", "/selectors.py") &&
 	       is_function(frames, stacks_get(frames, frame)->parent, "_run_once",
@@ -103,7 +103,7 @@ static void name_culprit(struct pattern *p, const struct culprits *list,
 	p->line = frame->line;
 }
 
-bool starvation_measure(struct pattern *p, const struct model *m, const struct stacks *frames)
+bool loops_measure(struct pattern *p, const struct model *m, const struct stacks *frames)
 {
 	const struct lane *lane = &m->threads.v[p->thread].gil;
 	struct culprits list = { 0 };
@@ -113,7 +113,7 @@ bool starvation_measure(struct pattern *p, const struct model *m, const struct s
 		uint64_t end_ns = lane_span_end(lane, i);
 
 		if (wait->state != GIL_WAIT || end_ns - wait->start_ns < PATTERN_SHORT_NS ||
-		    !starvation_is_loop(frames, wait->stack))
+		    !loops_is_selector(frames, wait->stack))
 			continue;
 		p->count++;
 		p->ns += end_ns - wait->start_ns;
