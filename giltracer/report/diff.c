@@ -87,6 +87,23 @@ static void say(struct str *out, enum diff_verdict verdict, double a, double b)
 		         verdict == DIFF_FELL ? "fell" : "rose", a, b);
 }
 
+/* The function whose waiting changed most, if it changed as all did. */
+static void say_function(struct diff *diff)
+{
+	for (size_t i = 0; i < diff->functions.v.n && diff->verdict != DIFF_SAME; i++) {
+		const struct diff_row *row = &diff->functions.v.v[i];
+
+		if (row->noise || (row->change < 0) != (diff->verdict == DIFF_FELL))
+			continue;
+		str_addf(&diff->headline, " Most of all changed what %s", row->name);
+		if (*row->file)
+			str_addf(&diff->headline, " (%s:%u)", row->file, row->line);
+		str_addf(&diff->headline, " causes: from %.1f %% to %.1f %% of the recording.",
+		         row->a.wait, row->b.wait);
+		return;
+	}
+}
+
 void diff_init(struct diff *diff, const struct summary *a, const struct summary *b)
 {
 	double wait_a = a->percent[FACT_GIL_WAIT], wait_b = b->percent[FACT_GIL_WAIT];
@@ -95,6 +112,7 @@ void diff_init(struct diff *diff, const struct summary *a, const struct summary 
 	say(&diff->headline, diff->verdict, wait_a, wait_b);
 	compare_rows(&diff->threads, a, &a->threads, b, &b->threads);
 	compare_rows(&diff->functions, a, &a->functions, b, &b->functions);
+	say_function(diff);
 }
 
 void diff_done(struct diff *diff)

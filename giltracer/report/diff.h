@@ -46,7 +46,8 @@ struct diff_rows {
 
 enum diff_verdict { DIFF_SAME, DIFF_FELL, DIFF_ROSE };
 
-/* @threads, @functions: largest change of the wait first */
+/* @headline: has names in it, of any bytes; @threads, @functions: largest change of the wait first
+ */
 struct diff {
 	const struct summary *a, *b;
 	enum diff_verdict verdict;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A comparison for a terminal and for machines. */
+#include <inttypes.h>
+
 #include "base/cleanup.h"
 #include "report/diff.h"
 #include "report/facts.h"
@@ -58,6 +60,19 @@ static void put_facts(const struct diff *diff, FILE *out)
 		put_fact(diff, fact, out);
 }
 
+/* "python3 ×3": of how many threads the row is, "×3/2" if it is not the same. */
+static void put_row_name(const struct diff_row *row, FILE *out)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+
+	str_adds(&name, row->name);
+	if (row->a.count > 1 || row->b.count > 1)
+		str_addf(&name, " ×%" PRIu64, row->a.count);
+	if (row->a.count != row->b.count && (row->a.count > 1 || row->b.count > 1))
+		str_addf(&name, "/%" PRIu64, row->b.count);
+	put_name(str_get(&name), row->file, row->line, out);
+}
+
 static void put_rows(const struct diff_rows *rows, bool all, const char *what,
                      const char *const headings[3], FILE *out)
 {
@@ -75,7 +90,7 @@ static void put_rows(const struct diff_rows *rows, bool all, const char *what,
 			put_name(what, "", 0, out);
 			fprintf(out, " %12s %12s %12s\n", headings[0], headings[1], headings[2]);
 		}
-		put_name(row->name, row->file, row->line, out);
+		put_row_name(row, out);
 		fprintf(out, " %12.1f %12.1f %+12.1f\n", row->a.wait, row->b.wait, row->change);
 	}
 	if (left)
@@ -87,8 +102,10 @@ void diff_text(const struct diff *diff, bool all, FILE *out)
 {
 	static const char *const waited[] = { "A waited%", "B waited%", "change" };
 	static const char *const caused[] = { "A caused%", "B caused%", "change" };
+	CLEANUP(str_done) struct str headline = { 0 };
 
-	fprintf(out, "  %s\n\n", str_get(&diff->headline));
+	utf8_add_safe(&headline, str_get(&diff->headline), 1000);
+	fprintf(out, "  %s\n\n", str_get(&headline));
 	put_facts(diff, out);
 	put_rows(&diff->threads, all, "thread", waited, out);
 	put_rows(&diff->functions, all, "function", caused, out);
