@@ -11,7 +11,7 @@
 
 /* Large enough that waking the other thread costs nothing beside it. */
 #define BATCH_EVENTS 8192
-#define BATCHES      4
+#define BATCHES      16
 
 /**
  * @end: 0 if more follow, 1 at the end, -1 with @err if reading failed behind these events
