@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#define HUGE_PAGE (2U << 20)
 
 __attribute__((noreturn)) static void out_of_memory(void)
 {
@@ -40,38 +37,6 @@ void *xreallocarray(void *p, size_t n, size_t size)
 	if (!p)
 		out_of_memory();
 	return p;
-}
-
-/* A page fault for each 4 KiB of a large array costs more than what is done with them. */
-static void *grow_large(void *p, size_t used, size_t bytes)
-{
-	void *large;
-
-	if (bytes > SIZE_MAX - HUGE_PAGE)
-		out_of_memory();
-	bytes = (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
-	large = aligned_alloc(HUGE_PAGE, bytes);
-	if (!large)
-		out_of_memory();
-	madvise(large, bytes, MADV_HUGEPAGE);
-	if (used)
-		memcpy(large, p, used);
-	free(p);
-	return large;
-}
-
-void *xgrow(void *p, size_t n, size_t want, size_t size, size_t *alloc)
-{
-	size_t bytes, more = *alloc + *alloc / 2 + 8;
-
-	if (*alloc >= HUGE_PAGE / 2 / size)
-		more = *alloc * 4;
-	if (more < want)
-		more = want;
-	*alloc = more;
-	if (__builtin_mul_overflow(more, size, &bytes))
-		out_of_memory();
-	return bytes >= HUGE_PAGE ? grow_large(p, n * size, bytes) : xreallocarray(p, more, size);
 }
 
 char *xstrdup(const char *s)

@@ -17,14 +17,6 @@ void *xcalloc(size_t n, size_t size)
 void *xreallocarray(void *p, size_t n, size_t size)
 	__attribute__((alloc_size(2, 3), returns_nonnull, warn_unused_result));
 
-/*
- * A larger array for n elements of size bytes each, with room for *alloc, which is want at least;
- * caller frees. Small ones grow by half. From 2 MiB on they are in huge pages if the kernel has
- * some, and grow fourfold: memory that nobody has written to is none.
- */
-void *xgrow(void *p, size_t n, size_t want, size_t size, size_t *alloc)
-	__attribute__((returns_nonnull, warn_unused_result));
-
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull, nonnull, warn_unused_result));
 char *xstrndup(const char *s, size_t n)
 	__attribute__((malloc, returns_nonnull, nonnull, warn_unused_result));

@@ -14,8 +14,7 @@
  * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
  * changes, 144 bytes or 36 per GIL event; a switch in or out or a wake-up is one span, 24 bytes.
  * Where all CPUs were watched, each switch of the machine is 16 bytes.
- * The arrays grow by half and, from 1 MiB on, into memory that costs nothing until it is used, but
- * for up to 2 MiB each where there are huge pages. Nothing else grows with the recording.
+ * The arrays grow by half, so at worst half as much again. Nothing else grows with the recording.
  *
  * Times are CLOCK_MONOTONIC in ns. Times in unions of lanes are half-open: [start, end).
  */
