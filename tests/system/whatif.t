@@ -64,7 +64,7 @@ predicts nap 0.2 'a call that sleeps'
 case $all in
 *[,-]*)
 	predicts work 0.2 'a call that computes'
-	predicts two 0.3 'two threads with one'
+	predicts two 0.2 'two threads with one'
 	;;
 *) skip 'there is one CPU only' 'calls that compute' ;;
 esac
