@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "model/span.h"
 #include "model/timers.h"
 
@@ -360,6 +361,40 @@ static double replay(const struct model *m, const struct hogs *hogs, const uint3
 	return steps ? r.lost : -1;
 }
 
+/* One replay, in a thread of its own if there can be one. */
+struct job {
+	const struct model *model;
+	const struct hogs *hogs;
+	const uint32_t *groups;
+	uint32_t group;
+	unsigned cpus;
+	uint64_t interval_ns;
+	double lost;
+	pthread_t thread;
+	bool threaded;
+};
+
+static void *run(void *data)
+{
+	struct job *job = data;
+
+	job->lost = replay(job->model, job->hogs, job->groups, job->group, job->cpus,
+	                   job->interval_ns);
+	return NULL;
+}
+
+static void run_all(struct job *jobs, unsigned n)
+{
+	for (unsigned i = 1; i < n; i++)
+		jobs[i].threaded = thread_start(&jobs[i].thread, run, &jobs[i]) == 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (jobs[i].threaded)
+			pthread_join(jobs[i].thread, NULL);
+		else
+			run(&jobs[i]);
+	}
+}
+
 /* Of one function wherever it is known, else of one thread. */
 static bool same_group(const struct stacks *frames, uint32_t thread_a, uint32_t frame_a,
                        uint32_t thread_b, uint32_t frame_b)
@@ -430,23 +465,25 @@ void whatif_find(struct hogs *hogs, const struct model *model, const struct stac
                  unsigned cpus, uint64_t interval_ns)
 {
 	CLEANUP(free) uint32_t *groups = NULL;
-	double before = 0;
-	unsigned done = 0;
+	struct job jobs[1 + WHATIF_FUNCTIONS];
+	unsigned n = 1;
 
 	for (size_t i = 0; i < hogs->v.n; i++)
 		hogs->v.v[i].gain_ns = hogs->v.v[i].late_wait_ns ? HOGS_NO_GAIN : 0;
 	if (!hogs->v.n || !hogs->v.v[0].late_wait_ns || is_vague(model))
 		return;
 	groups = group_late_holds(hogs, frames);
-	before = replay(model, hogs, groups, NO_GROUP, cpus, interval_ns);
-	for (uint32_t i = 0; i < hogs->v.n && done < WHATIF_FUNCTIONS && before >= 0; i++) {
-		double after;
+	jobs[0] = (struct job){ model, hogs, groups, NO_GROUP, cpus, interval_ns, 0, 0, false };
+	for (uint32_t i = 0; i < hogs->v.n && n <= WHATIF_FUNCTIONS; i++) {
+		const struct hog *hog = &hogs->v.v[i];
 
-		if (hogs->v.v[i].gain_ns != HOGS_NO_GAIN)
+		if (!hog->late_wait_ns || group_of(hogs, frames, hog->thread, hog->frame) != i)
 			continue;
-		after = replay(model, hogs, groups, i, cpus, interval_ns);
-		if (after >= 0)
-			share_out(hogs, frames, i, before - after);
-		done++;
+		jobs[n] = jobs[0];
+		jobs[n++].group = i;
 	}
+	run_all(jobs, n);
+	for (unsigned i = 1; i < n && jobs[0].lost >= 0; i++)
+		if (jobs[i].lost >= 0)
+			share_out(hogs, frames, jobs[i].group, jobs[0].lost - jobs[i].lost);
 }
