@@ -421,6 +421,8 @@ static void add_pass(struct job *job, const char *name, const char *trace,
 		.stop_ns = result->stop_ns,
 		.pid = result->pid,
 		.tid = result->start_tid,
+		.threads = result->threads,
+		.thread_count = result->thread_count,
 	};
 
 	session_add_pass(job->session, &pass);

@@ -15,6 +15,7 @@
 #include "trace/from_perf.h"
 #include "trace/join.h"
 #include "trace/merge.h"
+#include "trace/names.h"
 #include "trace/perf_stacks.h"
 #include "trace/pycode.h"
 #include "trace/slices.h"
@@ -288,6 +289,35 @@ static void join_python(struct loaded *loaded, const struct session *session,
 	}
 }
 
+static void name_thread(struct loaded *loaded, uint32_t pid, const struct session_thread *named)
+{
+	size_t len = strlen(named->name);
+	struct model *model = loaded->model;
+	struct slices *slices = loaded->slices;
+	uint32_t id;
+
+	for (size_t i = 0; i < model->threads.n; i++) {
+		struct model_thread *t = &model->threads.v[i];
+
+		if (t->tid != named->tid || t->pid != pid)
+			continue;
+		id = names_id(loaded->source->names, named->name, len);
+		t->name = names_get(loaded->source->names, id);
+	}
+	for (size_t i = 0; slices && i < slices->thread_count; i++)
+		if (slices->threads[i].tid == named->tid && slices->threads[i].pid == pid)
+			slices->threads[i].name = names_id(slices->names, named->name, len);
+}
+
+/* What the program calls its threads is better than what the kernel does, and than what VizTracer
+ * makes of threads that it sees before threading does. */
+static void name_threads(struct loaded *loaded, const struct session_pass *pass)
+{
+	for (size_t i = 0; i < pass->thread_count; i++)
+		if (*pass->threads[i].name)
+			name_thread(loaded, pass->pid, &pass->threads[i]);
+}
+
 int report_load(struct loaded **ret, const struct session *session, const char *dir,
                 struct error *err)
 {
@@ -306,8 +336,10 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 		report_unload(loaded, count);
 		return -1;
 	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		name_threads(&loaded[i], &session->passes[i]);
 		join_python(&loaded[i], session, &session->passes[i]);
+	}
 	*ret = loaded;
 	return 0;
 }

@@ -186,6 +186,19 @@ static void handle_switch(struct pass *pass, const char *command, const char *re
 	answer(pass, reply);
 }
 
+/* "TID NAME" */
+static void add_thread(struct pass_result *result, const char *text)
+{
+	char *name;
+	uint32_t tid = (uint32_t)strtoul(text, &name, 10);
+
+	if (*name != ' ')
+		return;
+	result->threads = xreallocarray(result->threads, result->thread_count + 1,
+	                                sizeof(*result->threads));
+	result->threads[result->thread_count++] = (struct session_thread){ tid, xstrdup(name + 1) };
+}
+
 static void handle_message(struct pass *pass, const char *message)
 {
 	struct pass_result *result = pass->result;
@@ -207,6 +220,8 @@ static void handle_message(struct pass *pass, const char *message)
 		set_once(&result->trace, arg);
 	} else if (!strcmp(message, "codes")) {
 		result->codes = true;
+	} else if ((arg = argument(message, "thread"))) {
+		add_thread(result, arg);
 	} else if ((arg = argument(message, "note"))) {
 		set_once(&result->trace_note, arg);
 	} else if ((arg = argument(message, "entry"))) {
@@ -336,6 +351,7 @@ void pass_result_done(struct pass_result *result)
 {
 	free(result->trace);
 	free(result->trace_note);
+	session_threads_free(result->threads, result->thread_count);
 	free(result->entry_note);
 	free(result->perf_note);
 	*result = (struct pass_result){ 0 };

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "launch/child.h"
 #include "launch/perfcmd.h"
+#include "launch/session.h"
 
 #define PASS_RECORDERS 3
 
@@ -48,6 +49,7 @@ struct pass_plan {
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: somebody asked us to stop
  * @codes: the list of code objects is complete
+ * @threads: what the program called its threads
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
  * @trace_note: why there is none, or it is not complete; or NULL
  * @entry_note: why tracing did not start; or NULL
@@ -59,6 +61,8 @@ struct pass_result {
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[PASS_RECORDERS];
 	bool interrupted, codes;
+	struct session_thread *threads;
+	size_t thread_count;
 	char *trace, *trace_note, *entry_note, *perf_note;
 };
 

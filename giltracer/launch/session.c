@@ -30,6 +30,23 @@ static char *dup_or_null(const char *s)
 	return s ? xstrdup(s) : NULL;
 }
 
+static struct session_thread *copy_threads(const struct session_pass *pass)
+{
+	struct session_thread *copy = xcalloc(pass->thread_count, sizeof(*copy));
+
+	for (size_t i = 0; i < pass->thread_count; i++)
+		copy[i] = (struct session_thread){ pass->threads[i].tid,
+			                           dup_or_null(pass->threads[i].name) };
+	return copy;
+}
+
+void session_threads_free(struct session_thread *threads, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(threads[i].name);
+	free(threads);
+}
+
 void session_add_pass(struct session *session, const struct session_pass *pass)
 {
 	struct session_pass *copy;
@@ -43,6 +60,7 @@ void session_add_pass(struct session *session, const struct session_pass *pass)
 	copy->python_trace_note = dup_or_null(pass->python_trace_note);
 	copy->code_objects = dup_or_null(pass->code_objects);
 	copy->wakeups = dup_or_null(pass->wakeups);
+	copy->threads = copy_threads(pass);
 }
 
 void session_add_note(struct session *session, const char *code, uint64_t count, const char *text)
@@ -73,6 +91,7 @@ static void free_parts(struct session *session)
 		free(session->passes[i].python_trace_note);
 		free(session->passes[i].code_objects);
 		free(session->passes[i].wakeups);
+		session_threads_free(session->passes[i].threads, session->passes[i].thread_count);
 	}
 	for (size_t i = 0; i < session->note_count; i++) {
 		free(session->notes[i].code);
@@ -244,6 +263,26 @@ static char *get_file(const struct reader *r, const char *key)
 	return file;
 }
 
+static void read_threads(struct session_pass *pass, const struct reader *r)
+{
+	json_t *array = get_array(r, "threads");
+	size_t n = json_array_size(array);
+	char where[64];
+
+	pass->threads = xcalloc(n, sizeof(*pass->threads));
+	pass->thread_count = n;
+	for (size_t i = 0; i < n; i++) {
+		struct reader thread = element(r, array, i, where, "threads");
+
+		pass->threads[i] = (struct session_thread){
+			.tid = (uint32_t)get_number(&thread, "tid", UINT32_MAX),
+			.name = get_text(&thread, "name"),
+		};
+		if (!pass->threads[i].name)
+			wrong(&thread, "name", "there");
+	}
+}
+
 static void read_pass(struct session_pass *pass, const struct reader *r)
 {
 	*pass = (struct session_pass){
@@ -261,6 +300,7 @@ static void read_pass(struct session_pass *pass, const struct reader *r)
 		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),
 		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
 	};
+	read_threads(pass, r);
 	if (!pass->name || (strcmp(pass->name, "gil") && strcmp(pass->name, "stacks")))
 		wrong(r, "name", "gil or stacks");
 	if (!pass->perf_data)
@@ -457,16 +497,27 @@ static json_t *python_json(const struct session *session)
 	                 "free_threaded", session->free_threaded, "gil_functions", functions);
 }
 
+static json_t *threads_json(const struct session_pass *pass)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < pass->thread_count; i++)
+		json_array_append_new(array,
+		                      json_pack("{so so}", "tid", number(pass->threads[i].tid),
+		                                "name", text_of(pass->threads[i].name)));
+	return array;
+}
+
 static json_t *pass_json(const struct session_pass *pass)
 {
-	return json_pack("{so so so so so so si si so so so so so}", "name", text_of(pass->name),
-	                 "perf_data", text_of(pass->perf_data), "python_trace",
-	                 text_of(pass->python_trace), "python_trace_note",
-	                 text_of(pass->python_trace_note), "code_objects",
-	                 text_of(pass->code_objects), "wakeups", text_of(pass->wakeups),
-	                 "exit_status", pass->exit_status, "signal", pass->signal, "wall_ns",
-	                 number(pass->wall_ns), "start_ns", number(pass->start_ns), "stop_ns",
-	                 number(pass->stop_ns), "pid", number(pass->pid), "tid", number(pass->tid));
+	return json_pack(
+		"{so so so so so so si si so so so so so so}", "name", text_of(pass->name),
+		"perf_data", text_of(pass->perf_data), "python_trace", text_of(pass->python_trace),
+		"python_trace_note", text_of(pass->python_trace_note), "code_objects",
+		text_of(pass->code_objects), "wakeups", text_of(pass->wakeups), "exit_status",
+		pass->exit_status, "signal", pass->signal, "wall_ns", number(pass->wall_ns),
+		"start_ns", number(pass->start_ns), "stop_ns", number(pass->stop_ns), "pid",
+		number(pass->pid), "tid", number(pass->tid), "threads", threads_json(pass));
 }
 
 static json_t *passes_json(const struct session *session)

@@ -17,10 +17,13 @@
  *	 "passes": [{"name": "gil|stacks", "perf_data": FILE, "wakeups": FILE or null,
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
- *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N}],
+ *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N,
+ *	             "threads": [{"tid": N, "name": TEXT}]}],
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
  * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see trace/pycode.h.
+ *
+ * threads: what the program itself called those of process pid, as far as it said.
  *
  * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
  * that never happened or is not known.
@@ -39,6 +42,11 @@ struct session_function {
 	uint64_t offset;
 };
 
+struct session_thread {
+	uint32_t tid;
+	char *name;
+};
+
 struct session_pass {
 	char *name, *perf_data;
 	char *python_trace, *python_trace_note, *code_objects; /* NULL: there is none */
@@ -47,6 +55,8 @@ struct session_pass {
 	int signal;      /* 0: it exited */
 	uint64_t wall_ns, start_ns, stop_ns;
 	uint32_t pid, tid;
+	struct session_thread *threads;
+	size_t thread_count;
 };
 
 struct session_note {
@@ -80,6 +90,8 @@ int session_parse(struct session **ret, const char *text, size_t len, struct err
 
 /* Write DIR/session.json, whole or not at all. */
 int session_write(const struct session *session, const char *dir, struct error *err);
+
+void session_threads_free(struct session_thread *threads, size_t count);
 
 /* Append a copy of a pass or note. */
 void session_add_pass(struct session *session, const struct session_pass *pass);

@@ -23,6 +23,7 @@ Messages, one packet each; > is ours:
     > stop NS            it should end            < ok         perf has stopped
     > trace VERSION      VizTracer's trace is complete in its file
     > codes              the list of code objects is complete in its file
+    > thread TID NAME    what the program calls a thread
     > note TEXT          the Python-side trace is not complete, and why
     > entry TEXT         tracing will not start, and why
     > fail TEXT          the program was not started, and why
@@ -164,6 +165,68 @@ class PythonTrace:
             self.note('traced the first process only, not those that it forked')
 
 
+# ---- the threads' names
+
+WATCH = """
+def watching(real, note):
+    def %s(self):
+        real(self)
+        note(self)
+    return %s
+"""
+
+
+class ThreadNames:
+    """What threading calls the threads: the kernel is not told, and most are gone at the end.
+
+    A thread says its name as it starts, in a private method of Thread that it calls before it is
+    seen to run, so that neither a traceback nor a profiler of the program's meets us. threading is
+    not imported for this: loaded later, it tells the threads alive at the end.
+    """
+    MOST = 10000
+
+    def __init__(self):
+        self.names = {}
+        self.threading = None
+
+    def note(self, thread):
+        try:
+            if len(self.names) < self.MOST and not isinstance(thread, self.threading._DummyThread):
+                self.names[getattr(thread, '_native_id', None) or native_id()] = thread._name
+        except Exception:
+            pass
+
+    def note_living(self):
+        """Before Python 3.8 no thread knows the kernel's number of another."""
+        self.threading = sys.modules.get('threading')
+        try:
+            for thread in list(self.threading._active.values()):
+                if hasattr(thread, '_native_id'):
+                    self.note(thread)
+            self.names[os.getpid()] = self.threading._main_thread._name
+        except Exception:
+            pass
+
+    def watch(self):
+        self.note_living()
+        thread = getattr(self.threading, 'Thread', None)
+        method = '_set_native_id' if hasattr(thread, '_set_native_id') else '_set_ident'
+        real = getattr(thread, method, None)
+        if type(real) is not type(native_id):
+            return
+        # In a trace it is the same function of the same file.
+        space = {'__name__': 'threading', '__builtins__': __builtins__}
+        exec(compile(WATCH % (method, method), real.__code__.co_filename, 'exec', 0, True), space)
+        watching = space['watching'](real, self.note)
+        watching.__qualname__ = real.__qualname__
+        setattr(thread, method, watching)
+
+    def send(self, channel):
+        self.note_living()
+        for tid, name in list(self.names.items()):
+            channel.send('thread %d %.200s' % (tid, name))
+
+
 # ---- when tracing starts and stops
 
 def write_codes(path, channel):
@@ -185,6 +248,7 @@ class Tracing:
         self.codes = codes
         self.lock = _thread.allocate_lock()
         self.begun = False
+        self.names = ThreadNames()
         # Registered before anybody else can: runs after all the program's own, and after the
         # threads that outlive the main one were joined.
         atexit.register(self.stop)
@@ -197,6 +261,7 @@ class Tracing:
         self.forget_hook()
         if not self.channel.usable():
             return
+        self.names.watch()
         if self.channel.ask('start %d' % native_id()):
             # Stamped with the GIL held: what came before, waiting for the answer, is ours.
             self.channel.send('started %d' % now_ns())
@@ -207,6 +272,7 @@ class Tracing:
             return
         self.channel.ask('stop %d' % now_ns())
         self.trace.save()
+        self.names.send(self.channel)
         if self.codes != '-':
             write_codes(self.codes, self.channel)
         self.channel.close()

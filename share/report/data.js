@@ -39,6 +39,8 @@ function threadLabel(index) {
 // The least that tells a thread from the others.
 function threadShort(index) {
 	const t = pass().threads[index], label = threadLabel(index);
+	if (t && t.main && label === "MainThread")
+		return "main";
 	return t && label !== threadName(index) ? (t.main ? "main" : String(t.tid)) : label;
 }
 
