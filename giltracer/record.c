@@ -344,7 +344,7 @@ static bool wants_wakeups(const struct job *job)
 static struct perf_plan plan_recording(const struct job *job, bool stacks, const char *output,
                                        unsigned recordings)
 {
-	unsigned pages = perf_host_pages(&job->host, recordings);
+	unsigned pages = perf_host_pages(&job->host, recordings, stacks);
 	uint64_t buffer = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	struct perf_plan plan = {
 		.perf = "perf",
@@ -373,7 +373,7 @@ static struct perf_plan plan_wakeups(const struct job *job, const char *output)
 	return (struct perf_plan){
 		.perf = "perf",
 		.output = output,
-		.mmap_pages = perf_host_pages(&job->host, WAKEUPS_SHARE),
+		.mmap_pages = perf_host_pages(&job->host, WAKEUPS_SHARE, false),
 		.everybody = true,
 		.waking = true,
 		.sched = true,

@@ -28,8 +28,9 @@ struct perf_host {
 int perf_host_find(struct perf_host *ret, struct error *err);
 void perf_host_done(struct perf_host *host);
 
-/* Ring buffer pages per CPU for each of so many recordings: a power of two, what perf -m wants. */
-unsigned perf_host_pages(const struct perf_host *host, unsigned recordings);
+/* Ring buffer pages per CPU for one of so many recordings, with stacks or without: a power of two,
+ * what perf -m wants. */
+unsigned perf_host_pages(const struct perf_host *host, unsigned recordings, bool stacks);
 
 /*
  * Bytes of stack to dump with each switch: 4096, less where the buffer holds too few of them.

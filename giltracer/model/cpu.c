@@ -10,8 +10,9 @@
  * Recording by task sees sched_waking only if the waker is one of ours: a wake-up by a timer or by
  * another program is missing, and the sleep goes on until the thread runs. Such sleeps are marked.
  * Recording wake-ups of the whole machine sees them all, but for what the kernel keeps to itself:
- * on one 6.18 no perf event fires in interrupts of some tasks, the idle one of a CPU among them
- * (ftrace saw the wake-ups that perf did not, 1 to 4 %; none is counted as lost).
+ * on one 6.18 no tracepoint reaches perf from some tasks and the interrupts that they get, the idle
+ * task of one CPU among them (ftrace saw the 1 to 4 % of wake-ups that perf did not, and perf 77
+ * switches to that task but none from it; nothing is counted as lost).
  */
 #include "model/internal.h"
 

@@ -163,6 +163,8 @@ void cpu_picked(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
 
 /* starve.c. next: the thread of next_tid, or MODEL_NONE if it is none of ours. */
 void starve_pick(struct model *m, const struct event *ev, uint32_t next, uint64_t t);
+/* The thread is on that CPU, whether it was seen to be picked or not. */
+void starve_in(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
 void starve_lost(struct model *m, int32_t cpu, uint64_t since_ns);
 void starve_finish(struct model *m);
 void starve_done(struct model *m);

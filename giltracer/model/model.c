@@ -157,6 +157,7 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 	case EV_SWITCH_IN:
 		m->priv->saw_switch = true;
 		cpu_in(m, thread, t);
+		starve_in(m, thread, t, ev->cpu);
 		break;
 	case EV_SWITCH_OUT:
 		m->priv->saw_switch = true;

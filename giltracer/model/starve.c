@@ -31,6 +31,17 @@ void starve_pick(struct model *m, const struct event *ev, uint32_t next, uint64_
 		                                                      ev->sched.next_name };
 }
 
+void starve_in(struct model *m, uint32_t thread, uint64_t t, int32_t cpu)
+{
+	struct cpu_book *book;
+
+	if (cpu < 0 || (size_t)cpu >= m->priv->cpus.n)
+		return;
+	book = &m->priv->cpus.v[cpu];
+	if (!book->owners.n || book->owners.v[book->owners.n - 1].by != thread)
+		*vec_push(&book->owners) = (struct cpu_owner){ t, thread, 0 };
+}
+
 /* Whoever got a CPU meanwhile may have lost it again. */
 static void forget(struct cpu_book *book, uint64_t since_ns)
 {

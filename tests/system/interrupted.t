@@ -84,6 +84,15 @@ is $status 6 'two passes: SIGINT ends the first'
 like "$(cat err)" 'interrupted: there was no second run' '  and there is no second'
 is "$(json session/session.json '[p["name"] for p in d["passes"]]')" "['gil']" '  in the session'
 
+interrupt INT group "$GILTRACER" record --state-detect --one-run -o session --python-trace none \
+	waits.py handle
+is $status 6 'one run: SIGINT ends it'
+is "$(json session/session.json '[(p["name"], p["exit_status"]) for p in d["passes"]],
+	len({p["pid"] for p in d["passes"]})')" "([('gil', 6), ('stacks', 6)], 1)" \
+	'  and both recordings'
+ok '  which are whole' "$GILTRACER" report -q session -o one.html --json one.json
+is "$(json one.json '[p["events"] > 0 for p in d["passes"]]')" '[True, True]' '  and have events'
+
 # wait_end PID: until it has ended, whoever reaps it.
 wait_end() {
 	while [ -d /proc/"$1" ] && ! grep -q '^State:.*zombie' /proc/"$1"/status 2>/dev/null; do

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """states.py KIND FILE: threads that sleep, spin, write, starve or do all of that; FILE gets what the
-kernel says of each: {tid: [running ns, runnable ns, time slices]} (/proc/PID/task/TID/schedstat).
-The threads are asleep from then until tracing stops."""
+kernel says of each: {tid: [running ns, runnable ns, time slices, voluntary switches, others]}
+(/proc/PID/task/TID/schedstat and status). The threads are asleep from then until tracing stops."""
 import hashlib
 import json
+import mmap
 import os
 import sys
 import tempfile
@@ -64,7 +65,32 @@ def pong():
         PAIR[0].release()
 
 
+def reader():
+    """From the disk itself, not from the page cache, where the file system lets us."""
+    block = mmap.mmap(-1, 1 << 16)
+    with tempfile.NamedTemporaryFile(dir=os.environ.get("STATES_DIR", "/var/tmp")) as f:
+        f.write(bytes(1 << 22))
+        f.flush()
+        os.fsync(f.fileno())
+        try:
+            fd = os.open(f.name, os.O_RDONLY | os.O_DIRECT)
+        except OSError:
+            return writer()
+        for i in range(300):
+            os.preadv(fd, [block], i % 64 << 16)
+        os.close(fd)
+
+
+def race(take, give):
+    """As many switches as there can be."""
+    for _ in range(60000):
+        take.acquire()
+        give.release()
+
+
 KINDS = {
+    "race": [lambda: race(*PAIR), lambda: race(*PAIR[::-1])],
+    "disk": [reader] * 2,
     "ping": [ping, pong],
     "sleep": [sleeper] * 3,
     "spin": [spin] * 2,
@@ -96,6 +122,9 @@ def main():
         while open("/proc/self/task/%d/stat" % tid).read().rsplit(")", 1)[1].split()[0] != "S":
             os.sched_yield()
         stats[tid] = [int(n) for n in open(path).read().split()]
+        for line in open("/proc/self/task/%d/status" % tid):
+            if "voluntary_ctxt_switches" in line:
+                stats[tid].append(int(line.split()[1]))
     with open(FILE, "w") as f:
         json.dump(stats, f)
 
