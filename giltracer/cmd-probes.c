@@ -76,7 +76,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 	const struct opt opts[] = {
 		OPT_STR(0, "python", "PATH", &wanted, "the interpreter to look at"),
 		OPT_UINT(0, "frames", "COUNT", &frames, 0, FRAMEFETCH_MAX,
-		         "of probes that fetch COUNT Python frames (1)"),
+		         "of probes that fetch COUNT Python frames (2)"),
 		OPT_FLAG(0, "json", &json, "print JSON"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,

@@ -249,7 +249,7 @@ static int setup_run(int argc, char **argv, struct error *err)
 		OPT_LIST(0, "python", "PATH", &request.pythons,
 		         "install probes for this interpreter; may be repeated"),
 		OPT_UINT(0, "frames", "COUNT", &request.frames, 0, FRAMEFETCH_MAX,
-		         "the probes fetch COUNT Python frames, for --frames COUNT (1)"),
+		         "the probes fetch COUNT Python frames, for --frames COUNT (2)"),
 		OPT_STR(0, "group", "NAME", &request.group, "whose members may record (giltracer)"),
 		OPT_FLAG(0, "persist", &request.persist, "do it again at every boot"),
 		OPT_FLAG(0, "undo", &request.undo, "put back what was found before"),

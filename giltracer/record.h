@@ -56,7 +56,7 @@ struct record_options {
 		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000,  \
 	                 2000000000, "how many Python calls to keep (10000000)"),               \
 		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                 \
-	                 "how many Python frames to fetch when a thread asks for the GIL (1)"), \
+	                 "how many Python frames to fetch when a thread asks for the GIL (2)"), \
 		OPT_STR(0, "import", "MODULES", &(o)->imports, "import these before tracing"),  \
 		OPT_STR(0, "entry", "NAME", &(o)->entry,                                        \
 	                "trace from the first call of function NAME or MODULE:NAME"),           \

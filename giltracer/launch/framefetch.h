@@ -23,9 +23,10 @@
 #include "base/str.h"
 #include "launch/probedef.h"
 
-/* A loop that does nothing but release and take the GIL gets 18 % slower with one frame, 34 % with
- * two (tests/bench/bench-frames.sh). */
-#define FRAMEFETCH_DEFAULT 1
+/* The function and its caller: whose library call it was, and which loop runs the event. A loop
+ * that does nothing but release and take the GIL gets 18 % slower with one frame, 34 % with two
+ * (tests/bench/bench-frames.sh). */
+#define FRAMEFETCH_DEFAULT 2
 /* The expressions of the seventh would be longer than the kernel takes. */
 #define FRAMEFETCH_MAX 6
 

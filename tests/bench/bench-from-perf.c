@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How long reading a perf.data takes: bench-from-perf FILE prints "NAME VALUE UNIT" lines, with -1 it
- * only reads all events once. */
+/* How long reading a perf.data takes: bench-from-perf FILE prints "NAME VALUE UNIT" lines, with -1
+ * it only reads all events once. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

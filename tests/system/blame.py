@@ -69,12 +69,40 @@ def kept_busy(measured):
         time.sleep(0.001)
 
 
+def spin(stop):
+    n = 0
+    while not stop.is_set():
+        for i in range(1000):
+            n += i
+
+
+def convoy():
+    """Short calls that let go of the GIL and get it back an interval later, beside a spinner."""
+    stop = threading.Event()
+    culprits = []
+
+    def spinner():
+        culprits.append(tid())
+        spin(stop)
+
+    thread = threading.Thread(target=spinner)
+    thread.start()
+    for _ in range(80):
+        time.sleep(0.0001)
+    stop.set()
+    thread.join()
+    print(json.dumps({'culprits': culprits, 'victim': tid()}))
+
+
 def work(function, culprits, measured):
     culprits.append(tid())
     function(measured)
 
 
 def main(kind):
+    if kind == 'convoy':
+        convoy()
+        return
     culprits, measured = [], []
     functions = {'crowd': [kept_by_pow, kept_by_re]}.get(kind) or [globals()['kept_' + kind]]
     stop = threading.Event()

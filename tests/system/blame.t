@@ -88,6 +88,9 @@ while read -r version python; do
 		guilty "$python" "$v" by_json "('kept_by_json', 'loads', 'JSONDecoder.decode',
 			'JSONDecoder.raw_decode', 'decode', 'raw_decode')"
 		guilty "$python" "$v" by_sorted "('kept_by_sorted', 'slow_key')"
+		guilty "$python" "$v" convoy "('spin',)"
+		is "$(json got.json "[p['code'] for p in d['patterns'] if
+			p['tid'] == ($truth)['victim']]")" "['convoy']" "$v convoy: is called so"
 		guilty "$python" "$v" crowd "('kept_by_pow', 'kept_by_re', 'match')"
 	fi
 	if ! build_extension "$python"; then
