@@ -194,12 +194,12 @@ static int choose_python_trace(struct job *job, struct error *err)
 
 static bool wants_gil(const struct job *job)
 {
-	return !job->options->no_gil_detect;
+	return !job->options->no_gil_detect && !job->python->free_threaded;
 }
 
 static bool wants_stacks(const struct job *job)
 {
-	return job->options->state_detect || job->options->no_gil_detect;
+	return job->options->state_detect || !wants_gil(job);
 }
 
 static int prepare_probes(struct job *job, struct error *err)
@@ -230,6 +230,10 @@ static int prepare(struct job *job, char *const *argv, struct error *err)
 	if (datadir_find(&job->bootstrap, "share/python/bootstrap.py", err) < 0 ||
 	    perf_host_find(&job->host, err) < 0 || choose_python_trace(job, err) < 0)
 		return -1;
+	if (job->python->free_threaded && !job->options->no_gil_detect)
+		log_info("%s is free-threaded: it has no GIL, so what its threads do and why they "
+		         "sleep is recorded instead",
+		         job->python->command);
 	if (!wants_gil(job) && !job->host.tracepoints)
 		return error_set(err, EPERM,
 		                 "without uprobes there must be tracepoints, which this user may "

@@ -55,7 +55,8 @@ static void start(struct model *m)
 		uint32_t thread = thread_new(m, pid, o->start_tid, m->start_ns, GIL_UNKNOWN,
 		                             CPU_UNKNOWN);
 
-		gil_start_hold(m, thread, m->start_ns);
+		if (!o->no_probes)
+			gil_start_hold(m, thread, m->start_ns);
 		m->priv->start_thread = thread;
 	}
 	thread_start_all(m);
@@ -233,7 +234,7 @@ void model_finish(struct model *m)
 	blame_finish(m);
 	starve_finish(m);
 	stats_finish(m);
-	if (!m->gil_events)
+	if (!m->gil_events && !m->priv->options.no_probes)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
 }
 

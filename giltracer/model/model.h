@@ -213,6 +213,7 @@ struct stacks;
  * @start_ns, @end_ns: when tracing was switched on and off, 0 if unknown (first, last event)
  * @start_tid: the thread that switched it on: it holds the GIL at start_ns; 0 if unknown
  * @names: of the source; borrowed until model_free
+ * @no_probes: nothing of the GIL was to be recorded: nobody is taken to hold one at the start
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
  * @all_wakeups: wake-ups were recorded whoever caused them, interrupts and other programs too
@@ -220,6 +221,7 @@ struct stacks;
 struct model_options {
 	uint64_t start_ns, end_ns;
 	uint32_t start_pid, start_tid;
+	bool no_probes;
 	const struct names *names;
 	const struct stacks *stacks;
 	bool all_wakeups;

@@ -645,12 +645,22 @@ def hide_us(error):
     sys.excepthook = excepthook
 
 
+def make_gil():
+    """Before 3.7 there is no GIL until there is a second thread, and nothing to be seen of it."""
+    made = _thread.allocate_lock()
+    made.acquire()
+    _thread.start_new_thread(made.release, ())
+    made.acquire()
+
+
 def main(namespace):
     fd, kind, entry, imports, path, entries, codes, target = sys.argv[1:9]
     args = sys.argv[9:]
     channel = Channel(int(fd))
     if not safe_path():
         del sys.path[0]
+    if sys.version_info < (3, 7):
+        make_gil()
     trace = PythonTrace(channel, path, int(entries))
     tracing = Tracing(channel, trace, codes)
     tracing.install_hook()

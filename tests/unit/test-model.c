@@ -25,6 +25,22 @@ static void test_start(void)
 	is_u64(m->gils.v[0].handover_ns, 10, "handed over");
 }
 
+static void test_no_probes(void)
+{
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .no_probes = true });
+	new_process(200, 20, 7);
+	finish();
+	is_str(gil_lane(7), "100:? 1000", "without probes nobody is taken to hold the GIL");
+	is_u64(m->gils.n, 0, "and there is none");
+	is_u64(m->caveats[CAVEAT_FORKED] + m->caveats[CAVEAT_OPEN_HOLD], 0,
+	       "to inherit or to keep");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0, "and that no probe fired is no news");
+}
+
 static void test_start_unbound(void)
 {
 	begin();
@@ -522,6 +538,7 @@ static void test_frames(void)
 int main(void)
 {
 	test_start();
+	test_no_probes();
 	test_start_unbound();
 	test_start_withdrawn();
 	test_before_and_after();

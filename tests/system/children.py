@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Programs with other processes and odd threads, for children.t.
+
+    children.py fork|spawn|forkserver|subprocess|exec|early|daemons
+
+Prints a line "WHAT PID TID" for each thread to be found in the report.
+"""
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+
+
+def say(what):
+    os.write(1, ("%s %d %s\n" % (what, os.getpid(), os.readlink("/proc/thread-self").split("/")[-1]))
+             .encode())
+
+
+def spin_for_both(until):
+    while time.monotonic() < until:
+        for _ in range(1000):
+            pass
+    say("spin")
+
+
+def spin_by_two():
+    until = time.monotonic() + 0.3
+    threads = [threading.Thread(target=spin_for_both, args=(until,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def processes(method):
+    context = multiprocessing.get_context(method)
+    children = [context.Process(target=spin_by_two) for _ in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+
+
+def python_child():
+    subprocess.check_call([sys.executable, os.path.abspath(__file__), "child"])
+
+
+def other_child():
+    child = os.fork()
+    if child == 0:
+        say("other")
+        os.execv("/bin/sh", ["sh", "-c", "exit 0"])
+    os.waitpid(child, 0)
+
+
+def early():
+    """A thread that is there before tracing begins, with --entry work."""
+    go = threading.Event()
+    thread = threading.Thread(target=lambda: (go.wait(), spin_for_both(time.monotonic() + 0.3)))
+    thread.start()
+    work(go)
+    thread.join()
+
+
+def work(go):
+    go.set()
+    spin_for_both(time.monotonic() + 0.3)
+
+
+def daemons():
+    """Threads that want the GIL when there is no interpreter any more: they never get it."""
+    for _ in range(3):
+        threading.Thread(target=forever, daemon=True).start()
+    time.sleep(0.1)
+
+
+def forever():
+    say("daemon")
+    while True:
+        pass
+
+
+def main():
+    what = sys.argv[1]
+    if what in ("fork", "spawn", "forkserver"):
+        processes(what)
+    elif what == "child":
+        spin_by_two()
+    else:
+        {"subprocess": python_child, "exec": other_child, "early": early, "daemons": daemons}[what]()
+    say("main")
+
+
+if __name__ == "__main__":
+    main()

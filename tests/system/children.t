@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Other processes, and threads that are there before tracing or stay behind: each has the GIL of its
+# process, and the numbers of all hold together.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes gcc strip
+. "$top_srcdir/tests/system/prefix.sh"
+
+# traced WHAT OPTION…: the report's facts in got.json, what the program says in out.
+traced() {
+	what=$1
+	shift
+	ok "$name $what" "$GILTRACER" -q --python "$python" --python-trace none --json got.json \
+		-o got.html "$@" "$top_srcdir/tests/system/children.py" "$what" || return
+	cp out said
+	consistent got.json "$name $what"
+}
+
+# facts EXPRESSION WANT POINT: d, and said: the threads that the program named, by what they are.
+facts() {
+	is "$(json got.json "(lambda said: $1)({what: [t for line in open('said')
+		for w, pid, tid in [line.split()] for t in d['threads']
+		if w == what and (t['pid'], t['tid']) == (int(pid), int(tid))]
+		for what in ('spin', 'main', 'other', 'daemon')})")" "$2" "$name $what: $3"
+}
+
+# Four spinners have two CPUs at most; but nobody is forgotten.
+spinners() {
+	facts 'len(said["spin"])' "$1" 'every thread is in the report, under its process'
+	facts '[t for t in said["spin"] if t["no_gil_ns"] >
+		2e7 + 0.2 * t["total_ns"] + t["states"]["runnable_ns"]]' '[]' \
+		'spinners hold it, wait for it or for a CPU'
+	facts '{t["pid"] for t in said["spin"]} - {g["pid"] for g in d["gils"]}' 'set()' \
+		'each process has its GIL'
+	facts '[b for b in d["blame"] for pid in [{t["tid"]: t["pid"] for t in d["threads"]}]
+		if b["holder_tid"] and pid[b["holder_tid"]] != pid[b["waiter_tid"]]]' '[]' \
+		'nobody waits for another process'
+}
+
+checks() {
+	for method in fork spawn forkserver; do
+		traced $method || continue
+		spinners 4
+		facts 'len({t["pid"] for t in said["spin"]})' 2 'two processes'
+		named='len({t["pid"] for f in d["functions"] for t in said["spin"]
+			if f["tid"] == t["tid"] and f["function"] == "spin_for_both"'
+		facts "$named})" 2 'functions of children have names'
+		# Only a fork has the code objects of its parent, where the names of files are kept.
+		[ $method != fork ] || facts "$named"'
+			and f["line"] and f["file"].endswith("/children.py")})' 2 'and lines'
+		facts 'said["main"][0]["hold_ns"] < said["main"][0]["total_ns"] / 2' True \
+			'who waits for children does not hold the GIL'
+	done
+	if traced subprocess; then
+		spinners 2
+		facts 'len(said["main"])' 2 'both main threads'
+	fi
+	if traced exec; then
+		facts '[t["name"] for t in said["other"]]' "['sh']" 'another program has its name'
+		facts '[c["code"] for c in d["caveats"] if c["code"] == "open-holds"]' '[]' \
+			'and does not keep the GIL'
+	fi
+	if traced early --entry work; then
+		facts 'len(said["spin"])' 2 'the thread that was there before is seen'
+		facts '[t for t in said["spin"] if t["unknown_ns"] > 0.1 * t["total_ns"]]' '[]' \
+			'and known from its first event'
+	fi
+	if traced daemons; then
+		facts 'len(said["daemon"])' 3 'threads that never get the GIL again'
+		facts 'all(t["waits"] >= t["holds"] for t in said["daemon"])' True 'end waiting for it'
+	fi
+}
+
+cpythons >pythons
+oldest=$(sort -V pythons | sed -n 1p)
+newest=$(sort -V pythons | sed -n '$p')
+while read -r version python; do
+	case "$version $python" in
+	"$oldest" | "$newest" | 3.12\ * | *\ /usr/*) ;;
+	*) continue ;;
+	esac
+	name=$version
+	# A file of its own has probes of its own.
+	case $python in
+	/usr/*) python=$(copied_python "$scratch/$version-system" "$python") ;;
+	*) python=$(own_libpython "$scratch/$version" "$python") ;;
+	esac
+	checks
+done <pythons
+
+leaves_nothing
+done_testing
