@@ -26,15 +26,24 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 		return;
 	const kinds = order.length + 1; // the last one: outside the thread's life
 	const want = new Float64Array(kinds), carry = new Float64Array(kinds);
-	const n = new Int32Array(kinds);
+	const n = new Int32Array(kinds), times = new Float64Array(kinds);
 	const stripes = stripesFor(w + h, 6 * scale);
 	for (let x = 0; x < w; x++) {
-		let alive = 0;
-		for (let k = 0; k + 1 < kinds; k++)
-			alive += cols[x * states + order[k]];
+		let alive = 0, sole = -1;
+		for (let k = 0; k + 1 < kinds; k++) {
+			const time = times[k] = cols[x * states + order[k]];
+			alive += time;
+			if (time >= dt)
+				sole = k;
+		}
+		if (sole >= 0 && alive === times[sole] && !(marks && marks[x])) { // most columns, most of the time
+			this.column(x0 + x, x, y0, h, top, bottom, pens[order[sole]], ground, stripes, scale);
+			continue;
+		}
+		times[kinds - 1] = Math.max(0, dt - alive);
 		let used = 0;
 		for (let k = 0; k < kinds; k++) {
-			const time = k + 1 < kinds ? cols[x * states + order[k]] : Math.max(0, dt - alive);
+			const time = times[k];
 			want[k] = time / dt * h + carry[k];
 			n[k] = time > 0 ? Math.max(0, Math.floor(want[k] + 1e-9)) : 0;
 			if (marks && marks[x] && order[k] === mark && n[k] < scale)
@@ -44,8 +53,7 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 		while (used < h) {
 			let best = -1;
 			for (let k = 0; k < kinds; k++) {
-				const time = k + 1 < kinds ? cols[x * states + order[k]] : dt - alive;
-				if ((time > 0 || (k + 1 === kinds && alive <= 0)) && (best < 0 || want[k] - n[k] > want[best] - n[best]))
+				if ((times[k] > 0 || (k + 1 === kinds && alive <= 0)) && (best < 0 || want[k] - n[k] > want[best] - n[best]))
 					best = k;
 			}
 			if (best < 0)
@@ -68,16 +76,28 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 		let y = y0 + h;
 		for (let k = 0; k < kinds; k++) {
 			carry[k] = Math.max(-h, Math.min(h, want[k] - n[k]));
+			if (!n[k])
+				continue;
 			const pen = k + 1 < kinds ? pens[order[k]] : null;
-			const color = k + 1 < kinds ? (pen ? pen[0] : ground) : dead;
-			for (let q = n[k]; q > 0; q--) {
-				y--;
-				if (y < top || y >= bottom)
-					continue;
-				px[y * stride + x0 + x] = pen && pen[2] && stripes[x + y - y0] >= pen[2] * scale ? pen[1] : color;
-			}
+			const color = k + 1 < kinds ? (pen ? pen[0] : ground) : dead, wide = pen && pen[2] ? pen[2] * scale : 0;
+			const first = y - n[k], end = y < bottom ? y : bottom;
+			y = first;
+			let j = first > top ? first : top, at = j * stride + x0 + x;
+			if (!wide)
+				for (; j < end; j++, at += stride)
+					px[at] = color;
+			else
+				for (; j < end; j++, at += stride)
+					px[at] = stripes[x + j - y0] >= wide ? pen[1] : color;
 		}
 	}
+};
+
+// A column of one state.
+Raster.prototype.column = function (at, x, y0, h, top, bottom, pen, ground, stripes, scale) {
+	const px = this.px, stride = this.w, color = pen ? pen[0] : ground, wide = pen && pen[2] ? pen[2] * scale : 0;
+	for (let y = Math.max(y0, top), e = Math.min(y0 + h, bottom), p = y * stride + at; y < e; y++, p += stride)
+		px[p] = wide && stripes[x + y - y0] >= wide ? pen[1] : color;
 };
 
 // Where in its stripe a pixel is, by x + y.
