@@ -27,17 +27,9 @@ measure() {
 		[ "$got" != '[]' ] || break
 		diag "attempt $attempt: $got"
 	done
-	if [ "$got" != '[]' ] && says_inferred; then
-		skip 'ends of holds are inferred here, and the report says so' "$point: not so: $wrong"
-	else
-		is "$got" '[]' "$point: not so: $wrong"
-	fi
-}
-
-# Where releases have no probe, a hold may be shown too long, never in silence.
-says_inferred() {
-	[ "$(json got.json 'sum(p["releases_inferred"] for p in d["passes"]) > 0 and
-		"inferred-releases" in [c["code"] for c in d["caveats"]]')" = True ]
+	is "$got" '[]' "$point: not so: $wrong"
+	is "$(json got.json 'sum(p["releases_inferred"] for p in d["passes"])')" 0 \
+		"$point: a probe saw every release"
 }
 
 cpythons >pythons

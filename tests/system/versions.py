@@ -13,7 +13,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GILTRACER = os.environ.get("GILTRACER", "giltracer")
-ATTEMPTS = 4  # a busy machine disturbs what a program does
+ATTEMPTS = 6  # a busy machine disturbs what a program does
 LOCKS = ("two-holders", "broken-identity", "unordered", "releases-without-hold")
 
 
