@@ -30,11 +30,13 @@ const differ = printed.filter(([, name, , none, hold, wait]) => {
 is(differ.map(m => m[0]), [], "with the same shares");
 
 // Who hogs, when, how long: on the first screen.
-const hog = report.threads.slice().sort((a, b) => b.hold_ns - a.hold_ns)[0];
+// On a busy host it may be a thread that was put off the CPU with the GIL.
+const most = key => report.threads.reduce((a, b) => b[key] > a[key] ? b : a);
+const hogs = [most("hold_ns"), most("longest_hold_ns")];
 const first = await page.evaluate(() => { const li = document.querySelector("#moments-list li"); return {text: li.textContent, bottom: li.getBoundingClientRect().bottom}; });
 ok(first.bottom < 900, "the first moment is on the first screen");
 await page.click("#moments-list button");
 await quiet(page);
-ok(new RegExp("tid " + hog.tid + "(?!\\d)").test(await page.textContent("#details-body")), "and it is the hog's", await page.textContent("#details-body"), hog);
+ok(new RegExp("tid (" + hogs.map(t => t.tid).join("|") + ")(?!\\d)").test(await page.textContent("#details-body")), "and it is the hog's", await page.textContent("#details-body"), hogs);
 is(page.troubles, [], "in peace");
 await done();
