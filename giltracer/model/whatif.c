@@ -461,28 +461,38 @@ static bool is_vague(const struct model *m)
 	return unknown * 100 > life * WHATIF_UNKNOWN;
 }
 
+static bool is_worth_it(const struct hog *hog, uint64_t wait_ns)
+{
+	return hog->late_wait_ns && hog->late_wait_ns >= wait_ns / 100 * WHATIF_PERCENT;
+}
+
 void whatif_find(struct hogs *hogs, const struct model *model, const struct stacks *frames,
                  unsigned cpus, uint64_t interval_ns)
 {
 	CLEANUP(free) uint32_t *groups = NULL;
 	struct job jobs[1 + WHATIF_FUNCTIONS];
+	uint64_t wait_ns = 0;
 	unsigned n = 1;
 
 	for (size_t i = 0; i < hogs->v.n; i++)
 		hogs->v.v[i].gain_ns = hogs->v.v[i].late_wait_ns ? HOGS_NO_GAIN : 0;
 	if (!hogs->v.n || !hogs->v.v[0].late_wait_ns || is_vague(model))
 		return;
+	for (size_t i = 0; i < hogs->v.n; i++)
+		wait_ns += hogs->v.v[i].wait_ns;
 	groups = group_late_holds(hogs, frames);
 	jobs[0] = (struct job){ model, hogs, groups, NO_GROUP, cpus, interval_ns, 0, 0, false };
 	for (uint32_t i = 0; i < hogs->v.n && n <= WHATIF_FUNCTIONS; i++) {
 		const struct hog *hog = &hogs->v.v[i];
 
-		if (!hog->late_wait_ns || group_of(hogs, frames, hog->thread, hog->frame) != i)
+		if (!is_worth_it(hog, wait_ns) ||
+		    group_of(hogs, frames, hog->thread, hog->frame) != i)
 			continue;
 		jobs[n] = jobs[0];
 		jobs[n++].group = i;
 	}
-	run_all(jobs, n);
+	if (n > 1)
+		run_all(jobs, n);
 	for (unsigned i = 1; i < n && jobs[0].lost >= 0; i++)
 		if (jobs[i].lost >= 0)
 			share_out(hogs, frames, jobs[i].group, jobs[0].lost - jobs[i].lost);

@@ -31,6 +31,9 @@
 /* Functions that are looked at, the worst ones: each is one replay. */
 #define WHATIF_FUNCTIONS 5
 
+/* Nobody asks what a function would save that caused less of all waiting, in percent. */
+#define WHATIF_PERCENT 2
+
 /* A replay that takes more steps than this for each span, and as many besides, is given up: holds
  * that last for days. */
 #define WHATIF_STEPS      64
