@@ -22,7 +22,7 @@
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
  * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see
- *trace/pycode.h.
+ * trace/pycode.h.
  *
  * threads: what the program itself called those of process pid, as far as it said.
  *

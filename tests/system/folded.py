@@ -18,19 +18,21 @@ def nap():
         time.sleep(0.002)
 
 
-NAMES = [b"a;b 1\n c 2", b"</script>\x1b[31m", b" \xff\xc3\x28 7 "]
+# What is no UTF-8 is in the kernel's name only: VizTracer 1.1.1 crashes on such a name of Python's.
+NAMES = ["a;b 1\n c 2", "</script>\x1b[31m", " \x9b\u202e 7 "]
 
 
 def main():
     def thread(function, name):
         with open("/proc/thread-self/comm", "wb", buffering=0) as f:
-            f.write(name)
+            f.write(b"\xff;" + name.encode())
         code = function.__code__
         evil = {k: "x;y 3\n\x1b]0;z\x07" for k in ("co_name", "co_qualname") if hasattr(code, k)}
         function.__code__ = code.replace(**evil)
         function()
 
-    threads = [threading.Thread(target=thread, args=a) for a in zip((spin, spin, nap), NAMES)]
+    threads = [threading.Thread(target=thread, args=(function, name), name=name)
+               for function, name in zip((spin, spin, nap), NAMES)]
     for t in threads:
         t.start()
     for t in threads:
