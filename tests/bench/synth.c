@@ -123,7 +123,8 @@ static void request(struct synth *s, unsigned i)
 	emit(s, EV_SCHED_OUT, i,
 	     (struct event){ .cpu = (int32_t)(i % 2),
 	                     .sched = { EV_STATE_INTERRUPTIBLE,
-	                                s->unwound ? s->stacks[random_bits(s) % STACKS] : 0, 0 } });
+	                                s->unwound ? s->stacks[random_bits(s) % STACKS] : 0, 0,
+	                                0 } });
 	emit(s, EV_SWITCH_OUT, i, (struct event){ .cpu = (int32_t)(i % 2) });
 	a->doing = WAITING;
 	a->until_ns = NEVER;
