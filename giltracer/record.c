@@ -27,6 +27,7 @@
 #include "launch/child.h"
 #include "launch/pass.h"
 #include "launch/perfhost.h"
+#include "launch/perfopen.h"
 #include "launch/framefetch.h"
 #include "launch/probes.h"
 #include "launch/python.h"
@@ -365,6 +366,7 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 		plan.probes = uprobes_events(job->uprobes);
 		plan.counters = job->counters;
 		plan.native = NATIVE_STACK;
+		plan.unswapped = perf_reads_inherited();
 		plan.sched = job->host.tracepoints && job->options->state_detect;
 	}
 	return plan;

@@ -92,6 +92,10 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	add_events(&args, plan->probes);
 	add_sched(&args, plan);
 	add_events(&args, plan->counters);
+	if (plan->unswapped) {
+		add(&args, "-e");
+		add(&args, "dummy:uS");
+	}
 	if (plan->native) {
 		add(&args, "-e");
 		add(&args,

@@ -22,6 +22,7 @@
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
  * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
  * @counters: events of the user's, NULL-terminated; NULL for none
+ * @unswapped: keep the events of a task with it, see perf_reads_inherited()
  * @waking: record sched:sched_waking
  * @sched: record sched:sched_switch
  * @stack_size: bytes of user stack with each sched:sched_switch that goes to sleep, a multiple of
@@ -37,6 +38,7 @@ struct perf_plan {
 	const char *const *probes;
 	const char *const *counters;
 	bool everybody;
+	bool unswapped;
 	bool waking;
 	bool sched;
 	unsigned stack_size;

@@ -125,6 +125,24 @@ int perf_try_self(struct error *err)
 	return status < 0 ? explain(-status, "perf_event_open", 2, err) : 0;
 }
 
+bool perf_reads_inherited(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.size = sizeof(attr),
+		.sample_period = 4000,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_READ,
+		.read_format = PERF_FORMAT_ID,
+		.disabled = 1,
+		.inherit = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return open_event(&attr) == 0;
+}
+
 int perf_try_event(const char *group, const char *event, struct error *err)
 {
 	CLEANUP(free) char *root = NULL;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs with other processes and odd threads, for children.t.
 
-    children.py fork|spawn|forkserver|subprocess|exec|early|daemons
+    children.py fork|spawn|forkserver|subprocess|scripts|exec|early|daemons
 
 Prints a line "WHAT PID TID" for each thread to be found in the report.
 """
@@ -47,6 +47,23 @@ def python_child():
     subprocess.check_call([sys.executable, os.path.abspath(__file__), "child"])
 
 
+def scripts():
+    """Each child is a shell first, that starts others before it becomes Python."""
+    for _ in range(6):
+        subprocess.check_call(["sh", "-c", 'dirname "$(readlink -f "$0")"; exec "$@"', "sh",
+                               sys.executable, os.path.abspath(__file__), "sleeps"],
+                              stdout=sys.stderr)
+
+
+def sleeps():
+    # Before 3.7 there is no GIL without a second thread.
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+    for _ in range(50):
+        time.sleep(0)
+
+
 def other_child():
     child = os.fork()
     if child == 0:
@@ -89,7 +106,8 @@ def main():
     elif what == "child":
         spin_by_two()
     else:
-        {"subprocess": python_child, "exec": other_child, "early": early, "daemons": daemons}[what]()
+        {"subprocess": python_child, "exec": other_child, "scripts": scripts,
+         "sleeps": sleeps, "early": early, "daemons": daemons}[what]()
     say("main")
 
 

@@ -50,13 +50,14 @@ static void test_gil(void)
 	        "the GIL pass: uprobes and wake-ups, no stacks");
 	plan.sched = true;
 	plan.counters = counters;
+	plan.unswapped = true;
 	plan.buildid_mmap = false;
 	plan.mmap_pages = 0;
 	is_argv(&plan,
 	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
 	        "--switch-events|--sample-cpu|-N|-B|-e|g:take_gil|-e|g:take_gil_ret|"
 	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_switch/call-graph=no/|"
-	        "-e|page-faults|-p|42",
+	        "-e|page-faults|-e|dummy:uS|-p|42",
 	        "with states and a counter, on an older perf with its own buffer");
 }
 
