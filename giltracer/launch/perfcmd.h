@@ -18,6 +18,7 @@
  * @everybody: not @pid, but the whole machine, and of it wake-ups alone
  * @control_fd, @ack_fd: perf's ends of its control pipes
  * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
+ * @answer_ms: how long perf may take to answer; 0: a minute
  * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
  * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
@@ -33,6 +34,7 @@ struct perf_plan {
 	const char *output;
 	pid_t pid;
 	int control_fd, ack_fd;
+	unsigned answer_ms;
 	unsigned mmap_pages;
 	bool buildid_mmap;
 	const char *const *probes;

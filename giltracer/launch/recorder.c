@@ -127,17 +127,18 @@ static int spawn(struct recorder *rec, const struct perf_plan *wanted,
 	return failed < 0 ? error_prefix(err, "perf record") : 0;
 }
 
-static bool read_ack(struct recorder *rec)
+/* Positive: it answered; 0: perf is gone; negative: it said nothing all the while. */
+static int read_ack(struct recorder *rec)
 {
 	struct pollfd ready = { .fd = rec->ack_fd, .events = POLLIN };
 	char buf[16];
 	int n;
 
 	do {
-		n = poll(&ready, 1, ANSWER_MS);
+		n = poll(&ready, 1, rec->answer_ms);
 	} while (n < 0 && errno == EINTR);
-	/* "ack\n", with its terminating zero in some versions. End of file: perf is gone. */
-	return n == 1 && read(rec->ack_fd, buf, sizeof(buf)) > 0;
+	/* "ack\n", with its terminating zero in some versions. */
+	return n == 1 ? read(rec->ack_fd, buf, sizeof(buf)) > 0 : -1;
 }
 
 int recorder_command(struct recorder *rec, const char *command, struct error *err)
@@ -145,6 +146,7 @@ int recorder_command(struct recorder *rec, const char *command, struct error *er
 	CLEANUP(free) char *line = NULL;
 	void (*old)(int);
 	ssize_t n;
+	int answer;
 
 	if (rec->control_fd < 0)
 		return error_set(err, EIO, "perf record has ended");
@@ -152,9 +154,11 @@ int recorder_command(struct recorder *rec, const char *command, struct error *er
 	old = signal(SIGPIPE, SIG_IGN);
 	n = write(rec->control_fd, line, strlen(line));
 	signal(SIGPIPE, old);
-	if (n == (ssize_t)strlen(line) && read_ack(rec))
-		return 0;
-	return fail(rec, "ended early", err);
+	answer = n == (ssize_t)strlen(line) ? read_ack(rec) : 0;
+	if (answer < 0)
+		return error_set(err, ETIMEDOUT, "perf record has not answered for %d ms",
+		                 rec->answer_ms);
+	return answer ? 0 : fail(rec, "ended early", err);
 }
 
 static bool short_of_memory(const struct recorder *rec)
@@ -181,12 +185,18 @@ int recorder_start(struct recorder *ret, const struct perf_plan *plan,
 
 	ret->mmap_pages = plan->mmap_pages;
 	for (;;) {
+		ret->answer_ms = plan->answer_ms ? (int)plan->answer_ms : ANSWER_MS;
 		if (spawn(ret, plan, signals, err) < 0)
 			return -1;
 		/* Already disabled: this only asks whether it is there. */
 		if (recorder_command(ret, "disable", &said) == 0) {
 			hurry(ret->perf.pid);
 			return 0;
+		}
+		/* It is not gone, and would be waited for as long as the program it waits for. */
+		if (said.code == ETIMEDOUT) {
+			*err = said;
+			return -1;
 		}
 		child_wait(&ret->perf);
 		if (ret->mmap_pages <= 16 || !short_of_memory(ret))

@@ -17,11 +17,13 @@
 
 /**
  * @mmap_pages: as in use: fewer than planned where the host did not allow more
+ * @answer_ms: how long it may take to answer
  */
 struct recorder {
 	struct child perf;
 	int control_fd, ack_fd, text_fd;
 	unsigned mmap_pages;
+	int answer_ms;
 };
 
 #define RECORDER_NONE                                                             \

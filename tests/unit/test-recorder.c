@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* A perf that does not behave: each is one error, and none is waited for. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/recorder.h"
+
+#include "tap.h"
+
+static char path[] = "/tmp/giltracer-recorder-XXXXXX";
+static struct signals signals;
+
+static bool write_perf(const char *script)
+{
+	FILE *f = fopen(path, "w");
+
+	return f && fprintf(f, "#!/bin/sh\n%s\n", script) > 0 && fclose(f) == 0 &&
+	       chmod(path, 0755) == 0;
+}
+
+static int start(const char *script, struct error *err)
+{
+	const struct perf_plan plan = {
+		.perf = path,
+		.output = "unused",
+		.pid = 1,
+		.answer_ms = 300,
+	};
+	struct recorder rec = RECORDER_NONE;
+	pid_t pid;
+	int ret;
+
+	if (!write_perf(script))
+		return 1;
+	ret = recorder_start(&rec, &plan, &signals, err);
+	pid = rec.perf.pid;
+	recorder_done(&rec);
+	ok(pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH), "it is gone");
+	return ret;
+}
+
+int main(void)
+{
+	struct error err = { .text = "" };
+	int fd = mkstemp(path);
+
+	if (!ok(fd >= 0 && close(fd) == 0 && signals_block(&signals, &err) == 0, "set up"))
+		return done_testing();
+	ok(start("exec tail -f /dev/null", &err) < 0, "one that never answers is given up");
+	is_str(err.text, "perf record has not answered for 300 ms", "and the error says so");
+	ok(start("echo out of luck; exit 3", &err) < 0, "one that ends at once is an error");
+	is_str(err.text, "perf record could not start: out of luck", "with what it said");
+	signals_restore(&signals);
+	unlink(path);
+	return done_testing();
+}
