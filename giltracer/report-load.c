@@ -183,7 +183,7 @@ static int read_events(struct job *job)
 		.end_ns = pass->stop_ns,
 		.start_pid = pass->pid,
 		.start_tid = pass->tid,
-		.no_probes = !strcmp(pass->name, "stacks"),
+		.no_probes = is_stacks(pass),
 	};
 
 	load_code(loaded, pass, job->dir);

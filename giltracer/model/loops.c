@@ -40,17 +40,9 @@ bool loops_is_selector(const struct stacks *frames, uint32_t frame)
 /* The frame of the hold that is on at time_ns. */
 static uint32_t hold_frame(const struct lane *lane, uint64_t time_ns)
 {
-	size_t low = 0, high = lane->spans.n;
+	const struct span *span = lane->spans.n ? &lane->spans.v[lane_at(lane, time_ns)] : NULL;
 
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (lane->spans.v[mid].start_ns <= time_ns)
-			low = mid;
-		else
-			high = mid;
-	}
-	return lane->spans.n && lane->spans.v[low].state == GIL_HOLD ? lane->spans.v[low].stack : 0;
+	return span && span->state == GIL_HOLD ? span->stack : 0;
 }
 
 static void blame_one(struct culprits *list, const struct stacks *frames, uint32_t thread,

@@ -250,28 +250,12 @@ static void find_oversubscription(struct finder *f, const struct model_gil *g)
 			                                  .share = percent(waited_ns, wall_ns) };
 }
 
-/* The span of lane in which time_ns is. */
-static size_t span_at(const struct lane *lane, uint64_t time_ns)
-{
-	size_t low = 0, high = lane->spans.n;
-
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (lane->spans.v[mid].start_ns <= time_ns)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* How long of [start, end) the thread waited for the GIL. */
 static uint64_t waited_in(const struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t ns = 0;
 
-	for (size_t i = span_at(lane, start_ns);
+	for (size_t i = lane_at(lane, start_ns);
 	     i < lane->spans.n && lane->spans.v[i].start_ns < end_ns; i++) {
 		uint64_t from = lane->spans.v[i].start_ns, to = lane_span_end(lane, i);
 
@@ -300,7 +284,7 @@ static void find_lock_across_wait(struct finder *f, uint32_t thread)
 
 		if (s->state != CPU_SLEEPING || woken->state != CPU_RUNNABLE ||
 		    woken->ref == MODEL_NONE || woken->ref == thread ||
-		    t->gil.spans.v[span_at(&t->gil, s->start_ns)].state != GIL_NO)
+		    t->gil.spans.v[lane_at(&t->gil, s->start_ns)].state != GIL_NO)
 			continue;
 		ns = waited_in(&m->threads.v[woken->ref].gil, s->start_ns, woken->start_ns);
 		if (ns)

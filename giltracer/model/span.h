@@ -19,6 +19,22 @@ static inline uint64_t lane_span_end(const struct lane *lane, size_t i)
 	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
 }
 
+/* Index of the span in which time_ns is: the last one that starts no later, or the first. */
+static inline size_t lane_at(const struct lane *lane, uint64_t time_ns)
+{
+	size_t low = 0, high = lane->spans.n;
+
+	while (high - low > 1) {
+		size_t mid = low + (high - low) / 2;
+
+		if (lane->spans.v[mid].start_ns <= time_ns)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 /*
  * The lane is in span's state from span->start_ns on, which is not before the last span's start. A
  * last span of no length is replaced, an equal one goes on; holds and waits (of lanes of kind

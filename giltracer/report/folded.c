@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/span.h"
 #include "report/facts.h"
 #include "report/pystack.h"
 #include "report/utf8.h"
@@ -90,7 +91,7 @@ static void put_native(const struct report_pass *pass, uint32_t thread, FILE *ou
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
-		uint64_t end = i + 1 < lane->spans.n ? span[1].start_ns : lane->end_ns;
+		uint64_t end = lane_span_end(lane, i);
 
 		if (span->state != CPU_RUNNING && span->state != CPU_UNKNOWN)
 			ns[span->stack] += end - span->start_ns;

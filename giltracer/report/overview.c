@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "model/span.h"
 #include "report/base64.h"
 #include "report/facts.h"
 #include "report/jsonw.h"
@@ -46,7 +47,7 @@ static void add_lane(struct buckets *b, const struct lane *lane)
 {
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
-		uint64_t end = i + 1 < lane->spans.n ? span[1].start_ns : lane->end_ns;
+		uint64_t end = lane_span_end(lane, i);
 
 		if (kind_of[span->state] >= 0)
 			add(b, (enum kind)kind_of[span->state], span->start_ns, end);

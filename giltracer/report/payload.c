@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "base/thread.h"
+#include "model/span.h"
 #include "report/blocks.h"
 #include "report/facts.h"
 #include "report/utf8.h"
@@ -50,11 +51,6 @@ static void add_sparse(struct encoder *e, unsigned n)
 		blocks_add_sparse(e->blocks, &e->sparse[i]);
 }
 
-static uint64_t span_end(const struct lane *lane, size_t i)
-{
-	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
-}
-
 /* Ids of the source's frames follow those of its stacks. */
 static uint32_t frames_shift(const struct source *source)
 {
@@ -71,7 +67,7 @@ static void gil_section(struct encoder *e, const struct lane *lane, size_t from,
 		uint64_t now = (uint64_t)(uint32_t)(span->ref + 1);
 
 		column_put(&e->full[0],
-		           (span_end(lane, from + i) - span->start_ns) << 3 | span->state);
+		           (lane_span_end(lane, from + i) - span->start_ns) << 3 | span->state);
 		if (span->state >= GIL_HOLD && now != gil) {
 			sparse_put(&e->sparse[0], i, now);
 			gil = now;
@@ -91,7 +87,7 @@ static void cpu_section(struct encoder *e, const struct lane *lane, size_t from,
 		const struct span *span = &lane->spans.v[from + i];
 
 		column_put(&e->full[0],
-		           (span_end(lane, from + i) - span->start_ns) << 3 | span->state);
+		           (lane_span_end(lane, from + i) - span->start_ns) << 3 | span->state);
 		if (span->state == CPU_RUNNING && span->cpu != cpu) {
 			cpu = span->cpu;
 			sparse_put(&e->sparse[0], i, (uint64_t)(cpu + 1));

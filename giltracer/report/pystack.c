@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "model/span.h"
 #include "trace/names.h"
 
 struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask)
@@ -15,7 +16,7 @@ struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask)
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
-		uint64_t end = i + 1 < lane->spans.n ? span[1].start_ns : lane->end_ns;
+		uint64_t end = lane_span_end(lane, i);
 
 		if (mask >> span->state & 1)
 			*vec_push(&list) = (struct stretch){ span->start_ns, end, 1 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/span.h"
 #include "report/facts.h"
 #include "report/functions.h"
 #include "report/pystack.h"
@@ -38,11 +39,6 @@ struct evidence {
 	unsigned holders;
 };
 
-static uint64_t span_end(const struct lane *lane, size_t i)
-{
-	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
-}
-
 /* Both lanes of a thread side by side: how long it ran on a CPU while it did not have the GIL. */
 static uint64_t running_off_gil(const struct model_thread *t)
 {
@@ -51,7 +47,7 @@ static uint64_t running_off_gil(const struct model_thread *t)
 
 	while (g < t->gil.spans.n && c < t->cpu.spans.n) {
 		const struct span *gil = &t->gil.spans.v[g], *cpu = &t->cpu.spans.v[c];
-		uint64_t gil_end = span_end(&t->gil, g), cpu_end = span_end(&t->cpu, c);
+		uint64_t gil_end = lane_span_end(&t->gil, g), cpu_end = lane_span_end(&t->cpu, c);
 		uint64_t from = gil->start_ns > cpu->start_ns ? gil->start_ns : cpu->start_ns;
 		uint64_t to = gil_end < cpu_end ? gil_end : cpu_end;
 
