@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* What to run and with what: all that can be refused before anything is started. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/datadir.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cmd.h"
+#include "record-job.h"
+
+static int check_script(const char *script, struct error *err)
+{
+	if (!strcmp(script, "-")) {
+		error_set(err, EINVAL, "a program on standard input cannot be traced");
+		return -1;
+	}
+	if (access(script, R_OK) == 0)
+		return 0;
+	error_errno(err, "%s", script);
+	return err->code == ENOENT || err->code == ENOTDIR ? -EXIT_NOT_FOUND : -EXIT_CANNOT_RUN;
+}
+
+static int find_target(struct job *job, char *const *argv, struct error *err)
+{
+	const struct record_options *options = job->options;
+
+	if (options->entry && options->trace_imports)
+		return error_set(err, EINVAL, "--entry and --trace-imports exclude each other");
+	job->entry = options->entry ? xasprintf("=%s", options->entry)
+	                            : xstrdup(options->trace_imports ? "first" : "main");
+	if (options->module) {
+		job->target = options->module;
+		job->argv = argv;
+		return 0;
+	}
+	if (!argv[0])
+		return error_set(err, EINVAL, "which program? (see --help)");
+	job->target = argv[0];
+	job->argv = argv + 1;
+	return check_script(argv[0], err);
+}
+
+static int find_python(struct job *job, struct error *err)
+{
+	if (python_find(&job->python, job->options->python, err) == 0)
+		return 0;
+	if (err->code == ENOENT)
+		return -EXIT_NOT_FOUND;
+	return err->code == EACCES ? -EXIT_CANNOT_RUN : -1;
+}
+
+static int choose_python_trace(struct job *job, struct error *err)
+{
+	const struct python *python = job->python;
+
+	job->python_traced = job->options->python_trace != PYTHON_TRACE_NONE && python->viztracer;
+	if (python->viztracer || job->options->python_trace == PYTHON_TRACE_NONE)
+		return 0;
+	if (job->options->python_trace == PYTHON_TRACE_VIZTRACER)
+		return error_set(err, ENOENT, "%s has no VizTracer: %s -m pip install viztracer",
+		                 python->command, python->command);
+	log_info("no Python calls in the report: VizTracer is not there (%s -m pip install "
+	         "viztracer)",
+	         python->command);
+	return 0;
+}
+
+bool job_wants_gil(const struct job *job)
+{
+	return !job->options->no_gil_detect && !job->python->free_threaded;
+}
+
+bool job_wants_stacks(const struct job *job)
+{
+	return job->options->state_detect || !job_wants_gil(job);
+}
+
+int job_prepare_probes(struct job *job, struct error *err)
+{
+	/* Where take_gil is tells sleeps for the GIL from others in the stacks of a stripped
+	 * interpreter. Where that cannot be found out, they are told by its name alone. */
+	if (!job_wants_gil(job)) {
+		if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
+			log_debug("%s", err->text);
+		return 0;
+	}
+	if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
+		return -1;
+	return uprobes_prepare(job->probes, &job->uprobes, err);
+}
+
+int job_prepare(struct job *job, char *const *argv, struct error *err)
+{
+	const struct opt_list *events = &job->options->events;
+	int ret = find_target(job, argv, err);
+
+	job->counters = xcalloc(events->n + 1, sizeof(*job->counters));
+	for (unsigned i = 0; i < events->n; i++)
+		job->counters[i] = events->v[i];
+	if (ret < 0 || (ret = find_python(job, err)) < 0)
+		return ret;
+	if (datadir_find(&job->bootstrap, "share/python/bootstrap.py", err) < 0 ||
+	    perf_host_find(&job->host, err) < 0 || choose_python_trace(job, err) < 0)
+		return -1;
+	if (job->python->free_threaded && !job->options->no_gil_detect)
+		log_info("%s is free-threaded: it has no GIL, so what its threads do and why they "
+		         "sleep is recorded instead",
+		         job->python->command);
+	if (!job_wants_gil(job) && !job->host.tracepoints)
+		return error_set(err, EPERM,
+		                 "without uprobes there must be tracepoints, which this user may "
+		                 "not record (giltracer check says how to get them)");
+	return 0;
+}
