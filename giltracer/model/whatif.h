@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the threads that waited would have gained, had a function that kept the GIL (hogs.h) let go
- * of it: an estimate. The schedule of the recording is replayed twice: as it was, and with each
- *late hold of that function as work without the GIL. In both
- *
- *	each thread starts when it did; its holds, and its time without the GIL, are as long as
- *	they were, whatever the others do: who slept for something sleeps as long for it,
- *
- *	the GIL is granted at once, in the order of requests,
- *
- *	Python code lets go when it is asked to, as hogs.h says; a late hold lasts,
- *
- *	who lets go takes the GIL before and again behind its work, which is as long as before,
- *
- *	threads that run share the CPUs evenly; who stood in line for one needs it
- *	as long again, who sleeps needs none.
+ * of it: an estimate. The schedule of the recording is replayed (replay.h) twice: as it was, and
+ * with each late hold of that function as work without the GIL.
  *
  * The gain is what all threads together lose less, by waiting for the GIL and by sharing the CPUs,
  * the threads of the function included. It is never more than the waiting that the function is
@@ -33,11 +21,6 @@
 
 /* Nobody asks what a function would save that caused less of all waiting, in percent. */
 #define WHATIF_PERCENT 2
-
-/* A replay that takes more steps than this for each span, and as many besides, is given up: holds
- * that last for days. */
-#define WHATIF_STEPS      64
-#define WHATIF_MORE_STEPS 100000
 
 /* With more of all lives unknown, in percent, there is no estimate. */
 #define WHATIF_UNKNOWN 10
