@@ -46,7 +46,7 @@ struct flow_call {
 
 struct flow {
 	VEC(struct flow_call) calls; /* by address, each once */
-	struct flow_private *priv;
+	struct flow_values *values;  /* flow_value.h */
 };
 
 #define FLOW_DI 7
