@@ -15,6 +15,7 @@
 #include "launch/probes.h"
 #include "launch/python.h"
 #include "launch/uprobes.h"
+#include "scratch.h"
 
 enum verdict { OK, NOTE, MISSING };
 
@@ -185,6 +186,15 @@ static void check_strays(struct host *host)
 	}
 }
 
+static void check_sessions(struct host *host)
+{
+	CLEANUP(scratch_dead_done) struct scratch_dead dead = { 0 };
+
+	scratch_find_dead(&dead);
+	for (size_t i = 0; i < dead.paths.n; i++)
+		say(host, NOTE, "stray session", dead.paths.v[i], "the next run removes it");
+}
+
 static int check_run(int argc, char **argv, struct error *err)
 {
 	struct host host = { 0 };
@@ -203,6 +213,7 @@ static int check_run(int argc, char **argv, struct error *err)
 	if (next < argc)
 		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
 	check_strays(&host);
+	check_sessions(&host);
 	check_surroundings(&host);
 	check_perf(&host);
 	check_python(&host);

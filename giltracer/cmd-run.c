@@ -18,6 +18,7 @@
 #include "fail-on.h"
 #include "record.h"
 #include "report-session.h"
+#include "scratch.h"
 
 struct run_options {
 	struct record_options record;
@@ -36,18 +37,28 @@ static int check_output(const char *path, struct error *err)
 	return filewriter_open(&w, path, err);
 }
 
-static int make_folder(char **ret, const struct run_options *options, struct error *err)
+/* The folder of the session: the one to keep, or a temporary one. */
+static int make_folder(char **ret, struct scratch *scratch, const struct run_options *options,
+                       struct error *err)
 {
-	const char *tmp = getenv("TMPDIR");
-	CLEANUP(free) char *dir = NULL;
-
 	if (options->keep)
 		return record_make_folder(ret, options->keep, err);
-	dir = xasprintf("%s/giltracer.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir))
-		return error_errno(err, "%s", dir);
-	*ret = realpath(dir, NULL);
-	return *ret ? 0 : error_errno(err, "%s", dir);
+	if (scratch_make(scratch, err) < 0)
+		return -1;
+	*ret = xstrdup(scratch->path);
+	return 0;
+}
+
+static void remove_folder(const char *dir, struct scratch *scratch, bool failed)
+{
+	struct error err;
+
+	if (scratch->path) {
+		if (scratch_remove(scratch, &err) < 0)
+			log_warn("%s", err.text);
+	} else if (failed) {
+		record_remove_folder(dir);
+	}
 }
 
 static void report_in_child(const struct run_options *options, const char *dir)
@@ -131,19 +142,15 @@ static int report(const struct run_options *options, const char *dir, struct sig
 }
 
 static int record_and_report(const struct run_options *options, char *const *argv, const char *dir,
-                             struct signals *signals, struct error *err)
+                             struct scratch *scratch, struct signals *signals, struct error *err)
 {
 	struct record_outcome outcome;
-	struct error ignored;
 	int reported = 0;
 	int ret = record_session(&options->record, argv, dir, signals, &outcome, err);
 
 	if (ret == 0)
 		ret = reported = report(options, dir, signals, err);
-	if (!options->keep && file_remove_tree(dir, &ignored) < 0)
-		log_warn("%s", ignored.text);
-	else if (options->keep && ret < 0)
-		record_remove_folder(dir);
+	remove_folder(dir, scratch, ret < 0);
 	signals_restore(signals);
 	if (ret < 0 || reported)
 		return ret;
@@ -153,6 +160,7 @@ static int record_and_report(const struct run_options *options, char *const *arg
 static int run(const struct run_options *options, char *const *argv, struct error *err)
 {
 	CLEANUP(free) char *dir = NULL;
+	struct scratch scratch = SCRATCH_NONE;
 	struct signals signals;
 	int ret;
 
@@ -160,8 +168,8 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 		return -1;
 	if (signals_block(&signals, err) < 0)
 		return -1;
-	if (make_folder(&dir, options, err) == 0)
-		return record_and_report(options, argv, dir, &signals, err);
+	if (make_folder(&dir, &scratch, options, err) == 0)
+		return record_and_report(options, argv, dir, &scratch, &signals, err);
 	ret = -1;
 	signals_restore(&signals);
 	return ret;

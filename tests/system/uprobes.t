@@ -75,10 +75,18 @@ done
 ok 'leaves its probes' test "$(probes_in "$probes")" -ge 4
 run "$GILTRACER" check --python /usr/bin/false
 like "$(cat out)" "stray probes +$probes:" 'which check calls strays'
+like "$(cat out)" "stray session +$TMPDIR/giltracer\..{6}$" 'and its session'
 exec 9<&-
-rm -rf "$TMPDIR"/giltracer.* # nobody was left to remove that
+# Not everything that is called like a session is one.
+mkdir -m 700 "$TMPDIR/giltracer.mydata" && : >"$TMPDIR/giltracer.mydata/mine"
+begin
 ok 'the next recording' record -o quick.html quick.py
-is "$(probes_in "$probes")" 0 'removes them'
+is "$(find "$TMPDIR" -mindepth 1 -maxdepth 1 -type d | wc -l)" 2 'removes it, and no other'
+ok 'neither who lives' test -e "$(echo "$TMPDIR"/giltracer.??????/lock)"
+ok 'nor who is somebody else' test -e "$TMPDIR/giltracer.mydata/mine"
+finish
+is "$(probes_in "$probes")" 0 'and the probes go'
+rm -r "$TMPDIR/giltracer.mydata"
 
 # A file that was replaced has probes that are in the old one.
 begin
