@@ -1,13 +1,54 @@
 # SPDX-License-Identifier: MIT
 # Assemble page.html: copy page.in.html, with each line "@file NAME@" replaced by that file of
-# share/report, and "@file app@" by the files that -v app="..." lists, in that order. Comments on
-# lines of their own, indentation and empty lines stay behind.
+# share/report, and "@file app@" by the files that -v app="..." lists, in that order. Comments,
+# indentation, empty lines and spaces without meaning stay behind; lines stay lines, names names.
 # Usage: awk -v dir=share/report -v app="a.js b.js" -f assemble.awk page.in.html
 function fail(text) {
 	print "assemble.awk: " text > "/dev/stderr"
 	failed = 1
 	exit 1
 }
+
+# Code between strings: no spaces around what cannot grow together with its neighbour.
+function tight(code,    out, token) {
+	if (code !~ /[-+] [-+]/)
+		ops = "[-+=<>&|?:,;{}()*!]"
+	else
+		ops = "[=<>&|?:,;{}()*!]"
+	while (match(code, " ?" ops "+ ?")) {
+		token = substr(code, RSTART, RLENGTH)
+		gsub(/ /, "", token)
+		out = out substr(code, 1, RSTART - 1) token
+		code = substr(code, RSTART + RLENGTH)
+	}
+	return out code
+}
+
+# A line is left alone if it might have more in it than code and plain "strings".
+function script(line,    at, n, parts, i) {
+	if (line ~ /`/)
+		fail("no template literals, please: " line)
+	at = match(line, / \/\/ /)
+	if (at && substr(line, 1, at) !~ /'/ && split(substr(line, 1, at), parts, "\"") % 2)
+		line = substr(line, 1, at - 1)
+	if (line ~ /['\\\/]/)
+		return line
+	n = split(line, parts, "\"")
+	line = tight(parts[1])
+	for (i = 2; i <= n; i++)
+		line = line "\"" (i % 2 ? tight(parts[i]) : parts[i])
+	return line
+}
+
+function style(line) {
+	gsub(/: /, ":", line)
+	gsub(/; ?/, ";", line)
+	gsub(/, /, ",", line)
+	gsub(/ ?[{] ?/, "{", line)
+	gsub(/;? ?}/, "}", line)
+	return line
+}
+
 function include(name,    path, line, lower, got, comment) {
 	path = dir "/" name
 	while ((got = (getline line < path)) > 0) {
@@ -18,7 +59,7 @@ function include(name,    path, line, lower, got, comment) {
 		if (!comment && line ~ /^\/\*/)
 			comment = 1
 		if (!comment && line != "" && line !~ /^\/\//)
-			print line
+			print name ~ /\.css$/ ? style(line) : script(line)
 		if (comment && line ~ /\*\/$/)
 			comment = 0
 	}

@@ -146,7 +146,7 @@ function gilPens(thread) {
 		null,
 		[rgba(threadColor(thread)), 0, 0],
 		[rgba(p.wait), rgba(p.waitAlt), 3],
-		[rgba(p.swwait), rgba(p.swwaitAlt), 2],
+		[rgba(p.wait), rgba(p.swwaitAlt), 2],
 	];
 }
 

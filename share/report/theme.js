@@ -7,26 +7,10 @@ const IDENTITY = {
 	dark: ["#3f9fe0", "#18b088", "#d48cb4", "#8fd0f5", "#d9cc3f", "#a488d0"],
 };
 
-const PALETTES = {
-	light: {
-		paper: "#ffffff", lane: "#f3f4f6", ink: "#1d2430", soft: "#667085", line: "#e4e7ec", grid: "#eceef2",
-		other: "#98a2b3", wait: "#d55e00", waitAlt: "#f2a36b", swwait: "#d55e00", swwaitAlt: "#f7d9c4",
-		unknown: "#c3c8d1", unknownAlt: "#e9ebef", none: "#e8ecf1", dead: "#fafbfc",
-		running: "#4fae8e", runnable: "#e0c200", runnableAlt: "#f7ee9c", sleeping: "#dfe4ea",
-		disk: "#a9568a", diskAlt: "#cc79a7", gilsleep: "#e58a4e", gilsleepAlt: "#f6cdb0",
-		hit: "#d6006c", select: "#0072b233", slice: 0.62, text: "#1d2430", waiters: "#1d243099",
-	},
-	dark: {
-		paper: "#14181f", lane: "#1c222b", ink: "#e6e9ee", soft: "#98a2b3", line: "#2b333f", grid: "#232a34",
-		other: "#6b7686", wait: "#f0782a", waitAlt: "#8a4213", swwait: "#f0782a", swwaitAlt: "#4a2a14",
-		unknown: "#4a5361", unknownAlt: "#2d3541", none: "#28303b", dead: "#171b22",
-		running: "#2e8d6d", runnable: "#cdb400", runnableAlt: "#6b6012", sleeping: "#2d3643",
-		disk: "#d48cb4", diskAlt: "#7d4a68", gilsleep: "#b9602a", gilsleepAlt: "#5a3419",
-		hit: "#ff5fa8", select: "#56b4e940", slice: 0.5, text: "#eef1f5", waiters: "#ffffffb0",
-	},
-};
+// Those of style.css that are painted with, by name.
+const PAINTS = "paper ink soft line other wait waitAlt swwaitAlt unknown unknownAlt none dead running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt hit accent";
 
-let palette = null;
+const palette = {};
 let darkNow = false;
 
 // "#rrggbb" -> the number that an ImageData's Uint32 view wants (little-endian).
@@ -63,7 +47,9 @@ const sliceColor = id => sliceColors[sliceIndex(id)];
 function applyTheme() {
 	const set = document.documentElement.dataset.theme;
 	darkNow = set ? set === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-	palette = PALETTES[darkNow ? "dark" : "light"];
+	const css = getComputedStyle(document.documentElement);
+	for (const name of PAINTS.split(" "))
+		palette[name] = css.getPropertyValue("--" + name).match(/#\w{6}/g)[darkNow ? 1 : 0];
 	document.documentElement.dataset.shade = darkNow ? "dark" : "light";
 	$("theme").textContent = darkNow ? "Light" : "Dark";
 	const base = ["#7aa6c8", "#8fbfae", "#d9bd84", "#c9a5bb", "#9cc7de", "#b5bb8b", "#a9acd0", "#d3a594"];

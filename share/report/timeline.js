@@ -295,7 +295,7 @@ function labelCalls(c, row, y) {
 	const calls = store().slices[row.thread][row.depth], least = 28 / (tl.width - GUTTER) * span();
 	let last = -1, looked = 0;
 	c.font = SMALL;
-	c.fillStyle = palette.text;
+	c.fillStyle = palette.ink;
 	for (const s of calls.sections) {
 		if (s.t1 <= view.from || s.t0 >= view.to)
 			continue;
@@ -422,7 +422,7 @@ function drawSelections(c, scroll) {
 	const bound = t => Math.max(GUTTER, Math.min(tl.width, timeToX(t)));
 	if (range) {
 		const a = bound(range.from), b = bound(range.to);
-		c.fillStyle = palette.select;
+		c.fillStyle = palette.accent + "38";
 		c.fillRect(a, AXIS, b - a, tl.viewHeight);
 		c.fillStyle = palette.ink;
 		c.fillRect(a, AXIS, 1, tl.viewHeight);

@@ -10,7 +10,7 @@ async function pixels(page, kind, thread) {
 		const canvas = document.getElementById("tl"), c = canvas.getContext("2d", {willReadFrequently: true});
 		const hex = s => parseInt(s.slice(1, 7), 16), p = gt.palette();
 		const states = kind === "gil" ?
-			[[p.unknown, p.unknownAlt], [p.none], [gt.threadColor(thread)], [p.wait, p.waitAlt], [p.swwait, p.swwaitAlt], [p.dead]] :
+			[[p.unknown, p.unknownAlt], [p.none], [gt.threadColor(thread)], [p.wait, p.waitAlt], [p.wait, p.swwaitAlt], [p.dead]] :
 			[[p.unknown, p.unknownAlt], [p.running], [p.runnable, p.runnableAlt], [p.sleeping], [p.disk, p.diskAlt], [p.gilsleep, p.gilsleepAlt], [p.dead]];
 		const of = new Map();
 		states.forEach((colors, s) => colors.forEach(x => { if (!of.has(hex(x))) of.set(hex(x), s); }));
