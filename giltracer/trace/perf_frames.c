@@ -15,7 +15,7 @@
 
 /*
  * PyASCIIObject.state, Include/unicodeobject.h 3.6 to 3.11, Include/cpython/unicodeobject.h 3.12
- * and 3.13: interned in bits 0 and 1, kind in 2 to 4 (1: one byte a character), compact is bit 5,
+ * to 3.14: interned in bits 0 and 1, kind in 2 to 4 (1: one byte a character), compact is bit 5,
  * ascii bit 6.
  */
 #define STATE_MASK          0x7c

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints, from an interpreter's own headers, the "frame:" part that its probes/3.N.yaml should
- * have. Compiled by frame-offsets.t, once for each interpreter. */
+ * have, and what else trace/perf_frames.c takes for granted if it is otherwise. Compiled by
+ * frame-offsets.t, once for each interpreter. */
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #if PY_VERSION_HEX >= 0x030B0000
 #include "internal/pycore_frame.h"
+#if PY_VERSION_HEX >= 0x030E0000
+#include "internal/pycore_interpframe_structs.h"
+#endif
 #else
 #include "frameobject.h"
 #endif
@@ -45,6 +50,27 @@ static void show_frame(void)
 #endif
 }
 
+static uint32_t state(unsigned kind, unsigned compact_ascii)
+{
+	PyASCIIObject text;
+	uint32_t bits;
+
+	memset(&text, 0, sizeof(text));
+	text.state.kind = kind;
+	text.state.compact = compact_ascii;
+	text.state.ascii = compact_ascii;
+	memcpy(&bits, &text.state, sizeof(bits));
+	return bits;
+}
+
+/* STATE_MASK and STATE_COMPACT_ASCII. */
+static void show_other_state(void)
+{
+	if (state(7, 1) != 0x7c || state(PyUnicode_1BYTE_KIND, 1) != 0x64)
+		printf("  state of a str: mask 0x%x, compact ASCII 0x%x\n", state(7, 1),
+		       state(PyUnicode_1BYTE_KIND, 1));
+}
+
 int main(void)
 {
 	show_frame();
@@ -53,5 +79,6 @@ int main(void)
 	SHOW("name", PyCodeObject, NAME);
 	SHOW("state", PyASCIIObject, state);
 	printf("  text: 0x%zx\n", sizeof(PyASCIIObject));
+	show_other_state();
 	return 0;
 }
