@@ -18,6 +18,23 @@ static const char *cost_name(enum insn_cost cost)
 	return cost == INSN_CHEAP ? "emulated" : "single-stepped";
 }
 
+/* What is to be said of single probes, and of all. */
+static void print_notes(const struct probe_set *set)
+{
+	const char *gap = "\n";
+
+	for (size_t i = 0; i < set->probes.n; i++) {
+		const struct probe *p = &set->probes.v[i];
+
+		if (!p->dear_because)
+			continue;
+		printf("%s%s is single-stepped: %s\n", gap, p->event, p->dear_because);
+		gap = "";
+	}
+	if (set->note)
+		printf("\n%s\n", set->note);
+}
+
 static void print_table(const struct python *py, const struct probe_set *set)
 {
 	printf("python    %s (%s %s%s)\n", py->command, py->implementation, py->version,
@@ -34,16 +51,16 @@ static void print_table(const struct python *py, const struct probe_set *set)
 		       p->function, p->offset, symbol_kind_name(p->kind), p->sure ? "yes" : "no",
 		       cost_name(p->cost), p->instruction, p->how);
 	}
-	if (set->note)
-		printf("\n%s\n", set->note);
+	print_notes(set);
 }
 
 static json_t *probe_json(const struct probe *p)
 {
-	return json_pack("{s:s, s:s, s:I, s:b, s:s, s:s, s:b, s:s, s:s, s:s?}", "event", p->event,
-	                 "function", p->function, "offset", (json_int_t)p->offset, "return", p->ret,
-	                 "kind", symbol_kind_name(p->kind), "how", p->how, "sure", p->sure, "cost",
-	                 cost_name(p->cost), "instruction", p->instruction, "fetch", p->fetch);
+	return json_pack("{s:s, s:s, s:I, s:b, s:s, s:s, s:b, s:s, s:s?, s:s, s:s?}", "event",
+	                 p->event, "function", p->function, "offset", (json_int_t)p->offset,
+	                 "return", p->ret, "kind", symbol_kind_name(p->kind), "how", p->how, "sure",
+	                 p->sure, "cost", cost_name(p->cost), "dear_because", p->dear_because,
+	                 "instruction", p->instruction, "fetch", p->fetch);
 }
 
 static int print_json(const struct python *py, const struct probe_set *set, struct error *err)

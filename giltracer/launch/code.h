@@ -23,12 +23,15 @@ struct symbols;
  * A copy of take_gil.
  * @entry: link-time address
  * @gil: how to reach the GIL at the entry, "+0x10(+0x10(arg1))"; NULL if the code does not say
- * @confirmed: PyEval_RestoreThread and PyEval_AcquireThread both come to it
+ * @confirmed: how else it is known to be take_gil, a phrase; NULL if it is not
+ * @returned: every return of it passes one of these conditional jumps, and behind them there is
+ *            nothing but the return; none if the code does not say
  */
 struct code_take {
 	uint64_t entry;
 	char *gil;
-	bool confirmed;
+	const char *confirmed;
+	VEC(uint64_t) returned;
 };
 
 /**

@@ -312,10 +312,47 @@ void codemap_find_calls(const struct codemap *map, const char *import, struct ad
 	vec_done(&targets.v);
 }
 
-size_t codemap_count_calls(const struct codemap *map, uint64_t target)
+/* jmp rel32 and jcc rel32: where it leads, 0 for what is neither. */
+static uint64_t jump_target(const uint8_t *code, size_t left, uint64_t address)
 {
-	size_t n = 0;
+	if (left >= 5 && code[0] == 0xe9)
+		return address + 5 + (uint64_t)read_rel32(code + 1);
+	if (left >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80)
+		return address + 6 + (uint64_t)read_rel32(code + 2);
+	return 0;
+}
 
+static void add_owner(const struct codemap *map, uint64_t jump, uint64_t start,
+                      struct addresses *ret)
+{
+	uint64_t owner, end;
+
+	if (codemap_function(map, jump, &owner, &end) && owner != start && !has_address(ret, owner))
+		*vec_push(&ret->v) = owner;
+}
+
+void codemap_find_owners(const struct codemap *map, uint64_t start, uint64_t end,
+                         struct addresses *ret)
+{
+	*ret = (struct addresses){ 0 };
+	for (size_t s = 0; s < map->code.n; s++) {
+		const struct section *section = &map->code.v[s];
+		size_t len = 0;
+		const uint8_t *code = symbols_bytes(map->symbols, section->address, section->size,
+		                                    &len);
+
+		for (size_t i = 0; code && i < len; i++) {
+			uint64_t target = jump_target(code + i, len - i, section->address + i);
+
+			if (target >= start && target < end)
+				add_owner(map, section->address + i, start, ret);
+		}
+	}
+}
+
+void codemap_find_callers(const struct codemap *map, uint64_t target, struct addresses *ret)
+{
+	*ret = (struct addresses){ 0 };
 	for (size_t s = 0; s < map->code.n; s++) {
 		const struct section *section = &map->code.v[s];
 		size_t len = 0;
@@ -323,10 +360,20 @@ size_t codemap_count_calls(const struct codemap *map, uint64_t target)
 		                                    &len);
 
 		for (size_t i = 0; code && i + 5 <= len; i++)
-			n += code[i] == 0xe8 &&
-			     section->address + i + 5 + (uint64_t)read_rel32(code + i + 1) ==
-			             target;
+			if (code[i] == 0xe8 &&
+			    section->address + i + 5 + (uint64_t)read_rel32(code + i + 1) == target)
+				*vec_push(&ret->v) = section->address + i;
 	}
+}
+
+size_t codemap_count_calls(const struct codemap *map, uint64_t target)
+{
+	struct addresses callers;
+	size_t n;
+
+	codemap_find_callers(map, target, &callers);
+	n = callers.v.n;
+	vec_done(&callers.v);
 	return n;
 }
 

@@ -43,7 +43,13 @@ bool codemap_function(const struct codemap *map, uint64_t address, uint64_t *ret
  * bytes: what is no instruction can be among them. ret is to be emptied by vec_done(&ret->v). */
 void codemap_find_calls(const struct codemap *map, const char *import, struct addresses *ret);
 
-/* How often an address is the target of a direct call. */
+/* Beginnings of the functions, or split-off parts of them, that jump into [start, end) from outside
+ * of it. Found as bytes, too. ret is to be emptied by vec_done(&ret->v). */
+void codemap_find_owners(const struct codemap *map, uint64_t start, uint64_t end,
+                         struct addresses *ret);
+
+/* Where an address is the target of a direct call, as codemap_find_calls; and how often. */
+void codemap_find_callers(const struct codemap *map, uint64_t target, struct addresses *ret);
 size_t codemap_count_calls(const struct codemap *map, uint64_t target);
 
 /* The bytes at an address, at most max. */

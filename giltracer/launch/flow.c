@@ -179,6 +179,12 @@ static bool is_leader(struct runner *r, uint64_t address)
 	return *addrtable_slot(&r->by_address, address) != 0;
 }
 
+static void end_way(struct runner *r, const struct flow_state *s)
+{
+	if (r->m.insn->id == X86_INS_RET && flow_on_stack(r->m.values, s->reg[FLOW_SP]))
+		r->flow->unbalanced |= s->reg[FLOW_SP].off != 0;
+}
+
 /* From a block's beginning to its end, which is where another begins or the code goes elsewhere.
  * Returns the address there. */
 static uint64_t run_block(struct runner *r, uint64_t address, struct flow_state *s)
@@ -190,8 +196,10 @@ static uint64_t run_block(struct runner *r, uint64_t address, struct flow_state 
 	codemap_function(r->m.map, address, &start, &end);
 	while (code && address < end && r->steps++ < STEPS_MAX &&
 	       cs_disasm_iter(r->m.handle, &code, &len, &address, r->m.insn)) {
-		if (flow_is_end(&r->m))
+		if (flow_is_end(&r->m)) {
+			end_way(r, s);
 			return address;
+		}
 		if (!flow_is_branch(&r->m)) {
 			flow_step(&r->m, s);
 		} else if (!branch(r, s)) {

@@ -44,8 +44,11 @@ struct flow_call {
 	unsigned zero_count;
 };
 
+/* unbalanced: a return is not at the height of the stack where it began, so the run did not begin at
+ * a function's entry. */
 struct flow {
 	VEC(struct flow_call) calls; /* by address, each once */
+	bool unbalanced;
 	struct flow_values *values;  /* flow_value.h */
 };
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ENTRY_MAX 8 /* instructions looked at: a prologue */
+#define ENTRY_MAX 16 /* instructions looked at: a prologue */
 
 #ifdef __aarch64__
 static bool open_handle(csh *ret)
@@ -25,11 +25,11 @@ static bool is_emulated(const cs_insn *insn)
 }
 
 /* Prologues here change the stack only by stores, and lr is what a return probe reads. */
-static bool is_harmless(csh handle, const cs_insn *insn, bool with_return)
+static const char *why_not(csh handle, const cs_insn *insn, bool with_return)
 {
 	(void)handle;
 	(void)with_return;
-	return insn->id == ARM64_INS_HINT || insn->id == ARM64_INS_NOP;
+	return insn->id == ARM64_INS_HINT || insn->id == ARM64_INS_NOP ? NULL : "it is no nop";
 }
 #else
 static bool open_handle(csh *ret)
@@ -85,14 +85,17 @@ static bool writes_stack_pointer(csh handle, const cs_insn *insn)
 	return false;
 }
 
-static bool is_harmless(csh handle, const cs_insn *insn, bool with_return)
+static const char *why_not(csh handle, const cs_insn *insn, bool with_return)
 {
 	if (cs_insn_group(handle, insn, CS_GRP_JUMP) || cs_insn_group(handle, insn, CS_GRP_CALL) ||
 	    cs_insn_group(handle, insn, CS_GRP_RET) || cs_insn_group(handle, insn, CS_GRP_INT))
-		return false;
+		return "the function leaves its entry before anything that is emulated";
 	if (with_return && writes_stack_pointer(handle, insn))
-		return false;
-	return !writes_argument(handle, insn);
+		return "the stack moves before anything that is emulated, and the return address "
+		       "with it";
+	if (writes_argument(handle, insn))
+		return "an argument is lost before anything that is emulated";
+	return NULL;
 }
 #endif
 
@@ -116,17 +119,61 @@ static void choose(struct insn_point *ret, csh handle, const cs_insn *insns, siz
                    bool with_return)
 {
 	set_text(ret, &insns[0]);
-	ret->cost = is_emulated(&insns[0]) ? INSN_CHEAP : INSN_DEAR;
+	ret->cost = INSN_DEAR;
 	for (size_t i = 0; i < n; i++) {
 		if (is_emulated(&insns[i])) {
 			ret->skip = (size_t)(insns[i].address - insns[0].address);
 			ret->cost = INSN_CHEAP;
+			ret->why = NULL;
 			set_text(ret, &insns[i]);
 			return;
 		}
-		if (!is_harmless(handle, &insns[i], with_return))
+		ret->why = why_not(handle, &insns[i], with_return);
+		if (ret->why)
 			return;
 	}
+	ret->why = "nothing near the entry is emulated";
+}
+
+#ifndef __aarch64__
+static bool jump_target(const cs_insn *insn, uint64_t *ret)
+{
+	const uint8_t *b = insn->bytes;
+	int32_t wide;
+
+	if (b[0] == 0xeb || (b[0] & 0xf0) == 0x70) {
+		*ret = insn->address + insn->size + (uint64_t)(int8_t)b[1];
+		return true;
+	}
+	if (b[0] != 0xe9 && !(b[0] == 0x0f && (b[1] & 0xf0) == 0x80))
+		return false;
+	memcpy(&wide, b + insn->size - sizeof(wide), sizeof(wide));
+	*ret = insn->address + insn->size + (uint64_t)(int64_t)wide;
+	return true;
+}
+#else
+static bool jump_target(const cs_insn *insn, uint64_t *ret)
+{
+	(void)insn;
+	(void)ret;
+	return false;
+}
+#endif
+
+/* Whether something jumps behind the entry, but not behind the probe: the probe would be hit more
+ * often than the function is called. */
+static bool is_reentered(csh handle, uint64_t address, size_t skip, const uint8_t *code, size_t len)
+{
+	uint64_t entry = address, target;
+	cs_insn *insn = skip ? cs_malloc(handle) : NULL;
+	bool found = false;
+
+	cs_option(handle, CS_OPT_DETAIL, CS_OPT_OFF);
+	while (insn && !found && cs_disasm_iter(handle, &code, &len, &address, insn))
+		found = jump_target(insn, &target) && target > entry && target <= entry + skip;
+	if (insn)
+		cs_free(insn, 1);
+	return found;
 }
 
 void insn_entry_point(struct insn_point *ret, uint64_t address, const uint8_t *code, size_t len,
@@ -136,9 +183,14 @@ void insn_entry_point(struct insn_point *ret, uint64_t address, const uint8_t *c
 	cs_insn *insns;
 	size_t n = decode(&handle, &insns, address, code, len);
 
-	*ret = (struct insn_point){ .cost = INSN_DEAR, .text = "?" };
+	*ret = (struct insn_point){ .cost = INSN_DEAR, .text = "?", .why = "it cannot be decoded" };
 	if (n)
 		choose(ret, handle, insns, n, with_return);
+	if (n && is_reentered(handle, address, ret->skip, code, len)) {
+		*ret = (struct insn_point){ .cost = INSN_DEAR,
+			                    .why = "the function jumps back into its entry" };
+		set_text(ret, &insns[0]);
+	}
 	if (insns)
 		cs_free(insns, n);
 	if (handle)

@@ -16,17 +16,20 @@ enum insn_cost {
 /**
  * @skip: bytes from the function's entry to the probe
  * @text: the instruction there, "push %r15"; "?" if it cannot be decoded
+ * @why: why there is no cheap place, a phrase; NULL if there is
  */
 struct insn_point {
 	size_t skip;
 	enum insn_cost cost;
 	char text[64];
+	const char *why;
 };
 
 /*
- * Choose the probe's place at the entry of a function at address, whose first len bytes are code.
- * Only instructions that every call executes once, and that leave the argument registers and (for a
- * return probe, which reads the return address) the stack alone are skipped.
+ * Choose the probe's place at the entry of a function at address, whose first len bytes are code;
+ * what follows it may be among them. Only instructions that every call executes once, and that
+ * leave the argument registers and (for a return probe, which reads the return address) the stack
+ * alone are skipped.
  */
 void insn_entry_point(struct insn_point *ret, uint64_t address, const uint8_t *code, size_t len,
                       bool with_return);

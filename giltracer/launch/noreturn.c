@@ -29,10 +29,13 @@ struct noreturn {
 	VEC(struct answer) known;
 };
 
-/* The ways through one function that are still to be followed, and where others began. */
+/* The ways through one function that are still to be followed, where others began, and where they
+ * are not followed further. */
 struct walk {
 	VEC(uint64_t) todo;
 	VEC(uint64_t) seen;
+	const uint64_t *stops;
+	size_t stop_count;
 	unsigned steps;
 };
 
@@ -142,6 +145,14 @@ static enum next one(struct noreturn *n, struct walk *w, const cs_insn *insn, ui
 	return NEXT_ON;
 }
 
+static bool is_stop(const struct walk *w, uint64_t address)
+{
+	for (size_t i = 0; i < w->stop_count; i++)
+		if (w->stops[i] == address)
+			return true;
+	return false;
+}
+
 /* One straight stretch; whether the function was seen to return. */
 static bool walk_on(struct noreturn *n, struct walk *w, uint64_t address, uint64_t function,
                     unsigned depth, cs_insn *insn)
@@ -154,6 +165,8 @@ static bool walk_on(struct noreturn *n, struct walk *w, uint64_t address, uint64
 	codemap_function(n->map, address, &start, &end);
 	/* Where code ends behind a call, the compiler knew that the call does not return. */
 	while (code && address < end && cs_disasm_iter(n->handle, &code, &len, &address, insn)) {
+		if (is_stop(w, insn->address))
+			return false;
 		if (++w->steps > STEPS_MAX)
 			return true;
 		next = one(n, w, insn, function, depth);
@@ -163,24 +176,24 @@ static bool walk_on(struct noreturn *n, struct walk *w, uint64_t address, uint64
 	return address < end;
 }
 
-static bool walk_function(struct noreturn *n, uint64_t address, unsigned depth)
+static bool walk_function(struct noreturn *n, struct walk *w, uint64_t address, unsigned depth)
 {
 	cs_insn *insn = cs_malloc(n->handle);
-	struct walk w = { .steps = 0 };
 	bool found = !insn;
 
-	follow(&w, address);
-	while (!found && w.todo.n)
-		found = walk_on(n, &w, w.todo.v[--w.todo.n], address, depth, insn);
+	follow(w, address);
+	while (!found && w->todo.n)
+		found = walk_on(n, w, w->todo.v[--w->todo.n], address, depth, insn);
 	if (insn)
 		cs_free(insn, 1);
-	vec_done(&w.todo);
-	vec_done(&w.seen);
+	vec_done(&w->todo);
+	vec_done(&w->seen);
 	return found;
 }
 
 static bool returns(struct noreturn *n, uint64_t address, unsigned depth)
 {
+	struct walk w = { .steps = 0 };
 	size_t mine;
 	bool found;
 
@@ -192,7 +205,7 @@ static bool returns(struct noreturn *n, uint64_t address, unsigned depth)
 	/* A function that calls itself returns, if it does, on some other way. */
 	mine = n->known.n;
 	*vec_push(&n->known) = (struct answer){ address, true };
-	found = walk_function(n, address, depth);
+	found = walk_function(n, &w, address, depth);
 	n->known.v[mine].returns = found;
 	return found;
 }
@@ -200,4 +213,11 @@ static bool returns(struct noreturn *n, uint64_t address, unsigned depth)
 bool noreturn_function(struct noreturn *n, uint64_t address)
 {
 	return !returns(n, address, 0);
+}
+
+bool noreturn_passes(struct noreturn *n, uint64_t function, const uint64_t *stops, size_t count)
+{
+	struct walk w = { .stops = stops, .stop_count = count };
+
+	return n->open && count && !walk_function(n, &w, function, 0);
 }

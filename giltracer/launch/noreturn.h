@@ -5,6 +5,7 @@
 #define GILTRACER_LAUNCH_NORETURN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -19,6 +20,10 @@ void noreturn_free(struct noreturn *n);
 /* Whether a call of the function at this address, or of this import, is known not to return. */
 bool noreturn_function(struct noreturn *n, uint64_t address);
 bool noreturn_import(const char *name);
+
+/* Whether every way from the function's entry to a return of it leads over one of these addresses
+ * of instructions. */
+bool noreturn_passes(struct noreturn *n, uint64_t function, const uint64_t *stops, size_t count);
 
 DEFINE_CLEANUP(struct noreturn *, noreturn_free);
 

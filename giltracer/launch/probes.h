@@ -24,6 +24,7 @@ struct python;
  * @function: the function's name as found, "take_gil.constprop.0"
  * @how: how it was found, one phrase
  * @instruction: the one under the probe, as text
+ * @dear_because: why there is no cheap instruction for it, NULL if there is; a constant
  * @fetch: tracefs fetch arguments, "gil=+0x10(%di):u64"; NULL for none
  */
 struct probe {
@@ -32,6 +33,7 @@ struct probe {
 	char *how;
 	char *instruction;
 	char *fetch;
+	const char *dear_because;
 	uint64_t address, offset;
 	enum symbol_kind kind;
 	enum insn_cost cost;

@@ -230,6 +230,12 @@ const char *symbols_debug_path(const struct symbols *symbols)
 	return symbols->debug.path;
 }
 
+const char *symbols_debug_kind(const struct symbols *symbols)
+{
+	(void)symbols;
+	return "debug file";
+}
+
 /* What to do with each defined symbol of an image; fn returns true to stop. */
 struct visitor {
 	bool (*fn)(const char *name, const GElf_Sym *sym, void *data);

@@ -56,6 +56,9 @@ const char *symbols_build_id(const struct symbols *symbols);
 /* The debug file in use, NULL if there is none. */
 const char *symbols_debug_path(const struct symbols *symbols);
 
+/* Where the symbols of SYMBOL_DEBUG are from, a phrase: "debug file". */
+const char *symbols_debug_kind(const struct symbols *symbols);
+
 /* Whether the file's own tables define the symbol. */
 bool symbols_defines(const struct symbols *symbols, const char *name);
 

@@ -50,6 +50,7 @@ check_by_code() {
 	is "$(value code.json 'len(entries("drop_gil"))')" \
 		"$(value symbol.json 'len(entries("drop_gil"))')" "$1: as many releases"
 	is "$(value code.json 'd["releases_known"]')" True "$1: and that is all of them"
+	is "$(value code.json 'events(lambda p: not p["sure"])')" '[]' "$1: sure of each"
 }
 
 cpythons >interpreters

@@ -40,6 +40,8 @@ static void test_points(void)
 	      0xdf, 0x53, RET);
 	CHECK("test, jne: on the branch", true, 2, INSN_CHEAP, 0x85, 0xc0, 0x75, 0x10, RET);
 	CHECK("call: emulated", true, 0, INSN_CHEAP, 0xe8, 0, 0, 0, 0, RET);
+	CHECK("sub from rsp, test, jne that comes back to test: nowhere", false, 0, INSN_DEAR, 0x48,
+	      0x83, 0xec, 0x08, 0x85, 0xc0, 0x75, 0xfc, RET);
 	CHECK("not an instruction", true, 0, INSN_DEAR, 0x06);
 }
 #endif

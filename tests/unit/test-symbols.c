@@ -8,6 +8,7 @@
 #include "launch/host.h"
 #include "launch/symbols.h"
 
+#include "built.h"
 #include "tap.h"
 
 static const char source[] =
@@ -24,30 +25,6 @@ static const char source[] =
 	"static int longer(int x) { return x * 13; }\n"
 	"int _PyRuntime = 1;\n"
 	"int main(int c, char **v) { return one(c) + two(c) + three(c) + cold(c) + longer(c); }\n";
-
-/* Run words in the scratch folder; the last is NULL. */
-static bool runs(const char *const *argv)
-{
-	struct error err = { 0 };
-
-	if (host_run(argv, &err) == 0)
-		return true;
-	printf("# %s\n", err.text);
-	return false;
-}
-
-#define RUN(...) runs((const char *const[]){ __VA_ARGS__, NULL })
-
-static bool write_source(void)
-{
-	CLEANUP(filewriter_done) struct filewriter w = { 0 };
-	struct error err = { 0 };
-
-	if (filewriter_open(&w, "x.c", &err) < 0)
-		return false;
-	fputs(source, w.out);
-	return filewriter_commit(&w, &err) == 0;
-}
 
 static void check_clones(const char *path, enum symbol_kind kind, const char *what)
 {
@@ -142,7 +119,8 @@ int main(void)
 	if (!mkdtemp(dir) || chdir(dir) < 0)
 		return 99;
 	unsetenv("GILTRACER_DEBUGDIR");
-	if (ok(write_source() && RUN("cc", "-g", "-O1", "-Wl,--build-id=sha1", "-o", "x", "x.c"),
+	if (ok(built_write("x.c", source) &&
+	               RUN("cc", "-g", "-O1", "-Wl,--build-id=sha1", "-o", "x", "x.c"),
 	       "a program is compiled")) {
 		test_tables();
 		test_build_ids();

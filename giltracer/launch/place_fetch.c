@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* How a probe reads which GIL it is about, and the Python frames of its thread. */
+#include "placer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "launch/framefetch.h"
+
+/* A clone may have lost or moved arguments. */
+static bool keeps_arguments(const char *symbol)
+{
+	return !strstr(symbol, ".constprop") && !strstr(symbol, ".isra") &&
+	       !strstr(symbol, ".part");
+}
+
+/* The way to the GIL that the code itself goes is better than what the definition says. */
+static const char *gil_expression(const struct placer *p, const struct probedef_function *f,
+                                  const struct symbol *symbol)
+{
+	const struct code_take *taken = code_gil_take(p->code, symbol->address);
+	const struct code_release *release = placer_release_of(p, symbol->address);
+
+	if (is_take(f) && taken && taken->gil)
+		return taken->gil;
+	if (is_drop(f) && release && release->gil)
+		return release->gil;
+	return keeps_arguments(symbol->name) ? f->gil : NULL;
+}
+
+static char *gil_argument(const struct placer *p, const struct probedef_function *f,
+                          const struct symbol *symbol)
+{
+	const char *expression;
+	CLEANUP(free) char *fetch = NULL;
+
+	if (p->def->shared)
+		return xasprintf("gil=\\0x%" PRIx64 ":u64", p->identity);
+	expression = gil_expression(p, f, symbol);
+	fetch = expression ? probedef_fetch(expression) : NULL;
+	return fetch ? xasprintf("gil=%s:u64", fetch) : NULL;
+}
+
+/* A wrong register leads to no frame: what is there is no code object. */
+static void add_frame_arguments(struct str *out, const struct placer *p,
+                                const struct probedef_function *f, const struct probe *probe)
+{
+	const char *argument = keeps_arguments(probe->function) ? f->tstate : f->clone_tstate;
+	CLEANUP(free) char *tstate = argument ? probedef_fetch(argument) : NULL;
+	uint64_t code_type;
+
+	if (!tstate || !p->frames || !p->def->has_frame ||
+	    !symbols_address(p->symbols, "PyCode_Type", &code_type))
+		return;
+	framefetch_add(out, p->def, tstate, probe->address, code_type, p->frames);
+}
+
+char *placer_entry_arguments(const struct placer *p, const struct probedef_function *f,
+                             const struct symbol *symbol, const struct probe *probe)
+{
+	CLEANUP(free) char *gil = gil_argument(p, f, symbol);
+	CLEANUP(str_done) struct str out = { 0 };
+
+	if (gil)
+		str_adds(&out, gil);
+	add_frame_arguments(&out, p, f, probe);
+	return out.len ? str_take(&out) : NULL;
+}
+
+/* At the call of pthread_cond_signal, which the kernel emulates. */
+char *placer_release_arguments(const struct placer *p, const struct code_release *release)
+{
+	static const char *const registers[] = { "ax",  "cx",  "dx",  "bx", "sp",  "bp",
+		                                 "si",  "di",  "r8",  "r9", "r10", "r11",
+		                                 "r12", "r13", "r14", "r15" };
+
+	if (p->def->shared)
+		return xasprintf("gil=\\0x%" PRIx64 ":u64", p->identity);
+	if (release->gil_register < 0)
+		return NULL;
+	return xasprintf("gil=%%%s:u64", registers[release->gil_register]);
+}
