@@ -180,7 +180,12 @@ static void check_strays(struct host *host)
 		CLEANUP(free)
 		char *text = xasprintf("%s: %zu in %s", group->name, group->probes, group->path);
 
-		if (uprobe_group_is_stray(group))
+		if (group->foreign)
+			say(host, NOTE, "others' probes", text,
+			    group->setup ? "of giltracer setup in another container"
+			                 : "of a giltracer in another container; if it is dead, "
+			                   "the next run as root removes them");
+		else if (uprobe_group_is_stray(group))
 			say(host, NOTE, "stray probes", text,
 			    "sudo giltracer setup --undo; the next run as root removes them too");
 	}

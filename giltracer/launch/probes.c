@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/datadir.h"
 #include "launch/framefetch.h"
+#include "launch/owner.h"
 #include "launch/place.h"
 #include "launch/probedef.h"
 #include "launch/python.h"
@@ -45,6 +46,7 @@ static uint32_t hash_text(uint32_t hash, const char *text)
  */
 static char *group_name(const struct probe_set *set)
 {
+	CLEANUP(free) char *suffix = owner_suffix();
 	uint32_t hash = hash_text(0x811c9dc5, set->path);
 
 	for (size_t i = 0; i < set->probes.n; i++) {
@@ -53,7 +55,7 @@ static char *group_name(const struct probe_set *set)
 		hash = hash_text(hash, p->event);
 		hash = hash_text(hash ^ (uint32_t)p->offset ^ p->ret, p->fetch);
 	}
-	return xasprintf("giltracer_%.12s_%06x", set->build_id, hash & 0xffffff);
+	return xasprintf("giltracer_%.12s_%06x%s", set->build_id, hash & 0xffffff, suffix);
 }
 
 int probe_set_resolve(struct probe_set **ret, const struct python *python, unsigned frames,

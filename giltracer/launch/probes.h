@@ -44,7 +44,7 @@ struct probe {
 /**
  * @path: the file they are in
  * @python: the command of the interpreter
- * @group: tracefs group, "giltracer_<build-id prefix>_<hash of path and probes>"
+ * @group: tracefs group, "giltracer_<build-id prefix>_<hash of path and probes>" and owner_suffix()
  * @frames: how many Python frames its probes fetch
  * @releases_known: every release of the GIL has a probe; else some are inferred
  * @note: one sentence on what is missing, or NULL

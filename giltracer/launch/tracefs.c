@@ -79,9 +79,9 @@ bool tracefs_is_our_group(const char *group)
 			return false;
 	if (strspn(++hash, "0123456789abcdef") != 6)
 		return false;
-	/* Another number of frames than usual: _fN. */
-	return !hash[6] || (str_has_prefix(hash + 6, "_f") && hash[8] &&
-	                    strspn(hash + 8, "0123456789") == strlen(hash + 8));
+	/* In a container: see owner.h. */
+	return !hash[6] || (str_has_prefix(hash + 6, "_c") && strlen(hash + 8) == 6 &&
+	                    strspn(hash + 8, "0123456789abcdef") == 6);
 }
 
 /* "p:GROUP/EVENT PATH:0xOFFSET ARGS" */
@@ -168,19 +168,20 @@ int tracefs_command(const char *root, const char *command, struct error *err)
 	return error_set(err, why.code, "probe '%s': %s", command, why.text);
 }
 
-int tracefs_remove(const char *root, const char *group, const char *event, struct error *err)
+int tracefs_remove(const char *root, const char *group, const char *event, bool wait,
+                   struct error *err)
 {
 	CLEANUP(free) char *command = xasprintf("-:%s/%s", group, event);
-	const struct timespec wait = { .tv_nsec = BUSY_WAIT_NS };
+	const struct timespec pause = { .tv_nsec = BUSY_WAIT_NS };
 
 	for (unsigned i = 0; i < BUSY_TRIES; i++) {
 		CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
 
 		if (file_write_control(path, command, 1, err) == 0 || err->code == ENOENT)
 			return 0;
-		if (err->code != EBUSY)
+		if (err->code != EBUSY || !wait)
 			break;
-		nanosleep(&wait, NULL);
+		nanosleep(&pause, NULL);
 	}
 	return error_prefix(err, "cannot remove probe %s/%s", group, event);
 }

@@ -23,7 +23,7 @@ struct tracefs_probes {
 /* Where tracefs is mounted; caller frees. ENOENT if it is nowhere. */
 int tracefs_find(char **ret, struct error *err);
 
-/* Whether group is one that giltracer names: giltracer_<build>_<hash>. */
+/* Whether group is one that giltracer names: giltracer_<build>_<hash>[_c<hash>]. */
 bool tracefs_is_our_group(const char *group);
 
 /* Our probes in the kernel. EACCES if this user may not read the file. */
@@ -33,8 +33,9 @@ void tracefs_probes_done(struct tracefs_probes *probes);
 /* Append a command to uprobe_events; the error says what the kernel objects to. */
 int tracefs_command(const char *root, const char *command, struct error *err);
 
-/* Remove one event, waiting up to a second for a recorder that is just closing it. */
-int tracefs_remove(const char *root, const char *group, const char *event, struct error *err);
+/* Remove one event. wait: up to a second, for a recorder that is just closing it. */
+int tracefs_remove(const char *root, const char *group, const char *event, bool wait,
+                   struct error *err);
 
 /* Whether this process may install probes, and whether it may open events/GROUP/EVENT. */
 bool tracefs_can_install(const char *root);

@@ -15,129 +15,20 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "launch/framefetch.h"
+#include "launch/owner.h"
 #include "launch/probes.h"
 
-#define RECORD_MAX 8192
+/* Another container's giltracer may take our probes away before they are held: rarely once. */
+#define PREPARE_TRIES 3
 
 struct uprobes {
 	char *root;
 	char *group;
 	char **events;
 	bool owned;
-	int fd; /* shared lock on the group's record */
+	int fd;   /* shared lock on the group's record */
+	int hold; /* keeps the group's marker open */
 };
-
-/*
- * The record of a group, RUNDIR/GROUP: who owns it, and which file its probes are in. The kernel
- * holds the file itself and not its name, so a file that was replaced is known by its inode.
- */
-struct record {
-	bool setup;
-	uint64_t dev, ino;
-};
-
-/* Path of a file in RUNDIR; caller frees. */
-static char *run_path(const char *name)
-{
-	const char *dir = secure_getenv("GILTRACER_RUNDIR");
-
-	return xasprintf("%s/%s", dir && *dir ? dir : "/run/giltracer", name);
-}
-
-static int make_rundir(struct error *err)
-{
-	CLEANUP(free) char *dir = run_path("");
-
-	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-		return error_errno(err, "%s", dir);
-	return 0;
-}
-
-/* One at a time installs and removes. Only who may do that can open the file. */
-static int lock_all(int *ret_fd, struct error *err)
-{
-	CLEANUP(free) char *path = run_path("lock");
-	int fd;
-
-	if (make_rundir(err) < 0)
-		return -1;
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return error_errno(err, "%s", path);
-	while (flock(fd, LOCK_EX) < 0)
-		if (errno != EINTR) {
-			error_errno(err, "%s: cannot lock", path);
-			close(fd);
-			return -1;
-		}
-	*ret_fd = fd;
-	return 0;
-}
-
-static int record_open(const char *group, int flags)
-{
-	CLEANUP(free) char *path = run_path(group);
-
-	return open(path, flags | O_CLOEXEC, 0644);
-}
-
-static bool record_read(const char *group, struct record *ret)
-{
-	CLEANUP(free) char *path = run_path(group);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	char owner[8];
-
-	if (file_read(&text, NULL, path, RECORD_MAX, &ignored) < 0)
-		return false;
-	if (sscanf(text, "%7s %" SCNu64 " %" SCNu64, owner, &ret->dev, &ret->ino) != 3)
-		return false;
-	ret->setup = !strcmp(owner, "setup");
-	return true;
-}
-
-/* In place, since users hold locks on the inode. */
-static int record_write(const struct probe_set *set, bool setup, struct error *err)
-{
-	CLEANUP(close) int fd = record_open(set->group, O_RDWR | O_CREAT);
-	CLEANUP(free) char *text = NULL;
-	struct stat st;
-
-	if (fd < 0)
-		return error_errno(err, "cannot record the owner of %s", set->group);
-	if (stat(set->path, &st) < 0)
-		return error_errno(err, "%s", set->path);
-	text = xasprintf("%s %" PRIu64 " %" PRIu64 " %s\n", setup ? "setup" : "run",
-	                 (uint64_t)st.st_dev, (uint64_t)st.st_ino, set->path);
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
-		return error_errno(err, "cannot record the owner of %s", set->group);
-	return fchmod(fd, 0644) < 0 ? error_errno(err, "record of %s", set->group) : 0;
-}
-
-/* From now on whoever uses the group last removes it. */
-static int record_give_up(const char *group, struct error *err)
-{
-	CLEANUP(close) int fd = record_open(group, O_RDWR);
-
-	if (fd < 0 || pwrite(fd, "run  ", 5, 0) != 5)
-		return error_errno(err, "record of %s", group);
-	return 0;
-}
-
-static void record_remove(const char *group)
-{
-	CLEANUP(free) char *path = run_path(group);
-
-	unlink(path);
-}
-
-/* Whether a living process has the record locked. */
-static bool group_is_used(const char *group)
-{
-	CLEANUP(close) int fd = record_open(group, O_RDONLY);
-
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-}
 
 /* Tracefs splits its commands at blanks: a file whose path has one is probed through a link. */
 static int probe_path(char **ret, const struct probe_set *set, bool create, struct error *err)
@@ -150,7 +41,7 @@ static int probe_path(char **ret, const struct probe_set *set, bool create, stru
 		return 0;
 	}
 	name = xasprintf("%s.elf", set->group);
-	link = run_path(name);
+	link = owner_path(name);
 	if (create && ((unlink(link) < 0 && errno != ENOENT) || symlink(set->path, link) < 0))
 		return error_errno(err, "%s", link);
 	*ret = take(link);
@@ -173,21 +64,23 @@ static bool line_exists(const struct tracefs_probes *probes, const char *line)
 	return false;
 }
 
+/* Without what marks it. */
 static size_t count_group(const struct tracefs_probes *probes, const char *group)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < probes->v.n; i++)
-		n += !strcmp(probes->v.v[i].group, group);
+		n += !strcmp(probes->v.v[i].group, group) &&
+		     !str_has_prefix(probes->v.v[i].event, OWNER_MARKER);
 	return n;
 }
 
 static bool file_is_same(const struct probe_set *set)
 {
-	struct record record;
+	struct owner_record record;
 	struct stat st;
 
-	return record_read(set->group, &record) && stat(set->path, &st) == 0 &&
+	return owner_read(set->group, &record) && stat(set->path, &st) == 0 &&
 	       st.st_dev == record.dev && st.st_ino == record.ino;
 }
 
@@ -223,20 +116,46 @@ static bool verify_by_record(const char *root, const struct probe_set *set)
 	return true;
 }
 
+/* The markers first: if one is open, the group stays whole. */
+static int remove_events(const struct tracefs_probes *probes, const char *root, const char *group,
+                         bool wait, struct error *err)
+{
+	for (int markers = 1; markers >= 0; markers--)
+		for (size_t i = 0; i < probes->v.n; i++) {
+			const struct tracefs_probe *probe = &probes->v.v[i];
+
+			if (!strcmp(probe->group, group) &&
+			    str_has_prefix(probe->event, OWNER_MARKER) == markers &&
+			    tracefs_remove(root, group, probe->event, wait, err) < 0)
+				return -1;
+		}
+	return 0;
+}
+
 static int remove_group(const char *root, const char *group, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
 	CLEANUP(free) char *name = xasprintf("%s.elf", group);
 
+	if (tracefs_read_probes(&probes, root, err) < 0 ||
+	    remove_events(&probes, root, group, true, err) < 0)
+		return -1;
+	owner_remove(group);
+	owner_remove(name);
+	return 0;
+}
+
+/* Of another container: the kernel knows whether it is in use, and the marker whether it is to
+ * stay. */
+static int remove_foreign(const char *root, const char *group, struct error *err)
+{
+	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
+
 	if (tracefs_read_probes(&probes, root, err) < 0)
 		return -1;
-	for (size_t i = 0; i < probes.v.n; i++)
-		if (!strcmp(probes.v.v[i].group, group) &&
-		    tracefs_remove(root, group, probes.v.v[i].event, err) < 0)
-			return -1;
-	record_remove(group);
-	record_remove(name);
-	return 0;
+	if (owner_is_marked_setup(&probes, group))
+		return error_set(err, EBUSY, "%s is of another's set-up", group);
+	return remove_events(&probes, root, group, false, err);
 }
 
 static int install_all(const char *root, const struct probe_set *set, struct error *err)
@@ -257,28 +176,37 @@ static int install_all(const char *root, const struct probe_set *set, struct err
 	return 0;
 }
 
+/* What those who run installed becomes setup's. */
+static int adopt(const char *root, const struct probe_set *set, struct error *err)
+{
+	if (owner_write(set->group, set->path, true, err) < 0)
+		return -1;
+	return owner_mark(root, set->group, true, err);
+}
+
 /* Make the group what the set says. Under the lock. */
 static int install_locked(const char *root, const struct probe_set *set, bool setup,
                           struct error *err)
 {
-	struct record record = { .setup = false };
+	struct owner_record record = { .setup = false };
 	bool good;
 
 	if (verify(root, set, &good, err) < 0)
 		return -1;
-	if (good && record_read(set->group, &record))
-		return setup && !record.setup ? record_write(set, true, err) : 0;
-	if (group_is_used(set->group))
+	if (good && owner_read(set->group, &record))
+		return setup && !record.setup ? adopt(root, set, err) : 0;
+	if (owner_is_used(set->group))
 		return error_set(
 			err, EBUSY,
 			"the probes of another build of %s are in use by another giltracer",
 			set->path);
-	if (record_read(set->group, &record))
+	if (owner_read(set->group, &record))
 		setup |= record.setup;
 	if (remove_group(root, set->group, err) < 0)
 		return -1;
 	/* The record comes first: without it, what a kill leaves behind would have no owner. */
-	if (record_write(set, setup, err) < 0)
+	if (owner_write(set->group, set->path, setup, err) < 0 ||
+	    owner_mark(root, set->group, setup, err) < 0)
 		return -1;
 	return install_all(root, set, err);
 }
@@ -294,37 +222,48 @@ static int remove_strays_locked(const char *root, size_t *ret_removed, struct er
 		struct error busy;
 
 		/* A perf that outlived its giltracer keeps them busy: the next run will do it. */
-		if (uprobe_group_is_stray(group) && remove_group(root, group->name, &busy) == 0)
+		if (group->foreign ? remove_foreign(root, group->name, &busy) == 0
+		                   : uprobe_group_is_stray(group) &&
+		                             remove_group(root, group->name, &busy) == 0)
 			(*ret_removed)++;
 	}
 	return 0;
 }
 
-static int share(const char *group, int *ret_fd, struct error *err)
+/* Installed, and ours for as long as we keep the marker open, if the kernel lets us. */
+static int install_and_hold(struct uprobes *u, const struct probe_set *set, struct error *err)
 {
-	CLEANUP(close) int fd = record_open(group, O_RDONLY);
+	bool good = false;
 
-	if (fd < 0 || flock(fd, LOCK_SH) < 0)
-		return error_errno(err, "record of %s", group);
-	*ret_fd = take_fd(&fd);
-	return 0;
+	for (unsigned i = 0; i < PREPARE_TRIES; i++) {
+		if (install_locked(u->root, set, false, err) < 0)
+			return -1;
+		u->hold = owner_hold(u->root, set->group);
+		if (verify(u->root, set, &good, err) < 0)
+			return -1;
+		if (good)
+			return 0;
+		if (u->hold >= 0)
+			close(take_fd(&u->hold));
+	}
+	return error_set(err, EBUSY, "another giltracer removes the probes of %s", set->path);
 }
 
 static int prepare_as_root(struct uprobes *u, const struct probe_set *set, struct error *err)
 {
 	CLEANUP(close) int lock = -1;
-	struct record record = { .setup = false };
+	struct owner_record record = { .setup = false };
 	struct error ignored;
 	size_t removed = 0;
 
-	if (lock_all(&lock, err) < 0)
+	if (owner_lock_all(&lock, err) < 0)
 		return -1;
 	remove_strays_locked(u->root, &removed, &ignored);
-	if (install_locked(u->root, set, false, err) < 0)
+	if (install_and_hold(u, set, err) < 0)
 		return -1;
-	record_read(set->group, &record);
+	owner_read(set->group, &record);
 	u->owned = !record.setup;
-	return share(set->group, &u->fd, err);
+	return owner_share(set->group, &u->fd, err);
 }
 
 static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struct error *err)
@@ -336,7 +275,7 @@ static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struc
 	if (verify(u->root, set, &good, &why) < 0)
 		good = why.code == EACCES && verify_by_record(u->root, set);
 	if (good)
-		return share(set->group, &u->fd, err);
+		return owner_share(set->group, &u->fd, err);
 	if (set->frames != FRAMEFETCH_DEFAULT)
 		snprintf(frames, sizeof(frames), " --frames %u", set->frames);
 	return error_set(err, EACCES,
@@ -365,6 +304,8 @@ static void uprobes_free(struct uprobes *uprobes)
 	free(uprobes->root);
 	if (uprobes->fd >= 0)
 		close(uprobes->fd);
+	if (uprobes->hold >= 0)
+		close(uprobes->hold);
 	free(uprobes);
 }
 
@@ -374,7 +315,7 @@ int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct er
 {
 	CLEANUP(uprobes_free) struct uprobes *u = xcalloc(1, sizeof(*u));
 
-	u->fd = -1;
+	u->fd = u->hold = -1;
 	if (tracefs_find(&u->root, err) < 0)
 		return -1;
 	name_events(u, set);
@@ -398,14 +339,15 @@ bool uprobes_owned(const struct uprobes *uprobes)
 void uprobes_release(struct uprobes *uprobes)
 {
 	CLEANUP(close) int lock = -1;
-	struct record record;
+	struct owner_record record;
 	struct error ignored;
 
-	if (uprobes && tracefs_can_install(uprobes->root) && lock_all(&lock, &ignored) == 0) {
-		close(uprobes->fd);
-		uprobes->fd = -1;
+	if (uprobes && tracefs_can_install(uprobes->root) && owner_lock_all(&lock, &ignored) == 0) {
+		close(take_fd(&uprobes->fd));
+		if (uprobes->hold >= 0)
+			close(take_fd(&uprobes->hold));
 		/* setup may have adopted them meanwhile, or left them to us. */
-		if (!group_is_used(uprobes->group) && record_read(uprobes->group, &record) &&
+		if (!owner_is_used(uprobes->group) && owner_read(uprobes->group, &record) &&
 		    !record.setup)
 			remove_group(uprobes->root, uprobes->group, &ignored);
 	}
@@ -417,7 +359,7 @@ int uprobes_install(const struct probe_set *set, struct error *err)
 	CLEANUP(free) char *root = NULL;
 	CLEANUP(close) int lock = -1;
 
-	if (tracefs_find(&root, err) < 0 || lock_all(&lock, err) < 0)
+	if (tracefs_find(&root, err) < 0 || owner_lock_all(&lock, err) < 0)
 		return -1;
 	return install_locked(root, set, true, err);
 }
@@ -425,12 +367,19 @@ int uprobes_install(const struct probe_set *set, struct error *err)
 bool uprobes_is_set_up(const struct probe_set *set)
 {
 	CLEANUP(free) char *root = NULL;
-	struct record record;
+	struct owner_record record;
 	struct error ignored;
 	bool good = false;
 
 	return tracefs_find(&root, &ignored) == 0 && verify(root, set, &good, &ignored) == 0 &&
-	       good && record_read(set->group, &record) && record.setup;
+	       good && owner_read(set->group, &record) && record.setup;
+}
+
+static int give_up(const char *root, const char *group, struct error *err)
+{
+	if (owner_give_up(group, err) < 0 || owner_mark(root, group, false, err) < 0)
+		return -1;
+	return tracefs_remove(root, group, OWNER_MARKER "setup", true, err);
 }
 
 int uprobes_uninstall(const char *group, struct error *err)
@@ -438,29 +387,45 @@ int uprobes_uninstall(const char *group, struct error *err)
 	CLEANUP(free) char *root = NULL;
 	CLEANUP(close) int lock = -1;
 
-	if (tracefs_find(&root, err) < 0 || lock_all(&lock, err) < 0)
+	if (tracefs_find(&root, err) < 0 || owner_lock_all(&lock, err) < 0)
 		return -1;
-	if (group_is_used(group))
-		return record_give_up(group, err);
+	if (owner_is_used(group))
+		return give_up(root, group, err);
 	return remove_group(root, group, err);
 }
 
 static struct uprobe_group *find_group(struct uprobe_groups *groups,
+                                       const struct tracefs_probes *probes,
                                        const struct tracefs_probe *probe)
 {
-	struct record record = { .setup = false };
+	struct owner_record record = { .setup = false };
 	struct uprobe_group *group;
 
 	for (size_t i = 0; i < groups->groups.n; i++)
 		if (!strcmp(groups->groups.v[i].name, probe->group))
 			return &groups->groups.v[i];
 	group = vec_push(&groups->groups);
-	record_read(probe->group, &record);
+	owner_read(probe->group, &record);
 	*group = (struct uprobe_group){ .name = xstrdup(probe->group),
 		                        .path = xstrdup(probe->path),
-		                        .setup = record.setup,
-		                        .used = group_is_used(probe->group) };
+		                        .foreign = owner_is_foreign(probe->group) };
+	if (group->foreign) {
+		group->setup = owner_is_marked_setup(probes, probe->group);
+	} else {
+		group->setup = record.setup;
+		group->used = owner_is_used(probe->group);
+	}
 	return group;
+}
+
+/* The path of a marker is its record's. */
+static void count_probe(struct uprobe_group *group, const struct tracefs_probe *probe)
+{
+	if (str_has_prefix(probe->event, OWNER_MARKER))
+		return;
+	group->probes++;
+	free(group->path);
+	group->path = xstrdup(probe->path);
 }
 
 int uprobes_list(struct uprobe_groups *ret, struct error *err)
@@ -472,7 +437,7 @@ int uprobes_list(struct uprobe_groups *ret, struct error *err)
 	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
 		return -1;
 	for (size_t i = 0; i < probes.v.n; i++)
-		find_group(ret, &probes.v.v[i])->probes++;
+		count_probe(find_group(ret, &probes, &probes.v.v[i]), &probes.v.v[i]);
 	return 0;
 }
 
@@ -491,7 +456,7 @@ int uprobes_remove_strays(size_t *ret_removed, struct error *err)
 	CLEANUP(close) int lock = -1;
 	size_t removed = 0;
 
-	if (tracefs_find(&root, err) < 0 || lock_all(&lock, err) < 0 ||
+	if (tracefs_find(&root, err) < 0 || owner_lock_all(&lock, err) < 0 ||
 	    remove_strays_locked(root, &removed, err) < 0)
 		return -1;
 	if (ret_removed)

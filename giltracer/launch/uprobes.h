@@ -2,10 +2,8 @@
 /*
  * Uprobes in the kernel, through tracefs. A group of ours is owned either by `giltracer setup`,
  * and then stays, or by the giltracers that use it right now, and then the last of them removes it.
- * Users of a group hold a shared flock(2) on RUNDIR/GROUP, which the kernel drops however they die;
- * a group that neither setup nor a living giltracer owns is a stray.
- *
- * RUNDIR is /run/giltracer, or $GILTRACER_RUNDIR. Tracefs is where it is mounted.
+ * A group that neither setup nor a living giltracer owns is a stray; owner.h has who owns what.
+ * Tracefs is where it is mounted.
  */
 #ifndef GILTRACER_LAUNCH_UPROBES_H
 #define GILTRACER_LAUNCH_UPROBES_H
@@ -49,8 +47,9 @@ struct uprobe_group {
 	char *name;
 	char *path; /* of the file it probes */
 	size_t probes;
-	bool setup; /* installed by setup */
-	bool used;  /* a living giltracer uses it */
+	bool setup;   /* installed by setup */
+	bool used;    /* a living giltracer uses it; not known of a foreign one */
+	bool foreign; /* of another container: removed if the kernel lets us */
 };
 
 struct uprobe_groups {
@@ -63,10 +62,10 @@ void uprobe_groups_done(struct uprobe_groups *groups);
 
 static inline bool uprobe_group_is_stray(const struct uprobe_group *group)
 {
-	return !group->setup && !group->used;
+	return !group->setup && !group->used && !group->foreign;
 }
 
-/* Remove strays; *ret_removed may be NULL. */
+/* Remove strays, and foreign groups that nothing has open; *ret_removed may be NULL. */
 int uprobes_remove_strays(size_t *ret_removed, struct error *err);
 
 DEFINE_CLEANUP(struct uprobes *, uprobes_release);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Who owns a probe group: records in RUNDIR, locks on them, and a marker in the kernel. */
+#include "owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "launch/tracefs.h"
+
+#define RECORD_MAX 8192
+#define SUFFIX     "_c"
+
+/* The process namespace that the kernel starts with (PID_NS_INIT_INO, linux/nsfs.h since 6.17). */
+#define FIRST_PID_NAMESPACE "pid:[4026531836]"
+
+static const char *rundir(void)
+{
+	const char *dir = secure_getenv("GILTRACER_RUNDIR");
+
+	return dir && *dir ? dir : NULL;
+}
+
+char *owner_path(const char *name)
+{
+	const char *dir = rundir();
+
+	return xasprintf("%s/%s", dir ? dir : "/run/giltracer", name);
+}
+
+static bool in_first_pid_namespace(void)
+{
+	char text[64];
+	ssize_t len = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
+
+	text[len > 0 ? len : 0] = '\0';
+	return len < 0 || !strcmp(text, FIRST_PID_NAMESPACE);
+}
+
+/* A container that sees the host's processes has its own /run even so. Who may not look is not
+ * root, and installs nothing. */
+static bool is_run_of_init(const struct stat *run)
+{
+	struct stat init;
+
+	return stat("/proc/1/root/run", &init) < 0 ||
+	       (init.st_dev == run->st_dev && init.st_ino == run->st_ino);
+}
+
+static uint32_t hash(uint32_t seed, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	for (size_t i = 0; i < size; i++)
+		seed = (seed ^ bytes[i]) * 0x01000193;
+	return seed;
+}
+
+char *owner_suffix(void)
+{
+	const char *dir = rundir();
+	struct stat run = { 0 };
+	uint32_t sum = 0x811c9dc5;
+
+	if (stat("/run", &run) < 0 || (!dir && in_first_pid_namespace() && is_run_of_init(&run)))
+		return xstrdup("");
+	sum = hash(sum, &run.st_dev, sizeof(run.st_dev));
+	sum = hash(sum, &run.st_ino, sizeof(run.st_ino));
+	if (dir)
+		sum = hash(sum, dir, strlen(dir));
+	return xasprintf(SUFFIX "%06x", (sum ^ sum >> 24) & 0xffffff);
+}
+
+bool owner_is_foreign(const char *group)
+{
+	CLEANUP(free) char *ours = owner_suffix();
+	const char *last = strrchr(group, '_');
+	bool has_suffix = last && strlen(last) == strlen(SUFFIX) + 6;
+
+	return strcmp(has_suffix ? last : "", ours) != 0;
+}
+
+static int make_rundir(struct error *err)
+{
+	CLEANUP(free) char *dir = owner_path("");
+
+	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+		return error_errno(err, "%s", dir);
+	return 0;
+}
+
+int owner_lock_all(int *ret_fd, struct error *err)
+{
+	CLEANUP(free) char *path = owner_path("lock");
+	int fd;
+
+	if (make_rundir(err) < 0)
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	while (flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR) {
+			error_errno(err, "%s: cannot lock", path);
+			close(fd);
+			return -1;
+		}
+	*ret_fd = fd;
+	return 0;
+}
+
+static int record_open(const char *group, int flags)
+{
+	CLEANUP(free) char *path = owner_path(group);
+
+	return open(path, flags | O_CLOEXEC, 0644);
+}
+
+bool owner_read(const char *group, struct owner_record *ret)
+{
+	CLEANUP(free) char *path = owner_path(group);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	char owner[8];
+
+	if (file_read(&text, NULL, path, RECORD_MAX, &ignored) < 0)
+		return false;
+	if (sscanf(text, "%7s %" SCNu64 " %" SCNu64, owner, &ret->dev, &ret->ino) != 3)
+		return false;
+	ret->setup = !strcmp(owner, "setup");
+	return true;
+}
+
+/* In place, since users hold locks on the inode. */
+int owner_write(const char *group, const char *file, bool setup, struct error *err)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDWR | O_CREAT);
+	CLEANUP(free) char *text = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return error_errno(err, "cannot record the owner of %s", group);
+	if (stat(file, &st) < 0)
+		return error_errno(err, "%s", file);
+	text = xasprintf("%s %" PRIu64 " %" PRIu64 " %s\n", setup ? "setup" : "run",
+	                 (uint64_t)st.st_dev, (uint64_t)st.st_ino, file);
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
+		return error_errno(err, "cannot record the owner of %s", group);
+	return fchmod(fd, 0644) < 0 ? error_errno(err, "record of %s", group) : 0;
+}
+
+int owner_give_up(const char *group, struct error *err)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDWR);
+
+	if (fd < 0 || pwrite(fd, "run  ", 5, 0) != 5)
+		return error_errno(err, "record of %s", group);
+	return 0;
+}
+
+void owner_remove(const char *group)
+{
+	CLEANUP(free) char *path = owner_path(group);
+
+	unlink(path);
+}
+
+int owner_share(const char *group, int *ret_fd, struct error *err)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDONLY);
+
+	if (fd < 0 || flock(fd, LOCK_SH) < 0)
+		return error_errno(err, "record of %s", group);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+bool owner_is_used(const char *group)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDONLY);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* Tracefs splits its commands at blanks. */
+int owner_mark(const char *root, const char *group, bool setup, struct error *err)
+{
+	const char *event = setup ? OWNER_MARKER "setup" : OWNER_MARKER "run";
+	CLEANUP(free) char *path = owner_path(group);
+	CLEANUP(free) char *line = xasprintf("p:%s/%s %s:0x0", group, event, path);
+
+	if (strpbrk(path, " \t\n"))
+		return error_set(err, EINVAL, "%s: a folder for records must not have blanks",
+		                 path);
+	if (tracefs_has_event(root, group, event))
+		return 0;
+	return tracefs_command(root, line, err);
+}
+
+int owner_hold(const char *root, const char *group)
+{
+	CLEANUP(free) char *path = xasprintf("%s/events/%s/" OWNER_MARKER "run/id", root, group);
+	CLEANUP(free) char *id = NULL;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.disabled = 1,
+	};
+	struct error ignored;
+
+	if (file_read(&id, NULL, path, RECORD_MAX, &ignored) < 0)
+		return -1;
+	attr.config = strtoull(id, NULL, 10);
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+bool owner_is_marked_setup(const struct tracefs_probes *probes, const char *group)
+{
+	for (size_t i = 0; i < probes->v.n; i++)
+		if (!strcmp(probes->v.v[i].group, group) &&
+		    !strcmp(probes->v.v[i].event, OWNER_MARKER "setup"))
+			return true;
+	return false;
+}
