@@ -50,6 +50,10 @@ static void add_sched(struct args *args, const struct perf_plan *plan)
 		add(args, "-e");
 		add(args, "sched:sched_waking/call-graph=no/");
 	}
+	if (plan->everybody) {
+		add(args, "-e");
+		add(args, "sched:sched_migrate_task/call-graph=no/");
+	}
 	if (!plan->sched)
 		return;
 	add(args, "-e");

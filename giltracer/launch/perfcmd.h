@@ -15,7 +15,7 @@
  * @perf: the program
  * @output: perf.data to write
  * @pid: process to attach to, with all that it will fork
- * @everybody: not @pid, but the whole machine, and of it wake-ups alone
+ * @everybody: not @pid, but the whole machine, and of it wake-ups and who gets which CPU alone
  * @control_fd, @ack_fd: perf's ends of its control pipes
  * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
  * @answer_ms: how long perf may take to answer; 0: a minute

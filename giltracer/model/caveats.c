@@ -48,7 +48,8 @@ static const struct {
 	[CAVEAT_MISSED_WAKEUPS] = { "missed-wakeups",
 	                            "sleeps whose end the kernel did not report, although all "
 	                            "wake-ups were recorded: time in line for a CPU at their end "
-	                            "counts as sleep" },
+	                            "counts as sleep (unseen_runnable_ns of the thread in --json "
+	                            "says how long at most)" },
 	[CAVEAT_NO_TRACEPOINTS] = { "no-tracepoints", "sched_switch was not recorded: a thread in "
 	                                              "the disk (D) counts as "
 	                                              "sleeping" },

@@ -33,6 +33,12 @@ enum thread_flags {
 #define THREAD_GIL_FLAGS \
 	(THREAD_INHERITED | THREAD_SAVED | THREAD_RELEASED | THREAD_CUT | THREAD_START)
 
+/* A thread went from one line to another. */
+struct cpu_move {
+	uint64_t time_ns;
+	int32_t from, to;
+};
+
 /**
  * @proc: index of its process
  * @gil: the GIL it had to do with last, or MODEL_NONE
@@ -40,6 +46,7 @@ enum thread_flags {
  * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
  * @off_ns: when that was
  * @woken_ns: when it was last woken while it ran
+ * @moves: from CPU to CPU, by time
  */
 struct thread_state {
 	uint64_t off_ns;
@@ -49,6 +56,7 @@ struct thread_state {
 	uint32_t off_span;
 	int32_t last_cpu;
 	uint32_t flags;
+	VEC(struct cpu_move) moves;
 };
 
 /**
@@ -165,6 +173,7 @@ void cpu_picked(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
 void starve_pick(struct model *m, const struct event *ev, uint32_t next, uint64_t t);
 /* The thread is on that CPU, whether it was seen to be picked or not. */
 void starve_in(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
+void starve_move(struct model *m, uint32_t thread, uint64_t t, const struct event *ev);
 void starve_lost(struct model *m, int32_t cpu, uint64_t since_ns);
 void starve_finish(struct model *m);
 void starve_done(struct model *m);

@@ -210,6 +210,11 @@ void model_feed(struct model *m, const struct event *ev)
 	case EV_PICK:
 		feed_pick(m, ev, t);
 		break;
+	case EV_MOVE:
+		thread = alive(m, ev->move.tid);
+		if (thread != MODEL_NONE)
+			starve_move(m, thread, t, ev);
+		break;
 	default:
 		if (ev->type > EV_STACK)
 			break;

@@ -13,7 +13,8 @@
  * State: 24 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
  * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
  * changes, 144 bytes or 36 per GIL event; a switch in or out or a wake-up is one span, 24 bytes.
- * Where all CPUs were watched, each switch of the machine is 16 bytes.
+ * Where all CPUs were watched, each switch of the machine is 16 bytes, and each move of a thread
+ * to another CPU's line.
  * The arrays grow by half, so at worst half as much again. Nothing else grows with the recording.
  *
  * Times are CLOCK_MONOTONIC in ns. Times in unions of lanes are half-open: [start, end).
@@ -88,6 +89,9 @@ struct lane {
  * @holds, @waits: how many HOLD and WAIT spans (switch waits do not count as waits)
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
+ * @unseen_runnable_ns: of its sleep, at most so much was time in line, after wake-ups that were not
+ *                      reported although all were asked for; what is less than the way from idle to
+ *                      running does not count
  */
 struct model_thread {
 	uint32_t pid, tid;
@@ -99,6 +103,7 @@ struct model_thread {
 	uint64_t holds, waits, contended_waits, releases_probed, releases_inferred;
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
+	uint64_t unseen_runnable_ns;
 	struct lane gil;
 	struct lane cpu;
 };
@@ -143,7 +148,7 @@ struct model_blame {
 };
 
 /*
- * Time of a thread in CPU_RUNNABLE that ended with a CPU, charged to whoever had that CPU: by, a
+ * Time of a thread in CPU_RUNNABLE, charged to whoever had the CPU in whose line it stood: by, a
  * thread of this model; by MODEL_NONE: another program, whose name is name in the source's
  * cpu_names, or nobody if that is 0 (the CPU was about to be given away); MODEL_UNKNOWN: it cannot
  * be told. A thread's rows add up to its cpu_ns[CPU_RUNNABLE].
@@ -151,6 +156,13 @@ struct model_blame {
 struct model_starved {
 	uint32_t thread, by, name;
 	uint64_t runnable_ns;
+};
+
+/* A part of one time in line: in whose, -1: unknown; by and name as in struct model_starved. */
+struct model_queued {
+	uint64_t from_ns, to_ns;
+	int32_t cpu;
+	uint32_t by, name;
 };
 
 enum caveat_code {
@@ -236,6 +248,11 @@ void model_feed(struct model *model, const struct event *ev);
 
 /* Close what is open, compute totals and blame. Feed nothing afterwards. */
 void model_finish(struct model *model);
+
+/* The parts of a CPU_RUNNABLE span of the thread's CPU lane, by time, without gaps. Not before
+ * model_finish. */
+void model_queued_parts(const struct model *model, uint32_t thread, size_t span,
+                        void (*part)(void *data, const struct model_queued *part), void *data);
 
 /* 0, or -1 and err if an invariant is broken, naming thread and time. */
 int model_check(const struct model *model, struct error *err);

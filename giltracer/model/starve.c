@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Starvation: who had the CPU that a thread waited for. A thread that wants to run stands in line
- * for one CPU; for which, the kernel does not say, and it may be moved to another line. We know the
- * CPU that it got in the end, and charge the time in line to whoever had that one meanwhile.
+ * for one CPU. Which one is known from where it runs in the end, and backwards from there by each
+ * time it was moved; time in line is charged to whoever had that CPU meanwhile.
  */
 #include "model/internal.h"
 
@@ -13,6 +13,7 @@
 
 struct tally {
 	struct idmap rows; /* -> index in m->starved */
+	struct model *model;
 	uint32_t thread;
 };
 
@@ -42,6 +43,12 @@ void starve_in(struct model *m, uint32_t thread, uint64_t t, int32_t cpu)
 		*vec_push(&book->owners) = (struct cpu_owner){ t, thread, 0 };
 }
 
+void starve_move(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
+{
+	*vec_push(&m->priv->threads.v[thread].moves) = (struct cpu_move){ t, ev->move.from,
+		                                                          ev->move.to };
+}
+
 /* Whoever got a CPU meanwhile may have lost it again. */
 static void forget(struct cpu_book *book, uint64_t since_ns)
 {
@@ -57,19 +64,20 @@ void starve_lost(struct model *m, int32_t cpu, uint64_t since_ns)
 			forget(&m->priv->cpus.v[i], since_ns);
 }
 
-static void charge(struct model *m, struct tally *tally, uint32_t by, uint32_t name, uint64_t ns)
+static void charge(void *data, const struct model_queued *part)
 {
-	uint32_t key = by == MODEL_NONE ? PROGRAM | name : by;
+	struct tally *tally = data;
+	struct model *m = tally->model;
+	uint32_t key = part->by == MODEL_NONE ? PROGRAM | part->name : part->by;
 	uint32_t row = idmap_get(&tally->rows, key);
 
-	if (!ns)
-		return;
 	if (row == IDMAP_NONE) {
 		row = (uint32_t)m->starved.n;
-		*vec_push(&m->starved) = (struct model_starved){ tally->thread, by, name, 0 };
+		*vec_push(&m->starved) = (struct model_starved){ tally->thread, part->by,
+			                                         part->name, 0 };
 		idmap_set(&tally->rows, key, row);
 	}
-	m->starved.v[row].runnable_ns += ns;
+	m->starved.v[row].runnable_ns += part->to_ns - part->from_ns;
 }
 
 /* The last owner that starts no later; book->owners.n if there is none. */
@@ -88,43 +96,120 @@ static size_t owner_at(const struct cpu_book *book, uint64_t time_ns)
 	return low ? low - 1 : book->owners.n;
 }
 
-/* A thread that had the CPU before itself was moved there by nobody we know. */
-static void divide(struct model *m, struct tally *tally, const struct cpu_book *book, uint64_t from,
-                   uint64_t to)
-{
-	size_t i = owner_at(book, from);
+/* A time in line being divided up. */
+struct division {
+	const struct model *model;
+	uint32_t thread;
+	void (*part)(void *data, const struct model_queued *part);
+	void *data;
+};
 
-	if (i == book->owners.n) {
-		charge(m, tally, MODEL_UNKNOWN, 0, to - from);
+static void give(const struct division *d, struct model_queued part)
+{
+	/* A thread that had the CPU before itself was moved there by nobody we know. */
+	if (part.by == d->thread)
+		part.by = MODEL_UNKNOWN;
+	if (part.to_ns > part.from_ns)
+		d->part(d->data, &part);
+}
+
+/* In line for one CPU. */
+static void divide(const struct division *d, int32_t cpu, uint64_t from, uint64_t to)
+{
+	const struct model_private *p = d->model->priv;
+	const struct cpu_book *book = cpu >= 0 && (size_t)cpu < p->cpus.n ? &p->cpus.v[cpu] : NULL;
+	size_t i = book ? owner_at(book, from) : 0;
+
+	if (!book || i == book->owners.n) {
+		give(d, (struct model_queued){ from, to, cpu, MODEL_UNKNOWN, 0 });
 		return;
 	}
 	while (from < to) {
 		const struct cpu_owner *owner = &book->owners.v[i++];
 		uint64_t end = i < book->owners.n ? book->owners.v[i].start_ns : to;
-		uint32_t by = owner->by == tally->thread ? MODEL_UNKNOWN : owner->by;
 
 		if (end > to)
 			end = to;
-		charge(m, tally, by, owner->name, end - from);
+		give(d, (struct model_queued){ from, end, cpu, owner->by, owner->name });
 		from = end;
 	}
 }
 
+/* The first move later than time_ns. */
+static size_t move_after(const struct thread_state *ts, uint64_t time_ns)
+{
+	size_t low = 0, high = ts->moves.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ts->moves.v[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
+                        void (*part)(void *data, const struct model_queued *part), void *data)
+{
+	const struct lane *lane = &m->threads.v[thread].cpu;
+	const struct thread_state *ts = &m->priv->threads.v[thread];
+	struct division d = { m, thread, part, data };
+	uint64_t from = lane->spans.v[index].start_ns, end = lane_span_end(lane, index);
+	int32_t cpu = index + 1 < lane->spans.n ? lane->spans.v[index + 1].cpu : -1;
+
+	for (size_t i = move_after(ts, from); i < ts->moves.n; i++) {
+		if (ts->moves.v[i].time_ns >= end)
+			break;
+		divide(&d, ts->moves.v[i].from, from, ts->moves.v[i].time_ns);
+		from = ts->moves.v[i].time_ns;
+		if (cpu < 0 && index + 1 == lane->spans.n)
+			cpu = ts->moves.v[i].to;
+	}
+	divide(&d, cpu, from, end);
+}
+
+/* Since when the CPU has had no rest, at time_ns; time_ns if it rests then. */
+static uint64_t busy_since(const struct cpu_book *book, uint64_t time_ns, uint64_t from)
+{
+	size_t i = time_ns ? owner_at(book, time_ns - 1) : book->owners.n;
+
+	if (i == book->owners.n)
+		return from;
+	while (book->owners.v[i].by != MODEL_NONE || book->owners.v[i].name) {
+		time_ns = book->owners.v[i].start_ns;
+		if (time_ns <= from || !i)
+			return from;
+		i--;
+	}
+	return time_ns;
+}
+
+/*
+ * A sleep whose end was not reported: at most since its CPU was last idle has the thread been in
+ * line, or it would have had that CPU.
+ */
+static uint64_t unseen_line(const struct model *m, const struct lane *lane, size_t i)
+{
+	uint64_t from = lane->spans.v[i].start_ns, end = lane_span_end(lane, i);
+	int32_t cpu = i + 1 < lane->spans.n ? lane->spans.v[i + 1].cpu : -1;
+
+	if (cpu < 0 || (size_t)cpu >= m->priv->cpus.n)
+		return end - from;
+	return end - busy_since(&m->priv->cpus.v[cpu], end, from);
+}
+
 static void tally_thread(struct model *m, struct tally *tally)
 {
-	const struct lane *lane = &m->threads.v[tally->thread].cpu;
+	struct model_thread *mt = &m->threads.v[tally->thread];
 
-	for (size_t i = 0; i < lane->spans.n; i++) {
-		const struct span *s = &lane->spans.v[i];
-		uint64_t end = lane_span_end(lane, i);
-		int cpu = i + 1 < lane->spans.n ? s[1].cpu : -1;
-
-		if (s->state != CPU_RUNNABLE)
-			continue;
-		if (cpu < 0 || (size_t)cpu >= m->priv->cpus.n)
-			charge(m, tally, MODEL_UNKNOWN, 0, end - s->start_ns);
-		else
-			divide(m, tally, &m->priv->cpus.v[cpu], s->start_ns, end);
+	for (size_t i = 0; i < mt->cpu.spans.n; i++) {
+		if (mt->cpu.spans.v[i].state == CPU_RUNNABLE)
+			model_queued_parts(m, tally->thread, i, charge, tally);
+		else if (mt->cpu.spans.v[i].flags & SPAN_INFERRED_END)
+			mt->unseen_runnable_ns += unseen_line(m, &mt->cpu, i);
 	}
 }
 
@@ -133,7 +218,7 @@ void starve_finish(struct model *m)
 	if (!m->priv->cpus.n)
 		return;
 	for (uint32_t i = 0; i < m->threads.n; i++) {
-		struct tally tally = { .thread = i };
+		struct tally tally = { .model = m, .thread = i };
 
 		tally_thread(m, &tally);
 		idmap_done(&tally.rows);
@@ -145,4 +230,6 @@ void starve_done(struct model *m)
 	for (size_t i = 0; i < m->priv->cpus.n; i++)
 		vec_done(&m->priv->cpus.v[i].owners);
 	vec_done(&m->priv->cpus);
+	for (size_t i = 0; i < m->priv->threads.n; i++)
+		vec_done(&m->priv->threads.v[i].moves);
 }

@@ -144,10 +144,33 @@ static bool is_caveat(const struct report_pass *pass, unsigned code)
 	       !(code == CAVEAT_NO_GIL_EVENTS && !strcmp(pass->name, "stacks"));
 }
 
-/* Of no interest to who did not ask for states. */
-static bool is_of_states(unsigned code)
+/* Percent of a thread's life: what may be off by less is not worth a note. */
+#define WORTH_A_NOTE 1
+
+/* What unreported wake-ups can have hidden is next to nothing of any thread's life. */
+static bool hides_little(const struct model *model)
 {
-	return code == CAVEAT_NO_TRACEPOINTS || code == CAVEAT_UNSEEN_WAKEUPS;
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		if (facts_percent(t->unseen_runnable_ns, t->end_ns - t->start_ns) >= WORTH_A_NOTE)
+			return false;
+	}
+	return true;
+}
+
+/* Of no interest to who did not ask for states, or to anybody. */
+static bool is_minor(const struct report *report, const struct model *model, unsigned code)
+{
+	switch (code) {
+	case CAVEAT_NO_TRACEPOINTS:
+	case CAVEAT_UNSEEN_WAKEUPS:
+		return !report->state_detect;
+	case CAVEAT_MISSED_WAKEUPS:
+		return hides_little(model);
+	default:
+		return false;
+	}
 }
 
 static void add_pass_caveats(struct facts_caveats *list, const struct report *report,
@@ -160,7 +183,7 @@ static void add_pass_caveats(struct facts_caveats *list, const struct report *re
 				.code = caveat_name(code),
 				.text = caveat_text(code),
 				.count = pass->model->caveats[code],
-				.minor = is_of_states(code) && !report->state_detect,
+				.minor = is_minor(report, pass->model, code),
 			};
 	if (!pass->slices && pass->slices_note && *pass->slices_note)
 		*vec_push(list) = (struct facts_caveat){

@@ -61,7 +61,7 @@ struct facts_totals facts_totals(const struct model *model);
 /**
  * Something the reader must know about the numbers.
  * @pass: name of the pass it concerns, NULL: the whole
- * @minor: for machines only: what it says is missing was not asked for
+ * @minor: for machines only: what it says is missing was not asked for, or is next to nothing
  */
 struct facts_caveat {
 	const char *pass, *code, *text;

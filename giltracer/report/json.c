@@ -83,6 +83,7 @@ void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32
 	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
 	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
 	put_states(w, t);
+	jsonw_u64(w, "unseen_runnable_ns", t->unseen_runnable_ns);
 }
 
 static void put_threads(struct jsonw *w, const struct report_pass *pass)

@@ -37,6 +37,8 @@ enum event_type {
 	/* The whole machine. */
 	EV_PICK, /* cpu goes from tid, of .sched.prev_state, to .sched.next_tid; either may be
 	          * anybody's. Seconds an EV_SCHED_OUT where tid is one of ours */
+	EV_MOVE, /* .move.tid, anybody's, stands in line for another CPU from now on, or will when
+	          * it is woken; tid is whoever moved it */
 };
 
 enum event_flags {
@@ -79,6 +81,10 @@ struct event {
 		struct {
 			uint32_t tid;
 		} waking;
+		struct {
+			uint32_t tid;
+			int32_t from, to; /* CPUs; -1 if unknown */
+		} move;
 		struct {
 			uint32_t parent_pid, parent_tid;
 		} fork;

@@ -17,6 +17,7 @@ enum handler_kind {
 	HANDLE_GIL,
 	HANDLE_SCHED_SWITCH,
 	HANDLE_SCHED_WAKING,
+	HANDLE_SCHED_MIGRATE,
 	HANDLE_COUNT,
 	HANDLE_STACK,
 };
@@ -24,8 +25,9 @@ enum handler_kind {
 /**
  * What to do with the samples of one event, found out once.
  * @type: GIL, SCHED_WAKING: which event
- * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING: pid. NULL if the format has none
- * @field2: SCHED_SWITCH: next_pid; @field3: next_comm
+ * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING, SCHED_MIGRATE: pid. NULL if the format
+ *         has none
+ * @field2: SCHED_SWITCH: next_pid, SCHED_MIGRATE: orig_cpu; @field3: next_comm, dest_cpu
  * @common_pid: of any tracepoint: who ran, see learn_tid
  * @counter: HANDLE_COUNT
  * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that

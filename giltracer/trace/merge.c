@@ -37,7 +37,8 @@ static int fetch(struct side *side, struct error *err)
 
 static bool is_wanted(const struct event *ev)
 {
-	return ev->type == EV_WAKING || ev->type == EV_PICK || ev->type == EV_LOST;
+	return ev->type == EV_WAKING || ev->type == EV_PICK || ev->type == EV_MOVE ||
+	       ev->type == EV_LOST;
 }
 
 static int fetch_wakeup(struct merge *m, struct error *err)

@@ -10,10 +10,10 @@
 #include "trace/source.h"
 
 /*
- * The events of recording, and among them the EV_WAKING, EV_PICK and EV_LOST of wakeups that lie
- * between its first event and its last, in the order of time; of the same time, recording's first.
- * Takes both over; close with source_close. Names, stacks, counters and frames are recording's,
- * cpu_names are wakeups', stats are summed.
+ * The events of recording, and among them the EV_WAKING, EV_PICK, EV_MOVE and EV_LOST of wakeups
+ * that lie between its first event and its last, in the order of time; of the same time,
+ * recording's first. Takes both over; close with source_close. Names, stacks, counters and frames
+ * are recording's, cpu_names are wakeups', stats are summed.
  */
 struct source *source_merge(struct source *recording, struct source *wakeups);
 

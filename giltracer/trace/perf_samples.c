@@ -43,6 +43,11 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 		h.kind = HANDLE_SCHED_WAKING;
 		h.type = EV_WAKING;
 		h.field = tracefmt_find(fmt, "pid");
+	} else if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_migrate_task")) {
+		h.kind = HANDLE_SCHED_MIGRATE;
+		h.field = tracefmt_find(fmt, "pid");
+		h.field2 = tracefmt_find(fmt, "orig_cpu");
+		h.field3 = tracefmt_find(fmt, "dest_cpu");
 	} else if (str_has_prefix(fmt->group, "giltracer_")) {
 		for (size_t i = 0; i < sizeof(gil_probes) / sizeof(gil_probes[0]); i++) {
 			if (!is_probe(fmt->name, gil_probes[i].name))
@@ -125,6 +130,11 @@ static uint32_t task_state(uint64_t prev_state)
 static uint64_t number(const struct tracefmt_field *field, const struct sample *s)
 {
 	return field ? tracefmt_number(field, &s->raw) : 0;
+}
+
+static int32_t cpu_number(const struct tracefmt_field *field, const struct sample *s)
+{
+	return field ? (int32_t)tracefmt_number(field, &s->raw) : -1;
 }
 
 /*
@@ -250,6 +260,12 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 	case HANDLE_SCHED_WAKING:
 		from_perf_fill(ev, EV_WAKING, &s);
 		ev->waking.tid = known_tid(fp, (uint32_t)number(h->field, &s));
+		return true;
+	case HANDLE_SCHED_MIGRATE:
+		from_perf_fill(ev, EV_MOVE, &s);
+		ev->move.tid = known_tid(fp, (uint32_t)number(h->field, &s));
+		ev->move.from = cpu_number(h->field2, &s);
+		ev->move.to = cpu_number(h->field3, &s);
 		return true;
 	case HANDLE_COUNT:
 		from_perf_fill(ev, EV_COUNT, &s);

@@ -27,6 +27,7 @@ const char *event_type_name(unsigned type)
 		[EV_COUNT] = "count",
 		[EV_STACK] = "stack",
 		[EV_PICK] = "pick",
+		[EV_MOVE] = "move",
 	};
 
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
@@ -45,6 +46,14 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 	case EV_SCHED_OUT:
 		fprintf(out, " state=%#" PRIx32 " next=%" PRIu32 " stack=%" PRIu32,
 		        ev->sched.prev_state, ev->sched.next_tid, ev->sched.stack);
+		break;
+	case EV_PICK:
+		fprintf(out, " state=%#" PRIx32 " next=%" PRIu32, ev->sched.prev_state,
+		        ev->sched.next_tid);
+		break;
+	case EV_MOVE:
+		fprintf(out, " moved=%" PRIu32 " from=%" PRId32 " to=%" PRId32, ev->move.tid,
+		        ev->move.from, ev->move.to);
 		break;
 	case EV_WAKING:
 		fprintf(out, " woken=%" PRIu32, ev->waking.tid);

@@ -21,7 +21,7 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 	struct event ev = { .pid = tid < 8 ? 2 : 10,
 		            .tid = tid,
 		            .cpu = (int32_t)(b[1] >> 4 & 3) - 1,
-		            .type = (uint16_t)(b[0] % (EV_PICK + 1)),
+		            .type = (uint16_t)(b[0] % (EV_MOVE + 1)),
 		            .flags = b[1] >> 6 };
 
 	if (b[1] >> 7 && b[2] >> 7)
@@ -40,6 +40,11 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 	case EV_PICK:
 		ev.sched.next_tid = arg & 15;
 		ev.sched.next_name = arg >> 4;
+		break;
+	case EV_MOVE:
+		ev.move.tid = arg & 15;
+		ev.move.from = (int32_t)(arg >> 4 & 3) - 1;
+		ev.move.to = (int32_t)(arg >> 6) - 1;
 		break;
 	case EV_WAKING:
 		ev.waking.tid = arg & 15;

@@ -91,6 +91,9 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define picks(t, on, who, whom, called, fl)                                           \
 	model_feed(m, &EV(.time_ns = (t), .tid = (who), .cpu = (on), .type = EV_PICK, \
 	                  .flags = (fl), .sched = { .next_tid = (whom), .next_name = (called) }))
+#define moves(t, whom, src, dst)                                      \
+	model_feed(m, &EV(.time_ns = (t), .cpu = -1, .type = EV_MOVE, \
+	                  .move = { .tid = (whom), .from = (src), .to = (dst) }))
 #define wakes(t, who, whom) feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
 
 #define new_thread(t, child, parent) \

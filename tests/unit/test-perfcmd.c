@@ -125,7 +125,8 @@ static void test_wakeups(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|w|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|-N|-B|-m|512|"
-	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_switch/call-graph=no/|-a",
+	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_migrate_task/call-graph=no/|"
+	        "-e|sched:sched_switch/call-graph=no/|-a",
 	        "wake-ups and CPUs of everybody: no process, no switches by thread");
 }
 

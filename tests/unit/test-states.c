@@ -346,8 +346,99 @@ static void test_starvation(void)
 	is_u64(m->starved.n, 0, "where CPUs were not watched nobody is charged");
 }
 
+static void add_part(void *data, const struct model_queued *part)
+{
+	str_addf(data, "%s%" PRIu64 "-%" PRIu64 " cpu %" PRId32 " %" PRId32 "/%" PRIu32,
+	         ((struct str *)data)->len ? ", " : "", part->from_ns, part->to_ns, part->cpu,
+	         part->by < MODEL_UNKNOWN ? (int32_t)m->threads.v[part->by].tid : -1, part->name);
+}
+
+/* Who is in line may be moved, and who sleeps, too. */
+static void test_moves(void)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	begin();
+	new_thread(110, 8, 7);
+	picks(140, 0, 0, 99, 3, 0);
+	picks(145, 1, 0, 98, 4, 0);
+	run(150, 7, 2);
+	picks(160, 2, 7, 97, 5, EVF_PREEMPT);
+	moves(200, 7, 2, 0);
+	picks(250, 0, 99, 0, 0, 0);
+	moves(260, 7, 0, 1);
+	moves(270, 99, 0, 1);
+	picks(300, 1, 98, 7, 0, EVF_PREEMPT);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 160:r 300:R 1000", "moved while in line");
+	model_queued_parts(m, model_find_thread(m, 7), 2, add_part, &text);
+	is_str(str_get(&text),
+	       "160-200 cpu 2 -1/5, 200-250 cpu 0 -1/3, 250-260 cpu 0 -1/0, 260-300 cpu 1 -1/4",
+	       "its time in line is charged to who had the CPU of that line");
+	is_u64(starved(7, MODEL_NONE, 5), 40, "which is what the sums say");
+
+	begin();
+	run(150, 7, 0);
+	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, 0);
+	leaves(201, 7);
+	picks(201, 0, 7, 99, 3, 0);
+	moves(300, 7, 0, 1);
+	wakes(400, 8, 7);
+	picks(450, 1, 0, 7, 0, 0);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 200:S 400:r 450:R 1000", "a move wakes nobody up");
+}
+
+/* A recording in which all wake-ups were asked for. */
+static void begin_all(void)
+{
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .all_wakeups = true });
+}
+
+/* What wake-ups that nobody reported can hide. */
+static void test_unseen_line(void)
+{
+	begin_all();
+	run(150, 7, 0);
+	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, 0);
+	picks(201, 0, 7, 0, 0, 0);
+	leaves(202, 7);
+	run(300, 7, 0);
+	finish();
+	is_u64(thread(7)->unseen_runnable_ns, 0, "nothing: its CPU was idle until it came");
+
+	begin_all();
+	run(150, 7, 0);
+	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, 0);
+	picks(201, 0, 7, 0, 0, 0);
+	leaves(202, 7);
+	picks(250, 0, 0, 99, 3, 0);
+	picks(270, 0, 99, 98, 3, 0);
+	picks(300, 0, 98, 7, 0, 0);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 1000", "its wake-up was not reported");
+	is_u64(thread(7)->unseen_runnable_ns, 50, "its CPU was busy since");
+
+	begin_all();
+	run(150, 7, 0);
+	wakes(160, 8, 99);
+	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, 0);
+	picks(200, 0, 7, 99, 3, 0);
+	leaves(202, 7);
+	picks(300, 0, 99, 7, 0, 0);
+	finish();
+	is_u64(thread(7)->unseen_runnable_ns, 100, "the whole sleep, if it was busy all the time");
+	is_u64(m->caveats[CAVEAT_MISSED_WAKEUPS], 1, "and such sleeps are counted");
+}
+
 int main(void)
 {
+	test_moves();
+	test_unseen_line();
 	test_picks();
 	test_starvation();
 	test_early_wake();
