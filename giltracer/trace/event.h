@@ -80,6 +80,7 @@ struct event {
 		} sched;
 		struct {
 			uint32_t tid;
+			int32_t cpu; /* where it is when it is woken; -1 if unknown */
 		} waking;
 		struct {
 			uint32_t tid;

@@ -27,7 +27,8 @@ enum handler_kind {
  * @type: GIL, SCHED_WAKING: which event
  * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING, SCHED_MIGRATE: pid. NULL if the format
  *         has none
- * @field2: SCHED_SWITCH: next_pid, SCHED_MIGRATE: orig_cpu; @field3: next_comm, dest_cpu
+ * @field2: SCHED_SWITCH: next_pid, SCHED_WAKING: target_cpu, SCHED_MIGRATE:
+ * orig_cpu; @field3: next_comm, dest_cpu
  * @common_pid: of any tracepoint: who ran, see learn_tid
  * @counter: HANDLE_COUNT
  * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that

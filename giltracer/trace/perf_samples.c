@@ -43,6 +43,7 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 		h.kind = HANDLE_SCHED_WAKING;
 		h.type = EV_WAKING;
 		h.field = tracefmt_find(fmt, "pid");
+		h.field2 = tracefmt_find(fmt, "target_cpu");
 	} else if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_migrate_task")) {
 		h.kind = HANDLE_SCHED_MIGRATE;
 		h.field = tracefmt_find(fmt, "pid");
@@ -66,7 +67,8 @@ static bool is_quick(const struct handler *h, const struct sample_layout *l)
 	return (h->kind == HANDLE_GIL || h->kind == HANDLE_SCHED_WAKING) && l->plain &&
 	       l->tid_pos != SAMPLE_NOWHERE && l->cpu_pos != SAMPLE_NOWHERE &&
 	       (!h->field || (h->field->kind == TRACEFMT_NUMBER &&
-	                      (h->field->size == 4 || h->field->size == 8)));
+	                      (h->field->size == 4 || h->field->size == 8))) &&
+	       (!h->field2 || (h->field2->kind == TRACEFMT_NUMBER && h->field2->size == 4));
 }
 
 /* A clock with a stack is there for its stacks. */
@@ -199,6 +201,7 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 		ev->gil.frame = get_frame(fp, h, &raw);
 	} else {
 		ev->waking.tid = known_tid(fp, (uint32_t)value);
+		ev->waking.cpu = h->field2 ? (int32_t)cursor_u32_at(&raw, h->field2->offset) : -1;
 	}
 	fp->source.stats.leftover_bytes += cursor_left(body) - end;
 	return true;
@@ -260,6 +263,7 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 	case HANDLE_SCHED_WAKING:
 		from_perf_fill(ev, EV_WAKING, &s);
 		ev->waking.tid = known_tid(fp, (uint32_t)number(h->field, &s));
+		ev->waking.cpu = cpu_number(h->field2, &s);
 		return true;
 	case HANDLE_SCHED_MIGRATE:
 		from_perf_fill(ev, EV_MOVE, &s);

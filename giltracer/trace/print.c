@@ -56,7 +56,7 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 		        ev->move.from, ev->move.to);
 		break;
 	case EV_WAKING:
-		fprintf(out, " woken=%" PRIu32, ev->waking.tid);
+		fprintf(out, " woken=%" PRIu32 " on=%" PRId32, ev->waking.tid, ev->waking.cpu);
 		break;
 	case EV_FORK:
 		fprintf(out, " parent=%" PRIu32 "/%" PRIu32, ev->fork.parent_pid,

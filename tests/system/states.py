@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """states.py KIND FILE: threads that sleep, spin, write, starve or do all of that; FILE gets what the
 kernel says of each: {tid: [running ns, runnable ns, time slices, voluntary switches, others]}
-(/proc/PID/task/TID/schedstat and status). The threads are asleep from then until tracing stops."""
+(/proc/PID/task/TID/schedstat and status), and what a hypervisor took of all CPUs meanwhile, as
+"stolen". The threads are asleep from then until tracing stops."""
 import hashlib
 import json
 import mmap
@@ -35,9 +36,9 @@ def writer():
             os.fsync(f.fileno())
 
 
-def hasher():
+def hasher(times=25):
     data = bytes(1 << 22)
-    for _ in range(25):
+    for _ in range(times):
         hashlib.sha256(data).digest()
 
 
@@ -95,12 +96,18 @@ KINDS = {
     "sleep": [sleeper] * 3,
     "spin": [spin] * 2,
     "io": [writer] * 2,
-    "starved": [hasher] * (3 * os.cpu_count()),
+    "starved": [lambda: hasher(100)] * (3 * os.cpu_count()),
     "mix": [spin, sleeper, writer, hasher],
 }
 
 
+def stolen():
+    """In ns, by whole ticks."""
+    return int(open("/proc/stat").readline().split()[8]) * 1000000000 // os.sysconf("SC_CLK_TCK")
+
+
 def main():
+    before = stolen()
     work = KINDS[KIND]
     ready = threading.Barrier(len(work) + 1)
     never = threading.Event()
@@ -115,7 +122,7 @@ def main():
     for function in work:
         threading.Thread(target=thread, args=(function,), daemon=True).start()
     ready.wait()
-    stats = {}
+    stats = {"stolen": 0}
     for tid in tids:
         path = "/proc/self/task/%d/schedstat" % tid
         # Asleep: its last running is accounted for.
@@ -125,6 +132,7 @@ def main():
         for line in open("/proc/self/task/%d/status" % tid):
             if "voluntary_ctxt_switches" in line:
                 stats[tid].append(int(line.split()[1]))
+    stats["stolen"] = stolen() - before
     with open(FILE, "w") as f:
         json.dump(stats, f)
 

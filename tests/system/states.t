@@ -29,39 +29,69 @@ report() {
 # recorded the wake-up and, if we are still on our way out, after our stack is dumped (measured: 1
 # to 18 µs a slice). We run from sched_switch on; for the kernel, a moment before it (0 to 5 µs; 10 where the kernel
 # keeps the switch to itself, see model/cpu.c).
+# Where the kernel counts something else, see model/cpu.c, that much is allowed for: what a hypervisor
+# took while a thread ran, and the sleep of a thread that was moved to another CPU in it. And what
+# wake-ups can hide that nobody reported.
 compare() {
-	python3 - "$1.json" "$1.stat" <<'END'
+	"$GILTRACER" dump -e "$1"/*.wakeups.perf.data >events || return
+	python3 - "$1.json" "$1.stat" events <<'END'
+import collections
 import json
 import sys
 
 doc = json.load(open(sys.argv[1]))
 threads = {t["tid"]: t for t in doc["threads"]}
-# A wake-up that the kernel keeps to itself: what follows is sleep for us, however long.
-missed = any(c["code"] == "missed-wakeups" for c in doc["caveats"])
+stat = json.load(open(sys.argv[2]))
+stolen = stat.pop("stolen")
+
+# Of each thread: time asleep since it was moved. Where it wakes up elsewhere and no move was reported,
+# it was moved at some time of that sleep.
+moved = collections.Counter()
+perhaps = collections.Counter()
+asleep = {}
+where = {}
+for line in open(sys.argv[3]):
+    words = line.split()
+    if words[0] == "#":
+        continue
+    ns = int(words[0].replace(".", ""))
+    what = dict(w.split("=") for w in words[2:] if "=" in w)
+    if words[3] == "sched-out":
+        if words[-1] != "preempt":
+            asleep[words[1].split("/")[1]] = [ns, None]
+        asleep.pop(what["next"], None)
+        where[what["next"]] = what["cpu"]
+    elif words[3] == "move":
+        sleep = asleep.get(what["moved"])
+        if sleep and not sleep[1]:
+            sleep[1] = ns
+        where[what["moved"]] = what["to"]
+    elif words[3] == "waking":
+        tid = what["woken"]
+        since, move = asleep.pop(tid, (None, None))
+        if move:
+            moved[tid] += ns - move
+        elif since and where.get(tid) != what["on"]:
+            perhaps[tid] += ns - since
+        where[tid] = what["on"]
+
 bad = 0
-for tid, want in json.load(open(sys.argv[2])).items():
+for tid, want in stat.items():
     t = threads[int(tid)]
     states = t["states"]
     if sum(states.values()) != t["total_ns"]:
         print(tid, "states do not add up")
         bad = 1
-    for state, ns in zip(("running_ns", "runnable_ns"), want):
-        off = abs(states[state] - ns)
-        share = 100 * (states[state] - ns) / t["total_ns"]
-        print(tid, state, ns, "in", want[2], "slices: off by %+.2f %% of its life" % share)
-        if missed and state == "runnable_ns":
-            off = max(0, states[state] - ns)
-        bad |= off > 0.01 * t["total_ns"] + 2e4 * want[2]
+    near = 0.01 * t["total_ns"] + 2e4 * want[2]
+    run, line = (states[s + "_ns"] - ns for s, ns in zip(("running", "runnable"), want))
+    line += moved[tid]
+    unseen = t["unseen_runnable_ns"] + perhaps[tid]
+    print(tid, "in", want[2], "slices, off by: running %+.2f %%, runnable %+.2f %%" % (
+        100 * run / t["total_ns"], 100 * line / t["total_ns"]),
+        "(moved asleep %d ns, stolen %d ns, unseen %d ns)" % (moved[tid], stolen, unseen))
+    bad |= not -near <= run <= near + stolen or not -near - unseen <= line <= near
 sys.exit(bad)
 END
-}
-
-# compare_kind: the recording at hand, or else another one. Not explained: on a loaded machine one
-# starved thread in about 150 has less time in line than the kernel says, by 5 to 10 % of its life.
-compare_kind() {
-	compare stacks && return
-	echo 'once more'
-	record stacks "$kind" --no-gil-detect && report stacks && compare stacks
 }
 
 # switches FOLDER: each was recorded, as voluntary if the kernel counts it so. The last one or two are
@@ -80,6 +110,8 @@ for line in open(sys.argv[1]):
         got[words[1].split("/")[1], words[-1] == "preempt"] += 1
 bad = 0
 for tid, want in json.load(open(sys.argv[2])).items():
+    if tid == "stolen":
+        continue
     for preempted, n in zip((False, True), want[3:5]):
         have = got[tid, preempted]
         print(tid, "preempted" if preempted else "voluntary", "the kernel:", n, "giltracer:", have)
@@ -104,7 +136,7 @@ for kind in sleep spin io disk starved mix; do
 	ok "$kind: stacks are recorded" record stacks $kind --no-gil-detect
 	ok "$kind: and reported" report stacks
 	is "$(json stacks.json '[p["lost"] for p in d["passes"]]')" '[0]' "$kind: nothing is lost"
-	ok "$kind: within 1 % of schedstat" compare_kind
+	ok "$kind: within 1 % of schedstat" compare stacks
 	sed 's/^/# /' out
 	ok "$kind: as many switches as in status" switches stacks
 	is "$(in_line stacks)" '[]' "$kind: time in line is charged to who had the CPU"
