@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "model/internal.h"
+#include "model/late.h"
 #include "trace/native.h"
 #include "trace/source.h"
 #include "trace/stacks.h"
@@ -33,12 +34,11 @@ struct search {
  * A thread on the way through its holds, which come in the order of time.
  * @first, @last: its rows, and the row of the hold before; MODEL_NONE: none yet
  * @owner: near where the hold before is among the owners of gil
- * @cpu: the same in its CPU lane
  */
 struct walker {
 	uint32_t thread, gil;
 	uint32_t first, last;
-	size_t owner, cpu;
+	size_t owner;
 };
 
 /* A hold, how long others waited during it, and when it has to have ended. */
@@ -78,27 +78,6 @@ static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
 	}
 	w->last = row;
 	return &s->rows.v[row];
-}
-
-/* How long the thread was off CPU during the hold. */
-static void add_off_cpu(struct search *s, struct walker *w, struct hog *hog, const struct hold *h)
-{
-	const struct lane *lane = &s->model->threads.v[w->thread].cpu;
-
-	while (w->cpu < lane->spans.n && lane_span_end(lane, w->cpu) <= h->start_ns)
-		w->cpu++;
-	for (size_t i = w->cpu; i < lane->spans.n && lane->spans.v[i].start_ns < h->end_ns; i++) {
-		uint64_t from = lane->spans.v[i].start_ns, to = lane_span_end(lane, i);
-		uint8_t state = lane->spans.v[i].state;
-
-		from = from > h->start_ns ? from : h->start_ns;
-		to = to < h->end_ns ? to : h->end_ns;
-		if (state == CPU_UNKNOWN || state == CPU_RUNNING)
-			continue;
-		hog->off_cpu_ns += to - from;
-		if (state != CPU_RUNNABLE)
-			hog->asleep_ns += to - from;
-	}
 }
 
 /* The first sample that is not before time_ns. */
@@ -144,6 +123,8 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 {
 	struct row *row = find_row(s, w, h->frame);
 	struct hog *hog = &row->hog;
+	struct late_hold late = { w->thread, w->gil, h->start_ns, h->end_ns, h->due_ns };
+	uint64_t line_ns, asleep_ns;
 
 	hog->holds++;
 	hog->hold_ns += h->end_ns - h->start_ns;
@@ -153,14 +134,16 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 		row->heaviest_ns = h->wait_ns;
 		hog->frame = h->frame;
 	}
-	if (h->end_ns <= h->due_ns || h->end_ns - h->due_ns <= HOGS_SLACK_NS)
+	if (!late_is(s->model, &late, s->interval_ns, HOGS_SLACK_NS))
 		return;
 	*vec_push(&s->ret->late) = (struct hog_late){ w->thread, h->frame, h->span };
 	hog->late_holds++;
 	hog->late_ns += h->end_ns - h->start_ns;
 	hog->late_wait_ns += h->wait_ns;
 	longest(&hog->late_longest_ns, &hog->late_longest_at_ns, h);
-	add_off_cpu(s, w, hog, h);
+	late_off_cpu(&s->model->threads.v[w->thread], h->start_ns, h->end_ns, &line_ns, &asleep_ns);
+	hog->off_cpu_ns += line_ns + asleep_ns;
+	hog->asleep_ns += asleep_ns;
 	add_samples(s, hog, h);
 }
 
@@ -191,7 +174,7 @@ static void measure(const struct search *s, struct walker *w, uint32_t gil, stru
 static void walk_thread(struct search *s, uint32_t thread)
 {
 	const struct lane *lane = &s->model->threads.v[thread].gil;
-	struct walker w = { thread, MODEL_NONE, MODEL_NONE, MODEL_NONE, 0, 0 };
+	struct walker w = { thread, MODEL_NONE, MODEL_NONE, MODEL_NONE, 0 };
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
@@ -291,5 +274,8 @@ void hogs_find_native(struct hogs *hogs, struct source *source)
 			hog->native = f.v.v[i].native;
 			hog->native_samples = f.v.v[i].n;
 		}
+	for (size_t j = 0; j < hogs->v.n; j++)
+		if (100 * hogs->v.v[j].native_samples < HOGS_NATIVE_PERCENT * hogs->v.v[j].samples)
+			hogs->v.v[j].native = 0;
 	vec_done(&f.v);
 }

@@ -9,10 +9,11 @@
  * holder was asked
  *
  *	one interval after a wait that began during the hold, or
- *	at the latest two intervals after the hold began, if somebody waited already,
+ *	if somebody waited already, one after the end of that interval: two at the latest,
  *
- * whichever is first. Python code obeys at once. A hold that lasted HOGS_SLACK_NS longer than that
- * is late: what ran did not let go, a call of C code that keeps the GIL.
+ * whichever is first, and not before one of those who waited had a CPU to ask on (late.h). Python
+ * code obeys at once. A hold that lasted HOGS_SLACK_NS longer than that, time in line for a CPU not
+ * counted, is late: what ran did not let go, a call of C code that keeps the GIL.
  *
  * A hold belongs to the function in which it ended. For a late one that is exact: what kept the GIL
  * had been going on since before it was asked. For the others it is a sample.
@@ -29,10 +30,11 @@
 struct source;
 struct stacks;
 
-#define HOGS_INTERVAL_NS 5000000
-#define HOGS_SLACK_NS    1000000
-#define HOGS_SAMPLES_MAX 200
-#define HOGS_NO_GAIN     UINT64_MAX /* not estimated */
+#define HOGS_INTERVAL_NS    5000000
+#define HOGS_SLACK_NS       1000000
+#define HOGS_SAMPLES_MAX    200
+#define HOGS_NATIVE_PERCENT 60         /* of the samples have to agree */
+#define HOGS_NO_GAIN        UINT64_MAX /* not estimated */
 
 /**
  * Holds of one thread that ended in one function.
@@ -45,8 +47,9 @@ struct stacks;
  * @late_longest_ns, @late_longest_at_ns: the longest late one
  * @off_cpu_ns: of late_ns, when the holder was known not to be on a CPU; @asleep_ns: because it
  *              slept, or waited for a disk
- * @native: the C function that most samples during late holds found at work, as a stack id in the
- *          source's stacks; 0: not known. @native_samples of @samples agreed
+ * @native: the C function that HOGS_NATIVE_PERCENT of the samples during late holds found at work,
+ *          as a stack id in the source's stacks; 0: there is none. @native_samples of @samples
+ * agreed
  * @row: for struct hogs_sample
  * @gain_ns: what others would have gained had the late ones let go; whatif.h fills it in
  */

@@ -65,11 +65,12 @@ static void add_thread(const struct model *m, uint32_t thread, struct str *ret)
 	str_addf(ret, "%s%s(%u)", t->name, t->name[0] ? " " : "", t->tid);
 }
 
-static void add_ms(uint64_t ns, struct str *ret)
+static void add_time(uint64_t ns, struct str *ret)
 {
-	uint64_t tenths = (ns + 50000) / 100000;
-
-	str_addf(ret, "%" PRIu64 ".%" PRIu64 " ms", tenths / 10, tenths % 10);
+	if (ns < 100000)
+		str_addf(ret, "%.1f µs", (double)ns / 1e3);
+	else
+		str_addf(ret, "%.1f ms", (double)ns / 1e6);
 }
 
 static void add_culprit(const struct model *m, const struct pattern *p, struct str *ret)
@@ -83,7 +84,7 @@ static void add_culprit(const struct model *m, const struct pattern *p, struct s
 static void add_longest(const struct pattern *p, struct str *ret)
 {
 	str_adds(ret, "; the longest was ");
-	add_ms(p->longest_ns, ret);
+	add_time(p->longest_ns, ret);
 }
 
 static void hog_text(const struct model *m, const struct pattern *p, struct str *ret)
@@ -95,7 +96,7 @@ static void hog_text(const struct model *m, const struct pattern *p, struct str 
 	else
 		str_addf(ret, "%" PRIu64 " times", p->count);
 	str_adds(ret, " for longer than it was asked to; others waited ");
-	add_ms(p->ns, ret);
+	add_time(p->ns, ret);
 	str_addf(ret, " meanwhile, %u %% of all waiting", p->share);
 	add_longest(p, ret);
 }
@@ -108,7 +109,7 @@ static void wait_text(const struct model *m, const struct pattern *p, struct str
 		         p->count);
 	else
 		str_addf(ret, " came back %" PRIu64 " times and then waited ", p->count);
-	add_ms(p->ns, ret);
+	add_time(p->ns, ret);
 	str_addf(ret, " to go on, %u %% of its life", p->share);
 	add_culprit(m, p, ret);
 	add_longest(p, ret);
@@ -122,7 +123,7 @@ static void starvation_text(const struct model *m, const struct pattern *p, stru
 	         " times its callbacks were late by a millisecond or more because it waited for "
 	         "the GIL, ",
 	         p->count);
-	add_ms(p->ns, ret);
+	add_time(p->ns, ret);
 	str_addf(ret, " in sum, %u %% of its life", p->share);
 	add_longest(p, ret);
 	if (p->other == MODEL_NONE)
@@ -146,9 +147,9 @@ static void ping_pong_text(const struct model *m, const struct pattern *p, struc
 	str_adds(ret, " and ");
 	add_thread(m, p->other, ret);
 	str_addf(ret, " passed the GIL to each other %" PRIu64 " times, for ", p->count);
-	add_ms(p->longest_ns, ret);
+	add_time(p->longest_ns, ret);
 	str_adds(ret, " each on average; while it was on its way ");
-	add_ms(p->ns, ret);
+	add_time(p->ns, ret);
 	str_addf(ret, " passed, %u %% of the recording", p->share);
 }
 
@@ -158,7 +159,7 @@ static void lock_text(const struct model *m, const struct pattern *p, struct str
 	str_addf(ret, " slept %" PRIu64 " times until ", p->count);
 	add_thread(m, p->other, ret);
 	str_adds(ret, " woke it, which waited for the GIL itself for ");
-	add_ms(p->ns, ret);
+	add_time(p->ns, ret);
 	str_addf(ret, " of that, %u %% of the sleeper's life", p->share);
 	add_longest(p, ret);
 }

@@ -36,6 +36,27 @@ struct function function_caller(const struct report_pass *pass, const struct hog
 	return function_at(pass, stacks_get(pass->source->frames, hog->frame)->parent);
 }
 
+/* Whether the file is one of Python's own that starts or feeds threads: it calls everything. */
+static bool is_plumbing(const char *file)
+{
+	static const char *const files[] = { "/threading.py", "/concurrent/futures/",
+		                             "/multiprocessing/", "/asyncio/", "/runpy.py" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (strstr(file, "/lib/python") && strstr(file, files[i]))
+			return true;
+	return false;
+}
+
+struct function function_telling_caller(const struct report_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog), caller = function_caller(pass, hog);
+
+	if (caller.name && (!strcmp(caller.file, f.file) || is_plumbing(caller.file)))
+		caller.name = NULL;
+	return caller;
+}
+
 unsigned function_add(struct str *out, const struct function *f, unsigned columns)
 {
 	const char *base = strrchr(f->file, '/');
@@ -68,7 +89,7 @@ const char *function_native(const struct report_pass *pass, const struct hog *ho
 unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
                           unsigned columns)
 {
-	struct function f = function_of(pass, hog), caller = function_caller(pass, hog);
+	struct function f = function_of(pass, hog), caller = function_telling_caller(pass, hog);
 	const char *native = function_native(pass, hog);
 	unsigned used = function_add(out, &f, columns);
 
@@ -76,7 +97,7 @@ unsigned function_add_row(struct str *out, const struct report_pass *pass, const
 		str_adds(out, " in ");
 		used += 4 + utf8_add_safe(out, native, columns);
 	}
-	if (caller.name && strcmp(caller.file, f.file) != 0) {
+	if (caller.name) {
 		str_adds(out, ", called by ");
 		used += 12 + function_add(out, &caller, columns);
 	}

@@ -26,6 +26,10 @@ struct function function_of(const struct report_pass *pass, const struct hog *ho
 /* The caller of function_of; its name is NULL if it was not fetched. */
 struct function function_caller(const struct report_pass *pass, const struct hog *hog);
 
+/* The same if it tells something: in another file, and none of Python's own that starts or feeds
+ * threads and so calls everything (threading, concurrent.futures, multiprocessing, asyncio). */
+struct function function_telling_caller(const struct report_pass *pass, const struct hog *hog);
+
 /* "name (file.py:12)", without folders, or "(unknown)"; safe for a terminal, at most about columns
  * wide. Returns the columns used. */
 unsigned function_add(struct str *out, const struct function *f, unsigned columns);
@@ -37,8 +41,8 @@ const char *function_native(const struct report_pass *pass, const struct hog *ho
  */
 const struct hog *functions_top(const struct report_pass *pass, uint32_t thread);
 
-/* The row for a table: function_add, the C function below it, and, if it stands in another file
- * than the function, who called it. Returns the columns used. */
+/* The row for a table: function_add, the C function below it, and the caller if it tells something.
+ * Returns the columns used. */
 unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
                           unsigned columns);
 

@@ -10,28 +10,62 @@
 #include "trace/stacks.h"
 
 /*
- * How the interpreter calls what it was asked to call: Objects/call.c, Objects/methodobject.c,
- * Objects/descrobject.c and Python/ceval.c of CPython 3.6 to 3.13.
+ * The interpreter's own part of whatever it does: how it calls what it was asked to call
+ * (Objects/call.c, Objects/methodobject.c, Objects/descrobject.c and Python/ceval.c of CPython 3.6
+ * to 3.13), how it finds attributes and operators, and the memory allocator. Not what kept the GIL.
  */
-static bool is_call_protocol(const char *name)
+static bool is_interpreter(const char *name)
 {
 	static const char *const prefixes[] = {
-		"PyObject_Call",      "_PyObject_Call",
-		"_PyObject_FastCall", "_PyObject_MakeTpCall",
-		"cfunction_call",     "PyCFunction_Call",
-		"_PyCFunction_",      "_PyMethodDef_",
-		"call_function",      "do_call_core",
-		"object_vacall",      "type_call",
-		"slot_tp_",           "wrap_",
-		"_PyEval_",           "_PyFunction_",
-		"trace_call_",        "call_trace",
+		"PyObject_Call",
+		"_PyObject_Call",
+		"_PyObject_FastCall",
+		"_PyObject_MakeTpCall",
+		"cfunction_call",
+		"PyCFunction_Call",
+		"_PyCFunction_",
+		"_PyMethodDef_",
+		"call_function",
+		"do_call_core",
+		"object_vacall",
+		"type_call",
+		"slot_tp_",
+		"wrap_",
+		"_PyEval_",
+		"_PyFunction_",
+		"trace_call_",
+		"call_trace",
+		"PyObject_GetAttr",
+		"_PyObject_GetMethod",
+		"PyObject_Generic",
+		"_PyObject_Generic",
+		"_PyType_Lookup",
+		"PyObject_SetAttr",
+		"PyObject_Malloc",
+		"_PyObject_Malloc",
+		"PyObject_Free",
+		"_PyObject_Free",
+		"PyMem_",
+		"_PyMem_",
+		"pymalloc_",
+		"_PyObject_GC_",
+		"PyNumber_",
+		"PyIter_Next",
+		"_Py_Dealloc",
+		"eval_frame_handle_pending",
 	};
+	static const char *const whole[] = { "malloc",      "calloc",    "realloc",   "free",
+		                             "_int_malloc", "_int_free", "sysmalloc", "brk",
+		                             "mmap",        "munmap",    "gc_alloc",  "cfree" };
 
 	/* PyObject_Vectorcall, cfunction_vectorcall_O, method_vectorcall_FASTCALL, … */
 	if (strstr(name, "ectorcall"))
 		return true;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (str_has_prefix(name, prefixes[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		if (!strcmp(name, whole[i]))
 			return true;
 	return false;
 }
@@ -47,8 +81,10 @@ uint32_t native_callee(const struct stacks *stacks, uint32_t stack)
 		if (frame->flags & STACK_EVAL)
 			return callee;
 		if (!(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
-		    !is_call_protocol(names_get(names, frame->name)))
+		    !is_interpreter(names_get(names, frame->name)))
 			callee = stack;
+		if (frame->flags & STACK_TRUNCATED) /* a large frame of C: the dump ended in it */
+			return callee;
 		stack = frame->parent;
 	}
 	return 0;

@@ -76,7 +76,7 @@ function hogsDraw() {
 	};
 	fill($("patterns"), patterns.map(p => h("div", {class: "pattern"}, h("b", {}, p.title || p.name || p.code || ""), " ", p.text || "", p.evidence ? h("span", {class: "soft"}, " " + p.evidence) : null, p.advice ? h("p", {}, p.advice) : null)));
 	const place = r => (r.file || "") + (r.line ? ":" + r.line : "");
-	const called = r => r.caller && r.caller.function && r.caller.file !== r.file ? r.caller : null;
+	const called = r => r.caller && r.caller.function && r.caller.file !== r.file && !/\/lib\/python.*\/(threading\.py|runpy\.py|concurrent\/|multiprocessing\/|asyncio\/)/.test(r.caller.file) ? r.caller : null;
 	const columns = [
 		{head: hogs.length ? "Function" : "Held until", csv: "function", value: r => r.function || r.native || "?", cell: r => [
 			h("code", {title: place(r)}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + baseName(place(r))) : null,

@@ -116,6 +116,55 @@ static void test_off_cpu(void)
 		}
 }
 
+static unsigned late_holds(const char *name)
+{
+	unsigned n = 0;
+
+	find();
+	for (size_t i = 0; i < hogs.v.n; i++)
+		if (hogs.v.v[i].frame == frame(name, 3))
+			n += (unsigned)hogs.v.v[i].late_holds;
+	return n;
+}
+
+/* The holder stands in line for a CPU from 125 to 149; or who waits does, and cannot ask. */
+static void test_no_cpu(void)
+{
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	preempted(125 * MS, 7);
+	run(149500000, 7, 0);
+	turn(150, 7, frame("spin", 3));
+	acquire(150 * MS, 8);
+	is_u64(late_holds("spin"), 0, "who has no CPU cannot let go");
+
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	run(110 * MS, 8, 1);
+	request(120 * MS, 8);
+	preempted(121 * MS, 8);
+	run(149500000, 8, 1);
+	turn(150, 7, frame("spin", 3));
+	acquire(150 * MS, 8);
+	is_u64(late_holds("spin"), 0, "who has no CPU cannot ask");
+
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	run(110 * MS, 8, 1);
+	request(120 * MS, 8);
+	leaves(120 * MS, 8);
+	run(126 * MS, 8, 1); /* asks */
+	leaves(127 * MS, 8);
+	run(149 * MS, 8, 1);
+	turn(150, 7, frame("spin", 3));
+	acquire(150 * MS, 8);
+	is_u64(late_holds("spin"), 1, "both had one: late");
+}
+
 /* Three samples: in a late hold, in one that is not, of a thread without the GIL. */
 static void test_samples(void)
 {
@@ -166,6 +215,7 @@ int main(void)
 	test_late();
 	test_obedient();
 	test_off_cpu();
+	test_no_cpu();
 	test_samples();
 	test_sums();
 	hogs_done(&hogs);

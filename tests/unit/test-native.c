@@ -10,18 +10,19 @@ static struct names *names;
 static struct stacks *stacks;
 
 /* Frames from the outermost on, NULL-terminated; "=" before a name makes it an eval frame, "?" one
- * without a symbol. */
+ * without a symbol, "<" the one in which the dump ended. */
 static uint32_t stack(const char *const *frames)
 {
 	uint32_t id = 0;
 
 	for (; *frames; frames++) {
-		const char *name = *frames + (**frames == '=' || **frames == '?');
+		const char *name = *frames + (strchr("=?<", **frames) != NULL);
 		struct stack_frame frame = {
 			.parent = id,
 			.name = names_id(names, name, strlen(name)),
 			.flags = **frames == '='   ? STACK_EVAL
 			         : **frames == '?' ? STACK_UNKNOWN
+			         : **frames == '<' ? STACK_TRUNCATED
 			                           : 0,
 		};
 
@@ -54,6 +55,12 @@ int main(void)
 	          "map_next", "=_PyEval_EvalFrameDefault", "PyObject_Vectorcall", "list_sort_impl");
 	is_callee("(none)", "Python itself runs", "main", "=_PyEval_EvalFrameDefault");
 	is_callee("(none)", "a stack that was cut before", "builtin_pow", "long_pow");
+	is_callee("(none)", "an allocator is Python's own work", "=_PyEval_EvalFrameDefault",
+	          "PyNumber_Add", "PyObject_Malloc", "malloc");
+	is_callee("long_pow", "a helper is passed over", "=_PyEval_EvalFrameDefault",
+	          "PyNumber_Power", "long_pow");
+	is_callee("list_sort_impl", "a stack that ends in a large frame", "<list_sort_impl",
+	          "merge_at");
 	is_callee("memcpy", "what has no symbol is passed over", "=_PyEval_EvalFrameDefault",
 	          "?[x+0x10]", "memcpy");
 	is_callee("(none)", "nothing has a symbol", "=_PyEval_EvalFrameDefault", "?[x+0x10]");
