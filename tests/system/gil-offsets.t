@@ -5,14 +5,9 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need cc
 
-include_of() {
-	"$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])'
-}
-
 from_headers() {
-	tap_include=$(include_of "$1") || return 1
-	cc -w -I"$tap_include" -I"$tap_include/internal" -o offsets \
-		"$top_srcdir/tests/system/gil-offsets.c" && ./offsets
+	# shellcheck disable=SC2086 # words
+	cc -w $1 -o offsets "$top_srcdir/tests/system/gil-offsets.c" && ./offsets
 }
 
 # take_gil's in the definition: the first.
@@ -26,14 +21,14 @@ fetch = [p["fetch"] for p in json.load(sys.stdin)["probes"] if p["event"] == "ta
 print(fetch.split(" ")[0])'
 }
 
-cpythons >interpreters
+every_cpython interpreters
 while read -r version python; do
 	grep -q '^gil: per-interpreter' "$top_srcdir/probes/$version.yaml" || continue
-	if [ ! -r "$(include_of "$python")/Python.h" ]; then
+	if ! flags=$(include_flags "$python"); then
 		skip "$python has no headers (its -dev package)" "$version: offsets of the GIL"
 		continue
 	fi
-	want=$(from_headers "$python")
+	want=$(from_headers "$flags")
 	is "$(defined "$version")" "$want" "$version, $python: the definition has the header's offsets"
 	case $(uname -m) in
 	x86_64) want=$(echo "gil=$want:u64" | sed 's/arg1/%di/') ;;

@@ -24,7 +24,8 @@ tap_count=0
 tap_failed=0
 tap_exit=
 tracefs=/sys/kernel/tracing
-tap_venv=$top_builddir/venv # ./quickstart makes it
+tap_venv=$top_builddir/venv # ./quickstart makes them
+tap_pythons=${GILTRACER_TEST_PYTHONS:-$top_builddir/pythons}
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/giltracer-test.XXXXXX") || exit 99
 TMPDIR=$scratch/tmp
@@ -178,6 +179,30 @@ if platform.python_implementation() == "CPython" and sys.version_info >= (3, 6):
 	done
 }
 
+# newer_pythons: the same for those that newer-pythons.sh unpacked.
+newer_pythons() {
+	for tap_py in "$tap_pythons"/*/usr/bin/python3.*[0-9]; do
+		[ -x "$tap_py" ] && "$tap_py" -c '' 2>/dev/null &&
+			echo "${tap_py##*python} $tap_py"
+	done
+}
+
+# every_cpython FILE: the lines of both. That there are no newer ones is a point, skipped or failed.
+every_cpython() {
+	{
+		cpythons
+		newer_pythons
+	} >"$1"
+	want newer-pythons 'the Pythons of newer Debian suites'
+}
+
+# include_flags PYTHON: for a C compiler to find its headers; nothing and failure if it has none.
+include_flags() {
+	tap_include=$("$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])') &&
+		[ -r "$tap_include/Python.h" ] &&
+		echo "-I$tap_include -I$tap_include/internal -I$(dirname "$tap_include")"
+}
+
 # cpython 3.11: the path of the first CPython of that minor version; nothing and failure if none.
 cpython() {
 	cpythons | awk -v v="$1" '$1 == v && !n++ { print $2 } END { exit !n }'
@@ -232,6 +257,7 @@ has() {
 	perf) has_perf ;;
 	uprobes) has_uprobes ;;
 	viztracer) viztracer_python >/dev/null ;;
+	newer-pythons) [ -n "$(newer_pythons)" ] ;;
 	chromium) has_chromium ;;
 	node) node -e '' 2>/dev/null ;;
 	playwright) NODE_PATH=$(playwright_path) node -e 'require("playwright-core")' 2>/dev/null ;;
@@ -252,6 +278,7 @@ how_to_get() {
 	root) echo 'run the tests as root' ;;
 	perf) echo 'apt-get install linux-perf, or see giltracer check for permissions' ;;
 	uprobes) echo "run as root, with tracefs: mount -t tracefs tracefs $tracefs" ;;
+	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
 	chromium) echo 'apt-get install chromium' ;;
 	node) echo 'apt-get install nodejs' ;;
@@ -261,18 +288,37 @@ how_to_get() {
 	esac
 }
 
+# promised CAP: whether GILTRACER_TEST_REQUIRE names it.
+promised() {
+	case " $GILTRACER_TEST_REQUIRE " in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+# want CAP NAME: a part of the test needs it. Where it is missing, a point of this name is skipped
+# and says how to get it, or is failed if GILTRACER_TEST_REQUIRE names it.
+want() {
+	if has "$1"; then
+		return 0
+	elif promised "$1"; then
+		fail "$2: needs $1, which GILTRACER_TEST_REQUIRE promises: $(how_to_get "$1")"
+	else
+		skip "needs $1: $(how_to_get "$1")" "$2"
+	fi
+	return 1
+}
+
 # need CAP…: the whole test needs these: root perf uprobes viztracer chromium node playwright
-# python3.N, or any program's name. What is missing skips the test and says how to get it, or fails
+# newer-pythons python3.N, or any program's name. What is missing skips the test and says how to get it, or fails
 # it if GILTRACER_TEST_REQUIRE names it. To be called before the first point.
 need() {
 	for tap_cap in "$@"; do
 		has "$tap_cap" && continue
-		case " $GILTRACER_TEST_REQUIRE " in
-		*" $tap_cap "*)
+		if promised "$tap_cap"; then
 			fail "needs $tap_cap, which GILTRACER_TEST_REQUIRE promises: $(how_to_get "$tap_cap")"
 			done_testing
-			;;
-		esac
+		fi
 		echo "1..0 # SKIP needs $tap_cap: $(how_to_get "$tap_cap")"
 		exit 0
 	done

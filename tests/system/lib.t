@@ -27,11 +27,17 @@ is $status 0 'exits takes exactly the status'
 script 'need no-such-program' 'pass "reached"' 'done_testing'
 is "$status $text" '0 1..0 # SKIP needs no-such-program: apt-get install no-such-program' \
 	'need skips the whole test and says what to do'
+script 'want no-such-program "a part" || pass "the rest"' 'done_testing'
+is "$status $text" '0 ok 1 - a part # SKIP needs no-such-program: apt-get install no-such-program
+ok 2 - the rest
+1..2' 'want skips one point'
 GILTRACER_TEST_REQUIRE='perf no-such-program'
 export GILTRACER_TEST_REQUIRE
 script 'need no-such-program' 'pass "reached"' 'done_testing'
 is $status 1 'and fails it where that was promised'
 like "$text" '^not ok 1 - needs no-such-program' 'naming what is missing'
+script 'want no-such-program "a part"' 'done_testing'
+is $status 1 'and so does want'
 
 script 'echo "$scratch"' 'pwd' 'at_exit "echo left >&2"' 'exit 3'
 is $status 3 'the exit status survives the clean-up'

@@ -26,7 +26,7 @@ starves() {
 		[p for p in d["patterns"] if p["code"] == "loop-starvation"])'
 }
 
-cpythons >interpreters
+every_cpython interpreters
 ok 'there is a CPython' test -s interpreters
 while read -r version python; do
 	for attempt in 1 2 3; do

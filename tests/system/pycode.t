@@ -12,7 +12,7 @@ compare() {
 		cmp want got
 }
 
-cpythons >interpreters
+every_cpython interpreters
 while read -r version python; do
 	ok "$version, $python: the line of every instruction" compare "$python"
 	ok "$version, $python: a name that is not ASCII" grep -aq '^na..ve ' got

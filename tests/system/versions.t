@@ -57,13 +57,11 @@ printf '#!/bin/sh\nAROUND=it exec %s "$@"\n' "$newest" >wrapper
 chmod +x wrapper
 measured wrapper "$scratch/wrapper"
 
-# tests/system/newer-pythons.sh makes them.
-pythons=${GILTRACER_TEST_PYTHONS:-$top_builddir/pythons}
-for python in "$pythons"/*/usr/bin/python3.*[0-9d]; do
-	[ -x "$python" ] && measured "new-$(basename "$python" | tr -d python)" "$python"
-done
-[ -d "$pythons" ] || skip "make them: $top_srcdir/tests/system/newer-pythons.sh $pythons" \
-	'the Pythons of newer Debian suites'
+want newer-pythons 'the Pythons of newer Debian suites'
+newer_pythons >newer
+while read -r version python; do
+	measured "new-$version" "$python"
+done <newer
 
 diag "$(python3 "$top_srcdir/tests/system/versions.py" table "$scratch"/*.json)"
 leaves_nothing
