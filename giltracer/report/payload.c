@@ -13,6 +13,7 @@
 #include "model/span.h"
 #include "report/blocks.h"
 #include "report/facts.h"
+#include "report/queued.h"
 #include "report/utf8.h"
 #include "trace/names.h"
 #include "trace/source.h"
@@ -339,6 +340,55 @@ static void put_counters(struct encoder *e)
 	}
 }
 
+/* Who had a CPU, as one number. */
+static uint64_t owner_code(const struct queued_row *row)
+{
+	if (row->by < MODEL_UNKNOWN)
+		return 2 + 2 * (uint64_t)row->by;
+	if (row->by == MODEL_UNKNOWN)
+		return 0;
+	return row->name ? 3 + 2 * (uint64_t)row->name : 1;
+}
+
+static void queued_section(struct encoder *e, uint32_t thread, const struct queued_row *rows,
+                           uint32_t n)
+{
+	uint64_t before = e->model->start_ns;
+
+	encoder_clear(e);
+	for (uint32_t i = 0; i < n; i++) {
+		column_put(&e->full[0], rows[i].start_ns - before);
+		column_put(&e->full[1], (uint64_t)(uint32_t)(rows[i].cpu + 1));
+		column_put(&e->full[2], owner_code(&rows[i]));
+		column_put(&e->full[3], rows[i].ns);
+		before = rows[i].start_ns;
+	}
+	add_full(e, 4);
+	blocks_section(e->blocks, n, "\"kind\":\"queued\",\"pass\":%zu,\"thread\":%" PRIu32,
+	               e->index, thread);
+}
+
+static void put_queued(struct encoder *e)
+{
+	const struct names *names = e->pass->source ? e->pass->source->cpu_names : NULL;
+
+	if (!names || !e->model->starved.n)
+		return;
+	put_names(e, "cpus", names, NULL, names_count(names));
+	for (uint32_t i = 0; i < e->model->threads.n; i++) {
+		struct queued queued;
+
+		queued_find(&queued, e->model, i);
+		for (size_t from = 0; from < queued.rows.n; from += SECTION_MAX) {
+			size_t left = queued.rows.n - from;
+
+			queued_section(e, i, queued.rows.v + from,
+			               left < SECTION_MAX ? (uint32_t)left : SECTION_MAX);
+		}
+		vec_done(&queued.rows);
+	}
+}
+
 static int compare_lost(const void *a, const void *b)
 {
 	const struct model_lost *la = a, *lb = b;
@@ -395,6 +445,7 @@ static void put_pass(struct encoder *e, const struct report *report, const struc
 	put_slices(e);
 	put_stacks(e);
 	put_counters(e);
+	put_queued(e);
 	put_lost(e);
 }
 

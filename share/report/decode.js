@@ -306,6 +306,11 @@ function decodeSection(r, h, markNs) {
 		sumUp(out.time);
 		return out;
 	}
+	case "queued": {
+		const out = decodeColumns(r, h, ["time", "cpu", "owner", "dur"], Float64Array);
+		sumUp(out.time);
+		return out;
+	}
 	case "lost": {
 		const out = decodeColumns(r, h, ["time", "dur", "count", "cpu"], Float64Array);
 		sumUp(out.time);

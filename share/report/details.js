@@ -93,9 +93,11 @@ function detailsDraw() {
 		facts.push(["CPU", String(p.cpu)]);
 	if (p.waker >= 0)
 		facts.push(["Woken by", threadTag(p.waker)]);
+	if (p.kind === "cpu" && p.state === RUNNABLE_STATE)
+		facts.push(["In line for", queuedCpus(p) || "a CPU"]);
 	if (flags)
 		facts.push(["Note", flags]);
-	const side = [];
+	const side = [queuedPanel(p)];
 	if (isWait) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread);
 		side.push(shareList("Who held the GIL meanwhile", who.list, d, thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])), who.nobody));

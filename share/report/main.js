@@ -29,6 +29,7 @@ function tablesDraw() {
 	threadsDraw();
 	blameDraw();
 	hogsDraw();
+	starvedDraw();
 	aboutDraw();
 	momentsDraw();
 	for (const id of ["blame", "waits", "holds", "histogram"])

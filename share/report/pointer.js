@@ -60,6 +60,9 @@ function tipText(hit) {
 		if (n)
 			lines.push(h("span", {}, plural(n, "thread") + " waited"));
 	}
+	const line = queuedText(p);
+	if (line)
+		lines.push(h("span", {}, line));
 	if (p.kind === "py")
 		lines.push(h("span", {class: "soft"}, callPlace(callName(p.name))));
 	if (p.waker >= 0)

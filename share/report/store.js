@@ -131,7 +131,8 @@ function PassStore() {
 	this.slices = []; // by thread index: rows by depth
 	this.counters = []; // by thread index: by counter: sections
 	this.lost = [];
-	this.names = {slices: [], stacks: []};
+	this.queued = []; // by thread index: sections
+	this.names = {slices: [], stacks: [], cpus: []};
 	this.nameCount = [];
 	this.nameTotal = [];
 	this.nameLongest = [];
@@ -180,6 +181,9 @@ function addSection(s) {
 		break;
 	case "counter":
 		((p.counters[s.thread] ||= [])[s.counter] ||= []).push(s);
+		break;
+	case "queued":
+		(p.queued[s.thread] ||= []).push(s);
 		break;
 	case "lost":
 		p.lost.push(s);

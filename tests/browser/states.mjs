@@ -28,6 +28,36 @@ async function agrees(name, path) {
 const page = await agrees("whole", whole);
 ok(await page.evaluate(() => gt.tl.rows.some(r => r.kind === "counter")), "whole: counters have rows");
 is(await page.evaluate(() => gt.store().lost.length), 0, "whole: nothing is lost");
+
+// Each time in line of 0.1 ms and more, and the rows of who had the CPU meanwhile.
+const queued = await page.evaluate(() => {
+	const all = {spans: 0, without: 0, more: 0, less: 0, cpus: 0, pin: null};
+	let longest = 0;
+	gt.store().cpu.forEach((lane, thread) => lane.each(0, gt.pass().dur_ns, (from, to, state) => {
+		if (state !== 2 || to - from < 100000)
+			return;
+		const rows = (gt.store().queued[thread] || []).flatMap(s => [...s.time.keys()].filter(i => s.time[i] === from).map(i => ({ns: s.dur[i], cpu: s.cpu[i]})));
+		const sum = rows.reduce((n, r) => n + r.ns, 0);
+		all.spans++;
+		all.without += !rows.length;
+		all.more += sum > to - from;
+		all.less += sum < to - from && rows.length < 6;
+		all.cpus += rows.some(r => r.cpu > 0);
+		if (to - from > longest) {
+			longest = to - from;
+			all.pin = {thread, from, ns: to - from};
+		}
+	}));
+	return all;
+});
+ok(queued.spans > 0, "whole: there are times in line");
+is([queued.without, queued.more, queued.less, queued.spans - queued.cpus], [0, 0, 0, 0], "whole: all of each is had by somebody, and for which CPU is known");
+await page.evaluate(pin => { location.hash = "s=cpu." + pin.thread + "." + pin.from; }, queued.pin);
+await page.waitForFunction(() => /Who had the CPU meanwhile/.test(document.getElementById("details").textContent));
+ok(/In line for\s*CPU \d/.test(await page.textContent("#details")), "whole: the details of the longest say for which CPU, and who had it");
+const inLine = JSON.parse(readFileSync(whole + ".json", "utf8")).starvation.filter(r => r.runnable_ns > 0);
+const rows = await page.evaluate(() => document.querySelectorAll("#starved-body tbody tr").length);
+is(rows, Math.min(10, inLine.length), "whole: the table has the document's rows");
 const less = await agrees("lossy", lossy);
 ok(await less.evaluate(() => gt.store().lost.length) > 0, "lossy: where records were lost is there");
 await done();

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Who had the CPU that a thread stood in line for.
+
+const RUNNABLE_STATE = 2;
+
+// Rows of a pinned time in line, most time first: {cpu, owner, ns}.
+function queuedRows(p) {
+	const out = [];
+	if (p.kind === "cpu" && p.state === RUNNABLE_STATE)
+		for (const s of store().queued[p.thread] || [])
+			for (let i = upper(s.time, 0, s.n, p.from - 1); i < s.n && s.time[i] === p.from; i++)
+				out.push({cpu: s.cpu[i] - 1, owner: s.owner[i], ns: s.dur[i]});
+	return out;
+}
+
+const ownerThread = owner => owner > 1 && owner % 2 === 0 ? owner / 2 - 1 : -1;
+
+function ownerText(owner) {
+	if (owner < 2)
+		return owner ? "nobody" : "cannot be told";
+	return owner % 2 ? store().names.cpus[(owner - 3) / 2] || "?" : threadLabel(ownerThread(owner));
+}
+
+const queuedCpus = p => [...new Set(queuedRows(p).map(r => r.cpu).filter(c => c >= 0))].map(c => "CPU " + c).join(" and ");
+
+function queuedText(p) {
+	const rows = queuedRows(p);
+	return rows.length ? "in line for " + (queuedCpus(p) || "a CPU") + "; had by " + rows.slice(0, 3).map(r => ownerText(r.owner) + " " + fmtPct(r.ns, p.to - p.from)).join(", ") : null;
+}
+
+function queuedPanel(p) {
+	const rows = queuedRows(p), total = p.to - p.from, several = new Set(rows.map(r => r.cpu)).size > 1;
+	return rows.length ? h("div", {class: "panel"}, h("h3", {}, "Who had the CPU meanwhile"), h("ol", {class: "shares"}, rows.map(r => {
+		const thread = ownerThread(r.owner);
+		return h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, r.ns / total * 100).toFixed(2) + "%;--c:" + (thread < 0 ? palette.soft : threadColor(thread))}),
+			thread < 0 ? h("span", {}, ownerText(r.owner)) : threadTag(thread), several ? h("span", {class: "soft"}, " CPU " + r.cpu) : null, h("span", {class: "num"}, fmtDur(r.ns)), h("span", {class: "num soft"}, fmtPct(r.ns, total)));
+	}))) : null;
+}
+
+// The document's rows, which are the main recording's.
+function starvedDraw() {
+	const rows = passIndex === (meta.main_pass || 0) ? (report.starvation || []).filter(r => r.runnable_ns > 0) : [];
+	const index = tid => pass().threads.findIndex(t => t.tid === tid), total = rows.reduce((sum, r) => sum + r.runnable_ns, 0);
+	const tag = tid => index(tid) < 0 ? "tid " + tid : threadTag(index(tid));
+	const by = r => r.by_tid !== null ? threadLabel(index(r.by_tid)) : r.by_name || "nobody, or not known";
+	$("starved").hidden = !rows.length || !meta.state_detect;
+	fill($("starved-body"), rows.length ? makeTable([
+		{head: "Thread in line", csv: "tid", value: r => threadLabel(index(r.tid)), cell: r => tag(r.tid)},
+		{head: "The CPU was had by", csv: "by", value: by, cell: r => r.by_tid !== null ? tag(r.by_tid) : by(r)},
+		{head: "For", csv: "runnable_ns", num: true, value: r => r.runnable_ns, cell: r => fmtDur(r.runnable_ns)},
+		{head: "Of all time in line", csv: "share", num: true, value: r => r.runnable_ns, cell: r => fmtPct(r.runnable_ns, total)},
+	], rows, {caption: "Time in line for a CPU, by who had it", hideCaption: true, sort: 2, limit: 10}) : null);
+}
