@@ -97,6 +97,23 @@ static inline uint64_t cursor_u64_at(const struct cursor *c, size_t at)
 	return v;
 }
 
+/* The same of what the caller knows to be all there. */
+static inline uint32_t cursor_u32_in(const struct cursor *c, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, c->p + at, 4);
+	return v;
+}
+
+static inline uint64_t cursor_u64_in(const struct cursor *c, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, c->p + at, 8);
+	return v;
+}
+
 /* The 8 bytes that start back bytes (at least 8) before the end; 0 if they are not all there. */
 static inline uint64_t cursor_u64_back(const struct cursor *c, size_t back)
 {

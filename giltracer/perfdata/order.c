@@ -193,13 +193,54 @@ __attribute__((always_inline)) static inline void prefetch_header(const struct p
 	__builtin_prefetch((const void *)((uintptr_t)rec->body.end + 3U * rec->size));
 }
 
+/*
+ * Nearly all records: samples that go on with the run that is open, and have their time where all
+ * samples have it. What is any different is left to the caller.
+ */
+static void scan_samples(struct order *o)
+{
+	struct perfdata_window *w = o->window;
+	const uint16_t time_pos = o->header->time_pos;
+	uint64_t pos = w->pos, last_ns = o->last_ns, n = 0;
+	struct perfdata_record rec;
+
+	if (!o->open.end || !last_ns || time_pos == SAMPLE_NOWHERE)
+		return;
+	while (w->end - pos >= PERFDATA_RECORD_HEADER) {
+		uint64_t t;
+
+		perfdata_at(w->data, pos, &rec);
+		if (rec.type != PERF_RECORD_SAMPLE || rec.size < PERFDATA_RECORD_HEADER ||
+		    rec.size > w->end - pos)
+			break;
+		t = cursor_u64_at(&rec.body, time_pos);
+		if (t < last_ns || t == UINT64_MAX)
+			break;
+		prefetch_header(&rec);
+		last_ns = t;
+		pos += rec.size;
+		n++;
+	}
+	o->records += n;
+	o->open.end = w->pos = pos;
+	o->last_ns = last_ns;
+	if (last_ns > o->max_ns)
+		o->max_ns = last_ns;
+}
+
+static bool scan_next(struct order *o, struct perfdata_record *ret)
+{
+	scan_samples(o);
+	return perfdata_next_quick(o->pd, o->window, ret);
+}
+
 /* Scan until the end of a round, or of the file. */
 static void scan_round(struct order *o)
 {
 	struct perfdata_record rec;
 
 	drop_behind(o);
-	while (perfdata_next_quick(o->pd, o->window, &rec)) {
+	while (scan_next(o, &rec)) {
 		prefetch_header(&rec);
 		o->records++;
 		if (rec.type < PERF_USER_START) {
@@ -241,8 +282,9 @@ static void set_fence(struct order *o)
 	o->fence_ns = fence;
 }
 
-/* Make current the run whose record is next. Returns 0 at the end. */
-static int find_next(struct order *o)
+/* Make current the run whose record is next. Returns 0 at the end. Not inlined: it is rarely
+ * needed, and order_next would save registers for it each time. */
+__attribute__((noinline)) static int find_next(struct order *o)
 {
 	for (;;) {
 		choose_current(o);

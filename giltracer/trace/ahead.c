@@ -11,7 +11,7 @@
 
 /* Large enough that waking the other thread costs nothing beside it. */
 #define BATCH_EVENTS 8192
-#define BATCHES      16
+#define BATCHES      8
 
 /**
  * @end: 0 if more follow, 1 at the end, -1 with @err if reading failed behind these events
@@ -25,7 +25,7 @@ struct batch {
 
 /**
  * @filled, @emptied: how many batches the reader has filled and the consumer has finished with
- * @at: the next event of the batch at hand
+ * @given: source.at to source.end is of the batch at hand
  * @lock: of filled, emptied, stop
  */
 struct ahead {
@@ -33,8 +33,7 @@ struct ahead {
 	struct source *inner;
 	struct batch ring[BATCHES];
 	uint64_t filled, emptied;
-	size_t at;
-	bool threaded, stop, over;
+	bool given, threaded, stop, over;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t more, room;
@@ -92,7 +91,7 @@ static void *read_ahead(void *data)
 
 static void finish_batch(struct ahead *a)
 {
-	a->at = 0;
+	a->given = false;
 	pthread_mutex_lock(&a->lock);
 	a->emptied++;
 	pthread_cond_signal(&a->room);
@@ -136,16 +135,20 @@ static int finish(struct ahead *a, const struct batch *b, struct error *err)
 static int ahead_next(struct source *source, struct event *ret, struct error *err)
 {
 	struct ahead *a = (struct ahead *)source;
-	struct batch *b;
+	struct batch *b = &a->ring[a->emptied % BATCHES];
 
 	if (a->over)
 		return 0;
-	if (a->at && a->at == a->ring[a->emptied % BATCHES].n && !a->ring[a->emptied % BATCHES].end)
+	if (a->given && !b->end)
 		finish_batch(a);
-	b = a->at ? &a->ring[a->emptied % BATCHES] : wait_for_batch(a);
-	if (a->at == b->n)
+	if (!a->given)
+		b = wait_for_batch(a);
+	if (a->given || !b->n)
 		return finish(a, b, err);
-	*ret = b->v[a->at++];
+	a->given = true;
+	source->at = b->v;
+	source->end = b->v + b->n;
+	*ret = *source->at++;
 	return 1;
 }
 

@@ -14,13 +14,21 @@
 /* More CPUs than any Linux has: a larger number is a lie. */
 #define MAX_CPUS 8192
 
-static void remember_cpu(struct from_perf *fp, int32_t cpu, uint64_t time_ns)
+__attribute__((noinline)) static void add_cpu(struct from_perf *fp, int32_t cpu, uint64_t time_ns)
 {
 	if (cpu < 0 || cpu >= MAX_CPUS)
 		return;
 	while ((size_t)cpu >= fp->cpu_ns.n)
 		*vec_push(&fp->cpu_ns) = 0;
 	fp->cpu_ns.v[cpu] = time_ns;
+}
+
+static void remember_cpu(struct from_perf *fp, int32_t cpu, uint64_t time_ns)
+{
+	if (cpu >= 0 && (size_t)cpu < fp->cpu_ns.n)
+		fp->cpu_ns.v[cpu] = time_ns;
+	else
+		add_cpu(fp, cpu, time_ns);
 }
 
 /* Events come in the order of time whatever the file says; what had to be moved is counted. */
@@ -38,7 +46,7 @@ static void stamp(struct from_perf *fp, struct event *ev, uint64_t time_ns)
 	fp->source.stats.events++;
 }
 
-static void update_stats(struct from_perf *fp)
+__attribute__((noinline)) static void update_stats(struct from_perf *fp)
 {
 	const struct perf_header_note *cut = perfdata_cut(fp->pd);
 	struct source_stats *stats = &fp->source.stats;

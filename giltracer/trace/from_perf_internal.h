@@ -32,7 +32,8 @@ enum handler_kind {
  * @common_pid: of any tracepoint: who ran, see learn_tid
  * @counter: HANDLE_COUNT
  * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that
- *         all we want stands at fixed places of the sample's body
+ *         all we want stands at fixed places of the sample's body, and
+ * @field_end: of its raw data, @quick_size: of its body, is what is needed at least
  */
 struct handler {
 	enum handler_kind kind;
@@ -40,6 +41,7 @@ struct handler {
 	const struct tracefmt_field *field, *field2, *field3, *common_pid;
 	struct perf_frames_fields frames;
 	uint32_t counter;
+	uint32_t field_end, quick_size;
 	bool quick;
 };
 

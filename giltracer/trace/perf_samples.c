@@ -71,6 +71,26 @@ static bool is_quick(const struct handler *h, const struct sample_layout *l)
 	       (!h->field2 || (h->field2->kind == TRACEFMT_NUMBER && h->field2->size == 4));
 }
 
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static void prepare_quick(struct handler *h, const struct sample_layout *l)
+{
+	uint32_t size;
+
+	h->quick = is_quick(h, l);
+	if (!h->quick)
+		return;
+	if (h->field)
+		h->field_end = h->field->offset + h->field->size;
+	if (h->common_pid)
+		h->field_end = max_u32(h->field_end, h->common_pid->offset + 4U);
+	size = max_u32(l->tid_pos + 8U, l->cpu_pos + 4U);
+	h->quick_size = max_u32(size, l->raw_pos + 4U + h->field_end);
+}
+
 /* A clock with a stack is there for its stacks. */
 static bool is_stack_clock(const struct perf_event_attr *attr)
 {
@@ -86,7 +106,7 @@ static struct handler make_handler(struct from_perf *fp, const struct header_eve
 
 	if (e->attr.type == PERF_TYPE_TRACEPOINT) {
 		h = tracepoint_handler(e->format);
-		h.quick = is_quick(&h, &e->layout);
+		prepare_quick(&h, &e->layout);
 		return h;
 	}
 	if (is_stack_clock(&e->attr)) {
@@ -144,11 +164,8 @@ static int32_t cpu_number(const struct tracefmt_field *field, const struct sampl
  * the host does. Each sample of a tracepoint has both for the thread that ran: tid and
  * common_pid.
  */
-static inline void learn_tid(struct from_perf *fp, const struct handler *h,
-                             const struct cursor *raw, uint32_t tid)
+static inline void learn_tid(struct from_perf *fp, uint32_t host, uint32_t tid)
 {
-	uint32_t host = h->common_pid ? cursor_u32_at(raw, h->common_pid->offset) : tid;
-
 	if (__builtin_expect(host != tid, 0) && host && tid && idmap_get(&fp->tids, host) != tid)
 		idmap_set(&fp->tids, host, tid);
 }
@@ -177,25 +194,29 @@ static inline uint32_t get_frame(struct from_perf *fp, const struct handler *h,
 static bool quick_sample(struct from_perf *fp, const struct handler *h,
                          const struct sample_layout *l, const struct cursor *body, struct event *ev)
 {
-	uint32_t raw_size = cursor_u32_at(body, l->raw_pos);
-	uint32_t field_end = h->field ? h->field->offset + h->field->size : 0;
-	uint64_t value = 0, end = (uint64_t)l->raw_pos + 4 + raw_size;
+	uint64_t value = 0, left = cursor_left(body), end;
+	uint32_t raw_size;
 	struct cursor raw;
 
-	if (end > cursor_left(body) || field_end > raw_size)
+	if (left < h->quick_size)
+		return false;
+	raw_size = cursor_u32_in(body, l->raw_pos);
+	end = (uint64_t)l->raw_pos + 4 + raw_size;
+	if (end > left || h->field_end > raw_size)
 		return false;
 	raw = cursor_make(body->p + l->raw_pos + 4, raw_size);
 	if (h->field && h->field->size == 8)
-		value = cursor_u64_at(&raw, h->field->offset);
+		value = cursor_u64_in(&raw, h->field->offset);
 	else if (h->field)
-		value = cursor_u32_at(&raw, h->field->offset);
+		value = cursor_u32_in(&raw, h->field->offset);
 	/* Field by field: a temporary one would be copied while it is still being stored. */
-	ev->pid = sample_known_id(cursor_u32_at(body, l->tid_pos));
-	ev->tid = sample_known_id(cursor_u32_at(body, l->tid_pos + 4U));
-	ev->cpu = (int32_t)cursor_u32_at(body, l->cpu_pos);
+	ev->pid = sample_known_id(cursor_u32_in(body, l->tid_pos));
+	ev->tid = sample_known_id(cursor_u32_in(body, l->tid_pos + 4U));
+	ev->cpu = (int32_t)cursor_u32_in(body, l->cpu_pos);
 	ev->type = (uint16_t)h->type;
 	ev->flags = 0;
-	learn_tid(fp, h, &raw, ev->tid);
+	if (h->common_pid)
+		learn_tid(fp, cursor_u32_in(&raw, h->common_pid->offset), ev->tid);
 	if (h->kind == HANDLE_GIL) {
 		ev->gil.address = value;
 		ev->gil.frame = get_frame(fp, h, &raw);
@@ -203,7 +224,7 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 		ev->waking.tid = known_tid(fp, (uint32_t)value);
 		ev->waking.cpu = h->field2 ? (int32_t)cursor_u32_at(&raw, h->field2->offset) : -1;
 	}
-	fp->source.stats.leftover_bytes += cursor_left(body) - end;
+	fp->source.stats.leftover_bytes += left - end;
 	return true;
 }
 
@@ -249,7 +270,8 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 	if (!sample_decode(&s, &e->layout, rec->body))
 		return false;
 	from_perf_find_cpu(fp, &s);
-	learn_tid(fp, h, &s.raw, s.tid);
+	if (h->common_pid)
+		learn_tid(fp, cursor_u32_at(&s.raw, h->common_pid->offset), s.tid);
 	fp->source.stats.leftover_bytes += s.leftover;
 	switch (h->kind) {
 	case HANDLE_GIL:

@@ -46,6 +46,7 @@ struct source_ops {
  * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them
  * @cpu_names: names that EV_PICK has, complete at the end; NULL: there are none. Owned
  * @stats: valid at any time, complete at the end
+ * @at, @end: events that source_next gives before it asks ops for more; borrowed from the source
  */
 struct source {
 	const struct source_ops *ops;
@@ -56,10 +57,15 @@ struct source {
 	const char **counters;
 	uint32_t counter_count;
 	struct source_stats stats;
+	const struct event *at, *end;
 };
 
 static inline int source_next(struct source *source, struct event *ret, struct error *err)
 {
+	if (source->at < source->end) {
+		*ret = *source->at++;
+		return 1;
+	}
 	return source->ops->next(source, ret, err);
 }
 
