@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LARGE (1U << 20) /* bytes */
+
 __attribute__((noreturn)) static void out_of_memory(void)
 {
 	static const char text[] = "giltracer: error: out of memory\n";
@@ -37,6 +39,16 @@ void *xreallocarray(void *p, size_t n, size_t size)
 	if (!p)
 		out_of_memory();
 	return p;
+}
+
+void *xgrow(void *p, size_t want, size_t size, size_t *alloc)
+{
+	size_t more = *alloc / (*alloc * size < LARGE ? 2 : 1);
+
+	*alloc += more + 8;
+	if (*alloc < want)
+		*alloc = want;
+	return xreallocarray(p, *alloc, size);
 }
 
 char *xstrdup(const char *s)

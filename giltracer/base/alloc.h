@@ -17,6 +17,14 @@ void *xcalloc(size_t n, size_t size)
 void *xreallocarray(void *p, size_t n, size_t size)
 	__attribute__((alloc_size(2, 3), returns_nonnull, warn_unused_result));
 
+/*
+ * A growing array of elements of size bytes with room for *alloc of them: the same with room for
+ * at least want, more than *alloc; caller frees. Large ones double: pages that nobody has written
+ * to cost nothing.
+ */
+void *xgrow(void *p, size_t want, size_t size, size_t *alloc)
+	__attribute__((returns_nonnull, warn_unused_result, cold));
+
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull, nonnull, warn_unused_result));
 char *xstrndup(const char *s, size_t n)
 	__attribute__((malloc, returns_nonnull, nonnull, warn_unused_result));

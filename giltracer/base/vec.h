@@ -19,16 +19,11 @@
 	}
 
 /* Room for at least want elements in all. */
-#define vec_reserve(vec, want)                                                          \
-	do {                                                                            \
-		size_t vec_want = (want);                                               \
-		if (vec_want > (vec)->alloc) {                                          \
-			size_t vec_new = (vec)->alloc + (vec)->alloc / 2 + 8;           \
-			if (vec_new < vec_want)                                         \
-				vec_new = vec_want;                                     \
-			(vec)->v = xreallocarray((vec)->v, vec_new, sizeof(*(vec)->v)); \
-			(vec)->alloc = vec_new;                                         \
-		}                                                                       \
+#define vec_reserve(vec, want)                                                                  \
+	do {                                                                                    \
+		size_t vec_want = (want);                                                       \
+		if (vec_want > (vec)->alloc)                                                    \
+			(vec)->v = xgrow((vec)->v, vec_want, sizeof(*(vec)->v), &(vec)->alloc); \
 	} while (0)
 
 /* A pointer to one new element at the end, not initialised. Valid until the next push. */

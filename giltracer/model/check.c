@@ -58,13 +58,11 @@ static int check_hold(const struct model *m, struct sums *sum, uint32_t thread,
                       const struct span *s, uint64_t end_ns, struct error *err)
 {
 	const struct model_gil *g = &m->gils.v[s->ref];
-	size_t i = sum->at;
+	size_t i;
 
 	if (s->start_ns == end_ns)
 		return 0;
-	while (i + 1 < g->owners.n && g->owners.v[i + 1].start_ns <= s->start_ns)
-		i++;
-	sum->at = i;
+	i = sum->at = owners_at(g, sum->at, s->start_ns);
 	for (; i < g->owners.n && g->owners.v[i].start_ns < end_ns; i++)
 		if (g->owners.v[i].thread != thread)
 			return error_set(err, EINVAL,

@@ -10,12 +10,11 @@
  *	blame       the rows of a waiter add up to its gil_ns[GIL_WAIT]
  *	starved     the rows of a thread add up to its cpu_ns[CPU_RUNNABLE]
  *
- * State: 24 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
+ * State: 20 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
  * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
- * changes, 144 bytes or 36 per GIL event; a switch in or out or a wake-up is one span, 24 bytes.
+ * changes, 128 bytes or 32 per GIL event; a switch in or out or a wake-up is one span, 20 bytes.
  * Where all CPUs were watched, each switch of the machine is 16 bytes, and each move of a thread
- * to another CPU's line.
- * The arrays grow by half, so at worst half as much again. Nothing else grows with the recording.
+ * to another CPU's line. Nothing else grows with the recording.
  *
  * Times are CLOCK_MONOTONIC in ns. Times in unions of lanes are half-open: [start, end).
  */
@@ -61,7 +60,8 @@ enum span_flags {
 };
 
 /**
- * A stretch of a lane; it ends where the next one starts, the last one at the lane's end.
+ * A stretch of a lane; it ends where the next one starts, the last one at the lane's end. There are
+ * so many that four bytes of padding count.
  * @state: enum gil_state or enum cpu_state
  * @ref: HOLD and waits: index of the GIL. CPU states: index of the thread that woke it (on the
  *       span that follows a wake-up), or MODEL_NONE
@@ -75,7 +75,7 @@ struct span {
 	uint8_t state;
 	uint8_t flags;
 	int16_t cpu; /* CPU lanes, RUNNING: where; else -1 */
-};
+} __attribute__((packed, aligned(4)));
 
 /* Contiguous spans; equal neighbours of the same ref are merged unless both are holds or waits. */
 struct lane {
