@@ -22,27 +22,32 @@
 enum block_state { BLOCK_FREE, BLOCK_QUEUED, BLOCK_DONE };
 
 /**
- * @raw: the sections' bytes; @list: their descriptions
- * @packed: deflated; @text: the same in base64
+ * @raw: the sections' bytes, or, when the block is done, what is written of them: they deflated, in
+ *       base64, which hardly ever needs more memory than they did
+ * @list: their descriptions
  */
 struct block {
 	enum block_state state;
 	struct str raw, list;
+};
+
+/* Who packs blocks, one at a time. */
+struct packer {
+	struct libdeflate_compressor *compressor;
 	uint8_t *packed;
-	char *text;
-	size_t packed_alloc, text_alloc, text_len;
+	size_t alloc;
 };
 
 struct worker {
 	struct blocks *blocks;
-	struct libdeflate_compressor *compressor;
+	struct packer packer;
 	pthread_t thread;
 };
 
 /**
  * Blocks by number, in a ring: the one with number filling is being filled; from oldest up to it
  * they are queued, being packed or done, and who packs takes them in order at next.
- * @own: compressor of the thread that drains, which helps when it has to wait
+ * @own: of the thread that drains, which helps when it has to wait
  * @section: where the section at hand starts in the raw bytes of the block being filled
  * @ended: nothing more is filled; @cancelled: nobody drains; @stop: workers end
  * @changed: any of these, or a block's state; all under @lock
@@ -53,7 +58,7 @@ struct blocks {
 	size_t section;
 	struct worker workers[WORKERS_MAX];
 	unsigned worker_count;
-	struct libdeflate_compressor *own;
+	struct packer own;
 	bool ended, cancelled, stop;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -64,40 +69,52 @@ static struct block *block_at(struct blocks *blocks, uint64_t number)
 	return &blocks->ring[number % RING];
 }
 
-static void block_pack(struct block *b, struct libdeflate_compressor *c)
+static int packer_init(struct packer *p)
 {
-	size_t bound = libdeflate_deflate_compress_bound(c, b->raw.len);
+	*p = (struct packer){ .compressor = libdeflate_alloc_compressor(LEVEL) };
+	return p->compressor ? 0 : -1;
+}
+
+static void packer_done(struct packer *p)
+{
+	libdeflate_free_compressor(p->compressor);
+	free(p->packed);
+}
+
+static void block_pack(struct block *b, struct packer *p)
+{
+	size_t bound = libdeflate_deflate_compress_bound(p->compressor, b->raw.len);
 	size_t len;
 
-	if (bound > b->packed_alloc) {
-		b->packed = xreallocarray(b->packed, bound, 1);
-		b->packed_alloc = bound;
+	if (bound > p->alloc) {
+		p->packed = xreallocarray(p->packed, bound, 1);
+		p->alloc = bound;
 	}
-	len = libdeflate_deflate_compress(c, b->raw.s, b->raw.len, b->packed, bound);
+	len = libdeflate_deflate_compress(p->compressor, b->raw.s, b->raw.len, p->packed, bound);
 	assert(len > 0);
-	if (base64_size(len) > b->text_alloc) {
-		b->text_alloc = base64_size(len);
-		b->text = xreallocarray(b->text, b->text_alloc, 1);
+	if (base64_size(len) > b->raw.alloc) {
+		b->raw.alloc = base64_size(len);
+		b->raw.s = xreallocarray(b->raw.s, b->raw.alloc, 1);
 	}
-	b->text_len = base64_encode(b->text, b->packed, len);
+	b->raw.len = base64_encode(b->raw.s, p->packed, len);
 }
 
 static void block_write(struct block *b, FILE *out)
 {
 	fputs("<script type=\"text/plain\">", out);
-	fwrite(b->text, 1, b->text_len, out);
+	fwrite(b->raw.s, 1, b->raw.len, out);
 	fprintf(out, "</script>\n<script>gt.push([%s])</script>\n", str_get(&b->list));
 	b->raw.len = b->list.len = 0;
 	b->state = BLOCK_FREE;
 }
 
 /* With the lock held: pack the next block that is queued. */
-static void pack_next(struct blocks *blocks, struct libdeflate_compressor *c)
+static void pack_next(struct blocks *blocks, struct packer *p)
 {
 	struct block *b = block_at(blocks, blocks->next++);
 
 	pthread_mutex_unlock(&blocks->lock);
-	block_pack(b, c);
+	block_pack(b, p);
 	pthread_mutex_lock(&blocks->lock);
 	b->state = BLOCK_DONE;
 	pthread_cond_broadcast(&blocks->changed);
@@ -111,7 +128,7 @@ static void *work(void *data)
 	pthread_mutex_lock(&blocks->lock);
 	while (!blocks->stop) {
 		if (blocks->next != blocks->filling)
-			pack_next(blocks, worker->compressor);
+			pack_next(blocks, &worker->packer);
 		else
 			pthread_cond_wait(&blocks->changed, &blocks->lock);
 	}
@@ -124,11 +141,10 @@ static int start_worker(struct blocks *blocks)
 	struct worker *worker = &blocks->workers[blocks->worker_count];
 
 	*worker = (struct worker){ .blocks = blocks };
-	worker->compressor = libdeflate_alloc_compressor(LEVEL);
-	if (!worker->compressor)
+	if (packer_init(&worker->packer) < 0)
 		return -1;
 	if (thread_start(&worker->thread, work, worker) < 0) {
-		libdeflate_free_compressor(worker->compressor);
+		packer_done(&worker->packer);
 		return -1;
 	}
 	blocks->worker_count++;
@@ -141,8 +157,7 @@ int blocks_new(struct blocks **ret, unsigned workers, struct error *err)
 
 	pthread_mutex_init(&blocks->lock, NULL);
 	pthread_cond_init(&blocks->changed, NULL);
-	blocks->own = libdeflate_alloc_compressor(LEVEL);
-	if (!blocks->own) {
+	if (packer_init(&blocks->own) < 0) {
 		blocks_free(blocks);
 		return error_set(err, ENOMEM, "out of memory");
 	}
@@ -162,7 +177,7 @@ static void stop_workers(struct blocks *blocks)
 	pthread_mutex_unlock(&blocks->lock);
 	for (unsigned i = 0; i < blocks->worker_count; i++) {
 		pthread_join(blocks->workers[i].thread, NULL);
-		libdeflate_free_compressor(blocks->workers[i].compressor);
+		packer_done(&blocks->workers[i].packer);
 	}
 }
 
@@ -174,10 +189,8 @@ void blocks_free(struct blocks *blocks)
 	for (unsigned i = 0; i < RING; i++) {
 		str_done(&blocks->ring[i].raw);
 		str_done(&blocks->ring[i].list);
-		free(blocks->ring[i].packed);
-		free(blocks->ring[i].text);
 	}
-	libdeflate_free_compressor(blocks->own);
+	packer_done(&blocks->own);
 	pthread_mutex_destroy(&blocks->lock);
 	pthread_cond_destroy(&blocks->changed);
 	free(blocks);
@@ -265,7 +278,7 @@ static bool wait_for_oldest(struct blocks *blocks)
 		    block_at(blocks, blocks->oldest)->state == BLOCK_DONE)
 			return true;
 		if (blocks->next != blocks->filling)
-			pack_next(blocks, blocks->own);
+			pack_next(blocks, &blocks->own);
 		else
 			pthread_cond_wait(&blocks->changed, &blocks->lock);
 	}
