@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What this host allows, what is missing, and the command that gives it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/opts.h"
 #include "base/str.h"
 #include "cmd.h"
+#include "launch/around.h"
 #include "launch/perfhost.h"
 #include "launch/perfopen.h"
 #include "launch/framefetch.h"
@@ -24,7 +26,7 @@ struct host {
 	const char *wanted;
 	struct python *python;
 	struct probe_set *set;
-	char *around; /* what a container takes away */
+	struct perf_host perf;
 	bool missing;
 };
 
@@ -40,40 +42,77 @@ static void say(struct host *host, enum verdict verdict, const char *what, const
 	host->missing |= verdict == MISSING;
 }
 
-/* As the caller has to type it: root needs no sudo, and root of a container gets nowhere with it.
- */
-static char *setup_command(const struct host *host)
+static char *remedy(const struct host *host)
 {
-	if (host->around && geteuid() == 0)
-		return xstrdup("outside of this container, by the administrator of its host");
-	return xasprintf("%sgiltracer setup%s%s", geteuid() == 0 ? "" : "sudo ",
-	                 host->python ? " --python " : "",
-	                 host->python ? host->python->command : "");
+	return around_remedy(host->python ? host->python->command : NULL, FRAMEFETCH_DEFAULT);
 }
 
 static void check_surroundings(struct host *host)
 {
-	host->around = perf_surroundings();
-	if (host->around)
-		say(host, NOTE, "surroundings", host->around, NULL);
+	CLEANUP(free) char *text = around_text();
+	const char *name, *what_for;
+
+	if (text)
+		say(host, NOTE, "surroundings", text, NULL);
+	for (size_t i = 0; geteuid() == 0 && around_lacks(i, &name, &what_for); i++) {
+		CLEANUP(free) char *lack = xasprintf("no %s, which %s", name, what_for);
+
+		say(host, NOTE, "capabilities", lack, NULL);
+	}
 }
 
+/* Of what perf may do besides: what is missing here makes recordings poorer, but they can be made.
+ */
 static void check_perf(struct host *host)
 {
-	struct perf_host perf;
 	struct error err;
 
-	if (perf_host_find(&perf, &err) < 0) {
+	if (perf_host_find(&host->perf, &err) < 0) {
 		say(host, MISSING, "perf", err.text, "apt-get install linux-perf");
 		return;
 	}
-	say(host, OK, "perf", perf.version, NULL);
-	perf_host_done(&perf);
+	say(host, OK, "perf", host->perf.version, NULL);
+}
+
+static void check_tracepoints(struct host *host)
+{
+	CLEANUP(free) char *fix = remedy(host);
+
+	if (!host->perf.version)
+		return;
+	if (host->perf.everybody)
+		say(host, OK, "tracepoints", "of the whole machine: states, stacks and wake-ups",
+		    NULL);
+	else if (host->perf.tracepoints)
+		say(host, NOTE, "tracepoints",
+		    "of own programs only: who had the CPUs meanwhile is not known", fix);
+	else
+		say(host, NOTE, "tracepoints",
+		    "not permitted: why threads sleep and who wakes them is not known", fix);
+}
+
+static void check_buffers(struct host *host)
+{
+	CLEANUP(free)
+	char *fix = around_container() ? xstrdup("outside of this container: docker or podman "
+	                                         "run --cap-add IPC_LOCK (Kubernetes: "
+	                                         "capabilities.add: IPC_LOCK)")
+	                               : remedy(host);
+	CLEANUP(free)
+	char *text = xasprintf("%" PRIu64 " KiB for each CPU%s", host->perf.buffer_bytes / 1024,
+	                       host->perf.buffer_limited
+	                               ? ", by kernel.perf_event_mlock_kb and ulimit -l, without "
+	                                 "CAP_IPC_LOCK"
+	                               : "");
+
+	if (host->perf.version)
+		say(host, host->perf.buffer_limited ? NOTE : OK, "ring buffers", text,
+		    host->perf.buffer_limited ? fix : NULL);
 }
 
 static void check_perf_open(struct host *host)
 {
-	CLEANUP(free) char *fix = setup_command(host);
+	CLEANUP(free) char *fix = remedy(host);
 	struct error err;
 
 	if (perf_try_self(&err) < 0)
@@ -85,17 +124,15 @@ static void check_perf_open(struct host *host)
 static void check_tracefs(struct host *host)
 {
 	CLEANUP(free) char *root = NULL;
-	CLEANUP(free) char *fix = setup_command(host);
+	CLEANUP(free) char *fix = remedy(host);
 	CLEANUP(free) char *text = NULL;
-	CLEANUP(free) char *events = NULL;
 	struct error err;
 
 	if (tracefs_find(&root, &err) < 0) {
 		say(host, MISSING, "tracefs", err.text, fix);
 		return;
 	}
-	events = xasprintf("%s/uprobe_events", root);
-	if (geteuid() == 0 && access(events, W_OK) < 0 && errno == EROFS)
+	if (geteuid() == 0 && tracefs_is_read_only(root))
 		text = xasprintf("%s: mounted read-only, probes cannot be installed here", root);
 	else
 		text = xstrdup(root);
@@ -136,7 +173,7 @@ static void check_functions(struct host *host)
 static void check_uprobes(struct host *host)
 {
 	CLEANUP(uprobes_release) struct uprobes *uprobes = NULL;
-	CLEANUP(free) char *fix = setup_command(host);
+	CLEANUP(free) char *fix = remedy(host);
 	struct error err;
 
 	if (!host->set)
@@ -226,10 +263,12 @@ static int check_run(int argc, char **argv, struct error *err)
 	check_perf_open(&host);
 	check_tracefs(&host);
 	check_uprobes(&host);
+	check_tracepoints(&host);
+	check_buffers(&host);
 	check_viztracer(&host);
+	perf_host_done(&host.perf);
 	probe_set_free(host.set);
 	python_free(host.python);
-	free(host.around);
 	return host.missing;
 }
 

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cmd.h"
+#include "launch/around.h"
+#include "launch/perfopen.h"
 #include "record-job.h"
 
 static int check_script(const char *script, struct error *err)
@@ -78,6 +80,26 @@ bool job_wants_stacks(const struct job *job)
 	return job->options->state_detect || !job_wants_gil(job);
 }
 
+/* What is barred, by which guard, and how to get it: what giltracer check says, too. */
+static int denied(const struct job *job, const char *instead, struct error *err)
+{
+	CLEANUP(free) char *remedy = around_remedy(job->python->command, job->options->frames);
+	CLEANUP(free) char *text = xasprintf("%s -> %s%s", err->text, remedy, instead);
+
+	return error_set(err, err->code, "%s", text);
+}
+
+/* perf would find a way around the refusal, and then record nothing: so the kernel is asked. */
+static int place_probes(struct job *job, struct error *err)
+{
+	if (uprobes_prepare(job->probes, &job->uprobes, err) == 0 &&
+	    perf_try_event(job->probes->group, job->probes->probes.v[0].event, err) == 0)
+		return 0;
+	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
+		return -1;
+	return denied(job, " (--no-gil-detect does without probes)", err);
+}
+
 int job_prepare_probes(struct job *job, struct error *err)
 {
 	/* Where take_gil is tells sleeps for the GIL from others in the stacks of a stripped
@@ -89,7 +111,7 @@ int job_prepare_probes(struct job *job, struct error *err)
 	}
 	if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
 		return -1;
-	return uprobes_prepare(job->probes, &job->uprobes, err);
+	return place_probes(job, err);
 }
 
 int job_prepare(struct job *job, char *const *argv, struct error *err)
@@ -109,9 +131,5 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 		log_info("%s is free-threaded: it has no GIL, so what its threads do and why they "
 		         "sleep is recorded instead",
 		         job->python->command);
-	if (!job_wants_gil(job) && !job->host.tracepoints)
-		return error_set(err, EPERM,
-		                 "without uprobes there must be tracepoints, which this user may "
-		                 "not record (giltracer check says how to get them)");
-	return 0;
+	return perf_try_self(err) < 0 ? denied(job, "", err) : 0;
 }

@@ -42,7 +42,7 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 
 	if (stacks) {
 		plan.sched = job->host.tracepoints;
-		plan.stack_size = perf_host_stack_size(buffer);
+		plan.stack_size = plan.sched ? perf_host_stack_size(buffer) : 0;
 	} else {
 		plan.probes = uprobes_events(job->uprobes);
 		plan.counters = job->counters;
@@ -278,9 +278,14 @@ int job_run(struct job *job, struct error *err)
 	if (job_wants_gil(job) && job_wants_stacks(job) && !job->host.tracepoints) {
 		note(job, "tracepoints",
 		     "tracepoints are not permitted, so there are no stacks and no reasons of "
-		     "sleeps (giltracer setup permits them)");
+		     "sleeps (giltracer check says who can permit them)");
 		return run_once(job, &gil, err);
 	}
+	if (!job_wants_gil(job) && !job->host.tracepoints)
+		note(job, "tracepoints",
+		     "tracepoints are not permitted: only when threads ran and when they did not "
+		     "is "
+		     "known, not why (giltracer check says who can permit them)");
 	if (job_wants_gil(job) && job_wants_stacks(job) && job->options->one_run)
 		log_info("one run: stacks are recorded too, so the program is slower than with "
 		         "the GIL alone");

@@ -18,13 +18,11 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "launch/around.h"
 #include "launch/tracefs.h"
 
 #define RECORD_MAX 8192
 #define SUFFIX     "_c"
-
-/* The process namespace that the kernel starts with (PID_NS_INIT_INO, linux/nsfs.h since 6.17). */
-#define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
 static const char *rundir(void)
 {
@@ -38,15 +36,6 @@ char *owner_path(const char *name)
 	const char *dir = rundir();
 
 	return xasprintf("%s/%s", dir ? dir : "/run/giltracer", name);
-}
-
-static bool in_first_pid_namespace(void)
-{
-	char text[64];
-	ssize_t len = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
-
-	text[len > 0 ? len : 0] = '\0';
-	return len < 0 || !strcmp(text, FIRST_PID_NAMESPACE);
 }
 
 /* A container that sees the host's processes has its own /run even so. Who may not look is not
@@ -74,7 +63,7 @@ char *owner_suffix(void)
 	struct stat run = { 0 };
 	uint32_t sum = 0x811c9dc5;
 
-	if (stat("/run", &run) < 0 || (!dir && in_first_pid_namespace() && is_run_of_init(&run)))
+	if (stat("/run", &run) < 0 || (!dir && !around_own_processes() && is_run_of_init(&run)))
 		return xstrdup("");
 	sum = hash(sum, &run.st_dev, sizeof(run.st_dev));
 	sum = hash(sum, &run.st_ino, sizeof(run.st_ino));

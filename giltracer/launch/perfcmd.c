@@ -96,6 +96,11 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	add_events(&args, plan->probes);
 	add_sched(&args, plan);
 	add_events(&args, plan->counters);
+	/* Else perf takes cycles, and switches come with any event. */
+	if (!plan->probes && !plan->waking && !plan->sched && !plan->native) {
+		add(&args, "-e");
+		add(&args, "dummy:u");
+	}
 	if (plan->unswapped) {
 		add(&args, "-e");
 		add(&args, "dummy:uS");

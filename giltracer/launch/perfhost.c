@@ -16,7 +16,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "launch/around.h"
 #include "launch/child.h"
+#include "launch/host.h"
 #include "launch/uprobes.h"
 
 #define KIB ((uint64_t)1024)
@@ -56,18 +58,6 @@ static uint64_t available_memory(void)
 	return 256 * MIB;
 }
 
-static bool has_capability(unsigned bit)
-{
-	CLEANUP(free) char *text = NULL;
-	struct error err;
-	const char *line;
-
-	if (file_read(&text, NULL, "/proc/self/status", 65536, &err) < 0 ||
-	    !(line = strstr(text, "\nCapEff:")))
-		return false;
-	return strtoull(line + strlen("\nCapEff:"), NULL, 16) >> bit & 1;
-}
-
 /* kernel/events/core.c, perf_mmap: perf_event_mlock_kb counts per CPU and user, and what is beyond
  * it counts against RLIMIT_MEMLOCK; neither binds CAP_IPC_LOCK or paranoid below 0. */
 static void find_buffer(struct perf_host *host)
@@ -78,7 +68,7 @@ static void find_buffer(struct perf_host *host)
 	struct rlimit limit = { 0 };
 
 	host->buffer_bytes = memory < BUFFER_WANTED ? memory : BUFFER_WANTED;
-	if (has_capability(CAP_IPC_LOCK) ||
+	if ((host_capable(CAP_IPC_LOCK) && !around_user_namespace()) ||
 	    read_number("/proc/sys/kernel/perf_event_paranoid", 2) < 0)
 		return;
 	getrlimit(RLIMIT_MEMLOCK, &limit);

@@ -3,8 +3,6 @@
 #include "perfopen.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +13,11 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "launch/around.h"
 #include "launch/host.h"
 #include "launch/tracefs.h"
 
 #define SMALL_MAX 65536
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
 
 static int open_event(struct perf_event_attr *attr)
 {
@@ -34,61 +29,6 @@ static int open_event(struct perf_event_attr *attr)
 	return 0;
 }
 
-static bool is_filtered(void)
-{
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-
-	return file_read(&text, NULL, "/proc/self/status", SMALL_MAX, &ignored) == 0 &&
-	       strstr(text, "\nSeccomp:\t2") != NULL;
-}
-
-/* In a user namespace our capabilities are full, and count for nothing that is the kernel's. */
-static bool in_user_namespace(void)
-{
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	unsigned long inside, outside, count;
-
-	return file_read(&text, NULL, "/proc/self/uid_map", SMALL_MAX, &ignored) == 0 &&
-	       (sscanf(text, "%lu %lu %lu", &inside, &outside, &count) != 3 || inside || outside ||
-	        count < UINT32_MAX);
-}
-
-static bool is_locked_down(void)
-{
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-
-	return file_read(&text, NULL, "/sys/kernel/security/lockdown", SMALL_MAX, &ignored) == 0 &&
-	       strstr(text, "[confidentiality]") != NULL;
-}
-
-static bool is_perfmon_capable(void)
-{
-	return !in_user_namespace() && (host_capable(CAP_PERFMON) || host_capable(CAP_SYS_ADMIN));
-}
-
-char *perf_surroundings(void)
-{
-	CLEANUP(str_done) struct str text = { 0 };
-
-	if (in_user_namespace())
-		str_adds(&text,
-		         "this is a user namespace (an unprivileged container): its root has "
-		         "no capability that counts outside, CAP_PERFMON and CAP_SYS_ADMIN "
-		         "have to come from the host");
-	if (is_filtered())
-		str_addf(&text, "%sa seccomp filter is in force, which may deny perf_event_open",
-		         text.len ? "; " : "");
-	if (is_locked_down())
-		str_addf(&text,
-		         "%sthe kernel is locked down for confidentiality, which forbids perf "
-		         "and tracefs",
-		         text.len ? "; " : "");
-	return text.len ? str_take(&text) : NULL;
-}
-
 static int explain(int code, const char *what, int allowed, struct error *err)
 {
 	CLEANUP(free) char *paranoid = host_sysctl("kernel.perf_event_paranoid");
@@ -96,17 +36,19 @@ static int explain(int code, const char *what, int allowed, struct error *err)
 
 	if (!paranoid)
 		return error_set(err, code, "%s: this kernel has no perf events", what);
-	if (is_filtered() && (code == EPERM || code == ENOSYS))
-		return error_set(err, code,
-		                 "%s: a seccomp filter denies perf_event_open; the container's "
-		                 "profile has to allow it (--security-opt seccomp=FILE, or "
-		                 "--cap-add PERFMON)",
-		                 what);
-	if ((code == EACCES || code == EPERM) && level > allowed && !is_perfmon_capable())
+	if (around_filtered() && (code == EPERM || code == ENOSYS))
+		return error_set(err, code, "%s: a seccomp filter denies perf_event_open", what);
+	if ((code == EACCES || code == EPERM) && level > allowed && !around_perfmon_capable())
 		return error_set(err, code,
 		                 "%s: kernel.perf_event_paranoid is %ld, it has to be at most %d "
 		                 "without CAP_PERFMON",
 		                 what, level, allowed);
+	if (code == EACCES || code == EPERM)
+		return error_set(err, code,
+		                 "%s: perf_event_open is denied, but not by "
+		                 "kernel.perf_event_paranoid: by a security module (SELinux, "
+		                 "AppArmor, lockdown) or by a seccomp filter",
+		                 what);
 	return error_set(err, code, "%s: %s", what, strerror(code));
 }
 
@@ -122,7 +64,7 @@ int perf_try_self(struct error *err)
 	};
 	int status = open_event(&attr);
 
-	return status < 0 ? explain(-status, "perf_event_open", 2, err) : 0;
+	return status < 0 ? explain(-status, "perf events", 2, err) : 0;
 }
 
 bool perf_reads_inherited(void)

@@ -21,8 +21,4 @@ int perf_try_event(const char *group, const char *event, struct error *err);
  */
 bool perf_reads_inherited(void);
 
-/* What the surroundings take away, one sentence: a user namespace, a seccomp filter, lockdown. NULL
- * if nothing. Caller frees. */
-char *perf_surroundings(void);
-
 #endif

@@ -193,6 +193,13 @@ bool tracefs_can_install(const char *root)
 	return access(path, W_OK) == 0;
 }
 
+bool tracefs_is_read_only(const char *root)
+{
+	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
+
+	return access(path, W_OK) < 0 && errno == EROFS;
+}
+
 bool tracefs_has_event(const char *root, const char *group, const char *event)
 {
 	CLEANUP(free) char *path = xasprintf("%s/events/%s/%s/id", root, group, event);

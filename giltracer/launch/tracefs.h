@@ -37,8 +37,10 @@ int tracefs_command(const char *root, const char *command, struct error *err);
 int tracefs_remove(const char *root, const char *group, const char *event, bool wait,
                    struct error *err);
 
-/* Whether this process may install probes, and whether it may open events/GROUP/EVENT. */
+/* Whether this process may install probes, whether only the mount is in its way, and whether it may
+ * open events/GROUP/EVENT. */
 bool tracefs_can_install(const char *root);
+bool tracefs_is_read_only(const char *root);
 bool tracefs_has_event(const char *root, const char *group, const char *event);
 
 static inline void cleanup_tracefs_probes_done(struct tracefs_probes *probes)

@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "launch/framefetch.h"
 #include "launch/owner.h"
 #include "launch/probes.h"
 
@@ -270,18 +269,17 @@ static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struc
 {
 	struct error why;
 	bool good = false;
-	char frames[32] = "";
 
 	if (verify(u->root, set, &good, &why) < 0)
 		good = why.code == EACCES && verify_by_record(u->root, set);
 	if (good)
 		return owner_share(set->group, &u->fd, err);
-	if (set->frames != FRAMEFETCH_DEFAULT)
-		snprintf(frames, sizeof(frames), " --frames %u", set->frames);
+	if (tracefs_is_read_only(u->root))
+		return error_set(err, EROFS, "%s is mounted read-only: probes cannot be installed",
+		                 u->root);
 	return error_set(err, EACCES,
-	                 "the probes for %s are not installed and this user cannot install them: "
-	                 "sudo giltracer setup --python %s%s",
-	                 set->path, set->python, frames);
+	                 "the probes for %s are not installed and this user cannot install them",
+	                 set->path);
 }
 
 static void name_events(struct uprobes *u, const struct probe_set *set)

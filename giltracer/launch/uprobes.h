@@ -22,7 +22,8 @@ struct uprobes;
 /*
  * Make the probes of set usable: those that are installed and verified (path, offsets, arguments
  * and the build of the file now on disk), else install them if we may. Strays are removed on the
- * way if we may. The error for a user without the right names the command that gives it.
+ * way if we may. around_remedy() has what a user without
+ * the right is to be told.
  */
 int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct error *err);
 

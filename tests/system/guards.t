@@ -1,0 +1,155 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a kernel or a container refuses: check and the run say the same, by which guard and what gives
+# it, and what can be recorded without is recorded.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/private-python.sh"
+need root perf uprobes setpriv unshare gcc
+
+paranoid=/proc/sys/kernel/perf_event_paranoid
+if [ "$(cat $paranoid)" -lt 0 ]; then
+	echo '1..0 # SKIP everything is allowed to everybody: sysctl -w kernel.perf_event_paranoid=2'
+	exit 0
+fi
+chmod 755 "$scratch"
+chmod 777 "$TMPDIR"
+mkdir -m 777 out-of
+python=$(private_python "$scratch/venv")
+gcc -o deny "$top_srcdir/tests/system/deny.c" || exit 99
+cat >two.py <<'END_PY'
+import threading
+import time
+
+def spin():
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until:
+        pass
+
+if __name__ == "__main__":
+    threads = [threading.Thread(target=spin) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+END_PY
+
+# trace SURROUNDINGS… -- OPTION…: the program, under the command before --.
+trace() {
+	tap_before=
+	while [ "$1" != -- ]; do
+		tap_before="$tap_before $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # words
+	$tap_before "$GILTRACER" -q --python "$python" --python-trace none -o out-of/x.html \
+		--json out-of/x.json "$@" two.py
+}
+
+# refused NAME TEXT REMEDY SURROUNDINGS…: check misses something for this reason, with this remedy, and
+# the run fails with the same words.
+refused() {
+	name=$1 text=$2 remedy=$3
+	shift 3
+	exits 1 "$name: check" "$@" "$GILTRACER" check --python "$python"
+	like "$(grep '^missing' out)" "$text" 'says which guard it is'
+	why=$(sed -n '/^missing/{N;s/^missing *[a-z]* *\(events *\)\{0,1\}//;s/\n */ /;p;q;}' out)
+	like "$why" "-> $remedy" 'and what gives it'
+	exits 125 'the run' trace "$@" --
+	is "$(sed 's/^giltracer: error: //; s/ (--no-gil-detect.*//' err)" "$why" 'says the same words'
+}
+
+# switches NAME SURROUNDINGS…: with neither probes nor tracepoints, switches remain.
+switches() {
+	name=$1
+	shift
+	ok "$name: --no-gil-detect" trace "$@" -- --no-gil-detect || return
+	is "$(json out-of/x.json '[c["code"] for c in d["caveats"] if c["code"] == "tracepoints"]')" \
+		"['tracepoints']" 'records when threads ran, and says what is missing'
+	is "$(json out-of/x.json 'len(workers()), all(t["states"]["running_ns"] > 1e6 and
+		sum(t["states"].values()) == t["total_ns"] for t in workers())')" '(2, True)' \
+		'of all threads'
+}
+
+# inside SCRIPT COMMAND…: in a mount namespace of its own, after the script.
+inside() {
+	# shellcheck disable=SC2016
+	unshare -m sh -c 'sh -e "$0" && exec "$@"' "$@"
+}
+
+options='outside of this container: docker or podman run'
+refused 'a user namespace' "perf_event_paranoid is [0-9], it has to be at most -1 without CAP_PERFMON" \
+	"$options .*--userns=host --cap-add PERFMON" unshare -U -r
+unlike "$(cat out)" '.' 'the program did not run'
+exits 1 'check' unshare -Ur "$GILTRACER" check --python "$python"
+like "$(cat out)" '^note +surroundings +this is a user namespace' 'tells the surroundings'
+like "$(cat out)" '^note +capabilities +no CAP_PERFMON, ' 'and what would be needed'
+switches 'a user namespace' unshare -U -r
+
+bare='setpriv --inh-caps=-all --bounding-set'
+# shellcheck disable=SC2086
+refused 'root without CAP_PERFMON' 'at most -1 without CAP_PERFMON' "$options --cap-add PERFMON" \
+	$bare=-perfmon,-sys_admin
+for lack in perfmon sys_admin sys_ptrace ipc_lock sys_nice dac_override; do
+	# shellcheck disable=SC2086
+	ok "without CAP_$lack alone" trace $bare=-$lack --
+	is "$(json out-of/x.json 'all(t["holds"] for t in workers())')" True 'the GIL is recorded'
+done
+# shellcheck disable=SC2086
+ok 'check without CAP_IPC_LOCK' $bare=-ipc_lock "$GILTRACER" check --python "$python"
+like "$(cat out)" '^note +ring buffers +[0-9]+ KiB .*without CAP_IPC_LOCK' 'says what that bounds'
+like "$(cat out)" '-> .*(--cap-add IPC_LOCK|giltracer setup)' 'and what gives more'
+
+for code in 1 38; do
+	refused "a filter that says $code" 'a seccomp filter denies perf_event_open' \
+		"$options .*--security-opt seccomp=unconfined" ./deny $code
+done
+refused 'a filter or module that says 13' 'not by kernel.perf_event_paranoid: by a security module' \
+	"$options .*seccomp=unconfined" ./deny 13
+
+# Debian's and Ubuntu's kernels know 3 and 4: nobody without the capability opens anything.
+for level in 3 4; do
+	echo $level >level
+	echo "mount --bind $scratch/level $paranoid" >make-level
+	# shellcheck disable=SC2086
+	refused "perf_event_paranoid=$level" "paranoid is $level, it has to be at most 2 without" \
+		"$options --cap-add PERFMON" inside ./make-level $bare=-perfmon,-sys_admin ./deny 13
+done
+
+mkdir security && echo 'none integrity [confidentiality]' >security/lockdown
+hide='mount -t tmpfs none /sys/kernel/tracing && mount -t tmpfs none /sys/kernel/debug'
+cat >make-lockdown <<END_SH
+mount --bind $scratch/security /sys/kernel/security || mount -t tmpfs none /sys/kernel
+$hide
+END_SH
+[ ! -d /sys/kernel/security ] ||
+	refused 'lockdown' 'tracefs with uprobe_events is not mounted' \
+		'boot .*without lockdown=confidentiality' inside ./make-lockdown
+
+echo "$hide" >make-hidden
+refused 'no tracefs' 'tracefs with uprobe_events is not mounted' '(sudo )?giltracer setup' \
+	inside ./make-hidden
+switches 'no tracefs' inside ./make-hidden
+cat >make-read-only <<'END_SH'
+mount --bind /sys/kernel/tracing /sys/kernel/tracing
+mount -o remount,bind,ro /sys/kernel/tracing
+END_SH
+refused 'tracefs read-only' 'mounted read-only: probes cannot be installed' \
+	'(sudo )?giltracer setup|outside' inside ./make-read-only
+ok 'tracefs read-only: --no-gil-detect' trace inside ./make-read-only -- --no-gil-detect
+is "$(json out-of/x.json '[c["code"] for c in d["caveats"] if c["code"] == "tracepoints"]')" '[]' \
+	'has tracepoints'
+
+# An ordinary user, with an interpreter that is not in root's home.
+if nobody "$GILTRACER" --version >/dev/null 2>&1 && [ -x /usr/bin/python3 ]; then
+	python=/usr/bin/python3
+	refused 'an ordinary user' 'cannot be read by this user' \
+		'sudo giltracer setup --python /usr/bin/python3' nobody
+	switches 'an ordinary user' nobody
+else
+	skip 'the build folder is not for ordinary users, or no /usr/bin/python3' 'an ordinary user'
+fi
+
+rm -rf "$scratch/venv"
+leaves_nothing
+done_testing
