@@ -99,6 +99,7 @@ void code_gil_free(struct code_gil *gil)
 	}
 	vec_done(&gil->takes);
 	vec_done(&gil->releases);
+	vec_done(&gil->unknown);
 	free(gil);
 }
 

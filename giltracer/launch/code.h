@@ -54,11 +54,13 @@ struct code_release {
 };
 
 /**
- * @complete: every call of pthread_cond_signal in the file is accounted for
+ * @unknown: calls of pthread_cond_signal in the file that are not accounted for
+ * @complete: there are calls of it, and none is unknown
  */
 struct code_gil {
 	VEC(struct code_take) takes;
 	VEC(struct code_release) releases;
+	VEC(uint64_t) unknown;
 	bool complete;
 };
 

@@ -131,7 +131,6 @@ void code_find_releases(struct code_finder *f)
 	struct addresses signals;
 
 	codemap_find_calls(f->map, "pthread_cond_signal", &signals);
-	f->gil->complete = signals.v.n > 0;
 	for (size_t i = 0; i < signals.v.n; i++) {
 		uint64_t function = 0;
 		CLEANUP(flow_free) struct flow *flow = code_run_to(f, signals.v.v[i], &function);
@@ -140,7 +139,8 @@ void code_find_releases(struct code_finder *f)
 		if (call && releases_gil(f, call))
 			add_release(f, flow, call, function);
 		else if (!call || !tells_of_switch(f, flow, call, function))
-			f->gil->complete = false;
+			*vec_push(&f->gil->unknown) = signals.v.v[i];
 	}
+	f->gil->complete = signals.v.n && !f->gil->unknown.n;
 	vec_done(&signals.v);
 }

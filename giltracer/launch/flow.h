@@ -44,12 +44,12 @@ struct flow_call {
 	unsigned zero_count;
 };
 
-/* unbalanced: a return is not at the height of the stack where it began, so the run did not begin at
- * a function's entry. */
+/* unbalanced: a return is not at the height of the stack where it began, so the run did not begin
+ * at a function's entry. */
 struct flow {
 	VEC(struct flow_call) calls; /* by address, each once */
 	bool unbalanced;
-	struct flow_values *values;  /* flow_value.h */
+	struct flow_values *values; /* flow_value.h */
 };
 
 #define FLOW_DI 7

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "launch/inlines.h"
 #include "launch/placer.h"
 
 /* How else than by its symbol a function is known to be what it is called; NULL if it is not. */
@@ -89,9 +90,9 @@ static size_t add_drops_by_code(const struct placer *p, const struct probedef_fu
 }
 
 /* A part of drop_gil that is a function of its own, as in builds without optimisation. */
-static bool is_part_of_drop(const struct placer *p, const struct code_release *release)
+static bool is_part_of_drop(const struct placer *p, uint64_t address)
 {
-	CLEANUP(free) char *name = symbols_describe(p->symbols, release->signal);
+	CLEANUP(free) char *name = symbols_describe(p->symbols, address);
 
 	return p->has_drop && !strncmp(name, "drop_gil", strlen("drop_gil"));
 }
@@ -100,7 +101,7 @@ static bool is_part_of_drop(const struct placer *p, const struct code_release *r
  * moved away. */
 static bool is_covered(const struct placer *p, const struct code_release *release)
 {
-	if (is_part_of_drop(p, release))
+	if (is_part_of_drop(p, release->signal))
 		return true;
 	for (size_t i = 0; i < p->set->probes.n; i++) {
 		const struct probe *probe = &p->set->probes.v[i];
@@ -114,27 +115,62 @@ static bool is_covered(const struct placer *p, const struct code_release *releas
 	return false;
 }
 
-static void add_inlined(const struct placer *p, const struct probedef_function *f)
+/* The debug information is asked for each, too: it names the copies that the compiler made. */
+static void add_release(const struct placer *p, const struct probedef_function *f,
+                        const struct code_release *release)
 {
-	size_t n = p->code->releases.n;
+	CLEANUP(free) char *into = NULL;
+	enum inlines_answer answer = inlines_ask(p->symbols, release->signal, f->name, &into);
+	enum symbol_kind kind = answer == INLINES_YES ? SYMBOL_DEBUG : SYMBOL_CODE;
+	CLEANUP(free) char *how = NULL;
+
+	if (answer == INLINES_YES)
+		how = xasprintf("debug file and code: %s inlined into %s", f->name, into);
+	else if (answer == INLINES_NO)
+		how = xasprintf("code, but for the debug file it is only %s", into);
+	else
+		how = xasprintf("code: an inlined %s", f->name);
+	placer_add_point(p, f->entry, release->signal, kind, how, answer != INLINES_NO,
+	                 placer_release_arguments(p, release));
+	/* Two releases in one function may come to the same wait. */
+	if (f->ret)
+		placer_add_points(p, f->ret, release->waited.v, release->waited.n, SYMBOL_CODE,
+		                  "code: behind the wait of an inlined drop_gil");
+}
+
+/* A signal that the code alone does not explain; whether the debug information does. */
+static bool add_unknown(const struct placer *p, const struct probedef_function *f, uint64_t signal)
+{
+	CLEANUP(free) char *into = NULL;
+	CLEANUP(free) char *how = NULL;
+
+	if (is_part_of_drop(p, signal))
+		return true;
+	switch (inlines_ask(p->symbols, signal, f->name, &into)) {
+	case INLINES_YES:
+		how = xasprintf("debug file: %s inlined into %s", f->name, into);
+		placer_add_point(p, f->entry, signal, SYMBOL_DEBUG, how, true, NULL);
+		return true;
+	case INLINES_NO:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void add_inlined(struct placer *p, const struct probedef_function *f)
+{
+	size_t n = p->code->releases.n, unknown = p->code->unknown.n;
 	CLEANUP(free) bool *covered = xcalloc(n + 1, sizeof(*covered));
 
 	for (size_t i = 0; i < n; i++)
 		covered[i] = is_covered(p, &p->code->releases.v[i]);
-	for (size_t i = 0; i < n; i++) {
-		const struct code_release *release = &p->code->releases.v[i];
-
-		if (covered[i])
-			continue;
-		placer_add_point(p, f->entry, release->signal, SYMBOL_CODE,
-		                 "code: an inlined drop_gil", true,
-		                 placer_release_arguments(p, release));
-		/* Two releases in one function may come to the same wait. */
-		if (f->ret)
-			placer_add_points(p, f->ret, release->waited.v, release->waited.n,
-			                  SYMBOL_CODE,
-			                  "code: behind the wait of an inlined drop_gil");
-	}
+	for (size_t i = 0; i < n; i++)
+		if (!covered[i])
+			add_release(p, f, &p->code->releases.v[i]);
+	p->complete = p->code->complete || unknown;
+	for (size_t i = 0; i < unknown; i++)
+		p->complete &= add_unknown(p, f, p->code->unknown.v[i]);
 }
 
 static int add_takes(struct placer *p, const struct probedef_function *f, struct error *err)
@@ -175,7 +211,7 @@ static int add_all(struct placer *p, struct error *err)
 /* What is no lock function itself; those that are marked so only where they are needed. */
 static void add_others(struct placer *p)
 {
-	p->set->releases_known = p->code->complete || (p->has_drop && !p->has_lto);
+	p->set->releases_known = p->complete || (p->has_drop && !p->has_lto);
 	for (size_t i = 0; i < p->def->functions.n; i++) {
 		const struct probedef_function *f = &p->def->functions.v[i];
 
@@ -187,7 +223,7 @@ static void add_others(struct placer *p)
 		                       "holds are inferred");
 }
 
-int place_probes(struct probe_set *set, const struct probedef *def, const struct symbols *symbols,
+int place_probes(struct probe_set *set, const struct probedef *def, struct symbols *symbols,
                  unsigned frames, struct error *err)
 {
 	CLEANUP(code_gil_free) struct code_gil *code = code_find_gil(symbols);

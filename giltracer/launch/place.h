@@ -11,7 +11,7 @@ struct symbols;
 
 /* Fill in the probes of set, whose path and names are there; take_gil fetches that many Python
  * frames. ENOENT if take_gil cannot be found. */
-int place_probes(struct probe_set *set, const struct probedef *def, const struct symbols *symbols,
+int place_probes(struct probe_set *set, const struct probedef *def, struct symbols *symbols,
                  unsigned frames, struct error *err);
 
 #endif

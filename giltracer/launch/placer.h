@@ -19,12 +19,13 @@
 struct placer {
 	struct probe_set *set;
 	const struct probedef *def;
-	const struct symbols *symbols;
+	struct symbols *symbols;
 	const struct code_gil *code;
 	uint64_t identity; /* of the one GIL, where there is but one */
 	unsigned frames;   /* how many Python frames to fetch */
 	bool has_drop;     /* by symbol */
 	bool has_lto;      /* some function has copies that are not in any table */
+	bool complete;     /* every call of pthread_cond_signal is accounted for */
 };
 
 static inline bool is_take(const struct probedef_function *f)

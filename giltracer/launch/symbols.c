@@ -2,181 +2,25 @@
 /* libelf and libdw: symbol tables of a file and of its debug file, one look-up for both. */
 #include "symbols.h"
 
-#include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/str.h"
-
-#define DEBUG_ROOT "/usr/lib/debug"
-
-#ifdef __aarch64__
-#define MACHINE EM_AARCH64
-#else
-#define MACHINE EM_X86_64
-#endif
-
-/* One open ELF file. */
-struct image {
-	char *path;
-	struct filemap map;
-	int fd;
-	Elf *elf;
-};
+#include "launch/debugfile.h"
+#include "launch/image.h"
 
 struct symbols {
 	struct image file, debug;
+	enum debugfile_source source;
 	char *build_id;
+	Dwarf *dwarf; /* NULL until asked for, or if there is none */
+	bool dwarf_tried;
 };
-
-static void image_close(struct image *image)
-{
-	if (image->elf)
-		elf_end(image->elf);
-	if (image->fd >= 0)
-		close(image->fd);
-	filemap_done(&image->map);
-	free(image->path);
-	*image = (struct image){ .fd = -1 };
-}
-
-static int image_open(struct image *ret, const char *path, struct error *err)
-{
-	struct image image = { .fd = -1 };
-
-	elf_version(EV_CURRENT);
-	image.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (image.fd < 0)
-		return error_errno(err, "%s", path);
-	image.path = xstrdup(path);
-	if (filemap_open(&image.map, path, err) < 0) {
-		image_close(&image);
-		return -1;
-	}
-	image.elf = elf_begin(image.fd, ELF_C_READ_MMAP, NULL);
-	if (!image.elf || elf_kind(image.elf) != ELF_K_ELF) {
-		image_close(&image);
-		return error_set(err, ENOEXEC, "%s: is no ELF file", path);
-	}
-	*ret = image;
-	return 0;
-}
-
-static bool image_is_ours(const struct image *image)
-{
-	GElf_Ehdr ehdr;
-
-	return gelf_getehdr(image->elf, &ehdr) && ehdr.e_machine == MACHINE &&
-	       ehdr.e_ident[EI_CLASS] == ELFCLASS64;
-}
-
-static char *hex(const uint8_t *bytes, size_t n)
-{
-	CLEANUP(str_done) struct str text = { 0 };
-
-	for (size_t i = 0; i < n; i++)
-		str_addf(&text, "%02x", bytes[i]);
-	return str_take(&text);
-}
-
-/* FNV-1a over the executable segments: as good as a build-id for "is this still the same code". */
-static char *code_sum(const struct image *image)
-{
-	uint64_t sum = 0xcbf29ce484222325;
-	size_t count = 0;
-	GElf_Phdr ph;
-
-	elf_getphdrnum(image->elf, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (!gelf_getphdr(image->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    !(ph.p_flags & PF_X) || ph.p_offset > image->map.size ||
-		    ph.p_filesz > image->map.size - ph.p_offset)
-			continue;
-		for (uint64_t at = 0; at < ph.p_filesz; at++)
-			sum = (sum ^ image->map.data[ph.p_offset + at]) * 0x100000001b3;
-	}
-	return xasprintf("sum%016" PRIx64, sum);
-}
-
-static char *image_build_id(const struct image *image)
-{
-	const void *bytes;
-	ssize_t n = dwelf_elf_gnu_build_id(image->elf, &bytes);
-
-	return n > 0 ? hex(bytes, (size_t)n) : code_sum(image);
-}
-
-/* A candidate counts only if it is of the same build. */
-static bool try_debug(struct symbols *symbols, const char *path)
-{
-	CLEANUP(free) char *build_id = NULL;
-	struct image image;
-	struct stat here, there;
-	struct error ignored;
-
-	if (stat(symbols->file.path, &here) < 0 || stat(path, &there) < 0 ||
-	    (here.st_dev == there.st_dev && here.st_ino == there.st_ino))
-		return false;
-	if (image_open(&image, path, &ignored) < 0)
-		return false;
-	build_id = image_build_id(&image);
-	/* A debug file has no code to sum: there the CRC in the debuglink would have to do, and it
-	 * is not worth trusting probes to. */
-	if (!str_has_prefix(build_id, "sum") && !strcmp(build_id, symbols->build_id)) {
-		symbols->debug = image;
-		return true;
-	}
-	image_close(&image);
-	return false;
-}
-
-static bool try_debuglink(struct symbols *symbols, const char *root)
-{
-	GElf_Word crc;
-	const char *link = dwelf_elf_gnu_debuglink(symbols->file.elf, &crc);
-	CLEANUP(free) char *path = realpath(symbols->file.path, NULL);
-	CLEANUP(free) char *beside = NULL, *below = NULL, *rooted = NULL;
-	const char *dir;
-
-	if (!link || !path)
-		return false;
-	dir = dirname(path);
-	beside = xasprintf("%s/%s", dir, link);
-	below = xasprintf("%s/.debug/%s", dir, link);
-	rooted = xasprintf("%s%s/%s", root, dir, link);
-	return try_debug(symbols, beside) || try_debug(symbols, below) ||
-	       try_debug(symbols, rooted);
-}
-
-/* $GILTRACER_DEBUGDIR replaces /usr/lib/debug; set but empty, no debug file is looked for. */
-static void find_debug(struct symbols *symbols)
-{
-	const char *root = getenv("GILTRACER_DEBUGDIR");
-	CLEANUP(free) char *path = NULL;
-
-	if (!root)
-		root = DEBUG_ROOT;
-	if (!*root)
-		return;
-	if (strlen(symbols->build_id) > 2 && !str_has_prefix(symbols->build_id, "sum")) {
-		path = xasprintf("%s/.build-id/%.2s/%s.debug", root, symbols->build_id,
-		                 symbols->build_id + 2);
-		if (try_debug(symbols, path))
-			return;
-	}
-	try_debuglink(symbols, root);
-}
 
 int symbols_open(struct symbols **ret, const char *path, struct error *err)
 {
@@ -188,7 +32,7 @@ int symbols_open(struct symbols **ret, const char *path, struct error *err)
 	if (!image_is_ours(&symbols->file))
 		return error_set(err, ENOEXEC, "%s: is of another architecture", path);
 	symbols->build_id = image_build_id(&symbols->file);
-	find_debug(symbols);
+	symbols->source = debugfile_find(&symbols->debug, &symbols->file, symbols->build_id);
 	*ret = take(symbols);
 	return 0;
 }
@@ -197,8 +41,10 @@ void symbols_free(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
-	image_close(&symbols->file);
+	if (symbols->dwarf)
+		dwarf_end(symbols->dwarf);
 	image_close(&symbols->debug);
+	image_close(&symbols->file);
 	free(symbols->build_id);
 	free(symbols);
 }
@@ -213,6 +59,17 @@ const char *symbol_kind_name(enum symbol_kind kind)
 struct Elf *symbols_elf(const struct symbols *symbols)
 {
 	return symbols->file.elf;
+}
+
+struct Dwarf *symbols_dwarf(struct symbols *symbols)
+{
+	const struct image *images[] = { &symbols->debug, &symbols->file };
+
+	for (size_t i = 0; !symbols->dwarf_tried && !symbols->dwarf && i < 2; i++)
+		if (images[i]->elf && image_has_section(images[i], ".debug_info"))
+			symbols->dwarf = dwarf_begin_elf(images[i]->elf, DWARF_C_READ, NULL);
+	symbols->dwarf_tried = true;
+	return symbols->dwarf;
 }
 
 const char *symbols_path(const struct symbols *symbols)
@@ -232,8 +89,7 @@ const char *symbols_debug_path(const struct symbols *symbols)
 
 const char *symbols_debug_kind(const struct symbols *symbols)
 {
-	(void)symbols;
-	return "debug file";
+	return debugfile_source_name(symbols->source);
 }
 
 /* What to do with each defined symbol of an image; fn returns true to stop. */

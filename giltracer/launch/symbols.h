@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ELF files: where a function is, under which of its names, and which build this is. Symbols come
- * from the file's own tables, and from its separate debug file, found by build-id or debuglink.
+ * from the file's own tables, and from its separate debug information (debugfile.h).
  */
 #ifndef GILTRACER_LAUNCH_SYMBOLS_H
 #define GILTRACER_LAUNCH_SYMBOLS_H
@@ -16,7 +16,7 @@
 
 enum symbol_kind {
 	SYMBOL_TABLE, /* .symtab or .dynsym of the file itself */
-	SYMBOL_DEBUG, /* a separate debug file */
+	SYMBOL_DEBUG, /* separate debug information */
 	SYMBOL_CODE,  /* no symbol: found in the machine code */
 };
 
@@ -48,6 +48,9 @@ const char *symbol_kind_name(enum symbol_kind kind);
 /* libelf's handle of the file; borrowed. */
 struct Elf *symbols_elf(const struct symbols *symbols);
 
+/* Its debug information, or that of its debug file; NULL if neither has any. Borrowed. */
+struct Dwarf *symbols_dwarf(struct symbols *symbols);
+
 const char *symbols_path(const struct symbols *symbols);
 
 /* Lower-case hex. A file without a build-id gets "sum" and a hash of its code instead. */
@@ -56,7 +59,8 @@ const char *symbols_build_id(const struct symbols *symbols);
 /* The debug file in use, NULL if there is none. */
 const char *symbols_debug_path(const struct symbols *symbols);
 
-/* Where the symbols of SYMBOL_DEBUG are from, a phrase: "debug file". */
+/* Where the symbols of SYMBOL_DEBUG are from, a phrase: "debug file", "debug file from debuginfod".
+ */
 const char *symbols_debug_kind(const struct symbols *symbols);
 
 /* Whether the file's own tables define the symbol. */

@@ -16,11 +16,10 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/debugdir.h"
 #include "base/vec.h"
 #include "perfdata/cfi.h"
 #include "perfdata/symbolize.h"
-
-#define DEBUG_ROOT "/usr/lib/debug"
 
 struct modules {
 	bool same_kernel;
@@ -171,13 +170,13 @@ static int try_debug(char **path, const struct build_id *want)
 	return take_fd(&fd);
 }
 
-static char *build_id_path(const struct build_id *id)
+static char *build_id_path(const char *root, const struct build_id *id)
 {
 	char hex[2 * BUILD_ID_MAX + 1] = "";
 
 	for (uint8_t i = 0; i < id->size; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
-	return xasprintf(DEBUG_ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return xasprintf("%s/.build-id/%.2s/%s.debug", root, hex, hex + 2);
 }
 
 /*
@@ -188,6 +187,7 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
                           const char *file, const char *debuglink, GElf_Word crc, char **ret)
 {
 	const char *slash = file ? strrchr(file, '/') : NULL;
+	const char *root = debugdir();
 	struct build_id id = { 0 };
 	GElf_Addr bias;
 	Elf *elf = dwfl_module_getelf(mod, &bias);
@@ -196,16 +196,16 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 	(void)userdata, (void)name, (void)base, (void)crc;
 	if (elf)
 		id = build_id_of_elf(elf);
-	if (!id.size)
+	if (!id.size || !root)
 		return -1;
-	*ret = build_id_path(&id);
+	*ret = build_id_path(root, &id);
 	fd = try_debug(ret, &id);
 	for (size_t i = 0; fd < 0 && debuglink && slash && i < 3; i++) {
 		int dir = slash - file;
 
 		*ret = i == 0   ? xasprintf("%.*s/%s", dir, file, debuglink)
 		       : i == 1 ? xasprintf("%.*s/.debug/%s", dir, file, debuglink)
-		                : xasprintf(DEBUG_ROOT "%.*s/%s", dir, file, debuglink);
+		                : xasprintf("%s%.*s/%s", root, dir, file, debuglink);
 		fd = try_debug(ret, &id);
 	}
 	return fd;

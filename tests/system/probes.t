@@ -67,6 +67,11 @@ while read -r version python; do
 		"$name: probes cheap instructions only"
 	is "$(value symbol.json 'events(lambda p: re.match("take_gil(_[0-9]+)?$", p["event"]) and
 		not (p["fetch"] or "").startswith("gil="))')" '[]' "$name: every request says which GIL"
+	# Debian's debug files name the copies of drop_gil in other functions.
+	[ "$(value symbol.json 'd["probes"][0]["kind"]')" = debug ] &&
+		is "$(value symbol.json 'events(lambda p: re.match("drop_gil(_[0-9]+)?$", p["event"]) and
+			not re.search("debug file.* code", p["how"]))')" '[]' \
+			"$name: each release is known by the debug file and by code"
 	[ "$(uname -m)" = x86_64 ] && check_by_code "$name" "$python"
 done <interpreters
 ok 'there were interpreters' test -s interpreters

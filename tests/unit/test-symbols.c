@@ -97,6 +97,51 @@ static void test_build_ids(void)
 		ok(str_has_prefix(symbols_build_id(plain), "sum"), "and is told by its code");
 }
 
+/* Without a build-id, the checksum in the link has to be that of the debug file. */
+static void test_checksum(void)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	struct error err = { 0 };
+
+	unsetenv("GILTRACER_DEBUGDIR");
+	if (!ok(RUN("objcopy", "--only-keep-debug", "z", "z.debug") &&
+	                RUN("objcopy", "--strip-all", "--add-gnu-debuglink=z.debug", "z", "bare"),
+	        "a stripped copy without a build-id is made"))
+		return;
+	check_clones("bare", SYMBOL_DEBUG, "the right checksum");
+	if (!ok(RUN("objcopy", "--remove-section=.comment", "z.debug") &&
+	                symbols_open(&symbols, "bare", &err) == 0,
+	        "then its debug file is changed"))
+		return;
+	ok(!symbols_debug_path(symbols), "another checksum: the file is not used");
+}
+
+/* As Fedora has it: a compressed file of symbols in a section of the stripped one. */
+static void test_own_table(void)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	struct error err = { 0 };
+
+	unsetenv("GILTRACER_DEBUGDIR");
+	if (access("/usr/bin/xz", X_OK) < 0) {
+		ok(true, "compressed symbols # SKIP apt-get install xz-utils");
+		return;
+	}
+	if (!ok(RUN("objcopy", "--strip-debug", "--remove-section=.comment", "x", "mini") &&
+	                RUN("xz", "mini") && RUN("objcopy", "--strip-all", "x", "m") &&
+	                RUN("objcopy", "--add-section", ".gnu_debugdata=mini.xz", "m"),
+	        "a file with compressed symbols is made"))
+		return;
+	check_clones("m", SYMBOL_DEBUG, "compressed symbols");
+	if (ok(symbols_open(&symbols, "m", &err) == 0, "it opens"))
+		is_str(symbols_debug_kind(symbols), "compressed symbols in the file",
+		       "and says so");
+	symbols_free(take(symbols));
+	setenv("GILTRACER_DEBUGDIR", "", 1);
+	if (ok(symbols_open(&symbols, "m", &err) == 0, "it opens without looking for symbols"))
+		ok(!symbols_debug_path(symbols), "and then they are not used");
+}
+
 static void test_no_elf(void)
 {
 	struct symbols *symbols = NULL;
@@ -124,6 +169,8 @@ int main(void)
 	       "a program is compiled")) {
 		test_tables();
 		test_build_ids();
+		test_checksum();
+		test_own_table();
 		test_no_elf();
 	}
 	if (chdir("/") < 0 || file_remove_tree(dir, &err) < 0)

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* libelf's view of a file, and the file as bytes. */
+#include "image.h"
+
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+#ifdef __aarch64__
+#define MACHINE EM_AARCH64
+#else
+#define MACHINE EM_X86_64
+#endif
+
+void image_close(struct image *image)
+{
+	if (image->dwfl)
+		dwfl_end(image->dwfl);
+	else if (image->elf)
+		elf_end(image->elf);
+	if (image->fd >= 0)
+		close(image->fd);
+	filemap_done(&image->map);
+	free(image->path);
+	*image = (struct image){ .fd = -1 };
+}
+
+int image_open(struct image *ret, const char *path, struct error *err)
+{
+	struct image image = { .fd = -1 };
+
+	elf_version(EV_CURRENT);
+	image.fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (image.fd < 0)
+		return error_errno(err, "%s", path);
+	image.path = xstrdup(path);
+	if (filemap_open(&image.map, path, err) < 0) {
+		image_close(&image);
+		return -1;
+	}
+	image.elf = elf_begin(image.fd, ELF_C_READ_MMAP, NULL);
+	if (!image.elf || elf_kind(image.elf) != ELF_K_ELF) {
+		image_close(&image);
+		return error_set(err, ENOEXEC, "%s: is no ELF file", path);
+	}
+	*ret = image;
+	return 0;
+}
+
+bool image_is_ours(const struct image *image)
+{
+	GElf_Ehdr ehdr;
+
+	return gelf_getehdr(image->elf, &ehdr) && ehdr.e_machine == MACHINE &&
+	       ehdr.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+static char *hex(const uint8_t *bytes, size_t n)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		str_addf(&text, "%02x", bytes[i]);
+	return str_take(&text);
+}
+
+/* FNV-1a over the executable segments: as good as a build-id for "is this still the same code". */
+static char *code_sum(const struct image *image)
+{
+	uint64_t sum = 0xcbf29ce484222325;
+	size_t count = 0;
+	GElf_Phdr ph;
+
+	elf_getphdrnum(image->elf, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (!gelf_getphdr(image->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    !(ph.p_flags & PF_X) || ph.p_offset > image->map.size ||
+		    ph.p_filesz > image->map.size - ph.p_offset)
+			continue;
+		for (uint64_t at = 0; at < ph.p_filesz; at++)
+			sum = (sum ^ image->map.data[ph.p_offset + at]) * 0x100000001b3;
+	}
+	return xasprintf("sum%016" PRIx64, sum);
+}
+
+char *image_build_id(const struct image *image)
+{
+	const void *bytes;
+	ssize_t n = dwelf_elf_gnu_build_id(image->elf, &bytes);
+
+	return n > 0 ? hex(bytes, (size_t)n) : code_sum(image);
+}
+
+bool image_has_build_id(const struct image *image)
+{
+	const void *bytes;
+
+	return dwelf_elf_gnu_build_id(image->elf, &bytes) > 0;
+}
+
+bool image_has_section(const struct image *image, const char *name)
+{
+	Elf_Scn *scn = NULL;
+	size_t strings;
+	GElf_Shdr sh;
+
+	if (elf_getshdrstrndx(image->elf, &strings) < 0)
+		return false;
+	while ((scn = elf_nextscn(image->elf, scn))) {
+		const char *found = gelf_getshdr(scn, &sh)
+		                            ? elf_strptr(image->elf, strings, sh.sh_name)
+		                            : NULL;
+
+		/* A stripped file's debug file has the other's sections, too, but nothing in them.
+		 */
+		if (found && !strcmp(found, name) && sh.sh_type != SHT_NOBITS)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* One ELF file that is open: a program, a library, or what was taken out of one. */
+#ifndef GILTRACER_LAUNCH_IMAGE_H
+#define GILTRACER_LAUNCH_IMAGE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+struct Dwfl;
+struct Elf;
+
+/* { .fd = -1 } is closed. Where dwfl is set, elf belongs to it, and there is no file. */
+struct image {
+	char *path;
+	struct filemap map;
+	int fd;
+	struct Elf *elf;
+	struct Dwfl *dwfl;
+};
+
+/* Closed by image_close, which leaves it closed; ret is written only on success. */
+int image_open(struct image *ret, const char *path, struct error *err);
+void image_close(struct image *image);
+
+/* Whether it is of this machine's architecture. */
+bool image_is_ours(const struct image *image);
+
+/* Lower-case hex; without one, "sum" and a hash of the code. Caller frees. */
+char *image_build_id(const struct image *image);
+bool image_has_build_id(const struct image *image);
+
+/* Whether there is a section of this name with contents. */
+bool image_has_section(const struct image *image, const char *name);
+
+#endif

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Symbols from a debuginfod server: asked only when the user names one and only where symbols are
+# missing, believed only for the same build, and given up on in time.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need gcc strip objcopy
+. "$top_srcdir/tests/system/prefix.sh"
+helper=$top_srcdir/tests/system/debuginfod.py
+unset DEBUGINFOD_URLS DEBUGINFOD_TIMEOUT GILTRACER_DEBUGDIR
+
+if ! python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null; then
+	echo '1..0 # SKIP needs libdebuginfod: apt-get install libdebuginfod1'
+	exit 0
+fi
+for python in $(cpythons | sed 's/^[^ ]* //') none; do
+	case $python in
+	/usr/bin/*) continue ;; # its debug file may be installed
+	none) echo '1..0 # SKIP needs a CPython with a libpython of its own' && exit 0 ;;
+	esac
+	python=$(own_libpython "$scratch/prefix" "$python") && break
+done
+library=$(echo "$scratch"/prefix/lib/libpython*)
+objcopy --only-keep-debug "$library" symbols.debug
+strip --strip-all --remove-section=.gnu_debuglink "$library"
+gcc -shared -o other.so -x c /dev/null
+
+mkfifo port
+end_server() {
+	[ -z "${server_pid:-}" ] || { kill "$server_pid" && wait "$server_pid"; } 2>/dev/null
+	server_pid=
+}
+# server MODE FILE: start one that is asked from now on; requests are in the file log.
+server() {
+	end_server
+	rm -rf log cache && : >log
+	python3 "$helper" serve "$1" "$2" port "$scratch/log" &
+	server_pid=$!
+	read -r number <port
+	DEBUGINFOD_URLS=http://127.0.0.1:$number/
+	DEBUGINFOD_CACHE_PATH=$scratch/cache
+	export DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH
+}
+at_exit end_server
+
+# kinds: of what was found, and how take_gil was.
+kinds() {
+	"$GILTRACER" probes --json --python "$python" >found.json 2>err || { cat err && return; }
+	json found.json '" ".join(sorted({p["kind"] for p in d["probes"]})), d["probes"][0]["how"]'
+}
+by_server="('debug', 'debug file from debuginfod, and its code')"
+by_code="('code', 'code: RestoreThread and AcquireThread come to it')"
+
+server gives symbols.debug
+is "$(kinds)" "$by_server" 'symbols come from the server'
+is "$(sed 's,/[0-9a-f]*/,/ID/,' log | cut -d/ -f2-)" 'buildid/ID/debuginfo' '  which was asked once'
+is "$(kinds)" "$by_server" 'they are kept'
+is "$(wc -l <log)" 1 '  and nobody is asked again'
+
+rm -rf cache && : >log
+is "$(unset DEBUGINFOD_URLS && kinds)" "$by_code" 'without DEBUGINFOD_URLS, the code is read'
+is "$(DEBUGINFOD_URLS='' kinds)" "$by_code" '  and if it is empty'
+is "$(GILTRACER_DEBUGDIR='' kinds)" "$by_code" '  and without debug files'
+is "$(wc -l <log)" 0 '  and nobody is asked'
+cp -L "$(about "$python" 'v("LIBDIR")')/$(basename "$library")" "$library"
+like "$(kinds)" '^..symbol' 'with symbols, they are used'
+is "$(wc -l <log)" 0 '  and nobody is asked'
+strip --strip-all --remove-section=.gnu_debuglink "$library"
+
+server gives other.so
+is "$(kinds)" "$by_code" "another build's file is not used"
+is "$(wc -l <log)" 1 '  though it was sent'
+server lacks none
+is "$(kinds)" "$by_code" 'a server that has none'
+is "$(wc -l <log)" 1 '  was asked'
+
+server hangs none
+is "$(DEBUGINFOD_TIMEOUT=1 kinds)" "$by_code" 'a server that does not answer is given up on'
+rm -rf cache log && mkfifo log
+is "$(python3 "$helper" interrupt log "$GILTRACER" probes --python "$python")" '-2 []' \
+	'Ctrl-C while it is asked ends it'
+# While it records, signals wait; and the program must not be started any more.
+echo 'open("ran", "w")' >program.py
+is "$(python3 "$helper" interrupt log "$GILTRACER" record -o session --python "$python" \
+	--python-trace none program.py)" '-2 []' '  before a recording, too'
+ok '  and the program is not run' test ! -e ran
+
+end_server
+leaves_nothing
+done_testing

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of a stripped file's functions in a report: from the folder that GILTRACER_DEBUGDIR names.
+ */
+#include <gelf.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "perfdata/module.h"
+#include "perfdata/symbolize.h"
+
+#include "built.h"
+#include "tap.h"
+
+static const char source[] = "static void __attribute__((used)) named(void) { for (;;); }\n";
+
+/* The name at the entry of a file here; *ret_id is its build-id. Caller frees, NULL if none. */
+static char *name_in(const char *file, struct build_id *ret_id)
+{
+	CLEANUP(free) char *path = realpath(file, NULL);
+	struct modules *modules = modules_new(false);
+	struct module *module = modules_get(modules, path ? path : "/nosuch", NULL);
+	const struct symbol *symbol = NULL;
+	char *name;
+	GElf_Ehdr header;
+
+	if (module_open(module) && gelf_getehdr(module->elf, &header)) {
+		*ret_id = build_id_of_elf(module->elf);
+		symbol = symbolize(module, header.e_entry);
+	}
+	name = symbol ? xstrdup(symbol->name) : NULL;
+	modules_free(modules);
+	return name;
+}
+
+static void test_folder(void)
+{
+	struct build_id id = { 0 };
+	CLEANUP(free) char *usual = name_in("stripped", &id);
+	CLEANUP(free) char *hex = xasprintf("%02x", id.bytes[0]);
+	CLEANUP(free) char *folder = xasprintf("debug/.build-id/%s", hex);
+	CLEANUP(str_done) struct str file = { 0 };
+	CLEANUP(free) char *ours = NULL;
+	CLEANUP(free) char *none = NULL;
+	CLEANUP(free) char *absolute = NULL;
+
+	ok(id.size && !usual, "a stripped file has no names");
+	str_addf(&file, "%s/", folder);
+	for (uint8_t i = 1; i < id.size; i++)
+		str_addf(&file, "%02x", id.bytes[i]);
+	str_adds(&file, ".debug");
+	ok(RUN("mkdir", "-p", folder) && RUN("cp", "symbols", file.s),
+	   "its debug file is put away");
+	setenv("GILTRACER_DEBUGDIR", "/nosuch", 1);
+	none = name_in("stripped", &id);
+	ok(!none, "where nobody looks");
+	absolute = realpath("debug", NULL);
+	setenv("GILTRACER_DEBUGDIR", absolute ? absolute : "", 1);
+	ours = name_in("stripped", &id);
+	is_str(ours, "named", "but with the folder's name there is one");
+}
+
+static void test_none(void)
+{
+	struct build_id id = { 0 };
+	CLEANUP(free) char *beside = NULL;
+	CLEANUP(free) char *none = NULL;
+
+	unsetenv("GILTRACER_DEBUGDIR");
+	beside = name_in("linked", &id);
+	is_str(beside, "named", "a debug file beside the file is found");
+	setenv("GILTRACER_DEBUGDIR", "", 1);
+	none = name_in("linked", &id);
+	ok(!none, "unless none is wanted");
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/giltracer-test-XXXXXX";
+	struct error err;
+
+	if (access("/usr/bin/cc", X_OK) < 0 || access("/usr/bin/objcopy", X_OK) < 0) {
+		printf("1..0 # SKIP needs cc and objcopy: apt-get install gcc binutils\n");
+		return 0;
+	}
+	if (!mkdtemp(dir) || chdir(dir) < 0)
+		return 99;
+	unsetenv("GILTRACER_DEBUGDIR");
+	if (ok(built_write("x.c", source) &&
+	               RUN("cc", "-nostdlib", "-Wl,--build-id=sha1,-e,named", "-o", "x", "x.c") &&
+	               RUN("objcopy", "--only-keep-debug", "x", "symbols") &&
+	               RUN("objcopy", "--strip-all", "x", "stripped") &&
+	               RUN("objcopy", "--strip-all", "--add-gnu-debuglink=symbols", "x", "linked"),
+	       "a program is compiled")) {
+		test_folder();
+		test_none();
+	}
+	if (chdir("/") < 0 || file_remove_tree(dir, &err) < 0)
+		return 99;
+	return done_testing();
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Where probes go when the code alone does not explain what the debug information does. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "launch/place.h"
+#include "launch/probedef.h"
+#include "launch/probes.h"
+#include "launch/symbols.h"
+
+#include "built.h"
+#include "tap.h"
+
+/* A drop_gil that signals without a lock, so that nobody would take it for one, inlined twice; and
+ * another signal that is none. */
+static const char source[] =
+	"#include <pthread.h>\n"
+	"#include <time.h>\n"
+	"struct gil { long a, b; int locked; pthread_cond_t cond; pthread_mutex_t mutex; } *gil;\n"
+	"static __attribute__((noinline)) void take_gil(void *tstate)\n"
+	"{ struct timespec t = { 0 }; gil = tstate; pthread_cond_timedwait(&gil->cond, "
+	"&gil->mutex, &t); }\n"
+	"static inline __attribute__((always_inline)) void drop_gil(void)\n"
+	"{ pthread_cond_signal(&gil->cond); }\n"
+	"void PyEval_SaveThread(void) { drop_gil(); gil->a = 1; }\n"
+	"void PyEval_ReleaseThread(void *t) { drop_gil(); gil = t; }\n"
+	"void PyEval_RestoreThread(void *t) { take_gil(t); }\n"
+	"void PyEval_AcquireThread(void *t) { take_gil(t); }\n"
+	"void other(void) { pthread_cond_signal(&gil->cond); gil->b = 2; }\n";
+
+static const char definition[] =
+	"schema: 1\npython: \"3.12\"\ngil: per-interpreter\nfunctions:\n"
+	"  - name: take_gil\n    entry: take_gil\n    return: take_gil_ret\n"
+	"    gil: arg1\n"
+	"  - name: drop_gil\n    entry: drop_gil\n    return: drop_gil_ret\n"
+	"    gil: arg1\n"
+	"  - name: PyEval_SaveThread\n    entry: save_thread\n"
+	"    fallback: true\n";
+
+static struct probe_set *place(const char *path)
+{
+	CLEANUP(probe_set_free) struct probe_set *set = xcalloc(1, sizeof(*set));
+	CLEANUP(probedef_free) struct probedef *def = NULL;
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	struct error err = { 0 };
+
+	set->path = xstrdup(path);
+	if (ok(probedef_load(&def, "3.12.yaml", &err) == 0 &&
+	               symbols_open(&symbols, path, &err) == 0 &&
+	               place_probes(set, def, symbols, 0, &err) == 0,
+	       "%s: probes are placed", path))
+		return take(set);
+	printf("# %s\n", err.text);
+	return NULL;
+}
+
+/* What is found of the probes whose event begins so, one phrase for all; caller frees. */
+static char *how(const struct probe_set *set, const char *event)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	for (size_t i = 0; i < set->probes.n; i++) {
+		const struct probe *p = &set->probes.v[i];
+
+		if (str_has_prefix(p->event, event))
+			str_addf(&text, "%s (%s)%s. ", p->how, symbol_kind_name(p->kind),
+			         p->sure ? "" : ", not sure");
+	}
+	return str_take(&text);
+}
+
+static void test_with_debug_file(void)
+{
+	CLEANUP(probe_set_free) struct probe_set *set = place("with.so");
+	CLEANUP(free) char *text = set ? how(set, "drop_gil") : NULL;
+
+	if (!set)
+		return;
+	is_str(text,
+	       "debug file: drop_gil inlined into PyEval_SaveThread (debug). "
+	       "debug file: drop_gil inlined into PyEval_ReleaseThread (debug). ",
+	       "both copies of drop_gil are known by the debug file");
+	ok(set->releases_known && !set->note, "and that is all of them");
+}
+
+static void test_without(void)
+{
+	CLEANUP(probe_set_free) struct probe_set *set = place("without.so");
+	CLEANUP(free) char *drop = set ? how(set, "drop_gil") : NULL;
+	CLEANUP(free) char *save = set ? how(set, "save_thread") : NULL;
+
+	if (!set)
+		return;
+	is_str(drop, "", "without it there are none");
+	is_str(save, "symbol table (symbol). ", "but a release that has a name");
+	ok(!set->releases_known && set->note, "and it is said that some are not seen");
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/giltracer-test-XXXXXX";
+	struct error err;
+
+#ifndef __x86_64__
+	printf("1..0 # SKIP x86-64 only\n");
+	return 0;
+#endif
+	if (access("/usr/bin/cc", X_OK) < 0 || access("/usr/bin/objcopy", X_OK) < 0) {
+		printf("1..0 # SKIP needs cc and objcopy: apt-get install gcc binutils\n");
+		return 0;
+	}
+	if (!mkdtemp(dir) || chdir(dir) < 0)
+		return 99;
+	unsetenv("GILTRACER_DEBUGDIR");
+	unsetenv("DEBUGINFOD_URLS");
+	if (ok(built_write("x.c", source) && built_write("3.12.yaml", definition) &&
+	               RUN("cc", "-g", "-O1", "-shared", "-fPIC", "-Wl,--build-id=sha1", "-o",
+	                   "x.so", "x.c", "-lpthread") &&
+	               RUN("objcopy", "--only-keep-debug", "x.so", "x.debug") &&
+	               RUN("objcopy", "--strip-all", "--add-gnu-debuglink=x.debug", "x.so",
+	                   "with.so") &&
+	               RUN("objcopy", "--strip-debug", "x.so", "without.so"),
+	       "a library and its debug file are made")) {
+		test_with_debug_file();
+		test_without();
+	}
+	if (chdir("/") < 0 || file_remove_tree(dir, &err) < 0)
+		return 99;
+	return done_testing();
+}
