@@ -42,13 +42,15 @@ static void add_frame(struct str *out, const uint32_t *at, const char *frame, ui
 }
 
 void framefetch_add(struct str *out, const struct probedef *def, const char *tstate, uint64_t probe,
-                    uint64_t code_type, unsigned count)
+                    const struct framefetch_at *at, unsigned count)
 {
 	CLEANUP(free) char *frame = current_frame(def, tstate);
 	/* Loading a file moves it by whole pages: the first byte stays. */
-	uint32_t type = def->frame[FRAME_TYPE] + !(code_type & 0xff);
+	uint32_t type = def->frame[FRAME_TYPE] + !(at->code_type & 0xff);
 
-	str_addf(out, " ct=\\0x%" PRIx64 ":u64", code_type - probe);
+	str_addf(out, " ct=\\0x%" PRIx64 ":u64", at->code_type - probe);
+	if (at->none && def->minor >= 13 && count > 1)
+		str_addf(out, " cn=\\0x%" PRIx64 ":u64", at->none - probe);
 	for (unsigned k = 0; k < count; k++) {
 		char *caller;
 

@@ -49,12 +49,13 @@ static void add_frame_arguments(struct str *out, const struct placer *p,
 {
 	const char *argument = keeps_arguments(probe->function) ? f->tstate : f->clone_tstate;
 	CLEANUP(free) char *tstate = argument ? probedef_fetch(argument) : NULL;
-	uint64_t code_type;
+	struct framefetch_at at = { 0 };
 
 	if (!tstate || !p->frames || !p->def->has_frame ||
-	    !symbols_address(p->symbols, "PyCode_Type", &code_type))
+	    !symbols_address(p->symbols, "PyCode_Type", &at.code_type))
 		return;
-	framefetch_add(out, p->def, tstate, probe->address, code_type, p->frames);
+	symbols_address(p->symbols, "_Py_NoneStruct", &at.none);
+	framefetch_add(out, p->def, tstate, probe->address, &at, p->frames);
 }
 
 char *placer_entry_arguments(const struct placer *p, const struct probedef_function *f,

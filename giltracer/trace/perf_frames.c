@@ -21,13 +21,23 @@
 #define STATE_MASK          0x7c
 #define STATE_COMPACT_ASCII 0x64
 
+/*
+ * The kernel has one page for all arguments of an event, and cuts off what does not fit. A name
+ * that was fetched is not certain if the page is nearly full, and a listed name as long as that may
+ * have been cut.
+ */
+#define PAGE_NEARLY_FULL 4000
+#define MAY_BE_CUT       512
+
 #define RECENT       64  /* a power of two */
 #define RECENT_BYTES 488 /* for eight frames, if names are not long */
 
-/* One frame as the probe saw it; name_hash, since another function may be at the address later. */
+/* One frame as the probe saw it: name_hash, since another function may be at the address later;
+ * index, which of those that were fetched it is. */
 struct raw_frame {
 	uint64_t code, instruction, name_hash;
 	uint32_t line, state;
+	uint64_t index;
 };
 
 /* What came of a chain of frames: chains repeat, and each is worked out once. */
@@ -105,11 +115,14 @@ struct perf_frames_fields perf_frames_find(const struct tracefmt *format)
 	struct perf_frames_fields f = {
 		.probe_ip = tracefmt_find(format, "__probe_ip"),
 		.code_type = tracefmt_find(format, "ct"),
+		.none = tracefmt_find(format, "cn"),
 	};
 
 	if (!f.probe_ip || !f.code_type)
 		return f;
 	f.from = f.code_type->offset;
+	if (f.none && f.none->offset < f.from)
+		f.from = f.none->offset;
 	for (unsigned k = 0; k < PERF_FRAMES_MAX; k++) {
 		f.frame[k].type = field(format, 't', k);
 		f.frame[k].code = field(format, 'c', k);
@@ -160,27 +173,58 @@ static bool is_type(const struct tracefmt_field *type_field, const struct cursor
 	return text && want && len == want && !memcmp(text, bytes, want);
 }
 
-/* The frames up to the first that is none. */
+/*
+ * Frames of the interpreter's own stand between those of functions. Where C calls Python, from 3.12
+ * on, there is one whose code has this name, or is None; where a class makes an object, from 3.13
+ * on, one for what __init__ returns, whose code has no line. In 3.14 both are immortal, which the
+ * lowest bit says, and nothing else is.
+ */
+static bool is_own_code(const char *name, size_t len, uint32_t line)
+{
+	static const char trampoline[] = "<interpreter trampoline>", init[] = "__init__";
+
+	return name && ((len == strlen(trampoline) && !memcmp(name, trampoline, len)) ||
+	                (!line && len == strlen(init) && !memcmp(name, init, len)));
+}
+
+/* What was read of frame k is of this event if so is anything of a frame behind it. */
+static bool is_own_object(const struct perf_frames_fields *f, unsigned k, const struct cursor *raw)
+{
+	uint64_t code = tracefmt_number(f->frame[k].code, raw);
+
+	return code & 1 || (f->none && code == tracefmt_number(f->probe_ip, raw) +
+	                                               tracefmt_number(f->none, raw));
+}
+
+static bool read_frame(const struct perf_frames_fields *f, unsigned k, const struct cursor *raw,
+                       struct raw_frame *ret)
+{
+	size_t len = 0;
+	const char *name = tracefmt_text(f->frame[k].name, raw, &len);
+
+	*ret = (struct raw_frame){
+		.code = tracefmt_number(f->frame[k].code, raw),
+		.instruction = tracefmt_number(f->frame[k].instruction, raw),
+		.name_hash = name ? hash_text(name, len) : 0,
+		.line = (uint32_t)tracefmt_number(f->frame[k].line, raw),
+		.state = (uint32_t)tracefmt_number(f->frame[k].state, raw),
+		.index = k,
+	};
+	return !is_own_code(name, len, ret->line);
+}
+
+/* The frames of functions up to the first that is none. */
 static unsigned read_frames(const struct perf_frames_fields *f, const struct cursor *raw,
                             struct raw_frame *ret)
 {
 	uint64_t code_type = tracefmt_number(f->probe_ip, raw) + tracefmt_number(f->code_type, raw);
 	unsigned n = 0;
 
-	for (; n < f->count; n++) {
-		const char *name;
-		size_t len = 0;
-
-		if (!is_type(f->frame[n].type, raw, code_type))
+	for (unsigned k = 0; k < f->count; k++) {
+		if (is_type(f->frame[k].type, raw, code_type))
+			n += read_frame(f, k, raw, &ret[n]);
+		else if (!is_own_object(f, k, raw))
 			break;
-		name = tracefmt_text(f->frame[n].name, raw, &len);
-		ret[n] = (struct raw_frame){
-			.code = tracefmt_number(f->frame[n].code, raw),
-			.instruction = tracefmt_number(f->frame[n].instruction, raw),
-			.name_hash = name ? hash_text(name, len) : 0,
-			.line = (uint32_t)tracefmt_number(f->frame[n].line, raw),
-			.state = (uint32_t)tracefmt_number(f->frame[n].state, raw),
-		};
 	}
 	return n;
 }
@@ -203,13 +247,17 @@ static bool is_known(const struct known *known, const struct raw_frame *frames, 
 }
 
 /* The name as the probe read it: only a compact ASCII str has its characters where it looked. */
-static const char *fetched_name(const struct perf_frames_fields *f, unsigned k,
-                                const struct raw_frame *frame, const struct cursor *raw,
-                                size_t *ret_len)
+static const char *fetched_name(const struct perf_frames_fields *f, const struct raw_frame *frame,
+                                const struct cursor *raw, size_t *ret_len)
 {
-	const char *text = tracefmt_text(f->frame[k].name, raw, ret_len);
+	const char *text = tracefmt_text(f->frame[frame->index].name, raw, ret_len);
 
 	return (frame->state & STATE_MASK) == STATE_COMPACT_ASCII && text && *ret_len ? text : NULL;
+}
+
+static bool is_cut(const struct pycode_entry *e, const char *name, size_t len)
+{
+	return e->name_len > MAY_BE_CUT && len < e->name_len && !memcmp(e->name, name, len);
 }
 
 /*
@@ -224,15 +272,17 @@ listed(const struct perf_frames *pf, const struct raw_frame *frame, const char *
 
 	if (!e || !name)
 		return e;
-	return e->name_len == len && !memcmp(e->name, name, len) ? e : NULL;
+	if (e->name_len == len && !memcmp(e->name, name, len))
+		return e;
+	return is_cut(e, name, len) ? e : NULL;
 }
 
 /* 0 if the frame has no name that is certain. */
-static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_fields *f, unsigned k,
+static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_fields *f,
                           const struct raw_frame *frame, const struct cursor *raw, uint32_t parent)
 {
 	size_t len = 0;
-	const char *name = fetched_name(f, k, frame, raw, &len);
+	const char *name = fetched_name(f, frame, raw, &len);
 	const struct pycode_entry *e = listed(pf, frame, name, len);
 	struct stack_frame sf = { .parent = parent, .flags = STACK_PYTHON };
 
@@ -240,7 +290,7 @@ static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_field
 		sf.name = names_id(pf->names, e->name, e->name_len);
 		sf.module = names_id(pf->names, e->file, e->file_len);
 		sf.line = pycode_line(pf->code, e, frame->instruction);
-	} else if (name) {
+	} else if (name && cursor_left(raw) < PAGE_NEARLY_FULL) {
 		sf.name = names_id(pf->names, name, len);
 	} else {
 		return 0;
@@ -255,7 +305,7 @@ static uint32_t add_frames(struct perf_frames *pf, const struct perf_frames_fiel
 	uint32_t stack = 0;
 
 	for (unsigned k = n; k-- > 0;)
-		stack = add_frame(pf, f, k, &frames[k], raw, stack);
+		stack = add_frame(pf, f, &frames[k], raw, stack);
 	return stack;
 }
 

@@ -3,7 +3,7 @@
  * The Python frames that a probe on take_gil fetched (fields as launch/framefetch.h has them),
  * turned into stacks. What is not certain is no frame: an object is code only if its type is
  * PyCode_Type, and a code object of the list is the same only if address, first line and name
- * agree.
+ * agree. Frames of the interpreter's own, which are no function's, are left out.
  */
 #ifndef GILTRACER_TRACE_PERF_FRAMES_H
 #define GILTRACER_TRACE_PERF_FRAMES_H
@@ -23,11 +23,12 @@ struct stacks;
 
 /**
  * Where the fields of one event are, looked up once.
+ * @none: NULL: it has none
  * @from: offset of the first of them but probe_ip, which stands before all
  * @count: 0: it has none
  */
 struct perf_frames_fields {
-	const struct tracefmt_field *probe_ip, *code_type;
+	const struct tracefmt_field *probe_ip, *code_type, *none;
 	struct {
 		const struct tracefmt_field *type, *code, *instruction, *line, *state, *name;
 	} frame[PERF_FRAMES_MAX];

@@ -5,12 +5,15 @@
 #include "base/str.h"
 #include "trace/names.h"
 #include "trace/perf_frames.h"
+#include "trace/pycode.h"
 #include "trace/stacks.h"
 
 #include "tap.h"
 
 #define PROBE_IP  UINT64_C(0x7f0000001000)
 #define CODE_TYPE UINT64_C(0x7f0000345620)
+#define NONE      UINT64_C(0x7f0000347c80)
+#define LONG_NAME 600  /* may be cut */
 #define ASCII     0xe4 /* interned, one byte a character, compact, ascii */
 
 static const char format_text[] =
@@ -28,7 +31,8 @@ static const char format_text[] =
 	"\tfield:u64 i1;\toffset:60;\tsize:8;\tsigned:0;\n"
 	"\tfield:u32 l1;\toffset:68;\tsize:4;\tsigned:0;\n"
 	"\tfield:u32 s1;\toffset:72;\tsize:4;\tsigned:0;\n"
-	"\tfield:__data_loc char[] q1;\toffset:76;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:__data_loc char[] q1;\toffset:76;\tsize:4;\tsigned:1;\n"
+	"\tfield:u64 cn;\toffset:80;\tsize:8;\tsigned:0;\n\n"
 	"print fmt: \"\"\n";
 
 struct frame {
@@ -41,7 +45,7 @@ static struct names *names;
 static struct stacks *stacks;
 static struct perf_frames *frames;
 static struct perf_frames_fields fields;
-static uint8_t raw[256];
+static uint8_t raw[8192];
 static uint32_t used;
 
 static void put_text(uint32_t at, const void *text, size_t len)
@@ -71,12 +75,13 @@ static uint32_t get(const struct frame *f0, const struct frame *f1, uint64_t cod
                     unsigned skip)
 {
 	static const struct frame none = { .name = "" };
-	const uint64_t ip = PROBE_IP, ct = code_type - PROBE_IP;
+	const uint64_t ip = PROBE_IP, ct = code_type - PROBE_IP, cn = NONE - PROBE_IP;
 	struct cursor c;
 
-	used = 80;
+	used = 88;
 	memcpy(raw, &ip, 8);
 	memcpy(raw + 8, &ct, 8);
+	memcpy(raw + 80, &cn, 8);
 	put_frame(16, f0, skip);
 	put_frame(48, f1 ? f1 : &none, skip);
 	c = cursor_make(raw, used);
@@ -120,6 +125,77 @@ static void test_uncertain(void)
 	is_str(name_of(get(&f, NULL, 0x7f0000345600, 1)), "f", "a type whose first byte is zero");
 }
 
+/* What stands between the frames of functions. */
+static void test_own(void)
+{
+	const struct frame f = { CODE_TYPE, 0x1000, 0x1100, 7, ASCII, "Worker.run" };
+	const struct frame none = { CODE_TYPE + 0x80, NONE, 0, 0, 0, "" };
+	const struct frame immortal = { CODE_TYPE >> 8, 0x5001, 0, 0, 0, "" };
+	const struct frame shim = { CODE_TYPE, 0x6000, 0, 1, ASCII, "<interpreter trampoline>" };
+	const struct frame init = { CODE_TYPE, 0x7000, 0, 0, ASCII, "__init__" };
+	const struct frame function = { CODE_TYPE, 0x7000, 0, 4, ASCII, "__init__" };
+	const struct frame other = { CODE_TYPE + 0x80, 0x8000, 0, 0, 0, "" };
+	const struct frame *const own[] = { &none, &immortal, &shim, &init };
+	const uint32_t id = get(&f, NULL, CODE_TYPE, 0);
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		is_u64(get(own[i], &f, CODE_TYPE, 0), id,
+		       "a frame of the interpreter's is left out");
+		is_u64(get(&f, own[i], CODE_TYPE, 0), id, "also where it is the caller");
+		is_u64(get(own[i], NULL, CODE_TYPE, 0), 0, "and is none itself");
+	}
+	is_u64(get(&other, &f, CODE_TYPE, 0), 0, "behind what is neither, there is nothing");
+	is_str(name_of(get(&function, &f, CODE_TYPE, 0)), "__init__",
+	       "a function's name may be so");
+}
+
+static void put(struct str *out, uint64_t value, size_t size)
+{
+	str_addn(out, (const char *)&value, size);
+}
+
+static void put_code(struct str *out, uint64_t address, const char *name)
+{
+	put(out, address, 8);
+	put(out, 7, 4);
+	put(out, strlen(name), 4);
+	str_adds(out, name);
+	put(out, 4, 4);
+	str_adds(out, "x.py");
+	put(out, 0, 4);
+}
+
+/* The kernel has a page for an event, and cuts off what does not fit. */
+static void test_cut(void)
+{
+	static char long_name[LONG_NAME + 1], page[4001];
+	struct frame f = { CODE_TYPE, 0x9000, 0, 7, ASCII, page };
+	struct perf_frames *const without = frames;
+	CLEANUP(str_done) struct str list = { 0 };
+	CLEANUP(pycode_close) struct pycode *code = NULL;
+	struct error err = { .text = "" };
+
+	memset(long_name, 'n', LONG_NAME);
+	memset(page, 'p', sizeof(page) - 1);
+	is_u64(get(&f, NULL, CODE_TYPE, 0), 0, "no name is certain in a page that is full");
+	str_adds(&list, "GTCODES1\3\16");
+	put(&list, 0, 6);
+	put(&list, 2, 8);
+	put_code(&list, 0x9000, long_name);
+	put_code(&list, 0xa000, "short");
+	if (!ok(pycode_open_memory(&code, list.s, list.len, &err) == 0, "the list is read %s",
+	        err.text))
+		return;
+	frames = perf_frames_new(names, stacks, code);
+	f.name = "nnnnn";
+	is_str(name_of(get(&f, NULL, CODE_TYPE, 0)), long_name, "the list has the whole name");
+	f.code = 0xa000;
+	f.name = "shor";
+	is_str(name_of(get(&f, NULL, CODE_TYPE, 0)), "shor", "a short one is not cut");
+	perf_frames_free(frames);
+	frames = without;
+}
+
 int main(void)
 {
 	struct tracefmt *format = NULL;
@@ -135,6 +211,8 @@ int main(void)
 	is_u64(fields.count, 2, "it has two frames");
 	test_certain();
 	test_uncertain();
+	test_own();
+	test_cut();
 	perf_frames_free(frames);
 	stacks_free(stacks);
 	names_free(names);
