@@ -58,6 +58,16 @@ const char *facts_thread_name(const struct report_pass *pass, uint32_t thread)
 	return t->name && *t->name ? t->name : "?";
 }
 
+void facts_add_time(struct str *out, uint64_t ns)
+{
+	if (ns >= 1000000000)
+		str_addf(out, "%.2f s", (double)ns / 1e9);
+	else if (ns >= 1000000)
+		str_addf(out, "%.1f ms", (double)ns / 1e6);
+	else
+		str_addf(out, "%.1f µs", (double)ns / 1e3);
+}
+
 static uint32_t *order_by(const struct model *model, size_t n,
                           int (*compare)(const void *, const void *, void *))
 {

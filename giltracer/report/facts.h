@@ -3,6 +3,7 @@
 #ifndef GILTRACER_REPORT_FACTS_H
 #define GILTRACER_REPORT_FACTS_H
 
+#include "base/str.h"
 #include "report/report.h"
 
 /**
@@ -32,6 +33,9 @@ static inline double facts_ms(uint64_t ns)
 {
 	return (double)ns / 1e6;
 }
+
+/* "2.3 s", "14 ms": for sentences; tables have the digits. */
+void facts_add_time(struct str *out, uint64_t ns);
 
 /* The name that Python gave to the thread, where its trace knows it, else the kernel's; any
  * bytes, never NULL; borrowed from the pass. */

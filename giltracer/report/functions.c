@@ -2,6 +2,7 @@
 /* Functions by the waiting they caused. */
 #include "functions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/facts.h"
@@ -111,27 +112,63 @@ bool function_wants_caller(const struct report_pass *pass, const struct hog *hog
 	return f.name && strstr(f.file, "/lib/python") && !function_caller(pass, hog).name;
 }
 
-const struct hog *functions_top(const struct report_pass *pass, uint32_t thread)
+static struct function_row *find_row(struct function_rows *rows, const struct stacks *frames,
+                                     const struct hog *hog)
 {
-	const struct hog *top = NULL;
+	struct function_row *row;
+
+	for (size_t i = 0; hog->frame && i < rows->v.n; i++)
+		if (hogs_same_function(frames, rows->v.v[i].hog->frame, hog->frame))
+			return &rows->v.v[i];
+	row = vec_push(&rows->v);
+	*row = (struct function_row){ .hog = hog };
+	return row;
+}
+
+static void add_to_row(struct function_row *row, const struct hog *hog, bool late)
+{
+	uint64_t longest_ns = late ? hog->late_longest_ns : hog->longest_ns;
+
+	row->threads++;
+	row->holds += late ? hog->late_holds : hog->holds;
+	row->ns += late ? hog->late_ns : hog->hold_ns;
+	row->wait_ns += late ? hog->late_wait_ns : hog->wait_ns;
+	row->off_cpu_ns += hog->off_cpu_ns;
+	if (!row->hog->native)
+		row->hog = hog;
+	if (longest_ns <= row->longest_ns)
+		return;
+	row->longest_ns = longest_ns;
+	row->longest_at_ns = late ? hog->late_longest_at_ns : hog->longest_at_ns;
+	row->longest_thread = hog->thread;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct function_row *x = a, *y = b;
+
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns < y->wait_ns ? 1 : -1;
+	return (x->hog > y->hog) - (x->hog < y->hog);
+}
+
+struct function_rows functions_rows(const struct report_pass *pass, bool late,
+                                    const struct crowds *crowds, uint32_t crowd)
+{
+	const struct stacks *frames = pass->source ? pass->source->frames : NULL;
+	struct function_rows rows = { 0 };
 
 	for (size_t i = 0; pass->hogs && i < pass->hogs->v.n; i++) {
 		const struct hog *hog = &pass->hogs->v.v[i];
 
-		if (hog->thread == thread && hog->frame && (!top || hog->wait_ns > top->wait_ns))
-			top = hog;
+		if (crowds && crowds->of[hog->thread] != crowd)
+			continue;
+		if (late ? hog->late_holds : hog->frame && hog->wait_ns)
+			add_to_row(find_row(&rows, frames, hog), hog, late);
 	}
-	return top;
-}
-
-double functions_percent(const struct report_pass *pass, const struct hog *hog)
-{
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < pass->hogs->v.n; i++)
-		if (pass->hogs->v.v[i].thread == hog->thread)
-			all += pass->hogs->v.v[i].wait_ns;
-	return facts_percent(hog->wait_ns, all);
+	if (rows.v.n)
+		qsort(rows.v.v, rows.v.n, sizeof(*rows.v.v), compare_rows);
+	return rows;
 }
 
 static void put_caller(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "model/hogs.h"
+#include "report/crowds.h"
 #include "report/jsonw.h"
 #include "report/report.h"
 
@@ -37,10 +38,6 @@ unsigned function_add(struct str *out, const struct function *f, unsigned column
 /* The C function that kept the GIL in most samples of the row's late holds; NULL: not known. */
 const char *function_native(const struct report_pass *pass, const struct hog *hog);
 
-/* The row of the thread that caused most waiting, late or not; NULL if no function of it is known.
- */
-const struct hog *functions_top(const struct report_pass *pass, uint32_t thread);
-
 /* The row for a table: function_add, the C function below it, and the caller if it tells something.
  * Returns the columns used. */
 unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
@@ -50,8 +47,27 @@ unsigned function_add_row(struct str *out, const struct report_pass *pass, const
  * fetched. */
 bool function_wants_caller(const struct report_pass *pass, const struct hog *hog);
 
-/* How much of all that is known of the thread's holds the row made others wait, in percent. */
-double functions_percent(const struct report_pass *pass, const struct hog *hog);
+/**
+ * A function in all threads that ran it.
+ * @hog: a row of it: whoever needs a name, a caller, a C function
+ * @threads: how many rows; with one, @hog->thread is who
+ * @holds, @ns, @wait_ns, @longest_ns, @off_cpu_ns: as in struct hog, of late holds or of all
+ * @longest_thread, @longest_at_ns: where the longest is
+ */
+struct function_row {
+	const struct hog *hog;
+	uint32_t threads, longest_thread;
+	uint64_t holds, ns, wait_ns, longest_ns, longest_at_ns, off_cpu_ns;
+};
+
+struct function_rows {
+	VEC(struct function_row) v;
+};
+
+/* Functions whose holds were late; or whose holds made others wait, where they are known; of the
+ * threads of a crowd, or of all if crowds is NULL. Most wait first; free with vec_done(&rows.v). */
+struct function_rows functions_rows(const struct report_pass *pass, bool late,
+                                    const struct crowds *crowds, uint32_t crowd);
 
 /* What the numbers of would-be savings are, in one sentence. */
 #define FUNCTIONS_GAIN                                                                            \

@@ -91,16 +91,44 @@ static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *
 	fputs("</li>\n", out);
 }
 
-static void put_caveats(const struct report *report, FILE *out)
+/* Many words: shown at once only if they matter. */
+static void put_caveats(const struct report *report, bool open, FILE *out)
 {
 	struct facts_caveats caveats = facts_caveats(report);
+	size_t n = 0;
 
-	fputs("<ul>", out);
+	for (size_t i = 0; i < caveats.n; i++)
+		n += !caveats.v[i].minor;
+	if (n)
+		fprintf(out, "<details%s><summary>%zu note%s on the recording</summary><ul>",
+		        open ? " open" : "", n, n == 1 ? "" : "s");
 	for (size_t i = 0; i < caveats.n; i++)
 		if (!caveats.v[i].minor)
 			put_caveat(&caveats.v[i], report->pass_count > 1, out);
-	fputs("</ul>", out);
+	if (n)
+		fputs("</ul></details>", out);
 	vec_done(&caveats);
+}
+
+/* A sentence of the verdict, up to where its paragraph ends. */
+static bool put_sentence(const char *kind, const char *before, const struct str *sentence,
+                         FILE *out)
+{
+	if (!sentence->len)
+		return false;
+	fprintf(out, "<p class=\"%s\">%s", kind, before);
+	html_text(str_get(sentence), out);
+	return true;
+}
+
+static void put_quality(const struct verdict *v, const struct report *report, FILE *out)
+{
+	fprintf(out, "<aside class=\"quality\" data-level=\"%s\">\n<h2>Data quality</h2><p>",
+	        verdict_quality_name(v->quality));
+	html_text(str_get(&v->quality_text), out);
+	fputs("</p>", out);
+	put_caveats(report, v->quality == QUALITY_POOR, out);
+	fputs("</aside>\n", out);
 }
 
 static void put_verdict(const struct report *report, FILE *out)
@@ -111,19 +139,16 @@ static void put_verdict(const struct report *report, FILE *out)
 	fprintf(out, "<p class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v.kind));
 	html_text(str_get(&v.headline), out);
 	fputs("</p>\n", out);
-	if (v.because.len) {
-		fputs("<p class=\"because\">", out);
-		html_text(str_get(&v.because), out);
+	if (put_sentence("because", "", &v.because, out)) {
 		if (v.moment)
 			put_moment(&v, report, out);
 		fputs("</p>\n", out);
 	}
-	fprintf(out, "<aside class=\"quality\" data-level=\"%s\">\n<h2>Data quality</h2><p>",
-	        verdict_quality_name(v.quality));
-	html_text(str_get(&v.quality_text), out);
-	fputs("</p>", out);
-	put_caveats(report, out);
-	fputs("</aside>\n", out);
+	if (put_sentence("also", "", &v.also, out))
+		fputs("</p>\n", out);
+	if (put_sentence("advice", "<b>What helps:</b> ", &v.advice, out))
+		fputs("</p>\n", out);
+	put_quality(&v, report, out);
 	verdict_done(&v);
 }
 

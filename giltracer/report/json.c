@@ -10,6 +10,7 @@
 #include "report/functions.h"
 #include "report/patterns.h"
 #include "report/starved.h"
+#include "report/verdict.h"
 #include "trace/source.h"
 
 static void put_python(struct jsonw *w, const struct report_python *python)
@@ -138,6 +139,22 @@ static void put_blame(struct jsonw *w, const struct model *model)
 	jsonw_end(w);
 }
 
+static void put_verdict(struct jsonw *w, const struct report *report)
+{
+	struct verdict v;
+
+	verdict_init(&v, report);
+	jsonw_object(w, "verdict");
+	jsonw_string(w, "kind", verdict_kind_name(v.kind));
+	jsonw_string(w, "headline", str_get(&v.headline));
+	jsonw_string(w, "because", v.because.len ? str_get(&v.because) : NULL);
+	jsonw_string(w, "also", v.also.len ? str_get(&v.also) : NULL);
+	jsonw_string(w, "advice", v.advice.len ? str_get(&v.advice) : NULL);
+	jsonw_string(w, "quality", verdict_quality_name(v.quality));
+	jsonw_end(w);
+	verdict_done(&v);
+}
+
 static void put_caveats(struct jsonw *w, const struct report *report)
 {
 	struct facts_caveats caveats = facts_caveats(report);
@@ -165,6 +182,7 @@ int report_json(const struct report *report, FILE *out, struct error *err)
 	jsonw_object(&w, NULL);
 	jsonw_u64(&w, "schema", 1);
 	jsonw_string(&w, "giltracer", report->version);
+	put_verdict(&w, report);
 	put_python(&w, &report->python);
 	put_passes(&w, report);
 	put_threads(&w, pass);

@@ -42,15 +42,38 @@ void patterns_json(struct jsonw *w, const struct report_pass *pass)
 	jsonw_end(w);
 }
 
+/* Others of the kind that stand behind it: they cost less. */
+static size_t count_alike(const struct report_pass *pass, size_t at)
+{
+	size_t n = 0;
+
+	for (size_t i = at + 1; i < count(pass); i++)
+		n += pass->patterns->v.v[i].kind == pass->patterns->v.v[at].kind;
+	return n;
+}
+
+static bool is_first(const struct report_pass *pass, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (pass->patterns->v.v[i].kind == pass->patterns->v.v[at].kind)
+			return false;
+	return true;
+}
+
 void patterns_text(const struct report_pass *pass, FILE *out)
 {
 	for (size_t i = 0; i < count(pass); i++) {
 		const struct pattern *p = &pass->patterns->v.v[i];
 		CLEANUP(str_done) struct str text = { 0 }, safe = { 0 };
+		size_t alike = count_alike(pass, i);
 
+		if (p->kind == PATTERN_HOG || !is_first(pass, i))
+			continue;
 		pattern_text(pass->model, p, &text);
 		utf8_add_safe(&safe, str_get(&text), 1000);
-		fprintf(out, "\n  %s: %s\n  %s\n", pattern_title(p->kind), str_get(&safe),
-		        pattern_advice(p->kind));
+		fprintf(out, "\n  %s: %s", pattern_title(p->kind), str_get(&safe));
+		if (alike)
+			fprintf(out, " (and %zu more like it)", alike);
+		fprintf(out, "\n  %s\n", pattern_advice(p->kind));
 	}
 }

@@ -111,24 +111,34 @@ static void add_name(struct str *out, const char *name)
 		utf8_add(out, utf8_is_unsafe(cp) ? '?' : cp);
 }
 
+bool starved_say(struct str *out, const struct report_pass *pass)
+{
+	struct shares shares = find_shares(pass);
+
+	if (shares.list.n)
+		str_adds(out, "While threads stood in line for a CPU, it was had by: ");
+	for (size_t i = 0; i < shares.list.n && i < NAMED; i++) {
+		const struct share *share = &shares.list.v[i];
+
+		str_adds(out, i ? ", " : "");
+		if (share->name)
+			add_name(out, share->name);
+		else
+			str_adds(out, "threads of this program");
+		str_addf(out, " %.1f %%", facts_percent(share->ns, shares.all_ns));
+	}
+	if (shares.list.n)
+		str_addc(out, '.');
+	vec_done(&shares.list);
+	return out->len;
+}
+
 void starved_text(const struct report_pass *pass, FILE *out)
 {
 	struct facts_totals totals = facts_totals(pass->model);
 	CLEANUP(str_done) struct str line = { 0 };
-	struct shares shares = find_shares(pass);
 
-	for (size_t i = 0; i < shares.list.n && i < NAMED; i++) {
-		const struct share *share = &shares.list.v[i];
-
-		str_adds(&line, i ? ", " : "");
-		if (share->name)
-			add_name(&line, share->name);
-		else
-			str_adds(&line, "threads of this program");
-		str_addf(&line, " %.1f %%", facts_percent(share->ns, shares.all_ns));
-	}
-	if (line.len && facts_percent(shares.all_ns, totals.life_ns) >= WORTH_A_LINE)
-		fprintf(out, "\n  While threads stood in line for a CPU, it was had by: %s.\n",
-		        str_get(&line));
-	vec_done(&shares.list);
+	if (facts_percent(totals.cpu_ns[CPU_RUNNABLE], totals.life_ns) >= WORTH_A_LINE &&
+	    starved_say(&line, pass))
+		fprintf(out, "\n  %s\n", str_get(&line));
 }

@@ -3,13 +3,18 @@
 #ifndef GILTRACER_REPORT_STARVED_H
 #define GILTRACER_REPORT_STARVED_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
+#include "base/str.h"
 #include "report/jsonw.h"
 #include "report/report.h"
 
 /* The member "starvation": a row for each thread and whoever had the CPU that it waited for. */
 void starved_json(struct jsonw *w, const struct report_pass *pass);
+
+/* Who had the CPUs, in one sentence; false: that is not known. */
+bool starved_say(struct str *out, const struct report_pass *pass);
 
 /* A line on who had the CPUs, if threads stood in line for a share of their time worth mentioning.
  */

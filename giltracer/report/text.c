@@ -4,93 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/crowds.h"
 #include "report/facts.h"
 #include "report/functions.h"
 #include "report/patterns.h"
 #include "report/starved.h"
 #include "report/report.h"
+#include "report/texttable.h"
 #include "report/utf8.h"
 #include "report/verdict.h"
 
 #define NAME_COLUMNS  40
-#define THREAD_ROWS   40
+#define THREAD_ROWS   24
 #define BLAME_ROWS    8
+#define BLAME_SHARE   0.5 /* percent of the waiting that is worth a row */
 #define FUNCTION_ROWS 5
-#define CELLS         8
-
-/* Rows of cells, aligned over all of them; the first text_columns are text, the others numbers. */
-struct table {
-	unsigned columns, text_columns;
-	VEC(struct row) rows;
-};
-
-struct row {
-	struct str cells[CELLS];
-	unsigned widths[CELLS];
-};
-
-static struct row *table_row(struct table *table)
-{
-	struct row *row = vec_push(&table->rows);
-
-	memset(row, 0, sizeof(*row));
-	return row;
-}
-
-static void row_text(struct row *row, unsigned column, const char *text)
-{
-	row->widths[column] = utf8_add_safe(&row->cells[column], text, 2 * NAME_COLUMNS);
-}
-
-/* Thousands apart, so that a long number can be read. */
-static void row_number(struct row *row, unsigned column, double value, int decimals)
-{
-	char plain[64];
-	int len = snprintf(plain, sizeof(plain), "%.*f", decimals, value);
-	int whole = decimals ? len - decimals - 1 : len;
-
-	for (int i = 0; i < len; i++) {
-		if (i && i < whole && (whole - i) % 3 == 0)
-			str_addc(&row->cells[column], ',');
-		str_addc(&row->cells[column], plain[i]);
-	}
-	row->widths[column] = (unsigned)row->cells[column].len;
-}
-
-static void put_cell(const struct row *row, unsigned column, unsigned width, bool left, FILE *out)
-{
-	int pad = (int)(width - row->widths[column]);
-
-	if (left)
-		fprintf(out, "%s%*s", str_get(&row->cells[column]), pad, "");
-	else
-		fprintf(out, "%*s%s", pad, "", str_get(&row->cells[column]));
-}
-
-static void table_put(struct table *table, FILE *out)
-{
-	unsigned widths[CELLS] = { 0 };
-
-	for (size_t r = 0; r < table->rows.n; r++)
-		for (unsigned c = 0; c < table->columns; c++)
-			if (table->rows.v[r].widths[c] > widths[c])
-				widths[c] = table->rows.v[r].widths[c];
-	for (size_t r = 0; r < table->rows.n; r++) {
-		for (unsigned c = 0; c < table->columns; c++) {
-			fputs(c ? "   " : "  ", out);
-			put_cell(&table->rows.v[r], c, widths[c], c < table->text_columns, out);
-		}
-		putc('\n', out);
-	}
-}
-
-static void table_done(struct table *table)
-{
-	for (size_t r = 0; r < table->rows.n; r++)
-		for (unsigned c = 0; c < table->columns; c++)
-			str_done(&table->rows.v[r].cells[c]);
-	vec_done(&table->rows);
-}
+#define SWITCH_SHARE  1 /* percent of the waiting that is worth a line */
 
 /* "NAME 1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
 static void add_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t i)
@@ -108,21 +37,31 @@ static void add_thread(struct row *row, unsigned column, const struct report_pas
 	row->widths[column] += (unsigned)id.len;
 }
 
-static void add_headings(struct table *table, const char *const *headings)
+/* A thread, or "Thread-* × 12". */
+static void add_crowd(struct row *row, unsigned column, const struct report_pass *pass,
+                      const struct crowd *crowd)
 {
-	struct row *row = table_row(table);
+	CLEANUP(str_done) struct str count = { 0 };
+	struct str *cell = &row->cells[column];
 
-	for (unsigned c = 0; c < table->columns; c++)
-		row_text(row, c, headings[c]);
+	if (crowd->threads == 1) {
+		add_thread(row, column, pass, crowd->first);
+		return;
+	}
+	row->widths[column] = utf8_add_safe(cell, str_get(&crowd->name), NAME_COLUMNS);
+	str_addf(&count, " %" PRIu32 " threads", crowd->threads);
+	str_adds(cell, str_get(&count));
+	row->widths[column] += (unsigned)count.len;
 }
 
-static void add_thread_row(struct table *table, const struct report_pass *pass, uint32_t i)
+static void add_thread_row(struct table *table, const struct report_pass *pass,
+                           const struct crowd *crowd)
 {
-	const struct model_thread *t = &pass->model->threads.v[i];
+	const struct model_thread *t = &crowd->sum;
 	struct facts_shares shares = facts_shares(t);
 	struct row *row = table_row(table);
 
-	add_thread(row, 0, pass, i);
+	add_crowd(row, 0, pass, crowd);
 	row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
 	row_number(row, 2, shares.no_gil, 1);
 	row_number(row, 3, shares.hold, 1);
@@ -132,106 +71,119 @@ static void add_thread_row(struct table *table, const struct report_pass *pass, 
 	row_number(row, 7, facts_ms(t->longest_hold_ns), 3);
 }
 
-static void put_threads(const struct report_pass *pass, FILE *out)
-{
-	static const char *const headings[] = { "thread",          "total ms",       "no gil%",
-		                                "has gil%",        "gil wait%",      "unknown%",
-		                                "longest wait ms", "longest hold ms" };
-	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
-	struct table table = { .columns = 8, .text_columns = 1 };
-	size_t n = pass->model->threads.n;
-
-	add_headings(&table, headings);
-	for (size_t i = 0; i < n && i < THREAD_ROWS; i++)
-		add_thread_row(&table, pass, order[i]);
-	table_put(&table, out);
-	table_done(&table);
-	if (n > THREAD_ROWS)
-		fprintf(out, "  … and %zu threads that waited less; all are in the report\n",
-		        n - THREAD_ROWS);
-}
-
 /* The order of the columns, in text and page. */
 static const enum cpu_state state_columns[] = {
 	CPU_RUNNING, CPU_RUNNABLE, CPU_SLEEPING, CPU_UNINTERRUPTIBLE, CPU_GIL_SLEEP, CPU_UNKNOWN,
 };
 
-/* What the threads did on the CPUs, where that was asked for. */
-static void put_states(const struct report_pass *pass, FILE *out)
+static void add_states_row(struct table *table, const struct report_pass *pass,
+                           const struct crowd *crowd)
 {
-	static const char *const headings[] = { "thread",  "total ms", "running%",   "in line%",
-		                                "asleep%", "disk%",    "GIL sleep%", "unknown%" };
-	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
+	struct facts_states states = facts_states(&crowd->sum);
+	struct row *row = table_row(table);
+
+	add_crowd(row, 0, pass, crowd);
+	row_number(row, 1, facts_ms(crowd->sum.end_ns - crowd->sum.start_ns), 1);
+	for (unsigned c = 0; c < 6; c++)
+		row_number(row, c + 2, states.percent[state_columns[c]], 1);
+}
+
+/* A row for each thread or crowd, those that waited most first. */
+static void put_threads(
+	const struct report_pass *pass, const struct crowds *crowds, const char *const *headings,
+	void (*add)(struct table *, const struct report_pass *, const struct crowd *), FILE *out)
+{
 	struct table table = { .columns = 8, .text_columns = 1 };
 
-	add_headings(&table, headings);
-	for (size_t i = 0; i < pass->model->threads.n && i < THREAD_ROWS; i++) {
-		const struct model_thread *t = &pass->model->threads.v[order[i]];
-		struct facts_states states = facts_states(t);
-		struct row *row = table_row(&table);
-
-		add_thread(row, 0, pass, order[i]);
-		row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
-		for (unsigned c = 0; c < 6; c++)
-			row_number(row, c + 2, states.percent[state_columns[c]], 1);
-	}
+	table_headings(&table, headings);
+	for (size_t i = 0; i < crowds->v.n && i < THREAD_ROWS; i++)
+		add(&table, pass, &crowds->v.v[i]);
 	table_put(&table, out);
 	table_done(&table);
+	if (crowds->v.n > THREAD_ROWS)
+		fprintf(out, "  … and %zu more that waited less; all are in the report\n",
+		        crowds->v.n - THREAD_ROWS);
 }
 
 static void add_blame_row(struct table *table, const struct report_pass *pass,
-                          const struct model_blame *blame)
+                          const struct crowds *crowds, const struct crowd_blame *blame)
 {
 	struct row *row = table_row(table);
 
-	add_thread(row, 0, pass, blame->waiter);
+	add_crowd(row, 0, pass, &crowds->v.v[blame->waiter]);
 	if (blame->holder == MODEL_NONE)
 		row_text(row, 1, "nobody (handover)");
 	else if (blame->holder == MODEL_UNKNOWN)
 		row_text(row, 1, "unknown (records are missing)");
 	else
-		add_thread(row, 1, pass, blame->holder);
+		add_crowd(row, 1, pass, &crowds->v.v[blame->holder]);
 	row_number(row, 2, facts_ms(blame->wait_ns), 1);
 	row_number(row, 3, facts_ms(blame->longest_ns), 3);
 }
 
-static void put_blame(const struct report_pass *pass, FILE *out)
+/* What the blame table leaves out, if it is worth a word. */
+static void put_switch_wait(const struct report_pass *pass, FILE *out)
+{
+	struct facts_totals totals = facts_totals(pass->model);
+
+	if (totals.switch_wait_ns >= 50000 && /* else 0.0 ms */
+	    facts_percent(totals.switch_wait_ns, totals.wait_ns) >= SWITCH_SHARE)
+		fprintf(out,
+		        "  Not in it: %.1f ms in which threads had let go when asked to, and "
+		        "waited until another one had the GIL.\n",
+		        facts_ms(totals.switch_wait_ns));
+}
+
+static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
 {
 	static const char *const headings[] = { "waited", "for", "wait ms", "longest ms" };
-	CLEANUP(free) uint32_t *order = facts_blame_order(pass->model);
+	struct crowd_blames blames = crowds_blame(crowds, pass->model);
 	struct table table = { .columns = 4, .text_columns = 2 };
-	size_t n = pass->model->blame.n;
+	uint64_t wait_ns = facts_totals(pass->model).wait_ns;
+	size_t n = 0;
 
-	if (!n)
+	if (!blames.v.n)
 		return;
-	add_headings(&table, headings);
-	for (size_t i = 0; i < n && i < BLAME_ROWS; i++)
-		add_blame_row(&table, pass, &pass->model->blame.v[order[i]]);
+	table_headings(&table, headings);
+	for (; n < blames.v.n && n < BLAME_ROWS; n++) {
+		if (n && facts_percent(blames.v.v[n].wait_ns, wait_ns) < BLAME_SHARE)
+			break;
+		add_blame_row(&table, pass, crowds, &blames.v.v[n]);
+	}
 	putc('\n', out);
 	table_put(&table, out);
 	table_done(&table);
-	if (n > BLAME_ROWS)
-		fprintf(out, "  … and %zu more, of less wait\n", n - BLAME_ROWS);
+	if (blames.v.n > n)
+		fprintf(out, "  … and %zu more, of less wait\n", blames.v.n - n);
+	vec_done(&blames.v);
+	put_switch_wait(pass, out);
 }
 
 static void add_function_row(struct table *table, const struct report_pass *pass,
-                             const struct hog *hog, bool late)
+                             const struct function_row *f, bool late)
 {
 	struct row *row = table_row(table);
+	CLEANUP(str_done) struct str threads = { 0 };
+	uint64_t gain_ns;
 
-	row->widths[0] = function_add_row(&row->cells[0], pass, hog, NAME_COLUMNS);
-	add_thread(row, 1, pass, hog->thread);
-	row_number(row, 2, facts_ms(late ? hog->late_wait_ns : hog->wait_ns), 1);
-	row_number(row, 3, (double)(late ? hog->late_holds : hog->holds), 0);
-	row_number(row, 4, facts_ms(late ? hog->late_ns : hog->hold_ns), 1);
-	row_number(row, 5, facts_ms(late ? hog->late_longest_ns : hog->longest_ns), 3);
+	row->widths[0] = function_add_row(&row->cells[0], pass, f->hog, NAME_COLUMNS);
+	str_addf(&threads, "%u threads", f->threads);
+	if (f->threads == 1)
+		add_thread(row, 1, pass, f->hog->thread);
+	else
+		row_text(row, 1, str_get(&threads));
+	row_number(row, 2, facts_ms(f->wait_ns), 1);
+	row_number(row, 3, (double)f->holds, 0);
+	row_number(row, 4, facts_ms(f->ns), 1);
+	row_number(row, 5, facts_ms(f->longest_ns), 3);
 	if (!late)
 		return;
-	row_number(row, 6, facts_ms(hog->off_cpu_ns), 1);
-	if (hog->gain_ns == HOGS_NO_GAIN)
+	row_number(row, 6, facts_ms(f->off_cpu_ns), 1);
+	gain_ns = functions_gain(pass, f->hog);
+	if (gain_ns == HOGS_NO_GAIN)
 		row_text(row, 7, "?");
 	else
-		row_number(row, 7, facts_ms(hog->gain_ns), 1);
+		row_number(row, 7, facts_ms(gain_ns), 1);
 }
 
 static void put_gain(const struct report_pass *pass, const struct hog *hog, FILE *out)
@@ -253,37 +205,32 @@ static void put_gain(const struct report_pass *pass, const struct hog *hog, FILE
  * waited for. */
 static void put_functions(const struct report_pass *pass, FILE *out)
 {
-	static const char *const late_headings[] = { "kept the GIL",     "in thread",
-		                                     "others waited ms", "holds",
-		                                     "held ms",          "longest ms",
-		                                     "off cpu ms",       "would save ms" };
-	static const char *const headings[] = { "held until", "in thread", "others waited ms",
-		                                "holds",      "held ms",   "longest ms" };
-	const struct hogs *hogs = pass->hogs;
-	bool late = hogs && hogs->v.n && hogs->v.v[0].late_holds;
+	static const char *const headings[] = { "kept the GIL", "in thread",    "others waited ms",
+		                                "holds",        "held ms",      "longest ms",
+		                                "off cpu ms",   "would save ms" };
+	static const char *const calm[] = { "held until", "in thread", "others waited ms",
+		                            "holds",      "held ms",   "longest ms" };
+	struct function_rows rows = functions_rows(pass, true, NULL, 0);
+	bool late = rows.v.n;
 	struct table table = { .columns = late ? 8 : 6, .text_columns = 2 };
-	size_t n = 0;
 
-	for (size_t i = 0; hogs && i < hogs->v.n; i++) {
-		const struct hog *hog = &hogs->v.v[i];
-
-		if (late ? !hog->late_holds : !hog->frame || !hog->wait_ns)
-			continue;
-		if (!n)
-			add_headings(&table, late ? late_headings : headings);
-		if (n++ < FUNCTION_ROWS)
-			add_function_row(&table, pass, hog, late);
-	}
-	if (n)
-		putc('\n', out);
+	if (!late)
+		rows = functions_rows(pass, false, NULL, 0);
+	if (!rows.v.n)
+		return;
+	table_headings(&table, late ? headings : calm);
+	for (size_t i = 0; i < rows.v.n && i < FUNCTION_ROWS; i++)
+		add_function_row(&table, pass, &rows.v.v[i], late);
+	putc('\n', out);
 	table_put(&table, out);
 	table_done(&table);
-	if (n > FUNCTION_ROWS)
-		fprintf(out, "  … and %zu more, of less wait\n", n - FUNCTION_ROWS);
-	if (n && late)
-		put_gain(pass, &hogs->v.v[0], out);
-	if (n && function_wants_caller(pass, &hogs->v.v[0]))
+	if (rows.v.n > FUNCTION_ROWS)
+		fprintf(out, "  … and %zu more, of less wait\n", rows.v.n - FUNCTION_ROWS);
+	if (late)
+		put_gain(pass, rows.v.v[0].hog, out);
+	if (function_wants_caller(pass, rows.v.v[0].hog))
 		fputs("  --frames 2 shows who called the first of them\n", out);
+	vec_done(&rows.v);
 }
 
 static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
@@ -316,34 +263,50 @@ static void put_caveats(const struct report *report, FILE *out)
 	vec_done(&caveats);
 }
 
+static void put_sentence(const struct str *sentence, FILE *out)
+{
+	if (sentence->len)
+		fprintf(out, "  %s\n", str_get(sentence));
+}
+
 static void put_verdict(const struct report *report, FILE *out)
 {
 	struct verdict v;
 
 	verdict_init(&v, report);
-	fprintf(out, "  %s\n", str_get(&v.headline));
-	if (v.because.len)
-		fprintf(out, "  %s\n", str_get(&v.because));
+	put_sentence(&v.headline, out);
+	put_sentence(&v.because, out);
+	put_sentence(&v.also, out);
+	if (v.advice.len)
+		fprintf(out, "  What helps: %s\n", str_get(&v.advice));
 	putc('\n', out);
 	verdict_done(&v);
 }
 
 int report_text(const struct report *report, FILE *out, struct error *err)
 {
+	static const char *const gil[] = { "thread",          "total ms",       "no gil%",
+		                           "has gil%",        "gil wait%",      "unknown%",
+		                           "longest wait ms", "longest hold ms" };
+	static const char *const states[] = { "thread",  "total ms", "running%",   "in line%",
+		                              "asleep%", "disk%",    "GIL sleep%", "unknown%" };
 	const struct report_pass *pass = report_main_pass(report);
+	struct crowds crowds;
 
 	(void)err;
+	crowds_init_table(&crowds, pass);
 	put_verdict(report, out);
 	if (report->gil_detect)
-		put_threads(pass, out);
+		put_threads(pass, &crowds, gil, add_thread_row, out);
 	if (report->gil_detect && report->state_detect)
 		putc('\n', out);
 	if (report->state_detect || !report->gil_detect)
-		put_states(pass, out);
+		put_threads(pass, &crowds, states, add_states_row, out);
 	starved_text(pass, out);
-	put_blame(pass, out);
+	put_blame(pass, &crowds, out);
 	put_functions(pass, out);
 	patterns_text(pass, out);
 	put_caveats(report, out);
+	crowds_done(&crowds);
 	return 0;
 }

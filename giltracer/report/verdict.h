@@ -7,22 +7,22 @@
  *	nothing          no event of a GIL and no state of a thread was recorded
  *	too-short        less than VERDICT_SHORT_NS were recorded
  *	cpu-starved      threads stood in line for a CPU for at least VERDICT_STARVED % of the time
- *	                 they wanted one, for longer than for the GIL, and for at least
- *	                 VERDICT_STARVED_WALL % of the recording
- *	gil-bound        on average at least VERDICT_WAITERS % of a thread waited for the GIL, or a
- *	                 thread that lived for VERDICT_LIFE % of the recording waited for
- *	                 VERDICT_VICTIM % of its life
- *	gil-some         the same with VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME
- *	single-threaded  one thread did at least VERDICT_SINGLE % of all that ran, and ran for
- *	                 VERDICT_BUSY % of the recording
- *	native           at least VERDICT_NATIVE % of what ran on the CPUs ran without the GIL
- *	io-bound         threads were asleep for VERDICT_ASLEEP % of their lives
- *	single-threaded  only one thread ever held the GIL
+ *	                 they wanted one, and for at least VERDICT_STARVED_WALL % of the recording,
+ *	                 and for longer than for the GIL, or neither of the next two holds; if one
+ *of the next two is the verdict, this is said beside it, and the other way round gil-bound on
+ *average at least VERDICT_WAITERS % of a thread waited for the GIL, or a thread that lived for
+ *VERDICT_LIFE % of the recording waited for VERDICT_VICTIM % of its life gil-some         the same
+ *with VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME single-threaded  one thread did at least
+ *VERDICT_SINGLE % of all that ran, and ran for VERDICT_BUSY % of the recording native           at
+ *least VERDICT_NATIVE % of what ran on the CPUs ran without the GIL io-bound         threads were
+ *asleep for VERDICT_ASLEEP % of their lives single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads, and they hardly met
  *
  * Shares of lives are of what is known of them. Whose fault it is: nobody's if VERDICT_HANDOVER %
- *of the waiting and more than any thread's share passed while the GIL was free; one thread's if
- * VERDICT_CULPRIT % passed while it held the GIL; else the first two are named.
+ * of the waiting and more than anybody's share passed while the GIL was free; a function's if
+ * VERDICT_CALL % passed while it kept the GIL when asked to let go, in whatever threads; else a
+ * thread's, or a crowd's (crowds.h), if VERDICT_CULPRIT % passed while it held the GIL; else the
+ * first two are named.
  */
 #ifndef GILTRACER_REPORT_VERDICT_H
 #define GILTRACER_REPORT_VERDICT_H
@@ -47,6 +47,7 @@
 #define VERDICT_ASLEEP       50
 #define VERDICT_HANDOVER     40
 #define VERDICT_CULPRIT      60
+#define VERDICT_CALL         30
 
 enum verdict_kind {
 	VERDICT_FREE_THREADED,
@@ -64,13 +65,15 @@ enum verdict_kind {
 enum verdict_quality { QUALITY_GOOD, QUALITY_FAIR, QUALITY_POOR };
 
 /**
- * @headline, @because: sentences, UTF-8 without controls, with names of others in them
+ * @headline, @because, @also, @advice: sentences, UTF-8 without controls, with names of others in
+ *           them: what is wrong, whose fault it is, what is wrong besides, what to do. All but the
+ *           headline may be empty
  * @moment: whether there is a worst wait; in which thread, from when to when (CLOCK_MONOTONIC)
  * @quality, @quality_text: how far the numbers can be trusted, and why
  */
 struct verdict {
 	enum verdict_kind kind;
-	struct str headline, because;
+	struct str headline, because, also, advice;
 	bool moment;
 	uint32_t moment_thread;
 	uint64_t moment_start_ns, moment_end_ns;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What the rules of the verdict look at; verdict.h has the rules. */
+#ifndef GILTRACER_REPORT_EVIDENCE_H
+#define GILTRACER_REPORT_EVIDENCE_H
+
+#include "report/facts.h"
+#include "report/verdict.h"
+
+/**
+ * @wall_ns: how long was recorded
+ * @wait_ns: what all threads waited for the GIL
+ * @off_gil_running_ns: on a CPU without the GIL, once it was looked at
+ * @victim: the thread with the largest share of its life spent waiting, of those that lived long
+ * @victim_percent: that share
+ * @waiters_percent: how much of a thread waited for the GIL on average
+ * @busiest: the thread that ran on the CPUs most, for @busiest_ns
+ * @holders: threads that held a GIL
+ */
+struct evidence {
+	const struct report *report;
+	const struct report_pass *pass;
+	const struct model *model;
+	struct facts_totals totals;
+	uint64_t wall_ns, wait_ns, off_gil_running_ns, busiest_ns;
+	uint32_t busiest, victim;
+	double victim_percent, waiters_percent;
+	unsigned holders;
+};
+
+struct evidence evidence_gather(const struct report *report);
+
+/* The first rule that holds. Fills in off_gil_running_ns if it comes to that. */
+enum verdict_kind evidence_judge(struct evidence *e);
+
+/* The rules that may hold beside another one. */
+bool evidence_is_starved(const struct evidence *e);
+enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME or GIL_NONE */
+
+/* What a thread waited for the GIL: by its events, or, where none were recorded, by its sleeps. */
+uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *t);
+
+/* Asleep, not for the GIL; and what is known of the CPU states, of all threads. */
+uint64_t evidence_asleep(const struct evidence *e);
+uint64_t evidence_cpu_known(const struct evidence *e);
+
+#endif

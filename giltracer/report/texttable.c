@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Aligns cells. */
+#include "texttable.h"
+
+#include <string.h>
+
+#include "report/utf8.h"
+
+struct row *table_row(struct table *table)
+{
+	struct row *row = vec_push(&table->rows);
+
+	memset(row, 0, sizeof(*row));
+	return row;
+}
+
+void row_text(struct row *row, unsigned column, const char *text)
+{
+	row->widths[column] = utf8_add_safe(&row->cells[column], text, TABLE_TEXT_COLUMNS);
+}
+
+void row_number(struct row *row, unsigned column, double value, int decimals)
+{
+	char plain[64];
+	int len = snprintf(plain, sizeof(plain), "%.*f", decimals, value);
+	int whole = decimals ? len - decimals - 1 : len;
+
+	for (int i = 0; i < len; i++) {
+		if (i && i < whole && (whole - i) % 3 == 0)
+			str_addc(&row->cells[column], ',');
+		str_addc(&row->cells[column], plain[i]);
+	}
+	row->widths[column] = (unsigned)row->cells[column].len;
+}
+
+static void put_cell(const struct row *row, unsigned column, unsigned width, bool left, FILE *out)
+{
+	int pad = (int)(width - row->widths[column]);
+
+	if (left)
+		fprintf(out, "%s%*s", str_get(&row->cells[column]), pad, "");
+	else
+		fprintf(out, "%*s%s", pad, "", str_get(&row->cells[column]));
+}
+
+void table_put(struct table *table, FILE *out)
+{
+	unsigned widths[CELLS] = { 0 };
+
+	for (size_t r = 0; r < table->rows.n; r++)
+		for (unsigned c = 0; c < table->columns; c++)
+			if (table->rows.v[r].widths[c] > widths[c])
+				widths[c] = table->rows.v[r].widths[c];
+	for (size_t r = 0; r < table->rows.n; r++) {
+		for (unsigned c = 0; c < table->columns; c++) {
+			fputs(c ? "   " : "  ", out);
+			put_cell(&table->rows.v[r], c, widths[c], c < table->text_columns, out);
+		}
+		putc('\n', out);
+	}
+}
+
+void table_done(struct table *table)
+{
+	for (size_t r = 0; r < table->rows.n; r++)
+		for (unsigned c = 0; c < table->columns; c++)
+			str_done(&table->rows.v[r].cells[c]);
+	vec_done(&table->rows);
+}
+
+void table_headings(struct table *table, const char *const *headings)
+{
+	struct row *row = table_row(table);
+
+	for (unsigned c = 0; c < table->columns; c++)
+		row_text(row, c, headings[c]);
+}

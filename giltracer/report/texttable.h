@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables for terminals: rows of cells, aligned over all of them. */
+#ifndef GILTRACER_REPORT_TEXTTABLE_H
+#define GILTRACER_REPORT_TEXTTABLE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+
+#define CELLS              8
+#define TABLE_TEXT_COLUMNS 80
+
+/* widths: columns of the terminal that the cells take. */
+struct row {
+	struct str cells[CELLS];
+	unsigned widths[CELLS];
+};
+
+/* The first text_columns of columns are text, the others numbers. */
+struct table {
+	unsigned columns, text_columns;
+	VEC(struct row) rows;
+};
+
+/* A new row; borrowed until the next one. */
+struct row *table_row(struct table *table);
+void table_headings(struct table *table, const char *const *headings);
+
+/* Any bytes, made safe. */
+void row_text(struct row *row, unsigned column, const char *text);
+
+/* Thousands apart, so that a long number can be read. */
+void row_number(struct row *row, unsigned column, double value, int decimals);
+
+void table_put(struct table *table, FILE *out);
+void table_done(struct table *table);
+
+#endif
