@@ -7,6 +7,7 @@ import hashlib
 import json
 import mmap
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -82,6 +83,26 @@ def reader():
         os.close(fd)
 
 
+PIPES = os.pipe(), os.pipe()
+SOCKETS = socket.socketpair()
+
+
+def ask(write, read):
+    for _ in range(2000):
+        write(b"?")
+        read(1)
+
+
+def answer(write, read):
+    for _ in range(2000):
+        read(1)
+        write(b"!")
+
+
+def through(pipe_in, pipe_out):
+    return lambda data: os.write(pipe_out[1], data), lambda n: os.read(pipe_in[0], n)
+
+
 def race(take, give):
     """As many switches as there can be."""
     for _ in range(60000):
@@ -94,6 +115,9 @@ KINDS = {
     "disk": [reader] * 2,
     "ping": [ping, pong],
     "sleep": [sleeper] * 3,
+    "talk": [lambda: ask(*through(*PIPES)), lambda: answer(*through(*PIPES[::-1])),
+             lambda: ask(SOCKETS[0].send, SOCKETS[0].recv),
+             lambda: answer(SOCKETS[1].send, SOCKETS[1].recv)],
     "spin": [spin] * 2,
     "io": [writer] * 2,
     "starved": [lambda: hasher(100)] * (3 * os.cpu_count()),

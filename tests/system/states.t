@@ -132,7 +132,7 @@ of_all() {
 		sum(t['total_ns'] for t in workers()))"
 }
 
-for kind in sleep spin io disk starved mix; do
+for kind in sleep spin io disk talk starved mix; do
 	ok "$kind: stacks are recorded" record stacks $kind --no-gil-detect
 	ok "$kind: and reported" report stacks
 	is "$(json stacks.json '[p["lost"] for p in d["passes"]]')" '[0]' "$kind: nothing is lost"
@@ -166,6 +166,8 @@ diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
 is "$(json stacks.json '[p["lost"] for p in d["passes"]]')" '[0]' 'ping-pong: nothing is lost'
 is "$("$GILTRACER" dump -s stacks/stacks.perf.data | grep -c ' truncated$')" 0 \
 	'ping-pong: no stack is cut'
+ok 'ping-pong: within 1 % of schedstat' compare stacks
+sed 's/^/# /' out
 
 # The same at full speed, beside a program that wants a CPU all the time.
 sh -c 'while :; do :; done' &
@@ -180,6 +182,45 @@ kill $busy
 diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
 	max(t["total_ns"] for t in d["threads"]) / 1e9)')"
 is "$(json stacks.json '[p["lost"] for p in d["passes"]]')" '[0]' 'at full speed: nothing is lost'
+ok 'at full speed: within 1 % of schedstat' compare stacks
+sed 's/^/# /' out
+
+# Where tracepoints are not permitted, switches alone say who runs; whoever was woken is in line only
+# from when he runs.
+alone=$scratch/alone
+mkdir -m 777 "$alone"
+chmod 755 "$scratch"
+cp "$program" "$alone"
+user_python=/usr/bin/python3
+as_nobody() {
+	(cd "$alone" && TMPDIR=$alone && export TMPDIR && nobody "$@")
+}
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -eq 2 ] && as_nobody "$user_python" -c '' &&
+	as_nobody "$GILTRACER" --version >/dev/null 2>&1; then
+	for kind in starved sleep; do
+		ok "switches alone, $kind: an ordinary user records" as_nobody "$GILTRACER" record -q \
+			--state-detect --no-gil-detect --python-trace none --python "$user_python" -o $kind \
+			states.py $kind stat
+		ok "switches alone, $kind: and reports" as_nobody "$GILTRACER" report $kind -o $kind.html \
+			--json $kind.json
+		like "$(cat err out)" 'note: tracepoints are not permitted' "switches alone, $kind: what is missing is said"
+		ok "switches alone, $kind: running is within 1 % of schedstat" python3 -c 'import json, sys
+doc, stat = (json.load(open(f)) for f in sys.argv[1:])
+stolen = stat.pop("stolen")
+for t in doc["threads"]:
+    want = stat.pop(str(t["tid"]), None)
+    if want:
+        near = 0.01 * t["total_ns"] + 2e4 * want[2]
+        assert sum(t["states"].values()) == t["total_ns"]
+        assert -near <= t["states"]["running_ns"] - want[0] <= near + stolen, (t, want)
+        assert t["states"]["runnable_ns"] - want[1] <= near, (t, want)
+assert not stat, stat' "$alone/$kind.json" "$alone/stat"
+	done
+	like "$(cat "$alone/sleep.html")" 'data-kind="gil-unknown"' 'and the page does not guess about the GIL'
+else
+	skip 'needs kernel.perf_event_paranoid=2 and a build folder that ordinary users can read' \
+		'switches alone'
+fi
 
 ok 'mix: the GIL and stacks are recorded in one run' record both mix --one-run
 ok 'mix: and reported' report both

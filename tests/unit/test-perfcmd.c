@@ -109,6 +109,18 @@ static void test_native(void)
 	        "stacks of what runs, of the program's own code alone");
 }
 
+static void test_switches(void)
+{
+	struct perf_plan plan = {
+		.perf = "perf", .output = "s", .pid = 1, .control_fd = 3, .ack_fd = 4
+	};
+
+	is_argv(&plan,
+	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|"
+	        "--sample-cpu|-N|-B|-e|dummy:u|-p|1",
+	        "switches alone, where tracepoints are not permitted");
+}
+
 static void test_wakeups(void)
 {
 	struct perf_plan plan = {
@@ -133,6 +145,7 @@ static void test_wakeups(void)
 int main(void)
 {
 	test_native();
+	test_switches();
 	test_wakeups();
 	test_gil();
 	test_stacks();

@@ -148,6 +148,15 @@ static void test_edges(void)
 	is_kind(&f, "nothing", "Nothing was recorded", "no events");
 	fixture_done(&f);
 
+	live(&f, spinners, 2, 1000);
+	f.report.gil_detect = false;
+	f.model.gil_events = 0;
+	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "by its sleeps alone");
+	f.model.caveats[CAVEAT_NO_TRACEPOINTS] = 1;
+	is_kind(&f, "gil-unknown", "on a CPU for 50.0 % of their lives",
+	        "neither probes nor stacks");
+	fixture_done(&f);
+
 	fixture_init(&f, 9);
 	fixture_thread(&f, 1, 1, "x");
 	fixture_gil(&f, 0, GIL_HOLD, 9);
