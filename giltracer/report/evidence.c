@@ -39,6 +39,7 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 	double percent = facts_percent(evidence_gil_wait(e, t), known);
 
 	e->wait_ns += evidence_gil_wait(e, t);
+	e->known_ns += known;
 	e->holders += t->gil_ns[GIL_HOLD] > 0;
 	if (t->cpu_ns[CPU_RUNNING] > e->busiest_ns) {
 		e->busiest = i;
@@ -87,6 +88,11 @@ bool evidence_is_starved(const struct evidence *e)
 	       facts_percent(runnable, e->wall_ns) >= VERDICT_STARVED_WALL;
 }
 
+bool evidence_is_blind(const struct evidence *e)
+{
+	return !e->report->gil_detect && e->model->caveats[CAVEAT_NO_TRACEPOINTS];
+}
+
 enum verdict_kind evidence_gil(const struct evidence *e)
 {
 	if (e->waiters_percent >= VERDICT_WAITERS || e->victim_percent >= VERDICT_VICTIM)
@@ -127,6 +133,8 @@ enum verdict_kind evidence_judge(struct evidence *e)
 	if (evidence_is_starved(e) &&
 	    (e->totals.cpu_ns[CPU_RUNNABLE] > e->wait_ns || evidence_gil(e) == VERDICT_GIL_NONE))
 		return VERDICT_CPU_STARVED;
+	if (evidence_is_blind(e))
+		return VERDICT_GIL_UNKNOWN;
 	if (evidence_gil(e) != VERDICT_GIL_NONE)
 		return evidence_gil(e);
 	if (facts_percent(e->busiest_ns, running) >= VERDICT_SINGLE &&
@@ -136,7 +144,7 @@ enum verdict_kind evidence_judge(struct evidence *e)
 		return VERDICT_NATIVE_WORK;
 	if (cpu_known && facts_percent(evidence_asleep(e), cpu_known) >= VERDICT_ASLEEP)
 		return VERDICT_IO_BOUND;
-	if (e->holders <= 1)
+	if (e->report->gil_detect && e->holders <= 1)
 		return VERDICT_SINGLE_THREADED;
 	return VERDICT_GIL_NONE;
 }

@@ -8,7 +8,7 @@
 
 /**
  * @wall_ns: how long was recorded
- * @wait_ns: what all threads waited for the GIL
+ * @wait_ns: what all threads waited for the GIL, of @known_ns that are known of their lives
  * @off_gil_running_ns: on a CPU without the GIL, once it was looked at
  * @victim: the thread with the largest share of its life spent waiting, of those that lived long
  * @victim_percent: that share
@@ -21,7 +21,7 @@ struct evidence {
 	const struct report_pass *pass;
 	const struct model *model;
 	struct facts_totals totals;
-	uint64_t wall_ns, wait_ns, off_gil_running_ns, busiest_ns;
+	uint64_t wall_ns, wait_ns, known_ns, off_gil_running_ns, busiest_ns;
 	uint32_t busiest, victim;
 	double victim_percent, waiters_percent;
 	unsigned holders;
@@ -35,6 +35,9 @@ enum verdict_kind evidence_judge(struct evidence *e);
 /* The rules that may hold beside another one. */
 bool evidence_is_starved(const struct evidence *e);
 enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME or GIL_NONE */
+
+/* Neither probes nor stacks were recorded: who waited for the GIL is not known. */
+bool evidence_is_blind(const struct evidence *e);
 
 /* What a thread waited for the GIL: by its events, or, where none were recorded, by its sleeps. */
 uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *t);

@@ -44,8 +44,7 @@ static void say_line(struct str *out, const struct evidence *e, const char *what
 
 static void say_headline(struct str *out, const struct evidence *e, enum verdict_kind kind)
 {
-	const struct facts_totals *t = &e->totals;
-	uint64_t running = t->cpu_ns[CPU_RUNNING];
+	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];
 
 	switch (kind) {
 	case VERDICT_FREE_THREADED:
@@ -64,7 +63,7 @@ static void say_headline(struct str *out, const struct evidence *e, enum verdict
 		return;
 	case VERDICT_CPU_STARVED:
 		say_line(out, e,
-		         evidence_gil(e) == VERDICT_GIL_NONE
+		         evidence_gil(e) == VERDICT_GIL_NONE && !evidence_is_blind(e)
 		                 ? "Not the GIL but the CPUs limit this program"
 		                 : "The CPUs limit this program");
 		return;
@@ -93,7 +92,14 @@ static void say_headline(struct str *out, const struct evidence *e, enum verdict
 		str_addf(out,
 		         "The GIL does not limit this program: its threads waited for it for %.1f "
 		         "%% of their lives.",
-		         facts_percent(t->wait_ns, t->known_ns));
+		         facts_percent(e->wait_ns, e->known_ns));
+		return;
+	case VERDICT_GIL_UNKNOWN:
+		str_addf(out,
+		         "Whether the GIL limits this program is not known, since neither it nor "
+		         "stacks were recorded: its threads were on a CPU for %.1f %% of their "
+		         "lives.",
+		         facts_percent(running, evidence_cpu_known(e)));
 		return;
 	}
 }
@@ -114,10 +120,14 @@ static void say_shares(struct str *out, const struct evidence *e)
 	uint64_t known = evidence_cpu_known(e);
 
 	str_addf(out,
-	         "Of all threads' time %.1f %% were spent on a CPU, %.1f %% in line for one, "
-	         "%.1f %% asleep, and %.1f %% asleep for the GIL.",
+	         "Of all threads' time %.1f %% were spent on a CPU, %.1f %% in line for one%s "
+	         "%.1f %% asleep",
 	         facts_percent(ns[CPU_RUNNING], known), facts_percent(ns[CPU_RUNNABLE], known),
-	         facts_percent(evidence_asleep(e), known), facts_percent(ns[CPU_GIL_SLEEP], known));
+	         evidence_is_blind(e) ? " and" : ",", facts_percent(evidence_asleep(e), known));
+	if (!evidence_is_blind(e))
+		str_addf(out, ", and %.1f %% asleep for the GIL",
+		         facts_percent(ns[CPU_GIL_SLEEP], known));
+	str_addc(out, '.');
 }
 
 static void say_busiest(struct verdict *v, const struct evidence *e)
@@ -156,6 +166,7 @@ static void say_because(struct verdict *v, const struct evidence *e)
 			                     "sleep.");
 		return;
 	case VERDICT_NATIVE_WORK:
+	case VERDICT_GIL_UNKNOWN:
 		say_shares(&v->because, e);
 		return;
 	case VERDICT_TOO_SHORT:
@@ -248,6 +259,7 @@ const char *verdict_kind_name(enum verdict_kind kind)
 		[VERDICT_IO_BOUND] = "io-bound",
 		[VERDICT_SINGLE_THREADED] = "single-threaded",
 		[VERDICT_GIL_NONE] = "gil-none",
+		[VERDICT_GIL_UNKNOWN] = "gil-unknown",
 	};
 
 	return names[kind];

@@ -8,14 +8,18 @@
  *	too-short        less than VERDICT_SHORT_NS were recorded
  *	cpu-starved      threads stood in line for a CPU for at least VERDICT_STARVED % of the time
  *	                 they wanted one, and for at least VERDICT_STARVED_WALL % of the recording,
- *	                 and for longer than for the GIL, or neither of the next two holds; if one
- *of the next two is the verdict, this is said beside it, and the other way round gil-bound on
- *average at least VERDICT_WAITERS % of a thread waited for the GIL, or a thread that lived for
- *VERDICT_LIFE % of the recording waited for VERDICT_VICTIM % of its life gil-some         the same
- *with VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME single-threaded  one thread did at least
- *VERDICT_SINGLE % of all that ran, and ran for VERDICT_BUSY % of the recording native           at
- *least VERDICT_NATIVE % of what ran on the CPUs ran without the GIL io-bound         threads were
- *asleep for VERDICT_ASLEEP % of their lives single-threaded  only one thread ever held the GIL
+ *	                 and for longer than for the GIL, or gil-bound and gil-some do not hold; if
+ *	                 one of them is the verdict, this is said beside it, and the other way round
+ *	gil-unknown      neither the GIL was recorded nor stacks, but who had the CPUs alone
+ *	gil-bound        on average at least VERDICT_WAITERS % of a thread waited for the GIL, or a
+ *	                 thread that lived for VERDICT_LIFE % of the recording waited for
+ *	                 VERDICT_VICTIM % of its life
+ *	gil-some         the same with VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME
+ *	single-threaded  one thread did at least VERDICT_SINGLE % of all that ran, and ran for
+ *	                 VERDICT_BUSY % of the recording
+ *	native           at least VERDICT_NATIVE % of what ran on the CPUs ran without the GIL
+ *	io-bound         threads were asleep for VERDICT_ASLEEP % of their lives
+ *	single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads, and they hardly met
  *
  * Shares of lives are of what is known of them. Whose fault it is: nobody's if VERDICT_HANDOVER %
