@@ -6,6 +6,7 @@
 #include "launch/perfhost.h"
 #include "launch/probes.h"
 #include "launch/python.h"
+#include "launch/shebang.h"
 #include "launch/session.h"
 #include "launch/uprobes.h"
 #include "record.h"
@@ -20,6 +21,8 @@ struct job {
 	char *bootstrap;
 	char *entry;
 	struct python *python;
+	struct shebang shebang;
+	const char **python_options; /* of the shebang, NULL-terminated */
 	struct perf_host host;
 	struct probe_set *probes;
 	struct uprobes *uprobes;

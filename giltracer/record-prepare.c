@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What to run and with what: all that can be refused before anything is started. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,10 +46,83 @@ static int find_target(struct job *job, char *const *argv, struct error *err)
 	return check_script(argv[0], err);
 }
 
+/* Whether a script would be run by the interpreter of its first line: it says one, the script is a
+ * program, and nobody said otherwise. */
+static bool uses_shebang(const struct job *job)
+{
+	const char *venv = getenv("VIRTUAL_ENV");
+
+	return job->shebang.python && !job->options->python && !(venv && *venv) &&
+	       access(job->target, X_OK) == 0;
+}
+
+/* The file behind all links, and the folder, which is what makes a virtual environment. */
+static char *identity(const char *wanted)
+{
+	CLEANUP(free) char *command = NULL;
+	CLEANUP(free) char *file = NULL;
+	CLEANUP(free) char *folder = NULL;
+	struct error ignored;
+
+	if (python_command(&command, wanted, &ignored) < 0)
+		return NULL;
+	file = realpath(command, NULL);
+	*strrchr(command, '/') = '\0';
+	folder = realpath(command, NULL);
+	return file && folder ? xasprintf("%s %s", folder, file) : NULL;
+}
+
+/* Two interpreters, or one of them cannot be found. */
+static bool differ(const char *a, const char *b)
+{
+	CLEANUP(free) char *identity_a = identity(a);
+	CLEANUP(free) char *identity_b = identity(b);
+
+	return !identity_a || !identity_b || strcmp(identity_a, identity_b) != 0;
+}
+
+/* An interpreter that is not the one to be expected is told. */
+static void tell_shebang(const struct job *job, bool used)
+{
+	const struct shebang *shebang = &job->shebang;
+	const char *other = used ? NULL : job->options->python;
+
+	if (!shebang->line || (shebang->python && !differ(shebang->python, other)))
+		return;
+	if (used)
+		log_info("%s runs %s, as its first line says (--python for another one)",
+		         shebang->python, job->target);
+	else
+		log_info("the first line of %s, #!%s, does not count: %s runs it", job->target,
+		         shebang->line, job->python->command);
+}
+
+static void take_options(struct job *job)
+{
+	const struct shebang *shebang = &job->shebang;
+
+	job->python_options = xcalloc(shebang->options.n + 1, sizeof(*job->python_options));
+	for (size_t i = 0; i < shebang->options.n; i++)
+		job->python_options[i] = shebang->options.v[i];
+	if (shebang->left_out)
+		log_warn("%s: some options of #!%s are not used: only those of one letter are",
+		         job->target, shebang->line);
+}
+
 static int find_python(struct job *job, struct error *err)
 {
-	if (python_find(&job->python, job->options->python, err) == 0)
+	bool used;
+
+	if (!job->options->module)
+		shebang_read(&job->shebang, job->target);
+	used = uses_shebang(job);
+	if (used)
+		take_options(job);
+	if (python_find(&job->python, used ? job->shebang.python : job->options->python, err) ==
+	    0) {
+		tell_shebang(job, used);
 		return 0;
+	}
 	if (err->code == ENOENT)
 		return -EXIT_NOT_FOUND;
 	return err->code == EACCES ? -EXIT_CANNOT_RUN : -1;

@@ -198,6 +198,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	struct pass_result result;
 	struct pass_plan plan = {
 		.python = job->python->command,
+		.python_options = job->python_options,
 		.bootstrap = job->bootstrap,
 		.kind = job->options->module ? "module" : "script",
 		.target = job->target,

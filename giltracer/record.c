@@ -43,6 +43,8 @@ static void job_done(struct job *job)
 	free(job->bootstrap);
 	free(job->entry);
 	python_free(job->python);
+	shebang_done(&job->shebang);
+	free(job->python_options);
 	perf_host_done(&job->host);
 	probe_set_free(job->probes);
 	session_free(job->session);

@@ -72,7 +72,6 @@ static const char **program_argv(const struct pass_plan *plan, const char *fd, c
 		size_t n, alloc;
 	} args = { 0 };
 	const char *const first[] = {
-		plan->python,
 		plan->bootstrap,
 		fd,
 		plan->kind,
@@ -84,6 +83,9 @@ static const char **program_argv(const struct pass_plan *plan, const char *fd, c
 		plan->target,
 	};
 
+	*vec_push(&args) = plan->python;
+	for (const char *const *option = plan->python_options; option && *option; option++)
+		*vec_push(&args) = *option;
 	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
 		*vec_push(&args) = first[i];
 	for (char *const *arg = plan->args; *arg; arg++)

@@ -16,7 +16,7 @@
 
 /**
  * What to run. All pointers are borrowed.
- * @python: interpreter, absolute
+ * @python: interpreter, absolute; @python_options, NULL-terminated, go to it
  * @kind: "script" or "module", with @target: what to run
  * @args: its arguments, NULL-terminated
  * @entry, @imports: see share/python/program.py
@@ -28,6 +28,7 @@
  */
 struct pass_plan {
 	const char *python;
+	const char *const *python_options;
 	const char *bootstrap;
 	const char *kind, *target;
 	char *const *args;

@@ -103,7 +103,7 @@ static char *make_absolute(char *path)
 	return xasprintf("%s/%s", cwd, path);
 }
 
-static int find_command(char **ret, const char *wanted, struct error *err)
+int python_command(char **ret, const char *wanted, struct error *err)
 {
 	struct stat st;
 	char *path;
@@ -341,7 +341,7 @@ int python_find(struct python **ret, const char *wanted, struct error *err)
 	CLEANUP(python_free) struct python *py = xcalloc(1, sizeof(*py));
 	json_auto_t *answer = NULL;
 
-	if (find_command(&py->command, wanted, err) < 0)
+	if (python_command(&py->command, wanted, err) < 0)
 		return -1;
 	if (ask(&answer, py->command, err) < 0)
 		return -1;

@@ -45,6 +45,10 @@ struct python {
  * naming what was found. Free with python_free.
  */
 int python_find(struct python **ret, const char *wanted, struct error *err);
+
+/* The file that wanted names, absolute, as python_find finds it; nothing is started. Caller frees.
+ */
+int python_command(char **ret, const char *wanted, struct error *err);
 void python_free(struct python *python);
 
 DEFINE_CLEANUP(struct python *, python_free);

@@ -479,9 +479,11 @@ class EntryFinder:
 # ---- running the program
 
 def set_argv(target, args, interpreter_args):
-    sys.argv[:] = [target] + args
     if hasattr(sys, 'orig_argv'):
-        sys.orig_argv[:] = [sys.orig_argv[0]] + interpreter_args + args
+        # The interpreter and its options stand before what it takes for arguments.
+        before = sys.orig_argv[:len(sys.orig_argv) - len(sys.argv)]
+        sys.orig_argv[:] = before + interpreter_args + args
+    sys.argv[:] = [target] + args
 
 
 def main_path(script):
