@@ -229,7 +229,13 @@ static bool say_call(struct verdict *v, const struct evidence *e, const struct c
 	double percent = top ? facts_percent(top->wait_ns, c->total_ns) : 0;
 	bool told = percent >= VERDICT_CALL && top->hog->frame;
 
-	if (told) {
+	if (told && function_is_slow_start(e->pass, top->hog)) {
+		str_addf(&v->because,
+		         "%.1f %% of all waiting passed while threads were started: that is "
+		         "slow under perf, and not the program's fault.",
+		         percent);
+		str_adds(&v->advice, "Record again when nobody else traces on this host.");
+	} else if (told) {
 		str_adds(&v->because,
 		         percent >= VERDICT_CULPRIT ? "Mostly because of " : "The worst is ");
 		function_add_row(&v->because, e->pass, top->hog, NAME_COLUMNS);

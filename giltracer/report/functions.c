@@ -112,6 +112,14 @@ bool function_wants_caller(const struct report_pass *pass, const struct hog *hog
 	return f.name && strstr(f.file, "/lib/python") && !function_caller(pass, hog).name;
 }
 
+bool function_is_slow_start(const struct report_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	return f.name && strstr(f.file, "threading.py") && !strcmp(f.name, "Thread.start") &&
+	       hog->asleep_ns * 2 > hog->late_ns;
+}
+
 static struct function_row *find_row(struct function_rows *rows, const struct stacks *frames,
                                      const struct hog *hog)
 {

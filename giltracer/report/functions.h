@@ -47,6 +47,10 @@ unsigned function_add_row(struct str *out, const struct report_pass *pass, const
  * fetched. */
 bool function_wants_caller(const struct report_pass *pass, const struct hog *hog);
 
+/* Whether the row is the start of a thread that slept: clone(2) waits in the kernel while perf
+ * records, long beside other tracers. That is tracing, not the program. */
+bool function_is_slow_start(const struct report_pass *pass, const struct hog *hog);
+
 /**
  * A function in all threads that ran it.
  * @hog: a row of it: whoever needs a name, a caller, a C function

@@ -108,7 +108,9 @@ static void say_headline(struct str *out, const struct evidence *e, enum verdict
 static void say_also(struct verdict *v, const struct evidence *e)
 {
 	if (v->kind == VERDICT_CPU_STARVED && evidence_gil(e) != VERDICT_GIL_NONE)
-		say_waits(&v->also, e, "limits it as well");
+		say_waits(&v->also, e,
+		          evidence_gil(e) == VERDICT_GIL_BOUND ? "limits it as well"
+		                                               : "slows it as well");
 	if ((v->kind == VERDICT_GIL_BOUND || v->kind == VERDICT_GIL_SOME) && evidence_is_starved(e))
 		say_line(&v->also, e, "It has too few CPUs as well");
 }
@@ -206,11 +208,28 @@ static void say_quality(struct str *out, const struct verdict *v, uint64_t lost,
 		                      : " See the notes on the recording.");
 }
 
+/* Of threads that had to do with the GIL: those of C libraries never have, and nothing is missing.
+ */
+static double unknown_percent(const struct model *model)
+{
+	uint64_t unknown_ns = 0, life_ns = 0;
+
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		if (t->gil_ns[GIL_UNKNOWN] == t->end_ns - t->start_ns && model->gil_events)
+			continue;
+		unknown_ns += t->gil_ns[GIL_UNKNOWN];
+		life_ns += t->end_ns - t->start_ns;
+	}
+	return facts_percent(unknown_ns, life_ns);
+}
+
 /* Good: all is known. Poor: what is missing may change the verdict. */
 static void judge_quality(struct verdict *v, const struct evidence *e)
 {
 	const uint64_t *caveats = e->model->caveats;
-	double unknown = facts_percent(e->totals.unknown_ns, e->totals.life_ns);
+	double unknown = unknown_percent(e->model);
 	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
 	double inferred = facts_percent(e->totals.releases_inferred, releases);
 	uint64_t lost = lost_records(e->report);

@@ -1,58 +1,60 @@
 // SPDX-License-Identifier: MIT
-// The blame matrix: a row holds, a column waits, a cell is the wait charged.
+// The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where there are many threads.
 
-const MATRIX_MAX = 12;
+const MATRIX_MAX = 6;
 
 function blameDraw() {
-	const p = pass(), sum = new Map();
-	const key = (holder, waiter) => holder + ":" + waiter;
-	const byHolder = new Map(), byWaiter = new Map();
-	let most = 0;
-	for (const b of p.blame) {
-		if (!(b.wait_ns > 0))
-			continue;
-		sum.set(key(b.holder, b.waiter), (sum.get(key(b.holder, b.waiter)) || 0) + b.wait_ns);
-		byHolder.set(b.holder, (byHolder.get(b.holder) || 0) + b.wait_ns);
-		byWaiter.set(b.waiter, (byWaiter.get(b.waiter) || 0) + b.wait_ns);
-		most = Math.max(most, b.wait_ns);
+	const all = crowds(), of = [];
+	all.forEach((c, k) => c.threads.forEach(i => { of[i] = k; }));
+	const sum = new Map(), caused = new Map(), waited = new Map();
+	const add = (map, key, ns) => map.set(key, (map.get(key) || 0) + ns);
+	const rank = map => [...map.keys()].filter(k => all[k]).sort((a, b) => map.get(b) - map.get(a));
+	const blame = pass().blame.filter(b => b.wait_ns > 0).map(b => ({...b, row: b.holder === HANDOVER || b.holder === CANNOT_TELL ? b.holder : of[b.holder], column: of[b.waiter]}));
+	for (const b of blame) {
+		add(caused, b.row, b.wait_ns);
+		add(waited, b.column, b.wait_ns);
 	}
-	if (!sum.size) {
-		fill($("blame-body"), h("p", {class: "empty"}, "No thread waited for the GIL."));
-		return;
-	}
-	const rank = map => [...map.keys()].filter(k => k !== HANDOVER && k !== CANNOT_TELL).sort((a, b) => map.get(b) - map.get(a));
-	const holders = rank(byHolder).slice(0, MATRIX_MAX), waiters = rank(byWaiter).slice(0, MATRIX_MAX);
-	const cell = (holder, waiter) => {
-		const ns = sum.get(key(holder, waiter)) || 0;
-		if (!ns)
-			return h("td", {class: "num zero"}, holder === waiter ? "" : "0");
-		const share = ns / most;
-		return h("td", {class: "num heat", style: "--heat:" + share.toFixed(3)},
-			h("button", {type: "button", title: fmtExact(ns), onclick: () => pickBlame(holder, waiter),
-				"data-ns": ns}, fmtDur(ns)));
+	// Whoever has no row or column of its own is among the others.
+	const fold = map => {
+		const list = rank(map);
+		return list.length <= MATRIX_MAX + 1 ? list : list.slice(0, MATRIX_MAX).concat("rest");
 	};
-	const head = w => h("th", {scope: "col", title: threadLabel(w)}, h("span", {class: "clip"}, h("i", {class: "dot", style: "background:" + threadColor(w)}), shorten(threadShort(w), 9)));
-	const rows = holders.map(g => h("tr", {}, h("th", {scope: "row"}, threadTag(g)), waiters.map(w => cell(g, w)),
-		h("td", {class: "num sum"}, fmtDur(byHolder.get(g)))));
-	const apart = [[HANDOVER, "nobody (handover)", "The GIL was free; the waiter had not run yet"], [CANNOT_TELL, "cannot be told", "Records are missing"]];
-	for (const [who, text, title] of apart)
-		if (byHolder.has(who))
-			rows.push(h("tr", {class: "handover"}, h("th", {scope: "row", title}, text), waiters.map(w => cell(who, w)),
-				h("td", {class: "num sum"}, fmtDur(byHolder.get(who)))));
-	const left = rank(byHolder).length - holders.length + rank(byWaiter).length - waiters.length;
-	fill($("blame-body"), h("table", {class: "matrix"},
+	const rows = fold(caused), columns = fold(waited);
+	for (const b of blame)
+		add(sum, [all[b.row] && !rows.includes(b.row) ? "rest" : b.row, columns.includes(b.column) ? b.column : "rest"].join(), b.wait_ns);
+	if (!sum.size)
+		return fill($("blame-body"), h("p", {class: "empty"}, "No thread waited for the GIL."));
+	const most = Math.max(...sum.values(), passDur() / 50); // next to nothing is not hot
+	const cell = (row, column) => {
+		const ns = sum.get([row, column].join()) || 0;
+		if (!ns)
+			return h("td", {class: "num zero"}, row === column ? "" : "0");
+		return h("td", {class: "num heat", style: "--heat:" + (ns / most).toFixed(3)}, row === "rest" || column === "rest" ? h("span", {title: fmtExact(ns)}, fmtDur(ns)) :
+			h("button", {type: "button", title: fmtExact(ns), onclick: () => pickBlame(all[row], all[column], blame.filter(b => b.row === row && b.column === column)), "data-ns": ns}, fmtDur(ns)));
+	};
+	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
+	const head = k => k === "rest" ? h("th", {scope: "col"}, h("span", {class: "clip"}, others(columns, waited))) : h("th", {scope: "col", title: crowdLabel(all[k])},
+		h("span", {class: "clip"}, h("i", {class: "dot", style: "background:" + (all[k].name ? palette.other : threadColor(all[k].threads[0]))}), all[k].name ? shorten(all[k].name, 9) + " ×" + all[k].threads.length : threadShort(all[k].threads[0])));
+	const line = (row, name, ns, kind) => h("tr", {class: kind}, name, h("td", {class: "num sum"}, fmtDur(ns)), columns.map(c => cell(row, c)));
+	const body = rows.map(k => k === "rest" ? line(k, h("th", {scope: "row"}, others(rows, caused)), rank(caused).slice(MATRIX_MAX).reduce((n, q) => n + caused.get(q), 0)) :
+		line(k, h("th", {scope: "row"}, crowdTag(all[k], columns.length > 4 ? 11 : NAME_FIT)), caused.get(k)));
+	for (const [who, text, title] of [[HANDOVER, "nobody", "Handover: the GIL was free; the waiter had not run yet"], [CANNOT_TELL, "cannot be told", "Records are missing"]])
+		if (caused.has(who))
+			body.push(line(who, h("th", {scope: "row", title}, text), caused.get(who), "handover"));
+	const switched = pass().threads.reduce((n, t) => n + (t.switch_wait_ns || 0), 0), charged = blame.reduce((n, b) => n + b.wait_ns, 0);
+	fill($("blame-body"), h("table", {class: columns.length > 4 ? "matrix tall" : "matrix"},
 		h("caption", {class: "visually-hidden"}, "Time that the column's thread waited while the row's thread held the GIL"),
-		h("thead", {}, h("tr", {}, h("td", {class: "corner"}, "holds ↓ waits →"), waiters.map(head), h("th", {scope: "col", class: "num"}, "caused"))),
-		h("tbody", {}, rows)),
-		left > 0 ? h("p", {class: "hint"}, plural(left, "smaller entry", "smaller entries") + " not shown; the JSON has all.") : null);
+		h("thead", {}, h("tr", {}, h("td", {class: "corner"}, "holds ↓ waits →"), h("th", {scope: "col", class: "num"}, "caused"), columns.map(head))),
+		h("tbody", {}, body)));
+	$("blame-note").textContent = switched > 0.01 * charged ? "Not in it: " + fmtDur(switched) + " in which threads had let go when asked to, and waited until another one had the GIL." : "";
 }
 
-// Show those two, and the longest stretch in which one waited for the other.
-function pickBlame(holder, waiter) {
-	setOnly(holder === HANDOVER || holder === CANNOT_TELL ? [waiter] : [holder, waiter]);
-	const best = pass().blame.filter(b => b.holder === holder && b.waiter === waiter).sort((a, b) => b.longest_ns - a.longest_ns)[0];
+// Show those, and the longest stretch in which one waited for the other.
+function pickBlame(holder, waiter, list) {
+	setOnly((holder ? holder.threads : []).concat(waiter.threads));
+	const best = list.sort((a, b) => b.longest_ns - a.longest_ns)[0];
 	if (best && best.longest_ns > 0) {
-		setPin(pinLane("gil", waiter, best.longest_at_ns));
+		setPin(pinLane("gil", best.waiter, best.longest_at_ns));
 		flyToSpan(best.longest_at_ns, best.longest_at_ns + best.longest_ns);
 	}
 	$("timeline").scrollIntoView({block: "start", behavior: "smooth"});

@@ -36,12 +36,15 @@ function threadLabel(index) {
 	return name;
 }
 
-// The least that tells a thread from the others.
+// The least that tells a thread from the others: "…r-0_1", "Thread-41".
 function threadShort(index) {
 	const t = pass().threads[index], label = threadLabel(index);
 	if (t && t.main && label === "MainThread")
 		return "main";
-	return t && label !== threadName(index) ? (t.main ? "main" : String(t.tid)) : label;
+	if (t && label !== threadName(index))
+		return t.main ? "main" : String(t.tid);
+	const numbered = /^\D{0,8}\d+(?= \()/.exec(label);
+	return numbered ? numbered[0] : label.length <= 10 ? label : /\d$/.test(label) ? "…" + label.slice(-6) : shorten(label, 10);
 }
 
 // Indices, most wait first, the wait that one had and the wait that one caused; then most hold; threads that never

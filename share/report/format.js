@@ -49,11 +49,13 @@ function fmtCount(n) {
 
 const fmtMs = ns => (ns / 1e6).toFixed(2);
 
-// The ends of a long name: they tell it from its like.
+// A long name, with its end if that is a number and so tells it from its like.
 function shorten(text, most) {
-	const a = Array.from(text);
-	return a.length <= most ? text : a.slice(0, most - 5).join("") + "…" + a.slice(-4).join("");
+	const a = Array.from(text), tail = /\d$/.test(text) ? 4 : 0;
+	return a.length <= most ? text : a.slice(0, most - 1 - tail).join("") + "…" + a.slice(a.length - tail).join("");
 }
+
+const NAME_FIT = 18; // characters of a thread's name in tables
 
 const baseName = path => path.replace(/^.*\//, "");
 

@@ -4,7 +4,7 @@
 const KEYS = [
 	["W  S", "zoom in, out (also + and −)"], ["A  D  ← →", "move"], ["↑ ↓", "previous, next row: shows its span in the middle of the view"],
 	["[  ]", "previous, next wait of the thread"], ["F", "fit everything, then the pinned span"], ["/", "search; Enter or N next, Shift+N previous"],
-	["Enter", "zoom to the pinned span"], ["T", "light or dark"], ["Esc", "unpin, clear the range, show all threads"], ["?", "this help"],
+	["Enter", "zoom to the pinned span"], ["T", "light or dark"], ["Esc", "unpin, clear the range, clear the filter"], ["?", "this help"],
 ];
 
 const WORDS = [

@@ -59,30 +59,55 @@ function goToHold(r) {
 	goToPin(pinLane("gil", thread, r.longest_hold_at_ns));
 }
 
+// Rows of the document by function, whatever threads ran it.
+function byFunction(rows) {
+	const by = new Map();
+	for (const r of rows) {
+		const key = [r.function || r.native, r.file].join("\0"), old = r.function ? by.get(key) : null;
+		if (!old) {
+			by.set(r.function ? key : r, {...r, tids: [r.tid]});
+			continue;
+		}
+		old.tids.push(r.tid);
+		if (r.longest_hold_ns > old.longest_hold_ns)
+			Object.assign(old, {longest_hold_ns: r.longest_hold_ns, longest_hold_at_ns: r.longest_hold_at_ns, tid: r.tid});
+		old.native = old.native || r.native;
+		for (const k of ["wait_caused_ns", "holds", "hold_ns", "held_off_cpu_ns", "gain_ns"])
+			old[k] = k === "gain_ns" && !(Number.isFinite(r[k]) && Number.isFinite(old[k])) ? null : (old[k] || 0) + (r[k] || 0);
+	}
+	return [...by.values()];
+}
+
+// A caller that tells something: not of this file, nor what starts and feeds all threads.
+const telling = r => r.caller && r.caller.function && r.caller.file !== r.file && !/\/lib\/python.*\/(threading\.py|runpy\.py|concurrent\/|multiprocessing\/|asyncio\/)/.test(r.caller.file) ? r.caller : null;
+
 // What the recorder found itself: calls that kept the GIL when they were asked to let go, else whatever
 // held it while others waited.
 function hogsDraw() {
-	const hogs = report.hogs || [], patterns = report.patterns || [];
-	const rows = hogs.length ? hogs : (report.functions || []).filter(r => r.function);
+	const hogs = report.hogs || [], seen = new Set(), all = report.patterns || [];
+	const patterns = all.filter(p => p.code !== "hog" && (!p.code || !seen.has(p.code)) && seen.add(p.code));
+	const rows = byFunction(hogs.length ? hogs : (report.functions || []).filter(r => r.function));
 	const gains = rows.some(r => Number.isFinite(r.gain_ns));
 	$("hogs").hidden = !rows.length && !patterns.length;
 	fill($("hogs-h"), hogs.length ? "Calls that keep the GIL" : "Functions that held the GIL while others waited");
-	$("hogs-hint").textContent = hogs.length ? "Asked to let go, as Python does after " + fmtDur(meta.switch_interval_ns).replace(".00", "") + ", they went on: C code, or one long instruction, or no CPU to let go on. Most wait caused first." +
+	$("hogs-hint").textContent = hogs.length ? "Asked to let go, as Python does after " + fmtDur(meta.switch_interval_ns).replace(".00", "") + ", they went on: C code, or one long instruction." +
 		(gains ? " What letting go would save is an estimate: the recording replayed on the CPUs it had, all else as long as it was." : "") :
-		"Where holds ended that others waited for. None of them kept it longer than Python intends. Most wait caused first.";
+		"Where holds ended that others waited for. None of them kept it longer than Python intends.";
 	const nameOf = tid => {
 		const i = pass().threads.findIndex(t => t.tid === tid);
 		return i >= 0 ? threadTag(i) : "tid " + tid;
 	};
-	fill($("patterns"), patterns.map(p => h("div", {class: "pattern"}, h("b", {}, p.title || p.name || p.code || ""), " ", p.text || "", p.evidence ? h("span", {class: "soft"}, " " + p.evidence) : null, p.advice ? h("p", {}, p.advice) : null)));
+	fill($("patterns"), patterns.map(p => {
+		const more = all.filter(q => q.code === p.code).length - 1;
+		return h("div", {class: "pattern"}, h("b", {}, p.title || p.code || ""), " ", p.text || "", p.code && more ? " (and " + more + " more like it)" : "", p.advice ? h("p", {}, p.advice) : null);
+	}));
 	const place = r => (r.file || "") + (r.line ? ":" + r.line : "");
-	const called = r => r.caller && r.caller.function && r.caller.file !== r.file && !/\/lib\/python.*\/(threading\.py|runpy\.py|concurrent\/|multiprocessing\/|asyncio\/)/.test(r.caller.file) ? r.caller : null;
 	const columns = [
 		{head: hogs.length ? "Function" : "Held until", csv: "function", value: r => r.function || r.native || "?", cell: r => [
 			h("code", {title: place(r)}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + baseName(place(r))) : null,
 			r.native && r.function ? [" in ", h("code", {}, r.native)] : null,
-			called(r) ? h("div", {class: "soft", title: place(r.caller)}, "called by ", h("code", {}, r.caller.function), r.caller.file ? " (" + baseName(place(r.caller)) + ")" : "") : null]},
-		{head: "Thread", csv: "tid", value: r => r.tid, cell: r => nameOf(r.tid)},
+			telling(r) ? h("div", {class: "soft", title: place(r.caller)}, "called by ", h("code", {}, r.caller.function), r.caller.file ? " (" + baseName(place(r.caller)) + ")" : "") : null]},
+		{head: "Thread", csv: "tid", value: r => r.tids.join(" "), cell: r => r.tids.length > 1 ? plural(r.tids.length, "thread") : nameOf(r.tid)},
 		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.wait_caused_ns, cell: r => fmtDur(r.wait_caused_ns)},
 		{head: "Holds", csv: "holds", num: true, value: r => r.holds, cell: r => fmtCount(r.holds)},
 		{head: "Held", csv: "hold_ns", num: true, value: r => r.hold_ns, cell: r => fmtDur(r.hold_ns)},
@@ -112,6 +137,6 @@ function aboutDraw() {
 		add("Calls, note", p.slices_note);
 	p.gils.forEach((g, i) => add(p.gils.length > 1 ? "GIL " + (i + 1) : "GIL", "held " + fmtPct(g.held_ns, p.dur_ns) + " of the time, wanted " + fmtPct(g.wanted_ns, p.dur_ns) + ", handover " + fmtDur(g.handover_ns)));
 	add("giltracer", report.giltracer || meta.giltracer);
-	const notes = [...(report.caveats || []), ...(meta.notes || [])].filter(c => c.count !== 0);
-	fill($("about-body"), factsList(items), notes.length ? h("ul", {class: "caveats"}, notes.map(c => h("li", {}, c.text || c.code, c.count > 1 ? h("span", {class: "soft"}, " (" + fmtCount(c.count) + ")") : null))) : null);
+	const notes = [...(report.caveats || []), ...(meta.notes || [])].filter((c, i, all) => c.count !== 0 && all.findIndex(o => o.text === c.text && (o.pass || c.pass) === c.pass) === i);
+	fill($("about-body"), factsList(items), notes.length ? h("ul", {class: "caveats"}, notes.map(c => h("li", {}, c.pass && meta.passes.length > 1 ? c.pass + " pass: " : "", c.text || c.code, c.count > 1 ? h("span", {class: "soft"}, " (" + fmtCount(c.count) + ")") : null))) : null);
 }

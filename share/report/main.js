@@ -71,6 +71,7 @@ function start() {
 	$("zoom-out").addEventListener("click", () => zoomAt(middle(), 2));
 	$("zoom-fit").addEventListener("click", () => flyTo(0, passDur()));
 	$("filter-clear").addEventListener("click", () => setOnly(null));
+	$("all-threads").addEventListener("click", () => { tl.all = true; emit("filter"); });
 	$("details-close").addEventListener("click", () => setPin(null));
 	on("data", perFrame(() => { progressDraw(); }));
 	on("pin", perFrame(detailsDraw));

@@ -86,8 +86,7 @@ function nextHitOnce(by) {
 }
 
 function showHit(p) {
-	if (only && !only.has(p.thread))
-		setOnly(null);
+	unhide(p.thread);
 	if (p.depth >= DEPTH_FEW && !tl.opened.has(p.thread)) {
 		tl.opened.add(p.thread);
 		emit("filter");

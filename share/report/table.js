@@ -63,14 +63,13 @@ function tableCsv(columns, rows) {
 }
 
 // A thread's name with its colour, which shows it in the timeline.
-function threadTag(index) {
-	return h("button", {type: "button", class: "thread", title: "Show in the timeline", onclick: () => showThread(index)},
-		h("i", {class: "dot", style: "background:" + threadColor(index)}), threadLabel(index));
+function threadTag(index, most = NAME_FIT) {
+	return h("button", {type: "button", class: "thread", title: threadLabel(index) + ": show in the timeline", onclick: () => showThread(index)},
+		h("i", {class: "dot", style: "background:" + threadColor(index)}), shorten(threadLabel(index), most));
 }
 
 function showThread(index) {
-	if (only && !only.has(index))
-		setOnly(null);
+	unhide(index);
 	const row = tl.rows.find(r => r.thread === index);
 	if (row)
 		tlBox.scrollTop = Math.max(0, row.top - AXIS - 30);
@@ -85,8 +84,7 @@ function jumpTo(text, go) {
 function goToPin(pin) {
 	if (!pin)
 		return;
-	if (only && !only.has(pin.thread))
-		setOnly(null);
+	unhide(pin.thread);
 	setPin(pin);
 	flyToSpan(pin.from, pin.to);
 	const row = rowOf(pin);

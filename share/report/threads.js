@@ -20,12 +20,12 @@ function barParts(t) {
 	return parts;
 }
 
-function bar(t) {
+function bar(t, color) {
 	const parts = barParts(t).filter(p => p[2] > 0);
 	const text = parts.map(p => p[1] + " " + fmtPct(p[2], p[0] === "unknown" ? t.total_ns : knownNs(t))).join(", ");
 	return h("div", {class: "sharebar", role: "img", "aria-label": text, title: text.replace(/, /g, "\n")},
 		parts.map(([kind, , ns]) => h("i", {class: "k-" + kind, style: "flex-grow:" + (ns / Math.max(1, t.total_ns) * 1000).toFixed(3) +
-			(kind === "hold" ? ";background:" + threadColor(pass().threads.indexOf(t)) : "")})));
+			(kind === "hold" ? ";background:" + color : "")})));
 }
 
 // Where the GIL was not watched: the states of the CPU.
@@ -46,31 +46,38 @@ function statesDraw() {
 	legendDraw($("threads-legend"), there.map(([key, , text]) => [STATE_KINDS[key], text]));
 }
 
+let threadsEach = false;
 function threadsDraw() {
 	const p = pass();
 	if (!gilKnown())
 		return statesDraw();
-	const rows = p.threads.map((t, i) => ({t, i}));
+	const many = crowds().some(c => c.name);
+	const rows = (many && !threadsEach ? crowds() : p.threads.map((t, i) => ({threads: [i]}))).map(c => ({t: crowdSum(c), i: c.threads[0], c}));
+	const longest = (r, key) => !r.t[key + "_ns"] ? "–" : jumpTo(fmtDur(r.t[key + "_ns"]), () => {
+		const i = r.t[key + "_ns_of"] ?? r.i;
+		goToPin(pinLane("gil", i, p.threads[i][key + "_at_ns"]));
+	});
 	const known = report.threads && rows.length;
 	const columns = [
-		{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
-		{head: "", csv: "bar", value: r => r.t.wait_ns, cell: r => bar(r.t), wide: true, title: "Shares of its life"},
+		{head: "Thread", value: r => crowdLabel(r.c), cell: r => crowdTag(r.c)},
+		{head: "", csv: "bar", value: r => r.t.wait_ns, cell: r => bar(r.t, r.c.name ? palette.other : threadColor(r.i)), wide: true, title: "Shares of its life"},
 		{head: "Has GIL", csv: "hold_ns", num: true, value: r => r.t.hold_ns, cell: r => fmtPct(r.t.hold_ns, knownNs(r.t)), title: "Share of its known life in which it held the GIL"},
 		{head: "Waits", csv: "wait_ns", num: true, value: r => r.t.wait_ns, cell: r => fmtPct(r.t.wait_ns, knownNs(r.t)), title: "Share of its known life in which it wanted the GIL and did not have it"},
 		{head: "No GIL", csv: "no_gil_ns", num: true, value: r => r.t.no_gil_ns, cell: r => fmtPct(r.t.no_gil_ns, knownNs(r.t)), title: "In C code with the GIL released, or asleep"},
 		{head: "Unknown", csv: "unknown_ns", num: true, value: r => r.t.unknown_ns, cell: r => fmtPct(r.t.unknown_ns, r.t.total_ns), title: "Before its first event, or records were lost"},
 		{head: "Longest wait", csv: "longest_wait_ns", num: true, value: r => r.t.longest_wait_ns,
-		 cell: r => r.t.longest_wait_ns ? jumpTo(fmtDur(r.t.longest_wait_ns), () => goToPin(pinLane("gil", r.i, r.t.longest_wait_at_ns))) : "–"},
+		 cell: r => longest(r, "longest_wait")},
 		{head: "Longest hold", csv: "longest_hold_ns", num: true, value: r => r.t.longest_hold_ns,
-		 cell: r => r.t.longest_hold_ns ? jumpTo(fmtDur(r.t.longest_hold_ns), () => goToPin(pinLane("gil", r.i, r.t.longest_hold_at_ns))) : "–"},
-		{head: "Total", csv: "total_ns", num: true, value: r => r.t.total_ns, cell: r => fmtDur(r.t.total_ns), title: "How long it lived while tracing was on"},
+		 cell: r => longest(r, "longest_hold")},
+		{head: "Lived", csv: "total_ns", num: true, value: r => r.t.total_ns, cell: r => fmtDur(r.t.total_ns), title: "How long it lived while tracing was on"},
 	];
 	if (p.threads.every(t => !t.unknown_ns))
 		columns.splice(5, 1);
 	fill($("threads-body"), known ? makeTable(columns, rows, {
 		caption: "Per thread: shares of its life, most wait first", hideCaption: true, sort: 3, limit: 8,
 		attrs: r => ({"data-tid": r.t.tid, "data-hold": r.t.hold_ns, "data-wait": r.t.wait_ns, "data-none": r.t.no_gil_ns, "data-unknown": r.t.unknown_ns, "data-total": r.t.total_ns}),
-	}) : h("p", {class: "empty"}, "No thread was recorded."));
+	}) : h("p", {class: "empty"}, "No thread was recorded."), many ? h("p", {class: "under"}, h("button", {type: "button", class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},
+		threadsEach ? "Put like names together" : "Show each of the " + fmtCount(p.threads.length) + " threads")) : null);
 	legendDraw($("threads-legend"), [["hold", "holds the GIL (its colour)"], ["wait", "waits for the GIL"],
 		...(meta.state_detect ? [["none-run", "no GIL, on a CPU"], ["none-sleep", "no GIL, asleep"]] : [["none", "no GIL: in C code, or asleep"]]), ["unknown", "unknown"]]);
 }

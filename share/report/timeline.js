@@ -16,8 +16,23 @@ function rowsThreads() {
 	return timelineOrder().filter(i => (!only || only.has(i)) && (!threadHits || threadHits(i)));
 }
 
+const LANES_MAX = 40; // threads with rows until all are asked for
+
+// See to it that a thread has its rows.
+function unhide(thread) {
+	if (only && !only.has(thread))
+		setOnly(null);
+	if (!tl.all && rowsThreads().indexOf(thread) >= LANES_MAX) {
+		tl.all = true;
+		emit("filter");
+		tlLayout();
+	}
+}
+
 function tlLayout() {
-	const rows = [], st = store();
+	const rows = [], st = store(), threads = rowsThreads(), fold = !tl.all && threads.length > LANES_MAX;
+	$("all-threads").hidden = !fold;
+	$("all-threads").textContent = "Show all " + threads.length + " threads, not just " + LANES_MAX;
 	let y = AXIS;
 	const add = row => {
 		row.y = y;
@@ -29,7 +44,7 @@ function tlLayout() {
 			add({kind: "owner", gil, h: OWNER_H});
 	});
 	y += PAD / 2;
-	for (const thread of rowsThreads()) {
+	for (const thread of fold ? threads.slice(0, LANES_MAX) : threads) {
 		const top = y;
 		y += PAD / 2;
 		const first = rows.length;
@@ -195,10 +210,13 @@ function ellipsis(c, text, width) {
 	return lo > 0 ? text.slice(0, lo) + "…" : "";
 }
 
-// The thread's name, or what tells it from the others, as there is room.
+// The thread's name, or its ends, as there is room.
 function threadFit(c, index, width) {
 	const label = threadLabel(index);
-	return c.measureText(label).width <= width ? label : ellipsis(c, threadShort(index), width);
+	for (let n = label.length, least = /\d$/.test(label) ? 9 : n - 1; n > least; n--)
+		if (c.measureText(shorten(label, n)).width <= width)
+			return shorten(label, n);
+	return ellipsis(c, threadShort(index), width);
 }
 
 const FONT = "12px system-ui, sans-serif", SMALL = "11px system-ui, sans-serif";

@@ -91,5 +91,38 @@ for (let i = 0; i < 400; i++) {
 }
 const crowd = await open(pageFile({passes: [many]}));
 is(crowd.troubles, [], "so does one of 400 threads of one name");
-is(new Set(await crowd.evaluate(() => gt.tl.rows.filter(r => r.kind === "gil").map(r => r.thread))).size, 400, "which all have their rows");
+const lanes = () => crowd.evaluate(() => new Set(gt.tl.rows.filter(r => r.kind === "gil").map(r => r.thread)).size);
+is(await lanes(), 40, "of which the first forty have rows");
+await crowd.click("#all-threads");
+await quiet(crowd);
+is([await lanes(), await crowd.isVisible("#all-threads")], [400, false], "and all on demand");
+is(await crowd.locator("#threads-body tbody tr").count(), 2, "threads of like names are one row of the table, the main thread another");
+await crowd.locator("#threads-body .more", {hasText: "each of the 400"}).click();
+await crowd.locator("#threads-body .more", {hasText: "Show all"}).click();
+is(await crowd.locator("#threads-body tbody tr").count(), 400, "on demand each has its own");
+
+// Crowds in the matrix, and the sums that they have to keep.
+const server = {name: "gil", dur: 1e9, threads: [{tid: 1, name: "MainThread", main: true}], lanes: [{gil: [{from: 0, to: 1e9, state: 3}]}], blame: []};
+for (let i = 0; i < 20; i++) {
+	server.threads.push({tid: 100 + i, name: "Thread-" + i + " (serve)"});
+	server.lanes.push({gil: [{from: i * 1e7, to: i * 1e7 + 9e6, state: 2}, {from: i * 1e7 + 9e6, to: 1e9, state: 1}]});
+}
+const hall = await open(pageFile({passes: [server]}));
+is(hall.troubles, [], "a server's threads open in peace");
+const charged = await hall.evaluate(() => gt.pass().blame.reduce((sum, b) => sum + b.wait_ns, 0));
+is(await hall.evaluate(() => [...document.querySelectorAll("#blame-body button[data-ns]")].reduce((sum, b) => sum + +b.dataset.ns, 0)), charged, "the matrix of crowds has all the waiting");
+ok((await hall.textContent("#blame-body tbody tr")).includes("Thread-* (serve)"), "under what their names have in common", await hall.textContent("#blame-body"));
+await hall.locator("#blame-body button[data-ns]").first().click();
+await quiet(hall);
+is(await hall.evaluate(() => new Set(gt.tl.rows.map(r => r.thread).filter(t => t !== undefined)).size), 21, "a click shows them all");
+
+// Seven threads with long names: every column of table and matrix is in sight on a laptop's screen.
+const wide = {name: "gil", dur: 1e9, threads: [], lanes: []};
+for (let i = 0; i < 5; i++) {
+	wide.threads.push({tid: 1 + i, name: "downloader-for-europe-west-" + i, main: !i});
+	wide.lanes.push({gil: Array.from({length: 100}, (_, k) => ({from: k * 1e7, to: (k + 1) * 1e7, state: k % 5 === i ? 2 : 3}))});
+}
+const narrow = await open(pageFile({passes: [wide]}), {width: 1280});
+is(await narrow.evaluate(() => ["threads-body", "blame-body", "waits-body", "holds-body"].filter(id => document.getElementById(id).scrollWidth > document.getElementById(id).clientWidth)), [], "nothing is cut off at 1280 pixels");
+is(await narrow.evaluate(() => [...document.querySelectorAll("#threads-body .thread")].map(b => b.textContent.slice(-2)).sort()), ["-0", "-1", "-2", "-3", "-4"], "and the names can be told apart");
 await done();

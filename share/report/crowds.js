@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Threads whose names differ in digits only, as one where there are many: the rules of crowds.h.
+
+const CROWDS_FROM = 12, CROWD_LEAST = 4;
+
+let crowdCache = {of: null, list: []};
+// [{name, threads}] of the pass: crowds, and threads that stand alone.
+function crowds() {
+	const p = pass(), by = new Map();
+	if (crowdCache.of === p)
+		return crowdCache.list;
+	p.threads.forEach((t, i) => {
+		const key = t.main ? "\0" + i : threadName(i).replace(/[0-9]+/g, "*");
+		by.set(key, (by.get(key) || []).concat(i));
+	});
+	const list = [...by].flatMap(([name, threads]) => threads.length >= CROWD_LEAST && p.threads.length > CROWDS_FROM ?
+		[{name, threads}] : threads.map(i => ({name: null, threads: [i]})));
+	crowdCache = {of: p, list};
+	return list;
+}
+
+const crowdLabel = c => c.name ? c.name + " × " + c.threads.length : threadLabel(c.threads[0]);
+
+function crowdTag(c, most = NAME_FIT) {
+	return c.name ? h("button", {type: "button", class: "thread", title: c.name + ": show these " + c.threads.length + " threads", onclick: () => { setOnly(c.threads); showThread(c.threads[0]); }},
+		h("i", {class: "dot", style: "background:" + palette.other}), shorten(c.name, most), h("b", {}, " × " + c.threads.length)) : threadTag(c.threads[0], most);
+}
+
+// Their numbers, as if they were one thread.
+function crowdSum(c) {
+	if (!c.name)
+		return pass().threads[c.threads[0]];
+	const sum = {states: {}};
+	for (const i of c.threads)
+		for (const [key, v] of Object.entries(pass().threads[i]))
+			if (key === "states")
+				for (const s in v)
+					sum.states[s] = (sum.states[s] || 0) + v[s];
+			else if (key.startsWith("longest_") && key.endsWith("_ns") && !key.endsWith("_at_ns")) {
+				if (!(sum[key] >= v)) {
+					sum[key] = v;
+					sum[key + "_of"] = i;
+				}
+			} else if (typeof v === "number" && key.endsWith("_ns") && !key.startsWith("longest_"))
+				sum[key] = (sum[key] || 0) + v;
+	return sum;
+}
