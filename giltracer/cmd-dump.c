@@ -4,14 +4,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "base/str.h"
 #include "cmd.h"
 #include "perfdata/print.h"
 #include "perfdata/reader.h"
 #include "trace/from_perf.h"
 #include "trace/print.h"
+#include "trace/pycode.h"
 
 struct dump {
 	bool events, stacks, header, help;
@@ -40,14 +45,31 @@ static int dump_records(const struct dump *dump, struct error *err)
 	return 0;
 }
 
+/* In a session's folder, the list of code objects is beside NAME.perf.data. */
+static int open_code(struct pycode **ret, const struct dump *dump, struct error *err)
+{
+	static const char suffix[] = ".perf.data";
+	size_t len = strlen(dump->path);
+	CLEANUP(free) char *path = NULL;
+
+	if (!dump->stacks || !str_has_suffix(dump->path, suffix))
+		return 0;
+	path = xasprintf("%.*s.codes", (int)(len - strlen(suffix)), dump->path);
+	return access(path, F_OK) == 0 ? pycode_open(ret, path, err) : 0;
+}
+
 static int dump_events(const struct dump *dump, struct error *err)
 {
-	const struct from_perf_options options = { .unwind = dump->stacks };
+	CLEANUP(pycode_close) struct pycode *code = NULL;
+	struct from_perf_options options = { .unwind = dump->stacks };
 	struct source *source;
 	struct event ev;
 	unsigned n = 0;
 	int got = 0;
 
+	if (open_code(&code, dump, err) < 0)
+		return -1;
+	options.code = code;
 	if (from_perf_open(&source, dump->path, &options, err) < 0)
 		return -1;
 	while ((!dump->limit || n++ < dump->limit) && (got = source_next(source, &ev, err)) > 0) {
