@@ -261,8 +261,8 @@ static bool is_cut(const struct pycode_entry *e, const char *name, size_t len)
 }
 
 /*
- * The listed code object, if the name that was fetched does not contradict. co_name, which is
- * fetched before 3.11, is what the list has then.
+ * The listed code object, if the name that was fetched does not contradict; giltracer's own have
+ * no name in the list. co_name, which is fetched before 3.11, is what the list has then.
  */
 static const struct pycode_entry *
 listed(const struct perf_frames *pf, const struct raw_frame *frame, const char *name, size_t len)
@@ -270,7 +270,7 @@ listed(const struct perf_frames *pf, const struct raw_frame *frame, const char *
 	const struct pycode_entry *e = pf->code ? pycode_find(pf->code, frame->code, frame->line)
 	                                        : NULL;
 
-	if (!e || !name)
+	if (!e || !name || !e->name_len)
 		return e;
 	if (e->name_len == len && !memcmp(e->name, name, len))
 		return e;
@@ -286,7 +286,9 @@ static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_field
 	const struct pycode_entry *e = listed(pf, frame, name, len);
 	struct stack_frame sf = { .parent = parent, .flags = STACK_PYTHON };
 
-	if (e) {
+	if (e && !e->name_len) {
+		return 0;
+	} else if (e) {
 		sf.name = names_id(pf->names, e->name, e->name_len);
 		sf.module = names_id(pf->names, e->file, e->file_len);
 		sf.line = pycode_line(pf->code, e, frame->instruction);

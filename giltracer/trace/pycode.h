@@ -10,6 +10,8 @@
  *	count × { u64 address  u32 first line  u32 n, n bytes: qualified name
  *	          u32 n, n bytes: file  u32 n, n bytes: line table }
  *
+ * Code of giltracer's own, which runs the program, has no name, no file and no table.
+ *
  * address is that of the PyCodeObject; base is the offset of its first instruction in it
  * (co_code_adaptive, 3.11 and later), 0 where instructions are counted from 0 (f_lasti, before).
  * The line table is co_lnotab up to 3.9, co_linetable later (Objects/lnotab_notes.txt of CPython

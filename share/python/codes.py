@@ -13,10 +13,11 @@ CODE = type((lambda: 0).__code__)
 FUNCTION = type(lambda: 0)
 
 
-def reachable_codes(frames):
-    """Every code object of a living function or frame, and those among their constants."""
+def reachable_codes(frames, more=()):
+    """Every code object of a living function or frame, more, and those among their constants."""
     codes = {}
     pending = [one.__code__ for one in gc.get_objects() if type(one) is FUNCTION]
+    pending += more
     for frame in frames:
         while frame is not None:
             pending.append(frame.f_code)
@@ -34,19 +35,21 @@ def text(string):
     return pack('<I', len(data)) + data
 
 
-def describe(code):
+def describe(code, ours):
+    if code.co_filename in ours:
+        return pack('<QIIII', id(code), max(code.co_firstlineno, 0), 0, 0, 0)
     table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
     return b''.join((pack('<QI', id(code), max(code.co_firstlineno, 0)),
                      text(getattr(code, 'co_qualname', code.co_name)), text(code.co_filename),
                      pack('<I', len(table)), table))
 
 
-def write(path):
-    """Write them all to path."""
-    codes = reachable_codes(sys._current_frames().values())
+def write(path, more=(), ours=()):
+    """Write them all to path, without names if their files are ours; more that no function has."""
+    codes = reachable_codes(sys._current_frames().values(), more)
     base = CODE.__basicsize__ if sys.version_info >= (3, 11) else 0
     with open(path, 'wb') as out:
         out.write(b'GTCODES1' + pack('<BBHIQ', sys.version_info[0], sys.version_info[1], 0, base,
                                      len(codes)))
         for code in codes:
-            out.write(describe(code))
+            out.write(describe(code, ours))

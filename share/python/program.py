@@ -36,8 +36,8 @@ import sys
 import time
 
 HERE = os.path.dirname(__file__ if '__file__' in globals() else sys.argv[0])
-OURS = (os.path.join(HERE, 'bootstrap.py'), os.path.join(HERE, 'program.py'))
 CODES = os.path.join(HERE, 'codes.py')
+OURS = (os.path.join(HERE, 'bootstrap.py'), os.path.join(HERE, 'program.py'), CODES)
 HOOK = '__giltracer_start__'
 
 
@@ -229,13 +229,13 @@ class ThreadNames:
 
 # ---- when tracing starts and stops
 
-def write_codes(path, channel):
+def write_codes(path, program, channel):
     """What the addresses mean that the probes saw. Without it, functions have names, but no lines."""
     space = {'__name__': 'giltracer.codes', '__builtins__': __builtins__}
     try:
         with open(CODES, 'rb') as f:
             exec(compile(f.read(), CODES, 'exec', 0, True), space)
-        space['write'](path)
+        space['write'](path, program, OURS)
         channel.send('codes')
     except Exception:
         pass
@@ -246,6 +246,7 @@ class Tracing:
         self.channel = channel
         self.trace = trace
         self.codes = codes
+        self.program = []  # the code of the program's own module
         self.lock = _thread.allocate_lock()
         self.begun = False
         self.names = ThreadNames()
@@ -274,7 +275,7 @@ class Tracing:
         self.trace.save()
         self.names.send(self.channel)
         if self.codes != '-':
-            write_codes(self.codes, self.channel)
+            write_codes(self.codes, self.program, self.channel)
         self.channel.close()
 
     def install_hook(self):
@@ -578,6 +579,7 @@ class Program:
             self.start_unless_named(path)
         else:
             code = self.hooked(source, path)
+        self.tracing.program.append(code)
         exec(code, self.namespace)
 
     def run_folder(self, path):
@@ -600,13 +602,15 @@ class Program:
         def get_module_details(*args, **kwargs):
             runpy._get_module_details = details
             found = details(*args, **kwargs)
-            source = None
+            source, code = None, found[2]
             if hasattr(found[1].loader, 'get_source'):
                 source = found[1].loader.get_source(found[0])
             if source is None:
                 self.start_unless_named(name)
-                return found
-            return found[0], found[1], self.hooked(source, found[2].co_filename)
+            else:
+                code = self.hooked(source, code.co_filename)
+            self.tracing.program.append(code)
+            return found[0], found[1], code
 
         main_details = runpy._get_main_module_details
 

@@ -160,16 +160,15 @@ static void put_code(struct str *out, uint64_t address, const char *name)
 	put(out, 7, 4);
 	put(out, strlen(name), 4);
 	str_adds(out, name);
-	put(out, 4, 4);
-	str_adds(out, "x.py");
-	put(out, 0, 4);
+	put(out, 0, 8);
 }
 
-/* The kernel has a page for an event, and cuts off what does not fit. */
-static void test_cut(void)
+/* The kernel has a page for an event, and cuts off what does not fit: the list has it. */
+static void test_listed(void)
 {
 	static char long_name[LONG_NAME + 1], page[4001];
 	struct frame f = { CODE_TYPE, 0x9000, 0, 7, ASCII, page };
+	const struct frame caller = { CODE_TYPE, 0x2000, 0x2100, 9, ASCII, "main" };
 	struct perf_frames *const without = frames;
 	CLEANUP(str_done) struct str list = { 0 };
 	CLEANUP(pycode_close) struct pycode *code = NULL;
@@ -180,9 +179,10 @@ static void test_cut(void)
 	is_u64(get(&f, NULL, CODE_TYPE, 0), 0, "no name is certain in a page that is full");
 	str_adds(&list, "GTCODES1\3\16");
 	put(&list, 0, 6);
-	put(&list, 2, 8);
+	put(&list, 3, 8);
 	put_code(&list, 0x9000, long_name);
 	put_code(&list, 0xa000, "short");
+	put_code(&list, 0xb000, "");
 	if (!ok(pycode_open_memory(&code, list.s, list.len, &err) == 0, "the list is read %s",
 	        err.text))
 		return;
@@ -192,6 +192,10 @@ static void test_cut(void)
 	f.code = 0xa000;
 	f.name = "shor";
 	is_str(name_of(get(&f, NULL, CODE_TYPE, 0)), "shor", "a short one is not cut");
+	f.code = 0xb000;
+	is_u64(get(&f, NULL, CODE_TYPE, 0), 0, "giltracer's own function is none");
+	is_str(name_of(stacks_get(stacks, get(&caller, &f, CODE_TYPE, 0))->parent), "(none)",
+	       "nor is it a caller");
 	perf_frames_free(frames);
 	frames = without;
 }
@@ -212,7 +216,7 @@ int main(void)
 	test_certain();
 	test_uncertain();
 	test_own();
-	test_cut();
+	test_listed();
 	perf_frames_free(frames);
 	stacks_free(stacks);
 	names_free(names);
