@@ -18,6 +18,7 @@ struct job {
 	const char *target;
 	const char *dir;
 	const char **counters; /* NULL-terminated */
+	const char **early;    /* probes that tracing need not be switched on for; likewise */
 	char *bootstrap;
 	char *entry;
 	struct python *python;
@@ -30,9 +31,10 @@ struct job {
 	const struct signals *signals;
 	struct record_outcome *outcome;
 	bool python_traced;
+	bool unknown_build; /* free-threaded, and there is no definition of its probes */
 };
 
-/* The GIL is recorded: there is one, and uprobes are wanted. */
+/* The GIL is recorded, or what a free-threaded build has instead: uprobes are wanted. */
 bool job_wants_gil(const struct job *job);
 
 /* Stacks and states are recorded, as asked, or since there is nothing else to record. */

@@ -146,7 +146,7 @@ static int choose_python_trace(struct job *job, struct error *err)
 
 bool job_wants_gil(const struct job *job)
 {
-	return !job->options->no_gil_detect && !job->python->free_threaded;
+	return !job->options->no_gil_detect && !job->unknown_build;
 }
 
 bool job_wants_stacks(const struct job *job)
@@ -174,6 +174,33 @@ static int place_probes(struct job *job, struct error *err)
 	return denied(job, " (--no-gil-detect does without probes)", err);
 }
 
+/* Only what a free-threaded build has instead of a GIL can be done without: states remain. */
+static int without_probes(struct job *job, struct error *err)
+{
+	if (!job->python->free_threaded || err->code != ENOTSUP)
+		return -1;
+	job->unknown_build = true;
+	log_warn("%s: what its threads do and why they sleep is recorded, not for which locks",
+	         err->text);
+	return 0;
+}
+
+/* Which import turns the GIL on: most are done before tracing starts. */
+static void find_early(struct job *job)
+{
+	const char *const *events = uprobes_events(job->uprobes);
+	size_t n = 0;
+
+	while (events[n])
+		n++;
+	job->early = xcalloc(n + 1, sizeof(*job->early));
+	n = 0;
+	for (; *events; events++)
+		if (str_has_suffix(*events, ":gil_module") ||
+		    str_has_suffix(*events, ":enable_gil"))
+			job->early[n++] = *events;
+}
+
 int job_prepare_probes(struct job *job, struct error *err)
 {
 	/* Where take_gil is tells sleeps for the GIL from others in the stacks of a stripped
@@ -184,8 +211,11 @@ int job_prepare_probes(struct job *job, struct error *err)
 		return 0;
 	}
 	if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
+		return without_probes(job, err);
+	if (place_probes(job, err) < 0)
 		return -1;
-	return place_probes(job, err);
+	find_early(job);
+	return 0;
 }
 
 int job_prepare(struct job *job, char *const *argv, struct error *err)
@@ -201,9 +231,5 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	if (datadir_find(&job->bootstrap, "share/python/bootstrap.py", err) < 0 ||
 	    perf_host_find(&job->host, err) < 0 || choose_python_trace(job, err) < 0)
 		return -1;
-	if (job->python->free_threaded && !job->options->no_gil_detect)
-		log_info("%s is free-threaded: it has no GIL, so what its threads do and why they "
-		         "sleep is recorded instead",
-		         job->python->command);
 	return perf_try_self(err) < 0 ? denied(job, "", err) : 0;
 }

@@ -45,6 +45,7 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 		plan.stack_size = plan.sched ? perf_host_stack_size(buffer) : 0;
 	} else {
 		plan.probes = uprobes_events(job->uprobes);
+		plan.early = job->early;
 		plan.counters = job->counters;
 		plan.native = NATIVE_STACK;
 		plan.unswapped = perf_reads_inherited();
@@ -108,6 +109,7 @@ static void add_pass(struct job *job, const char *name, const char *trace,
 		.stop_ns = result->stop_ns,
 		.pid = result->pid,
 		.tid = result->start_tid,
+		.gil = result->gil,
 		.threads = result->threads,
 		.thread_count = result->thread_count,
 	};

@@ -40,6 +40,7 @@ static int record_guarded(struct job *job, struct error *err)
 static void job_done(struct job *job)
 {
 	free(job->counters);
+	free(job->early);
 	free(job->bootstrap);
 	free(job->entry);
 	python_free(job->python);

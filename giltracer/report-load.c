@@ -184,6 +184,7 @@ static int read_events(struct job *job)
 		.start_pid = pass->pid,
 		.start_tid = pass->tid,
 		.no_probes = is_stacks(pass),
+		.gil_off = pass->gil == SESSION_GIL_OFF,
 	};
 
 	load_code(loaded, pass, job->dir);

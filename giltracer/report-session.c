@@ -26,16 +26,18 @@ static void fill_python(struct report_python *ret, const struct session *session
 		.implementation = session->implementation,
 		.build_id = session->build_id,
 		.free_threaded = session->free_threaded,
+		.gil = session->pass_count ? session_gil_name(session->passes[0].gil) : NULL,
 		.functions = functions,
 		.function_count = session->function_count,
 	};
 }
 
-static void fill_pass(struct report_pass *ret, const struct session_pass *pass,
-                      const struct loaded *loaded)
+static void fill_pass(struct report_pass *ret, const struct session *session,
+                      const struct session_pass *pass, const struct loaded *loaded)
 {
 	*ret = (struct report_pass){
 		.name = pass->name,
+		.free_threaded = session->free_threaded,
 		.exit_status = pass->exit_status,
 		.wall_ns = pass->wall_ns,
 		.model = loaded->model,
@@ -132,7 +134,7 @@ static int report_loaded(const struct session *session, const struct loaded *loa
 
 	fill_python(&report.python, session, functions);
 	for (size_t i = 0; i < session->pass_count; i++)
-		fill_pass(&passes[i], &session->passes[i], &loaded[i]);
+		fill_pass(&passes[i], session, &session->passes[i], &loaded[i]);
 	for (size_t i = 0; i < session->note_count; i++)
 		notes[i] = (struct report_note){ session->notes[i].code, session->notes[i].count,
 			                         session->notes[i].text };

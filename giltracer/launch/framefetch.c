@@ -48,7 +48,7 @@ void framefetch_add(struct str *out, const struct probedef *def, const char *tst
 	/* Loading a file moves it by whole pages: the first byte stays. */
 	uint32_t type = def->frame[FRAME_TYPE] + !(at->code_type & 0xff);
 
-	str_addf(out, " ct=\\0x%" PRIx64 ":u64", at->code_type - probe);
+	str_addf(out, "%sct=\\0x%" PRIx64 ":u64", out->len ? " " : "", at->code_type - probe);
 	if (at->none && def->minor >= 13 && count > 1)
 		str_addf(out, " cn=\\0x%" PRIx64 ":u64", at->none - probe);
 	for (unsigned k = 0; k < count; k++) {

@@ -215,6 +215,8 @@ static void handle_message(struct pass *pass, const char *message)
 		answer(pass, "go");
 	} else if ((arg = argument(message, "started"))) {
 		result->start_ns = strtoull(arg, NULL, 10);
+	} else if ((arg = argument(message, "gil"))) {
+		result->gil = session_gil_of(arg);
 	} else if ((arg = argument(message, "stop"))) {
 		result->stop_ns = strtoull(arg, NULL, 10);
 		handle_switch(pass, "disable", "ok");

@@ -50,6 +50,7 @@ struct pass_plan {
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: somebody asked us to stop
  * @codes: the list of code objects is complete
+ * @gil: what it said of the GIL when it started tracing
  * @threads: what the program called its threads
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
  * @trace_note: why there is none, or it is not complete; or NULL
@@ -62,6 +63,7 @@ struct pass_result {
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[PASS_RECORDERS];
 	bool interrupted, codes;
+	enum session_gil gil;
 	struct session_thread *threads;
 	size_t thread_count;
 	char *trace, *trace_note, *entry_note, *perf_note;

@@ -22,6 +22,8 @@
  * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
  * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
+ * @early: those of probes that are recorded before the program switches tracing on;
+ *         NULL-terminated; NULL for none
  * @counters: events of the user's, NULL-terminated; NULL for none
  * @unswapped: keep the events of a task with it, see perf_reads_inherited()
  * @waking: record sched:sched_waking
@@ -38,6 +40,7 @@ struct perf_plan {
 	unsigned mmap_pages;
 	bool buildid_mmap;
 	const char *const *probes;
+	const char *const *early;
 	const char *const *counters;
 	bool everybody;
 	bool unswapped;

@@ -208,6 +208,13 @@ static int add_all(struct placer *p, struct error *err)
 	return 0;
 }
 
+static bool has_function(const struct placer *p, const char *name)
+{
+	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
+
+	return symbols_find(p->symbols, name, &list) > 0;
+}
+
 /* What is no lock function itself; those that are marked so only where they are needed. */
 static void add_others(struct placer *p)
 {
@@ -215,7 +222,9 @@ static void add_others(struct placer *p)
 	for (size_t i = 0; i < p->def->functions.n; i++) {
 		const struct probedef_function *f = &p->def->functions.v[i];
 
-		if (!is_take(f) && !is_drop(f) && !(f->fallback && p->set->releases_known))
+		if (is_take(f) || is_drop(f) || (f->fallback && p->set->releases_known))
+			continue;
+		if (!f->without || !has_function(p, f->without))
 			add_by_symbol(p, f);
 	}
 	if (!p->set->releases_known)

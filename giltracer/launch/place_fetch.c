@@ -58,6 +58,18 @@ static void add_frame_arguments(struct str *out, const struct placer *p,
 	framefetch_add(out, p->def, tstate, probe->address, &at, p->frames);
 }
 
+/* A clone's arguments are anybody's guess. */
+static void add_other_arguments(struct str *out, const struct probedef_function *f,
+                                const struct probe *probe)
+{
+	for (size_t i = 0; keeps_arguments(probe->function) && i < f->fetch.n; i++) {
+		const struct probedef_fetch *fetch = &f->fetch.v[i];
+		CLEANUP(free) char *words = probedef_fetch(fetch->expression);
+
+		str_addf(out, "%s%s=%s:%s", out->len ? " " : "", fetch->name, words, fetch->type);
+	}
+}
+
 char *placer_entry_arguments(const struct placer *p, const struct probedef_function *f,
                              const struct symbol *symbol, const struct probe *probe)
 {
@@ -66,6 +78,7 @@ char *placer_entry_arguments(const struct placer *p, const struct probedef_funct
 
 	if (gil)
 		str_adds(&out, gil);
+	add_other_arguments(&out, f, probe);
 	add_frame_arguments(&out, p, f, probe);
 	return out.len ? str_take(&out) : NULL;
 }

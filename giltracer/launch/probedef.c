@@ -105,6 +105,34 @@ static int once(struct reader *r, const yaml_node_t *key, const void *seen)
 	return seen ? fail(r, key, "given twice:", scalar(key)) : 0;
 }
 
+static const char *const fetch_types[] = { "u8", "u16", "u32", "u64", "ustring" };
+
+/* NAME: "EXPRESSION:TYPE" */
+static int fetch_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void *data)
+{
+	struct probedef_function *f = data;
+	const char *text = scalar(value), *colon = text ? strrchr(text, ':') : NULL;
+	struct probedef_fetch *fetch;
+
+	if (!is_name(scalar(key)))
+		return fail(r, key, "not a name:", scalar(key));
+	for (size_t i = 0; i < f->fetch.n; i++)
+		if (!strcmp(f->fetch.v[i].name, scalar(key)))
+			return fail(r, key, "given twice:", scalar(key));
+	for (size_t i = 0; colon && i < sizeof(fetch_types) / sizeof(*fetch_types); i++) {
+		CLEANUP(free) char *expression = xstrndup(text, (size_t)(colon - text));
+		CLEANUP(free) char *words = probedef_fetch(expression);
+
+		if (strcmp(colon + 1, fetch_types[i]) != 0 || !words)
+			continue;
+		fetch = vec_push(&f->fetch);
+		*fetch = (struct probedef_fetch){ xstrdup(scalar(key)), take(expression),
+			                          xstrdup(colon + 1) };
+		return 0;
+	}
+	return fail(r, value, "not EXPRESSION:TYPE:", text);
+}
+
 static int function_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void *data)
 {
 	struct probedef_function *f = data;
@@ -123,6 +151,10 @@ static int function_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value,
 	if (!strcmp(k, "clone-tstate"))
 		return once(r, key, f->clone_tstate) < 0 ? -1
 		                                         : read_gil(r, value, &f->clone_tstate);
+	if (!strcmp(k, "without"))
+		return once(r, key, f->without) < 0 ? -1 : read_name(r, value, &f->without);
+	if (!strcmp(k, "fetch"))
+		return each_pair(r, value, fetch_pair, f);
 	if (!strcmp(k, "fallback"))
 		return read_bool(r, value, &f->fallback);
 	return fail(r, key, "unknown key", k);
@@ -136,6 +168,13 @@ static void function_done(struct probedef_function *f)
 	free(f->gil);
 	free(f->tstate);
 	free(f->clone_tstate);
+	free(f->without);
+	for (size_t i = 0; i < f->fetch.n; i++) {
+		free(f->fetch.v[i].name);
+		free(f->fetch.v[i].expression);
+		free(f->fetch.v[i].type);
+	}
+	vec_done(&f->fetch);
 }
 
 static int check_function(struct reader *r, const yaml_node_t *node,
@@ -145,7 +184,7 @@ static int check_function(struct reader *r, const yaml_node_t *node,
 		return fail(r, node, "missing key 'name'", NULL);
 	if (!f->entry && !f->ret)
 		return fail(r, node, "missing key 'entry' or 'return'", NULL);
-	if ((f->gil || f->tstate || f->clone_tstate) && !f->entry)
+	if ((f->gil || f->tstate || f->clone_tstate || f->fetch.n) && !f->entry)
 		return fail(r, node, "arguments are read at the entry: missing key 'entry'", NULL);
 	return 0;
 }
@@ -200,10 +239,12 @@ static int read_python(struct reader *r, yaml_node_t *node, struct probedef *def
 
 	if (!text || text[0] != '3' || text[1] != '.' || !isdigit((unsigned char)text[2]) ||
 	    strlen(text) > 5)
-		return fail(r, node, "not a CPython version, 3.N:", text);
+		return fail(r, node, "not a CPython version, 3.N or 3.Nt:", text);
 	def->major = 3;
 	def->minor = (unsigned)strtoul(text + 2, &end, 10);
-	return *end ? fail(r, node, "not a CPython version, 3.N:", text) : 0;
+	def->free_threaded = *end == 't';
+	end += def->free_threaded;
+	return *end ? fail(r, node, "not a CPython version, 3.N or 3.Nt:", text) : 0;
 }
 
 static int read_lock(struct reader *r, yaml_node_t *node, struct probedef *def)

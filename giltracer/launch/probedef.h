@@ -11,6 +11,12 @@
 #include "base/error.h"
 #include "base/vec.h"
 
+/* A value that an entry fetches: its name, where it is, "+0x28(arg1)", and its type in tracefs'
+ * words, "u64". Owned. */
+struct probedef_fetch {
+	char *name, *expression, *type;
+};
+
 /**
  * One function to probe. All strings are owned.
  * @name: without a compiler's suffix
@@ -18,6 +24,8 @@
  * @gil: where its entry finds the GIL's address: "+0x10(arg1)"; NULL if it cannot
  * @tstate: the argument that is the PyThreadState: "arg1"; NULL if none is
  * @clone_tstate: the same of the compiler's clones, whose arguments may be others
+ * @without: wanted only where the function of this name was not found; NULL: always
+ * @fetch: what else its entry fetches
  * @fallback: wanted only where not every release is seen
  * @line: in the file
  */
@@ -26,6 +34,8 @@ struct probedef_function {
 	char *entry, *ret;
 	char *gil;
 	char *tstate, *clone_tstate;
+	char *without;
+	VEC(struct probedef_fetch) fetch;
 	bool fallback;
 	unsigned line;
 };
@@ -50,13 +60,14 @@ enum probedef_frame_key {
 };
 
 /**
- * @major, @minor: the CPython it is for
+ * @major, @minor: the CPython it is for; @free_threaded: its build without a GIL, "3.13t"
  * @shared: one GIL per process, told apart by the link-time address of the first symbol in
  *          @identity that exists; else one per interpreter, reached through @gil
  * @frame, @has_frame: how to find Python frames, if the definition says
  */
 struct probedef {
 	unsigned major, minor;
+	bool free_threaded;
 	bool shared;
 	bool has_frame;
 	uint32_t frame[FRAME_KEYS];

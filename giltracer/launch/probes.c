@@ -16,7 +16,9 @@
 
 static int load_definition(struct probedef **ret, const struct python *python, struct error *err)
 {
-	CLEANUP(free) char *name = xasprintf("probes/%u.%u.yaml", python->major, python->minor);
+	const char *build = python->free_threaded ? "t" : "";
+	CLEANUP(free)
+	char *name = xasprintf("probes/%u.%u%s.yaml", python->major, python->minor, build);
 	CLEANUP(free) char *path = NULL;
 	struct error ignored;
 
@@ -25,9 +27,11 @@ static int load_definition(struct probedef **ret, const struct python *python, s
 		                 python->version, name);
 	if (probedef_load(ret, path, err) < 0)
 		return -1;
-	if ((*ret)->major == python->major && (*ret)->minor == python->minor)
+	if ((*ret)->major == python->major && (*ret)->minor == python->minor &&
+	    (*ret)->free_threaded == python->free_threaded)
 		return 0;
-	error_set(err, EINVAL, "%s: is for Python %u.%u", path, (*ret)->major, (*ret)->minor);
+	error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, (*ret)->major, (*ret)->minor,
+	          (*ret)->free_threaded ? "t" : "");
 	probedef_free(*ret);
 	return -1;
 }

@@ -178,6 +178,18 @@ static void hurry(pid_t pid)
 		log_debug("perf: no higher priority: %s", strerror(errno));
 }
 
+/* A perf that does not know events by name leaves them for later. */
+static int enable_early(struct recorder *rec, const struct perf_plan *plan, struct error *err)
+{
+	for (const char *const *event = plan->early; event && *event; event++) {
+		CLEANUP(free) char *command = xasprintf("enable %s", *event);
+
+		if (recorder_command(rec, command, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int recorder_start(struct recorder *ret, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err)
 {
@@ -191,7 +203,7 @@ int recorder_start(struct recorder *ret, const struct perf_plan *plan,
 		/* Already disabled: this only asks whether it is there. */
 		if (recorder_command(ret, "disable", &said) == 0) {
 			hurry(ret->perf.pid);
-			return 0;
+			return enable_early(ret, plan, err);
 		}
 		/* It is not gone, and would be waited for as long as the program it waits for. */
 		if (said.code == ETIMEDOUT) {

@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -105,4 +106,24 @@ void session_free(struct session *session)
 	free(session->passes);
 	free(session->notes);
 	free(session);
+}
+
+const char *session_gil_name(enum session_gil gil)
+{
+	static const char *const names[] = {
+		[SESSION_GIL_OFF] = "off",
+		[SESSION_GIL_ON] = "on",
+		[SESSION_GIL_FORCED] = "forced",
+	};
+
+	return names[gil];
+}
+
+enum session_gil session_gil_of(const char *name)
+{
+	enum session_gil gil = SESSION_GIL_FORCED;
+
+	while (gil && strcmp(session_gil_name(gil), name) != 0)
+		gil--;
+	return gil;
 }

@@ -18,11 +18,13 @@
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
  *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N,
- *	             "threads": [{"tid": N, "name": TEXT}]}],
+ *	             "gil": "on|off|forced" or null, "threads": [{"tid": N, "name": TEXT}]}],
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
  * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see
  * trace/pycode.h.
+ *
+ * gil: of a free-threaded interpreter, when tracing was switched on; forced: by an option.
  *
  * threads: what the program itself called those of process pid, as far as it said.
  *
@@ -48,6 +50,18 @@ struct session_thread {
 	char *name;
 };
 
+/* Whether a free-threaded interpreter's GIL was on when tracing was switched on. */
+enum session_gil {
+	SESSION_GIL_UNKNOWN, /* or the interpreter always has one */
+	SESSION_GIL_OFF,
+	SESSION_GIL_ON,     /* by an import, if not by FORCED */
+	SESSION_GIL_FORCED, /* by PYTHON_GIL=1 or -X gil=1 */
+};
+
+/* "off", "on", "forced"; NULL for SESSION_GIL_UNKNOWN. */
+const char *session_gil_name(enum session_gil gil);
+enum session_gil session_gil_of(const char *name);
+
 struct session_pass {
 	char *name, *perf_data;
 	char *python_trace, *python_trace_note, *code_objects; /* NULL: there is none */
@@ -56,6 +70,7 @@ struct session_pass {
 	int signal;      /* 0: it exited */
 	uint64_t wall_ns, start_ns, stop_ns;
 	uint32_t pid, tid;
+	enum session_gil gil;
 	struct session_thread *threads;
 	size_t thread_count;
 };

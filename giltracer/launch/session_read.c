@@ -172,6 +172,16 @@ static void read_thread(void *ret, const struct reader *r)
 		wrong(r, "name", "there");
 }
 
+static enum session_gil get_gil(const struct reader *r)
+{
+	CLEANUP(free) char *name = get_text(r, "gil");
+	enum session_gil gil = name ? session_gil_of(name) : SESSION_GIL_UNKNOWN;
+
+	if (name && gil == SESSION_GIL_UNKNOWN)
+		wrong(r, "gil", "on, off or forced");
+	return gil;
+}
+
 static void read_pass(void *ret, const struct reader *r)
 {
 	struct session_pass *pass = ret;
@@ -190,6 +200,7 @@ static void read_pass(void *ret, const struct reader *r)
 		.stop_ns = get_number(r, "stop_ns", INT64_MAX),
 		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),
 		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
+		.gil = get_gil(r),
 	};
 	pass->threads = read_array(r, "threads", sizeof(*pass->threads), &pass->thread_count,
 	                           read_thread);

@@ -141,6 +141,27 @@ static int check_blame(const struct model *m, struct error *err)
 	return 0;
 }
 
+static int check_lock_blame(const struct model *m, enum gil_state state, struct error *err)
+{
+	CLEANUP(free) uint64_t *ns = xcalloc(m->threads.n + 1, sizeof(*ns));
+
+	for (size_t i = 0; i < m->lock_blame.n; i++) {
+		const struct model_lock_blame *b = &m->lock_blame.v[i];
+
+		if (b->waiter >= m->threads.n || b->waiter == b->by)
+			return error_set(err, EINVAL, "lock blame row %zu: no such waiter", i);
+		if (b->state == state)
+			ns[b->waiter] += b->wait_ns;
+	}
+	for (size_t i = 0; i < m->threads.n; i++)
+		if (ns[i] != m->threads.v[i].gil_ns[state])
+			return error_set(err, EINVAL,
+			                 "thread %u: blocked for %" PRIu64 " ns, others are blamed "
+			                 "for %" PRIu64,
+			                 m->threads.v[i].tid, m->threads.v[i].gil_ns[state], ns[i]);
+	return 0;
+}
+
 /* Without a word on who had the CPUs there are no rows at all. */
 static int check_starved(const struct model *m, struct error *err)
 {
@@ -182,5 +203,8 @@ int model_check(const struct model *m, struct error *err)
 			return -1;
 	if (check_gils(m, sums, err) < 0)
 		return -1;
-	return check_blame(m, err) < 0 ? -1 : check_starved(m, err);
+	if (check_blame(m, err) < 0 || check_lock_blame(m, GIL_LOCK_WAIT, err) < 0 ||
+	    check_lock_blame(m, GIL_STOPPED, err) < 0)
+		return -1;
+	return check_starved(m, err);
 }

@@ -18,6 +18,13 @@ static struct span *last(struct model *m, uint32_t thread)
 	return lane_last(&m->threads.v[thread].gil);
 }
 
+void gil_without(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct span span = lock_span(m, thread, t);
+
+	lane_push(&m->threads.v[thread].gil, &span, true);
+}
+
 static uint32_t gil_key(uint32_t proc, uint64_t address)
 {
 	uint64_t h = (address ^ (uint64_t)proc << 40) * UINT64_C(0x9e3779b97f4a7c15);
@@ -316,7 +323,21 @@ void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 		release_unheld(m, thread, gil, t);
 	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	ts->flags |= THREAD_RELEASED | (save && held ? THREAD_SAVED : 0);
-	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+	gil_without(m, thread, t);
+}
+
+void gil_turned_off(struct model *m, uint32_t thread, uint64_t t)
+{
+	unsigned state = last(m, thread)->state;
+
+	if (state == GIL_HOLD)
+		free_hold(m, thread, t, SPAN_INFERRED_END);
+	else if (state == GIL_WAIT)
+		free_wait(m, thread, t);
+	else
+		return;
+	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
+	gil_without(m, thread, t);
 }
 
 void gil_released(struct model *m, uint32_t thread, uint64_t t)
@@ -327,9 +348,9 @@ void gil_released(struct model *m, uint32_t thread, uint64_t t)
 	if (s->state == GIL_NO && ts->flags & THREAD_RELEASED) {
 		s->state = GIL_SWITCH_WAIT;
 		s->ref = ts->gil;
-		set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+		gil_without(m, thread, t);
 	} else if (s->state == GIL_UNKNOWN) {
-		set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+		gil_without(m, thread, t);
 	}
 	ts->flags &= ~(uint32_t)(THREAD_RELEASED | THREAD_SAVED);
 }
@@ -364,6 +385,7 @@ static void close_span(struct model *m, uint32_t thread, uint64_t t)
 void gil_exec(struct model *m, uint32_t thread, uint64_t t)
 {
 	close_span(m, thread, t);
+	lock_forget(m, thread);
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	m->priv->threads.v[thread].gil = MODEL_NONE;
 	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
@@ -378,6 +400,7 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 	if (s->state == GIL_WAIT && died)
 		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;
 	close_span(m, thread, t);
+	lock_forget(m, thread);
 	lane_finish(&m->threads.v[thread].gil, t, true);
 }
 
@@ -392,6 +415,7 @@ void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t)
 			free_hold(m, thread, t, 0);
 		else if (lane_last(lane)->state == GIL_WAIT)
 			free_wait(m, thread, t);
+		lock_forget(m, thread);
 		m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	}
 	lane_overwrite(lane, &unknown, true);

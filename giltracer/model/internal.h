@@ -9,6 +9,7 @@
  *	cpu.c     CPU lanes
  *	starve.c  who had the CPU that a thread waited for
  *	blame.c   whose hold each wait is charged to
+ *	locks.c   what blocks where the GIL is off
  *	stats.c   totals
  *	check.c   the invariants
  */
@@ -27,6 +28,10 @@ enum thread_flags {
 	THREAD_CUT = 1 << 4,       /* another thread's acquire ended its hold */
 	THREAD_START = 1 << 5,     /* its hold since the start has not met an event of its own */
 	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */
+	THREAD_ASKED_OFF =
+		1 << 7, /* its last request was of a GIL that is off: to be acquired means */
+	THREAD_LEFT_OFF = 1 << 8, /* nothing; nor does the return of such a drop_gil */
+	THREAD_STOPPING = 1 << 9, /* it has stopped the world, or is about to */
 };
 
 /* Those that an event of the thread's own ends. */
@@ -47,6 +52,8 @@ struct cpu_move {
  * @off_ns: when that was
  * @woken_ns: when it was last woken while it ran
  * @moves: from CPU to CPU, by time
+ * @lock: index of what it is parked for, or MODEL_NONE
+ * @frame: Python frame of its last request of a GIL that is off
  */
 struct thread_state {
 	uint64_t off_ns;
@@ -57,6 +64,8 @@ struct thread_state {
 	int32_t last_cpu;
 	uint32_t flags;
 	VEC(struct cpu_move) moves;
+	uint32_t lock;
+	uint32_t frame;
 };
 
 /**
@@ -69,6 +78,17 @@ struct gil_book {
 	uint32_t holder, waiters;
 	uint32_t proc, next;
 	bool known, dirty;
+};
+
+struct lock_release {
+	uint64_t time_ns;
+	uint32_t thread;
+};
+
+/* @waiters: how many threads are parked for it; @releases: those while there were any */
+struct lock_book {
+	uint32_t proc, waiters;
+	VEC(struct lock_release) releases;
 };
 
 /**
@@ -107,9 +127,10 @@ struct model_private {
 	uint32_t start_thread;          /* that switched tracing on, or MODEL_NONE */
 	uint64_t now_ns;
 	uint32_t last_pid, last_tid, last_thread; /* of the last event */
-	struct idmap tids, pids, unborn_tids, gil_keys;
+	struct idmap tids, pids, unborn_tids, gil_keys, lock_keys;
 	VEC(struct thread_state) threads;
 	VEC(struct gil_book) gils;
+	VEC(struct lock_book) locks;
 	VEC(struct process) procs;
 	VEC(struct unborn) unborn;
 	VEC(struct cpu_book) cpus;
@@ -141,6 +162,28 @@ void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t);
 void gil_exec(struct model *m, uint32_t thread, uint64_t t);
 void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
 void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
+
+/* The thread neither holds nor wants the GIL any more, if it did: it was turned off. */
+void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
+/* The thread has no GIL from now on: what it does without. */
+void gil_without(struct model *m, uint32_t thread, uint64_t t);
+
+/* locks.c */
+void lock_park(struct model *m, uint32_t thread, uint64_t t, const struct event *ev);
+void lock_parked(struct model *m, uint32_t thread, uint64_t t);
+void lock_unpark(struct model *m, uint32_t thread, uint64_t t, uint64_t address);
+void lock_stop_world(struct model *m, uint32_t thread, uint64_t t);
+void lock_start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame);
+/* An event of a GIL that is off: it says which Python runs, and that no GIL is held. */
+void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev);
+/* A request: which Python waits for the lock for which the thread is parked, if it is. */
+void lock_frame(struct model *m, uint32_t thread, const struct event *ev);
+/* The thread is parked no longer, whatever it was parked for. */
+void lock_forget(struct model *m, uint32_t thread);
+/* The span of a thread that is without the GIL. */
+struct span lock_span(const struct model *m, uint32_t thread, uint64_t t);
+void lock_finish(struct model *m);
+void lock_done(struct model *m);
 
 /* owners.c: who holds a GIL and how many wait, change by change. */
 void owners_mark(struct model *m, uint32_t gil, uint64_t t);

@@ -2,6 +2,8 @@
 /* One event at a time, on a clock that never goes back. */
 #include "model/internal.h"
 
+#include "trace/names.h"
+
 struct model *model_new(const struct model_options *options)
 {
 	struct model *m = xcalloc(1, sizeof(*m));
@@ -26,6 +28,7 @@ void model_free(struct model *m)
 	vec_done(&m->threads);
 	vec_done(&m->gils);
 	vec_done(&m->blame);
+	lock_done(m);
 	vec_done(&m->starved);
 	starve_done(m);
 	vec_done(&m->lost);
@@ -52,10 +55,10 @@ static void start(struct model *m)
 	m->priv->now_ns = m->start_ns;
 	if (o->start_ns && o->start_tid) {
 		uint32_t pid = o->start_pid ? o->start_pid : o->start_tid;
-		uint32_t thread = thread_new(m, pid, o->start_tid, m->start_ns, GIL_UNKNOWN,
-		                             CPU_UNKNOWN);
+		enum gil_state state = o->gil_off && !o->no_probes ? GIL_NO : GIL_UNKNOWN;
+		uint32_t thread = thread_new(m, pid, o->start_tid, m->start_ns, state, CPU_UNKNOWN);
 
-		if (!o->no_probes)
+		if (!o->no_probes && !o->gil_off)
 			gil_start_hold(m, thread, m->start_ns);
 		m->priv->start_thread = thread;
 	}
@@ -88,12 +91,33 @@ static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 	return true;
 }
 
+/* The event is of a GIL that is off. A return is what its entry was. */
+static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
+{
+	uint32_t *flags = &m->priv->threads.v[thread].flags, bit;
+
+	if (ev->flags & EVF_GIL_OFF)
+		return ev->type == EV_REQUEST || ev->type == EV_RELEASE;
+	if (ev->type != EV_ACQUIRE && ev->type != EV_RELEASED)
+		return false;
+	bit = *flags & (ev->type == EV_ACQUIRE ? THREAD_ASKED_OFF : THREAD_LEFT_OFF);
+	*flags &= ~bit;
+	return bit;
+}
+
 static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
-	m->gil_events++;
 	cpu_seen(m, thread, t);
+	if (is_off(m, ev, thread)) {
+		m->park_events++;
+		if (ev->flags & EVF_GIL_OFF)
+			lock_gil_off(m, thread, t, ev);
+		return;
+	}
+	m->gil_events++;
 	switch (ev->type) {
 	case EV_REQUEST:
+		lock_frame(m, thread, ev);
 		gil_request(m, thread, t, ev->gil.address, ev->gil.frame);
 		break;
 	case EV_ACQUIRE:
@@ -107,6 +131,29 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 		break;
 	case EV_RELEASED:
 		gil_released(m, thread, t);
+		break;
+	}
+}
+
+static void feed_park(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
+{
+	m->park_events++;
+	cpu_seen(m, thread, t);
+	switch (ev->type) {
+	case EV_PARK:
+		lock_park(m, thread, t, ev);
+		break;
+	case EV_PARKED:
+		lock_parked(m, thread, t);
+		break;
+	case EV_UNPARK:
+		lock_unpark(m, thread, t, ev->park.address);
+		break;
+	case EV_STOP_WORLD:
+		lock_stop_world(m, thread, t);
+		break;
+	case EV_START_WORLD:
+		lock_start_world(m, thread, t, ev->gil.frame);
 		break;
 	}
 }
@@ -183,7 +230,10 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 				                                        thread };
 		break;
 	default:
-		feed_gil(m, ev, thread, t);
+		if (ev->type >= EV_PARK)
+			feed_park(m, ev, thread, t);
+		else
+			feed_gil(m, ev, thread, t);
 	}
 }
 
@@ -192,6 +242,12 @@ void model_feed(struct model *m, const struct event *ev)
 	uint32_t thread;
 	uint64_t t;
 
+	/* Most modules are imported before tracing starts. */
+	if (ev->type == EV_GIL_ON) {
+		if (m->priv->options.names)
+			m->gil_module = names_get(m->priv->options.names, ev->comm.name);
+		return;
+	}
 	if (!in_time(m, ev, &t))
 		return;
 	switch (ev->type) {
@@ -237,9 +293,10 @@ void model_finish(struct model *m)
 	cpu_finish(m);
 	owners_finish(m);
 	blame_finish(m);
+	lock_finish(m);
 	starve_finish(m);
 	stats_finish(m);
-	if (!m->gil_events && !m->priv->options.no_probes)
+	if (!m->gil_events && !m->priv->options.no_probes && !m->priv->options.gil_off)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
 }
 

@@ -4,10 +4,12 @@
  * recording (pass). Feed it every event in time order, finish it, then read it.
  *
  * Invariants, checked by model_check() on every recording:
- *	per thread  hold + wait + no_gil + unknown = end - start, to the nanosecond
+ *	per thread  hold + wait + no_gil + unknown = end - start, to the nanosecond; waiting for a
+ *	            lock and stopping the world are parts of no_gil
  *	per GIL     at no instant two holders
  *	per thread  the CPU states add up to the same life
  *	blame       the rows of a waiter add up to its gil_ns[GIL_WAIT]
+ *	lock blame  the same of gil_ns[GIL_LOCK_WAIT] and gil_ns[GIL_STOPPED]
  *	starved     the rows of a thread add up to its cpu_ns[CPU_RUNNABLE]
  *
  * State: 20 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
@@ -38,8 +40,18 @@ enum gil_state {
 	GIL_HOLD,        /* acquire -> release */
 	GIL_WAIT,        /* request -> acquire */
 	GIL_SWITCH_WAIT, /* release -> return of drop_gil; part of wait in totals */
+	/* Without the GIL, in a free-threaded interpreter: */
+	GIL_LOCK_WAIT, /* asleep for a lock that another thread has */
+	GIL_STOPPED,   /* stands until a thread that stopped the world lets it go on */
+	GIL_STOPPING,  /* is that thread: from asking the others to stop to letting them go on */
 	GIL_STATES,
 };
+
+/* Whether the thread does without a GIL. */
+static inline bool gil_state_is_without(unsigned state)
+{
+	return state == GIL_NO || state >= GIL_LOCK_WAIT;
+}
 
 enum cpu_state {
 	CPU_UNKNOWN,
@@ -63,10 +75,11 @@ enum span_flags {
  * A stretch of a lane; it ends where the next one starts, the last one at the lane's end. There are
  * so many that four bytes of padding count.
  * @state: enum gil_state or enum cpu_state
- * @ref: HOLD and waits: index of the GIL. CPU states: index of the thread that woke it (on the
- *       span that follows a wake-up), or MODEL_NONE
+ * @ref: HOLD and waits: index of the GIL. LOCK_WAIT, STOPPED: of the lock. CPU states: index of the
+ * thread that woke it (on the span that follows a wake-up), or MODEL_NONE
  * @stack: off-CPU spans of a stacks pass: id in the source's stacks. HOLD: the Python frame that
- * ran at its end, WAIT: that waits, ids in the source's frames. 0: none
+ * ran at its end, WAIT: that waits, LOCK_WAIT, STOPPED, STOPPING: that runs; ids in the source's
+ * frames. 0: none
  */
 struct span {
 	uint64_t start_ns;
@@ -104,6 +117,9 @@ struct model_thread {
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
 	uint64_t unseen_runnable_ns;
+	uint64_t lock_waits, stops, worlds_stopped; /* spans LOCK_WAIT, STOPPED, STOPPING */
+	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;
+	uint64_t longest_stop_ns, longest_stop_at_ns; /* STOPPED */
 	struct lane gil;
 	struct lane cpu;
 };
@@ -112,6 +128,13 @@ struct model_thread {
 static inline uint64_t model_thread_wait_ns(const struct model_thread *t)
 {
 	return t->gil_ns[GIL_WAIT] + t->gil_ns[GIL_SWITCH_WAIT];
+}
+
+/* What a thread is without the GIL for, all of it. */
+static inline uint64_t model_thread_no_gil_ns(const struct model_thread *t)
+{
+	return t->gil_ns[GIL_NO] + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED] +
+	       t->gil_ns[GIL_STOPPING];
 }
 
 /* One stretch of a GIL's ownership; contiguous from the GIL's first to its last known instant. */
@@ -145,6 +168,34 @@ struct model_blame {
 	uint64_t wait_ns;
 	uint64_t longest_ns;    /* longest single overlap, and */
 	uint64_t longest_at_ns; /* where it starts */
+};
+
+/**
+ * Something for which threads slept: a PyMutex, or (world) the state of a thread that stood while
+ * another one had stopped the world.
+ * @of: the type of the object whose lock it is, "" if that is not known; borrowed from the names
+ * @waits: how often; @wait_ns: summed over the waiters
+ */
+struct model_lock {
+	uint32_t pid;
+	uint64_t address;
+	bool world;
+	const char *of;
+	uint64_t waits, wait_ns, longest_ns;
+};
+
+/*
+ * A PyMutex does not say who has it. While a thread sleeps for one, every release is seen, so each
+ * stretch of a wait that ends with a release is charged to the thread that released: the holder of
+ * the lock in the first of them, and, in the next ones, whoever got it in between. by MODEL_NONE:
+ * from the last release until the waiter ran; MODEL_UNKNOWN: no release was seen, as where a wait
+ * timed out. The same of the stops of the world, with the thread that started it again. state:
+ * GIL_LOCK_WAIT or GIL_STOPPED.
+ */
+struct model_lock_blame {
+	uint32_t waiter, by;
+	enum gil_state state;
+	uint64_t wait_ns, longest_ns, longest_at_ns;
 };
 
 /*
@@ -209,12 +260,16 @@ struct model {
 	VEC(struct model_thread) threads;
 	VEC(struct model_gil) gils;
 	VEC(struct model_blame) blame;
+	VEC(struct model_lock) locks;
+	VEC(struct model_lock_blame) lock_blame;
 	VEC(struct model_starved) starved; /* none unless who had each CPU was recorded */
 	VEC(struct model_lost) lost;
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
-	uint64_t gil_events; /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE */
+	uint64_t gil_events;    /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE of a GIL that is on */
+	uint64_t park_events;   /* PARK to START_WORLD, and the former of a GIL that is off */
+	const char *gil_module; /* the import that turned the GIL on, NULL: none; borrowed */
 	struct model_private *priv;
 };
 
@@ -226,6 +281,7 @@ struct stacks;
  * @start_tid: the thread that switched it on: it holds the GIL at start_ns; 0 if unknown
  * @names: of the source; borrowed until model_free
  * @no_probes: nothing of the GIL was to be recorded: nobody is taken to hold one at the start
+ * @gil_off: the GIL was off at start_ns: nobody holds one then
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
  * @all_wakeups: wake-ups were recorded whoever caused them, interrupts and other programs too
@@ -234,6 +290,7 @@ struct model_options {
 	uint64_t start_ns, end_ns;
 	uint32_t start_pid, start_tid;
 	bool no_probes;
+	bool gil_off;
 	const struct names *names;
 	const struct stacks *stacks;
 	bool all_wakeups;
@@ -259,6 +316,10 @@ int model_check(const struct model *model, struct error *err);
 
 /* Index of the thread, MODEL_NONE if there is none. A tid that was reused: the last one. */
 uint32_t model_find_thread(const struct model *model, uint32_t tid);
+
+/* Who ended a LOCK_WAIT or STOPPED span: the last to release what it waited for. MODEL_NONE: that
+ * was not seen. */
+uint32_t model_released_by(const struct model *model, const struct span *span, uint64_t end_ns);
 
 /* A short stable name ("lost-records") and one sentence with its consequence for a person. */
 const char *caveat_name(enum caveat_code code);

@@ -45,6 +45,7 @@ uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enu
 	*vec_push(&m->priv->threads) = (struct thread_state){
 		.proc = process_of(m, pid),
 		.gil = MODEL_NONE,
+		.lock = MODEL_NONE,
 		.off_span = MODEL_NONE,
 		.last_cpu = -1,
 		.flags = THREAD_ALIVE,
@@ -68,7 +69,7 @@ void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 /* After its EV_EXIT a thread is still switched out once; only a new life makes GIL events. */
 static bool proves_life(const struct event *ev)
 {
-	return ev->type <= EV_SAVE;
+	return ev->type <= EV_START_WORLD;
 }
 
 /* A thread whose birth we did not see: unknown since since_ns. */

@@ -16,7 +16,7 @@ static uint64_t running_off_gil(const struct model_thread *t)
 		uint64_t from = gil->start_ns > cpu->start_ns ? gil->start_ns : cpu->start_ns;
 		uint64_t to = gil_end < cpu_end ? gil_end : cpu_end;
 
-		if (gil->state == GIL_NO && cpu->state == CPU_RUNNING && to > from)
+		if (gil_state_is_without(gil->state) && cpu->state == CPU_RUNNING && to > from)
 			sum += to - from;
 		if (gil_end <= cpu_end)
 			g++;
@@ -124,7 +124,7 @@ enum verdict_kind evidence_judge(struct evidence *e)
 {
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING], cpu_known = evidence_cpu_known(e);
 
-	if (e->report->python.free_threaded)
+	if (e->report->python.free_threaded && !e->model->gil_events)
 		return VERDICT_FREE_THREADED;
 	if (is_nothing(e))
 		return VERDICT_NOTHING;

@@ -27,7 +27,7 @@ struct facts_shares facts_shares(const struct model_thread *t)
 	uint64_t known = life - t->gil_ns[GIL_UNKNOWN];
 
 	return (struct facts_shares){
-		.no_gil = facts_percent(t->gil_ns[GIL_NO], known),
+		.no_gil = facts_percent(model_thread_no_gil_ns(t), known),
 		.hold = facts_percent(t->gil_ns[GIL_HOLD], known),
 		.wait = facts_percent(model_thread_wait_ns(t), known),
 		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
@@ -87,13 +87,19 @@ static int descending(uint64_t a, uint64_t b)
 	return (a < b) - (a > b);
 }
 
+static uint64_t blocked(const struct model_thread *t)
+{
+	return model_thread_wait_ns(t) + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED];
+}
+
 static int compare_threads(const void *a, const void *b, void *data)
 {
 	const struct model *model = data;
 	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
 	const struct model_thread *ta = &model->threads.v[ia], *tb = &model->threads.v[ib];
-	int by_wait = descending(model_thread_wait_ns(ta), model_thread_wait_ns(tb));
-	int by_hold = descending(ta->gil_ns[GIL_HOLD], tb->gil_ns[GIL_HOLD]);
+	int by_wait = descending(blocked(ta), blocked(tb));
+	int by_hold = descending(ta->gil_ns[GIL_HOLD] + ta->gil_ns[GIL_STOPPING],
+	                         tb->gil_ns[GIL_HOLD] + tb->gil_ns[GIL_STOPPING]);
 
 	return by_wait ? by_wait : by_hold ? by_hold : (ia > ib) - (ia < ib);
 }
@@ -136,7 +142,7 @@ struct facts_totals facts_totals(const struct model *model)
 		sum.hold_ns += t->gil_ns[GIL_HOLD];
 		sum.wait_ns += model_thread_wait_ns(t);
 		sum.switch_wait_ns += t->gil_ns[GIL_SWITCH_WAIT];
-		sum.no_gil_ns += t->gil_ns[GIL_NO];
+		sum.no_gil_ns += model_thread_no_gil_ns(t);
 		sum.unknown_ns += t->gil_ns[GIL_UNKNOWN];
 		for (unsigned s = 0; s < CPU_STATES; s++)
 			sum.cpu_ns[s] += t->cpu_ns[s];

@@ -11,7 +11,7 @@
 #include "trace/source.h"
 #include "trace/stacks.h"
 
-static struct function function_at(const struct report_pass *pass, uint32_t id)
+struct function function_at(const struct report_pass *pass, uint32_t id)
 {
 	const struct stack_frame *frame;
 

@@ -22,6 +22,9 @@ struct function {
 	uint32_t line;
 };
 
+/* By id in the source's frames; 0: unknown. */
+struct function function_at(const struct report_pass *pass, uint32_t id);
+
 struct function function_of(const struct report_pass *pass, const struct hog *hog);
 
 /* The caller of function_of; its name is NULL if it was not fetched. */

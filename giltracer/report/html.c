@@ -9,6 +9,7 @@
 #include "base/datadir.h"
 #include "report/facts.h"
 #include "report/functions.h"
+#include "report/locks.h"
 #include "report/meta.h"
 #include "report/payload.h"
 #include "report/template.h"
@@ -195,6 +196,59 @@ static void put_threads(const struct report_pass *pass, FILE *out)
 	fputs("</tbody>\n</table>\n", out);
 }
 
+static void put_lock_threads(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "thread",          "total ms",
+		                                "free%",           "lock wait%",
+		                                "stopped%",        "stops%",
+		                                "unknown%",        "longest lock wait ms",
+		                                "longest stop ms", NULL };
+	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
+
+	put_headings(
+		"Threads, most blocked first; * is a main thread. Shares are of what is known.",
+		headings, out);
+	for (size_t i = 0; i < pass->model->threads.n; i++) {
+		const struct model_thread *t = &pass->model->threads.v[order[i]];
+		struct locks_shares s = locks_shares(t);
+
+		fputs("<tr><th scope=\"row\">", out);
+		put_name(pass, order[i], out);
+		fprintf(out,
+		        "</th><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td>"
+		        "<td>%.1f</td><td>%.3f</td><td>%.3f</td></tr>\n",
+		        facts_ms(t->end_ns - t->start_ns), s.free, s.lock_wait, s.stopped, s.stops,
+		        s.unknown, facts_ms(t->longest_lock_wait_ns), facts_ms(t->longest_stop_ns));
+	}
+	fputs("</tbody>\n</table>\n", out);
+}
+
+static void put_lock_blame(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "let go",     "was blocked until then",
+		                                "what",       "wait ms",
+		                                "longest ms", NULL };
+	CLEANUP(free) uint32_t *order = locks_blame_order(pass->model);
+
+	if (!pass->model->lock_blame.n)
+		return;
+	put_headings("Who was blocked until whom", headings, out);
+	for (size_t i = 0; i < pass->model->lock_blame.n; i++) {
+		const struct model_lock_blame *b = &pass->model->lock_blame.v[order[i]];
+
+		fputs("<tr><th scope=\"row\">", out);
+		if (b->by >= MODEL_UNKNOWN)
+			fputs(b->by == MODEL_NONE ? "nobody (it was free)" : "not seen", out);
+		else
+			put_name(pass, b->by, out);
+		fputs("</th><td>", out);
+		put_name(pass, b->waiter, out);
+		fprintf(out, "</td><td>%s</td><td>%.1f</td><td>%.3f</td></tr>\n",
+		        locks_state_name(b->state), facts_ms(b->wait_ns), facts_ms(b->longest_ns));
+	}
+	fputs("</tbody>\n</table>\n", out);
+}
+
 static void put_states(const struct report_pass *pass, FILE *out)
 {
 	static const char *const headings[] = { "thread", "running%",   "in line%", "asleep%",
@@ -290,8 +344,12 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 		put_verdict(page->report, out);
 		return 0;
 	case TEMPLATE_TABLES:
-		put_threads(report_main_pass(page->report), out);
+		if (locks_of_pass(report_main_pass(page->report)))
+			put_lock_threads(report_main_pass(page->report), out);
+		else
+			put_threads(report_main_pass(page->report), out);
 		put_states(report_main_pass(page->report), out);
+		put_lock_blame(report_main_pass(page->report), out);
 		put_blame(report_main_pass(page->report), out);
 		put_hogs(report_main_pass(page->report), out);
 		return 0;

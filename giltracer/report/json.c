@@ -8,12 +8,14 @@
 #include "report/counters.h"
 #include "report/facts.h"
 #include "report/functions.h"
+#include "report/locks.h"
 #include "report/patterns.h"
 #include "report/starved.h"
 #include "report/verdict.h"
 #include "trace/source.h"
 
-static void put_python(struct jsonw *w, const struct report_python *python)
+static void put_python(struct jsonw *w, const struct report_python *python,
+                       const struct report_pass *pass)
 {
 	jsonw_object(w, "python");
 	jsonw_string(w, "executable", python->executable);
@@ -21,6 +23,10 @@ static void put_python(struct jsonw *w, const struct report_python *python)
 	jsonw_string(w, "implementation", python->implementation);
 	jsonw_string(w, "build_id", python->build_id);
 	jsonw_bool(w, "free_threaded", python->free_threaded);
+	if (python->free_threaded) {
+		jsonw_string(w, "gil", python->gil);
+		jsonw_string(w, "gil_module", pass->model->gil_module);
+	}
 	jsonw_array(w, "gil_functions");
 	for (size_t i = 0; i < python->function_count; i++) {
 		jsonw_object(w, NULL);
@@ -65,6 +71,18 @@ static void put_states(struct jsonw *w, const struct model_thread *t)
 	jsonw_end(w);
 }
 
+static void put_blocked(struct jsonw *w, const struct model_thread *t)
+{
+	jsonw_u64(w, "lock_wait_ns", t->gil_ns[GIL_LOCK_WAIT]);
+	jsonw_u64(w, "stopped_ns", t->gil_ns[GIL_STOPPED]);
+	jsonw_u64(w, "stopping_ns", t->gil_ns[GIL_STOPPING]);
+	jsonw_u64(w, "lock_waits", t->lock_waits);
+	jsonw_u64(w, "stops", t->stops);
+	jsonw_u64(w, "worlds_stopped", t->worlds_stopped);
+	jsonw_u64(w, "longest_lock_wait_ns", t->longest_lock_wait_ns);
+	jsonw_u64(w, "longest_stop_ns", t->longest_stop_ns);
+}
+
 void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32_t thread)
 {
 	const struct model_thread *t = &pass->model->threads.v[thread];
@@ -77,12 +95,14 @@ void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32
 	jsonw_u64(w, "hold_ns", t->gil_ns[GIL_HOLD]);
 	jsonw_u64(w, "wait_ns", model_thread_wait_ns(t));
 	jsonw_u64(w, "switch_wait_ns", t->gil_ns[GIL_SWITCH_WAIT]);
-	jsonw_u64(w, "no_gil_ns", t->gil_ns[GIL_NO]);
+	jsonw_u64(w, "no_gil_ns", model_thread_no_gil_ns(t));
 	jsonw_u64(w, "unknown_ns", t->gil_ns[GIL_UNKNOWN]);
 	jsonw_u64(w, "holds", t->holds);
 	jsonw_u64(w, "waits", t->waits);
 	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
 	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
+	if (pass->free_threaded)
+		put_blocked(w, t);
 	put_states(w, t);
 	jsonw_u64(w, "unseen_runnable_ns", t->unseen_runnable_ns);
 }
@@ -183,11 +203,13 @@ int report_json(const struct report *report, FILE *out, struct error *err)
 	jsonw_u64(&w, "schema", 1);
 	jsonw_string(&w, "giltracer", report->version);
 	put_verdict(&w, report);
-	put_python(&w, &report->python);
+	put_python(&w, &report->python, pass);
 	put_passes(&w, report);
 	put_threads(&w, pass);
 	put_gils(&w, pass->model);
 	put_blame(&w, pass->model);
+	if (pass->free_threaded)
+		locks_json(&w, pass);
 	functions_json(&w, pass);
 	patterns_json(&w, pass);
 	starved_json(&w, pass);

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "report/facts.h"
 #include "report/json.h"
+#include "report/locks.h"
 #include "trace/source.h"
 
 static void put_options(struct jsonw *w, const struct report *report)
@@ -55,6 +56,11 @@ static void put_thread(struct jsonw *w, const struct report_pass *pass, uint32_t
 	jsonw_u64(w, "to_ns", since(pass->model, t->end_ns));
 	jsonw_u64(w, "longest_hold_at_ns", since(pass->model, t->longest_hold_at_ns));
 	jsonw_u64(w, "longest_wait_at_ns", since(pass->model, t->longest_wait_at_ns));
+	if (pass->free_threaded) {
+		jsonw_u64(w, "longest_lock_wait_at_ns",
+		          since(pass->model, t->longest_lock_wait_at_ns));
+		jsonw_u64(w, "longest_stop_at_ns", since(pass->model, t->longest_stop_at_ns));
+	}
 	jsonw_u64(w, "contended_waits", t->contended_waits);
 	jsonw_u64(w, "releases_probed", t->releases_probed);
 	jsonw_u64(w, "releases_inferred", t->releases_inferred);
@@ -152,6 +158,10 @@ static void put_pass(struct jsonw *w, const struct report_pass *pass, const stru
 	jsonw_end(w);
 	put_gils(w, model);
 	put_blame(w, model);
+	if (pass->free_threaded) {
+		jsonw_bool(w, "locks", locks_of_pass(pass));
+		locks_meta(w, model);
+	}
 	jsonw_end(w);
 }
 

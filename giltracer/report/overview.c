@@ -22,6 +22,9 @@ static const int8_t kind_of[GIL_STATES] = {
 	[GIL_HOLD] = KIND_HOLD,
 	[GIL_WAIT] = KIND_WAIT,
 	[GIL_SWITCH_WAIT] = KIND_WAIT,
+	[GIL_LOCK_WAIT] = KIND_WAIT,
+	[GIL_STOPPED] = KIND_WAIT,
+	[GIL_STOPPING] = KIND_HOLD,
 };
 
 /* Buckets of width ns from start_ns on; the last one may end later than the recording. */

@@ -13,6 +13,7 @@
 #include "model/span.h"
 #include "report/blocks.h"
 #include "report/facts.h"
+#include "report/locks.h"
 #include "report/queued.h"
 #include "report/utf8.h"
 #include "trace/names.h"
@@ -28,6 +29,7 @@ struct encoder {
 	const struct model *model;
 	const struct rows *rows;
 	size_t index; /* of the pass */
+	bool locks;   /* shown instead of a GIL */
 	struct column full[5];
 	struct sparse sparse[3];
 };
@@ -58,6 +60,23 @@ static uint32_t frames_shift(const struct source *source)
 	return source && source->stacks ? stacks_count(source->stacks) - 1 : 0;
 }
 
+/* Where a pass shows locks instead of a GIL, the states of a GIL stand for them, see FORMAT.md. */
+static unsigned shown_state(const struct encoder *e, const struct span *span)
+{
+	if (!gil_state_is_without(span->state) || !e->locks)
+		return gil_state_is_without(span->state) ? GIL_NO : span->state;
+	switch (span->state) {
+	case GIL_LOCK_WAIT:
+		return GIL_WAIT;
+	case GIL_STOPPED:
+		return GIL_SWITCH_WAIT;
+	case GIL_STOPPING:
+		return GIL_HOLD;
+	default:
+		return GIL_NO;
+	}
+}
+
 static void gil_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)
 {
 	uint32_t shift = frames_shift(e->pass->source);
@@ -67,9 +86,10 @@ static void gil_section(struct encoder *e, const struct lane *lane, size_t from,
 		const struct span *span = &lane->spans.v[from + i];
 		uint64_t now = (uint64_t)(uint32_t)(span->ref + 1);
 
-		column_put(&e->full[0],
-		           (lane_span_end(lane, from + i) - span->start_ns) << 3 | span->state);
-		if (span->state >= GIL_HOLD && now != gil) {
+		column_put(&e->full[0], (lane_span_end(lane, from + i) - span->start_ns) << 3 |
+		                                shown_state(e, span));
+		if (!gil_state_is_without(span->state) && span->state != GIL_UNKNOWN &&
+		    now != gil) {
 			sparse_put(&e->sparse[0], i, now);
 			gil = now;
 		}
@@ -111,10 +131,12 @@ static void put_lane(struct encoder *e, const char *kind, uint32_t thread, const
 		section(e, lane, from, n);
 		add_full(e, 1);
 		add_sparse(e, 3);
-		blocks_section(
-			e->blocks, n,
-			"\"kind\":\"%s\",\"pass\":%zu,\"thread\":%" PRIu32 ",\"start\":%" PRIu64,
-			kind, e->index, thread, lane->spans.v[from].start_ns - e->model->start_ns);
+		blocks_section(e->blocks, n,
+		               "\"kind\":\"%s\",\"pass\":%zu,\"thread\":%" PRIu32
+		               ",\"start\":%" PRIu64 "%s",
+		               kind, e->index, thread,
+		               lane->spans.v[from].start_ns - e->model->start_ns,
+		               e->locks && !strcmp(kind, "gil") ? ",\"locks\":1" : "");
 	}
 }
 
@@ -440,6 +462,7 @@ static void put_pass(struct encoder *e, const struct report *report, const struc
 	e->index = index;
 	e->pass = &report->passes[index];
 	e->model = e->pass->model;
+	e->locks = locks_of_pass(e->pass);
 	e->rows = &rows[index];
 	put_lanes(e);
 	put_slices(e);

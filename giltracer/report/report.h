@@ -20,9 +20,11 @@ struct report_gil_function {
 	const char *kind; /* "symbol", "debug" or "code" */
 };
 
+/* @gil: of a free-threaded interpreter when tracing began: "off", "on", or "forced" by an option */
 struct report_python {
 	const char *executable, *version, *implementation, *build_id; /* NULL: unknown */
 	bool free_threaded;
+	const char *gil;
 	const struct report_gil_function *functions;
 	size_t function_count;
 };
@@ -30,6 +32,7 @@ struct report_python {
 /**
  * One execution of the program. Everything is borrowed.
  * @name: "gil" or "stacks"
+ * @free_threaded: of an interpreter that can do without a GIL
  * @exit_status: of the program; 128 + signal if it died of one
  * @hogs, @patterns: its holds by function, and how its threads got in each other's way; NULL if it
  *                   is no gil pass
@@ -37,6 +40,7 @@ struct report_python {
  */
 struct report_pass {
 	const char *name;
+	bool free_threaded;
 	int exit_status;
 	uint64_t wall_ns;
 	const struct model *model;

@@ -7,6 +7,7 @@
 #include "report/crowds.h"
 #include "report/facts.h"
 #include "report/functions.h"
+#include "report/locks.h"
 #include "report/patterns.h"
 #include "report/starved.h"
 #include "report/report.h"
@@ -296,8 +297,9 @@ int report_text(const struct report *report, FILE *out, struct error *err)
 	(void)err;
 	crowds_init_table(&crowds, pass);
 	put_verdict(report, out);
-	if (report->gil_detect)
+	if (report->gil_detect && !locks_of_pass(pass))
 		put_threads(pass, &crowds, gil, add_thread_row, out);
+	locks_text(pass, out);
 	if (report->gil_detect && report->state_detect)
 		putc('\n', out);
 	if (report->state_detect || !report->gil_detect)

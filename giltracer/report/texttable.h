@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-#define CELLS              8
+#define CELLS              9
 #define TABLE_TEXT_COLUMNS 80
 
 /* widths: columns of the terminal that the cells take. */

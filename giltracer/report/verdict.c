@@ -7,6 +7,7 @@
 #include "report/crowds.h"
 #include "report/culprit.h"
 #include "report/evidence.h"
+#include "report/locks_say.h"
 #include "report/starved.h"
 #include "trace/source.h"
 
@@ -178,6 +179,8 @@ static void say_because(struct verdict *v, const struct evidence *e)
 		str_adds(&v->advice, "With --trace-imports it is traced from its first line on.");
 		return;
 	case VERDICT_FREE_THREADED:
+		locks_say(&v->because, e);
+		return;
 	case VERDICT_GIL_NONE:
 		return;
 	}
@@ -253,6 +256,7 @@ void verdict_init(struct verdict *verdict, const struct report *report)
 	say_headline(&verdict->headline, &e, verdict->kind);
 	say_because(verdict, &e);
 	say_also(verdict, &e);
+	locks_say_turned_on(&verdict->also, &e);
 	judge_quality(verdict, &e);
 }
 

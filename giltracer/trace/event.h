@@ -17,6 +17,14 @@ enum event_type {
 	EV_RELEASED, /* return of drop_gil: the end of a switch wait */
 	EV_SAVE,     /* entry of PyEval_SaveThread: a release where no drop_gil site was seen */
 
+	/* What blocks in a free-threaded interpreter. */
+	EV_PARK,        /* the thread is about to sleep in _PyParkingLot_Park; .park */
+	EV_PARKED,      /* and has come back */
+	EV_UNPARK,      /* the thread wakes whoever is parked at .park.address, if anybody is */
+	EV_STOP_WORLD,  /* the thread asks all others to stop */
+	EV_START_WORLD, /* and lets them go on; .gil.frame */
+	EV_GIL_ON,      /* an import turned the GIL on for good; .comm.name is the module's */
+
 	/* The scheduler. */
 	EV_SWITCH_IN,  /* PERF_RECORD_SWITCH: tid is on cpu from now on */
 	EV_SWITCH_OUT, /* PERF_RECORD_SWITCH: tid left cpu; EVF_PREEMPT: it wanted to go on */
@@ -44,6 +52,15 @@ enum event_type {
 enum event_flags {
 	EVF_PREEMPT = 1 << 0,
 	EVF_EXEC = 1 << 1,
+	EVF_GIL_OFF = 1 << 2,  /* REQUEST, RELEASE: the GIL is off, so nothing happens to it */
+	EVF_NOTIFIED = 1 << 3, /* REQUEST: of a thread that was in Condition.wait */
+};
+
+/* What a thread parks for. */
+enum park_kind {
+	PARK_EVENT, /* that something happens: a thread ends, a queue has an item. No lock */
+	PARK_LOCK,  /* a PyMutex that another thread has */
+	PARK_WORLD, /* another thread has stopped the world */
 };
 
 /* Linux task states, as in the prev_state field of sched:sched_switch (include/linux/sched.h). */
@@ -72,6 +89,14 @@ struct event {
 			uint64_t address;
 			uint32_t frame;
 		} gil;
+		/* address: of the lock, or of the thread's state where the world is stopped. kind:
+		 * enum park_kind. of: the type of the object whose lock it is, id in struct names,
+		 * 0: unknown */
+		struct {
+			uint64_t address;
+			uint32_t kind;
+			uint32_t of;
+		} park;
 		struct {
 			uint32_t prev_state; /* bits above */
 			uint32_t stack;      /* id in struct stacks, 0: none */

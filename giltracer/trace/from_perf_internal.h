@@ -15,6 +15,10 @@
 enum handler_kind {
 	HANDLE_SKIP, /* no event of ours */
 	HANDLE_GIL,
+	HANDLE_GIL_SWITCHED, /* the same of an interpreter whose GIL may be off */
+	HANDLE_PARK,
+	HANDLE_GIL_MODULE,
+	HANDLE_GIL_ON,
 	HANDLE_SCHED_SWITCH,
 	HANDLE_SCHED_WAKING,
 	HANDLE_SCHED_MIGRATE,
@@ -25,10 +29,12 @@ enum handler_kind {
 /**
  * What to do with the samples of one event, found out once.
  * @type: GIL, SCHED_WAKING: which event
- * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING, SCHED_MIGRATE: pid. NULL if the format
- *         has none
+ * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING, SCHED_MIGRATE: pid; PARK: lock;
+ *         GIL_MODULE: name. NULL if the format has none
  * @field2: SCHED_SWITCH: next_pid, SCHED_WAKING: target_cpu, SCHED_MIGRATE:
  * orig_cpu; @field3: next_comm, dest_cpu
+ * @on: GIL_SWITCHED, GIL_ON: on
+ * @size, @expected, @of, @in: PARK
  * @common_pid: of any tracepoint: who ran, see learn_tid
  * @counter: HANDLE_COUNT
  * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that
@@ -39,6 +45,7 @@ struct handler {
 	enum handler_kind kind;
 	enum event_type type;
 	const struct tracefmt_field *field, *field2, *field3, *common_pid;
+	const struct tracefmt_field *on, *size, *expected, *of, *in;
 	struct perf_frames_fields frames;
 	uint32_t counter;
 	uint32_t field_end, quick_size;
@@ -52,6 +59,7 @@ struct handler {
  * @unknown: records of the kernel that we do not know
  * @tids: thread ids of the host to those of perf's pid namespace, where they differ
  * @machine: see struct from_perf_options
+ * @module: the last one that the import machinery looked at, id in names
  * @first_ns: time of the first record; @last_ns: of the last event yielded
  */
 struct from_perf {
@@ -70,6 +78,7 @@ struct from_perf {
 	bool unwind_now; /* else only what source_stack_at asks for */
 	struct perf_frames *frames;
 	bool machine;
+	uint32_t module;
 };
 
 /* Find out what to do with each event; again by itself when the header has changed. */
@@ -79,6 +88,18 @@ void from_perf_make_handlers(struct from_perf *fp);
  * set. */
 bool from_perf_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
 bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
+
+/* Whether name is word or word_N: one of several probes for the same function. */
+bool from_perf_is_probe(const char *name, const char *word);
+
+/* perf_parks.c: samples of free-threaded interpreters. The handler of the event, false: it is none;
+ * an event of a sample, false: it gives none. */
+bool from_perf_park_handler(const struct tracefmt *fmt, struct handler *ret);
+bool from_perf_park_sample(struct from_perf *fp, const struct handler *h, const struct sample *s,
+                           struct event *ev);
+/* Flags of an EV_REQUEST or EV_RELEASE. */
+uint16_t from_perf_gil_flags(struct from_perf *fp, const struct handler *h,
+                             const struct cursor *raw, uint32_t frame);
 
 static inline void from_perf_fill(struct event *ev, enum event_type type, const struct sample *s)
 {

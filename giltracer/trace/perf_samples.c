@@ -15,7 +15,7 @@ static const struct {
 };
 
 /* Whether name is word or word_N: one of several probes for the same function. */
-static bool is_probe(const char *name, const char *word)
+bool from_perf_is_probe(const char *name, const char *word)
 {
 	if (!str_has_prefix(name, word))
 		return false;
@@ -51,13 +51,18 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 		h.field3 = tracefmt_find(fmt, "dest_cpu");
 	} else if (str_has_prefix(fmt->group, "giltracer_")) {
 		for (size_t i = 0; i < sizeof(gil_probes) / sizeof(gil_probes[0]); i++) {
-			if (!is_probe(fmt->name, gil_probes[i].name))
+			if (!from_perf_is_probe(fmt->name, gil_probes[i].name))
 				continue;
 			h.kind = HANDLE_GIL;
 			h.type = gil_probes[i].type;
 			h.field = tracefmt_find(fmt, "gil");
+			h.on = tracefmt_find(fmt, "on");
 			h.frames = perf_frames_find(fmt);
+			if (h.on)
+				h.kind = HANDLE_GIL_SWITCHED;
 		}
+		if (h.kind == HANDLE_SKIP)
+			from_perf_park_handler(fmt, &h);
 	}
 	return h;
 }
@@ -279,6 +284,16 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 		ev->gil.address = number(h->field, &s);
 		ev->gil.frame = get_frame(fp, h, &s.raw);
 		return true;
+	case HANDLE_GIL_SWITCHED:
+		from_perf_fill(ev, h->type, &s);
+		ev->gil.address = number(h->field, &s);
+		ev->gil.frame = get_frame(fp, h, &s.raw);
+		ev->flags = from_perf_gil_flags(fp, h, &s.raw, ev->gil.frame);
+		return true;
+	case HANDLE_PARK:
+	case HANDLE_GIL_MODULE:
+	case HANDLE_GIL_ON:
+		return from_perf_park_sample(fp, h, &s, ev);
 	case HANDLE_SCHED_SWITCH:
 		from_sched_switch(fp, h, e, &s, ev);
 		return true;

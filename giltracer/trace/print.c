@@ -16,6 +16,12 @@ const char *event_type_name(unsigned type)
 		[EV_RELEASE] = "release",
 		[EV_RELEASED] = "released",
 		[EV_SAVE] = "save",
+		[EV_PARK] = "park",
+		[EV_PARKED] = "parked",
+		[EV_UNPARK] = "unpark",
+		[EV_STOP_WORLD] = "stop-world",
+		[EV_START_WORLD] = "start-world",
+		[EV_GIL_ON] = "gil-on",
 		[EV_SWITCH_IN] = "switch-in",
 		[EV_SWITCH_OUT] = "switch-out",
 		[EV_SCHED_OUT] = "sched-out",
@@ -33,6 +39,19 @@ const char *event_type_name(unsigned type)
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
 }
 
+static void print_park(FILE *out, const struct source *source, const struct event *ev)
+{
+	static const char *const kinds[] = { "event", "lock", "world" };
+
+	fprintf(out, " address=%#" PRIx64, ev->park.address);
+	if (ev->type == EV_PARK)
+		fprintf(out, " for=%s", kinds[ev->park.kind]);
+	if (ev->type == EV_PARK && ev->park.of) {
+		fputs(" of=", out);
+		print_quoted(out, names_get(source->names, ev->park.of), SIZE_MAX);
+	}
+}
+
 static void print_detail(FILE *out, const struct source *source, const struct event *ev)
 {
 	switch (ev->type) {
@@ -40,6 +59,14 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 	case EV_RELEASE:
 	case EV_SAVE:
 		fprintf(out, " gil=%#" PRIx64, ev->gil.address);
+		if (ev->gil.frame)
+			fprintf(out, " frame=%" PRIu32, ev->gil.frame);
+		break;
+	case EV_PARK:
+	case EV_UNPARK:
+		print_park(out, source, ev);
+		break;
+	case EV_START_WORLD:
 		if (ev->gil.frame)
 			fprintf(out, " frame=%" PRIu32, ev->gil.frame);
 		break;
@@ -63,6 +90,7 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 		        ev->fork.parent_tid);
 		break;
 	case EV_COMM:
+	case EV_GIL_ON:
 		fputs(" name=", out);
 		print_quoted(out, names_get(source->names, ev->comm.name), SIZE_MAX);
 		break;
@@ -92,6 +120,10 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" preempt", out);
 	if (ev->flags & EVF_EXEC)
 		fputs(" exec", out);
+	if (ev->flags & EVF_GIL_OFF)
+		fputs(" off", out);
+	if (ev->flags & EVF_NOTIFIED)
+		fputs(" notified", out);
 	fputc('\n', out);
 }
 
@@ -116,10 +148,15 @@ static void print_frame(FILE *out, const struct source *source, const struct sta
 	fputc('\n', out);
 }
 
+static bool has_frame(const struct event *ev)
+{
+	return ev->type == EV_REQUEST || ev->type == EV_START_WORLD;
+}
+
 void print_event_stack(FILE *out, const struct source *source, const struct event *ev)
 {
-	const struct stacks *stacks = ev->type == EV_REQUEST ? source->frames : source->stacks;
-	uint32_t id = ev->type == EV_REQUEST     ? ev->gil.frame
+	const struct stacks *stacks = has_frame(ev) ? source->frames : source->stacks;
+	uint32_t id = has_frame(ev)              ? ev->gil.frame
 	              : ev->type == EV_SCHED_OUT ? ev->sched.stack
 	              : ev->type == EV_STACK     ? ev->stack.stack
 	                                         : 0;

@@ -11,12 +11,36 @@ from _struct import pack
 
 CODE = type((lambda: 0).__code__)
 FUNCTION = type(lambda: 0)
+MODULE = type(sys)
+
+
+def members():
+    """What modules and their classes have. A free-threaded interpreter, once it has a second thread,
+    no longer counts the references of functions, and so gc does not list them."""
+    pending = [module.__dict__ for module in list(sys.modules.values()) if type(module) is MODULE]
+    known = set(map(id, pending))
+    for names in pending:
+        for one in list(names.values()):
+            if type(one) in (classmethod, staticmethod):
+                one = one.__func__
+            yield one
+            if type(one) is property:
+                for part in (one.fget, one.fset, one.fdel):
+                    yield part
+            if isinstance(one, type):
+                inner = type.__dict__['__dict__'].__get__(one)
+                if id(one) not in known:
+                    known.add(id(one))
+                    pending.append(inner)
 
 
 def reachable_codes(frames, more=()):
     """Every code object of a living function or frame, more, and those among their constants."""
     codes = {}
-    pending = [one.__code__ for one in gc.get_objects() if type(one) is FUNCTION]
+    objects = gc.get_objects()
+    if 't' in getattr(sys, 'abiflags', ''):
+        objects += members()
+    pending = [one.__code__ for one in objects if type(one) is FUNCTION]
     pending += more
     for frame in frames:
         while frame is not None:

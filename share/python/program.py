@@ -241,6 +241,18 @@ def write_codes(path, program, channel):
         pass
 
 
+def gil_state():
+    """Of a free-threaded interpreter, None of any other: it is off, on, or on by an option."""
+    if not hasattr(sys, '_is_gil_enabled') or 't' not in getattr(sys, 'abiflags', ''):
+        return None
+    if not sys._is_gil_enabled():
+        return 'off'
+    by = sys._xoptions.get('gil')
+    if by is None and not sys.flags.ignore_environment:
+        by = os.environ.get('PYTHON_GIL')
+    return 'forced' if by == '1' else 'on'
+
+
 class Tracing:
     def __init__(self, channel, trace, codes):
         self.channel = channel
@@ -266,6 +278,9 @@ class Tracing:
         if self.channel.ask('start %d' % native_id()):
             # Stamped with the GIL held: what came before, waiting for the answer, is ours.
             self.channel.send('started %d' % now_ns())
+            state = gil_state()
+            if state:
+                self.channel.send('gil ' + state)
         self.trace.start()
 
     def stop(self):

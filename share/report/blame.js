@@ -4,6 +4,8 @@
 const MATRIX_MAX = 6;
 
 function blameDraw() {
+	if (pass().locks)
+		fill($("blame-hint"), "A column ", h("b", {}, "is blocked"), ", by a lock or because it is stopped, until a row ", h("b", {}, "lets go"), ". Click a cell to see only those two.");
 	const all = crowds(), of = [];
 	all.forEach((c, k) => c.threads.forEach(i => { of[i] = k; }));
 	const sum = new Map(), caused = new Map(), waited = new Map();
@@ -23,7 +25,7 @@ function blameDraw() {
 	for (const b of blame)
 		add(sum, [all[b.row] && !rows.includes(b.row) ? "rest" : b.row, columns.includes(b.column) ? b.column : "rest"].join(), b.wait_ns);
 	if (!sum.size)
-		return fill($("blame-body"), h("p", {class: "empty"}, "No thread waited for the GIL."));
+		return fill($("blame-body"), h("p", {class: "empty"}, gilText("No thread waited for the GIL.", "No thread was blocked.")));
 	const most = Math.max(...sum.values(), passDur() / 50); // next to nothing is not hot
 	const cell = (row, column) => {
 		const ns = sum.get([row, column].join()) || 0;
@@ -38,15 +40,16 @@ function blameDraw() {
 	const line = (row, name, ns, kind) => h("tr", {class: kind}, name, h("td", {class: "num sum"}, fmtDur(ns)), columns.map(c => cell(row, c)));
 	const body = rows.map(k => k === "rest" ? line(k, h("th", {scope: "row"}, others(rows, caused)), rank(caused).slice(MATRIX_MAX).reduce((n, q) => n + caused.get(q), 0)) :
 		line(k, h("th", {scope: "row"}, crowdTag(all[k], columns.length > 4 ? 11 : NAME_FIT)), caused.get(k)));
-	for (const [who, text, title] of [[HANDOVER, "nobody", "Handover: the GIL was free; the waiter had not run yet"], [CANNOT_TELL, "cannot be told", "Records are missing"]])
+	for (const [who, text, title] of [[HANDOVER, "nobody", gilText("Handover: the GIL was free; the waiter had not run yet", "It had been let go; the waiter had not run yet")],
+		[CANNOT_TELL, gilText("cannot be told", "not seen"), gilText("Records are missing", "Nobody was seen to let go")]])
 		if (caused.has(who))
 			body.push(line(who, h("th", {scope: "row", title}, text), caused.get(who), "handover"));
 	const switched = pass().threads.reduce((n, t) => n + (t.switch_wait_ns || 0), 0), charged = blame.reduce((n, b) => n + b.wait_ns, 0);
 	fill($("blame-body"), h("table", {class: columns.length > 4 ? "matrix tall" : "matrix"},
-		h("caption", {class: "visually-hidden"}, "Time that the column's thread waited while the row's thread held the GIL"),
-		h("thead", {}, h("tr", {}, h("td", {class: "corner"}, "holds ↓ waits →"), h("th", {scope: "col", class: "num"}, "caused"), columns.map(head))),
+		h("caption", {class: "visually-hidden"}, gilText("Time that the column's thread waited while the row's thread held the GIL", "Time that the column's thread was blocked until the row's thread let go")),
+		h("thead", {}, h("tr", {}, h("td", {class: "corner"}, gilText("holds ↓ waits →", "lets go ↓ blocked →")), h("th", {scope: "col", class: "num"}, "caused"), columns.map(head))),
 		h("tbody", {}, body)));
-	$("blame-note").textContent = switched > 0.01 * charged ? "Not in it: " + fmtDur(switched) + " in which threads had let go when asked to, and waited until another one had the GIL." : "";
+	$("blame-note").textContent = switched > 0.01 * charged && !pass().locks ? "Not in it: " + fmtDur(switched) + " in which threads had let go when asked to, and waited until another one had the GIL." : "";
 }
 
 // Show those, and the longest stretch in which one waited for the other.

@@ -6,12 +6,34 @@ const report = readJson("gt-report");
 const meta = readJson("gt-meta");
 const overview = readJson("gt-overview");
 
+// Of an interpreter without a GIL, what it blocks on stands where the GIL does elsewhere: who stops the others "holds",
+// who sleeps for a lock or stands still "waits", and who let go is the holder.
+for (const p of meta.passes) {
+	if (!p.locks)
+		continue;
+	p.gil_events = 1;
+	p.blame = p.lock_blame;
+	for (const t of p.threads) {
+		const lock = t.longest_lock_wait_ns >= t.longest_stop_ns;
+		t.hold_ns = t.stopping_ns;
+		t.wait_ns = t.lock_wait_ns + t.stopped_ns;
+		t.no_gil_ns -= t.hold_ns + t.wait_ns;
+		t.waits = t.lock_waits + t.stops;
+		t.holds = t.worlds_stopped;
+		t.longest_wait_ns = lock ? t.longest_lock_wait_ns : t.longest_stop_ns;
+		t.longest_wait_at_ns = lock ? t.longest_lock_wait_at_ns : t.longest_stop_at_ns;
+	}
+}
+
 // Which recording is shown; see view.js for which part of it.
 let passIndex = meta.main_pass || 0;
 const pass = () => meta.passes[passIndex];
 
 // Shares are of what is known, as in the terminal's table.
 const knownNs = t => t.total_ns - t.unknown_ns;
+
+// The words for what is shown of this recording: of a GIL, or of what blocks instead.
+const gilText = (gil, instead) => pass().locks ? instead : gil;
 
 // Whether the GIL was watched in this recording; where not, its CPU states are what there is.
 const gilKnown = () => pass().gil_events === undefined || pass().gil_events > 0;

@@ -169,11 +169,12 @@ function decodeGil(r, h, markNs) {
 	const marks = [];
 	const hist = new Uint32Array(HIST_N);
 	const waits = new Longest(), holds = new Longest();
+	const wait = h.locks ? SWITCH_WAIT : WAIT; // a wait, too
 	for (let i = 0; i < n; i++) {
 		const d = start[i + 1] - start[i];
 		if (state[i] === HOLD) {
 			holds.offer(i, d, start);
-		} else if (state[i] === WAIT) {
+		} else if (state[i] === WAIT || state[i] === wait) {
 			waits.offer(i, d, start);
 			if (d > 0)
 				hist[Math.min(HIST_N - 1, Math.floor(Math.log2(d) * HIST_SUB))]++;

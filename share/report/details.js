@@ -63,8 +63,8 @@ function callFacts(p) {
 	const d = p.to - p.from, id = p.name, st = store();
 	return [
 		["Function", h("code", {}, shortCall(name)), " ", h("span", {class: "soft"}, callPlace(name)), " ", jumpTo("find all calls", () => searchFor(shortCall(name)))],
-		sum && ["Held the GIL", fmtDur(sum[HOLD_STATE]) + " (" + fmtPct(sum[HOLD_STATE], d) + ")"],
-		sum && ["Waited for it", fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]) + " (" + fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d) + ")"],
+		sum && [gilText("Held the GIL", "Stopped the others"), fmtDur(sum[HOLD_STATE]) + " (" + fmtPct(sum[HOLD_STATE], d) + ")"],
+		sum && [gilText("Waited for it", "Was blocked"), fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]) + " (" + fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d) + ")"],
 		["All its calls", plural(st.nameCount[id] || 0, "call") + ", " + fmtDur(st.nameTotal[id] || 0) + ", longest " + fmtDur(st.nameLongest[id] || 0)],
 	];
 }
@@ -100,7 +100,8 @@ function detailsDraw() {
 	const side = [queuedPanel(p)];
 	if (isWait) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread);
-		side.push(shareList("Who held the GIL meanwhile", who.list, d, thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])), who.nobody));
+		if (!pass().locks || who.list.length)
+			side.push(shareList(gilText("Who held the GIL meanwhile", "Who stopped the others meanwhile"), who.list, d, thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])), who.nobody));
 		const first = who.list[0];
 		const culprit = first && longestIn(first.thread, p.from, p.to, [HOLD_STATE]);
 		const what = culprit && doing(first.thread, Math.max(culprit.from, p.from), Math.min(culprit.to, p.to), culprit.stack);
@@ -111,7 +112,7 @@ function detailsDraw() {
 		const what = doing(p.thread, p.from, p.to, p.stack);
 		if (what)
 			facts.push(["Ran", doingText(what)]);
-		side.push(shareList("Who waited meanwhile", waitersIn(p.from, p.to, p.gil, p.thread), d, thread => goToPin(longestIn(thread, p.from, p.to, [WAIT_STATE, SWITCH_STATE]))));
+		side.push(shareList(gilText("Who waited meanwhile", "Who stood meanwhile"), waitersIn(p.from, p.to, p.gil, p.thread), d, thread => goToPin(longestIn(thread, p.from, p.to, [WAIT_STATE, SWITCH_STATE]))));
 	}
 	const noPy = pass().slices_note || "No Python call is known at this moment.";
 	const python = pythonFrames(p), native = nativeFrames(p);

@@ -22,10 +22,10 @@ function waitsDraw() {
 	fill($("waits-body"), rows.length ? makeTable([
 		{head: "Waited", csv: "wait_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
-		{head: "Mostly for", csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : h("span", {class: "soft"}, "nobody (handover)")},
+		{head: gilText("Mostly for", "Because of"), csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : h("span", {class: "soft"}, gilText("nobody (handover)", "a lock"))},
 		named && {head: "which ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
 		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
-	].filter(Boolean), rows, {caption: "The longest waits for the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread waited for the GIL."));
+	].filter(Boolean), rows, {caption: gilText("The longest waits for the GIL", "The longest waits"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, gilText("No thread waited for the GIL.", "No thread was blocked.")));
 }
 
 // What the main holder ran in the longest stretch of this wait.
@@ -43,12 +43,12 @@ function holdsDraw() {
 		r.what = doing(r.p.thread, r.p.from, r.p.to, r.p.stack);
 	const named = rows.some(r => r.what);
 	fill($("holds-body"), rows.length ? makeTable([
-		{head: "Held", csv: "hold_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
+		{head: gilText("Held", "Stopped"), csv: "hold_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
 		named && {head: "ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
 		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.caused, cell: r => r.caused ? fmtDur(r.caused) : "–", title: "Summed over the threads that waited"},
 		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
-	].filter(Boolean), rows, {caption: "The longest holds of the GIL", hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, "No thread held the GIL."));
+	].filter(Boolean), rows, {caption: gilText("The longest holds of the GIL", "The longest stops"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, gilText("No thread held the GIL.", "No thread stopped the others.")));
 }
 
 // The longest hold of a row of the document, whose times are those of the main recording.
@@ -81,9 +81,28 @@ function byFunction(rows) {
 // A caller that tells something: not of this file, nor what starts and feeds all threads.
 const telling = r => r.caller && r.caller.function && r.caller.file !== r.file && !/\/lib\/python.*\/(threading\.py|runpy\.py|concurrent\/|multiprocessing\/|asyncio\/)/.test(r.caller.file) ? r.caller : null;
 
+// Where threads are blocked, or block others, in a recording without a GIL.
+function blockedDraw() {
+	const rows = report.blocked || [], place = r => (r.file || "") + (r.line ? ":" + r.line : "");
+	const what = r => r.what === "lock" ? (/^_thread\./.test(r.of) ? "waits for a " + r.of : r.of ? "waits for the lock of a " + r.of : "waits for a lock") : r.what === "stopped" ? "stands: another thread stopped it" : "stops the others";
+	$("hogs").hidden = !rows.length;
+	fill($("hogs-h"), "Where threads are blocked");
+	$("hogs-hint").textContent = "All waits of a function are one row; the line is that of the longest.";
+	fill($("patterns"), null);
+	fill($("hogs-body"), rows.length ? makeTable([
+		{head: "Function", csv: "function", value: r => r.function || "?", cell: r => [h("code", {title: place(r)}, r.function || "?"), r.file ? h("span", {class: "soft"}, " " + baseName(place(r))) : null]},
+		{head: "What", csv: "what", value: what},
+		{head: "Times", csv: "count", num: true, value: r => r.count, cell: r => fmtCount(r.count)},
+		{head: "Time", csv: "total_ns", num: true, value: r => r.total_ns, cell: r => fmtDur(r.total_ns)},
+		{head: "Longest", csv: "longest_ns", num: true, value: r => r.longest_ns, cell: r => fmtDur(r.longest_ns)},
+	], rows, {caption: "Where threads are blocked", hideCaption: true, sort: 3, limit: 15}) : null);
+}
+
 // What the recorder found itself: calls that kept the GIL when they were asked to let go, else whatever
 // held it while others waited.
 function hogsDraw() {
+	if (pass().locks)
+		return blockedDraw();
 	const hogs = report.hogs || [], seen = new Set(), all = report.patterns || [];
 	const patterns = all.filter(p => p.code !== "hog" && (!p.code || !seen.has(p.code)) && seen.add(p.code));
 	const rows = byFunction(hogs.length ? hogs : (report.functions || []).filter(r => r.function));

@@ -2,7 +2,7 @@
 // Put the parts together, in the order in which a reader needs them.
 
 function togglesDraw() {
-	const kinds = [["gil", "GIL"], ["cpu", "CPU state"], ["py", "Python calls"], ["counters", "Counters"]];
+	const kinds = [["gil", gilText("GIL", "Locks")], ["cpu", "CPU state"], ["py", "Python calls"], ["counters", "Counters"]];
 	const there = {gil: gilKnown(), cpu: store().cpu.length, py: store().slices.length, counters: store().counters.length};
 	const button = (key, text) => h("button", {type: "button", "aria-pressed": String(shown[key] !== false), onclick: () => {
 		shown[key] = shown[key] === false;
@@ -10,7 +10,8 @@ function togglesDraw() {
 		emit("filter");
 	}}, text);
 	fill($("toggles"), kinds.filter(([k]) => there[k]).map(([k, text]) => button(k, text)), button("labels", "Labels"));
-	const keys = gilKnown() ? [["any", "holds (the thread’s colour)"], ["wait", "waits"], ["swwait", "gave it up, waits to be switched"], ["none", "no GIL"], ["unknown", "unknown"]] : [];
+	const keys = gilKnown() ? [["any", gilText("holds (the thread’s colour)", "stops the others (the thread’s colour)")], ["wait", gilText("waits", "waits for a lock")],
+		["swwait", gilText("gave it up, waits to be switched", "stands: another one stopped it")], ["none", gilText("no GIL", "free")], ["unknown", "unknown"]] : [];
 	if (store().cpu.length)
 		keys.push(["running", "running"], ["runnable", "wants a CPU"], ["sleeping", "asleep"], ["disk", "disk"], ["gilsleep", "asleep for the GIL"]);
 	legendDraw($("timeline-legend"), keys);
@@ -34,8 +35,9 @@ function tablesDraw() {
 	momentsDraw();
 	for (const id of ["blame", "waits", "holds", "histogram"])
 		$(id).hidden = !gilKnown();
-	fill($("timeline-h"), gilKnown() ? "Who holds the GIL, over time" : "What the threads did, over time");
-	fill($("strip-key"), h("b", {}, "Whole recording"), gilKnown() ? [h("span", {}, "colour: who holds it"), h("span", {}, "dark: how many wait")] : h("span", {}, "all threads together"));
+	fill($("timeline-h"), pass().locks ? "What blocks the threads, over time" : gilKnown() ? "Who holds the GIL, over time" : "What the threads did, over time");
+	fill($("holds-h"), gilText("Longest holds", "Longest stops"));
+	fill($("strip-key"), h("b", {}, "Whole recording"), gilKnown() ? [h("span", {}, gilText("colour: who holds it", "colour: who stops the others")), h("span", {}, gilText("dark: how many wait", "dark: how many are blocked"))] : h("span", {}, "all threads together"));
 	document.documentElement.classList.toggle("no-gil", !gilKnown());
 }
 

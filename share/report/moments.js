@@ -52,16 +52,16 @@ function momentsDraw() {
 		for (const m of moments)
 			m.what = doing(m.thread, m.from, m.to, m.stack);
 	$("moments").hidden = !moments.length;
-	$("moments-h").textContent = moments.length && ordinary(moments[0]) ? "The hold that kept others waiting most" : "Look here first";
+	$("moments-h").textContent = moments.length && ordinary(moments[0]) ? gilText("The hold that kept others waiting most", "The longest stop of the others") : "Look here first";
 	fill($("moments-list"), moments.map((m, i) => {
 		const d = m.to - m.from, long = !ordinary(m);
 		return h("li", {}, h("button", {type: "button", class: "moment", onclick: () => goToPin(pinLane("gil", m.thread, (m.from + m.to) / 2))},
 			h("span", {class: "n", "aria-hidden": "true"}, String(i + 1)),
 			h("span", {class: "what"},
 				h("b", {}, h("i", {class: "dot", style: "background:" + threadColor(m.thread)}), threadLabel(m.thread)),
-				" held the GIL for ", h("b", {class: "big"}, fmtDur(d)), " at ", h("b", {}, fmtAt(m.from, Math.max(1e6, passDur() / 1000))),
+				gilText(" held the GIL for ", " stopped the others for "), h("b", {class: "big"}, fmtDur(d)), " at ", h("b", {}, fmtAt(m.from, Math.max(1e6, passDur() / 1000))),
 				m.what ? [" in ", doingText(m.what)] : null),
-			h("span", {class: "soft"}, plural(m.waiters, "thread") + " waited" + (m.waiters > 1 ? ", " + fmtDur(m.caused) + " in all" : "") + (long ? "" : ". About as Python intends: it asks to let go after " + fmtDur(meta.switch_interval_ns).replace(".00", "")))));
+			h("span", {class: "soft"}, plural(m.waiters, "thread") + gilText(" waited", " stood") + (m.waiters > 1 ? ", " + fmtDur(m.caused) + " in all" : "") + (long || pass().locks ? "" : ". About as Python intends: it asks to let go after " + fmtDur(meta.switch_interval_ns).replace(".00", "")))));
 	}));
 	emit("moments");
 }

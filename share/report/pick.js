@@ -2,6 +2,7 @@
 // Spans that a person points at, and what can be said about them.
 
 const GIL_WORDS = ["unknown", "no GIL", "holds the GIL", "waits for the GIL", "gave the GIL up, waits to be switched"];
+const LOCK_WORDS = ["unknown", "free", "stops the others", "waits for a lock", "stands, because another thread stopped it"];
 const CPU_WORDS = ["unknown", "running", "runnable, waits for a CPU", "asleep", "uninterruptible (disk)", "asleep for the GIL"];
 
 function pinLane(kind, thread, t) {
@@ -101,10 +102,12 @@ function doing(thread, from, to, stack) {
 // As elements: the name, and the place after it.
 const doingText = d => d ? [h("code", {title: d.name + " " + d.place}, d.name), d.place ? h("span", {class: "soft", title: d.place}, " " + d.place.replace(/\S*\//g, "")) : null] : [];
 
-// Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time.
+// Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time. A lock does not say who has it.
 function holdersIn(from, to, gil, except) {
 	const out = [];
 	let held = 0;
+	if (pass().locks && laneTotals(store().gil[except], from, to, gil)[WAIT_STATE] > 0)
+		return {list: out, nobody: 0};
 	store().gil.forEach((lane, thread) => {
 		if (thread === except)
 			return;
@@ -117,14 +120,14 @@ function holdersIn(from, to, gil, except) {
 	return {list: out, nobody: Math.max(0, to - from - held)};
 }
 
-// Who waited for the GIL in [from, to).
+// Who waited for the GIL in [from, to), or stood because it was stopped.
 function waitersIn(from, to, gil, except) {
 	const out = [];
 	store().gil.forEach((lane, thread) => {
 		if (thread === except)
 			return;
 		const sum = laneTotals(lane, from, to, gil);
-		const ns = sum[WAIT_STATE] + sum[SWITCH_STATE];
+		const ns = (pass().locks ? 0 : sum[WAIT_STATE]) + sum[SWITCH_STATE];
 		if (ns > 0)
 			out.push({thread, ns});
 	});
@@ -135,7 +138,7 @@ function waitersIn(from, to, gil, except) {
 function pinTitle(p) {
 	if (p.kind === "py")
 		return shortCall(callName(p.name));
-	return threadLabel(p.thread) + " " + (p.kind === "gil" ? GIL_WORDS : CPU_WORDS)[p.state];
+	return threadLabel(p.thread) + " " + (p.kind === "gil" ? gilText(GIL_WORDS, LOCK_WORDS) : CPU_WORDS)[p.state];
 }
 
 function pinSentence(p) {
@@ -148,7 +151,7 @@ function nextWait(by) {
 	const lane = store().gil[thread];
 	if (!lane)
 		return;
-	const isWait = (s, i) => s.state[i] === WAIT_STATE;
+	const isWait = (s, i) => s.state[i] === WAIT_STATE || (pass().locks && s.state[i] === SWITCH_STATE);
 	let at = pinned && pinned.kind === "gil" ? pinned.at : lane.find(pinned ? pinned.from : (view.from + view.to) / 2);
 	if (!at)
 		at = by > 0 ? {k: 0, i: -1} : {k: lane.sections.length - 1, i: lane.sections[lane.sections.length - 1].n};

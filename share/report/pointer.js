@@ -47,18 +47,18 @@ function tipText(hit) {
 	if (p.to - p.from < dt * 2 && p.kind !== "py") {
 		const lane = (p.kind === "gil" ? store().gil : store().cpu)[p.thread];
 		const sum = laneTotals(lane, hit.t - dt * 2, hit.t + dt * 2);
-		const words = p.kind === "gil" ? ["unknown", "no GIL", "holds", "waits", "waits (switch)"] : ["unknown", "running", "runnable", "asleep", "disk", "GIL sleep"];
+		const words = p.kind === "gil" ? gilText(["unknown", "no GIL", "holds", "waits", "waits (switch)"], ["unknown", "free", "stops others", "waits for a lock", "stands"]) : ["unknown", "running", "runnable", "asleep", "disk", "GIL sleep"];
 		lines.push(h("span", {class: "soft"}, "around here: " + Array.from(sum, (ns, i) => ns ? words[i] + " " + fmtPct(ns, 4 * dt) : "").filter(Boolean).join(", ")));
 	} else if (p.kind === "gil" && p.state >= WAIT_STATE) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread).list[0];
 		if (who)
-			lines.push(h("span", {}, "mostly for ", h("b", {}, threadLabel(who.thread))));
+			lines.push(h("span", {}, gilText("mostly for ", "because of "), h("b", {}, threadLabel(who.thread))));
 	} else if (p.kind === "gil" && p.state === HOLD_STATE) {
 		const what = doing(p.thread, p.from, p.to, p.stack), n = waitersIn(p.from, p.to, p.gil, p.thread).length;
 		if (what)
 			lines.push(h("span", {}, "ran ", doingText(what)));
 		if (n)
-			lines.push(h("span", {}, plural(n, "thread") + " waited"));
+			lines.push(h("span", {}, plural(n, "thread") + gilText(" waited", " stood")));
 	}
 	const line = queuedText(p);
 	if (line)

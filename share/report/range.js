@@ -13,7 +13,7 @@ function rangeDraw() {
 	fill($("range-body"), h("p", {class: "hint"}, "From " + fmtExact(range.from) + " to " + fmtExact(range.to) + ": " + fmtExact(d)),
 		makeTable([
 			{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
-			col("Holds", "hold_ns", s => s[2]), col("Waits", "wait_ns", s => s[3] + s[4]), col("No GIL", "no_gil_ns", s => s[1]), col("Unknown", "unknown_ns", s => s[0]),
+			col(gilText("Holds", "Stops others"), "hold_ns", s => s[2]), col(gilText("Waits", "Blocked"), "wait_ns", s => s[3] + s[4]), col(gilText("No GIL", "Free"), "no_gil_ns", s => s[1]), col("Unknown", "unknown_ns", s => s[0]),
 		], rows, {caption: "Time per thread in the selected range", hideCaption: true, sort: 2, limit: 12}));
 }
 

@@ -4,17 +4,17 @@
 // The parts of a bar. With CPU states, time without the GIL is told apart.
 function barParts(t) {
 	const st = t.states, parts = [
-		["hold", "holds the GIL", t.hold_ns],
-		["wait", "waits for the GIL", t.wait_ns],
+		["hold", gilText("holds the GIL", "stops the others"), t.hold_ns],
+		["wait", gilText("waits for the GIL", "is blocked"), t.wait_ns],
 	];
 	const known = st && st.running_ns + st.runnable_ns + st.sleeping_ns + st.uninterruptible_ns > 0;
 	if (known && meta.state_detect) {
 		// What is off the GIL is on a CPU, asleep or neither: in the proportions of this thread's states.
 		const running = Math.max(0, Math.min(t.no_gil_ns, st.running_ns - t.hold_ns));
-		parts.push(["none-run", "no GIL, on a CPU", running]);
-		parts.push(["none-sleep", "no GIL, asleep or not on a CPU", t.no_gil_ns - running]);
+		parts.push(["none-run", gilText("no GIL, on a CPU", "free, on a CPU"), running]);
+		parts.push(["none-sleep", gilText("no GIL, asleep or not on a CPU", "free, asleep or not on a CPU"), t.no_gil_ns - running]);
 	} else {
-		parts.push(["none", "no GIL", t.no_gil_ns]);
+		parts.push(["none", gilText("no GIL", "free"), t.no_gil_ns]);
 	}
 	parts.push(["unknown", "unknown", t.unknown_ns]);
 	return parts;
@@ -61,13 +61,13 @@ function threadsDraw() {
 	const columns = [
 		{head: "Thread", value: r => crowdLabel(r.c), cell: r => crowdTag(r.c)},
 		{head: "", csv: "bar", value: r => r.t.wait_ns, cell: r => bar(r.t, r.c.name ? palette.other : threadColor(r.i)), wide: true, title: "Shares of its life"},
-		{head: "Has GIL", csv: "hold_ns", num: true, value: r => r.t.hold_ns, cell: r => fmtPct(r.t.hold_ns, knownNs(r.t)), title: "Share of its known life in which it held the GIL"},
-		{head: "Waits", csv: "wait_ns", num: true, value: r => r.t.wait_ns, cell: r => fmtPct(r.t.wait_ns, knownNs(r.t)), title: "Share of its known life in which it wanted the GIL and did not have it"},
-		{head: "No GIL", csv: "no_gil_ns", num: true, value: r => r.t.no_gil_ns, cell: r => fmtPct(r.t.no_gil_ns, knownNs(r.t)), title: "In C code with the GIL released, or asleep"},
+		{head: gilText("Has GIL", "Stops others"), csv: "hold_ns", num: true, value: r => r.t.hold_ns, cell: r => fmtPct(r.t.hold_ns, knownNs(r.t)), title: gilText("Share of its known life in which it held the GIL", "Share of its known life in which it had stopped the others, or asked them to stop")},
+		{head: gilText("Waits", "Blocked"), csv: "wait_ns", num: true, value: r => r.t.wait_ns, cell: r => fmtPct(r.t.wait_ns, knownNs(r.t)), title: gilText("Share of its known life in which it wanted the GIL and did not have it", "Share of its known life in which it slept for a lock, or stood because another thread stopped it")},
+		{head: gilText("No GIL", "Free"), csv: "no_gil_ns", num: true, value: r => r.t.no_gil_ns, cell: r => fmtPct(r.t.no_gil_ns, knownNs(r.t)), title: gilText("In C code with the GIL released, or asleep", "Running, or asleep for something else")},
 		{head: "Unknown", csv: "unknown_ns", num: true, value: r => r.t.unknown_ns, cell: r => fmtPct(r.t.unknown_ns, r.t.total_ns), title: "Before its first event, or records were lost"},
 		{head: "Longest wait", csv: "longest_wait_ns", num: true, value: r => r.t.longest_wait_ns,
 		 cell: r => longest(r, "longest_wait")},
-		{head: "Longest hold", csv: "longest_hold_ns", num: true, value: r => r.t.longest_hold_ns,
+		{head: gilText("Longest hold", "Longest stop"), csv: "longest_hold_ns", num: true, value: r => r.t.longest_hold_ns,
 		 cell: r => longest(r, "longest_hold")},
 		{head: "Lived", csv: "total_ns", num: true, value: r => r.t.total_ns, cell: r => fmtDur(r.t.total_ns), title: "How long it lived while tracing was on"},
 	];
@@ -78,8 +78,8 @@ function threadsDraw() {
 		attrs: r => ({"data-tid": r.t.tid, "data-hold": r.t.hold_ns, "data-wait": r.t.wait_ns, "data-none": r.t.no_gil_ns, "data-unknown": r.t.unknown_ns, "data-total": r.t.total_ns}),
 	}) : h("p", {class: "empty"}, "No thread was recorded."), many ? h("p", {class: "under"}, h("button", {type: "button", class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},
 		threadsEach ? "Put like names together" : "Show each of the " + fmtCount(p.threads.length) + " threads")) : null);
-	legendDraw($("threads-legend"), [["hold", "holds the GIL (its colour)"], ["wait", "waits for the GIL"],
-		...(meta.state_detect ? [["none-run", "no GIL, on a CPU"], ["none-sleep", "no GIL, asleep"]] : [["none", "no GIL: in C code, or asleep"]]), ["unknown", "unknown"]]);
+	legendDraw($("threads-legend"), [["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")], ["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or stands")],
+		...(meta.state_detect ? [["none-run", gilText("no GIL, on a CPU", "free, on a CPU")], ["none-sleep", gilText("no GIL, asleep", "free, asleep")]] : [["none", gilText("no GIL: in C code, or asleep", "free")]]), ["unknown", "unknown"]]);
 }
 
 function legendDraw(el, items) {

@@ -32,6 +32,12 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 	case EV_REQUEST:
 	case EV_RELEASE:
 		ev.gil.address = arg & 3 ? 0x1000 * (arg & 3) : 0;
+		ev.flags = (arg & 4 ? EVF_GIL_OFF : 0) | (arg & 8 ? EVF_NOTIFIED : 0);
+		break;
+	case EV_PARK:
+	case EV_UNPARK:
+		ev.park.address = 0x2000 + (arg & 3);
+		ev.park.kind = arg >> 2 & 3 ? arg >> 2 & 1 : PARK_WORLD;
 		break;
 	case EV_SCHED_OUT:
 		ev.sched.prev_state = states[arg % 6];

@@ -187,6 +187,12 @@ newer_pythons() {
 	done
 }
 
+# free_threaded_python: the one that free-threaded-python.sh built; nothing and failure if none.
+free_threaded_python() {
+	tap_py=$tap_pythons/free-threaded/bin/python3
+	"$tap_py" -c '' 2>/dev/null && echo "$tap_py"
+}
+
 # every_cpython FILE: the lines of both. That there are no newer ones is a point, skipped or failed.
 every_cpython() {
 	{
@@ -257,6 +263,7 @@ has() {
 	perf) has_perf ;;
 	uprobes) has_uprobes ;;
 	viztracer) viztracer_python >/dev/null ;;
+	free-threaded) free_threaded_python >/dev/null ;;
 	newer-pythons) [ -n "$(newer_pythons)" ] ;;
 	chromium) has_chromium ;;
 	node) node -e '' 2>/dev/null ;;
@@ -278,6 +285,7 @@ how_to_get() {
 	root) echo 'run the tests as root' ;;
 	perf) echo 'apt-get install linux-perf, or see giltracer check for permissions' ;;
 	uprobes) echo "run as root, with tracefs: mount -t tracefs tracefs $tracefs" ;;
+	free-threaded) echo "$top_srcdir/tests/system/free-threaded-python.sh $tap_pythons" ;;
 	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
 	chromium) echo 'apt-get install chromium' ;;
@@ -310,8 +318,9 @@ want() {
 }
 
 # need CAP…: the whole test needs these: root perf uprobes viztracer chromium node playwright
-# newer-pythons python3.N, or any program's name. What is missing skips the test and says how to get it, or fails
-# it if GILTRACER_TEST_REQUIRE names it. To be called before the first point.
+# newer-pythons free-threaded python3.N, or any program's name. What is missing skips the test and
+# says how to get it, or fails it if GILTRACER_TEST_REQUIRE names it. To be called before the first
+# point.
 need() {
 	for tap_cap in "$@"; do
 		has "$tap_cap" && continue

@@ -94,6 +94,14 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define moves(t, whom, src, dst)                                      \
 	model_feed(m, &EV(.time_ns = (t), .cpu = -1, .type = EV_MOVE, \
 	                  .move = { .tid = (whom), .from = (src), .to = (dst) }))
+#define parks(t, tid, at, why) feed(t, tid, EV_PARK, EV(.park = { .address = (at), .kind = (why) }))
+#define parked(t, tid)         feed(t, tid, EV_PARKED, EV(0))
+#define unparks(t, tid, at)    feed(t, tid, EV_UNPARK, EV(.park = { .address = (at) }))
+#define stops_world(t, tid)    feed(t, tid, EV_STOP_WORLD, EV(0))
+#define starts_world(t, tid)   feed(t, tid, EV_START_WORLD, EV(.gil = { .frame = 9 }))
+#define asks_off(t, tid, python, more) \
+	feed(t, tid, EV_REQUEST, EV(.flags = EVF_GIL_OFF | (more), .gil = { .frame = (python) }))
+#define leaves_off(t, tid)  feed(t, tid, EV_RELEASE, EV(.flags = EVF_GIL_OFF))
 #define wakes(t, who, whom) feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
 
 #define new_thread(t, child, parent) \
@@ -141,10 +149,11 @@ static const char *lane_text(const struct lane *lane, const char *letters, bool 
 	return str_get(text);
 }
 
-/* ? unknown, N no GIL, H hold, W wait, S switch wait */
+/* ? unknown, N no GIL, H hold, W wait, S switch wait, L waits for a lock, T stands while X has
+ * stopped the world */
 __attribute__((unused)) static const char *gil_lane(uint32_t tid)
 {
-	return thread(tid) ? lane_text(&thread(tid)->gil, "?NHWS", true) : "no such thread";
+	return thread(tid) ? lane_text(&thread(tid)->gil, "?NHWSLTX", true) : "no such thread";
 }
 
 /* ? unknown, R running, r runnable, S asleep, D, G asleep for the GIL; <who woke it */
@@ -184,6 +193,19 @@ __attribute__((unused)) static uint64_t blame(uint32_t waiter, uint32_t holder)
 		uint32_t tid = b->holder < m->threads.n ? m->threads.v[b->holder].tid : b->holder;
 
 		if (m->threads.v[b->waiter].tid == waiter && tid == holder)
+			return b->wait_ns;
+	}
+	return 0;
+}
+
+/* The same of locks and stops of the world. */
+__attribute__((unused)) static uint64_t lock_blame(uint32_t waiter, uint32_t by)
+{
+	for (size_t i = 0; i < m->lock_blame.n; i++) {
+		const struct model_lock_blame *b = &m->lock_blame.v[i];
+		uint32_t tid = b->by < m->threads.n ? m->threads.v[b->by].tid : b->by;
+
+		if (m->threads.v[b->waiter].tid == waiter && tid == by)
 			return b->wait_ns;
 	}
 	return 0;

@@ -32,6 +32,27 @@ static void test_good(void)
 	is_u64(def->functions.v[1].line, 9, "where it is");
 }
 
+static void test_free_threaded(void)
+{
+	static const char text[] = "schema: 1\npython: \"3.13t\"\ngil: per-interpreter\n" FUNCTIONS
+				   "  - name: a\n    without: b\n    entry: park\n"
+				   "    fetch:\n      lock: \"arg1:u64\"\n"
+				   "      of: \"+0x0(-0x8(arg1)):ustring\"\n";
+	CLEANUP(probedef_free) struct probedef *def = NULL;
+	struct error err = { 0 };
+	const struct probedef_function *f;
+
+	if (!ok(probedef_parse(&def, "x", text, strlen(text), &err) == 0, "3.13t is read"))
+		return;
+	ok(def->minor == 13 && def->free_threaded, "it is the free-threaded build");
+	f = &def->functions.v[1];
+	is_str(f->without, "b", "without which function it is wanted");
+	is_u64(f->fetch.n, 2, "what else is fetched");
+	is_str(f->fetch.v[1].name, "of", "by name");
+	is_str(f->fetch.v[1].expression, "+0x0(-0x8(arg1))", "from where");
+	is_str(f->fetch.v[1].type, "ustring", "as what");
+}
+
 static void test_bad(void)
 {
 	static const struct {
@@ -41,8 +62,9 @@ static void test_bad(void)
 		{ "a: [", "x:2: did not find expected node content" },
 		{ "- a\n", "x:1: expected KEY: VALUE pairs" },
 		{ "schema: 2\n", "x:1: unknown schema '2'" },
-		{ "schema: 1\npython: 3.x\n", "x:2: not a CPython version, 3.N: '3.x'" },
-		{ "schema: 1\npython: \"2.7\"\n", "x:2: not a CPython version, 3.N: '2.7'" },
+		{ "schema: 1\npython: 3.x\n", "x:2: not a CPython version, 3.N or 3.Nt: '3.x'" },
+		{ "schema: 1\npython: \"2.7\"\n",
+		  "x:2: not a CPython version, 3.N or 3.Nt: '2.7'" },
 		{ "schema: 1\n\ngil: mine\n", "x:3: neither shared nor per-interpreter: 'mine'" },
 		{ HEAD "nonsense: 1\n", "x:4: unknown key 'nonsense'" },
 		{ HEAD "schema: 1\n", "x:4: given twice: 'schema'" },
@@ -57,6 +79,12 @@ static void test_bad(void)
 		{ HEAD FUNCTIONS "    fallback: maybe\n", "x:7: neither true nor false 'maybe'" },
 		{ HEAD FUNCTIONS "    gil: \"%di\"\n",
 		  "x:7: not OFFSET(EXPRESSION) or argN: '%di'" },
+		{ HEAD FUNCTIONS "    fetch:\n      on: \"arg1\"\n",
+		  "x:8: not EXPRESSION:TYPE: 'arg1'" },
+		{ HEAD FUNCTIONS "    fetch:\n      on: \"arg1:u7\"\n",
+		  "x:8: not EXPRESSION:TYPE: 'arg1:u7'" },
+		{ HEAD FUNCTIONS "    fetch:\n      on: \"arg1:u8\"\n      on: \"arg1:u8\"\n",
+		  "x:9: given twice: 'on'" },
 		{ HEAD FUNCTIONS "    gil: [1]\n", "x:7: not OFFSET(EXPRESSION) or argN:" },
 		{ "schema: 1\npython: \"3.9\"\ngil: shared\n" FUNCTIONS,
 		  "x:1: a shared GIL needs the key 'identity'" },
@@ -107,6 +135,7 @@ static void test_fetch(void)
 int main(void)
 {
 	test_good();
+	test_free_threaded();
 	test_bad();
 	test_fetch();
 	return done_testing();

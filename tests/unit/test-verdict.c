@@ -142,9 +142,10 @@ static void test_edges(void)
 
 	live(&f, spinners, 2, 1000);
 	f.report.python.free_threaded = true;
-	is_kind(&f, "free-threaded", "has no GIL", "a free-threaded interpreter");
-	f.report.python.free_threaded = false;
+	is_kind(&f, "gil-bound", "spent 50.0 %", "a free-threaded interpreter, its GIL on");
 	f.model.gil_events = 0;
+	is_kind(&f, "free-threaded", "has no GIL", "and off");
+	f.report.python.free_threaded = false;
 	is_kind(&f, "nothing", "Nothing was recorded", "no events");
 	fixture_done(&f);
 

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What blocks where the GIL is off. Threads park for a lock, and stand while another one has
+ * stopped the world; both end when some thread unparks them. In the lane, that is what a thread
+ * does without the GIL.
+ */
+#include "model/internal.h"
+
+#include <stdlib.h>
+
+#include "trace/names.h"
+
+static struct span *last(struct model *m, uint32_t thread)
+{
+	return lane_last(&m->threads.v[thread].gil);
+}
+
+static uint32_t lock_key(uint32_t proc, uint64_t address)
+{
+	uint64_t h = (address ^ (uint64_t)proc << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(h >> 32);
+}
+
+/* Equal keys lie side by side. *ret_key: where the next one would go. */
+static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint32_t *ret_key)
+{
+	uint32_t lock, key = lock_key(proc, address);
+
+	while ((lock = idmap_get(&m->priv->lock_keys, key)) != IDMAP_NONE) {
+		if (m->locks.v[lock].address == address && m->priv->locks.v[lock].proc == proc)
+			return lock;
+		key++;
+	}
+	*ret_key = key;
+	return MODEL_NONE;
+}
+
+static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
+{
+	uint32_t key = 0, lock = find(m, proc, ev->park.address, &key);
+
+	if (lock == MODEL_NONE) {
+		lock = (uint32_t)m->locks.n;
+		*vec_push(&m->locks) = (struct model_lock){ .pid = m->priv->procs.v[proc].pid,
+			                                    .address = ev->park.address,
+			                                    .of = "" };
+		*vec_push(&m->priv->locks) = (struct lock_book){ .proc = proc };
+		idmap_set(&m->priv->lock_keys, key, lock);
+	}
+	/* An address may be another object's later: the last one names it. */
+	m->locks.v[lock].world = ev->park.kind == PARK_WORLD;
+	if (ev->park.of && m->priv->options.names)
+		m->locks.v[lock].of = names_get(m->priv->options.names, ev->park.of);
+	return lock;
+}
+
+struct span lock_span(const struct model *m, uint32_t thread, uint64_t t)
+{
+	const struct thread_state *ts = &m->priv->threads.v[thread];
+	struct span span = { t, MODEL_NONE, 0, GIL_NO, 0, -1 };
+
+	if (ts->lock != MODEL_NONE) {
+		bool world = m->locks.v[ts->lock].world;
+
+		span.state = world ? GIL_STOPPED : GIL_LOCK_WAIT;
+		span.ref = ts->lock;
+		/* It stood before it came back to Python. */
+		span.stack = world ? ts->frame : 0;
+	} else if (ts->flags & THREAD_STOPPING) {
+		span.state = GIL_STOPPING;
+	}
+	return span;
+}
+
+void lock_forget(struct model *m, uint32_t thread)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+
+	if (ts->lock != MODEL_NONE)
+		m->priv->locks.v[ts->lock].waiters--;
+	ts->lock = MODEL_NONE;
+	ts->flags &= ~(uint32_t)(THREAD_ASKED_OFF | THREAD_LEFT_OFF | THREAD_STOPPING);
+}
+
+static void unpark(struct model *m, uint32_t thread)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+
+	if (ts->lock != MODEL_NONE)
+		m->priv->locks.v[ts->lock].waiters--;
+	ts->lock = MODEL_NONE;
+}
+
+/* Whatever it does without the GIL; a hold goes on until it is released. */
+static void go_on(struct model *m, uint32_t thread, uint64_t t)
+{
+	/* The last span is not that of the release any more. */
+	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
+	if (gil_state_is_without(last(m, thread)->state))
+		gil_without(m, thread, t);
+}
+
+void lock_park(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
+{
+	unpark(m, thread);
+	if (ev->park.kind != PARK_EVENT) {
+		uint32_t lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
+
+		m->priv->threads.v[thread].lock = lock;
+		m->priv->locks.v[lock].waiters++;
+	}
+	go_on(m, thread, t);
+}
+
+void lock_parked(struct model *m, uint32_t thread, uint64_t t)
+{
+	unpark(m, thread);
+	go_on(m, thread, t);
+}
+
+void lock_unpark(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
+{
+	uint32_t key = 0, lock = find(m, m->priv->threads.v[thread].proc, address, &key);
+	struct lock_book *book;
+
+	go_on(m, thread, t);
+	if (lock == MODEL_NONE)
+		return;
+	book = &m->priv->locks.v[lock];
+	if (book->waiters)
+		*vec_push(&book->releases) = (struct lock_release){ t, thread };
+}
+
+void lock_stop_world(struct model *m, uint32_t thread, uint64_t t)
+{
+	m->priv->threads.v[thread].flags |= THREAD_STOPPING;
+	go_on(m, thread, t);
+}
+
+void lock_start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+
+	if (last(m, thread)->state == GIL_STOPPING)
+		last(m, thread)->stack = frame;
+	ts->flags &= ~(uint32_t)THREAD_STOPPING;
+	go_on(m, thread, t);
+}
+
+/* It sleeps until it is notified of something: the lock is its own. */
+static void make_idle(struct model *m, uint32_t thread)
+{
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct span *s = lane_last(lane);
+
+	unpark(m, thread);
+	s->state = GIL_NO;
+	s->ref = MODEL_NONE;
+	if (lane->spans.n > 1 && s[-1].state == GIL_NO && !s[-1].flags)
+		lane->spans.n--;
+}
+
+void lock_frame(struct model *m, uint32_t thread, const struct event *ev)
+{
+	if (last(m, thread)->state != GIL_LOCK_WAIT)
+		return;
+	if (ev->flags & EVF_NOTIFIED)
+		make_idle(m, thread);
+	else
+		last(m, thread)->stack = ev->gil.frame;
+}
+
+void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+
+	gil_turned_off(m, thread, t);
+	ts->flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
+	gil_without(m, thread, t);
+	ts->flags |= ev->type == EV_REQUEST ? THREAD_ASKED_OFF : THREAD_LEFT_OFF;
+	if (ev->type != EV_REQUEST)
+		return;
+	ts->frame = ev->gil.frame;
+	lock_frame(m, thread, ev);
+}
+
+/* ---- totals */
+
+/* Charges of one waiter in one state, by who released; the two last are nobody and unknown. */
+struct ledger {
+	struct model_lock_blame *rows;
+	VEC(uint32_t) used;
+	size_t threads;
+};
+
+static void charge(struct ledger *l, uint32_t by, uint64_t start_ns, uint64_t end_ns)
+{
+	size_t i = by == MODEL_NONE ? l->threads : by == MODEL_UNKNOWN ? l->threads + 1 : by;
+	struct model_lock_blame *row = &l->rows[i];
+
+	if (start_ns >= end_ns)
+		return;
+	if (!row->wait_ns)
+		*vec_push(&l->used) = (uint32_t)i;
+	row->by = by;
+	row->wait_ns += end_ns - start_ns;
+	if (end_ns - start_ns > row->longest_ns) {
+		row->longest_ns = end_ns - start_ns;
+		row->longest_at_ns = start_ns;
+	}
+}
+
+/* Index of the first release after time_ns. */
+static size_t first_after(const struct lock_book *book, uint64_t time_ns)
+{
+	size_t low = 0, high = book->releases.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (book->releases.v[mid].time_ns <= time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void divide(const struct model *m, struct ledger *l, uint32_t waiter, const struct span *s,
+                   uint64_t end_ns)
+{
+	const struct lock_book *book = &m->priv->locks.v[s->ref];
+	uint64_t at = s->start_ns;
+	size_t i = first_after(book, at);
+	/* With a GIL, the span begins when that is let go, after what it had itself. */
+	bool released = i && book->releases.v[i - 1].thread == waiter;
+
+	for (; i < book->releases.n && book->releases.v[i].time_ns <= end_ns; i++) {
+		const struct lock_release *r = &book->releases.v[i];
+
+		/* What it had itself, it lets go as it falls asleep. */
+		charge(l, r->thread == waiter ? MODEL_NONE : r->thread, at, r->time_ns);
+		at = r->time_ns;
+		released = true;
+	}
+	charge(l, released ? MODEL_NONE : MODEL_UNKNOWN, at, end_ns);
+}
+
+static void blame_state(struct model *m, uint32_t thread, struct ledger *l, enum gil_state state)
+{
+	const struct lane *lane = &m->threads.v[thread].gil;
+
+	for (size_t i = 0; i < lane->spans.n; i++)
+		if (lane->spans.v[i].state == state)
+			divide(m, l, thread, &lane->spans.v[i], lane_span_end(lane, i));
+	for (size_t i = 0; i < l->used.n; i++) {
+		struct model_lock_blame *row = &l->rows[l->used.v[i]];
+
+		row->waiter = thread;
+		row->state = state;
+		*vec_push(&m->lock_blame) = *row;
+		*row = (struct model_lock_blame){ 0 };
+	}
+	l->used.n = 0;
+}
+
+static void longest(uint64_t *ns, uint64_t *at_ns, const struct span *s, uint64_t span_ns)
+{
+	if (span_ns <= *ns)
+		return;
+	*ns = span_ns;
+	*at_ns = s->start_ns;
+}
+
+static void count_span(struct model *m, struct model_thread *mt, const struct span *s, uint64_t ns)
+{
+	struct model_lock *lock;
+
+	mt->worlds_stopped += s->state == GIL_STOPPING;
+	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
+		return;
+	lock = &m->locks.v[s->ref];
+	lock->waits++;
+	lock->wait_ns += ns;
+	if (ns > lock->longest_ns)
+		lock->longest_ns = ns;
+	if (s->state == GIL_LOCK_WAIT) {
+		mt->lock_waits++;
+		longest(&mt->longest_lock_wait_ns, &mt->longest_lock_wait_at_ns, s, ns);
+	} else {
+		mt->stops++;
+		longest(&mt->longest_stop_ns, &mt->longest_stop_at_ns, s, ns);
+	}
+}
+
+void lock_finish(struct model *m)
+{
+	struct ledger l = { .threads = m->threads.n };
+
+	if (!m->park_events)
+		return;
+	l.rows = xcalloc(m->threads.n + 2, sizeof(*l.rows));
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		struct model_thread *mt = &m->threads.v[i];
+
+		for (size_t k = 0; k < mt->gil.spans.n; k++)
+			count_span(m, mt, &mt->gil.spans.v[k],
+			           lane_span_end(&mt->gil, k) - mt->gil.spans.v[k].start_ns);
+		blame_state(m, i, &l, GIL_LOCK_WAIT);
+		blame_state(m, i, &l, GIL_STOPPED);
+	}
+	vec_done(&l.used);
+	free(l.rows);
+}
+
+uint32_t model_released_by(const struct model *m, const struct span *s, uint64_t end_ns)
+{
+	const struct lock_book *book;
+	size_t i;
+
+	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
+		return MODEL_NONE;
+	book = &m->priv->locks.v[s->ref];
+	i = first_after(book, end_ns);
+	return i && book->releases.v[i - 1].time_ns > s->start_ns ? book->releases.v[i - 1].thread
+	                                                          : MODEL_NONE;
+}
+
+void lock_done(struct model *m)
+{
+	for (size_t i = 0; i < m->priv->locks.n; i++)
+		vec_done(&m->priv->locks.v[i].releases);
+	vec_done(&m->priv->locks);
+	idmap_done(&m->priv->lock_keys);
+	vec_done(&m->locks);
+	vec_done(&m->lock_blame);
+}

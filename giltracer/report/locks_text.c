@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* What blocks the threads of a free-threaded interpreter, as tables on a terminal. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "report/facts.h"
+#include "report/functions.h"
+#include "report/locks.h"
+#include "report/texttable.h"
+#include "report/utf8.h"
+
+#define NAME_COLUMNS 40
+#define THREAD_ROWS  24
+#define ROWS         8
+
+/* "NAME 1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
+static void add_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t i)
+{
+	const struct model_thread *t = &pass->model->threads.v[i];
+	CLEANUP(str_done) struct str id = { 0 };
+	struct str *cell = &row->cells[column];
+
+	row->widths[column] = utf8_add_safe(cell, facts_thread_name(pass, i), NAME_COLUMNS);
+	str_addc(&id, ' ');
+	if (facts_many_processes(pass->model))
+		str_addf(&id, "%" PRIu32 "/", t->pid);
+	str_addf(&id, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
+	str_adds(cell, str_get(&id));
+	row->widths[column] += (unsigned)id.len;
+}
+
+static void put_threads(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "thread",         "total ms",
+		                                "free%",          "lock wait%",
+		                                "stopped%",       "stops%",
+		                                "unknown%",       "longest lock wait ms",
+		                                "longest stop ms" };
+	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
+	struct table table = { .columns = 9, .text_columns = 1 };
+
+	table_headings(&table, headings);
+	for (size_t i = 0; i < pass->model->threads.n && i < THREAD_ROWS; i++) {
+		const struct model_thread *t = &pass->model->threads.v[order[i]];
+		struct locks_shares shares = locks_shares(t);
+		struct row *row = table_row(&table);
+
+		add_thread(row, 0, pass, order[i]);
+		row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
+		row_number(row, 2, shares.free, 1);
+		row_number(row, 3, shares.lock_wait, 1);
+		row_number(row, 4, shares.stopped, 1);
+		row_number(row, 5, shares.stops, 1);
+		row_number(row, 6, shares.unknown, 1);
+		row_number(row, 7, facts_ms(t->longest_lock_wait_ns), 3);
+		row_number(row, 8, facts_ms(t->longest_stop_ns), 3);
+	}
+	table_put(&table, out);
+	table_done(&table);
+	if (pass->model->threads.n > THREAD_ROWS)
+		fprintf(out, "  … and %zu threads that waited less; all are in the report\n",
+		        pass->model->threads.n - THREAD_ROWS);
+}
+
+static void put_blame(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = { "blocked", "until let go by", "what", "wait ms",
+		                                "longest ms" };
+	CLEANUP(free) uint32_t *order = locks_blame_order(pass->model);
+	struct table table = { .columns = 5, .text_columns = 3 };
+	size_t n = pass->model->lock_blame.n;
+
+	if (!n)
+		return;
+	table_headings(&table, headings);
+	for (size_t i = 0; i < n && i < ROWS; i++) {
+		const struct model_lock_blame *b = &pass->model->lock_blame.v[order[i]];
+		struct row *row = table_row(&table);
+
+		add_thread(row, 0, pass, b->waiter);
+		if (b->by == MODEL_NONE)
+			row_text(row, 1, "nobody (it was free)");
+		else if (b->by == MODEL_UNKNOWN)
+			row_text(row, 1, "not seen");
+		else
+			add_thread(row, 1, pass, b->by);
+		row_text(row, 2, b->state == GIL_STOPPED ? "stopped" : "lock");
+		row_number(row, 3, facts_ms(b->wait_ns), 1);
+		row_number(row, 4, facts_ms(b->longest_ns), 3);
+	}
+	putc('\n', out);
+	table_put(&table, out);
+	table_done(&table);
+	if (n > ROWS)
+		fprintf(out, "  … and %zu more, of less wait\n", n - ROWS);
+}
+
+static void put_places(const struct report_pass *pass, FILE *out)
+{
+	static const char *const headings[] = {
+		"in", "what", "lock of", "times", "ms", "longest ms"
+	};
+	struct locks_places places = locks_places(pass, MODEL_NONE);
+	struct table table = { .columns = 6, .text_columns = 3 };
+
+	for (size_t i = 0; i < places.v.n && i < ROWS; i++) {
+		const struct locks_place *place = &places.v.v[i];
+		struct function f = function_at(pass, place->frame);
+		struct row *row;
+
+		if (!i)
+			table_headings(&table, headings);
+		row = table_row(&table);
+		row->widths[0] = function_add(&row->cells[0], &f, NAME_COLUMNS);
+		row_text(row, 1, locks_state_name(place->state));
+		row_text(row, 2, place->of ? *place->of ? place->of : "?" : "");
+		row_number(row, 3, (double)place->count, 0);
+		row_number(row, 4, facts_ms(place->ns), 1);
+		row_number(row, 5, facts_ms(place->longest_ns), 3);
+	}
+	if (places.v.n)
+		putc('\n', out);
+	table_put(&table, out);
+	table_done(&table);
+	if (places.v.n > ROWS)
+		fprintf(out, "  … and %zu more, of less time\n", places.v.n - ROWS);
+	vec_done(&places.v);
+}
+
+void locks_text(const struct report_pass *pass, FILE *out)
+{
+	if (locks_of_pass(pass))
+		put_threads(pass, out);
+	put_blame(pass, out);
+	put_places(pass, out);
+}

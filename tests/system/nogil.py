@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Threads of a free-threaded interpreter that block each other, and how long they say they did."""
+import gc
+import json
+import sys
+import threading
+import time
+
+lock = threading.Lock()
+shared = list(range(30))
+waited = {}
+
+
+def is_asleep(thread):
+    if not thread.native_id:
+        return False
+    with open('/proc/self/task/%d/stat' % thread.native_id) as f:
+        return f.read().rsplit(')', 1)[1].split()[0] == 'S'
+
+
+def start(thread, asleep=False):
+    thread.start()
+    while asleep and not is_asleep(thread):
+        time.sleep(0.001)
+
+
+def spin(ms):
+    end = time.perf_counter_ns() + ms * 1000000
+    while time.perf_counter_ns() < end:
+        pass
+
+
+def wait(hold_ms):
+    began = time.perf_counter_ns()
+    lock.acquire()
+    waited[threading.current_thread().name] = time.perf_counter_ns() - began
+    spin(hold_ms)
+    lock.release()
+
+
+def locks():
+    """The second to wait does not try first whether it gets the lock: all of its wait is asleep."""
+    first = threading.Thread(target=wait, args=(50,), name='first')
+    second = threading.Thread(target=wait, args=(0,), name='second')
+    lock.acquire()
+    start(first, asleep=True)
+    start(second, asleep=True)
+    spin(100)
+    lock.release()
+    first.join()
+    second.join()
+
+
+def slow(x):
+    spin(30)
+    return x
+
+
+def sort(started):
+    started.set()
+    shared.sort(key=slow)
+
+
+def append(started):
+    started.wait()
+    spin(20)
+    began = time.perf_counter_ns()
+    shared.append(1)  # the line that waits
+    waited['append'] = time.perf_counter_ns() - began
+
+
+def objects():
+    started = threading.Event()
+    threads = [threading.Thread(target=sort, args=(started,), name='sort'),
+               threading.Thread(target=append, args=(started,), name='append')]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+running = True
+
+
+def compute():
+    while running:
+        pass
+
+
+def world():
+    global running
+    keep = [[i] for i in range(200000)]
+    over = threading.Event()
+    threads = [threading.Thread(target=compute, name='compute-1'),
+               threading.Thread(target=compute, name='compute-2'),
+               threading.Thread(target=over.wait, name='idle')]
+    for thread in threads:
+        start(thread, asleep=thread.name == 'idle')
+    began = time.perf_counter_ns()
+    for _ in range(5):
+        gc.collect()
+    waited['collect'] = time.perf_counter_ns() - began
+    running = False
+    over.set()
+    for thread in threads:
+        thread.join()
+    del keep
+
+
+def gil():
+    """Two threads that compute; with "late", the import that turns the GIL on comes meanwhile."""
+    threads = [threading.Thread(target=spin, args=(300,), name='spin-%d' % i) for i in (1, 2)]
+    for thread in threads:
+        thread.start()
+    if sys.argv[2:] == ['late']:
+        import old_extension
+    for thread in threads:
+        thread.join()
+
+
+if sys.argv[2:] == ['early']:
+    import old_extension
+
+if __name__ == '__main__':
+    {'locks': locks, 'objects': objects, 'world': world, 'gil': gil}[sys.argv[1]]()
+    print(json.dumps(waited))

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* What blocks where the GIL is off: locks, stops of the world, and a GIL that comes and goes. */
+#include "model-events.h"
+
+#define LOCK  0x7f0a
+#define WORLD 0x9028
+
+static void begin_off(void)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100, .end_ns = 1000, .start_pid = 7, .start_tid = 7, .gil_off = true });
+	new_thread(110, 8, 7);
+	new_thread(120, 9, 7);
+}
+
+/* A wait as the probes see it: drop_gil and take_gil are called, and do nothing. */
+static void waits(uint64_t from, uint64_t to, uint32_t tid, uint64_t lock, uint32_t frame)
+{
+	parks(from, tid, lock, PARK_LOCK);
+	leaves_off(from + 1, tid);
+	released(from + 2, tid);
+	asks_off(to - 2, tid, frame, 0);
+	acquire(to - 1, tid);
+	parked(to, tid);
+}
+
+static void test_lock(void)
+{
+	begin_off();
+	waits(200, 300, 8, LOCK, 5);
+	finish();
+	is_str(gil_lane(8), "110:N 200:L 300:N 1000", "a wait for a lock, from park to its return");
+	is_u64(thread(8)->gil.spans.v[1].stack, 5, "the frame is that which asks for the GIL then");
+	is_u64(lock_blame(8, MODEL_UNKNOWN), 100, "nobody was seen to release it");
+	is_str(gil_lane(7), "100:N 1000", "nobody holds a GIL at the start");
+	is_u64(m->gil_events, 0, "and nothing happened to it");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0, "which is no caveat");
+	is_u64(m->locks.n, 1, "one lock");
+	is_u64(m->locks.v[0].wait_ns, 100, "for which threads waited so long");
+}
+
+static void test_releases(void)
+{
+	begin_off();
+	unparks(150, 7, LOCK);
+	parks(200, 8, LOCK, PARK_LOCK);
+	parks(220, 9, LOCK, PARK_LOCK);
+	unparks(300, 7, LOCK);
+	parked(310, 8);
+	unparks(400, 8, LOCK);
+	parked(420, 9);
+	unparks(500, 9, LOCK);
+	finish();
+	is_u64(lock_blame(8, 7), 100, "a wait is charged to who released, up to the release");
+	is_u64(lock_blame(8, MODEL_NONE), 10, "and to nobody after it");
+	is_u64(lock_blame(9, 7), 80, "of two releases the first ends the first stretch");
+	is_u64(lock_blame(9, 8), 100, "and the second the second");
+	is_u64(lock_blame(9, MODEL_NONE), 20, "and then it is free");
+	is_u64(thread(9)->longest_lock_wait_ns, 200, "the longest wait is the whole of it");
+	is_u64(model_released_by(m, &thread(9)->gil.spans.v[1], 420), model_find_thread(m, 8),
+	       "the last release ended it");
+	is_u64(model_released_by(m, &thread(9)->gil.spans.v[0], 420), MODEL_NONE,
+	       "what is no wait was ended by nobody");
+}
+
+static void test_own(void)
+{
+	begin_off();
+	parks(200, 8, LOCK, PARK_LOCK);
+	unparks(210, 8, LOCK);
+	parked(250, 8);
+	finish();
+	is_u64(lock_blame(8, MODEL_NONE), 50, "what a thread lets go itself is nobody's fault");
+}
+
+static void test_world(void)
+{
+	begin_off();
+	asks_off(150, 8, 6, 0);
+	acquire(151, 8);
+	stops_world(200, 7);
+	parks(210, 8, WORLD, PARK_WORLD);
+	parks(205, 7, 0x1234, PARK_EVENT);
+	parked(206, 7);
+	starts_world(300, 7);
+	unparks(302, 7, WORLD);
+	parked(310, 8);
+	finish();
+	is_str(gil_lane(7), "100:N 200:X 300:N 1000",
+	       "who stops the world, from asking to starting it");
+	is_u64(thread(7)->gil.spans.v[1].stack, 9, "in which function");
+	is_str(gil_lane(8), "110:N 210:T 310:N 1000", "who stands");
+	is_u64(thread(8)->gil.spans.v[1].stack, 6, "in the function to which it came back");
+	is_u64(lock_blame(8, 7), 92, "until the other one lets it go on");
+	is_u64(lock_blame(8, MODEL_NONE), 8, "and wakes");
+	is_u64(thread(8)->stops, 1, "stops are counted");
+	is_u64(thread(7)->worlds_stopped, 1, "and stopping");
+}
+
+static void test_idle(void)
+{
+	begin_off();
+	parks(200, 8, LOCK, PARK_LOCK);
+	asks_off(400, 8, 5, EVF_NOTIFIED);
+	parked(410, 8);
+	parks(500, 9, LOCK, PARK_EVENT);
+	parked(600, 9);
+	finish();
+	is_str(gil_lane(8), "110:N 1000", "who waits for a notice waits for no lock");
+	is_str(gil_lane(9), "120:N 1000", "nor does who waits for an event");
+	is_u64(m->lock_blame.n, 0, "and nobody is to blame");
+}
+
+static void test_switched(void)
+{
+	begin_off();
+	request(200, 8);
+	acquire(210, 8);
+	parks(300, 8, LOCK, PARK_LOCK);
+	release(310, 8);
+	released(311, 8);
+	request(400, 8);
+	acquire(420, 8);
+	parked(430, 8);
+	leaves_off(500, 8);
+	released(501, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 200:W 210:H 310:L 400:W 420:H! 500:N 1000",
+	       "a GIL that is on is taken, is left to wait for a lock, and may be turned off");
+	is_u64(m->gil_events, 6, "what happens to it is counted");
+	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "and nothing is odd");
+}
+
+static void test_module(void)
+{
+	begin_off();
+	ok(!m->gil_module, "no import turned it on");
+	model_feed(m, &EV(.time_ns = 50, .tid = 7, .pid = 7, .type = EV_GIL_ON,
+	                  .comm = { .name = names_id(names, "old", 3) }));
+	finish();
+	is_str(m->gil_module, "old", "this one did, before tracing started");
+}
+
+static void test_lost(void)
+{
+	begin_off();
+	parks(200, 8, LOCK, PARK_LOCK);
+	cpu_now = 0;
+	loses(250, 300, -1, 5);
+	parked(400, 8);
+	leaves_off(450, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 200:L 250:?x 450:N 1000",
+	       "what was lost is unknown until the thread proves to be without");
+}
+
+static void test_exit(void)
+{
+	begin_off();
+	parks(200, 8, LOCK, PARK_LOCK);
+	ends(300, 8);
+	parks(300, 9, LOCK, PARK_LOCK);
+	finish();
+	is_str(gil_lane(8), "110:N 200:L 300", "a wait that its thread's end ends");
+	is_str(gil_lane(9), "120:N 300:L 1000", "and one that the recording's end does");
+}
+
+int main(void)
+{
+	test_lock();
+	test_releases();
+	test_own();
+	test_world();
+	test_idle();
+	test_switched();
+	test_module();
+	test_lost();
+	test_exit();
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}
