@@ -3,7 +3,8 @@
  * The Python frames that a probe on take_gil fetched (fields as launch/framefetch.h has them),
  * turned into stacks. What is not certain is no frame: an object is code only if its type is
  * PyCode_Type, and a code object of the list is the same only if address, first line and name
- * agree. Nor are giltracer's own functions, which run the program. Frames of the interpreter's own, which are no function's, are left out.
+ * agree. Frames of the interpreter's own, which are no function's, are left out, and so are
+ * giltracer's own functions, which run the program.
  */
 #ifndef GILTRACER_TRACE_PERF_FRAMES_H
 #define GILTRACER_TRACE_PERF_FRAMES_H

@@ -11,8 +11,8 @@ frames() {
 	rm -rf session
 	"$GILTRACER" record -q --python "$1" --python-trace none --frames 3 -o session "$program" \
 		>truth &&
-		"$GILTRACER" dump -s session/gil.perf.data >dump &&
-		python3 "$program" compare truth dump
+		"$GILTRACER" dump -s session/gil.perf.data >dumped &&
+		python3 "$program" compare truth dumped
 }
 
 every_cpython interpreters
