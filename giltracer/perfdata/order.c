@@ -28,6 +28,7 @@ struct run {
  * @last_ns: time of the last record scanned
  * @max_ns: latest time scanned; @round_ns: the same at the previous FINISHED_ROUND
  * @limit_ns: nothing up to this time is still to come
+ * @mapped: up to which offset the file is known to be mapped
  * @first_ns: earliest time that a record itself gives, UINT64_MAX if none does
  */
 struct order {
@@ -40,7 +41,7 @@ struct order {
 	VEC(struct run) heap;
 	struct run open;
 	uint64_t last_ns, max_ns, round_ns, limit_ns, first_ns;
-	uint64_t records, unknown, peak_runs;
+	uint64_t records, unknown, peak_runs, mapped;
 };
 
 struct order *order_new(struct perfdata *pd)
@@ -206,7 +207,7 @@ static void scan_samples(struct order *o)
 
 	if (!o->open.end || !last_ns || time_pos == SAMPLE_NOWHERE)
 		return;
-	while (w->end - pos >= PERFDATA_RECORD_HEADER) {
+	while (w->end - pos >= PERFDATA_RECORD_HEADER && pos < o->mapped) {
 		uint64_t t;
 
 		perfdata_at(w->data, pos, &rec);
@@ -231,6 +232,8 @@ static void scan_samples(struct order *o)
 static bool scan_next(struct order *o, struct perfdata_record *ret)
 {
 	scan_samples(o);
+	if (o->window->pos >= o->mapped)
+		o->mapped = perfdata_want(o->pd);
 	return perfdata_next_quick(o->pd, o->window, ret);
 }
 

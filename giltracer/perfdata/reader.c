@@ -14,6 +14,9 @@
 /* Dropping pages costs a system call: not for less than this. */
 #define DROP_STEP (16U << 20)
 
+/* Mapped at a time. */
+#define WANT_STEP (2U << 20)
+
 struct perfdata {
 	struct filemap map; /* empty if the memory is not ours */
 	struct perfdata_window window;
@@ -195,6 +198,20 @@ uint64_t perfdata_size(const struct perfdata *pd)
 const struct perf_header_note *perfdata_cut(const struct perfdata *pd)
 {
 	return pd->cut.offset ? &pd->cut : NULL;
+}
+
+uint64_t perfdata_want(struct perfdata *pd)
+{
+	uint64_t from = pd->window.pos & ~(uint64_t)(WANT_STEP - 1);
+	uint64_t left = from < pd->map.size ? pd->map.size - from : 0;
+
+	if (!left)
+		return pd->window.end;
+#ifdef MADV_POPULATE_READ
+	madvise((void *)(uintptr_t)(pd->window.data + from), left < WANT_STEP ? left : WANT_STEP,
+	        MADV_POPULATE_READ);
+#endif
+	return left <= WANT_STEP ? pd->window.end : from + WANT_STEP;
 }
 
 void perfdata_drop(struct perfdata *pd, uint64_t offset)

@@ -104,6 +104,10 @@ uint64_t perfdata_size(const struct perfdata *pd);
 /* Where the file stopped making sense, and why; NULL if it did not (so far). */
 const struct perf_header_note *perfdata_cut(const struct perfdata *pd);
 
+/* Who reads on is about to: maps the next stretch of the file at once, where the kernel can.
+ * Returns the offset up to which it is mapped; reading further is no error. */
+uint64_t perfdata_want(struct perfdata *pd);
+
 /* Nobody will look at what is before offset any more: its pages may go. */
 void perfdata_drop(struct perfdata *pd, uint64_t offset);
 
