@@ -89,6 +89,9 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
 	add(&args, "-N");
 	add(&args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
+	/* Counters alone have one, and the others are a tenth smaller without. */
+	if (!plan->counters || !*plan->counters)
+		add(&args, "--no-period");
 	if (plan->mmap_pages) {
 		add(&args, "-m");
 		add(&args, "%u", plan->mmap_pages);

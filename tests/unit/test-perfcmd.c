@@ -44,8 +44,8 @@ static void test_gil(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
-	        "--switch-events|--sample-cpu|-N|--buildid-mmap|-m|1024|-e|g:take_gil|-e|g:take_"
-	        "gil_ret|"
+	        "--switch-events|--sample-cpu|-N|--buildid-mmap|--no-period|-m|1024|-e|g:take_gil|"
+	        "-e|g:take_gil_ret|"
 	        "-e|sched:sched_waking/call-graph=no/|-p|42",
 	        "the GIL pass: uprobes and wake-ups, no stacks");
 	plan.sched = true;
@@ -79,7 +79,7 @@ static void test_stacks(void)
 	is_argv(&plan,
 	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|--"
 	        "sample-cpu|-N|"
-	        "--buildid-mmap|-m|8192|-e|sched:sched_waking/call-graph=no/|"
+	        "--buildid-mmap|--no-period|-m|8192|-e|sched:sched_waking/call-graph=no/|"
 	        "-e|sched:sched_switch/call-graph=dwarf,stack-size=4096/|"
 	        "--filter|prev_state & 0x7f|-p|1",
 	        "the stacks pass: stacks with the switches that go to sleep, and with nothing "
@@ -104,7 +104,8 @@ static void test_native(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|g|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|"
-	        "--sample-cpu|-N|-B|-e|cpu-clock/name=giltracer_native,freq=250,call-graph=dwarf,"
+	        "--sample-cpu|-N|-B|--no-period|-e|cpu-clock/"
+	        "name=giltracer_native,freq=250,call-graph=dwarf,"
 	        "stack-size=2048/u|-p|1",
 	        "stacks of what runs, of the program's own code alone");
 }
@@ -117,7 +118,7 @@ static void test_switches(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|"
-	        "--sample-cpu|-N|-B|-e|dummy:u|-p|1",
+	        "--sample-cpu|-N|-B|--no-period|-e|dummy:u|-p|1",
 	        "switches alone, where tracepoints are not permitted");
 }
 
@@ -136,7 +137,8 @@ static void test_wakeups(void)
 	};
 
 	is_argv(&plan,
-	        "perf|record|-o|w|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|-N|-B|-m|512|"
+	        "perf|record|-o|w|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|-N|-B|--no-period|-m|"
+	        "512|"
 	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_migrate_task/call-graph=no/|"
 	        "-e|sched:sched_switch/call-graph=no/|-a",
 	        "wake-ups and CPUs of everybody: no process, no switches by thread");
