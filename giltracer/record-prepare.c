@@ -9,6 +9,7 @@
 #include "base/datadir.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "cmd.h"
 #include "launch/around.h"
 #include "launch/perfopen.h"
@@ -128,6 +129,41 @@ static int find_python(struct job *job, struct error *err)
 	return err->code == EACCES ? -EXIT_CANNOT_RUN : -1;
 }
 
+/* What perf and the host can do is found out while the interpreter is asked. */
+struct host_search {
+	struct perf_host *host;
+	struct error err;
+	int status;
+	pthread_t thread;
+	bool threaded;
+};
+
+static void *find_host(void *data)
+{
+	struct host_search *search = data;
+
+	search->status = perf_host_find(search->host, &search->err);
+	return NULL;
+}
+
+static int find_python_and_host(struct job *job, struct error *err)
+{
+	struct host_search search = { .host = &job->host };
+	int ret;
+
+	search.threaded = thread_start(&search.thread, find_host, &search) == 0;
+	ret = find_python(job, err);
+	if (search.threaded)
+		pthread_join(search.thread, NULL);
+	else if (ret == 0)
+		find_host(&search);
+	if (ret == 0 && search.status < 0) {
+		*err = search.err;
+		ret = -1;
+	}
+	return ret;
+}
+
 static int choose_python_trace(struct job *job, struct error *err)
 {
 	const struct python *python = job->python;
@@ -226,10 +262,10 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	job->counters = xcalloc(events->n + 1, sizeof(*job->counters));
 	for (unsigned i = 0; i < events->n; i++)
 		job->counters[i] = events->v[i];
-	if (ret < 0 || (ret = find_python(job, err)) < 0)
+	if (ret < 0 || (ret = find_python_and_host(job, err)) < 0)
 		return ret;
 	if (datadir_find(&job->bootstrap, "share/python/bootstrap.py", err) < 0 ||
-	    perf_host_find(&job->host, err) < 0 || choose_python_trace(job, err) < 0)
+	    choose_python_trace(job, err) < 0)
 		return -1;
 	return perf_try_self(err) < 0 ? denied(job, "", err) : 0;
 }

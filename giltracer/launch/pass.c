@@ -138,11 +138,16 @@ static int program_prepare(struct pass *pass, struct error *err)
 
 static int start_recorders(struct pass *pass, struct error *err)
 {
-	for (size_t i = 0; i < pass->plan->perf_count; i++) {
-		struct perf_plan perf = pass->plan->perf[i];
+	struct perf_plan perf[PASS_RECORDERS];
 
-		perf.pid = pass->program.pid;
-		if (recorder_start(&pass->recorders[i], &perf, pass->signals, err) < 0)
+	for (size_t i = 0; i < pass->plan->perf_count; i++) {
+		perf[i] = pass->plan->perf[i];
+		perf[i].pid = pass->program.pid;
+		if (recorder_start(&pass->recorders[i], &perf[i], pass->signals, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < pass->plan->perf_count; i++) {
+		if (recorder_ready(&pass->recorders[i], &perf[i], pass->signals, err) < 0)
 			return -1;
 		pass->result->mmap_pages[i] = pass->recorders[i].mmap_pages;
 	}
@@ -151,10 +156,16 @@ static int start_recorders(struct pass *pass, struct error *err)
 
 static void command_recorders(struct pass *pass, const char *command)
 {
+	bool sent[PASS_RECORDERS];
 	struct error err;
 
+	for (size_t i = 0; i < pass->plan->perf_count; i++) {
+		sent[i] = recorder_command(&pass->recorders[i], command, &err) == 0;
+		if (!sent[i])
+			set_once(&pass->result->perf_note, err.text);
+	}
 	for (size_t i = 0; i < pass->plan->perf_count; i++)
-		if (recorder_command(&pass->recorders[i], command, &err) < 0)
+		if (sent[i] && recorder_answer(&pass->recorders[i], &err) < 0)
 			set_once(&pass->result->perf_note, err.text);
 }
 
@@ -162,6 +173,9 @@ static void finish_recorders(struct pass *pass)
 {
 	struct error err;
 
+	/* All at the same time: each takes the kernel a while. */
+	for (size_t i = 0; i < pass->plan->perf_count; i++)
+		recorder_stop(&pass->recorders[i]);
 	for (size_t i = 0; i < pass->plan->perf_count; i++)
 		if (recorder_finish(&pass->recorders[i], &err) < 0)
 			set_once(&pass->result->perf_note, err.text);

@@ -20,9 +20,10 @@
 #include "base/str.h"
 #include "launch/symbols.h"
 
-#define MARK       "giltracer-answer:"
-#define ANSWER_MAX (1u << 20)
-#define TIMEOUT_MS 30000
+#define MARK           "giltracer-answer:"
+#define MARK_VIZTRACER "giltracer-viztracer:"
+#define ANSWER_MAX     (1u << 20)
+#define TIMEOUT_MS     30000
 
 /* Exported by every CPython, stripped or not, from the file that also has the GIL. */
 #define LANDMARK "PyEval_SaveThread"
@@ -44,22 +45,23 @@ static const char ask_identity[] =
 	"for m in maps:\n"
 	" if len(m) == 6 and 'x' in m[1] and m[5].startswith('/') and m[5] not in files:\n"
 	"  files.append(m[5])\n"
-	"print('" MARK "' + json.dumps({\n"
+	"os.write(1, ('" MARK "' + json.dumps({\n"
 	" 'executable': sys.executable or '',\n"
 	" 'image': os.readlink('/proc/self/exe'),\n"
 	" 'files': files,\n"
 	" 'implementation': platform.python_implementation(),\n"
 	" 'version': list(sys.version_info[:3]),\n"
 	" 'free_threaded': bool(var('Py_GIL_DISABLED')),\n"
-	" 'debug': hasattr(sys, 'gettotalrefcount')}))\n";
+	" 'debug': hasattr(sys, 'gettotalrefcount')}) + '\\n').encode())\n"
+	/* In the same process, since the command may be a script that takes its time. */
+	"if sys.executable:\n"
+	" os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])\n";
 
 static const char ask_viztracer[] = "import sys\n"
 				    "sys.path[:] = [p for p in sys.path if p]\n"
-				    "try:\n"
-				    " import viztracer\n"
-				    " print('" MARK "\"' + viztracer.__version__ + '\"')\n"
-				    "except Exception:\n"
-				    " print('" MARK "null')\n";
+				    "import viztracer\n"
+				    "print('" MARK_VIZTRACER
+				    "\"' + viztracer.__version__ + '\"')\n";
 
 static char *find_in_path(const char *name)
 {
@@ -190,13 +192,9 @@ static int read_answer(struct str *ret, int fd, const char *command, struct erro
 
 /* argv[0] must stay the command's path: it is how a virtual environment knows itself. */
 static int run_python(struct str *ret, int *ret_status, const char *command, const char *flags,
-                      const char *program, struct error *err)
+                      const char *program, const char *arg, struct error *err)
 {
-	CLEANUP(free) char *argv0 = xstrdup(command);
-	CLEANUP(free) char *flag = xstrdup(flags ? flags : "-c");
-	CLEANUP(free) char *c = xstrdup("-c");
-	CLEANUP(free) char *text = xstrdup(program);
-	char *argv[] = { argv0, flag, flags ? c : text, flags ? text : NULL, NULL };
+	const char *const argv[] = { command, flags, "-c", program, arg, NULL };
 	int fds[2], failed;
 	pid_t pid;
 
@@ -204,7 +202,7 @@ static int run_python(struct str *ret, int *ret_status, const char *command, con
 		return error_errno(err, "cannot make a pipe");
 	pid = fork();
 	if (pid == 0)
-		exec_python(command, argv, fds[1]);
+		exec_python(command, (char **)(uintptr_t)argv, fds[1]);
 	close(fds[1]);
 	if (pid < 0) {
 		close(fds[0]);
@@ -220,12 +218,12 @@ static int run_python(struct str *ret, int *ret_status, const char *command, con
 }
 
 /* The JSON behind the last mark: a wrapper may print something of its own first. */
-static json_t *parse_answer(const struct str *text)
+static json_t *parse_answer(const struct str *text, const char *mark)
 {
 	const char *at = NULL, *next = str_get(text);
 
-	while ((next = strstr(next, MARK))) {
-		next += strlen(MARK);
+	while ((next = strstr(next, mark))) {
+		next += strlen(mark);
 		at = next;
 	}
 	return at ? json_loads(at, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, NULL) : NULL;
@@ -241,35 +239,24 @@ static int no_answer(const char *command, int status, struct error *err)
 	return error_set(err, ENOTSUP, "%s: is not a Python interpreter", command);
 }
 
-static int ask(json_t **ret, const char *command, struct error *err)
+static int ask(json_t **ret, char **ret_viztracer, const char *command, struct error *err)
 {
 	CLEANUP(str_done) struct str text = { 0 };
-	int status = 0;
+	json_auto_t *viztracer = NULL;
+	int status = 0, failed;
 
 	/* -E -s -S: nothing of the environment or of site-packages can get in the way. -I would
 	 * say the same, but Python 2 does not know it. */
-	if (run_python(&text, &status, command, "-EsS", ask_identity, err) < 0)
-		return -1;
-	*ret = parse_answer(&text);
+	failed = run_python(&text, &status, command, "-EsS", ask_identity, ask_viztracer, err);
+	*ret = parse_answer(&text, MARK);
 	if (!json_is_object(*ret)) {
 		json_decref(*ret);
-		return no_answer(command, status, err);
+		return failed ? -1 : no_answer(command, status, err);
 	}
+	viztracer = parse_answer(&text, MARK_VIZTRACER);
+	if (json_is_string(viztracer))
+		*ret_viztracer = xstrdup(json_string_value(viztracer));
 	return 0;
-}
-
-static void ask_for_viztracer(struct python *py)
-{
-	CLEANUP(str_done) struct str text = { 0 };
-	json_auto_t *answer = NULL;
-	struct error ignored;
-	int status = 0;
-
-	if (run_python(&text, &status, py->command, NULL, ask_viztracer, &ignored) < 0)
-		return;
-	answer = parse_answer(&text);
-	if (json_is_string(answer))
-		py->viztracer = xstrdup(json_string_value(answer));
 }
 
 static char *json_text(const json_t *object, const char *key)
@@ -343,14 +330,13 @@ int python_find(struct python **ret, const char *wanted, struct error *err)
 
 	if (python_command(&py->command, wanted, err) < 0)
 		return -1;
-	if (ask(&answer, py->command, err) < 0)
+	if (ask(&answer, &py->viztracer, py->command, err) < 0)
 		return -1;
 	read_identity(py, answer);
 	if (check_identity(py, err) < 0)
 		return -1;
 	if (find_library(py, json_object_get(answer, "files"), err) < 0)
 		return -1;
-	ask_for_viztracer(py);
 	*ret = take(py);
 	return 0;
 }

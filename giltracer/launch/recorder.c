@@ -146,7 +146,6 @@ int recorder_command(struct recorder *rec, const char *command, struct error *er
 	CLEANUP(free) char *line = NULL;
 	void (*old)(int);
 	ssize_t n;
-	int answer;
 
 	if (rec->control_fd < 0)
 		return error_set(err, EIO, "perf record has ended");
@@ -154,7 +153,13 @@ int recorder_command(struct recorder *rec, const char *command, struct error *er
 	old = signal(SIGPIPE, SIG_IGN);
 	n = write(rec->control_fd, line, strlen(line));
 	signal(SIGPIPE, old);
-	answer = n == (ssize_t)strlen(line) ? read_ack(rec) : 0;
+	return n == (ssize_t)strlen(line) ? 0 : fail(rec, "ended early", err);
+}
+
+int recorder_answer(struct recorder *rec, struct error *err)
+{
+	int answer = read_ack(rec);
+
 	if (answer < 0)
 		return error_set(err, ETIMEDOUT, "perf record has not answered for %d ms",
 		                 rec->answer_ms);
@@ -184,7 +189,7 @@ static int enable_early(struct recorder *rec, const struct perf_plan *plan, stru
 	for (const char *const *event = plan->early; event && *event; event++) {
 		CLEANUP(free) char *command = xasprintf("enable %s", *event);
 
-		if (recorder_command(rec, command, err) < 0)
+		if (recorder_command(rec, command, err) < 0 || recorder_answer(rec, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -193,41 +198,63 @@ static int enable_early(struct recorder *rec, const struct perf_plan *plan, stru
 int recorder_start(struct recorder *ret, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err)
 {
+	struct error ignored;
+
+	if (!ret->mmap_pages)
+		ret->mmap_pages = plan->mmap_pages;
+	ret->answer_ms = plan->answer_ms ? (int)plan->answer_ms : ANSWER_MS;
+	if (spawn(ret, plan, signals, err) < 0)
+		return -1;
+	/* Already disabled: this only asks whether it is there. One that is not gives no answer. */
+	recorder_command(ret, "disable", &ignored);
+	return 0;
+}
+
+/* perf has ended for want of memory: start it with half as much. */
+static int start_smaller(struct recorder *rec, const struct perf_plan *plan,
+                         const struct signals *signals, struct error *err)
+{
+	unsigned pages = rec->mmap_pages / 2;
+
+	log_debug("perf: no %u pages per CPU, trying half", rec->mmap_pages);
+	recorder_done(rec);
+	*rec = (struct recorder)RECORDER_NONE;
+	rec->mmap_pages = pages;
+	return recorder_start(rec, plan, signals, err);
+}
+
+int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
+                   const struct signals *signals, struct error *err)
+{
 	struct error said;
 
-	ret->mmap_pages = plan->mmap_pages;
-	for (;;) {
-		ret->answer_ms = plan->answer_ms ? (int)plan->answer_ms : ANSWER_MS;
-		if (spawn(ret, plan, signals, err) < 0)
-			return -1;
-		/* Already disabled: this only asks whether it is there. */
-		if (recorder_command(ret, "disable", &said) == 0) {
-			hurry(ret->perf.pid);
-			return enable_early(ret, plan, err);
-		}
+	while (recorder_answer(rec, &said) < 0) {
 		/* It is not gone, and would be waited for as long as the program it waits for. */
 		if (said.code == ETIMEDOUT) {
 			*err = said;
 			return -1;
 		}
-		child_wait(&ret->perf);
-		if (ret->mmap_pages <= 16 || !short_of_memory(ret))
-			return fail(ret, "could not start", err);
-		log_debug("perf: no %u pages per CPU, trying half", ret->mmap_pages);
-		unsigned pages = ret->mmap_pages / 2;
-
-		recorder_done(ret);
-		*ret = (struct recorder)RECORDER_NONE;
-		ret->mmap_pages = pages;
+		child_wait(&rec->perf);
+		if (rec->mmap_pages <= 16 || !short_of_memory(rec))
+			return fail(rec, "could not start", err);
+		if (start_smaller(rec, plan, signals, err) < 0)
+			return -1;
 	}
+	hurry(rec->perf.pid);
+	return enable_early(rec, plan, err);
+}
+
+void recorder_stop(struct recorder *rec)
+{
+	if (rec->perf.pid > 0 && !child_ended(&rec->perf))
+		kill(rec->perf.pid, SIGTERM);
 }
 
 int recorder_finish(struct recorder *rec, struct error *err)
 {
 	int status;
 
-	if (!child_ended(&rec->perf))
-		kill(rec->perf.pid, SIGTERM);
+	recorder_stop(rec);
 	child_wait(&rec->perf);
 	status = rec->perf.status;
 	/* It dies by the signal that ended it, after it has written everything. */

@@ -32,16 +32,23 @@ struct recorder {
 	}
 
 /*
- * Start perf and wait until it is attached. plan->control_fd and plan->ack_fd are ours to choose.
- * The error says what perf said.
+ * Start perf; recorder_ready waits until it is attached, so that several can start at the same
+ * time. plan->control_fd and plan->ack_fd are ours to choose. The error says what perf said.
  */
 int recorder_start(struct recorder *ret, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err);
 
-/* "enable" or "disable"; returns when perf has done it. An error if perf died. */
-int recorder_command(struct recorder *recorder, const char *command, struct error *err);
+/* plan and signals are those of recorder_start: perf may have to be started again with less. */
+int recorder_ready(struct recorder *recorder, const struct perf_plan *plan,
+                   const struct signals *signals, struct error *err);
 
-/* The program has ended: let perf write what it has. An error if the recording failed. */
+/* "enable" or "disable"; recorder_answer returns when perf has done it. An error if perf died. */
+int recorder_command(struct recorder *recorder, const char *command, struct error *err);
+int recorder_answer(struct recorder *recorder, struct error *err);
+
+/* The program has ended: let perf write what it has; recorder_finish waits for that, and says
+ * whether the recording failed. */
+void recorder_stop(struct recorder *recorder);
 int recorder_finish(struct recorder *recorder, struct error *err);
 
 void recorder_done(struct recorder *recorder);

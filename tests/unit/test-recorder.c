@@ -36,6 +36,8 @@ static int start(const char *script, struct error *err)
 	if (!write_perf(script))
 		return 1;
 	ret = recorder_start(&rec, &plan, &signals, err);
+	if (ret == 0)
+		ret = recorder_ready(&rec, &plan, &signals, err);
 	pid = rec.perf.pid;
 	recorder_done(&rec);
 	ok(pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH), "it is gone");
