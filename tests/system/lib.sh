@@ -266,6 +266,7 @@ has() {
 	free-threaded) free_threaded_python >/dev/null ;;
 	newer-pythons) [ -n "$(newer_pythons)" ] ;;
 	chromium) has_chromium ;;
+	firefox) command -v firefox-esr >/dev/null || command -v firefox >/dev/null ;;
 	node) node -e '' 2>/dev/null ;;
 	playwright) NODE_PATH=$(playwright_path) node -e 'require("playwright-core")' 2>/dev/null ;;
 	python3.*) cpython "${1#python}" >/dev/null ;;
@@ -289,6 +290,7 @@ how_to_get() {
 	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
 	chromium) echo 'apt-get install chromium' ;;
+	firefox) echo 'apt-get install firefox-esr' ;;
 	node) echo 'apt-get install nodejs' ;;
 	playwright) echo "npm install --prefix $top_builddir playwright-core" ;;
 	python3.*) echo "pyenv install ${1#python}" ;;
@@ -317,7 +319,7 @@ want() {
 	return 1
 }
 
-# need CAP…: the whole test needs these: root perf uprobes viztracer chromium node playwright
+# need CAP…: the whole test needs these: root perf uprobes viztracer chromium firefox node playwright
 # newer-pythons free-threaded python3.N, or any program's name. What is missing skips the test and
 # says how to get it, or fails it if GILTRACER_TEST_REQUIRE names it. To be called before the first
 # point.
