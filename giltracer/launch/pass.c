@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "launch/recorder.h"
+#include "launch/witness.h"
 
 /* Where the program finds our socket: out of the way of the numbers it will count on. */
 #define CHANNEL_FD 1000
@@ -34,6 +35,7 @@ struct pass {
 	struct pass_result *result;
 	struct child program;
 	struct recorder recorders[PASS_RECORDERS];
+	struct witness witness;
 	int channel; /* our end; -1 when the program has closed its own */
 	char *failure;
 };
@@ -271,9 +273,8 @@ static bool read_message(struct pass *pass)
 /* ---- signals */
 
 /*
- * Ctrl-C and Ctrl-\ come from the terminal to the whole group, the program included, and so does
- * SIGINT by convention (kill -INT -PGID); it is the program's to obey. The others are sent to us
- * as the program's deputy.
+ * What the whole group gets, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), the program got
+ * too, and it is the program's to obey. What is sent to us alone is sent to us as its deputy.
  */
 static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info)
 {
@@ -283,9 +284,7 @@ static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info
 		return;
 	if (signal != SIGUSR1 && signal != SIGUSR2)
 		pass->result->interrupted = true;
-	if (signal == SIGINT || info->ssi_code == SI_KERNEL)
-		return;
-	if (!child_ended(&pass->program))
+	if (!witness_saw(&pass->witness, signal) && !child_ended(&pass->program))
 		kill(pass->program.pid, signal);
 }
 
@@ -320,7 +319,8 @@ static int run(struct pass *pass, struct error *err)
 {
 	uint64_t start_ns;
 
-	if (program_prepare(pass, err) < 0 || start_recorders(pass, err) < 0)
+	if (witness_start(&pass->witness, err) < 0 || program_prepare(pass, err) < 0 ||
+	    start_recorders(pass, err) < 0)
 		return -1;
 	if (signals_ending())
 		return error_set(err, EINTR, "interrupted");
@@ -348,6 +348,7 @@ int pass_run(const struct pass_plan *plan, const struct signals *signals, struct
 		.result = ret,
 		.program = CHILD_NONE,
 		.recorders = { RECORDER_NONE, RECORDER_NONE, RECORDER_NONE },
+		.witness = WITNESS_NONE,
 		.channel = -1,
 	};
 	int failed;
@@ -357,6 +358,7 @@ int pass_run(const struct pass_plan *plan, const struct signals *signals, struct
 	child_done(&pass.program);
 	for (size_t i = 0; i < PASS_RECORDERS; i++)
 		recorder_done(&pass.recorders[i]);
+	witness_done(&pass.witness);
 	if (pass.channel >= 0)
 		close(pass.channel);
 	free(pass.failure);

@@ -69,6 +69,12 @@ like "$(json session/session.json '[n["code"] for n in d["notes"]]')" not-stoppe
 record TERM giltracer handle
 is $status 6 'SIGTERM to giltracer alone: the program gets it'
 is "$(cat out)" 'handled 15' '  once'
+record TERM group handle
+is $status 6 'SIGTERM to the group: the program ends as it likes'
+is "$(cat out)" 'handled 15' '  and is asked once'
+record INT giltracer handle
+is $status 6 'SIGINT to giltracer alone: the program gets it'
+is "$(cat out)" 'handled 2' '  once'
 record HUP giltracer default
 is $status 129 'SIGHUP to giltracer alone: the program dies of it'
 record KILL group default
@@ -109,6 +115,7 @@ perf='' program=''
 for child in $(cat /proc/$pid/task/$pid/children); do
 	case $(cat /proc/"$child"/comm) in
 	perf) perf=$child ;;
+	giltracer) ;; # its witness
 	*) program=$child ;;
 	esac
 done
