@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +31,11 @@ static int check_output(const char *path, struct error *err)
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
 	struct stat st;
 
-	if (!path || !strcmp(path, "-") || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
+	if (!path || !strcmp(path, "-"))
+		return 0;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return error_set(err, EISDIR, "%s: is a folder, the report is a file", path);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return 0;
 	return filewriter_open(&w, path, err);
 }
@@ -72,8 +75,11 @@ static void report_in_child(const struct run_options *options, const char *dir)
 		.text = options->record.quiet ? NULL : stderr,
 	};
 	struct error err;
-	int status = fail_on_report(&options->fail_on, dir, &outputs, &err);
+	int status;
 
+	/* A reader that went away is an error like any other of standard output. */
+	signal(SIGPIPE, SIG_IGN);
+	status = fail_on_report(&options->fail_on, dir, &outputs, &err);
 	if (status < 0) {
 		log_error("%s", err.text);
 		status = EXIT_GILTRACER;
@@ -85,34 +91,20 @@ static void report_in_child(const struct run_options *options, const char *dir)
 	exit(status);
 }
 
-static bool asks_to_end(int signal)
-{
-	return signal != SIGCHLD && signal != SIGUSR1 && signal != SIGUSR2;
-}
-
 /* What asks us to end is made pending again, for when everything is removed. */
-static void drain_signals(const struct signals *signals)
-{
-	struct signalfd_siginfo info;
-
-	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (asks_to_end((int)info.ssi_signo)) {
-			raise((int)info.ssi_signo);
-			return;
-		}
-}
-
 static void wait_report(struct child *child, const struct signals *signals)
 {
 	struct pollfd ready = { .fd = signals->fd, .events = POLLIN };
 
 	while (!child_ended(child)) {
-		if (signals_ending()) {
+		int signal = poll(&ready, 1, -1) > 0 ? signals_take(signals) : 0;
+
+		if (!signal)
+			continue;
+		if (!child_ended(child))
 			kill(child->pid, SIGTERM);
-			child_wait(child);
-		} else if (poll(&ready, 1, -1) > 0) {
-			drain_signals(signals);
-		}
+		child_wait(child);
+		raise(signal);
 	}
 }
 
@@ -125,6 +117,9 @@ static int report(const struct run_options *options, const char *dir, struct sig
 {
 	struct child child = CHILD_NONE;
 
+	/* Meant for the program, twice perhaps; so is its terminal's end. */
+	if (signals_take(signals))
+		log_info("the report is being made (Ctrl-C: do without)");
 	fflush(NULL);
 	child.pid = fork();
 	if (child.pid < 0)
@@ -138,6 +133,10 @@ static int report(const struct run_options *options, const char *dir, struct sig
 		return WEXITSTATUS(child.status);
 	if (!signals_ending())
 		log_error("the report failed: signal %d", WTERMSIG(child.status));
+	else
+		log_warn("interrupted: there is no report%s",
+		         options->keep ? " yet (giltracer report makes it from the session)"
+		                       : ", and the recording is gone (--keep DIR keeps it)");
 	return EXIT_GILTRACER;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The executions of the program, and what is noted of each. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,13 +162,16 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		log_warn("%s", result->trace_note);
 }
 
-static void set_status(struct job *job, const struct execution *execution, int status)
+static void set_status(struct job *job, const struct execution *execution,
+                       const struct pass_result *result)
 {
 	struct record_outcome *outcome = job->outcome;
-	int exit_status = exit_status_of(status);
+	int exit_status = exit_status_of(result->status);
 	CLEANUP(free) char *text = NULL;
 
-	if (execution->again && exit_status != outcome->exit_status) {
+	if (execution->again && result->interrupted) {
+		note(job, "interrupted", "interrupted: the second run, for the stacks, is cut");
+	} else if (execution->again && exit_status != outcome->exit_status) {
 		text = xasprintf("the two runs ended differently, with status %d and then %d: the "
 		                 "program does not do the same twice",
 		                 outcome->exit_status, exit_status);
@@ -175,7 +179,7 @@ static void set_status(struct job *job, const struct execution *execution, int s
 		return;
 	}
 	outcome->exit_status = exit_status;
-	outcome->signal = signal_of(status);
+	outcome->signal = signal_of(result->status);
 }
 
 /* What would differ in a first run, the first run has had: its output is thrown away. */
@@ -231,7 +235,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	}
 	ret = pass_run(&plan, job->signals, &result, err);
 	if (ret == 0) {
-		set_status(job, execution, result.status);
+		set_status(job, execution, &result);
 		note_result(job, &plan, &result);
 		for (size_t i = 0; i < execution->count; i++)
 			add_pass(job, execution->names[i], execution->names[0], &result);
@@ -246,6 +250,20 @@ static int run_execution(struct job *job, const struct execution *execution, int
 static int run_once(struct job *job, const struct execution *execution, struct error *err)
 {
 	return run_execution(job, execution, -1, err);
+}
+
+#define NO_SECOND_RUN "interrupted: there was no second run, for the stacks"
+
+/* Interrupted when the program had run once: that is worth a report. */
+static int do_without(struct job *job)
+{
+	struct record_outcome *outcome = job->outcome;
+
+	outcome->signal = signals_take(job->signals);
+	outcome->exit_status = 128 + outcome->signal;
+	outcome->interrupted = true;
+	note(job, "interrupted", NO_SECOND_RUN);
+	return 0;
 }
 
 static int run_twice(struct job *job, struct error *err)
@@ -263,10 +281,14 @@ static int run_twice(struct job *job, struct error *err)
 	if (in >= 0)
 		close(take_fd(&in));
 	if (ret == 0 && job->outcome->interrupted) {
-		note(job, "interrupted", "interrupted: there was no second run, for the stacks");
+		note(job, "interrupted", NO_SECOND_RUN);
+	} else if (ret == 0 && job->outcome->failed) {
+		log_warn("there is no second run, since recording the first one failed");
 	} else if (ret == 0 && (ret = spool_again(&spool, &in, err)) == 0) {
 		log_info("run 2 of 2: the stacks (its output is not shown)");
 		ret = run_execution(job, &second, in, err);
+		if (ret < 0 && err->code == EINTR)
+			ret = do_without(job);
 	}
 	spool_done(&spool);
 	return ret;

@@ -103,7 +103,8 @@ int scratch_make(struct scratch *ret, struct error *err)
 		CLEANUP(free) char *dir = xasprintf("%s/" PREFIX RANDOM, tmpdir());
 
 		if (!mkdtemp(dir))
-			return error_errno(err, "%s", dir);
+			return error_errno(err, "no room for the recording in %s (TMPDIR)",
+			                   tmpdir());
 		lock = open_lock(dir, O_RDWR | O_CREAT | O_EXCL);
 		if (lock < 0 || !(ret->path = realpath(dir, NULL)))
 			return error_errno(err, "%s", dir);

@@ -225,6 +225,22 @@ bool signals_ending(void)
 	                                 sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
 }
 
+static bool asks_to_end(uint32_t signal)
+{
+	return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
+}
+
+int signals_take(const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+	int ret = 0;
+
+	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (!ret && asks_to_end(info.ssi_signo))
+			ret = (int)info.ssi_signo;
+	return ret;
+}
+
 void signals_restore(struct signals *signals)
 {
 	close(take_fd(&signals->fd));

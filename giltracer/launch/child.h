@@ -86,6 +86,9 @@ int signals_block(struct signals *ret, struct error *err);
 /* Whether one that asks us to end has come and was not read yet. */
 bool signals_ending(void);
 
+/* Takes those that have come: returns the first that asks us to end, or 0. */
+int signals_take(const struct signals *signals);
+
 /* From now on as before; what is still pending takes effect here. */
 void signals_restore(struct signals *signals);
 

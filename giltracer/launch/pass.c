@@ -161,13 +161,17 @@ static void command_recorders(struct pass *pass, const char *command)
 	bool sent[PASS_RECORDERS];
 	struct error err;
 
+	/* perf ends with the program; whether it did so well, recorder_finish() says. */
+	if (child_ended(&pass->program))
+		return;
 	for (size_t i = 0; i < pass->plan->perf_count; i++) {
 		sent[i] = recorder_command(&pass->recorders[i], command, &err) == 0;
-		if (!sent[i])
+		if (!sent[i] && !child_ended(&pass->program))
 			set_once(&pass->result->perf_note, err.text);
 	}
 	for (size_t i = 0; i < pass->plan->perf_count; i++)
-		if (sent[i] && recorder_answer(&pass->recorders[i], &err) < 0)
+		if (sent[i] && recorder_answer(&pass->recorders[i], &err) < 0 &&
+		    !child_ended(&pass->program))
 			set_once(&pass->result->perf_note, err.text);
 }
 

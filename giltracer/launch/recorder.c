@@ -19,6 +19,9 @@
 /* perf reads all of /proc/PID and opens an event per CPU before it answers: seconds if loaded. */
 #define ANSWER_MS 60000
 
+/* How long a person waits at most for Ctrl-C to be seen meanwhile. */
+#define LOOK_MS 100
+
 /* As high as it goes: at -10, beside others that want its CPU, perf came too late at times. */
 #define PERF_NICE -20
 
@@ -59,6 +62,8 @@ static const char *hint(const char *text, int *ret_code)
 		*ret_code = EPERM;
 		return " (giltracer check says what this host allows)";
 	}
+	if (strstr(text, "No space left"))
+		return " (TMPDIR or --keep puts recordings elsewhere, --max-size bounds them)";
 	if (strstr(text, "is not supported"))
 		return " (this host does not count that; page-faults, context-switches and other "
 		       "software events are counted everywhere)";
@@ -71,6 +76,9 @@ static int fail(const struct recorder *recorder, const char *what, struct error 
 	int code;
 	const char *advice = hint(text, &code);
 
+	if (!*text && recorder->perf.reaped && WIFEXITED(recorder->perf.status))
+		return error_set(err, code, "perf record %s, and did not say why (status %d)", what,
+		                 WEXITSTATUS(recorder->perf.status));
 	return error_set(err, code, "perf record %s%s%s%s", what, *text ? ": " : "", text, advice);
 }
 
@@ -127,16 +135,21 @@ static int spawn(struct recorder *rec, const struct perf_plan *wanted,
 	return failed < 0 ? error_prefix(err, "perf record") : 0;
 }
 
-/* Positive: it answered; 0: perf is gone; negative: it said nothing all the while. */
+/* Positive: it answered; 0: perf is gone; negative: it said nothing all the while, or somebody who
+ * may asked us to end. */
 static int read_ack(struct recorder *rec)
 {
 	struct pollfd ready = { .fd = rec->ack_fd, .events = POLLIN };
 	char buf[16];
-	int n;
+	int n = 0;
 
-	do {
-		n = poll(&ready, 1, rec->answer_ms);
-	} while (n < 0 && errno == EINTR);
+	for (int left = rec->answer_ms; n == 0 && left > 0; left -= LOOK_MS) {
+		if (rec->starting && signals_ending())
+			return -1;
+		n = poll(&ready, 1, left < LOOK_MS ? left : LOOK_MS);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+	}
 	/* "ack\n", with its terminating zero in some versions. */
 	return n == 1 ? read(rec->ack_fd, buf, sizeof(buf)) > 0 : -1;
 }
@@ -160,6 +173,8 @@ int recorder_answer(struct recorder *rec, struct error *err)
 {
 	int answer = read_ack(rec);
 
+	if (answer < 0 && rec->starting && signals_ending())
+		return error_set(err, EINTR, "interrupted");
 	if (answer < 0)
 		return error_set(err, ETIMEDOUT, "perf record has not answered for %d ms",
 		                 rec->answer_ms);
@@ -203,6 +218,7 @@ int recorder_start(struct recorder *ret, const struct perf_plan *plan,
 	if (!ret->mmap_pages)
 		ret->mmap_pages = plan->mmap_pages;
 	ret->answer_ms = plan->answer_ms ? (int)plan->answer_ms : ANSWER_MS;
+	ret->starting = true;
 	if (spawn(ret, plan, signals, err) < 0)
 		return -1;
 	/* Already disabled: this only asks whether it is there. One that is not gives no answer. */
@@ -230,7 +246,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 
 	while (recorder_answer(rec, &said) < 0) {
 		/* It is not gone, and would be waited for as long as the program it waits for. */
-		if (said.code == ETIMEDOUT) {
+		if (said.code == ETIMEDOUT || said.code == EINTR) {
 			*err = said;
 			return -1;
 		}
@@ -240,6 +256,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 		if (start_smaller(rec, plan, signals, err) < 0)
 			return -1;
 	}
+	rec->starting = false;
 	hurry(rec->perf.pid);
 	return enable_early(rec, plan, err);
 }
@@ -250,6 +267,13 @@ void recorder_stop(struct recorder *rec)
 		kill(rec->perf.pid, SIGTERM);
 }
 
+static bool could_not_write(const struct recorder *rec)
+{
+	CLEANUP(free) char *text = perf_text(rec);
+
+	return strstr(text, "failed to write");
+}
+
 int recorder_finish(struct recorder *rec, struct error *err)
 {
 	int status;
@@ -257,9 +281,10 @@ int recorder_finish(struct recorder *rec, struct error *err)
 	recorder_stop(rec);
 	child_wait(&rec->perf);
 	status = rec->perf.status;
-	/* It dies by the signal that ended it, after it has written everything. */
+	/* It dies by the signal that ended it, after it has written everything, or has failed to.
+	 */
 	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
-		return 0;
+		return could_not_write(rec) ? fail(rec, "failed", err) : 0;
 	if (WIFSIGNALED(status))
 		return error_set(err, EIO, "perf record was killed by signal %d", WTERMSIG(status));
 	return fail(rec, "failed", err);

@@ -18,12 +18,14 @@
 /**
  * @mmap_pages: as in use: fewer than planned where the host did not allow more
  * @answer_ms: how long it may take to answer
+ * @starting: not there yet: a signal that asks us to end ends the waiting
  */
 struct recorder {
 	struct child perf;
 	int control_fd, ack_fd, text_fd;
 	unsigned mmap_pages;
 	int answer_ms;
+	bool starting;
 };
 
 #define RECORDER_NONE                                                             \
@@ -33,7 +35,8 @@ struct recorder {
 
 /*
  * Start perf; recorder_ready waits until it is attached, so that several can start at the same
- * time. plan->control_fd and plan->ack_fd are ours to choose. The error says what perf said.
+ * time. plan->control_fd and plan->ack_fd are ours to choose. The error says what perf said; EINTR:
+ * a signal asks us to end, and is still pending.
  */
 int recorder_start(struct recorder *ret, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err);

@@ -70,6 +70,22 @@ refuses 125 'nosuch/report.json: No such file' 'a document that cannot be writte
 	"$GILTRACER" --json nosuch/report.json script.py
 ran_not
 
+refuses 125 'full: is a folder' 'a report that is a folder' "$GILTRACER" -o full script.py
+ran_not
+refuses 125 'no room for the recording in .*nosuch .TMPDIR.: No such file' 'a TMPDIR that is not there' \
+	with TMPDIR="$scratch/nosuch" -- "$GILTRACER" script.py
+ran_not
+closed_pipe() {
+	(
+		"$GILTRACER" -q --python-trace none -o report.html --json - empty.py 2>"$scratch/why"
+		echo $? >"$scratch/ended"
+	) | :
+}
+: >empty.py
+closed_pipe
+is "$(cat ended)" 125 'a document that nobody reads is an error'
+like "$(cat why)" 'error: standard output: cannot write: Broken pipe' '  that says so'
+
 # perf.
 (
 	mkdir bin

@@ -90,6 +90,22 @@ is $status 6 'two passes: SIGINT ends the first'
 like "$(cat err)" 'interrupted: there was no second run' '  and there is no second'
 is "$(json session/session.json '[p["name"] for p in d["passes"]]')" "['gil']" '  in the session'
 
+cat >again.py <<'EOF'
+import os, signal
+if __name__ == "__main__":
+    if os.path.exists("ran"):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with open("ready", "w") as f:
+            f.write("ready\n")
+        signal.pause()
+    open("ran", "w").close()
+EOF
+interrupt INT group "$GILTRACER" record --state-detect -o session --python-trace none again.py
+is $status 130 'SIGINT in the second run ends it'
+like "$(cat err)" 'interrupted: the second run, for the stacks, is cut' '  which is said'
+is "$(json session/session.json '[p["name"] for p in d["passes"]]')" "['gil', 'stacks']" \
+	'  and both runs are in the session'
+
 interrupt INT group "$GILTRACER" record --state-detect --one-run -o session --python-trace none \
 	waits.py handle
 is $status 6 'one run: SIGINT ends it'
