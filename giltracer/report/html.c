@@ -137,9 +137,9 @@ static void put_verdict(const struct report *report, FILE *out)
 	struct verdict v;
 
 	verdict_init(&v, report);
-	fprintf(out, "<p class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v.kind));
+	fprintf(out, "<h1 class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v.kind));
 	html_text(str_get(&v.headline), out);
-	fputs("</p>\n", out);
+	fputs("</h1>\n", out);
 	if (put_sentence("because", "", &v.because, out)) {
 		if (v.moment)
 			put_moment(&v, report, out);

@@ -25,13 +25,14 @@ function tight(code,    out, token) {
 }
 
 # A line is left alone if it might have more in it than code and plain "strings".
-function script(line,    at, n, parts, i) {
+function script(line,    at, n, parts, i, quotients) {
 	if (line ~ /`/)
 		fail("no template literals, please: " line)
 	at = match(line, / \/\/ /)
 	if (at && substr(line, 1, at) !~ /'/ && split(substr(line, 1, at), parts, "\"") % 2)
 		line = substr(line, 1, at - 1)
-	if (line ~ /['\\\/]/)
+	quotients = gsub(/ \/ /, " / ", line)
+	if (line ~ /['\\]/ || gsub(/\//, "/", line) > quotients)
 		return line
 	n = split(line, parts, "\"")
 	line = tight(parts[1])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where there are many threads.
 
-const MATRIX_MAX = 6;
+const MATRIX_MAX = 5;
 
 function blameDraw() {
 	if (pass().locks)
@@ -39,7 +39,7 @@ function blameDraw() {
 		h("span", {class: "clip"}, h("i", {class: "dot", style: "background:" + (all[k].name ? palette.other : threadColor(all[k].threads[0]))}), all[k].name ? shorten(all[k].name, 9) + " ×" + all[k].threads.length : threadShort(all[k].threads[0])));
 	const line = (row, name, ns, kind) => h("tr", {class: kind}, name, h("td", {class: "num sum"}, fmtDur(ns)), columns.map(c => cell(row, c)));
 	const body = rows.map(k => k === "rest" ? line(k, h("th", {scope: "row"}, others(rows, caused)), rank(caused).slice(MATRIX_MAX).reduce((n, q) => n + caused.get(q), 0)) :
-		line(k, h("th", {scope: "row"}, crowdTag(all[k], columns.length > 4 ? 11 : NAME_FIT)), caused.get(k)));
+		line(k, h("th", {scope: "row"}, crowdTag(all[k], columns.length > 4 ? (all[k].name ? 8 : 11) : NAME_FIT)), caused.get(k)));
 	for (const [who, text, title] of [[HANDOVER, "nobody", gilText("Handover: the GIL was free; the waiter had not run yet", "It had been let go; the waiter had not run yet")],
 		[CANNOT_TELL, gilText("cannot be told", "not seen"), gilText("Records are missing", "Nobody was seen to let go")]])
 		if (caused.has(who))
@@ -60,5 +60,5 @@ function pickBlame(holder, waiter, list) {
 		setPin(pinLane("gil", best.waiter, best.longest_at_ns));
 		flyToSpan(best.longest_at_ns, best.longest_at_ns + best.longest_ns);
 	}
-	$("timeline").scrollIntoView({block: "start", behavior: "smooth"});
+	toward("timeline");
 }

@@ -47,24 +47,23 @@ function threadName(index) {
 	return t.name || (t.main ? "main" : "thread " + t.tid);
 }
 
-// Names are not unique: pools call all of theirs alike.
+// Names are not unique: pools call all of theirs alike, and each process has a main thread.
 function threadLabel(index) {
 	const t = pass().threads[index];
 	const name = threadName(index);
 	if (!t)
 		return name;
-	if (pass().threads.some((o, i) => i !== index && threadName(i) === name))
-		return name + (t.main ? " (main)" : " " + t.tid);
-	return name;
+	const alike = pass().threads.filter((o, i) => i !== index && threadName(i) === name);
+	return !alike.length ? name : name + (t.main && !alike.some(o => o.main) ? " (main)" : " " + t.tid);
 }
 
 // The least that tells a thread from the others: "…r-0_1", "Thread-41".
 function threadShort(index) {
 	const t = pass().threads[index], label = threadLabel(index);
-	if (t && t.main && label === "MainThread")
+	if (t && t.main && /^MainThread$| \(main\)$/.test(label))
 		return "main";
 	if (t && label !== threadName(index))
-		return t.main ? "main" : String(t.tid);
+		return String(t.tid);
 	const numbered = /^\D{0,8}\d+(?= \()/.exec(label);
 	return numbered ? numbered[0] : label.length <= 10 ? label : /\d$/.test(label) ? "…" + label.slice(-6) : shorten(label, 10);
 }

@@ -13,7 +13,7 @@ function shareList(title, list, total, jump, extra) {
 			h("i", {class: "meter", style: "--w:" + Math.min(100, ns / total * 100).toFixed(2) + "%;--c:" + threadColor(thread)}),
 			threadTag(thread), h("span", {class: "num"}, fmtDur(ns)), h("span", {class: "num soft"}, fmtPct(ns, total)),
 			jump ? jumpTo("go", () => jump(thread)) : null)),
-		extra ? h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, extra / total * 100).toFixed(2) + "%;--c:" + palette.line}), h("span", {class: "soft"}, "nobody (handover)"), h("span", {class: "num"}, fmtDur(extra)), h("span", {class: "num soft"}, fmtPct(extra, total))) : null));
+		extra ? h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, extra / total * 100).toFixed(2) + "%;--c:" + palette.line}), soft("nobody (handover)"), h("span", {class: "num"}, fmtDur(extra)), h("span", {class: "num soft"}, fmtPct(extra, total))) : null));
 }
 
 // The longest stretch of `state` of a thread in [from, to), to jump to.
@@ -30,7 +30,7 @@ function longestIn(thread, from, to, states) {
 
 function stackPanel(title, frames, note) {
 	return h("div", {class: "panel"}, h("h3", {}, title), frames.length ? h("ol", {class: "stack"}, frames.map(f => h("li", {},
-		h("code", {class: f.kernel ? "kernel" : null}, f.name), f.place ? h("span", {class: "soft"}, " " + f.place) : null, f.dur ? h("span", {class: "soft"}, " · " + fmtDur(f.dur)) : null))) : h("p", {class: "empty"}, note));
+		h("code", {class: f.kernel ? "kernel" : null}, f.name), f.place ? soft(" " + f.place) : null, f.dur ? soft(" · " + fmtDur(f.dur)) : null))) : h("p", {class: "empty"}, note));
 }
 
 function pythonFrames(p) {
@@ -62,7 +62,7 @@ function callFacts(p) {
 	const name = callName(p.name), sum = laneTotalsOf(p.thread, p.from, p.to);
 	const d = p.to - p.from, id = p.name, st = store();
 	return [
-		["Function", h("code", {}, shortCall(name)), " ", h("span", {class: "soft"}, callPlace(name)), " ", jumpTo("find all calls", () => searchFor(shortCall(name)))],
+		["Function", code(shortCall(name)), " ", soft(callPlace(name)), " ", jumpTo("find all calls", () => searchFor(shortCall(name)))],
 		sum && [gilText("Held the GIL", "Stopped the others"), fmtDur(sum[HOLD_STATE]) + " (" + fmtPct(sum[HOLD_STATE], d) + ")"],
 		sum && [gilText("Waited for it", "Was blocked"), fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]) + " (" + fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d) + ")"],
 		["All its calls", plural(st.nameCount[id] || 0, "call") + ", " + fmtDur(st.nameTotal[id] || 0) + ", longest " + fmtDur(st.nameLongest[id] || 0)],
@@ -82,7 +82,7 @@ function detailsDraw() {
 	const d = p.to - p.from, flags = flagWords(p);
 	const isWait = p.kind === "gil" && p.state >= WAIT_STATE, isHold = p.kind === "gil" && p.state === HOLD_STATE;
 	const facts = [
-		["Thread", threadTag(p.thread), h("span", {class: "soft"}, " tid " + pass().threads[p.thread].tid)],
+		["Thread", threadTag(p.thread), soft(" tid " + pass().threads[p.thread].tid)],
 		["Duration", h("b", {}, fmtExact(d))],
 		["From", fmtExact(p.from)],
 		["To", fmtExact(p.to)],

@@ -29,6 +29,16 @@ function svg(tag, attrs, ...children) {
 	return el;
 }
 
+// What comes up again and again.
+const soft = (...children) => h("span", {class: "soft"}, children);
+const code = (text, title) => h("code", {title}, text);
+const tally = (head, csv, value, cell, title) => ({head, csv, num: true, value, cell, title});
+
+// Bring it into view, at once if the reader prefers stillness.
+function toward(id) {
+	$(id).scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+}
+
 function fill(el, ...children) {
 	el.replaceChildren(...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false));
 }

@@ -64,7 +64,7 @@ function hashInit() {
 		if (location.hash !== hashMine && /[#&][pvsrq]=/.test(location.hash)) {
 			hashRead();
 			if (document.activeElement && document.activeElement.closest("#verdict"))
-				$("timeline").scrollIntoView({block: "start", behavior: "smooth"});
+				toward("timeline");
 		}
 	});
 }

@@ -20,11 +20,11 @@ function waitsDraw() {
 		r.what = r.who.list.length ? whatHeld(r) : null;
 	const named = rows.some(r => r.what);
 	fill($("waits-body"), rows.length ? makeTable([
-		{head: "Waited", csv: "wait_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
+		tally("Waited", "wait_ns", r => r.p.to - r.p.from, r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))),
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
-		{head: gilText("Mostly for", "Because of"), csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : h("span", {class: "soft"}, gilText("nobody (handover)", "a lock"))},
+		{head: gilText("Mostly for", "Because of"), csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : soft(gilText("nobody (handover)", "a lock"))},
 		named && {head: "which ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
-		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
+		tally("At", "at_ns", r => r.p.from, r => fmtAt(r.p.from, 1e6)),
 	].filter(Boolean), rows, {caption: gilText("The longest waits for the GIL", "The longest waits"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, gilText("No thread waited for the GIL.", "No thread was blocked.")));
 }
 
@@ -46,8 +46,8 @@ function holdsDraw() {
 		{head: gilText("Held", "Stopped"), csv: "hold_ns", num: true, value: r => r.p.to - r.p.from, cell: r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))},
 		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
 		named && {head: "ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
-		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.caused, cell: r => r.caused ? fmtDur(r.caused) : "–", title: "Summed over the threads that waited"},
-		{head: "At", csv: "at_ns", num: true, value: r => r.p.from, cell: r => fmtAt(r.p.from, 1e6)},
+		tally("Wait caused", "wait_caused_ns", r => r.caused, r => r.caused ? fmtDur(r.caused) : "–", "Summed over the threads that waited"),
+		tally("At", "at_ns", r => r.p.from, r => fmtAt(r.p.from, 1e6)),
 	].filter(Boolean), rows, {caption: gilText("The longest holds of the GIL", "The longest stops"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, gilText("No thread held the GIL.", "No thread stopped the others.")));
 }
 
@@ -90,11 +90,11 @@ function blockedDraw() {
 	$("hogs-hint").textContent = "All waits of a function are one row; the line is that of the longest.";
 	fill($("patterns"), null);
 	fill($("hogs-body"), rows.length ? makeTable([
-		{head: "Function", csv: "function", value: r => r.function || "?", cell: r => [h("code", {title: place(r)}, r.function || "?"), r.file ? h("span", {class: "soft"}, " " + baseName(place(r))) : null]},
+		{head: "Function", csv: "function", value: r => r.function || "?", cell: r => [code(r.function || "?", place(r)), r.file ? soft(" " + baseName(place(r))) : null]},
 		{head: "What", csv: "what", value: what},
-		{head: "Times", csv: "count", num: true, value: r => r.count, cell: r => fmtCount(r.count)},
-		{head: "Time", csv: "total_ns", num: true, value: r => r.total_ns, cell: r => fmtDur(r.total_ns)},
-		{head: "Longest", csv: "longest_ns", num: true, value: r => r.longest_ns, cell: r => fmtDur(r.longest_ns)},
+		tally("Times", "count", r => r.count, r => fmtCount(r.count)),
+		tally("Time", "total_ns", r => r.total_ns, r => fmtDur(r.total_ns)),
+		tally("Longest", "longest_ns", r => r.longest_ns, r => fmtDur(r.longest_ns)),
 	], rows, {caption: "Where threads are blocked", hideCaption: true, sort: 3, limit: 15}) : null);
 }
 
@@ -123,21 +123,21 @@ function hogsDraw() {
 	const place = r => (r.file || "") + (r.line ? ":" + r.line : "");
 	const columns = [
 		{head: hogs.length ? "Function" : "Held until", csv: "function", value: r => r.function || r.native || "?", cell: r => [
-			h("code", {title: place(r)}, r.function || r.native || "?"), r.file ? h("span", {class: "soft"}, " " + baseName(place(r))) : null,
-			r.native && r.function ? [" in ", h("code", {}, r.native)] : null,
-			telling(r) ? h("div", {class: "soft", title: place(r.caller)}, "called by ", h("code", {}, r.caller.function), r.caller.file ? " (" + baseName(place(r.caller)) + ")" : "") : null]},
+			code(r.function || r.native || "?", place(r)), r.file ? soft(" " + baseName(place(r))) : null,
+			r.native && r.function ? [" in ", code(r.native)] : null,
+			telling(r) ? h("div", {class: "soft", title: place(r.caller)}, "called by ", code(r.caller.function), r.caller.file ? " (" + baseName(place(r.caller)) + ")" : "") : null]},
 		{head: "Thread", csv: "tid", value: r => r.tids.join(" "), cell: r => r.tids.length > 1 ? plural(r.tids.length, "thread") : nameOf(r.tid)},
-		{head: "Wait caused", csv: "wait_caused_ns", num: true, value: r => r.wait_caused_ns, cell: r => fmtDur(r.wait_caused_ns)},
-		{head: "Holds", csv: "holds", num: true, value: r => r.holds, cell: r => fmtCount(r.holds)},
-		{head: "Held", csv: "hold_ns", num: true, value: r => r.hold_ns, cell: r => fmtDur(r.hold_ns)},
+		tally("Wait caused", "wait_caused_ns", r => r.wait_caused_ns, r => fmtDur(r.wait_caused_ns)),
+		tally("Holds", "holds", r => r.holds, r => fmtCount(r.holds)),
+		tally("Held", "hold_ns", r => r.hold_ns, r => fmtDur(r.hold_ns)),
 		{head: "Longest", csv: "longest_hold_ns", num: true, value: r => r.longest_hold_ns, cell: r => Number.isFinite(r.longest_hold_at_ns) ?
 			jumpTo(fmtDur(r.longest_hold_ns), () => goToHold(r)) : fmtDur(r.longest_hold_ns)},
 	];
 	const off = r => r.held_off_cpu_ns || 0;
 	if (rows.some(off))
-		columns.push({head: "Off CPU", csv: "held_off_cpu_ns", num: true, value: off, cell: r => off(r) ? fmtDur(off(r)) : "–", title: "Held while the holder was not on a CPU: it slept, or had to wait for one"});
+		columns.push(tally("Off CPU", "held_off_cpu_ns", off, r => off(r) ? fmtDur(off(r)) : "–", "Held while the holder was not on a CPU: it slept, or had to wait for one"));
 	if (rows.some(r => Number.isFinite(r.gain_ns)))
-		columns.push({head: "Would save", csv: "gain_ns", num: true, value: r => r.gain_ns || 0, cell: r => Number.isFinite(r.gain_ns) ? fmtDur(r.gain_ns) : "?", title: "Would save about this much waiting had it let go of the GIL. An estimate: the recording replayed on the CPUs it had, with these calls letting go of the GIL and all else as long as it was"});
+		columns.push(tally("Would save", "gain_ns", r => r.gain_ns || 0, r => Number.isFinite(r.gain_ns) ? fmtDur(r.gain_ns) : "?", "Would save about this much waiting had it let go of the GIL. An estimate: the recording replayed on the CPUs it had, with these calls letting go of the GIL and all else as long as it was"));
 	fill($("hogs-body"), rows.length ? makeTable(columns, rows, {caption: "Calls that kept the GIL while others waited", hideCaption: true, sort: 2, limit: 15}) : null);
 }
 
@@ -157,5 +157,5 @@ function aboutDraw() {
 	p.gils.forEach((g, i) => add(p.gils.length > 1 ? "GIL " + (i + 1) : "GIL", "held " + fmtPct(g.held_ns, p.dur_ns) + " of the time, wanted " + fmtPct(g.wanted_ns, p.dur_ns) + ", handover " + fmtDur(g.handover_ns)));
 	add("giltracer", report.giltracer || meta.giltracer);
 	const notes = [...(report.caveats || []), ...(meta.notes || [])].filter((c, i, all) => c.count !== 0 && all.findIndex(o => o.text === c.text && (o.pass || c.pass) === c.pass) === i);
-	fill($("about-body"), factsList(items), notes.length ? h("ul", {class: "caveats"}, notes.map(c => h("li", {}, c.pass && meta.passes.length > 1 ? c.pass + " pass: " : "", c.text || c.code, c.count > 1 ? h("span", {class: "soft"}, " (" + fmtCount(c.count) + ")") : null))) : null);
+	fill($("about-body"), factsList(items), notes.length ? h("ul", {class: "caveats"}, notes.map(c => h("li", {}, c.pass && meta.passes.length > 1 ? c.pass + " pass: " : "", c.text || c.code, c.count > 1 ? soft(" (" + fmtCount(c.count) + ")") : null))) : null);
 }

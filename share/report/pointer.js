@@ -42,13 +42,13 @@ function tipText(hit) {
 	const p = hit.pin;
 	if (!p)
 		return null;
-	const lines = [h("b", {}, pinTitle(p)), h("span", {}, fmtDur(p.to - p.from), h("span", {class: "soft"}, "  at " + fmtAt(p.from, span() / 1000)))];
+	const lines = [h("b", {}, pinTitle(p)), h("span", {}, fmtDur(p.to - p.from), soft("  at " + fmtAt(p.from, span() / 1000)))];
 	const dt = span() / (tl.width - GUTTER);
 	if (p.to - p.from < dt * 2 && p.kind !== "py") {
 		const lane = (p.kind === "gil" ? store().gil : store().cpu)[p.thread];
 		const sum = laneTotals(lane, hit.t - dt * 2, hit.t + dt * 2);
 		const words = p.kind === "gil" ? gilText(["unknown", "no GIL", "holds", "waits", "waits (switch)"], ["unknown", "free", "stops others", "waits for a lock", "stands"]) : ["unknown", "running", "runnable", "asleep", "disk", "GIL sleep"];
-		lines.push(h("span", {class: "soft"}, "around here: " + Array.from(sum, (ns, i) => ns ? words[i] + " " + fmtPct(ns, 4 * dt) : "").filter(Boolean).join(", ")));
+		lines.push(soft("around here: " + Array.from(sum, (ns, i) => ns ? words[i] + " " + fmtPct(ns, 4 * dt) : "").filter(Boolean).join(", ")));
 	} else if (p.kind === "gil" && p.state >= WAIT_STATE) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread).list[0];
 		if (who)
@@ -64,11 +64,11 @@ function tipText(hit) {
 	if (line)
 		lines.push(h("span", {}, line));
 	if (p.kind === "py")
-		lines.push(h("span", {class: "soft"}, callPlace(callName(p.name))));
+		lines.push(soft(callPlace(callName(p.name))));
 	if (p.waker >= 0)
 		lines.push(h("span", {}, "woken by ", threadLabel(p.waker)));
 	if (p.cpu >= 0)
-		lines.push(h("span", {class: "soft"}, "CPU " + p.cpu));
+		lines.push(soft("CPU " + p.cpu));
 	return lines;
 }
 

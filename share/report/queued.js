@@ -33,7 +33,7 @@ function queuedPanel(p) {
 	return rows.length ? h("div", {class: "panel"}, h("h3", {}, "Who had the CPU meanwhile"), h("ol", {class: "shares"}, rows.map(r => {
 		const thread = ownerThread(r.owner);
 		return h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, r.ns / total * 100).toFixed(2) + "%;--c:" + (thread < 0 ? palette.soft : threadColor(thread))}),
-			thread < 0 ? h("span", {}, ownerText(r.owner)) : threadTag(thread), several ? h("span", {class: "soft"}, " CPU " + r.cpu) : null, h("span", {class: "num"}, fmtDur(r.ns)), h("span", {class: "num soft"}, fmtPct(r.ns, total)));
+			thread < 0 ? h("span", {}, ownerText(r.owner)) : threadTag(thread), several ? soft(" CPU " + r.cpu) : null, h("span", {class: "num"}, fmtDur(r.ns)), h("span", {class: "num soft"}, fmtPct(r.ns, total)));
 	}))) : null;
 }
 
@@ -47,7 +47,7 @@ function starvedDraw() {
 	fill($("starved-body"), rows.length ? makeTable([
 		{head: "Thread in line", csv: "tid", value: r => threadLabel(index(r.tid)), cell: r => tag(r.tid)},
 		{head: "The CPU was had by", csv: "by", value: by, cell: r => r.by_tid !== null ? tag(r.by_tid) : by(r)},
-		{head: "For", csv: "runnable_ns", num: true, value: r => r.runnable_ns, cell: r => fmtDur(r.runnable_ns)},
-		{head: "Of all time in line", csv: "share", num: true, value: r => r.runnable_ns, cell: r => fmtPct(r.runnable_ns, total)},
+		tally("For", "runnable_ns", r => r.runnable_ns, r => fmtDur(r.runnable_ns)),
+		tally("Of all time in line", "share", r => r.runnable_ns, r => fmtPct(r.runnable_ns, total)),
 	], rows, {caption: "Time in line for a CPU, by who had it", hideCaption: true, sort: 2, limit: 10}) : null);
 }

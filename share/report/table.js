@@ -14,7 +14,7 @@ function makeTable(columns, rows, options) {
 			sort = i;
 			draw();
 		}}, col.head);
-		return h("th", {scope: "col", class: col.num ? "num" : null}, button);
+		return h("th", {scope: "col", class: col.num ? "num" : null}, col.head ? button : h("span", {class: "visually-hidden"}, col.title));
 	});
 	const table = h("table", {}, h("caption", {class: options.hideCaption ? "visually-hidden" : null}, options.caption), h("thead", {}, h("tr", {}, heads)), body);
 	const more = h("button", {type: "button", class: "more", onclick: () => { all = true; draw(); }}, "");
@@ -42,7 +42,7 @@ function makeTable(columns, rows, options) {
 			}
 			return tr;
 		}));
-		heads.forEach((th, i) => th.setAttribute("aria-sort", i === sort ? (up ? "ascending" : "descending") : "none"));
+		heads.forEach((th, i) => columns[i].head && th.setAttribute("aria-sort", i === sort ? (up ? "ascending" : "descending") : "none"));
 		more.hidden = limit >= sorted.length;
 		more.textContent = "Show all " + fmtCount(sorted.length);
 	}
@@ -73,7 +73,7 @@ function showThread(index) {
 	const row = tl.rows.find(r => r.thread === index);
 	if (row)
 		tlBox.scrollTop = Math.max(0, row.top - AXIS - 30);
-	$("timeline").scrollIntoView({block: "start", behavior: "smooth"});
+	toward("timeline");
 }
 
 // A moment, as a button that goes there.
@@ -92,5 +92,5 @@ function goToPin(pin) {
 		tlBox.scrollTop = Math.max(0, row.y - AXIS - 60);
 	const box = $("timeline").getBoundingClientRect();
 	if (box.bottom < 200 || box.top > innerHeight - 200)
-		$("timeline").scrollIntoView({block: "start", behavior: "smooth"});
+		toward("timeline");
 }

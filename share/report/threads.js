@@ -41,7 +41,7 @@ function statesDraw() {
 		{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
 		{head: "", csv: "bar", value: r => ns(r, "running"), cell: shares, wide: true, title: "Shares of its life"},
 		...there.map(([key, head, title]) => ({head, title, csv: key + "_ns", num: true, value: r => ns(r, key), cell: r => fmtPct(ns(r, key), r.t.total_ns)})),
-		{head: "Total", csv: "total_ns", num: true, value: r => r.t.total_ns, cell: r => fmtDur(r.t.total_ns)},
+		tally("Total", "total_ns", r => r.t.total_ns, r => fmtDur(r.t.total_ns)),
 	], rows, {caption: "Per thread: shares of its life by state", hideCaption: true, sort: 2, limit: 8, attrs: r => ({"data-tid": r.t.tid, "data-total": r.t.total_ns})}));
 	legendDraw($("threads-legend"), there.map(([key, , text]) => [STATE_KINDS[key], text]));
 }
@@ -64,12 +64,11 @@ function threadsDraw() {
 		{head: gilText("Has GIL", "Stops others"), csv: "hold_ns", num: true, value: r => r.t.hold_ns, cell: r => fmtPct(r.t.hold_ns, knownNs(r.t)), title: gilText("Share of its known life in which it held the GIL", "Share of its known life in which it had stopped the others, or asked them to stop")},
 		{head: gilText("Waits", "Blocked"), csv: "wait_ns", num: true, value: r => r.t.wait_ns, cell: r => fmtPct(r.t.wait_ns, knownNs(r.t)), title: gilText("Share of its known life in which it wanted the GIL and did not have it", "Share of its known life in which it slept for a lock, or stood because another thread stopped it")},
 		{head: gilText("No GIL", "Free"), csv: "no_gil_ns", num: true, value: r => r.t.no_gil_ns, cell: r => fmtPct(r.t.no_gil_ns, knownNs(r.t)), title: gilText("In C code with the GIL released, or asleep", "Running, or asleep for something else")},
-		{head: "Unknown", csv: "unknown_ns", num: true, value: r => r.t.unknown_ns, cell: r => fmtPct(r.t.unknown_ns, r.t.total_ns), title: "Before its first event, or records were lost"},
-		{head: "Longest wait", csv: "longest_wait_ns", num: true, value: r => r.t.longest_wait_ns,
-		 cell: r => longest(r, "longest_wait")},
+		tally("Unknown", "unknown_ns", r => r.t.unknown_ns, r => fmtPct(r.t.unknown_ns, r.t.total_ns), "Before its first event, or records were lost"),
+		tally("Longest wait", "longest_wait_ns", r => r.t.longest_wait_ns, r => longest(r, "longest_wait")),
 		{head: gilText("Longest hold", "Longest stop"), csv: "longest_hold_ns", num: true, value: r => r.t.longest_hold_ns,
 		 cell: r => longest(r, "longest_hold")},
-		{head: "Lived", csv: "total_ns", num: true, value: r => r.t.total_ns, cell: r => fmtDur(r.t.total_ns), title: "How long it lived while tracing was on"},
+		tally("Lived", "total_ns", r => r.t.total_ns, r => fmtDur(r.t.total_ns), "How long it lived while tracing was on"),
 	];
 	if (p.threads.every(t => !t.unknown_ns))
 		columns.splice(5, 1);

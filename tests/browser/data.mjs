@@ -75,7 +75,7 @@ blind.gilEvents = 0;
 const states = await open(pageFile({passes: [hog({states: true}), {...blind, name: "stacks"}]}), {hash: "#p=1"});
 is(await states.evaluate(() => [gt.pass().name, gt.tl.rows.some(r => r.kind === "gil" || r.kind === "owner"), gt.tl.rows.some(r => r.kind === "cpu"), document.getElementById("moments").hidden, document.getElementById("blame").hidden]),
 	["stacks", false, true, true, true], "where the GIL was not watched, nothing is said about it");
-is(await states.evaluate(() => [...document.querySelectorAll("#threads-body thead th")].map(th => th.textContent)), ["Thread", "", "On CPU", "Wants CPU", "Asleep", "Disk", "GIL sleep", "Total"], "but about the CPU");
+is(await states.evaluate(() => [...document.querySelectorAll("#threads-body thead th")].map(th => th.textContent)), ["Thread", "Shares of its life", "On CPU", "Wants CPU", "Asleep", "Disk", "GIL sleep", "Total"], "but about the CPU");
 await states.click("#passes button:first-child");
 await quiet(states);
 is(await states.evaluate(() => [gt.tl.rows.some(r => r.kind === "gil"), document.getElementById("moments").hidden, document.getElementById("blame").hidden, document.getElementById("waits").hidden]), [true, false, false, false], "and the other recording has it all");
