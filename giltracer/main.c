@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Find the command, run it, print its error, choose the exit status. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/opts.h"
@@ -74,11 +76,24 @@ static int run(const struct cmd *cmd, int argc, char **argv)
 	return status == -1 ? EXIT_GILTRACER : -status;
 }
 
+/*
+ * Where a standard descriptor is closed, something of ours would get its number, and what is
+ * printed would go there. So they are taken, in the direction in which nobody uses them: a write
+ * still fails. The program does not inherit them: to it, they are closed.
+ */
+static void take_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
 	const struct cmd *cmd = argc > 1 ? cmd_find(argv[1]) : NULL;
 	int status, failed;
 
+	take_standard_fds();
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
 		puts(PACKAGE_STRING);
 		return check_stdout();

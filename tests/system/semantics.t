@@ -3,41 +3,9 @@
 # A traced program prints, reads and ends exactly as under plain python.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
+. "$top_srcdir/tests/system/behaves.sh"
 
 python3 "$top_srcdir/tests/system/semantics.py" || exit 99
-PYTHONHASHSEED=0
-PYTHONDONTWRITEBYTECODE=1
-export PYTHONHASHSEED PYTHONDONTWRITEBYTECODE
-printf 'one\ntwo\n' >input
-
-# What two executions never have in common.
-same() {
-	sed -E 's/0x[0-9a-f]+/0x/g'
-}
-
-# behaves PYTHON ARG…: standard output, standard error and exit status as under plain python; 128
-# and the signal's number if it died of one.
-behaves() {
-	python=$1
-	shift
-	"$python" "$@" <input >plain.out 2>plain.err
-	plain=$?
-	"$GILTRACER" record -q -o session --python "$python" --python-trace none "$@" \
-		<input >ours.out 2>ours.err
-	ours=$?
-	for file in plain.out plain.err ours.out ours.err; do
-		same <$file >$file.same
-	done
-	if [ $plain = $ours ] && cmp -s plain.out.same ours.out.same &&
-		cmp -s plain.err.same ours.err.same; then
-		pass "$version $* ($plain)"
-	else
-		fail "$version $*"
-		diag "exit status: python $plain, traced $ours"
-		diag "$(diff plain.out.same ours.out.same)"
-		diag "$(diff plain.err.same ours.err.same)"
-	fi
-}
 
 few() {
 	behaves "$1" basic.py a -b -- --state-detect
