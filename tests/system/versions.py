@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What giltracer sees of one interpreter, and the table of all; see versions.t.
 
-    versions.py measure NAME PYTHON FACTS   record interpreters.py; say what is not as it must be
+    versions.py measure NAME PYTHON FACTS   record interpreters.py; say what is not as it must be.
+                                            "#!WORD" for PYTHON: as a script with that first line
     versions.py compare FACTS FACTS         symbols and stripped: the same points, the same numbers
-    versions.py table FACTS...              print the table
+    versions.py details FACTS...            where the points are, and how sure
+    versions.py table FACTS...              print the table as the manual has it
+    versions.py manual MANUAL FACTS...      compare the manual's table with it
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,12 +29,24 @@ def run(*command):
     return done.stdout
 
 
+def program(python, folder):
+    """interpreters.py and with which options to run it: as a program, if python is its first line."""
+    source = os.path.join(HERE, "interpreters.py")
+    if not python.startswith("#!"):
+        return ["--python", python, source]
+    script = os.path.join(folder, "script.py")
+    with open(source) as f, open(script, "w") as copy:
+        copy.write(python + "\n" + f.read())
+    os.chmod(script, 0o755)
+    return [script]
+
+
 def record(python):
     """The threads of interpreters.py, each with its phase, name and count, and the document."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "report.json")
-        out = run(GILTRACER, "-q", "--python", python, "--python-trace", "none", "--json", file,
-                  "-o", os.path.join(folder, "report.html"), os.path.join(HERE, "interpreters.py"))
+        out = run(GILTRACER, "-q", "--python-trace", "none", "--json", file,
+                  "-o", os.path.join(folder, "report.html"), *program(python, folder))
         with open(file) as f:
             document = json.load(f)
     by_id = {(t["pid"], t["tid"]): t for t in document["threads"]}
@@ -72,11 +88,13 @@ def broken(document):
 
 
 def overlap(threads, phase):
-    """How much of the time both threads held their GIL: about 0 if it is one, 1 if it is two."""
+    """How often the time of both threads was held: at most once if the GIL is one."""
     both = of(threads, phase)
     if len(both) < 2:
         return None
-    return sum(t["hold_ns"] for t in both) / max(t["total_ns"] for t in both)
+    # They hold their own ones as long as they compute, but begin later if the machine is busy.
+    time = "hold_ns" if phase == "own" else "total_ns"
+    return sum(t["hold_ns"] for t in both) / max(t[time] for t in both)
 
 
 def occupied(threads, phase, what):
@@ -124,6 +142,7 @@ def found(probes):
             and not p["event"].startswith("drop_gil_ret")]
     return {"take": take[0]["kind"], "sure": all(p["sure"] for p in probes["probes"]),
             "drop": "+".join(sorted({p["kind"] for p in drop}, reverse=True)), "drops": len(drop),
+            "copies": any(not p["function"].startswith("drop_gil") for p in drop),
             "points": sorted([p["offset"], p["return"], lock(p["fetch"])]
                              for p in probes["probes"])}
 
@@ -135,7 +154,8 @@ def mixed(threads):
 
 
 def measure(name, python, file):
-    probes = json.loads(run(GILTRACER, "probes", "--json", "--python", python))
+    word = python[2:].split()[-1] if python.startswith("#!") else python
+    probes = json.loads(run(GILTRACER, "probes", "--json", "--python", word))
     version = tuple(int(n) for n in probes["version"].split("."))
     left = None
     for attempt in range(ATTEMPTS):
@@ -163,6 +183,7 @@ def measure(name, python, file):
              "probed": gil["releases_probed"], "inferred": gil["releases_inferred"],
              "split": split, "mix": mix,
              "shared": overlap(threads, "shared"), "own": overlap(threads, "own"),
+             "shared_hold_ns": max([t["longest_hold_ns"] for t in of(threads, "shared")] or [0]),
              "gils": len(document["gils"]),
              "fork": len(child) == 1 and any(g["pid"] in child for g in document["gils"])}
     if not facts["fork"]:
@@ -186,31 +207,139 @@ def compare(a, b):
     sys.exit("; ".join(wrong) if wrong else 0)
 
 
-def interpreters(facts, kind):
-    if facts[kind] is None:
-        return "-"
-    if kind == "own":
-        return "apart"
-    # Until 3.12, a thread cannot ask one of another interpreter for the GIL: it waits to the end.
-    return "one"
+# What versions.t calls them, and what the manual does, in its order.
+LABELS = (("shared-debian", "Debian, libpython"), ("stripped-debian", "  the same, stripped"),
+          ("shared", "libpython, as built"), ("stripped", "libpython, stripped"),
+          ("static", "static"), ("debian", "Debian, static"), ("debug", "Debian, python3-dbg"),
+          ("new", "Debian, unpacked"), ("venv-symlinks", "venv --symlinks"),
+          ("venv-copies", "venv --copies"), ("wrapper", "wrapper script"),
+          ("script-path", "#!PATH script"), ("script-env", "#!env script"))
+ORDER = ("libpython, as built", "libpython, stripped", "static", "Debian, static",
+         "Debian, libpython", "  the same, stripped", "Debian, python3-dbg", "Debian, unpacked",
+         "venv --symlinks", "venv --copies", "wrapper script", "#!PATH script", "#!env script")
+COLUMNS = ("interpreter", "version", "found", "seen", "inferred", "split", "one", "own", "fork")
+SPLIT_TOLERANCE = 5
+UNASKED_NS = 150e6  # Half of what one of interpreters.py's holds for that nobody asks to let go.
 
 
-def row(f):
+def label(name):
+    return next(text for prefix, text in LABELS if name.startswith(prefix))
+
+
+def minor(version):
+    return tuple(int(n) for n in version.split(".")[:2])
+
+
+def one(f):
+    """Letters are notes below the manual's table."""
+    if f["shared"] is None:
+        return "a"
+    return "c" if f["shared_hold_ns"] >= UNASKED_NS else "yes"
+
+
+def own(f):
+    if f["own"] is not None:
+        return "yes"
+    return "a" if f["shared"] is None else "b"
+
+
+def cells(f):
+    """What has to be in the manual's row, but for the split."""
     how = f["found"]
-    return (f["name"], f["version"], how["take"], "%s %d" % (how["drop"], how["drops"]),
-            "yes" if how["sure"] else "no", "all" if f["known"] else "some",
-            "%d/%d" % (f["probed"], f["inferred"]), "/".join("%.0f" % s for s in sorted(f["split"])),
-            interpreters(f, "shared"), interpreters(f, "own"), "yes" if f["fork"] else "no",
-            f["python"])
+    found_by = {"debug": "dbg"}.get(how["take"], how["take"])
+    return (found_by + " d" * how["copies"] + " ?" * (not how["sure"]),
+            "all" if f["known"] else "some", str(f["inferred"]), one(f), own(f),
+            "yes" if f["fork"] else "no")
+
+
+def measured(facts):
+    """{(label, (3, 11)): (cells, split)}"""
+    return {(label(f["name"]), minor(f["version"])): (cells(f), tuple(sorted(f["split"])))
+            for f in facts}
+
+
+def worst(a, b):
+    return max(a, b, key=lambda split: max(abs(s - 50) for s in split))
 
 
 def table(facts):
-    head = ("interpreter", "version", "take_gil", "drop_gil", "sure", "releases", "probed/inferred",
-            "split", "shared GIL", "own GIL", "fork", "path")
-    rows = [head] + [row(f) for f in facts]
-    widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
-    for r in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(r, widths)).rstrip())
+    """Versions that are alike are one row."""
+    rows = []
+    known = measured(facts)
+    for key in sorted(known, key=lambda k: (ORDER.index(k[0]), k[1])):
+        what, split = known[key]
+        if rows and rows[-1]["label"] == key[0] and rows[-1]["what"] == what:
+            rows[-1].update(last=key[1], split=worst(rows[-1]["split"], split))
+        else:
+            rows.append({"label": key[0], "first": key[1], "last": key[1], "what": what,
+                         "split": split})
+    lines = [COLUMNS]
+    for i, row in enumerate(rows):
+        first, last = ["%d.%d" % row[end] for end in ("first", "last")]
+        found_by, seen, inferred, shared, apart, child = row["what"]
+        lines.append((row["label"] if not i or rows[i - 1]["label"] != row["label"] else "",
+                      first if first == last else first + "-" + last, found_by, seen, inferred,
+                      "/".join("%.0f" % s for s in row["split"]), shared, apart, child))
+    print_columns(lines)
+
+
+def print_columns(lines):
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def versions_of(text):
+    """3.9-3.11 are three."""
+    first, _, last = text.partition("-")
+    major, low = minor(first)
+    return [(major, n) for n in range(low, minor(last or first)[1] + 1)]
+
+
+def read_manual(path):
+    """As measured(); rows of what has no GIL are not of this kind, and left out."""
+    with open(path) as f:
+        text = re.search(r"^(interpreter +version .*?)^\.Ed", f.read(), re.M | re.S).group(1)
+    head, *lines = text.splitlines()
+    starts = [head.index(column) for column in COLUMNS] + [None]
+    rows, name = {}, None
+    for line in lines:
+        row = [line[a:b].rstrip() for a, b in zip(starts, starts[1:])]
+        name = row[0] or name
+        if not re.match(r"[\d.-]+$", row[1]):
+            continue
+        split = tuple(float(s) for s in row[5].split("/"))
+        for version in versions_of(row[1]):
+            rows[name, version] = (tuple(row[2:5] + row[6:]), split)
+    return rows
+
+
+def manual(path, facts):
+    wrong = []
+    said, known = read_manual(path), measured(facts)
+    for key in sorted(known):
+        name = "%s %d.%d" % ((key[0],) + key[1])
+        if key not in said:
+            wrong.append("%s: not in the manual" % name)
+            continue
+        if said[key][0] != known[key][0]:
+            wrong.append("%s: %s, the manual has %s" % (name, known[key][0], said[key][0]))
+        for split in (said[key][1], known[key][1]):
+            if any(abs(s - 50) > SPLIT_TOLERANCE for s in split):
+                wrong.append("%s: a split of %s" % (name, split))
+    for key in sorted(set(said) - set(known)):
+        print("not measured here: %s %d.%d" % ((key[0],) + key[1]))
+    sys.exit("\n".join(wrong) if wrong else 0)
+
+
+def details(facts):
+    lines = [("interpreter", "version", "take_gil", "drop_gil", "sure", "probed/inferred", "path")]
+    for f in facts:
+        how = f["found"]
+        lines.append((f["name"], f["version"], how["take"], "%s %d" % (how["drop"], how["drops"]),
+                      "yes" if how["sure"] else "no", "%d/%d" % (f["probed"], f["inferred"]),
+                      f["python"]))
+    print_columns(lines)
 
 
 def load(path):
@@ -224,8 +353,10 @@ def main():
         measure(*arguments)
     elif command == "compare":
         compare(load(arguments[0]), load(arguments[1]))
+    elif command == "manual":
+        manual(arguments[0], [load(path) for path in arguments[1:]])
     else:
-        table([load(path) for path in arguments])
+        {"table": table, "details": details}[command]([load(path) for path in arguments])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every interpreter, however it was built, stripped, laid out or started: the same program, the same
-# thresholds. The table of all is printed at the end.
+# thresholds. The table of all is printed at the end, by `make interpreters` alone, and the manual has
+# the same.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes gcc strip
 . "$top_srcdir/tests/system/prefix.sh"
@@ -56,6 +57,10 @@ measured venv-copies "$scratch/venv-copies/bin/python"
 printf '#!/bin/sh\nAROUND=it exec %s "$@"\n' "$newest" >wrapper
 chmod +x wrapper
 measured wrapper "$scratch/wrapper"
+measured script-path "#!$scratch/venv-copies/bin/python"
+mkdir path && ln -s "$scratch/wrapper" path/python3.99
+export PATH="$scratch/path:$PATH"
+measured script-env '#!/usr/bin/env python3.99'
 
 want newer-pythons 'the Pythons of newer Debian suites'
 newer_pythons >newer
@@ -63,6 +68,12 @@ while read -r version python; do
 	measured "new-$version" "$python"
 done <newer
 
-diag "$(python3 "$top_srcdir/tests/system/versions.py" table "$scratch"/*.json)"
+diag "$(python3 "$top_srcdir/tests/system/versions.py" details "$scratch"/*.json)"
+table=$(python3 "$top_srcdir/tests/system/versions.py" table "$scratch"/*.json)
+diag "$table"
+[ -z "${GILTRACER_TEST_TABLE:-}" ] || echo "$table" >"$GILTRACER_TEST_TABLE"
+ok 'the manual has this table' python3 "$top_srcdir/tests/system/versions.py" manual \
+	"$top_srcdir/share/giltracer.1" "$scratch"/*.json
+diag "$(cat out)"
 leaves_nothing
 done_testing
