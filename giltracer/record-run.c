@@ -46,7 +46,8 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 		plan.stack_size = plan.sched ? perf_host_stack_size(buffer) : 0;
 	} else {
 		plan.probes = uprobes_events(job->uprobes);
-		plan.early = job->early;
+		/* The control command has events by name since then, and would be taken for all. */
+		plan.early = job->host.major > 5 || job->host.minor >= 12 ? job->early : NULL;
 		plan.counters = job->counters;
 		plan.native = NATIVE_STACK;
 		plan.unswapped = perf_reads_inherited();

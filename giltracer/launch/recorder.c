@@ -198,7 +198,6 @@ static void hurry(pid_t pid)
 		log_debug("perf: no higher priority: %s", strerror(errno));
 }
 
-/* A perf that does not know events by name leaves them for later. */
 static int enable_early(struct recorder *rec, const struct perf_plan *plan, struct error *err)
 {
 	for (const char *const *event = plan->early; event && *event; event++) {

@@ -107,11 +107,19 @@ def world():
     del keep
 
 
+def compute_at_once(barrier):
+    barrier.wait()
+    spin(300)
+
+
 def gil():
     """Two threads that compute; with "late", the import that turns the GIL on comes meanwhile."""
-    threads = [threading.Thread(target=spin, args=(300,), name='spin-%d' % i) for i in (1, 2)]
+    barrier = threading.Barrier(3)
+    threads = [threading.Thread(target=compute_at_once, args=(barrier,), name='spin-%d' % i)
+               for i in (1, 2)]
     for thread in threads:
         thread.start()
+    barrier.wait()
     if sys.argv[2:] == ['late']:
         import old_extension
     for thread in threads:

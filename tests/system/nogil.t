@@ -76,14 +76,14 @@ is "$(of objects '[(b["of"], b["line"]) for b in blocked("lock", "append")]')" \
 is "$(of objects 'by("append", "sort") > 0.9 * t("append")["lock_wait_ns"]')" True \
 	'until the other let go'
 
-tried world '0.4 * w["collect"] < blocked("stops others", "world")[0]["total_ns"] <= w["collect"]' \
-	'gc.collect stops the world for most of what it takes'
+tried world '0.1 * w["collect"] < blocked("stops others", "world")[0]["total_ns"] <= w["collect"]' \
+	'gc.collect stops the world for a part of what it takes'
 is "$(of world 't("compute-1")["stops"] >= 5 and t("compute-2")["stops"] >= 5')" True \
 	'each time, others stand'
-is "$(of world 'sum(t(n)["stopped_ns"] for n in ("compute-1", "compute-2")) > 0.5 * w["collect"]')" \
-	True 'most of the time'
-is "$(of world 'by("compute-1", "MainThread") > 0.5 * t("compute-1")["stopped_ns"]')" True \
-	'until who stopped them lets them go on'
+is "$(of world 'all(0 < by(n, "MainThread") <= t("MainThread")["stopping_ns"] for n in ("compute-1", "compute-2"))')" \
+	True 'until who stopped them lets them go on'
+is "$(of world 'all(by(n, "MainThread") + by(n, None) == t(n)["stopped_ns"] for n in ("compute-1", "compute-2"))')" \
+	True 'and has let them'
 is "$(of world 't("idle")["stopped_ns"], t("idle")["lock_wait_ns"]')" '(0, 0)' \
 	'who sleeps anyway does not stand'
 is "$(of world 'len(blocked("stopped", "compute")), len(blocked("stops others", "world"))')" \
@@ -100,14 +100,33 @@ is "$(of forced 'all(t(n)["wait_ns"] > 10e6 and t(n)["hold_ns"] > 10e6 for n in 
 is "$(of forced '[p["releases_inferred"] for p in d["passes"]]')" '[0]' 'every release is seen'
 like "$(cat forced.txt)" 'PYTHON_GIL=1' 'the verdict says why it is on'
 
+# compiled OUTPUT SOURCE [FLAG...]: with the interpreter's headers.
+compiled() {
+	tap_out=$1
+	tap_source=$2
+	shift 2
+	# shellcheck disable=SC2046 # flags
+	cc -w "$@" $(include_flags "$python") -o "$tap_out" "$tap_source"
+}
+
+ok 'the headers of the interpreter' compiled offsets "$top_srcdir/tests/system/nogil-offsets.c"
+./offsets | sort -u >want
+grep -Fxf want <<-EOF >found
+	$(sed -n 's/^ *\(gil: \|on: \|name: "\|of: \|in: \|tstate: "\)/\1/p' "$top_srcdir/probes/3.13t.yaml" |
+		sed 's/ *#.*//' | sort -u)
+EOF
+is "$(cat found)" "$(cat want)" 'have the offsets of the definition'
+compiled frames "$top_srcdir/tests/system/frame-offsets.c"
+is "$(./frames)" "$(sed -n '/^frame:/,/^[^ ]/p' "$top_srcdir/probes/3.13t.yaml" | grep '^ ')" \
+	'of frames, too'
+
 cat >old.c <<'EOF'
 #include <Python.h>
 static struct PyModuleDef def = { PyModuleDef_HEAD_INIT, "old_extension", NULL, -1, NULL };
 PyMODINIT_FUNC PyInit_old_extension(void) { return PyModule_Create(&def); }
 EOF
-# shellcheck disable=SC2046 # flags
 ok 'an extension that does not say that it can do without a GIL' \
-	cc -w -shared -fPIC $(include_flags "$python") -o old_extension.so old.c
+	compiled old_extension.so old.c -shared -fPIC
 export PYTHONPATH="$PWD"
 for when in early late; do
 	recorded $when gil $when
