@@ -146,6 +146,8 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		note(job, "perf", result->perf_note);
 		job->outcome->failed = true;
 	}
+	if (result->limit_note)
+		session_add_note(job->session, "limit", 1, result->limit_note);
 	if (result->entry_note)
 		note(job, "entry", result->entry_note);
 	else if (!result->start_ns)
@@ -194,6 +196,12 @@ static int open_null(const struct execution *execution, struct error *err)
 	return fd < 0 ? error_errno(err, "/dev/null") : fd;
 }
 
+/* A server waits to be ended now. */
+static void say_limit(const char *why)
+{
+	log_info("%s", why);
+}
+
 static int run_execution(struct job *job, const struct execution *execution, int in,
                          struct error *err)
 {
@@ -219,6 +227,9 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.out = null,
 		.err = null,
 		.perf_count = execution->count,
+		.limit = { .duration_s = job->options->duration_s,
+		           .max_mib = job->options->max_mib },
+		.on_limit = say_limit,
 	};
 	int ret;
 
@@ -234,6 +245,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		                                      execution->names[0]);
 		plan.perf[plan.perf_count++] = plan_wakeups(job, outputs[execution->count]);
 	}
+	limit_begin(&plan.limit, job->dir);
 	ret = pass_run(&plan, job->signals, &result, err);
 	if (ret == 0) {
 		set_status(job, execution, &result);

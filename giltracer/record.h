@@ -32,13 +32,19 @@ struct record_options {
 	const char *imports;
 	unsigned python_trace; /* enum python_trace */
 	unsigned python_trace_entries;
-	unsigned frames; /* Python frames that each request fetches */
+	unsigned frames;     /* Python frames that each request fetches */
+	unsigned duration_s; /* 0: until the program ends */
+	unsigned max_mib;
 	struct opt_list events;
 };
 
-#define RECORD_OPTIONS_DEFAULT                                                             \
-	{                                                                                  \
-		.python_trace_entries = PYTHON_TRACE_ENTRIES, .frames = FRAMEFETCH_DEFAULT \
+/* About 40 million GIL events: 1.5 GB of memory for the report, and 250 MB of page. */
+#define RECORD_MAX_MIB 4096
+
+#define RECORD_OPTIONS_DEFAULT                                                              \
+	{                                                                                   \
+		.python_trace_entries = PYTHON_TRACE_ENTRIES, .frames = FRAMEFETCH_DEFAULT, \
+		.max_mib = RECORD_MAX_MIB                                                   \
 	}
 
 /* The lines of both option tables. */
@@ -61,6 +67,10 @@ struct record_options {
 		OPT_STR(0, "entry", "NAME", &(o)->entry,                                        \
 	                "trace from the first call of function NAME or MODULE:NAME"),           \
 		OPT_FLAG(0, "trace-imports", &(o)->trace_imports, "trace from the first line"), \
+		OPT_UINT(0, "duration", "SECONDS", &(o)->duration_s, 1, 1000000,                \
+	                 "record for so long at most; the program goes on"),                    \
+		OPT_UINT(0, "max-size", "MIB", &(o)->max_mib, 1, 1000000000,                    \
+	                 "record so much at most; the program goes on (4096)"),                 \
 		OPT_LIST('e', "event", "EVENT", &(o)->events,                                   \
 	                 "also count this perf event; may be repeated"),                        \
 		OPT_FLAG('v', "verbose", &(o)->verbose, "say more"),                            \

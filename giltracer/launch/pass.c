@@ -202,10 +202,14 @@ static void answer(struct pass *pass, const char *text)
 		log_debug("the program does not listen: %s", strerror(errno));
 }
 
-static void handle_switch(struct pass *pass, const char *command, const char *reply)
+/* The recordings may have ended before. */
+static void handle_stop(struct pass *pass, const char *time)
 {
-	command_recorders(pass, command);
-	answer(pass, reply);
+	if (!pass->result->limit_note) {
+		pass->result->stop_ns = strtoull(time, NULL, 10);
+		command_recorders(pass, "disable");
+	}
+	answer(pass, "ok");
 }
 
 /* "TID NAME" */
@@ -238,8 +242,7 @@ static void handle_message(struct pass *pass, const char *message)
 	} else if ((arg = argument(message, "gil"))) {
 		result->gil = session_gil_of(arg);
 	} else if ((arg = argument(message, "stop"))) {
-		result->stop_ns = strtoull(arg, NULL, 10);
-		handle_switch(pass, "disable", "ok");
+		handle_stop(pass, arg);
 	} else if ((arg = argument(message, "trace"))) {
 		set_once(&result->trace, arg);
 	} else if (!strcmp(message, "codes")) {
@@ -300,6 +303,40 @@ static void read_signals(struct pass *pass)
 		handle_signal(pass, &info);
 }
 
+/* ---- recordings that end before the program */
+
+static bool is_recording(const struct pass *pass)
+{
+	const struct pass_result *result = pass->result;
+
+	return result->start_ns && !result->stop_ns && !result->limit_note;
+}
+
+static int wait_ms(const struct pass *pass)
+{
+	if (!is_recording(pass))
+		return -1;
+	return limit_wait_ms(&pass->plan->limit, now_ns() - pass->result->start_ns);
+}
+
+static void look_at_limit(struct pass *pass)
+{
+	struct pass_result *result = pass->result;
+	uint64_t now = now_ns();
+
+	if (!is_recording(pass))
+		return;
+	result->limit_note = limit_reached(&pass->plan->limit, now - result->start_ns,
+	                                   pass->plan->perf, pass->plan->perf_count);
+	if (!result->limit_note)
+		return;
+	result->stop_ns = now;
+	command_recorders(pass, "disable");
+	finish_recorders(pass);
+	if (pass->plan->on_limit)
+		pass->plan->on_limit(result->limit_note);
+}
+
 static void watch(struct pass *pass)
 {
 	while (!child_ended(&pass->program)) {
@@ -308,10 +345,11 @@ static void watch(struct pass *pass)
 			{ .fd = pass->channel, .events = POLLIN },
 		};
 
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		if (poll(fds, 2, wait_ms(pass)) < 0 && errno != EINTR)
 			break;
 		read_signals(pass);
 		read_message(pass);
+		look_at_limit(pass);
 	}
 	while (read_message(pass))
 		continue;
@@ -377,6 +415,7 @@ void pass_result_done(struct pass_result *result)
 	free(result->trace_note);
 	session_threads_free(result->threads, result->thread_count);
 	free(result->entry_note);
+	free(result->limit_note);
 	free(result->perf_note);
 	*result = (struct pass_result){ 0 };
 }

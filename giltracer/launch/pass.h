@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "launch/child.h"
+#include "launch/limit.h"
 #include "launch/perfcmd.h"
 #include "launch/session.h"
 
@@ -25,6 +26,8 @@
  * @codes: file for the program's code objects (trace/pycode.h); NULL for none
  * @in, @out, @err: the program's; -1 for ours
  * @perf: perf_count recordings
+ * @limit: when they end at the latest; the program goes on
+ * @on_limit: told why they did, as soon as they did; may be NULL
  */
 struct pass_plan {
 	const char *python;
@@ -39,6 +42,8 @@ struct pass_plan {
 	int in, out, err;
 	struct perf_plan perf[PASS_RECORDERS];
 	size_t perf_count;
+	struct limit limit;
+	void (*on_limit)(const char *why);
 };
 
 /**
@@ -55,6 +60,7 @@ struct pass_plan {
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
  * @trace_note: why there is none, or it is not complete; or NULL
  * @entry_note: why tracing did not start; or NULL
+ * @limit_note: why the recordings ended before the program; or NULL
  * @perf_note: what went wrong with a recording while the program ran; or NULL
  */
 struct pass_result {
@@ -66,7 +72,7 @@ struct pass_result {
 	enum session_gil gil;
 	struct session_thread *threads;
 	size_t thread_count;
-	char *trace, *trace_note, *entry_note, *perf_note;
+	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;
 };
 
 /*
