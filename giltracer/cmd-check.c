@@ -222,6 +222,9 @@ static void check_strays(struct host *host)
 			    group->setup ? "of giltracer setup in another container"
 			                 : "of a giltracer in another container; if it is dead, "
 			                   "the next run as root removes them");
+		else if (group->setup && group->outdated)
+			say(host, NOTE, "old probes", text,
+			    "of giltracer setup, for a file that was replaced since: run it again");
 		else if (uprobe_group_is_stray(group))
 			say(host, NOTE, "stray probes", text,
 			    "sudo giltracer setup --undo; the next run as root removes them too");

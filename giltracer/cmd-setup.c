@@ -110,6 +110,44 @@ static int apply_step(struct setup_state *state, const struct setup_step *step, 
 	return 0;
 }
 
+/* "giltracer_BUILD_…" of both: whether they are of one build. */
+static bool is_same_build(const char *a, const char *b)
+{
+	size_t len = strlen("giltracer_");
+
+	len += strcspn(b + len, "_");
+	return !strncmp(a, b, len);
+}
+
+/* Whether the step installed probes in another build of a file that has new ones. */
+static bool is_outdated(const struct setup_step *step, const struct probe_sets *sets)
+{
+	if (step->kind != &setup_probes)
+		return false;
+	for (size_t i = 0; i < sets->v.n; i++)
+		if (!strcmp(step->value, sets->v.v[i]->path) &&
+		    !is_same_build(step->target, sets->v.v[i]->group))
+			return true;
+	return false;
+}
+
+/* An interpreter that was upgraded leaves probes in a file that nobody can start any more. */
+static void remove_outdated(struct setup_state *state, const struct probe_sets *sets, bool dry_run)
+{
+	for (size_t i = state->done.n; i-- > 0;) {
+		CLEANUP(free) char *text = NULL;
+		struct error err;
+
+		if (!is_outdated(&state->done.v[i], sets))
+			continue;
+		text = setup_undo_text(state, i);
+		if (!dry_run && setup_undo(state, i, &err) < 0)
+			log_warn("%s: %s", text, err.text);
+		else
+			printf("%s    # of an older build\n", text);
+	}
+}
+
 static int apply_plan(struct setup_state *state, const struct setup_options *options,
                       const struct probe_sets *sets, struct error *err)
 {
@@ -141,6 +179,7 @@ static int apply(const struct setup_options *options, const struct probe_sets *s
 		roll_back(&state, before);
 		return -1;
 	}
+	remove_outdated(&state, sets, false);
 	log_info("members of the group %s can record now%s; giltracer setup --undo reverts this",
 	         options->group,
 	         options->user ? " (log in again for the new membership to count)" : "");
@@ -222,10 +261,14 @@ static int set_up(const struct request *request, struct error *err)
 	options.argv = argv;
 	if (request->dry_run) {
 		CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
+		CLEANUP(setup_state_done) struct setup_state state = { 0 };
 
 		setup_plan_init(&plan, &options, (const struct probe_set *const *)sets.v.v,
 		                sets.v.n);
 		print_plan(&plan);
+		if (setup_state_load(&state, err) < 0)
+			return -1;
+		remove_outdated(&state, &sets, true);
 		return 0;
 	}
 	return apply(&options, &sets, err);

@@ -83,6 +83,14 @@ static bool file_is_same(const struct probe_set *set)
 	       st.st_dev == record.dev && st.st_ino == record.ino;
 }
 
+static bool has_group(const struct tracefs_probes *probes, const char *group)
+{
+	for (size_t i = 0; i < probes->v.n; i++)
+		if (!strcmp(probes->v.v[i].group, group))
+			return true;
+	return false;
+}
+
 /* All of the set, nothing else in the group, and in the file that is on disk now. */
 static int verify(const char *root, const struct probe_set *set, bool *ret, struct error *err)
 {
@@ -382,10 +390,17 @@ static int give_up(const char *root, const char *group, struct error *err)
 
 int uprobes_uninstall(const char *group, struct error *err)
 {
+	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
 	CLEANUP(free) char *root = NULL;
 	CLEANUP(close) int lock = -1;
+	struct owner_record record;
 
-	if (tracefs_find(&root, err) < 0 || owner_lock_all(&lock, err) < 0)
+	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
+		return -1;
+	/* Where RUNDIR cannot be written, nothing was installed either. */
+	if (!has_group(&probes, group) && !owner_read(group, &record))
+		return 0;
+	if (owner_lock_all(&lock, err) < 0)
 		return -1;
 	if (owner_is_used(group))
 		return give_up(root, group, err);
@@ -426,6 +441,16 @@ static void count_probe(struct uprobe_group *group, const struct tracefs_probe *
 	group->path = xstrdup(probe->path);
 }
 
+/* The file that its record names is no longer the one at the path. */
+static bool is_outdated(const struct uprobe_group *group)
+{
+	struct owner_record record;
+	struct stat st;
+
+	return !group->foreign && owner_read(group->name, &record) &&
+	       (stat(group->path, &st) < 0 || st.st_dev != record.dev || st.st_ino != record.ino);
+}
+
 int uprobes_list(struct uprobe_groups *ret, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
@@ -436,6 +461,8 @@ int uprobes_list(struct uprobe_groups *ret, struct error *err)
 		return -1;
 	for (size_t i = 0; i < probes.v.n; i++)
 		count_probe(find_group(ret, &probes, &probes.v.v[i]), &probes.v.v[i]);
+	for (size_t i = 0; i < ret->groups.n; i++)
+		ret->groups.v[i].outdated = is_outdated(&ret->groups.v[i]);
 	return 0;
 }
 

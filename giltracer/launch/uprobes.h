@@ -48,9 +48,10 @@ struct uprobe_group {
 	char *name;
 	char *path; /* of the file it probes */
 	size_t probes;
-	bool setup;   /* installed by setup */
-	bool used;    /* a living giltracer uses it; not known of a foreign one */
-	bool foreign; /* of another container: removed if the kernel lets us */
+	bool setup;    /* installed by setup */
+	bool used;     /* a living giltracer uses it; not known of a foreign one */
+	bool outdated; /* the file was replaced since */
+	bool foreign;  /* of another container: removed if the kernel lets us */
 };
 
 struct uprobe_groups {

@@ -3,7 +3,8 @@
 # setup changes what it says and nothing else, twice is once, and --undo restores what was found.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
-need root uprobes groupadd flock
+. "$top_srcdir/tests/system/prefix.sh"
+need root uprobes groupadd flock strip
 
 GILTRACER_STATEDIR=$scratch/state
 GILTRACER_ETCDIR=$scratch/etc
@@ -83,6 +84,45 @@ is "$(readlink etc/systemd/system/multi-user.target.wants/giltracer.service)" \
 ok 'undo' "$GILTRACER" setup --undo
 rmdir etc/systemd/system/multi-user.target.wants
 is "$(system)" "$with_etc" 'takes them away'
+
+# Disks that are full or read-only: refused, and all is as before.
+full() {
+	unshare -m sh -c 'mount -t tmpfs -o size=4k none "$1" && head -c 9999 /dev/zero >"$1/fill"
+		shift; exec "$@"' - "$@"
+}
+read_only() {
+	unshare -m sh -c 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift &&
+		exec "$@"' - "$@"
+}
+if unshare -m true 2>/dev/null; then
+	# shellcheck disable=SC2043
+	for where in "full $scratch/state" 'full /run' 'read_only /run' 'read_only /etc'; do
+		mkdir -p state
+		# shellcheck disable=SC2086
+		exits 125 "$where" $where "$GILTRACER" setup --group "$group" --python "$python"
+		like "$(cat err)" '^giltracer: error: setup: .*(No space|Read-only|cannot lock)' 'says so'
+		unlike "$(cat err)" 'not rolled back' 'and rolls back'
+		rmdir state 2>/dev/null
+		is "$(system)" "$with_etc" 'what was done'
+	done
+else
+	skip 'unshare -m' 'disks that are full or read-only'
+fi
+
+# The interpreter is upgraded: another build at the same place.
+ok 'setup' setup
+lib=$("$GILTRACER" probes --python "$python" --json |
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')
+cp "$lib" new && strip_for_good --strip-all new && mv new "$lib" && chmod 755 "$lib"
+run "$GILTRACER" check --python "$python"
+like "$(cat out)" "^note +old probes +$probes: " 'an upgrade is noticed'
+ok 'a dry run' setup --dry-run
+like "$(cat out)" "^remove the probes $probes +# of an older build" 'would replace the probes'
+ok 'setup again' setup
+is "$(probes_in "$probes")" 0 'replaces them'
+ok 'by some of the new build' test "$(probes_in "$(group_of "$python")")" -ge 4
+ok 'undo' "$GILTRACER" setup --undo
+is "$(system)" "$with_etc" 'takes all away'
 
 exits 125 'a group that is none' "$GILTRACER" setup --group 'a b'
 like "$(cat err)" "option --group: 'a b' is not a group" 'is refused'
