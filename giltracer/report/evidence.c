@@ -37,6 +37,7 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 	uint64_t unknown = e->report->gil_detect ? t->gil_ns[GIL_UNKNOWN] : t->cpu_ns[CPU_UNKNOWN];
 	uint64_t known = t->end_ns - t->start_ns - unknown;
 	double percent = facts_percent(evidence_gil_wait(e, t), known);
+	double line = facts_percent(t->cpu_ns[CPU_RUNNABLE], t->end_ns - t->start_ns);
 
 	e->wait_ns += evidence_gil_wait(e, t);
 	e->known_ns += known;
@@ -45,6 +46,10 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 		e->busiest = i;
 		e->busiest_ns = t->cpu_ns[CPU_RUNNING];
 	}
+	if (t->end_ns - t->start_ns < e->wall_ns / 100 * VERDICT_LIFE)
+		return;
+	if (line > e->line_percent)
+		e->line_percent = line;
 	if (known >= e->wall_ns / 100 * VERDICT_LIFE && percent > e->victim_percent) {
 		e->victim = i;
 		e->victim_percent = percent;
@@ -85,7 +90,7 @@ bool evidence_is_starved(const struct evidence *e)
 
 	return facts_percent(runnable, runnable + e->totals.cpu_ns[CPU_RUNNING]) >=
 	               VERDICT_STARVED &&
-	       facts_percent(runnable, e->wall_ns) >= VERDICT_STARVED_WALL;
+	       e->line_percent >= VERDICT_LINE;
 }
 
 bool evidence_is_blind(const struct evidence *e)

@@ -13,6 +13,7 @@
  * @victim: the thread with the largest share of its life spent waiting, of those that lived long
  * @victim_percent: that share
  * @waiters_percent: how much of a thread waited for the GIL on average
+ * @line_percent: the largest share of its life that a thread stood in line for a CPU, of the same
  * @busiest: the thread that ran on the CPUs most, for @busiest_ns
  * @holders: threads that held a GIL
  */
@@ -23,7 +24,7 @@ struct evidence {
 	struct facts_totals totals;
 	uint64_t wall_ns, wait_ns, known_ns, off_gil_running_ns, busiest_ns;
 	uint32_t busiest, victim;
-	double victim_percent, waiters_percent;
+	double victim_percent, waiters_percent, line_percent;
 	unsigned holders;
 };
 

@@ -87,6 +87,14 @@ const char *function_native(const struct report_pass *pass, const struct hog *ho
 	return names_get(pass->source->names, stacks_get(stacks, hog->native)->name);
 }
 
+bool function_is_slow_start(const struct report_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	return f.name && strstr(f.file, "threading.py") && !strcmp(f.name, "Thread.start") &&
+	       hog->asleep_ns * 2 > hog->late_ns;
+}
+
 unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
                           unsigned columns)
 {
@@ -102,6 +110,10 @@ unsigned function_add_row(struct str *out, const struct report_pass *pass, const
 		str_adds(out, ", called by ");
 		used += 12 + function_add(out, &caller, columns);
 	}
+	if (function_is_slow_start(pass, hog)) {
+		str_adds(out, ": slow under perf");
+		used += 17;
+	}
 	return used;
 }
 
@@ -110,14 +122,6 @@ bool function_wants_caller(const struct report_pass *pass, const struct hog *hog
 	struct function f = function_of(pass, hog);
 
 	return f.name && strstr(f.file, "/lib/python") && !function_caller(pass, hog).name;
-}
-
-bool function_is_slow_start(const struct report_pass *pass, const struct hog *hog)
-{
-	struct function f = function_of(pass, hog);
-
-	return f.name && strstr(f.file, "threading.py") && !strcmp(f.name, "Thread.start") &&
-	       hog->asleep_ns * 2 > hog->late_ns;
 }
 
 static struct function_row *find_row(struct function_rows *rows, const struct stacks *frames,

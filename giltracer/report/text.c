@@ -20,7 +20,8 @@
 #define BLAME_ROWS    8
 #define BLAME_SHARE   0.5 /* percent of the waiting that is worth a row */
 #define FUNCTION_ROWS 5
-#define SWITCH_SHARE  1 /* percent of the waiting that is worth a line */
+#define LEAST_WAIT_NS 50000 /* less would be printed as 0.0 ms */
+#define SWITCH_SHARE  1     /* percent of the waiting that is worth a line */
 
 /* "NAME 1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
 static void add_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t i)
@@ -127,7 +128,7 @@ static void put_switch_wait(const struct report_pass *pass, FILE *out)
 {
 	struct facts_totals totals = facts_totals(pass->model);
 
-	if (totals.switch_wait_ns >= 50000 && /* else 0.0 ms */
+	if (totals.switch_wait_ns >= LEAST_WAIT_NS &&
 	    facts_percent(totals.switch_wait_ns, totals.wait_ns) >= SWITCH_SHARE)
 		fprintf(out,
 		        "  Not in it: %.1f ms in which threads had let go when asked to, and "
@@ -214,19 +215,25 @@ static void put_functions(const struct report_pass *pass, FILE *out)
 	struct function_rows rows = functions_rows(pass, true, NULL, 0);
 	bool late = rows.v.n;
 	struct table table = { .columns = late ? 8 : 6, .text_columns = 2 };
+	size_t n = 0;
 
 	if (!late)
 		rows = functions_rows(pass, false, NULL, 0);
-	if (!rows.v.n)
+	if (!rows.v.n || rows.v.v[0].wait_ns < LEAST_WAIT_NS) {
+		vec_done(&rows.v);
 		return;
+	}
 	table_headings(&table, late ? headings : calm);
-	for (size_t i = 0; i < rows.v.n && i < FUNCTION_ROWS; i++)
-		add_function_row(&table, pass, &rows.v.v[i], late);
+	for (; n < rows.v.n && n < FUNCTION_ROWS; n++) {
+		if (rows.v.v[n].wait_ns < LEAST_WAIT_NS)
+			break;
+		add_function_row(&table, pass, &rows.v.v[n], late);
+	}
 	putc('\n', out);
 	table_put(&table, out);
 	table_done(&table);
-	if (rows.v.n > FUNCTION_ROWS)
-		fprintf(out, "  … and %zu more, of less wait\n", rows.v.n - FUNCTION_ROWS);
+	if (rows.v.n > n)
+		fprintf(out, "  … and %zu more, of less wait\n", rows.v.n - n);
 	if (late)
 		put_gain(pass, rows.v.v[0].hog, out);
 	if (function_wants_caller(pass, rows.v.v[0].hog))

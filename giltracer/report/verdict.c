@@ -114,6 +114,11 @@ static void say_also(struct verdict *v, const struct evidence *e)
 		                                               : "slows it as well");
 	if ((v->kind == VERDICT_GIL_BOUND || v->kind == VERDICT_GIL_SOME) && evidence_is_starved(e))
 		say_line(&v->also, e, "It has too few CPUs as well");
+	else if (v->kind == VERDICT_GIL_SOME &&
+	         facts_percent(evidence_asleep(e), evidence_cpu_known(e)) >= VERDICT_ASLEEP)
+		str_addf(&v->also,
+		         "Mostly its threads were asleep: for %.1f %% of their lives.",
+		         facts_percent(evidence_asleep(e), evidence_cpu_known(e)));
 }
 
 /* They add up to all. */

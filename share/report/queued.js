@@ -37,17 +37,24 @@ function queuedPanel(p) {
 	}))) : null;
 }
 
-// The document's rows, which are the main recording's.
+// The document's rows, which are the main recording's, by crowds.
 function starvedDraw() {
-	const rows = passIndex === (meta.main_pass || 0) ? (report.starvation || []).filter(r => r.runnable_ns > 0) : [];
-	const index = tid => pass().threads.findIndex(t => t.tid === tid), total = rows.reduce((sum, r) => sum + r.runnable_ns, 0);
-	const tag = tid => index(tid) < 0 ? "tid " + tid : threadTag(index(tid));
-	const by = r => r.by_tid !== null ? threadLabel(index(r.by_tid)) : r.by_name || "nobody, or not known";
-	$("starved").hidden = !rows.length || !meta.state_detect;
-	fill($("starved-body"), rows.length ? makeTable([
-		{head: "Thread in line", csv: "tid", value: r => threadLabel(index(r.tid)), cell: r => tag(r.tid)},
-		{head: "The CPU was had by", csv: "by", value: by, cell: r => r.by_tid !== null ? tag(r.by_tid) : by(r)},
-		tally("For", "runnable_ns", r => r.runnable_ns, r => fmtDur(r.runnable_ns)),
-		tally("Of all time in line", "share", r => r.runnable_ns, r => fmtPct(r.runnable_ns, total)),
-	], rows, {caption: "Time in line for a CPU, by who had it", hideCaption: true, sort: 2, limit: 10}) : null);
+	const all = passIndex === (meta.main_pass || 0) ? (report.starvation || []).filter(r => r.runnable_ns > 0) : [];
+	const list = crowds(), of = new Map(), sums = new Map(), total = all.reduce((sum, r) => sum + r.runnable_ns, 0);
+	list.forEach(c => c.threads.forEach(i => of.set(pass().threads[i].tid, c)));
+	for (const r of all) {
+		const who = of.get(r.tid), by = of.get(r.by_tid) || r.by_name || "nobody, or not known";
+		const key = list.indexOf(who) + " " + (by.threads ? list.indexOf(by) : by), row = sums.get(key);
+		if (row)
+			row.ns += r.runnable_ns;
+		else if (who)
+			sums.set(key, {who, by, ns: r.runnable_ns});
+	}
+	$("starved").hidden = !sums.size || !meta.state_detect;
+	fill($("starved-body"), sums.size ? makeTable([
+		{head: "Thread in line", csv: "thread", value: r => crowdLabel(r.who), cell: r => crowdTag(r.who)},
+		{head: "The CPU was had by", csv: "by", value: r => r.by.threads ? crowdLabel(r.by) : r.by, cell: r => r.by.threads ? crowdTag(r.by) : r.by},
+		tally("For", "runnable_ns", r => r.ns, r => fmtDur(r.ns)),
+		tally("Of all time in line", "share", r => r.ns, r => fmtPct(r.ns, total)),
+	], [...sums.values()], {caption: "Time in line for a CPU, by who had it", hideCaption: true, sort: 2, limit: 10}) : null);
 }
