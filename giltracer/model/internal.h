@@ -173,7 +173,8 @@ void lock_park(struct model *m, uint32_t thread, uint64_t t, const struct event 
 void lock_parked(struct model *m, uint32_t thread, uint64_t t);
 void lock_unpark(struct model *m, uint32_t thread, uint64_t t, uint64_t address);
 void lock_stop_world(struct model *m, uint32_t thread, uint64_t t);
-void lock_start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame);
+void lock_start_world(struct model *m, uint32_t thread, uint32_t frame);
+void lock_started_world(struct model *m, uint32_t thread, uint64_t t);
 /* An event of a GIL that is off: it says which Python runs, and that no GIL is held. */
 void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev);
 /* A request: which Python waits for the lock for which the thread is parked, if it is. */
@@ -181,7 +182,7 @@ void lock_frame(struct model *m, uint32_t thread, const struct event *ev);
 /* The thread is parked no longer, whatever it was parked for. */
 void lock_forget(struct model *m, uint32_t thread);
 /* The span of a thread that is without the GIL. */
-struct span lock_span(const struct model *m, uint32_t thread, uint64_t t);
+struct span lock_span(struct model *m, uint32_t thread, uint64_t t);
 void lock_finish(struct model *m);
 void lock_done(struct model *m);
 

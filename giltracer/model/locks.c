@@ -55,7 +55,7 @@ static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 	return lock;
 }
 
-struct span lock_span(const struct model *m, uint32_t thread, uint64_t t)
+struct span lock_span(struct model *m, uint32_t thread, uint64_t t)
 {
 	const struct thread_state *ts = &m->priv->threads.v[thread];
 	struct span span = { t, MODEL_NONE, 0, GIL_NO, 0, -1 };
@@ -68,7 +68,10 @@ struct span lock_span(const struct model *m, uint32_t thread, uint64_t t)
 		/* It stood before it came back to Python. */
 		span.stack = world ? ts->frame : 0;
 	} else if (ts->flags & THREAD_STOPPING) {
+		const struct span *was = lane_last(&m->threads.v[thread].gil);
+
 		span.state = GIL_STOPPING;
+		span.stack = was->state == GIL_STOPPING ? was->stack : 0;
 	}
 	return span;
 }
@@ -138,13 +141,15 @@ void lock_stop_world(struct model *m, uint32_t thread, uint64_t t)
 	go_on(m, thread, t);
 }
 
-void lock_start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
+void lock_start_world(struct model *m, uint32_t thread, uint32_t frame)
 {
-	struct thread_state *ts = &m->priv->threads.v[thread];
-
 	if (last(m, thread)->state == GIL_STOPPING)
 		last(m, thread)->stack = frame;
-	ts->flags &= ~(uint32_t)THREAD_STOPPING;
+}
+
+void lock_started_world(struct model *m, uint32_t thread, uint64_t t)
+{
+	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_STOPPING;
 	go_on(m, thread, t);
 }
 

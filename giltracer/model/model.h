@@ -268,7 +268,7 @@ struct model {
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
 	uint64_t gil_events;    /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE of a GIL that is on */
-	uint64_t park_events;   /* PARK to START_WORLD, and the former of a GIL that is off */
+	uint64_t park_events;   /* PARK to STARTED_WORLD, and the former of a GIL that is off */
 	const char *gil_module; /* the import that turned the GIL on, NULL: none; borrowed */
 	struct model_private *priv;
 };

@@ -69,7 +69,7 @@ void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 /* After its EV_EXIT a thread is still switched out once; only a new life makes GIL events. */
 static bool proves_life(const struct event *ev)
 {
-	return ev->type <= EV_START_WORLD;
+	return ev->type <= EV_STARTED_WORLD;
 }
 
 /* A thread whose birth we did not see: unknown since since_ns. */

@@ -18,12 +18,13 @@ enum event_type {
 	EV_SAVE,     /* entry of PyEval_SaveThread: a release where no drop_gil site was seen */
 
 	/* What blocks in a free-threaded interpreter. */
-	EV_PARK,        /* the thread is about to sleep in _PyParkingLot_Park; .park */
-	EV_PARKED,      /* and has come back */
-	EV_UNPARK,      /* the thread wakes whoever is parked at .park.address, if anybody is */
-	EV_STOP_WORLD,  /* the thread asks all others to stop */
-	EV_START_WORLD, /* and lets them go on; .gil.frame */
-	EV_GIL_ON,      /* an import turned the GIL on for good; .comm.name is the module's */
+	EV_PARK,          /* the thread is about to sleep in _PyParkingLot_Park; .park */
+	EV_PARKED,        /* and has come back */
+	EV_UNPARK,        /* the thread wakes whoever is parked at .park.address, if anybody is */
+	EV_STOP_WORLD,    /* the thread asks all others to stop */
+	EV_START_WORLD,   /* and is about to let them go on; .gil.frame */
+	EV_STARTED_WORLD, /* and has let them */
+	EV_GIL_ON,        /* an import turned the GIL on for good; .comm.name is the module's */
 
 	/* The scheduler. */
 	EV_SWITCH_IN,  /* PERF_RECORD_SWITCH: tid is on cpu from now on */

@@ -13,6 +13,7 @@
  *	                  _PyParkingLot_UnparkAll             EV_UNPARK
  *	stop_world[_N]    entry of stop_the_world             EV_STOP_WORLD
  *	start_world[_N]   entry of start_the_world            EV_START_WORLD
+ *	start_world_ret[_N]  its return                       EV_STARTED_WORLD
  *	gil_module        entry of the import machinery's
  *	                  check of a module that was loaded   (its name is kept)
  *	enable_gil        entry of _PyEval_EnableGILPermanent EV_GIL_ON

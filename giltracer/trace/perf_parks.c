@@ -26,6 +26,7 @@ static const struct {
 	{ "unpark", HANDLE_PARK, EV_UNPARK },
 	{ "stop_world", HANDLE_PARK, EV_STOP_WORLD },
 	{ "start_world", HANDLE_PARK, EV_START_WORLD },
+	{ "start_world_ret", HANDLE_PARK, EV_STARTED_WORLD },
 	{ "gil_module", HANDLE_GIL_MODULE, 0 },
 	{ "enable_gil", HANDLE_GIL_ON, EV_GIL_ON },
 };

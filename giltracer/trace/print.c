@@ -21,6 +21,7 @@ const char *event_type_name(unsigned type)
 		[EV_UNPARK] = "unpark",
 		[EV_STOP_WORLD] = "stop-world",
 		[EV_START_WORLD] = "start-world",
+		[EV_STARTED_WORLD] = "started-world",
 		[EV_GIL_ON] = "gil-on",
 		[EV_SWITCH_IN] = "switch-in",
 		[EV_SWITCH_OUT] = "switch-out",

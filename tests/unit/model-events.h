@@ -98,6 +98,7 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define parked(t, tid)         feed(t, tid, EV_PARKED, EV(0))
 #define unparks(t, tid, at)    feed(t, tid, EV_UNPARK, EV(.park = { .address = (at) }))
 #define stops_world(t, tid)    feed(t, tid, EV_STOP_WORLD, EV(0))
+#define started_world(t, tid)  feed(t, tid, EV_STARTED_WORLD, EV(0))
 #define starts_world(t, tid)   feed(t, tid, EV_START_WORLD, EV(.gil = { .frame = 9 }))
 #define asks_off(t, tid, python, more) \
 	feed(t, tid, EV_REQUEST, EV(.flags = EVF_GIL_OFF | (more), .gil = { .frame = (python) }))

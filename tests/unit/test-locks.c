@@ -84,10 +84,11 @@ static void test_world(void)
 	parked(206, 7);
 	starts_world(300, 7);
 	unparks(302, 7, WORLD);
+	started_world(305, 7);
 	parked(310, 8);
 	finish();
-	is_str(gil_lane(7), "100:N 200:X 300:N 1000",
-	       "who stops the world, from asking to starting it");
+	is_str(gil_lane(7), "100:N 200:X 305:N 1000",
+	       "who stops the world, from asking to having started it");
 	is_u64(thread(7)->gil.spans.v[1].stack, 9, "in which function");
 	is_str(gil_lane(8), "110:N 210:T 310:N 1000", "who stands");
 	is_u64(thread(8)->gil.spans.v[1].stack, 6, "in the function to which it came back");

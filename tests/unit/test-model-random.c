@@ -23,10 +23,10 @@ static uint32_t next_random(void)
  * of likely ones. */
 static size_t fill(uint8_t *data, size_t max, bool nonsense)
 {
-	static const uint8_t likely[] = { EV_REQUEST,    EV_ACQUIRE,    EV_RELEASE, EV_SAVE,
-		                          EV_RELEASED,   EV_REQUEST,    EV_ACQUIRE, EV_SWITCH_IN,
-		                          EV_SWITCH_OUT, EV_PARK,       EV_PARKED,  EV_UNPARK,
-		                          EV_STOP_WORLD, EV_START_WORLD };
+	static const uint8_t likely[] = { EV_REQUEST,    EV_ACQUIRE,      EV_RELEASE, EV_SAVE,
+		                          EV_RELEASED,   EV_REQUEST,      EV_ACQUIRE, EV_SWITCH_IN,
+		                          EV_SWITCH_OUT, EV_PARK,         EV_PARKED,  EV_UNPARK,
+		                          EV_STOP_WORLD, EV_STARTED_WORLD };
 	size_t n = 2 + 4 * (next_random() % (max / 4 - 1));
 
 	for (size_t i = 0; i < n; i++) {
