@@ -322,7 +322,9 @@ void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	else if (save || !(ts->flags & THREAD_SAVED) || !extend_hold(m, thread, t))
 		release_unheld(m, thread, gil, t);
 	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
-	ts->flags |= THREAD_RELEASED | (save && held ? THREAD_SAVED : 0);
+	/* Only who is asked to let go waits in drop_gil, and only who waits asks. */
+	ts->flags |= (m->priv->gils.v[gil].waiters ? THREAD_RELEASED : 0) |
+	             (save && held ? THREAD_SAVED : 0);
 	gil_without(m, thread, t);
 }
 

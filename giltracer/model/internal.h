@@ -24,7 +24,8 @@ enum thread_flags {
 	THREAD_ALIVE = 1 << 0,
 	THREAD_INHERITED = 1 << 1, /* its hold is the copy that a fork made */
 	THREAD_SAVED = 1 << 2,     /* its last release was EV_SAVE: drop_gil may follow */
-	THREAD_RELEASED = 1 << 3,  /* its last span began with a release: a switch wait, perhaps */
+	THREAD_RELEASED = 1 << 3,  /* its last span began with a release while others waited: a
+	                            * switch wait, perhaps */
 	THREAD_CUT = 1 << 4,       /* another thread's acquire ended its hold */
 	THREAD_START = 1 << 5,     /* its hold since the start has not met an event of its own */
 	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */

@@ -39,7 +39,8 @@ enum gil_state {
 	GIL_NO,          /* no GIL: released, in C code or asleep */
 	GIL_HOLD,        /* acquire -> release */
 	GIL_WAIT,        /* request -> acquire */
-	GIL_SWITCH_WAIT, /* release -> return of drop_gil; part of wait in totals */
+	GIL_SWITCH_WAIT, /* release while others wait -> return of drop_gil; part of wait in totals
+	                  */
 	/* Without the GIL, in a free-threaded interpreter: */
 	GIL_LOCK_WAIT, /* asleep for a lock that another thread has */
 	GIL_STOPPED,   /* stands until a thread that stopped the world lets it go on */

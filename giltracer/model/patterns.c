@@ -50,6 +50,17 @@ static uint32_t main_culprit(const struct model *m, uint32_t thread)
 	return most ? most->holder : MODEL_NONE;
 }
 
+/* Most of its waiting passed while the GIL was free: for want of a CPU, or of a quick wake-up. */
+static bool waits_for_nobody(const struct model *m, uint32_t thread)
+{
+	uint64_t handover_ns = 0;
+
+	for (size_t i = 0; i < m->blame.n; i++)
+		if (m->blame.v[i].waiter == thread && m->blame.v[i].holder == MODEL_NONE)
+			handover_ns += m->blame.v[i].wait_ns;
+	return handover_ns * 2 > m->threads.v[thread].gil_ns[GIL_WAIT];
+}
+
 static void find_hogs(struct finder *f, const struct hogs *hogs)
 {
 	CLEANUP(free) struct pattern *by = xcalloc(f->m->threads.n + 1, sizeof(*by));
@@ -119,7 +130,7 @@ static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
 	struct pattern late = { .kind = PATTERN_LATE_WAKEUPS, .thread = thread };
 	uint64_t away_ns, hold_ns, wakeups = 0;
 
-	if (percent(t->gil_ns[GIL_WAIT], life(t)) < PATTERN_SHARE)
+	if (percent(t->gil_ns[GIL_WAIT], life(t)) < PATTERN_SHARE || waits_for_nobody(f->m, thread))
 		return;
 	for (size_t i = 1; i < t->gil.spans.n; i++) {
 		uint64_t ns = lane_span_end(&t->gil, i) - t->gil.spans.v[i].start_ns;

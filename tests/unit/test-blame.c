@@ -97,6 +97,7 @@ static uint32_t next_random(uint32_t n)
 static void play(void)
 {
 	char state[THREADS] = "HNNNN";
+	bool asked[THREADS] = { false };
 	int holder = 0;
 
 	begin_with(&(struct model_options){
@@ -122,10 +123,11 @@ static void play(void)
 				save(t, 7 + i);
 			state[i] = 'n';
 			holder = -1;
+			asked[i] = memchr(state, 'W', THREADS);
 		} else if (state[i] == 'n' && next_random(2)) {
-			/* Since the release it was a switch wait. */
+			/* Since the release it was a switch wait, if somebody waited. */
 			for (uint64_t at = t; truth[i][at - 1] == 'n'; at--)
-				truth[i][at - 1] = 'S';
+				truth[i][at - 1] = asked[i] ? 'S' : 'N';
 			released(t, 7 + i);
 			state[i] = 'N';
 		} else if (state[i] == 'n') {

@@ -10,7 +10,7 @@ static void test_start(void)
 	request(300, 7);
 	acquire(310, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 200:S 205:N 300:W 310:H/ 1000",
+	is_str(gil_lane(7), "100:H^ 200:N 300:W 310:H/ 1000",
 	       "who switches tracing on holds the GIL, and who switches it off");
 	is_str(owners(0), "100:7 200:- 300:-+1 310:7 1000", "the GIL has owners from the start");
 	is_u64(m->gils.v[0].address, GIL, "its address is learnt from the first release");
@@ -314,6 +314,12 @@ static void test_switch_wait(void)
 	is_u64(model_thread_wait_ns(thread(7)), 30 + 769, "which is part of the wait");
 	is_u64(thread(7)->waits, 1, "but no wait of its own");
 	is_u64(blame(7, 8), 769, "and charged to nobody");
+
+	begin();
+	release(200, 7);
+	released(230, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^ 200:N 1000", "nobody waits, so nobody asked to let go");
 
 	begin();
 	release(200, 7);

@@ -99,6 +99,25 @@ static void test_convoy(void)
 }
 
 /* 9 sleeps for events, 10 ms each, and then waits while 8 computes. */
+/* The same, but 8 lets go at once: the GIL is free, and 9 has no CPU to take it. */
+static void test_no_convoy(void)
+{
+	uint64_t t = 2 * MS;
+
+	begin_seconds(1);
+	request(t, 8);
+	pass_on(t, 7, 8);
+	for (t += MS; t < 990 * MS; t += 6 * MS) {
+		request(t, 9);
+		release(t + 100 * US, 8);
+		acquire(t + 5 * MS, 9);
+		request(t + 5 * MS, 8);
+		pass_on(t + 5200 * US, 9, 8);
+	}
+	find();
+	ok(!pattern(PATTERN_CONVOY, 9), "waits for a free GIL are no convoy");
+}
+
 static void test_late_wakeups(void)
 {
 	uint64_t t = 2 * MS;
@@ -349,6 +368,7 @@ static void test_words(void)
 int main(void)
 {
 	test_convoy();
+	test_no_convoy();
 	test_late_wakeups();
 	test_starvation();
 	test_ping_pong();
