@@ -12,7 +12,7 @@
 /*
  * The interpreter's own part of whatever it does: how it calls what it was asked to call
  * (Objects/call.c, Objects/methodobject.c, Objects/descrobject.c and Python/ceval.c of CPython 3.6
- * to 3.13), how it finds attributes and operators, and the memory allocator. Not what kept the GIL.
+ * to 3.14), how it finds attributes and operators, and the memory allocator. Not what kept the GIL.
  */
 static bool is_interpreter(const char *name)
 {
@@ -31,7 +31,9 @@ static bool is_interpreter(const char *name)
 		"type_call",
 		"slot_tp_",
 		"wrap_",
+		"PyEval_",
 		"_PyEval_",
+		"_Py_HandlePending",
 		"_PyFunction_",
 		"trace_call_",
 		"call_trace",
@@ -70,19 +72,51 @@ static bool is_interpreter(const char *name)
 	return false;
 }
 
+/* Whether a frame is in the interpreter's file: python3.14, libpython3.13.so.1.0. */
+static bool is_in_interpreter(const struct names *names, const struct stack_frame *frame)
+{
+	const char *module = names_get(names, frame->module);
+	const char *slash = strrchr(module, '/');
+
+	module = slash ? slash + 1 : module;
+	return str_has_prefix(module, "python3") || str_has_prefix(module, "libpython3");
+}
+
+/* The collector of garbage, which runs whenever anything is made or, from 3.12 on, between
+ * instructions: what it happened to interrupt is not what keeps the GIL. */
+static bool is_collector(const struct names *names, const struct stack_frame *frame)
+{
+	static const char *const functions[] = { "gc_collect_main", "collect", "_Py_RunGC" };
+	const char *name = names_get(names, frame->name);
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		size_t len = strlen(functions[i]);
+
+		if (!strncmp(name, functions[i], len) && (!name[len] || name[len] == '.'))
+			return is_in_interpreter(names, frame);
+	}
+	return false;
+}
+
 uint32_t native_callee(const struct stacks *stacks, uint32_t stack)
 {
 	const struct names *names = stacks_names(stacks);
 	uint32_t callee = 0;
+	bool certain = true;
 
 	while (stack) {
 		const struct stack_frame *frame = stacks_get(stacks, stack);
 
 		if (frame->flags & STACK_EVAL)
 			return callee;
-		if (!(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
+		if (certain && !(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
 		    !is_interpreter(names_get(names, frame->name)))
 			callee = stack;
+		/* Further out may be the caller of a Python function, and without a symbol here may
+		 * be what runs it: compilers split the evaluation loop. */
+		if (is_collector(names, frame) ||
+		    (frame->flags & STACK_UNKNOWN && is_in_interpreter(names, frame)))
+			certain = false;
 		if (frame->flags & STACK_TRUNCATED) /* a large frame of C: the dump ended in it */
 			return callee;
 		stack = frame->parent;

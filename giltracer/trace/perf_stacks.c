@@ -255,13 +255,16 @@ static void name_unknown(struct perf_stacks *ps, const struct location *l)
 	add_frame(ps, text, l->module ? module : "", STACK_UNKNOWN);
 }
 
-/* A symbol without the version that glibc's .symtab carries: sem_post@@GLIBC_2.34. */
+/* A symbol without the version that glibc's .symtab carries, sem_post@@GLIBC_2.34, and without what
+ * link-time optimisation adds to names that are not unique to it, builtin_pow.lto_priv.0. */
 static void add_symbol(struct perf_stacks *ps, const char *symbol, const char *module,
                        uint32_t flags)
 {
+	const char *private = strstr(symbol, ".lto_priv.");
+	size_t len = private ? (size_t)(private - symbol) : strcspn(symbol, "@");
 	char name[NAME_BYTES];
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(symbol, "@"), symbol);
+	snprintf(name, sizeof(name), "%.*s", (int)len, symbol);
 	add_frame(ps, name, module, flags | flags_of(name));
 }
 

@@ -10,20 +10,22 @@ static struct names *names;
 static struct stacks *stacks;
 
 /* Frames from the outermost on, NULL-terminated; "=" before a name makes it an eval frame, "?" one
- * without a symbol, "<" the one in which the dump ended. */
+ * without a symbol, "<" the one in which the dump ended; "@" says that it is libpython's. */
 static uint32_t stack(const char *const *frames)
 {
 	uint32_t id = 0;
 
 	for (; *frames; frames++) {
-		const char *name = *frames + (strchr("=?<", **frames) != NULL);
+		bool own = **frames == '@';
+		const char *mark = *frames + own, *name = mark + (strchr("=?<", *mark) != NULL);
 		struct stack_frame frame = {
 			.parent = id,
 			.name = names_id(names, name, strlen(name)),
-			.flags = **frames == '='   ? STACK_EVAL
-			         : **frames == '?' ? STACK_UNKNOWN
-			         : **frames == '<' ? STACK_TRUNCATED
-			                           : 0,
+			.module = own ? names_id(names, "/x/libpython3.14.so.1.0", 23) : 0,
+			.flags = *mark == '='   ? STACK_EVAL
+			         : *mark == '?' ? STACK_UNKNOWN
+			         : *mark == '<' ? STACK_TRUNCATED
+			                        : 0,
 		};
 
 		id = stacks_id(stacks, &frame);
@@ -63,6 +65,18 @@ int main(void)
 	          "merge_at");
 	is_callee("memcpy", "what has no symbol is passed over", "=_PyEval_EvalFrameDefault",
 	          "?[x+0x10]", "memcpy");
+	is_callee("memcpy", "also in libpython", "=_PyEval_EvalFrameDefault", "@?[x+0x10]",
+	          "memcpy");
+	is_callee("(none)", "but what is beyond may be another's", "=_PyEval_EvalFrameDefault",
+	          "@PySequence_List", "@?[x+0x10]", "@?[x+0x20]");
+	is_callee("(none)", "nor is it at the end of what is known", "<PyEval_EvalCode",
+	          "@?[x+0x10]");
+	is_callee("gc_collect_main", "garbage is collected", "=_PyEval_EvalFrameDefault",
+	          "PyList_New", "@gc_collect_main", "@deduce_unreachable");
+	is_callee("collect.constprop.0", "also by a clone", "=_PyEval_EvalFrameDefault",
+	          "PyList_New", "@collect.constprop.0");
+	is_callee("make", "a collector of another's", "=_PyEval_EvalFrameDefault", "make",
+	          "collect");
 	is_callee("(none)", "nothing has a symbol", "=_PyEval_EvalFrameDefault", "?[x+0x10]");
 	is_u64(native_callee(stacks, 0), 0, "no stack, no function");
 	stacks_free(stacks);
