@@ -7,6 +7,7 @@
 #include "report/crowds.h"
 #include "report/culprit.h"
 #include "report/evidence.h"
+#include "report/functions.h"
 #include "report/locks_say.h"
 #include "report/starved.h"
 #include "trace/source.h"
@@ -116,8 +117,7 @@ static void say_also(struct verdict *v, const struct evidence *e)
 		say_line(&v->also, e, "It has too few CPUs as well");
 	else if (v->kind == VERDICT_GIL_SOME &&
 	         facts_percent(evidence_asleep(e), evidence_cpu_known(e)) >= VERDICT_ASLEEP)
-		str_addf(&v->also,
-		         "Mostly its threads were asleep: for %.1f %% of their lives.",
+		str_addf(&v->also, "Mostly its threads were asleep: for %.1f %% of their lives.",
 		         facts_percent(evidence_asleep(e), evidence_cpu_known(e)));
 }
 
@@ -233,6 +233,18 @@ static double unknown_percent(const struct model *model)
 	return facts_percent(unknown_ns, life_ns);
 }
 
+/* Of all waiting, what was waited while threads were started, which tracing makes slow. */
+static double slow_starts(const struct evidence *e)
+{
+	const struct hogs *hogs = e->pass->hogs;
+	uint64_t wait_ns = 0;
+
+	for (size_t i = 0; hogs && i < hogs->v.n; i++)
+		if (function_is_slow_start(e->pass, &hogs->v.v[i]))
+			wait_ns += hogs->v.v[i].late_wait_ns;
+	return facts_percent(wait_ns, e->totals.wait_ns);
+}
+
 /* Good: all is known. Poor: what is missing may change the verdict. */
 static void judge_quality(struct verdict *v, const struct evidence *e)
 {
@@ -241,13 +253,17 @@ static void judge_quality(struct verdict *v, const struct evidence *e)
 	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
 	double inferred = facts_percent(e->totals.releases_inferred, releases);
 	uint64_t lost = lost_records(e->report);
+	double starts = slow_starts(e);
 	CLEANUP(str_done) struct str text = { 0 };
 
 	v->quality = QUALITY_GOOD;
-	if (lost || unknown >= 1 || inferred >= 5 || caveats[CAVEAT_UNORDERED])
+	if (starts >= 5)
+		str_addf(&text, " Tracing made starting threads slow: %.1f %% of all waiting.",
+		         starts);
+	if (lost || starts >= 5 || unknown >= 1 || inferred >= 5 || caveats[CAVEAT_UNORDERED])
 		v->quality = QUALITY_FAIR;
-	if (unknown >= 10 || caveats[CAVEAT_TWO_HOLDERS] || caveats[CAVEAT_TRUNCATED] ||
-	    caveats[CAVEAT_BROKEN_IDENTITY])
+	if (unknown >= 10 || starts >= 30 || caveats[CAVEAT_TWO_HOLDERS] ||
+	    caveats[CAVEAT_TRUNCATED] || caveats[CAVEAT_BROKEN_IDENTITY])
 		v->quality = QUALITY_POOR;
 	say_quality(&text, v, lost, unknown, inferred);
 	str_adds(&v->quality_text, str_get(&text) + 1);
