@@ -135,6 +135,59 @@ static void test_crowd(void)
 	fixture_done(&f);
 }
 
+static uint32_t python_frame(struct fixture *f, const char *name, const char *file, unsigned line)
+{
+	struct stack_frame frame = { .line = line, .flags = STACK_PYTHON };
+
+	if (!f->source.frames)
+		f->source.frames = stacks_new(f->source.names);
+	frame.name = names_id(f->source.names, name, strlen(name));
+	frame.module = names_id(f->source.names, file, strlen(file));
+	return stacks_id(f->source.frames, &frame);
+}
+
+/* Two threads of a pool run the same call, each for a part of what the others wait. */
+static void test_call(void)
+{
+	struct hogs hogs = { 0 };
+	struct fixture f;
+	uint32_t parse;
+
+	fixture_init(&f, 1000);
+	parse = python_frame(&f, "parse", "/srv/app/parse.py", 7);
+	f.pass.hogs = &hogs;
+	for (uint32_t i = 0; i < 3; i++) {
+		fixture_thread(&f, 1, 2 + i, "pool");
+		fixture_gil(&f, i, GIL_WAIT, i == 2 ? 900 : 500);
+		fixture_gil(&f, i, GIL_HOLD, i == 2 ? 100 : 500);
+		fixture_cpu(&f, i, CPU_RUNNING, 1000);
+		fixture_blame(&f, 2, i, i == 2 ? 0 : 400, i == 2 ? 0 : 50, 100);
+		if (i < 2)
+			*vec_push(&hogs.v) = (struct hog){
+				.thread = i,
+				.frame = parse,
+				.late_holds = 10,
+				.late_ns = 400 * FIXTURE_MS,
+				.late_wait_ns = 300 * FIXTURE_MS,
+				.late_longest_ns = (40 + i) * FIXTURE_MS,
+				.wait_ns = 400 * FIXTURE_MS,
+			};
+	}
+	because(&f, "Mostly because of parse (parse.py:7), which 2 threads ran: 75.0 % of all "
+	            "waiting (600.0 ms) passed while it kept the GIL although it was asked to let "
+	            "go, for up to 41.0 ms at a time.");
+	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
+	because(&f, "The worst is dump (dump.py:9), which thread pool (2) ran: 37.5 % of");
+	for (uint32_t i = 0; i < 2; i++) {
+		hogs.v.v[i].frame = python_frame(&f, "Thread.start",
+		                                 "/usr/lib/python3.11/threading.py", 964);
+		hogs.v.v[i].asleep_ns = 399 * FIXTURE_MS;
+	}
+	because(&f, "75.0 % of all waiting passed while threads were started");
+	vec_done(&hogs.v);
+	fixture_done(&f);
+}
+
 static void test_edges(void)
 {
 	static const struct life spinners[] = { { 50, 50, 0, 0, 0 }, { 50, 50, 0, 0, 0 } };
@@ -286,6 +339,7 @@ int main(void)
 	test_kinds();
 	test_also();
 	test_crowd();
+	test_call();
 	test_edges();
 	test_no_gil_detect();
 	test_blame();
