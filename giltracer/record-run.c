@@ -28,20 +28,21 @@ static bool wants_wakeups(const struct job *job)
 #define NATIVE_STACK 4096
 
 /* A recording of a pass: which of the two it is, and where it goes. */
-static struct perf_plan plan_recording(const struct job *job, bool stacks, const char *output,
-                                       unsigned recordings)
+static struct perf_plan plan_recording(const struct job *job, const struct perf_share *share,
+                                       const char *output)
 {
-	unsigned pages = perf_host_pages(&job->host, recordings, stacks);
+	unsigned pages = perf_host_pages(&job->host, share);
 	uint64_t buffer = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	struct perf_plan plan = {
 		.perf = "perf",
 		.output = output,
 		.mmap_pages = pages,
+		.aio = job->host.aio,
 		.buildid_mmap = job->host.major > 5 || job->host.minor >= 12,
 		.waking = job->host.tracepoints && !wants_wakeups(job),
 	};
 
-	if (stacks) {
+	if (share->stacks) {
 		plan.sched = job->host.tracepoints;
 		plan.stack_size = plan.sched ? perf_host_stack_size(buffer) : 0;
 	} else {
@@ -58,12 +59,13 @@ static struct perf_plan plan_recording(const struct job *job, bool stacks, const
 
 /* Beside the recordings of an execution: who woke whom, also from an interrupt, and who had the
  * CPUs. */
-static struct perf_plan plan_wakeups(const struct job *job, const char *output)
+static struct perf_plan plan_wakeups(const struct job *job, const struct perf_share *share,
+                                     const char *output)
 {
 	return (struct perf_plan){
 		.perf = "perf",
 		.output = output,
-		.mmap_pages = perf_host_pages(&job->host, WAKEUPS_SHARE, false),
+		.mmap_pages = perf_host_pages(&job->host, share),
 		.everybody = true,
 		.waking = true,
 		.sched = true,
@@ -133,7 +135,7 @@ static void note_stacks(struct job *job, const struct pass_plan *plan,
 	if (!plan->perf[i].stack_size || plan->perf[i].stack_size >= 4096)
 		return;
 	text = xasprintf("the host allows ring buffers of %u pages per CPU: stacks are cut at %u "
-	                 "bytes, so that no records are lost (giltracer setup allows more)",
+	                 "bytes, so that less is lost (giltracer setup allows more)",
 	                 result->mmap_pages[i], plan->perf[i].stack_size);
 	note(job, "stack-size", text);
 }
@@ -202,6 +204,27 @@ static void say_limit(const char *why)
 	log_info("%s", why);
 }
 
+/* What is recorded at the same time; outputs are filled in, the caller's to free. */
+static void plan_recordings(const struct job *job, const struct execution *execution,
+                            struct pass_plan *plan, char **outputs)
+{
+	struct perf_share share = { .count = (unsigned)execution->count + wants_wakeups(job) };
+
+	for (size_t i = 0; i < execution->count; i++) {
+		share.index = (unsigned)i;
+		share.share = (unsigned)execution->count;
+		share.stacks = !strcmp(execution->names[i], "stacks");
+		outputs[i] = xasprintf("%s/%s.perf.data", job->dir, execution->names[i]);
+		plan->perf[plan->perf_count++] = plan_recording(job, &share, outputs[i]);
+	}
+	if (!wants_wakeups(job))
+		return;
+	share = (struct perf_share){ share.count, (unsigned)execution->count, WAKEUPS_SHARE,
+		                     false };
+	outputs[share.index] = xasprintf("%s/%s.wakeups.perf.data", job->dir, execution->names[0]);
+	plan->perf[plan->perf_count++] = plan_wakeups(job, &share, outputs[share.index]);
+}
+
 static int run_execution(struct job *job, const struct execution *execution, int in,
                          struct error *err)
 {
@@ -226,7 +249,6 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.in = in,
 		.out = null,
 		.err = null,
-		.perf_count = execution->count,
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,
@@ -235,16 +257,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 
 	if (execution->again && null < 0)
 		return -1;
-	for (size_t i = 0; i < execution->count; i++) {
-		outputs[i] = xasprintf("%s/%s.perf.data", job->dir, execution->names[i]);
-		plan.perf[i] = plan_recording(job, !strcmp(execution->names[i], "stacks"),
-		                              outputs[i], (unsigned)execution->count);
-	}
-	if (wants_wakeups(job)) {
-		outputs[execution->count] = xasprintf("%s/%s.wakeups.perf.data", job->dir,
-		                                      execution->names[0]);
-		plan.perf[plan.perf_count++] = plan_wakeups(job, outputs[execution->count]);
-	}
+	plan_recordings(job, execution, &plan, outputs);
 	limit_begin(&plan.limit, job->dir);
 	ret = pass_run(&plan, job->signals, &result, err);
 	if (ret == 0) {

@@ -86,6 +86,8 @@ char **perfcmd_argv(const struct perf_plan *plan)
 		/* Else switches do not say on which CPU. */
 		add(&args, "--sample-cpu");
 	}
+	/* perf's thread for those sleeps a second, and perf waits for it when it ends. */
+	add(&args, "--no-bpf-event");
 	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
 	add(&args, "-N");
 	add(&args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
@@ -96,6 +98,8 @@ char **perfcmd_argv(const struct perf_plan *plan)
 		add(&args, "-m");
 		add(&args, "%u", plan->mmap_pages);
 	}
+	if (plan->aio)
+		add(&args, "--aio=2");
 	add_events(&args, plan->probes);
 	add_sched(&args, plan);
 	add_events(&args, plan->counters);

@@ -20,6 +20,8 @@
  * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
  * @answer_ms: how long perf may take to answer; 0: a minute
  * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
+ * @aio: write while reading: in small buffers, what perf waits for the file is time in which
+ *       records are lost
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
  * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
  * @early: those of probes that are recorded before the program switches tracing on;
@@ -38,6 +40,7 @@ struct perf_plan {
 	int control_fd, ack_fd;
 	unsigned answer_ms;
 	unsigned mmap_pages;
+	bool aio;
 	bool buildid_mmap;
 	const char *const *probes;
 	const char *const *early;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "launch/around.h"
 #include "launch/child.h"
 #include "launch/host.h"
@@ -59,12 +60,11 @@ static uint64_t available_memory(void)
 }
 
 /* kernel/events/core.c, perf_mmap: perf_event_mlock_kb counts per CPU and user, and what is beyond
- * it counts against RLIMIT_MEMLOCK; neither binds CAP_IPC_LOCK or paranoid below 0. */
+ * it counts against RLIMIT_MEMLOCK, by process; neither binds CAP_IPC_LOCK or paranoid below 0. */
 static void find_buffer(struct perf_host *host)
 {
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t memory = available_memory() / 8 / cpus;
-	uint64_t locked;
 	struct rlimit limit = { 0 };
 
 	host->buffer_bytes = memory < BUFFER_WANTED ? memory : BUFFER_WANTED;
@@ -72,13 +72,12 @@ static void find_buffer(struct perf_host *host)
 	    read_number("/proc/sys/kernel/perf_event_paranoid", 2) < 0)
 		return;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	locked = (uint64_t)read_number("/proc/sys/kernel/perf_event_mlock_kb", 516) * KIB;
-	if (limit.rlim_cur != RLIM_INFINITY)
-		locked += limit.rlim_cur / cpus;
-	else
+	if (limit.rlim_cur == RLIM_INFINITY)
 		return;
-	if (locked < host->buffer_bytes) {
-		host->buffer_bytes = locked;
+	host->pool_bytes = (uint64_t)read_number("/proc/sys/kernel/perf_event_mlock_kb", 516) * KIB;
+	host->own_bytes = limit.rlim_cur / cpus;
+	if (host->pool_bytes + host->own_bytes < host->buffer_bytes) {
+		host->buffer_bytes = host->pool_bytes + host->own_bytes;
 		host->buffer_limited = true;
 	}
 }
@@ -140,6 +139,22 @@ static int find_version(struct perf_host *host, struct error *err)
 	return 0;
 }
 
+/* An option of perf's that its packager chooses. */
+static bool has_aio(void)
+{
+	char name[] = "perf", version[] = "version", option[] = "--build-options";
+	char *const argv[] = { name, version, option, NULL };
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+	const char *aio;
+	int status;
+
+	if (child_capture(&text, &status, argv, 16384, &err) < 0 || status)
+		return false;
+	aio = strstr(text, "aio: [");
+	return aio && str_has_prefix(aio, "aio: [ on");
+}
+
 int perf_host_find(struct perf_host *ret, struct error *err)
 {
 	*ret = (struct perf_host){ 0 };
@@ -150,6 +165,7 @@ int perf_host_find(struct perf_host *ret, struct error *err)
 	ret->tracepoints = may_open_tracepoint(0, -1);
 	ret->everybody = ret->tracepoints && may_open_tracepoint(-1, 0);
 	find_buffer(ret);
+	ret->aio = ret->buffer_limited && has_aio();
 	return 0;
 }
 
@@ -159,13 +175,23 @@ void perf_host_done(struct perf_host *host)
 	*host = (struct perf_host){ 0 };
 }
 
-unsigned perf_host_pages(const struct perf_host *host, unsigned recordings, bool stacks)
+/* The kernel takes from the pool first: whoever comes later has what is left, and its own. */
+static uint64_t buffer_of(const struct perf_host *host, const struct perf_share *share)
+{
+	if (!host->buffer_limited)
+		return host->buffer_bytes / share->share;
+	if (host->own_bytes < host->pool_bytes)
+		return host->buffer_bytes / share->count;
+	return share->index ? host->own_bytes : host->buffer_bytes;
+}
+
+unsigned perf_host_pages(const struct perf_host *host, const struct perf_share *share)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t mine = host->buffer_bytes / recordings;
+	uint64_t mine = buffer_of(host, share);
 	unsigned pages = 1;
 
-	if (!stacks && mine > BUFFER_PLAIN)
+	if (!share->stacks && mine > BUFFER_PLAIN)
 		mine = BUFFER_PLAIN;
 	/* One page more is perf's own, in front. */
 	while ((2 * (uint64_t)pages + 1) * page <= mine)
@@ -175,7 +201,7 @@ unsigned perf_host_pages(const struct perf_host *host, unsigned recordings, bool
 
 unsigned perf_host_stack_size(uint64_t buffer_bytes)
 {
-	if (buffer_bytes >= 4 * MIB)
+	if (buffer_bytes >= 16 * MIB)
 		return 4096;
-	return buffer_bytes >= MIB ? 2048 : 1024;
+	return buffer_bytes >= 8 * MIB ? 2048 : 1024;
 }

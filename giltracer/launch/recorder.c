@@ -30,6 +30,27 @@ static bool is_progress(const char *line)
 	return str_has_prefix(line, "Events ") || str_has_prefix(line, "[ perf record:") || !*line;
 }
 
+/* perf's worries about names of kernel functions, which others than root have each time. */
+static bool is_about_symbols(const char *line)
+{
+	static const char *const starts[] = {
+		"WARNING: Kernel address maps",
+		"check /proc/sys/kernel/kptr_restrict",
+		"Samples in kernel",
+		"file is not found in the buildid cache",
+		"If some relocation was applied",
+		"even with a suitable vmlinux",
+		"Couldn't record kernel",
+		"Symbol resolution may be skewed",
+		"Check /proc/kallsyms",
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (str_has_prefix(line, starts[i]))
+			return true;
+	return false;
+}
+
 /* Where perf's manual begins instead of its message. */
 static bool is_usage(const char *line)
 {
@@ -48,7 +69,7 @@ static char *perf_text(const struct recorder *recorder)
 		line += strspn(line, " \t");
 		if (is_usage(line))
 			break;
-		if (!is_progress(line) && text.len < 300)
+		if (!is_progress(line) && !is_about_symbols(line) && text.len < 300)
 			str_addf(&text, "%s%s", text.len ? " " : "", line);
 	}
 	return str_take(&text);
@@ -250,7 +271,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 			return -1;
 		}
 		child_wait(&rec->perf);
-		if (rec->mmap_pages <= 16 || !short_of_memory(rec))
+		if (rec->mmap_pages <= 1 || !short_of_memory(rec))
 			return fail(rec, "could not start", err);
 		if (start_smaller(rec, plan, signals, err) < 0)
 			return -1;

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,17 @@
 #define BUSY_TRIES   100
 #define BUSY_WAIT_NS 10000000
 
+/* As open() would see it: access() leaves out capabilities that were given to an ordinary user. */
+static int may(const char *path, int how)
+{
+	return faccessat(AT_FDCWD, path, how, AT_EACCESS);
+}
+
 static bool has_uprobes(const char *root)
 {
 	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
 
-	return access(path, F_OK) == 0;
+	return may(path, F_OK) == 0;
 }
 
 /* Sets *ret and returns true if the mount table has a tracefs with uprobes. */
@@ -59,7 +66,7 @@ int tracefs_find(char **ret, struct error *err)
 		}
 	if (find_mounted(ret))
 		return 0;
-	if (access("/sys/kernel/tracing/.", X_OK) < 0 && errno == EACCES)
+	if (may("/sys/kernel/tracing/.", X_OK) < 0 && errno == EACCES)
 		return error_set(err, EACCES, "/sys/kernel/tracing: cannot be read by this user");
 	return error_set(err, ENOENT, "tracefs with uprobe_events is not mounted");
 }
@@ -190,19 +197,19 @@ bool tracefs_can_install(const char *root)
 {
 	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
 
-	return access(path, W_OK) == 0;
+	return may(path, W_OK) == 0;
 }
 
 bool tracefs_is_read_only(const char *root)
 {
 	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
 
-	return access(path, W_OK) < 0 && errno == EROFS;
+	return may(path, W_OK) < 0 && errno == EROFS;
 }
 
 bool tracefs_has_event(const char *root, const char *group, const char *event)
 {
 	CLEANUP(free) char *path = xasprintf("%s/events/%s/%s/id", root, group, event);
 
-	return access(path, R_OK) == 0;
+	return may(path, R_OK) == 0;
 }

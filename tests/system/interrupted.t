@@ -8,7 +8,7 @@ need root perf uprobes setsid
 mkfifo ready
 # Says when it is traced, by a FIFO, and waits for a signal.
 cat >waits.py <<'EOF'
-import signal, sys, time
+import select, signal, sys
 if sys.argv[1:] == ["handle"]:
     def handler(number, frame):
         print("handled", number, flush=True)
@@ -21,7 +21,9 @@ else:
 if __name__ == "__main__":
     with open("ready", "w") as f:
         f.write("ready\n")
-    signal.pause()
+    # Not signal.pause(): the signal may come just before it.
+    while True:
+        select.select([], [], [], 0.1)
 EOF
 
 # interrupt SIGNAL WHOM ARG…: run giltracer in a process group of its own, signal it when the program

@@ -44,7 +44,8 @@ static void test_gil(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
-	        "--switch-events|--sample-cpu|-N|--buildid-mmap|--no-period|-m|1024|-e|g:take_gil|"
+	        "--switch-events|--sample-cpu|--no-bpf-event|-N|--buildid-mmap|--no-period|-m|1024|"
+	        "-e|g:take_gil|"
 	        "-e|g:take_gil_ret|"
 	        "-e|sched:sched_waking/call-graph=no/|-p|42",
 	        "the GIL pass: uprobes and wake-ups, no stacks");
@@ -55,7 +56,7 @@ static void test_gil(void)
 	plan.mmap_pages = 0;
 	is_argv(&plan,
 	        "perf|record|-o|/a b/gil.perf.data|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|"
-	        "--switch-events|--sample-cpu|-N|-B|-e|g:take_gil|-e|g:take_gil_ret|"
+	        "--switch-events|--sample-cpu|--no-bpf-event|-N|-B|-e|g:take_gil|-e|g:take_gil_ret|"
 	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_switch/call-graph=no/|"
 	        "-e|page-faults|-e|dummy:uS|-p|42",
 	        "with states and a counter, on an older perf with its own buffer");
@@ -78,7 +79,7 @@ static void test_stacks(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|--"
-	        "sample-cpu|-N|"
+	        "sample-cpu|--no-bpf-event|-N|"
 	        "--buildid-mmap|--no-period|-m|8192|-e|sched:sched_waking/call-graph=no/|"
 	        "-e|sched:sched_switch/call-graph=dwarf,stack-size=4096/|"
 	        "--filter|prev_state & 0x7f|-p|1",
@@ -104,7 +105,7 @@ static void test_native(void)
 
 	is_argv(&plan,
 	        "perf|record|-o|g|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|"
-	        "--sample-cpu|-N|-B|--no-period|-e|cpu-clock/"
+	        "--sample-cpu|--no-bpf-event|-N|-B|--no-period|-e|cpu-clock/"
 	        "name=giltracer_native,freq=250,call-graph=dwarf,"
 	        "stack-size=2048/u|-p|1",
 	        "stacks of what runs, of the program's own code alone");
@@ -113,12 +114,18 @@ static void test_native(void)
 static void test_switches(void)
 {
 	struct perf_plan plan = {
-		.perf = "perf", .output = "s", .pid = 1, .control_fd = 3, .ack_fd = 4
+		.perf = "perf",
+		.output = "s",
+		.pid = 1,
+		.control_fd = 3,
+		.ack_fd = 4,
+		.mmap_pages = 8,
+		.aio = true,
 	};
 
 	is_argv(&plan,
 	        "perf|record|-o|s|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:3,4|--switch-events|"
-	        "--sample-cpu|-N|-B|--no-period|-e|dummy:u|-p|1",
+	        "--sample-cpu|--no-bpf-event|-N|-B|--no-period|-m|8|--aio=2|-e|dummy:u|-p|1",
 	        "switches alone, where tracepoints are not permitted");
 }
 
@@ -137,7 +144,8 @@ static void test_wakeups(void)
 	};
 
 	is_argv(&plan,
-	        "perf|record|-o|w|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|-N|-B|--no-period|-m|"
+	        "perf|record|-o|w|-k|CLOCK_MONOTONIC|-D|-1|--control|fd:7,8|--no-bpf-event|-N|-B|--"
+	        "no-period|-m|"
 	        "512|"
 	        "-e|sched:sched_waking/call-graph=no/|-e|sched:sched_migrate_task/call-graph=no/|"
 	        "-e|sched:sched_switch/call-graph=no/|-a",

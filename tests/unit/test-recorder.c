@@ -55,6 +55,17 @@ int main(void)
 	is_str(err.text, "perf record has not answered for 300 ms", "and the error says so");
 	ok(start("echo out of luck; exit 3", &err) < 0, "one that ends at once is an error");
 	is_str(err.text, "perf record could not start: out of luck", "with what it said");
+	ok(start("echo 'WARNING: Kernel address maps (/proc/{kallsyms,modules}) are restricted,'\n"
+	         "echo 'check /proc/sys/kernel/kptr_restrict and others.'\n"
+	         "echo 'Samples in kernel functions may not be resolved if a suitable vmlinux'\n"
+	         "echo 'file is not found in the buildid cache or in the vmlinux path.'\n"
+	         "echo 'Check /proc/kallsyms permission or run as root.'\n"
+	         "echo 'out of luck'; exit 3",
+	         &err) < 0,
+	   "so is one that has worries");
+	is_str(err.text, "perf record could not start: out of luck", "which are left out");
+	ok(start("echo 'Permission error mapping pages.'; exit 3", &err) < 0,
+	   "one that gets not even the smallest buffer is an error");
 	signals_restore(&signals);
 	unlink(path);
 	return done_testing();
