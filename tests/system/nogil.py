@@ -89,6 +89,7 @@ def compute():
 
 def world():
     global running
+    gc.disable()  # else it also comes by itself
     keep = [[i] for i in range(200000)]
     over = threading.Event()
     threads = [threading.Thread(target=compute, name='compute-1'),
