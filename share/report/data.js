@@ -48,13 +48,15 @@ function threadName(index) {
 }
 
 // Names are not unique: pools call all of theirs alike, and each process has a main thread.
+let labels = {of: null, list: []};
 function threadLabel(index) {
-	const t = pass().threads[index];
-	const name = threadName(index);
-	if (!t)
-		return name;
-	const alike = pass().threads.filter((o, i) => i !== index && threadName(i) === name);
-	return !alike.length ? name : name + (t.main && !alike.some(o => o.main) ? " (main)" : " " + t.tid);
+	const p = pass(), count = new Map();
+	if (labels.of !== p) {
+		const key = (i, main) => (main ? "main " : "") + threadName(i);
+		p.threads.forEach((t, i) => [key(i), t.main && key(i, true)].forEach(k => count.set(k, (count.get(k) || 0) + 1)));
+		labels = {of: p, list: p.threads.map((t, i) => threadName(i) + (count.get(key(i)) === 1 ? "" : t.main && count.get(key(i, true)) === 1 ? " (main)" : " " + t.tid))};
+	}
+	return labels.list[index] ?? threadName(index);
 }
 
 // The least that tells a thread from the others: "…r-0_1", "Thread-41".
