@@ -246,6 +246,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.python_trace = job->python_traced ? trace : NULL,
 		.python_trace_entries = job->options->python_trace_entries,
 		.codes = strcmp(execution->names[0], "gil") == 0 ? codes : NULL,
+		.probes = strcmp(execution->names[0], "gil") == 0 ? job->probes : NULL,
 		.in = in,
 		.out = null,
 		.err = null,

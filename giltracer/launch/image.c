@@ -9,6 +9,8 @@
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -33,6 +35,46 @@ void image_close(struct image *image)
 	*image = (struct image){ .fd = -1 };
 }
 
+static void identify(struct image_identity *ret, const struct stat *st)
+{
+	*ret = (struct image_identity){
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.changed_ns = st->st_mtim.tv_sec * 1000000000LL + st->st_mtim.tv_nsec,
+	};
+}
+
+bool image_identify(struct image_identity *ret, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	identify(ret, &st);
+	return true;
+}
+
+bool image_identity_equal(const struct image_identity *a, const struct image_identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->changed_ns == b->changed_ns;
+}
+
+/* The bytes of the file that is open, whatever is at its path by now. */
+static int map(struct image *image, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/self/fd/%d", image->fd);
+	struct stat st;
+
+	if (fstat(image->fd, &st) < 0)
+		return error_errno(err, "%s", image->path);
+	identify(&image->identity, &st);
+	if (filemap_open(&image->map, path, err) < 0)
+		return error_set(err, err->code, "%s: %s", image->path, strerror(err->code));
+	return 0;
+}
+
 int image_open(struct image *ret, const char *path, struct error *err)
 {
 	struct image image = { .fd = -1 };
@@ -42,7 +84,7 @@ int image_open(struct image *ret, const char *path, struct error *err)
 	if (image.fd < 0)
 		return error_errno(err, "%s", path);
 	image.path = xstrdup(path);
-	if (filemap_open(&image.map, path, err) < 0) {
+	if (map(&image, err) < 0) {
 		image_close(&image);
 		return -1;
 	}

@@ -4,12 +4,23 @@
 #define GILTRACER_LAUNCH_IMAGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/file.h"
 
 struct Dwfl;
 struct Elf;
+
+/* Which file, in which state. All 0: none. */
+struct image_identity {
+	uint64_t dev, ino, size;
+	int64_t changed_ns; /* its contents, wall clock */
+};
+
+/* Of what is at a path now. False if nothing is. */
+bool image_identify(struct image_identity *ret, const char *path);
+bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
 
 /* { .fd = -1 } is closed. Where dwfl is set, elf belongs to it, and there is no file. */
 struct image {
@@ -18,6 +29,7 @@ struct image {
 	int fd;
 	struct Elf *elf;
 	struct Dwfl *dwfl;
+	struct image_identity identity;
 };
 
 /* Closed by image_close, which leaves it closed; ret is written only on success. */

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "launch/recorder.h"
+#include "launch/running.h"
 #include "launch/witness.h"
 
 /* Where the program finds our socket: out of the way of the numbers it will count on. */
@@ -225,6 +226,34 @@ static void add_thread(struct pass_result *result, const char *text)
 	result->threads[result->thread_count++] = (struct session_thread){ tid, xstrdup(name + 1) };
 }
 
+/* Whether a thread is one of the process that we started, and not of what that has started. */
+static bool is_ours(const struct pass *pass, uint32_t tid)
+{
+	CLEANUP(free)
+	char *path = xasprintf("/proc/%d/task/%u", (int)pass->program.pid, tid);
+
+	return access(path, F_OK) == 0;
+}
+
+static bool is_recorded(const struct pass *pass)
+{
+	return pass->plan->probes && recorder_has_events(&pass->recorders[0]) &&
+	       is_ours(pass, pass->result->start_tid);
+}
+
+/* Nothing of the program's own work was done yet: it is better not done than done in vain. */
+static bool has_probes(struct pass *pass)
+{
+	struct error err;
+
+	if (!is_recorded(pass) ||
+	    running_check_probes(pass->program.pid, pass->plan->probes, &err) == 0)
+		return true;
+	set_once(&pass->failure, err.text);
+	kill(pass->program.pid, SIGKILL);
+	return false;
+}
+
 static void handle_message(struct pass *pass, const char *message)
 {
 	struct pass_result *result = pass->result;
@@ -233,6 +262,8 @@ static void handle_message(struct pass *pass, const char *message)
 	log_debug("program: %s", message);
 	if ((arg = argument(message, "start"))) {
 		result->start_tid = (uint32_t)strtoul(arg, NULL, 10);
+		if (!has_probes(pass))
+			return;
 		command_recorders(pass, "enable");
 		/* Until the program says it more exactly. */
 		result->start_ns = now_ns();
@@ -366,6 +397,8 @@ static int run(struct pass *pass, struct error *err)
 		return -1;
 	if (signals_ending())
 		return error_set(err, EINTR, "interrupted");
+	if (pass->plan->probes && running_check_file(pass->plan->probes, err) < 0)
+		return -1;
 	pass->result->pid = (uint32_t)pass->program.pid;
 	start_ns = now_ns();
 	if (child_release(&pass->program, err) < 0) {

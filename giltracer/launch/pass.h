@@ -15,6 +15,8 @@
 
 #define PASS_RECORDERS 3
 
+struct probe_set;
+
 /**
  * What to run. All pointers are borrowed.
  * @python: interpreter, absolute; @python_options, NULL-terminated, go to it
@@ -24,6 +26,7 @@
  * @python_trace: file for the Python-side trace; NULL for none
  * @python_trace_entries: how many entries it keeps
  * @codes: file for the program's code objects (trace/pycode.h); NULL for none
+ * @probes: what @perf records of the program, which has to be found in it; NULL for none
  * @in, @out, @err: the program's; -1 for ours
  * @perf: perf_count recordings
  * @limit: when they end at the latest; the program goes on
@@ -39,6 +42,7 @@ struct pass_plan {
 	const char *python_trace;
 	unsigned python_trace_entries;
 	const char *codes;
+	const struct probe_set *probes;
 	int in, out, err;
 	struct perf_plan perf[PASS_RECORDERS];
 	size_t perf_count;
@@ -77,8 +81,11 @@ struct pass_result {
 
 /*
  * Run it to its end. Errors: perf or the program did not start; ENOENT and EACCES are the
- * interpreter's, EINTR a signal came before it started. The program's own failure is a status, no
- * error. A recording that fails in the middle is a perf_note, since the program has run.
+ * interpreter's, EINTR a signal came before it started, ESTALE the probed file was replaced before
+ * that, EINVAL our part of the program gave up, or
+ * the probes are not in it: then it was ended where tracing was to start. The program's own failure
+ * is a status, no error. A recording that fails in the middle is a perf_note, since the program has
+ * run.
  */
 int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
              struct error *err);

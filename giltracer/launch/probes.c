@@ -76,6 +76,7 @@ int probe_set_resolve(struct probe_set **ret, const struct python *python, unsig
 	set->path = xstrdup(python->library);
 	set->python = xstrdup(python->command);
 	set->frames = frames;
+	set->identity = *symbols_identity(symbols);
 	set->build_id = xstrdup(symbols_build_id(symbols));
 	if (place_probes(set, def, symbols, frames, err) < 0)
 		return -1;

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "launch/image.h"
 #include "launch/insn.h"
 #include "launch/symbols.h"
 
@@ -45,6 +46,7 @@ struct probe {
  * @path: the file they are in
  * @python: the command of the interpreter
  * @group: tracefs group, "giltracer_<build-id prefix>_<hash of path and probes>" and owner_suffix()
+ * @identity: of that file when the places were looked for
  * @frames: how many Python frames its probes fetch
  * @releases_known: every release of the GIL has a probe; else some are inferred
  * @note: one sentence on what is missing, or NULL
@@ -55,6 +57,7 @@ struct probe_set {
 	char *build_id;
 	char *group;
 	char *note;
+	struct image_identity identity;
 	unsigned frames;
 	bool releases_known;
 	VEC(struct probe) probes;

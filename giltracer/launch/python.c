@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,6 +106,21 @@ static char *make_absolute(char *path)
 	return xasprintf("%s/%s", cwd, path);
 }
 
+/* As errno has it, and why if nobody would guess it. */
+static void cannot_execute(const char *path, struct error *err)
+{
+	int code = errno;
+	struct statvfs fs;
+
+	if (code == EACCES && statvfs(path, &fs) == 0 && fs.f_flag & ST_NOEXEC)
+		error_set(err, code,
+		          "%s: its file system is mounted noexec: nothing can be "
+		          "executed there, by giltracer or without it",
+		          path);
+	else
+		error_set(err, code, "%s: %s", path, strerror(code));
+}
+
 int python_command(char **ret, const char *wanted, struct error *err)
 {
 	struct stat st;
@@ -120,7 +136,7 @@ int python_command(char **ret, const char *wanted, struct error *err)
 		return error_set(err, ENOENT, "%s: not found in PATH",
 		                 wanted ? wanted : "python3, python");
 	if (stat(path, &st) < 0 || access(path, X_OK) < 0) {
-		error_errno(err, "%s", path);
+		cannot_execute(path, err);
 		free(path);
 		return -1;
 	}
@@ -310,13 +326,19 @@ static int find_library(struct python *py, const json_t *files, struct error *er
 		CLEANUP(symbols_free) struct symbols *symbols = NULL;
 		struct error ignored;
 
-		if (!path || symbols_open(&symbols, path, &ignored) < 0)
+		if (!path || symbols_open_bare(&symbols, path, &ignored) < 0)
 			continue;
 		if (symbols_defines(symbols, LANDMARK)) {
 			py->library = xstrdup(path);
 			return 0;
 		}
 	}
+	if (str_has_suffix(py->image, " (deleted)"))
+		return error_set(err, ENOTSUP,
+		                 "%s: %s: a file that is in memory only, or was replaced since "
+		                 "it was started, cannot be probed: start it from its file, or "
+		                 "use --no-gil-detect",
+		                 py->command, py->image);
 	return error_set(err, ENOTSUP,
 	                 "%s: neither %s nor a library it loads exports " LANDMARK
 	                 ", so its GIL cannot be found",

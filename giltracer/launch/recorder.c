@@ -2,9 +2,11 @@
 /* One perf record at work. */
 #include "recorder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -173,6 +175,25 @@ static int read_ack(struct recorder *rec)
 	}
 	/* "ack\n", with its terminating zero in some versions. */
 	return n == 1 ? read(rec->ack_fd, buf, sizeof(buf)) > 0 : -1;
+}
+
+bool recorder_has_events(const struct recorder *recorder)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/fd", (int)recorder->perf.pid);
+	DIR *dir = opendir(path);
+	bool found = !dir;
+	struct dirent *entry;
+	char target[64];
+
+	while (!found && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		target[n > 0 ? n : 0] = '\0';
+		found = !strcmp(target, "anon_inode:[perf_event]");
+	}
+	if (dir)
+		closedir(dir);
+	return found;
 }
 
 int recorder_command(struct recorder *rec, const char *command, struct error *err)

@@ -45,6 +45,9 @@ int recorder_start(struct recorder *ret, const struct perf_plan *plan,
 int recorder_ready(struct recorder *recorder, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err);
 
+/* Whether it has events open; true also where this user may not look. */
+bool recorder_has_events(const struct recorder *recorder);
+
 /* "enable" or "disable"; recorder_answer returns when perf has done it. An error if perf died. */
 int recorder_command(struct recorder *recorder, const char *command, struct error *err);
 int recorder_answer(struct recorder *recorder, struct error *err);

@@ -22,7 +22,7 @@ struct symbols {
 	bool dwarf_tried;
 };
 
-int symbols_open(struct symbols **ret, const char *path, struct error *err)
+int symbols_open_bare(struct symbols **ret, const char *path, struct error *err)
 {
 	CLEANUP(symbols_free) struct symbols *symbols = xcalloc(1, sizeof(*symbols));
 
@@ -32,9 +32,24 @@ int symbols_open(struct symbols **ret, const char *path, struct error *err)
 	if (!image_is_ours(&symbols->file))
 		return error_set(err, ENOEXEC, "%s: is of another architecture", path);
 	symbols->build_id = image_build_id(&symbols->file);
-	symbols->source = debugfile_find(&symbols->debug, &symbols->file, symbols->build_id);
 	*ret = take(symbols);
 	return 0;
+}
+
+int symbols_open(struct symbols **ret, const char *path, struct error *err)
+{
+	struct symbols *symbols;
+
+	if (symbols_open_bare(&symbols, path, err) < 0)
+		return -1;
+	symbols->source = debugfile_find(&symbols->debug, &symbols->file, symbols->build_id);
+	*ret = symbols;
+	return 0;
+}
+
+const struct image_identity *symbols_identity(const struct symbols *symbols)
+{
+	return &symbols->file.identity;
 }
 
 void symbols_free(struct symbols *symbols)

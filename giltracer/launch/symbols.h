@@ -36,11 +36,18 @@ struct symbol_list {
 	VEC(struct symbol) syms;
 };
 
+struct image_identity;
 struct symbols;
 
 /* Open an ELF file of this machine's architecture. Free with symbols_free. */
 int symbols_open(struct symbols **ret, const char *path, struct error *err);
 void symbols_free(struct symbols *symbols);
+
+/* The same without looking for anything outside of the file's own tables. */
+int symbols_open_bare(struct symbols **ret, const char *path, struct error *err);
+
+/* Which file it was when it was opened. Borrowed. */
+const struct image_identity *symbols_identity(const struct symbols *symbols);
 
 /* "symbol", "debug" or "code". */
 const char *symbol_kind_name(enum symbol_kind kind);

@@ -29,13 +29,14 @@ struct uprobes {
 	int hold; /* keeps the group's marker open */
 };
 
-/* Tracefs splits its commands at blanks: a file whose path has one is probed through a link. */
+/* Tracefs splits its commands at blanks, and takes # for the beginning of a comment: a file whose
+ * path has one is probed through a link. */
 static int probe_path(char **ret, const struct probe_set *set, bool create, struct error *err)
 {
 	CLEANUP(free) char *link = NULL;
 	CLEANUP(free) char *name = NULL;
 
-	if (!strpbrk(set->path, " \t\n")) {
+	if (!strpbrk(set->path, " \t\n#")) {
 		*ret = xstrdup(set->path);
 		return 0;
 	}
@@ -89,6 +90,20 @@ static bool has_group(const struct tracefs_probes *probes, const char *group)
 		if (!strcmp(probes->v.v[i].group, group))
 			return true;
 	return false;
+}
+
+/* The places were looked for in the file that is there now, and it has not been written to since:
+ * package managers replace files at any moment. */
+static int check_file(const struct probe_set *set, struct error *err)
+{
+	struct image_identity now;
+
+	if (image_identify(&now, set->path) && image_identity_equal(&now, &set->identity))
+		return 0;
+	return error_set(err, ESTALE,
+	                 "%s was replaced or changed while its functions were looked for: try "
+	                 "again",
+	                 set->path);
 }
 
 /* All of the set, nothing else in the group, and in the file that is on disk now. */
@@ -180,7 +195,10 @@ static int install_all(const char *root, const struct probe_set *set, struct err
 			return -1;
 		}
 	}
-	return 0;
+	if (check_file(set, err) == 0)
+		return 0;
+	remove_group(root, set->group, &ignored);
+	return -1;
 }
 
 /* What those who run installed becomes setup's. */
@@ -199,6 +217,8 @@ static int install_locked(const char *root, const struct probe_set *set, bool se
 	bool good;
 
 	if (verify(root, set, &good, err) < 0)
+		return -1;
+	if (good && check_file(set, err) < 0)
 		return -1;
 	if (good && owner_read(set->group, &record))
 		return setup && !record.setup ? adopt(root, set, err) : 0;
@@ -281,7 +301,7 @@ static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struc
 	if (verify(u->root, set, &good, &why) < 0)
 		good = why.code == EACCES && verify_by_record(u->root, set);
 	if (good)
-		return owner_share(set->group, &u->fd, err);
+		return check_file(set, err) < 0 ? -1 : owner_share(set->group, &u->fd, err);
 	if (tracefs_is_read_only(u->root))
 		return error_set(err, EROFS, "%s is mounted read-only: probes cannot be installed",
 		                 u->root);

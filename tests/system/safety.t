@@ -1,0 +1,171 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# No probe stands where nobody has looked, or in a file that is not the one that runs: an interpreter
+# that is replaced, changed or copied meanwhile; and where none can stand, it is said why.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/private-python.sh"
+need root perf uprobes
+
+python=$(private_python "$scratch/venv")
+lib=$("$GILTRACER" probes --python "$python" --json |
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')
+group=$(group_of "$python")
+cat >program.py <<'EOF'
+import threading
+if __name__ == "__main__":
+    open("ran", "w").close()
+    t = threading.Thread(target=lambda: None)
+    t.start()
+    t.join()
+EOF
+
+want=125
+# refuses NAME ERE COMMAND…: giltracer fails before the program's own work, and says why.
+refuses() {
+	refusal=$1 why=$2
+	shift 2
+	rm -f ran
+	exits "$want" "$refusal" "$@"
+	like "$(tail -n 1 err)" "^giltracer: error: .*$why" '  it says so'
+	ok '  the program is not run' test ! -e ran
+}
+record() {
+	"$GILTRACER" -q --python-trace none --python "$1" -o page.html program.py
+}
+
+# A perf that gives others time to change something between placing the probes and the program.
+mkdir early
+cat >early/perf <<EOF
+#!/bin/sh
+[ "\$1" != record ] || sh -e "$scratch/meanwhile"
+exec $(command -v perf) "\$@"
+EOF
+chmod +x early/perf
+meanwhile() {
+	echo "$1" >meanwhile
+	(PATH=$scratch/early:$PATH && record "$python")
+}
+refuses 'replaced by the same build' 'was replaced or changed after its probes were placed' \
+	meanwhile "cp -p $lib new && mv new $lib"
+refuses 'replaced by another file' 'was replaced or changed after its probes were placed' \
+	meanwhile "cp -p $lib whole && cp /bin/true new && mv new $lib"
+mv whole "$lib"
+refuses 'written to in place' 'was replaced or changed after its probes were placed' \
+	meanwhile "cp -p $lib whole && printf x >>$lib"
+mv whole "$lib"
+refuses 'removed' 'was replaced or changed after its probes were placed' \
+	meanwhile "mv $lib whole"
+mv whole "$lib"
+is "$(probes_in "$group")" 0 'no probe is left'
+ok 'not touched, it is recorded' meanwhile true
+ok '  and the program runs' test -e ran
+
+# What giltracer asks first is answered by one file, and what runs then is another.
+cat >moody <<EOF
+#!/bin/sh
+case \$* in
+*program.py*) exec "$scratch/other/bin/python3" "\$@" ;;
+*) exec "$python" "\$@" ;;
+esac
+EOF
+chmod +x moody
+"$(cpythons | sed -n '$s/^[^ ]* //p')" -m venv --without-pip other
+refuses 'another interpreter than the one that answered' 'the program does not run .*, which has' \
+	record ./moody
+
+mkdir 'has#comment'
+python_with_comment=$(private_python "$scratch/has#comment/venv")
+ok 'a path that tracefs takes for a comment' record "$python_with_comment"
+
+# On an overlay, a file is another one as soon as it is written to, under the same number.
+cat >on-overlay <<'EOF'
+python=$1 lib=$2 venv=$3
+mkdir -p upper && mount -t tmpfs none upper && mkdir upper/changes upper/work || exit 77
+mount -t overlay -o "lowerdir=$venv,upperdir=upper/changes,workdir=upper/work" none "$venv" ||
+	exit 77
+trace() {
+	"$GILTRACER" -q --python-trace none --python "$python" -o page.html "$@"
+}
+trace waits.py &
+read -r _ <ready || :
+[ "$4" != touched ] || touch "$lib"
+rm -f ran
+status=0
+trace program.py || status=$?
+[ ! -e ran ] || cp ran ran-meanwhile
+echo >go
+wait
+# Nobody uses the old ones any more.
+trace program.py && exit $status
+EOF
+cat >waits.py <<'EOF'
+if __name__ == "__main__":
+    open("ready", "w").close()
+    open("go").read()
+EOF
+mkfifo ready go
+rm -f ran
+if unshare -m true 2>/dev/null; then
+	exits 0 'on an overlay' unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" plain
+	ok '  two programs are recorded at once' test -e ran-meanwhile
+	rm -f ran-meanwhile
+	exits 125 'copied up by the overlay while another records' \
+		unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" touched
+	like "$(cat err)" 'has not put the probes of .* on an overlay the file was copied' \
+		'  it says so'
+	ok '  the program is not run' test ! -e ran-meanwhile
+	ok '  and the next one is recorded' test -e ran
+	cat >on-noexec <<'EOF'
+mkdir noexec && mount -t tmpfs -o noexec none noexec && cp "$1" noexec/python3 &&
+	exec "$GILTRACER" --python noexec/python3 program.py
+EOF
+	want=126
+	want=126 refuses 'mounted noexec' 'mounted noexec: nothing can be executed there' \
+		unshare -m sh on-noexec "$(readlink -f "$lib")"
+	want=125
+else
+	skip 'unshare -m is not permitted' 'overlays and noexec'
+fi
+
+# Files that have no name.
+cat >nameless.py <<'EOF'
+import os, subprocess, sys
+giltracer, python, how = sys.argv[1:]
+with open(python, "rb") as f:
+    data = f.read()
+if how == "memory":
+    fd = os.memfd_create("python", 0)
+else:
+    fd = os.open("gone", os.O_RDWR | os.O_CREAT, 0o755)
+os.write(fd, data)
+os.close(os.open("/proc/self/fd/%d" % fd, os.O_RDONLY))
+path = "/proc/%d/fd/%d" % (os.getpid(), fd)
+if how != "memory":
+    reader = os.open("gone", os.O_RDONLY)
+    os.unlink("gone")
+    os.close(fd)
+    path = "/proc/%d/fd/%d" % (os.getpid(), reader)
+sys.exit(subprocess.call([giltracer, "-q", "--python", path, "program.py"]))
+EOF
+bare=
+for candidate in $(cpythons | sed 's/^[^ ]* //'); do
+	# One that is a single file.
+	case $("$GILTRACER" probes --python "$candidate" --json |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])') in
+	*.so*) ;;
+	*) bare=$candidate ;;
+	esac
+done
+for how in memory disk; do
+	if [ -n "$bare" ]; then
+		refuses "an interpreter without a name, in $how" \
+			'\(deleted\): a file that is in memory only, .* --no-gil-detect' \
+			python3 nameless.py "$GILTRACER" "$bare" $how
+	else
+		skip 'no interpreter here is a single file' "an interpreter without a name, in $how"
+	fi
+done
+
+rm -rf "$scratch/venv" "$scratch/has#comment"
+leaves_nothing
+done_testing
