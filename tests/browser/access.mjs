@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The page for those who use the keyboard, a screen reader, large type, or strong contrast.
+import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
+import {hog} from "./programs.mjs";
+
+const verdict = `<h1 class="headline" data-kind="gil-bound">The GIL limits this program.</h1><p class="because">Mostly because of <a href="#v=1,2">this</a>.</p><aside class="quality" data-level="poor"><h2>Data quality</h2><p>x</p><details><summary>1 note</summary><ul><li>x</li></ul></details></aside>`;
+const file = pageFile({passes: [hog({states: true}), {...hog({seed: 5}), name: "stacks"}], verdict});
+
+const luminance = ([r, g, b]) => [r, g, b].map(x => x / 255 <= 0.03928 ? x / 255 / 12.92 : Math.pow((x / 255 + 0.055) / 1.055, 2.4)).reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+const contrast = (a, b) => (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
+
+for (const dark of [false, true]) {
+	const page = await open(file, {dark, width: 1280});
+	// Every text on the colour behind it, as the browser has them; half transparent ones are mixed by it.
+	const texts = await page.evaluate(() => {
+		const paint = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+		const over = colors => {
+			paint.clearRect(0, 0, 1, 1);
+			for (const c of colors) {
+				paint.fillStyle = c;
+				paint.fillRect(0, 0, 1, 1);
+			}
+			return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3);
+		};
+		const out = new Map();
+		for (const el of document.querySelectorAll("header *, main *")) {
+			if (!el.offsetParent || ![...el.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
+				continue;
+			const grounds = [];
+			for (let e = el; e; e = e.parentElement)
+				grounds.unshift(getComputedStyle(e).backgroundColor);
+			const ink = getComputedStyle(el).color, key = ink + grounds;
+			if (!out.has(key))
+				out.set(key, {ink: over([...grounds, ink]), ground: over(grounds), where: el.outerHTML.slice(0, 120)});
+		}
+		return [...out.values()];
+	});
+	ok(texts.length > 10, "texts were looked at");
+	is(texts.filter(t => contrast(t.ink, t.ground) < 4.5).map(t => contrast(t.ink, t.ground).toFixed(2) + " " + t.where), [], (dark ? "dark" : "light") + ": every text has a contrast of 4.5 and more");
+	await page.close();
+}
+
+const page = await open(file, {width: 1280});
+is(await page.evaluate(() => [...document.querySelectorAll("button, a, input, canvas, summary")].filter(e => e.offsetParent && !(e.getAttribute("aria-label") || e.textContent.trim() || e.title)).map(e => e.outerHTML.slice(0, 100))), [], "all that can be used has a name");
+is(await page.evaluate(() => [...document.querySelectorAll("main > section, main > div > section")].filter(s => s.offsetParent && !s.getAttribute("aria-label") && !(document.getElementById(s.getAttribute("aria-labelledby")) || {textContent: ""}).textContent).map(s => s.id)), [], "and so have the sections");
+is(await page.evaluate(() => [document.querySelectorAll("h1").length, document.documentElement.lang]), [1, "en"], "one heading of all, and a language");
+
+// By Tab through everything: in order, visible, and out again at the end.
+const stops = [];
+for (;;) {
+	await page.keyboard.press("Tab");
+	const stop = await page.evaluate(() => {
+		const e = document.activeElement, box = e.getBoundingClientRect(), style = getComputedStyle(e);
+		return e === document.body ? null : {section: (e.closest("section, header") || {}).id || "bar", seen: box.width > 0 && box.bottom > 0 && box.top < innerHeight, ring: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1, what: e.outerHTML.slice(0, 100)};
+	});
+	if (!stop || stops.length > 500)
+		break;
+	stops.push(stop);
+}
+is(stops.filter(s => !s.seen || !s.ring).map(s => s.what), [], "the focus is always in sight, with a ring");
+const order = stops.map(s => s.section).filter((s, i, all) => s !== all[i - 1]);
+is(order.slice(0, 6), ["bar", "verdict", "moments", "threads", "blame", "timeline"], "in the order of reading");
+is(order.length, new Set(order).size, "once through each section");
+
+// From the keyboard alone: to the first moment, its details, the next wait, and back.
+await page.focus("#moments-list button");
+await page.keyboard.press("Enter");
+await quiet(page);
+ok(await page.isVisible("#details"), "Enter on a moment shows its details");
+await page.focus("#tl");
+await page.keyboard.press("BracketRight");
+await quiet(page);
+ok(/wait/.test(await page.textContent("#live")), "what ] found is said", await page.textContent("#live"));
+await page.keyboard.press("Escape");
+ok(!await page.isVisible("#details"), "Escape closes them");
+await page.keyboard.press("?");
+ok(await page.evaluate(() => document.getElementById("help").open && document.getElementById("help").contains(document.activeElement)), "? opens the help, which has the focus");
+await page.keyboard.press("Escape");
+is(await page.evaluate(() => document.getElementById("help").open), false, "and Escape closes it");
+
+// 1280 pixels at 200 %.
+const large = await open(file, {width: 640, height: 450, scale: 2});
+is(await large.evaluate(() => document.documentElement.scrollWidth), 640, "at 200 % nothing has to be scrolled sideways");
+is(large.troubles, [], "in peace");
+await done();

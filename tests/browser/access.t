@@ -1,0 +1,7 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The page for those who use the keyboard, a screen reader, large type, or strong contrast.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need chromium node playwright
+NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
+	node "$top_srcdir/tests/browser/access.mjs"
