@@ -23,6 +23,7 @@
 #define ADVISE_PYTHON                                                                        \
 	"One thread at a time can run Python: use processes (ProcessPoolExecutor), or code " \
 	"that releases the GIL."
+#define ADVISE_DETECT "Without --no-gil-detect the report says who held it meanwhile."
 #define ADVISE_HANDOVER \
 	"Do more each time that the GIL is taken: exchange larger pieces, or use fewer threads."
 
@@ -280,7 +281,7 @@ void culprit_say(struct verdict *v, const struct evidence *e)
 	} else if (c.crowds.v.n > 1 && c.ns[c.order[1]]) {
 		say_several(v, e, &c);
 	} else {
-		str_adds(&v->advice, ADVISE_PYTHON);
+		str_adds(&v->advice, e->report->gil_detect ? ADVISE_PYTHON : ADVISE_DETECT);
 	}
 	charges_done(&c);
 }

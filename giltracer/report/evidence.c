@@ -98,6 +98,11 @@ bool evidence_is_blind(const struct evidence *e)
 	return !e->report->gil_detect && e->model->caveats[CAVEAT_NO_TRACEPOINTS];
 }
 
+bool evidence_is_single(const struct evidence *e)
+{
+	return facts_percent(e->busiest_ns, e->totals.cpu_ns[CPU_RUNNING]) >= VERDICT_SINGLE;
+}
+
 enum verdict_kind evidence_gil(const struct evidence *e)
 {
 	if (e->waiters_percent >= VERDICT_WAITERS || e->victim_percent >= VERDICT_VICTIM)
@@ -142,8 +147,7 @@ enum verdict_kind evidence_judge(struct evidence *e)
 		return VERDICT_GIL_UNKNOWN;
 	if (evidence_gil(e) != VERDICT_GIL_NONE)
 		return evidence_gil(e);
-	if (facts_percent(e->busiest_ns, running) >= VERDICT_SINGLE &&
-	    facts_percent(running, e->wall_ns) >= VERDICT_BUSY)
+	if (evidence_is_single(e) && facts_percent(running, e->wall_ns) >= VERDICT_BUSY)
 		return VERDICT_SINGLE_THREADED;
 	if (is_native(e))
 		return VERDICT_NATIVE_WORK;

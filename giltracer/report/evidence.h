@@ -35,6 +35,7 @@ enum verdict_kind evidence_judge(struct evidence *e);
 
 /* The rules that may hold beside another one. */
 bool evidence_is_starved(const struct evidence *e);
+bool evidence_is_single(const struct evidence *e);        /* one thread does all the work */
 enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME or GIL_NONE */
 
 /* Neither probes nor stacks were recorded: who waited for the GIL is not known. */

@@ -144,8 +144,10 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 	uint64_t wait_ns = facts_totals(pass->model).wait_ns;
 	size_t n = 0;
 
-	if (!blames.v.n)
+	if (!blames.v.n || blames.v.v[0].wait_ns < LEAST_WAIT_NS) {
+		vec_done(&blames.v);
 		return;
+	}
 	table_headings(&table, headings);
 	for (; n < blames.v.n && n < BLAME_ROWS; n++) {
 		if (n && facts_percent(blames.v.v[n].wait_ns, wait_ns) < BLAME_SHARE)

@@ -109,7 +109,10 @@ static void say_headline(struct str *out, const struct evidence *e, enum verdict
 /* What is wrong besides, in words for who has read the headline. */
 static void say_also(struct verdict *v, const struct evidence *e)
 {
-	if (v->kind == VERDICT_CPU_STARVED && evidence_gil(e) != VERDICT_GIL_NONE)
+	if (v->kind == VERDICT_CPU_STARVED && evidence_gil(e) == VERDICT_GIL_NONE &&
+	    evidence_is_single(e))
+		str_adds(&v->also, "One thread does all its work.");
+	else if (v->kind == VERDICT_CPU_STARVED && evidence_gil(e) != VERDICT_GIL_NONE)
 		say_waits(&v->also, e,
 		          evidence_gil(e) == VERDICT_GIL_BOUND ? "limits it as well"
 		                                               : "slows it as well");
