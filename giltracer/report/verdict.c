@@ -221,9 +221,13 @@ static void say_quality(struct str *out, const struct verdict *v, uint64_t lost,
 
 /* Of threads that had to do with the GIL: those of C libraries never have, and nothing is missing.
  */
-static double unknown_percent(const struct model *model)
+static double unknown_percent(const struct evidence *e)
 {
+	const struct model *model = e->model;
 	uint64_t unknown_ns = 0, life_ns = 0;
+
+	if (!e->report->gil_detect)
+		return facts_percent(e->totals.cpu_ns[CPU_UNKNOWN], e->totals.life_ns);
 
 	for (size_t i = 0; i < model->threads.n; i++) {
 		const struct model_thread *t = &model->threads.v[i];
@@ -252,7 +256,7 @@ static double slow_starts(const struct evidence *e)
 static void judge_quality(struct verdict *v, const struct evidence *e)
 {
 	const uint64_t *caveats = e->model->caveats;
-	double unknown = unknown_percent(e->model);
+	double unknown = unknown_percent(e);
 	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
 	double inferred = facts_percent(e->totals.releases_inferred, releases);
 	uint64_t lost = lost_records(e->report);

@@ -227,6 +227,7 @@ static void test_edges(void)
 static void test_no_gil_detect(void)
 {
 	struct fixture f;
+	struct verdict v;
 
 	fixture_init(&f, 1000);
 	f.model.gil_events = 0;
@@ -239,6 +240,9 @@ static void test_no_gil_detect(void)
 		fixture_cpu(&f, t, CPU_GIL_SLEEP, 500);
 	}
 	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "by stacks alone");
+	verdict_init(&v, &f.report);
+	is_str(verdict_quality_name(v.quality), "good", "that the GIL was not watched is no loss");
+	verdict_done(&v);
 	fixture_done(&f);
 }
 
