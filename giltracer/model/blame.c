@@ -98,3 +98,18 @@ void blame_finish(struct model *m)
 	vec_done(&l.used);
 	free(l.rows);
 }
+
+size_t model_find_blame(const struct model *m, uint32_t waiter)
+{
+	size_t low = 0, high = m->blame.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->blame.v[mid].waiter < waiter)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}

@@ -322,6 +322,10 @@ uint32_t model_find_thread(const struct model *model, uint32_t tid);
  * was not seen. */
 uint32_t model_released_by(const struct model *model, const struct span *span, uint64_t end_ns);
 
+/* Index of the first row of model->blame, which is in the order of waiters, whose waiter is no
+ * less: with many threads there are very many rows. */
+size_t model_find_blame(const struct model *model, uint32_t waiter);
+
 /* A short stable name ("lost-records") and one sentence with its consequence for a person. */
 const char *caveat_name(enum caveat_code code);
 const char *caveat_text(enum caveat_code code);

@@ -40,11 +40,11 @@ static uint32_t main_culprit(const struct model *m, uint32_t thread)
 {
 	const struct model_blame *most = NULL;
 
-	for (size_t i = 0; i < m->blame.n; i++) {
+	for (size_t i = model_find_blame(m, thread);
+	     i < m->blame.n && m->blame.v[i].waiter == thread; i++) {
 		const struct model_blame *b = &m->blame.v[i];
 
-		if (b->waiter == thread && b->holder < MODEL_UNKNOWN &&
-		    (!most || b->wait_ns > most->wait_ns))
+		if (b->holder < MODEL_UNKNOWN && (!most || b->wait_ns > most->wait_ns))
 			most = b;
 	}
 	return most ? most->holder : MODEL_NONE;
@@ -55,8 +55,9 @@ static bool waits_for_nobody(const struct model *m, uint32_t thread)
 {
 	uint64_t handover_ns = 0;
 
-	for (size_t i = 0; i < m->blame.n; i++)
-		if (m->blame.v[i].waiter == thread && m->blame.v[i].holder == MODEL_NONE)
+	for (size_t i = model_find_blame(m, thread);
+	     i < m->blame.n && m->blame.v[i].waiter == thread; i++)
+		if (m->blame.v[i].holder == MODEL_NONE)
 			handover_ns += m->blame.v[i].wait_ns;
 	return handover_ns * 2 > m->threads.v[thread].gil_ns[GIL_WAIT];
 }

@@ -18,6 +18,7 @@
 #include "trace/source.h"
 
 #define FUNCTION_COLUMNS 80
+#define BLAME_ROWS       1000
 
 struct page {
 	const struct report *report;
@@ -272,6 +273,19 @@ static void put_states(const struct report_pass *pass, FILE *out)
 	fputs("</tbody>\n</table>\n", out);
 }
 
+/* Of a thousand threads, a million pairs may have waited: what is left out, and how much it is. */
+static void put_more_blame(const struct report_pass *pass, const uint32_t *order, FILE *out)
+{
+	uint64_t wait_ns = 0;
+
+	if (pass->model->blame.n <= BLAME_ROWS)
+		return;
+	for (size_t i = BLAME_ROWS; i < pass->model->blame.n; i++)
+		wait_ns += pass->model->blame.v[order[i]].wait_ns;
+	fprintf(out, "<p>And %zu more pairs, which waited %.1f ms in all.</p>\n",
+	        pass->model->blame.n - BLAME_ROWS, facts_ms(wait_ns));
+}
+
 static void put_blame(const struct report_pass *pass, FILE *out)
 {
 	static const char *const headings[] = { "held the GIL", "waited for it", "wait ms",
@@ -281,7 +295,7 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 	if (!pass->model->blame.n)
 		return;
 	put_headings("Who waited for whom", headings, out);
-	for (size_t i = 0; i < pass->model->blame.n; i++) {
+	for (size_t i = 0; i < pass->model->blame.n && i < BLAME_ROWS; i++) {
 		const struct model_blame *blame = &pass->model->blame.v[order[i]];
 
 		fputs("<tr><th scope=\"row\">", out);
@@ -297,6 +311,7 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 		        facts_ms(blame->longest_ns));
 	}
 	fputs("</tbody>\n</table>\n", out);
+	put_more_blame(pass, order, out);
 }
 
 /* Late holds only, as in the JSON's "hogs". */
