@@ -36,9 +36,10 @@ static void charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 	}
 }
 
-/* Divide [start, end). Returns the index of the owner at its start; *contended: a thread held. */
+/* Divide [start, end). Returns the index of the owner at its start; *contended: a thread held;
+ * *free: nobody did, for certain. */
 static size_t divide(struct ledger *l, const struct model_gil *g, size_t hint, uint64_t start_ns,
-                     uint64_t end_ns, bool *contended)
+                     uint64_t end_ns, bool *contended, bool *free)
 {
 	size_t first = owners_at(g, hint, start_ns), i = first;
 
@@ -54,6 +55,7 @@ static size_t divide(struct ledger *l, const struct model_gil *g, size_t hint, u
 			until = end_ns;
 		charge(l, holder, start_ns, until);
 		*contended |= holder < MODEL_UNKNOWN;
+		*free &= holder == MODEL_NONE;
 		start_ns = until;
 	}
 	return first;
@@ -67,16 +69,17 @@ static void blame_thread(struct model *m, uint32_t thread, struct ledger *l)
 
 	for (size_t i = 0; i < mt->gil.spans.n; i++) {
 		const struct span *s = &mt->gil.spans.v[i];
-		bool contended = false;
+		uint64_t end_ns = lane_span_end(&mt->gil, i);
+		bool contended = false, free = true;
 
 		if (s->state != GIL_WAIT)
 			continue;
 		if (s->ref != gil)
 			hint = 0;
 		gil = s->ref;
-		hint = divide(l, &m->gils.v[gil], hint, s->start_ns, lane_span_end(&mt->gil, i),
-		              &contended);
+		hint = divide(l, &m->gils.v[gil], hint, s->start_ns, end_ns, &contended, &free);
 		mt->contended_waits += contended;
+		mt->free_wait_ns += free ? end_ns - s->start_ns : 0;
 	}
 	for (size_t i = 0; i < l->used.n; i++) {
 		struct model_blame *row = &l->rows[l->used.v[i]];

@@ -101,6 +101,8 @@ struct lane {
  * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
  * end_ns - start_ns each.
  * @holds, @waits: how many HOLD and WAIT spans (switch waits do not count as waits)
+ * @free_wait_ns: of gil_ns[GIL_WAIT], waits during which the GIL was known to be free all the time:
+ *                what tracing costs, or the lack of a CPU, but nobody's fault
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
  * @unseen_runnable_ns: of its sleep, at most so much was time in line, after wake-ups that were not
@@ -117,6 +119,7 @@ struct model_thread {
 	uint64_t holds, waits, contended_waits, releases_probed, releases_inferred;
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
+	uint64_t free_wait_ns;
 	uint64_t unseen_runnable_ns;
 	uint64_t lock_waits, stops, worlds_stopped; /* spans LOCK_WAIT, STOPPED, STOPPING */
 	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;

@@ -69,6 +69,7 @@ static int compare_charges(const void *a, const void *b, void *data)
 static void charge(struct charges *c, const struct report_pass *pass)
 {
 	const struct model *model = pass->model;
+	const struct facts_totals totals = facts_totals(model);
 
 	*c = (struct charges){ 0 };
 	crowds_init(&c->crowds, pass);
@@ -85,7 +86,9 @@ static void charge(struct charges *c, const struct report_pass *pass)
 		else if (blame->holder != MODEL_UNKNOWN)
 			c->ns[c->crowds.of[blame->holder]] += blame->wait_ns;
 	}
-	c->total_ns += facts_totals(model).switch_wait_ns;
+	/* As the headline has it. */
+	c->handover_ns -= totals.free_wait_ns;
+	c->total_ns += totals.switch_wait_ns - totals.free_wait_ns;
 	qsort_r(c->order, c->crowds.v.n, sizeof(*c->order), compare_charges, c->ns);
 }
 

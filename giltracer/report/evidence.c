@@ -28,7 +28,8 @@ static uint64_t running_off_gil(const struct model_thread *t)
 
 uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *t)
 {
-	return e->report->gil_detect ? model_thread_wait_ns(t) : t->cpu_ns[CPU_GIL_SLEEP];
+	return e->report->gil_detect ? model_thread_wait_ns(t) - t->free_wait_ns
+	                             : t->cpu_ns[CPU_GIL_SLEEP];
 }
 
 static void look_at_thread(struct evidence *e, uint32_t i)

@@ -41,7 +41,8 @@ enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME
 /* Neither probes nor stacks were recorded: who waited for the GIL is not known. */
 bool evidence_is_blind(const struct evidence *e);
 
-/* What a thread waited for the GIL: by its events, or, where none were recorded, by its sleeps. */
+/* What a thread waited for the GIL while another one had it or took it: by its events, or, where
+ * none were recorded, by its sleeps. */
 uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *t);
 
 /* Asleep, not for the GIL; and what is known of the CPU states, of all threads. */

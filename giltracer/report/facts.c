@@ -142,6 +142,7 @@ struct facts_totals facts_totals(const struct model *model)
 		sum.hold_ns += t->gil_ns[GIL_HOLD];
 		sum.wait_ns += model_thread_wait_ns(t);
 		sum.switch_wait_ns += t->gil_ns[GIL_SWITCH_WAIT];
+		sum.free_wait_ns += t->free_wait_ns;
 		sum.no_gil_ns += model_thread_no_gil_ns(t);
 		sum.unknown_ns += t->gil_ns[GIL_UNKNOWN];
 		for (unsigned s = 0; s < CPU_STATES; s++)

@@ -55,7 +55,8 @@ bool facts_many_processes(const struct model *model);
  * @known_ns: the lives of all threads, less what is unknown of them
  */
 struct facts_totals {
-	uint64_t life_ns, known_ns, hold_ns, wait_ns, switch_wait_ns, no_gil_ns, unknown_ns;
+	uint64_t life_ns, known_ns, hold_ns, wait_ns, switch_wait_ns, free_wait_ns, no_gil_ns,
+		unknown_ns;
 	uint64_t cpu_ns[CPU_STATES];
 	uint64_t releases_probed, releases_inferred;
 };

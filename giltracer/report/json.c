@@ -95,6 +95,7 @@ void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32
 	jsonw_u64(w, "hold_ns", t->gil_ns[GIL_HOLD]);
 	jsonw_u64(w, "wait_ns", model_thread_wait_ns(t));
 	jsonw_u64(w, "switch_wait_ns", t->gil_ns[GIL_SWITCH_WAIT]);
+	jsonw_u64(w, "free_wait_ns", t->free_wait_ns);
 	jsonw_u64(w, "no_gil_ns", model_thread_no_gil_ns(t));
 	jsonw_u64(w, "unknown_ns", t->gil_ns[GIL_UNKNOWN]);
 	jsonw_u64(w, "holds", t->holds);

@@ -123,7 +123,7 @@ static void add_blame_row(struct table *table, const struct report_pass *pass,
 	row_number(row, 3, facts_ms(blame->longest_ns), 3);
 }
 
-/* What the blame table leaves out, if it is worth a word. */
+/* What the blame table leaves out, and what of it no verdict is made of, if worth a word. */
 static void put_switch_wait(const struct report_pass *pass, FILE *out)
 {
 	struct facts_totals totals = facts_totals(pass->model);
@@ -134,6 +134,12 @@ static void put_switch_wait(const struct report_pass *pass, FILE *out)
 		        "  Not in it: %.1f ms in which threads had let go when asked to, and "
 		        "waited until another one had the GIL.\n",
 		        facts_ms(totals.switch_wait_ns));
+	if (totals.free_wait_ns >= LEAST_WAIT_NS &&
+	    facts_percent(totals.free_wait_ns, totals.wait_ns) >= SWITCH_SHARE)
+		fprintf(out,
+		        "  Nobody's fault: %.1f ms of it passed although the GIL was free all the "
+		        "time, for want of a CPU or by the cost of tracing.\n",
+		        facts_ms(totals.free_wait_ns));
 }
 
 static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)

@@ -64,6 +64,25 @@ static void test_longest(void)
 	is_u64(b->longest_at_ns, 120, "and begins with the wait");
 }
 
+static void test_free(void)
+{
+	begin();
+	new_thread(110, 8, 7);
+	release(200, 7);
+	request(210, 8);
+	acquire(230, 8);
+	release(240, 8);
+	request(300, 7);
+	request(310, 8);
+	acquire(320, 7);
+	release(350, 7);
+	acquire(360, 8);
+	finish();
+	is_u64(thread(8)->free_wait_ns, 20, "a wait for a GIL that is free is nobody's fault");
+	is_u64(thread(8)->contended_waits, 1, "unlike one that another was quicker in");
+	is_u64(thread(7)->free_wait_ns, 20, "which was free for that one");
+}
+
 static void test_gils(void)
 {
 	begin();
@@ -200,6 +219,7 @@ int main(void)
 {
 	test_by_hand();
 	test_longest();
+	test_free();
 	test_gils();
 	test_truth();
 	model_free(m);

@@ -211,6 +211,12 @@ static void test_edges(void)
 	        "neither probes nor stacks");
 	fixture_done(&f);
 
+	live(&f, spinners, 1, 1000);
+	f.model.threads.v[0].free_wait_ns = f.model.threads.v[0].gil_ns[GIL_WAIT];
+	is_kind(&f, "single-threaded", "one thread does all the work",
+	        "who takes a GIL that is free does not wait");
+	fixture_done(&f);
+
 	fixture_init(&f, 9);
 	fixture_thread(&f, 1, 1, "x");
 	fixture_gil(&f, 0, GIL_HOLD, 9);
