@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Flame graph: time by stack, in the selected range (else everything in view) and the threads shown.
-//	off-gil  waiting for the GIL	on-gil  holding it	off-cpu  asleep
-// Stacks are those recorded with the spans; where there are none, the Python calls.
+//	off-gil  waiting for the GIL	on-gil  holding it	off-cpu  asleep, or in line for a CPU
+// The same time by the same stacks as giltracer report --folded: of the GIL, the Python calls, or the frames that
+// probes read; off the CPU, the stacks that left it.
 
-const FLAME_MODES = [["off-gil", "Waiting for the GIL"], ["on-gil", "Holding the GIL"], ["off-cpu", "Asleep"]];
+const FLAME_MODES = [["off-gil", "Waiting for the GIL"], ["on-gil", "Holding the GIL"], ["off-cpu", "Off the CPU"]];
 const FLAME_BUDGET = 400000; // spans and calls looked at
 const flame = {mode: "off-gil", root: null, focus: null};
 
-const newNode = name => ({name, ns: 0, kids: new Map()});
+const newNode = (key, name = key) => ({key, name, ns: 0, kids: new Map()});
 
 const GIL_SLEEP = 5;
 
@@ -17,13 +18,13 @@ function flameWanted(mode, state) {
 		return state === HOLD_STATE;
 	if (mode === "off-gil")
 		return gilKnown() ? state === WAIT_STATE || state === SWITCH_STATE : state === GIL_SLEEP;
-	return state >= 3 && (gilKnown() || state !== GIL_SLEEP);
+	return state >= RUNNABLE_STATE;
 }
 
-function flameChild(node, name, ns) {
-	let kid = node.kids.get(name);
+function flameChild(node, ns, key, name) {
+	let kid = node.kids.get(key);
 	if (!kid)
-		node.kids.set(name, kid = newNode(name));
+		node.kids.set(key, kid = newNode(key, name));
 	kid.ns += ns;
 	return kid;
 }
@@ -37,7 +38,7 @@ function flameCalls(node, rows, depth, from, to, budget) {
 			return;
 		const x = Math.max(a, from), y = Math.min(b, to);
 		if (y > x)
-			flameCalls(flameChild(node, shortCall(callName(name)), y - x), rows, depth + 1, x, y, budget);
+			flameCalls(flameChild(node, y - x, callName(name), shortCall(callName(name))), rows, depth + 1, x, y, budget);
 	});
 }
 
@@ -45,6 +46,7 @@ function flameBuild(mode) {
 	const root = newNode("all"), budget = {left: FLAME_BUDGET}, st = store();
 	const part = range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
 	const lanes = mode === "off-cpu" || !gilKnown() ? st.cpu : st.gil;
+	const ofGil = lanes === st.gil;
 	let total = 0;
 	for (const thread of rowsThreads()) {
 		const lane = lanes[thread];
@@ -61,12 +63,14 @@ function flameBuild(mode) {
 			const x = Math.max(a, part.from), y = Math.min(b, part.to);
 			top.ns += y - x;
 			const stack = s.stack ? s.stack[i] : 0;
-			if (stack) {
+			if (rows.length && (ofGil || !stack && pass().name !== "stacks")) {
+				flameCalls(top, rows, 0, x, y, budget);
+			} else if (stack) {
 				let node = top;
 				for (const f of framesOf(stack))
-					node = flameChild(node, f.name, y - x);
-			} else {
-				flameCalls(top, rows, 0, x, y, budget);
+					node = flameChild(node, y - x, f.name);
+			} else if (!ofGil) {
+				flameChild(top, y - x, "[no stack]");
 			}
 		});
 		if (top.ns > 0) {

@@ -87,4 +87,4 @@ function start() {
 start();
 
 // For the blocks that follow, and for tests.
-const gt = {push, end, loading, view, setView, setPin, setRange, tl, store, laneTotals, pass, palette: () => palette, threadColor, GUTTER, AXIS};
+const gt = {push, end, loading, view, setView, setPin, setRange, setPass, flameBuild, tl, store, laneTotals, pass, palette: () => palette, threadColor, GUTTER, AXIS};

@@ -49,7 +49,7 @@ const held = program.lanes.map(l => l.gil.filter(s => s.state === 2).reduce((n, 
 const all = held.reduce((a, b) => a + b);
 near(frames.find(f => f[0] === "sre_ucs1_match")[1], held[1] / all * 100, 0.1, "a frame is as wide as its time");
 is(frames.filter(f => ["main", "match", "sre_ucs1_match"].includes(f[0])).length >= 3, true, "with its callers above it");
-await page.locator("#flame-modes button", {hasText: "Asleep"}).click();
+await page.locator("#flame-modes button", {hasText: "Off the CPU"}).click();
 ok((await page.textContent("#flame-body")).includes("futex_wait"), "why a thread slept");
 
 // Lost records are seen.

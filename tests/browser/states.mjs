@@ -58,6 +58,38 @@ ok(/In line for\s*CPU \d/.test(await page.textContent("#details")), "whole: the 
 const inLine = JSON.parse(readFileSync(whole + ".json", "utf8")).starvation.filter(r => r.runnable_ns > 0);
 const rows = await page.evaluate(() => document.querySelectorAll("#starved-body tbody tr").length);
 is(rows, Math.min(10, inLine.length), "whole: the table has the document's rows");
+
+// The flame graphs are the folded stacks.
+for (const mode of ["on-gil", "off-gil", "off-cpu"]) {
+	const drawn = await page.evaluate(mode => {
+		for (let i = 0; gt.pass().name !== (mode === "off-cpu" ? "stacks" : "gil"); i++)
+			gt.setPass(i);
+		gt.setView(0, gt.pass().dur_ns);
+		const lines = {};
+		const walk = (node, path) => {
+			let own = node.ns;
+			for (const kid of node.kids.values()) {
+				walk(kid, [...path, kid.key]);
+				own -= kid.ns;
+			}
+			if (own > 0 && path.length)
+				lines[path.join(";")] = own;
+		};
+		for (const [key, top] of gt.flameBuild(mode).root.kids)
+			walk(top, [String(gt.pass().threads[key.split("\0")[1]].tid)]);
+		return lines;
+	}, mode);
+	const folded = {};
+	for (const line of readFileSync(whole + "." + mode, "utf8").trimEnd().split("\n")) {
+		const m = /^(.*) (\d+)$/.exec(line), path = m[1].split(";");
+		path[0] = path[0].replace(/.* /, "");
+		if (path[1] === "[no Python frame]")
+			path.pop();
+		folded[path.join(";")] = +m[2];
+	}
+	ok(Object.keys(folded).length > 5, "whole: there are stacks " + mode, Object.keys(folded));
+	is(Object.entries(drawn).sort(), Object.entries(folded).sort(), "whole: the flame graph " + mode + " is what --folded writes");
+}
 const less = await agrees("lossy", lossy);
 ok(await less.evaluate(() => gt.store().lost.length) > 0, "lossy: where records were lost is there");
 await done();

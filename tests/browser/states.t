@@ -12,14 +12,17 @@ export REAL_PERF
 trace() {
 	name=$1
 	shift
-	"$GILTRACER" -q --state-detect --python "$python" --python-trace none -o "$name.html" \
-		--json "$name.json" "$@" "$program" mix stat && return
+	"$GILTRACER" record -q --state-detect --python "$python" --python-trace none -o "$name" \
+		"$@" "$program" mix stat &&
+		"$GILTRACER" report -q "$name" -o "$name.html" --json "$name.json" && return
 	echo "not ok 1 - $name is recorded"
 	echo 1..1
 	exit 1
 }
 
 trace whole -e page-faults
+"$GILTRACER" report -q whole -o /dev/null --folded on-gil whole.on-gil --folded off-gil whole.off-gil \
+	--folded off-cpu whole.off-cpu
 PATH=$top_srcdir/tests/fake/small:$PATH SMALL_PERF_PAGES=1 trace lossy --one-run
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
 	node "$top_srcdir/tests/browser/states.mjs" "$PWD/whole" "$PWD/lossy"
