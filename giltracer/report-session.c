@@ -101,7 +101,14 @@ static int write_all(const struct report *report, const struct report_outputs *o
 		               folded_writers[outputs->folded[i].kind], err) < 0)
 			return -1;
 	log_progress(NULL);
-	return outputs->text ? report_text(report, outputs->text, err) : 0;
+	if (outputs->text && report_text(report, outputs->text, err) < 0)
+		return -1;
+	if (outputs->html && strcmp(outputs->html, "-") != 0) {
+		if (outputs->text)
+			fflush(outputs->text);
+		log_info("the whole report is in %s: open it in a browser", outputs->html);
+	}
+	return 0;
 }
 
 static int report_loaded(const struct session *session, const struct loaded *loaded,
