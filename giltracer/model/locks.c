@@ -204,8 +204,6 @@ static void charge(struct ledger *l, uint32_t by, uint64_t start_ns, uint64_t en
 	size_t i = by == MODEL_NONE ? l->threads : by == MODEL_UNKNOWN ? l->threads + 1 : by;
 	struct model_lock_blame *row = &l->rows[i];
 
-	if (start_ns >= end_ns)
-		return;
 	if (!row->wait_ns)
 		*vec_push(&l->used) = (uint32_t)i;
 	row->by = by;
@@ -232,33 +230,51 @@ static size_t first_after(const struct lock_book *book, uint64_t time_ns)
 	return low;
 }
 
-static void divide(const struct model *m, struct ledger *l, uint32_t waiter, const struct span *s,
-                   uint64_t end_ns)
+static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t start_ns,
+                        uint64_t end_ns)
 {
-	const struct lock_book *book = &m->priv->locks.v[s->ref];
-	uint64_t at = s->start_ns;
-	size_t i = first_after(book, at);
-	/* With a GIL, the span begins when that is let go, after what it had itself. */
-	bool released = i && book->releases.v[i - 1].thread == waiter;
+	if (start_ns < end_ns)
+		*vec_push(&list->v) = (struct model_blocked){ start_ns, end_ns, by };
+}
 
+void model_blocked(const struct model *m, uint32_t thread, size_t span,
+                   struct model_blocked_list *list)
+{
+	const struct lane *lane = &m->threads.v[thread].gil;
+	const struct span *s = &lane->spans.v[span];
+	uint64_t at = s->start_ns, end_ns = lane_span_end(lane, span);
+	const struct lock_book *book;
+	bool released;
+	size_t i;
+
+	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
+		return;
+	book = &m->priv->locks.v[s->ref];
+	i = first_after(book, at);
+	/* With a GIL, the span begins when that is let go, after what it had itself. */
+	released = i && book->releases.v[i - 1].thread == thread;
 	for (; i < book->releases.n && book->releases.v[i].time_ns <= end_ns; i++) {
 		const struct lock_release *r = &book->releases.v[i];
 
 		/* What it had itself, it lets go as it falls asleep. */
-		charge(l, r->thread == waiter ? MODEL_NONE : r->thread, at, r->time_ns);
+		add_stretch(list, r->thread == thread ? MODEL_NONE : r->thread, at, r->time_ns);
 		at = r->time_ns;
 		released = true;
 	}
-	charge(l, released ? MODEL_NONE : MODEL_UNKNOWN, at, end_ns);
+	add_stretch(list, released ? MODEL_NONE : MODEL_UNKNOWN, at, end_ns);
 }
 
 static void blame_state(struct model *m, uint32_t thread, struct ledger *l, enum gil_state state)
 {
 	const struct lane *lane = &m->threads.v[thread].gil;
+	struct model_blocked_list list = { 0 };
 
 	for (size_t i = 0; i < lane->spans.n; i++)
 		if (lane->spans.v[i].state == state)
-			divide(m, l, thread, &lane->spans.v[i], lane_span_end(lane, i));
+			model_blocked(m, thread, i, &list);
+	for (size_t i = 0; i < list.v.n; i++)
+		charge(l, list.v.v[i].by, list.v.v[i].start_ns, list.v.v[i].end_ns);
+	vec_done(&list.v);
 	for (size_t i = 0; i < l->used.n; i++) {
 		struct model_lock_blame *row = &l->rows[l->used.v[i]];
 
@@ -317,19 +333,6 @@ void lock_finish(struct model *m)
 	}
 	vec_done(&l.used);
 	free(l.rows);
-}
-
-uint32_t model_released_by(const struct model *m, const struct span *s, uint64_t end_ns)
-{
-	const struct lock_book *book;
-	size_t i;
-
-	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
-		return MODEL_NONE;
-	book = &m->priv->locks.v[s->ref];
-	i = first_after(book, end_ns);
-	return i && book->releases.v[i - 1].time_ns > s->start_ns ? book->releases.v[i - 1].thread
-	                                                          : MODEL_NONE;
 }
 
 void lock_done(struct model *m)

@@ -321,9 +321,20 @@ int model_check(const struct model *model, struct error *err);
 /* Index of the thread, MODEL_NONE if there is none. A tid that was reused: the last one. */
 uint32_t model_find_thread(const struct model *model, uint32_t tid);
 
-/* Who ended a LOCK_WAIT or STOPPED span: the last to release what it waited for. MODEL_NONE: that
- * was not seen. */
-uint32_t model_released_by(const struct model *model, const struct span *span, uint64_t end_ns);
+/* A stretch of a LOCK_WAIT or STOPPED span, and to whom it is charged, as in model_lock_blame. */
+struct model_blocked {
+	uint64_t start_ns, end_ns;
+	uint32_t by;
+};
+
+struct model_blocked_list {
+	VEC(struct model_blocked) v;
+};
+
+/* Append the stretches of a span of the thread, by time, none of them empty. Other spans have none.
+ */
+void model_blocked(const struct model *model, uint32_t thread, size_t span,
+                   struct model_blocked_list *list);
 
 /* Index of the first row of model->blame, which is in the order of waiters, whose waiter is no
  * less: with many threads there are very many rows. */

@@ -456,6 +456,44 @@ static void put_lost(struct encoder *e)
 		             count - from < SECTION_MAX ? (uint32_t)(count - from) : SECTION_MAX);
 }
 
+/* In memory the two that are no thread are the largest: here the smallest. */
+static uint64_t releaser_code(uint32_t by)
+{
+	return by == MODEL_UNKNOWN ? 0 : by == MODEL_NONE ? 1 : (uint64_t)by + 2;
+}
+
+static void released_section(struct encoder *e, uint32_t thread, const struct model_blocked *v,
+                             uint32_t n)
+{
+	uint64_t before = e->model->start_ns;
+
+	encoder_clear(e);
+	for (uint32_t i = 0; i < n; i++) {
+		column_put(&e->full[0], v[i].start_ns - before);
+		column_put(&e->full[1], v[i].end_ns - v[i].start_ns);
+		column_put(&e->full[2], releaser_code(v[i].by));
+		before = v[i].start_ns;
+	}
+	add_full(e, 3);
+	blocks_section(e->blocks, n, "\"kind\":\"released\",\"pass\":%zu,\"thread\":%" PRIu32,
+	               e->index, thread);
+}
+
+static void put_released(struct encoder *e)
+{
+	for (uint32_t i = 0; e->locks && i < e->model->threads.n; i++) {
+		struct model_blocked_list list = { 0 };
+
+		for (size_t k = 0; k < e->model->threads.v[i].gil.spans.n; k++)
+			model_blocked(e->model, i, k, &list);
+		for (size_t from = 0; from < list.v.n; from += SECTION_MAX)
+			released_section(e, i, list.v.v + from,
+			                 list.v.n - from < SECTION_MAX ? (uint32_t)(list.v.n - from)
+			                                               : SECTION_MAX);
+		vec_done(&list.v);
+	}
+}
+
 static void put_pass(struct encoder *e, const struct report *report, const struct rows *rows,
                      size_t index)
 {
@@ -469,6 +507,7 @@ static void put_pass(struct encoder *e, const struct report *report, const struc
 	put_stacks(e);
 	put_counters(e);
 	put_queued(e);
+	put_released(e);
 	put_lost(e);
 }
 

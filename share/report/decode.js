@@ -312,6 +312,11 @@ function decodeSection(r, h, markNs) {
 		sumUp(out.time);
 		return out;
 	}
+	case "released": {
+		const out = decodeColumns(r, h, ["time", "dur", "by"], Float64Array);
+		sumUp(out.time);
+		return out;
+	}
 	case "lost": {
 		const out = decodeColumns(r, h, ["time", "dur", "count", "cpu"], Float64Array);
 		sumUp(out.time);

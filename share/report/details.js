@@ -13,7 +13,7 @@ function shareList(title, list, total, jump, extra) {
 			h("i", {class: "meter", style: "--w:" + Math.min(100, ns / total * 100).toFixed(2) + "%;--c:" + threadColor(thread)}),
 			threadTag(thread), h("span", {class: "num"}, fmtDur(ns)), h("span", {class: "num soft"}, fmtPct(ns, total)),
 			jump ? jumpTo("go", () => jump(thread)) : null)),
-		extra ? h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, extra / total * 100).toFixed(2) + "%;--c:" + palette.line}), soft("nobody (handover)"), h("span", {class: "num"}, fmtDur(extra)), h("span", {class: "num soft"}, fmtPct(extra, total))) : null));
+		extra ? h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, extra / total * 100).toFixed(2) + "%;--c:" + palette.line}), soft(gilText("nobody (handover)", "nobody, or not seen")), h("span", {class: "num"}, fmtDur(extra)), h("span", {class: "num soft"}, fmtPct(extra, total))) : null));
 }
 
 // The longest stretch of `state` of a thread in [from, to), to jump to.
@@ -100,8 +100,7 @@ function detailsDraw() {
 	const side = [queuedPanel(p)];
 	if (isWait) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread);
-		if (!pass().locks || who.list.length)
-			side.push(shareList(gilText("Who held the GIL meanwhile", "Who stopped the others meanwhile"), who.list, d, thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])), who.nobody));
+		side.push(shareList(gilText("Who held the GIL meanwhile", "Until who let go"), who.list, d, thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])), who.nobody));
 		const first = who.list[0];
 		const culprit = first && longestIn(first.thread, p.from, p.to, [HOLD_STATE]);
 		const what = culprit && doing(first.thread, Math.max(culprit.from, p.from), Math.min(culprit.to, p.to), culprit.stack);

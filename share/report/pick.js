@@ -102,12 +102,25 @@ function doing(thread, from, to, stack) {
 // As elements: the name, and the place after it.
 const doingText = d => d ? [h("code", {title: d.name + " " + d.place}, d.name), d.place ? h("span", {class: "soft", title: d.place}, " " + d.place.replace(/\S*\//g, "")) : null] : [];
 
-// Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time. A lock does not say who has it.
+// A lock does not say who has it: until whose release the thread was blocked in [from, to), as holdersIn.
+function releasersIn(from, to, thread) {
+	const by = new Map();
+	for (const s of store().released[thread] || [])
+		for (let i = Math.max(0, upper(s.time, 0, s.n, from) - 1); i < s.n && s.time[i] < to; i++) {
+			const ns = Math.min(to, s.time[i] + s.dur[i]) - Math.max(from, s.time[i]);
+			if (ns > 0)
+				by.set(s.by[i], (by.get(s.by[i]) || 0) + ns);
+		}
+	const list = [...by.keys()].filter(k => k > 1).map(k => ({thread: k - 2, ns: by.get(k)})).sort((a, b) => b.ns - a.ns);
+	return {list, nobody: (by.get(0) || 0) + (by.get(1) || 0)};
+}
+
+// Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time.
 function holdersIn(from, to, gil, except) {
 	const out = [];
 	let held = 0;
-	if (pass().locks && laneTotals(store().gil[except], from, to, gil)[WAIT_STATE] > 0)
-		return {list: out, nobody: 0};
+	if (pass().locks)
+		return releasersIn(from, to, except);
 	store().gil.forEach((lane, thread) => {
 		if (thread === except)
 			return;

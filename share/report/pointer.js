@@ -52,7 +52,7 @@ function tipText(hit) {
 	} else if (p.kind === "gil" && p.state >= WAIT_STATE) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread).list[0];
 		if (who)
-			lines.push(h("span", {}, gilText("mostly for ", "because of "), h("b", {}, threadLabel(who.thread))));
+			lines.push(h("span", {}, gilText("mostly for ", "mostly until let go by "), h("b", {}, threadLabel(who.thread))));
 	} else if (p.kind === "gil" && p.state === HOLD_STATE) {
 		const what = doing(p.thread, p.from, p.to, p.stack), n = waitersIn(p.from, p.to, p.gil, p.thread).length;
 		if (what)

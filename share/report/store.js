@@ -129,6 +129,7 @@ function PassStore() {
 	this.gil = []; // by thread index
 	this.cpu = [];
 	this.slices = []; // by thread index: rows by depth
+	this.released = []; // by thread index: what its waits were divided into, where locks are shown
 	this.counters = []; // by thread index: by counter: sections
 	this.lost = [];
 	this.queued = []; // by thread index: sections
@@ -184,6 +185,9 @@ function addSection(s) {
 		break;
 	case "queued":
 		(p.queued[s.thread] ||= []).push(s);
+		break;
+	case "released":
+		(p.released[s.thread] ||= []).push(s);
 		break;
 	case "lost":
 		p.lost.push(s);

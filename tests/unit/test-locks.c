@@ -41,6 +41,8 @@ static void test_lock(void)
 
 static void test_releases(void)
 {
+	struct model_blocked_list list = { 0 };
+
 	begin_off();
 	unparks(150, 7, LOCK);
 	parks(200, 8, LOCK, PARK_LOCK);
@@ -57,10 +59,13 @@ static void test_releases(void)
 	is_u64(lock_blame(9, 8), 100, "and the second the second");
 	is_u64(lock_blame(9, MODEL_NONE), 20, "and then it is free");
 	is_u64(thread(9)->longest_lock_wait_ns, 200, "the longest wait is the whole of it");
-	is_u64(model_released_by(m, &thread(9)->gil.spans.v[1], 420), model_find_thread(m, 8),
-	       "the last release ended it");
-	is_u64(model_released_by(m, &thread(9)->gil.spans.v[0], 420), MODEL_NONE,
-	       "what is no wait was ended by nobody");
+	model_blocked(m, model_find_thread(m, 9), 1, &list);
+	ok(list.v.n == 3 && list.v.v[0].start_ns == 220 && list.v.v[1].start_ns == 300 &&
+	           list.v.v[2].end_ns == 420 && list.v.v[2].by == MODEL_NONE,
+	   "the stretches of a wait are the wait");
+	model_blocked(m, model_find_thread(m, 9), 0, &list);
+	is_u64(list.v.n, 3, "what is no wait has none");
+	vec_done(&list.v);
 }
 
 static void test_own(void)
