@@ -86,7 +86,8 @@ like "$(cat stderr)" 'The GIL limits' 'then the table goes to stderr'
 ok 'quietly' "$GILTRACER" report -q hog -o x.html
 is "$(cat out err)" '' 'nothing is printed'
 ok 'the default output is giltracer.html' "$GILTRACER" report hog
-is "$(tail -n 1 err)" 'giltracer: the whole report is in giltracer.html: open it in a browser' 'which is said at the end'
+is "$(tail -n 1 err)" 'giltracer: the whole report is in giltracer.html: open it in a browser' \
+	'which is said at the end'
 ok 'and is there' test -s giltracer.html
 cp -r hog moved
 ok 'folders can be moved and read-only' "$GILTRACER" report -q moved -o moved.html
