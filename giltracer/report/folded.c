@@ -38,6 +38,8 @@ static void add_stack(struct str *out, const struct stacks *stacks, uint32_t id)
 	add_stack(out, stacks, frame->parent);
 	str_addc(out, ';');
 	add_frame(out, names_get(stacks_names(stacks), frame->name));
+	if (frame->flags & STACK_MISMATCH)
+		str_adds(out, " (?)");
 }
 
 static void add_thread(struct str *out, const struct report_pass *pass, uint32_t thread)

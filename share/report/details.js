@@ -44,7 +44,8 @@ function pythonFrames(p) {
 
 function nativeFrames(p) {
 	return framesOf(p.stack).filter(f => !(f.flags & FRAME_PYTHON)).reverse()
-		.map(f => ({name: f.name + (f.flags & FRAME_CUT ? " (cut here: the recorded stack ended)" : ""), place: f.module, kernel: f.flags & FRAME_KERNEL}));
+		.map(f => ({name: f.name + (f.flags & FRAME_CUT ? " (cut here: the recorded stack ended)" : f.flags & FRAME_BROKEN ? " (ends here: how to go on from it is not known)" : "") +
+			(f.flags & FRAME_MISMATCH ? " (which Python calls it ran is not known)" : ""), place: f.module, kernel: f.flags & FRAME_KERNEL}));
 }
 
 function flagWords(p) {

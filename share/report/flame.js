@@ -68,7 +68,7 @@ function flameBuild(mode) {
 			} else if (stack) {
 				let node = top;
 				for (const f of framesOf(stack))
-					node = flameChild(node, y - x, f.name);
+					node = flameChild(node, y - x, f.name + (f.flags & FRAME_MISMATCH ? " (?)" : ""));
 			} else if (!ofGil) {
 				flameChild(top, y - x, "[no stack]");
 			}

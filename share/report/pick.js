@@ -64,7 +64,7 @@ function framesOf(id) {
 		out.push({name: names[st.name[id]] || "?", module: names[st.module[id]] || "", line: st.line[id], flags: st.flags[id]});
 	return out.reverse();
 }
-const FRAME_KERNEL = 1, FRAME_PYTHON = 2, FRAME_CUT = 32;
+const FRAME_KERNEL = 1, FRAME_PYTHON = 2, FRAME_CUT = 32, FRAME_BROKEN = 128, FRAME_MISMATCH = 256;
 
 // The calls that each ran for more than half of [from, to), outermost first.
 function mainCalls(thread, from, to) {
