@@ -260,11 +260,16 @@ static void name_unknown(struct perf_stacks *ps, const struct location *l)
 static void add_symbol(struct perf_stacks *ps, const char *symbol, const char *module,
                        uint32_t flags)
 {
-	const char *private = strstr(symbol, ".lto_priv.");
-	size_t len = private ? (size_t)(private - symbol) : strcspn(symbol, "@");
-	char name[NAME_BYTES];
+	static const char private[] = ".lto_priv.";
+	char name[NAME_BYTES], *at;
 
-	snprintf(name, sizeof(name), "%.*s", (int)len, symbol);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(symbol, "@"), symbol);
+	while ((at = strstr(name, private))) {
+		const char *rest = at + strlen(private);
+
+		rest += strspn(rest, "0123456789");
+		memmove(at, rest, strlen(rest) + 1);
+	}
 	add_frame(ps, name, module, flags | flags_of(name));
 }
 

@@ -19,7 +19,7 @@ LINE = re.compile(r"\s+[0-9a-f]+ (.*) \((.*)\)$")
 
 def plain(name):
     """A symbol without its version, and without the number of an LTO clone: aliases of one place."""
-    return re.sub(r"(\.lto_priv\.\d+)+$", "", name.split("@")[0])
+    return re.sub(r"\.lto_priv\.\d+", "", name.split("@")[0])
 
 
 def ours(path):
