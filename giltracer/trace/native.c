@@ -12,7 +12,7 @@
 /*
  * The interpreter's own part of whatever it does: how it calls what it was asked to call
  * (Objects/call.c, Objects/methodobject.c, Objects/descrobject.c and Python/ceval.c of CPython 3.6
- * to 3.14), how it finds attributes and operators, and the memory allocator. Not what kept the GIL.
+ * to 3.15), how it finds attributes and operators, and the memory allocator. Not what kept the GIL.
  */
 static bool is_interpreter(const char *name)
 {

@@ -15,7 +15,7 @@
 
 /*
  * PyASCIIObject.state, Include/unicodeobject.h 3.6 to 3.11, Include/cpython/unicodeobject.h 3.12
- * to 3.14: interned in bits 0 and 1, kind in 2 to 4 (1: one byte a character), compact is bit 5,
+ * to 3.15: interned in bits 0 and 1, kind in 2 to 4 (1: one byte a character), compact is bit 5,
  * ascii bit 6.
  */
 #define STATE_MASK          0x7c
@@ -176,8 +176,8 @@ static bool is_type(const struct tracefmt_field *type_field, const struct cursor
 /*
  * Frames of the interpreter's own stand between those of functions. Where C calls Python, from 3.12
  * on, there is one whose code has this name, or is None; where a class makes an object, from 3.13
- * on, one for what __init__ returns, whose code has no line. In 3.14 both are immortal, which the
- * lowest bit says, and nothing else is.
+ * on, one for what __init__ returns, whose code has no line. From 3.14 on both are immortal, which
+ * the lowest bit says, and nothing else is.
  */
 static bool is_own_code(const char *name, size_t len, uint32_t line)
 {

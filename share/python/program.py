@@ -539,13 +539,16 @@ class Program:
         """__main__ as the interpreter leaves it for a script; None: for a module."""
         loader = self.namespace['__loader__']
         self.namespace['__doc__'] = None
-        del self.namespace['__file__'], self.namespace['__cached__']
+        cached = '__cached__' in self.namespace  # before 3.15
+        del self.namespace['__file__']
+        self.namespace.pop('__cached__', None)
         if path is None:
             builtin = sys.modules['_imp'].__loader__ if '_imp' in sys.modules else None
             self.namespace['__loader__'] = builtin or loader
             return
         self.namespace['__file__'] = path
-        self.namespace['__cached__'] = None
+        if cached:
+            self.namespace['__cached__'] = None
         self.namespace['__loader__'] = type(loader)('__main__', path)
 
     def hooked(self, source, filename):

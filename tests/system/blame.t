@@ -85,14 +85,14 @@ while read -r version python; do
 	guilty "$python" "$v" by_pow "('kept_by_pow',)"
 	native "$python" "$v" by_pow builtin_pow
 	if everything "$version" "$python"; then
-		guilty "$python" "$v" by_re "('kept_by_re', 'match')"
+		guilty "$python" "$v" by_re "('kept_by_re', 'match', 'prefixmatch')"
 		guilty "$python" "$v" by_json "('kept_by_json', 'loads', 'JSONDecoder.decode',
 			'JSONDecoder.raw_decode', 'decode', 'raw_decode')"
 		guilty "$python" "$v" by_sorted "('kept_by_sorted', 'slow_key')"
 		guilty "$python" "$v" convoy "('spin',)"
 		is "$(json got.json "[p['code'] for p in d['patterns'] if
 			p['tid'] == ($truth)['victim']]")" "['convoy']" "$v convoy: is called so"
-		guilty "$python" "$v" crowd "('kept_by_pow', 'kept_by_re', 'match')"
+		guilty "$python" "$v" crowd "('kept_by_pow', 'kept_by_re', 'match', 'prefixmatch')"
 	fi
 	if ! build_extension "$python"; then
 		skip "$python has no headers (its -dev package)" "$v: an extension"

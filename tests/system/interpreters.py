@@ -2,7 +2,7 @@
 """What versions.t runs on every interpreter: threads whose truth is known.
 
 Prints a line "PHASE NAME PID TID COUNT" for each thread, COUNT being how often it let the GIL go
-by its own call. Runs on Python 3.6 to 3.14.
+by its own call. Runs on Python 3.6 to 3.15.
 """
 import os
 import sys

@@ -4,13 +4,13 @@
 # unpacked beside each other with the C library that they need, and started through its dynamic
 # linker. Nothing is installed, and root is not needed. What is there already is left alone.
 #
-#	newer-pythons.sh FOLDER [VERSION...]      (3.13 3.14)
+#	newer-pythons.sh FOLDER [VERSION...]      (3.13 3.14 3.15)
 set -eu
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 folder=$1
 shift
-[ $# -gt 0 ] || set -- 3.13 3.14
+[ $# -gt 0 ] || set -- 3.13 3.14 3.15
 
 # Moved into place when it is whole.
 new=$folder/.new
