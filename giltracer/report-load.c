@@ -59,6 +59,8 @@ static void add_source_caveats(struct loaded *loaded)
 	const struct source_stats *stats = &loaded->source->stats;
 	struct model *model = loaded->model;
 
+	if (model->gil_events)
+		model->caveats[CAVEAT_OTHER_PYTHON] += stats->other_pythons;
 	model->caveats[CAVEAT_UNKNOWN_RECORDS] += stats->unknown_records;
 	if (model->caveats[CAVEAT_UNORDERED] < stats->unordered)
 		model->caveats[CAVEAT_UNORDERED] = stats->unordered;

@@ -229,6 +229,10 @@ static int install_locked(const char *root, const struct probe_set *set, bool se
 			set->path);
 	if (owner_read(set->group, &record))
 		setup |= record.setup;
+	else if (!setup && tracefs_has_event(root, set->group, OWNER_MARKER "setup"))
+		return error_set(err, EBUSY,
+		                 "the probes of %s are of giltracer setup in another container",
+		                 set->path);
 	if (remove_group(root, set->group, err) < 0)
 		return -1;
 	/* The record comes first: without it, what a kill leaves behind would have no owner. */
@@ -431,6 +435,7 @@ static struct uprobe_group *find_group(struct uprobe_groups *groups,
                                        const struct tracefs_probes *probes,
                                        const struct tracefs_probe *probe)
 {
+	bool marked = owner_is_marked_setup(probes, probe->group);
 	struct owner_record record = { .setup = false };
 	struct uprobe_group *group;
 
@@ -438,16 +443,13 @@ static struct uprobe_group *find_group(struct uprobe_groups *groups,
 		if (!strcmp(groups->groups.v[i].name, probe->group))
 			return &groups->groups.v[i];
 	group = vec_push(&groups->groups);
-	owner_read(probe->group, &record);
 	*group = (struct uprobe_group){ .name = xstrdup(probe->group),
-		                        .path = xstrdup(probe->path),
-		                        .foreign = owner_is_foreign(probe->group) };
-	if (group->foreign) {
-		group->setup = owner_is_marked_setup(probes, probe->group);
-	} else {
-		group->setup = record.setup;
-		group->used = owner_is_used(probe->group);
-	}
+		                        .path = xstrdup(probe->path) };
+	/* A container may have the same name for it, if it cannot see that it is one. */
+	group->foreign = owner_is_foreign(probe->group) ||
+	                 (!owner_read(probe->group, &record) && marked);
+	group->setup = group->foreign ? marked : record.setup;
+	group->used = !group->foreign && owner_is_used(probe->group);
 	return group;
 }
 

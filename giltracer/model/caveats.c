@@ -50,6 +50,10 @@ static const struct {
 	                            "wake-ups were recorded: time in line for a CPU at their end "
 	                            "counts as sleep (unseen_runnable_ns of the thread in --json "
 	                            "says how long at most)" },
+	[CAVEAT_OTHER_PYTHON] = { "other-python",
+	                          "another Python ran, which has no probes: what its threads did "
+	                          "with their GIL is not known, and counts as none (--python "
+	                          "chooses which one is probed)" },
 	[CAVEAT_NO_TRACEPOINTS] = { "no-tracepoints", "sched_switch was not recorded: a thread in "
 	                                              "the disk (D) counts as "
 	                                              "sleeping" },

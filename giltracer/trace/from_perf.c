@@ -123,8 +123,8 @@ static void open_stacks(struct from_perf *fp, const struct from_perf_options *op
 
 	source->stacks = stacks_new(source->names);
 	perf_stacks_open(&fp->unwind, perfdata_header(fp->pd), source->names, source->stacks,
-	                 options ? options->functions : NULL,
-	                 options ? options->function_count : 0);
+	                 options ? options->functions : NULL, options ? options->function_count : 0,
+	                 &source->stats.other_pythons);
 }
 
 static int start(struct source **ret, struct perfdata *pd, const struct from_perf_options *options,

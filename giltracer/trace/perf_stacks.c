@@ -18,6 +18,7 @@
 #include "perfdata/u64map.h"
 #include "perfdata/unwind.h"
 #include "trace/names.h"
+#include "trace/other_python.h"
 #include "trace/stacks.h"
 
 #define MAX_INLINED   16
@@ -40,6 +41,7 @@ struct perf_stacks {
 	bool kernel_tried;
 	uint64_t kernel_text; /* address of _text in the recording; 0: not recorded */
 	VEC(struct perf_stacks_function) functions; /* owned texts */
+	uint64_t *other_pythons;                    /* to be counted; NULL: not */
 	VEC(struct naming) namings;                 /* by location */
 	VEC(struct stack_frame) frames;             /* parent is not set */
 	struct u64map edges;                        /* caller's stack id, location -> stack id */
@@ -123,6 +125,9 @@ static void take_mmap(struct perf_stacks *ps, const struct perfdata_record *rec)
 	}
 	if (!m.id.size)
 		m.id = header_build_id_of(ps->header, m.path);
+	if (ps->other_pythons && ps->functions.n &&
+	    is_other_python(m.path, m.length, &m.id, ps->functions.v[0].build_id))
+		++*ps->other_pythons;
 	maps_mmap(ps->maps, m.pid, m.start, m.length, m.offset,
 	          modules_get(ps->modules, m.path, &m.id));
 }
@@ -394,7 +399,8 @@ static void perf_stacks_free(void *ctx)
 
 void perf_stacks_open(struct from_perf_unwind *ret, const struct perf_header *header,
                       struct names *names, struct stacks *stacks,
-                      const struct perf_stacks_function *functions, size_t n)
+                      const struct perf_stacks_function *functions, size_t n,
+                      uint64_t *other_pythons)
 {
 	struct perf_stacks *ps = xcalloc(1, sizeof(*ps));
 
@@ -402,6 +408,7 @@ void perf_stacks_open(struct from_perf_unwind *ret, const struct perf_header *he
 	ps->header = header;
 	ps->names = names;
 	ps->stacks = stacks;
+	ps->other_pythons = other_pythons;
 	ps->modules = modules_new(same_kernel(header));
 	ps->maps = maps_new();
 	for (size_t i = 0; i < n; i++)

@@ -30,10 +30,12 @@ struct perf_stacks_function {
 /*
  * Callbacks for from_perf.c that unwind into stacks; ->close frees their ctx. names, stacks and
  * header are borrowed until then (in the pipe layout the header grows while records are read);
- * functions (n of them) only until this returns.
+ * functions (n of them) only until this returns. *other_pythons counts the interpreters that are
+ * not that of functions, each time that a process maps one; borrowed likewise, may be NULL.
  */
 void perf_stacks_open(struct from_perf_unwind *ret, const struct perf_header *header,
                       struct names *names, struct stacks *stacks,
-                      const struct perf_stacks_function *functions, size_t n);
+                      const struct perf_stacks_function *functions, size_t n,
+                      uint64_t *other_pythons);
 
 #endif

@@ -21,6 +21,7 @@ struct source_stats {
 	uint64_t events;  /* yielded */
 	uint64_t lost;    /* records that the kernel reports as lost, LOST and LOST_SAMPLES */
 	uint64_t unknown_records; /* of a type we do not know, skipped */
+	uint64_t other_pythons;   /* mapped by a process, and not the interpreter that was probed */
 	uint64_t unordered;       /* came later than an event of a later time that was yielded */
 	uint64_t leftover_bytes;  /* behind the known fields of known records */
 	uint64_t truncated_at; /* offset at which a cut or corrupt file stops making sense, or 0 */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Programs with other processes and odd threads, for children.t.
 
-    children.py fork|spawn|forkserver|subprocess|scripts|exec|early|daemons
+    children.py fork|spawn|forkserver|subprocess|scripts|exec|again|early|daemons
+    children.py other PYTHON
 
 Prints a line "WHAT PID TID" for each thread to be found in the report.
 """
@@ -72,6 +73,20 @@ def other_child():
     os.waitpid(child, 0)
 
 
+def again():
+    """The same process, and the same program once more."""
+    spin_by_two()
+    os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), "child"])
+
+
+def other_python():
+    """A child of another Python, and then this process is one itself."""
+    spin_by_two()
+    command = [sys.argv[2], os.path.abspath(__file__), "sleeps"]
+    subprocess.check_call(command)
+    os.execv(command[0], command)
+
+
 def early():
     """A thread that is there before tracing begins, with --entry work."""
     go = threading.Event()
@@ -107,7 +122,7 @@ def main():
         spin_by_two()
     else:
         {"subprocess": python_child, "exec": other_child, "scripts": scripts,
-         "sleeps": sleeps, "early": early, "daemons": daemons}[what]()
+         "sleeps": sleeps, "early": early, "again": again, "other": other_python, "daemons": daemons}[what]()
     say("main")
 
 

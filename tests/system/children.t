@@ -6,12 +6,17 @@
 need root perf uprobes gcc strip
 . "$top_srcdir/tests/system/prefix.sh"
 
-# traced WHAT OPTION…: the report's facts in got.json, what the program says in out.
+# traced WHAT OPTION…, or other PYTHON: the report's facts in got.json, what the program says in out.
 traced() {
 	what=$1
+	argument=
+	case $what in
+	other) argument=$2 && shift ;;
+	esac
 	shift
 	ok "$name $what" "$GILTRACER" -q --python "$python" --python-trace none --json got.json \
-		-o got.html "$@" "$top_srcdir/tests/system/children.py" "$what" || return
+		-o got.html "$@" "$top_srcdir/tests/system/children.py" "$what" ${argument:+"$argument"} ||
+		return
 	cp out said
 	consistent got.json "$name $what"
 }
@@ -69,6 +74,17 @@ checks() {
 		facts '[c["code"] for c in d["caveats"] if c["code"] == "open-holds"]' '[]' \
 			'and does not keep the GIL'
 	fi
+	if traced again; then
+		spinners 4
+		facts 'len({t["pid"] for t in said["spin"]})' 1 'one process'
+		facts '[c["code"] for c in d["caveats"] if c["code"] in
+			("other-python", "two-holders")]' '[]' 'and nothing odd'
+	fi
+	if [ "$other" ] && traced other "$other"; then
+		facts 'len(said["spin"])' 2 'what was before it'
+		facts '[c["count"] for c in d["caveats"] if c["code"] == "other-python"]' '[2]' \
+			'says twice that another Python ran'
+	fi
 	if traced early --entry work; then
 		facts 'len(said["spin"])' 2 'the thread that was there before is seen'
 		facts '[t for t in said["spin"] if t["unknown_ns"] > 0.5 * t["total_ns"]]' '[]' \
@@ -89,6 +105,7 @@ while read -r version python; do
 	*) continue ;;
 	esac
 	name=$version
+	other=$(cpythons | sed 's/^[^ ]* //' | grep -Fxv "$python" | head -n 1)
 	# A file of its own has probes of its own.
 	case $python in
 	/usr/*) python=$(copied_python "$scratch/$version-system" "$python") ;;

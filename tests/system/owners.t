@@ -98,6 +98,21 @@ ok 'a container' contained_record quick
 is "$(groups)" "$probes" 'leaves what is set up'
 exits 0 'and check there' contained "$GILTRACER" check --python "$python"
 like "$(cat out)" '-> of giltracer setup in another container' 'says whose it is'
+# One that has the host's processes, and is not allowed to see that it has another /run.
+hidden() {
+	# shellcheck disable=SC2016
+	unshare -m sh -c 'mount -t tmpfs none /run &&
+		exec setpriv --bounding-set=-sys_ptrace --inh-caps=-all "$0" "$@"' "$@"
+}
+if [ -z "$(hidden sh -c 'stat /proc/1/root/run' 2>/dev/null)" ]; then
+	exits 125 'a container that takes itself for the host' hidden "$GILTRACER" -q \
+		--python-trace none --python "$python" -o quick.html quick.py
+	like "$(cat err)" 'are of giltracer setup in another container' 'is told'
+	exits 1 'check there' hidden "$GILTRACER" check --python "$python"
+	is "$(groups)" "$probes" 'and leaves it all'
+else
+	skip '/proc/1/root can be read by everybody' 'a container that takes itself for the host'
+fi
 ok 'undo' "$GILTRACER" setup --undo
 is "$(groups)" '' 'removes it'
 

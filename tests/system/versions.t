@@ -58,8 +58,8 @@ printf '#!/bin/sh\nAROUND=it exec %s "$@"\n' "$newest" >wrapper
 chmod +x wrapper
 measured wrapper "$scratch/wrapper"
 measured script-path "#!$scratch/venv-copies/bin/python"
-mkdir path && ln -s "$scratch/wrapper" path/python3.99
-export PATH="$scratch/path:$PATH"
+mkdir on-path && ln -s "$scratch/wrapper" on-path/python3.99
+export PATH="$scratch/on-path:$PATH"
 measured script-env '#!/usr/bin/env python3.99'
 
 want newer-pythons 'the Pythons of newer Debian suites'
