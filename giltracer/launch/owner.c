@@ -2,6 +2,7 @@
 /* Who owns a probe group: records in RUNDIR, locks on them, and a marker in the kernel. */
 #include "owner.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -130,6 +131,33 @@ bool owner_read(const char *group, struct owner_record *ret)
 		return false;
 	ret->setup = !strcmp(owner, "setup");
 	return true;
+}
+
+/* A record of setup's that ends in this path. */
+static bool is_of_setup(const char *name, const char *path)
+{
+	CLEANUP(free) char *record = owner_path(name);
+	CLEANUP(free) char *text = NULL;
+	CLEANUP(free) char *end = xasprintf(" %s\n", path);
+	struct error ignored;
+
+	return tracefs_is_our_group(name) &&
+	       file_read(&text, NULL, record, RECORD_MAX, &ignored) == 0 &&
+	       str_has_prefix(text, "setup ") && str_has_suffix(text, end);
+}
+
+bool owner_is_set_up(const char *path)
+{
+	CLEANUP(free) char *name = owner_path("");
+	DIR *dir = opendir(name);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = is_of_setup(entry->d_name, path);
+	if (dir)
+		closedir(dir);
+	return found;
 }
 
 /* In place, since users hold locks on the inode. */

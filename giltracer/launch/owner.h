@@ -51,6 +51,9 @@ int owner_lock_all(int *ret_fd, struct error *err);
 
 bool owner_read(const char *group, struct owner_record *ret);
 
+/* Whether setup has installed a group for the file at this path, whichever file that was. */
+bool owner_is_set_up(const char *path);
+
 /* Record that the probes of group are in file. */
 int owner_write(const char *group, const char *file, bool setup, struct error *err);
 

@@ -309,6 +309,11 @@ static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struc
 	if (tracefs_is_read_only(u->root))
 		return error_set(err, EROFS, "%s is mounted read-only: probes cannot be installed",
 		                 u->root);
+	if (owner_is_set_up(set->path))
+		return error_set(err, EACCES,
+		                 "%s was replaced, or is to be probed otherwise, since giltracer "
+		                 "setup installed probes for it, and this user cannot install them",
+		                 set->path);
 	return error_set(err, EACCES,
 	                 "the probes for %s are not installed and this user cannot install them",
 	                 set->path);
