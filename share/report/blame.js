@@ -32,7 +32,7 @@ function blameDraw() {
 		if (!ns)
 			return h("td", {class: "num zero"}, row === column ? "" : "0");
 		return h("td", {class: "num heat", style: "--heat:" + (ns / most).toFixed(3)}, row === "rest" || column === "rest" ? h("span", {title: fmtExact(ns)}, fmtDur(ns)) :
-			h("button", {type: "button", title: fmtExact(ns), onclick: () => pickBlame(all[row], all[column], blame.filter(b => b.row === row && b.column === column)), "data-ns": ns}, fmtDur(ns)));
+			h("button", {title: fmtExact(ns), onclick: () => pickBlame(all[row], all[column], blame.filter(b => b.row === row && b.column === column)), "data-ns": ns}, fmtDur(ns)));
 	};
 	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
 	const head = k => k === "rest" ? h("th", {scope: "col"}, h("span", {class: "clip"}, others(columns, waited))) : h("th", {scope: "col", title: crowdLabel(all[k])},

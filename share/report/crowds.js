@@ -22,7 +22,7 @@ function crowds() {
 const crowdLabel = c => c.name ? c.name + " × " + c.threads.length : threadLabel(c.threads[0]);
 
 function crowdTag(c, most = NAME_FIT) {
-	return c.name ? h("button", {type: "button", class: "thread", title: c.name + ": show these " + c.threads.length + " threads", onclick: () => { setOnly(c.threads); showThread(c.threads[0]); }},
+	return c.name ? h("button", {class: "thread", title: c.name + ": show these " + c.threads.length + " threads", onclick: () => { setOnly(c.threads); showThread(c.threads[0]); }},
 		h("i", {class: "dot", style: "background:" + palette.other}), shorten(c.name, most), h("b", {}, " × " + c.threads.length)) : threadTag(c.threads[0], most);
 }
 

@@ -119,10 +119,10 @@ function detailsDraw() {
 	fill($("details-h"), pinTitle(p) + " · " + fmtDur(d));
 	fill($("details-body"), h("div", {class: "panels"},
 		h("div", {class: "panel"}, factsList(facts), h("p", {class: "under"},
-			h("button", {type: "button", onclick: () => nextWait(-1)}, "‹ Previous wait"),
-			h("button", {type: "button", onclick: () => nextWait(1)}, "Next wait ›"),
-			h("button", {type: "button", onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
-			h("button", {type: "button", onclick: () => setRange(p.from, p.to)}, "Select its range"))),
+			h("button", {onclick: () => nextWait(-1)}, "‹ Previous wait"),
+			h("button", {onclick: () => nextWait(1)}, "Next wait ›"),
+			h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
+			h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"))),
 		side, stackPanel("Python stack", python, noPy),
 		native.length || meta.passes.some(q => q.name === "stacks") ? stackPanel("Native stack", native, "No native stack was recorded here.") : null));
 }

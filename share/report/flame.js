@@ -112,7 +112,7 @@ function flameDraw() {
 		return;
 	if (!modes.some(([m]) => m === flame.mode))
 		flame.mode = modes[0][0];
-	fill($("flame-modes"), modes.map(([m, text]) => h("button", {type: "button", "aria-pressed": String(m === flame.mode), onclick: () => { flame.mode = m; flame.focus = null; flameDraw(); }}, text)));
+	fill($("flame-modes"), modes.map(([m, text]) => h("button", {"aria-pressed": String(m === flame.mode), onclick: () => { flame.mode = m; flame.focus = null; flameDraw(); }}, text)));
 	const {root, total, part} = flameBuild(flame.mode);
 	flame.root = root;
 	const covered = total > 0 ? root.ns / total : 1;
@@ -130,7 +130,7 @@ function flameShow(focus) {
 		depthMax = Math.max(depthMax, depth);
 		const text = node === flame.root ? "all shown" : node.name;
 		const label = text + ", " + fmtDur(node.ns) + ", " + fmtPct(node.ns, flame.root.ns);
-		out.push(h("button", {type: "button", class: "frame", title: label, "aria-label": label, onclick: () => flameShow(node === focus ? flame.root : node),
+		out.push(h("button", {class: "frame", title: label, "aria-label": label, onclick: () => flameShow(node === focus ? flame.root : node),
 			style: "left:" + (x * 100).toFixed(4) + "%;width:" + (w * 100).toFixed(4) + "%;top:" + depth * rowH + "px;background:" +
 				(depth === 0 ? palette.none : sliceColors[hashText(text) % sliceColors.length])}, text));
 		let at = x;

@@ -47,8 +47,6 @@ function fmtCount(n) {
 	return Math.round(n).toLocaleString("en-US");
 }
 
-const fmtMs = ns => (ns / 1e6).toFixed(2);
-
 // A long name, with its end if that is a number and so tells it from its like.
 function shorten(text, most) {
 	const a = Array.from(text), tail = /\d$/.test(text) ? 4 : 0;

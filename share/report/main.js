@@ -4,7 +4,7 @@
 function togglesDraw() {
 	const kinds = [["gil", gilText("GIL", "Locks")], ["cpu", "CPU state"], ["py", "Python calls"], ["counters", "Counters"]];
 	const there = {gil: gilKnown(), cpu: store().cpu.length, py: store().slices.length, counters: store().counters.length};
-	const button = (key, text) => h("button", {type: "button", "aria-pressed": String(shown[key] !== false), onclick: () => {
+	const button = (key, text) => h("button", {"aria-pressed": String(shown[key] !== false), onclick: () => {
 		shown[key] = shown[key] === false;
 		togglesDraw();
 		emit("filter");

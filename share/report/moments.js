@@ -55,7 +55,7 @@ function momentsDraw() {
 	$("moments-h").textContent = moments.length && ordinary(moments[0]) ? gilText("The hold that kept others waiting most", "The longest stop of the others") : "Look here first";
 	fill($("moments-list"), moments.map((m, i) => {
 		const d = m.to - m.from, long = !ordinary(m);
-		return h("li", {}, h("button", {type: "button", class: "moment", onclick: () => goToPin(pinLane("gil", m.thread, (m.from + m.to) / 2))},
+		return h("li", {}, h("button", {class: "moment", onclick: () => goToPin(pinLane("gil", m.thread, (m.from + m.to) / 2))},
 			h("span", {class: "n", "aria-hidden": "true"}, String(i + 1)),
 			h("span", {class: "what"},
 				h("b", {}, h("i", {class: "dot", style: "background:" + threadColor(m.thread)}), threadLabel(m.thread)),

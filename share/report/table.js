@@ -9,7 +9,7 @@ function makeTable(columns, rows, options) {
 	let sort = options.sort ?? 0, up = !!options.up, all = false;
 	const body = h("tbody", {});
 	const heads = columns.map((col, i) => {
-		const button = h("button", {type: "button", class: "sort", title: col.title, onclick: () => {
+		const button = h("button", {class: "sort", title: col.title, onclick: () => {
 			up = sort === i ? !up : !col.num;
 			sort = i;
 			draw();
@@ -17,8 +17,8 @@ function makeTable(columns, rows, options) {
 		return h("th", {scope: "col", class: col.num ? "num" : null}, col.head ? button : h("span", {class: "visually-hidden"}, col.title));
 	});
 	const table = h("table", {}, h("caption", {class: options.hideCaption ? "visually-hidden" : null}, options.caption), h("thead", {}, h("tr", {}, heads)), body);
-	const more = h("button", {type: "button", class: "more", onclick: () => { all = true; draw(); }}, "");
-	const copy = h("button", {type: "button", class: "more", onclick: () => {
+	const more = h("button", {class: "more", onclick: () => { all = true; draw(); }}, "");
+	const copy = h("button", {class: "more", onclick: () => {
 		copyText(tableCsv(columns, rows));
 		copy.textContent = "Copied";
 		setTimeout(() => { copy.textContent = "Copy as CSV"; }, 1500);
@@ -64,7 +64,7 @@ function tableCsv(columns, rows) {
 
 // A thread's name with its colour, which shows it in the timeline.
 function threadTag(index, most = NAME_FIT) {
-	return h("button", {type: "button", class: "thread", title: threadLabel(index) + ": show in the timeline", onclick: () => showThread(index)},
+	return h("button", {class: "thread", title: threadLabel(index) + ": show in the timeline", onclick: () => showThread(index)},
 		h("i", {class: "dot", style: "background:" + threadColor(index)}), shorten(threadLabel(index), most));
 }
 
@@ -78,7 +78,7 @@ function showThread(index) {
 
 // A moment, as a button that goes there.
 function jumpTo(text, go) {
-	return h("button", {type: "button", class: "link", onclick: go}, text);
+	return h("button", {class: "link", onclick: go}, text);
 }
 
 function goToPin(pin) {

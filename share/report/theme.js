@@ -42,7 +42,6 @@ function threadColor(index) {
 let sliceColors = [];
 // Calm colours of functions, by id.
 const sliceIndex = id => (Math.imul(id + 1, 2654435761) >>> 8) % sliceColors.length;
-const sliceColor = id => sliceColors[sliceIndex(id)];
 
 function applyTheme() {
 	const set = document.documentElement.dataset.theme;

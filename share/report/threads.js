@@ -75,7 +75,7 @@ function threadsDraw() {
 	fill($("threads-body"), known ? makeTable(columns, rows, {
 		caption: "Per thread: shares of its life, most wait first", hideCaption: true, sort: 3, limit: 8,
 		attrs: r => ({"data-tid": r.t.tid, "data-hold": r.t.hold_ns, "data-wait": r.t.wait_ns, "data-none": r.t.no_gil_ns, "data-unknown": r.t.unknown_ns, "data-total": r.t.total_ns}),
-	}) : h("p", {class: "empty"}, "No thread was recorded."), many ? h("p", {class: "under"}, h("button", {type: "button", class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},
+	}) : h("p", {class: "empty"}, "No thread was recorded."), many ? h("p", {class: "under"}, h("button", {class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},
 		threadsEach ? "Put like names together" : "Show each of the " + fmtCount(p.threads.length) + " threads")) : null);
 	legendDraw($("threads-legend"), [["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")], ["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or stands")],
 		...(meta.state_detect ? [["none-run", gilText("no GIL, on a CPU", "free, on a CPU")], ["none-sleep", gilText("no GIL, asleep", "free, asleep")]] : [["none", gilText("no GIL: in C code, or asleep", "free")]]), ["unknown", "unknown"]]);

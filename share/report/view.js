@@ -103,7 +103,7 @@ function passesInit() {
 	box.hidden = meta.passes.length < 2;
 	const what = {gil: "GIL recording", stacks: "Stack recording"};
 	const draw = () => fill(box, meta.passes.map((p, i) => h("button",
-		{type: "button", "aria-pressed": String(i === passIndex), onclick: () => setPass(i),
+		{"aria-pressed": String(i === passIndex), onclick: () => setPass(i),
 		 title: "Two runs of the program: they are never mixed"}, what[p.name] || p.name)));
 	on("pass", draw);
 	draw();

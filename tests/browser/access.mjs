@@ -72,6 +72,7 @@ await page.keyboard.press("BracketRight");
 await quiet(page);
 ok(/wait/.test(await page.textContent("#live")), "what ] found is said", await page.textContent("#live"));
 await page.keyboard.press("Escape");
+await quiet(page);
 ok(!await page.isVisible("#details"), "Escape closes them");
 await page.keyboard.press("?");
 ok(await page.evaluate(() => document.getElementById("help").open && document.getElementById("help").contains(document.activeElement)), "? opens the help, which has the focus");
