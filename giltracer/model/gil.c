@@ -232,6 +232,21 @@ static void withdraw_start_hold(struct model *m, uint32_t thread)
 	*s = (struct span){ s->start_ns, MODEL_NONE, 0, GIL_UNKNOWN, 0, -1 };
 }
 
+/*
+ * The thread was there when another one of its process switched tracing on, holding the GIL, and
+ * has neither got it nor been lost sight of since: so it did not have it.
+ */
+static bool never_had(const struct model *m, uint32_t thread)
+{
+	const struct model_private *p = m->priv;
+	const struct lane *lane = &m->threads.v[thread].gil;
+
+	return p->start_thread != MODEL_NONE && thread != p->start_thread &&
+	       p->threads.v[thread].proc == p->threads.v[p->start_thread].proc &&
+	       lane->spans.n == 1 && lane->spans.v[0].state == GIL_UNKNOWN &&
+	       !(lane->spans.v[0].flags & SPAN_LOST);
+}
+
 void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
@@ -245,6 +260,8 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	} else if (s->state == GIL_WAIT) {
 		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;
 		spoil_wait(m, thread, t);
+	} else if (never_had(m, thread)) {
+		s->state = GIL_NO;
 	}
 	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	set(m, thread, t, GIL_WAIT, gil, 0);
@@ -391,6 +408,39 @@ void gil_exec(struct model *m, uint32_t thread, uint64_t t)
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	m->priv->threads.v[thread].gil = MODEL_NONE;
 	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
+}
+
+/* Free for so long, a GIL is taken by whoever waits for it. */
+#define FREE_NS 10000000
+
+static bool was_free(const struct model_gil *g)
+{
+	for (size_t i = 0; i < g->owners.n; i++) {
+		const struct gil_owner *o = &g->owners.v[i];
+		uint64_t end_ns = i + 1 < g->owners.n ? o[1].start_ns : g->end_ns;
+
+		if (o->thread == MODEL_NONE && end_ns - o->start_ns >= FREE_NS)
+			return true;
+	}
+	return false;
+}
+
+/* Threads that never had to do with the GIL, those of OpenBLAS for instance: nor did they wait. */
+void gil_finish(struct model *m)
+{
+	bool free = true, any = false;
+
+	if (m->priv->start_thread == MODEL_NONE)
+		return;
+	for (uint32_t g =
+	             m->priv->procs.v[m->priv->threads.v[m->priv->start_thread].proc].first_gil;
+	     g != MODEL_NONE && free; g = m->priv->gils.v[g].next) {
+		any = true;
+		free = was_free(&m->gils.v[g]);
+	}
+	for (uint32_t i = 0; any && free && i < m->threads.n; i++)
+		if (never_had(m, i))
+			m->threads.v[i].gil.spans.v[0].state = GIL_NO;
 }
 
 void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)

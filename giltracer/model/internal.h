@@ -187,6 +187,9 @@ struct span lock_span(struct model *m, uint32_t thread, uint64_t t);
 void lock_finish(struct model *m);
 void lock_done(struct model *m);
 
+/* After owners_finish(). */
+void gil_finish(struct model *m);
+
 /* owners.c: who holds a GIL and how many wait, change by change. */
 void owners_mark(struct model *m, uint32_t gil, uint64_t t);
 /* The GIL, thought free since since_ns, was thread's all the while. False: it was not free. */

@@ -295,6 +295,7 @@ void model_finish(struct model *m)
 			thread_exit(m, i, m->end_ns, false);
 	cpu_finish(m);
 	owners_finish(m);
+	gil_finish(m);
 	blame_finish(m);
 	lock_finish(m);
 	starve_finish(m);

@@ -139,10 +139,9 @@ static void test_births(void)
 	finish();
 	is_str(gil_lane(8), "150:N 250:W 251:H 300:N 320", "a thread born in it has no GIL");
 	is_str(thread(8)->name, "main", "and its parent's name");
-	is_str(gil_lane(9), "100:? 400:W 410:H/ 1000",
-	       "one from before is unknown until its first event");
+	is_str(gil_lane(9), "100:N 400:W 410:H/ 1000",
+	       "one from before had none until it asked: another one had it");
 	is_str(thread(9)->name, "", "and has no name");
-	is_u64(thread(9)->gil_ns[GIL_UNKNOWN], 300, "for so long");
 	is_u64(m->gils.n, 1, "all of one process share the GIL");
 
 	begin();
@@ -298,6 +297,29 @@ static void test_save(void)
 	       "not so if another one has had the GIL in between");
 	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "which is a contradiction");
 	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 1, "and counted as one");
+}
+
+/* 9 never has to do with the GIL, 10 waits for it since before. */
+static void bystanders(uint64_t unit)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100 * unit, .end_ns = 1000 * unit, .start_pid = 7, .start_tid = 7 });
+	run(110 * unit, 9, 0);
+	run(110 * unit, 10, 0);
+	release(200 * unit, 7);
+	acquire(300 * unit, 10);
+	release(400 * unit, 10);
+	finish();
+}
+
+static void test_bystanders(void)
+{
+	bystanders(1000000);
+	is_str(gil_lane(9), "100000000:N 1000000000", "a GIL that is free for long: nobody waits");
+	is_str(gil_lane(10), "100000000:? 300000000:H 400000000:N 1000000000",
+	       "who gets it without having asked waited since when is not known");
+	bystanders(1);
+	is_str(gil_lane(9), "100:? 1000", "free for too short a time to tell");
 }
 
 static void test_switch_wait(void)
@@ -552,6 +574,7 @@ int main(void)
 	test_fork();
 	test_inferred();
 	test_save();
+	test_bystanders();
 	test_switch_wait();
 	test_missing();
 	test_addresses();
