@@ -14,6 +14,7 @@
 #include "launch/pass.h"
 #include "launch/perfopen.h"
 #include "launch/spool.h"
+#include "launch/stolen.h"
 #include "record-job.h"
 
 /* Wake-ups are small beside stacks: this part of a ring buffer is enough for them. */
@@ -142,12 +143,18 @@ static void note_stacks(struct job *job, const struct pass_plan *plan,
 
 static void note_result(struct job *job, const struct pass_plan *plan, struct pass_result *result)
 {
+	CLEANUP(free)
+	char *stolen = stolen_note(result->stolen_ns, result->wall_ns,
+	                           (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+
 	for (size_t i = 0; i < plan->perf_count; i++)
 		note_stacks(job, plan, result, i);
 	if (result->perf_note) {
 		note(job, "perf", result->perf_note);
 		job->outcome->failed = true;
 	}
+	if (stolen)
+		session_add_note(job->session, "stolen", 1, stolen);
 	if (result->limit_note)
 		session_add_note(job->session, "limit", 1, result->limit_note);
 	if (result->entry_note)

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "launch/recorder.h"
+#include "launch/stolen.h"
 #include "launch/running.h"
 #include "launch/witness.h"
 
@@ -401,12 +402,14 @@ static int run(struct pass *pass, struct error *err)
 		return -1;
 	pass->result->pid = (uint32_t)pass->program.pid;
 	start_ns = now_ns();
+	pass->result->stolen_ns = stolen_ns();
 	if (child_release(&pass->program, err) < 0) {
 		finish_recorders(pass);
 		return error_prefix(err, "%s", pass->plan->python);
 	}
 	watch(pass);
 	pass->result->wall_ns = now_ns() - start_ns;
+	pass->result->stolen_ns = stolen_ns() - pass->result->stolen_ns;
 	pass->result->status = pass->program.status;
 	finish_recorders(pass);
 	if (pass->failure)

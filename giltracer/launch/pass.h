@@ -55,6 +55,7 @@ struct pass_plan {
  * @status: of the program, as of waitpid
  * @start_ns, @stop_ns: when tracing was on; 0 if it never was, or the end is not known
  * @start_tid: the thread that started it
+ * @stolen_ns: what a hypervisor took of all CPUs in wall_ns
  * @pid: of the program
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: somebody asked us to stop
@@ -69,7 +70,7 @@ struct pass_plan {
  */
 struct pass_result {
 	int status;
-	uint64_t wall_ns, start_ns, stop_ns;
+	uint64_t wall_ns, start_ns, stop_ns, stolen_ns;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[PASS_RECORDERS];
 	bool interrupted, codes;
