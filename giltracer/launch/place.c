@@ -215,6 +215,22 @@ static bool has_function(const struct placer *p, const char *name)
 	return symbols_find(p->symbols, name, &list) > 0;
 }
 
+/* What the probes that are missing would have seen. */
+static void add_note(const struct placer *p)
+{
+	bool stops = false;
+
+	for (size_t i = 0; i < p->set->probes.n; i++)
+		stops |= str_has_prefix(p->set->probes.v[i].event, "stop_world");
+	if (p->def->free_threaded && !stops)
+		p->set->note = xstrdup("stop_the_world has no symbol: who stood, and who let them "
+		                       "go on, is known, but not how long that one stopped them, "
+		                       "nor which import turned the GIL on");
+	else if (!p->def->free_threaded && !p->set->releases_known)
+		p->set->note = xstrdup("not every release of the GIL has a probe, some ends of "
+		                       "holds are inferred");
+}
+
 /* What is no lock function itself; those that are marked so only where they are needed. */
 static void add_others(struct placer *p)
 {
@@ -227,9 +243,7 @@ static void add_others(struct placer *p)
 		if (!f->without || !has_function(p, f->without))
 			add_by_symbol(p, f);
 	}
-	if (!p->set->releases_known)
-		p->set->note = xstrdup("not every release of the GIL has a probe, some ends of "
-		                       "holds are inferred");
+	add_note(p);
 }
 
 int place_probes(struct probe_set *set, const struct probedef *def, struct symbols *symbols,

@@ -13,7 +13,7 @@ recorded() {
 	"$GILTRACER" record -q --python "$python" -o "$tap_dir" \
 		"$top_srcdir/tests/system/nogil.py" "$@" >"$tap_dir.said" 2>err &&
 		"$GILTRACER" report "$tap_dir" -o "$tap_dir.html" --json "$tap_dir.json" \
-			>"$tap_dir.txt"
+			>"$tap_dir.txt" 2>>err
 }
 
 # of DIR EXPRESSION: over the document d and what the program said, w; t(NAME) is a thread, and
@@ -141,6 +141,16 @@ is "$(of late 'd["python"]["gil"]')" off 'or not yet'
 recorded off gil
 is "$(of off 'd["python"]["gil"], d["gils"], [t["hold_ns"] for t in d["threads"]]')" \
 	"('off', [], [0, 0, 0])" 'without the import there is none'
+
+# As most are that are downloaded: what CPython exports has symbols, nothing else.
+cp -R "$(dirname "$(dirname "$python")")" stripped
+strip stripped/bin/python3
+python=$PWD/stripped/bin/python3
+recorded bare world
+is "$(of bare 'all(t(n)["stopped_ns"] > 0 and by(n, "MainThread") > 0 for n in ("compute-1", "compute-2"))')" \
+	True 'stripped: who stood, and until whom'
+is "$(of bare 't("MainThread")["stopping_ns"], [c["code"] for c in d["caveats"] if "stop_the_world" in c["text"]]')" \
+	"(0, ['probes'])" 'not for how long that one stopped them, which is said'
 
 leaves_nothing
 done_testing
