@@ -32,7 +32,7 @@ function blameDraw() {
 		if (!ns)
 			return h("td", {class: "num zero"}, row === column ? "" : "0");
 		return h("td", {class: "num heat", style: "--heat:" + (ns / most).toFixed(3)}, row === "rest" || column === "rest" ? h("span", {title: fmtExact(ns)}, fmtDur(ns)) :
-			h("button", {title: fmtExact(ns), onclick: () => pickBlame(all[row], all[column], blame.filter(b => b.row === row && b.column === column)), "data-ns": ns}, fmtDur(ns)));
+			h("button", {title: fmtExact(ns), onclick: () => pickBlame(blame.filter(b => b.row === row && b.column === column)), "data-ns": ns}, fmtDur(ns)));
 	};
 	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
 	const head = k => k === "rest" ? h("th", {scope: "col"}, h("span", {class: "clip"}, others(columns, waited))) : h("th", {scope: "col", title: crowdLabel(all[k])},
@@ -52,12 +52,12 @@ function blameDraw() {
 	$("blame-note").textContent = switched > 0.01 * charged && !pass().locks ? "Not in it: " + fmtDur(switched) + " in which threads had let go when asked to, and waited until another one had the GIL." : "";
 }
 
-// Show those, and the longest stretch in which one waited for the other.
-function pickBlame(holder, waiter, list) {
-	setOnly((holder ? holder.threads : []).concat(waiter.threads));
-	const best = list.sort((a, b) => b.longest_ns - a.longest_ns)[0];
-	if (best && best.longest_ns > 0) {
-		setPin(pinLane("gil", best.waiter, best.longest_at_ns));
+// Show the longest stretch in which one waited for the other, and only those two.
+function pickBlame(list) {
+	const best = list.sort((a, b) => b.longest_ns - a.longest_ns)[0], {holder, waiter} = best;
+	setOnly(holder === HANDOVER || holder === CANNOT_TELL ? [waiter] : [holder, waiter]);
+	if (best.longest_ns > 0) {
+		setPin(pinLane("gil", waiter, best.longest_at_ns));
 		flyToSpan(best.longest_at_ns, best.longest_at_ns + best.longest_ns);
 	}
 	toward("timeline");
