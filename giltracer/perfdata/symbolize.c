@@ -164,6 +164,18 @@ const struct symbol *symbolize(struct module *module, uint64_t vaddr)
 	return NULL;
 }
 
+const struct symbol *symbolize_find(struct module *module, const char *name)
+{
+	if (!module_open(module))
+		return NULL;
+	if (!module->symtab)
+		module->symtab = load(module);
+	for (size_t i = 0; i < module->symtab->all.n; i++)
+		if (!strcmp(module->symtab->all.v[i].symbol.name, name))
+			return &module->symtab->all.v[i].symbol;
+	return NULL;
+}
+
 struct scopes {
 	const char *names[SCOPE_DEPTH]; /* outermost first */
 	size_t n;

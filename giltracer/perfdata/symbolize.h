@@ -39,6 +39,16 @@ size_t symbolize_inlined(struct module *module, uint64_t vaddr, const char **ret
  */
 bool symbolize_start(struct module *module, uint64_t vaddr, uint64_t *ret);
 
+/* The function of exactly this name; NULL as symbolize. Slow: callers keep the answer. */
+const struct symbol *symbolize_find(struct module *module, const char *name);
+
+/*
+ * Where the part of the named function starts that the compiler moved away, if it has no symbol,
+ * as in stripped files: the function jumps into it, and into nothing else so often. False if there
+ * is none, or this is no x86-64. Slow: callers keep the answer.
+ */
+bool symbolize_part(struct module *module, const char *name, uint64_t *ret);
+
 void symtab_free(struct symtab *symtab);
 void fdetab_free(struct fdetab *fdetab);
 

@@ -24,10 +24,17 @@
 #define MAX_INLINED   16
 #define ENDBR64_BYTES 4
 #define NAME_BYTES    1024 /* longer names are cut */
+#define EVAL          "_PyEval_EvalFrameDefault"
 
 /* What a location is called: frames[first … first + n], outermost first. */
 struct naming {
 	uint32_t first, n;
+};
+
+/* Where the part of a module's evaluation loop starts that has no symbol; 0: it has none. */
+struct eval_part {
+	uint32_t module;
+	uint64_t start;
 };
 
 struct perf_stacks {
@@ -42,6 +49,7 @@ struct perf_stacks {
 	uint64_t kernel_text; /* address of _text in the recording; 0: not recorded */
 	VEC(struct perf_stacks_function) functions; /* owned texts */
 	uint64_t *other_pythons;                    /* to be counted; NULL: not */
+	VEC(struct eval_part) eval_parts;           /* of modules with unknown functions */
 	VEC(struct naming) namings;                 /* by location */
 	VEC(struct stack_frame) frames;             /* parent is not set */
 	struct u64map edges;                        /* caller's stack id, location -> stack id */
@@ -209,7 +217,7 @@ static bool is_clone(const char *symbol, const char *name)
 
 static uint32_t flags_of(const char *symbol)
 {
-	if (is_clone(symbol, "_PyEval_EvalFrameDefault"))
+	if (is_clone(symbol, EVAL))
 		return STACK_EVAL;
 	if (is_clone(symbol, "take_gil"))
 		return STACK_TAKE_GIL;
@@ -241,6 +249,18 @@ static const char *function_at(const struct perf_stacks *ps, struct module *modu
 	return NULL;
 }
 
+static bool is_eval_part(struct perf_stacks *ps, struct module *module, uint64_t start)
+{
+	struct eval_part *part;
+
+	for (size_t i = 0; i < ps->eval_parts.n; i++)
+		if (ps->eval_parts.v[i].module == module->id)
+			return ps->eval_parts.v[i].start == start;
+	part = vec_push(&ps->eval_parts);
+	*part = (struct eval_part){ .module = module->id };
+	return symbolize_part(module, EVAL, &part->start) && part->start == start;
+}
+
 /* A function without a symbol is told from the next by where it starts, if that is known. */
 static void name_unknown(struct perf_stacks *ps, const struct location *l)
 {
@@ -251,6 +271,8 @@ static void name_unknown(struct perf_stacks *ps, const struct location *l)
 	if (l->usable && symbolize_start(l->module, l->address, &start)) {
 		offset -= l->address - start;
 		name = function_at(ps, l->module, start);
+		if (!name && is_eval_part(ps, l->module, start))
+			name = EVAL ".cold";
 	}
 	if (name) {
 		add_frame(ps, name, module, flags_of(name));
@@ -387,6 +409,7 @@ static void perf_stacks_free(void *ctx)
 		free((void *)(uintptr_t)ps->functions.v[i].build_id);
 	}
 	vec_done(&ps->functions);
+	vec_done(&ps->eval_parts);
 	vec_done(&ps->namings);
 	vec_done(&ps->frames);
 	u64map_done(&ps->edges);

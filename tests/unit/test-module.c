@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of a stripped file's functions in a report: from the folder that GILTRACER_DEBUGDIR names.
- */
+/* Names of a stripped file's functions in a report: from the folder that GILTRACER_DEBUGDIR names,
+ * and of the parts that the compiler moved away. */
 #include <gelf.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +14,18 @@
 #include "tap.h"
 
 static const char source[] = "static void __attribute__((used)) named(void) { for (;;); }\n";
+
+/* often jumps into rare, behind its beginning, and calls other at its end. */
+static const char split[] =
+	"#ifdef __x86_64__\n"
+	"__asm__(\".globl often\\n.type often, @function\\noften: .cfi_startproc\\n\"\n"
+	"\"jne rare + 1\\njne rare + 2\\njne rare + 3\\njmp rare + 4\\n\"\n"
+	"\"jne other\\njne other + 1\\n\"\n"
+	"\".cfi_endproc\\n.size often, . - often\\n.section .text.unlikely, \\\"ax\\\"\\n\"\n"
+	"\".type rare, @function\\nrare: .cfi_startproc\\n.skip 8, 0x90\\nret\\n.cfi_endproc\\n\"\n"
+	"\".size rare, . - rare\\n.type other, @function\\nother: .cfi_startproc\\n\"\n"
+	"\".skip 8, 0x90\\nret\\n.cfi_endproc\\n.size other, . - other\\n\");\n"
+	"#endif\n";
 
 /* The name at the entry of a file here; *ret_id is its build-id. Caller frees, NULL if none. */
 static char *name_in(const char *file, struct build_id *ret_id)
@@ -75,6 +87,32 @@ static void test_none(void)
 	ok(!none, "unless none is wanted");
 }
 
+static struct module *module_here(struct modules *modules, const char *file)
+{
+	CLEANUP(free) char *path = realpath(file, NULL);
+
+	return modules_get(modules, path ? path : "/nosuch", NULL);
+}
+
+static void test_part(void)
+{
+#ifdef __x86_64__
+	struct modules *modules = modules_new(false);
+	struct module *whole = module_here(modules, "split.so");
+	struct module *stripped = module_here(modules, "nameless.so");
+	const struct symbol *symbol;
+	uint64_t start = 0;
+
+	ok(symbolize_part(stripped, "often", &start), "a part without a symbol is found");
+	symbol = symbolize(whole, start);
+	is_str(symbol ? symbol->name : "(none)", "rare", "it is what is jumped into most");
+	ok(symbol && symbol->start == start, "its beginning is");
+	ok(!symbolize_part(whole, "often", &start), "one with a symbol needs no other name");
+	ok(!symbolize_part(stripped, "rare", &start), "of a function that is not known, nothing");
+	modules_free(modules);
+#endif
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/giltracer-test-XXXXXX";
@@ -96,6 +134,11 @@ int main(void)
 		test_folder();
 		test_none();
 	}
+	if (ok(built_write("y.c", split) &&
+	               RUN("cc", "-shared", "-nostdlib", "-o", "split.so", "y.c") &&
+	               RUN("objcopy", "--strip-all", "split.so", "nameless.so"),
+	       "a library is compiled"))
+		test_part();
 	if (chdir("/") < 0 || file_remove_tree(dir, &err) < 0)
 		return 99;
 	return done_testing();
