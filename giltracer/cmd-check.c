@@ -17,6 +17,7 @@
 #include "launch/probes.h"
 #include "launch/python.h"
 #include "launch/uprobes.h"
+#include "resolve.h"
 #include "scratch.h"
 
 enum verdict { OK, NOTE, MISSING };
@@ -160,7 +161,7 @@ static void check_functions(struct host *host)
 
 	if (!host->python)
 		return;
-	if (probe_set_resolve(&host->set, host->python, FRAMEFETCH_DEFAULT, &err) < 0) {
+	if (resolve_probes(&host->set, host->python, FRAMEFETCH_DEFAULT, &err) < 0) {
 		say(host, MISSING, "GIL functions", err.text, NULL);
 		return;
 	}

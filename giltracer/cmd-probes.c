@@ -12,6 +12,7 @@
 #include "launch/framefetch.h"
 #include "launch/probes.h"
 #include "launch/python.h"
+#include "resolve.h"
 
 static const char *cost_name(enum insn_cost cost)
 {
@@ -106,7 +107,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 		return cmd_help(&cmd_probes, opts);
 	if (next < argc)
 		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
-	if (python_find(&py, wanted, err) < 0 || probe_set_resolve(&set, py, frames, err) < 0)
+	if (python_find(&py, wanted, err) < 0 || resolve_probes(&set, py, frames, err) < 0)
 		return -1;
 	if (json)
 		return print_json(py, set, err);

@@ -18,6 +18,7 @@
 #include "launch/setup.h"
 #include "launch/setupkind.h"
 #include "launch/uprobes.h"
+#include "resolve.h"
 
 struct request {
 	bool undo, dry_run, persist;
@@ -48,7 +49,7 @@ static int resolve_one(struct probe_sets *sets, const char *wanted, unsigned fra
 	CLEANUP(python_free) struct python *py = NULL;
 	struct probe_set *set;
 
-	if (python_find(&py, wanted, err) < 0 || probe_set_resolve(&set, py, frames, err) < 0)
+	if (python_find(&py, wanted, err) < 0 || resolve_probes(&set, py, frames, err) < 0)
 		return -1;
 	for (size_t i = 0; i < sets->v.n; i++)
 		if (!strcmp(sets->v.v[i]->group, set->group)) {

@@ -14,6 +14,7 @@
 #include "launch/around.h"
 #include "launch/perfopen.h"
 #include "record-job.h"
+#include "resolve.h"
 
 static int check_script(const char *script, struct error *err)
 {
@@ -242,11 +243,11 @@ int job_prepare_probes(struct job *job, struct error *err)
 	/* Where take_gil is tells sleeps for the GIL from others in the stacks of a stripped
 	 * interpreter. Where that cannot be found out, they are told by its name alone. */
 	if (!job_wants_gil(job)) {
-		if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
+		if (resolve_probes(&job->probes, job->python, job->options->frames, err) < 0)
 			log_debug("%s", err->text);
 		return 0;
 	}
-	if (probe_set_resolve(&job->probes, job->python, job->options->frames, err) < 0)
+	if (resolve_probes(&job->probes, job->python, job->options->frames, err) < 0)
 		return without_probes(job, err);
 	if (place_probes(job, err) < 0)
 		return -1;

@@ -87,11 +87,16 @@ static bool try_debuglink(struct image *ret, const struct image *file, const cha
 	       try_path(ret, file, build_id, rooted, &crc);
 }
 
+static bool lacks_symbols(const struct image *file)
+{
+	return image_has_build_id(file) && !image_has_section(file, ".symtab");
+}
+
 static bool try_server(struct image *ret, const struct image *file, const char *build_id)
 {
 	CLEANUP(free) char *path = NULL;
 
-	if (!image_has_build_id(file) || image_has_section(file, ".symtab"))
+	if (!lacks_symbols(file))
 		return false;
 	path = debuginfod_get(build_id);
 	return path && try_path(ret, file, build_id, path, NULL);
@@ -158,6 +163,24 @@ enum debugfile_source debugfile_find(struct image *ret, const struct image *file
 	if (try_server(ret, file, build_id))
 		return DEBUGFILE_SERVER;
 	return try_mini(ret, file) ? DEBUGFILE_MINI : DEBUGFILE_NONE;
+}
+
+bool debugfile_asks_server(const char *path)
+{
+	struct image file, debug = { .fd = -1 };
+	CLEANUP(free) char *build_id = NULL;
+	const char *root = debugdir();
+	struct error ignored;
+	bool asks;
+
+	if (!root || !debuginfod_is_wanted() || image_open(&file, path, &ignored) < 0)
+		return false;
+	build_id = image_build_id(&file);
+	asks = lacks_symbols(&file) && !try_build_id(&debug, &file, build_id, root) &&
+	       !try_debuglink(&debug, &file, build_id, root);
+	image_close(&debug);
+	image_close(&file);
+	return asks;
 }
 
 const char *debugfile_source_name(enum debugfile_source source)

@@ -9,6 +9,8 @@
 #ifndef GILTRACER_LAUNCH_DEBUGFILE_H
 #define GILTRACER_LAUNCH_DEBUGFILE_H
 
+#include <stdbool.h>
+
 struct image;
 
 enum debugfile_source {
@@ -26,6 +28,9 @@ enum debugfile_source {
  */
 enum debugfile_source debugfile_find(struct image *ret, const struct image *file,
                                      const char *build_id);
+
+/* Whether a server would be asked about the file at a path, which can take a while. */
+bool debugfile_asks_server(const char *path);
 
 /* A phrase; "" for NONE. */
 const char *debugfile_source_name(enum debugfile_source source);

@@ -138,12 +138,18 @@ static char *find(const struct library *library, const char *build_id)
 	return fd < 0 ? NULL : path;
 }
 
+bool debuginfod_is_wanted(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && *urls;
+}
+
 char *debuginfod_get(const char *build_id)
 {
 	CLEANUP(library_close) struct library library = { .handle = NULL };
-	const char *urls = getenv("DEBUGINFOD_URLS");
 
-	if (!urls || !*urls || !library_open(&library))
+	if (!debuginfod_is_wanted() || !library_open(&library))
 		return NULL;
 	return find(&library, build_id);
 }

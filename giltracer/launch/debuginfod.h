@@ -3,6 +3,11 @@
 #ifndef GILTRACER_LAUNCH_DEBUGINFOD_H
 #define GILTRACER_LAUNCH_DEBUGINFOD_H
 
+#include <stdbool.h>
+
+/* Whether $DEBUGINFOD_URLS names a server. */
+bool debuginfod_is_wanted(void);
+
 /*
  * The path of the debug file of a build, in the cache where libdebuginfod keeps it; NULL if there
  * is none. Nothing is asked unless $DEBUGINFOD_URLS names a server. It gives up when nothing has

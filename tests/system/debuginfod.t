@@ -55,6 +55,14 @@ is "$(kinds)" "$by_server" 'symbols come from the server'
 is "$(sed 's,/[0-9a-f]*/,/ID/,' log | cut -d/ -f2-)" 'buildid/ID/debuginfo' '  which was asked once'
 is "$(kinds)" "$by_server" 'they are kept'
 is "$(wc -l <log)" 1 '  and nobody is asked again'
+# On a terminal it is said what takes so long.
+if command -v script >/dev/null; then
+	ok 'on a terminal' script -qec "'$GILTRACER' probes --python '$python'" typescript
+	like "$(tr '\r' '\n' <typescript)" 'asking debuginfod for the symbols of /' \
+		'  it is said who is waited for'
+else
+	skip 'apt-get install bsdutils' 'on a terminal, it is said who is waited for'
+fi
 
 rm -rf cache && : >log
 is "$(unset DEBUGINFOD_URLS && kinds)" "$by_code" 'without DEBUGINFOD_URLS, the code is read'
