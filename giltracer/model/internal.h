@@ -196,6 +196,7 @@ void owners_mark(struct model *m, uint32_t gil, uint64_t t);
 bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns);
 /* Nobody is known to have held the GIL until now. */
 void owners_forget(struct model *m, uint32_t gil);
+/* Of one GIL, after owners_finish: for tests. */
 void owners_rebuild(struct model *m, uint32_t gil);
 /* The owner at time_ns: the last one that starts no later. Not before hint: where an earlier time
  * was. */

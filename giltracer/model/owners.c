@@ -110,6 +110,10 @@ struct edge { /* at time_ns the holder becomes thread, or waiters or unknowns ch
 	int8_t hold, wait, unknown;
 };
 
+struct edges {
+	VEC(struct edge) v;
+};
+
 static int edge_order(const void *va, const void *vb)
 {
 	const struct edge *a = va, *b = vb;
@@ -119,54 +123,58 @@ static int edge_order(const void *va, const void *vb)
 	return a->hold - b->hold; /* the end of a hold before the start of the next */
 }
 
-/* What span i of thread says about the GIL; all zero: nothing. */
-static struct edge edge_of(const struct model *m, uint32_t gil, uint32_t thread, size_t i)
+/* The two ends of a span. */
+static void add_edges(struct edges *edges, struct edge e, uint64_t end_ns)
 {
-	const struct span *s = &m->threads.v[thread].gil.spans.v[i];
-	struct edge e = { .time_ns = s->start_ns, .thread = thread };
-
-	if (lane_span_end(&m->threads.v[thread].gil, i) == s->start_ns)
-		return e;
-	e.hold = s->state == GIL_HOLD && s->ref == gil;
-	e.wait = s->state == GIL_WAIT && s->ref == gil;
-	e.unknown = s->state == GIL_UNKNOWN && s->flags & SPAN_LOST;
-	return e;
+	*vec_push(&edges->v) = e;
+	e.time_ns = end_ns;
+	e.hold = (int8_t)-e.hold;
+	e.wait = (int8_t)-e.wait;
+	e.unknown = (int8_t)-e.unknown;
+	*vec_push(&edges->v) = e;
 }
 
-void owners_rebuild(struct model *m, uint32_t gil)
+/* What the spans of a thread say about the GILs, by GIL; what is unknown is so about all of them.
+ */
+static void collect(const struct model *m, uint32_t thread, struct edges *of_gil,
+                    struct edges *unknown)
+{
+	const struct lane *lane = &m->threads.v[thread].gil;
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *s = &lane->spans.v[i];
+		uint64_t end_ns = lane_span_end(lane, i);
+		struct edge e = { .time_ns = s->start_ns, .thread = thread };
+
+		if (end_ns == s->start_ns)
+			continue;
+		e.hold = s->state == GIL_HOLD;
+		e.wait = s->state == GIL_WAIT;
+		e.unknown = s->state == GIL_UNKNOWN && s->flags & SPAN_LOST;
+		if (e.hold || e.wait)
+			add_edges(&of_gil[s->ref], e, end_ns);
+		else if (e.unknown)
+			add_edges(unknown, e, end_ns);
+	}
+}
+
+static void rebuild(struct model *m, uint32_t gil, struct edges *edges, const struct edges *all)
 {
 	struct gil_book *gs = &m->priv->gils.v[gil];
 	struct model_gil *g = &m->gils.v[gil];
-	VEC(struct edge) edges = { 0 };
 	uint64_t start_ns = g->start_ns;
 	int32_t waiters = 0, unknown = 0;
 	uint32_t holder = MODEL_NONE;
 
-	*vec_push(&edges) = (struct edge){ .time_ns = start_ns };
+	*vec_push(&edges->v) = (struct edge){ .time_ns = start_ns };
 	if (gs->known && gs->known_ns > start_ns)
-		*vec_push(&edges) = (struct edge){ .time_ns = gs->known_ns };
-	for (uint32_t t = 0; t < m->threads.n; t++) {
-		const struct lane *lane = &m->threads.v[t].gil;
-
-		if (m->threads.v[t].pid != g->pid)
-			continue;
-		for (size_t i = 0; i < lane->spans.n; i++) {
-			struct edge e = edge_of(m, gil, t, i);
-
-			if (!e.hold && !e.wait && !e.unknown)
-				continue;
-			*vec_push(&edges) = e;
-			e.time_ns = lane_span_end(lane, i);
-			e.hold = (int8_t)-e.hold;
-			e.wait = (int8_t)-e.wait;
-			e.unknown = (int8_t)-e.unknown;
-			*vec_push(&edges) = e;
-		}
-	}
-	qsort(edges.v, edges.n, sizeof(*edges.v), edge_order);
+		*vec_push(&edges->v) = (struct edge){ .time_ns = gs->known_ns };
+	for (size_t i = 0; i < all->v.n; i++)
+		*vec_push(&edges->v) = all->v.v[i];
+	qsort(edges->v.v, edges->v.n, sizeof(*edges->v.v), edge_order);
 	g->owners.n = 0;
-	for (size_t i = 0; i < edges.n; i++) {
-		const struct edge *e = &edges.v[i];
+	for (size_t i = 0; i < edges->v.n; i++) {
+		const struct edge *e = &edges->v.v[i];
 		struct gil_owner o;
 
 		if (e->hold)
@@ -179,7 +187,72 @@ void owners_rebuild(struct model *m, uint32_t gil)
 			o.thread = MODEL_UNKNOWN;
 		push(g, &o);
 	}
-	vec_done(&edges);
+}
+
+static bool has_dirty(const struct model *m, uint32_t proc)
+{
+	for (uint32_t g = m->priv->procs.v[proc].first_gil; g != MODEL_NONE;
+	     g = m->priv->gils.v[g].next)
+		if (m->priv->gils.v[g].dirty)
+			return true;
+	return false;
+}
+
+/* Leave only those between which some thread is unknown, however many: each GIL has to do with all
+ * of them. */
+static void join(struct edges *unknown)
+{
+	int32_t threads = 0;
+	size_t n = 0;
+
+	if (unknown->v.n)
+		qsort(unknown->v.v, unknown->v.n, sizeof(*unknown->v.v), edge_order);
+	for (size_t i = 0; i < unknown->v.n; i++) {
+		struct edge e = unknown->v.v[i];
+
+		threads += e.unknown;
+		if (threads == (e.unknown > 0))
+			unknown->v.v[n++] = e;
+	}
+	unknown->v.n = n;
+}
+
+/* All GILs of a process that are dirty, in one walk over its threads: there may be many of both. */
+static void rebuild_process(struct model *m, uint32_t proc, struct edges *of_gil)
+{
+	struct edges unknown = { 0 };
+
+	for (uint32_t t = 0; t < m->threads.n; t++)
+		if (m->priv->threads.v[t].proc == proc)
+			collect(m, t, of_gil, &unknown);
+	join(&unknown);
+	for (uint32_t g = m->priv->procs.v[proc].first_gil; g != MODEL_NONE;
+	     g = m->priv->gils.v[g].next) {
+		if (m->priv->gils.v[g].dirty)
+			rebuild(m, g, &of_gil[g], &unknown);
+		vec_done(&of_gil[g].v);
+	}
+	vec_done(&unknown.v);
+}
+
+void owners_rebuild(struct model *m, uint32_t gil)
+{
+	struct edges *of_gil = xcalloc(m->gils.n + 1, sizeof(*of_gil));
+
+	for (uint32_t g = 0; g < m->gils.n; g++)
+		m->priv->gils.v[g].dirty = g == gil;
+	rebuild_process(m, m->priv->gils.v[gil].proc, of_gil);
+	free(of_gil);
+}
+
+static void rebuild_dirty(struct model *m)
+{
+	struct edges *of_gil = xcalloc(m->gils.n + 1, sizeof(*of_gil));
+
+	for (uint32_t proc = 0; proc < m->priv->procs.n; proc++)
+		if (has_dirty(m, proc))
+			rebuild_process(m, proc, of_gil);
+	free(of_gil);
 }
 
 /* A GIL lives as long as its process. */
@@ -195,11 +268,10 @@ static uint64_t process_end(const struct model *m, uint32_t pid)
 
 void owners_finish(struct model *m)
 {
+	rebuild_dirty(m);
 	for (uint32_t i = 0; i < m->gils.n; i++) {
 		struct model_gil *g = &m->gils.v[i];
 
-		if (m->priv->gils.v[i].dirty)
-			owners_rebuild(m, i);
 		g->end_ns = process_end(m, g->pid);
 		while (g->owners.n && g->owners.v[g->owners.n - 1].start_ns >= g->end_ns)
 			g->owners.n--;
