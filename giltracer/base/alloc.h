@@ -23,7 +23,7 @@ void *xreallocarray(void *p, size_t n, size_t size)
  * to cost nothing.
  */
 void *xgrow(void *p, size_t want, size_t size, size_t *alloc)
-	__attribute__((returns_nonnull, warn_unused_result, cold));
+	__attribute__((returns_nonnull, warn_unused_result));
 
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull, nonnull, warn_unused_result));
 char *xstrndup(const char *s, size_t n)

@@ -42,7 +42,7 @@ make_session() {
 
 # NAME RUNS COMMAND: the report of the session against it
 compare() {
-	python3 "$top_srcdir/tests/bench/compare.py" "report / $1" 5 "$2" "$3" \
+	python3 "$top_srcdir/tests/bench/compare.py" --cpu "report / $1" 5 "$2" "$3" \
 		"'$GILTRACER' report -q -o '$scratch/report.html' '$session'"
 }
 

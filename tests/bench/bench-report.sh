@@ -26,7 +26,7 @@ make_session() {
 }
 
 if command -v perf >/dev/null && make_session; then
-	python3 "$top_srcdir/tests/bench/compare.py" 'report / perf script' 12 7 \
+	python3 "$top_srcdir/tests/bench/compare.py" --cpu 'report / perf script' 12 7 \
 		"perf script --ns --no-inline -i '$session/gil.perf.data' >/dev/null" \
 		"'$GILTRACER' report -q -o '$scratch/report.html' '$session'"
 	"$GILTRACER" report -q -o "$scratch/report.html" --json "$scratch/report.json" "$session"

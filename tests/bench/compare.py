@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Print one row of `make bench`.
 
-compare.py NAME TARGET RUNS BASELINE OURS: run two shell commands in turns. The ratio is the median
-over the runs of baseline / ours, each pair measured one after the other, so that a machine that is
-busy for a while does not bend it. The memory is the peak of ours alone.
+compare.py [--cpu] NAME TARGET RUNS BASELINE OURS: run two shell commands in turns. The ratio is the
+median over the runs of baseline / ours, each pair measured one after the other, so that a machine that
+is busy for a while does not bend it. The memory is the peak of ours alone. With --cpu there is another
+row on the time of the CPUs, user and system, which hardly depends on what else the machine does.
 
 compare.py NAME TARGET RATIO: a ratio that was measured otherwise.
 
@@ -25,7 +26,7 @@ def run(command):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit("compare.py: exit status %d: %s" % (process.returncode, command))
-    return seconds, usage.ru_maxrss / 1024
+    return seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
 
 
 def row(name, target, ratio, baseline="-", ours="-", memory="-"):
@@ -41,20 +42,30 @@ def row(name, target, ratio, baseline="-", ours="-", memory="-"):
             f.write(name + "\n")
 
 
-def main():
-    if len(sys.argv) == 4:
-        row(sys.argv[1], sys.argv[2], float(sys.argv[3]))
-        return
-    name, target, runs, baseline, ours = sys.argv[1:]
-    pairs = [(run(baseline), run(ours)) for _ in range(int(runs))]
+def compared(name, target, pairs, what):
     row(
         name,
         target,
-        statistics.median(a[0] / b[0] for a, b in pairs),
-        "%.2f" % statistics.median(a[0] for a, b in pairs),
-        "%.3f" % statistics.median(b[0] for a, b in pairs),
+        statistics.median(a[what] / b[what] for a, b in pairs),
+        "%.2f" % statistics.median(a[what] for a, b in pairs),
+        "%.3f" % statistics.median(b[what] for a, b in pairs),
         "%.0f" % max(b[1] for a, b in pairs),
     )
+
+
+def main():
+    args = sys.argv[1:]
+    cpu = args[0] == "--cpu"
+    if cpu:
+        del args[0]
+    if len(args) == 3:
+        row(args[0], args[1], float(args[2]))
+        return
+    name, target, runs, baseline, ours = args
+    pairs = [(run(baseline), run(ours)) for _ in range(int(runs))]
+    compared(name, target, pairs, 0)
+    if cpu:
+        compared(name + ", CPU", target, pairs, 2)
 
 
 if __name__ == "__main__":
