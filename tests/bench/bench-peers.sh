@@ -65,7 +65,7 @@ write_programs() {
 	cat >"$scratch/gil.py" <<-'EOS'
 		import os, threading, time
 		def turns(fd):
-		    for _ in range(5000):
+		    for _ in range(20000):
 		        os.read(fd, 1)
 		if __name__ == "__main__":
 		    fd = os.open("/dev/zero", os.O_RDONLY)
@@ -81,7 +81,7 @@ write_programs() {
 		    return n if n < 2 else fib(n - 1) + fib(n - 2)
 		if __name__ == "__main__":
 		    start = time.perf_counter()
-		    fib(27)
+		    fib(30)
 		    print(time.perf_counter() - start)
 	EOS
 }
