@@ -13,6 +13,7 @@
 #include "cmd.h"
 #include "launch/host.h"
 #include "launch/framefetch.h"
+#include "launch/owner.h"
 #include "launch/probes.h"
 #include "launch/python.h"
 #include "launch/setup.h"
@@ -120,14 +121,16 @@ static bool is_same_build(const char *a, const char *b)
 	return !strncmp(a, b, len);
 }
 
-/* Whether the step installed probes in another build of a file that has new ones. */
+/* Whether the step installed probes in another build of a file that has new ones, or before this
+ * container was started again: the kernel was not. */
 static bool is_outdated(const struct setup_step *step, const struct probe_sets *sets)
 {
 	if (step->kind != &setup_probes)
 		return false;
 	for (size_t i = 0; i < sets->v.n; i++)
 		if (!strcmp(step->value, sets->v.v[i]->path) &&
-		    !is_same_build(step->target, sets->v.v[i]->group))
+		    (!is_same_build(step->target, sets->v.v[i]->group) ||
+		     owner_is_foreign(step->target)))
 			return true;
 	return false;
 }
@@ -145,7 +148,7 @@ static void remove_outdated(struct setup_state *state, const struct probe_sets *
 		if (!dry_run && setup_undo(state, i, &err) < 0)
 			log_warn("%s: %s", text, err.text);
 		else
-			printf("%s    # of an older build\n", text);
+			printf("%s    # of an earlier set-up\n", text);
 	}
 }
 

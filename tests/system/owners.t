@@ -116,6 +116,14 @@ fi
 ok 'undo' "$GILTRACER" setup --undo
 is "$(groups)" '' 'removes it'
 
+# A container that is started again finds the probes of its earlier life, and what it knows of them.
+ok 'setup in a container' contained "$GILTRACER" setup --group "gto$$" --python "$python"
+theirs=$(groups)
+ok 'and when it is started again' contained "$GILTRACER" setup --group "gto$$" --python "$python"
+is "$(groups | wc -l) $(groups | grep -c "^$theirs$")" '1 0' 'replaces its own'
+ok 'undo' contained "$GILTRACER" setup --undo
+is "$(groups)" '' 'removes them'
+
 rm -rf "$scratch/venv"
 leaves_nothing
 done_testing

@@ -117,7 +117,7 @@ cp "$lib" new && strip_for_good --strip-all new && mv new "$lib" && chmod 755 "$
 run "$GILTRACER" check --python "$python"
 like "$(cat out)" "^note +old probes +$probes: " 'an upgrade is noticed'
 ok 'a dry run' setup --dry-run
-like "$(cat out)" "^remove the probes $probes +# of an older build" 'would replace the probes'
+like "$(cat out)" "^remove the probes $probes +# of an earlier set-up" 'would replace the probes'
 ok 'setup again' setup
 is "$(probes_in "$probes")" 0 'replaces them'
 ok 'by some of the new build' test "$(probes_in "$(group_of "$python")")" -ge 4
