@@ -117,14 +117,12 @@ static void test_also(void)
 /* Three of a pool hold while the main thread and each other wait. */
 static void test_crowd(void)
 {
+	static const char *const names[] = { "MainThread", "pool-0_1", "pool-0_2", "pool-0_13" };
 	struct fixture f;
 
 	fixture_init(&f, 1000);
 	for (uint32_t i = 0; i < 4; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "pool-0_%u", i);
-		fixture_thread(&f, 1, 1 + i, i ? name : "MainThread");
+		fixture_thread(&f, 1, 1 + i, names[i]);
 		fixture_gil(&f, i, GIL_WAIT, 500);
 		fixture_gil(&f, i, GIL_HOLD, 500);
 		fixture_cpu(&f, i, CPU_RUNNING, 1000);
