@@ -298,7 +298,7 @@ static int write_report(uint64_t want, bool one, const char *html, const char *j
 		.cpus = 2,
 		.state_detect = !one,
 		.gil_detect = true,
-		.python = { "/usr/bin/python3", "3.12.1", "CPython", "ab12", false, NULL, 0 },
+		.python = { "/usr/bin/python3", "3.12.1", "CPython", "ab12", false, NULL, NULL, 0 },
 		.passes = passes,
 		.pass_count = one ? 1 : 2,
 	};
