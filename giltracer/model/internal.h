@@ -53,12 +53,14 @@ struct cpu_move {
  * @off_ns: when that was
  * @woken_ns: when it was last woken while it ran
  * @moves: from CPU to CPU, by time
+ * @started_ns: when it began to start the world again, 0: it has done something else since
  * @lock: index of what it is parked for, or MODEL_NONE
  * @frame: Python frame of its last request of a GIL that is off
  */
 struct thread_state {
 	uint64_t off_ns;
 	uint64_t woken_ns;
+	uint64_t started_ns;
 	uint32_t proc;
 	uint32_t gil;
 	uint32_t off_span;
@@ -174,7 +176,7 @@ void lock_park(struct model *m, uint32_t thread, uint64_t t, const struct event 
 void lock_parked(struct model *m, uint32_t thread, uint64_t t);
 void lock_unpark(struct model *m, uint32_t thread, uint64_t t, uint64_t address);
 void lock_stop_world(struct model *m, uint32_t thread, uint64_t t);
-void lock_start_world(struct model *m, uint32_t thread, uint32_t frame);
+void lock_start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame);
 void lock_started_world(struct model *m, uint32_t thread, uint64_t t);
 /* An event of a GIL that is off: it says which Python runs, and that no GIL is held. */
 void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev);

@@ -93,6 +93,7 @@ static void unpark(struct model *m, uint32_t thread)
 	if (ts->lock != MODEL_NONE)
 		m->priv->locks.v[ts->lock].waiters--;
 	ts->lock = MODEL_NONE;
+	ts->started_ns = 0;
 }
 
 /* Whatever it does without the GIL; a hold goes on until it is released. */
@@ -137,19 +138,31 @@ void lock_unpark(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
 
 void lock_stop_world(struct model *m, uint32_t thread, uint64_t t)
 {
+	m->priv->threads.v[thread].started_ns = 0;
 	m->priv->threads.v[thread].flags |= THREAD_STOPPING;
 	go_on(m, thread, t);
 }
 
-void lock_start_world(struct model *m, uint32_t thread, uint32_t frame)
+void lock_start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
 {
+	struct thread_state *ts = &m->priv->threads.v[thread];
+
 	if (last(m, thread)->state == GIL_STOPPING)
 		last(m, thread)->stack = frame;
+	ts->flags &= ~(uint32_t)THREAD_STOPPING;
+	ts->started_ns = t;
+	go_on(m, thread, t);
 }
 
+/* It went on stopping them since it began to let them go, if all that it did since was to do so. */
 void lock_started_world(struct model *m, uint32_t thread, uint64_t t)
 {
-	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_STOPPING;
+	struct lane *lane = &m->threads.v[thread].gil;
+	const struct span *s = lane_last(lane);
+
+	if (lane->spans.n > 1 && s->state == GIL_NO && s[-1].state == GIL_STOPPING &&
+	    s->start_ns == m->priv->threads.v[thread].started_ns)
+		lane->spans.n--;
 	go_on(m, thread, t);
 }
 
@@ -182,6 +195,7 @@ void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct eve
 
 	gil_turned_off(m, thread, t);
 	ts->flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
+	ts->started_ns = 0;
 	gil_without(m, thread, t);
 	ts->flags |= ev->type == EV_REQUEST ? THREAD_ASKED_OFF : THREAD_LEFT_OFF;
 	if (ev->type != EV_REQUEST)
@@ -298,7 +312,10 @@ static void count_span(struct model *m, struct model_thread *mt, const struct sp
 {
 	struct model_lock *lock;
 
-	mt->worlds_stopped += s->state == GIL_STOPPING;
+	if (s->state == GIL_STOPPING) {
+		mt->worlds_stopped++;
+		longest(&mt->longest_stopping_ns, &mt->longest_stopping_at_ns, s, ns);
+	}
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
 	lock = &m->locks.v[s->ref];

@@ -153,7 +153,7 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 		lock_stop_world(m, thread, t);
 		break;
 	case EV_START_WORLD:
-		lock_start_world(m, thread, ev->gil.frame);
+		lock_start_world(m, thread, t, ev->gil.frame);
 		break;
 	case EV_STARTED_WORLD:
 		lock_started_world(m, thread, t);

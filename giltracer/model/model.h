@@ -124,6 +124,7 @@ struct model_thread {
 	uint64_t lock_waits, stops, worlds_stopped; /* spans LOCK_WAIT, STOPPED, STOPPING */
 	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;
 	uint64_t longest_stop_ns, longest_stop_at_ns; /* STOPPED */
+	uint64_t longest_stopping_ns, longest_stopping_at_ns;
 	struct lane gil;
 	struct lane cpu;
 };

@@ -81,6 +81,7 @@ static void put_blocked(struct jsonw *w, const struct model_thread *t)
 	jsonw_u64(w, "worlds_stopped", t->worlds_stopped);
 	jsonw_u64(w, "longest_lock_wait_ns", t->longest_lock_wait_ns);
 	jsonw_u64(w, "longest_stop_ns", t->longest_stop_ns);
+	jsonw_u64(w, "longest_stopping_ns", t->longest_stopping_ns);
 }
 
 void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32_t thread)

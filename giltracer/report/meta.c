@@ -59,6 +59,8 @@ static void put_thread(struct jsonw *w, const struct report_pass *pass, uint32_t
 	if (pass->free_threaded) {
 		jsonw_u64(w, "longest_lock_wait_at_ns",
 		          since(pass->model, t->longest_lock_wait_at_ns));
+		jsonw_u64(w, "longest_stopping_at_ns",
+		          since(pass->model, t->longest_stopping_at_ns));
 		jsonw_u64(w, "longest_stop_at_ns", since(pass->model, t->longest_stop_at_ns));
 	}
 	jsonw_u64(w, "contended_waits", t->contended_waits);

@@ -20,6 +20,8 @@ for (const p of meta.passes) {
 		t.no_gil_ns -= t.hold_ns + t.wait_ns;
 		t.waits = t.lock_waits + t.stops;
 		t.holds = t.worlds_stopped;
+		t.longest_hold_ns = t.longest_stopping_ns;
+		t.longest_hold_at_ns = t.longest_stopping_at_ns;
 		t.longest_wait_ns = lock ? t.longest_lock_wait_ns : t.longest_stop_ns;
 		t.longest_wait_at_ns = lock ? t.longest_lock_wait_at_ns : t.longest_stop_at_ns;
 	}

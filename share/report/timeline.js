@@ -269,7 +269,7 @@ function drawHead(c, row, scroll) {
 	c.beginPath();
 	c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
 	c.fill();
-	const number = !gilKnown() ? "on CPU " + fmtPct(t.states ? t.states.running_ns : 0, t.total_ns) : t.wait_ns > t.hold_ns ? "waits " + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? "holds " + fmtPct(t.hold_ns, knownNs(t)) : "";
+	const number = !gilKnown() ? "on CPU " + fmtPct(t.states ? t.states.running_ns : 0, t.total_ns) : t.wait_ns > t.hold_ns ? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, knownNs(t)) : "";
 	c.font = SMALL;
 	c.textAlign = "right";
 	c.fillStyle = palette.soft;
@@ -380,7 +380,7 @@ function labelSpans(c, row, y) {
 		const a = Math.max(GUTTER, timeToX(from)), b = Math.min(tl.width, timeToX(to));
 		if (b - a < 48)
 			return;
-		const time = fmtDur(to - from), texts = [(state === HOLD_STATE ? "holds " : "waits ") + time, time];
+		const time = fmtDur(to - from), texts = [(state === HOLD_STATE ? gilText("holds ", "stops others ") : "waits ") + time, time];
 		if (state === HOLD_STATE && b - a > 90) {
 			const what = doing(row.thread, from, to, s.stack ? s.stack[i] : 0);
 			if (what)
@@ -388,7 +388,7 @@ function labelSpans(c, row, y) {
 		} else if (b - a > 120) {
 			const who = holdersIn(from, to, -1, row.thread).list[0];
 			if (who)
-				texts.unshift("waits " + time + " for " + threadLabel(who.thread), "waits " + time + " for " + threadShort(who.thread));
+				texts.unshift("waits " + time + gilText(" for ", " until let go by ") + threadLabel(who.thread), "waits " + time + gilText(" for ", ", let go by ") + threadShort(who.thread));
 		}
 		pill(c, texts, a, y + row.h / 2, b - a, palette.ink, palette.paper + "e0");
 	});

@@ -101,6 +101,21 @@ static void test_world(void)
 	is_u64(lock_blame(8, MODEL_NONE), 8, "and wakes");
 	is_u64(thread(8)->stops, 1, "stops are counted");
 	is_u64(thread(7)->worlds_stopped, 1, "and stopping");
+	is_u64(thread(7)->longest_stopping_ns, 105, "and the longest is known");
+}
+
+static void test_world_no_return(void)
+{
+	begin_off();
+	stops_world(200, 7);
+	starts_world(300, 7);
+	unparks(302, 7, WORLD);
+	asks_off(400, 7, 1, 0);
+	started_world(500, 7);
+	stops_world(600, 7);
+	finish();
+	is_str(gil_lane(7), "100:N 200:X 300:N 600:X 1000",
+	       "a return that is missing, or comes when something else has happened, ends nothing");
 }
 
 static void test_idle(void)
@@ -177,6 +192,7 @@ int main(void)
 	test_releases();
 	test_own();
 	test_world();
+	test_world_no_return();
 	test_idle();
 	test_switched();
 	test_module();
