@@ -33,6 +33,8 @@ static int check_output(const char *path, struct error *err)
 
 	if (!path || !strcmp(path, "-"))
 		return 0;
+	if (!*path)
+		return error_set(err, EINVAL, "a report needs the name of a file");
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return error_set(err, EISDIR, "%s: is a folder, the report is a file", path);
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))

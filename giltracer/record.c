@@ -2,6 +2,7 @@
 /* Record a program into a session folder. */
 #include "record.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,8 @@ static int record_guarded(struct job *job, struct error *err)
 	uprobes_release(take(job->uprobes));
 	if (ret == 0)
 		ret = session_write(job->session, job->dir, err);
+	if (ret < 0 && err->code == ENOSPC)
+		error_prefix(err, "no room for the recording (TMPDIR or --keep puts it elsewhere)");
 	return ret;
 }
 

@@ -72,6 +72,8 @@ ran_not
 
 refuses 125 'full: is a folder' 'a report that is a folder' "$GILTRACER" -o full script.py
 ran_not
+refuses 125 'needs the name of a file' 'a report without a name' "$GILTRACER" -o '' script.py
+ran_not
 refuses 125 'no room for the recording in .*nosuch .TMPDIR.: No such file' 'a TMPDIR that is not there' \
 	with TMPDIR="$scratch/nosuch" -- "$GILTRACER" script.py
 ran_not
@@ -140,7 +142,7 @@ mount -t tmpfs -o size=64k tmpfs disk
 EOF
 printf 'import os\nfor i in range(20000):\n    os.stat("/")\nprint("ran")\n' >many.py
 exits 125 'a full disk' unshare -m sh on-full-disk
-like "$(cat err)" 'No space left on device' '  is named'
+like "$(cat err)" 'error: .*no room for the recording .TMPDIR.*No space left on device' '  is named'
 ran
 rmdir disk
 
