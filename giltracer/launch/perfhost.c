@@ -162,8 +162,9 @@ int perf_host_find(struct perf_host *ret, struct error *err)
 		perf_host_done(ret);
 		return -1;
 	}
-	ret->tracepoints = may_open_tracepoint(0, -1);
-	ret->everybody = ret->tracepoints && may_open_tracepoint(-1, 0);
+	/* Who may have everybody's may have its own: each question waits for the kernel. */
+	ret->everybody = may_open_tracepoint(-1, 0);
+	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
 	find_buffer(ret);
 	ret->aio = ret->buffer_limited && has_aio();
 	return 0;
