@@ -11,7 +11,7 @@ function crowds() {
 		return crowdCache.list;
 	p.threads.forEach((t, i) => {
 		const key = t.main ? "\0" + i : threadName(i).replace(/[0-9]+/g, "*");
-		by.set(key, (by.get(key) || []).concat(i));
+		by.has(key) ? by.get(key).push(i) : by.set(key, [i]);
 	});
 	const list = [...by].flatMap(([name, threads]) => threads.length >= CROWD_LEAST && p.threads.length > CROWDS_FROM ?
 		[{name, threads}] : threads.map(i => ({name: null, threads: [i]})));
