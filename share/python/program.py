@@ -161,6 +161,9 @@ class PythonTrace:
         if full:
             self.note('kept the last %d Python calls, earlier ones are missing '
                       '(--python-trace-entries keeps more)' % self.entries)
+        elif 'gevent' in sys.modules or 'eventlet' in sys.modules:
+            self.note('stops at the first switch between greenlets (gevent, eventlet): later '
+                      'calls are missing')
         elif self.forked:
             self.note('traced the first process only, not those that it forked')
 

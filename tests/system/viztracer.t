@@ -57,6 +57,12 @@ is "$(trace 'p["start_ns"] < min(e["ts"] for e in t) * 1000 and
 is "$(trace '[e["name"] for e in t if "share/python" in e["name"]]')" '[]' \
 	'  without anything of ours'
 
+# Real greenlets would need a package; which trace they leave is VizTracer's affair.
+mkdir green && : >green/gevent.py
+echo 'import gevent' >green/main.py
+ok 'greenlets' record green/main.py
+like "$(note)" 'VizTracer stops at the first switch between greenlets' '  are noted'
+
 ok 'too many calls' record --python-trace-entries 1000 script.py
 like "$(note)" 'kept the last 1000 Python calls' '  are said to be missing'
 exits 5 'os._exit' record script.py die
