@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "model/span.h"
 #include "report/facts.h"
+#include "report/locks.h"
 #include "report/pystack.h"
 #include "report/utf8.h"
 #include "trace/names.h"
@@ -175,15 +176,23 @@ static int put_off_cpu(const struct report *report, FILE *out, struct error *err
 	return 0;
 }
 
+/* States of the GIL, or of what blocks instead of one. */
+static uint32_t states_of(const struct report_pass *pass, enum folded_kind kind)
+{
+	if (locks_of_pass(pass))
+		return kind == FOLDED_ON_GIL ? 1u << GIL_STOPPING
+		                             : 1u << GIL_LOCK_WAIT | 1u << GIL_STOPPED;
+	return kind == FOLDED_ON_GIL ? 1u << GIL_HOLD : 1u << GIL_WAIT | 1u << GIL_SWITCH_WAIT;
+}
+
 int report_folded(const struct report *report, enum folded_kind kind, FILE *out, struct error *err)
 {
 	const struct report_pass *pass = report_main_pass(report);
-	uint32_t mask = kind == FOLDED_ON_GIL ? 1u << GIL_HOLD
-	                                      : 1u << GIL_WAIT | 1u << GIL_SWITCH_WAIT;
+	uint32_t mask = states_of(pass, kind);
 
 	if (kind == FOLDED_OFF_CPU)
 		return put_off_cpu(report, out, err);
-	if (!pass->model->gil_events)
+	if (!pass->model->gil_events && !locks_of_pass(pass))
 		return error_set(err, ENODATA, "the session has no events of a GIL");
 	for (uint32_t i = 0; i < pass->model->threads.n; i++) {
 		if (pystack_find(pass, i))

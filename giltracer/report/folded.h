@@ -11,8 +11,8 @@
 #include "report/report.h"
 
 /**
- * @FOLDED_ON_GIL: who held the GIL, by Python stack
- * @FOLDED_OFF_GIL: who waited for it, by Python stack
+ * @FOLDED_ON_GIL: who held the GIL, by Python stack; without a GIL, who stopped the others
+ * @FOLDED_OFF_GIL: who waited for it, by Python stack; without a GIL, who was blocked
  * @FOLDED_OFF_CPU: who was not on a CPU, by the stack that left it; of the stacks pass
  */
 enum folded_kind { FOLDED_ON_GIL, FOLDED_OFF_GIL, FOLDED_OFF_CPU };

@@ -69,6 +69,11 @@ unlike "$(cat locks.txt)" 'has gil%' 'no table of a GIL'
 like "$(cat locks.txt)" 'lock wait%' 'but one of locks'
 like "$(cat locks.html)" '"locks":true' 'and so on the page'
 
+ok 'waits are stacks, too' "$GILTRACER" report -q locks -o locks.html --folded off-gil folded
+like "$(cat folded)" '^second .*;wait ' 'of the function that waits'
+is "$(awk '/^second / { n += $NF } END { print n }' folded)" "$(of locks 't("second")["lock_wait_ns"]')" \
+	'as long as it waits'
+
 tried objects '50e6 < t("append")["lock_wait_ns"] <= w["append"]' 'an object has a lock, too'
 line=$(grep -n 'the line that waits' "$top_srcdir/tests/system/nogil.py" | cut -d: -f1)
 is "$(of objects '[(b["of"], b["line"]) for b in blocked("lock", "append")]')" \
