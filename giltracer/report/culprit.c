@@ -23,6 +23,9 @@
 #define ADVISE_PYTHON                                                                        \
 	"One thread at a time can run Python: use processes (ProcessPoolExecutor), or code " \
 	"that releases the GIL."
+#define ADVISE_COLLECTOR                                                                         \
+	"It is the garbage collector that runs there: gc.freeze() or gc.disable() keep it from " \
+	"looking at all that lives."
 #define ADVISE_DETECT "Without --no-gil-detect the report says who held it meanwhile."
 #define ADVISE_HANDOVER \
 	"Do more each time that the GIL is taken: exchange larger pieces, or use fewer threads."
@@ -225,6 +228,15 @@ static void say_several(struct verdict *v, const struct evidence *e, const struc
 	find_moment(v, e->model, c->crowds.v.v[c->order[0]].first);
 }
 
+static bool is_collector(const struct report_pass *pass, const struct hog *hog)
+{
+	const char *native = function_native(pass, hog);
+
+	/* As native.c tells it: CPython 3.8 to 3.13, before, and since. */
+	return native && (str_has_prefix(native, "gc_collect") || !strcmp(native, "collect") ||
+	                  str_has_prefix(native, "_Py_RunGC"));
+}
+
 /* One function, whoever ran it, that kept the GIL when it was asked to let go. */
 static bool say_call(struct verdict *v, const struct evidence *e, const struct charges *c)
 {
@@ -256,7 +268,8 @@ static bool say_call(struct verdict *v, const struct evidence *e, const struct c
 		                      "let go, for up to ");
 		facts_add_time(&v->because, top->longest_ns);
 		str_adds(&v->because, " at a time.");
-		str_adds(&v->advice, ADVISE_CALL);
+		str_adds(&v->advice,
+		         is_collector(e->pass, top->hog) ? ADVISE_COLLECTOR : ADVISE_CALL);
 		find_moment(v, e->model, top->longest_thread);
 	}
 	vec_done(&rows.v);

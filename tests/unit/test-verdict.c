@@ -147,8 +147,10 @@ static uint32_t python_frame(struct fixture *f, const char *name, const char *fi
 /* Two threads of a pool run the same call, each for a part of what the others wait. */
 static void test_call(void)
 {
+	struct stack_frame gc = { 0 };
 	struct hogs hogs = { 0 };
 	struct fixture f;
+	struct verdict v;
 	uint32_t parse;
 
 	fixture_init(&f, 1000);
@@ -174,6 +176,15 @@ static void test_call(void)
 	because(&f, "Mostly because of parse (parse.py:7), which 2 threads ran: 75.0 % of all "
 	            "waiting (600.0 ms) passed while it kept the GIL although it was asked to let "
 	            "go, for up to 41.0 ms at a time.");
+	verdict_init(&v, &f.report);
+	ok(strstr(str_get(&v.advice), "Let that call") != NULL, "and what to do about a call");
+	verdict_done(&v);
+	gc.name = names_id(f.source.names, "gc_collect_main", strlen("gc_collect_main"));
+	hogs.v.v[0].native = hogs.v.v[1].native = stacks_id(f.source.stacks, &gc);
+	verdict_init(&v, &f.report);
+	ok(strstr(str_get(&v.advice), "gc.freeze()") != NULL, "or about the collector in it");
+	verdict_done(&v);
+	hogs.v.v[0].native = hogs.v.v[1].native = 0;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
 	because(&f, "The worst is dump (dump.py:9), which thread pool (2) ran: 37.5 % of");
 	for (uint32_t i = 0; i < 2; i++) {
