@@ -87,11 +87,13 @@ static bool may_have(int capability)
 
 bool around_container(void)
 {
-	if (around_user_namespace() || around_filtered())
+	if (around_user_namespace())
 		return true;
 	if (geteuid() == 0)
-		return !host_capable(CAP_SYS_ADMIN);
-	return around_own_processes() && !may_have(CAP_SYS_ADMIN);
+		return around_filtered() || !host_capable(CAP_SYS_ADMIN);
+	/* Filters that deny other things are common outside of containers, too. */
+	return (around_filtered() && file_has("/proc/self/status", "\nNoNewPrivs:\t1")) ||
+	       (around_own_processes() && !may_have(CAP_SYS_ADMIN));
 }
 
 static void add_sentence(struct str *text, const char *sentence)
