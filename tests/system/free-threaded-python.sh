@@ -5,29 +5,17 @@
 #
 #	free-threaded-python.sh FOLDER		FOLDER/free-threaded/bin/python3
 set -eu
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# shellcheck source=tests/system/apt-private.sh
+. "$(dirname "$0")/apt-private.sh"
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)/free-threaded
 prefix=$folder.new
 work=$folder.work
 
 rm -rf "$prefix" "$work"
-mkdir -p "$work/apt/state/lists/partial" "$work/apt/cache/archives/partial" "$work/build/Modules" \
-	"$prefix/bin" "$prefix/lib" "$prefix/include"
 trap 'rm -rf "$work" "$prefix"' EXIT
-printf 'deb-src [signed-by=%s] %s trixie main\n' "$keyring" "$mirror" >"$work/apt/sources.list"
-: >"$work/apt/status"
-
-apt() {
-	apt-get -q -o Dir::Etc::sourcelist="$work/apt/sources.list" \
-		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$work/apt/state" \
-		-o Dir::State::status="$work/apt/status" -o Dir::Cache="$work/apt/cache" \
-		-o APT::Sandbox::User=root -o Acquire::Languages=none "$@"
-}
-
-# The archive's signature covers the index, and the index the archive of the source.
-apt update
+mkdir -p "$work/build/Modules" "$prefix/bin" "$prefix/lib" "$prefix/include"
+apt_private "$work/apt" deb-src trixie
 (cd "$work" && apt source --download-only --tar-only python3.13)
 mkdir "$work/source"
 tar -xf "$work"/python3.13_*.orig.tar.xz -C "$work/source" --strip-components=1

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Pythons that this Debian does not have, for the tests: packages of newer suites, whose checksums apt verifies,
-# unpacked beside each other with the C library that they need, and started through its dynamic
-# linker. Nothing is installed, and root is not needed. What is there already is left alone.
+# Pythons that this Debian does not have, for the tests: packages of newer suites, unpacked beside
+# each other with the C library that they need, and started through its dynamic linker. Nothing is
+# installed, and root is not needed. What is there already is left alone.
 #
 #	newer-pythons.sh FOLDER [VERSION...]      (3.13 3.14 3.15)
 set -eu
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# shellcheck source=tests/system/apt-private.sh
+. "$(dirname "$0")/apt-private.sh"
 folder=$1
 shift
 [ $# -gt 0 ] || set -- 3.13 3.14 3.15
@@ -26,28 +26,16 @@ done
 [ -n "$missing" ] || exit 0
 
 rm -rf "$new"
-mkdir -p "$new/apt/state/lists/partial" "$new/apt/cache/archives/partial" "$new/debian"
+mkdir -p "$new/debian"
 folder=$(cd "$folder" && pwd)
 new=$folder/.new
-printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$mirror" trixie "$keyring" "$mirror" sid \
-	>"$new/apt/sources.list"
-: >"$new/apt/status"
-
-apt() {
-	apt-get -q -o Dir::Etc::sourcelist="$new/apt/sources.list" \
-		-o Dir::Etc::sourceparts=/dev/null -o Dir::State="$new/apt/state" \
-		-o Dir::State::status="$new/apt/status" -o Dir::Cache="$new/apt/cache" \
-		-o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3 \
-		-o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
-		-o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false "$@"
-}
 
 packages='libc6 libexpat1 zlib1g libssl3t64 libffi8 libzstd1'
 for version in "$@"; do
 	packages="$packages python$version-minimal libpython$version-minimal \
 		libpython$version-stdlib libpython$version-dev"
 done
-apt update
+apt_private "$new/apt" deb trixie sid
 # shellcheck disable=SC2086 # words
 (cd "$new/apt/cache" && apt download $packages)
 for package in "$new"/apt/cache/*.deb; do
