@@ -170,11 +170,16 @@ class PythonTrace:
 
 # ---- the threads' names
 
+# One function, and no call of ours: from 3.12 on, a tracer sees a thread's very first call.
 WATCH = """
-def watching(real, note):
+def watching(real, names, most, dummy, native_id):
     def %s(self):
         real(self)
-        note(self)
+        try:
+            if len(names) < most and not isinstance(self, dummy):
+                names[getattr(self, '_native_id', None) or native_id()] = self._name
+        except Exception:
+            pass
     return %s
 """
 
@@ -220,7 +225,8 @@ class ThreadNames:
         # In a trace it is the same function of the same file.
         space = {'__name__': 'threading', '__builtins__': __builtins__}
         exec(compile(WATCH % (method, method), real.__code__.co_filename, 'exec', 0, True), space)
-        watching = space['watching'](real, self.note)
+        dummy = getattr(self.threading, '_DummyThread', ())
+        watching = space['watching'](real, self.names, self.MOST, dummy, native_id)
         watching.__qualname__ = real.__qualname__
         setattr(thread, method, watching)
 
