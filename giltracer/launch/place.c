@@ -125,9 +125,9 @@ static void add_release(const struct placer *p, const struct probedef_function *
 	CLEANUP(free) char *how = NULL;
 
 	if (answer == INLINES_YES)
-		how = xasprintf("debug file and code: %s inlined into %s", f->name, into);
+		how = xasprintf("debug information and code: %s inlined into %s", f->name, into);
 	else if (answer == INLINES_NO)
-		how = xasprintf("code, but for the debug file it is only %s", into);
+		how = xasprintf("code, but for the debug information it is only %s", into);
 	else
 		how = xasprintf("code: an inlined %s", f->name);
 	placer_add_point(p, f->entry, release->signal, kind, how, answer != INLINES_NO,
@@ -148,7 +148,7 @@ static bool add_unknown(const struct placer *p, const struct probedef_function *
 		return true;
 	switch (inlines_ask(p->symbols, signal, f->name, &into)) {
 	case INLINES_YES:
-		how = xasprintf("debug file: %s inlined into %s", f->name, into);
+		how = xasprintf("debug information: %s inlined into %s", f->name, into);
 		placer_add_point(p, f->entry, signal, SYMBOL_DEBUG, how, true, NULL);
 		return true;
 	case INLINES_NO:

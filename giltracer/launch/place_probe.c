@@ -82,49 +82,20 @@ static void add_entry(const struct placer *p, const struct probedef_function *f,
 	*vec_push(&p->set->probes) = probe;
 }
 
-/* Places that every thread passes on its way out of a function, and what they are; none if the code
- * does not say. */
-struct ways_out {
-	const uint64_t *v;
-	size_t n;
-	const char *how;
-};
-
-static struct ways_out ways_out(const struct placer *p, const struct probedef_function *f,
-                                uint64_t address)
-{
-	const struct code_take *taken = code_gil_take(p->code, address);
-	const struct code_release *release = placer_release_of(p, address);
-
-	if (is_take(f) && taken)
-		return (struct ways_out){ taken->returned.v, taken->returned.n,
-			                  "code: the way out of take_gil" };
-	if (is_drop(f) && release && release->is_drop)
-		return (struct ways_out){ release->waited.v, release->waited.n,
-			                  "code: behind the wait of drop_gil" };
-	return (struct ways_out){ NULL, 0, NULL };
-}
-
-static bool is_dear(const struct placer *p, uint64_t address)
-{
-	struct insn_point point;
-	size_t len = 0;
-	const uint8_t *code = symbols_bytes(p->symbols, address, FUNCTION_MAX, &len);
-
-	insn_entry_point(&point, address, code, code ? len : 0, true);
-	return point.cost == INSN_DEAR;
-}
-
 void placer_add_function(const struct placer *p, const struct probedef_function *f,
                          const struct symbol *symbol, const char *confirmed)
 {
-	struct ways_out out = ways_out(p, f, symbol->address);
-	bool apart = f->ret && out.n && is_dear(p, symbol->address);
+	const struct code_take *taken = code_gil_take(p->code, symbol->address);
+	/* Cheaper than a return probe, which stops the thread twice. Not so for drop_gil: on its
+	 * way out without a wait there is no such place, and one that others have overtaken by then
+	 * has waited for them all the same. */
+	bool apart = f->ret && is_take(f) && taken && taken->returned.n;
 
 	if (f->entry)
 		add_entry(p, f, symbol, false, f->ret && !apart, confirmed);
 	if (apart)
-		placer_add_points(p, f->ret, out.v, out.n, SYMBOL_CODE, out.how);
+		placer_add_points(p, f->ret, taken->returned.v, taken->returned.n, SYMBOL_CODE,
+		                  "code: the way out of take_gil");
 	else if (f->ret)
 		add_entry(p, f, symbol, true, true, confirmed);
 }

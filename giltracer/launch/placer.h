@@ -43,8 +43,8 @@ const struct code_release *placer_release_of(const struct placer *p, uint64_t fu
 
 /*
  * Probes at the entry and the return of a function, as the definition wants them. confirmed: how
- * else it is known to be the right one, a phrase, or NULL. Where the entry is dear, other places
- * that come to the same are used if the code tells of them.
+ * else it is known to be the right one, a phrase, or NULL. Instead of the return, places that come
+ * to the same are probed if the code tells of them.
  */
 void placer_add_function(const struct placer *p, const struct probedef_function *f,
                          const struct symbol *symbol, const char *confirmed);

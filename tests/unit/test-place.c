@@ -78,8 +78,8 @@ static void test_with_debug_file(void)
 	if (!set)
 		return;
 	is_str(text,
-	       "debug file: drop_gil inlined into PyEval_SaveThread (debug). "
-	       "debug file: drop_gil inlined into PyEval_ReleaseThread (debug). ",
+	       "debug information: drop_gil inlined into PyEval_SaveThread (debug). "
+	       "debug information: drop_gil inlined into PyEval_ReleaseThread (debug). ",
 	       "both copies of drop_gil are known by the debug file");
 	ok(set->releases_known && !set->note, "and that is all of them");
 }
