@@ -309,7 +309,8 @@ static int run_twice(struct job *job, struct error *err)
 	int ret = spool_first(&spool, job->dir, &in, err);
 
 	if (ret == 0) {
-		log_info("run 1 of 2: the GIL");
+		log_info("run 1 of 2: %s",
+		         job->python->free_threaded ? "what blocks threads" : "the GIL");
 		ret = run_execution(job, &first, in, err);
 	}
 	if (in >= 0)
