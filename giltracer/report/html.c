@@ -2,6 +2,7 @@
 /* The self-contained page: fills share/report/page.html as share/report/FORMAT.md says. */
 #include "html.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -112,6 +113,20 @@ static void put_caveats(const struct report *report, bool open, FILE *out)
 	vec_done(&caveats);
 }
 
+/* A number and its unit stay on one line. */
+static void put_prose(const struct str *prose, FILE *out)
+{
+	CLEANUP(str_done) struct str kept = { 0 };
+
+	for (const char *c = str_get(prose); *c; c++)
+		if (*c == ' ' && kept.len && isdigit((unsigned char)c[-1]) &&
+		    (c[1] == '%' || str_has_prefix(c + 1, "ms") || str_has_prefix(c + 1, "s)")))
+			utf8_add(&kept, UTF8_NBSP);
+		else
+			str_addc(&kept, *c);
+	html_text(str_get(&kept), out);
+}
+
 /* A sentence of the verdict, up to where its paragraph ends. */
 static bool put_sentence(const char *kind, const char *before, const struct str *sentence,
                          FILE *out)
@@ -119,7 +134,7 @@ static bool put_sentence(const char *kind, const char *before, const struct str 
 	if (!sentence->len)
 		return false;
 	fprintf(out, "<p class=\"%s\">%s", kind, before);
-	html_text(str_get(sentence), out);
+	put_prose(sentence, out);
 	return true;
 }
 
@@ -139,7 +154,7 @@ static void put_verdict(const struct report *report, FILE *out)
 
 	verdict_init(&v, report);
 	fprintf(out, "<h1 class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v.kind));
-	html_text(str_get(&v.headline), out);
+	put_prose(&v.headline, out);
 	fputs("</h1>\n", out);
 	if (put_sentence("because", "", &v.because, out)) {
 		if (v.moment)

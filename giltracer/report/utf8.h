@@ -10,7 +10,8 @@
 
 #include "base/str.h"
 
-#define UTF8_BAD 0xfffd
+#define UTF8_BAD  0xfffd
+#define UTF8_NBSP 0xa0
 
 /* The code point at *s, which moves behind it; UTF8_BAD for bytes that are no UTF-8. 0 at the
  * terminating NUL, where *s stays. */

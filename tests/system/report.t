@@ -76,6 +76,7 @@ is "$(grep -c '<script>alert' hog.html)" 0 'and none is smuggled in'
 like "$(cat hog.html)" 'Content-Security-Policy' 'a policy forbids the rest'
 like "$(cat hog.html)" '<table>' 'there are tables without JavaScript'
 like "$(cat hog.html)" 'class="headline" data-kind="gil-bound"' 'and the verdict'
+like "$(cat hog.html)" "spent [0-9.]*$(printf '\302\240')% of" '  whose numbers stay with their units'
 
 # Where it goes.
 run "$GILTRACER" report --json - hog -o x.html
