@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "base/str.h"
 #include "launch/symbols.h"
 
@@ -244,20 +245,13 @@ bool codemap_relocated(const struct codemap *map, uint64_t address, uint64_t *re
 bool codemap_function(const struct codemap *map, uint64_t address, uint64_t *ret_start,
                       uint64_t *ret_end)
 {
-	size_t lo = 0, hi = map->functions.n;
+	size_t n = map->functions.n;
+	size_t next = search_after(map->functions.v, n, sizeof(*map->functions.v), 0, address);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (map->functions.v[mid] <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	if (!next)
 		return false;
-	*ret_start = map->functions.v[lo - 1];
-	*ret_end = lo < map->functions.n ? map->functions.v[lo] : UINT64_MAX;
+	*ret_start = map->functions.v[next - 1];
+	*ret_end = next < n ? map->functions.v[next] : UINT64_MAX;
 	return true;
 }
 

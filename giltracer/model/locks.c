@@ -4,6 +4,7 @@
  * stopped the world; both end when some thread unparks them. In the lane, that is what a thread
  * does without the GIL.
  */
+#include "base/search.h"
 #include "model/internal.h"
 
 #include <stdlib.h>
@@ -228,22 +229,6 @@ static void charge(struct ledger *l, uint32_t by, uint64_t start_ns, uint64_t en
 	}
 }
 
-/* Index of the first release after time_ns. */
-static size_t first_after(const struct lock_book *book, uint64_t time_ns)
-{
-	size_t low = 0, high = book->releases.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (book->releases.v[mid].time_ns <= time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t start_ns,
                         uint64_t end_ns)
 {
@@ -264,7 +249,7 @@ void model_blocked(const struct model *m, uint32_t thread, size_t span,
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
 	book = &m->priv->locks.v[s->ref];
-	i = first_after(book, at);
+	i = SEARCH_AFTER(book->releases.v, book->releases.n, time_ns, at);
 	/* With a GIL, the span begins when that is let go, after what it had itself. */
 	released = i && book->releases.v[i - 1].thread == thread;
 	for (; i < book->releases.n && book->releases.v[i].time_ns <= end_ns; i++) {

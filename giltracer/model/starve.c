@@ -4,6 +4,7 @@
  * for one CPU. Which one is known from where it runs in the end, and backwards from there by each
  * time it was moved; time in line is charged to whoever had that CPU meanwhile.
  */
+#include "base/search.h"
 #include "model/internal.h"
 
 #define MAX_CPUS 8192
@@ -83,17 +84,9 @@ static void charge(void *data, const struct model_queued *part)
 /* The last owner that starts no later; book->owners.n if there is none. */
 static size_t owner_at(const struct cpu_book *book, uint64_t time_ns)
 {
-	size_t low = 0, high = book->owners.n;
+	size_t after = SEARCH_AFTER(book->owners.v, book->owners.n, start_ns, time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (book->owners.v[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : book->owners.n;
+	return after ? after - 1 : book->owners.n;
 }
 
 /* A time in line being divided up. */
@@ -135,22 +128,6 @@ static void divide(const struct division *d, int32_t cpu, uint64_t from, uint64_
 	}
 }
 
-/* The first move later than time_ns. */
-static size_t move_after(const struct thread_state *ts, uint64_t time_ns)
-{
-	size_t low = 0, high = ts->moves.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ts->moves.v[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
                         void (*part)(void *data, const struct model_queued *part), void *data)
 {
@@ -160,7 +137,8 @@ void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
 	uint64_t from = lane->spans.v[index].start_ns, end = lane_span_end(lane, index);
 	int32_t cpu = index + 1 < lane->spans.n ? lane->spans.v[index + 1].cpu : -1;
 
-	for (size_t i = move_after(ts, from); i < ts->moves.n; i++) {
+	for (size_t i = SEARCH_AFTER(ts->moves.v, ts->moves.n, time_ns, from); i < ts->moves.n;
+	     i++) {
 		if (ts->moves.v[i].time_ns >= end)
 			break;
 		divide(&d, ts->moves.v[i].from, from, ts->moves.v[i].time_ns);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 #define MAX_BYTES   (256U << 20)
@@ -82,22 +83,6 @@ void kallsyms_free(struct kallsyms *k)
 	free(k);
 }
 
-/* How many symbols start at or below address. */
-static size_t upper(const struct kallsyms *k, uint64_t address)
-{
-	size_t lo = 0, hi = k->all.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->all.v[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static bool is_global_like(const char *name)
 {
 	return name[0] != '_' || !strncmp(name, "__x64_", 6);
@@ -106,7 +91,7 @@ static bool is_global_like(const char *name)
 const char *kallsyms_find(const struct kallsyms *k, uint64_t address, const char **ret_module,
                           uint64_t *ret_start)
 {
-	size_t at = upper(k, address), best;
+	size_t at = SEARCH_AFTER(k->all.v, k->all.n, start, address), best;
 
 	if (at == 0)
 		return NULL;

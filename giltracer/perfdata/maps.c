@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "perfdata/u64map.h"
 
@@ -50,17 +51,7 @@ struct address_space *maps_space(struct maps *maps, uint32_t pid)
 /* The index of the first mapping that ends above address. */
 static size_t lower(const struct address_space *space, uint64_t address)
 {
-	size_t lo = 0, hi = space->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (space->v[mid].end > address)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return SEARCH_AFTER(space->v, space->n, end, address);
 }
 
 const struct map *space_find(const struct address_space *space, uint64_t address)

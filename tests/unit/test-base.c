@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/opts.h"
+#include "base/search.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -120,11 +121,30 @@ static void test_vec(void)
 	ok(v.n == 0 && !v.v, "and is emptied");
 }
 
+static void test_search(void)
+{
+	static const struct {
+		uint32_t other;
+		uint64_t key;
+	} v[] = { { 9, 2 }, { 8, 5 }, { 7, 5 }, { 6, UINT64_MAX } };
+	static const size_t want[] = { 0, 0, 1, 1, 1, 3, 3 };
+	size_t n = sizeof(v) / sizeof(*v);
+
+	for (uint64_t value = 0; value < sizeof(want) / sizeof(*want); value++)
+		is_u64(SEARCH_AFTER(v, n, key, value), want[value], "the first key beyond %d",
+		       (int)value);
+	is_u64(SEARCH_AFTER(v, n, key, UINT64_MAX), n, "none is beyond the last");
+	for (size_t i = 0; i < n; i++)
+		is_u64(SEARCH_AFTER(v, i, key, 5), i < 3 ? i : 3, "of the first %zu", i);
+	is_u64(search_after(NULL, 0, sizeof(*v), 0, 1), 0, "nothing in nothing");
+}
+
 int main(void)
 {
 	test_error();
 	test_opts();
 	test_file();
 	test_vec();
+	test_search();
 	return done_testing();
 }
