@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What blocks the threads of a free-threaded interpreter, as tables on a terminal. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -8,27 +7,9 @@
 #include "report/functions.h"
 #include "report/locks.h"
 #include "report/texttable.h"
-#include "report/utf8.h"
 
-#define NAME_COLUMNS 40
-#define THREAD_ROWS  24
-#define ROWS         8
-
-/* "NAME 1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
-static void add_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t i)
-{
-	const struct model_thread *t = &pass->model->threads.v[i];
-	CLEANUP(str_done) struct str id = { 0 };
-	struct str *cell = &row->cells[column];
-
-	row->widths[column] = utf8_add_safe(cell, facts_thread_name(pass, i), NAME_COLUMNS);
-	str_addc(&id, ' ');
-	if (facts_many_processes(pass->model))
-		str_addf(&id, "%" PRIu32 "/", t->pid);
-	str_addf(&id, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
-	str_adds(cell, str_get(&id));
-	row->widths[column] += (unsigned)id.len;
-}
+#define THREAD_ROWS 24
+#define ROWS        8
 
 static void put_threads(const struct report_pass *pass, FILE *out)
 {
@@ -46,7 +27,7 @@ static void put_threads(const struct report_pass *pass, FILE *out)
 		struct locks_shares shares = locks_shares(t);
 		struct row *row = table_row(&table);
 
-		add_thread(row, 0, pass, order[i]);
+		row_thread(row, 0, pass, order[i]);
 		row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
 		row_number(row, 2, shares.free, 1);
 		row_number(row, 3, shares.lock_wait, 1);
@@ -78,13 +59,13 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 		const struct model_lock_blame *b = &pass->model->lock_blame.v[order[i]];
 		struct row *row = table_row(&table);
 
-		add_thread(row, 0, pass, b->waiter);
+		row_thread(row, 0, pass, b->waiter);
 		if (b->by == MODEL_NONE)
 			row_text(row, 1, "nobody (it was free)");
 		else if (b->by == MODEL_UNKNOWN)
 			row_text(row, 1, "not seen");
 		else
-			add_thread(row, 1, pass, b->by);
+			row_thread(row, 1, pass, b->by);
 		row_text(row, 2, b->state == GIL_STOPPED ? "stopped" : "lock");
 		row_number(row, 3, facts_ms(b->wait_ns), 1);
 		row_number(row, 4, facts_ms(b->longest_ns), 3);
@@ -112,7 +93,7 @@ static void put_places(const struct report_pass *pass, FILE *out)
 		if (!i)
 			table_headings(&table, headings);
 		row = table_row(&table);
-		row->widths[0] = function_add(&row->cells[0], &f, NAME_COLUMNS);
+		row->widths[0] = function_add(&row->cells[0], &f, TABLE_NAME_COLUMNS);
 		row_text(row, 1, locks_state_name(place->state));
 		row_text(row, 2, place->of ? *place->of ? place->of : "?" : "");
 		row_number(row, 3, (double)place->count, 0);

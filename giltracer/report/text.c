@@ -15,29 +15,12 @@
 #include "report/utf8.h"
 #include "report/verdict.h"
 
-#define NAME_COLUMNS  40
 #define THREAD_ROWS   24
 #define BLAME_ROWS    8
 #define BLAME_SHARE   0.5 /* percent of the waiting that is worth a row */
 #define FUNCTION_ROWS 5
 #define LEAST_WAIT_NS 50000 /* less would be printed as 0.0 ms */
 #define SWITCH_SHARE  1     /* percent of the waiting that is worth a line */
-
-/* "NAME 1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
-static void add_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t i)
-{
-	const struct model_thread *t = &pass->model->threads.v[i];
-	CLEANUP(str_done) struct str id = { 0 };
-	struct str *cell = &row->cells[column];
-
-	row->widths[column] = utf8_add_safe(cell, facts_thread_name(pass, i), NAME_COLUMNS);
-	str_addc(&id, ' ');
-	if (facts_many_processes(pass->model))
-		str_addf(&id, "%" PRIu32 "/", t->pid);
-	str_addf(&id, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
-	str_adds(cell, str_get(&id));
-	row->widths[column] += (unsigned)id.len;
-}
 
 /* A thread, or "Thread-* × 12". */
 static void add_crowd(struct row *row, unsigned column, const struct report_pass *pass,
@@ -47,10 +30,10 @@ static void add_crowd(struct row *row, unsigned column, const struct report_pass
 	struct str *cell = &row->cells[column];
 
 	if (crowd->threads == 1) {
-		add_thread(row, column, pass, crowd->first);
+		row_thread(row, column, pass, crowd->first);
 		return;
 	}
-	row->widths[column] = utf8_add_safe(cell, str_get(&crowd->name), NAME_COLUMNS);
+	row->widths[column] = utf8_add_safe(cell, str_get(&crowd->name), TABLE_NAME_COLUMNS);
 	str_addf(&count, " %" PRIu32 " threads", crowd->threads);
 	str_adds(cell, str_get(&count));
 	row->widths[column] += (unsigned)count.len;
@@ -176,10 +159,10 @@ static void add_function_row(struct table *table, const struct report_pass *pass
 	CLEANUP(str_done) struct str threads = { 0 };
 	uint64_t gain_ns;
 
-	row->widths[0] = function_add_row(&row->cells[0], pass, f->hog, NAME_COLUMNS);
+	row->widths[0] = function_add_row(&row->cells[0], pass, f->hog, TABLE_NAME_COLUMNS);
 	str_addf(&threads, "%u threads", f->threads);
 	if (f->threads == 1)
-		add_thread(row, 1, pass, f->hog->thread);
+		row_thread(row, 1, pass, f->hog->thread);
 	else
 		row_text(row, 1, str_get(&threads));
 	row_number(row, 2, facts_ms(f->wait_ns), 1);
@@ -204,7 +187,7 @@ static void put_gain(const struct report_pass *pass, const struct hog *hog, FILE
 
 	if (gain_ns == HOGS_NO_GAIN)
 		return;
-	function_add(&name, &f, NAME_COLUMNS);
+	function_add(&name, &f, TABLE_NAME_COLUMNS);
 	fprintf(out,
 	        "  If %s let go of the GIL, it would save about %.1f ms of waiting\n  "
 	        "(" FUNCTIONS_GAIN ").\n",

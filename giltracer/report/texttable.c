@@ -2,8 +2,11 @@
 /* Aligns cells. */
 #include "texttable.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "report/facts.h"
 #include "report/utf8.h"
 
 struct row *table_row(struct table *table)
@@ -17,6 +20,22 @@ struct row *table_row(struct table *table)
 void row_text(struct row *row, unsigned column, const char *text)
 {
 	row->widths[column] = utf8_add_safe(&row->cells[column], text, TABLE_TEXT_COLUMNS);
+}
+
+void row_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t thread)
+{
+	const struct model_thread *t = &pass->model->threads.v[thread];
+	CLEANUP(str_done) struct str id = { 0 };
+	struct str *cell = &row->cells[column];
+
+	row->widths[column] = utf8_add_safe(cell, facts_thread_name(pass, thread),
+	                                    TABLE_NAME_COLUMNS);
+	str_addc(&id, ' ');
+	if (facts_many_processes(pass->model))
+		str_addf(&id, "%" PRIu32 "/", t->pid);
+	str_addf(&id, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
+	str_adds(cell, str_get(&id));
+	row->widths[column] += (unsigned)id.len;
 }
 
 void row_number(struct row *row, unsigned column, double value, int decimals)

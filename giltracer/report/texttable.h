@@ -8,9 +8,11 @@
 
 #include "base/str.h"
 #include "base/vec.h"
+#include "report/report.h"
 
 #define CELLS              9
 #define TABLE_TEXT_COLUMNS 80
+#define TABLE_NAME_COLUMNS 40 /* of a thread, or a function */
 
 /* widths: columns of the terminal that the cells take. */
 struct row {
@@ -30,6 +32,9 @@ void table_headings(struct table *table, const char *const *headings);
 
 /* Any bytes, made safe. */
 void row_text(struct row *row, unsigned column, const char *text);
+
+/* "NAME 1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
+void row_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t thread);
 
 /* Thousands apart, so that a long number can be read. */
 void row_number(struct row *row, unsigned column, double value, int decimals);
