@@ -62,8 +62,6 @@ static void check_surroundings(struct host *host)
 	}
 }
 
-/* Of what perf may do besides: what is missing here makes recordings poorer, but they can be made.
- */
 static void check_perf(struct host *host)
 {
 	struct error err;
@@ -75,6 +73,8 @@ static void check_perf(struct host *host)
 	say(host, OK, "perf", host->perf.version, NULL);
 }
 
+/* Of what perf may do besides: what is missing here makes recordings poorer, but they can be made.
+ */
 static void check_tracepoints(struct host *host)
 {
 	CLEANUP(free) char *fix = remedy(host);

@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/str.h"
 
 /* Everything that a session ever consists of: perf renames a file that it finds to .old. */
 static const char *const SESSION_FILES[] = {

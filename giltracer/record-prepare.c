@@ -240,14 +240,16 @@ static void find_early(struct job *job)
 
 int job_prepare_probes(struct job *job, struct error *err)
 {
+	int failed = resolve_probes(&job->probes, job->python, job->options->frames, err);
+
 	/* Where take_gil is tells sleeps for the GIL from others in the stacks of a stripped
 	 * interpreter. Where that cannot be found out, they are told by its name alone. */
 	if (!job_wants_gil(job)) {
-		if (resolve_probes(&job->probes, job->python, job->options->frames, err) < 0)
+		if (failed < 0)
 			log_debug("%s", err->text);
 		return 0;
 	}
-	if (resolve_probes(&job->probes, job->python, job->options->frames, err) < 0)
+	if (failed < 0)
 		return without_probes(job, err);
 	if (place_probes(job, err) < 0)
 		return -1;

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/str.h"
 #include "launch/pass.h"
 #include "launch/perfopen.h"
 #include "launch/spool.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd.h"

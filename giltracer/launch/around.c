@@ -2,7 +2,6 @@
 /* What surrounds this process, and who can give what it takes away. */
 #include "around.h"
 
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -74,17 +73,6 @@ bool around_own_processes(void)
 	return len > 0 && strcmp(text, FIRST_PID_NAMESPACE) != 0;
 }
 
-static bool may_have(int capability)
-{
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	const char *line;
-
-	return file_read(&text, NULL, "/proc/self/status", SMALL_MAX, &ignored) == 0 &&
-	       (line = strstr(text, "\nCapBnd:")) &&
-	       strtoull(line + strlen("\nCapBnd:"), NULL, 16) >> capability & 1;
-}
-
 bool around_container(void)
 {
 	if (around_user_namespace())
@@ -93,7 +81,7 @@ bool around_container(void)
 		return around_filtered() || !host_capable(CAP_SYS_ADMIN);
 	/* Filters that deny other things are common outside of containers, too. */
 	return (around_filtered() && file_has("/proc/self/status", "\nNoNewPrivs:\t1")) ||
-	       (around_own_processes() && !may_have(CAP_SYS_ADMIN));
+	       (around_own_processes() && !host_may_have(CAP_SYS_ADMIN));
 }
 
 static void add_sentence(struct str *text, const char *sentence)

@@ -5,8 +5,6 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <libgen.h>
-#include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/debugdir.h"
-#include "base/str.h"
+#include "base/cleanup.h"
 #include "launch/debuginfod.h"
 #include "launch/image.h"
 

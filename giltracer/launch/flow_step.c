@@ -212,8 +212,6 @@ static void do_xor(struct flow_machine *m, struct flow_state *s, const cs_x86 *x
 		clobber(m, s);
 }
 
-#define FLOW_SP 4
-
 static void do_push(struct flow_machine *m, struct flow_state *s, const cs_x86 *x86)
 {
 	struct flow_value value = read_operand(m, s, &x86->operands[0]);

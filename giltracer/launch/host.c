@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,15 +117,24 @@ int host_run(const char *const *argv, struct error *err)
 	return wait_for(pid, argv[0], &said, err);
 }
 
-bool host_capable(int capability)
+/* field: of proc(5)'s status, a set in hexadecimal. */
+static bool has_capability(const char *field, int capability)
 {
 	CLEANUP(free) char *text = NULL;
 	struct error ignored;
 	const char *line;
-	uint64_t set = 0;
 
-	if (file_read(&text, NULL, "/proc/self/status", SMALL_MAX, &ignored) < 0)
-		return false;
-	line = strstr(text, "\nCapEff:");
-	return line && sscanf(line, " CapEff: %" SCNx64, &set) == 1 && (set >> capability & 1);
+	return file_read(&text, NULL, "/proc/self/status", SMALL_MAX, &ignored) == 0 &&
+	       (line = strstr(text, field)) &&
+	       strtoull(line + strlen(field), NULL, 16) >> capability & 1;
+}
+
+bool host_capable(int capability)
+{
+	return has_capability("\nCapEff:", capability);
+}
+
+bool host_may_have(int capability)
+{
+	return has_capability("\nCapBnd:", capability);
 }

@@ -19,4 +19,7 @@ int host_run(const char *const *argv, struct error *err);
 /* Whether our effective capabilities have it: CAP_SYS_ADMIN and others of linux/capability.h. */
 bool host_capable(int capability);
 
+/* Whether our bounding set has it: no program that we start can have more. */
+bool host_may_have(int capability);
+
 #endif

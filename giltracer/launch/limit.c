@@ -2,13 +2,10 @@
 /* Time, size and disk: what ends a recording. */
 #include "limit.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "base/alloc.h"
-#include "base/cleanup.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MIB       UINT64_C(1048576)
@@ -19,6 +16,7 @@
 /* What perf has in its buffers comes on top, and others want to write, too. */
 #define LEAST_FREE (256 * MIB)
 
+/* On the file system that path is on. */
 static uint64_t free_bytes(const char *path)
 {
 	struct statvfs fs;
@@ -53,16 +51,6 @@ static uint64_t size_of(const struct perf_plan *recordings, size_t count)
 	return size;
 }
 
-static char *folder_of(const char *path)
-{
-	char *ret = xstrdup(path);
-	char *slash = strrchr(ret, '/');
-
-	if (slash)
-		*slash = '\0';
-	return ret;
-}
-
 char *limit_reached(const struct limit *limit, uint64_t elapsed_ns,
                     const struct perf_plan *recordings, size_t count)
 {
@@ -75,14 +63,9 @@ char *limit_reached(const struct limit *limit, uint64_t elapsed_ns,
 		return xasprintf("the recording ended after %.1f s, before the program, when it "
 		                 "had reached %u MiB (--max-size)",
 		                 seconds, limit->max_mib);
-	if (count) {
-		CLEANUP(free) char *folder = folder_of(recordings[0].output);
-
-		if (free_bytes(folder) < limit->least_free)
-			return xasprintf("the recording ended after %.1f s, before the program, "
-			                 "since the disk is nearly full (TMPDIR or --keep puts "
-			                 "recordings elsewhere)",
-			                 seconds);
-	}
+	if (count && free_bytes(recordings[0].output) < limit->least_free)
+		return xasprintf("the recording ended after %.1f s, before the program, since the "
+		                 "disk is nearly full (TMPDIR or --keep puts recordings elsewhere)",
+		                 seconds);
 	return NULL;
 }

@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "launch/around.h"
 #include "launch/host.h"
 #include "launch/tracefs.h"

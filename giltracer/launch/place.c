@@ -134,7 +134,7 @@ static void add_release(const struct placer *p, const struct probedef_function *
 	                 placer_release_arguments(p, release));
 	/* Two releases in one function may come to the same wait. */
 	if (f->ret)
-		placer_add_points(p, f->ret, release->waited.v, release->waited.n, SYMBOL_CODE,
+		placer_add_points(p, f->ret, release->waited.v, release->waited.n,
 		                  "code: behind the wait of an inlined drop_gil");
 }
 

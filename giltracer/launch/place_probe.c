@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
+#include "base/cleanup.h"
 
 #define FUNCTION_MAX 4096 /* bytes looked at for jumps back to an entry */
 
@@ -94,7 +94,7 @@ void placer_add_function(const struct placer *p, const struct probedef_function 
 	if (f->entry)
 		add_entry(p, f, symbol, false, f->ret && !apart, confirmed);
 	if (apart)
-		placer_add_points(p, f->ret, taken->returned.v, taken->returned.n, SYMBOL_CODE,
+		placer_add_points(p, f->ret, taken->returned.v, taken->returned.n,
 		                  "code: the way out of take_gil");
 	else if (f->ret)
 		add_entry(p, f, symbol, true, true, confirmed);
@@ -127,9 +127,9 @@ static bool has_probe(const struct placer *p, uint64_t address)
 }
 
 void placer_add_points(const struct placer *p, const char *event, const uint64_t *addresses,
-                       size_t count, enum symbol_kind kind, const char *how)
+                       size_t count, const char *how)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!has_probe(p, addresses[i]))
-			placer_add_point(p, event, addresses[i], kind, how, true, NULL);
+			placer_add_point(p, event, addresses[i], SYMBOL_CODE, how, true, NULL);
 }

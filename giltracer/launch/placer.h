@@ -53,9 +53,9 @@ void placer_add_function(const struct placer *p, const struct probedef_function 
 void placer_add_point(const struct placer *p, const char *event, uint64_t address,
                       enum symbol_kind kind, const char *how, bool sure, char *fetch);
 
-/* The same for each of several addresses that have no probe yet. */
+/* The same, found by code, for each of several addresses that have no probe yet. */
 void placer_add_points(const struct placer *p, const char *event, const uint64_t *addresses,
-                       size_t count, enum symbol_kind kind, const char *how);
+                       size_t count, const char *how);
 
 /* Arguments, NULL for none: of a probe that stands where it will be, at a function's entry, and of
  * one at the call of pthread_cond_signal. Caller frees. */

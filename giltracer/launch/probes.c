@@ -108,3 +108,10 @@ void probe_set_free(struct probe_set *set)
 	free(set->note);
 	free(set);
 }
+
+bool probe_set_is_current(const struct probe_set *set)
+{
+	struct image_identity now;
+
+	return image_identify(&now, set->path) && image_identity_equal(&now, &set->identity);
+}

@@ -72,6 +72,9 @@ int probe_set_resolve(struct probe_set **ret, const struct python *python, unsig
                       struct error *err);
 void probe_set_free(struct probe_set *set);
 
+/* Whether the file is still the one in which the places were looked for. */
+bool probe_set_is_current(const struct probe_set *set);
+
 DEFINE_CLEANUP(struct probe_set *, probe_set_free);
 
 #endif

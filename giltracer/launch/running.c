@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/str.h"
 #include "launch/probes.h"
 
 #define MAPS_MAX   (16u << 20)
@@ -84,9 +83,7 @@ static bool is_named_like(const struct mapping *m, const struct probe_set *set)
 
 int running_check_file(const struct probe_set *set, struct error *err)
 {
-	struct image_identity now;
-
-	if (image_identify(&now, set->path) && image_identity_equal(&now, &set->identity))
+	if (probe_set_is_current(set))
 		return 0;
 	return error_set(err, ESTALE,
 	                 "%s was replaced or changed after its probes were placed: run it again",

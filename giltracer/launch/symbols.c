@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
+#include "base/cleanup.h"
 #include "launch/debugfile.h"
 #include "launch/image.h"
 

@@ -3,16 +3,13 @@
 #include "uprobes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/str.h"
 #include "launch/owner.h"
 #include "launch/probes.h"
@@ -75,13 +72,19 @@ static size_t count_group(const struct tracefs_probes *probes, const char *group
 	return n;
 }
 
+/* The file at path is the one that the record names. */
+static bool is_recorded_file(const struct owner_record *record, const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_dev == record->dev && st.st_ino == record->ino;
+}
+
 static bool file_is_same(const struct probe_set *set)
 {
 	struct owner_record record;
-	struct stat st;
 
-	return owner_read(set->group, &record) && stat(set->path, &st) == 0 &&
-	       st.st_dev == record.dev && st.st_ino == record.ino;
+	return owner_read(set->group, &record) && is_recorded_file(&record, set->path);
 }
 
 static bool has_group(const struct tracefs_probes *probes, const char *group)
@@ -96,9 +99,7 @@ static bool has_group(const struct tracefs_probes *probes, const char *group)
  * package managers replace files at any moment. */
 static int check_file(const struct probe_set *set, struct error *err)
 {
-	struct image_identity now;
-
-	if (image_identify(&now, set->path) && image_identity_equal(&now, &set->identity))
+	if (probe_set_is_current(set))
 		return 0;
 	return error_set(err, ESTALE,
 	                 "%s was replaced or changed while its functions were looked for: try "
@@ -472,10 +473,9 @@ static void count_probe(struct uprobe_group *group, const struct tracefs_probe *
 static bool is_outdated(const struct uprobe_group *group)
 {
 	struct owner_record record;
-	struct stat st;
 
 	return !group->foreign && owner_read(group->name, &record) &&
-	       (stat(group->path, &st) < 0 || st.st_dev != record.dev || st.st_ino != record.ino);
+	       !is_recorded_file(&record, group->path);
 }
 
 int uprobes_list(struct uprobe_groups *ret, struct error *err)

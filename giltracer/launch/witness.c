@@ -2,7 +2,6 @@
 /* Says which signals the whole group got. */
 #include "witness.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

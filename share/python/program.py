@@ -20,6 +20,7 @@ Messages, one packet each; > is ours:
 
     > start TID          tracing should begin     < go         perf records
     > started NS         it does, since then (CLOCK_MONOTONIC)
+    > gil STATE          the GIL of a free-threaded interpreter is off, on or forced
     > stop NS            it should end            < ok         perf has stopped
     > trace VERSION      VizTracer's trace is complete in its file
     > codes              the list of code objects is complete in its file
