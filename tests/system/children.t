@@ -97,6 +97,7 @@ checks() {
 }
 
 cpythons >pythons
+ok 'there is a CPython' test -s pythons
 oldest=$(sort -V pythons | sed -n 1p)
 newest=$(sort -V pythons | sed -n '$p')
 while read -r version python; do

@@ -265,6 +265,7 @@ has() {
 	viztracer) viztracer_python >/dev/null ;;
 	free-threaded) free_threaded_python >/dev/null ;;
 	newer-pythons) [ -n "$(newer_pythons)" ] ;;
+	debuginfod) python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null ;;
 	chromium) has_chromium ;;
 	firefox) command -v firefox-esr >/dev/null || command -v firefox >/dev/null ;;
 	node) node -e '' 2>/dev/null ;;
@@ -289,6 +290,7 @@ how_to_get() {
 	free-threaded) echo "$top_srcdir/tests/system/free-threaded-python.sh $tap_pythons" ;;
 	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
+	debuginfod) echo 'apt-get install libdebuginfod1' ;;
 	chromium) echo 'apt-get install chromium' ;;
 	firefox) echo 'apt-get install firefox-esr' ;;
 	node) echo 'apt-get install nodejs' ;;

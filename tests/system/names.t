@@ -39,6 +39,7 @@ if __name__ == "__main__":
 EOF
 
 cpythons >pythons
+ok 'there is a CPython' test -s pythons
 while read -r version python <&3; do
 	"$python" named.py >plain.out 2>plain.err
 	"$GILTRACER" -q --python "$python" --python-trace none -o got.html --json got.json \
@@ -50,4 +51,5 @@ print(*sorted(t["name"] for t in json.load(open("got.json"))["threads"]))')" \
 		'MainThread early failing profiled' "$version: threads have their names"
 done 3<pythons
 
+leaves_nothing
 done_testing

@@ -47,7 +47,9 @@ begin() {
 }
 finish() {
 	: >go
-	wait "$tracer" || diag "$(cat wait.err)"
+	ended=0
+	wait "$tracer" || ended=$?
+	is $ended 0 'and that recording ends well' || diag "$(cat wait.err)"
 }
 
 ok 'in a container' contained_record quick

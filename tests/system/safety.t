@@ -120,7 +120,7 @@ mkdir noexec && mount -t tmpfs -o noexec none noexec && cp "$1" noexec/python3 &
 	exec "$GILTRACER" --python noexec/python3 program.py
 EOF
 	want=126
-	want=126 refuses 'mounted noexec' 'mounted noexec: nothing can be executed there' \
+	refuses 'mounted noexec' 'mounted noexec: nothing can be executed there' \
 		unshare -m sh on-noexec "$(readlink -f "$lib")"
 	want=125
 else

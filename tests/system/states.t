@@ -43,6 +43,7 @@ doc = json.load(open(sys.argv[1]))
 threads = {t["tid"]: t for t in doc["threads"]}
 stat = json.load(open(sys.argv[2]))
 stolen = stat.pop("stolen")
+assert stat
 
 # Of each thread: time asleep since it was moved. Where it wakes up elsewhere and no move was reported,
 # it was moved at some time of that sleep.
@@ -108,10 +109,10 @@ for line in open(sys.argv[1]):
     words = line.split()
     if words[0] != "#" and words[3] == "switch-out":
         got[words[1].split("/")[1], words[-1] == "preempt"] += 1
-bad = 0
-for tid, want in json.load(open(sys.argv[2])).items():
-    if tid == "stolen":
-        continue
+stat = json.load(open(sys.argv[2]))
+del stat["stolen"]
+bad = not stat
+for tid, want in stat.items():
     for preempted, n in zip((False, True), want[3:5]):
         have = got[tid, preempted]
         print(tid, "preempted" if preempted else "voluntary", "the kernel:", n, "giltracer:", have)
@@ -210,6 +211,7 @@ if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -eq 2 ] && as_nobody "$user_p
 			run python3 -c 'import json, sys
 doc, stat = (json.load(open(f)) for f in sys.argv[1:])
 stolen = stat.pop("stolen")
+assert stat
 for t in doc["threads"]:
     want = stat.pop(str(t["tid"]), None)
     if want:
