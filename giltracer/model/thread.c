@@ -66,7 +66,8 @@ void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 	m->priv->last_tid = 0;
 }
 
-/* After its EV_EXIT a thread is still switched out once; only a new life makes GIL events. */
+/* After its EV_EXIT a thread is still switched out once; only a new life makes GIL events, or
+ * parks. */
 static bool proves_life(const struct event *ev)
 {
 	return ev->type <= EV_STARTED_WORLD;

@@ -22,7 +22,7 @@
 #define LEAST_WAIT_NS 50000 /* less would be printed as 0.0 ms */
 #define SWITCH_SHARE  1     /* percent of the waiting that is worth a line */
 
-/* A thread, or "Thread-* × 12". */
+/* A thread, or "Thread-* 12 threads". */
 static void add_crowd(struct row *row, unsigned column, const struct report_pass *pass,
                       const struct crowd *crowd)
 {

@@ -9,9 +9,10 @@
  *	cpu-starved      threads stood in line for a CPU for at least VERDICT_STARVED % of the time
  *	                 they wanted one, one that lived for VERDICT_LIFE % of the recording for
  *	                 VERDICT_LINE % of its life, and all for longer than for the GIL, or
- *gil-bound and gil-some do not hold; if one of them is the verdict, this is said beside it, and the
- *other way round gil-unknown      neither the GIL was recorded nor stacks, but who had the CPUs
- *alone gil-bound        on average at least VERDICT_WAITERS % of a thread waited for the GIL, or a
+ *	                 gil-bound and gil-some do not hold; if one of them is the verdict, this
+ *	                 is said beside it, and the other way round
+ *	gil-unknown      neither the GIL was recorded nor stacks, but who had the CPUs alone
+ *	gil-bound        on average at least VERDICT_WAITERS % of a thread waited for the GIL, or a
  *	                 thread that lived for VERDICT_LIFE % of the recording waited for
  *	                 VERDICT_VICTIM % of its life
  *	gil-some         the same with VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME

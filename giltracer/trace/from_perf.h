@@ -21,12 +21,12 @@
  * Their fields, by name in the event's format, all optional: gil (u64, the GIL's address or
  * link-time address), and the Python frames of trace/perf_frames.h. Of free-threaded builds also:
  *
- *	on (u32)          how often the GIL was enabled: 0 is off, INT_MAX for good
- *	lock (u64)        the address at which a thread parks
- *	size (u32)        of what is there: 1 a PyMutex or an event, 4 a thread's state
- *	expected (u8)     its value: 3 a PyMutex that is locked and waited for
- *(Include/cpython/lock.h) of, in (ustring)  tp_name of the object whose ob_mutex that is, of that
- *whose first member name (ustring)    of a module
+ * - on (u32): how often the GIL was enabled: 0 is off, INT_MAX for good
+ * - lock (u64): the address at which a thread parks
+ * - size (u32): of what is there: 1 a PyMutex or an event, 4 a thread's state, 8 a lock, too
+ * - expected (u8): its value: 3 a PyMutex that is locked and waited for (Include/cpython/lock.h)
+ * - of, in (ustring): tp_name of the object whose ob_mutex that is; of that whose first member
+ * - name (ustring): of a module
  */
 #ifndef GILTRACER_TRACE_FROM_PERF_H
 #define GILTRACER_TRACE_FROM_PERF_H

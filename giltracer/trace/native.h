@@ -9,10 +9,10 @@ struct stacks;
 
 /*
  * The outermost native frame that the innermost Python frame runs through, without the
- * interpreter's call protocol: builtin_pow of k_mul < long_pow < builtin_pow <
- * cfunction_vectorcall_… < eval. Of a collection of garbage, the collector; beyond a function of
- * the interpreter without a symbol, nothing. 0: the stack has no eval frame (it was cut), no
- * symbols there, or Python itself runs, not C code.
+ * interpreter's own part (calls, attributes, operators, memory): builtin_pow of k_mul < long_pow <
+ * builtin_pow < cfunction_vectorcall_… < eval. Of a collection of garbage, the collector; beyond a
+ * function of the interpreter without a symbol, nothing. 0: the stack has no eval frame and was not
+ * cut by its dump, no symbols there, or Python itself runs, not C code.
  */
 uint32_t native_callee(const struct stacks *stacks, uint32_t stack);
 

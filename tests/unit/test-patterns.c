@@ -98,7 +98,6 @@ static void test_convoy(void)
 	is_u64(patterns.v.n, 1, "and nothing else");
 }
 
-/* 9 sleeps for events, 10 ms each, and then waits while 8 computes. */
 /* The same, but 8 lets go at once: the GIL is free, and 9 has no CPU to take it. */
 static void test_no_convoy(void)
 {
@@ -118,6 +117,7 @@ static void test_no_convoy(void)
 	ok(!pattern(PATTERN_CONVOY, 9), "waits for a free GIL are no convoy");
 }
 
+/* 9 sleeps for events, 10 ms each, and then waits while 8 computes. */
 static void test_late_wakeups(void)
 {
 	uint64_t t = 2 * MS;
