@@ -5,13 +5,6 @@
  */
 #include "model/internal.h"
 
-/* Charges of one waiter, by holder; the two last are nobody and unknown. */
-struct ledger {
-	struct model_blame *rows; /* of every possible holder; wait_ns 0: unused */
-	VEC(uint32_t) used;
-	size_t threads;
-};
-
 static size_t row_of(const struct ledger *l, uint32_t holder)
 {
 	if (holder == MODEL_NONE)
@@ -19,7 +12,7 @@ static size_t row_of(const struct ledger *l, uint32_t holder)
 	return holder == MODEL_UNKNOWN ? l->threads + 1 : holder;
 }
 
-static void charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_t end_ns)
+void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_t end_ns)
 {
 	size_t i = row_of(l, holder);
 	struct model_blame *row = &l->rows[i];
@@ -53,7 +46,7 @@ static size_t divide(struct ledger *l, const struct model_gil *g, size_t hint, u
 		until = i < g->owners.n ? g->owners.v[i].start_ns : end_ns;
 		if (until > end_ns)
 			until = end_ns;
-		charge(l, holder, start_ns, until);
+		ledger_charge(l, holder, start_ns, until);
 		*contended |= holder < MODEL_UNKNOWN;
 		*free &= holder == MODEL_NONE;
 		start_ns = until;

@@ -25,17 +25,10 @@ void gil_without(struct model *m, uint32_t thread, uint64_t t)
 	lane_push(&m->threads.v[thread].gil, &span, true);
 }
 
-static uint32_t gil_key(uint32_t proc, uint64_t address)
-{
-	uint64_t h = (address ^ (uint64_t)proc << 40) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (uint32_t)(h >> 32);
-}
-
 /* Equal keys lie side by side, so that a garbled recording with a million addresses is no worse. */
 static uint32_t find_address(const struct model *m, uint32_t proc, uint64_t address)
 {
-	uint32_t gil, key = gil_key(proc, address);
+	uint32_t gil, key = address_key(proc, address);
 
 	while ((gil = idmap_get(&m->priv->gil_keys, key++)) != IDMAP_NONE)
 		if (m->gils.v[gil].address == address && m->priv->gils.v[gil].proc == proc)
@@ -45,7 +38,7 @@ static uint32_t find_address(const struct model *m, uint32_t proc, uint64_t addr
 
 static void set_address(struct model *m, uint32_t gil, uint64_t address)
 {
-	uint32_t key = gil_key(m->priv->gils.v[gil].proc, address);
+	uint32_t key = address_key(m->priv->gils.v[gil].proc, address);
 
 	m->gils.v[gil].address = address;
 	while (idmap_get(&m->priv->gil_keys, key) != IDMAP_NONE)

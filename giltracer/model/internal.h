@@ -154,6 +154,24 @@ void thread_comm(struct model *m, const struct event *ev, uint64_t t);
 void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 void thread_lost(struct model *m, const struct event *ev, uint64_t t);
 
+/* Where to look for an address of a process in an idmap. */
+static inline uint32_t address_key(uint32_t proc, uint64_t address)
+{
+	uint64_t h = (address ^ (uint64_t)proc << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(h >> 32);
+}
+
+/* blame.c: charges of one waiter, by holder; the two last are nobody and unknown. */
+struct ledger {
+	struct model_blame *rows; /* of every possible holder; wait_ns 0: unused */
+	VEC(uint32_t) used;
+	size_t threads;
+};
+
+/* [start, end) of its time is the holder's, a thread, MODEL_NONE or MODEL_UNKNOWN. */
+void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_t end_ns);
+
 /* gil.c */
 uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t);
 void gil_start_hold(struct model *m, uint32_t thread, uint64_t t);
@@ -168,6 +186,8 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 
 /* The thread neither holds nor wants the GIL any more, if it did: it was turned off. */
 void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
+/* After owners_finish(). */
+void gil_finish(struct model *m);
 /* The thread has no GIL from now on: what it does without. */
 void gil_without(struct model *m, uint32_t thread, uint64_t t);
 
@@ -188,9 +208,6 @@ void lock_forget(struct model *m, uint32_t thread);
 struct span lock_span(struct model *m, uint32_t thread, uint64_t t);
 void lock_finish(struct model *m);
 void lock_done(struct model *m);
-
-/* After owners_finish(). */
-void gil_finish(struct model *m);
 
 /* owners.c: who holds a GIL and how many wait, change by change. */
 void owners_mark(struct model *m, uint32_t gil, uint64_t t);

@@ -16,17 +16,10 @@ static struct span *last(struct model *m, uint32_t thread)
 	return lane_last(&m->threads.v[thread].gil);
 }
 
-static uint32_t lock_key(uint32_t proc, uint64_t address)
-{
-	uint64_t h = (address ^ (uint64_t)proc << 40) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (uint32_t)(h >> 32);
-}
-
 /* Equal keys lie side by side. *ret_key: where the next one would go. */
 static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint32_t *ret_key)
 {
-	uint32_t lock, key = lock_key(proc, address);
+	uint32_t lock, key = address_key(proc, address);
 
 	while ((lock = idmap_get(&m->priv->lock_keys, key)) != IDMAP_NONE) {
 		if (m->locks.v[lock].address == address && m->priv->locks.v[lock].proc == proc)
@@ -77,24 +70,26 @@ struct span lock_span(struct model *m, uint32_t thread, uint64_t t)
 	return span;
 }
 
-void lock_forget(struct model *m, uint32_t thread)
+static void leave_lock(struct model *m, uint32_t thread)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 
 	if (ts->lock != MODEL_NONE)
 		m->priv->locks.v[ts->lock].waiters--;
 	ts->lock = MODEL_NONE;
-	ts->flags &= ~(uint32_t)(THREAD_ASKED_OFF | THREAD_LEFT_OFF | THREAD_STOPPING);
+}
+
+void lock_forget(struct model *m, uint32_t thread)
+{
+	leave_lock(m, thread);
+	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_ASKED_OFF | THREAD_LEFT_OFF |
+	                                                THREAD_STOPPING);
 }
 
 static void unpark(struct model *m, uint32_t thread)
 {
-	struct thread_state *ts = &m->priv->threads.v[thread];
-
-	if (ts->lock != MODEL_NONE)
-		m->priv->locks.v[ts->lock].waiters--;
-	ts->lock = MODEL_NONE;
-	ts->started_ns = 0;
+	leave_lock(m, thread);
+	m->priv->threads.v[thread].started_ns = 0;
 }
 
 /* Whatever it does without the GIL; a hold goes on until it is released. */
@@ -207,28 +202,6 @@ void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct eve
 
 /* ---- totals */
 
-/* Charges of one waiter in one state, by who released; the two last are nobody and unknown. */
-struct ledger {
-	struct model_lock_blame *rows;
-	VEC(uint32_t) used;
-	size_t threads;
-};
-
-static void charge(struct ledger *l, uint32_t by, uint64_t start_ns, uint64_t end_ns)
-{
-	size_t i = by == MODEL_NONE ? l->threads : by == MODEL_UNKNOWN ? l->threads + 1 : by;
-	struct model_lock_blame *row = &l->rows[i];
-
-	if (!row->wait_ns)
-		*vec_push(&l->used) = (uint32_t)i;
-	row->by = by;
-	row->wait_ns += end_ns - start_ns;
-	if (end_ns - start_ns > row->longest_ns) {
-		row->longest_ns = end_ns - start_ns;
-		row->longest_at_ns = start_ns;
-	}
-}
-
 static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t start_ns,
                         uint64_t end_ns)
 {
@@ -272,49 +245,18 @@ static void blame_state(struct model *m, uint32_t thread, struct ledger *l, enum
 		if (lane->spans.v[i].state == state)
 			model_blocked(m, thread, i, &list);
 	for (size_t i = 0; i < list.v.n; i++)
-		charge(l, list.v.v[i].by, list.v.v[i].start_ns, list.v.v[i].end_ns);
+		ledger_charge(l, list.v.v[i].by, list.v.v[i].start_ns, list.v.v[i].end_ns);
 	vec_done(&list.v);
 	for (size_t i = 0; i < l->used.n; i++) {
-		struct model_lock_blame *row = &l->rows[l->used.v[i]];
+		struct model_blame *row = &l->rows[l->used.v[i]];
 
-		row->waiter = thread;
-		row->state = state;
-		*vec_push(&m->lock_blame) = *row;
-		*row = (struct model_lock_blame){ 0 };
+		*vec_push(&m->lock_blame) = (struct model_lock_blame){
+			thread,       row->holder,     state,
+			row->wait_ns, row->longest_ns, row->longest_at_ns
+		};
+		*row = (struct model_blame){ 0 };
 	}
 	l->used.n = 0;
-}
-
-static void longest(uint64_t *ns, uint64_t *at_ns, const struct span *s, uint64_t span_ns)
-{
-	if (span_ns <= *ns)
-		return;
-	*ns = span_ns;
-	*at_ns = s->start_ns;
-}
-
-static void count_span(struct model *m, struct model_thread *mt, const struct span *s, uint64_t ns)
-{
-	struct model_lock *lock;
-
-	if (s->state == GIL_STOPPING) {
-		mt->worlds_stopped++;
-		longest(&mt->longest_stopping_ns, &mt->longest_stopping_at_ns, s, ns);
-	}
-	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
-		return;
-	lock = &m->locks.v[s->ref];
-	lock->waits++;
-	lock->wait_ns += ns;
-	if (ns > lock->longest_ns)
-		lock->longest_ns = ns;
-	if (s->state == GIL_LOCK_WAIT) {
-		mt->lock_waits++;
-		longest(&mt->longest_lock_wait_ns, &mt->longest_lock_wait_at_ns, s, ns);
-	} else {
-		mt->stops++;
-		longest(&mt->longest_stop_ns, &mt->longest_stop_at_ns, s, ns);
-	}
 }
 
 void lock_finish(struct model *m)
@@ -325,11 +267,6 @@ void lock_finish(struct model *m)
 		return;
 	l.rows = xcalloc(m->threads.n + 2, sizeof(*l.rows));
 	for (uint32_t i = 0; i < m->threads.n; i++) {
-		struct model_thread *mt = &m->threads.v[i];
-
-		for (size_t k = 0; k < mt->gil.spans.n; k++)
-			count_span(m, mt, &mt->gil.spans.v[k],
-			           lane_span_end(&mt->gil, k) - mt->gil.spans.v[k].start_ns);
 		blame_state(m, i, &l, GIL_LOCK_WAIT);
 		blame_state(m, i, &l, GIL_STOPPED);
 	}

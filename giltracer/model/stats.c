@@ -2,6 +2,14 @@
 /* Totals, counted once from the finished lanes and owners. */
 #include "model/internal.h"
 
+static void longest(uint64_t *ns, uint64_t *at_ns, const struct span *s, uint64_t span_ns)
+{
+	if (span_ns <= *ns)
+		return;
+	*ns = span_ns;
+	*at_ns = s->start_ns;
+}
+
 static void count_hold(struct model *m, struct model_thread *mt, const struct span *s, uint64_t ns)
 {
 	mt->holds++;
@@ -11,18 +19,37 @@ static void count_hold(struct model *m, struct model_thread *mt, const struct sp
 	} else if (!(s->flags & SPAN_OPEN_END)) {
 		mt->releases_probed++;
 	}
-	if (ns > mt->longest_hold_ns) {
-		mt->longest_hold_ns = ns;
-		mt->longest_hold_at_ns = s->start_ns;
-	}
+	longest(&mt->longest_hold_ns, &mt->longest_hold_at_ns, s, ns);
 }
 
 static void count_wait(struct model_thread *mt, const struct span *s, uint64_t ns)
 {
 	mt->waits++;
-	if (ns > mt->longest_wait_ns) {
-		mt->longest_wait_ns = ns;
-		mt->longest_wait_at_ns = s->start_ns;
+	longest(&mt->longest_wait_ns, &mt->longest_wait_at_ns, s, ns);
+}
+
+/* What blocks where the GIL is off. */
+static void count_off(struct model *m, struct model_thread *mt, const struct span *s, uint64_t ns)
+{
+	struct model_lock *lock;
+
+	if (s->state == GIL_STOPPING) {
+		mt->worlds_stopped++;
+		longest(&mt->longest_stopping_ns, &mt->longest_stopping_at_ns, s, ns);
+	}
+	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
+		return;
+	lock = &m->locks.v[s->ref];
+	lock->waits++;
+	lock->wait_ns += ns;
+	if (ns > lock->longest_ns)
+		lock->longest_ns = ns;
+	if (s->state == GIL_LOCK_WAIT) {
+		mt->lock_waits++;
+		longest(&mt->longest_lock_wait_ns, &mt->longest_lock_wait_at_ns, s, ns);
+	} else {
+		mt->stops++;
+		longest(&mt->longest_stop_ns, &mt->longest_stop_at_ns, s, ns);
 	}
 }
 
@@ -37,6 +64,8 @@ static void thread_stats(struct model *m, struct model_thread *mt)
 			count_hold(m, mt, s, ns);
 		else if (s->state == GIL_WAIT)
 			count_wait(mt, s, ns);
+		else
+			count_off(m, mt, s, ns);
 	}
 	for (size_t i = 0; i < mt->cpu.spans.n; i++)
 		mt->cpu_ns[mt->cpu.spans.v[i].state] += lane_span_end(&mt->cpu, i) -

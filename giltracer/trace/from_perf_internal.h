@@ -15,7 +15,6 @@
 enum handler_kind {
 	HANDLE_SKIP, /* no event of ours */
 	HANDLE_GIL,
-	HANDLE_GIL_SWITCHED, /* the same of an interpreter whose GIL may be off */
 	HANDLE_PARK,
 	HANDLE_GIL_MODULE,
 	HANDLE_GIL_ON,
@@ -31,9 +30,9 @@ enum handler_kind {
  * @type: GIL, SCHED_WAKING: which event
  * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING, SCHED_MIGRATE: pid; PARK: lock;
  *         GIL_MODULE: name. NULL if the format has none
- * @field2: SCHED_SWITCH: next_pid, SCHED_WAKING: target_cpu, SCHED_MIGRATE:
- * orig_cpu; @field3: next_comm, dest_cpu
- * @on: GIL_SWITCHED, GIL_ON: on
+ * @field2: SCHED_SWITCH: next_pid; SCHED_WAKING: target_cpu; SCHED_MIGRATE: orig_cpu
+ * @field3: SCHED_SWITCH: next_comm; SCHED_MIGRATE: dest_cpu
+ * @on: GIL, GIL_ON: on; NULL for GIL: it is never off
  * @size, @expected, @of, @in: PARK
  * @common_pid: of any tracepoint: who ran, see learn_tid
  * @counter: HANDLE_COUNT

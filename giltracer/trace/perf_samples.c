@@ -58,8 +58,6 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 			h.field = tracefmt_find(fmt, "gil");
 			h.on = tracefmt_find(fmt, "on");
 			h.frames = perf_frames_find(fmt);
-			if (h.on)
-				h.kind = HANDLE_GIL_SWITCHED;
 		}
 		if (h.kind == HANDLE_SKIP)
 			from_perf_park_handler(fmt, &h);
@@ -69,7 +67,7 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 
 static bool is_quick(const struct handler *h, const struct sample_layout *l)
 {
-	return (h->kind == HANDLE_GIL || h->kind == HANDLE_SCHED_WAKING) && l->plain &&
+	return ((h->kind == HANDLE_GIL && !h->on) || h->kind == HANDLE_SCHED_WAKING) && l->plain &&
 	       l->tid_pos != SAMPLE_NOWHERE && l->cpu_pos != SAMPLE_NOWHERE &&
 	       (!h->field || (h->field->kind == TRACEFMT_NUMBER &&
 	                      (h->field->size == 4 || h->field->size == 8))) &&
@@ -280,11 +278,6 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 	fp->source.stats.leftover_bytes += s.leftover;
 	switch (h->kind) {
 	case HANDLE_GIL:
-		from_perf_fill(ev, h->type, &s);
-		ev->gil.address = number(h->field, &s);
-		ev->gil.frame = get_frame(fp, h, &s.raw);
-		return true;
-	case HANDLE_GIL_SWITCHED:
 		from_perf_fill(ev, h->type, &s);
 		ev->gil.address = number(h->field, &s);
 		ev->gil.frame = get_frame(fp, h, &s.raw);
