@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/search.h"
 #include "base/str.h"
+#include "base/x86.h"
 #include "launch/symbols.h"
 
 /* A word that the loader fills in. */
@@ -42,14 +43,6 @@ static int by_address(const void *a, const void *b)
 	const uint64_t *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
-}
-
-static int64_t read_rel32(const uint8_t *p)
-{
-	int32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
 }
 
 static void add_relocation(struct codemap *map, Elf *elf, Elf_Data *symtab, size_t strings,
@@ -112,7 +105,7 @@ static void read_stubs(struct codemap *map, const GElf_Shdr *sh)
 
 		if (code[i] != 0xff || code[i + 1] != 0x25)
 			continue;
-		slot = find_slot(map, sh->sh_addr + i + 6 + (uint64_t)read_rel32(code + i + 2));
+		slot = find_slot(map, sh->sh_addr + i + 6 + (uint64_t)x86_rel32(code + i + 2));
 		if (slot)
 			*vec_push(&map->stubs) = (struct stub){ sh->sh_addr + i - i % entry,
 				                                slot->import, slot->value };
@@ -135,7 +128,7 @@ static void read_functions(struct codemap *map, const GElf_Shdr *sh)
 		return;
 	memcpy(&count, data + 8, sizeof(count));
 	for (size_t at = 12; count && at + 8 <= len; at += 8, count--)
-		*vec_push(&map->functions) = sh->sh_addr + (uint64_t)read_rel32(data + at);
+		*vec_push(&map->functions) = sh->sh_addr + (uint64_t)x86_rel32(data + at);
 }
 
 /* fn for every section with its name; the second pass needs what the first has found. */
@@ -259,9 +252,9 @@ bool codemap_function(const struct codemap *map, uint64_t address, uint64_t *ret
 static uint64_t branch_target(const uint8_t *code, size_t left, uint64_t address)
 {
 	if (left >= 5 && (code[0] == 0xe8 || code[0] == 0xe9))
-		return address + 5 + (uint64_t)read_rel32(code + 1);
+		return address + 5 + (uint64_t)x86_rel32(code + 1);
 	if (left >= 6 && code[0] == 0xff && (code[1] == 0x15 || code[1] == 0x25))
-		return address + 6 + (uint64_t)read_rel32(code + 2);
+		return address + 6 + (uint64_t)x86_rel32(code + 2);
 	return 0;
 }
 
@@ -306,16 +299,6 @@ void codemap_find_calls(const struct codemap *map, const char *import, struct ad
 	vec_done(&targets.v);
 }
 
-/* jmp rel32 and jcc rel32: where it leads, 0 for what is neither. */
-static uint64_t jump_target(const uint8_t *code, size_t left, uint64_t address)
-{
-	if (left >= 5 && code[0] == 0xe9)
-		return address + 5 + (uint64_t)read_rel32(code + 1);
-	if (left >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80)
-		return address + 6 + (uint64_t)read_rel32(code + 2);
-	return 0;
-}
-
 static void add_owner(const struct codemap *map, uint64_t jump, uint64_t start,
                       struct addresses *ret)
 {
@@ -336,7 +319,7 @@ void codemap_find_owners(const struct codemap *map, uint64_t start, uint64_t end
 		                                    &len);
 
 		for (size_t i = 0; code && i < len; i++) {
-			uint64_t target = jump_target(code + i, len - i, section->address + i);
+			uint64_t target = x86_jump_target(code + i, len - i, section->address + i);
 
 			if (target >= start && target < end)
 				add_owner(map, section->address + i, start, ret);
@@ -355,7 +338,7 @@ void codemap_find_callers(const struct codemap *map, uint64_t target, struct add
 
 		for (size_t i = 0; code && i + 5 <= len; i++)
 			if (code[i] == 0xe8 &&
-			    section->address + i + 5 + (uint64_t)read_rel32(code + i + 1) == target)
+			    section->address + i + 5 + (uint64_t)x86_rel32(code + i + 1) == target)
 				*vec_push(&ret->v) = section->address + i;
 	}
 }

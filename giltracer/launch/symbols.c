@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clone.h"
 #include "launch/debugfile.h"
 #include "launch/image.h"
 
@@ -221,36 +222,13 @@ struct clones {
 	struct symbol_list *ret;
 };
 
-/* name.constprop.0.isra.1: each part after the name is a known word or a number. */
-static bool is_clone(const char *symbol, const char *name)
-{
-	static const char *const words[] = { "constprop", "isra", "part", "lto_priv", "llvm" };
-	size_t len = strlen(name);
-	CLEANUP(free) char *copy = NULL;
-	char *rest, *word;
-
-	if (strncmp(symbol, name, len) != 0 || (symbol[len] && symbol[len] != '.'))
-		return false;
-	copy = xstrdup(symbol[len] ? symbol + len + 1 : "");
-	rest = *copy ? copy : NULL;
-	while ((word = strsep(&rest, "."))) {
-		bool known = *word && strspn(word, "0123456789") == strlen(word);
-
-		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-			known |= !strcmp(word, words[i]);
-		if (!known)
-			return false;
-	}
-	return true;
-}
-
 static bool match_clone(const char *name, const GElf_Sym *sym, void *data)
 {
 	struct clones *clones = data;
 	struct symbol *new;
 	uint64_t offset;
 
-	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC || !is_clone(name, clones->name) ||
+	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC || !clone_is_whole(name, clones->name) ||
 	    !symbols_offset(clones->symbols, sym->st_value, &offset))
 		return false;
 	for (size_t i = 0; i < clones->ret->syms.n; i++)

@@ -349,7 +349,6 @@ void gil_turned_off(struct model *m, uint32_t thread, uint64_t t)
 	else
 		return;
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
-	gil_without(m, thread, t);
 }
 
 void gil_released(struct model *m, uint32_t thread, uint64_t t)

@@ -184,7 +184,8 @@ void gil_exec(struct model *m, uint32_t thread, uint64_t t);
 void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
 void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 
-/* The thread neither holds nor wants the GIL any more, if it did: it was turned off. */
+/* The thread neither holds nor wants the GIL any more, if it did: it was turned off. What it does
+ * without comes next, from the caller. */
 void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
 /* After owners_finish(). */
 void gil_finish(struct model *m);

@@ -3,9 +3,9 @@
  * there. */
 #include <libelf.h>
 #include <gelf.h>
-#include <string.h>
 
 #include "base/vec.h"
+#include "base/x86.h"
 #include "perfdata/module.h"
 #include "perfdata/symbolize.h"
 
@@ -45,20 +45,6 @@ static const uint8_t *bytes_of(Elf *elf, uint64_t start, uint64_t end)
 	return NULL;
 }
 
-/* x86-64's jmp rel32 and jcc rel32: where it leads, 0 for what is neither. */
-static uint64_t jump_target(const uint8_t *code, uint64_t left, uint64_t address)
-{
-	unsigned opcode = left >= 5 && code[0] == 0xe9                               ? 1
-	                  : left >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80 ? 2
-	                                                                             : 0;
-	int32_t distance;
-
-	if (!opcode)
-		return 0;
-	memcpy(&distance, code + opcode, sizeof(distance));
-	return address + opcode + 4 + (uint64_t)(int64_t)distance;
-}
-
 static void count(struct targets *targets, uint64_t part)
 {
 	for (size_t i = 0; i < targets->v.n; i++) {
@@ -95,8 +81,8 @@ bool symbolize_part(struct module *module, const char *name, uint64_t *ret)
 	    ehdr.e_machine == EM_X86_64)
 		code = bytes_of(module->elf, function->start, function->end);
 	for (uint64_t at = function ? function->start : 0; code && at < function->end; at++) {
-		uint64_t target = jump_target(code + (at - function->start), function->end - at,
-		                              at);
+		uint64_t target = x86_jump_target(code + (at - function->start), function->end - at,
+		                                  at);
 		uint64_t part;
 
 		if (target && (target < function->start || target >= function->end) &&

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "perfdata/module.h"
 
@@ -140,21 +141,14 @@ static bool reaches(struct module *module, const struct candidate *c, uint64_t v
 const struct symbol *symbolize(struct module *module, uint64_t vaddr)
 {
 	const struct symtab *tab;
-	size_t lo = 0, hi;
+	size_t lo;
 
 	if (!module_open(module))
 		return NULL;
 	if (!module->symtab)
 		module->symtab = load(module);
 	tab = module->symtab;
-	for (hi = tab->all.n; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (tab->all.v[mid].symbol.start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = SEARCH_AFTER(tab->all.v, tab->all.n, symbol.start, vaddr);
 	/* Symbols may be nested: the one that starts last and still reaches vaddr. */
 	while (lo > 0 && tab->limit[lo - 1] > vaddr) {
 		if (reaches(module, &tab->all.v[lo - 1], vaddr))

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clone.h"
 #include "base/str.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
@@ -76,9 +77,7 @@ static bool is_interpreter(const char *name)
 static bool is_in_interpreter(const struct names *names, const struct stack_frame *frame)
 {
 	const char *module = names_get(names, frame->module);
-	const char *slash = strrchr(module, '/');
 
-	module = slash ? slash + 1 : module;
 	return str_has_prefix(module, "python3") || str_has_prefix(module, "libpython3");
 }
 
@@ -89,12 +88,9 @@ static bool is_collector(const struct names *names, const struct stack_frame *fr
 	static const char *const functions[] = { "gc_collect_main", "collect", "_Py_RunGC" };
 	const char *name = names_get(names, frame->name);
 
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		size_t len = strlen(functions[i]);
-
-		if (!strncmp(name, functions[i], len) && (!name[len] || name[len] == '.'))
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (clone_of(name, functions[i]))
 			return is_in_interpreter(names, frame);
-	}
 	return false;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 
 #include "base/alloc.h"
+#include "base/clone.h"
 #include "base/vec.h"
 #include "perfdata/kallsyms.h"
 #include "perfdata/maps.h"
@@ -207,19 +208,11 @@ static void name_kernel(struct perf_stacks *ps, const struct location *l)
 	add_frame(ps, text, module, STACK_KERNEL | STACK_UNKNOWN);
 }
 
-/* name, or a clone of it that the compiler made: name.constprop.0, name.cold. */
-static bool is_clone(const char *symbol, const char *name)
-{
-	size_t len = strlen(name);
-
-	return !strncmp(symbol, name, len) && (!symbol[len] || symbol[len] == '.');
-}
-
 static uint32_t flags_of(const char *symbol)
 {
-	if (is_clone(symbol, EVAL))
+	if (clone_of(symbol, EVAL))
 		return STACK_EVAL;
-	if (is_clone(symbol, "take_gil"))
+	if (clone_of(symbol, "take_gil"))
 		return STACK_TAKE_GIL;
 	return 0;
 }

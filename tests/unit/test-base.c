@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clone.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/opts.h"
 #include "base/search.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/x86.h"
 
 #include "tap.h"
 
@@ -139,6 +141,36 @@ static void test_search(void)
 	is_u64(search_after(NULL, 0, sizeof(*v), 0, 1), 0, "nothing in nothing");
 }
 
+static void test_clone(void)
+{
+	ok(clone_of("collect", "collect"), "a function is of itself");
+	ok(clone_of("collect.cold", "collect"), "so is a part of it");
+	ok(!clone_of("collector", "collect"), "a longer name is another's");
+	ok(!clone_of("col", "collect"), "so is a shorter one");
+	ok(clone_is_whole("take_gil", "take_gil"), "a function is whole");
+	ok(clone_is_whole("take_gil.constprop.0.isra.12", "take_gil"), "so is a clone of a clone");
+	ok(!clone_is_whole("take_gil.cold", "take_gil"), "a cold part is not");
+	ok(!clone_is_whole("take_gil.part.0.cold", "take_gil"), "nor is a clone's");
+	ok(!clone_is_whole("take_gil.", "take_gil"), "nor is what has a dot and no word");
+	ok(!clone_is_whole("take_gil..0", "take_gil"), "nor an empty word");
+	ok(!clone_is_whole("take_gil.parts.0", "take_gil"), "nor a word that only begins right");
+	ok(!clone_is_whole("take", "take_gil"), "nor a shorter name");
+}
+
+static void test_x86(void)
+{
+	static const uint8_t jump[] = { 0xe9, 0xfb, 0xff, 0xff, 0xff };
+	static const uint8_t above[] = { 0x0f, 0x87, 0x00, 0x01, 0x00, 0x00 };
+	static const uint8_t call[] = { 0xe8, 0x00, 0x01, 0x00, 0x00 };
+
+	is_u64(x86_jump_target(jump, sizeof(jump), 0x1000), 0x1000, "a jump to itself");
+	is_u64(x86_jump_target(jump, sizeof(jump) - 1, 0x1000), 0, "one that is cut");
+	is_u64(x86_jump_target(above, sizeof(above), 0x1000), 0x1106, "a conditional jump");
+	is_u64(x86_jump_target(above, sizeof(above) - 1, 0x1000), 0, "one that is cut");
+	is_u64(x86_jump_target(call, sizeof(call), 0x1000), 0, "a call is no jump");
+	is_u64(x86_jump_target(NULL, 0, 0x1000), 0, "nor is nothing");
+}
+
 int main(void)
 {
 	test_error();
@@ -146,5 +178,7 @@ int main(void)
 	test_file();
 	test_vec();
 	test_search();
+	test_clone();
+	test_x86();
 	return done_testing();
 }

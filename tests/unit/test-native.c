@@ -21,7 +21,7 @@ static uint32_t stack(const char *const *frames)
 		struct stack_frame frame = {
 			.parent = id,
 			.name = names_id(names, name, strlen(name)),
-			.module = own ? names_id(names, "/x/libpython3.14.so.1.0", 23) : 0,
+			.module = own ? names_id(names, "libpython3.14.so.1.0", 20) : 0,
 			.flags = *mark == '='   ? STACK_EVAL
 			         : *mark == '?' ? STACK_UNKNOWN
 			         : *mark == '<' ? STACK_TRUNCATED
