@@ -84,14 +84,9 @@ static void add_thread(struct model_thread *sum, const struct model_thread *t)
 static int compare_crowds(const void *a, const void *b)
 {
 	const struct crowd *x = a, *y = b;
-	uint64_t wx = model_thread_wait_ns(&x->sum), wy = model_thread_wait_ns(&y->sum);
-	uint64_t hx = x->sum.gil_ns[GIL_HOLD], hy = y->sum.gil_ns[GIL_HOLD];
+	int order = facts_compare_threads(&x->sum, &y->sum);
 
-	if (wx != wy)
-		return wx < wy ? 1 : -1;
-	if (hx != hy)
-		return hx < hy ? 1 : -1;
-	return (x->first > y->first) - (x->first < y->first);
+	return order ? order : (x->first > y->first) - (x->first < y->first);
 }
 
 /* Leave out those that have no threads any more, and put the others in order. */

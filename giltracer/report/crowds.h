@@ -27,8 +27,8 @@ struct crowd {
 	struct model_thread sum;
 };
 
-/* Most wait first. @of: by thread, its crowd. Every thread is in one, alone perhaps; main threads
- * always are. */
+/* In the order of facts_compare_threads. @of: by thread, its crowd. Every thread is in one, alone
+ * perhaps; main threads always are. */
 struct crowds {
 	VEC(struct crowd) v;
 	uint32_t *of;

@@ -92,16 +92,25 @@ static uint64_t blocked(const struct model_thread *t)
 	return model_thread_wait_ns(t) + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED];
 }
 
+static uint64_t blocks(const struct model_thread *t)
+{
+	return t->gil_ns[GIL_HOLD] + t->gil_ns[GIL_STOPPING];
+}
+
+int facts_compare_threads(const struct model_thread *a, const struct model_thread *b)
+{
+	int by_wait = descending(blocked(a), blocked(b));
+
+	return by_wait ? by_wait : descending(blocks(a), blocks(b));
+}
+
 static int compare_threads(const void *a, const void *b, void *data)
 {
 	const struct model *model = data;
 	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
-	const struct model_thread *ta = &model->threads.v[ia], *tb = &model->threads.v[ib];
-	int by_wait = descending(blocked(ta), blocked(tb));
-	int by_hold = descending(ta->gil_ns[GIL_HOLD] + ta->gil_ns[GIL_STOPPING],
-	                         tb->gil_ns[GIL_HOLD] + tb->gil_ns[GIL_STOPPING]);
+	int order = facts_compare_threads(&model->threads.v[ia], &model->threads.v[ib]);
 
-	return by_wait ? by_wait : by_hold ? by_hold : (ia > ib) - (ia < ib);
+	return order ? order : (ia > ib) - (ia < ib);
 }
 
 uint32_t *facts_thread_order(const struct model *model)

@@ -41,6 +41,10 @@ void facts_add_time(struct str *out, uint64_t ns);
  * bytes, never NULL; borrowed from the pass. */
 const char *facts_thread_name(const struct report_pass *pass, uint32_t thread);
 
+/* For qsort: those who were blocked for longest first, then those who blocked others for longest.
+ * Blocked is who waits for the GIL or, without one, is asleep for a lock or stands. */
+int facts_compare_threads(const struct model_thread *a, const struct model_thread *b);
+
 /* Indices of the pass's threads, those that waited most first; caller frees. NULL if none. */
 uint32_t *facts_thread_order(const struct model *model);
 

@@ -53,6 +53,39 @@ static void test_states(void)
 	fixture_done(&f);
 }
 
+/* Of threads without a GIL, too, the most blocked is first in all tables. */
+static void test_locks_order(void)
+{
+	struct fixture f;
+	const char *states;
+	char *text;
+	uint32_t t;
+
+	fixture_init(&f, 100);
+	f.report.state_detect = f.pass.free_threaded = f.report.python.free_threaded = true;
+	f.model.gil_events = 0;
+	f.model.park_events = 100;
+	for (uint32_t i = 0; i < 3; i++) {
+		static const uint64_t blocked_ms[] = { 10, 80, 40 };
+
+		t = fixture_thread(&f, 7, 100 + i, i == 1 ? "most" : i ? "some" : "least");
+		fixture_gil(&f, t, GIL_STOPPED, blocked_ms[i]);
+		fixture_gil(&f, t, GIL_NO, 100 - blocked_ms[i]);
+		fixture_cpu(&f, t, CPU_SLEEPING, 100);
+	}
+	text = text_of(&f.report);
+	states = strstr(text, "running%");
+	ok(strstr(text, "lock wait%") < strstr(text, "\n  most") &&
+	           strstr(text, "\n  most") < strstr(text, "\n  some") &&
+	           strstr(text, "\n  some") < strstr(text, "\n  least"),
+	   "the most blocked is first of those without a GIL");
+	ok(states && strstr(states, "\n  most") < strstr(states, "\n  some") &&
+	           strstr(states, "\n  some") < strstr(states, "\n  least"),
+	   "and in the table of states");
+	free(text);
+	fixture_done(&f);
+}
+
 static void test_many(void)
 {
 	struct fixture f;
@@ -110,6 +143,7 @@ int main(void)
 {
 	test_hog();
 	test_states();
+	test_locks_order();
 	test_many();
 	test_shares();
 	test_empty();
