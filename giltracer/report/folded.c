@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "model/span.h"
 #include "report/facts.h"
+#include "report/functions.h"
 #include "report/locks.h"
 #include "report/pystack.h"
 #include "report/utf8.h"
@@ -135,7 +136,7 @@ static void put_spans(const struct report_pass *pass, uint32_t thread, const str
 /* Without a trace: by the frames that the probes read; else the thread is all there is to tell. */
 static void put_frames(const struct report_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
-	const struct stacks *frames = pass->source ? pass->source->frames : NULL;
+	const struct stacks *frames = functions_frames(pass);
 	const struct model_thread *t = &pass->model->threads.v[thread];
 	struct lines lines = { 0 };
 	uint64_t ns = 0;

@@ -11,11 +11,16 @@
 #include "trace/source.h"
 #include "trace/stacks.h"
 
+const struct stacks *functions_frames(const struct report_pass *pass)
+{
+	return pass->source ? pass->source->frames : NULL;
+}
+
 struct function function_at(const struct report_pass *pass, uint32_t id)
 {
 	const struct stack_frame *frame;
 
-	if (!id || !pass->source || !pass->source->frames)
+	if (!id || !functions_frames(pass))
 		return (struct function){ .file = "" };
 	frame = stacks_get(pass->source->frames, id);
 	return (struct function){
@@ -32,7 +37,7 @@ struct function function_of(const struct report_pass *pass, const struct hog *ho
 
 struct function function_caller(const struct report_pass *pass, const struct hog *hog)
 {
-	if (!hog->frame || !pass->source || !pass->source->frames)
+	if (!hog->frame || !functions_frames(pass))
 		return function_at(pass, 0);
 	return function_at(pass, stacks_get(pass->source->frames, hog->frame)->parent);
 }
@@ -167,7 +172,7 @@ static int compare_rows(const void *a, const void *b)
 struct function_rows functions_rows(const struct report_pass *pass, bool late,
                                     const struct crowds *crowds, uint32_t crowd)
 {
-	const struct stacks *frames = pass->source ? pass->source->frames : NULL;
+	const struct stacks *frames = functions_frames(pass);
 	struct function_rows rows = { 0 };
 
 	for (size_t i = 0; pass->hogs && i < pass->hogs->v.n; i++) {
@@ -203,7 +208,7 @@ static void put_caller(struct jsonw *w, const struct report_pass *pass, const st
 
 uint64_t functions_gain(const struct report_pass *pass, const struct hog *hog)
 {
-	const struct stacks *frames = pass->source ? pass->source->frames : NULL;
+	const struct stacks *frames = functions_frames(pass);
 	uint64_t gain_ns = 0;
 
 	for (size_t i = 0; i < pass->hogs->v.n; i++) {

@@ -12,6 +12,8 @@
 #include "report/jsonw.h"
 #include "report/report.h"
 
+struct stacks;
+
 /**
  * A function by name. Borrowed from the pass; any bytes.
  * @name: NULL if it is not known
@@ -21,6 +23,9 @@ struct function {
 	const char *name, *file;
 	uint32_t line;
 };
+
+/* The Python frames that the probes read; NULL if there are none. */
+const struct stacks *functions_frames(const struct report_pass *pass);
 
 /* By id in the source's frames; 0: unknown. */
 struct function function_at(const struct report_pass *pass, uint32_t id);

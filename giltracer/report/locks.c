@@ -34,25 +34,16 @@ struct locks_shares locks_shares(const struct model_thread *t)
 }
 
 /* The function decides, not the line in it. */
-static bool same_function(const struct report_pass *pass, uint32_t a, uint32_t b)
-{
-	struct function fa, fb;
-
-	if (a == b)
-		return true;
-	fa = function_at(pass, a);
-	fb = function_at(pass, b);
-	return fa.name && fb.name && fa.name == fb.name && fa.file == fb.file;
-}
-
 static struct locks_place *place_of(struct locks_places *places, const struct report_pass *pass,
                                     unsigned state, uint32_t frame, const char *of)
 {
+	const struct stacks *frames = functions_frames(pass);
+
 	for (size_t i = 0; i < places->v.n; i++) {
 		struct locks_place *place = &places->v.v[i];
 
 		if (place->state == state && place->of == of &&
-		    same_function(pass, place->frame, frame))
+		    hogs_same_function(frames, place->frame, frame))
 			return place;
 	}
 	*vec_push(&places->v) = (struct locks_place){ .state = state, .frame = frame, .of = of };
@@ -63,7 +54,8 @@ static void add_span(struct locks_places *places, const struct report_pass *pass
                      const struct span *s, uint64_t ns)
 {
 	const char *of = s->state == GIL_LOCK_WAIT ? pass->model->locks.v[s->ref].of : NULL;
-	struct locks_place *place = place_of(places, pass, s->state, s->stack, of);
+	uint32_t frame = functions_frames(pass) ? s->stack : 0;
+	struct locks_place *place = place_of(places, pass, s->state, frame, of);
 
 	place->count++;
 	place->ns += ns;
@@ -71,7 +63,7 @@ static void add_span(struct locks_places *places, const struct report_pass *pass
 		return;
 	place->longest_ns = ns;
 	/* The line of the longest one stands for all. */
-	place->frame = s->stack;
+	place->frame = frame;
 }
 
 static int compare_places(const void *a, const void *b)
