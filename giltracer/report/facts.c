@@ -127,9 +127,23 @@ static int compare_blame(const void *a, const void *b, void *data)
 	return by_wait ? by_wait : (ia > ib) - (ia < ib);
 }
 
+static int compare_lock_blame(const void *a, const void *b, void *data)
+{
+	const struct model *model = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	int by_wait = descending(model->lock_blame.v[ia].wait_ns, model->lock_blame.v[ib].wait_ns);
+
+	return by_wait ? by_wait : (ia > ib) - (ia < ib);
+}
+
 uint32_t *facts_blame_order(const struct model *model)
 {
 	return order_by(model, model->blame.n, compare_blame);
+}
+
+uint32_t *facts_lock_blame_order(const struct model *model)
+{
+	return order_by(model, model->lock_blame.n, compare_lock_blame);
 }
 
 bool facts_many_processes(const struct model *model)

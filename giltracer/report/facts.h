@@ -51,6 +51,9 @@ uint32_t *facts_thread_order(const struct model *model);
 /* Indices of the pass's blame rows, the largest first; caller frees. NULL if none. */
 uint32_t *facts_blame_order(const struct model *model);
 
+/* The same of its lock_blame. */
+uint32_t *facts_lock_blame_order(const struct model *model);
+
 /* Whether threads of more than one process were recorded. */
 bool facts_many_processes(const struct model *model);
 

@@ -244,7 +244,7 @@ static void put_lock_blame(const struct report_pass *pass, FILE *out)
 	static const char *const headings[] = { "let go",     "was blocked until then",
 		                                "what",       "wait ms",
 		                                "longest ms", NULL };
-	CLEANUP(free) uint32_t *order = locks_blame_order(pass->model);
+	CLEANUP(free) uint32_t *order = facts_lock_blame_order(pass->model);
 
 	if (!pass->model->lock_blame.n)
 		return;

@@ -93,25 +93,6 @@ struct locks_places locks_places(const struct report_pass *pass, uint32_t thread
 	return places;
 }
 
-static int compare_blame(const void *a, const void *b, void *data)
-{
-	const struct model *m = data;
-	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
-	uint64_t na = m->lock_blame.v[ia].wait_ns, nb = m->lock_blame.v[ib].wait_ns;
-
-	return na != nb ? (na < nb) - (na > nb) : (ia > ib) - (ia < ib);
-}
-
-uint32_t *locks_blame_order(const struct model *m)
-{
-	uint32_t *order = xcalloc(m->lock_blame.n + 1, sizeof(*order));
-
-	for (uint32_t i = 0; i < m->lock_blame.n; i++)
-		order[i] = i;
-	qsort_r(order, m->lock_blame.n, sizeof(*order), compare_blame, (void *)(uintptr_t)m);
-	return order;
-}
-
 static void put_locks(struct jsonw *w, const struct model *m)
 {
 	jsonw_array(w, "locks");
@@ -134,7 +115,7 @@ static void put_locks(struct jsonw *w, const struct model *m)
 
 static void put_blame(struct jsonw *w, const struct model *m)
 {
-	CLEANUP(free) uint32_t *order = locks_blame_order(m);
+	CLEANUP(free) uint32_t *order = facts_lock_blame_order(m);
 
 	jsonw_array(w, "lock_blame");
 	for (size_t i = 0; i < m->lock_blame.n; i++) {

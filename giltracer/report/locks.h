@@ -39,9 +39,6 @@ struct locks_places locks_places(const struct report_pass *pass, uint32_t thread
 /* "lock", "stopped" or "stops others". */
 const char *locks_state_name(unsigned state);
 
-/* Indices of model->lock_blame, most wait first; caller frees. */
-uint32_t *locks_blame_order(const struct model *model);
-
 /* The GIL of the pass was off all the while, and what threads blocked on was recorded: that is
  * shown instead of it. */
 bool locks_of_pass(const struct report_pass *pass);

@@ -48,7 +48,7 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 {
 	static const char *const headings[] = { "blocked", "until let go by", "what", "wait ms",
 		                                "longest ms" };
-	CLEANUP(free) uint32_t *order = locks_blame_order(pass->model);
+	CLEANUP(free) uint32_t *order = facts_lock_blame_order(pass->model);
 	struct table table = { .columns = 5, .text_columns = 3 };
 	size_t n = pass->model->lock_blame.n;
 
