@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/facts.h"
 #include "report/utf8.h"
 #include "trace/names.h"
 #include "trace/source.h"
@@ -35,7 +34,8 @@ struct function function_of(const struct report_pass *pass, const struct hog *ho
 	return function_at(pass, hog->frame);
 }
 
-struct function function_caller(const struct report_pass *pass, const struct hog *hog)
+/* The caller of function_of; its name is NULL if it was not fetched. */
+static struct function caller_of(const struct report_pass *pass, const struct hog *hog)
 {
 	if (!hog->frame || !functions_frames(pass))
 		return function_at(pass, 0);
@@ -54,9 +54,10 @@ static bool is_plumbing(const char *file)
 	return false;
 }
 
-struct function function_telling_caller(const struct report_pass *pass, const struct hog *hog)
+/* The same if it tells something: in another file, and no plumbing. */
+static struct function telling_caller_of(const struct report_pass *pass, const struct hog *hog)
 {
-	struct function f = function_of(pass, hog), caller = function_caller(pass, hog);
+	struct function f = function_of(pass, hog), caller = caller_of(pass, hog);
 
 	if (caller.name && (!strcmp(caller.file, f.file) || is_plumbing(caller.file)))
 		caller.name = NULL;
@@ -103,7 +104,7 @@ bool function_is_slow_start(const struct report_pass *pass, const struct hog *ho
 unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
                           unsigned columns)
 {
-	struct function f = function_of(pass, hog), caller = function_telling_caller(pass, hog);
+	struct function f = function_of(pass, hog), caller = telling_caller_of(pass, hog);
 	const char *native = function_native(pass, hog);
 	unsigned used = function_add(out, &f, columns);
 
@@ -126,7 +127,7 @@ bool function_wants_caller(const struct report_pass *pass, const struct hog *hog
 {
 	struct function f = function_of(pass, hog);
 
-	return f.name && strstr(f.file, "/lib/python") && !function_caller(pass, hog).name;
+	return f.name && strstr(f.file, "/lib/python") && !caller_of(pass, hog).name;
 }
 
 static struct function_row *find_row(struct function_rows *rows, const struct stacks *frames,
@@ -156,7 +157,6 @@ static void add_to_row(struct function_row *row, const struct hog *hog, bool lat
 	if (longest_ns <= row->longest_ns)
 		return;
 	row->longest_ns = longest_ns;
-	row->longest_at_ns = late ? hog->late_longest_at_ns : hog->longest_at_ns;
 	row->longest_thread = hog->thread;
 }
 
@@ -190,7 +190,7 @@ struct function_rows functions_rows(const struct report_pass *pass, bool late,
 
 static void put_caller(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
 {
-	struct function f = function_caller(pass, hog);
+	struct function f = caller_of(pass, hog);
 
 	if (!f.name) {
 		jsonw_null(w, "caller");

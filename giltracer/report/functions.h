@@ -32,13 +32,6 @@ struct function function_at(const struct report_pass *pass, uint32_t id);
 
 struct function function_of(const struct report_pass *pass, const struct hog *hog);
 
-/* The caller of function_of; its name is NULL if it was not fetched. */
-struct function function_caller(const struct report_pass *pass, const struct hog *hog);
-
-/* The same if it tells something: in another file, and none of Python's own that starts or feeds
- * threads and so calls everything (threading, concurrent.futures, multiprocessing, asyncio). */
-struct function function_telling_caller(const struct report_pass *pass, const struct hog *hog);
-
 /* "name (file.py:12)", without folders, or "(unknown)"; safe for a terminal, at most about columns
  * wide. Returns the columns used. */
 unsigned function_add(struct str *out, const struct function *f, unsigned columns);
@@ -46,8 +39,10 @@ unsigned function_add(struct str *out, const struct function *f, unsigned column
 /* The C function that kept the GIL in most samples of the row's late holds; NULL: not known. */
 const char *function_native(const struct report_pass *pass, const struct hog *hog);
 
-/* The row for a table: function_add, the C function below it, and the caller if it tells something.
- * Returns the columns used. */
+/* The row for a table: function_add, the C function below it, the caller if it tells something (it
+ * is in another file, and none of Python's own that starts or feeds threads and so calls
+ * everything: threading, concurrent.futures, multiprocessing, asyncio, runpy), and ": slow under
+ * perf" of what function_is_slow_start is true of. Returns the columns used. */
 unsigned function_add_row(struct str *out, const struct report_pass *pass, const struct hog *hog,
                           unsigned columns);
 
@@ -64,12 +59,12 @@ bool function_is_slow_start(const struct report_pass *pass, const struct hog *ho
  * @hog: a row of it: whoever needs a name, a caller, a C function
  * @threads: how many rows; with one, @hog->thread is who
  * @holds, @ns, @wait_ns, @longest_ns, @off_cpu_ns: as in struct hog, of late holds or of all
- * @longest_thread, @longest_at_ns: where the longest is
+ * @longest_thread: who ran the longest
  */
 struct function_row {
 	const struct hog *hog;
 	uint32_t threads, longest_thread;
-	uint64_t holds, ns, wait_ns, longest_ns, longest_at_ns, off_cpu_ns;
+	uint64_t holds, ns, wait_ns, longest_ns, off_cpu_ns;
 };
 
 struct function_rows {

@@ -3,7 +3,6 @@
 #include "locks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "model/span.h"

@@ -2,7 +2,6 @@
 /* What blocks the threads of a free-threaded interpreter, in sentences. */
 #include "locks_say.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "report/crowds.h"

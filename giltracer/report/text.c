@@ -2,7 +2,6 @@
 /* The terminal table, who waited for whom, and what to know about the numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "report/crowds.h"
 #include "report/facts.h"
