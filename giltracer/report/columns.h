@@ -3,12 +3,19 @@
 #ifndef GILTRACER_REPORT_COLUMNS_H
 #define GILTRACER_REPORT_COLUMNS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/alloc.h"
 
 #define SECTION_MAX 65536u /* entries of a section */
 #define VARINT_MAX  10     /* bytes */
+
+/* How many of so many entries that are left the next section takes. */
+static inline uint32_t section_size(size_t left)
+{
+	return left < SECTION_MAX ? (uint32_t)left : SECTION_MAX;
+}
 
 /* A full column: one value per entry. */
 struct column {

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/facts.h"
+#include "report/json.h"
 #include "trace/source.h"
 
 struct sum {
@@ -41,7 +42,7 @@ static void put_counter(struct jsonw *w, const struct report_pass *pass, const c
 			continue;
 		jsonw_object(w, NULL);
 		jsonw_string(w, "name", name);
-		jsonw_u64(w, "tid", pass->model->threads.v[order[i]].tid);
+		json_tid(w, "tid", pass->model, order[i]);
 		jsonw_u64(w, "count", sum->count);
 		jsonw_u64(w, "samples", sum->samples);
 		jsonw_end(w);

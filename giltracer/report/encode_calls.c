@@ -141,8 +141,7 @@ static void put_tree(struct encoder *e, const struct stacks *stacks, uint32_t sh
 	uint32_t count = stacks ? stacks_count(stacks) : 1;
 
 	for (uint32_t from = 1; from < count; from += SECTION_MAX)
-		stack_section(e, stacks, from,
-		              count - from < SECTION_MAX ? count - from : SECTION_MAX, shift);
+		stack_section(e, stacks, from, section_size(count - from), shift);
 }
 
 void encode_stacks(struct encoder *e)

@@ -73,8 +73,7 @@ static void put_lane(struct encoder *e, const char *kind, uint32_t thread, const
                      void (*section)(struct encoder *, const struct lane *, size_t, uint32_t))
 {
 	for (size_t from = 0; from < lane->spans.n; from += SECTION_MAX) {
-		size_t left = lane->spans.n - from;
-		uint32_t n = left < SECTION_MAX ? (uint32_t)left : SECTION_MAX;
+		uint32_t n = section_size(lane->spans.n - from);
 
 		encoder_clear(e);
 		section(e, lane, from, n);

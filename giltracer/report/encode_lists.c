@@ -115,12 +115,9 @@ void encode_queued(struct encoder *e)
 		struct queued queued;
 
 		queued_find(&queued, e->model, i);
-		for (size_t from = 0; from < queued.rows.n; from += SECTION_MAX) {
-			size_t left = queued.rows.n - from;
-
+		for (size_t from = 0; from < queued.rows.n; from += SECTION_MAX)
 			queued_section(e, i, queued.rows.v + from,
-			               left < SECTION_MAX ? (uint32_t)left : SECTION_MAX);
-		}
+			               section_size(queued.rows.n - from));
 		vec_done(&queued.rows);
 	}
 }
@@ -166,8 +163,7 @@ void encode_lost(struct encoder *e)
 	memcpy(lost, e->model->lost.v, count * sizeof(*lost));
 	qsort(lost, count, sizeof(*lost), compare_lost);
 	for (size_t from = 0; from < count; from += SECTION_MAX)
-		lost_section(e, lost + from,
-		             count - from < SECTION_MAX ? (uint32_t)(count - from) : SECTION_MAX);
+		lost_section(e, lost + from, section_size(count - from));
 }
 
 /* In memory the two that are no thread are the largest: here the smallest. */
@@ -201,9 +197,7 @@ void encode_released(struct encoder *e)
 		for (size_t k = 0; k < e->model->threads.v[i].gil.spans.n; k++)
 			model_blocked(e->model, i, k, &list);
 		for (size_t from = 0; from < list.v.n; from += SECTION_MAX)
-			released_section(e, i, list.v.v + from,
-			                 list.v.n - from < SECTION_MAX ? (uint32_t)(list.v.n - from)
-			                                               : SECTION_MAX);
+			released_section(e, i, list.v.v + from, section_size(list.v.n - from));
 		vec_done(&list.v);
 	}
 }

@@ -2,6 +2,7 @@
 /* Numbers and names that table, JSON and page share. */
 #include "facts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,15 @@ const char *facts_thread_name(const struct report_pass *pass, uint32_t thread)
 		    slices->threads[i].name)
 			return names_get(slices->names, slices->threads[i].name);
 	return t->name && *t->name ? t->name : "?";
+}
+
+void facts_add_id(struct str *out, const struct report_pass *pass, uint32_t thread)
+{
+	const struct model_thread *t = &pass->model->threads.v[thread];
+
+	if (facts_many_processes(pass->model))
+		str_addf(out, "%" PRIu32 "/", t->pid);
+	str_addf(out, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
 }
 
 void facts_add_time(struct str *out, uint64_t ns)

@@ -45,6 +45,9 @@ const char *facts_thread_name(const struct report_pass *pass, uint32_t thread);
  * Blocked is who waits for the GIL or, without one, is asleep for a lock or stands. */
 int facts_compare_threads(const struct model_thread *a, const struct model_thread *b);
 
+/* "1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
+void facts_add_id(struct str *out, const struct report_pass *pass, uint32_t thread);
+
 /* Indices of the pass's threads, those that waited most first; caller frees. NULL if none. */
 uint32_t *facts_thread_order(const struct model *model);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/json.h"
 #include "report/utf8.h"
 #include "trace/names.h"
 #include "trace/source.h"
@@ -188,6 +189,16 @@ struct function_rows functions_rows(const struct report_pass *pass, bool late,
 	return rows;
 }
 
+static void put_place(struct jsonw *w, const struct function *f)
+{
+	jsonw_string(w, "function", f->name);
+	jsonw_string(w, "file", *f->file ? f->file : NULL);
+	if (f->line)
+		jsonw_u64(w, "line", f->line);
+	else
+		jsonw_null(w, "line");
+}
+
 static void put_caller(struct jsonw *w, const struct report_pass *pass, const struct hog *hog)
 {
 	struct function f = caller_of(pass, hog);
@@ -197,12 +208,7 @@ static void put_caller(struct jsonw *w, const struct report_pass *pass, const st
 		return;
 	}
 	jsonw_object(w, "caller");
-	jsonw_string(w, "function", f.name);
-	jsonw_string(w, "file", *f.file ? f.file : NULL);
-	if (f.line)
-		jsonw_u64(w, "line", f.line);
-	else
-		jsonw_null(w, "line");
+	put_place(w, &f);
 	jsonw_end(w);
 }
 
@@ -228,13 +234,8 @@ static void put_function(struct jsonw *w, const struct report_pass *pass, const 
 {
 	struct function f = function_of(pass, hog);
 
-	jsonw_string(w, "function", f.name);
-	jsonw_string(w, "file", *f.file ? f.file : NULL);
-	if (f.line)
-		jsonw_u64(w, "line", f.line);
-	else
-		jsonw_null(w, "line");
-	jsonw_u64(w, "tid", pass->model->threads.v[hog->thread].tid);
+	put_place(w, &f);
+	json_tid(w, "tid", pass->model, hog->thread);
 	put_caller(w, pass, hog);
 }
 

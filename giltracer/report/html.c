@@ -171,13 +171,11 @@ static void put_verdict(const struct report *report, FILE *out)
 
 static void put_name(const struct report_pass *pass, uint32_t i, FILE *out)
 {
-	const struct model_thread *t = &pass->model->threads.v[i];
+	CLEANUP(str_done) struct str id = { 0 };
 
 	html_text(facts_thread_name(pass, i), out);
-	putc(' ', out);
-	if (facts_many_processes(pass->model))
-		fprintf(out, "%" PRIu32 "/", t->pid);
-	fprintf(out, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
+	facts_add_id(&id, pass, i);
+	fprintf(out, " %s", str_get(&id));
 }
 
 static void put_headings(const char *caption, const char *const *headings, FILE *out)

@@ -14,6 +14,14 @@
 #include "report/verdict.h"
 #include "trace/source.h"
 
+void json_tid(struct jsonw *w, const char *key, const struct model *model, uint32_t thread)
+{
+	if (thread == MODEL_NONE)
+		jsonw_null(w, key);
+	else
+		jsonw_u64(w, key, thread == MODEL_UNKNOWN ? 0 : model->threads.v[thread].tid);
+}
+
 static void put_python(struct jsonw *w, const struct report_python *python,
                        const struct report_pass *pass)
 {
@@ -148,13 +156,8 @@ static void put_blame(struct jsonw *w, const struct model *model)
 		const struct model_blame *blame = &model->blame.v[order[i]];
 
 		jsonw_object(w, NULL);
-		jsonw_u64(w, "waiter_tid", model->threads.v[blame->waiter].tid);
-		if (blame->holder == MODEL_NONE)
-			jsonw_null(w, "holder_tid");
-		else if (blame->holder == MODEL_UNKNOWN)
-			jsonw_u64(w, "holder_tid", 0);
-		else
-			jsonw_u64(w, "holder_tid", model->threads.v[blame->holder].tid);
+		json_tid(w, "waiter_tid", model, blame->waiter);
+		json_tid(w, "holder_tid", model, blame->holder);
 		jsonw_u64(w, "wait_ns", blame->wait_ns);
 		jsonw_end(w);
 	}

@@ -3,10 +3,15 @@
 #ifndef GILTRACER_REPORT_JSON_H
 #define GILTRACER_REPORT_JSON_H
 
+#include "model/model.h"
 #include "report/jsonw.h"
 #include "report/report.h"
 
 /* The members of a schema 1 thread, into the object that is open. */
 void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32_t thread);
+
+/* The member key: the tid of a thread of the model; null if it is MODEL_NONE, 0 if MODEL_UNKNOWN.
+ */
+void json_tid(struct jsonw *w, const char *key, const struct model *model, uint32_t thread);
 
 #endif

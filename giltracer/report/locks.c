@@ -8,6 +8,7 @@
 #include "model/span.h"
 #include "report/facts.h"
 #include "report/functions.h"
+#include "report/json.h"
 
 const char *locks_state_name(unsigned state)
 {
@@ -122,12 +123,8 @@ static void put_blame(struct jsonw *w, const struct model *m)
 
 		jsonw_object(w, NULL);
 		jsonw_string(w, "kind", b->state == GIL_STOPPED ? "stop" : "lock");
-		jsonw_u64(w, "waiter_tid", m->threads.v[b->waiter].tid);
-		if (b->by == MODEL_NONE)
-			jsonw_null(w, "released_by_tid");
-		else
-			jsonw_u64(w, "released_by_tid",
-			          b->by == MODEL_UNKNOWN ? 0 : m->threads.v[b->by].tid);
+		json_tid(w, "waiter_tid", m, b->waiter);
+		json_tid(w, "released_by_tid", m, b->by);
 		jsonw_u64(w, "wait_ns", b->wait_ns);
 		jsonw_u64(w, "longest_ns", b->longest_ns);
 		jsonw_end(w);
@@ -164,26 +161,4 @@ void locks_json(struct jsonw *w, const struct report_pass *pass)
 	put_locks(w, pass->model);
 	put_blame(w, pass->model);
 	put_places(w, pass);
-}
-
-void locks_meta(struct jsonw *w, const struct model *m)
-{
-	jsonw_array(w, "lock_blame");
-	for (size_t i = 0; i < m->lock_blame.n; i++) {
-		const struct model_lock_blame *b = &m->lock_blame.v[i];
-
-		if (!b->wait_ns)
-			continue;
-		jsonw_object(w, NULL);
-		jsonw_u64(w, "waiter", b->waiter);
-		if (b->by == MODEL_NONE)
-			jsonw_null(w, "holder");
-		else
-			jsonw_i64(w, "holder", b->by == MODEL_UNKNOWN ? -1 : (int64_t)b->by);
-		jsonw_u64(w, "wait_ns", b->wait_ns);
-		jsonw_u64(w, "longest_ns", b->longest_ns);
-		jsonw_u64(w, "longest_at_ns", b->longest_at_ns - m->start_ns);
-		jsonw_end(w);
-	}
-	jsonw_end(w);
 }

@@ -46,9 +46,6 @@ bool locks_of_pass(const struct report_pass *pass);
 /* The tables; nothing where nothing of it can be. */
 void locks_text(const struct report_pass *pass, FILE *out);
 
-/* The member "lock_blame" of the page's pass, by index of thread. */
-void locks_meta(struct jsonw *w, const struct model *model);
-
 /* Members "locks", "lock_blame" and "blocked" of an open object. */
 void locks_json(struct jsonw *w, const struct report_pass *pass);
 

@@ -20,14 +20,15 @@ static void put_threads(const struct report_pass *pass, FILE *out)
 		                                "longest stop ms" };
 	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
 	struct table table = { .columns = 9, .text_columns = 1 };
+	size_t n = 0;
 
 	table_headings(&table, headings);
-	for (size_t i = 0; i < pass->model->threads.n && i < THREAD_ROWS; i++) {
-		const struct model_thread *t = &pass->model->threads.v[order[i]];
+	for (; n < pass->model->threads.n && n < THREAD_ROWS; n++) {
+		const struct model_thread *t = &pass->model->threads.v[order[n]];
 		struct locks_shares shares = locks_shares(t);
 		struct row *row = table_row(&table);
 
-		row_thread(row, 0, pass, order[i]);
+		row_thread(row, 0, pass, order[n]);
 		row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
 		row_number(row, 2, shares.free, 1);
 		row_number(row, 3, shares.lock_wait, 1);
@@ -37,11 +38,8 @@ static void put_threads(const struct report_pass *pass, FILE *out)
 		row_number(row, 7, facts_ms(t->longest_lock_wait_ns), 3);
 		row_number(row, 8, facts_ms(t->longest_stop_ns), 3);
 	}
-	table_put(&table, out);
-	table_done(&table);
-	if (pass->model->threads.n > THREAD_ROWS)
-		fprintf(out, "  … and %zu threads that waited less; all are in the report\n",
-		        pass->model->threads.n - THREAD_ROWS);
+	table_end(&table, pass->model->threads.n - n, " that waited less; all are in the report",
+	          out);
 }
 
 static void put_blame(const struct report_pass *pass, FILE *out)
@@ -50,13 +48,13 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 		                                "longest ms" };
 	CLEANUP(free) uint32_t *order = facts_lock_blame_order(pass->model);
 	struct table table = { .columns = 5, .text_columns = 3 };
-	size_t n = pass->model->lock_blame.n;
+	size_t n = 0;
 
-	if (!n)
+	if (!pass->model->lock_blame.n)
 		return;
 	table_headings(&table, headings);
-	for (size_t i = 0; i < n && i < ROWS; i++) {
-		const struct model_lock_blame *b = &pass->model->lock_blame.v[order[i]];
+	for (; n < pass->model->lock_blame.n && n < ROWS; n++) {
+		const struct model_lock_blame *b = &pass->model->lock_blame.v[order[n]];
 		struct row *row = table_row(&table);
 
 		row_thread(row, 0, pass, b->waiter);
@@ -71,10 +69,7 @@ static void put_blame(const struct report_pass *pass, FILE *out)
 		row_number(row, 4, facts_ms(b->longest_ns), 3);
 	}
 	putc('\n', out);
-	table_put(&table, out);
-	table_done(&table);
-	if (n > ROWS)
-		fprintf(out, "  … and %zu more, of less wait\n", n - ROWS);
+	table_end(&table, pass->model->lock_blame.n - n, ", of less wait", out);
 }
 
 static void put_places(const struct report_pass *pass, FILE *out)
@@ -84,13 +79,14 @@ static void put_places(const struct report_pass *pass, FILE *out)
 	};
 	struct locks_places places = locks_places(pass, MODEL_NONE);
 	struct table table = { .columns = 6, .text_columns = 3 };
+	size_t n = 0;
 
-	for (size_t i = 0; i < places.v.n && i < ROWS; i++) {
-		const struct locks_place *place = &places.v.v[i];
+	for (; n < places.v.n && n < ROWS; n++) {
+		const struct locks_place *place = &places.v.v[n];
 		struct function f = function_at(pass, place->frame);
 		struct row *row;
 
-		if (!i)
+		if (!n)
 			table_headings(&table, headings);
 		row = table_row(&table);
 		row->widths[0] = function_add(&row->cells[0], &f, TABLE_NAME_COLUMNS);
@@ -102,10 +98,7 @@ static void put_places(const struct report_pass *pass, FILE *out)
 	}
 	if (places.v.n)
 		putc('\n', out);
-	table_put(&table, out);
-	table_done(&table);
-	if (places.v.n > ROWS)
-		fprintf(out, "  … and %zu more, of less time\n", places.v.n - ROWS);
+	table_end(&table, places.v.n - n, ", of less time", out);
 	vec_done(&places.v);
 }
 

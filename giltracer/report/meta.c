@@ -88,24 +88,39 @@ static void put_gils(struct jsonw *w, const struct model *model)
 	jsonw_end(w);
 }
 
+static void put_blame_row(struct jsonw *w, const struct model *model,
+                          const struct model_blame *blame)
+{
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "waiter", blame->waiter);
+	if (blame->holder == MODEL_NONE)
+		jsonw_null(w, "holder");
+	else
+		jsonw_i64(w, "holder",
+		          blame->holder == MODEL_UNKNOWN ? -1 : (int64_t)blame->holder);
+	jsonw_u64(w, "wait_ns", blame->wait_ns);
+	jsonw_u64(w, "longest_ns", blame->longest_ns);
+	jsonw_u64(w, "longest_at_ns", since(model, blame->longest_at_ns));
+	jsonw_end(w);
+}
+
 static void put_blame(struct jsonw *w, const struct model *model)
 {
 	jsonw_array(w, "blame");
-	for (size_t i = 0; i < model->blame.n; i++) {
-		const struct model_blame *blame = &model->blame.v[i];
+	for (size_t i = 0; i < model->blame.n; i++)
+		put_blame_row(w, model, &model->blame.v[i]);
+	jsonw_end(w);
+}
 
-		jsonw_object(w, NULL);
-		jsonw_u64(w, "waiter", blame->waiter);
-		if (blame->holder == MODEL_NONE)
-			jsonw_null(w, "holder");
-		else if (blame->holder == MODEL_UNKNOWN)
-			jsonw_i64(w, "holder", -1);
-		else
-			jsonw_u64(w, "holder", blame->holder);
-		jsonw_u64(w, "wait_ns", blame->wait_ns);
-		jsonw_u64(w, "longest_ns", blame->longest_ns);
-		jsonw_u64(w, "longest_at_ns", since(model, blame->longest_at_ns));
-		jsonw_end(w);
+static void put_lock_blame(struct jsonw *w, const struct model *model)
+{
+	jsonw_array(w, "lock_blame");
+	for (size_t i = 0; i < model->lock_blame.n; i++) {
+		const struct model_lock_blame *b = &model->lock_blame.v[i];
+
+		put_blame_row(w, model,
+		              &(struct model_blame){ b->waiter, b->by, b->wait_ns, b->longest_ns,
+		                                     b->longest_at_ns });
 	}
 	jsonw_end(w);
 }
@@ -162,7 +177,7 @@ static void put_pass(struct jsonw *w, const struct report_pass *pass, const stru
 	put_blame(w, model);
 	if (pass->free_threaded) {
 		jsonw_bool(w, "locks", locks_of_pass(pass));
-		locks_meta(w, model);
+		put_lock_blame(w, model);
 	}
 	jsonw_end(w);
 }

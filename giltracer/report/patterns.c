@@ -3,19 +3,12 @@
 
 #include "base/cleanup.h"
 #include "model/patterns.h"
+#include "report/json.h"
 #include "report/utf8.h"
 
 static size_t count(const struct report_pass *pass)
 {
 	return pass->patterns ? pass->patterns->v.n : 0;
-}
-
-static void put_thread(struct jsonw *w, const char *key, const struct model *m, uint32_t thread)
-{
-	if (thread == MODEL_NONE)
-		jsonw_null(w, key);
-	else
-		jsonw_u64(w, key, m->threads.v[thread].tid);
 }
 
 void patterns_json(struct jsonw *w, const struct report_pass *pass)
@@ -29,8 +22,8 @@ void patterns_json(struct jsonw *w, const struct report_pass *pass)
 		jsonw_object(w, NULL);
 		jsonw_string(w, "code", pattern_name(p->kind));
 		jsonw_string(w, "title", pattern_title(p->kind));
-		put_thread(w, "tid", pass->model, p->thread);
-		put_thread(w, "other_tid", pass->model, p->other);
+		json_tid(w, "tid", pass->model, p->thread);
+		json_tid(w, "other_tid", pass->model, p->other);
 		jsonw_u64(w, "count", p->count);
 		jsonw_u64(w, "ns", p->ns);
 		jsonw_u64(w, "longest_ns", p->longest_ns);

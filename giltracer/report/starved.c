@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "report/facts.h"
+#include "report/json.h"
 #include "report/utf8.h"
 #include "trace/names.h"
 #include "trace/source.h"
@@ -29,18 +30,11 @@ static void put_row(struct jsonw *w, const struct report_pass *pass,
                     const struct model_starved *row)
 {
 	const struct model *model = pass->model;
-	const char *program = program_of(pass, row);
 
 	jsonw_object(w, NULL);
-	jsonw_u64(w, "tid", model->threads.v[row->thread].tid);
-	if (row->by < MODEL_UNKNOWN)
-		jsonw_u64(w, "by_tid", model->threads.v[row->by].tid);
-	else
-		jsonw_null(w, "by_tid");
-	if (program)
-		jsonw_string(w, "by_name", program);
-	else
-		jsonw_null(w, "by_name");
+	json_tid(w, "tid", model, row->thread);
+	json_tid(w, "by_tid", model, row->by == MODEL_UNKNOWN ? MODEL_NONE : row->by);
+	jsonw_string(w, "by_name", program_of(pass, row));
 	jsonw_u64(w, "runnable_ns", row->runnable_ns);
 	jsonw_end(w);
 }

@@ -78,15 +78,12 @@ static void put_threads(
 	void (*add)(struct table *, const struct report_pass *, const struct crowd *), FILE *out)
 {
 	struct table table = { .columns = 8, .text_columns = 1 };
+	size_t n = 0;
 
 	table_headings(&table, headings);
-	for (size_t i = 0; i < crowds->v.n && i < THREAD_ROWS; i++)
-		add(&table, pass, &crowds->v.v[i]);
-	table_put(&table, out);
-	table_done(&table);
-	if (crowds->v.n > THREAD_ROWS)
-		fprintf(out, "  … and %zu more that waited less; all are in the report\n",
-		        crowds->v.n - THREAD_ROWS);
+	for (; n < crowds->v.n && n < THREAD_ROWS; n++)
+		add(&table, pass, &crowds->v.v[n]);
+	table_end(&table, crowds->v.n - n, " that waited less; all are in the report", out);
 }
 
 static void add_blame_row(struct table *table, const struct report_pass *pass,
@@ -143,10 +140,7 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 		add_blame_row(&table, pass, crowds, &blames.v.v[n]);
 	}
 	putc('\n', out);
-	table_put(&table, out);
-	table_done(&table);
-	if (blames.v.n > n)
-		fprintf(out, "  … and %zu more, of less wait\n", blames.v.n - n);
+	table_end(&table, blames.v.n - n, ", of less wait", out);
 	vec_done(&blames.v);
 	put_switch_wait(pass, out);
 }
@@ -220,10 +214,7 @@ static void put_functions(const struct report_pass *pass, FILE *out)
 		add_function_row(&table, pass, &rows.v.v[n], late);
 	}
 	putc('\n', out);
-	table_put(&table, out);
-	table_done(&table);
-	if (rows.v.n > n)
-		fprintf(out, "  … and %zu more, of less wait\n", rows.v.n - n);
+	table_end(&table, rows.v.n - n, ", of less wait", out);
 	if (late)
 		put_gain(pass, rows.v.v[0].hog, out);
 	if (function_wants_caller(pass, rows.v.v[0].hog))

@@ -2,7 +2,6 @@
 /* Aligns cells. */
 #include "texttable.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -24,16 +23,13 @@ void row_text(struct row *row, unsigned column, const char *text)
 
 void row_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t thread)
 {
-	const struct model_thread *t = &pass->model->threads.v[thread];
 	CLEANUP(str_done) struct str id = { 0 };
 	struct str *cell = &row->cells[column];
 
 	row->widths[column] = utf8_add_safe(cell, facts_thread_name(pass, thread),
 	                                    TABLE_NAME_COLUMNS);
 	str_addc(&id, ' ');
-	if (facts_many_processes(pass->model))
-		str_addf(&id, "%" PRIu32 "/", t->pid);
-	str_addf(&id, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
+	facts_add_id(&id, pass, thread);
 	str_adds(cell, str_get(&id));
 	row->widths[column] += (unsigned)id.len;
 }
@@ -62,7 +58,7 @@ static void put_cell(const struct row *row, unsigned column, unsigned width, boo
 		fprintf(out, "%*s%s", pad, "", str_get(&row->cells[column]));
 }
 
-void table_put(struct table *table, FILE *out)
+static void put_rows(const struct table *table, FILE *out)
 {
 	unsigned widths[CELLS] = { 0 };
 
@@ -79,8 +75,11 @@ void table_put(struct table *table, FILE *out)
 	}
 }
 
-void table_done(struct table *table)
+void table_end(struct table *table, size_t left, const char *what, FILE *out)
 {
+	put_rows(table, out);
+	if (left)
+		fprintf(out, "  … and %zu more%s\n", left, what);
 	for (size_t r = 0; r < table->rows.n; r++)
 		for (unsigned c = 0; c < table->columns; c++)
 			str_done(&table->rows.v[r].cells[c]);

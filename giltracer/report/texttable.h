@@ -33,13 +33,14 @@ void table_headings(struct table *table, const char *const *headings);
 /* Any bytes, made safe. */
 void row_text(struct row *row, unsigned column, const char *text);
 
-/* "NAME 1235*": the star marks a main thread; "1234/1235*" where there are several processes. */
+/* "NAME 1235*", as facts_add_id has it. */
 void row_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t thread);
 
 /* Thousands apart, so that a long number can be read. */
 void row_number(struct row *row, unsigned column, double value, int decimals);
 
-void table_put(struct table *table, FILE *out);
-void table_done(struct table *table);
+/* Write the table, and that so many rows were left out of it: "… and 12 more" and what, unless that
+ * is none. The table is done with. */
+void table_end(struct table *table, size_t left, const char *what, FILE *out);
 
 #endif
