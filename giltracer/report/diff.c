@@ -74,17 +74,24 @@ static enum diff_verdict judge(double a, double b)
 	return b < a ? DIFF_FELL : DIFF_ROSE;
 }
 
-static void say(struct str *out, enum diff_verdict verdict, double a, double b)
+static void say(struct str *out, enum fact fact, enum diff_verdict verdict, double a, double b)
 {
+	str_addf(out, "The wait for %s ", fact == FACT_LOCK_WAIT ? "locks" : "the GIL");
 	if (verdict == DIFF_SAME)
-		str_addf(out,
-		         "The wait for the GIL is the same within the noise: %.1f %% and %.1f %% "
-		         "of all threads' time.",
-		         a, b);
+		str_addf(out, "is the same within the noise: %.1f %% and %.1f %%", a, b);
 	else
-		str_addf(out,
-		         "The wait for the GIL %s from %.1f %% to %.1f %% of all threads' time.",
-		         verdict == DIFF_FELL ? "fell" : "rose", a, b);
+		str_addf(out, "%s from %.1f %% to %.1f %%", verdict == DIFF_FELL ? "fell" : "rose",
+		         a, b);
+	str_adds(out, " of all threads' time.");
+}
+
+/* Where nobody waited for a GIL, but for locks, there is none. */
+static enum fact choose(const struct summary *a, const struct summary *b)
+{
+	bool gil = a->value[FACT_GIL_WAIT] || b->value[FACT_GIL_WAIT];
+	bool locks = a->value[FACT_LOCK_WAIT] || b->value[FACT_LOCK_WAIT];
+
+	return locks && !gil ? FACT_LOCK_WAIT : FACT_GIL_WAIT;
 }
 
 /* The function whose waiting changed most, if it changed as all did. */
@@ -106,10 +113,11 @@ static void say_function(struct diff *diff)
 
 void diff_init(struct diff *diff, const struct summary *a, const struct summary *b)
 {
-	double wait_a = a->percent[FACT_GIL_WAIT], wait_b = b->percent[FACT_GIL_WAIT];
+	enum fact fact = choose(a, b);
+	double wait_a = a->percent[fact], wait_b = b->percent[fact];
 
 	*diff = (struct diff){ .a = a, .b = b, .verdict = judge(wait_a, wait_b) };
-	say(&diff->headline, diff->verdict, wait_a, wait_b);
+	say(&diff->headline, fact, diff->verdict, wait_a, wait_b);
 	compare_rows(&diff->threads, a, &a->threads, b, &b->threads);
 	compare_rows(&diff->functions, a, &a->functions, b, &b->functions);
 	say_function(diff);

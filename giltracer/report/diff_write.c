@@ -49,6 +49,12 @@ static void put_fact(const struct diff *diff, enum fact fact, FILE *out)
 	fprintf(out, " %12.*f %12.*f %+12.*f\n", decimals, a, decimals, b, decimals, b - a);
 }
 
+/* Of interpreters without a GIL. */
+static bool is_of_locks(enum fact fact)
+{
+	return fact == FACT_LOCK_WAIT || fact == FACT_STOPPED;
+}
+
 static void put_facts(const struct diff *diff, FILE *out)
 {
 	put_name("", "", 0, out);
@@ -57,7 +63,8 @@ static void put_facts(const struct diff *diff, FILE *out)
 	fprintf(out, " %12.1f %12.1f\n", facts_ms(diff->a->recording_ns),
 	        facts_ms(diff->b->recording_ns));
 	for (unsigned fact = 0; fact < FACTS; fact++)
-		put_fact(diff, fact, out);
+		if (!is_of_locks(fact) || diff->a->value[fact] || diff->b->value[fact])
+			put_fact(diff, fact, out);
 }
 
 /* "python3 ×3": of how many threads the row is, "×3/2" if it is not the same. */

@@ -13,6 +13,8 @@ const struct fact_kind fact_kinds[FACTS] = {
 	[FACT_GIL_HOLD] = { "gil_hold", "hold", UNIT_PERCENT | UNIT_TIME },
 	[FACT_THREAD_WAIT] = { "thread_wait", "wait of one thread", UNIT_PERCENT | UNIT_TIME },
 	[FACT_HOG_WAIT] = { "hog_wait", "wait for hogs", UNIT_PERCENT | UNIT_TIME },
+	[FACT_LOCK_WAIT] = { "lock_wait", "wait for locks", UNIT_PERCENT | UNIT_TIME },
+	[FACT_STOPPED] = { "stopped", "stopped by others", UNIT_PERCENT | UNIT_TIME },
 	[FACT_LONGEST_WAIT] = { "longest_wait", "longest wait", UNIT_TIME },
 	[FACT_LONGEST_HOLD] = { "longest_hold", "longest hold", UNIT_TIME },
 	[FACT_HOGS] = { "hogs", "late holds", UNIT_COUNT },
@@ -68,6 +70,8 @@ static void add_thread(struct summary *s, const json_t *thread)
 	s->known_ns += known_ns;
 	s->value[FACT_GIL_WAIT] += wait_ns;
 	s->value[FACT_GIL_HOLD] += hold_ns;
+	s->value[FACT_LOCK_WAIT] += number(thread, "lock_wait_ns");
+	s->value[FACT_STOPPED] += number(thread, "stopped_ns");
 	s->value[FACT_UNKNOWN] += unknown_ns;
 	set_max(&s->value[FACT_THREAD_WAIT], wait_ns);
 	if (share > s->percent[FACT_THREAD_WAIT])
@@ -134,6 +138,8 @@ static int check_schema(const json_t *root, struct error *err)
 
 int summary_read(struct summary *ret, const char *text, size_t len, struct error *err)
 {
+	static const enum fact waits[] = { FACT_GIL_WAIT, FACT_HOG_WAIT, FACT_LOCK_WAIT,
+		                           FACT_STOPPED };
 	json_error_t bad;
 	json_auto_t *root = json_loadb(text, len, JSON_ALLOW_NUL, &bad);
 
@@ -147,8 +153,8 @@ int summary_read(struct summary *ret, const char *text, size_t len, struct error
 	each(ret, root, "threads", add_thread);
 	each(ret, root, "functions", add_function);
 	each(ret, root, "hogs", add_hog);
-	ret->percent[FACT_GIL_WAIT] = facts_percent(ret->value[FACT_GIL_WAIT], ret->known_ns);
-	ret->percent[FACT_HOG_WAIT] = facts_percent(ret->value[FACT_HOG_WAIT], ret->known_ns);
+	for (unsigned i = 0; i < sizeof(waits) / sizeof(*waits); i++)
+		ret->percent[waits[i]] = facts_percent(ret->value[waits[i]], ret->known_ns);
 	ret->percent[FACT_GIL_HOLD] = facts_percent(ret->value[FACT_GIL_HOLD], ret->recording_ns);
 	ret->percent[FACT_UNKNOWN] = facts_percent(ret->value[FACT_UNKNOWN],
 	                                           ret->known_ns + ret->value[FACT_UNKNOWN]);

@@ -19,6 +19,8 @@ enum fact {
 	FACT_GIL_HOLD,    /* all holding; % of the recording, 100 for each GIL that is never free */
 	FACT_THREAD_WAIT, /* of the thread that waited most; % of its time */
 	FACT_HOG_WAIT,    /* caused by holds that did not end when asked; % of all threads' time */
+	FACT_LOCK_WAIT, /* asleep for locks of a free-threaded interpreter; % as of FACT_GIL_WAIT */
+	FACT_STOPPED,   /* standing while another thread has stopped the world; % likewise */
 	FACT_LONGEST_WAIT, /* the longest single one */
 	FACT_LONGEST_HOLD,
 	FACT_HOGS,    /* how many holds did not end when asked */

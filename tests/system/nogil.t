@@ -69,6 +69,12 @@ unlike "$(cat locks.txt)" 'has gil%' 'no table of a GIL'
 like "$(cat locks.txt)" 'lock wait%' 'but one of locks'
 like "$(cat locks.html)" '"locks":true' 'and so on the page'
 
+exits 3 'a condition on the waits' "$GILTRACER" report -q locks -o locks.html \
+	--fail-on "lock_wait>=$(of locks 'sum(t["lock_wait_ns"] for t in d["threads"])')ns"
+like "$(cat err)" "lock_wait is [0-9.]+ ms" 'says what it is'
+exits 0 'that is not true' "$GILTRACER" report -q locks -o locks.html \
+	--fail-on "lock_wait>$(of locks 'sum(t["lock_wait_ns"] for t in d["threads"])')ns"
+
 ok 'waits are stacks, too' "$GILTRACER" report -q locks -o locks.html --folded off-gil folded
 like "$(cat folded)" '^second .*;wait ' 'of the function that waits'
 is "$(awk '/^second / { n += $NF } END { print n }' folded)" "$(of locks 't("second")["lock_wait_ns"]')" \

@@ -52,6 +52,23 @@ static void test_summary(void)
 	summary_done(&s);
 }
 
+/* Of an interpreter without a GIL: of two seconds, half of one unknown, so long for locks. */
+static struct summary made_locks(unsigned wait_ms)
+{
+	struct summary ret;
+	struct error err = { .text = "" };
+	CLEANUP(str_done) struct str doc = { 0 };
+
+	str_addf(&doc,
+	         "{\"schema\": 1, \"threads\": [{\"name\": \"main\", \"total_ns\": 1000000000, "
+	         "\"unknown_ns\": 500000000, \"no_gil_ns\": 500000000}, {\"name\": \"w\", "
+	         "\"total_ns\": 1000000000, \"no_gil_ns\": 1000000000, \"lock_wait_ns\": "
+	         "%u000000, \"stopped_ns\": 30000000}]}",
+	         wait_ms);
+	ok(summary_read(&ret, doc.s, doc.len, &err) == 0, "a document is read %s", err.text);
+	return ret;
+}
+
 static void refuses(const char *doc, const char *why)
 {
 	struct summary s;
@@ -103,11 +120,11 @@ static void test_parse(void)
 	is_str(parse("gil_wait>+.5%", true), "", "a sign on a change");
 	is_str(parse("gil_wiat>10%", false),
 	       "'gil_wiat': unknown, expected one of gil_wait, gil_hold, thread_wait, hog_wait, "
-	       "longest_wait, longest_hold, hogs, lost, unknown",
+	       "lock_wait, stopped, longest_wait, longest_hold, hogs, lost, unknown",
 	       "an unknown fact");
 	is_str(parse("", false),
 	       "'': unknown, expected one of gil_wait, gil_hold, thread_wait, hog_wait, "
-	       "longest_wait, longest_hold, hogs, lost, unknown",
+	       "lock_wait, stopped, longest_wait, longest_hold, hogs, lost, unknown",
 	       "nothing at all");
 	is_str(parse("gil_wait", false),
 	       "'gil_wait': expected one of > >= < <= and a number behind gil_wait", "no operator");
@@ -167,6 +184,43 @@ static void test_conditions(void)
 	summary_done(&b);
 }
 
+static void test_locks(void)
+{
+	struct summary a = made_locks(150), b = made_locks(300), gil = made(150, "/x");
+	CLEANUP(free) char *text = NULL;
+	struct diff diff;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	is_str(holds("lock_wait>=10%", NULL, &a), "lock_wait is 10 %", "of what is known");
+	is_str(holds("lock_wait>10%", NULL, &a), "", "and not more");
+	is_str(holds("lock_wait>149ms", NULL, &a), "lock_wait is 150.000 ms", "as a time");
+	is_str(holds("lock_wait>+5%", &a, &b), "lock_wait changed by +10 points", "a rise");
+	is_str(holds("stopped>1.9%", NULL, &a), "stopped is 2 %", "who stands waits for no lock");
+	is_str(holds("lock_wait>0ns", NULL, &gil), "", "nor does who waits for a GIL");
+	is_str(holds("gil_wait>0ns", NULL, &a), "", "or the other way round");
+	diff_init(&diff, &a, &b);
+	is_str(str_get(&diff.headline),
+	       "The wait for locks rose from 10.0 % to 20.0 % of all threads' time.",
+	       "where there is no GIL, locks are compared");
+	diff_text(&diff, false, out);
+	fflush(out);
+	ok(strstr(text, "\n  wait for locks%") && strstr(text, "\n  stopped by others%"),
+	   "in the table, too");
+	diff_done(&diff);
+	rewind(out);
+	diff_init(&diff, &gil, &gil);
+	diff_text(&diff, false, out);
+	fputc(0, out);
+	fclose(out);
+	ok(strstr(text, "\n  wait%") && !strstr(text, "locks") && !strstr(text, "stopped"),
+	   "which has nothing of them where there are none");
+	diff_done(&diff);
+	summary_done(&a);
+	summary_done(&b);
+	summary_done(&gil);
+}
+
 static void test_noise(void)
 {
 	ok(diff_is_noise(5, 5.9), "less than a point is noise");
@@ -221,6 +275,7 @@ int main(void)
 	test_odd();
 	test_parse();
 	test_conditions();
+	test_locks();
 	test_noise();
 	test_diff();
 	return done_testing();
