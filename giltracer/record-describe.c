@@ -67,6 +67,7 @@ static void describe_probes(struct session *session, const struct probe_set *set
 	if (!set)
 		return;
 	session->build_id = xstrdup(set->build_id);
+	session->releases_known = set->releases_known;
 	session->functions = xcalloc(set->probes.n, sizeof(*session->functions));
 	for (size_t i = 0; i < set->probes.n; i++) {
 		const struct probe *probe = &set->probes.v[i];

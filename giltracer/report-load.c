@@ -187,6 +187,7 @@ static int read_events(struct job *job)
 		.start_tid = pass->tid,
 		.no_probes = is_stacks(pass),
 		.gil_off = pass->gil == SESSION_GIL_OFF,
+		.all_releases = job->session->releases_known,
 	};
 
 	load_code(loaded, pass, job->dir);

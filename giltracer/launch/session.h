@@ -13,7 +13,7 @@
  *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL,
  *	             "python_trace": KIND},
  *	 "python": {"executable", "version", "implementation", "build_id", "free_threaded",
- *	            "gil_functions": [{"name", "offset", "kind"}]},
+ *	            "releases_known": BOOL, "gil_functions": [{"name", "offset", "kind"}]},
  *	 "passes": [{"name": "gil|stacks", "perf_data": FILE, "wakeups": FILE or null,
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
@@ -23,6 +23,8 @@
  *
  * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see
  * trace/pycode.h.
+ *
+ * releases_known: every release of the GIL has a probe.
  *
  * gil: of a free-threaded interpreter, when tracing was switched on; forced: by an option.
  *
@@ -89,7 +91,7 @@ struct session {
 	bool state_detect, gil_detect, one_run;
 	char *python_trace;
 	char *executable, *python_version, *implementation, *build_id;
-	bool free_threaded;
+	bool free_threaded, releases_known;
 	struct session_function *functions;
 	size_t function_count;
 	struct session_pass *passes;

@@ -232,6 +232,7 @@ static void read_python(struct session *session, const struct reader *top)
 	session->implementation = get_text(&r, "implementation");
 	session->build_id = get_text(&r, "build_id");
 	session->free_threaded = get_bool(&r, "free_threaded");
+	session->releases_known = get_bool(&r, "releases_known");
 	session->functions = read_array(&r, "gil_functions", sizeof(*session->functions),
 	                                &session->function_count, read_function);
 }

@@ -74,10 +74,11 @@ static json_t *python_json(const struct session *session)
 		                      json_pack("{so so so}", "name", text_of(f->name), "offset",
 		                                number(f->offset), "kind", text_of(f->kind)));
 	}
-	return json_pack("{so so so so sb so}", "executable", text_of(session->executable),
+	return json_pack("{so so so so sb sb so}", "executable", text_of(session->executable),
 	                 "version", text_of(session->python_version), "implementation",
 	                 text_of(session->implementation), "build_id", text_of(session->build_id),
-	                 "free_threaded", session->free_threaded, "gil_functions", functions);
+	                 "free_threaded", session->free_threaded, "releases_known",
+	                 session->releases_known, "gil_functions", functions);
 }
 
 static json_t *threads_json(const struct session_pass *pass)

@@ -78,12 +78,43 @@ static enum cpu_state asleep(struct model *m, uint32_t thread, uint32_t stack)
 	return waits ? CPU_GIL_SLEEP : CPU_SLEEPING;
 }
 
+/* Nothing of the thread is missing since the last loss: it has been in that state since then. */
+static void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
+{
+	uint64_t lost_ns = m->priv->threads.v[thread].lost_ns;
+
+	if (!(last(m, thread)->flags & SPAN_LOST) || lost_ns >= t)
+		return;
+	if (state == CPU_RUNNING) {
+		lost_doubt(&m->threads.v[thread].cpu);
+		set_running(m, thread, lost_ns);
+	} else {
+		set(m, thread, lost_ns, state, MODEL_NONE, 0);
+	}
+	last(m, thread)->flags |= SPAN_INFERRED_START;
+}
+
+/* It has been off its CPU, for the reason that it had before the loss if it was off then, too. */
+static void prove_off(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
+{
+	const struct lane *lane = &m->threads.v[thread].cpu;
+	size_t n = lane->spans.n;
+	unsigned before = n > 1 ? lane->spans.v[n - 2].state : CPU_UNKNOWN;
+
+	if (before >= CPU_SLEEPING)
+		state = (enum cpu_state)before;
+	if (state != CPU_UNKNOWN)
+		prove(m, thread, t, state);
+}
+
 /* The thread does something, so it is on a CPU; if it never left one, then since its start. */
 void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 {
-	struct span *s = last(m, thread);
+	struct span *s;
 	int32_t cpu = m->priv->threads.v[thread].last_cpu;
 
+	prove(m, thread, t, CPU_RUNNING);
+	s = last(m, thread);
 	if (s->state == CPU_RUNNING) {
 		/* Not every recording says where a thread was switched in. */
 		if (s->cpu < 0 && cpu <= INT16_MAX)
@@ -97,8 +128,10 @@ void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 
 static void get_cpu(struct model *m, uint32_t thread, uint64_t t)
 {
-	struct span *s = last(m, thread);
+	struct span *s;
 
+	prove_off(m, thread, t, CPU_UNKNOWN);
+	s = last(m, thread);
 	m->priv->threads.v[thread].woken_ns = 0;
 	if (s->state >= CPU_SLEEPING)
 		s->flags |= SPAN_INFERRED_END;
@@ -135,6 +168,7 @@ static void leave(struct model *m, uint32_t thread, uint64_t t, enum cpu_state s
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 
+	prove(m, thread, t, CPU_RUNNING);
 	if (untouched(m, thread))
 		set_running(m, thread, last(m, thread)->start_ns);
 	set(m, thread, t, state, MODEL_NONE, stack);
@@ -177,8 +211,10 @@ void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_s
 
 void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t)
 {
-	enum cpu_state state = last(m, woken)->state;
+	enum cpu_state state;
 
+	prove_off(m, woken, t, CPU_SLEEPING);
+	state = last(m, woken)->state;
 	if (state == CPU_RUNNING)
 		m->priv->threads.v[woken].woken_ns = t;
 	if (state == CPU_RUNNING || state == CPU_RUNNABLE)

@@ -124,6 +124,7 @@ static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flag
 	s->flags |= flags;
 	if (gs->holder == thread)
 		gs->holder = MODEL_NONE;
+	gs->freed_ns = t;
 	owners_mark(m, s->ref, t);
 }
 
@@ -155,6 +156,46 @@ static void take(struct model *m, uint32_t thread, uint32_t gil, uint64_t t, uin
 	m->priv->threads.v[thread].gil = gil;
 	set(m, thread, t, GIL_HOLD, gil, flags);
 	owners_mark(m, gil, t);
+}
+
+/*
+ * Nothing of the thread is missing since the last loss, so what it does next says in what state it
+ * has been since then.
+ */
+static void prove(struct model *m, uint32_t thread, uint64_t t, enum gil_state state, uint32_t gil)
+{
+	struct span span = {
+		m->priv->threads.v[thread].lost_ns, gil, 0, (uint8_t)state, SPAN_INFERRED_START, -1
+	};
+
+	if (!(last(m, thread)->flags & SPAN_LOST) || span.start_ns >= t)
+		return;
+	if (state != GIL_NO) {
+		lost_doubt(&m->threads.v[thread].gil);
+		m->priv->gils.v[gil].dirty = true;
+		if (m->gils.v[gil].start_ns > span.start_ns)
+			m->gils.v[gil].start_ns = span.start_ns;
+	}
+	if (state == GIL_HOLD)
+		m->priv->gils.v[gil].holder = thread;
+	else if (state == GIL_WAIT)
+		m->priv->gils.v[gil].waiters++;
+	lane_push(&m->threads.v[thread].gil, &span, true);
+}
+
+/* Not if others have had the GIL since: then it is not this thread that records are missing of. */
+static void prove_hold(struct model *m, uint32_t thread, uint64_t t, uint32_t gil)
+{
+	const struct gil_book *gs = &m->priv->gils.v[gil];
+
+	if (gs->holder == MODEL_NONE && gs->freed_ns <= m->priv->threads.v[thread].lost_ns)
+		prove(m, thread, t, GIL_HOLD, gil);
+}
+
+void gil_prove_without(struct model *m, uint32_t thread, uint64_t t)
+{
+	if (m->priv->options.all_releases)
+		prove(m, thread, t, GIL_NO, MODEL_NONE);
 }
 
 /*
@@ -244,14 +285,16 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 	uint32_t gil = resolve(m, thread, address, t);
-	struct span *s = last(m, thread);
+	struct span *s;
 
+	gil_prove_without(m, thread, t);
+	s = last(m, thread);
 	if (s->state == GIL_HOLD && ts->flags & THREAD_START) {
 		withdraw_start_hold(m, thread);
 	} else if (s->state == GIL_HOLD) {
 		free_hold(m, thread, t, ts->flags & THREAD_INHERITED ? 0 : SPAN_INFERRED_END);
 	} else if (s->state == GIL_WAIT) {
-		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;
+		lost_or_odd(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
 		spoil_wait(m, thread, t);
 	} else if (never_had(m, thread)) {
 		s->state = GIL_NO;
@@ -270,11 +313,13 @@ void gil_acquire(struct model *m, uint32_t thread, uint64_t t)
 	struct span *s = last(m, thread);
 	uint32_t gil = s->state == GIL_WAIT ? s->ref : resolve(m, thread, 0, t), holder;
 
+	prove(m, thread, t, GIL_WAIT, gil);
+	s = last(m, thread);
 	if (s->state == GIL_WAIT) {
 		m->priv->gils.v[gil].waiters--;
 	} else {
 		if (!(s->flags & SPAN_LOST))
-			m->caveats[CAVEAT_ACQUIRE_NO_REQUEST]++;
+			lost_or_odd(m, CAVEAT_ACQUIRE_NO_REQUEST, t);
 		if (s->state == GIL_HOLD)
 			free_hold(m, thread, t, SPAN_INFERRED_END);
 	}
@@ -305,16 +350,26 @@ static bool extend_hold(struct model *m, uint32_t thread, uint64_t t)
 	return true;
 }
 
-/* A release by a thread that we do not know to hold. */
+static uint64_t later(const struct span *a, const struct span *b)
+{
+	return a->start_ns > b->start_ns ? a->start_ns : b->start_ns;
+}
+
+/*
+ * A release by a thread that we do not know to hold. Where its acquire is among what was lost, then
+ * so is what ended the hold of the one before it.
+ */
 static void release_unheld(struct model *m, uint32_t thread, uint32_t gil, uint64_t t)
 {
 	struct span *s = last(m, thread);
-	bool cut = m->priv->threads.v[thread].flags & THREAD_CUT;
+	uint32_t holder = m->priv->gils.v[gil].holder;
 
-	if (cut || m->priv->gils.v[gil].holder != MODEL_NONE)
-		m->caveats[CAVEAT_TWO_HOLDERS]++;
+	if (s->flags & SPAN_LOST && holder != MODEL_NONE)
+		gil_lost(m, holder, later(s, last(m, holder)), t);
+	else if (m->priv->threads.v[thread].flags & THREAD_CUT || holder != MODEL_NONE)
+		lost_or_odd(m, CAVEAT_TWO_HOLDERS, t);
 	else if (!(s->flags & SPAN_LOST))
-		m->caveats[CAVEAT_RELEASE_NO_HOLD]++;
+		lost_or_odd(m, CAVEAT_RELEASE_NO_HOLD, t);
 	if (s->state == GIL_WAIT)
 		spoil_wait(m, thread, t);
 	know(m, gil, t);
@@ -325,8 +380,10 @@ void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 	uint32_t gil = resolve(m, thread, address, t);
-	bool held = last(m, thread)->state == GIL_HOLD;
+	bool held;
 
+	prove_hold(m, thread, t, gil);
+	held = last(m, thread)->state == GIL_HOLD;
 	if (held)
 		free_hold(m, thread, t, 0);
 	else if (save || !(ts->flags & THREAD_SAVED) || !extend_hold(m, thread, t))
@@ -462,6 +519,7 @@ void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t)
 		lock_forget(m, thread);
 		m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	}
+	m->priv->threads.v[thread].lost_ns = t;
 	lane_overwrite(lane, &unknown, true);
 	if (lane->spans.n > 1 && (lane_last(lane) - 1)->state == GIL_HOLD)
 		(lane_last(lane) - 1)->flags |= SPAN_INFERRED_END;

@@ -7,6 +7,7 @@
  *	thread.c  who exists from when to when
  *	gil.c     GIL lanes, and the owners of each GIL
  *	cpu.c     CPU lanes
+ *	lost.c    what is not known for lack of records
  *	starve.c  who had the CPU that a thread waited for
  *	blame.c   whose hold each wait is charged to
  *	locks.c   what blocks where the GIL is off
@@ -52,6 +53,7 @@ struct cpu_move {
  * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
  * @off_ns: when that was
  * @woken_ns: when it was last woken while it ran
+ * @lost_ns: when the last loss of records that concerned it was over
  * @moves: from CPU to CPU, by time
  * @started_ns: when it began to start the world again, 0: it has done something else since
  * @lock: index of what it is parked for, or MODEL_NONE
@@ -60,6 +62,7 @@ struct cpu_move {
 struct thread_state {
 	uint64_t off_ns;
 	uint64_t woken_ns;
+	uint64_t lost_ns;
 	uint64_t started_ns;
 	uint32_t proc;
 	uint32_t gil;
@@ -73,11 +76,12 @@ struct thread_state {
 
 /**
  * @known_ns: before that, a GIL that nobody is known to hold is not known to be free
+ * @freed_ns: when the last hold of it ended
  * @next: next GIL of the process, or MODEL_NONE
  * @dirty: the past was changed: owners must be made again from the lanes
  */
 struct gil_book {
-	uint64_t known_ns;
+	uint64_t known_ns, freed_ns;
 	uint32_t holder, waiters;
 	uint32_t proc, next;
 	bool known, dirty;
@@ -112,6 +116,12 @@ struct unborn {
 	bool gone;
 };
 
+/* What contradicts what was before it, unless records turn out to be missing there. */
+struct oddity {
+	uint64_t time_ns;
+	enum caveat_code code;
+};
+
 /* From start_ns on the CPU was that thread's; as in struct model_starved. */
 struct cpu_owner {
 	uint64_t start_ns;
@@ -137,6 +147,7 @@ struct model_private {
 	VEC(struct process) procs;
 	VEC(struct unborn) unborn;
 	VEC(struct cpu_book) cpus;
+	VEC(struct oddity) oddities; /* by time */
 };
 
 /* thread.c. The thread of an event, made if there is none; MODEL_NONE: a thread that has ended, or
@@ -152,7 +163,15 @@ void thread_fork(struct model *m, const struct event *ev, uint64_t t);
 void thread_comm(struct model *m, const struct event *ev, uint64_t t);
 /* died: the thread ended; else the recording did. */
 void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
-void thread_lost(struct model *m, const struct event *ev, uint64_t t);
+
+/* lost.c */
+void lost_records(struct model *m, const struct event *ev, uint64_t t);
+/* Something happened at t that cannot, unless records before it were lost. Counted at the end. */
+void lost_or_odd(struct model *m, enum caveat_code code, uint64_t t);
+void lost_finish(struct model *m);
+/* The last span is unknown since a loss: what was assumed between that one and those before it is
+ * not so. */
+void lost_doubt(struct lane *lane);
 
 /* Where to look for an address of a process in an idmap. */
 static inline uint32_t address_key(uint32_t proc, uint64_t address)
@@ -189,6 +208,8 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
 /* After owners_finish(). */
 void gil_finish(struct model *m);
+/* What the thread does next is done without the GIL: so it had none since a loss of records. */
+void gil_prove_without(struct model *m, uint32_t thread, uint64_t t);
 /* The thread has no GIL from now on: what it does without. */
 void gil_without(struct model *m, uint32_t thread, uint64_t t);
 

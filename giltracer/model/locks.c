@@ -103,6 +103,7 @@ static void go_on(struct model *m, uint32_t thread, uint64_t t)
 
 void lock_park(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
+	gil_prove_without(m, thread, t);
 	unpark(m, thread);
 	if (ev->park.kind != PARK_EVENT) {
 		uint32_t lock = lock_of(m, m->priv->threads.v[thread].proc, ev);

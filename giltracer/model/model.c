@@ -42,6 +42,7 @@ void model_free(struct model *m)
 	vec_done(&m->priv->gils);
 	vec_done(&m->priv->procs);
 	vec_done(&m->priv->unborn);
+	vec_done(&m->priv->oddities);
 	free(m->priv);
 	free(m);
 }
@@ -261,7 +262,7 @@ void model_feed(struct model *m, const struct event *ev)
 		thread_comm(m, ev, t);
 		break;
 	case EV_LOST:
-		thread_lost(m, ev, t);
+		lost_records(m, ev, t);
 		break;
 	case EV_WAKING:
 		feed_waking(m, ev, t);
@@ -293,6 +294,7 @@ void model_finish(struct model *m)
 	for (uint32_t i = 0; i < m->threads.n; i++)
 		if (p->threads.v[i].flags & THREAD_ALIVE)
 			thread_exit(m, i, m->end_ns, false);
+	lost_finish(m);
 	cpu_finish(m);
 	owners_finish(m);
 	gil_finish(m);

@@ -288,6 +288,7 @@ struct stacks;
  * @names: of the source; borrowed until model_free
  * @no_probes: nothing of the GIL was to be recorded: nobody is taken to hold one at the start
  * @gil_off: the GIL was off at start_ns: nobody holds one then
+ * @all_releases: no release of a GIL goes unseen but for lost records
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
  * @all_wakeups: wake-ups were recorded whoever caused them, interrupts and other programs too
@@ -297,6 +298,7 @@ struct model_options {
 	uint32_t start_pid, start_tid;
 	bool no_probes;
 	bool gil_off;
+	bool all_releases;
 	const struct names *names;
 	const struct stacks *stacks;
 	bool all_wakeups;

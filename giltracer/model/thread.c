@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who exists from when to when: births, names, ends, and lost records. */
+/* Who exists from when to when: births, names and ends. */
 #include "model/internal.h"
 
 #include "trace/names.h"
@@ -187,27 +187,4 @@ void thread_comm(struct model *m, const struct event *ev, uint64_t t)
 		m->threads.v[thread].name = names_get(m->priv->options.names, ev->comm.name);
 	if (ev->flags & EVF_EXEC)
 		gil_exec(m, thread, t);
-}
-
-void thread_lost(struct model *m, const struct event *ev, uint64_t t)
-{
-	uint64_t since_ns = ev->lost.since_ns < t ? ev->lost.since_ns : t;
-
-	if (since_ns < m->start_ns)
-		since_ns = m->start_ns;
-	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
-	m->caveats[CAVEAT_LOST] += ev->lost.count;
-	starve_lost(m, ev->cpu, since_ns);
-	for (uint32_t i = 0; i < m->threads.n; i++) {
-		const struct model_thread *mt = &m->threads.v[i];
-		const struct thread_state *ts = &m->priv->threads.v[i];
-		uint64_t from = since_ns > mt->start_ns ? since_ns : mt->start_ns;
-
-		if (ev->cpu >= 0 && ts->last_cpu >= 0 && ts->last_cpu != ev->cpu)
-			continue;
-		if (!(ts->flags & THREAD_ALIVE) && from >= mt->end_ns)
-			continue;
-		gil_lost(m, i, from, t);
-		cpu_lost(m, i, from);
-	}
 }

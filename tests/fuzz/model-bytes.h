@@ -78,6 +78,8 @@ static struct model *model_from_bytes(const uint8_t *data, size_t size, const st
 		.end_ns = end ? 1000 + ((uint64_t)end * 64 << shift) : 0,
 		.start_tid = how & 2 ? 2 : 0,
 		.start_pid = how & 4 ? 2 : 0,
+		.all_releases = how & 16,
+		.gil_off = how & 32,
 		.names = names,
 	};
 	struct model *m = model_new(&options);

@@ -427,54 +427,6 @@ static void test_addresses(void)
 	is_u64(blame(20, MODEL_UNKNOWN), 700, "and another process's is not");
 }
 
-static void test_lost(void)
-{
-	begin();
-	cpu_now = 0;
-	new_thread(110, 8, 7);
-	release(120, 7);
-	cpu_now = 1;
-	request(130, 8);
-	acquire(140, 8);
-	cpu_now = 0;
-	request(150, 7);
-	loses(145, 200, 1, 50);
-	acquire(300, 7);
-	release(310, 7);
-	cpu_now = 1;
-	request(400, 8);
-	acquire(410, 8);
-	release(420, 8);
-	finish();
-	is_str(gil_lane(8), "110:N 130:W 140:H! 145:?x 400:W 410:H 420:N 1000",
-	       "lost records: the threads of that cpu are unknown until their next event");
-	is_str(gil_lane(7), "100:H^ 120:N 150:W 300:H 310:N 1000", "the others are not");
-	is_str(owners(0),
-	       "100:7 120:- 130:-+1 140:8 145:? 150:?+1 300:7 310:? 400:-+1 410:8 420:- 1000",
-	       "a GIL that an unknown thread may have is not free");
-	is_u64(blame(7, MODEL_UNKNOWN), 150, "and a wait for it is charged to nobody known");
-	is_u64(m->caveats[CAVEAT_LOST], 50, "lost records are counted");
-	is_u64(m->lost.v[0].start_ns, 145, "and shown where they were");
-
-	begin();
-	new_thread(110, 8, 7);
-	release(120, 7);
-	loses(50, 200, -1, 1);
-	release(300, 7);
-	finish();
-	is_str(gil_lane(7), "100:?x 300:N 1000", "of an unknown cpu: all threads");
-	is_str(gil_lane(8), "110:?x 1000", "as far as they lived");
-	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "what follows a loss is no other caveat");
-
-	begin();
-	new_thread(110, 8, 7);
-	ends(150, 8);
-	loses(140, 200, -1, 1);
-	finish();
-	is_str(lane_text(&m->threads.v[1].gil, "?NHWS", true), "110:N 140:?x 150",
-	       "a thread that has ended since is unknown at its end");
-}
-
 static void test_order(void)
 {
 	begin();
@@ -578,7 +530,6 @@ int main(void)
 	test_switch_wait();
 	test_missing();
 	test_addresses();
-	test_lost();
 	test_order();
 	test_check();
 	test_caveats();

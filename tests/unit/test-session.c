@@ -37,6 +37,7 @@ static struct session *example(void)
 	s->gil_detect = true;
 	s->one_run = true;
 	s->python_version = xstrdup("3.11.7");
+	s->releases_known = true;
 	s->functions = xcalloc(1, sizeof(*s->functions));
 	s->function_count = 1;
 	s->functions[0].name = xstrdup("take_gil");
@@ -61,6 +62,7 @@ static void check_example(const struct session *s)
 	is_u64(s->cpus, 2, "cpus");
 	is_u64(s->function_count, 1, "one function");
 	is_u64(s->functions[0].offset, 0x24f7b0, "its offset");
+	ok(s->releases_known, "and whether all releases have probes");
 	if (!ok(s->pass_count == 1 && s->note_count == 1, "one pass, one note"))
 		return;
 	is_str(pass->perf_data, "gil.perf.data", "its recording");

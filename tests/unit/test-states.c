@@ -223,8 +223,8 @@ static void test_lives(void)
 	loses(250, 300, 1, 5);
 	preempted(400, 8);
 	finish();
-	is_str(cpu_lane(8), "200:r<7 210:R 250:?x 400:r 1000", "lost records are unknown");
-	is_u64(thread(8)->cpu_ns[CPU_UNKNOWN], 150, "until the next switch");
+	is_str(cpu_lane(8), "200:r<7 210:R 250:?x 300:R^ 400:r 1000", "lost records are unknown");
+	is_u64(thread(8)->cpu_ns[CPU_UNKNOWN], 50, "and nothing else");
 }
 
 /* An event of a thread that we thought asleep: it runs, whatever is missing. */
@@ -334,7 +334,7 @@ static void test_starvation(void)
 	picks(350, 1, 98, 96, 6, 0);
 	picks(400, 1, 96, 7, 0, 0);
 	finish();
-	is_str(cpu_lane(7), "100:? 150:R 200:r 240:?x 310:r 400:R 1000", "losses in line");
+	is_str(cpu_lane(7), "100:? 150:R 200:r 240:?x 300:S^ 310:r 400:R 1000", "losses in line");
 	is_u64(starved(7, MODEL_UNKNOWN, 0), 40 + 40, "that ended nobody knows where");
 	is_u64(starved(7, MODEL_NONE, 6), 50, "and afterwards all is known again");
 

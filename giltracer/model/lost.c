@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lost records. The ring buffer of a CPU was full for a while: whoever may have been on that CPU is
+ * unknown meanwhile. What follows is known when the thread does something that only one state
+ * allows: it has been in that state since the loss. A thread that is asleep without the GIL before
+ * and after several losses is taken to have been so between them; not in them.
+ *
+ * That records were lost is learnt when the buffer has room again: what was odd in between is
+ * explained then.
+ */
+#include "model/internal.h"
+
+/*
+ * Since when, of [since_ns, t), the thread may have been on a CPU (-1: any); t if it was on others
+ * all the while. A thread that was off its CPU may have been on that one in between.
+ */
+static uint64_t out_of_sight(const struct lane *cpu, int32_t lost, uint64_t since_ns, uint64_t t)
+{
+	uint64_t from = t;
+
+	for (size_t i = cpu->spans.n; i-- > 0;) {
+		const struct span *s = &cpu->spans.v[i];
+		bool elsewhere = s->state == CPU_RUNNING && s->cpu >= 0 && lost >= 0 &&
+		                 s->cpu != lost;
+
+		if (!elsewhere)
+			from = s->start_ns > since_ns ? s->start_ns : since_ns;
+		if (s->start_ns <= since_ns)
+			break;
+	}
+	return from < t ? from : t;
+}
+
+/* The span before the last one, which is unknown since a loss; NULL if the last one is not. */
+static const struct span *before_loss(const struct lane *lane)
+{
+	size_t n = lane->spans.n;
+
+	return n > 1 && lane->spans.v[n - 1].flags & SPAN_LOST ? &lane->spans.v[n - 2] : NULL;
+}
+
+static void assume(struct lane *lane, const struct span *before, uint64_t from_ns, uint64_t to_ns,
+                   bool count)
+{
+	struct span span = { from_ns, MODEL_NONE, 0, before->state, SPAN_INFERRED_START, -1 };
+
+	if (from_ns < to_ns)
+		lane_push(lane, &span, count);
+}
+
+/* The thread is lost sight of again, and has done nothing since the loss before. */
+static void assume_quiet(struct model *m, uint32_t thread, uint64_t until_ns)
+{
+	struct model_thread *mt = &m->threads.v[thread];
+	const struct span *gil = before_loss(&mt->gil), *cpu = before_loss(&mt->cpu);
+	uint64_t lost_ns = m->priv->threads.v[thread].lost_ns;
+
+	if (gil && gil->state == GIL_NO && m->priv->options.all_releases)
+		assume(&mt->gil, gil, lost_ns, until_ns, true);
+	if (cpu && cpu->state >= CPU_SLEEPING)
+		assume(&mt->cpu, cpu, lost_ns, until_ns, false);
+}
+
+void lost_doubt(struct lane *lane)
+{
+	struct span *v = lane->spans.v;
+	size_t n = lane->spans.n;
+
+	while (n > 2 && v[n - 2].flags & SPAN_INFERRED_START && v[n - 3].flags & SPAN_LOST)
+		n -= 2;
+	lane->spans.n = n;
+}
+
+static void lose_sight(struct model *m, uint32_t thread, int32_t cpu, uint64_t since_ns, uint64_t t)
+{
+	const struct model_thread *mt = &m->threads.v[thread];
+	bool alive = m->priv->threads.v[thread].flags & THREAD_ALIVE;
+	uint64_t from = since_ns > mt->start_ns ? since_ns : mt->start_ns;
+
+	from = out_of_sight(&mt->cpu, cpu, from, alive || t < mt->end_ns ? t : mt->end_ns);
+	if (from >= (alive ? t : mt->end_ns))
+		return;
+	assume_quiet(m, thread, from);
+	gil_lost(m, thread, from, t);
+	cpu_lost(m, thread, from);
+}
+
+void lost_records(struct model *m, const struct event *ev, uint64_t t)
+{
+	uint64_t since_ns = ev->lost.since_ns < t ? ev->lost.since_ns : t;
+
+	if (since_ns < m->start_ns)
+		since_ns = m->start_ns;
+	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
+	m->caveats[CAVEAT_LOST] += ev->lost.count;
+	starve_lost(m, ev->cpu, since_ns);
+	for (uint32_t i = 0; i < m->threads.n; i++)
+		lose_sight(m, i, ev->cpu, since_ns, t);
+	while (m->priv->oddities.n &&
+	       m->priv->oddities.v[m->priv->oddities.n - 1].time_ns > since_ns)
+		m->priv->oddities.n--;
+}
+
+void lost_or_odd(struct model *m, enum caveat_code code, uint64_t t)
+{
+	*vec_push(&m->priv->oddities) = (struct oddity){ t, code };
+}
+
+void lost_finish(struct model *m)
+{
+	for (size_t i = 0; i < m->priv->oddities.n; i++)
+		m->caveats[m->priv->oddities.v[i].code]++;
+}

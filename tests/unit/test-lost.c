@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings that lost records: what is unknown, since when, until when, and what is not. */
+#include <inttypes.h>
+
+#include "model/span.h"
+
+#include "model-events.h"
+
+/* Every release has a probe. */
+static void begin_whole(void)
+{
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .all_releases = true });
+}
+
+static void test_cpu(void)
+{
+	begin_whole();
+	new_thread(110, 8, 7);
+	release(120, 7);
+	run(125, 8, 1);
+	request(130, 8);
+	acquire(140, 8);
+	cpu_now = 0;
+	request(150, 7);
+	loses(145, 200, 1, 50);
+	acquire(300, 7);
+	release(310, 7);
+	cpu_now = 1;
+	request(400, 8);
+	acquire(410, 8);
+	release(420, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 130:W 140:H! 145:?x 200:N^ 400:W 410:H 420:N 1000",
+	       "lost records: who is on that CPU is unknown meanwhile");
+	is_str(gil_lane(7), "100:H^ 120:N 150:W 300:H 310:N 1000",
+	       "who is on another one all the while is not");
+	is_str(owners(0),
+	       "100:7 120:- 130:-+1 140:8 145:? 150:?+1 200:-+1 300:7 310:- 400:-+1 410:8 420:- "
+	       "1000",
+	       "a GIL that an unknown thread may have is not free");
+	is_u64(blame(7, MODEL_UNKNOWN), 50, "and a wait for it is charged to nobody known");
+	is_u64(m->caveats[CAVEAT_LOST], 50, "lost records are counted");
+	is_u64(m->lost.v[0].start_ns, 145, "and shown where they were");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	release(120, 7);
+	loses(50, 200, -1, 1);
+	release(300, 7);
+	finish();
+	is_str(gil_lane(7), "100:?x 200:H^ 300:N 1000", "of an unknown CPU: all threads");
+	is_str(gil_lane(8), "110:?x 1000", "as far as they lived");
+	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "what follows a loss is no other caveat");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	ends(150, 8);
+	loses(140, 200, -1, 1);
+	finish();
+	is_str(lane_text(&m->threads.v[1].gil, "?NHWS", true), "110:N 140:?x 150",
+	       "a thread that has ended since is unknown at its end");
+}
+
+/* Whoever was off its CPU may have been on the one whose records are missing. */
+static void test_moves(void)
+{
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(120, 8, 1);
+	request(130, 8);
+	leaves(140, 8);
+	loses(150, 200, 0, 5);
+	run(300, 8, 1);
+	acquire(310, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 130:W 150:?x 200:W^ 310:H/ 1000",
+	       "a sleeper may have been there");
+	is_str(cpu_lane(8), "110:r<7 120:R 140:G 150:?x 200:G^! 300:R 1000",
+	       "and have slept again");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(120, 8, 1);
+	request(130, 8);
+	loses(135, 200, 0, 5);
+	leaves(210, 8);
+	run(300, 8, 1);
+	acquire(310, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 130:W 310:H/ 1000", "not before it left its own");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(120, 8, 1);
+	request(130, 8);
+	leaves(160, 8);
+	loses(150, 200, 0, 5);
+	run(210, 8, 1);
+	acquire(310, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 130:W 160:?x 200:W^ 310:H/ 1000", "but since then");
+}
+
+/* What a thread does next is possible in one state only. */
+static void test_proof(void)
+{
+	begin_whole();
+	new_thread(110, 8, 7);
+	release(120, 7);
+	loses(130, 200, -1, 5);
+	release(300, 8);
+	request(310, 7);
+	finish();
+	is_str(gil_lane(8), "110:N 130:?x 200:H^ 300:N 1000", "it had the GIL");
+	is_str(gil_lane(7), "100:H^ 120:N 130:?x 200:N^ 310:W/ 1000", "it had not");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	release(120, 7);
+	loses(130, 200, -1, 5);
+	acquire(250, 7);
+	release(260, 7);
+	release(300, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 130:?x 300:N 1000", "not if another one had it since");
+	is_str(owners(0), "100:7 120:- 130:? 200:?+1 250:7 260:? 300:- 1000", "nobody holds twice");
+
+	begin();
+	new_thread(110, 8, 7);
+	release(120, 7);
+	loses(130, 200, -1, 5);
+	request(300, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 130:?x 300:W/ 1000",
+	       "where releases go unseen, it may have had the GIL before it asks");
+
+	begin_whole();
+	run(150, 7, 0);
+	loses(160, 200, -1, 5);
+	leaves(300, 7);
+	finish();
+	is_str(cpu_lane(7), "100:? 150:R 160:?x 200:R^ 300:S 1000", "who leaves a CPU had it");
+}
+
+/* Between losses nothing is missing: who sleeps before and after them does so between them. */
+static void test_between(void)
+{
+	begin_whole();
+	release(120, 7);
+	leaves(130, 7);
+	loses(200, 210, 0, 5);
+	loses(300, 310, 1, 5);
+	loses(400, 410, 1, 5);
+	run(500, 7, 1);
+	request(510, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^ 120:N 200:?x 210:N^ 300:?x 310:N^ 400:?x 410:N^ 510:W/ 1000",
+	       "without the GIL");
+	is_str(cpu_lane(7), "100:R 130:S 200:?x 210:S^ 300:?x 310:S^ 400:?x 410:S^! 500:R 1000",
+	       "and without a CPU");
+
+	begin_whole();
+	release(120, 7);
+	leaves(130, 7);
+	loses(200, 210, 0, 5);
+	loses(300, 310, 1, 5);
+	acquire(500, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^ 120:N 200:?x 310:W^ 500:H/ 1000",
+	       "unless it turns out that it has done something");
+	is_str(cpu_lane(7), "100:R 130:S 200:?x 310:R^ 1000", "or was running");
+}
+
+/* Losses are learnt late: what is odd until then is explained by them. */
+static void test_late(void)
+{
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(115, 8, 1);
+	cpu_now = 0;
+	release(120, 7);
+	request(130, 7);
+	acquire(140, 7);
+	cpu_now = 1;
+	release(250, 8);
+	loses(150, 300, 0, 5);
+	loses(160, 310, 1, 5);
+	finish();
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "what is learnt later is no contradiction");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(115, 8, 1);
+	cpu_now = 0;
+	release(120, 7);
+	request(130, 7);
+	acquire(140, 7);
+	loses(150, 200, 1, 5);
+	cpu_now = 1;
+	release(250, 8);
+	cpu_now = 0;
+	request(400, 7);
+	finish();
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "an acquire that was lost is none");
+	is_str(gil_lane(8), "110:N 150:?x 250:N 1000", "it is not known since when it held");
+	is_str(gil_lane(7), "100:H^ 120:N 130:W 140:H! 150:?x 250:N^ 400:W/ 1000",
+	       "nor until when the one before it did");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(115, 8, 1);
+	cpu_now = 0;
+	release(120, 7);
+	request(130, 7);
+	acquire(140, 7);
+	cpu_now = 1;
+	release(250, 8);
+	loses(260, 300, 1, 5);
+	finish();
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 1, "a later loss explains nothing");
+}
+
+/*
+ * A machine of two CPUs, four threads and one GIL, that does something at random each nanosecond.
+ * The model of what is left of its events after losses says nothing that is not so.
+ */
+#define CPUS    2
+#define THREADS 4
+#define STEPS   900
+
+struct machine {
+	uint32_t on[CPUS]; /* 0: idle */
+	uint32_t holder;   /* 0: the GIL is free */
+	bool waits[THREADS + 1];
+	uint64_t now;
+	VEC(struct event) events;
+};
+
+static uint32_t seed;
+
+static uint32_t below(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 16) % n;
+}
+
+static void happens(struct machine *a, int32_t cpu, uint32_t i, enum event_type type)
+{
+	struct event ev = {
+		.time_ns = a->now, .pid = 7, .tid = 6 + i, .cpu = cpu, .type = (uint16_t)type
+	};
+
+	if (type == EV_REQUEST || type == EV_RELEASE)
+		ev.gil.address = GIL;
+	if (type == EV_SWITCH_OUT && !a->waits[i] && below(2))
+		ev.flags = EVF_PREEMPT;
+	*vec_push(&a->events) = ev;
+}
+
+static void comes(struct machine *a, int32_t cpu)
+{
+	uint32_t i = 1 + below(THREADS);
+
+	if (a->on[!cpu] == i)
+		return;
+	a->on[cpu] = i;
+	happens(a, cpu, i, EV_SWITCH_IN);
+}
+
+static void acts(struct machine *a, int32_t cpu)
+{
+	uint32_t i = a->on[cpu];
+
+	if (!below(3)) {
+		happens(a, cpu, i, EV_SWITCH_OUT);
+		a->on[cpu] = 0;
+	} else if (a->holder == i) {
+		happens(a, cpu, i, EV_RELEASE);
+		a->holder = 0;
+	} else if (!a->waits[i]) {
+		happens(a, cpu, i, EV_REQUEST);
+		a->waits[i] = true;
+	} else if (!a->holder) {
+		happens(a, cpu, i, EV_ACQUIRE);
+		a->holder = i;
+		a->waits[i] = false;
+	}
+}
+
+/* Thread 1 switches tracing on, with the GIL, when the others are there already. */
+static void run_machine(struct machine *a)
+{
+	*a = (struct machine){ .on = { 1, 0 }, .holder = 1, .now = 100 };
+	happens(a, 0, 1, EV_SWITCH_IN);
+	for (uint32_t i = 2; i <= THREADS; i++)
+		*vec_push(&a->events) =
+			(struct event){ .time_ns = 100,
+			                .pid = 7,
+			                .tid = 6 + i,
+			                .type = EV_FORK,
+			                .fork = { .parent_pid = 7, .parent_tid = 7 } };
+	while (++a->now < 100 + STEPS) {
+		int32_t cpu = (int32_t)below(CPUS);
+
+		if (a->on[cpu])
+			acts(a, cpu);
+		else
+			comes(a, cpu);
+	}
+}
+
+/* Each CPU's ring buffer is full now and then. */
+static struct model *model_of(const struct machine *a, uint32_t losses)
+{
+	struct model *model = model_new(&(struct model_options){ .start_ns = 100,
+	                                                         .end_ns = 100 + STEPS,
+	                                                         .start_pid = 7,
+	                                                         .start_tid = 7,
+	                                                         .all_releases = true });
+	uint64_t lost[CPUS] = { 0 }, last_ns[CPUS] = { 100, 100 };
+	bool full[CPUS] = { false };
+
+	for (size_t i = 0; i < a->events.n; i++) {
+		const struct event *ev = &a->events.v[i];
+
+		if (ev->type != EV_FORK && losses && !below(full[ev->cpu] ? 8 : losses))
+			full[ev->cpu] = !full[ev->cpu];
+		if (full[ev->cpu] && ev->type != EV_FORK) {
+			lost[ev->cpu]++;
+			continue;
+		}
+		if (lost[ev->cpu])
+			model_feed(model,
+			           &(struct event){ .time_ns = ev->time_ns,
+			                            .cpu = ev->cpu,
+			                            .type = EV_LOST,
+			                            .lost = { last_ns[ev->cpu], lost[ev->cpu] } });
+		lost[ev->cpu] = 0;
+		last_ns[ev->cpu] = ev->time_ns;
+		model_feed(model, ev);
+	}
+	for (int32_t cpu = 0; cpu < CPUS; cpu++)
+		if (lost[cpu])
+			model_feed(model, &(struct event){ .time_ns = a->now,
+			                                   .cpu = cpu,
+			                                   .type = EV_LOST,
+			                                   .lost = { last_ns[cpu], lost[cpu] } });
+	model_finish(model);
+	return model;
+}
+
+/* What is assumed between two losses is marked. */
+static bool is_assumed(const struct lane *lane, size_t i)
+{
+	return lane->spans.v[i].flags & SPAN_INFERRED_START && i + 1 < lane->spans.n &&
+	       lane->spans.v[i + 1].flags & SPAN_LOST;
+}
+
+static bool states_agree(unsigned a, unsigned b, bool gil)
+{
+	return gil ? a == b : (a == CPU_RUNNING) == (b == CPU_RUNNING);
+}
+
+/* How many of the lane's spans say what is not so; *known: ns of those that say something. */
+static size_t untrue(const struct lane *lane, const struct lane *truth, bool gil, uint64_t *known)
+{
+	size_t wrong = 0;
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		uint64_t end_ns = lane_span_end(lane, i);
+
+		if (!lane->spans.v[i].state || is_assumed(lane, i))
+			continue;
+		*known += end_ns - lane->spans.v[i].start_ns;
+		for (uint64_t t = lane->spans.v[i].start_ns; t < end_ns; t++)
+			if (!states_agree(lane->spans.v[i].state,
+			                  truth->spans.v[lane_at(truth, t)].state, gil)) {
+				wrong++;
+				break;
+			}
+	}
+	return wrong;
+}
+
+static void test_machine(void)
+{
+	size_t gil = 0, cpu = 0, broken = 0, odd = 0;
+	uint64_t known = 0, lost = 0;
+	struct error err;
+
+	for (seed = 1; seed < 4000000000u; seed += 20000000) {
+		uint32_t start = seed;
+		struct machine machine;
+		struct model *whole, *left;
+
+		run_machine(&machine);
+		whole = model_of(&machine, 0);
+		left = model_of(&machine, 10 + below(90));
+		broken += model_check(left, &err) < 0;
+		for (size_t i = 0; i < left->threads.n; i++) {
+			gil += untrue(&left->threads.v[i].gil, &whole->threads.v[i].gil, true,
+			              &known);
+			cpu += untrue(&left->threads.v[i].cpu, &whole->threads.v[i].cpu, false,
+			              &known);
+		}
+		for (size_t i = 0; i < CAVEAT_CODES; i++)
+			odd += i == CAVEAT_TWO_HOLDERS || i == CAVEAT_RELEASE_NO_HOLD ||
+			                       i == CAVEAT_ACQUIRE_NO_REQUEST ||
+			                       i == CAVEAT_REQUEST_NO_ACQUIRE
+			               ? left->caveats[i]
+			               : 0;
+		lost += left->caveats[CAVEAT_LOST];
+		model_free(whole);
+		model_free(left);
+		vec_done(&machine.events);
+		seed = start;
+	}
+	is_u64(broken, 0, "a machine of ours: the invariants hold whatever is lost");
+	is_u64(gil, 0, "who is said to have or want the GIL does, who is not does not");
+	is_u64(cpu, 0, "who is said to run does");
+	is_u64(odd, 0, "nothing is odd");
+	ok(lost > 5000 && known > 400000, "%" PRIu64 " events are lost, %" PRIu64 " ns known", lost,
+	   known);
+}
+
+int main(void)
+{
+	test_cpu();
+	test_moves();
+	test_proof();
+	test_between();
+	test_late();
+	test_machine();
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}
