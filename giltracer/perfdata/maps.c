@@ -10,10 +10,18 @@
 #include "base/vec.h"
 #include "perfdata/u64map.h"
 
+/* What a process has mapped, and its children have until they map something else: a program that
+ * forks thousands has most of it once. */
+struct mappings {
+	size_t users, alloc;
+	struct map v[];
+};
+
 /* Spaces do not move: they are borrowed. */
 struct maps {
 	VEC(struct address_space *) spaces;
 	struct u64map by_pid;
+	uint32_t generation;
 };
 
 struct maps *maps_new(void)
@@ -21,12 +29,41 @@ struct maps *maps_new(void)
 	return xcalloc(1, sizeof(struct maps));
 }
 
+/* The space has nothing mapped. */
+static void drop(struct address_space *space)
+{
+	if (space->mappings && --space->mappings->users == 0)
+		free(space->mappings);
+	space->mappings = NULL;
+	space->v = NULL;
+	space->n = 0;
+}
+
+/* The space has mappings of its own, with room for at least one more cut and one more mapping. */
+static void own(struct address_space *space)
+{
+	struct mappings *old = space->mappings, *new;
+	size_t n = space->n, alloc;
+
+	if (old && old->users == 1 && old->alloc >= n + 2)
+		return;
+	alloc = n * 2 + 16;
+	new = xcalloc(1, sizeof(*new) + alloc * sizeof(new->v[0]));
+	*new = (struct mappings){ .users = 1, .alloc = alloc };
+	if (n)
+		memcpy(new->v, space->v, n * sizeof(new->v[0]));
+	drop(space);
+	space->mappings = new;
+	space->v = new->v;
+	space->n = n;
+}
+
 void maps_free(struct maps *maps)
 {
 	if (!maps)
 		return;
 	for (size_t i = 0; i < maps->spaces.n; i++) {
-		free(maps->spaces.v[i]->v);
+		drop(maps->spaces.v[i]);
 		free(maps->spaces.v[i]);
 	}
 	vec_done(&maps->spaces);
@@ -63,16 +100,12 @@ const struct map *space_find(const struct address_space *space, uint64_t address
 	return &space->v[at];
 }
 
-/* Makes room for n mappings at index at. */
-static void insert(struct address_space *space, size_t at, const struct map *new, size_t n)
+/* There is room: own() was called. */
+static void insert(struct address_space *space, size_t at, const struct map *new)
 {
-	if (space->n + n > space->alloc) {
-		space->alloc = space->alloc * 2 + n + 16;
-		space->v = xreallocarray(space->v, space->alloc, sizeof(*space->v));
-	}
-	memmove(space->v + at + n, space->v + at, (space->n - at) * sizeof(*space->v));
-	memcpy(space->v + at, new, n * sizeof(*new));
-	space->n += n;
+	memmove(space->v + at + 1, space->v + at, (space->n - at) * sizeof(*space->v));
+	space->v[at] = *new;
+	space->n++;
 }
 
 /* Takes [start, end) out of what is mapped; returns the index where it would be inserted. */
@@ -88,7 +121,7 @@ static size_t cut(struct address_space *space, uint64_t start, uint64_t end)
 		if (tail.end > end) {
 			tail.offset += end - tail.start;
 			tail.start = end;
-			insert(space, first, &tail, 1);
+			insert(space, first, &tail);
 			return first;
 		}
 	}
@@ -112,8 +145,9 @@ void maps_mmap(struct maps *maps, uint32_t pid, uint64_t start, uint64_t length,
 
 	if (map.end <= map.start)
 		return;
-	insert(space, cut(space, start, map.end), &map, 1);
-	space->generation++;
+	own(space);
+	insert(space, cut(space, start, map.end), &map);
+	space->generation = ++maps->generation;
 }
 
 void maps_fork(struct maps *maps, uint32_t pid, uint32_t parent_pid)
@@ -124,16 +158,20 @@ void maps_fork(struct maps *maps, uint32_t pid, uint32_t parent_pid)
 		return;
 	child = maps_space(maps, pid);
 	parent = maps_space(maps, parent_pid);
-	child->n = 0;
-	if (parent->n)
-		insert(child, 0, parent->v, parent->n);
-	child->generation++;
+	drop(child);
+	if (parent->mappings) {
+		parent->mappings->users++;
+		child->mappings = parent->mappings;
+		child->v = parent->v;
+		child->n = parent->n;
+	}
+	child->generation = ++maps->generation;
 }
 
 void maps_exec(struct maps *maps, uint32_t pid)
 {
 	struct address_space *space = maps_space(maps, pid);
 
-	space->n = 0;
-	space->generation++;
+	drop(space);
+	space->generation = ++maps->generation;
 }

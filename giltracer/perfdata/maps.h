@@ -14,13 +14,16 @@ struct map {
 };
 
 /**
- * @generation: changes whenever what is mapped may have changed
+ * @generation: another one whenever what is mapped may have changed, and of no other space; 0 where
+ *              nothing ever was
+ * @v: by start, not overlapping; processes may share them
  */
 struct address_space {
 	uint32_t pid;
 	uint32_t generation;
-	struct map *v; /* by start, not overlapping */
-	size_t n, alloc;
+	struct map *v;
+	size_t n;
+	struct mappings *mappings;
 };
 
 struct maps;

@@ -38,31 +38,25 @@ static const struct arch arches[] = {
 	            17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NO_REG } },
 };
 
-/* What an address of one address space is: a direct-mapped cache. location is plus 1. */
+/* What an address is in the address space of this generation; location is plus 1. */
 struct pc_slot {
 	uint64_t pc;
-	uint32_t location;
+	uint32_t location, generation;
 };
 
-#define PC_SLOTS 8192
-
-struct pc_cache {
-	uint32_t generation;
-	struct pc_slot slots[PC_SLOTS];
-};
+/* One direct-mapped cache for all processes: programs may start thousands. */
+#define PC_SLOTS 16384
 
 struct unwinder {
 	const struct arch *arch;
 	struct maps *maps;
 	struct address_space *space; /* of the last sample */
-	struct pc_cache *cache;      /* its cache */
-	struct u64map cache_of_pid;
-	VEC(struct pc_cache *) caches;
 	VEC(struct location) locations;
 	struct u64map kernel;         /* address -> location */
 	struct u64map unknown;        /* address outside any mapping -> location */
 	VEC(struct u64map) by_module; /* file offset -> location */
 	VEC(uint32_t) stack;
+	struct pc_slot cache[PC_SLOTS];
 };
 
 uint16_t unwind_machine(const char *arch)
@@ -88,15 +82,11 @@ void unwinder_free(struct unwinder *u)
 {
 	if (!u)
 		return;
-	for (size_t i = 0; i < u->caches.n; i++)
-		free(u->caches.v[i]);
 	for (size_t i = 0; i < u->by_module.n; i++)
 		u64map_done(&u->by_module.v[i]);
-	vec_done(&u->caches);
 	vec_done(&u->by_module);
 	vec_done(&u->locations);
 	vec_done(&u->stack);
-	u64map_done(&u->cache_of_pid);
 	u64map_done(&u->kernel);
 	u64map_done(&u->unknown);
 	free(u);
@@ -161,33 +151,14 @@ static uint32_t user_location(struct unwinder *u, uint64_t address)
 	return add_location(u, known, key, &location);
 }
 
-/* The cache of the sample's process, empty if its mappings have changed. */
-static void choose_space(struct unwinder *u, uint32_t pid)
-{
-	uint32_t at;
-
-	if (!u->space || u->space->pid != pid) {
-		u->space = maps_space(u->maps, pid);
-		at = u64map_get(&u->cache_of_pid, pid);
-		if (at == UINT32_MAX) {
-			at = u->caches.n;
-			u64map_set(&u->cache_of_pid, pid, at);
-			*vec_push(&u->caches) = xcalloc(1, sizeof(struct pc_cache));
-		}
-		u->cache = u->caches.v[at];
-	}
-	if (u->cache->generation != u->space->generation) {
-		memset(u->cache->slots, 0, sizeof(u->cache->slots));
-		u->cache->generation = u->space->generation;
-	}
-}
-
 static uint32_t find_location(struct unwinder *u, uint64_t address)
 {
-	struct pc_slot *slot = &u->cache->slots[u64map_hash(address) % PC_SLOTS];
+	uint32_t generation = u->space->generation;
+	uint64_t key = address ^ (uint64_t)generation << 24;
+	struct pc_slot *slot = &u->cache[u64map_hash(key) % PC_SLOTS];
 
-	if (slot->pc != address || !slot->location)
-		*slot = (struct pc_slot){ address, user_location(u, address) + 1 };
+	if (slot->pc != address || slot->generation != generation || !slot->location)
+		*slot = (struct pc_slot){ address, user_location(u, address) + 1, generation };
 	return slot->location - 1;
 }
 
@@ -238,7 +209,8 @@ static enum unwind_end walk(struct unwinder *u, const struct unwind_sample *s)
 	if (s->abi != UNWIND_ABI_64 || !load_regs(u->arch, s, &regs))
 		return UNWIND_NO_USER;
 	memory.base = regs.regs[machine->sp];
-	choose_space(u, s->pid);
+	if (!u->space || u->space->pid != s->pid)
+		u->space = maps_space(u->maps, s->pid);
 	for (size_t n = 0; n < UNWIND_MAX_FRAMES; n++) {
 		uint32_t id = find_location(u, regs.pc - !exact);
 

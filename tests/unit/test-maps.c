@@ -78,6 +78,20 @@ static void test_fork_exec(void)
 	maps_fork(f.maps, 2, 1);
 	maps_mmap(f.maps, 1, 0x1000, 0x1000, 0, f.b);
 	is_str(at(&f, 2, 0x1000), "a.so+0", "a child has what its parent had");
+	maps_fork(f.maps, 3, 2);
+	maps_fork(f.maps, 4, 3);
+	ok(maps_space(f.maps, 3)->v == maps_space(f.maps, 4)->v,
+	   "as long as nobody changes it, once");
+	ok(maps_space(f.maps, 3)->generation != maps_space(f.maps, 4)->generation,
+	   "generations are of one space");
+	maps_mmap(f.maps, 3, 0x1800, 0x400, 0, f.b);
+	is_str(at(&f, 3, 0x1800), "b.so+0", "a child maps something else");
+	is_str(at(&f, 2, 0x1800), "a.so+0x800", "its parent has what it had");
+	is_str(at(&f, 4, 0x1800), "a.so+0x800", "so has its child");
+	maps_exec(f.maps, 4);
+	is_str(at(&f, 2, 0x1000), "a.so+0", "a grandchild's exec leaves the others alone");
+	maps_fork(f.maps, 3, 2);
+	is_str(at(&f, 3, 0x1800), "a.so+0x800", "a pid that comes again is another process");
 	is_str(at(&f, 1, 0x1000), "b.so+0", "and the parent goes on by itself");
 	maps_fork(f.maps, 1, 1);
 	is_str(at(&f, 1, 0x1000), "b.so+0", "a new thread changes nothing");
