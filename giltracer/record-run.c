@@ -152,6 +152,10 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		note(job, "perf", result->perf_note);
 		job->outcome->failed = true;
 	}
+	if (result->stopped)
+		note(job, "stopped",
+		     "the program was stopped for a while (Ctrl-Z, SIGSTOP): that counts as "
+		     "sleep, and as holding the GIL for the thread that held it");
 	if (stolen)
 		session_add_note(job->session, "stolen", 1, stolen);
 	if (result->limit_note)

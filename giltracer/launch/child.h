@@ -62,6 +62,9 @@ int child_release(struct child *child, struct error *err);
 /* Whether it has ended, without waiting; then child->status is valid. */
 bool child_ended(struct child *child);
 
+/* Whether it was stopped or continued (SIGSTOP, SIGTSTP, SIGCONT) since the last call. */
+bool child_stopped(const struct child *child);
+
 /* Wait for its end. */
 void child_wait(struct child *child);
 

@@ -177,8 +177,10 @@ static void command_recorders(struct pass *pass, const char *command)
 			set_once(&pass->result->perf_note, err.text);
 }
 
+/* Why perf ended is worth more than that it did not listen any more. */
 static void finish_recorders(struct pass *pass)
 {
+	char *note = NULL;
 	struct error err;
 
 	/* All at the same time: each takes the kernel a while. */
@@ -186,7 +188,11 @@ static void finish_recorders(struct pass *pass)
 		recorder_stop(&pass->recorders[i]);
 	for (size_t i = 0; i < pass->plan->perf_count; i++)
 		if (recorder_finish(&pass->recorders[i], &err) < 0)
-			set_once(&pass->result->perf_note, err.text);
+			set_once(&note, err.text);
+	if (!note)
+		return;
+	free(pass->result->perf_note);
+	pass->result->perf_note = note;
 }
 
 /* ---- what the program tells us */
@@ -319,8 +325,10 @@ static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info
 {
 	int signal = (int)info->ssi_signo;
 
-	if (signal == SIGCHLD)
+	if (signal == SIGCHLD) {
+		pass->result->stopped |= child_stopped(&pass->program);
 		return;
+	}
 	if (signal != SIGUSR1 && signal != SIGUSR2)
 		pass->result->interrupted = true;
 	if (!witness_saw(&pass->witness, signal) && !child_ended(&pass->program))

@@ -59,6 +59,7 @@ struct pass_plan {
  * @pid: of the program
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: somebody asked us to stop
+ * @stopped: the program was stopped for a while, and went on
  * @codes: the list of code objects is complete
  * @gil: what it said of the GIL when it started tracing
  * @threads: what the program called its threads
@@ -73,7 +74,7 @@ struct pass_result {
 	uint64_t wall_ns, start_ns, stop_ns, stolen_ns;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[PASS_RECORDERS];
-	bool interrupted, codes;
+	bool interrupted, stopped, codes;
 	enum session_gil gil;
 	struct session_thread *threads;
 	size_t thread_count;

@@ -327,7 +327,13 @@ int recorder_finish(struct recorder *rec, struct error *err)
 	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
 		return could_not_write(rec) ? fail(rec, "failed", err) : 0;
 	if (WIFSIGNALED(status))
-		return error_set(err, EIO, "perf record was killed by signal %d", WTERMSIG(status));
+		return error_set(err, EIO,
+		                 "perf record was killed by signal %d%s: what it had not written "
+		                 "yet is lost",
+		                 WTERMSIG(status),
+		                 WTERMSIG(status) == SIGKILL
+		                         ? " (by the kernel, if memory ran out: dmesg says)"
+		                         : "");
 	return fail(rec, "failed", err);
 }
 

@@ -184,7 +184,10 @@ static void say_because(struct verdict *v, const struct evidence *e)
 		str_adds(&v->advice, "Give it more to do.");
 		return;
 	case VERDICT_NOTHING:
-		str_adds(&v->advice, "With --trace-imports it is traced from its first line on.");
+		str_adds(&v->advice,
+		         e->model->caveats[CAVEAT_TRUNCATED]
+		                 ? "The recording is cut: record again."
+		                 : "With --trace-imports it is traced from its first line on.");
 		return;
 	case VERDICT_FREE_THREADED:
 		locks_say(&v->because, e);

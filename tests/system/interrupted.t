@@ -146,5 +146,41 @@ is "$(cat out)" 'handled 15' '  and ends well'
 echo >empty.py
 ok '  and the next run works' "$GILTRACER" record -q -o session --python-trace none empty.py
 
+# perf is killed, as by the kernel when memory runs out: the program does not notice.
+cat >kills.py <<'EOF'
+import os, signal
+if __name__ == "__main__":
+    children = "/proc/%d/task/%d/children" % (os.getppid(), os.getppid())
+    for pid in open(children).read().split():
+        if open("/proc/%s/comm" % pid).read() == "perf\n":
+            os.kill(int(pid), signal.SIGKILL)
+    print("killed")
+EOF
+exits 125 'perf is killed: the run has failed' \
+	"$GILTRACER" --python-trace none -o report.html kills.py
+is "$(cat out)" killed '  the program ends as it likes'
+like "$(cat err)" 'perf record was killed by signal 9 \(by the kernel, if memory ran out' \
+	'  it says who was killed'
+like "$(cat err)" 'What helps: The recording is cut: record again' '  and what to do'
+
+# Stopped and continued, as by Ctrl-Z and fg.
+cat >stops.py <<'EOF'
+import os, signal
+if __name__ == "__main__":
+    pid = os.getpid()
+    child = os.fork()
+    if child == 0:
+        while open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "T":
+            pass
+        os.kill(pid, signal.SIGCONT)
+        os._exit(0)
+    os.kill(pid, signal.SIGSTOP)
+    os.waitpid(child, 0)
+EOF
+exits 0 'a program that was stopped goes on' \
+	"$GILTRACER" record -o session --python-trace none stops.py
+like "$(json session/session.json '[n["code"] for n in d["notes"]]')" "'stopped'" \
+	'  and the session notes it'
+
 leaves_nothing
 done_testing

@@ -201,6 +201,7 @@ static void test_call(void)
 static void test_edges(void)
 {
 	static const struct life spinners[] = { { 50, 50, 0, 0, 0 }, { 50, 50, 0, 0, 0 } };
+	struct verdict v;
 	struct fixture f;
 
 	live(&f, spinners, 2, 1000);
@@ -236,6 +237,10 @@ static void test_edges(void)
 
 	fixture_init(&f, 0);
 	is_kind(&f, "nothing", "Nothing was recorded", "an empty model");
+	f.model.caveats[CAVEAT_TRUNCATED] = 1;
+	verdict_init(&v, &f.report);
+	is_str(str_get(&v.advice), "The recording is cut: record again.", "since it is cut");
+	verdict_done(&v);
 	fixture_done(&f);
 }
 
