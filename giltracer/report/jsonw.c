@@ -8,6 +8,16 @@
 
 #include "report/utf8.h"
 
+/* JSON (RFC 8259, 7) escapes in UTF-16. */
+static void put_escape(FILE *out, uint32_t cp)
+{
+	if (cp >= 0x10000) {
+		fprintf(out, "\\u%04" PRIx32, 0xd7c0 + (cp >> 10));
+		cp = 0xdc00 + (cp & 0x3ff);
+	}
+	fprintf(out, "\\u%04" PRIx32, cp);
+}
+
 static void put_codepoint(FILE *out, uint32_t cp)
 {
 	switch (cp) {
@@ -24,11 +34,11 @@ static void put_codepoint(FILE *out, uint32_t cp)
 	case '<':
 	case '>':
 	case '&':
-		fprintf(out, "\\u%04" PRIx32, cp);
+		put_escape(out, cp);
 		return;
 	}
-	if (cp < 0x10000 && utf8_is_unsafe(cp)) {
-		fprintf(out, "\\u%04" PRIx32, cp);
+	if (utf8_is_unsafe(cp)) {
+		put_escape(out, cp);
 	} else if (cp < 0x80) {
 		putc_unlocked((int)cp, out);
 	} else {

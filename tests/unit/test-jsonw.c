@@ -37,6 +37,9 @@ static void test_strings(void)
 	          "what could end a script element");
 	is_quoted("\n\t\r\x01\x1b\x7f", "\"\\n\\t\\u000d\\u0001\\u001b\\u007f\"", "controls");
 	is_quoted("\xe2\x80\xa8\xe2\x80\xae", "\"\\u2028\\u202e\"", "separators and bidi controls");
+	is_quoted("\xf3\xa0\x80\x81\xf3\xa0\x81\xbf", "\"\\udb40\\udc01\\udb40\\udc7f\"",
+	          "tags, which are beyond 16 bits");
+	is_quoted("\xf3\xa0\x82\x80", "\"\xf3\xa0\x82\x80\"", "and what is behind them is none");
 	is_quoted("h\xc3\xa9 \xf0\x9f\x90\x8d", "\"h\xc3\xa9 \xf0\x9f\x90\x8d\"", "UTF-8 stays");
 	is_quoted("a\xff"
 	          "b",
