@@ -29,12 +29,12 @@ void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 	}
 }
 
-/* Divide [start, end). Returns the index of the owner at its start; *contended: a thread held;
- * *free: nobody did, for certain. */
-static size_t divide(struct ledger *l, const struct model_gil *g, size_t hint, uint64_t start_ns,
-                     uint64_t end_ns, bool *contended, bool *free)
+/* Divide a wait, from the owner first on. *contended: a thread held; *free: nobody did, for certain.
+ */
+static void divide(struct ledger *l, const struct model_gil *g, size_t first, uint64_t start_ns,
+                   uint64_t end_ns, bool *contended, bool *free)
 {
-	size_t first = owners_at(g, hint, start_ns), i = first;
+	size_t i = first;
 
 	while (start_ns < end_ns) {
 		uint32_t holder = g->owners.v[i].thread;
@@ -51,7 +51,6 @@ static size_t divide(struct ledger *l, const struct model_gil *g, size_t hint, u
 		*free &= holder == MODEL_NONE;
 		start_ns = until;
 	}
-	return first;
 }
 
 static void blame_thread(struct model *m, uint32_t thread, struct ledger *l)
@@ -70,7 +69,8 @@ static void blame_thread(struct model *m, uint32_t thread, struct ledger *l)
 		if (s->ref != gil)
 			hint = 0;
 		gil = s->ref;
-		hint = divide(l, &m->gils.v[gil], hint, s->start_ns, end_ns, &contended, &free);
+		hint = owners_of(&m->gils.v[gil], hint, s);
+		divide(l, &m->gils.v[gil], hint, s->start_ns, end_ns, &contended, &free);
 		mt->contended_waits += contended;
 		mt->free_wait_ns += free ? end_ns - s->start_ns : 0;
 	}

@@ -62,7 +62,7 @@ static int check_hold(const struct model *m, struct sums *sum, uint32_t thread,
 
 	if (s->start_ns == end_ns)
 		return 0;
-	i = sum->at = owners_at(g, sum->at, s->start_ns);
+	i = sum->at = owners_of(g, sum->at, s);
 	for (; i < g->owners.n && g->owners.v[i].start_ns < end_ns; i++)
 		if (g->owners.v[i].thread != thread)
 			return error_set(err, EINVAL,

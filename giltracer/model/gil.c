@@ -156,6 +156,7 @@ static void take(struct model *m, uint32_t thread, uint32_t gil, uint64_t t, uin
 	m->priv->threads.v[thread].gil = gil;
 	set(m, thread, t, GIL_HOLD, gil, flags);
 	owners_mark(m, gil, t);
+	last(m, thread)->cpu = owners_mark_of(&m->gils.v[gil]);
 }
 
 /*
@@ -303,6 +304,7 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	set(m, thread, t, GIL_WAIT, gil, 0);
 	m->priv->gils.v[gil].waiters++;
 	owners_mark(m, gil, t);
+	last(m, thread)->cpu = owners_mark_of(&m->gils.v[gil]);
 	if (frame)
 		set_frames(m, thread, frame);
 }

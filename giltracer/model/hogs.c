@@ -148,14 +148,16 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 }
 
 /* Sum up the waiting during a hold, stretch by stretch of its GIL. */
-static void measure(const struct search *s, struct walker *w, uint32_t gil, struct hold *h)
+static void measure(const struct search *s, struct walker *w, const struct span *span,
+                    struct hold *h)
 {
+	uint32_t gil = span->ref;
 	const struct model_gil *g = &s->model->gils.v[gil];
 
 	if (gil != w->gil)
 		w->owner = 0;
 	w->gil = gil;
-	w->owner = owners_at(g, w->owner, h->start_ns);
+	w->owner = owners_of(g, w->owner, span);
 	for (size_t i = w->owner; i < g->owners.n && g->owners.v[i].start_ns < h->end_ns; i++) {
 		const struct gil_owner *o = &g->owners.v[i];
 		uint64_t from = o->start_ns > h->start_ns ? o->start_ns : h->start_ns;
@@ -183,7 +185,7 @@ static void walk_thread(struct search *s, uint32_t thread)
 
 		if (span->state != GIL_HOLD)
 			continue;
-		measure(s, &w, span->ref, &h);
+		measure(s, &w, span, &h);
 		add_hold(s, &w, &h);
 	}
 }

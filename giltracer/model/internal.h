@@ -242,6 +242,24 @@ void owners_rebuild(struct model *m, uint32_t gil);
 /* The owner at time_ns: the last one that starts no later. Not before hint: where an earlier time
  * was. */
 size_t owners_at(const struct model_gil *g, size_t hint, uint64_t time_ns);
+
+/* A hold or wait that begins now: the low 16 bits of its owner's index. */
+static inline int16_t owners_mark_of(const struct model_gil *g)
+{
+	return (int16_t)(uint16_t)(g->owners.n - 1);
+}
+
+/* owners_at() the start of a hold or wait. Its mark is right unless the past was changed, or hint is
+ * more than 65535 changes away. */
+static inline size_t owners_of(const struct model_gil *g, size_t hint, const struct span *span)
+{
+	size_t at = hint + (uint16_t)((uint16_t)span->cpu - (uint16_t)hint);
+
+	if (at < g->owners.n && g->owners.v[at].start_ns <= span->start_ns &&
+	    (at + 1 == g->owners.n || g->owners.v[at + 1].start_ns > span->start_ns))
+		return at;
+	return owners_at(g, hint, span->start_ns);
+}
 void owners_finish(struct model *m);
 
 /* cpu.c */

@@ -64,7 +64,7 @@ static void blame_wait(struct culprits *list, const struct model *m, const struc
 {
 	const struct model_gil *g = &m->gils.v[wait->ref];
 
-	for (size_t i = owners_at(g, 0, wait->start_ns);
+	for (size_t i = owners_of(g, 0, wait);
 	     i < g->owners.n && g->owners.v[i].start_ns < end_ns; i++) {
 		const struct gil_owner *o = &g->owners.v[i];
 		uint64_t from = o->start_ns > wait->start_ns ? o->start_ns : wait->start_ns;
