@@ -29,8 +29,8 @@ void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 	}
 }
 
-/* Divide a wait, from the owner first on. *contended: a thread held; *free: nobody did, for certain.
- */
+/* Divide a wait. first: the owner at its start; *contended: a thread held; *free: nobody did, for
+ * certain. */
 static void divide(struct ledger *l, const struct model_gil *g, size_t first, uint64_t start_ns,
                    uint64_t end_ns, bool *contended, bool *free)
 {

@@ -64,8 +64,8 @@ static void blame_wait(struct culprits *list, const struct model *m, const struc
 {
 	const struct model_gil *g = &m->gils.v[wait->ref];
 
-	for (size_t i = owners_of(g, 0, wait);
-	     i < g->owners.n && g->owners.v[i].start_ns < end_ns; i++) {
+	for (size_t i = owners_of(g, 0, wait); i < g->owners.n && g->owners.v[i].start_ns < end_ns;
+	     i++) {
 		const struct gil_owner *o = &g->owners.v[i];
 		uint64_t from = o->start_ns > wait->start_ns ? o->start_ns : wait->start_ns;
 		uint64_t to = i + 1 < g->owners.n ? o[1].start_ns : g->end_ns;

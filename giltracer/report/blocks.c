@@ -2,9 +2,7 @@
 /* Gathers, compresses and writes blocks. */
 #include "blocks.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <libdeflate.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,11 +11,11 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "report/base64.h"
+#include "report/deflate.h"
 
 #define BLOCK_FULL  (1 << 20) /* raw bytes that close a block */
 #define WORKERS_MAX 4
 #define RING        8
-#define LEVEL       1
 
 enum block_state { BLOCK_FREE, BLOCK_QUEUED, BLOCK_DONE };
 
@@ -33,7 +31,7 @@ struct block {
 
 /* Who packs blocks, one at a time. */
 struct packer {
-	struct libdeflate_compressor *compressor;
+	struct deflater *deflater;
 	uint8_t *packed;
 	size_t alloc;
 };
@@ -71,27 +69,26 @@ static struct block *block_at(struct blocks *blocks, uint64_t number)
 
 static int packer_init(struct packer *p)
 {
-	*p = (struct packer){ .compressor = libdeflate_alloc_compressor(LEVEL) };
-	return p->compressor ? 0 : -1;
+	*p = (struct packer){ .deflater = deflater_new() };
+	return p->deflater ? 0 : -1;
 }
 
 static void packer_done(struct packer *p)
 {
-	libdeflate_free_compressor(p->compressor);
+	deflater_free(p->deflater);
 	free(p->packed);
 }
 
 static void block_pack(struct block *b, struct packer *p)
 {
-	size_t bound = libdeflate_deflate_compress_bound(p->compressor, b->raw.len);
+	size_t bound = deflater_bound(p->deflater, b->raw.len);
 	size_t len;
 
 	if (bound > p->alloc) {
 		p->packed = xreallocarray(p->packed, bound, 1);
 		p->alloc = bound;
 	}
-	len = libdeflate_deflate_compress(p->compressor, b->raw.s, b->raw.len, p->packed, bound);
-	assert(len > 0);
+	len = deflater_pack(p->deflater, p->packed, bound, b->raw.s, b->raw.len);
 	if (base64_size(len) > b->raw.alloc) {
 		b->raw.alloc = base64_size(len);
 		b->raw.s = xreallocarray(b->raw.s, b->raw.alloc, 1);
