@@ -31,6 +31,8 @@ cp out raw
 if [ -n "${GILTRACER_TEST_REGEN:-}" ]; then
 	cp raw "$data/every-record.raw"
 	events_of every.data >"$data/every-record.events"
+	mkperf probes.pipe probes
+	"$GILTRACER" dump --stacks probes.pipe | grep -v '^#' >"$data/probes.events"
 fi
 ok 'as it always was' diff "$data/every-record.raw" raw
 events_of every.data >events
@@ -43,6 +45,9 @@ ok 'gives the same events' diff "$data/every-record.events" events
 "$GILTRACER" dump --header every.data | sed 1d >header
 "$GILTRACER" dump --header every.pipe | sed 1d >header.pipe
 ok 'and the same header' diff header header.pipe
+ok 'Python frames, locks, stacks' mkperf probes.pipe probes
+"$GILTRACER" dump --stacks probes.pipe | grep -v '^#' >events
+ok 'as they always were' diff "$data/probes.events" events
 ok 'a limit' "$GILTRACER" dump -n 3 every.data
 is "$(wc -l <out)" 3 'is kept'
 
