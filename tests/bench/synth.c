@@ -2,11 +2,11 @@
 /*
  * A synthetic report of any size through the real model and the real writer:
  *
- *	synth [-1] [-j JSON] EVENTS FILE
+ *	synth [-1] [-j JSON] [-t THREADS] EVENTS FILE
  *
  * EVENTS spans and calls in all: about half of them Python calls, the other half GIL states and
- * CPU states of eight threads, one of which hogs the GIL now and then; and, unless -1 is given, a
- * second pass with call stacks a tenth as large. The same arguments give the same page.
+ * CPU states of eight threads, or THREADS, one of which hogs the GIL now and then; and, unless -1
+ * is given, a second pass with call stacks a tenth as large. The same arguments give the same page.
  */
 #include <getopt.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-#define THREADS   8
+#define THREADS   8 /* unless told otherwise */
 #define PID       4000
 #define FUNCTIONS 2000
 #define STACKS    3000
@@ -36,6 +36,7 @@ struct actor {
 };
 
 /**
+ * @threads: how many actors
  * @stacks: of a stacks pass: sleeps have stacks, there are no GIL events
  * @entries: spans and calls made so far, of @want
  */
@@ -44,9 +45,10 @@ struct synth {
 	struct source source;
 	struct model *model;
 	struct slices *slices;
-	struct actor actors[THREADS];
+	unsigned threads;
+	struct actor *actors;
 	uint32_t functions[FUNCTIONS], stacks[STACKS];
-	size_t room[THREADS];
+	size_t *room;
 	uint64_t entries, want, now_ns;
 	bool unwound;
 };
@@ -131,16 +133,16 @@ static void request(struct synth *s, unsigned i)
 	a->began_ns = s->now_ns;
 }
 
-/* Who has waited longest gets the GIL after a while; returns it, THREADS if nobody waits. */
+/* Who has waited longest gets the GIL after a while; returns it, s->threads if nobody waits. */
 static unsigned grant(struct synth *s, unsigned waker)
 {
-	unsigned next = THREADS;
+	unsigned next = s->threads;
 
-	for (unsigned i = 0; i < THREADS; i++)
+	for (unsigned i = 0; i < s->threads; i++)
 		if (s->actors[i].doing == WAITING &&
-		    (next == THREADS || s->actors[i].began_ns < s->actors[next].began_ns))
+		    (next == s->threads || s->actors[i].began_ns < s->actors[next].began_ns))
 			next = i;
-	if (next == THREADS)
+	if (next == s->threads)
 		return next;
 	emit(s, EV_WAKING, waker, (struct event){ .waking.tid = PID + next });
 	s->now_ns += skewed(s, 2000, 40000);
@@ -175,7 +177,7 @@ static unsigned earliest(const struct synth *s)
 {
 	unsigned best = 0;
 
-	for (unsigned i = 1; i < THREADS; i++)
+	for (unsigned i = 1; i < s->threads; i++)
 		if (s->actors[i].until_ns < s->actors[best].until_ns)
 			best = i;
 	return best;
@@ -183,9 +185,9 @@ static unsigned earliest(const struct synth *s)
 
 static void simulate(struct synth *s)
 {
-	unsigned holder = THREADS;
+	unsigned holder = s->threads;
 
-	for (unsigned i = 0; i < THREADS; i++) {
+	for (unsigned i = 0; i < s->threads; i++) {
 		const char *name = i == 2 ? HOSTILE : i ? "worker" : "python3";
 
 		emit(s, EV_COMM, i,
@@ -202,9 +204,9 @@ static void simulate(struct synth *s)
 			request(s, i);
 		} else {
 			release(s, i);
-			holder = THREADS;
+			holder = s->threads;
 		}
-		if (holder == THREADS)
+		if (holder == s->threads)
 			holder = grant(s, i);
 	}
 	emit(s, EV_LOST, 0, (struct event){ .cpu = 1, .lost = { s->now_ns - 2000000, 77 } });
@@ -243,7 +245,7 @@ static void make_stacks(struct synth *s)
 	}
 }
 
-static struct synth *make_pass(uint64_t want, bool unwound)
+static struct synth *make_pass(uint64_t want, unsigned threads, bool unwound)
 {
 	static const char *counters[] = { "page-faults" };
 	struct synth *s = xcalloc(1, sizeof(*s));
@@ -251,6 +253,9 @@ static struct synth *make_pass(uint64_t want, bool unwound)
 
 	s->rng = UINT64_C(0x9e3779b97f4a7c15) + unwound;
 	s->want = want;
+	s->threads = threads;
+	s->actors = xcalloc(threads, sizeof(*s->actors));
+	s->room = xcalloc(threads, sizeof(*s->room));
 	s->unwound = unwound;
 	s->now_ns = START_NS;
 	s->source.names = names_new();
@@ -258,12 +263,12 @@ static struct synth *make_pass(uint64_t want, bool unwound)
 	s->source.counters = counters;
 	s->source.counter_count = 1;
 	s->slices = xcalloc(1, sizeof(*s->slices));
-	s->slices->threads = xcalloc(THREADS, sizeof(*s->slices->threads));
-	s->slices->thread_count = THREADS;
+	s->slices->threads = xcalloc(s->threads, sizeof(*s->slices->threads));
+	s->slices->thread_count = s->threads;
 	make_names(s);
 	if (unwound)
 		make_stacks(s);
-	for (unsigned i = 0; i < THREADS; i++) {
+	for (unsigned i = 0; i < s->threads; i++) {
 		s->slices->threads[i].pid = PID;
 		s->slices->threads[i].tid = PID + i;
 	}
@@ -285,8 +290,8 @@ static int write_with(const struct report *report, const char *path,
 	return filewriter_commit(&w, err);
 }
 
-static int write_report(uint64_t want, bool one, const char *html, const char *json,
-                        struct error *err)
+static int write_report(uint64_t want, unsigned threads, bool one, const char *html,
+                        const char *json, struct error *err)
 {
 	static const char *const command[] = { "synth.py", HOSTILE, NULL };
 	struct report_pass passes[2] = { { .name = "gil" }, { .name = "stacks" } };
@@ -304,7 +309,7 @@ static int write_report(uint64_t want, bool one, const char *html, const char *j
 	};
 
 	for (size_t i = 0; i < report.pass_count; i++) {
-		struct synth *s = make_pass(i ? want / 10 : want, i);
+		struct synth *s = make_pass(i ? want / 10 : want, threads, i);
 
 		passes[i].model = s->model;
 		passes[i].source = &s->source;
@@ -322,23 +327,27 @@ static int write_report(uint64_t want, bool one, const char *html, const char *j
 int main(int argc, char **argv)
 {
 	const char *json = NULL;
+	unsigned long threads = THREADS;
 	bool one = false;
 	struct error err;
 	int c;
 
-	while ((c = getopt(argc, argv, "1j:")) != -1) {
+	while ((c = getopt(argc, argv, "1j:t:")) != -1) {
 		if (c == '1')
 			one = true;
 		else if (c == 'j')
 			json = optarg;
+		else if (c == 't')
+			threads = strtoul(optarg, NULL, 10);
 		else
 			return 2;
 	}
-	if (argc - optind != 2) {
-		fprintf(stderr, "usage: synth [-1] [-j JSON] EVENTS FILE\n");
+	if (argc - optind != 2 || !threads || threads > 100000) {
+		fprintf(stderr, "usage: synth [-1] [-j JSON] [-t THREADS] EVENTS FILE\n");
 		return 2;
 	}
-	if (write_report(strtoull(argv[optind], NULL, 10), one, argv[optind + 1], json, &err) < 0) {
+	if (write_report(strtoull(argv[optind], NULL, 10), (unsigned)threads, one, argv[optind + 1],
+	                 json, &err) < 0) {
 		log_error("%s", err.text);
 		return 1;
 	}
