@@ -79,6 +79,10 @@ static void add_thread(struct model_thread *sum, const struct model_thread *t)
 		sum->longest_wait_ns = t->longest_wait_ns;
 	if (t->longest_hold_ns > sum->longest_hold_ns)
 		sum->longest_hold_ns = t->longest_hold_ns;
+	if (t->longest_lock_wait_ns > sum->longest_lock_wait_ns)
+		sum->longest_lock_wait_ns = t->longest_lock_wait_ns;
+	if (t->longest_stop_ns > sum->longest_stop_ns)
+		sum->longest_stop_ns = t->longest_stop_ns;
 }
 
 static int compare_crowds(const void *a, const void *b)
@@ -134,45 +138,6 @@ void crowds_init_table(struct crowds *crowds, const struct report_pass *pass)
 		if (!crowds->v.v[crowds->of[i]].threads)
 			crowds->of[i] = add_crowd(crowds, facts_thread_name(pass, i), i);
 	settle(crowds, pass);
-}
-
-static struct crowd_blame *find_blame(struct crowd_blames *blames, uint32_t waiter, uint32_t holder)
-{
-	for (size_t i = 0; i < blames->v.n; i++)
-		if (blames->v.v[i].waiter == waiter && blames->v.v[i].holder == holder)
-			return &blames->v.v[i];
-	*vec_push(&blames->v) = (struct crowd_blame){ waiter, holder, 0, 0 };
-	return &blames->v.v[blames->v.n - 1];
-}
-
-static int compare_blames(const void *a, const void *b)
-{
-	const struct crowd_blame *x = a, *y = b;
-
-	if (x->wait_ns != y->wait_ns)
-		return x->wait_ns < y->wait_ns ? 1 : -1;
-	if (x->waiter != y->waiter)
-		return x->waiter < y->waiter ? -1 : 1;
-	return (x->holder > y->holder) - (x->holder < y->holder);
-}
-
-struct crowd_blames crowds_blame(const struct crowds *crowds, const struct model *model)
-{
-	struct crowd_blames ret = { 0 };
-
-	for (size_t i = 0; i < model->blame.n; i++) {
-		const struct model_blame *b = &model->blame.v[i];
-		struct crowd_blame *sum =
-			find_blame(&ret, crowds->of[b->waiter],
-		                   b->holder < MODEL_UNKNOWN ? crowds->of[b->holder] : b->holder);
-
-		sum->wait_ns += b->wait_ns;
-		if (b->longest_ns > sum->longest_ns)
-			sum->longest_ns = b->longest_ns;
-	}
-	if (ret.v.n)
-		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_blames);
-	return ret;
 }
 
 void crowds_done(struct crowds *crowds)

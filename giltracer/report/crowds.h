@@ -19,7 +19,8 @@
 /**
  * @name: with "*" for each run of digits; any bytes
  * @first: one of its threads; @threads: how many it has
- * @sum: their times added up, as of one thread; of the longest wait and hold the maximum. No lanes
+ * @sum: their times added up, as of one thread; of the longest waits, holds and stops the maximum.
+ * No lanes
  */
 struct crowd {
 	struct str name;
@@ -40,19 +41,6 @@ void crowds_done(struct crowds *crowds);
 
 /* The same for tables: small crowds, and all where there are few threads, are taken apart. */
 void crowds_init_table(struct crowds *crowds, const struct report_pass *pass);
-
-/* A row of the model's blame, of crowds; @holder may be MODEL_NONE or MODEL_UNKNOWN. */
-struct crowd_blame {
-	uint32_t waiter, holder;
-	uint64_t wait_ns, longest_ns;
-};
-
-struct crowd_blames {
-	VEC(struct crowd_blame) v;
-};
-
-/* Most wait first. Free with vec_done(&blames.v). */
-struct crowd_blames crowds_blame(const struct crowds *crowds, const struct model *model);
 
 /* A thread in a sentence: its name, and its id only where others have the same. Safe for terminals.
  */

@@ -18,12 +18,11 @@
 #define WORTH_A_LINE 5
 #define NAMED        4
 
-/* NULL: it is a thread of ours, nobody, or not known. */
-static const char *program_of(const struct report_pass *pass, const struct model_starved *row)
+const char *starved_program(const struct report_pass *pass, uint32_t by, uint32_t name)
 {
 	const struct names *names = pass->source ? pass->source->cpu_names : NULL;
 
-	return row->by == MODEL_NONE && row->name && names ? names_get(names, row->name) : NULL;
+	return by == MODEL_NONE && name && names ? names_get(names, name) : NULL;
 }
 
 static void put_row(struct jsonw *w, const struct report_pass *pass,
@@ -34,7 +33,7 @@ static void put_row(struct jsonw *w, const struct report_pass *pass,
 	jsonw_object(w, NULL);
 	json_tid(w, "tid", model, row->thread);
 	json_tid(w, "by_tid", model, row->by == MODEL_UNKNOWN ? MODEL_NONE : row->by);
-	jsonw_string(w, "by_name", program_of(pass, row));
+	jsonw_string(w, "by_name", starved_program(pass, row->by, row->name));
 	jsonw_u64(w, "runnable_ns", row->runnable_ns);
 	jsonw_end(w);
 }
@@ -86,7 +85,7 @@ static struct shares find_shares(const struct report_pass *pass)
 
 	for (size_t i = 0; i < pass->model->starved.n; i++) {
 		const struct model_starved *row = &pass->model->starved.v[i];
-		const char *program = program_of(pass, row);
+		const char *program = starved_program(pass, row->by, row->name);
 
 		shares.all_ns += row->runnable_ns;
 		if (program || row->by < MODEL_UNKNOWN)

@@ -10,6 +10,10 @@
 #include "report/jsonw.h"
 #include "report/report.h"
 
+/* The program that had a CPU, of a row by and name as in struct model_starved; NULL: a thread of
+ * the model, nobody, or not known. Borrowed from the pass. */
+const char *starved_program(const struct report_pass *pass, uint32_t by, uint32_t name);
+
 /* The member "starvation": a row for each thread and whoever had the CPU that it waited for. */
 void starved_json(struct jsonw *w, const struct report_pass *pass);
 

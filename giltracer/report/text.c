@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/crowds.h"
+#include "report/crowd_blame.h"
 #include "report/facts.h"
 #include "report/functions.h"
 #include "report/locks.h"
@@ -124,7 +124,7 @@ static void put_switch_wait(const struct report_pass *pass, FILE *out)
 static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
 {
 	static const char *const headings[] = { "waited", "for", "wait ms", "longest ms" };
-	struct crowd_blames blames = crowds_blame(crowds, pass->model);
+	struct crowd_blames blames = crowds_blame(crowds, pass->model, CROWD_GIL);
 	struct table table = { .columns = 4, .text_columns = 2 };
 	uint64_t wait_ns = facts_totals(pass->model).wait_ns;
 	size_t n = 0;

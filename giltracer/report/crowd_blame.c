@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds up what the model has of threads, waiter by waiter, in time that grows with the rows alone.
+ */
+#include "crowd_blame.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+/**
+ * Rows that are added up.
+ * @slots: of one waiter, by holder: 1 + index of its row in ret, if that is the waiter's
+ */
+struct adding {
+	const struct crowds *crowds;
+	const struct model *model;
+	enum crowd_wait kind;
+	size_t *slots;
+	struct crowd_blames *ret;
+};
+
+static size_t count_rows(const struct adding *a)
+{
+	switch (a->kind) {
+	case CROWD_GIL:
+		return a->model->blame.n;
+	case CROWD_LOCK:
+	case CROWD_STOPPED:
+		return a->model->lock_blame.n;
+	case CROWD_LINE:
+		return a->model->starved.n;
+	}
+	return 0;
+}
+
+static struct crowd_blame lock_row(const struct model_lock_blame *b)
+{
+	return (struct crowd_blame){
+		.kind = b->state == GIL_STOPPED ? CROWD_STOPPED : CROWD_LOCK,
+		.waiter = b->waiter,
+		.holder = b->by,
+		.wait_ns = b->wait_ns,
+		.longest_ns = b->longest_ns,
+		.longest_at_ns = b->longest_at_ns,
+	};
+}
+
+/* A row of the model, of threads. */
+static struct crowd_blame row_at(const struct adding *a, size_t i)
+{
+	const struct model_blame *b;
+	const struct model_starved *s;
+
+	if (a->kind == CROWD_LOCK || a->kind == CROWD_STOPPED)
+		return lock_row(&a->model->lock_blame.v[i]);
+	if (a->kind == CROWD_LINE) {
+		s = &a->model->starved.v[i];
+		return (struct crowd_blame){ .kind = CROWD_LINE,
+			                     .waiter = s->thread,
+			                     .holder = s->by,
+			                     .name = s->by == MODEL_NONE ? s->name : 0,
+			                     .wait_ns = s->runnable_ns,
+			                     .longest_ns = s->runnable_ns };
+	}
+	b = &a->model->blame.v[i];
+	return (struct crowd_blame){ .kind = CROWD_GIL,
+		                     .waiter = b->waiter,
+		                     .holder = b->holder,
+		                     .wait_ns = b->wait_ns,
+		                     .longest_ns = b->longest_ns,
+		                     .longest_at_ns = b->longest_at_ns };
+}
+
+/* Indices of the rows, crowd by crowd of those who waited; caller frees. */
+static size_t *order_rows(const struct adding *a, size_t n)
+{
+	CLEANUP(free) size_t *at = xcalloc(a->crowds->v.n + 1, sizeof(*at));
+	size_t *order = xcalloc(n + 1, sizeof(*order));
+
+	for (size_t i = 0; i < n; i++)
+		at[a->crowds->of[row_at(a, i).waiter] + 1]++;
+	for (size_t c = 0; c < a->crowds->v.n; c++)
+		at[c + 1] += at[c];
+	for (size_t i = 0; i < n; i++)
+		order[at[a->crowds->of[row_at(a, i).waiter]]++] = i;
+	return order;
+}
+
+/* Crowds, then who cannot be told, then nobody, then programs. */
+static size_t slot_of(const struct adding *a, const struct crowd_blame *row)
+{
+	if (row->holder < MODEL_UNKNOWN)
+		return a->crowds->of[row->holder];
+	return a->crowds->v.n + (row->holder == MODEL_NONE) + row->name;
+}
+
+static void add_row(struct adding *a, const struct crowd_blame *row)
+{
+	uint32_t waiter = a->crowds->of[row->waiter];
+	size_t *slot = &a->slots[slot_of(a, row)];
+	struct crowd_blame *sum;
+
+	if (!*slot || a->ret->v.v[*slot - 1].waiter != waiter) {
+		*vec_push(&a->ret->v) = (struct crowd_blame){
+			.kind = a->kind,
+			.waiter = waiter,
+			.holder = row->holder < MODEL_UNKNOWN ? a->crowds->of[row->holder]
+			                                      : row->holder,
+			.name = row->name,
+		};
+		*slot = a->ret->v.n;
+	}
+	sum = &a->ret->v.v[*slot - 1];
+	sum->wait_ns += row->wait_ns;
+	if (!sum->pairs++ || row->longest_ns > sum->longest_ns) {
+		sum->longest_ns = row->longest_ns;
+		sum->longest_at_ns = row->longest_at_ns;
+		sum->longest_waiter = row->waiter;
+		sum->longest_holder = row->holder;
+	}
+}
+
+static void add_rows(struct crowd_blames *ret, const struct crowds *crowds,
+                     const struct model *model, enum crowd_wait kind)
+{
+	struct adding a = { crowds, model, kind, NULL, ret };
+	size_t n = count_rows(&a), names = 0;
+	CLEANUP(free) size_t *order = order_rows(&a, n);
+
+	for (size_t i = 0; kind == CROWD_LINE && i < n; i++)
+		if (model->starved.v[i].name > names)
+			names = model->starved.v[i].name;
+	a.slots = xcalloc(crowds->v.n + 2 + names, sizeof(*a.slots));
+	for (size_t i = 0; i < n; i++) {
+		struct crowd_blame row = row_at(&a, order[i]);
+
+		if (row.kind == kind)
+			add_row(&a, &row);
+	}
+	free(a.slots);
+}
+
+static int compare_blames(const void *a, const void *b)
+{
+	const struct crowd_blame *x = a, *y = b;
+
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns < y->wait_ns ? 1 : -1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->waiter != y->waiter)
+		return x->waiter < y->waiter ? -1 : 1;
+	if (x->holder != y->holder)
+		return x->holder < y->holder ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+static void sort(struct crowd_blames *blames)
+{
+	if (blames->v.n)
+		qsort(blames->v.v, blames->v.n, sizeof(*blames->v.v), compare_blames);
+}
+
+struct crowd_blames crowds_blame(const struct crowds *crowds, const struct model *model,
+                                 enum crowd_wait kind)
+{
+	struct crowd_blames ret = { 0 };
+
+	add_rows(&ret, crowds, model, kind);
+	sort(&ret);
+	return ret;
+}
+
+struct crowd_blames crowds_lock_blame(const struct crowds *crowds, const struct model *model)
+{
+	struct crowd_blames ret = { 0 };
+
+	add_rows(&ret, crowds, model, CROWD_LOCK);
+	add_rows(&ret, crowds, model, CROWD_STOPPED);
+	sort(&ret);
+	return ret;
+}

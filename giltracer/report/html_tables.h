@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The page's tables for readers without JavaScript, and for print where there is none. */
+#ifndef GILTRACER_REPORT_HTML_TABLES_H
+#define GILTRACER_REPORT_HTML_TABLES_H
+
+#include <stdio.h>
+
+#include "report/report.h"
+
+#define HTML_ROWS 1000 /* of a table; what is left out is said below it, and how much it is */
+
+/* Of the main pass. */
+void html_tables(const struct report *report, FILE *out);
+
+#endif
