@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/crowds.h"
 #include "report/jsonw.h"
 #include "report/report.h"
 
@@ -43,8 +44,8 @@ const char *locks_state_name(unsigned state);
  * shown instead of it. */
 bool locks_of_pass(const struct report_pass *pass);
 
-/* The tables; nothing where nothing of it can be. */
-void locks_text(const struct report_pass *pass, FILE *out);
+/* The tables, threads by crowds; nothing where nothing of it can be. */
+void locks_text(const struct report_pass *pass, const struct crowds *crowds, FILE *out);
 
 /* Members "locks", "lock_blame" and "blocked" of an open object. */
 void locks_json(struct jsonw *w, const struct report_pass *pass);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What blocks the threads of a free-threaded interpreter, as tables on a terminal. */
-#include <stdlib.h>
-
-#include "base/cleanup.h"
+#include "report/crowd_blame.h"
 #include "report/facts.h"
 #include "report/functions.h"
 #include "report/locks.h"
@@ -11,24 +9,23 @@
 #define THREAD_ROWS 24
 #define ROWS        8
 
-static void put_threads(const struct report_pass *pass, FILE *out)
+static void put_threads(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
 {
 	static const char *const headings[] = { "thread",         "total ms",
 		                                "free%",          "lock wait%",
 		                                "stopped%",       "stops%",
 		                                "unknown%",       "longest lock wait ms",
 		                                "longest stop ms" };
-	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
 	struct table table = { .columns = 9, .text_columns = 1 };
 	size_t n = 0;
 
 	table_headings(&table, headings);
-	for (; n < pass->model->threads.n && n < THREAD_ROWS; n++) {
-		const struct model_thread *t = &pass->model->threads.v[order[n]];
+	for (; n < crowds->v.n && n < THREAD_ROWS; n++) {
+		const struct model_thread *t = &crowds->v.v[n].sum;
 		struct locks_shares shares = locks_shares(t);
 		struct row *row = table_row(&table);
 
-		row_thread(row, 0, pass, order[n]);
+		row_crowd(row, 0, pass, &crowds->v.v[n]);
 		row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
 		row_number(row, 2, shares.free, 1);
 		row_number(row, 3, shares.lock_wait, 1);
@@ -38,38 +35,38 @@ static void put_threads(const struct report_pass *pass, FILE *out)
 		row_number(row, 7, facts_ms(t->longest_lock_wait_ns), 3);
 		row_number(row, 8, facts_ms(t->longest_stop_ns), 3);
 	}
-	table_end(&table, pass->model->threads.n - n, " that waited less; all are in the report",
-	          out);
+	table_end(&table, crowds->v.n - n, " that waited less; all are in the report", out);
 }
 
-static void put_blame(const struct report_pass *pass, FILE *out)
+static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
 {
 	static const char *const headings[] = { "blocked", "until let go by", "what", "wait ms",
 		                                "longest ms" };
-	CLEANUP(free) uint32_t *order = facts_lock_blame_order(pass->model);
+	struct crowd_blames blames = crowds_lock_blame(crowds, pass->model);
 	struct table table = { .columns = 5, .text_columns = 3 };
 	size_t n = 0;
 
-	if (!pass->model->lock_blame.n)
+	if (!blames.v.n)
 		return;
 	table_headings(&table, headings);
-	for (; n < pass->model->lock_blame.n && n < ROWS; n++) {
-		const struct model_lock_blame *b = &pass->model->lock_blame.v[order[n]];
+	for (; n < blames.v.n && n < ROWS; n++) {
+		const struct crowd_blame *b = &blames.v.v[n];
 		struct row *row = table_row(&table);
 
-		row_thread(row, 0, pass, b->waiter);
-		if (b->by == MODEL_NONE)
+		row_crowd(row, 0, pass, &crowds->v.v[b->waiter]);
+		if (b->holder == MODEL_NONE)
 			row_text(row, 1, "nobody (it was free)");
-		else if (b->by == MODEL_UNKNOWN)
+		else if (b->holder == MODEL_UNKNOWN)
 			row_text(row, 1, "not seen");
 		else
-			row_thread(row, 1, pass, b->by);
-		row_text(row, 2, b->state == GIL_STOPPED ? "stopped" : "lock");
+			row_crowd(row, 1, pass, &crowds->v.v[b->holder]);
+		row_text(row, 2, b->kind == CROWD_STOPPED ? "stopped" : "lock");
 		row_number(row, 3, facts_ms(b->wait_ns), 1);
 		row_number(row, 4, facts_ms(b->longest_ns), 3);
 	}
 	putc('\n', out);
-	table_end(&table, pass->model->lock_blame.n - n, ", of less wait", out);
+	table_end(&table, blames.v.n - n, ", of less wait", out);
+	vec_done(&blames.v);
 }
 
 static void put_places(const struct report_pass *pass, FILE *out)
@@ -102,10 +99,10 @@ static void put_places(const struct report_pass *pass, FILE *out)
 	vec_done(&places.v);
 }
 
-void locks_text(const struct report_pass *pass, FILE *out)
+void locks_text(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
 {
 	if (locks_of_pass(pass))
-		put_threads(pass, out);
-	put_blame(pass, out);
+		put_threads(pass, crowds, out);
+	put_blame(pass, crowds, out);
 	put_places(pass, out);
 }

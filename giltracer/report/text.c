@@ -21,23 +21,6 @@
 #define LEAST_WAIT_NS 50000 /* less would be printed as 0.0 ms */
 #define SWITCH_SHARE  1     /* percent of the waiting that is worth a line */
 
-/* A thread, or "Thread-* 12 threads". */
-static void add_crowd(struct row *row, unsigned column, const struct report_pass *pass,
-                      const struct crowd *crowd)
-{
-	CLEANUP(str_done) struct str count = { 0 };
-	struct str *cell = &row->cells[column];
-
-	if (crowd->threads == 1) {
-		row_thread(row, column, pass, crowd->first);
-		return;
-	}
-	row->widths[column] = utf8_add_safe(cell, str_get(&crowd->name), TABLE_NAME_COLUMNS);
-	str_addf(&count, " %" PRIu32 " threads", crowd->threads);
-	str_adds(cell, str_get(&count));
-	row->widths[column] += (unsigned)count.len;
-}
-
 static void add_thread_row(struct table *table, const struct report_pass *pass,
                            const struct crowd *crowd)
 {
@@ -45,7 +28,7 @@ static void add_thread_row(struct table *table, const struct report_pass *pass,
 	struct facts_shares shares = facts_shares(t);
 	struct row *row = table_row(table);
 
-	add_crowd(row, 0, pass, crowd);
+	row_crowd(row, 0, pass, crowd);
 	row_number(row, 1, facts_ms(t->end_ns - t->start_ns), 1);
 	row_number(row, 2, shares.no_gil, 1);
 	row_number(row, 3, shares.hold, 1);
@@ -66,7 +49,7 @@ static void add_states_row(struct table *table, const struct report_pass *pass,
 	struct facts_states states = facts_states(&crowd->sum);
 	struct row *row = table_row(table);
 
-	add_crowd(row, 0, pass, crowd);
+	row_crowd(row, 0, pass, crowd);
 	row_number(row, 1, facts_ms(crowd->sum.end_ns - crowd->sum.start_ns), 1);
 	for (unsigned c = 0; c < 6; c++)
 		row_number(row, c + 2, states.percent[state_columns[c]], 1);
@@ -91,13 +74,13 @@ static void add_blame_row(struct table *table, const struct report_pass *pass,
 {
 	struct row *row = table_row(table);
 
-	add_crowd(row, 0, pass, &crowds->v.v[blame->waiter]);
+	row_crowd(row, 0, pass, &crowds->v.v[blame->waiter]);
 	if (blame->holder == MODEL_NONE)
 		row_text(row, 1, "nobody (handover)");
 	else if (blame->holder == MODEL_UNKNOWN)
 		row_text(row, 1, "unknown (records are missing)");
 	else
-		add_crowd(row, 1, pass, &crowds->v.v[blame->holder]);
+		row_crowd(row, 1, pass, &crowds->v.v[blame->holder]);
 	row_number(row, 2, facts_ms(blame->wait_ns), 1);
 	row_number(row, 3, facts_ms(blame->longest_ns), 3);
 }
@@ -287,7 +270,7 @@ int report_text(const struct report *report, FILE *out, struct error *err)
 	put_verdict(report, out);
 	if (report->gil_detect && !locks_of_pass(pass))
 		put_threads(pass, &crowds, gil, add_thread_row, out);
-	locks_text(pass, out);
+	locks_text(pass, &crowds, out);
 	if (report->gil_detect && report->state_detect)
 		putc('\n', out);
 	if (report->state_detect || !report->gil_detect)

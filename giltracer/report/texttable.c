@@ -2,6 +2,7 @@
 /* Aligns cells. */
 #include "texttable.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -32,6 +33,22 @@ void row_thread(struct row *row, unsigned column, const struct report_pass *pass
 	facts_add_id(&id, pass, thread);
 	str_adds(cell, str_get(&id));
 	row->widths[column] += (unsigned)id.len;
+}
+
+void row_crowd(struct row *row, unsigned column, const struct report_pass *pass,
+               const struct crowd *crowd)
+{
+	CLEANUP(str_done) struct str count = { 0 };
+	struct str *cell = &row->cells[column];
+
+	if (crowd->threads == 1) {
+		row_thread(row, column, pass, crowd->first);
+		return;
+	}
+	row->widths[column] = utf8_add_safe(cell, str_get(&crowd->name), TABLE_NAME_COLUMNS);
+	str_addf(&count, " %" PRIu32 " threads", crowd->threads);
+	str_adds(cell, str_get(&count));
+	row->widths[column] += (unsigned)count.len;
 }
 
 void row_number(struct row *row, unsigned column, double value, int decimals)

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
+#include "report/crowds.h"
 #include "report/report.h"
 
 #define CELLS              9
@@ -35,6 +36,10 @@ void row_text(struct row *row, unsigned column, const char *text);
 
 /* "NAME 1235*", as facts_add_id has it. */
 void row_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t thread);
+
+/* A thread, or "Thread-* 12 threads". */
+void row_crowd(struct row *row, unsigned column, const struct report_pass *pass,
+               const struct crowd *crowd);
 
 /* Thousands apart, so that a long number can be read. */
 void row_number(struct row *row, unsigned column, double value, int decimals);

@@ -86,6 +86,35 @@ static void test_locks_order(void)
 	fixture_done(&f);
 }
 
+/* Crowds of those that locks block. */
+static void test_locks_crowds(void)
+{
+	static char names[20][16];
+	struct fixture f;
+	char *text;
+
+	fixture_init(&f, 100);
+	f.pass.free_threaded = f.report.python.free_threaded = true;
+	f.model.gil_events = 0;
+	f.model.park_events = 100;
+	for (uint32_t i = 0; i < 20; i++) {
+		snprintf(names[i], sizeof(names[i]), "pool-%u", i);
+		fixture_gil(&f, fixture_thread(&f, 7, 100 + i, names[i]), GIL_STOPPED, 10);
+		f.model.threads.v[i].longest_stop_ns = i * FIXTURE_MS;
+		*vec_push(&f.model.lock_blame) = (struct model_lock_blame){
+			i, (i + 1) % 20, GIL_STOPPED, 10 * FIXTURE_MS, 10 * FIXTURE_MS, 0
+		};
+	}
+	text = text_of(&f.report);
+	ok(strstr(text, "\n  pool-* 20 threads    2,000.0"), "threads of like names are a row");
+	ok(strstr(text, " 19.000\n"), "with the longest stop of any");
+	ok(strstr(text, "\n  pool-* 20 threads   pool-* 20 threads   stopped     200.0"),
+	   "and so is what they did to each other");
+	free(text);
+	vec_done(&f.model.lock_blame);
+	fixture_done(&f);
+}
+
 static void test_many(void)
 {
 	struct fixture f;
@@ -144,6 +173,7 @@ int main(void)
 	test_hog();
 	test_states();
 	test_locks_order();
+	test_locks_crowds();
 	test_many();
 	test_shares();
 	test_empty();
