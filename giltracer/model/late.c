@@ -29,8 +29,8 @@ void late_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t 
 
 /*
  * From when on the thread that waits had a CPU, no earlier than from_ns; otherwise_ns if that
- * cannot be told: it sleeps for one interval at a time, and longer sleeps are not what the kernel
- * did.
+ * cannot be told. It sleeps for one interval at a time: where a sleep was longer, a timer's wake-up
+ * was not recorded, and the rest of it was in line for a CPU.
  */
 static uint64_t on_cpu(const struct model_thread *t, uint64_t from_ns, uint64_t interval_ns,
                        uint64_t otherwise_ns)
@@ -46,7 +46,7 @@ static uint64_t on_cpu(const struct model_thread *t, uint64_t from_ns, uint64_t 
 			continue;
 		if (state == CPU_RUNNING)
 			return start_ns;
-		if (state != CPU_RUNNABLE && end_ns - start_ns > 2 * interval_ns)
+		if (state == CPU_UNKNOWN && end_ns - start_ns > 2 * interval_ns)
 			break;
 	}
 	return later(from_ns, otherwise_ns);

@@ -163,6 +163,21 @@ static void test_no_cpu(void)
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
 	is_u64(late_holds("spin"), 1, "both had one: late");
+
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	run(110 * MS, 8, 0);
+	request(119 * MS, 8);
+	leaves(119 * MS, 8); /* its timer's wake-up at 124 is not in the recording */
+	run(119 * MS, 7, 0);
+	preempted(122 * MS, 7);
+	run(148 * MS, 8, 0);
+	leaves(148 * MS, 8);
+	run(148 * MS, 7, 0);
+	turn(150, 7, frame("spin", 3));
+	acquire(150 * MS, 8);
+	is_u64(late_holds("spin"), 0, "who is woken by a timer and has no CPU cannot ask either");
 }
 
 /* Three samples: in a late hold, in one that is not, of a thread without the GIL. */

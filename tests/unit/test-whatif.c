@@ -54,7 +54,8 @@ static uint64_t gain(uint32_t tid, const char *f)
 	return 12345;
 }
 
-/* 8 wakes up at 120 and computes for 40 ms behind a call that keeps the GIL from 100 to 200. */
+/* 8 wakes up at 120 and computes for 40 ms, in a call of its own, behind one that keeps the GIL
+ * from 100 to 200. */
 static void behind_a_call(void)
 {
 	start();
@@ -63,6 +64,8 @@ static void behind_a_call(void)
 	leaves(200 * MS, 7);
 	run(200 * MS, 8, 0);
 	acquire(200 * MS, 8);
+	run(205 * MS, 7, 1); /* asks 8 in vain */
+	leaves(206 * MS, 7);
 	release(240 * MS, 8);
 	leaves(240 * MS, 8);
 	acquire(240 * MS, 7);
