@@ -38,7 +38,7 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		.output = output,
 		.mmap_pages = pages,
 		.aio = job->host.aio,
-		.buildid_mmap = job->host.major > 5 || job->host.minor >= 12,
+		.buildid_mmap = job->host.by_event,
 		.waking = job->host.tracepoints && !wants_wakeups(job),
 	};
 
@@ -48,7 +48,7 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 	} else {
 		plan.probes = uprobes_events(job->uprobes);
 		/* The control command has events by name since then, and would be taken for all. */
-		plan.early = job->host.major > 5 || job->host.minor >= 12 ? job->early : NULL;
+		plan.early = job->host.by_event ? job->early : NULL;
 		plan.counters = job->counters;
 		plan.native = NATIVE_STACK;
 		plan.unswapped = perf_reads_inherited();

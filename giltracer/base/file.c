@@ -16,7 +16,8 @@
 
 int filemap_open(struct filemap *ret, const char *path, struct error *err)
 {
-	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A FIFO is refused, not waited for. */
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	void *data;
 

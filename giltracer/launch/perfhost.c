@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -110,11 +111,30 @@ static bool may_open_tracepoint(pid_t pid, int cpu)
 	return fd >= 0;
 }
 
+/* Enterprise distributions put new options into a perf that keeps its old number. */
+static int ask_options(struct perf_host *host, struct error *err)
+{
+	char name[] = "perf", record[] = "record", option[] = "--list-opts";
+	char *const argv[] = { name, record, option, NULL };
+	CLEANUP(free) char *text = NULL;
+	int status;
+
+	if (child_capture(&text, &status, argv, 16384, err) < 0)
+		return -1;
+	if (!strstr(text, "--control"))
+		return error_set(err, ENOTSUP,
+		                 "perf %s is too old: 5.10 is the first that can be controlled",
+		                 host->version);
+	host->by_event = strstr(text, "--buildid-mmap");
+	return 0;
+}
+
 static int find_version(struct perf_host *host, struct error *err)
 {
 	char name[] = "perf", option[] = "--version";
 	char *const argv[] = { name, option, NULL };
 	CLEANUP(free) char *text = NULL;
+	unsigned major, minor;
 	const char *number;
 	int status;
 
@@ -130,13 +150,10 @@ static int find_version(struct perf_host *host, struct error *err)
 		                 text);
 	number += strlen("perf version ");
 	host->version = xstrndup(number, strcspn(number, " \n"));
-	if (sscanf(number, "%u.%u", &host->major, &host->minor) != 2)
+	if (sscanf(number, "%u.%u", &major, &minor) != 2)
 		return error_set(err, ENOTSUP, "perf says it is version '%s'", host->version);
-	if (host->major < 5 || (host->major == 5 && host->minor < 10))
-		return error_set(err, ENOTSUP,
-		                 "perf %s is too old: 5.10 is the first that can be controlled",
-		                 host->version);
-	return 0;
+	host->by_event = major > 5 || (major == 5 && minor >= 12);
+	return host->by_event ? 0 : ask_options(host, err);
 }
 
 /* An option of perf's that its packager chooses. */
@@ -157,13 +174,15 @@ static bool has_aio(void)
 
 int perf_host_find(struct perf_host *ret, struct error *err)
 {
+	int cpu = sched_getcpu(); /* CPU 0 may be offline */
+
 	*ret = (struct perf_host){ 0 };
 	if (find_version(ret, err) < 0) {
 		perf_host_done(ret);
 		return -1;
 	}
 	/* Who may have everybody's may have its own: each question waits for the kernel. */
-	ret->everybody = may_open_tracepoint(-1, 0);
+	ret->everybody = may_open_tracepoint(-1, cpu >= 0 ? cpu : 0);
 	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
 	find_buffer(ret);
 	ret->aio = ret->buffer_limited && has_aio();

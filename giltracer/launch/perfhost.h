@@ -11,6 +11,7 @@
 
 /**
  * @version: of perf, "6.1.187"; owned
+ * @by_event: it knows --buildid-mmap, and control commands that name an event (Linux 5.12)
  * @tracepoints: sched:* with their data may be recorded
  * @everybody: so they may on the whole machine, not of our own processes alone
  * @buffer_bytes: ring buffer that one recording may have, per CPU
@@ -21,7 +22,7 @@
  */
 struct perf_host {
 	char *version;
-	unsigned major, minor;
+	bool by_event;
 	bool tracepoints, everybody;
 	uint64_t buffer_bytes;
 	bool buffer_limited;
@@ -29,7 +30,8 @@ struct perf_host {
 	bool aio;
 };
 
-/* Errors: ENOENT perf is not installed, ENOTSUP it is too old to be controlled (before 5.10). */
+/* Errors: ENOENT perf is not installed, ENOTSUP it is too old to be controlled (before 5.10,
+ * unless its distribution has put that in). */
 int perf_host_find(struct perf_host *ret, struct error *err);
 void perf_host_done(struct perf_host *host);
 

@@ -4,6 +4,8 @@
 
 #include <linux/perf_event.h>
 
+#define BRANCH_COUNTERS (1U << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, Linux 6.8 */
+
 /* Identity fields of a trailer in the order of the ABI, 8 bytes each. */
 static const uint64_t trailer_fields[] = {
 	PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
@@ -127,6 +129,8 @@ static void skip_branches(struct cursor *c, uint64_t branch_sample_type)
 	if (branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
 		cursor_skip(c, 8);
 	sub_array(c, nr, 24);
+	if (branch_sample_type & BRANCH_COUNTERS)
+		sub_array(c, nr, 8);
 }
 
 static struct cursor decode_regs(struct cursor *c, uint64_t *ret_abi, uint64_t mask)

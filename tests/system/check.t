@@ -24,6 +24,12 @@ missing 'perf +perf is not installed' 'says so' 'apt-get install linux-perf'
 printf '#!/bin/sh\necho perf version 4.19.1\n' >bin/perf && chmod +x bin/perf
 PATH=$scratch/bin exits 1 'with an old perf' check --python "$python"
 like "$(cat out)" '^missing +perf +perf 4\.19\.1 is too old' 'says so'
+cat >bin/perf <<'EOF'
+#!/bin/sh
+[ "$1" = --version ] && echo perf version 4.18.0-553.el8_10.x86_64 || echo --event --control
+EOF
+(PATH=$scratch/bin && check --python "$python") >out
+like "$(cat out)" '^ok +perf +4\.18\.0-553' 'a number that is old, and options that are not'
 exits 1 'without an interpreter' check --python ./nosuch
 like "$(cat out)" '^missing +python .*nosuch: No such file' 'says so'
 exits 1 'with another program' check --python /bin/ls

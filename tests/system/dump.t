@@ -60,6 +60,9 @@ exits 0 'what there is of it is read' "$GILTRACER" dump --events killed.data
 like "$(cat out)" '^# truncated at .*: perf did not finish' 'and the rest is said'
 like "$(cat out)" 'switch-out preempt' 'scheduling needs no formats'
 
+mkfifo fifo
+exits 125 'a FIFO is not waited for' "$GILTRACER" dump fifo
+like "$(cat err)" 'fifo: not a regular file' 'which is said'
 ok 'a size that lies' mkperf lie.data every-record
 printf '\377\377' | dd of=lie.data bs=1 seek=$((0x736 + 8)) conv=notrunc 2>/dev/null
 exits 0 'ends the reading' "$GILTRACER" dump --events lie.data

@@ -97,6 +97,29 @@ static void test_rich(void)
 	ok(sample_decode(&s, &l, body_of(&b)) && s.leftover == 8, "what is left over is counted");
 }
 
+static void test_branches(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	struct sample_layout l = layout_of(PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_STACK_USER);
+	struct sample s;
+
+	l.branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX | 1U << 19;
+	put64(&b, 2);
+	put64(&b, 0);                            /* hw_idx */
+	for (unsigned i = 0; i < 2 * 3 + 2; i++) /* entries, counters */
+		put64(&b, 1000);
+	put64(&b, 8);
+	put64(&b, 0x5555);
+	put64(&b, 8);
+	ok(sample_decode(&s, &l, body_of(&b)) && cursor_u64_at(&s.stack, 0) == 0x5555,
+	   "a stack behind branches with counters");
+	b.len = 0;
+	put64(&b, UINT64_MAX / 24 + 2);
+	put64(&b, 0);
+	put64(&b, 0);
+	ok(!sample_decode(&s, &l, body_of(&b)), "branches whose size overflows are refused");
+}
+
 static void test_cuts(void)
 {
 	CLEANUP(str_done) struct str b = { 0 };
@@ -160,6 +183,7 @@ int main(void)
 {
 	test_layout();
 	test_rich();
+	test_branches();
 	test_cuts();
 	test_lies();
 	test_trailer();
