@@ -31,10 +31,12 @@ function script(line,    at, n, parts, i, quotients) {
 	at = match(line, / \/\/ /)
 	if (at && substr(line, 1, at) !~ /'/ && split(substr(line, 1, at), parts, "\"") % 2)
 		line = substr(line, 1, at - 1)
-	quotients = gsub(/ \/ /, " / ", line)
-	if (line ~ /['\\]/ || gsub(/\//, "/", line) > quotients)
-		return line
 	n = split(line, parts, "\"")
+	for (i = 1; i <= n; i++) {
+		quotients = gsub(/ \/ /, " / ", parts[i])
+		if (i % 2 ? parts[i] ~ /['\\]/ || gsub(/\//, "/", parts[i]) > quotients : parts[i] ~ /\\$/)
+			return line
+	}
 	line = tight(parts[1])
 	for (i = 2; i <= n; i++)
 		line = line "\"" (i % 2 ? tight(parts[i]) : parts[i])

@@ -2,6 +2,10 @@
 // The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where there are many threads.
 
 const MATRIX_MAX = 5;
+const holderName = i => i === HANDOVER ? "nobody" : i === CANNOT_TELL ? "cannot be told" : threadLabel(i);
+const blameColumns = [
+	{csv: "holder", value: b => holderName(b.holder)}, {csv: "waiter", value: b => threadLabel(b.waiter)}, {csv: "wait_ns", value: b => b.wait_ns}, {csv: "longest_ns", value: b => b.longest_ns},
+];
 
 function blameDraw() {
 	if (pass().locks)
@@ -48,7 +52,7 @@ function blameDraw() {
 	fill($("blame-body"), h("table", {class: columns.length > 4 ? "matrix tall" : "matrix"},
 		h("caption", {class: "visually-hidden"}, gilText("Time that the column's thread waited while the row's thread held the GIL", "Time that the column's thread was blocked until the row's thread let go")),
 		h("thead", {}, h("tr", {}, h("td", {class: "corner"}, gilText("holds ↓ waits →", "lets go ↓ blocked →")), h("th", {scope: "col", class: "num"}, "caused"), columns.map(head))),
-		h("tbody", {}, body)));
+		h("tbody", {}, body)), h("p", {class: "under"}, copyButtons(blameColumns, blame)));
 	$("blame-note").textContent = switched > 0.01 * charged && !pass().locks ? "Not in it: " + fmtDur(switched) + " in which threads had let go when asked to, and waited until another one had the GIL." : "";
 }
 

@@ -38,6 +38,12 @@ const gilText = (gil, instead) => pass().locks ? instead : gil;
 // Whether the GIL was watched in this recording; where not, its CPU states are what there is.
 const gilKnown = () => pass().gil_events === undefined || pass().gil_events > 0;
 
+// Of several, by number, and by process where there are several of these.
+function gilName(index) {
+	const list = pass().gils;
+	return list.length < 2 ? "GIL" : "GIL " + (index + 1) + (list.some(g => g.pid !== list[0].pid) ? " (" + list[index].pid + ")" : "");
+}
+
 const HANDOVER = null, CANNOT_TELL = -1; // holders that are no thread
 
 function threadName(index) {

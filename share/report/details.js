@@ -5,15 +5,18 @@ function factsList(items) {
 	return h("dl", {class: "facts"}, items.filter(Boolean).map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
 }
 
+// A part of a time, with whose it is.
+function shareItem(ns, total, color, who, after) {
+	return h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, ns / total * 100).toFixed(2) + "%;--c:" + color}), who,
+		h("span", {class: "num"}, fmtDur(ns)), h("span", {class: "num soft"}, fmtPct(ns, total)), after || null);
+}
+
 function shareList(title, list, total, jump, extra) {
 	if (!list.length && !extra)
 		return null;
 	return h("div", {class: "panel"}, h("h3", {}, title), h("ol", {class: "shares"},
-		list.slice(0, 8).map(({thread, ns}) => h("li", {},
-			h("i", {class: "meter", style: "--w:" + Math.min(100, ns / total * 100).toFixed(2) + "%;--c:" + threadColor(thread)}),
-			threadTag(thread), h("span", {class: "num"}, fmtDur(ns)), h("span", {class: "num soft"}, fmtPct(ns, total)),
-			jump ? jumpTo("go", () => jump(thread)) : null)),
-		extra ? h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, extra / total * 100).toFixed(2) + "%;--c:" + palette.line}), soft(gilText("nobody (handover)", "nobody, or not seen")), h("span", {class: "num"}, fmtDur(extra)), h("span", {class: "num soft"}, fmtPct(extra, total))) : null));
+		list.slice(0, 8).map(({thread, ns}) => shareItem(ns, total, threadColor(thread), threadTag(thread), jumpTo("go", () => jump(thread)))),
+		extra ? shareItem(extra, total, palette.line, soft(gilText("nobody (handover)", "nobody, or not seen"))) : null));
 }
 
 // The longest stretch of `state` of a thread in [from, to), to jump to.
@@ -124,5 +127,5 @@ function detailsDraw() {
 			h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
 			h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"))),
 		side, stackPanel("Python stack", python, noPy),
-		native.length || meta.passes.some(q => q.name === "stacks") ? stackPanel("Native stack", native, "No native stack was recorded here.") : null));
+		native.length || meta.passes.some(q => q.name === "stacks") ? stackPanel("Native stack", native, pass().name === "stacks" ? "No native stack was recorded here." : "The stack recording has native stacks.") : null));
 }

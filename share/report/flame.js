@@ -54,7 +54,8 @@ function flameBuild(mode) {
 			continue;
 		const sum = laneTotals(lane, part.from, part.to);
 		sum.forEach((ns, state) => { if (flameWanted(mode, state)) total += ns; });
-		const top = newNode(threadLabel(thread));
+		const crowd = crowds().find(c => c.name && c.threads.includes(thread)), key = crowd ? crowd.name : threadLabel(thread) + "\0" + thread;
+		const top = root.kids.get(key) || newNode(crowd ? crowd.name : threadLabel(thread)), before = top.ns;
 		const rows = st.slices[thread] || [];
 		const least = leastFor(lane, part, budget.left / Math.max(1, rowsThreads().length));
 		lane.each(part.from, part.to, (a, b, state, s, i) => {
@@ -74,8 +75,8 @@ function flameBuild(mode) {
 			}
 		});
 		if (top.ns > 0) {
-			root.kids.set(top.name + "\0" + thread, top);
-			root.ns += top.ns;
+			root.kids.set(key, top);
+			root.ns += top.ns - before;
 		}
 	}
 	return {root, total, part};

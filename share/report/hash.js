@@ -11,6 +11,8 @@ function hashWrite() {
 		parts.push("v=" + Math.round(view.from) + "," + Math.round(view.to));
 	if (pinned)
 		parts.push("s=" + [pinned.kind, pinned.thread, pinned.from].concat(pinned.kind === "py" ? [pinned.depth] : []).join("."));
+	if (only)
+		parts.push("t=" + [...only].join("."));
 	if (range)
 		parts.push("r=" + Math.round(range.from) + "," + Math.round(range.to));
 	if (hits.text)
@@ -34,6 +36,8 @@ function hashRead() {
 	};
 	if (parts.has("p") && meta.passes[+parts.get("p")])
 		setPass(+parts.get("p"));
+	if (parts.has("t"))
+		setOnly(parts.get("t").split(".").map(Number).filter(i => pass().threads[i]));
 	const v = pair(parts.get("v")), r = pair(parts.get("r"));
 	if (v)
 		setView(v[0], v[1]);
@@ -42,7 +46,7 @@ function hashRead() {
 	const s = /^(gil|cpu|py)\.(\d+)\.(\d+(?:\.\d+)?)$/.exec(parts.get("s") || "");
 	if (s) {
 		const [time, depth] = s[3].split(".");
-		const pin = () => setPin(s[1] === "py" ? pinCall(+s[2], +(depth || 0), +time) : pinLane(s[1], +s[2], +time), true);
+		const pin = () => unhide(+s[2]) || setPin(s[1] === "py" ? pinCall(+s[2], +(depth || 0), +time) : pinLane(s[1], +s[2], +time), true);
 		if (loading.complete)
 			pin();
 		else
@@ -59,9 +63,9 @@ function hashRead() {
 }
 
 function hashInit() {
-	on("view pin range search pass", whenQuiet(300, () => { if (loading.complete) hashWrite(); }));
+	on("view pin range search pass filter", whenQuiet(300, () => { if (loading.complete) hashWrite(); }));
 	addEventListener("hashchange", () => {
-		if (location.hash !== hashMine && /[#&][pvsrq]=/.test(location.hash)) {
+		if (location.hash !== hashMine && /[#&][pvstrq]=/.test(location.hash)) {
 			hashRead();
 			if (document.activeElement && document.activeElement.closest("#verdict"))
 				toward("timeline");

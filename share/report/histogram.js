@@ -3,15 +3,17 @@
 
 const SUB = 32; // as HIST_SUB in decode.js
 
+// No more than the longest of all, which is known exactly.
 function quantile(hist, q) {
 	let n = 0, want = 0;
+	const most = pass().threads.reduce((m, t) => Math.max(m, t.longest_wait_ns), 0);
 	for (const c of hist)
 		want += c;
 	want *= q;
 	for (let b = 0; b < hist.length; b++) {
 		n += hist[b];
 		if (n >= want && n > 0)
-			return Math.pow(2, (b + 0.5) / SUB);
+			return Math.min(most, Math.pow(2, (b + 0.5) / SUB));
 	}
 	return 0;
 }
@@ -35,7 +37,7 @@ function histogramDraw() {
 			c += hist[i] || 0;
 		bars.push(c);
 	}
-	const W = 900, H = 210, L = 54, B = 30, T = 34, most = Math.max(...bars);
+	const W = 900, H = 216, L = 54, B = 30, T = 40, most = Math.max(...bars);
 	const x = b => L + (b - first) / (last - first) * (W - L - 12);
 	const y = c => H - B - (c ? Math.max(2, c / most * (H - B - T)) : 0);
 	const parts = [];

@@ -13,7 +13,7 @@ function togglesDraw() {
 	const keys = gilKnown() ? [["any", gilText("holds (the thread’s colour)", "stops the others (the thread’s colour)")], ["wait", gilText("waits", "waits for a lock")],
 		["swwait", gilText("gave it up, waits to be switched", "stands: another one stopped it")], ["none", gilText("no GIL", "free")], ["unknown", "unknown"]] : [];
 	if (store().cpu.length)
-		keys.push(["running", "running"], ["runnable", "wants a CPU"], ["sleeping", "asleep"], ["disk", "disk"], ["gilsleep", "asleep for the GIL"]);
+		keys.push(["running", "running"], ["runnable", "in line for a CPU"], ["sleeping", "asleep"], ["disk", "disk"], ["gilsleep", "asleep for the GIL"]);
 	legendDraw($("timeline-legend"), keys);
 }
 
@@ -87,4 +87,4 @@ function start() {
 start();
 
 // For the blocks that follow, and for tests.
-const gt = {push, end, loading, view, setView, setPin, setRange, setPass, flameBuild, tl, store, laneTotals, pass, palette: () => palette, threadColor, GUTTER, AXIS};
+const gt = {push, end, loading, view, setView, setPin, setRange, setPass, flameBuild, tl, store, laneTotals, pass, palette: () => palette, threadColor, get GUTTER() { return GUTTER; }, AXIS};

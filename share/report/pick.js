@@ -3,7 +3,7 @@
 
 const GIL_WORDS = ["unknown", "no GIL", "holds the GIL", "waits for the GIL", "gave the GIL up, waits to be switched"];
 const LOCK_WORDS = ["unknown", "free", "stops the others", "waits for a lock", "stands, because another thread stopped it"];
-const CPU_WORDS = ["unknown", "running", "runnable, waits for a CPU", "asleep", "uninterruptible (disk)", "asleep for the GIL"];
+const CPU_WORDS = ["unknown", "running", "in line for a CPU", "asleep", "uninterruptible (disk)", "asleep for the GIL"];
 
 function pinLane(kind, thread, t) {
 	const lane = (kind === "gil" ? store().gil : store().cpu)[thread];
@@ -158,9 +158,9 @@ function pinSentence(p) {
 	return pinTitle(p) + " for " + fmtDur(p.to - p.from) + ", from " + fmtAt(p.from, span() / 1000);
 }
 
-// The next or previous wait (or any span that test takes) of the pinned thread, or the first thread's.
+// The next or previous wait of the pinned thread, or the first thread's.
 function nextWait(by) {
-	const thread = pinned && pinned.kind !== "py" ? pinned.thread : pinned ? pinned.thread : rowsThreads()[0];
+	const thread = pinned ? pinned.thread : rowsThreads()[0];
 	const lane = store().gil[thread];
 	if (!lane)
 		return;

@@ -32,8 +32,7 @@ function queuedPanel(p) {
 	const rows = queuedRows(p), total = p.to - p.from, several = new Set(rows.map(r => r.cpu)).size > 1;
 	return rows.length ? h("div", {class: "panel"}, h("h3", {}, "Who had the CPU meanwhile"), h("ol", {class: "shares"}, rows.map(r => {
 		const thread = ownerThread(r.owner);
-		return h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, r.ns / total * 100).toFixed(2) + "%;--c:" + (thread < 0 ? palette.soft : threadColor(thread))}),
-			thread < 0 ? h("span", {}, ownerText(r.owner)) : threadTag(thread), several ? soft(" CPU " + r.cpu) : null, h("span", {class: "num"}, fmtDur(r.ns)), h("span", {class: "num soft"}, fmtPct(r.ns, total)));
+		return shareItem(r.ns, total, thread < 0 ? palette.soft : threadColor(thread), h("span", {}, thread < 0 ? ownerText(r.owner) : threadTag(thread), several ? soft(" CPU " + r.cpu) : null));
 	}))) : null;
 }
 

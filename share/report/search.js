@@ -73,16 +73,14 @@ function nextHit(by) {
 		if (c && (!best || before(c, best) * by < 0))
 			best = c;
 	}));
-	if (!best) // round again
-		return pinned && pinned.kind === "py" ? (setPin(null, true), setView(by > 0 ? 0 : passDur() - span(), by > 0 ? span() : passDur()), nextHitOnce(by)) : undefined;
-	setPin(best);
-	showHit(best);
-}
-
-function nextHitOnce(by) {
-	const old = pinned;
-	if (!old && hits.lit)
+	if (best) {
+		setPin(best);
+		showHit(best);
+	} else if (pinned && pinned.kind === "py") { // round again
+		setPin(null, true);
+		setView(by > 0 ? 0 : passDur() - span(), by > 0 ? span() : passDur());
 		nextHit(by);
+	}
 }
 
 function showHit(p) {

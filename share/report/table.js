@@ -6,7 +6,7 @@
  * options: caption, sort (column index), up, limit (rows shown until "show all"), onrow(row).
  */
 function makeTable(columns, rows, options) {
-	let sort = options.sort ?? 0, up = !!options.up, all = false;
+	let sort = Math.min(options.sort ?? 0, columns.length - 1), up = !!options.up, all = false;
 	const body = h("tbody", {});
 	const heads = columns.map((col, i) => {
 		const button = h("button", {class: "sort", title: col.title, onclick: () => {
@@ -18,11 +18,6 @@ function makeTable(columns, rows, options) {
 	});
 	const table = h("table", {}, h("caption", {class: options.hideCaption ? "visually-hidden" : null}, options.caption), h("thead", {}, h("tr", {}, heads)), body);
 	const more = h("button", {class: "more", onclick: () => { all = true; draw(); }}, "");
-	const copy = h("button", {class: "more", onclick: () => {
-		copyText(tableCsv(columns, rows));
-		copy.textContent = "Copied";
-		setTimeout(() => { copy.textContent = "Copy as CSV"; }, 1500);
-	}}, "Copy as CSV");
 	function draw() {
 		const value = columns[sort].value;
 		const sorted = rows.slice().sort((a, b) => {
@@ -47,19 +42,31 @@ function makeTable(columns, rows, options) {
 		more.textContent = "Show all " + fmtCount(sorted.length);
 	}
 	draw();
-	return h("div", {class: "table"}, table, h("p", {class: "under"}, more, options.copy === false ? null : copy));
+	return h("div", {class: "table"}, table, h("p", {class: "under"}, more, copyButtons(columns, rows)));
+}
+
+// For files, and to be pasted into a spreadsheet.
+function copyButtons(columns, rows) {
+	return [["Copy as CSV", ","], ["as TSV", "\t"]].map(([text, comma]) => {
+		const button = h("button", {class: "more", onclick: () => {
+			copyText(tableText(columns, rows, comma));
+			button.textContent = "Copied";
+			setTimeout(() => { button.textContent = text; }, 1500);
+		}}, text);
+		return button;
+	});
 }
 
 function csvField(v) {
 	let s = String(v);
 	if (/^[=+\-@\t\r]/.test(s) && typeof v !== "number")
 		s = "'" + s; // a spreadsheet must not take a name for a formula
-	return /[",\n\r]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
+	return /[",\n\r\t]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
 }
 
-function tableCsv(columns, rows) {
-	return [columns.map(c => csvField(c.csv || c.head)).join(",")]
-		.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(","))).join("\n") + "\n";
+function tableText(columns, rows, comma) {
+	return [columns.map(c => csvField(c.csv || c.head)).join(comma)]
+		.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(comma))).join("\n") + "\n";
 }
 
 // A thread's name with its colour, which shows it in the timeline.

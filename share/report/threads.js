@@ -21,26 +21,30 @@ function barParts(t) {
 }
 
 function bar(t, color) {
-	const parts = barParts(t).filter(p => p[2] > 0);
-	const text = parts.map(p => p[1] + " " + fmtPct(p[2], p[0] === "unknown" ? t.total_ns : knownNs(t))).join(", ");
-	return h("div", {class: "sharebar", role: "img", "aria-label": text, title: text.replace(/, /g, "\n")},
-		parts.map(([kind, , ns]) => h("i", {class: "k-" + kind, style: "flex-grow:" + (ns / Math.max(1, t.total_ns) * 1000).toFixed(3) +
+	return sharebar(barParts(t).filter(p => p[2] > 0).map(([kind, text, ns]) => [kind, text + " " + fmtPct(ns, kind === "unknown" ? t.total_ns : knownNs(t)), ns]), t.total_ns, color);
+}
+
+// parts: [kind, words, ns]
+function sharebar(parts, total, color) {
+	return h("div", {class: "sharebar", role: "img", "aria-label": parts.map(p => p[1]).join(", "), title: parts.map(p => p[1]).join("\n")},
+		parts.map(([kind, , ns]) => h("i", {class: "k-" + kind, style: "flex-grow:" + (ns / Math.max(1, total) * 1000).toFixed(3) +
 			(kind === "hold" ? ";background:" + color : "")})));
 }
 
 // Where the GIL was not watched: the states of the CPU.
-const STATE_COLUMNS = [["running", "On CPU", "running"], ["runnable", "Wants CPU", "runnable: wants a CPU and has none"], ["sleeping", "Asleep", "asleep"],
+const STATE_COLUMNS = [["running", "On CPU", "running"], ["runnable", "In line", "in line: wants a CPU and has none"], ["sleeping", "Asleep", "asleep"],
 	["uninterruptible", "Disk", "uninterruptible, mostly for the disk"], ["gil_sleep", "GIL sleep", "asleep because another thread has the GIL"], ["unknown", "Unknown", "unknown"]];
 const STATE_KINDS = {running: "running", runnable: "runnable", sleeping: "sleeping", uninterruptible: "disk", gil_sleep: "gilsleep", unknown: "unknown"};
 
 function statesDraw() {
 	const rows = pass().threads.map((t, i) => ({t, i})), ns = (r, key) => (r.t.states || {})[key + "_ns"] || 0;
 	const there = STATE_COLUMNS.filter(([key]) => rows.some(r => ns(r, key) > 0));
-	const shares = r => h("div", {class: "sharebar"}, there.map(([key, , text]) => ns(r, key) ? h("i", {class: "k-" + STATE_KINDS[key], title: text + " " + fmtPct(ns(r, key), r.t.total_ns), style: "flex-grow:" + (ns(r, key) / Math.max(1, r.t.total_ns) * 1000).toFixed(3)}) : null));
+	const share = (r, key) => fmtPct(ns(r, key), r.t.total_ns - (key === "unknown" ? 0 : ns(r, "unknown")));
+	const shares = r => sharebar(there.filter(([key]) => ns(r, key)).map(([key, , text]) => [STATE_KINDS[key], text + " " + share(r, key), ns(r, key)]), r.t.total_ns);
 	fill($("threads-body"), makeTable([
 		{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
 		{head: "", csv: "bar", value: r => ns(r, "running"), cell: shares, wide: true, title: "Shares of its life"},
-		...there.map(([key, head, title]) => ({head, title, csv: key + "_ns", num: true, value: r => ns(r, key), cell: r => fmtPct(ns(r, key), r.t.total_ns)})),
+		...there.map(([key, head, title]) => tally(head, key + "_ns", r => ns(r, key), r => share(r, key), title)),
 		tally("Total", "total_ns", r => r.t.total_ns, r => fmtDur(r.t.total_ns)),
 	], rows, {caption: "Per thread: shares of its life by state", hideCaption: true, sort: 2, limit: 8, attrs: r => ({"data-tid": r.t.tid, "data-total": r.t.total_ns})}));
 	legendDraw($("threads-legend"), there.map(([key, , text]) => [STATE_KINDS[key], text]));
@@ -57,22 +61,21 @@ function threadsDraw() {
 		const i = r.t[key + "_ns_of"] ?? r.i;
 		goToPin(pinLane("gil", i, p.threads[i][key + "_at_ns"]));
 	});
-	const known = report.threads && rows.length;
+	const part = (head, key, title) => tally(head, key, r => r.t[key], r => fmtPct(r.t[key], knownNs(r.t)), title);
 	const columns = [
 		{head: "Thread", value: r => crowdLabel(r.c), cell: r => crowdTag(r.c)},
 		{head: "", csv: "bar", value: r => r.t.wait_ns, cell: r => bar(r.t, r.c.name ? palette.other : threadColor(r.i)), wide: true, title: "Shares of its life"},
-		{head: gilText("Has GIL", "Stops others"), csv: "hold_ns", num: true, value: r => r.t.hold_ns, cell: r => fmtPct(r.t.hold_ns, knownNs(r.t)), title: gilText("Share of its known life in which it held the GIL", "Share of its known life in which it had stopped the others, or asked them to stop")},
-		{head: gilText("Waits", "Blocked"), csv: "wait_ns", num: true, value: r => r.t.wait_ns, cell: r => fmtPct(r.t.wait_ns, knownNs(r.t)), title: gilText("Share of its known life in which it wanted the GIL and did not have it", "Share of its known life in which it slept for a lock, or stood because another thread stopped it")},
-		{head: gilText("No GIL", "Free"), csv: "no_gil_ns", num: true, value: r => r.t.no_gil_ns, cell: r => fmtPct(r.t.no_gil_ns, knownNs(r.t)), title: gilText("In C code with the GIL released, or asleep", "Running, or asleep for something else")},
+		part(gilText("Has GIL", "Stops others"), "hold_ns", gilText("Share of its known life in which it held the GIL", "Share of its known life in which it had stopped the others, or asked them to stop")),
+		part(gilText("Waits", "Blocked"), "wait_ns", gilText("Share of its known life in which it wanted the GIL and did not have it", "Share of its known life in which it slept for a lock, or stood because another thread stopped it")),
+		part(gilText("No GIL", "Free"), "no_gil_ns", gilText("In C code with the GIL released, or asleep", "Running, or asleep for something else")),
 		tally("Unknown", "unknown_ns", r => r.t.unknown_ns, r => fmtPct(r.t.unknown_ns, r.t.total_ns), "Before its first event, or records were lost"),
 		tally("Longest wait", "longest_wait_ns", r => r.t.longest_wait_ns, r => longest(r, "longest_wait")),
-		{head: gilText("Longest hold", "Longest stop"), csv: "longest_hold_ns", num: true, value: r => r.t.longest_hold_ns,
-		 cell: r => longest(r, "longest_hold")},
+		tally(gilText("Longest hold", "Longest stop"), "longest_hold_ns", r => r.t.longest_hold_ns, r => longest(r, "longest_hold")),
 		tally("Lived", "total_ns", r => r.t.total_ns, r => fmtDur(r.t.total_ns), "How long it lived while tracing was on"),
 	];
 	if (p.threads.every(t => !t.unknown_ns))
 		columns.splice(5, 1);
-	fill($("threads-body"), known ? makeTable(columns, rows, {
+	fill($("threads-body"), rows.length ? makeTable(columns, rows, {
 		caption: "Per thread: shares of its life, most wait first", hideCaption: true, sort: 3, limit: 8,
 		attrs: r => ({"data-tid": r.t.tid, "data-hold": r.t.hold_ns, "data-wait": r.t.wait_ns, "data-none": r.t.no_gil_ns, "data-unknown": r.t.unknown_ns, "data-total": r.t.total_ns}),
 	}) : h("p", {class: "empty"}, "No thread was recorded."), many ? h("p", {class: "under"}, h("button", {class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The timeline: rows of all threads for the part in view, on one canvas.
 
-const GUTTER = 212;
+let GUTTER = 212; // less on a small screen, where shares have no room beside the names
 const AXIS = 26;
 const GIL_H = 24, CPU_H = 10, CALL_H = 15, COUNTER_H = 20, OWNER_H = 22, PAD = 8;
 const DEPTH_FEW = 6; // rows of calls of a thread until it is opened
@@ -75,6 +75,8 @@ function tlLayout() {
 
 function tlResize() {
 	const width = tlBox.clientWidth;
+	GUTTER = width < 600 ? 104 : 212;
+	document.documentElement.style.setProperty("--gutter", GUTTER + 1 + "px");
 	const height = Math.max(160, Math.min(tl.height, Math.max(320, Math.round(innerHeight * 0.72))));
 	const scale = Math.min(3, devicePixelRatio || 1);
 	tlBox.style.height = height + "px";
@@ -269,12 +271,12 @@ function drawHead(c, row, scroll) {
 	c.beginPath();
 	c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
 	c.fill();
-	const number = !gilKnown() ? "on CPU " + fmtPct(t.states ? t.states.running_ns : 0, t.total_ns) : t.wait_ns > t.hold_ns ? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, knownNs(t)) : "";
+	const number = GUTTER < 200 ? "" : !gilKnown() ? "on CPU " + fmtPct(t.states ? t.states.running_ns : 0, t.states && t.total_ns - t.states.unknown_ns) : t.wait_ns > t.hold_ns ? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, knownNs(t)) : "";
 	c.font = SMALL;
 	c.textAlign = "right";
 	c.fillStyle = palette.soft;
 	c.fillText(number, GUTTER - 8, y + PAD / 2 + 12);
-	const left = GUTTER - 42 - c.measureText(number).width;
+	const left = GUTTER - (number ? 42 : 30) - c.measureText(number).width;
 	c.textAlign = "left";
 	c.font = "600 " + FONT;
 	c.fillStyle = palette.ink;
@@ -287,7 +289,7 @@ function drawRowLabel(c, row, y) {
 	if (row.kind === "owner") {
 		c.font = "600 " + FONT;
 		c.fillStyle = palette.ink;
-		c.fillText(pass().gils.length > 1 ? "GIL " + (row.gil + 1) + " held by" : "GIL held by", 8, y + row.h / 2);
+		c.fillText(ellipsis(c, gilName(row.gil) + " held by", GUTTER - 12), 8, y + row.h / 2);
 		if (shown.labels !== false)
 			labelOwners(c, row, y);
 	} else if (row.kind === "cpu") {
@@ -440,8 +442,9 @@ function drawSelections(c, scroll) {
 	const bound = t => Math.max(GUTTER, Math.min(tl.width, timeToX(t)));
 	if (range) {
 		const a = bound(range.from), b = bound(range.to);
-		c.fillStyle = palette.accent + "38";
-		c.fillRect(a, AXIS, b - a, tl.viewHeight);
+		c.fillStyle = palette.paper + "a8"; // what is outside
+		c.fillRect(GUTTER, AXIS, a - GUTTER, tl.viewHeight);
+		c.fillRect(b, AXIS, tl.width - b, tl.viewHeight);
 		c.fillStyle = palette.ink;
 		c.fillRect(a, AXIS, 1, tl.viewHeight);
 		c.fillRect(b - 1, AXIS, 1, tl.viewHeight);

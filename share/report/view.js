@@ -61,8 +61,9 @@ function panBy(share) {
 	setView(view.from + d, view.to + d);
 }
 
-function setRange(from, to) {
-	range = from === null || to === from ? null : {from: Math.max(0, Math.min(from, to)), to: Math.min(passDur(), Math.max(from, to))};
+function setRange(from, to = from) {
+	[from, to] = [from, to].map(t => t === null ? null : Math.max(0, Math.min(passDur(), Math.round(t))));
+	range = from === null || to === from ? null : {from: Math.min(from, to), to: Math.max(from, to)};
 	emit("range");
 }
 

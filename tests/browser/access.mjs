@@ -83,4 +83,21 @@ is(await page.evaluate(() => document.getElementById("help").open), false, "and 
 const large = await open(file, {width: 640, height: 450, scale: 2});
 is(await large.evaluate(() => document.documentElement.scrollWidth), 640, "at 200 % nothing has to be scrolled sideways");
 is(large.troubles, [], "in peace");
+
+// A phone: most of the width is for time.
+const phone = await open(file, {width: 390, height: 800});
+is(await phone.evaluate(() => [document.documentElement.scrollWidth, Math.round(document.getElementById("strip").getBoundingClientRect().left - document.getElementById("tl").getBoundingClientRect().left)]), [390, await phone.evaluate(() => gt.GUTTER)], "a phone need not be scrolled sideways, and strip and timeline have one scale");
+ok(await phone.evaluate(() => gt.tl.width - gt.GUTTER) > 230, "and there is room for time");
+is(phone.troubles, [], "in peace");
+
+// A small laptop: what a click tells is in sight beside the span that it tells about.
+const laptop = await open(file, {width: 1024, height: 700});
+await laptop.click("#moments-list button");
+await quiet(laptop);
+const seen = await laptop.evaluate(() => {
+	const d = document.getElementById("details").getBoundingClientRect(), t = document.getElementById("tl").getBoundingClientRect(), row = gt.tl.rows.find(x => x.kind === "gil" && x.thread === 1);
+	return {top: d.top, bottom: d.bottom, row: t.top + row.y + row.h - document.getElementById("tl-box").scrollTop};
+});
+ok(seen.top < 600 && seen.bottom <= 700 && seen.row > 0 && seen.row < seen.top, "details and their span are in sight together", seen);
+is(laptop.troubles, [], "in peace");
 await done();

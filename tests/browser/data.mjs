@@ -64,7 +64,10 @@ is("#" + red.map(v => v.toString(16).padStart(2, "0")).join(""), hit, "lost reco
 const two = {name: "gil", dur: 1e6, threads: [{tid: 1, name: "a", main: true}, {tid: 2, name: "b"}],
 	lanes: [{gil: [{from: 0, to: 400000, state: 2, gil: 0}, {from: 400000, to: 500000, state: 1}, {from: 500000, to: 1e6, state: 2, gil: 1}]}, {gil: [{from: 0, to: 250000, state: 1}, {from: 250000, to: 750000, state: 2, gil: 1}, {from: 750000, to: 1e6, state: 3, gil: 1}]}],
 	gils: [0, 1].map(i => ({pid: 1, address: "0x" + i, from_ns: 0, to_ns: 1e6, held_ns: i ? 1e6 : 4e5, wanted_ns: 0, handover_ns: 0}))};
-const gils = await open(pageFile({passes: [two]}));
+two.gils[1].pid = 2;
+const gils = await open(pageFile({passes: [two], report: {blocked: [{function: "get", file: "/a/q.py", line: 7, what: "lock", of: "_thread.lock", count: 3, total_ns: 5e6, longest_ns: 4e6}]}}));
+ok(/GIL 1 \(1\).*GIL 2 \(2\)/.test(await gils.textContent("#about-body")), "of two processes, each by its number", await gils.textContent("#about-body"));
+ok(/get q\.py:7.*waits for a _thread\.lock.*5\.00.ms/.test(await gils.textContent("#hogs-body")), "what blocks besides a GIL is told, too", await gils.textContent("#hogs-body"));
 is(await gils.evaluate(() => gt.tl.rows.filter(r => r.kind === "owner").length), 2, "a strip for each GIL");
 is(await gils.evaluate(() => [0, 1].map(g => [0, 1].map(t => gt.laneTotals(gt.store().gil[t], 0, 1e6, g)[2]))), [[400000, 0], [500000, 500000]], "with the holds of that GIL alone");
 is(gils.troubles, [], "in peace");
@@ -73,9 +76,9 @@ is(gils.troubles, [], "in peace");
 const blind = hog({states: true});
 blind.gilEvents = 0;
 const states = await open(pageFile({passes: [hog({states: true}), {...blind, name: "stacks"}]}), {hash: "#p=1"});
-is(await states.evaluate(() => [gt.pass().name, gt.tl.rows.some(r => r.kind === "gil" || r.kind === "owner"), gt.tl.rows.some(r => r.kind === "cpu"), document.getElementById("moments").hidden, document.getElementById("blame").hidden]),
-	["stacks", false, true, true, true], "where the GIL was not watched, nothing is said about it");
-is(await states.evaluate(() => [...document.querySelectorAll("#threads-body thead th")].map(th => th.textContent)), ["Thread", "Shares of its life", "On CPU", "Wants CPU", "Asleep", "Disk", "GIL sleep", "Total"], "but about the CPU");
+is(await states.evaluate(() => [gt.pass().name, gt.tl.rows.some(r => r.kind === "gil" || r.kind === "owner"), gt.tl.rows.some(r => r.kind === "cpu"), document.getElementById("moments").hidden, document.getElementById("blame").hidden, document.getElementById("hogs").hidden]),
+	["stacks", false, true, true, true, true], "where the GIL was not watched, nothing is said about it");
+is(await states.evaluate(() => [...document.querySelectorAll("#threads-body thead th")].map(th => th.textContent)), ["Thread", "Shares of its life", "On CPU", "In line", "Asleep", "Disk", "GIL sleep", "Total"], "but about the CPU");
 await states.click("#passes button:first-child");
 await quiet(states);
 is(await states.evaluate(() => [gt.tl.rows.some(r => r.kind === "gil"), document.getElementById("moments").hidden, document.getElementById("blame").hidden, document.getElementById("waits").hidden]), [true, false, false, false], "and the other recording has it all");
@@ -112,9 +115,14 @@ is(hall.troubles, [], "a server's threads open in peace");
 const charged = await hall.evaluate(() => gt.pass().blame.reduce((sum, b) => sum + b.wait_ns, 0));
 is(await hall.evaluate(() => [...document.querySelectorAll("#blame-body button[data-ns]")].reduce((sum, b) => sum + +b.dataset.ns, 0)), charged, "the matrix of crowds has all the waiting");
 ok((await hall.textContent("#blame-body tbody tr")).includes("Thread-* (serve)"), "under what their names have in common", await hall.textContent("#blame-body"));
+is(await hall.evaluate(() => [...gt.flameBuild("on-gil").root.kids.values()].map(k => [k.name, k.ns])), [["Thread-* (serve)", 20 * 9e6]], "the flame graph has the crowd as one");
 await hall.locator("#blame-body button[data-ns]").first().click();
 await quiet(hall);
 is(await hall.evaluate(() => new Set(gt.tl.rows.map(r => r.thread).filter(t => t !== undefined)).size), 2, "a click shows the two of the longest wait");
+
+// A quantile is read off a bucket, the longest wait is known.
+const once = await open(pageFile({passes: [{name: "gil", dur: 1e7, threads: [{tid: 1, name: "a", main: true}], lanes: [{gil: [{from: 0, to: 7235237, state: 3}, {from: 7235237, to: 1e7, state: 2}]}]}]}));
+ok(/99.% shorter than 7\.24.ms\./.test(await once.textContent("#histogram-body")), "no quantile is longer than the longest wait", await once.textContent("#histogram-body"));
 
 // Seven threads with long names: every column of table and matrix is in sight on a laptop's screen.
 const wide = {name: "gil", dur: 1e9, threads: [], lanes: []};

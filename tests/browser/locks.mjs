@@ -2,6 +2,7 @@
 // The page of an interpreter without a GIL shows what blocks instead, with the numbers of the JSON document.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open, quiet} from "./lib.mjs";
+import {agreeTables} from "./tables.mjs";
 
 const [html, json] = process.argv.slice(2);
 const page = await open(html);
@@ -27,6 +28,8 @@ for (const b of report.lock_blame) {
 	sum.set(key, (sum.get(key) || 0) + b.wait_ns);
 }
 is(cells, [...sum.values()].sort((a, b) => a - b), "the matrix is who was blocked until who let go");
+
+await agreeTables(page, report, "locks");
 
 // That of the second to come: first the holder let go, then the first to come.
 await page.evaluate(() => [...document.querySelectorAll("#waits-body tbody tr")].find(tr => tr.cells[1].textContent === "second").querySelector("button.link").click());

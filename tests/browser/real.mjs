@@ -2,6 +2,7 @@
 // The page, the JSON document and the terminal's table of one recording say the same.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open, quiet} from "./lib.mjs";
+import {agreeTables} from "./tables.mjs";
 
 const [html, json, table] = process.argv.slice(2);
 const page = await open(html);
@@ -19,7 +20,7 @@ const lanes = await page.evaluate(() => gt.pass().threads.map((t, i) => [t.tid, 
 is(lanes.filter(([, s]) => s).map(([tid, s]) => [tid, s[2], s[3] + s[4], s[1], s[0]]), lanes.filter(([, s]) => s).map(([tid]) => { const t = by.get(tid); return [tid, t.hold_ns, t.wait_ns, t.no_gil_ns, t.unknown_ns]; }), "and so have the lanes");
 
 // thread  total ms  no gil%  has gil%  gil wait%  unknown%  longest wait ms  longest hold ms
-const printed = readFileSync(table, "utf8").split("\n").map(l => /^\s*(.*\S)\s+([\d,]+\.\d)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.,]+)\s+([\d.,]+)\s*$/.exec(l)).filter(Boolean);
+const printed = readFileSync(table, "utf8").split("running%")[0].split("\n").map(l => /^\s*(.*\S)\s+([\d,]+\.\d)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+([\d.,]+)\s+([\d.,]+)\s*$/.exec(l)).filter(Boolean);
 is(printed.length, report.threads.length, "the terminal's table has them too");
 const share = text => text.startsWith("<") ? 0 : parseFloat(text);
 const differ = printed.filter(([, name, , none, hold, wait]) => {
@@ -28,6 +29,8 @@ const differ = printed.filter(([, name, , none, hold, wait]) => {
 	return !r || !near(share(r.cells[2]), +hold) || !near(share(r.cells[3]), +wait) || !near(share(r.cells[4]), +none);
 });
 is(differ.map(m => m[0]), [], "with the same shares");
+
+await agreeTables(page, report, "hog");
 
 // Who hogs, when, how long: on the first screen.
 // On a busy host it may be a thread that was put off the CPU with the GIL.

@@ -6,7 +6,7 @@ need root perf uprobes chromium node playwright
 # The first interpreter whose probes nobody else uses just now.
 recorded=
 for python in $(cpythons | awk '$1 ~ /^3\.1[0-3]$/ { print $2 }'); do
-	"$GILTRACER" --python "$python" -o page.html --json page.json \
+	"$GILTRACER" --state-detect --python "$python" -o page.html --json page.json \
 		"$top_srcdir/share/examples/hog.py" 0.5 2>table && recorded=$python && break
 	sed 's/^/# /' table
 done

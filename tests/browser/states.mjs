@@ -2,6 +2,7 @@
 // States, counters and losses of real recordings: the page has what the document has.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open} from "./lib.mjs";
+import {agreeTables} from "./tables.mjs";
 
 const [whole, lossy] = process.argv.slice(2);
 const STATES = ["unknown_ns", "running_ns", "runnable_ns", "sleeping_ns", "uninterruptible_ns", "gil_sleep_ns"];
@@ -21,6 +22,9 @@ async function agrees(name, path) {
 	});
 	const sorted = list => list.map(c => [c.name, c.tid, c.samples].join(" ")).sort();
 	is(sorted(sums), sorted(report.counters), name + ": and so are the counters");
+	const another = await open(path + ".html"); // in which every row is asked for
+	await agreeTables(another, report, name);
+	await another.close();
 	is(page.troubles, [], name + ": in peace");
 	return page;
 }

@@ -3,6 +3,7 @@
 import {readFileSync} from "node:fs";
 import {done, is, near, ok, open, pageFile, quiet} from "./lib.mjs";
 import {hog} from "./programs.mjs";
+import {tables} from "./tables.mjs";
 
 const program = hog({states: true}), dur = program.dur;
 const file = pageFile({passes: [program, {...hog({seed: 9}), name: "stacks"}]});
@@ -116,6 +117,27 @@ const held = program.lanes[1].gil.filter(s => s.state === 2).reduce((n, s) => n 
 const row = await page.evaluate(() => [...document.querySelectorAll("#range-body tbody tr")].map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " "))).find(c => c[0] === "Matcher"));
 ok(row && row[1].startsWith(held >= 1e9 ? (held / 1e9).toFixed(2) + " s" : String(Number((held / 1e6).toPrecision(3)))), "the range's totals: held " + held, row);
 
+// Who kept whom waiting in it, from the spans: waits of each, divided among the holds of the others.
+const part = s => Math.max(0, Math.min(s.to, r[1]) - Math.max(s.from, r[0]));
+const both = (a, b) => Math.max(0, Math.min(a.to, b.to, r[1]) - Math.max(a.from, b.from, r[0]));
+const names = program.threads.map(t => t.name), pairs = [];
+program.lanes.forEach((waiter, w) => {
+	const waits = waiter.gil.filter(s => s.state === 3);
+	let left = waits.reduce((n, s) => n + part(s), 0);
+	program.lanes.forEach((holder, k) => {
+		const ns = k === w ? 0 : holder.gil.filter(s => s.state === 2).reduce((n, hold) => n + waits.reduce((m, wait) => m + both(hold, wait), 0), 0);
+		left -= ns;
+		pairs.push([names[k], names[w], ns]);
+	});
+	pairs.push(["nobody", names[w], left]);
+});
+const selected = await tables(page, "range");
+const sorted = list => list.filter(p => p[2] > 0).map(p => p.join(" ")).sort();
+is(sorted(selected[1].rows.map(x => [x.holder, x.waiter, x.wait_ns])), sorted(pairs), "who kept whom waiting in the range");
+const ran = selected[2].rows.find(x => x.function === "re.Pattern.match");
+const caused = pairs.filter(p => p[0] === "Matcher").reduce((n, p) => n + p[2], 0);
+ok(ran && ran.wait_caused_ns === caused && ran.hold_ns === held, "and in which function: " + JSON.stringify(ran), {caused, held});
+
 // Exports of that range.
 async function download(id) {
 	await page.click("#export-menu summary");
@@ -155,6 +177,11 @@ is(await other.evaluate(() => [gt.pass().name, gt.view.from, gt.view.to]), ["sta
 await other.click("#passes button:first-child");
 await quiet(other);
 is(await other.evaluate(() => [gt.pass().name, gt.view.from]), ["gil", 4e8], "and back to where one was");
+const rowsOf = p => p.evaluate(() => [...new Set(gt.tl.rows.map(x => x.thread).filter(t => t !== undefined))].sort());
+await other.locator("#blame-body button[data-ns]").first().click();
+await quiet(other);
+const third = await open(file, {hash: await other.evaluate(() => location.hash)});
+is([await rowsOf(third), (await rowsOf(third)).length], [await rowsOf(other), 2], "a link restores which threads are shown");
 
 // Mouse: drag moves, Ctrl+wheel zooms at the pointer.
 await page.evaluate(() => gt.setView(1e9, 2e9));
@@ -175,5 +202,5 @@ const shade = () => page.evaluate(() => [document.documentElement.dataset.shade,
 is((await shade())[0], "light", "light as asked for");
 await page.click("#theme");
 is((await shade())[0], "dark", "dark by the button");
-is(page.troubles.concat(other.troubles), [], "in peace");
+is(page.troubles.concat(other.troubles, third.troubles), [], "in peace");
 await done();
