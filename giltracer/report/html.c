@@ -10,6 +10,7 @@
 #include "base/datadir.h"
 #include "report/facts.h"
 #include "report/html_tables.h"
+#include "report/json.h"
 #include "report/meta.h"
 #include "report/payload.h"
 #include "report/template.h"
@@ -180,7 +181,8 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 		html_tables(page->report, out);
 		return 0;
 	case TEMPLATE_REPORT:
-		return report_json(page->report, out, err);
+		json_write(page->report, META_BLAME_ROWS, out);
+		return 0;
 	case TEMPLATE_META:
 		meta_write(page->report, page->rows, out);
 		return 0;

@@ -147,12 +147,12 @@ static void put_gils(struct jsonw *w, const struct model *model)
 	jsonw_end(w);
 }
 
-static void put_blame(struct jsonw *w, const struct model *model)
+static void put_blame(struct jsonw *w, const struct model *model, size_t most)
 {
 	CLEANUP(free) uint32_t *order = facts_blame_order(model);
 
 	jsonw_array(w, "blame");
-	for (size_t i = 0; i < model->blame.n; i++) {
+	for (size_t i = 0; i < model->blame.n && i < most; i++) {
 		const struct model_blame *blame = &model->blame.v[order[i]];
 
 		jsonw_object(w, NULL);
@@ -162,6 +162,32 @@ static void put_blame(struct jsonw *w, const struct model *model)
 		jsonw_end(w);
 	}
 	jsonw_end(w);
+}
+
+/* How many rows there are of what has not all of them. */
+static void put_shortened(struct jsonw *w, const struct report_pass *pass, size_t most)
+{
+	const struct model *m = pass->model;
+	const struct {
+		const char *key;
+		size_t n;
+	} lists[] = {
+		{ "blame", m->blame.n },
+		{ "lock_blame", pass->free_threaded ? m->lock_blame.n : 0 },
+		{ "starvation", m->starved.n },
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		if (lists[i].n <= most)
+			continue;
+		if (!any)
+			jsonw_object(w, "shortened");
+		any = true;
+		jsonw_u64(w, lists[i].key, lists[i].n);
+	}
+	if (any)
+		jsonw_end(w);
 }
 
 static void put_verdict(struct jsonw *w, const struct report *report)
@@ -197,12 +223,11 @@ static void put_caveats(struct jsonw *w, const struct report *report)
 	vec_done(&caveats);
 }
 
-int report_json(const struct report *report, FILE *out, struct error *err)
+void json_write(const struct report *report, size_t most, FILE *out)
 {
 	const struct report_pass *pass = report_main_pass(report);
 	struct jsonw w;
 
-	(void)err;
 	jsonw_init(&w, out, 2);
 	jsonw_object(&w, NULL);
 	jsonw_u64(&w, "schema", 1);
@@ -212,15 +237,22 @@ int report_json(const struct report *report, FILE *out, struct error *err)
 	put_passes(&w, report);
 	put_threads(&w, pass);
 	put_gils(&w, pass->model);
-	put_blame(&w, pass->model);
+	put_blame(&w, pass->model, most);
 	if (pass->free_threaded)
-		locks_json(&w, pass);
+		locks_json(&w, pass, most);
 	functions_json(&w, pass);
 	patterns_json(&w, pass);
-	starved_json(&w, pass);
+	starved_json(&w, pass, most);
 	counters_json(&w, pass);
 	put_caveats(&w, report);
+	put_shortened(&w, pass, most);
 	jsonw_end(&w);
 	jsonw_finish(&w);
+}
+
+int report_json(const struct report *report, FILE *out, struct error *err)
+{
+	(void)err;
+	json_write(report, SIZE_MAX, out);
 	return 0;
 }

@@ -113,12 +113,12 @@ static void put_locks(struct jsonw *w, const struct model *m)
 	jsonw_end(w);
 }
 
-static void put_blame(struct jsonw *w, const struct model *m)
+static void put_blame(struct jsonw *w, const struct model *m, size_t most)
 {
 	CLEANUP(free) uint32_t *order = facts_lock_blame_order(m);
 
 	jsonw_array(w, "lock_blame");
-	for (size_t i = 0; i < m->lock_blame.n; i++) {
+	for (size_t i = 0; i < m->lock_blame.n && i < most; i++) {
 		const struct model_lock_blame *b = &m->lock_blame.v[order[i]];
 
 		jsonw_object(w, NULL);
@@ -156,9 +156,9 @@ static void put_places(struct jsonw *w, const struct report_pass *pass)
 	vec_done(&places.v);
 }
 
-void locks_json(struct jsonw *w, const struct report_pass *pass)
+void locks_json(struct jsonw *w, const struct report_pass *pass, size_t most)
 {
 	put_locks(w, pass->model);
-	put_blame(w, pass->model);
+	put_blame(w, pass->model, most);
 	put_places(w, pass);
 }

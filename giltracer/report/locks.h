@@ -47,7 +47,9 @@ bool locks_of_pass(const struct report_pass *pass);
 /* The tables, threads by crowds; nothing where nothing of it can be. */
 void locks_text(const struct report_pass *pass, const struct crowds *crowds, FILE *out);
 
-/* Members "locks", "lock_blame" and "blocked" of an open object. */
-void locks_json(struct jsonw *w, const struct report_pass *pass);
+/* Members "locks", "lock_blame" (at most so many rows, the largest) and "blocked" of an open
+ * object.
+ */
+void locks_json(struct jsonw *w, const struct report_pass *pass, size_t most);
 
 #endif

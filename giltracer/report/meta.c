@@ -4,7 +4,10 @@
 
 #include <inttypes.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/str.h"
+#include "report/crowd_blame.h"
 #include "report/facts.h"
 #include "report/json.h"
 #include "report/locks.h"
@@ -88,8 +91,9 @@ static void put_gils(struct jsonw *w, const struct model *model)
 	jsonw_end(w);
 }
 
+/* pairs: of how many it is the sum, 0: it is one. */
 static void put_blame_row(struct jsonw *w, const struct model *model,
-                          const struct model_blame *blame)
+                          const struct model_blame *blame, uint64_t pairs)
 {
 	jsonw_object(w, NULL);
 	jsonw_u64(w, "waiter", blame->waiter);
@@ -101,28 +105,105 @@ static void put_blame_row(struct jsonw *w, const struct model *model,
 	jsonw_u64(w, "wait_ns", blame->wait_ns);
 	jsonw_u64(w, "longest_ns", blame->longest_ns);
 	jsonw_u64(w, "longest_at_ns", since(model, blame->longest_at_ns));
+	if (pairs)
+		jsonw_u64(w, "pairs", pairs);
 	jsonw_end(w);
 }
 
-static void put_blame(struct jsonw *w, const struct model *model)
+/* What a crowd waited for those that have no row of their own. */
+static void put_others(struct jsonw *w, uint32_t waiter, uint64_t pairs, uint64_t wait_ns)
 {
-	jsonw_array(w, "blame");
-	for (size_t i = 0; i < model->blame.n; i++)
-		put_blame_row(w, model, &model->blame.v[i]);
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "waiter", waiter);
+	jsonw_i64(w, "holder", -2);
+	jsonw_u64(w, "wait_ns", wait_ns);
+	jsonw_u64(w, "longest_ns", 0);
+	jsonw_u64(w, "longest_at_ns", 0);
+	jsonw_u64(w, "pairs", pairs);
 	jsonw_end(w);
 }
 
-static void put_lock_blame(struct jsonw *w, const struct model *model)
+/* Rows of crowds: the page shows no others where threads are many. */
+static void put_crowds(struct jsonw *w, const struct model *model, const struct crowds *crowds,
+                       const struct crowd_blames *rows)
 {
-	jsonw_array(w, "lock_blame");
-	for (size_t i = 0; i < model->lock_blame.n; i++) {
-		const struct model_lock_blame *b = &model->lock_blame.v[i];
+	CLEANUP(free) uint64_t *ns = xcalloc(crowds->v.n + 1, sizeof(*ns));
+	CLEANUP(free) uint64_t *pairs = xcalloc(crowds->v.n + 1, sizeof(*pairs));
 
-		put_blame_row(w, model,
-		              &(struct model_blame){ b->waiter, b->by, b->wait_ns, b->longest_ns,
-		                                     b->longest_at_ns });
+	for (size_t i = 0; i < rows->v.n; i++) {
+		const struct crowd_blame *b = &rows->v.v[i];
+
+		if (i < META_BLAME_ROWS) {
+			put_blame_row(w, model,
+			              &(struct model_blame){ b->longest_waiter, b->longest_holder,
+			                                     b->wait_ns, b->longest_ns,
+			                                     b->longest_at_ns },
+			              b->pairs);
+			continue;
+		}
+		ns[b->waiter] += b->wait_ns;
+		pairs[b->waiter] += b->pairs;
+	}
+	for (size_t i = 0; i < crowds->v.n; i++)
+		if (pairs[i])
+			put_others(w, crowds->v.v[i].first, pairs[i], ns[i]);
+}
+
+static void put_many(struct jsonw *w, const struct report_pass *pass, bool locks)
+{
+	struct crowd_blames rows;
+	struct crowds crowds;
+
+	crowds_init_table(&crowds, pass);
+	rows = locks ? crowds_lock_blame(&crowds, pass->model)
+	             : crowds_blame(&crowds, pass->model, CROWD_GIL);
+	put_crowds(w, pass->model, &crowds, &rows);
+	vec_done(&rows.v);
+	crowds_done(&crowds);
+}
+
+static struct model_blame as_blame(const struct model_lock_blame *b)
+{
+	return (struct model_blame){ b->waiter, b->by, b->wait_ns, b->longest_ns,
+		                     b->longest_at_ns };
+}
+
+/* By thread, what rows of crowds do not say: how long others waited because of it. */
+static void put_caused(struct jsonw *w, const struct model *model, bool locks)
+{
+	CLEANUP(free) uint64_t *ns = xcalloc(model->threads.n + 1, sizeof(*ns));
+	size_t n = locks ? model->lock_blame.n : model->blame.n;
+
+	for (size_t i = 0; i < n; i++) {
+		struct model_blame b = locks ? as_blame(&model->lock_blame.v[i])
+		                             : model->blame.v[i];
+
+		if (b.holder < MODEL_UNKNOWN)
+			ns[b.holder] += b.wait_ns;
+	}
+	jsonw_array(w, locks ? "lock_caused" : "caused");
+	for (size_t i = 0; i < model->threads.n; i++)
+		jsonw_u64(w, NULL, ns[i]);
+	jsonw_end(w);
+}
+
+static void put_blame(struct jsonw *w, const struct report_pass *pass, bool locks)
+{
+	const struct model *model = pass->model;
+	size_t n = locks ? model->lock_blame.n : model->blame.n;
+
+	jsonw_array(w, locks ? "lock_blame" : "blame");
+	if (n > META_BLAME_ROWS)
+		put_many(w, pass, locks);
+	for (size_t i = 0; n <= META_BLAME_ROWS && i < n; i++) {
+		struct model_blame b = locks ? as_blame(&model->lock_blame.v[i])
+		                             : model->blame.v[i];
+
+		put_blame_row(w, model, &b, 0);
 	}
 	jsonw_end(w);
+	if (n > META_BLAME_ROWS)
+		put_caused(w, model, locks);
 }
 
 static void put_slices_note(struct jsonw *w, const struct report_pass *pass,
@@ -174,10 +255,10 @@ static void put_pass(struct jsonw *w, const struct report_pass *pass, const stru
 		put_thread(w, pass, i);
 	jsonw_end(w);
 	put_gils(w, model);
-	put_blame(w, model);
+	put_blame(w, pass, false);
 	if (pass->free_threaded) {
 		jsonw_bool(w, "locks", locks_of_pass(pass));
-		put_lock_blame(w, model);
+		put_blame(w, pass, true);
 	}
 	jsonw_end(w);
 }

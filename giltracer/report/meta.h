@@ -13,6 +13,10 @@
 /* A wait at least so long is never smaller than a pixel. */
 #define WAIT_MARK_NS 1000000
 
+/* If there are more rows of who waited for whom, or stood in line behind whom, those of crowds
+ * stand for them, and at most so many: a page has to be read by a browser, and by a person. */
+#define META_BLAME_ROWS 10000
+
 /* rows are those of the passes, by index. */
 void meta_write(const struct report *report, const struct rows *rows, FILE *out);
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "report/crowd_blame.h"
 #include "report/facts.h"
 #include "report/json.h"
 #include "report/utf8.h"
@@ -38,11 +39,38 @@ static void put_row(struct jsonw *w, const struct report_pass *pass,
 	jsonw_end(w);
 }
 
-void starved_json(struct jsonw *w, const struct report_pass *pass)
+static void put_crowds(struct jsonw *w, const struct report_pass *pass, size_t most)
+{
+	struct crowd_blames rows;
+	struct crowds crowds;
+	struct model_starved rest = { MODEL_NONE, MODEL_NONE, 0, 0 };
+
+	crowds_init_table(&crowds, pass);
+	rows = crowds_blame(&crowds, pass->model, CROWD_LINE);
+	for (size_t i = 0; i < rows.v.n; i++) {
+		const struct crowd_blame *b = &rows.v.v[i];
+
+		if (i < most)
+			put_row(w, pass,
+			        &(struct model_starved){ b->longest_waiter, b->longest_holder,
+			                                 b->name, b->wait_ns });
+		else
+			rest.runnable_ns += b->wait_ns;
+	}
+	if (rows.v.n > most)
+		put_row(w, pass, &rest);
+	vec_done(&rows.v);
+	crowds_done(&crowds);
+}
+
+void starved_json(struct jsonw *w, const struct report_pass *pass, size_t most)
 {
 	jsonw_array(w, "starvation");
-	for (size_t i = 0; i < pass->model->starved.n; i++)
-		put_row(w, pass, &pass->model->starved.v[i]);
+	if (pass->model->starved.n > most)
+		put_crowds(w, pass, most);
+	else
+		for (size_t i = 0; i < pass->model->starved.n; i++)
+			put_row(w, pass, &pass->model->starved.v[i]);
 	jsonw_end(w);
 }
 

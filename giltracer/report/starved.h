@@ -14,8 +14,11 @@
  * the model, nobody, or not known. Borrowed from the pass. */
 const char *starved_program(const struct report_pass *pass, uint32_t by, uint32_t name);
 
-/* The member "starvation": a row for each thread and whoever had the CPU that it waited for. */
-void starved_json(struct jsonw *w, const struct report_pass *pass);
+/* The member "starvation": a row for each thread and whoever had the CPU that it waited for. If
+ * those are more than most, one for each crowd and whoever, under the names of the two with the
+ * largest row, at most so many; and a last one, of nobody, for the time of those that are left out.
+ */
+void starved_json(struct jsonw *w, const struct report_pass *pass, size_t most);
 
 /* Who had the CPUs, in one sentence; false: that is not known. */
 bool starved_say(struct str *out, const struct report_pass *pass);

@@ -12,10 +12,11 @@ function blameDraw() {
 		fill($("blame-hint"), "A column ", h("b", {}, "is blocked"), ", by a lock or because it is stopped, until a row ", h("b", {}, "lets go"), ". Click a cell to see only those two.");
 	const all = crowds(), of = [];
 	all.forEach((c, k) => c.threads.forEach(i => { of[i] = k; }));
+	const leftOut = pass().blame.reduce((n, b) => n + (b.holder === LEFT_OUT ? b.pairs : 0), 0);
 	const sum = new Map(), caused = new Map(), waited = new Map();
 	const add = (map, key, ns) => map.set(key, (map.get(key) || 0) + ns);
 	const rank = map => [...map.keys()].filter(k => all[k]).sort((a, b) => map.get(b) - map.get(a));
-	const blame = pass().blame.filter(b => b.wait_ns > 0).map(b => ({...b, row: b.holder === HANDOVER || b.holder === CANNOT_TELL ? b.holder : of[b.holder], column: of[b.waiter]}));
+	const blame = pass().blame.filter(b => b.wait_ns > 0).map(b => ({...b, row: isThread(b.holder) ? of[b.holder] : b.holder, column: of[b.waiter]}));
 	for (const b of blame) {
 		add(caused, b.row, b.wait_ns);
 		add(waited, b.column, b.wait_ns);
@@ -35,7 +36,7 @@ function blameDraw() {
 		const ns = sum.get([row, column].join()) || 0;
 		if (!ns)
 			return h("td", {class: "num zero"}, row === column ? "" : "0");
-		return h("td", {class: "num heat", style: "--heat:" + (ns / most).toFixed(3)}, row === "rest" || column === "rest" ? h("span", {title: fmtExact(ns)}, fmtDur(ns)) :
+		return h("td", {class: "num heat", style: "--heat:" + (ns / most).toFixed(3)}, row === "rest" || row === LEFT_OUT || column === "rest" ? h("span", {title: fmtExact(ns)}, fmtDur(ns)) :
 			h("button", {title: fmtExact(ns), onclick: () => pickBlame(blame.filter(b => b.row === row && b.column === column)), "data-ns": ns}, fmtDur(ns)));
 	};
 	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
@@ -45,7 +46,8 @@ function blameDraw() {
 	const body = rows.map(k => k === "rest" ? line(k, h("th", {scope: "row"}, others(rows, caused)), rank(caused).slice(MATRIX_MAX).reduce((n, q) => n + caused.get(q), 0)) :
 		line(k, h("th", {scope: "row"}, crowdTag(all[k], columns.length > 4 ? (all[k].name ? 8 : 11) : NAME_FIT)), caused.get(k)));
 	for (const [who, text, title] of [[HANDOVER, "nobody", gilText("Handover: the GIL was free; the waiter had not run yet", "It had been let go; the waiter had not run yet")],
-		[CANNOT_TELL, gilText("cannot be told", "not seen"), gilText("Records are missing", "Nobody was seen to let go")]])
+		[CANNOT_TELL, gilText("cannot be told", "not seen"), gilText("Records are missing", "Nobody was seen to let go")],
+		[LEFT_OUT, fmtCount(leftOut) + " pairs", "The pairs of threads with the least waiting, put together; the JSON document has each"]])
 		if (caused.has(who))
 			body.push(line(who, h("th", {scope: "row", title}, text), caused.get(who), "handover"));
 	const switched = pass().threads.reduce((n, t) => n + (t.switch_wait_ns || 0), 0), charged = blame.reduce((n, b) => n + b.wait_ns, 0);
@@ -59,7 +61,7 @@ function blameDraw() {
 // Show the longest stretch in which one waited for the other, and only those two.
 function pickBlame(list) {
 	const best = list.sort((a, b) => b.longest_ns - a.longest_ns)[0], {holder, waiter} = best;
-	setOnly(holder === HANDOVER || holder === CANNOT_TELL ? [waiter] : [holder, waiter]);
+	setOnly(isThread(holder) ? [holder, waiter] : [waiter]);
 	if (best.longest_ns > 0) {
 		setPin(pinLane("gil", waiter, best.longest_at_ns));
 		flyToSpan(best.longest_at_ns, best.longest_at_ns + best.longest_ns);

@@ -13,6 +13,7 @@ for (const p of meta.passes) {
 		continue;
 	p.gil_events = 1;
 	p.blame = p.lock_blame;
+	p.caused = p.lock_caused;
 	for (const t of p.threads) {
 		const lock = t.longest_lock_wait_ns >= t.longest_stop_ns;
 		t.hold_ns = t.stopping_ns;
@@ -44,7 +45,8 @@ function gilName(index) {
 	return list.length < 2 ? "GIL" : "GIL " + (index + 1) + (list.some(g => g.pid !== list[0].pid) ? " (" + list[index].pid + ")" : "");
 }
 
-const HANDOVER = null, CANNOT_TELL = -1; // holders that are no thread
+const HANDOVER = null, CANNOT_TELL = -1, LEFT_OUT = -2; // holders that are no thread
+const isThread = holder => holder !== null && holder >= 0;
 
 function threadName(index) {
 	const t = pass().threads[index];
@@ -84,8 +86,10 @@ function timelineOrder() {
 	if (order.of === p)
 		return order.list;
 	const wait = p.threads.map(t => gilKnown() ? t.wait_ns : t.states ? t.states.gil_sleep_ns : 0);
-	for (const b of gilKnown() ? p.blame : [])
-		if (b.holder !== HANDOVER && b.holder !== CANNOT_TELL)
+	for (const [i, ns] of gilKnown() && p.caused ? p.caused.entries() : [])
+		wait[i] += ns;
+	for (const b of gilKnown() && !p.caused ? p.blame : [])
+		if (isThread(b.holder))
 			wait[b.holder] += b.wait_ns;
 	const list = p.threads.map((t, i) => i).sort((a, b) => wait[b] - wait[a] || p.threads[b].hold_ns - p.threads[a].hold_ns ||
 		p.threads[b].total_ns - p.threads[a].total_ns || a - b);

@@ -8,7 +8,7 @@ let moments = [];
 function momentsEarly() {
 	const best = new Map();
 	for (const b of pass().blame) {
-		if (b.holder === HANDOVER || b.holder === CANNOT_TELL || !(b.longest_ns > 0))
+		if (!isThread(b.holder) || !(b.longest_ns > 0))
 			continue;
 		const old = best.get(b.holder);
 		if (!old || b.longest_ns > old.to - old.from)

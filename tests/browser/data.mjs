@@ -124,6 +124,22 @@ is(await hall.evaluate(() => new Set(gt.tl.rows.map(r => r.thread).filter(t => t
 const once = await open(pageFile({passes: [{name: "gil", dur: 1e7, threads: [{tid: 1, name: "a", main: true}], lanes: [{gil: [{from: 0, to: 7235237, state: 3}, {from: 7235237, to: 1e7, state: 2}]}]}]}));
 ok(/99.% shorter than 7\.24.ms\./.test(await once.textContent("#histogram-body")), "no quantile is longer than the longest wait", await once.textContent("#histogram-body"));
 
+// Pairs too many to be listed one by one: the sums are right, and what is left out is said.
+const pairs = {name: "gil", dur: 1e9, threads: server.threads.slice(), lanes: server.lanes, caused: server.threads.map((t, i) => i === 17 ? 9e8 : 0),
+	crowdBlame: [{waiter: 4, holder: 5, wait_ns: 600e6, longest_ns: 2e6, longest_at_ns: 3e6, pairs: 380}, {waiter: 7, holder: null, wait_ns: 100e6, longest_ns: 1e6, longest_at_ns: 9e6, pairs: 20}, {waiter: 7, holder: -2, wait_ns: 200e6, longest_ns: 0, longest_at_ns: 0, pairs: 3000}, {waiter: 0, holder: -2, wait_ns: 50e6, longest_ns: 0, longest_at_ns: 0, pairs: 400}]};
+const short = await open(pageFile({passes: [pairs], report: {starvation: [{tid: 105, by_tid: null, by_name: "cc1", runnable_ns: 60e6}, {tid: null, by_tid: null, by_name: null, runnable_ns: 40e6}]}}));
+is(short.troubles, [], "rows of crowds open in peace");
+const matrix = await short.evaluate(() => [...document.querySelectorAll("#blame-body tbody tr")].map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " "))));
+is(matrix.map(cells => cells.slice(0, 2)), [["Thread-* (serve) × 20", "600 ms"], ["nobody", "100 ms"], ["3,400 pairs", "250 ms"]], "the matrix has all the waiting, and a row for what is left out");
+is(await short.locator("#blame-body button[data-ns]").count(), 2, "which leads nowhere");
+is((await short.evaluate(() => gt.tl.rows.filter(r => r.kind === "gil").map(r => r.thread)))[0], 0, "the main thread waited most");
+is((await short.evaluate(() => gt.tl.rows.filter(r => r.kind === "gil").map(r => r.thread)))[1], 17, "and the one that caused most is next");
+await short.locator("#blame-body button[data-ns]").first().click();
+await quiet(short);
+is(await short.evaluate(() => [...new Set(gt.tl.rows.map(r => r.thread).filter(t => t !== undefined))].sort((a, b) => a - b)), [4, 5], "a click shows the two of the longest wait");
+is(await short.evaluate(() => [...document.querySelectorAll("#starved-body tbody tr")].map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " ")))),
+	[["Thread-* (serve) × 20", "cc1", "60.0 ms", "60.0 %"], ["others", "others", "40.0 ms", "40.0 %"]], "so is what is left out of the time in line");
+
 // Seven threads with long names: every column of table and matrix is in sight on a laptop's screen.
 const wide = {name: "gil", dur: 1e9, threads: [], lanes: []};
 for (let i = 0; i < 5; i++) {

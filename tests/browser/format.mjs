@@ -225,7 +225,7 @@ export function makePage(template, page) {
 		return {
 			name: p.name || "gil", start_ns: "18014398509481984123", dur_ns: p.dur, exit_status: 0, wall_ns: p.dur,
 			events: p.lanes.reduce((n, l) => n + (l.gil || []).length, 0), lost: 0, gil_events: p.gilEvents ?? 1, slices: p.lanes.reduce((n, l) => n + (l.calls || []).flat().length, 0), slices_note: p.slicesNote || "",
-			counters: p.counters || [], threads, blame: blameOf(p),
+			counters: p.counters || [], threads, blame: p.crowdBlame || blameOf(p), caused: p.caused,
 			gils: p.gils || [{pid: 100, address: "0x7f0000001000", from_ns: 0, to_ns: p.dur, held_ns: held, wanted_ns: 0, handover_ns: 0}],
 		};
 	});
@@ -233,7 +233,7 @@ export function makePage(template, page) {
 	const report = {
 		schema: 1, giltracer: "0.1.0", python: {executable: "/usr/bin/python3", version: "3.12.1", implementation: "cpython", build_id: "00", free_threaded: false, gil_functions: []},
 		passes: passes.map(({name, exit_status, wall_ns, events}) => ({name, exit_status, wall_ns, events, lost: 0, releases_probed: 0, releases_inferred: 0})),
-		threads: main.threads, gils: main.gils, blame: main.blame.map(b => ({waiter_tid: main.threads[b.waiter].tid, holder_tid: b.holder === null ? null : main.threads[b.holder].tid, wait_ns: b.wait_ns})),
+		threads: main.threads, gils: main.gils, blame: main.blame.map(b => ({waiter_tid: main.threads[b.waiter].tid, holder_tid: b.holder === null ? null : main.threads[b.holder]?.tid ?? 0, wait_ns: b.wait_ns})),
 		caveats: [], ...page.report,
 	};
 	const meta = {
