@@ -280,6 +280,15 @@ static int start_smaller(struct recorder *rec, const struct perf_plan *plan,
 	return recorder_start(rec, plan, signals, err);
 }
 
+/* Newer perfs (7.2) go on without an event that the kernel refuses: who asked for it would look for
+ * it in vain. */
+static bool went_without(const struct recorder *rec)
+{
+	CLEANUP(free) char *text = perf_text(rec);
+
+	return strstr(text, "which will be removed");
+}
+
 int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err)
 {
@@ -298,6 +307,8 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 			return -1;
 	}
 	rec->starting = false;
+	if (went_without(rec))
+		return fail(rec, "could not start", err);
 	hurry(rec->perf.pid);
 	return enable_early(rec, plan, err);
 }

@@ -102,6 +102,11 @@ refuses 125 'could not start: No permission to enable.* .giltracer check' 'a per
 	with PATH="$fake:$PATH" FAKE_PERF_FAILS=start \
 	FAKE_PERF_SAYS='No permission to enable x event.' -- record script.py
 ran_not
+refuses 125 'could not start: .*cycles.* is not supported. .this host does not count that' \
+	'a perf that goes on without an event' with PATH="$fake:$PATH" \
+	FAKE_PERF_WARNS="Failure to open event 'cycles' on PMU 'cpu' which will be removed.
+The cycles event is not supported." -- record -e cycles script.py
+ran_not
 refuses 125 'could not start: event syntax error' 'an event that there is not' \
 	record -e nosuch script.py
 ran_not
