@@ -7,6 +7,9 @@
  *
  * That records were lost is learnt when the buffer has room again: what was odd in between is
  * explained then.
+ *
+ * Of what is recorded of the whole machine, only who had the CPU is not known: a sleep whose wake-up
+ * is missing is marked anyway.
  */
 #include "model/internal.h"
 
@@ -94,6 +97,8 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t)
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
 	m->caveats[CAVEAT_LOST] += ev->lost.count;
 	starve_lost(m, ev->cpu, since_ns);
+	if (ev->flags & EVF_WAKEUPS)
+		return;
 	for (uint32_t i = 0; i < m->threads.n; i++)
 		lose_sight(m, i, ev->cpu, since_ns, t);
 	while (m->priv->oddities.n &&

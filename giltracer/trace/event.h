@@ -55,6 +55,7 @@ enum event_flags {
 	EVF_EXEC = 1 << 1,
 	EVF_GIL_OFF = 1 << 2,  /* REQUEST, RELEASE: the GIL is off, so nothing happens to it */
 	EVF_NOTIFIED = 1 << 3, /* REQUEST: of a thread that was in Condition.wait */
+	EVF_WAKEUPS = 1 << 4,  /* LOST: WAKING, PICK and MOVE of the whole machine alone */
 };
 
 /* What a thread parks for. */

@@ -14,21 +14,19 @@
 /* More CPUs than any Linux has: a larger number is a lie. */
 #define MAX_CPUS 8192
 
-__attribute__((noinline)) static void add_cpu(struct from_perf *fp, int32_t cpu, uint64_t time_ns)
+__attribute__((noinline)) static void add_cpu(struct from_perf *fp, int32_t cpu)
 {
-	if (cpu < 0 || cpu >= MAX_CPUS)
-		return;
-	while ((size_t)cpu >= fp->cpu_ns.n)
-		*vec_push(&fp->cpu_ns) = 0;
-	fp->cpu_ns.v[cpu] = time_ns;
+	while ((size_t)(cpu + 1) >= fp->cpus.n)
+		*vec_push(&fp->cpus) = (struct cpu_seen){ 0 };
 }
 
-static void remember_cpu(struct from_perf *fp, int32_t cpu, uint64_t time_ns)
+struct cpu_seen *from_perf_cpu(struct from_perf *fp, int32_t cpu)
 {
-	if (cpu >= 0 && (size_t)cpu < fp->cpu_ns.n)
-		fp->cpu_ns.v[cpu] = time_ns;
-	else
-		add_cpu(fp, cpu, time_ns);
+	if (cpu < 0 || cpu >= MAX_CPUS)
+		cpu = -1;
+	if ((size_t)(cpu + 1) >= fp->cpus.n)
+		add_cpu(fp, cpu);
+	return &fp->cpus.v[cpu + 1];
 }
 
 /* Events come in the order of time whatever the file says; what had to be moved is counted. */
@@ -42,7 +40,7 @@ static void stamp(struct from_perf *fp, struct event *ev, uint64_t time_ns)
 	ev->time_ns = time_ns;
 	if (ev->type == EV_LOST && ev->lost.since_ns > time_ns)
 		ev->lost.since_ns = time_ns;
-	remember_cpu(fp, ev->cpu, time_ns);
+	from_perf_cpu(fp, ev->cpu)->last_ns = time_ns;
 	fp->source.stats.events++;
 }
 
@@ -91,7 +89,7 @@ static void from_perf_close(struct source *source)
 		fp->unwind.close(fp->unwind.ctx);
 	vec_done(&fp->handlers);
 	vec_done(&fp->counters);
-	vec_done(&fp->cpu_ns);
+	vec_done(&fp->cpus);
 	idmap_done(&fp->tids);
 	order_free(fp->order);
 	perfdata_close(fp->pd);

@@ -51,10 +51,14 @@ struct handler {
 	bool quick;
 };
 
+/* @lost: what LOST records of the CPU said so far and no total of an event has accounted for */
+struct cpu_seen {
+	uint64_t last_ns, lost;
+};
+
 /**
  * @generation: of the header, when handlers was made
- * @cpu_ns: time of the last record seen from each CPU
- * @lost_said: what LOST records said so far and no total of an event has accounted for
+ * @cpus: the first one is those of which we do not know the number
  * @unknown: records of the kernel that we do not know
  * @tids: thread ids of the host to those of perf's pid namespace, where they differ
  * @machine: see struct from_perf_options
@@ -69,8 +73,8 @@ struct from_perf {
 	VEC(struct handler) handlers;
 	VEC(const char *) counters;
 	uint32_t generation;
-	VEC(uint64_t) cpu_ns;
-	uint64_t lost_said, unknown;
+	VEC(struct cpu_seen) cpus;
+	uint64_t unknown;
 	uint64_t first_ns, last_ns;
 	struct idmap tids;
 	struct from_perf_unwind unwind;
@@ -82,6 +86,9 @@ struct from_perf {
 
 /* Find out what to do with each event; again by itself when the header has changed. */
 void from_perf_make_handlers(struct from_perf *fp);
+
+/* What is known of a CPU, -1: of those without a number. Until the next call. */
+struct cpu_seen *from_perf_cpu(struct from_perf *fp, int32_t cpu);
 
 /* An event of a PERF_RECORD_SAMPLE, of any other record; false if it gives none. The time is not
  * set. */

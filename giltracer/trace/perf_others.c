@@ -77,24 +77,41 @@ static bool from_comm(struct from_perf *fp, const struct perfdata_record *rec,
 	return true;
 }
 
-static uint64_t last_of_cpu(const struct from_perf *fp, int32_t cpu)
+static uint64_t last_of_cpu(struct from_perf *fp, int32_t cpu)
 {
-	uint64_t ns = cpu >= 0 && (size_t)cpu < fp->cpu_ns.n ? fp->cpu_ns.v[cpu] : 0;
+	uint64_t ns = cpu >= 0 ? from_perf_cpu(fp, cpu)->last_ns : 0;
 
 	return ns ? ns : fp->first_ns;
+}
+
+/* How many of count LOST records have said, of the CPU or of one that they do not name. */
+static uint64_t account_for(struct from_perf *fp, int32_t cpu, uint64_t count)
+{
+	uint64_t left = count;
+
+	for (size_t i = 0; i < fp->cpus.n; i++) {
+		uint64_t *lost = &fp->cpus.v[i].lost, known = left < *lost ? left : *lost;
+
+		if (cpu >= 0 && i && i != (size_t)cpu + 1)
+			continue;
+		*lost -= known;
+		left -= known;
+	}
+	return count - left;
 }
 
 /*
  * LOST: the ring buffer of a CPU was full, until now. LOST_SAMPLES with a time: the same, by the
  * hardware. LOST_SAMPLES without: what the kernel counted for one event over the whole
- * recording, which perf asks for at the end; most of it, or all, the LOST records have said.
+ * recording, which perf asks for at the end. Most of it, or all, the LOST records have said; the
+ * rest was lost after the last record of that CPU, or there would be one more that says so.
  */
 static bool from_lost(struct from_perf *fp, const struct perfdata_record *rec,
                       const struct sample *s, struct cursor *body, struct event *ev)
 {
 	const struct header_id *id = header_find_id(fp->header, s->id);
 	bool total = rec->type == PERF_RECORD_LOST_SAMPLES && !s->time_ns;
-	uint64_t count, known;
+	uint64_t count;
 
 	if (rec->type == PERF_RECORD_LOST)
 		cursor_skip(body, 8);
@@ -102,16 +119,15 @@ static bool from_lost(struct from_perf *fp, const struct perfdata_record *rec,
 	if (!finish(fp, body))
 		return false;
 	from_perf_fill(ev, EV_LOST, s);
-	ev->lost.since_ns = last_of_cpu(fp, s->cpu);
+	if (fp->machine)
+		ev->flags = EVF_WAKEUPS;
 	if (total) {
-		known = count < fp->lost_said ? count : fp->lost_said;
-		fp->lost_said -= known;
-		count -= known;
 		ev->cpu = id ? id->cpu : -1;
-		ev->lost.since_ns = fp->first_ns;
+		count -= account_for(fp, ev->cpu, count);
 	} else {
-		fp->lost_said += count;
+		from_perf_cpu(fp, ev->cpu)->lost += count;
 	}
+	ev->lost.since_ns = last_of_cpu(fp, ev->cpu);
 	fp->source.stats.lost += count;
 	ev->lost.count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 	return count != 0;

@@ -125,6 +125,8 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" off", out);
 	if (ev->flags & EVF_NOTIFIED)
 		fputs(" notified", out);
+	if (ev->flags & EVF_WAKEUPS)
+		fputs(" wakeups", out);
 	fputc('\n', out);
 }
 

@@ -2,6 +2,7 @@
 #include "trace/from_perf.h"
 
 #include "perfbuild.h"
+#include "perfdata/header.h"
 #include "tap.h"
 #include "trace/names.h"
 #include "trace/print.h"
@@ -198,6 +199,50 @@ static void test_lost(void)
 	source_close(source);
 }
 
+/* The event of an id, and the CPU it was opened for. */
+static void put_id_index(struct str *b, uint64_t id, uint64_t cpu)
+{
+	size_t at = put_begin(b, PERF_USER_ID_INDEX, 0);
+
+	put64(b, 1);
+	put64(b, id);
+	put64(b, 0);
+	put64(b, cpu);
+	put64(b, 11);
+	put_end(b, at);
+}
+
+static void test_lost_at_end(void)
+{
+	const struct from_perf_options machine = { .machine = true };
+	CLEANUP(str_done) struct str b = { 0 };
+	struct source *source;
+	struct event ev;
+	struct error err;
+
+	put_start(&b);
+	put_id_index(&b, ID_TAKE, 1);
+	put_sample(&b, ID_TAKE, 100, 0, 0);
+	put_sample(&b, ID_TAKE, 170, 0, 0);
+	put_lost(&b, 5, 180, 3);
+	put_round(&b);
+	put_lost_samples(&b, 5, 0);
+	source = open_str(&b);
+	for (int i = 0; i < 3; i++)
+		ok(source_next(source, &ev, &err) == 1, "something");
+	ok(source_next(source, &ev, &err) == 1 && ev.type == EV_LOST && ev.cpu == 1 &&
+	           ev.lost.since_ns == 170,
+	   "what no record tells of was lost after the last one of its CPU");
+	is_u64(ev.flags, 0, "of our threads");
+	source_close(source);
+
+	ok(from_perf_open_memory(&source, b.s, b.len, &machine, &err) == 0, "the same bytes");
+	while (source_next(source, &ev, &err) == 1 && ev.type != EV_LOST)
+		;
+	is_u64(ev.flags, EVF_WAKEUPS, "of the machine: wake-ups");
+	source_close(source);
+}
+
 static void test_lives(void)
 {
 	CLEANUP(str_done) struct str b = { 0 };
@@ -327,6 +372,7 @@ int main(void)
 	test_samples();
 	test_states();
 	test_lost();
+	test_lost_at_end();
 	test_lives();
 	test_order_is_kept();
 	test_short_raw();

@@ -224,6 +224,21 @@ static void test_late(void)
 	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 1, "a later loss explains nothing");
 }
 
+static void test_wakeups(void)
+{
+	begin_whole();
+	run(150, 7, 0);
+	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, 0);
+	model_feed(m, &EV(.time_ns = 250, .cpu = 0, .type = EV_LOST, .flags = EVF_WAKEUPS,
+	                  .lost = { .since_ns = 210, .count = 3 }));
+	run(300, 7, 0);
+	finish();
+	is_str(gil_lane(7), "100:H^/ 1000", "wake-ups that were lost do not concern the GIL");
+	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 1000",
+	       "nor when a thread had a CPU; since when it wanted one is marked");
+	is_u64(m->caveats[CAVEAT_LOST], 3, "they are counted");
+}
+
 /*
  * A machine of two CPUs, four threads and one GIL, that does something at random each nanosecond.
  * The model of what is left of its events after losses says nothing that is not so.
@@ -434,6 +449,7 @@ int main(void)
 	test_proof();
 	test_between();
 	test_late();
+	test_wakeups();
 	test_machine();
 	model_free(m);
 	names_free(names);
