@@ -499,9 +499,9 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 	const struct span *s = last(m, thread);
 
 	if (s->state == GIL_HOLD && (died || !m->priv->options.end_ns))
-		m->caveats[CAVEAT_OPEN_HOLD]++;
+		lost_or_odd(m, CAVEAT_OPEN_HOLD, t);
 	if (s->state == GIL_WAIT && died)
-		m->caveats[CAVEAT_REQUEST_NO_ACQUIRE]++;
+		lost_or_odd(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
 	close_span(m, thread, t);
 	lock_forget(m, thread);
 	lane_finish(&m->threads.v[thread].gil, t, true);

@@ -195,6 +195,16 @@ static void test_late(void)
 	begin_whole();
 	new_thread(110, 8, 7);
 	run(115, 8, 1);
+	request(120, 8);
+	cpu_now = 0;
+	ends(250, 8);
+	loses(150, 300, 1, 5);
+	finish();
+	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 0, "nor is an end in a wait");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(115, 8, 1);
 	cpu_now = 0;
 	release(120, 7);
 	request(130, 7);
