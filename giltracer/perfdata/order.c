@@ -3,6 +3,7 @@
 #include "order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/vec.h"
@@ -29,6 +30,7 @@ struct run {
  * @max_ns: latest time scanned; @round_ns: the same at the previous FINISHED_ROUND
  * @limit_ns: nothing up to this time is still to come
  * @mapped: up to which offset the file is known to be mapped
+ * @given: where the record given last is, and @given_ns when it was
  * @first_ns: earliest time that a record itself gives, UINT64_MAX if none does
  */
 struct order {
@@ -40,6 +42,7 @@ struct order {
 	uint64_t fence_ns;
 	VEC(struct run) heap;
 	struct run open;
+	uint64_t given, given_ns;
 	uint64_t last_ns, max_ns, round_ns, limit_ns, first_ns;
 	uint64_t records, unknown, peak_runs, mapped;
 };
@@ -180,6 +183,8 @@ static void drop_behind(struct order *o)
 {
 	uint64_t keep = perfdata_tell(o->pd);
 
+	if (o->given < keep)
+		keep = o->given;
 	if (o->current.pos < o->current.end)
 		keep = o->current.pos;
 	for (size_t i = 0; i < o->heap.n; i++)
@@ -285,24 +290,6 @@ static void set_fence(struct order *o)
 	o->fence_ns = fence;
 }
 
-/* Make current the run whose record is next. Returns 0 at the end. Not inlined: it is rarely
- * needed, and order_next would save registers for it each time. */
-__attribute__((noinline)) static int find_next(struct order *o)
-{
-	for (;;) {
-		choose_current(o);
-		/* Not before there is a limit: until then, first_ns is not certain. */
-		if (o->current.pos < o->current.end && o->limit_ns &&
-		    o->current.time_ns <= o->limit_ns)
-			break;
-		if (o->limit_ns == UINT64_MAX)
-			return 0;
-		scan_round(o);
-	}
-	set_fence(o);
-	return 1;
-}
-
 /*
  * A record with a stack is read here and there, as its frames go: the first part of the one after
  * the next, in which most of that is. Again, most are as long as the one before. Not inlined, gcc
@@ -334,6 +321,47 @@ static void advance(struct order *o, const struct perfdata_record *rec)
 	run->time_ns = time_of(o->header, &next, run->time_ns);
 }
 
+/*
+ * perf copies some records twice if it finds the head of a ring buffer before where it last saw it
+ * (its "failed to keep up with mmap data"; seen with buffers of two pages, once in about ten
+ * recordings that lose records). The copies are in another round, and so in another run.
+ */
+static bool skip_copy(struct order *o)
+{
+	struct perfdata_record last, next;
+
+	if (!o->given || o->current.time_ns != o->given_ns)
+		return false;
+	perfdata_at(o->data, o->given, &last);
+	perfdata_at(o->data, o->current.pos, &next);
+	if (next.size != last.size || !own_time(o->header, &next) ||
+	    memcmp(o->data + o->given, o->data + o->current.pos, last.size) != 0)
+		return false;
+	advance(o, &next);
+	return true;
+}
+
+/* Make current the run whose record is next. Returns 0 at the end. Not inlined: it is rarely
+ * needed, and order_next would save registers for it each time. */
+__attribute__((noinline)) static int find_next(struct order *o)
+{
+	for (;;) {
+		choose_current(o);
+		/* Not before there is a limit: until then, first_ns is not certain. */
+		if (o->current.pos < o->current.end && o->limit_ns &&
+		    o->current.time_ns <= o->limit_ns) {
+			if (!skip_copy(o))
+				break;
+		} else if (o->limit_ns == UINT64_MAX) {
+			return 0;
+		} else {
+			scan_round(o);
+		}
+	}
+	set_fence(o);
+	return 1;
+}
+
 int order_next(struct order *o, struct perfdata_record *ret, uint64_t *ret_time_ns)
 {
 	uint64_t time_ns;
@@ -344,6 +372,8 @@ int order_next(struct order *o, struct perfdata_record *ret, uint64_t *ret_time_
 	if (!time_ns && o->first_ns != UINT64_MAX)
 		time_ns = o->first_ns;
 	*ret_time_ns = time_ns;
+	o->given = o->current.pos;
+	o->given_ns = o->current.time_ns;
 	perfdata_at(o->data, o->current.pos, ret);
 	advance(o, ret);
 	return 1;

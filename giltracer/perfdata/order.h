@@ -8,7 +8,8 @@
  * are kept, as runs (stretches of the file in order), and merged. No record is copied, and memory
  * grows with the number of runs in two rounds, not with the file.
  *
- * Stable: records of the same time come as they stand in the file. A record without a time (or
+ * Stable: records of the same time come as they stand in the file; one that is in it twice, byte by
+ * byte and with its time, comes once. A record without a time (or
  * with 0, as perf makes them up for what existed before the recording) has the time of the one
  * before it in the file, or else the earliest time in the recording.
  */

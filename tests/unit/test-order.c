@@ -83,6 +83,24 @@ static void test_stable(void)
 }
 
 /* What stands in a round may be older than the newest of the round before, not of two before. */
+/* perf has written the end of a buffer twice. */
+static void test_copies(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+
+	put_start(&b);
+	put_sample(&b, 10, 1);
+	put_sample(&b, 20, 2);
+	put_sample(&b, 30, 3);
+	put_round(&b);
+	put_sample(&b, 20, 2);
+	put_sample(&b, 30, 3);
+	put_sample(&b, 30, 4);
+	put_sample(&b, 25, 5);
+	put_round(&b);
+	is_str(ordered(&b, NULL), "10:1 20:2 25:5 30:3 30:4", "once is enough");
+}
+
 static void test_rounds(void)
 {
 	CLEANUP(str_done) struct str b = { 0 };
@@ -200,6 +218,7 @@ int main(void)
 {
 	test_merge();
 	test_stable();
+	test_copies();
 	test_rounds();
 	test_untimed();
 	test_no_rounds();
