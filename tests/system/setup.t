@@ -95,7 +95,6 @@ read_only() {
 		exec "$@"' - "$@"
 }
 if unshare -m true 2>/dev/null; then
-	# shellcheck disable=SC2043
 	for where in "full $scratch/state" 'full /run' 'read_only /run' 'read_only /etc'; do
 		mkdir -p state
 		# shellcheck disable=SC2086

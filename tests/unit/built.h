@@ -5,9 +5,13 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "launch/host.h"
+
+#include "tap.h"
 
 /* Run words; the last is NULL. */
 static bool built_runs(const char *const *argv)
@@ -31,6 +35,27 @@ __attribute__((unused)) static bool built_write(const char *path, const char *te
 		return false;
 	fputs(text, w.out);
 	return filewriter_commit(&w, &err) == 0;
+}
+
+/* The main function of such a test: runs body in a folder of its own, which goes afterwards, with
+ * no debug files but the system's. Skips the test where there is no compiler. */
+__attribute__((unused)) static int built_main(void (*body)(void))
+{
+	char dir[] = "/tmp/giltracer-test-XXXXXX";
+	struct error err;
+
+	if (access("/usr/bin/cc", X_OK) < 0 || access("/usr/bin/objcopy", X_OK) < 0) {
+		printf("1..0 # SKIP needs cc and objcopy: apt-get install gcc binutils\n");
+		return 0;
+	}
+	if (!mkdtemp(dir) || chdir(dir) < 0)
+		return 99;
+	unsetenv("GILTRACER_DEBUGDIR");
+	unsetenv("DEBUGINFOD_URLS");
+	body();
+	if (chdir("/") < 0 || file_remove_tree(dir, &err) < 0)
+		return 99;
+	return done_testing();
 }
 
 #endif
