@@ -67,6 +67,11 @@ newer_pythons >newer
 while read -r version python; do
 	measured "new-$version" "$python"
 done <newer
+if want free-threaded 'a Python without a GIL'; then
+	export PYTHON_GIL=1
+	measured free-threaded "$(free_threaded_python)"
+	unset PYTHON_GIL
+fi
 
 diag "$(python3 "$top_srcdir/tests/system/versions.py" details "$scratch"/*.json)"
 table=$(python3 "$top_srcdir/tests/system/versions.py" table "$scratch"/*.json)
