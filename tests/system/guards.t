@@ -4,7 +4,8 @@
 # it, and what can be recorded without is recorded.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
-need root perf uprobes setpriv unshare gcc
+need root perf uprobes setpriv unshare gcc flock
+lock_system
 
 paranoid=/proc/sys/kernel/perf_event_paranoid
 if [ "$(cat $paranoid)" -lt 0 ]; then
