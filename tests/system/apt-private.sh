@@ -5,6 +5,8 @@
 # and those the packages. The mirror is the system's, or DEBIAN_MIRROR.
 #
 #	apt_private FOLDER TYPE SUITE...	TYPE deb or deb-src; then apt COMMAND...
+#	thrice COMMAND...			up to three times, each with new indexes: the archive may
+#						change between an index and what it names
 
 apt_mirror() {
 	apt-get update --print-uris | sed -n "/security/d; s,^'\([^']*\)/dists/.*,\1,p" | sed q
@@ -21,7 +23,13 @@ apt_private() {
 			"${DEBIAN_MIRROR:-$(apt_mirror)}" "$suite"
 	done >"$apt_folder/sources.list"
 	: >"$apt_folder/status"
-	apt update
+}
+
+thrice() {
+	for _ in 1 2 3; do
+		! apt update || ! "$@" || return 0
+	done
+	return 1
 }
 
 apt() {

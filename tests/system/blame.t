@@ -72,7 +72,8 @@ line_of() {
 	grep -n "keeps.$1(" "$program" | cut -d: -f1
 }
 
-# Every kind on the newest and on the system's, which has no symbols; one of each sort on the others.
+# Every kind on the newest and on the system's, which has no symbols; on the others, one whose function
+# is Python's, and on the oldest one whose function is an extension's.
 everything() {
 	[ "$1" = "$newest" ] || [ "${2#/usr/bin/}" != "$2" ]
 }
@@ -80,6 +81,7 @@ everything() {
 every_cpython interpreters
 ok 'there is a CPython' test -s interpreters
 newest=$(sort -V interpreters | sed -n '$s/ .*//p')
+oldest=$(sort -V interpreters | sed -n '1s/ .*//p')
 while read -r version python; do
 	v="$version ($python)"
 	guilty "$python" "$v" by_pow "('kept_by_pow',)"
@@ -94,6 +96,7 @@ while read -r version python; do
 			p['tid'] == ($truth)['victim']]")" "['convoy']" "$v convoy: is called so"
 		guilty "$python" "$v" crowd "('kept_by_pow', 'kept_by_re', 'match', 'prefixmatch')"
 	fi
+	everything "$version" "$python" || [ "$version" = "$oldest" ] || continue
 	if ! build_extension "$python"; then
 		skip "$python has no headers (its -dev package)" "$v: an extension"
 		continue

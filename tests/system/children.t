@@ -42,20 +42,44 @@ spinners() {
 		'nobody waits for another process'
 }
 
+# How processes are started is not the interpreter's affair: the newest and the system's are enough.
 checks() {
-	for method in fork spawn forkserver; do
-		traced $method || continue
+	methods=fork
+	case "$version $python" in
+	"$newest "* | *-system/*) methods='fork spawn forkserver' ;;
+	esac
+	for method in $methods; do
+		traced "$method" || continue
 		spinners 4
 		facts 'len({t["pid"] for t in said["spin"]})' 2 'two processes'
 		named='len({t["pid"] for f in d["functions"] for t in said["spin"]
 			if f["tid"] == t["tid"] and f["function"] == "spin_for_both"'
 		facts "$named})" 2 'functions of children have names'
 		# Only a fork has the code objects of its parent, where the names of files are kept.
-		[ $method != fork ] || facts "$named"'
+		[ "$method" != fork ] || facts "$named"'
 			and f["line"] and f["file"].endswith("/children.py")})' 2 'and lines'
 		facts 'said["main"][0]["hold_ns"] < said["main"][0]["total_ns"] / 2' True \
 			'who waits for children does not hold the GIL'
 	done
+	if traced again; then
+		spinners 4
+		facts 'len({t["pid"] for t in said["spin"]})' 1 'one process'
+		facts '[c["code"] for c in d["caveats"] if c["code"] in
+			("other-python", "two-holders")]' '[]' 'and nothing odd'
+	fi
+	if traced early --entry work; then
+		facts 'len(said["spin"])' 2 'the thread that was there before is seen'
+		facts '[t for t in said["spin"] if t["unknown_ns"] > 0.5 * t["total_ns"]]' '[]' \
+			'and known from its first event'
+	fi
+	if traced daemons; then
+		facts 'len(said["daemon"])' 3 'threads that never get the GIL again'
+		facts 'all(t["waits"] >= t["holds"] for t in said["daemon"])' True 'end waiting for it'
+	fi
+	[ "$methods" = fork ] || started_otherwise
+}
+
+started_otherwise() {
 	if traced subprocess; then
 		spinners 2
 		facts 'len(said["main"])' 2 'both main threads'
@@ -74,35 +98,21 @@ checks() {
 		facts '[c["code"] for c in d["caveats"] if c["code"] == "open-holds"]' '[]' \
 			'and does not keep the GIL'
 	fi
-	if traced again; then
-		spinners 4
-		facts 'len({t["pid"] for t in said["spin"]})' 1 'one process'
-		facts '[c["code"] for c in d["caveats"] if c["code"] in
-			("other-python", "two-holders")]' '[]' 'and nothing odd'
-	fi
 	if [ "$other" ] && traced other "$other"; then
 		facts 'len(said["spin"])' 2 'what was before it'
 		facts '[c["count"] for c in d["caveats"] if c["code"] == "other-python"]' '[2]' \
 			'says twice that another Python ran'
-	fi
-	if traced early --entry work; then
-		facts 'len(said["spin"])' 2 'the thread that was there before is seen'
-		facts '[t for t in said["spin"] if t["unknown_ns"] > 0.5 * t["total_ns"]]' '[]' \
-			'and known from its first event'
-	fi
-	if traced daemons; then
-		facts 'len(said["daemon"])' 3 'threads that never get the GIL again'
-		facts 'all(t["waits"] >= t["holds"] for t in said["daemon"])' True 'end waiting for it'
 	fi
 }
 
 cpythons >pythons
 ok 'there is a CPython' test -s pythons
 oldest=$(sort -V pythons | sed -n 1p)
-newest=$(sort -V pythons | sed -n '$p')
+newest=$(sort -V pythons | grep -v ' /usr/' | sed -n '$s/ .*//p')
+: "${newest:=$(sort -V pythons | sed -n '$s/ .*//p')}"
 while read -r version python; do
 	case "$version $python" in
-	"$oldest" | "$newest" | 3.12\ * | *\ /usr/*) ;;
+	"$oldest" | "$newest "* | 3.12\ * | *\ /usr/*) ;;
 	*) continue ;;
 	esac
 	name=$version

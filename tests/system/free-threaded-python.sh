@@ -16,7 +16,7 @@ rm -rf "$prefix" "$work"
 trap 'rm -rf "$work" "$prefix"' EXIT
 mkdir -p "$work/build/Modules" "$prefix/bin" "$prefix/lib" "$prefix/include"
 apt_private "$work/apt" deb-src trixie
-(cd "$work" && apt source --download-only --tar-only python3.13)
+(cd "$work" && thrice apt source --download-only --tar-only python3.13)
 mkdir "$work/source"
 tar -xf "$work"/python3.13_*.orig.tar.xz -C "$work/source" --strip-components=1
 

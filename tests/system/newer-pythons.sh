@@ -37,7 +37,7 @@ for version in "$@"; do
 done
 apt_private "$new/apt" deb trixie sid
 # shellcheck disable=SC2086 # words
-(cd "$new/apt/cache" && apt download $packages)
+(cd "$new/apt/cache" && thrice apt download $packages)
 for package in "$new"/apt/cache/*.deb; do
 	dpkg-deb --fsys-tarfile "$package" |
 		tar -x -C "$new/debian" --exclude='*.a' --exclude='./usr/share/doc'
