@@ -2,9 +2,9 @@
 // The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where there are many threads.
 
 const MATRIX_MAX = 5;
-const holderName = i => i === HANDOVER ? "nobody" : i === CANNOT_TELL ? "cannot be told" : threadLabel(i);
+const holderName = (i, pairs) => i === HANDOVER ? "nobody" : i === CANNOT_TELL ? "cannot be told" : i === LEFT_OUT ? "others" : pairs ? crowdLabel(crowds().find(c => c.threads.includes(i))) : threadLabel(i);
 const blameColumns = [
-	{csv: "holder", value: b => holderName(b.holder)}, {csv: "waiter", value: b => threadLabel(b.waiter)}, {csv: "wait_ns", value: b => b.wait_ns}, {csv: "longest_ns", value: b => b.longest_ns},
+	{csv: "holder", value: b => holderName(b.holder, b.pairs)}, {csv: "waiter", value: b => holderName(b.waiter, b.pairs)}, {csv: "wait_ns", value: b => b.wait_ns}, {csv: "longest_ns", value: b => b.longest_ns}, {csv: "pairs", value: b => b.pairs || 1},
 ];
 
 function blameDraw() {
@@ -47,7 +47,7 @@ function blameDraw() {
 		line(k, h("th", {scope: "row"}, crowdTag(all[k], columns.length > 4 ? (all[k].name ? 8 : 11) : NAME_FIT)), caused.get(k)));
 	for (const [who, text, title] of [[HANDOVER, "nobody", gilText("Handover: the GIL was free; the waiter had not run yet", "It had been let go; the waiter had not run yet")],
 		[CANNOT_TELL, gilText("cannot be told", "not seen"), gilText("Records are missing", "Nobody was seen to let go")],
-		[LEFT_OUT, fmtCount(leftOut) + " pairs", "The pairs of threads with the least waiting, put together; the JSON document has each"]])
+		[LEFT_OUT, fmtCount(leftOut) + " pairs", "Those with the least waiting; --json has each"]])
 		if (caused.has(who))
 			body.push(line(who, h("th", {scope: "row", title}, text), caused.get(who), "handover"));
 	const switched = pass().threads.reduce((n, t) => n + (t.switch_wait_ns || 0), 0), charged = blame.reduce((n, b) => n + b.wait_ns, 0);

@@ -42,17 +42,18 @@ function starvedDraw() {
 	const list = crowds(), of = new Map(), sums = new Map(), total = all.reduce((sum, r) => sum + r.runnable_ns, 0);
 	list.forEach(c => c.threads.forEach(i => of.set(pass().threads[i].tid, c)));
 	for (const r of all) {
-		const who = r.tid === null ? LEFT_OUT : of.get(r.tid), by = of.get(r.by_tid) || r.by_name || "nobody, or not known";
+		const rest = r.tid === null && "others", who = rest || of.get(r.tid), by = rest || of.get(r.by_tid) || r.by_name || "nobody, or not known";
 		const key = list.indexOf(who) + " " + (by.threads ? list.indexOf(by) : by), row = sums.get(key);
 		if (row)
 			row.ns += r.runnable_ns;
 		else if (who)
 			sums.set(key, {who, by, ns: r.runnable_ns});
 	}
+	const text = (who, label) => who.threads ? label(who) : who;
 	$("starved").hidden = !sums.size || !meta.state_detect;
 	fill($("starved-body"), sums.size ? makeTable([
-		{head: "Thread in line", csv: "thread", value: r => r.who === LEFT_OUT ? "others" : crowdLabel(r.who), cell: r => r.who === LEFT_OUT ? "others" : crowdTag(r.who)},
-		{head: "The CPU was had by", csv: "by", value: r => r.who === LEFT_OUT ? "others" : r.by.threads ? crowdLabel(r.by) : r.by, cell: r => r.who === LEFT_OUT ? "others" : r.by.threads ? crowdTag(r.by) : r.by},
+		{head: "Thread in line", csv: "thread", value: r => text(r.who, crowdLabel), cell: r => text(r.who, crowdTag)},
+		{head: "The CPU was had by", csv: "by", value: r => text(r.by, crowdLabel), cell: r => text(r.by, crowdTag)},
 		tally("For", "runnable_ns", r => r.ns, r => fmtDur(r.ns)),
 		tally("Of all time in line", "share", r => r.ns, r => fmtPct(r.ns, total)),
 	], [...sums.values()], {caption: "Time in line for a CPU, by who had it", hideCaption: true, sort: 2, limit: 10}) : null);

@@ -132,6 +132,10 @@ is(short.troubles, [], "rows of crowds open in peace");
 const matrix = await short.evaluate(() => [...document.querySelectorAll("#blame-body tbody tr")].map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " "))));
 is(matrix.map(cells => cells.slice(0, 2)), [["Thread-* (serve) × 20", "600 ms"], ["nobody", "100 ms"], ["3,400 pairs", "250 ms"]], "the matrix has all the waiting, and a row for what is left out");
 is(await short.locator("#blame-body button[data-ns]").count(), 2, "which leads nowhere");
+await short.evaluate(() => Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: async text => { window.copied = text; }}}));
+await short.locator("#blame-body button", {hasText: "Copy as CSV"}).click();
+is((await short.evaluate(() => window.copied)).trim().split(/\r?\n/), ["holder,waiter,wait_ns,longest_ns,pairs", "Thread-* (serve) × 20,Thread-* (serve) × 20,600000000,2000000,380",
+	"nobody,Thread-* (serve) × 20,100000000,1000000,20", "others,Thread-* (serve) × 20,200000000,0,3000", "others,MainThread,50000000,0,400"], "what is copied says of whom the rows are, and of how many pairs");
 is((await short.evaluate(() => gt.tl.rows.filter(r => r.kind === "gil").map(r => r.thread)))[0], 0, "the main thread waited most");
 is((await short.evaluate(() => gt.tl.rows.filter(r => r.kind === "gil").map(r => r.thread)))[1], 17, "and the one that caused most is next");
 await short.locator("#blame-body button[data-ns]").first().click();
