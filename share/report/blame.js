@@ -30,7 +30,7 @@ function blameDraw() {
 	for (const b of blame)
 		add(sum, [all[b.row] && !rows.includes(b.row) ? "rest" : b.row, columns.includes(b.column) ? b.column : "rest"].join(), b.wait_ns);
 	if (!sum.size)
-		return fill($("blame-body"), h("p", {class: "empty"}, gilText("No thread waited for the GIL.", "No thread was blocked.")));
+		return fill($("blame-body"), noWait());
 	const most = Math.max(...sum.values(), passDur() / 50); // next to nothing is not hot
 	const cell = (row, column) => {
 		const ns = sum.get([row, column].join()) || 0;

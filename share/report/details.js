@@ -33,7 +33,7 @@ function longestIn(thread, from, to, states) {
 
 function stackPanel(title, frames, note) {
 	return h("div", {class: "panel"}, h("h3", {}, title), frames.length ? h("ol", {class: "stack"}, frames.map(f => h("li", {},
-		h("code", {class: f.kernel ? "kernel" : null}, f.name), f.place ? soft(" " + f.place) : null, f.dur ? soft(" · " + fmtDur(f.dur)) : null))) : h("p", {class: "empty"}, note));
+		h("code", {class: f.kernel ? "kernel" : null}, f.name), f.place ? soft(" " + f.place) : null, f.dur ? soft(" · " + fmtDur(f.dur)) : null))) : empty(note));
 }
 
 function pythonFrames(p) {

@@ -145,7 +145,7 @@ function flameShow(focus) {
 		place(focus, 0, 1, 0);
 	const box = $("flame-body");
 	box.style.height = (depthMax + 1) * rowH + "px";
-	fill(box, out.length ? out : h("p", {class: "empty"}, "Nothing of this kind here."));
+	fill(box, out.length ? out : empty("Nothing of this kind here."));
 }
 
 function hashText(text) {

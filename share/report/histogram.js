@@ -23,7 +23,7 @@ function histogramDraw() {
 	const total = hist.reduce((a, b) => a + b, 0);
 	const box = $("histogram-body");
 	if (!total)
-		return fill(box, h("p", {class: "empty"}, gilText("No thread waited for the GIL.", "No thread was blocked.")));
+		return fill(box, noWait());
 	const group = 8, bars = [];
 	let first = hist.findIndex(c => c > 0), last = hist.length - 1;
 	while (!hist[last])

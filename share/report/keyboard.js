@@ -24,12 +24,8 @@ function stepRow(by) {
 	const old = pinned ? rows.indexOf(rowOf(pinned)) : by > 0 ? -1 : rows.length;
 	for (let i = old + by; i >= 0 && i < rows.length; i += by) {
 		const pin = pinAt(rows[i], mid, span() / 500);
-		if (!pin)
-			continue;
-		setPin(pin);
-		if (rows[i].y < tlBox.scrollTop + AXIS || rows[i].y + rows[i].h > tlBox.scrollTop + tl.viewHeight)
-			tlBox.scrollTop = rows[i].y - tl.viewHeight / 2;
-		return;
+		if (pin)
+			return setPin(pin);
 	}
 }
 

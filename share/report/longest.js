@@ -16,16 +16,16 @@ function collectTop(key) {
 
 function waitsDraw() {
 	const rows = collectTop("topWaits").map(p => ({p, who: holdersIn(p.from, p.to, p.gil, p.thread)}));
-	for (const r of rows.slice(0, 30))
+	for (const r of rows)
 		r.what = r.who.list.length ? whatHeld(r) : null;
 	const named = rows.some(r => r.what);
 	fill($("waits-body"), rows.length ? makeTable([
 		tally("Waited", "wait_ns", r => r.p.to - r.p.from, r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))),
-		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
+		whoColumn(r => r.p.thread),
 		{head: gilText("Mostly for", "Mostly until let go by"), csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : soft(gilText("nobody (handover)", "not seen"))},
-		named && {head: "which ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
+		named && ranColumn("which ran"),
 		tally("At", "at_ns", r => r.p.from, r => fmtAt(r.p.from, 1e6)),
-	].filter(Boolean), rows, {caption: gilText("The longest waits for the GIL", "The longest waits"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, gilText("No thread waited for the GIL.", "No thread was blocked.")));
+	].filter(Boolean), rows, {caption: gilText("The longest waits for the GIL", "The longest waits"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : noWait());
 }
 
 // What the main holder ran in the longest stretch of this wait.
@@ -39,16 +39,16 @@ function holdsDraw() {
 		const w = waitersIn(p.from, p.to, p.gil, p.thread);
 		return {p, waiters: w.length, caused: w.reduce((sum, x) => sum + x.ns, 0)};
 	});
-	for (const r of rows.slice(0, 30))
+	for (const r of rows)
 		r.what = doing(r.p.thread, r.p.from, r.p.to, r.p.stack);
 	const named = rows.some(r => r.what);
 	fill($("holds-body"), rows.length ? makeTable([
 		tally(gilText("Held", "Stopped"), "hold_ns", r => r.p.to - r.p.from, r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))),
-		{head: "Thread", value: r => threadLabel(r.p.thread), cell: r => threadTag(r.p.thread)},
-		named && {head: "ran", csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? h("code", {title: r.what.name + " " + r.what.place}, r.what.name) : ""},
+		whoColumn(r => r.p.thread),
+		named && ranColumn("ran"),
 		tally("Wait caused", "wait_caused_ns", r => r.caused, r => r.caused ? fmtDur(r.caused) : "–", "Summed over the threads that waited"),
 		tally("At", "at_ns", r => r.p.from, r => fmtAt(r.p.from, 1e6)),
-	].filter(Boolean), rows, {caption: gilText("The longest holds of the GIL", "The longest stops"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : h("p", {class: "empty"}, gilText("No thread held the GIL.", "No thread stopped the others.")));
+	].filter(Boolean), rows, {caption: gilText("The longest holds of the GIL", "The longest stops"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : empty(gilText("No thread held the GIL.", "No thread stopped the others.")));
 }
 
 function aboutDraw() {
@@ -58,7 +58,7 @@ function aboutDraw() {
 	add("Python", [py.implementation, py.version, py.free_threaded ? "(free-threaded)" : "", py.executable].filter(Boolean).join(" "));
 	add("Recorded", meta.created);
 	add("Host", [meta.host, meta.cpus ? plural(meta.cpus, "CPU") : ""].filter(Boolean).join(" · "));
-	add("Recording shown", p.name + (meta.passes.length > 1 ? " (one of " + meta.passes.length + " runs, never mixed)" : ""));
+	add("Recording shown", p.name + (meta.passes.length > 1 ? (meta.one_run ? " (one of two, of one run)" : " (one of two runs, never mixed)") : ""));
 	add("Length", fmtExact(p.dur_ns));
 	add("Events", p.events !== undefined ? fmtCount(p.events) + (p.lost ? ", " + fmtCount(p.lost) + " lost" : ", none lost") : "");
 	add("Python calls", p.slices ? fmtCount(p.slices) : p.slices_note);

@@ -76,7 +76,7 @@ function start() {
 	$("all-threads").addEventListener("click", () => { tl.all = true; emit("filter"); });
 	$("details-close").addEventListener("click", () => setPin(null));
 	on("data", perFrame(() => { progressDraw(); }));
-	on("pin", perFrame(detailsDraw));
+	on("pin", perFrame(() => { detailsDraw(); pinInSight(); }));
 	on("pass", () => { rankHolders(); togglesDraw(); tablesDraw(); deepDraw(); });
 	on("theme", () => { tablesDraw(); togglesDraw(); deepDraw(); });
 	on("complete", () => { togglesDraw(); progressDraw(); emit("filter"); deepDraw(); performance.mark("gt-ready"); });

@@ -70,7 +70,7 @@ function rangeThreadsTable(part) {
 	const rows = rowsThreads().map(i => ({i, gil: sumOf(st.gil, i, 5), cpu: sumOf(st.cpu, i, 6)})).filter(r => (known ? r.gil : r.cpu).some(x => x > 0));
 	const col = (head, csv, f) => rows.some(f) && tally(head, csv, f, r => fmtDur(f(r)) + " (" + fmtPct(f(r), d) + ")");
 	const columns = [
-		{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
+		whoColumn(r => r.i),
 		...(known ? [col(gilText("Holds", "Stops others"), "hold_ns", r => r.gil[2]), col(gilText("Waits", "Blocked"), "wait_ns", r => r.gil[3] + r.gil[4]), col(gilText("No GIL", "Free"), "no_gil_ns", r => r.gil[1]), col("Unknown", "unknown_ns", r => r.gil[0])] : []),
 		...(st.cpu.length ? STATE_COLUMNS.slice(0, known ? 2 : 6).map(([key, head], k) => col(head, key + "_ns", r => r.cpu[(k + 1) % 6])) : []),
 	].filter(Boolean);
@@ -83,7 +83,7 @@ function rangeBlameTable(rows) {
 		waited.set(r.waiter, (waited.get(r.waiter) || 0) + r.ns);
 	return makeTable([
 		{head: gilText("Held", "Let go"), csv: "holder", value: r => holderName(r.holder), cell: r => r.holder === HANDOVER ? soft(gilText("nobody (handover)", "nobody, or not seen")) : threadTag(r.holder)},
-		{head: gilText("Waited", "Blocked"), csv: "waiter", value: r => threadLabel(r.waiter), cell: r => threadTag(r.waiter)},
+		whoColumn(r => r.waiter, gilText("Waited", "Blocked"), "waiter"),
 		tally("For", "wait_ns", r => r.ns, r => fmtDur(r.ns)),
 		tally("Of its wait", "share", r => r.ns / waited.get(r.waiter), r => fmtPct(r.ns, waited.get(r.waiter))),
 	], rows, {caption: gilText("Who kept whom waiting", "Who was blocked until whom"), sort: 2, limit: 8});

@@ -90,9 +90,6 @@ function showHit(p) {
 		emit("filter");
 	}
 	tlLayout();
-	const row = rowOf(p);
-	if (row && (row.y < tlBox.scrollTop + AXIS || row.y + row.h > tlBox.scrollTop + tl.viewHeight))
-		tlBox.scrollTop = Math.max(0, row.y - AXIS - 60);
 	reveal(p);
 }
 

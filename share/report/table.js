@@ -75,6 +75,12 @@ function threadTag(index, most = NAME_FIT) {
 		h("i", {class: "dot", style: "background:" + threadColor(index)}), shorten(threadLabel(index), most));
 }
 
+// A column of threads, of what ran, and what stands where there is nothing to tell.
+const whoColumn = (of, head = "Thread", csv = head) => ({head, csv, value: r => threadLabel(of(r)), cell: r => threadTag(of(r))});
+const ranColumn = head => ({head, csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? code(r.what.name, r.what.name + " " + r.what.place) : ""});
+const empty = text => h("p", {class: "empty"}, text);
+const noWait = () => empty(gilText("No thread waited for the GIL.", "No thread was blocked."));
+
 function showThread(index) {
 	unhide(index);
 	const row = tl.rows.find(r => r.thread === index);
@@ -94,9 +100,6 @@ function goToPin(pin) {
 	unhide(pin.thread);
 	setPin(pin);
 	flyToSpan(pin.from, pin.to);
-	const row = rowOf(pin);
-	if (row && (row.y < tlBox.scrollTop + AXIS || row.y + row.h > tlBox.scrollTop + tl.viewHeight))
-		tlBox.scrollTop = Math.max(0, row.y - AXIS - 60);
 	const box = $("timeline").getBoundingClientRect();
 	if (box.bottom < 200 || box.top > innerHeight - 200)
 		toward("timeline");

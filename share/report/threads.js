@@ -42,7 +42,7 @@ function statesDraw() {
 	const share = (r, key) => fmtPct(ns(r, key), r.t.total_ns - (key === "unknown" ? 0 : ns(r, "unknown")));
 	const shares = r => sharebar(there.filter(([key]) => ns(r, key)).map(([key, , text]) => [STATE_KINDS[key], text + " " + share(r, key), ns(r, key)]), r.t.total_ns);
 	fill($("threads-body"), makeTable([
-		{head: "Thread", value: r => threadLabel(r.i), cell: r => threadTag(r.i)},
+		whoColumn(r => r.i),
 		{head: "", csv: "bar", value: r => ns(r, "running"), cell: shares, wide: true, title: "Shares of its life"},
 		...there.map(([key, head, title]) => tally(head, key + "_ns", r => ns(r, key), r => share(r, key), title)),
 		tally("Total", "total_ns", r => r.t.total_ns, r => fmtDur(r.t.total_ns)),
@@ -78,7 +78,7 @@ function threadsDraw() {
 	fill($("threads-body"), rows.length ? makeTable(columns, rows, {
 		caption: "Per thread: shares of its life, most wait first", hideCaption: true, sort: 3, limit: 8,
 		attrs: r => ({"data-tid": r.t.tid, "data-hold": r.t.hold_ns, "data-wait": r.t.wait_ns, "data-none": r.t.no_gil_ns, "data-unknown": r.t.unknown_ns, "data-total": r.t.total_ns}),
-	}) : h("p", {class: "empty"}, "No thread was recorded."), many ? h("p", {class: "under"}, h("button", {class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},
+	}) : empty("No thread was recorded."), many ? h("p", {class: "under"}, h("button", {class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},
 		threadsEach ? "Put like names together" : "Show each of the " + fmtCount(p.threads.length) + " threads")) : null);
 	legendDraw($("threads-legend"), [["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")], ["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or stands")],
 		...(meta.state_detect ? [["none-run", gilText("no GIL, on a CPU", "free, on a CPU")], ["none-sleep", gilText("no GIL, asleep", "free, asleep")]] : [["none", gilText("no GIL: in C code, or asleep", "free")]]), ["unknown", "unknown"]]);

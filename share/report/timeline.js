@@ -426,6 +426,19 @@ function rowOf(pin) {
 	return tl.rows.find(row => row.kind === pin.kind && row.thread === pin.thread && (pin.kind !== "py" || row.depth === pin.depth));
 }
 
+// Scroll to the row of the pinned span, above the details; the page only if the timeline is being read.
+function pinInSight() {
+	const row = pinned && rowOf(pinned), top = tlBox.getBoundingClientRect().top, dock = $("details").getBoundingClientRect().top;
+	if (!row)
+		return;
+	const room = Math.min(tl.viewHeight, dock - top);
+	if (row.y < tlBox.scrollTop + AXIS || row.y + row.h > tlBox.scrollTop + room)
+		tlBox.scrollTop = Math.max(0, row.y - AXIS - 60);
+	const under = top + row.y + row.h - tlBox.scrollTop - dock;
+	if (under > 0 && top < innerHeight / 3 && dock < innerHeight)
+		scrollBy(0, under + 8);
+}
+
 function outline(c, pin, scroll, color, width) {
 	const row = rowOf(pin);
 	if (!row)

@@ -105,7 +105,7 @@ function passesInit() {
 	const what = {gil: "GIL recording", stacks: "Stack recording"};
 	const draw = () => fill(box, meta.passes.map((p, i) => h("button",
 		{"aria-pressed": String(i === passIndex), onclick: () => setPass(i),
-		 title: "Two runs of the program: they are never mixed"}, what[p.name] || p.name)));
+		 title: meta.one_run ? "Two recordings of one run" : "Two runs of the program: they are never mixed"}, what[p.name] || p.name)));
 	on("pass", draw);
 	draw();
 }

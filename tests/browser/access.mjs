@@ -99,5 +99,14 @@ const seen = await laptop.evaluate(() => {
 	return {top: d.top, bottom: d.bottom, row: t.top + row.y + row.h - document.getElementById("tl-box").scrollTop};
 });
 ok(seen.top < 600 && seen.bottom <= 700 && seen.row > 0 && seen.row < seen.top, "details and their span are in sight together", seen);
+await laptop.focus("#tl");
+for (let i = 0; i < 12; i++)
+	await laptop.keyboard.press("ArrowDown");
+await quiet(laptop);
+const below = await laptop.evaluate(() => {
+	const m = /s=(gil|cpu|py)\.(\d+)\.\d+\.?(\d*)/.exec(location.hash), row = gt.tl.rows.find(x => x.kind === m[1] && x.thread === +m[2] && (m[1] !== "py" || x.depth === +m[3]));
+	return {thread: row.thread, bottom: document.getElementById("tl").getBoundingClientRect().top + row.y + row.h - document.getElementById("tl-box").scrollTop, dock: document.getElementById("details").getBoundingClientRect().top};
+});
+ok(below.bottom <= below.dock && below.bottom > 40, "so they are wherever one goes by keys", below);
 is(laptop.troubles, [], "in peace");
 await done();
