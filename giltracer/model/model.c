@@ -66,6 +66,12 @@ static void start(struct model *m)
 	thread_start_all(m);
 }
 
+/* A loss is learnt late, perhaps after tracing ended. */
+static bool has_begun(const struct event *ev, uint64_t t)
+{
+	return ev->type == EV_LOST && ev->lost.since_ns < t;
+}
+
 /* Before tracing starts, or after it ended: false. */
 static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 {
@@ -85,8 +91,11 @@ static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 		m->caveats[CAVEAT_UNORDERED]++;
 		t = p->now_ns;
 	}
-	if (p->options.end_ns && t > p->options.end_ns)
-		return false;
+	if (p->options.end_ns && t > p->options.end_ns) {
+		if (!has_begun(ev, p->options.end_ns))
+			return false;
+		t = p->options.end_ns;
+	}
 	p->now_ns = t;
 	*ret = t;
 	return true;

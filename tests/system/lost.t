@@ -53,6 +53,8 @@ ok 'a GIL pass that loses records' lossy gil 1 "$top_srcdir/share/examples/churn
 awk '/ no gil% /, /^$/' gil.table >gil.rows
 knows_what_is_missing gil '5 4 3' 't["unknown_ns"]'
 consistent gil.json gil
+is "$(json gil.json '[c["code"] for c in d["caveats"] if c["code"] in ("acquires-without-request",
+	"releases-without-hold")]')" '[]' 'gil: no half of a turn is left over'
 
 # A page or more of stack for each sleep, at full speed.
 ok 'a stacks pass that loses records' lossy stacks 4 --no-gil-detect \

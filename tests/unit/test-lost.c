@@ -232,6 +232,14 @@ static void test_late(void)
 	loses(260, 300, 1, 5);
 	finish();
 	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 1, "a later loss explains nothing");
+
+	begin_whole();
+	release(200, 7);
+	loses(300, 1200, 0, 5);
+	loses(1100, 1300, 0, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^ 200:N 300:?x 1000", "a loss that is learnt after the end");
+	is_u64(m->caveats[CAVEAT_LOST], 5, "but not one that began after it");
 }
 
 static void test_wakeups(void)
