@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "launch/owner.h"
 #include "launch/probes.h"
+#include "launch/retprobe.h"
 
 /* Another container's giltracer may take our probes away before they are held: rarely once. */
 #define PREPARE_TRIES 3
@@ -347,11 +348,28 @@ static void uprobes_free(struct uprobes *uprobes)
 
 DEFINE_CLEANUP(struct uprobes *, uprobes_free);
 
+static int check_returns(const struct probe_set *set, struct error *err)
+{
+	bool returns = false;
+
+	for (size_t i = 0; i < set->probes.n; i++)
+		returns |= set->probes.v[i].ret;
+	if (!returns || !retprobe_denied())
+		return 0;
+	return error_set(
+		err, EPERM,
+		"the seccomp filter in force denies uretprobe, the system call by which "
+		"functions with return probes return on this kernel: the program would die "
+		"of it");
+}
+
 int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct error *err)
 {
 	CLEANUP(uprobes_free) struct uprobes *u = xcalloc(1, sizeof(*u));
 
 	u->fd = u->hold = -1;
+	if (check_returns(set, err) < 0)
+		return -1;
 	if (tracefs_find(&u->root, err) < 0)
 		return -1;
 	name_events(u, set);
