@@ -487,11 +487,14 @@ static void count_probe(struct uprobe_group *group, const struct tracefs_probe *
 	group->path = xstrdup(probe->path);
 }
 
-/* The file that its record names is no longer the one at the path. */
+/* The file that its record names is no longer the one at the path, as far as one may look there. */
 static bool is_outdated(const struct uprobe_group *group)
 {
 	struct owner_record record;
+	struct stat st;
 
+	if (stat(group->path, &st) < 0 && errno == EACCES)
+		return false;
 	return !group->foreign && owner_read(group->name, &record) &&
 	       !is_recorded_file(&record, group->path);
 }
