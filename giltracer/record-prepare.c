@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What to run and with what: all that can be refused before anything is started. */
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +19,41 @@
 #include "record-job.h"
 #include "resolve.h"
 
+/* python, python3.11, /usr/bin/python3 */
+static bool names_python(const char *script)
+{
+	const char *slash = strrchr(script, '/');
+	const char *name = slash ? slash + 1 : script;
+
+	return !strncmp(name, "python", 6) && name[6 + strspn(name + 6, "0123456789.")] == '\0';
+}
+
+static bool is_binary(const char *path)
+{
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char magic[SELFMAG];
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       pread(fd, magic, sizeof(magic), 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/* What people write who are used to other tools. */
+static int explain(const char *script, int status, struct error *err)
+{
+	if (names_python(script))
+		error_set(err, ENOENT,
+		          "%s: which script? giltracer starts Python itself (--python %s, if it "
+		          "has to be that one)",
+		          script, script);
+	else if (status == EXIT_CANNOT_RUN)
+		error_set(err, ENOEXEC, "%s: is no Python script", script);
+	else if (!strpbrk(script, "./"))
+		error_set(err, ENOENT, "%s: there is no such script or command (see --help)",
+		          script);
+	return -status;
+}
+
 static int check_script(const char *script, struct error *err)
 {
 	if (!strcmp(script, "-")) {
@@ -23,9 +61,12 @@ static int check_script(const char *script, struct error *err)
 		return -1;
 	}
 	if (access(script, R_OK) == 0)
-		return 0;
+		return is_binary(script) || (names_python(script) && access(script, X_OK) == 0)
+		               ? explain(script, EXIT_CANNOT_RUN, err)
+		               : 0;
 	error_errno(err, "%s", script);
-	return err->code == ENOENT || err->code == ENOTDIR ? -EXIT_NOT_FOUND : -EXIT_CANNOT_RUN;
+	return err->code == ENOENT || err->code == ENOTDIR ? explain(script, EXIT_NOT_FOUND, err)
+	                                                   : -EXIT_CANNOT_RUN;
 }
 
 static int find_target(struct job *job, char *const *argv, struct error *err)

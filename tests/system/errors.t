@@ -40,6 +40,12 @@ with() {
 
 refuses 127 'error: record: nosuch.py: No such file' 'a script that is not there' \
 	record nosuch.py
+refuses 127 'error: record: nosuch: there is no such script or command' 'a word that is no command' \
+	record nosuch
+refuses 127 'python3: which script' 'the word python, by habit' record python3 script.py
+refuses 126 "$(command -v python3): which script" 'the same with its folder' \
+	record "$(command -v python3)" script.py
+refuses 126 '/bin/sh: is no Python script' 'a program in machine code' record /bin/sh script.py
 refuses 127 'nosuch/python: No such file' 'an interpreter that is not there' \
 	record --python nosuch/python script.py
 echo 'not a program' >python && chmod 644 python
