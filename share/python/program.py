@@ -155,7 +155,7 @@ class PythonTrace:
             with open(self.path, 'rb') as f:
                 f.seek(-min(64, f.seek(0, 2)), 2)
                 full = b'"overflow":true' in f.read()
-        except Exception as e:
+        except (Exception, KeyboardInterrupt) as e:
             self.note('could not save its trace: %s: %s' % (type(e).__name__, e))
             return
         self.channel.send('trace ' + self.version)
@@ -296,12 +296,24 @@ class Tracing:
     def stop(self):
         if not self.begun or not self.channel.usable():
             return
+        for step in (self.say_stop, self.trace.save, self.say_names, self.say_codes):
+            try:
+                step()
+            except KeyboardInterrupt:
+                # The program has ended by itself: Ctrl-C does without what takes long, and the
+                # program has no traceback of ours.
+                pass
+        self.channel.close()
+
+    def say_stop(self):
         self.channel.ask('stop %d' % now_ns())
-        self.trace.save()
+
+    def say_names(self):
         self.names.send(self.channel)
+
+    def say_codes(self):
         if self.codes != '-':
             write_codes(self.codes, self.program, self.channel)
-        self.channel.close()
 
     def install_hook(self):
         import builtins

@@ -67,5 +67,21 @@ like "$(cat err)" '^giltracer: error: .*No space left' 'is said'
 exits 125 'nothing to run' "$GILTRACER"
 like "$(cat err)" '^giltracer: error: ' 'is an error'
 
+# As if Ctrl-C came while the end of the program is told to giltracer: os.read waits for its answer.
+cat >late.py <<'END'
+import os
+read = os.read
+def interrupted(*arguments):
+    os.read = read
+    raise KeyboardInterrupt
+if __name__ == "__main__":
+    sum(range(100000))
+    os.read = interrupted
+END
+ok 'Ctrl-C when the program has ended' trace -q --json late.json late.py
+is "$(cat err)" '' 'is no traceback of ours'
+is "$(json late.json '[t["name"] for t in d["threads"] if t["main"]]')" "['MainThread']" \
+	'and the report knows what it would have known'
+
 leaves_nothing
 done_testing
