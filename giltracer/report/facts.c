@@ -187,11 +187,20 @@ struct facts_totals facts_totals(const struct model *model)
 	return sum;
 }
 
-/* That no probe fired is no news of a pass that has none. */
-static bool is_caveat(const struct report_pass *pass, unsigned code)
+static bool has_note(const struct report *report, const char *code)
+{
+	for (size_t i = 0; i < report->note_count; i++)
+		if (!strcmp(report->notes[i].code, code))
+			return true;
+	return false;
+}
+
+/* That no probe fired is no news of a pass that has none, or that never began. */
+static bool is_caveat(const struct report *report, const struct report_pass *pass, unsigned code)
 {
 	return pass->model->caveats[code] &&
-	       !(code == CAVEAT_NO_GIL_EVENTS && !strcmp(pass->name, "stacks"));
+	       !(code == CAVEAT_NO_GIL_EVENTS &&
+	         (!strcmp(pass->name, "stacks") || has_note(report, "not-started")));
 }
 
 /* Percent of a thread's life: what may be off by less is not worth a note. */
@@ -227,7 +236,7 @@ static void add_pass_caveats(struct facts_caveats *list, const struct report *re
                              const struct report_pass *pass)
 {
 	for (unsigned code = 0; code < CAVEAT_CODES; code++)
-		if (is_caveat(pass, code))
+		if (is_caveat(report, pass, code))
 			*vec_push(list) = (struct facts_caveat){
 				.pass = pass->name,
 				.code = caveat_name(code),

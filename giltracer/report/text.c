@@ -161,7 +161,7 @@ static void put_gain(const struct report_pass *pass, const struct hog *hog, FILE
 	struct function f = function_of(pass, hog);
 	uint64_t gain_ns = functions_gain(pass, hog);
 
-	if (gain_ns == HOGS_NO_GAIN)
+	if (gain_ns == HOGS_NO_GAIN || function_is_slow_start(pass, hog))
 		return;
 	function_add(&name, &f, TABLE_NAME_COLUMNS);
 	fprintf(out,
@@ -241,8 +241,10 @@ static void put_sentence(const struct str *sentence, FILE *out)
 		fprintf(out, "  %s\n", str_get(sentence));
 }
 
-static void put_verdict(const struct report *report, FILE *out)
+/* Returns its kind. */
+static enum verdict_kind put_verdict(const struct report *report, FILE *out)
 {
+	enum verdict_kind kind;
 	struct verdict v;
 
 	verdict_init(&v, report);
@@ -251,8 +253,9 @@ static void put_verdict(const struct report *report, FILE *out)
 	put_sentence(&v.also, out);
 	if (v.advice.len)
 		fprintf(out, "  What helps: %s\n", str_get(&v.advice));
-	putc('\n', out);
+	kind = v.kind;
 	verdict_done(&v);
+	return kind;
 }
 
 int report_text(const struct report *report, FILE *out, struct error *err)
@@ -266,8 +269,12 @@ int report_text(const struct report *report, FILE *out, struct error *err)
 	struct crowds crowds;
 
 	(void)err;
+	if (put_verdict(report, out) == VERDICT_NOTHING) {
+		put_caveats(report, out);
+		return 0;
+	}
+	putc('\n', out);
 	crowds_init_table(&crowds, pass);
-	put_verdict(report, out);
 	if (report->gil_detect && !locks_of_pass(pass))
 		put_threads(pass, &crowds, gil, add_thread_row, out);
 	locks_text(pass, &crowds, out);

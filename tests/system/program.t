@@ -83,5 +83,11 @@ is "$(cat err)" '' 'is no traceback of ours'
 is "$(json late.json '[t["name"] for t in d["threads"] if t["main"]]')" "['MainThread']" \
 	'and the report knows what it would have known'
 
+echo 'x = (' >wrong.py
+exits 1 'a syntax error' trace wrong.py
+like "$(cat err)" 'SyntaxError' 'is said'
+like "$(cat err)" 'warning: the program ended before tracing started' 'with what that means'
+unlike "$(cat err)" 'gil wait%|no probe fired' 'and without a table of nothing'
+
 leaves_nothing
 done_testing
