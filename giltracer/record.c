@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -34,6 +35,11 @@ static int record_guarded(struct job *job, struct error *err)
 	uprobes_release(take(job->uprobes));
 	if (ret == 0)
 		ret = session_write(job->session, job->dir, err);
+	if (ret < 0 && access(job->dir, F_OK) < 0 && errno == ENOENT)
+		return error_set(err, ENOENT,
+		                 "%s: the program removed this folder, and the recording with it "
+		                 "(TMPDIR or --keep puts it elsewhere)",
+		                 job->dir);
 	if (ret < 0 && err->code == ENOSPC)
 		error_prefix(err, "no room for the recording (TMPDIR or --keep puts it elsewhere)");
 	return ret;

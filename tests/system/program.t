@@ -89,5 +89,12 @@ like "$(cat err)" 'SyntaxError' 'is said'
 like "$(cat err)" 'warning: the program ended before tracing started' 'with what that means'
 unlike "$(cat err)" 'gil wait%|no probe fired' 'and without a table of nothing'
 
+mkdir gone
+echo 'import os, shutil; shutil.rmtree(os.environ["TMPDIR"])' >remove.py
+exits 125 'a program that removes its TMPDIR' env TMPDIR="$PWD/gone" "$GILTRACER" -q \
+	--python-trace none -o gone.html remove.py
+like "$(cat err)" 'the program removed this folder, and the recording with it .TMPDIR or --keep' \
+	'is told what became of the recording'
+
 leaves_nothing
 done_testing
