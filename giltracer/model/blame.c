@@ -12,7 +12,7 @@ static size_t row_of(const struct ledger *l, uint32_t holder)
 	return holder == MODEL_UNKNOWN ? l->threads + 1 : holder;
 }
 
-void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_t end_ns)
+static inline void charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_t end_ns)
 {
 	size_t i = row_of(l, holder);
 	struct model_blame *row = &l->rows[i];
@@ -27,6 +27,11 @@ void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 		row->longest_ns = end_ns - start_ns;
 		row->longest_at_ns = start_ns;
 	}
+}
+
+void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_t end_ns)
+{
+	charge(l, holder, start_ns, end_ns);
 }
 
 /* Divide a wait. first: the owner at its start; *contended: a thread held; *free: nobody did, for
@@ -46,7 +51,7 @@ static void divide(struct ledger *l, const struct model_gil *g, size_t first, ui
 		until = i < g->owners.n ? g->owners.v[i].start_ns : end_ns;
 		if (until > end_ns)
 			until = end_ns;
-		ledger_charge(l, holder, start_ns, until);
+		charge(l, holder, start_ns, until);
 		*contended |= holder < MODEL_UNKNOWN;
 		*free &= holder == MODEL_NONE;
 		start_ns = until;

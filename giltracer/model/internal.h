@@ -150,9 +150,24 @@ struct model_private {
 	VEC(struct oddity) oddities; /* by time */
 };
 
+/* perf writes -1 for a thread that is already gone, and 0 is the idle task. */
+static inline bool thread_is_nobody(uint32_t id)
+{
+	return id == 0 || id == UINT32_MAX;
+}
+
 /* thread.c. The thread of an event, made if there is none; MODEL_NONE: a thread that has ended, or
  * no thread at all. */
-uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t);
+uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t);
+static inline uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t)
+{
+	const struct model_private *p = m->priv;
+
+	if (ev->tid == p->last_tid && ev->tid &&
+	    (thread_is_nobody(ev->pid) || ev->pid == p->last_pid))
+		return p->last_thread;
+	return thread_of_other(m, ev, t);
+}
 uint32_t process_of(struct model *m, uint32_t pid);
 uint32_t thread_find(const struct model *m, uint32_t tid);
 uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enum gil_state gil,
@@ -249,8 +264,8 @@ static inline int16_t owners_mark_of(const struct model_gil *g)
 	return (int16_t)(uint16_t)(g->owners.n - 1);
 }
 
-/* owners_at() the start of a hold or wait. Its mark is right unless the past was changed, or hint is
- * more than 65535 changes away. */
+/* owners_at() the start of a hold or wait. Its mark is right unless the past was changed, or hint
+ * is more than 65535 changes away. */
 static inline size_t owners_of(const struct model_gil *g, size_t hint, const struct span *span)
 {
 	size_t at = hint + (uint16_t)((uint16_t)span->cpu - (uint16_t)hint);

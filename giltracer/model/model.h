@@ -88,7 +88,8 @@ struct span {
 	uint32_t stack;
 	uint8_t state;
 	uint8_t flags;
-	int16_t cpu; /* CPU lanes, RUNNING: where; GIL lanes, HOLD and WAIT: see owners_of; else -1 */
+	int16_t cpu; /* CPU lanes, RUNNING: where; GIL lanes, HOLD and WAIT: see owners_of; else -1
+	              */
 } __attribute__((packed, aligned(4)));
 
 /* Contiguous spans; equal neighbours of the same ref are merged unless both are holds or waits. */

@@ -12,7 +12,7 @@ static bool same(const struct gil_owner *a, const struct gil_owner *b)
 }
 
 /* Append, with neither an empty nor a repeated stretch. */
-static void push(struct model_gil *gil, const struct gil_owner *o)
+static inline void push(struct model_gil *gil, const struct gil_owner *o)
 {
 	size_t n = gil->owners.n;
 

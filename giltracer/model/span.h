@@ -35,12 +35,36 @@ static inline size_t lane_at(const struct lane *lane, uint64_t time_ns)
 	return low;
 }
 
+/* Whether the lane's last span is kept whatever comes: holds and waits of lanes of kind count. */
+static inline bool lane_keeps_last(struct lane *lane, bool count)
+{
+	const struct span *last = lane_last(lane);
+
+	return count && (last->state == GIL_HOLD || last->state == GIL_WAIT);
+}
+
 /*
  * The lane is in span's state from span->start_ns on, which is not before the last span's start. A
  * last span of no length is replaced, an equal one goes on; holds and waits (of lanes of kind
- * count, the GIL lanes) are kept in any case, because they are counted.
+ * count, the GIL lanes) are kept in any case, because they are counted. Inline: nearly all events
+ * end here, and a span that is copied while it is still being stored costs more than all the rest.
  */
-void lane_push(struct lane *lane, const struct span *span, bool count);
+static inline void lane_push(struct lane *lane, const struct span *span, bool count)
+{
+	const struct span *last;
+
+	if (lane->spans.n && !lane_keeps_last(lane, count) &&
+	    lane_last(lane)->start_ns == span->start_ns)
+		lane->spans.n--;
+	if (lane->spans.n && !lane_keeps_last(lane, count)) {
+		last = lane_last(lane);
+		if (last->state == span->state && last->ref == span->ref &&
+		    last->stack == span->stack && last->cpu == span->cpu &&
+		    last->flags == span->flags)
+			return;
+	}
+	*vec_push(&lane->spans) = *span;
+}
 
 /* Everything from since_ns on is span's state: what was there is forgotten. */
 void lane_overwrite(struct lane *lane, const struct span *span, bool count);

@@ -4,12 +4,6 @@
 
 #include "trace/names.h"
 
-/* perf writes -1 for a thread that is already gone, and 0 is the idle task. */
-static bool nobody(uint32_t id)
-{
-	return id == 0 || id == UINT32_MAX;
-}
-
 uint32_t process_of(struct model *m, uint32_t pid)
 {
 	uint32_t proc = idmap_get(&m->priv->pids, pid);
@@ -76,19 +70,17 @@ static bool proves_life(const struct event *ev)
 /* A thread whose birth we did not see: unknown since since_ns. */
 static uint32_t appear(struct model *m, const struct event *ev, uint64_t since_ns)
 {
-	uint32_t pid = nobody(ev->pid) ? ev->tid : ev->pid;
+	uint32_t pid = thread_is_nobody(ev->pid) ? ev->tid : ev->pid;
 
 	return thread_new(m, pid, ev->tid, since_ns, GIL_UNKNOWN, CPU_UNKNOWN);
 }
 
-uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t)
+uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t)
 {
 	struct model_private *p = m->priv;
 	uint32_t thread;
 
-	if (ev->tid == p->last_tid && ev->tid && (nobody(ev->pid) || ev->pid == p->last_pid))
-		return p->last_thread;
-	if (nobody(ev->tid))
+	if (thread_is_nobody(ev->tid))
 		return MODEL_NONE;
 	thread = thread_find(m, ev->tid);
 	if (thread == MODEL_NONE) {
@@ -97,7 +89,7 @@ uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t)
 		if (!proves_life(ev))
 			return MODEL_NONE;
 		thread = appear(m, ev, m->threads.v[thread].end_ns);
-	} else if (!nobody(ev->pid) && m->threads.v[thread].pid != ev->pid) {
+	} else if (!thread_is_nobody(ev->pid) && m->threads.v[thread].pid != ev->pid) {
 		thread_exit(m, thread, t, true);
 		thread = appear(m, ev, t);
 	}
@@ -113,7 +105,8 @@ void thread_before_start(struct model *m, const struct event *ev)
 	struct model_private *p = m->priv;
 	uint32_t i;
 
-	if (nobody(ev->tid) || (ev->type != EV_FORK && ev->type != EV_COMM && ev->type != EV_EXIT))
+	if (thread_is_nobody(ev->tid) ||
+	    (ev->type != EV_FORK && ev->type != EV_COMM && ev->type != EV_EXIT))
 		return;
 	i = idmap_get(&p->unborn_tids, ev->tid);
 	if (i == IDMAP_NONE) {
@@ -121,7 +114,7 @@ void thread_before_start(struct model *m, const struct event *ev)
 		*vec_push(&p->unborn) = (struct unborn){ .tid = ev->tid };
 		idmap_set(&p->unborn_tids, ev->tid, i);
 	}
-	if (!nobody(ev->pid))
+	if (!thread_is_nobody(ev->pid))
 		p->unborn.v[i].pid = ev->pid;
 	p->unborn.v[i].gone = ev->type == EV_EXIT;
 	if (ev->type == EV_COMM && p->options.names)
@@ -158,9 +151,9 @@ void thread_fork(struct model *m, const struct event *ev, uint64_t t)
 {
 	uint32_t old = thread_find(m, ev->tid), parent, child;
 	enum gil_state gil = GIL_NO;
-	uint32_t pid = nobody(ev->pid) ? ev->tid : ev->pid;
+	uint32_t pid = thread_is_nobody(ev->pid) ? ev->tid : ev->pid;
 
-	if (nobody(ev->tid))
+	if (thread_is_nobody(ev->tid))
 		return;
 	if (old != MODEL_NONE && m->priv->threads.v[old].flags & THREAD_ALIVE)
 		thread_exit(m, old, t, true);
