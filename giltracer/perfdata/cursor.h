@@ -98,6 +98,14 @@ static inline uint64_t cursor_u64_at(const struct cursor *c, size_t at)
 }
 
 /* The same of what the caller knows to be all there. */
+static inline uint16_t cursor_u16_in(const struct cursor *c, size_t at)
+{
+	uint16_t v;
+
+	memcpy(&v, c->p + at, 2);
+	return v;
+}
+
 static inline uint32_t cursor_u32_in(const struct cursor *c, size_t at)
 {
 	uint32_t v;

@@ -67,20 +67,25 @@ void order_free(struct order *order)
 	free(order);
 }
 
-/* Where the events do not agree: the record's event must be found. */
+/* Where the events do not agree: the event of the record that starts at data must be found. By its
+ * place, so that the callers' records can stay in registers. */
 __attribute__((noinline)) static uint64_t own_time_of_event(const struct perf_header *h,
-                                                            const struct perfdata_record *rec)
+                                                            const uint8_t *data)
 {
-	bool is_sample = rec->type == PERF_RECORD_SAMPLE;
-	uint32_t event = header_event_of(h, is_sample, &rec->body);
+	struct perfdata_record rec;
 	const struct sample_layout *l;
+	uint32_t event;
+	bool is_sample;
 
+	perfdata_at(data, 0, &rec);
+	is_sample = rec.type == PERF_RECORD_SAMPLE;
+	event = header_event_of(h, is_sample, &rec.body);
 	if (event == UINT32_MAX)
 		return 0;
 	l = &h->events.v[event].layout;
 	if (is_sample)
-		return l->time_pos == SAMPLE_NOWHERE ? 0 : cursor_u64_at(&rec->body, l->time_pos);
-	return l->trailer_time == SAMPLE_NOWHERE ? 0 : cursor_u64_back(&rec->body, l->trailer_time);
+		return l->time_pos == SAMPLE_NOWHERE ? 0 : cursor_u64_at(&rec.body, l->time_pos);
+	return l->trailer_time == SAMPLE_NOWHERE ? 0 : cursor_u64_back(&rec.body, l->trailer_time);
 }
 
 /* As the record says, 0 if it does not. */
@@ -90,7 +95,7 @@ static inline uint64_t own_time(const struct perf_header *h, const struct perfda
 		return cursor_u64_at(&rec->body, h->time_pos);
 	if (rec->type != PERF_RECORD_SAMPLE && h->trailer_time != SAMPLE_NOWHERE)
 		return cursor_u64_back(&rec->body, h->trailer_time);
-	return own_time_of_event(h, rec);
+	return own_time_of_event(h, rec->body.p - PERFDATA_RECORD_HEADER);
 }
 
 /* Its own time, or that of the one before it. perf treats ~0 as no time as well. */
@@ -133,14 +138,24 @@ static void sift_down(struct order *o)
 	o->heap.v[i] = run;
 }
 
+/* Field by field: the current run's have just been stored, and must not be loaded as one. */
+static inline void set_run(struct run *to, uint64_t time_ns, uint64_t pos, uint64_t end)
+{
+	to->time_ns = time_ns;
+	to->pos = pos;
+	to->end = end;
+}
+
 /* The current run changes places with the earliest of the others. */
 static void swap_top(struct order *o)
 {
-	struct run top = o->heap.v[0];
+	struct run *top = &o->heap.v[0], *current = &o->current;
+	uint64_t time_ns = top->time_ns, pos = top->pos, end = top->end;
 
-	o->heap.v[0] = o->current;
-	o->current = top;
-	sift_down(o);
+	set_run(top, current->time_ns, current->pos, current->end);
+	set_run(current, time_ns, pos, end);
+	if (o->heap.n > 1)
+		sift_down(o);
 }
 
 static void pop_top(struct order *o)
@@ -341,8 +356,7 @@ static bool skip_copy(struct order *o)
 	return true;
 }
 
-/* Make current the run whose record is next. Returns 0 at the end. Not inlined: it is rarely
- * needed, and order_next would save registers for it each time. */
+/* Make current the run whose record is next. Returns 0 at the end. */
 __attribute__((noinline)) static int find_next(struct order *o)
 {
 	for (;;) {
@@ -362,11 +376,24 @@ __attribute__((noinline)) static int find_next(struct order *o)
 	return 1;
 }
 
+/* The same, if it is just that another run's turn has come. Neither is inlined: they are not always
+ * needed, and order_next would save registers for them each time. */
+__attribute__((noinline)) static int next_turn(struct order *o)
+{
+	if (o->current.pos == o->current.end || !o->heap.n || !o->limit_ns ||
+	    o->heap.v[0].time_ns > o->limit_ns || o->heap.v[0].time_ns == o->given_ns ||
+	    !earlier(&o->heap.v[0], &o->current))
+		return find_next(o);
+	swap_top(o);
+	set_fence(o);
+	return 1;
+}
+
 int order_next(struct order *o, struct perfdata_record *ret, uint64_t *ret_time_ns)
 {
 	uint64_t time_ns;
 
-	if (o->current.time_ns >= o->fence_ns && !find_next(o))
+	if (o->current.time_ns >= o->fence_ns && !next_turn(o))
 		return 0;
 	time_ns = o->current.time_ns;
 	if (!time_ns && o->first_ns != UINT64_MAX)

@@ -58,13 +58,17 @@ const uint8_t *perfdata_data(const struct perfdata *pd);
 /* A record that perfdata_next gave, again: by its offset. */
 static inline void perfdata_at(const uint8_t *data, uint64_t offset, struct perfdata_record *ret)
 {
-	struct cursor c = cursor_make(data + offset, PERFDATA_RECORD_HEADER);
+	const struct cursor c = { .p = data + offset,
+		                  .end = data + offset + PERFDATA_RECORD_HEADER };
 
 	ret->offset = offset;
-	ret->type = cursor_u32(&c);
-	ret->misc = cursor_u16(&c);
-	ret->size = cursor_u16(&c);
-	ret->body = (struct cursor){ .p = c.p, .end = data + offset + ret->size };
+	ret->type = cursor_u32_in(&c, 0);
+	ret->misc = cursor_u16_in(&c, 4);
+	ret->size = cursor_u16_in(&c, 6);
+	/* Field by field: a temporary would be copied while it is still being stored. */
+	ret->body.p = c.end;
+	ret->body.end = data + offset + ret->size;
+	ret->body.bad = false;
 }
 
 /* What perfdata_next works on: pos is the next record's offset, end that behind the last one. */

@@ -231,15 +231,17 @@ bool sample_decode(struct sample *ret, const struct sample_layout *l, struct cur
 bool sample_decode_trailer(struct sample *ret, const struct sample_layout *l,
                            const struct cursor *body)
 {
-	struct cursor c = *body;
+	struct cursor c;
 	uint64_t type = l->sample_type;
 
 	*ret = (struct sample){ .cpu = -1 };
 	if (!l->trailer)
 		return true;
-	if (cursor_left(&c) < l->trailer)
+	if (cursor_left(body) < l->trailer)
 		return false;
-	c.p = c.end - l->trailer;
+	c.p = body->end - l->trailer;
+	c.end = body->end;
+	c.bad = false;
 	if (type & PERF_SAMPLE_TID)
 		decode_tid(ret, &c);
 	if (type & PERF_SAMPLE_TIME)

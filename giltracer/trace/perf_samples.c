@@ -207,12 +207,14 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 	end = (uint64_t)l->raw_pos + 4 + raw_size;
 	if (end > left || h->field_end > raw_size)
 		return false;
-	raw = cursor_make(body->p + l->raw_pos + 4, raw_size);
+	/* Field by field, here and below: a temporary would be copied while it is being stored. */
+	raw.p = body->p + l->raw_pos + 4;
+	raw.end = raw.p + raw_size;
+	raw.bad = false;
 	if (h->field && h->field->size == 8)
 		value = cursor_u64_in(&raw, h->field->offset);
 	else if (h->field)
 		value = cursor_u32_in(&raw, h->field->offset);
-	/* Field by field: a temporary one would be copied while it is still being stored. */
 	ev->pid = sample_known_id(cursor_u32_in(body, l->tid_pos));
 	ev->tid = sample_known_id(cursor_u32_in(body, l->tid_pos + 4U));
 	ev->cpu = (int32_t)cursor_u32_in(body, l->cpu_pos);
