@@ -16,6 +16,8 @@
 #define NAME_COLUMNS     48
 #define FUNCTION_PERCENT 20       /* less is not worth a name */
 #define LONG_HOLD_NS     10000000 /* twice the switch interval: worth a word */
+#define SECOND_PERCENT   5        /* of the waiting: who caused less is not named beside another */
+#define BETWEEN_PERCENT  10       /* likewise of nobody */
 
 #define ADVISE_CALL                                                                            \
 	"Let that call release the GIL, give it less at a time, or run it in another process " \
@@ -49,14 +51,15 @@ static void find_moment(struct verdict *v, const struct model *model, uint32_t h
 }
 
 /**
- * All waits by what they were charged to; switch waits are charged to nobody.
+ * All waits by what they were charged to.
  * @ns: by crowd; @order: crowds, the most charged first
+ * @nobody_ns: while the GIL went from one thread to the next: handovers and switch waits
  */
 struct charges {
 	struct crowds crowds;
 	uint64_t *ns;
 	uint32_t *order;
-	uint64_t handover_ns, total_ns;
+	uint64_t nobody_ns, total_ns;
 };
 
 static int compare_charges(const void *a, const void *b, void *data)
@@ -69,13 +72,14 @@ static int compare_charges(const void *a, const void *b, void *data)
 	return (ia > ib) - (ia < ib);
 }
 
-static void charge(struct charges *c, const struct report_pass *pass)
+static void charge(struct charges *c, const struct evidence *e)
 {
-	const struct model *model = pass->model;
-	const struct facts_totals totals = facts_totals(model);
+	const struct model *model = e->model;
+	/* As the headline has it. */
+	uint64_t switch_ns = e->totals.switch_wait_ns, free_ns = e->totals.free_wait_ns;
 
 	*c = (struct charges){ 0 };
-	crowds_init(&c->crowds, pass);
+	crowds_init(&c->crowds, e->pass);
 	c->ns = xcalloc(c->crowds.v.n + 1, sizeof(*c->ns));
 	c->order = xcalloc(c->crowds.v.n + 1, sizeof(*c->order));
 	for (uint32_t i = 0; i < c->crowds.v.n; i++)
@@ -85,13 +89,12 @@ static void charge(struct charges *c, const struct report_pass *pass)
 
 		c->total_ns += blame->wait_ns;
 		if (blame->holder == MODEL_NONE)
-			c->handover_ns += blame->wait_ns;
+			c->nobody_ns += blame->wait_ns;
 		else if (blame->holder != MODEL_UNKNOWN)
 			c->ns[c->crowds.of[blame->holder]] += blame->wait_ns;
 	}
-	/* As the headline has it. */
-	c->handover_ns -= totals.free_wait_ns;
-	c->total_ns += totals.switch_wait_ns - totals.free_wait_ns;
+	c->nobody_ns += switch_ns - free_ns;
+	c->total_ns += switch_ns - free_ns;
 	qsort_r(c->order, c->crowds.v.n, sizeof(*c->order), compare_charges, c->ns);
 }
 
@@ -177,15 +180,28 @@ static bool say_traced_function(struct str *out, const struct evidence *e, uint3
 	return true;
 }
 
+/* What nobody is to blame for. */
+static void say_between(struct str *out, const struct charges *c)
+{
+	double percent = facts_percent(c->nobody_ns, c->total_ns);
+
+	if (percent >= BETWEEN_PERCENT)
+		str_addf(out,
+		         " Another %.1f %% passed while the GIL went from one thread to the next, "
+		         "which had to wake up and get a CPU first.",
+		         percent);
+}
+
 static void say_one(struct verdict *v, const struct evidence *e, const struct charges *c)
 {
 	uint32_t crowd = c->order[0], holder = c->crowds.v.v[crowd].first;
 	uint64_t longest = e->model->threads.v[holder].longest_hold_ns;
+	double percent = facts_percent(c->ns[crowd], c->total_ns);
 
-	str_adds(&v->because, "Mostly because of thread ");
+	str_adds(&v->because,
+	         percent >= VERDICT_CULPRIT ? "Mostly because of thread " : "The worst is thread ");
 	crowd_add_thread(&v->because, e->pass, holder);
-	str_addf(&v->because, ": %.1f %% of all waiting (",
-	         facts_percent(c->ns[crowd], c->total_ns));
+	str_addf(&v->because, ": %.1f %% of all waiting (", percent);
 	facts_add_time(&v->because, c->ns[crowd]);
 	str_adds(&v->because, ") passed while it held the GIL");
 	if (!say_traced_function(&v->because, e, holder))
@@ -196,6 +212,7 @@ static void say_one(struct verdict *v, const struct evidence *e, const struct ch
 		str_adds(&v->because, " without a break");
 	}
 	str_adds(&v->because, ".");
+	say_between(&v->because, c);
 	str_adds(&v->advice, ADVISE_PYTHON);
 	find_moment(v, e->model, holder);
 }
@@ -210,6 +227,7 @@ static void say_crowd(struct verdict *v, const struct evidence *e, const struct 
 	str_adds(&v->because, " held the GIL");
 	say_probed_function(&v->because, e, c, crowd);
 	str_adds(&v->because, ".");
+	say_between(&v->because, c);
 	str_adds(&v->advice, ADVISE_PYTHON);
 	find_moment(v, e->model, c->crowds.v.v[crowd].first);
 }
@@ -222,8 +240,8 @@ static void say_several(struct verdict *v, const struct evidence *e, const struc
 	str_addf(&v->because, " held the GIL, %.1f %% while ",
 	         facts_percent(c->ns[c->order[1]], c->total_ns));
 	add_crowd(&v->because, e, c, c->order[1]);
-	str_addf(&v->because, " did, %.1f %% while nobody did.",
-	         facts_percent(c->handover_ns, c->total_ns));
+	str_adds(&v->because, " did.");
+	say_between(&v->because, c);
 	str_adds(&v->advice, ADVISE_PYTHON);
 	find_moment(v, e->model, c->crowds.v.v[c->order[0]].first);
 }
@@ -276,28 +294,47 @@ static bool say_call(struct verdict *v, const struct evidence *e, const struct c
 	return told;
 }
 
+/* The GIL is given up again at once, as the holds say that were not cut short by a lack of CPUs. */
+static bool is_given_up_often(const struct model *model)
+{
+	uint64_t holds = 0, ns = 0;
+
+	for (size_t i = 0; i < model->threads.n; i++) {
+		holds += model->threads.v[i].holds;
+		ns += model->threads.v[i].gil_ns[GIL_HOLD];
+	}
+	return holds && ns / holds < VERDICT_SHORT_HOLD_NS;
+}
+
+static void say_handover(struct verdict *v, const struct charges *c)
+{
+	str_addf(&v->because,
+	         "%.1f %% of all waiting passed while nobody held the GIL: it is given up very "
+	         "often, and who waits for it has to wake up first. Tracing makes each time "
+	         "dearer.",
+	         facts_percent(c->nobody_ns, c->total_ns));
+	str_adds(&v->advice, ADVISE_HANDOVER);
+}
+
 void culprit_say(struct verdict *v, const struct evidence *e)
 {
 	struct charges c;
-	uint64_t most;
+	uint64_t most, second;
 
-	charge(&c, e->pass);
+	charge(&c, e);
 	most = c.crowds.v.n ? c.ns[c.order[0]] : 0;
-	if (facts_percent(c.handover_ns, c.total_ns) >= VERDICT_HANDOVER && c.handover_ns > most) {
-		str_addf(&v->because,
-		         "%.1f %% of all waiting passed while nobody held the GIL: it is given up "
-		         "very often, and who waits for it has to wake up first. Tracing makes "
-		         "each time dearer.",
-		         facts_percent(c.handover_ns, c.total_ns));
-		str_adds(&v->advice, ADVISE_HANDOVER);
-	} else if (say_call(v, e, &c)) {
+	second = c.crowds.v.n > 1 ? c.ns[c.order[1]] : 0;
+	if (facts_percent(c.nobody_ns, c.total_ns) >= VERDICT_HANDOVER && c.nobody_ns > most &&
+	    is_given_up_often(e->model))
+		say_handover(v, &c);
+	else if (say_call(v, e, &c))
 		;
-	} else if (facts_percent(most, c.total_ns) >= VERDICT_CULPRIT) {
-		(c.crowds.v.v[c.order[0]].threads == 1 ? say_one : say_crowd)(v, e, &c);
-	} else if (c.crowds.v.n > 1 && c.ns[c.order[1]]) {
-		say_several(v, e, &c);
-	} else {
+	else if (!most)
 		str_adds(&v->advice, e->report->gil_detect ? ADVISE_PYTHON : ADVISE_DETECT);
-	}
+	else if (facts_percent(most, c.total_ns - c.nobody_ns) < VERDICT_CULPRIT &&
+	         facts_percent(second, c.total_ns) >= SECOND_PERCENT)
+		say_several(v, e, &c);
+	else
+		(c.crowds.v.v[c.order[0]].threads == 1 ? say_one : say_crowd)(v, e, &c);
 	charges_done(&c);
 }

@@ -10,6 +10,10 @@
 #include "report/utf8.h"
 
 #define NAME_COLUMNS 48
+#define WORTH_A_WORD 1  /* percent of a thread's life */
+#define WORTH_ADVICE 10 /* likewise */
+#define ADVISE_LOCK \
+	"Keep that lock for shorter, or give each thread an object of its own to work on."
 
 /* The thread that state took the largest share of whose life, MODEL_NONE: none. */
 static uint32_t most_in(const struct evidence *e, enum gil_state state)
@@ -21,7 +25,7 @@ static uint32_t most_in(const struct evidence *e, enum gil_state state)
 		const struct model_thread *t = &e->model->threads.v[i];
 		double share = facts_percent(t->gil_ns[state], t->end_ns - t->start_ns);
 
-		if (share > percent && t->gil_ns[state] >= e->wall_ns / 1000) {
+		if (share > percent && share >= WORTH_A_WORD) {
 			most = i;
 			percent = share;
 		}
@@ -74,19 +78,21 @@ static void say_releaser(struct str *out, const struct evidence *e, uint32_t wai
 	str_adds(out, state == GIL_STOPPED ? " let it go on" : " let go");
 }
 
-static void say_blocked(struct str *out, const struct evidence *e, enum gil_state state,
-                        const char *what)
+/* Returns the percentage of its life that the thread is blocked that is blocked most. */
+static double say_blocked(struct str *out, const struct evidence *e, enum gil_state state,
+                          const char *what)
 {
 	uint32_t thread = most_in(e, state);
+	double percent;
 	const struct model_thread *t;
 
 	if (thread == MODEL_NONE)
-		return;
+		return 0;
 	t = &e->model->threads.v[thread];
+	percent = facts_percent(t->gil_ns[state], t->end_ns - t->start_ns);
 	str_adds(out, out->len ? " Thread " : "Thread ");
 	crowd_add_thread(out, e->pass, thread);
-	str_addf(out, " %s for %.1f %% of its time (", what,
-	         facts_percent(t->gil_ns[state], t->end_ns - t->start_ns));
+	str_addf(out, " %s for %.1f %% of its time (", what, percent);
 	facts_add_time(out, t->gil_ns[state]);
 	str_addc(out, ')');
 	if (state != GIL_STOPPING)
@@ -94,14 +100,18 @@ static void say_blocked(struct str *out, const struct evidence *e, enum gil_stat
 	if (state != GIL_STOPPED)
 		say_place(out, e, thread, state);
 	str_addc(out, '.');
+	return percent;
 }
 
 /* What blocks where there is no GIL. */
-void locks_say(struct str *out, const struct evidence *e)
+void locks_say(struct verdict *v, const struct evidence *e)
 {
+	struct str *out = &v->because;
+
 	if (!e->report->gil_detect)
 		return;
-	say_blocked(out, e, GIL_LOCK_WAIT, "waited for locks");
+	if (say_blocked(out, e, GIL_LOCK_WAIT, "waited for locks") >= WORTH_ADVICE)
+		str_adds(&v->advice, ADVISE_LOCK);
 	say_blocked(out, e, GIL_STOPPING, "stopped all others");
 	say_blocked(out, e, GIL_STOPPED, "stood still because another one had stopped it,");
 	if (!out->len)

@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "report/evidence.h"
 
-/* What they wait for where there is no GIL. */
-void locks_say(struct str *out, const struct evidence *e);
+/* What they wait for where there is no GIL: append to because and advice. */
+void locks_say(struct verdict *verdict, const struct evidence *e);
 
 /* That the GIL of such an interpreter is on, and why; nothing if it is not. */
 void locks_say_turned_on(struct str *out, const struct evidence *e);

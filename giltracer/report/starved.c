@@ -154,6 +154,20 @@ bool starved_say(struct str *out, const struct report_pass *pass)
 	return out->len;
 }
 
+double starved_own_percent(const struct report_pass *pass)
+{
+	struct shares shares = find_shares(pass);
+	uint64_t own_ns = 0, told_ns = 0;
+
+	for (size_t i = 0; i < shares.list.n; i++) {
+		told_ns += shares.list.v[i].ns;
+		if (!shares.list.v[i].name)
+			own_ns = shares.list.v[i].ns;
+	}
+	vec_done(&shares.list);
+	return told_ns ? facts_percent(own_ns, told_ns) : -1;
+}
+
 void starved_text(const struct report_pass *pass, FILE *out)
 {
 	struct facts_totals totals = facts_totals(pass->model);

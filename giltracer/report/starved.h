@@ -23,6 +23,10 @@ void starved_json(struct jsonw *w, const struct report_pass *pass, size_t most);
 /* Who had the CPUs, in one sentence; false: that is not known. */
 bool starved_say(struct str *out, const struct report_pass *pass);
 
+/* Of the time in line of which it is known who had the CPU, what threads of this program had, in
+ * percent; negative: that is not known. */
+double starved_own_percent(const struct report_pass *pass);
+
 /* A line on who had the CPUs, if threads stood in line for a share of their time worth mentioning.
  */
 void starved_text(const struct report_pass *pass, FILE *out);

@@ -106,6 +106,21 @@ static void say_headline(struct str *out, const struct evidence *e, enum verdict
 	}
 }
 
+/* The GIL, beside a lack of CPUs: whose fault that is and what helps against it, too. */
+static void say_gil_too(struct verdict *v, const struct evidence *e)
+{
+	struct verdict gil = { 0 };
+
+	say_waits(&v->also, e,
+	          evidence_gil(e) == VERDICT_GIL_BOUND ? "limits it as well" : "slows it as well");
+	culprit_say(&gil, e);
+	if (gil.because.len)
+		str_addf(&v->also, " %s", str_get(&gil.because));
+	if (gil.advice.len)
+		str_addf(&v->advice, " Against the GIL: %s", str_get(&gil.advice));
+	verdict_done(&gil);
+}
+
 /* What is wrong besides, in words for who has read the headline. */
 static void say_also(struct verdict *v, const struct evidence *e)
 {
@@ -113,9 +128,9 @@ static void say_also(struct verdict *v, const struct evidence *e)
 	    evidence_is_single(e))
 		str_adds(&v->also, "One thread does all its work.");
 	else if (v->kind == VERDICT_CPU_STARVED && evidence_gil(e) != VERDICT_GIL_NONE)
-		say_waits(&v->also, e,
-		          evidence_gil(e) == VERDICT_GIL_BOUND ? "limits it as well"
-		                                               : "slows it as well");
+		say_gil_too(v, e);
+	else if (v->kind == VERDICT_FREE_THREADED && evidence_is_starved(e))
+		say_line(&v->also, e, "It has too few CPUs");
 	if ((v->kind == VERDICT_GIL_BOUND || v->kind == VERDICT_GIL_SOME) && evidence_is_starved(e))
 		say_line(&v->also, e, "It has too few CPUs as well");
 	else if (v->kind == VERDICT_GIL_SOME &&
@@ -154,6 +169,21 @@ static void say_busiest(struct verdict *v, const struct evidence *e)
 		                     "parts of it may run in processes.");
 }
 
+/* What there is to do depends on who had the CPUs. */
+static void say_cpu_advice(struct str *out, const struct evidence *e)
+{
+	double own = starved_own_percent(e->pass);
+
+	if (own >= 100 - VERDICT_OTHERS)
+		str_adds(out,
+		         "Give it more CPUs, or use fewer threads: mostly its own had the CPUs.");
+	else if (own >= 0 && own <= VERDICT_OTHERS)
+		str_adds(out, "Run less beside it, or give it more CPUs: mostly other programs had "
+		              "them.");
+	else
+		str_adds(out, "Give it more CPUs, run less beside it, or use fewer threads.");
+}
+
 static void say_because(struct verdict *v, const struct evidence *e)
 {
 	switch (v->kind) {
@@ -164,8 +194,7 @@ static void say_because(struct verdict *v, const struct evidence *e)
 	case VERDICT_CPU_STARVED:
 		if (!starved_say(&v->because, e->pass))
 			say_shares(&v->because, e);
-		str_adds(&v->advice,
-		         "Give it more CPUs, run less beside it, or use fewer threads.");
+		say_cpu_advice(&v->advice, e);
 		return;
 	case VERDICT_SINGLE_THREADED:
 		say_busiest(v, e);
@@ -190,7 +219,7 @@ static void say_because(struct verdict *v, const struct evidence *e)
 		                 : "With --trace-imports it is traced from its first line on.");
 		return;
 	case VERDICT_FREE_THREADED:
-		locks_say(&v->because, e);
+		locks_say(v, e);
 		return;
 	case VERDICT_GIL_NONE:
 		return;

@@ -24,10 +24,11 @@
  *	gil-none         none of these: several threads, and they hardly met
  *
  * Shares of lives are of what is known of them. Whose fault it is: nobody's if VERDICT_HANDOVER %
- * of the waiting and more than anybody's share passed while the GIL was free; a function's if
- * VERDICT_CALL % passed while it kept the GIL when asked to let go, in whatever threads; else a
- * thread's, or a crowd's (crowds.h), if VERDICT_CULPRIT % passed while it held the GIL; else the
- * first two are named.
+ * of the waiting and more than anybody's share passed while the GIL went from one thread to the
+ * next, and holds are shorter than VERDICT_SHORT_HOLD_NS on average; a function's if VERDICT_CALL %
+ * passed while it kept the GIL when asked to let go, in whatever threads; else a thread's, or a
+ * crowd's (crowds.h), if it held the GIL during VERDICT_CULPRIT % of the waiting in which anybody
+ * did; else the first two are named.
  */
 #ifndef GILTRACER_REPORT_VERDICT_H
 #define GILTRACER_REPORT_VERDICT_H
@@ -38,21 +39,23 @@
 #include "base/str.h"
 #include "report/report.h"
 
-#define VERDICT_SHORT_NS     10000000
-#define VERDICT_STARVED      25
-#define VERDICT_LINE         20
-#define VERDICT_WAITERS      50
-#define VERDICT_VICTIM       30
-#define VERDICT_LIFE         20
-#define VERDICT_WAITERS_SOME 5
-#define VERDICT_VICTIM_SOME  5
-#define VERDICT_SINGLE       95
-#define VERDICT_BUSY         50
-#define VERDICT_NATIVE       50
-#define VERDICT_ASLEEP       50
-#define VERDICT_HANDOVER     40
-#define VERDICT_CULPRIT      60
-#define VERDICT_CALL         30
+#define VERDICT_SHORT_NS      10000000
+#define VERDICT_STARVED       25
+#define VERDICT_LINE          20
+#define VERDICT_WAITERS       50
+#define VERDICT_VICTIM        30
+#define VERDICT_LIFE          20
+#define VERDICT_WAITERS_SOME  5
+#define VERDICT_VICTIM_SOME   5
+#define VERDICT_SINGLE        95
+#define VERDICT_BUSY          50
+#define VERDICT_NATIVE        50
+#define VERDICT_ASLEEP        50
+#define VERDICT_HANDOVER      40
+#define VERDICT_CULPRIT       60
+#define VERDICT_CALL          30
+#define VERDICT_OTHERS        33 /* percent of the CPUs' time; more is mostly */
+#define VERDICT_SHORT_HOLD_NS 1000000
 
 enum verdict_kind {
 	VERDICT_FREE_THREADED,

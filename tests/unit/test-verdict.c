@@ -115,6 +115,69 @@ static void test_also(void)
 	also(some, "cpu-starved", "");
 }
 
+/* The sentences of f's verdict on what is wrong besides, and on what helps. */
+static void says(const struct fixture *f, const char *other, const char *advice)
+{
+	struct verdict v;
+
+	verdict_init(&v, &f->report);
+	if (!ok(strstr(str_get(&v.also), other) != NULL, "also: %s", other))
+		printf("# %s\n", str_get(&v.also));
+	if (!ok(strstr(str_get(&v.advice), advice) != NULL, "what helps: %s", advice))
+		printf("# %s\n", str_get(&v.advice));
+	verdict_done(&v);
+}
+
+/* Too few CPUs: what helps depends on who had them, and the GIL has its own reason beside that. */
+static void test_starved(void)
+{
+	static const struct life line[] = { { 10, 30, 0, 0, 60 }, { 10, 30, 0, 0, 60 } };
+	struct names *names = names_new();
+	uint32_t other = names_id(names, "cc1", 3);
+	struct fixture f;
+
+	live(&f, line, 2, 1000);
+	f.source.cpu_names = names;
+	fixture_blame(&f, 0, 1, 290, 20, 100);
+	fixture_blame(&f, 0, MODEL_NONE, 10, 1, 100);
+	fixture_blame(&f, 1, 0, 300, 20, 200);
+	says(&f, "held the GIL, 48.3 % while thread worker (2) did.",
+	     "Give it more CPUs, run less beside it, or use fewer threads. Against the GIL: One");
+	*vec_push(&f.model.starved) = (struct model_starved){ 0, 1, 0, 700 };
+	*vec_push(&f.model.starved) = (struct model_starved){ 1, MODEL_NONE, other, 300 };
+	*vec_push(&f.model.starved) = (struct model_starved){ 1, MODEL_UNKNOWN, 0, 5000 };
+	says(&f, "", "Give it more CPUs, or use fewer threads");
+	f.model.starved.v[0].runnable_ns = 100;
+	says(&f, "", "Run less beside it, or give it more CPUs");
+	f.model.starved.v[0].runnable_ns = 300;
+	says(&f, "", "Give it more CPUs, run less beside it, or use fewer threads.");
+	vec_done(&f.model.starved);
+	fixture_done(&f);
+	names_free(names);
+}
+
+/* Without a GIL: what is worth a word, and that there are too few CPUs. */
+static void test_locks(void)
+{
+	static const struct life line[] = { { 0, 0, 15, 5, 80 }, { 0, 0, 15, 5, 80 } };
+	struct fixture f;
+
+	live(&f, line, 2, 1000);
+	f.report.python.free_threaded = f.pass.free_threaded = true;
+	f.model.gil_events = 0;
+	f.model.park_events = 10;
+	*vec_push(&f.model.locks) = (struct model_lock){ .of = "list" };
+	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 9 * FIXTURE_MS;
+	because(&f, "Nor were they blocked");
+	says(&f, "It has too few CPUs: its threads stood in line for a CPU for 84.2 %", "");
+	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 99 * FIXTURE_MS;
+	because(&f, "Thread worker (1) waited for locks for 9.9 % of its time");
+	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 100 * FIXTURE_MS;
+	says(&f, "", "Keep that lock for shorter");
+	vec_done(&f.model.locks);
+	fixture_done(&f);
+}
+
 /* Three of a pool hold while the main thread and each other wait. */
 static void test_crowd(void)
 {
@@ -284,7 +347,14 @@ static void test_blame(void)
 	f.model.blame.v[0].wait_ns = 4 * FIXTURE_MS;
 	because(&f, "40.0 % while thread hog did");
 	f.model.blame.v[1].wait_ns = 10 * FIXTURE_MS;
-	because(&f, "52.6 % of all waiting passed while nobody held the GIL");
+	because(&f, "Another 57.9 % passed while the GIL went from one thread to the next");
+	f.model.threads.v[1].holds = 1000;
+	because(&f, "57.9 % of all waiting passed while nobody held the GIL: it is given up very "
+	            "often");
+	f.model.threads.v[1].holds = 2;
+	f.model.blame.v[2].wait_ns = 0;
+	because(&f, "The worst is thread hog: 26.7 % of all waiting (4.0 ms) passed while it held");
+	because(&f, "Another 73.3 % passed while the GIL went from one thread to the next");
 	fixture_done(&f);
 }
 
@@ -363,6 +433,8 @@ int main(void)
 {
 	test_kinds();
 	test_also();
+	test_starved();
+	test_locks();
 	test_crowd();
 	test_call();
 	test_edges();
