@@ -40,6 +40,7 @@ interrupt() {
 	esac
 	status=0
 	wait $pid || status=$?
+	sed 's/^/# /' err
 }
 
 record() {
