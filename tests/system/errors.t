@@ -42,6 +42,8 @@ refuses 127 'error: record: nosuch.py: No such file' 'a script that is not there
 	record nosuch.py
 refuses 127 'error: record: nosuch: there is no such script or command' 'a word that is no command' \
 	record nosuch
+refuses 127 'a command stands before its options: giltracer report' 'a command behind options' \
+	"$GILTRACER" -q report session
 refuses 127 'python3: which script' 'the word python, by habit' record python3 script.py
 refuses 126 "$(command -v python3): which script" 'the same with its folder' \
 	record "$(command -v python3)" script.py
