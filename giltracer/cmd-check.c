@@ -278,7 +278,7 @@ static int check_run(int argc, char **argv, struct error *err)
 
 const struct cmd cmd_check = {
 	.name = "check",
-	.usage = "[--python PATH]",
+	.usage = "[OPTION]...",
 	.summary = "say what this host allows, what is missing and how to get it",
 	.run = check_run,
 };

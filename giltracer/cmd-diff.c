@@ -119,8 +119,8 @@ static int diff_run(int argc, char **argv, struct error *err)
 		        "the comparison for machines; - is stdout"),
 		FAIL_ON_OPT(&conditions),
 		OPT_FLAG('v', "verbose", &options.verbose, "show small changes, too"),
-		OPT_FLAG('q', "quiet", &options.quiet, "errors only, no table"),
-		OPT_FLAG('h', "help", &help, "this text"),
+		OPT_FLAG('q', "quiet", &options.quiet, "say only what went wrong; no table"),
+		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
 	int status = parse(opts, argc, argv, &options, err);

@@ -117,7 +117,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 
 const struct cmd cmd_probes = {
 	.name = "probes",
-	.usage = "[--python PATH] [--frames COUNT] [--json]",
+	.usage = "[OPTION]...",
 	.summary = "show where the GIL functions of an interpreter are",
 	.run = probes_run,
 };

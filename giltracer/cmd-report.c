@@ -108,8 +108,8 @@ static int report_run(int argc, char **argv, struct error *err)
 		         "stacks for a flame graph: on-gil, off-gil or off-cpu"),
 		FAIL_ON_OPT(&conditions),
 		OPT_FLAG('v', "verbose", &verbose, "say more"),
-		OPT_FLAG('q', "quiet", &quiet, "errors only, no table"),
-		OPT_FLAG('h', "help", &help, "this text"),
+		OPT_FLAG('q', "quiet", &quiet, "say only what went wrong; no table"),
+		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
 	struct report_outputs outputs = { 0 };

@@ -211,6 +211,6 @@ static int run_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_run = {
 	.name = "",
 	.usage = "[OPTION]... SCRIPT|-m MODULE [ARG]...",
-	.summary = "Record a Python program, and report who held the GIL and who waited for it.",
+	.summary = "record a Python program, and report who held the GIL and who waited for it",
 	.run = run_run,
 };

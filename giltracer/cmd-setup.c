@@ -323,7 +323,7 @@ static int setup_run(int argc, char **argv, struct error *err)
 
 const struct cmd cmd_setup = {
 	.name = "setup",
-	.usage = "[--undo] [--python PATH]... [--group NAME] [--persist] [--dry-run]",
+	.usage = "[OPTION]...",
 	.summary = "let ordinary users record, once per system",
 	.run = setup_run,
 };

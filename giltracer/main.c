@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Find the command, run it, print its error, choose the exit status. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,8 +49,8 @@ int cmd_help(const struct cmd *cmd, const struct opt *opts)
 {
 	const char *space = *cmd->name ? " " : "";
 
-	printf("Usage: giltracer%s%s %s\n%s\n\nOptions:\n", space, cmd->name, cmd->usage,
-	       cmd->summary);
+	printf("Usage: giltracer%s%s %s\n%c%s.\n\nOptions:\n", space, cmd->name, cmd->usage,
+	       toupper((unsigned char)*cmd->summary), cmd->summary + 1);
 	opts_help(opts, stdout);
 	if (!*cmd->name)
 		print_commands();

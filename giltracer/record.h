@@ -48,32 +48,37 @@ struct record_options {
 	}
 
 /* The lines of both option tables. */
-#define RECORD_OPTS(o)                                                                          \
-	OPT_REST('m', "module", "MODULE", &(o)->module, "run a module, as python -m does"),     \
-		OPT_FLAG(0, "state-detect", &(o)->state_detect,                                 \
-	                 "record why threads do not run; runs the program twice"),              \
-		OPT_UNFLAG(0, "no-state-detect", &(o)->state_detect, "do not (the default)"),   \
-		OPT_FLAG(0, "no-gil-detect", &(o)->no_gil_detect,                               \
-	                 "no uprobes: GIL sleeps are told from the stacks"),                    \
-		OPT_FLAG(0, "one-run", &(o)->one_run, "both recordings in one execution"),      \
-		OPT_STR(0, "python", "PATH", &(o)->python, "the interpreter"),                  \
-		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,   \
-	                   "Python calls: viztracer, none or auto"),                            \
-		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000,  \
-	                 2000000000, "how many Python calls to keep (10000000)"),               \
-		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                 \
-	                 "how many Python frames to fetch when a thread asks for the GIL (2)"), \
-		OPT_STR(0, "import", "MODULES", &(o)->imports, "import these before tracing"),  \
-		OPT_STR(0, "entry", "NAME", &(o)->entry,                                        \
-	                "trace from the first call of function NAME or MODULE:NAME"),           \
-		OPT_FLAG(0, "trace-imports", &(o)->trace_imports, "trace from the first line"), \
-		OPT_UINT(0, "duration", "SECONDS", &(o)->duration_s, 1, 1000000,                \
-	                 "record for so long at most; the program goes on"),                    \
-		OPT_UINT(0, "max-size", "MIB", &(o)->max_mib, 1, 1000000000,                    \
-	                 "record so much at most; the program goes on (4096)"),                 \
-		OPT_LIST('e', "event", "EVENT", &(o)->events,                                   \
-	                 "also count this perf event; may be repeated"),                        \
-		OPT_FLAG('v', "verbose", &(o)->verbose, "say more"),                            \
+#define RECORD_OPTS(o)                                                                         \
+	OPT_REST('m', "module", "MODULE", &(o)->module, "run a module, as python -m does"),    \
+		OPT_FLAG(0, "state-detect", &(o)->state_detect,                                \
+	                 "also record why threads do not run; runs the program twice"),        \
+		OPT_UNFLAG(0, "no-state-detect", &(o)->state_detect,                           \
+	                   "record the GIL alone (the default)"),                              \
+		OPT_FLAG(0, "no-gil-detect", &(o)->no_gil_detect,                              \
+	                 "do without probes: stacks tell who sleeps for the GIL"),             \
+		OPT_FLAG(0, "one-run", &(o)->one_run,                                          \
+	                 "with --state-detect, run the program once only"),                    \
+		OPT_STR(0, "python", "PATH", &(o)->python,                                     \
+	                "the interpreter (VIRTUAL_ENV's, the script's, or python3)"),          \
+		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,  \
+	                   "who records Python calls: viztracer, none or auto (auto)"),        \
+		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000, \
+	                 2000000000, "keep so many Python calls, the last ones (10000000)"),   \
+		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                \
+	                 "fetch so many Python frames at each request for the GIL (2)"),       \
+		OPT_STR(0, "import", "MODULES", &(o)->imports,                                 \
+	                "import these, separated by commas, before tracing"),                  \
+		OPT_STR(0, "entry", "NAME", &(o)->entry,                                       \
+	                "trace from the first call of function NAME or MODULE:NAME"),          \
+		OPT_FLAG(0, "trace-imports", &(o)->trace_imports,                              \
+	                 "trace from the first line, imports too"),                            \
+		OPT_UINT(0, "duration", "SECONDS", &(o)->duration_s, 1, 1000000,               \
+	                 "record for so long at most; the program goes on (no limit)"),        \
+		OPT_UINT(0, "max-size", "MIB", &(o)->max_mib, 1, 1000000000,                   \
+	                 "record so much at most; the program goes on (4096)"),                \
+		OPT_LIST('e', "event", "EVENT", &(o)->events,                                  \
+	                 "also count this perf event; may be repeated"),                       \
+		OPT_FLAG('v', "verbose", &(o)->verbose, "say more"),                           \
 		OPT_FLAG('q', "quiet", &(o)->quiet, "say only what went wrong")
 
 /**

@@ -89,6 +89,9 @@ like "$(cat err)" 'SyntaxError' 'is said'
 like "$(cat err)" 'warning: the program ended before tracing started' 'with what that means'
 unlike "$(cat err)" 'gil wait%|no probe fired' 'and without a table of nothing'
 
+ok 'a report on standard output' "$GILTRACER" -q --python-trace none -o - program.py exit 0
+like "$(head -c 15 out)" '^<!DOCTYPE html>' 'is the page, and nothing else'
+
 mkdir gone
 echo 'import os, shutil; shutil.rmtree(os.environ["TMPDIR"])' >remove.py
 exits 125 'a program that removes its TMPDIR' env TMPDIR="$PWD/gone" "$GILTRACER" -q \
