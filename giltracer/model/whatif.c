@@ -129,8 +129,8 @@ void whatif_find(struct hogs *hogs, const struct model *model, const struct stac
 		hogs->v.v[i].gain_ns = hogs->v.v[i].late_wait_ns ? HOGS_NO_GAIN : 0;
 	if (!hogs->v.n || !hogs->v.v[0].late_wait_ns || is_vague(model))
 		return;
-	for (size_t i = 0; i < hogs->v.n; i++)
-		wait_ns += hogs->v.v[i].wait_ns;
+	for (size_t i = 0; i < model->threads.n; i++)
+		wait_ns += model->threads.v[i].gil_ns[GIL_WAIT];
 	groups = group_late_holds(hogs, frames);
 	jobs[0] = (struct job){
 		model, hogs, groups, REPLAY_NO_GROUP, cpus, interval_ns, 0, 0, false

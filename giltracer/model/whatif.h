@@ -19,7 +19,8 @@
 /* Functions that are looked at, the worst ones: each is one replay. */
 #define WHATIF_FUNCTIONS 5
 
-/* Nobody asks what a function would save that caused less of all waiting, in percent. */
+/* Nobody asks what a function would save that caused less of all waiting, in percent; of that for a
+ * free GIL, too. */
 #define WHATIF_PERCENT 2
 
 /* With more of all lives unknown, in percent, there is no estimate. */

@@ -194,6 +194,31 @@ static void test_parts(void)
 	ok(gain(7, "both") && gain(9, "both") && gain(9, "both") != 12345, "both have a part");
 }
 
+/* 8 waits for 7 ms for a call; then the GIL is free, and 7 and 9 wait for it until then. */
+static void free_until(uint64_t until)
+{
+	start();
+	new_thread(100 * MS, 9, 7);
+	request(193 * MS, 8);
+	turn(200, 7, "brief");
+	acquire(200 * MS, 8);
+	release(201 * MS, 8);
+	request(201 * MS, 9);
+	acquire(until * MS, 7);
+	release(until * MS, 7);
+	acquire(until * MS, 9);
+	release(until * MS, 9);
+	find(2);
+}
+
+static void test_little(void)
+{
+	free_until(301);
+	ok(gain(7, "brief") <= 7 * MS, "what caused 7 ms of 208 has an estimate");
+	free_until(399);
+	ok(gain(7, "brief") == HOGS_NO_GAIN, "what caused 7 of 404 has none");
+}
+
 int main(void)
 {
 	test_one_call();
@@ -202,6 +227,7 @@ int main(void)
 	test_rest();
 	test_unknown();
 	test_parts();
+	test_little();
 	hogs_done(&hogs);
 	stacks_free(stacks);
 	model_free(m);
