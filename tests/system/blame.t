@@ -32,13 +32,14 @@ attempt() {
 	done
 }
 
-# guilty PYTHON VERSION KIND FUNCTIONS: the thread, and the functions, Python tuple of names.
+# guilty PYTHON VERSION KIND FUNCTIONS [AND]: the thread, and the functions, Python tuple of names; and
+# what else has to be true.
 guilty() {
-	attempt "$1" "$3" "(lambda thread, function:
-		'right' if thread >= 0.95 and function >= 0.95 else (thread, function))(
+	attempt "$1" "$3" "(lambda thread, function, more: 'right' if thread >= 0.95 and
+		function >= 0.95 and more else (thread, function, more, d['patterns']))(
 		$blamed / $waited,
 		sum(f['wait_caused_ns'] for f in d['functions'] if f['function'] in $4) /
-		sum(f['wait_caused_ns'] for f in d['functions']))"
+		sum(f['wait_caused_ns'] for f in d['functions']), ${5:-True})"
 	is "$got" right "$2 $3: 95 % of the waiting go to the right thread and function"
 	consistent got.json "$2 $3"
 }
@@ -72,8 +73,8 @@ line_of() {
 	grep -n "keeps.$1(" "$program" | cut -d: -f1
 }
 
-# Every kind on the newest and on the system's, which has no symbols; on the others, one whose function
-# is Python's, and on the oldest one whose function is an extension's.
+# Every kind on the newest and on the system's, which has no symbols; on the others, one that calls a
+# builtin, and on the oldest those that call an extension.
 everything() {
 	[ "$1" = "$newest" ] || [ "${2#/usr/bin/}" != "$2" ]
 }
@@ -91,9 +92,8 @@ while read -r version python; do
 		guilty "$python" "$v" by_json "('kept_by_json', 'loads', 'JSONDecoder.decode',
 			'JSONDecoder.raw_decode', 'decode', 'raw_decode')"
 		guilty "$python" "$v" by_sorted "('kept_by_sorted', 'slow_key')"
-		guilty "$python" "$v" convoy "('spin',)"
-		is "$(json got.json "[p['code'] for p in d['patterns'] if
-			p['tid'] == ($truth)['victim']]")" "['convoy']" "$v convoy: is called so"
+		guilty "$python" "$v" convoy "('spin',)" "[p['code'] for p in d['patterns'] if
+			p['tid'] == ($truth)['victim']] == ['convoy']"
 		guilty "$python" "$v" crowd "('kept_by_pow', 'kept_by_re', 'match', 'prefixmatch')"
 	fi
 	everything "$version" "$python" || [ "$version" = "$oldest" ] || continue

@@ -38,12 +38,18 @@ limited() {
 	wait $pid || status=$?
 }
 
-limited --duration 1
+# A machine that stands still for a second ends it later.
+for _ in 1 2 3; do
+	limited --duration 1
+	lasted=$(json session/session.json '[(p["stop_ns"] - p["start_ns"]) // 1000000000
+		for p in d["passes"]]')
+	[ "$lasted" != '[1]' ] || break
+	diag "$lasted s"
+done
 is "$said" 'giltracer: the recording ended after 1 s (--duration), before the program' 'time is up'
 is "$status $(cat out)" '4 ended' '  and the program goes on to its end'
 like "$(cat err)" 'note: the recording ended after 1 s' '  the report says so, too'
-is "$(json session/session.json '[(p["stop_ns"] - p["start_ns"]) // 1000000000
-	for p in d["passes"]]')" '[1]' '  and is of that second'
+is "$lasted" '[1]' '  and is of that second'
 is "$(json report.json '[t["holds"] > 0 and t["total_ns"] < 2e9 for t in d["threads"]
 	if t["name"] == "server"]')" '[True]' '  in which the GIL was recorded'
 consistent report.json '  so'

