@@ -47,18 +47,24 @@ lock_system() {
 	exec 8>/run/lock/giltracer-test-setup && flock 8
 }
 
-# as_never_set_up: perf_event_paranoid as it is without giltracer setup, from now to as_found, or to
-# the end of the test; nobody else changes it meanwhile.
-tap_paranoid=/proc/sys/kernel/perf_event_paranoid
+# as_never_set_up: what giltracer setup changes of the kernel's settings is as the kernel has it, from
+# now to as_found, or to the end of the test; nobody else changes it meanwhile.
+tap_sysctl=/proc/sys/kernel
 as_never_set_up() {
 	lock_system
-	[ "$(cat $tap_paranoid)" -lt 0 ] || return 0
-	tap_found=$(cat $tap_paranoid)
-	at_exit '[ -z "$tap_found" ] || echo "$tap_found" >$tap_paranoid'
-	echo 2 >$tap_paranoid
+	tap_paranoid=$(cat $tap_sysctl/perf_event_paranoid)
+	tap_mlock=$(cat $tap_sysctl/perf_event_mlock_kb)
+	at_exit tap_restore
+	[ "$tap_paranoid" -ge 0 ] || echo 2 >$tap_sysctl/perf_event_paranoid
+	[ "$tap_mlock" -le 516 ] || echo 516 >$tap_sysctl/perf_event_mlock_kb
+}
+tap_restore() {
+	[ "$tap_paranoid" -ge 0 ] || [ "$(cat $tap_sysctl/perf_event_paranoid)" -ne 2 ] ||
+		echo "$tap_paranoid" >$tap_sysctl/perf_event_paranoid
+	[ "$tap_mlock" -le 516 ] || [ "$(cat $tap_sysctl/perf_event_mlock_kb)" -ne 516 ] ||
+		echo "$tap_mlock" >$tap_sysctl/perf_event_mlock_kb
 }
 as_found() {
-	[ -z "${tap_found:-}" ] || echo "$tap_found" >$tap_paranoid
-	tap_found=
+	tap_restore
 	exec 8>&-
 }
