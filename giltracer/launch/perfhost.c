@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -129,6 +130,18 @@ static int ask_options(struct perf_host *host, struct error *err)
 	return 0;
 }
 
+/* Ubuntu has a script named perf, which starts the one of the running kernel. */
+static int no_perf_for_kernel(struct error *err)
+{
+	struct utsname host = { .release = "" };
+
+	uname(&host);
+	return error_set(err, ENOENT,
+	                 "perf is not installed for this kernel (on Ubuntu: apt-get install "
+	                 "linux-tools-%s)",
+	                 host.release);
+}
+
 static int find_version(struct perf_host *host, struct error *err)
 {
 	char name[] = "perf", option[] = "--version";
@@ -145,6 +158,8 @@ static int find_version(struct perf_host *host, struct error *err)
 		                           "linux-perf)")
 		               : -1;
 	number = strstr(text, "perf version ");
+	if (strstr(text, "perf not found for kernel"))
+		return no_perf_for_kernel(err);
 	if (status || !number)
 		return error_set(err, ENOENT, "perf does not work: %.*s", (int)strcspn(text, "\n"),
 		                 text);

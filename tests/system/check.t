@@ -24,6 +24,9 @@ missing 'perf +perf is not installed' 'says so' 'apt-get install linux-perf'
 printf '#!/bin/sh\necho perf version 4.19.1\n' >bin/perf && chmod +x bin/perf
 PATH=$scratch/bin exits 1 'with an old perf' check --python "$python"
 like "$(cat out)" '^missing +perf +perf 4\.19\.1 is too old' 'says so'
+printf '#!/bin/sh\necho WARNING: perf not found for kernel 6.8.0-31 >&2; exit 2\n' >bin/perf
+PATH=$scratch/bin exits 1 "with Ubuntu's perf of another kernel" check --python "$python"
+like "$(cat out)" "^missing +perf .*apt-get install linux-tools-$(uname -r)" 'says which it wants'
 cat >bin/perf <<'EOF'
 #!/bin/sh
 [ "$1" = --version ] && echo perf version 4.18.0-553.el8_10.x86_64 || echo --event --control
