@@ -30,12 +30,16 @@ static bool names_python(const char *script)
 
 static bool is_binary(const char *path)
 {
-	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	CLEANUP(close) int fd = -1;
 	char magic[SELFMAG];
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       pread(fd, magic, sizeof(magic), 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
+	/* A FIFO's writer waits for one reader, not for two. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && pread(fd, magic, sizeof(magic), 0) == SELFMAG &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
 static bool names_command(const char *script)
@@ -67,8 +71,20 @@ static int explain(const char *script, int status, struct error *err)
 	return -status;
 }
 
-static int check_script(const char *script, struct error *err)
+static bool is_pipe(const char *path)
 {
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+static int check_script(const char *script, bool twice, struct error *err)
+{
+	if (twice && is_pipe(script))
+		return error_set(err, EINVAL,
+		                 "%s: a pipe can be read once, and --state-detect runs the program "
+		                 "twice (--one-run runs it once)",
+		                 script);
 	if (!strcmp(script, "-")) {
 		error_set(err, EINVAL, "a program on standard input cannot be traced");
 		return -1;
@@ -99,7 +115,9 @@ static int find_target(struct job *job, char *const *argv, struct error *err)
 		return error_set(err, EINVAL, "which program? (see --help)");
 	job->target = argv[0];
 	job->argv = argv + 1;
-	return check_script(argv[0], err);
+	return check_script(argv[0],
+	                    options->state_detect && !options->no_gil_detect && !options->one_run,
+	                    err);
 }
 
 /* Whether a script would be run by the interpreter of its first line: it says one, the script is a

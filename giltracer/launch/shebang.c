@@ -2,9 +2,11 @@
 /* The first line of a script. */
 #include "shebang.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -19,11 +21,16 @@
 
 static char *file_head(const char *script)
 {
-	CLEANUP(fclose) FILE *file = fopen(script, "re");
 	char *text = xcalloc(1, HEAD + 1);
+	CLEANUP(close) int fd = -1;
+	struct stat st;
 
-	/* Without the last byte: a terminating zero stays. */
-	if (!file || !fread(text, 1, HEAD, file))
+	/* What is read from a pipe, <(…) of a shell, is not there for the interpreter any more; and
+	 * a FIFO's writer waits for one reader, not for two. */
+	if (stat(script, &st) < 0 || !S_ISREG(st.st_mode))
+		return text;
+	fd = open(script, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, HEAD) < 0)
 		*text = '\0';
 	return text;
 }

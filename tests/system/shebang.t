@@ -76,5 +76,13 @@ exits 127 'an interpreter that is not there' trace ./script.py
 like "$(cat err)" '/no/such/python' '  is named'
 ok 'unless another is asked for' trace --python "$base" ./script.py
 
+# A pipe, as of a shell's <(...), is read by the interpreter alone.
+mkfifo pipe
+echo 'print("from a pipe")' >pipe &
+ok 'a script that is a pipe' trace pipe
+is "$(cat out)" 'from a pipe' '  runs'
+exits 125 'a pipe cannot be read twice' trace --state-detect pipe
+like "$(cat err)" 'pipe: a pipe can be read once, .*--one-run' '  which is said'
+
 leaves_nothing
 done_testing
