@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Assemble page.html: copy page.in.html, with each line "@file NAME@" replaced by that file of
 # share/report, and "@file app@" by the files that -v app="..." lists, in that order. Comments,
-# indentation, empty lines and spaces without meaning stay behind; lines stay lines, names names.
+# indentation, empty lines and spaces without meaning stay behind; names stay names.
 # Usage: awk -v dir=share/report -v app="a.js b.js" -f assemble.awk page.in.html
 function fail(text) {
 	print "assemble.awk: " text > "/dev/stderr"
@@ -45,11 +45,19 @@ function script(line,    at, n, parts, i, quotients) {
 
 function style(line) {
 	gsub(/: /, ":", line)
+	gsub(/ > /, ">", line)
 	gsub(/; ?/, ";", line)
 	gsub(/, /, ",", line)
 	gsub(/ ?[{] ?/, "{", line)
 	gsub(/;? ?}/, "}", line)
 	return line
+}
+
+# A line of closing brackets joins the one before, unless that might end in a comment.
+function put(line) {
+	if (line !~ /^[]})]+[;,]?$/ || last ~ /\/\//)
+		printf "%s", last == "" ? "" : "\n"
+	printf "%s", last = line
 }
 
 function include(name,    path, line, lower, got, comment) {
@@ -62,13 +70,15 @@ function include(name,    path, line, lower, got, comment) {
 		if (!comment && line ~ /^\/\*/)
 			comment = 1
 		if (!comment && line != "" && line !~ /^\/\//)
-			print name ~ /\.css$/ ? style(line) : script(line)
+			put(name ~ /\.css$/ ? style(line) : script(line))
 		if (comment && line ~ /\*\/$/)
 			comment = 0
 	}
 	if (got < 0)
 		fail(path ": cannot be read")
 	close(path)
+	print ""
+	last = ""
 }
 /^@file app@$/ {
 	n = split(app, files, " ")

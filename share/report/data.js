@@ -45,6 +45,8 @@ function gilName(index) {
 	return list.length < 2 ? "GIL" : "GIL " + (index + 1) + (list.some(g => g.pid !== list[0].pid) ? " (" + list[index].pid + ")" : "");
 }
 
+const switchInterval = fmtDur(meta.switch_interval_ns).replace(".00", "");
+
 const HANDOVER = null, CANNOT_TELL = -1, LEFT_OUT = -2; // holders that are no thread
 const isThread = holder => holder !== null && holder >= 0;
 

@@ -58,7 +58,7 @@ function histogramDraw() {
 		parts.push(svg("line", {x1: at, x2: at, y1: T - 6, y2: H - B, class: "hq"}), svg("text", {x: at + (at > W - 110 ? -4 : 4), y: 10 + (i % 3) * 11, "text-anchor": at > W - 110 ? "end" : "start", class: "hqt"}, name + " " + fmtDur(ns)));
 	});
 	if (!pass().locks)
-		parts.push(svg("line", {x1: x(si), x2: x(si), y1: T, y2: H - B, class: "hsi"}), svg("text", {x: x(si) - 4, y: T + 6, "text-anchor": "end", class: "hsit"}, "switch interval " + fmtDur(meta.switch_interval_ns).replace(".00", "")));
+		parts.push(svg("line", {x1: x(si), x2: x(si), y1: T, y2: H - B, class: "hsi"}), svg("text", {x: x(si) - 4, y: T + 6, "text-anchor": "end", class: "hsit"}, "switch interval " + switchInterval));
 	const summary = plural(total, "wait") + ": half shorter than " + fmtDur(quantiles[0][1]) + ", 95 % shorter than " + fmtDur(quantiles[1][1]) + ", 99 % shorter than " + fmtDur(quantiles[2][1]) + ".";
 	fill(box, h("p", {class: "hint"}, summary + " (Read off the buckets, to about 2 %.)"),
 		svg("svg", {viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": summary, class: "hist"}, parts));

@@ -74,7 +74,7 @@ function hogColumns(rows, late) {
 function hogsHint(late, gains, held) {
 	if (!held)
 		return "All waits of a function are one row; the line is that of the longest.";
-	return late ? "Asked to let go, as Python does after " + fmtDur(meta.switch_interval_ns).replace(".00", "") + ", they went on: C code, or one long instruction." +
+	return late ? "Asked to let go, as Python does after " + switchInterval + ", they went on: C code, or one long instruction." +
 		(gains ? " What letting go would save is an estimate: the recording replayed on the CPUs it had, all else as long as it was." : "") :
 		"Where holds ended that others waited for. None of them kept it longer than Python intends.";
 }

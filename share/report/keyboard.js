@@ -64,8 +64,7 @@ const ON_CANVAS = {
 function keyDown(e) {
 	if (e.ctrlKey || e.metaKey || e.altKey || $("help").open)
 		return;
-	const typing = e.target.closest && e.target.closest("input,textarea,select");
-	if (typing)
+	if (e.target.closest && e.target.closest("input,textarea,select"))
 		return;
 	let act = ACTIONS[e.code];
 	if (e.key === "?")

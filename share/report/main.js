@@ -80,6 +80,12 @@ function start() {
 	on("pass", () => { rankHolders(); togglesDraw(); tablesDraw(); deepDraw(); });
 	on("theme", () => { tablesDraw(); togglesDraw(); deepDraw(); });
 	on("complete", () => { togglesDraw(); progressDraw(); emit("filter"); deepDraw(); performance.mark("gt-ready"); });
+	addEventListener("DOMContentLoaded", () => {
+		if (loading.ended)
+			return;
+		loading.errors.push("it ends too early");
+		end();
+	});
 	hashRead();
 	performance.mark("gt-overview");
 }

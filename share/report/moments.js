@@ -61,7 +61,7 @@ function momentsDraw() {
 				h("b", {}, h("i", {class: "dot", style: "background:" + threadColor(m.thread)}), threadLabel(m.thread)),
 				gilText(" held the GIL for ", " stopped the others for "), h("b", {class: "big"}, fmtDur(d)), " at ", h("b", {}, fmtAt(m.from, Math.max(1e6, passDur() / 1000))),
 				m.what ? [" in ", doingText(m.what)] : null),
-			soft(plural(m.waiters, "thread") + gilText(" waited", " stood") + (m.waiters > 1 ? ", " + fmtDur(m.caused) + " in all" : "") + (long || pass().locks ? "" : ". About as Python intends: it asks to let go after " + fmtDur(meta.switch_interval_ns).replace(".00", "")))));
+			soft(plural(m.waiters, "thread") + gilText(" waited", " stood") + (m.waiters > 1 ? ", " + fmtDur(m.caused) + " in all" : "") + (long || pass().locks ? "" : ". About as Python intends: it asks to let go after " + switchInterval))));
 	}));
 	emit("moments");
 }

@@ -5,23 +5,23 @@
 const STRIP_H = 64;
 const strip = {raster: null, ghost: null};
 
-// Holders from the bottom up in one column, in the order of the threads, by error diffusion as lanes.
-function paintOwners(r, s, gil, x0, y, w, hgt, t0, dt, unit) {
-	const lanes = [];
-	store().gil.forEach((lane, thread) => { if (lane.sections.length) lanes.push({lane, thread}); });
-	if (!lanes.length)
-		return paintOwnersCoarse(r, s, x0, y, w, hgt, t0, dt);
-	const groups = ownerGroups(lanes.map(l => l.thread));
-	const cols = new Float64Array(w * groups.length), waits = new Float64Array(w);
-	for (const {thread} of lanes) {
-		const own = gilColumns(thread, t0, dt, w, pass().gils.length > 1 ? gil : -1);
-		const g = groups.indexOf(groups.find(q => q.threads.has(thread)));
+// Holders from the bottom up in one column, in the order of the threads, by error diffusion as lanes; until these have
+// been read, from the overview.
+function paintOwners(r, s, gil, x0, y, w, hgt, t0, dt) {
+	const st = store().gil, read = [...st.keys()].filter(i => st[i] && st[i].sections.length);
+	const threads = read.length ? read : pass().threads.map((t, i) => i).filter(coarseOf);
+	const groups = ownerGroups(threads), n = groups.length;
+	const cols = new Float64Array(w * n), waits = new Float64Array(w);
+	for (const thread of threads) {
+		const own = read.length ? gilColumns(thread, t0, dt, w, pass().gils.length > 1 ? gil : -1) : coarseColumns(coarseOf(thread), t0, dt, w, s.cols);
+		const g = groups.findIndex(q => q.threads.has(thread));
 		for (let x = 0; x < w; x++) {
-			cols[x * groups.length + g] += own[x * 5 + HOLD_STATE];
+			cols[x * n + g] += own[x * 5 + HOLD_STATE];
 			waits[x] += own[x * 5 + WAIT_STATE] + own[x * 5 + SWITCH_STATE];
 		}
 	}
-	drawOwners(r, groups, cols, waits, x0, y, w, hgt, dt);
+	if (n)
+		drawOwners(r, groups, cols, waits, x0, y, w, hgt, dt);
 }
 
 // Where the GIL was not watched: the states of all threads together.
@@ -65,22 +65,6 @@ function drawOwners(r, groups, cols, waits, x0, y, w, hgt, dt) {
 		for (let q = 0; q < high; q++)
 			r.px[(y + owners + 1 + q) * r.w + x0 + x] = ink;
 	}
-}
-
-function paintOwnersCoarse(r, s, x0, y, w, hgt, t0, dt) {
-	if (overview.pass !== passIndex || !overview.threads)
-		return;
-	const groups = ownerGroups(overview.threads.map(o => o.thread));
-	const cols = new Float64Array(w * groups.length), waits = new Float64Array(w);
-	for (const o of overview.threads) {
-		coarseColumns(o, t0, dt, w, s.cols);
-		const g = groups.indexOf(groups.find(q => q.threads.has(o.thread)));
-		for (let x = 0; x < w; x++) {
-			cols[x * groups.length + g] += s.cols[x * 5 + HOLD_STATE];
-			waits[x] += s.cols[x * 5 + WAIT_STATE];
-		}
-	}
-	drawOwners(r, groups, cols, waits, x0, y, w, hgt, dt);
 }
 
 const stripCanvas = $("strip"), stripPaint = stripCanvas.getContext("2d");

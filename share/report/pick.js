@@ -148,10 +148,12 @@ function waitersIn(from, to, gil, except) {
 	return out;
 }
 
+const stateWords = p => p.kind === "gil" ? gilText(GIL_WORDS, LOCK_WORDS) : CPU_WORDS;
+
 function pinTitle(p) {
 	if (p.kind === "py")
 		return shortCall(callName(p.name));
-	return threadLabel(p.thread) + " " + (p.kind === "gil" ? gilText(GIL_WORDS, LOCK_WORDS) : CPU_WORDS)[p.state];
+	return threadLabel(p.thread) + " " + stateWords(p)[p.state];
 }
 
 function pinSentence(p) {
@@ -165,10 +167,7 @@ function nextWait(by) {
 	if (!lane)
 		return;
 	const isWait = (s, i) => s.state[i] === WAIT_STATE || (pass().locks && s.state[i] === SWITCH_STATE);
-	let at = pinned && pinned.kind === "gil" ? pinned.at : lane.find(pinned ? pinned.from : (view.from + view.to) / 2);
-	if (!at)
-		at = by > 0 ? {k: 0, i: -1} : {k: lane.sections.length - 1, i: lane.sections[lane.sections.length - 1].n};
-	const to = lane.step(at, by, isWait);
+	const to = lane.step(pinned && pinned.kind === "gil" ? pinned.at : lane.start(pinned ? pinned.from : (view.from + view.to) / 2, by), by, isWait);
 	if (!to)
 		return say("No " + (by > 0 ? "later" : "earlier") + " wait of " + threadLabel(thread));
 	const pin = lanePin("gil", thread, to);

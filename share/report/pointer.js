@@ -47,7 +47,7 @@ function tipText(hit) {
 	if (p.to - p.from < dt * 2 && p.kind !== "py") {
 		const lane = (p.kind === "gil" ? store().gil : store().cpu)[p.thread];
 		const sum = laneTotals(lane, hit.t - dt * 2, hit.t + dt * 2);
-		const words = p.kind === "gil" ? gilText(["unknown", "no GIL", "holds", "waits", "waits (switch)"], ["unknown", "free", "stops others", "waits for a lock", "stands"]) : ["unknown", "running", "in line", "asleep", "disk", "GIL sleep"];
+		const words = stateWords(p);
 		lines.push(soft("around here: " + Array.from(sum, (ns, i) => ns ? words[i] + " " + fmtPct(ns, 4 * dt) : "").filter(Boolean).join(", ")));
 	} else if (p.kind === "gil" && p.state >= WAIT_STATE) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread).list[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Search over the names of functions and threads: how many, how long, marked everywhere, n and N go round.
 
-const hits = {text: "", lit: null, count: 0, total: 0, names: 0};
+const hits = {text: "", lit: null, test: null, count: 0, total: 0};
 let threadHits = null;
 
 function searchFor(text) {
@@ -13,7 +13,8 @@ function searchRun() {
 	const text = hits.text = $("search").value.trim();
 	const st = store();
 	hits.lit = null;
-	hits.count = hits.total = hits.names = 0;
+	hits.test = null;
+	hits.count = hits.total = 0;
 	threadHits = null;
 	if (text) {
 		const low = text.toLowerCase();
@@ -22,16 +23,15 @@ function searchRun() {
 			if (!name.toLowerCase().includes(low))
 				return;
 			lit[id] = 1;
-			hits.names++;
 			hits.count += st.nameCount[id] || 0;
 			hits.total += st.nameTotal[id] || 0;
 		});
 		const threads = pass().threads.map((t, i) => i).filter(i => threadLabel(i).toLowerCase().includes(low));
 		if (hits.count)
 			hits.lit = lit;
-		else if (threads.length)
+		else if (!searchSpans(low) && threads.length)
 			threadHits = i => threads.includes(i);
-		$("found").textContent = hits.count ? plural(hits.count, "call") + " · " + fmtDur(hits.total) :
+		$("found").textContent = hits.count ? plural(hits.count, hits.lit ? "call" : gilKnown() ? "hold" : "span") + " · " + fmtDur(hits.total) :
 			threads.length ? plural(threads.length, "thread") : "nothing found";
 	} else {
 		$("found").textContent = "";
@@ -42,12 +42,31 @@ function searchRun() {
 	emit("filter");
 }
 
+// Where no such call was traced: holds, or sleeps, with the name in their stack.
+function searchSpans(low) {
+	const st = store(), lit = new Uint8Array(st.stacks.parent.length);
+	st.stacks.parent.forEach((up, id) => { lit[id] = lit[up] || (id && (st.names.stacks[st.stacks.name[id]] || "").toLowerCase().includes(low)); });
+	hits.test = (s, i) => s.stack && lit[s.stack[i]] && (!gilKnown() || s.state[i] === HOLD_STATE);
+	searchLanes().forEach(lane => lane.each(0, passDur(), (from, to, state, s, i) => {
+		if (hits.test(s, i)) {
+			hits.count++;
+			hits.total += to - from;
+		}
+	}));
+	return hits.count;
+}
+
+const searchLanes = () => gilKnown() ? store().gil : store().cpu;
+
 // Where in the whole recording the hits are, for the strip: 1 for each of its 4096 parts that has one.
 function stripHits() {
 	hits.parts = null;
-	if (!hits.lit)
+	if (!hits.count)
 		return;
 	const parts = hits.parts = new Uint8Array(4096), width = passDur() / parts.length;
+	const mark = (from, to) => parts.fill(1, Math.max(0, Math.floor(from / width)), Math.floor(to / width) + 1);
+	if (hits.test)
+		return searchLanes().forEach(lane => lane.each(0, passDur(), (from, to, state, s, i) => hits.test(s, i) && mark(from, to)));
 	for (const rows of store().slices)
 		for (const row of rows || [])
 			for (const s of row.sections) {
@@ -56,15 +75,24 @@ function stripHits() {
 					some = hits.lit[s.names[k]] === 1;
 				for (let i = 0; some && i < s.n; i++)
 					if (hits.lit[s.name[i]])
-						for (let b = Math.max(0, Math.floor(s.start[i] / width)), e = Math.min(parts.length - 1, Math.floor(s.end[i] / width)); b <= e; b++)
-							parts[b] = 1;
+						mark(s.start[i], s.end[i]);
 			}
 }
 
-// The next hit (by = ±1) after the pinned call, or after the start of the view.
+// The next hit (by = ±1) after the pinned one, or after the start of the view.
 function nextHit(by) {
-	if (!hits.lit)
-		return;
+	const best = !hits.count ? null : hits.lit ? nextCall(by) : nextSpan(by);
+	if (best) {
+		setPin(best);
+		showHit(best);
+	} else if (hits.count && pinned) { // round again
+		setPin(null, true);
+		setView(by > 0 ? 0 : passDur() - span(), by > 0 ? span() : passDur());
+		nextHit(by);
+	}
+}
+
+function nextCall(by) {
 	const from = pinned && pinned.kind === "py" && hits.lit[pinned.name] ? pinned : {from: by > 0 ? view.from - 1 : view.to, depth: 1e9, thread: -1};
 	let best = null;
 	const before = (a, b) => a.from - b.from || a.thread - b.thread || a.depth - b.depth;
@@ -73,14 +101,18 @@ function nextHit(by) {
 		if (c && (!best || before(c, best) * by < 0))
 			best = c;
 	}));
-	if (best) {
-		setPin(best);
-		showHit(best);
-	} else if (pinned && pinned.kind === "py") { // round again
-		setPin(null, true);
-		setView(by > 0 ? 0 : passDur() - span(), by > 0 ? span() : passDur());
-		nextHit(by);
-	}
+	return best;
+}
+
+function nextSpan(by) {
+	const t = pinned ? pinned.from : by > 0 ? view.from - 1 : view.to;
+	let best = null;
+	searchLanes().forEach((lane, thread) => {
+		const to = lane.step(lane.start(t, by), by, hits.test), pin = to && lanePin(gilKnown() ? "gil" : "cpu", thread, to);
+		if (pin && (pin.from - t) * by > 0 && (!best || (pin.from - best.from) * by < 0))
+			best = pin;
+	});
+	return best;
 }
 
 function showHit(p) {

@@ -44,6 +44,12 @@ Lane.prototype.find = function (t) {
 	return {s, k, i: upper(s.start, 0, s.n, t) - 1};
 };
 
+// Where to go on from at t; from before the first span or behind the last one where it did not live then.
+Lane.prototype.start = function (t, by) {
+	const last = this.sections.length - 1;
+	return this.find(t) || (by > 0 ? {k: 0, i: -1} : {k: last, i: this.sections[last].n});
+};
+
 // The span before or after (by = -1, +1) that test accepts.
 Lane.prototype.step = function (at, by, test) {
 	let {k, i} = at;

@@ -57,10 +57,11 @@ function copyButtons(columns, rows) {
 	});
 }
 
+// A spreadsheet must not take a name for a formula.
 function csvField(v) {
 	let s = String(v);
 	if (/^[=+\-@\t\r]/.test(s) && typeof v !== "number")
-		s = "'" + s; // a spreadsheet must not take a name for a formula
+		s = "'" + s;
 	return /[",\n\r\t]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
 }
 

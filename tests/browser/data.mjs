@@ -40,6 +40,23 @@ await quiet(page);
 p = await panels();
 ok(/Woken by.*MainThread/.test(p.facts) && /CPU ?1/.test(p.facts), "a running span knows its CPU and who woke it", p);
 
+// A search without such calls goes to holds that have the name in their stack.
+await page.fill("#search", "ucs1_ma");
+await quiet(page);
+const longHolds = program.lanes.flatMap((l, thread) => l.gil.filter(s => s.stack && s.state === 2).map(s => ({...s, thread}))).sort((a, b) => a.from - b.from);
+const said = (await page.textContent("#found")).replace(/\u00a0/g, " ");
+ok(longHolds.length > 1 && said.startsWith(longHolds.length + " holds · "), "holds are found by their stacks: " + said, longHolds.length);
+const pinnedAt = () => page.evaluate(() => /s=gil\.(\d+)\.(\d+)/.exec(location.hash).slice(1).map(Number));
+await page.evaluate(() => gt.setPin(null));
+await page.click("#found-next");
+await quiet(page);
+is(await pinnedAt(), [longHolds[0].thread, longHolds[0].from], "the first of them");
+await page.click("#found-prev");
+await quiet(page);
+is(await pinnedAt(), [longHolds.at(-1).thread, longHolds.at(-1).from], "and round to the last");
+await page.fill("#search", "");
+await quiet(page);
+
 // Flame graph: widths are times.
 await page.evaluate(() => { gt.setView(0, gt.pass().dur_ns); document.getElementById("flame").scrollIntoView(); });
 await quiet(page);
