@@ -255,6 +255,27 @@ static bool is_collector(const struct report_pass *pass, const struct hog *hog)
 	                  str_has_prefix(native, "_Py_RunGC"));
 }
 
+/* Threads that were started, and which call is to blame for the rest. */
+static void say_slow_start(struct verdict *v, const struct evidence *e, const struct charges *c,
+                           const struct function_rows *rows)
+{
+	uint64_t slow_ns = rows->v.v[0].wait_ns;
+	const struct function_row *next = rows->v.n > 1 ? &rows->v.v[1] : NULL;
+	double percent = next ? facts_percent(next->wait_ns, c->total_ns - slow_ns) : 0;
+
+	str_addf(&v->because,
+	         "%.1f %% of all waiting passed while threads were started: that is slow under "
+	         "perf, and not the program's fault.",
+	         facts_percent(slow_ns, c->total_ns));
+	if (percent >= VERDICT_CALL && next->hog->frame &&
+	    !function_is_slow_start(e->pass, next->hog)) {
+		str_addf(&v->because, " Of the rest, %.1f %% passed while ", percent);
+		function_add_row(&v->because, e->pass, next->hog, NAME_COLUMNS);
+		str_adds(&v->because, " kept the GIL although it was asked to let go.");
+	}
+	str_adds(&v->advice, "Record again when nobody else traces on this host.");
+}
+
 /* One function, whoever ran it, that kept the GIL when it was asked to let go. */
 static bool say_call(struct verdict *v, const struct evidence *e, const struct charges *c)
 {
@@ -264,11 +285,7 @@ static bool say_call(struct verdict *v, const struct evidence *e, const struct c
 	bool told = percent >= VERDICT_CALL && top->hog->frame;
 
 	if (told && function_is_slow_start(e->pass, top->hog)) {
-		str_addf(&v->because,
-		         "%.1f %% of all waiting passed while threads were started: that is "
-		         "slow under perf, and not the program's fault.",
-		         percent);
-		str_adds(&v->advice, "Record again when nobody else traces on this host.");
+		say_slow_start(v, e, c, &rows);
 	} else if (told) {
 		str_adds(&v->because,
 		         percent >= VERDICT_CULPRIT ? "Mostly because of " : "The worst is ");
