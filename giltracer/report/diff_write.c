@@ -6,6 +6,7 @@
 #include "report/diff.h"
 #include "report/facts.h"
 #include "report/jsonw.h"
+#include "report/terminal.h"
 #include "report/utf8.h"
 
 #define NAME_COLUMNS 40
@@ -112,7 +113,8 @@ void diff_text(const struct diff *diff, bool all, FILE *out)
 	CLEANUP(str_done) struct str headline = { 0 };
 
 	utf8_add_safe(&headline, str_get(&diff->headline), 1000);
-	fprintf(out, "  %s\n\n", str_get(&headline));
+	terminal_putf(out, "%s", str_get(&headline));
+	putc('\n', out);
 	put_facts(diff, out);
 	put_rows(&diff->threads, all, "thread", waited, out);
 	put_rows(&diff->functions, all, "function", caused, out);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "model/patterns.h"
 #include "report/json.h"
+#include "report/terminal.h"
 #include "report/utf8.h"
 
 static size_t count(const struct report_pass *pass)
@@ -64,9 +65,10 @@ void patterns_text(const struct report_pass *pass, FILE *out)
 			continue;
 		pattern_text(pass->model, p, &text);
 		utf8_add_safe(&safe, str_get(&text), 1000);
-		fprintf(out, "\n  %s: %s", pattern_title(p->kind), str_get(&safe));
 		if (alike)
-			fprintf(out, " (and %zu more like it)", alike);
-		fprintf(out, "\n  %s\n", pattern_advice(p->kind));
+			str_addf(&safe, " (and %zu more like it)", alike);
+		putc('\n', out);
+		terminal_putf(out, "%s: %s", pattern_title(p->kind), str_get(&safe));
+		terminal_putf(out, "%s", pattern_advice(p->kind));
 	}
 }

@@ -11,6 +11,7 @@
 #include "report/crowd_blame.h"
 #include "report/facts.h"
 #include "report/json.h"
+#include "report/terminal.h"
 #include "report/utf8.h"
 #include "trace/names.h"
 #include "trace/source.h"
@@ -174,6 +175,8 @@ void starved_text(const struct report_pass *pass, FILE *out)
 	CLEANUP(str_done) struct str line = { 0 };
 
 	if (facts_percent(totals.cpu_ns[CPU_RUNNABLE], totals.life_ns) >= WORTH_A_LINE &&
-	    starved_say(&line, pass))
-		fprintf(out, "\n  %s\n", str_get(&line));
+	    starved_say(&line, pass)) {
+		putc('\n', out);
+		terminal_putf(out, "%s", str_get(&line));
+	}
 }

@@ -10,6 +10,7 @@
 #include "report/patterns.h"
 #include "report/starved.h"
 #include "report/report.h"
+#include "report/terminal.h"
 #include "report/texttable.h"
 #include "report/utf8.h"
 #include "report/verdict.h"
@@ -92,16 +93,17 @@ static void put_switch_wait(const struct report_pass *pass, FILE *out)
 
 	if (totals.switch_wait_ns >= LEAST_WAIT_NS &&
 	    facts_percent(totals.switch_wait_ns, totals.wait_ns) >= SWITCH_SHARE)
-		fprintf(out,
-		        "  Not in it: %.1f ms in which threads had let go when asked to, and "
-		        "waited until another one had the GIL.\n",
-		        facts_ms(totals.switch_wait_ns));
+		terminal_putf(out,
+		              "Not in it: %.1f ms in which threads had let go when asked to, and "
+		              "waited until another one had the GIL.",
+		              facts_ms(totals.switch_wait_ns));
 	if (totals.free_wait_ns >= LEAST_WAIT_NS &&
 	    facts_percent(totals.free_wait_ns, totals.wait_ns) >= SWITCH_SHARE)
-		fprintf(out,
-		        "  Nobody's fault: %.1f ms of it passed although the GIL was free all the "
-		        "time, for want of a CPU or by the cost of tracing.\n",
-		        facts_ms(totals.free_wait_ns));
+		terminal_putf(
+			out,
+			"Nobody's fault: %.1f ms of it passed although the GIL was free all the "
+			"time, for want of a CPU or by the cost of tracing.",
+			facts_ms(totals.free_wait_ns));
 }
 
 static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
@@ -164,10 +166,9 @@ static void put_gain(const struct report_pass *pass, const struct hog *hog, FILE
 	if (gain_ns == HOGS_NO_GAIN || function_is_slow_start(pass, hog))
 		return;
 	function_add(&name, &f, TABLE_NAME_COLUMNS);
-	fprintf(out,
-	        "  If %s let go of the GIL, it would save about %.1f ms of waiting\n  "
-	        "(" FUNCTIONS_GAIN ").\n",
-	        f.name ? str_get(&name) : "what runs there", facts_ms(gain_ns));
+	terminal_putf(out, "If %s let go of the GIL, it would save about %.1f ms of waiting",
+	              f.name ? str_get(&name) : "what runs there", facts_ms(gain_ns));
+	terminal_putf(out, "(" FUNCTIONS_GAIN ").");
 }
 
 /* Calls that kept the GIL when asked to let go; if there are none, where holds ended that others
@@ -209,14 +210,13 @@ static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *
 {
 	CLEANUP(str_done) struct str text = { 0 };
 
-	utf8_add_safe(&text, caveat->text, 1000);
-	fputs("  note: ", out);
+	str_adds(&text, "note: ");
 	if (name_pass && caveat->pass)
-		fprintf(out, "%s pass: ", caveat->pass);
-	fputs(str_get(&text), out);
+		str_addf(&text, "%s pass: ", caveat->pass);
+	utf8_add_safe(&text, caveat->text, 1000);
 	if (caveat->count > 1)
-		fprintf(out, " (%" PRIu64 " times)", caveat->count);
-	putc('\n', out);
+		str_addf(&text, " (%" PRIu64 " times)", caveat->count);
+	terminal_putf(out, "%s", str_get(&text));
 }
 
 static void put_caveats(const struct report *report, FILE *out)
@@ -238,7 +238,7 @@ static void put_caveats(const struct report *report, FILE *out)
 static void put_sentence(const struct str *sentence, FILE *out)
 {
 	if (sentence->len)
-		fprintf(out, "  %s\n", str_get(sentence));
+		terminal_putf(out, "%s", str_get(sentence));
 }
 
 /* Returns its kind. */
@@ -252,7 +252,7 @@ static enum verdict_kind put_verdict(const struct report *report, FILE *out)
 	put_sentence(&v.because, out);
 	put_sentence(&v.also, out);
 	if (v.advice.len)
-		fprintf(out, "  What helps: %s\n", str_get(&v.advice));
+		terminal_putf(out, "What helps: %s", str_get(&v.advice));
 	kind = v.kind;
 	verdict_done(&v);
 	return kind;

@@ -7,7 +7,12 @@
 
 #include "base/cleanup.h"
 #include "report/facts.h"
+#include "report/terminal.h"
 #include "report/utf8.h"
+
+#define INDENT     2
+#define GAP        3
+#define NARROW_GAP 2
 
 struct row *table_row(struct table *table)
 {
@@ -75,17 +80,71 @@ static void put_cell(const struct row *row, unsigned column, unsigned width, boo
 		fprintf(out, "%*s%s", pad, "", str_get(&row->cells[column]));
 }
 
-static void put_rows(const struct table *table, FILE *out)
+/* The columns that each column takes, and all of them with gap between. */
+static unsigned measure(const struct table *table, unsigned *widths, unsigned gap)
 {
-	unsigned widths[CELLS] = { 0 };
+	unsigned sum = INDENT + gap * (table->columns - 1);
 
-	for (size_t r = 0; r < table->rows.n; r++)
-		for (unsigned c = 0; c < table->columns; c++)
+	memset(widths, 0, CELLS * sizeof(*widths));
+	for (unsigned c = 0; c < table->columns; c++) {
+		for (size_t r = 0; r < table->rows.n; r++)
 			if (table->rows.v[r].widths[c] > widths[c])
 				widths[c] = table->rows.v[r].widths[c];
+		sum += widths[c];
+	}
+	return sum;
+}
+
+/* Where the longer one of two lines is shortest; NULL if it is one word. */
+static const char *middle_blank(const char *text)
+{
+	const char *best = NULL;
+	size_t len = strlen(text), least = len;
+
+	for (const char *at = strchr(text, ' '); at; at = strchr(at + 1, ' ')) {
+		size_t before = (size_t)(at - text), behind = len - before - 1;
+
+		if ((before > behind ? before : behind) < least) {
+			least = before > behind ? before : behind;
+			best = at;
+		}
+	}
+	return best;
+}
+
+/* The headings as two rows: the table is as narrow as its words and numbers. */
+static void split_headings(struct table *table)
+{
+	struct row upper = { 0 }, *lower = table_row(table);
+
+	for (unsigned c = 0; c < table->columns; c++) {
+		const char *text = str_get(&table->rows.v[0].cells[c]);
+		const char *blank = middle_blank(text);
+
+		row_text(lower, c, blank ? blank + 1 : text);
+		if (blank) {
+			str_addn(&upper.cells[c], text, (size_t)(blank - text));
+			upper.widths[c] = (unsigned)(blank - text);
+		}
+		str_done(&table->rows.v[0].cells[c]);
+	}
+	table->rows.v[0] = *lower;
+	memmove(&table->rows.v[1], &table->rows.v[0], (table->rows.n - 1) * sizeof(upper));
+	table->rows.v[0] = upper;
+}
+
+static void put_rows(struct table *table, FILE *out)
+{
+	unsigned widths[CELLS], columns = terminal_columns(out), gap = GAP;
+
+	if (measure(table, widths, gap) > columns && columns && table->headed) {
+		split_headings(table);
+		gap = NARROW_GAP;
+		measure(table, widths, gap);
+	}
 	for (size_t r = 0; r < table->rows.n; r++) {
 		for (unsigned c = 0; c < table->columns; c++) {
-			fputs(c ? "   " : "  ", out);
+			fprintf(out, "%*s", (int)(c ? gap : INDENT), "");
 			put_cell(&table->rows.v[r], c, widths[c], c < table->text_columns, out);
 		}
 		putc('\n', out);
@@ -107,6 +166,7 @@ void table_headings(struct table *table, const char *const *headings)
 {
 	struct row *row = table_row(table);
 
+	table->headed = true;
 	for (unsigned c = 0; c < table->columns; c++)
 		row_text(row, c, headings[c]);
 }

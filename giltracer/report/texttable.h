@@ -21,14 +21,17 @@ struct row {
 	unsigned widths[CELLS];
 };
 
-/* The first text_columns of columns are text, the others numbers. */
+/* The first text_columns of columns are text, the others numbers; headed: the first row is one of
+ * headings, which take two lines where the terminal is too narrow. */
 struct table {
 	unsigned columns, text_columns;
+	bool headed;
 	VEC(struct row) rows;
 };
 
 /* A new row; borrowed until the next one. */
 struct row *table_row(struct table *table);
+/* Before any other row. */
 void table_headings(struct table *table, const char *const *headings);
 
 /* Any bytes, made safe. */

@@ -3,6 +3,7 @@
 #include "golden.h"
 #include "report-fixture.h"
 #include "report/facts.h"
+#include "report/terminal.h"
 
 /* The report as text; caller frees. */
 static char *text_of(const struct report *report)
@@ -168,6 +169,31 @@ static void test_empty(void)
 	fixture_done(&f);
 }
 
+static void test_wrap(void)
+{
+	static const struct {
+		const char *text, *want;
+		unsigned columns;
+	} cases[] = {
+		{ "one two three", "  one two three\n", 0 },
+		{ "one two three", "  one two three\n", 15 },
+		{ "one two three", "  one two\n    three\n", 14 },
+		{ "one two three", "  one\n    two\n    three\n", 3 },
+		{ "h\u00f6ren zwei", "  h\u00f6ren zwei\n", 12 },
+		{ "incomprehensibilities", "  incomprehensibilities\n", 10 },
+		{ "", "  \n", 10 },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct str str = { 0 };
+
+		terminal_wrap(&str, cases[i].text, cases[i].columns);
+		is_str(str_get(&str), cases[i].want, "%u columns: '%s'", cases[i].columns,
+		       cases[i].text);
+		str_done(&str);
+	}
+}
+
 int main(void)
 {
 	test_hog();
@@ -177,5 +203,6 @@ int main(void)
 	test_many();
 	test_shares();
 	test_empty();
+	test_wrap();
 	return done_testing();
 }
