@@ -8,8 +8,8 @@
  * That records were lost is learnt when the buffer has room again: what was odd in between is
  * explained then.
  *
- * Of what is recorded of the whole machine, only who had the CPU is not known: a sleep whose wake-up
- * is missing is marked anyway.
+ * Of what is recorded of the whole machine, only who had the CPU is not known: a sleep whose
+ * wake-up is missing is marked anyway.
  */
 #include "model/internal.h"
 
