@@ -181,3 +181,21 @@ struct crowd_blames crowds_lock_blame(const struct crowds *crowds, const struct 
 	sort(&ret);
 	return ret;
 }
+
+const char *crowd_blame_nobody(const struct crowd_blame *blame)
+{
+	static const char *const nobody[] = {
+		[CROWD_GIL] = "nobody (handover)",
+		[CROWD_LOCK] = "nobody (it was free)",
+		[CROWD_STOPPED] = "nobody (it was free)",
+		[CROWD_LINE] = "nobody",
+	};
+	static const char *const unknown[] = {
+		[CROWD_GIL] = "unknown (records are missing)",
+		[CROWD_LOCK] = "not seen",
+		[CROWD_STOPPED] = "not seen",
+		[CROWD_LINE] = "cannot be told",
+	};
+
+	return (blame->holder == MODEL_NONE ? nobody : unknown)[blame->kind];
+}

@@ -33,6 +33,10 @@ struct crowd_blames {
 	VEC(struct crowd_blame) v;
 };
 
+/* Of a holder that is no crowd, who that is, in words that depend on the kind; of CROWD_LINE not
+ * the names of programs. */
+const char *crowd_blame_nobody(const struct crowd_blame *blame);
+
 /* Most wait first. Free with vec_done(&blames.v). */
 struct crowd_blames crowds_blame(const struct crowds *crowds, const struct model *model,
                                  enum crowd_wait kind);

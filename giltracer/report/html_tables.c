@@ -157,28 +157,15 @@ static void put_states(const struct report_pass *pass, const struct crowds *crow
 	put_threads(pass, crowds, put_states_row, out);
 }
 
-/* Who is no thread, in the words of the kind of wait. */
 static void put_holder(const struct report_pass *pass, const struct crowds *crowds,
                        const struct crowd_blame *b, FILE *out)
 {
-	static const char *const nobody[] = {
-		[CROWD_GIL] = "nobody (handover)",
-		[CROWD_LOCK] = "nobody (it was free)",
-		[CROWD_STOPPED] = "nobody (it was free)",
-		[CROWD_LINE] = "nobody",
-	};
-	static const char *const unknown[] = {
-		[CROWD_GIL] = "unknown (records are missing)",
-		[CROWD_LOCK] = "not seen",
-		[CROWD_STOPPED] = "not seen",
-		[CROWD_LINE] = "cannot be told",
-	};
 	const char *program = starved_program(pass, b->holder, b->name);
 
 	if (program)
 		html_text(program, out);
 	else if (b->holder >= MODEL_UNKNOWN)
-		fputs((b->holder == MODEL_NONE ? nobody : unknown)[b->kind], out);
+		fputs(crowd_blame_nobody(b), out);
 	else
 		put_crowd(pass, &crowds->v.v[b->holder], out);
 }

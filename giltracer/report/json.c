@@ -130,18 +130,21 @@ static void put_threads(struct jsonw *w, const struct report_pass *pass)
 	jsonw_end(w);
 }
 
+void json_gil_members(struct jsonw *w, const struct model_gil *gil)
+{
+	jsonw_u64(w, "pid", gil->pid);
+	jsonw_hex(w, "address", gil->address);
+	jsonw_u64(w, "held_ns", gil->held_ns);
+	jsonw_u64(w, "wanted_ns", gil->wanted_ns);
+	jsonw_u64(w, "handover_ns", gil->handover_ns);
+}
+
 static void put_gils(struct jsonw *w, const struct model *model)
 {
 	jsonw_array(w, "gils");
 	for (size_t i = 0; i < model->gils.n; i++) {
-		const struct model_gil *gil = &model->gils.v[i];
-
 		jsonw_object(w, NULL);
-		jsonw_u64(w, "pid", gil->pid);
-		jsonw_hex(w, "address", gil->address);
-		jsonw_u64(w, "held_ns", gil->held_ns);
-		jsonw_u64(w, "wanted_ns", gil->wanted_ns);
-		jsonw_u64(w, "handover_ns", gil->handover_ns);
+		json_gil_members(w, &model->gils.v[i]);
 		jsonw_end(w);
 	}
 	jsonw_end(w);

@@ -10,6 +10,9 @@
 /* The members of a schema 1 thread, into the object that is open. */
 void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32_t thread);
 
+/* The same of a GIL. */
+void json_gil_members(struct jsonw *w, const struct model_gil *gil);
+
 /*
  * The document, as report_json writes it, with at most so many rows of "blame" and of "lock_blame",
  * the largest, and of "starvation", which are those of crowds (report/crowds.h) if there are more.

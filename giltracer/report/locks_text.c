@@ -54,10 +54,8 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 		struct row *row = table_row(&table);
 
 		row_crowd(row, 0, pass, &crowds->v.v[b->waiter]);
-		if (b->holder == MODEL_NONE)
-			row_text(row, 1, "nobody (it was free)");
-		else if (b->holder == MODEL_UNKNOWN)
-			row_text(row, 1, "not seen");
+		if (b->holder >= MODEL_UNKNOWN)
+			row_text(row, 1, crowd_blame_nobody(b));
 		else
 			row_crowd(row, 1, pass, &crowds->v.v[b->holder]);
 		row_text(row, 2, b->kind == CROWD_STOPPED ? "stopped" : "lock");

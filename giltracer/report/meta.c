@@ -79,13 +79,9 @@ static void put_gils(struct jsonw *w, const struct model *model)
 		const struct model_gil *gil = &model->gils.v[i];
 
 		jsonw_object(w, NULL);
-		jsonw_u64(w, "pid", gil->pid);
-		jsonw_hex(w, "address", gil->address);
+		json_gil_members(w, gil);
 		jsonw_u64(w, "from_ns", since(model, gil->start_ns));
 		jsonw_u64(w, "to_ns", since(model, gil->end_ns));
-		jsonw_u64(w, "held_ns", gil->held_ns);
-		jsonw_u64(w, "wanted_ns", gil->wanted_ns);
-		jsonw_u64(w, "handover_ns", gil->handover_ns);
 		jsonw_end(w);
 	}
 	jsonw_end(w);

@@ -76,10 +76,8 @@ static void add_blame_row(struct table *table, const struct report_pass *pass,
 	struct row *row = table_row(table);
 
 	row_crowd(row, 0, pass, &crowds->v.v[blame->waiter]);
-	if (blame->holder == MODEL_NONE)
-		row_text(row, 1, "nobody (handover)");
-	else if (blame->holder == MODEL_UNKNOWN)
-		row_text(row, 1, "unknown (records are missing)");
+	if (blame->holder >= MODEL_UNKNOWN)
+		row_text(row, 1, crowd_blame_nobody(blame));
 	else
 		row_crowd(row, 1, pass, &crowds->v.v[blame->holder]);
 	row_number(row, 2, facts_ms(blame->wait_ns), 1);
