@@ -195,6 +195,28 @@ static bool has_note(const struct report *report, const char *code)
 	return false;
 }
 
+#define NOTE_SHARE 1 /* percent of the waiting that is worth a sentence */
+
+static bool is_worth_a_note(uint64_t ns, const struct facts_totals *totals)
+{
+	return ns >= FACTS_LEAST_NS && facts_percent(ns, totals->wait_ns) >= NOTE_SHARE;
+}
+
+void facts_add_blame_notes(struct str *switched, struct str *unheld,
+                           const struct facts_totals *totals)
+{
+	if (is_worth_a_note(totals->switch_wait_ns, totals))
+		str_addf(switched,
+		         "Not in it: %.1f ms in which threads had let go when asked to, and waited "
+		         "until another one had the GIL.",
+		         facts_ms(totals->switch_wait_ns));
+	if (is_worth_a_note(totals->free_wait_ns, totals))
+		str_addf(unheld,
+		         "Nobody's fault: %.1f ms of it passed although the GIL was free all the "
+		         "time, for want of a CPU or by the cost of tracing.",
+		         facts_ms(totals->free_wait_ns));
+}
+
 /* That no probe fired is no news of a pass that has none, or that never began. */
 static bool is_caveat(const struct report *report, const struct report_pass *pass, unsigned code)
 {

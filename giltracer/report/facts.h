@@ -73,6 +73,13 @@ struct facts_totals {
 
 struct facts_totals facts_totals(const struct model *model);
 
+#define FACTS_LEAST_NS 50000 /* less would be printed as 0.0 ms */
+
+/* What a table of the model's blame leaves out, and what of it no verdict is made of: a sentence
+ * each, if it is worth one. */
+void facts_add_blame_notes(struct str *switched, struct str *unheld,
+                           const struct facts_totals *totals);
+
 /**
  * Something the reader must know about the numbers.
  * @pass: name of the pass it concerns, NULL: the whole

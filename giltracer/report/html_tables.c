@@ -208,8 +208,8 @@ static void put_blame_row(const struct report_pass *pass, const struct crowds *c
 	fputs("</tr>\n", out);
 }
 
-/* Takes the rows. */
-static void put_blames(const struct report_pass *pass, const struct crowds *crowds,
+/* Takes the rows. Whether there were any. */
+static bool put_blames(const struct report_pass *pass, const struct crowds *crowds,
                        struct crowd_blames blames, const struct blame_style *style, FILE *out)
 {
 	uint64_t all_ns = 0, shown_ns = 0;
@@ -226,6 +226,23 @@ static void put_blames(const struct report_pass *pass, const struct crowds *crow
 		put_end(blames.v.n - n, style->what, all_ns - shown_ns, out);
 	}
 	vec_done(&blames.v);
+	return all_ns;
+}
+
+static void put_note(const struct str *note, FILE *out)
+{
+	if (note->len)
+		fprintf(out, "<p>%s</p>\n", str_get(note));
+}
+
+static void put_notes(const struct model *model, FILE *out)
+{
+	struct facts_totals totals = facts_totals(model);
+	CLEANUP(str_done) struct str switched = { 0 }, unheld = { 0 };
+
+	facts_add_blame_notes(&switched, &unheld, &totals);
+	put_note(&switched, out);
+	put_note(&unheld, out);
 }
 
 static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
@@ -246,12 +263,13 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 	                                  .kinds = true,
 	                                  .longest = true },
 	           out);
-	put_blames(pass, crowds, crowds_blame(crowds, model, CROWD_GIL),
-	           &(struct blame_style){ .caption = "Who waited for whom",
-	                                  .headings = headings,
-	                                  .what = "waited",
-	                                  .longest = true },
-	           out);
+	if (put_blames(pass, crowds, crowds_blame(crowds, model, CROWD_GIL),
+	               &(struct blame_style){ .caption = "Who waited for whom",
+	                                      .headings = headings,
+	                                      .what = "waited",
+	                                      .longest = true },
+	               out))
+		put_notes(model, out);
 	put_blames(pass, crowds, crowds_blame(crowds, model, CROWD_LINE),
 	           &(struct blame_style){ .caption = "Who stood in line for a CPU behind whom",
 	                                  .headings = line,

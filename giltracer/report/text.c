@@ -19,8 +19,6 @@
 #define BLAME_ROWS    8
 #define BLAME_SHARE   0.5 /* percent of the waiting that is worth a row */
 #define FUNCTION_ROWS 5
-#define LEAST_WAIT_NS 50000 /* less would be printed as 0.0 ms */
-#define SWITCH_SHARE  1     /* percent of the waiting that is worth a line */
 
 static void add_thread_row(struct table *table, const struct report_pass *pass,
                            const struct crowd *crowd)
@@ -84,24 +82,10 @@ static void add_blame_row(struct table *table, const struct report_pass *pass,
 	row_number(row, 3, facts_ms(blame->longest_ns), 3);
 }
 
-/* What the blame table leaves out, and what of it no verdict is made of, if worth a word. */
-static void put_switch_wait(const struct report_pass *pass, FILE *out)
+static void put_note(const struct str *note, FILE *out)
 {
-	struct facts_totals totals = facts_totals(pass->model);
-
-	if (totals.switch_wait_ns >= LEAST_WAIT_NS &&
-	    facts_percent(totals.switch_wait_ns, totals.wait_ns) >= SWITCH_SHARE)
-		terminal_putf(out,
-		              "Not in it: %.1f ms in which threads had let go when asked to, and "
-		              "waited until another one had the GIL.",
-		              facts_ms(totals.switch_wait_ns));
-	if (totals.free_wait_ns >= LEAST_WAIT_NS &&
-	    facts_percent(totals.free_wait_ns, totals.wait_ns) >= SWITCH_SHARE)
-		terminal_putf(
-			out,
-			"Nobody's fault: %.1f ms of it passed although the GIL was free all the "
-			"time, for want of a CPU or by the cost of tracing.",
-			facts_ms(totals.free_wait_ns));
+	if (note->len)
+		terminal_putf(out, "%s", str_get(note));
 }
 
 static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
@@ -109,23 +93,26 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 	static const char *const headings[] = { "waited", "for", "wait ms", "longest ms" };
 	struct crowd_blames blames = crowds_blame(crowds, pass->model, CROWD_GIL);
 	struct table table = { .columns = 4, .text_columns = 2 };
-	uint64_t wait_ns = facts_totals(pass->model).wait_ns;
+	struct facts_totals totals = facts_totals(pass->model);
+	CLEANUP(str_done) struct str switched = { 0 }, unheld = { 0 };
 	size_t n = 0;
 
-	if (!blames.v.n || blames.v.v[0].wait_ns < LEAST_WAIT_NS) {
+	if (!blames.v.n || blames.v.v[0].wait_ns < FACTS_LEAST_NS) {
 		vec_done(&blames.v);
 		return;
 	}
 	table_headings(&table, headings);
 	for (; n < blames.v.n && n < BLAME_ROWS; n++) {
-		if (n && facts_percent(blames.v.v[n].wait_ns, wait_ns) < BLAME_SHARE)
+		if (n && facts_percent(blames.v.v[n].wait_ns, totals.wait_ns) < BLAME_SHARE)
 			break;
 		add_blame_row(&table, pass, crowds, &blames.v.v[n]);
 	}
 	putc('\n', out);
 	table_end(&table, blames.v.n - n, ", of less wait", out);
 	vec_done(&blames.v);
-	put_switch_wait(pass, out);
+	facts_add_blame_notes(&switched, &unheld, &totals);
+	put_note(&switched, out);
+	put_note(&unheld, out);
 }
 
 static void add_function_row(struct table *table, const struct report_pass *pass,
@@ -185,13 +172,13 @@ static void put_functions(const struct report_pass *pass, FILE *out)
 
 	if (!late)
 		rows = functions_rows(pass, false, NULL, 0);
-	if (!rows.v.n || rows.v.v[0].wait_ns < LEAST_WAIT_NS) {
+	if (!rows.v.n || rows.v.v[0].wait_ns < FACTS_LEAST_NS) {
 		vec_done(&rows.v);
 		return;
 	}
 	table_headings(&table, late ? headings : calm);
 	for (; n < rows.v.n && n < FUNCTION_ROWS; n++) {
-		if (rows.v.v[n].wait_ns < LEAST_WAIT_NS)
+		if (rows.v.v[n].wait_ns < FACTS_LEAST_NS)
 			break;
 		add_function_row(&table, pass, &rows.v.v[n], late);
 	}

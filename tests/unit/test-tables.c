@@ -65,6 +65,8 @@ static void test_hog(void)
 	    "who waited for nobody");
 	ok(!strstr(text, "in line for a CPU"), "no table of what is not known");
 	ok(!strstr(text, "And "), "nothing is left out");
+	has(text, "Who waited for whom", "<p>Not in it: 1.0 ms in which threads had let go",
+	    "but what nobody is to blame for, which is said");
 	fixture_done(&f);
 }
 
