@@ -42,8 +42,8 @@ static void put_fact(const struct diff *diff, enum fact fact, FILE *out)
 		a = (double)diff->a->value[fact] / (time ? 1e6 : 1);
 		b = (double)diff->b->value[fact] / (time ? 1e6 : 1);
 	}
-	str_addf(&name, "%s%s", kind->title,
-	         kind->units & UNIT_PERCENT ? "%"
+	str_addf(&name, "%s%s", kind->name,
+	         kind->units & UNIT_PERCENT ? " %"
 	         : kind->units & UNIT_TIME  ? " ms"
 	                                    : "");
 	put_name(str_get(&name), "", 0, out);

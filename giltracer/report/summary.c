@@ -9,17 +9,17 @@
 #include "report/facts.h"
 
 const struct fact_kind fact_kinds[FACTS] = {
-	[FACT_GIL_WAIT] = { "gil_wait", "wait", UNIT_PERCENT | UNIT_TIME },
-	[FACT_GIL_HOLD] = { "gil_hold", "hold", UNIT_PERCENT | UNIT_TIME },
-	[FACT_THREAD_WAIT] = { "thread_wait", "wait of one thread", UNIT_PERCENT | UNIT_TIME },
-	[FACT_HOG_WAIT] = { "hog_wait", "wait for hogs", UNIT_PERCENT | UNIT_TIME },
-	[FACT_LOCK_WAIT] = { "lock_wait", "wait for locks", UNIT_PERCENT | UNIT_TIME },
-	[FACT_STOPPED] = { "stopped", "stopped by others", UNIT_PERCENT | UNIT_TIME },
-	[FACT_LONGEST_WAIT] = { "longest_wait", "longest wait", UNIT_TIME },
-	[FACT_LONGEST_HOLD] = { "longest_hold", "longest hold", UNIT_TIME },
-	[FACT_HOGS] = { "hogs", "late holds", UNIT_COUNT },
-	[FACT_LOST] = { "lost", "lost records", UNIT_COUNT },
-	[FACT_UNKNOWN] = { "unknown", "unknown", UNIT_PERCENT | UNIT_TIME },
+	[FACT_GIL_WAIT] = { "gil_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_GIL_HOLD] = { "gil_hold", UNIT_PERCENT | UNIT_TIME },
+	[FACT_THREAD_WAIT] = { "thread_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_HOG_WAIT] = { "hog_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_LOCK_WAIT] = { "lock_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_STOPPED] = { "stopped", UNIT_PERCENT | UNIT_TIME },
+	[FACT_LONGEST_WAIT] = { "longest_wait", UNIT_TIME },
+	[FACT_LONGEST_HOLD] = { "longest_hold", UNIT_TIME },
+	[FACT_HOGS] = { "hogs", UNIT_COUNT },
+	[FACT_LOST] = { "lost", UNIT_COUNT },
+	[FACT_UNKNOWN] = { "unknown", UNIT_PERCENT | UNIT_TIME },
 };
 
 /* What is no number, or less than nothing, is 0. */

@@ -36,11 +36,11 @@ enum fact_units {
 };
 
 /**
- * @name: "gil_wait"; @title: for a table
+ * @name: "gil_wait", as conditions and tables have it
  * @units: in which it is known
  */
 struct fact_kind {
-	const char *name, *title;
+	const char *name;
 	unsigned units;
 };
 

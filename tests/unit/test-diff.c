@@ -205,15 +205,14 @@ static void test_locks(void)
 	       "where there is no GIL, locks are compared");
 	diff_text(&diff, false, out);
 	fflush(out);
-	ok(strstr(text, "\n  wait for locks%") && strstr(text, "\n  stopped by others%"),
-	   "in the table, too");
+	ok(strstr(text, "\n  lock_wait %") && strstr(text, "\n  stopped %"), "in the table, too");
 	diff_done(&diff);
 	rewind(out);
 	diff_init(&diff, &gil, &gil);
 	diff_text(&diff, false, out);
 	fputc(0, out);
 	fclose(out);
-	ok(strstr(text, "\n  wait%") && !strstr(text, "locks") && !strstr(text, "stopped"),
+	ok(strstr(text, "\n  gil_wait %") && !strstr(text, "lock_wait") && !strstr(text, "stopped"),
 	   "which has nothing of them where there are none");
 	diff_done(&diff);
 	summary_done(&a);
