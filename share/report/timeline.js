@@ -200,7 +200,7 @@ function rowOf(pin) {
 	return tl.rows.find(row => row.kind === pin.kind && row.thread === pin.thread && (pin.kind !== "py" || row.depth === pin.depth));
 }
 
-// Scroll to the row of the pinned span, above the details; the page only if the timeline is being read.
+// Scroll to the row of the pinned span, above the details; the page only if the timeline is in sight.
 function pinInSight() {
 	const row = pinned && rowOf(pinned), top = tlBox.getBoundingClientRect().top, dock = $("details").getBoundingClientRect().top;
 	if (!row)
@@ -209,7 +209,7 @@ function pinInSight() {
 	if (row.y < tlBox.scrollTop + AXIS || row.y + row.h > tlBox.scrollTop + room)
 		tlBox.scrollTop = Math.max(0, row.y - AXIS - 60);
 	const under = top + row.y + row.h - tlBox.scrollTop - dock;
-	if (under > 0 && top < innerHeight / 3 && dock < innerHeight)
+	if (under > 0 && top < dock - AXIS && dock < innerHeight)
 		scrollBy(0, under + 8);
 }
 

@@ -87,6 +87,13 @@ is(large.troubles, [], "in peace");
 // A phone: most of the width is for time.
 const phone = await open(file, {width: 390, height: 800});
 is(await phone.evaluate(() => [document.documentElement.scrollWidth, Math.round(document.getElementById("strip").getBoundingClientRect().left - document.getElementById("tl").getBoundingClientRect().left)]), [390, await phone.evaluate(() => gt.GUTTER)], "a phone need not be scrolled sideways, and strip and timeline have one scale");
+await phone.click("#moments-list button");
+await quiet(phone);
+const above = await phone.evaluate(() => {
+	const row = gt.tl.rows.find(x => x.kind === "gil" && x.thread === 1), top = document.getElementById("tl").getBoundingClientRect().top;
+	return {top: top + row.y - document.getElementById("tl-box").scrollTop, bottom: top + row.y + row.h - document.getElementById("tl-box").scrollTop, dock: document.getElementById("details").getBoundingClientRect().top};
+});
+ok(above.top > 0 && above.bottom <= above.dock, "a moment's span is above its details", above);
 ok(await phone.evaluate(() => gt.tl.width - gt.GUTTER) > 230, "and there is room for time");
 is(phone.troubles, [], "in peace");
 
