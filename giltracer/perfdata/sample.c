@@ -22,6 +22,10 @@ static void layout_trailer(struct sample_layout *l)
 		back += 8;
 		if (trailer_fields[i] == PERF_SAMPLE_TIME)
 			l->trailer_time = back;
+		if (trailer_fields[i] == PERF_SAMPLE_TID)
+			l->trailer_tid = back;
+		if (trailer_fields[i] == PERF_SAMPLE_CPU)
+			l->trailer_cpu = back;
 		if (trailer_fields[i] == PERF_SAMPLE_IDENTIFIER ||
 		    (trailer_fields[i] == PERF_SAMPLE_ID && l->trailer_id == SAMPLE_NOWHERE))
 			l->trailer_id = back;
@@ -78,6 +82,8 @@ void sample_layout_init(struct sample_layout *ret, const struct perf_event_attr 
 		.raw_pos = SAMPLE_NOWHERE,
 		.trailer_id = SAMPLE_NOWHERE,
 		.trailer_time = SAMPLE_NOWHERE,
+		.trailer_tid = SAMPLE_NOWHERE,
+		.trailer_cpu = SAMPLE_NOWHERE,
 	};
 	layout_head(ret);
 	if (attr->sample_id_all)

@@ -20,13 +20,14 @@
  *             if not recorded
  * @plain: raw data is the last thing in a sample, and all before it is of fixed size
  * @trailer: size of the trailer of other records, 0 if they have none
- * @trailer_id, @trailer_time: distance from the end of those, SAMPLE_NOWHERE if not recorded
+ * @trailer_id, @trailer_time, @trailer_tid, @trailer_cpu: distance from the end of those,
+ *             SAMPLE_NOWHERE if not recorded
  */
 struct sample_layout {
 	uint64_t sample_type, read_format, branch_sample_type, regs_user, regs_intr;
 	uint16_t id_pos, time_pos, tid_pos, cpu_pos, raw_pos;
 	bool plain;
-	uint16_t trailer, trailer_id, trailer_time;
+	uint16_t trailer, trailer_id, trailer_time, trailer_tid, trailer_cpu;
 };
 
 struct perf_event_attr;

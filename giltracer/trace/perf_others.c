@@ -41,6 +41,29 @@ static bool from_switch(struct from_perf *fp, const struct perfdata_record *rec,
 	return finish(fp, body) && ev->tid;
 }
 
+/* The same of nearly all of them: what we want stands at fixed places. False: it is not that
+ * simple.
+ */
+static bool quick_switch(struct from_perf *fp, const struct perfdata_record *rec,
+                         const struct sample_layout *l, struct event *ev)
+{
+	size_t left = cursor_left(&rec->body);
+	bool out = rec->misc & PERF_RECORD_MISC_SWITCH_OUT;
+
+	if (l->trailer_tid == SAMPLE_NOWHERE || l->trailer_cpu == SAMPLE_NOWHERE ||
+	    left < l->trailer)
+		return false;
+	ev->tid = sample_known_id(cursor_u32_in(&rec->body, left - l->trailer_tid + 4));
+	ev->cpu = (int32_t)cursor_u32_in(&rec->body, left - l->trailer_cpu);
+	if (!ev->tid || ev->cpu < 0)
+		return false;
+	ev->pid = sample_known_id(cursor_u32_in(&rec->body, left - l->trailer_tid));
+	ev->type = out ? EV_SWITCH_OUT : EV_SWITCH_IN;
+	ev->flags = out && rec->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? EVF_PREEMPT : 0;
+	fp->source.stats.leftover_bytes += left - l->trailer;
+	return true;
+}
+
 static bool from_fork_exit(struct from_perf *fp, const struct perfdata_record *rec,
                            const struct sample *s, struct cursor *body, struct event *ev)
 {
@@ -144,6 +167,9 @@ bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, st
 	struct cursor body;
 	struct sample s;
 
+	if (rec->type == PERF_RECORD_SWITCH && fp->header->events.n &&
+	    quick_switch(fp, rec, header_trailer_layout(fp->header, &rec->body), ev))
+		return true;
 	if (!perfdata_type_name(rec->type)) {
 		fp->unknown++;
 		return false;
