@@ -27,22 +27,34 @@ static const int8_t kind_of[GIL_STATES] = {
 	[GIL_STOPPING] = KIND_HOLD,
 };
 
-/* Buckets of width ns from start_ns on; the last one may end later than the recording. */
+/*
+ * Buckets of width ns from start_ns on; the last one may end later than the recording.
+ * @at: where the span before was, @limit_ns: where that ends
+ */
 struct buckets {
 	uint64_t start_ns, width;
+	uint64_t at, limit_ns;
 	uint64_t ns[KINDS][BUCKETS];
 };
 
+static void seek(struct buckets *b, uint64_t time_ns)
+{
+	b->at = (time_ns - b->start_ns) / b->width;
+	b->limit_ns = b->start_ns + (b->at + 1) * b->width;
+}
+
+/* Spans come by time, nearly all of them within one bucket. */
 static void add(struct buckets *b, enum kind kind, uint64_t from, uint64_t to)
 {
-	uint64_t bucket = (from - b->start_ns) / b->width;
+	if (from >= b->limit_ns)
+		seek(b, from);
+	while (from < to && b->at < BUCKETS) {
+		uint64_t end = to < b->limit_ns ? to : b->limit_ns;
 
-	while (from < to && bucket < BUCKETS) {
-		uint64_t limit = b->start_ns + (bucket + 1) * b->width;
-		uint64_t end = to < limit ? to : limit;
-
-		b->ns[kind][bucket++] += end - from;
+		b->ns[kind][b->at] += end - from;
 		from = end;
+		if (from == b->limit_ns)
+			seek(b, from);
 	}
 }
 
@@ -112,6 +124,7 @@ void overview_write(const struct report *report, FILE *out)
 	jsonw_array(&w, "threads");
 	for (size_t i = 0; i < model->threads.n && i < THREADS; i++) {
 		memset(b->ns, 0, sizeof(b->ns));
+		b->limit_ns = 0;
 		add_lane(b, &model->threads.v[order[i]].gil);
 		put_thread(&w, b, order[i]);
 	}
