@@ -35,24 +35,28 @@ static int check_lane(const struct model_thread *mt, const struct lane *lane, co
 	return 0;
 }
 
-static int check_owners(const struct model_gil *g, size_t threads, struct error *err)
+/* Per GIL: how long it was held and waited for, added up from the threads; queued_ns: waited for,
+ * as its owners have it. */
+struct sums {
+	uint64_t held_ns, waited_ns, queued_ns;
+	size_t at; /* index of the owner where the last hold of the thread in hand was */
+};
+
+static int check_owners(const struct model_gil *g, size_t threads, struct sums *sum,
+                        struct error *err)
 {
 	for (size_t i = 0; i < g->owners.n; i++) {
 		const struct gil_owner *o = &g->owners.v[i];
+		uint64_t end_ns = i + 1 < g->owners.n ? o[1].start_ns : g->end_ns;
 
 		if ((i ? o->start_ns <= o[-1].start_ns : o->start_ns != g->start_ns) ||
 		    o->start_ns > g->end_ns || (o->thread >= threads && o->thread < MODEL_UNKNOWN))
 			return error_set(err, EINVAL, "GIL %#" PRIx64 " at %" PRIu64 ": bad owner",
 			                 g->address, o->start_ns);
+		sum->queued_ns += o->waiters * (end_ns - o->start_ns);
 	}
 	return 0;
 }
-
-/* Per GIL: how long it was held and waited for, added up from the threads. */
-struct sums {
-	uint64_t held_ns, waited_ns;
-	size_t at; /* index of the owner where the last hold of the thread in hand was */
-};
 
 static int check_hold(const struct model *m, struct sums *sum, uint32_t thread,
                       const struct span *s, uint64_t end_ns, struct error *err)
@@ -99,23 +103,17 @@ static int check_gils(const struct model *m, const struct sums *sums, struct err
 {
 	for (size_t i = 0; i < m->gils.n; i++) {
 		const struct model_gil *g = &m->gils.v[i];
-		uint64_t waited_ns = 0;
 
-		for (size_t j = 0; j < g->owners.n; j++)
-			waited_ns +=
-				g->owners.v[j].waiters *
-				((j + 1 < g->owners.n ? g->owners.v[j + 1].start_ns : g->end_ns) -
-			         g->owners.v[j].start_ns);
 		if (g->held_ns != sums[i].held_ns)
 			return error_set(err, EINVAL,
 			                 "GIL %#" PRIx64 ": held for %" PRIu64
 			                 " ns, by threads for %" PRIu64,
 			                 g->address, g->held_ns, sums[i].held_ns);
-		if (waited_ns != sums[i].waited_ns)
+		if (sums[i].queued_ns != sums[i].waited_ns)
 			return error_set(err, EINVAL,
 			                 "GIL %#" PRIx64 ": waited for %" PRIu64
 			                 " ns, by threads for %" PRIu64,
-			                 g->address, waited_ns, sums[i].waited_ns);
+			                 g->address, sums[i].queued_ns, sums[i].waited_ns);
 	}
 	return 0;
 }
@@ -196,7 +194,7 @@ int model_check(const struct model *m, struct error *err)
 			return -1;
 	}
 	for (size_t i = 0; i < m->gils.n; i++)
-		if (check_owners(&m->gils.v[i], m->threads.n, err) < 0)
+		if (check_owners(&m->gils.v[i], m->threads.n, &sums[i], err) < 0)
 			return -1;
 	for (uint32_t i = 0; i < m->threads.n; i++)
 		if (check_spans(m, sums, i, err) < 0)

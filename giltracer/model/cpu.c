@@ -78,13 +78,12 @@ static enum cpu_state asleep(struct model *m, uint32_t thread, uint32_t stack)
 	return waits ? CPU_GIL_SLEEP : CPU_SLEEPING;
 }
 
-/* Nothing of the thread is missing since the last loss: it has been in that state since then. */
-static void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
+/* Apart from prove(), which is asked at each event. */
+__attribute__((noinline)) static void prove_lost(struct model *m, uint32_t thread,
+                                                 enum cpu_state state)
 {
 	uint64_t lost_ns = m->priv->threads.v[thread].lost_ns;
 
-	if (!(last(m, thread)->flags & SPAN_LOST) || lost_ns >= t)
-		return;
 	if (state == CPU_RUNNING) {
 		lost_doubt(&m->threads.v[thread].cpu);
 		set_running(m, thread, lost_ns);
@@ -92,6 +91,13 @@ static void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_state s
 		set(m, thread, lost_ns, state, MODEL_NONE, 0);
 	}
 	last(m, thread)->flags |= SPAN_INFERRED_START;
+}
+
+/* Nothing of the thread is missing since the last loss: it has been in that state since then. */
+static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
+{
+	if (last(m, thread)->flags & SPAN_LOST && m->priv->threads.v[thread].lost_ns < t)
+		prove_lost(m, thread, state);
 }
 
 /* It has been off its CPU, for the reason that it had before the loss if it was off then, too. */

@@ -159,18 +159,14 @@ static void take(struct model *m, uint32_t thread, uint32_t gil, uint64_t t, uin
 	last(m, thread)->cpu = owners_mark_of(&m->gils.v[gil]);
 }
 
-/*
- * Nothing of the thread is missing since the last loss, so what it does next says in what state it
- * has been since then.
- */
-static void prove(struct model *m, uint32_t thread, uint64_t t, enum gil_state state, uint32_t gil)
+/* Apart from prove(), which is asked at each event. */
+__attribute__((noinline)) static void prove_lost(struct model *m, uint32_t thread,
+                                                 enum gil_state state, uint32_t gil)
 {
 	struct span span = {
 		m->priv->threads.v[thread].lost_ns, gil, 0, (uint8_t)state, SPAN_INFERRED_START, -1
 	};
 
-	if (!(last(m, thread)->flags & SPAN_LOST) || span.start_ns >= t)
-		return;
 	if (state != GIL_NO) {
 		lost_doubt(&m->threads.v[thread].gil);
 		m->priv->gils.v[gil].dirty = true;
@@ -182,6 +178,17 @@ static void prove(struct model *m, uint32_t thread, uint64_t t, enum gil_state s
 	else if (state == GIL_WAIT)
 		m->priv->gils.v[gil].waiters++;
 	lane_push(&m->threads.v[thread].gil, &span, true);
+}
+
+/*
+ * Nothing of the thread is missing since the last loss, so what it does next says in what state it
+ * has been since then.
+ */
+static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum gil_state state,
+                         uint32_t gil)
+{
+	if (last(m, thread)->flags & SPAN_LOST && m->priv->threads.v[thread].lost_ns < t)
+		prove_lost(m, thread, state, gil);
 }
 
 /* Not if others have had the GIL since: then it is not this thread that records are missing of. */
