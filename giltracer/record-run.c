@@ -26,6 +26,13 @@ static bool wants_wakeups(const struct job *job)
 
 /* Enough for the calls from a Python function down to what keeps the GIL. */
 #define NATIVE_STACK 4096
+#define NATIVE_HZ    250
+
+/* One sample in any hold that is longer than the switch interval, if the host permits so many. */
+static unsigned native_hz(const struct job *job)
+{
+	return job->host.sample_hz < NATIVE_HZ ? job->host.sample_hz : NATIVE_HZ;
+}
 
 /* A recording of a pass: which of the two it is, and where it goes. */
 static struct perf_plan plan_recording(const struct job *job, const struct perf_share *share,
@@ -50,7 +57,8 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		/* The control command has events by name since then, and would be taken for all. */
 		plan.early = job->host.by_event ? job->early : NULL;
 		plan.counters = job->counters;
-		plan.native = NATIVE_STACK;
+		plan.native_hz = native_hz(job);
+		plan.native = plan.native_hz ? NATIVE_STACK : 0;
 		plan.unswapped = perf_reads_inherited();
 		plan.sched = job->host.tracepoints && job->options->state_detect;
 	}

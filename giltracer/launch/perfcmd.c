@@ -16,9 +16,6 @@
  */
 #define SLEEPS "prev_state & 0x7f"
 
-/* One sample in any hold that is longer than the switch interval. */
-#define NATIVE_HZ 250
-
 struct args {
 	char **v;
 	size_t n;
@@ -116,7 +113,7 @@ char **perfcmd_argv(const struct perf_plan *plan)
 		add(&args, "-e");
 		add(&args,
 		    "cpu-clock/name=" PERFCMD_NATIVE ",freq=%u,call-graph=dwarf,stack-size=%u/u",
-		    NATIVE_HZ, plan->native);
+		    plan->native_hz, plan->native);
 	}
 	if (plan->everybody) {
 		add(&args, "-a");

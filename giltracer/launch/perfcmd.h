@@ -18,6 +18,7 @@
  * @everybody: not @pid, but the whole machine, and of it wake-ups and who gets which CPU alone
  * @control_fd, @ack_fd: perf's ends of its control pipes
  * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
+ * @native_hz: so often; not more than perf_host.sample_hz
  * @answer_ms: how long perf may take to answer; 0: a minute
  * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
  * @aio: write while reading: in small buffers, what perf waits for the file is time in which
@@ -50,7 +51,7 @@ struct perf_plan {
 	bool waking;
 	bool sched;
 	unsigned stack_size;
-	unsigned native;
+	unsigned native, native_hz;
 };
 
 /* The argument vector, NULL-terminated; free with argv_free. */

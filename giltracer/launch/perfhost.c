@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -47,6 +48,13 @@ static int64_t read_number(const char *path, int64_t otherwise)
 	if (file_read(&text, NULL, path, 64, &err) < 0)
 		return otherwise;
 	return strtoll(text, NULL, 10);
+}
+
+static unsigned sample_rate(void)
+{
+	int64_t hz = read_number("/proc/sys/kernel/perf_event_max_sample_rate", 1000);
+
+	return hz < 0 ? 0 : hz > INT_MAX ? INT_MAX : (unsigned)hz;
 }
 
 static uint64_t available_memory(void)
@@ -199,6 +207,7 @@ int perf_host_find(struct perf_host *ret, struct error *err)
 	/* Who may have everybody's may have its own: each question waits for the kernel. */
 	ret->everybody = may_open_tracepoint(-1, cpu >= 0 ? cpu : 0);
 	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
+	ret->sample_hz = sample_rate();
 	find_buffer(ret);
 	ret->aio = ret->buffer_limited && has_aio();
 	return 0;

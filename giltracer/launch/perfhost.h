@@ -14,6 +14,7 @@
  * @by_event: it knows --buildid-mmap, and control commands that name an event (Linux 5.12)
  * @tracepoints: sched:* with their data may be recorded
  * @everybody: so they may on the whole machine, not of our own processes alone
+ * @sample_hz: how often a clock may sample; the kernel lowers it when samples take it too long
  * @buffer_bytes: ring buffer that one recording may have, per CPU
  * @buffer_limited: by perf_event_mlock_kb and RLIMIT_MEMLOCK rather than by memory; then
  * @pool_bytes: of buffer_bytes, what all recordings of this user share, whoever comes first
@@ -24,6 +25,7 @@ struct perf_host {
 	char *version;
 	bool by_event;
 	bool tracepoints, everybody;
+	unsigned sample_hz;
 	uint64_t buffer_bytes;
 	bool buffer_limited;
 	uint64_t pool_bytes, own_bytes;

@@ -106,6 +106,14 @@ done
 refused 'a filter or module that says 13' 'not by kernel.perf_event_paranoid: by a security module' \
 	"$options .*seccomp=unconfined" ./deny 13
 
+# The kernel lowers it when samples take it too long, and refuses who wants more.
+echo 100 >rate
+echo "mount --bind $scratch/rate /proc/sys/kernel/perf_event_max_sample_rate" >make-slow
+echo pass >empty.py
+ok 'a kernel that permits few samples' inside ./make-slow "$GILTRACER" record -v -o session \
+	--python-trace none --python "$python" empty.py
+like "$(cat err)" 'name=giltracer_native,freq=100,' 'is not asked for more'
+
 # Debian's and Ubuntu's kernels know 3 and 4: nobody without the capability opens anything.
 for level in 3 4; do
 	echo $level >level

@@ -101,6 +101,7 @@ static void test_native(void)
 		.control_fd = 3,
 		.ack_fd = 4,
 		.native = 2048,
+		.native_hz = 250,
 	};
 
 	is_argv(&plan,
