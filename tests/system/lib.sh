@@ -268,7 +268,7 @@ has() {
 	free-threaded) free_threaded_python >/dev/null ;;
 	newer-pythons) [ -n "$(newer_pythons)" ] ;;
 	debuginfod) python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null ;;
-	chromium) has_chromium ;;
+	chromium) has_chromium || has_chromium ;; # a busy machine may take its time
 	firefox) command -v firefox-esr >/dev/null || command -v firefox >/dev/null ;;
 	node) node -e '' 2>/dev/null ;;
 	playwright) NODE_PATH=$(playwright_path) node -e 'require("playwright-core")' 2>/dev/null ;;
