@@ -84,8 +84,11 @@ static void say_headline(struct str *out, const struct evidence *e, enum verdict
 	case VERDICT_IO_BOUND:
 		str_addf(out,
 		         "The GIL does not limit this program: its threads were asleep for %.1f %% "
-		         "of their lives, waiting for something else.",
-		         facts_percent(evidence_asleep(e), evidence_cpu_known(e)));
+		         "of their lives, waiting for %s.",
+		         facts_percent(evidence_asleep(e), evidence_cpu_known(e)),
+		         e->totals.cpu_ns[CPU_UNINTERRUPTIBLE] > evidence_asleep(e) / 2
+		                 ? "a disk most of the time"
+		                 : "something else");
 		return;
 	case VERDICT_SINGLE_THREADED:
 		str_adds(out, "The GIL cannot limit this program: one thread does all the work.");
@@ -144,12 +147,17 @@ static void say_shares(struct str *out, const struct evidence *e)
 {
 	const uint64_t *ns = e->totals.cpu_ns;
 	uint64_t known = evidence_cpu_known(e);
+	double disk = facts_percent(ns[CPU_UNINTERRUPTIBLE], known);
 
 	str_addf(out,
 	         "Of all threads' time %.1f %% were spent on a CPU, %.1f %% in line for one%s "
 	         "%.1f %% asleep",
 	         facts_percent(ns[CPU_RUNNING], known), facts_percent(ns[CPU_RUNNABLE], known),
-	         evidence_is_blind(e) ? " and" : ",", facts_percent(evidence_asleep(e), known));
+	         evidence_is_blind(e) ? " and" : ",",
+	         facts_percent(disk >= LEAST_PERCENT ? ns[CPU_SLEEPING] : evidence_asleep(e),
+	                       known));
+	if (disk >= LEAST_PERCENT)
+		str_addf(out, ", %.1f %% asleep for a disk", disk);
 	if (!evidence_is_blind(e))
 		str_addf(out, ", and %.1f %% asleep for the GIL",
 		         facts_percent(ns[CPU_GIL_SLEEP], known));
@@ -201,7 +209,8 @@ static void say_because(struct verdict *v, const struct evidence *e)
 		return;
 	case VERDICT_IO_BOUND:
 		say_shares(&v->because, e);
-		if (!e->report->state_detect)
+		/* Without the GIL, it is the stacks that were recorded. */
+		if (!e->report->state_detect && e->report->gil_detect)
 			str_adds(&v->advice, "With --state-detect the report shows where they "
 			                     "sleep.");
 		return;

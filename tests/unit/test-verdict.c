@@ -156,6 +156,35 @@ static void test_starved(void)
 	names_free(names);
 }
 
+/* What sleeps in D waits for a disk. */
+static void test_disk(void)
+{
+	static const struct life io[] = { { 1, 0, 2, 97, 0 }, { 1, 0, 2, 97, 0 } };
+	struct fixture f;
+	struct verdict v;
+	uint64_t *ns;
+
+	live(&f, io, 2, 1000);
+	because(&f, "0.0 % in line for one, 97.0 % asleep, and 0.0 % asleep for the GIL.");
+	ns = f.model.threads.v[0].cpu_ns;
+	ns[CPU_SLEEPING] -= 960 * FIXTURE_MS;
+	ns[CPU_UNINTERRUPTIBLE] += 960 * FIXTURE_MS;
+	is_kind(&f, "io-bound", "asleep for 97.0 % of their lives, waiting for something else.",
+	        "half of it");
+	because(&f, "one, 49.0 % asleep, 48.0 % asleep for a disk, and 0.0 % asleep for the GIL.");
+	ns = f.model.threads.v[1].cpu_ns;
+	ns[CPU_SLEEPING] -= 50 * FIXTURE_MS;
+	ns[CPU_UNINTERRUPTIBLE] += 50 * FIXTURE_MS;
+	is_kind(&f, "io-bound", "waiting for a disk most of the time.", "a disk");
+	says(&f, "", "With --state-detect the report shows where they sleep.");
+	f.report.gil_detect = false;
+	verdict_init(&v, &f.report);
+	is_str(verdict_kind_name(v.kind), "io-bound", "from stacks alone");
+	is_str(str_get(&v.advice), "", "which the report has");
+	verdict_done(&v);
+	fixture_done(&f);
+}
+
 /* Without a GIL: what is worth a word, and that there are too few CPUs. */
 static void test_locks(void)
 {
@@ -439,6 +468,7 @@ int main(void)
 	test_kinds();
 	test_also();
 	test_starved();
+	test_disk();
 	test_locks();
 	test_crowd();
 	test_call();
