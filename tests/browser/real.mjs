@@ -2,7 +2,7 @@
 // The page, the JSON document and the terminal's table of one recording say the same.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open, quiet} from "./lib.mjs";
-import {agreeTables} from "./tables.mjs";
+import {agreeStatic, agreeTables} from "./tables.mjs";
 
 const [html, json, table] = process.argv.slice(2);
 const page = await open(html);
@@ -31,6 +31,7 @@ const differ = printed.filter(([, name, , none, hold, wait]) => {
 is(differ.map(m => m[0]), [], "with the same shares");
 
 await agreeTables(page, report, "hog");
+await agreeStatic(page, report, "hog");
 
 // Who hogs, when, how long: on the first screen.
 // On a busy host it may be a thread that was put off the CPU with the GIL.

@@ -123,3 +123,21 @@ export async function agreeTables(page, report, name) {
 	ok(range.length > 0, name + ": a range has its tables");
 	return range;
 }
+
+// The tables for readers without JavaScript, as C wrote them.
+export async function agreeStatic(page, report, name) {
+	const found = await page.evaluate(() => [...document.querySelectorAll("#static table")].map(t => ({caption: t.caption.textContent, rows: [...t.tBodies[0].rows].map(tr => [...tr.cells].map(c => c.textContent))})));
+	const who = new Map(report.threads.map(t => [t.tid, t.name + " " + t.tid + (t.main ? "*" : "")])), ms = ns => ns / 1e6, share = (part, whole) => whole ? part / whole * 100 : 0;
+	const inLine = report.starvation.reduce((n, r) => n + r.runnable_ns, 0);
+	const want = [
+		["Threads,", 1, report.threads.map(t => { const known = t.total_ns - t.unknown_ns; return [who.get(t.tid), ms(t.total_ns), share(t.no_gil_ns, known), share(t.hold_ns, known), share(t.wait_ns, known), share(t.unknown_ns, t.total_ns), ms(t.longest_wait_ns), ms(t.longest_hold_ns)]; })],
+		["What the threads did", 1, report.threads.map(({tid, total_ns, states: s}) => [who.get(tid), ...["running_ns", "runnable_ns", "sleeping_ns", "uninterruptible_ns", "gil_sleep_ns"].map(k => share(s[k], total_ns - s.unknown_ns)), share(s.unknown_ns, total_ns)])],
+		["Who waited", 2, report.blame.map(b => [who.get(b.holder_tid) || "nobody (handover)", who.get(b.waiter_tid), ms(b.wait_ns)])],
+		["Who stood in line", 2, report.starvation.filter(r => r.by_tid || r.by_name).map(r => [who.get(r.tid), who.get(r.by_tid) || r.by_name, ms(r.runnable_ns), share(r.runnable_ns, inLine)])],
+	];
+	for (const [caption, texts, rows] of want) {
+		const t = found.find(x => x.caption.startsWith(caption)), key = r => r.slice(0, texts).join(" > "), said = new Map((t ? t.rows : []).filter(r => !/^(nobody|cannot be told)$/.test(r[1])).map(r => [key(r), r]));
+		const bad = rows.filter(r => { const s = said.get(key(r)); return !s || r.slice(texts).some((x, i) => Math.abs(x - s[texts + i].replace(/,/g, "")) > (/\.\d\d\d$/.test(s[texts + i]) ? 0.000501 : 0.0501)); });
+		is([bad, said.size], [[], rows.length], name + ": without JavaScript: " + (t ? t.caption : caption));
+	}
+}
