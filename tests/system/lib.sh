@@ -23,6 +23,7 @@ top_builddir=$(cd "$top_builddir" && pwd)
 tap_count=0
 tap_failed=0
 tap_exit=
+tap_began=$(date +%s)
 tracefs=/sys/kernel/tracing
 tap_venv=$top_builddir/venv # ./quickstart makes them
 tap_pythons=${GILTRACER_TEST_PYTHONS:-$top_builddir/pythons}
@@ -47,6 +48,8 @@ tap_cleanup() {
 	eval "$tap_exit"
 	cd /
 	rm -rf "$scratch"
+	[ -z "${GILTRACER_TEST_DURATIONS:-}" ] ||
+		echo "$(($(date +%s) - tap_began)) s ${0##*/tests/}" >>"$GILTRACER_TEST_DURATIONS"
 	exit $tap_status
 }
 trap tap_cleanup EXIT

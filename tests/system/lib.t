@@ -6,7 +6,7 @@
 # script TEXT: run it as a test of its own; $status, and what it printed in $text.
 script() {
 	printf '%s\n' '. "$top_srcdir/tests/system/lib.sh"' "$@" >inner.t
-	text=$(env top_srcdir="$top_srcdir" top_builddir="$top_builddir" sh ./inner.t 2>&1)
+	text=$(env GILTRACER_TEST_DURATIONS= top_srcdir="$top_srcdir" top_builddir="$top_builddir" sh ./inner.t 2>&1)
 	status=$?
 }
 
