@@ -83,6 +83,8 @@ static int make(struct report_outputs *outputs, const struct words *words,
 	outputs->folded_count = kinds->n;
 	if (!words->dir)
 		return error_set(err, EINVAL, "which session folder? see giltracer report --help");
+	if (report_check_outputs(outputs, err) < 0)
+		return -1;
 	return fail_on_report(fail_on, words->dir, outputs, err);
 }
 

@@ -160,12 +160,14 @@ static int record_and_report(const struct run_options *options, char *const *arg
 
 static int run(const struct run_options *options, char *const *argv, struct error *err)
 {
+	const struct report_outputs outputs = { .html = options->html, .json = options->json };
 	CLEANUP(free) char *dir = NULL;
 	struct scratch scratch = SCRATCH_NONE;
 	struct signals signals;
 	int ret;
 
-	if (check_output(options->html, err) < 0 || check_output(options->json, err) < 0)
+	if (report_check_outputs(&outputs, err) < 0 || check_output(options->html, err) < 0 ||
+	    check_output(options->json, err) < 0)
 		return -1;
 	if (signals_block(&signals, err) < 0)
 		return -1;

@@ -70,6 +70,32 @@ static int (*const folded_writers[])(const struct report *, FILE *, struct error
 	[FOLDED_OFF_CPU] = write_off_cpu,
 };
 
+static int check_place(const char **seen, size_t *n, const char *path, struct error *err)
+{
+	if (!path || !strcmp(path, "/dev/null"))
+		return 0;
+	for (size_t i = 0; i < *n; i++)
+		if (!strcmp(seen[i], path))
+			return error_set(err, EINVAL, "%s: two documents cannot go there",
+			                 strcmp(path, "-") ? path : "standard output (-)");
+	seen[(*n)++] = path;
+	return 0;
+}
+
+int report_check_outputs(const struct report_outputs *outputs, struct error *err)
+{
+	CLEANUP(free) const char **seen = xcalloc(outputs->folded_count + 2, sizeof(*seen));
+	size_t n = 0;
+
+	if (check_place(seen, &n, outputs->html, err) < 0 ||
+	    check_place(seen, &n, outputs->json, err) < 0)
+		return -1;
+	for (size_t i = 0; i < outputs->folded_count; i++)
+		if (check_place(seen, &n, outputs->folded[i].path, err) < 0)
+			return -1;
+	return 0;
+}
+
 /* "-" is stdout, whose errors main looks for. */
 static int write_file(const struct report *report, const char *path,
                       int (*writer)(const struct report *, FILE *, struct error *),

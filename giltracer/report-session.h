@@ -15,7 +15,7 @@ struct report_folded_output {
 
 /**
  * What to write; NULL: not that one.
- * @html, @json: files; json "-" is stdout
+ * @html, @json: files; "-" is stdout
  * @json_stream: the same document, to an open stream
  * @text: where the terminal table goes
  */
@@ -27,6 +27,9 @@ struct report_outputs {
 	const struct report_folded_output *folded;
 	size_t folded_count;
 };
+
+/* That no two of them are to be in the same place, by its name. */
+int report_check_outputs(const struct report_outputs *outputs, struct error *err);
 
 /*
  * Read the session in dir and write what outputs name. Logs progress and warnings. Each file
