@@ -54,6 +54,10 @@ static const struct {
 	                          "another Python ran, which has no probes: what its threads did "
 	                          "with their GIL is not known, and counts as none (--python "
 	                          "chooses which one is probed)" },
+	[CAVEAT_LEFT_BEHIND] = { "left-behind",
+	                         "processes that the program started were still there when it had "
+	                         "ended, and with it the recording: what they did then is missing "
+	                         "(have a server stay in the foreground)" },
 	[CAVEAT_NO_TRACEPOINTS] = { "no-tracepoints", "sched_switch was not recorded: a thread in "
 	                                              "the disk (D) counts as "
 	                                              "sleeping" },

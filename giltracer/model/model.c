@@ -293,6 +293,16 @@ void model_feed(struct model *m, const struct event *ev)
 	}
 }
 
+/* The program did not say when it was through, and so the recording went on until it had ended. */
+static bool is_left_behind(const struct model *m, uint32_t thread)
+{
+	const struct model_options *options = &m->priv->options;
+	const struct model_thread *mt = &m->threads.v[thread];
+
+	return options->start_ns && !options->end_ns && options->start_pid && mt->main &&
+	       mt->pid != options->start_pid;
+}
+
 void model_finish(struct model *m)
 {
 	struct model_private *p = m->priv;
@@ -300,9 +310,12 @@ void model_finish(struct model *m)
 	if (!p->started)
 		start(m);
 	m->end_ns = p->options.end_ns > p->now_ns ? p->options.end_ns : p->now_ns;
-	for (uint32_t i = 0; i < m->threads.n; i++)
-		if (p->threads.v[i].flags & THREAD_ALIVE)
-			thread_exit(m, i, m->end_ns, false);
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		if (!(p->threads.v[i].flags & THREAD_ALIVE))
+			continue;
+		m->caveats[CAVEAT_LEFT_BEHIND] += is_left_behind(m, i);
+		thread_exit(m, i, m->end_ns, false);
+	}
 	lost_finish(m);
 	cpu_finish(m);
 	owners_finish(m);

@@ -240,6 +240,7 @@ enum caveat_code {
 	CAVEAT_MISSED_WAKEUPS,     /* sleeps whose end is not there although all wake-ups were asked
 	                            * for */
 	CAVEAT_OTHER_PYTHON,       /* an interpreter that was not probed */
+	CAVEAT_LEFT_BEHIND,        /* a process that was there when the program had ended */
 	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,

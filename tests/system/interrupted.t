@@ -164,6 +164,25 @@ like "$(cat err)" 'perf record was killed by signal 9 \(by the kernel, if memory
 	'  it says who was killed'
 like "$(cat err)" 'What helps: The recording is cut: record again' '  and what to do'
 
+# A daemon stays behind.
+cat >leaves.py <<'EOF'
+import os
+if __name__ == "__main__":
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            open("go").read()
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+EOF
+mkfifo go
+exits 0 'a program that leaves a daemon behind' \
+	"$GILTRACER" --python-trace none -o report.html --json left.json leaves.py
+echo >go
+is "$(json left.json '[c["count"] for c in d["caveats"] if c["code"] == "left-behind"]')" '[1]' \
+	'  is told so'
+
 # Stopped and continued, as by Ctrl-Z and fg.
 cat >stops.py <<'EOF'
 import os, signal
