@@ -86,7 +86,7 @@ function keyDown(e) {
 
 function helpOpen() {
 	const list = items => h("dl", {class: "keys"}, items.map(([k, text]) => h("div", {}, h("dt", {}, k.split("  ").map((x, i) => [i ? " " : "", h("kbd", {}, x)]).flat()), h("dd", {}, text))));
-	fill($("help-body"), h("div", {class: "panels"}, h("div", {class: "panel"}, h("h3", {}, "Keys"), list(KEYS), h("p", {class: "hint"}, "Mouse: drag moves, Shift+drag measures a range, Ctrl+wheel zooms, double click zooms to a span.")),
+	fill($("help-body"), h("div", {class: "panels"}, h("div", {class: "panel"}, h("h3", {}, "Keys"), list(KEYS), h("p", {class: "hint"}, "Mouse: drag moves, Shift+drag selects a range: who kept whom waiting in it. Ctrl+wheel zooms, double click zooms to a span.")),
 		h("div", {class: "panel"}, h("h3", {}, "Words"), h("dl", {class: "words"}, WORDS.map(([w, text]) => h("div", {}, h("dt", {}, w), h("dd", {}, text)))))));
 	$("help").showModal();
 }
