@@ -199,11 +199,8 @@ static void check_viztracer(struct host *host)
 		say(host, OK, "VizTracer", host->python->viztracer, NULL);
 		return;
 	}
-	fix = xasprintf("%s -m pip install viztracer", host->python->command);
-	say(host, NOTE, "VizTracer",
-	    host->python->minor >= 10 ? "not installed: reports have no Python functions"
-	                              : "needs Python 3.10: reports have no Python functions",
-	    host->python->minor >= 10 ? fix : NULL);
+	fix = python_viztracer_advice(host->python);
+	say(host, NOTE, "VizTracer", "not installed: reports have no Python functions", fix);
 }
 
 static void check_strays(struct host *host)

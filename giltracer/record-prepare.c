@@ -240,16 +240,15 @@ static int find_python_and_host(struct job *job, struct error *err)
 static int choose_python_trace(struct job *job, struct error *err)
 {
 	const struct python *python = job->python;
+	CLEANUP(free) char *advice = NULL;
 
 	job->python_traced = job->options->python_trace != PYTHON_TRACE_NONE && python->viztracer;
 	if (python->viztracer || job->options->python_trace == PYTHON_TRACE_NONE)
 		return 0;
+	advice = python_viztracer_advice(python);
 	if (job->options->python_trace == PYTHON_TRACE_VIZTRACER)
-		return error_set(err, ENOENT, "%s has no VizTracer: %s -m pip install viztracer",
-		                 python->command, python->command);
-	log_info("no Python calls in the report: VizTracer is not there (%s -m pip install "
-	         "viztracer)",
-	         python->command);
+		return error_set(err, ENOENT, "%s has no VizTracer: %s", python->command, advice);
+	log_info("no Python calls in the report: VizTracer is not there (%s)", advice);
 	return 0;
 }
 

@@ -58,11 +58,18 @@ static const char ask_identity[] =
 	"if sys.executable:\n"
 	" os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])\n";
 
-static const char ask_viztracer[] = "import sys\n"
-				    "sys.path[:] = [p for p in sys.path if p]\n"
-				    "import viztracer\n"
-				    "print('" MARK_VIZTRACER
-				    "\"' + viztracer.__version__ + '\"')\n";
+/* Its version; else whether pip would refuse to install it here (PEP 668). */
+static const char ask_viztracer[] =
+	"import os, sys\n"
+	"sys.path[:] = [p for p in sys.path if p]\n"
+	"try:\n"
+	" import viztracer\n"
+	" answer = '\"' + viztracer.__version__ + '\"'\n"
+	"except Exception:\n"
+	" mark = os.path.join(os.path.dirname(os.__file__), 'EXTERNALLY-MANAGED')\n"
+	" managed = sys.prefix == sys.base_prefix and os.path.exists(mark)\n"
+	" answer = 'true' if managed else 'false'\n"
+	"print('" MARK_VIZTRACER "' + answer)\n";
 
 static char *find_in_path(const char *name)
 {
@@ -255,7 +262,7 @@ static int no_answer(const char *command, int status, struct error *err)
 	return error_set(err, ENOTSUP, "%s: is not a Python interpreter", command);
 }
 
-static int ask(json_t **ret, char **ret_viztracer, const char *command, struct error *err)
+static int ask(json_t **ret, struct python *py, struct error *err)
 {
 	CLEANUP(str_done) struct str text = { 0 };
 	json_auto_t *viztracer = NULL;
@@ -263,15 +270,16 @@ static int ask(json_t **ret, char **ret_viztracer, const char *command, struct e
 
 	/* -E -s -S: nothing of the environment or of site-packages can get in the way. -I would
 	 * say the same, but Python 2 does not know it. */
-	failed = run_python(&text, &status, command, "-EsS", ask_identity, ask_viztracer, err);
+	failed = run_python(&text, &status, py->command, "-EsS", ask_identity, ask_viztracer, err);
 	*ret = parse_answer(&text, MARK);
 	if (!json_is_object(*ret)) {
 		json_decref(*ret);
-		return failed ? -1 : no_answer(command, status, err);
+		return failed ? -1 : no_answer(py->command, status, err);
 	}
 	viztracer = parse_answer(&text, MARK_VIZTRACER);
 	if (json_is_string(viztracer))
-		*ret_viztracer = xstrdup(json_string_value(viztracer));
+		py->viztracer = xstrdup(json_string_value(viztracer));
+	py->managed = json_is_true(viztracer);
 	return 0;
 }
 
@@ -352,7 +360,7 @@ int python_find(struct python **ret, const char *wanted, struct error *err)
 
 	if (python_command(&py->command, wanted, err) < 0)
 		return -1;
-	if (ask(&answer, &py->viztracer, py->command, err) < 0)
+	if (ask(&answer, py, err) < 0)
 		return -1;
 	read_identity(py, answer);
 	if (check_identity(py, err) < 0)
@@ -361,6 +369,17 @@ int python_find(struct python **ret, const char *wanted, struct error *err)
 		return -1;
 	*ret = take(py);
 	return 0;
+}
+
+char *python_viztracer_advice(const struct python *python)
+{
+	if (python->minor < 10)
+		return xstrdup("it needs Python 3.10 or newer");
+	if (python->managed)
+		return xasprintf("%s -m venv venv && venv/bin/pip install viztracer, and then "
+		                 "--python venv/bin/python",
+		                 python->command);
+	return xasprintf("%s -m pip install viztracer", python->command);
 }
 
 void python_free(struct python *python)

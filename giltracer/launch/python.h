@@ -22,6 +22,7 @@
  * @implementation: platform.python_implementation(), "CPython" after python_find
  * @version: "3.11.7"
  * @viztracer: its version, NULL if the interpreter cannot import it
+ * @managed: pip installs nothing here, but in a virtual environment (PEP 668); false if @viztracer
  * @free_threaded: built without the GIL (PEP 703)
  * @debug: built with Py_DEBUG
  */
@@ -34,6 +35,7 @@ struct python {
 	char *version;
 	char *viztracer;
 	unsigned major, minor, micro;
+	bool managed;
 	bool free_threaded;
 	bool debug;
 };
@@ -49,6 +51,9 @@ int python_find(struct python **ret, const char *wanted, struct error *err);
 /* The file that wanted names, absolute, as python_find finds it; nothing is started. Caller frees.
  */
 int python_command(char **ret, const char *wanted, struct error *err);
+
+/* How to get VizTracer where it is not, as words that can stand behind a colon. Caller frees. */
+char *python_viztracer_advice(const struct python *python);
 void python_free(struct python *python);
 
 DEFINE_CLEANUP(struct python *, python_free);

@@ -86,5 +86,15 @@ like "$(cat err)" 'VizTracer is not there .*-m pip install viztracer' '  says ho
 exits 125 'VizTracer wanted and not there' record --python-trace viztracer script.py
 like "$(cat err)" 'error: record: .* has no VizTracer: .* -m pip install viztracer' '  is an error'
 
+# Where packages manage an interpreter, pip installs into virtual environments only (PEP 668).
+managed='an interpreter that packages manage wants a virtual environment'
+stdlib=$(/usr/bin/python3 -c 'import os; print(os.path.dirname(os.__file__))' || :)
+if [ -e "$stdlib/EXTERNALLY-MANAGED" ]; then
+	run "$GILTRACER" check --python /usr/bin/python3
+	like "$(cat out)" '/usr/bin/python3 -m venv venv && venv/bin/pip install viztracer' "$managed"
+else
+	skip 'needs a /usr/bin/python3 that packages manage' "$managed"
+fi
+
 leaves_nothing
 done_testing
