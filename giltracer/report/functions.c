@@ -212,6 +212,11 @@ static void put_caller(struct jsonw *w, const struct report_pass *pass, const st
 	jsonw_end(w);
 }
 
+uint64_t function_gain(const struct report_pass *pass, const struct hog *hog)
+{
+	return function_is_slow_start(pass, hog) ? HOGS_NO_GAIN : hog->gain_ns;
+}
+
 uint64_t functions_gain(const struct report_pass *pass, const struct hog *hog)
 {
 	const struct stacks *frames = functions_frames(pass);
@@ -223,9 +228,9 @@ uint64_t functions_gain(const struct report_pass *pass, const struct hog *hog)
 		if (other != hog &&
 		    (!hog->frame || !hogs_same_function(frames, other->frame, hog->frame)))
 			continue;
-		if (other->gain_ns == HOGS_NO_GAIN)
+		if (function_gain(pass, other) == HOGS_NO_GAIN)
 			return HOGS_NO_GAIN;
-		gain_ns += other->gain_ns;
+		gain_ns += function_gain(pass, other);
 	}
 	return gain_ns;
 }
@@ -251,10 +256,10 @@ static void put_hog(struct jsonw *w, const struct report_pass *pass, const struc
 	jsonw_u64(w, "wait_caused_ns", hog->late_wait_ns);
 	jsonw_u64(w, "held_off_cpu_ns", hog->off_cpu_ns);
 	jsonw_u64(w, "held_asleep_ns", hog->asleep_ns);
-	if (hog->gain_ns == HOGS_NO_GAIN)
+	if (function_gain(pass, hog) == HOGS_NO_GAIN)
 		jsonw_null(w, "gain_ns");
 	else
-		jsonw_u64(w, "gain_ns", hog->gain_ns);
+		jsonw_u64(w, "gain_ns", function_gain(pass, hog));
 	jsonw_end(w);
 }
 

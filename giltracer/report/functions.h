@@ -81,6 +81,10 @@ struct function_rows functions_rows(const struct report_pass *pass, bool late,
 	"an estimate: the recording replayed on the CPUs it had, with these calls letting go of " \
 	"the GIL and all else as long as it was"
 
+/* What would be saved by the row; HOGS_NO_GAIN if that is not known, or if it is a slow start,
+ * which there is nothing to save of without perf. */
+uint64_t function_gain(const struct report_pass *pass, const struct hog *hog);
+
 /* What is saved by the function of hog in all threads; HOGS_NO_GAIN if that is not known. */
 uint64_t functions_gain(const struct report_pass *pass, const struct hog *hog);
 

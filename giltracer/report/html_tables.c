@@ -293,10 +293,10 @@ static void put_hog(const struct report_pass *pass, const struct hog *hog, FILE 
 	put_number(facts_ms(hog->late_ns), 1, out);
 	put_number(facts_ms(hog->late_longest_ns), 3, out);
 	put_number(facts_ms(hog->off_cpu_ns), 1, out);
-	if (hog->gain_ns == HOGS_NO_GAIN)
+	if (function_gain(pass, hog) == HOGS_NO_GAIN)
 		fputs("<td>?</td>", out);
 	else
-		put_number(facts_ms(hog->gain_ns), 1, out);
+		put_number(facts_ms(function_gain(pass, hog)), 1, out);
 	fputs("</tr>\n", out);
 }
 

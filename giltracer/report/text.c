@@ -148,7 +148,7 @@ static void put_gain(const struct report_pass *pass, const struct hog *hog, FILE
 	struct function f = function_of(pass, hog);
 	uint64_t gain_ns = functions_gain(pass, hog);
 
-	if (gain_ns == HOGS_NO_GAIN || function_is_slow_start(pass, hog))
+	if (gain_ns == HOGS_NO_GAIN)
 		return;
 	function_add(&name, &f, TABLE_NAME_COLUMNS);
 	terminal_putf(out, "If %s let go of the GIL, it would save about %.1f ms of waiting",

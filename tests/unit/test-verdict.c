@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verdict's rules, each on a model made for it, and who is named. */
 #include "report-fixture.h"
+#include "report/functions.h"
 #include "report/pystack.h"
 #include "report/verdict.h"
 
@@ -286,6 +287,12 @@ static void test_call(void)
 		hogs.v.v[i].asleep_ns = 399 * FIXTURE_MS;
 	}
 	because(&f, "75.0 % of all waiting passed while threads were started");
+	hogs.v.v[0].gain_ns = hogs.v.v[1].gain_ns = 7;
+	ok(functions_gain(&f.pass, &hogs.v.v[0]) == HOGS_NO_GAIN,
+	   "nor is there anything to save of it");
+	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 0;
+	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14, "unlike one that was slow on a CPU");
+	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 399 * FIXTURE_MS;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
 	hogs.v.v[1].late_wait_ns = 400 * FIXTURE_MS;
 	because(&f, "50.0 % of all waiting passed while threads were started: that is slow under "
