@@ -21,13 +21,14 @@ static bool write_perf(const char *script)
 	       chmod(path, 0755) == 0;
 }
 
-static int start(const char *script, struct error *err)
+/* @answer_ms: 0 for as long as a busy machine needs */
+static int start(const char *script, unsigned answer_ms, struct error *err)
 {
 	const struct perf_plan plan = {
 		.perf = path,
 		.output = "unused",
 		.pid = 1,
-		.answer_ms = 300,
+		.answer_ms = answer_ms,
 	};
 	struct recorder rec = RECORDER_NONE;
 	pid_t pid;
@@ -51,9 +52,9 @@ int main(void)
 
 	if (!ok(fd >= 0 && close(fd) == 0 && signals_block(&signals, &err) == 0, "set up"))
 		return done_testing();
-	ok(start("exec tail -f /dev/null", &err) < 0, "one that never answers is given up");
+	ok(start("exec tail -f /dev/null", 300, &err) < 0, "one that never answers is given up");
 	is_str(err.text, "perf record has not answered for 300 ms", "and the error says so");
-	ok(start("echo out of luck; exit 3", &err) < 0, "one that ends at once is an error");
+	ok(start("echo out of luck; exit 3", 0, &err) < 0, "one that ends at once is an error");
 	is_str(err.text, "perf record could not start: out of luck", "with what it said");
 	ok(start("echo 'WARNING: Kernel address maps (/proc/{kallsyms,modules}) are restricted,'\n"
 	         "echo 'check /proc/sys/kernel/kptr_restrict and others.'\n"
@@ -61,10 +62,10 @@ int main(void)
 	         "echo 'file is not found in the buildid cache or in the vmlinux path.'\n"
 	         "echo 'Check /proc/kallsyms permission or run as root.'\n"
 	         "echo 'out of luck'; exit 3",
-	         &err) < 0,
+	         0, &err) < 0,
 	   "so is one that has worries");
 	is_str(err.text, "perf record could not start: out of luck", "which are left out");
-	ok(start("echo 'Permission error mapping pages.'; exit 3", &err) < 0,
+	ok(start("echo 'Permission error mapping pages.'; exit 3", 0, &err) < 0,
 	   "one that gets not even the smallest buffer is an error");
 	signals_restore(&signals);
 	unlink(path);
