@@ -19,16 +19,19 @@ def say(what):
              .encode())
 
 
-def spin_for_both(until):
-    while time.monotonic() < until:
+def spin_for_both(begun):
+    """For 0.3 s with another thread that does, however long it takes to start one while perf
+    records."""
+    begun.append(time.monotonic())
+    while len(begun) < 2 or time.monotonic() < begun[1] + 0.3:
         for _ in range(1000):
             pass
     say("spin")
 
 
 def spin_by_two():
-    until = time.monotonic() + 0.3
-    threads = [threading.Thread(target=spin_for_both, args=(until,)) for _ in range(2)]
+    begun = []
+    threads = [threading.Thread(target=spin_for_both, args=(begun,)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -90,15 +93,16 @@ def other_python():
 def early():
     """A thread that is there before tracing begins, with --entry work."""
     go = threading.Event()
-    thread = threading.Thread(target=lambda: (go.wait(), spin_for_both(time.monotonic() + 0.3)))
+    begun = []
+    thread = threading.Thread(target=lambda: (go.wait(), spin_for_both(begun)))
     thread.start()
-    work(go)
+    work(go, begun)
     thread.join()
 
 
-def work(go):
+def work(go, begun):
     go.set()
-    spin_for_both(time.monotonic() + 0.3)
+    spin_for_both(begun)
 
 
 def daemons():
