@@ -17,7 +17,8 @@ def tid():
     return int(os.readlink('/proc/thread-self').rsplit('/', 1)[1])
 
 
-def victim(stop):
+def victim(go, stop):
+    go.wait()
     while not stop.is_set():
         time.sleep(0.001)
 
@@ -94,8 +95,9 @@ def convoy():
     print(json.dumps({'culprits': culprits, 'victim': tid()}))
 
 
-def work(function, culprits, measured):
+def work(function, go, culprits, measured):
     culprits.append(tid())
+    go.wait()
     function(measured)
 
 
@@ -105,12 +107,15 @@ def main(kind):
         return
     culprits, measured = [], []
     functions = {'crowd': [kept_by_pow, kept_by_re]}.get(kind) or [globals()['kept_' + kind]]
-    stop = threading.Event()
-    victims = [threading.Thread(target=victim, args=(stop,))
+    # When all are there: who starts a thread keeps the GIL in clone, on a busy machine for long.
+    go, stop = threading.Event(), threading.Event()
+    victims = [threading.Thread(target=victim, args=(go, stop))
                for _ in range(8 if kind == 'crowd' else VICTIMS)]
-    hogs = [threading.Thread(target=work, args=(one, culprits, measured)) for one in functions]
+    hogs = [threading.Thread(target=work, args=(one, go, culprits, measured))
+            for one in functions]
     for thread in victims + hogs:
         thread.start()
+    go.set()
     for thread in hogs:
         thread.join()
     stop.set()
