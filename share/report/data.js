@@ -50,6 +50,9 @@ const switchInterval = fmtDur(meta.switch_interval_ns).replace(".00", "");
 const HANDOVER = null, CANNOT_TELL = -1, LEFT_OUT = -2; // holders that are no thread
 const isThread = holder => holder !== null && holder >= 0;
 
+// Whose the time of a wait is that no hold takes up: of nobody for certain only where no records are missing.
+const nobodyText = () => gilText(pass().blame.some(b => b.holder === CANNOT_TELL) ? "nobody, or not known" : "nobody (handover)", "nobody, or not seen");
+
 function threadName(index) {
 	const t = pass().threads[index];
 	if (!t)

@@ -16,7 +16,7 @@ function shareList(title, list, total, jump, extra) {
 		return null;
 	return h("div", {class: "panel"}, h("h3", {}, title), h("ol", {class: "shares"},
 		list.slice(0, 8).map(({thread, ns}) => shareItem(ns, total, threadColor(thread), threadTag(thread), jumpTo("go", () => jump(thread)))),
-		extra ? shareItem(extra, total, palette.line, soft(gilText("nobody (handover)", "nobody, or not seen"))) : null));
+		extra ? shareItem(extra, total, palette.line, soft(nobodyText())) : null));
 }
 
 // The longest stretch of `state` of a thread in [from, to), to jump to.

@@ -22,7 +22,7 @@ function waitsDraw() {
 	fill($("waits-body"), rows.length ? makeTable([
 		tally("Waited", "wait_ns", r => r.p.to - r.p.from, r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))),
 		whoColumn(r => r.p.thread),
-		{head: gilText("Mostly for", "Mostly until let go by"), csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : soft(gilText("nobody (handover)", "not seen"))},
+		{head: gilText("Mostly for", "Mostly until let go by"), csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : soft(nobodyText())},
 		named && ranColumn("which ran"),
 		tally("At", "at_ns", r => r.p.from, r => fmtAt(r.p.from, 1e6)),
 	].filter(Boolean), rows, {caption: gilText("The longest waits for the GIL", "The longest waits"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : noWait());

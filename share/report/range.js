@@ -82,7 +82,7 @@ function rangeBlameTable(rows) {
 	for (const r of rows)
 		waited.set(r.waiter, (waited.get(r.waiter) || 0) + r.ns);
 	return makeTable([
-		{head: gilText("Held", "Let go"), csv: "holder", value: r => holderName(r.holder), cell: r => r.holder === HANDOVER ? soft(gilText("nobody (handover)", "nobody, or not seen")) : threadTag(r.holder)},
+		{head: gilText("Held", "Let go"), csv: "holder", value: r => holderName(r.holder), cell: r => r.holder === HANDOVER ? soft(nobodyText()) : threadTag(r.holder)},
 		whoColumn(r => r.waiter, gilText("Waited", "Blocked"), "waiter"),
 		tally("For", "wait_ns", r => r.ns, r => fmtDur(r.ns)),
 		tally("Of its wait", "share", r => r.ns / waited.get(r.waiter), r => fmtPct(r.ns, waited.get(r.waiter))),
