@@ -123,6 +123,16 @@ static int open_pipes(struct recorder *rec, int *ret_control, int *ret_ack, stru
 	return 0;
 }
 
+/* One line, however long, to be copied. */
+static void log_command(char *const *argv)
+{
+	CLEANUP(str_done) struct str line = { 0 };
+
+	for (char *const *arg = argv; *arg; arg++)
+		str_addf(&line, strpbrk(*arg, " '\"|&;<>()$`\\*?~#") ? " '%s'" : " %s", *arg);
+	log_debug("started:%s", str_get(&line));
+}
+
 /* perf makes them non-blocking; their numbers in perf are the ones they have here. */
 static int spawn(struct recorder *rec, const struct perf_plan *wanted,
                  const struct signals *signals, struct error *err)
@@ -152,8 +162,7 @@ static int spawn(struct recorder *rec, const struct perf_plan *wanted,
 				     .mask = &signals->old,
 			     },
 	                     err);
-	for (char **arg = argv; *arg; arg++)
-		log_debug("perf: %s", *arg);
+	log_command(argv);
 	argv_free(argv);
 	return failed < 0 ? error_prefix(err, "perf record") : 0;
 }

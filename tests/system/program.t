@@ -83,6 +83,9 @@ is "$(cat err)" '' 'is no traceback of ours'
 is "$(json late.json '[t["name"] for t in d["threads"] if t["main"]]')" "['MainThread']" \
 	'and the report knows what it would have known'
 
+exits 0 'more words' trace -v program.py exit 0
+like "$(cat err)" '^giltracer: debug: started: perf record -o .* -e .*take_gil' 'have the command, to be copied'
+
 echo 'x = (' >wrong.py
 exits 1 'a syntax error' trace wrong.py
 like "$(cat err)" 'SyntaxError' 'is said'
