@@ -98,13 +98,13 @@ def fork(seconds):
 
 
 def main():
-    until = time.monotonic() + 0.8
+    until = time.monotonic() + 1
     together((spin, "spinners", until), (spin, "spinners", until))
-    mix(0.4)
+    mix(0.5)
     interpreters("shared", 0.3)
     if sys.version_info >= (3, 12):
         interpreters("own", 0.3)
-    fork(0.3)
+    fork(0.4)
 
 
 if __name__ == "__main__":

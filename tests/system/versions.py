@@ -135,10 +135,18 @@ def disturbed(threads, version, free_threaded):
     shared, own = overlap(threads, "shared"), overlap(threads, "own")
     if version >= (3, 8) and (shared is None or shared > 1.05):
         yield "shared", "interpreters with one GIL hold it %s times" % shared
+    # Asked to, they let go within 5 ms; else not before their 300 ms are over.
+    if version >= (3, 8) and 50e6 < longest_shared(threads) < 250e6:
+        yield "unasked", "one of the interpreters with one GIL holds it for %d ms" % (
+            longest_shared(threads) / 1e6)
     if version >= (3, 12) and (own is None or own < 1.3):
         yield "own", "interpreters with a GIL of their own hold it %s times" % own
     if version >= (3, 12) and any(share(t, "wait") > 10 for t in of(threads, "own")):
         yield "apart", "interpreters with a GIL of their own wait for each other"
+
+
+def longest_shared(threads):
+    return max([t["longest_hold_ns"] for t in of(threads, "shared")] or [0])
 
 
 def lock(fetch):
@@ -197,7 +205,7 @@ def measure(name, python, file):
              "probed": gil["releases_probed"], "inferred": gil["releases_inferred"],
              "split": split, "split_line": split_line, "mix": mix,
              "shared": overlap(threads, "shared"), "own": overlap(threads, "own"),
-             "shared_hold_ns": max([t["longest_hold_ns"] for t in of(threads, "shared")] or [0]),
+             "shared_hold_ns": longest_shared(threads),
              "gils": len(document["gils"]),
              "fork": len(child) == 1 and any(g["pid"] in child for g in document["gils"])}
     if not facts["fork"]:
