@@ -5,7 +5,6 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes setsid
 
-mkfifo ready
 # Says when it is traced, by a FIFO, and waits for a signal.
 cat >waits.py <<'EOF'
 import select, signal, sys
@@ -31,6 +30,9 @@ EOF
 interrupt() {
 	signal=$1 whom=$2
 	shift 2
+	# A new one: who was killed with the last one open may not have closed it yet.
+	rm -f ready
+	mkfifo ready
 	setsid "$@" >out 2>err &
 	pid=$!
 	read -r _ <ready
