@@ -81,8 +81,11 @@ if __name__ == "__main__":
     if pid == 0:
         print(os.isatty(0), os.getsid(0) == os.getpid(), flush=True)
         os.execvp("sh", ["sh", "-c", "read x; echo got $x; exit 3"])
-    os.write(fd, b"hello\\n")
     text = b""
+    # Else the terminal may echo what is typed before the child prints.
+    while b"\\n" not in text:
+        text += os.read(fd, 100)
+    os.write(fd, b"hello\\n")
     try:
         while True:
             d = os.read(fd, 100)

@@ -34,10 +34,8 @@ cpythons >pythons
 ok 'there is a CPython' test -s pythons
 while read -r version python; do
 	HASHLIB=frees
-	if ! "$python" -c 'import _hashlib' 2>/dev/null; then
-		skip 'its hashlib is not the one of OpenSSL, and keeps the GIL' "$version: hashlib"
-		HASHLIB=keeps
-	fi
+	# One that is not OpenSSL's.
+	"$python" -c 'import _hashlib' 2>/dev/null || HASHLIB=keeps
 	export HASHLIB
 	measure "$version ($python)" "$python"
 done <pythons
