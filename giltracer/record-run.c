@@ -122,8 +122,8 @@ static void add_pass(struct job *job, const char *name, const char *trace,
 		.pid = result->pid,
 		.tid = result->start_tid,
 		.gil = result->gil,
-		.threads = result->threads,
-		.thread_count = result->thread_count,
+		.threads = result->named.v,
+		.thread_count = result->named.n,
 	};
 
 	session_add_pass(job->session, &pass);
@@ -250,6 +250,8 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	CLEANUP(free)
 	char *trace = xasprintf("%s/%s.viztracer.json", job->dir, execution->names[0]);
 	CLEANUP(free) char *codes = xasprintf("%s/%s.codes", job->dir, execution->names[0]);
+	CLEANUP(free)
+	char *children = xasprintf("%s/%s.children", job->dir, execution->names[0]);
 	char *outputs[PASS_RECORDERS] = { NULL };
 	struct pass_result result;
 	struct pass_plan plan = {
@@ -264,6 +266,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.python_trace = job->python_traced ? trace : NULL,
 		.python_trace_entries = job->options->python_trace_entries,
 		.codes = strcmp(execution->names[0], "gil") == 0 ? codes : NULL,
+		.children = children,
 		.probes = strcmp(execution->names[0], "gil") == 0 ? job->probes : NULL,
 		.in = in,
 		.out = null,

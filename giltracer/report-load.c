@@ -324,7 +324,8 @@ static void name_threads(struct loaded *loaded, const struct session_pass *pass)
 {
 	for (size_t i = 0; i < pass->thread_count; i++)
 		if (*pass->threads[i].name)
-			name_thread(loaded, pass->pid, &pass->threads[i]);
+			name_thread(loaded, pass->threads[i].pid ? pass->threads[i].pid : pass->pid,
+			            &pass->threads[i]);
 }
 
 int report_load(struct loaded **ret, const struct session *session, const char *dir,

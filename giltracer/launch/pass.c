@@ -84,6 +84,7 @@ static const char **program_argv(const struct pass_plan *plan, const char *fd, c
 		plan->python_trace ? plan->python_trace : "-",
 		entries,
 		plan->codes ? plan->codes : "-",
+		plan->children,
 		plan->target,
 	};
 
@@ -220,19 +221,6 @@ static void handle_stop(struct pass *pass, const char *time)
 	answer(pass, "ok");
 }
 
-/* "TID NAME" */
-static void add_thread(struct pass_result *result, const char *text)
-{
-	char *name;
-	uint32_t tid = (uint32_t)strtoul(text, &name, 10);
-
-	if (*name != ' ')
-		return;
-	result->threads = xreallocarray(result->threads, result->thread_count + 1,
-	                                sizeof(*result->threads));
-	result->threads[result->thread_count++] = (struct session_thread){ tid, xstrdup(name + 1) };
-}
-
 /* Whether a thread is one of the process that we started, and not of what that has started. */
 static bool is_ours(const struct pass *pass, uint32_t tid)
 {
@@ -286,7 +274,7 @@ static void handle_message(struct pass *pass, const char *message)
 	} else if (!strcmp(message, "codes")) {
 		result->codes = true;
 	} else if ((arg = argument(message, "thread"))) {
-		add_thread(result, arg);
+		named_add(&result->named, 0, arg);
 	} else if ((arg = argument(message, "note"))) {
 		set_once(&result->trace_note, arg);
 	} else if ((arg = argument(message, "entry"))) {
@@ -420,6 +408,7 @@ static int run(struct pass *pass, struct error *err)
 	pass->result->stolen_ns = stolen_ns() - pass->result->stolen_ns;
 	pass->result->status = pass->program.status;
 	finish_recorders(pass);
+	named_read(&pass->result->named, pass->plan->children);
 	if (pass->failure)
 		return error_set(err, EINVAL, "%s", pass->failure);
 	return 0;
@@ -457,7 +446,7 @@ void pass_result_done(struct pass_result *result)
 {
 	free(result->trace);
 	free(result->trace_note);
-	session_threads_free(result->threads, result->thread_count);
+	session_threads_free(result->named.v, result->named.n);
 	free(result->entry_note);
 	free(result->limit_note);
 	free(result->perf_note);

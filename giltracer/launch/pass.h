@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "launch/child.h"
 #include "launch/limit.h"
+#include "launch/named.h"
 #include "launch/perfcmd.h"
 #include "launch/session.h"
 
@@ -26,6 +27,7 @@ struct probe_set;
  * @python_trace: file for the Python-side trace; NULL for none
  * @python_trace_entries: how many entries it keeps
  * @codes: file for the program's code objects (trace/pycode.h); NULL for none
+ * @children: file for what forked children call their threads; gone afterwards
  * @probes: what @perf records of the program, which has to be found in it; NULL for none
  * @in, @out, @err: the program's; -1 for ours
  * @perf: perf_count recordings
@@ -42,6 +44,7 @@ struct pass_plan {
 	const char *python_trace;
 	unsigned python_trace_entries;
 	const char *codes;
+	const char *children;
 	const struct probe_set *probes;
 	int in, out, err;
 	struct perf_plan perf[PASS_RECORDERS];
@@ -62,7 +65,7 @@ struct pass_plan {
  * @stopped: the program was stopped for a while, and went on
  * @codes: the list of code objects is complete
  * @gil: what it said of the GIL when it started tracing
- * @threads: what the program called its threads
+ * @named: what the program called its threads
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
  * @trace_note: why there is none, or it is not complete; or NULL
  * @entry_note: why tracing did not start; or NULL
@@ -76,8 +79,7 @@ struct pass_result {
 	unsigned mmap_pages[PASS_RECORDERS];
 	bool interrupted, stopped, codes;
 	enum session_gil gil;
-	struct session_thread *threads;
-	size_t thread_count;
+	struct named named;
 	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;
 };
 

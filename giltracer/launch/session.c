@@ -22,7 +22,7 @@ static struct session_thread *copy_threads(const struct session_pass *pass)
 	struct session_thread *copy = xcalloc(pass->thread_count, sizeof(*copy));
 
 	for (size_t i = 0; i < pass->thread_count; i++)
-		copy[i] = (struct session_thread){ pass->threads[i].tid,
+		copy[i] = (struct session_thread){ pass->threads[i].pid, pass->threads[i].tid,
 			                           dup_or_null(pass->threads[i].name) };
 	return copy;
 }

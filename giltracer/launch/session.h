@@ -18,8 +18,8 @@
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
  *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N,
- *	             "gil": "on|off|forced" or null, "threads": [{"tid": N, "name": TEXT}]}],
- *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
+ *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name":
+ *TEXT}]}], "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
  * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see
  * trace/pycode.h.
@@ -28,7 +28,7 @@
  *
  * gil: of a free-threaded interpreter, when tracing was switched on; forced: by an option.
  *
- * threads: what the program itself called those of process pid, as far as it said.
+ * threads: what the program itself called them, as far as it said; pid 0 is that of the pass.
  *
  * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
  * that never happened or is not known.
@@ -47,8 +47,9 @@ struct session_function {
 	uint64_t offset;
 };
 
+/* @pid: its process, 0: the one that was started */
 struct session_thread {
-	uint32_t tid;
+	uint32_t pid, tid;
 	char *name;
 };
 

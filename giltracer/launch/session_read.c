@@ -166,6 +166,7 @@ static void read_thread(void *ret, const struct reader *r)
 {
 	struct session_thread *thread = ret;
 
+	thread->pid = (uint32_t)get_number(r, "pid", UINT32_MAX);
 	thread->tid = (uint32_t)get_number(r, "tid", UINT32_MAX);
 	thread->name = get_text(r, "name");
 	if (!thread->name)

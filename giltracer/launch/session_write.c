@@ -87,8 +87,9 @@ static json_t *threads_json(const struct session_pass *pass)
 
 	for (size_t i = 0; i < pass->thread_count; i++)
 		json_array_append_new(array,
-		                      json_pack("{so so}", "tid", number(pass->threads[i].tid),
-		                                "name", text_of(pass->threads[i].name)));
+		                      json_pack("{so so so}", "pid", number(pass->threads[i].pid),
+		                                "tid", number(pass->threads[i].tid), "name",
+		                                text_of(pass->threads[i].name)));
 	return array;
 }
 

@@ -42,6 +42,11 @@ OURS = (os.path.join(HERE, 'bootstrap.py'), os.path.join(HERE, 'program.py'), CO
 HOOK = '__giltracer_start__'
 
 
+def file_identity(fd):
+    st = os.fstat(fd)
+    return st.st_dev, st.st_ino
+
+
 # ---- the channel
 
 class Channel:
@@ -56,8 +61,7 @@ class Channel:
             os.register_at_fork(after_in_child=self.close)
 
     def identity(self):
-        st = os.fstat(self.fd)
-        return st.st_dev, st.st_ino
+        return file_identity(self.fd)
 
     def usable(self):
         """False in a forked child, and if the program closed all descriptors that it did not know."""
@@ -185,6 +189,36 @@ def watching(real, names, most, dummy, native_id):
 """
 
 
+class Names(dict):
+    """tid -> name. Nothing of ours is called when one is added."""
+
+
+class ForkedNames(Names):
+    """In a forked child, of which nobody knows when it ends: written down at once."""
+
+    def open(self, path, fd):
+        """As the number fd, which nobody has: a program may count on others."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        opened = os.open(path, flags, 0o600)
+        os.dup2(opened, fd, False)
+        os.close(opened)
+        self.fd = fd
+        self.inode = file_identity(fd)
+        self.pid = None
+
+    def __setitem__(self, tid, name):
+        dict.__setitem__(self, tid, name)
+        if self.pid != os.getpid():
+            self.pid = os.getpid()
+            self.write(self.pid, sys.modules['threading']._main_thread._name)
+        self.write(tid, name)
+
+    def write(self, tid, name):
+        text = name.encode('utf-8', 'replace')[:200].replace(b'\n', b' ')
+        if file_identity(self.fd) == self.inode:
+            os.write(self.fd, b'%d %d %s\n' % (self.pid, tid, text))
+
+
 class ThreadNames:
     """What threading calls the threads: the kernel is not told, and most are gone at the end.
 
@@ -194,9 +228,20 @@ class ThreadNames:
     """
     MOST = 10000
 
-    def __init__(self):
-        self.names = {}
+    def __init__(self, path, fd):
+        self.names = Names()
         self.threading = None
+        self.path = path
+        self.fd = fd
+
+    def in_child(self):
+        """After the channel's, whose number is free now."""
+        try:
+            if not isinstance(self.names, ForkedNames):
+                self.names.__class__ = ForkedNames
+                self.names.open(self.path, self.fd)
+        except OSError:
+            self.names.__class__ = Names
 
     def note(self, thread):
         try:
@@ -230,6 +275,8 @@ class ThreadNames:
         watching = space['watching'](real, self.names, self.MOST, dummy, native_id)
         watching.__qualname__ = real.__qualname__
         setattr(thread, method, watching)
+        if hasattr(os, 'register_at_fork'):
+            os.register_at_fork(after_in_child=self.in_child)
 
     def send(self, channel):
         self.note_living()
@@ -264,14 +311,14 @@ def gil_state():
 
 
 class Tracing:
-    def __init__(self, channel, trace, codes):
+    def __init__(self, channel, trace, codes, children):
         self.channel = channel
         self.trace = trace
         self.codes = codes
         self.program = []  # the code of the program's own module
         self.lock = _thread.allocate_lock()
         self.begun = False
-        self.names = ThreadNames()
+        self.names = ThreadNames(children, channel.fd)
         # Registered before anybody else can: runs after all the program's own, and after the
         # threads that outlive the main one were joined.
         atexit.register(self.stop)
@@ -700,15 +747,15 @@ def make_gil():
 
 
 def main(namespace):
-    fd, kind, entry, imports, path, entries, codes, target = sys.argv[1:9]
-    args = sys.argv[9:]
+    fd, kind, entry, imports, path, entries, codes, children, target = sys.argv[1:10]
+    args = sys.argv[10:]
     channel = Channel(int(fd))
     if not safe_path():
         del sys.path[0]
     if sys.version_info < (3, 7):
         make_gil()
     trace = PythonTrace(channel, path, int(entries))
-    tracing = Tracing(channel, trace, codes)
+    tracing = Tracing(channel, trace, codes, children)
     tracing.install_hook()
     if path != '-':
         trace.load()

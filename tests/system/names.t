@@ -51,5 +51,66 @@ print(*sorted(t["name"] for t in json.load(open("got.json"))["threads"]))')" \
 		'MainThread early failing profiled' "$version: threads have their names"
 done 3<pythons
 
+# Forked children say it as they start threads: nobody knows when they end. Before 3.7 they cannot.
+cat >forks.py <<'EOF'
+import os
+import threading
+
+
+def work():
+    pass
+
+
+def run(name):
+    thread = threading.Thread(target=work, name=name)
+    thread.start()
+    thread.join()
+
+
+def child(depth):
+    run('child %d' % depth)
+    if depth < 2:
+        fork(depth + 1)
+    run('end of %d' % depth)
+
+
+def fork(depth):
+    pid = os.fork()
+    if not pid:
+        os.chdir('/')
+        child(depth)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    fork(1)
+    pid = os.fork()
+    if not pid:
+        os.closerange(3, 4096)
+        run('closed')
+        os._exit(0)
+    os.waitpid(pid, 0)
+    pid = os.fork()
+    if not pid:
+        os.execlp('true', 'true')
+    os.waitpid(pid, 0)
+    run('parent')
+EOF
+while read -r version python <&3; do
+	[ "$version" != 3.6 ] || continue
+	rm -rf session
+	ok "$version: a program that forks" "$GILTRACER" record -q --python "$python" \
+		--python-trace none -o session forks.py
+	"$GILTRACER" report -q -o got.html --json got.json session
+	is "$(python3 -c 'import json
+d = json.load(open("got.json"))
+print(*sorted(t["name"] for t in d["threads"] if t["name"] not in ("python3", "python")), sep=", ")')" \
+		'MainThread, MainThread, MainThread, child 1, child 2, end of 1, end of 2, parent, true' \
+		"$version: threads of children have theirs"
+	is "$(ls session)" "$(printf '%s\n' gil.codes gil.perf.data session.json)" \
+		"$version: and nothing else is left of it"
+done 3<pythons
+
 leaves_nothing
 done_testing

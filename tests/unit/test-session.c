@@ -14,6 +14,8 @@ static struct session *example(void)
 	struct session *s = session_new();
 	char name[] = "gil", data[] = "gil.perf.data", trace[] = "gil.viztracer.json";
 	char wakeups[] = "gil.wakeups.perf.data";
+	char main_name[] = "MainThread", child_name[] = "a \xe2\x82\xac";
+	struct session_thread threads[] = { { 0, 4194302, main_name }, { 7, 8, child_name } };
 	struct session_pass pass = {
 		.name = name,
 		.perf_data = data,
@@ -26,6 +28,8 @@ static struct session *example(void)
 		.stop_ns = (1ull << 60) + 1,
 		.pid = 4194303,
 		.tid = 4194302,
+		.threads = threads,
+		.thread_count = 2,
 	};
 
 	s->created = xstrdup("2026-01-31T12:00:00Z");
@@ -73,6 +77,11 @@ static void check_example(const struct session *s)
 	is_u64(pass->start_ns, 1ull << 60, "times are whole nanoseconds");
 	is_u64(pass->stop_ns, (1ull << 60) + 1, "to the last one");
 	is_u64(pass->pid, 4194303, "pid");
+	if (ok(pass->thread_count == 2, "what two threads are called"))
+		ok(!pass->threads[0].pid && pass->threads[1].pid == 7 &&
+		           pass->threads[1].tid == 8 &&
+		           !strcmp(pass->threads[1].name, "a \xe2\x82\xac"),
+		   "one of them in a child");
 	is_u64(s->notes[0].count, 3, "the note's count");
 }
 
