@@ -359,11 +359,6 @@ static bool extend_hold(struct model *m, uint32_t thread, uint64_t t)
 	return true;
 }
 
-static uint64_t later(const struct span *a, const struct span *b)
-{
-	return a->start_ns > b->start_ns ? a->start_ns : b->start_ns;
-}
-
 /*
  * A release by a thread that we do not know to hold. Where its acquire is among what was lost, then
  * so is what ended the hold of the one before it.
@@ -374,7 +369,7 @@ static void release_unheld(struct model *m, uint32_t thread, uint32_t gil, uint6
 	uint32_t holder = m->priv->gils.v[gil].holder;
 
 	if (s->flags & SPAN_LOST && holder != MODEL_NONE)
-		gil_lost(m, holder, later(s, last(m, holder)), t);
+		gil_lost(m, holder, later(s->start_ns, last(m, holder)->start_ns), t);
 	else if (m->priv->threads.v[thread].flags & THREAD_CUT || holder != MODEL_NONE)
 		lost_or_odd(m, CAVEAT_TWO_HOLDERS, t);
 	else if (!(s->flags & SPAN_LOST))

@@ -4,11 +4,6 @@
 
 #include "model/span.h"
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 void late_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t to_ns,
                   uint64_t *ret_line_ns, uint64_t *ret_asleep_ns)
 {

@@ -27,25 +27,24 @@ static uint64_t out_of_sight(const struct lane *cpu, int32_t lost, uint64_t sinc
 		                 s->cpu != lost;
 
 		if (!elsewhere)
-			from = s->start_ns > since_ns ? s->start_ns : since_ns;
+			from = later(s->start_ns, since_ns);
 		if (s->start_ns <= since_ns)
 			break;
 	}
 	return from < t ? from : t;
 }
 
-/* The span before the last one, which is unknown since a loss; NULL if the last one is not. */
-static const struct span *before_loss(const struct lane *lane)
+/* What the lane was in before the loss since which it is unknown; unknown if there was none. */
+static unsigned before_loss(const struct lane *lane)
 {
 	size_t n = lane->spans.n;
 
-	return n > 1 && lane->spans.v[n - 1].flags & SPAN_LOST ? &lane->spans.v[n - 2] : NULL;
+	return n > 1 && lane->spans.v[n - 1].flags & SPAN_LOST ? lane->spans.v[n - 2].state : 0;
 }
 
-static void assume(struct lane *lane, const struct span *before, uint64_t from_ns, uint64_t to_ns,
-                   bool count)
+static void assume(struct lane *lane, unsigned state, uint64_t from_ns, uint64_t to_ns, bool count)
 {
-	struct span span = { from_ns, MODEL_NONE, 0, before->state, SPAN_INFERRED_START, -1 };
+	struct span span = { from_ns, MODEL_NONE, 0, (uint8_t)state, SPAN_INFERRED_START, -1 };
 
 	if (from_ns < to_ns)
 		lane_push(lane, &span, count);
@@ -55,12 +54,12 @@ static void assume(struct lane *lane, const struct span *before, uint64_t from_n
 static void assume_quiet(struct model *m, uint32_t thread, uint64_t until_ns)
 {
 	struct model_thread *mt = &m->threads.v[thread];
-	const struct span *gil = before_loss(&mt->gil), *cpu = before_loss(&mt->cpu);
+	unsigned gil = before_loss(&mt->gil), cpu = before_loss(&mt->cpu);
 	uint64_t lost_ns = m->priv->threads.v[thread].lost_ns;
 
-	if (gil && gil->state == GIL_NO && m->priv->options.all_releases)
+	if (gil == GIL_NO && m->priv->options.all_releases)
 		assume(&mt->gil, gil, lost_ns, until_ns, true);
-	if (cpu && cpu->state >= CPU_SLEEPING)
+	if (cpu >= CPU_SLEEPING)
 		assume(&mt->cpu, cpu, lost_ns, until_ns, false);
 }
 
@@ -78,7 +77,7 @@ static void lose_sight(struct model *m, uint32_t thread, int32_t cpu, uint64_t s
 {
 	const struct model_thread *mt = &m->threads.v[thread];
 	bool alive = m->priv->threads.v[thread].flags & THREAD_ALIVE;
-	uint64_t from = since_ns > mt->start_ns ? since_ns : mt->start_ns;
+	uint64_t from = later(since_ns, mt->start_ns);
 
 	from = out_of_sight(&mt->cpu, cpu, from, alive || t < mt->end_ns ? t : mt->end_ns);
 	if (from >= (alive ? t : mt->end_ns))
@@ -90,10 +89,8 @@ static void lose_sight(struct model *m, uint32_t thread, int32_t cpu, uint64_t s
 
 void lost_records(struct model *m, const struct event *ev, uint64_t t)
 {
-	uint64_t since_ns = ev->lost.since_ns < t ? ev->lost.since_ns : t;
+	uint64_t since_ns = later(ev->lost.since_ns < t ? ev->lost.since_ns : t, m->start_ns);
 
-	if (since_ns < m->start_ns)
-		since_ns = m->start_ns;
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
 	m->caveats[CAVEAT_LOST] += ev->lost.count;
 	starve_lost(m, ev->cpu, since_ns);

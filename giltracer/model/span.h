@@ -8,6 +8,11 @@
 
 #include "model/model.h"
 
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static inline struct span *lane_last(struct lane *lane)
 {
 	return &lane->spans.v[lane->spans.n - 1];

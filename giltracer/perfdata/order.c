@@ -198,10 +198,10 @@ static void drop_behind(struct order *o)
 {
 	uint64_t keep = perfdata_tell(o->pd);
 
-	if (o->given < keep)
-		keep = o->given;
 	if (o->current.pos < o->current.end)
 		keep = o->current.pos;
+	if (o->given < keep)
+		keep = o->given;
 	for (size_t i = 0; i < o->heap.n; i++)
 		if (o->heap.v[i].pos < keep)
 			keep = o->heap.v[i].pos;

@@ -65,43 +65,35 @@ static void test_cpu(void)
 	       "a thread that has ended since is unknown at its end");
 }
 
-/* Whoever was off its CPU may have been on the one whose records are missing. */
-static void test_moves(void)
+/* 8 asks for the GIL on CPU 1, and leaves that at left until back; CPU 0 loses records since then,
+ * until 200. */
+static void waiter(uint64_t left, uint64_t since, uint64_t back)
 {
 	begin_whole();
 	new_thread(110, 8, 7);
 	run(120, 8, 1);
 	request(130, 8);
-	leaves(140, 8);
-	loses(150, 200, 0, 5);
-	run(300, 8, 1);
+	if (left < 200)
+		leaves(left, 8);
+	loses(since, 200, 0, 5);
+	if (left > 200)
+		leaves(left, 8);
+	run(back, 8, 1);
 	acquire(310, 8);
 	finish();
+}
+
+/* Whoever was off its CPU may have been on the one whose records are missing. */
+static void test_moves(void)
+{
+	waiter(140, 150, 300);
 	is_str(gil_lane(8), "110:N 130:W 150:?x 200:W^ 310:H/ 1000",
 	       "a sleeper may have been there");
 	is_str(cpu_lane(8), "110:r<7 120:R 140:G 150:?x 200:G^! 300:R 1000",
 	       "and have slept again");
-
-	begin_whole();
-	new_thread(110, 8, 7);
-	run(120, 8, 1);
-	request(130, 8);
-	loses(135, 200, 0, 5);
-	leaves(210, 8);
-	run(300, 8, 1);
-	acquire(310, 8);
-	finish();
+	waiter(210, 135, 300);
 	is_str(gil_lane(8), "110:N 130:W 310:H/ 1000", "not before it left its own");
-
-	begin_whole();
-	new_thread(110, 8, 7);
-	run(120, 8, 1);
-	request(130, 8);
-	leaves(160, 8);
-	loses(150, 200, 0, 5);
-	run(210, 8, 1);
-	acquire(310, 8);
-	finish();
+	waiter(160, 150, 210);
 	is_str(gil_lane(8), "110:N 130:W 160:?x 200:W^ 310:H/ 1000", "but since then");
 }
 
@@ -175,8 +167,8 @@ static void test_between(void)
 	is_str(cpu_lane(7), "100:R 130:S 200:?x 310:R^ 1000", "or was running");
 }
 
-/* Losses are learnt late: what is odd until then is explained by them. */
-static void test_late(void)
+/* 7 takes the GIL at 140 on CPU 0, 8 is on CPU 1. */
+static void turn_of_7(void)
 {
 	begin_whole();
 	new_thread(110, 8, 7);
@@ -185,6 +177,12 @@ static void test_late(void)
 	release(120, 7);
 	request(130, 7);
 	acquire(140, 7);
+}
+
+/* Losses are learnt late: what is odd until then is explained by them. */
+static void test_late(void)
+{
+	turn_of_7();
 	cpu_now = 1;
 	release(250, 8);
 	loses(150, 300, 0, 5);
@@ -202,13 +200,7 @@ static void test_late(void)
 	finish();
 	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 0, "nor is an end in a wait");
 
-	begin_whole();
-	new_thread(110, 8, 7);
-	run(115, 8, 1);
-	cpu_now = 0;
-	release(120, 7);
-	request(130, 7);
-	acquire(140, 7);
+	turn_of_7();
 	loses(150, 200, 1, 5);
 	cpu_now = 1;
 	release(250, 8);
@@ -220,13 +212,7 @@ static void test_late(void)
 	is_str(gil_lane(7), "100:H^ 120:N 130:W 140:H! 150:?x 250:N^ 400:W/ 1000",
 	       "nor until when the one before it did");
 
-	begin_whole();
-	new_thread(110, 8, 7);
-	run(115, 8, 1);
-	cpu_now = 0;
-	release(120, 7);
-	request(130, 7);
-	acquire(140, 7);
+	turn_of_7();
 	cpu_now = 1;
 	release(250, 8);
 	loses(260, 300, 1, 5);
