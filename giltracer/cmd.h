@@ -42,4 +42,7 @@ int cmd_help(const struct cmd *cmd, const struct opt *opts);
 /* The table, NULL-terminated; the first is the default. */
 extern const struct cmd *const cmd_table[];
 
+/* By name; NULL: there is none. */
+const struct cmd *cmd_find(const char *name);
+
 #endif

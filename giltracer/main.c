@@ -27,7 +27,7 @@ const struct cmd *const cmd_table[] = {
 };
 /* clang-format on */
 
-static const struct cmd *cmd_find(const char *name)
+const struct cmd *cmd_find(const char *name)
 {
 	for (unsigned i = 0; cmd_table[i]; i++)
 		if (!strcmp(cmd_table[i]->name, name))

@@ -42,18 +42,10 @@ static bool is_binary(const char *path)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-static bool names_command(const char *script)
-{
-	for (size_t i = 0; cmd_table[i]; i++)
-		if (!strcmp(cmd_table[i]->name, script))
-			return true;
-	return false;
-}
-
 /* What people write who are used to other tools. */
 static int explain(const char *script, int status, struct error *err)
 {
-	if (names_command(script))
+	if (cmd_find(script))
 		error_set(err, ENOENT,
 		          "%s: there is no such script, and a command stands before its options: "
 		          "giltracer %s [OPTION]...",

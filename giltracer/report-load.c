@@ -45,14 +45,14 @@ static bool is_stacks(const struct session_pass *pass)
 
 static int feed(struct loaded *loaded, struct error *err)
 {
-	struct source *source = loaded->source;
+	const struct event *ready;
 	struct event ev;
 	int more;
 
-	while ((more = source_next(source, &ev, err)) > 0) {
+	while ((more = source_next(loaded->source, &ev, err)) > 0) {
 		model_feed(loaded->model, &ev);
-		while (source->at < source->end)
-			model_feed(loaded->model, source->at++);
+		while ((ready = source_ready(loaded->source)))
+			model_feed(loaded->model, ready);
 	}
 	return more;
 }

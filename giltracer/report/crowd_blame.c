@@ -87,12 +87,14 @@ static size_t *order_rows(const struct adding *a, size_t n)
 	return order;
 }
 
-/* Crowds, then who cannot be told, then nobody, then programs. */
+/* Crowds, then who cannot be told, then nobody, then programs, or the same for the second kind. */
 static size_t slot_of(const struct adding *a, const struct crowd_blame *row)
 {
+	size_t first = row->kind == CROWD_STOPPED ? a->crowds->v.n + 2 : 0;
+
 	if (row->holder < MODEL_UNKNOWN)
-		return a->crowds->of[row->holder];
-	return a->crowds->v.n + (row->holder == MODEL_NONE) + row->name;
+		return first + a->crowds->of[row->holder];
+	return first + a->crowds->v.n + (row->holder == MODEL_NONE) + row->name;
 }
 
 static void add_row(struct adding *a, const struct crowd_blame *row)
@@ -103,7 +105,7 @@ static void add_row(struct adding *a, const struct crowd_blame *row)
 
 	if (!*slot || a->ret->v.v[*slot - 1].waiter != waiter) {
 		*vec_push(&a->ret->v) = (struct crowd_blame){
-			.kind = a->kind,
+			.kind = row->kind,
 			.waiter = waiter,
 			.holder = row->holder < MODEL_UNKNOWN ? a->crowds->of[row->holder]
 			                                      : row->holder,
@@ -121,26 +123,6 @@ static void add_row(struct adding *a, const struct crowd_blame *row)
 	}
 }
 
-static void add_rows(struct crowd_blames *ret, const struct crowds *crowds,
-                     const struct model *model, enum crowd_wait kind)
-{
-	struct adding a = { crowds, model, kind, NULL, ret };
-	size_t n = count_rows(&a), names = 0;
-	CLEANUP(free) size_t *order = order_rows(&a, n);
-
-	for (size_t i = 0; kind == CROWD_LINE && i < n; i++)
-		if (model->starved.v[i].name > names)
-			names = model->starved.v[i].name;
-	a.slots = xcalloc(crowds->v.n + 2 + names, sizeof(*a.slots));
-	for (size_t i = 0; i < n; i++) {
-		struct crowd_blame row = row_at(&a, order[i]);
-
-		if (row.kind == kind)
-			add_row(&a, &row);
-	}
-	free(a.slots);
-}
-
 static int compare_blames(const void *a, const void *b)
 {
 	const struct crowd_blame *x = a, *y = b;
@@ -156,29 +138,26 @@ static int compare_blames(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-static void sort(struct crowd_blames *blames)
-{
-	if (blames->v.n)
-		qsort(blames->v.v, blames->v.n, sizeof(*blames->v.v), compare_blames);
-}
-
 struct crowd_blames crowds_blame(const struct crowds *crowds, const struct model *model,
                                  enum crowd_wait kind)
 {
 	struct crowd_blames ret = { 0 };
+	struct adding a = { crowds, model, kind, NULL, &ret };
+	size_t n = count_rows(&a), names = 0;
+	CLEANUP(free) size_t *order = order_rows(&a, n);
 
-	add_rows(&ret, crowds, model, kind);
-	sort(&ret);
-	return ret;
-}
+	for (size_t i = 0; kind == CROWD_LINE && i < n; i++)
+		if (model->starved.v[i].name > names)
+			names = model->starved.v[i].name;
+	a.slots = xcalloc(2 * (crowds->v.n + 2) + names, sizeof(*a.slots));
+	for (size_t i = 0; i < n; i++) {
+		struct crowd_blame row = row_at(&a, order[i]);
 
-struct crowd_blames crowds_lock_blame(const struct crowds *crowds, const struct model *model)
-{
-	struct crowd_blames ret = { 0 };
-
-	add_rows(&ret, crowds, model, CROWD_LOCK);
-	add_rows(&ret, crowds, model, CROWD_STOPPED);
-	sort(&ret);
+		add_row(&a, &row);
+	}
+	free(a.slots);
+	if (ret.v.n)
+		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_blames);
 	return ret;
 }
 

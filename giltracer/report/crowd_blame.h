@@ -37,11 +37,9 @@ struct crowd_blames {
  * the names of programs. */
 const char *crowd_blame_nobody(const struct crowd_blame *blame);
 
-/* Most wait first. Free with vec_done(&blames.v). */
+/* Most wait first; CROWD_LOCK and CROWD_STOPPED are asked for together, by either. Free with
+ * vec_done(&blames.v). */
 struct crowd_blames crowds_blame(const struct crowds *crowds, const struct model *model,
                                  enum crowd_wait kind);
-
-/* The same of both kinds of lock_blame. */
-struct crowd_blames crowds_lock_blame(const struct crowds *crowds, const struct model *model);
 
 #endif

@@ -312,15 +312,13 @@ static bool say_call(struct verdict *v, const struct evidence *e, const struct c
 }
 
 /* The GIL is given up again at once, as the holds say that were not cut short by a lack of CPUs. */
-static bool is_given_up_often(const struct model *model)
+static bool is_given_up_often(const struct evidence *e)
 {
-	uint64_t holds = 0, ns = 0;
+	uint64_t holds = 0;
 
-	for (size_t i = 0; i < model->threads.n; i++) {
-		holds += model->threads.v[i].holds;
-		ns += model->threads.v[i].gil_ns[GIL_HOLD];
-	}
-	return holds && ns / holds < VERDICT_SHORT_HOLD_NS;
+	for (size_t i = 0; i < e->model->threads.n; i++)
+		holds += e->model->threads.v[i].holds;
+	return holds && e->totals.hold_ns / holds < VERDICT_SHORT_HOLD_NS;
 }
 
 static void say_handover(struct verdict *v, const struct charges *c)
@@ -342,7 +340,7 @@ void culprit_say(struct verdict *v, const struct evidence *e)
 	most = c.crowds.v.n ? c.ns[c.order[0]] : 0;
 	second = c.crowds.v.n > 1 ? c.ns[c.order[1]] : 0;
 	if (facts_percent(c.nobody_ns, c.total_ns) >= VERDICT_HANDOVER && c.nobody_ns > most &&
-	    is_given_up_often(e->model))
+	    is_given_up_often(e))
 		say_handover(v, &c);
 	else if (say_call(v, e, &c))
 		;

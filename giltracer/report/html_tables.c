@@ -256,7 +256,7 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 		                            "of all time in line%", NULL };
 	const struct model *model = pass->model;
 
-	put_blames(pass, crowds, crowds_lock_blame(crowds, model),
+	put_blames(pass, crowds, crowds_blame(crowds, model, CROWD_LOCK),
 	           &(struct blame_style){ .caption = "Who was blocked until whom",
 	                                  .headings = locks,
 	                                  .what = "waited",

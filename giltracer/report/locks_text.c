@@ -42,7 +42,7 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 {
 	static const char *const headings[] = { "blocked", "until let go by", "what", "wait ms",
 		                                "longest ms" };
-	struct crowd_blames blames = crowds_lock_blame(crowds, pass->model);
+	struct crowd_blames blames = crowds_blame(crowds, pass->model, CROWD_LOCK);
 	struct table table = { .columns = 5, .text_columns = 3 };
 	size_t n = 0;
 

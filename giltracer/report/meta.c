@@ -151,15 +151,24 @@ static void put_many(struct jsonw *w, const struct report_pass *pass, bool locks
 	struct crowds crowds;
 
 	crowds_init_table(&crowds, pass);
-	rows = locks ? crowds_lock_blame(&crowds, pass->model)
-	             : crowds_blame(&crowds, pass->model, CROWD_GIL);
+	rows = crowds_blame(&crowds, pass->model, locks ? CROWD_LOCK : CROWD_GIL);
 	put_crowds(w, pass->model, &crowds, &rows);
 	vec_done(&rows.v);
 	crowds_done(&crowds);
 }
 
-static struct model_blame as_blame(const struct model_lock_blame *b)
+static size_t count_blame(const struct model *model, bool locks)
 {
+	return locks ? model->lock_blame.n : model->blame.n;
+}
+
+static struct model_blame blame_at(const struct model *model, bool locks, size_t i)
+{
+	const struct model_lock_blame *b;
+
+	if (!locks)
+		return model->blame.v[i];
+	b = &model->lock_blame.v[i];
 	return (struct model_blame){ b->waiter, b->by, b->wait_ns, b->longest_ns,
 		                     b->longest_at_ns };
 }
@@ -168,11 +177,10 @@ static struct model_blame as_blame(const struct model_lock_blame *b)
 static void put_caused(struct jsonw *w, const struct model *model, bool locks)
 {
 	CLEANUP(free) uint64_t *ns = xcalloc(model->threads.n + 1, sizeof(*ns));
-	size_t n = locks ? model->lock_blame.n : model->blame.n;
+	size_t n = count_blame(model, locks);
 
 	for (size_t i = 0; i < n; i++) {
-		struct model_blame b = locks ? as_blame(&model->lock_blame.v[i])
-		                             : model->blame.v[i];
+		struct model_blame b = blame_at(model, locks, i);
 
 		if (b.holder < MODEL_UNKNOWN)
 			ns[b.holder] += b.wait_ns;
@@ -186,14 +194,13 @@ static void put_caused(struct jsonw *w, const struct model *model, bool locks)
 static void put_blame(struct jsonw *w, const struct report_pass *pass, bool locks)
 {
 	const struct model *model = pass->model;
-	size_t n = locks ? model->lock_blame.n : model->blame.n;
+	size_t n = count_blame(model, locks);
 
 	jsonw_array(w, locks ? "lock_blame" : "blame");
 	if (n > META_BLAME_ROWS)
 		put_many(w, pass, locks);
 	for (size_t i = 0; n <= META_BLAME_ROWS && i < n; i++) {
-		struct model_blame b = locks ? as_blame(&model->lock_blame.v[i])
-		                             : model->blame.v[i];
+		struct model_blame b = blame_at(model, locks, i);
 
 		put_blame_row(w, model, &b, 0);
 	}

@@ -82,10 +82,10 @@ static void add_blame_row(struct table *table, const struct report_pass *pass,
 	row_number(row, 3, facts_ms(blame->longest_ns), 3);
 }
 
-static void put_note(const struct str *note, FILE *out)
+static void put_sentence(const struct str *sentence, FILE *out)
 {
-	if (note->len)
-		terminal_putf(out, "%s", str_get(note));
+	if (sentence->len)
+		terminal_putf(out, "%s", str_get(sentence));
 }
 
 static void put_blame(const struct report_pass *pass, const struct crowds *crowds, FILE *out)
@@ -111,8 +111,8 @@ static void put_blame(const struct report_pass *pass, const struct crowds *crowd
 	table_end(&table, blames.v.n - n, ", of less wait", out);
 	vec_done(&blames.v);
 	facts_add_blame_notes(&switched, &unheld, &totals);
-	put_note(&switched, out);
-	put_note(&unheld, out);
+	put_sentence(&switched, out);
+	put_sentence(&unheld, out);
 }
 
 static void add_function_row(struct table *table, const struct report_pass *pass,
@@ -218,12 +218,6 @@ static void put_caveats(const struct report *report, FILE *out)
 		put_caveat(&caveats.v[i], report->pass_count > 1, out);
 	}
 	vec_done(&caveats);
-}
-
-static void put_sentence(const struct str *sentence, FILE *out)
-{
-	if (sentence->len)
-		terminal_putf(out, "%s", str_get(sentence));
 }
 
 /* Returns its kind. */

@@ -61,10 +61,19 @@ struct source {
 	const struct event *at, *end;
 };
 
+/* The next event where it need not be asked for, not copied; NULL: ask by source_next. Valid until
+ * that is called. */
+static inline const struct event *source_ready(struct source *source)
+{
+	return source->at < source->end ? source->at++ : NULL;
+}
+
 static inline int source_next(struct source *source, struct event *ret, struct error *err)
 {
-	if (source->at < source->end) {
-		*ret = *source->at++;
+	const struct event *ready = source_ready(source);
+
+	if (ready) {
+		*ret = *ready;
 		return 1;
 	}
 	return source->ops->next(source, ret, err);

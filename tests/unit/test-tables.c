@@ -218,7 +218,7 @@ static void test_locks(void)
 	    ">not seen</th><td>pool-* 20 threads</td><td>stopped</td>",
 	    "nor to by whom was not seen");
 	crowds_init_table(&crowds, &f.pass);
-	blames = crowds_lock_blame(&crowds, &f.model);
+	blames = crowds_blame(&crowds, &f.model, CROWD_LOCK);
 	ok(blames.v.n == 3 && blames.v.v[0].pairs == 20 && blames.v.v[0].longest_waiter == 20 &&
 	           blames.v.v[0].longest_holder == 1 &&
 	           blames.v.v[0].longest_at_ns == fixture_time(20),
