@@ -2,7 +2,7 @@
 // The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where there are many threads.
 
 const MATRIX_MAX = 5;
-const holderName = (i, pairs) => i === HANDOVER ? "nobody" : i === CANNOT_TELL ? "cannot be told" : i === LEFT_OUT ? "others" : pairs ? crowdLabel(crowds().find(c => c.threads.includes(i))) : threadLabel(i);
+const holderName = (i, pairs) => i === HANDOVER ? "nobody" : i === CANNOT_TELL ? "cannot be told" : i === LEFT_OUT ? "others" : pairs ? crowdLabel(crowdOf(i)) : threadLabel(i);
 const blameColumns = [
 	{csv: "holder", value: b => holderName(b.holder, b.pairs)}, {csv: "waiter", value: b => holderName(b.waiter, b.pairs)}, {csv: "wait_ns", value: b => b.wait_ns}, {csv: "longest_ns", value: b => b.longest_ns}, {csv: "pairs", value: b => b.pairs || 1},
 ];
@@ -10,13 +10,12 @@ const blameColumns = [
 function blameDraw() {
 	if (pass().locks)
 		fill($("blame-hint"), "A column ", h("b", {}, "is blocked"), ", by a lock or because it is stopped, until a row ", h("b", {}, "lets go"), ". Click a cell to see only those two.");
-	const all = crowds(), of = [];
-	all.forEach((c, k) => c.threads.forEach(i => { of[i] = k; }));
+	const all = crowds();
 	const leftOut = pass().blame.reduce((n, b) => n + (b.holder === LEFT_OUT ? b.pairs : 0), 0);
 	const sum = new Map(), caused = new Map(), waited = new Map();
 	const add = (map, key, ns) => map.set(key, (map.get(key) || 0) + ns);
 	const rank = map => [...map.keys()].filter(k => all[k]).sort((a, b) => map.get(b) - map.get(a));
-	const blame = pass().blame.filter(b => b.wait_ns > 0).map(b => ({...b, row: isThread(b.holder) ? of[b.holder] : b.holder, column: of[b.waiter]}));
+	const blame = pass().blame.filter(b => b.wait_ns > 0).map(b => ({...b, row: isThread(b.holder) ? crowdAt(b.holder) : b.holder, column: crowdAt(b.waiter)}));
 	for (const b of blame) {
 		add(caused, b.row, b.wait_ns);
 		add(waited, b.column, b.wait_ns);

@@ -3,7 +3,7 @@
 
 const CROWDS_FROM = 12, CROWD_LEAST = 4;
 
-let crowdCache = {of: null, list: []};
+let crowdCache = {of: null, list: [], at: []};
 // [{name, threads}] of the pass: crowds, and threads that stand alone.
 function crowds() {
 	const p = pass(), by = new Map();
@@ -15,9 +15,15 @@ function crowds() {
 	});
 	const list = [...by].flatMap(([name, threads]) => threads.length >= CROWD_LEAST && p.threads.length > CROWDS_FROM ?
 		[{name, threads}] : threads.map(i => ({name: null, threads: [i]})));
-	crowdCache = {of: p, list};
+	const at = [];
+	list.forEach((c, k) => c.threads.forEach(i => { at[i] = k; }));
+	crowdCache = {of: p, list, at};
 	return list;
 }
+
+// The crowd of a thread, by its place in the list.
+const crowdAt = i => (crowds(), crowdCache.at[i]);
+const crowdOf = i => crowds()[crowdAt(i)];
 
 const crowdLabel = c => c.name ? c.name + " × " + c.threads.length : threadLabel(c.threads[0]);
 

@@ -54,8 +54,8 @@ function flameBuild(mode) {
 			continue;
 		const sum = laneTotals(lane, part.from, part.to);
 		sum.forEach((ns, state) => { if (flameWanted(mode, state)) total += ns; });
-		const crowd = crowds().find(c => c.name && c.threads.includes(thread)), key = crowd ? crowd.name : threadLabel(thread) + "\0" + thread;
-		const top = root.kids.get(key) || newNode(crowd ? crowd.name : threadLabel(thread)), before = top.ns;
+		const crowd = crowdOf(thread).name, key = crowd || threadLabel(thread) + "\0" + thread;
+		const top = root.kids.get(key) || newNode(crowd || threadLabel(thread)), before = top.ns;
 		const rows = st.slices[thread] || [];
 		const least = leastFor(lane, part, budget.left / Math.max(1, rowsThreads().length));
 		lane.each(part.from, part.to, (a, b, state, s, i) => {

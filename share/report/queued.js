@@ -40,7 +40,7 @@ function queuedPanel(p) {
 function starvedDraw() {
 	const all = passIndex === (meta.main_pass || 0) ? (report.starvation || []).filter(r => r.runnable_ns > 0) : [];
 	const list = crowds(), of = new Map(), sums = new Map(), total = all.reduce((sum, r) => sum + r.runnable_ns, 0);
-	list.forEach(c => c.threads.forEach(i => of.set(pass().threads[i].tid, c)));
+	pass().threads.forEach((t, i) => of.set(t.tid, crowdOf(i)));
 	for (const r of all) {
 		const rest = r.tid === null && "others", who = rest || of.get(r.tid), by = rest || of.get(r.by_tid) || r.by_name || "nobody, or not known";
 		const key = list.indexOf(who) + " " + (by.threads ? list.indexOf(by) : by), row = sums.get(key);

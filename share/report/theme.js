@@ -8,7 +8,7 @@ const IDENTITY = {
 };
 
 // Those of style.css that are painted with, by name.
-const PAINTS = "paper ink soft line other wait waitAlt swwaitAlt unknown unknownAlt none dead running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt hit accent";
+const PAINTS = "paper ink soft line other wait waitAlt swwaitAlt unknown unknownAlt none dead running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt hit";
 
 const palette = {};
 let darkNow = false;

@@ -135,7 +135,7 @@ function paintRow(row, r, s, x0, y, w, hgt, dt, sc) {
 	const st = store(), unit = Math.max(1, Math.round(sc));
 	const dead = rgba(palette.dead), ground = rgba(palette.none);
 	if (row.kind === "owner") {
-		paintOwners(r, s, row.gil, x0, y + unit, w, hgt - 2 * unit, view.from, dt, unit);
+		paintOwners(r, s, row.gil, x0, y + unit, w, hgt - 2 * unit, view.from, dt);
 	} else if (row.kind === "gil") {
 		const lane = st.gil[row.thread];
 		if (!lane)
