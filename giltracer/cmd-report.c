@@ -104,7 +104,8 @@ static int report_run(int argc, char **argv, struct error *err)
 	bool help = false, verbose = false, quiet = false;
 	struct opt_list kinds = { 0 }, conditions = { 0 };
 	const struct opt opts[] = {
-		OPT_STR('o', "output", "FILE", &html, "the HTML report (giltracer.html)"),
+		OPT_STR('o', "output", "FILE", &html,
+		        "the HTML report (giltracer.html); - is stdout"),
 		OPT_STR(0, "json", "FILE", &json, "the same facts for machines; - is stdout"),
 		OPT_LIST(0, "folded", "KIND FILE", &kinds,
 		         "stacks for a flame graph: on-gil, off-gil or off-cpu"),

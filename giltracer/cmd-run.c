@@ -187,7 +187,8 @@ static int run_run(int argc, char **argv, struct error *err)
 	struct opt_list conditions = { 0 };
 	bool help = false;
 	const struct opt opts[] = {
-		OPT_STR('o', "output", "FILE", &options.html, "the report (giltracer.html)"),
+		OPT_STR('o', "output", "FILE", &options.html,
+		        "the report (giltracer.html); - is stdout"),
 		OPT_STR(0, "json", "FILE", &options.json,
 		        "the same facts for machines; - is stdout"),
 		RECORD_OPTS(&options.record),
