@@ -39,7 +39,8 @@ attempt() {
 # what else has to be true.
 guilty() {
 	attempt "$1" "$3" "(lambda thread, waited, function, caused, excused, more: 'right'
-		if thread >= 0.95 * waited - excused and function >= 0.95 * caused - excused and more
+		if waited and caused and thread >= 0.95 * waited - excused and
+			function >= 0.95 * caused - excused and more
 		else (thread, waited, function, caused, excused, more, d['patterns']))(
 		$blamed, $waited,
 		sum(f['wait_caused_ns'] for f in d['functions'] if f['function'] in $4),

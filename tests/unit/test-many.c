@@ -95,13 +95,6 @@ static const json_t *pass_of(const json_t *meta)
 	return json_array_get(json_object_get(meta, "passes"), 0);
 }
 
-static void done(struct fixture *f)
-{
-	vec_done(&f->model.lock_blame);
-	vec_done(&f->model.starved);
-	fixture_done(f);
-}
-
 /* What is said of one crowd, by either key. */
 static void test_crowd(bool locks)
 {
@@ -124,7 +117,7 @@ static void test_crowd(bool locks)
 	is_u64((uint64_t)json_integer_value(json_array_get(caused, 3)), (THREADS - 1) * 9000,
 	       "is that");
 	is_u64(sum_of(caused, NULL), all_waiting(&f), "and is all that was caused");
-	done(&f);
+	fixture_done(&f);
 }
 
 /* Crowds that are as many as the threads are no help. */
@@ -159,7 +152,7 @@ static void test_distinct(void)
 	}
 	is_u64(left, THREADS * (THREADS - 1) - META_BLAME_ROWS, "so many pairs are left out");
 	ok(most_left <= least, "those with the least waiting");
-	done(&f);
+	fixture_done(&f);
 }
 
 static void test_few(void)
@@ -175,7 +168,7 @@ static void test_few(void)
 	is_u64(json_array_size(rows), META_BLAME_ROWS, "what can be read is not put together");
 	ok(!json_object_get(json_array_get(rows, 0), "pairs"), "each row is a pair");
 	ok(!json_object_get(pass_of(meta), "caused"), "and says who caused it");
-	done(&f);
+	fixture_done(&f);
 }
 
 static void test_document(void)
@@ -214,7 +207,7 @@ static void test_document(void)
 	is_u64(sum_of(line, "runnable_ns"),
 	       sum_of(json_object_get(whole, "starvation"), "runnable_ns"),
 	       "so that the sum is the same");
-	done(&f);
+	fixture_done(&f);
 }
 
 static void test_document_crowds(void)
@@ -238,7 +231,7 @@ static void test_document_crowds(void)
 	       "under the one that stood longest");
 	is_u64((uint64_t)number(json_array_get(line, 0), "by_tid"), 100,
 	       "and the one it stood behind");
-	done(&f);
+	fixture_done(&f);
 }
 
 int main(void)

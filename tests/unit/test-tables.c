@@ -174,7 +174,6 @@ static void test_line(void)
 	    "behind whom is not known");
 	has(text, "in line for a CPU behind whom",
 	    "main 7*</th><td>pool-* 20 threads</td><td>10.0</td>", "and a thread that is alone");
-	vec_done(&f.model.starved);
 	fixture_done(&f);
 	names_free(names);
 }
@@ -225,7 +224,6 @@ static void test_locks(void)
 	   "which two threads the longest is of");
 	vec_done(&blames.v);
 	crowds_done(&crowds);
-	vec_done(&f.model.lock_blame);
 	fixture_done(&f);
 }
 

@@ -112,7 +112,6 @@ static void test_locks_crowds(void)
 	ok(strstr(text, "\n  pool-* 20 threads   pool-* 20 threads   stopped     200.0"),
 	   "and so is what they did to each other");
 	free(text);
-	vec_done(&f.model.lock_blame);
 	fixture_done(&f);
 }
 

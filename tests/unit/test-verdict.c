@@ -152,7 +152,6 @@ static void test_starved(void)
 	says(&f, "", "Run less beside it, or give it more CPUs");
 	f.model.starved.v[0].runnable_ns = 300;
 	says(&f, "", "Give it more CPUs, run less beside it, or use fewer threads.");
-	vec_done(&f.model.starved);
 	fixture_done(&f);
 	names_free(names);
 }
@@ -204,7 +203,6 @@ static void test_locks(void)
 	because(&f, "Thread worker (1) waited for locks for 9.9 % of its time");
 	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 100 * FIXTURE_MS;
 	says(&f, "", "Keep that lock for shorter");
-	vec_done(&f.model.locks);
 	fixture_done(&f);
 }
 
