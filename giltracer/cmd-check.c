@@ -9,16 +9,18 @@
 
 #include "base/opts.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cmd.h"
-#include "launch/around.h"
-#include "launch/perfhost.h"
-#include "launch/perfopen.h"
-#include "launch/framefetch.h"
-#include "launch/probes.h"
-#include "launch/python.h"
-#include "launch/uprobes.h"
-#include "resolve.h"
-#include "scratch.h"
+#include "system/sandbox.h"
+#include "system/perf_limits.h"
+#include "system/perf_try.h"
+#include "locate/framefetch.h"
+#include "locate/probes.h"
+#include "locate/python.h"
+#include "system/uprobes.h"
+#include "record/preloading.h"
+#include "record/resolve.h"
+#include "session/temp_session.h"
 
 enum verdict { OK, NOTE, MISSING };
 
@@ -27,7 +29,7 @@ struct host {
 	const char *wanted;
 	struct python *python;
 	struct probe_set *set;
-	struct perf_host perf;
+	struct perf_limits perf;
 	bool missing;
 };
 
@@ -37,26 +39,26 @@ static void say(struct host *host, enum verdict verdict, const char *what, const
 {
 	static const char *const words[] = { "ok", "note", "missing" };
 
-	printf("%-8s %-14s %s\n", words[verdict], what, text);
+	utf8_fprintf(stdout, "%-8s %-14s %s\n", words[verdict], what, text);
 	if (fix)
-		printf("%-23s -> %s\n", "", fix);
+		utf8_fprintf(stdout, "%-23s -> %s\n", "", fix);
 	host->missing |= verdict == MISSING;
 }
 
 static char *remedy(const struct host *host)
 {
-	return around_remedy(host->python ? host->python->command : NULL, FRAMEFETCH_DEFAULT);
+	return sandbox_remedy(host->python ? host->python->command : NULL, FRAMEFETCH_DEFAULT);
 }
 
 static void check_surroundings(struct host *host)
 {
-	CLEANUP(free) char *text = around_text();
+	CLEANUP(free) char *text = sandbox_text();
 	const char *name, *what_for;
 
 	if (text)
 		say(host, NOTE, "surroundings", text, NULL);
-	for (size_t i = 0; geteuid() == 0 && around_lacks(i, &name, &what_for); i++) {
-		CLEANUP(free) char *lack = xasprintf("no %s, which %s", name, what_for);
+	for (size_t i = 0; geteuid() == 0 && sandbox_lacks(i, &name, &what_for); i++) {
+		CLEANUP(free) char *lack = xasprintf("missing %s, which %s", name, what_for);
 
 		say(host, NOTE, "capabilities", lack, NULL);
 	}
@@ -64,13 +66,16 @@ static void check_surroundings(struct host *host)
 
 static void check_perf(struct host *host)
 {
+	CLEANUP(free) char *text = NULL;
 	struct error err;
 
-	if (perf_host_find(&host->perf, &err) < 0) {
+	if (perf_limits_find(&host->perf, &err) < 0) {
 		say(host, MISSING, "perf", err.text, "apt-get install linux-perf");
 		return;
 	}
-	say(host, OK, "perf", host->perf.version, NULL);
+	text = xasprintf("%s%s%s", host->perf.version, host->perf.guard ? ", by " : "",
+	                 host->perf.guard ? host->perf.guard : "");
+	say(host, OK, "perf", text, NULL);
 }
 
 /* Of what perf may do besides: what is missing here makes recordings poorer, but they can be made.
@@ -84,21 +89,26 @@ static void check_tracepoints(struct host *host)
 	if (host->perf.everybody)
 		say(host, OK, "tracepoints", "of the whole machine: states, stacks and wake-ups",
 		    NULL);
+	else if (host->perf.guard)
+		say(host, NOTE, "tracepoints",
+		    "of own programs only: who had the CPUs meanwhile is not known",
+		    "as root; or sudo giltracer setup --everybody, by which ALL USERS can record "
+		    "ALL PROCESSES");
 	else if (host->perf.tracepoints)
 		say(host, NOTE, "tracepoints",
-		    "of own programs only: who had the CPUs meanwhile is not known", fix);
+		    "own programs only: which other programs had the CPUs is unknown", fix);
 	else
 		say(host, NOTE, "tracepoints",
-		    "not permitted: why threads sleep and who wakes them is not known", fix);
+		    "not permitted: why threads sleep and what wakes them is unknown", fix);
 }
 
 static void check_buffers(struct host *host)
 {
 	CLEANUP(free)
-	char *fix = around_container() ? xstrdup("outside of this container: docker or podman "
-	                                         "run --cap-add IPC_LOCK (Kubernetes: "
-	                                         "capabilities.add: IPC_LOCK)")
-	                               : remedy(host);
+	char *fix = sandbox_container() ? xstrdup("outside of this container: docker or podman "
+	                                          "run --cap-add IPC_LOCK (Kubernetes: "
+	                                          "capabilities.add: IPC_LOCK)")
+	                                : remedy(host);
 	CLEANUP(free)
 	char *text = xasprintf("%" PRIu64 " KiB for each CPU%s", host->perf.buffer_bytes / 1024,
 	                       host->perf.buffer_limited
@@ -119,7 +129,7 @@ static void check_perf_open(struct host *host)
 	if (perf_try_self(&err) < 0)
 		say(host, MISSING, "perf events", err.text, fix);
 	else
-		say(host, OK, "perf events", "this user may open them", NULL);
+		say(host, OK, "perf events", "permitted for this user", NULL);
 }
 
 static void check_tracefs(struct host *host)
@@ -189,6 +199,22 @@ static void check_uprobes(struct host *host)
 		    NULL);
 }
 
+/* Without it, uprobes are what remains; with it, nothing else is needed for the GIL. */
+static void check_preload(struct host *host)
+{
+	struct preloading preloading = { 0 };
+	struct error err;
+
+	if (!host->python)
+		return;
+	if (preloading_check(&preloading, host->python, &err) < 0)
+		say(host, NOTE, "preload", err.text, NULL);
+	else
+		say(host, OK, "preload",
+		    "GIL events by a preloaded library, without perf (--probes preload)", NULL);
+	preloading_done(&preloading);
+}
+
 static void check_viztracer(struct host *host)
 {
 	CLEANUP(free) char *fix = NULL;
@@ -217,12 +243,14 @@ static void check_strays(struct host *host)
 
 		if (group->foreign)
 			say(host, NOTE, "others' probes", text,
-			    group->setup ? "of giltracer setup in another container"
-			                 : "of a giltracer in another container; if it is dead, "
+			    group->setup ? "installed by giltracer setup in another container"
+			                 : "installed by giltracer in another container; if that "
+			                   "has ended, "
 			                   "the next run as root removes them");
 		else if (group->setup && group->outdated)
 			say(host, NOTE, "old probes", text,
-			    "of giltracer setup, for a file that was replaced since: run it again");
+			    "installed by giltracer setup for a file that has been replaced "
+			    "since: run giltracer setup again");
 		else if (uprobe_group_is_stray(group))
 			say(host, NOTE, "stray probes", text,
 			    "sudo giltracer setup --undo; the next run as root removes them too");
@@ -231,9 +259,9 @@ static void check_strays(struct host *host)
 
 static void check_sessions(struct host *host)
 {
-	CLEANUP(scratch_dead_done) struct scratch_dead dead = { 0 };
+	CLEANUP(temp_session_dead_done) struct temp_session_dead dead = { 0 };
 
-	scratch_find_dead(&dead);
+	temp_session_find_dead(&dead);
 	for (size_t i = 0; i < dead.paths.n; i++)
 		say(host, NOTE, "stray session", dead.paths.v[i], "the next run removes it");
 }
@@ -266,8 +294,9 @@ static int check_run(int argc, char **argv, struct error *err)
 	check_uprobes(&host);
 	check_tracepoints(&host);
 	check_buffers(&host);
+	check_preload(&host);
 	check_viztracer(&host);
-	perf_host_done(&host.perf);
+	perf_limits_done(&host.perf);
 	probe_set_free(host.set);
 	python_free(host.python);
 	return host.missing;
@@ -276,6 +305,6 @@ static int check_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_check = {
 	.name = "check",
 	.usage = "[OPTION]...",
-	.summary = "say what this host allows, what is missing and how to get it",
+	.summary = "show what this host permits, what is missing and how to get it",
 	.run = check_run,
 };

@@ -10,8 +10,9 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "cmd.h"
-#include "fail-on.h"
-#include "report/diff.h"
+#include "report/fail_on.h"
+#include "report/diff_write.h"
+#include "report/summary_read.h"
 
 #define MAX_JSON (256u << 20)
 
@@ -25,7 +26,7 @@ struct options {
 /* A session folder, or a document that --json wrote. */
 static int read_side(struct summary *ret, const char *path, struct error *err)
 {
-	const struct report_outputs nothing = { 0 };
+	const struct report_outputs outputs = { .summary = ret };
 	CLEANUP(free) char *text = NULL;
 	struct stat st;
 	size_t len;
@@ -34,7 +35,7 @@ static int read_side(struct summary *ret, const char *path, struct error *err)
 	if (stat(path, &st) < 0)
 		return error_errno(err, "%s", path);
 	if (S_ISDIR(st.st_mode))
-		return fail_on_summary(ret, path, &nothing, err);
+		return report_session(path, &outputs, err);
 	if (file_read(&text, &len, path, MAX_JSON, err) < 0)
 		return -1;
 	return summary_read(ret, text, len, err) < 0 ? error_prefix(err, "%s", path) : 0;
@@ -78,8 +79,8 @@ static int run(const struct options *options, const struct opt_list *conditions,
 
 	if (options->count < 2)
 		status = error_set(err, EINVAL,
-		                   "which two? session folders or --json documents, see "
-		                   "giltracer diff --help");
+		                   "two session folders or --json documents are expected (see "
+		                   "giltracer diff --help)");
 	else if (fail_on_parse(&fail_on, conditions, true, err) == 0 &&
 	         read_side(&a, options->paths[0], err) == 0 &&
 	         read_side(&b, options->paths[1], err) == 0)
@@ -103,7 +104,8 @@ static int parse(const struct opt *opts, int argc, char **argv, struct options *
 		if (at == argc)
 			return 0;
 		if (options->count == 2)
-			return error_set(err, EINVAL, "'%s': two at a time", argv[at]);
+			return error_set(err, EINVAL, "'%s': only two recordings can be compared",
+			                 argv[at]);
 		options->paths[options->count++] = argv[at];
 	}
 	return 0;
@@ -116,10 +118,10 @@ static int diff_run(int argc, char **argv, struct error *err)
 	bool help = false;
 	const struct opt opts[] = {
 		OPT_STR(0, "json", "FILE", &options.json,
-		        "the comparison for machines; - is stdout"),
+		        "write the comparison as JSON; - is stdout"),
 		FAIL_ON_OPT(&conditions),
-		OPT_FLAG('v', "verbose", &options.verbose, "show small changes, too"),
-		OPT_FLAG('q', "quiet", &options.quiet, "say only what went wrong; no table"),
+		OPT_FLAG('v', "verbose", &options.verbose, "also show small changes"),
+		OPT_FLAG('q', "quiet", &options.quiet, "print errors only; no table"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
@@ -136,6 +138,6 @@ static int diff_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_diff = {
 	.name = "diff",
 	.usage = "[OPTION]... A B",
-	.summary = "what changed between two recordings",
+	.summary = "compare two recordings",
 	.run = diff_run,
 };

@@ -14,7 +14,9 @@
 #include "cmd.h"
 #include "perfdata/print.h"
 #include "perfdata/reader.h"
+#include "session/session.h"
 #include "trace/from_perf.h"
+#include "trace/perf_stacks.h"
 #include "trace/print.h"
 #include "trace/pycode.h"
 
@@ -40,7 +42,7 @@ static int dump_records(const struct dump *dump, struct error *err)
 	if (dump->header)
 		print_header(stdout, perfdata_header(pd));
 	if (perfdata_cut(pd))
-		log_warn("%s: at %#" PRIx64 ": %s; what follows is not shown", dump->path,
+		log_warn("%s: at %#" PRIx64 ": %s; the rest is not shown", dump->path,
 		         perfdata_cut(pd)->offset, perfdata_cut(pd)->text);
 	return 0;
 }
@@ -58,8 +60,21 @@ static int open_code(struct pycode **ret, const struct dump *dump, struct error 
 	return access(path, F_OK) == 0 ? pycode_open(ret, path, err) : 0;
 }
 
+/* The session that the file is part of; NULL: it is in no session's folder. */
+static int open_session(struct session **ret, const struct dump *dump, struct error *err)
+{
+	const char *slash = strrchr(dump->path, '/');
+	CLEANUP(free)
+	char *dir = slash ? xasprintf("%.*s", (int)(slash + 1 - dump->path), dump->path)
+	                  : xstrdup(".");
+	CLEANUP(free) char *json = xasprintf("%s/session.json", dir);
+
+	return dump->stacks && access(json, F_OK) == 0 ? session_read(ret, dir, err) : 0;
+}
+
 static int dump_events(const struct dump *dump, struct error *err)
 {
+	CLEANUP(session_free) struct session *session = NULL;
 	CLEANUP(pycode_close) struct pycode *code = NULL;
 	struct from_perf_options options = { .unwind = dump->stacks };
 	struct source *source;
@@ -67,9 +82,16 @@ static int dump_events(const struct dump *dump, struct error *err)
 	unsigned n = 0;
 	int got = 0;
 
-	if (open_code(&code, dump, err) < 0)
+	if (open_code(&code, dump, err) < 0 || open_session(&session, dump, err) < 0)
 		return -1;
 	options.code = code;
+	if (session) {
+		/* A stripped interpreter has no symbol for take_gil: the session says where it is.
+		 */
+		options.functions = session->functions;
+		options.function_count = session->function_count;
+		options.build_id = session->build_id;
+	}
 	if (from_perf_open(&source, dump->path, &options, err) < 0)
 		return -1;
 	while ((!dump->limit || n++ < dump->limit) && (got = source_next(source, &ev, err)) > 0) {
@@ -87,9 +109,9 @@ static int dump_run(int argc, char **argv, struct error *err)
 	struct dump dump = { 0 };
 	const struct opt opts[] = {
 		OPT_FLAG('e', "events", &dump.events,
-		         "what giltracer makes of the records, in the order of time"),
-		OPT_FLAG('s', "stacks", &dump.stacks, "the same, with the events' stacks"),
-		OPT_FLAG('H', "header", &dump.header, "what the file says about itself"),
+		         "print the events derived from the records, in order of time"),
+		OPT_FLAG('s', "stacks", &dump.stacks, "the same, with call stacks"),
+		OPT_FLAG('H', "header", &dump.header, "print the header of the file"),
 		OPT_UINT('n', "limit", "COUNT", &dump.limit, 1, UINT32_MAX,
 		         "stop after COUNT records or events"),
 		OPT_FLAG('h', "help", &dump.help, "show this help"),

@@ -8,15 +8,16 @@
 #include <stdlib.h>
 
 #include "base/opts.h"
+#include "base/utf8.h"
 #include "cmd.h"
-#include "launch/framefetch.h"
-#include "launch/probes.h"
-#include "launch/python.h"
-#include "resolve.h"
+#include "locate/framefetch.h"
+#include "locate/probes.h"
+#include "locate/python.h"
+#include "record/resolve.h"
 
-static const char *cost_name(enum insn_cost cost)
+static const char *cost_name(enum probe_cost cost)
 {
-	return cost == INSN_CHEAP ? "emulated" : "single-stepped";
+	return cost == PROBE_EMULATED ? "emulated" : "single-stepped";
 }
 
 /* What is to be said of single probes, and of all. */
@@ -27,30 +28,30 @@ static void print_notes(const struct probe_set *set)
 	for (size_t i = 0; i < set->probes.n; i++) {
 		const struct probe *p = &set->probes.v[i];
 
-		if (!p->dear_because)
+		if (!p->why_costly)
 			continue;
-		printf("%s%s is single-stepped: %s\n", gap, p->event, p->dear_because);
+		utf8_fprintf(stdout, "%s%s is single-stepped: %s\n", gap, p->event, p->why_costly);
 		gap = "";
 	}
 	if (set->note)
-		printf("\n%s\n", set->note);
+		utf8_fprintf(stdout, "\n%s\n", set->note);
 }
 
 static void print_table(const struct python *py, const struct probe_set *set)
 {
-	printf("python    %s (%s %s%s)\n", py->command, py->implementation, py->version,
-	       py->free_threaded ? ", free-threaded" : "");
-	printf("file      %s\n", set->path);
-	printf("build-id  %s\n", set->build_id);
-	printf("group     %s\n\n", set->group);
-	printf("%-16s %-26s %10s  %-6s  %-4s  %-14s  %-22s  %s\n", "event", "function", "offset",
-	       "kind", "sure", "cost", "instruction", "found in");
+	utf8_fprintf(stdout, "python    %s (%s %s%s)\n", py->command, py->implementation,
+	             py->version, py->free_threaded ? ", free-threaded" : "");
+	utf8_fprintf(stdout, "file      %s\n", set->path);
+	utf8_fprintf(stdout, "build-id  %s\n", set->build_id);
+	utf8_fprintf(stdout, "group     %s\n\n", set->group);
+	utf8_fprintf(stdout, "%-16s %-26s %10s  %-6s  %-4s  %-14s  %-22s  %s\n", "event",
+	             "function", "offset", "kind", "sure", "cost", "instruction", "found in");
 	for (size_t i = 0; i < set->probes.n; i++) {
 		const struct probe *p = &set->probes.v[i];
 
-		printf("%-16s %-26s %#10" PRIx64 "  %-6s  %-4s  %-14s  %-22s  %s\n", p->event,
-		       p->function, p->offset, symbol_kind_name(p->kind), p->sure ? "yes" : "no",
-		       cost_name(p->cost), p->instruction, p->how);
+		utf8_fprintf(stdout, "%-16s %-26s %#10" PRIx64 "  %-6s  %-4s  %-14s  %-22s  %s\n",
+		             p->event, p->function, p->offset, symbol_kind_name(p->kind),
+		             p->sure ? "yes" : "no", cost_name(p->cost), p->instruction, p->how);
 	}
 	print_notes(set);
 }
@@ -60,7 +61,7 @@ static json_t *probe_json(const struct probe *p)
 	return json_pack("{s:s, s:s, s:I, s:b, s:s, s:s, s:b, s:s, s:s?, s:s, s:s?}", "event",
 	                 p->event, "function", p->function, "offset", (json_int_t)p->offset,
 	                 "return", p->ret, "kind", symbol_kind_name(p->kind), "how", p->how, "sure",
-	                 p->sure, "cost", cost_name(p->cost), "dear_because", p->dear_because,
+	                 p->sure, "cost", cost_name(p->cost), "dear_because", p->why_costly,
 	                 "instruction", p->instruction, "fetch", p->fetch);
 }
 
@@ -94,7 +95,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 	const struct opt opts[] = {
 		OPT_STR(0, "python", "PATH", &wanted, "the interpreter to look at"),
 		OPT_UINT(0, "frames", "COUNT", &frames, 0, FRAMEFETCH_MAX,
-		         "of probes that fetch COUNT Python frames (2)"),
+		         "show probes that fetch COUNT Python frames (2)"),
 		OPT_FLAG(0, "json", &json, "print JSON"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd.h"
-#include "record.h"
+#include "record/record.h"
 
 /* The program may change its folder before VizTracer saves: the session's is absolute. */
 static int record_into(const struct record_options *options, char *const *argv, const char *dir,
@@ -30,7 +30,7 @@ static int record_into(const struct record_options *options, char *const *argv, 
 
 static int record_run(int argc, char **argv, struct error *err)
 {
-	struct record_options options = RECORD_OPTIONS_DEFAULT;
+	struct record_options options = RECORD_OPTIONS_DEFAULT(cmd_exists);
 	const char *dir = NULL;
 	bool help = false;
 	const struct opt opts[] = {
@@ -48,7 +48,7 @@ static int record_run(int argc, char **argv, struct error *err)
 			ret = cmd_help(&cmd_record, opts);
 		else if (!dir)
 			ret = error_set(err, EINVAL,
-			                "-o DIR is missing: where to leave the session");
+			                "option -o DIR is missing: the session folder to make");
 		else
 			ret = record_into(&options, argv + next, dir, err);
 	}

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "cmd.h"
-#include "fail-on.h"
-#include "report-session.h"
+#include "report/fail_on.h"
+#include "report/session_report.h"
 
 /* The words behind the options: the session's folder, and the FILE of each --folded KIND FILE. */
 struct words {
@@ -27,7 +27,7 @@ static int take_word(struct words *words, const struct opt_list *kinds, const ch
 		return 0;
 	}
 	if (words->dir)
-		return error_set(err, EINVAL, "'%s': one session folder at a time", word);
+		return error_set(err, EINVAL, "'%s': only one session folder is expected", word);
 	words->dir = word;
 	return 0;
 }
@@ -65,8 +65,8 @@ static int folded_kind(enum folded_kind *ret, const char *name, struct error *er
 			return 0;
 		}
 	}
-	return error_set(err, EINVAL, "option --folded: '%s' is none of on-gil, off-gil, off-cpu",
-	                 name);
+	return error_set(err, EINVAL,
+	                 "option --folded: '%s' is not one of on-gil, off-gil, off-cpu", name);
 }
 
 static int make(struct report_outputs *outputs, const struct words *words,
@@ -82,7 +82,8 @@ static int make(struct report_outputs *outputs, const struct words *words,
 	outputs->folded = folded;
 	outputs->folded_count = kinds->n;
 	if (!words->dir)
-		return error_set(err, EINVAL, "which session folder? see giltracer report --help");
+		return error_set(err, EINVAL,
+		                 "a session folder is expected (see giltracer report --help)");
 	if (report_check_outputs(outputs, err) < 0)
 		return -1;
 	return fail_on_report(fail_on, words->dir, outputs, err);
@@ -106,12 +107,12 @@ static int report_run(int argc, char **argv, struct error *err)
 	const struct opt opts[] = {
 		OPT_STR('o', "output", "FILE", &html,
 		        "the HTML report (giltracer.html); - is stdout"),
-		OPT_STR(0, "json", "FILE", &json, "the same facts for machines; - is stdout"),
+		OPT_STR(0, "json", "FILE", &json, "write the same facts as JSON; - is stdout"),
 		OPT_LIST(0, "folded", "KIND FILE", &kinds,
-		         "stacks for a flame graph: on-gil, off-gil or off-cpu"),
+		         "write stacks for a flame graph: on-gil, off-gil or off-cpu"),
 		FAIL_ON_OPT(&conditions),
 		OPT_FLAG('v', "verbose", &verbose, "say more"),
-		OPT_FLAG('q', "quiet", &quiet, "say only what went wrong; no table"),
+		OPT_FLAG('q', "quiet", &quiet, "print errors only; no table"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
@@ -140,6 +141,6 @@ static int report_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_report = {
 	.name = "report",
 	.usage = "[OPTION]... DIR",
-	.summary = "make the report of a session folder",
+	.summary = "write the report of a session folder",
 	.run = report_run,
 };

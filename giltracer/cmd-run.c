@@ -14,10 +14,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd.h"
-#include "fail-on.h"
-#include "record.h"
-#include "report-session.h"
-#include "scratch.h"
+#include "report/fail_on.h"
+#include "record/record.h"
+#include "report/session_report.h"
+#include "session/temp_session.h"
 
 struct run_options {
 	struct record_options record;
@@ -34,32 +34,32 @@ static int check_output(const char *path, struct error *err)
 	if (!path || !strcmp(path, "-"))
 		return 0;
 	if (!*path)
-		return error_set(err, EINVAL, "a report needs the name of a file");
+		return error_set(err, EINVAL, "the report needs a file name");
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return error_set(err, EISDIR, "%s: is a folder, the report is a file", path);
+		return error_set(err, EISDIR, "%s: is a folder; name a file for the report", path);
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return 0;
 	return filewriter_open(&w, path, err);
 }
 
 /* The folder of the session: the one to keep, or a temporary one. */
-static int make_folder(char **ret, struct scratch *scratch, const struct run_options *options,
+static int make_folder(char **ret, struct temp_session *scratch, const struct run_options *options,
                        struct error *err)
 {
 	if (options->keep)
 		return record_make_folder(ret, options->keep, err);
-	if (scratch_make(scratch, err) < 0)
+	if (temp_session_make(scratch, err) < 0)
 		return -1;
 	*ret = xstrdup(scratch->path);
 	return 0;
 }
 
-static void remove_folder(const char *dir, struct scratch *scratch, bool failed)
+static void remove_folder(const char *dir, struct temp_session *scratch, bool failed)
 {
 	struct error err;
 
 	if (scratch->path) {
-		if (scratch_remove(scratch, &err) < 0)
+		if (temp_session_remove(scratch, &err) < 0)
 			log_warn("%s", err.text);
 	} else if (failed) {
 		record_remove_folder(dir);
@@ -121,7 +121,7 @@ static int report(const struct run_options *options, const char *dir, struct sig
 
 	/* Meant for the program, twice perhaps; so is its terminal's end. */
 	if (signals_take(signals))
-		log_info("the report is being made (Ctrl-C: do without)");
+		log_info("writing the report (Ctrl-C to skip)");
 	fflush(NULL);
 	child.pid = fork();
 	if (child.pid < 0)
@@ -136,14 +136,15 @@ static int report(const struct run_options *options, const char *dir, struct sig
 	if (!signals_ending())
 		log_error("the report failed: signal %d", WTERMSIG(child.status));
 	else
-		log_warn("interrupted: there is no report%s",
-		         options->keep ? " yet (giltracer report makes it from the session)"
-		                       : ", and the recording is gone (--keep DIR keeps it)");
+		log_warn("interrupted: no report was written%s",
+		         options->keep ? " (giltracer report writes it from the session)"
+		                       : ", and the recording was removed (--keep DIR keeps it)");
 	return EXIT_GILTRACER;
 }
 
 static int record_and_report(const struct run_options *options, char *const *argv, const char *dir,
-                             struct scratch *scratch, struct signals *signals, struct error *err)
+                             struct temp_session *scratch, struct signals *signals,
+                             struct error *err)
 {
 	struct record_outcome outcome;
 	int reported = 0;
@@ -162,7 +163,7 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 {
 	const struct report_outputs outputs = { .html = options->html, .json = options->json };
 	CLEANUP(free) char *dir = NULL;
-	struct scratch scratch = SCRATCH_NONE;
+	struct temp_session scratch = SCRATCH_NONE;
 	struct signals signals;
 	int ret;
 
@@ -181,7 +182,7 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 static int run_run(int argc, char **argv, struct error *err)
 {
 	struct run_options options = {
-		.record = RECORD_OPTIONS_DEFAULT,
+		.record = RECORD_OPTIONS_DEFAULT(cmd_exists),
 		.html = "giltracer.html",
 	};
 	struct opt_list conditions = { 0 };
@@ -190,7 +191,7 @@ static int run_run(int argc, char **argv, struct error *err)
 		OPT_STR('o', "output", "FILE", &options.html,
 		        "the report (giltracer.html); - is stdout"),
 		OPT_STR(0, "json", "FILE", &options.json,
-		        "the same facts for machines; - is stdout"),
+		        "write the same facts as JSON; - is stdout"),
 		RECORD_OPTS(&options.record),
 		FAIL_ON_OPT(&conditions),
 		OPT_STR(0, "keep", "DIR", &options.keep,
@@ -214,6 +215,7 @@ static int run_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_run = {
 	.name = "",
 	.usage = "[OPTION]... SCRIPT|-m MODULE [ARG]...",
-	.summary = "record a Python program, and report who held the GIL and who waited for it",
+	.summary = "record a Python program and report which threads held the GIL "
+		   "while others waited",
 	.run = run_run,
 };

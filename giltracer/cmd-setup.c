@@ -1,28 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /* The one-time system set-up, and its undoing: print or walk the table of steps. */
 #include <errno.h>
+#include <jansson.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/datadir.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/opts.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cmd.h"
-#include "launch/host.h"
-#include "launch/framefetch.h"
-#include "launch/owner.h"
-#include "launch/probes.h"
-#include "launch/python.h"
-#include "launch/setup.h"
-#include "launch/setupkind.h"
-#include "launch/uprobes.h"
-#include "resolve.h"
+#include "system/host.h"
+#include "locate/framefetch.h"
+#include "system/path_owner.h"
+#include "system/perf_guard.h"
+#include "system/probe_lease.h"
+#include "locate/probes.h"
+#include "system/setup.h"
+#include "system/setup_kind.h"
+#include "system/stored_probes.h"
+#include "system/uprobes.h"
+#include "record/resolve_owner.h"
+
+#define BOOT_MAX (4u << 20)
 
 struct request {
-	bool undo, dry_run, persist;
+	bool undo, dry_run, persist, everybody, boot;
+	json_t *boot_file; /* group is in it */
 	const char *group;
 	struct opt_list pythons;
 	unsigned frames;
@@ -47,10 +59,9 @@ static void cleanup_probe_sets_done(struct probe_sets *sets)
 static int resolve_one(struct probe_sets *sets, const char *wanted, unsigned frames,
                        struct error *err)
 {
-	CLEANUP(python_free) struct python *py = NULL;
 	struct probe_set *set;
 
-	if (python_find(&py, wanted, err) < 0 || resolve_probes(&set, py, frames, err) < 0)
+	if (resolve_as_owner(&set, wanted, frames, err) < 0)
 		return -1;
 	for (size_t i = 0; i < sets->v.n; i++)
 		if (!strcmp(sets->v.v[i]->group, set->group)) {
@@ -80,7 +91,7 @@ static void print_plan(const struct setup_plan *plan)
 		const struct setup_step *step = &plan->steps.v[i];
 		CLEANUP(free) char *text = setup_step_text(step);
 
-		printf("%s%s\n", setup_step_is_met(step) ? "# already: " : "", text);
+		utf8_fprintf(stdout, "%s%s\n", setup_step_is_met(step) ? "# already: " : "", text);
 	}
 }
 
@@ -106,9 +117,9 @@ static int apply_step(struct setup_state *state, const struct setup_step *step, 
 	text = setup_step_text(step);
 	if (setup_apply(state, step, err) < 0)
 		return error_prefix(err, "%s", text);
-	printf("%s%s%s%s\n", text, was && !strchr(was, '\n') ? "    # was " : "",
-	       was && !strchr(was, '\n') ? was : "",
-	       was && strchr(was, '\n') ? "    # replaced" : "");
+	utf8_fprintf(stdout, "%s%s%s%s\n", text, was && !strchr(was, '\n') ? "    # was " : "",
+	             was && !strchr(was, '\n') ? was : "",
+	             was && strchr(was, '\n') ? "    # replaced" : "");
 	return 0;
 }
 
@@ -130,7 +141,7 @@ static bool is_outdated(const struct setup_step *step, const struct probe_sets *
 	for (size_t i = 0; i < sets->v.n; i++)
 		if (!strcmp(step->value, sets->v.v[i]->path) &&
 		    (!is_same_build(step->target, sets->v.v[i]->group) ||
-		     owner_is_foreign(step->target)))
+		     lease_is_foreign(step->target)))
 			return true;
 	return false;
 }
@@ -148,45 +159,81 @@ static void remove_outdated(struct setup_state *state, const struct probe_sets *
 		if (!dry_run && setup_undo(state, i, &err) < 0)
 			log_warn("%s: %s", text, err.text);
 		else
-			printf("%s    # of an earlier set-up\n", text);
+			utf8_fprintf(stdout, "%s    # of an earlier setup\n", text);
 	}
 }
 
-static int apply_plan(struct setup_state *state, const struct setup_options *options,
-                      const struct probe_sets *sets, struct error *err)
+static void plan_for(struct setup_plan *ret, const struct setup_options *options,
+                     const struct probe_sets *sets)
 {
-	CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
-	const struct probe_set *const *v = (const struct probe_set *const *)sets->v.v;
+	setup_plan_init(ret, options, (const struct probe_set *const *)sets->v.v, sets->v.n);
+}
 
-	setup_plan_init(&plan, options, v, sets->v.n);
-	if (apply_step(state, &plan.steps.v[0], err) < 0)
-		return -1;
-	/* Now that the group exists, its number is known to the steps that need it. */
-	setup_plan_done(&plan);
-	setup_plan_init(&plan, options, v, sets->v.n);
-	for (size_t i = 0; i < plan.steps.n; i++)
-		if (apply_step(state, &plan.steps.v[i], err) < 0)
-			return -1;
+/* What earlier versions permitted, or an option that is not given any more. */
+static int undo_superseded(struct setup_state *state, const struct setup_plan *plan, bool dry_run,
+                           struct error *err)
+{
+	for (size_t i = state->done.n; i-- > 0;) {
+		CLEANUP(free) char *text = NULL;
+
+		if (!setup_is_superseded(&state->done.v[i], plan))
+			continue;
+		text = setup_undo_text(state, i);
+		if (!dry_run && setup_undo(state, i, err) < 0)
+			return error_prefix(err, "%s", text);
+		utf8_fprintf(stdout, "%s    # of an earlier setup\n", text);
+	}
 	return 0;
 }
 
-static int apply(const struct setup_options *options, const struct probe_sets *sets,
-                 struct error *err)
+/* The plan is made anew for each step: a group that was made has a number, and a tracefs that was
+ * mounted has files. */
+static int apply_plan(struct setup_state *state, const struct setup_options *options,
+                      const struct probe_sets *sets, struct error *err)
 {
-	CLEANUP(setup_state_done) struct setup_state state = { 0 };
+	for (size_t i = 0;; i++) {
+		CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
+
+		plan_for(&plan, options, sets);
+		if (i >= plan.steps.n)
+			return 0;
+		if (apply_step(state, &plan.steps.v[i], err) < 0)
+			return -1;
+	}
+}
+
+/* What this permits, and to whom: a person shall know before and after. */
+static void say_consequences(const struct setup_options *options)
+{
+	log_info("members of the group %s can record their own programs; of others they see the "
+	         "names and numbers of threads that wake theirs or follow them on a CPU, and of "
+	         "the kernel where its code is",
+	         options->group);
+	if (options->everybody)
+		log_warn("--everybody: ALL USERS, IN NO GROUP AT ALL, CAN RECORD ALL PROCESSES, "
+		         "THOSE OF ROOT, TOO: THEIR MEMORY (STACKS), ALL TRACEPOINTS, AND THE "
+		         "ADDRESSES OF THE KERNEL");
+}
+
+static int apply(struct setup_state *state, const struct setup_options *options,
+                 const struct probe_sets *sets, struct error *err)
+{
+	CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
 	size_t before;
 
-	if (setup_state_load(&state, err) < 0)
+	plan_for(&plan, options, sets);
+	if (undo_superseded(state, &plan, false, err) < 0)
 		return -1;
-	before = state.done.n;
-	if (apply_plan(&state, options, sets, err) < 0) {
-		roll_back(&state, before);
+	before = state->done.n;
+	if (apply_plan(state, options, sets, err) < 0) {
+		roll_back(state, before);
 		return -1;
 	}
-	remove_outdated(&state, sets, false);
-	log_info("members of the group %s can record now%s; giltracer setup --undo reverts this",
-	         options->group,
-	         options->user ? " (log in again for the new membership to count)" : "");
+	remove_outdated(state, sets, false);
+	say_consequences(options);
+	log_info("members of the group %s can now record%s; giltracer setup --undo "
+	         "reverts this",
+	         options->group, options->user ? " (after they log in again)" : "");
 	return 0;
 }
 
@@ -221,61 +268,93 @@ static int undo(bool dry_run, struct error *err)
 			failed++;
 			continue;
 		}
-		printf("%s\n", text);
+		utf8_fprintf(stdout, "%s\n", text);
 	}
 	return failed ? error_set(err, EIO, "%u of the steps could not be undone", failed) : 0;
 }
 
-/* The words that repeat this set-up. Owned by the caller, as is each string that is not argv's. */
-static const char **repeat_argv(const struct request *request, const struct probe_sets *sets,
-                                const char *self, char frames[12])
+/* What the unit reads at boot: nothing is looked for again, and nothing of a user's is run. */
+static char *boot_text(const struct request *request, const struct probe_sets *sets)
 {
-	VEC(const char *) words = { 0 };
+	json_t *stored = json_array();
+	json_auto_t *json = NULL;
 
-	*vec_push(&words) = self;
-	*vec_push(&words) = "setup";
-	*vec_push(&words) = "--persist";
-	*vec_push(&words) = "--group";
-	*vec_push(&words) = request->group;
-	snprintf(frames, 12, "%u", request->frames);
-	*vec_push(&words) = "--frames";
-	*vec_push(&words) = frames;
-	for (size_t i = 0; i < sets->v.n; i++) {
-		*vec_push(&words) = "--python";
-		*vec_push(&words) = sets->v.v[i]->python;
-	}
-	*vec_push(&words) = NULL;
-	return words.v;
+	for (size_t i = 0; i < sets->v.n; i++)
+		json_array_append_new(stored, stored_probes_write(sets->v.v[i]));
+	json = json_pack("{si ss sb so}", "boot", 1, "group", request->group, "everybody",
+	                 request->everybody, "sets", stored);
+	return json_dumps(json, JSON_INDENT(1));
 }
 
-static int set_up(const struct request *request, struct error *err)
+/* An interpreter that was upgraded meanwhile does not keep the others from being set up. */
+static int read_sets(struct probe_sets *sets, const json_t *stored, struct error *err)
 {
-	CLEANUP(probe_sets_done) struct probe_sets sets = { 0 };
-	CLEANUP(free) const char **argv = NULL;
-	CLEANUP(free) char *self = realpath("/proc/self/exe", NULL);
-	char frames[12];
-	const char *sudo_user = getenv("SUDO_USER");
-	struct setup_options options = { .group = request->group, .persist = request->persist };
+	const json_t *json;
+	size_t i;
 
-	if (resolve_all(&sets, request, err) < 0)
-		return -1;
-	if (sudo_user && *sudo_user && strcmp(sudo_user, "root") != 0)
-		options.user = sudo_user;
-	argv = repeat_argv(request, &sets, self ? self : "giltracer", frames);
-	options.argv = argv;
-	if (request->dry_run) {
-		CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
-		CLEANUP(setup_state_done) struct setup_state state = { 0 };
+	json_array_foreach(stored, i, json)
+	{
+		CLEANUP(probe_set_free) struct probe_set *set = NULL;
 
-		setup_plan_init(&plan, &options, (const struct probe_set *const *)sets.v.v,
-		                sets.v.n);
-		print_plan(&plan);
-		if (setup_state_load(&state, err) < 0)
+		if (stored_probes_read(&set, json, err) < 0)
 			return -1;
-		remove_outdated(&state, &sets, true);
-		return 0;
+		if (stored_probes_verify(set, err) < 0)
+			log_warn("no probes are installed: %s", err->text);
+		else
+			*vec_push(&sets->v) = take(set);
 	}
-	return apply(&options, &sets, err);
+	return 0;
+}
+
+static int read_boot(struct request *request, struct probe_sets *sets, struct error *err)
+{
+	CLEANUP(free) char *path = setup_boot_path();
+	CLEANUP(free) char *text = NULL;
+	const char *group = NULL;
+	json_t *stored = NULL;
+	int everybody = 0;
+	struct stat st;
+
+	if (stat(path, &st) == 0 && (st.st_uid != 0 || st.st_mode & (S_IWGRP | S_IWOTH)))
+		return error_set(err, EPERM, "%s: is not root's alone", path);
+	if (file_read_regular(&text, NULL, path, BOOT_MAX, err) < 0)
+		return -1;
+	request->boot_file = json_loads(text, 0, NULL);
+	if (json_unpack(request->boot_file, "{ss sb so}", "group", &group, "everybody", &everybody,
+	                "sets", &stored) < 0)
+		return error_set(err, EINVAL, "%s: makes no sense: run giltracer setup --persist",
+		                 path);
+	request->group = group;
+	request->everybody = everybody;
+	return read_sets(sets, stored, err);
+}
+
+/* Root starts it at every boot, so nobody else may be able to change it. */
+static int check_persist(const char *self, struct error *err)
+{
+	CLEANUP(free) char *data = NULL;
+	CLEANUP(free) char *guard = NULL;
+
+	if (path_check_roots(self, err) < 0 ||
+	    datadir_find(&data, "share/python/bootstrap.py", err) < 0 ||
+	    perf_guard_find_program(&guard, err) < 0 || path_check_roots(data, err) < 0 ||
+	    path_check_roots(guard, err) < 0)
+		return error_prefix(err, "--persist needs an installed giltracer (make install)");
+	return 0;
+}
+
+static int print_all(struct setup_state *state, const struct setup_options *options,
+                     const struct probe_sets *sets, struct error *err)
+{
+	CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
+
+	plan_for(&plan, options, sets);
+	if (undo_superseded(state, &plan, true, err) < 0)
+		return -1;
+	print_plan(&plan);
+	remove_outdated(state, sets, true);
+	say_consequences(options);
+	return 0;
 }
 
 static int check_group(const char *name, struct error *err)
@@ -288,6 +367,49 @@ static int check_group(const char *name, struct error *err)
 	return 0;
 }
 
+/* sudo, doas and pkexec say who asked. Caller frees; NULL: root itself. */
+static char *asking_user(void)
+{
+	const char *name = getenv("SUDO_USER"), *uid = getenv("PKEXEC_UID");
+	const struct passwd *pw;
+
+	if (!name || !*name)
+		name = getenv("DOAS_USER");
+	if ((!name || !*name) && uid && (pw = getpwuid((uid_t)strtoul(uid, NULL, 10))))
+		name = pw->pw_name;
+	return name && *name && strcmp(name, "root") != 0 ? xstrdup(name) : NULL;
+}
+
+static int find_sets(struct request *request, struct probe_sets *sets, struct error *err)
+{
+	return request->boot ? read_boot(request, sets, err) : resolve_all(sets, request, err);
+}
+
+static int set_up(struct request *request, struct error *err)
+{
+	CLEANUP(setup_state_done) struct setup_state state = { 0 };
+	CLEANUP(probe_sets_done) struct probe_sets sets = { 0 };
+	CLEANUP(free) char *self = realpath("/proc/self/exe", NULL);
+	CLEANUP(free) char *user = asking_user();
+	CLEANUP(free) char *boot = NULL;
+	struct setup_options options = { .self = self, .user = user };
+
+	if (setup_state_load(&state, err) < 0)
+		return -1;
+	options.persist = request->persist || setup_is_persistent(&state);
+	if (options.persist && check_persist(self ? self : "giltracer", err) < 0)
+		return -1;
+	if (find_sets(request, &sets, err) < 0 || check_group(request->group, err) < 0)
+		return -1;
+	boot = boot_text(request, &sets);
+	options.boot = boot;
+	options.group = request->group;
+	options.everybody = request->everybody;
+	if (request->dry_run)
+		return print_all(&state, &options, &sets, err);
+	return apply(&state, &options, &sets, err);
+}
+
 static int setup_run(int argc, char **argv, struct error *err)
 {
 	struct request request = { .group = "giltracer", .frames = FRAMEFETCH_DEFAULT };
@@ -298,7 +420,10 @@ static int setup_run(int argc, char **argv, struct error *err)
 		OPT_UINT(0, "frames", "COUNT", &request.frames, 0, FRAMEFETCH_MAX,
 		         "the probes fetch COUNT Python frames, for --frames COUNT (2)"),
 		OPT_STR(0, "group", "NAME", &request.group, "whose members may record (giltracer)"),
+		OPT_FLAG(0, "everybody", &request.everybody,
+		         "let ALL USERS record ALL PROCESSES (perf_event_paranoid -1)"),
 		OPT_FLAG(0, "persist", &request.persist, "do it again at every boot"),
+		OPT_FLAG(0, "boot", &request.boot, "what --persist has done at every boot"),
 		OPT_FLAG(0, "undo", &request.undo, "put back what was found before"),
 		OPT_FLAG('n', "dry-run", &request.dry_run, "only print what would be done"),
 		OPT_FLAG('h', "help", &help, "show this help"),
@@ -315,8 +440,9 @@ static int setup_run(int argc, char **argv, struct error *err)
 	else if (!request.dry_run && !host_capable(CAP_SYS_ADMIN))
 		error_set(err, EPERM, "this needs root: sudo giltracer setup%s",
 		          request.undo ? " --undo" : "");
-	else if (check_group(request.group, err) == 0)
+	else
 		status = request.undo ? undo(request.dry_run, err) : set_up(&request, err);
+	json_decref(request.boot_file);
 	opt_list_done(&request.pythons);
 	return status;
 }

@@ -3,12 +3,10 @@
 #ifndef GILTRACER_CMD_H
 #define GILTRACER_CMD_H
 
-#include "base/error.h"
+#include <stdbool.h>
 
-/* Exit statuses of our own, as env(1), nohup(1) and timeout(1) have them. */
-#define EXIT_GILTRACER  125 /* giltracer itself failed */
-#define EXIT_CANNOT_RUN 126 /* the program cannot be executed */
-#define EXIT_NOT_FOUND  127 /* the program was not found */
+#include "base/error.h"
+#include "base/exit.h"
 
 /**
  * @name: the word that selects it
@@ -33,6 +31,7 @@ extern const struct cmd cmd_check;
 extern const struct cmd cmd_probes;
 extern const struct cmd cmd_dump;
 extern const struct cmd cmd_diff;
+extern const struct cmd cmd_stacks;
 
 struct opt;
 
@@ -44,5 +43,6 @@ extern const struct cmd *const cmd_table[];
 
 /* By name; NULL: there is none. */
 const struct cmd *cmd_find(const char *name);
+bool cmd_exists(const char *name);
 
 #endif

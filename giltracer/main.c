@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_report,
 	&cmd_run,
 	&cmd_setup,
+	&cmd_stacks,
 	NULL,
 };
 /* clang-format on */
@@ -35,14 +37,20 @@ const struct cmd *cmd_find(const char *name)
 	return NULL;
 }
 
+bool cmd_exists(const char *word)
+{
+	return cmd_find(word) != NULL;
+}
+
 static void print_commands(void)
 {
 	printf("\nCommands:\n");
 	for (unsigned i = 0; cmd_table[i]; i++)
 		if (*cmd_table[i]->name)
 			printf("  %-25s %s\n", cmd_table[i]->name, cmd_table[i]->summary);
-	printf("\n'giltracer COMMAND --help' has the options of a command, giltracer(1) the rest.\n"
-	       "A script that is named as a command is: ./setup\n");
+	printf("\n'giltracer COMMAND --help' lists the options of a command; "
+	       "giltracer(1) is the manual.\nIf a script shares a command's name, "
+	       "write ./setup\n");
 }
 
 int cmd_help(const struct cmd *cmd, const struct opt *opts)
@@ -89,12 +97,26 @@ static void take_standard_fds(void)
 			open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
 }
 
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+/* At the limit of ulimit -f a write shall fail like any other, so that nothing half-written stays.
+ * A handler, because what we start would inherit SIG_IGN. */
+static void survive_file_limit(void)
+{
+	if (signal(SIGXFSZ, ignore) == SIG_IGN)
+		signal(SIGXFSZ, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
 	const struct cmd *cmd = argc > 1 ? cmd_find(argv[1]) : NULL;
 	int status, failed;
 
 	take_standard_fds();
+	survive_file_limit();
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
 		puts(PACKAGE_STRING);
 		return check_stdout();

@@ -44,6 +44,29 @@ static int try_build_tree(char **ret, struct str *tried, const char *exe_dir, co
 	return 0;
 }
 
+int datadir_find_library(char **ret, const char *name, struct error *err)
+{
+	const char *slash = strrchr(name, '/');
+	const char *installed = slash ? slash + 1 : name;
+	CLEANUP(str_done) struct str tried = { 0 };
+	CLEANUP(free) char *beside = NULL;
+	char exe[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	if (len > 0) {
+		exe[len] = '\0';
+		*strrchr(exe, '/') = '\0';
+		if (try_build_tree(ret, &tried, exe, name))
+			return 0;
+		beside = xasprintf("%s/../lib/giltracer", exe);
+		if (try_path(ret, &tried, beside, installed))
+			return 0;
+	}
+	if (try_path(ret, &tried, PKGLIBDIR, installed))
+		return 0;
+	return error_set(err, ENOENT, "%s: not found, looked at %s", installed, str_get(&tried));
+}
+
 int datadir_find(char **ret, const char *name, struct error *err)
 {
 	const char *installed = str_has_prefix(name, "share/") ? name + strlen("share/") : name;
@@ -67,5 +90,5 @@ int datadir_find(char **ret, const char *name, struct error *err)
 	}
 	if (try_path(ret, &tried, PKGDATADIR, installed))
 		return 0;
-	return error_set(err, ENOENT, "%s: not found, looked at %s", name, str_get(&tried));
+	return error_set(err, ENOENT, "%s: not found in %s", name, str_get(&tried));
 }

@@ -14,19 +14,41 @@
 #include "alloc.h"
 #include "str.h"
 
+/* Where there is no /proc, the name is all there is. */
+static int reopen(int seen, const char *path)
+{
+	CLEANUP(free) char *link = xasprintf("/proc/self/fd/%d", seen);
+	int fd = open(link, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd;
+}
+
+int file_open_regular(const char *path, struct error *err)
+{
+	CLEANUP(close) int seen = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	int fd;
+
+	if (seen < 0 || fstat(seen, &st) < 0)
+		return error_errno(err, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, EINVAL, "%s: not a regular file", path);
+	fd = reopen(seen, path);
+	return fd < 0 ? error_errno(err, "%s", path) : fd;
+}
+
 int filemap_open(struct filemap *ret, const char *path, struct error *err)
 {
-	/* A FIFO is refused, not waited for. */
-	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	CLEANUP(close) int fd = file_open_regular(path, err);
 	struct stat st;
 	void *data;
 
 	if (fd < 0)
-		return error_errno(err, "%s", path);
+		return -1;
 	if (fstat(fd, &st) < 0)
 		return error_errno(err, "%s", path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, EINVAL, "%s: not a regular file", path);
 	if (st.st_size == 0) {
 		*ret = (struct filemap){ 0 };
 		return 0;
@@ -45,15 +67,13 @@ void filemap_done(struct filemap *map)
 	*map = (struct filemap){ 0 };
 }
 
-int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err)
+static int read_fd(char **ret, size_t *ret_len, int fd, const char *path, size_t max,
+                   struct error *err)
 {
-	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	CLEANUP(str_done) struct str text = { 0 };
 	char buf[16384];
 	ssize_t n;
 
-	if (fd < 0)
-		return error_errno(err, "%s", path);
 	while ((n = read(fd, buf, sizeof(buf))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -67,6 +87,22 @@ int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct 
 		*ret_len = text.len;
 	*ret = str_take(&text);
 	return 0;
+}
+
+int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err)
+{
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	return read_fd(ret, ret_len, fd, path, max, err);
+}
+
+int file_read_regular(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err)
+{
+	CLEANUP(close) int fd = file_open_regular(path, err);
+
+	return fd < 0 ? -1 : read_fd(ret, ret_len, fd, path, max, err);
 }
 
 int file_write_control(const char *path, const char *text, int append, struct error *err)

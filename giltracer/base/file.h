@@ -10,6 +10,10 @@
 #include "cleanup.h"
 #include "error.h"
 
+/* Opens a regular file for reading whose path may come from somebody else. A FIFO or a device is
+ * refused without being opened: opening alone waits for a writer, or starts a watchdog. */
+int file_open_regular(const char *path, struct error *err);
+
 struct filemap {
 	const uint8_t *data; /* NULL when size is 0 */
 	size_t size;
@@ -24,6 +28,9 @@ void filemap_done(struct filemap *map);
  * than max bytes is an error. ret_len may be NULL.
  */
 int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err);
+
+/* The same of a file whose path may come from somebody else: a regular one. */
+int file_read_regular(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err);
 
 /* Write text to an existing control file (sysctl, tracefs) in one write(2); append opens O_APPEND.
  */

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* A small open-addressing map from an id (pid, tid) to an index. Entries are never removed. */
+/* A hash table from any number to an index, made for look-ups. Entries are never removed. */
 #ifndef GILTRACER_BASE_IDMAP_H
 #define GILTRACER_BASE_IDMAP_H
 
 #include <stdint.h>
 
+#include "base/hash.h"
+
 #define IDMAP_NONE UINT32_MAX
 
+/* value: what was set, plus 1; 0: the slot is free. */
 struct idmap_slot {
-	uint32_t key, value; /* value IDMAP_NONE: empty */
+	uint64_t key;
+	uint32_t value;
 };
 
-/* { 0 } is an empty one. */
+/* { 0 } is an empty one. At most half of the slots are used. */
 struct idmap {
 	struct idmap_slot *slots;
+	struct hash_seed seed;
 	uint32_t mask; /* slots less one; a power of two */
 	uint32_t n;
 };
@@ -21,19 +26,30 @@ struct idmap {
 void idmap_done(struct idmap *map);
 
 /* Add or replace; value is not IDMAP_NONE. */
-void idmap_set(struct idmap *map, uint32_t key, uint32_t value);
+void idmap_set(struct idmap *map, uint64_t key, uint32_t value);
 
-static inline uint32_t idmap_get(const struct idmap *map, uint32_t key)
+/* The slot of key, or the free one where it belongs. The table has slots. */
+static inline struct idmap_slot *idmap_slot(const struct idmap *map, uint64_t key)
+{
+	uint32_t at = (uint32_t)hash_number(map->seed, key) & map->mask;
+
+	while (map->slots[at].value && map->slots[at].key != key)
+		at = (at + 1) & map->mask;
+	return &map->slots[at];
+}
+
+/* The value of key, IDMAP_NONE if it has none. */
+static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
 {
 	if (!map->slots)
 		return IDMAP_NONE;
-	/* Ids are dense: the low bits of the product scatter them well enough. */
-	for (uint32_t i = key * 2654435761u;; i++) {
-		const struct idmap_slot *slot = &map->slots[i & map->mask];
+	return idmap_slot(map, key)->value - 1;
+}
 
-		if (slot->value == IDMAP_NONE || slot->key == key)
-			return slot->value;
-	}
+/* Two ids as one key. */
+static inline uint64_t idmap_pair(uint32_t a, uint32_t b)
+{
+	return (uint64_t)a << 32 | b;
 }
 
 #endif

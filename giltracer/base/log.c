@@ -11,6 +11,7 @@
 
 #include "alloc.h"
 #include "cleanup.h"
+#include "utf8.h"
 
 static enum log_level log_level = LOG_INFO;
 static bool progress_shown;
@@ -32,13 +33,6 @@ static void wipe_progress(void)
 	progress_shown = false;
 }
 
-static void make_harmless(char *s)
-{
-	for (; *s; s++)
-		if (((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f)
-			*s = '?';
-}
-
 static void log_line(enum log_level level, const char *label, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));
 
@@ -49,9 +43,8 @@ static void log_line(enum log_level level, const char *label, const char *fmt, v
 	if (level > log_level)
 		return;
 	text = xvasprintf(fmt, ap);
-	make_harmless(text);
 	wipe_progress();
-	fprintf(stderr, "giltracer: %s%s\n", label, text);
+	utf8_fprintf(stderr, "giltracer: %s%s\n", label, text);
 }
 
 #define LOG_FUNCTION(name, level, label)         \
@@ -83,9 +76,8 @@ void log_progress(const char *fmt, ...)
 	va_start(ap, fmt);
 	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	make_harmless(text);
 	wipe_progress();
-	fprintf(stderr, "giltracer: %s", text);
+	utf8_fprintf(stderr, "giltracer: %s", text);
 	fflush(stderr);
 	progress_shown = true;
 }

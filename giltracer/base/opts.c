@@ -58,7 +58,8 @@ static int set_choice(const struct opt *opt, const char *shown, const char *valu
 		}
 		str_addf(&all, "%s%s", i ? ", " : "", opt->choices[i]);
 	}
-	return error_set(err, EINVAL, "option %s: '%s' is none of %s", shown, value, str_get(&all));
+	return error_set(err, EINVAL, "option %s: '%s' is not one of %s", shown, value,
+	                 str_get(&all));
 }
 
 static void add_to_list(struct opt_list *list, const char *value)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blame: each wait is cut at the changes of its GIL's owner, and each piece is charged to the owner
- * of that piece. The pieces of a wait are the wait, so the sums agree by construction.
+ * Free waits are told from the others. Blame: each wait is cut at the changes of its GIL's owner,
+ * and each piece is charged to the owner of that piece. The pieces of a wait are the wait, so the
+ * sums agree by construction.
  */
-#include "model/internal.h"
+#include "model/blame.h"
+
+#include "model/owners.h"
+#include "model/private.h"
 
 static size_t row_of(const struct ledger *l, uint32_t holder)
 {
@@ -34,31 +38,81 @@ void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 	charge(l, holder, start_ns, end_ns);
 }
 
-/* Divide a wait. first: the owner at its start; *contended: a thread held; *free: nobody did, for
- * certain. */
-static void divide(struct ledger *l, const struct model_gil *g, size_t first, uint64_t start_ns,
-                   uint64_t end_ns, bool *contended, bool *free)
+/* Stretches that differ in the number of waiters only are one overlap, and there may be as many as
+ * there are waits: of each, where the next one of another owner is. Caller frees. */
+static uint32_t *runs_of(const struct model_gil *g)
 {
+	uint32_t *next = xcalloc(g->owners.n + 1, sizeof(*next));
+
+	for (size_t i = g->owners.n; i-- > 0;)
+		next[i] = i + 1 < g->owners.n && g->owners.v[i + 1].thread == g->owners.v[i].thread
+		                  ? next[i + 1]
+		                  : (uint32_t)i + 1;
+	return next;
+}
+
+/* Whether the wait is complete: from a request to its acquire, without a loss. */
+static bool is_whole(const struct lane *lane, size_t i)
+{
+	const struct span *s = &lane->spans.v[i];
+
+	return !(s->flags & SPAN_INFERRED_START) && i + 1 < lane->spans.n &&
+	       s[1].state == GIL_HOLD && s[1].gil == s->gil;
+}
+
+/*
+ * If nobody held the GIL during the wait, for certain, make it a free wait, and take it out of the
+ * waiters of its stretches. first: the owner at its start. A wait that shares a stretch with
+ * another one, which began as it ended, cannot be taken out.
+ */
+static bool take_out(struct model_gil *g, const uint32_t *runs, size_t first,
+                     const struct lane *lane, size_t i)
+{
+	struct span *wait = &lane->spans.v[i];
+	uint64_t end_ns = lane_span_end(lane, i);
+	size_t end = first;
+
+	if (!is_whole(lane, i))
+		return false;
+	if (first < g->owners.n && g->owners.v[first].start_ns < end_ns &&
+	    (g->owners.v[first].thread != MODEL_NONE ||
+	     (runs[first] < g->owners.n && g->owners.v[runs[first]].start_ns < end_ns)))
+		return false;
+	while (end < g->owners.n && g->owners.v[end].start_ns < end_ns)
+		end++;
+	if (wait->start_ns != end_ns &&
+	    (g->owners.v[first].start_ns != wait->start_ns ||
+	     (end < g->owners.n ? g->owners.v[end].start_ns : g->end_ns) != end_ns))
+		return false;
+	wait->state = GIL_FREE_WAIT;
+	for (size_t o = first; o < end && wait->start_ns != end_ns; o++)
+		g->owners.v[o].waiters--;
+	return true;
+}
+
+/* Divide a wait. first: the owner at its start. Whether a thread held the GIL during it. */
+static bool divide(struct ledger *l, const struct model_gil *g, const uint32_t *runs, size_t first,
+                   uint64_t start_ns, uint64_t end_ns)
+{
+	bool contended = false;
 	size_t i = first;
 
 	while (start_ns < end_ns) {
 		uint32_t holder = g->owners.v[i].thread;
 		uint64_t until;
 
-		/* Stretches that differ in the number of waiters only are one overlap. */
-		while (++i < g->owners.n && g->owners.v[i].thread == holder)
-			;
+		i = runs[i];
 		until = i < g->owners.n ? g->owners.v[i].start_ns : end_ns;
 		if (until > end_ns)
 			until = end_ns;
 		charge(l, holder, start_ns, until);
-		*contended |= holder < MODEL_UNKNOWN;
-		*free &= holder == MODEL_NONE;
+		contended |= holder < MODEL_UNKNOWN;
 		start_ns = until;
 	}
+	return contended;
 }
 
-static void blame_thread(struct model *m, uint32_t thread, struct ledger *l)
+static void blame_thread(struct model *m, uint32_t *const *runs, uint32_t thread, struct ledger *l)
 {
 	struct model_thread *mt = &m->threads.v[thread];
 	uint32_t gil = MODEL_NONE;
@@ -67,17 +121,16 @@ static void blame_thread(struct model *m, uint32_t thread, struct ledger *l)
 	for (size_t i = 0; i < mt->gil.spans.n; i++) {
 		const struct span *s = &mt->gil.spans.v[i];
 		uint64_t end_ns = lane_span_end(&mt->gil, i);
-		bool contended = false, free = true;
 
 		if (s->state != GIL_WAIT)
 			continue;
-		if (s->ref != gil)
+		if (s->gil != gil)
 			hint = 0;
-		gil = s->ref;
+		gil = s->gil;
 		hint = owners_of(&m->gils.v[gil], hint, s);
-		divide(l, &m->gils.v[gil], hint, s->start_ns, end_ns, &contended, &free);
-		mt->contended_waits += contended;
-		mt->free_wait_ns += free ? end_ns - s->start_ns : 0;
+		if (!take_out(&m->gils.v[gil], runs[gil], hint, &mt->gil, i))
+			mt->contended_waits += divide(l, &m->gils.v[gil], runs[gil], hint,
+			                              s->start_ns, end_ns);
 	}
 	for (size_t i = 0; i < l->used.n; i++) {
 		struct model_blame *row = &l->rows[l->used.v[i]];
@@ -93,9 +146,15 @@ void blame_finish(struct model *m)
 {
 	struct ledger l = { .rows = xcalloc(m->threads.n + 2, sizeof(*l.rows)),
 		            .threads = m->threads.n };
+	uint32_t **runs = xcalloc(m->gils.n + 1, sizeof(*runs));
 
+	for (size_t i = 0; i < m->gils.n; i++)
+		runs[i] = runs_of(&m->gils.v[i]);
 	for (uint32_t i = 0; i < m->threads.n; i++)
-		blame_thread(m, i, &l);
+		blame_thread(m, runs, i, &l);
+	for (size_t i = 0; i < m->gils.n; i++)
+		free(runs[i]);
+	free(runs);
 	vec_done(&l.used);
 	free(l.rows);
 }

@@ -4,7 +4,8 @@
  * two facts: every hold is owned by its thread all along, and a GIL is owned as long as the holds
  * of it last in sum.
  */
-#include "model/internal.h"
+#include "model/owners.h"
+#include "model/private.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,10 +37,12 @@ static int check_lane(const struct model_thread *mt, const struct lane *lane, co
 }
 
 /* Per GIL: how long it was held and waited for, added up from the threads; queued_ns: waited for,
- * as its owners have it. */
+ * as its owners have it. at: index of the owner where the last hold or free wait of the thread in
+ * hand was. */
 struct sums {
 	uint64_t held_ns, waited_ns, queued_ns;
-	size_t at; /* index of the owner where the last hold of the thread in hand was */
+	uint32_t thread; /* the one in hand when at was set, plus 1 */
+	size_t at;
 };
 
 static int check_owners(const struct model_gil *g, size_t threads, struct sums *sum,
@@ -58,21 +61,27 @@ static int check_owners(const struct model_gil *g, size_t threads, struct sums *
 	return 0;
 }
 
-static int check_hold(const struct model *m, struct sums *sum, uint32_t thread,
-                      const struct span *s, uint64_t end_ns, struct error *err)
+/* Of a hold the thread, of a free wait nobody, all along. */
+static int check_owner(const struct model *m, struct sums *sum, uint32_t thread,
+                       const struct span *s, uint64_t end_ns, struct error *err)
 {
-	const struct model_gil *g = &m->gils.v[s->ref];
+	const struct model_gil *g = &m->gils.v[s->gil];
+	uint32_t owner = s->state == GIL_HOLD ? thread : MODEL_NONE;
 	size_t i;
 
 	if (s->start_ns == end_ns)
 		return 0;
+	if (sum->thread != thread + 1)
+		sum->at = 0;
+	sum->thread = thread + 1;
 	i = sum->at = owners_of(g, sum->at, s);
 	for (; i < g->owners.n && g->owners.v[i].start_ns < end_ns; i++)
-		if (g->owners.v[i].thread != thread)
+		if (g->owners.v[i].thread != owner)
 			return error_set(err, EINVAL,
-			                 "thread %u at %" PRIu64 ": holds what another one owns",
-			                 m->threads.v[thread].tid, s->start_ns);
-	sum->held_ns += end_ns - s->start_ns;
+			                 "thread %u at %" PRIu64 ": %s what another one owns",
+			                 m->threads.v[thread].tid, s->start_ns,
+			                 s->state == GIL_HOLD ? "holds" : "finds free");
+	sum->held_ns += s->state == GIL_HOLD ? end_ns - s->start_ns : 0;
 	return 0;
 }
 
@@ -80,20 +89,18 @@ static int check_spans(const struct model *m, struct sums *sums, uint32_t thread
 {
 	const struct lane *lane = &m->threads.v[thread].gil;
 
-	for (size_t i = 0; i < m->gils.n; i++)
-		sums[i].at = 0;
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *s = &lane->spans.v[i];
 		uint64_t end_ns = lane_span_end(lane, i);
 
-		if (s->state != GIL_HOLD && s->state != GIL_WAIT)
+		if (s->state != GIL_HOLD && s->state != GIL_WAIT && s->state != GIL_FREE_WAIT)
 			continue;
-		if (s->ref >= m->gils.n)
+		if (s->gil >= m->gils.n)
 			return error_set(err, EINVAL, "thread %u at %" PRIu64 ": no such GIL",
 			                 m->threads.v[thread].tid, s->start_ns);
 		if (s->state == GIL_WAIT)
-			sums[s->ref].waited_ns += end_ns - s->start_ns;
-		else if (check_hold(m, &sums[s->ref], thread, s, end_ns, err) < 0)
+			sums[s->gil].waited_ns += end_ns - s->start_ns;
+		else if (check_owner(m, &sums[s->gil], thread, s, end_ns, err) < 0)
 			return -1;
 	}
 	return 0;

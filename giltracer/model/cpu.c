@@ -21,17 +21,18 @@
  * for us from its wake-up on. And they do not count as running what a hypervisor took of a time
  * slice.
  */
-#include "model/internal.h"
+#include "model/cpu.h"
+
+#include "model/lost.h"
+#include "model/private.h"
 
 #include "trace/stacks.h"
 
 /* A sched_switch that comes this long after a switch-out belongs to another switch. */
 #define SAME_SWITCH_NS 100000
 
-/*
- * Somebody may wake a thread between its decision to sleep and its sched_switch: it leaves with the
- * state of a sleeper, and wants a CPU from then on. Measured: 0.4 µs before sched_switch.
- */
+/* A thread may be woken between its decision to sleep and its sched_switch: that then says it
+ * sleeps, though it is runnable. Measured: 0.4 µs before sched_switch. */
 #define EARLY_WAKE_NS 10000
 
 /* The bits of prev_state that say anything; above them is "preempted" (0x100, older: 0x800…). */
@@ -42,25 +43,25 @@ static struct span *last(struct model *m, uint32_t thread)
 	return lane_last(&m->threads.v[thread].cpu);
 }
 
-static void set(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state, uint32_t ref,
+static void set(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state, uint32_t waker,
                 uint32_t stack)
 {
-	struct span span = { t, ref, stack, (uint8_t)state, 0, -1 };
+	struct span span = span_of(t, state, waker, 0);
 
+	span.stack = stack;
 	lane_push(&m->threads.v[thread].cpu, &span, false);
 }
 
 static void set_running(struct model *m, uint32_t thread, uint64_t t)
 {
 	int32_t cpu = m->priv->threads.v[thread].last_cpu;
-	struct span span = {
-		t, MODEL_NONE, 0, CPU_RUNNING, 0, (int16_t)(cpu > INT16_MAX ? -1 : cpu)
-	};
+	struct span span = span_of(t, CPU_RUNNING, MODEL_NONE, 0);
 
+	span.cpu = (int16_t)(cpu > INT16_MAX ? -1 : cpu);
 	lane_push(&m->threads.v[thread].cpu, &span, false);
 }
 
-/* Unknown since its first instant, and not for lack of records: nothing has happened to it. */
+/* Whether no event of the thread's CPU lane was seen yet, nor lost. */
 static bool untouched(struct model *m, uint32_t thread)
 {
 	const struct lane *lane = &m->threads.v[thread].cpu;
@@ -78,7 +79,7 @@ static enum cpu_state asleep(struct model *m, uint32_t thread, uint32_t stack)
 	return waits ? CPU_GIL_SLEEP : CPU_SLEEPING;
 }
 
-/* Apart from prove(), which is asked at each event. */
+/* Not part of prove(), which is inlined, since it is called for each event. */
 __attribute__((noinline)) static void prove_lost(struct model *m, uint32_t thread,
                                                  enum cpu_state state)
 {
@@ -93,14 +94,15 @@ __attribute__((noinline)) static void prove_lost(struct model *m, uint32_t threa
 	last(m, thread)->flags |= SPAN_INFERRED_START;
 }
 
-/* Nothing of the thread is missing since the last loss: it has been in that state since then. */
+/* No event of the thread is missing since the last loss: it has been in that state since then. */
 static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
 {
 	if (last(m, thread)->flags & SPAN_LOST && m->priv->threads.v[thread].lost_ns < t)
 		prove_lost(m, thread, state);
 }
 
-/* It has been off its CPU, for the reason that it had before the loss if it was off then, too. */
+/* The thread has been off its CPU since the loss; if it was before the loss, then for the same
+ * reason. */
 static void prove_off(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
 {
 	const struct lane *lane = &m->threads.v[thread].cpu;
@@ -113,7 +115,8 @@ static void prove_off(struct model *m, uint32_t thread, uint64_t t, enum cpu_sta
 		prove(m, thread, t, state);
 }
 
-/* The thread does something, so it is on a CPU; if it never left one, then since its start. */
+/* An event of the thread's own proves that it is on a CPU; without any scheduler event before,
+ * since its start. */
 void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s;
@@ -149,7 +152,7 @@ void cpu_in(struct model *m, uint32_t thread, uint64_t t)
 	struct span *s = last(m, thread);
 
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
-	/* It was picked a moment ago, and this is where it comes on. */
+	/* The span may have begun already, when the thread was picked for this CPU. */
 	if (s->state != CPU_RUNNING || s->cpu != m->priv->threads.v[thread].last_cpu)
 		get_cpu(m, thread, t);
 }
@@ -232,7 +235,7 @@ void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t)
 
 void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns)
 {
-	struct span unknown = { since_ns, MODEL_NONE, 0, CPU_UNKNOWN, SPAN_LOST, -1 };
+	struct span unknown = span_of(since_ns, CPU_UNKNOWN, MODEL_NONE, SPAN_LOST);
 
 	lane_overwrite(&m->threads.v[thread].cpu, &unknown, false);
 	m->priv->threads.v[thread].off_span = MODEL_NONE;
@@ -266,9 +269,9 @@ void cpu_finish(struct model *m)
 	}
 	for (size_t i = 0; i < m->threads.n; i++) {
 		struct model_thread *mt = &m->threads.v[i];
+		struct span unknown = span_of(mt->start_ns, CPU_UNKNOWN, MODEL_NONE, 0);
 
 		mt->cpu.spans.n = 0;
-		lane_push(&mt->cpu,
-		          &(struct span){ mt->start_ns, MODEL_NONE, 0, CPU_UNKNOWN, 0, -1 }, false);
+		lane_push(&mt->cpu, &unknown, false);
 	}
 }

@@ -3,12 +3,17 @@
  * GIL lanes. An acquire by one thread ends the hold of any other, so that no instant has two
  * holders; what a recording says against that is counted.
  */
-#include "model/internal.h"
+#include "model/gil.h"
+
+#include "model/locks.h"
+#include "model/lost.h"
+#include "model/owners.h"
+#include "model/private.h"
 
 static void set(struct model *m, uint32_t thread, uint64_t t, enum gil_state state, uint32_t gil,
                 uint8_t flags)
 {
-	struct span span = { t, gil, 0, (uint8_t)state, flags, -1 };
+	struct span span = span_of(t, state, gil, flags);
 
 	lane_push(&m->threads.v[thread].gil, &span, true);
 }
@@ -20,15 +25,15 @@ static struct span *last(struct model *m, uint32_t thread)
 
 void gil_without(struct model *m, uint32_t thread, uint64_t t)
 {
-	struct span span = lock_span(m, thread, t);
+	struct span span = locks_span(m, thread, t);
 
 	lane_push(&m->threads.v[thread].gil, &span, true);
 }
 
-/* Equal keys lie side by side, so that a garbled recording with a million addresses is no worse. */
 static uint32_t find_address(const struct model *m, uint32_t proc, uint64_t address)
 {
-	uint32_t gil, key = address_key(proc, address);
+	uint64_t key = address_key(proc, address);
+	uint32_t gil;
 
 	while ((gil = idmap_get(&m->priv->gil_keys, key++)) != IDMAP_NONE)
 		if (m->gils.v[gil].address == address && m->priv->gils.v[gil].proc == proc)
@@ -38,7 +43,7 @@ static uint32_t find_address(const struct model *m, uint32_t proc, uint64_t addr
 
 static void set_address(struct model *m, uint32_t gil, uint64_t address)
 {
-	uint32_t key = address_key(m->priv->gils.v[gil].proc, address);
+	uint64_t key = address_key(m->priv->gils.v[gil].proc, address);
 
 	m->gils.v[gil].address = address;
 	while (idmap_get(&m->priv->gil_keys, key) != IDMAP_NONE)
@@ -52,7 +57,7 @@ uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t)
 	uint32_t gil = (uint32_t)m->gils.n;
 
 	*vec_push(&m->gils) = (struct model_gil){ .pid = p->pid, .start_ns = t };
-	*vec_push(&m->priv->gils) = (struct gil_book){
+	*vec_push(&m->priv->gils) = (struct gil_tracker){
 		.holder = MODEL_NONE, .proc = proc, .next = p->first_gil, .dirty = p->lost
 	};
 	p->first_gil = gil;
@@ -64,7 +69,7 @@ uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t)
 	return gil;
 }
 
-/* A GIL that was known as the process's only one has this address, as far as we know. */
+/* The GIL at an address. A process's GIL without a known address is taken to be this one. */
 static uint32_t find(struct model *m, uint32_t proc, uint64_t address)
 {
 	struct process *p = &m->priv->procs.v[proc];
@@ -99,7 +104,7 @@ static uint32_t resolve(struct model *m, uint32_t thread, uint64_t address, uint
 
 static void know(struct model *m, uint32_t gil, uint64_t t)
 {
-	struct gil_book *gs = &m->priv->gils.v[gil];
+	struct gil_tracker *gs = &m->priv->gils.v[gil];
 
 	if (!gs->known)
 		gs->known_ns = t;
@@ -115,36 +120,37 @@ static void dirty_process(struct model *m, uint32_t thread)
 		m->priv->gils.v[g].dirty = true;
 }
 
-/* The thread's open span is a hold that it does not go on with. */
+/* Ends the hold that is the thread's open span: its GIL is free from now on. */
 static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flags)
 {
 	struct span *s = last(m, thread);
-	struct gil_book *gs = &m->priv->gils.v[s->ref];
+	struct gil_tracker *gs = &m->priv->gils.v[s->gil];
 
 	s->flags |= flags;
 	if (gs->holder == thread)
 		gs->holder = MODEL_NONE;
 	gs->freed_ns = t;
-	owners_mark(m, s->ref, t);
+	owners_mark(m, s->gil, t);
 }
 
-/* The same of a wait. */
+/* Ends the wait that is the thread's open span: its GIL has one waiter less. */
 static void free_wait(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
 
-	m->priv->gils.v[s->ref].waiters--;
-	owners_mark(m, s->ref, t);
+	m->priv->gils.v[s->gil].waiters--;
+	owners_mark(m, s->gil, t);
 }
 
-/* The wait that is open cannot have been one all along: an event in it is missing. */
-static void spoil_wait(struct model *m, uint32_t thread, uint64_t t)
+/* An event is missing in the open wait, so that the thread need not have waited throughout: the
+ * span becomes unknown. */
+static void make_wait_unknown(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
 
 	free_wait(m, thread, t);
 	s->state = GIL_UNKNOWN;
-	s->ref = MODEL_NONE;
+	s->gil = MODEL_NONE;
 	s->flags |= SPAN_LOST;
 	dirty_process(m, thread);
 }
@@ -156,16 +162,15 @@ static void take(struct model *m, uint32_t thread, uint32_t gil, uint64_t t, uin
 	m->priv->threads.v[thread].gil = gil;
 	set(m, thread, t, GIL_HOLD, gil, flags);
 	owners_mark(m, gil, t);
-	last(m, thread)->cpu = owners_mark_of(&m->gils.v[gil]);
+	last(m, thread)->owner_hint = owners_mark_of(&m->gils.v[gil]);
 }
 
-/* Apart from prove(), which is asked at each event. */
-__attribute__((noinline)) static void prove_lost(struct model *m, uint32_t thread,
-                                                 enum gil_state state, uint32_t gil)
+/* Not part of prove(), which is inlined, since it is called for each event. */
+__attribute__((noinline)) static void set_since_loss(struct model *m, uint32_t thread,
+                                                     enum gil_state state, uint32_t gil)
 {
-	struct span span = {
-		m->priv->threads.v[thread].lost_ns, gil, 0, (uint8_t)state, SPAN_INFERRED_START, -1
-	};
+	struct span span = span_of(m->priv->threads.v[thread].lost_ns, state, gil,
+	                           SPAN_INFERRED_START);
 
 	if (state != GIL_NO) {
 		lost_doubt(&m->threads.v[thread].gil);
@@ -180,21 +185,19 @@ __attribute__((noinline)) static void prove_lost(struct model *m, uint32_t threa
 	lane_push(&m->threads.v[thread].gil, &span, true);
 }
 
-/*
- * Nothing of the thread is missing since the last loss, so what it does next says in what state it
- * has been since then.
- */
+/* No event of the thread is missing since the last loss, so its next event proves the state that it
+ * has been in since. */
 static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum gil_state state,
                          uint32_t gil)
 {
 	if (last(m, thread)->flags & SPAN_LOST && m->priv->threads.v[thread].lost_ns < t)
-		prove_lost(m, thread, state, gil);
+		set_since_loss(m, thread, state, gil);
 }
 
-/* Not if others have had the GIL since: then it is not this thread that records are missing of. */
+/* Unless another thread has held the GIL since the loss: then this one cannot have. */
 static void prove_hold(struct model *m, uint32_t thread, uint64_t t, uint32_t gil)
 {
-	const struct gil_book *gs = &m->priv->gils.v[gil];
+	const struct gil_tracker *gs = &m->priv->gils.v[gil];
 
 	if (gs->holder == MODEL_NONE && gs->freed_ns <= m->priv->threads.v[thread].lost_ns)
 		prove(m, thread, t, GIL_HOLD, gil);
@@ -218,20 +221,21 @@ void gil_start_hold(struct model *m, uint32_t thread, uint64_t t)
 	m->priv->threads.v[thread].flags |= THREAD_START;
 }
 
-/* It was another GIL: nobody's acquire of the one we took it for can have ended the hold. */
+/* The hold at the start was of another GIL than assumed: an acquire of the assumed one cannot have
+ * ended it. */
 static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 	struct lane *lane = &m->threads.v[thread].gil;
-	struct gil_book *was = &m->priv->gils.v[ts->gil];
-	struct gil_book *is = &m->priv->gils.v[gil];
+	struct gil_tracker *was = &m->priv->gils.v[ts->gil];
+	struct gil_tracker *is = &m->priv->gils.v[gil];
 
 	if (is->known || lane->spans.v[0].state != GIL_HOLD)
 		return;
 	if (ts->flags & THREAD_CUT)
 		lane->spans.n = 1;
 	ts->flags &= ~(uint32_t)THREAD_CUT;
-	lane->spans.v[0].ref = gil;
+	lane->spans.v[0].gil = gil;
 	lane->spans.v[0].flags &= (uint8_t)~SPAN_INFERRED_END;
 	if (was->holder == thread)
 		was->holder = MODEL_NONE;
@@ -247,36 +251,35 @@ static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
 	struct lane *lane = &m->threads.v[thread].gil;
 	size_t i = lane->spans.n - 1;
 
-	lane->spans.v[i].stack = frame;
+	lane->spans.v[i].frame = frame;
 	while (i-- > 0 && lane->spans.v[i].state != GIL_UNKNOWN) {
 		struct span *s = &lane->spans.v[i];
 
 		if (s->state != GIL_HOLD && s->state != GIL_WAIT)
 			continue;
-		if (s->state == GIL_HOLD && !s->stack)
-			s->stack = frame;
+		if (s->state == GIL_HOLD && !s->frame)
+			s->frame = frame;
 		break;
 	}
 }
 
-/*
- * A request before any other event of its own: the release was before tracing really began, or was
- * not seen, and nobody can say how long it held.
- */
+/* The thread that was taken to hold the GIL at the start requests it as its first event: it
+ * released the GIL before tracing began, or unseen, so the length of its hold is unknown. */
 static void withdraw_start_hold(struct model *m, uint32_t thread)
 {
 	struct span *s = last(m, thread);
-	struct gil_book *gs = &m->priv->gils.v[s->ref];
+	struct gil_tracker *gs = &m->priv->gils.v[s->gil];
 
-	owners_forget(m, s->ref);
+	owners_forget(m, s->gil);
 	gs->holder = MODEL_NONE;
 	gs->known = false;
-	*s = (struct span){ s->start_ns, MODEL_NONE, 0, GIL_UNKNOWN, 0, -1 };
+	*s = span_of(s->start_ns, GIL_UNKNOWN, MODEL_NONE, 0);
 }
 
 /*
- * The thread was there when another one of its process switched tracing on, holding the GIL, and
- * has neither got it nor been lost sight of since: so it did not have it.
+ * Whether the thread cannot have held the GIL: it existed when another thread of its process
+ * switched tracing on while holding the GIL, and has not acquired it since, nor is any event of it
+ * lost.
  */
 static bool never_had(const struct model *m, uint32_t thread)
 {
@@ -302,8 +305,8 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	} else if (s->state == GIL_HOLD) {
 		free_hold(m, thread, t, ts->flags & THREAD_INHERITED ? 0 : SPAN_INFERRED_END);
 	} else if (s->state == GIL_WAIT) {
-		lost_or_odd(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
-		spoil_wait(m, thread, t);
+		lost_or_anomaly(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
+		make_wait_unknown(m, thread, t);
 	} else if (never_had(m, thread)) {
 		s->state = GIL_NO;
 	}
@@ -311,7 +314,7 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	set(m, thread, t, GIL_WAIT, gil, 0);
 	m->priv->gils.v[gil].waiters++;
 	owners_mark(m, gil, t);
-	last(m, thread)->cpu = owners_mark_of(&m->gils.v[gil]);
+	last(m, thread)->owner_hint = owners_mark_of(&m->gils.v[gil]);
 	if (frame)
 		set_frames(m, thread, frame);
 }
@@ -320,7 +323,7 @@ void gil_acquire(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 	struct span *s = last(m, thread);
-	uint32_t gil = s->state == GIL_WAIT ? s->ref : resolve(m, thread, 0, t), holder;
+	uint32_t gil = s->state == GIL_WAIT ? s->gil : resolve(m, thread, 0, t), holder;
 
 	prove(m, thread, t, GIL_WAIT, gil);
 	s = last(m, thread);
@@ -328,7 +331,7 @@ void gil_acquire(struct model *m, uint32_t thread, uint64_t t)
 		m->priv->gils.v[gil].waiters--;
 	} else {
 		if (!(s->flags & SPAN_LOST))
-			lost_or_odd(m, CAVEAT_ACQUIRE_NO_REQUEST, t);
+			lost_or_anomaly(m, CAVEAT_ACQUIRE_NO_REQUEST, t);
 		if (s->state == GIL_HOLD)
 			free_hold(m, thread, t, SPAN_INFERRED_END);
 	}
@@ -342,27 +345,23 @@ void gil_acquire(struct model *m, uint32_t thread, uint64_t t)
 	take(m, thread, gil, t, 0);
 }
 
-/*
- * drop_gil after PyEval_SaveThread: the release is this one, so the hold goes on until now. Not so
- * if somebody else has had the GIL since.
- */
+/* drop_gil called by PyEval_SaveThread is the actual release, so the hold lasts until now, unless
+ * another thread has held the GIL since. */
 static bool extend_hold(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct lane *lane = &m->threads.v[thread].gil;
 	const struct span *hold = lane_last(lane) - 1;
 
-	if (!owners_claim(m, hold->ref, thread, lane_last(lane)->start_ns))
+	if (!owners_claim(m, hold->gil, thread, lane_last(lane)->start_ns))
 		return false;
 	lane->spans.n--;
-	m->priv->gils.v[hold->ref].holder = thread;
+	m->priv->gils.v[hold->gil].holder = thread;
 	free_hold(m, thread, t, 0);
 	return true;
 }
 
-/*
- * A release by a thread that we do not know to hold. Where its acquire is among what was lost, then
- * so is what ended the hold of the one before it.
- */
+/* A release by a thread that is not known to hold the GIL. If its acquire was lost, the end of the
+ * previous thread's hold was lost, too. */
 static void release_unheld(struct model *m, uint32_t thread, uint32_t gil, uint64_t t)
 {
 	struct span *s = last(m, thread);
@@ -371,13 +370,21 @@ static void release_unheld(struct model *m, uint32_t thread, uint32_t gil, uint6
 	if (s->flags & SPAN_LOST && holder != MODEL_NONE)
 		gil_lost(m, holder, later(s->start_ns, last(m, holder)->start_ns), t);
 	else if (m->priv->threads.v[thread].flags & THREAD_CUT || holder != MODEL_NONE)
-		lost_or_odd(m, CAVEAT_TWO_HOLDERS, t);
+		lost_or_anomaly(m, CAVEAT_TWO_HOLDERS, t);
 	else if (!(s->flags & SPAN_LOST))
-		lost_or_odd(m, CAVEAT_RELEASE_NO_HOLD, t);
+		lost_or_anomaly(m, CAVEAT_RELEASE_NO_HOLD, t);
 	if (s->state == GIL_WAIT)
-		spoil_wait(m, thread, t);
+		make_wait_unknown(m, thread, t);
 	know(m, gil, t);
 	owners_mark(m, gil, t);
+}
+
+void gil_held_in(struct model *m, uint32_t thread, uint32_t frame)
+{
+	struct span *s = last(m, thread);
+
+	if (frame && s->state == GIL_HOLD)
+		s->frame = frame;
 }
 
 void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save)
@@ -393,7 +400,8 @@ void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	else if (save || !(ts->flags & THREAD_SAVED) || !extend_hold(m, thread, t))
 		release_unheld(m, thread, gil, t);
 	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
-	/* Only who is asked to let go waits in drop_gil, and only who waits asks. */
+	/* A thread waits in drop_gil only after a release request, and only waiting threads make
+	 * requests. */
 	ts->flags |= (m->priv->gils.v[gil].waiters ? THREAD_RELEASED : 0) |
 	             (save && held ? THREAD_SAVED : 0);
 	gil_without(m, thread, t);
@@ -419,7 +427,7 @@ void gil_released(struct model *m, uint32_t thread, uint64_t t)
 
 	if (s->state == GIL_NO && ts->flags & THREAD_RELEASED) {
 		s->state = GIL_SWITCH_WAIT;
-		s->ref = ts->gil;
+		s->gil = ts->gil;
 		gil_without(m, thread, t);
 	} else if (s->state == GIL_UNKNOWN) {
 		gil_without(m, thread, t);
@@ -435,13 +443,13 @@ void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t)
 
 	if (s->state != GIL_HOLD)
 		return;
-	gil = gil_new(m, m->priv->threads.v[child].proc, m->gils.v[s->ref].address, t);
+	gil = gil_new(m, m->priv->threads.v[child].proc, m->gils.v[s->gil].address, t);
 	take(m, child, gil, t, SPAN_INFERRED_START);
 	m->priv->threads.v[child].flags |= THREAD_INHERITED;
 	m->caveats[CAVEAT_FORKED]++;
 }
 
-/* End the open span for good: the thread, or the recording, or the program is over. */
+/* Closes the open span because the thread, the program or the recording ended. */
 static void close_span(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
@@ -457,13 +465,13 @@ static void close_span(struct model *m, uint32_t thread, uint64_t t)
 void gil_exec(struct model *m, uint32_t thread, uint64_t t)
 {
 	close_span(m, thread, t);
-	lock_forget(m, thread);
+	locks_forget(m, thread);
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	m->priv->threads.v[thread].gil = MODEL_NONE;
 	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
 }
 
-/* Free for so long, a GIL is taken by whoever waits for it. */
+/* A waiting thread acquires a GIL that is free for this long: if none does, none waits. */
 #define FREE_NS 10000000
 
 static bool was_free(const struct model_gil *g)
@@ -478,7 +486,8 @@ static bool was_free(const struct model_gil *g)
 	return false;
 }
 
-/* Threads that never had to do with the GIL, those of OpenBLAS for instance: nor did they wait. */
+/* Threads without any GIL event, those of OpenBLAS for instance, did not wait for the GIL if it was
+ * free for a while: they were without it all their lives. */
 void gil_finish(struct model *m)
 {
 	bool free = true, any = false;
@@ -501,26 +510,26 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 	const struct span *s = last(m, thread);
 
 	if (s->state == GIL_HOLD && (died || !m->priv->options.end_ns))
-		lost_or_odd(m, CAVEAT_OPEN_HOLD, t);
+		lost_or_anomaly(m, CAVEAT_OPEN_HOLD, t);
 	if (s->state == GIL_WAIT && died)
-		lost_or_odd(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
+		lost_or_anomaly(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
 	close_span(m, thread, t);
-	lock_forget(m, thread);
+	locks_forget(m, thread);
 	lane_finish(&m->threads.v[thread].gil, t, true);
 }
 
-/* Records are missing since since_ns: whatever we thought of the thread since then is not known. */
+/* Records are missing from since_ns on: the thread's state from then on is unknown. */
 void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t)
 {
 	struct lane *lane = &m->threads.v[thread].gil;
-	struct span unknown = { since_ns, MODEL_NONE, 0, GIL_UNKNOWN, SPAN_LOST, -1 };
+	struct span unknown = span_of(since_ns, GIL_UNKNOWN, MODEL_NONE, SPAN_LOST);
 
 	if (m->priv->threads.v[thread].flags & THREAD_ALIVE) {
 		if (lane_last(lane)->state == GIL_HOLD)
 			free_hold(m, thread, t, 0);
 		else if (lane_last(lane)->state == GIL_WAIT)
 			free_wait(m, thread, t);
-		lock_forget(m, thread);
+		locks_forget(m, thread);
 		m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	}
 	m->priv->threads.v[thread].lost_ns = t;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What blocks where the GIL is off. Threads park for a lock, and stand while another one has
- * stopped the world; both end when some thread unparks them. In the lane, that is what a thread
- * does without the GIL.
+ * Where the GIL is off, threads park for a lock, or while another thread has stopped the world, and
+ * both end when some thread unparks them. In the GIL lane, these are states without the GIL.
  */
+#include "model/locks.h"
+
 #include "base/search.h"
-#include "model/internal.h"
+#include "model/blame.h"
+#include "model/gil.h"
+#include "model/private.h"
 
 #include <stdlib.h>
 
@@ -16,10 +19,11 @@ static struct span *last(struct model *m, uint32_t thread)
 	return lane_last(&m->threads.v[thread].gil);
 }
 
-/* Equal keys lie side by side. *ret_key: where the next one would go. */
-static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint32_t *ret_key)
+/* The lock at an address; *ret_key: the key for it if there is none. */
+static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint64_t *ret_key)
 {
-	uint32_t lock, key = address_key(proc, address);
+	uint64_t key = address_key(proc, address);
+	uint32_t lock;
 
 	while ((lock = idmap_get(&m->priv->lock_keys, key)) != IDMAP_NONE) {
 		if (m->locks.v[lock].address == address && m->priv->locks.v[lock].proc == proc)
@@ -32,40 +36,41 @@ static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uin
 
 static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 {
-	uint32_t key = 0, lock = find(m, proc, ev->park.address, &key);
+	uint64_t key = 0;
+	uint32_t lock = find(m, proc, ev->park.address, &key);
 
 	if (lock == MODEL_NONE) {
 		lock = (uint32_t)m->locks.n;
 		*vec_push(&m->locks) = (struct model_lock){ .pid = m->priv->procs.v[proc].pid,
 			                                    .address = ev->park.address,
 			                                    .of = "" };
-		*vec_push(&m->priv->locks) = (struct lock_book){ .proc = proc };
+		*vec_push(&m->priv->locks) = (struct lock_tracker){ .proc = proc };
 		idmap_set(&m->priv->lock_keys, key, lock);
 	}
-	/* An address may be another object's later: the last one names it. */
+	/* A later object may have the same address: the last one names the lock. */
 	m->locks.v[lock].world = ev->park.kind == PARK_WORLD;
 	if (ev->park.of && m->priv->options.names)
 		m->locks.v[lock].of = names_get(m->priv->options.names, ev->park.of);
 	return lock;
 }
 
-struct span lock_span(struct model *m, uint32_t thread, uint64_t t)
+struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 {
 	const struct thread_state *ts = &m->priv->threads.v[thread];
-	struct span span = { t, MODEL_NONE, 0, GIL_NO, 0, -1 };
+	struct span span = span_of(t, GIL_NO, MODEL_NONE, 0);
 
 	if (ts->lock != MODEL_NONE) {
 		bool world = m->locks.v[ts->lock].world;
 
 		span.state = world ? GIL_STOPPED : GIL_LOCK_WAIT;
-		span.ref = ts->lock;
-		/* It stood before it came back to Python. */
-		span.stack = world ? ts->frame : 0;
+		span.lock = ts->lock;
+		/* It was stopped before any Python code ran after the request. */
+		span.frame = world ? ts->frame : 0;
 	} else if (ts->flags & THREAD_STOPPING) {
 		const struct span *was = lane_last(&m->threads.v[thread].gil);
 
 		span.state = GIL_STOPPING;
-		span.stack = was->state == GIL_STOPPING ? was->stack : 0;
+		span.frame = was->state == GIL_STOPPING ? was->frame : 0;
 	}
 	return span;
 }
@@ -79,10 +84,10 @@ static void leave_lock(struct model *m, uint32_t thread)
 	ts->lock = MODEL_NONE;
 }
 
-void lock_forget(struct model *m, uint32_t thread)
+void locks_forget(struct model *m, uint32_t thread)
 {
 	leave_lock(m, thread);
-	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_ASKED_OFF | THREAD_LEFT_OFF |
+	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_REQUESTED_OFF | THREAD_RELEASED_OFF |
 	                                                THREAD_STOPPING);
 }
 
@@ -92,16 +97,16 @@ static void unpark(struct model *m, uint32_t thread)
 	m->priv->threads.v[thread].started_ns = 0;
 }
 
-/* Whatever it does without the GIL; a hold goes on until it is released. */
+/* Begins the span that the thread's state now asks for, unless it holds or requests a GIL. */
 static void go_on(struct model *m, uint32_t thread, uint64_t t)
 {
-	/* The last span is not that of the release any more. */
+	/* The release of the GIL no longer began the last span. */
 	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
 	if (gil_state_is_without(last(m, thread)->state))
 		gil_without(m, thread, t);
 }
 
-void lock_park(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
+static void park(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
 	gil_prove_without(m, thread, t);
 	unpark(m, thread);
@@ -114,45 +119,42 @@ void lock_park(struct model *m, uint32_t thread, uint64_t t, const struct event 
 	go_on(m, thread, t);
 }
 
-void lock_parked(struct model *m, uint32_t thread, uint64_t t)
+static void release(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
 {
-	unpark(m, thread);
-	go_on(m, thread, t);
-}
-
-void lock_unpark(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
-{
-	uint32_t key = 0, lock = find(m, m->priv->threads.v[thread].proc, address, &key);
-	struct lock_book *book;
+	uint64_t key = 0;
+	uint32_t lock = find(m, m->priv->threads.v[thread].proc, address, &key);
+	struct lock_tracker *book;
 
 	go_on(m, thread, t);
 	if (lock == MODEL_NONE)
 		return;
 	book = &m->priv->locks.v[lock];
-	if (book->waiters)
+	/* Those to be stopped need not be asleep yet: see released_before. */
+	if (book->waiters || m->locks.v[lock].world)
 		*vec_push(&book->releases) = (struct lock_release){ t, thread };
 }
 
-void lock_stop_world(struct model *m, uint32_t thread, uint64_t t)
+static void stop_world(struct model *m, uint32_t thread, uint64_t t)
 {
 	m->priv->threads.v[thread].started_ns = 0;
 	m->priv->threads.v[thread].flags |= THREAD_STOPPING;
 	go_on(m, thread, t);
 }
 
-void lock_start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
+static void start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 
 	if (last(m, thread)->state == GIL_STOPPING)
-		last(m, thread)->stack = frame;
+		last(m, thread)->frame = frame;
 	ts->flags &= ~(uint32_t)THREAD_STOPPING;
 	ts->started_ns = t;
 	go_on(m, thread, t);
 }
 
-/* It went on stopping them since it began to let them go, if all that it did since was to do so. */
-void lock_started_world(struct model *m, uint32_t thread, uint64_t t)
+/* Starting the others again is part of stopping the world, if the thread did nothing else in
+ * between. */
+static void started_world(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct lane *lane = &m->threads.v[thread].gil;
 	const struct span *s = lane_last(lane);
@@ -163,7 +165,7 @@ void lock_started_world(struct model *m, uint32_t thread, uint64_t t)
 	go_on(m, thread, t);
 }
 
-/* It sleeps until it is notified of something: the lock is its own. */
+/* The thread waits to be notified, not for a lock that another thread holds. */
 static void make_idle(struct model *m, uint32_t thread)
 {
 	struct lane *lane = &m->threads.v[thread].gil;
@@ -171,22 +173,22 @@ static void make_idle(struct model *m, uint32_t thread)
 
 	unpark(m, thread);
 	s->state = GIL_NO;
-	s->ref = MODEL_NONE;
+	s->lock = MODEL_NONE;
 	if (lane->spans.n > 1 && s[-1].state == GIL_NO && !s[-1].flags)
 		lane->spans.n--;
 }
 
-void lock_frame(struct model *m, uint32_t thread, const struct event *ev)
+static void set_frame(struct model *m, uint32_t thread, const struct event *ev)
 {
 	if (last(m, thread)->state != GIL_LOCK_WAIT)
 		return;
 	if (ev->flags & EVF_NOTIFIED)
 		make_idle(m, thread);
 	else
-		last(m, thread)->stack = ev->gil.frame;
+		last(m, thread)->frame = ev->gil.frame;
 }
 
-void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
+static void gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 
@@ -194,14 +196,71 @@ void lock_gil_off(struct model *m, uint32_t thread, uint64_t t, const struct eve
 	ts->flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
 	ts->started_ns = 0;
 	gil_without(m, thread, t);
-	ts->flags |= ev->type == EV_REQUEST ? THREAD_ASKED_OFF : THREAD_LEFT_OFF;
+	ts->flags |= ev->type == EV_REQUEST ? THREAD_REQUESTED_OFF : THREAD_RELEASED_OFF;
 	if (ev->type != EV_REQUEST)
 		return;
 	ts->frame = ev->gil.frame;
-	lock_frame(m, thread, ev);
+	set_frame(m, thread, ev);
 }
 
-/* ---- totals */
+/* Whether the event is of a GIL that is off: a return says nothing itself, its entry did. */
+static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
+{
+	uint32_t *flags = &m->priv->threads.v[thread].flags, bit;
+
+	if (ev->flags & EVF_GIL_OFF)
+		return ev->type == EV_REQUEST || ev->type == EV_RELEASE;
+	if (ev->type != EV_ACQUIRE && ev->type != EV_RELEASED)
+		return false;
+	bit = *flags & (ev->type == EV_ACQUIRE ? THREAD_REQUESTED_OFF : THREAD_RELEASED_OFF);
+	*flags &= ~bit;
+	return bit;
+}
+
+static void feed_park(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
+{
+	switch (ev->type) {
+	case EV_PARK:
+		park(m, thread, t, ev);
+		break;
+	case EV_PARKED:
+		unpark(m, thread);
+		go_on(m, thread, t);
+		break;
+	case EV_UNPARK:
+		release(m, thread, t, ev->park.address);
+		break;
+	case EV_STOP_WORLD:
+		stop_world(m, thread, t);
+		break;
+	case EV_START_WORLD:
+		start_world(m, thread, t, ev->gil.frame);
+		break;
+	case EV_STARTED_WORLD:
+		started_world(m, thread, t);
+		break;
+	}
+}
+
+bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
+{
+	bool off = ev->type < EV_PARK && is_off(m, ev, thread);
+
+	if (ev->type >= EV_PARK) {
+		m->park_events++;
+		feed_park(m, ev, thread, t);
+		return true;
+	}
+	if (off) {
+		m->park_events++;
+		if (ev->flags & EVF_GIL_OFF)
+			gil_off(m, thread, t, ev);
+		return true;
+	}
+	if (ev->type == EV_REQUEST)
+		set_frame(m, thread, ev);
+	return false;
+}
 
 static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t start_ns,
                         uint64_t end_ns)
@@ -210,26 +269,37 @@ static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t s
 		*vec_push(&list->v) = (struct model_blocked){ start_ns, end_ns, by };
 }
 
+/*
+ * The world may be started after a thread saw that it is to stop and before it is asleep: then the
+ * thread was released before its span began, while it still ran, and it wakes at once.
+ */
+static bool released_before(const struct model *m, const struct span *s, size_t span,
+                            const struct lock_release *before)
+{
+	return m->locks.v[s->lock].world && span && before->time_ns >= s[-1].start_ns;
+}
+
 void model_blocked(const struct model *m, uint32_t thread, size_t span,
                    struct model_blocked_list *list)
 {
 	const struct lane *lane = &m->threads.v[thread].gil;
 	const struct span *s = &lane->spans.v[span];
 	uint64_t at = s->start_ns, end_ns = lane_span_end(lane, span);
-	const struct lock_book *book;
+	const struct lock_tracker *book;
 	bool released;
 	size_t i;
 
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
-	book = &m->priv->locks.v[s->ref];
+	book = &m->priv->locks.v[s->lock];
 	i = SEARCH_AFTER(book->releases.v, book->releases.n, time_ns, at);
-	/* With a GIL, the span begins when that is let go, after what it had itself. */
-	released = i && book->releases.v[i - 1].thread == thread;
+	/* Where the thread released the lock itself, the span begins after that release. */
+	released = i && (book->releases.v[i - 1].thread == thread ||
+	                 released_before(m, s, span, &book->releases.v[i - 1]));
 	for (; i < book->releases.n && book->releases.v[i].time_ns <= end_ns; i++) {
 		const struct lock_release *r = &book->releases.v[i];
 
-		/* What it had itself, it lets go as it falls asleep. */
+		/* A lock that the waiter held itself is free once it sleeps. */
 		add_stretch(list, r->thread == thread ? MODEL_NONE : r->thread, at, r->time_ns);
 		at = r->time_ns;
 		released = true;
@@ -260,7 +330,7 @@ static void blame_state(struct model *m, uint32_t thread, struct ledger *l, enum
 	l->used.n = 0;
 }
 
-void lock_finish(struct model *m)
+void locks_finish(struct model *m)
 {
 	struct ledger l = { .threads = m->threads.n };
 
@@ -275,7 +345,7 @@ void lock_finish(struct model *m)
 	free(l.rows);
 }
 
-void lock_done(struct model *m)
+void locks_done(struct model *m)
 {
 	for (size_t i = 0; i < m->priv->locks.n; i++)
 		vec_done(&m->priv->locks.v[i].releases);

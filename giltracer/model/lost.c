@@ -11,7 +11,12 @@
  * Of what is recorded of the whole machine, only who had the CPU is not known: a sleep whose
  * wake-up is missing is marked anyway.
  */
-#include "model/internal.h"
+#include "model/lost.h"
+
+#include "model/cpu.h"
+#include "model/gil.h"
+#include "model/private.h"
+#include "model/runqueue_wait.h"
 
 /*
  * Since when, of [since_ns, t), the thread may have been on a CPU (-1: any); t if it was on others
@@ -34,7 +39,7 @@ static uint64_t out_of_sight(const struct lane *cpu, int32_t lost, uint64_t sinc
 	return from < t ? from : t;
 }
 
-/* What the lane was in before the loss since which it is unknown; unknown if there was none. */
+/* The lane's state before the loss that made it unknown; unknown if there was none. */
 static unsigned before_loss(const struct lane *lane)
 {
 	size_t n = lane->spans.n;
@@ -44,13 +49,14 @@ static unsigned before_loss(const struct lane *lane)
 
 static void assume(struct lane *lane, unsigned state, uint64_t from_ns, uint64_t to_ns, bool count)
 {
-	struct span span = { from_ns, MODEL_NONE, 0, (uint8_t)state, SPAN_INFERRED_START, -1 };
+	struct span span = span_of(from_ns, state, MODEL_NONE, SPAN_INFERRED_START);
 
 	if (from_ns < to_ns)
 		lane_push(lane, &span, count);
 }
 
-/* The thread is lost sight of again, and has done nothing since the loss before. */
+/* The thread had no event between the previous loss and this one: if it was without the GIL or off
+ * its CPU before, it is taken to have remained so in between. */
 static void assume_quiet(struct model *m, uint32_t thread, uint64_t until_ns)
 {
 	struct model_thread *mt = &m->threads.v[thread];
@@ -93,23 +99,23 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t)
 
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
 	m->caveats[CAVEAT_LOST] += ev->lost.count;
-	starve_lost(m, ev->cpu, since_ns);
+	runqueue_wait_lost(m, ev->cpu, since_ns);
 	if (ev->flags & EVF_WAKEUPS)
 		return;
 	for (uint32_t i = 0; i < m->threads.n; i++)
 		lose_sight(m, i, ev->cpu, since_ns, t);
-	while (m->priv->oddities.n &&
-	       m->priv->oddities.v[m->priv->oddities.n - 1].time_ns > since_ns)
-		m->priv->oddities.n--;
+	while (m->priv->anomalies.n &&
+	       m->priv->anomalies.v[m->priv->anomalies.n - 1].time_ns > since_ns)
+		m->priv->anomalies.n--;
 }
 
-void lost_or_odd(struct model *m, enum caveat_code code, uint64_t t)
+void lost_or_anomaly(struct model *m, enum caveat_code code, uint64_t t)
 {
-	*vec_push(&m->priv->oddities) = (struct oddity){ t, code };
+	*vec_push(&m->priv->anomalies) = (struct anomaly){ t, code };
 }
 
 void lost_finish(struct model *m)
 {
-	for (size_t i = 0; i < m->priv->oddities.n; i++)
-		m->caveats[m->priv->oddities.v[i].code]++;
+	for (size_t i = 0; i < m->priv->anomalies.n; i++)
+		m->caveats[m->priv->anomalies.v[i].code]++;
 }

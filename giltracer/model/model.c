@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* One event at a time, on a clock that never goes back. */
-#include "model/internal.h"
+#include "model/blame.h"
+#include "model/cpu.h"
+#include "model/gil.h"
+#include "model/locks.h"
+#include "model/lost.h"
+#include "model/owners.h"
+#include "model/private.h"
+#include "model/runqueue_wait.h"
+#include "model/stats.h"
+#include "model/thread.h"
 
 #include "trace/names.h"
 
@@ -12,6 +21,7 @@ struct model *model_new(const struct model_options *options)
 	m->priv->options = *options;
 	m->priv->start_thread = MODEL_NONE;
 	m->start_ns = options->start_ns;
+	m->requests_known = options->requests_known;
 	return m;
 }
 
@@ -28,26 +38,27 @@ void model_free(struct model *m)
 	vec_done(&m->threads);
 	vec_done(&m->gils);
 	vec_done(&m->blame);
-	lock_done(m);
+	locks_done(m);
 	vec_done(&m->starved);
-	starve_done(m);
+	runqueue_wait_done(m);
 	vec_done(&m->lost);
+	vec_done(&m->overdue);
 	vec_done(&m->counts);
 	vec_done(&m->samples);
 	idmap_done(&m->priv->tids);
 	idmap_done(&m->priv->pids);
-	idmap_done(&m->priv->unborn_tids);
+	idmap_done(&m->priv->prestart_tids);
 	idmap_done(&m->priv->gil_keys);
 	vec_done(&m->priv->threads);
 	vec_done(&m->priv->gils);
 	vec_done(&m->priv->procs);
-	vec_done(&m->priv->unborn);
-	vec_done(&m->priv->oddities);
+	vec_done(&m->priv->prestart);
+	vec_done(&m->priv->anomalies);
 	free(m->priv);
 	free(m);
 }
 
-/* Tracing starts: who is there, and who holds the GIL. */
+/* Tracing starts: which threads exist, and which one holds the GIL. */
 static void start(struct model *m)
 {
 	const struct model_options *o = &m->priv->options;
@@ -66,13 +77,14 @@ static void start(struct model *m)
 	thread_start_all(m);
 }
 
-/* A loss is learnt late, perhaps after tracing ended. */
+/* A loss is reported after it happened, perhaps only after tracing ended. */
 static bool has_begun(const struct event *ev, uint64_t t)
 {
 	return ev->type == EV_LOST && ev->lost.since_ns < t;
 }
 
-/* Before tracing starts, or after it ended: false. */
+/* False for events before tracing started or after it ended. *ret: the event's time, never before
+ * that of an earlier one. */
 static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 {
 	struct model_private *p = m->priv;
@@ -101,40 +113,23 @@ static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 	return true;
 }
 
-/* The event is of a GIL that is off. A return is what its entry was. */
-static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
-{
-	uint32_t *flags = &m->priv->threads.v[thread].flags, bit;
-
-	if (ev->flags & EVF_GIL_OFF)
-		return ev->type == EV_REQUEST || ev->type == EV_RELEASE;
-	if (ev->type != EV_ACQUIRE && ev->type != EV_RELEASED)
-		return false;
-	bit = *flags & (ev->type == EV_ACQUIRE ? THREAD_ASKED_OFF : THREAD_LEFT_OFF);
-	*flags &= ~bit;
-	return bit;
-}
-
 static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
-	cpu_seen(m, thread, t);
-	if (is_off(m, ev, thread)) {
-		m->park_events++;
-		if (ev->flags & EVF_GIL_OFF)
-			lock_gil_off(m, thread, t, ev);
-		return;
-	}
 	m->gil_events++;
 	switch (ev->type) {
 	case EV_REQUEST:
-		lock_frame(m, thread, ev);
 		gil_request(m, thread, t, ev->gil.address, ev->gil.frame);
 		break;
 	case EV_ACQUIRE:
 		gil_acquire(m, thread, t);
 		break;
 	case EV_RELEASE:
+		gil_held_in(m, thread, ev->gil.frame);
 		gil_release(m, thread, t, ev->gil.address, false);
+		if (ev->gil.overdue_us)
+			*vec_push(&m->overdue) = (struct model_overdue){
+				t, m->priv->threads.v[thread].gil, ev->gil.overdue_us
+			};
 		break;
 	case EV_SAVE:
 		gil_release(m, thread, t, 0, true);
@@ -145,33 +140,7 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 	}
 }
 
-static void feed_park(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
-{
-	m->park_events++;
-	cpu_seen(m, thread, t);
-	switch (ev->type) {
-	case EV_PARK:
-		lock_park(m, thread, t, ev);
-		break;
-	case EV_PARKED:
-		lock_parked(m, thread, t);
-		break;
-	case EV_UNPARK:
-		lock_unpark(m, thread, t, ev->park.address);
-		break;
-	case EV_STOP_WORLD:
-		lock_stop_world(m, thread, t);
-		break;
-	case EV_START_WORLD:
-		lock_start_world(m, thread, t, ev->gil.frame);
-		break;
-	case EV_STARTED_WORLD:
-		lock_started_world(m, thread, t);
-		break;
-	}
-}
-
-/* An event of a thread that may be anybody, even nobody we know. */
+/* The woken thread may be of another program, and the waker, too. */
 static void feed_waking(struct model *m, const struct event *ev, uint64_t t)
 {
 	uint32_t woken = thread_find(m, ev->waking.tid);
@@ -189,7 +158,7 @@ static uint32_t alive(const struct model *m, uint32_t tid)
 	return lives ? thread : MODEL_NONE;
 }
 
-/* Who gets the CPU may be anybody. */
+/* The next thread on the CPU may be of another program. */
 static void feed_next(struct model *m, const struct event *ev, uint64_t t)
 {
 	uint32_t next = alive(m, ev->sched.next_tid);
@@ -200,12 +169,12 @@ static void feed_next(struct model *m, const struct event *ev, uint64_t t)
 	cpu_picked(m, next, t, ev->cpu);
 }
 
-/* And so may who had it. */
+/* A switch on any CPU of the machine: neither thread need be one of this model's. */
 static void feed_pick(struct model *m, const struct event *ev, uint64_t t)
 {
 	uint32_t prev = alive(m, ev->tid);
 
-	starve_pick(m, ev, alive(m, ev->sched.next_tid), t);
+	runqueue_wait_pick(m, ev, alive(m, ev->sched.next_tid), t);
 	if (prev != MODEL_NONE && ev->flags & EVF_PREEMPT)
 		cpu_preempted(m, prev, t);
 	feed_next(m, ev, t);
@@ -218,7 +187,7 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 	case EV_SWITCH_IN:
 		m->priv->saw_switch = true;
 		cpu_in(m, thread, t);
-		starve_in(m, thread, t, ev->cpu);
+		runqueue_wait_in(m, thread, t, ev->cpu);
 		break;
 	case EV_SWITCH_OUT:
 		m->priv->saw_switch = true;
@@ -243,9 +212,8 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 				                                        thread };
 		break;
 	default:
-		if (ev->type >= EV_PARK)
-			feed_park(m, ev, thread, t);
-		else
+		cpu_seen(m, thread, t);
+		if (!locks_concern(m, ev, thread) || !locks_feed(m, ev, thread, t))
 			feed_gil(m, ev, thread, t);
 	}
 }
@@ -255,7 +223,7 @@ void model_feed(struct model *m, const struct event *ev)
 	uint32_t thread;
 	uint64_t t;
 
-	/* Most modules are imported before tracing starts. */
+	/* Not limited to the time of tracing: most modules are imported before it starts. */
 	if (ev->type == EV_GIL_ON) {
 		if (m->priv->options.names)
 			m->gil_module = names_get(m->priv->options.names, ev->comm.name);
@@ -282,7 +250,7 @@ void model_feed(struct model *m, const struct event *ev)
 	case EV_MOVE:
 		thread = alive(m, ev->move.tid);
 		if (thread != MODEL_NONE)
-			starve_move(m, thread, t, ev);
+			runqueue_wait_move(m, thread, t, ev);
 		break;
 	default:
 		if (ev->type > EV_STACK)
@@ -293,7 +261,8 @@ void model_feed(struct model *m, const struct event *ev)
 	}
 }
 
-/* The program did not say when it was through, and so the recording went on until it had ended. */
+/* A process that outlived the program: without a known end of tracing, it was recorded to its end.
+ */
 static bool is_left_behind(const struct model *m, uint32_t thread)
 {
 	const struct model_options *options = &m->priv->options;
@@ -321,8 +290,8 @@ void model_finish(struct model *m)
 	owners_finish(m);
 	gil_finish(m);
 	blame_finish(m);
-	lock_finish(m);
-	starve_finish(m);
+	locks_finish(m);
+	runqueue_wait_finish(m);
 	stats_finish(m);
 	if (!m->gil_events && !m->priv->options.no_probes && !m->priv->options.gil_off)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;

@@ -4,10 +4,12 @@
  * recording (pass). Feed it every event in time order, finish it, then read it.
  *
  * Invariants, checked by model_check() on every recording:
- *	per thread  hold + wait + no_gil + unknown = end - start, to the nanosecond; waiting for a
- *	            lock and stopping the world are parts of no_gil
+ *	per thread  hold + wait + free wait + no_gil + unknown = end - start, to the nanosecond;
+ *	            waiting for a lock and stopping the world are parts of no_gil
  *	per GIL     at no instant two holders
  *	per thread  the CPU states add up to the same life
+ *	free waits  nobody held the GIL during any of them, and they are nobody's waiting: neither
+ *	            in blame nor among a GIL's waiters
  *	blame       the rows of a waiter add up to its gil_ns[GIL_WAIT]
  *	lock blame  the same of gil_ns[GIL_LOCK_WAIT] and gil_ns[GIL_STOPPED]
  *	starved     the rows of a thread add up to its cpu_ns[CPU_RUNNABLE]
@@ -38,9 +40,12 @@ enum gil_state {
 	GIL_UNKNOWN,     /* before the thread's first event, or records were lost */
 	GIL_NO,          /* no GIL: released, in C code or asleep */
 	GIL_HOLD,        /* acquire -> release */
-	GIL_WAIT,        /* request -> acquire */
+	GIL_WAIT,        /* request -> acquire; a GIL that was not free throughout */
 	GIL_SWITCH_WAIT, /* release while others wait -> return of drop_gil; part of wait in totals
 	                  */
+	GIL_FREE_WAIT,   /* request -> acquire of a GIL that is known to have been free throughout:
+	                  * tracing overhead or scheduling delay, not waiting. Told from GIL_WAIT at
+	                  * the end */
 	/* Without the GIL, in a free-threaded interpreter: */
 	GIL_LOCK_WAIT, /* asleep for a lock that another thread has */
 	GIL_STOPPED,   /* stands until a thread that stopped the world lets it go on */
@@ -75,21 +80,32 @@ enum span_flags {
 /**
  * A stretch of a lane; it ends where the next one starts, the last one at the lane's end. There are
  * so many that four bytes of padding count.
- * @state: enum gil_state or enum cpu_state
- * @ref: HOLD and waits: index of the GIL. LOCK_WAIT, STOPPED: of the lock. CPU states: index of the
- * thread that woke it (on the span that follows a wake-up), or MODEL_NONE
- * @stack: off-CPU spans of a stacks pass: id in the source's stacks. HOLD: the Python frame that
- * ran at its end, WAIT: that waits, LOCK_WAIT, STOPPED, STOPPING: that runs; ids in the source's
- * frames. 0: none
+ * @state: enum gil_state in a GIL lane, enum cpu_state in a CPU lane
+ * GIL lane:
+ * @gil: index, of HOLD and waits for a GIL; @lock: index, of LOCK_WAIT and STOPPED
+ * @frame: Python frame, id in the source's frames, 0: unknown. HOLD: that ran at its end; waits:
+ *         that waits; LOCK_WAIT, STOPPED, STOPPING: that runs
+ * @owner_hint: HOLD and WAIT: see owners_of; else -1
+ * CPU lane:
+ * @waker: index of the thread that woke this one, on the span that follows the wake-up
+ * @stack: of a span off the CPU: id in the source's stacks, 0: none
+ * @cpu: RUNNING: which; else -1
+ * Either:
+ * @ref: whichever of gil, lock and waker it is; MODEL_NONE: none
  */
 struct span {
 	uint64_t start_ns;
-	uint32_t ref;
-	uint32_t stack;
+	union {
+		uint32_t ref, gil, lock, waker;
+	};
+	union {
+		uint32_t frame, stack;
+	};
 	uint8_t state;
 	uint8_t flags;
-	int16_t cpu; /* CPU lanes, RUNNING: where; GIL lanes, HOLD and WAIT: see owners_of; else -1
-	              */
+	union {
+		int16_t owner_hint, cpu;
+	};
 } __attribute__((packed, aligned(4)));
 
 /* Contiguous spans; equal neighbours of the same ref are merged unless both are holds or waits. */
@@ -101,9 +117,7 @@ struct lane {
 /**
  * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
  * end_ns - start_ns each.
- * @holds, @waits: how many HOLD and WAIT spans (switch waits do not count as waits)
- * @free_wait_ns: of gil_ns[GIL_WAIT], waits during which the GIL was known to be free all the time:
- *                what tracing costs, or the lack of a CPU, but nobody's fault
+ * @holds, @waits, @free_waits: how many HOLD, WAIT and FREE_WAIT spans (switch waits do not count)
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
  * @unseen_runnable_ns: of its sleep, at most so much was time in line, after wake-ups that were not
@@ -117,10 +131,9 @@ struct model_thread {
 	uint64_t start_ns, end_ns;
 	uint64_t gil_ns[GIL_STATES];
 	uint64_t cpu_ns[CPU_STATES];
-	uint64_t holds, waits, contended_waits, releases_probed, releases_inferred;
+	uint64_t holds, waits, free_waits, contended_waits, releases_probed, releases_inferred;
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
-	uint64_t free_wait_ns;
 	uint64_t unseen_runnable_ns;
 	uint64_t lock_waits, stops, worlds_stopped; /* spans LOCK_WAIT, STOPPED, STOPPING */
 	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;
@@ -143,7 +156,8 @@ static inline uint64_t model_thread_no_gil_ns(const struct model_thread *t)
 	       t->gil_ns[GIL_STOPPING];
 }
 
-/* One stretch of a GIL's ownership; contiguous from the GIL's first to its last known instant. */
+/* One stretch of a GIL's ownership; contiguous from the GIL's first to its last known instant.
+ * Neighbours may be equal. */
 struct gil_owner {
 	uint64_t start_ns;
 	uint32_t thread;  /* index of the holder, MODEL_NONE: free, MODEL_UNKNOWN: cannot be told */
@@ -151,7 +165,7 @@ struct gil_owner {
 };
 
 /**
- * @held_ns: somebody held it. @wanted_ns: at least one thread waited for it (request -> acquire).
+ * @held_ns: somebody held it. @wanted_ns: at least one thread was in GIL_WAIT for it.
  * @handover_ns: the time, summed over waiters, in which a thread waited and nobody held it.
  */
 struct model_gil {
@@ -246,6 +260,14 @@ enum caveat_code {
 	CAVEAT_CODES,
 };
 
+/* A hold that went on for so long after a release request, not counting the time in which its
+ * thread was runnable. */
+struct model_overdue {
+	uint64_t end_ns;
+	uint32_t gil;
+	uint32_t us;
+};
+
 struct model_lost { /* a stretch in which records were lost */
 	uint64_t start_ns, end_ns;
 	uint64_t count;
@@ -272,6 +294,8 @@ struct model {
 	VEC(struct model_lock_blame) lock_blame;
 	VEC(struct model_starved) starved; /* none unless who had each CPU was recorded */
 	VEC(struct model_lost) lost;
+	VEC(struct model_overdue) overdue; /* by end; complete where requests_known */
+	bool requests_known;
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
@@ -290,6 +314,7 @@ struct stacks;
  * @names: of the source; borrowed until model_free
  * @no_probes: nothing of the GIL was to be recorded: nobody is taken to hold one at the start
  * @gil_off: the GIL was off at start_ns: nobody holds one then
+ * @requests_known: the source says of each release whether it was requested
  * @all_releases: no release of a GIL goes unseen but for lost records
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
@@ -300,7 +325,7 @@ struct model_options {
 	uint32_t start_pid, start_tid;
 	bool no_probes;
 	bool gil_off;
-	bool all_releases;
+	bool all_releases, requests_known;
 	const struct names *names;
 	const struct stacks *stacks;
 	bool all_wakeups;
@@ -346,8 +371,7 @@ void model_blocked(const struct model *model, uint32_t thread, size_t span,
  * less: with many threads there are very many rows. */
 size_t model_find_blame(const struct model *model, uint32_t waiter);
 
-/* A short stable name ("lost-records") and one sentence with its consequence for a person. */
+/* A short stable name ("lost-records"). */
 const char *caveat_name(enum caveat_code code);
-const char *caveat_text(enum caveat_code code);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The owners of a GIL: kept up to date event by event; made again from the lanes if an event
  * changed the past. */
-#include "model/internal.h"
+#include "model/owners.h"
+
+#include "model/private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static inline void push(struct model_gil *gil, const struct gil_owner *o)
 /* What the GIL's state is from now on. */
 void owners_mark(struct model *m, uint32_t gil, uint64_t t)
 {
-	const struct gil_book *s = &m->priv->gils.v[gil];
+	const struct gil_tracker *s = &m->priv->gils.v[gil];
 	struct gil_owner o = { .start_ns = t, .thread = s->holder, .waiters = s->waiters };
 
 	if (o.thread == MODEL_NONE && !s->known)
@@ -152,7 +154,7 @@ static void collect(const struct model *m, uint32_t thread, struct edges *of_gil
 		e.wait = s->state == GIL_WAIT;
 		e.unknown = s->state == GIL_UNKNOWN && s->flags & SPAN_LOST;
 		if (e.hold || e.wait)
-			add_edges(&of_gil[s->ref], e, end_ns);
+			add_edges(&of_gil[s->gil], e, end_ns);
 		else if (e.unknown)
 			add_edges(unknown, e, end_ns);
 	}
@@ -160,7 +162,7 @@ static void collect(const struct model *m, uint32_t thread, struct edges *of_gil
 
 static void rebuild(struct model *m, uint32_t gil, struct edges *edges, const struct edges *all)
 {
-	struct gil_book *gs = &m->priv->gils.v[gil];
+	struct gil_tracker *gs = &m->priv->gils.v[gil];
 	struct model_gil *g = &m->gils.v[gil];
 	uint64_t start_ns = g->start_ns;
 	int32_t waiters = 0, unknown = 0;
@@ -256,24 +258,23 @@ static void rebuild_dirty(struct model *m)
 }
 
 /* A GIL lives as long as its process. */
-static uint64_t process_end(const struct model *m, uint32_t pid)
-{
-	uint64_t end_ns = 0;
-
-	for (size_t i = 0; i < m->threads.n; i++)
-		if (m->threads.v[i].pid == pid && m->threads.v[i].end_ns > end_ns)
-			end_ns = m->threads.v[i].end_ns;
-	return end_ns;
-}
-
 void owners_finish(struct model *m)
 {
+	struct model_private *p = m->priv;
+	uint64_t *ends_ns = xcalloc(p->procs.n + 1, sizeof(*ends_ns));
+
 	rebuild_dirty(m);
+	for (size_t i = 0; i < m->threads.n; i++) {
+		uint64_t *end_ns = &ends_ns[p->threads.v[i].proc];
+
+		*end_ns = later(*end_ns, m->threads.v[i].end_ns);
+	}
 	for (uint32_t i = 0; i < m->gils.n; i++) {
 		struct model_gil *g = &m->gils.v[i];
 
-		g->end_ns = process_end(m, g->pid);
+		g->end_ns = ends_ns[p->gils.v[i].proc];
 		while (g->owners.n && g->owners.v[g->owners.n - 1].start_ns >= g->end_ns)
 			g->owners.n--;
 	}
+	free(ends_ns);
 }

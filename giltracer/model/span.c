@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+
 #include "model/span.h"
 
 void lane_overwrite(struct lane *lane, const struct span *span, bool count)

@@ -13,6 +13,16 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* A span without a frame or stack, on no CPU. */
+static inline struct span span_of(uint64_t start_ns, unsigned state, uint32_t ref, unsigned flags)
+{
+	return (struct span){ .start_ns = start_ns,
+		              .ref = ref,
+		              .state = (uint8_t)state,
+		              .flags = (uint8_t)flags,
+		              .cpu = -1 };
+}
+
 static inline struct span *lane_last(struct lane *lane)
 {
 	return &lane->spans.v[lane->spans.n - 1];

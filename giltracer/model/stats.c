@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Totals, counted once from the finished lanes and owners. */
-#include "model/internal.h"
+#include "model/stats.h"
+
+#include "model/private.h"
 
 static void longest(uint64_t *ns, uint64_t *at_ns, const struct span *s, uint64_t span_ns)
 {
@@ -39,7 +41,7 @@ static void count_off(struct model *m, struct model_thread *mt, const struct spa
 	}
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
-	lock = &m->locks.v[s->ref];
+	lock = &m->locks.v[s->lock];
 	lock->waits++;
 	lock->wait_ns += ns;
 	if (ns > lock->longest_ns)
@@ -64,6 +66,8 @@ static void thread_stats(struct model *m, struct model_thread *mt)
 			count_hold(m, mt, s, ns);
 		else if (s->state == GIL_WAIT)
 			count_wait(mt, s, ns);
+		else if (s->state == GIL_FREE_WAIT)
+			mt->free_waits++;
 		else
 			count_off(m, mt, s, ns);
 	}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Who exists from when to when: births, names and ends. */
-#include "model/internal.h"
+#include "model/thread.h"
+
+#include "model/gil.h"
+#include "model/private.h"
 
 #include "trace/names.h"
 
@@ -30,12 +33,15 @@ uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enu
 {
 	uint32_t thread = (uint32_t)m->threads.n;
 	struct model_thread *mt = vec_push(&m->threads);
+	struct span gil_span, cpu_span;
 
 	*mt = (struct model_thread){
 		.pid = pid, .tid = tid, .name = "", .main = pid == tid, .start_ns = t
 	};
-	lane_push(&mt->gil, &(struct span){ t, MODEL_NONE, 0, (uint8_t)gil, 0, -1 }, true);
-	lane_push(&mt->cpu, &(struct span){ t, MODEL_NONE, 0, (uint8_t)cpu, 0, -1 }, false);
+	gil_span = span_of(t, gil, MODEL_NONE, 0);
+	cpu_span = span_of(t, cpu, MODEL_NONE, 0);
+	lane_push(&mt->gil, &gil_span, true);
+	lane_push(&mt->cpu, &cpu_span, false);
 	*vec_push(&m->priv->threads) = (struct thread_state){
 		.proc = process_of(m, pid),
 		.gil = MODEL_NONE,
@@ -108,21 +114,21 @@ void thread_before_start(struct model *m, const struct event *ev)
 	if (thread_is_nobody(ev->tid) ||
 	    (ev->type != EV_FORK && ev->type != EV_COMM && ev->type != EV_EXIT))
 		return;
-	i = idmap_get(&p->unborn_tids, ev->tid);
+	i = idmap_get(&p->prestart_tids, ev->tid);
 	if (i == IDMAP_NONE) {
-		i = (uint32_t)p->unborn.n;
-		*vec_push(&p->unborn) = (struct unborn){ .tid = ev->tid };
-		idmap_set(&p->unborn_tids, ev->tid, i);
+		i = (uint32_t)p->prestart.n;
+		*vec_push(&p->prestart) = (struct prestart_thread){ .tid = ev->tid };
+		idmap_set(&p->prestart_tids, ev->tid, i);
 	}
 	if (!thread_is_nobody(ev->pid))
-		p->unborn.v[i].pid = ev->pid;
-	p->unborn.v[i].gone = ev->type == EV_EXIT;
+		p->prestart.v[i].pid = ev->pid;
+	p->prestart.v[i].gone = ev->type == EV_EXIT;
 	if (ev->type == EV_COMM && p->options.names)
-		p->unborn.v[i].name = names_get(p->options.names, ev->comm.name);
+		p->prestart.v[i].name = names_get(p->options.names, ev->comm.name);
 	if (ev->type == EV_FORK) {
-		uint32_t parent = idmap_get(&p->unborn_tids, ev->fork.parent_tid);
+		uint32_t parent = idmap_get(&p->prestart_tids, ev->fork.parent_tid);
 
-		p->unborn.v[i].name = parent == IDMAP_NONE ? NULL : p->unborn.v[parent].name;
+		p->prestart.v[i].name = parent == IDMAP_NONE ? NULL : p->prestart.v[parent].name;
 	}
 }
 
@@ -130,8 +136,8 @@ void thread_start_all(struct model *m)
 {
 	struct model_private *p = m->priv;
 
-	for (size_t i = 0; i < p->unborn.n; i++) {
-		const struct unborn *u = &p->unborn.v[i];
+	for (size_t i = 0; i < p->prestart.n; i++) {
+		const struct prestart_thread *u = &p->prestart.v[i];
 		uint32_t thread;
 
 		if (u->gone)
@@ -143,8 +149,8 @@ void thread_start_all(struct model *m)
 		if (u->name)
 			m->threads.v[thread].name = u->name;
 	}
-	vec_done(&p->unborn);
-	idmap_done(&p->unborn_tids);
+	vec_done(&p->prestart);
+	idmap_done(&p->prestart_tids);
 }
 
 void thread_fork(struct model *m, const struct event *ev, uint64_t t)
@@ -164,7 +170,7 @@ void thread_fork(struct model *m, const struct event *ev, uint64_t t)
 	child = thread_new(m, pid, ev->tid, t, gil, CPU_RUNNABLE);
 	if (parent == MODEL_NONE)
 		return;
-	lane_last(&m->threads.v[child].cpu)->ref = parent;
+	lane_last(&m->threads.v[child].cpu)->waker = parent;
 	m->threads.v[child].name = m->threads.v[parent].name;
 	if (pid != ev->fork.parent_pid && m->priv->threads.v[parent].flags & THREAD_ALIVE)
 		gil_inherit(m, child, parent, t);

@@ -199,25 +199,49 @@ int header_feature(struct perf_header *header, unsigned feature, struct cursor c
 	}
 }
 
-/* The formats are in now: which event is which tracepoint? */
-static void join_formats(struct perf_header *header)
+static void join_format(struct perf_header *header, uint32_t event, const struct tracefmt *format)
 {
-	for (uint32_t i = 0; i < header->events.n; i++) {
-		struct header_event *e = &header->events.v[i];
+	struct header_event *e = &header->events.v[event];
+	CLEANUP(free) char *name = NULL;
 
-		if (e->attr.type != PERF_TYPE_TRACEPOINT)
-			continue;
-		for (size_t f = 0; f < header->formats.n && !e->format; f++)
-			if (header->formats.v[f]->id == e->attr.config)
-				e->format = header->formats.v[f];
-		if (e->format && !e->named) {
-			CLEANUP(free)
-			char *name = xasprintf("%s:%s", e->format->group, e->format->name);
+	e->format = format;
+	*vec_push(&header->changed) = event;
+	if (e->named)
+		return;
+	name = xasprintf("%s:%s", format->group, format->name);
+	header_name_event(header, event, name);
+}
 
-			header_name_event(header, i, name);
-		}
+/* Its format, or it waits for it. */
+void header_find_format(struct perf_header *header, uint32_t event)
+{
+	struct header_event *e = &header->events.v[event];
+	uint64_t id = e->attr.config;
+	uint32_t format;
+
+	if (e->attr.type != PERF_TYPE_TRACEPOINT)
+		return;
+	format = idmap_get(&header->format_index, id);
+	if (format != IDMAP_NONE) {
+		join_format(header, event, header->formats.v[format]);
+		return;
 	}
-	header->generation++;
+	e->next_waiting = idmap_get(&header->waiting, id);
+	idmap_set(&header->waiting, id, event);
+}
+
+/* The first format with an id is that of all events that have it. */
+static void add_format(struct perf_header *header, struct tracefmt *format)
+{
+	uint64_t id = format->id;
+	uint32_t event = idmap_get(&header->waiting, id);
+
+	*vec_push(&header->formats) = format;
+	if (idmap_get(&header->format_index, id) != IDMAP_NONE)
+		return;
+	idmap_set(&header->format_index, id, (uint32_t)header->formats.n - 1);
+	for (; event != IDMAP_NONE; event = header->events.v[event].next_waiting)
+		join_format(header, event, format);
 }
 
 static int read_format(struct perf_header *header, struct cursor *c, const char *group,
@@ -230,7 +254,7 @@ static int read_format(struct perf_header *header, struct cursor *c, const char 
 		return error_set(err, EINVAL, "formats of %s are cut", group);
 	if (tracefmt_parse(&fmt, group, (const char *)text.p, cursor_left(&text), err) < 0)
 		return -1;
-	*vec_push(&header->formats) = fmt;
+	add_format(header, fmt);
 	return 0;
 }
 
@@ -285,9 +309,6 @@ static int read_formats(struct perf_header *header, struct cursor *c, struct err
 /* Formats before a cut are good. */
 int header_tracing_data(struct perf_header *header, struct cursor c, struct error *err)
 {
-	int ret = read_formats(header, &c, err);
-
 	set_feature(header, FEATURE_TRACING_DATA);
-	join_formats(header);
-	return ret;
+	return read_formats(header, &c, err);
 }

@@ -27,10 +27,14 @@ void header_done(struct perf_header *header)
 	for (size_t i = 0; i < header->formats.n; i++)
 		tracefmt_free(header->formats.v[i]);
 	vec_done(&header->formats);
+	idmap_done(&header->format_index);
+	idmap_done(&header->waiting);
+	vec_done(&header->changed);
 	for (size_t i = 0; i < header->build_ids.n; i++)
 		free(header->build_ids.v[i].path);
 	vec_done(&header->build_ids);
-	free(header->ids);
+	vec_done(&header->ids);
+	idmap_done(&header->id_index);
 	free(header->hostname);
 	free(header->osrelease);
 	free(header->version);
@@ -39,40 +43,18 @@ void header_done(struct perf_header *header)
 	*header = (struct perf_header){ 0 };
 }
 
-static struct header_id *id_find_slot(const struct perf_header *header, uint64_t id)
-{
-	size_t i = header_id_slot(header, id);
-
-	while (header->ids[i].id && header->ids[i].id != id)
-		i = (i + 1) & (header->id_slots - 1);
-	return &header->ids[i];
-}
-
-static void ids_grow(struct perf_header *header)
-{
-	struct header_id *old = header->ids;
-	size_t slots = header->id_slots;
-
-	header->id_slots = slots ? slots * 2 : 64;
-	header->ids = xcalloc(header->id_slots, sizeof(*header->ids));
-	for (size_t i = 0; i < slots; i++)
-		if (old[i].id)
-			*id_find_slot(header, old[i].id) = old[i];
-	free(old);
-}
-
 void header_add_id(struct perf_header *header, uint64_t id, uint32_t event)
 {
-	struct header_id *slot;
+	struct header_id *entry = header_find_id(header, id);
 
+	/* The kernel never gives 0. */
 	if (!id)
 		return;
-	if (header->id_count * 2 >= header->id_slots)
-		ids_grow(header);
-	slot = id_find_slot(header, id);
-	if (!slot->id)
-		header->id_count++;
-	*slot = (struct header_id){ .id = id, .event = event, .cpu = -1, .tid = -1 };
+	if (!entry) {
+		idmap_set(&header->id_index, id, (uint32_t)header->ids.n);
+		entry = vec_push(&header->ids);
+	}
+	*entry = (struct header_id){ .event = event, .cpu = -1, .tid = -1 };
 }
 
 void header_name_event(struct perf_header *header, uint32_t event, const char *name)
@@ -82,7 +64,7 @@ void header_name_event(struct perf_header *header, uint32_t event, const char *n
 	free(e->name);
 	e->name = xstrdup(name);
 	e->named = true;
-	header->generation++;
+	*vec_push(&header->changed) = event;
 }
 
 /* A name for an event that the file does not name, as perf would call the common ones. */
@@ -137,7 +119,6 @@ static void update_common(struct perf_header *h)
 	h->id_pos = agree(first, h->id_pos, l->id_pos);
 	h->trailer_id = agree(first, h->trailer_id, l->trailer_id);
 	h->one_trailer = same_trailer(l, &h->events.v[0].layout) && (first || h->one_trailer);
-	h->generation++;
 }
 
 int header_add_event(struct perf_header *header, struct cursor attr, struct cursor ids,
@@ -161,6 +142,8 @@ int header_add_event(struct perf_header *header, struct cursor attr, struct curs
 	while (cursor_left(&ids) >= 8)
 		header_add_id(header, cursor_u64(&ids), (uint32_t)header->events.n - 1);
 	update_common(header);
+	*vec_push(&header->changed) = (uint32_t)header->events.n - 1;
+	header_find_format(header, (uint32_t)header->events.n - 1);
 	return 0;
 }
 
@@ -305,24 +288,6 @@ static int feed_attr(struct perf_header *header, struct cursor body, struct erro
 	return header_add_event(header, attr, body, err);
 }
 
-/* Before Linux 3.4, names came so: u64 config, char name[64]. */
-static int feed_event_type(struct perf_header *header, struct cursor body, struct error *err)
-{
-	uint64_t config = cursor_u64(&body);
-	size_t len;
-	const char *text = cursor_text_field(&body, cursor_left(&body), &len);
-
-	if (body.bad || !text)
-		return error_set(err, EINVAL, "event type is cut");
-	for (uint32_t i = 0; i < header->events.n; i++) {
-		CLEANUP(free) char *name = xstrndup(text, len);
-
-		if (header->events.v[i].attr.config == config && !header->events.v[i].named)
-			header_name_event(header, i, name);
-	}
-	return 0;
-}
-
 /* Later than its attribute, an event's name: u64 type, u64 id, text. */
 static int feed_event_update(struct perf_header *header, struct cursor body, struct error *err)
 {
@@ -365,8 +330,6 @@ int header_feed(struct perf_header *header, uint32_t type, uint16_t misc, struct
 	switch (type) {
 	case PERF_USER_HEADER_ATTR:
 		return feed_attr(header, body, err);
-	case PERF_USER_HEADER_EVENT_TYPE:
-		return feed_event_type(header, body, err);
 	case PERF_USER_TRACING_DATA:
 		return header_tracing_data(header, extra, err);
 	case PERF_USER_BUILD_ID:

@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 
 #include "base/error.h"
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "perfdata/cursor.h"
 #include "perfdata/sample.h"
@@ -45,11 +46,11 @@ struct header_event {
 	char *name; /* as perf calls it, "sched:sched_waking" or "page-faults"; never NULL */
 	bool named; /* by the file, not by us */
 	const struct tracefmt *format; /* of a tracepoint; NULL if the file has none */
+	uint32_t next_waiting; /* another one that waits for the same format; IDMAP_NONE: none */
 };
 
 /* Where an event id was counted (PERF_RECORD_ID_INDEX); cpu and tid -1: any. */
 struct header_id {
-	uint64_t id;
 	uint32_t event; /* index in events */
 	int32_t cpu, tid;
 };
@@ -66,24 +67,27 @@ struct header_build_id {
  * Strings are NULL and numbers 0 where the file does not say.
  * @pipe: pipe layout
  * @data_offset, @data_size: of the records; data_size 0 in the file layout: perf did not finish
- * @generation: grows with every change, so that users can notice (pipe layout)
+ * @changed: indices of events, in the order of what the file said of them: their attributes, names
+ *           and formats. In the pipe layout it grows
  * @time_pos, @trailer_time, @id_pos, @trailer_id: those of struct sample_layout where all events
  *             agree, else SAMPLE_NOWHERE
  * @one_trailer: trailers of all events are alike
- * @ids: hash table, see header_find_id
+ * @ids: see header_find_id; id_index has their places by number
  */
 struct perf_header {
 	bool pipe;
 	uint64_t data_offset, data_size;
 	uint64_t features[4];
-	uint32_t generation;
+	VEC(uint32_t) changed;
 	uint16_t time_pos, trailer_time, id_pos, trailer_id;
 	bool one_trailer;
 	VEC(struct header_event) events;
 	VEC(struct tracefmt *) formats;
+	struct idmap format_index; /* by id */
+	struct idmap waiting;      /* events without a format: id -> the last one */
 	VEC(struct header_build_id) build_ids;
-	struct header_id *ids;
-	size_t id_slots, id_count;
+	VEC(struct header_id) ids;
+	struct idmap id_index;
 	char *hostname, *osrelease, *version, *arch, *cmdline;
 	uint32_t cpus_available, cpus_online;
 	uint64_t first_sample_ns, last_sample_ns;
@@ -114,29 +118,19 @@ int header_add_event(struct perf_header *header, struct cursor attr, struct curs
                      struct error *err);
 void header_add_id(struct perf_header *header, uint64_t id, uint32_t event);
 void header_name_event(struct perf_header *header, uint32_t event, const char *name);
+void header_find_format(struct perf_header *header, uint32_t event);
 int header_feature(struct perf_header *header, unsigned feature, struct cursor c,
                    struct error *err);
 int header_tracing_data(struct perf_header *header, struct cursor c, struct error *err);
 int header_build_id(struct perf_header *header, uint16_t misc, struct cursor body,
                     struct error *err);
 
-/* Ids are counted up by the kernel: neighbours must not share a slot's neighbourhood. */
-static inline size_t header_id_slot(const struct perf_header *header, uint64_t id)
-{
-	return (size_t)((id * 0x9e3779b97f4a7c15ULL) >> 32) & (header->id_slots - 1);
-}
-
 /* The entry of an event id, NULL if there is none. */
 static inline struct header_id *header_find_id(const struct perf_header *header, uint64_t id)
 {
-	/* Id 0 is never given by the kernel: it marks a free slot. */
-	if (!header->id_slots || !id)
-		return NULL;
-	for (size_t i = header_id_slot(header, id); header->ids[i].id;
-	     i = (i + 1) & (header->id_slots - 1))
-		if (header->ids[i].id == id)
-			return &header->ids[i];
-	return NULL;
+	uint32_t at = idmap_get(&header->id_index, id);
+
+	return at == IDMAP_NONE ? NULL : &header->ids.v[at];
 }
 
 /*

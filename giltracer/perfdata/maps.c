@@ -3,59 +3,114 @@
 #include "perfdata/maps.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "base/search.h"
+#include "base/idmap.h"
 #include "base/vec.h"
-#include "perfdata/u64map.h"
 
-/* What a process has mapped, and its children have until they map something else: a program that
- * forks thousands has most of it once. */
-struct mappings {
-	size_t users, alloc;
-	struct map v[];
+/*
+ * A treap: sorted by start, and each node's priority, which is random, is above those of its
+ * children, so that no order of mappings makes the tree deep. A child process shares its parent's
+ * nodes; who changes a node that others use makes a copy of it first.
+ */
+struct map_node {
+	uint32_t users, priority;
+	struct map map;
+	struct map_node *left, *right;
 };
 
 /* Spaces do not move: they are borrowed. */
 struct maps {
 	VEC(struct address_space *) spaces;
-	struct u64map by_pid;
+	struct idmap by_pid;
+	struct hash_seed seed;
 	uint32_t generation;
 };
 
 struct maps *maps_new(void)
 {
-	return xcalloc(1, sizeof(struct maps));
+	struct maps *maps = xcalloc(1, sizeof(*maps));
+
+	maps->seed = hash_seed();
+	return maps;
 }
 
-/* The space has nothing mapped. */
-static void drop(struct address_space *space)
+static struct map_node *share(struct map_node *node)
 {
-	if (space->mappings && --space->mappings->users == 0)
-		free(space->mappings);
-	space->mappings = NULL;
-	space->v = NULL;
-	space->n = 0;
+	if (node)
+		node->users++;
+	return node;
 }
 
-/* The space has mappings of its own, with room for at least one more cut and one more mapping. */
-static void own(struct address_space *space)
+/* As deep as the tree, which is not deep. */
+static void drop(struct map_node *node)
 {
-	struct mappings *old = space->mappings, *new;
-	size_t n = space->n, alloc;
-
-	if (old && old->users == 1 && old->alloc >= n + 2)
+	if (!node || --node->users)
 		return;
-	alloc = n * 2 + 16;
-	new = xcalloc(1, sizeof(*new) + alloc * sizeof(new->v[0]));
-	*new = (struct mappings){ .users = 1, .alloc = alloc };
-	if (n)
-		memcpy(new->v, space->v, n * sizeof(new->v[0]));
-	drop(space);
-	space->mappings = new;
-	space->v = new->v;
-	space->n = n;
+	drop(node->left);
+	drop(node->right);
+	free(node);
+}
+
+/* The same node if nobody else uses it, else a copy instead of it. */
+static struct map_node *own(struct map_node *node)
+{
+	struct map_node *copy;
+
+	if (node->users == 1)
+		return node;
+	copy = xcalloc(1, sizeof(*copy));
+	*copy = *node;
+	copy->users = 1;
+	share(copy->left);
+	share(copy->right);
+	drop(node);
+	return copy;
+}
+
+/* node becomes *ret_below, what starts below address, and *ret_rest. */
+static void split(struct map_node *node, uint64_t address, struct map_node **ret_below,
+                  struct map_node **ret_rest)
+{
+	if (!node) {
+		*ret_below = *ret_rest = NULL;
+		return;
+	}
+	node = own(node);
+	if (node->map.start < address) {
+		split(node->right, address, &node->right, ret_rest);
+		*ret_below = node;
+	} else {
+		split(node->left, address, ret_below, &node->left);
+		*ret_rest = node;
+	}
+}
+
+/* Both as one; all of below starts below what is in rest. */
+static struct map_node *merge(struct map_node *below, struct map_node *rest)
+{
+	struct map_node *top;
+
+	if (!below || !rest)
+		return below ? below : rest;
+	if (below->priority >= rest->priority) {
+		top = own(below);
+		top->right = merge(top->right, rest);
+	} else {
+		top = own(rest);
+		top->left = merge(below, top->left);
+	}
+	return top;
+}
+
+static struct map_node *node_new(struct maps *maps, const struct map *map)
+{
+	struct map_node *node = xcalloc(1, sizeof(*node));
+	/* Twice, since the hashes of numbers in a row are not independent of each other. */
+	uint64_t hash = hash_number(maps->seed, hash_number(maps->seed, maps->generation));
+
+	*node = (struct map_node){ .users = 1, .priority = (uint32_t)hash, .map = *map };
+	return node;
 }
 
 void maps_free(struct maps *maps)
@@ -63,78 +118,84 @@ void maps_free(struct maps *maps)
 	if (!maps)
 		return;
 	for (size_t i = 0; i < maps->spaces.n; i++) {
-		drop(maps->spaces.v[i]);
+		drop(maps->spaces.v[i]->root);
 		free(maps->spaces.v[i]);
 	}
 	vec_done(&maps->spaces);
-	u64map_done(&maps->by_pid);
+	idmap_done(&maps->by_pid);
 	free(maps);
 }
 
 struct address_space *maps_space(struct maps *maps, uint32_t pid)
 {
-	uint32_t at = u64map_get(&maps->by_pid, pid);
+	uint32_t at = idmap_get(&maps->by_pid, pid);
 	struct address_space *space;
 
-	if (at != UINT32_MAX)
+	if (at != IDMAP_NONE)
 		return maps->spaces.v[at];
 	space = xcalloc(1, sizeof(*space));
 	space->pid = pid;
-	u64map_set(&maps->by_pid, pid, maps->spaces.n);
+	idmap_set(&maps->by_pid, pid, maps->spaces.n);
 	*vec_push(&maps->spaces) = space;
 	return space;
 }
 
-/* The index of the first mapping that ends above address. */
-static size_t lower(const struct address_space *space, uint64_t address)
+/* The last one that starts below address. */
+static const struct map *last_below(const struct map_node *node, uint64_t address)
 {
-	return SEARCH_AFTER(space->v, space->n, end, address);
+	const struct map *found = NULL;
+
+	while (node) {
+		if (node->map.start < address)
+			found = &node->map;
+		node = node->map.start < address ? node->right : node->left;
+	}
+	return found;
+}
+
+const struct map *space_from(const struct address_space *space, uint64_t address)
+{
+	const struct map *found = NULL;
+
+	for (const struct map_node *node = space->root; node;) {
+		if (node->map.end > address)
+			found = &node->map;
+		node = node->map.end > address ? node->left : node->right;
+	}
+	return found;
 }
 
 const struct map *space_find(const struct address_space *space, uint64_t address)
 {
-	size_t at = lower(space, address);
+	const struct map *map = space_from(space, address);
 
-	if (at == space->n || space->v[at].start > address)
+	return map && map->start <= address ? map : NULL;
+}
+
+/* What is left of map, if it is one, from address on. */
+static struct map_node *tail_of(struct maps *maps, const struct map *map, uint64_t address)
+{
+	struct map tail;
+
+	if (!map || map->end <= address)
 		return NULL;
-	return &space->v[at];
+	tail = *map;
+	tail.offset += address - map->start;
+	tail.start = address;
+	return node_new(maps, &tail);
 }
 
-/* There is room: own() was called. */
-static void insert(struct address_space *space, size_t at, const struct map *new)
+/* Ends the last mapping of a tree at address, if it reaches so far. */
+static struct map_node *trim(struct map_node *node, uint64_t address)
 {
-	memmove(space->v + at + 1, space->v + at, (space->n - at) * sizeof(*space->v));
-	space->v[at] = *new;
-	space->n++;
-}
+	const struct map *last = last_below(node, UINT64_MAX);
+	struct map_node *rest;
 
-/* Takes [start, end) out of what is mapped; returns the index where it would be inserted. */
-static size_t cut(struct address_space *space, uint64_t start, uint64_t end)
-{
-	size_t first = lower(space, start), last = first;
-
-	if (first < space->n && space->v[first].start < start) {
-		struct map tail = space->v[first];
-
-		space->v[first].end = start;
-		first++;
-		if (tail.end > end) {
-			tail.offset += end - tail.start;
-			tail.start = end;
-			insert(space, first, &tail);
-			return first;
-		}
-	}
-	for (last = first; last < space->n && space->v[last].end <= end;)
-		last++;
-	if (last > first)
-		memmove(space->v + first, space->v + last, (space->n - last) * sizeof(*space->v));
-	space->n -= last - first;
-	if (first < space->n && space->v[first].start < end) {
-		space->v[first].offset += end - space->v[first].start;
-		space->v[first].start = end;
-	}
-	return first;
+	if (!last || last->end <= address)
+		return node;
+	split(node, last->start, &node, &rest);
+	rest->map.end = address;
+	return merge(node, rest);
 }
 
 void maps_mmap(struct maps *maps, uint32_t pid, uint64_t start, uint64_t length, uint64_t offset,
@@ -142,12 +203,17 @@ void maps_mmap(struct maps *maps, uint32_t pid, uint64_t start, uint64_t length,
 {
 	struct address_space *space = maps_space(maps, pid);
 	struct map map = { start, start + length, offset, module };
+	struct map_node *below, *covered, *tail, *rest;
 
 	if (map.end <= map.start)
 		return;
-	own(space);
-	insert(space, cut(space, start, map.end), &map);
 	space->generation = ++maps->generation;
+	tail = tail_of(maps, last_below(space->root, map.end), map.end);
+	split(space->root, start, &below, &rest);
+	split(rest, map.end, &covered, &rest);
+	drop(covered);
+	below = merge(trim(below, start), node_new(maps, &map));
+	space->root = merge(merge(below, tail), rest);
 }
 
 void maps_fork(struct maps *maps, uint32_t pid, uint32_t parent_pid)
@@ -158,13 +224,8 @@ void maps_fork(struct maps *maps, uint32_t pid, uint32_t parent_pid)
 		return;
 	child = maps_space(maps, pid);
 	parent = maps_space(maps, parent_pid);
-	drop(child);
-	if (parent->mappings) {
-		parent->mappings->users++;
-		child->mappings = parent->mappings;
-		child->v = parent->v;
-		child->n = parent->n;
-	}
+	drop(child->root);
+	child->root = share(parent->root);
 	child->generation = ++maps->generation;
 }
 
@@ -172,6 +233,7 @@ void maps_exec(struct maps *maps, uint32_t pid)
 {
 	struct address_space *space = maps_space(maps, pid);
 
-	drop(space);
+	drop(space->root);
+	space->root = NULL;
 	space->generation = ++maps->generation;
 }

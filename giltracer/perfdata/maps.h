@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "perfdata/module.h"
+#include "binary/module.h"
 
 /* [start, end) maps module from file offset on. */
 struct map {
@@ -16,14 +16,12 @@ struct map {
 /**
  * @generation: another one whenever what is mapped may have changed, and of no other space; 0 where
  *              nothing ever was
- * @v: by start, not overlapping; processes may share them
+ * @root: a tree by start, none overlapping; processes share parts of it
  */
 struct address_space {
 	uint32_t pid;
 	uint32_t generation;
-	struct map *v;
-	size_t n;
-	struct mappings *mappings;
+	struct map_node *root;
 };
 
 struct maps;
@@ -45,7 +43,11 @@ void maps_exec(struct maps *maps, uint32_t pid);
 /* The process's space; it is made if it is not known. Borrowed until maps_free. */
 struct address_space *maps_space(struct maps *maps, uint32_t pid);
 
-/* NULL if nothing known is mapped there. Borrowed until the space's generation changes. */
+/* The mapping that is there or, if there is none, the next one above; NULL if there is none
+ * either. Borrowed until the space's generation changes. */
+const struct map *space_from(const struct address_space *space, uint64_t address);
+
+/* NULL if nothing known is mapped there. Borrowed as that of space_from. */
 const struct map *space_find(const struct address_space *space, uint64_t address);
 
 /* The file offset of an address in map. */

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "base/utf8.h"
+
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -46,7 +48,7 @@ static void print_field(FILE *out, const struct tracefmt_field *field, const str
 	size_t len;
 	uint64_t v;
 
-	fprintf(out, " %s=", field->name);
+	utf8_fprintf(out, " %s=", field->name);
 	text = tracefmt_text(field, raw, &len);
 	cursor_skip(&at, field->offset);
 	if (text && (field->kind == TRACEFMT_CHARS || field->text))
@@ -81,11 +83,11 @@ static void print_sample(FILE *out, const struct perf_header *h, const struct pe
 	}
 	e = &h->events.v[index];
 	if (!sample_decode(&s, &e->layout, rec->body)) {
-		fprintf(out, " %s cut", e->name);
+		utf8_fprintf(out, " %s cut", e->name);
 		return;
 	}
 	print_identity(out, &s);
-	fprintf(out, " %s", e->name);
+	utf8_fprintf(out, " %s", e->name);
 	print_raw(out, e->format, &s.raw);
 	if (e->attr.type != PERF_TYPE_TRACEPOINT)
 		fprintf(out, " ip=%#" PRIx64 " period=%" PRIu64, s.ip, s.period);
@@ -244,15 +246,15 @@ static void print_features(FILE *out, const struct perf_header *h)
 
 static void print_event_attr(FILE *out, const struct header_event *e)
 {
-	fprintf(out,
-	        "event %s type=%" PRIu32 " config=%#" PRIx64 " sample_type=%#" PRIx64
-	        " read_format=%#" PRIx64 " %s=%" PRIu64 " stack=%" PRIu32 "%s%s%s\n",
-	        e->name, e->attr.type, (uint64_t)e->attr.config, (uint64_t)e->attr.sample_type,
-	        (uint64_t)e->attr.read_format, e->attr.freq ? "freq" : "period",
-	        (uint64_t)e->attr.sample_period, e->attr.sample_stack_user,
-	        e->attr.sample_id_all ? " sample_id_all" : "",
-	        e->attr.context_switch ? " context_switch" : "",
-	        e->attr.type == PERF_TYPE_TRACEPOINT && !e->format ? " without a format" : "");
+	utf8_fprintf(out,
+	             "event %s type=%" PRIu32 " config=%#" PRIx64 " sample_type=%#" PRIx64
+	             " read_format=%#" PRIx64 " %s=%" PRIu64 " stack=%" PRIu32 "%s%s%s\n",
+	             e->name, e->attr.type, (uint64_t)e->attr.config, (uint64_t)e->attr.sample_type,
+	             (uint64_t)e->attr.read_format, e->attr.freq ? "freq" : "period",
+	             (uint64_t)e->attr.sample_period, e->attr.sample_stack_user,
+	             e->attr.sample_id_all ? " sample_id_all" : "",
+	             e->attr.context_switch ? " context_switch" : "",
+	             e->attr.type == PERF_TYPE_TRACEPOINT && !e->format ? " without a format" : "");
 	if (e->attr.use_clockid)
 		fprintf(out, "clockid %" PRId32 "\n", e->attr.clockid);
 }
@@ -271,7 +273,7 @@ void print_header(FILE *out, const struct perf_header *h)
 		        h->cpus_online);
 	for (size_t i = 0; i < h->events.n; i++)
 		print_event_attr(out, &h->events.v[i]);
-	fprintf(out, "ids %zu\n", h->id_count);
+	fprintf(out, "ids %zu\n", h->ids.n);
 	for (size_t i = 0; i < h->build_ids.n; i++) {
 		fputs("build-id ", out);
 		print_bytes(out, h->build_ids.v[i].id, h->build_ids.v[i].size);

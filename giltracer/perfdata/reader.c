@@ -54,8 +54,8 @@ static void find_end(struct perfdata *pd)
 		if (pd->window.end > pd->window.pos && !pd->cut.offset)
 			pd->cut = (struct perf_header_note){
 				pd->window.end,
-				"perf did not finish: the header gives no size and no "
-				"event formats, read until the end of file"
+				"perf did not finish: the header has no size and no event formats; "
+				"reading to the end of the file"
 			};
 		return;
 	}
@@ -64,7 +64,7 @@ static void find_end(struct perfdata *pd)
 	else if (!pd->cut.offset) {
 		pd->cut.offset = pd->size;
 		snprintf(pd->cut.text, sizeof(pd->cut.text),
-		         "file is cut: records should go on until %#" PRIx64,
+		         "the file is cut: its records should extend to %#" PRIx64,
 		         h->data_offset + h->data_size);
 	}
 }

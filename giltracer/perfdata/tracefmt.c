@@ -142,7 +142,8 @@ int tracefmt_parse(struct tracefmt **ret, const char *group, const char *text, s
 		if (str_has_prefix(line, "print fmt:"))
 			break;
 		if (!parse_line(fmt, line))
-			return error_set(err, EINVAL, "event format of %s: line %u makes no sense",
+			return error_set(err, EINVAL,
+			                 "event format of %s: line %u cannot be parsed",
 			                 fmt->name ? fmt->name : group, number);
 		text = eol ? eol + 1 : end;
 		number++;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/idmap.h"
 #include "base/vec.h"
-#include "perfdata/module.h"
-#include "perfdata/u64map.h"
+#include "binary/module.h"
 
 #define NO_REG 255
 
@@ -49,12 +49,13 @@ struct pc_slot {
 
 struct unwinder {
 	const struct arch *arch;
+	struct hash_seed seed;
 	struct maps *maps;
 	struct address_space *space; /* of the last sample */
 	VEC(struct location) locations;
-	struct u64map kernel;         /* address -> location */
-	struct u64map unknown;        /* address outside any mapping -> location */
-	VEC(struct u64map) by_module; /* file offset -> location */
+	struct idmap kernel;         /* address -> location */
+	struct idmap unknown;        /* address outside any mapping -> location */
+	VEC(struct idmap) by_module; /* file offset -> location */
 	VEC(uint32_t) stack;
 	struct pc_slot cache[PC_SLOTS];
 };
@@ -74,6 +75,7 @@ struct unwinder *unwinder_new(uint16_t machine, struct maps *maps)
 	for (size_t i = 0; i < sizeof(arches) / sizeof(*arches); i++)
 		if (arches[i].cfi.elf == machine)
 			u->arch = &arches[i];
+	u->seed = hash_seed();
 	u->maps = maps;
 	return u;
 }
@@ -83,12 +85,12 @@ void unwinder_free(struct unwinder *u)
 	if (!u)
 		return;
 	for (size_t i = 0; i < u->by_module.n; i++)
-		u64map_done(&u->by_module.v[i]);
+		idmap_done(&u->by_module.v[i]);
 	vec_done(&u->by_module);
 	vec_done(&u->locations);
 	vec_done(&u->stack);
-	u64map_done(&u->kernel);
-	u64map_done(&u->unknown);
+	idmap_done(&u->kernel);
+	idmap_done(&u->unknown);
 	free(u);
 }
 
@@ -102,30 +104,30 @@ uint32_t unwinder_location_count(const struct unwinder *u)
 	return u->locations.n;
 }
 
-static uint32_t add_location(struct unwinder *u, struct u64map *map, uint64_t key,
+static uint32_t add_location(struct unwinder *u, struct idmap *map, uint64_t key,
                              const struct location *location)
 {
 	uint32_t id = u->locations.n;
 
-	u64map_set(map, key, id);
+	idmap_set(map, key, id);
 	*vec_push(&u->locations) = *location;
 	return id;
 }
 
 static uint32_t kernel_location(struct unwinder *u, uint64_t address)
 {
-	uint32_t id = u64map_get(&u->kernel, address);
+	uint32_t id = idmap_get(&u->kernel, address);
 
-	if (id != UINT32_MAX)
+	if (id != IDMAP_NONE)
 		return id;
 	return add_location(u, &u->kernel, address,
 	                    &(struct location){ .address = address, .kernel = true });
 }
 
-static struct u64map *module_map(struct unwinder *u, const struct module *module)
+static struct idmap *module_map(struct unwinder *u, const struct module *module)
 {
 	while (u->by_module.n <= module->id)
-		*vec_push(&u->by_module) = (struct u64map){ 0 };
+		*vec_push(&u->by_module) = (struct idmap){ 0 };
 	return &u->by_module.v[module->id];
 }
 
@@ -133,7 +135,7 @@ static uint32_t user_location(struct unwinder *u, uint64_t address)
 {
 	const struct map *map = space_find(u->space, address);
 	struct location location = { .address = address };
-	struct u64map *known = &u->unknown;
+	struct idmap *known = &u->unknown;
 	uint64_t key = address;
 	uint32_t id;
 
@@ -141,8 +143,8 @@ static uint32_t user_location(struct unwinder *u, uint64_t address)
 		known = module_map(u, map->module);
 		key = location.offset = map_offset(map, address);
 	}
-	id = u64map_get(known, key);
-	if (id != UINT32_MAX)
+	id = idmap_get(known, key);
+	if (id != IDMAP_NONE)
 		return id;
 	if (map) {
 		location.module = map->module;
@@ -155,7 +157,7 @@ static uint32_t find_location(struct unwinder *u, uint64_t address)
 {
 	uint32_t generation = u->space->generation;
 	uint64_t key = address ^ (uint64_t)generation << 24;
-	struct pc_slot *slot = &u->cache[u64map_hash(key) % PC_SLOTS];
+	struct pc_slot *slot = &u->cache[hash_number(u->seed, key) % PC_SLOTS];
 
 	if (slot->pc != address || slot->generation != generation || !slot->location)
 		*slot = (struct pc_slot){ address, user_location(u, address) + 1, generation };
@@ -169,7 +171,7 @@ static const struct cfi_rule *rule_of(struct unwinder *u, uint32_t id)
 	if (!l->ruled) {
 		l->ruled = true;
 		if (l->usable)
-			l->rule = cfi_rule(l->module, l->address, &u->arch->cfi);
+			l->rule = cfi_rule(module_cfi(l->module), l->address, &u->arch->cfi);
 	}
 	return l->rule;
 }

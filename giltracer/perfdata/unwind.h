@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "perfdata/cfi.h"
+#include "binary/cfi.h"
 #include "perfdata/cursor.h"
 #include "perfdata/maps.h"
 

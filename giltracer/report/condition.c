@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "report/phrases.h"
+
 static const struct {
 	const char *name;
 	enum fact_units unit;
@@ -163,10 +166,11 @@ bool condition_holds(const struct condition *condition, const struct summary *a,
                      const struct summary *b, struct str *why)
 {
 	double value = value_of(condition, b) - (a ? value_of(condition, a) : 0);
+	CLEANUP(str_done) struct str text = { 0 };
 
 	if (!compare(condition, value))
 		return false;
-	str_addf(why, "%s %s ", fact_kinds[condition->fact].name, a ? "changed by" : "is");
-	add_value(why, condition, value, a != NULL);
+	add_value(&text, condition, value, a != NULL);
+	(a ? say_fact_changed : say_fact_is)(why, fact_kinds[condition->fact].name, str_get(&text));
 	return true;
 }

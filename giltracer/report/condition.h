@@ -4,7 +4,7 @@
  *
  *	gil_wait>10%     longest_hold>=20ms     lost>0     gil_wait>+5% (of a comparison)
  *
- * FACT is one of fact_kinds (report/summary.h); OPERATOR is >, >=, < or <=; UNIT is %, ns, us, ms
+ * FACT is one of fact_kinds (analysis/summary.h); OPERATOR is >, >=, < or <=; UNIT is %, ns, us, ms
  *or s, none for counts. A number may have decimals.
  */
 #ifndef GILTRACER_REPORT_CONDITION_H
@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "report/summary.h"
+#include "analysis/summary.h"
 
 enum condition_operator { OPERATOR_GT, OPERATOR_GE, OPERATOR_LT, OPERATOR_LE };
 

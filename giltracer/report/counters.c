@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
+#include "analysis/facts.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "report/facts.h"
 #include "report/json.h"
 #include "trace/source.h"
 
@@ -32,7 +32,7 @@ static struct sum *add_up(const struct model *model, size_t counters)
 	return sums;
 }
 
-static void put_counter(struct jsonw *w, const struct report_pass *pass, const char *name,
+static void put_counter(struct jsonw *w, const struct recording_pass *pass, const char *name,
                         const struct sum *sums, const uint32_t *order)
 {
 	for (size_t i = 0; i < pass->model->threads.n; i++) {
@@ -49,15 +49,15 @@ static void put_counter(struct jsonw *w, const struct report_pass *pass, const c
 	}
 }
 
-void counters_json(struct jsonw *w, const struct report_pass *pass)
+void counters_json(struct jsonw *w, const struct analysis *a)
 {
+	const struct recording_pass *pass = a->pass;
 	size_t n = pass->source ? pass->source->counter_count : 0;
 	CLEANUP(free) struct sum *sums = add_up(pass->model, n);
-	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
 
 	jsonw_array(w, "counters");
 	for (size_t i = 0; i < n; i++)
 		put_counter(w, pass, pass->source->counters[i], &sums[i * pass->model->threads.n],
-		            order);
+		            a->thread_order);
 	jsonw_end(w);
 }

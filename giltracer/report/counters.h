@@ -4,12 +4,12 @@
 #define GILTRACER_REPORT_COUNTERS_H
 
 #include "report/jsonw.h"
-#include "report/report.h"
+#include "analysis/analysis.h"
 
 /*
  * The member "counters": a row for each counter and thread that has samples of it. Each sample
  * stands for all that was counted since the one before; what came after the last is missing.
  */
-void counters_json(struct jsonw *w, const struct report_pass *pass);
+void counters_json(struct jsonw *w, const struct analysis *a);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* A comparison for a terminal and for machines. */
+#include "report/diff_write.h"
+
 #include <inttypes.h>
 
+#include "analysis/facts.h"
 #include "base/cleanup.h"
-#include "report/diff.h"
-#include "report/facts.h"
 #include "report/jsonw.h"
+#include "report/phrases.h"
 #include "report/terminal.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 #define NAME_COLUMNS 40
 #define ROWS         20
@@ -56,11 +58,31 @@ static bool is_of_locks(enum fact fact)
 	return fact == FACT_LOCK_WAIT || fact == FACT_STOPPED;
 }
 
+void diff_add_headline(struct str *out, const struct diff *diff)
+{
+	static void (*const says[2][3])(struct str *, double, double) = {
+		{ say_gil_wait_same, say_gil_wait_fell, say_gil_wait_rose },
+		{ say_lock_wait_same, say_lock_wait_fell, say_lock_wait_rose },
+	};
+	const struct diff_row *row = diff->most_changed;
+	CLEANUP(str_done) struct str name = { 0 };
+
+	says[diff->fact == FACT_LOCK_WAIT][diff->verdict](out, diff->a->percent[diff->fact],
+	                                                  diff->b->percent[diff->fact]);
+	if (!row)
+		return;
+	str_adds(&name, row->name);
+	if (*row->file)
+		str_addf(&name, " (%s:%" PRIu32 ")", row->file, row->line);
+	say_changed_most(out, str_get(&name), row->a.wait, row->b.wait);
+}
+
 static void put_facts(const struct diff *diff, FILE *out)
 {
 	put_name("", "", 0, out);
-	fprintf(out, " %12s %12s %12s\n", "A", "B", "change");
-	put_name("recorded ms", "", 0, out);
+	fprintf(out, " %12s %12s %12s\n", phrase(PHRASE_d_a), phrase(PHRASE_d_b),
+	        phrase(PHRASE_d_change));
+	put_name(phrase(PHRASE_d_recorded), "", 0, out);
 	fprintf(out, " %12.1f %12.1f\n", facts_ms(diff->a->recording_ns),
 	        facts_ms(diff->b->recording_ns));
 	for (unsigned fact = 0; fact < FACTS; fact++)
@@ -81,8 +103,25 @@ static void put_row_name(const struct diff_row *row, FILE *out)
 	put_name(str_get(&name), row->file, row->line, out);
 }
 
-static void put_rows(const struct diff_rows *rows, bool all, const char *what,
-                     const char *const headings[3], FILE *out)
+/* What a table of rows is called, and what is said of those that it leaves out. */
+struct rows_style {
+	enum phrase what, a, b;
+	void (*say_one)(struct str *, uint64_t);
+	void (*say_several)(struct str *, uint64_t);
+};
+
+static void put_left(const struct rows_style *style, size_t shown, size_t left, FILE *out)
+{
+	CLEANUP(str_done) struct str text = { 0 }, more = { 0 };
+
+	(left == 1 ? style->say_one : style->say_several)(&text, left);
+	if (shown)
+		say_d_and(&more, str_get(&text));
+	fprintf(out, "%s  %s\n", shown ? "" : "\n", str_get(shown ? &more : &text));
+}
+
+static void put_rows(const struct diff_rows *rows, bool all, const struct rows_style *style,
+                     FILE *out)
 {
 	size_t shown = 0, left = 0;
 
@@ -95,29 +134,34 @@ static void put_rows(const struct diff_rows *rows, bool all, const char *what,
 		}
 		if (!shown++) {
 			fputc('\n', out);
-			put_name(what, "", 0, out);
-			fprintf(out, " %12s %12s %12s\n", headings[0], headings[1], headings[2]);
+			put_name(phrase(style->what), "", 0, out);
+			fprintf(out, " %12s %12s %12s\n", phrase(style->a), phrase(style->b),
+			        phrase(PHRASE_d_change));
 		}
 		put_row_name(row, out);
 		fprintf(out, " %12.1f %12.1f %+12.1f\n", row->a.wait, row->b.wait, row->change);
 	}
 	if (left)
-		fprintf(out, "%s  %s%zu %s%s changed less, or within the noise\n",
-		        shown ? "" : "\n", shown ? "… and " : "", left, what, left == 1 ? "" : "s");
+		put_left(style, shown, left, out);
 }
 
 void diff_text(const struct diff *diff, bool all, FILE *out)
 {
-	static const char *const waited[] = { "A waited%", "B waited%", "change" };
-	static const char *const caused[] = { "A caused%", "B caused%", "change" };
-	CLEANUP(str_done) struct str headline = { 0 };
+	static const struct rows_style threads = { PHRASE_d_thread, PHRASE_d_a_waited,
+		                                   PHRASE_d_b_waited, say_d_thread_left,
+		                                   say_d_threads_left };
+	static const struct rows_style functions = { PHRASE_d_function, PHRASE_d_a_caused,
+		                                     PHRASE_d_b_caused, say_d_function_left,
+		                                     say_d_functions_left };
+	CLEANUP(str_done) struct str text = { 0 }, safe = { 0 };
 
-	utf8_add_safe(&headline, str_get(&diff->headline), 1000);
-	terminal_putf(out, "%s", str_get(&headline));
+	diff_add_headline(&text, diff);
+	utf8_add_safe(&safe, str_get(&text), 1000);
+	terminal_putf(out, "%s", str_get(&safe));
 	putc('\n', out);
 	put_facts(diff, out);
-	put_rows(&diff->threads, all, "thread", waited, out);
-	put_rows(&diff->functions, all, "function", caused, out);
+	put_rows(&diff->threads, all, &threads, out);
+	put_rows(&diff->functions, all, &functions, out);
 }
 
 static void json_fact_side(struct jsonw *w, const char *key, const struct summary *s,
@@ -150,7 +194,7 @@ static void json_side(struct jsonw *w, const char *key, const struct diff_side *
 	jsonw_u64(w, function ? "wait_caused_ns" : "wait_ns", side->wait_ns);
 	jsonw_u64(w, "hold_ns", side->hold_ns);
 	if (function)
-		jsonw_u64(w, "hog_wait_caused_ns", side->late_wait_ns);
+		jsonw_u64(w, "hog_wait_caused_ns", side->overdue_wait_ns);
 	jsonw_real(w, "wait_percent", side->wait, 3);
 	jsonw_real(w, "hold_percent", side->hold, 3);
 	jsonw_end(w);
@@ -178,6 +222,7 @@ static void json_rows(struct jsonw *w, const char *key, const struct diff_rows *
 void diff_json(const struct diff *diff, const char *version, FILE *out)
 {
 	static const char *const verdicts[] = { "same", "fell", "rose" };
+	CLEANUP(str_done) struct str text = { 0 };
 	struct jsonw w;
 
 	jsonw_init(&w, out, 2);
@@ -185,7 +230,8 @@ void diff_json(const struct diff *diff, const char *version, FILE *out)
 	jsonw_u64(&w, "diff", 1);
 	jsonw_string(&w, "giltracer", version);
 	jsonw_string(&w, "verdict", verdicts[diff->verdict]);
-	jsonw_string(&w, "text", str_get(&diff->headline));
+	diff_add_headline(&text, diff);
+	jsonw_string(&w, "text", str_get(&text));
 	jsonw_object(&w, "recording_ns");
 	jsonw_u64(&w, "a", diff->a->recording_ns);
 	jsonw_u64(&w, "b", diff->b->recording_ns);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "report/encoder.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 #include "trace/stacks.h"
 
 #define NAMES_BYTES (1 << 20) /* of text that close a section of names */

@@ -2,50 +2,61 @@
 /* Lanes of GIL and CPU into sections. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "analysis/facts.h"
 #include "base/cleanup.h"
 #include "model/span.h"
 #include "report/encoder.h"
-#include "report/facts.h"
 
-/* Where a pass shows locks instead of a GIL, the states of a GIL stand for them, see FORMAT.md. */
-static unsigned shown_state(const struct encoder *e, const struct span *span)
+/* The length of a span and its state, as in the first column of each kind of lane. */
+static void put_state(struct encoder *e, const struct lane *lane, size_t i, unsigned state)
 {
-	if (!gil_state_is_without(span->state) || !e->locks)
-		return gil_state_is_without(span->state) ? GIL_NO : span->state;
-	switch (span->state) {
-	case GIL_LOCK_WAIT:
-		return GIL_WAIT;
-	case GIL_STOPPED:
-		return GIL_SWITCH_WAIT;
-	case GIL_STOPPING:
-		return GIL_HOLD;
-	default:
-		return GIL_NO;
-	}
+	column_put(&e->full[0], (lane_span_end(lane, i) - lane->spans.v[i].start_ns) << 3 | state);
+}
+
+/* The last two columns of what is not a CPU lane. */
+static void put_flags(struct encoder *e, const struct span *span, uint32_t i)
+{
+	if (span->flags)
+		sparse_put(&e->sparse[1], i, span->flags);
+	if (span->frame)
+		sparse_put(&e->sparse[2], i,
+		           (uint64_t)span->frame + encoder_frames_shift(e->pass->source));
 }
 
 static void gil_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)
 {
-	uint32_t shift = encoder_frames_shift(e->pass->source);
 	uint64_t gil = 1;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct span *span = &lane->spans.v[from + i];
 		uint64_t now = (uint64_t)(uint32_t)(span->ref + 1);
+		bool without = gil_state_is_without(span->state);
 
-		column_put(&e->full[0], (lane_span_end(lane, from + i) - span->start_ns) << 3 |
-		                                shown_state(e, span));
-		if (!gil_state_is_without(span->state) && span->state != GIL_UNKNOWN &&
-		    now != gil) {
+		put_state(e, lane, from + i, without ? GIL_NO : span->state);
+		if (!without && span->state != GIL_UNKNOWN && now != gil) {
 			sparse_put(&e->sparse[0], i, now);
 			gil = now;
 		}
-		if (span->flags)
-			sparse_put(&e->sparse[1], i, span->flags);
-		if (span->stack)
-			sparse_put(&e->sparse[2], i, (uint64_t)span->stack + shift);
+		put_flags(e, span, i);
+	}
+}
+
+/* The states of a section of locks, see FORMAT.md. Spans of a GIL are none of them. */
+static const uint8_t lock_states[GIL_STATES] = {
+	[GIL_NO] = 1,
+	[GIL_LOCK_WAIT] = 2,
+	[GIL_STOPPED] = 3,
+	[GIL_STOPPING] = 4,
+};
+
+static void locks_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct span *span = &lane->spans.v[from + i];
+
+		put_state(e, lane, from + i, lock_states[span->state]);
+		put_flags(e, span, i);
 	}
 }
 
@@ -56,14 +67,13 @@ static void cpu_section(struct encoder *e, const struct lane *lane, size_t from,
 	for (uint32_t i = 0; i < n; i++) {
 		const struct span *span = &lane->spans.v[from + i];
 
-		column_put(&e->full[0],
-		           (lane_span_end(lane, from + i) - span->start_ns) << 3 | span->state);
+		put_state(e, lane, from + i, span->state);
 		if (span->state == CPU_RUNNING && span->cpu != cpu) {
 			cpu = span->cpu;
 			sparse_put(&e->sparse[0], i, (uint64_t)(cpu + 1));
 		}
-		if (span->ref != MODEL_NONE)
-			sparse_put(&e->sparse[1], i, (uint64_t)span->ref + 1);
+		if (span->waker != MODEL_NONE)
+			sparse_put(&e->sparse[1], i, (uint64_t)span->waker + 1);
 		if (span->stack)
 			sparse_put(&e->sparse[2], i, span->stack);
 	}
@@ -79,12 +89,10 @@ static void put_lane(struct encoder *e, const char *kind, uint32_t thread, const
 		section(e, lane, from, n);
 		encoder_full(e, 1);
 		encoder_sparse(e, 3);
-		blocks_section(e->blocks, n,
-		               "\"kind\":\"%s\",\"pass\":%zu,\"thread\":%" PRIu32
-		               ",\"start\":%" PRIu64 "%s",
-		               kind, e->index, thread,
-		               lane->spans.v[from].start_ns - e->model->start_ns,
-		               e->locks && !strcmp(kind, "gil") ? ",\"locks\":1" : "");
+		blocks_section(
+			e->blocks, n,
+			"\"kind\":\"%s\",\"pass\":%zu,\"thread\":%" PRIu32 ",\"start\":%" PRIu64,
+			kind, e->index, thread, lane->spans.v[from].start_ns - e->model->start_ns);
 	}
 }
 
@@ -94,7 +102,9 @@ void encode_lanes(struct encoder *e)
 	size_t n = e->model->threads.n;
 
 	for (size_t i = 0; i < n; i++)
-		put_lane(e, "gil", order[i], &e->model->threads.v[order[i]].gil, gil_section);
+		put_lane(e, e->locks ? "locks" : "gil", order[i],
+		         &e->model->threads.v[order[i]].gil,
+		         e->locks ? locks_section : gil_section);
 	for (size_t i = 0; i < n; i++)
 		put_lane(e, "cpu", order[i], &e->model->threads.v[order[i]].cpu, cpu_section);
 }

@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/queued.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/encoder.h"
-#include "report/locks.h"
-#include "report/queued.h"
 
 static void flush_counter(struct encoder *e, uint32_t thread, uint32_t counter, uint32_t n)
 {

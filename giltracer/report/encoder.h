@@ -13,7 +13,7 @@
 /* A pass on its way into blocks, with the columns that all sections share. */
 struct encoder {
 	struct blocks *blocks;
-	const struct report_pass *pass;
+	const struct recording_pass *pass;
 	const struct model *model;
 	const struct rows *rows;
 	size_t index; /* of the pass */

@@ -7,18 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/facts.h"
+#include "analysis/functions.h"
+#include "analysis/locks.h"
+#include "analysis/pystack.h"
+#include "base/idmap.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "model/span.h"
-#include "report/facts.h"
-#include "report/functions.h"
-#include "report/locks.h"
-#include "report/pystack.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
-/* Asleep, or in line for a CPU. */
+/* Asleep or runnable. */
 #define OFF_CPU (((1u << CPU_STATES) - 1) & ~(1u << CPU_UNKNOWN) & ~(1u << CPU_RUNNING))
 
 /* ';' ends a frame and a newline a stack; nothing else may drive the terminal either. */
@@ -30,21 +31,34 @@ static void add_frame(struct str *out, const char *text)
 		utf8_add(out, cp == ';' ? ':' : utf8_is_unsafe(cp) ? '?' : cp);
 }
 
-static void add_stack(struct str *out, const struct stacks *stacks, uint32_t id)
+static size_t depth_of(const struct stacks *stacks, uint32_t id)
 {
-	const struct stack_frame *frame;
+	size_t depth = 0;
 
-	if (!id)
-		return;
-	frame = stacks_get(stacks, id);
-	add_stack(out, stacks, frame->parent);
-	str_addc(out, ';');
-	add_frame(out, names_get(stacks_names(stacks), frame->name));
-	if (frame->flags & STACK_MISMATCH)
-		str_adds(out, " (?)");
+	for (; id; id = stacks_get(stacks, id)->parent)
+		depth++;
+	return depth;
 }
 
-static void add_thread(struct str *out, const struct report_pass *pass, uint32_t thread)
+/* From the outermost. Without what is deeper than PYSTACK_DEPTH_MAX. */
+static void add_stack(struct str *out, const struct stacks *stacks, uint32_t id)
+{
+	const struct stack_frame *frames[PYSTACK_DEPTH_MAX];
+	size_t depth = depth_of(stacks, id);
+
+	for (; depth > PYSTACK_DEPTH_MAX; depth--)
+		id = stacks_get(stacks, id)->parent;
+	for (size_t i = depth; i-- > 0; id = frames[i]->parent)
+		frames[i] = stacks_get(stacks, id);
+	for (size_t i = 0; i < depth; i++) {
+		str_addc(out, ';');
+		add_frame(out, names_get(stacks_names(stacks), frames[i]->name));
+		if (frames[i]->flags & STACK_MISMATCH)
+			str_adds(out, " (?)");
+	}
+}
+
+static void add_thread(struct str *out, const struct recording_pass *pass, uint32_t thread)
 {
 	add_frame(out, facts_thread_name(pass, thread));
 	str_addf(out, " %" PRIu32, pass->model->threads.v[thread].tid);
@@ -63,7 +77,7 @@ struct lines {
 	size_t alloc;
 };
 
-static void add_line(struct lines *lines, const struct report_pass *pass, uint32_t thread,
+static void add_line(struct lines *lines, const struct recording_pass *pass, uint32_t thread,
                      const struct stacks *stacks, uint32_t id, const char *without, uint64_t ns)
 {
 	struct str line = { 0 };
@@ -99,7 +113,7 @@ static void put_lines(struct lines *lines, FILE *out)
 }
 
 /* Time in states of the GIL, by what Python ran. */
-static void put_python(const struct report_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
+static void put_python(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	struct stretches stretches = stretches_of_lane(&pass->model->threads.v[thread].gil, mask);
 	struct lines lines = { 0 };
@@ -117,24 +131,40 @@ static void put_python(const struct report_pass *pass, uint32_t thread, uint32_t
 }
 
 /* Time in states of a lane, by the stack of each span. */
-static void put_spans(const struct report_pass *pass, uint32_t thread, const struct lane *lane,
+static void put_spans(const struct recording_pass *pass, uint32_t thread, const struct lane *lane,
                       uint32_t mask, const struct stacks *stacks, const char *without, FILE *out)
 {
-	CLEANUP(free) uint64_t *ns = xcalloc((size_t)stacks_count(stacks) + 1, sizeof(*ns));
+	VEC(struct {
+		uint32_t stack;
+		uint64_t ns;
+	})
+	sums = { 0 };
+	struct idmap by_stack = { 0 };
 	struct lines lines = { 0 };
 
-	for (size_t i = 0; i < lane->spans.n; i++)
-		if (mask >> lane->spans.v[i].state & 1)
-			ns[lane->spans.v[i].stack] += lane_span_end(lane, i) -
-			                              lane->spans.v[i].start_ns;
-	for (uint32_t id = 0; id < stacks_count(stacks); id++)
-		if (ns[id])
-			add_line(&lines, pass, thread, stacks, id, without, ns[id]);
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *span = &lane->spans.v[i];
+		uint32_t at = idmap_get(&by_stack, span->stack);
+
+		if (!(mask >> span->state & 1) || lane_span_end(lane, i) == span->start_ns)
+			continue;
+		if (at == IDMAP_NONE) {
+			at = (uint32_t)sums.n;
+			idmap_set(&by_stack, span->stack, at);
+			vec_push(&sums)->stack = span->stack;
+			sums.v[at].ns = 0;
+		}
+		sums.v[at].ns += lane_span_end(lane, i) - span->start_ns;
+	}
+	for (size_t i = 0; i < sums.n; i++)
+		add_line(&lines, pass, thread, stacks, sums.v[i].stack, without, sums.v[i].ns);
 	put_lines(&lines, out);
+	vec_done(&sums);
+	idmap_done(&by_stack);
 }
 
 /* Without a trace: by the frames that the probes read; else the thread is all there is to tell. */
-static void put_frames(const struct report_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
+static void put_frames(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	const struct stacks *frames = functions_frames(pass);
 	const struct model_thread *t = &pass->model->threads.v[thread];
@@ -152,21 +182,21 @@ static void put_frames(const struct report_pass *pass, uint32_t thread, uint32_t
 	put_lines(&lines, out);
 }
 
-static const struct report_pass *find_stacks(const struct report *report)
+static const struct recording_pass *find_stacks(const struct recording *recording)
 {
-	for (size_t i = 0; i < report->pass_count; i++) {
-		const struct report_pass *pass = &report->passes[i];
+	for (size_t i = 0; i < recording->pass_count; i++) {
+		const struct recording_pass *pass = &recording->passes[i];
 
-		if (!strcmp(pass->name, "stacks") && pass->source && pass->source->stacks &&
+		if (pass->kind == PASS_STACKS && pass->source && pass->source->stacks &&
 		    stacks_count(pass->source->stacks) > 1)
 			return pass;
 	}
 	return NULL;
 }
 
-static int put_off_cpu(const struct report *report, FILE *out, struct error *err)
+static int put_off_cpu(const struct recording *recording, FILE *out, struct error *err)
 {
-	const struct report_pass *pass = find_stacks(report);
+	const struct recording_pass *pass = find_stacks(recording);
 
 	if (!pass)
 		return error_set(err, ENODATA,
@@ -178,7 +208,7 @@ static int put_off_cpu(const struct report *report, FILE *out, struct error *err
 }
 
 /* States of the GIL, or of what blocks instead of one. */
-static uint32_t states_of(const struct report_pass *pass, enum folded_kind kind)
+static uint32_t states_of(const struct recording_pass *pass, enum folded_kind kind)
 {
 	if (locks_of_pass(pass))
 		return kind == FOLDED_ON_GIL ? 1u << GIL_STOPPING
@@ -186,14 +216,14 @@ static uint32_t states_of(const struct report_pass *pass, enum folded_kind kind)
 	return kind == FOLDED_ON_GIL ? 1u << GIL_HOLD : 1u << GIL_WAIT | 1u << GIL_SWITCH_WAIT;
 }
 
-int report_folded(const struct report *report, enum folded_kind kind, FILE *out, struct error *err)
+int report_folded(const struct analysis *a, enum folded_kind kind, FILE *out, struct error *err)
 {
-	const struct report_pass *pass = report_main_pass(report);
+	const struct recording_pass *pass = a->pass;
 	uint32_t mask = states_of(pass, kind);
 
 	if (kind == FOLDED_OFF_CPU)
-		return put_off_cpu(report, out, err);
-	if (!pass->model->gil_events && !locks_of_pass(pass))
+		return put_off_cpu(a->recording, out, err);
+	if (!pass->model->gil_events && !a->locks)
 		return error_set(err, ENODATA, "the session has no events of a GIL");
 	for (uint32_t i = 0; i < pass->model->threads.n; i++) {
 		if (pystack_find(pass, i))

@@ -18,6 +18,7 @@
 enum folded_kind { FOLDED_ON_GIL, FOLDED_OFF_GIL, FOLDED_OFF_CPU };
 
 /* ENODATA if the recording has nothing of that kind. */
-int report_folded(const struct report *report, enum folded_kind kind, FILE *out, struct error *err);
+int report_folded(const struct analysis *analysis, enum folded_kind kind, FILE *out,
+                  struct error *err);
 
 #endif

@@ -7,19 +7,21 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/facts.h"
 #include "base/datadir.h"
-#include "report/facts.h"
 #include "report/html_tables.h"
 #include "report/json.h"
 #include "report/meta.h"
 #include "report/payload.h"
+#include "report/phrases.h"
 #include "report/template.h"
-#include "report/utf8.h"
-#include "report/verdict.h"
+#include "base/utf8.h"
+#include "report/verdict_text.h"
+#include "report/wording.h"
 #include "trace/source.h"
 
 struct page {
-	const struct report *report;
+	const struct analysis *analysis;
 	const struct rows *rows;
 	struct payload *payload;
 };
@@ -53,61 +55,67 @@ void html_text(const char *text, FILE *out)
 	fputs(str_get(&clean), out);
 }
 
-static void put_title(const struct report *report, FILE *out)
+static void put_title(const struct recording *recording, FILE *out)
 {
-	for (size_t i = 0; report->command && report->command[i]; i++) {
-		html_text(report->command[i], out);
+	for (size_t i = 0; recording->command && recording->command[i]; i++) {
+		html_text(recording->command[i], out);
 		putc(' ', out);
 	}
 	fputs("· giltracer", out);
 }
 
-static void put_moment(const struct verdict *v, const struct report *report, FILE *out)
+/* A link to the longest wait of those that the verdict is about. */
+static void put_moment(const struct analysis *a, FILE *out)
 {
-	const struct report_pass *pass = report_main_pass(report);
-	uint64_t from = v->moment_start_ns - pass->model->start_ns;
-	uint64_t to = v->moment_end_ns - pass->model->start_ns;
+	const struct verdict *v = &a->verdict;
+	uint64_t from = v->moment_start_ns - a->model->start_ns;
+	uint64_t to = v->moment_end_ns - a->model->start_ns;
 	uint64_t margin = (to - from) / 2;
+	CLEANUP(str_done) struct str text = { 0 };
 
+	say_longest_wait_at(&text, from);
 	fprintf(out,
 	        " <a href=\"#p=%zu&amp;v=%" PRIu64 ",%" PRIu64 "&amp;s=gil.%" PRIu32 ".%" PRIu64
-	        "\">The longest of these waits is at %.3f s</a>.",
-	        (size_t)(pass - report->passes), from > margin ? from - margin : 0, to + margin,
-	        v->moment_thread, from, (double)from / 1e9);
+	        "\">",
+	        (size_t)(a->pass - a->recording->passes), from > margin ? from - margin : 0,
+	        to + margin, v->moment_thread, from);
+	html_text(str_get(&text), out);
+	fputs("</a>.", out);
 }
 
 static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
 {
+	CLEANUP(str_done) struct str text = { 0 };
+
+	wording_add_note(&text, caveat, name_pass);
 	fputs("<li data-code=\"", out);
 	html_text(caveat->code, out);
 	fputs("\">", out);
-	if (caveat->pass && name_pass) {
-		html_text(caveat->pass, out);
-		fputs(" pass: ", out);
-	}
-	html_text(caveat->text, out);
-	if (caveat->count > 1)
-		fprintf(out, " (%" PRIu64 " times)", caveat->count);
+	html_text(str_get(&text), out);
 	fputs("</li>\n", out);
 }
 
 /* Many words: shown at once only if they matter. */
-static void put_caveats(const struct report *report, bool open, FILE *out)
+static void put_caveats(const struct analysis *a, FILE *out)
 {
-	struct facts_caveats caveats = facts_caveats(report);
-	size_t n = 0;
+	CLEANUP(str_done) struct str summary = { 0 };
+	uint64_t n = 0;
 
-	for (size_t i = 0; i < caveats.n; i++)
-		n += !caveats.v[i].minor;
-	if (n)
-		fprintf(out, "<details%s><summary>%zu note%s on the recording</summary><ul>",
-		        open ? " open" : "", n, n == 1 ? "" : "s");
-	for (size_t i = 0; i < caveats.n; i++)
-		if (!caveats.v[i].minor)
-			put_caveat(&caveats.v[i], report->pass_count > 1, out);
-	if (n)
-		fputs("</ul></details>", out);
-	vec_done(&caveats);
+	for (size_t i = 0; i < a->caveats.n; i++)
+		n += !a->caveats.v[i].minor;
+	if (!n)
+		return;
+	if (n == 1)
+		say_one_note(&summary);
+	else
+		say_n_notes(&summary, n);
+	fprintf(out, "<details%s><summary>", a->verdict.quality == QUALITY_POOR ? " open" : "");
+	html_text(str_get(&summary), out);
+	fputs("</summary><ul>", out);
+	for (size_t i = 0; i < a->caveats.n; i++)
+		if (!a->caveats.v[i].minor)
+			put_caveat(&a->caveats.v[i], a->recording->pass_count > 1, out);
+	fputs("</ul></details>", out);
 }
 
 /* A number and its unit stay on one line. */
@@ -124,46 +132,57 @@ static void put_prose(const struct str *prose, FILE *out)
 	html_text(str_get(&kept), out);
 }
 
-/* A sentence of the verdict, up to where its paragraph ends. */
-static bool put_sentence(const char *kind, const char *before, const struct str *sentence,
-                         FILE *out)
+static void put_reasons(const struct analysis *a, const struct reasons *reasons, FILE *out)
 {
-	if (!sentence->len)
+	CLEANUP(str_done) struct str text = { 0 };
+
+	verdict_add_text(&text, a, reasons);
+	put_prose(&text, out);
+}
+
+/* A paragraph of the verdict, up to where it ends; false: there is none. */
+static bool put_paragraph(const char *kind, enum phrase before, const struct analysis *a,
+                          const struct reasons *reasons, FILE *out)
+{
+	if (!reasons->v.n)
 		return false;
-	fprintf(out, "<p class=\"%s\">%s", kind, before);
-	put_prose(sentence, out);
+	fprintf(out, "<p class=\"%s\">", kind);
+	if (before)
+		fprintf(out, "<b>%s</b>", phrase(before));
+	put_reasons(a, reasons, out);
 	return true;
 }
 
-static void put_quality(const struct verdict *v, const struct report *report, FILE *out)
+static void put_quality(const struct analysis *a, FILE *out)
 {
-	fprintf(out, "<aside class=\"quality\" data-level=\"%s\">\n<h2>Data quality</h2><p>",
-	        verdict_quality_name(v->quality));
-	html_text(str_get(&v->quality_text), out);
+	CLEANUP(str_done) struct str why = { 0 };
+
+	fprintf(out, "<aside class=\"quality\" data-level=\"%s\">\n<h2>%s</h2><p>",
+	        verdict_quality_name(a->verdict.quality), phrase(PHRASE_data_quality));
+	verdict_add_text(&why, a, &a->verdict.quality_why);
+	html_text(str_get(&why), out);
 	fputs("</p>", out);
-	put_caveats(report, v->quality == QUALITY_POOR, out);
+	put_caveats(a, out);
 	fputs("</aside>\n", out);
 }
 
-static void put_verdict(const struct report *report, FILE *out)
+static void put_verdict(const struct analysis *a, FILE *out)
 {
-	struct verdict v;
+	const struct verdict *v = &a->verdict;
 
-	verdict_init(&v, report);
-	fprintf(out, "<h1 class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v.kind));
-	put_prose(&v.headline, out);
+	fprintf(out, "<h1 class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v->kind));
+	put_reasons(a, &v->headline, out);
 	fputs("</h1>\n", out);
-	if (put_sentence("because", "", &v.because, out)) {
-		if (v.moment)
-			put_moment(&v, report, out);
+	if (put_paragraph("because", PHRASE_NONE, a, &v->because, out)) {
+		if (v->moment)
+			put_moment(a, out);
 		fputs("</p>\n", out);
 	}
-	if (put_sentence("also", "", &v.also, out))
+	if (put_paragraph("also", PHRASE_NONE, a, &v->also, out))
 		fputs("</p>\n", out);
-	if (put_sentence("advice", "<b>What helps:</b> ", &v.advice, out))
+	if (put_paragraph("advice", PHRASE_what_helps, a, &v->advice, out))
 		fputs("</p>\n", out);
-	put_quality(&v, report, out);
-	verdict_done(&v);
+	put_quality(a, out);
 }
 
 static int fill(enum template_part part, const void *data, FILE *out, struct error *err)
@@ -172,22 +191,22 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 
 	switch (part) {
 	case TEMPLATE_TITLE:
-		put_title(page->report, out);
+		put_title(page->analysis->recording, out);
 		return 0;
 	case TEMPLATE_VERDICT:
-		put_verdict(page->report, out);
+		put_verdict(page->analysis, out);
 		return 0;
 	case TEMPLATE_TABLES:
-		html_tables(page->report, out);
+		html_tables(page->analysis, out);
 		return 0;
 	case TEMPLATE_REPORT:
-		json_write(page->report, META_BLAME_ROWS, out);
+		json_write(page->analysis, META_BLAME_ROWS, out);
 		return 0;
 	case TEMPLATE_META:
-		meta_write(page->report, page->rows, out);
+		meta_write(page->analysis, page->rows, out);
 		return 0;
 	case TEMPLATE_OVERVIEW:
-		overview_write(page->report, out);
+		overview_write(page->analysis, out);
 		return 0;
 	case TEMPLATE_BLOCKS:
 		payload_write(page->payload, out);
@@ -199,32 +218,50 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 }
 
 /* The blocks are made while the rest is written. */
-static int write_page(const struct report *report, const struct template *t, FILE *out,
+static int write_page(const struct analysis *a, const struct template *t, FILE *out,
                       struct error *err)
 {
-	CLEANUP(free) struct rows *rows = xcalloc(report->pass_count, sizeof(*rows));
-	struct page page = { .report = report, .rows = rows };
+	size_t n = a->recording->pass_count;
+	CLEANUP(free) struct rows *rows = xcalloc(n, sizeof(*rows));
+	struct page page = { .analysis = a, .rows = rows };
 	int status;
 
-	for (size_t i = 0; i < report->pass_count; i++)
-		rows_init(&rows[i], &report->passes[i]);
-	status = payload_start(&page.payload, report, rows, err);
+	for (size_t i = 0; i < n; i++)
+		rows_init(&rows[i], &a->recording->passes[i]);
+	status = payload_start(&page.payload, a->recording, rows, err);
 	if (status == 0)
 		status = template_write(t, fill, &page, out, err);
 	payload_free(page.payload);
-	for (size_t i = 0; i < report->pass_count; i++)
+	for (size_t i = 0; i < n; i++)
 		rows_done(&rows[i]);
 	return status;
 }
 
-int report_html(const struct report *report, FILE *out, struct error *err)
+/* Each thread takes a kilobyte of the page; browsers do not open one of hundreds of megabytes. */
+static int check_size(const struct recording *recording, struct error *err)
+{
+	size_t threads = 0;
+
+	for (size_t i = 0; i < recording->pass_count; i++)
+		threads += recording->passes[i].model->threads.n;
+	if (threads <= HTML_MAX_THREADS)
+		return 0;
+	return error_set(err, E2BIG,
+	                 "the recording has %zu threads, and the page can show %d: write --json "
+	                 "or --folded, or record less of the program",
+	                 threads, HTML_MAX_THREADS);
+}
+
+int report_html(const struct analysis *a, FILE *out, struct error *err)
 {
 	CLEANUP(template_done) struct template t = { 0 };
 	CLEANUP(free) char *path = NULL;
 
+	if (check_size(a->recording, err) < 0)
+		return -1;
 	if (datadir_find(&path, "share/report/page.html", err) < 0)
 		return -1;
 	if (template_load(&t, path, err) < 0)
 		return -1;
-	return write_page(report, &t, out, err);
+	return write_page(a, &t, out, err);
 }

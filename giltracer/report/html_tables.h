@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 
 #define HTML_ROWS 1000 /* of a table; what is left out is said below it, and how much it is */
 
 /* Of the main pass. */
-void html_tables(const struct report *report, FILE *out);
+void html_tables(const struct analysis *a, FILE *out);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The facts for machines: schema 1 of DESIGN.md section 6, see share/giltracer.1. */
-#include "json.h"
+#include "report/json.h"
 
-#include <stdlib.h>
-
+#include "analysis/facts.h"
+#include "analysis/functions.h"
 #include "base/cleanup.h"
 #include "report/counters.h"
-#include "report/facts.h"
-#include "report/functions.h"
-#include "report/locks.h"
+#include "report/functions_json.h"
+#include "report/locks_json.h"
 #include "report/patterns.h"
-#include "report/starved.h"
-#include "report/verdict.h"
+#include "report/starvation_json.h"
+#include "report/verdict_text.h"
+#include "report/wording.h"
 #include "trace/source.h"
 
 void json_tid(struct jsonw *w, const char *key, const struct model *model, uint32_t thread)
@@ -22,8 +22,8 @@ void json_tid(struct jsonw *w, const char *key, const struct model *model, uint3
 		jsonw_u64(w, key, thread == MODEL_UNKNOWN ? 0 : model->threads.v[thread].tid);
 }
 
-static void put_python(struct jsonw *w, const struct report_python *python,
-                       const struct report_pass *pass)
+static void put_python(struct jsonw *w, const struct recording_python *python,
+                       const struct recording_pass *pass)
 {
 	jsonw_object(w, "python");
 	jsonw_string(w, "executable", python->executable);
@@ -47,15 +47,15 @@ static void put_python(struct jsonw *w, const struct report_python *python,
 	jsonw_end(w);
 }
 
-static void put_passes(struct jsonw *w, const struct report *report)
+static void put_passes(struct jsonw *w, const struct recording *recording)
 {
 	jsonw_array(w, "passes");
-	for (size_t i = 0; i < report->pass_count; i++) {
-		const struct report_pass *pass = &report->passes[i];
+	for (size_t i = 0; i < recording->pass_count; i++) {
+		const struct recording_pass *pass = &recording->passes[i];
 		struct facts_totals totals = facts_totals(pass->model);
 
 		jsonw_object(w, NULL);
-		jsonw_string(w, "name", pass->name);
+		jsonw_string(w, "name", pass_kind_name(pass->kind));
 		jsonw_i64(w, "exit_status", pass->exit_status);
 		jsonw_u64(w, "wall_ns", pass->wall_ns);
 		jsonw_u64(w, "events", pass->source ? pass->source->stats.events : 0);
@@ -92,7 +92,7 @@ static void put_blocked(struct jsonw *w, const struct model_thread *t)
 	jsonw_u64(w, "longest_stopping_ns", t->longest_stopping_ns);
 }
 
-void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32_t thread)
+void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uint32_t thread)
 {
 	const struct model_thread *t = &pass->model->threads.v[thread];
 
@@ -104,11 +104,12 @@ void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32
 	jsonw_u64(w, "hold_ns", t->gil_ns[GIL_HOLD]);
 	jsonw_u64(w, "wait_ns", model_thread_wait_ns(t));
 	jsonw_u64(w, "switch_wait_ns", t->gil_ns[GIL_SWITCH_WAIT]);
-	jsonw_u64(w, "free_wait_ns", t->free_wait_ns);
+	jsonw_u64(w, "free_wait_ns", t->gil_ns[GIL_FREE_WAIT]);
 	jsonw_u64(w, "no_gil_ns", model_thread_no_gil_ns(t));
 	jsonw_u64(w, "unknown_ns", t->gil_ns[GIL_UNKNOWN]);
 	jsonw_u64(w, "holds", t->holds);
 	jsonw_u64(w, "waits", t->waits);
+	jsonw_u64(w, "free_waits", t->free_waits);
 	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
 	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
 	if (pass->free_threaded)
@@ -117,14 +118,12 @@ void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32
 	jsonw_u64(w, "unseen_runnable_ns", t->unseen_runnable_ns);
 }
 
-static void put_threads(struct jsonw *w, const struct report_pass *pass)
+static void put_threads(struct jsonw *w, const struct analysis *a)
 {
-	CLEANUP(free) uint32_t *order = facts_thread_order(pass->model);
-
 	jsonw_array(w, "threads");
-	for (size_t i = 0; i < pass->model->threads.n; i++) {
+	for (size_t i = 0; i < a->model->threads.n; i++) {
 		jsonw_object(w, NULL);
-		json_thread_members(w, pass, order[i]);
+		json_thread_members(w, a->pass, a->thread_order[i]);
 		jsonw_end(w);
 	}
 	jsonw_end(w);
@@ -150,13 +149,13 @@ static void put_gils(struct jsonw *w, const struct model *model)
 	jsonw_end(w);
 }
 
-static void put_blame(struct jsonw *w, const struct model *model, size_t most)
+static void put_blame(struct jsonw *w, const struct analysis *a, size_t most)
 {
-	CLEANUP(free) uint32_t *order = facts_blame_order(model);
+	const struct model *model = a->model;
 
 	jsonw_array(w, "blame");
 	for (size_t i = 0; i < model->blame.n && i < most; i++) {
-		const struct model_blame *blame = &model->blame.v[order[i]];
+		const struct model_blame *blame = &model->blame.v[a->blame_order[i]];
 
 		jsonw_object(w, NULL);
 		json_tid(w, "waiter_tid", model, blame->waiter);
@@ -168,7 +167,7 @@ static void put_blame(struct jsonw *w, const struct model *model, size_t most)
 }
 
 /* How many rows there are of what has not all of them. */
-static void put_shortened(struct jsonw *w, const struct report_pass *pass, size_t most)
+static void put_shortened(struct jsonw *w, const struct recording_pass *pass, size_t most)
 {
 	const struct model *m = pass->model;
 	const struct {
@@ -193,69 +192,78 @@ static void put_shortened(struct jsonw *w, const struct report_pass *pass, size_
 		jsonw_end(w);
 }
 
-static void put_verdict(struct jsonw *w, const struct report *report)
+/* Sentences, or null. */
+static void put_reasons(struct jsonw *w, const char *key, const struct analysis *a,
+                        const struct reasons *reasons)
 {
-	struct verdict v;
+	CLEANUP(str_done) struct str text = { 0 };
 
-	verdict_init(&v, report);
-	jsonw_object(w, "verdict");
-	jsonw_string(w, "kind", verdict_kind_name(v.kind));
-	jsonw_string(w, "headline", str_get(&v.headline));
-	jsonw_string(w, "because", v.because.len ? str_get(&v.because) : NULL);
-	jsonw_string(w, "also", v.also.len ? str_get(&v.also) : NULL);
-	jsonw_string(w, "advice", v.advice.len ? str_get(&v.advice) : NULL);
-	jsonw_string(w, "quality", verdict_quality_name(v.quality));
-	jsonw_end(w);
-	verdict_done(&v);
+	verdict_add_text(&text, a, reasons);
+	jsonw_string(w, key, reasons->v.n ? str_get(&text) : NULL);
 }
 
-static void put_caveats(struct jsonw *w, const struct report *report)
+static void put_verdict(struct jsonw *w, const struct analysis *a)
 {
-	struct facts_caveats caveats = facts_caveats(report);
+	const struct verdict *v = &a->verdict;
 
+	jsonw_object(w, "verdict");
+	jsonw_string(w, "kind", verdict_kind_name(v->kind));
+	put_reasons(w, "headline", a, &v->headline);
+	put_reasons(w, "because", a, &v->because);
+	put_reasons(w, "also", a, &v->also);
+	put_reasons(w, "advice", a, &v->advice);
+	jsonw_string(w, "quality", verdict_quality_name(v->quality));
+	jsonw_end(w);
+}
+
+static void put_caveats(struct jsonw *w, const struct analysis *a)
+{
 	jsonw_array(w, "caveats");
-	for (size_t i = 0; i < caveats.n; i++) {
+	for (size_t i = 0; i < a->caveats.n; i++) {
+		const struct facts_caveat *caveat = &a->caveats.v[i];
+		CLEANUP(str_done) struct str text = { 0 };
+
+		wording_add_caveat(&text, caveat);
 		jsonw_object(w, NULL);
-		jsonw_string(w, "code", caveats.v[i].code);
-		jsonw_u64(w, "count", caveats.v[i].count);
-		jsonw_string(w, "text", caveats.v[i].text);
-		jsonw_string(w, "pass", caveats.v[i].pass);
+		jsonw_string(w, "code", caveat->code);
+		jsonw_u64(w, "count", caveat->count);
+		jsonw_string(w, "text", str_get(&text));
+		jsonw_string(w, "pass", caveat->pass);
 		jsonw_end(w);
 	}
 	jsonw_end(w);
-	vec_done(&caveats);
 }
 
-void json_write(const struct report *report, size_t most, FILE *out)
+void json_write(const struct analysis *a, size_t most, FILE *out)
 {
-	const struct report_pass *pass = report_main_pass(report);
+	const struct recording_pass *pass = a->pass;
 	struct jsonw w;
 
 	jsonw_init(&w, out, 2);
 	jsonw_object(&w, NULL);
 	jsonw_u64(&w, "schema", 1);
-	jsonw_string(&w, "giltracer", report->version);
-	put_verdict(&w, report);
-	put_python(&w, &report->python, pass);
-	put_passes(&w, report);
-	put_threads(&w, pass);
-	put_gils(&w, pass->model);
-	put_blame(&w, pass->model, most);
+	jsonw_string(&w, "giltracer", a->recording->version);
+	put_verdict(&w, a);
+	put_python(&w, &a->recording->python, pass);
+	put_passes(&w, a->recording);
+	put_threads(&w, a);
+	put_gils(&w, a->model);
+	put_blame(&w, a, most);
 	if (pass->free_threaded)
-		locks_json(&w, pass, most);
+		locks_json(&w, a, most);
 	functions_json(&w, pass);
 	patterns_json(&w, pass);
-	starved_json(&w, pass, most);
-	counters_json(&w, pass);
-	put_caveats(&w, report);
+	starvation_json(&w, a, most);
+	counters_json(&w, a);
+	put_caveats(&w, a);
 	put_shortened(&w, pass, most);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }
 
-int report_json(const struct report *report, FILE *out, struct error *err)
+int report_json(const struct analysis *a, FILE *out, struct error *err)
 {
 	(void)err;
-	json_write(report, SIZE_MAX, out);
+	json_write(a, SIZE_MAX, out);
 	return 0;
 }

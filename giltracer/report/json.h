@@ -8,17 +8,17 @@
 #include "report/report.h"
 
 /* The members of a schema 1 thread, into the object that is open. */
-void json_thread_members(struct jsonw *w, const struct report_pass *pass, uint32_t thread);
+void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uint32_t thread);
 
 /* The same of a GIL. */
 void json_gil_members(struct jsonw *w, const struct model_gil *gil);
 
 /*
  * The document, as report_json writes it, with at most so many rows of "blame" and of "lock_blame",
- * the largest, and of "starvation", which are those of crowds (report/crowds.h) if there are more.
- * Is anything left out or put together, "shortened" says what: pages have to be read.
+ * the largest, and of "starvation", which are those of groups (analysis/thread_groups.h) if there
+ * are more. Is anything left out or put together, "shortened" says what: pages have to be read.
  */
-void json_write(const struct report *report, size_t most, FILE *out);
+void json_write(const struct analysis *analysis, size_t most, FILE *out);
 
 /* The member key: the tid of a thread of the model; null if it is MODEL_NONE, 0 if MODEL_UNKNOWN.
  */

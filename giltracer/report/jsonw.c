@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 /* JSON (RFC 8259, 7) escapes in UTF-16. */
 static void put_escape(FILE *out, uint32_t cp)
@@ -49,13 +49,28 @@ static void put_codepoint(FILE *out, uint32_t cp)
 	}
 }
 
+static bool is_plain(char c)
+{
+	return c >= ' ' && c < 0x7f && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&';
+}
+
+/* Nearly all of it is plain ASCII, written at once. */
 static void put_text(FILE *out, const char *text)
 {
 	uint32_t cp;
 
 	putc_unlocked('"', out);
-	while ((cp = utf8_next(&text)))
+	for (;;) {
+		const char *from = text;
+
+		while (is_plain(*text))
+			text++;
+		fwrite_unlocked(from, 1, (size_t)(text - from), out);
+		cp = utf8_next(&text);
+		if (!cp)
+			break;
 		put_codepoint(out, cp);
+	}
 	putc_unlocked('"', out);
 }
 
@@ -83,7 +98,7 @@ static void before(struct jsonw *w, const char *key)
 	assert(!key == !(w->depth && w->object[w->depth - 1]));
 	if (key) {
 		put_text(w->out, key);
-		fputs(w->lines ? ": " : ":", w->out);
+		fputs_unlocked(w->lines ? ": " : ":", w->out);
 	}
 }
 
@@ -127,8 +142,13 @@ void jsonw_string(struct jsonw *w, const char *key, const char *text)
 
 void jsonw_u64(struct jsonw *w, const char *key, uint64_t value)
 {
+	char digits[20], *at = digits + sizeof(digits);
+
 	before(w, key);
-	fprintf(w->out, "%" PRIu64, value);
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), w->out);
 }
 
 void jsonw_i64(struct jsonw *w, const char *key, int64_t value)

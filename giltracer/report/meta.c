@@ -4,40 +4,41 @@
 
 #include <inttypes.h>
 
+#include "analysis/group_blame.h"
+#include "analysis/locks.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "report/crowd_blame.h"
-#include "report/facts.h"
 #include "report/json.h"
-#include "report/locks.h"
+#include "report/phrases.h"
+#include "report/wording.h"
 #include "trace/source.h"
 
-static void put_options(struct jsonw *w, const struct report *report)
+static void put_options(struct jsonw *w, const struct recording *recording)
 {
 	jsonw_array(w, "command");
-	for (size_t i = 0; report->command && report->command[i]; i++)
-		jsonw_string(w, NULL, report->command[i]);
+	for (size_t i = 0; recording->command && recording->command[i]; i++)
+		jsonw_string(w, NULL, recording->command[i]);
 	jsonw_end(w);
-	jsonw_string(w, "created", report->created);
-	jsonw_string(w, "host", report->host);
-	jsonw_u64(w, "cpus", report->cpus);
-	jsonw_bool(w, "state_detect", report->state_detect);
-	jsonw_bool(w, "gil_detect", report->gil_detect);
-	jsonw_bool(w, "one_run", report->one_run);
-	jsonw_u64(w, "main_pass", (uint64_t)(report_main_pass(report) - report->passes));
+	jsonw_string(w, "created", recording->created);
+	jsonw_string(w, "host", recording->host);
+	jsonw_u64(w, "cpus", recording->cpus);
+	jsonw_bool(w, "state_detect", recording->state_detect);
+	jsonw_bool(w, "gil_detect", recording->gil_detect);
+	jsonw_bool(w, "one_run", recording->one_run);
+	jsonw_u64(w, "main_pass", (uint64_t)(recording_main_pass(recording) - recording->passes));
 	jsonw_u64(w, "switch_interval_ns", SWITCH_INTERVAL_NS);
 	jsonw_u64(w, "wait_mark_ns", WAIT_MARK_NS);
 }
 
-static void put_notes(struct jsonw *w, const struct report *report)
+static void put_notes(struct jsonw *w, const struct recording *recording)
 {
 	jsonw_array(w, "notes");
-	for (size_t i = 0; i < report->note_count; i++) {
+	for (size_t i = 0; i < recording->note_count; i++) {
 		jsonw_object(w, NULL);
-		jsonw_string(w, "code", report->notes[i].code);
-		jsonw_u64(w, "count", report->notes[i].count);
-		jsonw_string(w, "text", report->notes[i].text);
+		jsonw_string(w, "code", recording->notes[i].code);
+		jsonw_u64(w, "count", recording->notes[i].count);
+		jsonw_string(w, "text", recording->notes[i].text);
 		jsonw_end(w);
 	}
 	jsonw_end(w);
@@ -49,7 +50,7 @@ static uint64_t since(const struct model *model, uint64_t at_ns)
 	return at_ns > model->start_ns ? at_ns - model->start_ns : 0;
 }
 
-static void put_thread(struct jsonw *w, const struct report_pass *pass, uint32_t i)
+static void put_thread(struct jsonw *w, const struct recording_pass *pass, uint32_t i)
 {
 	const struct model_thread *t = &pass->model->threads.v[i];
 
@@ -106,7 +107,7 @@ static void put_blame_row(struct jsonw *w, const struct model *model,
 	jsonw_end(w);
 }
 
-/* What a crowd waited for those that have no row of their own. */
+/* What a group waited for those that have no row of their own. */
 static void put_others(struct jsonw *w, uint32_t waiter, uint64_t pairs, uint64_t wait_ns)
 {
 	jsonw_object(w, NULL);
@@ -119,15 +120,15 @@ static void put_others(struct jsonw *w, uint32_t waiter, uint64_t pairs, uint64_
 	jsonw_end(w);
 }
 
-/* Rows of crowds: the page shows no others where threads are many. */
-static void put_crowds(struct jsonw *w, const struct model *model, const struct crowds *crowds,
-                       const struct crowd_blames *rows)
+/* Rows of groups: the page shows no others where threads are many. */
+static void put_groups(struct jsonw *w, const struct model *model,
+                       const struct thread_groups *groups, const struct group_blames *rows)
 {
-	CLEANUP(free) uint64_t *ns = xcalloc(crowds->v.n + 1, sizeof(*ns));
-	CLEANUP(free) uint64_t *pairs = xcalloc(crowds->v.n + 1, sizeof(*pairs));
+	CLEANUP(free) uint64_t *ns = xcalloc(groups->v.n + 1, sizeof(*ns));
+	CLEANUP(free) uint64_t *pairs = xcalloc(groups->v.n + 1, sizeof(*pairs));
 
 	for (size_t i = 0; i < rows->v.n; i++) {
-		const struct crowd_blame *b = &rows->v.v[i];
+		const struct group_blame *b = &rows->v.v[i];
 
 		if (i < META_BLAME_ROWS) {
 			put_blame_row(w, model,
@@ -140,21 +141,21 @@ static void put_crowds(struct jsonw *w, const struct model *model, const struct 
 		ns[b->waiter] += b->wait_ns;
 		pairs[b->waiter] += b->pairs;
 	}
-	for (size_t i = 0; i < crowds->v.n; i++)
+	for (size_t i = 0; i < groups->v.n; i++)
 		if (pairs[i])
-			put_others(w, crowds->v.v[i].first, pairs[i], ns[i]);
+			put_others(w, groups->v.v[i].first, pairs[i], ns[i]);
 }
 
-static void put_many(struct jsonw *w, const struct report_pass *pass, bool locks)
+static void put_many(struct jsonw *w, const struct recording_pass *pass, bool locks)
 {
-	struct crowd_blames rows;
-	struct crowds crowds;
+	struct group_blames rows;
+	struct thread_groups groups;
 
-	crowds_init_table(&crowds, pass);
-	rows = crowds_blame(&crowds, pass->model, locks ? CROWD_LOCK : CROWD_GIL);
-	put_crowds(w, pass->model, &crowds, &rows);
+	thread_groups_init_table(&groups, pass);
+	rows = group_blames_find(&groups, pass->model, locks ? WAIT_FOR_LOCK : WAIT_FOR_GIL);
+	put_groups(w, pass->model, &groups, &rows);
 	vec_done(&rows.v);
-	crowds_done(&crowds);
+	thread_groups_done(&groups);
 }
 
 static size_t count_blame(const struct model *model, bool locks)
@@ -173,7 +174,7 @@ static struct model_blame blame_at(const struct model *model, bool locks, size_t
 		                     b->longest_at_ns };
 }
 
-/* By thread, what rows of crowds do not say: how long others waited because of it. */
+/* By thread, what rows of groups do not say: how long others waited because of it. */
 static void put_caused(struct jsonw *w, const struct model *model, bool locks)
 {
 	CLEANUP(free) uint64_t *ns = xcalloc(model->threads.n + 1, sizeof(*ns));
@@ -191,7 +192,7 @@ static void put_caused(struct jsonw *w, const struct model *model, bool locks)
 	jsonw_end(w);
 }
 
-static void put_blame(struct jsonw *w, const struct report_pass *pass, bool locks)
+static void put_blame(struct jsonw *w, const struct recording_pass *pass, bool locks)
 {
 	const struct model *model = pass->model;
 	size_t n = count_blame(model, locks);
@@ -209,7 +210,7 @@ static void put_blame(struct jsonw *w, const struct report_pass *pass, bool lock
 		put_caused(w, model, locks);
 }
 
-static void put_slices_note(struct jsonw *w, const struct report_pass *pass,
+static void put_slices_note(struct jsonw *w, const struct recording_pass *pass,
                             const struct rows *rows)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -218,12 +219,11 @@ static void put_slices_note(struct jsonw *w, const struct report_pass *pass,
 		jsonw_string(w, "slices_note", pass->slices_note ? pass->slices_note : "");
 		return;
 	}
-	str_adds(&text, pass->slices->note);
-	if (rows->dropped)
-		str_addf(&text,
-		         "%s%" PRIu64 " Python calls are not shown: they are outside the recording "
-		         "or do not nest",
-		         text.len ? "; " : "", rows->dropped);
+	wording_add_flaw(&text, pass->slices);
+	if (rows->dropped) {
+		str_adds(&text, text.len ? "; " : "");
+		say_calls_not_shown(&text, rows->dropped);
+	}
 	jsonw_string(w, "slices_note", str_get(&text));
 }
 
@@ -235,14 +235,14 @@ static void put_counters(struct jsonw *w, const struct source *source)
 	jsonw_end(w);
 }
 
-static void put_pass(struct jsonw *w, const struct report_pass *pass, const struct rows *rows)
+static void put_pass(struct jsonw *w, const struct recording_pass *pass, const struct rows *rows)
 {
 	const struct model *model = pass->model;
 	char start[24];
 
 	snprintf(start, sizeof(start), "%" PRIu64, model->start_ns);
 	jsonw_object(w, NULL);
-	jsonw_string(w, "name", pass->name);
+	jsonw_string(w, "name", pass_kind_name(pass->kind));
 	jsonw_string(w, "start_ns", start);
 	jsonw_u64(w, "dur_ns", model->end_ns - model->start_ns);
 	jsonw_i64(w, "exit_status", pass->exit_status);
@@ -266,18 +266,19 @@ static void put_pass(struct jsonw *w, const struct report_pass *pass, const stru
 	jsonw_end(w);
 }
 
-void meta_write(const struct report *report, const struct rows *rows, FILE *out)
+void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 {
+	const struct recording *recording = a->recording;
 	struct jsonw w;
 
 	jsonw_init(&w, out, 0);
 	jsonw_object(&w, NULL);
 	jsonw_u64(&w, "format", 1);
-	put_options(&w, report);
-	put_notes(&w, report);
+	put_options(&w, recording);
+	put_notes(&w, recording);
 	jsonw_array(&w, "passes");
-	for (size_t i = 0; i < report->pass_count; i++)
-		put_pass(&w, &report->passes[i], &rows[i]);
+	for (size_t i = 0; i < recording->pass_count; i++)
+		put_pass(&w, &recording->passes[i], &rows[i]);
 	jsonw_end(&w);
 	jsonw_end(&w);
 	jsonw_finish(&w);

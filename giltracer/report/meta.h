@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "report/report.h"
+#include "analysis/analysis.h"
 #include "report/rows.h"
 
 /* CPython's default, and what a wait is compared with. */
@@ -13,14 +13,14 @@
 /* A wait at least so long is never smaller than a pixel. */
 #define WAIT_MARK_NS 1000000
 
-/* If there are more rows of who waited for whom, or stood in line behind whom, those of crowds
+/* If there are more rows of who waited for whom, or who used whose CPU, those of groups
  * stand for them, and at most so many: a page has to be read by a browser, and by a person. */
 #define META_BLAME_ROWS 10000
 
 /* rows are those of the passes, by index. */
-void meta_write(const struct report *report, const struct rows *rows, FILE *out);
+void meta_write(const struct analysis *analysis, const struct rows *rows, FILE *out);
 
 /* Shares of each GIL state in equal slices of time, of the main pass. */
-void overview_write(const struct report *report, FILE *out);
+void overview_write(const struct analysis *analysis, FILE *out);
 
 #endif

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/facts.h"
 #include "base/cleanup.h"
 #include "model/span.h"
 #include "report/base64.h"
-#include "report/facts.h"
 #include "report/jsonw.h"
 #include "report/meta.h"
 
@@ -14,7 +14,7 @@
 #define THREADS 64
 #define FULL    63
 
-enum kind { KIND_HOLD, KIND_WAIT, KIND_NO, KINDS };
+enum kind { KIND_HOLD, KIND_WAIT, KIND_FREE_WAIT, KIND_NO, KINDS };
 
 static const int8_t kind_of[GIL_STATES] = {
 	[GIL_UNKNOWN] = -1,
@@ -22,6 +22,7 @@ static const int8_t kind_of[GIL_STATES] = {
 	[GIL_HOLD] = KIND_HOLD,
 	[GIL_WAIT] = KIND_WAIT,
 	[GIL_SWITCH_WAIT] = KIND_WAIT,
+	[GIL_FREE_WAIT] = KIND_FREE_WAIT,
 	[GIL_LOCK_WAIT] = KIND_WAIT,
 	[GIL_STOPPED] = KIND_WAIT,
 	[GIL_STOPPING] = KIND_HOLD,
@@ -88,7 +89,7 @@ static void round_bucket(const struct buckets *b, unsigned bucket, unsigned ret[
 
 static void put_thread(struct jsonw *w, const struct buckets *b, uint32_t thread)
 {
-	static const char *const names[KINDS] = { "hold", "wait", "no" };
+	static const char *const names[KINDS] = { "hold", "wait", "free_wait", "no" };
 	char text[KINDS][BUCKETS + 1] = { 0 };
 	unsigned shares[KINDS];
 
@@ -104,11 +105,9 @@ static void put_thread(struct jsonw *w, const struct buckets *b, uint32_t thread
 	jsonw_end(w);
 }
 
-void overview_write(const struct report *report, FILE *out)
+void overview_write(const struct analysis *a, FILE *out)
 {
-	const struct report_pass *pass = report_main_pass(report);
-	const struct model *model = pass->model;
-	CLEANUP(free) uint32_t *order = facts_thread_order(model);
+	const struct model *model = a->model;
 	CLEANUP(free) struct buckets *b = xcalloc(1, sizeof(*b));
 	uint64_t dur = model->end_ns - model->start_ns;
 	struct jsonw w;
@@ -119,14 +118,14 @@ void overview_write(const struct report *report, FILE *out)
 		b->width = 1;
 	jsonw_init(&w, out, 0);
 	jsonw_object(&w, NULL);
-	jsonw_u64(&w, "pass", (uint64_t)(pass - report->passes));
+	jsonw_u64(&w, "pass", (uint64_t)(a->pass - a->recording->passes));
 	jsonw_u64(&w, "buckets", BUCKETS);
 	jsonw_array(&w, "threads");
 	for (size_t i = 0; i < model->threads.n && i < THREADS; i++) {
 		memset(b->ns, 0, sizeof(b->ns));
 		b->limit_ns = 0;
-		add_lane(b, &model->threads.v[order[i]].gil);
-		put_thread(&w, b, order[i]);
+		add_lane(b, &model->threads.v[a->thread_order[i]].gil);
+		put_thread(&w, b, a->thread_order[i]);
 	}
 	jsonw_end(&w);
 	jsonw_end(&w);

@@ -2,17 +2,17 @@
 #include "report/patterns.h"
 
 #include "base/cleanup.h"
-#include "model/patterns.h"
 #include "report/json.h"
+#include "report/pattern_text.h"
 #include "report/terminal.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
-static size_t count(const struct report_pass *pass)
+static size_t count(const struct recording_pass *pass)
 {
 	return pass->patterns ? pass->patterns->v.n : 0;
 }
 
-void patterns_json(struct jsonw *w, const struct report_pass *pass)
+void patterns_json(struct jsonw *w, const struct recording_pass *pass)
 {
 	jsonw_array(w, "patterns");
 	for (size_t i = 0; i < count(pass); i++) {
@@ -37,7 +37,7 @@ void patterns_json(struct jsonw *w, const struct report_pass *pass)
 }
 
 /* Others of the kind that stand behind it: they cost less. */
-static size_t count_alike(const struct report_pass *pass, size_t at)
+static size_t count_alike(const struct recording_pass *pass, size_t at)
 {
 	size_t n = 0;
 
@@ -46,7 +46,7 @@ static size_t count_alike(const struct report_pass *pass, size_t at)
 	return n;
 }
 
-static bool is_first(const struct report_pass *pass, size_t at)
+static bool is_first(const struct recording_pass *pass, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
 		if (pass->patterns->v.v[i].kind == pass->patterns->v.v[at].kind)
@@ -54,7 +54,7 @@ static bool is_first(const struct report_pass *pass, size_t at)
 	return true;
 }
 
-void patterns_text(const struct report_pass *pass, FILE *out)
+void patterns_text(const struct recording_pass *pass, FILE *out)
 {
 	for (size_t i = 0; i < count(pass); i++) {
 		const struct pattern *p = &pass->patterns->v.v[i];
@@ -66,7 +66,7 @@ void patterns_text(const struct report_pass *pass, FILE *out)
 		pattern_text(pass->model, p, &text);
 		utf8_add_safe(&safe, str_get(&text), 1000);
 		if (alike)
-			str_addf(&safe, " (and %zu more like it)", alike);
+			say_more_alike(&safe, alike);
 		putc('\n', out);
 		terminal_putf(out, "%s: %s", pattern_title(p->kind), str_get(&safe));
 		terminal_putf(out, "%s", pattern_advice(p->kind));

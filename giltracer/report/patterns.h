@@ -9,9 +9,9 @@
 #include "report/report.h"
 
 /* Member "patterns" of an open object. */
-void patterns_json(struct jsonw *w, const struct report_pass *pass);
+void patterns_json(struct jsonw *w, const struct recording_pass *pass);
 
 /* One paragraph each, for a terminal. */
-void patterns_text(const struct report_pass *pass, FILE *out);
+void patterns_text(const struct recording_pass *pass, FILE *out);
 
 #endif

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/locks.h"
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "report/encoder.h"
-#include "report/locks.h"
 
-static void put_pass(struct encoder *e, const struct report *report, const struct rows *rows,
+static void put_pass(struct encoder *e, const struct recording *recording, const struct rows *rows,
                      size_t index)
 {
 	e->index = index;
-	e->pass = &report->passes[index];
+	e->pass = &recording->passes[index];
 	e->model = e->pass->model;
 	e->locks = locks_of_pass(e->pass);
 	e->rows = &rows[index];
@@ -30,7 +30,7 @@ static void put_pass(struct encoder *e, const struct report *report, const struc
 }
 
 struct payload {
-	const struct report *report;
+	const struct recording *recording;
 	const struct rows *rows;
 	struct blocks *blocks;
 	pthread_t thread;
@@ -39,17 +39,17 @@ struct payload {
 static void *encode(void *data)
 {
 	const struct payload *p = data;
-	size_t main_pass = (size_t)(report_main_pass(p->report) - p->report->passes);
+	size_t main_pass = (size_t)(recording_main_pass(p->recording) - p->recording->passes);
 	struct encoder e = { .blocks = p->blocks };
 
 	for (unsigned i = 0; i < 5; i++)
 		column_init(&e.full[i]);
 	for (unsigned i = 0; i < 3; i++)
 		sparse_init(&e.sparse[i]);
-	put_pass(&e, p->report, p->rows, main_pass);
-	for (size_t i = 0; i < p->report->pass_count; i++)
+	put_pass(&e, p->recording, p->rows, main_pass);
+	for (size_t i = 0; i < p->recording->pass_count; i++)
 		if (i != main_pass)
-			put_pass(&e, p->report, p->rows, i);
+			put_pass(&e, p->recording, p->rows, i);
 	blocks_end(p->blocks);
 	for (unsigned i = 0; i < 5; i++)
 		column_done(&e.full[i]);
@@ -58,13 +58,13 @@ static void *encode(void *data)
 	return NULL;
 }
 
-int payload_start(struct payload **ret, const struct report *report, const struct rows *rows,
+int payload_start(struct payload **ret, const struct recording *recording, const struct rows *rows,
                   struct error *err)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct payload *p = xcalloc(1, sizeof(*p));
 
-	p->report = report;
+	p->recording = recording;
 	p->rows = rows;
 	if (blocks_new(&p->blocks, cpus > 1 ? (unsigned)cpus - 1 : 0, err) < 0) {
 		free(p);

@@ -24,20 +24,22 @@ bool rows_fits(const struct rows *rows, const struct slice *slice, uint64_t *end
 	return true;
 }
 
-/* A tid may be used twice in a recording: the thread that lived when the trace begins. */
-static uint32_t find_thread(const struct model *model, const struct slice_thread *st)
+/* A tid may be used twice in a recording: of each, the thread that lived when its calls begin. */
+static void find_threads(struct rows *rows, const struct recording_pass *pass)
 {
-	uint32_t found = MODEL_NONE;
+	const struct model *model = pass->model;
+	const struct slices *slices = pass->slices;
 
+	for (size_t i = 0; i < slices->thread_count; i++)
+		rows->threads[i] = MODEL_NONE;
 	for (uint32_t i = 0; i < model->threads.n; i++) {
 		const struct model_thread *t = &model->threads.v[i];
+		const struct slice_thread *st = slices_find(slices, t->pid, t->tid);
+		uint32_t *found = st ? &rows->threads[st - slices->threads] : NULL;
 
-		if (t->tid != st->tid || t->pid != st->pid)
-			continue;
-		if (found == MODEL_NONE || (st->n && t->start_ns <= st->v[0].start_ns))
-			found = i;
+		if (found && (*found == MODEL_NONE || (st->n && t->start_ns <= st->v[0].start_ns)))
+			*found = i;
 	}
-	return found;
 }
 
 static void count_thread(struct rows *rows, const struct slice_thread *st, uint64_t *uses)
@@ -75,7 +77,7 @@ static void rank_names(struct rows *rows, uint32_t count, uint64_t *uses)
 		rows->rank[rows->names[i]] = i;
 }
 
-void rows_init(struct rows *rows, const struct report_pass *pass)
+void rows_init(struct rows *rows, const struct recording_pass *pass)
 {
 	const struct slices *slices = pass->slices;
 	CLEANUP(free) uint64_t *uses = NULL;
@@ -91,8 +93,8 @@ void rows_init(struct rows *rows, const struct report_pass *pass)
 	name_count = names_count(slices->names);
 	uses = xcalloc((size_t)name_count + 1, sizeof(*uses));
 	rows->threads = xcalloc(slices->thread_count + 1, sizeof(*rows->threads));
+	find_threads(rows, pass);
 	for (size_t i = 0; i < slices->thread_count; i++) {
-		rows->threads[i] = find_thread(pass->model, &slices->threads[i]);
 		if (rows->threads[i] != MODEL_NONE)
 			count_thread(rows, &slices->threads[i], uses);
 		rows->dropped += slices->threads[i].n;

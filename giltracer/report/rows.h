@@ -27,7 +27,7 @@ struct rows {
 };
 
 /* Of a pass without slices: empty. Borrows from the pass. Free with rows_done. */
-void rows_init(struct rows *rows, const struct report_pass *pass);
+void rows_init(struct rows *rows, const struct recording_pass *pass);
 void rows_done(struct rows *rows);
 
 /*

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 #define INDENT      "  "
 #define MORE_INDENT "    "

@@ -1,62 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Aligns cells. */
-#include "texttable.h"
+#include "report/texttable.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "report/facts.h"
 #include "report/terminal.h"
-#include "report/utf8.h"
 
 #define INDENT     2
 #define GAP        3
 #define NARROW_GAP 2
 
-struct row *table_row(struct table *table)
-{
-	struct row *row = vec_push(&table->rows);
-
-	memset(row, 0, sizeof(*row));
-	return row;
-}
-
-void row_text(struct row *row, unsigned column, const char *text)
-{
-	row->widths[column] = utf8_add_safe(&row->cells[column], text, TABLE_TEXT_COLUMNS);
-}
-
-void row_thread(struct row *row, unsigned column, const struct report_pass *pass, uint32_t thread)
-{
-	CLEANUP(str_done) struct str id = { 0 };
-	struct str *cell = &row->cells[column];
-
-	row->widths[column] = utf8_add_safe(cell, facts_thread_name(pass, thread),
-	                                    TABLE_NAME_COLUMNS);
-	str_addc(&id, ' ');
-	facts_add_id(&id, pass, thread);
-	str_adds(cell, str_get(&id));
-	row->widths[column] += (unsigned)id.len;
-}
-
-void row_crowd(struct row *row, unsigned column, const struct report_pass *pass,
-               const struct crowd *crowd)
-{
-	CLEANUP(str_done) struct str count = { 0 };
-	struct str *cell = &row->cells[column];
-
-	if (crowd->threads == 1) {
-		row_thread(row, column, pass, crowd->first);
-		return;
-	}
-	row->widths[column] = utf8_add_safe(cell, str_get(&crowd->name), TABLE_NAME_COLUMNS);
-	str_addf(&count, " %" PRIu32 " threads", crowd->threads);
-	str_adds(cell, str_get(&count));
-	row->widths[column] += (unsigned)count.len;
-}
-
-void row_number(struct row *row, unsigned column, double value, int decimals)
+/* Thousands apart, so that a long number can be read. */
+static void add_number(struct str *out, double value, int decimals)
 {
 	char plain[64];
 	int len = snprintf(plain, sizeof(plain), "%.*f", decimals, value);
@@ -64,35 +20,35 @@ void row_number(struct row *row, unsigned column, double value, int decimals)
 
 	for (int i = 0; i < len; i++) {
 		if (i && i < whole && (whole - i) % 3 == 0)
-			str_addc(&row->cells[column], ',');
-		str_addc(&row->cells[column], plain[i]);
+			str_addc(out, ',');
+		str_addc(out, plain[i]);
 	}
-	row->widths[column] = (unsigned)row->cells[column].len;
 }
 
-static void put_cell(const struct row *row, unsigned column, unsigned width, bool left, FILE *out)
+static unsigned cell_width(const struct cell *cell)
 {
-	int pad = (int)(width - row->widths[column]);
+	CLEANUP(str_done) struct str number = { 0 };
 
+	if (!cell->number)
+		return cell->width;
+	add_number(&number, cell->value, cell->decimals);
+	return (unsigned)number.len;
+}
+
+static void put_cell(const struct cell *cell, unsigned width, bool left, FILE *out)
+{
+	CLEANUP(str_done) struct str number = { 0 };
+	const char *text = str_get(&cell->text);
+	int pad = (int)(width - cell_width(cell));
+
+	if (cell->number) {
+		add_number(&number, cell->value, cell->decimals);
+		text = str_get(&number);
+	}
 	if (left)
-		fprintf(out, "%s%*s", str_get(&row->cells[column]), pad, "");
+		fprintf(out, "%s%*s", text, pad, "");
 	else
-		fprintf(out, "%*s%s", pad, "", str_get(&row->cells[column]));
-}
-
-/* The columns that each column takes, and all of them with gap between. */
-static unsigned measure(const struct table *table, unsigned *widths, unsigned gap)
-{
-	unsigned sum = INDENT + gap * (table->columns - 1);
-
-	memset(widths, 0, CELLS * sizeof(*widths));
-	for (unsigned c = 0; c < table->columns; c++) {
-		for (size_t r = 0; r < table->rows.n; r++)
-			if (table->rows.v[r].widths[c] > widths[c])
-				widths[c] = table->rows.v[r].widths[c];
-		sum += widths[c];
-	}
-	return sum;
+		fprintf(out, "%*s%s", pad, "", text);
 }
 
 /* Where the longer one of two lines is shortest; NULL if it is one word. */
@@ -112,61 +68,98 @@ static const char *middle_blank(const char *text)
 	return best;
 }
 
-/* The headings as two rows: the table is as narrow as its words and numbers. */
-static void split_headings(struct table *table)
+/* A table as it is laid out. @two_lines: the headings take two, so that it is narrower. */
+struct layout {
+	const struct table *table;
+	bool two_lines;
+	unsigned gap;
+	unsigned widths[TABLE_COLUMNS];
+};
+
+/* The line of a heading: the upper one may be empty. */
+static void heading_line(struct str *out, const struct layout *l, unsigned column, bool upper)
 {
-	struct row upper = { 0 }, *lower = table_row(table);
+	const char *text = phrase(l->table->headings[column]);
+	const char *blank = l->two_lines ? middle_blank(text) : NULL;
 
-	for (unsigned c = 0; c < table->columns; c++) {
-		const char *text = str_get(&table->rows.v[0].cells[c]);
-		const char *blank = middle_blank(text);
-
-		row_text(lower, c, blank ? blank + 1 : text);
-		if (blank) {
-			str_addn(&upper.cells[c], text, (size_t)(blank - text));
-			upper.widths[c] = (unsigned)(blank - text);
-		}
-		str_done(&table->rows.v[0].cells[c]);
-	}
-	table->rows.v[0] = *lower;
-	memmove(&table->rows.v[1], &table->rows.v[0], (table->rows.n - 1) * sizeof(upper));
-	table->rows.v[0] = upper;
+	if (upper && blank)
+		str_addn(out, text, (size_t)(blank - text));
+	else if (!upper)
+		str_adds(out, blank ? blank + 1 : text);
 }
 
-static void put_rows(struct table *table, FILE *out)
+static unsigned heading_width(const struct layout *l, unsigned column)
 {
-	unsigned widths[CELLS], columns = terminal_columns(out), gap = GAP;
+	CLEANUP(str_done) struct str upper = { 0 }, lower = { 0 };
 
-	if (measure(table, widths, gap) > columns && columns && table->headed) {
-		split_headings(table);
-		gap = NARROW_GAP;
-		measure(table, widths, gap);
+	heading_line(&upper, l, column, true);
+	heading_line(&lower, l, column, false);
+	return (unsigned)(upper.len > lower.len ? upper.len : lower.len);
+}
+
+/* Returns the columns that it takes. */
+static unsigned lay_out(struct layout *l, const struct table *table, bool two_lines, unsigned gap)
+{
+	unsigned sum = INDENT + gap * (table->columns - 1);
+
+	*l = (struct layout){ .table = table, .two_lines = two_lines, .gap = gap };
+	for (unsigned c = 0; c < table->columns; c++) {
+		l->widths[c] = heading_width(l, c);
+		for (size_t r = 0; r < table->rows.n; r++) {
+			unsigned width = cell_width(&table->rows.v[r].cells[c]);
+
+			l->widths[c] = width > l->widths[c] ? width : l->widths[c];
+		}
+		sum += l->widths[c];
 	}
+	return sum;
+}
+
+static void put_headings(const struct layout *l, bool upper, FILE *out)
+{
+	for (unsigned c = 0; c < l->table->columns; c++) {
+		CLEANUP(str_done) struct str line = { 0 };
+		int width = (int)l->widths[c];
+
+		heading_line(&line, l, c, upper);
+		fprintf(out, "%*s%*s", (int)(c ? l->gap : INDENT), "",
+		        c < l->table->text_columns ? -width : width, str_get(&line));
+	}
+	putc('\n', out);
+}
+
+static void put_rows(const struct layout *l, FILE *out)
+{
+	const struct table *table = l->table;
+
 	for (size_t r = 0; r < table->rows.n; r++) {
 		for (unsigned c = 0; c < table->columns; c++) {
-			fprintf(out, "%*s", (int)(c ? gap : INDENT), "");
-			put_cell(&table->rows.v[r], c, widths[c], c < table->text_columns, out);
+			fprintf(out, "%*s", (int)(c ? l->gap : INDENT), "");
+			put_cell(&table->rows.v[r].cells[c], l->widths[c], c < table->text_columns,
+			         out);
 		}
 		putc('\n', out);
 	}
 }
 
-void table_end(struct table *table, size_t left, const char *what, FILE *out)
+void texttable_write(const struct table *table, FILE *out)
 {
-	put_rows(table, out);
-	if (left)
-		fprintf(out, "  … and %zu more%s\n", left, what);
-	for (size_t r = 0; r < table->rows.n; r++)
-		for (unsigned c = 0; c < table->columns; c++)
-			str_done(&table->rows.v[r].cells[c]);
-	vec_done(&table->rows);
-}
+	unsigned columns = terminal_columns(out);
+	CLEANUP(str_done) struct str left = { 0 };
+	struct layout l;
 
-void table_headings(struct table *table, const char *const *headings)
-{
-	struct row *row = table_row(table);
-
-	table->headed = true;
-	for (unsigned c = 0; c < table->columns; c++)
-		row_text(row, c, headings[c]);
+	if (!table->rows.n)
+		return;
+	if (lay_out(&l, table, false, GAP) > columns && columns)
+		lay_out(&l, table, true, NARROW_GAP);
+	if (l.two_lines)
+		put_headings(&l, true, out);
+	put_headings(&l, false, out);
+	put_rows(&l, out);
+	if (table->left)
+		table->say_left(&left, table->left, table->left_ns);
+	if (table->left)
+		terminal_putf(out, "%s", str_get(&left));
+	for (size_t i = 0; i < table->notes.n; i++)
+		terminal_putf(out, "%s", str_get(&table->notes.v[i]));
 }

@@ -84,12 +84,16 @@ struct event {
 	uint16_t type;
 	uint16_t flags;
 	union {
-		/* address: which GIL, 0 if unknown. frame: REQUEST only, the Python frame that
-		 * runs, id in the source's frames, 0: unknown. No Python runs between a release and
-		 * the next request of a thread: it is the frame of that release, too. */
+		/* address: which GIL, 0 if unknown. frame: REQUEST, and RELEASE if the source
+		 * knows it then: the Python frame that runs, id in the source's frames, 0: unknown.
+		 * No Python runs between a release and the next request of a thread: it is the
+		 * frame of that release, too.
+		 * overdue_us: RELEASE only, where the source knows it: how long the thread went on
+		 * after a release request although it was not runnable for want of a CPU. */
 		struct {
 			uint64_t address;
 			uint32_t frame;
+			uint32_t overdue_us;
 		} gil;
 		/* address: of the lock, or of the thread's state where the world is stopped. kind:
 		 * enum park_kind. of: the type of the object whose lock it is, id in struct names,

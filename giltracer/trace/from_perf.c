@@ -11,24 +11,6 @@
 #include "trace/perf_stacks.h"
 #include "trace/stacks.h"
 
-/* More CPUs than any Linux has: a larger number is a lie. */
-#define MAX_CPUS 8192
-
-__attribute__((noinline)) static void add_cpu(struct from_perf *fp, int32_t cpu)
-{
-	while ((size_t)(cpu + 1) >= fp->cpus.n)
-		*vec_push(&fp->cpus) = (struct cpu_seen){ 0 };
-}
-
-struct cpu_seen *from_perf_cpu(struct from_perf *fp, int32_t cpu)
-{
-	if (cpu < 0 || cpu >= MAX_CPUS)
-		cpu = -1;
-	if ((size_t)(cpu + 1) >= fp->cpus.n)
-		add_cpu(fp, cpu);
-	return &fp->cpus.v[cpu + 1];
-}
-
 /* Events come in the order of time whatever the file says; what had to be moved is counted. */
 static void stamp(struct from_perf *fp, struct event *ev, uint64_t time_ns)
 {
@@ -49,8 +31,8 @@ __attribute__((noinline)) static void update_stats(struct from_perf *fp)
 	const struct perf_header_note *cut = perfdata_cut(fp->pd);
 	struct source_stats *stats = &fp->source.stats;
 
-	stats->records = order_records(fp->order);
-	stats->unknown_records = fp->unknown + order_unknown(fp->order);
+	stats->records = event_sort_records(fp->order);
+	stats->unknown_records = fp->unknown + event_sort_unknown(fp->order);
 	if (cut) {
 		stats->truncated_at = cut->offset;
 		memcpy(stats->truncated_text, cut->text, sizeof(stats->truncated_text));
@@ -64,7 +46,7 @@ static int from_perf_next(struct source *source, struct event *ret, struct error
 	uint64_t time_ns;
 
 	(void)err;
-	while (order_next(fp->order, &rec, &time_ns)) {
+	while (event_sort_next(fp->order, &rec, &time_ns)) {
 		bool is_sample = rec.type == PERF_RECORD_SAMPLE;
 
 		if (!fp->first_ns)
@@ -91,7 +73,7 @@ static void from_perf_close(struct source *source)
 	vec_done(&fp->counters);
 	vec_done(&fp->cpus);
 	idmap_done(&fp->tids);
-	order_free(fp->order);
+	event_sort_free(fp->order);
 	perfdata_close(fp->pd);
 	perf_frames_free(fp->frames);
 	stacks_free(source->frames);
@@ -120,9 +102,7 @@ static void open_stacks(struct from_perf *fp, const struct from_perf_options *op
 	struct source *source = &fp->source;
 
 	source->stacks = stacks_new(source->names);
-	perf_stacks_open(&fp->unwind, perfdata_header(fp->pd), source->names, source->stacks,
-	                 options ? options->functions : NULL, options ? options->function_count : 0,
-	                 &source->stats.other_pythons);
+	perf_stacks_open(&fp->unwind, perfdata_header(fp->pd), source, options);
 }
 
 static int start(struct source **ret, struct perfdata *pd, const struct from_perf_options *options,
@@ -145,8 +125,8 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	fp->pd = pd;
 	fp->machine = options && options->machine;
 	fp->header = perfdata_header(pd);
-	fp->order = order_new(pd);
-	from_perf_make_handlers(fp);
+	fp->order = event_sort_new(pd);
+	from_perf_update_handlers(fp);
 	fp->unwind_now = options && options->unwind;
 	open_stacks(fp, options);
 	*ret = &fp->source;

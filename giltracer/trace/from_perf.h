@@ -37,21 +37,22 @@
 #include "base/error.h"
 #include "trace/source.h"
 
-struct perf_stacks_function;
+struct gil_function;
 struct pycode;
 
 /**
  * @unwind: unwind stack dumps into source->stacks; else only those that source_stack_at asks for
- * @functions: where functions without a symbol are, see trace/perf_stacks.h; function_count of
- *             them, borrowed until from_perf_open returns. May be NULL
+ * @functions: of the GIL, function_count of them, which may have no symbol; in the file with
+ *             @build_id, in hexadecimal, or NULL. Borrowed until source_close
  * @code: the program's code objects, borrowed until source_close; NULL: none, and Python frames
  * have names only
  * @machine: of all CPUs, whoever had them: a sched_switch is an EV_PICK
  */
 struct from_perf_options {
 	bool unwind;
-	const struct perf_stacks_function *functions;
+	const struct gil_function *functions;
 	size_t function_count;
+	const char *build_id;
 	const struct pycode *code;
 	bool machine;
 };

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Between from_perf.c, perf_samples.c and perf_others.c, which are one source of events. Nobody
- * else needs it. */
+/*
+ * What the files of one source of events share: from_perf.c yields events, perf_samples.c and
+ * perf_freethreaded.c make them of samples, perf_sideband.c of other records. Nobody else needs it.
+ */
 #ifndef GILTRACER_TRACE_FROM_PERF_INTERNAL_H
 #define GILTRACER_TRACE_FROM_PERF_INTERNAL_H
 
+#include <string.h>
+
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "perfdata/order.h"
+#include "perfdata/event_sort.h"
 #include "perfdata/reader.h"
 #include "trace/from_perf_unwind.h"
 #include "trace/perf_frames.h"
+#include "trace/perf_freethreaded.h"
 #include "trace/source.h"
 
 enum handler_kind {
 	HANDLE_SKIP, /* no event of ours */
 	HANDLE_GIL,
-	HANDLE_PARK,
-	HANDLE_GIL_MODULE,
-	HANDLE_GIL_ON,
+	HANDLE_FREETHREADED,
 	HANDLE_SCHED_SWITCH,
 	HANDLE_SCHED_WAKING,
 	HANDLE_SCHED_MIGRATE,
@@ -26,29 +29,46 @@ enum handler_kind {
 };
 
 /**
- * What to do with the samples of one event, found out once.
- * @type: GIL, SCHED_WAKING: which event
- * @field: GIL: gil; SCHED_SWITCH: prev_state; SCHED_WAKING, SCHED_MIGRATE: pid; PARK: lock;
- *         GIL_MODULE: name. NULL if the format has none
- * @field2: SCHED_SWITCH: next_pid; SCHED_WAKING: target_cpu; SCHED_MIGRATE: orig_cpu
- * @field3: SCHED_SWITCH: next_comm; SCHED_MIGRATE: dest_cpu
- * @on: GIL, GIL_ON: on; NULL for GIL: it is never off
- * @size, @expected, @of, @in: PARK
+ * Samples of which all that is wanted stands at fixed places of the body.
+ * @usable: they are so, and @type is their event; what follows is of use only then
+ * @value: address of the GIL, or pid; of @value_size bytes from there in the raw data, 0: absent
+ * @raw_end, @body_size: that much of the raw data, and of the body, is needed at least
+ */
+struct quick_sample {
+	bool usable;
+	uint8_t value_size;
+	uint16_t type;
+	uint32_t value, raw_end, body_size;
+};
+
+/**
+ * What to do with the samples of one event, found out once. Fields are NULL that the format lacks.
  * @common_pid: of any tracepoint: who ran, see learn_tid
- * @counter: HANDLE_COUNT
- * @quick: GIL, SCHED_WAKING: samples are plain and field is absent or of 4 or 8 bytes, so that
- *         all we want stands at fixed places of the sample's body, and
- * @field_end: of its raw data, @quick_size: of its body, is what is needed at least
+ * @quick: of GIL and SCHED_WAKING
  */
 struct handler {
 	enum handler_kind kind;
-	enum event_type type;
-	const struct tracefmt_field *field, *field2, *field3, *common_pid;
-	const struct tracefmt_field *on, *size, *expected, *of, *in;
-	struct perf_frames_fields frames;
-	uint32_t counter;
-	uint32_t field_end, quick_size;
-	bool quick;
+	const struct tracefmt_field *common_pid;
+	struct quick_sample quick;
+	union {
+		struct {
+			enum event_type type;
+			const struct tracefmt_field *address;
+			const struct tracefmt_field *on; /* NULL: it is never off */
+			struct perf_frames_fields frames;
+		} gil;
+		struct freethreaded_probe freethreaded;
+		struct {
+			const struct tracefmt_field *prev_state, *next_pid, *next_comm;
+		} sched_switch;
+		struct {
+			const struct tracefmt_field *pid, *target_cpu;
+		} waking;
+		struct {
+			const struct tracefmt_field *pid, *orig_cpu, *dest_cpu;
+		} migrate;
+		uint32_t counter;
+	};
 };
 
 /* @lost: what LOST records of the CPU said so far and no total of an event has accounted for */
@@ -57,7 +77,7 @@ struct cpu_seen {
 };
 
 /**
- * @generation: of the header, when handlers was made
+ * @changes: how many of the header's changes handlers knows
  * @cpus: the first one is those of which we do not know the number
  * @unknown: records of the kernel that we do not know
  * @tids: thread ids of the host to those of perf's pid namespace, where they differ
@@ -69,10 +89,10 @@ struct from_perf {
 	struct source source;
 	struct perfdata *pd;
 	const struct perf_header *header;
-	struct order *order;
+	struct event_sort *order;
 	VEC(struct handler) handlers;
 	VEC(const char *) counters;
-	uint32_t generation;
+	size_t changes;
 	VEC(struct cpu_seen) cpus;
 	uint64_t unknown;
 	uint64_t first_ns, last_ns;
@@ -84,8 +104,8 @@ struct from_perf {
 	uint32_t module;
 };
 
-/* Find out what to do with each event; again by itself when the header has changed. */
-void from_perf_make_handlers(struct from_perf *fp);
+/* Find out what to do with each event; again by itself when the header says more of it. */
+void from_perf_update_handlers(struct from_perf *fp);
 
 /* What is known of a CPU, -1: of those without a number. Until the next call. */
 struct cpu_seen *from_perf_cpu(struct from_perf *fp, int32_t cpu);
@@ -96,16 +116,15 @@ bool from_perf_sample(struct from_perf *fp, const struct perfdata_record *rec, s
 bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
 
 /* Whether name is word or word_N: one of several probes for the same function. */
-bool from_perf_is_probe(const char *name, const char *word);
+static inline bool from_perf_is_probe(const char *name, const char *word)
+{
+	size_t len = strlen(word);
 
-/* perf_parks.c: samples of free-threaded interpreters. The handler of the event, false: it is none;
- * an event of a sample, false: it gives none. */
-bool from_perf_park_handler(const struct tracefmt *fmt, struct handler *ret);
-bool from_perf_park_sample(struct from_perf *fp, const struct handler *h, const struct sample *s,
-                           struct event *ev);
-/* Flags of an EV_REQUEST or EV_RELEASE. */
-uint16_t from_perf_gil_flags(struct from_perf *fp, const struct handler *h,
-                             const struct cursor *raw, uint32_t frame);
+	if (strncmp(name, word, len) != 0)
+		return false;
+	name += len;
+	return !*name || (*name == '_' && name[1] && !name[1 + strspn(name + 1, "0123456789")]);
+}
 
 static inline void from_perf_fill(struct event *ev, enum event_type type, const struct sample *s)
 {

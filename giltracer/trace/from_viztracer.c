@@ -36,14 +36,14 @@ struct thread {
 	VEC(size_t) open; /* slices of "B" events that wait for their "E" */
 	uint64_t last_ns;
 	uint32_t pid, tid, name;
-	uint32_t next; /* another one of the same tid */
 };
 
 struct reader {
 	struct jsonscan json;
 	struct slices *ret;
 	VEC(struct thread) threads;
-	struct idmap tids;
+	struct idmap by_id; /* of pid and tid */
+	struct hash_seed seed;
 	uint32_t last; /* thread of the last event */
 	int64_t base_ns;
 	uint64_t skipped, overlapping;
@@ -65,18 +65,17 @@ struct raw {
 /* Index of a thread; a new one moves the others. */
 static uint32_t thread_index(struct reader *r, uint32_t pid, uint32_t tid)
 {
-	uint32_t first, i;
+	uint64_t id = idmap_pair(pid, tid);
+	uint32_t i;
 
 	if (r->last != NO_THREAD && r->threads.v[r->last].tid == tid &&
 	    r->threads.v[r->last].pid == pid)
 		return r->last;
-	first = i = idmap_get(&r->tids, tid);
-	while (i != IDMAP_NONE && r->threads.v[i].pid != pid)
-		i = r->threads.v[i].next;
+	i = idmap_get(&r->by_id, id);
 	if (i == IDMAP_NONE) {
 		i = (uint32_t)r->threads.n;
-		*vec_push(&r->threads) = (struct thread){ .pid = pid, .tid = tid, .next = first };
-		idmap_set(&r->tids, tid, i);
+		*vec_push(&r->threads) = (struct thread){ .pid = pid, .tid = tid };
+		idmap_set(&r->by_id, id, i);
 	}
 	r->last = i;
 	return i;
@@ -97,25 +96,10 @@ static uint32_t decode_name(struct reader *r, const struct jsontext *t)
 	return names_id(r->ret->names, str_get(&r->text), r->text.len);
 }
 
-/* Eight bytes at a time; names differ in the middle and at the end. */
-static uint32_t hash_of(const uint8_t *s, size_t len)
-{
-	uint64_t h = len, word;
-
-	for (; len >= 8; s += 8, len -= 8) {
-		memcpy(&word, s, 8);
-		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		h ^= h >> 29;
-	}
-	for (; len; s++, len--)
-		h = (h ^ *s) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(h >> 40);
-}
-
 /* Few functions make most calls: find the name again without decoding it. */
 static uint32_t name_of(struct reader *r, const struct jsontext *t)
 {
-	uint32_t hash = hash_of(t->s, t->len), id;
+	uint32_t hash = (uint32_t)hash_text(r->seed, t->s, t->len), id;
 	struct cached_name *c = NULL;
 	const char *text;
 
@@ -338,6 +322,8 @@ static void finish(struct reader *r)
 
 	ret->threads = xcalloc(r->threads.n, sizeof(*ret->threads));
 	ret->thread_count = r->threads.n;
+	ret->by_id = r->by_id;
+	r->by_id = (struct idmap){ 0 };
 	for (size_t i = 0; i < r->threads.n; i++) {
 		struct thread *t = &r->threads.v[i];
 
@@ -350,18 +336,15 @@ static void finish(struct reader *r)
 		t->slices.v = NULL;
 		r->overlapping += slice_thread_finish(&ret->threads[i]);
 	}
-	if (r->overflow)
-		snprintf(ret->note, sizeof(ret->note),
-		         "VizTracer's buffer overflowed: its oldest calls are missing "
-		         "(--python-trace-entries keeps more)");
-	else if (ret->dropped)
-		snprintf(ret->note, sizeof(ret->note),
-		         "%" PRIu64 " Python calls have no usable time and are missing",
-		         ret->dropped);
-	else if (r->overlapping)
-		snprintf(ret->note, sizeof(ret->note),
-		         "%" PRIu64 " Python calls outlast their caller and are drawn below it",
-		         r->overlapping);
+	if (r->overflow) {
+		ret->flaw = SLICES_OVERFLOW;
+	} else if (ret->dropped) {
+		ret->flaw = SLICES_DROPPED;
+		ret->flawed = ret->dropped;
+	} else if (r->overlapping) {
+		ret->flaw = SLICES_OVERLAPPING;
+		ret->flawed = r->overlapping;
+	}
 }
 
 static void reader_free(struct reader *r)
@@ -373,7 +356,7 @@ static void reader_free(struct reader *r)
 		vec_done(&r->threads.v[i].open);
 	}
 	vec_done(&r->threads);
-	idmap_done(&r->tids);
+	idmap_done(&r->by_id);
 	str_done(&r->text);
 	slices_free(r->ret);
 	free(r);
@@ -393,15 +376,16 @@ int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, 
 	r->kept = map.data;
 	r->base_ns = base_ns;
 	r->last = NO_THREAD;
+	r->seed = hash_seed();
 	r->ret = xcalloc(1, sizeof(*r->ret));
 	r->ret->names = names_new();
 	read_document(r);
 	if (!j->bad && jsonscan_peek(j))
-		jsonscan_fail(j, "something behind the end");
+		jsonscan_fail(j, "data behind the end");
 	if (j->bad)
 		return error_set(err, EINVAL, "%s: byte %zu: %s", path, j->bad_at, j->bad);
 	if (!r->events)
-		return error_set(err, EINVAL, "%s: there are no traceEvents in it", path);
+		return error_set(err, EINVAL, "%s: has no traceEvents", path);
 	finish(r);
 	*ret = take(r->ret);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sources, one line of time. */
+/* Merges two sources by time. */
 #include "trace/merge.h"
 
 #include <stdbool.h>
@@ -55,7 +55,7 @@ static int fetch_wakeup(struct merge *m, struct error *err)
 	}
 }
 
-/* Not counters and such: they are recording's alone. */
+/* Counters and other totals stay those of the recording. */
 static void add_stats(struct merge *m)
 {
 	const struct source_stats *a = &m->recording.source->stats, *b = &m->wakeups.source->stats;

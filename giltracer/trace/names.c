@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 #define BLOCK_SIZE 65536
@@ -25,19 +26,10 @@ struct names {
 	VEC(char *) blocks;
 	size_t block_left;
 	char *block_next;
+	struct hash_seed seed;
 	uint32_t *slots;
 	uint32_t slot_count;
 };
-
-/* FNV-1a, 32 bits. */
-static uint32_t hash_of(const char *text, size_t len)
-{
-	uint32_t h = 2166136261U;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)text[i]) * 16777619U;
-	return h;
-}
 
 static void insert_slot(struct names *names, uint32_t id)
 {
@@ -80,6 +72,7 @@ struct names *names_new(void)
 {
 	struct names *names = xcalloc(1, sizeof(*names));
 
+	names->seed = hash_seed();
 	names->slot_count = 64;
 	names->slots = xcalloc(names->slot_count, sizeof(*names->slots));
 	names_id(names, "", 0);
@@ -102,11 +95,11 @@ uint32_t names_id(struct names *names, const char *text, size_t len)
 {
 	uint32_t hash, i, id;
 
-	/* No text at all is the empty one. */
+	/* NULL counts as the empty text. */
 	if (!len)
 		text = "";
 	len = strnlen(text, len);
-	hash = hash_of(text, len);
+	hash = (uint32_t)hash_text(names->seed, text, len);
 	for (i = hash & (names->slot_count - 1); names->slots[i];
 	     i = (i + 1) & (names->slot_count - 1)) {
 		const struct name *name = &names->names.v[names->slots[i] - 1];

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/clone.h"
+#include "binary/clone.h"
 #include "base/str.h"
 #include "trace/names.h"
 #include "trace/stacks.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "perfdata/module.h"
+#include "binary/module.h"
 
 /* A python that has its code in a libpython is a page or two; one with all in it, megabytes. */
 #define STATIC_BYTES (256 << 10)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/idmap.h"
 #include "base/vec.h"
-#include "perfdata/u64map.h"
 #include "trace/names.h"
 #include "trace/pycode.h"
 #include "trace/stacks.h"
@@ -40,12 +40,12 @@ struct raw_frame {
 	uint64_t index;
 };
 
-/* What came of a chain of frames: chains repeat, and each is worked out once. */
+/* The result for a chain of frames: chains repeat, and each is decoded once. */
 struct known {
 	struct raw_frame frame[PERF_FRAMES_MAX];
 	unsigned count;
 	uint32_t stack;
-	uint32_t next; /* of the same hash; UINT32_MAX: none */
+	uint32_t next; /* of the same hash; IDMAP_NONE: none */
 };
 
 /*
@@ -63,7 +63,8 @@ struct perf_frames {
 	struct names *names;
 	struct stacks *stacks;
 	const struct pycode *code;
-	struct u64map hashes; /* to the first of known */
+	struct hash_seed seed;
+	struct idmap hashes; /* to the first of known */
 	VEC(struct known) known;
 	struct recent recent[RECENT];
 };
@@ -76,6 +77,7 @@ struct perf_frames *perf_frames_new(struct names *names, struct stacks *stacks,
 	pf->names = names;
 	pf->stacks = stacks;
 	pf->code = code;
+	pf->seed = hash_seed();
 	return pf;
 }
 
@@ -83,7 +85,7 @@ void perf_frames_free(struct perf_frames *pf)
 {
 	if (!pf)
 		return;
-	u64map_done(&pf->hashes);
+	idmap_done(&pf->hashes);
 	vec_done(&pf->known);
 	free(pf);
 }
@@ -139,25 +141,6 @@ struct perf_frames_fields perf_frames_find(const struct tracefmt *format)
 	return f;
 }
 
-static uint64_t mix(uint64_t h, uint64_t value)
-{
-	h = (h ^ value) * 0x9e3779b97f4a7c15;
-	return h ^ h >> 32;
-}
-
-static uint64_t hash_text(const char *text, size_t len)
-{
-	uint64_t h = len, word;
-
-	for (; len >= sizeof(word); len -= sizeof(word), text += sizeof(word)) {
-		memcpy(&word, text, sizeof(word));
-		h = mix(h, word);
-	}
-	word = 0;
-	memcpy(&word, text, len);
-	return mix(h, word);
-}
-
 /* Whether the text of a type pointer, without a first byte that is zero, is that of type. */
 static bool is_type(const struct tracefmt_field *type_field, const struct cursor *raw,
                     uint64_t type)
@@ -187,7 +170,8 @@ static bool is_own_code(const char *name, size_t len, uint32_t line)
 	                (!line && len == strlen(init) && !memcmp(name, init, len)));
 }
 
-/* What was read of frame k is of this event if so is anything of a frame behind it. */
+/* Whether frame k is the interpreter's own by its code object. If that could not be fetched,
+ * nothing of the frames after it was, so that a wrong answer adds no frame. */
 static bool is_own_object(const struct perf_frames_fields *f, unsigned k, const struct cursor *raw)
 {
 	uint64_t code = tracefmt_number(f->frame[k].code, raw);
@@ -197,7 +181,7 @@ static bool is_own_object(const struct perf_frames_fields *f, unsigned k, const 
 }
 
 static bool read_frame(const struct perf_frames_fields *f, unsigned k, const struct cursor *raw,
-                       struct raw_frame *ret)
+                       struct hash_seed seed, struct raw_frame *ret)
 {
 	size_t len = 0;
 	const char *name = tracefmt_text(f->frame[k].name, raw, &len);
@@ -205,7 +189,7 @@ static bool read_frame(const struct perf_frames_fields *f, unsigned k, const str
 	*ret = (struct raw_frame){
 		.code = tracefmt_number(f->frame[k].code, raw),
 		.instruction = tracefmt_number(f->frame[k].instruction, raw),
-		.name_hash = name ? hash_text(name, len) : 0,
+		.name_hash = name ? hash_text(seed, name, len) : 0,
 		.line = (uint32_t)tracefmt_number(f->frame[k].line, raw),
 		.state = (uint32_t)tracefmt_number(f->frame[k].state, raw),
 		.index = k,
@@ -213,32 +197,21 @@ static bool read_frame(const struct perf_frames_fields *f, unsigned k, const str
 	return !is_own_code(name, len, ret->line);
 }
 
-/* The frames of functions up to the first that is none. */
+/* The frames of functions, up to the first frame that is neither a function's nor the interpreter's
+ * own. */
 static unsigned read_frames(const struct perf_frames_fields *f, const struct cursor *raw,
-                            struct raw_frame *ret)
+                            struct hash_seed seed, struct raw_frame *ret)
 {
 	uint64_t code_type = tracefmt_number(f->probe_ip, raw) + tracefmt_number(f->code_type, raw);
 	unsigned n = 0;
 
 	for (unsigned k = 0; k < f->count; k++) {
 		if (is_type(f->frame[k].type, raw, code_type))
-			n += read_frame(f, k, raw, &ret[n]);
+			n += read_frame(f, k, raw, seed, &ret[n]);
 		else if (!is_own_object(f, k, raw))
 			break;
 	}
 	return n;
-}
-
-static uint64_t hash_frames(const struct raw_frame *frames, unsigned n)
-{
-	uint64_t h = n;
-
-	for (unsigned i = 0; i < n; i++) {
-		h = mix(h, frames[i].code);
-		h = mix(h, frames[i].instruction);
-		h = mix(h, frames[i].name_hash ^ frames[i].line);
-	}
-	return h;
 }
 
 static bool is_known(const struct known *known, const struct raw_frame *frames, unsigned n)
@@ -300,7 +273,7 @@ static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_field
 	return stacks_id(pf->stacks, &sf);
 }
 
-/* From the outermost: a frame without a name cuts off its callers. */
+/* From the outermost frame: one without a name drops its callers. */
 static uint32_t add_frames(struct perf_frames *pf, const struct perf_frames_fields *f,
                            const struct raw_frame *frames, unsigned n, const struct cursor *raw)
 {
@@ -315,23 +288,23 @@ static uint32_t work_out(struct perf_frames *pf, const struct perf_frames_fields
                          const struct cursor *raw)
 {
 	struct raw_frame frames[PERF_FRAMES_MAX];
-	unsigned n = read_frames(f, raw, frames);
+	unsigned n = read_frames(f, raw, pf->seed, frames);
 	uint64_t hash;
 	uint32_t first;
 	struct known *known;
 
 	if (!n)
 		return 0;
-	hash = hash_frames(frames, n);
-	first = u64map_get(&pf->hashes, hash);
-	for (uint32_t i = first; i != UINT32_MAX; i = pf->known.v[i].next)
+	hash = hash_text(pf->seed, frames, n * sizeof(*frames));
+	first = idmap_get(&pf->hashes, hash);
+	for (uint32_t i = first; i != IDMAP_NONE; i = pf->known.v[i].next)
 		if (is_known(&pf->known.v[i], frames, n))
 			return pf->known.v[i].stack;
 	known = vec_push(&pf->known);
 	*known = (struct known){ .count = n, .next = first };
 	memcpy(known->frame, frames, n * sizeof(*frames));
 	known->stack = add_frames(pf, f, frames, n, raw);
-	u64map_set(&pf->hashes, hash, (uint32_t)pf->known.n - 1);
+	idmap_set(&pf->hashes, hash, (uint32_t)pf->known.n - 1);
 	return known->stack;
 }
 
@@ -344,7 +317,7 @@ static bool is_behind(const struct tracefmt_field *text, const struct cursor *ra
 	return !at || (const uint8_t *)at >= raw->p + from;
 }
 
-/* Nothing but probe_ip and what is behind from has a say in what comes of it. */
+/* Whether the result depends only on probe_ip and the bytes from f->from on. */
 static bool is_compact(const struct perf_frames_fields *f, const struct cursor *raw)
 {
 	for (unsigned k = 0; k < f->count; k++)

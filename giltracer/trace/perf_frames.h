@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Python frames that a probe on take_gil fetched (fields as launch/framefetch.h has them),
+ * The Python frames that a probe on take_gil fetched (fields as locate/framefetch.h has them),
  * turned into stacks. What is not certain is no frame: an object is code only if its type is
  * PyCode_Type, and a code object of the list is the same only if address, first line and name
  * agree. Frames of the interpreter's own, which are no function's, are left out, and so are

@@ -14,15 +14,38 @@ static const struct {
 	{ "drop_gil_ret", EV_RELEASED }, { "save_thread", EV_SAVE },
 };
 
-/* Whether name is word or word_N: one of several probes for the same function. */
-bool from_perf_is_probe(const char *name, const char *word)
+static bool gil_handler(struct handler *ret, const struct tracefmt *fmt)
 {
-	if (!str_has_prefix(name, word))
-		return false;
-	name += strlen(word);
-	if (!*name)
+	for (size_t i = 0; i < sizeof(gil_probes) / sizeof(gil_probes[0]); i++) {
+		if (!from_perf_is_probe(fmt->name, gil_probes[i].name))
+			continue;
+		ret->kind = HANDLE_GIL;
+		ret->gil.type = gil_probes[i].type;
+		ret->gil.address = tracefmt_find(fmt, "gil");
+		ret->gil.on = tracefmt_find(fmt, "on");
+		ret->gil.frames = perf_frames_find(fmt);
 		return true;
-	return *name == '_' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1);
+	}
+	return false;
+}
+
+static void sched_handler(struct handler *ret, const struct tracefmt *fmt)
+{
+	if (!strcmp(fmt->name, "sched_switch")) {
+		ret->kind = HANDLE_SCHED_SWITCH;
+		ret->sched_switch.prev_state = tracefmt_find(fmt, "prev_state");
+		ret->sched_switch.next_pid = tracefmt_find(fmt, "next_pid");
+		ret->sched_switch.next_comm = tracefmt_find(fmt, "next_comm");
+	} else if (!strcmp(fmt->name, "sched_waking")) {
+		ret->kind = HANDLE_SCHED_WAKING;
+		ret->waking.pid = tracefmt_find(fmt, "pid");
+		ret->waking.target_cpu = tracefmt_find(fmt, "target_cpu");
+	} else if (!strcmp(fmt->name, "sched_migrate_task")) {
+		ret->kind = HANDLE_SCHED_MIGRATE;
+		ret->migrate.pid = tracefmt_find(fmt, "pid");
+		ret->migrate.orig_cpu = tracefmt_find(fmt, "orig_cpu");
+		ret->migrate.dest_cpu = tracefmt_find(fmt, "dest_cpu");
+	}
 }
 
 static struct handler tracepoint_handler(const struct tracefmt *fmt)
@@ -34,44 +57,26 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 	h.common_pid = tracefmt_find(fmt, "common_pid");
 	if (h.common_pid && h.common_pid->size != 4)
 		h.common_pid = NULL;
-	if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_switch")) {
-		h.kind = HANDLE_SCHED_SWITCH;
-		h.field = tracefmt_find(fmt, "prev_state");
-		h.field2 = tracefmt_find(fmt, "next_pid");
-		h.field3 = tracefmt_find(fmt, "next_comm");
-	} else if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_waking")) {
-		h.kind = HANDLE_SCHED_WAKING;
-		h.type = EV_WAKING;
-		h.field = tracefmt_find(fmt, "pid");
-		h.field2 = tracefmt_find(fmt, "target_cpu");
-	} else if (!strcmp(fmt->group, "sched") && !strcmp(fmt->name, "sched_migrate_task")) {
-		h.kind = HANDLE_SCHED_MIGRATE;
-		h.field = tracefmt_find(fmt, "pid");
-		h.field2 = tracefmt_find(fmt, "orig_cpu");
-		h.field3 = tracefmt_find(fmt, "dest_cpu");
-	} else if (str_has_prefix(fmt->group, "giltracer_")) {
-		for (size_t i = 0; i < sizeof(gil_probes) / sizeof(gil_probes[0]); i++) {
-			if (!from_perf_is_probe(fmt->name, gil_probes[i].name))
-				continue;
-			h.kind = HANDLE_GIL;
-			h.type = gil_probes[i].type;
-			h.field = tracefmt_find(fmt, "gil");
-			h.on = tracefmt_find(fmt, "on");
-			h.frames = perf_frames_find(fmt);
-		}
-		if (h.kind == HANDLE_SKIP)
-			from_perf_park_handler(fmt, &h);
-	}
+	if (!strcmp(fmt->group, "sched"))
+		sched_handler(&h, fmt);
+	else if (str_has_prefix(fmt->group, "giltracer_") && !gil_handler(&h, fmt) &&
+	         freethreaded_find(&h.freethreaded, fmt))
+		h.kind = HANDLE_FREETHREADED;
 	return h;
 }
 
-static bool is_quick(const struct handler *h, const struct sample_layout *l)
+static bool is_number(const struct tracefmt_field *field, unsigned size)
 {
-	return ((h->kind == HANDLE_GIL && !h->on) || h->kind == HANDLE_SCHED_WAKING) && l->plain &&
-	       l->tid_pos != SAMPLE_NOWHERE && l->cpu_pos != SAMPLE_NOWHERE &&
-	       (!h->field || (h->field->kind == TRACEFMT_NUMBER &&
-	                      (h->field->size == 4 || h->field->size == 8))) &&
-	       (!h->field2 || (h->field2->kind == TRACEFMT_NUMBER && h->field2->size == 4));
+	return field->kind == TRACEFMT_NUMBER && field->size == size;
+}
+
+static bool is_quick(const struct handler *h, const struct tracefmt_field *value,
+                     const struct sample_layout *l)
+{
+	return l->plain && l->tid_pos != SAMPLE_NOWHERE && l->cpu_pos != SAMPLE_NOWHERE &&
+	       (!value || is_number(value, 4) || is_number(value, 8)) &&
+	       (h->kind != HANDLE_SCHED_WAKING || !h->waking.target_cpu ||
+	        is_number(h->waking.target_cpu, 4));
 }
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
@@ -81,20 +86,28 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 
 static void prepare_quick(struct handler *h, const struct sample_layout *l)
 {
-	uint32_t size;
+	bool gil = h->kind == HANDLE_GIL && !h->gil.on;
+	const struct tracefmt_field *value = gil ? h->gil.address : NULL;
+	struct quick_sample *q = &h->quick;
 
-	h->quick = is_quick(h, l);
-	if (!h->quick)
+	if (h->kind == HANDLE_SCHED_WAKING)
+		value = h->waking.pid;
+	else if (!gil)
 		return;
-	if (h->field)
-		h->field_end = h->field->offset + h->field->size;
+	q->usable = is_quick(h, value, l);
+	q->type = (uint16_t)(gil ? h->gil.type : EV_WAKING);
+	if (value) {
+		q->value = value->offset;
+		q->value_size = (uint8_t)value->size;
+		q->raw_end = value->offset + value->size;
+	}
 	if (h->common_pid)
-		h->field_end = max_u32(h->field_end, h->common_pid->offset + 4U);
-	size = max_u32(l->tid_pos + 8U, l->cpu_pos + 4U);
-	h->quick_size = max_u32(size, l->raw_pos + 4U + h->field_end);
+		q->raw_end = max_u32(q->raw_end, h->common_pid->offset + 4U);
+	q->body_size = max_u32(l->tid_pos + 8U, l->cpu_pos + 4U);
+	q->body_size = max_u32(q->body_size, l->raw_pos + 4U + q->raw_end);
 }
 
-/* A clock with a stack is there for its stacks. */
+/* Whether the event is a clock that is recorded for its stacks only. */
 static bool is_stack_clock(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_SOFTWARE &&
@@ -103,7 +116,25 @@ static bool is_stack_clock(const struct perf_event_attr *attr)
 	       attr->sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER);
 }
 
-static struct handler make_handler(struct from_perf *fp, const struct header_event *e)
+/* An event that is a counter already keeps its number. */
+static struct handler counter_handler(struct from_perf *fp, const struct header_event *e,
+                                      const struct handler *before)
+{
+	struct handler h = { .kind = HANDLE_COUNT, .counter = before->counter };
+
+	if (before->kind != HANDLE_COUNT) {
+		h.counter = (uint32_t)fp->counters.n;
+		*vec_push(&fp->counters) = NULL;
+	}
+	fp->counters.v[h.counter] = names_get(fp->source.names,
+	                                      names_id(fp->source.names, e->name, strlen(e->name)));
+	fp->source.counters = fp->counters.v;
+	fp->source.counter_count = (uint32_t)fp->counters.n;
+	return h;
+}
+
+static struct handler make_handler(struct from_perf *fp, const struct header_event *e,
+                                   const struct handler *before)
 {
 	struct handler h = { .kind = HANDLE_SKIP };
 
@@ -118,25 +149,23 @@ static struct handler make_handler(struct from_perf *fp, const struct header_eve
 	}
 	if (e->attr.type == PERF_TYPE_SOFTWARE && e->attr.config == PERF_COUNT_SW_DUMMY)
 		return h;
-	h.kind = HANDLE_COUNT;
-	h.counter = (uint32_t)fp->counters.n;
-	*vec_push(&fp->counters) = names_get(fp->source.names,
-	                                     names_id(fp->source.names, e->name, strlen(e->name)));
-	return h;
+	return counter_handler(fp, e, before);
 }
 
-/* Again whenever the pipe layout has told us of more events, names or formats. */
-void from_perf_make_handlers(struct from_perf *fp)
+/* Only events that the header changed are looked at: in the pipe layout, a change may precede each
+ * sample. */
+void from_perf_update_handlers(struct from_perf *fp)
 {
 	const struct perf_header *header = fp->header;
 
-	fp->handlers.n = 0;
-	fp->counters.n = 0;
-	for (size_t i = 0; i < header->events.n; i++)
-		*vec_push(&fp->handlers) = make_handler(fp, &header->events.v[i]);
-	fp->source.counters = fp->counters.v;
-	fp->source.counter_count = (uint32_t)fp->counters.n;
-	fp->generation = header->generation;
+	while (fp->handlers.n < header->events.n)
+		*vec_push(&fp->handlers) = (struct handler){ .kind = HANDLE_SKIP };
+	for (; fp->changes < header->changed.n; fp->changes++) {
+		uint32_t event = header->changed.v[fp->changes];
+
+		fp->handlers.v[event] = make_handler(fp, &header->events.v[event],
+		                                     &fp->handlers.v[event]);
+	}
 }
 
 /*
@@ -187,13 +216,11 @@ static uint32_t known_tid(const struct from_perf *fp, uint32_t host)
 static inline uint32_t get_frame(struct from_perf *fp, const struct handler *h,
                                  const struct cursor *raw)
 {
-	return h->frames.count ? perf_frames_get(fp->frames, &h->frames, raw) : 0;
+	return h->gil.frames.count ? perf_frames_get(fp->frames, &h->gil.frames, raw) : 0;
 }
 
-/*
- * Nearly all samples of a large recording come through here: fixed places, one check that they
- * are all there. False: it is not that simple, sample_decode must say.
- */
+/* The fast path, for nearly all samples of a large recording: fixed positions, one bounds check.
+ * False: sample_decode has to decode the sample. */
 static bool quick_sample(struct from_perf *fp, const struct handler *h,
                          const struct sample_layout *l, const struct cursor *body, struct event *ev)
 {
@@ -201,24 +228,24 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 	uint32_t raw_size;
 	struct cursor raw;
 
-	if (left < h->quick_size)
+	if (left < h->quick.body_size)
 		return false;
 	raw_size = cursor_u32_in(body, l->raw_pos);
 	end = (uint64_t)l->raw_pos + 4 + raw_size;
-	if (end > left || h->field_end > raw_size)
+	if (end > left || h->quick.raw_end > raw_size)
 		return false;
 	/* Field by field, here and below: a temporary would be copied while it is being stored. */
 	raw.p = body->p + l->raw_pos + 4;
 	raw.end = raw.p + raw_size;
 	raw.bad = false;
-	if (h->field && h->field->size == 8)
-		value = cursor_u64_in(&raw, h->field->offset);
-	else if (h->field)
-		value = cursor_u32_in(&raw, h->field->offset);
+	if (h->quick.value_size == 8)
+		value = cursor_u64_in(&raw, h->quick.value);
+	else if (h->quick.value_size)
+		value = cursor_u32_in(&raw, h->quick.value);
 	ev->pid = sample_known_id(cursor_u32_in(body, l->tid_pos));
 	ev->tid = sample_known_id(cursor_u32_in(body, l->tid_pos + 4U));
 	ev->cpu = (int32_t)cursor_u32_in(body, l->cpu_pos);
-	ev->type = (uint16_t)h->type;
+	ev->type = h->quick.type;
 	ev->flags = 0;
 	if (h->common_pid)
 		learn_tid(fp, cursor_u32_in(&raw, h->common_pid->offset), ev->tid);
@@ -227,7 +254,9 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 		ev->gil.frame = get_frame(fp, h, &raw);
 	} else {
 		ev->waking.tid = known_tid(fp, (uint32_t)value);
-		ev->waking.cpu = h->field2 ? (int32_t)cursor_u32_at(&raw, h->field2->offset) : -1;
+		ev->waking.cpu = h->waking.target_cpu ? (int32_t)cursor_u32_at(
+								&raw, h->waking.target_cpu->offset)
+		                                      : -1;
 	}
 	fp->source.stats.leftover_bytes += left - end;
 	return true;
@@ -242,7 +271,8 @@ static uint32_t unwind_stack(struct from_perf *fp, const struct header_event *e,
 static uint32_t next_name(struct from_perf *fp, const struct handler *h, const struct sample *s)
 {
 	size_t len = 0;
-	const char *text = h->field3 ? tracefmt_text(h->field3, &s->raw, &len) : NULL;
+	const struct tracefmt_field *field = h->sched_switch.next_comm;
+	const char *text = field ? tracefmt_text(field, &s->raw, &len) : NULL;
 
 	return text ? names_id(fp->source.names, text, len) : 0;
 }
@@ -252,8 +282,8 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
                               struct event *ev)
 {
 	from_perf_fill(ev, EV_SCHED_OUT, s);
-	ev->sched.prev_state = task_state(number(h->field, s));
-	ev->sched.next_tid = known_tid(fp, (uint32_t)number(h->field2, s));
+	ev->sched.prev_state = task_state(number(h->sched_switch.prev_state, s));
+	ev->sched.next_tid = known_tid(fp, (uint32_t)number(h->sched_switch.next_pid, s));
 	if (ev->sched.prev_state == EV_STATE_RUNNING)
 		ev->flags = EVF_PREEMPT;
 	if (fp->machine) {
@@ -280,28 +310,26 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 	fp->source.stats.leftover_bytes += s.leftover;
 	switch (h->kind) {
 	case HANDLE_GIL:
-		from_perf_fill(ev, h->type, &s);
-		ev->gil.address = number(h->field, &s);
+		from_perf_fill(ev, h->gil.type, &s);
+		ev->gil.address = number(h->gil.address, &s);
 		ev->gil.frame = get_frame(fp, h, &s.raw);
-		ev->flags = from_perf_gil_flags(fp, h, &s.raw, ev->gil.frame);
+		ev->flags = freethreaded_gil_flags(fp, h->gil.on, &s.raw, ev->gil.frame);
 		return true;
-	case HANDLE_PARK:
-	case HANDLE_GIL_MODULE:
-	case HANDLE_GIL_ON:
-		return from_perf_park_sample(fp, h, &s, ev);
+	case HANDLE_FREETHREADED:
+		return freethreaded_sample(fp, &h->freethreaded, &s, ev);
 	case HANDLE_SCHED_SWITCH:
 		from_sched_switch(fp, h, e, &s, ev);
 		return true;
 	case HANDLE_SCHED_WAKING:
 		from_perf_fill(ev, EV_WAKING, &s);
-		ev->waking.tid = known_tid(fp, (uint32_t)number(h->field, &s));
-		ev->waking.cpu = cpu_number(h->field2, &s);
+		ev->waking.tid = known_tid(fp, (uint32_t)number(h->waking.pid, &s));
+		ev->waking.cpu = cpu_number(h->waking.target_cpu, &s);
 		return true;
 	case HANDLE_SCHED_MIGRATE:
 		from_perf_fill(ev, EV_MOVE, &s);
-		ev->move.tid = known_tid(fp, (uint32_t)number(h->field, &s));
-		ev->move.from = cpu_number(h->field2, &s);
-		ev->move.to = cpu_number(h->field3, &s);
+		ev->move.tid = known_tid(fp, (uint32_t)number(h->migrate.pid, &s));
+		ev->move.from = cpu_number(h->migrate.orig_cpu, &s);
+		ev->move.to = cpu_number(h->migrate.dest_cpu, &s);
 		return true;
 	case HANDLE_COUNT:
 		from_perf_fill(ev, EV_COUNT, &s);
@@ -330,12 +358,12 @@ bool from_perf_sample(struct from_perf *fp, const struct perfdata_record *rec, s
 		fp->unknown++;
 		return false;
 	}
-	if (fp->generation != header->generation)
-		from_perf_make_handlers(fp);
+	if (fp->changes != header->changed.n)
+		from_perf_update_handlers(fp);
 	e = &header->events.v[index];
 	h = &fp->handlers.v[index];
 	if (h->kind == HANDLE_SKIP)
 		return false;
-	return (h->quick && quick_sample(fp, h, &e->layout, &rec->body, ev)) ||
+	return (h->quick.usable && quick_sample(fp, h, &e->layout, &rec->body, ev)) ||
 	       full_sample(fp, h, e, rec, ev);
 }

@@ -9,17 +9,20 @@
 #include <sys/utsname.h>
 
 #include "base/alloc.h"
-#include "base/clone.h"
+#include "base/idmap.h"
+#include "binary/clone.h"
 #include "base/vec.h"
 #include "perfdata/kallsyms.h"
 #include "perfdata/maps.h"
-#include "perfdata/module.h"
+#include "binary/module.h"
 #include "perfdata/reader.h"
-#include "perfdata/symbolize.h"
-#include "perfdata/u64map.h"
+#include "binary/symbolize.h"
 #include "perfdata/unwind.h"
+#include "session/recorded.h"
+#include "trace/from_perf.h"
 #include "trace/names.h"
 #include "trace/other_python.h"
+#include "trace/source.h"
 #include "trace/stacks.h"
 
 #define MAX_INLINED   16
@@ -32,9 +35,10 @@ struct naming {
 	uint32_t first, n;
 };
 
-/* Where the part of a module's evaluation loop starts that has no symbol; 0: it has none. */
+/* Where the part of a module's evaluation loop starts that has no symbol; 0: it has none, or was
+ * not looked for. */
 struct eval_part {
-	uint32_t module;
+	bool tried;
 	uint64_t start;
 };
 
@@ -48,12 +52,16 @@ struct perf_stacks {
 	struct kallsyms *kallsyms; /* NULL: not ours, or not readable */
 	bool kernel_tried;
 	uint64_t kernel_text; /* address of _text in the recording; 0: not recorded */
-	VEC(struct perf_stacks_function) functions; /* owned texts */
-	uint64_t *other_pythons;                    /* to be counted; NULL: not */
-	VEC(struct eval_part) eval_parts;           /* of modules with unknown functions */
-	VEC(struct naming) namings;                 /* by location */
-	VEC(struct stack_frame) frames;             /* parent is not set */
-	struct u64map edges;                        /* caller's stack id, location -> stack id */
+	const struct gil_function *functions; /* of the file with this build_id */
+	size_t function_count;
+	const char *build_id;
+	uint64_t *other_pythons;          /* to be counted */
+	VEC(struct eval_part) eval_parts; /* by module */
+	VEC(struct naming) namings;       /* by location */
+	VEC(struct stack_frame) frames;   /* parent is not set */
+	struct idmap build_ids;           /* hash of a path -> build-id of the header */
+	uint32_t build_ids_known;
+	struct idmap edges; /* caller's stack id, location -> stack id */
 };
 
 static bool same_kernel(const struct perf_header *header)
@@ -63,16 +71,28 @@ static bool same_kernel(const struct perf_header *header)
 	return header->osrelease && uname(&us) == 0 && !strcmp(us.release, header->osrelease);
 }
 
-/* The build-id that the header gives for a file, where the record itself has none. */
-static struct build_id header_build_id_of(const struct perf_header *header, const char *path)
+static uint64_t path_key(const char *path)
 {
+	return hash_text(hash_seed(), path, strlen(path));
+}
+
+/* The last build-id that the header gives for a file, where the record itself has none. */
+static struct build_id header_build_id_of(struct perf_stacks *ps, const char *path)
+{
+	const struct perf_header *header = ps->header;
+	const struct header_build_id *b;
 	struct build_id ret = { 0 };
+	uint32_t at;
 
-	for (size_t i = 0; i < header->build_ids.n; i++) {
-		const struct header_build_id *b = &header->build_ids.v[i];
-
-		if (!b->path || strcmp(b->path, path) || b->size > BUILD_ID_MAX)
-			continue;
+	/* In the pipe layout there are more from time to time. */
+	for (; ps->build_ids_known < header->build_ids.n; ps->build_ids_known++) {
+		b = &header->build_ids.v[ps->build_ids_known];
+		if (b->size <= BUILD_ID_MAX)
+			idmap_set(&ps->build_ids, path_key(b->path), ps->build_ids_known);
+	}
+	at = idmap_get(&ps->build_ids, path_key(path));
+	b = at == IDMAP_NONE ? NULL : &header->build_ids.v[at];
+	if (b && !strcmp(b->path, path)) {
 		ret.size = b->size;
 		memcpy(ret.bytes, b->id, b->size);
 	}
@@ -133,9 +153,8 @@ static void take_mmap(struct perf_stacks *ps, const struct perfdata_record *rec)
 		return;
 	}
 	if (!m.id.size)
-		m.id = header_build_id_of(ps->header, m.path);
-	if (ps->other_pythons && ps->functions.n &&
-	    is_other_python(m.path, m.length, &m.id, ps->functions.v[0].build_id))
+		m.id = header_build_id_of(ps, m.path);
+	if (ps->function_count && is_other_python(m.path, m.length, &m.id, ps->build_id))
 		++*ps->other_pythons;
 	maps_mmap(ps->maps, m.pid, m.start, m.length, m.offset,
 	          modules_get(ps->modules, m.path, &m.id));
@@ -230,13 +249,16 @@ static bool is_hex_of(const char *hex, const struct build_id *id)
  * middle of functions, where another one was inlined, name nothing. */
 static const char *function_at(const struct perf_stacks *ps, struct module *module, uint64_t start)
 {
-	for (size_t i = 0; i < ps->functions.n; i++) {
-		const struct perf_stacks_function *f = &ps->functions.v[i];
-		struct build_id id = build_id_of_elf(module->elf);
+	struct build_id id = build_id_of_elf(module->elf);
+
+	if (!ps->function_count || !is_hex_of(ps->build_id, &id))
+		return NULL;
+	for (size_t i = 0; i < ps->function_count; i++) {
+		const struct gil_function *f = &ps->functions[i];
 		uint64_t vaddr;
 
-		if (is_hex_of(f->build_id, &id) && module_vaddr(module, f->offset, &vaddr) &&
-		    vaddr >= start && vaddr - start <= ENDBR64_BYTES)
+		if (module_vaddr(module, f->offset, &vaddr) && vaddr >= start &&
+		    vaddr - start <= ENDBR64_BYTES)
 			return f->name;
 	}
 	return NULL;
@@ -246,12 +268,13 @@ static bool is_eval_part(struct perf_stacks *ps, struct module *module, uint64_t
 {
 	struct eval_part *part;
 
-	for (size_t i = 0; i < ps->eval_parts.n; i++)
-		if (ps->eval_parts.v[i].module == module->id)
-			return ps->eval_parts.v[i].start == start;
-	part = vec_push(&ps->eval_parts);
-	*part = (struct eval_part){ .module = module->id };
-	return symbolize_part(module, EVAL, &part->start) && part->start == start;
+	while (ps->eval_parts.n <= module->id)
+		*vec_push(&ps->eval_parts) = (struct eval_part){ .start = 0 };
+	part = &ps->eval_parts.v[module->id];
+	if (!part->tried && !symbolize_part(module, EVAL, &part->start))
+		part->start = 0;
+	part->tried = true;
+	return part->start && part->start == start;
 }
 
 /* A function without a symbol is told from the next by where it starts, if that is known. */
@@ -296,7 +319,7 @@ static void add_symbol(struct perf_stacks *ps, const char *symbol, const char *m
 static void name_user(struct perf_stacks *ps, const struct location *l)
 {
 	const char *inlined[MAX_INLINED];
-	const struct symbol *s = l->usable ? symbolize(l->module, l->address) : NULL;
+	const struct symtab_function *s = l->usable ? symbolize(l->module, l->address) : NULL;
 	size_t n;
 
 	if (!s) {
@@ -358,12 +381,12 @@ static uint32_t intern(struct perf_stacks *ps, const struct unwind_stack *stack)
 		/* Stack ids never come near UINT32_MAX: the outermost frame has keys of its own. */
 		uint64_t parent = i + 1 == stack->n ? UINT32_MAX - stack->end : id;
 		uint64_t key = parent << 32 | location;
-		uint32_t known = u64map_get(&ps->edges, key);
+		uint32_t known = idmap_get(&ps->edges, key);
 
-		if (known == UINT32_MAX) {
+		if (known == IDMAP_NONE) {
 			known = push_location(ps, id, location,
 			                      i + 1 == stack->n ? flags[stack->end] : 0);
-			u64map_set(&ps->edges, key, known);
+			idmap_set(&ps->edges, key, known);
 		}
 		id = known;
 	}
@@ -397,15 +420,11 @@ static void perf_stacks_free(void *ctx)
 {
 	struct perf_stacks *ps = ctx;
 
-	for (size_t i = 0; i < ps->functions.n; i++) {
-		free((void *)(uintptr_t)ps->functions.v[i].name);
-		free((void *)(uintptr_t)ps->functions.v[i].build_id);
-	}
-	vec_done(&ps->functions);
 	vec_done(&ps->eval_parts);
 	vec_done(&ps->namings);
 	vec_done(&ps->frames);
-	u64map_done(&ps->edges);
+	idmap_done(&ps->edges);
+	idmap_done(&ps->build_ids);
 	unwinder_free(ps->unwinder);
 	maps_free(ps->maps);
 	modules_free(ps->modules);
@@ -414,23 +433,20 @@ static void perf_stacks_free(void *ctx)
 }
 
 void perf_stacks_open(struct from_perf_unwind *ret, const struct perf_header *header,
-                      struct names *names, struct stacks *stacks,
-                      const struct perf_stacks_function *functions, size_t n,
-                      uint64_t *other_pythons)
+                      struct source *source, const struct from_perf_options *options)
 {
 	struct perf_stacks *ps = xcalloc(1, sizeof(*ps));
 
 	*ret = (struct from_perf_unwind){ ps, take_record, stack_of_sample, perf_stacks_free };
 	ps->header = header;
-	ps->names = names;
-	ps->stacks = stacks;
-	ps->other_pythons = other_pythons;
+	ps->names = source->names;
+	ps->stacks = source->stacks;
+	ps->other_pythons = &source->stats.other_pythons;
 	ps->modules = modules_new(same_kernel(header));
 	ps->maps = maps_new();
-	for (size_t i = 0; i < n; i++)
-		*vec_push(&ps->functions) = (struct perf_stacks_function){
-			.name = xstrdup(functions[i].name),
-			.build_id = xstrdup(functions[i].build_id ? functions[i].build_id : ""),
-			.offset = functions[i].offset,
-		};
+	if (!options || !options->build_id)
+		return;
+	ps->functions = options->functions;
+	ps->function_count = options->function_count;
+	ps->build_id = options->build_id;
 }

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/utf8.h"
 #include "perfdata/print.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
@@ -100,8 +101,8 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 		        ev->lost.since_ns);
 		break;
 	case EV_COUNT:
-		fprintf(out, " counter=%s value=%" PRIu64, source->counters[ev->count.counter],
-		        ev->count.value);
+		utf8_fprintf(out, " counter=%s value=%" PRIu64, source->counters[ev->count.counter],
+		             ev->count.value);
 		break;
 	case EV_STACK:
 		fprintf(out, " stack=%" PRIu32, ev->stack.stack);
@@ -183,6 +184,6 @@ void print_source_stats(FILE *out, const struct source *source)
 	        s->records, s->samples, s->events, s->lost, s->unknown_records, s->unordered,
 	        s->leftover_bytes, s->bytes);
 	if (s->truncated_at)
-		fprintf(out, "# truncated at %#" PRIx64 ": %s\n", s->truncated_at,
-		        s->truncated_text);
+		utf8_fprintf(out, "# truncated at %#" PRIx64 ": %s\n", s->truncated_at,
+		             s->truncated_text);
 }

@@ -130,10 +130,25 @@ uint64_t slice_thread_finish(struct slice_thread *t)
 	return set_depths(t);
 }
 
+struct slice_thread *slices_find(const struct slices *slices, uint32_t pid, uint32_t tid)
+{
+	uint32_t at;
+
+	if (slices && slices->by_id.n) {
+		at = idmap_get(&slices->by_id, idmap_pair(pid, tid));
+		return at == IDMAP_NONE ? NULL : &slices->threads[at];
+	}
+	for (size_t i = 0; slices && i < slices->thread_count; i++)
+		if (slices->threads[i].tid == tid && slices->threads[i].pid == pid)
+			return &slices->threads[i];
+	return NULL;
+}
+
 void slices_free(struct slices *slices)
 {
 	if (!slices)
 		return;
+	idmap_done(&slices->by_id);
 	for (size_t i = 0; i < slices->thread_count; i++)
 		free(slices->threads[i].v);
 	free(slices->threads);

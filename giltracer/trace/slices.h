@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idmap.h"
 
 struct names;
 
@@ -32,17 +33,28 @@ struct slice_thread {
 	size_t n;
 };
 
+enum slices_flaw {
+	SLICES_WHOLE,
+	SLICES_OVERFLOW,    /* the tracer's buffer did: its oldest calls are missing */
+	SLICES_DROPPED,     /* calls have no usable time and are missing */
+	SLICES_OVERLAPPING, /* calls outlast their caller */
+};
+
 /**
+ * @by_id: pid and tid -> thread, see slices_find; empty where it was not made
  * @dropped: calls without a usable time, and ends of calls that never began
  * @total: calls in all, dropped ones included
+ * @flaw: the worst one, of @flawed calls; how many were lost to an overflow is not known
  */
 struct slices {
 	struct names *names;
 	struct slice_thread *threads;
 	size_t thread_count;
+	struct idmap by_id;
 	uint64_t total;
 	uint64_t dropped;
-	char note[256]; /* one sentence on what is missing, or "" */
+	enum slices_flaw flaw;
+	uint64_t flawed;
 };
 
 /*
@@ -53,6 +65,9 @@ struct slices {
 int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, struct error *err);
 
 void slices_free(struct slices *slices);
+
+/* The calls of a thread; NULL if it has none, or slices is NULL. */
+struct slice_thread *slices_find(const struct slices *slices, uint32_t pid, uint32_t tid);
 
 /*
  * For readers: put a thread's calls in order and set their depths. Calls that overlap without one

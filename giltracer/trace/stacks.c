@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/vec.h"
 
 #define FIRST_SLOTS 1024
@@ -15,6 +16,7 @@ struct stacks {
 	struct names *names;
 	VEC(struct stack_frame) frames;
 	VEC(uint32_t) any;
+	struct hash_seed seed;
 	uint32_t *slots; /* ids, 0: free */
 	uint32_t mask;
 };
@@ -24,6 +26,7 @@ struct stacks *stacks_new(struct names *names)
 	struct stacks *stacks = xcalloc(1, sizeof(*stacks));
 
 	stacks->names = names;
+	stacks->seed = hash_seed();
 	stacks->slots = xcalloc(FIRST_SLOTS, sizeof(*stacks->slots));
 	stacks->mask = FIRST_SLOTS - 1;
 	*vec_push(&stacks->frames) = (struct stack_frame){ 0 };
@@ -41,15 +44,12 @@ void stacks_free(struct stacks *stacks)
 	free(stacks);
 }
 
-static uint32_t mix(uint64_t hash, uint32_t value)
+static uint32_t frame_hash(const struct stacks *stacks, const struct stack_frame *f)
 {
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-	return (uint32_t)(hash >> 32) ^ (uint32_t)hash;
-}
+	uint64_t hash = hash_number(stacks->seed, (uint64_t)f->parent << 32 | f->name);
 
-static uint32_t frame_hash(const struct stack_frame *f)
-{
-	return mix(mix(mix(mix(mix(0, f->parent), f->name), f->module), f->line), f->flags);
+	hash = hash_more(stacks->seed, hash, (uint64_t)f->module << 32 | f->line);
+	return (uint32_t)hash_more(stacks->seed, hash, f->flags);
 }
 
 static bool frame_equal(const struct stack_frame *a, const struct stack_frame *b)
@@ -64,7 +64,7 @@ static void grow(struct stacks *stacks)
 	uint32_t *slots = xcalloc((size_t)mask + 1, sizeof(*slots));
 
 	for (uint32_t id = 1; id < stacks->frames.n; id++) {
-		uint32_t at = frame_hash(&stacks->frames.v[id]) & mask;
+		uint32_t at = frame_hash(stacks, &stacks->frames.v[id]) & mask;
 
 		while (slots[at])
 			at = (at + 1) & mask;
@@ -77,7 +77,7 @@ static void grow(struct stacks *stacks)
 
 uint32_t stacks_id(struct stacks *stacks, const struct stack_frame *frame)
 {
-	uint32_t at = frame_hash(frame) & stacks->mask, id;
+	uint32_t at = frame_hash(stacks, frame) & stacks->mask, id;
 
 	assert(frame->parent < stacks->frames.n);
 	for (; (id = stacks->slots[at]); at = (at + 1) & stacks->mask)

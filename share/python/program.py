@@ -175,48 +175,29 @@ class PythonTrace:
 
 # ---- the threads' names
 
-# One function, and no call of ours: from 3.12 on, a tracer sees a thread's very first call.
+# One function, and no call of ours but built-in ones: from 3.12 on, a tracer sees a thread's very
+# first call. The name is written down at once, since a signal may end the program at any time, and by
+# a descriptor that is closed again, since a program may count on its own.
 WATCH = """
-def watching(real, names, most, dummy, native_id):
+def watching(real, names, most, dummy, native_id, path, main, getpid, open, write, close):
     def %s(self):
         real(self)
         try:
             if len(names) < most and not isinstance(self, dummy):
-                names[getattr(self, '_native_id', None) or native_id()] = self._name
+                tid = getattr(self, '_native_id', None) or native_id()
+                names[tid] = self._name
+                fd = open(path, %d, 0o600)
+                write(fd, main[0] + b'%%d %%d %%s\\n' %% (getpid(), tid, self._name.encode(
+                    'utf-8', 'replace')[:200].replace(b'\\n', b' ')))
+                close(fd)
+                main[0] = b''
         except Exception:
             pass
     return %s
 """
 
 
-class Names(dict):
-    """tid -> name. Nothing of ours is called when one is added."""
-
-
-class ForkedNames(Names):
-    """In a forked child, of which nobody knows when it ends: written down at once."""
-
-    def open(self, path, fd):
-        """As the number fd, which nobody has: a program may count on others."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        opened = os.open(path, flags, 0o600)
-        os.dup2(opened, fd, False)
-        os.close(opened)
-        self.fd = fd
-        self.inode = file_identity(fd)
-        self.pid = None
-
-    def __setitem__(self, tid, name):
-        dict.__setitem__(self, tid, name)
-        if self.pid != os.getpid():
-            self.pid = os.getpid()
-            self.write(self.pid, sys.modules['threading']._main_thread._name)
-        self.write(tid, name)
-
-    def write(self, tid, name):
-        text = name.encode('utf-8', 'replace')[:200].replace(b'\n', b' ')
-        if file_identity(self.fd) == self.inode:
-            os.write(self.fd, b'%d %d %s\n' % (self.pid, tid, text))
+APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class ThreadNames:
@@ -228,20 +209,19 @@ class ThreadNames:
     """
     MOST = 10000
 
-    def __init__(self, path, fd):
-        self.names = Names()
+    def __init__(self, path):
+        self.names = {}
         self.threading = None
         self.path = path
-        self.fd = fd
+        self.main = [b'']  # the line of a child's main thread, until it is written
 
     def in_child(self):
-        """After the channel's, whose number is free now."""
+        """Its main thread is the one that forked it; it may yet run another program."""
         try:
-            if not isinstance(self.names, ForkedNames):
-                self.names.__class__ = ForkedNames
-                self.names.open(self.path, self.fd)
-        except OSError:
-            self.names.__class__ = Names
+            name = sys.modules['threading']._main_thread._name.encode('utf-8', 'replace')[:200]
+            self.main[0] = b'%d %d %s\n' % (os.getpid(), os.getpid(), name.replace(b'\n', b' '))
+        except Exception:
+            pass
 
     def note(self, thread):
         try:
@@ -270,9 +250,10 @@ class ThreadNames:
             return
         # In a trace it is the same function of the same file.
         space = {'__name__': 'threading', '__builtins__': __builtins__}
-        exec(compile(WATCH % (method, method), real.__code__.co_filename, 'exec', 0, True), space)
+        exec(compile(WATCH % (method, APPEND, method), real.__code__.co_filename, 'exec', 0, True), space)
         dummy = getattr(self.threading, '_DummyThread', ())
-        watching = space['watching'](real, self.names, self.MOST, dummy, native_id)
+        watching = space['watching'](real, self.names, self.MOST, dummy, native_id, self.path,
+                                     self.main, os.getpid, os.open, os.write, os.close)
         watching.__qualname__ = real.__qualname__
         setattr(thread, method, watching)
         if hasattr(os, 'register_at_fork'):
@@ -318,7 +299,7 @@ class Tracing:
         self.program = []  # the code of the program's own module
         self.lock = _thread.allocate_lock()
         self.begun = False
-        self.names = ThreadNames(children, channel.fd)
+        self.names = ThreadNames(children)
         # Registered before anybody else can: runs after all the program's own, and after the
         # threads that outlive the main one were joined.
         atexit.register(self.stop)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Assemble page.html: copy page.in.html, with each line "@file NAME@" replaced by that file of
-# share/report, and "@file app@" by the files that -v app="..." lists, in that order. Comments,
-# indentation, empty lines and spaces without meaning stay behind; names stay names.
-# Usage: awk -v dir=share/report -v app="a.js b.js" -f assemble.awk page.in.html
+# Assemble page.html: copy page.in.html, with each line "@file NAME@" replaced by that style sheet
+# of share/report, and "@module NAME@" by that module and all that it imports, in one scope: each
+# file once, after those that it imports. A circle of imports is an error, and so are a name that is
+# imported but not exported, and one that two files of a scope declare. Comments, indentation,
+# empty lines and spaces without meaning stay behind; names stay names.
+# Usage: awk -v dir=share/report -f assemble.awk page.in.html
 function fail(text) {
 	print "assemble.awk: " text > "/dev/stderr"
 	failed = 1
@@ -10,7 +12,7 @@ function fail(text) {
 }
 
 # Code between strings: no spaces around what cannot grow together with its neighbour.
-function tight(code,    out, token) {
+function tight(code,    out, token, ops) {
 	if (code !~ /[-+] [-+]/)
 		ops = "[-+=<>&|?:,;{}()*!]"
 	else
@@ -53,39 +55,124 @@ function style(line) {
 	return line
 }
 
-# A line of closing brackets joins the one before, unless that might end in a comment.
-function put(line) {
-	if (line !~ /^[]})]+[;,]?$/ || last ~ /\/\//)
-		printf "%s", last == "" ? "" : "\n"
-	printf "%s", last = line
+# A line joins the one before if that cannot end in a comment and the language does not care:
+# closing brackets, or anything after an open bracket or a comma, of which the last one goes.
+function put(line,    joins) {
+	joins = last !~ /\/\// && length(held) < 400
+	if (joins && line ~ /^[]})]/)
+		sub(/,$/, "", held)
+	else if (!joins || held !~ /[[({,;}]$/ || held == "")
+		flush()
+	held = held line
+	last = line
 }
 
-function include(name,    path, line, lower, got, comment) {
+function flush() {
+	if (held != "")
+		print held
+	held = last = ""
+}
+
+function safe(path, line,    lower) {
+	lower = tolower(line)
+	if (lower ~ /<\/(script|style)/ || lower ~ /<script/ || line ~ /<!--/)
+		fail(path ": a line would end or change the element around it: " line)
+}
+
+function include(name,    path, line, got, comment) {
 	path = dir "/" name
 	while ((got = (getline line < path)) > 0) {
-		lower = tolower(line)
-		if (lower ~ /<\/(script|style)/ || lower ~ /<script/ || line ~ /<!--/)
-			fail(path ": a line would end or change the element around it: " line)
+		safe(path, line)
 		sub(/^[ \t]+/, "", line)
 		if (!comment && line ~ /^\/\*/)
 			comment = 1
-		if (!comment && line != "" && line !~ /^\/\//)
-			put(name ~ /\.css$/ ? style(line) : script(line))
+		if (!comment && line != "")
+			put(style(line))
 		if (comment && line ~ /\*\/$/)
 			comment = 0
 	}
 	if (got < 0)
 		fail(path ": cannot be read")
 	close(path)
-	print ""
-	last = ""
+	flush()
 }
-/^@file app@$/ {
-	n = split(app, files, " ")
-	for (i = 1; i <= n; i++) {
-		sub(/.*\//, "", files[i])
-		include(files[i])
+
+# One module's text, by number; what it imports goes before it.
+function module(name,    path, line, got, n, i, import, text, comment) {
+	if (state[name] == "done")
+		return
+	if (state[name] == "begun")
+		fail(name ": it imports itself, by way of others")
+	state[name] = "begun"
+	path = dir "/" name
+	while ((got = (getline line < path)) > 0) {
+		safe(path, line)
+		if (import != "" || line ~ /^import /) {
+			import = import line
+			if (line ~ /;$/) {
+				imports(name, import)
+				import = ""
+			}
+			continue
+		}
+		declare(name, line)
+		sub(/^export /, "", line)
+		sub(/^[ \t]+/, "", line)
+		if (!comment && line ~ /^\/\*/)
+			comment = 1
+		if (!comment && line != "" && line !~ /^\/\//)
+			text[++n] = script(line)
+		if (comment && line ~ /\*\/$/)
+			comment = 0
 	}
+	if (got < 0)
+		fail(path ": cannot be read")
+	close(path)
+	for (i = 1; i <= n; i++)
+		put(text[i])
+	flush()
+	state[name] = "done"
+}
+
+# import {a, b} from "./x.js";
+function imports(name, line,    from, names, n, i) {
+	if (line !~ /^import [{][^}]*[}] from "\.\/[a-z_]+\.js";$/)
+		fail(name ": an import should be like import {a, b} from \"./c.js\": " line)
+	from = names = line
+	sub(/.*"\.\//, "", from)
+	sub(/".*/, "", from)
+	sub(/.*[{]/, "", names)
+	sub(/[}].*/, "", names)
+	gsub(/[ \t]/, "", names)
+	module(from)
+	n = split(names, list, ",")
+	for (i = 1; i <= n; i++)
+		if (list[i] != "" && !((from, list[i]) in exported))
+			fail(name ": " from " does not export " list[i])
+}
+
+# What a line at the left edge declares.
+function declare(name, line,    exports, word) {
+	if (line !~ /^(export )?(async )?(function|const|let|class) /)
+		return
+	if (line ~ /,$/)
+		fail(name ": one declaration a line, please: " line)
+	exports = line ~ /^export /
+	sub(/^(export )?(async )?(function|const|let|class) /, "", line)
+	match(line, /^[A-Za-z0-9_$]+/)
+	word = substr(line, 1, RLENGTH)
+	if (word in declared)
+		fail(name ": " declared[word] " has a " word ", too")
+	declared[word] = name
+	if (exports)
+		exported[name, word] = 1
+}
+
+/^@module .*@$/ {
+	split("", state)
+	split("", declared)
+	split("", exported)
+	module(substr($0, 9, length($0) - 9))
 	next
 }
 /^@file .*@$/ {

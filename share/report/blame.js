@@ -1,21 +1,71 @@
 // SPDX-License-Identifier: MIT
-// The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where there are many threads.
+// The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where
+// there are many threads.
+
+import {asleepDraw, hardlyWaits} from "./asleep.js";
+import {crowdAt, crowdLabel, crowdOf, crowdTag, crowds} from "./crowds.js";
+import {
+	CANNOT_TELL,
+	HANDOVER,
+	LEFT_OUT,
+	gilText,
+	isThread,
+	pass,
+	threadLabel,
+	threadShort,
+} from "./data.js";
+import {$, fill, h, rove, stepInTable, toward} from "./dom.js";
+import {NAME_FIT, fmtCount, fmtDur, fmtExact, plural, shorten} from "./format.js";
+import {pinLane} from "./pick.js";
+import {copyButtons, noWait} from "./table.js";
+import {palette, threadColor} from "./theme.js";
+import {flyToSpan, passDur, setOnly, setPin} from "./view.js";
 
 const MATRIX_MAX = 5;
-const holderName = (i, pairs) => i === HANDOVER ? "nobody" : i === CANNOT_TELL ? "cannot be told" : i === LEFT_OUT ? "others" : pairs ? crowdLabel(crowdOf(i)) : threadLabel(i);
+export const holderName = (i, pairs) =>
+	i === HANDOVER
+		? "nobody"
+		: i === CANNOT_TELL
+			? gilText("cannot be told", "not seen")
+			: i === LEFT_OUT
+				? "others"
+				: pairs
+					? crowdLabel(crowdOf(i))
+					: threadLabel(i);
 const blameColumns = [
-	{csv: "holder", value: b => holderName(b.holder, b.pairs)}, {csv: "waiter", value: b => holderName(b.waiter, b.pairs)}, {csv: "wait_ns", value: b => b.wait_ns}, {csv: "longest_ns", value: b => b.longest_ns}, {csv: "pairs", value: b => b.pairs || 1},
+	{csv: "holder", value: b => holderName(b.holder, b.pairs)},
+	{csv: "waiter", value: b => holderName(b.waiter, b.pairs)},
+	{csv: "wait_ns", value: b => b.wait_ns},
+	{csv: "longest_ns", value: b => b.longest_ns},
+	{csv: "pairs", value: b => b.pairs || 1},
 ];
 
-function blameDraw() {
+export function blameDraw() {
+	if (hardlyWaits()) return asleepDraw();
+	fill($("blame-h"), "Waits, by holder");
 	if (pass().locks)
-		fill($("blame-hint"), "A column ", h("b", {}, "is blocked"), ", by a lock or because it is stopped, until a row ", h("b", {}, "lets go"), ". Click a cell to see only those two.");
+		fill(
+			$("blame-hint"),
+			"A column ",
+			h("b", {}, "is blocked"),
+			", by a lock or because it is stopped, until a row ",
+			h("b", {}, "lets go"),
+			". Click a cell to see only those two.",
+		);
 	const all = crowds();
 	const leftOut = pass().blame.reduce((n, b) => n + (b.holder === LEFT_OUT ? b.pairs : 0), 0);
-	const sum = new Map(), caused = new Map(), waited = new Map();
+	const sum = new Map(),
+		caused = new Map(),
+		waited = new Map();
 	const add = (map, key, ns) => map.set(key, (map.get(key) || 0) + ns);
 	const rank = map => [...map.keys()].filter(k => all[k]).sort((a, b) => map.get(b) - map.get(a));
-	const blame = pass().blame.filter(b => b.wait_ns > 0).map(b => ({...b, row: isThread(b.holder) ? crowdAt(b.holder) : b.holder, column: crowdAt(b.waiter)}));
+	const blame = pass()
+		.blame.filter(b => b.wait_ns > 0)
+		.map(b => ({
+			...b,
+			row: isThread(b.holder) ? crowdAt(b.holder) : b.holder,
+			column: crowdAt(b.waiter),
+		}));
 	for (const b of blame) {
 		add(caused, b.row, b.wait_ns);
 		add(waited, b.column, b.wait_ns);
@@ -25,41 +75,150 @@ function blameDraw() {
 		const list = rank(map);
 		return list.length <= MATRIX_MAX + 1 ? list : list.slice(0, MATRIX_MAX).concat("rest");
 	};
-	const rows = fold(caused), columns = fold(waited);
+	const rows = fold(caused),
+		columns = fold(waited);
 	for (const b of blame)
-		add(sum, [all[b.row] && !rows.includes(b.row) ? "rest" : b.row, columns.includes(b.column) ? b.column : "rest"].join(), b.wait_ns);
-	if (!sum.size)
-		return fill($("blame-body"), noWait());
+		add(
+			sum,
+			[
+				all[b.row] && !rows.includes(b.row) ? "rest" : b.row,
+				columns.includes(b.column) ? b.column : "rest",
+			].join(),
+			b.wait_ns,
+		);
+	if (!sum.size) return fill($("blame-body"), noWait());
 	const most = Math.max(...sum.values(), passDur() / 50); // next to nothing is not hot
 	const cell = (row, column) => {
 		const ns = sum.get([row, column].join()) || 0;
-		if (!ns)
-			return h("td", {class: "num zero"}, row === column ? "" : "0");
-		return h("td", {class: "num heat", style: "--heat:" + (ns / most).toFixed(3)}, row === "rest" || row === LEFT_OUT || column === "rest" ? h("span", {title: fmtExact(ns)}, fmtDur(ns)) :
-			h("button", {title: fmtExact(ns), onclick: () => pickBlame(blame.filter(b => b.row === row && b.column === column)), "data-ns": ns}, fmtDur(ns)));
+		if (!ns) return h("td", {class: "num zero"}, row === column ? "" : "0");
+		return h(
+			"td",
+			{class: "num heat", style: "--heat:" + (ns / most).toFixed(3)},
+			row === "rest" || row === LEFT_OUT || column === "rest"
+				? h("span", {title: fmtExact(ns)}, fmtDur(ns))
+				: h(
+						"button",
+						{
+							title: fmtExact(ns),
+							onclick: () =>
+								pickBlame(blame.filter(b => b.row === row && b.column === column)),
+							"data-ns": ns,
+						},
+						fmtDur(ns),
+					),
+		);
 	};
 	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
-	const head = k => k === "rest" ? h("th", {scope: "col"}, h("span", {class: "clip"}, others(columns, waited))) : h("th", {scope: "col", title: crowdLabel(all[k])},
-		h("span", {class: "clip"}, h("i", {class: "dot", style: "background:" + (all[k].name ? palette.other : threadColor(all[k].threads[0]))}), all[k].name ? shorten(all[k].name, 9) + " ×" + all[k].threads.length : threadShort(all[k].threads[0])));
-	const line = (row, name, ns, kind) => h("tr", {class: kind}, name, h("td", {class: "num sum"}, fmtDur(ns)), columns.map(c => cell(row, c)));
-	const body = rows.map(k => k === "rest" ? line(k, h("th", {scope: "row"}, others(rows, caused)), rank(caused).slice(MATRIX_MAX).reduce((n, q) => n + caused.get(q), 0)) :
-		line(k, h("th", {scope: "row"}, crowdTag(all[k], columns.length > 4 ? (all[k].name ? 8 : 11) : NAME_FIT)), caused.get(k)));
-	for (const [who, text, title] of [[HANDOVER, "nobody", gilText("Handover: the GIL was free; the waiter had not run yet", "It had been let go; the waiter had not run yet")],
-		[CANNOT_TELL, gilText("cannot be told", "not seen"), gilText("Records are missing", "Nobody was seen to let go")],
-		[LEFT_OUT, fmtCount(leftOut) + " pairs", "Those with the least waiting; --json has each"]])
+	const head = k =>
+		k === "rest"
+			? h("th", {scope: "col"}, h("span", {class: "clip"}, others(columns, waited)))
+			: h(
+					"th",
+					{scope: "col", title: crowdLabel(all[k])},
+					h(
+						"span",
+						{class: "clip"},
+						h("i", {
+							class: "dot",
+							style:
+								"background:" +
+								(all[k].name ? palette.other : threadColor(all[k].threads[0])),
+						}),
+						all[k].name
+							? shorten(all[k].name, 9) + " ×" + all[k].threads.length
+							: threadShort(all[k].threads[0]),
+					),
+				);
+	const line = (row, name, ns, kind) =>
+		h(
+			"tr",
+			{class: kind},
+			name,
+			h("td", {class: "num sum"}, fmtDur(ns)),
+			columns.map(c => cell(row, c)),
+		);
+	const body = rows.map(k =>
+		k === "rest"
+			? line(
+					k,
+					h("th", {scope: "row"}, others(rows, caused)),
+					rank(caused)
+						.slice(MATRIX_MAX)
+						.reduce((n, q) => n + caused.get(q), 0),
+				)
+			: line(
+					k,
+					h(
+						"th",
+						{scope: "row"},
+						crowdTag(all[k], columns.length > 4 ? (all[k].name ? 8 : 11) : NAME_FIT),
+					),
+					caused.get(k),
+				),
+	);
+	for (const [who, text, title] of [
+		[
+			HANDOVER,
+			"nobody",
+			gilText(
+				"Hand-off: the GIL was free, the waiter was not running yet",
+				"The lock was free, the waiter was not running yet",
+			),
+		],
+		[
+			CANNOT_TELL,
+			gilText("cannot be told", "not seen"),
+			gilText("Records were lost", "The release was not recorded"),
+		],
+		[
+			LEFT_OUT,
+			fmtCount(leftOut) + " pairs",
+			"Pairs with the least waiting; --json has each of them",
+		],
+	])
 		if (caused.has(who))
 			body.push(line(who, h("th", {scope: "row", title}, text), caused.get(who), "handover"));
-	const switched = pass().threads.reduce((n, t) => n + (t.switch_wait_ns || 0), 0), charged = blame.reduce((n, b) => n + b.wait_ns, 0);
-	fill($("blame-body"), h("table", {class: columns.length > 4 ? "matrix tall" : "matrix"},
-		h("caption", {class: "visually-hidden"}, gilText("Time that the column's thread waited while the row's thread held the GIL", "Time that the column's thread was blocked until the row's thread let go")),
-		h("thead", {}, h("tr", {}, h("td", {class: "corner"}, gilText("holds ↓ waits →", "lets go ↓ blocked →")), h("th", {scope: "col", class: "num"}, "caused"), columns.map(head))),
-		h("tbody", {}, body)), h("p", {class: "under"}, copyButtons(blameColumns, blame)));
-	$("blame-note").textContent = switched > 0.01 * charged && !pass().locks ? "Not in it: " + fmtDur(switched) + " in which threads had let go when asked to, and waited until another one had the GIL." : "";
+	const switched = pass().threads.reduce((n, t) => n + (t.switch_wait_ns || 0), 0),
+		charged = blame.reduce((n, b) => n + b.wait_ns, 0);
+	fill(
+		$("blame-body"),
+		h(
+			"table",
+			{class: columns.length > 4 ? "matrix tall" : "matrix"},
+			h(
+				"caption",
+				{class: "visually-hidden"},
+				gilText(
+					"Wait of the column's thread while the row's thread held the GIL",
+					"Time the column's thread was blocked until a release by the row's thread",
+				),
+			),
+			h(
+				"thead",
+				{},
+				h(
+					"tr",
+					{},
+					h("td", {class: "corner"}, gilText("holds ↓ waits →", "lets go ↓ blocked →")),
+					h("th", {scope: "col", class: "num"}, "caused"),
+					columns.map(head),
+				),
+			),
+			h("tbody", {}, body),
+		),
+		h("p", {class: "under"}, copyButtons(blameColumns, blame)),
+	);
+	rove($("blame-body").querySelector("tbody"), stepInTable);
+	$("blame-note").textContent =
+		switched > 0.01 * charged && !pass().locks
+			? "Not included: " + fmtDur(switched) + " of switch wait after forced releases."
+			: "";
 }
 
 // Show the longest stretch in which one waited for the other, and only those two.
 function pickBlame(list) {
-	const best = list.sort((a, b) => b.longest_ns - a.longest_ns)[0], {holder, waiter} = best;
+	const best = list.sort((a, b) => b.longest_ns - a.longest_ns)[0],
+		{holder, waiter} = best;
 	setOnly(isThread(holder) ? [holder, waiter] : [waiter]);
 	if (best.longest_ns > 0) {
 		setPin(pinLane("gil", waiter, best.longest_at_ns));

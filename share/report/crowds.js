@@ -1,47 +1,77 @@
 // SPDX-License-Identifier: MIT
 // Threads whose names differ in digits only, as one where there are many: the rules of crowds.h.
 
-const CROWDS_FROM = 12, CROWD_LEAST = 4;
+import {pass, threadLabel, threadName} from "./data.js";
+import {h} from "./dom.js";
+import {NAME_FIT, shorten} from "./format.js";
+import {showThread, threadTag} from "./table.js";
+import {palette} from "./theme.js";
+import {setOnly} from "./view.js";
+
+const CROWDS_FROM = 12;
+const CROWD_LEAST = 4;
 
 let crowdCache = {of: null, list: [], at: []};
 // [{name, threads}] of the pass: crowds, and threads that stand alone.
-function crowds() {
-	const p = pass(), by = new Map();
-	if (crowdCache.of === p)
-		return crowdCache.list;
+export function crowds() {
+	const p = pass(),
+		by = new Map();
+	if (crowdCache.of === p) return crowdCache.list;
 	p.threads.forEach((t, i) => {
 		const key = t.main ? "\0" + i : threadName(i).replace(/[0-9]+/g, "*");
 		by.has(key) ? by.get(key).push(i) : by.set(key, [i]);
 	});
-	const list = [...by].flatMap(([name, threads]) => threads.length >= CROWD_LEAST && p.threads.length > CROWDS_FROM ?
-		[{name, threads}] : threads.map(i => ({name: null, threads: [i]})));
+	const list = [...by].flatMap(([name, threads]) =>
+		threads.length >= CROWD_LEAST && p.threads.length > CROWDS_FROM
+			? [{name, threads}]
+			: threads.map(i => ({name: null, threads: [i]})),
+	);
 	const at = [];
-	list.forEach((c, k) => c.threads.forEach(i => { at[i] = k; }));
+	list.forEach((c, k) =>
+		c.threads.forEach(i => {
+			at[i] = k;
+		}),
+	);
 	crowdCache = {of: p, list, at};
 	return list;
 }
 
 // The crowd of a thread, by its place in the list.
-const crowdAt = i => (crowds(), crowdCache.at[i]);
-const crowdOf = i => crowds()[crowdAt(i)];
+export function crowdAt(i) {
+	crowds();
+	return crowdCache.at[i];
+}
+export const crowdOf = i => crowds()[crowdAt(i)];
 
-const crowdLabel = c => c.name ? c.name + " × " + c.threads.length : threadLabel(c.threads[0]);
+export const crowdLabel = c =>
+	c.name ? c.name + " × " + c.threads.length : threadLabel(c.threads[0]);
 
-function crowdTag(c, most = NAME_FIT) {
-	return c.name ? h("button", {class: "thread", title: c.name + ": show these " + c.threads.length + " threads", onclick: () => { setOnly(c.threads); showThread(c.threads[0]); }},
-		h("i", {class: "dot", style: "background:" + palette.other}), shorten(c.name, most), h("b", {}, " × " + c.threads.length)) : threadTag(c.threads[0], most);
+export function crowdTag(c, most = NAME_FIT) {
+	return c.name
+		? h(
+				"button",
+				{
+					class: "thread",
+					title: c.name + ": show these " + c.threads.length + " threads",
+					onclick: () => {
+						setOnly(c.threads);
+						showThread(c.threads[0]);
+					},
+				},
+				h("i", {class: "dot", style: "background:" + palette.other}),
+				shorten(c.name, most),
+				h("b", {}, " × " + c.threads.length),
+			)
+		: threadTag(c.threads[0], most);
 }
 
 // Their numbers, as if they were one thread.
-function crowdSum(c) {
-	if (!c.name)
-		return pass().threads[c.threads[0]];
+export function crowdSum(c) {
+	if (!c.name) return pass().threads[c.threads[0]];
 	const sum = {states: {}};
 	for (const i of c.threads)
 		for (const [key, v] of Object.entries(pass().threads[i]))
-			if (key === "states")
-				for (const s in v)
-					sum.states[s] = (sum.states[s] || 0) + v[s];
+			if (key === "states") for (const s in v) sum.states[s] = (sum.states[s] || 0) + v[s];
 			else if (key.startsWith("longest_") && key.endsWith("_ns") && !key.endsWith("_at_ns")) {
 				if (!(sum[key] >= v)) {
 					sum[key] = v;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The JSON documents of the page, and what is said about threads in them.
 
-const readJson = id => JSON.parse($(id).textContent || "{}");
-const report = readJson("gt-report");
-const meta = readJson("gt-meta");
-const overview = readJson("gt-overview");
+import {$} from "./dom.js";
+import {fmtDur, shorten} from "./format.js";
 
-// Of an interpreter without a GIL, what it blocks on stands where the GIL does elsewhere: who stops the others "holds",
-// who sleeps for a lock or stands still "waits", and who let go is the holder.
+const readJson = id => JSON.parse($(id).textContent || "{}");
+export const report = readJson("gt-report");
+export const meta = readJson("gt-meta");
+export const overview = readJson("gt-overview");
+
+// Of an interpreter without a GIL, what it blocks on stands where the GIL does elsewhere: who
+// stops the others "holds", who sleeps for a lock or stands still "waits", and who let go is the
+// holder.
 for (const p of meta.passes) {
-	if (!p.locks)
-		continue;
+	if (!p.locks) continue;
 	p.gil_events = 1;
 	p.blame = p.lock_blame;
 	p.caused = p.lock_caused;
@@ -27,77 +30,117 @@ for (const p of meta.passes) {
 }
 
 // Which recording is shown; see view.js for which part of it.
-let passIndex = meta.main_pass || 0;
-const pass = () => meta.passes[passIndex];
+export let passIndex = meta.main_pass || 0;
+export const pass = () => meta.passes[passIndex];
+export const choosePass = index => {
+	passIndex = index;
+};
 
 // Shares are of what is known, as in the terminal's table.
-const knownNs = t => t.total_ns - t.unknown_ns;
+export const knownNs = t => t.total_ns - t.unknown_ns;
 
 // The words for what is shown of this recording: of a GIL, or of what blocks instead.
-const gilText = (gil, instead) => pass().locks ? instead : gil;
+export const gilText = (gil, instead) => (pass().locks ? instead : gil);
 
 // Whether the GIL was watched in this recording; where not, its CPU states are what there is.
-const gilKnown = () => pass().gil_events === undefined || pass().gil_events > 0;
+export const gilKnown = () => pass().gil_events === undefined || pass().gil_events > 0;
 
 // Of several, by number, and by process where there are several of these.
-function gilName(index) {
+export function gilName(index) {
 	const list = pass().gils;
-	return list.length < 2 ? "GIL" : "GIL " + (index + 1) + (list.some(g => g.pid !== list[0].pid) ? " (" + list[index].pid + ")" : "");
+	return list.length < 2
+		? "GIL"
+		: "GIL " +
+				(index + 1) +
+				(list.some(g => g.pid !== list[0].pid) ? " (" + list[index].pid + ")" : "");
 }
 
-const switchInterval = fmtDur(meta.switch_interval_ns).replace(".00", "");
+export const switchInterval = fmtDur(meta.switch_interval_ns).replace(".00", "");
 
-const HANDOVER = null, CANNOT_TELL = -1, LEFT_OUT = -2; // holders that are no thread
-const isThread = holder => holder !== null && holder >= 0;
+export const HANDOVER = null;
+export const CANNOT_TELL = -1;
+export const LEFT_OUT = -2; // holders that are no thread
+export const isThread = holder => holder !== null && holder >= 0;
 
-// Whose the time of a wait is that no hold takes up: of nobody for certain only where no records are missing.
-const nobodyText = () => gilText(pass().blame.some(b => b.holder === CANNOT_TELL) ? "nobody, or not known" : "nobody (handover)", "nobody, or not seen");
+// Whose the time of a wait is that no hold takes up: of nobody for certain only where no records
+// are missing.
+export const nobodyText = () =>
+	gilText(
+		pass().blame.some(b => b.holder === CANNOT_TELL)
+			? "nobody, or not known"
+			: "nobody (hand-off)",
+		"nobody, or not seen",
+	);
 
-function threadName(index) {
+export function threadName(index) {
 	const t = pass().threads[index];
-	if (!t)
-		return "thread " + index;
+	if (!t) return "thread " + index;
 	return t.name || (t.main ? "main" : "thread " + t.tid);
 }
 
 // Names are not unique: pools call all of theirs alike, and each process has a main thread.
 let labels = {of: null, list: []};
-function threadLabel(index) {
-	const p = pass(), count = new Map();
+export function threadLabel(index) {
+	const p = pass(),
+		count = new Map();
 	if (labels.of !== p) {
 		const key = (i, main) => (main ? "main " : "") + threadName(i);
-		p.threads.forEach((t, i) => [key(i), t.main && key(i, true)].forEach(k => count.set(k, (count.get(k) || 0) + 1)));
-		labels = {of: p, list: p.threads.map((t, i) => threadName(i) + (count.get(key(i)) === 1 ? "" : t.main && count.get(key(i, true)) === 1 ? " (main)" : " " + t.tid))};
+		p.threads.forEach((t, i) =>
+			[key(i), t.main && key(i, true)].forEach(k => count.set(k, (count.get(k) || 0) + 1)),
+		);
+		labels = {
+			of: p,
+			list: p.threads.map(
+				(t, i) =>
+					threadName(i) +
+					(count.get(key(i)) === 1
+						? ""
+						: t.main && count.get(key(i, true)) === 1
+							? " (main)"
+							: " " + t.tid),
+			),
+		};
 	}
 	return labels.list[index] ?? threadName(index);
 }
 
 // The least that tells a thread from the others: "…r-0_1", "Thread-41".
-function threadShort(index) {
-	const t = pass().threads[index], label = threadLabel(index);
-	if (t && t.main && /^MainThread$| \(main\)$/.test(label))
-		return "main";
-	if (t && label !== threadName(index))
-		return String(t.tid);
+export function threadShort(index) {
+	const t = pass().threads[index],
+		label = threadLabel(index);
+	if (t && t.main && /^MainThread$| \(main\)$/.test(label)) return "main";
+	if (t && label !== threadName(index)) return String(t.tid);
 	const numbered = /^\D{0,8}\d+(?= \()/.exec(label);
-	return numbered ? numbered[0] : label.length <= 10 ? label : /\d$/.test(label) ? "…" + label.slice(-6) : shorten(label, 10);
+	return numbered
+		? numbered[0]
+		: label.length <= 10
+			? label
+			: /\d$/.test(label)
+				? "…" + label.slice(-6)
+				: shorten(label, 10);
 }
 
-// Indices, most wait first, the wait that one had and the wait that one caused; then most hold; threads that never
-// touched the GIL last.
+// Indices, most wait first, the wait that one had and the wait that one caused; then most hold;
+// threads that never touched the GIL last.
 let order = {of: null, list: []};
-function timelineOrder() {
+export function timelineOrder() {
 	const p = pass();
-	if (order.of === p)
-		return order.list;
-	const wait = p.threads.map(t => gilKnown() ? t.wait_ns : t.states ? t.states.gil_sleep_ns : 0);
-	for (const [i, ns] of gilKnown() && p.caused ? p.caused.entries() : [])
-		wait[i] += ns;
+	if (order.of === p) return order.list;
+	const wait = p.threads.map(t =>
+		gilKnown() ? t.wait_ns : t.states ? t.states.gil_sleep_ns : 0,
+	);
+	for (const [i, ns] of gilKnown() && p.caused ? p.caused.entries() : []) wait[i] += ns;
 	for (const b of gilKnown() && !p.caused ? p.blame : [])
-		if (isThread(b.holder))
-			wait[b.holder] += b.wait_ns;
-	const list = p.threads.map((t, i) => i).sort((a, b) => wait[b] - wait[a] || p.threads[b].hold_ns - p.threads[a].hold_ns ||
-		p.threads[b].total_ns - p.threads[a].total_ns || a - b);
+		if (isThread(b.holder)) wait[b.holder] += b.wait_ns;
+	const list = p.threads
+		.map((t, i) => i)
+		.sort(
+			(a, b) =>
+				wait[b] - wait[a] ||
+				p.threads[b].hold_ns - p.threads[a].hold_ns ||
+				p.threads[b].total_ns - p.threads[a].total_ns ||
+				a - b,
+		);
 	order = {of: p, list};
 	return list;
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Bytes of a block -> typed arrays. Runs in a worker. See FORMAT.md.
 
-const CK_BITS = 4; // a checkpoint of a lane's prefix sums every 16 spans
-const GROUP_BITS = 5; // calls in groups of 32
-const HIST_SUB = 32; // buckets of the histogram per doubling
+import {prefix} from "./prefix.js";
+import {
+	CPU_STATES,
+	GIL_STATES,
+	GROUP_BITS,
+	HIST_SUB,
+	HOLD_STATE,
+	NONE_STATE,
+	SWITCH_STATE,
+	WAIT_STATE,
+} from "./states.js";
+
 const HIST_N = 48 * HIST_SUB;
 const TOP = 200; // longest spans kept per section
-
-const GIL_STATES = 5;
-const CPU_STATES = 6;
-const HOLD = 2;
-const WAIT = 3;
-const SWITCH_WAIT = 4;
 
 function Reader(u8, pos, end) {
 	this.u8 = u8;
@@ -42,41 +45,35 @@ Reader.prototype.next = function () {
 		}
 	}
 	this.pos = p;
-	if (p > this.end)
-		throw new Error("a section is shorter than it says");
+	if (p > this.end) throw new Error("a section is shorter than it says");
 	return v;
 };
 
 Reader.prototype.sparse = function () {
 	const m = this.next();
-	if (m > this.end - this.pos)
-		throw new Error("a column is longer than its section");
+	if (m > this.end - this.pos) throw new Error("a column is longer than its section");
 	const at = new Uint32Array(m);
 	const value = new Float64Array(m);
-	for (let i = 0, k = 0; i < m; i++)
-		at[i] = k += this.next();
-	for (let i = 0; i < m; i++)
-		value[i] = this.next();
+	for (let i = 0, k = 0; i < m; i++) at[i] = k += this.next();
+	for (let i = 0; i < m; i++) value[i] = this.next();
 	return {at, value};
 };
 
 // Sparse column -> one value per entry, null if nothing was given.
 function spread(column, n, Type) {
-	if (!column.at.length)
-		return null;
+	if (!column.at.length) return null;
 	const out = new Type(n);
-	for (let i = 0; i < column.at.length; i++)
-		out[column.at[i]] = column.value[i];
+	for (let i = 0; i < column.at.length; i++) out[column.at[i]] = column.value[i];
 	return out;
 }
 
 // Sparse column of changes -> one value per entry.
-function hold_on(column, n, Type, first) {
+function holdOn(column, n, Type, first) {
 	const out = new Type(n);
-	let k = 0, v = first;
+	let k = 0,
+		v = first;
 	for (let i = 0; i < n; i++) {
-		while (k < column.at.length && column.at[k] === i)
-			v = column.value[k++];
+		while (k < column.at.length && column.at[k] === i) v = column.value[k++];
 		out[i] = v;
 	}
 	return out;
@@ -88,11 +85,9 @@ function Longest() {
 	this.floor = 0;
 }
 Longest.prototype.offer = function (index, dur, durs) {
-	if (dur <= this.floor)
-		return;
+	if (dur <= this.floor) return;
 	this.at.push(index);
-	if (this.at.length >= 4 * TOP)
-		this.cut(durs);
+	if (this.at.length >= 4 * TOP) this.cut(durs);
 };
 Longest.prototype.cut = function (durs) {
 	const dur = i => durs[i + 1] - durs[i];
@@ -119,30 +114,29 @@ function decodeSpans(r, h, states) {
 			state[i] = s;
 			t += (v - s) / 8;
 		}
-		if (state[i] >= states)
-			throw new Error("a lane has a state that does not exist");
+		if (state[i] >= states) throw new Error("a lane has a state that does not exist");
 	}
 	start[n] = t;
 	return {start, state, t0: h.start, t1: t};
 }
 
-// Prefix sums by class and the time at every 16th span, and the totals. A class is state + states * gil.
-function prefix(start, cls, n, classes) {
-	const mask = (1 << CK_BITS) - 1, at = new Float64Array((n >> CK_BITS) + 1);
-	const ck = new Float64Array(at.length * classes), sum = new Float64Array(classes);
-	for (let i = 0; i <= n; i++) {
-		if ((i & mask) === 0) {
-			at[i >> CK_BITS] = start[i];
-			ck.set(sum, (i >> CK_BITS) * classes);
-		}
-		if (i < n)
-			sum[cls[i]] += start[i + 1] - start[i];
-	}
-	return {ck, at, total: sum};
+// What blocks a thread without a GIL, as the page shows it: who stops the others "holds", who
+// sleeps for a lock "waits", who is stopped is in a switch wait.
+const SHOWN_AS = [0, NONE_STATE, WAIT_STATE, SWITCH_STATE, HOLD_STATE];
+
+function decodeLocks(r, h, markNs) {
+	const out = decodeSpans(r, h, SHOWN_AS.length);
+	for (let i = 0; i < h.n; i++) out.state[i] = SHOWN_AS[out.state[i]];
+	return decodeHolds(r, h, markNs, out, SWITCH_STATE);
 }
 
 function decodeGil(r, h, markNs) {
-	const out = decodeSpans(r, h, GIL_STATES);
+	return decodeHolds(r, h, markNs, decodeSpans(r, h, GIL_STATES), WAIT_STATE);
+}
+
+// The other columns of a lane, and what is known of its holds and waits, of which state wait is a
+// kind, too.
+function decodeHolds(r, h, markNs, out, wait) {
 	const {start, state} = out;
 	const n = h.n;
 	const gilColumn = r.sparse();
@@ -151,14 +145,13 @@ function decodeGil(r, h, markNs) {
 	out.gils = [1];
 	let cls = state;
 	if (gilColumn.at.length) {
-		const of = hold_on(gilColumn, n, Uint32Array, 1);
+		const of = holdOn(gilColumn, n, Uint32Array, 1);
 		cls = new Uint8Array(n);
 		for (let i = 0; i < n; i++) {
 			let g = 0;
-			if (state[i] >= HOLD) {
+			if (state[i] >= HOLD_STATE) {
 				g = out.gils.indexOf(of[i]);
-				if (g < 0)
-					g = out.gils.length < 50 ? out.gils.push(of[i]) - 1 : 0;
+				if (g < 0) g = out.gils.length < 50 ? out.gils.push(of[i]) - 1 : 0;
 			}
 			cls[i] = state[i] + GIL_STATES * g;
 		}
@@ -168,18 +161,16 @@ function decodeGil(r, h, markNs) {
 	Object.assign(out, prefix(start, cls, n, out.classes));
 	const marks = [];
 	const hist = new Uint32Array(HIST_N);
-	const waits = new Longest(), holds = new Longest();
-	const wait = h.locks ? SWITCH_WAIT : WAIT; // a wait, too
+	const waits = new Longest(),
+		holds = new Longest();
 	for (let i = 0; i < n; i++) {
 		const d = start[i + 1] - start[i];
-		if (state[i] === HOLD) {
+		if (state[i] === HOLD_STATE) {
 			holds.offer(i, d, start);
-		} else if (state[i] === WAIT || state[i] === wait) {
+		} else if (state[i] === WAIT_STATE || state[i] === wait) {
 			waits.offer(i, d, start);
-			if (d > 0)
-				hist[Math.min(HIST_N - 1, Math.floor(Math.log2(d) * HIST_SUB))]++;
-			if (d >= markNs)
-				marks.push(start[i], start[i + 1]);
+			if (d > 0) hist[Math.min(HIST_N - 1, Math.floor(Math.log2(d) * HIST_SUB))]++;
+			if (d >= markNs) marks.push(start[i], start[i + 1]);
 		}
 	}
 	waits.cut(start);
@@ -194,7 +185,7 @@ function decodeGil(r, h, markNs) {
 function decodeCpu(r, h) {
 	const out = decodeSpans(r, h, CPU_STATES);
 	const cpu = r.sparse();
-	out.cpu = cpu.at.length ? hold_on(cpu, h.n, Uint16Array, 0) : null;
+	out.cpu = cpu.at.length ? holdOn(cpu, h.n, Uint16Array, 0) : null;
 	out.waker = spread(r.sparse(), h.n, Uint32Array);
 	out.stack = spread(r.sparse(), h.n, Uint32Array);
 	out.cls = out.state;
@@ -209,12 +200,14 @@ function decodeSlices(r, h) {
 	const start = new Float64Array(n);
 	const end = new Float64Array(n);
 	const name = new Uint32Array(n);
-	const groups = (n + 31 >> GROUP_BITS);
-	const ck = new Float64Array(groups + 1), at = new Float64Array(groups + 1), top = new Uint32Array(groups);
+	const groups = (n + 31) >> GROUP_BITS;
+	const ck = new Float64Array(groups + 1),
+		at = new Float64Array(groups + 1),
+		top = new Uint32Array(groups);
 	const per = new Map();
-	for (let i = 0; i < n; i++)
-		start[i] = r.next();
-	let t = 0, sum = 0;
+	for (let i = 0; i < n; i++) start[i] = r.next();
+	let t = 0,
+		sum = 0;
 	for (let i = 0; i < n; i++) {
 		t += start[i];
 		start[i] = t;
@@ -230,32 +223,39 @@ function decodeSlices(r, h) {
 	at[groups] = t;
 	let longest = 0;
 	for (let i = 0; i < n; i++) {
-		const id = name[i] = r.next();
-		if ((i & 31) === 0)
-			longest = -1;
+		const id = (name[i] = r.next());
+		if ((i & 31) === 0) longest = -1;
 		if (end[i] - start[i] > longest) {
 			longest = end[i] - start[i];
 			top[i >> GROUP_BITS] = id;
 		}
 		let p = per.get(id);
-		if (!p)
-			per.set(id, p = [0, 0, 0]);
+		if (!p) per.set(id, (p = [0, 0]));
 		const d = end[i] - start[i];
 		p[0]++;
-		p[1] += d;
-		if (d > p[2])
-			p[2] = d;
+		if (d > p[1]) p[1] = d;
 	}
 	const flags = spread(r.sparse(), n, Uint8Array);
-	const names = new Float64Array(per.size * 4);
+	const names = new Float64Array(per.size * 3);
 	let k = 0;
 	for (const [id, p] of per) {
 		names[k++] = id;
 		names[k++] = p[0];
 		names[k++] = p[1];
-		names[k++] = p[2];
 	}
-	return {start, end, name, flags, ck, at, top, total: sum, names, t0: n ? start[0] : 0, t1: n ? end[n - 1] : 0};
+	return {
+		start,
+		end,
+		name,
+		flags,
+		ck,
+		at,
+		top,
+		total: sum,
+		names,
+		t0: n ? start[0] : 0,
+		t1: n ? end[n - 1] : 0,
+	};
 }
 
 function decodeNames(r, h) {
@@ -263,8 +263,7 @@ function decodeNames(r, h) {
 	const list = [];
 	for (let i = 0; i < h.n; i++) {
 		const len = r.next();
-		if (len > r.end - r.pos)
-			throw new Error("a name is longer than its section");
+		if (len > r.end - r.pos) throw new Error("a name is longer than its section");
 		list.push(text.decode(r.u8.subarray(r.pos, r.pos + len)));
 		r.pos += len;
 	}
@@ -274,70 +273,72 @@ function decodeNames(r, h) {
 function decodeColumns(r, h, keys, Type) {
 	const out = {};
 	for (const key of keys) {
-		const column = out[key] = new Type(h.n);
-		for (let i = 0; i < h.n; i++)
-			column[i] = r.next();
+		const column = (out[key] = new Type(h.n));
+		for (let i = 0; i < h.n; i++) column[i] = r.next();
 	}
 	return out;
 }
 
 function decodeStacks(r, h) {
 	const out = decodeColumns(r, h, ["parent", "name", "module", "line", "flags"], Uint32Array);
-	for (let i = 0; i < h.n; i++)
-		out.parent[i] = out.parent[i] ? h.start + i - out.parent[i] : 0;
+	for (let i = 0; i < h.n; i++) out.parent[i] = out.parent[i] ? h.start + i - out.parent[i] : 0;
 	return out;
 }
 
 // Gaps -> times from the start of the pass.
 function sumUp(gap) {
-	for (let i = 1; i < gap.length; i++)
-		gap[i] += gap[i - 1];
+	for (let i = 1; i < gap.length; i++) gap[i] += gap[i - 1];
 	return gap;
 }
 
 function decodeSection(r, h, markNs) {
 	switch (h.kind) {
-	case "gil": return decodeGil(r, h, markNs);
-	case "cpu": return decodeCpu(r, h);
-	case "slices": return decodeSlices(r, h);
-	case "names": return decodeNames(r, h);
-	case "stacks": return decodeStacks(r, h);
-	case "counter": {
-		const out = decodeColumns(r, h, ["time", "value"], Float64Array);
-		sumUp(out.time);
-		return out;
-	}
-	case "queued": {
-		const out = decodeColumns(r, h, ["time", "cpu", "owner", "dur"], Float64Array);
-		sumUp(out.time);
-		return out;
-	}
-	case "released": {
-		const out = decodeColumns(r, h, ["time", "dur", "by"], Float64Array);
-		sumUp(out.time);
-		return out;
-	}
-	case "lost": {
-		const out = decodeColumns(r, h, ["time", "dur", "count", "cpu"], Float64Array);
-		sumUp(out.time);
-		return out;
-	}
+		case "gil":
+			return decodeGil(r, h, markNs);
+		case "locks":
+			return decodeLocks(r, h, markNs);
+		case "cpu":
+			return decodeCpu(r, h);
+		case "slices":
+			return decodeSlices(r, h);
+		case "names":
+			return decodeNames(r, h);
+		case "stacks":
+			return decodeStacks(r, h);
+		case "counter": {
+			const out = decodeColumns(r, h, ["time", "value"], Float64Array);
+			sumUp(out.time);
+			return out;
+		}
+		case "queued": {
+			const out = decodeColumns(r, h, ["time", "cpu", "owner", "dur"], Float64Array);
+			sumUp(out.time);
+			return out;
+		}
+		case "released": {
+			const out = decodeColumns(r, h, ["time", "dur", "by"], Float64Array);
+			sumUp(out.time);
+			return out;
+		}
+		case "lost": {
+			const out = decodeColumns(r, h, ["time", "dur", "count", "cpu"], Float64Array);
+			sumUp(out.time);
+			return out;
+		}
 	}
 	return null; // a kind of a later version
 }
 
-function decodeBlock(u8, list, markNs) {
+export function decodeBlock(u8, list, markNs) {
 	const out = [];
 	let pos = 0;
 	for (const h of list) {
 		const r = new Reader(u8, pos, pos + h.bytes);
-		if (r.end > u8.length)
-			throw new Error("a block is shorter than its sections");
+		if (r.end > u8.length) throw new Error("a block is shorter than its sections");
 		const data = decodeSection(r, h, markNs);
 		if (data && r.pos !== r.end)
 			throw new Error("a " + h.kind + " section is longer than its columns");
-		if (data)
-			out.push({...h, ...data}); // a lane's start is its times now
+		if (data) out.push({...h, ...data}); // a lane's start is its times now
 		pos = r.end;
 	}
 	return out;

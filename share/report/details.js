@@ -1,26 +1,73 @@
 // SPDX-License-Identifier: MIT
 // The pinned span: exact times, who held or waited meanwhile, both stacks, the neighbours.
 
-function factsList(items) {
-	return h("dl", {class: "facts"}, items.filter(Boolean).map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
-}
+import {gilText, meta, nobodyText, pass} from "./data.js";
+import {$, code, fill, h, soft} from "./dom.js";
+import {fmtDur, fmtExact, fmtPct, plural} from "./format.js";
+import {laneTotals} from "./lod.js";
+import {
+	FRAME_BROKEN,
+	FRAME_CUT,
+	FRAME_KERNEL,
+	FRAME_MISMATCH,
+	FRAME_PYTHON,
+	callName,
+	callPlace,
+	callsAt,
+	doing,
+	doingText,
+	framesOf,
+	holdersIn,
+	lanePin,
+	nextWait,
+	pinTitle,
+	shortCall,
+	timeOfCalls,
+	waitersIn,
+} from "./pick.js";
+import {queuedCpus, queuedPanel} from "./queued.js";
+import {searchFor} from "./search.js";
+import {FREE_STATE, HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
+import {store} from "./store.js";
+import {empty, goToPin, jumpTo, shareItem, threadTag} from "./table.js";
+import {palette, threadColor} from "./theme.js";
+import {flyToSpan, pinned, setRange} from "./view.js";
 
-// A part of a time, with whose it is.
-function shareItem(ns, total, color, who, after) {
-	return h("li", {}, h("i", {class: "meter", style: "--w:" + Math.min(100, ns / total * 100).toFixed(2) + "%;--c:" + color}), who,
-		h("span", {class: "num"}, fmtDur(ns)), h("span", {class: "num soft"}, fmtPct(ns, total)), after || null);
+export function factsList(items) {
+	return h(
+		"dl",
+		{class: "facts"},
+		items
+			.filter(Boolean)
+			.map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
+	);
 }
 
 function shareList(title, list, total, jump, extra) {
-	if (!list.length && !extra)
-		return null;
-	return h("div", {class: "panel"}, h("h3", {}, title), h("ol", {class: "shares"},
-		list.slice(0, 8).map(({thread, ns}) => shareItem(ns, total, threadColor(thread), threadTag(thread), jumpTo("go", () => jump(thread)))),
-		extra ? shareItem(extra, total, palette.line, soft(nobodyText())) : null));
+	if (!list.length && !extra) return null;
+	return h(
+		"div",
+		{class: "panel"},
+		h("h3", {}, title),
+		h(
+			"ol",
+			{class: "shares"},
+			list.slice(0, 8).map(({thread, ns}) =>
+				shareItem(
+					ns,
+					total,
+					threadColor(thread),
+					threadTag(thread),
+					jumpTo("go", () => jump(thread)),
+				),
+			),
+			extra ? shareItem(extra, total, palette.line, soft(nobodyText())) : null,
+		),
+	);
 }
 
 // The longest stretch of `state` of a thread in [from, to), to jump to.
-function longestIn(thread, from, to, states) {
+export function longestIn(thread, from, to, states) {
 	let best = null;
 	const lane = store().gil[thread];
 	lane.each(from, to, (a, b, state, s, i) => {
@@ -32,44 +79,103 @@ function longestIn(thread, from, to, states) {
 }
 
 function stackPanel(title, frames, note) {
-	return h("div", {class: "panel"}, h("h3", {}, title), frames.length ? h("ol", {class: "stack"}, frames.map(f => h("li", {},
-		h("code", {class: f.kernel ? "kernel" : null}, f.name), f.place ? soft(" " + f.place) : null, f.dur ? soft(" · " + fmtDur(f.dur)) : null))) : empty(note));
+	return h(
+		"div",
+		{class: "panel"},
+		h("h3", {}, title),
+		frames.length
+			? h(
+					"ol",
+					{class: "stack"},
+					frames.map(f =>
+						h(
+							"li",
+							{},
+							h("code", {class: f.kernel ? "kernel" : null}, f.name),
+							f.place ? soft(" " + f.place) : null,
+							f.dur ? soft(" · " + fmtDur(f.dur)) : null,
+						),
+					),
+				)
+			: empty(note),
+	);
 }
 
 function pythonFrames(p) {
 	const t = p.kind === "py" ? p.from : (p.from + p.to) / 2;
 	const calls = callsAt(p.thread, t).filter((c, d) => p.kind !== "py" || d <= p.depth);
 	if (calls.length)
-		return calls.reverse().map(c => ({name: shortCall(c.name), place: callPlace(c.name), dur: c.to - c.from}));
-	return framesOf(p.stack).filter(f => f.flags & FRAME_PYTHON).reverse()
+		return calls
+			.reverse()
+			.map(c => ({name: shortCall(c.name), place: callPlace(c.name), dur: c.to - c.from}));
+	return framesOf(p.stack)
+		.filter(f => f.flags & FRAME_PYTHON)
+		.reverse()
 		.map(f => ({name: f.name, place: f.module ? f.module + (f.line ? ":" + f.line : "") : ""}));
 }
 
 function nativeFrames(p) {
-	return framesOf(p.stack).filter(f => !(f.flags & FRAME_PYTHON)).reverse()
-		.map(f => ({name: f.name + (f.flags & FRAME_CUT ? " (cut here: the recorded stack ended)" : f.flags & FRAME_BROKEN ? " (ends here: how to go on from it is not known)" : "") +
-			(f.flags & FRAME_MISMATCH ? " (which Python calls it ran is not known)" : ""), place: f.module, kernel: f.flags & FRAME_KERNEL}));
+	return framesOf(p.stack)
+		.filter(f => !(f.flags & FRAME_PYTHON))
+		.reverse()
+		.map(f => ({
+			name:
+				f.name +
+				(f.flags & FRAME_CUT
+					? " (cut here: the recorded stack ended)"
+					: f.flags & FRAME_BROKEN
+						? " (ends here: how to go on from it is not known)"
+						: "") +
+				(f.flags & FRAME_MISMATCH ? " (which Python calls it ran is not known)" : ""),
+			place: f.module,
+			kernel: f.flags & FRAME_KERNEL,
+		}));
 }
 
 function flagWords(p) {
 	const words = [];
 	if (p.kind === "gil" && p.flags & 1)
 		words.push("its end was inferred: no probe saw the release");
-	if (p.kind === "gil" && p.flags & 2)
-		words.push("its start was assumed");
-	if (p.kind === "gil" && p.flags & 4 || p.kind === "py" && p.flags & 1)
+	if (p.kind === "gil" && p.flags & 2) words.push("its start was assumed");
+	if ((p.kind === "gil" && p.flags & 4) || (p.kind === "py" && p.flags & 1))
 		words.push("it was still going on when the recording ended");
 	return words.join("; ");
 }
 
 function callFacts(p) {
-	const name = callName(p.name), sum = laneTotalsOf(p.thread, p.from, p.to);
-	const d = p.to - p.from, id = p.name, st = store();
+	const name = callName(p.name),
+		sum = laneTotalsOf(p.thread, p.from, p.to);
+	const d = p.to - p.from,
+		id = p.name,
+		st = store();
 	return [
-		["Function", code(shortCall(name)), " ", soft(callPlace(name)), " ", jumpTo("find all calls", () => searchFor(shortCall(name)))],
-		sum && [gilText("Held the GIL", "Stopped the others"), fmtDur(sum[HOLD_STATE]) + " (" + fmtPct(sum[HOLD_STATE], d) + ")"],
-		sum && [gilText("Waited for it", "Was blocked"), fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]) + " (" + fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d) + ")"],
-		["All its calls", plural(st.nameCount[id] || 0, "call") + ", " + fmtDur(st.nameTotal[id] || 0) + ", longest " + fmtDur(st.nameLongest[id] || 0)],
+		[
+			"Function",
+			code(shortCall(name)),
+			" ",
+			soft(callPlace(name)),
+			" ",
+			jumpTo("find all calls", () => searchFor(shortCall(name))),
+		],
+		sum && [
+			gilText("Held the GIL", "Stopped the others"),
+			fmtDur(sum[HOLD_STATE]) + " (" + fmtPct(sum[HOLD_STATE], d) + ")",
+		],
+		sum && [
+			gilText("Waited for it", "Was blocked"),
+			fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]) +
+				" (" +
+				fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d) +
+				")",
+		],
+		[
+			"All its calls",
+			plural(st.nameCount[id] || 0, "call") +
+				", " +
+				fmtDur(timeOfCalls(other => other === id).total) +
+				", longest " +
+				fmtDur(st.nameLongest[id] || 0),
+		],
 	];
 }
 
@@ -78,54 +184,96 @@ function laneTotalsOf(thread, from, to) {
 	return lane ? laneTotals(lane, from, to) : null;
 }
 
-function detailsDraw() {
-	const box = $("details"), p = pinned;
+export function detailsDraw() {
+	const box = $("details"),
+		p = pinned;
 	box.hidden = !p;
-	if (!p)
-		return;
-	const d = p.to - p.from, flags = flagWords(p);
-	const isWait = p.kind === "gil" && p.state >= WAIT_STATE, isHold = p.kind === "gil" && p.state === HOLD_STATE;
+	if (!p) return;
+	const d = p.to - p.from,
+		flags = flagWords(p);
+	const isWait = p.kind === "gil" && p.state >= WAIT_STATE && p.state !== FREE_STATE,
+		isHold = p.kind === "gil" && p.state === HOLD_STATE;
 	const facts = [
 		["Thread", threadTag(p.thread), soft(" tid " + pass().threads[p.thread].tid)],
 		["Duration", h("b", {}, fmtExact(d))],
 		["From", fmtExact(p.from)],
 		["To", fmtExact(p.to)],
 	];
-	if (p.kind === "py")
-		facts.push(...callFacts(p));
-	if (p.cpu >= 0)
-		facts.push(["CPU", String(p.cpu)]);
-	if (p.waker >= 0)
-		facts.push(["Woken by", threadTag(p.waker)]);
+	if (p.kind === "py") facts.push(...callFacts(p));
+	if (p.cpu >= 0) facts.push(["CPU", String(p.cpu)]);
+	if (p.waker >= 0) facts.push(["Woken by", threadTag(p.waker)]);
 	if (p.kind === "cpu" && p.state === RUNNABLE_STATE)
-		facts.push(["In line for", queuedCpus(p) || "a CPU"]);
-	if (flags)
-		facts.push(["Note", flags]);
+		facts.push(["Queued on", queuedCpus(p) || "a CPU"]);
+	if (flags) facts.push(["Note", flags]);
 	const side = [queuedPanel(p)];
 	if (isWait) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread);
-		side.push(shareList(gilText("Who held the GIL meanwhile", "Until who let go"), who.list, d, thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])), who.nobody));
+		side.push(
+			shareList(
+				gilText("GIL holders meanwhile", "Released by"),
+				who.list,
+				d,
+				thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])),
+				who.nobody,
+			),
+		);
 		const first = who.list[0];
 		const culprit = first && longestIn(first.thread, p.from, p.to, [HOLD_STATE]);
-		const what = culprit && doing(first.thread, Math.max(culprit.from, p.from), Math.min(culprit.to, p.to), culprit.stack);
-		if (what)
-			facts.push(["Mostly because", threadTag(first.thread), " ran ", doingText(what)]);
+		const what =
+			culprit &&
+			doing(
+				first.thread,
+				Math.max(culprit.from, p.from),
+				Math.min(culprit.to, p.to),
+				culprit.stack,
+			);
+		if (what) facts.push(["Mostly because", threadTag(first.thread), " ran ", doingText(what)]);
 	}
 	if (isHold) {
 		const what = doing(p.thread, p.from, p.to, p.stack);
-		if (what)
-			facts.push(["Ran", doingText(what)]);
-		side.push(shareList(gilText("Who waited meanwhile", "Who stood meanwhile"), waitersIn(p.from, p.to, p.gil, p.thread), d, thread => goToPin(longestIn(thread, p.from, p.to, [WAIT_STATE, SWITCH_STATE]))));
+		if (what) facts.push(["Ran", doingText(what)]);
+		side.push(
+			shareList(
+				gilText("Threads that waited", "Threads that were stopped"),
+				waitersIn(p.from, p.to, p.gil, p.thread),
+				d,
+				thread => goToPin(longestIn(thread, p.from, p.to, [WAIT_STATE, SWITCH_STATE])),
+			),
+		);
 	}
 	const noPy = pass().slices_note || "No Python call is known at this moment.";
-	const python = pythonFrames(p), native = nativeFrames(p);
+	const python = pythonFrames(p),
+		native = nativeFrames(p);
 	fill($("details-h"), pinTitle(p) + " · " + fmtDur(d));
-	fill($("details-body"), h("div", {class: "panels"},
-		h("div", {class: "panel"}, factsList(facts), h("p", {class: "under"},
-			h("button", {onclick: () => nextWait(-1)}, "‹ Previous wait"),
-			h("button", {onclick: () => nextWait(1)}, "Next wait ›"),
-			h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
-			h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"))),
-		side, stackPanel("Python stack", python, noPy),
-		native.length || meta.passes.some(q => q.name === "stacks") ? stackPanel("Native stack", native, pass().name === "stacks" ? "No native stack was recorded here." : "The stack recording has native stacks.") : null));
+	fill(
+		$("details-body"),
+		h(
+			"div",
+			{class: "panels"},
+			h(
+				"div",
+				{class: "panel"},
+				factsList(facts),
+				h(
+					"p",
+					{class: "under"},
+					h("button", {onclick: () => nextWait(-1)}, "‹ Previous wait"),
+					h("button", {onclick: () => nextWait(1)}, "Next wait ›"),
+					h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
+					h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"),
+				),
+			),
+			side,
+			stackPanel("Python stack", python, noPy),
+			native.length || meta.passes.some(q => q.name === "stacks")
+				? stackPanel(
+						"Native stack",
+						native,
+						pass().name === "stacks"
+							? "No native stack was recorded here."
+							: "The stack recording has native stacks.",
+					)
+				: null,
+		),
+	);
 }

@@ -1,56 +1,96 @@
 // SPDX-License-Identifier: MIT
 // Small helpers for elements. Text of others enters the document as text, never as HTML.
 
-const $ = id => document.getElementById(id);
+export const $ = id => document.getElementById(id);
 
 // h("td", {class: "num"}, "text", child, …): an element. on* are listeners.
-function h(tag, attrs, ...children) {
+export function h(tag, attrs, ...children) {
 	const el = document.createElement(tag);
 	for (const key in attrs) {
 		const v = attrs[key];
-		if (v === null || v === undefined || v === false)
-			continue;
-		if (key.startsWith("on"))
-			el.addEventListener(key.slice(2), v);
-		else if (key === "style")
-			el.style.cssText = v;
-		else
-			el.setAttribute(key, v === true ? "" : v);
+		if (v === null || v === undefined || v === false) continue;
+		if (key.startsWith("on")) el.addEventListener(key.slice(2), v);
+		else if (key === "style") el.style.cssText = v;
+		else el.setAttribute(key, v === true ? "" : v);
 	}
 	el.append(...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false));
 	return el;
 }
 
-function svg(tag, attrs, ...children) {
+export function svg(tag, attrs, ...children) {
 	const el = document.createElementNS($("svg-ns").namespaceURI, tag);
-	for (const key in attrs)
-		el.setAttribute(key, attrs[key]);
+	for (const key in attrs) el.setAttribute(key, attrs[key]);
 	el.append(...children.flat());
 	return el;
 }
 
 // What comes up again and again.
-const soft = (...children) => h("span", {class: "soft"}, children);
-const code = (text, title) => h("code", {title}, text);
-const tally = (head, csv, value, cell, title) => ({head, csv, num: true, value, cell, title});
+export const soft = (...children) => h("span", {class: "soft"}, children);
+export const code = (text, title) => h("code", {title}, text);
+export const tally = (head, csv, value, cell, title) => ({
+	head,
+	csv,
+	num: true,
+	value,
+	cell,
+	title,
+});
 
 // Bring it into view, at once if the reader prefers stillness.
-function toward(id) {
-	$(id).scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+export function toward(id) {
+	$(id).scrollIntoView({
+		block: "start",
+		behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth",
+	});
 }
 
-function fill(el, ...children) {
-	el.replaceChildren(...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false));
+export function fill(el, ...children) {
+	el.replaceChildren(
+		...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false),
+	);
 }
 
 let sayTimer = 0;
 // For people who listen: the last thing said within a moment.
-function say(text) {
+export function say(text) {
 	clearTimeout(sayTimer);
-	sayTimer = setTimeout(() => { $("live").textContent = text; }, 150);
+	sayTimer = setTimeout(() => {
+		$("live").textContent = text;
+	}, 150);
 }
 
-function saveAs(name, blob) {
+// Of many buttons one is a stop of the Tab key, arrows go to the others: step(from, key) says
+// which.
+export function rove(el, step) {
+	const buttons = [...el.querySelectorAll("button")];
+	const at = (button, focus) => {
+		for (const b of buttons) b.tabIndex = b === button ? 0 : -1;
+		if (focus) button.focus();
+	};
+	if (buttons.length) at(buttons[0]);
+	el.onkeydown = e => {
+		const to = buttons.includes(e.target) && step(e.target, e.key, buttons);
+		if (!to) return;
+		e.preventDefault();
+		e.stopPropagation();
+		at(to, true);
+	};
+}
+
+// In a table: to the next button along the row, or of the same column.
+export function stepInTable(from, key, buttons) {
+	const by = {ArrowLeft: -1, ArrowRight: 1}[key],
+		down = {ArrowUp: "previousElementSibling", ArrowDown: "nextElementSibling"}[key];
+	if (by) return buttons[buttons.indexOf(from) + by];
+	const cell = from.closest("td,th");
+	for (let tr = down && cell.parentNode[down]; tr; tr = tr[down]) {
+		const button = tr.cells[cell.cellIndex]?.querySelector("button");
+		if (button) return button;
+	}
+	return null;
+}
+
+export function saveAs(name, blob) {
 	const url = URL.createObjectURL(blob);
 	const a = h("a", {href: url, download: name});
 	document.body.append(a);
@@ -59,10 +99,10 @@ function saveAs(name, blob) {
 	setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-async function copyText(text) {
+export async function copyText(text) {
 	try {
 		await navigator.clipboard.writeText(text);
-	} catch (e) {
+	} catch {
 		const area = h("textarea", {class: "visually-hidden"});
 		area.value = text;
 		document.body.append(area);

@@ -1,20 +1,38 @@
 // SPDX-License-Identifier: MIT
 // Exports of the selected range (else of what is in view) and the threads shown.
 
+import {meta, pass, threadName} from "./data.js";
+import {$, saveAs} from "./dom.js";
+import {emit} from "./events.js";
+import {fmtDur, plural} from "./format.js";
+import {tlCanvas} from "./layout.js";
+import {callName} from "./pick.js";
+import {store} from "./store.js";
+import {csvField} from "./table.js";
+import {passDur, range, rowsThreads, view} from "./view.js";
+
 const exportPart = () => range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
 const GIL_KEYS = ["unknown", "no-gil", "hold", "wait", "switch-wait"];
 const CPU_KEYS = ["unknown", "running", "runnable", "sleeping", "uninterruptible", "gil-sleep"];
 
 // f({kind, thread, from, to, what, depth}) for everything in the part.
 function exportEach(f) {
-	const part = exportPart(), st = store();
+	const part = exportPart(),
+		st = store();
 	for (const thread of rowsThreads()) {
 		if (st.gil[thread])
-			st.gil[thread].each(part.from, part.to, (from, to, state) => f({kind: "gil", thread, from, to, what: GIL_KEYS[state], depth: ""}));
+			st.gil[thread].each(part.from, part.to, (from, to, state) =>
+				f({kind: "gil", thread, from, to, what: GIL_KEYS[state], depth: ""}),
+			);
 		if (st.cpu[thread])
-			st.cpu[thread].each(part.from, part.to, (from, to, state) => f({kind: "cpu", thread, from, to, what: CPU_KEYS[state], depth: ""}));
+			st.cpu[thread].each(part.from, part.to, (from, to, state) =>
+				f({kind: "cpu", thread, from, to, what: CPU_KEYS[state], depth: ""}),
+			);
 		(st.slices[thread] || []).forEach((row, depth) =>
-			row.each(part.from, part.to, (from, to, name) => f({kind: "py", thread, from, to, what: callName(name), depth})));
+			row.each(part.from, part.to, (from, to, name) =>
+				f({kind: "py", thread, from, to, what: callName(name), depth}),
+			),
+		);
 	}
 }
 
@@ -37,9 +55,11 @@ function pieces(type) {
 	};
 }
 
-// Chrome's trace format: µs; the lanes of a thread are threads of their own, as they overlap its calls.
+// Chrome's trace format: µs; the lanes of a thread are threads of their own, as they overlap its
+// calls.
 function exportJson() {
-	const out = pieces("application/json"), p = pass();
+	const out = pieces("application/json"),
+		p = pass();
 	const us = ns => (ns / 1000).toFixed(3);
 	out.add('{"displayTimeUnit":"ns","traceEvents":[\n');
 	let first = true;
@@ -47,44 +67,106 @@ function exportJson() {
 		out.add((first ? "" : ",\n") + o);
 		first = false;
 	};
-	const tid = {py: i => p.threads[i].tid, gil: i => p.threads[i].tid + 1e7, cpu: i => p.threads[i].tid + 2e7};
+	const tid = {
+		py: i => p.threads[i].tid,
+		gil: i => p.threads[i].tid + 1e7,
+		cpu: i => p.threads[i].tid + 2e7,
+	};
 	for (const i of rowsThreads())
-		for (const [kind, suffix] of [["py", ""], ["gil", " GIL"], ["cpu", " CPU"]])
-			add(JSON.stringify({name: "thread_name", ph: "M", pid: p.threads[i].pid, tid: tid[kind](i), args: {name: threadName(i) + suffix}}));
+		for (const [kind, suffix] of [
+			["py", ""],
+			["gil", " GIL"],
+			["cpu", " CPU"],
+		])
+			add(
+				JSON.stringify({
+					name: "thread_name",
+					ph: "M",
+					pid: p.threads[i].pid,
+					tid: tid[kind](i),
+					args: {name: threadName(i) + suffix},
+				}),
+			);
 	exportEach(e => {
-		if (e.kind === "gil" && e.what === "no-gil")
-			return;
-		add('{"name":' + JSON.stringify(e.what) + ',"cat":"' + e.kind + '","ph":"X","pid":' + p.threads[e.thread].pid + ',"tid":' + tid[e.kind](e.thread) +
-			',"ts":' + us(e.from) + ',"dur":' + us(e.to - e.from) + "}");
+		if (e.kind === "gil" && e.what === "no-gil") return;
+		add(
+			'{"name":' +
+				JSON.stringify(e.what) +
+				',"cat":"' +
+				e.kind +
+				'","ph":"X","pid":' +
+				p.threads[e.thread].pid +
+				',"tid":' +
+				tid[e.kind](e.thread) +
+				',"ts":' +
+				us(e.from) +
+				',"dur":' +
+				us(e.to - e.from) +
+				"}",
+		);
 	});
 	out.add("\n]}\n");
 	return out.blob();
 }
 
 function exportCsv() {
-	const out = pieces("text/csv"), p = pass();
+	const out = pieces("text/csv"),
+		p = pass();
 	out.add("kind,pid,tid,thread,start_ns,end_ns,dur_ns,depth,what\n");
 	exportEach(e => {
 		const t = p.threads[e.thread];
-		out.add([e.kind, t.pid, t.tid, csvField(threadName(e.thread)), e.from, e.to, e.to - e.from, e.depth, csvField(e.what)].join(",") + "\n");
+		out.add(
+			[
+				e.kind,
+				t.pid,
+				t.tid,
+				csvField(threadName(e.thread)),
+				e.from,
+				e.to,
+				e.to - e.from,
+				e.depth,
+				csvField(e.what),
+			].join(",") + "\n",
+		);
 	});
 	return out.blob();
 }
 
-function exportInit() {
+export function exportInit() {
 	const menu = $("export-menu");
-	const name = ext => "giltracer-" + ((meta.command || [])[0] || "trace").replace(/^.*\//, "").replace(/[^\w.-]/g, "_").slice(0, 60) + "." + ext;
+	const name = ext =>
+		"giltracer-" +
+		((meta.command || [])[0] || "trace")
+			.replace(/^.*\//, "")
+			.replace(/[^\w.-]/g, "_")
+			.slice(0, 60) +
+		"." +
+		ext;
 	menu.addEventListener("toggle", () => {
 		const part = exportPart();
-		$("export-scope").textContent = (range ? "The selected range, " : "What is in view, ") + fmtDur(part.to - part.from) + ", " + plural(rowsThreads().length, "thread");
+		$("export-scope").textContent =
+			(range ? "The selected range, " : "What is in view, ") +
+			fmtDur(part.to - part.from) +
+			", " +
+			plural(rowsThreads().length, "thread");
 	});
-	const done = () => { menu.open = false; };
-	$("export-json").addEventListener("click", () => { saveAs(name("json"), exportJson()); done(); });
-	$("export-csv").addEventListener("click", () => { saveAs(name("csv"), exportCsv()); done(); });
+	const done = () => {
+		menu.open = false;
+	};
+	$("export-json").addEventListener("click", () => {
+		saveAs(name("json"), exportJson());
+		done();
+	});
+	$("export-csv").addEventListener("click", () => {
+		saveAs(name("csv"), exportCsv());
+		done();
+	});
 	$("export-png").addEventListener("click", () => {
-		drawNow();
+		emit("now");
 		tlCanvas.toBlob(blob => saveAs(name("png"), blob), "image/png");
 		done();
 	});
-	document.addEventListener("click", e => { if (!menu.contains(e.target)) done(); });
+	document.addEventListener("click", e => {
+		if (!menu.contains(e.target)) done();
+	});
 }

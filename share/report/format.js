@@ -9,63 +9,65 @@ function digits3(x) {
 }
 
 // A duration in three digits: "812 ms".
-function fmtDur(ns) {
-	if (ns < 999.5)
-		return Math.round(ns) + NBSP + "ns";
-	if (ns < 999.5e3)
-		return digits3(ns / 1e3) + NBSP + "µs";
-	if (ns < 999.5e6)
-		return digits3(ns / 1e6) + NBSP + "ms";
-	if (ns < 600e9)
-		return digits3(ns / 1e9) + NBSP + "s";
+export function fmtDur(ns) {
+	if (ns < 999.5) return Math.round(ns) + NBSP + "ns";
+	if (ns < 999.5e3) return digits3(ns / 1e3) + NBSP + "µs";
+	if (ns < 999.5e6) return digits3(ns / 1e6) + NBSP + "ms";
+	if (ns < 600e9) return digits3(ns / 1e9) + NBSP + "s";
 	return (ns / 60e9).toFixed(1) + NBSP + "min";
 }
 
 // To the nanosecond: "812.345 678 ms".
-function fmtExact(ns) {
-	const unit = ns < 1e3 ? [1, "ns"] : ns < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+export function fmtExact(ns) {
+	const unit =
+		ns < 1e3 ? [1, "ns"] : ns < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
 	const places = Math.round(Math.log10(unit[0]));
 	const whole = Math.floor(ns / unit[0]);
-	const rest = places ? "." + String(Math.round(ns - whole * unit[0])).padStart(places, "0").replace(/(\d{3})(?=\d)/g, "$1\u2009") : "";
+	const rest = places
+		? "." +
+			String(Math.round(ns - whole * unit[0]))
+				.padStart(places, "0")
+				.replace(/(\d{3})(?=\d)/g, "$1\u2009")
+		: "";
 	return whole + rest + NBSP + unit[1];
 }
 
 // A moment, exact enough to tell apart what is step ns from it.
-function fmtAt(ns, step) {
+export function fmtAt(ns, step) {
 	const places = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(step || 1e6, 1)))));
 	return (ns / 1e9).toFixed(places) + NBSP + "s";
 }
 
-function fmtPct(part, whole) {
-	if (!(whole > 0))
-		return "–";
-	const p = part / whole * 100;
+export function fmtPct(part, whole) {
+	if (!(whole > 0)) return "–";
+	const p = (part / whole) * 100;
 	return (p === 0 ? "0" : p < 0.05 ? "<0.1" : p.toFixed(1)) + NBSP + "%";
 }
 
-function fmtCount(n) {
+export function fmtCount(n) {
 	return Math.round(n).toLocaleString("en-US");
 }
 
 // A long name, with its end if that is a number and so tells it from its like.
-function shorten(text, most) {
-	const a = Array.from(text), tail = /\d$/.test(text) ? 4 : 0;
-	return a.length <= most ? text : a.slice(0, most - 1 - tail).join("") + "…" + a.slice(a.length - tail).join("");
+export function shorten(text, most) {
+	const a = Array.from(text),
+		tail = /\d$/.test(text) ? 4 : 0;
+	return a.length <= most
+		? text
+		: a.slice(0, most - 1 - tail).join("") + "…" + a.slice(a.length - tail).join("");
 }
 
-const NAME_FIT = 18; // characters of a thread's name in tables
+export const NAME_FIT = 18; // characters of a thread's name in tables
 
-const baseName = path => path.replace(/^.*\//, "");
+export const baseName = path => path.replace(/^.*\//, "");
 
-function plural(n, one, many) {
+export function plural(n, one, many) {
 	return fmtCount(n) + NBSP + (n === 1 ? one : many || one + "s");
 }
 
 // A step of 1, 2 or 5 times a power of ten that is at least x.
-function niceStep(x) {
+export function niceStep(x) {
 	const p = Math.pow(10, Math.floor(Math.log10(Math.max(x, 1))));
-	for (const m of [1, 2, 5])
-		if (m * p >= x)
-			return m * p;
+	for (const m of [1, 2, 5]) if (m * p >= x) return m * p;
 	return 10 * p;
 }

@@ -1,74 +1,154 @@
 // SPDX-License-Identifier: MIT
 // The view lives in the URL's hash, so that a moment can be sent to somebody. See FORMAT.md.
 
-let hashMine = "";
+import {meta, pass, passIndex} from "./data.js";
+import {$, toward} from "./dom.js";
+import {on, whenQuiet} from "./events.js";
+import {tl, unhide} from "./layout.js";
+import {pinCall, pinLane} from "./pick.js";
+import {searchRun} from "./search.js";
+import {loading} from "./store.js";
+import {
+	hits,
+	only,
+	passDur,
+	pinned,
+	range,
+	setOnly,
+	setPass,
+	setPin,
+	setRange,
+	setView,
+	shown,
+	view,
+} from "./view.js";
 
-function hashWrite() {
-	const parts = [];
-	if (meta.passes.length > 1)
-		parts.push("p=" + passIndex);
-	if (view.from !== 0 || view.to !== passDur())
-		parts.push("v=" + Math.round(view.from) + "," + Math.round(view.to));
-	if (pinned)
-		parts.push("s=" + [pinned.kind, pinned.thread, pinned.from].concat(pinned.kind === "py" ? [pinned.depth] : []).join("."));
-	if (only)
-		parts.push("t=" + [...only].join("."));
-	if (range)
-		parts.push("r=" + Math.round(range.from) + "," + Math.round(range.to));
-	if (hits.text)
-		parts.push("q=" + encodeURIComponent(hits.text));
-	hashMine = parts.length ? "#" + parts.join("&") : "";
-	try {
-		history.replaceState(null, "", hashMine || "#");
-	} catch (e) { /* some browsers forbid it for files, or limit its rate */ }
+let hashMine = "";
+let viewMine = "";
+
+// What is hidden or switched on: a letter each.
+const SWITCHES = [
+	["g", shown, "gil", true],
+	["c", shown, "cpu", true],
+	["y", shown, "py", true],
+	["n", shown, "counters", true],
+	["l", shown, "labels", true],
+	["a", tl, "all", false],
+	["s", tl, "slots", false],
+];
+
+const isSet = ([, of, key, usual]) => (of[key] ?? usual) !== usual;
+
+function viewPart() {
+	if (view.from === 0 && view.to === passDur()) return "";
+	return "v=" + Math.round(view.from) + "," + Math.round(view.to);
 }
 
-function hashRead() {
+function pinPart() {
+	const {kind, thread, from, depth} = pinned;
+	return "s=" + [kind, thread, from, ...(kind === "py" ? [depth] : [])].join(".");
+}
+
+function hashText() {
+	const parts = [
+		meta.passes.length > 1 && "p=" + passIndex,
+		viewPart(),
+		pinned && pinPart(),
+		only && "t=" + [...only].join("."),
+		range && "r=" + Math.round(range.from) + "," + Math.round(range.to),
+		hits.text && "q=" + encodeURIComponent(hits.text),
+		SWITCHES.some(isSet) &&
+			"o=" +
+				SWITCHES.filter(isSet)
+					.map(x => x[0])
+					.join(""),
+		tl.opened.size && "d=" + [...tl.opened].join("."),
+	].filter(Boolean);
+	return parts.length ? "#" + parts.join("&") : "";
+}
+
+// Another part in view is another entry of the history, so that Back undoes a zoom.
+function hashWrite() {
+	const text = hashText(),
+		part = passIndex + viewPart();
+	if (text === hashMine) return;
+	hashMine = text;
+	try {
+		if (part === viewMine) history.replaceState(null, "", text || "#");
+		else history.pushState(null, "", text || "#");
+	} catch {
+		/* some browsers forbid it for files, or limit its rate */
+	}
+	viewMine = part;
+}
+
+function pair(text) {
+	const m = /^(-?\d+(?:\.\d+)?),(-?\d+(?:\.\d+)?)$/.exec(text || "");
+	return m && +m[2] > +m[1] ? [+m[1], +m[2]] : null;
+}
+
+const threadsIn = text =>
+	(text || "")
+		.split(".")
+		.filter(Boolean)
+		.map(Number)
+		.filter(i => pass().threads[i]);
+
+function readPin(text) {
+	const s = /^(gil|cpu|py)\.(\d+)\.(\d+(?:\.\d+)?)$/.exec(text || "");
+	if (!s) return setPin(null);
+	const [time, depth] = s[3].split(".");
+	unhide(+s[2]);
+	setPin(
+		s[1] === "py" ? pinCall(+s[2], +(depth || 0), +time) : pinLane(s[1], +s[2], +time),
+		true,
+	);
+}
+
+function readSearch(text) {
+	try {
+		$("search").value = decodeURIComponent(text || "");
+	} catch {
+		/* not ours */
+	}
+	searchRun();
+}
+
+// Show what the address says; what it does not say is as usual.
+export function hashRead() {
 	const parts = new Map();
 	for (const p of location.hash.slice(1).split("&")) {
 		const eq = p.indexOf("=");
-		if (eq > 0)
-			parts.set(p.slice(0, eq), p.slice(eq + 1));
+		if (eq > 0) parts.set(p.slice(0, eq), p.slice(eq + 1));
 	}
-	const pair = text => {
-		const m = /^(-?\d+(?:\.\d+)?),(-?\d+(?:\.\d+)?)$/.exec(text || "");
-		return m && +m[2] > +m[1] ? [+m[1], +m[2]] : null;
+	if (meta.passes[+parts.get("p")]) setPass(+parts.get("p"));
+	for (const [letter, of, key, usual] of SWITCHES)
+		of[key] = (parts.get("o") || "").includes(letter) ? !usual : usual;
+	tl.opened = new Set(threadsIn(parts.get("d")));
+	setOnly(threadsIn(parts.get("t")));
+	setView(...(pair(parts.get("v")) || [0, passDur()]));
+	const r = pair(parts.get("r"));
+	setRange(r ? r[0] : null, r ? r[1] : null);
+	const late = () => {
+		readPin(parts.get("s"));
+		readSearch(parts.get("q"));
+		if (parts.has("v") || parts.has("s")) toward("timeline");
 	};
-	if (parts.has("p") && meta.passes[+parts.get("p")])
-		setPass(+parts.get("p"));
-	if (parts.has("t"))
-		setOnly(parts.get("t").split(".").map(Number).filter(i => pass().threads[i]));
-	const v = pair(parts.get("v")), r = pair(parts.get("r"));
-	if (v)
-		setView(v[0], v[1]);
-	if (r)
-		setRange(r[0], r[1]);
-	const s = /^(gil|cpu|py)\.(\d+)\.(\d+(?:\.\d+)?)$/.exec(parts.get("s") || "");
-	if (s) {
-		const [time, depth] = s[3].split(".");
-		const pin = () => unhide(+s[2]) || setPin(s[1] === "py" ? pinCall(+s[2], +(depth || 0), +time) : pinLane(s[1], +s[2], +time), true);
-		if (loading.complete)
-			pin();
-		else
-			on("complete", pin);
-	}
-	if (parts.has("q")) {
-		try {
-			$("search").value = decodeURIComponent(parts.get("q"));
-		} catch (e) { /* not ours */ }
-		if (loading.complete)
-			searchRun();
-	}
-	return !!v;
+	if (loading.complete) late();
+	else on("complete", late);
+	viewMine = passIndex + viewPart();
 }
 
-function hashInit() {
-	on("view pin range search pass filter", whenQuiet(300, () => { if (loading.complete) hashWrite(); }));
+export function hashInit() {
+	on(
+		"view pin range search pass filter",
+		whenQuiet(300, () => {
+			if (loading.complete) hashWrite();
+		}),
+	);
 	addEventListener("hashchange", () => {
-		if (location.hash !== hashMine && /[#&][pvstrq]=/.test(location.hash)) {
-			hashRead();
-			if (document.activeElement && document.activeElement.closest("#verdict"))
-				toward("timeline");
-		}
+		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqod]=)/.test(location.hash)) return;
+		hashMine = location.hash;
+		hashRead();
 	});
 }

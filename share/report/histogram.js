@@ -1,65 +1,149 @@
 // SPDX-License-Identifier: MIT
-// How long the waits were: logarithmic, with p50, p95, p99 and the switch interval.
+// How long the waits were: logarithmic, each bar as high as the time in its waits, with the switch
+// interval, the length above which half of the time was waited, and quantiles of the waits.
 
-const SUB = 32; // as HIST_SUB in decode.js
+import {meta, pass, switchInterval} from "./data.js";
+import {$, fill, h, svg} from "./dom.js";
+import {fmtDur, plural} from "./format.js";
+import {HIST_SUB} from "./states.js";
+import {store} from "./store.js";
+import {noWait} from "./table.js";
 
 // No more than the longest of all, which is known exactly.
 function quantile(hist, q) {
-	let n = 0, want = 0;
+	let n = 0,
+		want = 0;
 	const most = pass().threads.reduce((m, t) => Math.max(m, t.longest_wait_ns), 0);
-	for (const c of hist)
-		want += c;
+	for (const c of hist) want += c;
 	want *= q;
 	for (let b = 0; b < hist.length; b++) {
 		n += hist[b];
-		if (n >= want && n > 0)
-			return Math.min(most, Math.pow(2, (b + 0.5) / SUB));
+		if (n >= want && n > 0) return Math.min(most, midOf(b));
 	}
 	return 0;
 }
 
-function histogramDraw() {
-	const hist = store().hist;
-	const total = hist.reduce((a, b) => a + b, 0);
+const midOf = b => Math.pow(2, (b + 0.5) / HIST_SUB);
+
+export function histogramDraw() {
+	const counts = store().hist,
+		hist = counts.map((c, b) => c * midOf(b));
+	const total = counts.reduce((a, b) => a + b, 0);
 	const box = $("histogram-body");
-	if (!total)
-		return fill(box, noWait());
-	const group = 8, bars = [];
-	let first = hist.findIndex(c => c > 0), last = hist.length - 1;
-	while (!hist[last])
-		last--;
-	const si = Math.log2(meta.switch_interval_ns) * SUB;
-	first = Math.floor(Math.min(first, si - 2 * SUB) / group) * group;
-	last = Math.ceil((Math.max(last, si + SUB) + 1) / group) * group;
+	if (!total) return fill(box, noWait());
+	const group = 8,
+		bars = [];
+	let first = hist.findIndex(c => c > 0),
+		last = hist.length - 1;
+	while (!hist[last]) last--;
+	const si = Math.log2(meta.switch_interval_ns) * HIST_SUB;
+	first = Math.floor(Math.min(first, si - 2 * HIST_SUB) / group) * group;
+	last = Math.ceil((Math.max(last, si + HIST_SUB) + 1) / group) * group;
 	for (let b = first; b < last; b += group) {
 		let c = 0;
-		for (let i = b; i < b + group; i++)
-			c += hist[i] || 0;
+		for (let i = b; i < b + group; i++) c += hist[i] || 0;
 		bars.push(c);
 	}
-	const W = 900, H = 216, L = 54, B = 30, T = 40, most = Math.max(...bars);
-	const x = b => L + (b - first) / (last - first) * (W - L - 12);
-	const y = c => H - B - (c ? Math.max(2, c / most * (H - B - T)) : 0);
+	const W = 900,
+		H = 216,
+		L = 54,
+		B = 30,
+		T = 40,
+		most = Math.max(...bars);
+	const x = b => L + ((b - first) / (last - first)) * (W - L - 12);
+	const y = c => H - B - (c ? Math.max(2, (c / most) * (H - B - T)) : 0);
 	const parts = [];
 	bars.forEach((c, i) => {
 		if (c)
-			parts.push(svg("rect", {x: x(first + i * group) + 0.5, y: y(c), width: Math.max(1, x(first + group) - L - 1), height: H - B - y(c), class: "hbar"},
-				svg("title", {}, plural(c, "wait") + ", " + fmtDur(Math.pow(2, (first + i * group) / SUB)) + " to " + fmtDur(Math.pow(2, (first + (i + 1) * group) / SUB)))));
+			parts.push(
+				svg(
+					"rect",
+					{
+						x: x(first + i * group) + 0.5,
+						y: y(c),
+						width: Math.max(1, x(first + group) - L - 1),
+						height: H - B - y(c),
+						class: "hbar",
+					},
+					svg(
+						"title",
+						{},
+						fmtDur(c) +
+							" of waiting, in waits of " +
+							fmtDur(Math.pow(2, (first + i * group) / HIST_SUB)) +
+							" to " +
+							fmtDur(Math.pow(2, (first + (i + 1) * group) / HIST_SUB)),
+					),
+				),
+			);
 	});
 	for (let e = 0; e <= 12; e++) {
-		const b = Math.log2(Math.pow(10, e)) * SUB;
+		const b = Math.log2(Math.pow(10, e)) * HIST_SUB;
 		if (b >= first && b <= last)
-			parts.push(svg("line", {x1: x(b), x2: x(b), y1: H - B, y2: H - B + 5, class: "haxis"}), svg("text", {x: x(b), y: H - 9, "text-anchor": "middle"}, fmtDur(Math.pow(10, e)).replace(".00", "").replace(".0", "")));
+			parts.push(
+				svg("line", {x1: x(b), x2: x(b), y1: H - B, y2: H - B + 5, class: "haxis"}),
+				svg(
+					"text",
+					{x: x(b), y: H - 9, "text-anchor": "middle"},
+					fmtDur(Math.pow(10, e)).replace(".00", "").replace(".0", ""),
+				),
+			);
 	}
-	parts.push(svg("line", {x1: L, x2: W - 12, y1: H - B, y2: H - B, class: "haxis"}), svg("text", {x: L - 6, y: T + 8, "text-anchor": "end"}, fmtCount(most)), svg("text", {x: L - 6, y: H - B, "text-anchor": "end"}, "0"));
-	const quantiles = [[0.5, "p50"], [0.95, "p95"], [0.99, "p99"]].map(([q, name]) => [name, quantile(hist, q)]);
-	quantiles.forEach(([name, ns], i) => {
-		const at = x(Math.log2(ns) * SUB);
-		parts.push(svg("line", {x1: at, x2: at, y1: T - 6, y2: H - B, class: "hq"}), svg("text", {x: at + (at > W - 110 ? -4 : 4), y: 10 + (i % 3) * 11, "text-anchor": at > W - 110 ? "end" : "start", class: "hqt"}, name + " " + fmtDur(ns)));
+	parts.push(
+		svg("line", {x1: L, x2: W - 12, y1: H - B, y2: H - B, class: "haxis"}),
+		svg("text", {x: L - 6, y: T + 8, "text-anchor": "end"}, fmtDur(most)),
+		svg("text", {x: L - 6, y: H - B, "text-anchor": "end"}, "0"),
+	);
+	const half = quantile(hist, 0.5);
+	const [p50, p95, p99] = [0.5, 0.95, 0.99].map(q => quantile(counts, q));
+	const marked = [
+		["half the time", half],
+		["p50", p50],
+		["p99", p99],
+	];
+	marked.forEach(([name, ns], i) => {
+		const at = x(Math.log2(ns) * HIST_SUB);
+		parts.push(
+			svg("line", {x1: at, x2: at, y1: T - 6, y2: H - B, class: "hq"}),
+			svg(
+				"text",
+				{
+					x: at + (at > W - 110 ? -4 : 4),
+					y: 10 + (i % 3) * 11,
+					"text-anchor": at > W - 110 ? "end" : "start",
+					class: "hqt",
+				},
+				name + " " + fmtDur(ns),
+			),
+		);
 	});
 	if (!pass().locks)
-		parts.push(svg("line", {x1: x(si), x2: x(si), y1: T, y2: H - B, class: "hsi"}), svg("text", {x: x(si) - 4, y: T + 6, "text-anchor": "end", class: "hsit"}, "switch interval " + switchInterval));
-	const summary = plural(total, "wait") + ": half shorter than " + fmtDur(quantiles[0][1]) + ", 95 % shorter than " + fmtDur(quantiles[1][1]) + ", 99 % shorter than " + fmtDur(quantiles[2][1]) + ".";
-	fill(box, h("p", {class: "hint"}, summary + " (Read off the buckets, to about 2 %.)"),
-		svg("svg", {viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": summary, class: "hist"}, parts));
+		parts.push(
+			svg("line", {x1: x(si), x2: x(si), y1: T, y2: H - B, class: "hsi"}),
+			svg(
+				"text",
+				{x: x(si) - 4, y: T + 6, "text-anchor": "end", class: "hsit"},
+				"switch interval " + switchInterval,
+			),
+		);
+	const summary =
+		plural(total, "wait") +
+		": half of the waiting time is in waits longer than " +
+		fmtDur(half) +
+		". Of the waits, half are shorter than " +
+		fmtDur(p50) +
+		", 95 % shorter than " +
+		fmtDur(p95) +
+		", 99 % shorter than " +
+		fmtDur(p99) +
+		".";
+	fill(
+		box,
+		h("p", {class: "hint"}, summary + " (Read off the buckets, to about 2 %.)"),
+		svg(
+			"svg",
+			{viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": summary, class: "hist"},
+			parts,
+		),
+	);
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Functions that keep the GIL, patterns that the recorder found, and where threads are blocked.
 
+import {meta, pass, passIndex, report, switchInterval} from "./data.js";
+import {$, code, fill, h, soft, tally} from "./dom.js";
+import {baseName, fmtCount, fmtDur, plural} from "./format.js";
+import {pinLane} from "./pick.js";
+import {goToPin, jumpTo, makeTable, threadTag} from "./table.js";
+
 const rowPlace = r => (r.file || "") + (r.line ? ":" + r.line : "");
 const rowThread = r => pass().threads.findIndex(t => t.tid === r.tid);
 
@@ -8,85 +14,253 @@ const rowThread = r => pass().threads.findIndex(t => t.tid === r.tid);
 function byFunction(rows) {
 	const by = new Map();
 	for (const r of rows) {
-		const key = [r.function || r.native, r.file].join("\0"), old = r.function ? by.get(key) : null;
+		const key = [r.function || r.native, r.file].join("\0"),
+			old = r.function ? by.get(key) : null;
 		if (!old) {
 			by.set(r.function ? key : r, {...r, tids: [r.tid]});
 			continue;
 		}
 		old.tids.push(r.tid);
 		if (r.longest_hold_ns > old.longest_hold_ns)
-			Object.assign(old, {longest_hold_ns: r.longest_hold_ns, longest_hold_at_ns: r.longest_hold_at_ns, tid: r.tid});
+			Object.assign(old, {
+				longest_hold_ns: r.longest_hold_ns,
+				longest_hold_at_ns: r.longest_hold_at_ns,
+				tid: r.tid,
+			});
 		old.native = old.native || r.native;
 		for (const k of ["wait_caused_ns", "holds", "hold_ns", "held_off_cpu_ns", "gain_ns"])
-			old[k] = k === "gain_ns" && !(Number.isFinite(r[k]) && Number.isFinite(old[k])) ? null : (old[k] || 0) + (r[k] || 0);
+			old[k] =
+				k === "gain_ns" && !(Number.isFinite(r[k]) && Number.isFinite(old[k]))
+					? null
+					: (old[k] || 0) + (r[k] || 0);
 	}
 	return [...by.values()];
 }
 
 // A caller that tells something: not of this file, nor what starts and feeds all threads.
-const telling = r => r.caller && r.caller.function && r.caller.file !== r.file && !/\/lib\/python.*\/(threading\.py|runpy\.py|concurrent\/|multiprocessing\/|asyncio\/)/.test(r.caller.file) ? r.caller : null;
+const telling = r =>
+	r.caller &&
+	r.caller.function &&
+	r.caller.file !== r.file &&
+	!/\/lib\/python.*\/(threading\.py|runpy\.py|concurrent\/|multiprocessing\/|asyncio\/)/.test(
+		r.caller.file,
+	)
+		? r.caller
+		: null;
 
 // Where threads are blocked, or block others, without a GIL.
 function blockedTable() {
 	const rows = report.blocked || [];
-	const what = r => r.what === "lock" ? (/^_thread\./.test(r.of) ? "waits for a " + r.of : r.of ? "waits for the lock of a " + r.of : "waits for a lock") : r.what === "stopped" ? "stands: another thread stopped it" : "stops the others";
-	return rows.length ? makeTable([
-		{head: "Function", csv: "function", value: r => r.function || "?", cell: r => [code(r.function || "?", rowPlace(r)), r.file ? soft(" " + baseName(rowPlace(r))) : null]},
-		{head: "What", csv: "what", value: what},
-		tally("Times", "count", r => r.count, r => fmtCount(r.count)),
-		tally("Time", "total_ns", r => r.total_ns, r => fmtDur(r.total_ns)),
-		tally("Longest", "longest_ns", r => r.longest_ns, r => fmtDur(r.longest_ns)),
-	], rows, {caption: "Where threads are blocked", hideCaption: !(report.functions || []).length, sort: 3, limit: 15}) : null;
-}
-
-// What the recorder found itself, each kind once.
-function patternsDraw() {
-	const all = pass().locks ? [] : report.patterns || [], seen = new Set();
-	const list = all.filter(p => p.code !== "hog" && (!p.code || !seen.has(p.code)) && seen.add(p.code));
-	fill($("patterns"), list.map(p => {
-		const more = all.filter(q => q.code === p.code).length - 1;
-		return h("div", {class: "pattern"}, h("b", {}, p.title || p.code || ""), " ", p.text || "", p.code && more ? " (and " + more + " more like it)" : "", p.advice ? h("p", {}, p.advice) : null);
-	}));
-	return list.length;
+	const what = r =>
+		r.what === "lock"
+			? /^_thread\./.test(r.of)
+				? "waits for a " + r.of
+				: r.of
+					? "waits for the lock of a " + r.of
+					: "waits for a lock"
+			: r.what === "stopped"
+				? "stands: another thread stopped it"
+				: "stops the others";
+	return rows.length
+		? makeTable(
+				[
+					{
+						head: "Function",
+						csv: "function",
+						value: r => r.function || "?",
+						cell: r => [
+							code(r.function || "?", rowPlace(r)),
+							r.file ? soft(" " + baseName(rowPlace(r))) : null,
+						],
+					},
+					{head: "What", csv: "what", value: what},
+					tally(
+						"Times",
+						"count",
+						r => r.count,
+						r => fmtCount(r.count),
+					),
+					tally(
+						"Time",
+						"total_ns",
+						r => r.total_ns,
+						r => fmtDur(r.total_ns),
+					),
+					tally(
+						"Longest",
+						"longest_ns",
+						r => r.longest_ns,
+						r => fmtDur(r.longest_ns),
+					),
+				],
+				rows,
+				{
+					caption: "Where threads are blocked",
+					hideCaption: !(report.functions || []).length,
+					sort: 3,
+					limit: 15,
+				},
+			)
+		: null;
 }
 
 function hogColumns(rows, late) {
 	const off = r => r.held_off_cpu_ns || 0;
 	const columns = [
-		{head: late ? "Function" : "Held until", csv: "function", value: r => r.function || r.native || "?", cell: r => [
-			code(r.function || r.native || "?", rowPlace(r)), r.file ? soft(" " + baseName(rowPlace(r))) : null,
-			r.native && r.function ? [" in ", code(r.native)] : null,
-			telling(r) ? h("div", {class: "soft", title: rowPlace(r.caller)}, "called by ", code(r.caller.function), r.caller.file ? " (" + baseName(rowPlace(r.caller)) + ")" : "") : null]},
-		{head: "Thread", csv: "tid", value: r => r.tids.join(" "), cell: r => r.tids.length > 1 ? plural(r.tids.length, "thread") : rowThread(r) < 0 ? "tid " + r.tid : threadTag(rowThread(r))},
-		tally("Wait caused", "wait_caused_ns", r => r.wait_caused_ns, r => fmtDur(r.wait_caused_ns)),
-		tally("Holds", "holds", r => r.holds, r => fmtCount(r.holds)),
-		tally("Held", "hold_ns", r => r.hold_ns, r => fmtDur(r.hold_ns)),
-		tally("Longest", "longest_hold_ns", r => r.longest_hold_ns, r => Number.isFinite(r.longest_hold_at_ns) ?
-			jumpTo(fmtDur(r.longest_hold_ns), () => goToPin(pinLane("gil", rowThread(r), r.longest_hold_at_ns))) : fmtDur(r.longest_hold_ns)),
+		{
+			head: late ? "Function" : "Held until",
+			csv: "function",
+			value: r => r.function || r.native || "?",
+			cell: r => [
+				code(r.function || r.native || "?", rowPlace(r)),
+				r.file ? soft(" " + baseName(rowPlace(r))) : null,
+				r.native && r.function ? [" in ", code(r.native)] : null,
+				telling(r)
+					? h(
+							"div",
+							{class: "soft", title: rowPlace(r.caller)},
+							"called by ",
+							code(r.caller.function),
+							r.caller.file ? " (" + baseName(rowPlace(r.caller)) + ")" : "",
+						)
+					: null,
+			],
+		},
+		{
+			head: "Thread",
+			csv: "tid",
+			value: r => r.tids.join(" "),
+			cell: r =>
+				r.tids.length > 1
+					? plural(r.tids.length, "thread")
+					: rowThread(r) < 0
+						? "tid " + r.tid
+						: threadTag(rowThread(r)),
+		},
+		tally(
+			"Wait caused",
+			"wait_caused_ns",
+			r => r.wait_caused_ns,
+			r => fmtDur(r.wait_caused_ns),
+		),
+		tally(
+			"Holds",
+			"holds",
+			r => r.holds,
+			r => fmtCount(r.holds),
+		),
+		tally(
+			"Held",
+			"hold_ns",
+			r => r.hold_ns,
+			r => fmtDur(r.hold_ns),
+		),
+		tally(
+			"Longest",
+			"longest_hold_ns",
+			r => r.longest_hold_ns,
+			r =>
+				Number.isFinite(r.longest_hold_at_ns)
+					? jumpTo(fmtDur(r.longest_hold_ns), () =>
+							goToPin(pinLane("gil", rowThread(r), r.longest_hold_at_ns)),
+						)
+					: fmtDur(r.longest_hold_ns),
+		),
 	];
 	if (rows.some(off))
-		columns.push(tally("Off CPU", "held_off_cpu_ns", off, r => off(r) ? fmtDur(off(r)) : "–", "Held while the holder was not on a CPU: it slept, or had to wait for one"));
+		columns.push(
+			tally(
+				"Off CPU",
+				"held_off_cpu_ns",
+				off,
+				r => (off(r) ? fmtDur(off(r)) : "–"),
+				"Held while the holder was off-CPU: asleep, or runnable without a CPU",
+			),
+		);
 	if (rows.some(r => Number.isFinite(r.gain_ns)))
-		columns.push(tally("Would save", "gain_ns", r => r.gain_ns || 0, r => Number.isFinite(r.gain_ns) ? fmtDur(r.gain_ns) : "?", "About so much less waiting if it let go of the GIL: an estimate, see above"));
+		columns.push(
+			tally(
+				"Would save",
+				"gain_ns",
+				r => r.gain_ns || 0,
+				r => (Number.isFinite(r.gain_ns) ? fmtDur(r.gain_ns) : "?"),
+				"Estimated wait saved if it released the GIL, see above",
+			),
+		);
 	return columns;
 }
 
-function hogsHint(late, gains, held) {
-	if (!held)
-		return "All waits of a function are one row; the line is that of the longest.";
-	return late ? "Asked to let go, as Python does after " + switchInterval + ", they went on: C code, or one long instruction." +
-		(gains ? " What letting go would save is an estimate: the recording replayed on the CPUs it had, all else as long as it was." : "") :
-		"Where holds ended that others waited for. None of them kept it longer than Python intends.";
+function hogsHint(gains) {
+	return (
+		"Kept the GIL after a release request (Python asks after " +
+		switchInterval +
+		"): C code, or one long instruction." +
+		(gains
+			? " The wait that a release would save is an estimate: " +
+				"the recording is replayed on its CPUs."
+			: "")
+	);
 }
 
-// Calls that kept the GIL when they were asked to let go, else whatever held it while others waited; and what blocks
-// without a GIL. The document's rows, which are the main recording's.
-function hogsDraw() {
-	const hogs = pass().locks ? [] : report.hogs || [], blocked = blockedTable(), late = hogs.length > 0;
-	const rows = pass().locks ? [] : byFunction(late ? hogs : (report.functions || []).filter(r => r.function));
-	const held = rows.length > 0 || !blocked, patterns = patternsDraw();
-	$("hogs").hidden = !(rows.length || patterns || blocked) || passIndex !== (meta.main_pass || 0);
-	fill($("hogs-h"), late ? "Calls that keep the GIL" : held ? "Functions that held the GIL while others waited" : "Where threads are blocked");
-	$("hogs-hint").textContent = hogsHint(late, rows.some(r => Number.isFinite(r.gain_ns)), held);
-	fill($("hogs-body"), rows.length ? makeTable(hogColumns(rows, late), rows, {caption: "Calls that kept the GIL while others waited", hideCaption: true, sort: 2, limit: 15}) : null, blocked);
+// rows: by function. Python asks after one interval, two at most.
+function holdersHint(rows) {
+	const long = rows.some(r => r.longest_hold_ns > 2 * meta.switch_interval_ns + 1e6);
+	return (
+		"Functions in which holds that others waited for ended. " +
+		(long
+			? "A hold longer than " +
+				fmtDur(2 * meta.switch_interval_ns) +
+				" that is not overdue was not certainly asked to end, " +
+				"or its thread had no CPU."
+			: "Each ended within the time in which Python code releases the GIL.")
+	);
+}
+
+const waitCaused = rows => rows.reduce((n, r) => n + r.wait_caused_ns, 0);
+const NEARLY_ALL = 0.95; // of the waiting, by overdue holds: other holds are no news
+
+function functionsTable(rows, late, caption) {
+	return makeTable(hogColumns(rows, late), rows, {
+		caption,
+		hideCaption: true,
+		sort: 2,
+		limit: 15,
+	});
+}
+
+// Calls that kept the GIL when they were asked to let go, and whatever held it while others
+// waited; and what blocks without a GIL. The document's rows, which are the main recording's.
+export function hogsDraw() {
+	const rowsOf = key => (pass().locks ? [] : byFunction(report[key] || []));
+	const hogs = rowsOf("hogs"),
+		all = rowsOf("functions").filter(r => r.function),
+		blocked = blockedTable();
+	const holders = waitCaused(hogs) >= NEARLY_ALL * waitCaused(all) && hogs.length ? [] : all;
+	const heading = "Functions that held the GIL while others waited";
+	$("hogs").hidden =
+		!(hogs.length || holders.length || blocked) || passIndex !== (meta.main_pass || 0);
+	fill(
+		$("hogs-h"),
+		hogs.length
+			? "Calls that keep the GIL"
+			: holders.length || !blocked
+				? heading
+				: "Where threads are blocked",
+	);
+	$("hogs-hint").textContent = hogs.length
+		? hogsHint(hogs.some(r => Number.isFinite(r.gain_ns)))
+		: holders.length || !blocked
+			? holdersHint(holders)
+			: "All waits of a function are one row; the line is that of the longest.";
+	fill(
+		$("hogs-body"),
+		hogs.length
+			? functionsTable(hogs, true, "Calls that kept the GIL while others waited")
+			: null,
+		hogs.length && holders.length
+			? [h("h3", {}, heading), h("p", {class: "hint"}, holdersHint(holders))]
+			: null,
+		holders.length ? functionsTable(holders, false, heading) : null,
+		blocked,
+	);
 }

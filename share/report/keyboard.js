@@ -1,97 +1,216 @@
 // SPDX-License-Identifier: MIT
 // Keys, by their place on the keyboard (event.code), so that every layout has them.
 
+import {$, fill, h, say} from "./dom.js";
+import {fmtAt, fmtDur} from "./format.js";
+import {GUTTER, rowOf, tl, tlCanvas} from "./layout.js";
+import {nextWait, pinSentence} from "./pick.js";
+import {pinAt} from "./pointer.js";
+import {nextHit} from "./search.js";
+import {stripCanvas} from "./strip.js";
+import {
+	flyTo,
+	flyToSpan,
+	only,
+	panBy,
+	passDur,
+	pinned,
+	range,
+	setOnly,
+	setPin,
+	setRange,
+	setView,
+	span,
+	view,
+	zoomAt,
+} from "./view.js";
+
 const KEYS = [
-	["W  S", "zoom in, out (also + and −)"], ["A  D  ← →", "move"], ["↑ ↓", "previous, next row: shows its span in the middle of the view"],
-	["[  ]", "previous, next wait of the thread"], ["F", "fit everything, then the pinned span"], ["/", "search; Enter or N next, Shift+N previous"],
-	["Enter", "zoom to the pinned span"], ["T", "light or dark"], ["Esc", "unpin, clear the range, clear the filter"], ["?", "this help"],
+	["W  S", "zoom in, out (also + and −)"],
+	["A  D  ← →", "move"],
+	["Shift+← Shift+→", "select a range"],
+	["↑ ↓", "previous, next row: shows its span in the middle of the view"],
+	["[  ]", "previous, next wait of the thread"],
+	["F", "fit everything, then the pinned span"],
+	["/", "search; Enter or N next, Shift+N previous"],
+	["Enter", "zoom to the pinned span"],
+	["T", "light or dark"],
+	["Esc", "unpin, clear the range, clear the filter"],
+	["?", "this help"],
 ];
 
 const WORDS = [
-	["GIL", "the lock that a thread must hold to run Python code: one at a time"], ["holds", "from getting the GIL to giving it up"],
-	["waits", "wants the GIL and does not have it yet"], ["gave up, waits to be switched", "it released the GIL on request and waits until another one has taken it; part of its wait"],
-	["no GIL", "in C code that released it, or asleep"], ["handover", "the GIL is free, the waiter has not run yet"],
-	["unknown", "before a thread's first event, or records were lost; in no percentage of anything else"],
-	["switch interval", "how long Python lets a thread keep the GIL while others wait: 5 ms. Longer holds are C code that does not let go"],
+	["GIL", "the lock that a thread must hold to run Python code: one at a time"],
+	["holds", "from getting the GIL to giving it up"],
+	["waits", "wants the GIL and does not have it yet"],
+	[
+		"gave up, waits to be switched",
+		"it released the GIL on request and waits until another one has taken it; part of its wait",
+	],
+	["no GIL", "in C code that released it, or asleep"],
+	["hand-off", "the GIL is free, the next thread not yet running"],
+	[
+		"unknown",
+		"before a thread's first event, or records were lost; in no percentage of anything else",
+	],
+	[
+		"switch interval",
+		"how long Python lets a thread keep the GIL while others wait: 5 ms. " +
+			"Longer holds are C code that does not release the GIL",
+	],
 ];
 
 // Up and down: pin the span in the middle of the view in the row above or below.
 function stepRow(by) {
 	const rows = tl.rows.filter(r => r.kind === "gil" || r.kind === "cpu" || r.kind === "py");
-	if (!rows.length)
-		return;
-	const mid = pinned && pinned.to > view.from && pinned.from < view.to ? Math.max(view.from, Math.min(view.to, (pinned.from + pinned.to) / 2)) : (view.from + view.to) / 2;
+	if (!rows.length) return;
+	const mid =
+		pinned && pinned.to > view.from && pinned.from < view.to
+			? Math.max(view.from, Math.min(view.to, (pinned.from + pinned.to) / 2))
+			: (view.from + view.to) / 2;
 	const old = pinned ? rows.indexOf(rowOf(pinned)) : by > 0 ? -1 : rows.length;
 	for (let i = old + by; i >= 0 && i < rows.length; i += by) {
 		const pin = pinAt(rows[i], mid, span() / 500);
-		if (pin)
-			return setPin(pin);
+		if (pin) return setPin(pin);
 	}
 }
 
 let fitted = false;
 function fitKey() {
-	if (pinned && fitted && view.from === 0)
-		flyToSpan(pinned.from, pinned.to);
-	else
-		flyTo(0, passDur());
+	if (pinned && fitted && view.from === 0) flyToSpan(pinned.from, pinned.to);
+	else flyTo(0, passDur());
 	fitted = true;
 }
 
 function escapeKey() {
-	if (pinned)
-		setPin(null);
-	else if (range)
-		setRange(null);
-	else if (only)
-		setOnly(null);
+	if (pinned) setPin(null);
+	else if (range) setRange(null);
+	else if (only) setOnly(null);
 }
 
-const middle = () => pinned && pinned.from > view.from && pinned.to < view.to ? (pinned.from + pinned.to) / 2 : tl.hover && tl.hover.x > GUTTER ? tl.hover.t : (view.from + view.to) / 2;
+export const middle = () =>
+	pinned && pinned.from > view.from && pinned.to < view.to
+		? (pinned.from + pinned.to) / 2
+		: tl.hover && tl.hover.x > GUTTER
+			? tl.hover.t
+			: (view.from + view.to) / 2;
+
+// Select from the middle on, and move the end of what is selected.
+let anchor = 0;
+function stretchRange(share) {
+	if (!range) anchor = middle();
+	const end = range ? (range.from === Math.round(anchor) ? range.to : range.from) : anchor;
+	setRange(anchor, end + share * span());
+}
 
 const ACTIONS = {
-	KeyW: () => zoomAt(middle(), 0.7), Equal: () => zoomAt(middle(), 0.7), NumpadAdd: () => zoomAt(middle(), 0.7),
-	KeyS: () => zoomAt(middle(), 1 / 0.7), Minus: () => zoomAt(middle(), 1 / 0.7), NumpadSubtract: () => zoomAt(middle(), 1 / 0.7),
-	KeyA: () => panBy(-0.15), KeyD: () => panBy(0.15), KeyF: fitKey,
-	BracketLeft: () => nextWait(-1), BracketRight: () => nextWait(1),
-	KeyN: e => nextHit(e.shiftKey ? -1 : 1), KeyT: () => $("theme").click(), Escape: escapeKey,
+	KeyW: () => zoomAt(middle(), 0.7),
+	Equal: () => zoomAt(middle(), 0.7),
+	NumpadAdd: () => zoomAt(middle(), 0.7),
+	KeyS: () => zoomAt(middle(), 1 / 0.7),
+	Minus: () => zoomAt(middle(), 1 / 0.7),
+	NumpadSubtract: () => zoomAt(middle(), 1 / 0.7),
+	KeyA: () => panBy(-0.15),
+	KeyD: () => panBy(0.15),
+	KeyF: fitKey,
+	BracketLeft: () => nextWait(-1),
+	BracketRight: () => nextWait(1),
+	KeyN: e => nextHit(e.shiftKey ? -1 : 1),
+	KeyT: () => $("theme").click(),
+	Escape: escapeKey,
 };
 const ON_CANVAS = {
-	ArrowLeft: () => panBy(-0.1), ArrowRight: () => panBy(0.1), ArrowUp: () => stepRow(-1), ArrowDown: () => stepRow(1),
-	Enter: () => pinned ? flyToSpan(pinned.from, pinned.to) : stepRow(1), Home: () => setView(0, span()), End: () => setView(passDur() - span(), passDur()),
+	ArrowLeft: e => (e.shiftKey ? stretchRange(-0.02) : panBy(-0.1)),
+	ArrowRight: e => (e.shiftKey ? stretchRange(0.02) : panBy(0.1)),
+	ArrowUp: () => stepRow(-1),
+	ArrowDown: () => stepRow(1),
+	Enter: () => (pinned ? flyToSpan(pinned.from, pinned.to) : stepRow(1)),
+	Home: () => setView(0, span()),
+	End: () => setView(passDur() - span(), passDur()),
 };
 
 function keyDown(e) {
-	if (e.ctrlKey || e.metaKey || e.altKey || $("help").open)
-		return;
-	if (e.target.closest && e.target.closest("input,textarea,select"))
-		return;
+	if (e.ctrlKey || e.metaKey || e.altKey || $("help").open) return;
+	if (e.target.closest && e.target.closest("input,textarea,select")) return;
 	let act = ACTIONS[e.code];
-	if (e.key === "?")
-		act = helpOpen;
+	if (e.key === "?") act = helpOpen;
 	else if (e.key === "/" || e.code === "Slash")
-		act = () => { $("search").focus({preventScroll: true}); $("search").select(); };
-	else if (!act && (e.target === tlCanvas || e.target === stripCanvas || (e.target === document.body && !/^(Enter|Home|End|Arrow(Up|Down))$/.test(e.code))))
+		act = () => {
+			$("search").focus({preventScroll: true});
+			$("search").select();
+		};
+	else if (
+		!act &&
+		(e.target === tlCanvas ||
+			e.target === stripCanvas ||
+			(e.target === document.body && !/^(Enter|Home|End|Arrow(Up|Down))$/.test(e.code)))
+	)
 		act = ON_CANVAS[e.code];
-	else if (e.code === "Escape" && !pinned && !range && !only)
-		act = null;
-	if (!act)
-		return;
+	else if (e.code === "Escape" && !pinned && !range && !only) act = null;
+	if (!act) return;
 	e.preventDefault();
 	act(e);
-	if (act !== ACTIONS.KeyF)
-		fitted = false;
-	say("Showing " + fmtDur(span()) + " from " + fmtAt(view.from, span() / 100) + (pinned ? ". " + pinSentence(pinned) : ""));
+	if (act !== ACTIONS.KeyF) fitted = false;
+	say(
+		"Showing " +
+			fmtDur(span()) +
+			" from " +
+			fmtAt(view.from, span() / 100) +
+			(pinned ? ". " + pinSentence(pinned) : ""),
+	);
 }
 
 function helpOpen() {
-	const list = items => h("dl", {class: "keys"}, items.map(([k, text]) => h("div", {}, h("dt", {}, k.split("  ").map((x, i) => [i ? " " : "", h("kbd", {}, x)]).flat()), h("dd", {}, text))));
-	fill($("help-body"), h("div", {class: "panels"}, h("div", {class: "panel"}, h("h3", {}, "Keys"), list(KEYS), h("p", {class: "hint"}, "Mouse: drag moves, Shift+drag selects a range: who kept whom waiting in it. Ctrl+wheel zooms, double click zooms to a span.")),
-		h("div", {class: "panel"}, h("h3", {}, "Words"), h("dl", {class: "words"}, WORDS.map(([w, text]) => h("div", {}, h("dt", {}, w), h("dd", {}, text)))))));
+	const list = items =>
+		h(
+			"dl",
+			{class: "keys"},
+			items.map(([k, text]) =>
+				h(
+					"div",
+					{},
+					h(
+						"dt",
+						{},
+						k.split("  ").flatMap((x, i) => [i ? " " : "", h("kbd", {}, x)]),
+					),
+					h("dd", {}, text),
+				),
+			),
+		);
+	fill(
+		$("help-body"),
+		h(
+			"div",
+			{class: "panels"},
+			h(
+				"div",
+				{class: "panel"},
+				h("h3", {}, "Keys"),
+				list(KEYS),
+				h(
+					"p",
+					{class: "hint"},
+					"Mouse: drag moves, Shift+drag selects a range: who kept whom waiting in it. " +
+						"Ctrl+wheel zooms, double click zooms to a span.",
+				),
+			),
+			h(
+				"div",
+				{class: "panel"},
+				h("h3", {}, "Words"),
+				h(
+					"dl",
+					{class: "words"},
+					WORDS.map(([w, text]) => h("div", {}, h("dt", {}, w), h("dd", {}, text))),
+				),
+			),
+		),
+	);
 	$("help").showModal();
 }
 
-function keyboardInit() {
+export function keyboardInit() {
 	document.addEventListener("keydown", keyDown);
 	$("help-open").addEventListener("click", helpOpen);
 }

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
 // What stands on the timeline's rows: axis, names, labels, losses, selections.
 
+import {gilKnown, gilName, gilText, knownNs, pass, threadLabel, threadShort} from "./data.js";
+import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
+import {AXIS, DEPTH_FEW, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
+import {callName, doing, holdersIn, shortCall} from "./pick.js";
+import {HOLD_STATE, WAIT_STATE} from "./states.js";
+import {gilOf, loading, store, upper} from "./store.js";
+import {palette, threadColor} from "./theme.js";
+import {turns} from "./turns.js";
+import {passDur, pinned, range, shown, span, view} from "./view.js";
+
 function ellipsis(c, text, width) {
-	if (c.measureText(text).width <= width)
-		return text;
-	let lo = 0, hi = text.length;
+	if (c.measureText(text).width <= width) return text;
+	let lo = 0,
+		hi = text.length;
 	while (lo < hi) {
 		const mid = (lo + hi + 1) >> 1;
-		if (c.measureText(text.slice(0, mid) + "…").width <= width)
-			lo = mid;
-		else
-			hi = mid - 1;
+		if (c.measureText(text.slice(0, mid) + "…").width <= width) lo = mid;
+		else hi = mid - 1;
 	}
 	return lo > 0 ? text.slice(0, lo) + "…" : "";
 }
@@ -19,31 +27,40 @@ function ellipsis(c, text, width) {
 function threadFit(c, index, width) {
 	const label = threadLabel(index);
 	for (let n = label.length, least = /\d$/.test(label) ? 9 : n - 1; n > least; n--)
-		if (c.measureText(shorten(label, n)).width <= width)
-			return shorten(label, n);
+		if (c.measureText(shorten(label, n)).width <= width) return shorten(label, n);
 	return ellipsis(c, threadShort(index), width);
 }
 
-const FONT = "12px system-ui, sans-serif", SMALL = "11px system-ui, sans-serif";
+const FONT = "12px system-ui, sans-serif";
+const SMALL = "11px system-ui, sans-serif";
 
-function drawOver(c, scroll) {
+export function drawOver(c, scroll) {
 	c.textBaseline = "middle";
 	drawAxis(c);
-	c.save();
-	c.beginPath();
-	c.rect(0, AXIS, tl.width, tl.viewHeight - AXIS);
-	c.clip();
-	drawLost(c);
+	const clip = (top, draw) => {
+		c.save();
+		c.beginPath();
+		c.rect(0, top, tl.width, tl.viewHeight - top);
+		c.clip();
+		draw();
+		c.restore();
+	};
+	clip(tl.top, () => drawRows(c, scroll));
+	clip(AXIS, () => {
+		for (const row of tl.rows) if (row.fixed) drawRowLabel(c, row, row.y);
+		drawLost(c);
+		drawSelections(c, scroll);
+	});
+}
+
+function drawRows(c, scroll) {
 	for (const row of tl.rows) {
 		const y = row.y - scroll;
-		if (row.head && row.bottom - scroll > AXIS && row.top - scroll < tl.viewHeight)
+		if (row.head && row.bottom - scroll > tl.top && row.top - scroll < tl.viewHeight)
 			drawHead(c, row, scroll);
-		if (y + row.h < AXIS || y > tl.viewHeight)
-			continue;
+		if (row.fixed || y + row.h < tl.top || y > tl.viewHeight) continue;
 		drawRowLabel(c, row, y);
 	}
-	drawSelections(c, scroll);
-	c.restore();
 }
 
 function drawAxis(c) {
@@ -52,11 +69,9 @@ function drawAxis(c) {
 	c.textAlign = "center";
 	for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
 		const x = timeToX(t);
-		if (t < 0 || t > passDur())
-			continue;
+		if (t < 0 || t > passDur()) continue;
 		c.fillStyle = palette.soft;
-		if (x > GUTTER + 24 && x < tl.width - 24)
-			c.fillText(fmtAt(t, step), x, 10);
+		if (x > GUTTER + 24 && x < tl.width - 24) c.fillText(fmtAt(t, step), x, 10);
 		c.fillRect(Math.round(x), AXIS - 7, 1, 5);
 	}
 	c.textAlign = "left";
@@ -65,16 +80,28 @@ function drawAxis(c) {
 
 function drawHead(c, row, scroll) {
 	const t = pass().threads[row.thread];
-	const y = Math.max(row.top - scroll, AXIS - 4);
+	const y = Math.max(row.top - scroll, tl.top - 4);
 	c.fillStyle = palette.line;
 	c.fillRect(0, Math.round(row.top - scroll), tl.width, 1);
-	if (row.top - scroll < AXIS - 40)
-		return;
+	if (row.top - scroll < tl.top - 40) return;
 	c.fillStyle = threadColor(row.thread);
 	c.beginPath();
 	c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
 	c.fill();
-	const number = GUTTER < 200 ? "" : !gilKnown() ? "on CPU " + fmtPct(t.states ? t.states.running_ns : 0, t.states && t.total_ns - t.states.unknown_ns) : t.wait_ns > t.hold_ns ? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, knownNs(t)) : t.hold_ns ? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, knownNs(t)) : "";
+	const number =
+		GUTTER < 200
+			? ""
+			: !gilKnown()
+				? "on CPU " +
+					fmtPct(
+						t.states ? t.states.running_ns : 0,
+						t.states && t.total_ns - t.states.unknown_ns,
+					)
+				: t.wait_ns > t.hold_ns
+					? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, knownNs(t))
+					: t.hold_ns
+						? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, knownNs(t))
+						: "";
 	c.font = SMALL;
 	c.textAlign = "right";
 	c.fillStyle = palette.soft;
@@ -93,18 +120,30 @@ function drawRowLabel(c, row, y) {
 		c.font = "600 " + FONT;
 		c.fillStyle = palette.ink;
 		c.fillText(ellipsis(c, gilName(row.gil) + " held by", GUTTER - 12), 8, y + row.h / 2);
-		if (shown.labels !== false)
-			labelOwners(c, row, y);
+		if (shown.labels !== false) labelOwners(c, row, y);
+	} else if (row.kind === "process") {
+		c.font = "600 " + SMALL;
+		c.fillText("Process " + row.pid, 8, y + row.h / 2 + 2);
+	} else if (row.kind === "held") {
+		c.fillText(
+			ellipsis(c, "held by " + threadLabel(row.thread), GUTTER - 34),
+			26,
+			y + row.h / 2,
+		);
+		if (shown.labels !== false) labelSpans(c, row, y);
+	} else if (row.kind === "slot") {
+		labelSlot(c, row, y);
 	} else if (row.kind === "cpu") {
-		if (!row.head)
-			c.fillText("CPU", 26, y + row.h / 2);
+		if (!row.head) c.fillText("CPU", 26, y + row.h / 2);
 	} else if (row.kind === "counter") {
-		c.fillText(ellipsis(c, pass().counters[row.counter] || "counter", GUTTER - 40), 26, y + row.h / 2);
+		c.fillText(
+			ellipsis(c, pass().counters[row.counter] || "counter", GUTTER - 40),
+			26,
+			y + row.h / 2,
+		);
 	} else if (row.kind === "py") {
-		if (row.depth === 0 && !row.head)
-			c.fillText("Python calls", 26, y + row.h / 2);
-		else if (row.more > 0)
-			c.fillText("+ " + row.more + " deeper ▾", 26, y + row.h / 2);
+		if (row.depth === 0 && !row.head) c.fillText("Python calls", 26, y + row.h / 2);
+		else if (row.more > 0) c.fillText("+ " + row.more + " deeper ▾", 26, y + row.h / 2);
 		else if (row.depth === DEPTH_FEW && tl.opened.has(row.thread))
 			c.fillText("fewer ▴", 26, y + row.h / 2);
 		labelCalls(c, row, y);
@@ -118,25 +157,28 @@ function labelCalls(c, row, y) {
 	c.font = SMALL;
 	c.fillStyle = palette.ink;
 	wideSpans(store().slices[row.thread][row.depth], 28, (s, i) => {
-		const a = Math.max(GUTTER, timeToX(s.start[i])), b = Math.min(tl.width, timeToX(s.end[i]));
+		const a = Math.max(GUTTER, timeToX(s.start[i])),
+			b = Math.min(tl.width, timeToX(s.end[i]));
 		const text = b - a < 28 ? "" : ellipsis(c, shortCall(callName(s.name[i])), b - a - 6);
-		if (text)
-			c.fillText(text, a + 3, y + row.h / 2 + 1);
+		if (text) c.fillText(text, a + 3, y + row.h / 2 + 1);
 	});
 }
 
 // Spans of the lane, or calls of the row, that are at least px wide, at most 400.
 function wideSpans(track, px, f) {
-	const least = px / (tl.width - GUTTER) * span();
-	let n = 0, looked = 0;
+	const least = (px / (tl.width - GUTTER)) * span();
+	let n = 0,
+		looked = 0;
 	for (const s of track.sections) {
-		if (s.t1 <= view.from || s.t0 >= view.to)
-			continue;
-		for (let i = Math.max(0, upper(s.start, 0, s.n, view.from) - 1); i < s.n && s.start[i] < view.to; i++) {
+		if (s.t1 <= view.from || s.t0 >= view.to) continue;
+		for (
+			let i = Math.max(0, upper(s.start, 0, s.n, view.from) - 1);
+			i < s.n && s.start[i] < view.to;
+			i++
+		) {
 			if ((s.end ? s.end[i] : s.start[i + 1]) - s.start[i] >= least) {
 				f(s, i);
-				if (++n > 400)
-					return;
+				if (++n > 400) return;
 			} else if (++looked > 4000) {
 				return;
 			}
@@ -147,8 +189,7 @@ function wideSpans(track, px, f) {
 // The first of the texts that fits, on a light ground.
 function pill(c, texts, x, y, width, ink, paper) {
 	const t = texts.find(q => c.measureText(q).width <= width - 14);
-	if (!t)
-		return;
+	if (!t) return;
 	const w = c.measureText(t).width + 8;
 	c.fillStyle = paper;
 	c.beginPath();
@@ -160,50 +201,93 @@ function pill(c, texts, x, y, width, ink, paper) {
 
 function labelSpans(c, row, y) {
 	const lane = store().gil[row.thread];
-	if (!lane)
-		return;
+	if (!lane) return;
 	c.font = SMALL;
 	wideSpans(lane, 48, (s, i) => {
 		const state = s.state[i];
-		if (state !== HOLD_STATE && state !== WAIT_STATE)
-			return;
-		const from = s.start[i], to = s.start[i + 1];
-		const a = Math.max(GUTTER, timeToX(from)), b = Math.min(tl.width, timeToX(to));
-		if (b - a < 48)
-			return;
-		const time = fmtDur(to - from), texts = [(state === HOLD_STATE ? gilText("holds ", "stops others ") : "waits ") + time, time];
+		if (state !== HOLD_STATE && state !== WAIT_STATE) return;
+		const from = s.start[i],
+			to = s.start[i + 1];
+		const a = Math.max(GUTTER, timeToX(from)),
+			b = Math.min(tl.width, timeToX(to));
+		if (b - a < 48) return;
+		const time = fmtDur(to - from),
+			texts = [
+				(state === HOLD_STATE ? gilText("holds ", "stops others ") : "waits ") + time,
+				time,
+			];
 		if (state === HOLD_STATE && b - a > 90) {
 			const what = doing(row.thread, from, to, s.stack ? s.stack[i] : 0);
-			if (what)
-				texts.unshift(what.name + " · holds " + time, what.name + " · " + time);
+			if (what) texts.unshift(what.name + " · holds " + time, what.name + " · " + time);
 		} else if (b - a > 120) {
-			const who = holdersIn(from, to, -1, row.thread).list[0];
+			const who = holdersIn(from, to, gilOf(s, i), row.thread).list[0];
 			if (who)
-				texts.unshift("waits " + time + gilText(" for ", " until let go by ") + threadLabel(who.thread), "waits " + time + gilText(" for ", ", let go by ") + threadShort(who.thread));
+				texts.unshift(
+					"waits " +
+						time +
+						gilText(" for ", " until released by ") +
+						threadLabel(who.thread),
+					"waits " + time + gilText(" for ", ", released by ") + threadShort(who.thread),
+				);
 		}
 		pill(c, texts, a, y + row.h / 2, b - a, palette.ink, palette.paper + "e0");
 	});
 }
 
+// The names of threads in a slot, where there is room.
+function labelSlot(c, row, y) {
+	c.font = SMALL;
+	c.fillStyle = palette.soft;
+	c.fillText(
+		"slot " + (row.n + 1) + ": " + plural(row.threads.length, "thread"),
+		26,
+		y + row.h / 2,
+	);
+	for (const thread of row.threads) {
+		const {from_ns, to_ns} = pass().threads[thread],
+			a = Math.max(GUTTER, timeToX(from_ns)),
+			b = Math.min(tl.width, timeToX(to_ns));
+		if (b - a > 60)
+			pill(
+				c,
+				[threadLabel(thread), threadShort(thread)],
+				a,
+				y + row.h / 2,
+				b - a,
+				palette.ink,
+				palette.paper + "e0",
+			);
+	}
+}
+
 function labelOwners(c, row, y) {
+	if (!loading.complete) return;
+	const {lane, threads} = turns(row.gil);
 	c.font = "600 " + SMALL;
-	store().gil.forEach((lane, thread) => {
-		wideSpans(lane, 60, (s, i) => {
-			if (s.state[i] !== HOLD_STATE || s.gils[(s.cls[i] - 2) / 5] !== row.gil + 1)
-				return;
-			const a = Math.max(GUTTER, timeToX(s.start[i])), b = Math.min(tl.width, timeToX(s.start[i + 1]));
-			if (b - a > 50)
-				pill(c, [threadLabel(thread), threadShort(thread)], a, y + row.h / 2 - 2, b - a, palette.ink, palette.paper + "e0");
-		});
+	wideSpans(lane, 60, (s, i) => {
+		if (!s.state[i]) return;
+		const thread = threads[i],
+			a = Math.max(GUTTER, timeToX(s.start[i])),
+			b = Math.min(tl.width, timeToX(s.start[i + 1]));
+		if (b - a > 50)
+			pill(
+				c,
+				[threadLabel(thread), threadShort(thread)],
+				a,
+				y + row.h / 2 - 2,
+				b - a,
+				palette.ink,
+				palette.paper + "e0",
+			);
 	});
 }
 
 function drawLost(c) {
 	for (const s of store().lost)
 		for (let i = 0; i < s.n; i++) {
-			const a = Math.max(GUTTER, timeToX(s.time[i])), b = Math.min(tl.width, Math.max(a + 2, timeToX(s.time[i] + s.dur[i])));
-			if (b <= GUTTER || a >= tl.width)
-				continue;
+			const a = Math.max(GUTTER, timeToX(s.time[i])),
+				b = Math.min(tl.width, Math.max(a + 2, timeToX(s.time[i] + s.dur[i])));
+			if (b <= GUTTER || a >= tl.width) continue;
 			c.fillStyle = palette.hit + "22";
 			c.fillRect(a, AXIS, b - a, tl.viewHeight);
 			c.fillStyle = palette.hit;
@@ -213,11 +297,10 @@ function drawLost(c) {
 
 function outline(c, pin, scroll, color, width) {
 	const row = rowOf(pin);
-	if (!row)
-		return;
-	const a = Math.max(GUTTER - 2, timeToX(pin.from)), b = Math.min(tl.width + 2, timeToX(pin.to));
-	if (b < GUTTER || a > tl.width)
-		return;
+	if (!row) return;
+	const a = Math.max(GUTTER - 2, timeToX(pin.from)),
+		b = Math.min(tl.width + 2, timeToX(pin.to));
+	if (b < GUTTER || a > tl.width) return;
 	c.strokeStyle = color;
 	c.lineWidth = width;
 	c.strokeRect(a - 0.5, row.y - scroll + 0.5, Math.max(2, b - a) + 1, row.h - 1);
@@ -226,7 +309,8 @@ function outline(c, pin, scroll, color, width) {
 function drawSelections(c, scroll) {
 	const bound = t => Math.max(GUTTER, Math.min(tl.width, timeToX(t)));
 	if (range) {
-		const a = bound(range.from), b = bound(range.to);
+		const a = bound(range.from),
+			b = bound(range.to);
 		c.fillStyle = palette.paper + "a8"; // what is outside
 		c.fillRect(GUTTER, AXIS, a - GUTTER, tl.viewHeight);
 		c.fillRect(b, AXIS, tl.width - b, tl.viewHeight);
@@ -240,10 +324,8 @@ function drawSelections(c, scroll) {
 			c.textAlign = "left";
 		}
 	}
-	if (tl.hover && tl.hover.pin)
-		outline(c, tl.hover.pin, scroll, palette.soft, 1);
-	if (pinned)
-		outline(c, pinned, scroll, palette.ink, 2);
+	if (tl.hover && tl.hover.pin) outline(c, tl.hover.pin, scroll, palette.soft, 1);
+	if (pinned) outline(c, pinned, scroll, palette.ink, 2);
 	if (tl.hover && tl.hover.x > GUTTER) {
 		c.fillStyle = palette.ink + "55";
 		c.fillRect(Math.round(tl.hover.x), AXIS, 1, tl.viewHeight);

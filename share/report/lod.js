@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Level of detail: what of a track falls into each pixel column, exactly, from prefix sums.
 
+import {GIL_STATES, GROUP_BITS, HOLD_STATE, LANE_BITS} from "./states.js";
+import {lastAtOrBefore, store, upper} from "./store.js";
+
 // Running sums by state along a lane. seek(t) must be called with rising t.
 // gil: index of the only GIL whose holds and waits count, or -1 for all.
 function Cursor(lane, gil) {
 	this.lane = lane;
 	this.states = lane.states;
 	this.want = gil < 0 ? -1 : gil + 1;
+	this.divided = gil >= 0 && !lane.only(gil + 1); // some of its holds and waits do not count
 	this.sum = new Float64Array(lane.states);
 	this.local = new Float64Array(16);
 	this.k = -1;
@@ -17,15 +21,15 @@ Cursor.prototype.enter = function (k) {
 	this.k = k;
 	this.i = 0;
 	const s = this.lane.sections[k];
-	if (this.local.length < s.classes)
-		this.local = new Float64Array(s.classes);
+	if (this.local.length < s.classes) this.local = new Float64Array(s.classes);
 	this.local.fill(0);
 	this.map = null;
-	if (this.want >= 0 && this.lane.multi) {
+	if (this.divided) {
 		this.map = new Int8Array(s.classes);
 		for (let c = 0; c < s.classes; c++) {
 			const state = c % this.states;
-			this.map[c] = state < HOLD_STATE || s.gils[(c - state) / this.states] === this.want ? state : -1;
+			this.map[c] =
+				state < HOLD_STATE || s.gils[(c - state) / this.states] === this.want ? state : -1;
 		}
 	}
 };
@@ -34,19 +38,21 @@ Cursor.prototype.enter = function (k) {
 Cursor.prototype.seek = function (t) {
 	const {lane, sum, states} = this;
 	const {sections} = lane;
-	let k = this.k < 0 ? Math.max(0, lastAtOrBefore(sections.length, j => sections[j].t0, t)) : this.k;
-	while (k + 1 < sections.length && sections[k + 1].t0 <= t)
-		k++;
-	if (k !== this.k)
-		this.enter(k);
+	let k =
+		this.k < 0
+			? Math.max(
+					0,
+					lastAtOrBefore(sections.length, j => sections[j].t0, t),
+				)
+			: this.k;
+	while (k + 1 < sections.length && sections[k + 1].t0 <= t) k++;
+	if (k !== this.k) this.enter(k);
 	const s = sections[k];
 	const {start, cls, classes, ck} = s;
 	const local = this.local;
-	const base = lane.multi && this.want >= 0 ? this.filtered(k) : lane.base[k];
-	for (let c = 0; c < states; c++)
-		sum[c] = base[c];
-	if (t <= s.t0)
-		return;
+	const base = this.divided ? this.filtered(k) : lane.base[k];
+	for (let c = 0; c < states; c++) sum[c] = base[c];
+	if (t <= s.t0) return;
 	if (t >= s.t1) {
 		this.fold(s.total, classes);
 		return;
@@ -55,36 +61,32 @@ Cursor.prototype.seek = function (t) {
 	if (start[i + 1] <= t) {
 		const {at} = s;
 		let g = i >> LANE_BITS;
-		if (g + 1 < at.length && at[g + 1] <= t) { // gallop over the checkpoints
+		if (g + 1 < at.length && at[g + 1] <= t) {
+			// gallop over the checkpoints
 			let step = 1;
-			while (g + step < at.length && at[g + step] <= t)
-				step *= 2;
+			while (g + step < at.length && at[g + step] <= t) step *= 2;
 			g = upper(at, g + (step >> 1), Math.min(at.length, g + step), t) - 1;
 			i = g << LANE_BITS;
-			for (let c = 0, from = g * classes; c < classes; c++)
-				local[c] = ck[from + c];
+			for (let c = 0, from = g * classes; c < classes; c++) local[c] = ck[from + c];
 		}
-		for (; start[i + 1] <= t; i++)
-			local[cls[i]] += start[i + 1] - start[i];
+		for (; start[i + 1] <= t; i++) local[cls[i]] += start[i + 1] - start[i];
 		this.i = i;
 	}
 	this.fold(local, classes);
 	const c = this.map ? this.map[cls[i]] : cls[i] % states;
-	if (c >= 0)
-		sum[c] += t - start[i];
+	if (c >= 0) sum[c] += t - start[i];
 };
 
 Cursor.prototype.fold = function (from, classes) {
 	const {sum, map, states} = this;
-	if (!map && classes === states) { // one GIL, as nearly always
-		for (let c = 0; c < classes; c++)
-			sum[c] += from[c];
+	if (!map && classes === states) {
+		// one GIL, as nearly always
+		for (let c = 0; c < classes; c++) sum[c] += from[c];
 		return;
 	}
 	for (let c = 0; c < classes; c++) {
 		const to = map ? map[c] : c % states;
-		if (to >= 0)
-			sum[to] += from[c];
+		if (to >= 0) sum[to] += from[c];
 	}
 };
 
@@ -105,14 +107,10 @@ Cursor.prototype.filtered = function (k) {
 	return this.before[k];
 };
 
-const HOLD_STATE = 2;
-const WAIT_STATE = 3;
-const SWITCH_STATE = 4;
-const LANE_BITS = 4; // as CK_BITS in decode.js
-const GROUP = 32; // as GROUP_BITS
+const GROUP = 1 << GROUP_BITS;
 
 // Time in each state in each of w columns of dt ns from t0: out[x * states + state].
-function laneColumns(lane, t0, dt, w, gil, out) {
+export function laneColumns(lane, t0, dt, w, gil, out) {
 	const states = lane.states;
 	if (!lane.sections.length) {
 		out.fill(0, 0, w * states);
@@ -132,37 +130,49 @@ function laneColumns(lane, t0, dt, w, gil, out) {
 	return out;
 }
 
-// The same, kept for as long as nobody asks for other columns: the strip and the lane want the same.
-function gilColumns(thread, t0, dt, w, gil) {
+// The same, kept for as long as nobody asks for other columns: the strip and the lane want the
+// same.
+export function gilColumns(thread, t0, dt, w, gil) {
 	const lane = store().gil[thread];
 	let c = lane.cache;
 	if (!c || c.t0 !== t0 || c.dt !== dt || c.w !== w || c.gil !== gil || c.n !== lane.n) {
-		c = lane.cache = {t0, dt, w, gil, n: lane.n, cols: c && c.w === w ? c.cols : new Float64Array(w * 5)};
+		c = lane.cache = {
+			t0,
+			dt,
+			w,
+			gil,
+			n: lane.n,
+			cols: c && c.w === w ? c.cols : new Float64Array(w * GIL_STATES),
+		};
 		laneColumns(lane, t0, dt, w, gil, c.cols);
 	}
 	return c.cols;
 }
 
 // Time in each state in [from, to).
-function laneTotals(lane, from, to, gil = -1) {
+export function laneTotals(lane, from, to, gil = -1) {
 	const out = new Float64Array(lane.states);
-	if (to > from && lane.sections.length)
-		laneColumns(lane, from, to - from, 1, gil, out);
+	if (to > from && lane.sections.length) laneColumns(lane, from, to - from, 1, gil, out);
 	return out;
 }
 
 // Columns that a wait of at least the threshold touches.
-function markColumns(lane, t0, dt, w, out) {
+export function markColumns(lane, t0, dt, w, out) {
 	out.fill(0, 0, w);
-	const m = lane.marks, t1 = t0 + dt * w;
-	let i = Math.max(0, lastAtOrBefore(m.length >> 1, j => m[2 * j], t0)) * 2;
+	const m = lane.marks,
+		t1 = t0 + dt * w;
+	let i =
+		Math.max(
+			0,
+			lastAtOrBefore(m.length >> 1, j => m[2 * j], t0),
+		) * 2;
 	while (i < m.length && m[i] < t1) {
 		if (m[i + 1] > t0) {
 			const a = Math.max(0, Math.floor((m[i] - t0) / dt));
 			const b = Math.min(w - 1, Math.floor((m[i + 1] - t0) / dt));
-			for (let x = a; x <= b; x++)
-				out[x] = 1;
-			if ((m[i + 1] - m[i]) < dt) { // many in one pixel: go on in the next one
+			for (let x = a; x <= b; x++) out[x] = 1;
+			if (m[i + 1] - m[i] < dt) {
+				// many in one pixel: go on in the next one
 				const next = t0 + (b + 1) * dt;
 				const j = lastAtOrBefore(m.length >> 1, q => m[2 * q], next) * 2;
 				if (j > i + 2) {
@@ -178,45 +188,45 @@ function markColumns(lane, t0, dt, w, out) {
 
 // Of each column of a row of calls: cover[x] = share of the column that calls cover; name[x] = the
 // longest call in it, as far as looked at, -1 for none; edge[x] = 1 where a call begins.
-function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
+export function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
 	cover.fill(0, 0, w);
 	name.fill(-1, 0, w);
 	edge.fill(0, 0, w);
 	const t1 = t0 + dt * w;
 	for (const s of row.sections) {
-		if (s.t1 <= t0 || s.t0 >= t1)
-			continue;
+		if (s.t1 <= t0 || s.t0 >= t1) continue;
 		// Many calls in a pixel: by groups of them. A lit name may hide in a group.
-		if (!lit && (s.t1 - s.t0) / Math.max(1, s.n) * 4 * GROUP < dt)
+		if (!lit && ((s.t1 - s.t0) / Math.max(1, s.n)) * 4 * GROUP < dt)
 			groupColumns(s, t0, dt, w, cover, name, edge);
-		else
-			callColumns(s, t0, dt, w, cover, name, edge, lit);
+		else callColumns(s, t0, dt, w, cover, name, edge, lit);
 	}
 }
 
 // Time of calls from the section's start to t, straight within a group.
 function groupSum(s, g, t) {
-	const a = s.at[g], d = s.at[g + 1] - a;
+	const a = s.at[g],
+		d = s.at[g + 1] - a;
 	return s.ck[g] + (d > 0 ? Math.min(1, Math.max(0, (t - a) / d)) * (s.ck[g + 1] - s.ck[g]) : 0);
 }
 
 function groupColumns(s, t0, dt, w, cover, name, edge) {
-	const {at, top} = s, groups = top.length;
+	const {at, top} = s,
+		groups = top.length;
 	let x = Math.max(0, Math.floor((s.t0 - t0) / dt));
-	let g = Math.max(0, upper(at, 0, groups, t0 + x * dt) - 1), before = groupSum(s, g, t0 + x * dt);
+	let g = Math.max(0, upper(at, 0, groups, t0 + x * dt) - 1),
+		before = groupSum(s, g, t0 + x * dt);
 	for (; x < w && g < groups; x++) {
-		const b = t0 + (x + 1) * dt, first = g;
-		while (g + 1 < groups && at[g + 1] <= b)
-			g++;
+		const b = t0 + (x + 1) * dt,
+			first = g;
+		while (g + 1 < groups && at[g + 1] <= b) g++;
 		const sum = groupSum(s, g, b);
 		if (sum > before) {
 			cover[x] += (sum - before) / dt;
 			edge[x] = 1;
-			name[x] = top[first + g >> 1];
+			name[x] = top[(first + g) >> 1];
 		}
 		before = sum;
-		if (b >= s.t1)
-			break;
+		if (b >= s.t1) break;
 	}
 }
 
@@ -225,16 +235,19 @@ function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 	let x = Math.max(0, Math.floor((s.t0 - t0) / dt));
 	let i = Math.max(0, upper(start, 0, n, t0 + x * dt) - 1);
 	while (x < w && i < n) {
-		const a = t0 + x * dt, b = a + dt;
-		while (i < n && end[i] <= a)
-			i++;
-		if (i >= n)
-			break;
-		if (start[i] >= b) { // nothing here: on to where it begins
+		const a = t0 + x * dt,
+			b = a + dt;
+		while (i < n && end[i] <= a) i++;
+		if (i >= n) break;
+		if (start[i] >= b) {
+			// nothing here: on to where it begins
 			x = Math.max(x + 1, Math.floor((start[i] - t0) / dt));
 			continue;
 		}
-		let longest = 0, best = -1, sum = 0, j = i;
+		let longest = 0,
+			best = -1,
+			sum = 0,
+			j = i;
 		for (; j < n && start[j] < b; j++) {
 			const d = Math.min(end[j], b) - Math.max(start[j], a);
 			sum += d;
@@ -250,7 +263,8 @@ function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 		name[x] = best;
 		i = j - 1;
 		x++;
-		if (end[i] >= t0 + (x + 1) * dt) { // one call over many columns
+		if (end[i] >= t0 + (x + 1) * dt) {
+			// one call over many columns
 			const full = Math.min(w, Math.floor((end[i] - t0) / dt));
 			cover.fill(1, x, full);
 			name.fill(s.name[i], x, full);

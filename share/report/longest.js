@@ -1,71 +1,210 @@
 // SPDX-License-Identifier: MIT
 // Tables of the longest waits and holds, and what else the recording says.
 
+import {gilName, gilText, meta, nobodyText, pass, report, threadLabel} from "./data.js";
+import {factsList, longestIn} from "./details.js";
+import {$, fill, h, soft, tally} from "./dom.js";
+import {fmtAt, fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
+import {doing, holdersIn, lanePin, waitersIn} from "./pick.js";
+import {HOLD_STATE} from "./states.js";
+import {store} from "./store.js";
+import {
+	empty,
+	goToPin,
+	jumpTo,
+	makeTable,
+	noWait,
+	ranColumn,
+	threadTag,
+	whoColumn,
+} from "./table.js";
+
 const LIST = 100;
 
 function collectTop(key) {
 	const out = [];
 	store().gil.forEach((lane, thread) => {
 		for (const [k, s] of lane.sections.entries())
-			for (const i of s[key])
-				out.push(lanePin("gil", thread, {s, k, i}));
+			for (const i of s[key]) out.push(lanePin("gil", thread, {s, k, i}));
 	});
 	out.sort((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from);
 	return out.slice(0, LIST);
 }
 
-function waitsDraw() {
-	const rows = collectTop("topWaits").map(p => ({p, who: holdersIn(p.from, p.to, p.gil, p.thread)}));
-	for (const r of rows)
-		r.what = r.who.list.length ? whatHeld(r) : null;
+export function waitsDraw() {
+	const rows = collectTop("topWaits").map(p => ({
+		p,
+		who: holdersIn(p.from, p.to, p.gil, p.thread),
+	}));
+	for (const r of rows) r.what = r.who.list.length ? whatHeld(r) : null;
 	const named = rows.some(r => r.what);
-	fill($("waits-body"), rows.length ? makeTable([
-		tally("Waited", "wait_ns", r => r.p.to - r.p.from, r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))),
-		whoColumn(r => r.p.thread),
-		{head: gilText("Mostly for", "Mostly until let go by"), csv: "holder", value: r => r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody", cell: r => r.who.list[0] ? threadTag(r.who.list[0].thread) : soft(nobodyText())},
-		named && ranColumn("which ran"),
-		tally("At", "at_ns", r => r.p.from, r => fmtAt(r.p.from, 1e6)),
-	].filter(Boolean), rows, {caption: gilText("The longest waits for the GIL", "The longest waits"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : noWait());
+	fill(
+		$("waits-body"),
+		rows.length
+			? makeTable(
+					[
+						tally(
+							"Waited",
+							"wait_ns",
+							r => r.p.to - r.p.from,
+							r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p)),
+						),
+						whoColumn(r => r.p.thread),
+						{
+							head: gilText("Mostly for", "Mainly released by"),
+							csv: "holder",
+							value: r =>
+								r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody",
+							cell: r =>
+								r.who.list[0]
+									? threadTag(r.who.list[0].thread)
+									: soft(nobodyText()),
+						},
+						named && ranColumn("which ran"),
+						tally(
+							"At",
+							"at_ns",
+							r => r.p.from,
+							r => fmtAt(r.p.from, 1e6),
+						),
+					].filter(Boolean),
+					rows,
+					{
+						caption: gilText("The longest waits for the GIL", "The longest waits"),
+						hideCaption: true,
+						sort: 0,
+						limit: 10,
+						onrow: r => goToPin(r.p),
+					},
+				)
+			: noWait(),
+	);
 }
 
 // What the main holder ran in the longest stretch of this wait.
 function whatHeld(r) {
 	const pin = longestIn(r.who.list[0].thread, r.p.from, r.p.to, [HOLD_STATE]);
-	return pin ? doing(pin.thread, Math.max(pin.from, r.p.from), Math.min(pin.to, r.p.to), pin.stack) : null;
+	return pin
+		? doing(pin.thread, Math.max(pin.from, r.p.from), Math.min(pin.to, r.p.to), pin.stack)
+		: null;
 }
 
-function holdsDraw() {
+export function holdsDraw() {
 	const rows = collectTop("topHolds").map(p => {
 		const w = waitersIn(p.from, p.to, p.gil, p.thread);
 		return {p, waiters: w.length, caused: w.reduce((sum, x) => sum + x.ns, 0)};
 	});
-	for (const r of rows)
-		r.what = doing(r.p.thread, r.p.from, r.p.to, r.p.stack);
+	for (const r of rows) r.what = doing(r.p.thread, r.p.from, r.p.to, r.p.stack);
 	const named = rows.some(r => r.what);
-	fill($("holds-body"), rows.length ? makeTable([
-		tally(gilText("Held", "Stopped"), "hold_ns", r => r.p.to - r.p.from, r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p))),
-		whoColumn(r => r.p.thread),
-		named && ranColumn("ran"),
-		tally("Wait caused", "wait_caused_ns", r => r.caused, r => r.caused ? fmtDur(r.caused) : "–", "Summed over the threads that waited"),
-		tally("At", "at_ns", r => r.p.from, r => fmtAt(r.p.from, 1e6)),
-	].filter(Boolean), rows, {caption: gilText("The longest holds of the GIL", "The longest stops"), hideCaption: true, sort: 0, limit: 10, onrow: r => goToPin(r.p)}) : empty(gilText("No thread held the GIL.", "No thread stopped the others.")));
+	fill(
+		$("holds-body"),
+		rows.length
+			? makeTable(
+					[
+						tally(
+							gilText("Held", "Stopped"),
+							"hold_ns",
+							r => r.p.to - r.p.from,
+							r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p)),
+						),
+						whoColumn(r => r.p.thread),
+						named && ranColumn("ran"),
+						tally(
+							"Wait caused",
+							"wait_caused_ns",
+							r => r.caused,
+							r => (r.caused ? fmtDur(r.caused) : "–"),
+							"Summed over the threads that waited",
+						),
+						tally(
+							"At",
+							"at_ns",
+							r => r.p.from,
+							r => fmtAt(r.p.from, 1e6),
+						),
+					].filter(Boolean),
+					rows,
+					{
+						caption: gilText("The longest holds of the GIL", "The longest stops"),
+						hideCaption: true,
+						sort: 0,
+						limit: 10,
+						onrow: r => goToPin(r.p),
+					},
+				)
+			: empty(gilText("No thread held the GIL.", "No thread stopped the others.")),
+	);
 }
 
-function aboutDraw() {
-	const p = pass(), py = report.python || {}, items = [];
-	const add = (term, value) => { if (value !== undefined && value !== null && value !== "") items.push([term, String(value)]); };
+export function aboutDraw() {
+	const p = pass(),
+		py = report.python || {},
+		items = [];
+	const add = (term, value) => {
+		if (value !== undefined && value !== null && value !== "")
+			items.push([term, String(value)]);
+	};
 	add("Program", (meta.command || []).join(" "));
-	add("Python", [py.implementation, py.version, py.free_threaded ? "(free-threaded)" : "", py.executable].filter(Boolean).join(" "));
+	add(
+		"Python",
+		[py.implementation, py.version, py.free_threaded ? "(free-threaded)" : "", py.executable]
+			.filter(Boolean)
+			.join(" "),
+	);
 	add("Recorded", meta.created);
 	add("Host", [meta.host, meta.cpus ? plural(meta.cpus, "CPU") : ""].filter(Boolean).join(" · "));
-	add("Recording shown", p.name + (meta.passes.length > 1 ? (meta.one_run ? " (one of two, of one run)" : " (one of two runs, never mixed)") : ""));
+	add(
+		"Recording shown",
+		p.name +
+			(meta.passes.length > 1
+				? meta.one_run
+					? " (one of two, of one run)"
+					: " (one of two runs, never mixed)"
+				: ""),
+	);
 	add("Length", fmtExact(p.dur_ns));
-	add("Events", p.events !== undefined ? fmtCount(p.events) + (p.lost ? ", " + fmtCount(p.lost) + " lost" : ", none lost") : "");
+	add(
+		"Events",
+		p.events !== undefined
+			? fmtCount(p.events) + (p.lost ? ", " + fmtCount(p.lost) + " lost" : ", none lost")
+			: "",
+	);
 	add("Python calls", p.slices ? fmtCount(p.slices) : p.slices_note);
-	if (p.slices && p.slices_note)
-		add("Calls, note", p.slices_note);
-	p.gils.forEach((g, i) => add(gilName(i), "held " + fmtPct(g.held_ns, p.dur_ns) + " of the time, wanted " + fmtPct(g.wanted_ns, p.dur_ns) + ", handover " + fmtDur(g.handover_ns)));
+	if (p.slices && p.slices_note) add("Calls, note", p.slices_note);
+	p.gils.forEach((g, i) =>
+		add(
+			gilName(i),
+			"held " +
+				fmtPct(g.held_ns, p.dur_ns) +
+				" of the time, wanted " +
+				fmtPct(g.wanted_ns, p.dur_ns) +
+				", hand-off " +
+				fmtDur(g.handover_ns),
+		),
+	);
 	add("giltracer", report.giltracer || meta.giltracer);
-	const notes = [...(report.caveats || []), ...(meta.notes || [])].filter((c, i, all) => c.count !== 0 && all.findIndex(o => o.text === c.text && (o.pass || c.pass) === c.pass) === i);
-	fill($("about-body"), factsList(items), notes.length ? h("ul", {class: "caveats"}, notes.map(c => h("li", {}, c.pass && meta.passes.length > 1 ? c.pass + " pass: " : "", c.text || c.code, c.count > 1 ? soft(" (" + fmtCount(c.count) + ")") : null))) : null);
+	const notes = [...(report.caveats || []), ...(meta.notes || [])].filter(
+		(c, i, all) =>
+			c.count !== 0 &&
+			all.findIndex(o => o.text === c.text && (o.pass || c.pass) === c.pass) === i,
+	);
+	fill(
+		$("about-body"),
+		factsList(items),
+		notes.length
+			? h(
+					"ul",
+					{class: "caveats"},
+					notes.map(c =>
+						h(
+							"li",
+							{},
+							c.pass && meta.passes.length > 1 ? c.pass + " pass: " : "",
+							c.text || c.code,
+							c.count > 1 ? soft(" (" + fmtCount(c.count) + ")") : null,
+						),
+					),
+				)
+			: null,
+	);
 }

@@ -1,26 +1,122 @@
 // SPDX-License-Identifier: MIT
 // Put the parts together, in the order in which a reader needs them.
 
+import {asleepDraw, hardlyWaits} from "./asleep.js";
+import {blameDraw} from "./blame.js";
+import {gilKnown, gilText, meta, pass} from "./data.js";
+import {detailsDraw} from "./details.js";
+import {$, fill, h, say} from "./dom.js";
+import {emit, on, perFrame} from "./events.js";
+import {exportInit} from "./export.js";
+import {flameBuild, flameInit} from "./flame.js";
+import {fmtCount} from "./format.js";
+import {hashInit, hashRead} from "./hash.js";
+import {histogramDraw} from "./histogram.js";
+import {hogsDraw} from "./hogs.js";
+import {keyboardInit, middle} from "./keyboard.js";
+import {AXIS, GUTTER, tl} from "./layout.js";
+import {laneTotals} from "./lod.js";
+import {aboutDraw, holdsDraw, waitsDraw} from "./longest.js";
+import {momentsDraw} from "./moments.js";
+import {patternsDraw} from "./patterns.js";
+import {pinSentence} from "./pick.js";
+import {pointerInit} from "./pointer.js";
+import {starvedDraw} from "./queued.js";
+import {rangeInit} from "./range.js";
+import {searchInit} from "./search.js";
+import {end, loading, push, store} from "./store.js";
+import {stripInit} from "./strip.js";
+import {palette, rankHolders, themeInit, threadColor} from "./theme.js";
+import {legendDraw, threadsDraw} from "./threads.js";
+import {pinInSight, tlInit} from "./timeline.js";
+import {
+	flyTo,
+	passDur,
+	passesInit,
+	pinned,
+	setOnly,
+	setPass,
+	setPin,
+	setRange,
+	setView,
+	shown,
+	view,
+	zoomAt,
+} from "./view.js";
+
 function togglesDraw() {
-	const kinds = [["gil", gilText("GIL", "Locks")], ["cpu", "CPU state"], ["py", "Python calls"], ["counters", "Counters"]];
-	const there = {gil: gilKnown(), cpu: store().cpu.length, py: store().slices.length, counters: store().counters.length};
-	const button = (key, text) => h("button", {"aria-pressed": String(shown[key] !== false), onclick: () => {
-		shown[key] = shown[key] === false;
-		togglesDraw();
-		emit("filter");
-	}}, text);
-	fill($("toggles"), kinds.filter(([k]) => there[k]).map(([k, text]) => button(k, text)), button("labels", "Labels"));
-	const keys = gilKnown() ? [["any", gilText("holds (the thread’s colour)", "stops the others (the thread’s colour)")], ["wait", gilText("waits", "waits for a lock")],
-		["swwait", gilText("gave it up, waits to be switched", "stands: another one stopped it")], ["none", gilText("no GIL", "free")], ["unknown", "unknown"]] : [];
+	const kinds = [
+		["gil", gilText("GIL", "Locks")],
+		["cpu", "CPU state"],
+		["py", "Python calls"],
+		["counters", "Counters"],
+	];
+	const there = {
+		gil: gilKnown(),
+		cpu: store().cpu.length,
+		py: store().slices.length,
+		counters: store().counters.length,
+	};
+	const button = (key, text) =>
+		h(
+			"button",
+			{
+				"aria-pressed": String(shown[key] !== false),
+				onclick: () => {
+					shown[key] = shown[key] === false;
+					togglesDraw();
+					emit("filter");
+				},
+			},
+			text,
+		);
+	fill(
+		$("toggles"),
+		kinds.filter(([k]) => there[k]).map(([k, text]) => button(k, text)),
+		button("labels", "Labels"),
+	);
+	const keys = gilKnown()
+		? [
+				[
+					"any",
+					gilText(
+						"holds (the thread’s colour)",
+						"stops the others (the thread’s colour)",
+					),
+				],
+				["wait", gilText("waits", "waits for a lock")],
+				[
+					"swwait",
+					gilText(
+						"released on request, awaiting the switch",
+						"stands: another one stopped it",
+					),
+				],
+				...(pass().threads.some(t => t.free_wait_ns)
+					? [["freewait", "takes a free GIL"]]
+					: []),
+				["none", gilText("no GIL", "free")],
+				["unknown", "unknown"],
+			]
+		: [];
 	if (store().cpu.length)
-		keys.push(["running", "running"], ["runnable", "in line for a CPU"], ["sleeping", "asleep"], ["disk", "disk"], ["gilsleep", "asleep for the GIL"]);
+		keys.push(
+			["running", "running"],
+			["runnable", "runnable without a CPU"],
+			["sleeping", "asleep"],
+			["disk", "disk"],
+			["gilsleep", "asleep for the GIL"],
+		);
 	legendDraw($("timeline-legend"), keys);
 }
 
 function progressDraw() {
 	const el = $("progress");
 	if (loading.errors.length)
-		el.textContent = "Part of this file cannot be read (" + loading.errors[0] + "): the picture is incomplete.";
+		el.textContent =
+			"Part of this file cannot be read (" +
+			loading.errors[0] +
+			"): the picture is incomplete.";
 	else
 		el.textContent = loading.complete ? "" : "reading… " + fmtCount(loading.events) + " events";
 	el.className = loading.errors.length ? "bad" : "";
@@ -30,20 +126,37 @@ function tablesDraw() {
 	threadsDraw();
 	blameDraw();
 	hogsDraw();
+	patternsDraw();
 	starvedDraw();
 	aboutDraw();
 	momentsDraw();
-	for (const id of ["blame", "waits", "holds", "histogram"])
-		$(id).hidden = !gilKnown();
-	fill($("timeline-h"), pass().locks ? "What blocks the threads, over time" : gilKnown() ? "Who holds the GIL, over time" : "What the threads did, over time");
+	for (const id of ["blame", "waits", "holds", "histogram"]) $(id).hidden = !gilKnown();
+	fill(
+		$("timeline-h"),
+		pass().locks
+			? "Blocked threads over time"
+			: gilKnown()
+				? "GIL holders over time"
+				: "Thread states over time",
+	);
 	fill($("holds-h"), gilText("Longest holds", "Longest stops"));
-	fill($("strip-key"), h("b", {}, "Whole recording"), gilKnown() ? [h("span", {}, gilText("colour: who holds it", "colour: who stops the others")), h("span", {}, gilText("dark: how many wait", "dark: how many are blocked"))] : h("span", {}, "all threads together"));
+	fill(
+		$("strip-key"),
+		h("b", {}, "Whole recording"),
+		gilKnown()
+			? [
+					h("span", {}, gilText("colour: who holds it", "colour: who stops the others")),
+					h("span", {}, gilText("dark: how many wait", "dark: how many are blocked")),
+				]
+			: h("span", {}, "all threads together"),
+	);
 	document.documentElement.classList.toggle("no-gil", !gilKnown());
 }
 
 function deepDraw() {
-	if (!loading.complete)
-		return;
+	if (!loading.complete) return;
+	patternsDraw();
+	if (hardlyWaits()) asleepDraw();
 	momentsDraw();
 	waitsDraw();
 	holdsDraw();
@@ -73,16 +186,49 @@ function start() {
 	$("zoom-out").addEventListener("click", () => zoomAt(middle(), 2));
 	$("zoom-fit").addEventListener("click", () => flyTo(0, passDur()));
 	$("filter-clear").addEventListener("click", () => setOnly(null));
-	$("all-threads").addEventListener("click", () => { tl.all = true; emit("filter"); });
+	$("all-threads").addEventListener("click", () => {
+		tl.all = true;
+		emit("filter");
+	});
+	$("slots").addEventListener("click", () => {
+		tl.slots = !tl.slots;
+		emit("filter");
+	});
 	$("details-close").addEventListener("click", () => setPin(null));
-	on("data", perFrame(() => { progressDraw(); }));
-	on("pin", perFrame(() => { detailsDraw(); pinInSight(); }));
-	on("pass", () => { rankHolders(); togglesDraw(); tablesDraw(); deepDraw(); });
-	on("theme", () => { tablesDraw(); togglesDraw(); deepDraw(); });
-	on("complete", () => { togglesDraw(); progressDraw(); emit("filter"); deepDraw(); performance.mark("gt-ready"); });
+	on(
+		"data",
+		perFrame(() => {
+			progressDraw();
+		}),
+	);
+	on(
+		"pin",
+		perFrame(() => {
+			detailsDraw();
+			pinInSight();
+		}),
+	);
+	on("told", () => say(pinSentence(pinned)));
+	on("pass", () => {
+		rankHolders();
+		togglesDraw();
+		tablesDraw();
+		deepDraw();
+	});
+	on("theme", () => {
+		tablesDraw();
+		togglesDraw();
+		deepDraw();
+	});
+	on("complete", () => {
+		togglesDraw();
+		progressDraw();
+		emit("filter");
+		deepDraw();
+		performance.mark("gt-ready");
+	});
 	addEventListener("DOMContentLoaded", () => {
-		if (loading.ended)
-			return;
+		if (loading.ended) return;
 		loading.errors.push("it ends too early");
 		end();
 	});
@@ -90,7 +236,27 @@ function start() {
 	performance.mark("gt-overview");
 }
 
-start();
-
 // For the blocks that follow, and for tests.
-const gt = {push, end, loading, view, setView, setPin, setRange, setPass, flameBuild, tl, store, laneTotals, pass, palette: () => palette, threadColor, get GUTTER() { return GUTTER; }, AXIS};
+globalThis.gt = {
+	push,
+	end,
+	loading,
+	view,
+	setView,
+	setPin,
+	setRange,
+	setPass,
+	flameBuild,
+	tl,
+	store,
+	laneTotals,
+	pass,
+	palette: () => palette,
+	threadColor,
+	get GUTTER() {
+		return GUTTER;
+	},
+	AXIS,
+};
+
+start();

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Who had the CPU that a thread stood in line for.
+// Who used the CPU while a thread was runnable.
 
-const RUNNABLE_STATE = 2;
+import {crowdLabel, crowdOf, crowdTag, crowds} from "./crowds.js";
+import {meta, pass, passIndex, report, threadLabel} from "./data.js";
+import {$, fill, h, soft, tally} from "./dom.js";
+import {fmtDur, fmtPct} from "./format.js";
+import {RUNNABLE_STATE} from "./states.js";
+import {store, upper} from "./store.js";
+import {makeTable, shareItem, threadTag} from "./table.js";
+import {palette, threadColor} from "./theme.js";
 
 // Rows of a pinned time in line, most time first: {cpu, owner, ns}.
 function queuedRows(p) {
@@ -13,48 +20,128 @@ function queuedRows(p) {
 	return out;
 }
 
-const ownerThread = owner => owner > 1 && owner % 2 === 0 ? owner / 2 - 1 : -1;
+const ownerThread = owner => (owner > 1 && owner % 2 === 0 ? owner / 2 - 1 : -1);
 
 function ownerText(owner) {
-	if (owner < 2)
-		return owner ? "nobody" : "cannot be told";
+	if (owner < 2) return owner ? "nobody" : "cannot be told";
 	return owner % 2 ? store().names.cpus[(owner - 3) / 2] || "?" : threadLabel(ownerThread(owner));
 }
 
-const queuedCpus = p => [...new Set(queuedRows(p).map(r => r.cpu).filter(c => c >= 0))].map(c => "CPU " + c).join(" and ");
+export const queuedCpus = p =>
+	[
+		...new Set(
+			queuedRows(p)
+				.map(r => r.cpu)
+				.filter(c => c >= 0),
+		),
+	]
+		.map(c => "CPU " + c)
+		.join(" and ");
 
-function queuedText(p) {
+export function queuedText(p) {
 	const rows = queuedRows(p);
-	return rows.length ? "in line for " + (queuedCpus(p) || "a CPU") + "; had by " + rows.slice(0, 3).map(r => ownerText(r.owner) + " " + fmtPct(r.ns, p.to - p.from)).join(", ") : null;
+	return rows.length
+		? "runnable, queued on " +
+				(queuedCpus(p) || "a CPU") +
+				", used by " +
+				rows
+					.slice(0, 3)
+					.map(r => ownerText(r.owner) + " " + fmtPct(r.ns, p.to - p.from))
+					.join(", ")
+		: null;
 }
 
-function queuedPanel(p) {
-	const rows = queuedRows(p), total = p.to - p.from, several = new Set(rows.map(r => r.cpu)).size > 1;
-	return rows.length ? h("div", {class: "panel"}, h("h3", {}, "Who had the CPU meanwhile"), h("ol", {class: "shares"}, rows.map(r => {
-		const thread = ownerThread(r.owner);
-		return shareItem(r.ns, total, thread < 0 ? palette.soft : threadColor(thread), h("span", {}, thread < 0 ? ownerText(r.owner) : threadTag(thread), several ? soft(" CPU " + r.cpu) : null));
-	}))) : null;
+export function queuedPanel(p) {
+	const rows = queuedRows(p),
+		total = p.to - p.from,
+		several = new Set(rows.map(r => r.cpu)).size > 1;
+	return rows.length
+		? h(
+				"div",
+				{class: "panel"},
+				h("h3", {}, "CPU used meanwhile by"),
+				h(
+					"ol",
+					{class: "shares"},
+					rows.map(r => {
+						const thread = ownerThread(r.owner);
+						return shareItem(
+							r.ns,
+							total,
+							thread < 0 ? palette.soft : threadColor(thread),
+							h(
+								"span",
+								{},
+								thread < 0 ? ownerText(r.owner) : threadTag(thread),
+								several ? soft(" CPU " + r.cpu) : null,
+							),
+						);
+					}),
+				),
+			)
+		: null;
 }
 
 // The document's rows, which are the main recording's, by crowds.
-function starvedDraw() {
-	const all = passIndex === (meta.main_pass || 0) ? (report.starvation || []).filter(r => r.runnable_ns > 0) : [];
-	const list = crowds(), of = new Map(), sums = new Map(), total = all.reduce((sum, r) => sum + r.runnable_ns, 0);
+export function starvedDraw() {
+	const all =
+		passIndex === (meta.main_pass || 0)
+			? (report.starvation || []).filter(r => r.runnable_ns > 0)
+			: [];
+	const list = crowds(),
+		of = new Map(),
+		sums = new Map(),
+		total = all.reduce((sum, r) => sum + r.runnable_ns, 0);
 	pass().threads.forEach((t, i) => of.set(t.tid, crowdOf(i)));
 	for (const r of all) {
-		const rest = r.tid === null && "others", who = rest || of.get(r.tid), by = rest || of.get(r.by_tid) || r.by_name || "nobody, or not known";
-		const key = list.indexOf(who) + " " + (by.threads ? list.indexOf(by) : by), row = sums.get(key);
-		if (row)
-			row.ns += r.runnable_ns;
-		else if (who)
-			sums.set(key, {who, by, ns: r.runnable_ns});
+		const rest = r.tid === null && "others",
+			who = rest || of.get(r.tid),
+			by = rest || of.get(r.by_tid) || r.by_name || "nobody, or not known";
+		const key = list.indexOf(who) + " " + (by.threads ? list.indexOf(by) : by),
+			row = sums.get(key);
+		if (row) row.ns += r.runnable_ns;
+		else if (who) sums.set(key, {who, by, ns: r.runnable_ns});
 	}
-	const text = (who, label) => who.threads ? label(who) : who;
+	const text = (who, label) => (who.threads ? label(who) : who);
 	$("starved").hidden = !sums.size || !meta.state_detect;
-	fill($("starved-body"), sums.size ? makeTable([
-		{head: "Thread in line", csv: "thread", value: r => text(r.who, crowdLabel), cell: r => text(r.who, crowdTag)},
-		{head: "The CPU was had by", csv: "by", value: r => text(r.by, crowdLabel), cell: r => text(r.by, crowdTag)},
-		tally("For", "runnable_ns", r => r.ns, r => fmtDur(r.ns)),
-		tally("Of all time in line", "share", r => r.ns, r => fmtPct(r.ns, total)),
-	], [...sums.values()], {caption: "Time in line for a CPU, by who had it", hideCaption: true, sort: 2, limit: 10}) : null);
+	fill(
+		$("starved-body"),
+		sums.size
+			? makeTable(
+					[
+						{
+							head: "Runnable thread",
+							csv: "thread",
+							value: r => text(r.who, crowdLabel),
+							cell: r => text(r.who, crowdTag),
+						},
+						{
+							head: "CPU used by",
+							csv: "by",
+							value: r => text(r.by, crowdLabel),
+							cell: r => text(r.by, crowdTag),
+						},
+						tally(
+							"For",
+							"runnable_ns",
+							r => r.ns,
+							r => fmtDur(r.ns),
+						),
+						tally(
+							"Share of runnable time",
+							"share",
+							r => r.ns,
+							r => fmtPct(r.ns, total),
+						),
+					],
+					[...sums.values()],
+					{
+						caption: "Runnable time without a CPU, by who used it",
+						hideCaption: true,
+						sort: 2,
+						limit: 10,
+					},
+				)
+			: null,
+	);
 }

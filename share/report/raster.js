@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Columns -> pixels. A column of a state lane is a stack of its states, each as high as its share;
-// what rounding leaves is carried to the next column, so that the lane's pixels add up to its times.
+// Columns -> pixels. A column of a state lane is a stack of its states, each as high as its
+// share; what rounding leaves is carried to the next column, so that the lane's pixels add up to
+// its times.
 
-function Raster(width, height) {
+import {mix, palette, rgba, sliceColors, sliceIndex, threadColor} from "./theme.js";
+
+export function Raster(width, height) {
 	this.w = width;
 	this.h = height;
 	this.image = new ImageData(width, height);
@@ -19,24 +22,42 @@ Raster.prototype.rect = function (x, y, w, h, color) {
  * [colour, stripe colour, stripes' width] or null for the lane's ground. marks: columns where
  * the state `mark` gets at least a pixel.
  */
-Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, ground, dead, marks, mark, scale) {
+Raster.prototype.lane = function (
+	x0,
+	y0,
+	w,
+	h,
+	cols,
+	states,
+	dt,
+	order,
+	pens,
+	ground,
+	dead,
+	marks,
+	mark,
+	scale,
+) {
 	const {px, w: stride} = this;
-	const top = Math.max(0, y0), bottom = Math.min(this.h, y0 + h);
-	if (top >= bottom)
-		return;
+	const top = Math.max(0, y0),
+		bottom = Math.min(this.h, y0 + h);
+	if (top >= bottom) return;
 	const kinds = order.length + 1; // the last one: outside the thread's life
-	const want = new Float64Array(kinds), carry = new Float64Array(kinds);
-	const n = new Int32Array(kinds), times = new Float64Array(kinds);
+	const want = new Float64Array(kinds),
+		carry = new Float64Array(kinds);
+	const n = new Int32Array(kinds),
+		times = new Float64Array(kinds);
 	const stripes = stripesFor(w + h, 6 * scale);
 	for (let x = 0; x < w; x++) {
-		let alive = 0, sole = -1;
+		let alive = 0,
+			sole = -1;
 		for (let k = 0; k + 1 < kinds; k++) {
-			const time = times[k] = cols[x * states + order[k]];
+			const time = (times[k] = cols[x * states + order[k]]);
 			alive += time;
-			if (time >= dt)
-				sole = k;
+			if (time >= dt) sole = k;
 		}
-		if (sole >= 0 && alive === times[sole] && !(marks && marks[x])) { // most columns, most of the time
+		// Most columns, most of the time.
+		if (sole >= 0 && alive === times[sole] && !(marks && marks[x])) {
 			this.column(x0 + x, x, y0, h, top, bottom, pens[order[sole]], ground, stripes, scale);
 			continue;
 		}
@@ -44,20 +65,21 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 		let used = 0;
 		for (let k = 0; k < kinds; k++) {
 			const time = times[k];
-			want[k] = time / dt * h + carry[k];
+			want[k] = (time / dt) * h + carry[k];
 			n[k] = time > 0 ? Math.max(0, Math.floor(want[k] + 1e-9)) : 0;
-			if (marks && marks[x] && order[k] === mark && n[k] < scale)
-				n[k] = scale;
+			if (marks && marks[x] && order[k] === mark && n[k] < scale) n[k] = scale;
 			used += n[k];
 		}
 		while (used < h) {
 			let best = -1;
 			for (let k = 0; k < kinds; k++) {
-				if ((times[k] > 0 || (k + 1 === kinds && alive <= 0)) && (best < 0 || want[k] - n[k] > want[best] - n[best]))
+				if (
+					(times[k] > 0 || (k + 1 === kinds && alive <= 0)) &&
+					(best < 0 || want[k] - n[k] > want[best] - n[best])
+				)
 					best = k;
 			}
-			if (best < 0)
-				best = kinds - 1;
+			if (best < 0) best = kinds - 1;
 			n[best]++;
 			used++;
 		}
@@ -68,24 +90,23 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 				if (n[k] > least && (worst < 0 || want[k] - n[k] < want[worst] - n[worst]))
 					worst = k;
 			}
-			if (worst < 0)
-				break;
+			if (worst < 0) break;
 			n[worst]--;
 			used--;
 		}
 		let y = y0 + h;
 		for (let k = 0; k < kinds; k++) {
 			carry[k] = Math.max(-h, Math.min(h, want[k] - n[k]));
-			if (!n[k])
-				continue;
+			if (!n[k]) continue;
 			const pen = k + 1 < kinds ? pens[order[k]] : null;
-			const color = k + 1 < kinds ? (pen ? pen[0] : ground) : dead, wide = pen && pen[2] ? pen[2] * scale : 0;
-			const first = y - n[k], end = y < bottom ? y : bottom;
+			const color = k + 1 < kinds ? (pen ? pen[0] : ground) : dead,
+				wide = pen && pen[2] ? pen[2] * scale : 0;
+			const first = y - n[k],
+				end = Math.min(y, bottom);
 			y = first;
-			let j = first > top ? first : top, at = j * stride + x0 + x;
-			if (!wide)
-				for (; j < end; j++, at += stride)
-					px[at] = color;
+			let j = Math.max(first, top),
+				at = j * stride + x0 + x;
+			if (!wide) for (; j < end; j++, at += stride) px[at] = color;
 			else
 				for (; j < end; j++, at += stride)
 					px[at] = stripes[x + j - y0] >= wide ? pen[1] : color;
@@ -95,8 +116,15 @@ Raster.prototype.lane = function (x0, y0, w, h, cols, states, dt, order, pens, g
 
 // A column of one state.
 Raster.prototype.column = function (at, x, y0, h, top, bottom, pen, ground, stripes, scale) {
-	const px = this.px, stride = this.w, color = pen ? pen[0] : ground, wide = pen && pen[2] ? pen[2] * scale : 0;
-	for (let y = Math.max(y0, top), e = Math.min(y0 + h, bottom), p = y * stride + at; y < e; y++, p += stride)
+	const px = this.px,
+		stride = this.w,
+		color = pen ? pen[0] : ground,
+		wide = pen && pen[2] ? pen[2] * scale : 0;
+	for (
+		let y = Math.max(y0, top), e = Math.min(y0 + h, bottom), p = y * stride + at;
+		y < e;
+		y++, p += stride
+	)
 		px[p] = wide && stripes[x + y - y0] >= wide ? pen[1] : color;
 };
 
@@ -112,17 +140,18 @@ function stripesFor(n, period) {
 
 // A row of calls: one line of pixels, then the same again for its height.
 Raster.prototype.calls = function (x0, y0, w, h, cover, name, edge, ground, lit, litColor) {
-	const top = Math.max(0, y0), bottom = Math.min(this.h, y0 + h);
-	if (top >= bottom)
-		return;
+	const top = Math.max(0, y0),
+		bottom = Math.min(this.h, y0 + h);
+	if (top >= bottom) return;
 	const line = this.px.subarray(top * this.w + x0, top * this.w + x0 + w);
 	for (let x = 0; x < w; x++) {
-		if (name[x] < 0)
-			line[x] = ground;
-		else if (lit && lit[name[x]])
-			line[x] = litColor;
+		if (name[x] < 0) line[x] = ground;
+		else if (lit && lit[name[x]]) line[x] = litColor;
 		else
-			line[x] = shade(name[x], lit ? cover[x] * 0.4 : edge[x] && cover[x] > 0.999 ? 0.45 : cover[x]);
+			line[x] = shade(
+				name[x],
+				lit ? cover[x] * 0.4 : edge[x] && cover[x] > 0.999 ? 0.45 : cover[x],
+			);
 	}
 	for (let y = top + 1; y < bottom; y++)
 		this.px.copyWithin(y * this.w + x0, top * this.w + x0, top * this.w + x0 + w);
@@ -132,14 +161,17 @@ Raster.prototype.calls = function (x0, y0, w, h, cover, name, edge, ground, lit,
 let shades = null;
 function shade(id, strength) {
 	if (!shades || shades.of !== sliceColors) {
-		shades = sliceColors.map(hex => Uint32Array.from({length: 17}, (_, i) =>
-			rgba(mix(palette.paper, hex, 0.22 + 0.78 * i / 16))));
+		shades = sliceColors.map(hex =>
+			Uint32Array.from({length: 17}, (_, i) =>
+				rgba(mix(palette.paper, hex, 0.22 + (0.78 * i) / 16)),
+			),
+		);
 		shades.of = sliceColors;
 	}
 	return shades[sliceIndex(id)][Math.round(Math.min(1, strength) * 16)];
 }
 
-function gilPens(thread) {
+export function gilPens(thread) {
 	const p = palette;
 	return [
 		[rgba(p.unknown), rgba(p.unknownAlt), 2],
@@ -147,10 +179,11 @@ function gilPens(thread) {
 		[rgba(threadColor(thread)), 0, 0],
 		[rgba(p.wait), rgba(p.waitAlt), 3],
 		[rgba(p.wait), rgba(p.swwaitAlt), 2],
+		[rgba(p.swwaitAlt), rgba(p.none), 2],
 	];
 }
 
-function cpuPens() {
+export function cpuPens() {
 	const p = palette;
 	return [
 		[rgba(p.unknown), rgba(p.unknownAlt), 2],
@@ -162,5 +195,6 @@ function cpuPens() {
 	];
 }
 
-const GIL_ORDER = [2, 1, 0, 4, 3]; // from the bottom: hold, no GIL, unknown; waits hang from the top
-const CPU_ORDER = [1, 3, 0, 4, 2, 5];
+// From the bottom: hold, no GIL, unknown; waits hang from the top.
+export const GIL_ORDER = [2, 1, 0, 5, 4, 3];
+export const CPU_ORDER = [1, 3, 0, 4, 2, 5];

@@ -1,38 +1,58 @@
 // SPDX-License-Identifier: MIT
-// Search over the names of functions and threads: how many, how long, marked everywhere, n and N go round.
+// Search over the names of functions and threads: how many, how long, marked everywhere, n and N
+// go round.
 
-const hits = {text: "", lit: null, test: null, count: 0, total: 0};
-let threadHits = null;
+import {gilKnown, pass, threadLabel} from "./data.js";
+import {$} from "./dom.js";
+import {emit, on, whenQuiet} from "./events.js";
+import {fmtDur, plural} from "./format.js";
+import {DEPTH_FEW, seeTimeline, tl, tlCanvas, tlLayout, unhide} from "./layout.js";
+import {callPlace, lanePin, reveal, shortCall, timeOfCalls} from "./pick.js";
+import {HOLD_STATE} from "./states.js";
+import {store, upper} from "./store.js";
+import {hits, passDur, pinned, setPin, setThreadHits, setView, span, view} from "./view.js";
 
-function searchFor(text) {
+// Which names have the text in what part(name) is of them; null if no call does.
+function litNames(low, part) {
+	const st = store(),
+		lit = new Uint8Array(st.names.slices.length + 1);
+	st.names.slices.forEach((name, id) => {
+		if (st.nameCount[id] && part(name).toLowerCase().includes(low)) lit[id] = 1;
+	});
+	return lit.includes(1) ? lit : null;
+}
+
+export function searchFor(text) {
 	$("search").value = text;
 	searchRun();
 }
 
-function searchRun() {
-	const text = hits.text = $("search").value.trim();
-	const st = store();
+export function searchRun() {
+	const text = (hits.text = $("search").value.trim());
 	hits.lit = null;
 	hits.test = null;
 	hits.count = hits.total = 0;
-	threadHits = null;
+	setThreadHits(null);
 	if (text) {
 		const low = text.toLowerCase();
-		const lit = new Uint8Array(st.names.slices.length + 1);
-		st.names.slices.forEach((name, id) => {
-			if (!name.toLowerCase().includes(low))
-				return;
-			lit[id] = 1;
-			hits.count += st.nameCount[id] || 0;
-			hits.total += st.nameTotal[id] || 0;
-		});
-		const threads = pass().threads.map((t, i) => i).filter(i => threadLabel(i).toLowerCase().includes(low));
-		if (hits.count)
-			hits.lit = lit;
-		else if (!searchSpans(low) && threads.length)
-			threadHits = i => threads.includes(i);
-		$("found").textContent = hits.count ? plural(hits.count, hits.lit ? "call" : gilKnown() ? "hold" : "span") + " · " + fmtDur(hits.total) :
-			threads.length ? plural(threads.length, "thread") : "nothing found";
+		const lit = litNames(low, shortCall) || litNames(low, callPlace);
+		const threads = pass()
+			.threads.map((t, i) => i)
+			.filter(i => threadLabel(i).toLowerCase().includes(low));
+		if (lit)
+			Object.assign(
+				hits,
+				{lit},
+				timeOfCalls(id => lit[id]),
+			);
+		else if (!searchSpans(low) && threads.length) setThreadHits(i => threads.includes(i));
+		$("found").textContent = hits.count
+			? plural(hits.count, hits.lit ? "call" : gilKnown() ? "hold" : "span") +
+				" · " +
+				fmtDur(hits.total)
+			: threads.length
+				? plural(threads.length, "thread")
+				: "nothing found";
 	} else {
 		$("found").textContent = "";
 	}
@@ -44,48 +64,51 @@ function searchRun() {
 
 // Where no such call was traced: holds, or sleeps, with the name in their stack.
 function searchSpans(low) {
-	const st = store(), lit = new Uint8Array(st.stacks.parent.length);
-	st.stacks.parent.forEach((up, id) => { lit[id] = lit[up] || (id && (st.names.stacks[st.stacks.name[id]] || "").toLowerCase().includes(low)); });
+	const st = store(),
+		lit = new Uint8Array(st.stacks.parent.length);
+	st.stacks.parent.forEach((up, id) => {
+		lit[id] =
+			lit[up] ||
+			(id && (st.names.stacks[st.stacks.name[id]] || "").toLowerCase().includes(low));
+	});
 	hits.test = (s, i) => s.stack && lit[s.stack[i]] && (!gilKnown() || s.state[i] === HOLD_STATE);
-	searchLanes().forEach(lane => lane.each(0, passDur(), (from, to, state, s, i) => {
-		if (hits.test(s, i)) {
-			hits.count++;
-			hits.total += to - from;
-		}
-	}));
+	searchLanes().forEach(lane =>
+		lane.each(0, passDur(), (from, to, state, s, i) => {
+			if (hits.test(s, i)) {
+				hits.count++;
+				hits.total += to - from;
+			}
+		}),
+	);
 	return hits.count;
 }
 
-const searchLanes = () => gilKnown() ? store().gil : store().cpu;
+const searchLanes = () => (gilKnown() ? store().gil : store().cpu);
 
-// Where in the whole recording the hits are, for the strip: 1 for each of its 4096 parts that has one.
+// Where in the whole recording the hits are, for the strip: 1 for each of its 4096 parts that has
+// one.
 function stripHits() {
 	hits.parts = null;
-	if (!hits.count)
-		return;
-	const parts = hits.parts = new Uint8Array(4096), width = passDur() / parts.length;
-	const mark = (from, to) => parts.fill(1, Math.max(0, Math.floor(from / width)), Math.floor(to / width) + 1);
+	if (!hits.count) return;
+	const parts = (hits.parts = new Uint8Array(4096)),
+		width = passDur() / parts.length;
+	const mark = (from, to) =>
+		parts.fill(1, Math.max(0, Math.floor(from / width)), Math.floor(to / width) + 1);
 	if (hits.test)
-		return searchLanes().forEach(lane => lane.each(0, passDur(), (from, to, state, s, i) => hits.test(s, i) && mark(from, to)));
-	for (const rows of store().slices)
-		for (const row of rows || [])
-			for (const s of row.sections) {
-				let some = false;
-				for (let k = 0; k < s.names.length && !some; k += 4)
-					some = hits.lit[s.names[k]] === 1;
-				for (let i = 0; some && i < s.n; i++)
-					if (hits.lit[s.name[i]])
-						mark(s.start[i], s.end[i]);
-			}
+		return searchLanes().forEach(lane =>
+			lane.each(0, passDur(), (from, to, state, s, i) => hits.test(s, i) && mark(from, to)),
+		);
+	timeOfCalls(id => hits.lit[id], mark);
 }
 
 // The next hit (by = ±1) after the pinned one, or after the start of the view.
-function nextHit(by) {
+export function nextHit(by) {
 	const best = !hits.count ? null : hits.lit ? nextCall(by) : nextSpan(by);
 	if (best) {
 		setPin(best);
 		showHit(best);
-	} else if (hits.count && pinned) { // round again
+	} else if (hits.count && pinned) {
+		// round again
 		setPin(null, true);
 		setView(by > 0 ? 0 : passDur() - span(), by > 0 ? span() : passDur());
 		nextHit(by);
@@ -93,14 +116,20 @@ function nextHit(by) {
 }
 
 function nextCall(by) {
-	const from = pinned && pinned.kind === "py" && hits.lit[pinned.name] ? pinned : {from: by > 0 ? view.from - 1 : view.to, depth: 1e9, thread: -1};
+	const from =
+		pinned && pinned.kind === "py" && hits.lit[pinned.name]
+			? pinned
+			: {from: by > 0 ? view.from - 1 : view.to, depth: 1e9, thread: -1};
 	let best = null;
 	const before = (a, b) => a.from - b.from || a.thread - b.thread || a.depth - b.depth;
-	store().slices.forEach((rows, thread) => rows && rows.forEach((row, depth) => {
-		const c = hitInRow(row, thread, depth, from, by);
-		if (c && (!best || before(c, best) * by < 0))
-			best = c;
-	}));
+	store().slices.forEach(
+		(rows, thread) =>
+			rows &&
+			rows.forEach((row, depth) => {
+				const c = hitInRow(row, thread, depth, from, by);
+				if (c && (!best || before(c, best) * by < 0)) best = c;
+			}),
+	);
 	return best;
 }
 
@@ -108,7 +137,8 @@ function nextSpan(by) {
 	const t = pinned ? pinned.from : by > 0 ? view.from - 1 : view.to;
 	let best = null;
 	searchLanes().forEach((lane, thread) => {
-		const to = lane.step(lane.start(t, by), by, hits.test), pin = to && lanePin(gilKnown() ? "gil" : "cpu", thread, to);
+		const to = lane.step(lane.start(t, by), by, hits.test),
+			pin = to && lanePin(gilKnown() ? "gil" : "cpu", thread, to);
 		if (pin && (pin.from - t) * by > 0 && (!best || (pin.from - best.from) * by < 0))
 			best = pin;
 	});
@@ -123,24 +153,42 @@ function showHit(p) {
 	}
 	tlLayout();
 	reveal(p);
+	seeTimeline();
 }
 
 function hitInRow(row, thread, depth, from, by) {
-	const after = (t) => by > 0 ? t > from.from || (t === from.from && (thread > from.thread || (thread === from.thread && depth > from.depth))) :
-		t < from.from || (t === from.from && (thread < from.thread || (thread === from.thread && depth < from.depth)));
+	const after = t =>
+		by > 0
+			? t > from.from ||
+				(t === from.from &&
+					(thread > from.thread || (thread === from.thread && depth > from.depth)))
+			: t < from.from ||
+				(t === from.from &&
+					(thread < from.thread || (thread === from.thread && depth < from.depth)));
 	const list = by > 0 ? row.sections : row.sections.slice().reverse();
 	for (const s of list) {
-		if (by > 0 ? s.start[s.n - 1] < from.from : s.t0 > from.from)
-			continue;
-		let i = by > 0 ? Math.max(0, upper(s.start, 0, s.n, from.from) - 1) : Math.min(s.n - 1, upper(s.start, 0, s.n, from.from));
+		if (by > 0 ? s.start[s.n - 1] < from.from : s.t0 > from.from) continue;
+		let i =
+			by > 0
+				? Math.max(0, upper(s.start, 0, s.n, from.from) - 1)
+				: Math.min(s.n - 1, upper(s.start, 0, s.n, from.from));
 		for (; i >= 0 && i < s.n; i += by)
 			if (hits.lit[s.name[i]] && after(s.start[i]))
-				return {kind: "py", thread, depth, at: {s, k: row.sections.indexOf(s), i}, from: s.start[i], to: s.end[i], name: s.name[i], flags: s.flags ? s.flags[i] : 0};
+				return {
+					kind: "py",
+					thread,
+					depth,
+					at: {s, k: row.sections.indexOf(s), i},
+					from: s.start[i],
+					to: s.end[i],
+					name: s.name[i],
+					flags: s.flags ? s.flags[i] : 0,
+				};
 	}
 	return null;
 }
 
-function searchInit() {
+export function searchInit() {
 	const box = $("search");
 	box.addEventListener("input", whenQuiet(120, searchRun));
 	box.addEventListener("keydown", e => {
@@ -155,5 +203,7 @@ function searchInit() {
 	});
 	$("found-next").addEventListener("click", () => nextHit(1));
 	$("found-prev").addEventListener("click", () => nextHit(-1));
-	on("complete pass", () => { if (box.value) searchRun(); });
+	on("complete pass", () => {
+		if (box.value) searchRun();
+	});
 }

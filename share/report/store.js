@@ -1,50 +1,59 @@
 // SPDX-License-Identifier: MIT
 // What the workers have decoded, by pass and track, and the way there.
 
-function Lane(states) {
+import {meta, passIndex} from "./data.js";
+import {$} from "./dom.js";
+import {emit} from "./events.js";
+import {CPU_STATES, GIL_STATES, HIST_SUB} from "./states.js";
+
+export function Lane(states) {
 	this.states = states;
 	this.sections = []; // by time
 	this.base = []; // of each section: totals by state of those before it
 	this.n = 0;
 	this.marks = []; // waits that must stay visible: start, end, start, end …
-	this.multi = false; // more than one GIL
+	this.gils = new Set(); // those that it used, as numbers from 1
 }
 
 Lane.prototype.add = function (s) {
 	let k = this.sections.length;
-	while (k > 0 && this.sections[k - 1].t0 > s.t0)
-		k--;
+	while (k > 0 && this.sections[k - 1].t0 > s.t0) k--;
 	this.sections.splice(k, 0, s);
 	this.n += s.n;
-	this.multi = this.multi || s.gils.length > 1 || s.gils[0] !== 1;
+	for (const gil of s.gils) this.gils.add(gil);
+	this.withStacks ||= !!s.stack;
 	if (s.marks && s.marks.length) {
 		if (!this.marks.length || this.marks[this.marks.length - 2] <= s.marks[0])
-			for (const m of s.marks)
-				this.marks.push(m);
-		else
-			this.marks = this.sections.flatMap(x => Array.from(x.marks));
+			for (const m of s.marks) this.marks.push(m);
+		else this.marks = this.sections.flatMap(x => Array.from(x.marks));
 	}
 	const sum = new Float64Array(this.states);
 	this.base = this.sections.map(x => {
 		const before = sum.slice();
-		for (let c = 0; c < x.classes; c++)
-			sum[c % this.states] += x.total[c];
+		for (let c = 0; c < x.classes; c++) sum[c % this.states] += x.total[c];
 		return before;
 	});
+};
+
+// The index of the GIL that a hold or wait is of.
+export const gilOf = (s, i) => s.gils[(s.cls[i] - s.state[i]) / GIL_STATES] - 1;
+
+// Whether it used no GIL but this one.
+Lane.prototype.only = function (gil) {
+	return this.gils.size === 1 && this.gils.has(gil);
 };
 
 // {s, i}: the span that contains t, or null.
 Lane.prototype.find = function (t) {
 	const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
-	if (k < 0)
-		return null;
+	if (k < 0) return null;
 	const s = this.sections[k];
-	if (t >= s.t1)
-		return null;
+	if (t >= s.t1) return null;
 	return {s, k, i: upper(s.start, 0, s.n, t) - 1};
 };
 
-// Where to go on from at t; from before the first span or behind the last one where it did not live then.
+// Where to go on from at t; from before the first span or behind the last one where it did not
+// live then.
 Lane.prototype.start = function (t, by) {
 	const last = this.sections.length - 1;
 	return this.find(t) || (by > 0 ? {k: 0, i: -1} : {k: last, i: this.sections[last].n});
@@ -55,9 +64,7 @@ Lane.prototype.step = function (at, by, test) {
 	let {k, i} = at;
 	for (i += by; k >= 0 && k < this.sections.length; ) {
 		const s = this.sections[k];
-		for (; i >= 0 && i < s.n; i += by)
-			if (test(s, i))
-				return {s, k, i};
+		for (; i >= 0 && i < s.n; i += by) if (test(s, i)) return {s, k, i};
 		k += by;
 		i = by > 0 ? 0 : k >= 0 ? this.sections[k].n - 1 : 0;
 	}
@@ -67,35 +74,30 @@ Lane.prototype.step = function (at, by, test) {
 // f(start, end, state, section, index) for each span that meets [from, to).
 Lane.prototype.each = function (from, to, f) {
 	for (const s of this.sections) {
-		if (s.t1 <= from || s.t0 >= to)
-			continue;
+		if (s.t1 <= from || s.t0 >= to) continue;
 		let i = Math.max(0, upper(s.start, 0, s.n, from) - 1);
 		for (; i < s.n && s.start[i] < to; i++)
-			if (s.start[i + 1] > from)
-				f(s.start[i], s.start[i + 1], s.state[i], s, i);
+			if (s.start[i + 1] > from) f(s.start[i], s.start[i + 1], s.state[i], s, i);
 	}
 };
 
 // First index in [lo, hi) whose value is > t.
-function upper(a, lo, hi, t) {
+export function upper(a, lo, hi, t) {
 	while (lo < hi) {
 		const mid = (lo + hi) >>> 1;
-		if (a[mid] <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
+		if (a[mid] <= t) lo = mid + 1;
+		else hi = mid;
 	}
 	return lo;
 }
 
-function lastAtOrBefore(n, value, t) {
-	let lo = 0, hi = n;
+export function lastAtOrBefore(n, value, t) {
+	let lo = 0,
+		hi = n;
 	while (lo < hi) {
 		const mid = (lo + hi) >>> 1;
-		if (value(mid) <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
+		if (value(mid) <= t) lo = mid + 1;
+		else hi = mid;
 	}
 	return lo - 1;
 }
@@ -107,27 +109,23 @@ function Row() {
 }
 Row.prototype.add = function (s) {
 	let k = this.sections.length;
-	while (k > 0 && this.sections[k - 1].t0 > s.t0)
-		k--;
+	while (k > 0 && this.sections[k - 1].t0 > s.t0) k--;
 	this.sections.splice(k, 0, s);
 	this.n += s.n;
 };
 Row.prototype.find = function (t) {
 	const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
-	if (k < 0)
-		return null;
+	if (k < 0) return null;
 	const s = this.sections[k];
 	const i = upper(s.start, 0, s.n, t) - 1;
 	return i >= 0 && t < s.end[i] ? {s, k, i} : null;
 };
 Row.prototype.each = function (from, to, f) {
 	for (const s of this.sections) {
-		if (s.t1 <= from || s.t0 >= to)
-			continue;
+		if (s.t1 <= from || s.t0 >= to) continue;
 		let i = Math.max(0, upper(s.start, 0, s.n, from) - 1);
 		for (; i < s.n && s.start[i] < to; i++)
-			if (s.end[i] > from)
-				f(s.start[i], s.end[i], s.name[i], s, i);
+			if (s.end[i] > from) f(s.start[i], s.end[i], s.name[i], s, i);
 	}
 };
 
@@ -141,88 +139,93 @@ function PassStore() {
 	this.queued = []; // by thread index: sections
 	this.names = {slices: [], stacks: [], cpus: []};
 	this.nameCount = [];
-	this.nameTotal = [];
 	this.nameLongest = [];
 	this.stacks = {parent: [0], name: [0], module: [0], line: [0], flags: [0]};
-	this.hist = new Float64Array(48 * 32);
+	this.hist = new Float64Array(48 * HIST_SUB);
 	this.calls = 0;
 }
 
-const stores = meta.passes.map(() => new PassStore());
-const store = () => stores[passIndex];
+export const stores = meta.passes.map(() => new PassStore());
+export const store = () => stores[passIndex];
 
 function addSection(s) {
 	const p = stores[s.pass];
-	if (!p)
-		return;
+	if (!p) return;
 	switch (s.kind) {
-	case "gil":
-		(p.gil[s.thread] ||= new Lane(5)).add(s);
-		for (let i = 0; i < s.hist.length; i++)
-			p.hist[i] += s.hist[i];
-		break;
-	case "cpu":
-		(p.cpu[s.thread] ||= new Lane(6)).add(s);
-		break;
-	case "slices": {
-		const rows = p.slices[s.thread] ||= [];
-		while (rows.length <= s.depth)
-			rows.push(new Row());
-		rows[s.depth].add(s);
-		p.calls += s.n;
-		for (let k = 0; k < s.names.length; k += 4) {
-			const id = s.names[k];
-			p.nameCount[id] = (p.nameCount[id] || 0) + s.names[k + 1];
-			p.nameTotal[id] = (p.nameTotal[id] || 0) + s.names[k + 2];
-			p.nameLongest[id] = Math.max(p.nameLongest[id] || 0, s.names[k + 3]);
+		case "gil":
+		case "locks":
+			(p.gil[s.thread] ||= new Lane(GIL_STATES)).add(s);
+			for (let i = 0; i < s.hist.length; i++) p.hist[i] += s.hist[i];
+			break;
+		case "cpu":
+			(p.cpu[s.thread] ||= new Lane(CPU_STATES)).add(s);
+			break;
+		case "slices": {
+			const rows = (p.slices[s.thread] ||= []);
+			while (rows.length <= s.depth) rows.push(new Row());
+			rows[s.depth].add(s);
+			p.calls += s.n;
+			for (let k = 0; k < s.names.length; k += 3) {
+				const id = s.names[k];
+				p.nameCount[id] = (p.nameCount[id] || 0) + s.names[k + 1];
+				p.nameLongest[id] = Math.max(p.nameLongest[id] || 0, s.names[k + 2]);
+			}
+			break;
 		}
-		break;
-	}
-	case "names":
-		s.list.forEach((text, i) => { p.names[s.table][s.start + i] = text; });
-		break;
-	case "stacks":
-		for (const key in p.stacks)
-			for (let i = 0; i < s.n; i++)
-				p.stacks[key][s.start + i] = s[key][i];
-		break;
-	case "counter":
-		((p.counters[s.thread] ||= [])[s.counter] ||= []).push(s);
-		break;
-	case "queued":
-		(p.queued[s.thread] ||= []).push(s);
-		break;
-	case "released":
-		(p.released[s.thread] ||= []).push(s);
-		break;
-	case "lost":
-		p.lost.push(s);
-		break;
+		case "names":
+			s.list.forEach((text, i) => {
+				p.names[s.table][s.start + i] = text;
+			});
+			break;
+		case "stacks":
+			for (const key in p.stacks)
+				for (let i = 0; i < s.n; i++) p.stacks[key][s.start + i] = s[key][i];
+			break;
+		case "counter":
+			((p.counters[s.thread] ||= [])[s.counter] ||= []).push(s);
+			break;
+		case "queued":
+			(p.queued[s.thread] ||= []).push(s);
+			break;
+		case "released":
+			(p.released[s.thread] ||= []).push(s);
+			break;
+		case "lost":
+			p.lost.push(s);
+			break;
 	}
 }
 
-const loading = {sent: 0, done: 0, ended: false, complete: false, events: 0, errors: []};
+export const loading = {sent: 0, done: 0, ended: false, complete: false, events: 0, errors: []};
 let workers = [];
 
 function workersStart() {
-	const url = URL.createObjectURL(new Blob([$("gt-worker").textContent], {type: "text/javascript"}));
+	const url = URL.createObjectURL(
+		new Blob([$("gt-worker").textContent], {type: "text/javascript"}),
+	);
 	const n = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
 	for (let i = 0; i < n; i++) {
 		const w = new Worker(url);
 		w.onmessage = e => received(e.data);
-		w.onerror = e => { loading.errors.push(e.message || "the worker failed"); received({sections: []}); };
+		w.onerror = e => {
+			loading.errors.push(e.message || "the worker failed");
+			received({sections: []});
+		};
 		workers.push(w);
 	}
 }
 
 // Called by the one line after each block, while the file is still being parsed.
-function push(list) {
+export function push(list) {
 	const me = document.currentScript;
 	const data = me.previousElementSibling;
-	if (!workers.length)
-		workersStart();
-	workers[loading.sent % workers.length].postMessage(
-		{id: loading.sent, text: data.textContent, list, markNs: meta.wait_mark_ns});
+	if (!workers.length) workersStart();
+	workers[loading.sent % workers.length].postMessage({
+		id: loading.sent,
+		text: data.textContent,
+		list,
+		markNs: meta.wait_mark_ns,
+	});
 	loading.sent++;
 	data.remove();
 	me.remove();
@@ -230,8 +233,7 @@ function push(list) {
 
 function received({sections, error}) {
 	loading.done++;
-	if (error)
-		loading.errors.push(error);
+	if (error) loading.errors.push(error);
 	else
 		for (const s of sections) {
 			addSection(s);
@@ -241,17 +243,15 @@ function received({sections, error}) {
 	maybeComplete();
 }
 
-function end() {
+export function end() {
 	loading.ended = true;
 	maybeComplete();
 }
 
 function maybeComplete() {
-	if (!loading.ended || loading.done < loading.sent || loading.complete)
-		return;
+	if (!loading.ended || loading.done < loading.sent || loading.complete) return;
 	loading.complete = true;
-	for (const w of workers)
-		w.terminate();
+	for (const w of workers) w.terminate();
 	workers = [];
 	performance.mark("gt-complete");
 	emit("data");

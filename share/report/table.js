@@ -1,107 +1,222 @@
 // SPDX-License-Identifier: MIT
 // Real tables: caption, scope, aria-sort, sortable by their heads, copied as CSV.
 
+import {gilText, threadLabel} from "./data.js";
+import {code, copyText, fill, h, rove, stepInTable, toward} from "./dom.js";
+import {NAME_FIT, fmtCount, fmtDur, fmtPct, shorten} from "./format.js";
+import {seeTimeline, tl, tlBox, unhide} from "./layout.js";
+import {threadColor} from "./theme.js";
+import {flyToSpan, setPin} from "./view.js";
+
 /*
  * columns: [{head, num, title, value(row) for sorting and CSV, cell(row) -> text or element}].
  * options: caption, sort (column index), up, limit (rows shown until "show all"), onrow(row).
  */
-function makeTable(columns, rows, options) {
-	let sort = Math.min(options.sort ?? 0, columns.length - 1), up = !!options.up, all = false;
+export function makeTable(columns, rows, options) {
+	let sort = Math.min(options.sort ?? 0, columns.length - 1),
+		up = !!options.up,
+		all = false;
 	const body = h("tbody", {});
 	const heads = columns.map((col, i) => {
-		const button = h("button", {class: "sort", title: col.title, onclick: () => {
-			up = sort === i ? !up : !col.num;
-			sort = i;
-			draw();
-		}}, col.head);
-		return h("th", {scope: "col", class: col.num ? "num" : null}, col.head ? button : h("span", {class: "visually-hidden"}, col.title));
+		const button = h(
+			"button",
+			{
+				class: "sort",
+				title: col.title,
+				onclick: () => {
+					up = sort === i ? !up : !col.num;
+					sort = i;
+					draw();
+				},
+			},
+			col.head,
+		);
+		return h(
+			"th",
+			{scope: "col", class: col.num ? "num" : null},
+			col.head ? button : h("span", {class: "visually-hidden"}, col.title),
+		);
 	});
-	const table = h("table", {}, h("caption", {class: options.hideCaption ? "visually-hidden" : null}, options.caption), h("thead", {}, h("tr", {}, heads)), body);
-	const more = h("button", {class: "more", onclick: () => { all = true; draw(); }}, "");
+	const table = h(
+		"table",
+		{},
+		h("caption", {class: options.hideCaption ? "visually-hidden" : null}, options.caption),
+		h("thead", {}, h("tr", {}, heads)),
+		body,
+	);
+	const more = h(
+		"button",
+		{
+			class: "more",
+			onclick: () => {
+				all = true;
+				draw();
+			},
+		},
+		"",
+	);
 	function draw() {
 		const value = columns[sort].value;
 		const sorted = rows.slice().sort((a, b) => {
-			const x = value(a), y = value(b);
-			const c = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+			const x = value(a),
+				y = value(b);
+			const c =
+				typeof x === "number" && typeof y === "number"
+					? x - y
+					: String(x).localeCompare(String(y));
 			return up ? c : -c;
 		});
 		const limit = all ? sorted.length : options.limit || sorted.length;
-		fill(body, sorted.slice(0, limit).map(row => {
-			const tr = h("tr", options.attrs ? options.attrs(row) : {}, columns.map((col, i) => {
-				const cell = col.cell ? col.cell(row) : String(col.value(row));
-				return h(i === 0 ? "th" : "td", {scope: i === 0 ? "row" : null, class: col.num ? "num" : col.wide ? "wide" : null}, cell);
-			}));
-			if (options.onrow) {
-				tr.classList.add("jump");
-				tr.addEventListener("click", e => { if (!e.target.closest("button,a,input")) options.onrow(row); });
-			}
-			return tr;
-		}));
-		heads.forEach((th, i) => columns[i].head && th.setAttribute("aria-sort", i === sort ? (up ? "ascending" : "descending") : "none"));
+		fill(
+			body,
+			sorted.slice(0, limit).map(row => {
+				const tr = h(
+					"tr",
+					options.attrs ? options.attrs(row) : {},
+					columns.map((col, i) => {
+						const cell = col.cell ? col.cell(row) : String(col.value(row));
+						return h(
+							i === 0 ? "th" : "td",
+							{
+								scope: i === 0 ? "row" : null,
+								class: col.num ? "num" : col.wide ? "wide" : null,
+							},
+							cell,
+						);
+					}),
+				);
+				if (options.onrow) {
+					tr.classList.add("jump");
+					tr.addEventListener("click", e => {
+						if (!e.target.closest("button,a,input")) options.onrow(row);
+					});
+				}
+				return tr;
+			}),
+		);
+		heads.forEach(
+			(th, i) =>
+				columns[i].head &&
+				th.setAttribute(
+					"aria-sort",
+					i === sort ? (up ? "ascending" : "descending") : "none",
+				),
+		);
+		rove(body, stepInTable);
 		more.hidden = limit >= sorted.length;
 		more.textContent = "Show all " + fmtCount(sorted.length);
 	}
 	draw();
-	return h("div", {class: "table"}, table, h("p", {class: "under"}, more, copyButtons(columns, rows)));
+	return h(
+		"div",
+		{class: "table"},
+		table,
+		h("p", {class: "under"}, more, copyButtons(columns, rows)),
+	);
 }
 
 // For files, and to be pasted into a spreadsheet.
-function copyButtons(columns, rows) {
-	return [["Copy as CSV", ","], ["as TSV", "\t"]].map(([text, comma]) => {
-		const button = h("button", {class: "more", onclick: () => {
-			copyText(tableText(columns, rows, comma));
-			button.textContent = "Copied";
-			setTimeout(() => { button.textContent = text; }, 1500);
-		}}, text);
+export function copyButtons(columns, rows) {
+	return [
+		["Copy as CSV", ","],
+		["as TSV", "\t"],
+	].map(([text, comma]) => {
+		const button = h(
+			"button",
+			{
+				class: "more",
+				onclick: () => {
+					copyText(tableText(columns, rows, comma));
+					button.textContent = "Copied";
+					setTimeout(() => {
+						button.textContent = text;
+					}, 1500);
+				},
+			},
+			text,
+		);
 		return button;
 	});
 }
 
 // A spreadsheet must not take a name for a formula.
-function csvField(v) {
+export function csvField(v) {
 	let s = String(v);
-	if (/^[=+\-@\t\r]/.test(s) && typeof v !== "number")
-		s = "'" + s;
+	if (/^[=+\-@\t\r]/.test(s) && typeof v !== "number") s = "'" + s;
 	return /[",\n\r\t]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
 }
 
 function tableText(columns, rows, comma) {
-	return [columns.map(c => csvField(c.csv || c.head)).join(comma)]
-		.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(comma))).join("\n") + "\n";
+	return (
+		[columns.map(c => csvField(c.csv || c.head)).join(comma)]
+			.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(comma)))
+			.join("\n") + "\n"
+	);
 }
 
 // A thread's name with its colour, which shows it in the timeline.
-function threadTag(index, most = NAME_FIT) {
-	return h("button", {class: "thread", title: threadLabel(index) + ": show in the timeline", onclick: () => showThread(index)},
-		h("i", {class: "dot", style: "background:" + threadColor(index)}), shorten(threadLabel(index), most));
+export function threadTag(index, most = NAME_FIT) {
+	return h(
+		"button",
+		{
+			class: "thread",
+			title: threadLabel(index) + ": show in the timeline",
+			onclick: () => showThread(index),
+		},
+		h("i", {class: "dot", style: "background:" + threadColor(index)}),
+		shorten(threadLabel(index), most),
+	);
 }
 
 // A column of threads, of what ran, and what stands where there is nothing to tell.
-const whoColumn = (of, head = "Thread", csv = head) => ({head, csv, value: r => threadLabel(of(r)), cell: r => threadTag(of(r))});
-const ranColumn = head => ({head, csv: "function", value: r => r.what ? r.what.name : "", cell: r => r.what ? code(r.what.name, r.what.name + " " + r.what.place) : ""});
-const empty = text => h("p", {class: "empty"}, text);
-const noWait = () => empty(gilText("No thread waited for the GIL.", "No thread was blocked."));
+export const whoColumn = (of, head = "Thread", csv = head) => ({
+	head,
+	csv,
+	value: r => threadLabel(of(r)),
+	cell: r => threadTag(of(r)),
+});
+export const ranColumn = head => ({
+	head,
+	csv: "function",
+	value: r => (r.what ? r.what.name : ""),
+	cell: r => (r.what ? code(r.what.name, r.what.name + " " + r.what.place) : ""),
+});
+export const empty = text => h("p", {class: "empty"}, text);
+export const noWait = () =>
+	empty(gilText("No thread waited for the GIL.", "No thread was blocked."));
 
-function showThread(index) {
+export function showThread(index) {
 	unhide(index);
-	const row = tl.rows.find(r => r.thread === index);
-	if (row)
-		tlBox.scrollTop = Math.max(0, row.top - AXIS - 30);
+	const row = tl.rows.find(r => r.head && r.thread === index);
+	if (row) tlBox.scrollTop = Math.max(0, row.top - tl.top - 30);
 	toward("timeline");
 }
 
 // A moment, as a button that goes there.
-function jumpTo(text, go) {
+export function jumpTo(text, go) {
 	return h("button", {class: "link", onclick: go}, text);
 }
 
-function goToPin(pin) {
-	if (!pin)
-		return;
+export function goToPin(pin) {
+	if (!pin) return;
 	unhide(pin.thread);
 	setPin(pin);
 	flyToSpan(pin.from, pin.to);
-	const box = $("timeline").getBoundingClientRect();
-	if (box.bottom < 200 || box.top > innerHeight - 200)
-		toward("timeline");
+	seeTimeline();
+}
+
+// A part of a time, with whose it is.
+export function shareItem(ns, total, color, who, after) {
+	return h(
+		"li",
+		{},
+		h("i", {
+			class: "meter",
+			style: "--w:" + Math.min(100, (ns / total) * 100).toFixed(2) + "%;--c:" + color,
+		}),
+		who,
+		h("span", {class: "num"}, fmtDur(ns)),
+		h("span", {class: "num soft"}, fmtPct(ns, total)),
+		after || null,
+	);
 }

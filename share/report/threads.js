@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: MIT
 // One bar per thread: where its time went, with the numbers of the terminal's table.
 
+import {crowdLabel, crowdSum, crowdTag, crowds} from "./crowds.js";
+import {gilKnown, gilText, knownNs, meta, pass} from "./data.js";
+import {$, fill, h, tally} from "./dom.js";
+import {fmtCount, fmtDur, fmtPct} from "./format.js";
+import {pinLane} from "./pick.js";
+import {empty, goToPin, jumpTo, makeTable, whoColumn} from "./table.js";
+import {palette, threadColor} from "./theme.js";
+
 // The parts of a bar. With CPU states, time without the GIL is told apart.
 function barParts(t) {
-	const st = t.states, parts = [
-		["hold", gilText("holds the GIL", "stops the others"), t.hold_ns],
-		["wait", gilText("waits for the GIL", "is blocked"), t.wait_ns],
-	];
+	const st = t.states,
+		parts = [
+			["hold", gilText("holds the GIL", "stops the others"), t.hold_ns],
+			["wait", gilText("waits for the GIL", "is blocked"), t.wait_ns],
+			["freewait", "takes a free GIL", t.free_wait_ns],
+		];
 	const known = st && st.running_ns + st.runnable_ns + st.sleeping_ns + st.uninterruptible_ns > 0;
 	if (known && meta.state_detect) {
-		// What is off the GIL is on a CPU, asleep or neither: in the proportions of this thread's states.
+		// What is off the GIL is on a CPU, asleep or neither: in the proportions of this thread's
+		// states.
 		const running = Math.max(0, Math.min(t.no_gil_ns, st.running_ns - t.hold_ns));
 		parts.push(["none-run", gilText("no GIL, on a CPU", "free, on a CPU"), running]);
-		parts.push(["none-sleep", gilText("no GIL, asleep or not on a CPU", "free, asleep or not on a CPU"), t.no_gil_ns - running]);
+		parts.push([
+			"none-sleep",
+			gilText("no GIL, asleep or not on a CPU", "free, asleep or not on a CPU"),
+			t.no_gil_ns - running,
+		]);
 	} else {
 		parts.push(["none", gilText("no GIL", "free"), t.no_gil_ns]);
 	}
@@ -21,69 +36,268 @@ function barParts(t) {
 }
 
 function bar(t, color) {
-	return sharebar(barParts(t).filter(p => p[2] > 0).map(([kind, text, ns]) => [kind, text + " " + fmtPct(ns, kind === "unknown" ? t.total_ns : knownNs(t)), ns]), t.total_ns, color);
+	return sharebar(
+		barParts(t)
+			.filter(p => p[2] > 0)
+			.map(([kind, text, ns]) => [
+				kind,
+				text + " " + fmtPct(ns, kind === "unknown" ? t.total_ns : knownNs(t)),
+				ns,
+			]),
+		t.total_ns,
+		color,
+	);
 }
 
 // parts: [kind, words, ns]
 function sharebar(parts, total, color) {
-	return h("div", {class: "sharebar", role: "img", "aria-label": parts.map(p => p[1]).join(", "), title: parts.map(p => p[1]).join("\n")},
-		parts.map(([kind, , ns]) => h("i", {class: "k-" + kind, style: "flex-grow:" + (ns / Math.max(1, total) * 1000).toFixed(3) +
-			(kind === "hold" ? ";background:" + color : "")})));
+	return h(
+		"div",
+		{
+			class: "sharebar",
+			role: "img",
+			"aria-label": parts.map(p => p[1]).join(", "),
+			title: parts.map(p => p[1]).join("\n"),
+		},
+		parts.map(([kind, , ns]) =>
+			h("i", {
+				class: "k-" + kind,
+				style:
+					"flex-grow:" +
+					((ns / Math.max(1, total)) * 1000).toFixed(3) +
+					(kind === "hold" ? ";background:" + color : ""),
+			}),
+		),
+	);
 }
 
 // Where the GIL was not watched: the states of the CPU.
-const STATE_COLUMNS = [["running", "On CPU", "running"], ["runnable", "In line", "in line: wants a CPU and has none"], ["sleeping", "Asleep", "asleep"],
-	["uninterruptible", "Disk", "uninterruptible, mostly for the disk"], ["gil_sleep", "GIL sleep", "asleep because another thread has the GIL"], ["unknown", "Unknown", "unknown"]];
-const STATE_KINDS = {running: "running", runnable: "runnable", sleeping: "sleeping", uninterruptible: "disk", gil_sleep: "gilsleep", unknown: "unknown"};
+export const STATE_COLUMNS = [
+	["running", "On CPU", "running"],
+	["runnable", "Runnable", "runnable: wants a CPU and has none"],
+	["sleeping", "Asleep", "asleep"],
+	["uninterruptible", "Uninterr.", "uninterruptible, mostly for the disk"],
+	["gil_sleep", "GIL sleep", "asleep because another thread has the GIL"],
+	["unknown", "Unknown", "unknown"],
+];
+const STATE_KINDS = {
+	running: "running",
+	runnable: "runnable",
+	sleeping: "sleeping",
+	uninterruptible: "disk",
+	gil_sleep: "gilsleep",
+	unknown: "unknown",
+};
 
 function statesDraw() {
-	const rows = pass().threads.map((t, i) => ({t, i})), ns = (r, key) => (r.t.states || {})[key + "_ns"] || 0;
+	const rows = pass().threads.map((t, i) => ({t, i})),
+		ns = (r, key) => (r.t.states || {})[key + "_ns"] || 0;
 	const there = STATE_COLUMNS.filter(([key]) => rows.some(r => ns(r, key) > 0));
-	const share = (r, key) => fmtPct(ns(r, key), r.t.total_ns - (key === "unknown" ? 0 : ns(r, "unknown")));
-	const shares = r => sharebar(there.filter(([key]) => ns(r, key)).map(([key, , text]) => [STATE_KINDS[key], text + " " + share(r, key), ns(r, key)]), r.t.total_ns);
-	fill($("threads-body"), makeTable([
-		whoColumn(r => r.i),
-		{head: "", csv: "bar", value: r => ns(r, "running"), cell: shares, wide: true, title: "Shares of its life"},
-		...there.map(([key, head, title]) => tally(head, key + "_ns", r => ns(r, key), r => share(r, key), title)),
-		tally("Total", "total_ns", r => r.t.total_ns, r => fmtDur(r.t.total_ns)),
-	], rows, {caption: "Per thread: shares of its life by state", hideCaption: true, sort: 2, limit: 8, attrs: r => ({"data-tid": r.t.tid, "data-total": r.t.total_ns})}));
-	legendDraw($("threads-legend"), there.map(([key, , text]) => [STATE_KINDS[key], text]));
+	const share = (r, key) =>
+		fmtPct(ns(r, key), r.t.total_ns - (key === "unknown" ? 0 : ns(r, "unknown")));
+	const shares = r =>
+		sharebar(
+			there
+				.filter(([key]) => ns(r, key))
+				.map(([key, , text]) => [STATE_KINDS[key], text + " " + share(r, key), ns(r, key)]),
+			r.t.total_ns,
+		);
+	fill(
+		$("threads-body"),
+		makeTable(
+			[
+				whoColumn(r => r.i),
+				{
+					head: "",
+					csv: "bar",
+					value: r => ns(r, "running"),
+					cell: shares,
+					wide: true,
+					title: "Shares of its life",
+				},
+				...there.map(([key, head, title]) =>
+					tally(
+						head,
+						key + "_ns",
+						r => ns(r, key),
+						r => share(r, key),
+						title,
+					),
+				),
+				tally(
+					"Total",
+					"total_ns",
+					r => r.t.total_ns,
+					r => fmtDur(r.t.total_ns),
+				),
+			],
+			rows,
+			{
+				caption: "Per thread: shares of its lifetime by state",
+				hideCaption: true,
+				sort: 2,
+				limit: 8,
+				attrs: r => ({"data-tid": r.t.tid, "data-total": r.t.total_ns}),
+			},
+		),
+	);
+	legendDraw(
+		$("threads-legend"),
+		there.map(([key, , text]) => [STATE_KINDS[key], text]),
+	);
 }
+
+const FREE_WAIT =
+	"Share of its known lifetime in which it took a GIL that was free: " +
+	"tracing overhead or scheduling delay";
 
 let threadsEach = false;
-function threadsDraw() {
+export function threadsDraw() {
 	const p = pass();
-	if (!gilKnown())
-		return statesDraw();
+	if (!gilKnown()) return statesDraw();
 	const many = crowds().some(c => c.name);
-	const rows = (many && !threadsEach ? crowds() : p.threads.map((t, i) => ({threads: [i]}))).map(c => ({t: crowdSum(c), i: c.threads[0], c}));
-	const longest = (r, key) => !r.t[key + "_ns"] ? "–" : jumpTo(fmtDur(r.t[key + "_ns"]), () => {
-		const i = r.t[key + "_ns_of"] ?? r.i;
-		goToPin(pinLane("gil", i, p.threads[i][key + "_at_ns"]));
-	});
-	const part = (head, key, title) => tally(head, key, r => r.t[key], r => fmtPct(r.t[key], knownNs(r.t)), title);
+	const rows = (many && !threadsEach ? crowds() : p.threads.map((t, i) => ({threads: [i]}))).map(
+		c => ({t: crowdSum(c), i: c.threads[0], c}),
+	);
+	const longest = (r, key) =>
+		!r.t[key + "_ns"]
+			? "–"
+			: jumpTo(fmtDur(r.t[key + "_ns"]), () => {
+					const i = r.t[key + "_ns_of"] ?? r.i;
+					goToPin(pinLane("gil", i, p.threads[i][key + "_at_ns"]));
+				});
+	const part = (head, key, title) =>
+		tally(
+			head,
+			key,
+			r => r.t[key],
+			r => fmtPct(r.t[key], knownNs(r.t)),
+			title,
+		);
 	const columns = [
 		{head: "Thread", value: r => crowdLabel(r.c), cell: r => crowdTag(r.c)},
-		{head: "", csv: "bar", value: r => r.t.wait_ns, cell: r => bar(r.t, r.c.name ? palette.other : threadColor(r.i)), wide: true, title: "Shares of its life"},
-		part(gilText("Has GIL", "Stops others"), "hold_ns", gilText("Share of its known life in which it held the GIL", "Share of its known life in which it had stopped the others, or asked them to stop")),
-		part(gilText("Waits", "Blocked"), "wait_ns", gilText("Share of its known life in which it wanted the GIL and did not have it", "Share of its known life in which it slept for a lock, or stood because another thread stopped it")),
-		part(gilText("No GIL", "Free"), "no_gil_ns", gilText("In C code with the GIL released, or asleep", "Running, or asleep for something else")),
-		tally("Unknown", "unknown_ns", r => r.t.unknown_ns, r => fmtPct(r.t.unknown_ns, r.t.total_ns), "Before its first event, or records were lost"),
-		tally("Longest wait", "longest_wait_ns", r => r.t.longest_wait_ns, r => longest(r, "longest_wait")),
-		tally(gilText("Longest hold", "Longest stop"), "longest_hold_ns", r => r.t.longest_hold_ns, r => longest(r, "longest_hold")),
-		tally("Lived", "total_ns", r => r.t.total_ns, r => fmtDur(r.t.total_ns), "How long it lived while tracing was on"),
+		{
+			head: "",
+			csv: "bar",
+			value: r => r.t.wait_ns,
+			cell: r => bar(r.t, r.c.name ? palette.other : threadColor(r.i)),
+			wide: true,
+			title: "Shares of its life",
+		},
+		part(
+			gilText("Has GIL", "Stops others"),
+			"hold_ns",
+			gilText(
+				"Share of its known lifetime in which it held the GIL",
+				"Share of its known lifetime in which it stopped the others, or was stopping them",
+			),
+		),
+		part(
+			gilText("Waits", "Blocked"),
+			"wait_ns",
+			gilText(
+				"Share of its known lifetime in which it wanted the GIL and did not have it",
+				"Share of its known lifetime in which it slept for a lock, " +
+					"or stood because another thread stopped it",
+			),
+		),
+		part("Free wait", "free_wait_ns", FREE_WAIT),
+		part(
+			gilText("No GIL", "Free"),
+			"no_gil_ns",
+			gilText(
+				"In C code with the GIL released, or asleep",
+				"Running, or asleep for something else",
+			),
+		),
+		tally(
+			"Unknown",
+			"unknown_ns",
+			r => r.t.unknown_ns,
+			r => fmtPct(r.t.unknown_ns, r.t.total_ns),
+			"Before its first event, or records were lost",
+		),
+		tally(
+			"Longest wait",
+			"longest_wait_ns",
+			r => r.t.longest_wait_ns,
+			r => longest(r, "longest_wait"),
+		),
+		tally(
+			gilText("Longest hold", "Longest stop"),
+			"longest_hold_ns",
+			r => r.t.longest_hold_ns,
+			r => longest(r, "longest_hold"),
+		),
+		tally(
+			"Lifetime",
+			"total_ns",
+			r => r.t.total_ns,
+			r => fmtDur(r.t.total_ns),
+			"Lifetime within the recording",
+		),
 	];
-	if (p.threads.every(t => !t.unknown_ns))
-		columns.splice(5, 1);
-	fill($("threads-body"), rows.length ? makeTable(columns, rows, {
-		caption: "Per thread: shares of its life, most wait first", hideCaption: true, sort: 3, limit: 8,
-		attrs: r => ({"data-tid": r.t.tid, "data-hold": r.t.hold_ns, "data-wait": r.t.wait_ns, "data-none": r.t.no_gil_ns, "data-unknown": r.t.unknown_ns, "data-total": r.t.total_ns}),
-	}) : empty("No thread was recorded."), many ? h("p", {class: "under"}, h("button", {class: "more", onclick: () => { threadsEach = !threadsEach; threadsDraw(); }},
-		threadsEach ? "Put like names together" : "Show each of the " + fmtCount(p.threads.length) + " threads")) : null);
-	legendDraw($("threads-legend"), [["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")], ["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or stands")],
-		...(meta.state_detect ? [["none-run", gilText("no GIL, on a CPU", "free, on a CPU")], ["none-sleep", gilText("no GIL, asleep", "free, asleep")]] : [["none", gilText("no GIL: in C code, or asleep", "free")]]), ["unknown", "unknown"]]);
+	const there = columns.filter(
+		c => !["free_wait_ns", "unknown_ns"].includes(c.csv) || p.threads.some(t => t[c.csv]),
+	);
+	fill(
+		$("threads-body"),
+		rows.length
+			? makeTable(there, rows, {
+					caption: "Per thread: shares of its lifetime, longest wait first",
+					hideCaption: true,
+					sort: 3,
+					limit: 8,
+					attrs: r => ({
+						"data-tid": r.t.tid,
+						"data-hold": r.t.hold_ns,
+						"data-wait": r.t.wait_ns,
+						"data-free": r.t.free_wait_ns,
+						"data-none": r.t.no_gil_ns,
+						"data-unknown": r.t.unknown_ns,
+						"data-total": r.t.total_ns,
+					}),
+				})
+			: empty("No thread was recorded."),
+		many
+			? h(
+					"p",
+					{class: "under"},
+					h(
+						"button",
+						{
+							class: "more",
+							onclick: () => {
+								threadsEach = !threadsEach;
+								threadsDraw();
+							},
+						},
+						threadsEach
+							? "Group similar names"
+							: "Show each of the " + fmtCount(p.threads.length) + " threads",
+					),
+				)
+			: null,
+	);
+	legendDraw($("threads-legend"), [
+		["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")],
+		["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or stands")],
+		...(p.threads.some(t => t.free_wait_ns)
+			? [["freewait", "takes a free GIL: tracing overhead or scheduling delay"]]
+			: []),
+		...(meta.state_detect
+			? [
+					["none-run", gilText("no GIL, on a CPU", "free, on a CPU")],
+					["none-sleep", gilText("no GIL, asleep", "free, asleep")],
+				]
+			: [["none", gilText("no GIL: in C code, or asleep", "free")]]),
+		["unknown", "unknown"],
+	]);
 }
 
-function legendDraw(el, items) {
-	fill(el, items.map(([kind, text]) => h("span", {class: "key"}, h("i", {class: "k-" + kind}), text)));
+export function legendDraw(el, items) {
+	fill(
+		el,
+		items.map(([kind, text]) => h("span", {class: "key"}, h("i", {class: "k-" + kind}), text)),
+	);
 }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
 // The worker: base64 -> inflate -> decode -> back to the page, buffers handed over, not copied.
 
+import {decodeBlock} from "./decode.js";
+
 function fromBase64(text) {
-	if (Uint8Array.fromBase64)
-		return Uint8Array.fromBase64(text);
+	if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
 	const raw = atob(text);
 	const u8 = new Uint8Array(raw.length);
-	for (let i = 0; i < raw.length; i++)
-		u8[i] = raw.charCodeAt(i);
+	for (let i = 0; i < raw.length; i++) u8[i] = raw.charCodeAt(i);
 	return u8;
 }
 
 async function inflate(u8, size) {
 	const out = new Uint8Array(size);
-	const reader = new Blob([u8]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+	const reader = new Blob([u8])
+		.stream()
+		.pipeThrough(new DecompressionStream("deflate-raw"))
+		.getReader();
 	let pos = 0;
 	for (;;) {
 		const {done, value} = await reader.read();
-		if (done)
-			break;
-		if (pos + value.length > size)
-			throw new Error("a block is longer than its sections");
+		if (done) break;
+		if (pos + value.length > size) throw new Error("a block is longer than its sections");
 		out.set(value, pos);
 		pos += value.length;
 	}
@@ -35,13 +36,13 @@ async function handle({id, text, list, markNs}) {
 		const sections = decodeBlock(await inflate(fromBase64(text), size), list, markNs);
 		const buffers = new Set();
 		for (const s of sections)
-			for (const key in s)
-				if (ArrayBuffer.isView(s[key]))
-					buffers.add(s[key].buffer);
+			for (const key in s) if (ArrayBuffer.isView(s[key])) buffers.add(s[key].buffer);
 		postMessage({id, sections}, [...buffers]);
 	} catch (e) {
-		postMessage({id, error: String(e && e.message || e)});
+		postMessage({id, error: String((e && e.message) || e)});
 	}
 }
 
-onmessage = e => { queue = queue.then(() => handle(e.data)); };
+self.onmessage = e => {
+	queue = queue.then(() => handle(e.data));
+};

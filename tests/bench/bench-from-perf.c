@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "perfdata/order.h"
+#include "perfdata/event_sort.h"
 #include "perfdata/reader.h"
 #include "trace/from_perf.h"
 
@@ -39,16 +39,16 @@ static uint64_t run_read(const char *path, struct error *err)
 static uint64_t run_order(const char *path, struct error *err)
 {
 	CLEANUP(perfdata_close) struct perfdata *pd = NULL;
-	CLEANUP(order_free) struct order *order = NULL;
+	CLEANUP(event_sort_free) struct event_sort *order = NULL;
 	struct perfdata_record rec;
 	uint64_t ns;
 
 	if (perfdata_open(&pd, path, err) < 0)
 		return 0;
-	order = order_new(pd);
-	while (order_next(order, &rec, &ns))
+	order = event_sort_new(pd);
+	while (event_sort_next(order, &rec, &ns))
 		;
-	return order_records(order);
+	return event_sort_records(order);
 }
 
 static uint64_t run_events(const char *path, struct error *err)

@@ -279,13 +279,13 @@ static struct synth *make_pass(uint64_t want, unsigned threads, bool unwound)
 	return s;
 }
 
-static int write_with(const struct report *report, const char *path,
-                      int (*writer)(const struct report *, FILE *, struct error *),
+static int write_with(const struct analysis *analysis, const char *path,
+                      int (*writer)(const struct analysis *, FILE *, struct error *),
                       struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
 
-	if (filewriter_open(&w, path, err) < 0 || writer(report, w.out, err) < 0)
+	if (filewriter_open(&w, path, err) < 0 || writer(analysis, w.out, err) < 0)
 		return -1;
 	return filewriter_commit(&w, err);
 }
@@ -294,8 +294,8 @@ static int write_report(uint64_t want, unsigned threads, bool one, const char *h
                         const char *json, struct error *err)
 {
 	static const char *const command[] = { "synth.py", HOSTILE, NULL };
-	struct report_pass passes[2] = { { .name = "gil" }, { .name = "stacks" } };
-	struct report report = {
+	struct recording_pass passes[2] = { { .kind = PASS_GIL }, { .kind = PASS_STACKS } };
+	struct recording report = {
 		.version = PACKAGE_VERSION,
 		.command = command,
 		.created = "2026-01-31T12:00:00Z",
@@ -307,6 +307,8 @@ static int write_report(uint64_t want, unsigned threads, bool one, const char *h
 		.passes = passes,
 		.pass_count = one ? 1 : 2,
 	};
+	struct analysis *analysis;
+	int status = 0;
 
 	for (size_t i = 0; i < report.pass_count; i++) {
 		struct synth *s = make_pass(i ? want / 10 : want, threads, i);
@@ -319,9 +321,13 @@ static int write_report(uint64_t want, unsigned threads, bool one, const char *h
 		if (model_check(s->model, err) < 0)
 			return -1;
 	}
-	if (json && write_with(&report, json, report_json, err) < 0)
-		return -1;
-	return write_with(&report, html, report_html, err);
+	analysis = analysis_new(&report);
+	if (json)
+		status = write_with(analysis, json, report_json, err);
+	if (status == 0)
+		status = write_with(analysis, html, report_html, err);
+	analysis_free(analysis);
+	return status;
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: MIT
 # The page for those who use the keyboard, a screen reader, large type, or strong contrast.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
-need chromium node playwright
+need chromium node playwright axe
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
 	node "$top_srcdir/tests/browser/access.mjs"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page in Firefox, driven by Marionette: lines of [0, id, command, parameters], each after its length.
+// The page in Firefox, driven by Marionette: lines of [0, id, command, parameters], each after
+// its length.
 import {spawn} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync} from "node:fs";
 import {createConnection} from "node:net";
@@ -9,14 +10,39 @@ import {done, is, ok, pageFile} from "./lib.mjs";
 import {hog} from "./programs.mjs";
 
 const profile = mkdtempSync(join(process.env.TMPDIR || tmpdir(), "firefox-"));
-const prefs = {"marionette.port": 0, "browser.shell.checkDefaultBrowser": false, "browser.startup.page": 0, "datareporting.policy.dataSubmissionEnabled": false,
-	"app.update.enabled": false, "browser.aboutwelcome.enabled": false, "toolkit.telemetry.enabled": false, "network.captive-portal-service.enabled": false,
-	"network.connectivity-service.enabled": false, "browser.safebrowsing.update.enabled": false, "ui.prefersReducedMotion": 1};
-writeFileSync(join(profile, "user.js"), Object.entries(prefs).map(([k, v]) => `user_pref(${JSON.stringify(k)}, ${v});\n`).join(""));
+const prefs = {
+	"marionette.port": 0,
+	"browser.shell.checkDefaultBrowser": false,
+	"browser.startup.page": 0,
+	"datareporting.policy.dataSubmissionEnabled": false,
+	"app.update.enabled": false,
+	"browser.aboutwelcome.enabled": false,
+	"toolkit.telemetry.enabled": false,
+	"network.captive-portal-service.enabled": false,
+	"network.connectivity-service.enabled": false,
+	"browser.safebrowsing.update.enabled": false,
+	"ui.prefersReducedMotion": 1,
+};
+writeFileSync(
+	join(profile, "user.js"),
+	Object.entries(prefs)
+		.map(([k, v]) => `user_pref(${JSON.stringify(k)}, ${v});\n`)
+		.join(""),
+);
 
 const portFile = join(profile, "MarionetteActivePort");
-const firefox = spawn(process.env.FIREFOX, ["--headless", "--no-remote", "--marionette", "--remote-allow-system-access", "--profile", profile],
-	{stdio: "ignore", env: {...process.env, HOME: profile, MOZ_CRASHREPORTER_DISABLE: "1"}});
+const firefox = spawn(
+	process.env.FIREFOX,
+	[
+		"--headless",
+		"--no-remote",
+		"--marionette",
+		"--remote-allow-system-access",
+		"--profile",
+		profile,
+	],
+	{stdio: "ignore", env: {...process.env, HOME: profile, MOZ_CRASHREPORTER_DISABLE: "1"}},
+);
 const ended = new Promise(resolve => firefox.on("exit", resolve));
 process.on("exit", () => firefox.kill());
 
@@ -42,18 +68,18 @@ const port = await new Promise((resolve, reject) => {
 });
 
 const socket = createConnection(port, "127.0.0.1");
-let bytes = Buffer.alloc(0), lastId = 0;
+let bytes = Buffer.alloc(0),
+	lastId = 0;
 const waiting = new Map();
 socket.on("data", data => {
 	bytes = Buffer.concat([bytes, data]);
 	for (;;) {
-		const colon = bytes.indexOf(":"), end = colon < 0 ? NaN : colon + 1 + +bytes.subarray(0, colon);
-		if (!(end <= bytes.length))
-			return;
+		const colon = bytes.indexOf(":"),
+			end = colon < 0 ? NaN : colon + 1 + +bytes.subarray(0, colon);
+		if (!(end <= bytes.length)) return;
 		const message = JSON.parse(bytes.subarray(colon + 1, end));
 		bytes = bytes.subarray(end);
-		if (Array.isArray(message))
-			waiting.get(message[1])(message);
+		if (Array.isArray(message)) waiting.get(message[1])(message);
 	}
 });
 
@@ -63,26 +89,47 @@ async function send(command, parameters = {}) {
 	socket.write(text.length + ":");
 	socket.write(text);
 	const [, , error, result] = await answer;
-	if (error)
-		throw new Error(command + ": " + error.message);
+	if (error) throw new Error(command + ": " + error.message);
 	return result;
 }
 
 const run = async script => (await send("WebDriver:ExecuteScript", {script, args: []})).value;
-const until = async script => (await send("WebDriver:ExecuteAsyncScript", {script: "const done = arguments[0]; const look = () => { if (" + script + ") done(true); else requestAnimationFrame(look); }; look();", args: []})).value;
+const until = async script =>
+	(
+		await send("WebDriver:ExecuteAsyncScript", {
+			script:
+				"const done = arguments[0]; const look = () => { if (" +
+				script +
+				") done(true); else requestAnimationFrame(look); }; look();",
+			args: [],
+		})
+	).value;
 
 await send("WebDriver:NewSession", {capabilities: {alwaysMatch: {}}});
 const path = pageFile({passes: [hog({states: true}), {...hog({seed: 5}), name: "stacks"}]});
 await send("WebDriver:Navigate", {url: "file://" + path});
-is(await until('performance.getEntriesByName("gt-ready").length'), true, "Firefox reads the page to its end");
+is(
+	await until('performance.getEntriesByName("gt-ready").length'),
+	true,
+	"Firefox reads the page to its end",
+);
 is(await run('return document.getElementById("progress").textContent'), "", "every block of it");
 
-const table = await run('return [...document.querySelectorAll("#threads-body tbody tr")].map(tr => [+tr.dataset.tid, +tr.dataset.hold, +tr.dataset.wait]).sort((a, b) => a[0] - b[0])');
-const wanted = await run('return JSON.parse(document.getElementById("gt-report").textContent).threads.map(t => [t.tid, t.hold_ns, t.wait_ns]).sort((a, b) => a[0] - b[0])');
+const table = await run(
+	'return [...document.querySelectorAll("#threads-body tbody tr")].map(tr => [+tr.dataset.tid, +tr.dataset.hold, +tr.dataset.wait]).sort((a, b) => a[0] - b[0])',
+);
+const wanted = await run(
+	'return JSON.parse(document.getElementById("gt-report").textContent).threads.map(t => [t.tid, t.hold_ns, t.wait_ns]).sort((a, b) => a[0] - b[0])',
+);
 is(table, wanted, "the table of threads is that of the document");
-is(await run('return document.querySelectorAll("#blame-body button[data-ns]").length > 0'), true, "there is a matrix");
+is(
+	await run('return document.querySelectorAll("#blame-body button[data-ns]").length > 0'),
+	true,
+	"there is a matrix",
+);
 
-const colors = () => run(`const c = document.getElementById("tl"), d = c.getContext("2d").getImageData(Math.round(220 * devicePixelRatio), 0, c.width - Math.round(230 * devicePixelRatio), c.height).data;
+const colors = () =>
+	run(`const c = document.getElementById("tl"), d = c.getContext("2d").getImageData(Math.round(220 * devicePixelRatio), 0, c.width - Math.round(230 * devicePixelRatio), c.height).data;
 	const seen = new Set();
 	for (let i = 0; i < d.length; i += 4)
 		seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
@@ -91,15 +138,30 @@ is(await colors(), [true, true, true], "waits are hatched, a holder has its colo
 
 await run('document.querySelector("#moments-list button").click()');
 is(await until('!document.getElementById("details").hidden'), true, "a moment shows its details");
-ok(/812/.test(await run('return document.getElementById("details-h").textContent')), "the longest hold");
-await run('document.getElementById("tl").dispatchEvent(new KeyboardEvent("keydown", {code: "KeyS", key: "s", bubbles: true}))');
-is(await until("/[#&]v=-?[0-9]/.test(location.hash)"), true, "keys zoom, and the address has the view");
-const shade = 'document.documentElement.dataset.shade';
+ok(
+	/812/.test(await run('return document.getElementById("details-h").textContent')),
+	"the longest hold",
+);
+await run(
+	'document.getElementById("tl").dispatchEvent(new KeyboardEvent("keydown", {code: "KeyS", key: "s", bubbles: true}))',
+);
+is(
+	await until("/[#&]v=-?[0-9]/.test(location.hash)"),
+	true,
+	"keys zoom, and the address has the view",
+);
+const shade = "document.documentElement.dataset.shade";
 const before = await run("return " + shade);
 await run('document.getElementById("theme").click()');
-is(await run("return [" + shade + ", getComputedStyle(document.documentElement).backgroundColor]"), before === "dark" ? ["light", "rgb(247, 248, 250)"] : ["dark", "rgb(13, 16, 21)"], "light and dark");
+is(
+	await run("return [" + shade + ", getComputedStyle(document.documentElement).backgroundColor]"),
+	before === "dark" ? ["light", "rgb(247, 248, 250)"] : ["dark", "rgb(13, 16, 21)"],
+	"light and dark",
+);
 
 await send("Marionette:SetContext", {value: "chrome"});
-const troubles = await run(`return Services.console.getMessageArray().filter(m => m instanceof Ci.nsIScriptError && /^(file|blob):/.test(m.sourceName)).map(m => m.errorMessage + " " + m.sourceName + ":" + m.lineNumber)`);
+const troubles = await run(
+	`return Services.console.getMessageArray().filter(m => m instanceof Ci.nsIScriptError && /^(file|blob):/.test(m.sourceName)).map(m => m.errorMessage + " " + m.sourceName + ":" + m.lineNumber)`,
+);
 is(troubles, [], "nothing is on the console: no error, no warning, no breach of the policy");
 await finish();

@@ -6,7 +6,7 @@ import {readFileSync} from "node:fs";
 
 function varint(out, v) {
 	while (v >= 128) {
-		out.push(v % 128 + 128);
+		out.push((v % 128) + 128);
 		v = Math.floor(v / 128);
 	}
 	out.push(v);
@@ -19,8 +19,7 @@ function sparse(out, pairs) {
 		varint(out, i - last);
 		last = i;
 	}
-	for (const [, v] of pairs)
-		varint(out, v);
+	for (const [, v] of pairs) varint(out, v);
 }
 
 const changes = (list, value, first) => {
@@ -28,30 +27,48 @@ const changes = (list, value, first) => {
 	let last = first;
 	list.forEach((x, i) => {
 		const v = value(x);
-		if (v !== undefined && v !== last)
-			out.push([i, last = v]);
+		if (v !== undefined && v !== last) out.push([i, (last = v)]);
 	});
 	return out;
 };
 const some = (list, key) => list.map((x, i) => [i, key(x)]).filter(([, v]) => v);
 
 const N = 65536;
-const cut = list => Array.from({length: Math.ceil(list.length / N)}, (_, i) => list.slice(i * N, i * N + N));
+const cut = list =>
+	Array.from({length: Math.ceil(list.length / N)}, (_, i) => list.slice(i * N, i * N + N));
 
 // spans: [{from, to, state, gil, flags, stack, cpu, waker}], contiguous
 function lane(kind, pass, thread, spans, add) {
 	for (const part of cut(spans)) {
 		const out = [];
-		for (const s of part)
-			varint(out, (s.to - s.from) * 8 + s.state);
+		for (const s of part) varint(out, (s.to - s.from) * 8 + s.state);
 		if (kind === "gil") {
-			sparse(out, changes(part, s => s.state >= 2 ? (s.gil ?? 0) + 1 : undefined, 1));
-			sparse(out, some(part, s => s.flags));
+			sparse(
+				out,
+				changes(part, s => (s.state >= 2 ? (s.gil ?? 0) + 1 : undefined), 1),
+			);
+			sparse(
+				out,
+				some(part, s => s.flags),
+			);
 		} else {
-			sparse(out, changes(part, s => s.state === 1 && s.cpu !== undefined ? s.cpu + 1 : undefined, 0));
-			sparse(out, some(part, s => s.waker === undefined ? 0 : s.waker + 1));
+			sparse(
+				out,
+				changes(
+					part,
+					s => (s.state === 1 && s.cpu !== undefined ? s.cpu + 1 : undefined),
+					0,
+				),
+			);
+			sparse(
+				out,
+				some(part, s => (s.waker === undefined ? 0 : s.waker + 1)),
+			);
 		}
-		sparse(out, some(part, s => s.stack));
+		sparse(
+			out,
+			some(part, s => s.stack),
+		);
 		add({kind, pass, thread, start: part[0].from, n: part.length}, out);
 	}
 }
@@ -64,11 +81,12 @@ function calls(pass, thread, depth, list, add) {
 			varint(out, c.from - end);
 			end = c.to;
 		}
-		for (const c of part)
-			varint(out, c.to - c.from);
-		for (const c of part)
-			varint(out, c.name);
-		sparse(out, some(part, c => c.flags));
+		for (const c of part) varint(out, c.to - c.from);
+		for (const c of part) varint(out, c.name);
+		sparse(
+			out,
+			some(part, c => c.flags),
+		);
 		add({kind: "slices", pass, thread, depth, n: part.length}, out);
 	}
 }
@@ -78,19 +96,21 @@ function names(pass, table, list, add) {
 	for (const text of list) {
 		const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text);
 		varint(out, bytes.length);
-		for (const b of bytes)
-			out.push(b);
+		for (const b of bytes) out.push(b);
 	}
 	add({kind: "names", pass, table, start: 0, n: list.length}, out);
 }
 
 function blocks(passes) {
 	const all = [];
-	let raw = [], list = [];
+	let raw = [],
+		list = [];
 	const flush = () => {
 		if (list.length)
-			all.push(`<script type="text/plain">${deflateRawSync(Buffer.concat(raw)).toString("base64")}</script>\n` +
-				`<script>gt.push(${JSON.stringify(list)})</script>\n`);
+			all.push(
+				`<script type="text/plain">${deflateRawSync(Buffer.concat(raw)).toString("base64")}</script>\n` +
+					`<script>gt.push(${JSON.stringify(list)})</script>\n`,
+			);
 		raw = [];
 		list = [];
 	};
@@ -104,24 +124,31 @@ function blocks(passes) {
 		}
 	};
 	passes.forEach((p, i) => {
-		p.lanes.forEach((l, t) => { if (l.gil) lane("gil", i, t, l.gil, add); });
-		p.lanes.forEach((l, t) => { if (l.cpu) lane("cpu", i, t, l.cpu, add); });
-		if (p.names)
-			names(i, "slices", p.names, add);
+		p.lanes.forEach((l, t) => {
+			if (l.gil) lane("gil", i, t, l.gil, add);
+		});
+		p.lanes.forEach((l, t) => {
+			if (l.cpu) lane("cpu", i, t, l.cpu, add);
+		});
+		if (p.names) names(i, "slices", p.names, add);
 		p.lanes.forEach((l, t) => (l.calls || []).forEach((row, d) => calls(i, t, d, row, add)));
 		if (p.stackNames) {
 			names(i, "stacks", p.stackNames, add);
 			const out = [];
 			for (const key of ["parent", "name", "module", "line", "flags"])
-				p.stacks.forEach((s, k) => varint(out, key === "parent" ? (s.parent ? k + 1 - s.parent : 0) : s[key] || 0));
+				p.stacks.forEach((s, k) =>
+					varint(out, key === "parent" ? (s.parent ? k + 1 - s.parent : 0) : s[key] || 0),
+				);
 			add({kind: "stacks", pass: i, start: 1, n: p.stacks.length}, out);
 		}
-		p.lanes.forEach((l, t) => (l.counters || []).forEach((samples, c) => {
-			const out = [];
-			samples.forEach((s, k) => varint(out, s.at - (k ? samples[k - 1].at : 0)));
-			samples.forEach(s => varint(out, s.value));
-			add({kind: "counter", pass: i, thread: t, counter: c, n: samples.length}, out);
-		}));
+		p.lanes.forEach((l, t) =>
+			(l.counters || []).forEach((samples, c) => {
+				const out = [];
+				samples.forEach((s, k) => varint(out, s.at - (k ? samples[k - 1].at : 0)));
+				samples.forEach(s => varint(out, s.value));
+				add({kind: "counter", pass: i, thread: t, counter: c, n: samples.length}, out);
+			}),
+		);
 		if (p.lost) {
 			const out = [];
 			p.lost.forEach((s, k) => varint(out, s.from - (k ? p.lost[k - 1].from : 0)));
@@ -139,39 +166,87 @@ const SIX = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 function overview(p, buckets) {
 	const threads = [];
 	p.lanes.forEach((l, thread) => {
-		if (!l.gil)
-			return;
-		const sum = {1: new Float64Array(buckets), 2: new Float64Array(buckets), 3: new Float64Array(buckets)};
+		if (!l.gil) return;
+		const sum = {
+			1: new Float64Array(buckets),
+			2: new Float64Array(buckets),
+			3: new Float64Array(buckets),
+			5: new Float64Array(buckets),
+		};
 		const width = p.dur / buckets;
 		for (const s of l.gil) {
 			const k = s.state === 4 ? 3 : s.state;
-			if (!sum[k])
-				continue;
+			if (!sum[k]) continue;
 			for (let b = Math.floor(s.from / width); b < buckets && b * width < s.to; b++)
-				sum[k][b] += Math.max(0, Math.min(s.to, (b + 1) * width) - Math.max(s.from, b * width));
+				sum[k][b] += Math.max(
+					0,
+					Math.min(s.to, (b + 1) * width) - Math.max(s.from, b * width),
+				);
 		}
-		const text = a => Array.from(a, x => SIX[x > 0 ? Math.max(1, Math.min(63, Math.round(x / width * 63))) : 0]).join("");
-		threads.push({thread, hold: text(sum[2]), wait: text(sum[3]), no: text(sum[1])});
+		const text = a =>
+			Array.from(
+				a,
+				x => SIX[x > 0 ? Math.max(1, Math.min(63, Math.round((x / width) * 63))) : 0],
+			).join("");
+		threads.push({
+			thread,
+			hold: text(sum[2]),
+			wait: text(sum[3]),
+			free_wait: text(sum[5]),
+			no: text(sum[1]),
+		});
 	});
 	return {pass: 0, buckets, threads: threads.slice(0, 64)};
 }
 
-const json = o => JSON.stringify(o).replace(/[<>&\u2028\u2029]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+const json = o =>
+	JSON.stringify(o).replace(
+		/[<>&\u2028\u2029]/g,
+		c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"),
+	);
 export const html = s => String(s).replace(/[&<>"']/g, c => "&#" + c.charCodeAt(0) + ";");
 
 function threadNumbers(t, l, p) {
 	const gil = l.gil || [];
 	const sum = state => gil.reduce((n, s) => n + (s.state === state ? s.to - s.from : 0), 0);
-	const longest = state => gil.reduce((best, s) => s.state === state && s.to - s.from > best.to - best.from ? s : best, {from: 0, to: 0});
-	const cpu = state => (l.cpu || []).reduce((n, s) => n + (s.state === state ? s.to - s.from : 0), 0);
-	const from = gil.length ? gil[0].from : 0, to = gil.length ? gil[gil.length - 1].to : p.dur;
-	const hold = longest(2), wait = longest(3);
+	const longest = state =>
+		gil.reduce(
+			(best, s) => (s.state === state && s.to - s.from > best.to - best.from ? s : best),
+			{from: 0, to: 0},
+		);
+	const cpu = state =>
+		(l.cpu || []).reduce((n, s) => n + (s.state === state ? s.to - s.from : 0), 0);
+	const from = gil.length ? gil[0].from : 0,
+		to = gil.length ? gil[gil.length - 1].to : p.dur;
+	const hold = longest(2),
+		wait = longest(3);
 	return {
-		pid: 100, main: false, ...t, total_ns: to - from, hold_ns: sum(2), wait_ns: sum(3) + sum(4), switch_wait_ns: sum(4), no_gil_ns: sum(1), unknown_ns: sum(0),
-		holds: gil.filter(s => s.state === 2).length, waits: gil.filter(s => s.state === 3).length,
-		longest_hold_ns: hold.to - hold.from, longest_wait_ns: wait.to - wait.from,
-		states: {running_ns: cpu(1), runnable_ns: cpu(2), sleeping_ns: cpu(3), uninterruptible_ns: cpu(4), gil_sleep_ns: cpu(5), unknown_ns: cpu(0)},
-		from_ns: from, to_ns: to, longest_hold_at_ns: hold.from, longest_wait_at_ns: wait.from,
+		pid: 100,
+		main: false,
+		...t,
+		total_ns: to - from,
+		hold_ns: sum(2),
+		wait_ns: sum(3) + sum(4),
+		switch_wait_ns: sum(4),
+		free_wait_ns: sum(5),
+		no_gil_ns: sum(1),
+		unknown_ns: sum(0),
+		holds: gil.filter(s => s.state === 2).length,
+		waits: gil.filter(s => s.state === 3).length,
+		longest_hold_ns: hold.to - hold.from,
+		longest_wait_ns: wait.to - wait.from,
+		states: {
+			running_ns: cpu(1),
+			runnable_ns: cpu(2),
+			sleeping_ns: cpu(3),
+			uninterruptible_ns: cpu(4),
+			gil_sleep_ns: cpu(5),
+			unknown_ns: cpu(0),
+		},
+		from_ns: from,
+		to_ns: to,
+		longest_hold_at_ns: hold.from,
+		longest_wait_at_ns: wait.from,
 	};
 }
 
@@ -179,38 +254,41 @@ function threadNumbers(t, l, p) {
 function blameOf(p) {
 	const out = new Map();
 	const add = (waiter, holder, ns, at) => {
-		if (ns <= 0)
-			return;
-		const key = waiter + ":" + holder, b = out.get(key) || {waiter, holder, wait_ns: 0, longest_ns: 0, longest_at_ns: 0};
+		if (ns <= 0) return;
+		const key = waiter + ":" + holder,
+			b = out.get(key) || {waiter, holder, wait_ns: 0, longest_ns: 0, longest_at_ns: 0};
 		b.wait_ns += ns;
-		if (ns > b.longest_ns)
-			Object.assign(b, {longest_ns: ns, longest_at_ns: at});
+		if (ns > b.longest_ns) Object.assign(b, {longest_ns: ns, longest_at_ns: at});
 		out.set(key, b);
 	};
 	const holds = [];
-	p.lanes.forEach((l, t) => (l.gil || []).forEach(s => { if (s.state === 2) holds.push({...s, t}); }));
+	p.lanes.forEach((l, t) =>
+		(l.gil || []).forEach(s => {
+			if (s.state === 2) holds.push({...s, t});
+		}),
+	);
 	holds.sort((a, b) => a.from - b.from);
-	p.lanes.forEach((l, waiter) => (l.gil || []).forEach(s => {
-		if (s.state !== 3 && s.state !== 4)
-			return;
-		let left = s.to - s.from, lo = 0, hi = holds.length;
-		while (lo < hi) {
-			const mid = lo + hi >> 1;
-			if (holds[mid].to <= s.from)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		for (let i = lo; i < holds.length && holds[i].from < s.to; i++) {
-			const h = holds[i];
-			if ((h.gil ?? 0) !== (s.gil ?? 0) || h.t === waiter)
-				continue;
-			const ns = Math.max(0, Math.min(s.to, h.to) - Math.max(s.from, h.from));
-			left -= ns;
-			add(waiter, h.t, ns, Math.max(s.from, h.from));
-		}
-		add(waiter, null, left, s.from);
-	}));
+	p.lanes.forEach((l, waiter) =>
+		(l.gil || []).forEach(s => {
+			if (s.state !== 3 && s.state !== 4) return;
+			let left = s.to - s.from,
+				lo = 0,
+				hi = holds.length;
+			while (lo < hi) {
+				const mid = (lo + hi) >> 1;
+				if (holds[mid].to <= s.from) lo = mid + 1;
+				else hi = mid;
+			}
+			for (let i = lo; i < holds.length && holds[i].from < s.to; i++) {
+				const h = holds[i];
+				if ((h.gil ?? 0) !== (s.gil ?? 0) || h.t === waiter) continue;
+				const ns = Math.max(0, Math.min(s.to, h.to) - Math.max(s.from, h.from));
+				left -= ns;
+				add(waiter, h.t, ns, Math.max(s.from, h.from));
+			}
+			add(waiter, null, left, s.from);
+		}),
+	);
 	return [...out.values()];
 }
 
@@ -223,30 +301,97 @@ export function makePage(template, page) {
 		const threads = p.threads.map((t, i) => threadNumbers(t, p.lanes[i], p));
 		const held = threads.reduce((n, t) => n + t.hold_ns, 0);
 		return {
-			name: p.name || "gil", start_ns: "18014398509481984123", dur_ns: p.dur, exit_status: 0, wall_ns: p.dur,
-			events: p.lanes.reduce((n, l) => n + (l.gil || []).length, 0), lost: 0, gil_events: p.gilEvents ?? 1, slices: p.lanes.reduce((n, l) => n + (l.calls || []).flat().length, 0), slices_note: p.slicesNote || "",
-			counters: p.counters || [], threads, blame: p.crowdBlame || blameOf(p), caused: p.caused,
-			gils: p.gils || [{pid: 100, address: "0x7f0000001000", from_ns: 0, to_ns: p.dur, held_ns: held, wanted_ns: 0, handover_ns: 0}],
+			name: p.name || "gil",
+			start_ns: "18014398509481984123",
+			dur_ns: p.dur,
+			exit_status: 0,
+			wall_ns: p.dur,
+			events: p.lanes.reduce((n, l) => n + (l.gil || []).length, 0),
+			lost: 0,
+			gil_events: p.gilEvents ?? 1,
+			slices: p.lanes.reduce((n, l) => n + (l.calls || []).flat().length, 0),
+			slices_note: p.slicesNote || "",
+			counters: p.counters || [],
+			threads,
+			blame: p.crowdBlame || blameOf(p),
+			caused: p.caused,
+			gils: p.gils || [
+				{
+					pid: 100,
+					address: "0x7f0000001000",
+					from_ns: 0,
+					to_ns: p.dur,
+					held_ns: held,
+					wanted_ns: 0,
+					handover_ns: 0,
+				},
+			],
 		};
 	});
 	const main = passes[page.main ?? 0];
 	const report = {
-		schema: 1, giltracer: "0.1.0", python: {executable: "/usr/bin/python3", version: "3.12.1", implementation: "cpython", build_id: "00", free_threaded: false, gil_functions: []},
-		passes: passes.map(({name, exit_status, wall_ns, events}) => ({name, exit_status, wall_ns, events, lost: 0, releases_probed: 0, releases_inferred: 0})),
-		threads: main.threads, gils: main.gils, blame: main.blame.map(b => ({waiter_tid: main.threads[b.waiter].tid, holder_tid: b.holder === null ? null : main.threads[b.holder]?.tid ?? 0, wait_ns: b.wait_ns})),
-		caveats: [], ...page.report,
+		schema: 1,
+		giltracer: "0.1.0",
+		python: {
+			executable: "/usr/bin/python3",
+			version: "3.12.1",
+			implementation: "cpython",
+			build_id: "00",
+			free_threaded: false,
+			gil_functions: [],
+		},
+		passes: passes.map(({name, exit_status, wall_ns, events}) => ({
+			name,
+			exit_status,
+			wall_ns,
+			events,
+			lost: 0,
+			releases_probed: 0,
+			releases_inferred: 0,
+		})),
+		threads: main.threads,
+		gils: main.gils,
+		blame: main.blame.map(b => ({
+			waiter_tid: main.threads[b.waiter].tid,
+			holder_tid: b.holder === null ? null : (main.threads[b.holder]?.tid ?? 0),
+			wait_ns: b.wait_ns,
+		})),
+		caveats: [],
+		...page.report,
 	};
 	const meta = {
-		format: 1, command: page.command || ["hog.py"], created: "2026-11-20T08:00:00Z", host: "Linux x86_64", cpus: 2,
-		state_detect: page.passes.some(p => p.lanes.some(l => l.cpu)), gil_detect: true, one_run: false, main_pass: page.main ?? 0,
-		switch_interval_ns: 5000000, wait_mark_ns: 1000000, notes: [], passes,
+		format: 1,
+		command: page.command || ["hog.py"],
+		created: "2026-11-20T08:00:00Z",
+		host: "Linux x86_64",
+		cpus: 2,
+		state_detect: page.passes.some(p => p.lanes.some(l => l.cpu)),
+		gil_detect: true,
+		one_run: false,
+		main_pass: page.main ?? 0,
+		switch_interval_ns: 5000000,
+		wait_mark_ns: 1000000,
+		notes: [],
+		passes,
 	};
 	const fill = {
 		title: html(page.title || "hog.py · giltracer"),
-		verdict: page.verdict || `<p class="headline" data-kind="gil-bound">The GIL limits this program.</p>`,
-		tables: `<table><caption>Threads</caption><thead><tr><th scope="col">Thread</th><th scope="col">total ms</th></tr></thead><tbody>` +
-			main.threads.map(t => `<tr><th scope="row">${html(t.name)}</th><td>${(t.total_ns / 1e6).toFixed(2)}</td></tr>`).join("") + "</tbody></table>",
-		report: json(report), meta: json(meta), overview: json(overview(page.passes[0], 512)), blocks: blocks(page.passes),
+		verdict:
+			page.verdict ||
+			`<p class="headline" data-kind="gil-bound">The GIL limits this program.</p>`,
+		tables:
+			`<table><caption>Threads</caption><thead><tr><th scope="col">Thread</th><th scope="col">total ms</th></tr></thead><tbody>` +
+			main.threads
+				.map(
+					t =>
+						`<tr><th scope="row">${html(t.name)}</th><td>${(t.total_ns / 1e6).toFixed(2)}</td></tr>`,
+				)
+				.join("") +
+			"</tbody></table>",
+		report: json(report),
+		meta: json(meta),
+		overview: json(overview(page.passes[0], 512)),
+		blocks: blocks(page.passes),
 	};
 	return readFileSync(template, "utf8").replace(/<!--gt:(\w+)-->/g, (_, key) => fill[key]);
 }

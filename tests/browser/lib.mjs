@@ -8,20 +8,31 @@ import {makePage} from "./format.mjs";
 
 const {chromium} = createRequire(import.meta.url)("playwright-core");
 
-let count = 0, failed = 0;
+let count = 0,
+	failed = 0;
 
 export function ok(good, name, ...why) {
 	console.log((good ? "ok " : "not ok ") + ++count + " - " + name.replace(/#/g, "no."));
 	if (!good) {
 		failed++;
 		for (const w of why)
-			console.log("# " + (typeof w === "string" ? w : JSON.stringify(w)).replace(/\n/g, "\n# ").slice(0, 2000));
+			console.log(
+				"# " +
+					(typeof w === "string" ? w : JSON.stringify(w))
+						.replace(/\n/g, "\n# ")
+						.slice(0, 2000),
+			);
 	}
 	return good;
 }
 
 export function is(got, want, name) {
-	return ok(JSON.stringify(got) === JSON.stringify(want), name, "got:  " + JSON.stringify(got), "want: " + JSON.stringify(want));
+	return ok(
+		JSON.stringify(got) === JSON.stringify(want),
+		name,
+		"got:  " + JSON.stringify(got),
+		"want: " + JSON.stringify(want),
+	);
 }
 
 export function near(got, want, by, name) {
@@ -46,20 +57,34 @@ let browser = null;
  * page.troubles: console errors and warnings, exceptions, requests that are not for this file.
  */
 export async function open(path, options = {}) {
-	browser ||= await chromium.launch({executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-		args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]});
+	browser ||= await chromium.launch({
+		executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+		args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"],
+	});
 	const context = await browser.newContext({
-		viewport: {width: options.width || 1440, height: options.height || 900}, deviceScaleFactor: options.scale || 1,
-		colorScheme: options.dark ? "dark" : "light", javaScriptEnabled: options.javaScript !== false, offline: true, acceptDownloads: true, reducedMotion: "reduce",
+		viewport: {width: options.width || 1440, height: options.height || 900},
+		deviceScaleFactor: options.scale || 1,
+		colorScheme: options.dark ? "dark" : "light",
+		javaScriptEnabled: options.javaScript !== false,
+		offline: true,
+		acceptDownloads: true,
+		reducedMotion: "reduce",
 	});
 	const page = await context.newPage();
 	page.troubles = [];
-	page.on("console", m => { if (["error", "warning"].includes(m.type()) && !/willReadFrequently/.test(m.text()) /* reading the canvas is the tests' doing */) page.troubles.push(m.type() + ": " + m.text()); });
+	page.on("console", m => {
+		if (
+			["error", "warning"].includes(m.type()) &&
+			!/willReadFrequently/.test(m.text()) /* reading the canvas is the tests' doing */
+		)
+			page.troubles.push(m.type() + ": " + m.text());
+	});
 	page.on("pageerror", e => page.troubles.push("exception: " + e.message));
-	page.on("request", r => { if (!/^(file|blob):/.test(r.url())) page.troubles.push("request: " + r.url().slice(0, 200)); });
+	page.on("request", r => {
+		if (!/^(file|blob):/.test(r.url())) page.troubles.push("request: " + r.url().slice(0, 200));
+	});
 	await page.goto("file://" + path + (options.hash || ""));
-	if (options.javaScript !== false)
-		await complete(page);
+	if (options.javaScript !== false) await complete(page);
 	return page;
 }
 
@@ -70,18 +95,22 @@ export async function complete(page) {
 
 // Everything that was asked for has been drawn and written.
 export async function quiet(page) {
-	await page.evaluate(() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 450)));
+	await page.evaluate(
+		() =>
+			new Promise(done =>
+				setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 450),
+			),
+	);
 }
 
 export async function done(code) {
-	if (browser)
-		await browser.close();
+	if (browser) await browser.close();
 	rmSync(folder, {recursive: true, force: true});
 	console.log("1.." + count);
 	process.exit(failed || code ? 1 : 0);
 }
 
 process.on("unhandledRejection", async e => {
-	ok(false, "the test ran to its end", e && e.stack || String(e));
+	ok(false, "the test ran to its end", (e && e.stack) || String(e));
 	await done(1);
 });

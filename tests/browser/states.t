@@ -25,6 +25,7 @@ for _ in 1 2 3; do
 	rm -rf whole
 	trace whole -e page-faults
 	[ "$(json whole.json 'sum(p["lost"] for p in d["passes"])')" != 0 ] || break
+	retried 'a whole recording' 'records were lost'
 done
 "$GILTRACER" report -q whole -o /dev/null --folded on-gil whole.on-gil --folded off-gil whole.off-gil \
 	--folded off-cpu whole.off-cpu

@@ -2,15 +2,24 @@
 // Keyboard, mouse, search, links, exports.
 import {readFileSync} from "node:fs";
 import {done, is, near, ok, open, pageFile, quiet} from "./lib.mjs";
-import {hog} from "./programs.mjs";
+import {hog, spinners} from "./programs.mjs";
 import {tables} from "./tables.mjs";
 
-const program = hog({states: true}), dur = program.dur;
+const program = hog({states: true}),
+	dur = program.dur;
 const file = pageFile({passes: [program, {...hog({seed: 9}), name: "stacks"}]});
 const page = await open(file);
 const view = () => page.evaluate(() => ({...gt.view}));
-const width = async () => { const v = await view(); return v.to - v.from; };
-const head = () => page.evaluate(() => document.getElementById("details").hidden ? "" : document.getElementById("details-h").textContent.replace(/\u00a0/g, " "));
+const width = async () => {
+	const v = await view();
+	return v.to - v.from;
+};
+const head = () =>
+	page.evaluate(() =>
+		document.getElementById("details").hidden
+			? ""
+			: document.getElementById("details-h").textContent.replace(/\u00a0/g, " "),
+	);
 
 // Keys, wherever they are on this keyboard.
 await page.focus("#tl");
@@ -29,12 +38,10 @@ ok((await view()).from > before.from, "so do arrows");
 await page.keyboard.press("f");
 await quiet(page);
 is(await view(), {from: 0, to: dur}, "F shows everything");
-const waits = program.lanes[2].gil.filter(s => s.state === 3);
-const words = s => "waits for the GIL · ";
 await page.keyboard.press("]");
 await quiet(page);
 const one = await head();
-ok(one.includes(words()), "] pins a wait: " + one);
+ok(one.includes("waits for the GIL · "), "] pins a wait: " + one);
 await page.keyboard.press("]");
 await quiet(page);
 const two = await page.evaluate(() => location.hash);
@@ -42,10 +49,16 @@ await page.keyboard.press("[");
 await quiet(page);
 is(await head(), one, "[ goes back to the one before");
 ok(/s=gil\.\d\.\d+/.test(two), "the hash holds the pinned span: " + two);
-ok((await page.textContent("#live")).length > 10, "the live region says what is shown: " + await page.textContent("#live"));
+ok(
+	(await page.textContent("#live")).length > 10,
+	"the live region says what is shown: " + (await page.textContent("#live")),
+);
 await page.keyboard.press("ArrowDown");
 await quiet(page);
-ok((await head()) !== one && (await head()) !== "", "an arrow goes to the next row: " + await head());
+ok(
+	(await head()) !== one && (await head()) !== "",
+	"an arrow goes to the next row: " + (await head()),
+);
 await page.keyboard.press("Escape");
 await quiet(page);
 is(await head(), "", "Escape unpins");
@@ -55,7 +68,14 @@ ok(await page.locator("#help").isVisible(), "? helps");
 await page.keyboard.press("Escape");
 await page.keyboard.press("/");
 is(await page.evaluate(() => document.activeElement.id), "search", "/ searches");
-is(await page.evaluate(() => [document.getElementById("tl").tabIndex, document.getElementById("strip").tabIndex]), [0, 0], "the canvases take the focus");
+is(
+	await page.evaluate(() => [
+		document.getElementById("tl").tabIndex,
+		document.getElementById("strip").tabIndex,
+	]),
+	[0, 0],
+	"the canvases take the focus",
+);
 
 // Search counts.
 const id = program.names.findIndex(n => n.startsWith("step "));
@@ -65,7 +85,8 @@ await page.keyboard.press("Enter");
 await quiet(page);
 const found = (await page.textContent("#found")).replace(/\u00a0/g, " ");
 is(found.split(" · ")[0], calls.length.toLocaleString("en-US") + " calls", "the search counts");
-const total = calls.reduce((n, c) => n + c.to - c.from, 0), shown = /· ([\d.]+) (\S+)$/.exec(found);
+const total = calls.reduce((n, c) => n + c.to - c.from, 0),
+	shown = /· ([\d.]+) (\S+)$/.exec(found);
 near(+shown[1] * {s: 1e9, ms: 1e6}[shown[2]], total, total * 0.01, "and adds up");
 const starts = calls.map(c => c.from).sort((a, b) => a - b);
 const pin = () => page.evaluate(() => +/s=py\.\d+\.(\d+)\.2/.exec(location.hash)?.[1]);
@@ -82,10 +103,12 @@ await page.keyboard.press("f");
 await page.keyboard.press("Escape");
 await quiet(page);
 const lit = await page.evaluate(() => {
-	const c = document.getElementById("tl"), data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, color = parseInt(gt.palette().hit.slice(1), 16);
+	const c = document.getElementById("tl"),
+		data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data,
+		color = parseInt(gt.palette().hit.slice(1), 16);
 	let n = 0;
 	for (let i = 0; i < data.length; i += 4)
-		n += (data[i] << 16 | data[i + 1] << 8 | data[i + 2]) === color;
+		n += ((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]) === color;
 	return n;
 });
 ok(lit > 200, "hits are marked: " + lit + " pixels");
@@ -101,7 +124,15 @@ async function lane() {
 	return page.evaluate(() => {
 		document.getElementById("timeline").scrollIntoView();
 		const box = document.getElementById("tl").getBoundingClientRect();
-		return {x: box.x, y: box.y + gt.tl.rows.find(r => r.kind === "gil" && r.thread === 1).y + 10 - document.getElementById("tl-box").scrollTop, width: box.width};
+		return {
+			x: box.x,
+			y:
+				box.y +
+				gt.tl.rows.find(r => r.kind === "gil" && r.thread === 1).y +
+				10 -
+				document.getElementById("tl-box").scrollTop,
+			width: box.width,
+		};
 	});
 }
 let box = await lane();
@@ -113,30 +144,67 @@ await page.mouse.up();
 await page.keyboard.up("Shift");
 await quiet(page);
 const r = await page.evaluate(() => /r=(\d+),(\d+)/.exec(location.hash).slice(1).map(Number));
-const held = program.lanes[1].gil.filter(s => s.state === 2).reduce((n, s) => n + Math.max(0, Math.min(s.to, r[1]) - Math.max(s.from, r[0])), 0);
-const row = await page.evaluate(() => [...document.querySelectorAll("#range-body tbody tr")].map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " "))).find(c => c[0] === "Matcher"));
-ok(row && row[1].startsWith(held >= 1e9 ? (held / 1e9).toFixed(2) + " s" : String(Number((held / 1e6).toPrecision(3)))), "the range's totals: held " + held, row);
+const held = program.lanes[1].gil
+	.filter(s => s.state === 2)
+	.reduce((n, s) => n + Math.max(0, Math.min(s.to, r[1]) - Math.max(s.from, r[0])), 0);
+const row = await page.evaluate(() =>
+	[...document.querySelectorAll("#range-body tbody tr")]
+		.map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " ")))
+		.find(c => c[0] === "Matcher"),
+);
+ok(
+	row &&
+		row[1].startsWith(
+			held >= 1e9
+				? (held / 1e9).toFixed(2) + " s"
+				: String(Number((held / 1e6).toPrecision(3))),
+		),
+	"the range's totals: held " + held,
+	row,
+);
 
-// Who kept whom waiting in it, from the spans: waits of each, divided among the holds of the others.
+// Waits, by holder in it, from the spans: waits of each, divided among the holds of the
+// others.
 const part = s => Math.max(0, Math.min(s.to, r[1]) - Math.max(s.from, r[0]));
 const both = (a, b) => Math.max(0, Math.min(a.to, b.to, r[1]) - Math.max(a.from, b.from, r[0]));
-const names = program.threads.map(t => t.name), pairs = [];
+const names = program.threads.map(t => t.name),
+	pairs = [];
 program.lanes.forEach((waiter, w) => {
 	const waits = waiter.gil.filter(s => s.state === 3);
 	let left = waits.reduce((n, s) => n + part(s), 0);
 	program.lanes.forEach((holder, k) => {
-		const ns = k === w ? 0 : holder.gil.filter(s => s.state === 2).reduce((n, hold) => n + waits.reduce((m, wait) => m + both(hold, wait), 0), 0);
+		const ns =
+			k === w
+				? 0
+				: holder.gil
+						.filter(s => s.state === 2)
+						.reduce(
+							(n, hold) => n + waits.reduce((m, wait) => m + both(hold, wait), 0),
+							0,
+						);
 		left -= ns;
 		pairs.push([names[k], names[w], ns]);
 	});
 	pairs.push(["nobody", names[w], left]);
 });
 const selected = await tables(page, "range");
-const sorted = list => list.filter(p => p[2] > 0).map(p => p.join(" ")).sort();
-is(sorted(selected[1].rows.map(x => [x.holder, x.waiter, x.wait_ns])), sorted(pairs), "who kept whom waiting in the range");
+const sorted = list =>
+	list
+		.filter(p => p[2] > 0)
+		.map(p => p.join(" "))
+		.sort();
+is(
+	sorted(selected[1].rows.map(x => [x.holder, x.waiter, x.wait_ns])),
+	sorted(pairs),
+	"who kept whom waiting in the range",
+);
 const ran = selected[2].rows.find(x => x.function === "re.Pattern.match");
 const caused = pairs.filter(p => p[0] === "Matcher").reduce((n, p) => n + p[2], 0);
-ok(ran && ran.wait_caused_ns === caused && ran.hold_ns === held, "and in which function: " + JSON.stringify(ran), {caused, held});
+ok(
+	ran && ran.wait_caused_ns === caused && ran.hold_ns === held,
+	"and in which function: " + JSON.stringify(ran),
+	{caused, held},
+);
 
 // Exports of that range.
 async function download(id) {
@@ -146,17 +214,42 @@ async function download(id) {
 }
 const json = await download("#export-json");
 const trace = JSON.parse(json.data.toString());
-ok(json.name.endsWith(".json") && trace.traceEvents.length > 20, "the Chrome trace parses: " + trace.traceEvents.length + " events");
+ok(
+	json.name.endsWith(".json") && trace.traceEvents.length > 20,
+	"the Chrome trace parses: " + trace.traceEvents.length + " events",
+);
 const meet = (s, a, b) => s.from < b && s.to > a;
-is(trace.traceEvents.filter(e => e.name === "hold").length, program.lanes.flatMap(l => l.gil).filter(s => s.state === 2 && meet(s, r[0], r[1])).length, "with the holds of the range");
-is(trace.traceEvents.filter(e => e.cat === "py").length, program.lanes.flatMap(l => l.calls.flat()).filter(s => meet(s, r[0], r[1])).length, "and its calls");
+is(
+	trace.traceEvents.filter(e => e.name === "hold").length,
+	program.lanes.flatMap(l => l.gil).filter(s => s.state === 2 && meet(s, r[0], r[1])).length,
+	"with the holds of the range",
+);
+is(
+	trace.traceEvents.filter(e => e.cat === "py").length,
+	program.lanes.flatMap(l => l.calls.flat()).filter(s => meet(s, r[0], r[1])).length,
+	"and its calls",
+);
 const csv = await download("#export-csv");
 const lines = csv.data.toString().trim().split("\n");
 is(lines[0], "kind,pid,tid,thread,start_ns,end_ns,dur_ns,depth,what", "the CSV has a head");
-is(lines.filter(l => /^gil,.*,wait$/.test(l)).length, program.lanes.flatMap(l => l.gil).filter(s => s.state === 3 && meet(s, r[0], r[1])).length, "and the waits");
-ok(lines.slice(1).every(l => { const f = l.split(","); return +f[5] - +f[4] === +f[6]; }), "whose times fit");
+is(
+	lines.filter(l => /^gil,.*,wait$/.test(l)).length,
+	program.lanes.flatMap(l => l.gil).filter(s => s.state === 3 && meet(s, r[0], r[1])).length,
+	"and the waits",
+);
+ok(
+	lines.slice(1).every(l => {
+		const f = l.split(",");
+		return +f[5] - +f[4] === +f[6];
+	}),
+	"whose times fit",
+);
 const png = await download("#export-png");
-is([png.data.readUInt32BE(0), png.data.readUInt32BE(16)], [0x89504e47, Math.round(box.width)], "the picture is a PNG of the timeline");
+is(
+	[png.data.readUInt32BE(0), png.data.readUInt32BE(16)],
+	[0x89504e47, Math.round(box.width)],
+	"the picture is a PNG of the timeline",
+);
 
 // A link to what is shown now shows it to somebody else.
 await page.evaluate(() => gt.setView(4e8, 9e8));
@@ -165,23 +258,49 @@ await quiet(page);
 box = await lane();
 await page.mouse.click(box.x + 700, box.y);
 await quiet(page);
-const hash = await page.evaluate(() => location.hash), title = await head();
+const hash = await page.evaluate(() => location.hash),
+	title = await head();
 const other = await open(file, {hash});
 await quiet(other);
 is(await other.evaluate(() => ({...gt.view})), await view(), "a link restores the view");
-is(await other.evaluate(() => [document.getElementById("details-h").textContent.replace(/\u00a0/g, " "), document.getElementById("search").value, document.getElementById("range").hidden, location.hash]),
-	[title, "parse", false, hash], "the pinned span, the search and the range");
-await other.evaluate(() => { location.hash = "#p=1&v=100000000,200000000"; });
+is(
+	await other.evaluate(() => [
+		document.getElementById("details-h").textContent.replace(/\u00a0/g, " "),
+		document.getElementById("search").value,
+		document.getElementById("range").hidden,
+		location.hash,
+	]),
+	[title, "parse", false, hash],
+	"the pinned span, the search and the range",
+);
+await other.evaluate(() => {
+	location.hash = "#p=1&v=100000000,200000000";
+});
 await quiet(other);
-is(await other.evaluate(() => [gt.pass().name, gt.view.from, gt.view.to]), ["stacks", 1e8, 2e8], "a link on the page leads to the other recording");
+is(
+	await other.evaluate(() => [gt.pass().name, gt.view.from, gt.view.to]),
+	["stacks", 1e8, 2e8],
+	"a link on the page leads to the other recording",
+);
 await other.click("#passes button:first-child");
 await quiet(other);
-is(await other.evaluate(() => [gt.pass().name, gt.view.from]), ["gil", 4e8], "and back to where one was");
-const rowsOf = p => p.evaluate(() => [...new Set(gt.tl.rows.map(x => x.thread).filter(t => t !== undefined))].sort());
+is(
+	await other.evaluate(() => [gt.pass().name, gt.view.from]),
+	["gil", 4e8],
+	"and back to where one was",
+);
+const rowsOf = p =>
+	p.evaluate(() =>
+		[...new Set(gt.tl.rows.map(x => x.thread).filter(t => t !== undefined))].sort(),
+	);
 await other.locator("#blame-body button[data-ns]").first().click();
 await quiet(other);
 const third = await open(file, {hash: await other.evaluate(() => location.hash)});
-is([await rowsOf(third), (await rowsOf(third)).length], [await rowsOf(other), 2], "a link restores which threads are shown");
+is(
+	[await rowsOf(third), (await rowsOf(third)).length],
+	[await rowsOf(other), 2],
+	"a link restores which threads are shown",
+);
 
 // Mouse: drag moves, Ctrl+wheel zooms at the pointer.
 await page.evaluate(() => gt.setView(1e9, 2e9));
@@ -198,9 +317,35 @@ await quiet(page);
 ok((await width()) < 0.7e9, "Ctrl+wheel zooms");
 
 // The theme.
-const shade = () => page.evaluate(() => [document.documentElement.dataset.shade, getComputedStyle(document.documentElement).backgroundColor]);
+const shade = () =>
+	page.evaluate(() => [
+		document.documentElement.dataset.shade,
+		getComputedStyle(document.documentElement).backgroundColor,
+	]);
 is((await shade())[0], "light", "light as asked for");
 await page.click("#theme");
 is((await shade())[0], "dark", "dark by the button");
+// A function that calls itself, among files whose names have its name in them.
+const inner = spinners();
+inner.names = ["py (/app/run.py:1)", "loop (/app/py.py:3)", "C code"];
+inner.lanes[0].calls = [
+	[{from: 1e6, to: 401e6, name: 0}],
+	[
+		{from: 2e6, to: 102e6, name: 0},
+		{from: 103e6, to: 203e6, name: 1},
+	],
+	[{from: 104e6, to: 105e6, name: 0}],
+];
+inner.lanes[1].calls = [[{from: 0, to: 50e6, name: 1}], [{from: 1e6, to: 11e6, name: 0}]];
+const nested = await open(pageFile({passes: [inner]}));
+const finds = async text => {
+	await nested.fill("#search", text);
+	await quiet(nested);
+	return (await nested.textContent("#found")).replace(/\u00a0/g, " ");
+};
+is(await finds("py"), "4 calls · 410 ms", "a name is not found in paths, nor time counted twice");
+is(await finds("run.py"), "4 calls · 410 ms", "where no function is called so, files are found");
+is(await finds("loop"), "2 calls · 150 ms", "and other functions");
+is(nested.troubles, [], "without a word on the console");
 is(page.troubles.concat(other.troubles, third.troubles), [], "in peace");
 await done();

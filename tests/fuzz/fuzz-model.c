@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "model/patterns.h"
-#include "model/whatif.h"
+#include "analysis/patterns.h"
+#include "analysis/whatif.h"
 #include "model-bytes.h"
+#include "report/pattern_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

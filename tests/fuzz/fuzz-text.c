@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "report/html.h"
 #include "report/jsonw.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

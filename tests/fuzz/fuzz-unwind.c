@@ -8,7 +8,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-#include "perfdata/symbolize.h"
+#include "binary/symbolize.h"
 #include "perfdata/unwind.h"
 
 #include "../self-maps.h"
@@ -24,6 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct modules *modules;
 static struct maps *maps;
 static struct unwinder *unwinder;
+static const struct map *code[64];
+static size_t code_n;
 
 static void setup(void)
 {
@@ -32,13 +34,15 @@ static void setup(void)
 	modules = modules_new(true);
 	maps = maps_new();
 	map_self(maps, modules, 1, NULL);
+	for (uint64_t at = 0; code_n < 64; at = code[code_n++]->end)
+		if (!(code[code_n] = space_from(maps_space(maps, 1), at)))
+			break;
 	unwinder = unwinder_new(unwind_machine("x86_64"), maps);
 }
 
 static uint64_t code_address(uint64_t v)
 {
-	const struct address_space *space = maps_space(maps, 1);
-	const struct map *map = &space->v[(v >> 32) % space->n];
+	const struct map *map = code[(v >> 32) % code_n];
 
 	return map->start + (uint32_t)v % (map->end - map->start);
 }

@@ -33,6 +33,7 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 	case EV_RELEASE:
 		ev.gil.address = arg & 3 ? 0x1000 * (arg & 3) : 0;
 		ev.flags = (arg & 4 ? EVF_GIL_OFF : 0) | (arg & 8 ? EVF_NOTIFIED : 0);
+		ev.gil.overdue_us = 2000;
 		break;
 	case EV_PARK:
 	case EV_UNPARK:
@@ -80,6 +81,7 @@ static struct model *model_from_bytes(const uint8_t *data, size_t size, const st
 		.start_pid = how & 4 ? 2 : 0,
 		.all_releases = how & 16,
 		.gil_off = how & 32,
+		.requests_known = how & 64,
 		.names = names,
 	};
 	struct model *m = model_new(&options);

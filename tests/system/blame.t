@@ -25,13 +25,13 @@ waited='sum(b["wait_ns"] for b in d["blame"] if b["holder_tid"])' # the handover
 excused="(len(d['threads']) - 1) * sum(t['states']['runnable_ns'] for t in d['threads']
 	if t['tid'] not in ($truth)['culprits'])"
 
-# attempt PYTHON KIND EXPRESSION: it is "right" after at most three, else what was seen, in $got.
+# attempt PYTHON KIND EXPRESSION POINT: it is "right" after at most three, else what was seen, in $got.
 attempt() {
-	for tap_attempt in 1 2 3; do
+	for _ in 1 2 3; do
 		trace "$1" "$2" || return
 		got=$(json got.json "$3")
 		[ "$got" != right ] || return 0
-		diag "attempt $tap_attempt: $got"
+		retried "$4" "$got"
 	done
 }
 
@@ -44,7 +44,7 @@ guilty() {
 		else (thread, waited, function, caused, excused, more, d['patterns']))(
 		$blamed, $waited,
 		sum(f['wait_caused_ns'] for f in d['functions'] if f['function'] in $4),
-		sum(f['wait_caused_ns'] for f in d['functions']), $excused, ${5:-True})"
+		sum(f['wait_caused_ns'] for f in d['functions']), $excused, ${5:-True})" "$2 $3"
 	is "$got" right "$2 $3: 95 % of the waiting go to the right thread and function"
 	consistent got.json "$2 $3"
 }
@@ -70,7 +70,7 @@ measured() {
 		0 < hogs[0]['holds'] <= len(truth) and hogs[0]['hold_ns'] <= 1.02 * sum(truth)) and
 		abs(hogs[0]['held_asleep_ns'] / sum(truth) - $4) <= 0.05
 		else (hogs, truth))([h for h in d['hogs'] if h['function'] == 'kept_$3'],
-		($truth)['measured'])"
+		($truth)['measured'])" "$2 $3"
 	is "$got" right "$2 $3: the holds are as long as measured within 2 %, and the line is right"
 }
 

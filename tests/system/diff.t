@@ -53,8 +53,8 @@ refuses() {
 	like "$(cat err)" "$refuses_why" 'says why'
 	is "$(wc -l <err)" 1 'in one line'
 }
-refuses 'one side only' 'which two' "$GILTRACER" diff slow
-refuses 'three sides' "'x': two at a time" "$GILTRACER" diff slow fast x
+refuses 'one side only' 'two session folders or --json documents are expected' "$GILTRACER" diff slow
+refuses 'three sides' "'x': only two recordings can be compared" "$GILTRACER" diff slow fast x
 refuses 'a missing file' 'missing: No such file' "$GILTRACER" diff slow missing
 mkdir empty
 refuses 'a folder that is no session' 'empty' "$GILTRACER" diff empty slow

@@ -21,6 +21,7 @@ measure() {
 		# shellcheck disable=SC2086 # words
 		left=$(python3 "$program" wrong got.json $left) || left='cannot tell'
 		[ -n "$left" ] || break
+		retried "$1" "$left"
 	done
 	is "$left" '' "$1: spinners share it, the others do without"
 	is "$(json got.json 'sum(p["releases_inferred"] for p in d["passes"])')" 0 \

@@ -40,7 +40,7 @@ trace() {
 	done
 	shift
 	# shellcheck disable=SC2086 # words
-	$tap_before "$GILTRACER" -q --python "$python" --python-trace none -o out-of/x.html \
+	$tap_before "$GILTRACER" -q --probes uprobes --python "$python" --python-trace none -o out-of/x.html \
 		--json out-of/x.json "$@" two.py
 }
 
@@ -77,16 +77,16 @@ inside() {
 }
 
 options='outside of this container: docker or podman run'
-refused 'a user namespace' "perf_event_paranoid is [0-9], it has to be at most -1 without CAP_PERFMON" \
+refused 'a user namespace' "perf_event_paranoid is [0-9]; without CAP_PERFMON it must be at most -1" \
 	"$options .*--userns=host --cap-add PERFMON" unshare -U -r
 exits 1 'check' unshare -Ur "$GILTRACER" check --python "$python"
 like "$(cat out)" '^note +surroundings +this is a user namespace' 'tells the surroundings'
-like "$(cat out)" '^note +capabilities +no CAP_PERFMON, ' 'and what would be needed'
+like "$(cat out)" '^note +capabilities +missing CAP_PERFMON, ' 'and what would be needed'
 switches 'a user namespace' unshare -U -r
 
 bare='setpriv --inh-caps=-all --bounding-set'
 # shellcheck disable=SC2086
-refused 'root without CAP_PERFMON' 'at most -1 without CAP_PERFMON' "$options --cap-add PERFMON" \
+refused 'root without CAP_PERFMON' 'without CAP_PERFMON it must be at most -1' "$options --cap-add PERFMON" \
 	$bare=-perfmon,-sys_admin
 for lack in perfmon sys_admin sys_ptrace ipc_lock sys_nice dac_override; do
 	# shellcheck disable=SC2086
@@ -103,7 +103,7 @@ for code in 1 38; do
 	refused "a filter that says $code" 'a seccomp filter denies perf_event_open' \
 		"$options .*--security-opt seccomp=unconfined" ./deny $code
 done
-refused 'a filter or module that says 13' 'not by kernel.perf_event_paranoid: by a security module' \
+refused 'a filter or module that says 13' 'denied by a security module .* not by kernel.perf_event_paranoid' \
 	"$options .*seccomp=unconfined" ./deny 13
 
 # The kernel lowers it when samples take it too long, and refuses who wants more.
@@ -119,7 +119,7 @@ for level in 3 4; do
 	echo $level >level
 	echo "mount --bind $scratch/level $paranoid" >make-level
 	# shellcheck disable=SC2086
-	refused "perf_event_paranoid=$level" "paranoid is $level, it has to be at most 2 without" \
+	refused "perf_event_paranoid=$level" "paranoid is $level; without CAP_PERFMON it must be at most 2" \
 		"$options --cap-add PERFMON" inside ./make-level $bare=-perfmon,-sys_admin ./deny 13
 done
 

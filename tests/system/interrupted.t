@@ -107,7 +107,7 @@ if __name__ == "__main__":
 EOF
 interrupt INT group "$GILTRACER" record --state-detect -o session --python-trace none again.py
 is $status 130 'SIGINT in the second run ends it'
-like "$(cat err)" 'interrupted: the second run, for the stacks, is cut' '  which is said'
+like "$(cat err)" 'interrupted: the second run, which records stacks, is incomplete' '  which is said'
 is "$(json session/session.json '[p["name"] for p in d["passes"]]')" "['gil', 'stacks']" \
 	'  and both runs are in the session'
 
@@ -164,7 +164,10 @@ exits 125 'perf is killed: the run has failed' \
 is "$(cat out)" killed '  the program ends as it likes'
 like "$(cat err)" 'perf record was killed by signal 9 \(by the kernel, if memory ran out' \
 	'  it says who was killed'
-like "$(cat err)" 'What helps: The recording is cut: record again' '  and what to do'
+exits 125 'with -q, too' "$GILTRACER" -q --python-trace none -o report.html kills.py
+like "$(cat err)" '^giltracer: error: perf record was killed by signal 9' '  it says so'
+exits 125 'as it does' "$GILTRACER" --python-trace none -o report.html kills.py
+like "$(cat err)" 'What helps: The recording is truncated: record again' '  and what to do'
 
 # A daemon stays behind.
 cat >leaves.py <<'EOF'

@@ -34,31 +34,51 @@ may() {
 }
 
 may base
-may launch base
-may perfdata base
-may trace base perfdata
+may binary base
+may locate base binary
+may system base binary locate
+may session base
+may preload
+may record base binary live locate preload system session
+may perfdata base binary
+may trace base binary perfdata preload session
 may model base trace
-may report base trace model
+may live base binary locate trace
+may analysis base session trace model
+may report base session trace model analysis
 
+folders='analysis base binary live locate model perfdata preload record report session system trace'
 is "$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' | sort | tr -d './\n')" \
-	"$(for folder in base launch model perfdata report trace; do
-		[ ! -d $folder ] || printf %s $folder
-	done)" 'there is no other folder'
+	"$(echo "$folders" | tr -d ' ')" 'there is no other folder'
 
-# Printing is for commands; so is ending the process, but for _exit in a forked child (launch/).
+# Printing is for commands; so is ending the process, but for _exit in a forked child. What several
+# commands have in common speaks for them: record/, and these files of report/.
+spokesmen='report/(session_report|fail_on)'
 loud='(printf|vprintf|puts|putchar|perror|exit|_Exit|abort|errx?|warnx?|die'
 loud="$loud|log_error|log_warn|log_info|log_progress)"
 calls() {
 	grep -nE "(^|[^[:alnum:]_.>\"])$1 *\(" "$2"/*.c "$2"/*.h |
 		grep -vE '^[^:]*:[0-9]+:[[:space:]]*(/\*|\*)'
 }
-for folder in launch perfdata trace model report; do
-	[ -d $folder ] || continue
-	is "$(calls "$loud" $folder 2>/dev/null)" '' "$folder neither prints nor exits"
-	[ $folder = launch ] || is "$(calls _exit $folder 2>/dev/null)" '' "$folder does not _exit"
-	is "$(grep -nEw 'stdout|stderr' $folder/*.c 2>/dev/null |
-		grep -vE '^[^:]*:[0-9]+:[[:space:]]*(/\*|\*)')" '' "$folder leaves stdout and stderr alone"
+for folder in $folders; do
+	case $folder in base | record) continue ;; esac
+	is "$(calls "$loud" "$folder" | grep -vE "^$spokesmen")" '' "$folder neither prints nor exits"
+	case $folder in
+	binary | locate | system) ;;
+	*) is "$(calls _exit "$folder")" '' "$folder does not _exit" ;;
+	esac
+	is "$(grep -nEw 'stdout|stderr' "$folder"/*.c |
+		grep -vE "^$spokesmen|^[^:]*:[0-9]+:[[:space:]]*(/\*|\*)")" '' \
+		"$folder leaves stdout and stderr alone"
 done
+
+# The English of a report: no phrase that nothing says.
+unsaid() {
+	sed -n 's/^PHRASE[0-9](\([a-z0-9_]*\),.*/\1/p' report/phrases.def | while read -r phrase; do
+		grep -qE "(say|PHRASE)_$phrase\>" report/*.c || echo "$phrase"
+	done
+}
+is "$(unsaid)" '' 'each phrase is said somewhere'
 
 # The checks themselves see what they are there for.
 mkdir "$scratch/model" && cd "$scratch" || exit 99

@@ -78,6 +78,13 @@ fail() {
 	return 1
 }
 
+# retried POINT WHY: its first try, or second, was off; it is tried again. A point that is repeated
+# until it passes says so: .ci/run collects these lines.
+retried() {
+	printf '# retried: %s: %s\n' "${0##*/tests/}" "$1"
+	diag "$2"
+}
+
 # skip REASON NAME: one point that cannot be made here.
 skip() {
 	tap_count=$((tap_count + 1))
@@ -173,9 +180,9 @@ done_testing() {
 	exit
 }
 
-# cpythons: one line "VERSION PATH" for each CPython 3.6 or newer that this user can run: pyenv's,
+# all_cpythons: one line "VERSION PATH" for each CPython 3.6 or newer that this user can run: pyenv's,
 # then the system's.
-cpythons() {
+all_cpythons() {
 	for tap_py in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 /usr/bin/python3; do
 		[ -x "$tap_py" ] || continue
 		"$tap_py" -c 'import sys, platform
@@ -184,12 +191,26 @@ if platform.python_implementation() == "CPython" and sys.version_info >= (3, 6):
 	done
 }
 
-# newer_pythons: the same for those that newer-pythons.sh unpacked.
+# cpythons: those to test with: all in make check-all; else pyenv's newest and oldest, and the system's,
+# which a distribution has stripped.
+cpythons() {
+	if [ -n "${GILTRACER_TEST_ALL:-}" ]; then
+		all_cpythons
+		return
+	fi
+	all_cpythons | sort -V >"$scratch/.cpythons"
+	grep -v ' /usr/' "$scratch/.cpythons" | sed -n '$p'
+	grep -v ' /usr/' "$scratch/.cpythons" | sed '1!d; $d'
+	grep ' /usr/' "$scratch/.cpythons"
+	rm "$scratch/.cpythons"
+}
+
+# newer_pythons: the same for those that newer-pythons.sh unpacked; the newest, or all.
 newer_pythons() {
 	for tap_py in "$tap_pythons"/*/usr/bin/python3.*[0-9]; do
 		[ -x "$tap_py" ] && "$tap_py" -c '' 2>/dev/null &&
 			echo "${tap_py##*python} $tap_py"
-	done
+	done | sort -V | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
 }
 
 # free_threaded_python: the one that free-threaded-python.sh built; nothing and failure if none.
@@ -216,14 +237,14 @@ include_flags() {
 
 # cpython 3.11: the path of the first CPython of that minor version; nothing and failure if none.
 cpython() {
-	cpythons | awk -v v="$1" '$1 == v && !n++ { print $2 } END { exit !n }'
+	all_cpythons | awk -v v="$1" '$1 == v && !n++ { print $2 } END { exit !n }'
 }
 
 # viztracer_python: a Python that can import VizTracer: $GILTRACER_TEST_VIZTRACER, the virtual
 # environment that ./quickstart makes in the build folder, or any CPython that has it.
 viztracer_python() {
 	for tap_py in "${GILTRACER_TEST_VIZTRACER:-}" "$tap_venv/bin/python" \
-		$(cpythons | sed 's/^[^ ]* //'); do
+		$(all_cpythons | sed 's/^[^ ]* //'); do
 		if [ -x "$tap_py" ] && "$tap_py" -c 'import viztracer' 2>/dev/null; then
 			echo "$tap_py"
 			return 0
@@ -275,6 +296,8 @@ has() {
 	firefox) command -v firefox-esr >/dev/null || command -v firefox >/dev/null ;;
 	node) node -e '' 2>/dev/null ;;
 	playwright) NODE_PATH=$(playwright_path) node -e 'require("playwright-core")' 2>/dev/null ;;
+	axe) NODE_PATH=$(playwright_path) node -e 'require.resolve("axe-core")' 2>/dev/null ;;
+	biome) biome_path >/dev/null ;;
 	python3.*) cpython "${1#python}" >/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
@@ -287,6 +310,17 @@ playwright_path() {
 	)"
 }
 
+# What formats and lints the page's sources; the version matters, as each formats differently.
+biome_path() {
+	for tap_modules in "$top_builddir/node_modules" "$top_srcdir/node_modules"; do
+		if [ -x "$tap_modules/.bin/biome" ]; then
+			echo "$tap_modules/.bin/biome"
+			return 0
+		fi
+	done
+	return 1
+}
+
 how_to_get() {
 	case $1 in
 	root) echo 'run the tests as root' ;;
@@ -296,10 +330,13 @@ how_to_get() {
 	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
 	debuginfod) echo 'apt-get install libdebuginfod1' ;;
+	getcap) echo 'apt-get install libcap2-bin' ;;
 	chromium) echo 'apt-get install chromium' ;;
 	firefox) echo 'apt-get install firefox-esr' ;;
 	node) echo 'apt-get install nodejs' ;;
 	playwright) echo "npm install --prefix $top_builddir playwright-core" ;;
+	axe) echo "npm install --prefix $top_builddir axe-core" ;;
+	biome) echo "npm install --prefix $top_builddir @biomejs/biome@2.6.8" ;;
 	python3.*) echo "pyenv install ${1#python}" ;;
 	*) echo "apt-get install $1" ;;
 	esac
@@ -359,12 +396,12 @@ print(eval("(%s)" % sys.argv[2]))' "$@" 2>&1
 # are charged, and nobody contradicts a lock.
 consistent() {
 	json "$1" '"\n".join(map(str, ([t["tid"] for t in d["threads"] if t["total_ns"] !=
-		t["hold_ns"] + t["wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]],
+		t["hold_ns"] + t["wait_ns"] + t["free_wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]],
 		sum(t["hold_ns"] for t in d["threads"]) - sum(g["held_ns"] for g in d["gils"]),
 		sum(t["wait_ns"] - t["switch_wait_ns"] for t in d["threads"]) -
 		sum(b["wait_ns"] for b in d["blame"]), [c["code"] for c in d["caveats"] if c["code"] in
 		("two-holders", "broken-identity", "unordered")])))' >"$scratch/.consistent"
-	is "$(sed -n 1p "$scratch/.consistent")" '[]' "$2: hold + wait + no GIL + unknown = total"
+	is "$(sed -n 1p "$scratch/.consistent")" '[]' "$2: hold + wait + free wait + no GIL + unknown = total"
 	is "$(sed -n 2p "$scratch/.consistent")" 0 "$2: the holds are the time it was held"
 	is "$(sed -n 3p "$scratch/.consistent")" 0 "$2: all waits are charged to somebody"
 	is "$(sed -n 4p "$scratch/.consistent")" '[]' "$2: nothing contradicts a lock"

@@ -44,7 +44,7 @@ for _ in 1 2 3; do
 	lasted=$(json session/session.json '[(p["stop_ns"] - p["start_ns"]) // 1000000000
 		for p in d["passes"]]')
 	[ "$lasted" != '[1]' ] || break
-	diag "$lasted s"
+	retried '  and is of that second' "$lasted s"
 done
 is "$said" 'giltracer: the recording ended after 1 s (--duration), before the program' 'time is up'
 is "$status $(cat out)" '4 ended' '  and the program goes on to its end'

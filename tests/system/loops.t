@@ -30,12 +30,12 @@ starves() {
 every_cpython interpreters
 ok 'there is a CPython' test -s interpreters
 while read -r version python; do
-	for attempt in 1 2 3; do
+	for _ in 1 2 3; do
 		got='nothing was recorded'
 		trace "$program" beside || break
 		got=$(starves)
 		[ "$got" != right ] || break
-		diag "attempt $attempt: $got"
+		retried "$version ($python): the loop starves" "$got"
 	done
 	is "$got" right "$version ($python): the loop starves, by how much, and because of whom"
 done <interpreters
@@ -44,10 +44,11 @@ python=$(cpython 3.13 || sed -n '1s/^[^ ]* //p' interpreters)
 trace --frames 0 "$program" beside
 unlike "$(json got.json '[p["code"] for p in d["patterns"]]')" loop-starvation \
 	'nothing is told where the frames are not known'
-for attempt in 1 2 3; do
+for _ in 1 2 3; do
 	trace "$program" alone
 	got=$(json got.json '[p["code"] for p in d["patterns"]]')
 	[ "$got" != '[]' ] || break
+	retried 'a loop that is alone' "$got"
 done
 is "$got" '[]' 'nothing is told of a loop that is alone'
 

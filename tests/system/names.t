@@ -106,10 +106,38 @@ while read -r version python <&3; do
 	is "$(python3 -c 'import json
 d = json.load(open("got.json"))
 print(*sorted(t["name"] for t in d["threads"] if t["name"] not in ("python3", "python")), sep=", ")')" \
-		'MainThread, MainThread, MainThread, child 1, child 2, end of 1, end of 2, parent, true' \
+		'MainThread, MainThread, MainThread, MainThread, child 1, child 2, closed, end of 1, end of 2, parent, true' \
 		"$version: threads of children have theirs"
 	is "$(ls session)" "$(printf '%s\n' gil.codes gil.perf.data session.json)" \
 		"$version: and nothing else is left of it"
+done 3<pythons
+
+# A signal that the program does not handle ends it at once.
+cat >killed.py <<'EOF'
+import os
+import signal
+import threading
+import time
+
+
+def work():
+    time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    threads = [threading.Thread(target=work, name='worker %d' % i) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(10)
+EOF
+while read -r version python <&3; do
+	"$GILTRACER" -q --probes preload --python "$python" --python-trace none -o got.html \
+		--json got.json killed.py
+	is "$(json got.json 'sorted(t["name"] for t in d["threads"] if not t["main"])')" \
+		"['worker 0', 'worker 1', 'worker 2']" "$version: killed by a signal, they have their names"
 done 3<pythons
 
 leaves_nothing

@@ -11,7 +11,8 @@ if ! unshare -pm --fork --mount-proc sh -c 'mount -t tmpfs none /run' 2>err; the
 	exit 0
 fi
 GILTRACER_STATEDIR=$scratch/state
-export GILTRACER_STATEDIR
+GILTRACER_LIBEXECDIR=$scratch/libexec
+export GILTRACER_STATEDIR GILTRACER_LIBEXECDIR
 unset SUDO_USER SUDO_UID SUDO_GID
 python=$(private_python "$scratch/venv")
 probes=$(group_of "$python")
@@ -99,7 +100,7 @@ ok 'setup' "$GILTRACER" setup --group "gto$$" --python "$python"
 ok 'a container' contained_record quick
 is "$(groups)" "$probes" 'leaves what is set up'
 exits 0 'and check there' contained "$GILTRACER" check --python "$python"
-like "$(cat out)" '-> of giltracer setup in another container' 'says whose it is'
+like "$(cat out)" '-> installed by giltracer setup in another container' 'says whose it is'
 # One that has the host's processes, and is not allowed to see that it has another /run.
 hidden() {
 	# shellcheck disable=SC2016
@@ -108,8 +109,9 @@ hidden() {
 }
 if [ -z "$(hidden sh -c 'stat /proc/1/root/run' 2>/dev/null)" ]; then
 	exits 125 'a container that takes itself for the host' hidden "$GILTRACER" -q \
+		--probes uprobes \
 		--python-trace none --python "$python" -o quick.html quick.py
-	like "$(cat err)" 'are of giltracer setup in another container' 'is told'
+	like "$(cat err)" 'were installed by giltracer setup in another container' 'is told'
 	exits 1 'check there' hidden "$GILTRACER" check --python "$python"
 	is "$(groups)" "$probes" 'and leaves it all'
 else

@@ -12,6 +12,8 @@ compare() {
 		cmp want got
 }
 
+# Reading headers takes no time: all of them.
+export GILTRACER_TEST_ALL=1
 every_cpython interpreters
 while read -r version python; do
 	ok "$version, $python: the line of every instruction" compare "$python"

@@ -65,7 +65,7 @@ is "$(cat out)" "$(printf 'widest True other True\nsame True')" 'has lines that 
 ok 'the table is UTF-8' python3 -c 'open("table", encoding="utf-8").read()'
 
 # The same numbers everywhere.
-is "$(json hog.json 'all(t["hold_ns"] + t["wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]
+is "$(json hog.json 'all(t["hold_ns"] + t["wait_ns"] + t["free_wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]
 	== t["total_ns"] for t in d["threads"])')" True 'the parts of each life are the whole'
 is "$(json hog.json '[t["hold_ns"] for t in d["threads"] if t["tid"] == 101]')" '[82800000]' \
 	'the hog held for 39.9 and 42.9 ms'
@@ -83,9 +83,9 @@ for t in report["threads"]:
     assert all(other[k] == v for k, v in t.items()), (t, other)
 for t in report["threads"]:
     known = t["total_ns"] - t["unknown_ns"]
-    row = "%.1f %.1f %.1f %.1f %.1f %.3f %.3f" % (
+    row = "%.1f %.1f %.1f %.1f %.1f %.1f %.3f %.3f" % (
         t["total_ns"] / 1e6, 100 * t["no_gil_ns"] / known, 100 * t["hold_ns"] / known,
-        100 * t["wait_ns"] / known, 100 * t["unknown_ns"] / t["total_ns"],
+        100 * t["wait_ns"] / known, 100 * t["free_wait_ns"] / known, 100 * t["unknown_ns"] / t["total_ns"],
         t["longest_wait_ns"] / 1e6, t["longest_hold_ns"] / 1e6)
     lines = [" ".join(l.split()) for l in open("table", encoding="utf-8")]
     assert any(l.endswith(row) for l in lines), (row, lines)
@@ -139,12 +139,12 @@ refuses() {
 }
 mkdir empty out-dir
 rm -f x.html
-refuses 125 'which session folder' 'no folder' "$GILTRACER" report
+refuses 125 'a session folder is expected' 'no folder' "$GILTRACER" report
 refuses 125 'nosuch: ' 'a folder that is not there' "$GILTRACER" report nosuch -o x.html
 refuses 125 'empty: ' 'a folder without a session' "$GILTRACER" report empty -o x.html
-refuses 125 "'moved': one session" 'two folders' "$GILTRACER" report hog moved -o x.html
+refuses 125 "'moved': only one session" 'two folders' "$GILTRACER" report hog moved -o x.html
 refuses 125 'nosuch/x.html: ' 'an output that is nowhere' "$GILTRACER" report hog -o nosuch/x.html
-refuses 125 "option --folded: 'x' is none of" 'an unknown kind' \
+refuses 125 "option --folded: 'x' is not one of" 'an unknown kind' \
 	"$GILTRACER" report hog --folded x y -o x.html
 refuses 125 'off: the session has no call stacks' 'no stacks' \
 	"$GILTRACER" report -q hog --folded off-cpu off -o y.html

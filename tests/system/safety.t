@@ -70,7 +70,7 @@ esac
 EOF
 chmod +x moody
 "$(cpythons | sed -n '$s/^[^ ]* //p')" -m venv --without-pip other
-refuses 'another interpreter than the one that answered' 'the program does not run .*, which has' \
+refuses 'another interpreter than the one that answered' 'the program does not run .*, which contains' \
 	record ./moody
 
 mkdir 'has#comment'
@@ -111,7 +111,7 @@ if unshare -m true 2>/dev/null; then
 	rm -f ran-meanwhile
 	exits 125 'copied up by the overlay while another records' \
 		unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" touched
-	like "$(cat err)" 'has not put the probes of .* on an overlay the file was copied' \
+	like "$(cat err)" 'has not inserted the probes of .* an overlay copied the file' \
 		'  it says so'
 	ok '  the program is not run' test ! -e ran-meanwhile
 	ok '  and the next one is recorded' test -e ran
@@ -120,7 +120,7 @@ mkdir noexec && mount -t tmpfs -o noexec none noexec && cp "$1" noexec/python3 &
 	exec "$GILTRACER" --python noexec/python3 program.py
 EOF
 	want=126
-	refuses 'mounted noexec' 'mounted noexec: nothing can be executed there' \
+	refuses 'mounted noexec' 'mounted noexec, so nothing can be executed there' \
 		unshare -m sh on-noexec "$(readlink -f "$lib")"
 	want=125
 else
@@ -159,7 +159,7 @@ done
 for how in memory disk; do
 	if [ -n "$bare" ]; then
 		refuses "an interpreter without a name, in $how" \
-			'\(deleted\): a file that is in memory only, .* --no-gil-detect' \
+			'\(deleted\): an interpreter that exists in memory only, .* --no-gil-detect' \
 			python3 nameless.py "$GILTRACER" "$bare" $how
 	else
 		skip 'no interpreter here is a single file' "an interpreter without a name, in $how"

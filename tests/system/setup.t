@@ -4,24 +4,35 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 . "$top_srcdir/tests/system/prefix.sh"
-need root uprobes groupadd flock strip
+need root uprobes groupadd getcap flock strip
 
 GILTRACER_STATEDIR=$scratch/state
 GILTRACER_ETCDIR=$scratch/etc
-export GILTRACER_STATEDIR GILTRACER_ETCDIR
+GILTRACER_LIBEXECDIR=$scratch/libexec
+export GILTRACER_STATEDIR GILTRACER_ETCDIR GILTRACER_LIBEXECDIR
 unset SUDO_USER SUDO_UID SUDO_GID
 group=gts$$
 python=$(private_python "$scratch/venv")
 probes=$(group_of "$python")
+# --persist wants a giltracer that nobody but root can change, and /tmp is not such a place.
+installed=$(mktemp -d /usr/local/lib/giltracer-test.XXXXXX) || exit 99
+at_exit 'rm -rf "$installed"'
+mkdir -p "$installed/bin" "$installed/share/giltracer"
+cp "$top_builddir/giltracer/giltracer" "$top_builddir/giltracer/giltracer-perf" "$installed/bin/"
+cp -R "$top_srcdir/probes" "$top_srcdir/share/python" "$installed/share/giltracer/"
+chown -R 0:0 "$installed" && chmod -R go-w,a+rX "$installed"
+GILTRACER=$installed/bin/giltracer
 as_never_set_up
 at_exit '"$GILTRACER" setup --undo >/dev/null 2>&1'
 
 system() {
 	cat /proc/sys/kernel/perf_event_paranoid /proc/sys/kernel/perf_event_mlock_kb
-	stat -c '%a %g' $tracefs $tracefs/events/sched/sched_waking/id
+	ls -d /run/giltracer/tracing "/run/giltracer/$probes" 2>/dev/null
+	find $tracefs -maxdepth 1 -printf '%p %m %g\n' | sort
+	find $tracefs/events/sched $tracefs/events/header_page -printf '%p %m %g\n' | sort
 	getent group "$group"
 	grep "$probes/" $tracefs/uprobe_events
-	ls -A "$GILTRACER_STATEDIR" "$GILTRACER_ETCDIR" 2>/dev/null
+	ls -A "$GILTRACER_STATEDIR" "$GILTRACER_ETCDIR" "$GILTRACER_LIBEXECDIR" 2>/dev/null
 }
 setup() {
 	"$GILTRACER" setup --group "$group" --python "$python" "$@"
@@ -29,21 +40,36 @@ setup() {
 before=$(system)
 
 ok 'a dry run' setup --dry-run --persist
-for step in "groupadd --system $group" 'sysctl -w kernel.perf_event_paranoid=-1' \
-	"mount -o remount,gid=.*,mode=750 $tracefs" "install [0-9]+ probes in $scratch" \
-	"write $scratch/etc/systemd/system/giltracer.service"; do
+for step in "groupadd --system $group" "mount -o bind,ro $tracefs/events /run/giltracer/tracing/events" \
+	"chgrp .* $tracefs/events/sched/sched_switch/id && chmod 440" \
+	"install .* -m 750 giltracer-perf $scratch/libexec/perf-for-members && setcap cap_perfmon" \
+	"install [0-9]+ probes in $scratch" "write $scratch/etc/systemd/system/giltracer.service"; do
 	like "$(cat out)" "^(# already: )?$step" "names: $step"
 done
+unlike "$(cat out)" 'perf_event_paranoid' 'what all users may do stays as it is'
+like "$(cat err)" "members of the group $group can record their own programs; of others they see" \
+	'what a member sees of others is said'
 is "$(system)" "$before" 'and changes nothing'
 
 ok 'setup' setup
-like "$(cat out)" '^sysctl -w kernel.perf_event_paranoid=-1 +# was ' 'says what it does and what was'
+like "$(cat out)" "^chgrp [0-9]+ $tracefs/events/header_page && chmod 440 .* +# was gid=0" \
+	'says what it does and what was'
 after=$(system)
 gid=$(getent group "$group" | cut -d: -f3)
-is "$(cat /proc/sys/kernel/perf_event_paranoid)" -1 'tracepoints are for all users'
-is "$(stat -c '%a %g' $tracefs)" "750 $gid" 'tracefs is for the group'
-is "$(stat -c '%A %g' $tracefs/events/sched/sched_waking/id)" "-r--r----- $gid" 'old events too'
+member=$GILTRACER_LIBEXECDIR/perf-for-members
+is "$(cat /proc/sys/kernel/perf_event_paranoid)" "$(echo "$before" | sed -n 1p)" \
+	'perf_event_paranoid is as it was'
+is "$(stat -c '%a %u:%g' "$member")" "750 0:$gid" 'perf is for the group'
+is "$(getcap "$member" | sed 's/.* //')" 'cap_ipc_lock,cap_perfmon=ep' 'and has what it needs'
+is "$(stat -c '%a %g' $tracefs)" "$(stat -c '%a' $tracefs) 0" 'tracefs is still root'"'"'s'
+is "$(stat -c '%a %g' /run/giltracer/tracing)" "750 $gid" 'a way to its events is for the group'
+is "$(stat -c '%A %g' $tracefs/events/sched/sched_waking/id)" "-r--r----- $gid" \
+	'so are events of the scheduler'
 is "$(stat -c '%A %g' "$tracefs/events/$probes/take_gil/id")" "-r--r----- $gid" 'and our probes'
+is "$(stat -c '%a %g' "/run/giltracer/$probes")" "640 $gid" 'and whose they are'
+for file in trace trace_pipe uprobe_events set_event events/raw_syscalls/sys_enter/id; do
+	is "$(stat -c %g $tracefs/$file)" 0 "$file is not"
+done
 state=$(cat state/setup.json)
 ok 'setup again' setup
 is "$(cat out)" '' 'has nothing to do'
@@ -59,13 +85,60 @@ ok 'undo again' "$GILTRACER" setup --undo
 like "$(cat err)" 'nothing to undo' 'has nothing to do'
 
 # What somebody else changed since is theirs.
-ok 'setup, then another hand' setup
+ok 'setup, then another hand' setup --everybody
+like "$(cat err)" '^giltracer: warning: --everybody: ALL USERS, .* ALL PROCESSES' \
+	'--everybody says in capitals what it opens'
+is "$(cat /proc/sys/kernel/perf_event_paranoid)" -1 'tracepoints are for all users'
 echo 1 >/proc/sys/kernel/perf_event_paranoid
 ok 'undo leaves that alone' "$GILTRACER" setup --undo
-like "$(cat out)" 'kernel.perf_event_paranoid is no longer as setup left it' 'and says so'
+like "$(cat out)" 'kernel.perf_event_paranoid was changed after setup' 'and says so'
 is "$(cat /proc/sys/kernel/perf_event_paranoid)" 1 'it is as the other left it'
 echo "$before" | sed -n 1p >/proc/sys/kernel/perf_event_paranoid
 is "$(system)" "$before" 'all else is restored'
+
+# Fewer permissions by another set-up; and a group that somebody was added to.
+ok 'everybody' setup --everybody
+ok 'and then members only' setup
+like "$(cat out)" '^sysctl -w kernel.perf_event_paranoid=[0-9] +# of an earlier setup' 'is taken back'
+is "$(cat /proc/sys/kernel/perf_event_paranoid)" "$(echo "$before" | sed -n 1p)" 'as it was'
+gpasswd --add nobody "$group" >/dev/null
+ok 'undo' "$GILTRACER" setup --undo
+like "$(cat out)" "^# group $group has members: not removed" 'a group that has members stays'
+gpasswd --delete nobody "$group" >/dev/null && groupdel "$group"
+is "$(system)" "$before" 'and nothing else'
+
+# What the first version did is undone by setup as well as by --undo.
+paranoid=$(echo "$before" | sed -n 1p)
+earlier() {
+	mkdir -p state etc/sysctl.d
+	groupadd --system "$group"
+	gid=$(getent group "$group" | cut -d: -f3)
+	echo -1 >/proc/sys/kernel/perf_event_paranoid
+	mount -o "remount,gid=$gid,mode=750" $tracefs
+	echo 'kernel.perf_event_paranoid = -1' >etc/sysctl.d/60-giltracer.conf
+	cat >state/setup.json <<END_JSON
+{"setup": 1, "done": [
+ {"kind": "group", "target": "$group", "value": "present"},
+ {"kind": "sysctl", "target": "kernel.perf_event_paranoid", "value": "-1", "old": "$paranoid"},
+ {"kind": "access", "target": "$tracefs", "value": "gid=$gid,mode=750", "old": "gid=0,mode=700"},
+ {"kind": "events", "target": "$tracefs/events", "value": "gid=$gid", "old": "gid=0"},
+ {"kind": "file", "target": "$scratch/etc/sysctl.d/60-giltracer.conf",
+  "value": "kernel.perf_event_paranoid = -1\n"}]}
+END_JSON
+}
+earlier
+ok 'setup of an earlier version, and this one' setup
+like "$(cat out)" "^sysctl -w kernel.perf_event_paranoid=$paranoid +# of an earlier" 'takes back'
+like "$(cat out)" "^rm $scratch/etc/sysctl.d/60-giltracer.conf +# of an earlier" 'what it did'
+is "$(cat /proc/sys/kernel/perf_event_paranoid)" "$paranoid" 'users may do no more than before'
+is "$(stat -c %g $tracefs/trace_pipe)" 0 'and not read what root traces'
+ok 'undo' "$GILTRACER" setup --undo
+rm -rf etc
+is "$(system)" "$before" 'restores what was before both'
+earlier
+ok 'undo of an earlier version' "$GILTRACER" setup --undo
+rm -rf etc
+is "$(system)" "$before" 'restores what was before it'
 
 # Half-way.
 GILTRACER_ETCDIR=/proc/nosuch exits 125 'a set-up that fails in its last steps' setup --persist
@@ -76,14 +149,76 @@ is "$(system)" "$before" 'and is rolled back'
 mkdir -p etc/sysctl.d etc/systemd/system
 with_etc=$(system)
 ok 'a persistent set-up' setup --persist
-like "$(cat etc/sysctl.d/60-giltracer.conf)" '^kernel.perf_event_paranoid = -1$' 'writes sysctl.d'
-like "$(cat etc/systemd/system/giltracer.service)" \
-	"^ExecStart= \"[^\"]*giltracer\" \"setup\" \"--persist\" .*\"--python\" \"$python\"" 'and a unit'
+is "$(ls etc/sysctl.d)" '' 'leaves the settings of the kernel alone'
+is "$(sed -n 's/^ExecStart= *//p' etc/systemd/system/giltracer.service)" \
+	"\"$installed/bin/giltracer\" setup --boot" 'and writes a unit'
 is "$(readlink etc/systemd/system/multi-user.target.wants/giltracer.service)" \
 	../giltracer.service 'which is wanted at boot'
+# At the next boot: the probes are gone, and what root runs then is nothing of a user's.
+reboot() {
+	sed -n "s,^[pr]:\($probes/[^ ]*\) .*,-:\1,p" $tracefs/uprobe_events >commands
+	while read -r command; do
+		echo "$command" >>$tracefs/uprobe_events
+	done <commands
+	rm commands
+	umount /run/giltracer/tracing/events
+	rm -rf /run/giltracer/tracing "/run/giltracer/$probes"
+}
+with_setup=$(system)
+reboot
+is "$(probes_in "$probes")" 0 'after a reboot nothing is there'
+mv "$python" "$python.away"
+printf '#!/bin/sh\nid -u >%s\n' "$scratch/was-run" >"$python" && chmod +x "$python"
+ok 'setup --boot' "$GILTRACER" setup --boot
+is "$(system)" "$with_setup" 'sets up what there was'
+ok 'without running the interpreter' test ! -e was-run
+mv "$python.away" "$python"
+ok 'again' "$GILTRACER" setup --boot
+is "$(cat out)" '' 'has nothing to do'
+reboot
+lib=$("$GILTRACER" probes --python "$python" --json |
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')
+cp -p "$lib" whole && printf x >>"$lib"
+ok 'setup --boot, a file was changed' "$GILTRACER" setup --boot
+like "$(cat err)" 'was replaced or changed: run giltracer setup' 'says so'
+is "$(probes_in "$probes")" 0 'and puts no probe there'
+cp -p whole "$lib" && touch -r whole "$lib"
+chmod 666 state/boot.json
+exits 125 'a boot file that others can write' "$GILTRACER" setup --boot
+like "$(cat err)" "boot.json: is not root's alone" 'is refused'
+chmod 644 state/boot.json
+# Another set-up keeps it.
+ok 'setup without --persist' setup
+ok 'keeps the unit' test -e etc/systemd/system/giltracer.service
 ok 'undo' "$GILTRACER" setup --undo
 rmdir etc/systemd/system/multi-user.target.wants
 is "$(system)" "$with_etc" 'takes them away'
+
+# Where others than root can change what root would start.
+cp "$installed/bin/giltracer" "$installed/bin/giltracer-perf" . && mkdir -p share/giltracer &&
+	cp -R "$installed/share/giltracer" share/
+exits 125 'a giltracer below /tmp' ./giltracer setup --persist --group "$group" --python "$python"
+like "$(cat err)" '--persist needs an installed giltracer .* can be changed by others than root, through /.*tmp' \
+	'is refused'
+chmod g+w "$installed/share/giltracer"
+exits 125 'data that a group can write' setup --persist
+like "$(cat err)" "through $installed/share/giltracer$" 'are refused'
+chmod g-w "$installed/share/giltracer"
+chown nobody "$installed/bin/giltracer"
+exits 125 'a giltracer that is not of root' setup --persist
+chown root "$installed/bin/giltracer"
+is "$(system)" "$with_etc" 'nothing is done'
+rm -rf giltracer giltracer-perf share
+
+# Interpreters of others are asked, and read, with their rights: by su, doas and pkexec, too.
+mkdir theirs && chmod 755 . && cat >theirs/python3 <<END
+#!/bin/sh
+id -u >>$scratch/theirs/ran-as
+exec "$python" "\$@"
+END
+chmod 755 theirs/python3 && chown -R nobody theirs
+run "$GILTRACER" setup --dry-run --group "$group" --python "$scratch/theirs/python3"
+is "$(sort -u theirs/ran-as)" "$(id -u nobody)" 'an interpreter of nobody runs as nobody'
 
 # Disks that are full or read-only: refused, and all is as before.
 full() {
@@ -116,7 +251,7 @@ cp "$lib" new && strip_for_good --strip-all new && mv new "$lib" && chmod 755 "$
 run "$GILTRACER" check --python "$python"
 like "$(cat out)" "^note +old probes +$probes: " 'an upgrade is noticed'
 ok 'a dry run' setup --dry-run
-like "$(cat out)" "^remove the probes $probes +# of an earlier set-up" 'would replace the probes'
+like "$(cat out)" "^remove the probes $probes +# of an earlier setup" 'would replace the probes'
 ok 'setup again' setup
 is "$(probes_in "$probes")" 0 'replaces them'
 ok 'by some of the new build' test "$(probes_in "$(group_of "$python")")" -ge 4

@@ -35,7 +35,7 @@ as_executed() {
 	ok "$1" trace ./script.py a 'b c'
 	is "$(cat out)" "$(cat want)" '  runs as if it were executed'
 }
-told="runs ./script.py, as its first line says"
+told="runs ./script.py, as named in its first line"
 
 script "#!$one"
 as_executed 'another interpreter'
@@ -54,23 +54,23 @@ like "$(cat err)" "$two $told" '  which is told'
 script "#!$one"
 ok '--python' trace --python "$base" ./script.py
 like "$(cat out)" "^$base " '  is what runs it'
-like "$(cat err)" "the first line of ./script.py, #!$one, does not count: $base runs it" \
+like "$(cat err)" "the first line of ./script.py, #!$one, is ignored: $base runs it" \
 	'  which is told'
 ok 'a virtual environment' env VIRTUAL_ENV="$scratch/two with blanks" "$GILTRACER" record \
 	-o session --python-trace none ./script.py
 like "$(cat out)" "^$two " '  is what runs it'
-like "$(cat err)" 'does not count' '  which is told'
+like "$(cat err)" 'is ignored' '  which is told'
 chmod -x script.py
 ok 'a script that is no program' trace script.py
 unlike "$(cat out)" "^$one " '  is run as by python'
-like "$(cat err)" 'does not count' '  which is told'
+like "$(cat err)" 'is ignored' '  which is told'
 
 script '#!/bin/sh'
 ok 'what is no Python' trace ./script.py
-like "$(cat err)" '#!/bin/sh, does not count' '  is told'
+like "$(cat err)" '#!/bin/sh, is ignored' '  is told'
 script "#!$one -W ignore"
 ok 'an option with a value' trace ./script.py
-like "$(cat err)" 'warning: ./script.py: some options of .* are not used' '  is told'
+like "$(cat err)" 'warning: ./script.py: some options of .* are ignored' '  is told'
 script '#!/no/such/python'
 exits 127 'an interpreter that is not there' trace ./script.py
 like "$(cat err)" '/no/such/python' '  is named'

@@ -7,7 +7,7 @@ cd "$top_srcdir" || exit 99
 # Ours are in these folders and at the top; documents, recordings and expected outputs carry none.
 files=$(
 	find giltracer probes share tests .ci -type f 2>/dev/null |
-		grep -vE '\.(md|json|txt|gz|log|trs|o|a|out|in|data|perf|pyc)$' |
+		grep -vE '\.(md|json|txt|gz|png|log|trs|o|a|out|in|data|perf|pyc)$' |
 		grep -vE '/(\.deps|seeds|golden|data|node_modules|__pycache__)/' |
 		grep -vE '/(\.dirstamp|build-tree)$|^share/report/page\.html$'
 	ls configure.ac Makefile.am quickstart 2>/dev/null

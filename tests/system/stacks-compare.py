@@ -36,15 +36,21 @@ def ours(path):
     return stacks
 
 
+def theirs(name):
+    """perf makes up symbols for the stubs of the procedure linkage table, which no file has, or has
+    _init reach over them."""
+    return "[unknown]" if name.endswith("@plt") or name == "_init" else plain(name)
+
+
 def perfs(path):
     stacks, frames = {}, None
     for line in open(path):
         m = HEAD.match(line)
-        if m:
-            frames = stacks.setdefault((m[1], m[2]), [])
+        if m:  # perf record may write a sample twice, and perf script prints both
+            frames = stacks[m[1], m[2]] = []
         m = LINE.match(line)
         if m:
-            name = plain(m[1])
+            name = theirs(m[1])
             frames.append((name, "" if name == "[unknown]" else os.path.basename(m[2])))
     return {k: v for k, v in stacks.items() if v}
 

@@ -31,7 +31,8 @@ report() {
 # where the kernel keeps the switch to itself, see model/cpu.c).
 # Where the kernel counts something else, see model/cpu.c, that much is allowed for: what a
 # hypervisor took while a thread ran, and the sleep of a thread that was moved to another CPU in it.
-# And what wake-ups can hide that nobody reported.
+# Likewise what a hypervisor took of an idle CPU: who is woken there is in its line for the kernel only
+# when it runs again. And what wake-ups can hide that nobody reported.
 compare() {
 	"$GILTRACER" dump -e "$1"/*.wakeups.perf.data >events || return
 	python3 - "$1.json" "$1.stat" events <<'END'
@@ -90,7 +91,7 @@ for tid, want in stat.items():
     print(tid, "in", want[2], "slices, off by: running %+.2f %%, runnable %+.2f %%" % (
         100 * run / t["total_ns"], 100 * line / t["total_ns"]),
         "(moved asleep %d ns, stolen %d ns, unseen %d ns)" % (moved[tid], stolen, unseen))
-    bad |= not -near <= run <= near + stolen or not -near - unseen <= line <= near
+    bad |= not -near <= run <= near + stolen or not -near - unseen <= line <= near + stolen
 sys.exit(bad)
 END
 }
@@ -154,6 +155,7 @@ measured() {
 		lost=$(json "$1.json" 'sum(p["lost"] for p in d["passes"])')
 		unseen=$(json "$1.json" '[c["code"] for c in d["caveats"] if c["code"] == "unseen-wakeups"]')
 		[ "$agrees $lost ${no_unseen:-$unseen}" != "0 0 $unseen" ] || break
+		retried "$point: within 1 % of schedstat" "lost: $lost, unseen: $unseen"
 	done
 	is "$lost" 0 "$point: nothing is lost"
 	is "$agrees" 0 "$point: within 1 % of schedstat"
@@ -226,10 +228,10 @@ for t in doc["threads"]:
         near = 0.01 * t["total_ns"] + 3e4 * want[2]
         assert sum(t["states"].values()) == t["total_ns"]
         assert -near <= t["states"]["running_ns"] - want[0] <= near + stolen, (t, want)
-        assert t["states"]["runnable_ns"] - want[1] <= near, (t, want)
+        assert t["states"]["runnable_ns"] - want[1] <= near + stolen, (t, want)
 assert not stat, stat' "$alone/$kind.json" "$alone/stat"
 			[ $status -ne 0 ] || break
-			show_output
+			retried "switches alone, $kind" "$(cat err)"
 		done
 		is "$status" 0 "switches alone, $kind: running is within 1 % of schedstat"
 	done
@@ -279,6 +281,7 @@ agree() {
 		diag "sleeping for the GIL, percent: uprobes $(gil_sleep gil), stacks $(gil_sleep stacks)"
 		[ "$(json gil.json 'd["passes"][0]["lost"]') $(json stacks.json \
 			'd["passes"][0]["lost"]')" != '0 0' ] || break
+		retried "$point: sleeps for the GIL agree" 'records were lost'
 	done
 	ok "$point: sleeps for the GIL agree within 5 points" near "$(gil_sleep gil)" \
 		"$(gil_sleep stacks)"

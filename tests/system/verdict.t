@@ -69,6 +69,7 @@ program() {
 		"$GILTRACER" record -q --python-trace none -o "$program_dir" "$@" >/dev/null 2>&1
 		program_got=$(verdict "$program_dir")
 		[ "$program_got" != "$program_kind" ] || break
+		retried "$program_name: $program_kind" "$program_got"
 	done
 	program_line=$(json "$program_dir.json" 'int(100 * sum(t["states"]["runnable_ns"]
 		for t in d["threads"]) / sum(t["states"]["runnable_ns"] + t["states"]["running_ns"]
@@ -82,7 +83,7 @@ program() {
 program gil-bound 'two spinners' spin spinners.py 0.3
 program gil-bound 'a hog among workers' hogs hog.py 0.3
 case $(json hogs.json 'd["verdict"]["because"]') in
-"Mostly because of keep_the_gil (hog.py:"*", which thread hog ran: "*) pass=yes ;;
+"Mostly because of keep_the_gil (hog.py:"*", run by thread hog: "*) pass=yes ;;
 *) pass=no ;;
 esac
 [ $pass = yes ] || [ "$program_line" -ge 25 ] || diag "$(json hogs.json 'd["verdict"]')"
@@ -106,6 +107,7 @@ for _ in 1 2 3; do
 	"$GILTRACER" record -q --python-trace none --trace-imports -o starved one-cpu.py >/dev/null 2>&1
 	starved=$(verdict starved)
 	[ "$starved" != cpu-starved ] || break
+	retried 'two threads on one CPU: cpu-starved' "$starved"
 done
 is "$starved" cpu-starved 'two threads on one CPU: cpu-starved'
 

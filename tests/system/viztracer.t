@@ -82,7 +82,7 @@ mkdir blind && echo 'raise ImportError("blind")' >blind/viztracer.py
 PYTHONPATH=$scratch/blind
 export PYTHONPATH
 ok 'an interpreter without VizTracer' record script.py
-like "$(cat err)" 'VizTracer is not there .*-m pip install viztracer' '  says how to get it'
+like "$(cat err)" 'VizTracer is not installed .*-m pip install viztracer' '  says how to get it'
 exits 125 'VizTracer wanted and not there' record --python-trace viztracer script.py
 like "$(cat err)" 'error: record: .* has no VizTracer: .* -m pip install viztracer' '  is an error'
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "launch/host.h"
+#include "system/host.h"
 
 #include "tap.h"
 

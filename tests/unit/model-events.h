@@ -86,6 +86,14 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 	} while (0)
 #define leaves(t, tid)    feed(t, tid, EV_SWITCH_OUT, EV(0))
 #define preempted(t, tid) feed(t, tid, EV_SWITCH_OUT, EV(.flags = EVF_PREEMPT))
+/* Who waits goes to sleep again at t: so it has asked for the GIL. */
+#define asks(t, tid)                \
+	do {                        \
+		run((t)-3, tid, 1); \
+		leaves((t)-2, tid); \
+		run((t)-1, tid, 1); \
+		leaves(t, tid);     \
+	} while (0)
 #define sched_out(t, tid, why, st) \
 	feed(t, tid, EV_SCHED_OUT, EV(.sched = { .prev_state = (why), .stack = (st) }))
 #define picks(t, on, who, whom, called, fl)                                           \
@@ -150,11 +158,11 @@ static const char *lane_text(const struct lane *lane, const char *letters, bool 
 	return str_get(text);
 }
 
-/* ? unknown, N no GIL, H hold, W wait, S switch wait, L waits for a lock, T stands while X has
- * stopped the world */
+/* ? unknown, N no GIL, H hold, W wait, S switch wait, F free wait, L waits for a lock, T stands
+ * while X has stopped the world */
 __attribute__((unused)) static const char *gil_lane(uint32_t tid)
 {
-	return thread(tid) ? lane_text(&thread(tid)->gil, "?NHWSLTX", true) : "no such thread";
+	return thread(tid) ? lane_text(&thread(tid)->gil, "?NHWSFLTX", true) : "no such thread";
 }
 
 /* ? unknown, R running, r runnable, S asleep, D, G asleep for the GIL; <who woke it */

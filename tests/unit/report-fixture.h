@@ -26,8 +26,8 @@ struct fixture {
 	struct model model;
 	struct source source;
 	struct slices slices;
-	struct report_pass pass;
-	struct report report;
+	struct recording_pass pass;
+	struct recording report;
 	const char *command[4];
 };
 
@@ -45,8 +45,8 @@ static inline void fixture_init(struct fixture *f, uint64_t dur_ms)
 	f->source.stats.events = 100;
 	f->source.names = names_new();
 	f->source.stacks = stacks_new(f->source.names);
-	f->pass = (struct report_pass){
-		.name = "gil",
+	f->pass = (struct recording_pass){
+		.kind = PASS_GIL,
 		.wall_ns = dur_ms * FIXTURE_MS,
 		.model = &f->model,
 		.source = &f->source,
@@ -54,7 +54,7 @@ static inline void fixture_init(struct fixture *f, uint64_t dur_ms)
 	};
 	f->command[0] = "hog.py";
 	f->command[1] = FIXTURE_HOSTILE;
-	f->report = (struct report){
+	f->report = (struct recording){
 		.version = "1.2.3",
 		.command = f->command,
 		.created = "2026-01-31T12:00:00Z",

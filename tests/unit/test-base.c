@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clone.h"
+#include "base/alloc.h"
+#include "binary/clone.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/opts.h"
 #include "base/search.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "base/vec.h"
-#include "base/x86.h"
+#include "binary/x86.h"
 
 #include "tap.h"
 
@@ -162,17 +166,68 @@ static void test_x86(void)
 	static const uint8_t jump[] = { 0xe9, 0xfb, 0xff, 0xff, 0xff };
 	static const uint8_t above[] = { 0x0f, 0x87, 0x00, 0x01, 0x00, 0x00 };
 	static const uint8_t call[] = { 0xe8, 0x00, 0x01, 0x00, 0x00 };
+	static const uint8_t slot[] = { 0x3e, 0xff, 0x25, 0x00, 0x01, 0x00, 0x00 };
+	static const uint8_t back[] = { 0x74, 0xfe };
+	static const uint8_t by_register[] = { 0xff, 0xe0 };
+	struct x86_branch b = { 0 };
 
-	is_u64(x86_jump_target(jump, sizeof(jump), 0x1000), 0x1000, "a jump to itself");
-	is_u64(x86_jump_target(jump, sizeof(jump) - 1, 0x1000), 0, "one that is cut");
-	is_u64(x86_jump_target(above, sizeof(above), 0x1000), 0x1106, "a conditional jump");
-	is_u64(x86_jump_target(above, sizeof(above) - 1, 0x1000), 0, "one that is cut");
-	is_u64(x86_jump_target(call, sizeof(call), 0x1000), 0, "a call is no jump");
-	is_u64(x86_jump_target(NULL, 0, 0x1000), 0, "nor is nothing");
+	ok(x86_branch(jump, sizeof(jump), 0x1000, &b) && b.kind == X86_JUMP, "a jump");
+	ok(b.target == 0x1000 && !b.slot, "leads to itself");
+	ok(!x86_branch(jump, sizeof(jump) - 1, 0x1000, &b), "one that is cut is none");
+	ok(x86_branch(above, sizeof(above), 0x1000, &b), "a conditional jump");
+	ok(b.kind == X86_CONDITIONAL && b.target == 0x1106, "has a target");
+	ok(!x86_branch(above, sizeof(above) - 1, 0x1000, &b), "one that is cut is none");
+	ok(x86_branch(call, sizeof(call), 0x1000, &b) && b.kind == X86_CALL,
+	   "a call is told apart");
+	is_u64(b.target, 0x1105, "and has a target");
+	ok(!x86_wide_branch(back, sizeof(back), 0x1000, &b), "a short jump is not wide");
+	ok(x86_branch(back, sizeof(back), 0x1000, &b), "but a branch");
+	is_u64(b.target, 0x1000, "and may lead back");
+	ok(!x86_branch(slot, sizeof(slot), 0x1000, &b), "a prefix is no branch");
+	ok(x86_branch_of(slot, sizeof(slot), 0x1000, &b) && b.slot, "but may begin an instruction");
+	is_u64(b.target, 0x1107, "that names a slot");
+	ok(!x86_branch(by_register, sizeof(by_register), 0, &b), "a jump by a register is none");
+	ok(!x86_branch(NULL, 0, 0x1000, &b), "nor is nothing");
+}
+
+/* What a terminal would obey, and what would make it show something else than is there. */
+static void test_safe(void)
+{
+	char *got = utf8_safe_lines("a\x1b]0;x\x07\x7f\tb\n\xc2\x9b"
+	                            "31m\x9b\xe2\x80\xae"
+	                            "gpj.\xe2\x81\xa6\xc3\xa9\xe2\x80\xa8");
+
+	is_str(got, "a?]0;x??\tb\n?31m\xef\xbf\xbd?gpj.?\xc3\xa9?",
+	       "controls of one byte and of two, bidirectional ones, and bytes that are no text");
+	free(got);
+}
+
+/* Opening a FIFO waits for a writer, opening a device may start it: neither is opened. */
+static void test_not_opened(const char *dir)
+{
+	char *path = xasprintf("%s/fifo", dir), *text, events[512];
+	int watch = inotify_init1(IN_NONBLOCK);
+	struct error err = { 0 };
+	struct filemap map;
+
+	ok(mkfifo(path, 0600) == 0 && inotify_add_watch(watch, path, IN_OPEN) >= 0, "a FIFO");
+	ok(filemap_open(&map, path, &err) < 0 && strstr(err.text, "not a regular file"),
+	   "is not mapped");
+	ok(file_read_regular(&text, NULL, path, 64, &err) < 0 &&
+	           strstr(err.text, "not a regular file"),
+	   "nor read");
+	ok(file_open_regular(path, &err) < 0 && err.code == EINVAL, "nor opened");
+	ok(read(watch, events, sizeof(events)) < 0 && errno == EAGAIN, "not even for a moment");
+	ok(file_open_regular("/dev/null", &err) < 0 && err.code == EINVAL, "nor is a device");
+	close(watch);
+	unlink(path);
+	free(path);
 }
 
 int main(void)
 {
+	char dir[] = "/tmp/test-base.XXXXXX";
+
 	test_error();
 	test_opts();
 	test_file();
@@ -180,5 +235,9 @@ int main(void)
 	test_search();
 	test_clone();
 	test_x86();
+	test_safe();
+	ok(mkdtemp(dir) != NULL, "a folder");
+	test_not_opened(dir);
+	rmdir(dir);
 	return done_testing();
 }

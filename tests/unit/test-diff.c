@@ -2,8 +2,12 @@
 /* Summaries of documents, conditions on them, and comparisons. */
 #include <stdlib.h>
 
+#include "report-fixture.h"
 #include "report/condition.h"
-#include "report/diff.h"
+#include "analysis/diff.h"
+#include "report/diff_write.h"
+#include "report/report.h"
+#include "report/summary_read.h"
 
 #include "tap.h"
 
@@ -191,6 +195,7 @@ static void test_locks(void)
 	struct diff diff;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
+	CLEANUP(str_done) struct str headline = { 0 };
 
 	is_str(holds("lock_wait>=10%", NULL, &a), "lock_wait is 10 %", "of what is known");
 	is_str(holds("lock_wait>10%", NULL, &a), "", "and not more");
@@ -200,7 +205,8 @@ static void test_locks(void)
 	is_str(holds("lock_wait>0ns", NULL, &gil), "", "nor does who waits for a GIL");
 	is_str(holds("gil_wait>0ns", NULL, &a), "", "or the other way round");
 	diff_init(&diff, &a, &b);
-	is_str(str_get(&diff.headline),
+	diff_add_headline(&headline, &diff);
+	is_str(str_get(&headline),
 	       "The wait for locks rose from 10.0 % to 20.0 % of all threads' time.",
 	       "where there is no GIL, locks are compared");
 	diff_text(&diff, false, out);
@@ -236,17 +242,20 @@ static void test_diff(void)
 	struct diff diff;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
+	CLEANUP(str_done) struct str headline = { 0 };
 
 	diff_init(&diff, &a, &b);
-	is_str(str_get(&diff.headline),
-	       "The wait for the GIL fell from 48.2 % to 2.0 % of all threads' time. Most of all "
-	       "changed what f (y.py:3) causes: from 72.3 % to 3.0 % of the recording.",
+	diff_add_headline(&headline, &diff);
+	is_str(str_get(&headline),
+	       "The wait for the GIL fell from 48.2 % to 2.0 % of all threads' time. The largest "
+	       "change is in the waiting caused by f (y.py:3): from 72.3 % to 3.0 % of the "
+	       "recording.",
 	       "the verdict");
 	is_u64(diff.threads.v.n, 2, "threads are the same by name");
 	is_str(diff.threads.v.v[0].name, "w", "largest change first");
 	ok(diff.threads.v.v[1].noise && !diff.threads.v.v[0].noise, "what did not change is noise");
 	is_u64(diff.functions.v.n, 1, "functions are the same wherever the program is");
-	is_u64(diff.functions.v.v[0].a.late_wait_ns, 361000000, "with what hogs caused");
+	is_u64(diff.functions.v.v[0].a.overdue_wait_ns, 361000000, "with what hogs caused");
 	diff_text(&diff, false, out);
 	fflush(out);
 	ok(strstr(text, "\n  w  ") && !strstr(text, "\n  main  "), "small changes are not shown");
@@ -267,8 +276,41 @@ static void test_diff(void)
 	summary_done(&b);
 }
 
+/* What an analysis comes to is what is read from the document that was made of it. */
+static void test_same(void)
+{
+	struct fixture f;
+	struct analysis *analysis;
+	struct summary made, read;
+	struct error err = { .text = "" };
+	CLEANUP(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	fixture_hog(&f);
+	analysis = analysis_new(&f.report);
+	summary_init(&made, analysis);
+	ok(report_json(analysis, out, &err) == 0, "a document is written");
+	fclose(out);
+	ok(summary_read(&read, text, len, &err) == 0, "and read %s", err.text);
+	ok(!memcmp(made.percent, read.percent, sizeof(read.percent)) &&
+	           !memcmp(made.value, read.value, sizeof(read.value)),
+	   "each fact is the same");
+	ok(made.value[FACT_GIL_WAIT] && made.recording_ns == read.recording_ns &&
+	           made.known_ns == read.known_ns,
+	   "and so is the time");
+	is_u64(made.threads.v.n, read.threads.v.n, "as many threads");
+	for (size_t i = 0; i < read.threads.v.n && i < made.threads.v.n; i++)
+		is_str(made.threads.v.v[i].name, read.threads.v.v[i].name, "one of them");
+	summary_done(&made);
+	summary_done(&read);
+	analysis_free(analysis);
+	fixture_done(&f);
+}
+
 int main(void)
 {
+	test_same();
 	test_summary();
 	test_refused();
 	test_odd();

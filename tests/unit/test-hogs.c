@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who kept the GIL when asked to let go, in which function. Times are in ms; the interval is 5. */
-#include "model/hogs.h"
+#include "analysis/hogs.h"
+#include "trace/source.h"
 #include "trace/stacks.h"
 
 #include "model-events.h"
@@ -39,7 +40,7 @@ static void find(void)
 	hogs_find(&hogs, m, stacks, 5 * MS);
 }
 
-/* "function:line tid holds/hold wait late/late_ns late_wait off asleep" of every row, in ms. */
+/* "function:line tid holds/hold wait late/overdue_ns late_wait off asleep" of every row, in ms. */
 static const char *rows(void)
 {
 	static struct str text;
@@ -53,8 +54,8 @@ static const char *rows(void)
 		         "%s%s:%u %u %" PRIu64 "/%" PRIu64 " %" PRIu64 " %" PRIu64 "/%" PRIu64,
 		         i ? "; " : "", f ? names_get(names, f->name) : "?", f ? f->line : 0,
 		         m->threads.v[h->thread].tid, h->holds, h->hold_ns / MS, h->wait_ns / MS,
-		         h->late_holds, h->late_ns / MS);
-		str_addf(&text, " %" PRIu64 " %" PRIu64 " %" PRIu64, h->late_wait_ns / MS,
+		         h->overdue_holds, h->overdue_ns / MS);
+		str_addf(&text, " %" PRIu64 " %" PRIu64 " %" PRIu64, h->overdue_wait_ns / MS,
 		         h->off_cpu_ns / MS, h->asleep_ns / MS);
 	}
 	return str_get(&text);
@@ -64,7 +65,8 @@ static void test_late(void)
 {
 	start();
 	new_thread(110 * MS, 8, 7);
-	request(120 * MS, 8); /* asks 7 to let go at 125 */
+	request(120 * MS, 8);
+	asks(125 * MS, 8);
 	turn(150, 7, frame("crunch", 3));
 	acquire(150 * MS, 8);
 	release(151 * MS, 8);
@@ -74,7 +76,7 @@ static void test_late(void)
 	       "crunch:3 7 1/50 30 1/50 30 0 0; ?:0 8 1/1 1 0/0 0 0 0; "
 	       "?:0 7 1/849 0 0/0 0 0 0",
 	       "held 25 ms longer than asked: late");
-	is_u64(hogs.v.v[0].late_longest_at_ns, 100 * MS, "and when");
+	is_u64(hogs.v.v[0].overdue_longest_at_ns, 100 * MS, "and when");
 }
 
 static void test_obedient(void)
@@ -82,15 +84,18 @@ static void test_obedient(void)
 	start();
 	new_thread(110 * MS, 8, 7);
 	request(120 * MS, 8);
+	asks(125 * MS, 8);
 	turn(125, 7, frame("spin", 4)); /* within the slack */
 	acquire(125 * MS, 8);
-	turn(135, 8, frame("spin", 4)); /* waited for since its start: two intervals */
+	asks(135 * MS, 7); /* waited for since its start: two intervals */
+	turn(135, 8, frame("spin", 4));
 	acquire(135 * MS, 7);
+	asks(145 * MS, 8);
 	turn(147, 7, frame("spin", 5)); /* and this is later than that */
 	acquire(147 * MS, 8);
 	find();
 	is_str(rows(),
-	       "?:0 8 1/853 853 1/853 853 0 0; spin:5 7 2/37 17 1/12 12 0 0; "
+	       "spin:5 7 2/37 17 1/12 12 0 0; ?:0 8 1/853 853 0/0 0 0 0; "
 	       "spin:4 8 1/10 10 0/0 0 0 0",
 	       "Python lets go when asked; one row a function, with its heaviest line");
 }
@@ -101,6 +106,7 @@ static void test_off_cpu(void)
 	run(100 * MS, 7, 0);
 	new_thread(110 * MS, 8, 7);
 	request(120 * MS, 8);
+	asks(125 * MS, 8);
 	leaves(130 * MS, 7);
 	run(140 * MS, 7, 0);
 	preempted(142 * MS, 7);
@@ -108,7 +114,7 @@ static void test_off_cpu(void)
 	turn(150, 7, frame("nap", 3));
 	acquire(150 * MS, 8);
 	find();
-	ok(hogs.v.n && hogs.v.v[0].late_holds == 1 && hogs.v.v[0].thread != MODEL_NONE, "a row");
+	ok(hogs.v.n && hogs.v.v[0].overdue_holds == 1 && hogs.v.v[0].thread != MODEL_NONE, "a row");
 	for (size_t i = 0; i < hogs.v.n; i++)
 		if (hogs.v.v[i].frame == frame("nap", 3)) {
 			is_u64(hogs.v.v[i].off_cpu_ns, 13 * MS, "held while off the CPU");
@@ -116,14 +122,14 @@ static void test_off_cpu(void)
 		}
 }
 
-static unsigned late_holds(const char *name)
+static unsigned overdue_holds(const char *name)
 {
 	unsigned n = 0;
 
 	find();
 	for (size_t i = 0; i < hogs.v.n; i++)
 		if (hogs.v.v[i].frame == frame(name, 3))
-			n += (unsigned)hogs.v.v[i].late_holds;
+			n += (unsigned)hogs.v.v[i].overdue_holds;
 	return n;
 }
 
@@ -134,11 +140,12 @@ static void test_no_cpu(void)
 	run(100 * MS, 7, 0);
 	new_thread(110 * MS, 8, 7);
 	request(120 * MS, 8);
+	asks(125 * MS, 8);
 	preempted(125 * MS, 7);
 	run(149500000, 7, 0);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(late_holds("spin"), 0, "who has no CPU cannot let go");
+	is_u64(overdue_holds("spin"), 0, "who has no CPU cannot let go");
 
 	start();
 	run(100 * MS, 7, 0);
@@ -149,7 +156,7 @@ static void test_no_cpu(void)
 	run(149500000, 8, 1);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(late_holds("spin"), 0, "who has no CPU cannot ask");
+	is_u64(overdue_holds("spin"), 0, "who has no CPU cannot ask");
 
 	start();
 	run(100 * MS, 7, 0);
@@ -162,7 +169,7 @@ static void test_no_cpu(void)
 	run(149 * MS, 8, 1);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(late_holds("spin"), 1, "both had one: late");
+	is_u64(overdue_holds("spin"), 1, "both had one: late");
 
 	start();
 	run(100 * MS, 7, 0);
@@ -173,19 +180,87 @@ static void test_no_cpu(void)
 	run(119 * MS, 7, 0);
 	preempted(122 * MS, 7);
 	run(148 * MS, 8, 0);
-	leaves(148 * MS, 8);
-	run(148 * MS, 7, 0);
+	leaves(149500000, 8);
+	run(149500000, 7, 0);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(late_holds("spin"), 0, "who is woken by a timer and has no CPU cannot ask either");
+	is_u64(overdue_holds("spin"), 0,
+	       "who is woken by a timer and has no CPU cannot ask either");
 }
 
-/* Three samples: in a late hold, in one that is not, of a thread without the GIL. */
+/* 7 holds from 100 to 150, 8 waits from 120 on and sleeps as told: from, to, from, to … */
+static unsigned slept(const uint64_t *times, size_t n)
+{
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	run(110 * MS, 8, 1);
+	request(120 * MS, 8);
+	for (size_t i = 0; i < n; i++) {
+		if (i % 2)
+			run(times[i] * MS, 8, 1);
+		else
+			leaves(times[i] * MS, 8);
+	}
+	turn(150, 7, frame("spin", 3));
+	acquire(150 * MS, 8);
+	return overdue_holds("spin");
+}
+
+/* Only what goes to sleep again has asked: it may be stopped by a hypervisor when it is woken. */
+static void test_proof(void)
+{
+	is_u64(slept((const uint64_t[]){ 120, 126, 127, 149 }, 4), 1,
+	       "who sleeps again after its interval has asked");
+	is_u64(slept((const uint64_t[]){ 120, 126 }, 2), 0,
+	       "that it was woken is no proof: for all that is known it is stopped since then");
+	is_u64(slept((const uint64_t[]){ 120, 121, 122, 149 }, 4), 0,
+	       "nor that it slept again before its interval was over");
+	is_u64(slept((const uint64_t[]){ 120, 121, 122, 128, 129, 149 }, 6), 1,
+	       "unlike the next time");
+	is_u64(slept((const uint64_t[]){ 120, 126, 149, 150 }, 4), 0,
+	       "and who asked late was obeyed at once");
+}
+
+/* The interval that was going on when 7 got the GIL was about 9's hold. */
+static void test_proof_of_hold(void)
+{
+	for (unsigned again = 0; again < 2; again++) {
+		start();
+		new_thread(101 * MS, 8, 7);
+		new_thread(101 * MS, 9, 7);
+		run(101 * MS, 8, 1);
+		release(110 * MS, 7);
+		request(110 * MS, 9);
+		acquire(110 * MS, 9);
+		request(111 * MS, 8);
+		leaves(111 * MS, 8);
+		request(112 * MS, 7);
+		release(113 * MS, 9);
+		acquire(113 * MS, 7);
+		run(118 * MS, 8, 1);
+		leaves(119 * MS, 8);
+		if (again) {
+			run(125 * MS, 8, 1);
+			leaves(126 * MS, 8);
+		}
+		turn(150, 7, frame("spin", 3));
+		acquire(150 * MS, 8);
+		is_u64(overdue_holds("spin"), again,
+		       again ? "but the next one does"
+		             : "an interval that began under another holder asks nobody");
+	}
+}
+
+/* Samples: in a late hold before and after it was asked, in one that is not late, of a thread
+ * without the GIL. */
 static void test_samples(void)
 {
 	start();
 	new_thread(110 * MS, 8, 7);
 	request(120 * MS, 8);
+	feed(124 * MS, 7, EV_STACK, EV(.stack = { .record = 10 }));
+	asks(125 * MS, 8);
 	feed(130 * MS, 7, EV_STACK, EV(.stack = { .record = 11 }));
 	feed(140 * MS, 8, EV_STACK, EV(.stack = { .record = 12 }));
 	turn(150, 7, frame("crunch", 3));
@@ -194,10 +269,60 @@ static void test_samples(void)
 	release(152 * MS, 8);
 	acquire(152 * MS, 7);
 	find();
-	is_u64(hogs.samples.n, 1, "only the sample in the late hold is looked at");
+	is_u64(hogs.samples.n, 1, "only the sample since the hold was asked to end is looked at");
 	is_u64(hogs.samples.n ? hogs.samples.v[0].record : 0, 11, "by its record");
 	ok(hogs.samples.n && hogs.v.v[0].row == hogs.samples.v[0].row && hogs.v.v[0].samples == 1,
 	   "and belongs to the hog");
+}
+
+/* Stacks of the source: 1 is main < eval < x_add, 2 main < eval < pow. */
+static uint32_t natives[3];
+
+static uint32_t native_at(struct source *source, uint64_t record)
+{
+	(void)source;
+	return natives[record];
+}
+
+static uint32_t native_stack(const char *callee)
+{
+	struct stack_frame eval = { .name = names_id(names, "eval", 4), .flags = STACK_EVAL };
+	struct stack_frame frame = { .parent = stacks_id(stacks, &eval),
+		                     .name = names_id(names, callee, strlen(callee)) };
+
+	return stacks_id(stacks, &frame);
+}
+
+/* 7 is asked at 125 and lets go at 150; samples at 124, 130 and 140. */
+static const char *native_of(const uint64_t records[3])
+{
+	static const struct source_ops ops = { .stack_at = native_at };
+	struct source source = { .ops = &ops, .stacks = stacks };
+
+	start();
+	natives[1] = native_stack("x_add");
+	natives[2] = native_stack("pow");
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	feed(124 * MS, 7, EV_STACK, EV(.stack = { .record = records[0] }));
+	asks(125 * MS, 8);
+	feed(130 * MS, 7, EV_STACK, EV(.stack = { .record = records[1] }));
+	feed(140 * MS, 7, EV_STACK, EV(.stack = { .record = records[2] }));
+	turn(150, 7, frame("crunch", 3));
+	acquire(150 * MS, 8);
+	find();
+	hogs_find_native(&hogs, &source);
+	return hogs.v.v[0].native ? names_get(names, stacks_get(stacks, hogs.v.v[0].native)->name)
+	                          : "none";
+}
+
+static void test_native(void)
+{
+	is_str(native_of((const uint64_t[]){ 2, 2, 2 }), "pow", "one call kept the GIL");
+	is_str(native_of((const uint64_t[]){ 1, 2, 2 }), "pow", "whatever ran before it was asked");
+	is_str(native_of((const uint64_t[]){ 1, 1, 2 }), "none", "two calls are not one");
+	is_str(native_of((const uint64_t[]){ 1, 1, 0 }), "none",
+	       "nor are calls with Python between");
 }
 
 static void test_sums(void)
@@ -231,7 +356,10 @@ int main(void)
 	test_obedient();
 	test_off_cpu();
 	test_no_cpu();
+	test_proof();
+	test_proof_of_hold();
 	test_samples();
+	test_native();
 	test_sums();
 	hogs_done(&hogs);
 	stacks_free(stacks);

@@ -4,16 +4,19 @@
 
 #include "golden.h"
 #include "report-fixture.h"
-#include "report/facts.h"
+#include "analysis/analysis.h"
+#include "analysis/facts.h"
 
-static char *json_of(const struct report *report)
+static char *json_of(const struct recording *report)
 {
 	struct error err;
 	char *ret = NULL;
 	size_t len;
 	FILE *out = open_memstream(&ret, &len);
+	struct analysis *a = analysis_new(report);
 
-	ok(report_json(report, out, &err) == 0, "it is written");
+	ok(report_json(a, out, &err) == 0, "it is written");
+	analysis_free(a);
 	fclose(out);
 	return ret;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "report/jsonw.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 #include "tap.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launch/limit.h"
+#include "record/limit.h"
 
 #include "tap.h"
 
@@ -57,7 +57,7 @@ static void test_disk(void)
 	limit.least_free = UINT64_MAX;
 	reached(&limit, SECOND,
 	        "the recording ended after 1.0 s, before the program, since the disk is nearly "
-	        "full (TMPDIR or --keep puts recordings elsewhere)",
+	        "full (choose another folder with TMPDIR or --keep)",
 	        "a disk with less than that is nearly full");
 }
 

@@ -104,6 +104,29 @@ static void test_world(void)
 	is_u64(thread(7)->longest_stopping_ns, 105, "and the longest is known");
 }
 
+/* It had seen that the world is stopped, and was let go before it slept. */
+static void test_world_missed(void)
+{
+	begin_off();
+	stops_world(200, 7);
+	parks(210, 8, WORLD, PARK_WORLD);
+	starts_world(300, 7);
+	unparks(302, 7, WORLD);
+	parked(310, 8);
+	stops_world(400, 7);
+	starts_world(500, 7);
+	unparks(502, 7, WORLD);
+	parks(503, 8, WORLD, PARK_WORLD);
+	parked(505, 8);
+	stops_world(600, 7);
+	parks(610, 8, WORLD, PARK_WORLD);
+	parked(620, 8);
+	finish();
+	is_u64(lock_blame(8, 7), 92, "only the first stop is the other thread's doing");
+	is_u64(lock_blame(8, MODEL_NONE), 8 + 2, "who sleeps after the world went on is let go");
+	is_u64(lock_blame(8, MODEL_UNKNOWN), 10, "unless that was before its last sleep");
+}
+
 static void test_world_no_return(void)
 {
 	begin_off();
@@ -146,7 +169,7 @@ static void test_switched(void)
 	leaves_off(500, 8);
 	released(501, 8);
 	finish();
-	is_str(gil_lane(8), "110:N 200:W 210:H 310:L 400:W 420:H! 500:N 1000",
+	is_str(gil_lane(8), "110:N 200:W 210:H 310:L 400:F 420:H! 500:N 1000",
 	       "a GIL that is on is taken, is left to wait for a lock, and may be turned off");
 	is_u64(m->gil_events, 6, "what happens to it is counted");
 	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "and nothing is odd");
@@ -192,6 +215,7 @@ int main(void)
 	test_releases();
 	test_own();
 	test_world();
+	test_world_missed();
 	test_world_no_return();
 	test_idle();
 	test_switched();

@@ -2,7 +2,9 @@
 /* What the page has of threads that are many: little to read, and all the waiting. */
 #include <jansson.h>
 
+#include "base/cleanup.h"
 #include "report-fixture.h"
+#include "analysis/analysis.h"
 #include "report/json.h"
 #include "report/meta.h"
 
@@ -71,19 +73,21 @@ static int64_t number(const json_t *row, const char *key)
 }
 
 /* The page's meta, or its document with most rows; caller decrefs. */
-static json_t *written(const struct report *report, size_t most)
+static json_t *written(const struct recording *report, size_t most)
 {
 	struct rows rows = { 0 };
 	CLEANUP(free) char *text = NULL;
 	json_error_t bad;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
+	struct analysis *a = analysis_new(report);
 	json_t *ret;
 
 	if (most)
-		json_write(report, most, out);
+		json_write(a, most, out);
 	else
-		meta_write(report, &rows, out);
+		meta_write(a, &rows, out);
+	analysis_free(a);
 	fclose(out);
 	ret = json_loadb(text, len, 0, &bad);
 	ok(ret != NULL, "it is JSON %s", ret ? "" : bad.text);
@@ -95,8 +99,8 @@ static const json_t *pass_of(const json_t *meta)
 	return json_array_get(json_object_get(meta, "passes"), 0);
 }
 
-/* What is said of one crowd, by either key. */
-static void test_crowd(bool locks)
+/* What is said of one group, by either key. */
+static void test_group(bool locks)
 {
 	struct fixture f;
 	json_auto_t *meta = NULL;
@@ -120,7 +124,7 @@ static void test_crowd(bool locks)
 	fixture_done(&f);
 }
 
-/* Crowds that are as many as the threads are no help. */
+/* Groups that are as many as the threads are no help. */
 static void test_distinct(void)
 {
 	struct fixture f;
@@ -201,6 +205,11 @@ static void test_document(void)
 	is_u64(json_array_size(line), 101, "so it has of who stood in line");
 	is_u64((uint64_t)number(json_array_get(line, 0), "runnable_ns"), 500, "the largest first");
 	last = json_array_get(line, 100);
+	is_str(json_string_value(json_object_get(
+		       json_array_get(json_object_get(whole, "starvation"), 0), "by")),
+	       "nobody", "who had the CPU is told from");
+	is_str(json_string_value(json_object_get(json_array_get(line, 0), "by")), "thread",
+	       "a thread");
 	ok(json_is_null(json_object_get(last, "tid")) &&
 	           json_is_null(json_object_get(last, "by_tid")),
 	   "and the last is of nobody");
@@ -210,7 +219,7 @@ static void test_document(void)
 	fixture_done(&f);
 }
 
-static void test_document_crowds(void)
+static void test_document_groups(void)
 {
 	struct fixture f;
 	json_auto_t *page = NULL;
@@ -224,7 +233,7 @@ static void test_document_crowds(void)
 	is_u64((uint64_t)number(json_object_get(page, "shortened"), "lock_blame"),
 	       THREADS * (THREADS - 1), "with their number");
 	line = json_object_get(page, "starvation");
-	is_u64(json_array_size(line), 1, "a crowd in line behind itself is one row");
+	is_u64(json_array_size(line), 1, "a group in line behind itself is one row");
 	is_u64((uint64_t)number(json_array_get(line, 0), "runnable_ns"),
 	       THREADS * (THREADS - 1) / 2, "with all its time");
 	is_u64((uint64_t)number(json_array_get(line, 0), "tid"), 100 + THREADS - 1,
@@ -236,11 +245,11 @@ static void test_document_crowds(void)
 
 int main(void)
 {
-	test_crowd(false);
-	test_crowd(true);
+	test_group(false);
+	test_group(true);
 	test_distinct();
 	test_few();
 	test_document();
-	test_document_crowds();
+	test_document_groups();
 	return done_testing();
 }

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/idmap.h"
 #include "perfdata/kallsyms.h"
 #include "perfdata/maps.h"
-#include "perfdata/u64map.h"
 
 #include "tap.h"
 
@@ -42,6 +42,16 @@ static const char *at(struct fixture *f, uint32_t pid, uint64_t address)
 	return text;
 }
 
+static size_t count(struct fixture *f, uint32_t pid)
+{
+	const struct map *map = NULL;
+	size_t n = 0;
+
+	while ((map = space_from(maps_space(f->maps, pid), map ? map->end : 0)))
+		n++;
+	return n;
+}
+
 static void test_mmap(void)
 {
 	struct fixture f = setup();
@@ -62,10 +72,10 @@ static void test_mmap(void)
 	is_str(at(&f, 1, 0x17ff), "a.so+0x1007ff", "over three: what is left of the first");
 	is_str(at(&f, 1, 0x2000), "b.so+0x50800", "the one in the middle is gone");
 	is_str(at(&f, 1, 0x3800), "a.so+0x102800", "and what is left of the last");
-	is_u64(maps_space(f.maps, 1)->n, 3, "three mappings");
+	is_u64(count(&f, 1), 3, "three mappings");
 	maps_mmap(f.maps, 1, 0x8000, 0, 0, f.b);
 	maps_mmap(f.maps, 1, UINT64_MAX - 10, 100, 0, f.b);
-	is_u64(maps_space(f.maps, 1)->n, 3, "an empty one and one that wraps are left out");
+	is_u64(count(&f, 1), 3, "an empty one and one that wraps are left out");
 	is_str(at(&f, 2, 0x1000), "nothing", "another process has its own");
 	teardown(&f);
 }
@@ -80,7 +90,7 @@ static void test_fork_exec(void)
 	is_str(at(&f, 2, 0x1000), "a.so+0", "a child has what its parent had");
 	maps_fork(f.maps, 3, 2);
 	maps_fork(f.maps, 4, 3);
-	ok(maps_space(f.maps, 3)->v == maps_space(f.maps, 4)->v,
+	ok(maps_space(f.maps, 3)->root == maps_space(f.maps, 4)->root,
 	   "as long as nobody changes it, once");
 	ok(maps_space(f.maps, 3)->generation != maps_space(f.maps, 4)->generation,
 	   "generations are of one space");
@@ -147,21 +157,21 @@ static void test_modules(void)
 	teardown(&f);
 }
 
-static void test_u64map(void)
+static void test_idmap(void)
 {
-	struct u64map map = { 0 };
+	struct idmap map = { 0 };
 	uint32_t wrong = 0;
 
-	ok(u64map_get(&map, 5) == UINT32_MAX, "an empty table has nothing");
+	ok(idmap_get(&map, 5) == IDMAP_NONE, "an empty table has nothing");
 	for (uint64_t i = 0; i < 100000; i++)
-		u64map_set(&map, i * 0x100000001, i);
+		idmap_set(&map, i * 0x100000001, i);
 	for (uint64_t i = 0; i < 100000; i++)
-		wrong += u64map_get(&map, i * 0x100000001) != i;
+		wrong += idmap_get(&map, i * 0x100000001) != i;
 	is_u64(wrong, 0, "100,000 numbers are found again");
-	ok(u64map_get(&map, 12345) == UINT32_MAX, "another one is not");
-	u64map_set(&map, 0, 77);
-	ok(u64map_get(&map, 0) == 77 && map.n == 100000, "a number can be replaced");
-	u64map_done(&map);
+	ok(idmap_get(&map, 12345) == IDMAP_NONE, "another one is not");
+	idmap_set(&map, 0, 77);
+	ok(idmap_get(&map, 0) == 77 && map.n == 100000, "a number can be replaced");
+	idmap_done(&map);
 }
 
 static struct kallsyms *kallsyms_of(const char *text)
@@ -210,7 +220,7 @@ int main(void)
 	test_fork_exec();
 	test_random();
 	test_modules();
-	test_u64map();
+	test_idmap();
 	test_kallsyms();
 	return done_testing();
 }

@@ -3,9 +3,11 @@
  * owners kept event by event are those that the finished lanes give. */
 #include "../fuzz/model-bytes.h"
 
-#include "model/internal.h"
-#include "model/patterns.h"
-#include "model/whatif.h"
+#include "model/owners.h"
+#include "model/private.h"
+#include "model/span.h"
+#include "analysis/patterns.h"
+#include "analysis/whatif.h"
 
 #include "tap.h"
 
@@ -45,12 +47,29 @@ static size_t fill(uint8_t *data, size_t max, bool nonsense)
 	return n;
 }
 
+/* Drop stretches that only go on. */
+static void join_owners(struct model_gil *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->owners.n; i++) {
+		const struct gil_owner *o = &g->owners.v[i];
+
+		if (!n || g->owners.v[n - 1].thread != o->thread ||
+		    g->owners.v[n - 1].waiters != o->waiters)
+			g->owners.v[n++] = *o;
+	}
+	g->owners.n = n;
+}
+
 /* As many changes as the lanes say, of the same times and holders. */
 static bool same_owners(struct model *m, uint32_t gil)
 {
-	struct model_gil *g = &m->gils.v[gil], was = *g;
+	struct model_gil *g = &m->gils.v[gil], was;
 	bool same;
 
+	join_owners(g);
+	was = *g;
 	g->owners.v = NULL;
 	g->owners.n = g->owners.alloc = 0;
 	owners_rebuild(m, gil);
@@ -65,6 +84,9 @@ static bool same_owners(struct model *m, uint32_t gil)
 	return same;
 }
 
+/* A switch interval so short that random events have holds that are overdue. */
+#define INTERVAL_NS 100000
+
 /* How many patterns there are, and estimates of gains, and those of more than is charged; finding
  * them must end well. */
 static size_t count_patterns(const struct model *m, size_t *estimates, size_t *too_much)
@@ -73,17 +95,17 @@ static size_t count_patterns(const struct model *m, size_t *estimates, size_t *t
 	struct hogs hogs;
 	size_t n;
 
-	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
-	whatif_find(&hogs, m, NULL, 2, HOGS_INTERVAL_NS);
+	hogs_find(&hogs, m, NULL, INTERVAL_NS);
+	whatif_find(&hogs, m, NULL, 2, INTERVAL_NS);
 	for (size_t i = 0; i < hogs.v.n; i++) {
 		const struct hog *hog = &hogs.v.v[i];
 
 		if (hog->gain_ns == HOGS_NO_GAIN)
 			continue;
 		*estimates += hog->gain_ns != 0;
-		*too_much += hog->gain_ns > hog->late_wait_ns;
+		*too_much += hog->gain_ns > hog->overdue_wait_ns;
 	}
-	patterns_find(&patterns, m, &hogs, NULL, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, m, &hogs, NULL, INTERVAL_NS);
 	n = patterns.v.n;
 	patterns_done(&patterns);
 	hogs_done(&hogs);

@@ -10,9 +10,9 @@ static void test_start(void)
 	request(300, 7);
 	acquire(310, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 200:N 300:W 310:H/ 1000",
+	is_str(gil_lane(7), "100:H^ 200:N 300:F 310:H/ 1000",
 	       "who switches tracing on holds the GIL, and who switches it off");
-	is_str(owners(0), "100:7 200:- 300:-+1 310:7 1000", "the GIL has owners from the start");
+	is_str(owners(0), "100:7 200:- 300:- 310:7 1000", "the GIL has owners from the start");
 	is_u64(m->gils.v[0].address, GIL, "its address is learnt from the first release");
 	is_u64(m->gils.n, 1, "and there is one GIL");
 	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 0, "the hold at the end is no caveat");
@@ -21,8 +21,8 @@ static void test_start(void)
 	is_u64(thread(7)->longest_hold_ns, 690, "the longest hold");
 	is_u64(thread(7)->longest_hold_at_ns, 310, "and where it is");
 	is_u64(m->gils.v[0].held_ns, 790, "held");
-	is_u64(m->gils.v[0].wanted_ns, 10, "wanted");
-	is_u64(m->gils.v[0].handover_ns, 10, "handed over");
+	is_u64(m->gils.v[0].wanted_ns, 0, "not wanted by anybody else");
+	is_u64(m->gils.v[0].handover_ns, 0, "nor handed over");
 }
 
 static void test_no_probes(void)
@@ -65,7 +65,7 @@ static void test_start_unbound(void)
 	       "unless the release says another: nobody's acquire ended that hold");
 	is_u64(m->gils.n, 2, "then there are two GILs");
 	is_str(owners(1), "100:7 200:- 1000", "each with its owners");
-	is_str(owners(0), "100:- 160:-+1 170:8 180:- 1000", "and the other one was free");
+	is_str(owners(0), "100:- 160:- 170:8 180:- 1000", "and the other one was free");
 
 	begin_with(&(struct model_options){ .end_ns = 1000 });
 	request(300, 7);
@@ -137,9 +137,9 @@ static void test_births(void)
 	request(400, 9);
 	acquire(410, 9);
 	finish();
-	is_str(gil_lane(8), "150:N 250:W 251:H 300:N 320", "a thread born in it has no GIL");
+	is_str(gil_lane(8), "150:N 250:F 251:H 300:N 320", "a thread born in it has no GIL");
 	is_str(thread(8)->name, "main", "and its parent's name");
-	is_str(gil_lane(9), "100:N 400:W 410:H/ 1000",
+	is_str(gil_lane(9), "100:N 400:F 410:H/ 1000",
 	       "one from before had none until it asked: another one had it");
 	is_str(thread(9)->name, "", "and has no name");
 	is_u64(m->gils.n, 1, "all of one process share the GIL");
@@ -156,12 +156,12 @@ static void test_births(void)
 	ends(320, 8);
 	finish();
 	is_u64(m->threads.n, 3, "a tid that is used again is another thread");
-	is_str(lane_text(&m->threads.v[1].gil, "?NHWS", true), "150:N 210:W 220:H/ 230",
+	is_str(lane_text(&m->threads.v[1].gil, "?NHWS", true), "150:N 210: 220:H/ 230",
 	       "an exit ends the hold");
 	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 1, "which is a caveat");
 	is_str(gil_lane(8), "300:N 310:W/ 320", "and the wait");
 	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 1, "which is one too");
-	is_str(owners(0), "100:7 200:- 210:-+1 220:8 230:- 310:-+1 320:- 1000",
+	is_str(owners(0), "100:7 200:- 210:- 220:8 230:- 310:-+1 320:- 1000",
 	       "the GIL is free again");
 
 	begin();
@@ -184,12 +184,12 @@ static void test_fork(void)
 	release(250, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 250:N 1000", "a fork leaves the parent's hold alone");
-	is_str(gil_lane(20), "200:H1^ 210:W1 220:H1 230:N 240",
+	is_str(gil_lane(20), "200:H1^ 210:F1 220:H1 230:N 240",
 	       "the child has its own GIL, held until it takes it anew");
 	is_u64(m->gils.v[1].pid, 20, "of its own process");
 	is_u64(m->caveats[CAVEAT_FORKED], 1, "which is counted");
 	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "and contradicts nothing");
-	is_str(owners(1), "200:20 210:-+1 220:20 230:- 240", "its GIL ends with it");
+	is_str(owners(1), "200:20 210:- 220:20 230:- 240", "its GIL ends with it");
 
 	begin();
 	new_process(200, 20, 7);
@@ -213,7 +213,7 @@ static void test_fork(void)
 	request(300, 7);
 	acquire(301, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^/ 200:N 300:W 301:H/ 1000",
+	is_str(gil_lane(7), "100:H^/ 200:N 300:F 301:H/ 1000",
 	       "exec ends what was known; the next program is a new beginning");
 }
 
@@ -231,14 +231,14 @@ static void test_inferred(void)
 	acquire(360, 7);
 	request(400, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 120:N 200:W 210:H! 300:N 320:W 360:H! 400:W/ 1000",
+	is_str(gil_lane(7), "100:H^ 120:N 200:F 210:H! 300:N 320:W 360:H! 400:W/ 1000",
 	       "a release that no probe saw ends at another's acquire or the own request");
 	is_str(gil_lane(8), "110:N 250:W 300:H 350:N 1000", "a probed one where it is");
 	is_u64(m->caveats[CAVEAT_INFERRED_RELEASE], 2, "inferred releases are counted");
 	is_u64(thread(7)->releases_inferred, 2, "by thread");
 	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "and are no contradiction");
 	is_str(owners(0),
-	       "100:7 120:- 200:-+1 210:7 250:7+1 300:8 320:8+1 350:-+1 360:7 400:-+1 1000",
+	       "100:7 120:- 200:- 210:7 250:7+1 300:8 320:8+1 350:-+1 360:7 400:-+1 1000",
 	       "at no instant two holders");
 
 	begin();
@@ -265,12 +265,12 @@ static void test_save(void)
 	request(400, 7);
 	acquire(401, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 210:S 215:N 400:W 401:H/ 1000",
+	is_str(gil_lane(7), "100:H^ 210:S 215:N 400:F 401:H/ 1000",
 	       "EV_SAVE and then EV_RELEASE are one release, the latter");
 	is_u64(thread(7)->releases_probed, 1, "counted once");
 	is_str(gil_lane(8), "110:N 205:W 220:H 300:N 1000", "EV_SAVE alone is the release");
 	is_u64(thread(8)->releases_probed, 1, "and not an inferred one");
-	is_str(owners(0), "100:7 205:7+1 210:-+1 220:8 300:- 400:-+1 401:7 1000",
+	is_str(owners(0), "100:7 205:7+1 210:-+1 220:8 300:- 400:- 401:7 1000",
 	       "meanwhile the GIL was held");
 	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "and nothing else");
 
@@ -281,9 +281,9 @@ static void test_save(void)
 	save(210, 7);
 	release(230, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 150:N 200:W 210:H 230:N 1000",
+	is_str(gil_lane(7), "100:H^ 150:N 200:F 210:H 230:N 1000",
 	       "even of a hold that just began");
-	is_str(owners(0), "100:7 150:- 200:-+1 210:7 230:- 1000", "and its owner too");
+	is_str(owners(0), "100:7 150:- 200:- 210:7 230:- 1000", "and its owner too");
 
 	begin();
 	new_thread(110, 8, 7);
@@ -350,7 +350,7 @@ static void test_switch_wait(void)
 	acquire(320, 7);
 	released(330, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 200:N 300:W 320:H/ 1000",
+	is_str(gil_lane(7), "100:H^ 200:N 300:F 320:H/ 1000",
 	       "a return of drop_gil out of place says nothing");
 
 	begin();
@@ -378,7 +378,7 @@ static void test_missing(void)
 	request(300, 7);
 	acquire(310, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 150:N 200:?x 300:W 310:H/ 1000",
+	is_str(gil_lane(7), "100:H^ 150:N 200:?x 300:F 310:H/ 1000",
 	       "two requests in a row: what was between is unknown");
 	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 1, "and counted");
 
@@ -411,7 +411,7 @@ static void test_addresses(void)
 	gil_now = 0;
 	release(600, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 200:N 300:W 310:H 400:N 500:W1 510:H1 600:N 1000",
+	is_str(gil_lane(7), "100:H^ 200:N 300:F 310:H 400:N 500:W1 510:H1 600:N 1000",
 	       "without an address it is the thread's GIL; the acquire takes it from the request");
 	is_u64(m->gils.v[0].address, GIL, "which gets its address when one comes");
 	is_u64(m->gils.v[1].address, 0x9000, "another address is another GIL");
@@ -434,7 +434,7 @@ static void test_order(void)
 	request(150, 7);
 	acquire(300, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 200:W 300:H/ 1000",
+	is_str(gil_lane(7), "100:H^ 200:F 300:H/ 1000",
 	       "an event out of order happens at the latest time before it");
 	is_u64(m->caveats[CAVEAT_UNORDERED], 1, "and is counted");
 
@@ -487,8 +487,8 @@ static void test_caveats(void)
 	unsigned missing = 0;
 
 	for (unsigned i = 0; i < CAVEAT_CODES; i++)
-		missing += !caveat_name(i) || !caveat_text(i) || !strlen(caveat_text(i));
-	is_u64(missing, 0, "each caveat has a name and a sentence");
+		missing += !caveat_name(i);
+	is_u64(missing, 0, "each caveat has a name");
 }
 
 /* The frame of a request ran at the end of the hold before it, too. */
@@ -509,7 +509,7 @@ static void test_frames(void)
 	ok(spans[0].state == GIL_HOLD && spans[0].stack == 5,
 	   "a hold gets the next request's frame");
 	for (size_t i = 1, waits = 0; i < m->threads.v[0].gil.spans.n; i++)
-		if (spans[i].state == GIL_WAIT)
+		if (spans[i].state == GIL_FREE_WAIT)
 			ok(spans[i].stack == (waits++ ? 0 : 5), "a wait has its own request's");
 		else
 			ok(!spans[i].stack, "nothing else has any");

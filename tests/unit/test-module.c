@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "perfdata/module.h"
-#include "perfdata/symbolize.h"
+#include "binary/module.h"
+#include "binary/symbolize.h"
 
 #include "built.h"
 #include "tap.h"
@@ -32,7 +32,7 @@ static char *name_in(const char *file, struct build_id *ret_id)
 	CLEANUP(free) char *path = realpath(file, NULL);
 	struct modules *modules = modules_new(false);
 	struct module *module = modules_get(modules, path ? path : "/nosuch", NULL);
-	const struct symbol *symbol = NULL;
+	const struct symtab_function *symbol = NULL;
 	char *name;
 	GElf_Ehdr header;
 
@@ -99,7 +99,7 @@ static void test_part(void)
 	struct modules *modules = modules_new(false);
 	struct module *whole = module_here(modules, "split.so");
 	struct module *stripped = module_here(modules, "nameless.so");
-	const struct symbol *symbol;
+	const struct symtab_function *symbol;
 	uint64_t start = 0;
 
 	ok(symbolize_part(stripped, "often", &start), "a part without a symbol is found");

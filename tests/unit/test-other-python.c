@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which mapped files are interpreters that were not probed. */
-#include "perfdata/module.h"
+#include "binary/module.h"
 #include "tap.h"
 #include "trace/other_python.h"
 

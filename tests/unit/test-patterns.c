@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Each pattern in a program that has it, and none in programs that do not. */
-#include "model/patterns.h"
+#include "analysis/patterns.h"
 #include "trace/stacks.h"
 
 #include "model-events.h"
+#include "report/pattern_text.h"
 
 #define MS 1000000ULL
 #define US 1000ULL
@@ -91,9 +92,8 @@ static void test_convoy(void)
 	ok(pattern(PATTERN_CONVOY, 9) && tid_of(pattern(PATTERN_CONVOY, 9)->other) == 8,
 	   "because of who computes");
 	is_str(text(PATTERN_CONVOY, 9),
-	       "send (9) let go of the GIL for a moment 165 times and then waited 946.8 ms to go "
-	       "on, "
-	       "94 % of its life, mostly for compute (8); the longest was 8.7 ms.",
+	       "send (9) released the GIL for a moment 165 times and then waited 946.8 ms for it, "
+	       "94 % of its life, mostly while compute (8) held it; the longest wait was 8.7 ms.",
 	       "with its evidence");
 	is_u64(patterns.v.n, 1, "and nothing else");
 }
@@ -175,10 +175,10 @@ static void test_starvation(void)
 {
 	loop("EpollSelector.select", "/x/asyncio/base_events.py");
 	is_str(text(PATTERN_LOOP_STARVATION, 9),
-	       "(9) runs an asyncio event loop; 62 times its callbacks were late by a millisecond "
-	       "or "
-	       "more because it waited for the GIL, 312.2 ms in sum, 31 % of its life; the longest "
-	       "was 6.0 ms; meanwhile crunch (work.py:12) in (8) held it most.",
+	       "(9) runs an asyncio event loop; its callbacks were a millisecond or more late 62 "
+	       "times because it waited for the GIL, 312.2 ms in total, 31 % of its life; the "
+	       "longest wait was 6.0 ms; meanwhile mostly crunch (work.py:12) in (8) held the "
+	       "GIL.",
 	       "an event loop that waits after each sleep starves");
 	ok(pattern(PATTERN_LOOP_STARVATION, 9) &&
 	           tid_of(pattern(PATTERN_LOOP_STARVATION, 9)->other) == 8,
@@ -252,12 +252,13 @@ static void test_hog(void)
 	request(t, 8);
 	request(t, 9);
 	pass_on(t, 7, 8);
+	asks(t + 10 * MS, 9);
 	pass_on(t + 300 * MS, 8, 9);
 	release(t + 301 * MS, 9);
 	find();
 	is_str(text(PATTERN_HOG, 8),
-	       "(8) kept the GIL once for longer than it was asked to; others waited 300.0 ms "
-	       "meanwhile, 99 % of all waiting; the longest was 300.0 ms.",
+	       "(8) kept the GIL after a release request once; other threads waited 300.0 ms "
+	       "meanwhile, 99 % of all waiting; the longest hold was 300.0 ms.",
 	       "one long call is enough");
 	is_u64(patterns.v.n, 1, "and is nothing else");
 }

@@ -31,7 +31,11 @@ static bool is_kind(const struct decoded *s, const char *kind)
 	return !strcmp(json_string_value(json_object_get(s->head, "kind")), kind);
 }
 
-/* Either lane: the spans must go on where the last section of the track ended. */
+/* What the states of a section of locks mean. */
+static const enum gil_state lock_states[8] = { GIL_UNKNOWN, GIL_NO, GIL_LOCK_WAIT, GIL_STOPPED,
+	                                       GIL_STOPPING };
+
+/* Any lane: the spans must go on where the last section of the track ended. */
 static void got_lane(struct decoded *s, struct got *got, bool cpu)
 {
 	uint64_t thread = key(s, "thread"), at = key(s, "start");
@@ -43,6 +47,8 @@ static void got_lane(struct decoded *s, struct got *got, bool cpu)
 	for (uint32_t i = 0; i < s->n; i++) {
 		uint64_t dur = durs[i] >> 3, state = durs[i] & 7;
 
+		if (is_kind(s, "locks"))
+			state = lock_states[state];
 		if (cpu)
 			got->cpu_ns[thread][state] += dur;
 		else
@@ -149,7 +155,7 @@ static void got_section(struct decoded *s, void *data)
 {
 	struct got *got = data;
 
-	if (is_kind(s, "gil") || is_kind(s, "cpu"))
+	if (is_kind(s, "gil") || is_kind(s, "locks") || is_kind(s, "cpu"))
 		got_lane(s, got, is_kind(s, "cpu"));
 	else if (is_kind(s, "slices"))
 		got_slices(s, got);
@@ -354,8 +360,31 @@ static void test_blocks(void)
 	free(adder);
 }
 
+/* Without a GIL, what blocks instead has lanes of its own. */
+static void test_locks(void)
+{
+	struct fixture f;
+	struct got got;
+	uint64_t dropped;
+	uint32_t t;
+
+	fixture_init(&f, 100);
+	f.pass.free_threaded = f.report.python.free_threaded = true;
+	f.model.gil_events = 0;
+	f.model.park_events = 1;
+	t = fixture_thread(&f, 100, 100, "python3");
+	fixture_gil(&f, t, GIL_UNKNOWN, 10);
+	fixture_gil(&f, t, GIL_NO, 60);
+	fixture_gil(&f, t, GIL_STOPPING, 30);
+	is_u64((uint64_t)round_trip(&f, &got, &dropped), 1, "one block");
+	is_u64(got.spans[t][0], 3, "a lane of locks");
+	same_totals(&f, &got);
+	fixture_done(&f);
+}
+
 int main(void)
 {
+	test_locks();
 	test_hog();
 	test_large();
 	test_blocks();

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "launch/place.h"
-#include "launch/probedef.h"
-#include "launch/probes.h"
-#include "launch/symbols.h"
+#include "locate/place.h"
+#include "locate/probedef.h"
+#include "locate/probes.h"
+#include "binary/symbols.h"
 
 #include "built.h"
 #include "tap.h"

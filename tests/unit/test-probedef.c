@@ -2,7 +2,7 @@
 /* Probe definitions: what is read, and that each mistake is named with its line. */
 #include <stdlib.h>
 
-#include "launch/probedef.h"
+#include "locate/probedef.h"
 
 #include "tap.h"
 
@@ -76,7 +76,7 @@ static void test_bad(void)
 		{ HEAD "functions:\n  - name: a b\n", "x:5: not a name: 'a b'" },
 		{ HEAD "functions:\n  - name: \"x/y\"\n", "x:5: not a name: 'x/y'" },
 		{ HEAD FUNCTIONS "    name: twice\n", "x:7: given twice: 'name'" },
-		{ HEAD FUNCTIONS "    fallback: maybe\n", "x:7: neither true nor false 'maybe'" },
+		{ HEAD FUNCTIONS "    fallback: maybe\n", "x:7: not true or false 'maybe'" },
 		{ HEAD FUNCTIONS "    gil: \"%di\"\n",
 		  "x:7: not OFFSET(EXPRESSION) or argN: '%di'" },
 		{ HEAD FUNCTIONS "    fetch:\n      on: \"arg1\"\n",
@@ -86,6 +86,9 @@ static void test_bad(void)
 		{ HEAD FUNCTIONS "    fetch:\n      on: \"arg1:u8\"\n      on: \"arg1:u8\"\n",
 		  "x:9: given twice: 'on'" },
 		{ HEAD FUNCTIONS "    gil: [1]\n", "x:7: not OFFSET(EXPRESSION) or argN:" },
+		{ HEAD "memory:\n  file: 0x8\n" FUNCTIONS, "x:5: missing key 'interpreters'" },
+		{ HEAD "memory:\n  file: -8\n" FUNCTIONS, "x:5: not an offset: '-8'" },
+		{ HEAD "memory:\n  root: a\n  root: b\n" FUNCTIONS, "x:6: given twice: 'root'" },
 		{ "schema: 1\npython: \"3.9\"\ngil: shared\n" FUNCTIONS,
 		  "x:1: a shared GIL needs the key 'identity'" },
 	};

@@ -2,7 +2,7 @@
 /* Times in line, and who had the CPU in them, as the page gets them. */
 #include "model-events.h"
 
-#include "report/queued.h"
+#include "analysis/queued.h"
 
 #define US 1000
 

@@ -139,11 +139,11 @@ static void test_file_sizes(void)
 	ok(pd && count_all(pd) == 1 && !perfdata_cut(pd), "records end where the header says");
 	memcpy(b.s + 48, &size, sizeof(size));
 	cut_is(&b, 2, b.len,
-	       "perf did not finish: the header gives no size and no event formats, read until the "
-	       "end of file");
+	       "perf did not finish: the header has no size and no event formats; reading to the "
+	       "end of the file");
 	size = 1000;
 	memcpy(b.s + 48, &size, sizeof(size));
-	cut_is(&b, 2, b.len, "file is cut: records should go on until 0x450");
+	cut_is(&b, 2, b.len, "the file is cut: its records should extend to 0x450");
 }
 
 int main(void)

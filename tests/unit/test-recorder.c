@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launch/recorder.h"
+#include "record/recorder.h"
 
 #include "tap.h"
 

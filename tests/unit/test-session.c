@@ -2,22 +2,25 @@
 /* session.json: what is written is read again; what is wrong is refused with the key's name. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "launch/session.h"
+#include "record/record.h"
+#include "base/str.h"
+#include "session/session.h"
 #include "tap.h"
 
 static struct session *example(void)
 {
 	struct session *s = session_new();
-	char name[] = "gil", data[] = "gil.perf.data", trace[] = "gil.viztracer.json";
+	char data[] = "gil.perf.data", trace[] = "gil.viztracer.json";
 	char wakeups[] = "gil.wakeups.perf.data";
 	char main_name[] = "MainThread", child_name[] = "a \xe2\x82\xac";
 	struct session_thread threads[] = { { 0, 4194302, main_name }, { 7, 8, child_name } };
 	struct session_pass pass = {
-		.name = name,
+		.kind = PASS_GIL,
 		.perf_data = data,
 		.python_trace = trace,
 		.wakeups = wakeups,
@@ -131,11 +134,23 @@ static void refused(const char *text, const char *because)
 	session_free(s);
 }
 
+/* As many as fit into 8 MiB would take 600 MB. */
+static void test_many_objects(void)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	str_adds(&text, "{\"session\": 1, \"notes\": [{}");
+	for (size_t i = 0; i < 300000; i++)
+		str_adds(&text, ",{}");
+	str_adds(&text, "]}");
+	refused(text.s, "more than 300000 objects");
+}
+
 static void test_refused(void)
 {
 	refused("", "line 1");
-	refused("[]", "not a session");
-	refused("{}", "not a session");
+	refused("[]", "not a giltracer session");
+	refused("{}", "not a giltracer session");
 	refused("{\"session\": 2}", "session version 2");
 	refused("{\"session\": \"1\"}", "session: not a number");
 	refused("{\"session\": 1, \"cwd\": 3}", "cwd: not a string");
@@ -145,6 +160,12 @@ static void test_refused(void)
 	refused("{\"session\": 1, \"command\": [1]}", "command: not an array of strings");
 	refused("{\"session\": 1, \"options\": {\"one_run\": 1}}", "options.one_run: not true");
 	refused("{\"session\": 1, \"passes\": [3]}", "passes: not an array of objects");
+	refused("{\"session\": 1, \"passes\": [{}, {}, {}]}", "passes: not an array of at most 2");
+	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\", \"perf_data\": \"a\"},"
+	        " {\"name\": \"gil\", \"perf_data\": \"a\"}]}",
+	        "passes: not of different names");
+	refused("{\"session\": 1, \"python\": {\"gil_functions\": [{}]}}",
+	        "gil_functions[0].name: not there");
 	refused("{\"session\": 1, \"passes\": [{\"name\": \"x\"}]}", "passes[0].name: not gil");
 	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\"}]}", "passes[0].perf_data");
 	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\", \"perf_data\": \"../x\"}]}",
@@ -166,11 +187,31 @@ static void test_unknown_keys(void)
 	session_free(s);
 }
 
+/* Arguments and code are in it. */
+static void test_private(void)
+{
+	char dir[] = "/tmp/test-session.XXXXXX", *kept = NULL, *path;
+	struct error err = { 0 };
+	struct stat st;
+
+	umask(022);
+	path = mkdtemp(dir) ? xasprintf("%s/kept", dir) : NULL;
+	ok(path && record_make_folder(&kept, path, &err) == 0 && stat(path, &st) == 0 &&
+	           (st.st_mode & 07777) == 0700,
+	   "a folder that is kept is its user's alone");
+	record_remove_folder(path);
+	rmdir(dir);
+	free(kept);
+	free(path);
+}
+
 int main(void)
 {
+	test_private();
 	test_round_trip();
 	test_not_utf8();
 	test_refused();
+	test_many_objects();
 	test_unknown_keys();
 	return done_testing();
 }

@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "launch/host.h"
-#include "launch/symbols.h"
+#include "system/host.h"
+#include "binary/symbols.h"
 
 #include "built.h"
 #include "tap.h"
@@ -148,7 +148,7 @@ static void test_no_elf(void)
 	struct error err = { 0 };
 
 	ok(symbols_open(&symbols, "x.c", &err) < 0, "a text is refused");
-	is_str(err.text, "x.c: is no ELF file", "and named");
+	is_str(err.text, "x.c: is not an ELF file", "and named");
 	ok(symbols_open(&symbols, "nosuch", &err) < 0, "a missing file is refused");
 }
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's tables for readers without JavaScript: of crowds, and never silent on what is left
+/* The page's tables for readers without JavaScript: of groups, and never silent on what is left
  * out.
  */
 #include "report-fixture.h"
-#include "report/crowd_blame.h"
-#include "report/facts.h"
+#include "analysis/analysis.h"
+#include "analysis/group_blame.h"
 #include "report/html_tables.h"
 
 #include "tap.h"
 
 /* Caller frees. */
-static char *tables_of(const struct report *report)
+static char *tables_of(const struct recording *report)
 {
 	char *ret = NULL;
 	size_t len;
 	FILE *out = open_memstream(&ret, &len);
+	struct analysis *a = analysis_new(report);
 
-	html_tables(report, out);
+	html_tables(a, out);
+	analysis_free(a);
 	fclose(out);
 	return ret;
 }
@@ -60,18 +62,18 @@ static void test_hog(void)
 	ok(!strstr(text, "<b>") && !strstr(text, "</script>"), "names are text");
 	has(text, "most wait first", "<tr><th scope=\"row\">python3 100*</th><td>100.0</td>",
 	    "a thread by name and id");
-	has(text, "Who waited for whom",
-	    "<tr><th scope=\"row\">nobody (handover)</th><td>&lt;/script&gt;",
+	has(text, "GIL waits, by holder", "</th><td>nobody (hand-off)</td>",
 	    "who waited for nobody");
-	ok(!strstr(text, "in line for a CPU"), "no table of what is not known");
-	ok(!strstr(text, "And "), "nothing is left out");
-	has(text, "Who waited for whom", "<p>Not in it: 1.0 ms in which threads had let go",
+	ok(!strstr(text, "Time spent runnable"), "no table of what is not known");
+	ok(!strstr(text, "… and"), "nothing is left out");
+	has(text, "GIL waits, by holder",
+	    "<p>Not included: 1.0 ms of switch wait after forced releases.</p>",
 	    "but what nobody is to blame for, which is said");
 	fixture_done(&f);
 }
 
 /* n threads of like names that each wait for the next one for 2 ms, and for a CPU. */
-static void fixture_crowd(struct fixture *f, uint32_t n, bool digits)
+static void fixture_group(struct fixture *f, uint32_t n, bool digits)
 {
 	static char text[2100][16];
 
@@ -90,18 +92,18 @@ static void fixture_crowd(struct fixture *f, uint32_t n, bool digits)
 		fixture_blame(f, i, i < n ? i + 1 : MODEL_NONE, 2, i == 5 ? 2 : 1, i);
 }
 
-static void test_crowd(void)
+static void test_group(void)
 {
 	struct fixture f;
 	CLEANUP(free) char *text = NULL;
 
-	fixture_crowd(&f, 2000, true);
+	fixture_group(&f, 2000, true);
 	text = tables_of(&f.report);
 	has(text, "most wait first", "<th scope=\"row\">pool-* 2000 threads</th><td>200000.0</td>",
 	    "two thousand threads of like names are a row");
 	has(text, "most wait first", "<td>2000.000</td>", "with the longest wait of any");
-	has(text, "did on the CPUs", "pool-* 2000 threads", "as in the table of states");
-	has(text, "Who waited for whom",
+	has(text, "States of the threads", "pool-* 2000 threads", "as in the table of states");
+	has(text, "GIL waits, by holder",
 	    "pool-* 2000 threads</th><td>pool-* 2000 threads</td><td>3998.0</td><td>2.000</td>",
 	    "all that they waited for each other is another row");
 	ok(strlen(text) < 10000, "the tables are small");
@@ -126,16 +128,16 @@ static void test_limit(void)
 	struct fixture f;
 	CLEANUP(free) char *text = NULL, *blame = NULL, *threads = NULL;
 
-	fixture_crowd(&f, 2000, false);
+	fixture_group(&f, 2000, false);
 	text = tables_of(&f.report);
-	blame = table(text, "Who waited for whom");
+	blame = table(text, "GIL waits, by holder");
 	threads = table(text, "most wait first");
 	is_u64(count(blame, "<tr><th scope=\"row\">"), HTML_ROWS, "a table has so many rows");
-	has(text, "Who waited for whom", "And 1000 more, which waited 2000.0 ms in all.",
+	has(text, "GIL waits, by holder", "… and 1000 more, which waited 2000.0 ms in all.",
 	    "what it leaves out is said");
 	is_u64(sum_of(blame), 40000, "and with it all the waiting is there");
 	is_u64(count(threads, "<tr><th scope=\"row\">"), HTML_ROWS, "of threads, too");
-	ok(strstr(threads, "And 1001 more, which lived 100100.0 ms in all.") != NULL,
+	ok(strstr(threads, "… and 1001 more, which lived 100100.0 ms in all.") != NULL,
 	   "and what of them it leaves out");
 	fixture_done(&f);
 }
@@ -152,7 +154,7 @@ static void test_line(void)
 	struct fixture f;
 	CLEANUP(free) char *text = NULL;
 
-	fixture_crowd(&f, 20, true);
+	fixture_group(&f, 20, true);
 	f.source.cpu_names = names;
 	starved(&f, 0, 3, 0, 10);
 	for (uint32_t i = 1; i <= 20; i++) {
@@ -162,18 +164,18 @@ static void test_line(void)
 		starved(&f, i, MODEL_UNKNOWN, 0, i == 1 ? 10 : 0);
 	}
 	text = tables_of(&f.report);
-	has(text, "in line for a CPU behind whom",
+	has(text, "Time spent runnable",
 	    "<th scope=\"row\">pool-* 20 "
 	    "threads</th><td>&lt;cc1&gt;</td><td>40.0</td><td>40.0</td>",
 	    "who stood behind another program, and its share");
-	has(text, "in line for a CPU behind whom",
+	has(text, "Time spent runnable",
 	    "pool-* 20 threads</th><td>pool-* 20 threads</td><td>20.0</td>", "behind each other");
-	has(text, "in line for a CPU behind whom",
+	has(text, "Time spent runnable",
 	    "pool-* 20 threads</th><td>nobody</td><td>20.0</td><td>20.0</td>", "behind nobody");
-	has(text, "in line for a CPU behind whom", "<td>cannot be told</td><td>10.0</td>",
+	has(text, "Time spent runnable", "<td>unknown</td><td>10.0</td>",
 	    "behind whom is not known");
-	has(text, "in line for a CPU behind whom",
-	    "main 7*</th><td>pool-* 20 threads</td><td>10.0</td>", "and a thread that is alone");
+	has(text, "Time spent runnable", "main 7*</th><td>pool-* 20 threads</td><td>10.0</td>",
+	    "and a thread that is alone");
 	fixture_done(&f);
 	names_free(names);
 }
@@ -187,12 +189,12 @@ static void lock_blame(struct fixture *f, enum gil_state state, uint32_t waiter,
 
 static void test_locks(void)
 {
-	struct crowd_blames blames;
-	struct crowds crowds;
+	struct group_blames blames;
+	struct thread_groups groups;
 	struct fixture f;
 	CLEANUP(free) char *text = NULL;
 
-	fixture_crowd(&f, 20, true);
+	fixture_group(&f, 20, true);
 	f.report.python.free_threaded = f.pass.free_threaded = true;
 	f.model.gil_events = 0;
 	f.model.park_events = 100;
@@ -204,33 +206,33 @@ static void test_locks(void)
 	}
 	text = tables_of(&f.report);
 	has(text, "most blocked first", "pool-* 20 threads</th><td>2000.0</td>",
-	    "crowds of a free-threaded interpreter");
+	    "groups of a free-threaded interpreter");
 	has(text, "most blocked first", "<td>7.000</td></tr>", "with the longest stop of any");
-	has(text, "Who was blocked until whom",
+	has(text, "Lock waits, by releasing thread",
 	    "pool-* 20 threads</th><td>pool-* 20 "
 	    "threads</td><td>lock</td><td>60.0</td><td>20.000</td>",
 	    "who waited for whose lock");
-	has(text, "Who was blocked until whom",
-	    "main 7*</th><td>pool-* 20 threads</td><td>stopped</td><td>30.0</td><td>19.000</td>",
+	has(text, "Lock waits, by releasing thread",
+	    "pool-* 20 threads</th><td>main 7*</td><td>stopped</td><td>30.0</td><td>19.000</td>",
 	    "is not added to who was stopped by whom");
-	has(text, "Who was blocked until whom",
-	    ">not seen</th><td>pool-* 20 threads</td><td>stopped</td>",
+	has(text, "Lock waits, by releasing thread",
+	    "pool-* 20 threads</th><td>not recorded</td><td>stopped</td>",
 	    "nor to by whom was not seen");
-	crowds_init_table(&crowds, &f.pass);
-	blames = crowds_blame(&crowds, &f.model, CROWD_LOCK);
+	thread_groups_init_table(&groups, &f.pass);
+	blames = group_blames_find(&groups, &f.model, WAIT_FOR_LOCK);
 	ok(blames.v.n == 3 && blames.v.v[0].pairs == 20 && blames.v.v[0].longest_waiter == 20 &&
 	           blames.v.v[0].longest_holder == 1 &&
 	           blames.v.v[0].longest_at_ns == fixture_time(20),
 	   "which two threads the longest is of");
 	vec_done(&blames.v);
-	crowds_done(&crowds);
+	thread_groups_done(&groups);
 	fixture_done(&f);
 }
 
 int main(void)
 {
 	test_hog();
-	test_crowd();
+	test_group();
 	test_limit();
 	test_line();
 	test_locks();

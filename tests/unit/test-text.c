@@ -2,25 +2,28 @@
 /* The terminal table. */
 #include "golden.h"
 #include "report-fixture.h"
-#include "report/facts.h"
+#include "analysis/analysis.h"
+#include "analysis/facts.h"
 #include "report/terminal.h"
 
 /* The report as text; caller frees. */
-static char *text_of(const struct report *report)
+static char *text_of(const struct recording *report)
 {
 	struct error err;
 	char *ret = NULL;
 	size_t len;
 	FILE *out = open_memstream(&ret, &len);
+	struct analysis *a = analysis_new(report);
 
-	ok(report_text(report, out, &err) == 0, "it is written");
+	ok(report_text(a, out, &err) == 0, "it is written");
+	analysis_free(a);
 	fclose(out);
 	return ret;
 }
 
 static void test_hog(void)
 {
-	static const struct report_note note = { "two-runs", 0, "the program was run twice" };
+	static const struct recording_note note = { "two-runs", 0, "the program was run twice" };
 	struct fixture f;
 	char *text;
 
@@ -87,8 +90,8 @@ static void test_locks_order(void)
 	fixture_done(&f);
 }
 
-/* Crowds of those that locks block. */
-static void test_locks_crowds(void)
+/* Groups of those that locks block. */
+static void test_locks_groups(void)
 {
 	static char names[20][16];
 	struct fixture f;
@@ -137,6 +140,53 @@ static void test_many(void)
 	fixture_done(&f);
 }
 
+static uint32_t python_frame(struct fixture *f, const char *name, unsigned line)
+{
+	struct stack_frame frame = { .name = names_id(f->source.names, name, strlen(name)),
+		                     .line = line,
+		                     .flags = STACK_PYTHON };
+
+	if (!f->source.frames)
+		f->source.frames = stacks_new(f->source.names);
+	return stacks_id(f->source.frames, &frame);
+}
+
+/* One overdue call does not hide what else held the GIL; where it is nearly all, nothing is said
+ * twice. */
+static void test_functions(void)
+{
+	struct hogs hogs = { 0 };
+	struct fixture f;
+	char *text;
+
+	fixture_hog(&f);
+	f.pass.hogs = &hogs;
+	*vec_push(&hogs.v) = (struct hog){ .thread = 1,
+		                           .frame = python_frame(&f, "call", 7),
+		                           .overdue_holds = 1,
+		                           .overdue_ns = 38 * FIXTURE_MS,
+		                           .overdue_wait_ns = 38 * FIXTURE_MS,
+		                           .holds = 1,
+		                           .hold_ns = 38 * FIXTURE_MS,
+		                           .wait_ns = 38 * FIXTURE_MS };
+	*vec_push(&hogs.v) = (struct hog){ .thread = 2,
+		                           .frame = python_frame(&f, "loop", 9),
+		                           .holds = 700,
+		                           .hold_ns = 3400 * FIXTURE_MS,
+		                           .wait_ns = 3400 * FIXTURE_MS };
+	text = text_of(&f.report);
+	ok(strstr(text, "kept the GIL") && strstr(text, "held until") && strstr(text, "3,400.0"),
+	   "a late call does not hide who else held the GIL");
+	free(text);
+	hogs.v.v[1].wait_ns = FIXTURE_MS;
+	text = text_of(&f.report);
+	ok(strstr(text, "kept the GIL") && !strstr(text, "held until"),
+	   "nothing is said twice where it is nearly all");
+	free(text);
+	vec_done(&hogs.v);
+	fixture_done(&f);
+}
+
 static void test_shares(void)
 {
 	struct model_thread t = { .end_ns = 300 };
@@ -146,9 +196,10 @@ static void test_shares(void)
 	t.gil_ns[GIL_HOLD] = 50;
 	t.gil_ns[GIL_WAIT] = 30;
 	t.gil_ns[GIL_SWITCH_WAIT] = 20;
-	t.gil_ns[GIL_NO] = 100;
+	t.gil_ns[GIL_FREE_WAIT] = 10;
+	t.gil_ns[GIL_NO] = 90;
 	shares = facts_shares(&t);
-	ok(shares.hold == 25 && shares.wait == 25 && shares.no_gil == 50,
+	ok(shares.hold == 25 && shares.wait == 25 && shares.free_wait == 5 && shares.no_gil == 45,
 	   "shares of what is known");
 	ok(shares.unknown > 33.3 && shares.unknown < 33.4, "unknown of the whole");
 	shares = facts_shares(&(struct model_thread){ 0 });
@@ -198,8 +249,9 @@ int main(void)
 	test_hog();
 	test_states();
 	test_locks_order();
-	test_locks_crowds();
+	test_locks_groups();
 	test_many();
+	test_functions();
 	test_shares();
 	test_empty();
 	test_wrap();

@@ -95,7 +95,7 @@ static void test_nonsense(void)
 	const char *bad = "name: x\nformat:\n\tfield:int a;\toffset:z;\tsize:4;\n";
 
 	ok(tracefmt_parse(&fmt, "g", bad, strlen(bad), &err) < 0, "a field without offset");
-	is_str(err.text, "event format of x: line 3 makes no sense", "is refused by its line");
+	is_str(err.text, "event format of x: line 3 cannot be parsed", "is refused by its line");
 	ok(!parse("ID: 5\n"), "so is a format without a name");
 	ok(!parse("name: x\n\tfield:;\toffset:0;\tsize:4;\n"), "and a field without one");
 	ok(!parse("name: x\n\tfield:int a;\toffset:99999;\tsize:4;\n"), "and one out of range");

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "perfdata/maps.h"
-#include "perfdata/module.h"
-#include "perfdata/symbolize.h"
+#include "binary/module.h"
+#include "binary/symbolize.h"
 #include "perfdata/unwind.h"
 
 #include "../self-maps.h"
@@ -219,7 +219,7 @@ static struct unwind_stack unwind(struct world *w, size_t size)
 static const char *name_at(struct world *w, const struct unwind_stack *stack, size_t i)
 {
 	const struct location *l;
-	const struct symbol *s;
+	const struct symtab_function *s;
 
 	if (i >= stack->n)
 		return "(no frame)";

@@ -1,33 +1,73 @@
 /* SPDX-License-Identifier: MIT */
 /* The verdict's rules, each on a model made for it, and who is named. */
 #include "report-fixture.h"
-#include "report/functions.h"
-#include "report/pystack.h"
-#include "report/verdict.h"
+#include "analysis/functions.h"
+#include "analysis/pystack.h"
+#include "report/verdict_text.h"
 
 #include "tap.h"
+
+/* A verdict in words, with what it is made of. */
+struct words {
+	enum verdict_kind kind;
+	struct str headline, because, also, advice, quality_text;
+	bool moment;
+	uint32_t moment_thread;
+	uint64_t moment_start_ns, moment_end_ns;
+	enum verdict_quality quality;
+};
+
+static void words_init(struct words *ret, const struct recording *recording)
+{
+	struct analysis *a = analysis_new(recording);
+	const struct verdict *v = &a->verdict;
+
+	*ret = (struct words){
+		.kind = v->kind,
+		.moment = v->moment,
+		.moment_thread = v->moment_thread,
+		.moment_start_ns = v->moment_start_ns,
+		.moment_end_ns = v->moment_end_ns,
+		.quality = v->quality,
+	};
+	verdict_add_text(&ret->headline, a, &v->headline);
+	verdict_add_text(&ret->because, a, &v->because);
+	verdict_add_text(&ret->also, a, &v->also);
+	verdict_add_text(&ret->advice, a, &v->advice);
+	verdict_add_text(&ret->quality_text, a, &v->quality_why);
+	analysis_free(a);
+}
+
+static void words_done(struct words *w)
+{
+	str_done(&w->headline);
+	str_done(&w->because);
+	str_done(&w->also);
+	str_done(&w->advice);
+	str_done(&w->quality_text);
+}
 
 static void is_kind(const struct fixture *f, const char *want, const char *headline,
                     const char *name)
 {
-	struct verdict v;
+	struct words v;
 
-	verdict_init(&v, &f->report);
+	words_init(&v, &f->report);
 	is_str(verdict_kind_name(v.kind), want, "%s: %s", name, want);
 	if (!ok(strstr(str_get(&v.headline), headline) != NULL, "%s: says '%s'", name, headline))
 		printf("# %s\n", str_get(&v.headline));
-	verdict_done(&v);
+	words_done(&v);
 }
 
 /* The verdict of f explains itself with this. */
 static void because(const struct fixture *f, const char *want)
 {
-	struct verdict v;
+	struct words v;
 
-	verdict_init(&v, &f->report);
+	words_init(&v, &f->report);
 	if (!ok(strstr(str_get(&v.because), want) != NULL, "because: %s", want))
 		printf("# %s\n", str_get(&v.because));
-	verdict_done(&v);
+	words_done(&v);
 }
 
 /* Threads that each spend their life as percents say: hold, wait, running and asleep without the
@@ -81,9 +121,9 @@ static void test_kinds(void)
 	one_kind(spinners, 2, "gil-bound", "spent 50.0 % of its time waiting", "two spinners");
 	one_kind(some, 2, "gil-some", "slows this program", "a little");
 	one_kind(many, 4, "gil-some", "on average 0.2 threads waited", "none alone, but together");
-	one_kind(native, 2, "native", "98.4 % of what its threads did", "zlib");
+	one_kind(native, 2, "native", "98.4 % of its threads' CPU time", "zlib");
 	one_kind(io, 2, "io-bound", "asleep for 96.0 % of their lives", "sockets");
-	one_kind(starved, 2, "cpu-starved", "in line for a CPU for 58.5 %", "too few CPUs");
+	one_kind(starved, 2, "cpu-starved", "runnable but had no CPU 58.5 %", "too few CPUs");
 	one_kind(single, 2, "single-threaded", "one thread does all the work", "one thread");
 	one_kind(apart, 2, "gil-none", "waited for it for 0.0 %", "threads that do not meet");
 }
@@ -91,16 +131,16 @@ static void test_kinds(void)
 static void also(const struct life *lives, const char *kind, const char *want)
 {
 	struct fixture f;
-	struct verdict v;
+	struct words v;
 
 	live(&f, lives, 2, 1000);
-	verdict_init(&v, &f.report);
+	words_init(&v, &f.report);
 	is_str(verdict_kind_name(v.kind), kind, "of two evils the dearer one: %s", kind);
 	if (!ok(*want ? strstr(str_get(&v.also), want) != NULL : !v.also.len, "and also: %s",
 	        *want ? want : "nothing"))
 		printf("# %s\n", str_get(&v.also));
 	ok(v.advice.len > 0, "with advice");
-	verdict_done(&v);
+	words_done(&v);
 	fixture_done(&f);
 }
 
@@ -112,21 +152,21 @@ static void test_also(void)
 
 	also(line, "cpu-starved", "The GIL limits it as well: thread worker (1) spent 30.0 %");
 	also(lock, "gil-bound",
-	     "too few CPUs as well: its threads stood in line for a CPU for 75.0");
+	     "too few CPUs as well: its threads were runnable but had no CPU 75.0");
 	also(some, "cpu-starved", "");
 }
 
 /* The sentences of f's verdict on what is wrong besides, and on what helps. */
 static void says(const struct fixture *f, const char *other, const char *advice)
 {
-	struct verdict v;
+	struct words v;
 
-	verdict_init(&v, &f->report);
+	words_init(&v, &f->report);
 	if (!ok(strstr(str_get(&v.also), other) != NULL, "also: %s", other))
 		printf("# %s\n", str_get(&v.also));
 	if (!ok(strstr(str_get(&v.advice), advice) != NULL, "what helps: %s", advice))
 		printf("# %s\n", str_get(&v.advice));
-	verdict_done(&v);
+	words_done(&v);
 }
 
 /* Too few CPUs: what helps depends on who had them, and the GIL has its own reason beside that. */
@@ -142,16 +182,17 @@ static void test_starved(void)
 	fixture_blame(&f, 0, 1, 290, 20, 100);
 	fixture_blame(&f, 0, MODEL_NONE, 10, 1, 100);
 	fixture_blame(&f, 1, 0, 300, 20, 200);
-	says(&f, "held the GIL, 48.3 % while thread worker (2) did.",
-	     "Give it more CPUs, run less beside it, or use fewer threads. Against the GIL: One");
+	says(&f, "was for thread worker (1), and 48.3 % for thread worker (2).",
+	     "Give it more CPUs, run fewer other programs, or use fewer threads. Against the GIL: "
+	     "Only one");
 	*vec_push(&f.model.starved) = (struct model_starved){ 0, 1, 0, 700 };
 	*vec_push(&f.model.starved) = (struct model_starved){ 1, MODEL_NONE, other, 300 };
 	*vec_push(&f.model.starved) = (struct model_starved){ 1, MODEL_UNKNOWN, 0, 5000 };
 	says(&f, "", "Give it more CPUs, or use fewer threads");
 	f.model.starved.v[0].runnable_ns = 100;
-	says(&f, "", "Run less beside it, or give it more CPUs");
+	says(&f, "", "Run fewer other programs, or give it more CPUs");
 	f.model.starved.v[0].runnable_ns = 300;
-	says(&f, "", "Give it more CPUs, run less beside it, or use fewer threads.");
+	says(&f, "", "Give it more CPUs, run fewer other programs, or use fewer threads.");
 	fixture_done(&f);
 	names_free(names);
 }
@@ -161,27 +202,27 @@ static void test_disk(void)
 {
 	static const struct life io[] = { { 1, 0, 2, 97, 0 }, { 1, 0, 2, 97, 0 } };
 	struct fixture f;
-	struct verdict v;
+	struct words v;
 	uint64_t *ns;
 
 	live(&f, io, 2, 1000);
-	because(&f, "0.0 % in line for one, 97.0 % asleep, and 0.0 % asleep for the GIL.");
+	because(&f, "0.0 % runnable, 97.0 % asleep, and 0.0 % asleep for the GIL.");
 	ns = f.model.threads.v[0].cpu_ns;
 	ns[CPU_SLEEPING] -= 960 * FIXTURE_MS;
 	ns[CPU_UNINTERRUPTIBLE] += 960 * FIXTURE_MS;
-	is_kind(&f, "io-bound", "asleep for 97.0 % of their lives, waiting for something else.",
-	        "half of it");
-	because(&f, "one, 49.0 % asleep, 48.0 % asleep for a disk, and 0.0 % asleep for the GIL.");
+	is_kind(&f, "io-bound", "asleep for 97.0 % of their lives.", "half of it");
+	because(&f,
+	        "49.0 % asleep, 48.0 % in uninterruptible sleep, and 0.0 % asleep for the GIL.");
 	ns = f.model.threads.v[1].cpu_ns;
 	ns[CPU_SLEEPING] -= 50 * FIXTURE_MS;
 	ns[CPU_UNINTERRUPTIBLE] += 50 * FIXTURE_MS;
-	is_kind(&f, "io-bound", "waiting for a disk most of the time.", "a disk");
+	is_kind(&f, "io-bound", "mostly in uninterruptible sleep, as for a disk.", "a disk");
 	says(&f, "", "With --state-detect the report shows where they sleep.");
 	f.report.gil_detect = false;
-	verdict_init(&v, &f.report);
+	words_init(&v, &f.report);
 	is_str(verdict_kind_name(v.kind), "io-bound", "from stacks alone");
 	is_str(str_get(&v.advice), "", "which the report has");
-	verdict_done(&v);
+	words_done(&v);
 	fixture_done(&f);
 }
 
@@ -197,20 +238,21 @@ static void test_locks(void)
 	f.model.park_events = 10;
 	*vec_push(&f.model.locks) = (struct model_lock){ .of = "list" };
 	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 9 * FIXTURE_MS;
-	because(&f, "Nor were they blocked");
-	says(&f, "It has too few CPUs: its threads stood in line for a CPU for 84.2 %", "");
+	because(&f, "Locks and stops of the interpreter itself did not block them");
+	says(&f, "It has too few CPUs: its threads were runnable but had no CPU 84.2 %", "");
 	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 99 * FIXTURE_MS;
 	because(&f, "Thread worker (1) waited for locks for 9.9 % of its time");
 	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 100 * FIXTURE_MS;
-	says(&f, "", "Keep that lock for shorter");
+	says(&f, "", "Hold that lock for a shorter time");
 	fixture_done(&f);
 }
 
 /* Three of a pool hold while the main thread and each other wait. */
-static void test_crowd(void)
+static void test_group(void)
 {
 	static const char *const names[] = { "MainThread", "pool-0_1", "pool-0_2", "pool-0_13" };
 	struct fixture f;
+	struct words v;
 
 	fixture_init(&f, 1000);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -218,10 +260,14 @@ static void test_crowd(void)
 		fixture_gil(&f, i, GIL_WAIT, 500);
 		fixture_gil(&f, i, GIL_HOLD, 500);
 		fixture_cpu(&f, i, CPU_RUNNING, 1000);
-		*vec_push(&f.model.blame) =
-			(struct model_blame){ .waiter = (i + 1) % 4, .holder = i, .wait_ns = 25 };
+		fixture_blame(&f, (i + 1) % 4, i, 25, i == 3 ? 20 : 5 + i, 100 * i);
 	}
-	because(&f, "75.0 % of all waiting passed while one of the 3 threads pool-*_* held");
+	because(&f, "75.0 % of all waiting was for the 3 threads pool-*_*");
+	words_init(&v, &f.report);
+	ok(v.moment && v.moment_thread == 0 && v.moment_start_ns == fixture_time(300) &&
+	           v.moment_end_ns == fixture_time(320),
+	   "the longest wait for any of them is where to look");
+	words_done(&v);
 	fixture_done(&f);
 }
 
@@ -242,7 +288,7 @@ static void test_call(void)
 	struct stack_frame gc = { 0 };
 	struct hogs hogs = { 0 };
 	struct fixture f;
-	struct verdict v;
+	struct words v;
 	uint32_t parse;
 
 	fixture_init(&f, 1000);
@@ -258,33 +304,33 @@ static void test_call(void)
 			*vec_push(&hogs.v) = (struct hog){
 				.thread = i,
 				.frame = parse,
-				.late_holds = 10,
-				.late_ns = 400 * FIXTURE_MS,
-				.late_wait_ns = 300 * FIXTURE_MS,
-				.late_longest_ns = (40 + i) * FIXTURE_MS,
+				.overdue_holds = 10,
+				.overdue_ns = 400 * FIXTURE_MS,
+				.overdue_wait_ns = 300 * FIXTURE_MS,
+				.overdue_longest_ns = (40 + i) * FIXTURE_MS,
 				.wait_ns = 400 * FIXTURE_MS,
 			};
 	}
-	because(&f, "Mostly because of parse (parse.py:7), which 2 threads ran: 75.0 % of all "
-	            "waiting (600.0 ms) passed while it kept the GIL although it was asked to let "
-	            "go, for up to 41.0 ms at a time.");
-	verdict_init(&v, &f.report);
+	because(&f, "Mostly because of parse (parse.py:7), run by 2 threads: 75.0 % of all "
+	            "waiting (600.0 ms) passed while it kept the GIL after a release "
+	            "request, for up to 41.0 ms at a time.");
+	words_init(&v, &f.report);
 	ok(strstr(str_get(&v.advice), "Let that call") != NULL, "and what to do about a call");
-	verdict_done(&v);
+	words_done(&v);
 	gc.name = names_id(f.source.names, "gc_collect_main", strlen("gc_collect_main"));
 	hogs.v.v[0].native = hogs.v.v[1].native = stacks_id(f.source.stacks, &gc);
-	verdict_init(&v, &f.report);
+	words_init(&v, &f.report);
 	ok(strstr(str_get(&v.advice), "gc.freeze()") != NULL, "or about the collector in it");
-	verdict_done(&v);
+	words_done(&v);
 	hogs.v.v[0].native = hogs.v.v[1].native = 0;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
-	because(&f, "The worst is dump (dump.py:9), which thread pool (2) ran: 37.5 % of");
+	because(&f, "The worst is dump (dump.py:9), run by thread pool (2): 37.5 % of");
 	for (uint32_t i = 0; i < 2; i++) {
 		hogs.v.v[i].frame = python_frame(&f, "Thread.start",
 		                                 "/usr/lib/python3.11/threading.py", 964);
 		hogs.v.v[i].asleep_ns = 399 * FIXTURE_MS;
 	}
-	because(&f, "75.0 % of all waiting passed while threads were started");
+	because(&f, "75.0 % of all waiting passed while threads were being started");
 	hogs.v.v[0].gain_ns = hogs.v.v[1].gain_ns = 7;
 	ok(functions_gain(&f.pass, &hogs.v.v[0]) == HOGS_NO_GAIN,
 	   "nor is there anything to save of it");
@@ -292,10 +338,11 @@ static void test_call(void)
 	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14, "unlike one that was slow on a CPU");
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 399 * FIXTURE_MS;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
-	hogs.v.v[1].late_wait_ns = 400 * FIXTURE_MS;
-	because(&f, "50.0 % of all waiting passed while threads were started: that is slow under "
-	            "perf, and not the program's fault. Of the rest, 75.0 % passed while dump "
-	            "(dump.py:9) kept the GIL although it was asked to let go.");
+	hogs.v.v[1].overdue_wait_ns = 400 * FIXTURE_MS;
+	because(&f, "50.0 % of all waiting passed while threads were being started, which is slow "
+	            "under "
+	            "perf and not the program's fault. Of the rest, 75.0 % passed while dump "
+	            "(dump.py:9) kept the GIL after a release request.");
 	vec_done(&hogs.v);
 	fixture_done(&f);
 }
@@ -303,7 +350,7 @@ static void test_call(void)
 static void test_edges(void)
 {
 	static const struct life spinners[] = { { 50, 50, 0, 0, 0 }, { 50, 50, 0, 0, 0 } };
-	struct verdict v;
+	struct words v;
 	struct fixture f;
 
 	live(&f, spinners, 2, 1000);
@@ -325,7 +372,8 @@ static void test_edges(void)
 	fixture_done(&f);
 
 	live(&f, spinners, 1, 1000);
-	f.model.threads.v[0].free_wait_ns = f.model.threads.v[0].gil_ns[GIL_WAIT];
+	f.model.threads.v[0].gil_ns[GIL_FREE_WAIT] = f.model.threads.v[0].gil_ns[GIL_WAIT];
+	f.model.threads.v[0].gil_ns[GIL_WAIT] = 0;
 	is_kind(&f, "single-threaded", "one thread does all the work",
 	        "who takes a GIL that is free does not wait");
 	fixture_done(&f);
@@ -340,9 +388,9 @@ static void test_edges(void)
 	fixture_init(&f, 0);
 	is_kind(&f, "nothing", "Nothing was recorded", "an empty model");
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
-	verdict_init(&v, &f.report);
-	is_str(str_get(&v.advice), "The recording is cut: record again.", "since it is cut");
-	verdict_done(&v);
+	words_init(&v, &f.report);
+	is_str(str_get(&v.advice), "The recording is truncated: record again.", "since it is cut");
+	words_done(&v);
 	fixture_done(&f);
 }
 
@@ -350,12 +398,12 @@ static void test_edges(void)
 static void test_no_gil_detect(void)
 {
 	struct fixture f;
-	struct verdict v;
+	struct words v;
 
 	fixture_init(&f, 1000);
 	f.model.gil_events = 0;
 	f.report.gil_detect = false;
-	f.pass.name = "stacks";
+	f.pass.kind = PASS_STACKS;
 	for (uint32_t t = 0; t < 2; t++) {
 		fixture_thread(&f, 1, 1 + t, "x");
 		fixture_gil(&f, t, GIL_UNKNOWN, 1000);
@@ -363,37 +411,39 @@ static void test_no_gil_detect(void)
 		fixture_cpu(&f, t, CPU_GIL_SLEEP, 500);
 	}
 	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "by stacks alone");
-	verdict_init(&v, &f.report);
+	words_init(&v, &f.report);
 	is_str(verdict_quality_name(v.quality), "good", "that the GIL was not watched is no loss");
-	verdict_done(&v);
+	words_done(&v);
 	fixture_done(&f);
 }
 
 static void test_blame(void)
 {
 	struct fixture f;
-	struct verdict v;
+	struct words v;
 
 	fixture_hog(&f);
 	because(&f, "Mostly because of thread hog: 92.9 % of all waiting (79.0 ms)");
-	because(&f, "up to 40.0 ms without a break");
-	verdict_init(&v, &f.report);
+	because(&f, "its longest hold was 40.0 ms");
+	words_init(&v, &f.report);
 	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(55) &&
 	           v.moment_end_ns == fixture_time(95),
 	   "the longest wait for the culprit is where to look");
 	ok(!strpbrk(str_get(&v.headline), "\x1b\xff"), "names are made safe");
-	verdict_done(&v);
+	words_done(&v);
 	f.model.blame.v[0].wait_ns = 4 * FIXTURE_MS;
-	because(&f, "40.0 % while thread hog did");
+	because(&f, "40.0 % for thread hog");
 	f.model.blame.v[1].wait_ns = 10 * FIXTURE_MS;
-	because(&f, "Another 57.9 % passed while the GIL went from one thread to the next");
+	because(&f, "Another 57.9 % was hand-off latency: the GIL was free, the next thread not "
+	            "yet running");
 	f.model.threads.v[1].holds = 1000;
-	because(&f, "57.9 % of all waiting passed while nobody held the GIL: it is given up very "
+	because(&f, "57.9 % of all waiting passed while the GIL was free: threads release it very "
 	            "often");
 	f.model.threads.v[1].holds = 2;
 	f.model.blame.v[2].wait_ns = 0;
 	because(&f, "The worst is thread hog: 26.7 % of all waiting (4.0 ms) passed while it held");
-	because(&f, "Another 73.3 % passed while the GIL went from one thread to the next");
+	because(&f, "Another 73.3 % was hand-off latency: the GIL was free, the next thread not "
+	            "yet running");
 	fixture_done(&f);
 }
 
@@ -452,19 +502,19 @@ static void test_charge(void)
 static void test_quality(void)
 {
 	struct fixture f;
-	struct verdict v;
+	struct words v;
 
 	fixture_hog(&f);
-	verdict_init(&v, &f.report);
+	words_init(&v, &f.report);
 	is_str(verdict_quality_name(v.quality), "fair", "5 ms unknown of 300: fair");
 	ok(strstr(str_get(&v.quality_text), "1.7 % of the threads' time is unknown") != NULL,
 	   "and it is said");
 	ok(strstr(str_get(&v.quality_text), "inferred") == NULL, "what is not wrong is not said");
-	verdict_done(&v);
+	words_done(&v);
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
-	verdict_init(&v, &f.report);
+	words_init(&v, &f.report);
 	is_str(verdict_quality_name(v.quality), "poor", "a cut recording: poor");
-	verdict_done(&v);
+	words_done(&v);
 	fixture_done(&f);
 }
 
@@ -475,7 +525,7 @@ int main(void)
 	test_starved();
 	test_disk();
 	test_locks();
-	test_crowd();
+	test_group();
 	test_call();
 	test_edges();
 	test_no_gil_detect();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What would be gained had calls let go of the GIL. Times are in ms; the interval is 5. */
-#include "model/whatif.h"
+#include "analysis/whatif.h"
 #include "trace/stacks.h"
 
 #include "model-events.h"
@@ -49,7 +49,7 @@ static uint64_t gain(uint32_t tid, const char *f)
 {
 	for (size_t i = 0; i < hogs.v.n; i++)
 		if (m->threads.v[hogs.v.v[i].thread].tid == tid && hogs.v.v[i].frame == frame(f) &&
-		    hogs.v.v[i].late_holds)
+		    hogs.v.v[i].overdue_holds)
 			return hogs.v.v[i].gain_ns;
 	return 12345;
 }
@@ -60,6 +60,7 @@ static void behind_a_call(void)
 {
 	start();
 	request(120 * MS, 8);
+	asks(125 * MS, 8);
 	turn(200, 7, "crunch");
 	leaves(200 * MS, 7);
 	run(200 * MS, 8, 0);
@@ -92,6 +93,7 @@ static void test_asleep(void)
 	start();
 	leaves(101 * MS, 7);
 	request(120 * MS, 8);
+	asks(125 * MS, 8);
 	run(199 * MS, 7, 0);
 	turn(200, 7, "nap");
 	run(200 * MS, 8, 1);
@@ -112,8 +114,10 @@ static void test_two_calls(void)
 	leaves(100 * MS, 9);
 	request(120 * MS, 9);
 	request(121 * MS, 8);
+	asks(126 * MS, 8);
 	turn(200, 7, "crunch");
 	acquire(200 * MS, 9);
+	asks(210 * MS, 8);
 	turn(300, 9, "grind");
 	acquire(300 * MS, 8);
 	release(301 * MS, 8);
@@ -135,6 +139,7 @@ static void test_rest(void)
 	leaves(100 * MS, 9);
 	request(190 * MS, 9);
 	request(190 * MS, 8);
+	asks(195 * MS, 8);
 	turn(200, 7, "crunch");
 	acquire(200 * MS, 9);
 	turn(205, 9, "python");
@@ -176,8 +181,10 @@ static void test_parts(void)
 	leaves(100 * MS, 9);
 	request(110 * MS, 9);
 	request(111 * MS, 8);
+	asks(116 * MS, 8);
 	turn(150, 7, "both");
 	acquire(150 * MS, 9);
+	asks(155 * MS, 8);
 	turn(190, 9, "both");
 	acquire(190 * MS, 8);
 	release(191 * MS, 8);
@@ -187,19 +194,20 @@ static void test_parts(void)
 	release(193 * MS, 9);
 	find(4);
 	for (size_t i = 0; i < hogs.v.n; i++) {
-		charged += hogs.v.v[i].late_wait_ns;
+		charged += hogs.v.v[i].overdue_wait_ns;
 		sum += hogs.v.v[i].gain_ns;
 	}
 	ok(sum > charged * 9 / 10 && sum <= charged, "%" PRIu64 " of %" PRIu64, sum, charged);
 	ok(gain(7, "both") && gain(9, "both") && gain(9, "both") != 12345, "both have a part");
 }
 
-/* 8 waits for 7 ms for a call; then the GIL is free, and 7 and 9 wait for it until then. */
+/* 8 waits for 7 ms for a call, then 7 until then; 9 finds the GIL free. */
 static void free_until(uint64_t until)
 {
 	start();
 	new_thread(100 * MS, 9, 7);
 	request(193 * MS, 8);
+	asks(198 * MS, 8);
 	turn(200, 7, "brief");
 	acquire(200 * MS, 8);
 	release(201 * MS, 8);
@@ -214,9 +222,9 @@ static void free_until(uint64_t until)
 static void test_little(void)
 {
 	free_until(301);
-	ok(gain(7, "brief") <= 7 * MS, "what caused 7 ms of 208 has an estimate");
-	free_until(399);
-	ok(gain(7, "brief") == HOGS_NO_GAIN, "what caused 7 of 404 has none");
+	ok(gain(7, "brief") <= 7 * MS, "what caused 7 ms of 108 has an estimate");
+	free_until(600);
+	ok(gain(7, "brief") == HOGS_NO_GAIN, "what caused 7 of 407 has none");
 }
 
 int main(void)

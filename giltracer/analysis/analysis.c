@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the facts of a recording together; the verdict comes last, for it looks at all others. */
+#include "analysis/analysis.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+struct analysis *analysis_new(const struct recording *recording)
+{
+	struct analysis *a = xcalloc(1, sizeof(*a));
+
+	a->recording = recording;
+	a->pass = recording_main_pass(recording);
+	a->model = a->pass->model;
+	a->locks = locks_of_pass(a->pass);
+	thread_groups_init(&a->groups, a->pass);
+	thread_groups_init_table(&a->rows, a->pass);
+	a->gil_waits = group_blames_find(&a->rows, a->model, WAIT_FOR_GIL);
+	a->lock_waits = group_blames_find(&a->rows, a->model, WAIT_FOR_LOCK);
+	a->cpu_waits = group_blames_find(&a->rows, a->model, WAIT_FOR_CPU);
+	a->overdue = functions_rows(a->pass, true, NULL, 0);
+	a->holders = functions_rows(a->pass, false, NULL, 0);
+	a->places = locks_places(a->pass, MODEL_NONE);
+	a->cpu_users = cpu_users_find(a->pass);
+	a->thread_order = facts_thread_order(a->model);
+	a->blame_order = facts_blame_order(a->model);
+	a->lock_blame_order = facts_lock_blame_order(a->model);
+	a->caveats = facts_caveats(recording);
+	a->evidence = evidence_gather(recording);
+	verdict_find(&a->verdict, a);
+	return a;
+}
+
+void analysis_free(struct analysis *a)
+{
+	if (!a)
+		return;
+	thread_groups_done(&a->groups);
+	thread_groups_done(&a->rows);
+	vec_done(&a->gil_waits.v);
+	vec_done(&a->lock_waits.v);
+	vec_done(&a->cpu_waits.v);
+	vec_done(&a->overdue.v);
+	vec_done(&a->holders.v);
+	vec_done(&a->places.v);
+	vec_done(&a->cpu_users.list);
+	free(a->thread_order);
+	free(a->blame_order);
+	free(a->lock_blame_order);
+	vec_done(&a->caveats);
+	verdict_done(&a->verdict);
+	free(a);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording means, as typed facts: made once, then read by all writers, so that all say the
+ * same. There is no text for people in it.
+ */
+#ifndef GILTRACER_ANALYSIS_ANALYSIS_H
+#define GILTRACER_ANALYSIS_ANALYSIS_H
+
+#include "analysis/cpu_users.h"
+#include "analysis/evidence.h"
+#include "analysis/facts.h"
+#include "analysis/functions.h"
+#include "analysis/group_blame.h"
+#include "analysis/locks.h"
+#include "analysis/recording.h"
+#include "analysis/thread_groups.h"
+#include "analysis/verdict.h"
+
+/**
+ * Of the main pass, unless said otherwise.
+ * @recording, @pass, @model: what was analysed, its main pass and the model of that; borrowed
+ * @evidence: sums over its threads, and who stands out
+ * @groups: threads by name; @rows: the same as tables have them
+ * @gil_waits, @lock_waits, @cpu_waits: who waited for whom, by rows
+ * @overdue: functions whose holds were overdue; @holders: functions in which holds ended that
+ * others waited for
+ * @places: where threads were blocked by locks
+ * @cpu_users: who had the CPUs while threads were runnable
+ * @thread_order, @blame_order, @lock_blame_order: indices in the model, most waiting first
+ * @caveats: of all passes
+ * @locks: the GIL was off all the while, and what threads blocked on was recorded
+ */
+struct analysis {
+	const struct recording *recording;
+	const struct recording_pass *pass;
+	const struct model *model;
+	struct evidence evidence;
+	struct thread_groups groups, rows;
+	struct group_blames gil_waits, lock_waits, cpu_waits;
+	struct function_rows overdue, holders;
+	struct locks_places places;
+	struct cpu_users cpu_users;
+	uint32_t *thread_order, *blame_order, *lock_blame_order;
+	struct facts_caveats caveats;
+	struct verdict verdict;
+	bool locks;
+};
+
+/* The recording is borrowed until analysis_free. */
+struct analysis *analysis_new(const struct recording *recording);
+void analysis_free(struct analysis *analysis);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds up who had the CPUs that threads waited for. */
+#include "analysis/cpu_users.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/facts.h"
+#include "trace/names.h"
+#include "trace/source.h"
+
+const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, uint32_t name)
+{
+	const struct names *names = pass->source ? pass->source->cpu_names : NULL;
+
+	return by == MODEL_NONE && name && names ? names_get(names, name) : NULL;
+}
+
+static void add_user(struct cpu_users *users, const char *name, uint64_t ns)
+{
+	for (size_t i = 0; i < users->list.n; i++) {
+		struct cpu_user *user = &users->list.v[i];
+
+		if (name && user->name ? !strcmp(name, user->name) : name == user->name) {
+			user->ns += ns;
+			return;
+		}
+	}
+	*vec_push(&users->list) = (struct cpu_user){ name, ns };
+}
+
+static int compare_users(const void *a, const void *b)
+{
+	const struct cpu_user *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+struct cpu_users cpu_users_find(const struct recording_pass *pass)
+{
+	struct cpu_users users = { 0 };
+
+	for (size_t i = 0; i < pass->model->starved.n; i++) {
+		const struct model_starved *row = &pass->model->starved.v[i];
+		const char *program = cpu_users_program(pass, row->by, row->name);
+
+		users.all_ns += row->runnable_ns;
+		if (program || row->by < MODEL_UNKNOWN)
+			add_user(&users, program, row->runnable_ns);
+	}
+	if (users.list.n)
+		qsort(users.list.v, users.list.n, sizeof(*users.list.v), compare_users);
+	return users;
+}
+
+double cpu_users_own_percent(const struct recording_pass *pass)
+{
+	struct cpu_users users = cpu_users_find(pass);
+	uint64_t own_ns = 0, told_ns = 0;
+
+	for (size_t i = 0; i < users.list.n; i++) {
+		told_ns += users.list.v[i].ns;
+		if (!users.list.v[i].name)
+			own_ns = users.list.v[i].ns;
+	}
+	vec_done(&users.list);
+	return told_ns ? facts_percent(own_ns, told_ns) : -1;
+}

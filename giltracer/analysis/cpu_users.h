@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Who had the CPUs while threads of the program waited for one. */
+#ifndef GILTRACER_ANALYSIS_CPU_USERS_H
+#define GILTRACER_ANALYSIS_CPU_USERS_H
+
+#include "analysis/recording.h"
+#include "base/vec.h"
+
+/**
+ * All that one program took.
+ * @name: borrowed from the pass; NULL: threads of the traced program
+ */
+struct cpu_user {
+	const char *name;
+	uint64_t ns;
+};
+
+/* @list: most time first; @all_ns: all the waiting, whoever had the CPU */
+struct cpu_users {
+	VEC(struct cpu_user) list;
+	uint64_t all_ns;
+};
+
+/* Free with vec_done(&users.list). */
+struct cpu_users cpu_users_find(const struct recording_pass *pass);
+
+/* The program that had a CPU, of a row by and name as in struct model_starved; NULL: a thread of
+ * the model, nobody, or not known. Borrowed from the pass. */
+const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, uint32_t name);
+
+/* Of the runnable time of which it is known who had the CPU, what threads of this program had, in
+ * percent; negative: that is not known. */
+double cpu_users_own_percent(const struct recording_pass *pass);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Charges the waiting to threads, functions and hand-offs, and picks who is named. */
+#include "analysis/culprit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/pystack.h"
+#include "base/alloc.h"
+#include "base/str.h"
+#include "trace/names.h"
+#include "trace/source.h"
+
+#define FUNCTION_PERCENT 20       /* less is not worth a name */
+#define LONG_HOLD_NS     10000000 /* twice the switch interval: worth a word */
+#define SECOND_PERCENT   5        /* of the waiting: who caused less is not named beside another */
+#define BETWEEN_PERCENT  10       /* likewise of nobody */
+
+/* The longest wait that passed while a thread held the GIL; with @of, any thread of a group. */
+static void find_moment(struct verdict *v, const struct model *model, const uint32_t *of,
+                        uint32_t who)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < model->blame.n; i++) {
+		const struct model_blame *blame = &model->blame.v[i];
+
+		if (blame->holder >= model->threads.n || blame->longest_ns <= longest ||
+		    (of ? of[blame->holder] : blame->holder) != who)
+			continue;
+		longest = blame->longest_ns;
+		v->moment = true;
+		v->moment_thread = blame->waiter;
+		v->moment_start_ns = blame->longest_at_ns;
+		v->moment_end_ns = blame->longest_at_ns + longest;
+	}
+}
+
+/**
+ * All waits by what they were charged to.
+ * @ns: by group; @order: groups, the most charged first
+ * @nobody_ns: while the GIL went from one thread to the next: handovers and switch waits
+ */
+struct charges {
+	const struct thread_groups *groups;
+	uint64_t *ns;
+	uint32_t *order;
+	uint64_t nobody_ns, total_ns;
+};
+
+static int compare_charges(const void *a, const void *b, void *data)
+{
+	const uint64_t *ns = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+
+	if (ns[ia] != ns[ib])
+		return ns[ia] < ns[ib] ? 1 : -1;
+	return (ia > ib) - (ia < ib);
+}
+
+static void charge(struct charges *c, const struct analysis *a)
+{
+	uint64_t between_ns = a->evidence.totals.switch_wait_ns;
+	uint32_t n = (uint32_t)a->groups.v.n;
+
+	*c = (struct charges){
+		.groups = &a->groups,
+		.ns = xcalloc(n + 1, sizeof(*c->ns)),
+		.order = xcalloc(n + 1, sizeof(*c->order)),
+		.nobody_ns = between_ns,
+		.total_ns = between_ns,
+	};
+	for (uint32_t i = 0; i < n; i++)
+		c->order[i] = i;
+	for (size_t i = 0; i < a->model->blame.n; i++) {
+		const struct model_blame *blame = &a->model->blame.v[i];
+
+		c->total_ns += blame->wait_ns;
+		if (blame->holder == MODEL_NONE)
+			c->nobody_ns += blame->wait_ns;
+		else if (blame->holder != MODEL_UNKNOWN)
+			c->ns[a->groups.of[blame->holder]] += blame->wait_ns;
+	}
+	qsort_r(c->order, n, sizeof(*c->order), compare_charges, c->ns);
+}
+
+static void charges_done(struct charges *c)
+{
+	free(c->ns);
+	free(c->order);
+}
+
+/* Without a Python-side trace: the function in which those of its holds ended that made others wait
+ * most. */
+static void find_probed_function(struct reason_function *f, const struct analysis *a,
+                                 const struct charges *c, uint32_t group)
+{
+	struct function_rows rows = functions_rows(a->pass, false, c->groups, group);
+	const struct function_row *top = rows.v.n ? &rows.v.v[0] : NULL;
+	double percent = top ? facts_percent(top->wait_ns, c->ns[group]) : 0;
+
+	if (percent >= FUNCTION_PERCENT)
+		*f = (struct reason_function){
+			.percent = percent,
+			.hog = top->hog,
+			.ended = top->hog->overdue_wait_ns * 2 < top->hog->wait_ns,
+		};
+	vec_done(&rows.v);
+}
+
+/* The function that ran most while holder was waited for, and the caller of its heaviest stack. */
+static bool find_traced_function(struct reason_function *f, const struct analysis *a,
+                                 uint32_t holder)
+{
+	const struct slice_thread *st = pystack_find(a->pass, holder);
+	const struct names *names = a->pass->slices ? a->pass->slices->names : NULL;
+	struct pystack_top top;
+	struct stretches stretches;
+	struct pystack py;
+
+	if (!st)
+		return false;
+	stretches = stretches_blamed(a->model, holder);
+	pystack_init(&py, a->pass->slices);
+	pystack_charge(&py, st, &stretches);
+	top = pystack_top(&py);
+	if (facts_percent(top.ns, top.all_ns) >= FUNCTION_PERCENT)
+		*f = (struct reason_function){
+			.percent = facts_percent(top.ns, top.all_ns),
+			.name = names_get(names, top.name),
+			.caller = top.caller ? names_get(names, top.caller) : NULL,
+		};
+	pystack_done(&py);
+	vec_done(&stretches);
+	return true;
+}
+
+/* What nobody is to blame for. */
+static void add_between(struct reasons *to, const struct charges *c)
+{
+	double percent = facts_percent(c->nobody_ns, c->total_ns);
+
+	if (percent >= BETWEEN_PERCENT)
+		reasons_add(to, REASON_HANDOFF_TOO)->percent = percent;
+}
+
+static void blame_thread(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	uint32_t group = c->order[0], holder = c->groups->v.v[group].first;
+	uint64_t longest = a->model->threads.v[holder].longest_hold_ns;
+	double percent = facts_percent(c->ns[group], c->total_ns);
+	struct reason *r = reasons_add(
+		&v->because, percent >= VERDICT_CULPRIT ? REASON_THREAD_MOSTLY : REASON_THREAD);
+
+	r->thread = holder;
+	r->percent = percent;
+	r->ns = c->ns[group];
+	r->longest_ns = longest >= LONG_HOLD_NS ? longest : 0;
+	if (!find_traced_function(&r->function, a, holder))
+		find_probed_function(&r->function, a, c, group);
+	add_between(&v->because, c);
+	reasons_add(&v->advice, ADVICE_PYTHON);
+	find_moment(v, a->model, c->groups->of, group);
+}
+
+static void blame_group(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	struct reason *r = reasons_add(&v->because, REASON_GROUP);
+
+	r->group = c->order[0];
+	r->percent = facts_percent(c->ns[r->group], c->total_ns);
+	find_probed_function(&r->function, a, c, r->group);
+	add_between(&v->because, c);
+	reasons_add(&v->advice, ADVICE_PYTHON);
+	find_moment(v, a->model, c->groups->of, c->order[0]);
+}
+
+static void blame_several(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	struct reason *r = reasons_add(&v->because, REASON_GROUPS);
+
+	r->group = c->order[0];
+	r->other_group = c->order[1];
+	r->percent = facts_percent(c->ns[r->group], c->total_ns);
+	r->other_percent = facts_percent(c->ns[r->other_group], c->total_ns);
+	add_between(&v->because, c);
+	reasons_add(&v->advice, ADVICE_PYTHON);
+	find_moment(v, a->model, c->groups->of, c->order[0]);
+}
+
+static bool is_collector(const struct recording_pass *pass, const struct hog *hog)
+{
+	const char *native = function_native(pass, hog);
+
+	/* As native.c tells it: CPython 3.8 to 3.13, before, and since. */
+	return native && (str_has_prefix(native, "gc_collect") || !strcmp(native, "collect") ||
+	                  str_has_prefix(native, "_Py_RunGC"));
+}
+
+/* Threads that were started, and which call is to blame for the rest. */
+static void blame_slow_start(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	uint64_t slow_ns = a->overdue.v.v[0].wait_ns;
+	const struct function_row *next = a->overdue.v.n > 1 ? &a->overdue.v.v[1] : NULL;
+	double percent = next ? facts_percent(next->wait_ns, c->total_ns - slow_ns) : 0;
+	struct reason *r = reasons_add(&v->because, REASON_SLOW_START);
+
+	r->percent = facts_percent(slow_ns, c->total_ns);
+	if (percent >= VERDICT_CALL && next->hog->frame &&
+	    !function_is_slow_start(a->pass, next->hog)) {
+		r = reasons_add(&v->because, REASON_SLOW_START_REST);
+		r->percent = percent;
+		r->hog = next->hog;
+	}
+	reasons_add(&v->advice, ADVICE_RECORD_ALONE);
+}
+
+/* One function, whoever ran it, that kept the GIL when it was asked to let go. */
+static bool blame_call(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	const struct function_row *top = a->overdue.v.n ? &a->overdue.v.v[0] : NULL;
+	double percent = top ? facts_percent(top->wait_ns, c->total_ns) : 0;
+	struct reason *r;
+
+	if (percent < VERDICT_CALL || !top->hog->frame)
+		return false;
+	if (function_is_slow_start(a->pass, top->hog)) {
+		blame_slow_start(v, a, c);
+		return true;
+	}
+	r = reasons_add(&v->because, percent >= VERDICT_CULPRIT ? REASON_CALL_MOSTLY : REASON_CALL);
+	r->percent = percent;
+	r->hog = top->hog;
+	r->count = top->threads;
+	r->thread = top->hog->thread;
+	r->ns = top->wait_ns;
+	r->longest_ns = top->longest_ns;
+	reasons_add(&v->advice, is_collector(a->pass, top->hog) ? ADVICE_COLLECTOR : ADVICE_CALL);
+	find_moment(v, a->model, NULL, top->longest_thread);
+	return true;
+}
+
+/* The GIL is given up again at once, as the holds say that were not cut short by a lack of CPUs. */
+static bool is_given_up_often(const struct analysis *a)
+{
+	uint64_t holds = 0;
+
+	for (size_t i = 0; i < a->model->threads.n; i++)
+		holds += a->model->threads.v[i].holds;
+	return holds && a->evidence.totals.hold_ns / holds < VERDICT_SHORT_HOLD_NS;
+}
+
+static void blame_handoff(struct verdict *v, const struct charges *c)
+{
+	reasons_add(&v->because, REASON_HANDOFF)->percent = facts_percent(c->nobody_ns,
+	                                                                  c->total_ns);
+	reasons_add(&v->advice, ADVICE_HANDOFF);
+}
+
+void culprit_find(struct verdict *v, const struct analysis *a)
+{
+	struct charges c;
+	uint64_t most, second;
+
+	charge(&c, a);
+	most = c.groups->v.n ? c.ns[c.order[0]] : 0;
+	second = c.groups->v.n > 1 ? c.ns[c.order[1]] : 0;
+	if (facts_percent(c.nobody_ns, c.total_ns) >= VERDICT_HANDOVER && c.nobody_ns > most &&
+	    is_given_up_often(a))
+		blame_handoff(v, &c);
+	else if (blame_call(v, a, &c))
+		;
+	else if (!most)
+		reasons_add(&v->advice,
+		            a->recording->gil_detect ? ADVICE_PYTHON : ADVICE_GIL_DETECT);
+	else if (facts_percent(most, c.total_ns - c.nobody_ns) < VERDICT_CULPRIT &&
+	         facts_percent(second, c.total_ns) >= SECOND_PERCENT)
+		blame_several(v, a, &c);
+	else
+		(c.groups->v.v[c.order[0]].threads == 1 ? blame_thread : blame_group)(v, a, &c);
+	charges_done(&c);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers and names that table, JSON and page share. */
+#include "analysis/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "trace/names.h"
+
+const struct recording_pass *recording_main_pass(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->pass_count; i++)
+		if (recording->passes[i].kind == PASS_GIL)
+			return &recording->passes[i];
+	return &recording->passes[0];
+}
+
+double facts_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+struct facts_shares facts_shares(const struct model_thread *t)
+{
+	uint64_t life = t->end_ns - t->start_ns;
+	uint64_t known = life - t->gil_ns[GIL_UNKNOWN];
+
+	return (struct facts_shares){
+		.no_gil = facts_percent(model_thread_no_gil_ns(t), known),
+		.hold = facts_percent(t->gil_ns[GIL_HOLD], known),
+		.wait = facts_percent(model_thread_wait_ns(t), known),
+		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], known),
+		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
+	};
+}
+
+struct facts_states facts_states(const struct model_thread *t)
+{
+	uint64_t life = t->end_ns - t->start_ns;
+	uint64_t known = life - t->cpu_ns[CPU_UNKNOWN];
+	struct facts_states ret;
+
+	for (unsigned state = 0; state < CPU_STATES; state++)
+		ret.percent[state] = facts_percent(t->cpu_ns[state],
+		                                   state == CPU_UNKNOWN ? life : known);
+	return ret;
+}
+
+const char *facts_thread_name(const struct recording_pass *pass, uint32_t thread)
+{
+	const struct model_thread *t = &pass->model->threads.v[thread];
+	const struct slice_thread *calls = slices_find(pass->slices, t->pid, t->tid);
+
+	if (calls && calls->name)
+		return names_get(pass->slices->names, calls->name);
+	return t->name && *t->name ? t->name : "?";
+}
+
+static uint32_t *order_by(const struct model *model, size_t n,
+                          int (*compare)(const void *, const void *, void *))
+{
+	uint32_t *order;
+
+	if (!n)
+		return NULL;
+	order = xcalloc(n, sizeof(*order));
+	for (size_t i = 0; i < n; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, n, sizeof(*order), compare, (void *)(uintptr_t)model);
+	return order;
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+static uint64_t blocked(const struct model_thread *t)
+{
+	return model_thread_wait_ns(t) + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED];
+}
+
+static uint64_t blocks(const struct model_thread *t)
+{
+	return t->gil_ns[GIL_HOLD] + t->gil_ns[GIL_STOPPING];
+}
+
+int facts_compare_threads(const struct model_thread *a, const struct model_thread *b)
+{
+	int by_wait = descending(blocked(a), blocked(b));
+
+	return by_wait ? by_wait : descending(blocks(a), blocks(b));
+}
+
+static int compare_threads(const void *a, const void *b, void *data)
+{
+	const struct model *model = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	int order = facts_compare_threads(&model->threads.v[ia], &model->threads.v[ib]);
+
+	return order ? order : (ia > ib) - (ia < ib);
+}
+
+uint32_t *facts_thread_order(const struct model *model)
+{
+	return order_by(model, model->threads.n, compare_threads);
+}
+
+static int compare_blame(const void *a, const void *b, void *data)
+{
+	const struct model *model = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	int by_wait = descending(model->blame.v[ia].wait_ns, model->blame.v[ib].wait_ns);
+
+	return by_wait ? by_wait : (ia > ib) - (ia < ib);
+}
+
+static int compare_lock_blame(const void *a, const void *b, void *data)
+{
+	const struct model *model = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	int by_wait = descending(model->lock_blame.v[ia].wait_ns, model->lock_blame.v[ib].wait_ns);
+
+	return by_wait ? by_wait : (ia > ib) - (ia < ib);
+}
+
+uint32_t *facts_blame_order(const struct model *model)
+{
+	return order_by(model, model->blame.n, compare_blame);
+}
+
+uint32_t *facts_lock_blame_order(const struct model *model)
+{
+	return order_by(model, model->lock_blame.n, compare_lock_blame);
+}
+
+bool facts_many_processes(const struct model *model)
+{
+	for (size_t i = 1; i < model->threads.n; i++)
+		if (model->threads.v[i].pid != model->threads.v[0].pid)
+			return true;
+	return false;
+}
+
+struct facts_totals facts_totals(const struct model *model)
+{
+	struct facts_totals sum = { 0 };
+
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		sum.life_ns += t->end_ns - t->start_ns;
+		sum.hold_ns += t->gil_ns[GIL_HOLD];
+		sum.wait_ns += model_thread_wait_ns(t);
+		sum.switch_wait_ns += t->gil_ns[GIL_SWITCH_WAIT];
+		sum.free_wait_ns += t->gil_ns[GIL_FREE_WAIT];
+		sum.no_gil_ns += model_thread_no_gil_ns(t);
+		sum.unknown_ns += t->gil_ns[GIL_UNKNOWN];
+		for (unsigned s = 0; s < CPU_STATES; s++)
+			sum.cpu_ns[s] += t->cpu_ns[s];
+		sum.releases_probed += t->releases_probed;
+		sum.releases_inferred += t->releases_inferred;
+	}
+	sum.known_ns = sum.life_ns - sum.unknown_ns;
+	return sum;
+}
+
+static bool has_note(const struct recording *recording, const char *code)
+{
+	for (size_t i = 0; i < recording->note_count; i++)
+		if (!strcmp(recording->notes[i].code, code))
+			return true;
+	return false;
+}
+
+/* That no probe fired is no news of a pass that has none, or that never began. */
+static bool is_caveat(const struct recording *recording, const struct recording_pass *pass,
+                      unsigned code)
+{
+	return pass->model->caveats[code] &&
+	       !(code == CAVEAT_NO_GIL_EVENTS &&
+	         (pass->kind == PASS_STACKS || has_note(recording, "not-started")));
+}
+
+/* Percent of a thread's life: what may be off by less is not worth a note. */
+#define WORTH_A_NOTE 1
+
+/* What unreported wake-ups can have hidden is next to nothing of any thread's life. */
+static bool hides_little(const struct model *model)
+{
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		if (facts_percent(t->unseen_runnable_ns, t->end_ns - t->start_ns) >= WORTH_A_NOTE)
+			return false;
+	}
+	return true;
+}
+
+/* Of no interest to who did not ask for states, or to anybody. */
+static bool is_minor(const struct recording *recording, const struct model *model, unsigned code)
+{
+	switch (code) {
+	case CAVEAT_NO_TRACEPOINTS:
+	case CAVEAT_UNSEEN_WAKEUPS:
+		return !recording->state_detect;
+	case CAVEAT_MISSED_WAKEUPS:
+		return hides_little(model);
+	default:
+		return false;
+	}
+}
+
+static void add_pass_caveats(struct facts_caveats *list, const struct recording *recording,
+                             const struct recording_pass *pass)
+{
+	for (unsigned code = 0; code < CAVEAT_CODES; code++)
+		if (is_caveat(recording, pass, code))
+			*vec_push(list) = (struct facts_caveat){
+				.pass = pass_kind_name(pass->kind),
+				.code = caveat_name(code),
+				.of_model = code,
+				.count = pass->model->caveats[code],
+				.minor = is_minor(recording, pass->model, code),
+			};
+	if (!pass->slices && pass->slices_note && *pass->slices_note)
+		*vec_push(list) = (struct facts_caveat){
+			.pass = pass_kind_name(pass->kind),
+			.code = "no-python-trace",
+			.note = pass->slices_note,
+		};
+	if (pass->slices && pass->slices->flaw)
+		*vec_push(list) = (struct facts_caveat){
+			.pass = pass_kind_name(pass->kind),
+			.code = "python-trace",
+			.slices = pass->slices,
+			.count = pass->slices->dropped,
+		};
+}
+
+struct facts_caveats facts_caveats(const struct recording *recording)
+{
+	struct facts_caveats list = { 0 };
+
+	for (size_t i = 0; i < recording->pass_count; i++)
+		add_pass_caveats(&list, recording, &recording->passes[i]);
+	for (size_t i = 0; i < recording->note_count; i++)
+		*vec_push(&list) = (struct facts_caveat){
+			.code = recording->notes[i].code,
+			.note = recording->notes[i].text,
+			.count = recording->notes[i].count,
+		};
+	return list;
+}

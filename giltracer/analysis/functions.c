@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions by the waiting they caused. */
+#include "analysis/functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/names.h"
+#include "trace/source.h"
+#include "trace/stacks.h"
+
+const struct stacks *functions_frames(const struct recording_pass *pass)
+{
+	return pass->source ? pass->source->frames : NULL;
+}
+
+struct function function_at(const struct recording_pass *pass, uint32_t id)
+{
+	const struct stack_frame *frame;
+
+	if (!id || !functions_frames(pass))
+		return (struct function){ .file = "" };
+	frame = stacks_get(pass->source->frames, id);
+	return (struct function){
+		.name = names_get(pass->source->names, frame->name),
+		.file = names_get(pass->source->names, frame->module),
+		.line = frame->line,
+	};
+}
+
+struct function function_of(const struct recording_pass *pass, const struct hog *hog)
+{
+	return function_at(pass, hog->frame);
+}
+
+struct function function_caller(const struct recording_pass *pass, const struct hog *hog)
+{
+	if (!hog->frame || !functions_frames(pass))
+		return function_at(pass, 0);
+	return function_at(pass, stacks_get(pass->source->frames, hog->frame)->parent);
+}
+
+/* Whether the file is one of Python's own that starts or feeds threads: it calls everything. */
+static bool is_plumbing(const char *file)
+{
+	static const char *const files[] = { "/threading.py", "/concurrent/futures/",
+		                             "/multiprocessing/", "/asyncio/", "/runpy.py" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (strstr(file, "/lib/python") && strstr(file, files[i]))
+			return true;
+	return false;
+}
+
+struct function function_telling_caller(const struct recording_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog), caller = function_caller(pass, hog);
+
+	if (caller.name && (!strcmp(caller.file, f.file) || is_plumbing(caller.file)))
+		caller.name = NULL;
+	return caller;
+}
+
+const char *function_native(const struct recording_pass *pass, const struct hog *hog)
+{
+	const struct stacks *stacks = pass->source ? pass->source->stacks : NULL;
+
+	if (!hog->native || !stacks)
+		return NULL;
+	return names_get(pass->source->names, stacks_get(stacks, hog->native)->name);
+}
+
+bool function_is_slow_start(const struct recording_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	return f.name && strstr(f.file, "threading.py") && !strcmp(f.name, "Thread.start") &&
+	       hog->asleep_ns * 2 > hog->overdue_ns;
+}
+
+bool function_wants_caller(const struct recording_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	return f.name && strstr(f.file, "/lib/python") && !function_caller(pass, hog).name;
+}
+
+static struct function_row *find_row(struct function_rows *rows, const struct stacks *frames,
+                                     const struct hog *hog)
+{
+	struct function_row *row;
+
+	for (size_t i = 0; hog->frame && i < rows->v.n; i++)
+		if (hogs_same_function(frames, rows->v.v[i].hog->frame, hog->frame))
+			return &rows->v.v[i];
+	row = vec_push(&rows->v);
+	*row = (struct function_row){ .hog = hog };
+	return row;
+}
+
+static void add_to_row(struct function_row *row, const struct hog *hog, bool overdue)
+{
+	uint64_t longest_ns = overdue ? hog->overdue_longest_ns : hog->longest_ns;
+
+	row->threads++;
+	row->holds += overdue ? hog->overdue_holds : hog->holds;
+	row->ns += overdue ? hog->overdue_ns : hog->hold_ns;
+	row->wait_ns += overdue ? hog->overdue_wait_ns : hog->wait_ns;
+	row->off_cpu_ns += hog->off_cpu_ns;
+	if (!row->hog->native)
+		row->hog = hog;
+	if (longest_ns <= row->longest_ns)
+		return;
+	row->longest_ns = longest_ns;
+	row->longest_thread = hog->thread;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct function_row *x = a, *y = b;
+
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns < y->wait_ns ? 1 : -1;
+	return (x->hog > y->hog) - (x->hog < y->hog);
+}
+
+struct function_rows functions_rows(const struct recording_pass *pass, bool overdue,
+                                    const struct thread_groups *groups, uint32_t group)
+{
+	const struct stacks *frames = functions_frames(pass);
+	struct function_rows rows = { 0 };
+
+	for (size_t i = 0; pass->hogs && i < pass->hogs->v.n; i++) {
+		const struct hog *hog = &pass->hogs->v.v[i];
+
+		if (groups && groups->of[hog->thread] != group)
+			continue;
+		if (overdue ? hog->overdue_holds : hog->frame && hog->wait_ns)
+			add_to_row(find_row(&rows, frames, hog), hog, overdue);
+	}
+	if (rows.v.n)
+		qsort(rows.v.v, rows.v.n, sizeof(*rows.v.v), compare_rows);
+	return rows;
+}
+
+uint64_t function_gain(const struct recording_pass *pass, const struct hog *hog)
+{
+	return function_is_slow_start(pass, hog) ? HOGS_NO_GAIN : hog->gain_ns;
+}
+
+uint64_t functions_gain(const struct recording_pass *pass, const struct hog *hog)
+{
+	const struct stacks *frames = functions_frames(pass);
+	uint64_t gain_ns = 0;
+
+	for (size_t i = 0; i < pass->hogs->v.n; i++) {
+		const struct hog *other = &pass->hogs->v.v[i];
+
+		if (other != hog &&
+		    (!hog->frame || !hogs_same_function(frames, other->frame, hog->frame)))
+			continue;
+		if (function_gain(pass, other) == HOGS_NO_GAIN)
+			return HOGS_NO_GAIN;
+		gain_ns += function_gain(pass, other);
+	}
+	return gain_ns;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds up what the model has of threads, waiter by waiter, in time that grows with the rows alone.
+ */
+#include "analysis/group_blame.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+/**
+ * Rows that are added up.
+ * @slots: of one waiter, by holder: 1 + index of its row in ret, if that is the waiter's
+ */
+struct adding {
+	const struct thread_groups *groups;
+	const struct model *model;
+	enum wait_kind kind;
+	size_t *slots;
+	struct group_blames *ret;
+};
+
+static size_t count_rows(const struct adding *a)
+{
+	switch (a->kind) {
+	case WAIT_FOR_GIL:
+		return a->model->blame.n;
+	case WAIT_FOR_LOCK:
+	case WAIT_STOPPED:
+		return a->model->lock_blame.n;
+	case WAIT_FOR_CPU:
+		return a->model->starved.n;
+	}
+	return 0;
+}
+
+static struct group_blame lock_row(const struct model_lock_blame *b)
+{
+	return (struct group_blame){
+		.kind = b->state == GIL_STOPPED ? WAIT_STOPPED : WAIT_FOR_LOCK,
+		.waiter = b->waiter,
+		.holder = b->by,
+		.wait_ns = b->wait_ns,
+		.longest_ns = b->longest_ns,
+		.longest_at_ns = b->longest_at_ns,
+	};
+}
+
+/* A row of the model, of threads. */
+static struct group_blame row_at(const struct adding *a, size_t i)
+{
+	const struct model_blame *b;
+	const struct model_starved *s;
+
+	if (a->kind == WAIT_FOR_LOCK || a->kind == WAIT_STOPPED)
+		return lock_row(&a->model->lock_blame.v[i]);
+	if (a->kind == WAIT_FOR_CPU) {
+		s = &a->model->starved.v[i];
+		return (struct group_blame){ .kind = WAIT_FOR_CPU,
+			                     .waiter = s->thread,
+			                     .holder = s->by,
+			                     .name = s->by == MODEL_NONE ? s->name : 0,
+			                     .wait_ns = s->runnable_ns,
+			                     .longest_ns = s->runnable_ns };
+	}
+	b = &a->model->blame.v[i];
+	return (struct group_blame){ .kind = WAIT_FOR_GIL,
+		                     .waiter = b->waiter,
+		                     .holder = b->holder,
+		                     .wait_ns = b->wait_ns,
+		                     .longest_ns = b->longest_ns,
+		                     .longest_at_ns = b->longest_at_ns };
+}
+
+/* Indices of the rows, group by group of those who waited; caller frees. */
+static size_t *order_rows(const struct adding *a, size_t n)
+{
+	CLEANUP(free) size_t *at = xcalloc(a->groups->v.n + 1, sizeof(*at));
+	size_t *order = xcalloc(n + 1, sizeof(*order));
+
+	for (size_t i = 0; i < n; i++)
+		at[a->groups->of[row_at(a, i).waiter] + 1]++;
+	for (size_t c = 0; c < a->groups->v.n; c++)
+		at[c + 1] += at[c];
+	for (size_t i = 0; i < n; i++)
+		order[at[a->groups->of[row_at(a, i).waiter]]++] = i;
+	return order;
+}
+
+/* Slots of one waiter: groups, unknown, nobody, programs; then the same again for WAIT_STOPPED. */
+static size_t slot_of(const struct adding *a, const struct group_blame *row)
+{
+	size_t first = row->kind == WAIT_STOPPED ? a->groups->v.n + 2 : 0;
+
+	if (row->holder < MODEL_UNKNOWN)
+		return first + a->groups->of[row->holder];
+	return first + a->groups->v.n + (row->holder == MODEL_NONE) + row->name;
+}
+
+static void add_row(struct adding *a, const struct group_blame *row)
+{
+	uint32_t waiter = a->groups->of[row->waiter];
+	size_t *slot = &a->slots[slot_of(a, row)];
+	struct group_blame *sum;
+
+	if (!*slot || a->ret->v.v[*slot - 1].waiter != waiter) {
+		*vec_push(&a->ret->v) = (struct group_blame){
+			.kind = row->kind,
+			.waiter = waiter,
+			.holder = row->holder < MODEL_UNKNOWN ? a->groups->of[row->holder]
+			                                      : row->holder,
+			.name = row->name,
+		};
+		*slot = a->ret->v.n;
+	}
+	sum = &a->ret->v.v[*slot - 1];
+	sum->wait_ns += row->wait_ns;
+	if (!sum->pairs++ || row->longest_ns > sum->longest_ns) {
+		sum->longest_ns = row->longest_ns;
+		sum->longest_at_ns = row->longest_at_ns;
+		sum->longest_waiter = row->waiter;
+		sum->longest_holder = row->holder;
+	}
+}
+
+static int compare_blames(const void *a, const void *b)
+{
+	const struct group_blame *x = a, *y = b;
+
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns < y->wait_ns ? 1 : -1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->waiter != y->waiter)
+		return x->waiter < y->waiter ? -1 : 1;
+	if (x->holder != y->holder)
+		return x->holder < y->holder ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+struct group_blames group_blames_find(const struct thread_groups *groups, const struct model *model,
+                                      enum wait_kind kind)
+{
+	struct group_blames ret = { 0 };
+	struct adding a = { groups, model, kind, NULL, &ret };
+	size_t n = count_rows(&a), names = 0;
+	CLEANUP(free) size_t *order = order_rows(&a, n);
+
+	for (size_t i = 0; kind == WAIT_FOR_CPU && i < n; i++)
+		if (model->starved.v[i].name > names)
+			names = model->starved.v[i].name;
+	a.slots = xcalloc(2 * (groups->v.n + 2) + names, sizeof(*a.slots));
+	for (size_t i = 0; i < n; i++) {
+		struct group_blame row = row_at(&a, order[i]);
+
+		add_row(&a, &row);
+	}
+	free(a.slots);
+	if (ret.v.n)
+		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_blames);
+	return ret;
+}

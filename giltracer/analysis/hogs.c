@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* Holds by the function in which they ended, with what they made others wait. */
+#include "analysis/hogs.h"
+
+#include <stdlib.h>
+
+#include "analysis/overdue_holds.h"
+#include "base/cleanup.h"
+#include "base/idmap.h"
+#include "model/owners.h"
+#include "model/span.h"
+#include "trace/native.h"
+#include "trace/source.h"
+#include "trace/stacks.h"
+
+/**
+ * A row as it is made.
+ * @heaviest_ns: the wait that chose its frame
+ */
+struct row {
+	struct hog hog;
+	uint64_t heaviest_ns;
+};
+
+/* Functions by name and module, numbered from 1 as they come; 0 is none. */
+struct functions {
+	struct idmap numbers;
+};
+
+/**
+ * @row_index: thread and function -> row
+ * @samples_of: the model's samples by thread; the thread's end at first_sample[thread + 1]
+ */
+struct search {
+	const struct model *model;
+	const struct stacks *frames;
+	uint64_t interval_ns;
+	struct functions functions;
+	struct idmap row_index;
+	VEC(struct row) rows;
+	struct overdue *overdue;
+	uint32_t *samples_of;
+	size_t *first_sample;
+	VEC(struct hogs_sample) samples;
+	struct hogs *ret;
+};
+
+/**
+ * A thread on the way through its holds, which come in the order of time.
+ * @last: the row of the hold before; MODEL_NONE: none yet
+ * @owner: near where the hold before is among the owners of gil
+ */
+struct walker {
+	uint32_t thread, gil;
+	uint32_t last;
+	size_t owner;
+};
+
+/* A hold, and how long others waited during it. */
+struct hold {
+	uint64_t start_ns, end_ns, wait_ns;
+	uint32_t frame;
+	size_t span;
+};
+
+bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b)
+{
+	const struct stack_frame *x, *y;
+
+	if (a == b)
+		return true;
+	if (!a || !b)
+		return false;
+	x = stacks_get(frames, a);
+	y = stacks_get(frames, b);
+	return x->name == y->name && x->module == y->module;
+}
+
+static uint32_t function_number(struct functions *f, const struct stacks *frames, uint32_t frame)
+{
+	const struct stack_frame *at = frame ? stacks_get(frames, frame) : NULL;
+	uint64_t key = at ? idmap_pair(at->name, at->module) : 0;
+	uint32_t number = at ? idmap_get(&f->numbers, key) : 0;
+
+	if (number == IDMAP_NONE) {
+		number = f->numbers.n + 1;
+		idmap_set(&f->numbers, key, number);
+	}
+	return number;
+}
+
+static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
+{
+	uint32_t row = w->last;
+	uint64_t key;
+
+	if (row != MODEL_NONE && hogs_same_function(s->frames, s->rows.v[row].hog.frame, frame))
+		return &s->rows.v[row];
+	key = idmap_pair(w->thread, function_number(&s->functions, s->frames, frame));
+	row = idmap_get(&s->row_index, key);
+	if (row == IDMAP_NONE) {
+		row = (uint32_t)s->rows.n;
+		*vec_push(&s->rows) =
+			(struct row){ .hog = { .thread = w->thread, .frame = frame, .row = row } };
+		idmap_set(&s->row_index, key, row);
+	}
+	w->last = row;
+	return &s->rows.v[row];
+}
+
+/* Of each thread its samples, which stay in the order of time. */
+static void sort_samples(struct search *s)
+{
+	const struct model *m = s->model;
+	size_t *next = xcalloc(m->threads.n + 2, sizeof(*next));
+
+	for (size_t i = 0; i < m->samples.n; i++)
+		next[m->samples.v[i].thread + 2]++;
+	for (size_t t = 2; t < m->threads.n + 2; t++)
+		next[t] += next[t - 1];
+	s->samples_of = xcalloc(m->samples.n + 1, sizeof(*s->samples_of));
+	for (size_t i = 0; i < m->samples.n; i++)
+		s->samples_of[next[m->samples.v[i].thread + 1]++] = (uint32_t)i;
+	s->first_sample = next;
+}
+
+/* The thread's first sample that is not before time_ns. */
+static size_t sample_at(const struct search *s, uint32_t thread, uint64_t time_ns)
+{
+	size_t low = s->first_sample[thread], high = s->first_sample[thread + 1];
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->model->samples.v[s->samples_of[mid]].time_ns < time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Samples since it was asked to let go: what runs from then on is one call. */
+static void add_samples(struct search *s, struct hog *hog, const struct hold *h, uint64_t asked_ns)
+{
+	uint32_t hold = (uint32_t)s->ret->overdue.n - 1;
+
+	if (!s->samples_of)
+		sort_samples(s);
+	for (size_t i = sample_at(s, hog->thread, asked_ns);
+	     i < s->first_sample[hog->thread + 1] && hog->samples < HOGS_SAMPLES_MAX; i++) {
+		const struct model_sample *sample = &s->model->samples.v[s->samples_of[i]];
+
+		if (sample->time_ns >= h->end_ns)
+			break;
+		hog->samples++;
+		*vec_push(&s->samples) = (struct hogs_sample){ sample->record, hog->row, hold };
+	}
+}
+
+static void longest(uint64_t *longest_ns, uint64_t *at_ns, const struct hold *h)
+{
+	if (h->end_ns - h->start_ns <= *longest_ns)
+		return;
+	*longest_ns = h->end_ns - h->start_ns;
+	*at_ns = h->start_ns;
+}
+
+static void add_hold(struct search *s, struct walker *w, const struct hold *h)
+{
+	struct row *row = find_row(s, w, h->frame);
+	struct hog *hog = &row->hog;
+	struct overdue_hold overdue = { w->thread, w->gil, h->start_ns, h->end_ns };
+	uint64_t asked_ns = OVERDUE_NEVER, line_ns, asleep_ns;
+
+	hog->holds++;
+	hog->hold_ns += h->end_ns - h->start_ns;
+	hog->wait_ns += h->wait_ns;
+	longest(&hog->longest_ns, &hog->longest_at_ns, h);
+	if (h->wait_ns > row->heaviest_ns) {
+		row->heaviest_ns = h->wait_ns;
+		hog->frame = h->frame;
+	}
+	if (h->wait_ns)
+		asked_ns = overdue_since(s->overdue, &overdue, HOGS_SLACK_NS);
+	if (asked_ns == OVERDUE_NEVER)
+		return;
+	*vec_push(&s->ret->overdue) = (struct hog_overdue){ w->thread, h->frame, h->span };
+	hog->overdue_holds++;
+	hog->overdue_ns += h->end_ns - h->start_ns;
+	hog->overdue_wait_ns += h->wait_ns;
+	longest(&hog->overdue_longest_ns, &hog->overdue_longest_at_ns, h);
+	overdue_off_cpu(&s->model->threads.v[w->thread], h->start_ns, h->end_ns, &line_ns,
+	                &asleep_ns);
+	hog->off_cpu_ns += line_ns + asleep_ns;
+	hog->asleep_ns += asleep_ns;
+	add_samples(s, hog, h, asked_ns);
+}
+
+/* Sum up the waiting during a hold, stretch by stretch of its GIL. */
+static void measure(const struct search *s, struct walker *w, const struct span *span,
+                    struct hold *h)
+{
+	uint32_t gil = span->gil;
+	const struct model_gil *g = &s->model->gils.v[gil];
+
+	if (gil != w->gil)
+		w->owner = 0;
+	w->gil = gil;
+	w->owner = owners_of(g, w->owner, span);
+	for (size_t i = w->owner; i < g->owners.n && g->owners.v[i].start_ns < h->end_ns; i++) {
+		const struct gil_owner *o = &g->owners.v[i];
+		uint64_t from = o->start_ns > h->start_ns ? o->start_ns : h->start_ns;
+		uint64_t to = i + 1 < g->owners.n ? o[1].start_ns : g->end_ns;
+
+		h->wait_ns += ((to < h->end_ns ? to : h->end_ns) - from) * o->waiters;
+	}
+}
+
+static void walk_thread(struct search *s, uint32_t thread)
+{
+	const struct lane *lane = &s->model->threads.v[thread].gil;
+	struct walker w = { thread, MODEL_NONE, MODEL_NONE, 0 };
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *span = &lane->spans.v[i];
+		struct hold h = { span->start_ns, lane_span_end(lane, i), 0,
+			          s->frames ? span->frame : 0, i };
+
+		if (span->state != GIL_HOLD)
+			continue;
+		measure(s, &w, span, &h);
+		add_hold(s, &w, &h);
+	}
+}
+
+static int compare_hogs(const void *a, const void *b)
+{
+	const struct hog *x = a, *y = b;
+
+	if (x->overdue_wait_ns != y->overdue_wait_ns)
+		return x->overdue_wait_ns < y->overdue_wait_ns ? 1 : -1;
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns < y->wait_ns ? 1 : -1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+void hogs_find(struct hogs *ret, const struct model *model, const struct stacks *frames,
+               uint64_t interval_ns)
+{
+	struct search s = {
+		.model = model, .frames = frames, .interval_ns = interval_ns, .ret = ret
+	};
+
+	*ret = (struct hogs){ 0 };
+	s.overdue = overdue_new(model, interval_ns);
+	for (uint32_t i = 0; i < model->threads.n; i++)
+		walk_thread(&s, i);
+	for (size_t i = 0; i < s.rows.n; i++)
+		*vec_push(&ret->v) = s.rows.v[i].hog;
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare_hogs);
+	for (size_t i = 0; i < s.samples.n; i++)
+		*vec_push(&ret->samples) = s.samples.v[i];
+	overdue_free(s.overdue);
+	idmap_done(&s.functions.numbers);
+	idmap_done(&s.row_index);
+	free(s.samples_of);
+	free(s.first_sample);
+	vec_done(&s.samples);
+	vec_done(&s.rows);
+}
+
+void hogs_done(struct hogs *hogs)
+{
+	vec_done(&hogs->v);
+	vec_done(&hogs->overdue);
+	vec_done(&hogs->samples);
+}
+
+/* How many samples of a row found a function at work. */
+struct finding {
+	uint32_t row, native, n;
+};
+
+struct findings {
+	struct functions functions;
+	struct idmap index; /* row and function -> finding */
+	VEC(struct finding) v;
+};
+
+static void add_finding(struct findings *f, const struct stacks *stacks, uint32_t row,
+                        uint32_t native, uint32_t n)
+{
+	uint64_t key = idmap_pair(row, function_number(&f->functions, stacks, native));
+	uint32_t at = idmap_get(&f->index, key);
+
+	if (at != IDMAP_NONE) {
+		f->v.v[at].n += n;
+		return;
+	}
+	idmap_set(&f->index, key, (uint32_t)f->v.n);
+	*vec_push(&f->v) = (struct finding){ row, native, n };
+}
+
+/* The C function that all samples of a hold, from first to end, found at work; 0: they differ, so
+ * that no single call of any can have kept the GIL since it was asked for. */
+static uint32_t one_call(struct source *source, const struct hogs_sample *first,
+                         const struct hogs_sample *end)
+{
+	uint32_t native = 0;
+
+	for (const struct hogs_sample *s = first; s < end; s++) {
+		uint32_t found = native_callee(source->stacks, source_stack_at(source, s->record));
+
+		if (!found || (s > first && !hogs_same_function(source->stacks, native, found)))
+			return 0;
+		native = found;
+	}
+	return native;
+}
+
+void hogs_find_native(struct hogs *hogs, struct source *source)
+{
+	CLEANUP(free) struct hog **by_row = xcalloc(hogs->v.n + 1, sizeof(*by_row));
+	struct findings f = { 0 };
+
+	for (size_t i = 0; i < hogs->v.n; i++)
+		by_row[hogs->v.v[i].row] = &hogs->v.v[i];
+	for (size_t i = 0, end; i < hogs->samples.n; i = end) {
+		const struct hogs_sample *s = &hogs->samples.v[i];
+		uint32_t native;
+
+		for (end = i; end < hogs->samples.n && hogs->samples.v[end].hold == s->hold; end++)
+			;
+		native = one_call(source, s, &hogs->samples.v[end]);
+		if (native)
+			add_finding(&f, source->stacks, s->row, native, (uint32_t)(end - i));
+	}
+	for (size_t i = 0; i < f.v.n; i++) {
+		struct hog *hog = by_row[f.v.v[i].row];
+
+		if (f.v.v[i].n <= hog->native_samples)
+			continue;
+		hog->native = f.v.v[i].native;
+		hog->native_samples = f.v.v[i].n;
+	}
+	for (size_t j = 0; j < hogs->v.n; j++)
+		if (100 * hogs->v.v[j].native_samples < HOGS_NATIVE_PERCENT * hogs->v.v[j].samples)
+			hogs->v.v[j].native = 0;
+	idmap_done(&f.functions.numbers);
+	idmap_done(&f.index);
+	vec_done(&f.v);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What blocks the threads of a free-threaded interpreter: locks, and stops of the world. */
+#ifndef GILTRACER_ANALYSIS_LOCKS_H
+#define GILTRACER_ANALYSIS_LOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/recording.h"
+#include "base/vec.h"
+
+/**
+ * Where threads were blocked, or blocked others: all spans of one state in one Python function.
+ * @state: GIL_LOCK_WAIT, GIL_STOPPED or GIL_STOPPING
+ * @frame: id in the source's frames, 0: not known
+ * @of: LOCK_WAIT: the type of the object whose lock it is, "" if that is not known; borrowed
+ */
+struct locks_place {
+	unsigned state;
+	uint32_t frame;
+	const char *of;
+	uint64_t count, ns, longest_ns;
+};
+
+/* Percentages of a thread's life: of the whole of it what is unknown, of the rest the others. */
+struct locks_shares {
+	double free, lock_wait, stopped, stops, unknown;
+};
+
+struct locks_shares locks_shares(const struct model_thread *thread);
+
+struct locks_places {
+	VEC(struct locks_place) v; /* most time first */
+};
+
+/* Of one thread, or of all: MODEL_NONE. Done with by vec_done(&places.v). */
+struct locks_places locks_places(const struct recording_pass *pass, uint32_t thread);
+
+/* The GIL of the pass was off all the while, and what threads blocked on was recorded: that is
+ * shown instead of it. */
+bool locks_of_pass(const struct recording_pass *pass);
+
+#endif

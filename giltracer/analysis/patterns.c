@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/patterns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/loops.h"
+#include "base/cleanup.h"
+#include "model/span.h"
+
+#define MAX_PAIRS_OF 256 /* threads; with more, pairs are not looked for */
+
+struct finder {
+	const struct model *m;
+	struct patterns *ret;
+	const struct stacks *frames;
+	uint64_t interval_ns;
+};
+
+static unsigned percent(uint64_t part, uint64_t whole)
+{
+	return whole ? (unsigned)((double)part * 100 / (double)whole) : 0;
+}
+
+/* Added if it happened often enough and cost enough. whole: of which ns is a share. */
+static void add_if_significant(struct finder *f, struct pattern p, uint64_t whole)
+{
+	p.share = percent(p.ns, whole);
+	if (p.count >= PATTERN_COUNT && p.share >= PATTERN_SHARE)
+		*vec_push(&f->ret->v) = p;
+}
+
+static uint64_t life(const struct model_thread *t)
+{
+	return t->end_ns - t->start_ns;
+}
+
+/* Who held the GIL longest while thread waited. */
+static uint32_t main_culprit(const struct model *m, uint32_t thread)
+{
+	const struct model_blame *most = NULL;
+
+	for (size_t i = model_find_blame(m, thread);
+	     i < m->blame.n && m->blame.v[i].waiter == thread; i++) {
+		const struct model_blame *b = &m->blame.v[i];
+
+		if (b->holder < MODEL_UNKNOWN && (!most || b->wait_ns > most->wait_ns))
+			most = b;
+	}
+	return most ? most->holder : MODEL_NONE;
+}
+
+/* Most of its waiting passed while the GIL was free: for want of a CPU, or of a quick wake-up. */
+static bool waits_for_nobody(const struct model *m, uint32_t thread)
+{
+	uint64_t handover_ns = 0;
+
+	for (size_t i = model_find_blame(m, thread);
+	     i < m->blame.n && m->blame.v[i].waiter == thread; i++)
+		if (m->blame.v[i].holder == MODEL_NONE)
+			handover_ns += m->blame.v[i].wait_ns;
+	return handover_ns * 2 > m->threads.v[thread].gil_ns[GIL_WAIT];
+}
+
+static void find_hogs(struct finder *f, const struct hogs *hogs)
+{
+	CLEANUP(free) struct pattern *by = xcalloc(f->m->threads.n + 1, sizeof(*by));
+	uint64_t waited_ns = 0;
+
+	for (size_t i = 0; i < f->m->threads.n; i++)
+		waited_ns += f->m->threads.v[i].gil_ns[GIL_WAIT];
+	for (size_t i = 0; i < hogs->v.n; i++) {
+		const struct hog *h = &hogs->v.v[i];
+
+		/* Who has the GIL but no CPU is overdue, too, and not to blame. */
+		if ((h->off_cpu_ns - h->asleep_ns) * 2 > h->overdue_ns)
+			continue;
+		by[h->thread].count += h->overdue_holds;
+		by[h->thread].ns += h->overdue_wait_ns;
+		if (h->overdue_longest_ns > by[h->thread].longest_ns)
+			by[h->thread].longest_ns = h->overdue_longest_ns;
+	}
+	for (uint32_t i = 0; i < f->m->threads.n; i++) {
+		by[i].kind = PATTERN_HOG;
+		by[i].thread = i;
+		by[i].other = MODEL_NONE;
+		by[i].share = percent(by[i].ns, waited_ns);
+		/* One call that kept the GIL for long enough is a hog as well as many are. */
+		if (by[i].share >= PATTERN_SHARE &&
+		    (by[i].count >= PATTERN_COUNT || by[i].ns >= PATTERN_COUNT * f->interval_ns))
+			*vec_push(&f->ret->v) = by[i];
+	}
+}
+
+/*
+ * How long the thread was away before the wait at i, and held before that; false: not known. A
+ * switch wait is not away: a thread that was made to let go is on its way back at once.
+ */
+static bool before_wait(const struct lane *lane, size_t i, uint64_t *away_ns, uint64_t *hold_ns)
+{
+	uint64_t end_ns = lane->spans.v[i].start_ns;
+
+	for (*away_ns = 0; i--; end_ns = lane->spans.v[i].start_ns) {
+		const struct span *s = &lane->spans.v[i];
+
+		if (s->state == GIL_HOLD) {
+			*hold_ns = end_ns - s->start_ns;
+			return true;
+		}
+		if (s->state == GIL_NO)
+			*away_ns += end_ns - s->start_ns;
+		else if (s->state != GIL_SWITCH_WAIT)
+			return false;
+	}
+	return false;
+}
+
+static void add(struct pattern *p, uint64_t ns)
+{
+	p->count++;
+	p->ns += ns;
+	if (ns > p->longest_ns)
+		p->longest_ns = ns;
+}
+
+/* not_loops: but for those of an event loop when its selector returns. */
+static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
+{
+	const struct model_thread *t = &f->m->threads.v[thread];
+	struct pattern convoy = { .kind = PATTERN_CONVOY, .thread = thread };
+	struct pattern late = { .kind = PATTERN_LATE_WAKEUPS, .thread = thread };
+	uint64_t away_ns, hold_ns, wakeups = 0;
+
+	if (percent(t->gil_ns[GIL_WAIT], life(t)) < PATTERN_SHARE || waits_for_nobody(f->m, thread))
+		return;
+	for (size_t i = 1; i < t->gil.spans.n; i++) {
+		uint64_t ns = lane_span_end(&t->gil, i) - t->gil.spans.v[i].start_ns;
+
+		if (t->gil.spans.v[i].state != GIL_WAIT ||
+		    (not_loops && loops_is_selector(f->frames, t->gil.spans.v[i].frame)) ||
+		    !before_wait(&t->gil, i, &away_ns, &hold_ns))
+			continue;
+		if (away_ns >= PATTERN_SHORT_NS) {
+			wakeups++;
+			if (ns >= PATTERN_SHORT_NS)
+				add(&late, ns);
+		} else if (hold_ns < PATTERN_SHORT_NS && ns >= f->interval_ns * 8 / 10) {
+			add(&convoy, ns);
+		}
+	}
+	convoy.other = late.other = main_culprit(f->m, thread);
+	add_if_significant(f, convoy, life(t));
+	if (late.count * 2 >= wakeups)
+		add_if_significant(f, late, life(t));
+}
+
+/* Whether the thread's event loop starves. */
+static bool find_starvation(struct finder *f, uint32_t thread)
+{
+	struct pattern p = { .kind = PATTERN_LOOP_STARVATION, .thread = thread };
+	size_t n = f->ret->v.n;
+
+	if (f->frames && loops_measure(&p, f->m, f->frames))
+		add_if_significant(f, p, life(&f->m->threads.v[thread]));
+	return f->ret->v.n > n;
+}
+
+struct pair {
+	uint64_t switches, handover_ns, hold_ns;
+};
+
+/* The GIL went from a to b: how often, how long it was free in between, how long b's turns were. */
+static void count_pairs(const struct model *m, const struct model_gil *g, struct pair *pairs)
+{
+	uint32_t holder = MODEL_NONE, from = MODEL_NONE;
+	uint64_t free_ns = 0;
+
+	for (size_t i = 0; i < g->owners.n; i++) {
+		const struct gil_owner *o = &g->owners.v[i];
+		uint64_t ns = (i + 1 < g->owners.n ? o[1].start_ns : g->end_ns) - o->start_ns;
+		struct pair *p;
+
+		if (o->thread == MODEL_NONE) {
+			free_ns += ns;
+			continue;
+		}
+		if (o->thread == MODEL_UNKNOWN) {
+			holder = from = MODEL_NONE;
+			continue;
+		}
+		if (o->thread != holder) {
+			from = holder;
+			holder = o->thread;
+			if (from != MODEL_NONE) {
+				p = &pairs[from * m->threads.n + holder];
+				p->switches++;
+				p->handover_ns += free_ns;
+			}
+		}
+		if (from != MODEL_NONE)
+			pairs[from * m->threads.n + holder].hold_ns += ns;
+		free_ns = 0;
+	}
+}
+
+static void find_ping_pong(struct finder *f)
+{
+	const struct model *m = f->m;
+	size_t n = m->threads.n;
+	uint64_t wall_ns = m->end_ns - m->start_ns;
+	CLEANUP(free) struct pair *pairs = NULL;
+
+	if (n > MAX_PAIRS_OF)
+		return;
+	pairs = xcalloc(n * n + 1, sizeof(*pairs));
+	for (size_t i = 0; i < m->gils.n; i++)
+		count_pairs(m, &m->gils.v[i], pairs);
+	for (uint32_t a = 0; a < n; a++) {
+		for (uint32_t b = a + 1; b < n; b++) {
+			const struct pair *there = &pairs[a * n + b], *back = &pairs[b * n + a];
+			uint64_t switches = there->switches + back->switches;
+			uint64_t hold_ns = there->hold_ns + back->hold_ns;
+			uint64_t ns = there->handover_ns + back->handover_ns;
+
+			/* A thousand a second: less than a millisecond each. */
+			if (!switches || switches < wall_ns / 1000000 ||
+			    hold_ns / switches > PATTERN_QUICK_NS)
+				continue;
+			add_if_significant(f,
+			                   (struct pattern){ .kind = PATTERN_PING_PONG,
+			                                     .thread = a,
+			                                     .other = b,
+			                                     .count = switches,
+			                                     .ns = ns,
+			                                     .longest_ns = hold_ns / switches },
+			                   wall_ns);
+		}
+	}
+}
+
+static void find_oversubscription(struct finder *f, const struct model_gil *g)
+{
+	const struct model *m = f->m;
+	uint64_t wall_ns = m->end_ns - m->start_ns, waited_ns = 0;
+	unsigned takers = 0;
+
+	for (size_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *t = &m->threads.v[i];
+
+		if (t->pid != g->pid)
+			continue;
+		waited_ns += t->gil_ns[GIL_WAIT];
+		takers += percent(t->gil_ns[GIL_HOLD], wall_ns) >= PATTERN_SHARE / 2 &&
+		          percent(t->gil_ns[GIL_WAIT], life(t)) >= 3 * PATTERN_SHARE;
+	}
+	if (percent(g->held_ns, wall_ns) >= PATTERN_BUSY && waited_ns >= 2 * wall_ns && takers >= 3)
+		*vec_push(&f->ret->v) = (struct pattern){ .kind = PATTERN_OVERSUBSCRIPTION,
+			                                  .thread = MODEL_NONE,
+			                                  .other = MODEL_NONE,
+			                                  .count = takers,
+			                                  .ns = waited_ns,
+			                                  .share = percent(waited_ns, wall_ns) };
+}
+
+/* How long of [start, end) the thread waited for the GIL. */
+static uint64_t waited_in(const struct lane *lane, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = lane_at(lane, start_ns);
+	     i < lane->spans.n && lane->spans.v[i].start_ns < end_ns; i++) {
+		uint64_t from = lane->spans.v[i].start_ns, to = lane_span_end(lane, i);
+
+		if (lane->spans.v[i].state != GIL_WAIT)
+			continue;
+		from = from > start_ns ? from : start_ns;
+		to = to < end_ns ? to : end_ns;
+		ns += to > from ? to - from : 0;
+	}
+	return ns;
+}
+
+/* Sleeps without the GIL that another thread ended which had waited for it. */
+static void find_lock_across_wait(struct finder *f, uint32_t thread)
+{
+	const struct model *m = f->m;
+	const struct model_thread *t = &m->threads.v[thread];
+	CLEANUP(free) struct pattern *by = NULL;
+
+	if (percent(t->cpu_ns[CPU_SLEEPING], life(t)) < PATTERN_SHARE)
+		return;
+	by = xcalloc(m->threads.n, sizeof(*by));
+	for (size_t i = 1; i < t->cpu.spans.n; i++) {
+		const struct span *s = &t->cpu.spans.v[i - 1], *woken = &t->cpu.spans.v[i];
+		uint64_t ns;
+
+		if (s->state != CPU_SLEEPING || woken->state != CPU_RUNNABLE ||
+		    woken->waker == MODEL_NONE || woken->waker == thread ||
+		    t->gil.spans.v[lane_at(&t->gil, s->start_ns)].state != GIL_NO)
+			continue;
+		ns = waited_in(&m->threads.v[woken->waker].gil, s->start_ns, woken->start_ns);
+		if (ns)
+			add(&by[woken->waker], ns);
+	}
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		by[i].kind = PATTERN_LOCK_ACROSS_WAIT;
+		by[i].thread = thread;
+		by[i].other = i;
+		add_if_significant(f, by[i], life(t));
+	}
+}
+
+/* Most unknown, or over before anything could repeat itself: no pattern is certain. */
+static bool is_vague(const struct model *m)
+{
+	uint64_t unknown_ns = 0, life_ns = 0;
+
+	for (size_t i = 0; i < m->threads.n; i++) {
+		life_ns += life(&m->threads.v[i]);
+		if (m->threads.v[i].holds)
+			unknown_ns += m->threads.v[i].gil_ns[GIL_UNKNOWN];
+	}
+	return m->end_ns - m->start_ns < PATTERN_RECORDING_NS || percent(unknown_ns, life_ns) >= 50;
+}
+
+static int most_expensive_first(const void *va, const void *vb)
+{
+	const struct pattern *a = va, *b = vb;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return (int)a->kind - (int)b->kind;
+}
+
+void patterns_find(struct patterns *ret, const struct model *m, const struct hogs *hogs,
+                   const struct stacks *frames, uint64_t interval_ns)
+{
+	struct finder f = { .m = m, .ret = ret, .frames = frames, .interval_ns = interval_ns };
+
+	*ret = (struct patterns){ 0 };
+	if (is_vague(m))
+		return;
+	if (hogs)
+		find_hogs(&f, hogs);
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		find_in_lane(&f, i, find_starvation(&f, i));
+		find_lock_across_wait(&f, i);
+	}
+	find_ping_pong(&f);
+	for (size_t i = 0; i < m->gils.n; i++)
+		find_oversubscription(&f, &m->gils.v[i]);
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), most_expensive_first);
+}
+
+void patterns_done(struct patterns *patterns)
+{
+	vec_done(&patterns->v);
+}

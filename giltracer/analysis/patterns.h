@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How threads get in each other's way: patterns with a name, the evidence for each, and one piece
+ * of advice. A pattern is only reported if it happened PATTERN_COUNT times and cost PATTERN_SHARE %
+ *of what it is measured by; a recording that is short or mostly unknown has none.
+ *
+ *	hog              holds that lasted although they were asked to end (hogs.h) caused
+ *	                 PATTERN_SHARE % of all waiting, and not for want of a CPU
+ *	loop-starvation  a thread that runs an asyncio event loop waits for the GIL for
+ *	                 PATTERN_SHORT_NS or more when its selector returns, so that every callback
+ *	                 that is due is late by that; share of its life. Told by the Python frames
+ *	                 that wait: select in selectors.py, called by _run_once in
+ *	                 asyncio/base_events.py; silent where they are not known, and for other
+ *	                 loops
+ *	convoy           a thread lets go of the GIL for less than PATTERN_SHORT_NS, after a hold as
+ *	                 short, and then waits for nearly a whole switch interval; share of its life
+ *	late-wakeups     a thread is away for longer than that, as an event loop that sleeps until
+ *	                 something happens, and then waits for PATTERN_SHORT_NS or more, in at least
+ *	                 half of the cases; share of its life
+ *	ping-pong        two threads hand the GIL to each other a thousand times a second and more,
+ *	                 for holds of PATTERN_QUICK_NS on average; share of the recording, in which
+ *	                 the GIL was being handed over
+ *	oversubscription on average two threads and more wait for a GIL that is held for
+ *	                 PATTERN_BUSY % of the recording, by three threads and more in turn
+ *	lock-across-wait a thread sleeps until another one wakes it that has itself been waiting for
+ *	                 the GIL: a lock was held, or an item was awaited, across a wait; share of
+ *	                 the sleeper's life
+ */
+#ifndef GILTRACER_ANALYSIS_PATTERNS_H
+#define GILTRACER_ANALYSIS_PATTERNS_H
+
+#include <stdint.h>
+
+#include "analysis/hogs.h"
+#include "base/vec.h"
+#include "model/model.h"
+
+#define PATTERN_COUNT        10
+#define PATTERN_SHARE        10
+#define PATTERN_SHORT_NS     1000000
+#define PATTERN_QUICK_NS     200000
+#define PATTERN_BUSY         90
+#define PATTERN_RECORDING_NS 50000000
+
+enum pattern_kind {
+	PATTERN_HOG,
+	PATTERN_LOOP_STARVATION,
+	PATTERN_CONVOY,
+	PATTERN_LATE_WAKEUPS,
+	PATTERN_PING_PONG,
+	PATTERN_OVERSUBSCRIPTION,
+	PATTERN_LOCK_ACROSS_WAIT,
+	PATTERN_KINDS,
+};
+
+/**
+ * @thread: whom it concerns: who keeps the GIL, or who suffers. Index, or MODEL_NONE
+ * @other: the other one: who holds it most meanwhile, the partner, who was waited for; or
+ * MODEL_NONE
+ * @count: how often. Oversubscription: how many threads
+ * @ns: what it cost: waiting, handing over, sleeping. Oversubscription: all waiting
+ * @longest_ns: the longest single case; ping-pong: the average hold
+ * @share: percent of what the rule says, rounded down
+ * @function, @file, @line: loop-starvation: what held the GIL most meanwhile, in thread other;
+ *                          borrowed from the frames' names; NULL: not known
+ */
+struct pattern {
+	enum pattern_kind kind;
+	uint32_t thread, other;
+	uint64_t count, ns, longest_ns;
+	unsigned share;
+	const char *function, *file;
+	uint32_t line;
+};
+
+struct patterns {
+	VEC(struct pattern) v;
+};
+
+/* Those of a finished model, most ns first. hogs and frames may be NULL. A thread whose event loop
+ * starves has no late wake-ups and no convoy for the same waits. Free with patterns_done. */
+void patterns_find(struct patterns *ret, const struct model *model, const struct hogs *hogs,
+                   const struct stacks *frames, uint64_t interval_ns);
+void patterns_done(struct patterns *patterns);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which Python stack ran when: the calls of a Python-side trace as a prefix tree, and time charged
+ * to it.
+ */
+#ifndef GILTRACER_ANALYSIS_PYSTACK_H
+#define GILTRACER_ANALYSIS_PYSTACK_H
+
+#include <stdint.h>
+
+#include "analysis/recording.h"
+#include "trace/stacks.h"
+
+/* Python's own limit. What is called deeper is on account of the last frame. */
+#define PYSTACK_DEPTH_MAX 1000
+
+/* A stretch of a thread's time, worth weight times its length. */
+struct stretch {
+	uint64_t start_ns, end_ns;
+	uint32_t weight;
+};
+
+struct stretches {
+	struct stretch *v;
+	size_t n;
+	size_t alloc;
+};
+
+/* Those spans of lane whose state is in mask (1 << state). Free with vec_done. */
+struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask);
+
+/* When thread held a GIL that others waited for, weighted by how many. Free with vec_done. */
+struct stretches stretches_blamed(const struct model *model, uint32_t thread);
+
+/**
+ * @stacks: frames are functions; their names are ids of the trace's names
+ * @ns: time charged to each stack itself, by id; 0: no Python call was known to run
+ */
+struct pystack {
+	struct stacks *stacks;
+	struct {
+		uint64_t *v;
+		size_t n;
+		size_t alloc;
+	} ns;
+};
+
+/* slices are borrowed until pystack_done. */
+void pystack_init(struct pystack *py, const struct slices *slices);
+void pystack_done(struct pystack *py);
+
+/* Charge stretches, in order of time, to what st ran meanwhile; st NULL: to stack 0. */
+void pystack_charge(struct pystack *py, const struct slice_thread *st,
+                    const struct stretches *stretches);
+
+/**
+ * The function with the most time of its own, whoever called it.
+ * @name, @caller: ids in the trace's names; caller is that of its heaviest stack, 0: none
+ * @ns, @all_ns: its time, and all that was charged
+ */
+struct pystack_top {
+	uint32_t name, caller;
+	uint64_t ns, all_ns;
+};
+
+struct pystack_top pystack_top(const struct pystack *py);
+
+/* The calls of a model's thread, NULL if the trace has none. */
+const struct slice_thread *pystack_find(const struct recording_pass *pass, uint32_t thread);
+
+#endif

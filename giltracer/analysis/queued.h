@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* For the page: who had the CPUs while a thread was runnable, span by span.
+ */
+#ifndef GILTRACER_ANALYSIS_QUEUED_H
+#define GILTRACER_ANALYSIS_QUEUED_H
+
+#include "base/vec.h"
+#include "model/model.h"
+
+/* A shorter span has no rows: there may be as many of those as switches. */
+#define QUEUED_MIN_NS 100000
+
+/* At most so many rows of one span, those with the most time. */
+#define QUEUED_ROWS 6
+
+/**
+ * Part of a runnable span that one thread or program had the CPU.
+ * @start_ns: of the span
+ * @ns: how long by had the CPU
+ * @cpu: -1: unknown
+ * @by, @name: as in struct model_starved
+ */
+struct queued_row {
+	uint64_t start_ns, ns;
+	int32_t cpu;
+	uint32_t by, name;
+};
+
+struct queued {
+	VEC(struct queued_row) rows;
+};
+
+/* Of one thread, by start_ns, most time first. None unless who had each CPU was recorded. Free rows
+ * with vec_done. */
+void queued_find(struct queued *ret, const struct model *model, uint32_t thread);
+
+#endif

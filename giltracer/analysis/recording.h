@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* What is analysed: the model of each pass, and what is known of the program and the host. */
+#ifndef GILTRACER_ANALYSIS_RECORDING_H
+#define GILTRACER_ANALYSIS_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/hogs.h"
+#include "analysis/patterns.h"
+#include "model/model.h"
+#include "session/recorded.h"
+#include "trace/slices.h"
+#include "trace/source.h"
+
+/* @gil: of a free-threaded interpreter when tracing began: "off", "on", or "forced" by an option */
+struct recording_python {
+	const char *executable, *version, *implementation, *build_id; /* NULL: unknown */
+	bool free_threaded;
+	const char *gil;
+	const struct gil_function *functions;
+	size_t function_count;
+};
+
+/**
+ * One execution of the program. Everything is borrowed.
+ * @free_threaded: of an interpreter that can do without a GIL
+ * @exit_status: of the program; 128 + signal if it died of one
+ * @hogs, @patterns: its holds by function, and how its threads got in each other's way; NULL if it
+ *                   is no gil pass
+ * @slices: its Python-side trace, or NULL, and then slices_note says why in one sentence
+ */
+struct recording_pass {
+	enum pass_kind kind;
+	bool free_threaded;
+	int exit_status;
+	uint64_t wall_ns;
+	const struct model *model;
+	const struct source *source;
+	const struct hogs *hogs;
+	const struct patterns *patterns;
+	const struct slices *slices;
+	const char *slices_note;
+};
+
+struct recording_note { /* something the recorder had to say */
+	const char *code;
+	uint64_t count;
+	const char *text;
+};
+
+/* The whole of it. */
+struct recording {
+	const char *version;
+	const char *const *command; /* argv of the program, NULL-terminated */
+	const char *created;        /* ISO 8601, UTC */
+	const char *host;           /* kernel, architecture, CPUs in one line */
+	unsigned cpus;
+	bool state_detect, gil_detect, one_run;
+	struct recording_python python;
+	const struct recording_pass *passes;
+	size_t pass_count;
+	const struct recording_note *notes;
+	size_t note_count;
+};
+
+/* The pass whose GIL numbers count: PASS_GIL, else PASS_STACKS; never NULL. */
+const struct recording_pass *recording_main_pass(const struct recording *recording);
+
+#endif

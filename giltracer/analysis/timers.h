@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is due when: a binary heap, the earliest first, of equal ones who has the lower number. */
+#ifndef GILTRACER_ANALYSIS_TIMERS_H
+#define GILTRACER_ANALYSIS_TIMERS_H
+
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* @turn: the owner's count when it was set: another one now, and it does not count any more */
+struct timer {
+	double at;
+	uint32_t who, turn;
+};
+
+/* v.v[0] is the first one. */
+struct timers {
+	VEC(struct timer) v;
+};
+
+void timers_push(struct timers *timers, double at, uint32_t who, uint32_t turn);
+void timers_pop(struct timers *timers); /* the first one, which there is */
+void timers_done(struct timers *timers);
+
+#endif

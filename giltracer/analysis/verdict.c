@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* The verdict: what follows from the evidence, with its numbers. */
+#include "analysis/verdict.h"
+
+#include "analysis/culprit.h"
+#include "analysis/lock_reasons.h"
+#include "trace/source.h"
+
+#define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
+#define SLOW_STARTS_SOME 5    /* percent of all waiting: worth a word */
+#define SLOW_STARTS_MUCH 30
+#define SEVERAL_WAIT     150 /* percent of a thread that waits on average */
+
+struct reason *reasons_add(struct reasons *reasons, enum reason_code code)
+{
+	struct reason *r = vec_push(&reasons->v);
+
+	*r = (struct reason){ .code = code, .thread = MODEL_NONE, .other = MODEL_NONE };
+	return r;
+}
+
+static void add_percent(struct reasons *to, enum reason_code code, double percent)
+{
+	reasons_add(to, code)->percent = percent;
+}
+
+static void add_waits(struct reasons *to, const struct evidence *e, enum reason_code code)
+{
+	struct reason *r = reasons_add(to, code);
+	bool alone = e->victim_percent >= VERDICT_VICTIM_SOME;
+
+	if (!alone || e->waiters_percent >= SEVERAL_WAIT)
+		r->number = e->waiters_percent / 100;
+	if (!alone)
+		return;
+	r->thread = e->victim;
+	r->percent = e->victim_percent;
+	r->ns = evidence_gil_wait(e, &e->model->threads.v[e->victim]);
+}
+
+static void add_cpus(struct reasons *to, const struct evidence *e, enum reason_code code)
+{
+	uint64_t runnable = e->totals.cpu_ns[CPU_RUNNABLE];
+
+	add_percent(to, code, facts_percent(runnable, runnable + e->totals.cpu_ns[CPU_RUNNING]));
+}
+
+static void find_headline(struct reasons *to, const struct evidence *e, enum verdict_kind kind)
+{
+	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];
+	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
+
+	switch (kind) {
+	case VERDICT_FREE_THREADED:
+		reasons_add(to, REASON_NO_GIL);
+		return;
+	case VERDICT_NOTHING:
+		reasons_add(to, REASON_NOTHING);
+		return;
+	case VERDICT_TOO_SHORT:
+		reasons_add(to, REASON_TOO_SHORT)->ns = e->wall_ns;
+		return;
+	case VERDICT_CPU_STARVED:
+		add_cpus(to, e,
+		         evidence_gil(e) == VERDICT_GIL_NONE && !evidence_is_blind(e)
+		                 ? REASON_CPUS_NOT_GIL
+		                 : REASON_CPUS);
+		return;
+	case VERDICT_GIL_BOUND:
+		add_waits(to, e, REASON_GIL_BOUND);
+		return;
+	case VERDICT_GIL_SOME:
+		add_waits(to, e, REASON_GIL_SOME);
+		return;
+	case VERDICT_NATIVE_WORK:
+		add_percent(to, REASON_NATIVE, facts_percent(e->off_gil_running_ns, running));
+		return;
+	case VERDICT_IO_BOUND:
+		add_percent(to,
+		            e->totals.cpu_ns[CPU_UNINTERRUPTIBLE] > evidence_asleep(e) / 2
+		                    ? REASON_ASLEEP_DISK
+		                    : REASON_ASLEEP,
+		            asleep);
+		return;
+	case VERDICT_SINGLE_THREADED:
+		reasons_add(to, REASON_SINGLE);
+		return;
+	case VERDICT_GIL_NONE:
+		add_percent(to, REASON_GIL_NONE, facts_percent(e->wait_ns, e->known_ns));
+		return;
+	case VERDICT_GIL_UNKNOWN:
+		add_percent(to, REASON_GIL_UNKNOWN, facts_percent(running, evidence_cpu_known(e)));
+		return;
+	}
+}
+
+static void move_all(struct reasons *to, struct reasons *from)
+{
+	for (size_t i = 0; i < from->v.n; i++)
+		*vec_push(&to->v) = from->v.v[i];
+	vec_done(&from->v);
+}
+
+/* The GIL, beside a lack of CPUs: whose fault that is and what helps against it, too. */
+static void add_gil_too(struct verdict *v, const struct analysis *a)
+{
+	struct verdict gil = { 0 };
+
+	add_waits(&v->also, &a->evidence,
+	          evidence_gil(&a->evidence) == VERDICT_GIL_BOUND ? REASON_GIL_BOUND_TOO
+	                                                          : REASON_GIL_SOME_TOO);
+	culprit_find(&gil, a);
+	move_all(&v->also, &gil.because);
+	if (gil.advice.v.n)
+		reasons_add(&v->advice, ADVICE_GIL_TOO);
+	move_all(&v->advice, &gil.advice);
+}
+
+/* What is wrong besides. */
+static void find_also(struct verdict *v, const struct analysis *a)
+{
+	const struct evidence *e = &a->evidence;
+	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
+	bool gil = v->kind == VERDICT_GIL_BOUND || v->kind == VERDICT_GIL_SOME;
+
+	if (v->kind == VERDICT_CPU_STARVED && evidence_gil(e) != VERDICT_GIL_NONE)
+		add_gil_too(v, a);
+	else if (v->kind == VERDICT_CPU_STARVED && evidence_is_single(e))
+		reasons_add(&v->also, REASON_SINGLE_TOO);
+	else if (v->kind == VERDICT_FREE_THREADED && evidence_is_starved(e))
+		add_cpus(&v->also, e, REASON_CPUS_TOO_FEW);
+	else if (gil && evidence_is_starved(e))
+		add_cpus(&v->also, e, REASON_CPUS_TOO);
+	else if (v->kind == VERDICT_GIL_SOME && asleep >= VERDICT_ASLEEP)
+		add_percent(&v->also, REASON_ASLEEP_TOO, asleep);
+}
+
+static void add_busiest(struct verdict *v, const struct evidence *e)
+{
+	double percent = facts_percent(e->busiest_ns, e->wall_ns);
+
+	if (e->busiest == MODEL_NONE)
+		return;
+	add_percent(&v->because, REASON_BUSIEST, percent);
+	v->because.v.v[v->because.v.n - 1].thread = e->busiest;
+	if (percent >= VERDICT_BUSY)
+		reasons_add(&v->advice, ADVICE_BUSIEST);
+}
+
+/* What there is to do depends on who had the CPUs. */
+static enum reason_code cpu_advice(const struct analysis *a)
+{
+	double own = cpu_users_own_percent(a->pass);
+
+	if (own >= 100 - VERDICT_OTHERS)
+		return ADVICE_OWN_THREADS;
+	return own >= 0 && own <= VERDICT_OTHERS ? ADVICE_OTHER_PROGRAMS : ADVICE_CPUS;
+}
+
+static void find_because(struct verdict *v, const struct analysis *a)
+{
+	const struct evidence *e = &a->evidence;
+
+	switch (v->kind) {
+	case VERDICT_GIL_BOUND:
+	case VERDICT_GIL_SOME:
+		culprit_find(v, a);
+		return;
+	case VERDICT_CPU_STARVED:
+		reasons_add(&v->because, a->cpu_users.list.n ? REASON_CPU_USERS : REASON_STATES);
+		reasons_add(&v->advice, cpu_advice(a));
+		return;
+	case VERDICT_SINGLE_THREADED:
+		add_busiest(v, e);
+		return;
+	case VERDICT_IO_BOUND:
+		reasons_add(&v->because, REASON_STATES);
+		/* Without the GIL, it is the stacks that were recorded. */
+		if (!a->recording->state_detect && a->recording->gil_detect)
+			reasons_add(&v->advice, ADVICE_STATE_DETECT);
+		return;
+	case VERDICT_NATIVE_WORK:
+	case VERDICT_GIL_UNKNOWN:
+		reasons_add(&v->because, REASON_STATES);
+		return;
+	case VERDICT_TOO_SHORT:
+		reasons_add(&v->advice, ADVICE_LONGER);
+		return;
+	case VERDICT_NOTHING:
+		reasons_add(&v->advice, e->model->caveats[CAVEAT_TRUNCATED] ? ADVICE_RECORD_AGAIN
+		                                                            : ADVICE_TRACE_IMPORTS);
+		return;
+	case VERDICT_FREE_THREADED:
+		lock_reasons_find(v, a);
+		return;
+	case VERDICT_GIL_NONE:
+		return;
+	}
+}
+
+static uint64_t lost_records(const struct recording *recording)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < recording->pass_count; i++)
+		if (recording->passes[i].source)
+			lost += recording->passes[i].source->stats.lost;
+	return lost;
+}
+
+/* Of threads that had to do with the GIL: those of C libraries never have, and nothing is missing.
+ */
+static double unknown_percent(const struct evidence *e)
+{
+	const struct model *model = e->model;
+	uint64_t unknown_ns = 0, life_ns = 0;
+
+	if (!e->recording->gil_detect)
+		return facts_percent(e->totals.cpu_ns[CPU_UNKNOWN], e->totals.life_ns);
+
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		if (t->gil_ns[GIL_UNKNOWN] == t->end_ns - t->start_ns && model->gil_events)
+			continue;
+		unknown_ns += t->gil_ns[GIL_UNKNOWN];
+		life_ns += t->end_ns - t->start_ns;
+	}
+	return facts_percent(unknown_ns, life_ns);
+}
+
+/* Of all waiting, what was waited while threads were started, which tracing makes slow. */
+static double slow_starts(const struct evidence *e)
+{
+	const struct hogs *hogs = e->pass->hogs;
+	uint64_t wait_ns = 0;
+
+	for (size_t i = 0; hogs && i < hogs->v.n; i++)
+		if (function_is_slow_start(e->pass, &hogs->v.v[i]))
+			wait_ns += hogs->v.v[i].overdue_wait_ns;
+	return facts_percent(wait_ns, e->totals.wait_ns);
+}
+
+/* What is wrong; shares that round to nothing are not. */
+struct flaws {
+	uint64_t lost;
+	double starts, unknown, inferred;
+};
+
+static void add_flaws(struct reasons *to, const struct flaws *f, enum verdict_quality quality)
+{
+	if (f->starts >= SLOW_STARTS_SOME)
+		add_percent(to, QUALITY_SLOW_STARTS, f->starts);
+	if (f->lost)
+		reasons_add(to, QUALITY_LOST)->count = f->lost;
+	if (f->unknown >= LEAST_PERCENT)
+		add_percent(to, QUALITY_UNKNOWN, f->unknown);
+	if (f->inferred >= LEAST_PERCENT)
+		add_percent(to, QUALITY_INFERRED, f->inferred);
+	if (!to->v.n)
+		reasons_add(to, quality == QUALITY_GOOD ? QUALITY_COMPLETE : QUALITY_SEE_NOTES);
+}
+
+/* Good: all is known. Poor: what is missing may change the verdict. */
+static void judge_quality(struct verdict *v, const struct evidence *e)
+{
+	const uint64_t *caveats = e->model->caveats;
+	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
+	struct flaws f = {
+		.lost = lost_records(e->recording),
+		.starts = slow_starts(e),
+		.unknown = unknown_percent(e),
+		.inferred = facts_percent(e->totals.releases_inferred, releases),
+	};
+
+	v->quality = QUALITY_GOOD;
+	if (f.lost || f.starts >= SLOW_STARTS_SOME || f.unknown >= 1 || f.inferred >= 5 ||
+	    caveats[CAVEAT_UNORDERED])
+		v->quality = QUALITY_FAIR;
+	if (f.unknown >= 10 || f.starts >= SLOW_STARTS_MUCH || caveats[CAVEAT_TWO_HOLDERS] ||
+	    caveats[CAVEAT_TRUNCATED] || caveats[CAVEAT_BROKEN_IDENTITY])
+		v->quality = QUALITY_POOR;
+	add_flaws(&v->quality_why, &f, v->quality);
+}
+
+void verdict_find(struct verdict *ret, struct analysis *a)
+{
+	*ret = (struct verdict){ .kind = evidence_judge(&a->evidence) };
+	find_headline(&ret->headline, &a->evidence, ret->kind);
+	find_because(ret, a);
+	find_also(ret, a);
+	lock_reasons_turned_on(&ret->also, a);
+	judge_quality(ret, &a->evidence);
+}
+
+void verdict_done(struct verdict *verdict)
+{
+	vec_done(&verdict->headline.v);
+	vec_done(&verdict->because.v);
+	vec_done(&verdict->also.v);
+	vec_done(&verdict->advice.v);
+	vec_done(&verdict->quality_why.v);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that we start, and the signals that meanwhile come to us. */
+#include "base/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static const int OUR_SIGNALS[] = { SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+
+static ssize_t read_all(int fd, void *buf, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = read(fd, buf, size);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/* In the child. dup2 drops CLOEXEC, but does nothing when both are the same. */
+static void give_fds(const struct child_spec *spec)
+{
+	for (size_t i = 0; i < spec->fd_count; i++) {
+		const struct child_fd *fd = &spec->fds[i];
+
+		if (fd->ours == fd->theirs)
+			fcntl(fd->ours, F_SETFD, 0);
+		else if (dup2(fd->ours, fd->theirs) < 0)
+			_exit(125);
+	}
+}
+
+static void leave_terminal(pid_t parent)
+{
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(125);
+}
+
+static void run_child(const struct child_spec *spec, pid_t parent, int release_fd, int error_fd)
+	__attribute__((noreturn));
+
+static void run_child(const struct child_spec *spec, pid_t parent, int release_fd, int error_fd)
+{
+	char byte;
+	int code;
+
+	if (spec->own_group)
+		leave_terminal(parent);
+	/* Our end of it is gone if giltracer gave up. */
+	if (spec->held && read_all(release_fd, &byte, 1) != 1)
+		_exit(125);
+	give_fds(spec);
+	sigprocmask(SIG_SETMASK, spec->mask, NULL);
+	for (char *const *variable = spec->env; variable && *variable; variable++)
+		putenv(*variable);
+	if (spec->prepare && !spec->prepare())
+		_exit(127);
+	/* execvp would have a shell run what is no program. */
+	if (strchr(spec->file, '/'))
+		execv(spec->file, spec->argv);
+	else
+		execvp(spec->file, spec->argv);
+	code = errno;
+	if (write(error_fd, &code, sizeof(code)) < 0)
+		_exit(125);
+	_exit(127);
+}
+
+/* The error pipe closes by CLOEXEC when the program was executed. */
+static int wait_exec(struct child *child, struct error *err)
+{
+	int code;
+	ssize_t n = read_all(child->error_fd, &code, sizeof(code));
+
+	close(take_fd(&child->error_fd));
+	if (n != (ssize_t)sizeof(code))
+		return 0;
+	child_wait(child);
+	errno = code;
+	return error_errno(err, "cannot execute");
+}
+
+int child_spawn(struct child *ret, const struct child_spec *spec, struct error *err)
+{
+	CLEANUP(close) int release_r = -1;
+	CLEANUP(close) int release_w = -1;
+	CLEANUP(close) int error_r = -1;
+	CLEANUP(close) int error_w = -1;
+	pid_t parent = getpid();
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_errno(err, "pipe");
+	release_r = fds[0];
+	release_w = fds[1];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_errno(err, "pipe");
+	error_r = fds[0];
+	error_w = fds[1];
+	*ret = (struct child){ .release_fd = -1, .error_fd = -1 };
+	ret->pid = fork();
+	if (ret->pid < 0) {
+		ret->pid = 0;
+		return error_errno(err, "fork");
+	}
+	if (ret->pid == 0) {
+		close(release_w);
+		close(error_r);
+		run_child(spec, parent, release_r, error_w);
+	}
+	close(take_fd(&error_w));
+	ret->error_fd = take_fd(&error_r);
+	if (!spec->held)
+		return wait_exec(ret, err);
+	ret->release_fd = take_fd(&release_w);
+	return 0;
+}
+
+int child_release(struct child *child, struct error *err)
+{
+	int fd = take_fd(&child->release_fd);
+	ssize_t n = write(fd, "x", 1);
+
+	close(fd);
+	if (n != 1)
+		return error_errno(err, "cannot start it");
+	return wait_exec(child, err);
+}
+
+bool child_ended(struct child *child)
+{
+	if (!child->reaped && child->pid > 0 &&
+	    waitpid(child->pid, &child->status, WNOHANG) == child->pid)
+		child->reaped = true;
+	return child->reaped;
+}
+
+bool child_stopped(const struct child *child)
+{
+	siginfo_t info = { .si_pid = 0 };
+	bool stopped = false;
+
+	while (!child->reaped && child->pid > 0 &&
+	       waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+	       info.si_pid) {
+		stopped = true;
+		info.si_pid = 0;
+	}
+	return stopped;
+}
+
+void child_wait(struct child *child)
+{
+	while (!child->reaped && child->pid > 0) {
+		if (waitpid(child->pid, &child->status, 0) == child->pid)
+			child->reaped = true;
+		else if (errno != EINTR)
+			break;
+	}
+}
+
+void child_done(struct child *child)
+{
+	if (child->release_fd >= 0)
+		close(take_fd(&child->release_fd));
+	if (child->error_fd >= 0)
+		close(take_fd(&child->error_fd));
+	if (child->pid > 0 && !child->reaped) {
+		kill(child->pid, SIGKILL);
+		child_wait(child);
+	}
+}
+
+int signals_block(struct signals *ret, struct error *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(OUR_SIGNALS) / sizeof(*OUR_SIGNALS); i++)
+		sigaddset(&set, OUR_SIGNALS[i]);
+	if (sigprocmask(SIG_BLOCK, &set, &ret->old) < 0)
+		return error_errno(err, "sigprocmask");
+	ret->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (ret->fd < 0) {
+		sigprocmask(SIG_SETMASK, &ret->old, NULL);
+		return error_errno(err, "signalfd");
+	}
+	return 0;
+}
+
+bool signals_ending(void)
+{
+	sigset_t set;
+
+	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGQUIT) ||
+	                                 sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+}
+
+static bool asks_to_end(uint32_t signal)
+{
+	return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
+}
+
+int signals_take(const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+	int ret = 0;
+
+	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (!ret && asks_to_end(info.ssi_signo))
+			ret = (int)info.ssi_signo;
+	return ret;
+}
+
+void signals_restore(struct signals *signals)
+{
+	close(take_fd(&signals->fd));
+	sigprocmask(SIG_SETMASK, &signals->old, NULL);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loaded only when it is wanted: it brings an HTTP client with it. The interface is that of
+ * debuginfod_find_debuginfo(3), stable since elfutils 0.178.
+ */
+#include "binary/debuginfod.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/child.h"
+
+#define LIBRARY       "libdebuginfod.so.1"
+#define PATIENCE_MAX  15 /* seconds */
+#define NS_PER_SECOND 1000000000LL
+
+struct client;
+
+struct library {
+	void *handle;
+	struct client *(*begin)(void);
+	void (*end)(struct client *client);
+	int (*find)(struct client *client, const unsigned char *build_id, int length, char **path);
+	void (*set_progress)(struct client *client,
+	                     int (*fn)(struct client *client, long done, long all));
+	void (*set_data)(struct client *client, void *data);
+	void *(*get_data)(struct client *client);
+};
+
+/* Progress of the download, and since when there was none. */
+struct waiting {
+	long done, all;
+	int64_t since_ns, patience_ns;
+};
+
+static void library_close(struct library *library)
+{
+	if (library->handle)
+		dlclose(library->handle);
+}
+
+static inline void cleanup_library_close(struct library *library)
+{
+	library_close(library);
+}
+
+static bool load(struct library *library, void *function, const char *name)
+{
+	void *found = dlsym(library->handle, name);
+
+	/* As POSIX has it: there is no conversion from data to functions in C. */
+	memcpy(function, &found, sizeof(found));
+	return found;
+}
+
+static bool library_open(struct library *ret)
+{
+	ret->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!ret->handle) {
+		log_debug("no debuginfod: %s", dlerror());
+		return false;
+	}
+	return load(ret, &ret->begin, "debuginfod_begin") &&
+	       load(ret, &ret->end, "debuginfod_end") &&
+	       load(ret, &ret->find, "debuginfod_find_debuginfo") &&
+	       load(ret, &ret->set_progress, "debuginfod_set_progressfn") &&
+	       load(ret, &ret->set_data, "debuginfod_set_user_data") &&
+	       load(ret, &ret->get_data, "debuginfod_get_user_data");
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
+}
+
+/* libdebuginfod applies the variable to a minimal speed, with 90 seconds by default: too long to
+ * wait before a run. */
+static int64_t patience(void)
+{
+	const char *given = getenv("DEBUGINFOD_TIMEOUT");
+	long seconds = given ? strtol(given, NULL, 10) : 0;
+
+	return (seconds > 0 && seconds < PATIENCE_MAX ? seconds : PATIENCE_MAX) * NS_PER_SECOND;
+}
+
+/* The library passes the callback nothing but the client, which keeps our data. */
+static struct waiting *waiting_of(struct client *client)
+{
+	CLEANUP(library_close)
+	struct library again = { .handle = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD) };
+
+	if (!again.handle || !load(&again, &again.get_data, "debuginfod_get_user_data"))
+		return NULL;
+	return again.get_data(client);
+}
+
+/* Called by the library now and then while it waits; other than 0 ends it. */
+static int progress(struct client *client, long done, long all)
+{
+	struct waiting *waiting = waiting_of(client);
+	int64_t now = now_ns();
+
+	if (!waiting || signals_ending())
+		return 1;
+	if (waiting->done != done || waiting->all != all)
+		*waiting = (struct waiting){ done, all, now, waiting->patience_ns };
+	return now - waiting->since_ns > waiting->patience_ns;
+}
+
+/* The file's path, NULL if there is none. */
+static char *find(const struct library *library, const char *build_id)
+{
+	struct waiting waiting = { .since_ns = now_ns(), .patience_ns = patience() };
+	struct client *client = library->begin();
+	char *path = NULL;
+	int fd;
+
+	if (!client)
+		return NULL;
+	library->set_data(client, &waiting);
+	library->set_progress(client, progress);
+	/* With length 0 the build-id is text. */
+	fd = library->find(client, (const unsigned char *)build_id, 0, &path);
+	if (fd < 0)
+		log_debug("debuginfod has no file for %s: %s", build_id, strerror(-fd));
+	else
+		close(fd);
+	library->end(client);
+	return fd < 0 ? NULL : path;
+}
+
+bool debuginfod_is_wanted(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && *urls;
+}
+
+char *debuginfod_get(const char *build_id)
+{
+	CLEANUP(library_close) struct library library = { .handle = NULL };
+
+	if (!debuginfod_is_wanted() || !library_open(&library))
+		return NULL;
+	return find(&library, build_id);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The executable files of a recording: found again by path, used only if their build-id is the one
+ * that was recorded. Addresses called "vaddr" are those of the file's program headers.
+ */
+#ifndef GILTRACER_BINARY_MODULE_H
+#define GILTRACER_BINARY_MODULE_H
+
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUILD_ID_MAX 20
+
+/* size 0: not known. */
+struct build_id {
+	uint8_t size;
+	uint8_t bytes[BUILD_ID_MAX];
+};
+
+/**
+ * One file in one build. Opened when it is first needed.
+ * @path: as recorded; @base: what follows its last slash. @id: its index in the table
+ * @recorded: the build-id in the recording
+ * @dwfl_module: NULL if the file cannot be used: @why says why
+ * @bias: of dwfl_module's addresses against vaddrs
+ */
+struct module {
+	char *path;
+	const char *base;
+	uint32_t id;
+	struct build_id recorded;
+
+	bool opened;
+	char why[160];
+	Dwfl *dwfl;
+	Dwfl_Module *dwfl_module;
+	Elf *elf;
+	uint64_t bias;
+	struct cfi *cfi;       /* module_cfi */
+	struct fdetab *fdetab; /* module_fdetab */
+	struct symtab *symtab; /* module_symtab */
+};
+
+struct modules;
+
+/* same_kernel: the recording was made on the running kernel, so that our [vdso] is the one in it.
+ */
+struct modules *modules_new(bool same_kernel);
+void modules_free(struct modules *modules);
+
+/* The module of path and build-id (NULL: unknown); borrowed until modules_free. Never fails. */
+struct module *modules_get(struct modules *modules, const char *path, const struct build_id *id);
+
+/* Open the file. False if it is not there, no ELF file or another build: see ->why. */
+bool module_open(struct module *module);
+
+/* The vaddr of a file offset. False if the file cannot be used or does not load that offset. */
+bool module_vaddr(struct module *module, uint64_t offset, uint64_t *ret);
+
+/* What the file says about its code, read when it is first asked for: how to unwind it, where
+ * functions start, what they are called. NULL if the file cannot be used. Borrowed. */
+struct cfi *module_cfi(struct module *module);
+struct fdetab *module_fdetab(struct module *module);
+struct symtab *module_symtab(struct module *module);
+
+/* The note of an ELF file; size 0 if there is none. */
+struct build_id build_id_of_elf(Elf *elf);
+
+/* Whether both are known and equal; bytes beyond the shorter one must be zero (kernels before 5.13
+ * pad short ids). */
+bool build_id_equal(const struct build_id *a, const struct build_id *b);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each thing that a register can have is kept once, as a node, so that two registers have the same
+ * if and only if they have the same number. What is loaded from a known place is a node, too: the
+ * chain of loads back to an argument is the way that the program itself went.
+ */
+#include "binary/symexec_value.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/idmap.h"
+#include "base/str.h"
+#include "binary/symexec.h"
+
+/* What a value is counted from; LOAD: the 8 bytes at {a, b}; ARG: number a; UNKNOWN: what only
+ * place a, b tells from others. */
+struct node {
+	enum symexec_kind kind;
+	uint64_t a;
+	int64_t b;
+};
+
+struct symexec_values {
+	VEC(struct node) nodes;
+	struct hash_seed seed;
+	struct idmap by_content;
+};
+
+struct symexec_values *symexec_values_new(void)
+{
+	struct symexec_values *values = xcalloc(1, sizeof(*values));
+
+	values->seed = hash_seed();
+	*vec_push(&values->nodes) = (struct node){ SYMEXEC_NUMBER, 0, 0 };
+	return values;
+}
+
+void symexec_values_free(struct symexec_values *values)
+{
+	vec_done(&values->nodes);
+	idmap_done(&values->by_content);
+	free(values);
+}
+
+/* Nodes of equal content are one. Should two contents collide, they merely stay apart. */
+struct symexec_value symexec_value_of(struct symexec_values *values, enum symexec_kind kind,
+                                      uint64_t a, int64_t b)
+{
+	struct hash_seed seed = values->seed;
+	uint64_t key = hash_more(seed, hash_more(seed, kind, a), (uint64_t)b);
+	uint32_t at = idmap_get(&values->by_content, key);
+	const struct node *known = at == IDMAP_NONE ? NULL : &values->nodes.v[at];
+
+	if (known && known->kind == kind && known->a == a && known->b == b)
+		return (struct symexec_value){ at, 0 };
+	at = (uint32_t)values->nodes.n;
+	*vec_push(&values->nodes) = (struct node){ kind, a, b };
+	idmap_set(&values->by_content, key, at);
+	return (struct symexec_value){ at, 0 };
+}
+
+bool symexec_on_stack(const struct symexec_values *values, struct symexec_value address)
+{
+	return values->nodes.v[address.node].kind == SYMEXEC_STACK;
+}
+
+char *symexec_expression(const struct symexec *flow, struct symexec_value value)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	const struct node *node = &flow->values->nodes.v[value.node];
+	unsigned depth = 0;
+
+	if (value.off)
+		return NULL;
+	while (node->kind == SYMEXEC_LOAD) {
+		if (node->b < 0)
+			return NULL;
+		str_addf(&text, "+0x%llx(", (unsigned long long)node->b);
+		depth++;
+		node = &flow->values->nodes.v[node->a];
+	}
+	if (node->kind != SYMEXEC_ARG || node->a > 4)
+		return NULL;
+	str_addf(&text, "arg%u", (unsigned)node->a);
+	while (depth--)
+		str_addc(&text, ')');
+	return str_take(&text);
+}
+
+int symexec_depth(const struct symexec *flow, struct symexec_value value)
+{
+	const struct node *node = &flow->values->nodes.v[value.node];
+	int depth = 0;
+
+	for (; node->kind == SYMEXEC_LOAD; depth++)
+		node = &flow->values->nodes.v[node->a];
+	return node->kind == SYMEXEC_ARG ? depth : -1;
+}

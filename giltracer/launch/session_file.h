@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* The document of a session folder: what its reader and its writer share. */
-#ifndef GILTRACER_LAUNCH_SESSION_FILE_H
-#define GILTRACER_LAUNCH_SESSION_FILE_H
-
-#define SESSION_FILE    "session.json"
-#define SESSION_VERSION 1
-
-#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of another process, read while it runs (process_vm_readv(2)): it is neither stopped
+ * nor changed. What is read may be half of one state and half of the next; whoever reads has to
+ * check it.
+ */
+#ifndef GILTRACER_LIVE_MEMORY_H
+#define GILTRACER_LIVE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+/* Exactly len bytes; false: they are not all there, or errno is EPERM or ESRCH. */
+bool memory_read(pid_t pid, uint64_t address, void *ret, size_t len);
+
+static inline bool memory_u64(pid_t pid, uint64_t address, uint64_t *ret)
+{
+	return memory_read(pid, address, ret, sizeof(*ret));
+}
+
+static inline bool memory_u32(pid_t pid, uint64_t address, uint32_t *ret)
+{
+	return memory_read(pid, address, ret, sizeof(*ret));
+}
+
+/* A number in what was read; offset + its size is within the caller's buffer. */
+static inline uint64_t bytes_u64(const uint8_t *bytes, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline uint32_t bytes_u32(const uint8_t *bytes, size_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The Python stacks of all threads of a running process, and who has the GIL, at one moment. */
+#ifndef GILTRACER_LIVE_SNAPSHOT_H
+#define GILTRACER_LIVE_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "live/target.h"
+
+/* @code: borrowed from the target; @line: 0 if it is not known */
+struct snapshot_frame {
+	const struct live_code *code;
+	uint32_t line;
+};
+
+enum gil_state {
+	GIL_NONE, /* neither holds it nor waits for it; or it cannot be told */
+	GIL_HOLDS,
+	GIL_WAITS, /* asleep on the GIL's own lock or condition variable */
+};
+
+/**
+ * @tid: as the kernel knows it here; 0: the thread is gone, or not the kernel's yet
+ * @name: the kernel's name of it
+ * @state: R, S, D, T, Z as in /proc/PID/task/TID/stat; '?' if it is not known
+ * @gil: its relation to the GIL of its interpreter, at @gil_address (0: unknown)
+ * @torn: the stack changed while it was read, each time; then there are no frames
+ * @frames: innermost first
+ */
+struct snapshot_thread {
+	uint32_t tid;
+	char name[16];
+	char state;
+	enum gil_state gil;
+	uint64_t gil_address;
+	bool torn;
+	VEC(struct snapshot_frame) frames;
+};
+
+/**
+ * @time_ns: CLOCK_MONOTONIC, when it was begun
+ * @gil_known: the definition says where the GIL is
+ * @threads: holders of a GIL first, then those that wait for one, then the others, by tid
+ */
+struct snapshot {
+	uint64_t time_ns;
+	bool gil_known;
+	VEC(struct snapshot_thread) threads;
+};
+
+/* Errors: ESRCH the process has ended. Done by snapshot_done. */
+int snapshot_take(struct snapshot *ret, struct target *target, struct error *err);
+void snapshot_done(struct snapshot *snapshot);
+
+/* The thread that holds the GIL at address; NULL if none does. */
+const struct snapshot_thread *snapshot_holder(const struct snapshot *snapshot, uint64_t gil);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* A running Python process as it is read from outside: where its interpreters and code objects are.
+ */
+#ifndef GILTRACER_LIVE_TARGET_H
+#define GILTRACER_LIVE_TARGET_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "locate/probedef.h"
+#include "locate/process.h"
+
+/**
+ * A code object of the process, read once. Strings are owned, UTF-8, "?" where unreadable.
+ * @raw: its header as it was read: as long as it is the same, so is the object
+ */
+struct live_code {
+	uint64_t address;
+	uint32_t first_line;
+	char *name, *file;
+	uint8_t *table;
+	size_t table_len;
+	uint8_t raw[192];
+};
+
+struct codes;
+
+/**
+ * @root: address of the interpreter's root in the process (probedef.root)
+ * @code_type: of PyCode_Type
+ */
+struct target {
+	pid_t pid;
+	struct process_python process;
+	struct probedef *def;
+	uint64_t root, code_type;
+	struct codes *codes;
+};
+
+/* Errors are those of process_python_find; EPERM its memory may not be read. Free with
+ * target_close. */
+int target_open(struct target **ret, pid_t pid, struct error *err);
+void target_close(struct target *target);
+
+/* The code object at address as it is now; NULL: there is none. Borrowed until target_close. */
+const struct live_code *target_code(struct target *target, uint64_t address);
+
+/* Every code object that target_code has seen, by index from 0; NULL behind the last. */
+const struct live_code *target_code_at(const struct target *target, size_t index);
+
+/*
+ * The line that a frame with this instruction (a pointer from 3.11 on, an index before) is in; 0 if
+ * it is in none.
+ */
+uint32_t target_line(const struct target *target, const struct live_code *code,
+                     uint64_t instruction);
+
+DEFINE_CLEANUP(struct target *, target_close);
+
+#endif

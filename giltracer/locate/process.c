@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* What /proc/PID/maps says is mapped, and which of these files exports CPython's functions. */
+#include "locate/process.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "binary/symbols.h"
+
+#define MAPS_MAX (16u << 20)
+
+/* What only the library that holds the GIL's functions exports. */
+#define LANDMARK "PyEval_RestoreThread"
+
+/* Exported by free-threaded builds alone. */
+#define LANDMARK_FREE_THREADED "_Py_MergeZeroLocalRefcount"
+
+/* The first mapping of a file. */
+struct mapping {
+	uint64_t start, offset;
+	unsigned major, minor;
+	uint64_t inode;
+	const char *path; /* in the text of maps */
+};
+
+static bool parse_mapping(struct mapping *ret, const char *line)
+{
+	int path = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &ret->start,
+	           &ret->offset, &ret->major, &ret->minor, &ret->inode, &path) < 5 ||
+	    !path || line[path] != '/')
+		return false;
+	ret->path = line + path;
+	return true;
+}
+
+/* The name under which the mapped file can be opened here: its own, or one below the root of the
+ * process. Caller frees; NULL: it is gone. */
+static char *openable(const struct mapping *m, pid_t pid)
+{
+	CLEANUP(free) char *there = xasprintf("/proc/%d/root%s", (int)pid, m->path);
+	const char *const candidates[] = { m->path, there };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct stat st;
+
+		/* An overlay's files have other devices in maps: the inode has to do. */
+		if (stat(candidates[i], &st) == 0 && st.st_ino == m->inode)
+			return xstrdup(candidates[i]);
+	}
+	return NULL;
+}
+
+/* Where a mapping of the file at m->offset is at link time. */
+static bool link_address(const struct symbols *symbols, const struct mapping *m, uint64_t *ret)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	Elf *elf = symbols_elf(symbols);
+	size_t n = 0;
+
+	if (elf_getphdrnum(elf, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr) || phdr.p_type != PT_LOAD ||
+		    (phdr.p_offset & ~page) != m->offset)
+			continue;
+		*ret = phdr.p_vaddr & ~page;
+		return true;
+	}
+	return false;
+}
+
+static bool read_u32(const struct symbols *symbols, const char *name, uint32_t *ret)
+{
+	const uint8_t *bytes;
+	uint64_t address;
+	size_t len;
+
+	if (!symbols_address(symbols, name, &address))
+		return false;
+	bytes = symbols_bytes(symbols, address, sizeof(*ret), &len);
+	if (!bytes || len < sizeof(*ret))
+		return false;
+	memcpy(ret, bytes, sizeof(*ret));
+	return true;
+}
+
+/* "…/libpython3.8.so.1.0", "…/python3.8": major and minor version as files are called. */
+static bool version_of_name(struct python *py, const char *path)
+{
+	const char *name = strrchr(path, '/'), *at = name ? strstr(name, "python") : NULL;
+
+	return at && sscanf(at, "python%u.%u", &py->major, &py->minor) == 2;
+}
+
+/* From 3.11 on it is in a constant, PY_VERSION_HEX (Include/cpython/pylifecycle.h). */
+static int read_version(struct python *py, const struct symbols *symbols, struct error *err)
+{
+	uint32_t hex;
+
+	if (read_u32(symbols, "Py_Version", &hex)) {
+		py->major = hex >> 24;
+		py->minor = hex >> 16 & 0xff;
+		py->micro = hex >> 8 & 0xff;
+		py->version = xasprintf("%u.%u.%u", py->major, py->minor, py->micro);
+	} else if (version_of_name(py, py->library) || version_of_name(py, py->image)) {
+		py->version = xasprintf("%u.%u", py->major, py->minor);
+	} else {
+		return error_set(err, ENOTSUP, "%s: cannot tell which version of Python it is",
+		                 py->library);
+	}
+	if (py->major != 3 || py->minor < 6)
+		return error_set(err, ENOTSUP,
+		                 "%s is Python %s: giltracer needs CPython 3.6 or newer",
+		                 py->library, py->version);
+	return 0;
+}
+
+/* 1 if the mapped file holds the GIL's functions, 0 if not. */
+static int try_mapping(struct process_python *ret, const struct mapping *m, pid_t pid,
+                       struct error *err)
+{
+	CLEANUP(free) char *path = openable(m, pid);
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	struct error ignored;
+	uint64_t address;
+
+	if (!path || symbols_open_bare(&symbols, path, &ignored) < 0 ||
+	    !symbols_defines(symbols, LANDMARK) || !link_address(symbols, m, &address))
+		return 0;
+	ret->bias = m->start - address;
+	ret->python->free_threaded = symbols_defines(symbols, LANDMARK_FREE_THREADED);
+	ret->python->library = take(path);
+	return read_version(ret->python, symbols, err) < 0 ? -1 : 1;
+}
+
+static int no_python(const struct python *py, bool deleted, struct error *err)
+{
+	if (deleted)
+		return error_set(err, ENOTSUP,
+		                 "%s: the interpreter was replaced or removed after its start: "
+		                 "restart the program",
+		                 py->image);
+	return error_set(err, ENOTSUP,
+	                 "%s is not CPython, or is for another architecture: neither it nor a "
+	                 "library it loads exports " LANDMARK,
+	                 py->image);
+}
+
+/* Of each file, the first mapping alone: its lowest address. */
+static int search_maps(struct process_python *ret, pid_t pid, char *maps, struct error *err)
+{
+	const char *last = "";
+	bool deleted = false;
+	char *line, *rest = maps;
+
+	while ((line = strsep(&rest, "\n"))) {
+		struct mapping m;
+		int found;
+
+		if (!parse_mapping(&m, line) || !strcmp(m.path, last))
+			continue;
+		last = m.path;
+		deleted |= strstr(m.path, "python") && str_has_suffix(m.path, " (deleted)");
+		found = try_mapping(ret, &m, pid, err);
+		if (found)
+			return found < 0 ? -1 : 0;
+	}
+	return no_python(ret->python, deleted, err);
+}
+
+static int cannot_look(pid_t pid, struct error *err)
+{
+	if (errno == ENOENT || errno == ESRCH)
+		return error_set(err, ESRCH, "process %d: there is no such process", (int)pid);
+	if (errno == EACCES || errno == EPERM)
+		return error_set(err, EACCES,
+		                 "process %d belongs to another user: run giltracer as that user "
+		                 "or as root",
+		                 (int)pid);
+	return error_errno(err, "process %d", (int)pid);
+}
+
+/* The file that the process runs. A zombie and a kernel thread have none. */
+static int read_image(struct python *py, pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *proc = xasprintf("/proc/%d", (int)pid);
+	CLEANUP(free) char *link = xasprintf("%s/exe", proc);
+	char path[4096];
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+
+	if (n < 0 && errno == ENOENT && access(proc, F_OK) == 0)
+		return error_set(err, ESRCH, "process %d has ended, or is a kernel thread",
+		                 (int)pid);
+	if (n < 0)
+		return cannot_look(pid, err);
+	path[n] = '\0';
+	py->image = xstrdup(path);
+	py->command = xstrdup(path);
+	py->executable = xstrdup(path);
+	py->implementation = xstrdup("CPython");
+	return 0;
+}
+
+int process_python_find(struct process_python *ret, pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
+	CLEANUP(free) char *maps = NULL;
+	CLEANUP(python_free) struct python *py = xcalloc(1, sizeof(*py));
+	struct process_python found = { .python = py };
+
+	if (read_image(py, pid, err) < 0)
+		return -1;
+	if (file_read(&maps, NULL, path, MAPS_MAX, err) < 0) {
+		errno = err->code;
+		return cannot_look(pid, err);
+	}
+	if (search_maps(&found, pid, maps, err) < 0)
+		return error_prefix(err, "process %d", (int)pid);
+	take(py);
+	*ret = found;
+	return 0;
+}
+
+void process_python_done(struct process_python *process)
+{
+	python_free(process->python);
+	process->python = NULL;
+}

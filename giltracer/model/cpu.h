@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* CPU lanes. */
+#ifndef GILTRACER_MODEL_CPU_H
+#define GILTRACER_MODEL_CPU_H
+
+#include "model/model.h"
+
+void cpu_in(struct model *m, uint32_t thread, uint64_t t);
+void cpu_out(struct model *m, uint32_t thread, uint64_t t, bool preempt);
+void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_state,
+                   uint32_t stack);
+void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t);
+void cpu_seen(struct model *m, uint32_t thread, uint64_t t);
+void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns);
+void cpu_finish(struct model *m);
+
+/* Its CPU goes to another one; the events of its own, which may come next, say the same. */
+void cpu_preempted(struct model *m, uint32_t thread, uint64_t t);
+/* It gets the CPU: what switches to it is on its account, as the kernel has it. */
+void cpu_picked(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
+
+#endif

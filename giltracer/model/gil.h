@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* GIL lanes: the events of one thread and its GIL. */
+#ifndef GILTRACER_MODEL_GIL_H
+#define GILTRACER_MODEL_GIL_H
+
+#include "model/model.h"
+
+uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t);
+void gil_start_hold(struct model *m, uint32_t thread, uint64_t t);
+void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame);
+void gil_acquire(struct model *m, uint32_t thread, uint64_t t);
+/* What ran at the end of the hold that is open, if there is one; 0: unknown. */
+void gil_held_in(struct model *m, uint32_t thread, uint32_t frame);
+void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save);
+void gil_released(struct model *m, uint32_t thread, uint64_t t);
+void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t);
+void gil_exec(struct model *m, uint32_t thread, uint64_t t);
+void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
+void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
+
+/* The GIL was turned off: the thread no longer holds or requests it. The caller sets the state that
+ * follows. */
+void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
+/* After owners_finish(). */
+void gil_finish(struct model *m);
+/* The thread's next event happens without the GIL: it has had none since the last loss of records.
+ */
+void gil_prove_without(struct model *m, uint32_t thread, uint64_t t);
+/* The thread has no GIL from now on; its state is locks_span's. */
+void gil_without(struct model *m, uint32_t thread, uint64_t t);
+
+#endif

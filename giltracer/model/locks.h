@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What blocks threads of a free-threaded interpreter: locks, and a stopped world. */
+#ifndef GILTRACER_MODEL_LOCKS_H
+#define GILTRACER_MODEL_LOCKS_H
+
+#include "model/private.h"
+
+/* Whether locks_feed has anything to do with an event of the GIL or of parking: never where the GIL
+ * is on. */
+static inline bool locks_concern(const struct model *m, const struct event *ev, uint32_t thread)
+{
+	const struct thread_state *ts = &m->priv->threads.v[thread];
+
+	return ev->type >= EV_PARK || ev->flags & EVF_GIL_OFF || ts->lock != MODEL_NONE ||
+	       ts->flags & (THREAD_REQUESTED_OFF | THREAD_RELEASED_OFF);
+}
+
+/* True: the event is of parking, or of a GIL that is off, and is done with. */
+bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t);
+
+/* The thread is not parked any more, whatever it was parked for. */
+void locks_forget(struct model *m, uint32_t thread);
+
+/* The span from t on of a thread that is without the GIL. */
+struct span locks_span(struct model *m, uint32_t thread, uint64_t t);
+
+void locks_finish(struct model *m);
+void locks_done(struct model *m);
+
+#endif

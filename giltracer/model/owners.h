@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Who holds a GIL and how many wait for it, change by change. */
+#ifndef GILTRACER_MODEL_OWNERS_H
+#define GILTRACER_MODEL_OWNERS_H
+
+#include "model/model.h"
+
+void owners_mark(struct model *m, uint32_t gil, uint64_t t);
+/* The GIL, thought free since since_ns, was thread's all the while. False: it was not free. */
+bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns);
+/* Nobody is known to have held the GIL until now. */
+void owners_forget(struct model *m, uint32_t gil);
+/* Of one GIL, after owners_finish: for tests. */
+void owners_rebuild(struct model *m, uint32_t gil);
+/* The owner at time_ns: the last one that starts no later. Not before hint: where an earlier time
+ * was. */
+size_t owners_at(const struct model_gil *g, size_t hint, uint64_t time_ns);
+
+/* A hold or wait that begins now: the low 16 bits of its owner's index. */
+static inline int16_t owners_mark_of(const struct model_gil *g)
+{
+	return (int16_t)(uint16_t)(g->owners.n - 1);
+}
+
+/* owners_at() the start of a hold or wait. Its mark is right unless the past was changed, or hint
+ * is more than 65535 changes away. */
+static inline size_t owners_of(const struct model_gil *g, size_t hint, const struct span *span)
+{
+	size_t at = hint + (uint16_t)((uint16_t)span->owner_hint - (uint16_t)hint);
+
+	if (at < g->owners.n && g->owners.v[at].start_ns <= span->start_ns &&
+	    (at + 1 == g->owners.n || g->owners.v[at + 1].start_ns > span->start_ns))
+		return at;
+	return owners_at(g, hint, span->start_ns);
+}
+void owners_finish(struct model *m);
+
+#endif

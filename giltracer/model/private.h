@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the model keeps while events are fed. Threads and GILs have, besides their public struct,
+ *the state that feeding needs, in arrays of the same indices. The functions of each subject are in
+ *the header of its file:
+ *
+ *	model.c          one event at a time, on a clock that never goes back
+ *	thread.h         which threads exist from when to when
+ *	gil.h            GIL lanes
+ *	owners.h         who holds each GIL, and how many wait
+ *	cpu.h            CPU lanes
+ *	runqueue_wait.h  who had the CPU that a thread waited for
+ *	lost.h           what is unknown because records are missing
+ *	blame.h          whose hold each wait is charged to
+ *	locks.h          what blocks threads where the GIL is off
+ *	stats.h          totals
+ *	check.c          the invariants
+ *
+ * thread, gil, cpu, lost and locks call each other: a loss, a birth or an end concerns all lanes of
+ * a thread, and a lock is a state of the GIL lane. They are one module in several files.
+ */
+#ifndef GILTRACER_MODEL_PRIVATE_H
+#define GILTRACER_MODEL_PRIVATE_H
+
+#include "base/idmap.h"
+#include "model/model.h"
+#include "model/span.h"
+
+enum thread_flags {
+	THREAD_ALIVE = 1 << 0,
+	THREAD_INHERITED = 1 << 1, /* its hold is the copy that a fork made */
+	THREAD_SAVED = 1 << 2,     /* its last release was EV_SAVE: drop_gil may follow */
+	THREAD_RELEASED = 1 << 3,  /* its last span began with a release while others waited: a
+	                            * switch wait, perhaps */
+	THREAD_CUT = 1 << 4,       /* another thread's acquire ended its hold */
+	THREAD_START = 1 << 5,     /* its hold since the start has not met an event of its own */
+	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */
+	THREAD_REQUESTED_OFF = 1 << 7, /* its last request was of a GIL that is off: the return of
+	                                * that take_gil acquires nothing */
+	THREAD_RELEASED_OFF = 1 << 8,  /* the same of its last release and drop_gil */
+	THREAD_STOPPING = 1 << 9,      /* it has stopped the world, or is about to */
+};
+
+/* Those that the thread's next GIL event clears. */
+#define THREAD_GIL_FLAGS \
+	(THREAD_INHERITED | THREAD_SAVED | THREAD_RELEASED | THREAD_CUT | THREAD_START)
+
+/* A thread was moved from one CPU's run queue to another's. */
+struct cpu_move {
+	uint64_t time_ns;
+	int32_t from, to;
+};
+
+/**
+ * @proc: index of its process
+ * @gil: the GIL that it last requested, held or released, or MODEL_NONE
+ * @last_cpu: the CPU that it was last seen on, -1: none
+ * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
+ * @off_ns: when that was
+ * @woken_ns: when it was last woken while it ran
+ * @lost_ns: end of the last loss of records in which some of its own may be missing
+ * @moves: from CPU to CPU, by time
+ * @started_ns: when it began to start the world again, 0: it has done something else since
+ * @lock: index of the lock that it is parked for, or MODEL_NONE
+ * @frame: Python frame of its last request of a GIL that is off
+ */
+struct thread_state {
+	uint64_t off_ns;
+	uint64_t woken_ns;
+	uint64_t lost_ns;
+	uint64_t started_ns;
+	uint32_t proc;
+	uint32_t gil;
+	uint32_t off_span;
+	int32_t last_cpu;
+	uint32_t flags;
+	VEC(struct cpu_move) moves;
+	uint32_t lock;
+	uint32_t frame;
+};
+
+/**
+ * What is known of a GIL while events are fed.
+ * @known_ns: first event that proves who held it: before, no known holder does not mean free
+ * @freed_ns: when the last hold of it ended
+ * @next: next GIL of the process, or MODEL_NONE
+ * @dirty: spans of the past were changed: its owners must be derived from the lanes again
+ */
+struct gil_tracker {
+	uint64_t known_ns, freed_ns;
+	uint32_t holder, waiters;
+	uint32_t proc, next;
+	bool known, dirty;
+};
+
+struct lock_release {
+	uint64_t time_ns;
+	uint32_t thread;
+};
+
+/* @waiters: how many threads are parked for it; @releases: those while there were any */
+struct lock_tracker {
+	uint32_t proc, waiters;
+	VEC(struct lock_release) releases;
+};
+
+/**
+ * @first_gil: its newest, or MODEL_NONE
+ * @nameless: its GIL whose address is not known yet, or MODEL_NONE
+ * @lost: a thread of it was in an unknown state, so that no owner of its GILs is certain
+ */
+struct process {
+	uint32_t pid;
+	uint32_t first_gil, nameless;
+	bool lost;
+};
+
+/* A thread that was seen before tracing started: its name, unless it has ended by then. */
+struct prestart_thread {
+	uint32_t pid, tid;
+	const char *name;
+	bool gone;
+};
+
+/* An event that contradicts those before it; it counts unless records turn out to be missing there.
+ */
+struct anomaly {
+	uint64_t time_ns;
+	enum caveat_code code;
+};
+
+/* From start_ns on the CPU was that thread's; as in struct model_starved. */
+struct cpu_owner {
+	uint64_t start_ns;
+	uint32_t by, name;
+};
+
+struct cpu_tracker {
+	VEC(struct cpu_owner) owners;
+};
+
+struct model_private {
+	struct model_options options;
+	bool started;
+	bool saw_switch, saw_sched_out; /* else CPU lanes, or S and D, are unknown */
+	bool saw_waking;                /* else nothing is RUNNABLE after a sleep */
+	uint32_t start_thread;          /* that switched tracing on, or MODEL_NONE */
+	uint64_t now_ns;
+	uint32_t last_pid, last_tid, last_thread; /* of the last event */
+	struct idmap tids, pids, prestart_tids, gil_keys, lock_keys;
+	VEC(struct thread_state) threads;
+	VEC(struct gil_tracker) gils;
+	VEC(struct lock_tracker) locks;
+	VEC(struct process) procs;
+	VEC(struct prestart_thread) prestart;
+	VEC(struct cpu_tracker) cpus;
+	VEC(struct anomaly) anomalies; /* by time */
+};
+
+/* perf writes -1 for a thread that is already gone, and 0 is the idle task. */
+static inline bool thread_is_nobody(uint32_t id)
+{
+	return id == 0 || id == UINT32_MAX;
+}
+
+/* Where to look for an address of a process in an idmap. Should two keys be equal, the second is
+ * at the next that is free. */
+static inline uint64_t address_key(uint32_t proc, uint64_t address)
+{
+	struct hash_seed seed = hash_seed();
+
+	return hash_more(seed, hash_number(seed, proc), address);
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starvation: who had the CPU that a thread waited for. A thread that wants to run stands in line
+ * for one CPU. Which one is known from where it runs in the end, and backwards from there by each
+ * time it was moved; time in line is charged to whoever had that CPU meanwhile.
+ */
+#include "model/runqueue_wait.h"
+
+#include "base/search.h"
+#include "model/private.h"
+
+#define MAX_CPUS 8192
+
+/* Rows of one thread: by thread index, by name with the top bit set. */
+#define PROGRAM 0x80000000u
+
+struct tally {
+	struct idmap rows; /* -> index in m->starved */
+	struct model *model;
+	uint32_t thread;
+};
+
+static struct cpu_tracker *book_of(struct model *m, int32_t cpu)
+{
+	while ((size_t)cpu >= m->priv->cpus.n)
+		*vec_push(&m->priv->cpus) = (struct cpu_tracker){ 0 };
+	return &m->priv->cpus.v[cpu];
+}
+
+void runqueue_wait_pick(struct model *m, const struct event *ev, uint32_t next, uint64_t t)
+{
+	if (ev->cpu < 0 || ev->cpu >= MAX_CPUS)
+		return;
+	*vec_push(&book_of(m, ev->cpu)->owners) = (struct cpu_owner){ t, next,
+		                                                      ev->sched.next_name };
+}
+
+void runqueue_wait_in(struct model *m, uint32_t thread, uint64_t t, int32_t cpu)
+{
+	struct cpu_tracker *book;
+
+	if (cpu < 0 || (size_t)cpu >= m->priv->cpus.n)
+		return;
+	book = &m->priv->cpus.v[cpu];
+	if (!book->owners.n || book->owners.v[book->owners.n - 1].by != thread)
+		*vec_push(&book->owners) = (struct cpu_owner){ t, thread, 0 };
+}
+
+void runqueue_wait_move(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
+{
+	*vec_push(&m->priv->threads.v[thread].moves) = (struct cpu_move){ t, ev->move.from,
+		                                                          ev->move.to };
+}
+
+/* Whoever got a CPU meanwhile may have lost it again. */
+static void forget(struct cpu_tracker *book, uint64_t since_ns)
+{
+	while (book->owners.n && book->owners.v[book->owners.n - 1].start_ns >= since_ns)
+		book->owners.n--;
+	*vec_push(&book->owners) = (struct cpu_owner){ since_ns, MODEL_UNKNOWN, 0 };
+}
+
+void runqueue_wait_lost(struct model *m, int32_t cpu, uint64_t since_ns)
+{
+	for (size_t i = 0; i < m->priv->cpus.n; i++)
+		if (cpu < 0 || i == (size_t)cpu)
+			forget(&m->priv->cpus.v[i], since_ns);
+}
+
+static void charge(void *data, const struct model_queued *part)
+{
+	struct tally *tally = data;
+	struct model *m = tally->model;
+	uint32_t key = part->by == MODEL_NONE ? PROGRAM | part->name : part->by;
+	uint32_t row = idmap_get(&tally->rows, key);
+
+	if (row == IDMAP_NONE) {
+		row = (uint32_t)m->starved.n;
+		*vec_push(&m->starved) = (struct model_starved){ tally->thread, part->by,
+			                                         part->name, 0 };
+		idmap_set(&tally->rows, key, row);
+	}
+	m->starved.v[row].runnable_ns += part->to_ns - part->from_ns;
+}
+
+/* The last owner that starts no later; book->owners.n if there is none. */
+static size_t owner_at(const struct cpu_tracker *book, uint64_t time_ns)
+{
+	size_t after = SEARCH_AFTER(book->owners.v, book->owners.n, start_ns, time_ns);
+
+	return after ? after - 1 : book->owners.n;
+}
+
+/* A time in line being divided up. */
+struct division {
+	const struct model *model;
+	uint32_t thread;
+	void (*part)(void *data, const struct model_queued *part);
+	void *data;
+};
+
+static void give(const struct division *d, struct model_queued part)
+{
+	/* A thread that had the CPU before itself was moved there by nobody we know. */
+	if (part.by == d->thread)
+		part.by = MODEL_UNKNOWN;
+	if (part.to_ns > part.from_ns)
+		d->part(d->data, &part);
+}
+
+/* In line for one CPU. */
+static void divide(const struct division *d, int32_t cpu, uint64_t from, uint64_t to)
+{
+	const struct model_private *p = d->model->priv;
+	const struct cpu_tracker *book = cpu >= 0 && (size_t)cpu < p->cpus.n ? &p->cpus.v[cpu]
+	                                                                     : NULL;
+	size_t i = book ? owner_at(book, from) : 0;
+
+	if (!book || i == book->owners.n) {
+		give(d, (struct model_queued){ from, to, cpu, MODEL_UNKNOWN, 0 });
+		return;
+	}
+	while (from < to) {
+		const struct cpu_owner *owner = &book->owners.v[i++];
+		uint64_t end = i < book->owners.n ? book->owners.v[i].start_ns : to;
+
+		if (end > to)
+			end = to;
+		give(d, (struct model_queued){ from, end, cpu, owner->by, owner->name });
+		from = end;
+	}
+}
+
+void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
+                        void (*part)(void *data, const struct model_queued *part), void *data)
+{
+	const struct lane *lane = &m->threads.v[thread].cpu;
+	const struct thread_state *ts = &m->priv->threads.v[thread];
+	struct division d = { m, thread, part, data };
+	uint64_t from = lane->spans.v[index].start_ns, end = lane_span_end(lane, index);
+	int32_t cpu = index + 1 < lane->spans.n ? lane->spans.v[index + 1].cpu : -1;
+
+	for (size_t i = SEARCH_AFTER(ts->moves.v, ts->moves.n, time_ns, from); i < ts->moves.n;
+	     i++) {
+		if (ts->moves.v[i].time_ns >= end)
+			break;
+		divide(&d, ts->moves.v[i].from, from, ts->moves.v[i].time_ns);
+		from = ts->moves.v[i].time_ns;
+		if (cpu < 0 && index + 1 == lane->spans.n)
+			cpu = ts->moves.v[i].to;
+	}
+	divide(&d, cpu, from, end);
+}
+
+/* Since when the CPU has had no rest, at time_ns; time_ns if it rests then. */
+static uint64_t busy_since(const struct cpu_tracker *book, uint64_t time_ns, uint64_t from)
+{
+	size_t i = time_ns ? owner_at(book, time_ns - 1) : book->owners.n;
+
+	if (i == book->owners.n)
+		return from;
+	while (book->owners.v[i].by != MODEL_NONE || book->owners.v[i].name) {
+		time_ns = book->owners.v[i].start_ns;
+		if (time_ns <= from || !i)
+			return from;
+		i--;
+	}
+	return time_ns;
+}
+
+/*
+ * A sleep whose end was not reported: at most since its CPU was last idle has the thread been in
+ * line, or it would have had that CPU.
+ */
+static uint64_t unseen_line(const struct model *m, const struct lane *lane, size_t i)
+{
+	uint64_t from = lane->spans.v[i].start_ns, end = lane_span_end(lane, i);
+	int32_t cpu = i + 1 < lane->spans.n ? lane->spans.v[i + 1].cpu : -1;
+
+	if (cpu < 0 || (size_t)cpu >= m->priv->cpus.n)
+		return end - from;
+	return end - busy_since(&m->priv->cpus.v[cpu], end, from);
+}
+
+static void tally_thread(struct model *m, struct tally *tally)
+{
+	struct model_thread *mt = &m->threads.v[tally->thread];
+
+	for (size_t i = 0; i < mt->cpu.spans.n; i++) {
+		if (mt->cpu.spans.v[i].state == CPU_RUNNABLE)
+			model_queued_parts(m, tally->thread, i, charge, tally);
+		else if (mt->cpu.spans.v[i].flags & SPAN_INFERRED_END)
+			mt->unseen_runnable_ns += unseen_line(m, &mt->cpu, i);
+	}
+}
+
+void runqueue_wait_finish(struct model *m)
+{
+	if (!m->priv->cpus.n)
+		return;
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		struct tally tally = { .model = m, .thread = i };
+
+		tally_thread(m, &tally);
+		idmap_done(&tally.rows);
+	}
+}
+
+void runqueue_wait_done(struct model *m)
+{
+	for (size_t i = 0; i < m->priv->cpus.n; i++)
+		vec_done(&m->priv->cpus.v[i].owners);
+	vec_done(&m->priv->cpus);
+	for (size_t i = 0; i < m->priv->threads.n; i++)
+		vec_done(&m->priv->threads.v[i].moves);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the preload library writes into its folder and trace/from_preload.c reads. Both run on the
+ * same kind of machine: numbers are in its byte order.
+ *
+ * Per process that made a GIL, PID.STAMP.log: entries (struct preload_entry and its text), appended
+ * as things happen. Per thread at a time, PID.STAMP.N.gil: a struct preload_header, zeros up to
+ * PRELOAD_RECORDS_AT, and records of 8 bytes up to the first that is zero. A thread that ends
+ * leaves its file to the next one that starts, so a PRELOAD_THREAD record says whose records
+ * follow.
+ *
+ * A stamp is a time of the header's clock, 60 bits. PRELOAD_PAIR entries say which nanosecond of
+ * CLOCK_MONOTONIC a stamp is.
+ */
+#ifndef GILTRACER_PRELOAD_FORMAT_H
+#define GILTRACER_PRELOAD_FORMAT_H
+
+#include <stdint.h>
+
+/* The variable with the folder to write to: absolute, at most PRELOAD_DIR_MAX bytes. */
+#define PRELOAD_ENV     "GILTRACER_PRELOAD"
+#define PRELOAD_DIR_MAX 3800
+
+#define PRELOAD_LOG_SUFFIX ".log"
+#define PRELOAD_GIL_SUFFIX ".gil"
+#define PRELOAD_CONTROL    "control"
+#define PRELOAD_OFFSETS    "offsets"
+
+#define PRELOAD_MAGIC      0x316c696772746c67 /* "gltrgil1" */
+#define PRELOAD_RECORDS_AT 64
+#define PRELOAD_TYPE_BITS  4
+#define PRELOAD_GILS_MAX   65536
+
+enum preload_clock {
+	PRELOAD_CLOCK_MONOTONIC, /* stamps are nanoseconds */
+	PRELOAD_CLOCK_TSC,
+};
+
+/**
+ * At the start of each file of records.
+ * @process: the STAMP of the file's name
+ * @unwritten: records for which there was no room: all of them later than @unwritten_stamp
+ */
+struct preload_header {
+	uint64_t magic;
+	uint64_t process;
+	uint32_t pid;
+	uint32_t clock; /* enum preload_clock */
+	uint64_t unwritten;
+	uint64_t unwritten_stamp;
+	uint64_t reserved[3];
+};
+
+/*
+ * A record is a number, shifted by PRELOAD_TYPE_BITS, and a type. That of what happens is a stamp;
+ * the other ones say of which GIL or thread it is from now on, and where in the program.
+ */
+enum preload_type {
+	PRELOAD_END, /* nothing was written here */
+
+	PRELOAD_REQUEST,  /* the thread wants a GIL that another thread has */
+	PRELOAD_ACQUIRE,  /* without a REQUEST before it: it wanted it and got it at once */
+	PRELOAD_RELEASE,  /* in the frame that was said last */
+	PRELOAD_SWITCHED, /* it is out of drop_gil, if nothing of the kind follows */
+	PRELOAD_ASKED,    /* it has waited for the interval: the holder was asked to release */
+	PRELOAD_LEFT,     /* it asked, and will not get it: the interpreter ends */
+	PRELOAD_THREAD,   /* a thread, said just before, has its first record */
+	PRELOAD_EXIT,     /* it has ended */
+
+	PRELOAD_OF_GIL,    /* its number; at first 0 */
+	PRELOAD_OF_THREAD, /* tid */
+	PRELOAD_OF_FRAME,  /* number of PRELOAD_FRAMES, 0: unknown */
+	PRELOAD_OF_ASKED,  /* stamp at which the next RELEASE was first asked for */
+	PRELOAD_OF_DELAY,  /* of the time since then, ns in which the thread was runnable */
+};
+
+enum preload_entry_type {
+	PRELOAD_PROCESS = 1, /* number: pid, and its parent's in the high half; value: enum
+	                      * preload_clock; text: the program's path */
+	PRELOAD_PAIR,        /* value: CLOCK_MONOTONIC in ns at stamp */
+	PRELOAD_GIL,         /* number, value: its address */
+	PRELOAD_FORKED,      /* the process is a fork; value: the thread that forked */
+	PRELOAD_FUNCTION, /* number; value: minor version of CPython; text: struct preload_function
+	                   * and its texts */
+	PRELOAD_FRAMES,   /* number; text: array of struct preload_frame, innermost first */
+	PRELOAD_NAME,     /* number: tid, text: the thread's name */
+	PRELOAD_STOP,     /* of the launcher: what is later is not part of the recording */
+	PRELOAD_OWN, /* of the launcher: text: the folder of the code that is giltracer's own */
+	PRELOAD_UNWRITTEN, /* records from here on could not be written */
+};
+
+/* @size: of the entry with its text, a multiple of 8 */
+struct preload_entry {
+	uint32_t size;
+	uint32_t type; /* enum preload_entry_type */
+	uint64_t stamp;
+	uint64_t number;
+	uint64_t value;
+};
+
+#define PRELOAD_ENTRY_MAX (1 << 20)
+
+/* Behind it: its qualified name (before CPython 3.11, its name), file and line table
+ * (trace/pycode.h), without terminators. */
+struct preload_function {
+	uint32_t first_line;
+	uint32_t name_len, file_len, table_len;
+};
+
+/* offset: of the instruction in the function's code, in bytes; -1: before the first one */
+struct preload_frame {
+	uint32_t function;
+	int32_t offset;
+};
+
+#define PRELOAD_FRAMES_MAX 6
+
+/**
+ * The file PRELOAD_CONTROL, shared by the launcher and all processes.
+ * @limit, @used: bytes that may be and are used by records
+ * @full_stamp, @full_ns: when the limit was reached; 0: it was not
+ */
+struct preload_control {
+	uint64_t magic;
+	uint64_t limit;
+	uint64_t used;
+	uint64_t full_stamp, full_ns;
+	uint32_t frames; /* how many a release has, at most PRELOAD_FRAMES_MAX */
+};
+
+/* The file PRELOAD_OFFSETS: an array; what the names mean says probes/README.md. */
+struct preload_offsets {
+	uint32_t major, minor;
+	uint32_t current, current2, previous, code, instruction, instruction_size;
+	uint32_t type, line, name, state, text;
+};
+
+#define PRELOAD_NO_OFFSET UINT32_MAX
+
+#endif

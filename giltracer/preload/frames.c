@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which Python functions run in the thread that is about to release the GIL. drop_gil() has just
+ * put its PyThreadState into gil->last_holder. From there offsets lead to the frames and their code
+ * objects, each of which is written to the log when it is first seen.
+ *
+ * A code object is known by its address and by what it consists of: its memory may be used again.
+ * The first walks look at each step whether it leads to memory and to an object of the right type;
+ * one that does not ends it for good.
+ */
+#include "preload/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* CPython 3.7 and later: struct _gil_runtime_state, last_holder to cond. */
+#define LAST_HOLDER 24
+
+/* Walks that are checked; steps over the interpreter's own frames. */
+#define CHECKED   64
+#define STEPS_MAX 32
+
+/* Powers of two; filled to three quarters at most. */
+#define FUNCTIONS 16384
+#define LISTS     65536
+
+#define SKIP UINT32_MAX /* the number of a frame that is the interpreter's own */
+
+#define NAME_MAX_BYTES  4096
+#define TABLE_MAX_BYTES (512 << 10)
+
+struct slot {
+	_Atomic uint64_t key; /* 0: free */
+	uint32_t number;
+};
+
+struct table {
+	struct slot *slots;
+	uint32_t mask;
+	_Atomic uint32_t used;
+};
+
+static struct {
+	struct preload_offsets at;
+	const char *code_type, *str_type, *bytes_type, *none;
+	const char *(*tstate)(void); /* 3.6 */
+	unsigned count;
+	uint32_t first_instruction;
+	atomic_uint checked;
+	_Atomic bool on;
+	atomic_flag lock;
+	struct table functions, lists;
+} frames = { .lock = ATOMIC_FLAG_INIT };
+
+/* ---- memory */
+
+/* What is mapped can be read: no offset leads to a guard page. */
+static bool is_mapped(const char *p)
+{
+	unsigned char vec[2];
+	uintptr_t page = (uintptr_t)p & ~(uintptr_t)4095;
+
+	return (uintptr_t)p >= 4096 && !((uintptr_t)p & 3) &&
+	       syscall(SYS_mincore, page, 4096, vec) == 0;
+}
+
+static bool can_read(const char *p)
+{
+	if (LIKELY(frames.checked >= CHECKED))
+		return p != NULL;
+	return is_mapped(p);
+}
+
+static const char *pointer_at(const char *p, uint32_t offset)
+{
+	return *(const char *const *)(const void *)(p + offset);
+}
+
+static uint32_t u32_at(const char *p, uint32_t offset)
+{
+	return *(const uint32_t *)(const void *)(p + offset);
+}
+
+static uint64_t u64_at(const char *p, uint32_t offset)
+{
+	return *(const uint64_t *)(const void *)(p + offset);
+}
+
+static bool is_a(const char *object, const char *type)
+{
+	return can_read(object) && pointer_at(object, frames.at.type) == type;
+}
+
+/* ---- tables */
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	h = (h ^ value) * 0x9e3779b97f4a7c15;
+	return h ^ h >> 29;
+}
+
+static uint32_t table_get(const struct table *t, uint64_t key)
+{
+	for (uint32_t i = (uint32_t)key;; i++) {
+		const struct slot *s = &t->slots[i & t->mask];
+		uint64_t have = atomic_load_explicit(&s->key, memory_order_acquire);
+
+		if (have == key)
+			return s->number;
+		if (!have)
+			return 0;
+	}
+}
+
+/* With the lock taken; false: it is full. */
+static bool table_set(struct table *t, uint64_t key, uint32_t number)
+{
+	uint32_t i = (uint32_t)key;
+
+	if (t->used > t->mask / 4 * 3)
+		return false;
+	t->used++;
+	while (t->slots[i & t->mask].key)
+		i++;
+	t->slots[i & t->mask].number = number;
+	atomic_store_explicit(&t->slots[i & t->mask].key, key, memory_order_release);
+	return true;
+}
+
+static bool table_make(struct table *t, uint32_t slots)
+{
+	void *map = mmap(NULL, slots * sizeof(struct slot), PROT_READ | PROT_WRITE,
+	                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return false;
+	t->slots = map;
+	t->mask = slots - 1;
+	return true;
+}
+
+/* ---- functions, as they are first seen */
+
+/* UTF-8 of len characters of 1, 2 or 4 bytes, as much as there is room for. */
+static size_t put_utf8(char *ret, size_t room, const char *text, size_t len, unsigned kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n + 4 <= room; i++) {
+		uint32_t c = kind == 1   ? (uint8_t)text[i]
+		             : kind == 2 ? ((const uint16_t *)(const void *)text)[i]
+		                         : ((const uint32_t *)(const void *)text)[i];
+
+		if (c < 0x80) {
+			ret[n++] = (char)c;
+		} else if (c < 0x800) {
+			ret[n++] = (char)(0xc0 | c >> 6);
+			ret[n++] = (char)(0x80 | (c & 63));
+		} else if (c < 0x10000) {
+			ret[n++] = (char)(0xe0 | c >> 12);
+			ret[n++] = (char)(0x80 | (c >> 6 & 63));
+			ret[n++] = (char)(0x80 | (c & 63));
+		} else {
+			ret[n++] = (char)(0xf0 | c >> 18);
+			ret[n++] = (char)(0x80 | (c >> 12 & 63));
+			ret[n++] = (char)(0x80 | (c >> 6 & 63));
+			ret[n++] = (char)(0x80 | (c & 63));
+		}
+	}
+	return n;
+}
+
+/* A str; PyUnicodeObject.state: kind in bits 2 to 4, compact is bit 5, ascii bit 6. */
+static size_t put_str(char *ret, size_t room, const char *str)
+{
+	uint32_t state;
+	unsigned kind;
+	size_t skip;
+
+	if (!is_a(str, frames.str_type))
+		return 0;
+	state = u32_at(str, frames.at.state);
+	kind = state >> 2 & 7;
+	if (!(state & 0x20) || (kind != 1 && kind != 2 && kind != 4))
+		return 0;
+	/* Behind an ASCII one's head, another one has its UTF-8 and, until 3.11, its wchar_t. */
+	skip = state & 0x40 ? 0 : (frames.at.minor < 12 ? 3 : 2) * sizeof(void *);
+	return put_utf8(ret, room, str + frames.at.text + skip,
+	                (size_t)u64_at(str, 2 * sizeof(void *)), kind);
+}
+
+/* co_filename, co_name, before 3.11 co_lnotab; co_filename, co_name, co_qualname, co_linetable. */
+static const char *file_of(const char *code)
+{
+	return pointer_at(code, frames.at.name - (frames.at.minor < 11 ? 8 : 16));
+}
+
+static const char *table_of(const char *code)
+{
+	return pointer_at(code, frames.at.name + 8);
+}
+
+/* Where C calls Python, and where a class makes an object, there are frames of code that nobody
+ * wrote. */
+static bool is_own(const char *name, size_t len, uint32_t line)
+{
+	static const char trampoline[] = "<interpreter trampoline>", init[] = "__init__";
+
+	return (len == sizeof(trampoline) - 1 && !memcmp(name, trampoline, len)) ||
+	       (!line && len == sizeof(init) - 1 && !memcmp(name, init, len));
+}
+
+struct described {
+	struct preload_function head;
+	char text[2 * NAME_MAX_BYTES];
+};
+
+/* Its number, 0: it cannot be described. */
+static uint32_t describe(const char *code)
+{
+	static uint32_t next;
+	struct described d = { .head.first_line = u32_at(code, frames.at.line) };
+	const char *table = table_of(code);
+	size_t name, file, size = 0;
+
+	name = put_str(d.text, NAME_MAX_BYTES, pointer_at(code, frames.at.name));
+	file = put_str(d.text + name, NAME_MAX_BYTES, file_of(code));
+	if (!name)
+		return 0;
+	if (is_own(d.text, name, d.head.first_line))
+		return SKIP;
+	if (is_a(table, frames.bytes_type))
+		size = (size_t)u64_at(table, 2 * sizeof(void *));
+	if (size > TABLE_MAX_BYTES)
+		size = 0;
+	d.head.name_len = (uint32_t)name;
+	d.head.file_len = (uint32_t)file;
+	d.head.table_len = (uint32_t)size;
+	process_log2(&(struct preload_entry){ .type = PRELOAD_FUNCTION,
+	                                      .number = ++next,
+	                                      .value = frames.at.minor },
+	             &d, sizeof(d.head) + name + file, table + 4 * sizeof(void *), size);
+	return next;
+}
+
+/* What tells a code object from another one that is at its address later. */
+static uint64_t identity(const char *code)
+{
+	const char *name = pointer_at(code, frames.at.name);
+	uint64_t h = mix((uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)name);
+
+	h = mix(h, (uint64_t)(uintptr_t)file_of(code));
+	h = mix(h, (uint64_t)(uintptr_t)table_of(code));
+	h = mix(h, u32_at(code, frames.at.line));
+	/* Its hash: a name that is looked up has one. */
+	h = mix(h, can_read(name) ? u64_at(name, 3 * sizeof(void *)) : 0);
+	return h ? h : 1;
+}
+
+static uint32_t number_of(const char *code)
+{
+	uint64_t key = identity(code);
+	uint32_t number = table_get(&frames.functions, key);
+
+	if (LIKELY(number))
+		return number;
+	if (atomic_flag_test_and_set(&frames.lock))
+		return 0;
+	number = table_get(&frames.functions, key);
+	if (!number && (number = describe(code)) && !table_set(&frames.functions, key, number))
+		number = 0;
+	atomic_flag_clear(&frames.lock);
+	return number;
+}
+
+/* ---- frames */
+
+static uint32_t list_number(const struct preload_frame *list, unsigned n)
+{
+	static uint32_t next;
+	uint64_t key = n;
+	uint32_t number;
+
+	for (unsigned i = 0; i < n; i++)
+		key = mix(key, (uint64_t)list[i].function << 32 | (uint32_t)list[i].offset);
+	key = key ? key : 1;
+	number = table_get(&frames.lists, key);
+	if (LIKELY(number) || atomic_flag_test_and_set(&frames.lock))
+		return number;
+	number = table_get(&frames.lists, key);
+	if (!number && table_set(&frames.lists, key, next + 1)) {
+		number = ++next;
+		process_log(&(struct preload_entry){ .type = PRELOAD_FRAMES, .number = number },
+		            list, n * sizeof(*list));
+	}
+	atomic_flag_clear(&frames.lock);
+	return number;
+}
+
+static int32_t offset_in(const char *code, const char *frame)
+{
+	int64_t offset;
+
+	if (frames.at.instruction_size == 4) {
+		offset = (int32_t)u32_at(frame, frames.at.instruction);
+		if (frames.at.minor == 10 && offset > 0)
+			offset *= 2; /* counted in code units */
+	} else {
+		offset = pointer_at(frame, frames.at.instruction) - code - frames.first_instruction;
+	}
+	return offset < 0 || offset > INT32_MAX ? -1 : (int32_t)offset;
+}
+
+static const char *innermost(const struct gil *g)
+{
+	const char *tstate = frames.tstate ? frames.tstate()
+	                                   : pointer_at((const char *)g->cond - LAST_HOLDER, 0);
+	const char *frame;
+
+	if (!can_read(tstate))
+		return NULL;
+	frame = pointer_at(tstate, frames.at.current);
+	if (frames.at.current2 != PRELOAD_NO_OFFSET)
+		frame = can_read(frame) ? pointer_at(frame, frames.at.current2) : NULL;
+	return frame;
+}
+
+/* The frame's function: 0 ends the walk, SKIP is not one of anybody's. */
+static uint32_t function_of(const char *frame, const char **ret_code)
+{
+	const char *code = pointer_at(frame, frames.at.code);
+
+	/* From 3.14 on the lowest bit says that an object is immortal: the interpreter's own are.
+	 */
+	if ((uintptr_t)code & 1 || code == frames.none)
+		return SKIP;
+	*ret_code = code;
+	return is_a(code, frames.code_type) ? number_of(code) : 0;
+}
+
+static unsigned walk(const struct gil *g, struct preload_frame *ret)
+{
+	const char *frame = innermost(g), *code;
+	unsigned n = 0;
+
+	for (unsigned i = 0; n < frames.count && i < STEPS_MAX && frame; i++) {
+		uint32_t function;
+
+		if (!can_read(frame))
+			return 0;
+		function = function_of(frame, &code);
+		if (!function)
+			break;
+		if (function != SKIP)
+			ret[n++] = (struct preload_frame){ function, offset_in(code, frame) };
+		frame = pointer_at(frame, frames.at.previous);
+	}
+	return n;
+}
+
+uint32_t frames_now(const struct gil *g)
+{
+	struct preload_frame list[PRELOAD_FRAMES_MAX];
+	unsigned n;
+	int saved = errno;
+
+	if (!frames.on)
+		return 0;
+	n = walk(g, list);
+	if (UNLIKELY(frames.checked < CHECKED)) {
+		if (n)
+			frames.checked++;
+		errno = saved;
+	}
+	return n ? list_number(list, n) : 0;
+}
+
+/* ---- the interpreter */
+
+static bool read_offsets(unsigned major, unsigned minor)
+{
+	static const char name[] = "/" PRELOAD_OFFSETS;
+	char path[sizeof(process.path)];
+	const char *end = strrchr(process.path, '/');
+	size_t dir = end ? (size_t)(end - process.path) : 0;
+	long fd;
+	bool found = false;
+
+	memcpy(path, process.path, dir);
+	memcpy(path + dir, name, sizeof(name));
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (!found &&
+	       syscall(SYS_read, fd, &frames.at, sizeof(frames.at)) == (long)sizeof(frames.at))
+		found = frames.at.major == major && frames.at.minor == minor;
+	syscall(SYS_close, fd);
+	return found;
+}
+
+static bool find_version(const char *(*get_version)(void))
+{
+	const char *text = get_version ? get_version() : "";
+	char *end;
+	unsigned long major = strtoul(text, &end, 10);
+
+	return *end == '.' && read_offsets((unsigned)major, (unsigned)strtoul(end + 1, NULL, 10));
+}
+
+void frames_begin(void *(*symbol)(const char *name))
+{
+	const char *(*get_version)(void);
+
+	if (frames.on || !process.on || !process.control || !process.control->frames)
+		return;
+	*(void **)&get_version = symbol("Py_GetVersion");
+	frames.code_type = symbol("PyCode_Type");
+	frames.str_type = symbol("PyUnicode_Type");
+	frames.bytes_type = symbol("PyBytes_Type");
+	frames.none = symbol("_Py_NoneStruct");
+	if (!find_version(get_version) || !frames.code_type || !frames.str_type ||
+	    !frames.bytes_type)
+		return;
+	if (frames.at.minor < 7)
+		*(void **)&frames.tstate = symbol("PyGILState_GetThisThreadState");
+	/* PyTypeObject.tp_basicsize: from 3.11 on the instructions stand behind the object. */
+	frames.first_instruction = u32_at(frames.code_type, 4 * sizeof(void *));
+	frames.count = process.control->frames < PRELOAD_FRAMES_MAX ? process.control->frames
+	                                                            : PRELOAD_FRAMES_MAX;
+	frames.on = (frames.at.minor >= 7 || frames.tstate) &&
+	            table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
+}
+
+/* Its log is another one, and is to have all again. */
+void frames_in_child(void)
+{
+	atomic_flag_clear(&frames.lock);
+	if (!frames.on)
+		return;
+	madvise(frames.functions.slots, FUNCTIONS * sizeof(struct slot), MADV_DONTNEED);
+	madvise(frames.lists.slots, LISTS * sizeof(struct slot), MADV_DONTNEED);
+	frames.functions.used = frames.lists.used = 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which mutexes and condition variables are a GIL's. create_gil() of CPython makes two mutexes and
+ * then two condition variables, and nothing else of these in between: the GIL's own and those of
+ * the forced switch. In memory the two pairs look alike.
+ */
+#include "preload/internal.h"
+
+#include <dlfcn.h>
+
+/* Bytes of code between the two calls of a pair, and of memory between a condition variable and its
+ * mutex. */
+#define CALLS_APART 96
+#define PAIR_APART  256
+
+uint8_t gils_mutex_filter[FILTER_SIZE], gils_cond_filter[FILTER_SIZE];
+
+struct gil gils[GILS_MAX];
+static atomic_uint gil_count;
+static uint32_t next_number;
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+
+/* Only while a GIL is made or destroyed. */
+static void take_lock(void)
+{
+	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+		continue;
+}
+
+static void free_lock(void)
+{
+	atomic_flag_clear_explicit(&lock, memory_order_release);
+}
+
+struct gil *gils_search_mutex(const pthread_mutex_t *mutex)
+{
+	unsigned n = atomic_load_explicit(&gil_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (atomic_load_explicit(&gils[i].mutex, memory_order_acquire) == mutex)
+			return &gils[i];
+	return NULL;
+}
+
+struct gil *gils_search_cond(const pthread_cond_t *cond, bool is_switch)
+{
+	unsigned n = atomic_load_explicit(&gil_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (atomic_load_explicit(&gils[i].mutex, memory_order_acquire) &&
+		    (is_switch ? gils[i].switch_cond : gils[i].cond) == cond)
+			return &gils[i];
+	return NULL;
+}
+
+static void count_in_filters(const struct gil *g, int by)
+{
+	uint8_t *mutex = &gils_mutex_filter[gils_hash(g->mutex)];
+	uint8_t *cond = &gils_cond_filter[gils_hash(g->cond)];
+
+	*mutex = (uint8_t)(*mutex + by);
+	*cond = (uint8_t)(*cond + by);
+}
+
+static void forget(pthread_mutex_t *mutex)
+{
+	struct gil *g = gils_search_mutex(mutex);
+
+	if (!g)
+		return;
+	count_in_filters(g, -1);
+	atomic_store_explicit(&g->mutex, NULL, memory_order_release);
+}
+
+void gils_mutex_gone(pthread_mutex_t *mutex)
+{
+	if (!gils_of_mutex(mutex))
+		return;
+	take_lock();
+	forget(mutex);
+	free_lock();
+}
+
+static struct gil *find_place(void)
+{
+	unsigned n = atomic_load_explicit(&gil_count, memory_order_relaxed);
+
+	for (unsigned i = 0; i < n; i++)
+		if (!gils[i].mutex)
+			return &gils[i];
+	return n < GILS_MAX ? &gils[n] : NULL;
+}
+
+static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond)
+{
+	struct gil *g;
+
+	take_lock();
+	forget(mutex);
+	g = find_place();
+	if (g && next_number < PRELOAD_GILS_MAX) {
+		g->cond = cond;
+		g->switch_cond = switch_cond;
+		g->number = next_number++;
+		g->holder = NULL;
+		g->last = NULL;
+		g->switches = 0;
+		g->waiters = 0;
+		atomic_store_explicit(&g->mutex, mutex, memory_order_release);
+		if (g == &gils[gil_count])
+			atomic_fetch_add_explicit(&gil_count, 1, memory_order_release);
+		count_in_filters(g, 1);
+		process_log(&(struct preload_entry){ .type = PRELOAD_GIL,
+		                                     .number = g->number,
+		                                     .value = (uint64_t)(uintptr_t)mutex },
+		            NULL, 0);
+	}
+	free_lock();
+}
+
+static void *python = RTLD_DEFAULT;
+
+static void *python_symbol(const char *name)
+{
+	return dlsym(python, name);
+}
+
+/* Whether the calls came from where CPython is. */
+static bool is_in_python(const char *caller)
+{
+	Dl_info ours, theirs;
+	void *handle, *function;
+
+	if (!dladdr(caller, &ours) || !ours.dli_fname)
+		return false;
+	function = python_symbol("PyEval_SaveThread");
+	/* A program may have loaded it for itself alone; then it stays. */
+	if (!function && (handle = dlopen(ours.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) &&
+	    (function = dlsym(handle, "PyEval_SaveThread")))
+		python = handle;
+	return function && dladdr(function, &theirs) && ours.dli_fbase == theirs.dli_fbase;
+}
+
+static ptrdiff_t apart(const void *a, const void *b)
+{
+	return (const char *)a - (const char *)b;
+}
+
+static bool is_near(const char *a, const char *b)
+{
+	return apart(a, b) <= CALLS_APART && apart(b, a) <= CALLS_APART;
+}
+
+void gils_mutex_made(pthread_mutex_t *mutex, const char *caller)
+{
+	struct self *me = &self;
+
+	gils_mutex_gone(mutex);
+	me->mutex[0] = me->mutex[1];
+	me->mutex[1] = (struct init_call){ mutex, caller };
+	me->conds = 0;
+}
+
+void gils_cond_made(pthread_cond_t *cond, const char *caller)
+{
+	struct self *me = &self;
+	ptrdiff_t pair;
+
+	if (++me->conds != 2) {
+		me->cond = (struct init_call){ cond, caller };
+		return;
+	}
+	pair = apart(me->mutex[0].object, me->cond.object);
+	if (!me->mutex[0].object || pair != apart(me->mutex[1].object, cond) || pair > PAIR_APART ||
+	    pair < -PAIR_APART || !is_near(me->mutex[0].caller, me->mutex[1].caller) ||
+	    !is_near(me->cond.caller, caller) || !is_in_python(me->mutex[0].caller))
+		return;
+	process_begin();
+	frames_begin(python_symbol);
+	add(me->mutex[0].object, me->cond.object, cond);
+}
+
+/* The thread that forked may hold a GIL; the others are not there. */
+void gils_in_child(void)
+{
+	free_lock();
+	for (unsigned i = 0; i < gil_count; i++)
+		if (gils[i].holder != &self)
+			gils[i].holder = NULL;
+}

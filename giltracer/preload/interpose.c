@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calls of libc by which CPython handles a GIL.
+ *
+ *	take_gil	lock mutex; while it is held: timedwait cond; unlock mutex
+ *	drop_gil	lock mutex; signal cond; unlock mutex; forced switch: wait switch_cond
+ *
+ * A thread that locks the mutex of a GIL that it does not hold wants it; when it unlocks the mutex,
+ * it has it, or leaves for good if another one does.
+ */
+#include "preload/internal.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* pthread_cond_* of x86-64 since glibc 2.3.2; before, they were others. */
+#define COND_VERSION "GLIBC_2.3.2"
+
+__thread struct self self;
+
+/* Until they are known, a call finds them: another library's constructor may come before ours. */
+#define FIRST(name, parameters, ...)                                               \
+	static int first_##name parameters;                                        \
+	static int(*real_##name) parameters = first_##name;                        \
+	static __attribute__((noinline, cold)) int first_##name parameters         \
+	{                                                                          \
+		find_real();                                                       \
+		return real_##name == first_##name ? 0 : real_##name(__VA_ARGS__); \
+	}
+
+static void find_real(void);
+
+FIRST(mutex_init, (pthread_mutex_t * m, const pthread_mutexattr_t *a), m, a)
+FIRST(mutex_destroy, (pthread_mutex_t * m), m)
+FIRST(mutex_lock, (pthread_mutex_t * m), m)
+FIRST(mutex_trylock, (pthread_mutex_t * m), m)
+FIRST(mutex_unlock, (pthread_mutex_t * m), m)
+FIRST(cond_init, (pthread_cond_t * c, const pthread_condattr_t *a), c, a)
+FIRST(cond_signal, (pthread_cond_t * c), c)
+FIRST(cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), c, m)
+FIRST(cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *t), c, m, t)
+
+static void find(void *ret, const char *name, const char *version)
+{
+	void *function = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+
+	if (!function)
+		function = dlsym(RTLD_NEXT, name);
+	if (function)
+		memcpy(ret, &function, sizeof(function));
+}
+
+/* To find them may take a lock: that is not done then, since there is one thread only. */
+static __attribute__((constructor, noinline, cold)) void find_real(void)
+{
+	static bool finding;
+
+	if (finding)
+		return;
+	finding = true;
+	find(&real_mutex_init, "pthread_mutex_init", NULL);
+	find(&real_mutex_destroy, "pthread_mutex_destroy", NULL);
+	find(&real_mutex_trylock, "pthread_mutex_trylock", NULL);
+	find(&real_mutex_unlock, "pthread_mutex_unlock", NULL);
+	find(&real_cond_init, "pthread_cond_init", COND_VERSION);
+	find(&real_cond_signal, "pthread_cond_signal", COND_VERSION);
+	find(&real_cond_wait, "pthread_cond_wait", COND_VERSION);
+	find(&real_cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
+	find(&real_mutex_lock, "pthread_mutex_lock", NULL);
+}
+
+/* ---- taking */
+
+static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
+{
+	me->waits = true;
+	atomic_fetch_add_explicit(&g->waiters, 1, memory_order_relaxed);
+	stream_put_gil(me, PRELOAD_REQUEST, stamp, g);
+}
+
+/* A thread that gets it at once is spared a look at the clock. */
+static __attribute__((noinline)) int lock_gil(struct gil *g, pthread_mutex_t *mutex)
+{
+	struct self *me = &self;
+
+	me->taking = g;
+	me->waits = false;
+	if (LIKELY(real_mutex_trylock(mutex) == 0)) {
+		if (g->holder)
+			begin_wait(me, g, clock_stamp());
+		return 0;
+	}
+	begin_wait(me, g, clock_stamp());
+	return real_mutex_lock(mutex);
+}
+
+EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	struct gil *g = gils_of_mutex(mutex);
+
+	if (UNLIKELY(g != NULL) && g->holder != &self)
+		return lock_gil(g, mutex);
+	return real_mutex_lock(mutex);
+}
+
+static void acquired(struct self *me, struct gil *g)
+{
+	uint64_t stamp = clock_stamp_after();
+
+	me->taking = NULL;
+	if (me->waits)
+		atomic_fetch_sub_explicit(&g->waiters, 1, memory_order_relaxed);
+	if (UNLIKELY(g->holder != NULL)) {
+		stream_put_gil(me, PRELOAD_LEFT, stamp, g);
+		return;
+	}
+	g->holder = me;
+	g->asked_stamp = 0;
+	if (g->last != me) {
+		g->last = me;
+		g->switches++;
+	}
+	stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
+}
+
+/* Who waits may get the CPU before this thread is out of drop_gil. */
+static __attribute__((noinline)) int unlock_released(const struct gil *g, pthread_mutex_t *mutex)
+{
+	int ret = real_mutex_unlock(mutex);
+
+	self.gave = false;
+	stream_put_gil(&self, PRELOAD_SWITCHED, clock_stamp(), g);
+	return ret;
+}
+
+EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	struct gil *g = gils_of_mutex(mutex);
+
+	if (LIKELY(!g))
+		return real_mutex_unlock(mutex);
+	if (self.taking == g)
+		acquired(&self, g);
+	else if (UNLIKELY(self.gave))
+		return unlock_released(g, mutex);
+	return real_mutex_unlock(mutex);
+}
+
+/* The first time counts: the holder knows it from then on. */
+static void asked(struct self *me, struct gil *g)
+{
+	uint64_t stamp = clock_stamp();
+
+	stream_put_gil(me, PRELOAD_ASKED, stamp, g);
+	if (g->asked_stamp)
+		return;
+	g->asked_stamp = stamp;
+	g->asked_delay = process_run_delay(g->holder->tid);
+}
+
+EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                  const struct timespec *until)
+{
+	struct gil *g = gils_of_cond(cond);
+	uint64_t switches;
+	int ret;
+
+	if (LIKELY(!g) || self.taking != g)
+		return real_cond_timedwait(cond, mutex, until);
+	switches = g->switches;
+	ret = real_cond_timedwait(cond, mutex, until);
+	if (ret == ETIMEDOUT && g->holder && g->switches == switches)
+		asked(&self, g);
+	return ret;
+}
+
+/* ---- releasing */
+
+static __attribute__((noinline)) void answered(struct self *me, const struct gil *g)
+{
+	uint64_t delay = process_run_delay(me->tid);
+
+	stream_put(me, PRELOAD_OF_ASKED, g->asked_stamp);
+	if (delay > g->asked_delay && g->asked_delay)
+		stream_put(me, PRELOAD_OF_DELAY, delay - g->asked_delay);
+}
+
+static void released(struct self *me, struct gil *g)
+{
+	uint64_t stamp = clock_stamp();
+	uint32_t frame = frames_now(g);
+
+	if (UNLIKELY(g->asked_stamp))
+		answered(me, g);
+	g->holder = NULL;
+	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
+	if (UNLIKELY(frame != me->frame)) {
+		stream_put(me, PRELOAD_OF_FRAME, frame);
+		me->frame = frame;
+	}
+	stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
+}
+
+EXPORT int pthread_cond_signal(pthread_cond_t *cond)
+{
+	struct gil *g = gils_of_cond(cond);
+
+	if (UNLIKELY(g != NULL))
+		released(&self, g);
+	return real_cond_signal(cond);
+}
+
+EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	struct gil *g;
+	int ret;
+
+	ret = real_cond_wait(cond, mutex);
+	g = gils_search_cond(cond, true);
+	if (g)
+		stream_put_gil(&self, PRELOAD_SWITCHED, clock_stamp_after(), g);
+	return ret;
+}
+
+/* ---- making */
+
+EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
+{
+	gils_mutex_made(mutex, __builtin_return_address(0));
+	return real_mutex_init(mutex, attr);
+}
+
+EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
+{
+	gils_mutex_gone(mutex);
+	return real_mutex_destroy(mutex);
+}
+
+EXPORT int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
+{
+	int ret;
+
+	ret = real_cond_init(cond, attr);
+	gils_cond_made(cond, __builtin_return_address(0));
+	return ret;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* The process: its name among others, its log. */
+#include "preload/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Stamps between two pairs: about a second of any processor. */
+#define PAIR_EVERY 2000000000
+
+struct process process;
+
+pid_t process_gettid(void)
+{
+	return (pid_t)syscall(SYS_gettid);
+}
+
+/* Digits of value behind ret, and where they end: printf may allocate. */
+static char *put_number(char *ret, uint64_t value)
+{
+	char digits[24];
+	unsigned n = 0;
+
+	do
+		digits[n++] = (char)('0' + value % 10);
+	while (value /= 10);
+	while (n)
+		*ret++ = digits[--n];
+	return ret;
+}
+
+/* "TIME-ON-CPU RUN-DELAY SLICES" */
+uint64_t process_run_delay(pid_t tid)
+{
+	static const char start[] = "/proc/self/task/", end[] = "/schedstat";
+	char path[64], text[64];
+	char *at = path + sizeof(start) - 1, *number;
+	int saved = errno;
+	long fd, n;
+
+	memcpy(path, start, sizeof(start));
+	at = put_number(at, (uint64_t)tid);
+	memcpy(at, end, sizeof(end));
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		errno = saved;
+		return 0;
+	}
+	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
+	syscall(SYS_close, fd);
+	errno = saved;
+	text[n > 0 ? n : 0] = '\0';
+	number = strchr(text, ' ');
+	return number ? strtoull(number, NULL, 10) : 0;
+}
+
+void process_file(char *ret, const char *suffix)
+{
+	memcpy(ret, process.path, process.path_len);
+	memcpy(ret + process.path_len, suffix, strlen(suffix) + 1);
+}
+
+void process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
+                  size_t more_len)
+{
+	static const char zeros[8];
+	size_t padded = (len + more_len + 7) & ~(size_t)7;
+	struct preload_entry head = *entry;
+	struct iovec parts[] = {
+		{ &head, sizeof(head) },
+		{ (void *)(uintptr_t)text, len },
+		{ (void *)(uintptr_t)more, more_len },
+		{ (void *)(uintptr_t)zeros, padded - len - more_len },
+	};
+	char path[sizeof(process.path)];
+	int saved = errno;
+	long fd;
+
+	if (!process.on || sizeof(head) + padded > PRELOAD_ENTRY_MAX)
+		return;
+	head.size = (uint32_t)(sizeof(head) + padded);
+	if (!head.stamp)
+		head.stamp = clock_stamp();
+	process_file(path, PRELOAD_LOG_SUFFIX);
+	/* No descriptor of ours is open while the program runs: it may close or count them. */
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		syscall(SYS_writev, fd, parts, 4);
+		syscall(SYS_close, fd);
+	}
+	errno = saved;
+}
+
+void process_log(const struct preload_entry *entry, const void *text, size_t len)
+{
+	process_log2(entry, text, len, NULL, 0);
+}
+
+void process_pair(void)
+{
+	struct preload_entry best = { .type = PRELOAD_PAIR };
+	uint64_t narrowest = UINT64_MAX;
+
+	/* A thread may be stopped between the two clocks: the closest look is the right one. */
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = clock_stamp(), ns = clock_ns(), after = clock_stamp();
+
+		if (after - before >= narrowest)
+			continue;
+		narrowest = after - before;
+		best.stamp = before + narrowest / 2;
+		best.value = ns;
+	}
+	process.next_pair = best.stamp + PAIR_EVERY;
+	process_log(&best, NULL, 0);
+}
+
+void process_unwritten(uint64_t stamp)
+{
+	static atomic_bool said;
+
+	if (!atomic_exchange(&said, true))
+		process_log(&(struct preload_entry){ .type = PRELOAD_UNWRITTEN, .stamp = stamp },
+		            NULL, 0);
+}
+
+static void map_control(const char *dir, size_t len)
+{
+	char path[sizeof(process.path)];
+	long fd;
+	void *map;
+
+	memcpy(path, dir, len);
+	memcpy(path + len, "/" PRELOAD_CONTROL, sizeof("/" PRELOAD_CONTROL));
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	map = mmap(NULL, sizeof(*process.control), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+	syscall(SYS_close, fd);
+	if (map != MAP_FAILED)
+		process.control = map;
+}
+
+static void log_process(void)
+{
+	char exe[1024];
+	long len = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe));
+
+	process_log(&(struct preload_entry){ .type = PRELOAD_PROCESS,
+	                                     .stamp = process.stamp,
+	                                     .number = (uint64_t)syscall(SYS_getppid) << 32 |
+	                                               (uint32_t)process.pid,
+	                                     .value = clock_is_tsc ? PRELOAD_CLOCK_TSC
+	                                                           : PRELOAD_CLOCK_MONOTONIC },
+	            exe, len > 0 ? (size_t)len : 0);
+	process_pair();
+}
+
+/* DIR/PID.STAMP */
+static void begin(size_t dir_len)
+{
+	char *at = process.path + dir_len;
+
+	process.pid = (pid_t)syscall(SYS_getpid);
+	process.stamp = clock_stamp();
+	*at++ = '/';
+	at = put_number(at, (uint64_t)process.pid);
+	*at++ = '.';
+	at = put_number(at, process.stamp);
+	process.path_len = (size_t)(at - process.path);
+	process.on = true;
+	log_process();
+}
+
+static size_t dir_len;
+
+void process_begin(void)
+{
+	const char *dir;
+
+	if (process.on)
+		return;
+	dir = secure_getenv(PRELOAD_ENV);
+	if (!dir || *dir != '/' || strlen(dir) > PRELOAD_DIR_MAX)
+		return;
+	dir_len = strlen(dir);
+	memcpy(process.path, dir, dir_len);
+	if (pthread_key_create(&process.key, stream_thread_ended) != 0)
+		return;
+	clock_begin();
+	map_control(dir, dir_len);
+	begin(dir_len);
+}
+
+static void in_child(void)
+{
+	const struct self parent = self;
+
+	gils_in_child();
+	if (!process.on)
+		return;
+	stream_in_child();
+	frames_in_child();
+	self = (struct self){ .stream = NULL };
+	begin(dir_len);
+	process_log(&(struct preload_entry){ .type = PRELOAD_FORKED,
+	                                     .stamp = process.stamp,
+	                                     .value = (uint64_t)parent.tid },
+	            NULL, 0);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf is attached as to a program of ours. What the program itself would say at its end, the files
+ * and lines of its code objects, is read from its memory: its stacks are looked at now and then.
+ */
+#include "record/attach.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "live/codes.h"
+#include "live/snapshot.h"
+#include "record/probe_verify.h"
+#include "record/recorders.h"
+#include "system/steal_time.h"
+
+#define CMDLINE_MAX (1u << 20)
+
+/* From the first look at the stacks to the second; then twice as long each time, up to the last. */
+#define LOOK_FIRST_MS 20
+#define LOOK_LAST_MS  1000
+
+struct attach {
+	const struct pass_plan *plan;
+	const struct signals *signals;
+	struct pass_result *result;
+	struct recorders recorders;
+	int pidfd;
+	struct target *target; /* NULL: its memory cannot be read */
+	uint64_t look_ns;      /* when to look at the stacks again */
+	unsigned look_ms;
+	bool asked; /* to end */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+char **attach_command(pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/cmdline", (int)pid);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	size_t len = 0;
+	struct {
+		char **v;
+		size_t n, alloc;
+	} args = { 0 };
+
+	/* A program may have written its own name there. */
+	if (file_read(&text, &len, path, CMDLINE_MAX, &ignored) < 0)
+		len = 0;
+	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
+		*vec_push(&args) = xstrdup(text + at);
+	if (!args.n)
+		*vec_push(&args) = xasprintf("%d", (int)pid);
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+/* ---- the process and its descendants */
+
+static bool has_ended(void *data)
+{
+	const struct attach *a = data;
+	struct pollfd fd = { .fd = a->pidfd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* Append ",CHILD" for each child of pid that a thread of it has, and theirs. */
+static void add_descendants(struct str *out, pid_t pid, unsigned depth)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	char *rest, *word;
+
+	if (!depth || file_read(&text, NULL, path, CMDLINE_MAX, &ignored) < 0)
+		return;
+	rest = text;
+	while ((word = strsep(&rest, " \n"))) {
+		pid_t child = (pid_t)strtol(word, NULL, 10);
+
+		if (child <= 0)
+			continue;
+		str_addf(out, "%s%d", out->len ? "," : "", (int)child);
+		add_descendants(out, child, depth - 1);
+	}
+}
+
+/* ---- code objects */
+
+static void look(struct attach *a)
+{
+	struct snapshot snapshot;
+	struct error ignored;
+
+	a->look_ns = now_ns() + a->look_ms * UINT64_C(1000000);
+	a->look_ms = a->look_ms * 2 < LOOK_LAST_MS ? a->look_ms * 2 : LOOK_LAST_MS;
+	if (a->target && snapshot_take(&snapshot, a->target, &ignored) == 0)
+		snapshot_done(&snapshot);
+}
+
+static void write_codes(struct attach *a)
+{
+	struct error err;
+
+	if (!a->target || !a->plan->codes)
+		return;
+	look(a);
+	a->result->codes = codes_write(a->target, a->plan->codes, &err) == 0;
+	if (!a->result->codes)
+		log_debug("%s", err.text);
+}
+
+/* ---- the recording */
+
+static void read_signals(struct attach *a)
+{
+	struct signalfd_siginfo info;
+
+	while (read(a->signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			a->asked = true;
+}
+
+static void look_at_limit(struct attach *a)
+{
+	struct pass_result *result = a->result;
+
+	result->limit_note = limit_reached(&a->plan->limit, now_ns() - result->start_ns,
+	                                   a->plan->perf, a->plan->perf_count);
+	a->asked |= result->limit_note != NULL;
+}
+
+static int wait_ms(const struct attach *a)
+{
+	uint64_t now = now_ns();
+	int limit = limit_wait_ms(&a->plan->limit, now - a->result->start_ns);
+	int next = a->look_ns > now ? (int)((a->look_ns - now) / 1000000) + 1 : 0;
+
+	return limit >= 0 && limit < next ? limit : next;
+}
+
+static void watch(struct attach *a)
+{
+	while (!a->asked && !has_ended(a)) {
+		struct pollfd fds[] = {
+			{ .fd = a->signals->fd, .events = POLLIN },
+			{ .fd = a->pidfd, .events = POLLIN },
+		};
+
+		if (poll(fds, 2, wait_ms(a)) < 0 && errno != EINTR)
+			break;
+		read_signals(a);
+		look_at_limit(a);
+		if (now_ns() >= a->look_ns)
+			look(a);
+	}
+}
+
+static int start(struct attach *a, pid_t pid, const char *others, struct error *err)
+{
+	struct recorders *r = &a->recorders;
+
+	r->plans = a->plan->perf;
+	r->count = a->plan->perf_count;
+	r->pid = pid;
+	r->others = *others ? others : NULL;
+	r->ended = has_ended;
+	r->data = a;
+	if (recorders_start(r, a->signals, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->count; i++)
+		a->result->mmap_pages[i] = r->v[i].mmap_pages;
+	if (a->plan->probes && probe_verify_file(a->plan->probes, err) < 0)
+		return -1;
+	recorders_command(r, "enable", &a->result->perf_note);
+	a->result->start_ns = now_ns();
+	if (a->plan->probes && !has_ended(a) && recorder_has_events(&r->v[0]) &&
+	    probe_verify_process(pid, a->plan->probes, err) < 0)
+		return -1;
+	return 0;
+}
+
+static int record(struct attach *a, pid_t pid, struct error *err)
+{
+	CLEANUP(str_done) struct str others = { 0 };
+
+	add_descendants(&others, pid, 64);
+	a->result->pid = (uint32_t)pid;
+	a->result->stolen_ns = steal_time_ns();
+	if (start(a, pid, str_get(&others), err) < 0)
+		return -1;
+	if (a->plan->limit.duration_s)
+		log_info("recording process %d for %u s", (int)pid, a->plan->limit.duration_s);
+	else
+		log_info("recording process %d until Ctrl-C", (int)pid);
+	a->look_ms = LOOK_FIRST_MS;
+	look(a);
+	watch(a);
+	recorders_command(&a->recorders, "disable", &a->result->perf_note);
+	a->result->stop_ns = now_ns();
+	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;
+	a->result->stolen_ns = steal_time_ns() - a->result->stolen_ns;
+	write_codes(a);
+	recorders_finish(&a->recorders, &a->result->perf_note);
+	if (a->result->limit_note && a->plan->on_limit)
+		a->plan->on_limit(a->result->limit_note);
+	return 0;
+}
+
+int attach_run(const struct pass_plan *plan, pid_t pid, const struct signals *signals,
+               struct pass_result *ret, struct error *err)
+{
+	struct attach a = {
+		.plan = plan,
+		.signals = signals,
+		.result = ret,
+		.recorders = RECORDERS_NONE,
+		.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+	};
+	struct error why;
+	int failed;
+
+	*ret = (struct pass_result){ 0 };
+	if (a.pidfd < 0)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	if (target_open(&a.target, pid, &why) < 0)
+		log_debug("no files and lines: %s", why.text);
+	failed = record(&a, pid, err);
+	recorders_done(&a.recorders);
+	target_close(a.target);
+	close(a.pidfd);
+	if (failed < 0)
+		pass_result_done(ret);
+	return failed;
+}

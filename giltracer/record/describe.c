@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What the session says of the program, its interpreter and the host. */
+#include <limits.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "record/job.h"
+
+static char *timestamp(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char buf[32];
+
+	gmtime_r(&now, &tm);
+	strftime(buf, sizeof(buf), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return xstrdup(buf);
+}
+
+static char **command_copy(const struct job *job)
+{
+	struct {
+		char **v;
+		size_t n, alloc;
+	} args = { 0 };
+
+	if (job->options->module)
+		*vec_push(&args) = xstrdup("-m");
+	*vec_push(&args) = xstrdup(job->program.target);
+	for (char *const *arg = job->program.argv; *arg; arg++)
+		*vec_push(&args) = xstrdup(*arg);
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+/* Those that the program may run on. */
+static unsigned usable_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		return (unsigned)CPU_COUNT(&set);
+	return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void describe_host(struct session *session, const struct job *job)
+{
+	struct utsname host;
+	char cwd[PATH_MAX];
+
+	if (uname(&host) == 0) {
+		session->kernel = xstrdup(host.release);
+		session->arch = xstrdup(host.machine);
+	}
+	session->cwd = getcwd(cwd, sizeof(cwd)) ? xstrdup(cwd) : NULL;
+	session->cpus = usable_cpus();
+	session->perf_version = job->host.version ? xstrdup(job->host.version) : NULL;
+}
+
+static void describe_probes(struct session *session, const struct probe_set *set)
+{
+	if (!set)
+		return;
+	session->build_id = xstrdup(set->build_id);
+	session->releases_known = set->releases_known;
+	session->functions = xcalloc(set->probes.n, sizeof(*session->functions));
+	for (size_t i = 0; i < set->probes.n; i++) {
+		const struct probe *probe = &set->probes.v[i];
+
+		if (probe->ret)
+			continue;
+		session->functions[session->function_count++] = (struct gil_function){
+			.name = xstrdup(probe->function),
+			.kind = xstrdup(symbol_kind_name(probe->kind)),
+			.offset = probe->offset,
+		};
+	}
+	if (set->note && session->gil_detect)
+		session_add_note(session, "probes", 1, set->note);
+}
+
+struct session *job_describe(const struct job *job)
+{
+	struct session *session = session_new();
+
+	session->created = timestamp();
+	session->command = command_copy(job);
+	session->state_detect = job->options->state_detect;
+	session->gil_detect = job_wants_gil(job);
+	session->one_run = job->options->one_run;
+	session->python_trace = xstrdup(job->program.python_traced ? "viztracer" : "none");
+	session->executable = xstrdup(job->program.python->executable);
+	session->python_version = xstrdup(job->program.python->version);
+	session->implementation = xstrdup(job->program.python->implementation);
+	session->free_threaded = job->program.python->free_threaded;
+	describe_host(session, job);
+	if (!job_uses_perf(job))
+		session->releases_known = true;
+	else
+		describe_probes(session, job->events.probes);
+	return session;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that reports the signals of its process group. */
+#include "record/group_signals.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+/* The kernel signals the processes of a group one after the other; ours may come first. */
+#define WAIT_MS 10
+
+/* A pending signal is reported as soon as the process gets a CPU. */
+#define PENDING_MS 1000
+
+/* Writes one byte per signal. It ends when giltracer does, even if killed before this call. */
+static void watch(pid_t parent, int fd) __attribute__((noreturn));
+
+static void watch(pid_t parent, int fd)
+{
+	sigset_t set;
+	unsigned char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (getppid() == parent) {
+		int signal = sigwaitinfo(&set, NULL);
+
+		byte = (unsigned char)signal;
+		if (signal > 0 && write(fd, &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+int group_signals_start(struct group_signals *ret, struct error *err)
+{
+	pid_t parent = getpid();
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return error_errno(err, "pipe");
+	ret->fd = fds[0];
+	ret->child.pid = fork();
+	if (ret->child.pid == 0) {
+		/* A reader of our output sees its end only if this process keeps none of it open.
+		 */
+		for (int fd = 0; fd <= 2; fd++)
+			close(fd);
+		watch(parent, fds[1]);
+	}
+	close(fds[1]);
+	if (ret->child.pid > 0)
+		return 0;
+	ret->child.pid = 0;
+	return error_errno(err, "fork");
+}
+
+/* Whether the process was sent the signal but has not handled it yet: ShdPnd in proc(5). */
+static bool is_pending(const struct group_signals *group, int signal)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/status", (int)group->child.pid);
+	CLEANUP(fclose) FILE *f = fopen(path, "re");
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (str_has_prefix(line, "ShdPnd:") &&
+		    strtoull(line + strlen("ShdPnd:"), NULL, 16) >> (signal - 1) & 1)
+			return true;
+	return false;
+}
+
+static bool was_reported(struct group_signals *group, int signal, int timeout_ms)
+{
+	struct pollfd ready = { .fd = group->fd, .events = POLLIN };
+	unsigned char byte;
+
+	while (poll(&ready, 1, timeout_ms) > 0 && read(group->fd, &byte, 1) == 1)
+		if (byte == signal)
+			return true;
+	return false;
+}
+
+bool group_signals_saw(struct group_signals *group, int signal)
+{
+	return was_reported(group, signal, WAIT_MS) ||
+	       (is_pending(group, signal) && was_reported(group, signal, PENDING_MS));
+}
+
+void group_signals_done(struct group_signals *group)
+{
+	child_done(&group->child);
+	if (group->fd >= 0)
+		close(take_fd(&group->fd));
+}

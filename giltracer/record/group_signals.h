@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process in our process group that reports the signals it receives. The program received these,
+ * too: a terminal or kill(-PGID) sent them to the whole group. Any other signal was sent to
+ * giltracer alone, which passes it on.
+ */
+#ifndef GILTRACER_RECORD_GROUP_SIGNALS_H
+#define GILTRACER_RECORD_GROUP_SIGNALS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/child.h"
+
+struct group_signals {
+	struct child child;
+	int fd;
+};
+
+#define GROUP_SIGNALS_NONE                     \
+	{                                      \
+		.child = CHILD_NONE, .fd = -1, \
+	}
+
+/* Signals are blocked by signals_block(), and so they are in that process. */
+int group_signals_start(struct group_signals *ret, struct error *err);
+
+/* Whether the signal that we have just received was sent to the whole group; may wait for a moment.
+ * True once for each signal that the group receives. */
+bool group_signals_saw(struct group_signals *group, int signal);
+
+void group_signals_done(struct group_signals *group);
+
+#endif

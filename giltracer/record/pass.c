@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/* One execution of the program, watched by perf. */
+#include "record/pass.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "record/preloading.h"
+#include "record/recorders.h"
+#include "system/steal_time.h"
+#include "record/probe_verify.h"
+#include "record/group_signals.h"
+
+/* Descriptor of our socket in the program: high, since programs rely on the low numbers. */
+#define CHANNEL_FD 1000
+
+/* Longest message of share/python/program.py. */
+#define MESSAGE_MAX 4096
+
+struct pass {
+	const struct pass_plan *plan;
+	const struct signals *signals;
+	struct pass_result *result;
+	struct child program;
+	struct recorders recorders;
+	struct group_signals group;
+	int channel; /* our end; -1 when the program has closed its own */
+	char *failure;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* The first problem is the one to report. */
+static void set_once(char **where, const char *text)
+{
+	if (!*where)
+		*where = xstrdup(text);
+}
+
+/* ---- the program */
+
+static int channel_number(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= CHANNEL_FD)
+		return (int)limit.rlim_cur - 1;
+	return CHANNEL_FD;
+}
+
+/* As share/python/program.py reads them. Only the array is the caller's to free. */
+static const char **program_argv(const struct pass_plan *plan, const char *fd, const char *entries)
+{
+	struct {
+		const char **v;
+		size_t n, alloc;
+	} args = { 0 };
+	const char *const first[] = {
+		plan->bootstrap,
+		fd,
+		plan->kind,
+		plan->entry,
+		plan->imports ? plan->imports : "",
+		plan->python_trace ? plan->python_trace : "-",
+		entries,
+		plan->codes ? plan->codes : "-",
+		plan->children,
+		plan->target,
+	};
+
+	*vec_push(&args) = plan->python;
+	for (const char *const *option = plan->python_options; option && *option; option++)
+		*vec_push(&args) = *option;
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+		*vec_push(&args) = first[i];
+	for (char *const *arg = plan->args; *arg; arg++)
+		*vec_push(&args) = *arg;
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+static size_t program_fds(const struct pass_plan *plan, int channel, int number,
+                          struct child_fd ret[4])
+{
+	const int std[] = { plan->in, plan->out, plan->err };
+	size_t n = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (std[i] >= 0)
+			ret[n++] = (struct child_fd){ std[i], i };
+	ret[n++] = (struct child_fd){ channel, number };
+	return n;
+}
+
+static int program_prepare(struct pass *pass, struct error *err)
+{
+	const struct pass_plan *plan = pass->plan;
+	int number = channel_number();
+	CLEANUP(free) char *fd = xasprintf("%d", number);
+	CLEANUP(free) char *entries = xasprintf("%u", plan->python_trace_entries);
+	CLEANUP(free) const char **argv = program_argv(plan, fd, entries);
+	CLEANUP(close) int theirs = -1;
+	struct child_fd fds[4];
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_errno(err, "socketpair");
+	pass->channel = pair[0];
+	theirs = pair[1];
+	return child_spawn(&pass->program,
+	                   &(struct child_spec){
+				   .file = plan->python,
+				   .argv = (char *const *)(uintptr_t)argv,
+				   .fds = fds,
+				   .fd_count = program_fds(plan, theirs, number, fds),
+				   .env = plan->preloading ? plan->preloading->env : NULL,
+				   .held = true,
+				   .mask = &pass->signals->old,
+			   },
+	                   err);
+}
+
+/* ---- its recordings */
+
+static bool program_ended(void *data)
+{
+	struct pass *pass = data;
+
+	return child_ended(&pass->program);
+}
+
+static int start_recorders(struct pass *pass, struct error *err)
+{
+	struct recorders *r = &pass->recorders;
+
+	r->plans = pass->plan->perf;
+	r->count = pass->plan->perf_count;
+	r->pid = pass->program.pid;
+	r->ended = program_ended;
+	r->data = pass;
+	if (recorders_start(r, pass->signals, err) < 0)
+		return -1;
+	for (size_t i = 0; i < r->count; i++)
+		pass->result->mmap_pages[i] = r->v[i].mmap_pages;
+	return 0;
+}
+
+/* ---- what the program tells us */
+
+static const char *argument(const char *message, const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strncmp(message, word, len) && message[len] == ' ' ? message + len + 1 : NULL;
+}
+
+static void answer(struct pass *pass, const char *text)
+{
+	if (send(pass->channel, text, strlen(text), MSG_NOSIGNAL) < 0)
+		log_debug("the program does not respond: %s", strerror(errno));
+}
+
+/* A limit may have ended the recordings already. */
+static void handle_stop(struct pass *pass, const char *time)
+{
+	if (!pass->result->limit_note) {
+		pass->result->stop_ns = strtoull(time, NULL, 10);
+		recorders_command(&pass->recorders, "disable", &pass->result->perf_note);
+	}
+	answer(pass, "ok");
+}
+
+/* Whether a thread belongs to the process that we started, not to a child of it. */
+static bool is_ours(const struct pass *pass, uint32_t tid)
+{
+	CLEANUP(free)
+	char *path = xasprintf("/proc/%d/task/%u", (int)pass->program.pid, tid);
+
+	return access(path, F_OK) == 0;
+}
+
+static bool is_recorded(const struct pass *pass)
+{
+	return pass->plan->probes && recorder_has_events(&pass->recorders.v[0]) &&
+	       is_ours(pass, pass->result->start_tid);
+}
+
+/* Without probes, the program is killed before it does any work of its own: a run that is not
+ * recorded is worse than none. */
+static bool has_probes(struct pass *pass)
+{
+	struct error err;
+
+	if (!is_recorded(pass) ||
+	    probe_verify_process(pass->program.pid, pass->plan->probes, &err) == 0)
+		return true;
+	set_once(&pass->failure, err.text);
+	kill(pass->program.pid, SIGKILL);
+	return false;
+}
+
+static void handle_message(struct pass *pass, const char *message)
+{
+	struct pass_result *result = pass->result;
+	const char *arg;
+
+	log_debug("program: %s", message);
+	if ((arg = argument(message, "start"))) {
+		result->start_tid = (uint32_t)strtoul(arg, NULL, 10);
+		if (!has_probes(pass))
+			return;
+		recorders_command(&pass->recorders, "enable", &pass->result->perf_note);
+		/* The program reports the exact time next. */
+		result->start_ns = now_ns();
+		answer(pass, "go");
+	} else if ((arg = argument(message, "started"))) {
+		result->start_ns = strtoull(arg, NULL, 10);
+	} else if ((arg = argument(message, "gil"))) {
+		result->gil = session_gil_of(arg);
+	} else if ((arg = argument(message, "stop"))) {
+		handle_stop(pass, arg);
+	} else if ((arg = argument(message, "trace"))) {
+		set_once(&result->trace, arg);
+	} else if (!strcmp(message, "codes")) {
+		result->codes = true;
+	} else if ((arg = argument(message, "thread"))) {
+		thread_names_add(&result->named, 0, arg);
+	} else if ((arg = argument(message, "note"))) {
+		set_once(&result->trace_note, arg);
+	} else if ((arg = argument(message, "entry"))) {
+		set_once(&result->entry_note, arg);
+	} else if ((arg = argument(message, "fail"))) {
+		set_once(&pass->failure, arg);
+	}
+}
+
+/* False when there is nothing more to read at present. */
+static bool read_message(struct pass *pass)
+{
+	char buf[MESSAGE_MAX + 1];
+	ssize_t n;
+
+	if (pass->channel < 0)
+		return false;
+	n = recv(pass->channel, buf, MESSAGE_MAX, MSG_DONTWAIT);
+	if (n > 0) {
+		buf[n] = '\0';
+		handle_message(pass, buf);
+		return true;
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		close(take_fd(&pass->channel));
+	return false;
+}
+
+/* ---- signals */
+
+/*
+ * A signal to the whole group, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), has reached
+ * the program, which decides what to do. A signal to giltracer alone is passed on to the program.
+ */
+static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+
+	if (signal == SIGCHLD) {
+		pass->result->stopped |= child_stopped(&pass->program);
+		return;
+	}
+	if (signal != SIGUSR1 && signal != SIGUSR2)
+		pass->result->interrupted = true;
+	if (!group_signals_saw(&pass->group, signal) && !child_ended(&pass->program))
+		kill(pass->program.pid, signal);
+}
+
+static void read_signals(struct pass *pass)
+{
+	struct signalfd_siginfo info;
+
+	while (read(pass->signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		handle_signal(pass, &info);
+}
+
+/* ---- recordings that end before the program */
+
+static bool is_recording(const struct pass *pass)
+{
+	const struct pass_result *result = pass->result;
+
+	return result->start_ns && !result->stop_ns && !result->limit_note;
+}
+
+static int wait_ms(const struct pass *pass)
+{
+	if (!is_recording(pass))
+		return -1;
+	return limit_wait_ms(&pass->plan->limit, now_ns() - pass->result->start_ns);
+}
+
+static void look_at_limit(struct pass *pass)
+{
+	struct pass_result *result = pass->result;
+	const struct preloading *preloading = pass->plan->preloading;
+	uint64_t now = now_ns();
+
+	if (!is_recording(pass))
+		return;
+	if (preloading && preloading_full_ns(preloading)) {
+		now = preloading_full_ns(preloading);
+		result->limit_note = limit_size_text(&pass->plan->limit, now - result->start_ns);
+	} else {
+		result->limit_note = limit_reached(&pass->plan->limit, now - result->start_ns,
+		                                   pass->plan->perf, pass->plan->perf_count);
+	}
+	if (!result->limit_note)
+		return;
+	result->stop_ns = now;
+	if (preloading)
+		preloading_stop(preloading);
+	recorders_command(&pass->recorders, "disable", &pass->result->perf_note);
+	recorders_finish(&pass->recorders, &pass->result->perf_note);
+	if (pass->plan->on_limit)
+		pass->plan->on_limit(result->limit_note);
+}
+
+static void watch(struct pass *pass)
+{
+	while (!child_ended(&pass->program)) {
+		struct pollfd fds[] = {
+			{ .fd = pass->signals->fd, .events = POLLIN },
+			{ .fd = pass->channel, .events = POLLIN },
+		};
+
+		if (poll(fds, 2, wait_ms(pass)) < 0 && errno != EINTR)
+			break;
+		read_signals(pass);
+		read_message(pass);
+		look_at_limit(pass);
+	}
+	while (read_message(pass))
+		continue;
+}
+
+/* ---- the whole */
+
+static int run(struct pass *pass, struct error *err)
+{
+	uint64_t start_ns;
+
+	if (group_signals_start(&pass->group, err) < 0 || program_prepare(pass, err) < 0 ||
+	    start_recorders(pass, err) < 0)
+		return -1;
+	if (signals_ending())
+		return error_set(err, EINTR, "interrupted");
+	if (pass->plan->probes && probe_verify_file(pass->plan->probes, err) < 0)
+		return -1;
+	pass->result->pid = (uint32_t)pass->program.pid;
+	start_ns = now_ns();
+	pass->result->stolen_ns = steal_time_ns();
+	if (pass->plan->preloading)
+		preloading_note_time(pass->plan->preloading);
+	if (child_release(&pass->program, err) < 0) {
+		recorders_finish(&pass->recorders, &pass->result->perf_note);
+		return error_prefix(err, "%s", pass->plan->python);
+	}
+	watch(pass);
+	if (pass->plan->preloading)
+		preloading_note_time(pass->plan->preloading);
+	pass->result->wall_ns = now_ns() - start_ns;
+	pass->result->stolen_ns = steal_time_ns() - pass->result->stolen_ns;
+	pass->result->status = pass->program.status;
+	recorders_finish(&pass->recorders, &pass->result->perf_note);
+	thread_names_read(&pass->result->named, pass->plan->children);
+	if (pass->failure)
+		return error_set(err, EINVAL, "%s", pass->failure);
+	return 0;
+}
+
+int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
+             struct error *err)
+{
+	struct pass pass = {
+		.plan = plan,
+		.signals = signals,
+		.result = ret,
+		.program = CHILD_NONE,
+		.recorders = RECORDERS_NONE,
+		.group = GROUP_SIGNALS_NONE,
+		.channel = -1,
+	};
+	int failed;
+
+	*ret = (struct pass_result){ 0 };
+	failed = run(&pass, err);
+	child_done(&pass.program);
+	recorders_done(&pass.recorders);
+	group_signals_done(&pass.group);
+	if (pass.channel >= 0)
+		close(pass.channel);
+	free(pass.failure);
+	if (failed < 0)
+		pass_result_done(ret);
+	return failed;
+}
+
+void pass_result_done(struct pass_result *result)
+{
+	free(result->trace);
+	free(result->trace_note);
+	session_threads_free(result->named.v, result->named.n);
+	free(result->entry_note);
+	free(result->limit_note);
+	free(result->perf_note);
+	*result = (struct pass_result){ 0 };
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* One execution of the program, watched by one perf record or by several. */
+#ifndef GILTRACER_RECORD_PASS_H
+#define GILTRACER_RECORD_PASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/child.h"
+#include "record/limit.h"
+#include "record/thread_names.h"
+#include "record/recorders.h"
+#include "session/session.h"
+
+struct preloading;
+struct probe_set;
+
+/**
+ * What to run. All pointers are borrowed.
+ * @python: interpreter, absolute; @python_options, NULL-terminated, go to it
+ * @kind: "script" or "module", with @target: what to run
+ * @args: its arguments, NULL-terminated
+ * @entry, @imports: see share/python/program.py
+ * @python_trace: file for the Python-side trace; NULL for none
+ * @python_trace_entries: how many entries it keeps
+ * @codes: file for the program's code objects (trace/pycode.h); NULL for none
+ * @children: file for what forked children call their threads; gone afterwards
+ * @probes: what @perf records of the program, which has to be found in it; NULL for none
+ * @preloading: the library that records the program, NULL: none
+ * @in, @out, @err: the program's; -1 for ours
+ * @perf: perf_count recordings
+ * @limit: when they end at the latest; the program goes on
+ * @on_limit: told why they did, as soon as they did; may be NULL
+ */
+struct pass_plan {
+	const char *python;
+	const char *const *python_options;
+	const char *bootstrap;
+	const char *kind, *target;
+	char *const *args;
+	const char *entry, *imports;
+	const char *python_trace;
+	unsigned python_trace_entries;
+	const char *codes;
+	const char *children;
+	const struct probe_set *probes;
+	const struct preloading *preloading;
+	int in, out, err;
+	struct perf_plan perf[RECORDERS_MAX];
+	size_t perf_count;
+	struct limit limit;
+	void (*on_limit)(const char *why);
+};
+
+/**
+ * What came of it. Strings are owned.
+ * @status: of the program, as of waitpid
+ * @start_ns, @stop_ns: when tracing was on; 0 if it never was, or the end is not known
+ * @start_tid: the thread that started it
+ * @stolen_ns: what a hypervisor took of all CPUs in wall_ns
+ * @pid: of the program
+ * @mmap_pages: ring buffer per CPU and recording
+ * @interrupted: somebody asked us to stop
+ * @stopped: the program was stopped for a while, and went on
+ * @codes: the list of code objects is complete
+ * @gil: what it said of the GIL when it started tracing
+ * @named: what the program called its threads
+ * @trace: version of VizTracer whose trace is complete; NULL if there is none
+ * @trace_note: why there is none, or it is not complete; or NULL
+ * @entry_note: why tracing did not start; or NULL
+ * @limit_note: why the recordings ended before the program; or NULL
+ * @perf_note: what went wrong with a recording while the program ran; or NULL
+ */
+struct pass_result {
+	int status;
+	uint64_t wall_ns, start_ns, stop_ns, stolen_ns;
+	uint32_t pid, start_tid;
+	unsigned mmap_pages[RECORDERS_MAX];
+	bool interrupted, stopped, codes;
+	enum session_gil gil;
+	struct thread_names named;
+	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;
+};
+
+/*
+ * Run it to its end. Errors: perf or the program did not start; ENOENT and EACCES are the
+ * interpreter's, EINTR a signal came before it started, ESTALE the probed file was replaced before
+ * that, EINVAL our part of the program gave up, or
+ * the probes are not in it: then it was ended where tracing was to start. The program's own failure
+ * is a status, no error. A recording that fails in the middle is a perf_note, since the program has
+ * run.
+ */
+int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
+             struct error *err);
+
+void pass_result_done(struct pass_result *result);
+
+#endif

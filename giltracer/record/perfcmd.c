@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* What to record -> the arguments of perf record. */
+#include "record/perfcmd.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+/*
+ * Threads that still want to run are told by PERF_RECORD_SWITCH's preempt flag; why the others
+ * sleep is what stacks are for. The bits are the task states S, D, T, t, X, Z and P; what the
+ * kernel adds for a preempted thread is above them (TASK_REPORT_MAX, include/linux/sched.h).
+ */
+#define SLEEPS "prev_state & 0x7f"
+
+struct args {
+	char **v;
+	size_t n;
+	size_t alloc;
+};
+
+static void add(struct args *args, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct args *args, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	*vec_push(args) = xvasprintf(fmt, ap);
+	va_end(ap);
+}
+
+static void add_events(struct args *args, const char *const *events)
+{
+	for (; events && *events; events++) {
+		add(args, "-e");
+		add(args, "%s", *events);
+	}
+}
+
+static void add_sched(struct args *args, const struct perf_plan *plan)
+{
+	if (plan->waking) {
+		add(args, "-e");
+		add(args, "sched:sched_waking/call-graph=no/");
+	}
+	if (plan->everybody) {
+		add(args, "-e");
+		add(args, "sched:sched_migrate_task/call-graph=no/");
+	}
+	if (!plan->sched)
+		return;
+	add(args, "-e");
+	if (plan->stack_size) {
+		add(args, "sched:sched_switch/call-graph=dwarf,stack-size=%u/", plan->stack_size);
+		add(args, "--filter");
+		add(args, SLEEPS);
+	} else {
+		add(args, "sched:sched_switch/call-graph=no/");
+	}
+}
+
+char **perfcmd_argv(const struct perf_plan *plan)
+{
+	struct args args = { 0 };
+
+	add(&args, "%s", plan->perf);
+	add(&args, "record");
+	add(&args, "-o");
+	add(&args, "%s", plan->output);
+	add(&args, "-k");
+	add(&args, "CLOCK_MONOTONIC");
+	/* Disabled until the program says so. */
+	add(&args, "-D");
+	add(&args, "-1");
+	add(&args, "--control");
+	add(&args, "fd:%d,%d", plan->control_fd, plan->ack_fd);
+	if (!plan->everybody) {
+		add(&args, "--switch-events");
+		/* Without it, switch records have no CPU. */
+		add(&args, "--sample-cpu");
+	}
+	/* perf's thread for those sleeps a second, and perf waits for it when it ends. */
+	add(&args, "--no-bpf-event");
+	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
+	add(&args, "-N");
+	add(&args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
+	/* Counters alone have one, and the others are a tenth smaller without. */
+	if (!plan->counters || !*plan->counters)
+		add(&args, "--no-period");
+	if (plan->mmap_pages) {
+		add(&args, "-m");
+		add(&args, "%u", plan->mmap_pages);
+	}
+	if (plan->aio)
+		add(&args, "--aio=2");
+	add_events(&args, plan->probes);
+	add_sched(&args, plan);
+	add_events(&args, plan->counters);
+	/* Without an event, perf records cycles; switches come with any event. */
+	if (!plan->probes && !plan->waking && !plan->sched && !plan->native) {
+		add(&args, "-e");
+		add(&args, "dummy:u");
+	}
+	if (plan->unswapped) {
+		add(&args, "-e");
+		add(&args, "dummy:uS");
+	}
+	if (plan->native) {
+		add(&args, "-e");
+		add(&args,
+		    "cpu-clock/name=" PERFCMD_NATIVE ",freq=%u,call-graph=dwarf,stack-size=%u/u",
+		    plan->native_hz, plan->native);
+	}
+	if (plan->everybody) {
+		add(&args, "-a");
+	} else {
+		add(&args, "-p");
+		add(&args, plan->others ? "%d,%s" : "%d%s", (int)plan->pid,
+		    plan->others ? plan->others : "");
+	}
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+void argv_free(char **argv)
+{
+	for (char **arg = argv; arg && *arg; arg++)
+		free(*arg);
+	free(argv);
+}

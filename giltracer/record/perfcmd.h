@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* What to record -> the arguments of perf record. Pure: nothing is looked up here. */
+#ifndef GILTRACER_RECORD_PERFCMD_H
+#define GILTRACER_RECORD_PERFCMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* What the event of the samples is called, for trace/from_perf.h. */
+#define PERFCMD_NATIVE "giltracer_native"
+
+/**
+ * All pointers are borrowed.
+ * @perf: the program
+ * @guard: the program that starts perf in our place, see perfwords.h; NULL: none
+ * @output: perf.data to write
+ * @pid: process to attach to, with all that it will fork
+ * @others: more such processes, "12,34"; NULL for none
+ * @everybody: not @pid, but the whole machine, and of it wake-ups and who gets which CPU alone
+ * @control_fd, @ack_fd: perf's ends of its control pipes
+ * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
+ * @native_hz: so often; not more than perf_host.sample_hz
+ * @answer_ms: how long perf may take to answer; 0: a minute
+ * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
+ * @aio: write while reading: in small buffers, what perf waits for the file is time in which
+ *       records are lost
+ * @buildid_mmap: build-ids in the mmap records (perf 5.12)
+ * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
+ * @early: those of probes that are recorded before the program switches tracing on;
+ *         NULL-terminated; NULL for none
+ * @counters: events of the user's, NULL-terminated; NULL for none
+ * @unswapped: keep the events of a task with it, see perf_reads_inherited()
+ * @waking: record sched:sched_waking
+ * @sched: record sched:sched_switch
+ * @stack_size: bytes of user stack with each sched:sched_switch that goes to sleep, a multiple of
+ *              8; 0: no stacks
+ */
+struct perf_plan {
+	const char *perf, *guard;
+	const char *output;
+	pid_t pid;
+	const char *others;
+	int control_fd, ack_fd;
+	unsigned answer_ms;
+	unsigned mmap_pages;
+	bool aio;
+	bool buildid_mmap;
+	const char *const *probes;
+	const char *const *early;
+	const char *const *counters;
+	bool everybody;
+	bool unswapped;
+	bool waking;
+	bool sched;
+	unsigned stack_size;
+	unsigned native, native_hz;
+};
+
+/* The argument vector, NULL-terminated; free with argv_free. */
+char **perfcmd_argv(const struct perf_plan *plan);
+
+void argv_free(char **argv);
+
+#endif

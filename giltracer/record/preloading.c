@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* Prepares the preload engine. */
+#include "record/preloading.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/datadir.h"
+#include "base/str.h"
+#include "binary/dynamic.h"
+#include "locate/probedef.h"
+#include "locate/python.h"
+#include "preload/format.h"
+
+#define LIBRARY "giltracer/preload/libgiltracer-preload.so"
+
+/* A library cannot be put into every program. */
+static int check_image(const char *path, bool is_program, struct error *err)
+{
+	struct dynamic dynamic;
+
+	if (dynamic_read(&dynamic, path, err) < 0)
+		return -1;
+	if (!dynamic.ours)
+		return error_set(err, ENOTSUP, "%s is of another architecture than giltracer",
+		                 path);
+	if (is_program && !*dynamic.interpreter)
+		return error_set(err, ENOTSUP,
+		                 "%s is linked statically: no library can be preloaded", path);
+	if (strstr(dynamic.interpreter, "/ld-musl"))
+		return error_set(err, ENOTSUP,
+		                 "%s is linked with musl, the library to preload with glibc", path);
+	if (dynamic.sanitized)
+		return error_set(
+			err, ENOTSUP,
+			"%s is built with AddressSanitizer, which has to be the first library",
+			path);
+	return 0;
+}
+
+int preloading_check(struct preloading *ret, const struct python *python, struct error *err)
+{
+	CLEANUP(free) char *library = NULL;
+
+	if (python->free_threaded)
+		return error_set(
+			err, ENOTSUP,
+			"%s is a free-threaded build: --probes preload records the GIL only",
+			python->command);
+	/* A process whose image is another file was started by the dynamic linker itself. */
+	if (check_image(python->image, !strcmp(python->image, python->library), err) < 0 ||
+	    check_image(python->library, false, err) < 0 ||
+	    datadir_find_library(&library, LIBRARY, err) < 0)
+		return -1;
+	/* The dynamic linker takes both for the end of a name. */
+	if (strpbrk(library, " :"))
+		return error_set(err, EINVAL,
+		                 "%s: a library in a folder with a space or a colon in its name "
+		                 "cannot be preloaded",
+		                 library);
+	ret->library = take(library);
+	return 0;
+}
+
+static int map_control(struct preloading *p, const struct preloading_plan *plan, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, p->folder);
+	CLEANUP(close) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const struct preload_control control = {
+		.magic = PRELOAD_MAGIC,
+		.limit = plan->max_mib ? (uint64_t)plan->max_mib << 20 : UINT64_MAX,
+		.frames = plan->frames,
+	};
+	void *map;
+
+	if (fd < 0 || write(fd, &control, sizeof(control)) != (ssize_t)sizeof(control))
+		return error_errno(err, "%s", path);
+	map = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return error_errno(err, "%s", path);
+	p->control = map;
+	return 0;
+}
+
+static char *preload_variable(const char *library)
+{
+	const char *others = getenv("LD_PRELOAD");
+
+	return others && *others ? xasprintf("LD_PRELOAD=%s:%s", library, others)
+	                         : xasprintf("LD_PRELOAD=%s", library);
+}
+
+/* ---- what the library finds in its folder */
+
+static struct preload_offsets offsets_of(const struct probedef *def)
+{
+	return (struct preload_offsets){
+		.major = def->major,
+		.minor = def->minor,
+		.current = def->frame[FRAME_CURRENT],
+		.current2 = def->frame[FRAME_CURRENT2],
+		.previous = def->frame[FRAME_PREVIOUS],
+		.code = def->frame[FRAME_CODE],
+		.instruction = def->frame[FRAME_INSTRUCTION],
+		.instruction_size = def->frame[FRAME_INSTRUCTION_SIZE],
+		.type = def->frame[FRAME_TYPE],
+		.line = def->frame[FRAME_LINE],
+		.name = def->frame[FRAME_NAME],
+		.state = def->frame[FRAME_STATE],
+		.text = def->frame[FRAME_TEXT],
+	};
+}
+
+/* A child may be of another version than the program. */
+static int write_offsets(const struct preloading *p, struct error *err)
+{
+	CLEANUP(free) char *folder = NULL;
+	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_OFFSETS, p->folder);
+	CLEANUP(closedir) DIR *dir = NULL;
+	CLEANUP(fclose) FILE *out = fopen(path, "we");
+	struct dirent *entry;
+
+	if (!out)
+		return error_errno(err, "%s", path);
+	if (datadir_find(&folder, "probes", err) < 0 || !(dir = opendir(folder)))
+		return 0;
+	while ((entry = readdir(dir))) {
+		CLEANUP(free) char *file = xasprintf("%s/%s", folder, entry->d_name);
+		CLEANUP(probedef_free) struct probedef *def = NULL;
+		struct preload_offsets offsets;
+
+		if (!str_has_suffix(entry->d_name, ".yaml") || probedef_load(&def, file, err) < 0 ||
+		    def->free_threaded || !def->has_frame)
+			continue;
+		offsets = offsets_of(def);
+		fwrite(&offsets, sizeof(offsets), 1, out);
+	}
+	return fflush(out) ? error_errno(err, "%s", path) : 0;
+}
+
+static int append(const struct preloading *p, const struct preload_entry *entry, const char *text)
+{
+	CLEANUP(free) char *path = xasprintf("%s/launcher" PRELOAD_LOG_SUFFIX, p->folder);
+	CLEANUP(close) int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	size_t len = entry->size - sizeof(*entry);
+
+	if (fd < 0 || write(fd, entry, sizeof(*entry)) != (ssize_t)sizeof(*entry) ||
+	    (len && write(fd, text, len) != (ssize_t)len))
+		return -1;
+	return 0;
+}
+
+static void write_own(const struct preloading *p, const char *bootstrap)
+{
+	struct preload_entry entry = { .type = PRELOAD_OWN };
+	size_t len = (size_t)(strrchr(bootstrap, '/') - bootstrap), padded = (len + 8) & ~(size_t)7;
+	CLEANUP(free) char *text = xcalloc(padded, 1);
+
+	memcpy(text, bootstrap, len);
+	entry.size = (uint32_t)(sizeof(entry) + padded);
+	append(p, &entry, text);
+}
+
+int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err)
+{
+	p->folder = xasprintf("%s/" RECORD_PRELOAD, plan->dir);
+	if (strlen(p->folder) > PRELOAD_DIR_MAX)
+		return error_set(err, ENAMETOOLONG, "%s: its name is too long", plan->dir);
+	if (mkdir(p->folder, 0700) < 0)
+		return error_errno(err, "%s", p->folder);
+	p->env[0] = preload_variable(p->library);
+	p->env[1] = xasprintf(PRELOAD_ENV "=%s", p->folder);
+	write_own(p, plan->bootstrap);
+	if (plan->frames && write_offsets(p, err) < 0)
+		return -1;
+	return map_control(p, plan, err);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t ticks(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#else
+	return now_ns();
+#endif
+}
+
+/* Only those know the rate of a program's clock that ended before it had looked twice. */
+void preloading_note_time(const struct preloading *p)
+{
+	struct preload_entry best = { .size = sizeof(best), .type = PRELOAD_PAIR };
+	uint64_t narrowest = UINT64_MAX;
+
+	if (!p->folder)
+		return;
+	for (int i = 0; i < 10; i++) {
+		uint64_t before = ticks(), ns = now_ns(), after = ticks();
+
+		if (after - before >= narrowest)
+			continue;
+		narrowest = after - before;
+		best.stamp = before + narrowest / 2;
+		best.value = ns;
+	}
+	append(p, &best, NULL);
+}
+
+uint64_t preloading_full_ns(const struct preloading *p)
+{
+	return p->control ? __atomic_load_n(&p->control->full_ns, __ATOMIC_ACQUIRE) : 0;
+}
+
+void preloading_stop(const struct preloading *p)
+{
+	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_STOP };
+
+	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks();
+	append(p, &entry, NULL);
+	__atomic_store_n(&p->control->limit, 0, __ATOMIC_RELAXED);
+}
+
+bool preloading_works(const struct preloading *p, uint32_t pid)
+{
+	CLEANUP(closedir) DIR *dir = opendir(p->folder);
+	CLEANUP(free) char *prefix = xasprintf("%u.", pid);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (str_has_prefix(entry->d_name, prefix))
+			return true;
+	return false;
+}
+
+void preloading_done(struct preloading *p)
+{
+	if (p->control)
+		munmap(p->control, sizeof(*p->control));
+	free(p->library);
+	free(p->folder);
+	free(p->env[0]);
+	free(p->env[1]);
+	*p = (struct preloading){ 0 };
+}

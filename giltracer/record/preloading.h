@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The library inside the program: whether it can be, and its folder, environment and limit. */
+#ifndef GILTRACER_RECORD_PRELOADING_H
+#define GILTRACER_RECORD_PRELOADING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct preload_control;
+struct python;
+
+/* Its folder in the session's. */
+#define RECORD_PRELOAD "gil.preload"
+
+/**
+ * All zero: it is not used.
+ * @library, @folder: absolute
+ * @env: for the program, NULL-terminated
+ * @control: shared with the library
+ */
+struct preloading {
+	char *library, *folder;
+	char *env[3];
+	struct preload_control *control;
+};
+
+/* Whether the interpreter can be traced so; an error says why not. */
+int preloading_check(struct preloading *ret, const struct python *python, struct error *err);
+
+/**
+ * @dir: of the session, absolute
+ * @max_mib: how much may be recorded; 0: as much as there is room for
+ * @frames: of each release
+ * @bootstrap: our part of the program, of which nothing is shown
+ */
+struct preloading_plan {
+	const char *dir;
+	unsigned max_mib, frames;
+	const char *bootstrap;
+};
+
+/* Make the folder in the session's. */
+int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err);
+
+/* What the clocks say now: before the program starts, and after its end. */
+void preloading_note_time(const struct preloading *p);
+
+/* When its limit was reached, CLOCK_MONOTONIC; 0: it was not. */
+uint64_t preloading_full_ns(const struct preloading *p);
+
+/* Nothing more is to be recorded, and nothing since the limit was reached counts. */
+void preloading_stop(const struct preloading *p);
+
+/* Whether process pid has made a GIL that the library knows. */
+bool preloading_works(const struct preloading *p, uint32_t pid);
+
+void preloading_done(struct preloading *p);
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* What to run and with what: all that can be refused before anything is started. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/datadir.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "base/exit.h"
+#include "locate/process.h"
+#include "record/attach.h"
+#include "system/sandbox.h"
+#include "system/perf_try.h"
+#include "record/job.h"
+#include "record/resolve.h"
+
+/* python, python3.11, /usr/bin/python3 */
+static bool names_python(const char *script)
+{
+	const char *slash = strrchr(script, '/');
+	const char *name = slash ? slash + 1 : script;
+
+	return !strncmp(name, "python", 6) && name[6 + strspn(name + 6, "0123456789.")] == '\0';
+}
+
+static bool is_binary(const char *path)
+{
+	CLEANUP(close) int fd = -1;
+	char magic[SELFMAG];
+	struct stat st;
+
+	/* A FIFO is not opened: its writer expects one reader, the interpreter. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && pread(fd, magic, sizeof(magic), 0) == SELFMAG &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/* Errors for command lines that people write who are used to other tools. */
+static int explain(const struct record_options *options, const char *script, int status,
+                   struct error *err)
+{
+	if (options->is_command(script))
+		error_set(err, ENOENT,
+		          "%s: there is no such script; put the command before the options: "
+		          "giltracer %s [OPTION]...",
+		          script, script);
+	else if (names_python(script))
+		error_set(err, ENOENT,
+		          "%s: name a script; giltracer starts Python itself (--python %s "
+		          "chooses the interpreter)",
+		          script, script);
+	else if (status == EXIT_CANNOT_RUN)
+		error_set(err, ENOEXEC, "%s: is not a Python script", script);
+	else if (!strpbrk(script, "./"))
+		error_set(err, ENOENT, "%s: there is no such script or command (see --help)",
+		          script);
+	return -status;
+}
+
+static bool is_pipe(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+static int check_script(const struct record_options *options, const char *script, bool twice,
+                        struct error *err)
+{
+	if (twice && is_pipe(script))
+		return error_set(err, EINVAL,
+		                 "%s: a pipe can be read once, and --state-detect runs the program "
+		                 "twice (--one-run runs it once)",
+		                 script);
+	if (!strcmp(script, "-")) {
+		error_set(err, EINVAL, "a program on standard input cannot be traced");
+		return -1;
+	}
+	if (access(script, R_OK) == 0)
+		return is_binary(script) || (names_python(script) && access(script, X_OK) == 0)
+		               ? explain(options, script, EXIT_CANNOT_RUN, err)
+		               : 0;
+	error_errno(err, "%s", script);
+	return err->code == ENOENT || err->code == ENOTDIR
+	               ? explain(options, script, EXIT_NOT_FOUND, err)
+	               : -EXIT_CANNOT_RUN;
+}
+
+/* The options that are about how a program starts. */
+static const char *start_option(const struct record_options *options)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} table[] = {
+		{ "-m", options->module },
+		{ "--entry", options->entry },
+		{ "--import", options->imports },
+		{ "--trace-imports", options->trace_imports },
+		{ "--python", options->python },
+		{ "--python-trace viztracer", options->python_trace == PYTHON_TRACE_VIZTRACER },
+		{ "--probes preload", options->probes == PROBES_PRELOAD },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (table[i].given)
+			return table[i].name;
+	return NULL;
+}
+
+static int find_running(struct job *job, char *const *argv, struct error *err)
+{
+	const char *option = start_option(job->options);
+
+	if (argv[0])
+		return error_set(err, EINVAL, "'%s': -p records a program that is running already",
+		                 argv[0]);
+	if (option)
+		return error_set(err, EINVAL,
+		                 "option %s: needs a program that giltracer starts, not -p",
+		                 option);
+	job->program.command = attach_command((pid_t)job->options->pid);
+	job->program.target = job->program.command[0];
+	job->program.argv = job->program.command + 1;
+	return 0;
+}
+
+static int find_target(struct job *job, char *const *argv, struct error *err)
+{
+	const struct record_options *options = job->options;
+
+	if (options->pid)
+		return find_running(job, argv, err);
+
+	if (options->entry && options->trace_imports)
+		return error_set(err, EINVAL, "--entry and --trace-imports exclude each other");
+	job->program.entry = options->entry ? xasprintf("=%s", options->entry)
+	                                    : xstrdup(options->trace_imports ? "first" : "main");
+	if (options->module) {
+		job->program.target = options->module;
+		job->program.argv = argv;
+		return 0;
+	}
+	if (!argv[0])
+		return error_set(err, EINVAL, "a script or -m MODULE is expected (see --help)");
+	job->program.target = argv[0];
+	job->program.argv = argv + 1;
+	return check_script(options, argv[0],
+	                    options->state_detect && !options->no_gil_detect && !options->one_run,
+	                    err);
+}
+
+/* Whether a script would be run by the interpreter of its first line: it says one, the script is a
+ * program, and nobody said otherwise. */
+static bool uses_shebang(const struct job *job)
+{
+	const char *venv = getenv("VIRTUAL_ENV");
+
+	return job->program.shebang.python && !job->options->python && !(venv && *venv) &&
+	       access(job->program.target, X_OK) == 0;
+}
+
+/* The file behind all links, and the folder, which is what makes a virtual environment. */
+static char *identity(const char *wanted)
+{
+	CLEANUP(free) char *command = NULL;
+	CLEANUP(free) char *file = NULL;
+	CLEANUP(free) char *folder = NULL;
+	struct error ignored;
+
+	if (python_command(&command, wanted, &ignored) < 0)
+		return NULL;
+	file = realpath(command, NULL);
+	*strrchr(command, '/') = '\0';
+	folder = realpath(command, NULL);
+	return file && folder ? xasprintf("%s %s", folder, file) : NULL;
+}
+
+/* Whether two commands are different interpreters, or one cannot be found. */
+static bool differ(const char *a, const char *b)
+{
+	CLEANUP(free) char *identity_a = identity(a);
+	CLEANUP(free) char *identity_b = identity(b);
+
+	return !identity_a || !identity_b || strcmp(identity_a, identity_b) != 0;
+}
+
+/* Reports which interpreter runs the script if that may be unexpected. */
+static void tell_shebang(const struct job *job, bool used)
+{
+	const struct shebang *shebang = &job->program.shebang;
+	const char *other = used ? NULL : job->options->python;
+
+	if (!shebang->line || (shebang->python && !differ(shebang->python, other)))
+		return;
+	if (used)
+		log_info("%s runs %s, as named in its first line (--python chooses another)",
+		         shebang->python, job->program.target);
+	else
+		log_info("the first line of %s, #!%s, is ignored: %s runs it", job->program.target,
+		         shebang->line, job->program.python->command);
+}
+
+static void take_options(struct job *job)
+{
+	const struct shebang *shebang = &job->program.shebang;
+
+	job->program.python_options = xcalloc(shebang->options.n + 1,
+	                                      sizeof(*job->program.python_options));
+	for (size_t i = 0; i < shebang->options.n; i++)
+		job->program.python_options[i] = shebang->options.v[i];
+	if (shebang->left_out)
+		log_warn("%s: some options of #!%s are ignored: only one-letter options are "
+		         "used",
+		         job->program.target, shebang->line);
+}
+
+static int find_running_python(struct job *job, struct error *err)
+{
+	struct process_python process;
+
+	if (process_python_find(&process, (pid_t)job->options->pid, err) < 0)
+		return -1;
+	job->program.python = process.python;
+	return 0;
+}
+
+static int find_python(struct job *job, struct error *err)
+{
+	bool used;
+
+	if (job->options->pid)
+		return find_running_python(job, err);
+
+	if (!job->options->module)
+		shebang_read(&job->program.shebang, job->program.target);
+	used = uses_shebang(job);
+	if (used)
+		take_options(job);
+	if (python_find(&job->program.python,
+	                used ? job->program.shebang.python : job->options->python, err) == 0) {
+		tell_shebang(job, used);
+		return 0;
+	}
+	if (err->code == ENOENT)
+		return -EXIT_NOT_FOUND;
+	return err->code == EACCES ? -EXIT_CANNOT_RUN : -1;
+}
+
+bool job_wants_gil(const struct job *job)
+{
+	return !job->options->no_gil_detect && !job->events.unknown_build;
+}
+
+bool job_wants_stacks(const struct job *job)
+{
+	return job->options->state_detect || !job_wants_gil(job);
+}
+
+/*
+ * Why perf does not record the GIL, *err: whether the library inside the program can do it instead.
+ * 0: it will, and that is said.
+ */
+static int preload_instead(struct job *job, struct error *err)
+{
+	struct error ignored;
+
+	if (job->options->pid || job->options->probes != PROBES_AUTO || !job_wants_gil(job) ||
+	    preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
+		return -1;
+	log_info("GIL events by a preloaded library (--probes preload), since uprobes are not "
+	         "permitted: %s",
+	         err->text);
+	return 0;
+}
+
+/* The limits of perf and the host are found out while the interpreter is asked. */
+struct host_search {
+	struct perf_limits *host;
+	struct error err;
+	int status;
+	pthread_t thread;
+	bool threaded;
+};
+
+static void *find_host(void *data)
+{
+	struct host_search *search = data;
+
+	search->status = perf_limits_find(search->host, &search->err);
+	return NULL;
+}
+
+static int find_python_and_host(struct job *job, struct error *err)
+{
+	struct host_search search = { .host = &job->host };
+	int ret;
+
+	if (job->options->probes == PROBES_PRELOAD)
+		return find_python(job, err);
+	search.threaded = thread_start(&search.thread, find_host, &search) == 0;
+	ret = find_python(job, err);
+	if (search.threaded)
+		pthread_join(search.thread, NULL);
+	else if (ret == 0)
+		find_host(&search);
+	if (ret == 0 && search.status < 0) {
+		*err = search.err;
+		ret = preload_instead(job, err);
+	}
+	return ret;
+}
+
+static int choose_python_trace(struct job *job, struct error *err)
+{
+	const struct python *python = job->program.python;
+	CLEANUP(free) char *advice = NULL;
+
+	job->program.python_traced = job->options->python_trace != PYTHON_TRACE_NONE &&
+	                             python->viztracer;
+	if (python->viztracer || job->options->python_trace == PYTHON_TRACE_NONE)
+		return 0;
+	advice = python_viztracer_advice(python);
+	if (job->options->python_trace == PYTHON_TRACE_VIZTRACER)
+		return error_set(err, ENOENT, "%s has no VizTracer: %s", python->command, advice);
+	log_info("no Python calls in the report: VizTracer is not installed (%s)", advice);
+	return 0;
+}
+
+/* Adds to the error how to get the permission, as giltracer check does. */
+static int denied(const struct job *job, const char *instead, struct error *err)
+{
+	CLEANUP(free)
+	char *remedy = sandbox_remedy(job->program.python->command, job->options->frames);
+	CLEANUP(free) char *text = xasprintf("%s -> %s%s", err->text, remedy, instead);
+
+	return error_set(err, err->code, "%s", text);
+}
+
+/* The kernel is asked, not perf: perf may continue without a refused event and record nothing. */
+static int place_probes(struct job *job, struct error *err)
+{
+	if (uprobes_prepare(job->events.probes, &job->events.uprobes, err) == 0 &&
+	    perf_try_event(job->events.probes->group, job->events.probes->probes.v[0].event, err) ==
+	            0)
+		return 0;
+	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
+		return -1;
+	if (preload_instead(job, err) == 0)
+		return 0;
+	return denied(job, " (--no-gil-detect works without probes)", err);
+}
+
+/* A free-threaded build without known probes is recorded without them: its thread states are
+ * useful. */
+static int without_probes(struct job *job, struct error *err)
+{
+	if (!job->program.python->free_threaded || err->code != ENOTSUP)
+		return -1;
+	job->events.unknown_build = true;
+	log_warn("%s: thread states and the reasons of sleeps are recorded, but not "
+	         "the locks that threads wait for",
+	         err->text);
+	return 0;
+}
+
+/* Finds the probes that show which import turns the GIL on. They are not limited to tracing: most
+ * imports precede it. */
+static void find_early(struct job *job)
+{
+	const char *const *events = uprobes_events(job->events.uprobes);
+	size_t n = 0;
+
+	while (events[n])
+		n++;
+	job->events.early = xcalloc(n + 1, sizeof(*job->events.early));
+	n = 0;
+	for (; *events; events++)
+		if (str_has_suffix(*events, ":gil_module") ||
+		    str_has_suffix(*events, ":enable_gil"))
+			job->events.early[n++] = *events;
+}
+
+int job_prepare_probes(struct job *job, struct error *err)
+{
+	int failed;
+
+	if (!job_uses_perf(job))
+		return 0;
+	failed = resolve_probes(&job->events.probes, job->program.python, job->options->frames,
+	                        err);
+
+	/* The place of take_gil identifies sleeps for the GIL in the stacks of a stripped
+	 * interpreter. Without it, only frames named take_gil do. */
+	if (!job_wants_gil(job)) {
+		if (failed < 0)
+			log_debug("%s", err->text);
+		return 0;
+	}
+	if (failed < 0)
+		return without_probes(job, err);
+	if (place_probes(job, err) < 0)
+		return -1;
+	if (job_uses_perf(job))
+		find_early(job);
+	return 0;
+}
+
+int job_prepare(struct job *job, char *const *argv, struct error *err)
+{
+	const struct opt_list *events = &job->options->events;
+	int ret = find_target(job, argv, err);
+
+	job->events.counters = xcalloc(events->n + 1, sizeof(*job->events.counters));
+	for (unsigned i = 0; i < events->n; i++)
+		job->events.counters[i] = events->v[i];
+	if (ret < 0 || (ret = find_python_and_host(job, err)) < 0)
+		return ret;
+	if (!job->options->pid &&
+	    (datadir_find(&job->program.bootstrap, "share/python/bootstrap.py", err) < 0 ||
+	     choose_python_trace(job, err) < 0))
+		return -1;
+	if (job->options->probes == PROBES_PRELOAD)
+		return preloading_check(&job->events.preloading, job->program.python, err);
+	if (job->options->probes == PROBES_BOTH &&
+	    preloading_check(&job->events.preloading, job->program.python, err) < 0)
+		return -1;
+	if (!job_uses_perf(job) || perf_try_self(err) == 0 || preload_instead(job, err) == 0)
+		return 0;
+	return denied(job, "", err);
+}

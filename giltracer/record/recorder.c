@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* One perf record at work. */
+#include "record/recorder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "record/perfwords.h"
+
+/* perf reads all of /proc/PID and opens an event per CPU before it answers: seconds if loaded. */
+#define ANSWER_MS 60000
+
+/* How soon Ctrl-C is noticed meanwhile, at the latest. */
+#define LOOK_MS 100
+
+/* The highest: at -10, with other programs wanting its CPU, perf sometimes lost records. */
+#define PERF_NICE -20
+
+static bool is_progress(const char *line)
+{
+	return str_has_prefix(line, "Events ") || str_has_prefix(line, "[ perf record:") || !*line;
+}
+
+/* perf's warnings about kernel symbols, which every user but root gets. */
+static bool is_about_symbols(const char *line)
+{
+	static const char *const starts[] = {
+		"WARNING: Kernel address maps",
+		"check /proc/sys/kernel/kptr_restrict",
+		"Samples in kernel",
+		"file is not found in the buildid cache",
+		"If some relocation was applied",
+		"even with a suitable vmlinux",
+		"Couldn't record kernel",
+		"Symbol resolution may be skewed",
+		"Check /proc/kallsyms",
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (str_has_prefix(line, starts[i]))
+			return true;
+	return false;
+}
+
+/* Where perf's manual begins instead of its message. */
+static bool is_usage(const char *line)
+{
+	return str_has_prefix(line, "Run 'perf ") || str_has_prefix(line, "Usage:");
+}
+
+/* What perf said, on one line, without what it says when all is well. Caller frees. */
+static char *perf_text(const struct recorder *recorder)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	char buf[4096], *line, *rest = buf;
+	ssize_t n = pread(recorder->text_fd, buf, sizeof(buf) - 1, 0);
+
+	buf[n > 0 ? n : 0] = '\0';
+	while ((line = strsep(&rest, "\n"))) {
+		line += strspn(line, " \t");
+		if (is_usage(line))
+			break;
+		if (!is_progress(line) && !is_about_symbols(line) && text.len < 300)
+			str_addf(&text, "%s%s", text.len ? " " : "", line);
+	}
+	return str_take(&text);
+}
+
+/* Advice that follows from perf's message. */
+static const char *hint(const char *text, int *ret_code)
+{
+	*ret_code = EIO;
+	if (strcasestr(text, "permi") || strcasestr(text, "privilege")) {
+		*ret_code = EPERM;
+		return " (giltracer check shows what this host permits)";
+	}
+	if (strstr(text, "No space left"))
+		return " (choose another folder with TMPDIR or --keep, or limit the size "
+		       "with --max-size)";
+	if (strstr(text, "is not supported"))
+		return " (this host cannot count it; page-faults, context-switches and "
+		       "other software events can be counted everywhere)";
+	return "";
+}
+
+static int fail(const struct recorder *recorder, const char *what, struct error *err)
+{
+	CLEANUP(free) char *text = perf_text(recorder);
+	int code;
+	const char *advice = hint(text, &code);
+
+	if (!*text && recorder->perf.reaped && WIFEXITED(recorder->perf.status))
+		return error_set(err, code, "perf record %s without a message (status %d)", what,
+		                 WEXITSTATUS(recorder->perf.status));
+	return error_set(err, code, "perf record %s%s%s%s", what, *text ? ": " : "", text, advice);
+}
+
+static int open_pipes(struct recorder *rec, int *ret_control, int *ret_ack, struct error *err)
+{
+	int fds[2];
+
+	rec->text_fd = memfd_create("giltracer-perf", MFD_CLOEXEC);
+	if (rec->text_fd < 0)
+		return error_errno(err, "memfd_create");
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_errno(err, "pipe");
+	*ret_control = fds[0];
+	rec->control_fd = fds[1];
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_errno(err, "pipe");
+	rec->ack_fd = fds[0];
+	*ret_ack = fds[1];
+	return 0;
+}
+
+/* One line, however long, to be copied. */
+static void log_command(char *const *argv)
+{
+	CLEANUP(str_done) struct str line = { 0 };
+
+	for (char *const *arg = argv; *arg; arg++)
+		str_addf(&line, strpbrk(*arg, " '\"|&;<>()$`\\*?~#") ? " '%s'" : " %s", *arg);
+	log_debug("started:%s", str_get(&line));
+}
+
+/* perf makes them non-blocking; their numbers in perf are the ones they have here. */
+static int spawn(struct recorder *rec, const struct perf_plan *wanted,
+                 const struct signals *signals, struct error *err)
+{
+	CLEANUP(close) int control = -1;
+	CLEANUP(close) int ack = -1;
+	struct perf_plan plan = *wanted;
+	char **argv;
+	int failed;
+
+	if (open_pipes(rec, &control, &ack, err) < 0)
+		return -1;
+	plan.control_fd = control;
+	plan.ack_fd = ack;
+	plan.mmap_pages = rec->mmap_pages;
+	argv = plan.guard ? perfwords_argv(&plan) : perfcmd_argv(&plan);
+	failed = child_spawn(&rec->perf,
+	                     &(struct child_spec){
+				     .file = plan.guard ? plan.guard : plan.perf,
+				     .argv = argv,
+				     .fds = (struct child_fd[]){ { control, control },
+	                                                         { ack, ack },
+	                                                         { rec->text_fd, 1 },
+	                                                         { rec->text_fd, 2 } },
+				     .fd_count = 4,
+				     .own_group = true,
+				     .mask = &signals->old,
+			     },
+	                     err);
+	log_command(argv);
+	argv_free(argv);
+	return failed < 0 ? error_prefix(err, "perf record") : 0;
+}
+
+/* Positive: perf answered; 0: it ended; negative: it did not answer in time, or a signal asks us to
+ * end. */
+static int read_ack(struct recorder *rec)
+{
+	struct pollfd ready = { .fd = rec->ack_fd, .events = POLLIN };
+	char buf[16];
+	int n = 0;
+
+	for (int left = rec->answer_ms; n == 0 && left > 0; left -= LOOK_MS) {
+		if (rec->starting && signals_ending())
+			return -1;
+		n = poll(&ready, 1, left < LOOK_MS ? left : LOOK_MS);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+	}
+	/* "ack\n", with its terminating zero in some versions. */
+	return n == 1 ? read(rec->ack_fd, buf, sizeof(buf)) > 0 : -1;
+}
+
+bool recorder_has_events(const struct recorder *recorder)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/fd", (int)recorder->perf.pid);
+	DIR *dir = opendir(path);
+	bool found = !dir;
+	struct dirent *entry;
+	char target[64];
+
+	while (!found && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		target[n > 0 ? n : 0] = '\0';
+		found = !strcmp(target, "anon_inode:[perf_event]");
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+int recorder_command(struct recorder *rec, const char *command, struct error *err)
+{
+	CLEANUP(free) char *line = NULL;
+	void (*old)(int);
+	ssize_t n;
+
+	if (rec->control_fd < 0)
+		return error_set(err, EIO, "perf record has ended");
+	line = xasprintf("%s\n", command);
+	old = signal(SIGPIPE, SIG_IGN);
+	n = write(rec->control_fd, line, strlen(line));
+	signal(SIGPIPE, old);
+	return n == (ssize_t)strlen(line) ? 0 : fail(rec, "ended early", err);
+}
+
+int recorder_answer(struct recorder *rec, struct error *err)
+{
+	int answer = read_ack(rec);
+
+	if (answer < 0 && rec->starting && signals_ending())
+		return error_set(err, EINTR, "interrupted");
+	if (answer < 0)
+		return error_set(err, ETIMEDOUT, "perf record has not answered for %d ms",
+		                 rec->answer_ms);
+	return answer ? 0 : fail(rec, "ended early", err);
+}
+
+static bool short_of_memory(const struct recorder *rec)
+{
+	CLEANUP(free) char *text = perf_text(rec);
+
+	return strstr(text, "mmap") || strstr(text, "mapping pages");
+}
+
+/* perf loses what it does not read in time, so it gets a high priority if we may set one. Not a
+ * realtime priority: at times perf runs without sleeping. */
+static void raise_priority(pid_t pid)
+{
+	if (setpriority(PRIO_PROCESS, (id_t)pid, PERF_NICE) < 0)
+		log_debug("perf: no higher priority: %s", strerror(errno));
+}
+
+static int enable_early(struct recorder *rec, const struct perf_plan *plan, struct error *err)
+{
+	for (const char *const *event = plan->early; event && *event; event++) {
+		CLEANUP(free) char *command = xasprintf("enable %s", *event);
+
+		if (recorder_command(rec, command, err) < 0 || recorder_answer(rec, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int recorder_start(struct recorder *ret, const struct perf_plan *plan,
+                   const struct signals *signals, struct error *err)
+{
+	struct error ignored;
+
+	if (!ret->mmap_pages)
+		ret->mmap_pages = plan->mmap_pages;
+	ret->answer_ms = plan->answer_ms ? (int)plan->answer_ms : ANSWER_MS;
+	ret->starting = true;
+	if (spawn(ret, plan, signals, err) < 0)
+		return -1;
+	/* The events are disabled already; the command only tests whether perf answers. */
+	recorder_command(ret, "disable", &ignored);
+	return 0;
+}
+
+/* perf ended because it could not lock enough memory: start it again with half. */
+static int start_smaller(struct recorder *rec, const struct perf_plan *plan,
+                         const struct signals *signals, struct error *err)
+{
+	unsigned pages = rec->mmap_pages / 2;
+
+	log_debug("perf: no %u pages per CPU, trying half", rec->mmap_pages);
+	recorder_done(rec);
+	*rec = (struct recorder)RECORDER_NONE;
+	rec->mmap_pages = pages;
+	return recorder_start(rec, plan, signals, err);
+}
+
+/* Newer perfs (7.2) go on without an event that the kernel refuses: who asked for it would look for
+ * it in vain. */
+static bool went_without(const struct recorder *rec)
+{
+	CLEANUP(free) char *text = perf_text(rec);
+
+	return strstr(text, "which will be removed");
+}
+
+int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
+                   const struct signals *signals, struct error *err)
+{
+	struct error said;
+
+	while (recorder_answer(rec, &said) < 0) {
+		/* perf still runs: waiting for its end would take as long as the program runs. */
+		if (said.code == ETIMEDOUT || said.code == EINTR) {
+			*err = said;
+			return -1;
+		}
+		child_wait(&rec->perf);
+		if (rec->mmap_pages <= 1 || !short_of_memory(rec))
+			return fail(rec, "could not start", err);
+		if (start_smaller(rec, plan, signals, err) < 0)
+			return -1;
+	}
+	rec->starting = false;
+	if (went_without(rec))
+		return fail(rec, "could not start", err);
+	raise_priority(rec->perf.pid);
+	return enable_early(rec, plan, err);
+}
+
+void recorder_stop(struct recorder *rec)
+{
+	if (rec->perf.pid > 0 && !child_ended(&rec->perf))
+		kill(rec->perf.pid, SIGTERM);
+}
+
+static bool could_not_write(const struct recorder *rec)
+{
+	CLEANUP(free) char *text = perf_text(rec);
+
+	return strstr(text, "failed to write");
+}
+
+int recorder_finish(struct recorder *rec, struct error *err)
+{
+	int status;
+
+	recorder_stop(rec);
+	child_wait(&rec->perf);
+	status = rec->perf.status;
+	/* It dies by the signal that ended it, after it has written everything, or has failed to.
+	 */
+	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		return could_not_write(rec) ? fail(rec, "failed", err) : 0;
+	if (WIFSIGNALED(status))
+		return error_set(err, EIO,
+		                 "perf record was killed by signal %d%s: records that it had not "
+		                 "written yet are lost",
+		                 WTERMSIG(status),
+		                 WTERMSIG(status) == SIGKILL
+		                         ? " (by the kernel, if memory ran out: dmesg says)"
+		                         : "");
+	return fail(rec, "failed", err);
+}
+
+void recorder_done(struct recorder *rec)
+{
+	child_done(&rec->perf);
+	if (rec->control_fd >= 0)
+		close(take_fd(&rec->control_fd));
+	if (rec->ack_fd >= 0)
+		close(take_fd(&rec->ack_fd));
+	if (rec->text_fd >= 0)
+		close(take_fd(&rec->text_fd));
+}

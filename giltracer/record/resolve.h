@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the probes of an interpreter go, with progress shown while a symbol server is asked. */
+#ifndef GILTRACER_RECORD_RESOLVE_H
+#define GILTRACER_RECORD_RESOLVE_H
+
+#include "locate/probes.h"
+
+/* As probe_set_resolve. */
+int resolve_probes(struct probe_set **ret, const struct python *python, unsigned frames,
+                   struct error *err);
+
+#endif

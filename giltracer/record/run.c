@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/* The executions of the program, and what is noted of each. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "record/attach.h"
+#include "record/pass.h"
+#include "system/perf_try.h"
+#include "record/stdin_tee.h"
+#include "system/steal_time.h"
+#include "record/job.h"
+
+/* Wake-ups are few compared with stacks: this part of a ring buffer suffices. */
+#define WAKEUPS_SHARE 8
+
+static bool wants_wakeups(const struct job *job)
+{
+	return job->options->state_detect && job->host.everybody;
+}
+
+/* Bytes of stack: enough for the C calls from a Python function to the one that keeps the GIL. */
+#define NATIVE_STACK 4096
+#define NATIVE_HZ    250
+
+/* One sample in any hold that is longer than the switch interval, if the host permits so many. */
+static unsigned native_hz(const struct job *job)
+{
+	return job->host.sample_hz < NATIVE_HZ ? job->host.sample_hz : NATIVE_HZ;
+}
+
+/* The plan of one recording of a pass; output is its file. */
+static struct perf_plan plan_recording(const struct job *job, const struct perf_share *share,
+                                       const char *output)
+{
+	unsigned pages = perf_limits_pages(&job->host, share);
+	uint64_t buffer = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	struct perf_plan plan = {
+		.perf = job->host.perf,
+		.guard = job->host.guard,
+		.output = output,
+		.mmap_pages = pages,
+		.aio = job->host.aio,
+		.buildid_mmap = job->host.by_event,
+		.waking = job->host.tracepoints && !wants_wakeups(job),
+	};
+
+	if (share->stacks) {
+		plan.sched = job->host.tracepoints;
+		plan.stack_size = plan.sched ? perf_limits_stack_size(buffer) : 0;
+	} else {
+		plan.probes = uprobes_events(job->events.uprobes);
+		/* The control command has events by name since then, and would be taken for all. */
+		plan.early = job->host.by_event ? job->events.early : NULL;
+		plan.counters = job->events.counters;
+		plan.native_hz = native_hz(job);
+		plan.native = plan.native_hz ? NATIVE_STACK : 0;
+		plan.unswapped = perf_reads_inherited();
+		plan.sched = job->host.tracepoints && job->options->state_detect;
+	}
+	return plan;
+}
+
+/*
+ * The recording of the whole machine: wake-ups, from interrupts too, and which thread had each CPU.
+ */
+static struct perf_plan plan_wakeups(const struct job *job, const struct perf_share *share,
+                                     const char *output)
+{
+	return (struct perf_plan){
+		.perf = job->host.perf,
+		.output = output,
+		.mmap_pages = perf_limits_pages(&job->host, share),
+		.everybody = true,
+		.waking = true,
+		.sched = true,
+	};
+}
+
+/* One execution: what it is recorded for, one or both. The first names its files. */
+struct execution {
+	enum pass_kind kinds[2];
+	size_t count;
+	bool again; /* the program has run before */
+};
+
+static int signal_of(int status)
+{
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* As a shell has it in $?. */
+static int exit_status_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static const char *first_name(const struct execution *execution)
+{
+	return pass_kind_name(execution->kinds[0]);
+}
+
+static void add_pass(struct job *job, const struct execution *execution, enum pass_kind kind,
+                     const struct pass_result *result)
+{
+	const char *trace = first_name(execution);
+	CLEANUP(free) char *perf_data = xasprintf("%s.perf.data", pass_kind_name(kind));
+	CLEANUP(free) char *trace_file = xasprintf("%s.viztracer.json", trace);
+	CLEANUP(free) char *path = xasprintf("%s/%s", job->dir, trace_file);
+	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
+	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
+	static char preload[] = RECORD_PRELOAD;
+	bool traced = result->trace && access(path, R_OK) == 0;
+	struct session_pass pass = {
+		.kind = kind,
+		.perf_data = job_uses_perf(job) ? perf_data : NULL,
+		.preload = job_preloads(job) ? preload : NULL,
+		.python_trace = traced ? trace_file : NULL,
+		.python_trace_note = result->trace_note,
+		.code_objects = result->codes ? codes : NULL,
+		.wakeups = wants_wakeups(job) ? wakeups : NULL,
+		.exit_status = exit_status_of(result->status),
+		.signal = signal_of(result->status),
+		.wall_ns = result->wall_ns,
+		.start_ns = result->start_ns,
+		.stop_ns = result->stop_ns,
+		.pid = result->pid,
+		.tid = result->start_tid,
+		.gil = result->gil,
+		.threads = result->named.v,
+		.thread_count = result->named.n,
+	};
+
+	session_add_pass(job->session, &pass);
+}
+
+static void note(struct job *job, const char *code, const char *text)
+{
+	log_warn("%s", text);
+	session_add_note(job->session, code, 1, text);
+}
+
+static void note_stacks(struct job *job, const struct pass_plan *plan,
+                        const struct pass_result *result, size_t i)
+{
+	CLEANUP(free) char *text = NULL;
+
+	if (!plan->perf[i].stack_size || plan->perf[i].stack_size >= 4096)
+		return;
+	text = xasprintf("the host permits ring buffers of %u pages per CPU: stacks are cut "
+	                 "at %u bytes to lose fewer records (giltracer setup permits more)",
+	                 result->mmap_pages[i], plan->perf[i].stack_size);
+	note(job, "stack-size", text);
+}
+
+static void note_result(struct job *job, const struct pass_plan *plan, struct pass_result *result)
+{
+	CLEANUP(free)
+	char *stolen = steal_time_note(result->stolen_ns, result->wall_ns,
+	                               (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+
+	for (size_t i = 0; i < plan->perf_count; i++)
+		note_stacks(job, plan, result, i);
+	if (job_preloads(job) && result->start_ns &&
+	    !preloading_works(&job->events.preloading, result->pid))
+		note(job, "preload",
+		     "the library that records the GIL was not loaded into the program, or the "
+		     "program never had a GIL (Python 3.6 makes it with the first thread)");
+	if (result->perf_note) {
+		/* An error, since giltracer fails with it: -q shows those. */
+		log_error("%s", result->perf_note);
+		session_add_note(job->session, "perf", 1, result->perf_note);
+		job->outcome->failed = true;
+	}
+	if (result->stopped)
+		note(job, "stopped",
+		     "the program was stopped for a while (Ctrl-Z, SIGSTOP): the time "
+		     "counts as sleep, and as hold for the thread that held the GIL");
+	if (stolen)
+		session_add_note(job->session, "stolen", 1, stolen);
+	if (result->limit_note)
+		session_add_note(job->session, "limit", 1, result->limit_note);
+	if (result->entry_note)
+		note(job, "entry", result->entry_note);
+	else if (!result->start_ns)
+		note(job, "not-started",
+		     "the program ended before tracing started: nothing was recorded "
+		     "(--trace-imports traces from the first line)");
+	else if (!result->stop_ns)
+		note(job, "not-stopped",
+		     "the program ended without finishing (by a signal, os._exit or exec): its "
+		     "last moments may be missing");
+	if (job->program.python_traced && !result->trace && !result->trace_note && result->start_ns)
+		result->trace_note = xstrdup("the program ended without finishing, so VizTracer "
+		                             "could not save its trace");
+	if (result->trace_note)
+		log_warn("%s", result->trace_note);
+}
+
+static void set_status(struct job *job, const struct execution *execution,
+                       const struct pass_result *result)
+{
+	struct record_outcome *outcome = job->outcome;
+	int exit_status = exit_status_of(result->status);
+	CLEANUP(free) char *text = NULL;
+
+	if (execution->again && result->interrupted) {
+		note(job, "interrupted",
+		     "interrupted: the second run, which records stacks, is incomplete");
+	} else if (execution->again && exit_status != outcome->exit_status) {
+		text = xasprintf("the two runs ended differently, with status %d and then %d: the "
+		                 "program is not deterministic",
+		                 outcome->exit_status, exit_status);
+		note(job, "exit-status", text);
+		return;
+	}
+	outcome->exit_status = exit_status;
+	outcome->signal = signal_of(result->status);
+}
+
+/* The output of the second run is discarded: the first run has printed it. */
+static int open_null(const struct execution *execution, struct error *err)
+{
+	int fd;
+
+	if (!execution->again)
+		return -1;
+	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? error_errno(err, "/dev/null") : fd;
+}
+
+/* Printed at once: a server runs on until somebody ends it. */
+static void say_limit(const char *why)
+{
+	log_info("%s", why);
+}
+
+/* What is recorded at the same time; outputs are filled in, the caller's to free. */
+static void plan_recordings(const struct job *job, const struct execution *execution,
+                            struct pass_plan *plan, char **outputs)
+{
+	struct perf_share share = { .count = (unsigned)execution->count + wants_wakeups(job) };
+
+	if (!job_uses_perf(job))
+		return;
+	for (size_t i = 0; i < execution->count; i++) {
+		share.index = (unsigned)i;
+		share.share = (unsigned)execution->count;
+		share.stacks = execution->kinds[i] == PASS_STACKS;
+		outputs[i] = xasprintf("%s/%s.perf.data", job->dir,
+		                       pass_kind_name(execution->kinds[i]));
+		plan->perf[plan->perf_count++] = plan_recording(job, &share, outputs[i]);
+	}
+	if (!wants_wakeups(job))
+		return;
+	share = (struct perf_share){ share.count, (unsigned)execution->count, WAKEUPS_SHARE,
+		                     false };
+	outputs[share.index] = xasprintf("%s/%s.wakeups.perf.data", job->dir,
+	                                 first_name(execution));
+	plan->perf[plan->perf_count++] = plan_wakeups(job, &share, outputs[share.index]);
+}
+
+static int run_execution(struct job *job, const struct execution *execution, int in,
+                         struct error *err)
+{
+	CLEANUP(close) int null = open_null(execution, err);
+	CLEANUP(free)
+	char *trace = xasprintf("%s/%s.viztracer.json", job->dir, first_name(execution));
+	CLEANUP(free) char *codes = xasprintf("%s/%s.codes", job->dir, first_name(execution));
+	CLEANUP(free)
+	char *children = xasprintf("%s/%s.children", job->dir, first_name(execution));
+	char *outputs[RECORDERS_MAX] = { NULL };
+	struct pass_result result;
+	struct pass_plan plan = {
+		.python = job->program.python->command,
+		.python_options = job->program.python_options,
+		.bootstrap = job->program.bootstrap,
+		.kind = job->options->module ? "module" : "script",
+		.target = job->program.target,
+		.args = job->program.argv,
+		.entry = job->program.entry,
+		.imports = job->options->imports,
+		.python_trace = job->program.python_traced ? trace : NULL,
+		.python_trace_entries = job->options->python_trace_entries,
+		.codes = execution->kinds[0] == PASS_GIL ? codes : NULL,
+		.children = children,
+		.probes = execution->kinds[0] == PASS_GIL && job_uses_perf(job) ? job->events.probes
+		                                                                : NULL,
+		.preloading = job_preloads(job) ? &job->events.preloading : NULL,
+		.in = in,
+		.out = null,
+		.err = null,
+		.limit = { .duration_s = job->options->duration_s,
+		           .max_mib = job->options->max_mib },
+		.on_limit = say_limit,
+	};
+	int ret;
+
+	if (execution->again && null < 0)
+		return -1;
+	plan_recordings(job, execution, &plan, outputs);
+	limit_begin(&plan.limit, job->dir);
+	ret = job->options->pid
+	              ? attach_run(&plan, (pid_t)job->options->pid, job->signals, &result, err)
+	              : pass_run(&plan, job->signals, &result, err);
+	if (ret == 0) {
+		set_status(job, execution, &result);
+		note_result(job, &plan, &result);
+		for (size_t i = 0; i < execution->count; i++)
+			add_pass(job, execution, execution->kinds[i], &result);
+		job->outcome->interrupted |= result.interrupted;
+		pass_result_done(&result);
+	}
+	for (size_t i = 0; i < RECORDERS_MAX; i++)
+		free(outputs[i]);
+	return ret;
+}
+
+static int run_once(struct job *job, const struct execution *execution, struct error *err)
+{
+	return run_execution(job, execution, -1, err);
+}
+
+#define NO_SECOND_RUN "interrupted: there was no second run, so there are no stacks"
+
+/* Interrupted after the first run, whose recording is still worth a report. */
+static int skip_second_run(struct job *job)
+{
+	struct record_outcome *outcome = job->outcome;
+
+	outcome->signal = signals_take(job->signals);
+	outcome->exit_status = 128 + outcome->signal;
+	outcome->interrupted = true;
+	note(job, "interrupted", NO_SECOND_RUN);
+	return 0;
+}
+
+static int run_twice(struct job *job, struct error *err)
+{
+	const struct execution first = { .kinds = { PASS_GIL }, .count = 1 };
+	const struct execution second = { .kinds = { PASS_STACKS }, .count = 1, .again = true };
+	struct stdin_tee tee = STDIN_TEE_NONE;
+	CLEANUP(close) int in = -1;
+	int ret = stdin_tee_first(&tee, job->dir, &in, err);
+
+	if (ret == 0) {
+		log_info("run 1 of 2: %s",
+		         job->program.python->free_threaded ? "what blocks threads" : "the GIL");
+		ret = run_execution(job, &first, in, err);
+	}
+	if (in >= 0)
+		close(take_fd(&in));
+	if (ret == 0 && job->outcome->interrupted) {
+		note(job, "interrupted", NO_SECOND_RUN);
+	} else if (ret == 0 && job->outcome->failed) {
+		log_warn("no second run, since recording the first one failed");
+	} else if (ret == 0 && (ret = stdin_tee_again(&tee, &in, err)) == 0) {
+		log_info("run 2 of 2: stacks (its output is discarded)");
+		ret = run_execution(job, &second, in, err);
+		if (ret < 0 && err->code == EINTR)
+			ret = skip_second_run(job);
+	}
+	stdin_tee_done(&tee);
+	return ret;
+}
+
+/* Written before the program runs, for a report in case giltracer is killed. */
+static int write_before(struct job *job, struct error *err)
+{
+	static char preload[] = RECORD_PRELOAD;
+	const struct session_pass pass = { .kind = PASS_GIL, .preload = preload };
+	int ret;
+
+	session_add_pass(job->session, &pass);
+	ret = session_write(job->session, job->dir, err);
+	session_drop_pass(job->session);
+	return ret;
+}
+
+static int run_preloaded(struct job *job, const struct execution *execution, struct error *err)
+{
+	const struct preloading_plan plan = {
+		.dir = job->dir,
+		.max_mib = job->options->max_mib,
+		.frames = job->options->frames,
+		.bootstrap = job->program.bootstrap,
+	};
+
+	if (job->options->state_detect)
+		note(job, "states",
+		     "thread states and stacks were not recorded: they need perf and tracepoints "
+		     "(giltracer check says how to permit them)");
+	if (preloading_prepare(&job->events.preloading, &plan, err) < 0 ||
+	    write_before(job, err) < 0)
+		return -1;
+	return run_once(job, execution, err);
+}
+
+int job_run(struct job *job, struct error *err)
+{
+	const struct execution gil = { .kinds = { PASS_GIL }, .count = 1 };
+	const struct execution stacks = { .kinds = { PASS_STACKS }, .count = 1 };
+	const struct execution both = { .kinds = { PASS_GIL, PASS_STACKS }, .count = 2 };
+
+	if (job_preloads(job))
+		return run_preloaded(job, &gil, err);
+	if (job_wants_gil(job) && job_wants_stacks(job) && !job->host.tracepoints) {
+		note(job, "tracepoints",
+		     "tracepoints are not permitted: no stacks and no reasons of sleeps "
+		     "(giltracer check says how to permit them)");
+		return run_once(job, &gil, err);
+	}
+	if (!job_wants_gil(job) && !job->host.tracepoints)
+		note(job, "tracepoints",
+		     "tracepoints are not permitted: the report shows when threads ran, "
+		     "but not why they did not (giltracer check says how to permit them)");
+	if (job->options->pid)
+		return run_once(job,
+		                !job_wants_stacks(job) ? &gil
+		                : job_wants_gil(job)   ? &both
+		                                       : &stacks,
+		                err);
+	if (job_wants_gil(job) && job_wants_stacks(job) && job->options->one_run)
+		log_info("one run: stacks are recorded too, so the program is slower than "
+		         "when only the GIL is recorded");
+	if (job_wants_gil(job) && job_wants_stacks(job))
+		return job->options->one_run ? run_once(job, &both, err) : run_twice(job, err);
+	return run_once(job, job_wants_gil(job) ? &gil : &stacks, err);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* A comparison for a terminal and for machines. */
+#ifndef GILTRACER_REPORT_DIFF_WRITE_H
+#define GILTRACER_REPORT_DIFF_WRITE_H
+
+#include <stdio.h>
+
+#include "analysis/diff.h"
+#include "base/str.h"
+
+/* Append what changed in one or two sentences. Names in them may have any bytes. */
+void diff_add_headline(struct str *out, const struct diff *diff);
+
+/* all: rows whose change is noise, too. Names are made safe for a terminal. */
+void diff_text(const struct diff *diff, bool all, FILE *out);
+
+/* {"diff": 1, "giltracer": version, "verdict", "text", "facts", "threads", "functions"} */
+void diff_json(const struct diff *diff, const char *version, FILE *out);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the recordings of a session, each in threads of its own. */
+#include "report/load.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/whatif.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/idmap.h"
+#include "base/thread.h"
+#include "model/model.h"
+#include "report/phrases.h"
+#include "trace/from_perf.h"
+#include "trace/from_preload.h"
+#include "trace/merge.h"
+#include "trace/names.h"
+#include "trace/perf_stacks.h"
+#include "trace/pycode.h"
+#include "trace/readahead.h"
+#include "trace/slices.h"
+#include "trace/stack_merge.h"
+
+/* One file to read: of which pass, into what, and how it went. */
+struct job {
+	const struct session *session;
+	const struct session_pass *pass;
+	const char *dir;
+	struct loaded *loaded;
+	struct error err;
+	int status;
+	pthread_t thread;
+	bool threaded;
+};
+
+static char *file_in(const char *dir, const char *name)
+{
+	return *name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
+}
+
+/* The pass whose switches have stacks, all of which are unwound. */
+static bool is_stacks(const struct session_pass *pass)
+{
+	return pass->kind == PASS_STACKS;
+}
+
+static int feed(struct loaded *loaded, struct error *err)
+{
+	const struct event *ready;
+	struct event ev;
+	int more;
+
+	while ((more = source_next(loaded->source, &ev, err)) > 0) {
+		model_feed(loaded->model, &ev);
+		while ((ready = source_ready(loaded->source)))
+			model_feed(loaded->model, ready);
+	}
+	return more;
+}
+
+/* What only the source knows about the recording. */
+static void add_source_caveats(struct loaded *loaded)
+{
+	const struct source_stats *stats = &loaded->source->stats;
+	struct model *model = loaded->model;
+
+	if (model->gil_events)
+		model->caveats[CAVEAT_OTHER_PYTHON] += stats->other_pythons;
+	model->caveats[CAVEAT_UNKNOWN_RECORDS] += stats->unknown_records;
+	if (model->caveats[CAVEAT_UNORDERED] < stats->unordered)
+		model->caveats[CAVEAT_UNORDERED] = stats->unordered;
+	if (!stats->truncated_at)
+		return;
+	model->caveats[CAVEAT_TRUNCATED]++;
+	snprintf(loaded->warning, sizeof(loaded->warning),
+	         "the recording is cut at %#" PRIx64 ": %s", stats->truncated_at,
+	         stats->truncated_text);
+}
+
+static void *check(void *data)
+{
+	struct loaded *loaded = data;
+	struct error err;
+
+	if (model_check(loaded->model, &err) == 0)
+		return NULL;
+	snprintf(loaded->warning, sizeof(loaded->warning),
+	         "%s: numbers may be wrong, please report this", err.text);
+	return loaded;
+}
+
+/* Both only read the model, so they do it at the same time. */
+static void check_and_rank(struct loaded *loaded, unsigned cpus)
+{
+	pthread_t thread;
+	bool threaded = thread_start(&thread, check, loaded) == 0;
+	void *broken;
+
+	if (loaded->model->gil_events) {
+		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
+		hogs_find_native(&loaded->hogs, loaded->source);
+		whatif_find(&loaded->hogs, loaded->model, loaded->source->frames, cpus,
+		            HOGS_INTERVAL_NS);
+		patterns_find(&loaded->patterns, loaded->model, &loaded->hogs,
+		              loaded->source->frames, HOGS_INTERVAL_NS);
+	}
+	if (threaded)
+		pthread_join(thread, &broken);
+	else
+		broken = check(loaded);
+	loaded->model->caveats[CAVEAT_BROKEN_IDENTITY] += broken != NULL;
+}
+
+static void finish(struct loaded *loaded, unsigned cpus)
+{
+	model_finish(loaded->model);
+	add_source_caveats(loaded);
+	check_and_rank(loaded, cpus);
+}
+
+/* Without them a sleep goes on until the thread runs again. */
+static struct source *with_wakeups(const struct job *job, struct source *source)
+{
+	CLEANUP(free) char *path = file_in(job->dir, job->pass->wakeups);
+	const struct from_perf_options options = { .machine = true };
+	struct source *wakeups;
+	struct error err;
+
+	if (from_perf_open(&wakeups, path, &options, &err) == 0) {
+		job->loaded->all_wakeups = true;
+		return source_merge(source, wakeups);
+	}
+	snprintf(job->loaded->warning, sizeof(job->loaded->warning),
+	         "%s: the time between wake-up and running counts as sleep", err.text);
+	return source;
+}
+
+/* Unwinding takes most of its time and refers to stacks, so only the other passes read ahead. */
+static int open_events(const struct job *job, const char *file, struct error *err)
+{
+	const struct session *session = job->session;
+	const struct session_pass *pass = job->pass;
+	struct loaded *loaded = job->loaded;
+	bool unwind = is_stacks(pass);
+	const struct from_perf_options options = {
+		.unwind = unwind,
+		.functions = session->functions,
+		.function_count = session->function_count,
+		.build_id = session->build_id,
+		.code = loaded->code,
+	};
+	struct source *source;
+
+	if (pass->perf_data ? from_perf_open(&source, file, &options, err) < 0
+	                    : from_preload_open(&source, file, err) < 0)
+		return -1;
+	if (pass->wakeups)
+		source = with_wakeups(job, source);
+	loaded->source = unwind ? source : source_ahead(source);
+	return 0;
+}
+
+/* Without it functions have names, but neither files nor lines. */
+static void load_code(struct loaded *loaded, const struct session_pass *pass, const char *dir)
+{
+	CLEANUP(free) char *path = NULL;
+	struct error err;
+
+	if (!pass->code_objects)
+		return;
+	path = file_in(dir, pass->code_objects);
+	if (pycode_open(&loaded->code, path, &err) < 0)
+		snprintf(loaded->warning, sizeof(loaded->warning),
+		         "%s: functions will have neither files nor lines", err.text);
+}
+
+static int read_events(struct job *job)
+{
+	const struct session_pass *pass = job->pass;
+	struct loaded *loaded = job->loaded;
+	CLEANUP(free)
+	char *path = file_in(job->dir, pass->perf_data ? pass->perf_data : pass->preload);
+	struct model_options options = {
+		.start_ns = pass->start_ns,
+		.end_ns = pass->stop_ns,
+		.start_pid = pass->pid,
+		.start_tid = pass->tid,
+		.no_probes = is_stacks(pass),
+		.gil_off = pass->gil == SESSION_GIL_OFF,
+		.requests_known = pass->preload && !pass->perf_data,
+		.all_releases = job->session->releases_known,
+	};
+
+	load_code(loaded, pass, job->dir);
+	if (open_events(job, path, &job->err) < 0)
+		return -1;
+	options.names = loaded->source->names;
+	options.all_wakeups = loaded->all_wakeups;
+	options.stacks = is_stacks(pass) ? loaded->source->stacks : NULL;
+	loaded->model = model_new(&options);
+	if (feed(loaded, &job->err) < 0)
+		return error_prefix(&job->err, "%s", path);
+	finish(loaded, job->session->cpus);
+	return 0;
+}
+
+static int read_slices(struct job *job)
+{
+	CLEANUP(free) char *path = NULL;
+	struct loaded *loaded = job->loaded;
+
+	if (!job->pass->python_trace) {
+		if (job->pass->python_trace_note)
+			str_adds(&loaded->note, job->pass->python_trace_note);
+		return 0;
+	}
+	path = file_in(job->dir, job->pass->python_trace);
+	if (from_viztracer_read(&loaded->slices, path, 0, &job->err) < 0)
+		say_trace_unread(&loaded->note, job->err.text);
+	return 0;
+}
+
+static void *run_events(void *data)
+{
+	struct job *job = data;
+
+	job->status = read_events(job);
+	return NULL;
+}
+
+static void *run_slices(void *data)
+{
+	struct job *job = data;
+
+	job->status = read_slices(job);
+	return NULL;
+}
+
+/* Without a thread the work is done here. */
+static void start(struct job *job, void *(*run)(void *))
+{
+	job->threaded = thread_start(&job->thread, run, job) == 0;
+	if (!job->threaded)
+		run(job);
+}
+
+static int wait_for(struct job *jobs, size_t count, struct error *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (jobs[i].threaded)
+			pthread_join(jobs[i].thread, NULL);
+		if (jobs[i].status < 0 && status == 0) {
+			*err = jobs[i].err;
+			status = -1;
+		}
+	}
+	return status;
+}
+
+/* Up to 3.10 each evaluation of Python code ran one function. */
+static bool is_one_to_one(const struct session *session)
+{
+	unsigned major = 0, minor = 0;
+
+	return session->python_version &&
+	       sscanf(session->python_version, "%u.%u", &major, &minor) == 2 && major == 3 &&
+	       minor <= 10;
+}
+
+/* Python frames among the native ones: both files of the pass have been read. */
+static void join_python(struct loaded *loaded, const struct session *session,
+                        const struct session_pass *pass)
+{
+	CLEANUP(join_free) struct join *join = NULL;
+	struct model *model = loaded->model;
+
+	if (!loaded->slices || !is_stacks(pass))
+		return;
+	join = join_new(&(struct join_options){ .slices = loaded->slices,
+	                                        .names = loaded->source->names,
+	                                        .stacks = loaded->source->stacks,
+	                                        .one_to_one = is_one_to_one(session) });
+	for (size_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+
+		for (size_t j = 0; j < t->cpu.spans.n; j++) {
+			struct span *span = &t->cpu.spans.v[j];
+
+			span->stack = join_stack(join, span->stack, span->start_ns, t->pid, t->tid);
+		}
+	}
+}
+
+static const char *name_of(const struct idmap *by_id, const struct session_pass *pass, uint32_t pid,
+                           uint32_t tid)
+{
+	uint32_t at = idmap_get(by_id, idmap_pair(pid, tid));
+
+	return at == IDMAP_NONE ? NULL : pass->threads[at].name;
+}
+
+/* What the program calls its threads is better than what the kernel does, and than what VizTracer
+ * makes of threads that it sees before threading does. */
+static void name_threads(struct loaded *loaded, const struct session_pass *pass)
+{
+	struct names *names = loaded->source->names;
+	struct slices *slices = loaded->slices;
+	struct idmap by_id = { 0 };
+
+	for (uint32_t i = 0; i < pass->thread_count; i++) {
+		const struct session_thread *named = &pass->threads[i];
+
+		if (*named->name)
+			idmap_set(&by_id,
+			          idmap_pair(named->pid ? named->pid : pass->pid, named->tid), i);
+	}
+	for (size_t i = 0; i < loaded->model->threads.n; i++) {
+		struct model_thread *t = &loaded->model->threads.v[i];
+		const char *name = name_of(&by_id, pass, t->pid, t->tid);
+
+		if (name)
+			t->name = names_get(names, names_id(names, name, strlen(name)));
+	}
+	for (size_t i = 0; slices && i < slices->thread_count; i++) {
+		struct slice_thread *t = &slices->threads[i];
+		const char *name = name_of(&by_id, pass, t->pid, t->tid);
+
+		if (name)
+			t->name = names_id(slices->names, name, strlen(name));
+	}
+	idmap_done(&by_id);
+}
+
+int report_load(struct loaded **ret, const struct session *session, const char *dir,
+                struct error *err)
+{
+	size_t count = session->pass_count;
+	struct loaded *loaded = xcalloc(count, sizeof(*loaded));
+	CLEANUP(free) struct job *jobs = xcalloc(2 * count, sizeof(*jobs));
+
+	for (size_t i = 0; i < 2 * count; i++) {
+		jobs[i].session = session;
+		jobs[i].pass = &session->passes[i / 2];
+		jobs[i].dir = dir;
+		jobs[i].loaded = &loaded[i / 2];
+		start(&jobs[i], i % 2 ? run_slices : run_events);
+	}
+	if (wait_for(jobs, 2 * count, err) < 0) {
+		report_unload(loaded, count);
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		name_threads(&loaded[i], &session->passes[i]);
+		join_python(&loaded[i], session, &session->passes[i]);
+	}
+	*ret = loaded;
+	return 0;
+}
+
+void report_unload(struct loaded *loaded, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		model_free(loaded[i].model);
+		slices_free(loaded[i].slices);
+		source_close(loaded[i].source);
+		pycode_close(loaded[i].code);
+		str_done(&loaded[i].note);
+		hogs_done(&loaded[i].hogs);
+		patterns_done(&loaded[i].patterns);
+	}
+	free(loaded);
+}

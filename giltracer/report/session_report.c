@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Has the reports of a session written. */
+#include "report/session_report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "report/load.h"
+#include "report/report.h"
+
+static void fill_python(struct recording_python *ret, const struct session *session)
+{
+	*ret = (struct recording_python){
+		.executable = session->executable,
+		.version = session->python_version,
+		.implementation = session->implementation,
+		.build_id = session->build_id,
+		.free_threaded = session->free_threaded,
+		.gil = session->pass_count ? session_gil_name(session->passes[0].gil) : NULL,
+		.functions = session->functions,
+		.function_count = session->function_count,
+	};
+}
+
+static void fill_pass(struct recording_pass *ret, const struct session *session,
+                      const struct session_pass *pass, const struct loaded *loaded)
+{
+	*ret = (struct recording_pass){
+		.kind = pass->kind,
+		.free_threaded = session->free_threaded,
+		.exit_status = pass->exit_status,
+		.wall_ns = pass->wall_ns,
+		.model = loaded->model,
+		.source = loaded->source,
+		.hogs = &loaded->hogs,
+		.patterns = &loaded->patterns,
+		.slices = loaded->slices,
+		.slices_note = loaded->slices ? NULL : str_get(&loaded->note),
+	};
+}
+
+static int write_on_gil(const struct analysis *a, FILE *out, struct error *err)
+{
+	return report_folded(a, FOLDED_ON_GIL, out, err);
+}
+
+static int write_off_gil(const struct analysis *a, FILE *out, struct error *err)
+{
+	return report_folded(a, FOLDED_OFF_GIL, out, err);
+}
+
+static int write_off_cpu(const struct analysis *a, FILE *out, struct error *err)
+{
+	return report_folded(a, FOLDED_OFF_CPU, out, err);
+}
+
+static int (*const folded_writers[])(const struct analysis *, FILE *, struct error *) = {
+	[FOLDED_ON_GIL] = write_on_gil,
+	[FOLDED_OFF_GIL] = write_off_gil,
+	[FOLDED_OFF_CPU] = write_off_cpu,
+};
+
+static int check_place(const char **seen, size_t *n, const char *path, struct error *err)
+{
+	if (!path || !strcmp(path, "/dev/null"))
+		return 0;
+	for (size_t i = 0; i < *n; i++)
+		if (!strcmp(seen[i], path))
+			return error_set(err, EINVAL, "%s: two documents cannot go there",
+			                 strcmp(path, "-") ? path : "standard output (-)");
+	seen[(*n)++] = path;
+	return 0;
+}
+
+int report_check_outputs(const struct report_outputs *outputs, struct error *err)
+{
+	CLEANUP(free) const char **seen = xcalloc(outputs->folded_count + 2, sizeof(*seen));
+	size_t n = 0;
+
+	if (check_place(seen, &n, outputs->html, err) < 0 ||
+	    check_place(seen, &n, outputs->json, err) < 0)
+		return -1;
+	for (size_t i = 0; i < outputs->folded_count; i++)
+		if (check_place(seen, &n, outputs->folded[i].path, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* "-" is stdout, whose errors main looks for. */
+static int write_file(const struct analysis *a, const char *path,
+                      int (*writer)(const struct analysis *, FILE *, struct error *),
+                      struct error *err)
+{
+	CLEANUP(filewriter_done) struct filewriter w = { 0 };
+
+	if (!strcmp(path, "-"))
+		return writer(a, stdout, err);
+	if (filewriter_open(&w, path, err) < 0)
+		return -1;
+	if (writer(a, w.out, err) < 0)
+		return error_prefix(err, "%s", path);
+	return filewriter_commit(&w, err);
+}
+
+static int write_all(const struct analysis *a, const struct report_outputs *outputs,
+                     struct error *err)
+{
+	struct error too_large = { 0 };
+
+	log_progress("writing the report");
+	if (outputs->html && write_file(a, outputs->html, report_html, err) < 0) {
+		if (err->code != E2BIG)
+			return -1;
+		/* All else can be written. */
+		too_large = *err;
+	}
+	if (outputs->json && write_file(a, outputs->json, report_json, err) < 0)
+		return -1;
+	for (size_t i = 0; i < outputs->folded_count; i++)
+		if (write_file(a, outputs->folded[i].path, folded_writers[outputs->folded[i].kind],
+		               err) < 0)
+			return -1;
+	log_progress(NULL);
+	if (outputs->text && report_text(a, outputs->text, err) < 0)
+		return -1;
+	if (too_large.code) {
+		*err = too_large;
+		return -1;
+	}
+	if (outputs->html && strcmp(outputs->html, "-") != 0) {
+		if (outputs->text)
+			fflush(outputs->text);
+		log_info("the whole report is in %s: open it in a browser", outputs->html);
+	}
+	return 0;
+}
+
+static int report_loaded(const struct session *session, const struct loaded *loaded,
+                         const struct report_outputs *outputs, struct error *err)
+{
+	CLEANUP(free) struct recording_pass *passes = xcalloc(session->pass_count, sizeof(*passes));
+	CLEANUP(free)
+	struct recording_note *notes = xcalloc(session->note_count + 1, sizeof(*notes));
+	CLEANUP(free)
+	char *host = xasprintf(
+		"Linux %s, %s, %u CPU%s, perf %s", session->kernel ? session->kernel : "?",
+		session->arch ? session->arch : "?", session->cpus, session->cpus == 1 ? "" : "s",
+		session->perf_version ? session->perf_version : "?");
+	struct recording recording = {
+		.version = PACKAGE_VERSION,
+		.command = (const char *const *)session->command,
+		.created = session->created,
+		.host = host,
+		.cpus = session->cpus,
+		.state_detect = session->state_detect,
+		.gil_detect = session->gil_detect,
+		.one_run = session->one_run,
+		.passes = passes,
+		.pass_count = session->pass_count,
+		.notes = notes,
+		.note_count = session->note_count,
+	};
+	struct analysis *analysis;
+	int status;
+
+	fill_python(&recording.python, session);
+	for (size_t i = 0; i < session->pass_count; i++)
+		fill_pass(&passes[i], session, &session->passes[i], &loaded[i]);
+	for (size_t i = 0; i < session->note_count; i++)
+		notes[i] = (struct recording_note){ session->notes[i].code, session->notes[i].count,
+			                            session->notes[i].text };
+	analysis = analysis_new(&recording);
+	if (outputs->summary)
+		summary_init(outputs->summary, analysis);
+	status = write_all(analysis, outputs, err);
+	analysis_free(analysis);
+	return status;
+}
+
+static int report_read(const struct session *session, const char *dir,
+                       const struct report_outputs *outputs, struct error *err)
+{
+	struct loaded *loaded;
+	int status;
+
+	log_progress("reading the recording");
+	if (report_load(&loaded, session, dir, err) < 0)
+		return -1;
+	for (size_t i = 0; i < session->pass_count; i++)
+		if (*loaded[i].warning)
+			log_warn("%s pass: %s", pass_kind_name(session->passes[i].kind),
+			         loaded[i].warning);
+	status = report_loaded(session, loaded, outputs, err);
+	report_unload(loaded, session->pass_count);
+	return status;
+}
+
+int report_session(const char *dir, const struct report_outputs *outputs, struct error *err)
+{
+	struct session *session;
+	int status;
+
+	if (session_read(&session, dir, err) < 0)
+		return -1;
+	status = session->pass_count
+	                 ? report_read(session, dir, outputs, err)
+	                 : error_set(err, ENODATA, "%s: the session has no recording", dir);
+	session_free(session);
+	log_progress(NULL);
+	return status;
+}

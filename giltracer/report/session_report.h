@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Session folder -> reports: what `giltracer report` and, after recording, `giltracer X` do. */
+#ifndef GILTRACER_REPORT_SESSION_REPORT_H
+#define GILTRACER_REPORT_SESSION_REPORT_H
+
+#include <stdio.h>
+
+#include "analysis/summary.h"
+#include "base/error.h"
+#include "report/folded.h"
+
+struct report_folded_output {
+	enum folded_kind kind;
+	const char *path; /* "-" is stdout */
+};
+
+/**
+ * What to write; NULL: not that one.
+ * @html, @json: files; "-" is stdout
+ * @summary: the recording in numbers; free with summary_done, also behind an error
+ * @text: where the terminal table goes
+ */
+struct report_outputs {
+	const char *html;
+	const char *json;
+	struct summary *summary;
+	FILE *text;
+	const struct report_folded_output *folded;
+	size_t folded_count;
+};
+
+/* That no two of them are to be in the same place, by its name. */
+int report_check_outputs(const struct report_outputs *outputs, struct error *err);
+
+/*
+ * Read the session in dir and write what outputs name. Logs progress and warnings. Each file
+ * appears whole or not at all. Needs no privilege.
+ */
+int report_session(const char *dir, const struct report_outputs *outputs, struct error *err);
+
+#endif

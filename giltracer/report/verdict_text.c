@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the reasons of a verdict into words: phrases.def has those. */
+#include "report/verdict_text.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "report/phrases.h"
+#include "base/utf8.h"
+#include "report/wording.h"
+
+#define NAME_COLUMNS  48
+#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
+#define USERS         4    /* programs that are named */
+
+/* Functions that return a part of a sentence; its owner frees it. */
+static struct str thread_of(const struct analysis *a, uint32_t thread)
+{
+	struct str ret = { 0 };
+
+	wording_add_thread(&ret, a->pass, thread);
+	return ret;
+}
+
+static struct str function_of_hog(const struct analysis *a, const struct hog *hog)
+{
+	struct str ret = { 0 };
+
+	wording_add_function_row(&ret, a->pass, hog, NAME_COLUMNS);
+	return ret;
+}
+
+/* "thread X", or "the 4 threads X-*". */
+static struct str group_of(const struct analysis *a, uint32_t group)
+{
+	const struct thread_group *g = &a->groups.v.v[group];
+	CLEANUP(str_done) struct str name = { 0 };
+	struct str ret = { 0 };
+
+	if (g->threads == 1) {
+		wording_add_thread(&name, a->pass, g->first);
+		say_the_thread(&ret, str_get(&name));
+	} else {
+		utf8_add_safe(&name, str_get(&g->name), NAME_COLUMNS);
+		say_the_threads(&ret, g->threads, str_get(&name));
+	}
+	return ret;
+}
+
+/* "function (/long/path/file.py:12)" without the path. */
+static struct str traced_function(const char *name)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	const char *paren = strstr(name, " (");
+	const char *slash = paren ? strrchr(paren, '/') : NULL;
+	struct str ret = { 0 };
+
+	if (slash) {
+		str_addn(&text, name, (size_t)(paren - name) + 2);
+		str_adds(&text, slash + 1);
+	} else {
+		str_adds(&text, name);
+	}
+	utf8_add_safe(&ret, str_get(&text), 2 * NAME_COLUMNS);
+	return ret;
+}
+
+/* ", 60.0 % of it in f (x.py:1)", if a function is worth a name. */
+static void add_function(struct str *out, const struct analysis *a, const struct reason_function *f)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (f->hog) {
+		name = function_of_hog(a, f->hog);
+	} else if (f->name) {
+		CLEANUP(str_done) struct str callee = traced_function(f->name);
+		CLEANUP(str_done) struct str caller = { 0 };
+
+		if (f->caller)
+			caller = traced_function(f->caller);
+		if (f->caller)
+			say_called_by(&name, str_get(&callee), str_get(&caller));
+		else
+			str_adds(&name, str_get(&callee));
+	}
+	if (name.len)
+		(f->ended ? say_share_ended_in : say_share_in)(out, f->percent, str_get(&name));
+}
+
+static void add_waits(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str thread = { 0 };
+
+	if (r->thread == MODEL_NONE) {
+		say_average_waits(out, r->number);
+		return;
+	}
+	thread = thread_of(a, r->thread);
+	if (r->number > 0)
+		say_thread_and_average_wait(out, str_get(&thread), r->percent, r->ns, r->number);
+	else
+		say_thread_waits(out, str_get(&thread), r->percent, r->ns);
+}
+
+static void add_call(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
+	CLEANUP(str_done) struct str function = function_of_hog(a, r->hog);
+
+	if (r->count > 1)
+		say_call_of_threads(out, str_get(&function), r->count, r->percent, r->ns,
+		                    r->longest_ns);
+	else
+		say_call_of_thread(out, str_get(&function), str_get(&thread), r->percent, r->ns,
+		                   r->longest_ns);
+}
+
+static void add_thread(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
+
+	say_thread_held(out, str_get(&thread), r->percent, r->ns);
+	add_function(out, a, &r->function);
+	if (r->longest_ns)
+		say_longest_hold(out, r->longest_ns);
+	str_addc(out, '.');
+}
+
+static void add_group(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str group = group_of(a, r->group);
+
+	say_threads_held(out, r->percent, str_get(&group));
+	add_function(out, a, &r->function);
+	str_addc(out, '.');
+}
+
+static void add_groups(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str one = group_of(a, r->group);
+	CLEANUP(str_done) struct str other = group_of(a, r->other_group);
+
+	say_both_held(out, r->percent, str_get(&one), r->other_percent, str_get(&other));
+}
+
+static void add_rest(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str function = function_of_hog(a, r->hog);
+
+	say_slow_start_rest(out, r->percent, str_get(&function));
+}
+
+static void add_program(struct str *out, const char *name)
+{
+	uint32_t cp;
+
+	while ((cp = utf8_next(&name)))
+		utf8_add(out, utf8_is_unsafe(cp) ? '?' : cp);
+}
+
+void verdict_add_cpu_users(struct str *out, const struct analysis *a)
+{
+	const struct cpu_users *users = &a->cpu_users;
+
+	if (!users->list.n)
+		return;
+	say_cpu_users(out);
+	for (size_t i = 0; i < users->list.n && i < USERS; i++) {
+		const struct cpu_user *user = &users->list.v[i];
+		CLEANUP(str_done) struct str name = { 0 };
+
+		if (user->name)
+			add_program(&name, user->name);
+		else
+			say_own_threads(&name);
+		str_adds(out, i ? ", " : "");
+		say_cpu_user(out, str_get(&name), facts_percent(user->ns, users->all_ns));
+	}
+	str_addc(out, '.');
+}
+
+/* They add up to all. */
+static void add_states(struct str *out, const struct evidence *e)
+{
+	const uint64_t *ns = e->totals.cpu_ns;
+	uint64_t known = evidence_cpu_known(e);
+	double disk = facts_percent(ns[CPU_UNINTERRUPTIBLE], known);
+	double running = facts_percent(ns[CPU_RUNNING], known);
+	double runnable = facts_percent(ns[CPU_RUNNABLE], known);
+	double sleeping = facts_percent(ns[CPU_SLEEPING], known);
+	double asleep = facts_percent(evidence_asleep(e), known);
+	double gil = facts_percent(ns[CPU_GIL_SLEEP], known);
+
+	if (evidence_is_blind(e) && disk >= LEAST_PERCENT)
+		say_states_blind_disk(out, running, runnable, sleeping, disk);
+	else if (evidence_is_blind(e))
+		say_states_blind(out, running, runnable, asleep);
+	else if (disk >= LEAST_PERCENT)
+		say_states_disk(out, running, runnable, sleeping, disk, gil);
+	else
+		say_states(out, running, runnable, asleep, gil);
+}
+
+static void add_busiest(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
+
+	say_busiest(out, str_get(&thread), r->percent);
+}
+
+/* Where the thread was blocked, and for whose lock. */
+static void add_place(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	struct function f = function_at(a->pass, r->frame);
+	CLEANUP(str_done) struct str function = { 0 }, of = { 0 };
+	bool type = r->of && !strncmp(r->of, "_thread.", 8);
+
+	if (f.name) {
+		wording_add_function(&function, &f, NAME_COLUMNS);
+		say_mostly_in(out, str_get(&function));
+	}
+	if (!r->of || !*r->of)
+		return;
+	utf8_add_safe(&of, r->of, NAME_COLUMNS);
+	if (f.name)
+		(type ? say_for_a : say_for_the_lock_of)(out, str_get(&of));
+	else
+		(type ? say_mostly_for_a : say_mostly_for_the_lock_of)(out, str_get(&of));
+}
+
+static void add_blocked(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str thread = thread_of(a, r->thread), other = { 0 };
+
+	(r->code == REASON_LOCKS   ? say_locks_waited
+	 : r->code == REASON_STOPS ? say_locks_stops
+	                           : say_locks_stopped)(out, str_get(&thread), r->percent, r->ns);
+	if (r->other != MODEL_NONE) {
+		other = thread_of(a, r->other);
+		(r->code == REASON_STOPPED ? say_until_resumed : say_until_released)(
+			out, r->other_percent, str_get(&other));
+	}
+	add_place(out, a, r);
+	str_addc(out, '.');
+}
+
+static void add_import(struct str *out, const struct reason *r)
+{
+	CLEANUP(str_done) struct str module = { 0 };
+	bool during = r->code == REASON_GIL_TURNED_ON;
+
+	if (!r->name) {
+		(during ? say_gil_turned_on : say_gil_on)(out);
+		return;
+	}
+	utf8_add_safe(&module, r->name, NAME_COLUMNS);
+	(during ? say_gil_turned_on_by : say_gil_on_by)(out, str_get(&module));
+}
+
+/* What has no numbers. */
+static const enum phrase plain[] = {
+	[REASON_NO_GIL] = PHRASE_no_gil,
+	[REASON_NOTHING] = PHRASE_nothing,
+	[REASON_SINGLE] = PHRASE_single,
+	[REASON_SINGLE_TOO] = PHRASE_single_too,
+	[REASON_GIL_FORCED] = PHRASE_gil_forced,
+	[REASON_NO_LOCKS] = PHRASE_no_locks,
+	[ADVICE_CALL] = PHRASE_advise_call,
+	[ADVICE_PYTHON] = PHRASE_advise_python,
+	[ADVICE_COLLECTOR] = PHRASE_advise_collector,
+	[ADVICE_GIL_DETECT] = PHRASE_advise_gil_detect,
+	[ADVICE_HANDOFF] = PHRASE_advise_handoff,
+	[ADVICE_RECORD_ALONE] = PHRASE_advise_record_alone,
+	[ADVICE_BUSIEST] = PHRASE_advise_busiest,
+	[ADVICE_OWN_THREADS] = PHRASE_advise_own_threads,
+	[ADVICE_OTHER_PROGRAMS] = PHRASE_advise_other_programs,
+	[ADVICE_CPUS] = PHRASE_advise_cpus,
+	[ADVICE_STATE_DETECT] = PHRASE_advise_state_detect,
+	[ADVICE_LONGER] = PHRASE_advise_longer,
+	[ADVICE_RECORD_AGAIN] = PHRASE_advise_record_again,
+	[ADVICE_TRACE_IMPORTS] = PHRASE_advise_trace_imports,
+	[ADVICE_LOCK] = PHRASE_advise_lock,
+	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,
+	[QUALITY_COMPLETE] = PHRASE_quality_complete,
+	[QUALITY_SEE_NOTES] = PHRASE_quality_see_notes,
+	[REASON_CODES] = PHRASE_NONE,
+};
+
+/* What goes before a sentence with names. */
+static const enum phrase leads[] = {
+	[REASON_GIL_BOUND] = PHRASE_gil_limits,
+	[REASON_GIL_SOME] = PHRASE_gil_slows,
+	[REASON_GIL_BOUND_TOO] = PHRASE_gil_limits_too,
+	[REASON_GIL_SOME_TOO] = PHRASE_gil_slows_too,
+	[REASON_CALL] = PHRASE_the_worst_is,
+	[REASON_CALL_MOSTLY] = PHRASE_mostly_because_of,
+	[REASON_THREAD] = PHRASE_the_worst_is,
+	[REASON_THREAD_MOSTLY] = PHRASE_mostly_because_of,
+	[REASON_CODES] = PHRASE_NONE,
+};
+
+/* What has one share in it. */
+static void (*const shares[])(struct str *, double) = {
+	[REASON_CPUS] = say_cpus_limit,
+	[REASON_CPUS_NOT_GIL] = say_cpus_limit_not_gil,
+	[REASON_CPUS_TOO] = say_too_few_cpus_too,
+	[REASON_CPUS_TOO_FEW] = say_too_few_cpus,
+	[REASON_NATIVE] = say_native,
+	[REASON_ASLEEP] = say_asleep,
+	[REASON_ASLEEP_DISK] = say_asleep_disk,
+	[REASON_ASLEEP_TOO] = say_asleep_too,
+	[REASON_GIL_NONE] = say_gil_none,
+	[REASON_GIL_UNKNOWN] = say_gil_unknown,
+	[REASON_HANDOFF] = say_handoff,
+	[REASON_HANDOFF_TOO] = say_handoff_too,
+	[REASON_SLOW_START] = say_slow_start,
+	[QUALITY_SLOW_STARTS] = say_quality_slow_starts,
+	[QUALITY_UNKNOWN] = say_quality_unknown,
+	[QUALITY_INFERRED] = say_quality_inferred,
+	[REASON_CODES] = NULL,
+};
+
+static void add_named(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	switch (r->code) {
+	case REASON_GIL_BOUND:
+	case REASON_GIL_SOME:
+	case REASON_GIL_BOUND_TOO:
+	case REASON_GIL_SOME_TOO:
+		add_waits(out, a, r);
+		return;
+	case REASON_CALL:
+	case REASON_CALL_MOSTLY:
+		add_call(out, a, r);
+		return;
+	case REASON_THREAD:
+	case REASON_THREAD_MOSTLY:
+		add_thread(out, a, r);
+		return;
+	case REASON_GROUP:
+		add_group(out, a, r);
+		return;
+	case REASON_GROUPS:
+		add_groups(out, a, r);
+		return;
+	case REASON_SLOW_START_REST:
+		add_rest(out, a, r);
+		return;
+	case REASON_BUSIEST:
+		add_busiest(out, a, r);
+		return;
+	case REASON_LOCKS:
+	case REASON_STOPS:
+	case REASON_STOPPED:
+		add_blocked(out, a, r);
+		return;
+	case REASON_GIL_ON:
+	case REASON_GIL_TURNED_ON:
+		add_import(out, r);
+		return;
+	case REASON_CPU_USERS:
+		verdict_add_cpu_users(out, a);
+		return;
+	case REASON_STATES:
+		add_states(out, &a->evidence);
+		return;
+	case REASON_TOO_SHORT:
+		say_too_short(out, r->ns);
+		return;
+	case QUALITY_LOST:
+		say_quality_lost(out, r->count);
+		return;
+	default:
+		return;
+	}
+}
+
+void verdict_add_text(struct str *out, const struct analysis *a, const struct reasons *reasons)
+{
+	for (size_t i = 0; i < reasons->v.n; i++) {
+		const struct reason *r = &reasons->v.v[i];
+
+		str_adds(out, i ? " " : "");
+		str_adds(out, phrase(plain[r->code]));
+		str_adds(out, phrase(leads[r->code]));
+		if (shares[r->code])
+			shares[r->code](out, r->percent);
+		else
+			add_named(out, a, r);
+	}
+}
+
+const char *verdict_kind_name(enum verdict_kind kind)
+{
+	static const char *const names[] = {
+		[VERDICT_FREE_THREADED] = "free-threaded",
+		[VERDICT_NOTHING] = "nothing",
+		[VERDICT_TOO_SHORT] = "too-short",
+		[VERDICT_CPU_STARVED] = "cpu-starved",
+		[VERDICT_GIL_BOUND] = "gil-bound",
+		[VERDICT_GIL_SOME] = "gil-some",
+		[VERDICT_NATIVE_WORK] = "native",
+		[VERDICT_IO_BOUND] = "io-bound",
+		[VERDICT_SINGLE_THREADED] = "single-threaded",
+		[VERDICT_GIL_NONE] = "gil-none",
+		[VERDICT_GIL_UNKNOWN] = "gil-unknown",
+	};
+
+	return names[kind];
+}
+
+const char *verdict_quality_name(enum verdict_quality quality)
+{
+	static const char *const names[] = { "good", "fair", "poor" };
+
+	return names[quality];
+}

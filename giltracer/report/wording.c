@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Names as parts of sentences. */
+#include "report/wording.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "report/phrases.h"
+#include "base/utf8.h"
+
+#define NAME_COLUMNS 48
+
+void wording_add_id(struct str *out, const struct recording_pass *pass, uint32_t thread)
+{
+	const struct model_thread *t = &pass->model->threads.v[thread];
+
+	if (facts_many_processes(pass->model))
+		str_addf(out, "%" PRIu32 "/", t->pid);
+	str_addf(out, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
+}
+
+static bool is_unique(const struct recording_pass *pass, uint32_t thread)
+{
+	const char *name = facts_thread_name(pass, thread);
+
+	for (uint32_t i = 0; i < pass->model->threads.n; i++)
+		if (i != thread && !strcmp(facts_thread_name(pass, i), name))
+			return false;
+	return *name;
+}
+
+void wording_add_thread(struct str *out, const struct recording_pass *pass, uint32_t thread)
+{
+	utf8_add_safe(out, facts_thread_name(pass, thread), NAME_COLUMNS);
+	if (!is_unique(pass, thread))
+		str_addf(out, " (%" PRIu32 ")", pass->model->threads.v[thread].tid);
+}
+
+static void add_function(struct str *out, const struct function *f, unsigned columns)
+{
+	const char *base = strrchr(f->file, '/');
+
+	if (!f->name) {
+		say_unknown_function(out);
+		return;
+	}
+	utf8_add_safe(out, f->name, columns);
+	if (!*f->file)
+		return;
+	str_adds(out, " (");
+	utf8_add_safe(out, base ? base + 1 : f->file, columns);
+	if (f->line)
+		str_addf(out, ":%u", f->line);
+	str_addc(out, ')');
+}
+
+unsigned wording_add_function(struct str *out, const struct function *f, unsigned columns)
+{
+	size_t len = out->len;
+
+	add_function(out, f, columns);
+	return utf8_columns(str_get(out) + len);
+}
+
+unsigned wording_add_function_row(struct str *out, const struct recording_pass *pass,
+                                  const struct hog *hog, unsigned columns)
+{
+	struct function f = function_of(pass, hog), caller = function_telling_caller(pass, hog);
+	const char *native = function_native(pass, hog);
+	CLEANUP(str_done) struct str native_name = { 0 }, caller_name = { 0 };
+	size_t len = out->len;
+
+	add_function(out, &f, columns);
+	if (native) {
+		utf8_add_safe(&native_name, native, columns);
+		say_native_in(out, str_get(&native_name));
+	}
+	if (caller.name) {
+		add_function(&caller_name, &caller, columns);
+		say_called_by_after(out, str_get(&caller_name));
+	}
+	if (function_is_slow_start(pass, hog))
+		say_slow_under_perf(out);
+	return utf8_columns(str_get(out) + len);
+}
+
+const char *wording_nobody(const struct group_blame *blame)
+{
+	static const enum phrase nobody[] = {
+		[WAIT_FOR_GIL] = PHRASE_nobody_handoff,
+		[WAIT_FOR_LOCK] = PHRASE_nobody_free,
+		[WAIT_STOPPED] = PHRASE_nobody,
+		[WAIT_FOR_CPU] = PHRASE_nobody,
+	};
+	static const enum phrase unknown[] = {
+		[WAIT_FOR_GIL] = PHRASE_holder_unknown,
+		[WAIT_FOR_LOCK] = PHRASE_not_seen,
+		[WAIT_STOPPED] = PHRASE_not_seen,
+		[WAIT_FOR_CPU] = PHRASE_unknown,
+	};
+
+	return phrase((blame->holder == MODEL_NONE ? nobody : unknown)[blame->kind]);
+}
+
+static const enum phrase caveat_texts[CAVEAT_CODES] = {
+	[CAVEAT_LOST] = PHRASE_caveat_lost,
+	[CAVEAT_INFERRED_RELEASE] = PHRASE_caveat_inferred_release,
+	[CAVEAT_ACQUIRE_NO_REQUEST] = PHRASE_caveat_acquire_no_request,
+	[CAVEAT_REQUEST_NO_ACQUIRE] = PHRASE_caveat_request_no_acquire,
+	[CAVEAT_RELEASE_NO_HOLD] = PHRASE_caveat_release_no_hold,
+	[CAVEAT_OPEN_HOLD] = PHRASE_caveat_open_hold,
+	[CAVEAT_TWO_HOLDERS] = PHRASE_caveat_two_holders,
+	[CAVEAT_UNORDERED] = PHRASE_caveat_unordered,
+	[CAVEAT_UNKNOWN_RECORDS] = PHRASE_caveat_unknown_records,
+	[CAVEAT_TRUNCATED] = PHRASE_caveat_truncated,
+	[CAVEAT_NO_GIL_EVENTS] = PHRASE_caveat_no_gil_events,
+	[CAVEAT_FORKED] = PHRASE_caveat_forked,
+	[CAVEAT_UNSEEN_WAKEUPS] = PHRASE_caveat_unseen_wakeups,
+	[CAVEAT_MISSED_WAKEUPS] = PHRASE_caveat_missed_wakeups,
+	[CAVEAT_OTHER_PYTHON] = PHRASE_caveat_other_python,
+	[CAVEAT_LEFT_BEHIND] = PHRASE_caveat_left_behind,
+	[CAVEAT_NO_TRACEPOINTS] = PHRASE_caveat_no_tracepoints,
+	[CAVEAT_BROKEN_IDENTITY] = PHRASE_caveat_broken_identity,
+};
+
+void wording_add_flaw(struct str *out, const struct slices *slices)
+{
+	switch (slices->flaw) {
+	case SLICES_WHOLE:
+		return;
+	case SLICES_OVERFLOW:
+		say_trace_overflow(out);
+		return;
+	case SLICES_DROPPED:
+		say_trace_dropped(out, slices->flawed);
+		return;
+	case SLICES_OVERLAPPING:
+		say_trace_overlapping(out, slices->flawed);
+		return;
+	}
+}
+
+void wording_add_caveat(struct str *out, const struct facts_caveat *caveat)
+{
+	if (caveat->note)
+		str_adds(out, caveat->note);
+	else if (caveat->slices)
+		wording_add_flaw(out, caveat->slices);
+	else
+		str_adds(out, phrase(caveat_texts[caveat->of_model]));
+}
+
+void wording_add_note(struct str *out, const struct facts_caveat *caveat, bool name_pass)
+{
+	if (name_pass && caveat->pass)
+		say_of_pass(out, caveat->pass);
+	wording_add_caveat(out, caveat);
+	if (caveat->count > 1)
+		say_n_times(out, caveat->count);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The session folder: what recording leaves and reporting reads. It holds session.json, and per
+ * pass NAME.perf.data, NAME.codes and, with a Python-side trace, NAME.viztracer.json. Nothing else
+ * connects the two, so that a report can be made later, elsewhere and unprivileged.
+ *
+ * session.json, version 1 (all times integers, ns of CLOCK_MONOTONIC; files are relative to the
+ * folder; a key that is unknown or null is as if it were absent):
+ *
+ *	{"session": 1, "giltracer": VERSION, "created": "2026-01-31T12:00:00Z",
+ *	 "command": [ARG...], "cwd": PATH,
+ *	 "host": {"kernel": "6.18.0", "arch": "x86_64", "cpus": 2, "perf": "6.1.187"},
+ *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL,
+ *	             "python_trace": KIND},
+ *	 "python": {"executable", "version", "implementation", "build_id", "free_threaded",
+ *	            "releases_known": BOOL, "gil_functions": [{"name", "offset", "kind"}]},
+ *	 "passes": [{"name": "gil|stacks", "perf_data": FILE or null, "preload": FOLDER or null,
+ *	             "wakeups": FILE or null,
+ *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
+ *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
+ *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N,
+ *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name":
+ *TEXT}]}], "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
+ *
+ * preload: what the library inside the program wrote (preload/format.h).
+ *
+ * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see
+ * trace/pycode.h.
+ *
+ * releases_known: every release of the GIL has a probe.
+ *
+ * gil: of a free-threaded interpreter, when tracing was switched on; forced: by an option.
+ *
+ * threads: what the program itself called them, as far as it said; pid 0 is that of the pass.
+ *
+ * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
+ * that never happened or is not known.
+ */
+#ifndef GILTRACER_SESSION_SESSION_H
+#define GILTRACER_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "session/recorded.h"
+
+/* @pid: its process, 0: the one that was started */
+struct session_thread {
+	uint32_t pid, tid;
+	char *name;
+};
+
+/* Whether a free-threaded interpreter's GIL was on when tracing was switched on. */
+enum session_gil {
+	SESSION_GIL_UNKNOWN, /* or the interpreter always has one */
+	SESSION_GIL_OFF,
+	SESSION_GIL_ON,     /* by an import, if not by FORCED */
+	SESSION_GIL_FORCED, /* by PYTHON_GIL=1 or -X gil=1 */
+};
+
+/* "off", "on", "forced"; NULL for SESSION_GIL_UNKNOWN. */
+const char *session_gil_name(enum session_gil gil);
+enum session_gil session_gil_of(const char *name);
+
+struct session_pass {
+	enum pass_kind kind;
+	char *perf_data, *preload; /* NULL: there is none; one of them is */
+	char *python_trace, *python_trace_note, *code_objects; /* NULL: there is none */
+	char *wakeups;                                         /* likewise */
+	int exit_status; /* of the program; 128 + signal if it died of one */
+	int signal;      /* 0: it exited */
+	uint64_t wall_ns, start_ns, stop_ns;
+	uint32_t pid, tid;
+	enum session_gil gil;
+	struct session_thread *threads;
+	size_t thread_count;
+};
+
+struct session_note {
+	char *code, *text;
+	uint64_t count;
+};
+
+/* All strings are owned; NULL where unknown. */
+struct session {
+	char *created, *cwd;
+	char **command; /* NULL-terminated */
+	char *kernel, *arch, *perf_version;
+	unsigned cpus;
+	bool state_detect, gil_detect, one_run;
+	char *python_trace;
+	char *executable, *python_version, *implementation, *build_id;
+	bool free_threaded, releases_known;
+	struct gil_function *functions;
+	size_t function_count;
+	struct session_pass *passes;
+	size_t pass_count;
+	struct session_note *notes;
+	size_t note_count;
+};
+
+/* Read DIR/session.json. Errors name the file and the key. Free with session_free. */
+int session_read(struct session **ret, const char *dir, struct error *err);
+
+/* The same from the text of session.json. */
+int session_parse(struct session **ret, const char *text, size_t len, struct error *err);
+
+/* Write DIR/session.json, whole or not at all. */
+int session_write(const struct session *session, const char *dir, struct error *err);
+
+void session_threads_free(struct session_thread *threads, size_t count);
+
+/* Append a copy of a pass or note. */
+void session_add_pass(struct session *session, const struct session_pass *pass);
+/* Remove the last pass. */
+void session_drop_pass(struct session *session);
+void session_add_note(struct session *session, const char *code, uint64_t count, const char *text);
+
+struct session *session_new(void);
+void session_free(struct session *session);
+DEFINE_CLEANUP(struct session *, session_free);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* session.json -> session. What somebody else wrote is checked: every type and every range. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "session/session.h"
+#include "session/session_file.h"
+
+/* A document of ours is a few KiB; a command line may be 2 MiB (ARG_MAX). */
+#define SESSION_MAX (8 << 20)
+
+/* An object of three bytes takes 200 in memory. Most are names of threads. */
+#define OBJECTS_MAX   300000
+#define FUNCTIONS_MAX 1000
+#define PASSES_MAX    2
+
+/* One object of the document. A key of a wrong type is remembered, first one wins. */
+struct reader {
+	json_t *object;
+	const char *where; /* "passes[0]." */
+	struct error *err;
+	bool *bad;
+};
+
+static void wrong(const struct reader *r, const char *key, const char *expected)
+{
+	if (!*r->bad)
+		error_set(r->err, EINVAL, "%s%s: not %s", r->where, key, expected);
+	*r->bad = true;
+}
+
+/* NULL if it is absent or null, which is the same. */
+static json_t *get(const struct reader *r, const char *key)
+{
+	json_t *value = json_object_get(r->object, key);
+
+	return json_is_null(value) ? NULL : value;
+}
+
+static char *get_text(const struct reader *r, const char *key)
+{
+	json_t *value = get(r, key);
+
+	if (!value)
+		return NULL;
+	if (!json_is_string(value)) {
+		wrong(r, key, "a string");
+		return NULL;
+	}
+	return xstrdup(json_string_value(value));
+}
+
+static uint64_t get_number(const struct reader *r, const char *key, uint64_t max)
+{
+	json_t *value = get(r, key);
+
+	if (!value)
+		return 0;
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    (uint64_t)json_integer_value(value) > max) {
+		wrong(r, key, "a number in range");
+		return 0;
+	}
+	return (uint64_t)json_integer_value(value);
+}
+
+static bool get_bool(const struct reader *r, const char *key)
+{
+	json_t *value = get(r, key);
+
+	if (value && !json_is_boolean(value))
+		wrong(r, key, "true or false");
+	return json_is_true(value);
+}
+
+static json_t *get_array(const struct reader *r, const char *key)
+{
+	json_t *value = get(r, key);
+
+	if (value && !json_is_array(value)) {
+		wrong(r, key, "an array");
+		return NULL;
+	}
+	return value;
+}
+
+/* An absent object reads as one without keys. */
+static struct reader get_object(const struct reader *r, const char *key, const char *where)
+{
+	json_t *value = get(r, key);
+
+	if (value && !json_is_object(value))
+		wrong(r, key, "an object");
+	return (struct reader){ value, where, r->err, r->bad };
+}
+
+static struct reader element(const struct reader *r, json_t *array, size_t i, char where[64],
+                             const char *name)
+{
+	json_t *value = json_array_get(array, i);
+
+	snprintf(where, 64, "%s[%zu].", name, i);
+	if (!json_is_object(value))
+		wrong(r, name, "an array of objects");
+	return (struct reader){ value, where, r->err, r->bad };
+}
+
+/* An array of objects, each read into an element of size bytes; caller frees. */
+static void *read_array(const struct reader *r, const char *key, size_t size, size_t max, size_t *n,
+                        void (*read)(void *element, const struct reader *))
+{
+	json_t *array = get_array(r, key);
+	size_t there = json_array_size(array);
+	char *elements = xcalloc(there, size), where[64];
+
+	*n = there < max ? there : max;
+	if (there > max) {
+		snprintf(where, sizeof(where), "an array of at most %zu", max);
+		wrong(r, key, where);
+	}
+	for (size_t i = 0; i < *n; i++) {
+		struct reader object = element(r, array, i, where, key);
+
+		read(elements + i * size, &object);
+	}
+	return elements;
+}
+
+static void read_command(struct session *session, const struct reader *r)
+{
+	json_t *array = get_array(r, "command");
+	size_t n = json_array_size(array);
+
+	if (!array)
+		return;
+	session->command = xcalloc(n + 1, sizeof(*session->command));
+	for (size_t i = 0; i < n; i++) {
+		const char *arg = json_string_value(json_array_get(array, i));
+
+		if (!arg)
+			wrong(r, "command", "an array of strings");
+		session->command[i] = xstrdup(arg ? arg : "");
+	}
+}
+
+static void read_function(void *ret, const struct reader *r)
+{
+	*(struct gil_function *)ret = (struct gil_function){
+		.name = get_text(r, "name"),
+		.kind = get_text(r, "kind"),
+		.offset = get_number(r, "offset", INT64_MAX),
+	};
+	if (!((struct gil_function *)ret)->name)
+		wrong(r, "name", "there");
+}
+
+/* It is opened below the folder: it must not lead out of it. */
+static char *get_file(const struct reader *r, const char *key)
+{
+	char *file = get_text(r, key);
+
+	if (file && (strchr(file, '/') || !*file || !strcmp(file, ".."))) {
+		wrong(r, key, "the name of a file in the folder");
+		free(file);
+		return NULL;
+	}
+	return file;
+}
+
+static void read_thread(void *ret, const struct reader *r)
+{
+	struct session_thread *thread = ret;
+
+	thread->pid = (uint32_t)get_number(r, "pid", UINT32_MAX);
+	thread->tid = (uint32_t)get_number(r, "tid", UINT32_MAX);
+	thread->name = get_text(r, "name");
+	if (!thread->name)
+		wrong(r, "name", "there");
+}
+
+static enum session_gil get_gil(const struct reader *r)
+{
+	CLEANUP(free) char *name = get_text(r, "gil");
+	enum session_gil gil = name ? session_gil_of(name) : SESSION_GIL_UNKNOWN;
+
+	if (name && gil == SESSION_GIL_UNKNOWN)
+		wrong(r, "gil", "on, off or forced");
+	return gil;
+}
+
+static enum pass_kind get_kind(const struct reader *r)
+{
+	CLEANUP(free) char *name = get_text(r, "name");
+
+	if (name && !strcmp(name, pass_kind_name(PASS_STACKS)))
+		return PASS_STACKS;
+	if (!name || strcmp(name, pass_kind_name(PASS_GIL)) != 0)
+		wrong(r, "name", "gil or stacks");
+	return PASS_GIL;
+}
+
+static void read_pass(void *ret, const struct reader *r)
+{
+	struct session_pass *pass = ret;
+
+	*pass = (struct session_pass){
+		.kind = get_kind(r),
+		.perf_data = get_file(r, "perf_data"),
+		.preload = get_file(r, "preload"),
+		.python_trace = get_file(r, "python_trace"),
+		.python_trace_note = get_text(r, "python_trace_note"),
+		.code_objects = get_file(r, "code_objects"),
+		.wakeups = get_file(r, "wakeups"),
+		.exit_status = (int)get_number(r, "exit_status", 255),
+		.signal = (int)get_number(r, "signal", 127),
+		.wall_ns = get_number(r, "wall_ns", INT64_MAX),
+		.start_ns = get_number(r, "start_ns", INT64_MAX),
+		.stop_ns = get_number(r, "stop_ns", INT64_MAX),
+		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),
+		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
+		.gil = get_gil(r),
+	};
+	pass->threads = read_array(r, "threads", sizeof(*pass->threads), OBJECTS_MAX,
+	                           &pass->thread_count, read_thread);
+	if (!pass->perf_data && !pass->preload)
+		wrong(r, "perf_data", "there, or preload");
+}
+
+static void read_note(void *ret, const struct reader *r)
+{
+	struct session_note *note = ret;
+
+	*note = (struct session_note){
+		.code = get_text(r, "code"),
+		.text = get_text(r, "text"),
+		.count = get_number(r, "count", INT64_MAX),
+	};
+	if (!note->code || !note->text)
+		wrong(r, "code", "there, or its text");
+}
+
+static void read_python(struct session *session, const struct reader *top)
+{
+	struct reader r = get_object(top, "python", "python.");
+
+	session->executable = get_text(&r, "executable");
+	session->python_version = get_text(&r, "version");
+	session->implementation = get_text(&r, "implementation");
+	session->build_id = get_text(&r, "build_id");
+	session->free_threaded = get_bool(&r, "free_threaded");
+	session->releases_known = get_bool(&r, "releases_known");
+	session->functions = read_array(&r, "gil_functions", sizeof(*session->functions),
+	                                FUNCTIONS_MAX, &session->function_count, read_function);
+}
+
+static void read_top(struct session *session, const struct reader *top)
+{
+	struct reader host = get_object(top, "host", "host.");
+	struct reader options = get_object(top, "options", "options.");
+
+	session->created = get_text(top, "created");
+	session->cwd = get_text(top, "cwd");
+	session->kernel = get_text(&host, "kernel");
+	session->arch = get_text(&host, "arch");
+	session->perf_version = get_text(&host, "perf");
+	session->cpus = (unsigned)get_number(&host, "cpus", 1 << 20);
+	session->state_detect = get_bool(&options, "state_detect");
+	session->gil_detect = get_bool(&options, "gil_detect");
+	session->one_run = get_bool(&options, "one_run");
+	session->python_trace = get_text(&options, "python_trace");
+	read_command(session, top);
+	read_python(session, top);
+	session->passes = read_array(top, "passes", sizeof(*session->passes), PASSES_MAX,
+	                             &session->pass_count, read_pass);
+	if (session->pass_count == 2 && session->passes[0].kind == session->passes[1].kind)
+		wrong(top, "passes", "of different names");
+	session->notes = read_array(top, "notes", sizeof(*session->notes), OBJECTS_MAX,
+	                            &session->note_count, read_note);
+}
+
+static bool has_too_many(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '{' || text[i] == '[';
+	return n > OBJECTS_MAX;
+}
+
+int session_parse(struct session **ret, const char *text, size_t len, struct error *err)
+{
+	struct session *session;
+	json_error_t why;
+	json_t *document;
+	bool bad = false;
+	struct reader top = { NULL, "", err, &bad };
+	uint64_t version;
+
+	if (has_too_many(text, len))
+		return error_set(err, EFBIG, "more than %d objects", OBJECTS_MAX);
+	top.object = document = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	if (!document)
+		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);
+	version = get_number(&top, "session", INT64_MAX);
+	if (!json_is_object(document) || (!bad && version == 0)) {
+		json_decref(document);
+		return error_set(err, EINVAL, "not a giltracer session");
+	}
+	if (!bad && version != SESSION_VERSION) {
+		json_decref(document);
+		return error_set(err, ENOTSUP,
+		                 "session version %" PRIu64 ", this giltracer reads version %d",
+		                 version, SESSION_VERSION);
+	}
+	session = session_new();
+	read_top(session, &top);
+	json_decref(document);
+	if (bad) {
+		session_free(session);
+		return -1;
+	}
+	*ret = session;
+	return 0;
+}
+
+int session_read(struct session **ret, const char *dir, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" SESSION_FILE, dir);
+	CLEANUP(free) char *text = NULL;
+	size_t len;
+
+	if (file_read_regular(&text, &len, path, SESSION_MAX, err) < 0)
+		return err->code == ENOENT
+		               ? error_set(err, ENOENT,
+		                           "%s: not a session folder (no " SESSION_FILE ")", dir)
+		               : -1;
+	if (session_parse(ret, text, len, err) < 0)
+		return error_prefix(err, "%s", path);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The temporary session folder, TMPDIR/giltracer.XXXXXX. Its file "lock" is locked, by flock(2),
+ * while its giltracer lives: what a kill left behind can be told from what is in use, without
+ * guessing from process numbers.
+ */
+#ifndef GILTRACER_SESSION_TEMP_SESSION_H
+#define GILTRACER_SESSION_TEMP_SESSION_H
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/vec.h"
+
+/* path is absolute, owned. */
+struct temp_session {
+	char *path;
+	int lock;
+};
+
+#define SCRATCH_NONE        \
+	{                   \
+		.lock = -1, \
+	}
+
+/* Make one, and remove those that dead giltracers of this user left. */
+int temp_session_make(struct temp_session *ret, struct error *err);
+
+/* Remove it with all that is in it. */
+int temp_session_remove(struct temp_session *scratch, struct error *err);
+
+/* What dead giltracers of this user left in TMPDIR. Paths are owned. */
+struct temp_session_dead {
+	VEC(char *) paths;
+};
+
+void temp_session_find_dead(struct temp_session_dead *ret);
+void temp_session_dead_done(struct temp_session_dead *dead);
+
+static inline void cleanup_temp_session_dead_done(struct temp_session_dead *dead)
+{
+	temp_session_dead_done(dead);
+}
+
+#endif

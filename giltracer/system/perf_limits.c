@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* What perf and the kernel let this user record on this host. */
+#include "system/perf_limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "system/sandbox.h"
+#include "base/capture.h"
+#include "system/host.h"
+#include "system/perf_attr.h"
+#include "system/perf_guard.h"
+#include "system/perf_path.h"
+#include "system/uprobes.h"
+
+#define OUTPUT_MAX 65536
+
+#define SCHED_EVENT "sched:sched_switch"
+
+#define KIB ((uint64_t)1024)
+#define MIB (1024 * KIB)
+
+/*
+ * Beyond this, bursts are no longer what records are lost to. Measured with stacks of 4,096 bytes,
+ * on two CPUs at a load of 6 to 10: 30,000 to 50,000 switches a second lose up to a quarter in
+ * 16 MiB and nothing in 64 MiB; 50,000 to 70,000, beside another program that wants a CPU all the
+ * time, up to 8 % in 64 MiB and nothing in 256 MiB (0 of 6 runs). The MiB more is for perf's own
+ * page in front.
+ */
+#define BUFFER_WANTED (257 * MIB)
+
+/* Without stacks that is enough: records are 60 bytes, not 4,300. */
+#define BUFFER_PLAIN (65 * MIB)
+
+static int64_t read_number(const char *path, int64_t otherwise)
+{
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+
+	if (file_read(&text, NULL, path, 64, &err) < 0)
+		return otherwise;
+	return strtoll(text, NULL, 10);
+}
+
+static unsigned sample_rate(void)
+{
+	int64_t hz = read_number("/proc/sys/kernel/perf_event_max_sample_rate", 1000);
+
+	return hz < 0 ? 0 : hz > INT_MAX ? INT_MAX : (unsigned)hz;
+}
+
+static uint64_t available_memory(void)
+{
+	CLEANUP(free) char *text = NULL;
+	struct error err;
+	const char *line;
+
+	if (file_read(&text, NULL, "/proc/meminfo", 65536, &err) == 0 &&
+	    (line = strstr(text, "\nMemAvailable:")))
+		return strtoull(line + strlen("\nMemAvailable:"), NULL, 10) * KIB;
+	return 256 * MIB;
+}
+
+/* kernel/events/core.c, perf_mmap: perf_event_mlock_kb counts per CPU and user, and what is beyond
+ * it counts against RLIMIT_MEMLOCK, by process; neither binds CAP_IPC_LOCK or paranoid below 0. */
+static void find_buffer(struct perf_limits *host)
+{
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t memory = available_memory() / 8 / cpus;
+	struct rlimit limit = { 0 };
+
+	host->buffer_bytes = memory < BUFFER_WANTED ? memory : BUFFER_WANTED;
+	if (host->guard || (host_capable(CAP_IPC_LOCK) && !sandbox_user_namespace()) ||
+	    read_number("/proc/sys/kernel/perf_event_paranoid", 2) < 0)
+		return;
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		return;
+	host->pool_bytes = (uint64_t)read_number("/proc/sys/kernel/perf_event_mlock_kb", 516) * KIB;
+	host->own_bytes = limit.rlim_cur / cpus;
+	if (host->pool_bytes + host->own_bytes < host->buffer_bytes) {
+		host->buffer_bytes = host->pool_bytes + host->own_bytes;
+		host->buffer_limited = true;
+	}
+}
+
+/* Whether the kernel lets us have a tracepoint's data, of ourselves (pid 0) or of everybody (pid
+ * -1, on one cpu): asked, not derived from settings. */
+static bool may_open_tracepoint(pid_t pid, int cpu)
+{
+	CLEANUP(free) char *root = NULL;
+	CLEANUP(free) char *path = NULL;
+	CLEANUP(close) int fd = -1;
+	struct error err;
+	struct perf_event_attr attr;
+	int64_t id;
+
+	if (tracefs_find(&root, &err) < 0)
+		return false;
+	path = xasprintf("%s/events/sched/sched_switch/id", root);
+	id = read_number(path, -1);
+	if (id < 0)
+		return false;
+	attr = perf_attr_tracepoint((uint64_t)id);
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd >= 0;
+}
+
+/* What perf prints, NULL if it cannot be run; caller frees. */
+static char *ask_perf(const char *const *argv, int *ret_status, struct error *err)
+{
+	struct captured out;
+
+	if (capture_run(&out, &(struct capture){ .argv = argv, .max = OUTPUT_MAX }, err) < 0)
+		return NULL;
+	*ret_status = out.status;
+	return out.text;
+}
+
+/* Enterprise distributions put new options into a perf that keeps its old number. */
+static int ask_options(struct perf_limits *host, struct error *err)
+{
+	const char *const argv[] = { host->perf, "record", "--list-opts", NULL };
+	int status;
+	CLEANUP(free) char *text = ask_perf(argv, &status, err);
+
+	if (!text)
+		return -1;
+	if (!strstr(text, "--control"))
+		return error_set(err, ENOTSUP,
+		                 "perf %s is too old: giltracer needs perf 5.10 or newer",
+		                 host->version);
+	host->by_event = strstr(text, "--buildid-mmap");
+	return 0;
+}
+
+/* Ubuntu has a script named perf, which starts the one of the running kernel. */
+static int no_perf_for_kernel(struct error *err)
+{
+	struct utsname host = { .release = "" };
+
+	uname(&host);
+	return error_set(err, ENOENT,
+	                 "perf is not installed for this kernel (on Ubuntu: apt-get install "
+	                 "linux-tools-%s)",
+	                 host.release);
+}
+
+static int find_version(struct perf_limits *host, struct error *err)
+{
+	const char *const argv[] = { host->perf, "--version", NULL };
+	int status;
+	CLEANUP(free) char *text = ask_perf(argv, &status, err);
+	unsigned major, minor;
+	const char *number;
+
+	if (!text)
+		return err->code == ENOENT
+		               ? error_set(err, ENOENT,
+		                           "perf is not installed (on Debian: apt-get install "
+		                           "linux-perf)")
+		               : -1;
+	number = strstr(text, "perf version ");
+	if (strstr(text, "perf not found for kernel"))
+		return no_perf_for_kernel(err);
+	if (status || !number)
+		return error_set(err, ENOENT, "perf does not work: %.*s", (int)strcspn(text, "\n"),
+		                 text);
+	number += strlen("perf version ");
+	host->version = xstrndup(number, strcspn(number, " \n"));
+	if (sscanf(number, "%u.%u", &major, &minor) != 2)
+		return error_set(err, ENOTSUP, "perf reports version '%s'", host->version);
+	host->by_event = major > 5 || (major == 5 && minor >= 12);
+	return host->by_event ? 0 : ask_options(host, err);
+}
+
+/* An option of perf's that its packager chooses. */
+static bool has_aio(const struct perf_limits *host)
+{
+	const char *const argv[] = { host->perf, "version", "--build-options", NULL };
+	struct error ignored;
+	int status;
+	CLEANUP(free) char *text = ask_perf(argv, &status, &ignored);
+	const char *aio = text && !status ? strstr(text, "aio: [") : NULL;
+
+	return aio && str_has_prefix(aio, "aio: [ on");
+}
+
+/* Members of setup's group may not have it themselves, and their perf is the system's. */
+static void find_guard(struct perf_limits *host)
+{
+	bool guarded = !host->tracepoints && perf_path() && perf_guard_permits(SCHED_EVENT);
+
+	host->tracepoints |= guarded;
+	host->guard = guarded ? perf_guard_path() : NULL;
+	host->perf = xstrdup(guarded ? perf_path() : "perf");
+}
+
+int perf_limits_find(struct perf_limits *ret, struct error *err)
+{
+	int cpu = sched_getcpu(); /* CPU 0 may be offline */
+
+	*ret = (struct perf_limits){ 0 };
+	/* Who may have everybody's may have its own: each question waits for the kernel. */
+	ret->everybody = may_open_tracepoint(-1, cpu >= 0 ? cpu : 0);
+	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
+	find_guard(ret);
+	if (find_version(ret, err) < 0) {
+		perf_limits_done(ret);
+		return -1;
+	}
+	ret->sample_hz = sample_rate();
+	find_buffer(ret);
+	ret->aio = ret->buffer_limited && has_aio(ret);
+	return 0;
+}
+
+void perf_limits_done(struct perf_limits *host)
+{
+	free(host->version);
+	free(host->guard);
+	free(host->perf);
+	*host = (struct perf_limits){ 0 };
+}
+
+/* The kernel takes from the pool first: whoever comes later has what is left, and its own. */
+static uint64_t buffer_of(const struct perf_limits *host, const struct perf_share *share)
+{
+	if (!host->buffer_limited)
+		return host->buffer_bytes / share->share;
+	if (host->own_bytes < host->pool_bytes)
+		return host->buffer_bytes / share->count;
+	return share->index ? host->own_bytes : host->buffer_bytes;
+}
+
+unsigned perf_limits_pages(const struct perf_limits *host, const struct perf_share *share)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t mine = buffer_of(host, share);
+	unsigned pages = 1;
+
+	if (!share->stacks && mine > BUFFER_PLAIN)
+		mine = BUFFER_PLAIN;
+	/* One page more is perf's own, in front. */
+	while ((2 * (uint64_t)pages + 1) * page <= mine)
+		pages *= 2;
+	return pages;
+}
+
+unsigned perf_limits_stack_size(uint64_t buffer_bytes)
+{
+	if (buffer_bytes >= 16 * MIB)
+		return 4096;
+	return buffer_bytes >= 8 * MIB ? 2048 : 1024;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* Who owns a probe group: records in RUNDIR, locks on them, and a marker in the kernel. */
+#include "system/probe_lease.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/child.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "system/sandbox.h"
+#include "system/tracefs.h"
+
+#define RECORD_MAX 8192
+#define LOCKS_MAX  (1u << 20)
+#define SUFFIX     "_c"
+
+/* Ten seconds in all: who installs or removes needs one or two, even if the machine is busy. */
+#define LOCK_LOOK_NS 20000000
+#define LOCK_TRIES   500
+
+static const char *rundir(void)
+{
+	const char *dir = secure_getenv("GILTRACER_RUNDIR");
+
+	return dir && *dir ? dir : NULL;
+}
+
+char *lease_path(const char *name)
+{
+	const char *dir = rundir();
+
+	return xasprintf("%s/%s", dir ? dir : TRACEFS_RUNDIR, name);
+}
+
+/* A container that sees the host's processes has its own /run even so. Who may not look is not
+ * root, and installs nothing. */
+static bool is_run_of_init(const struct stat *run)
+{
+	struct stat init;
+
+	return stat("/proc/1/root/run", &init) < 0 ||
+	       (init.st_dev == run->st_dev && init.st_ino == run->st_ino);
+}
+
+static uint32_t hash(uint32_t seed, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	for (size_t i = 0; i < size; i++)
+		seed = (seed ^ bytes[i]) * 0x01000193;
+	return seed;
+}
+
+char *lease_suffix(void)
+{
+	const char *dir = rundir();
+	struct stat run = { 0 };
+	uint32_t sum = 0x811c9dc5;
+
+	if (stat("/run", &run) < 0 ||
+	    (!dir && !sandbox_own_pid_namespace() && is_run_of_init(&run)))
+		return xstrdup("");
+	sum = hash(sum, &run.st_dev, sizeof(run.st_dev));
+	sum = hash(sum, &run.st_ino, sizeof(run.st_ino));
+	if (dir)
+		sum = hash(sum, dir, strlen(dir));
+	return xasprintf(SUFFIX "%06x", (sum ^ sum >> 24) & 0xffffff);
+}
+
+bool lease_is_foreign(const char *group)
+{
+	CLEANUP(free) char *ours = lease_suffix();
+	const char *last = strrchr(group, '_');
+	bool has_suffix = last && strlen(last) == strlen(SUFFIX) + 6;
+
+	return strcmp(has_suffix ? last : "", ours) != 0;
+}
+
+int lease_make_folder(struct error *err)
+{
+	CLEANUP(free) char *dir = lease_path("");
+
+	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+		return error_errno(err, "%s", dir);
+	return 0;
+}
+
+/* "3: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF" of /proc/locks: who holds this one; 0: nobody
+ * that we can see. */
+static int lock_holder(const struct stat *st)
+{
+	CLEANUP(free) char *text = NULL;
+	CLEANUP(free)
+	char *file = xasprintf(" %02x:%02x:%" PRIu64 " ", major(st->st_dev), minor(st->st_dev),
+	                       (uint64_t)st->st_ino);
+	struct error ignored;
+	char *rest, *line;
+	int pid = 0;
+
+	if (file_read(&text, NULL, "/proc/locks", LOCKS_MAX, &ignored) < 0)
+		return 0;
+	rest = text;
+	while (!pid && (line = strsep(&rest, "\n")))
+		if (!strstr(line, file) || sscanf(line, "%*s FLOCK ADVISORY %*s %d", &pid) != 1)
+			pid = 0;
+	return pid;
+}
+
+static int say_locked(int fd, const char *path, struct error *err)
+{
+	CLEANUP(free) char *name = NULL;
+	CLEANUP(free) char *comm = NULL;
+	struct error ignored;
+	struct stat st;
+	int pid = fstat(fd, &st) == 0 ? lock_holder(&st) : 0;
+
+	if (!pid)
+		return error_set(err, EBUSY, "%s is locked by another process", path);
+	name = xasprintf("/proc/%d/comm", pid);
+	if (file_read(&comm, NULL, name, RECORD_MAX, &ignored) == 0)
+		comm[strcspn(comm, "\n")] = '\0';
+	return error_set(err, EBUSY, "%s is locked by process %d (%s)", path, pid,
+	                 comm ? comm : "which has ended");
+}
+
+/* Whoever can open the file can lock it for ever: so there is a deadline, and signals that ask us
+ * to end, which may be blocked, are obeyed. */
+static int lock_in_time(int fd, int how, const char *path, struct error *err)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_LOOK_NS };
+
+	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, how | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return error_errno(err, "%s: cannot lock", path);
+		if (signals_ending())
+			return error_set(err, EINTR, "interrupted");
+		nanosleep(&pause, NULL);
+	}
+	return say_locked(fd, path, err);
+}
+
+int lease_lock_all(int *ret_fd, struct error *err)
+{
+	CLEANUP(free) char *path = lease_path("lock");
+	CLEANUP(close) int fd = -1;
+
+	if (lease_make_folder(err) < 0)
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	if (lock_in_time(fd, LOCK_EX, path, err) < 0)
+		return -1;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int record_open(const char *group, int flags)
+{
+	CLEANUP(free) char *path = lease_path(group);
+
+	return open(path, flags | O_CLOEXEC, 0600);
+}
+
+bool lease_read(const char *group, struct lease_record *ret)
+{
+	CLEANUP(free) char *path = lease_path(group);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	char owner[8];
+
+	if (file_read(&text, NULL, path, RECORD_MAX, &ignored) < 0)
+		return false;
+	if (sscanf(text, "%7s %" SCNu64 " %" SCNu64, owner, &ret->dev, &ret->ino) != 3)
+		return false;
+	ret->setup = !strcmp(owner, "setup");
+	return true;
+}
+
+/* A record of setup's that ends in this path. */
+static bool is_of_setup(const char *name, const char *path)
+{
+	CLEANUP(free) char *record = lease_path(name);
+	CLEANUP(free) char *text = NULL;
+	CLEANUP(free) char *end = xasprintf(" %s\n", path);
+	struct error ignored;
+
+	return tracefs_is_our_group(name) &&
+	       file_read(&text, NULL, record, RECORD_MAX, &ignored) == 0 &&
+	       str_has_prefix(text, "setup ") && str_has_suffix(text, end);
+}
+
+bool lease_is_set_up(const char *path)
+{
+	CLEANUP(free) char *name = lease_path("");
+	DIR *dir = opendir(name);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = is_of_setup(entry->d_name, path);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Those who can read the record can lock it: nobody but who may use the probes. */
+static int record_show_to(int fd, const char *group, gid_t readers, struct error *err)
+{
+	if ((readers && fchown(fd, (uid_t)-1, readers) < 0) ||
+	    fchmod(fd, readers ? 0640 : 0600) < 0)
+		return error_errno(err, "record of %s", group);
+	return 0;
+}
+
+/* In place, since users hold locks on the inode. */
+int lease_write(const char *group, const char *file, bool setup, gid_t readers, struct error *err)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDWR | O_CREAT);
+	CLEANUP(free) char *text = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return error_errno(err, "cannot record the owner of %s", group);
+	if (stat(file, &st) < 0)
+		return error_errno(err, "%s", file);
+	text = xasprintf("%s %" PRIu64 " %" PRIu64 " %s\n", setup ? "setup" : "run",
+	                 (uint64_t)st.st_dev, (uint64_t)st.st_ino, file);
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
+		return error_errno(err, "cannot record the owner of %s", group);
+	return record_show_to(fd, group, setup ? readers : 0, err);
+}
+
+int lease_give_up(const char *group, struct error *err)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDWR);
+
+	if (fd < 0 || pwrite(fd, "run  ", 5, 0) != 5)
+		return error_errno(err, "record of %s", group);
+	return record_show_to(fd, group, 0, err);
+}
+
+void lease_remove(const char *group)
+{
+	CLEANUP(free) char *path = lease_path(group);
+
+	unlink(path);
+}
+
+int lease_share(const char *group, int *ret_fd, struct error *err)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDONLY);
+	CLEANUP(free) char *path = lease_path(group);
+
+	if (fd < 0)
+		return error_errno(err, "record of %s", group);
+	if (lock_in_time(fd, LOCK_SH, path, err) < 0)
+		return -1;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+bool lease_is_used(const char *group)
+{
+	CLEANUP(close) int fd = record_open(group, O_RDONLY);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* Tracefs splits its commands at blanks. */
+int lease_mark(const char *root, const char *group, bool setup, struct error *err)
+{
+	const char *event = setup ? LEASE_MARKER "setup" : LEASE_MARKER "run";
+	CLEANUP(free) char *path = lease_path(group);
+	CLEANUP(free) char *line = xasprintf("p:%s/%s %s:0x0", group, event, path);
+
+	if (strpbrk(path, " \t\n"))
+		return error_set(err, EINVAL, "%s: a folder for records must not have blanks",
+		                 path);
+	if (tracefs_has_event(root, group, event))
+		return 0;
+	return tracefs_command(root, line, err);
+}
+
+int lease_hold(const char *root, const char *group)
+{
+	CLEANUP(free) char *path = xasprintf("%s/events/%s/" LEASE_MARKER "run/id", root, group);
+	CLEANUP(free) char *id = NULL;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.disabled = 1,
+	};
+	struct error ignored;
+
+	if (file_read(&id, NULL, path, RECORD_MAX, &ignored) < 0)
+		return -1;
+	attr.config = strtoull(id, NULL, 10);
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+bool lease_is_marked_setup(const struct tracefs_probes *probes, const char *group)
+{
+	for (size_t i = 0; i < probes->v.n; i++)
+		if (!strcmp(probes->v.v[i].group, group) &&
+		    !strcmp(probes->v.v[i].event, LEASE_MARKER "setup"))
+			return true;
+	return false;
+}

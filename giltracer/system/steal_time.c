@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads one number of /proc/stat. */
+#include "system/steal_time.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+
+#define STAT_MAX (1 << 20)
+#define NS       UINT64_C(1000000000)
+
+uint64_t steal_time_parse(const char *text, uint64_t ticks)
+{
+	uint64_t steal;
+
+	/* user nice system idle iowait irq softirq steal */
+	if (!ticks || sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &steal) != 1 ||
+	    steal > UINT64_MAX / NS)
+		return 0;
+	return steal * NS / ticks;
+}
+
+uint64_t steal_time_ns(void)
+{
+	CLEANUP(free) char *text = NULL;
+	long ticks = sysconf(_SC_CLK_TCK);
+	struct error err;
+
+	if (file_read(&text, NULL, "/proc/stat", STAT_MAX, &err) < 0)
+		return 0;
+	return steal_time_parse(text, ticks > 0 ? (uint64_t)ticks : 0);
+}
+
+char *steal_time_note(uint64_t stolen, uint64_t wall_ns, uint64_t cpus)
+{
+	double all = (double)wall_ns * (double)cpus;
+
+	if (!all || (double)stolen * 100 < all)
+		return NULL;
+	return xasprintf("the hypervisor stole %.1f %% of the CPUs' time: it counts as "
+	                 "running, and as hold for the thread that held the GIL",
+	                 100 * (double)stolen / all);
+}

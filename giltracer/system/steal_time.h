@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a hypervisor takes of the CPUs of this virtual machine: threads that seem to run do not
+ * meanwhile. /proc/stat has it in whole ticks (proc(5), "steal").
+ */
+#ifndef GILTRACER_SYSTEM_STEAL_TIME_H
+#define GILTRACER_SYSTEM_STEAL_TIME_H
+
+#include <stdint.h>
+
+/* Of all CPUs since the start of the system, in ns; 0 where the kernel does not say. */
+uint64_t steal_time_ns(void);
+
+/* The same from the text of /proc/stat, with so many ticks a second. */
+uint64_t steal_time_parse(const char *text, uint64_t ticks);
+
+/* A sentence if stolen_ns of what the CPUs had in wall_ns is worth one (1 %), else NULL. Caller
+ * frees. */
+char *steal_time_note(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* Plain text in, plain text out; Documentation/trace/uprobetracer.rst of the kernel has the format.
+ */
+#include "system/tracefs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+
+#define PREFIX       "giltracer_"
+#define EVENTS_MAX   (16u << 20)
+#define BUSY_TRIES   100
+#define BUSY_WAIT_NS 10000000
+
+/* As open() would see it: access() leaves out capabilities that were given to an ordinary user. */
+static int may(const char *path, int how)
+{
+	return faccessat(AT_FDCWD, path, how, AT_EACCESS);
+}
+
+static bool has_uprobes(const char *root)
+{
+	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
+
+	return may(path, F_OK) == 0;
+}
+
+/* Sets *ret and returns true if the mount table has a tracefs with uprobes. */
+static bool find_mounted(char **ret)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *entry;
+	bool found = false;
+
+	if (!mounts)
+		return false;
+	while (!found && (entry = getmntent(mounts))) {
+		if (strcmp(entry->mnt_type, "tracefs") != 0 || !has_uprobes(entry->mnt_dir))
+			continue;
+		*ret = xstrdup(entry->mnt_dir);
+		found = true;
+	}
+	endmntent(mounts);
+	return found;
+}
+
+/* What giltracer setup shares with a group: events and nothing else. */
+static bool find_shared(char **ret)
+{
+	const char *dir = secure_getenv("GILTRACER_RUNDIR");
+	CLEANUP(free)
+	char *root = xasprintf("%s/tracing", dir && *dir ? dir : TRACEFS_RUNDIR);
+	CLEANUP(free) char *sched = xasprintf("%s/events/sched", root);
+
+	if (may(sched, R_OK | X_OK) < 0)
+		return false;
+	*ret = take(root);
+	return true;
+}
+
+int tracefs_find(char **ret, struct error *err)
+{
+	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+
+	const char *other = secure_getenv("GILTRACER_TRACEFS");
+
+	if (other && *other) {
+		*ret = xstrdup(other);
+		return 0;
+	}
+	/* The usual places first: a folder that we may not search looks empty, but is there. */
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (has_uprobes(places[i])) {
+			*ret = xstrdup(places[i]);
+			return 0;
+		}
+	if (find_mounted(ret) || find_shared(ret))
+		return 0;
+	if (may("/sys/kernel/tracing/.", X_OK) < 0 && errno == EACCES)
+		return error_set(err, EACCES, "/sys/kernel/tracing: cannot be read by this user");
+	return error_set(err, ENOENT, "tracefs with uprobe_events is not mounted");
+}
+
+/* Exactly our own pattern: other tools may well start a group with "giltracer_" too. */
+bool tracefs_is_our_group(const char *group)
+{
+	const char *build = group + strlen(PREFIX), *hash;
+
+	if (!str_has_prefix(group, PREFIX))
+		return false;
+	hash = strchr(build, '_');
+	if (!hash || hash == build || (size_t)(hash - build) > 12)
+		return false;
+	for (const char *s = build; s < hash; s++)
+		if (!isdigit((unsigned char)*s) && !islower((unsigned char)*s))
+			return false;
+	if (strspn(++hash, "0123456789abcdef") != 6)
+		return false;
+	/* In a container: see owner.h. */
+	return !hash[6] || (str_has_prefix(hash + 6, "_c") && strlen(hash + 8) == 6 &&
+	                    strspn(hash + 8, "0123456789abcdef") == 6);
+}
+
+/* "p:GROUP/EVENT PATH:0xOFFSET ARGS" */
+static bool parse_line(struct tracefs_probe *ret, const char *line)
+{
+	const char *group = line + 2, *slash, *space, *colon;
+
+	if ((line[0] != 'p' && line[0] != 'r') || line[1] != ':')
+		return false;
+	slash = strchr(group, '/');
+	space = slash ? strchr(slash, ' ') : NULL;
+	colon = space ? strstr(space, ":0x") : NULL;
+	if (!colon)
+		return false;
+	ret->group = xstrndup(group, (size_t)(slash - group));
+	if (!tracefs_is_our_group(ret->group)) {
+		free(ret->group);
+		return false;
+	}
+	ret->line = xstrdup(line);
+	ret->event = xstrndup(slash + 1, (size_t)(space - slash - 1));
+	ret->path = xstrndup(space + 1, (size_t)(colon - space - 1));
+	return true;
+}
+
+int tracefs_read_probes(struct tracefs_probes *ret, const char *root, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
+	CLEANUP(free) char *text = NULL;
+	char *rest, *line;
+
+	*ret = (struct tracefs_probes){ 0 };
+	if (file_read(&text, NULL, path, EVENTS_MAX, err) < 0)
+		return -1;
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		struct tracefs_probe probe;
+
+		if (parse_line(&probe, line))
+			*vec_push(&ret->v) = probe;
+	}
+	return 0;
+}
+
+void tracefs_probes_done(struct tracefs_probes *probes)
+{
+	for (size_t i = 0; i < probes->v.n; i++) {
+		free(probes->v.v[i].line);
+		free(probes->v.v[i].group);
+		free(probes->v.v[i].event);
+		free(probes->v.v[i].path);
+	}
+	vec_done(&probes->v);
+}
+
+/* The kernel's own words: the last "error: …" of error_log, which it has since 5.2. */
+static void explain(const char *root, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/error_log", root);
+	CLEANUP(free) char *text = NULL;
+	char *at = NULL, *next;
+	struct error ignored;
+
+	if (file_read(&text, NULL, path, EVENTS_MAX, &ignored) < 0)
+		return;
+	for (next = text; (next = strstr(next, "trace_uprobe: error: ")); next++)
+		at = next;
+	if (!at)
+		return;
+	at += strlen("trace_uprobe: error: ");
+	at[strcspn(at, "\n")] = '\0';
+	error_set(err, err->code, "%s (the kernel says: %s)", strerror(err->code), at);
+}
+
+int tracefs_command(const char *root, const char *command, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
+	struct error why;
+
+	if (file_write_control(path, command, 1, &why) == 0)
+		return 0;
+	if (why.code == EINVAL || why.code == ENOENT)
+		explain(root, &why);
+	return error_set(err, why.code, "probe '%s': %s", command, why.text);
+}
+
+int tracefs_remove(const char *root, const char *group, const char *event, bool wait,
+                   struct error *err)
+{
+	CLEANUP(free) char *command = xasprintf("-:%s/%s", group, event);
+	const struct timespec pause = { .tv_nsec = BUSY_WAIT_NS };
+
+	for (unsigned i = 0; i < BUSY_TRIES; i++) {
+		CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
+
+		if (file_write_control(path, command, 1, err) == 0 || err->code == ENOENT)
+			return 0;
+		if (err->code != EBUSY || !wait)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return error_prefix(err, "cannot remove probe %s/%s", group, event);
+}
+
+bool tracefs_can_install(const char *root)
+{
+	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
+
+	return may(path, W_OK) == 0;
+}
+
+bool tracefs_is_read_only(const char *root)
+{
+	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
+
+	return may(path, W_OK) < 0 && errno == EROFS;
+}
+
+bool tracefs_has_event(const char *root, const char *group, const char *event)
+{
+	CLEANUP(free) char *path = xasprintf("%s/events/%s/%s/id", root, group, event);
+
+	return may(path, R_OK) == 0;
+}
+
+gid_t tracefs_readers(const char *root)
+{
+	CLEANUP(free) char *path = xasprintf("%s/events/sched/sched_waking/id", root);
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_mode & S_IRGRP ? st.st_gid : 0;
+}
+
+static int share(const char *path, gid_t readers, mode_t bits, struct error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || chown(path, (uid_t)-1, readers) < 0 ||
+	    chmod(path, (st.st_mode & 07777) | bits) < 0)
+		return error_errno(err, "%s", path);
+	return 0;
+}
+
+static int share_event(const char *dir, gid_t readers, struct error *err)
+{
+	CLEANUP(free) char *id = xasprintf("%s/id", dir);
+	CLEANUP(free) char *format = xasprintf("%s/format", dir);
+
+	return share(dir, readers, 0050, err) < 0 || share(id, readers, 0040, err) < 0
+	               ? -1
+	               : share(format, readers, 0040, err);
+}
+
+int tracefs_share_group(const char *root, const char *group, gid_t readers, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/events/%s", root, group);
+	CLEANUP(closedir) DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	if (!dir)
+		return error_errno(err, "%s", path);
+	while ((entry = readdir(dir))) {
+		CLEANUP(free) char *event = xasprintf("%s/%s", path, entry->d_name);
+		struct stat st;
+
+		if (*entry->d_name != '.' && stat(event, &st) == 0 && S_ISDIR(st.st_mode) &&
+		    share_event(event, readers, err) < 0)
+			return -1;
+	}
+	return share(path, readers, 0050, err);
+}
+
+bool tracefs_is_shared(const char *root, const char *group, const char *event, gid_t readers)
+{
+	CLEANUP(free) char *path = xasprintf("%s/events/%s/%s/id", root, group, event);
+	struct stat st;
+
+	return !readers || (stat(path, &st) == 0 && st.st_gid == readers && st.st_mode & S_IRGRP);
+}

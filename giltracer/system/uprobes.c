@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may install, who owns, and who removes. tracefs.c does what the kernel has to be told. */
+#include "system/uprobes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "system/probe_lease.h"
+#include "locate/probes.h"
+#include "system/uretprobe_check.h"
+
+/* Another container's giltracer may take our probes away before they are held: rarely once. */
+#define PREPARE_TRIES 3
+
+struct uprobes {
+	char *root;
+	char *group;
+	char **events;
+	bool owned;
+	int fd;   /* shared lock on the group's record */
+	int hold; /* keeps the group's marker open */
+};
+
+/* Tracefs splits its commands at blanks, and takes # for the beginning of a comment: a file whose
+ * path has one is probed through a link. */
+static int probe_path(char **ret, const struct probe_set *set, bool create, struct error *err)
+{
+	CLEANUP(free) char *link = NULL;
+	CLEANUP(free) char *name = NULL;
+
+	if (!strpbrk(set->path, " \t\n#")) {
+		*ret = xstrdup(set->path);
+		return 0;
+	}
+	name = xasprintf("%s.elf", set->group);
+	link = lease_path(name);
+	if (create && ((unlink(link) < 0 && errno != ENOENT) || symlink(set->path, link) < 0))
+		return error_errno(err, "%s", link);
+	*ret = take(link);
+	return 0;
+}
+
+/* As the kernel prints it, so that installed probes can be compared as text. */
+static char *probe_line(const struct probe_set *set, const struct probe *probe, const char *path)
+{
+	return xasprintf("%c:%s/%s %s:0x%016" PRIx64 "%s%s", probe->ret ? 'r' : 'p', set->group,
+	                 probe->event, path, probe->offset, probe->fetch ? " " : "",
+	                 probe->fetch ? probe->fetch : "");
+}
+
+static bool line_exists(const struct tracefs_probes *probes, const char *line)
+{
+	for (size_t i = 0; i < probes->v.n; i++)
+		if (!strcmp(probes->v.v[i].line, line))
+			return true;
+	return false;
+}
+
+/* Without what marks it. */
+static size_t count_group(const struct tracefs_probes *probes, const char *group)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < probes->v.n; i++)
+		n += !strcmp(probes->v.v[i].group, group) &&
+		     !str_has_prefix(probes->v.v[i].event, LEASE_MARKER);
+	return n;
+}
+
+/* The file at path is the one that the record names. */
+static bool is_recorded_file(const struct lease_record *record, const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_dev == record->dev && st.st_ino == record->ino;
+}
+
+static bool file_is_same(const struct probe_set *set)
+{
+	struct lease_record record;
+
+	return lease_read(set->group, &record) && is_recorded_file(&record, set->path);
+}
+
+static bool has_group(const struct tracefs_probes *probes, const char *group)
+{
+	for (size_t i = 0; i < probes->v.n; i++)
+		if (!strcmp(probes->v.v[i].group, group))
+			return true;
+	return false;
+}
+
+/* The places were looked for in the file that is there now, and it has not been written to since:
+ * package managers replace files at any moment. */
+static int check_file(const struct probe_set *set, struct error *err)
+{
+	if (probe_set_is_current(set))
+		return 0;
+	return error_set(err, ESTALE,
+	                 "%s was replaced or changed while its functions were looked for: try "
+	                 "again",
+	                 set->path);
+}
+
+/* All of the set, nothing else in the group, and in the file that is on disk now. */
+static int verify(const char *root, const struct probe_set *set, bool *ret, struct error *err)
+{
+	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
+	CLEANUP(free) char *path = NULL;
+
+	*ret = false;
+	if (tracefs_read_probes(&probes, root, err) < 0 || probe_path(&path, set, false, err) < 0)
+		return -1;
+	if (!file_is_same(set) || count_group(&probes, set->group) != set->probes.n)
+		return 0;
+	for (size_t i = 0; i < set->probes.n; i++) {
+		CLEANUP(free) char *line = probe_line(set, &set->probes.v[i], path);
+
+		if (!line_exists(&probes, line))
+			return 0;
+	}
+	*ret = true;
+	return 0;
+}
+
+/* For a user who may use the events but not read uprobe_events: setup's record has to do. */
+static bool verify_by_record(const char *root, const struct probe_set *set)
+{
+	if (!file_is_same(set))
+		return false;
+	for (size_t i = 0; i < set->probes.n; i++)
+		if (!tracefs_has_event(root, set->group, set->probes.v[i].event))
+			return false;
+	return true;
+}
+
+/* The markers first: if one is open, the group stays whole. */
+static int remove_events(const struct tracefs_probes *probes, const char *root, const char *group,
+                         bool wait, struct error *err)
+{
+	for (int markers = 1; markers >= 0; markers--)
+		for (size_t i = 0; i < probes->v.n; i++) {
+			const struct tracefs_probe *probe = &probes->v.v[i];
+
+			if (!strcmp(probe->group, group) &&
+			    str_has_prefix(probe->event, LEASE_MARKER) == markers &&
+			    tracefs_remove(root, group, probe->event, wait, err) < 0)
+				return -1;
+		}
+	return 0;
+}
+
+static int remove_group(const char *root, const char *group, struct error *err)
+{
+	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
+	CLEANUP(free) char *name = xasprintf("%s.elf", group);
+
+	if (tracefs_read_probes(&probes, root, err) < 0 ||
+	    remove_events(&probes, root, group, true, err) < 0)
+		return -1;
+	lease_remove(group);
+	lease_remove(name);
+	return 0;
+}
+
+/* Of another container: the kernel knows whether it is in use, and the marker whether it is to
+ * stay. */
+static int remove_foreign(const char *root, const char *group, struct error *err)
+{
+	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
+
+	if (tracefs_read_probes(&probes, root, err) < 0)
+		return -1;
+	if (lease_is_marked_setup(&probes, group))
+		return error_set(err, EBUSY, "%s was installed by setup in another container",
+		                 group);
+	return remove_events(&probes, root, group, false, err);
+}
+
+static int install_all(const char *root, const struct probe_set *set, struct error *err)
+{
+	CLEANUP(free) char *path = NULL;
+	struct error ignored;
+
+	if (probe_path(&path, set, true, err) < 0)
+		return -1;
+	for (size_t i = 0; i < set->probes.n; i++) {
+		CLEANUP(free) char *line = probe_line(set, &set->probes.v[i], path);
+
+		if (tracefs_command(root, line, err) < 0) {
+			remove_group(root, set->group, &ignored);
+			return -1;
+		}
+	}
+	if (check_file(set, err) == 0)
+		return 0;
+	remove_group(root, set->group, &ignored);
+	return -1;
+}
+
+/* What those who run installed becomes setup's. */
+static int adopt(const char *root, const struct probe_set *set, struct error *err)
+{
+	if (lease_write(set->group, set->path, true, tracefs_readers(root), err) < 0)
+		return -1;
+	return lease_mark(root, set->group, true, err);
+}
+
+/* For those whom setup lets read the scheduler's events, also where root installs again what setup
+ * had installed. */
+static int show_to_readers(const char *root, const struct probe_set *set, struct error *err)
+{
+	gid_t readers = tracefs_readers(root);
+
+	if (lease_write(set->group, set->path, true, readers, err) < 0)
+		return -1;
+	return readers ? tracefs_share_group(root, set->group, readers, err) : 0;
+}
+
+/* Make the group what the set says. Under the lock. */
+static int install_locked(const char *root, const struct probe_set *set, bool setup,
+                          struct error *err)
+{
+	struct lease_record record = { .setup = false };
+	bool good;
+
+	if (verify(root, set, &good, err) < 0)
+		return -1;
+	if (good && check_file(set, err) < 0)
+		return -1;
+	if (good && lease_read(set->group, &record))
+		return setup && !record.setup ? adopt(root, set, err) : 0;
+	if (lease_is_used(set->group))
+		return error_set(
+			err, EBUSY,
+			"the probes of another build of %s are in use by another giltracer",
+			set->path);
+	if (lease_read(set->group, &record))
+		setup |= record.setup;
+	else if (!setup && tracefs_has_event(root, set->group, LEASE_MARKER "setup"))
+		return error_set(err, EBUSY,
+		                 "the probes of %s were installed by giltracer setup in another "
+		                 "container",
+		                 set->path);
+	if (remove_group(root, set->group, err) < 0)
+		return -1;
+	/* The record comes first: without it, what a kill leaves behind would have no owner. */
+	if (lease_write(set->group, set->path, setup, tracefs_readers(root), err) < 0 ||
+	    lease_mark(root, set->group, setup, err) < 0)
+		return -1;
+	if (install_all(root, set, err) < 0)
+		return -1;
+	return setup ? show_to_readers(root, set, err) : 0;
+}
+
+static int remove_strays_locked(const char *root, size_t *ret_removed, struct error *err)
+{
+	CLEANUP(uprobe_groups_done) struct uprobe_groups groups = { 0 };
+
+	if (uprobes_list(&groups, err) < 0)
+		return -1;
+	for (size_t i = 0; i < groups.groups.n; i++) {
+		const struct uprobe_group *group = &groups.groups.v[i];
+		struct error busy;
+
+		/* A perf that outlived its giltracer keeps them busy: the next run will do it. */
+		if (group->foreign ? remove_foreign(root, group->name, &busy) == 0
+		                   : uprobe_group_is_stray(group) &&
+		                             remove_group(root, group->name, &busy) == 0)
+			(*ret_removed)++;
+	}
+	return 0;
+}
+
+/* Installed, and ours for as long as we keep the marker open, if the kernel lets us. */
+static int install_and_hold(struct uprobes *u, const struct probe_set *set, struct error *err)
+{
+	bool good = false;
+
+	for (unsigned i = 0; i < PREPARE_TRIES; i++) {
+		if (install_locked(u->root, set, false, err) < 0)
+			return -1;
+		u->hold = lease_hold(u->root, set->group);
+		if (verify(u->root, set, &good, err) < 0)
+			return -1;
+		if (good)
+			return 0;
+		if (u->hold >= 0)
+			close(take_fd(&u->hold));
+	}
+	return error_set(err, EBUSY, "another giltracer is removing the probes of %s", set->path);
+}
+
+static int prepare_as_root(struct uprobes *u, const struct probe_set *set, struct error *err)
+{
+	CLEANUP(close) int lock = -1;
+	struct lease_record record = { .setup = false };
+	struct error ignored;
+	size_t removed = 0;
+
+	if (lease_lock_all(&lock, err) < 0)
+		return -1;
+	remove_strays_locked(u->root, &removed, &ignored);
+	if (install_and_hold(u, set, err) < 0)
+		return -1;
+	lease_read(set->group, &record);
+	u->owned = !record.setup;
+	return lease_share(set->group, &u->fd, err);
+}
+
+static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struct error *err)
+{
+	struct error why;
+	bool good = false;
+
+	if (verify(u->root, set, &good, &why) < 0)
+		good = (why.code == EACCES || why.code == ENOENT) && verify_by_record(u->root, set);
+	if (good)
+		return check_file(set, err) < 0 ? -1 : lease_share(set->group, &u->fd, err);
+	if (tracefs_is_read_only(u->root))
+		return error_set(err, EROFS, "%s is mounted read-only: probes cannot be installed",
+		                 u->root);
+	if (lease_is_set_up(set->path))
+		return error_set(
+			err, EACCES,
+			"the probes that giltracer setup installed for %s do not fit any "
+			"more (the file was replaced, or other options are used), and this "
+			"user cannot install new ones",
+			set->path);
+	return error_set(err, EACCES,
+	                 "the probes for %s are not installed and this user cannot install them",
+	                 set->path);
+}
+
+static void name_events(struct uprobes *u, const struct probe_set *set)
+{
+	u->group = xstrdup(set->group);
+	u->events = xcalloc(set->probes.n + 1, sizeof(*u->events));
+	for (size_t i = 0; i < set->probes.n; i++)
+		u->events[i] = xasprintf("%s:%s", set->group, set->probes.v[i].event);
+}
+
+/* Without giving up what others use. */
+static void uprobes_free(struct uprobes *uprobes)
+{
+	if (!uprobes)
+		return;
+	for (size_t i = 0; uprobes->events && uprobes->events[i]; i++)
+		free(uprobes->events[i]);
+	free(uprobes->events);
+	free(uprobes->group);
+	free(uprobes->root);
+	if (uprobes->fd >= 0)
+		close(uprobes->fd);
+	if (uprobes->hold >= 0)
+		close(uprobes->hold);
+	free(uprobes);
+}
+
+DEFINE_CLEANUP(struct uprobes *, uprobes_free);
+
+static int check_returns(const struct probe_set *set, struct error *err)
+{
+	bool returns = false;
+
+	for (size_t i = 0; i < set->probes.n; i++)
+		returns |= set->probes.v[i].ret;
+	if (!returns || !uretprobe_denied())
+		return 0;
+	return error_set(err, EPERM,
+	                 "the active seccomp filter denies uretprobe, the system call by "
+	                 "which functions with return probes return on this kernel: the "
+	                 "program would be killed");
+}
+
+int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct error *err)
+{
+	CLEANUP(uprobes_free) struct uprobes *u = xcalloc(1, sizeof(*u));
+
+	u->fd = u->hold = -1;
+	if (check_returns(set, err) < 0)
+		return -1;
+	if (tracefs_find(&u->root, err) < 0)
+		return -1;
+	name_events(u, set);
+	if (tracefs_can_install(u->root) ? prepare_as_root(u, set, err) < 0
+	                                 : prepare_as_user(u, set, err) < 0)
+		return -1;
+	*ret = take(u);
+	return 0;
+}
+
+const char *const *uprobes_events(const struct uprobes *uprobes)
+{
+	return (const char *const *)uprobes->events;
+}
+
+bool uprobes_owned(const struct uprobes *uprobes)
+{
+	return uprobes->owned;
+}
+
+void uprobes_release(struct uprobes *uprobes)
+{
+	CLEANUP(close) int lock = -1;
+	struct lease_record record;
+	struct error ignored;
+
+	if (uprobes && tracefs_can_install(uprobes->root) && lease_lock_all(&lock, &ignored) == 0) {
+		close(take_fd(&uprobes->fd));
+		if (uprobes->hold >= 0)
+			close(take_fd(&uprobes->hold));
+		/* setup may have adopted them meanwhile, or left them to us. */
+		if (!lease_is_used(uprobes->group) && lease_read(uprobes->group, &record) &&
+		    !record.setup)
+			remove_group(uprobes->root, uprobes->group, &ignored);
+	}
+	uprobes_free(uprobes);
+}
+
+int uprobes_install(const struct probe_set *set, struct error *err)
+{
+	CLEANUP(free) char *root = NULL;
+	CLEANUP(close) int lock = -1;
+
+	if (tracefs_find(&root, err) < 0 || lease_lock_all(&lock, err) < 0)
+		return -1;
+	if (install_locked(root, set, true, err) < 0)
+		return -1;
+	return show_to_readers(root, set, err);
+}
+
+bool uprobes_is_set_up(const struct probe_set *set)
+{
+	CLEANUP(free) char *root = NULL;
+	struct lease_record record;
+	struct error ignored;
+	bool good = false;
+
+	return tracefs_find(&root, &ignored) == 0 && verify(root, set, &good, &ignored) == 0 &&
+	       good && lease_read(set->group, &record) && record.setup &&
+	       tracefs_is_shared(root, set->group, set->probes.v[0].event, tracefs_readers(root));
+}
+
+static int give_up(const char *root, const char *group, struct error *err)
+{
+	if (lease_give_up(group, err) < 0 || lease_mark(root, group, false, err) < 0)
+		return -1;
+	return tracefs_remove(root, group, LEASE_MARKER "setup", true, err);
+}
+
+int uprobes_uninstall(const char *group, struct error *err)
+{
+	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
+	CLEANUP(free) char *root = NULL;
+	CLEANUP(close) int lock = -1;
+	struct lease_record record;
+
+	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
+		return -1;
+	/* Where RUNDIR cannot be written, nothing was installed either. */
+	if (!has_group(&probes, group) && !lease_read(group, &record))
+		return 0;
+	if (lease_lock_all(&lock, err) < 0)
+		return -1;
+	if (lease_is_used(group))
+		return give_up(root, group, err);
+	return remove_group(root, group, err);
+}
+
+static struct uprobe_group *find_group(struct uprobe_groups *groups,
+                                       const struct tracefs_probes *probes,
+                                       const struct tracefs_probe *probe)
+{
+	bool marked = lease_is_marked_setup(probes, probe->group);
+	struct lease_record record = { .setup = false };
+	struct uprobe_group *group;
+
+	for (size_t i = 0; i < groups->groups.n; i++)
+		if (!strcmp(groups->groups.v[i].name, probe->group))
+			return &groups->groups.v[i];
+	group = vec_push(&groups->groups);
+	*group = (struct uprobe_group){ .name = xstrdup(probe->group),
+		                        .path = xstrdup(probe->path) };
+	/* A container may have the same name for it, if it cannot see that it is one. */
+	group->foreign = lease_is_foreign(probe->group) ||
+	                 (!lease_read(probe->group, &record) && marked);
+	group->setup = group->foreign ? marked : record.setup;
+	group->used = !group->foreign && lease_is_used(probe->group);
+	return group;
+}
+
+/* The path of a marker is its record's. */
+static void count_probe(struct uprobe_group *group, const struct tracefs_probe *probe)
+{
+	if (str_has_prefix(probe->event, LEASE_MARKER))
+		return;
+	group->probes++;
+	free(group->path);
+	group->path = xstrdup(probe->path);
+}
+
+/* The file that its record names is no longer the one at the path, as far as one may look there. */
+static bool is_outdated(const struct uprobe_group *group)
+{
+	struct lease_record record;
+	struct stat st;
+
+	if (stat(group->path, &st) < 0 && errno == EACCES)
+		return false;
+	return !group->foreign && lease_read(group->name, &record) &&
+	       !is_recorded_file(&record, group->path);
+}
+
+int uprobes_list(struct uprobe_groups *ret, struct error *err)
+{
+	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
+	CLEANUP(free) char *root = NULL;
+
+	*ret = (struct uprobe_groups){ 0 };
+	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
+		return -1;
+	for (size_t i = 0; i < probes.v.n; i++)
+		count_probe(find_group(ret, &probes, &probes.v.v[i]), &probes.v.v[i]);
+	for (size_t i = 0; i < ret->groups.n; i++)
+		ret->groups.v[i].outdated = is_outdated(&ret->groups.v[i]);
+	return 0;
+}
+
+void uprobe_groups_done(struct uprobe_groups *groups)
+{
+	for (size_t i = 0; i < groups->groups.n; i++) {
+		free(groups->groups.v[i].name);
+		free(groups->groups.v[i].path);
+	}
+	vec_done(&groups->groups);
+}
+
+int uprobes_remove_strays(size_t *ret_removed, struct error *err)
+{
+	CLEANUP(free) char *root = NULL;
+	CLEANUP(close) int lock = -1;
+	size_t removed = 0;
+
+	if (tracefs_find(&root, err) < 0 || lease_lock_all(&lock, err) < 0 ||
+	    remove_strays_locked(root, &removed, err) < 0)
+		return -1;
+	if (ret_removed)
+		*ret_removed = removed;
+	return 0;
+}

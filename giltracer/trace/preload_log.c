@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the logs of a preload recording. */
+#include "preload_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "perfdata/cursor.h"
+#include "preload/format.h"
+
+/* ---- entries */
+
+static char *copy_text(const struct cursor *text)
+{
+	size_t len = cursor_left(text);
+	char *copy = xcalloc(len + 1, 1);
+
+	if (len)
+		memcpy(copy, text->p, len);
+	return copy;
+}
+
+static void add_process(struct preload_log *log, const struct preload_entry *e,
+                        const struct cursor *text)
+{
+	*vec_push(&log->processes) = (struct preload_process){
+		.pid = (uint32_t)e->number,
+		.parent = (uint32_t)(e->number >> 32),
+		.stamp = e->stamp,
+		.exe = copy_text(text),
+	};
+}
+
+static void add_gil(struct preload_process *p, const struct preload_entry *e)
+{
+	if (e->number >= PRELOAD_GILS_MAX)
+		return;
+	while (p->gils.n <= e->number)
+		*vec_push(&p->gils) = 0;
+	p->gils.v[e->number] = e->value;
+}
+
+static void add_code(struct preload_process *p, const struct preload_entry *e, struct cursor *text)
+{
+	struct preload_code code = {
+		.minor = (unsigned)e->value,
+		.first_line = cursor_u32(text),
+		.name_len = cursor_u32(text),
+		.file_len = cursor_u32(text),
+		.table_len = cursor_u32(text),
+	};
+
+	code.name = (const char *)cursor_bytes(text, code.name_len);
+	code.file = (const char *)cursor_bytes(text, code.file_len);
+	code.table = cursor_bytes(text, code.table_len);
+	if (text->bad || e->number > UINT32_MAX)
+		return;
+	idmap_set(&p->code_ids, (uint32_t)e->number, (uint32_t)p->codes.n);
+	*vec_push(&p->codes) = code;
+}
+
+static void add_list(struct preload_process *p, const struct preload_entry *e,
+                     const struct cursor *text)
+{
+	if (e->number > UINT32_MAX)
+		return;
+	idmap_set(&p->list_ids, (uint32_t)e->number, (uint32_t)p->lists.n);
+	*vec_push(&p->lists) = (struct preload_list){
+		.frames = text->p,
+		.count = (uint32_t)(cursor_left(text) / sizeof(struct preload_frame)),
+	};
+}
+
+uint32_t preload_log_code(const struct preload_process *p, uint64_t number)
+{
+	return number > UINT32_MAX ? IDMAP_NONE : idmap_get(&p->code_ids, (uint32_t)number);
+}
+
+uint32_t preload_log_list(const struct preload_process *p, uint64_t number)
+{
+	return number > UINT32_MAX ? IDMAP_NONE : idmap_get(&p->list_ids, (uint32_t)number);
+}
+
+static void add_of_process(struct preload_process *p, const struct preload_entry *e,
+                           struct cursor *text)
+{
+	switch (e->type) {
+	case PRELOAD_GIL:
+		add_gil(p, e);
+		break;
+	case PRELOAD_FORKED:
+		p->forked_by = (uint32_t)e->value;
+		break;
+	case PRELOAD_FUNCTION:
+		add_code(p, e, text);
+		break;
+	case PRELOAD_FRAMES:
+		add_list(p, e, text);
+		break;
+	default:
+		break;
+	}
+}
+
+static void add_entry(struct preload_log *log, size_t *process, const struct preload_entry *e,
+                      struct cursor *text)
+{
+	if (e->type == PRELOAD_PAIR) {
+		*vec_push(&log->pairs) = (struct preload_pair){ e->stamp, e->value };
+	} else if (e->type == PRELOAD_OWN) {
+		free(log->own);
+		log->own = copy_text(text);
+	} else if (e->type == PRELOAD_STOP) {
+		log->stop_stamp = e->stamp;
+	} else if (e->type == PRELOAD_UNWRITTEN) {
+		if (!log->unwritten_stamp || e->stamp < log->unwritten_stamp)
+			log->unwritten_stamp = e->stamp;
+	} else if (e->type == PRELOAD_PROCESS) {
+		add_process(log, e, text);
+		*process = log->processes.n;
+	} else if (*process) {
+		add_of_process(&log->processes.v[*process - 1], e, text);
+	}
+}
+
+static bool read_entry(struct cursor *c, struct preload_entry *ret, struct cursor *ret_text)
+{
+	const uint32_t head = sizeof(*ret);
+
+	*ret = (struct preload_entry){
+		.size = cursor_u32(c),
+		.type = cursor_u32(c),
+		.stamp = cursor_u64(c),
+		.number = cursor_u64(c),
+		.value = cursor_u64(c),
+	};
+	if (c->bad || ret->size < head || ret->size > PRELOAD_ENTRY_MAX)
+		return false;
+	*ret_text = cursor_sub(c, ret->size - head);
+	return !c->bad;
+}
+
+void preload_log_parse(struct preload_log *log, const void *data, size_t size)
+{
+	struct cursor c = cursor_make(data, size), text;
+	struct preload_entry entry;
+	size_t process = 0; /* index + 1 */
+
+	log->bytes += size;
+	while (cursor_left(&c)) {
+		if (!read_entry(&c, &entry, &text)) {
+			log->cut++;
+			return;
+		}
+		add_entry(log, &process, &entry, &text);
+	}
+}
+
+int preload_log_read(struct preload_log *log, const char *path, struct error *err)
+{
+	struct filemap map = { 0 };
+
+	if (filemap_open(&map, path, err) < 0)
+		return -1;
+	*vec_push(&log->maps) = map;
+	preload_log_parse(log, map.data, map.size);
+	return 0;
+}
+
+/* ---- the whole */
+
+static int compare_pairs(const void *va, const void *vb)
+{
+	const struct preload_pair *a = va, *b = vb;
+
+	return a->stamp < b->stamp ? -1 : a->stamp > b->stamp;
+}
+
+static int compare_processes(const void *va, const void *vb)
+{
+	const struct preload_process *a = va, *b = vb;
+
+	return a->stamp < b->stamp ? -1 : a->stamp > b->stamp;
+}
+
+/* A clock goes forward. */
+static void drop_backward(struct preload_log *log)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < log->pairs.n; i++) {
+		const struct preload_pair *p = &log->pairs.v[i];
+
+		if (n && (p->stamp == log->pairs.v[n - 1].stamp || p->ns <= log->pairs.v[n - 1].ns))
+			continue;
+		log->pairs.v[n++] = *p;
+	}
+	log->pairs.n = n;
+}
+
+void preload_log_finish(struct preload_log *log)
+{
+	if (log->pairs.n)
+		qsort(log->pairs.v, log->pairs.n, sizeof(*log->pairs.v), compare_pairs);
+	if (log->processes.n)
+		qsort(log->processes.v, log->processes.n, sizeof(*log->processes.v),
+		      compare_processes);
+	drop_backward(log);
+}
+
+void preload_log_done(struct preload_log *log)
+{
+	for (size_t i = 0; i < log->processes.n; i++) {
+		free(log->processes.v[i].exe);
+		vec_done(&log->processes.v[i].gils);
+		vec_done(&log->processes.v[i].codes);
+		vec_done(&log->processes.v[i].lists);
+		idmap_done(&log->processes.v[i].code_ids);
+		idmap_done(&log->processes.v[i].list_ids);
+	}
+	for (size_t i = 0; i < log->maps.n; i++)
+		filemap_done(&log->maps.v[i]);
+	vec_done(&log->maps);
+	free(log->own);
+	vec_done(&log->processes);
+	vec_done(&log->pairs);
+}
+
+int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp)
+{
+	for (size_t i = 0; i < log->processes.n; i++)
+		if (log->processes.v[i].pid == pid && log->processes.v[i].stamp == stamp)
+			return (int)i;
+	return -1;
+}
+
+/* Beyond what any clock says, a time is as good as another one. */
+#define NS_MAX 4e18
+
+static uint64_t to_ns(double ns)
+{
+	return ns < 0 ? 0 : (uint64_t)(ns < NS_MAX ? ns : NS_MAX);
+}
+
+/* Parts of a nanosecond would be lost in a double that is as large as a time. */
+static uint64_t time_from(const struct preload_pair *a, const struct preload_pair *b,
+                          uint64_t stamp)
+{
+	double rate = (double)(b->ns - a->ns) / (double)(b->stamp - a->stamp);
+	uint64_t since;
+
+	if (stamp >= a->stamp)
+		return a->ns % (uint64_t)NS_MAX + to_ns((double)(stamp - a->stamp) * rate);
+	since = to_ns((double)(a->stamp - stamp) * rate);
+	return since < a->ns ? a->ns - since : 0;
+}
+
+uint64_t preload_log_time(const struct preload_log *log, uint64_t stamp, size_t *near)
+{
+	const struct preload_pair *v = log->pairs.v;
+	size_t i = *near, n = log->pairs.n;
+
+	if (n < 2)
+		return n ? v[0].ns + stamp - v[0].stamp : stamp;
+	if (i > n - 2)
+		i = 0;
+	while (i && stamp < v[i].stamp)
+		i--;
+	while (i < n - 2 && stamp >= v[i + 1].stamp)
+		i++;
+	*near = i;
+	return time_from(&v[i], &v[i + 1], stamp);
+}

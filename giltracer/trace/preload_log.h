@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* What the logs of a preload recording say: its processes, their GILs, and the clock. */
+#ifndef GILTRACER_TRACE_PRELOAD_LOG_H
+#define GILTRACER_TRACE_PRELOAD_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/idmap.h"
+#include "base/vec.h"
+
+/* A Python function: its texts are borrowed from the log's file. minor: of its CPython. */
+struct preload_code {
+	unsigned minor;
+	uint32_t first_line;
+	uint32_t name_len, file_len, table_len;
+	const char *name, *file;
+	const uint8_t *table;
+};
+
+/* The frames of a release, innermost first: count of struct preload_frame, as they are in the file.
+ * stack: for whoever reads them. */
+struct preload_list {
+	const uint8_t *frames;
+	uint32_t count, stack;
+};
+
+/**
+ * A process that made a GIL.
+ * @stamp: when it did so first, which is part of its files' names
+ * @parent: pid; @forked_by: the thread, 0: the process executed a program
+ * @exe: the program, "" if unknown; owned
+ * @gils: addresses by number
+ * @codes, @lists: by index; code_ids, list_ids: index by number
+ */
+struct preload_process {
+	uint32_t pid, parent, forked_by;
+	uint64_t stamp;
+	char *exe;
+	VEC(uint64_t) gils;
+	VEC(struct preload_code) codes;
+	VEC(struct preload_list) lists;
+	struct idmap code_ids, list_ids;
+};
+
+/* A stamp and its time. */
+struct preload_pair {
+	uint64_t stamp, ns;
+};
+
+/**
+ * @processes: by stamp
+ * @pairs: by stamp, both ascending
+ * @bytes: read
+ * @stop_stamp: the recording ended then; UINT64_MAX: with the program
+ * @unwritten_stamp: some process could not write from here on; 0: all could
+ * @cut: logs that end in the middle of an entry, or have one that makes no sense
+ */
+struct preload_log {
+	VEC(struct preload_process) processes;
+	VEC(struct preload_pair) pairs;
+	uint64_t bytes;
+	uint32_t cut;
+	uint64_t unwritten_stamp, stop_stamp;
+	char *own; /* folder of giltracer's own code; NULL: unknown */
+	VEC(struct filemap) maps;
+};
+
+/* Read one log more. */
+int preload_log_read(struct preload_log *log, const char *path, struct error *err);
+
+/* The same from memory, which is borrowed until preload_log_done. */
+void preload_log_parse(struct preload_log *log, const void *data, size_t size);
+
+/* All were read: sort what was. */
+void preload_log_finish(struct preload_log *log);
+void preload_log_done(struct preload_log *log);
+
+/* Index in processes, -1: none. */
+int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp);
+
+/* The index of the function or list of that number, IDMAP_NONE: unknown. */
+uint32_t preload_log_code(const struct preload_process *p, uint64_t number);
+uint32_t preload_log_list(const struct preload_process *p, uint64_t number);
+
+/*
+ * CLOCK_MONOTONIC of a stamp, between pairs and beyond them. *near is where the last stamp was
+ * found, 0 at first.
+ */
+uint64_t preload_log_time(const struct preload_log *log, uint64_t stamp, size_t *near);
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Where the threads of a program sleep that hardly waits for the GIL: by the line of Python that
+// they slept in.
+
+import {gilKnown, meta, pass, passIndex} from "./data.js";
+import {$, fill, soft, tally} from "./dom.js";
+import {fmtCount, fmtDur} from "./format.js";
+import {FRAME_KERNEL, FRAME_PYTHON, doingText, pinLane} from "./pick.js";
+import {DISK_STATE, SLEEPING_STATE} from "./states.js";
+import {loading, stores} from "./store.js";
+import {empty, goToPin, jumpTo, makeTable} from "./table.js";
+import {setPass} from "./view.js";
+
+const SLEEPS = [SLEEPING_STATE, DISK_STATE];
+
+// The threads' waiting for the GIL is nothing to look at.
+export function hardlyWaits() {
+	const sum = key => pass().threads.reduce((n, t) => n + (t[key] || 0), 0);
+	return (
+		gilKnown() && !pass().locks && sum("wait_ns") < 0.01 * (sum("total_ns") - sum("unknown_ns"))
+	);
+}
+
+// The recording with stacks: the one that is shown, or another one.
+function passWithStacks() {
+	const has = i =>
+		stores[i].stacks.parent.length > 1 && stores[i].cpu.some(l => l && l.withStacks);
+	return [passIndex, ...stores.keys()].find(has);
+}
+
+// The innermost line of Python of a stack, and what it called: {name, place, native}
+function lineOf(st, id) {
+	const text = n => st.names.stacks[n] || "?";
+	let native = "";
+	for (; id; id = st.stacks.parent[id]) {
+		const flags = st.stacks.flags[id];
+		if (flags & FRAME_PYTHON) {
+			const line = st.stacks.line[id];
+			return {
+				name: text(st.stacks.name[id]),
+				place: text(st.stacks.module[id]) + (line ? ":" + line : ""),
+				native,
+			};
+		}
+		if (!(flags & FRAME_KERNEL)) native = text(st.stacks.name[id]);
+	}
+	return {name: native || "[kernel]", place: "", native: ""};
+}
+
+// [{name, place, native, threads, ns, count, longest: {thread, from, to}}]
+function sleeps(st) {
+	const by = new Map(),
+		lines = [];
+	st.cpu.forEach((lane, thread) => {
+		for (const s of lane.sections)
+			for (let i = 0; i < s.n; i++) {
+				if (!SLEEPS.includes(s.state[i])) continue;
+				const id = s.stack ? s.stack[i] : 0;
+				const line = (lines[id] ||= id
+					? lineOf(st, id)
+					: {name: "", place: "", native: ""});
+				const key = line.name + "\0" + line.place,
+					from = s.start[i],
+					to = s.start[i + 1];
+				let row = by.get(key);
+				if (!row)
+					by.set(
+						key,
+						(row = {
+							...line,
+							threads: new Set(),
+							ns: 0,
+							count: 0,
+							longest: {from, to: from},
+						}),
+					);
+				row.threads.add(thread);
+				row.ns += to - from;
+				row.count++;
+				if (to - from > row.longest.to - row.longest.from) row.longest = {thread, from, to};
+			}
+	});
+	return [...by.values()];
+}
+
+function goToSleep(index, x) {
+	setPass(index);
+	goToPin(pinLane("cpu", x.thread, x.from));
+}
+
+export function asleepDraw() {
+	fill($("blame-h"), "Where the threads sleep");
+	fill(
+		$("blame-hint"),
+		"Threads hardly waited for the GIL. By the line of Python they slept in:",
+	);
+	fill($("blame-note"));
+	const index = passWithStacks();
+	if (index === undefined)
+		return fill(
+			$("blame-body"),
+			empty(
+				!loading.complete
+					? "reading…"
+					: meta.state_detect
+						? "No stack of a sleep was recorded."
+						: "No stacks were recorded: giltracer --state-detect does.",
+			),
+		);
+	const st = stores[index];
+	fill(
+		$("blame-body"),
+		makeTable(
+			[
+				{
+					head: "Asleep in",
+					csv: "function",
+					value: r => r.name || "not known",
+					cell: r =>
+						r.name
+							? [doingText(r), r.native ? soft(" in " + r.native) : null]
+							: soft("not known"),
+				},
+				tally(
+					"Time",
+					"sleep_ns",
+					r => r.ns,
+					r => fmtDur(r.ns),
+				),
+				tally(
+					"Threads",
+					"threads",
+					r => r.threads.size,
+					r => fmtCount(r.threads.size),
+				),
+				tally(
+					"Times",
+					"sleeps",
+					r => r.count,
+					r => fmtCount(r.count),
+				),
+				tally(
+					"Longest",
+					"longest_ns",
+					r => r.longest.to - r.longest.from,
+					r =>
+						jumpTo(fmtDur(r.longest.to - r.longest.from), () =>
+							goToSleep(index, r.longest),
+						),
+				),
+			],
+			sleeps(st),
+			{caption: "Where the threads sleep", hideCaption: true, sort: 1, limit: 8},
+		),
+	);
+}

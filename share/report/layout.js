@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// Where the timeline's rows stand, and which time is at which place.
+
+import {gilKnown, pass} from "./data.js";
+import {$, toward} from "./dom.js";
+import {emit} from "./events.js";
+import {holdersIn} from "./pick.js";
+import {WAIT_STATE} from "./states.js";
+import {store} from "./store.js";
+import {only, passDur, pinned, rowsThreads, setOnly, shown, span, view} from "./view.js";
+
+export let GUTTER = 212; // less on a small screen, where shares have no room beside the names
+export const AXIS = 26;
+const GIL_H = 24;
+const CPU_H = 10;
+const CALL_H = 15;
+const COUNTER_H = 20;
+const OWNER_H = 22;
+const PROCESS_H = 22;
+const SLOT_H = 18;
+export const PAD = 8;
+export const DEPTH_FEW = 6; // rows of calls of a thread until it is opened
+
+export const tl = {
+	rows: [],
+	top: 26, // of what scrolls: below the axis and the lanes that stay
+	height: 0,
+	scale: 1,
+	width: 0,
+	viewHeight: 0,
+	raster: null,
+	opened: new Set(),
+	hover: null,
+	drawMs: [],
+};
+
+export const tlCanvas = $("tl");
+export const tlBox = $("tl-box");
+
+const LANES_MAX = 40; // threads with rows until all are asked for
+
+// See to it that a thread has its rows.
+export function unhide(thread) {
+	if (only && !only.has(thread)) setOnly(null);
+	if (!tl.all && rowsThreads().indexOf(thread) >= LANES_MAX) {
+		tl.all = true;
+		emit("filter");
+		tlLayout();
+	}
+}
+
+const MANY = 12; // of more threads only those are shown that live in the part in view
+const STICKY = 3; // lanes of holders that stay in sight
+
+// The thread that held the GIL for most of the pinned wait: its lane is shown beside the wait.
+function guestOf() {
+	if (!pinned || pinned.kind !== "gil" || pinned.state !== WAIT_STATE || pass().locks) return -1;
+	const who = holdersIn(pinned.from, pinned.to, pinned.gil, pinned.thread).list[0];
+	return who ? who.thread : -1;
+}
+
+// Which threads have rows: {threads, alive: how many could have}
+function threadsShown() {
+	const all = rowsThreads(),
+		lives = i => pass().threads[i].from_ns < view.to && pass().threads[i].to_ns > view.from;
+	tl.many = all.length > MANY;
+	const alive = tl.many ? all.filter(i => lives(i) || (pinned && pinned.thread === i)) : all;
+	const threads = !tl.all && !tl.slots ? alive.slice(0, LANES_MAX) : alive;
+	return {threads, alive: alive.length};
+}
+
+const setText = (el, text) => el.textContent === text || (el.textContent = text);
+
+function tellFold(threads, alive) {
+	$("all-threads").hidden = threads.length === alive;
+	setText($("all-threads"), "Show all " + alive + " threads, not just " + LANES_MAX);
+	$("slots").hidden = !tl.many || !gilKnown();
+	$("slots").setAttribute("aria-pressed", String(!!tl.slots));
+}
+
+// Threads by process, in the order of the first of each; one list where there is one process.
+function byProcess(threads) {
+	const by = new Map();
+	for (const i of threads) {
+		const {pid} = pass().threads[i];
+		if (!by.has(pid)) by.set(pid, []);
+		by.get(pid).push(i);
+	}
+	return [...by];
+}
+
+// Short-lived threads in as few lanes as there are of them at once: [[thread, …], …] by start.
+function packed(threads) {
+	const lanes = [],
+		life = i => pass().threads[i];
+	for (const i of [...threads].sort((a, b) => life(a).from_ns - life(b).from_ns)) {
+		const free = lanes.find(l => life(l[l.length - 1]).to_ns <= life(i).from_ns);
+		if (free) free.push(i);
+		else lanes.push([i]);
+	}
+	return lanes;
+}
+
+const isShort = i => pass().threads[i].to_ns - pass().threads[i].from_ns < passDur() / 2;
+
+// Rows are piled up: {rows, y}
+function pile(to, row) {
+	row.y = to.y;
+	to.rows.push(row);
+	to.y += row.h;
+}
+
+function pileThread(to, thread, guest) {
+	const st = store(),
+		top = to.y,
+		first = to.rows.length;
+	to.y += PAD / 2;
+	if (shown.gil && gilKnown()) pile(to, {kind: "gil", thread, h: GIL_H});
+	if (pinned && pinned.thread === thread && guest >= 0 && guest !== thread)
+		pile(to, {kind: "held", thread: guest, h: GIL_H - 6});
+	if (shown.cpu && st.cpu[thread]) pile(to, {kind: "cpu", thread, h: gilKnown() ? CPU_H : GIL_H});
+	if (shown.counters)
+		(st.counters[thread] || []).forEach((sections, counter) => {
+			pile(to, {kind: "counter", thread, counter, sections, h: COUNTER_H});
+		});
+	if (shown.py) pileCalls(to, thread, st.slices[thread] || []);
+	if (to.rows.length === first) pile(to, {kind: "name", thread, h: GIL_H});
+	to.y += PAD / 2;
+	Object.assign(to.rows[first], {head: true, top, bottom: to.y});
+}
+
+function pileCalls(to, thread, calls) {
+	const depth = tl.opened.has(thread) ? calls.length : Math.min(calls.length, DEPTH_FEW);
+	if (depth) to.y += 2;
+	for (let d = 0; d < depth; d++) {
+		const more = d === depth - 1 ? calls.length - depth : 0;
+		pile(to, {kind: "py", thread, depth: d, h: CALL_H, more});
+	}
+}
+
+export function tlLayout() {
+	const to = {rows: [], y: AXIS},
+		{threads, alive} = threadsShown(),
+		guest = guestOf();
+	tellFold(threads, alive);
+	const gils = gilKnown() ? [...pass().gils.keys()] : [];
+	const owners = gils.filter(i => gils.length <= 4 || pass().gils[i].wanted_ns > 0);
+	const fixed = owners.length <= STICKY;
+	for (const gil of owners) pile(to, {kind: "owner", gil, h: OWNER_H, fixed});
+	tl.top = fixed ? to.y : AXIS;
+	to.y += PAD / 2;
+	const processes = byProcess(threads);
+	for (const [pid, list] of processes) {
+		if (processes.length > 1) pile(to, {kind: "process", pid, h: PROCESS_H});
+		const short = new Set(tl.slots ? list.filter(isShort) : []);
+		for (const thread of list) if (!short.has(thread)) pileThread(to, thread, guest);
+		packed([...short]).forEach((of, n) => {
+			pile(to, {kind: "slot", threads: of, n, h: SLOT_H});
+		});
+	}
+	tl.rows = to.rows;
+	tl.height = to.y + 6;
+	if (tl.spaceHeight !== tl.height) $("tl-space").style.height = tl.height + "px";
+	tl.spaceHeight = tl.height;
+}
+
+// Lay out again for another part in view, and keep what is looked at where it is.
+export function tlFollow() {
+	if (!tl.many) return;
+	const of =
+		tl.hover?.head?.thread ??
+		tl.rows.find(r => r.head && r.bottom > tlBox.scrollTop + tl.top)?.thread;
+	const topOf = () => tl.rows.find(r => r.head && r.thread === of)?.top;
+	const before = topOf();
+	tlLayout();
+	const after = topOf();
+	if (before !== undefined && after !== undefined && before !== after)
+		tlBox.scrollTop += after - before;
+}
+
+// Scroll the page to the timeline unless some of it is in sight.
+export function seeTimeline() {
+	const box = $("timeline").getBoundingClientRect();
+	if (box.bottom < 200 || box.top > innerHeight - 200) toward("timeline");
+}
+
+export function setGutter(px) {
+	GUTTER = px;
+	document.documentElement.style.setProperty("--gutter", px + 1 + "px");
+}
+
+export const timeToX = t => GUTTER + ((t - view.from) / span()) * (tl.width - GUTTER);
+export const xToTime = x => view.from + ((x - GUTTER) / (tl.width - GUTTER)) * span();
+
+export function rowOf(pin) {
+	if (tl.slots && pin.kind === "gil") {
+		const slot = tl.rows.find(row => row.kind === "slot" && row.threads.includes(pin.thread));
+		if (slot) return slot;
+	}
+	return tl.rows.find(
+		row =>
+			row.kind === pin.kind &&
+			row.thread === pin.thread &&
+			(pin.kind !== "py" || row.depth === pin.depth),
+	);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// What the recorder concluded from patterns of waits, each kind once, with its longest moment.
+
+import {meta, pass, passIndex, report} from "./data.js";
+import {$, fill, h} from "./dom.js";
+import {fmtAt} from "./format.js";
+import {lanePin} from "./pick.js";
+import {loading, store} from "./store.js";
+import {goToPin, jumpTo} from "./table.js";
+
+export function patternsDraw() {
+	const all = pass().locks || passIndex !== (meta.main_pass || 0) ? [] : report.patterns || [],
+		seen = new Set();
+	const list = all.filter(
+		p => p.code !== "hog" && (!p.code || !seen.has(p.code)) && seen.add(p.code),
+	);
+	$("patterns").hidden = !list.length;
+	fill(
+		$("patterns"),
+		list.map(p => {
+			const more = all.filter(q => q.code === p.code).length - 1;
+			const pin = loading.complete && longestOf(p);
+			return h(
+				"div",
+				{class: "pattern"},
+				h("b", {}, p.title || p.code || ""),
+				" ",
+				p.text || "",
+				p.code && more ? " (and " + more + " more like it)" : "",
+				pin
+					? [
+							" ",
+							jumpTo("See the longest, at " + fmtAt(pin.from, 1e6), () =>
+								goToPin(pin),
+							),
+						]
+					: null,
+				p.advice ? h("p", {}, p.advice) : null,
+			);
+		}),
+	);
+}
+
+// The span of the pattern's thread that is exactly as long as its longest.
+function longestOf(p) {
+	const thread = pass().threads.findIndex(t => t.tid === p.tid),
+		lane = store().gil[thread];
+	for (const [k, s] of lane && p.longest_ns ? lane.sections.entries() : [])
+		for (const key of ["topWaits", "topHolds"])
+			for (const i of s[key])
+				if (s.start[i + 1] - s.start[i] === p.longest_ns)
+					return lanePin("gil", thread, {s, k, i});
+	return null;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// The lane of holders over the whole recording: the minimap.
+
+import {gilKnown, pass} from "./data.js";
+import {$} from "./dom.js";
+import {on, perFrame} from "./events.js";
+import {moments} from "./moments.js";
+import {scratchFor} from "./overview.js";
+import {paintOwners, paintStates} from "./owners.js";
+import {Raster} from "./raster.js";
+import {palette, rgba} from "./theme.js";
+import {MIN_SPAN, fitView, flyTo, hits, passDur, setView, span, view} from "./view.js";
+
+const STRIP_H = 64;
+const strip = {raster: null, ghost: null};
+
+export const stripCanvas = $("strip");
+const stripPaint = stripCanvas.getContext("2d");
+const stripX = t => (t / passDur()) * stripCanvas.clientWidth;
+
+function stripDraw() {
+	const width = $("strip-box").clientWidth,
+		sc = Math.min(3, devicePixelRatio || 1);
+	if (width < 10) return;
+	const pw = Math.round(width * sc),
+		ph = Math.round(STRIP_H * sc);
+	if (!strip.raster || strip.raster.w !== pw || strip.raster.h !== ph) {
+		stripCanvas.width = pw;
+		stripCanvas.height = ph;
+		stripCanvas.style.height = STRIP_H + "px";
+		strip.raster = new Raster(pw, ph);
+	}
+	const r = strip.raster,
+		s = scratchFor(pw);
+	r.px.fill(rgba(palette.dead));
+	const top = Math.round(18 * sc),
+		gils = pass().gils;
+	const busiest = gils.reduce(
+		(best, g, i) => (g.held_ns > (gils[best] || {held_ns: -1}).held_ns ? i : best),
+		0,
+	);
+	r.rect(0, 0, pw, top, rgba(palette.paper));
+	(gilKnown() ? paintOwners : paintStates)(
+		r,
+		s,
+		busiest,
+		0,
+		top,
+		pw,
+		ph - top,
+		0,
+		passDur() / pw,
+		1,
+	);
+	stripPaint.putImageData(r.image, 0, 0);
+	stripPaint.save();
+	stripPaint.scale(sc, sc);
+	drawHits(stripPaint, width);
+	drawCallouts(stripPaint, width);
+	stripPaint.restore();
+	brushDraw();
+}
+
+function drawHits(c, width) {
+	if (!hits.parts) return;
+	c.fillStyle = palette.hit;
+	const w = width / hits.parts.length;
+	for (let i = 0; i < hits.parts.length; i++)
+		if (hits.parts[i]) c.fillRect(i * w, STRIP_H - 4, Math.max(1, w), 4);
+}
+
+// The worst moments, numbered as in the list above.
+function drawCallouts(c, width) {
+	c.font = "600 11px system-ui, sans-serif";
+	c.textBaseline = "middle";
+	c.textAlign = "center";
+	const taken = [];
+	(gilKnown() ? moments : []).forEach((m, i) => {
+		const x = Math.max(8, Math.min(width - 8, ((m.from + m.to) / 2 / passDur()) * width));
+		c.fillStyle = palette.ink;
+		const a = (m.from / passDur()) * width,
+			b = Math.max(a + 2, (m.to / passDur()) * width);
+		c.fillRect(a, 16, b - a, 2);
+		if (taken.some(q => Math.abs(q - x) < 17)) return;
+		taken.push(x);
+		c.beginPath();
+		c.arc(x, 8, 7.5, 0, 7);
+		c.fill();
+		c.fillStyle = palette.paper;
+		c.fillText(String(i + 1), x, 8.5);
+	});
+	c.textAlign = "left";
+}
+
+function brushDraw() {
+	const el = $("strip-brush"),
+		width = stripCanvas.clientWidth;
+	const a = Math.max(0, Math.min(width, stripX(view.from))),
+		b = Math.max(0, Math.min(width, stripX(view.to)));
+	el.style.left = a + "px";
+	el.style.width = Math.max(6, b - a) + "px";
+	el.hidden = a <= 0 && b >= width;
+	$("strip-box").classList.toggle("whole", el.hidden);
+}
+
+function stripPointer() {
+	const box = $("strip-box");
+	let drag = null;
+	const at = e =>
+		((e.clientX - stripCanvas.getBoundingClientRect().left) / stripCanvas.clientWidth) *
+		passDur();
+	box.addEventListener("pointerdown", e => {
+		if (e.button !== 0) return;
+		const edge = e.target.parentNode === $("strip-brush") ? e.target.className : "";
+		const t = at(e);
+		const moves = !edge && e.target === $("strip-brush");
+		drag = {t, edge, moves, from: view.from, to: view.to, x: e.clientX, far: false};
+		box.setPointerCapture(e.pointerId);
+		e.preventDefault();
+		stripCanvas.focus({preventScroll: true});
+	});
+	box.addEventListener("pointermove", e => {
+		if (!drag) return;
+		if (Math.abs(e.clientX - drag.x) > 3) drag.far = true;
+		if (!drag.far) return;
+		const t = at(e);
+		if (drag.edge === "w") setView(Math.min(t, drag.to - MIN_SPAN), drag.to);
+		else if (drag.edge === "e") setView(drag.from, Math.max(t, drag.from + MIN_SPAN));
+		else if (drag.moves) setView(drag.from + t - drag.t, drag.to + t - drag.t);
+		else setView(Math.min(t, drag.t), Math.max(t, drag.t));
+	});
+	box.addEventListener("pointerup", () => {
+		if (drag && !drag.far && !drag.moves && !drag.edge) {
+			const half = Math.min(span(), passDur() / 10) / 2;
+			flyTo(drag.t - half, drag.t + half);
+		}
+		drag = null;
+	});
+	box.addEventListener("dblclick", () => fitView());
+}
+
+export function stripInit() {
+	const again = perFrame(stripDraw);
+	on("now", stripDraw);
+	on("data pass theme moments search", again);
+	on("view", perFrame(brushDraw));
+	addEventListener("resize", again);
+	stripPointer();
+	stripDraw();
+}

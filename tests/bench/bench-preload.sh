@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What the preloaded library costs the traced program: CPU time of a loop that does nothing but release
+# and take the GIL, without frames and with two, in turns with the plain program; medians of the pairs.
+set -eu
+: "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${top_builddir:=$top_srcdir}"
+: "${GILTRACER:=$top_builddir/giltracer/giltracer}"
+
+cat >turns.py <<'PYTHON'
+import os
+import time
+
+if __name__ == '__main__':
+    zero = os.open('/dev/zero', os.O_RDONLY)
+    start = time.process_time()
+    for _ in range(300000):
+        os.read(zero, 1)
+    print((time.process_time() - start) / 300000 * 1e9)
+PYTHON
+
+recorded() {
+	"$GILTRACER" record -q --probes preload --python-trace none --python "$1" --frames "$2" \
+		-o session "$3"
+	rm -rf session
+}
+
+for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3; do
+	[ -x "$python" ] || continue
+	for frames in 0 2; do
+		: >pairs
+		for _ in 1 2 3 4 5 6 7; do
+			echo "$("$python" turns.py) $(recorded "$python" "$frames" turns.py)" >>pairs
+		done
+		ratio=$(awk '{ print $2 / $1 }' pairs | sort -n | sed -n 4p)
+		target='<=1.10'
+		[ "$frames" = 0 ] || target='<=1.25'
+		python3 "$top_srcdir/tests/bench/compare.py" \
+			"preload, $frames frames, $("$python" -c 'import platform
+print(platform.python_version())')" "$target" "$ratio"
+	done
+done

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Many threads: rows of those that live in the part in view, slots for the short-lived, the
+// lane of holders always in sight, the holder beside the wait, headings of processes.
+import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
+
+const dur = 1e9;
+// The main thread of each of two processes, and 60 threads that live for 40 ms, 15 ms apart.
+const short = Array.from({length: 60}, (_, i) => ({from: 15e6 * i, to: 15e6 * i + 40e6}));
+const lane = ({from, to}, i) => [
+	{from, to: from + 5e6, state: 1},
+	{from: from + 5e6, to: from + 20e6, state: 3},
+	{from: from + 20e6, to: from + 20e6 + (i % 5) * 1e5 + 1e5, state: 2},
+	{from: from + 20e6 + (i % 5) * 1e5 + 1e5, to, state: 1},
+];
+const mains = [0, 1].map(() => [
+	{from: 0, to: 19e6, state: 2},
+	{from: 19e6, to: dur, state: 1},
+]);
+const program = {
+	name: "gil",
+	dur,
+	threads: [
+		{tid: 1, pid: 1, name: "MainThread", main: true},
+		{tid: 2, pid: 2, name: "MainThread", main: true},
+		...short.map((_, i) => ({tid: 10 + i, pid: i % 2 ? 1 : 2, name: "request-" + i})),
+	],
+	lanes: [...mains.map(gil => ({gil})), ...short.map((s, i) => ({gil: lane(s, i)}))],
+};
+const page = await open(pageFile({passes: [program]}));
+const rows = f => page.evaluate(f);
+const shown = () =>
+	rows(() =>
+		[...new Set(gt.tl.rows.filter(r => r.head).map(r => r.thread))].sort((a, b) => a - b),
+	);
+const view = async (from, to) => {
+	await page.evaluate(([a, b]) => gt.setView(a, b), [from, to]);
+	await quiet(page);
+};
+
+is((await shown()).length, 40, "of many threads only some have rows");
+await view(300e6, 310e6);
+const alive = short.map((s, i) => (s.from < 310e6 && s.to > 300e6 ? i + 2 : -1)).filter(i => i > 0);
+is(await shown(), [0, 1, ...alive], "in a part in view those that live in it");
+is(
+	await rows(() => gt.tl.rows.filter(r => r.kind === "process").map(r => r.pid)),
+	await rows(() => [
+		...new Set(gt.tl.rows.filter(r => r.head).map(r => gt.pass().threads[r.thread].pid)),
+	]),
+	"under a heading for each process",
+);
+
+await view(0, dur);
+await page.click("#slots");
+await quiet(page);
+const slots = await rows(() => gt.tl.rows.filter(r => r.kind === "slot").map(r => r.threads));
+is(
+	slots.flat().sort((a, b) => a - b),
+	short.map((_, i) => i + 2),
+	"slots have each short-lived thread once",
+);
+ok(
+	slots.every(of => of.every((t, k) => !k || short[of[k - 1] - 2].to <= short[t - 2].from)),
+	"none overlaps another one in its slot",
+);
+// Of each process every 30 ms one of 40 ms: two at once.
+is(slots.length, 4, "as few as live at once");
+const at = await rows(() => {
+	const box = document.getElementById("tl").getBoundingClientRect(),
+		row = gt.tl.rows.find(r => r.kind === "slot");
+	const x = gt.GUTTER + (330e6 / 1e9) * (box.width - gt.GUTTER);
+	return {x: box.left + x, y: box.top + row.y + row.h / 2, threads: row.threads};
+});
+await page.mouse.click(at.x, at.y);
+await quiet(page);
+const pinned = await rows(() => +/s=gil\.(\d+)/.exec(location.hash)?.[1]);
+ok(
+	at.threads.includes(pinned) && short[pinned - 2].from <= 330e6 && short[pinned - 2].to > 330e6,
+	"a click pins the span of the thread that lives there",
+);
+await page.keyboard.press("Escape");
+await page.click("#slots");
+
+// The longest wait that a hold took up: who held is shown beside it.
+await view(0, 60e6);
+await page.evaluate(() => {
+	const lane = gt.store().gil[2];
+	gt.setPin({kind: "gil", thread: 2, at: lane.find(6e6), from: 5e6, to: 20e6, state: 3, gil: 0});
+});
+await quiet(page);
+is(
+	await rows(() => {
+		const k = gt.tl.rows.findIndex(r => r.kind === "held");
+		return k < 0 ? null : [gt.tl.rows[k - 1].thread, gt.tl.rows[k].thread];
+	}),
+	[2, 0],
+	"the holder's lane is beside the followed wait",
+);
+
+await page.click("#all-threads", {timeout: 1000}).catch(() => {});
+await view(0, dur);
+await page.evaluate(() => {
+	document.getElementById("tl-box").scrollTop = 500;
+});
+await quiet(page);
+is(
+	await rows(() => {
+		const owner = gt.tl.rows.find(r => r.kind === "owner"),
+			canvas = document.getElementById("tl");
+		const d = canvas.getContext("2d").getImageData(gt.GUTTER + 2, owner.y + 6, 4, 4).data;
+		const hex = "#" + [d[0], d[1], d[2]].map(x => x.toString(16).padStart(2, "0")).join("");
+		return [hex === gt.threadColor(0) || hex === gt.threadColor(1), owner.fixed];
+	}),
+	[true, true],
+	"the lane of holders stays when the rows scroll",
+);
+is(page.troubles, [], "in peace");
+await done();

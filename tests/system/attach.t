@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# giltracer -p: a program that runs already is recorded, blamed like any other, and runs on.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes
+
+start() {
+	rm -f ready go
+	mkfifo ready go
+	"$1" "$top_srcdir/tests/system/attach.py" ready go &
+	pid=$!
+	read -r _ <ready || :
+}
+
+finish() {
+	: >go
+	status=0
+	wait $pid || status=$?
+	is $status 0 "$1: the program ends as without giltracer"
+}
+
+# blamed NAME: what the last recording says.
+blamed() {
+	is "$(json out.json '[(f["function"].split(".")[-1], f["file"].rsplit("/")[-1], f["line"])
+		for f in d["hogs"][:1]]')" "[('hog', 'attach.py', 17)]" \
+		"$1: the call that kept the GIL, with file and line"
+	consistent out.json "$1"
+}
+
+every_cpython interpreters
+while read -r version python <&3; do
+	case $version in *t) continue ;; esac
+	start "$python"
+	for round in first second; do
+		exits 0 "$version: the $round recording" "$GILTRACER" -p $pid --duration 1 \
+			--json out.json -o out.html
+		blamed "$version, $round"
+	done
+	finish "$version"
+done 3<interpreters
+
+# States and stacks are recorded in the same execution.
+start python3
+exits 0 'with states' "$GILTRACER" -p $pid --state-detect --duration 1 --json out.json -o out.html
+blamed 'with states'
+is "$(json out.json '[p["name"] for p in d["passes"]]')" "['gil', 'stacks']" '  both recordings'
+ok '  and states are known' \
+	test "$(json out.json 'sum(t["states"]["running_ns"] for t in d["threads"]) > 0')" = True
+
+# Ctrl-C ends the recording, not the program.
+mkfifo messages
+"$GILTRACER" -p $pid --json out.json -o out.html 2>messages &
+giltracer=$!
+exec 4<messages
+read -r line <&4
+like "$line" "recording process $pid until Ctrl-C" 'what is being recorded is said'
+kill -INT $giltracer
+cat <&4 >rest
+exec 4<&-
+status=0
+wait $giltracer || status=$?
+is $status 0 'Ctrl-C ends the recording with success'
+ok '  with a report' test -s out.html
+ok '  and the program runs on' kill -0 $pid
+finish 'after all that'
+
+# refuses STATUS PATTERN WHAT ARG…
+refuses() {
+	status=$1 pattern=$2 what=$3
+	shift 3
+	exits "$status" "$what" "$GILTRACER" "$@"
+	like "$(cat err)" "$pattern" '  says so'
+}
+refuses 125 "'script.py': -p records a program that is running already" 'a script' -p 1 script.py
+refuses 125 'option --entry: needs a program that giltracer starts' 'an entry' -p 1 --entry main
+refuses 125 'option --probes preload: needs' 'the library' -p 1 --probes preload
+sh -c 'exit 0' &
+gone=$!
+wait $gone
+refuses 125 "process $gone: there is no such process" 'a process that has ended' -p $gone
+refuses 125 'process .* is not CPython' 'a shell' -p $$
+leaves_nothing
+done_testing

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""A program for live.t: one thread keeps the GIL in a C call until it is told to release it, another
+one wants it, a third waits for an event.
+
+    live.py READY GO    READY is a FIFO that gets the thread ids of the three, GO one to release the
+                        GIL with
+"""
+import ctypes
+import os
+import sys
+import threading
+
+libc = ctypes.PyDLL(None)  # its calls keep the GIL
+GETTID = 178 if os.uname().machine == 'aarch64' else 186
+
+
+def keep(fd, buf):
+    libc.read(fd, buf, 1)
+
+
+def hög(fd, buf, spins, event):
+    # The others are where they are to be seen.
+    while not spins or not event._cond._waiters:
+        os.sched_yield()
+    keep(fd, buf)
+
+
+def victim(stop, spins):
+    while not stop:
+        spins[:] = (1,)
+
+
+def sleeper(event):
+    event.wait()
+
+
+def main(ready, go):
+    fd = os.open(go, os.O_RDWR)
+    stop, spins, event, ids = [], [], threading.Event(), {}
+
+    def all_there():
+        with open(ready, 'w') as out:
+            out.write('%(hog)d %(victim)d %(sleeper)d\n' % ids)
+
+    started = threading.Barrier(3, all_there)
+
+    def run(name, function, *args):
+        ids[name] = libc.syscall(GETTID)
+        started.wait()
+        function(*args)
+
+    threads = [threading.Thread(target=run, args=args) for args in (
+        ('hog', hög, fd, ctypes.create_string_buffer(1), spins, event),
+        ('victim', victim, stop, spins),
+        ('sleeper', sleeper, event))]
+    for thread in threads:
+        thread.start()
+    threads[0].join()
+    stop.append(True)
+    event.set()
+
+
+main(*sys.argv[1:])

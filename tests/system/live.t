@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Running programs, looked at from outside: their stacks, who holds the GIL and who waits for it.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+# start PYTHON: live.py under it; its id in $pid, those of its threads in $tids.
+start() {
+	rm -f ready go
+	mkfifo ready go
+	"$1" "$top_srcdir/tests/system/live.py" ready go &
+	pid=$!
+	read -r tids <ready
+}
+
+# finish: let it end by itself, as it would without us.
+finish() {
+	echo >go
+	status=0
+	wait $pid || status=$?
+	is $status 0 "$1: the program ends as without giltracer"
+}
+
+every_cpython interpreters
+while read -r version python <&3; do
+	case $version in *t) continue ;; esac
+	start "$python"
+	# shellcheck disable=SC2086 # three ids
+	is "$(python3 "$top_srcdir/tests/system/stacks-live.py" "$GILTRACER" $pid $tids 20)" '' \
+		"$version: holder first, waiter and sleeper, with function, file and line"
+	finish "$version"
+done 3<interpreters
+if python36=$(cpython 3.6); then
+	start "$python36"
+	ok '3.6, whose GIL has no place of its own' "$GILTRACER" stacks -p $pid
+	like "$(cat out)" 'holder of the GIL is not known' '  says that its holder is not known'
+	finish 3.6
+fi
+ok 'there were interpreters' test -s interpreters
+
+# As an ordinary user, of a program of one's own and of somebody else's.
+start python3
+# shellcheck disable=SC2086 # three ids
+python3 "$top_srcdir/tests/system/stacks-live.py" "$GILTRACER" $pid $tids 1 >/dev/null
+ok 'text, for people' "$GILTRACER" stacks -p $pid
+like "$(cat out)" "thread ${tids%% *} .*: holds the GIL" '  says who holds the GIL'
+if has root; then
+	exits 125 "another user's program" setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$GILTRACER" stacks -p $pid
+	like "$(cat err)" "process $pid .*(another user|may not be read)" '  is refused in one line'
+fi
+finish 'text'
+
+# refuses WHAT PATTERN PID
+refuses() {
+	exits 125 "$1" "$GILTRACER" stacks -p "$3"
+	like "$(cat err)" "$2" '  says so'
+	is "$(wc -l <err | tr -d ' ')" 1 '  in one line'
+}
+sh -c 'exit 0' &
+gone=$!
+wait $gone
+refuses 'a process that has ended' "process $gone: there is no such process" $gone
+mkfifo hold id
+sh -c 'read -r _ <hold' &
+shell=$!
+refuses 'a shell' 'is not CPython' $shell
+echo >hold
+wait $shell
+# A parent that does not wait has a zombie.
+python3 -c 'import os, sys
+pid = os.fork()
+if not pid: os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+print(pid, flush=True)
+sys.stdin.read(1)' <hold >id &
+parent=$!
+exec 4>hold
+read -r zombie <id
+refuses 'a zombie' 'has ended' "$zombie"
+exec 4>&-
+wait $parent
+exits 125 'no process' "$GILTRACER" stacks
+like "$(cat err)" 'option -p PID is missing' '  says what is missing'
+done_testing

@@ -1,0 +1,225 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# GIL events by a preloaded library: as an ordinary user, without perf and without any set-up.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+# A PATH without perf, and no capabilities.
+mkdir bare
+for program in sh env python3 cat; do
+	ln -s "$(command -v "$program")" bare/
+done
+bare() {
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --inh-caps=-all --bounding-set=-all env PATH="$scratch/bare" "$@"
+	else
+		env PATH="$scratch/bare" "$@"
+	fi
+}
+
+cat >spin.py <<'END'
+import os, sys, threading, time
+
+def spin(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        pass
+
+if __name__ == '__main__':
+    threads = [threading.Thread(target=spin, args=(0.3,), name='spin-%d' % i) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+
+cpythons >pythons
+while read -r version python <&3; do
+	ok "$version: records" bare "$GILTRACER" -q --probes preload --python "$python" \
+		--python-trace none --json "$version.json" -o "$version.html" spin.py
+	is "$(json "$version.json" '[c for c in d["caveats"] if c["code"] != "stolen"]')" '[]' \
+		"$version: nothing is lost or inferred"
+	is "$(json "$version.json" 'sorted(t["name"] for t in d["threads"])')" \
+		"['MainThread', 'spin-0', 'spin-1']" "$version: the threads have their names"
+	is "$(json "$version.json" 'all(t["hold_ns"] + t["wait_ns"] > 0.5 * t["total_ns"] and
+		t["hold_ns"] > 0.1 * t["total_ns"] and t["unknown_ns"] < 0.01 * t["total_ns"]
+		for t in d["threads"] if not t["main"])')" True \
+		"$version: those that spin hold the GIL or wait for it"
+done 3<pythons
+
+# A call that keeps the GIL although it was asked to release it is named, with its line; Python code,
+# which releases it when asked, is not, however few CPUs there are.
+cat >hog.py <<'END'
+import threading, time
+
+def spin(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        pass
+
+def hog():
+    for i in range(3):
+        sum(range(6000000))
+
+if __name__ == '__main__':
+    threads = [threading.Thread(target=spin, args=(0.5,)) for i in range(2)]
+    threads.append(threading.Thread(target=hog))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+cpythons >pythons
+while read -r version python <&3; do
+	"$GILTRACER" -q --probes preload --python "$python" --python-trace none --json hogs.json \
+		-o hogs.html hog.py
+	is "$(json hogs.json 'sorted(set((h["function"], h["line"]) for h in d["hogs"]))')" \
+		"[('hog', 10)]" "$version: the call that kept the GIL has its name and line"
+done 3<pythons
+
+# --max-size and --duration end the recording, not the program.
+cat >churn.py <<'END'
+import os, threading
+
+def churn():
+    zero = os.open('/dev/zero', os.O_RDONLY)
+    for i in range(200000):
+        os.read(zero, 1)
+
+if __name__ == '__main__':
+    threads = [threading.Thread(target=churn) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print('done')
+END
+python=$(cpythons | sed -n '1s/^[^ ]* //p')
+run "$GILTRACER" --probes preload --python "$python" --python-trace none --max-size 1 \
+	--json small.json -o small.html --keep small churn.py
+is "$(cat out)" 'done' 'a recording that is large enough: the program ends as ever'
+like "$(cat err)" 'reached 1 MiB .--max-size' '  it is said'
+is "$(json small.json '[t["unknown_ns"] for t in d["threads"] if t["unknown_ns"] > t["total_ns"] / 10]')" \
+	'[]' '  what was recorded until then is known'
+ok '  not more is written' test "$(du -sk small/gil.preload | cut -f1)" -lt 1500
+
+run "$GILTRACER" --probes preload --python "$python" --python-trace none \
+	--json whole.json -o whole.html churn.py
+is "$(json whole.json '[p["lost"] for p in d["passes"]]')" '[0]' \
+	'four threads that do nothing but take the GIL: nothing is lost'
+is "$(json whole.json 'sum(t["holds"] for t in d["threads"]) >= 800000')" True \
+	'  each time that one of them takes it is seen'
+
+# What was written before everything was killed is a recording.
+cat >kill.py <<'END'
+import os, signal, threading, time
+
+def work():
+    end = time.time() + 0.1
+    while time.time() < end:
+        pass
+
+if __name__ == '__main__':
+    threads = [threading.Thread(target=work, name='worker') for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+END
+"$GILTRACER" record -q --probes preload --python "$python" --python-trace none -o killed \
+	kill.py >out 2>&1
+ok 'program and giltracer were killed: there is a report' "$GILTRACER" report -q \
+	--json killed.json -o killed.html killed
+is "$(json killed.json 'sum(t["hold_ns"] + t["wait_ns"] > 50e6 for t in d["threads"] if not t["main"])')" 2 \
+	'  it has what was recorded'
+
+# Children: forked, and executed afresh; whoever is no Python leaves nothing.
+cat >children.py <<'END'
+import os, subprocess, sys, threading, time
+
+def work():
+    end = time.time() + 0.1
+    while time.time() < end:
+        pass
+
+def two():
+    threads = [threading.Thread(target=work, name='worker') for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+if len(sys.argv) > 1:
+    two()
+elif __name__ == '__main__':
+    two()
+    subprocess.check_call([sys.executable, __file__, 'again'])
+    subprocess.check_call(['true'])
+    pid = os.fork()
+    if not pid:
+        two()
+        os._exit(0)
+    os.waitpid(pid, 0)
+END
+for python in $(cpythons | sed -n '1p;$p' | cut -d' ' -f2); do
+	ok "$python: a program with children" "$GILTRACER" -q --probes preload --python "$python" \
+		--python-trace none --json family.json -o family.html --keep family children.py
+	is "$(json family.json 'len(set(t["pid"] for t in d["threads"] if t["hold_ns"] + t["wait_ns"] > 50e6))')" 3 \
+		'  all three are in the report'
+	is "$(find family/gil.preload -name '*.log' | wc -l)" 4 '  and no other process wrote anything'
+done
+
+# The library goes in front of what is preloaded anyway.
+if want gcc 'another preloaded library'; then
+	echo 'int pthread_setname_np(unsigned long t, const char *n) { return !t || !n; }' >other.c
+	gcc -shared -fPIC -o other.so other.c
+	ok 'another preloaded library' env LD_PRELOAD="$scratch/other.so" "$GILTRACER" -q \
+		--probes preload --python "$python" --python-trace none --json other.json \
+		-o other.html spin.py
+	is "$(json other.json 'd["gils"][0]["held_ns"] > 100e6')" True '  the GIL is recorded'
+fi
+
+# Where uprobes are not permitted, preload is the default, and is said with the reason.
+run bare "$GILTRACER" --python "$python" --python-trace none -o auto.html spin.py
+is "$status" 0 'without perf and permission, a program is recorded'
+like "$(cat err)" 'GIL events by a preloaded library' '  it is said how'
+like "$(cat err)" 'perf is not installed' '  and why'
+exits 125 '--probes uprobes insists' bare "$GILTRACER" --probes uprobes --python "$python" spin.py
+
+if free=$(free_threaded_python); then
+	exits 125 'a free-threaded build' "$GILTRACER" --probes preload --python "$free" spin.py
+	like "$(cat err)" 'is a free-threaded build' '  is refused'
+fi
+
+leaves_nothing
+# What the library cannot record is stated once, not left out in silence.
+ok 'states without perf' bare "$GILTRACER" -q --probes preload --state-detect --python "$python" \
+	--python-trace none --json states.json -o states.html spin.py
+is "$(json states.json '[c["count"] for c in d["caveats"] if c["code"] == "states"]')" '[1]' \
+	'  are said to be missing'
+is "$(json states.json 'sum(t["hold_ns"] for t in d["threads"]) > 0')" True '  the GIL is recorded'
+
+# The destructor of a thread's own data may take the GIL after everything else has ended.
+cat >late.py <<'END'
+import ctypes, threading
+libc = ctypes.CDLL(None)
+key = ctypes.c_uint()
+destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda value: None)
+libc.pthread_key_create(ctypes.byref(key), destroy)
+
+def run():
+    libc.pthread_setspecific(key, ctypes.c_void_p(1))
+
+if __name__ == '__main__':
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+ok 'threads that take the GIL in a destructor' bare "$GILTRACER" -q --probes preload \
+	--python "$python" --python-trace none --json late.json -o late.html late.py
+is "$(json late.json 'len(d["threads"]) == len({t["tid"] for t in d["threads"]}) == 4')" True \
+	'  have one life each'
+done_testing

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "perfdata/event_sort.h"
+
+#include "perfbuild.h"
+#include "tap.h"
+
+/* One event whose samples and trailers have a time and an id. */
+static void put_start(struct str *b)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+		                        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_ID,
+		                        .sample_id_all = 1 };
+
+	put_pipe_header(b);
+	put_attr(b, attr, 1);
+}
+
+/* The id says who is who. */
+static void put_sample(struct str *b, uint64_t time, uint64_t id)
+{
+	size_t at = put_begin(b, PERF_RECORD_SAMPLE, 0);
+
+	put64(b, time);
+	put64(b, id);
+	put_end(b, at);
+}
+
+/* "10:1 20:2 …": time and id of each record, in the order in which they come. */
+static const char *ordered(const struct str *b, uint64_t *ret_peak)
+{
+	static char text[1024];
+	CLEANUP(perfdata_close) struct perfdata *pd = NULL;
+	CLEANUP(event_sort_free) struct event_sort *order = NULL;
+	struct perfdata_record rec;
+	struct error err;
+	size_t len = 0;
+	uint64_t ns;
+
+	text[0] = '\0';
+	if (perfdata_open_memory(&pd, b->s, b->len, &err) < 0)
+		return err.text[0] ? "cannot be opened" : NULL;
+	order = event_sort_new(pd);
+	while (event_sort_next(order, &rec, &ns) && len < sizeof(text) - 64)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%" PRIu64 ":%" PRIu64,
+		                        len ? " " : "", ns, cursor_u64_at(&rec.body, 8));
+	if (ret_peak)
+		*ret_peak = event_sort_peak_runs(order);
+	return text;
+}
+
+static void test_merge(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	uint64_t peak;
+
+	put_start(&b);
+	put_sample(&b, 10, 1);
+	put_sample(&b, 30, 2);
+	put_sample(&b, 50, 3);
+	put_sample(&b, 20, 4);
+	put_sample(&b, 40, 5);
+	put_round(&b);
+	put_sample(&b, 60, 6);
+	put_sample(&b, 45, 7);
+	put_round(&b);
+	is_str(ordered(&b, &peak), "10:1 20:4 30:2 40:5 45:7 50:3 60:6", "buffers are merged");
+	ok(peak <= 4, "by runs, not records");
+}
+
+static void test_stable(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+
+	put_start(&b);
+	put_sample(&b, 10, 1);
+	put_sample(&b, 10, 2);
+	put_sample(&b, 11, 3);
+	put_sample(&b, 10, 4);
+	put_sample(&b, 10, 5);
+	put_round(&b);
+	put_sample(&b, 10, 6);
+	is_str(ordered(&b, NULL), "10:1 10:2 10:4 10:5 10:6 11:3", "equal times: as in the file");
+}
+
+/* What stands in a round may be older than the newest of the round before, not of two before. */
+/* perf has written the end of a buffer twice. */
+static void test_copies(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+
+	put_start(&b);
+	put_sample(&b, 10, 1);
+	put_sample(&b, 20, 2);
+	put_sample(&b, 30, 3);
+	put_round(&b);
+	put_sample(&b, 20, 2);
+	put_sample(&b, 30, 3);
+	put_sample(&b, 30, 4);
+	put_sample(&b, 25, 5);
+	put_round(&b);
+	is_str(ordered(&b, NULL), "10:1 20:2 25:5 30:3 30:4", "once is enough");
+}
+
+static void test_rounds(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+
+	put_start(&b);
+	put_sample(&b, 100, 1);
+	put_round(&b);
+	put_sample(&b, 200, 2);
+	put_sample(&b, 90, 3);
+	put_round(&b);
+	put_sample(&b, 150, 4);
+	put_round(&b);
+	put_sample(&b, 80, 5);
+	put_round(&b);
+	is_str(ordered(&b, NULL), "90:3 100:1 150:4 200:2 80:5", "what comes too late comes late");
+}
+
+static void test_untimed(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+
+	put_start(&b);
+	put_sample(&b, 0, 1);
+	put_sample(&b, 0, 2);
+	put_sample(&b, 30, 3);
+	put_round(&b);
+	put_sample(&b, 20, 4);
+	put_sample(&b, 0, 5);
+	put_sample(&b, UINT64_MAX, 6);
+	put_sample(&b, 40, 7);
+	put_round(&b);
+	is_str(ordered(&b, NULL), "20:1 20:2 20:4 20:5 20:6 30:3 40:7",
+	       "a record without a time has that of the one before, or the earliest of all");
+}
+
+static void test_no_rounds(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+
+	put_start(&b);
+	is_str(ordered(&b, NULL), "", "no records");
+	put_sample(&b, 0, 1);
+	is_str(ordered(&b, NULL), "0:1", "no time at all");
+	put_sample(&b, 7, 2);
+	put_sample(&b, 5, 3);
+	is_str(ordered(&b, NULL), "5:1 5:3 7:2", "the end of file ends the round");
+}
+
+/* Records of perf itself stand between those of the kernel, and are not passed on. */
+static void test_user_records(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+
+	put_start(&b);
+	put_sample(&b, 10, 1);
+	put_format(&b, "g", "name: x\nID: 3\n");
+	put_sample(&b, 11, 2);
+	put_record(&b, 82, NULL);
+	put_sample(&b, 12, 3);
+	is_str(ordered(&b, NULL), "10:1 11:2 12:3", "others in between");
+}
+
+/* Against a plain stable sort. */
+struct want {
+	uint64_t time, id;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct want *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void test_random(void)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	CLEANUP(perfdata_close) struct perfdata *pd = NULL;
+	CLEANUP(event_sort_free) struct event_sort *order = NULL;
+	static struct want want[20000];
+	uint32_t seed = 12345;
+	struct perfdata_record rec;
+	struct error err;
+	size_t n = 0, wrong = 0;
+	uint64_t ns;
+
+	put_start(&b);
+	for (uint64_t round = 0; round < 100; round++) {
+		for (int buffer = 0; buffer < 4; buffer++) {
+			uint64_t t = 1000 + round * 500;
+
+			for (int i = 0; i < 50; i++) {
+				seed = seed * 1664525 + 1013904223;
+				t += seed >> 28;
+				want[n] = (struct want){ t, n + 1 };
+				put_sample(&b, t, ++n);
+			}
+		}
+		put_round(&b);
+	}
+	qsort(want, n, sizeof(want[0]), by_time);
+	if (!ok(perfdata_open_memory(&pd, b.s, b.len, &err) == 0, "20000 records"))
+		return;
+	order = event_sort_new(pd);
+	for (size_t i = 0; event_sort_next(order, &rec, &ns); i++)
+		wrong += ns != want[i].time || cursor_u64_at(&rec.body, 8) != want[i].id;
+	is_u64(wrong, 0, "come as a stable sort has them");
+	is_u64(event_sort_records(order), n + 101, "all of them");
+	ok(event_sort_peak_runs(order) <= 12, "with few runs in memory");
+}
+
+int main(void)
+{
+	test_merge();
+	test_stable();
+	test_copies();
+	test_rounds();
+	test_untimed();
+	test_no_rounds();
+	test_user_records();
+	test_random();
+	return done_testing();
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* The GIL's functions in machine code made here: a release in a part that was moved away, ways out
+ * of take_gil, and what makes one sure. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "locate/gil_scan.h"
+#include "binary/symbols.h"
+
+#include "built.h"
+#include "tap.h"
+
+static const struct gil_scan_release *
+release_in(const struct gil_scan *gil, const struct symbols *symbols, const char *function)
+{
+	uint64_t address;
+
+	for (size_t i = 0; i < gil->releases.n && symbols_address(symbols, function, &address); i++)
+		if (gil->releases.v[i].function == address)
+			return &gil->releases.v[i];
+	return NULL;
+}
+
+static void test_releases(const struct gil_scan *gil, const struct symbols *symbols)
+{
+	const struct gil_scan_release *drop = release_in(gil, symbols, "drop_gil");
+	const struct gil_scan_release *cold = release_in(gil, symbols, "writes");
+
+	is_u64(gil->releases.n, 2, "there are two releases");
+	ok(gil->complete, "and that is all");
+	if (ok(drop && drop->is_drop, "one is drop_gil"))
+		is_str(drop->gil, "+0x10(arg1)", "which finds the GIL so");
+	if (ok(cold && !cold->is_drop, "one is in a part of another function")) {
+		is_str(cold->gil, "+0x10(+0x10(arg1))", "whose argument leads to the GIL");
+		is_u64((uint64_t)cold->gil_register, 3, "which is in %%rbx then");
+	}
+}
+
+static const struct gil_scan_take *take_at(const struct gil_scan *gil,
+                                           const struct symbols *symbols, const char *function)
+{
+	uint64_t address;
+
+	return symbols_address(symbols, function, &address) ? gil_scan_take_at(gil, address) : NULL;
+}
+
+static void test_takes(const struct gil_scan *gil, const struct symbols *symbols)
+{
+	const struct gil_scan_take *take = take_at(gil, symbols, "take_gil");
+	const struct gil_scan_take *second = take_at(gil, symbols, "take_gil2");
+
+	is_u64(gil->takes.n, 2, "there are two copies of take_gil");
+	if (ok(take && second, "and they are these")) {
+		is_str(take->confirmed, "RestoreThread and AcquireThread come to it",
+		       "one is sure");
+		is_str(second->confirmed, "a forked child and the evaluation loop come to it",
+		       "the other by another way");
+		is_u64(take->returned.n, 1, "one is left on one way, behind the unlocking");
+		is_u64(second->returned.n, 0, "the other does more on a way out");
+	}
+}
+
+static void test_code(const char *path, bool sure)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	CLEANUP(gil_scan_free) struct gil_scan *gil = NULL;
+	struct error err = { 0 };
+
+	if (!ok(symbols_open(&symbols, path, &err) == 0, "%s opens", path))
+		return;
+	gil = gil_scan_new(symbols);
+	ok(!gil->gave_up, "the search comes to its end");
+	if (sure) {
+		test_releases(gil, symbols);
+		test_takes(gil, symbols);
+		return;
+	}
+	is_u64(gil->takes.n, 2, "without names, they are found");
+	ok(!gil->takes.v[0].confirmed && !gil->takes.v[1].confirmed, "but nothing is sure");
+}
+
+/* The library, and one without the names by which a copy of take_gil is known. */
+static void test_all(const char *source)
+{
+	if (ok(RUN("cc", "-shared", "-nostartfiles", "-o", "x.so", source, "-lpthread"),
+	       "a library is assembled"))
+		test_code("x.so", true);
+	if (ok(RUN("cp", source, "y.s") &&
+	               RUN("sed", "-i", "-e", "s/PyEval_A/Other_/; s/PyOS_/Other_/", "y.s") &&
+	               RUN("cc", "-shared", "-nostartfiles", "-s", "-o", "y.so", "y.s",
+	                   "-lpthread"),
+	       "and one that lacks some names"))
+		test_code("y.so", false);
+}
+
+/* One function with jumps to everywhere, in which what is known never comes to rest, and a run
+ * through it for each of its calls. */
+static bool write_maze(const char *path, unsigned blocks)
+{
+	CLEANUP(filewriter_done) struct filewriter w = { 0 };
+	struct error err = { 0 };
+	uint32_t random = 1;
+
+	if (filewriter_open(&w, path, &err) < 0)
+		return false;
+	fputs(".globl maze\nmaze:\n.cfi_startproc\n", w.out);
+	for (unsigned i = 0; i < blocks; i++) {
+		random = random * 1664525 + 1013904223;
+		fprintf(w.out, "b%u:\tadd $%u, %%rdi\n\tmov %%rdi, %u(%%rsp)\n\tjne b%u\n", i,
+		        random >> 20, i % 64 * 8, (random >> 8) % blocks);
+		if (i % 8 == 0)
+			fputs("\tcall pthread_cond_signal@PLT\n", w.out);
+	}
+	fputs("\tret\n.cfi_endproc\n", w.out);
+	return filewriter_commit(&w, &err) == 0;
+}
+
+static void test_maze(void)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	CLEANUP(gil_scan_free) struct gil_scan *gil = NULL;
+	struct error err;
+
+	if (!ok(write_maze("maze.s", 4000) &&
+	                RUN("cc", "-shared", "-nostartfiles", "-o", "maze.so", "maze.s",
+	                    "-lpthread") &&
+	                symbols_open(&symbols, "maze.so", &err) == 0,
+	        "a maze is assembled"))
+		return;
+	gil = gil_scan_new(symbols);
+	ok(gil->gave_up && !gil->complete, "the search in it is given up, and it says so");
+}
+
+int main(void)
+{
+	const char *top = getenv("top_srcdir");
+	CLEANUP(free) char *given = xasprintf("%s/tests/unit/code.s", top ? top : ".");
+	CLEANUP(free) char *source = realpath(given, NULL);
+	char dir[] = "/tmp/giltracer-test-XXXXXX";
+	struct error err;
+
+#ifndef __x86_64__
+	printf("1..0 # SKIP x86-64 only\n");
+	return 0;
+#endif
+	if (access("/usr/bin/cc", X_OK) < 0 || access("/usr/bin/strip", X_OK) < 0) {
+		printf("1..0 # SKIP needs cc and strip: apt-get install gcc binutils\n");
+		return 0;
+	}
+	if (!source || !mkdtemp(dir) || chdir(dir) < 0)
+		return 99;
+	setenv("GILTRACER_DEBUGDIR", "", 1);
+	test_all(source);
+	test_maze();
+	if (chdir("/") < 0 || file_remove_tree(dir, &err) < 0)
+		return 99;
+	return done_testing();
+}

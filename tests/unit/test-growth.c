@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files made to be slow: what N records cost must not be quadratic, whatever they say. Each case
+ * took minutes or gigabytes once.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "analysis/hogs.h"
+#include "base/idmap.h"
+#include "model/model.h"
+#include "perfdata/header.h"
+#include "perfdata/maps.h"
+#include "trace/from_perf.h"
+#include "trace/slices.h"
+
+#include "growth.h"
+#include "perfbuild.h"
+
+/* Multiplied by the constant that hash tables like best, 1. */
+#define INVERSE 0xf1de83e19937733dULL
+
+static struct error err;
+
+/* ---- tables */
+
+/* Numbers that a hash by multiplication, or by their low bits, puts into one place. */
+static void put_colliding(size_t n)
+{
+	struct idmap map = { 0 };
+	size_t missing = 0;
+
+	for (uint64_t i = 1; i <= n; i++) {
+		idmap_set(&map, i * INVERSE, (uint32_t)i);
+		idmap_set(&map, i << 40, (uint32_t)i);
+	}
+	for (uint64_t i = 1; i <= n; i++)
+		missing += idmap_get(&map, i * INVERSE) != i || idmap_get(&map, i << 40) != i;
+	if (missing)
+		abort();
+	idmap_done(&map);
+}
+
+/* ---- headers */
+
+static void put_ids(size_t n)
+{
+	struct perf_header h = { 0 };
+
+	for (uint64_t i = 1; i <= n; i++)
+		header_add_id(&h, i * INVERSE, 0);
+	if (h.ids.n != n)
+		abort();
+	header_done(&h);
+}
+
+static void read_all(struct str *file)
+{
+	struct source *source;
+	struct event ev;
+
+	if (from_perf_open_memory(&source, file->s, file->len, NULL, &err) < 0)
+		abort();
+	while (source_next(source, &ev, &err) > 0)
+		;
+	source_close(source);
+	str_done(file);
+}
+
+static const struct perf_event_attr tracepoint = {
+	.type = PERF_TYPE_TRACEPOINT,
+	.config = 7,
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+	.sample_id_all = 1,
+};
+
+static void put_sample(struct str *b, uint64_t id, uint64_t time_ns)
+{
+	size_t at = put_begin(b, PERF_RECORD_SAMPLE, 0);
+
+	put64(b, id);
+	put32(b, 1);
+	put32(b, 1);
+	put64(b, time_ns);
+	put_end(b, at);
+}
+
+/* A new event before each sample. */
+static void put_attributes(size_t n)
+{
+	struct str file = { 0 };
+
+	put_pipe_header(&file);
+	for (uint64_t i = 1; i <= n; i++) {
+		put_attr(&file, tracepoint, i);
+		put_sample(&file, i, i * 1000);
+		put_round(&file);
+	}
+	read_all(&file);
+}
+
+static void put_tracing_data(size_t n)
+{
+	struct str file = { 0 };
+
+	put_pipe_header(&file);
+	for (uint64_t i = 1; i <= n; i++) {
+		CLEANUP(free) char *text = xasprintf("name: e%zu\nID: %zu\n", (size_t)i, (size_t)i);
+		struct perf_event_attr attr = tracepoint;
+
+		attr.config = n - i;
+		put_attr(&file, attr, i);
+		put_format(&file, "group", text);
+	}
+	read_all(&file);
+}
+
+/* ---- mappings */
+
+#define PAGE 4096
+
+static void map_descending(size_t n)
+{
+	struct modules *modules = modules_new(false);
+	struct maps *maps = maps_new();
+	struct module *module = modules_get(modules, "/lib/a.so", NULL);
+
+	for (size_t i = n; i > 0; i--)
+		maps_mmap(maps, 1, i * 2 * PAGE, PAGE, 0, module);
+	maps_free(maps);
+	modules_free(modules);
+}
+
+static void map_paths(size_t n)
+{
+	struct modules *modules = modules_new(false);
+
+	for (size_t i = 0; i < n; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/lib/%zu.so", i);
+		modules_get(modules, path, NULL);
+	}
+	modules_free(modules);
+}
+
+/* Bytes that n processes take which fork one after the other and map one file each. */
+static size_t bytes_of_forks(size_t n)
+{
+	struct modules *modules = modules_new(false);
+	struct maps *maps = maps_new();
+	struct module *module = modules_get(modules, "/lib/a.so", NULL);
+	size_t before = growth_bytes(), bytes;
+
+	for (uint32_t pid = 1; pid <= n; pid++) {
+		maps_fork(maps, pid + 1, pid);
+		maps_mmap(maps, pid + 1, pid * 2 * PAGE, PAGE, 0, module);
+	}
+	bytes = growth_bytes() - before;
+	maps_free(maps);
+	modules_free(modules);
+	return bytes;
+}
+
+static void test_fork_memory(void)
+{
+	size_t small = bytes_of_forks(500), large = bytes_of_forks(500 * GROWTH_FACTOR);
+
+	if (!ok(large <= 2 * GROWTH_FACTOR * small, "memory of children that map one file each"))
+		printf("# %zu bytes, %zu bytes\n", small, large);
+}
+
+/* ---- VizTracer */
+
+static void read_one_tid(size_t n)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	char path[] = "/tmp/test-growth-XXXXXX";
+	int fd = mkstemp(path);
+	struct slices *slices;
+
+	str_adds(&text, "[");
+	for (size_t pid = 1; pid <= n; pid++)
+		str_addf(&text,
+		         "%s{\"ph\":\"X\",\"pid\":%zu,\"tid\":1,\"ts\":1,\"dur\":1,\"name\":\"f\"}",
+		         pid > 1 ? "," : "", pid);
+	str_adds(&text, "]");
+	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len)
+		abort();
+	close(fd);
+	if (from_viztracer_read(&slices, path, 0, &err) < 0)
+		abort();
+	unlink(path);
+	slices_free(slices);
+}
+
+/* ---- analysis */
+
+#define MS 1000000
+
+static void feed(struct model *m, enum event_type type, uint32_t tid, uint64_t time_ns)
+{
+	model_feed(m, &(struct event){ .type = type, .pid = 1, .tid = tid, .time_ns = time_ns });
+}
+
+/* Threads that hold the GIL once each, for long, while the next one waits. */
+static struct model *chain(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	for (uint32_t i = 1; i <= n; i++) {
+		feed(m, EV_REQUEST, i, i * 20ULL * MS + MS);
+		feed(m, EV_SWITCH_OUT, i, i * 20ULL * MS + MS);
+		feed(m, EV_SWITCH_IN, i, i * 20ULL * MS + 6 * MS);
+		feed(m, EV_SWITCH_OUT, i, i * 20ULL * MS + 7 * MS);
+		feed(m, EV_RELEASE, i - 1, (i + 1) * 20ULL * MS);
+		feed(m, EV_ACQUIRE, i, (i + 1) * 20ULL * MS);
+	}
+	model_finish(m);
+	return m;
+}
+
+/* Threads that all wait for one, to the end. */
+static void wait_all(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	feed(m, EV_REQUEST, 1, MS);
+	feed(m, EV_ACQUIRE, 1, MS);
+	for (uint32_t i = 2; i <= n; i++)
+		feed(m, EV_REQUEST, i, MS + i);
+	feed(m, EV_RELEASE, 1, 2 * MS);
+	model_finish(m);
+	if (m->blame.n < n - 1 || model_check(m, &err) < 0)
+		abort();
+	model_free(m);
+}
+
+/* Processes with a GIL each. */
+static void hold_alone(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	for (uint32_t i = 1; i <= n; i++)
+		for (enum event_type type = EV_REQUEST; type <= EV_RELEASE; type++)
+			model_feed(m, &(struct event){ .type = type,
+			                               .pid = i,
+			                               .tid = i,
+			                               .time_ns = MS + 10 * i + type });
+	model_finish(m);
+	if (m->gils.n != n || model_check(m, &err) < 0)
+		abort();
+	model_free(m);
+}
+
+static void find_hogs(size_t n)
+{
+	struct model *m = chain(n);
+	struct hogs hogs;
+
+	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
+	if (hogs.overdue.n < n / 2)
+		abort();
+	hogs_done(&hogs);
+	model_free(m);
+}
+
+int main(void)
+{
+	growth_ok(put_colliding, 4000, "numbers made to collide");
+	growth_ok(put_ids, 4000, "event ids made to collide");
+	growth_ok(put_attributes, 1000, "an event's attributes before each sample");
+	growth_ok(put_tracing_data, 1000, "TRACING_DATA of each event");
+	growth_ok(map_descending, 8000, "mappings from the top down");
+	growth_ok(map_paths, 1500, "paths of modules");
+	test_fork_memory();
+	growth_ok(read_one_tid, 3000, "one thread id in many processes");
+	growth_ok(wait_all, 6000, "threads that all wait for one");
+	growth_ok(hold_alone, 2000, "processes with a GIL each");
+	growth_ok(find_hogs, 2000, "threads that each hold the GIL for long");
+	return done_testing();
+}

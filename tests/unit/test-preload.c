@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* Folders of the preload library, as it writes them and as nobody should. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "preload/format.h"
+#include "trace/from_preload.h"
+#include "trace/names.h"
+#include "trace/preload_log.h"
+
+#include "tap.h"
+
+static char dir[] = "/tmp/test-preload.XXXXXX";
+
+/* Two stamps are a nanosecond, and time began at 1000. */
+#define NS(stamp) (1000 + (stamp) / 2)
+
+static void append(const char *name, const void *data, size_t size)
+{
+	CLEANUP(free) char *path = xasprintf("%s/%s", dir, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		exit(99);
+	close(fd);
+}
+
+static void entry(const char *name, uint32_t type, uint64_t stamp, uint64_t number, uint64_t value)
+{
+	const struct preload_entry e = { sizeof(e), type, stamp, number, value };
+
+	append(name, &e, sizeof(e));
+}
+
+static void begin_log(const char *name, uint32_t pid, uint64_t stamp)
+{
+	struct preload_entry e = { sizeof(e) + 16, PRELOAD_PROCESS, stamp, pid, PRELOAD_CLOCK_TSC };
+
+	append(name, &e, sizeof(e));
+	append(name, "/usr/bin/python\0", 16);
+	entry(name, PRELOAD_PAIR, 100, 0, NS(100));
+	entry(name, PRELOAD_PAIR, 1000000, 0, NS(1000000));
+	entry(name, PRELOAD_GIL, stamp, 0, 0xabc0);
+}
+
+static void begin_stream(const char *name, uint32_t pid, uint64_t process)
+{
+	const struct preload_header h = {
+		.magic = PRELOAD_MAGIC, .process = process, .pid = pid, .clock = PRELOAD_CLOCK_TSC
+	};
+
+	append(name, &h, sizeof(h));
+}
+
+static void record(const char *name, uint64_t number, unsigned type)
+{
+	const uint64_t word = number << PRELOAD_TYPE_BITS | type;
+
+	append(name, &word, sizeof(word));
+}
+
+static void thread(const char *name, uint64_t stamp, uint32_t tid)
+{
+	record(name, tid, PRELOAD_OF_THREAD);
+	record(name, stamp, PRELOAD_THREAD);
+}
+
+static void start_folder(void)
+{
+	struct error err;
+
+	file_remove_tree(dir, &err);
+	mkdir(dir, 0700);
+}
+
+static const char *const names[] = {
+	[EV_REQUEST] = "request",   [EV_ACQUIRE] = "acquire", [EV_RELEASE] = "release",
+	[EV_RELEASED] = "released", [EV_FORK] = "fork",       [EV_EXIT] = "exit",
+	[EV_COMM] = "comm",         [EV_LOST] = "lost"
+};
+
+/* All events, as "tid name@time ". */
+static char *events(void)
+{
+	static char text[4096];
+	struct source *source;
+	struct error err;
+	struct event ev;
+	size_t len = 0;
+
+	text[0] = '\0';
+	if (from_preload_open(&source, dir, &err) < 0) {
+		snprintf(text, sizeof(text), "error: %s",
+		         strrchr(err.text, '/') ? strrchr(err.text, '/') + 1 : err.text);
+		return text;
+	}
+	while (source_next(source, &ev, &err) > 0 && len < sizeof(text) - 64)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%u %s@%" PRIu64 " ",
+		                        ev.tid, names[ev.type], ev.time_ns);
+	source_close(source);
+	return text;
+}
+
+static void test_turns(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	record("7.100.0.gil", 202, PRELOAD_ACQUIRE);
+	record("7.100.0.gil", 300, PRELOAD_RELEASE);
+	record("7.100.0.gil", 500, PRELOAD_SWITCHED);
+	begin_stream("7.100.1.gil", 7, 100);
+	thread("7.100.1.gil", 210, 8);
+	record("7.100.1.gil", 220, PRELOAD_REQUEST);
+	record("7.100.1.gil", 290, PRELOAD_ASKED);
+	record("7.100.1.gil", 400, PRELOAD_ACQUIRE);
+	record("7.100.1.gil", 600, PRELOAD_RELEASE);
+	record("7.100.1.gil", 700, PRELOAD_EXIT);
+	is_str(events(),
+	       "7 comm@1100 7 request@1101 7 acquire@1101 8 fork@1105 8 request@1110 7 "
+	       "release@1150 "
+	       "8 acquire@1200 7 released@1250 8 release@1300 8 released@1300 8 exit@1350 ",
+	       "the records of two threads as events in the order of time");
+}
+
+static void test_same_stamp(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	record("7.100.0.gil", 300, PRELOAD_ACQUIRE);
+	begin_stream("7.100.1.gil", 7, 100);
+	record("7.100.1.gil", 300, PRELOAD_RELEASE);
+	is_str(events(), "7 release@1150 7 released@1150 7 request@1150 7 acquire@1150 ",
+	       "at the same moment one thread releases before another one acquires");
+}
+
+static void test_children(void)
+{
+	const struct preload_entry forked = { sizeof(forked), PRELOAD_FORKED, 300, 0, 8 };
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_log("9.300.log", 9, 300);
+	append("9.300.log", &forked, sizeof(forked));
+	begin_stream("9.300.0.gil", 9, 300);
+	thread("9.300.0.gil", 310, 9);
+	begin_log("10.400.log", 10, 400);
+	begin_stream("10.400.0.gil", 10, 400);
+	thread("10.400.0.gil", 410, 10);
+	is_str(events(), "9 fork@1155 10 fork@1205 10 comm@1205 ",
+	       "a fork is born; what was executed has a name of its own");
+}
+
+static void test_unwritten(void)
+{
+	const struct preload_header h = { .magic = PRELOAD_MAGIC,
+		                          .process = 100,
+		                          .pid = 7,
+		                          .unwritten = 12,
+		                          .unwritten_stamp = 400 };
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	append("7.100.0.gil", &h, sizeof(h));
+	record("7.100.0.gil", 200, PRELOAD_ACQUIRE);
+	begin_stream("7.100.1.gil", 7, 100);
+	record("7.100.1.gil", 800, PRELOAD_EXIT);
+	is_str(events(), "7 request@1100 7 acquire@1100 7 exit@1400 0 lost@1400 ",
+	       "what could not be written is lost");
+}
+
+static void test_killed(void)
+{
+	static const char zeros[4096];
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	append("7.100.log", "\x40\0\0\0\1\0\0", 7);
+	begin_stream("7.100.0.gil", 7, 100);
+	record("7.100.0.gil", 200, PRELOAD_ACQUIRE);
+	append("7.100.0.gil", zeros, sizeof(zeros));
+	append("7.100.1.gil", zeros, 3);
+	is_str(events(), "7 request@1100 7 acquire@1100 ",
+	       "a process that was killed leaves an entry cut, zeros behind its last record, and a "
+	       "file without a header");
+}
+
+static void test_foreign(void)
+{
+	static const char text[128] = "this is no recording";
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	append("7.100.0.gil", text, sizeof(text));
+	is_str(events(), "error: 7.100.0.gil: is no recording of giltracer's library",
+	       "another file is refused by name");
+	start_folder();
+	begin_stream("7.100.0.gil", 7, 100);
+	is_str(events(), "error: 7.100.0.gil: the log of process 7 is missing",
+	       "so is one without its log");
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	entry("7.100.log", PRELOAD_GIL, 100, UINT64_C(1) << 40, 1);
+	begin_stream("7.100.0.gil", 7, 100);
+	record("7.100.0.gil", 0xffff, PRELOAD_OF_GIL);
+	record("7.100.0.gil", 200, PRELOAD_ACQUIRE);
+	record("7.100.0.gil", 210, 15);
+	record("7.100.0.gil", 150, PRELOAD_RELEASE);
+	is_str(events(), "7 request@1100 7 acquire@1100 7 release@1100 7 released@1100 ",
+	       "numbers of GILs, types and times that make no sense do no harm");
+}
+
+/* Of the first release, in microseconds. */
+static uint32_t overdue(void)
+{
+	struct source *source;
+	struct error err;
+	struct event ev;
+	uint32_t ret = UINT32_MAX;
+
+	if (from_preload_open(&source, dir, &err) < 0)
+		return ret;
+	while (ret == UINT32_MAX && source_next(source, &ev, &err) > 0)
+		if (ev.type == EV_RELEASE)
+			ret = ev.gil.overdue_us;
+	source_close(source);
+	return ret;
+}
+
+static void start_asked(uint64_t asked_stamp)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	record("7.100.0.gil", 200, PRELOAD_ACQUIRE);
+	record("7.100.0.gil", asked_stamp, PRELOAD_OF_ASKED);
+}
+
+static void test_overdue(void)
+{
+	start_asked(10000);
+	record("7.100.0.gil", 30000, PRELOAD_RELEASE);
+	is_u64(overdue(), 10, "a release that was requested 10 us before");
+	start_asked(10000);
+	record("7.100.0.gil", 4000, PRELOAD_OF_DELAY);
+	record("7.100.0.gil", 30000, PRELOAD_RELEASE);
+	is_u64(overdue(), 6, "of which the thread had no CPU for 4 us");
+	start_asked(10000);
+	record("7.100.0.gil", 40000, PRELOAD_OF_DELAY);
+	record("7.100.0.gil", 30000, PRELOAD_RELEASE);
+	is_u64(overdue(), 0, "it had none all the while");
+	start_asked(40000);
+	record("7.100.0.gil", 30000, PRELOAD_RELEASE);
+	is_u64(overdue(), 0, "a request after the release is none");
+}
+
+static uint64_t time_of(const struct preload_log *log, uint64_t stamp)
+{
+	size_t near = 0;
+
+	return preload_log_time(log, stamp, &near);
+}
+
+static void test_clock(void)
+{
+	static const struct preload_entry pairs[] = {
+		{ 32, PRELOAD_PAIR, 3000, 0, 4000 }, { 32, PRELOAD_PAIR, 1000, 0, 2000 },
+		{ 32, PRELOAD_PAIR, 2000, 0, 2500 }, { 32, PRELOAD_PAIR, 2500, 0, 2400 },
+		{ 32, PRELOAD_PAIR, 2000, 0, 9999 },
+	};
+	struct preload_log log = { 0 };
+
+	preload_log_parse(&log, pairs, sizeof(pairs));
+	preload_log_finish(&log);
+	is_u64(log.pairs.n, 3, "a pair that goes back in time is dropped");
+	is_u64(time_of(&log, 1500), 2250, "between two pairs time is linear");
+	is_u64(time_of(&log, 2500), 3250, "the same between the next two");
+	is_u64(time_of(&log, 4000), 5500, "behind the last pair it goes on as before");
+	is_u64(time_of(&log, 800), 1900, "and so it does before the first one");
+	preload_log_done(&log);
+}
+
+int main(void)
+{
+	struct error err;
+
+	if (!mkdtemp(dir))
+		return 99;
+	test_turns();
+	test_same_stamp();
+	test_children();
+	test_unwritten();
+	test_killed();
+	test_foreign();
+	test_overdue();
+	test_clock();
+	file_remove_tree(dir, &err);
+	return done_testing();
+}
