@@ -6,19 +6,16 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdint.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/child.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 static int64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)(clock_now_ns() / NS_PER_MS);
 }
 
 /* Until the end of the output, or of what is allowed. */

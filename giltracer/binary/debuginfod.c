@@ -10,16 +10,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/child.h"
 
-#define LIBRARY       "libdebuginfod.so.1"
-#define PATIENCE_MAX  15 /* seconds */
-#define NS_PER_SECOND 1000000000LL
+#define LIBRARY      "libdebuginfod.so.1"
+#define PATIENCE_MAX 15 /* seconds */
 
 struct client;
 
@@ -37,7 +36,7 @@ struct library {
 /* Progress of the download, and since when there was none. */
 struct waiting {
 	long done, all;
-	int64_t since_ns, patience_ns;
+	uint64_t since_ns, patience_ns;
 };
 
 static void library_close(struct library *library)
@@ -75,22 +74,15 @@ static bool library_open(struct library *ret)
 	       load(ret, &ret->get_data, "debuginfod_get_user_data");
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_SECOND + now.tv_nsec;
-}
-
 /* libdebuginfod applies the variable to a minimal speed, with 90 seconds by default: too long to
  * wait before a run. */
-static int64_t patience(void)
+static uint64_t patience(void)
 {
 	const char *given = getenv("DEBUGINFOD_TIMEOUT");
 	long seconds = given ? strtol(given, NULL, 10) : 0;
 
-	return (seconds > 0 && seconds < PATIENCE_MAX ? seconds : PATIENCE_MAX) * NS_PER_SECOND;
+	return (uint64_t)(seconds > 0 && seconds < PATIENCE_MAX ? seconds : PATIENCE_MAX) *
+	       NS_PER_SECOND;
 }
 
 /* The library passes the callback nothing but the client, which keeps our data. */
@@ -108,7 +100,7 @@ static struct waiting *waiting_of(struct client *client)
 static int progress(struct client *client, long done, long all)
 {
 	struct waiting *waiting = waiting_of(client);
-	int64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (!waiting || signals_ending())
 		return 1;
@@ -120,7 +112,7 @@ static int progress(struct client *client, long done, long all)
 /* The file's path, NULL if there is none. */
 static char *find(const struct library *library, const char *build_id)
 {
-	struct waiting waiting = { .since_ns = now_ns(), .patience_ns = patience() };
+	struct waiting waiting = { .since_ns = clock_now_ns(), .patience_ns = patience() };
 	struct client *client = library->begin();
 	char *path = NULL;
 	int fd;

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "live/memory.h"
 #include "live/tasks.h"
 
@@ -275,14 +275,6 @@ static int compare_threads(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void empty(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->threads.n; i++)
@@ -295,7 +287,7 @@ int snapshot_take(struct snapshot *ret, struct target *target, struct error *err
 	struct taking t = { .target = target, .snapshot = ret };
 	bool read = false;
 
-	*ret = (struct snapshot){ .time_ns = now_ns() };
+	*ret = (struct snapshot){ .time_ns = clock_now_ns() };
 	ret->gil_known = memory_at(&t, MEMORY_GIL) != PROBEDEF_NO_OFFSET &&
 	                 !target->process.python->free_threaded;
 	if (tasks_read(&t.tasks, target->pid, err) < 0)

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -44,14 +44,6 @@ struct attach {
 	unsigned look_ms;
 	bool asked; /* to end */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 char **attach_command(pid_t pid)
 {
@@ -113,7 +105,7 @@ static void look(struct attach *a)
 	struct snapshot snapshot;
 	struct error ignored;
 
-	a->look_ns = now_ns() + a->look_ms * UINT64_C(1000000);
+	a->look_ns = clock_now_ns() + a->look_ms * NS_PER_MS;
 	a->look_ms = a->look_ms * 2 < LOOK_LAST_MS ? a->look_ms * 2 : LOOK_LAST_MS;
 	if (a->target && snapshot_take(&snapshot, a->target, &ignored) == 0)
 		snapshot_done(&snapshot);
@@ -146,14 +138,14 @@ static void look_at_limit(struct attach *a)
 {
 	struct pass_result *result = a->result;
 
-	result->limit_note = limit_reached(&a->plan->limit, now_ns() - result->start_ns,
+	result->limit_note = limit_reached(&a->plan->limit, clock_now_ns() - result->start_ns,
 	                                   a->plan->perf, a->plan->perf_count);
 	a->asked |= result->limit_note != NULL;
 }
 
 static int wait_ms(const struct attach *a)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 	int limit = limit_wait_ms(&a->plan->limit, now - a->result->start_ns);
 	int next = a->look_ns > now ? (int)((a->look_ns - now) / 1000000) + 1 : 0;
 
@@ -172,7 +164,7 @@ static void watch(struct attach *a)
 			break;
 		read_signals(a);
 		look_at_limit(a);
-		if (now_ns() >= a->look_ns)
+		if (clock_now_ns() >= a->look_ns)
 			look(a);
 	}
 }
@@ -194,7 +186,7 @@ static int start(struct attach *a, pid_t pid, const char *others, struct error *
 	if (a->plan->probes && probe_verify_file(a->plan->probes, err) < 0)
 		return -1;
 	recorders_command(r, "enable", &a->result->perf_note);
-	a->result->start_ns = now_ns();
+	a->result->start_ns = clock_now_ns();
 	if (a->plan->probes && !has_ended(a) && recorder_has_events(&r->v[0]) &&
 	    probe_verify_process(pid, a->plan->probes, err) < 0)
 		return -1;
@@ -218,7 +210,7 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 	look(a);
 	watch(a);
 	recorders_command(&a->recorders, "disable", &a->result->perf_note);
-	a->result->stop_ns = now_ns();
+	a->result->stop_ns = clock_now_ns();
 	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;
 	a->result->stolen_ns = steal_time_ns() - a->result->stolen_ns;
 	write_codes(a);

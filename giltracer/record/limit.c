@@ -6,9 +6,9 @@
 #include <sys/statvfs.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define MIB       UINT64_C(1048576)
+#define MIB UINT64_C(1048576)
 
 /* perf writes some 100 MB a second at most. */
 #define LOOK_MS 200
@@ -34,9 +34,9 @@ void limit_begin(struct limit *limit, const char *folder)
 
 int limit_wait_ms(const struct limit *limit, uint64_t elapsed_ns)
 {
-	uint64_t end_ns = limit->duration_s * SECOND_NS;
+	uint64_t end_ns = limit->duration_s * NS_PER_SECOND;
 
-	if (!limit->duration_s || end_ns > elapsed_ns + LOOK_MS * SECOND_NS / 1000)
+	if (!limit->duration_s || end_ns > elapsed_ns + LOOK_MS * NS_PER_SECOND / 1000)
 		return LOOK_MS;
 	return end_ns > elapsed_ns ? (int)((end_ns - elapsed_ns) / 1000000) + 1 : 0;
 }
@@ -64,7 +64,7 @@ char *limit_reached(const struct limit *limit, uint64_t elapsed_ns,
 {
 	double seconds = (double)elapsed_ns / 1e9;
 
-	if (limit->duration_s && elapsed_ns >= limit->duration_s * SECOND_NS)
+	if (limit->duration_s && elapsed_ns >= limit->duration_s * NS_PER_SECOND)
 		return xasprintf("the recording ended after %u s (--duration), before the program",
 		                 limit->duration_s);
 	if (limit->max_mib && size_of(recordings, count) >= limit->max_mib * MIB)

@@ -12,11 +12,11 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -42,14 +42,6 @@ struct pass {
 	int channel; /* our end; -1 when the program has closed its own */
 	char *failure;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* The first problem is the one to report. */
 static void set_once(char **where, const char *text)
@@ -232,7 +224,7 @@ static void handle_message(struct pass *pass, const char *message)
 			return;
 		recorders_command(&pass->recorders, "enable", &pass->result->perf_note);
 		/* The program reports the exact time next. */
-		result->start_ns = now_ns();
+		result->start_ns = clock_now_ns();
 		answer(pass, "go");
 	} else if ((arg = argument(message, "started"))) {
 		result->start_ns = strtoull(arg, NULL, 10);
@@ -315,14 +307,14 @@ static int wait_ms(const struct pass *pass)
 {
 	if (!is_recording(pass))
 		return -1;
-	return limit_wait_ms(&pass->plan->limit, now_ns() - pass->result->start_ns);
+	return limit_wait_ms(&pass->plan->limit, clock_now_ns() - pass->result->start_ns);
 }
 
 static void look_at_limit(struct pass *pass)
 {
 	struct pass_result *result = pass->result;
 	const struct preloading *preloading = pass->plan->preloading;
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns();
 
 	if (!is_recording(pass))
 		return;
@@ -376,7 +368,7 @@ static int run(struct pass *pass, struct error *err)
 	if (pass->plan->probes && probe_verify_file(pass->plan->probes, err) < 0)
 		return -1;
 	pass->result->pid = (uint32_t)pass->program.pid;
-	start_ns = now_ns();
+	start_ns = clock_now_ns();
 	pass->result->stolen_ns = steal_time_ns();
 	if (pass->plan->preloading)
 		preloading_note_time(pass->plan->preloading);
@@ -387,7 +379,7 @@ static int run(struct pass *pass, struct error *err)
 	watch(pass);
 	if (pass->plan->preloading)
 		preloading_note_time(pass->plan->preloading);
-	pass->result->wall_ns = now_ns() - start_ns;
+	pass->result->wall_ns = clock_now_ns() - start_ns;
 	pass->result->stolen_ns = steal_time_ns() - pass->result->stolen_ns;
 	pass->result->status = pass->program.status;
 	recorders_finish(&pass->recorders, &pass->result->perf_note);

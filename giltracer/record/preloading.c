@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -17,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/datadir.h"
 #include "base/str.h"
 #include "binary/dynamic.h"
@@ -188,20 +188,12 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	return map_control(p, plan, err);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t ticks(void)
 {
 #if defined(__x86_64__)
 	return __rdtsc();
 #else
-	return now_ns();
+	return clock_now_ns();
 #endif
 }
 
@@ -214,7 +206,7 @@ void preloading_note_time(const struct preloading *p)
 	if (!p->folder)
 		return;
 	for (int i = 0; i < 10; i++) {
-		uint64_t before = ticks(), ns = now_ns(), after = ticks();
+		uint64_t before = ticks(), ns = clock_now_ns(), after = ticks();
 
 		if (after - before >= narrowest)
 			continue;

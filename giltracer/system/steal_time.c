@@ -8,10 +8,10 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 
 #define STAT_MAX (1 << 20)
-#define NS       UINT64_C(1000000000)
 
 uint64_t steal_time_parse(const char *text, uint64_t ticks)
 {
@@ -19,9 +19,9 @@ uint64_t steal_time_parse(const char *text, uint64_t ticks)
 
 	/* user nice system idle iowait irq softirq steal */
 	if (!ticks || sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &steal) != 1 ||
-	    steal > UINT64_MAX / NS)
+	    steal > UINT64_MAX / NS_PER_SECOND)
 		return 0;
-	return steal * NS / ticks;
+	return steal * NS_PER_SECOND / ticks;
 }
 
 uint64_t steal_time_ns(void)
