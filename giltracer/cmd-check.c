@@ -275,14 +275,10 @@ static int check_run(int argc, char **argv, struct error *err)
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
-	int next = opts_parse(opts, argc, argv, err);
+	int go_on = cmd_options(&cmd_check, opts, &help, argc, argv, err);
 
-	if (next < 0)
-		return -1;
-	if (help)
-		return cmd_help(&cmd_check, opts);
-	if (next < argc)
-		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
+	if (go_on <= 0)
+		return go_on;
 	check_strays(&host);
 	check_sessions(&host);
 	check_surroundings(&host);

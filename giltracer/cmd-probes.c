@@ -100,14 +100,10 @@ static int probes_run(int argc, char **argv, struct error *err)
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
-	int next = opts_parse(opts, argc, argv, err);
+	int go_on = cmd_options(&cmd_probes, opts, &help, argc, argv, err);
 
-	if (next < 0)
-		return -1;
-	if (help)
-		return cmd_help(&cmd_probes, opts);
-	if (next < argc)
-		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
+	if (go_on <= 0)
+		return go_on;
 	if (python_find(&py, wanted, err) < 0 || resolve_probes(&set, py, frames, err) < 0)
 		return -1;
 	if (json)

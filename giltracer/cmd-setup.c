@@ -429,18 +429,12 @@ static int setup_run(int argc, char **argv, struct error *err)
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
-	int next = opts_parse(opts, argc, argv, err), status = -1;
+	int status = cmd_options(&cmd_setup, opts, &help, argc, argv, err);
 
-	if (next < 0)
-		status = -1;
-	else if (help)
-		status = cmd_help(&cmd_setup, opts);
-	else if (next < argc)
-		error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
-	else if (!request.dry_run && !host_capable(CAP_SYS_ADMIN))
-		error_set(err, EPERM, "this needs root: sudo giltracer setup%s",
-		          request.undo ? " --undo" : "");
-	else
+	if (status > 0 && !request.dry_run && !host_capable(CAP_SYS_ADMIN))
+		status = error_set(err, EPERM, "this needs root: sudo giltracer setup%s",
+		                   request.undo ? " --undo" : "");
+	else if (status > 0)
 		status = request.undo ? undo(request.dry_run, err) : set_up(&request, err);
 	json_decref(request.boot_file);
 	opt_list_done(&request.pythons);

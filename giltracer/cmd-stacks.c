@@ -164,14 +164,10 @@ static int stacks_run(int argc, char **argv, struct error *err)
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
-	int next = opts_parse(opts, argc, argv, err);
+	int go_on = cmd_options(&cmd_stacks, opts, &help, argc, argv, err);
 
-	if (next < 0)
-		return -1;
-	if (help)
-		return cmd_help(&cmd_stacks, opts);
-	if (next < argc)
-		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
+	if (go_on <= 0)
+		return go_on;
 	if (!pid)
 		return error_set(err, EINVAL, "option -p PID is missing: the process to look at");
 	return show((pid_t)pid, json, err);

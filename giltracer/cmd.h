@@ -38,6 +38,11 @@ struct opt;
 /* Print usage, summary and the options of cmd to stdout. Returns 0, the exit status. */
 int cmd_help(const struct cmd *cmd, const struct opt *opts);
 
+/* Parse the options of a command that takes no arguments; help is the value of its --help. Returns
+ * 1, 0 if help was asked for and printed, or negative with err. */
+int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help, int argc,
+                char **argv, struct error *err);
+
 /* The table, NULL-terminated; the first is the default. */
 extern const struct cmd *const cmd_table[];
 

@@ -65,6 +65,20 @@ int cmd_help(const struct cmd *cmd, const struct opt *opts)
 	return 0;
 }
 
+int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help, int argc,
+                char **argv, struct error *err)
+{
+	int next = opts_parse(opts, argc, argv, err);
+
+	if (next < 0)
+		return -1;
+	if (*help)
+		return cmd_help(cmd, opts);
+	if (next < argc)
+		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
+	return 1;
+}
+
 /* A full disk must not look like success. */
 static int check_stdout(void)
 {
