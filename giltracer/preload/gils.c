@@ -4,6 +4,7 @@
  * then two condition variables, and nothing else of these in between: the GIL's own and those of
  * the forced switch. In memory the two pairs look alike.
  */
+#include "preload/count.h"
 #include "preload/internal.h"
 
 #include <dlfcn.h>
@@ -68,6 +69,7 @@ static void forget(pthread_mutex_t *mutex)
 
 	if (!g)
 		return;
+	count_gil_gone(g);
 	count_in_filters(g, -1);
 	atomic_store_explicit(&g->mutex, NULL, memory_order_release);
 }
@@ -110,6 +112,7 @@ static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 		if (g == &gils[gil_count])
 			atomic_fetch_add_explicit(&gil_count, 1, memory_order_release);
 		count_in_filters(g, 1);
+		count_gil_made(g);
 		process_log(&(struct preload_entry){ .type = PRELOAD_GIL,
 		                                     .number = g->number,
 		                                     .value = (uint64_t)(uintptr_t)mutex },
@@ -176,6 +179,7 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	    !is_near(me->cond.caller, caller) || !is_in_python(me->mutex[0].caller))
 		return;
 	process_begin();
+	count_begin();
 	frames_begin(python_symbol);
 	add(me->mutex[0].object, me->cond.object, cond);
 }

@@ -26,6 +26,7 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 struct stream;
+struct totals_slot;
 
 /**
  * A GIL, from create_gil() to destroy_gil(). mutex NULL: the place is free. What follows is guarded
@@ -61,8 +62,9 @@ struct init_call {
  * @gave: a GIL that others want, and is not yet out of drop_gil
  * @tid: once it has a stream; @gil, @frame: what its records are about
  * @busy: the stream is being opened or extended: a signal handler may not
-
- * @rounds: how often destructors of the ending thread have run */
+ * @rounds, @count_rounds: how often destructors of the ending thread have run
+ * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
+ */
 struct self {
 	uint64_t *at, *end;
 	struct stream *stream;
@@ -70,7 +72,9 @@ struct self {
 	bool waits, gave, busy;
 	pid_t tid;
 	uint32_t gil, frame;
-	unsigned conds, rounds;
+	unsigned conds, rounds, count_rounds, slot_number;
+	struct totals_slot *slot;
+	const struct gil *slot_gil;
 	struct init_call mutex[2], cond;
 };
 

@@ -8,6 +8,7 @@
  * A thread that locks the mutex of a GIL that it does not hold wants it; when it unlocks the mutex,
  * it has it, or leaves for good if another one does.
  */
+#include "preload/count.h"
 #include "preload/internal.h"
 
 #include <dlfcn.h>
@@ -78,7 +79,9 @@ static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 {
 	me->waits = true;
 	atomic_fetch_add_explicit(&g->waiters, 1, memory_order_relaxed);
-	stream_put_gil(me, PRELOAD_REQUEST, stamp, g);
+	count_request(me, g, stamp);
+	if (process.on)
+		stream_put_gil(me, PRELOAD_REQUEST, stamp, g);
 }
 
 /* A thread that gets it at once is spared a look at the clock. */
@@ -108,13 +111,16 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 static void acquired(struct self *me, struct gil *g)
 {
+	const struct count c = count_open(me, g);
 	uint64_t stamp = clock_stamp_after();
 
+	count_acquired(&c, LIKELY(!g->holder) ? TOTALS_HOLD : TOTALS_FREE, stamp);
 	me->taking = NULL;
 	if (me->waits)
 		atomic_fetch_sub_explicit(&g->waiters, 1, memory_order_relaxed);
 	if (UNLIKELY(g->holder != NULL)) {
-		stream_put_gil(me, PRELOAD_LEFT, stamp, g);
+		if (process.on)
+			stream_put_gil(me, PRELOAD_LEFT, stamp, g);
 		return;
 	}
 	g->holder = me;
@@ -123,7 +129,8 @@ static void acquired(struct self *me, struct gil *g)
 		g->last = me;
 		g->switches++;
 	}
-	stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
+	if (process.on)
+		stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
 }
 
 /* Who waits may get the CPU before this thread is out of drop_gil. */
@@ -154,11 +161,14 @@ static void asked(struct self *me, struct gil *g)
 {
 	uint64_t stamp = clock_stamp();
 
-	stream_put_gil(me, PRELOAD_ASKED, stamp, g);
+	if (process.on)
+		stream_put_gil(me, PRELOAD_ASKED, stamp, g);
 	if (g->asked_stamp)
 		return;
 	g->asked_stamp = stamp;
-	g->asked_delay = process_run_delay(g->holder->tid);
+	count_asked(g);
+	if (process.on)
+		g->asked_delay = process_run_delay(g->holder->tid);
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
@@ -190,12 +200,17 @@ static __attribute__((noinline)) void answered(struct self *me, const struct gil
 
 static void released(struct self *me, struct gil *g)
 {
+	const struct count c = count_open(me, g);
 	uint64_t stamp = clock_stamp();
-	uint32_t frame = frames_now(g);
+	uint32_t frame;
 
+	count_released(&c, stamp, g->asked_stamp);
+	g->holder = NULL;
+	if (!process.on)
+		return;
+	frame = frames_now(g);
 	if (UNLIKELY(g->asked_stamp))
 		answered(me, g);
-	g->holder = NULL;
 	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
 	if (UNLIKELY(frame != me->frame)) {
 		stream_put(me, PRELOAD_OF_FRAME, frame);
@@ -218,9 +233,15 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	struct gil *g;
 	int ret;
 
+	g = counting.on ? gils_search_cond(cond, true) : NULL;
+	if (g)
+		count_switch(&self, g);
 	ret = real_cond_wait(cond, mutex);
 	g = gils_search_cond(cond, true);
-	if (g)
+	if (!g)
+		return ret;
+	count_switched(&self, g);
+	if (process.on)
 		stream_put_gil(&self, PRELOAD_SWITCHED, clock_stamp_after(), g);
 	return ret;
 }

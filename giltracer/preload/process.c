@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The process: its name among others, its log. */
+#include "preload/count.h"
 #include "preload/internal.h"
 
 #include <errno.h>
@@ -200,14 +201,18 @@ void process_begin(void)
 
 static void in_child(void)
 {
-	const struct self parent = self;
+	struct self parent;
 
 	gils_in_child();
+	count_in_child();
+	parent = self;
 	if (!process.on)
 		return;
 	stream_in_child();
 	frames_in_child();
-	self = (struct self){ .stream = NULL };
+	self = (struct self){ .slot = parent.slot,
+		              .slot_gil = parent.slot_gil,
+		              .slot_number = parent.slot_number };
 	begin(dir_len);
 	process_log(&(struct preload_entry){ .type = PRELOAD_FORKED,
 	                                     .stamp = process.stamp,

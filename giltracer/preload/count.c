@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* The page of totals: its file, and which thread has which slot of it. */
+#include "preload/count.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CHUNKS      (TOTALS_SLOTS / TOTALS_CHUNK)
+#define CHUNK_BYTES (TOTALS_CHUNK * sizeof(struct totals_slot))
+
+_Static_assert(sizeof(struct totals_header) <= TOTALS_GILS_AT, "header");
+_Static_assert(TOTALS_GILS_AT + TOTALS_GILS * sizeof(struct totals_gil) <= TOTALS_SLOTS_AT, "GILs");
+_Static_assert(TOTALS_GILS == GILS_MAX, "the table of GILs");
+_Static_assert(CHUNK_BYTES % 4096 == 0 && TOTALS_SLOTS_AT % 4096 == 0, "chunks are mapped");
+
+/* How long a process that has no rate of the launcher's looks at its clocks. */
+#define MEASURE_NS 2000000
+
+struct counting counting;
+
+/**
+ * @key: its destructor runs when a thread ends
+ * @next: slot that nobody has had yet
+ * @chunk: where slots are mapped; @names: which threads a slot is for, 0: unused
+ */
+static struct page {
+	struct totals_header *header;
+	struct totals_gil *gils;
+	pthread_key_t key;
+	bool has_key;
+	size_t dir_len;
+	char path[TOTALS_DIR_MAX + 64];
+	atomic_uint next;
+	struct totals_slot *_Atomic chunk[CHUNKS];
+	_Atomic uint64_t names[TOTALS_SLOTS];
+	atomic_bool owned[TOTALS_SLOTS];
+} page;
+
+/* ---- the file */
+
+static char *put_number(char *ret, uint64_t value)
+{
+	char digits[24];
+	unsigned n = 0;
+
+	do
+		digits[n++] = (char)('0' + value % 10);
+	while (value /= 10);
+	while (n)
+		*ret++ = digits[--n];
+	return ret;
+}
+
+/* Blocks are reserved before they are mapped: to write where a full disk has none ends a program.
+ */
+static void *map_part(int flags, size_t at, size_t bytes)
+{
+	long fd = syscall(SYS_openat, AT_FDCWD, page.path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW,
+	                  0600);
+	void *map = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	if (syscall(SYS_fallocate, fd, 0, (off_t)at, (off_t)bytes) == 0)
+		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, (off_t)at);
+	syscall(SYS_close, fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* Field 22 of /proc/self/stat: the twentieth behind the name, in which there may be anything. */
+static uint64_t start_time(void)
+{
+	char text[1024];
+	char *at;
+	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC), n;
+
+	if (fd < 0)
+		return 0;
+	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
+	syscall(SYS_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strrchr(text, ')');
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* ---- the clock */
+
+static void look(uint64_t *stamp, uint64_t *ns)
+{
+	uint64_t narrowest = UINT64_MAX;
+
+	/* A thread may be stopped between the two clocks: the closest look is the right one. */
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = clock_stamp(), now = clock_ns(), after = clock_stamp();
+
+		if (after - before >= narrowest)
+			continue;
+		narrowest = after - before;
+		*stamp = before + narrowest / 2;
+		*ns = now;
+	}
+}
+
+static uint64_t measure_rate(void)
+{
+	uint64_t stamp[2] = { 0 }, ns[2] = { 0 };
+
+	look(&stamp[0], &ns[0]);
+	while (clock_ns() < ns[0] + MEASURE_NS)
+		continue;
+	look(&stamp[1], &ns[1]);
+	return (uint64_t)(((unsigned __int128)(ns[1] - ns[0]) << 32) / (stamp[1] - stamp[0]));
+}
+
+static uint64_t find_rate(void)
+{
+	static const char name[] = "/" TOTALS_RATE;
+	char path[sizeof(page.path)];
+	uint64_t mult = 0;
+	long fd;
+
+	if (!clock_is_tsc)
+		return (uint64_t)1 << 32;
+	if (counting.mult)
+		return counting.mult; /* of the parent */
+	memcpy(path, page.path, page.dir_len);
+	memcpy(path + page.dir_len, name, sizeof(name));
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) {
+		if (syscall(SYS_read, fd, &mult, sizeof(mult)) != sizeof(mult))
+			mult = 0;
+		syscall(SYS_close, fd);
+	}
+	return mult ? mult : measure_rate();
+}
+
+/* ---- the page */
+
+/* DIR/PID.STAMP.totals */
+static void begin(void)
+{
+	char *at = page.path + page.dir_len;
+	struct totals_header head = {
+		.mult = find_rate(),
+		.start_time = start_time(),
+		.clock = clock_is_tsc ? TOTALS_CLOCK_TSC : TOTALS_CLOCK_MONOTONIC,
+		.pid = (uint32_t)syscall(SYS_getpid),
+		.ppid = (uint32_t)syscall(SYS_getppid),
+		.slot_size = sizeof(struct totals_slot),
+	};
+	char *map;
+
+	look(&head.stamp, &head.ns);
+	*at++ = '/';
+	at = put_number(at, head.pid);
+	*at++ = '.';
+	at = put_number(at, head.stamp);
+	memcpy(at, TOTALS_SUFFIX, sizeof(TOTALS_SUFFIX));
+	map = map_part(O_CREAT | O_EXCL, 0, TOTALS_SLOTS_AT);
+	if (!map)
+		return;
+	page.header = (struct totals_header *)(void *)map;
+	page.gils = (struct totals_gil *)(void *)(map + TOTALS_GILS_AT);
+	*page.header = head;
+	__atomic_store_n(&page.header->magic, TOTALS_MAGIC, __ATOMIC_RELEASE);
+	counting.mult = head.mult;
+	counting.on = true;
+}
+
+static void thread_ended(void *data);
+
+void count_begin(void)
+{
+	const char *dir;
+	int saved = errno;
+
+	if (counting.on || page.dir_len)
+		return;
+	dir = secure_getenv(TOTALS_ENV);
+	if (!dir || *dir != '/' || strlen(dir) > TOTALS_DIR_MAX)
+		return;
+	page.dir_len = strlen(dir);
+	memcpy(page.path, dir, page.dir_len);
+	page.has_key = pthread_key_create(&page.key, thread_ended) == 0;
+	clock_begin();
+	if (page.has_key)
+		begin();
+	errno = saved;
+}
+
+void count_gil_made(const struct gil *g)
+{
+	struct totals_gil *entry;
+
+	if (!counting.on)
+		return;
+	entry = &page.gils[g - gils];
+	COUNT_SET(entry->number, g->number);
+	COUNT_SET(entry->gone, 0);
+	if (!entry->made)
+		COUNT_SET(entry->made, clock_stamp());
+}
+
+void count_gil_gone(const struct gil *g)
+{
+	if (counting.on)
+		COUNT_SET(page.gils[g - gils].gone, clock_stamp());
+}
+
+void count_asked(const struct gil *g)
+{
+	if (counting.on)
+		COUNT_SET(page.gils[g - gils].asked, g->asked_stamp);
+}
+
+/* ---- slots */
+
+static struct totals_slot *slot_at(unsigned i)
+{
+	struct totals_slot *chunk = page.chunk[i / TOTALS_CHUNK];
+
+	return chunk ? &chunk[i % TOTALS_CHUNK] : NULL;
+}
+
+/* The same number for names that differ in digits only. */
+static uint64_t hash_name(const char *name, const struct gil *g)
+{
+	uint64_t hash = 14695981039346656037u ^ (uint64_t)(g - gils);
+
+	while (*name) {
+		bool digit = *name >= '0' && *name <= '9';
+
+		hash = (hash ^ (uint8_t)(digit ? '*' : *name)) * 1099511628211u;
+		do
+			name++;
+		while (digit && *name >= '0' && *name <= '9');
+	}
+	return hash ? hash : 1;
+}
+
+static struct totals_slot *find_left(struct self *me, uint64_t name)
+{
+	unsigned n = page.next < TOTALS_SLOTS ? page.next : TOTALS_SLOTS;
+
+	for (unsigned i = 0; i < n; i++) {
+		bool no = false;
+
+		if (page.names[i] == name && !page.owned[i] &&
+		    atomic_compare_exchange_strong(&page.owned[i], &no, true)) {
+			me->slot_number = i;
+			return slot_at(i);
+		}
+	}
+	return NULL;
+}
+
+/* Whoever needs a chunk first maps it; two may at the same time. */
+static bool map_chunk(unsigned number)
+{
+	struct totals_slot *none = NULL, *map;
+
+	if (page.chunk[number])
+		return true;
+	map = map_part(0, TOTALS_SLOTS_AT + number * CHUNK_BYTES, CHUNK_BYTES);
+	if (!map)
+		return false;
+	if (!atomic_compare_exchange_strong(&page.chunk[number], &none, map))
+		munmap(map, CHUNK_BYTES);
+	return true;
+}
+
+static struct totals_slot *make_slot(struct self *me, uint64_t name)
+{
+	unsigned i = page.next < TOTALS_SLOTS ? atomic_fetch_add(&page.next, 1) : TOTALS_SLOTS;
+	uint32_t used = page.header->slots;
+
+	if (i >= TOTALS_SLOTS || !map_chunk(i / TOTALS_CHUNK))
+		return NULL;
+	page.owned[i] = true;
+	page.names[i] = name;
+	while (used < i + 1 &&
+	       !__atomic_compare_exchange_n(&page.header->slots, &used, i + 1, false,
+	                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		continue;
+	me->slot_number = i;
+	return slot_at(i);
+}
+
+static void find_name(char *ret, const struct self *me)
+{
+	memset(ret, 0, TOTALS_NAME);
+	if (me->tid == (pid_t)page.header->pid)
+		memcpy(ret, "MainThread", sizeof("MainThread"));
+	else
+		prctl(PR_GET_NAME, ret);
+}
+
+static void leave_slot(struct self *me)
+{
+	struct count c = count_open(me, me->slot_gil);
+	uint64_t ticks;
+
+	if (!c.slot)
+		return;
+	if (c.slot->state == TOTALS_HOLD)
+		COUNT_ADD(c.slot->hold, count_change(c.slot, TOTALS_ENDED, clock_stamp()));
+	else if (c.slot->state == TOTALS_WAIT)
+		COUNT_ADD(c.slot->wait, count_change(c.slot, TOTALS_ENDED, clock_stamp()));
+	else
+		count_change(c.slot, TOTALS_ENDED, clock_stamp());
+	ticks = c.slot->since - c.slot->began;
+	COUNT_ADD(c.slot->lived, ticks);
+	count_close(&c);
+	me->slot = NULL;
+	page.owned[me->slot_number] = false;
+}
+
+/* From now on it is the thread's. */
+static void enter_slot(struct self *me, const struct gil *g, struct totals_slot *slot,
+                       const char *name)
+{
+	struct count c = { .slot = slot, .seq = slot->seq };
+	uint64_t stamp;
+
+	COUNT_SET(slot->seq, c.seq | 1);
+	atomic_thread_fence(memory_order_release);
+	stamp = clock_stamp();
+	COUNT_SET(slot->gil, (uint32_t)(g - gils));
+	COUNT_SET(slot->tid, (uint32_t)me->tid);
+	COUNT_ADD(slot->threads, 1);
+	memcpy(slot->name, name, TOTALS_NAME);
+	count_change(slot, TOTALS_FREE, stamp);
+	COUNT_SET(slot->began, slot->since);
+	count_close(&c);
+	me->slot = slot;
+}
+
+/* A thread that has ended once stays without. */
+void count_take_slot(struct self *me, const struct gil *g)
+{
+	char name[TOTALS_NAME];
+	struct totals_slot *slot;
+	int saved = errno;
+	uint64_t hash;
+
+	if (me->slot)
+		leave_slot(me);
+	me->slot_gil = g;
+	if (me->count_rounds >= PTHREAD_DESTRUCTOR_ITERATIONS ||
+	    pthread_setspecific(page.key, me) != 0)
+		return;
+	me->tid = process_gettid();
+	find_name(name, me);
+	hash = hash_name(name, g);
+	slot = find_left(me, hash);
+	if (!slot)
+		slot = make_slot(me, hash);
+	if (slot)
+		enter_slot(me, g, slot, name);
+	else
+		__atomic_fetch_add(&page.header->left_out, 1, __ATOMIC_RELAXED);
+	errno = saved;
+}
+
+/* Destructors of others may take the GIL once more, in any order: ours is to be the last. */
+static void thread_ended(void *data)
+{
+	struct self *me = data;
+
+	if (++me->count_rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	    pthread_setspecific(page.key, me) == 0)
+		return;
+	me->count_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+	if (me->slot)
+		leave_slot(me);
+}
+
+/* ---- a forked child */
+
+/* What is mapped is the parent's. */
+static void unmap(void)
+{
+	munmap(page.header, TOTALS_SLOTS_AT);
+	for (unsigned i = 0; i < CHUNKS; i++) {
+		if (page.chunk[i])
+			munmap(page.chunk[i], CHUNK_BYTES);
+		page.chunk[i] = NULL;
+	}
+	for (unsigned i = 0; i < TOTALS_SLOTS && i < page.next; i++) {
+		page.names[i] = 0;
+		page.owned[i] = false;
+	}
+	page.next = 0;
+	page.header = NULL;
+	page.gils = NULL;
+}
+
+/* The thread that forked may hold a GIL. */
+void count_in_child(void)
+{
+	struct self *me = &self;
+	struct count c;
+
+	if (!counting.on)
+		return;
+	counting.on = false;
+	unmap();
+	me->slot = NULL;
+	me->slot_gil = NULL;
+	begin();
+	for (unsigned i = 0; counting.on && i < GILS_MAX; i++) {
+		if (!gils[i].mutex)
+			continue;
+		count_gil_made(&gils[i]);
+		if (gils[i].holder != me)
+			continue;
+		c = count_open(me, &gils[i]);
+		count_acquired(&c, TOTALS_HOLD, clock_stamp());
+	}
+}

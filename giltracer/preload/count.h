@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting: what a thread adds to its slot of the page of totals (totals.h) where a GIL is handled.
+ */
+#ifndef GILTRACER_PRELOAD_COUNT_H
+#define GILTRACER_PRELOAD_COUNT_H
+
+#include "preload/internal.h"
+#include "preload/totals.h"
+
+/**
+ * @on: this process has a page
+ * @mult: totals_header.mult
+ */
+struct counting {
+	bool on;
+	uint64_t mult;
+};
+
+extern struct counting counting;
+
+/* A GIL has been made: from now on this process has a page, if there is a folder for it. */
+void count_begin(void);
+void count_in_child(void);
+
+/* A GIL is there, or is gone. */
+void count_gil_made(const struct gil *g);
+void count_gil_gone(const struct gil *g);
+
+/* Its holder was asked to release it; its mutex is locked. */
+void count_asked(const struct gil *g);
+
+/* A slot for the thread and this GIL, instead of the one that it has. me->slot is NULL if there is
+ * none. */
+void count_take_slot(struct self *me, const struct gil *g);
+
+/* The thread has another name now. */
+void count_renamed(struct self *me);
+
+/* @slot: NULL: nothing is counted; @seq: what its seq was */
+struct count {
+	struct totals_slot *slot;
+	uint64_t seq;
+};
+
+#define COUNT_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#define COUNT_ADD(field, value) COUNT_SET(field, (field) + (value))
+
+/* From here to count_close() the thread's slot is being written. */
+static inline struct count count_open(struct self *me, const struct gil *g)
+{
+	struct count c = { .slot = NULL };
+
+	if (!counting.on)
+		return c;
+	if (UNLIKELY(me->slot_gil != g))
+		count_take_slot(me, g);
+	c.slot = me->slot;
+	if (UNLIKELY(!c.slot))
+		return c;
+	c.seq = c.slot->seq;
+	COUNT_SET(c.slot->seq, c.seq | 1);
+	atomic_thread_fence(memory_order_release);
+	return c;
+}
+
+/* A signal handler that came in between leaves it to who it interrupted. */
+static inline void count_close(const struct count *c)
+{
+	if (LIKELY(!(c->seq & 1)))
+		__atomic_store_n(&c->slot->seq, c->seq + 2, __ATOMIC_RELEASE);
+}
+
+/* Ends what the thread did: for how long it did it. Counters of different CPUs may differ by a few
+ * ticks. */
+static inline uint64_t count_change(struct totals_slot *slot, enum totals_state state,
+                                    uint64_t stamp)
+{
+	uint64_t since = slot->since;
+
+	if (UNLIKELY(stamp < since))
+		stamp = since;
+	COUNT_SET(slot->since, stamp);
+	COUNT_SET(slot->state, state);
+	return stamp - since;
+}
+
+static inline void count_duration(uint64_t *histogram, uint64_t ticks)
+{
+	uint64_t units = TOTALS_NS(ticks, counting.mult) >> TOTALS_BUCKET_BITS;
+	unsigned i = units ? 64 - (unsigned)__builtin_clzll(units) : 0;
+
+	if (UNLIKELY(i >= TOTALS_BUCKETS))
+		i = TOTALS_BUCKETS - 1;
+	COUNT_ADD(histogram[i], 1);
+}
+
+static inline void count_request(struct self *me, const struct gil *g, uint64_t stamp)
+{
+	struct count c = count_open(me, g);
+
+	if (!c.slot)
+		return;
+	count_change(c.slot, TOTALS_WAIT, stamp);
+	count_close(&c);
+}
+
+static inline void count_waited(struct totals_slot *slot, uint64_t ticks)
+{
+	COUNT_ADD(slot->wait, ticks);
+	count_duration(slot->waits, ticks);
+	if (ticks <= slot->longest_wait)
+		return;
+	COUNT_SET(slot->longest_wait, ticks);
+	COUNT_SET(slot->longest_wait_end, slot->since);
+}
+
+/* It has the GIL, or, with another state, left. */
+static inline void count_acquired(const struct count *c, enum totals_state state, uint64_t stamp)
+{
+	enum totals_state before;
+	uint64_t ticks;
+
+	if (!c->slot)
+		return;
+	before = c->slot->state;
+	ticks = count_change(c->slot, state, stamp);
+	if (before == TOTALS_WAIT)
+		count_waited(c->slot, ticks);
+	else if (UNLIKELY(before == TOTALS_HOLD)) /* of a GIL that was made again, after fork */
+		COUNT_ADD(c->slot->hold, ticks);
+	count_close(c);
+}
+
+static inline void count_released(const struct count *c, uint64_t stamp, uint64_t asked)
+{
+	struct totals_slot *slot = c->slot;
+	uint64_t ticks;
+
+	if (!slot)
+		return;
+	if (LIKELY(slot->state == TOTALS_HOLD)) {
+		ticks = count_change(slot, TOTALS_FREE, stamp);
+		COUNT_ADD(slot->hold, ticks);
+		count_duration(slot->holds, ticks);
+		if (ticks > slot->longest_hold) {
+			COUNT_SET(slot->longest_hold, ticks);
+			COUNT_SET(slot->longest_hold_end, slot->since);
+		}
+		if (UNLIKELY(asked && asked < slot->since))
+			COUNT_ADD(slot->kept,
+			          slot->since - asked < ticks ? slot->since - asked : ticks);
+	}
+	count_close(c);
+}
+
+/* A forced switch: it waits, since its release, until another thread has the GIL. */
+static inline void count_switch(struct self *me, const struct gil *g)
+{
+	struct count c = count_open(me, g);
+
+	if (!c.slot)
+		return;
+	if (c.slot->state == TOTALS_FREE)
+		COUNT_SET(c.slot->state, TOTALS_SWITCH);
+	count_close(&c);
+}
+
+static inline void count_switched(struct self *me, const struct gil *g)
+{
+	struct count c = count_open(me, g);
+
+	if (!c.slot)
+		return;
+	if (c.slot->state == TOTALS_SWITCH)
+		COUNT_ADD(c.slot->switch_wait,
+		          count_change(c.slot, TOTALS_FREE, clock_stamp_after()));
+	count_close(&c);
+}
+
+#endif
