@@ -27,7 +27,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->blame_order = facts_blame_order(a->model);
 	a->lock_blame_order = facts_lock_blame_order(a->model);
 	a->caveats = facts_caveats(recording);
-	a->evidence = evidence_gather(recording);
+	a->evidence = evidence_gather(recording, &a->groups);
 	verdict_find(&a->verdict, a);
 	return a;
 }

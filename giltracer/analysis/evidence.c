@@ -31,39 +31,74 @@ uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *
 	return e->recording->gil_detect ? model_thread_wait_ns(t) : t->cpu_ns[CPU_GIL_SLEEP];
 }
 
+static uint64_t known_of(const struct evidence *e, const struct model_thread *t)
+{
+	uint64_t unknown = e->recording->gil_detect ? t->gil_ns[GIL_UNKNOWN]
+	                                            : t->cpu_ns[CPU_UNKNOWN];
+
+	return t->end_ns - t->start_ns - unknown;
+}
+
 static void look_at_thread(struct evidence *e, uint32_t i)
 {
 	const struct model_thread *t = &e->model->threads.v[i];
-	uint64_t unknown = e->recording->gil_detect ? t->gil_ns[GIL_UNKNOWN]
-	                                            : t->cpu_ns[CPU_UNKNOWN];
-	uint64_t known = t->end_ns - t->start_ns - unknown;
-	double percent = facts_percent(evidence_gil_wait(e, t), known);
 	double runnable = facts_percent(t->cpu_ns[CPU_RUNNABLE], t->end_ns - t->start_ns);
 
 	e->wait_ns += evidence_gil_wait(e, t);
-	e->known_ns += known;
+	e->known_ns += known_of(e, t);
 	e->holders += t->gil_ns[GIL_HOLD] > 0;
 	if (t->cpu_ns[CPU_RUNNING] > e->busiest_ns) {
 		e->busiest = i;
 		e->busiest_ns = t->cpu_ns[CPU_RUNNING];
 	}
-	if (t->end_ns - t->start_ns < e->wall_ns / 100 * VERDICT_LIFE)
-		return;
-	if (runnable > e->runnable_percent)
+	if (t->end_ns - t->start_ns >= e->wall_ns / 100 * VERDICT_LIFE &&
+	    runnable > e->runnable_percent)
 		e->runnable_percent = runnable;
-	if (known >= e->wall_ns / 100 * VERDICT_LIFE && percent > e->victim_percent) {
-		e->victim = i;
-		e->victim_percent = percent;
-	}
 }
 
-struct evidence evidence_gather(const struct recording *recording)
+/* Which rule of the verdict a share of a life satisfies. */
+static int victim_rank(double percent)
+{
+	return (percent >= VERDICT_VICTIM) + (percent >= VERDICT_VICTIM_SOME);
+}
+
+/* @t: a thread, or the sum of a group. Of those that satisfy the strictest rule, the victim is who
+ * lost most. */
+static void look_for_victim(struct evidence *e, const struct model_thread *t, uint32_t thread,
+                            uint32_t group)
+{
+	uint64_t known = known_of(e, t), wait = evidence_gil_wait(e, t);
+	double percent = facts_percent(wait, known);
+	int rank = victim_rank(percent) - victim_rank(e->victim_percent);
+
+	if (!wait || known < e->wall_ns / 100 * VERDICT_LIFE || rank < 0 ||
+	    (!rank && wait <= e->victim_ns))
+		return;
+	e->victim = thread;
+	e->victim_group = group;
+	e->victim_percent = percent;
+	e->victim_ns = wait;
+}
+
+static void find_victim(struct evidence *e, const struct thread_groups *groups)
+{
+	for (uint32_t i = 0; i < groups->v.n; i++)
+		if (groups->v.v[i].threads >= GROUP_MIN_THREADS)
+			look_for_victim(e, &groups->v.v[i].sum, MODEL_NONE, i);
+	for (uint32_t i = 0; i < e->model->threads.n; i++)
+		if (groups->v.v[groups->of[i]].threads < GROUP_MIN_THREADS)
+			look_for_victim(e, &e->model->threads.v[i], i, MODEL_NONE);
+}
+
+struct evidence evidence_gather(const struct recording *recording,
+                                const struct thread_groups *groups)
 {
 	struct evidence e = {
 		.recording = recording,
 		.pass = recording_main_pass(recording),
 		.busiest = MODEL_NONE,
 		.victim = MODEL_NONE,
+		.victim_group = MODEL_NONE,
 	};
 
 	e.model = e.pass->model;
@@ -71,6 +106,7 @@ struct evidence evidence_gather(const struct recording *recording)
 	e.wall_ns = e.model->end_ns - e.model->start_ns;
 	for (uint32_t i = 0; i < e.model->threads.n; i++)
 		look_at_thread(&e, i);
+	find_victim(&e, groups);
 	e.waiters_percent = facts_percent(e.wait_ns, e.wall_ns);
 	return e;
 }

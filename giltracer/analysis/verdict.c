@@ -15,7 +15,9 @@ struct reason *reasons_add(struct reasons *reasons, enum reason_code code)
 {
 	struct reason *r = vec_push(&reasons->v);
 
-	*r = (struct reason){ .code = code, .thread = MODEL_NONE, .other = MODEL_NONE };
+	*r = (struct reason){
+		.code = code, .thread = MODEL_NONE, .other = MODEL_NONE, .group = MODEL_NONE
+	};
 	return r;
 }
 
@@ -34,8 +36,9 @@ static void add_waits(struct reasons *to, const struct evidence *e, enum reason_
 	if (!alone)
 		return;
 	r->thread = e->victim;
+	r->group = e->victim_group;
 	r->percent = e->victim_percent;
-	r->ns = evidence_gil_wait(e, &e->model->threads.v[e->victim]);
+	r->ns = e->victim_ns;
 }
 
 static void add_cpus(struct reasons *to, const struct evidence *e, enum reason_code code)

@@ -11,10 +11,10 @@
  *life, and all for longer than for the GIL, or gil-bound and gil-some do not hold; if one of them
  *is the verdict, this is said beside it, and the other way round gil-unknown      neither the GIL
  *was recorded nor stacks, but who had the CPUs alone gil-bound        on average at least
- *VERDICT_WAITERS % of a thread waited for the GIL, or a thread that lived for VERDICT_LIFE % of the
- *recording waited for VERDICT_VICTIM % of its life gil-some         the same with
- *VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME single-threaded  one thread did at least
- *VERDICT_SINGLE % of all that ran, and ran for VERDICT_BUSY % of the recording native           at
+ *VERDICT_WAITERS % of a thread waited for the GIL, or a thread, or a group of GROUP_MIN_THREADS,
+ *that lived for VERDICT_LIFE % of the recording waited for VERDICT_VICTIM % of its life gil-some
+ *the same with VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME single-threaded  one thread did at
+ *least VERDICT_SINGLE % of all that ran, and ran for VERDICT_BUSY % of the recording native at
  *least VERDICT_NATIVE % of what ran on the CPUs ran without the GIL io-bound         threads were
  *asleep for VERDICT_ASLEEP % of their lives single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads, and they hardly met
@@ -79,8 +79,8 @@ enum reason_code {
 	REASON_CPUS_NOT_GIL, /* the GIL is not to blame, */
 	REASON_CPUS_TOO,     /* or it is */
 	REASON_CPUS_TOO_FEW, /* there is none */
-	REASON_GIL_BOUND,    /* thread waited for percent of its life, ns; on average number */
-	REASON_GIL_SOME,     /* threads waited. thread may be MODEL_NONE */
+	REASON_GIL_BOUND,    /* thread, or group, waited for percent of its life, ns; on average */
+	REASON_GIL_SOME,     /* number threads waited. Both may be MODEL_NONE */
 	REASON_GIL_BOUND_TOO,
 	REASON_GIL_SOME_TOO,
 	REASON_NATIVE,      /* percent of the CPU time was without the GIL */

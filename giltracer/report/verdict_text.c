@@ -87,10 +87,27 @@ static void add_function(struct str *out, const struct analysis *a, const struct
 		(f->ended ? say_share_ended_in : say_share_in)(out, f->percent, str_get(&name));
 }
 
+static void add_group_waits(struct str *out, const struct thread_group *group,
+                            const struct reason *r)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+
+	utf8_add_safe(&name, str_get(&group->name), NAME_COLUMNS);
+	if (r->number > 0)
+		say_threads_and_average_wait(out, group->threads, str_get(&name), r->percent, r->ns,
+		                             r->number);
+	else
+		say_threads_wait(out, group->threads, str_get(&name), r->percent, r->ns);
+}
+
 static void add_waits(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	CLEANUP(str_done) struct str thread = { 0 };
 
+	if (r->group != MODEL_NONE) {
+		add_group_waits(out, &a->groups.v.v[r->group], r);
+		return;
+	}
 	if (r->thread == MODEL_NONE) {
 		say_average_waits(out, r->number);
 		return;

@@ -394,6 +394,42 @@ static void test_edges(void)
 	fixture_done(&f);
 }
 
+/* A thread that waits 600 of 1000 ms, and others of one name that live for @no + @wait ms each. */
+static void accept_and_pool(struct fixture *f, unsigned count, uint64_t no, uint64_t wait)
+{
+	static char names[20][32];
+
+	fixture_init(f, 1000);
+	fixture_thread(f, 1, 1, "accept");
+	fixture_gil(f, 0, GIL_HOLD, 400);
+	fixture_gil(f, 0, GIL_WAIT, 600);
+	for (uint32_t i = 1; i <= count; i++) {
+		snprintf(names[i - 1], sizeof(names[0]), "Thread-%u (request)", i);
+		fixture_thread(f, 1, 1 + i, names[i - 1]);
+		fixture_gil(f, i, GIL_NO, no);
+		fixture_gil(f, i, GIL_WAIT, wait);
+		f->model.threads.v[i].end_ns = f->model.threads.v[i].gil.end_ns;
+	}
+}
+
+static void test_group_of_victims(void)
+{
+	struct fixture f;
+
+	accept_and_pool(&f, 20, 44, 56);
+	is_kind(&f, "gil-bound",
+	        "the 20 threads Thread-* (request) spent 56.0 % of their time waiting for it "
+	        "(1.12 s in all), and on average 1.7 threads waited.",
+	        "a group that lost more than any thread");
+	fixture_done(&f);
+	accept_and_pool(&f, 4, 750, 250);
+	is_kind(&f, "gil-bound", "thread accept", "that waited less of its life than 30 %");
+	fixture_done(&f);
+	accept_and_pool(&f, 3, 44, 560);
+	is_kind(&f, "gil-bound", "thread accept", "of three, who are no group");
+	fixture_done(&f);
+}
+
 /* Without uprobes, sleeps inside take_gil tell. */
 static void test_no_gil_detect(void)
 {
@@ -528,6 +564,7 @@ int main(void)
 	test_group();
 	test_call();
 	test_edges();
+	test_group_of_victims();
 	test_no_gil_detect();
 	test_blame();
 	test_function();
