@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* giltracer dump: what is in a perf.data, as text, for bug reports and tests. */
+/* giltracer dump: what is in a recording of either engine, as text, for bug reports and tests. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,7 @@
 #include "perfdata/reader.h"
 #include "session/session.h"
 #include "trace/from_perf.h"
+#include "trace/from_preload.h"
 #include "trace/perf_stacks.h"
 #include "trace/print.h"
 #include "trace/pycode.h"
@@ -72,15 +74,29 @@ static int open_session(struct session **ret, const struct dump *dump, struct er
 	return dump->stacks && access(json, F_OK) == 0 ? session_read(ret, dir, err) : 0;
 }
 
-static int dump_events(const struct dump *dump, struct error *err)
+/* Print the events of source, and close it. */
+static int print_events(const struct dump *dump, struct source *source, struct error *err)
+{
+	struct event ev;
+	unsigned n = 0;
+	int got = 0;
+
+	while ((!dump->limit || n++ < dump->limit) && (got = source_next(source, &ev, err)) > 0) {
+		print_event(stdout, source, &ev);
+		print_event_stack(stdout, source, &ev);
+	}
+	if (got >= 0)
+		print_source_stats(stdout, source);
+	source_close(source);
+	return got < 0 ? -1 : 0;
+}
+
+static int dump_perf_events(const struct dump *dump, struct error *err)
 {
 	CLEANUP(session_free) struct session *session = NULL;
 	CLEANUP(pycode_close) struct pycode *code = NULL;
 	struct from_perf_options options = { .unwind = dump->stacks };
 	struct source *source;
-	struct event ev;
-	unsigned n = 0;
-	int got = 0;
 
 	if (open_code(&code, dump, err) < 0 || open_session(&session, dump, err) < 0)
 		return -1;
@@ -94,14 +110,32 @@ static int dump_events(const struct dump *dump, struct error *err)
 	}
 	if (from_perf_open(&source, dump->path, &options, err) < 0)
 		return -1;
-	while ((!dump->limit || n++ < dump->limit) && (got = source_next(source, &ev, err)) > 0) {
-		print_event(stdout, source, &ev);
-		print_event_stack(stdout, source, &ev);
+	return print_events(dump, source, err);
+}
+
+/* The folder that the preload library wrote to: its records mean nothing without its logs, so that
+ * it is shown as events only. */
+static int dump_preload(const struct dump *dump, struct error *err)
+{
+	struct source *source;
+
+	if (from_preload_open(&source, dump->path, err) < 0)
+		return -1;
+	if (!source->stats.bytes) {
+		source_close(source);
+		return error_set(err, EINVAL,
+		                 "%s: no recording of the preload engine; in a session's folder it "
+		                 "is gil.preload",
+		                 dump->path);
 	}
-	if (got >= 0)
-		print_source_stats(stdout, source);
-	source_close(source);
-	return got < 0 ? -1 : 0;
+	return print_events(dump, source, err);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static int dump_run(int argc, char **argv, struct error *err)
@@ -124,14 +158,16 @@ static int dump_run(int argc, char **argv, struct error *err)
 	if (dump.help)
 		return cmd_help(&cmd_dump, opts);
 	if (first != argc - 1)
-		return error_set(err, EINVAL, "exactly one FILE is expected");
+		return error_set(err, EINVAL, "exactly one FILE or FOLDER is expected");
 	dump.path = argv[first];
-	return dump.events || dump.stacks ? dump_events(&dump, err) : dump_records(&dump, err);
+	if (is_folder(dump.path))
+		return dump_preload(&dump, err);
+	return dump.events || dump.stacks ? dump_perf_events(&dump, err) : dump_records(&dump, err);
 }
 
 const struct cmd cmd_dump = {
 	.name = "dump",
-	.usage = "[OPTION]... FILE",
-	.summary = "show the raw records of a perf.data, for bug reports",
+	.usage = "[OPTION]... FILE|FOLDER",
+	.summary = "show the raw records of a recording, for bug reports",
 	.run = dump_run,
 };

@@ -103,6 +103,9 @@ mkperf odd.data every-record 'feature 27 00'
 refused 'odd\.data: .*HEADER_COMPRESSED.*perf record -z' 'a compressed recording'
 exits 125 'a file that is not there' "$GILTRACER" dump nosuch.data
 exits 125 'no file at all' "$GILTRACER" dump
+mkdir empty
+exits 125 'a folder with nothing in it' "$GILTRACER" dump empty
+like "$(cat err)" 'empty: no recording of the preload engine' 'is not a recording'
 
 # kinds FILE: how many events of each type.
 kinds() {
