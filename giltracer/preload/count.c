@@ -18,6 +18,7 @@
 _Static_assert(sizeof(struct totals_header) <= TOTALS_GILS_AT, "header");
 _Static_assert(TOTALS_GILS_AT + TOTALS_GILS * sizeof(struct totals_gil) <= TOTALS_SLOTS_AT, "GILs");
 _Static_assert(TOTALS_GILS == GILS_MAX, "the table of GILs");
+_Static_assert(sizeof(struct totals_slot) % 64 == 0, "lines of the cache");
 _Static_assert(CHUNK_BYTES % 4096 == 0 && TOTALS_SLOTS_AT % 4096 == 0, "chunks are mapped");
 
 /* How long a process that has no rate of the launcher's looks at its clocks. */

@@ -141,6 +141,6 @@ struct totals_slot {
 
 	uint64_t holds[TOTALS_BUCKETS];
 	uint64_t waits[TOTALS_BUCKETS];
-} __attribute__((aligned(64)));
+};
 
 #endif

@@ -43,7 +43,7 @@ may record base binary live locate preload system session
 may perfdata base binary
 may trace base binary perfdata preload session
 may model base trace
-may live base binary locate trace
+may live base binary locate preload trace
 may analysis base session trace model
 may report base session trace model analysis
 

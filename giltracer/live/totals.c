@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads pages of totals. Nobody vouches for what is in them. */
+#include "live/totals.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+
+/* In which a store has become visible to every CPU, for certain. */
+#define VISIBLE_NS 1000
+
+#define TRIES 2000
+
+/* What was reported of a slot, in ticks: nothing less is, later on, if it is torn. */
+struct reported {
+	uint64_t hold, wait, switch_wait, kept, life;
+};
+
+/**
+ * @map: the first map_size bytes of the file
+ * @reported, @copies: of slots slots
+ */
+struct totals {
+	int fd;
+	const char *map;
+	size_t map_size;
+	struct totals_header head; /* as it was when opened */
+	struct reported *reported;
+	struct totals_slot *copies;
+	uint32_t slots;
+};
+
+/* ---- a file that is cut off under our eyes */
+
+/* What is read at present: there, memory that the file no longer has is replaced by zeros. */
+static __thread struct {
+	const char *map;
+	size_t size;
+	volatile sig_atomic_t cut;
+} reading;
+
+static void on_sigbus(int number, siginfo_t *info, void *context)
+{
+	uintptr_t at = (uintptr_t)info->si_addr, map = (uintptr_t)reading.map;
+
+	(void)context;
+	if (map && at >= map && at < map + reading.size &&
+	    mmap((void *)map, reading.size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+	         0) != MAP_FAILED) {
+		reading.cut = 1;
+		return;
+	}
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void guard(void)
+{
+	static atomic_bool guarded;
+	struct sigaction action = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO };
+
+	if (!atomic_exchange(&guarded, true))
+		sigaction(SIGBUS, &action, NULL);
+}
+
+/* ---- the file */
+
+static bool is_page(const struct totals_header *head)
+{
+	return head->magic == TOTALS_MAGIC && head->mult &&
+	       head->slot_size == sizeof(struct totals_slot) &&
+#if defined(__x86_64__)
+	       head->clock <= TOTALS_CLOCK_TSC;
+#else
+	       head->clock == TOTALS_CLOCK_MONOTONIC;
+#endif
+}
+
+static void unmap(struct totals *t)
+{
+	if (t->map)
+		munmap((void *)(uintptr_t)t->map, t->map_size);
+	t->map = NULL;
+	t->map_size = 0;
+}
+
+/* All of it that there is. */
+static bool map_file(struct totals *t)
+{
+	const size_t most = TOTALS_SLOTS_AT + TOTALS_SLOTS * sizeof(struct totals_slot);
+	struct stat st;
+	size_t size;
+	void *map;
+
+	if (fstat(t->fd, &st) < 0 || st.st_size < TOTALS_SLOTS_AT)
+		return false;
+	size = (size_t)st.st_size < most ? (size_t)st.st_size : most;
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, t->fd, 0);
+	if (map == MAP_FAILED)
+		return false;
+	unmap(t);
+	t->map = map;
+	t->map_size = size;
+	return true;
+}
+
+int totals_open(struct totals **ret, const char *path, struct error *err)
+{
+	CLEANUP(totals_close) struct totals *t = xcalloc(1, sizeof(*t));
+
+	t->fd = file_open_regular(path, err);
+	if (t->fd < 0)
+		return -1;
+	guard();
+	if (pread(t->fd, &t->head, sizeof(t->head), 0) != (ssize_t)sizeof(t->head) ||
+	    !is_page(&t->head) || !map_file(t))
+		return error_set(err, ENODATA, "%s: is no page of totals of this version", path);
+	*ret = take(t);
+	return 0;
+}
+
+void totals_close(struct totals *t)
+{
+	if (!t)
+		return;
+	unmap(t);
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->reported);
+	free(t->copies);
+	free(t);
+}
+
+/* The path in a line of /proc/PID/maps, if it is of a page: terminated there. */
+static char *page_of(char *line)
+{
+	char *path = strchr(line, '/'), *end = strchr(line, '\n');
+
+	if (end)
+		*end = '\0';
+	return path && str_has_suffix(path, TOTALS_SUFFIX) ? path : NULL;
+}
+
+int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *maps = xasprintf("/proc/%d/maps", (int)pid);
+	CLEANUP(fclose) FILE *in = fopen(maps, "re");
+	CLEANUP(free) char *line = NULL;
+	size_t size = 0;
+	const char *path;
+
+	if (!in && errno == ENOENT)
+		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+	while (in && getline(&line, &size, in) > 0) {
+		CLEANUP(free) char *file = NULL;
+
+		if (!(path = page_of(line)))
+			continue;
+		file = xasprintf("/proc/%d/root%s", (int)pid, path);
+		return totals_open(ret, file, err);
+	}
+	if (!in || ferror(in))
+		return error_errno(err, "process %d", (int)pid);
+	return error_set(err, ENODATA,
+	                 "process %d does not count its GIL's time: start it with "
+	                 "giltracer --metrics",
+	                 (int)pid);
+}
+
+pid_t totals_pid(const struct totals *t)
+{
+	return (pid_t)t->head.pid;
+}
+
+pid_t totals_parent(const struct totals *t)
+{
+	return (pid_t)t->head.ppid;
+}
+
+uint64_t totals_stamp(const struct totals *t)
+{
+	return t->head.stamp;
+}
+
+uint64_t totals_began_ns(const struct totals *t)
+{
+	return t->head.ns;
+}
+
+/* Field 22 of stat: the twentieth behind the name, in which there may be anything. */
+bool totals_alive(const struct totals *t, pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/stat", (int)pid);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	const char *at;
+
+	if (file_read(&text, NULL, path, 4096, &ignored) < 0 || !(at = strrchr(text, ')')) ||
+	    strlen(at) < 3 || at[2] == 'Z' || at[2] == 'X')
+		return false;
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	return at && (!t->head.start_time || strtoull(at + 1, NULL, 10) == t->head.start_time);
+}
+
+/* ---- reading */
+
+static uint64_t ticks_now(const struct totals *t)
+{
+#if defined(__x86_64__)
+	unsigned cpu;
+
+	if (t->head.clock == TOTALS_CLOCK_TSC) {
+		uint64_t now = __rdtscp(&cpu);
+
+		_mm_lfence(); /* nothing behind it is read before */
+		return now;
+	}
+#endif
+	(void)t;
+	return clock_now_ns();
+}
+
+static void copy_words(void *to, const void *from, size_t bytes)
+{
+	uint64_t *out = to;
+	const uint64_t *in = from;
+
+	for (size_t i = 0; i < bytes / sizeof(*out); i++)
+		out[i] = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
+}
+
+/* False: its thread does not get to the end of a write; then each number is right by itself. */
+static bool copy_slot(struct totals_slot *ret, const struct totals_slot *slot)
+{
+	for (unsigned i = 0; i < TRIES && !reading.cut; i++) {
+		uint64_t seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+
+		copy_words(ret, slot, sizeof(*ret));
+		atomic_thread_fence(memory_order_acquire);
+		if (!(seq & 1) && __atomic_load_n(&slot->seq, __ATOMIC_RELAXED) == seq)
+			return true;
+		if (i % 256 == 255)
+			sched_yield();
+	}
+	return false;
+}
+
+/**
+ * The instant of a snapshot.
+ * @ticks, @ns: the same
+ */
+struct instant {
+	uint64_t ticks, ns;
+};
+
+static uint64_t ns_of(const struct totals *t, const struct instant *at, uint64_t stamp)
+{
+	uint64_t mult = t->head.mult, ns;
+
+	if (!stamp)
+		return 0;
+	if (stamp >= at->ticks)
+		return at->ns + TOTALS_NS(stamp - at->ticks, mult);
+	ns = TOTALS_NS(at->ticks - stamp, mult);
+	return ns < at->ns ? at->ns - ns : 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t grown(uint64_t *reported, uint64_t value)
+{
+	if (*reported < value)
+		*reported = value;
+	return *reported;
+}
+
+/* Adds what goes on. A thread that is in the middle of a write does not say what that is. */
+static void settle(struct totals_slot *slot, uint64_t asked, uint64_t now, bool whole,
+                   struct reported *reported)
+{
+	uint64_t on = whole ? less(now, slot->since) : 0;
+
+	if (slot->state != TOTALS_ENDED)
+		slot->lived += less(now, slot->began);
+	if (slot->state == TOTALS_HOLD) {
+		slot->hold += on;
+		slot->kept += on && asked >= slot->since ? less(now, asked) : 0;
+	} else if (slot->state == TOTALS_WAIT) {
+		slot->wait += on;
+	} else if (slot->state == TOTALS_SWITCH) {
+		slot->switch_wait += on;
+	}
+	slot->hold = grown(&reported->hold, slot->hold);
+	slot->wait = grown(&reported->wait, slot->wait);
+	slot->switch_wait = grown(&reported->switch_wait, slot->switch_wait);
+	slot->kept = grown(&reported->kept, slot->kept);
+	/* It may have changed after now. */
+	if (slot->lived < slot->hold + slot->wait + slot->switch_wait)
+		slot->lived = slot->hold + slot->wait + slot->switch_wait;
+	slot->lived = grown(&reported->life, slot->lived);
+}
+
+static void convert(struct totals_thread *ret, const struct totals_slot *slot,
+                    const struct totals *t, const struct instant *at)
+{
+	uint64_t mult = t->head.mult;
+
+	*ret = (struct totals_thread){
+		.used = slot->threads,
+		.state = slot->state <= TOTALS_SWITCH ? (enum totals_state)slot->state
+		                                      : TOTALS_FREE,
+		.since_ns = ns_of(t, at, slot->since),
+		.gil = slot->gil < TOTALS_GILS ? slot->gil : 0,
+		.hold_ns = TOTALS_NS(slot->hold, mult),
+		.wait_ns = TOTALS_NS(slot->wait, mult),
+		.switch_ns = TOTALS_NS(slot->switch_wait, mult),
+		.kept_ns = TOTALS_NS(slot->kept, mult),
+		.life_ns = TOTALS_NS(slot->lived, mult),
+		.longest_hold_ns = TOTALS_NS(slot->longest_hold, mult),
+		.longest_hold_end_ns = ns_of(t, at, slot->longest_hold_end),
+		.longest_wait_ns = TOTALS_NS(slot->longest_wait, mult),
+		.longest_wait_end_ns = ns_of(t, at, slot->longest_wait_end),
+		.tid = slot->tid,
+		.threads = slot->threads,
+	};
+	memcpy(ret->name, slot->name, sizeof(ret->name) - 1);
+	memcpy(ret->holds, slot->holds, sizeof(ret->holds));
+	memcpy(ret->waits, slot->waits, sizeof(ret->waits));
+}
+
+static void read_asked(const struct totals *t, uint64_t *ret)
+{
+	const struct totals_gil *gils = (const void *)(t->map + TOTALS_GILS_AT);
+
+	for (unsigned i = 0; i < TOTALS_GILS; i++)
+		ret[i] = __atomic_load_n(&gils[i].asked, __ATOMIC_RELAXED);
+}
+
+static void read_gils(const struct totals *t, struct totals_snapshot *ret, const struct instant *at)
+{
+	const struct totals_gil *gils = (const void *)(t->map + TOTALS_GILS_AT);
+
+	for (unsigned i = 0; i < TOTALS_GILS; i++) {
+		struct totals_gil gil;
+
+		copy_words(&gil, &gils[i], sizeof(gil));
+		ret->gils[i] = (struct totals_gil_age){
+			.number = gil.number,
+			.age_ns = gil.made ? TOTALS_NS(less(at->ticks, gil.made), t->head.mult) : 0,
+			.gone = gil.gone,
+		};
+	}
+}
+
+/* As many as are used, in what is mapped: more if the file has grown. */
+static uint32_t count_slots(struct totals *t)
+{
+	const struct totals_header *head = (const void *)t->map;
+	uint32_t used = __atomic_load_n(&head->slots, __ATOMIC_ACQUIRE), mapped;
+
+	if (used > TOTALS_SLOTS)
+		used = TOTALS_SLOTS;
+	if (TOTALS_SLOTS_AT + used * sizeof(struct totals_slot) > t->map_size && map_file(t)) {
+		reading.map = t->map;
+		reading.size = t->map_size;
+	}
+	mapped = (uint32_t)((t->map_size - TOTALS_SLOTS_AT) / sizeof(struct totals_slot));
+	return used < mapped ? used : mapped;
+}
+
+/* As they are now, in ticks. */
+static void read_slots(struct totals *t, struct totals_slot *ret, uint32_t n, unsigned *torn)
+{
+	const struct totals_slot *slots = (const void *)(t->map + TOTALS_SLOTS_AT);
+	uint64_t visible = ((uint64_t)VISIBLE_NS << 32) / t->head.mult, asked[TOTALS_GILS];
+
+	read_asked(t, asked);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t now = less(ticks_now(t), visible);
+		bool whole = copy_slot(&ret[i], &slots[i]);
+
+		*torn += !whole;
+		settle(&ret[i], ret[i].gil < TOTALS_GILS ? asked[ret[i].gil] : 0, now, whole,
+		       &t->reported[i]);
+	}
+}
+
+static void make_room(struct totals *t, uint32_t slots)
+{
+	if (slots <= t->slots)
+		return;
+	t->reported = xreallocarray(t->reported, slots, sizeof(*t->reported));
+	memset(&t->reported[t->slots], 0, (slots - t->slots) * sizeof(*t->reported));
+	t->copies = xreallocarray(t->copies, slots, sizeof(*t->copies));
+	t->slots = slots;
+}
+
+static void read_all(struct totals *t, struct totals_snapshot *ret)
+{
+	const struct totals_header *head;
+	uint32_t slots = count_slots(t);
+	struct instant at;
+
+	make_room(t, slots);
+	vec_reserve(&ret->threads, slots);
+	ret->threads.n = slots;
+	ret->torn = 0;
+	read_slots(t, t->copies, slots, &ret->torn);
+	at = (struct instant){ .ticks = ticks_now(t), .ns = clock_now_ns() };
+	head = (const void *)t->map;
+	ret->at_ns = at.ns;
+	ret->age_ns = TOTALS_NS(less(at.ticks, t->head.stamp), t->head.mult);
+	ret->left_out = __atomic_load_n(&head->left_out, __ATOMIC_RELAXED);
+	read_gils(t, ret, &at);
+	for (uint32_t i = 0; i < slots; i++)
+		convert(&ret->threads.v[i], &t->copies[i], t, &at);
+}
+
+bool totals_read(struct totals *t, struct totals_snapshot *ret)
+{
+	reading.map = t->map;
+	reading.size = t->map_size;
+	reading.cut = 0;
+	read_all(t, ret);
+	reading.map = NULL;
+	return !reading.cut;
+}
+
+void totals_snapshot_done(struct totals_snapshot *snapshot)
+{
+	vec_done(&snapshot->threads);
+}

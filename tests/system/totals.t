@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The page of totals, read while a program runs: at any moment its numbers are possible, and no number
+# shrinks, whoever reads.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+library=$top_builddir/giltracer/preload/libgiltracer-preload.so
+watch=$top_builddir/tests/system/totals-watch
+[ -x "$watch" ] || {
+	echo "1..0 # SKIP needs totals-watch: make check builds it"
+	exit 0
+}
+
+# counted PYTHON: its number in the file pid, its input open as descriptor 3.
+counted() {
+	rm -rf fifo out.fifo totals && mkdir totals && mkfifo fifo out.fifo
+	LD_PRELOAD=$library GILTRACER_TOTALS=$scratch/totals "$1" -W ignore "$top_srcdir/tests/system/totals.py" \
+		<fifo >out.fifo 3>&- &
+	program=$!
+	exec 3>fifo
+	read -r pid <out.fifo
+}
+
+every_cpython pythons
+while read -r version python <&4; do
+	counted "$python"
+	ok "$version: 3,000 readings are possible, and none shrinks" "$watch" "$pid" 3000
+	like "$(tail -n 1 out)" '^reads 3000 torn [0-9]{1,2} .*threads [0-9]* .*wrong 0$' \
+		"$version: each thread is read whole"
+	is "$(find totals -name "$pid.*.totals" | wc -l)" 1 "$version: one page"
+	exec 3>&-
+	wait "$program"
+	is "$?" 0 "$version: the program ends as ever"
+	[ "$(find totals -name '*.totals' | wc -l)" -gt 1 ]
+	is "$?" 0 "$version: forked children have pages of their own"
+done 4<pythons
+
+exits 2 'no process' "$watch" 4194305 1
+like "$(cat err)" 'there is no process 4194305' 'is said'
+exits 2 'a process that does not count' "$watch" $$ 1
+like "$(cat err)" "process $$ does not count" 'is said, too'
+
+leaves_nothing
+done_testing
