@@ -201,7 +201,7 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 static void measure(const struct search *s, struct walker *w, const struct span *span,
                     struct hold *h)
 {
-	uint32_t gil = span->gil;
+	uint32_t gil = span->gil.index;
 	const struct model_gil *g = &s->model->gils.v[gil];
 
 	if (gil != w->gil)
@@ -225,7 +225,7 @@ static void walk_thread(struct search *s, uint32_t thread)
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
 		struct hold h = { span->start_ns, lane_span_end(lane, i), 0,
-			          s->frames ? span->frame : 0, i };
+			          s->frames ? span->gil.frame : 0, i };
 
 		if (span->state != GIL_HOLD)
 			continue;

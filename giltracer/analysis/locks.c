@@ -46,8 +46,8 @@ static struct locks_place *place_of(struct locks_places *places, const struct re
 static void add_span(struct locks_places *places, const struct recording_pass *pass,
                      const struct span *s, uint64_t ns)
 {
-	const char *of = s->state == GIL_LOCK_WAIT ? pass->model->locks.v[s->lock].of : NULL;
-	uint32_t frame = functions_frames(pass) ? s->frame : 0;
+	const char *of = s->state == GIL_LOCK_WAIT ? pass->model->locks.v[s->gil.lock].of : NULL;
+	uint32_t frame = functions_frames(pass) ? s->gil.frame : 0;
 	struct locks_place *place = place_of(places, pass, s->state, frame, of);
 
 	place->count++;

@@ -43,7 +43,7 @@ static uint32_t hold_frame(const struct lane *lane, uint64_t time_ns)
 {
 	const struct span *span = lane->spans.n ? &lane->spans.v[lane_at(lane, time_ns)] : NULL;
 
-	return span && span->state == GIL_HOLD ? span->frame : 0;
+	return span && span->state == GIL_HOLD ? span->gil.frame : 0;
 }
 
 static void blame_one(struct culprits *list, const struct stacks *frames, uint32_t thread,
@@ -63,7 +63,7 @@ static void blame_one(struct culprits *list, const struct stacks *frames, uint32
 static void blame_wait(struct culprits *list, const struct model *m, const struct stacks *frames,
                        const struct span *wait, uint64_t end_ns)
 {
-	const struct model_gil *g = &m->gils.v[wait->gil];
+	const struct model_gil *g = &m->gils.v[wait->gil.index];
 
 	for (size_t i = owners_of(g, 0, wait); i < g->owners.n && g->owners.v[i].start_ns < end_ns;
 	     i++) {
@@ -106,7 +106,7 @@ bool loops_measure(struct pattern *p, const struct model *m, const struct stacks
 		uint64_t end_ns = lane_span_end(lane, i);
 
 		if (wait->state != GIL_WAIT || end_ns - wait->start_ns < PATTERN_SHORT_NS ||
-		    !loops_is_selector(frames, wait->frame))
+		    !loops_is_selector(frames, wait->gil.frame))
 			continue;
 		p->count++;
 		p->ns += end_ns - wait->start_ns;

@@ -81,7 +81,8 @@ static void collect(struct overdue *o)
 			    lane_span_end(lane, i) - lane->spans.v[i].start_ns > o->interval_ns)
 				*vec_push(&o->waits) = (struct wait){ lane->spans.v[i].start_ns,
 					                              lane_span_end(lane, i),
-					                              lane->spans.v[i].gil, t };
+					                              lane->spans.v[i].gil.index,
+					                              t };
 	}
 	if (o->waits.n)
 		qsort(o->waits.v, o->waits.n, sizeof(*o->waits.v), by_gil_and_start);

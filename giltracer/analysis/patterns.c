@@ -137,7 +137,7 @@ static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
 		uint64_t ns = lane_span_end(&t->gil, i) - t->gil.spans.v[i].start_ns;
 
 		if (t->gil.spans.v[i].state != GIL_WAIT ||
-		    (not_loops && loops_is_selector(f->frames, t->gil.spans.v[i].frame)) ||
+		    (not_loops && loops_is_selector(f->frames, t->gil.spans.v[i].gil.frame)) ||
 		    !before_wait(&t->gil, i, &away_ns, &hold_ns))
 			continue;
 		if (away_ns >= PATTERN_SHORT_NS) {
@@ -295,12 +295,12 @@ static void find_lock_across_wait(struct finder *f, uint32_t thread)
 		uint64_t ns;
 
 		if (s->state != CPU_SLEEPING || woken->state != CPU_RUNNABLE ||
-		    woken->waker == MODEL_NONE || woken->waker == thread ||
+		    woken->cpu.waker == MODEL_NONE || woken->cpu.waker == thread ||
 		    t->gil.spans.v[lane_at(&t->gil, s->start_ns)].state != GIL_NO)
 			continue;
-		ns = waited_in(&m->threads.v[woken->waker].gil, s->start_ns, woken->start_ns);
+		ns = waited_in(&m->threads.v[woken->cpu.waker].gil, s->start_ns, woken->start_ns);
 		if (ns)
-			add(&by[woken->waker], ns);
+			add(&by[woken->cpu.waker], ns);
 	}
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		by[i].kind = PATTERN_LOCK_ACROSS_WAIT;

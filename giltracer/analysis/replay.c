@@ -214,7 +214,7 @@ static void next_span(struct replay *r, uint32_t i)
 		go_on(r, i);
 		return;
 	}
-	it->gil = lane->spans.v[it->span].gil;
+	it->gil = lane->spans.v[it->span].gil.index;
 	it->hard = is_overdue(r, i, it->span++, &lets_go);
 	if (lets_go)
 		begin(it, PHASE_FREE, 0, 0);

@@ -57,7 +57,7 @@ static bool is_whole(const struct lane *lane, size_t i)
 	const struct span *s = &lane->spans.v[i];
 
 	return !(s->flags & SPAN_INFERRED_START) && i + 1 < lane->spans.n &&
-	       s[1].state == GIL_HOLD && s[1].gil == s->gil;
+	       s[1].state == GIL_HOLD && s[1].gil.index == s->gil.index;
 }
 
 /*
@@ -124,9 +124,9 @@ static void blame_thread(struct model *m, uint32_t *const *runs, uint32_t thread
 
 		if (s->state != GIL_WAIT)
 			continue;
-		if (s->gil != gil)
+		if (s->gil.index != gil)
 			hint = 0;
-		gil = s->gil;
+		gil = s->gil.index;
 		hint = owners_of(&m->gils.v[gil], hint, s);
 		if (!take_out(&m->gils.v[gil], runs[gil], hint, &mt->gil, i))
 			mt->contended_waits += divide(l, &m->gils.v[gil], runs[gil], hint,

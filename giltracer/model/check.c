@@ -65,7 +65,7 @@ static int check_owners(const struct model_gil *g, size_t threads, struct sums *
 static int check_owner(const struct model *m, struct sums *sum, uint32_t thread,
                        const struct span *s, uint64_t end_ns, struct error *err)
 {
-	const struct model_gil *g = &m->gils.v[s->gil];
+	const struct model_gil *g = &m->gils.v[s->gil.index];
 	uint32_t owner = s->state == GIL_HOLD ? thread : MODEL_NONE;
 	size_t i;
 
@@ -95,12 +95,12 @@ static int check_spans(const struct model *m, struct sums *sums, uint32_t thread
 
 		if (s->state != GIL_HOLD && s->state != GIL_WAIT && s->state != GIL_FREE_WAIT)
 			continue;
-		if (s->gil >= m->gils.n)
+		if (s->gil.index >= m->gils.n)
 			return error_set(err, EINVAL, "thread %u at %" PRIu64 ": no such GIL",
 			                 m->threads.v[thread].tid, s->start_ns);
 		if (s->state == GIL_WAIT)
-			sums[s->gil].waited_ns += end_ns - s->start_ns;
-		else if (check_owner(m, &sums[s->gil], thread, s, end_ns, err) < 0)
+			sums[s->gil.index].waited_ns += end_ns - s->start_ns;
+		else if (check_owner(m, &sums[s->gil.index], thread, s, end_ns, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -46,18 +46,18 @@ static struct span *last(struct model *m, uint32_t thread)
 static void set(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state, uint32_t waker,
                 uint32_t stack)
 {
-	struct span span = span_of(t, state, waker, 0);
+	struct span span = cpu_span(t, state, waker, 0);
 
-	span.stack = stack;
+	span.cpu.stack = stack;
 	lane_push(&m->threads.v[thread].cpu, &span, false);
 }
 
 static void set_running(struct model *m, uint32_t thread, uint64_t t)
 {
 	int32_t cpu = m->priv->threads.v[thread].last_cpu;
-	struct span span = span_of(t, CPU_RUNNING, MODEL_NONE, 0);
+	struct span span = cpu_span(t, CPU_RUNNING, MODEL_NONE, 0);
 
-	span.cpu = (int16_t)(cpu > INT16_MAX ? -1 : cpu);
+	span.cpu.number = (int16_t)(cpu > INT16_MAX ? -1 : cpu);
 	lane_push(&m->threads.v[thread].cpu, &span, false);
 }
 
@@ -126,8 +126,8 @@ void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 	s = last(m, thread);
 	if (s->state == CPU_RUNNING) {
 		/* Not every recording says where a thread was switched in. */
-		if (s->cpu < 0 && cpu <= INT16_MAX)
-			s->cpu = (int16_t)cpu;
+		if (s->cpu.number < 0 && cpu <= INT16_MAX)
+			s->cpu.number = (int16_t)cpu;
 		return;
 	}
 	if (untouched(m, thread))
@@ -153,7 +153,7 @@ void cpu_in(struct model *m, uint32_t thread, uint64_t t)
 
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
 	/* The span may have begun already, when the thread was picked for this CPU. */
-	if (s->state != CPU_RUNNING || s->cpu != m->priv->threads.v[thread].last_cpu)
+	if (s->state != CPU_RUNNING || s->cpu.number != m->priv->threads.v[thread].last_cpu)
 		get_cpu(m, thread, t);
 }
 
@@ -211,7 +211,7 @@ void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_s
 	if (ts->off_span < lane->spans.n && last(m, thread)->state != CPU_RUNNING &&
 	    t - ts->off_ns <= SAME_SWITCH_NS) {
 		lane->spans.v[ts->off_span].state = (uint8_t)state;
-		lane->spans.v[ts->off_span].stack = stack;
+		lane->spans.v[ts->off_span].cpu.stack = stack;
 		return;
 	}
 	leave(m, thread, t, state, stack);
@@ -235,7 +235,7 @@ void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t)
 
 void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns)
 {
-	struct span unknown = span_of(since_ns, CPU_UNKNOWN, MODEL_NONE, SPAN_LOST);
+	struct span unknown = cpu_span(since_ns, CPU_UNKNOWN, MODEL_NONE, SPAN_LOST);
 
 	lane_overwrite(&m->threads.v[thread].cpu, &unknown, false);
 	m->priv->threads.v[thread].off_span = MODEL_NONE;
@@ -269,7 +269,7 @@ void cpu_finish(struct model *m)
 	}
 	for (size_t i = 0; i < m->threads.n; i++) {
 		struct model_thread *mt = &m->threads.v[i];
-		struct span unknown = span_of(mt->start_ns, CPU_UNKNOWN, MODEL_NONE, 0);
+		struct span unknown = cpu_span(mt->start_ns, CPU_UNKNOWN, MODEL_NONE, 0);
 
 		mt->cpu.spans.n = 0;
 		lane_push(&mt->cpu, &unknown, false);

@@ -13,7 +13,7 @@
 static void set(struct model *m, uint32_t thread, uint64_t t, enum gil_state state, uint32_t gil,
                 uint8_t flags)
 {
-	struct span span = span_of(t, state, gil, flags);
+	struct span span = gil_span(t, state, gil, flags);
 
 	lane_push(&m->threads.v[thread].gil, &span, true);
 }
@@ -124,13 +124,13 @@ static void dirty_process(struct model *m, uint32_t thread)
 static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flags)
 {
 	struct span *s = last(m, thread);
-	struct gil_tracker *gs = &m->priv->gils.v[s->gil];
+	struct gil_tracker *gs = &m->priv->gils.v[s->gil.index];
 
 	s->flags |= flags;
 	if (gs->holder == thread)
 		gs->holder = MODEL_NONE;
 	gs->freed_ns = t;
-	owners_mark(m, s->gil, t);
+	owners_mark(m, s->gil.index, t);
 }
 
 /* Ends the wait that is the thread's open span: its GIL has one waiter less. */
@@ -138,8 +138,8 @@ static void free_wait(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
 
-	m->priv->gils.v[s->gil].waiters--;
-	owners_mark(m, s->gil, t);
+	m->priv->gils.v[s->gil.index].waiters--;
+	owners_mark(m, s->gil.index, t);
 }
 
 /* An event is missing in the open wait, so that the thread need not have waited throughout: the
@@ -150,7 +150,7 @@ static void make_wait_unknown(struct model *m, uint32_t thread, uint64_t t)
 
 	free_wait(m, thread, t);
 	s->state = GIL_UNKNOWN;
-	s->gil = MODEL_NONE;
+	s->gil.index = MODEL_NONE;
 	s->flags |= SPAN_LOST;
 	dirty_process(m, thread);
 }
@@ -162,15 +162,15 @@ static void take(struct model *m, uint32_t thread, uint32_t gil, uint64_t t, uin
 	m->priv->threads.v[thread].gil = gil;
 	set(m, thread, t, GIL_HOLD, gil, flags);
 	owners_mark(m, gil, t);
-	last(m, thread)->owner_hint = owners_mark_of(&m->gils.v[gil]);
+	last(m, thread)->gil.owner_hint = owners_mark_of(&m->gils.v[gil]);
 }
 
 /* Not part of prove(), which is inlined, since it is called for each event. */
 __attribute__((noinline)) static void set_since_loss(struct model *m, uint32_t thread,
                                                      enum gil_state state, uint32_t gil)
 {
-	struct span span = span_of(m->priv->threads.v[thread].lost_ns, state, gil,
-	                           SPAN_INFERRED_START);
+	struct span span = gil_span(m->priv->threads.v[thread].lost_ns, state, gil,
+	                            SPAN_INFERRED_START);
 
 	if (state != GIL_NO) {
 		lost_doubt(&m->threads.v[thread].gil);
@@ -235,7 +235,7 @@ static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil)
 	if (ts->flags & THREAD_CUT)
 		lane->spans.n = 1;
 	ts->flags &= ~(uint32_t)THREAD_CUT;
-	lane->spans.v[0].gil = gil;
+	lane->spans.v[0].gil.index = gil;
 	lane->spans.v[0].flags &= (uint8_t)~SPAN_INFERRED_END;
 	if (was->holder == thread)
 		was->holder = MODEL_NONE;
@@ -251,14 +251,14 @@ static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
 	struct lane *lane = &m->threads.v[thread].gil;
 	size_t i = lane->spans.n - 1;
 
-	lane->spans.v[i].frame = frame;
+	lane->spans.v[i].gil.frame = frame;
 	while (i-- > 0 && lane->spans.v[i].state != GIL_UNKNOWN) {
 		struct span *s = &lane->spans.v[i];
 
 		if (s->state != GIL_HOLD && s->state != GIL_WAIT)
 			continue;
-		if (s->state == GIL_HOLD && !s->frame)
-			s->frame = frame;
+		if (s->state == GIL_HOLD && !s->gil.frame)
+			s->gil.frame = frame;
 		break;
 	}
 }
@@ -268,12 +268,12 @@ static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
 static void withdraw_start_hold(struct model *m, uint32_t thread)
 {
 	struct span *s = last(m, thread);
-	struct gil_tracker *gs = &m->priv->gils.v[s->gil];
+	struct gil_tracker *gs = &m->priv->gils.v[s->gil.index];
 
-	owners_forget(m, s->gil);
+	owners_forget(m, s->gil.index);
 	gs->holder = MODEL_NONE;
 	gs->known = false;
-	*s = span_of(s->start_ns, GIL_UNKNOWN, MODEL_NONE, 0);
+	*s = gil_span(s->start_ns, GIL_UNKNOWN, MODEL_NONE, 0);
 }
 
 /*
@@ -314,7 +314,7 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	set(m, thread, t, GIL_WAIT, gil, 0);
 	m->priv->gils.v[gil].waiters++;
 	owners_mark(m, gil, t);
-	last(m, thread)->owner_hint = owners_mark_of(&m->gils.v[gil]);
+	last(m, thread)->gil.owner_hint = owners_mark_of(&m->gils.v[gil]);
 	if (frame)
 		set_frames(m, thread, frame);
 }
@@ -323,7 +323,7 @@ void gil_acquire(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
 	struct span *s = last(m, thread);
-	uint32_t gil = s->state == GIL_WAIT ? s->gil : resolve(m, thread, 0, t), holder;
+	uint32_t gil = s->state == GIL_WAIT ? s->gil.index : resolve(m, thread, 0, t), holder;
 
 	prove(m, thread, t, GIL_WAIT, gil);
 	s = last(m, thread);
@@ -352,10 +352,10 @@ static bool extend_hold(struct model *m, uint32_t thread, uint64_t t)
 	struct lane *lane = &m->threads.v[thread].gil;
 	const struct span *hold = lane_last(lane) - 1;
 
-	if (!owners_claim(m, hold->gil, thread, lane_last(lane)->start_ns))
+	if (!owners_claim(m, hold->gil.index, thread, lane_last(lane)->start_ns))
 		return false;
 	lane->spans.n--;
-	m->priv->gils.v[hold->gil].holder = thread;
+	m->priv->gils.v[hold->gil.index].holder = thread;
 	free_hold(m, thread, t, 0);
 	return true;
 }
@@ -384,7 +384,7 @@ void gil_held_in(struct model *m, uint32_t thread, uint32_t frame)
 	struct span *s = last(m, thread);
 
 	if (frame && s->state == GIL_HOLD)
-		s->frame = frame;
+		s->gil.frame = frame;
 }
 
 void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save)
@@ -427,7 +427,7 @@ void gil_released(struct model *m, uint32_t thread, uint64_t t)
 
 	if (s->state == GIL_NO && ts->flags & THREAD_RELEASED) {
 		s->state = GIL_SWITCH_WAIT;
-		s->gil = ts->gil;
+		s->gil.index = ts->gil;
 		gil_without(m, thread, t);
 	} else if (s->state == GIL_UNKNOWN) {
 		gil_without(m, thread, t);
@@ -443,7 +443,7 @@ void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t)
 
 	if (s->state != GIL_HOLD)
 		return;
-	gil = gil_new(m, m->priv->threads.v[child].proc, m->gils.v[s->gil].address, t);
+	gil = gil_new(m, m->priv->threads.v[child].proc, m->gils.v[s->gil.index].address, t);
 	take(m, child, gil, t, SPAN_INFERRED_START);
 	m->priv->threads.v[child].flags |= THREAD_INHERITED;
 	m->caveats[CAVEAT_FORKED]++;
@@ -522,7 +522,7 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t)
 {
 	struct lane *lane = &m->threads.v[thread].gil;
-	struct span unknown = span_of(since_ns, GIL_UNKNOWN, MODEL_NONE, SPAN_LOST);
+	struct span unknown = gil_span(since_ns, GIL_UNKNOWN, MODEL_NONE, SPAN_LOST);
 
 	if (m->priv->threads.v[thread].flags & THREAD_ALIVE) {
 		if (lane_last(lane)->state == GIL_HOLD)

@@ -57,20 +57,20 @@ static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 {
 	const struct thread_state *ts = &m->priv->threads.v[thread];
-	struct span span = span_of(t, GIL_NO, MODEL_NONE, 0);
+	struct span span = gil_span(t, GIL_NO, MODEL_NONE, 0);
 
 	if (ts->lock != MODEL_NONE) {
 		bool world = m->locks.v[ts->lock].world;
 
 		span.state = world ? GIL_STOPPED : GIL_LOCK_WAIT;
-		span.lock = ts->lock;
+		span.gil.lock = ts->lock;
 		/* It was stopped before any Python code ran after the request. */
-		span.frame = world ? ts->frame : 0;
+		span.gil.frame = world ? ts->frame : 0;
 	} else if (ts->flags & THREAD_STOPPING) {
 		const struct span *was = lane_last(&m->threads.v[thread].gil);
 
 		span.state = GIL_STOPPING;
-		span.frame = was->state == GIL_STOPPING ? was->frame : 0;
+		span.gil.frame = was->state == GIL_STOPPING ? was->gil.frame : 0;
 	}
 	return span;
 }
@@ -146,7 +146,7 @@ static void start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t f
 	struct thread_state *ts = &m->priv->threads.v[thread];
 
 	if (last(m, thread)->state == GIL_STOPPING)
-		last(m, thread)->frame = frame;
+		last(m, thread)->gil.frame = frame;
 	ts->flags &= ~(uint32_t)THREAD_STOPPING;
 	ts->started_ns = t;
 	go_on(m, thread, t);
@@ -173,7 +173,7 @@ static void make_idle(struct model *m, uint32_t thread)
 
 	unpark(m, thread);
 	s->state = GIL_NO;
-	s->lock = MODEL_NONE;
+	s->gil.lock = MODEL_NONE;
 	if (lane->spans.n > 1 && s[-1].state == GIL_NO && !s[-1].flags)
 		lane->spans.n--;
 }
@@ -185,7 +185,7 @@ static void set_frame(struct model *m, uint32_t thread, const struct event *ev)
 	if (ev->flags & EVF_NOTIFIED)
 		make_idle(m, thread);
 	else
-		last(m, thread)->frame = ev->gil.frame;
+		last(m, thread)->gil.frame = ev->gil.frame;
 }
 
 static void gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
@@ -276,7 +276,7 @@ static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t s
 static bool released_before(const struct model *m, const struct span *s, size_t span,
                             const struct lock_release *before)
 {
-	return m->locks.v[s->lock].world && span && before->time_ns >= s[-1].start_ns;
+	return m->locks.v[s->gil.lock].world && span && before->time_ns >= s[-1].start_ns;
 }
 
 void model_blocked(const struct model *m, uint32_t thread, size_t span,
@@ -291,7 +291,7 @@ void model_blocked(const struct model *m, uint32_t thread, size_t span,
 
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
-	book = &m->priv->locks.v[s->lock];
+	book = &m->priv->locks.v[s->gil.lock];
 	i = SEARCH_AFTER(book->releases.v, book->releases.n, time_ns, at);
 	/* Where the thread released the lock itself, the span begins after that release. */
 	released = i && (book->releases.v[i - 1].thread == thread ||

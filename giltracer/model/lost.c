@@ -28,8 +28,8 @@ static uint64_t out_of_sight(const struct lane *cpu, int32_t lost, uint64_t sinc
 
 	for (size_t i = cpu->spans.n; i-- > 0;) {
 		const struct span *s = &cpu->spans.v[i];
-		bool elsewhere = s->state == CPU_RUNNING && s->cpu >= 0 && lost >= 0 &&
-		                 s->cpu != lost;
+		bool elsewhere = s->state == CPU_RUNNING && s->cpu.number >= 0 && lost >= 0 &&
+		                 s->cpu.number != lost;
 
 		if (!elsewhere)
 			from = later(s->start_ns, since_ns);
@@ -47,14 +47,6 @@ static unsigned before_loss(const struct lane *lane)
 	return n > 1 && lane->spans.v[n - 1].flags & SPAN_LOST ? lane->spans.v[n - 2].state : 0;
 }
 
-static void assume(struct lane *lane, unsigned state, uint64_t from_ns, uint64_t to_ns, bool count)
-{
-	struct span span = span_of(from_ns, state, MODEL_NONE, SPAN_INFERRED_START);
-
-	if (from_ns < to_ns)
-		lane_push(lane, &span, count);
-}
-
 /* The thread had no event between the previous loss and this one: if it was without the GIL or off
  * its CPU before, it is taken to have remained so in between. */
 static void assume_quiet(struct model *m, uint32_t thread, uint64_t until_ns)
@@ -63,10 +55,18 @@ static void assume_quiet(struct model *m, uint32_t thread, uint64_t until_ns)
 	unsigned gil = before_loss(&mt->gil), cpu = before_loss(&mt->cpu);
 	uint64_t lost_ns = m->priv->threads.v[thread].lost_ns;
 
-	if (gil == GIL_NO && m->priv->options.all_releases)
-		assume(&mt->gil, gil, lost_ns, until_ns, true);
-	if (cpu >= CPU_SLEEPING)
-		assume(&mt->cpu, cpu, lost_ns, until_ns, false);
+	if (lost_ns >= until_ns)
+		return;
+	if (gil == GIL_NO && m->priv->options.all_releases) {
+		struct span quiet = gil_span(lost_ns, gil, MODEL_NONE, SPAN_INFERRED_START);
+
+		lane_push(&mt->gil, &quiet, true);
+	}
+	if (cpu >= CPU_SLEEPING) {
+		struct span quiet = cpu_span(lost_ns, cpu, MODEL_NONE, SPAN_INFERRED_START);
+
+		lane_push(&mt->cpu, &quiet, false);
+	}
 }
 
 void lost_doubt(struct lane *lane)

@@ -81,34 +81,40 @@ enum span_flags {
  * A stretch of a lane; it ends where the next one starts, the last one at the lane's end. There are
  * so many that four bytes of padding count.
  * @state: enum gil_state in a GIL lane, enum cpu_state in a CPU lane
- * GIL lane:
- * @gil: index, of HOLD and waits for a GIL; @lock: index, of LOCK_WAIT and STOPPED
- * @frame: Python frame, id in the source's frames, 0: unknown. HOLD: that ran at its end; waits:
- *         that waits; LOCK_WAIT, STOPPED, STOPPING: that runs
- * @owner_hint: HOLD and WAIT: see owners_of; else -1
- * CPU lane:
- * @waker: index of the thread that woke this one, on the span that follows the wake-up
- * @stack: of a span off the CPU: id in the source's stacks, 0: none
- * @cpu: RUNNING: which; else -1
- * Either:
- * @ref: whichever of gil, lock and waker it is; MODEL_NONE: none
+ * @flags: enum span_flags
+ * @gil: in a GIL lane
+ * @gil.owner_hint: HOLD and WAIT: see owners_of; else -1
+ * @gil.index: HOLD and waits for a GIL: which; else MODEL_NONE
+ * @gil.lock: LOCK_WAIT and STOPPED: which lock, instead of index
+ * @gil.frame: Python frame, id in the source's frames, 0: unknown. HOLD: that ran at its end;
+ *             waits: that waits; LOCK_WAIT, STOPPED, STOPPING: that runs
+ * @cpu: in a CPU lane
+ * @cpu.number: RUNNING: of the CPU; else -1
+ * @cpu.waker: index of the thread that woke this one, on the span that follows the wake-up; else
+ *             MODEL_NONE
+ * @cpu.stack: off the CPU: id in the source's stacks, 0: none
  */
 struct span {
 	uint64_t start_ns;
-	union {
-		uint32_t ref, gil, lock, waker;
-	};
-	union {
-		uint32_t frame, stack;
-	};
 	uint8_t state;
 	uint8_t flags;
 	union {
-		int16_t owner_hint, cpu;
+		struct {
+			int16_t owner_hint;
+			union {
+				uint32_t index, lock;
+			};
+			uint32_t frame;
+		} __attribute__((packed, aligned(2))) gil;
+		struct {
+			int16_t number;
+			uint32_t waker;
+			uint32_t stack;
+		} __attribute__((packed, aligned(2))) cpu;
 	};
 } __attribute__((packed, aligned(4)));
 
-/* Contiguous spans; equal neighbours of the same ref are merged unless both are holds or waits. */
+/* Contiguous spans; equal neighbours are merged unless both are holds or waits. */
 struct lane {
 	VEC(struct span) spans;
 	uint64_t end_ns;

@@ -154,7 +154,7 @@ static void collect(const struct model *m, uint32_t thread, struct edges *of_gil
 		e.wait = s->state == GIL_WAIT;
 		e.unknown = s->state == GIL_UNKNOWN && s->flags & SPAN_LOST;
 		if (e.hold || e.wait)
-			add_edges(&of_gil[s->gil], e, end_ns);
+			add_edges(&of_gil[s->gil.index], e, end_ns);
 		else if (e.unknown)
 			add_edges(unknown, e, end_ns);
 	}

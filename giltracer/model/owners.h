@@ -26,7 +26,7 @@ static inline int16_t owners_mark_of(const struct model_gil *g)
  * is more than 65535 changes away. */
 static inline size_t owners_of(const struct model_gil *g, size_t hint, const struct span *span)
 {
-	size_t at = hint + (uint16_t)((uint16_t)span->owner_hint - (uint16_t)hint);
+	size_t at = hint + (uint16_t)((uint16_t)span->gil.owner_hint - (uint16_t)hint);
 
 	if (at < g->owners.n && g->owners.v[at].start_ns <= span->start_ns &&
 	    (at + 1 == g->owners.n || g->owners.v[at + 1].start_ns > span->start_ns))

@@ -138,7 +138,7 @@ void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
 	const struct thread_state *ts = &m->priv->threads.v[thread];
 	struct division d = { m, thread, part, data };
 	uint64_t from = lane->spans.v[index].start_ns, end = lane_span_end(lane, index);
-	int32_t cpu = index + 1 < lane->spans.n ? lane->spans.v[index + 1].cpu : -1;
+	int32_t cpu = index + 1 < lane->spans.n ? lane->spans.v[index + 1].cpu.number : -1;
 
 	for (size_t i = SEARCH_AFTER(ts->moves.v, ts->moves.n, time_ns, from); i < ts->moves.n;
 	     i++) {
@@ -175,7 +175,7 @@ static uint64_t busy_since(const struct cpu_tracker *book, uint64_t time_ns, uin
 static uint64_t unseen_line(const struct model *m, const struct lane *lane, size_t i)
 {
 	uint64_t from = lane->spans.v[i].start_ns, end = lane_span_end(lane, i);
-	int32_t cpu = i + 1 < lane->spans.n ? lane->spans.v[i + 1].cpu : -1;
+	int32_t cpu = i + 1 < lane->spans.n ? lane->spans.v[i + 1].cpu.number : -1;
 
 	if (cpu < 0 || (size_t)cpu >= m->priv->cpus.n)
 		return end - from;

@@ -13,14 +13,31 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* A span without a frame or stack, on no CPU. */
-static inline struct span span_of(uint64_t start_ns, unsigned state, uint32_t ref, unsigned flags)
+/* A span of a GIL lane without a frame; index: of the GIL or, by its state, of the lock. */
+static inline struct span gil_span(uint64_t start_ns, unsigned state, uint32_t index,
+                                   unsigned flags)
 {
 	return (struct span){ .start_ns = start_ns,
-		              .ref = ref,
 		              .state = (uint8_t)state,
 		              .flags = (uint8_t)flags,
-		              .cpu = -1 };
+		              .gil = { .owner_hint = -1, .index = index } };
+}
+
+/* A span of a CPU lane without a stack, on no CPU. */
+static inline struct span cpu_span(uint64_t start_ns, unsigned state, uint32_t waker,
+                                   unsigned flags)
+{
+	return (struct span){ .start_ns = start_ns,
+		              .state = (uint8_t)state,
+		              .flags = (uint8_t)flags,
+		              .cpu = { .number = -1, .waker = waker } };
+}
+
+/* Whether one goes on where the other ends; gil has the same bytes as cpu. */
+static inline bool span_continues(const struct span *a, const struct span *b)
+{
+	return a->state == b->state && a->flags == b->flags && a->gil.index == b->gil.index &&
+	       a->gil.frame == b->gil.frame && a->gil.owner_hint == b->gil.owner_hint;
 }
 
 static inline struct span *lane_last(struct lane *lane)
@@ -66,18 +83,11 @@ static inline bool lane_keeps_last(struct lane *lane, bool count)
  */
 static inline void lane_push(struct lane *lane, const struct span *span, bool count)
 {
-	const struct span *last;
-
 	if (lane->spans.n && !lane_keeps_last(lane, count) &&
 	    lane_last(lane)->start_ns == span->start_ns)
 		lane->spans.n--;
-	if (lane->spans.n && !lane_keeps_last(lane, count)) {
-		last = lane_last(lane);
-		if (last->state == span->state && last->ref == span->ref &&
-		    last->stack == span->stack && last->cpu == span->cpu &&
-		    last->flags == span->flags)
-			return;
-	}
+	if (lane->spans.n && !lane_keeps_last(lane, count) && span_continues(lane_last(lane), span))
+		return;
 	*vec_push(&lane->spans) = *span;
 }
 

@@ -41,7 +41,7 @@ static void count_off(struct model *m, struct model_thread *mt, const struct spa
 	}
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
-	lock = &m->locks.v[s->lock];
+	lock = &m->locks.v[s->gil.lock];
 	lock->waits++;
 	lock->wait_ns += ns;
 	if (ns > lock->longest_ns)

@@ -33,15 +33,15 @@ uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enu
 {
 	uint32_t thread = (uint32_t)m->threads.n;
 	struct model_thread *mt = vec_push(&m->threads);
-	struct span gil_span, cpu_span;
+	struct span gil_first, cpu_first;
 
 	*mt = (struct model_thread){
 		.pid = pid, .tid = tid, .name = "", .main = pid == tid, .start_ns = t
 	};
-	gil_span = span_of(t, gil, MODEL_NONE, 0);
-	cpu_span = span_of(t, cpu, MODEL_NONE, 0);
-	lane_push(&mt->gil, &gil_span, true);
-	lane_push(&mt->cpu, &cpu_span, false);
+	gil_first = gil_span(t, gil, MODEL_NONE, 0);
+	cpu_first = cpu_span(t, cpu, MODEL_NONE, 0);
+	lane_push(&mt->gil, &gil_first, true);
+	lane_push(&mt->cpu, &cpu_first, false);
 	*vec_push(&m->priv->threads) = (struct thread_state){
 		.proc = process_of(m, pid),
 		.gil = MODEL_NONE,
@@ -170,7 +170,7 @@ void thread_fork(struct model *m, const struct event *ev, uint64_t t)
 	child = thread_new(m, pid, ev->tid, t, gil, CPU_RUNNABLE);
 	if (parent == MODEL_NONE)
 		return;
-	lane_last(&m->threads.v[child].cpu)->waker = parent;
+	lane_last(&m->threads.v[child].cpu)->cpu.waker = parent;
 	m->threads.v[child].name = m->threads.v[parent].name;
 	if (pid != ev->fork.parent_pid && m->priv->threads.v[parent].flags & THREAD_ALIVE)
 		gil_inherit(m, child, parent, t);

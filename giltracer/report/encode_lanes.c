@@ -19,9 +19,9 @@ static void put_flags(struct encoder *e, const struct span *span, uint32_t i)
 {
 	if (span->flags)
 		sparse_put(&e->sparse[1], i, span->flags);
-	if (span->frame)
+	if (span->gil.frame)
 		sparse_put(&e->sparse[2], i,
-		           (uint64_t)span->frame + encoder_frames_shift(e->pass->source));
+		           (uint64_t)span->gil.frame + encoder_frames_shift(e->pass->source));
 }
 
 static void gil_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)
@@ -30,7 +30,7 @@ static void gil_section(struct encoder *e, const struct lane *lane, size_t from,
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct span *span = &lane->spans.v[from + i];
-		uint64_t now = (uint64_t)(uint32_t)(span->ref + 1);
+		uint64_t now = (uint64_t)(uint32_t)(span->gil.index + 1);
 		bool without = gil_state_is_without(span->state);
 
 		put_state(e, lane, from + i, without ? GIL_NO : span->state);
@@ -68,14 +68,14 @@ static void cpu_section(struct encoder *e, const struct lane *lane, size_t from,
 		const struct span *span = &lane->spans.v[from + i];
 
 		put_state(e, lane, from + i, span->state);
-		if (span->state == CPU_RUNNING && span->cpu != cpu) {
-			cpu = span->cpu;
+		if (span->state == CPU_RUNNING && span->cpu.number != cpu) {
+			cpu = span->cpu.number;
 			sparse_put(&e->sparse[0], i, (uint64_t)(cpu + 1));
 		}
-		if (span->waker != MODEL_NONE)
-			sparse_put(&e->sparse[1], i, (uint64_t)span->waker + 1);
-		if (span->stack)
-			sparse_put(&e->sparse[2], i, span->stack);
+		if (span->cpu.waker != MODEL_NONE)
+			sparse_put(&e->sparse[1], i, (uint64_t)span->cpu.waker + 1);
+		if (span->cpu.stack)
+			sparse_put(&e->sparse[2], i, span->cpu.stack);
 	}
 }
 

@@ -130,10 +130,19 @@ static void put_python(const struct recording_pass *pass, uint32_t thread, uint3
 	vec_done(&stretches);
 }
 
+/* What ran in a lane: Python frames in one of a GIL, call stacks in one of a CPU. */
+struct lane_stacks {
+	const struct lane *lane;
+	bool is_gil;
+	const struct stacks *stacks;
+	const char *without; /* for a span that has none */
+};
+
 /* Time in states of a lane, by the stack of each span. */
-static void put_spans(const struct recording_pass *pass, uint32_t thread, const struct lane *lane,
-                      uint32_t mask, const struct stacks *stacks, const char *without, FILE *out)
+static void put_spans(const struct recording_pass *pass, uint32_t thread,
+                      const struct lane_stacks *of, uint32_t mask, FILE *out)
 {
+	const struct lane *lane = of->lane;
 	VEC(struct {
 		uint32_t stack;
 		uint64_t ns;
@@ -144,20 +153,22 @@ static void put_spans(const struct recording_pass *pass, uint32_t thread, const 
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
-		uint32_t at = idmap_get(&by_stack, span->stack);
+		uint32_t stack = of->is_gil ? span->gil.frame : span->cpu.stack;
+		uint32_t at = idmap_get(&by_stack, stack);
 
 		if (!(mask >> span->state & 1) || lane_span_end(lane, i) == span->start_ns)
 			continue;
 		if (at == IDMAP_NONE) {
 			at = (uint32_t)sums.n;
-			idmap_set(&by_stack, span->stack, at);
-			vec_push(&sums)->stack = span->stack;
+			idmap_set(&by_stack, stack, at);
+			vec_push(&sums)->stack = stack;
 			sums.v[at].ns = 0;
 		}
 		sums.v[at].ns += lane_span_end(lane, i) - span->start_ns;
 	}
 	for (size_t i = 0; i < sums.n; i++)
-		add_line(&lines, pass, thread, stacks, sums.v[i].stack, without, sums.v[i].ns);
+		add_line(&lines, pass, thread, of->stacks, sums.v[i].stack, of->without,
+		         sums.v[i].ns);
 	put_lines(&lines, out);
 	vec_done(&sums);
 	idmap_done(&by_stack);
@@ -166,13 +177,13 @@ static void put_spans(const struct recording_pass *pass, uint32_t thread, const 
 /* Without a trace: by the frames that the probes read; else the thread is all there is to tell. */
 static void put_frames(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
-	const struct stacks *frames = functions_frames(pass);
 	const struct model_thread *t = &pass->model->threads.v[thread];
+	struct lane_stacks of = { &t->gil, true, functions_frames(pass), "[no Python frame]" };
 	struct lines lines = { 0 };
 	uint64_t ns = 0;
 
-	if (frames) {
-		put_spans(pass, thread, &t->gil, mask, frames, "[no Python frame]", out);
+	if (of.stacks) {
+		put_spans(pass, thread, &of, mask, out);
 		return;
 	}
 	for (unsigned state = 0; state < GIL_STATES; state++)
@@ -201,9 +212,12 @@ static int put_off_cpu(const struct recording *recording, FILE *out, struct erro
 	if (!pass)
 		return error_set(err, ENODATA,
 		                 "the session has no call stacks; record with --state-detect");
-	for (uint32_t i = 0; i < pass->model->threads.n; i++)
-		put_spans(pass, i, &pass->model->threads.v[i].cpu, OFF_CPU, pass->source->stacks,
-		          "[no stack]", out);
+	for (uint32_t i = 0; i < pass->model->threads.n; i++) {
+		struct lane_stacks of = { &pass->model->threads.v[i].cpu, false,
+			                  pass->source->stacks, "[no stack]" };
+
+		put_spans(pass, i, &of, OFF_CPU, out);
+	}
 	return 0;
 }
 

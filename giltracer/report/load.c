@@ -290,7 +290,8 @@ static void join_python(struct loaded *loaded, const struct session *session,
 		for (size_t j = 0; j < t->cpu.spans.n; j++) {
 			struct span *span = &t->cpu.spans.v[j];
 
-			span->stack = join_stack(join, span->stack, span->start_ns, t->pid, t->tid);
+			span->cpu.stack = join_stack(join, span->cpu.stack, span->start_ns, t->pid,
+			                             t->tid);
 		}
 	}
 }

@@ -146,10 +146,10 @@ static const char *lane_text(const struct lane *lane, const char *letters, bool 
 		const struct span *sp = &lane->spans.v[i];
 
 		str_addf(text, "%" PRIu64 ":%c", sp->start_ns, letters[sp->state]);
-		if (gil && sp->ref && sp->ref != MODEL_NONE)
-			str_addf(text, "%u", sp->ref);
-		if (!gil && sp->ref != MODEL_NONE)
-			str_addf(text, "<%u", m->threads.v[sp->ref].tid);
+		if (gil && sp->gil.index && sp->gil.index != MODEL_NONE)
+			str_addf(text, "%u", sp->gil.index);
+		if (!gil && sp->cpu.waker != MODEL_NONE)
+			str_addf(text, "<%u", m->threads.v[sp->cpu.waker].tid);
 		str_addf(text, "%s%s%s%s ", sp->flags & SPAN_INFERRED_START ? "^" : "",
 		         sp->flags & SPAN_INFERRED_END ? "!" : "",
 		         sp->flags & SPAN_OPEN_END ? "/" : "", sp->flags & SPAN_LOST ? "x" : "");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/span.h"
 #include "report/report.h"
 #include "trace/names.h"
 #include "trace/slices.h"
@@ -106,15 +107,11 @@ static inline uint32_t fixture_thread(struct fixture *f, uint32_t pid, uint32_t 
 	return (uint32_t)f->model.threads.n - 1;
 }
 
-static inline struct span *fixture_push(struct lane *lane, uint8_t state, uint64_t dur_ns)
+static inline struct span *fixture_push(struct lane *lane, struct span span, uint64_t dur_ns)
 {
-	struct span *span = vec_push(&lane->spans);
-
-	*span = (struct span){
-		.start_ns = lane->end_ns, .ref = MODEL_NONE, .state = state, .cpu = -1
-	};
+	*vec_push(&lane->spans) = span;
 	lane->end_ns += dur_ns;
-	return span;
+	return lane_last(lane);
 }
 
 /* Append dur_ms of a GIL state to the thread's lane, with the totals that go with it. */
@@ -123,11 +120,10 @@ static inline struct span *fixture_gil(struct fixture *f, uint32_t thread, enum 
 {
 	struct model_thread *t = &f->model.threads.v[thread];
 	uint64_t dur = dur_ms * FIXTURE_MS, at = t->gil.end_ns;
-	struct span *span = fixture_push(&t->gil, state, dur);
+	uint32_t gil = state >= GIL_HOLD ? 0 : MODEL_NONE;
+	struct span *span = fixture_push(&t->gil, gil_span(at, state, gil, 0), dur);
 
 	t->gil_ns[state] += dur;
-	if (state >= GIL_HOLD)
-		span->ref = 0;
 	if (state == GIL_HOLD) {
 		t->holds++;
 		t->releases_probed++;
@@ -151,11 +147,12 @@ static inline struct span *fixture_cpu(struct fixture *f, uint32_t thread, enum 
                                        uint64_t dur_ms)
 {
 	struct model_thread *t = &f->model.threads.v[thread];
-	struct span *span = fixture_push(&t->cpu, state, dur_ms * FIXTURE_MS);
+	struct span *span = fixture_push(&t->cpu, cpu_span(t->cpu.end_ns, state, MODEL_NONE, 0),
+	                                 dur_ms * FIXTURE_MS);
 
 	t->cpu_ns[state] += dur_ms * FIXTURE_MS;
 	if (state == CPU_RUNNING)
-		span->cpu = (int16_t)(thread % 2);
+		span->cpu.number = (int16_t)(thread % 2);
 	return span;
 }
 
@@ -237,7 +234,7 @@ static inline void fixture_hog(struct fixture *f)
 	fixture_gil(f, worker, GIL_WAIT, 41);
 	fixture_gil(f, worker, GIL_HOLD, 4);
 	fixture_cpu(f, worker, CPU_UNKNOWN, 5);
-	fixture_cpu(f, worker, CPU_SLEEPING, 6)->ref = hog;
+	fixture_cpu(f, worker, CPU_SLEEPING, 6)->cpu.waker = hog;
 	fixture_cpu(f, worker, CPU_GIL_SLEEP, 39);
 	fixture_cpu(f, worker, CPU_RUNNING, 5);
 	fixture_cpu(f, worker, CPU_GIL_SLEEP, 41);

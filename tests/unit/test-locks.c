@@ -30,7 +30,8 @@ static void test_lock(void)
 	waits(200, 300, 8, LOCK, 5);
 	finish();
 	is_str(gil_lane(8), "110:N 200:L 300:N 1000", "a wait for a lock, from park to its return");
-	is_u64(thread(8)->gil.spans.v[1].stack, 5, "the frame is that which asks for the GIL then");
+	is_u64(thread(8)->gil.spans.v[1].gil.frame, 5,
+	       "the frame is that which asks for the GIL then");
 	is_u64(lock_blame(8, MODEL_UNKNOWN), 100, "nobody was seen to release it");
 	is_str(gil_lane(7), "100:N 1000", "nobody holds a GIL at the start");
 	is_u64(m->gil_events, 0, "and nothing happened to it");
@@ -94,9 +95,9 @@ static void test_world(void)
 	finish();
 	is_str(gil_lane(7), "100:N 200:X 305:N 1000",
 	       "who stops the world, from asking to having started it");
-	is_u64(thread(7)->gil.spans.v[1].stack, 9, "in which function");
+	is_u64(thread(7)->gil.spans.v[1].gil.frame, 9, "in which function");
 	is_str(gil_lane(8), "110:N 210:T 310:N 1000", "who stands");
-	is_u64(thread(8)->gil.spans.v[1].stack, 6, "in the function to which it came back");
+	is_u64(thread(8)->gil.spans.v[1].gil.frame, 6, "in the function to which it came back");
 	is_u64(lock_blame(8, 7), 92, "until the other one lets it go on");
 	is_u64(lock_blame(8, MODEL_NONE), 8, "and wakes");
 	is_u64(thread(8)->stops, 1, "stops are counted");

@@ -506,13 +506,13 @@ static void test_frames(void)
 	acquire(420, 7);
 	finish();
 	spans = m->threads.v[0].gil.spans.v;
-	ok(spans[0].state == GIL_HOLD && spans[0].stack == 5,
+	ok(spans[0].state == GIL_HOLD && spans[0].gil.frame == 5,
 	   "a hold gets the next request's frame");
 	for (size_t i = 1, waits = 0; i < m->threads.v[0].gil.spans.n; i++)
 		if (spans[i].state == GIL_FREE_WAIT)
-			ok(spans[i].stack == (waits++ ? 0 : 5), "a wait has its own request's");
+			ok(spans[i].gil.frame == (waits++ ? 0 : 5), "a wait has its own request's");
 		else
-			ok(!spans[i].stack, "nothing else has any");
+			ok(!spans[i].gil.frame, "nothing else has any");
 }
 
 int main(void)

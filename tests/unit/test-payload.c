@@ -217,14 +217,14 @@ static void add_stacks(struct fixture *f)
 		.module = names_id(f->source.names, "libc.so.6", 9),
 		.flags = STACK_KERNEL,
 	};
-	f->model.threads.v[0].cpu.spans.v[1].stack = stacks_id(f->source.stacks, &frame);
+	f->model.threads.v[0].cpu.spans.v[1].cpu.stack = stacks_id(f->source.stacks, &frame);
 	f->source.frames = stacks_new(f->source.names);
 	frame = (struct stack_frame){
 		.name = names_id(f->source.names, "handle", 6),
 		.line = 7,
 		.flags = STACK_PYTHON,
 	};
-	f->model.threads.v[1].gil.spans.v[1].stack = stacks_id(f->source.frames, &frame);
+	f->model.threads.v[1].gil.spans.v[1].gil.frame = stacks_id(f->source.frames, &frame);
 }
 
 static void add_calls(struct fixture *f)
@@ -288,8 +288,8 @@ static void test_large(void)
 	t = fixture_thread(&f, 1, 1, "x");
 	fixture_cpu(&f, t, CPU_UNKNOWN, 300000);
 	for (int i = 0; i < 150000; i++) {
-		fixture_gil(&f, t, GIL_HOLD, 1)->ref = (uint32_t)(i / 1000 % 2);
-		fixture_gil(&f, t, GIL_NO, 1)->stack = (uint32_t)i;
+		fixture_gil(&f, t, GIL_HOLD, 1)->gil.index = (uint32_t)(i / 1000 % 2);
+		fixture_gil(&f, t, GIL_NO, 1)->gil.frame = (uint32_t)i;
 	}
 	ok(round_trip(&f, &got, &dropped) >= 1, "many sections");
 	same_totals(&f, &got);

@@ -18,7 +18,7 @@ static void test_switches(void)
 	is_u64(thread(7)->cpu_ns[CPU_RUNNING], 100 + 90 + 550, "running");
 	is_u64(thread(7)->cpu_ns[CPU_RUNNABLE], 10 + 50, "runnable");
 	is_u64(thread(7)->cpu_ns[CPU_SLEEPING], 100, "asleep");
-	is_u64((uint64_t)thread(7)->cpu.spans.v[3].cpu, 1, "where it ran");
+	is_u64((uint64_t)thread(7)->cpu.spans.v[3].cpu.number, 1, "where it ran");
 	is_u64(m->caveats[CAVEAT_NO_TRACEPOINTS], 1,
 	       "without sched_switch D is not told from S, which is a caveat");
 }
@@ -71,7 +71,7 @@ static void test_unseen(void)
 	cpu_now = 1;
 	release(300, 7);
 	finish();
-	is_u64((uint64_t)thread(7)->cpu.spans.v[1].cpu, 1,
+	is_u64((uint64_t)thread(7)->cpu.spans.v[1].cpu.number, 1,
 	       "a switch in that does not say where: the next event does");
 }
 
@@ -192,9 +192,9 @@ static void test_stacks(void)
 	finish();
 	is_str(cpu_lane(7), "100:R 200:G! 300:R 400:S! 500:R 600:G 1000",
 	       "with stacks a sleep under take_gil is a sleep for the GIL");
-	is_u64(thread(7)->cpu.spans.v[1].stack, take, "the span has its stack");
-	is_u64(thread(7)->cpu.spans.v[3].stack, other, "each its own");
-	is_u64(thread(7)->cpu.spans.v[2].stack, 0, "a running one has none");
+	is_u64(thread(7)->cpu.spans.v[1].cpu.stack, take, "the span has its stack");
+	is_u64(thread(7)->cpu.spans.v[3].cpu.stack, other, "each its own");
+	is_u64(thread(7)->cpu.spans.v[2].cpu.stack, 0, "a running one has none");
 	stacks_free(stacks);
 }
 
@@ -285,7 +285,8 @@ static void test_picks(void)
 	finish();
 	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 310:R 320:r 330:R 1000",
 	       "contradictions, duplicates and the other order");
-	is_u64((uint64_t)thread(7)->cpu.spans.v[4].cpu, 0, "where it comes on is where it is");
+	is_u64((uint64_t)thread(7)->cpu.spans.v[4].cpu.number, 0,
+	       "where it comes on is where it is");
 
 	begin();
 	run(150, 7, 0);
