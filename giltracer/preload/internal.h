@@ -29,13 +29,22 @@ struct stream;
 struct totals_slot;
 
 /**
+ * What the scheduler has on record of a thread, in ns since it began.
+ * @at_ns: when this was read; @delay_ns: runnable, not running; @slices: how often it got a CPU, 0 if
+ * delay_ns and slices are unknown
+ */
+struct run_state {
+	uint64_t at_ns, cpu_ns, delay_ns, slices;
+};
+
+/**
  * A GIL, from create_gil() to destroy_gil(). mutex NULL: the place is free. What follows is guarded
  * by the GIL's mutex.
  * @number: unique in the process
  * @holder: the thread that has it; @last: the one that had it last
  * @switches: how often another thread got it
- * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked_delay: how long it
- * had been runnable in its life then, ns
+ * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked_state: of the holder,
+ * shortly before
  */
 struct gil {
 	pthread_mutex_t *_Atomic mutex;
@@ -44,7 +53,8 @@ struct gil {
 	struct self *holder;
 	const struct self *last;
 	uint64_t switches;
-	uint64_t asked_stamp, asked_delay;
+	uint64_t asked_stamp;
+	struct run_state asked_state;
 	atomic_uint waiters; /* not guarded */
 };
 
@@ -241,7 +251,12 @@ void process_file(char *ret, const char *suffix);
 
 pid_t process_gettid(void);
 
-/* For how long a thread of the process has been runnable, not running, in ns; 0: unknown. */
-uint64_t process_run_delay(pid_t tid);
+/* Of a thread of the process, or zeros. */
+void process_run_state(struct run_state *ret, pid_t tid);
+
+/* For how long the thread, the caller, was kept from running since then, in ns: in line for a CPU, or
+ * while a hypervisor had its CPU. The latter is told only if it has had the CPU all along, as seen by the
+ * kernel: otherwise it may have slept. */
+uint64_t process_kept_off(const struct run_state *since, pid_t tid);
 
 #endif

@@ -156,19 +156,21 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return real_mutex_unlock(mutex);
 }
 
-/* The first time counts: the holder knows it from then on. */
+/* The first time counts: the holder knows it from then on. What it did is read before the stamp, since
+ * this thread may be stopped in between: the holder is not accused for that. */
 static void asked(struct self *me, struct gil *g)
 {
-	uint64_t stamp = clock_stamp();
+	uint64_t stamp;
 
+	if (process.on && !g->asked_stamp)
+		process_run_state(&g->asked_state, g->holder->tid);
+	stamp = clock_stamp();
 	if (process.on)
 		stream_put_gil(me, PRELOAD_ASKED, stamp, g);
 	if (g->asked_stamp)
 		return;
 	g->asked_stamp = stamp;
 	count_asked(g);
-	if (process.on)
-		g->asked_delay = process_run_delay(g->holder->tid);
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
@@ -191,11 +193,11 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 static __attribute__((noinline)) void answered(struct self *me, const struct gil *g)
 {
-	uint64_t delay = process_run_delay(me->tid);
+	uint64_t delay = process_kept_off(&g->asked_state, me->tid);
 
 	stream_put(me, PRELOAD_OF_ASKED, g->asked_stamp);
-	if (delay > g->asked_delay && g->asked_delay)
-		stream_put(me, PRELOAD_OF_DELAY, delay - g->asked_delay);
+	if (delay)
+		stream_put(me, PRELOAD_OF_DELAY, delay);
 }
 
 static void released(struct self *me, struct gil *g)

@@ -36,8 +36,8 @@ static char *put_number(char *ret, uint64_t value)
 	return ret;
 }
 
-/* "TIME-ON-CPU RUN-DELAY SLICES" */
-uint64_t process_run_delay(pid_t tid)
+/* "TIME-ON-CPU RUN-DELAY SLICES"; the first is as of the last tick of the clock. */
+static void read_schedstat(struct run_state *ret, pid_t tid)
 {
 	static const char start[] = "/proc/self/task/", end[] = "/schedstat";
 	char path[64], text[64];
@@ -51,14 +51,44 @@ uint64_t process_run_delay(pid_t tid)
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		errno = saved;
-		return 0;
+		return;
 	}
 	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
 	syscall(SYS_close, fd);
 	errno = saved;
 	text[n > 0 ? n : 0] = '\0';
 	number = strchr(text, ' ');
-	return number ? strtoull(number, NULL, 10) : 0;
+	if (!number)
+		return;
+	ret->delay_ns = strtoull(number, &number, 10);
+	ret->slices = strtoull(number, NULL, 10);
+}
+
+void process_run_state(struct run_state *ret, pid_t tid)
+{
+	const clockid_t cpu_time = (clockid_t)(~(unsigned)tid << 3 | 6); /* as clock_getcpuclockid(3) */
+	struct timespec ts;
+	int saved = errno;
+
+	memset(ret, 0, sizeof(*ret));
+	read_schedstat(ret, tid);
+	ret->at_ns = clock_ns();
+	if (!syscall(SYS_clock_gettime, cpu_time, &ts))
+		ret->cpu_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	errno = saved;
+}
+
+uint64_t process_kept_off(const struct run_state *since, pid_t tid)
+{
+	struct run_state now;
+	uint64_t ns, cpu_ns;
+
+	process_run_state(&now, tid);
+	if (since->slices && now.slices != since->slices)
+		return now.delay_ns - since->delay_ns;
+	ns = now.at_ns - since->at_ns;
+	cpu_ns = now.cpu_ns - since->cpu_ns;
+	return ns > cpu_ns ? ns - cpu_ns : 0;
 }
 
 void process_file(char *ret, const char *suffix)
