@@ -32,6 +32,7 @@ struct facts_shares facts_shares(const struct model_thread *t)
 		.wait = facts_percent(model_thread_wait_ns(t), known),
 		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], known),
 		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
+		.probes = facts_percent(t->probe_cost_ns, known),
 	};
 }
 

@@ -7,11 +7,12 @@
 
 /**
  * Percentages of a thread's life. What is unknown is a share of the whole life; the other four
- * are shares of what is known of it, and so add up to 100 whatever was lost. 0 for an empty life.
+ * are shares of what is known of it, and so add up to 100 whatever was lost. So is the estimated
+ * cost of the probes, which is in the others. 0 for an empty life.
  */
 struct facts_shares {
 	double no_gil, hold, wait, free_wait;
-	double unknown;
+	double unknown, probes;
 };
 
 struct facts_shares facts_shares(const struct model_thread *thread);

@@ -7,6 +7,7 @@
 #include "model/lost.h"
 #include "model/owners.h"
 #include "model/private.h"
+#include "model/probe_cost.h"
 #include "model/runqueue_wait.h"
 #include "model/stats.h"
 #include "model/thread.h"
@@ -116,6 +117,7 @@ static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
 	m->gil_events++;
+	m->threads.v[thread].gil_events++;
 	switch (ev->type) {
 	case EV_REQUEST:
 		gil_request(m, thread, t, ev->gil.address, ev->gil.frame);
@@ -293,6 +295,7 @@ void model_finish(struct model *m)
 	locks_finish(m);
 	runqueue_wait_finish(m);
 	stats_finish(m);
+	probe_cost_finish(m);
 	if (!m->gil_events && !m->priv->options.no_probes && !m->priv->options.gil_off)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
 }

@@ -124,6 +124,9 @@ struct lane {
  * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
  * end_ns - start_ns each.
  * @holds, @waits, @free_waits: how many HOLD, WAIT and FREE_WAIT spans (switch waits do not count)
+ * @gil_events: as those of the model
+ * @probe_cost_ns: what the probes of these took of its life, see probe_cost.h: an estimate, and a
+ *                 lower bound
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
  * @unseen_runnable_ns: of its sleep, at most so much was time in line, after wake-ups that were not
@@ -140,6 +143,7 @@ struct model_thread {
 	uint64_t holds, waits, free_waits, contended_waits, releases_probed, releases_inferred;
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
+	uint64_t gil_events, probe_cost_ns;
 	uint64_t unseen_runnable_ns;
 	uint64_t lock_waits, stops, worlds_stopped; /* spans LOCK_WAIT, STOPPED, STOPPING */
 	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;
@@ -262,6 +266,7 @@ enum caveat_code {
 	CAVEAT_OTHER_PYTHON,       /* an interpreter that was not probed */
 	CAVEAT_LEFT_BEHIND,        /* a process that was there when the program had ended */
 	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
+	CAVEAT_PROBE_COST,      /* threads of whose time the probes took a share worth a note */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,
 };

@@ -14,6 +14,7 @@
  *	blame.h          whose hold each wait is charged to
  *	locks.h          what blocks threads where the GIL is off
  *	stats.h          totals
+ *	probe_cost.h     what tracing took of each thread's time
  *	check.c          the invariants
  *
  * thread, gil, cpu, lost and locks call each other: a loss, a birth or an end concerns all lanes of

@@ -107,6 +107,7 @@ void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uin
 	jsonw_u64(w, "free_wait_ns", t->gil_ns[GIL_FREE_WAIT]);
 	jsonw_u64(w, "no_gil_ns", model_thread_no_gil_ns(t));
 	jsonw_u64(w, "unknown_ns", t->gil_ns[GIL_UNKNOWN]);
+	jsonw_u64(w, "probe_cost_ns", t->probe_cost_ns);
 	jsonw_u64(w, "holds", t->holds);
 	jsonw_u64(w, "waits", t->waits);
 	jsonw_u64(w, "free_waits", t->free_waits);

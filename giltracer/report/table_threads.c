@@ -18,6 +18,7 @@ static void put_gil_shares(struct row *row, const struct model_thread *t)
 	cell_number(row, 6, s.unknown, 1);
 	cell_ms(row, 7, t->longest_wait_ns, 3);
 	cell_ms(row, 8, t->longest_hold_ns, 3);
+	cell_number(row, 9, s.probes, 1);
 }
 
 static void put_lock_shares(struct row *row, const struct model_thread *t)
@@ -76,7 +77,10 @@ void table_threads(struct table *ret, const struct analysis *a, const struct tab
 	else
 		TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_total_ms, PHRASE_h_no_gil,
 		               PHRASE_h_has_gil, PHRASE_h_gil_wait, PHRASE_h_free_wait,
-		               PHRASE_h_unknown, PHRASE_h_longest_wait, PHRASE_h_longest_hold);
+		               PHRASE_h_unknown, PHRASE_h_longest_wait, PHRASE_h_longest_hold,
+		               PHRASE_h_probes);
+	if (!a->locks && !a->model->caveats[CAVEAT_PROBE_COST])
+		ret->columns--;
 	add_threads(ret, a, limits, a->locks ? put_lock_shares : put_gil_shares);
 }
 

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "report/phrases.h"
 
-#define TABLE_COLUMNS 9
+#define TABLE_COLUMNS 10
 
 /**
  * @number: it is one, of @value with so many @decimals; else

@@ -151,6 +151,12 @@ const FREE_WAIT =
 	"Share of its known lifetime in which it took a GIL that was free: " +
 	"tracing overhead or scheduling delay";
 
+const PROBES =
+	"Share of its known lifetime that the GIL's probes took, as a part of the others: " +
+	"an estimate, and at least so much";
+// Less is not worth a column; model/probe_cost.h.
+const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= knownNs(t);
+
 let threadsEach = false;
 export function threadsDraw() {
 	const p = pass();
@@ -229,6 +235,7 @@ export function threadsDraw() {
 			r => r.t.longest_hold_ns,
 			r => longest(r, "longest_hold"),
 		),
+		part("Probes", "probe_cost_ns", PROBES),
 		tally(
 			"Lifetime",
 			"total_ns",
@@ -237,8 +244,10 @@ export function threadsDraw() {
 			"Lifetime within the recording",
 		),
 	];
-	const there = columns.filter(
-		c => !["free_wait_ns", "unknown_ns"].includes(c.csv) || p.threads.some(t => t[c.csv]),
+	const there = columns.filter(c =>
+		c.csv === "probe_cost_ns"
+			? p.threads.some(probesMatter)
+			: !["free_wait_ns", "unknown_ns"].includes(c.csv) || p.threads.some(t => t[c.csv]),
 	);
 	fill(
 		$("threads-body"),

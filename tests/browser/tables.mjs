@@ -255,6 +255,9 @@ export async function agreeStatic(page, report, name) {
 					share(t.unknown_ns, t.total_ns),
 					ms(t.longest_wait_ns),
 					ms(t.longest_hold_ns),
+					...(report.caveats.some(c => c.code === "probe-cost")
+						? [share(t.probe_cost_ns, known)]
+						: []),
 				];
 			}),
 		],

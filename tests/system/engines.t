@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One execution, recorded by uprobes and by the preloaded library at once: both tell the same.
+# One execution, recorded by uprobes and by the preloaded library at once: both tell the same. And
+# what uprobes cost a thread that only releases and takes the GIL is said, and is not waiting.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need perf uprobes python3
 
@@ -73,6 +74,31 @@ done 3<pythons
 for defect in missing twice swapped early late all-late unheld; do
 	exits 1 "a defect is seen: $defect" compare $defect
 done
+
+cat >take.py <<'END'
+import os
+fd = os.open('/dev/null', os.O_RDONLY)
+for i in range(20000):
+    os.lseek(fd, 0, 0)
+END
+# price DOCUMENT: whether the only thread waits, and whether the price of probes is worth a note.
+price() {
+	json "$1" '[[t["wait_ns"] > t["total_ns"] / 100, t["probe_cost_ns"] >= t["total_ns"] / 50,
+		t["probe_cost_ns"] <= t["total_ns"]] for t in d["threads"]] + [
+		c["count"] for c in d["caveats"] if c["code"] == "probe-cost"]'
+}
+while read -r version python <&3; do
+	for engine in uprobes preload; do
+		ok "$version: $engine, one thread" "$GILTRACER" --probes $engine --python "$python" \
+			--python-trace none --json $engine.json -o $engine.html take.py
+		cat out err >$engine.txt
+	done
+	is "$(price uprobes.json)" '[[False, True, True], 1]' "$version: it never waits; uprobes cost much"
+	like "$(cat uprobes.txt)" ' probes%' 'which is a column'
+	like "$(cat uprobes.txt)" 'note: .*GIL probes' 'and a note'
+	is "$(price preload.json)" '[[False, False, True]]' "$version: preloaded it never waits, nor pays much"
+	unlike "$(cat preload.txt)" 'probes%' 'so there is no such column'
+done 3<pythons
 
 leaves_nothing
 done_testing

@@ -91,6 +91,34 @@ static void test_free(void)
 	is_u64(m->gils.v[0].handover_ns, 20, "nor handed over");
 }
 
+/* A thread that takes a free GIL n times, which takes ns each, within 10,000 ns. */
+static void take_free(int n, int ns)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100, .end_ns = 10000, .start_pid = 7, .start_tid = 7 });
+	release(200, 7);
+	for (int i = 0; i < n; i++) {
+		request(300 + i * 400, 7);
+		acquire(300 + i * 400 + ns, 7);
+		release(400 + i * 400 + ns, 7);
+	}
+	finish();
+}
+
+static void test_probe_cost(void)
+{
+	take_free(20, 140);
+	ok(thread(7)->gil_events == 61 && thread(7)->probe_cost_ns == 61 * (136 - 100),
+	   "what free waits last longer than without probes is the price of each event");
+	is_u64(m->caveats[CAVEAT_PROBE_COST], 1, "a thread of whose time that is much is counted");
+	take_free(20, 90);
+	is_u64(thread(7)->probe_cost_ns, 0,
+	       "who takes it as quickly as without probes pays nothing");
+	is_u64(m->caveats[CAVEAT_PROBE_COST], 0, "and is not counted");
+	take_free(10, 140);
+	is_u64(thread(7)->probe_cost_ns, 0, "a few free waits prove nothing");
+}
+
 static void test_gils(void)
 {
 	begin();
@@ -244,6 +272,7 @@ int main(void)
 	test_by_hand();
 	test_longest();
 	test_free();
+	test_probe_cost();
 	test_gils();
 	test_truth();
 	model_free(m);
