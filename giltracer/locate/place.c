@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
 #include "binary/inlines.h"
+#include "locate/freethreaded.h"
 #include "locate/placer.h"
 
 /* What confirms that a function is what its symbol says; NULL: nothing. */
@@ -214,31 +214,27 @@ static bool has_function(const struct placer *p, const char *name)
 	return symbols_find(p->symbols, name, &list) > 0;
 }
 
-/* Notes what cannot be seen because probes are missing. */
-static void add_note(const struct placer *p)
+/* What cannot be seen because probes are missing, NULL: nothing. */
+static const char *find_note(const struct placer *p)
 {
-	bool stops = false;
+	const char *note = p->def->free_threaded ? freethreaded_note(p->set) : NULL;
 
-	for (size_t i = 0; i < p->set->probes.n; i++)
-		stops |= str_has_prefix(p->set->probes.v[i].event, "stop_world");
-	if (p->def->free_threaded && !stops)
-		p->set->note = xstrdup(
-			"stop_the_world has no symbol: the report shows which threads were "
-			"stopped and which thread let them continue, but not how long the "
-			"world was stopped, nor which import turned the GIL on");
-	else if (p->code->gave_up)
-		p->set->note = xstrdup(
-			"the search of the machine code was ended because it takes too long for a "
-			"file of this size: functions or releases of the GIL may have no probe");
-	else if (!p->def->free_threaded && !p->set->releases_known)
-		p->set->note = xstrdup(
-			"some releases of the GIL have no probe: the ends of these holds "
-			"are inferred");
+	if (note)
+		return note;
+	if (p->code->gave_up)
+		return "the search of the machine code was ended because it takes too long for a "
+		       "file of this size: functions or releases of the GIL may have no probe";
+	if (!p->def->free_threaded && !p->set->releases_known)
+		return "some releases of the GIL have no probe: the ends of these holds are "
+		       "inferred";
+	return NULL;
 }
 
 /* Probes all functions but take_gil and drop_gil; fallbacks only where releases are missing. */
 static void add_others(struct placer *p)
 {
+	const char *note;
+
 	p->set->releases_known = p->complete || (p->has_drop && !p->has_lto);
 	for (size_t i = 0; i < p->def->functions.n; i++) {
 		const struct probedef_function *f = &p->def->functions.v[i];
@@ -248,7 +244,8 @@ static void add_others(struct placer *p)
 		if (!f->without || !has_function(p, f->without))
 			add_by_symbol(p, f);
 	}
-	add_note(p);
+	note = find_note(p);
+	p->set->note = note ? xstrdup(note) : NULL;
 }
 
 int place_probes(struct probe_set *set, const struct probedef *def, struct symbols *symbols,

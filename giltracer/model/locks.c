@@ -19,6 +19,11 @@ static struct span *last(struct model *m, uint32_t thread)
 	return lane_last(&m->threads.v[thread].gil);
 }
 
+static struct parking *parking_of(struct model *m, uint32_t thread)
+{
+	return &m->priv->threads.v[thread].parking;
+}
+
 /* The lock at an address; *ret_key: the key for it if there is none. */
 static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint64_t *ret_key)
 {
@@ -56,17 +61,17 @@ static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 
 struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 {
-	const struct thread_state *ts = &m->priv->threads.v[thread];
+	const struct parking *parking = parking_of(m, thread);
 	struct span span = gil_span(t, GIL_NO, MODEL_NONE, 0);
 
-	if (ts->lock != MODEL_NONE) {
-		bool world = m->locks.v[ts->lock].world;
+	if (parking->lock != MODEL_NONE) {
+		bool world = m->locks.v[parking->lock].world;
 
 		span.state = world ? GIL_STOPPED : GIL_LOCK_WAIT;
-		span.gil.lock = ts->lock;
+		span.gil.lock = parking->lock;
 		/* It was stopped before any Python code ran after the request. */
-		span.gil.frame = world ? ts->frame : 0;
-	} else if (ts->flags & THREAD_STOPPING) {
+		span.gil.frame = world ? parking->frame : 0;
+	} else if (parking->stopping) {
 		const struct span *was = lane_last(&m->threads.v[thread].gil);
 
 		span.state = GIL_STOPPING;
@@ -77,24 +82,25 @@ struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 
 static void leave_lock(struct model *m, uint32_t thread)
 {
-	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct parking *parking = parking_of(m, thread);
 
-	if (ts->lock != MODEL_NONE)
-		m->priv->locks.v[ts->lock].waiters--;
-	ts->lock = MODEL_NONE;
+	if (parking->lock != MODEL_NONE)
+		m->priv->locks.v[parking->lock].waiters--;
+	parking->lock = MODEL_NONE;
 }
 
 void locks_forget(struct model *m, uint32_t thread)
 {
+	struct parking *parking = parking_of(m, thread);
+
 	leave_lock(m, thread);
-	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_REQUESTED_OFF | THREAD_RELEASED_OFF |
-	                                                THREAD_STOPPING);
+	parking->requested_off = parking->released_off = parking->stopping = false;
 }
 
 static void unpark(struct model *m, uint32_t thread)
 {
 	leave_lock(m, thread);
-	m->priv->threads.v[thread].started_ns = 0;
+	parking_of(m, thread)->started_ns = 0;
 }
 
 /* Begins the span that the thread's state now asks for, unless it holds or requests a GIL. */
@@ -113,7 +119,7 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 	if (ev->park.kind != PARK_EVENT) {
 		uint32_t lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
 
-		m->priv->threads.v[thread].lock = lock;
+		parking_of(m, thread)->lock = lock;
 		m->priv->locks.v[lock].waiters++;
 	}
 	go_on(m, thread, t);
@@ -136,19 +142,19 @@ static void release(struct model *m, uint32_t thread, uint64_t t, uint64_t addre
 
 static void stop_world(struct model *m, uint32_t thread, uint64_t t)
 {
-	m->priv->threads.v[thread].started_ns = 0;
-	m->priv->threads.v[thread].flags |= THREAD_STOPPING;
+	parking_of(m, thread)->started_ns = 0;
+	parking_of(m, thread)->stopping = true;
 	go_on(m, thread, t);
 }
 
 static void start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
 {
-	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct parking *parking = parking_of(m, thread);
 
 	if (last(m, thread)->state == GIL_STOPPING)
 		last(m, thread)->gil.frame = frame;
-	ts->flags &= ~(uint32_t)THREAD_STOPPING;
-	ts->started_ns = t;
+	parking->stopping = false;
+	parking->started_ns = t;
 	go_on(m, thread, t);
 }
 
@@ -160,7 +166,7 @@ static void started_world(struct model *m, uint32_t thread, uint64_t t)
 	const struct span *s = lane_last(lane);
 
 	if (lane->spans.n > 1 && s->state == GIL_NO && s[-1].state == GIL_STOPPING &&
-	    s->start_ns == m->priv->threads.v[thread].started_ns)
+	    s->start_ns == parking_of(m, thread)->started_ns)
 		lane->spans.n--;
 	go_on(m, thread, t);
 }
@@ -190,31 +196,34 @@ static void set_frame(struct model *m, uint32_t thread, const struct event *ev)
 
 static void gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
-	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct parking *parking = parking_of(m, thread);
 
 	gil_turned_off(m, thread, t);
-	ts->flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
-	ts->started_ns = 0;
+	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
+	parking->started_ns = 0;
 	gil_without(m, thread, t);
-	ts->flags |= ev->type == EV_REQUEST ? THREAD_REQUESTED_OFF : THREAD_RELEASED_OFF;
-	if (ev->type != EV_REQUEST)
+	if (ev->type != EV_REQUEST) {
+		parking->released_off = true;
 		return;
-	ts->frame = ev->gil.frame;
+	}
+	parking->requested_off = true;
+	parking->frame = ev->gil.frame;
 	set_frame(m, thread, ev);
 }
 
 /* Whether the event is of a GIL that is off: a return says nothing itself, its entry did. */
 static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
 {
-	uint32_t *flags = &m->priv->threads.v[thread].flags, bit;
+	struct parking *parking = parking_of(m, thread);
+	bool *entry = ev->type == EV_ACQUIRE ? &parking->requested_off : &parking->released_off;
+	bool off = *entry;
 
 	if (ev->flags & EVF_GIL_OFF)
 		return ev->type == EV_REQUEST || ev->type == EV_RELEASE;
 	if (ev->type != EV_ACQUIRE && ev->type != EV_RELEASED)
 		return false;
-	bit = *flags & (ev->type == EV_ACQUIRE ? THREAD_REQUESTED_OFF : THREAD_RELEASED_OFF);
-	*flags &= ~bit;
-	return bit;
+	*entry = false;
+	return off;
 }
 
 static void feed_park(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)

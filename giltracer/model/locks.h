@@ -9,10 +9,10 @@
  * is on. */
 static inline bool locks_concern(const struct model *m, const struct event *ev, uint32_t thread)
 {
-	const struct thread_state *ts = &m->priv->threads.v[thread];
+	const struct parking *p = &m->priv->threads.v[thread].parking;
 
-	return ev->type >= EV_PARK || ev->flags & EVF_GIL_OFF || ts->lock != MODEL_NONE ||
-	       ts->flags & (THREAD_REQUESTED_OFF | THREAD_RELEASED_OFF);
+	return ev->type >= EV_PARK || ev->flags & EVF_GIL_OFF || p->lock != MODEL_NONE ||
+	       p->requested_off || p->released_off;
 }
 
 /* True: the event is of parking, or of a GIL that is off, and is done with. */

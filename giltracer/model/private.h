@@ -36,10 +36,6 @@ enum thread_flags {
 	THREAD_CUT = 1 << 4,       /* another thread's acquire ended its hold */
 	THREAD_START = 1 << 5,     /* its hold since the start has not met an event of its own */
 	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */
-	THREAD_REQUESTED_OFF = 1 << 7, /* its last request was of a GIL that is off: the return of
-	                                * that take_gil acquires nothing */
-	THREAD_RELEASED_OFF = 1 << 8,  /* the same of its last release and drop_gil */
-	THREAD_STOPPING = 1 << 9,      /* it has stopped the world, or is about to */
 };
 
 /* Those that the thread's next GIL event clears. */
@@ -53,6 +49,23 @@ struct cpu_move {
 };
 
 /**
+ * What a thread of a free-threaded interpreter does; nothing where there is a GIL.
+ * @lock: index of the lock that it is parked for, or MODEL_NONE
+ * @frame: Python frame of its last request of a GIL that is off
+ * @requested_off: its last request was of a GIL that is off: the return of that take_gil acquires
+ *                 nothing
+ * @released_off: the same of its last release and drop_gil
+ * @stopping: it has stopped the world, or is about to
+ * @started_ns: when it began to start the world again, 0: it has done something else since
+ */
+struct parking {
+	uint32_t lock;
+	uint32_t frame;
+	bool requested_off, released_off, stopping;
+	uint64_t started_ns;
+};
+
+/**
  * @proc: index of its process
  * @gil: the GIL that it last requested, held or released, or MODEL_NONE
  * @last_cpu: the CPU that it was last seen on, -1: none
@@ -61,23 +74,19 @@ struct cpu_move {
  * @woken_ns: when it was last woken while it ran
  * @lost_ns: end of the last loss of records in which some of its own may be missing
  * @moves: from CPU to CPU, by time
- * @started_ns: when it began to start the world again, 0: it has done something else since
- * @lock: index of the lock that it is parked for, or MODEL_NONE
- * @frame: Python frame of its last request of a GIL that is off
+ * @parking: for locks.c alone
  */
 struct thread_state {
 	uint64_t off_ns;
 	uint64_t woken_ns;
 	uint64_t lost_ns;
-	uint64_t started_ns;
 	uint32_t proc;
 	uint32_t gil;
 	uint32_t off_span;
 	int32_t last_cpu;
 	uint32_t flags;
 	VEC(struct cpu_move) moves;
-	uint32_t lock;
-	uint32_t frame;
+	struct parking parking;
 };
 
 /**

@@ -55,10 +55,10 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 	CLEANUP(free) char *library = NULL;
 
 	if (python->free_threaded)
-		return error_set(
-			err, ENOTSUP,
-			"%s is a free-threaded build: --probes preload records the GIL only",
-			python->command);
+		return error_set(err, ENOTSUP,
+		                 "%s is a free-threaded build: --probes preload records the GIL "
+		                 "only",
+		                 python->command);
 	/* A process whose image is another file was started by the dynamic linker itself. */
 	if (check_image(python->image, !strcmp(python->image, python->library), err) < 0 ||
 	    check_image(python->library, false, err) < 0 ||

@@ -18,6 +18,7 @@
 #include "record/attach.h"
 #include "system/sandbox.h"
 #include "system/perf_try.h"
+#include "record/freethreaded.h"
 #include "record/job.h"
 #include "record/resolve.h"
 
@@ -360,36 +361,6 @@ static int place_probes(struct job *job, struct error *err)
 	return denied(job, " (--no-gil-detect works without probes)", err);
 }
 
-/* A free-threaded build without known probes is recorded without them: its thread states are
- * useful. */
-static int without_probes(struct job *job, struct error *err)
-{
-	if (!job->program.python->free_threaded || err->code != ENOTSUP)
-		return -1;
-	job->events.unknown_build = true;
-	log_warn("%s: thread states and the reasons of sleeps are recorded, but not "
-	         "the locks that threads wait for",
-	         err->text);
-	return 0;
-}
-
-/* Finds the probes that show which import turns the GIL on. They are not limited to tracing: most
- * imports precede it. */
-static void find_early(struct job *job)
-{
-	const char *const *events = uprobes_events(job->events.uprobes);
-	size_t n = 0;
-
-	while (events[n])
-		n++;
-	job->events.early = xcalloc(n + 1, sizeof(*job->events.early));
-	n = 0;
-	for (; *events; events++)
-		if (str_has_suffix(*events, ":gil_module") ||
-		    str_has_suffix(*events, ":enable_gil"))
-			job->events.early[n++] = *events;
-}
-
 int job_prepare_probes(struct job *job, struct error *err)
 {
 	int failed;
@@ -407,11 +378,11 @@ int job_prepare_probes(struct job *job, struct error *err)
 		return 0;
 	}
 	if (failed < 0)
-		return without_probes(job, err);
+		return freethreaded_without_probes(job, err);
 	if (place_probes(job, err) < 0)
 		return -1;
 	if (job_uses_perf(job))
-		find_early(job);
+		job->events.early = freethreaded_early_events(uprobes_events(job->events.uprobes));
 	return 0;
 }
 

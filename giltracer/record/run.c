@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "record/attach.h"
+#include "record/freethreaded.h"
 #include "record/pass.h"
 #include "system/perf_try.h"
 #include "record/stdin_tee.h"
@@ -350,8 +351,7 @@ static int run_twice(struct job *job, struct error *err)
 	int ret = stdin_tee_first(&tee, job->dir, &in, err);
 
 	if (ret == 0) {
-		log_info("run 1 of 2: %s",
-		         job->program.python->free_threaded ? "what blocks threads" : "the GIL");
+		log_info("run 1 of 2: %s", freethreaded_subject(job->program.python));
 		ret = run_execution(job, &first, in, err);
 	}
 	if (in >= 0)
