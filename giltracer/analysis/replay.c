@@ -31,8 +31,9 @@ struct runner {
 	double asked;
 };
 
-/* @asked: when the holder has to let go is known: a timer runs; its turn counts */
-struct lock {
+/* A GIL and the threads that wait for it.
+ * @asked: when the holder has to let go is known: a timer runs; its turn counts */
+struct gil_queue {
 	uint32_t holder, head, tail, turn;
 	bool asked;
 };
@@ -52,7 +53,7 @@ struct replay {
 	double now, work_clock, lost;
 	size_t running;
 	struct runner *runners;
-	struct lock *locks;
+	struct gil_queue *queues;
 	struct timers sleepers, workers;
 };
 
@@ -90,23 +91,23 @@ static void stop(struct replay *r, uint32_t i)
 /* Somebody waits: the holder, if it is Python code, has a time to let go. */
 static void ask(struct replay *r, uint32_t gil, double intervals)
 {
-	struct lock *lock = &r->locks[gil];
+	struct gil_queue *queue = &r->queues[gil];
 
-	if (lock->asked || r->runners[lock->holder].hard)
+	if (queue->asked || r->runners[queue->holder].hard)
 		return;
-	lock->asked = true;
+	queue->asked = true;
 	timers_push(&r->sleepers, r->now + intervals * r->interval + HOGS_SLACK_NS,
-	            (uint32_t)r->m->threads.n + gil, ++lock->turn);
+	            (uint32_t)r->m->threads.n + gil, ++queue->turn);
 }
 
 static void grant(struct replay *r, uint32_t gil, uint32_t i)
 {
-	struct lock *lock = &r->locks[gil];
+	struct gil_queue *queue = &r->queues[gil];
 
-	lock->holder = i;
+	queue->holder = i;
 	r->runners[i].holding = true;
 	r->lost += r->now - r->runners[i].asked;
-	if (lock->head != MODEL_NONE)
+	if (queue->head != MODEL_NONE)
 		ask(r, gil, 2);
 	go_on(r, i);
 }
@@ -114,34 +115,34 @@ static void grant(struct replay *r, uint32_t gil, uint32_t i)
 static void request(struct replay *r, uint32_t i)
 {
 	struct runner *it = &r->runners[i];
-	struct lock *lock = &r->locks[it->gil];
+	struct gil_queue *queue = &r->queues[it->gil];
 
 	it->asked = r->now;
 	it->next = MODEL_NONE;
-	if (lock->holder == MODEL_NONE) {
+	if (queue->holder == MODEL_NONE) {
 		grant(r, it->gil, i);
 		return;
 	}
-	if (lock->head == MODEL_NONE)
-		lock->head = i;
+	if (queue->head == MODEL_NONE)
+		queue->head = i;
 	else
-		r->runners[lock->tail].next = i;
-	lock->tail = i;
+		r->runners[queue->tail].next = i;
+	queue->tail = i;
 	ask(r, it->gil, 1);
 }
 
 static void let_go(struct replay *r, uint32_t i)
 {
-	struct lock *lock = &r->locks[r->runners[i].gil];
-	uint32_t next = lock->head;
+	struct gil_queue *queue = &r->queues[r->runners[i].gil];
+	uint32_t next = queue->head;
 
 	r->runners[i].holding = false;
-	lock->holder = MODEL_NONE;
-	lock->asked = false;
-	lock->turn++;
+	queue->holder = MODEL_NONE;
+	queue->asked = false;
+	queue->turn++;
 	if (next == MODEL_NONE)
 		return;
-	lock->head = r->runners[next].next;
+	queue->head = r->runners[next].next;
 	grant(r, r->runners[next].gil, next);
 }
 
@@ -265,7 +266,7 @@ static void end_part(struct replay *r, uint32_t i)
 /* A forced switch: what is left of the hold comes when it has the GIL again. */
 static void force_switch(struct replay *r, uint32_t gil)
 {
-	uint32_t holder = r->locks[gil].holder;
+	uint32_t holder = r->queues[gil].holder;
 
 	stop(r, holder);
 	let_go(r, holder);
@@ -278,7 +279,7 @@ static bool is_old(const struct replay *r, const struct timer *timer)
 
 	if (timer->who < n)
 		return r->runners[timer->who].turn != timer->turn;
-	return r->locks[timer->who - n].turn != timer->turn;
+	return r->queues[timer->who - n].turn != timer->turn;
 }
 
 static const struct timer *first(const struct replay *r, struct timers *timers)
@@ -332,14 +333,14 @@ static void place_runners(struct replay *r)
 		go_on(r, i);
 	}
 	for (uint32_t i = 0; i < m->gils.n; i++)
-		r->locks[i] = (struct lock){ .holder = MODEL_NONE, .head = MODEL_NONE };
+		r->queues[i] = (struct gil_queue){ .holder = MODEL_NONE, .head = MODEL_NONE };
 }
 
 double replay(const struct model *m, const struct hogs *hogs, const uint32_t *groups,
               uint32_t group, unsigned cpus, uint64_t interval_ns)
 {
 	CLEANUP(free) struct runner *runners = xcalloc(m->threads.n + 1, sizeof(*runners));
-	CLEANUP(free) struct lock *locks = xcalloc(m->gils.n + 1, sizeof(*locks));
+	CLEANUP(free) struct gil_queue *queues = xcalloc(m->gils.n + 1, sizeof(*queues));
 	struct replay r = { .m = m,
 		            .hogs = hogs,
 		            .groups = groups,
@@ -347,7 +348,7 @@ double replay(const struct model *m, const struct hogs *hogs, const uint32_t *gr
 		            .cpus = cpus ? cpus : 1,
 		            .interval = (double)interval_ns,
 		            .runners = runners,
-		            .locks = locks };
+		            .queues = queues };
 	uint64_t steps = REPLAY_MORE_STEPS;
 
 	for (size_t i = 0; i < m->threads.n; i++)
