@@ -5,6 +5,7 @@
  * objects, each of which is written to the log when it is first seen.
  *
  * A code object is known by its address and by what it consists of: its memory may be used again.
+ * What a thread found before is compared with what is there now, which is cheaper than to find it.
  * The first walks look at each step whether it leads to memory and to an object of the right type;
  * one that does not ends it for good.
  */
@@ -248,17 +249,27 @@ static uint32_t describe(const char *code)
 	return next;
 }
 
+static const char *name_of(const char *code)
+{
+	return pointer_at(code, frames.at.name);
+}
+
+/* Its hash: a name that is looked up has one. */
+static uint64_t hash_of(const char *name)
+{
+	return u64_at(name, 3 * sizeof(void *));
+}
+
 /* What tells a code object from another one that is at its address later. */
 static uint64_t identity(const char *code)
 {
-	const char *name = pointer_at(code, frames.at.name);
+	const char *name = name_of(code);
 	uint64_t h = mix((uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)name);
 
 	h = mix(h, (uint64_t)(uintptr_t)file_of(code));
 	h = mix(h, (uint64_t)(uintptr_t)table_of(code));
 	h = mix(h, u32_at(code, frames.at.line));
-	/* Its hash: a name that is looked up has one. */
-	h = mix(h, can_read(name) ? u64_at(name, 3 * sizeof(void *)) : 0);
+	h = mix(h, can_read(name) ? hash_of(name) : 0);
 	return h ? h : 1;
 }
 
@@ -302,16 +313,23 @@ static uint32_t list_number(const struct preload_frame *list, unsigned n)
 	return number;
 }
 
-static int32_t offset_in(const char *code, const char *frame)
+/* As it is in the frame. */
+static uint64_t instruction_of(const char *frame)
+{
+	return frames.at.instruction_size == 4 ? u32_at(frame, frames.at.instruction)
+	                                       : u64_at(frame, frames.at.instruction);
+}
+
+static int32_t offset_in(const char *code, uint64_t instruction)
 {
 	int64_t offset;
 
 	if (frames.at.instruction_size == 4) {
-		offset = (int32_t)u32_at(frame, frames.at.instruction);
+		offset = (int32_t)instruction;
 		if (frames.at.minor == 10 && offset > 0)
 			offset *= 2; /* counted in code units */
 	} else {
-		offset = pointer_at(frame, frames.at.instruction) - code - frames.first_instruction;
+		offset = (const char *)(uintptr_t)instruction - code - frames.first_instruction;
 	}
 	return offset < 0 || offset > INT32_MAX ? -1 : (int32_t)offset;
 }
@@ -330,54 +348,129 @@ static const char *innermost(const struct gil *g)
 	return frame;
 }
 
-/* The frame's function: 0 ends the walk, SKIP is not one of anybody's. */
-static uint32_t function_of(const char *frame, const char **ret_code)
+/* From 3.14 on the lowest bit says that an object is immortal: the interpreter's own are. */
+static bool has_code(const char *code)
 {
-	const char *code = pointer_at(frame, frames.at.code);
+	return !((uintptr_t)code & 1) && code != frames.none;
+}
 
-	/* From 3.14 on the lowest bit says that an object is immortal: the interpreter's own are.
-	 */
-	if ((uintptr_t)code & 1 || code == frames.none)
+/* The frame's function: 0 ends the walk, SKIP is not one of anybody's. */
+static uint32_t function_of(const char *code)
+{
+	if (!has_code(code))
 		return SKIP;
-	*ret_code = code;
 	return is_a(code, frames.code_type) ? number_of(code) : 0;
 }
 
-static unsigned walk(const struct gil *g, struct preload_frame *ret)
+/* ---- walks that were done before */
+
+static struct walked *kept_walk(struct self *me, const char *frame)
 {
-	const char *frame = innermost(g), *code;
+	uint64_t instruction = instruction_of(frame);
+
+	return &me->walks[(instruction >> 1 ^ instruction >> 4) % WALKS];
+}
+
+static void keep_step(struct walked *w, const char *code, uint64_t instruction)
+{
+	struct step *s = &w->steps[w->count++];
+	const char *name;
+
+	*s = (struct step){ .code = code, .has_code = has_code(code) };
+	if (!s->has_code)
+		return;
+	name = name_of(code);
+	s->instruction = instruction;
+	s->name = name;
+	s->file = file_of(code);
+	s->table = table_of(code);
+	s->line = u32_at(code, frames.at.line);
+	s->name_hash = can_read(name) ? hash_of(name) : 0;
+}
+
+static bool is_same_code(const struct step *s)
+{
+	const char *code = s->code;
+
+	return name_of(code) == s->name && file_of(code) == s->file && table_of(code) == s->table &&
+	       u32_at(code, frames.at.line) == s->line &&
+	       (!s->name || hash_of(s->name) == s->name_hash);
+}
+
+static bool is_same_walk(const struct walked *w, const char *frame)
+{
+	for (unsigned i = 0; i < w->count; i++) {
+		const struct step *s = &w->steps[i];
+
+		if (!frame || pointer_at(frame, frames.at.code) != s->code)
+			return false;
+		if (s->has_code && (instruction_of(frame) != s->instruction || !is_same_code(s)))
+			return false;
+		frame = pointer_at(frame, frames.at.previous);
+	}
+	return !w->whole || !frame;
+}
+
+/* Keeps what it finds in w, if it finds all, and there is room. */
+static uint32_t walk(const char *frame, struct walked *w)
+{
+	struct preload_frame list[PRELOAD_FRAMES_MAX];
+	uint32_t function = 1, number;
 	unsigned n = 0;
 
+	w->number = w->count = 0;
 	for (unsigned i = 0; n < frames.count && i < STEPS_MAX && frame; i++) {
-		uint32_t function;
+		const char *code;
 
 		if (!can_read(frame))
 			return 0;
-		function = function_of(frame, &code);
+		code = pointer_at(frame, frames.at.code);
+		function = function_of(code);
 		if (!function)
 			break;
+		if (i < WALK_STEPS)
+			keep_step(w, code, instruction_of(frame));
 		if (function != SKIP)
-			ret[n++] = (struct preload_frame){ function, offset_in(code, frame) };
+			list[n++] = (struct preload_frame){
+				function, offset_in(code, instruction_of(frame))
+			};
 		frame = pointer_at(frame, frames.at.previous);
 	}
-	return n;
+	number = n ? list_number(list, n) : 0;
+	w->whole = !frame;
+	if (function && (n == frames.count || !frame) && w->count < WALK_STEPS)
+		w->number = number;
+	return number;
 }
 
-uint32_t frames_now(const struct gil *g)
+static __attribute__((noinline, cold)) uint32_t walk_checked(struct self *me, const struct gil *g)
 {
-	struct preload_frame list[PRELOAD_FRAMES_MAX];
-	unsigned n;
 	int saved = errno;
+	const char *frame = innermost(g);
+	uint32_t number = can_read(frame) ? walk(frame, kept_walk(me, frame)) : 0;
+
+	if (number)
+		frames.checked++;
+	errno = saved;
+	return number;
+}
+
+uint32_t frames_now(struct self *me, const struct gil *g)
+{
+	struct walked *w;
+	const char *frame;
 
 	if (!frames.on)
 		return 0;
-	n = walk(g, list);
-	if (UNLIKELY(frames.checked < CHECKED)) {
-		if (n)
-			frames.checked++;
-		errno = saved;
-	}
-	return n ? list_number(list, n) : 0;
+	if (UNLIKELY(frames.checked < CHECKED))
+		return walk_checked(me, g);
+	frame = innermost(g);
+	if (!frame)
+		return 0;
+	w = kept_walk(me, frame);
+	if (LIKELY(w->number && is_same_walk(w, frame)))
+		return w->number;
+	return walk(frame, w);
 }
 
 /* ---- the interpreter */

@@ -30,8 +30,8 @@ struct totals_slot;
 
 /**
  * What the scheduler has on record of a thread, in ns since it began.
- * @at_ns: when this was read; @delay_ns: runnable, not running; @slices: how often it got a CPU, 0 if
- * delay_ns and slices are unknown
+ * @at_ns: when this was read; @delay_ns: runnable, not running; @slices: how often it got a CPU, 0
+ * if delay_ns and slices are unknown
  */
 struct run_state {
 	uint64_t at_ns, cpu_ns, delay_ns, slices;
@@ -43,8 +43,8 @@ struct run_state {
  * @number: unique in the process
  * @holder: the thread that has it; @last: the one that had it last
  * @switches: how often another thread got it
- * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked_state: of the holder,
- * shortly before
+ * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked_state: of the
+ * holder, shortly before
  */
 struct gil {
 	pthread_mutex_t *_Atomic mutex;
@@ -64,6 +64,32 @@ struct init_call {
 	const char *caller;
 };
 
+/* A frame of a walk, and what tells its code object from another one at that address. Of one that
+ * has no code object, code alone counts. */
+struct step {
+	const char *code;
+	uint64_t instruction;
+	const char *name, *file, *table;
+	uint64_t name_hash;
+	uint32_t line;
+	bool has_code;
+};
+
+#define WALKS      4 /* a power of two */
+#define WALK_STEPS 8
+
+/**
+ * A walk that a thread has done before.
+ * @number: of PRELOAD_FRAMES, 0: there is none
+ * @whole: there is no frame behind the last one
+ */
+struct walked {
+	uint32_t number;
+	uint16_t count;
+	bool whole;
+	struct step steps[WALK_STEPS];
+};
+
 /**
  * What a thread knows of itself.
  * @at, @end: where its next record goes, and where what is mapped for it ends
@@ -73,6 +99,7 @@ struct init_call {
  * @tid: once it has a stream; @gil, @frame: what its records are about
  * @busy: the stream is being opened or extended: a signal handler may not
  * @rounds, @count_rounds: how often destructors of the ending thread have run
+ * @walks: by the instruction of the innermost frame
  * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
  */
 struct self {
@@ -86,6 +113,7 @@ struct self {
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
 	struct init_call mutex[2], cond;
+	struct walked walks[WALKS];
 };
 
 extern __thread struct self self __attribute__((tls_model("initial-exec")));
@@ -136,21 +164,20 @@ static inline unsigned gils_hash(const void *address)
 	return (unsigned)(a >> 3 ^ a >> 12) % FILTER_SIZE;
 }
 
-/* The GIL that the mutex or condition variable belongs to: nearly every other one is told from them
- * by one look, and nearly every process has one. */
+/* The GIL that the mutex or condition variable belongs to. Nearly every process has one GIL, and
+ * the filters keep nearly every other mutex from a search. */
 static inline struct gil *gils_of_mutex(const pthread_mutex_t *mutex)
 {
-	if (LIKELY(!gils_mutex_filter[gils_hash(mutex)]))
-		return NULL;
-	return LIKELY(gils[0].mutex == mutex) ? &gils[0] : gils_search_mutex(mutex);
+	if (gils[0].mutex == mutex)
+		return &gils[0];
+	return LIKELY(!gils_mutex_filter[gils_hash(mutex)]) ? NULL : gils_search_mutex(mutex);
 }
 
 static inline struct gil *gils_of_cond(const pthread_cond_t *cond)
 {
-	if (LIKELY(!gils_cond_filter[gils_hash(cond)]))
-		return NULL;
-	return LIKELY(gils[0].cond == cond && gils[0].mutex) ? &gils[0]
-	                                                     : gils_search_cond(cond, false);
+	if (gils[0].cond == cond && gils[0].mutex)
+		return &gils[0];
+	return LIKELY(!gils_cond_filter[gils_hash(cond)]) ? NULL : gils_search_cond(cond, false);
 }
 
 void gils_mutex_made(pthread_mutex_t *mutex, const char *caller);
@@ -164,7 +191,7 @@ void gils_in_child(void);
 void frames_begin(void *(*symbol)(const char *name));
 
 /* The number of what runs in the thread that is about to release the GIL; 0: unknown. */
-uint32_t frames_now(const struct gil *g);
+uint32_t frames_now(struct self *me, const struct gil *g);
 void frames_in_child(void);
 
 /* ---- stream.c */
@@ -254,9 +281,9 @@ pid_t process_gettid(void);
 /* Of a thread of the process, or zeros. */
 void process_run_state(struct run_state *ret, pid_t tid);
 
-/* For how long the thread, the caller, was kept from running since then, in ns: in line for a CPU, or
- * while a hypervisor had its CPU. The latter is told only if it has had the CPU all along, as seen by the
- * kernel: otherwise it may have slept. */
+/* For how long the thread, the caller, was kept from running since then, in ns: in line for a CPU,
+ * or while a hypervisor had its CPU. The latter is told only if it has had the CPU all along, as
+ * seen by the kernel: otherwise it may have slept. */
 uint64_t process_kept_off(const struct run_state *since, pid_t tid);
 
 #endif

@@ -109,10 +109,17 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 	return real_mutex_lock(mutex);
 }
 
-static void acquired(struct self *me, struct gil *g)
+/* Where no other thread had the GIL since, the stamp cannot be before another one's release: the
+ * cheaper look will do. */
+static uint64_t stamp_acquire(const struct self *me, const struct gil *g)
+{
+	return LIKELY(g->last == me && !me->waits) ? clock_stamp() : clock_stamp_after();
+}
+
+static inline void acquired(struct self *me, struct gil *g)
 {
 	const struct count c = count_open(me, g);
-	uint64_t stamp = clock_stamp_after();
+	uint64_t stamp = stamp_acquire(me, g);
 
 	count_acquired(&c, LIKELY(!g->holder) ? TOTALS_HOLD : TOTALS_FREE, stamp);
 	me->taking = NULL;
@@ -134,7 +141,8 @@ static void acquired(struct self *me, struct gil *g)
 }
 
 /* Who waits may get the CPU before this thread is out of drop_gil. */
-static __attribute__((noinline)) int unlock_released(const struct gil *g, pthread_mutex_t *mutex)
+static __attribute__((noinline, cold)) int unlock_released(const struct gil *g,
+                                                           pthread_mutex_t *mutex)
 {
 	int ret = real_mutex_unlock(mutex);
 
@@ -143,21 +151,26 @@ static __attribute__((noinline)) int unlock_released(const struct gil *g, pthrea
 	return ret;
 }
 
-EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+static __attribute__((noinline)) int unlock_gil(struct gil *g, pthread_mutex_t *mutex)
 {
-	struct gil *g = gils_of_mutex(mutex);
+	struct self *me = &self;
 
-	if (LIKELY(!g))
-		return real_mutex_unlock(mutex);
-	if (self.taking == g)
-		acquired(&self, g);
-	else if (UNLIKELY(self.gave))
+	if (me->taking == g)
+		acquired(me, g);
+	else if (UNLIKELY(me->gave))
 		return unlock_released(g, mutex);
 	return real_mutex_unlock(mutex);
 }
 
-/* The first time counts: the holder knows it from then on. What it did is read before the stamp, since
- * this thread may be stopped in between: the holder is not accused for that. */
+EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	struct gil *g = gils_of_mutex(mutex);
+
+	return g ? unlock_gil(g, mutex) : real_mutex_unlock(mutex);
+}
+
+/* The first time counts: the holder knows it from then on. What it did is read before the stamp,
+ * since this thread may be stopped in between: the holder is not accused for that. */
 static void asked(struct self *me, struct gil *g)
 {
 	uint64_t stamp;
@@ -200,7 +213,7 @@ static __attribute__((noinline)) void answered(struct self *me, const struct gil
 		stream_put(me, PRELOAD_OF_DELAY, delay);
 }
 
-static void released(struct self *me, struct gil *g)
+static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 {
 	const struct count c = count_open(me, g);
 	uint64_t stamp = clock_stamp();
@@ -210,7 +223,7 @@ static void released(struct self *me, struct gil *g)
 	g->holder = NULL;
 	if (!process.on)
 		return;
-	frame = frames_now(g);
+	frame = frames_now(me, g);
 	if (UNLIKELY(g->asked_stamp))
 		answered(me, g);
 	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;

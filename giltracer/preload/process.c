@@ -66,7 +66,8 @@ static void read_schedstat(struct run_state *ret, pid_t tid)
 
 void process_run_state(struct run_state *ret, pid_t tid)
 {
-	const clockid_t cpu_time = (clockid_t)(~(unsigned)tid << 3 | 6); /* as clock_getcpuclockid(3) */
+	const clockid_t cpu_time = (clockid_t)(~(unsigned)tid << 3 |
+	                                       6); /* as clock_getcpuclockid(3) */
 	struct timespec ts;
 	int saved = errno;
 
