@@ -3,7 +3,8 @@
 // there are many threads.
 
 import {asleepDraw, hardlyWaits} from "./asleep.js";
-import {crowdAt, crowdLabel, crowdOf, crowdTag, crowds} from "./crowds.js";
+import {crowdAt, crowdLabel, crowdOf, crowds} from "./crowds.js";
+import {crowdTag} from "./crowdtag.js";
 import {
 	CANNOT_TELL,
 	HANDOVER,
@@ -18,7 +19,7 @@ import {$, fill, h, rove, stepInTable, toward} from "./dom.js";
 import {NAME_FIT, fmtCount, fmtDur, fmtExact, plural, shorten} from "./format.js";
 import {pinLane} from "./pick.js";
 import {copyButtons, noWait} from "./table.js";
-import {palette, threadColor} from "./theme.js";
+import {threadColor} from "./theme.js";
 import {flyToSpan, passDur, setOnly, setPin} from "./view.js";
 
 const MATRIX_MAX = 5;
@@ -120,9 +121,7 @@ export function blameDraw() {
 						{class: "clip"},
 						h("i", {
 							class: "dot",
-							style:
-								"background:" +
-								(all[k].name ? palette.other : threadColor(all[k].threads[0])),
+							style: "background:" + threadColor(all[k].threads[0]),
 						}),
 						all[k].name
 							? shorten(all[k].name, 9) + " ×" + all[k].threads.length

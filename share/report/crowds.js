@@ -2,11 +2,6 @@
 // Threads whose names differ in digits only, as one where there are many: the rules of crowds.h.
 
 import {pass, threadLabel, threadName} from "./data.js";
-import {h} from "./dom.js";
-import {NAME_FIT, shorten} from "./format.js";
-import {showThread, threadTag} from "./table.js";
-import {palette} from "./theme.js";
-import {setOnly} from "./view.js";
 
 const CROWDS_FROM = 12;
 const CROWD_LEAST = 4;
@@ -45,25 +40,6 @@ export const crowdOf = i => crowds()[crowdAt(i)];
 
 export const crowdLabel = c =>
 	c.name ? c.name + " × " + c.threads.length : threadLabel(c.threads[0]);
-
-export function crowdTag(c, most = NAME_FIT) {
-	return c.name
-		? h(
-				"button",
-				{
-					class: "thread",
-					title: c.name + ": show these " + c.threads.length + " threads",
-					onclick: () => {
-						setOnly(c.threads);
-						showThread(c.threads[0]);
-					},
-				},
-				h("i", {class: "dot", style: "background:" + palette.other}),
-				shorten(c.name, most),
-				h("b", {}, " × " + c.threads.length),
-			)
-		: threadTag(c.threads[0], most);
-}
 
 // Their numbers, as if they were one thread.
 export function crowdSum(c) {

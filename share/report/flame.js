@@ -15,7 +15,7 @@ import {FRAME_MISMATCH, FRAME_PYTHON, callName, framesOf, shortCall} from "./pic
 import {HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {empty} from "./table.js";
-import {palette, sliceColors} from "./theme.js";
+import {nameHash, palette, sliceColors} from "./theme.js";
 import {hits, passDur, range, rowsThreads, view} from "./view.js";
 
 const FLAME_MODES = [
@@ -271,7 +271,7 @@ function frameButton(node, focus, x, w, top) {
 				"%;top:" +
 				top +
 				"px;background:" +
-				(isLit(node) ? palette.hit : color),
+				(isLit(node) ? palette.hit + ";color:" + palette.paper : color),
 		},
 		text,
 	);
@@ -310,12 +310,6 @@ function flameShow(focus) {
 				? kids[0]
 				: by && row[row.indexOf(from) + by];
 	});
-}
-
-function nameHash(text) {
-	let v = 7;
-	for (let i = 0; i < text.length; i++) v = (v * 31 + text.charCodeAt(i)) >>> 0;
-	return v;
 }
 
 export function flameInit() {

@@ -44,11 +44,11 @@ export function histogramDraw() {
 		for (let i = b; i < b + group; i++) c += hist[i] || 0;
 		bars.push(c);
 	}
-	const W = 900,
-		H = 216,
+	const W = Math.max(260, Math.min(1000, box.clientWidth)),
+		H = 228,
 		L = 54,
 		B = 30,
-		T = 40,
+		T = 52,
 		most = Math.max(...bars);
 	const x = b => L + ((b - first) / (last - first)) * (W - L - 12);
 	const y = c => H - B - (c ? Math.max(2, (c / most) * (H - B - T)) : 0);
@@ -77,9 +77,9 @@ export function histogramDraw() {
 				),
 			);
 	});
-	for (let e = 0; e <= 12; e++) {
+	for (let e = 0, before = -50; e <= 12; e++) {
 		const b = Math.log2(Math.pow(10, e)) * HIST_SUB;
-		if (b >= first && b <= last)
+		if (b >= first && b <= last && x(b) - before >= 50 && (before = x(b)))
 			parts.push(
 				svg("line", {x1: x(b), x2: x(b), y1: H - B, y2: H - B + 5, class: "haxis"}),
 				svg(
@@ -101,31 +101,26 @@ export function histogramDraw() {
 		["p50", p50],
 		["p99", p99],
 	];
+	if (!pass().locks) marked.push(["switch interval", meta.switch_interval_ns]);
+	// A line of its own for each.
 	marked.forEach(([name, ns], i) => {
-		const at = x(Math.log2(ns) * HIST_SUB);
+		const at = x(Math.log2(ns) * HIST_SUB),
+			own = i === 3,
+			left = at > W / 2;
 		parts.push(
-			svg("line", {x1: at, x2: at, y1: T - 6, y2: H - B, class: "hq"}),
+			svg("line", {x1: at, x2: at, y1: i * 12 + 6, y2: H - B, class: own ? "hsi" : "hq"}),
 			svg(
 				"text",
 				{
-					x: at + (at > W - 110 ? -4 : 4),
-					y: 10 + (i % 3) * 11,
-					"text-anchor": at > W - 110 ? "end" : "start",
-					class: "hqt",
+					x: at + (left ? -4 : 4),
+					y: 10 + i * 12,
+					"text-anchor": left ? "end" : "start",
+					class: own ? "hsit" : "hqt",
 				},
-				name + " " + fmtDur(ns),
+				name + " " + (own ? switchInterval : fmtDur(ns)),
 			),
 		);
 	});
-	if (!pass().locks)
-		parts.push(
-			svg("line", {x1: x(si), x2: x(si), y1: T, y2: H - B, class: "hsi"}),
-			svg(
-				"text",
-				{x: x(si) - 4, y: T + 6, "text-anchor": "end", class: "hsit"},
-				"switch interval " + switchInterval,
-			),
-		);
 	const summary =
 		plural(total, "wait") +
 		": half of the waiting time is in waits longer than " +
@@ -142,7 +137,14 @@ export function histogramDraw() {
 		h("p", {class: "hint"}, summary + " (Read off the buckets, to about 2 %.)"),
 		svg(
 			"svg",
-			{viewBox: "0 0 " + W + " " + H, role: "img", "aria-label": summary, class: "hist"},
+			{
+				viewBox: "0 0 " + W + " " + H,
+				width: W,
+				height: H,
+				role: "img",
+				"aria-label": summary,
+				class: "hist",
+			},
 			parts,
 		),
 	);

@@ -9,7 +9,7 @@ import {HOLD_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
 import {palette, threadColor} from "./theme.js";
 import {turns} from "./turns.js";
-import {passDur, pinned, range, shown, span, view} from "./view.js";
+import {hits, passDur, pinned, range, shown, span, view} from "./view.js";
 
 function ellipsis(c, text, width) {
 	if (c.measureText(text).width <= width) return text;
@@ -150,16 +150,26 @@ function drawRowLabel(c, row, y) {
 	} else if (row.kind === "gil" && shown.labels !== false) {
 		labelSpans(c, row, y);
 	}
+	if (row.kind === "gil") drawLife(c, row, y);
+}
+
+// Where a thread began and ended.
+function drawLife(c, row, y) {
+	const {from_ns, to_ns} = pass().threads[row.thread];
+	c.fillStyle = palette.soft;
+	for (const t of [from_ns, to_ns])
+		if (t > view.from && t < view.to && t > 0 && t < passDur())
+			c.fillRect(Math.round(timeToX(t)), y + 1, 1, row.h - 2);
 }
 
 // Names in the calls that are wide enough.
 function labelCalls(c, row, y) {
 	c.font = SMALL;
-	c.fillStyle = palette.ink;
 	wideSpans(store().slices[row.thread][row.depth], 28, (s, i) => {
 		const a = Math.max(GUTTER, timeToX(s.start[i])),
 			b = Math.min(tl.width, timeToX(s.end[i]));
 		const text = b - a < 28 ? "" : ellipsis(c, shortCall(callName(s.name[i])), b - a - 6);
+		c.fillStyle = hits.lit && hits.lit[s.name[i]] ? palette.paper : palette.ink;
 		if (text) c.fillText(text, a + 3, y + row.h / 2 + 1);
 	});
 }
@@ -264,6 +274,11 @@ function labelOwners(c, row, y) {
 	if (!loading.complete) return;
 	const {lane, threads} = turns(row.gil);
 	c.font = "600 " + SMALL;
+	c.fillStyle = palette.paper; // between one holder and the next
+	wideSpans(lane, 6, (s, i) => {
+		const x = timeToX(s.start[i]);
+		if (s.state[i] && x > GUTTER) c.fillRect(Math.round(x), y + 1, 1, (row.h - 2) * 0.72);
+	});
 	wideSpans(lane, 60, (s, i) => {
 		if (!s.state[i]) return;
 		const thread = threads[i],

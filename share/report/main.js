@@ -6,7 +6,7 @@ import {blameDraw} from "./blame.js";
 import {gilKnown, gilText, meta, pass} from "./data.js";
 import {detailsDraw} from "./details.js";
 import {$, fill, h, say} from "./dom.js";
-import {emit, on, perFrame} from "./events.js";
+import {emit, on, perFrame, whenQuiet} from "./events.js";
 import {exportInit} from "./export.js";
 import {flameBuild, flameInit} from "./flame.js";
 import {fmtCount} from "./format.js";
@@ -23,6 +23,7 @@ import {pinSentence} from "./pick.js";
 import {pointerInit} from "./pointer.js";
 import {starvedDraw} from "./queued.js";
 import {rangeInit} from "./range.js";
+import {cpuPens, gilPens} from "./raster.js";
 import {searchInit} from "./search.js";
 import {end, loading, push, store} from "./store.js";
 import {stripInit} from "./strip.js";
@@ -227,6 +228,10 @@ function start() {
 		deepDraw();
 		performance.mark("gt-ready");
 	});
+	addEventListener(
+		"resize",
+		whenQuiet(200, () => loading.complete && histogramDraw()),
+	);
 	addEventListener("DOMContentLoaded", () => {
 		if (loading.ended) return;
 		loading.errors.push("it ends too early");
@@ -253,6 +258,7 @@ globalThis.gt = {
 	pass,
 	palette: () => palette,
 	threadColor,
+	pens: thread => [gilPens(thread), cpuPens()],
 	get GUTTER() {
 		return GUTTER;
 	},

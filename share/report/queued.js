@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Who used the CPU while a thread was runnable.
 
-import {crowdLabel, crowdOf, crowdTag, crowds} from "./crowds.js";
+import {crowdLabel, crowdOf, crowds} from "./crowds.js";
+import {crowdTag} from "./crowdtag.js";
 import {meta, pass, passIndex, report, threadLabel} from "./data.js";
 import {$, fill, h, soft, tally} from "./dom.js";
 import {fmtDur, fmtPct} from "./format.js";

@@ -19,7 +19,7 @@ Raster.prototype.rect = function (x, y, w, h, color) {
 
 /*
  * cols: time in each of `states` in each column. order: states from the bottom up. pens[state]:
- * [colour, stripe colour, stripes' width] or null for the lane's ground. marks: columns where
+ * [colour, stripe colour, stripes' width, their steps along and down] or null for the lane's ground. marks: columns where
  * the state `mark` gets at least a pixel.
  */
 Raster.prototype.lane = function (
@@ -47,7 +47,8 @@ Raster.prototype.lane = function (
 		carry = new Float64Array(kinds);
 	const n = new Int32Array(kinds),
 		times = new Float64Array(kinds);
-	const stripes = stripesFor(w + h, 6 * scale);
+	const period = 6 * scale,
+		stripes = stripesFor(w + period * h, period);
 	for (let x = 0; x < w; x++) {
 		let alive = 0,
 			sole = -1;
@@ -107,9 +108,11 @@ Raster.prototype.lane = function (
 			let j = Math.max(first, top),
 				at = j * stride + x0 + x;
 			if (!wide) for (; j < end; j++, at += stride) px[at] = color;
-			else
-				for (; j < end; j++, at += stride)
-					px[at] = stripes[x + j - y0] >= wide ? pen[1] : color;
+			else {
+				const down = (pen[4] + period) % period;
+				for (let q = x * pen[3] + (j - y0) * down; j < end; j++, at += stride, q += down)
+					px[at] = stripes[q] >= wide ? pen[1] : color;
+			}
 		}
 	}
 };
@@ -119,16 +122,15 @@ Raster.prototype.column = function (at, x, y0, h, top, bottom, pen, ground, stri
 	const px = this.px,
 		stride = this.w,
 		color = pen ? pen[0] : ground,
-		wide = pen && pen[2] ? pen[2] * scale : 0;
-	for (
-		let y = Math.max(y0, top), e = Math.min(y0 + h, bottom), p = y * stride + at;
-		y < e;
-		y++, p += stride
-	)
-		px[p] = wide && stripes[x + y - y0] >= wide ? pen[1] : color;
+		wide = pen && pen[2] ? pen[2] * scale : 0,
+		down = wide ? (pen[4] + 6 * scale) % (6 * scale) : 0;
+	let y = Math.max(y0, top),
+		q = wide ? x * pen[3] + (y - y0) * down : 0;
+	for (let e = Math.min(y0 + h, bottom), p = y * stride + at; y < e; y++, p += stride, q += down)
+		px[p] = wide && stripes[q] >= wide ? pen[1] : color;
 };
 
-// Where in its stripe a pixel is, by x + y.
+// Where in its stripe a pixel is, by its steps along and down.
 let stripeTable = null;
 function stripesFor(n, period) {
 	if (!stripeTable || stripeTable.length < n || stripeTable.period !== period) {
@@ -171,27 +173,35 @@ function shade(id, strength) {
 	return shades[sliceIndex(id)][Math.round(Math.min(1, strength) * 16)];
 }
 
+// The directions of stripes, as steps along and down.
+const UP = [1, 1];
+const DOWN = [1, -1];
+const UPRIGHT = [1, 0];
+const LEVEL = [0, 1];
+const penOf = (color, other, wide, to) =>
+	other ? [rgba(color), rgba(other), wide, ...to] : [rgba(color), 0, 0];
+
 export function gilPens(thread) {
 	const p = palette;
 	return [
-		[rgba(p.unknown), rgba(p.unknownAlt), 2],
+		penOf(p.unknown, p.unknownAlt, 2, DOWN),
 		null,
-		[rgba(threadColor(thread)), 0, 0],
-		[rgba(p.wait), rgba(p.waitAlt), 3],
-		[rgba(p.wait), rgba(p.swwaitAlt), 2],
-		[rgba(p.swwaitAlt), rgba(p.none), 2],
+		penOf(threadColor(thread)),
+		penOf(p.wait, p.waitAlt, 3, UP),
+		penOf(p.wait, p.swwaitAlt, 3, LEVEL),
+		penOf(p.freewait, p.none, 2, UPRIGHT),
 	];
 }
 
 export function cpuPens() {
 	const p = palette;
 	return [
-		[rgba(p.unknown), rgba(p.unknownAlt), 2],
-		[rgba(p.running), 0, 0],
-		[rgba(p.runnable), rgba(p.runnableAlt), 3],
-		[rgba(p.sleeping), 0, 0],
-		[rgba(p.disk), rgba(p.diskAlt), 3],
-		[rgba(p.gilsleep), rgba(p.gilsleepAlt), 3],
+		penOf(p.unknown, p.unknownAlt, 2, DOWN),
+		penOf(p.running),
+		penOf(p.runnable, p.runnableAlt, 3, DOWN),
+		penOf(p.sleeping),
+		penOf(p.disk, p.diskAlt, 3, UPRIGHT),
+		penOf(p.gilsleep, p.gilsleepAlt, 3, UP),
 	];
 }
 

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Colours (after Okabe and Ito, safe for colour-blind eyes), light and dark. Their vermilion is
-// for waits alone.
+// Colours, light and dark. Vermilion is for waits alone. Neighbouring states of a lane differ by
+// 3:1: a solid colour from one of the stripes at least; stripes among themselves in direction.
 
-import {gilKnown, pass} from "./data.js";
+import {crowds} from "./crowds.js";
+import {gilKnown, pass, threadName} from "./data.js";
 import {$} from "./dom.js";
 import {emit} from "./events.js";
 
-// Of threads as holders: the six who hold most have one, the others share a grey.
+// Of threads and crowds: those who hold and wait most have one, the others share a grey.
 const IDENTITY = {
-	light: ["#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#c2ab00", "#7a5ba6"],
-	dark: ["#3f9fe0", "#18b088", "#d48cb4", "#8fd0f5", "#d9cc3f", "#a488d0"],
+	light: "#0072b2 #00805c #b3417f #7a5ba6 #7a7000 #007c91 #2b3f8c #7d1d3f #3b6b00 #5b2a86".split(
+		" ",
+	),
+	dark: "#56a8e8 #25b98c #e58ac0 #a993e0 #c9bd3c #3cc3d6 #8fa8ff #ff8fa3 #93cf5a #cf9bff".split(
+		" ",
+	),
 };
 
 // Those of style.css that are painted with, by name.
 const PAINTS =
-	"paper ink soft line other wait waitAlt swwaitAlt unknown unknownAlt none dead hit " +
+	"paper ink soft line other wait waitAlt swwaitAlt freewait unknown unknownAlt none dead hit " +
 	"running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt";
 
 export const palette = {};
@@ -33,30 +38,64 @@ export function mix(a, b, share) {
 	return "#" + ((1 << 24) | (one(16) << 16) | (one(8) << 8) | one(0)).toString(16).slice(1);
 }
 
-let holderRank = null;
+let slots = []; // of colours, by thread; -1 for grey
+
+// What a thread or a crowd is called in each recording of the program; main threads come first.
+function identities() {
+	const seen = new Map();
+	return crowds()
+		.map(c => {
+			const t = pass().threads[c.threads[0]],
+				name = t.main ? "" : c.name || threadName(c.threads[0]);
+			seen.set(name, (seen.get(name) || 0) + 1);
+			return {threads: c.threads, key: name + "\0" + seen.get(name)};
+		})
+		.sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+// Those who hold most and those who wait most, by turns.
+function conspicuous(list) {
+	const sum = (c, of) => c.threads.reduce((n, i) => n + (of(pass().threads[i]) || 0), 0),
+		watched = gilKnown();
+	const by = of =>
+		list
+			.map(c => ({c, ns: sum(c, of)}))
+			.filter(x => x.ns > 0)
+			.sort((a, b) => b.ns - a.ns);
+	const hold = by(t => (watched || !t.states ? t.hold_ns : t.states.running_ns)),
+		wait = by(t => (watched || !t.states ? t.wait_ns : t.states.gil_sleep_ns)),
+		out = new Set();
+	for (let i = 0; i < list.length; i++)
+		for (const x of [hold[i], wait[i]]) if (x && out.size < IDENTITY.light.length) out.add(x.c);
+	return out;
+}
+
+// A name has its colour in every recording, unless another one that comes before it has that.
 export function rankHolders() {
-	const t = pass().threads;
-	holderRank = new Array(t.length).fill(-1);
-	const weight = x => (gilKnown() || !x.states ? x.hold_ns : x.states.running_ns);
-	t.map((x, i) => i)
-		.filter(i => weight(t[i]) > 0)
-		.sort((a, b) => weight(t[b]) - weight(t[a]) || a - b)
-		.slice(0, IDENTITY.light.length)
-		.forEach((i, rank) => {
-			holderRank[i] = rank;
-		});
+	const n = IDENTITY.light.length,
+		taken = [],
+		list = identities(),
+		some = conspicuous(list);
+	slots = pass().threads.map(() => -1);
+	for (const c of list.filter(x => some.has(x))) {
+		let slot = c.key[0] === "\0" ? 0 : nameHash(c.key) % n;
+		while (taken[slot]) slot = (slot + 1) % n;
+		taken[slot] = true;
+		for (const i of c.threads) slots[i] = slot;
+	}
 }
 
-// Ranks of colours: those of single threads, and the grey of the rest.
+export function nameHash(text) {
+	let v = 7;
+	for (let i = 0; i < text.length; i++) v = (v * 31 + text.charCodeAt(i)) >>> 0;
+	return v;
+}
+
+// Ranks of colours: those of identities, and the grey of the rest.
 export const ranks = () => IDENTITY.light.length + 1;
-export const rankOf = thread =>
-	holderRank[thread] >= 0 ? holderRank[thread] : IDENTITY.light.length;
+export const rankOf = thread => (slots[thread] >= 0 ? slots[thread] : IDENTITY.light.length);
 export const rankColor = rank => IDENTITY[darkNow ? "dark" : "light"][rank] || palette.other;
-
-export function threadColor(index) {
-	const rank = holderRank[index];
-	return rank >= 0 ? IDENTITY[darkNow ? "dark" : "light"][rank] : palette.other;
-}
+export const threadColor = thread => rankColor(rankOf(thread));
 
 export let sliceColors = [];
 // Calm colours of functions, by id.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // One bar per thread: where its time went, with the numbers of the terminal's table.
 
-import {crowdLabel, crowdSum, crowdTag, crowds} from "./crowds.js";
+import {crowdLabel, crowdSum, crowds} from "./crowds.js";
+import {crowdTag} from "./crowdtag.js";
 import {gilKnown, gilText, knownNs, meta, pass} from "./data.js";
 import {$, fill, h, tally} from "./dom.js";
 import {fmtCount, fmtDur, fmtPct} from "./format.js";
 import {pinLane} from "./pick.js";
 import {empty, goToPin, jumpTo, makeTable, whoColumn} from "./table.js";
-import {palette, threadColor} from "./theme.js";
+import {threadColor} from "./theme.js";
 
 // The parts of a bar. With CPU states, time without the GIL is told apart.
 function barParts(t) {
@@ -186,7 +187,7 @@ export function threadsDraw() {
 			head: "",
 			csv: "bar",
 			value: r => r.t.wait_ns,
-			cell: r => bar(r.t, r.c.name ? palette.other : threadColor(r.i)),
+			cell: r => bar(r.t, threadColor(r.i)),
 			wide: true,
 			title: "Shares of its life",
 		},

@@ -133,7 +133,8 @@ const colors = () =>
 	const seen = new Set();
 	for (let i = 0; i < d.length; i += 4)
 		seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
-	return [0xd55e00, 0xf2a36b, 0x0072b2].map(x => seen.has(x));`);
+	const p = gt.palette();
+	return [p.wait, p.waitAlt, gt.threadColor(1)].map(x => seen.has(parseInt(x.slice(1), 16)));`);
 is(await colors(), [true, true, true], "waits are hatched, a holder has its colour");
 
 await run('document.querySelector("#moments-list button").click()');

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// A crowd by its name and colour, which shows its threads in the timeline.
+
+import {h} from "./dom.js";
+import {NAME_FIT, shorten} from "./format.js";
+import {showThread, threadTag} from "./table.js";
+import {threadColor} from "./theme.js";
+import {setOnly} from "./view.js";
+
+export function crowdTag(c, most = NAME_FIT) {
+	return c.name
+		? h(
+				"button",
+				{
+					class: "thread",
+					title: c.name + ": show these " + c.threads.length + " threads",
+					onclick: () => {
+						setOnly(c.threads);
+						showThread(c.threads[0]);
+					},
+				},
+				h("i", {class: "dot", style: "background:" + threadColor(c.threads[0])}),
+				shorten(c.name, most),
+				h("b", {}, " × " + c.threads.length),
+			)
+		: threadTag(c.threads[0], most);
+}
