@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/overdue_holds.h"
 #include "analysis/pystack.h"
 #include "base/alloc.h"
 #include "base/str.h"
@@ -13,6 +14,7 @@
 
 #define FUNCTION_PERCENT 20       /* less is not worth a name */
 #define LONG_HOLD_NS     10000000 /* twice the switch interval: worth a word */
+#define PREEMPTED        20       /* percent of the longest hold, likewise */
 #define SECOND_PERCENT   5        /* of the waiting: who caused less is not named beside another */
 #define BETWEEN_PERCENT  10       /* likewise of nobody */
 
@@ -144,6 +146,15 @@ static void add_between(struct reasons *to, const struct charges *c)
 		reasons_add(to, REASON_HANDOFF_TOO)->percent = percent;
 }
 
+/* How long the holder had no CPU although it wanted one, if that is much of a hold. */
+static uint64_t preempted(const struct model *model, uint32_t thread, uint64_t from_ns, uint64_t ns)
+{
+	uint64_t runnable_ns, asleep_ns;
+
+	overdue_off_cpu(&model->threads.v[thread], from_ns, from_ns + ns, &runnable_ns, &asleep_ns);
+	return facts_percent(runnable_ns, ns) >= PREEMPTED ? runnable_ns : 0;
+}
+
 static void blame_thread(struct verdict *v, const struct analysis *a, const struct charges *c)
 {
 	uint32_t group = c->order[0], holder = c->groups->v.v[group].first;
@@ -156,6 +167,9 @@ static void blame_thread(struct verdict *v, const struct analysis *a, const stru
 	r->percent = percent;
 	r->ns = c->ns[group];
 	r->longest_ns = longest >= LONG_HOLD_NS ? longest : 0;
+	if (r->longest_ns)
+		r->preempted_ns = preempted(
+			a->model, holder, a->model->threads.v[holder].longest_hold_at_ns, longest);
 	if (!find_traced_function(&r->function, a, holder))
 		find_probed_function(&r->function, a, c, group);
 	add_between(&v->because, c);
@@ -235,6 +249,8 @@ static bool blame_call(struct verdict *v, const struct analysis *a, const struct
 	r->thread = top->hog->thread;
 	r->ns = top->wait_ns;
 	r->longest_ns = top->longest_ns;
+	r->preempted_ns = preempted(a->model, top->longest_thread, top->longest_at_ns,
+	                            top->longest_ns);
 	reasons_add(&v->advice, is_collector(a->pass, top->hog) ? ADVICE_COLLECTOR : ADVICE_CALL);
 	find_moment(v, a->model, NULL, top->longest_thread);
 	return true;

@@ -106,12 +106,13 @@ static void add_to_row(struct function_row *row, const struct hog *hog, bool ove
 	row->holds += overdue ? hog->overdue_holds : hog->holds;
 	row->ns += overdue ? hog->overdue_ns : hog->hold_ns;
 	row->wait_ns += overdue ? hog->overdue_wait_ns : hog->wait_ns;
-	row->off_cpu_ns += hog->off_cpu_ns;
+	row->off_cpu_ns += overdue ? hog->off_cpu_ns : hog->hold_off_cpu_ns;
 	if (!row->hog->native)
 		row->hog = hog;
 	if (longest_ns <= row->longest_ns)
 		return;
 	row->longest_ns = longest_ns;
+	row->longest_at_ns = overdue ? hog->overdue_longest_at_ns : hog->longest_at_ns;
 	row->longest_thread = hog->thread;
 }
 

@@ -51,13 +51,14 @@ bool function_is_slow_start(const struct recording_pass *pass, const struct hog 
  * A function in all threads that ran it.
  * @hog: a row of it: whoever needs a name, a caller, a C function
  * @threads: how many rows; with one, @hog->thread is who
- * @holds, @ns, @wait_ns, @longest_ns, @off_cpu_ns: as in struct hog, of overdue holds or of all
+ * @holds, @ns, @wait_ns, @longest_ns, @longest_at_ns, @off_cpu_ns: as in struct hog, of overdue
+ * holds or of all
  * @longest_thread: who ran the longest
  */
 struct function_row {
 	const struct hog *hog;
 	uint32_t threads, longest_thread;
-	uint64_t holds, ns, wait_ns, longest_ns, off_cpu_ns;
+	uint64_t holds, ns, wait_ns, longest_ns, longest_at_ns, off_cpu_ns;
 };
 
 struct function_rows {

@@ -49,16 +49,18 @@ struct search {
  * A thread on the way through its holds, which come in the order of time.
  * @last: the row of the hold before; MODEL_NONE: none yet
  * @owner: near where the hold before is among the owners of gil
+ * @cpu: the span of the CPU lane in which the hold before ended
  */
 struct walker {
 	uint32_t thread, gil;
 	uint32_t last;
-	size_t owner;
+	size_t owner, cpu;
 };
 
 /* A hold, and how long others waited during it. */
 struct hold {
 	uint64_t start_ns, end_ns, wait_ns;
+	uint64_t runnable_ns, asleep_ns;
 	uint32_t frame;
 	size_t span;
 };
@@ -171,10 +173,12 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	struct row *row = find_row(s, w, h->frame);
 	struct hog *hog = &row->hog;
 	struct overdue_hold overdue = { w->thread, w->gil, h->start_ns, h->end_ns };
-	uint64_t asked_ns = OVERDUE_NEVER, line_ns, asleep_ns;
+	uint64_t asked_ns = OVERDUE_NEVER;
 
 	hog->holds++;
 	hog->hold_ns += h->end_ns - h->start_ns;
+	hog->hold_off_cpu_ns += h->runnable_ns + h->asleep_ns;
+	hog->hold_asleep_ns += h->asleep_ns;
 	hog->wait_ns += h->wait_ns;
 	longest(&hog->longest_ns, &hog->longest_at_ns, h);
 	if (h->wait_ns > row->heaviest_ns) {
@@ -190,10 +194,8 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	hog->overdue_ns += h->end_ns - h->start_ns;
 	hog->overdue_wait_ns += h->wait_ns;
 	longest(&hog->overdue_longest_ns, &hog->overdue_longest_at_ns, h);
-	overdue_off_cpu(&s->model->threads.v[w->thread], h->start_ns, h->end_ns, &line_ns,
-	                &asleep_ns);
-	hog->off_cpu_ns += line_ns + asleep_ns;
-	hog->asleep_ns += asleep_ns;
+	hog->off_cpu_ns += h->runnable_ns + h->asleep_ns;
+	hog->asleep_ns += h->asleep_ns;
 	add_samples(s, hog, h, asked_ns);
 }
 
@@ -217,19 +219,39 @@ static void measure(const struct search *s, struct walker *w, const struct span 
 	}
 }
 
+/* Sum up when the holder was not on a CPU. Holds come in the order of time. */
+static void measure_off_cpu(const struct search *s, struct walker *w, struct hold *h)
+{
+	const struct lane *cpu = &s->model->threads.v[w->thread].cpu;
+
+	while (w->cpu < cpu->spans.n && lane_span_end(cpu, w->cpu) <= h->start_ns)
+		w->cpu++;
+	for (; w->cpu < cpu->spans.n && cpu->spans.v[w->cpu].start_ns < h->end_ns; w->cpu++) {
+		overdue_add_off_cpu(cpu, w->cpu, h->start_ns, h->end_ns, &h->runnable_ns,
+		                    &h->asleep_ns);
+		if (lane_span_end(cpu, w->cpu) >= h->end_ns)
+			break;
+	}
+}
+
 static void walk_thread(struct search *s, uint32_t thread)
 {
 	const struct lane *lane = &s->model->threads.v[thread].gil;
-	struct walker w = { thread, MODEL_NONE, MODEL_NONE, 0 };
+	struct walker w = { .thread = thread, .gil = MODEL_NONE, .last = MODEL_NONE };
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
-		struct hold h = { span->start_ns, lane_span_end(lane, i), 0,
-			          s->frames ? span->gil.frame : 0, i };
+		struct hold h = {
+			.start_ns = span->start_ns,
+			.end_ns = lane_span_end(lane, i),
+			.frame = s->frames ? span->gil.frame : 0,
+			.span = i,
+		};
 
 		if (span->state != GIL_HOLD)
 			continue;
 		measure(s, &w, span, &h);
+		measure_off_cpu(s, &w, &h);
 		add_hold(s, &w, &h);
 	}
 }

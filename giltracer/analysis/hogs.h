@@ -37,6 +37,8 @@ struct stacks;
  * @frame: in the source's frames, the one of most wait among those of this function (they differ in
  *         line and callers); 0: the function is not known
  * @holds, @hold_ns: all holds; @longest_ns at @longest_at_ns: the longest
+ * @hold_off_cpu_ns: of hold_ns, when the holder was known not to be on a CPU; @hold_asleep_ns:
+ *                   because it slept, or waited for a disk
  * @wait_ns: how long others waited meanwhile, summed over waiters
  * @overdue_holds, @overdue_ns, @overdue_wait_ns: the same of the overdue ones
  * @overdue_longest_ns, @overdue_longest_at_ns: the longest overdue one
@@ -52,6 +54,7 @@ struct hog {
 	uint32_t thread, frame;
 	uint32_t native, native_samples, samples, row;
 	uint64_t holds, hold_ns, longest_ns, longest_at_ns, wait_ns;
+	uint64_t hold_off_cpu_ns, hold_asleep_ns;
 	uint64_t overdue_holds, overdue_ns, overdue_wait_ns, overdue_longest_ns,
 		overdue_longest_at_ns;
 	uint64_t off_cpu_ns, asleep_ns;

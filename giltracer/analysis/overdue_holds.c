@@ -8,6 +8,17 @@
 #include "base/search.h"
 #include "model/span.h"
 
+void overdue_add_off_cpu(const struct lane *lane, size_t i, uint64_t from_ns, uint64_t to_ns,
+                         uint64_t *runnable_ns, uint64_t *asleep_ns)
+{
+	uint64_t from = later(lane->spans.v[i].start_ns, from_ns);
+	uint64_t to = lane_span_end(lane, i) < to_ns ? lane_span_end(lane, i) : to_ns;
+	uint8_t state = lane->spans.v[i].state;
+
+	if (state != CPU_UNKNOWN && state != CPU_RUNNING && to > from)
+		*(state == CPU_RUNNABLE ? runnable_ns : asleep_ns) += to - from;
+}
+
 void overdue_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t to_ns,
                      uint64_t *ret_line_ns, uint64_t *ret_asleep_ns)
 {
@@ -15,15 +26,8 @@ void overdue_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64
 
 	*ret_line_ns = *ret_asleep_ns = 0;
 	for (size_t i = lane_at(lane, from_ns);
-	     i < lane->spans.n && lane->spans.v[i].start_ns < to_ns; i++) {
-		uint64_t from = later(lane->spans.v[i].start_ns, from_ns);
-		uint64_t to = lane_span_end(lane, i) < to_ns ? lane_span_end(lane, i) : to_ns;
-		uint8_t state = lane->spans.v[i].state;
-
-		if (state == CPU_UNKNOWN || state == CPU_RUNNING || to <= from)
-			continue;
-		*(state == CPU_RUNNABLE ? ret_line_ns : ret_asleep_ns) += to - from;
-	}
+	     i < lane->spans.n && lane->spans.v[i].start_ns < to_ns; i++)
+		overdue_add_off_cpu(lane, i, from_ns, to_ns, ret_line_ns, ret_asleep_ns);
 }
 
 /* A wait for a GIL, long enough to ask. */

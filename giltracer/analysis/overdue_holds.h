@@ -32,6 +32,10 @@ void overdue_free(struct overdue *search);
  * without the time that its thread was runnable; else OVERDUE_NEVER. */
 uint64_t overdue_since(struct overdue *search, const struct overdue_hold *hold, uint64_t slack_ns);
 
+/* Add what span i of a CPU lane has of [from_ns, to_ns) without a CPU. */
+void overdue_add_off_cpu(const struct lane *lane, size_t i, uint64_t from_ns, uint64_t to_ns,
+                         uint64_t *runnable_ns, uint64_t *asleep_ns);
+
 /* How long a thread was in [from_ns, to_ns) in line for a CPU, and asleep. */
 void overdue_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t to_ns,
                      uint64_t *ret_line_ns, uint64_t *ret_asleep_ns);

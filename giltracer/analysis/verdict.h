@@ -162,13 +162,14 @@ struct reason_function {
  * One thing that a verdict says. What is not of its code is 0, NULL or MODEL_NONE.
  * @thread, @other: indices in the model
  * @group, @other_group: indices in the analysis' groups
+ * @preempted_ns: of longest_ns, when the holder was runnable and had no CPU, if it is worth a word
  * @name: of a module; any bytes
  * @frame, @of: where a thread was blocked, as in struct locks_place
  */
 struct reason {
 	enum reason_code code;
 	uint32_t thread, other, group, other_group;
-	uint64_t count, ns, longest_ns;
+	uint64_t count, ns, longest_ns, preempted_ns;
 	double percent, other_percent, number;
 	const struct hog *hog;
 	const char *name;

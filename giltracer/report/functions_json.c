@@ -65,6 +65,8 @@ static void put_all(struct jsonw *w, const struct recording_pass *pass, const st
 	jsonw_u64(w, "longest_hold_ns", hog->longest_ns);
 	jsonw_u64(w, "longest_hold_at_ns", hog->longest_at_ns - pass->model->start_ns);
 	jsonw_u64(w, "wait_caused_ns", hog->wait_ns);
+	jsonw_u64(w, "held_off_cpu_ns", hog->hold_off_cpu_ns);
+	jsonw_u64(w, "held_asleep_ns", hog->hold_asleep_ns);
 	jsonw_end(w);
 }
 

@@ -31,6 +31,23 @@ static void put_options(struct jsonw *w, const struct recording *recording)
 	jsonw_u64(w, "wait_mark_ns", WAIT_MARK_NS);
 }
 
+/* Python asks after one switch interval, two at most, and lets go at once. */
+static void put_holders_hint(struct jsonw *w, const struct analysis *a)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	uint64_t longest_ns = 0;
+
+	for (size_t i = 0; i < a->holders.v.n; i++)
+		if (a->holders.v.v[i].longest_ns > longest_ns)
+			longest_ns = a->holders.v.v[i].longest_ns;
+	say_held_until(&text);
+	if (longest_ns > 2 * SWITCH_INTERVAL_NS + HOGS_SLACK_NS)
+		say_held_long(&text, 2 * SWITCH_INTERVAL_NS);
+	else
+		say_held_briefly(&text);
+	jsonw_string(w, "holders_hint", str_get(&text));
+}
+
 static void put_notes(struct jsonw *w, const struct recording *recording)
 {
 	jsonw_array(w, "notes");
@@ -275,6 +292,7 @@ void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 	jsonw_object(&w, NULL);
 	jsonw_u64(&w, "format", 1);
 	put_options(&w, recording);
+	put_holders_hint(&w, a);
 	put_notes(&w, recording);
 	jsonw_array(&w, "passes");
 	for (size_t i = 0; i < recording->pass_count; i++)

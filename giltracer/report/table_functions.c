@@ -24,9 +24,9 @@ static void add_function(struct table *table, const struct analysis *a,
 	cell_number(row, 3, (double)f->holds, 0);
 	cell_ms(row, 4, f->ns, 1);
 	cell_ms(row, 5, f->longest_ns, 3);
+	cell_ms(row, 6, f->off_cpu_ns, 1);
 	if (!overdue)
 		return;
-	cell_ms(row, 6, f->off_cpu_ns, 1);
 	gain_ns = functions_gain(a->pass, f->hog);
 	if (gain_ns == HOGS_NO_GAIN)
 		cell_text(row, 7, "?");
@@ -62,7 +62,7 @@ static void add_functions(struct table *table, const struct analysis *a,
 	TABLE_HEADINGS(table, overdue ? PHRASE_h_kept_the_gil : PHRASE_h_held_until,
 	               PHRASE_h_in_thread, PHRASE_h_others_waited, PHRASE_h_holds, PHRASE_h_held_ms,
 	               PHRASE_h_longest_ms, PHRASE_h_off_cpu, PHRASE_h_would_save);
-	table->columns = overdue ? 8 : 6;
+	table->columns = overdue ? 8 : 7;
 	for (size_t i = 0; i < rows->v.n; i++) {
 		const struct function_row *f = &rows->v.v[i];
 

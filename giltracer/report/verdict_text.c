@@ -119,6 +119,13 @@ static void add_waits(struct str *out, const struct analysis *a, const struct re
 		say_thread_waits(out, str_get(&thread), r->percent, r->ns);
 }
 
+/* Neither the code nor the thread is to blame for that. */
+static void add_preempted(struct str *out, const struct reason *r)
+{
+	if (r->preempted_ns)
+		say_longest_preempted(out, r->preempted_ns);
+}
+
 static void add_call(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
@@ -130,6 +137,7 @@ static void add_call(struct str *out, const struct analysis *a, const struct rea
 	else
 		say_call_of_thread(out, str_get(&function), str_get(&thread), r->percent, r->ns,
 		                   r->longest_ns);
+	add_preempted(out, r);
 }
 
 static void add_thread(struct str *out, const struct analysis *a, const struct reason *r)
@@ -141,6 +149,7 @@ static void add_thread(struct str *out, const struct analysis *a, const struct r
 	if (r->longest_ns)
 		say_longest_hold(out, r->longest_ns);
 	str_addc(out, '.');
+	add_preempted(out, r);
 }
 
 static void add_group(struct str *out, const struct analysis *a, const struct reason *r)

@@ -202,20 +202,6 @@ function hogsHint(gains) {
 	);
 }
 
-// rows: by function. Python asks after one interval, two at most.
-function holdersHint(rows) {
-	const long = rows.some(r => r.longest_hold_ns > 2 * meta.switch_interval_ns + 1e6);
-	return (
-		"Functions in which holds that others waited for ended. " +
-		(long
-			? "A hold longer than " +
-				fmtDur(2 * meta.switch_interval_ns) +
-				" that is not overdue was not certainly asked to end, " +
-				"or its thread had no CPU."
-			: "Each ended within the time in which Python code releases the GIL.")
-	);
-}
-
 const waitCaused = rows => rows.reduce((n, r) => n + r.wait_caused_ns, 0);
 const NEARLY_ALL = 0.95; // of the waiting, by overdue holds: other holds are no news
 
@@ -250,7 +236,7 @@ export function hogsDraw() {
 	$("hogs-hint").textContent = hogs.length
 		? hogsHint(hogs.some(r => Number.isFinite(r.gain_ns)))
 		: holders.length || !blocked
-			? holdersHint(holders)
+			? meta.holders_hint
 			: "All waits of a function are one row; the line is that of the longest.";
 	fill(
 		$("hogs-body"),
@@ -258,7 +244,7 @@ export function hogsDraw() {
 			? functionsTable(hogs, true, "Calls that kept the GIL while others waited")
 			: null,
 		hogs.length && holders.length
-			? [h("h3", {}, heading), h("p", {class: "hint"}, holdersHint(holders))]
+			? [h("h3", {}, heading), h("p", {class: "hint"}, meta.holders_hint)]
 			: null,
 		holders.length ? functionsTable(holders, false, heading) : null,
 		blocked,

@@ -69,6 +69,8 @@ is "$(json hog.json 'all(t["hold_ns"] + t["wait_ns"] + t["free_wait_ns"] + t["no
 	== t["total_ns"] for t in d["threads"])')" True 'the parts of each life are the whole'
 is "$(json hog.json '[t["hold_ns"] for t in d["threads"] if t["tid"] == 101]')" '[82800000]' \
 	'the hog held for 39.9 and 42.9 ms'
+is "$(json hog.json 'all(0 <= f["held_asleep_ns"] <= f["held_off_cpu_ns"] <= f["hold_ns"]
+	for f in d["functions"])')" True 'a function cannot be off the CPU for longer than it held'
 cat >compare.py <<'EOS'
 import json, re, sys
 page = open("hog.html", encoding="utf-8").read()

@@ -119,6 +119,8 @@ static void test_off_cpu(void)
 		if (hogs.v.v[i].frame == frame("nap", 3)) {
 			is_u64(hogs.v.v[i].off_cpu_ns, 13 * MS, "held while off the CPU");
 			is_u64(hogs.v.v[i].asleep_ns, 10 * MS, "of it asleep");
+			is_u64(hogs.v.v[i].hold_off_cpu_ns, 13 * MS, "likewise of all its holds");
+			is_u64(hogs.v.v[i].hold_asleep_ns, 10 * MS, "and asleep");
 		}
 }
 

@@ -314,6 +314,11 @@ static void test_call(void)
 	because(&f, "Mostly because of parse (parse.py:7), run by 2 threads: 75.0 % of all "
 	            "waiting (600.0 ms) passed while it kept the GIL after a release "
 	            "request, for up to 41.0 ms at a time.");
+	f.model.threads.v[1].cpu.spans.v[0].state = CPU_RUNNABLE;
+	hogs.v.v[1].overdue_longest_at_ns = fixture_time(500);
+	because(&f, "41.0 ms at a time. For 41.0 ms of the longest hold, the thread was runnable "
+	            "without a CPU.");
+	f.model.threads.v[1].cpu.spans.v[0].state = CPU_RUNNING;
 	words_init(&v, &f.report);
 	ok(strstr(str_get(&v.advice), "Let that call") != NULL, "and what to do about a call");
 	words_done(&v);
