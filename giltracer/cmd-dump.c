@@ -16,14 +16,16 @@
 #include "perfdata/print.h"
 #include "perfdata/reader.h"
 #include "session/session.h"
+#include "trace/from_calls.h"
 #include "trace/from_perf.h"
 #include "trace/from_preload.h"
 #include "trace/perf_stacks.h"
 #include "trace/print.h"
 #include "trace/pycode.h"
+#include "trace/slices.h"
 
 struct dump {
-	bool events, stacks, header, help;
+	bool events, stacks, header, calls, help;
 	unsigned limit;
 	const char *path;
 };
@@ -138,6 +140,20 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Each thread's by their start. */
+static int dump_calls(const struct dump *dump, struct error *err)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+	const struct from_calls_options options = { 0 };
+
+	if ((is_folder(dump->path) ? from_calls_read(&slices, dump->path, &options, err)
+	                           : from_viztracer_read(&slices, dump->path, 0, err)) < 0)
+		return -1;
+	for (size_t i = 0; i < slices->thread_count; i++)
+		print_calls(stdout, slices, &slices->threads[i]);
+	return 0;
+}
+
 static int dump_run(int argc, char **argv, struct error *err)
 {
 	struct dump dump = { 0 };
@@ -145,6 +161,8 @@ static int dump_run(int argc, char **argv, struct error *err)
 		OPT_FLAG('e', "events", &dump.events,
 		         "print the events derived from the records, in order of time"),
 		OPT_FLAG('s', "stacks", &dump.stacks, "the same, with call stacks"),
+		OPT_FLAG('c', "calls", &dump.calls,
+		         "print the Python calls of a session's gil.preload or gil.viztracer.json"),
 		OPT_FLAG('H', "header", &dump.header, "print the header of the file"),
 		OPT_UINT('n', "limit", "COUNT", &dump.limit, 1, UINT32_MAX,
 		         "stop after COUNT records or events"),
@@ -160,6 +178,8 @@ static int dump_run(int argc, char **argv, struct error *err)
 	if (first != argc - 1)
 		return error_set(err, EINVAL, "exactly one FILE or FOLDER is expected");
 	dump.path = argv[first];
+	if (dump.calls)
+		return dump_calls(&dump, err);
 	if (is_folder(dump.path))
 		return dump_preload(&dump, err);
 	return dump.events || dump.stacks ? dump_perf_events(&dump, err) : dump_records(&dump, err);

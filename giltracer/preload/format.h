@@ -21,10 +21,15 @@
 #define PRELOAD_ENV     "GILTRACER_PRELOAD"
 #define PRELOAD_DIR_MAX 3800
 
-#define PRELOAD_LOG_SUFFIX ".log"
-#define PRELOAD_GIL_SUFFIX ".gil"
-#define PRELOAD_CONTROL    "control"
-#define PRELOAD_OFFSETS    "offsets"
+/* The same, where only the calls of the program itself are recorded. The library removes both this
+ * variable and itself from the environment. */
+#define PRELOAD_CALLS_ENV "GILTRACER_CALLS"
+
+#define PRELOAD_LOG_SUFFIX   ".log"
+#define PRELOAD_GIL_SUFFIX   ".gil"
+#define PRELOAD_CALLS_SUFFIX ".calls"
+#define PRELOAD_CONTROL      "control"
+#define PRELOAD_OFFSETS      "offsets"
 
 #define PRELOAD_MAGIC      0x316c696772746c67 /* "gltrgil1" */
 #define PRELOAD_RECORDS_AT 64
@@ -40,6 +45,7 @@ enum preload_clock {
  * At the start of each file of records.
  * @process: the STAMP of the file's name
  * @unwritten: records for which there was no room: all of them later than @unwritten_stamp
+ * @first: where records begin, if those before were given up for later ones; 0: none were
  */
 struct preload_header {
 	uint64_t magic;
@@ -48,7 +54,8 @@ struct preload_header {
 	uint32_t clock; /* enum preload_clock */
 	uint64_t unwritten;
 	uint64_t unwritten_stamp;
-	uint64_t reserved[3];
+	uint64_t first;
+	uint64_t reserved[2];
 };
 
 /*
@@ -74,6 +81,40 @@ enum preload_type {
 	PRELOAD_OF_DELAY,  /* of the time since then, ns in which the thread was runnable */
 };
 
+/*
+ * Python calls: per thread at a time, PID.STAMP.N.calls, with the same header but for its magic. A
+ * record has a type, the number of a function (PRELOAD_CALLED) and the lower bits of a stamp; the
+ * upper ones are those of the PRELOAD_SAY_TIME before it. Each thread's records are balanced: what
+ * ends and has not begun was running when they began.
+ */
+#define PRELOAD_CALLS_MAGIC     0x316c616372746c67 /* "gltrcal1" */
+#define PRELOAD_CALL_TYPE_BITS  3
+#define PRELOAD_CALL_CODE_BITS  21
+#define PRELOAD_CALL_STAMP_BITS 40
+#define PRELOAD_CALL_WORD(type, number, value)                                    \
+	((uint64_t)(value) << (PRELOAD_CALL_TYPE_BITS + PRELOAD_CALL_CODE_BITS) | \
+	 (uint64_t)(number) << PRELOAD_CALL_TYPE_BITS | (type))
+
+/* Functions from this number on are not numbered: they are all 0, which is unknown. */
+#define PRELOAD_CALL_CODES_MAX ((1u << PRELOAD_CALL_CODE_BITS) - 1)
+
+enum preload_call_type {
+	PRELOAD_CALL_END, /* nothing was written here */
+	PRELOAD_CALL_START,
+	PRELOAD_CALL_RESUME, /* of a generator or coroutine */
+	PRELOAD_CALL_THROW,  /* the same, with an exception */
+	PRELOAD_CALL_RETURN,
+	PRELOAD_CALL_YIELD,
+	PRELOAD_CALL_UNWIND, /* it ends by an exception */
+	PRELOAD_CALL_SAY,    /* the function's number is an enum preload_say */
+};
+
+enum preload_say {
+	PRELOAD_SAY_TIME,   /* upper bits of the stamps that follow */
+	PRELOAD_SAY_THREAD, /* tid whose records follow */
+	PRELOAD_SAY_BEGIN,  /* the same: it had none before */
+};
+
 enum preload_entry_type {
 	PRELOAD_PROCESS = 1, /* number: pid, and its parent's in the high half; value: enum
 	                      * preload_clock; text: the program's path */
@@ -87,6 +128,8 @@ enum preload_entry_type {
 	PRELOAD_STOP,     /* of the launcher: what is later is not part of the recording */
 	PRELOAD_OWN, /* of the launcher: text: the folder of the code that is giltracer's own */
 	PRELOAD_UNWRITTEN, /* records from here on could not be written */
+	PRELOAD_CALLED,    /* a function of Python calls; number; text: struct preload_function and
+	                    * its texts, of which there is no line table */
 };
 
 /* @size: of the entry with its text, a multiple of 8 */
@@ -119,6 +162,7 @@ struct preload_frame {
  * The file PRELOAD_CONTROL, shared by the launcher and all processes.
  * @limit, @used: bytes that may be and are used by records
  * @full_stamp, @full_ns: when the limit was reached; 0: it was not
+ * @stopped: the launcher wants nothing more
  */
 struct preload_control {
 	uint64_t magic;
@@ -126,6 +170,9 @@ struct preload_control {
 	uint64_t used;
 	uint64_t full_stamp, full_ns;
 	uint32_t frames; /* how many a release has, at most PRELOAD_FRAMES_MAX */
+	uint32_t no_gil; /* only calls are recorded */
+	uint32_t stopped;
+	uint32_t reserved;
 };
 
 /* The file PRELOAD_OFFSETS: an array; what the names mean says probes/README.md. */

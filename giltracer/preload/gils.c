@@ -179,6 +179,8 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	    !is_near(me->cond.caller, caller) || !is_in_python(me->mutex[0].caller))
 		return;
 	process_begin();
+	if (process.control && process.control->no_gil)
+		return;
 	count_begin();
 	frames_begin(python_symbol);
 	add(me->mutex[0].object, me->cond.object, cond);

@@ -267,6 +267,9 @@ void process_log(const struct preload_entry *entry, const void *text, size_t len
 void process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len);
 
+/* Whether the recording may have so many bytes more. */
+bool process_may_use(size_t bytes, uint64_t stamp);
+
 /* Records from stamp on cannot be written, and there is no file to say so. */
 void process_unwritten(uint64_t stamp);
 

@@ -2,6 +2,7 @@
 /* The process: its name among others, its log. */
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -162,6 +163,22 @@ void process_unwritten(uint64_t stamp)
 		            NULL, 0);
 }
 
+bool process_may_use(size_t bytes, uint64_t stamp)
+{
+	struct preload_control *control = process.control;
+	uint64_t none = 0;
+
+	if (!control)
+		return true;
+	if (!control->full_stamp &&
+	    __atomic_add_fetch(&control->used, bytes, __ATOMIC_RELAXED) <= control->limit)
+		return true;
+	if (__atomic_compare_exchange_n(&control->full_stamp, &none, stamp, false, __ATOMIC_RELAXED,
+	                                __ATOMIC_RELAXED))
+		__atomic_store_n(&control->full_ns, clock_ns(), __ATOMIC_RELEASE);
+	return false;
+}
+
 static void map_control(const char *dir, size_t len)
 {
 	char path[sizeof(process.path)];
@@ -218,7 +235,9 @@ void process_begin(void)
 
 	if (process.on)
 		return;
-	dir = secure_getenv(PRELOAD_ENV);
+	dir = calls_folder();
+	if (!dir)
+		dir = secure_getenv(PRELOAD_ENV);
 	if (!dir || *dir != '/' || strlen(dir) > PRELOAD_DIR_MAX)
 		return;
 	dir_len = strlen(dir);
@@ -241,6 +260,7 @@ static void in_child(void)
 		return;
 	stream_in_child();
 	frames_in_child();
+	calls_in_child();
 	self = (struct self){ .slot = parent.slot,
 		              .slot_gil = parent.slot_gil,
 		              .slot_number = parent.slot_number };

@@ -44,23 +44,6 @@ static void path_of(char *ret, const struct stream *s)
 	process_file(ret, suffix);
 }
 
-/* Whether the recording may have so many bytes more. */
-static bool may_use(size_t bytes, uint64_t stamp)
-{
-	struct preload_control *control = process.control;
-	uint64_t none = 0;
-
-	if (!control)
-		return true;
-	if (!control->full_stamp &&
-	    __atomic_add_fetch(&control->used, bytes, __ATOMIC_RELAXED) <= control->limit)
-		return true;
-	if (__atomic_compare_exchange_n(&control->full_stamp, &none, stamp, false, __ATOMIC_RELAXED,
-	                                __ATOMIC_RELAXED))
-		__atomic_store_n(&control->full_ns, clock_ns(), __ATOMIC_RELEASE);
-	return false;
-}
-
 /* Blocks are reserved before they are mapped: to write where a full disk has none ends a program.
  */
 static long open_extended(const struct stream *s, size_t bytes)
@@ -98,7 +81,7 @@ static uint64_t *map_next(struct stream *s, uint64_t stamp)
 	void *map = NULL;
 	long fd;
 
-	if (!may_use(bytes, stamp) || (fd = open_extended(s, bytes)) < 0)
+	if (!process_may_use(bytes, stamp) || (fd = open_extended(s, bytes)) < 0)
 		return NULL;
 	map = map_at(fd, s->file_size, bytes);
 	if (map && !s->header)

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "record/preloading.h"
 
 /* All files of a session; perf renames an existing output to .old. */
@@ -23,6 +24,7 @@ static const char *const SESSION_FILES[] = {
 	"gil.codes",
 	"gil.children",
 	RECORD_PRELOAD,
+	RECORD_STACKS_PRELOAD,
 	"stacks.perf.data",
 	"stacks.perf.data.old",
 	"stacks.viztracer.json",
@@ -40,7 +42,7 @@ void record_remove_folder(const char *dir)
 	for (size_t i = 0; i < sizeof(SESSION_FILES) / sizeof(*SESSION_FILES); i++) {
 		CLEANUP(free) char *path = xasprintf("%s/%s", dir, SESSION_FILES[i]);
 
-		if (!strcmp(SESSION_FILES[i], RECORD_PRELOAD))
+		if (str_has_suffix(SESSION_FILES[i], ".preload"))
 			file_remove_tree(path, &ignored);
 		else
 			unlink(path);

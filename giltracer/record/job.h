@@ -19,7 +19,7 @@
  * @entry: where tracing starts, as share/python/program.py reads it
  * @bootstrap: path of what the interpreter runs instead
  * @python_options: of the shebang, NULL-terminated
- * @python_traced: its calls are traced by VizTracer
+ * @python_trace: who records its calls, not PYTHON_TRACE_AUTO
  * @command: of a process that runs already, which target and argv are then; owned
  */
 struct job_program {
@@ -29,7 +29,7 @@ struct job_program {
 	struct python *python;
 	struct shebang shebang;
 	const char **python_options;
-	bool python_traced;
+	enum python_trace python_trace;
 	char **command;
 };
 
@@ -39,13 +39,14 @@ struct job_program {
  * @probes: where the GIL's functions are; NULL: not known
  * @uprobes: those that are placed; NULL: none
  * @preloading: used where .library is set
+ * @calls: the same, where perf records the GIL, and the library the calls only
  * @unknown_build: free-threaded, and there is no definition of its probes
  */
 struct job_events {
 	const char **counters, **early;
 	struct probe_set *probes;
 	struct uprobes *uprobes;
-	struct preloading preloading;
+	struct preloading preloading, calls;
 	bool unknown_build;
 };
 

@@ -23,7 +23,8 @@ struct probe_set;
  * @kind: "script" or "module", with @target: what to run
  * @args: its arguments, NULL-terminated
  * @entry, @imports: see share/python/program.py
- * @python_trace: file for the Python-side trace; NULL for none
+ * @python_trace: file for VizTracer's trace, "=" and the library that records calls itself; NULL
+ * for none
  * @python_trace_entries: how many entries it keeps
  * @codes: file for the program's code objects (trace/pycode.h); NULL for none
  * @children: file for what forked children call their threads; gone afterwards

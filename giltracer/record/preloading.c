@@ -82,6 +82,7 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 		.magic = PRELOAD_MAGIC,
 		.limit = plan->max_mib ? (uint64_t)plan->max_mib << 20 : UINT64_MAX,
 		.frames = plan->frames,
+		.no_gil = plan->calls_only,
 	};
 	void *map;
 
@@ -173,15 +174,28 @@ static void write_own(const struct preloading *p, const char *bootstrap)
 	append(p, &entry, text);
 }
 
+/* All but the library. */
+static void drop_run(struct preloading *p)
+{
+	if (p->control)
+		munmap(p->control, sizeof(*p->control));
+	free(p->folder);
+	free(p->env[0]);
+	free(p->env[1]);
+	*p = (struct preloading){ .library = p->library };
+}
+
 int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err)
 {
-	p->folder = xasprintf("%s/" RECORD_PRELOAD, plan->dir);
+	drop_run(p);
+	p->folder = xasprintf("%s/%s", plan->dir, plan->name);
 	if (strlen(p->folder) > PRELOAD_DIR_MAX)
 		return error_set(err, ENAMETOOLONG, "%s: its name is too long", plan->dir);
 	if (mkdir(p->folder, 0700) < 0)
 		return error_errno(err, "%s", p->folder);
 	p->env[0] = preload_variable(p->library);
-	p->env[1] = xasprintf(PRELOAD_ENV "=%s", p->folder);
+	p->env[1] = xasprintf("%s=%s", plan->calls_only ? PRELOAD_CALLS_ENV : PRELOAD_ENV,
+	                      p->folder);
 	write_own(p, plan->bootstrap);
 	if (plan->frames && write_offsets(p, err) < 0)
 		return -1;
@@ -229,6 +243,7 @@ void preloading_stop(const struct preloading *p)
 	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks();
 	append(p, &entry, NULL);
 	__atomic_store_n(&p->control->limit, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
 }
 
 bool preloading_works(const struct preloading *p, uint32_t pid)
@@ -245,11 +260,7 @@ bool preloading_works(const struct preloading *p, uint32_t pid)
 
 void preloading_done(struct preloading *p)
 {
-	if (p->control)
-		munmap(p->control, sizeof(*p->control));
+	drop_run(p);
 	free(p->library);
-	free(p->folder);
-	free(p->env[0]);
-	free(p->env[1]);
 	*p = (struct preloading){ 0 };
 }

@@ -11,8 +11,9 @@
 struct preload_control;
 struct python;
 
-/* Its folder in the session's. */
-#define RECORD_PRELOAD "gil.preload"
+/* Its folder in the session's, by the pass. */
+#define RECORD_PRELOAD        "gil.preload"
+#define RECORD_STACKS_PRELOAD "stacks.preload"
 
 /**
  * All zero: it is not used.
@@ -30,18 +31,20 @@ struct preloading {
 int preloading_check(struct preloading *ret, const struct python *python, struct error *err);
 
 /**
- * @dir: of the session, absolute
+ * @dir: of the session, absolute; @name: of the folder in it
  * @max_mib: how much may be recorded; 0: as much as there is room for
  * @frames: of each release
+ * @calls_only: it does not see the GIL
  * @bootstrap: our part of the program, of which nothing is shown
  */
 struct preloading_plan {
-	const char *dir;
+	const char *dir, *name;
 	unsigned max_mib, frames;
+	bool calls_only;
 	const char *bootstrap;
 };
 
-/* Make the folder in the session's. */
+/* Make the folder in the session's. Again, for the next run: another folder. */
 int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err);
 
 /* What the clocks say now: before the program starts, and after its end. */

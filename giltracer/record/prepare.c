@@ -108,6 +108,7 @@ static const char *start_option(const struct record_options *options)
 		{ "--import", options->imports },
 		{ "--trace-imports", options->trace_imports },
 		{ "--python", options->python },
+		{ "--python-trace native", options->python_trace == PYTHON_TRACE_NATIVE },
 		{ "--python-trace viztracer", options->python_trace == PYTHON_TRACE_VIZTRACER },
 		{ "--probes preload", options->probes == PROBES_PRELOAD },
 	};
@@ -321,19 +322,37 @@ static int find_python_and_host(struct job *job, struct error *err)
 	return ret;
 }
 
-static int choose_python_trace(struct job *job, struct error *err)
+static int choose_viztracer(struct job *job, struct error *err)
 {
 	const struct python *python = job->program.python;
 	CLEANUP(free) char *advice = NULL;
 
-	job->program.python_traced = job->options->python_trace != PYTHON_TRACE_NONE &&
-	                             python->viztracer;
-	if (python->viztracer || job->options->python_trace == PYTHON_TRACE_NONE)
+	job->program.python_trace = PYTHON_TRACE_VIZTRACER;
+	if (python->viztracer)
 		return 0;
 	advice = python_viztracer_advice(python);
-	if (job->options->python_trace == PYTHON_TRACE_VIZTRACER)
-		return error_set(err, ENOENT, "%s has no VizTracer: %s", python->command, advice);
-	log_info("no Python calls in the report: VizTracer is not installed (%s)", advice);
+	return error_set(err, ENOENT, "%s has no VizTracer: %s", python->command, advice);
+}
+
+/* What the library cannot be loaded into, VizTracer may be in. */
+static int choose_python_trace(struct job *job, struct error *err)
+{
+	const unsigned wanted = job->options->python_trace;
+
+	job->program.python_trace = PYTHON_TRACE_NONE;
+	if (wanted == PYTHON_TRACE_NONE)
+		return 0;
+	if (wanted == PYTHON_TRACE_VIZTRACER)
+		return choose_viztracer(job, err);
+	if (preloading_check(&job->events.calls, job->program.python, err) == 0) {
+		job->program.python_trace = PYTHON_TRACE_NATIVE;
+		return 0;
+	}
+	if (wanted == PYTHON_TRACE_NATIVE)
+		return error_prefix(err, "--python-trace native");
+	if (job->program.python->viztracer)
+		return choose_viztracer(job, err);
+	log_info("no Python calls in the report: %s", err->text);
 	return 0;
 }
 

@@ -17,7 +17,7 @@
 
 const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", NULL };
 
-const char *const python_trace_names[] = { "auto", "viztracer", "none", NULL };
+const char *const python_trace_names[] = { "auto", "native", "viztracer", "none", NULL };
 
 void record_set_log_level(const struct record_options *options)
 {
@@ -61,6 +61,7 @@ static void job_done(struct job *job)
 	free(job->program.python_options);
 	perf_limits_done(&job->host);
 	preloading_done(&job->events.preloading);
+	preloading_done(&job->events.calls);
 	probe_set_free(job->events.probes);
 	session_free(job->session);
 }

@@ -18,7 +18,12 @@ enum probes_kind { PROBES_AUTO, PROBES_UPROBES, PROBES_PRELOAD, PROBES_BOTH };
 
 extern const char *const probes_kind_names[];
 
-enum python_trace { PYTHON_TRACE_AUTO, PYTHON_TRACE_VIZTRACER, PYTHON_TRACE_NONE };
+enum python_trace {
+	PYTHON_TRACE_AUTO,
+	PYTHON_TRACE_NATIVE,
+	PYTHON_TRACE_VIZTRACER,
+	PYTHON_TRACE_NONE
+};
 
 extern const char *const python_trace_names[];
 
@@ -75,7 +80,7 @@ struct record_options {
 		OPT_STR(0, "python", "PATH", &(o)->python,                                     \
 	                "the interpreter (VIRTUAL_ENV's, the script's, or python3)"),          \
 		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,  \
-	                   "who records Python calls: viztracer, none or auto (auto)"),        \
+	                   "record Python calls by auto, native, viztracer or none (auto)"),   \
 		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000, \
 	                 2000000000, "keep the last COUNT Python calls (10000000)"),           \
 		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                \

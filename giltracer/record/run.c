@@ -107,17 +107,48 @@ static const char *first_name(const struct execution *execution)
 	return pass_kind_name(execution->kinds[0]);
 }
 
+static bool is_native(const struct job *job)
+{
+	return job->program.python_trace == PYTHON_TRACE_NATIVE;
+}
+
+/* In the session's folder; the caller frees it. */
+static char *trace_name(const struct job *job, const struct execution *execution)
+{
+	if (is_native(job))
+		return xstrdup(execution->kinds[0] == PASS_GIL ? RECORD_PRELOAD
+		                                               : RECORD_STACKS_PRELOAD);
+	return xasprintf("%s.viztracer.json", first_name(execution));
+}
+
+/* As struct pass_plan has it; the caller frees it. */
+static char *trace_argument(const struct job *job, const struct execution *execution)
+{
+	CLEANUP(free) char *name = trace_name(job, execution);
+
+	switch (job->program.python_trace) {
+	case PYTHON_TRACE_NATIVE:
+		return xasprintf("=%s", job->events.calls.library);
+	case PYTHON_TRACE_VIZTRACER:
+		return xasprintf("%s/%s", job->dir, name);
+	default:
+		return NULL;
+	}
+}
+
 static void add_pass(struct job *job, const struct execution *execution, enum pass_kind kind,
                      const struct pass_result *result)
 {
 	const char *trace = first_name(execution);
 	CLEANUP(free) char *perf_data = xasprintf("%s.perf.data", pass_kind_name(kind));
-	CLEANUP(free) char *trace_file = xasprintf("%s.viztracer.json", trace);
+	CLEANUP(free) char *trace_file = trace_name(job, execution);
 	CLEANUP(free) char *path = xasprintf("%s/%s", job->dir, trace_file);
 	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
 	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
 	static char preload[] = RECORD_PRELOAD;
-	bool traced = result->trace && access(path, R_OK) == 0;
+	/* The library's is there whatever becomes of the program. */
+	bool traced = (is_native(job) ? result->start_ns != 0 : result->trace != NULL) &&
+	              access(path, R_OK) == 0;
 	struct session_pass pass = {
 		.kind = kind,
 		.perf_data = job_uses_perf(job) ? perf_data : NULL,
@@ -197,7 +228,8 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		note(job, "not-stopped",
 		     "the program ended without finishing (by a signal, os._exit or exec): its "
 		     "last moments may be missing");
-	if (job->program.python_traced && !result->trace && !result->trace_note && result->start_ns)
+	if (job->program.python_trace == PYTHON_TRACE_VIZTRACER && !result->trace &&
+	    !result->trace_note && result->start_ns)
 		result->trace_note = xstrdup("the program ended without finishing, so VizTracer "
 		                             "could not save its trace");
 	if (result->trace_note)
@@ -267,12 +299,36 @@ static void plan_recordings(const struct job *job, const struct execution *execu
 	plan->perf[plan->perf_count++] = plan_wakeups(job, &share, outputs[share.index]);
 }
 
+/* The library, whatever it records; NULL: it is not used. */
+static const struct preloading *preloading_of(const struct job *job)
+{
+	if (job_preloads(job))
+		return &job->events.preloading;
+	return is_native(job) ? &job->events.calls : NULL;
+}
+
+/* Where perf records the GIL, the library has a folder of its own for each run. */
+static int prepare_calls(struct job *job, const struct execution *execution, struct error *err)
+{
+	CLEANUP(free) char *name = trace_name(job, execution);
+	const struct preloading_plan plan = {
+		.dir = job->dir,
+		.name = name,
+		.max_mib = job->options->max_mib,
+		.bootstrap = job->program.bootstrap,
+		.calls_only = true,
+	};
+
+	if (!is_native(job) || job_preloads(job))
+		return 0;
+	return preloading_prepare(&job->events.calls, &plan, err);
+}
+
 static int run_execution(struct job *job, const struct execution *execution, int in,
                          struct error *err)
 {
 	CLEANUP(close) int null = open_null(execution, err);
-	CLEANUP(free)
-	char *trace = xasprintf("%s/%s.viztracer.json", job->dir, first_name(execution));
+	CLEANUP(free) char *trace = trace_argument(job, execution);
 	CLEANUP(free) char *codes = xasprintf("%s/%s.codes", job->dir, first_name(execution));
 	CLEANUP(free)
 	char *children = xasprintf("%s/%s.children", job->dir, first_name(execution));
@@ -287,13 +343,13 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.args = job->program.argv,
 		.entry = job->program.entry,
 		.imports = job->options->imports,
-		.python_trace = job->program.python_traced ? trace : NULL,
+		.python_trace = trace,
 		.python_trace_entries = job->options->python_trace_entries,
 		.codes = execution->kinds[0] == PASS_GIL ? codes : NULL,
 		.children = children,
 		.probes = execution->kinds[0] == PASS_GIL && job_uses_perf(job) ? job->events.probes
 		                                                                : NULL,
-		.preloading = job_preloads(job) ? &job->events.preloading : NULL,
+		.preloading = preloading_of(job),
 		.in = in,
 		.out = null,
 		.err = null,
@@ -303,7 +359,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	};
 	int ret;
 
-	if (execution->again && null < 0)
+	if ((execution->again && null < 0) || prepare_calls(job, execution, err) < 0)
 		return -1;
 	plan_recordings(job, execution, &plan, outputs);
 	limit_begin(&plan.limit, job->dir);
@@ -374,7 +430,9 @@ static int run_twice(struct job *job, struct error *err)
 static int write_before(struct job *job, struct error *err)
 {
 	static char preload[] = RECORD_PRELOAD;
-	const struct session_pass pass = { .kind = PASS_GIL, .preload = preload };
+	const struct session_pass pass = { .kind = PASS_GIL,
+		                           .preload = preload,
+		                           .python_trace = is_native(job) ? preload : NULL };
 	int ret;
 
 	session_add_pass(job->session, &pass);
@@ -387,6 +445,7 @@ static int run_preloaded(struct job *job, const struct execution *execution, str
 {
 	const struct preloading_plan plan = {
 		.dir = job->dir,
+		.name = RECORD_PRELOAD,
 		.max_mib = job->options->max_mib,
 		.frames = job->options->frames,
 		.bootstrap = job->program.bootstrap,

@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "model/model.h"
 #include "report/phrases.h"
+#include "trace/from_calls.h"
 #include "trace/from_perf.h"
 #include "trace/from_preload.h"
 #include "trace/merge.h"
@@ -206,9 +207,15 @@ static int read_events(struct job *job)
 	return 0;
 }
 
+static bool is_native(const struct session *session)
+{
+	return session->python_trace && !strcmp(session->python_trace, SESSION_TRACE_NATIVE);
+}
+
 static int read_slices(struct job *job)
 {
 	CLEANUP(free) char *path = NULL;
+	struct from_calls_options options = { 0 };
 	struct loaded *loaded = job->loaded;
 
 	if (!job->pass->python_trace) {
@@ -217,7 +224,10 @@ static int read_slices(struct job *job)
 		return 0;
 	}
 	path = file_in(job->dir, job->pass->python_trace);
-	if (from_viztracer_read(&loaded->slices, path, 0, &job->err) < 0)
+	options.end_ns = job->pass->stop_ns;
+	if ((is_native(job->session)
+	             ? from_calls_read(&loaded->slices, path, &options, &job->err)
+	             : from_viztracer_read(&loaded->slices, path, 0, &job->err)) < 0)
 		say_trace_unread(&loaded->note, job->err.text);
 	return 0;
 }

@@ -65,6 +65,10 @@ enum session_gil {
 const char *session_gil_name(enum session_gil gil);
 enum session_gil session_gil_of(const char *name);
 
+/* The python_trace of a session whose passes have folders of the preload library, not files of
+ * VizTracer. */
+#define SESSION_TRACE_NATIVE "native"
+
 struct session_pass {
 	enum pass_kind kind;
 	char *perf_data, *preload; /* NULL: there is none; one of them is */

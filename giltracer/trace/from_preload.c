@@ -161,15 +161,6 @@ static void from_preload_close(struct source *source)
 
 /* ---- frames */
 
-/* The code that runs the program is nobody's concern, nor is who called it. */
-static bool is_own(const struct preload_log *log, const struct preload_code *code)
-{
-	size_t len = log->own ? strlen(log->own) : 0;
-
-	return len && code->file_len > len && !memcmp(code->file, log->own, len) &&
-	       code->file[len] == '/';
-}
-
 static uint32_t add_frame(struct from_preload *fp, const struct preload_code *code, int32_t offset,
                           uint32_t parent)
 {
@@ -182,7 +173,7 @@ static uint32_t add_frame(struct from_preload *fp, const struct preload_code *co
 		                          code->table_len, offset),
 	};
 
-	return is_own(&fp->log, code) ? 0 : stacks_id(fp->source.frames, &frame);
+	return preload_log_is_own(&fp->log, code) ? 0 : stacks_id(fp->source.frames, &frame);
 }
 
 static uint32_t add_list(struct from_preload *fp, const struct preload_process *p,

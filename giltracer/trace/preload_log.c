@@ -42,9 +42,9 @@ static void add_gil(struct preload_process *p, const struct preload_entry *e)
 	p->gils.v[e->number] = e->value;
 }
 
-static void add_code(struct preload_process *p, const struct preload_entry *e, struct cursor *text)
+static bool read_code(struct preload_code *ret, const struct preload_entry *e, struct cursor *text)
 {
-	struct preload_code code = {
+	*ret = (struct preload_code){
 		.minor = (unsigned)e->value,
 		.first_line = cursor_u32(text),
 		.name_len = cursor_u32(text),
@@ -52,13 +52,33 @@ static void add_code(struct preload_process *p, const struct preload_entry *e, s
 		.table_len = cursor_u32(text),
 	};
 
-	code.name = (const char *)cursor_bytes(text, code.name_len);
-	code.file = (const char *)cursor_bytes(text, code.file_len);
-	code.table = cursor_bytes(text, code.table_len);
-	if (text->bad || e->number > UINT32_MAX)
+	ret->name = (const char *)cursor_bytes(text, ret->name_len);
+	ret->file = (const char *)cursor_bytes(text, ret->file_len);
+	ret->table = cursor_bytes(text, ret->table_len);
+	return !text->bad;
+}
+
+static void add_code(struct preload_process *p, const struct preload_entry *e, struct cursor *text)
+{
+	struct preload_code code;
+
+	if (!read_code(&code, e, text) || e->number > UINT32_MAX)
 		return;
 	idmap_set(&p->code_ids, (uint32_t)e->number, (uint32_t)p->codes.n);
 	*vec_push(&p->codes) = code;
+}
+
+/* Numbers are given in their order; a few may be missing. */
+static void add_called(struct preload_process *p, const struct preload_entry *e,
+                       struct cursor *text)
+{
+	struct preload_code code;
+
+	if (!read_code(&code, e, text) || e->number >= PRELOAD_CALL_CODES_MAX)
+		return;
+	while (p->called.n <= e->number)
+		*vec_push(&p->called) = (struct preload_code){ 0 };
+	p->called.v[e->number] = code;
 }
 
 static void add_list(struct preload_process *p, const struct preload_entry *e,
@@ -98,6 +118,9 @@ static void add_of_process(struct preload_process *p, const struct preload_entry
 		break;
 	case PRELOAD_FRAMES:
 		add_list(p, e, text);
+		break;
+	case PRELOAD_CALLED:
+		add_called(p, e, text);
 		break;
 	default:
 		break;
@@ -217,6 +240,7 @@ void preload_log_done(struct preload_log *log)
 		vec_done(&log->processes.v[i].gils);
 		vec_done(&log->processes.v[i].codes);
 		vec_done(&log->processes.v[i].lists);
+		vec_done(&log->processes.v[i].called);
 		idmap_done(&log->processes.v[i].code_ids);
 		idmap_done(&log->processes.v[i].list_ids);
 	}
@@ -272,4 +296,12 @@ uint64_t preload_log_time(const struct preload_log *log, uint64_t stamp, size_t 
 		i++;
 	*near = i;
 	return time_from(&v[i], &v[i + 1], stamp);
+}
+
+bool preload_log_is_own(const struct preload_log *log, const struct preload_code *code)
+{
+	size_t len = log->own ? strlen(log->own) : 0;
+
+	return len && code->file_len > len && !memcmp(code->file, log->own, len) &&
+	       code->file[len] == '/';
 }

@@ -34,6 +34,7 @@ struct preload_list {
  * @exe: the program, "" if unknown; owned
  * @gils: addresses by number
  * @codes, @lists: by index; code_ids, list_ids: index by number
+ * @called: functions of Python calls, by number; not all numbers have a name
  */
 struct preload_process {
 	uint32_t pid, parent, forked_by;
@@ -42,6 +43,7 @@ struct preload_process {
 	VEC(uint64_t) gils;
 	VEC(struct preload_code) codes;
 	VEC(struct preload_list) lists;
+	VEC(struct preload_code) called;
 	struct idmap code_ids, list_ids;
 };
 
@@ -84,6 +86,9 @@ int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp
 /* The index of the function or list of that number, IDMAP_NONE: unknown. */
 uint32_t preload_log_code(const struct preload_process *p, uint64_t number);
 uint32_t preload_log_list(const struct preload_process *p, uint64_t number);
+
+/* Whether it is of giltracer's own code, which runs the program: that is nobody's concern. */
+bool preload_log_is_own(const struct preload_log *log, const struct preload_code *code);
 
 /*
  * CLOCK_MONOTONIC of a stamp, between pairs and beyond them. *near is where the last stamp was

@@ -187,3 +187,16 @@ void print_source_stats(FILE *out, const struct source *source)
 		utf8_fprintf(out, "# truncated at %#" PRIx64 ": %s\n", s->truncated_at,
 		             s->truncated_text);
 }
+
+void print_calls(FILE *out, const struct slices *slices, const struct slice_thread *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct slice *s = &t->v[i];
+
+		fprintf(out, "%" PRIu32 "/%" PRIu32 " %" PRIu64 ".%09" PRIu64 " %" PRIu64 " %u%s ",
+		        t->pid, t->tid, s->start_ns / 1000000000, s->start_ns % 1000000000,
+		        s->dur_ns, s->depth, s->flags & SLICE_OPEN ? " open" : "");
+		print_quoted(out, names_get(slices->names, s->name), SIZE_MAX);
+		putc('\n', out);
+	}
+}

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "trace/slices.h"
 #include "trace/source.h"
 
 /* "request" for EV_REQUEST, and so on; "?" if unknown. */
@@ -16,6 +17,10 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 /* The event's stack, one frame a line behind a tab, innermost first: "NAME" "MODULE" WORD…,
  * where words are flags of the frame; with a line, "NAME":LINE. Nothing if the event has none. */
 void print_event_stack(FILE *out, const struct source *source, const struct event *ev);
+
+/* The calls of a thread: PID/TID START NANOSECONDS DEPTH "NAME", "open" behind the depth if its end
+ * is not known. */
+void print_calls(FILE *out, const struct slices *slices, const struct slice_thread *t);
 
 /* "# KEY VALUE" for each of the source's stats. */
 void print_source_stats(FILE *out, const struct source *source);

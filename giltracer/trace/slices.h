@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/idmap.h"
 
@@ -65,6 +66,7 @@ struct slices {
 int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, struct error *err);
 
 void slices_free(struct slices *slices);
+DEFINE_CLEANUP(struct slices *, slices_free);
 
 /* The calls of a thread; NULL if it has none, or slices is NULL. */
 struct slice_thread *slices_find(const struct slices *slices, uint32_t pid, uint32_t tid);

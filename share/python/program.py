@@ -12,7 +12,7 @@ KIND     "script" or "module": what TARGET is
 ENTRY    "main" (the guard's body, else the call of main(), else the first line), "first" (the first
          line), or "=NAME": when function NAME, or MODULE:NAME, is first called
 IMPORTS  modules to import before tracing, separated by commas
-TRACE    file for VizTracer's trace, or "-"
+TRACE    file for VizTracer's trace, "=" and the library that records calls itself, or "-"
 ENTRIES  how many entries VizTracer keeps
 CODES    file for the program's code objects (codes.py), or "-"
 
@@ -108,7 +108,7 @@ def now_ns():
 
 # ---- the Python-side trace
 
-class PythonTrace:
+class VizTracerTrace:
     """VizTracer, in the traced interpreter. A trace that cannot be had is a note, never a failure."""
 
     def __init__(self, channel, path, entries):
@@ -171,6 +171,56 @@ class PythonTrace:
                       'calls are missing')
         elif self.forked:
             self.note('traced the first process only, not those that it forked')
+
+
+class NoTrace:
+    def load(self):
+        pass
+
+    start = save = load
+
+
+class NativeTrace:
+    """giltracer's own library, which is in the process already: it records from start to stop."""
+
+    def __init__(self, channel, library):
+        self.channel = channel
+        self.origin = library
+        self.name = 'giltracer_calls'  # with origin, what _imp needs of a module's spec
+        self.begin = None
+
+    def load(self):
+        try:
+            sys.modules['_imp'].create_dynamic(self)
+        except ImportError as e:
+            # It is no module: what is imported are two functions.
+            if len(e.args) == 2:
+                self.begin, stop = e.args
+                # Runs before Tracing.stop, so that the trace does not show that.
+                atexit.register(stop)
+                return
+            self.note('could not be loaded: %s' % e)
+        except SystemError:
+            self.note('does not know this interpreter')
+
+    def note(self, text):
+        self.channel.send('note the recorder of Python calls ' + text)
+
+    def start(self):
+        why = self.begin and self.begin()
+        if why:
+            self.note('could not start: ' + why)
+
+    def save(self):
+        pass
+
+
+def make_trace(channel, trace, entries):
+    if trace == '-':
+        return NoTrace()
+    if trace.startswith('='):
+        return NativeTrace(channel, trace[1:])
+    return VizTracerTrace(channel, trace, entries)
 
 
 # ---- the threads' names
@@ -735,11 +785,10 @@ def main(namespace):
         del sys.path[0]
     if sys.version_info < (3, 7):
         make_gil()
-    trace = PythonTrace(channel, path, int(entries))
+    trace = make_trace(channel, path, int(entries))
     tracing = Tracing(channel, trace, codes, children)
     tracing.install_hook()
-    if path != '-':
-        trace.load()
+    trace.load()
     if ':' in entry:
         EntryFinder(*entry[1:].split(':', 1), channel=channel)
     try:

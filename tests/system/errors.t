@@ -58,7 +58,7 @@ refuses 125 'standard input' 'a program on standard input' record -
 refuses 125 'unknown option --nosuch' 'an unknown option' record --nosuch script.py
 refuses 125 '--entry and --trace-imports' 'options that exclude each other' \
 	record --entry f --trace-imports script.py
-refuses 125 'not one of auto, viztracer, none' 'a kind of trace that there is not' \
+refuses 125 'not one of auto, native, viztracer, none' 'a kind of trace that there is not' \
 	"$GILTRACER" record -o session --python-trace x script.py
 refuses 125 '-o DIR' 'no folder' "$GILTRACER" record script.py
 refuses 125 '--import nosuch: No module' 'an import that fails' record --import nosuch script.py

@@ -29,7 +29,7 @@ if __name__ == "__main__":
 EOF
 
 record() {
-	"$GILTRACER" record -o session --python "$python" "$@"
+	"$GILTRACER" record -o session --python-trace viztracer --python "$python" "$@"
 }
 
 # trace EXPRESSION: over t, the events that have a time; p, the pass; out, the threads' ids.
@@ -44,7 +44,7 @@ note() {
 	json session/session.json 'd["passes"][0]["python_trace_note"]'
 }
 
-ok 'auto: VizTracer if it is there' record script.py
+ok 'VizTracer where it is there' record script.py
 is "$(json session/session.json 'd["passes"][0]["python_trace"], d["options"]["python_trace"]')" \
 	"('gil.viztracer.json', 'viztracer')" '  is in the session'
 is "$(note)" None '  complete'
@@ -81,9 +81,7 @@ session.json' '  leaves no trace'
 mkdir blind && echo 'raise ImportError("blind")' >blind/viztracer.py
 PYTHONPATH=$scratch/blind
 export PYTHONPATH
-ok 'an interpreter without VizTracer' record script.py
-like "$(cat err)" 'VizTracer is not installed .*-m pip install viztracer' '  says how to get it'
-exits 125 'VizTracer wanted and not there' record --python-trace viztracer script.py
+exits 125 'VizTracer wanted and not there' record script.py
 like "$(cat err)" 'error: record: .* has no VizTracer: .* -m pip install viztracer' '  is an error'
 
 # Where packages manage an interpreter, pip installs into virtual environments only (PEP 668).

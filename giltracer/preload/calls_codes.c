@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code objects and their numbers. A code object keeps its number itself (PEP 523's co_extra): where
+ * its memory is used again, there is none. Its names are written to the log when it is first seen.
+ */
+#include "preload/calls_python.h"
+
+#include <string.h>
+
+#define NAME_MAX_BYTES 4096
+
+/* generation: a forked child has a log of its own, which is to have all again. */
+static struct {
+	Py_ssize_t index;
+	uint32_t generation, next;
+} codes;
+
+struct described {
+	struct preload_function head;
+	char text[2 * NAME_MAX_BYTES];
+};
+
+/* As UTF-8, as much as there is room for: the length. */
+static size_t put_text(char *ret, PyObject *code, const char *attribute)
+{
+	PyObject *text = python.PyObject_GetAttrString(code, attribute), *bytes;
+	char *data;
+	Py_ssize_t size = 0;
+
+	bytes = text ? python.PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass") : NULL;
+	if (!bytes || python.PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
+		size = 0;
+	if (size > NAME_MAX_BYTES)
+		size = NAME_MAX_BYTES;
+	if (size)
+		memcpy(ret, data, (size_t)size);
+	if (bytes)
+		python.Py_DecRef(bytes);
+	if (text)
+		python.Py_DecRef(text);
+	return (size_t)size;
+}
+
+static uint32_t first_line(PyObject *code)
+{
+	PyObject *line = python.PyObject_GetAttrString(code, "co_firstlineno");
+	long value = line ? python.PyLong_AsLong(line) : 0;
+
+	if (line)
+		python.Py_DecRef(line);
+	return value > 0 ? (uint32_t)value : 0;
+}
+
+static void describe(PyObject *code, uint32_t number)
+{
+	struct described d = { .head.first_line = first_line(code) };
+	size_t name, file;
+
+	name = put_text(d.text, code, python.minor < 11 ? "co_name" : "co_qualname");
+	file = put_text(d.text + name, code, "co_filename");
+	d.head.name_len = (uint32_t)name;
+	d.head.file_len = (uint32_t)file;
+	process_log(&(struct preload_entry){ .type = PRELOAD_CALLED,
+	                                     .number = number,
+	                                     .value = python.minor },
+	            &d, sizeof(d.head) + name + file);
+}
+
+static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code)
+{
+	PyObject *type, *value, *trace;
+	uint32_t number = codes.next;
+
+	if (number == PRELOAD_CALL_CODES_MAX)
+		return 0;
+	python.PyErr_Fetch(&type, &value, &trace);
+	if (python.set_extra(code, codes.index,
+	                     (void *)((uintptr_t)codes.generation << 32 | number)) < 0) {
+		number = 0;
+	} else {
+		codes.next++;
+		describe(code, number);
+	}
+	python.PyErr_Clear();
+	python.PyErr_Restore(type, value, trace);
+	return number;
+}
+
+uint32_t calls_code_number(PyObject *code)
+{
+	void *extra = NULL;
+
+	python.get_extra(code, codes.index, &extra);
+	if (LIKELY((uintptr_t)extra >> 32 == codes.generation))
+		return (uint32_t)(uintptr_t)extra;
+	return new_number(code);
+}
+
+bool calls_codes_begin(void)
+{
+	if (codes.generation)
+		return true;
+	codes.index = python.request_extra(NULL);
+	if (codes.index < 0)
+		return false;
+	codes.generation = codes.next = 1;
+	return true;
+}
+
+void calls_codes_in_child(void)
+{
+	if (!codes.generation)
+		return;
+	codes.generation++;
+	codes.next = 1;
+}

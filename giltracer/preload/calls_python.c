@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* CPython's functions, by their names. */
+#include "preload/calls_python.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+struct python_api python;
+
+static void *symbol(const char *name)
+{
+	return dlsym(RTLD_DEFAULT, name);
+}
+
+static void *either(const char *name, const char *before)
+{
+	void *found = symbol(name);
+
+	return found ? found : symbol(before);
+}
+
+static bool find_functions(void)
+{
+#define FIND(required, type, name, parameters)  \
+	*(void **)&python.name = symbol(#name); \
+	if ((required) && !python.name)         \
+		return false;
+	PYTHON_FUNCTIONS(FIND)
+#undef FIND
+	*(void **)&python.request_extra = either("PyUnstable_Eval_RequestCodeExtraIndex",
+	                                         "_PyEval_RequestCodeExtraIndex");
+	*(void **)&python.get_extra = either("PyUnstable_Code_GetExtra", "_PyCode_GetExtra");
+	*(void **)&python.set_extra = either("PyUnstable_Code_SetExtra", "_PyCode_SetExtra");
+	python.none = symbol("_Py_NoneStruct");
+	python.import_error = symbol("PyExc_ImportError");
+	return python.request_extra && python.get_extra && python.set_extra && python.none &&
+	       python.import_error;
+}
+
+bool python_find(void)
+{
+	char *end;
+
+	if (python.minor)
+		return true;
+	if (!find_functions() || strtoul(python.Py_GetVersion(), &end, 10) != 3 || *end != '.')
+		return false;
+	python.minor = (unsigned)strtoul(end + 1, NULL, 10);
+	return python.minor >= 6;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of CPython that the recorder of calls uses, by their names. */
+#ifndef GILTRACER_PRELOAD_CALLS_PYTHON_H
+#define GILTRACER_PRELOAD_CALLS_PYTHON_H
+
+#include "preload/calls.h"
+
+/* Of METH_FASTCALL and the other kinds of functions of C: methodobject.h. */
+#define METH_NOARGS   0x04
+#define METH_O        0x08
+#define METH_FASTCALL 0x80
+
+struct method {
+	const char *name;
+	void *function;
+	int flags;
+	const char *doc;
+};
+
+typedef int profile_function(PyObject *, PyObject *frame, int what, PyObject *arg);
+
+/* X(required, return type, name, parameters); the others are there up to 3.11, where they are used.
+ */
+#define PYTHON_FUNCTIONS(X)                                                                      \
+	X(true, const char *, Py_GetVersion, (void))                                             \
+	X(true, void, Py_IncRef, (PyObject *))                                                   \
+	X(true, void, Py_DecRef, (PyObject *))                                                   \
+	X(true, void, PyErr_Fetch, (PyObject **, PyObject **, PyObject **))                      \
+	X(true, void, PyErr_Restore, (PyObject *, PyObject *, PyObject *))                       \
+	X(true, void, PyErr_Clear, (void))                                                       \
+	X(true, void, PyErr_SetObject, (PyObject *, PyObject *))                                 \
+	X(true, PyObject *, PyObject_GetAttrString, (PyObject *, const char *))                  \
+	X(true, PyObject *, PyObject_CallMethod, (PyObject *, const char *, const char *, ...))  \
+	X(true, PyObject *, PyUnicode_FromString, (const char *))                                \
+	X(true, PyObject *, PyUnicode_AsEncodedString, (PyObject *, const char *, const char *)) \
+	X(true, int, PyBytes_AsStringAndSize, (PyObject *, char **, Py_ssize_t *))               \
+	X(true, long, PyLong_AsLong, (PyObject *))                                               \
+	X(true, PyObject *, PyTuple_Pack, (Py_ssize_t, ...))                                     \
+	X(true, PyObject *, PyCFunction_NewEx, (struct method *, PyObject *, PyObject *))        \
+	X(true, PyObject *, PySys_GetObject, (const char *))                                     \
+	X(true, void *, PyThreadState_Swap, (void *))                                            \
+	X(false, void *, PyThreadState_Next, (void *))                                           \
+	X(false, void *, PyInterpreterState_ThreadHead, (void *))                                \
+	X(false, void *, PyInterpreterState_Head, (void))                                        \
+	X(false, void *, PyInterpreterState_Next, (void *))                                      \
+	X(false, void *, PyGILState_GetThisThreadState, (void))                                  \
+	X(false, void *, _PyThreadState_UncheckedGet, (void))                                    \
+	X(true, void, PyEval_SetProfile, (profile_function *, PyObject *))                       \
+	X(false, PyObject *, PyEval_GetFrame, (void))                                            \
+	X(false, void *, PyInterpreterState_Get, (void))
+
+/* @minor: of 3.minor. The functions of code's own data have other names from 3.12 on. */
+struct python_api {
+	unsigned minor;
+#define MEMBER(required, type, name, parameters) type(*name) parameters;
+	PYTHON_FUNCTIONS(MEMBER)
+#undef MEMBER
+	Py_ssize_t (*request_extra)(void (*free_extra)(void *));
+	int (*get_extra)(PyObject *, Py_ssize_t, void **);
+	int (*set_extra)(PyObject *, Py_ssize_t, void *);
+	PyObject *none;
+	PyObject **import_error;
+};
+
+extern struct python_api python;
+
+/* False: this is no CPython that we know. */
+bool python_find(void);
+
+#endif

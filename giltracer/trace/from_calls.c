@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of the preload library. A thread's records may be in several files, one after the
+ * other, and a file may have those of several threads. */
+#include "trace/from_calls.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "perfdata/cursor.h"
+#include "preload/format.h"
+#include "trace/names.h"
+#include "trace/preload_log.h"
+
+#define NO_SLICE UINT32_MAX
+#define NO_NAME  UINT32_MAX
+
+/* Records of one thread in one file. */
+struct part {
+	struct cursor records;
+	uint32_t pid, tid;
+	uint32_t process; /* index in the log */
+	uint64_t stamp;   /* of its start */
+	bool begins;      /* with the thread's first record */
+};
+
+/* A call that has not ended. slice: NO_SLICE: it is not shown */
+struct open_call {
+	uint32_t slice, code;
+};
+
+/* A process's names: id by number of its function, NO_NAME: not asked for yet. */
+struct process_names {
+	VEC(uint32_t) ids;
+	uint64_t last_ns;
+};
+
+struct reader {
+	struct preload_log log;
+	VEC(struct filemap) maps;
+	VEC(struct part) parts;
+	VEC(struct process_names) names;
+	VEC(struct open_call) open;
+	struct str text;
+	uint64_t end_ns, overlapping;
+	bool overflow;
+	struct slices *ret;
+};
+
+static unsigned type_of(uint64_t word)
+{
+	return (unsigned)(word & ((1u << PRELOAD_CALL_TYPE_BITS) - 1));
+}
+
+static uint32_t number_of(uint64_t word)
+{
+	return (uint32_t)(word >> PRELOAD_CALL_TYPE_BITS) & ((1u << PRELOAD_CALL_CODE_BITS) - 1);
+}
+
+static uint64_t value_of(uint64_t word)
+{
+	return word >> (PRELOAD_CALL_TYPE_BITS + PRELOAD_CALL_CODE_BITS);
+}
+
+static bool says(uint64_t word, enum preload_say what)
+{
+	return type_of(word) == PRELOAD_CALL_SAY && number_of(word) == what;
+}
+
+/* ---- files into parts */
+
+static void end_part(struct reader *r, const struct cursor *at)
+{
+	if (r->parts.n)
+		r->parts.v[r->parts.n - 1].records.end = at->p;
+}
+
+static void begin_part(struct reader *r, const struct cursor *at, uint32_t process, uint64_t word)
+{
+	const struct preload_process *p = &r->log.processes.v[process];
+
+	*vec_push(&r->parts) = (struct part){
+		.records = *at,
+		.pid = p->pid,
+		.tid = (uint32_t)value_of(word),
+		.process = process,
+		.begins = says(word, PRELOAD_SAY_BEGIN),
+	};
+}
+
+/* A zero ends the records: the rest of the file was not used. */
+static void split(struct reader *r, struct cursor c, uint32_t process)
+{
+	size_t first = r->parts.n;
+
+	for (;;) {
+		const struct cursor at = c;
+		uint64_t word = cursor_u64(&c);
+		bool begins = says(word, PRELOAD_SAY_BEGIN);
+
+		if (c.bad || !word) {
+			if (r->parts.n > first)
+				end_part(r, &at);
+			return;
+		}
+		if (begins || (says(word, PRELOAD_SAY_THREAD) && r->parts.n == first)) {
+			if (r->parts.n > first)
+				end_part(r, &at);
+			begin_part(r, &at, process, word);
+		}
+	}
+}
+
+/* The stamp of its first call. */
+static uint64_t first_stamp(const struct part *part)
+{
+	struct cursor c = part->records;
+	uint64_t high = 0;
+
+	while (cursor_left(&c)) {
+		uint64_t word = cursor_u64(&c);
+
+		if (type_of(word) != PRELOAD_CALL_SAY)
+			return high | value_of(word);
+		if (number_of(word) == PRELOAD_SAY_TIME)
+			high = value_of(word) << PRELOAD_CALL_STAMP_BITS;
+	}
+	return high;
+}
+
+static int add_records(struct reader *r, const void *data, size_t size, struct error *err)
+{
+	struct cursor c = cursor_make(data, size);
+	uint64_t magic = cursor_u64(&c), stamp = cursor_u64(&c), first;
+	uint32_t pid = cursor_u32(&c);
+	int process;
+
+	/* It was made, and its process was killed. */
+	if (size < PRELOAD_RECORDS_AT)
+		return 0;
+	cursor_skip(&c, sizeof(uint32_t));
+	cursor_skip(&c, 2 * sizeof(uint64_t));
+	first = cursor_u64(&c);
+	if (magic != PRELOAD_CALLS_MAGIC)
+		return error_set(err, EINVAL, "is no recording of giltracer's library");
+	process = preload_log_find(&r->log, pid, stamp);
+	if (process < 0)
+		return error_set(err, EINVAL, "the log of process %u is missing", pid);
+	r->overflow |= first != 0;
+	c = cursor_make(data, size);
+	cursor_skip(&c, first ? first : PRELOAD_RECORDS_AT);
+	split(r, c, (uint32_t)process);
+	return 0;
+}
+
+/* ---- names */
+
+static uint32_t make_name(struct reader *r, const struct preload_code *code)
+{
+	r->text.len = 0;
+	str_addf(&r->text, "%.*s (%.*s:%" PRIu32 ")", (int)code->name_len, code->name,
+	         (int)code->file_len, code->file, code->first_line);
+	return names_id(r->ret->names, str_get(&r->text), r->text.len);
+}
+
+static uint32_t unknown_name(struct reader *r)
+{
+	static const char text[] = "unknown function";
+
+	return names_id(r->ret->names, text, sizeof(text) - 1);
+}
+
+/* NO_NAME: it is giltracer's own, which nobody wants to see. */
+static uint32_t find_name(struct reader *r, const struct part *part, uint32_t number)
+{
+	const struct preload_process *p = &r->log.processes.v[part->process];
+	const struct preload_code *code = number < p->called.n ? &p->called.v[number] : NULL;
+
+	if (!code || !code->name)
+		return unknown_name(r);
+	return preload_log_is_own(&r->log, code) ? NO_NAME : make_name(r, code);
+}
+
+#define NOT_ASKED (UINT32_MAX - 1)
+
+static uint32_t name_of(struct reader *r, const struct part *part, uint32_t number)
+{
+	struct process_names *names = &r->names.v[part->process];
+
+	while (names->ids.n <= number)
+		*vec_push(&names->ids) = NOT_ASKED;
+	if (names->ids.v[number] == NOT_ASKED)
+		names->ids.v[number] = find_name(r, part, number);
+	return names->ids.v[number];
+}
+
+/* ---- records into calls */
+
+struct calls {
+	VEC(struct slice) v;
+	uint16_t max_depth;
+	unsigned depth; /* of what is shown */
+};
+
+static void begin_call(struct reader *r, struct calls *calls, const struct part *part,
+                       uint32_t code, uint64_t t)
+{
+	uint32_t name = name_of(r, part, code);
+	uint16_t depth = (uint16_t)(calls->depth < UINT16_MAX ? calls->depth : UINT16_MAX);
+
+	if (name == NO_NAME || calls->v.n == NO_SLICE) {
+		*vec_push(&r->open) = (struct open_call){ NO_SLICE, code };
+		return;
+	}
+	*vec_push(&r->open) = (struct open_call){ (uint32_t)calls->v.n, code };
+	*vec_push(&calls->v) =
+		(struct slice){ .start_ns = t, .name = name, .depth = depth, .flags = SLICE_OPEN };
+	if (depth > calls->max_depth)
+		calls->max_depth = depth;
+	calls->depth++;
+	r->ret->total++;
+}
+
+static void close_slice(struct calls *calls, uint32_t i, uint64_t t)
+{
+	struct slice *s;
+
+	if (i == NO_SLICE)
+		return;
+	s = &calls->v.v[i];
+	s->dur_ns = t - s->start_ns;
+	s->flags = 0;
+	calls->depth--;
+}
+
+/* What has not begun was running before. What is not the innermost ends before those that it
+ * called: another stack was switched to, as greenlets do. */
+static void end_call(struct reader *r, struct calls *calls, uint32_t code, uint64_t t)
+{
+	size_t i = r->open.n;
+
+	while (i-- > 0 && r->open.v[i].code != code)
+		continue;
+	if (i == SIZE_MAX)
+		return;
+	close_slice(calls, r->open.v[i].slice, t);
+	r->overlapping += r->open.n - 1 - i;
+	memmove(&r->open.v[i], &r->open.v[i + 1], (r->open.n - 1 - i) * sizeof(*r->open.v));
+	r->open.n--;
+}
+
+/* What never ended lasts as long as the recording, or for all that is known. */
+static void close_open(struct reader *r, const struct calls *calls, uint64_t t)
+{
+	for (size_t i = 0; i < r->open.n; i++) {
+		struct slice *s;
+
+		if (r->open.v[i].slice == NO_SLICE)
+			continue;
+		s = &calls->v.v[r->open.v[i].slice];
+		s->dur_ns = t > s->start_ns ? t - s->start_ns : 0;
+	}
+	r->open.n = 0;
+}
+
+static void read_part(struct reader *r, struct calls *calls, const struct part *part)
+{
+	struct cursor c = part->records;
+	struct process_names *names = &r->names.v[part->process];
+	uint64_t high = 0, last = 0;
+	size_t near = 0;
+
+	while (cursor_left(&c)) {
+		uint64_t word = cursor_u64(&c), stamp, t;
+
+		if (type_of(word) == PRELOAD_CALL_SAY) {
+			if (number_of(word) == PRELOAD_SAY_TIME)
+				high = value_of(word) << PRELOAD_CALL_STAMP_BITS;
+			continue;
+		}
+		stamp = high | value_of(word);
+		if (c.bad || stamp > r->log.stop_stamp)
+			break;
+		t = preload_log_time(&r->log, stamp, &near);
+		if (t < last)
+			t = last;
+		last = t;
+		if (type_of(word) < PRELOAD_CALL_RETURN)
+			begin_call(r, calls, part, number_of(word), t);
+		else
+			end_call(r, calls, number_of(word), t);
+	}
+	if (last > names->last_ns)
+		names->last_ns = last;
+}
+
+/* ---- threads */
+
+static int by_thread(const void *va, const void *vb)
+{
+	const struct part *a = va, *b = vb;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->stamp != b->stamp)
+		return a->stamp < b->stamp ? -1 : 1;
+	return a->records.p < b->records.p ? -1 : a->records.p > b->records.p;
+}
+
+static bool is_same_thread(const struct part *a, const struct part *b)
+{
+	return a->process == b->process && a->tid == b->tid;
+}
+
+/* Parts of the same thread, and of one that had its number later. Returns how many. */
+static size_t read_thread(struct reader *r, const struct part *parts, size_t count,
+                          struct slice_thread *ret)
+{
+	struct calls calls = { 0 };
+	size_t i = 0;
+
+	do {
+		if (parts[i].begins) {
+			close_open(r, &calls, r->names.v[parts[i].process].last_ns);
+			calls.depth = 0;
+		}
+		read_part(r, &calls, &parts[i]);
+	} while (++i < count && is_same_thread(&parts[0], &parts[i]));
+	*ret = (struct slice_thread){ .pid = parts->pid,
+		                      .tid = parts->tid,
+		                      .max_depth = calls.max_depth,
+		                      .v = calls.v.v,
+		                      .n = calls.v.n };
+	r->open.n = 0;
+	return i;
+}
+
+static void close_thread(const struct reader *r, struct slice_thread *t, uint64_t end_ns)
+{
+	uint64_t end = r->end_ns ? r->end_ns : end_ns;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].flags & SLICE_OPEN && !t->v[i].dur_ns)
+			t->v[i].dur_ns = end > t->v[i].start_ns ? end - t->v[i].start_ns : 0;
+}
+
+static void read_threads(struct reader *r)
+{
+	struct slices *ret = r->ret;
+	VEC(struct slice_thread) threads = { 0 };
+	VEC(uint32_t) processes = { 0 };
+
+	while (r->names.n < r->log.processes.n)
+		*vec_push(&r->names) = (struct process_names){ .last_ns = 0 };
+	for (size_t i = 0; i < r->parts.n; i++)
+		r->parts.v[i].stamp = first_stamp(&r->parts.v[i]);
+	if (r->parts.n)
+		qsort(r->parts.v, r->parts.n, sizeof(*r->parts.v), by_thread);
+	for (size_t i = 0; i < r->parts.n;) {
+		struct slice_thread *t = vec_push(&threads);
+
+		*vec_push(&processes) = r->parts.v[i].process;
+		i += read_thread(r, &r->parts.v[i], r->parts.n - i, t);
+		idmap_set(&ret->by_id, idmap_pair(t->pid, t->tid), (uint32_t)threads.n - 1);
+	}
+	for (size_t i = 0; i < threads.n; i++)
+		close_thread(r, &threads.v[i], r->names.v[processes.v[i]].last_ns);
+	vec_done(&processes);
+	ret->threads = threads.v;
+	ret->thread_count = threads.n;
+	if (r->overflow) {
+		ret->flaw = SLICES_OVERFLOW;
+	} else if (r->overlapping) {
+		ret->flaw = SLICES_OVERLAPPING;
+		ret->flawed = r->overlapping;
+	}
+}
+
+/* ---- the folder */
+
+static int add_file(struct reader *r, const char *path, struct error *err)
+{
+	struct filemap map = { 0 };
+
+	if (filemap_open(&map, path, err) < 0)
+		return -1;
+	*vec_push(&r->maps) = map;
+	if (add_records(r, map.data, map.size, err) < 0)
+		return error_prefix(err, "%s", path);
+	return 0;
+}
+
+static int add_log(struct reader *r, const char *path, struct error *err)
+{
+	return preload_log_read(&r->log, path, err);
+}
+
+static int for_each_file(struct reader *r, const char *dir, const char *suffix,
+                         int (*add)(struct reader *, const char *, struct error *),
+                         struct error *err)
+{
+	CLEANUP(closedir) DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	if (!d)
+		return error_errno(err, "%s", dir);
+	while ((entry = readdir(d))) {
+		CLEANUP(free) char *path = NULL;
+
+		if (!str_has_suffix(entry->d_name, suffix))
+			continue;
+		path = xasprintf("%s/%s", dir, entry->d_name);
+		if (add(r, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static struct reader *reader_new(void)
+{
+	struct reader *r = xcalloc(1, sizeof(*r));
+
+	r->log.stop_stamp = UINT64_MAX;
+	r->ret = xcalloc(1, sizeof(*r->ret));
+	r->ret->names = names_new();
+	return r;
+}
+
+static void reader_free(struct reader *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->maps.n; i++)
+		filemap_done(&r->maps.v[i]);
+	for (size_t i = 0; i < r->names.n; i++)
+		vec_done(&r->names.v[i].ids);
+	vec_done(&r->maps);
+	vec_done(&r->names);
+	vec_done(&r->parts);
+	vec_done(&r->open);
+	str_done(&r->text);
+	preload_log_done(&r->log);
+	slices_free(r->ret);
+	free(r);
+}
+
+DEFINE_CLEANUP(struct reader *, reader_free);
+
+int from_calls_read(struct slices **ret, const char *dir, const struct from_calls_options *options,
+                    struct error *err)
+{
+	CLEANUP(reader_free) struct reader *r = reader_new();
+
+	r->end_ns = options->end_ns;
+	if (for_each_file(r, dir, PRELOAD_LOG_SUFFIX, add_log, err) < 0)
+		return -1;
+	preload_log_finish(&r->log);
+	if (for_each_file(r, dir, PRELOAD_CALLS_SUFFIX, add_file, err) < 0)
+		return -1;
+	read_threads(r);
+	*ret = take(r->ret);
+	return 0;
+}
+
+int from_calls_read_memory(struct slices **ret, const void *log, size_t log_size,
+                           const void *records, size_t size, struct error *err)
+{
+	CLEANUP(reader_free) struct reader *r = reader_new();
+
+	preload_log_parse(&r->log, log, log_size);
+	preload_log_finish(&r->log);
+	if (add_records(r, records, size, err) < 0)
+		return -1;
+	read_threads(r);
+	*ret = take(r->ret);
+	return 0;
+}
