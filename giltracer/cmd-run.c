@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd.h"
+#include "export/export.h"
 #include "report/fail_on.h"
 #include "record/record.h"
 #include "report/session_report.h"
@@ -22,6 +23,8 @@
 struct run_options {
 	struct record_options record;
 	const char *html, *json, *keep;
+	const struct report_document *documents;
+	size_t document_count;
 	struct fail_on fail_on;
 };
 
@@ -75,6 +78,8 @@ static void report_in_child(const struct run_options *options, const char *dir)
 		.html = options->html,
 		.json = options->json,
 		.text = options->record.quiet ? NULL : stderr,
+		.documents = options->documents,
+		.document_count = options->document_count,
 	};
 	struct error err;
 	int status;
@@ -161,7 +166,12 @@ static int record_and_report(const struct run_options *options, char *const *arg
 
 static int run(const struct run_options *options, char *const *argv, struct error *err)
 {
-	const struct report_outputs outputs = { .html = options->html, .json = options->json };
+	const struct report_outputs outputs = {
+		.html = options->html,
+		.json = options->json,
+		.documents = options->documents,
+		.document_count = options->document_count,
+	};
 	CLEANUP(free) char *dir = NULL;
 	struct temp_session scratch = SCRATCH_NONE;
 	struct signals signals;
@@ -170,6 +180,9 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 	if (report_check_outputs(&outputs, err) < 0 || check_output(options->html, err) < 0 ||
 	    check_output(options->json, err) < 0)
 		return -1;
+	for (size_t i = 0; i < options->document_count; i++)
+		if (check_output(options->documents[i].path, err) < 0)
+			return -1;
 	if (signals_block(&signals, err) < 0)
 		return -1;
 	if (make_folder(&dir, &scratch, options, err) == 0)
@@ -185,13 +198,15 @@ static int run_run(int argc, char **argv, struct error *err)
 		.record = RECORD_OPTIONS_DEFAULT(cmd_exists),
 		.html = "giltracer.html",
 	};
-	struct opt_list conditions = { 0 };
+	CLEANUP(free) struct report_document *documents = NULL;
+	struct opt_list conditions = { 0 }, exports = { 0 };
 	bool help = false;
 	const struct opt opts[] = {
 		OPT_STR('o', "output", "FILE", &options.html,
 		        "the report (giltracer.html); - is stdout"),
 		OPT_STR(0, "json", "FILE", &options.json,
 		        "write the same facts as JSON; - is stdout"),
+		EXPORT_OPT(&exports),
 		RECORD_OPTS(&options.record),
 		FAIL_ON_OPT(&conditions),
 		OPT_STR(0, "keep", "DIR", &options.keep,
@@ -202,12 +217,16 @@ static int run_run(int argc, char **argv, struct error *err)
 	int next = opts_parse(opts, argc, argv, err);
 	int ret = -1;
 
-	if (next >= 0 && fail_on_parse(&options.fail_on, &conditions, false, err) == 0) {
+	if (next >= 0 && fail_on_parse(&options.fail_on, &conditions, false, err) == 0 &&
+	    export_parse(&documents, &exports, err) == 0) {
+		options.documents = documents;
+		options.document_count = exports.n;
 		record_set_log_level(&options.record);
 		ret = help ? cmd_help(&cmd_run, opts) : run(&options, argv + next, err);
 	}
 	fail_on_done(&options.fail_on);
 	opt_list_done(&conditions);
+	opt_list_done(&exports);
 	opt_list_done(&options.record.events);
 	return ret;
 }

@@ -31,6 +31,7 @@ extern const struct cmd cmd_check;
 extern const struct cmd cmd_probes;
 extern const struct cmd cmd_dump;
 extern const struct cmd cmd_diff;
+extern const struct cmd cmd_export;
 extern const struct cmd cmd_stacks;
 
 struct opt;

@@ -19,6 +19,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_check,
 	&cmd_diff,
 	&cmd_dump,
+	&cmd_export,
 	&cmd_probes,
 	&cmd_record,
 	&cmd_report,

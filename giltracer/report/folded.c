@@ -205,9 +205,9 @@ static const struct recording_pass *find_stacks(const struct recording *recordin
 	return NULL;
 }
 
-static int put_off_cpu(const struct recording *recording, FILE *out, struct error *err)
+int report_folded_off_cpu(const struct analysis *a, FILE *out, struct error *err)
 {
-	const struct recording_pass *pass = find_stacks(recording);
+	const struct recording_pass *pass = find_stacks(a->recording);
 
 	if (!pass)
 		return error_set(err, ENODATA,
@@ -221,22 +221,11 @@ static int put_off_cpu(const struct recording *recording, FILE *out, struct erro
 	return 0;
 }
 
-/* States of the GIL, or of what blocks instead of one. */
-static uint32_t states_of(const struct recording_pass *pass, enum folded_kind kind)
-{
-	if (locks_of_pass(pass))
-		return kind == FOLDED_ON_GIL ? 1u << GIL_STOPPING
-		                             : 1u << GIL_LOCK_WAIT | 1u << GIL_STOPPED;
-	return kind == FOLDED_ON_GIL ? 1u << GIL_HOLD : 1u << GIL_WAIT | 1u << GIL_SWITCH_WAIT;
-}
-
-int report_folded(const struct analysis *a, enum folded_kind kind, FILE *out, struct error *err)
+/* Time in states of the GIL, or of what blocks instead of one. */
+static int put_gil(const struct analysis *a, uint32_t mask, FILE *out, struct error *err)
 {
 	const struct recording_pass *pass = a->pass;
-	uint32_t mask = states_of(pass, kind);
 
-	if (kind == FOLDED_OFF_CPU)
-		return put_off_cpu(a->recording, out, err);
 	if (!pass->model->gil_events && !a->locks)
 		return error_set(err, ENODATA, "the session has no events of a GIL");
 	for (uint32_t i = 0; i < pass->model->threads.n; i++) {
@@ -246,4 +235,17 @@ int report_folded(const struct analysis *a, enum folded_kind kind, FILE *out, st
 			put_frames(pass, i, mask, out);
 	}
 	return 0;
+}
+
+int report_folded_on_gil(const struct analysis *a, FILE *out, struct error *err)
+{
+	return put_gil(a, locks_of_pass(a->pass) ? 1u << GIL_STOPPING : 1u << GIL_HOLD, out, err);
+}
+
+int report_folded_off_gil(const struct analysis *a, FILE *out, struct error *err)
+{
+	return put_gil(a,
+	               locks_of_pass(a->pass) ? 1u << GIL_LOCK_WAIT | 1u << GIL_STOPPED
+	                                      : 1u << GIL_WAIT | 1u << GIL_SWITCH_WAIT,
+	               out, err);
 }

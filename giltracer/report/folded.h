@@ -10,15 +10,14 @@
 
 #include "report/report.h"
 
-/**
- * @FOLDED_ON_GIL: who held the GIL, by Python stack; without a GIL, who stopped the others
- * @FOLDED_OFF_GIL: who waited for it, by Python stack; without a GIL, who was blocked
- * @FOLDED_OFF_CPU: who was not on a CPU, by the stack that left it; of the stacks pass
- */
-enum folded_kind { FOLDED_ON_GIL, FOLDED_OFF_GIL, FOLDED_OFF_CPU };
+/* Who held the GIL, by Python stack; without a GIL, who stopped the others. ENODATA: nothing of
+ * that was recorded. */
+int report_folded_on_gil(const struct analysis *analysis, FILE *out, struct error *err);
 
-/* ENODATA if the recording has nothing of that kind. */
-int report_folded(const struct analysis *analysis, enum folded_kind kind, FILE *out,
-                  struct error *err);
+/* Who waited for it, by Python stack; without a GIL, who was blocked. ENODATA likewise. */
+int report_folded_off_gil(const struct analysis *analysis, FILE *out, struct error *err);
+
+/* Who was not on a CPU, by the stack that left it; of the stacks pass. ENODATA likewise. */
+int report_folded_off_cpu(const struct analysis *analysis, FILE *out, struct error *err);
 
 #endif

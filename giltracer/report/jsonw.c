@@ -140,15 +140,32 @@ void jsonw_string(struct jsonw *w, const char *key, const char *text)
 	put_text(w->out, text);
 }
 
-void jsonw_u64(struct jsonw *w, const char *key, uint64_t value)
+/* Decimal digits of value, with a point before the last three if us. */
+static void put_digits(FILE *out, uint64_t value, bool us)
 {
-	char digits[20], *at = digits + sizeof(digits);
+	char digits[24], *end = digits + sizeof(digits), *at = end;
 
-	before(w, key);
+	if (us) {
+		for (unsigned i = 0; i < 3; i++, value /= 10)
+			*--at = (char)('0' + value % 10);
+		*--at = '.';
+	}
 	do
 		*--at = (char)('0' + value % 10);
 	while (value /= 10);
-	fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), w->out);
+	fwrite_unlocked(at, 1, (size_t)(end - at), out);
+}
+
+void jsonw_u64(struct jsonw *w, const char *key, uint64_t value)
+{
+	before(w, key);
+	put_digits(w->out, value, false);
+}
+
+void jsonw_us(struct jsonw *w, const char *key, uint64_t ns)
+{
+	before(w, key);
+	put_digits(w->out, ns, true);
 }
 
 void jsonw_i64(struct jsonw *w, const char *key, int64_t value)

@@ -42,27 +42,6 @@ static void fill_pass(struct recording_pass *ret, const struct session *session,
 	};
 }
 
-static int write_on_gil(const struct analysis *a, FILE *out, struct error *err)
-{
-	return report_folded(a, FOLDED_ON_GIL, out, err);
-}
-
-static int write_off_gil(const struct analysis *a, FILE *out, struct error *err)
-{
-	return report_folded(a, FOLDED_OFF_GIL, out, err);
-}
-
-static int write_off_cpu(const struct analysis *a, FILE *out, struct error *err)
-{
-	return report_folded(a, FOLDED_OFF_CPU, out, err);
-}
-
-static int (*const folded_writers[])(const struct analysis *, FILE *, struct error *) = {
-	[FOLDED_ON_GIL] = write_on_gil,
-	[FOLDED_OFF_GIL] = write_off_gil,
-	[FOLDED_OFF_CPU] = write_off_cpu,
-};
-
 static int check_place(const char **seen, size_t *n, const char *path, struct error *err)
 {
 	if (!path || !strcmp(path, "/dev/null"))
@@ -77,21 +56,20 @@ static int check_place(const char **seen, size_t *n, const char *path, struct er
 
 int report_check_outputs(const struct report_outputs *outputs, struct error *err)
 {
-	CLEANUP(free) const char **seen = xcalloc(outputs->folded_count + 2, sizeof(*seen));
+	CLEANUP(free) const char **seen = xcalloc(outputs->document_count + 2, sizeof(*seen));
 	size_t n = 0;
 
 	if (check_place(seen, &n, outputs->html, err) < 0 ||
 	    check_place(seen, &n, outputs->json, err) < 0)
 		return -1;
-	for (size_t i = 0; i < outputs->folded_count; i++)
-		if (check_place(seen, &n, outputs->folded[i].path, err) < 0)
+	for (size_t i = 0; i < outputs->document_count; i++)
+		if (check_place(seen, &n, outputs->documents[i].path, err) < 0)
 			return -1;
 	return 0;
 }
 
 /* "-" is stdout, whose errors main looks for. */
-static int write_file(const struct analysis *a, const char *path,
-                      int (*writer)(const struct analysis *, FILE *, struct error *),
+static int write_file(const struct analysis *a, const char *path, report_writer *writer,
                       struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
@@ -119,9 +97,8 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 	}
 	if (outputs->json && write_file(a, outputs->json, report_json, err) < 0)
 		return -1;
-	for (size_t i = 0; i < outputs->folded_count; i++)
-		if (write_file(a, outputs->folded[i].path, folded_writers[outputs->folded[i].kind],
-		               err) < 0)
+	for (size_t i = 0; i < outputs->document_count; i++)
+		if (write_file(a, outputs->documents[i].path, outputs->documents[i].write, err) < 0)
 			return -1;
 	log_progress(NULL);
 	if (outputs->text && report_text(a, outputs->text, err) < 0)

@@ -5,12 +5,15 @@
 
 #include <stdio.h>
 
+#include "analysis/analysis.h"
 #include "analysis/summary.h"
 #include "base/error.h"
-#include "report/folded.h"
 
-struct report_folded_output {
-	enum folded_kind kind;
+/* Writes a document of the analysis to out; who opened out checks it for errors. */
+typedef int report_writer(const struct analysis *analysis, FILE *out, struct error *err);
+
+struct report_document {
+	report_writer *write;
 	const char *path; /* "-" is stdout */
 };
 
@@ -19,14 +22,15 @@ struct report_folded_output {
  * @html, @json: files; "-" is stdout
  * @summary: the recording in numbers; free with summary_done, also behind an error
  * @text: where the terminal table goes
+ * @documents: in other formats, see export/export.h; borrowed
  */
 struct report_outputs {
 	const char *html;
 	const char *json;
 	struct summary *summary;
 	FILE *text;
-	const struct report_folded_output *folded;
-	size_t folded_count;
+	const struct report_document *documents;
+	size_t document_count;
 };
 
 /* That no two of them are to be in the same place, by its name. */

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "export/export.h"
 #include "report/session_report.h"
 
 #include "budget.h"
@@ -47,7 +48,10 @@ static void write_session(uint8_t options, const struct session_bytes *s)
 
 static void report(const uint8_t *data, size_t size)
 {
-	static const struct report_folded_output folded = { FOLDED_ON_GIL, "/dev/null" };
+	const struct report_document document = {
+		export_formats[data[0] % EXPORT_FORMATS].write,
+		"/dev/null",
+	};
 	FILE *text = fopen("/dev/null", "w");
 	struct summary summary = { 0 };
 	const struct report_outputs outputs = {
@@ -55,14 +59,14 @@ static void report(const uint8_t *data, size_t size)
 		.json = "/dev/null",
 		.summary = &summary,
 		.text = text,
-		.folded = &folded,
-		.folded_count = data[0] & 16 ? 1 : 0,
+		.documents = &document,
+		.document_count = data[0] & 16 ? 1 : 0,
 	};
 	struct error err = { 0 };
 
 	(void)size;
-	/* Nothing is wrong with the folder. But there may be too many threads, or nothing to fold.
-	 */
+	/* Nothing is wrong with the folder. But there may be too many threads, or nothing to
+	 * export. */
 	if (report_session(dir, &outputs, &err) < 0 && err.code != E2BIG && err.code != ENODATA) {
 		fprintf(stderr, "%s\n", err.text);
 		abort();

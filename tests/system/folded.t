@@ -36,15 +36,15 @@ sums() {
 }
 
 ok 'the GIL is recorded' "$GILTRACER" record -q --python "$python" --python-trace none -o gil "$program"
-ok 'and reported' "$GILTRACER" report -q gil -o /dev/null --json doc.json --folded on-gil on \
-	--folded off-gil off
+ok 'and reported' "$GILTRACER" report -q gil -o /dev/null --json doc.json --export folded=on \
+	--export folded-waits=off
 sums 'on-gil' on 'sum(t["hold_ns"] for t in d["threads"])'
 sums 'off-gil' off 'sum(t["wait_ns"] for t in d["threads"])'
 is "$(cut -d ';' -f 1 off | sort -u | grep -c 'a:b 1')" 1 'a separator in a name is none'
 
 ok 'stacks are recorded' "$GILTRACER" record -q --no-gil-detect --python "$python" \
 	--python-trace none -o stacks "$program"
-ok 'and reported' "$GILTRACER" report -q stacks -o /dev/null --json doc.json --folded off-cpu off
+ok 'and reported' "$GILTRACER" report -q stacks -o /dev/null --json doc.json --export folded-off-cpu=off
 sums 'off-cpu' off 'sum(t["total_ns"] - t["states"]["running_ns"] - t["states"]["unknown_ns"]
 	for t in d["threads"])'
 like "$(cat off)" ';take_gil[^;]*;[^;]*pthread_cond_(timed)?wait|;take_gil[^;]*;.*futex' \
@@ -53,8 +53,8 @@ like "$(cat off)" 'nanosleep' 'off-cpu: others below what they called'
 
 if traced=$(viztracer_python); then
 	ok 'with the calls of Python' "$GILTRACER" record -q --python "$traced" -o calls "$program"
-	ok 'and reported' "$GILTRACER" report -q calls -o /dev/null --json doc.json --folded on-gil on \
-		--folded off-gil off
+	ok 'and reported' "$GILTRACER" report -q calls -o /dev/null --json doc.json --export folded=on \
+		--export folded-waits=off
 	sums 'on-gil by calls' on 'sum(t["hold_ns"] for t in d["threads"])'
 	sums 'off-gil by calls' off 'sum(t["wait_ns"] for t in d["threads"])'
 	ok 'on-gil by calls: a hostile function is there' grep -q ';x:y 3?' on

@@ -46,8 +46,9 @@ may model base trace
 may live base binary locate preload trace
 may analysis base session trace model
 may report base session trace model analysis
+may export base trace model analysis report proto
 
-folders='analysis base binary live locate model perfdata preload record report session system trace'
+folders='analysis base binary export live locate model perfdata preload record report session system trace'
 is "$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' | sort | tr -d './\n')" \
 	"$(echo "$folders" | tr -d ' ')" 'there is no other folder'
 
@@ -75,7 +76,7 @@ done
 # The English of a report: no phrase that nothing says.
 unsaid() {
 	sed -n 's/^PHRASE[0-9](\([a-z0-9_]*\),.*/\1/p' report/phrases.def | while read -r phrase; do
-		grep -qE "(say|PHRASE)_$phrase\>" report/*.c || echo "$phrase"
+		grep -qE "(say|PHRASE)_$phrase\>" report/*.c export/*.c || echo "$phrase"
 	done
 }
 is "$(unsaid)" '' 'each phrase is said somewhere'

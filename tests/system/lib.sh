@@ -289,6 +289,7 @@ has() {
 	perf) has_perf ;;
 	uprobes) has_uprobes ;;
 	viztracer) viztracer_python >/dev/null ;;
+	perfetto) "$tap_venv/bin/python" -c 'import perfetto' 2>/dev/null ;;
 	free-threaded) free_threaded_python >/dev/null ;;
 	newer-pythons) [ -n "$(newer_pythons)" ] ;;
 	debuginfod) python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null ;;
@@ -329,6 +330,8 @@ how_to_get() {
 	free-threaded) echo "$top_srcdir/tests/system/free-threaded-python.sh $tap_pythons" ;;
 	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
+	perfetto) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install perfetto" ;;
+	go) echo 'apt-get install golang-go' ;;
 	debuginfod) echo 'apt-get install libdebuginfod1' ;;
 	getcap) echo 'apt-get install libcap2-bin' ;;
 	chromium) echo 'apt-get install chromium' ;;

@@ -74,7 +74,7 @@ like "$(cat err)" "lock_wait is [0-9.]+ ms" 'says what it is'
 exits 0 'that is not true' "$GILTRACER" report -q locks -o locks.html \
 	--fail-on "lock_wait>$(of locks 'sum(t["lock_wait_ns"] for t in d["threads"])')ns"
 
-ok 'waits are stacks, too' "$GILTRACER" report -q locks -o locks.html --folded off-gil folded
+ok 'waits are stacks, too' "$GILTRACER" report -q locks -o locks.html --export folded-waits=folded
 like "$(cat folded)" '^second .*;wait ' 'of the function that waits'
 is "$(awk '/^second / { n += $NF } END { print n }' folded)" "$(of locks 't("second")["lock_wait_ns"]')" \
 	'as long as it waits'

@@ -122,7 +122,7 @@ ok 'folders can be moved and read-only' "$GILTRACER" report -q moved -o moved.ht
 ok 'the same session gives the same page' cmp hog.html moved.html
 
 # Folded stacks.
-ok 'holds by stack' "$GILTRACER" report -q hog -o x.html --folded on-gil on --folded off-gil off
+ok 'holds by stack' "$GILTRACER" report -q hog -o x.html --export folded=on --export folded-waits=off
 is "$(awk '{ sum += $NF } END { print sum }' on)" \
 	"$(json hog.json 'sum(t["hold_ns"] for t in d["threads"])')" 'they add up to all holds'
 is "$(awk '{ sum += $NF } END { print sum }' off)" \
@@ -146,10 +146,10 @@ refuses 125 'nosuch: ' 'a folder that is not there' "$GILTRACER" report nosuch -
 refuses 125 'empty: ' 'a folder without a session' "$GILTRACER" report empty -o x.html
 refuses 125 "'moved': only one session" 'two folders' "$GILTRACER" report hog moved -o x.html
 refuses 125 'nosuch/x.html: ' 'an output that is nowhere' "$GILTRACER" report hog -o nosuch/x.html
-refuses 125 "option --folded: 'x' is not one of" 'an unknown kind' \
-	"$GILTRACER" report hog --folded x y -o x.html
+refuses 125 "option --export: 'x' is not one of" 'an unknown format' \
+	"$GILTRACER" report hog --export x=y -o x.html
 refuses 125 'off: the session has no call stacks' 'no stacks' \
-	"$GILTRACER" report -q hog --folded off-cpu off -o y.html
+	"$GILTRACER" report -q hog --export folded-off-cpu=off -o y.html
 rm -f moved/gil.perf.data
 refuses 125 'moved/gil.perf.data: ' 'a recording that is gone' \
 	"$GILTRACER" report moved -o x.html

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording in the formats of other tools, one file per format. All of them are of the pass whose
+ * GIL numbers count; text that is no UTF-8 becomes U+FFFD; times are CLOCK_MONOTONIC. They are
+ * written span by span: nothing of what is written is kept.
+ */
+#ifndef GILTRACER_EXPORT_EXPORT_H
+#define GILTRACER_EXPORT_EXPORT_H
+
+#include "base/opts.h"
+#include "report/session_report.h"
+
+struct export_format {
+	const char *name;
+	const char *summary; /* for --help */
+	report_writer *write;
+};
+
+#define EXPORT_FORMATS 7
+
+/* The table; behind the last one, the name is NULL. */
+extern const struct export_format export_formats[EXPORT_FORMATS + 1];
+
+/* NULL and err if there is none of that name. */
+const struct export_format *export_find(const char *name, struct error *err);
+
+/* The option of run and report: list is struct opt_list * of FORMAT=FILE. */
+#define EXPORT_OPT(list)                           \
+	OPT_LIST(0, "export", "FORMAT=FILE", list, \
+	         "write the recording for another tool, see giltracer export --help")
+
+/* The documents that list asks for. Caller frees *ret, which borrows from the list. */
+int export_parse(struct report_document **ret, const struct opt_list *list, struct error *err);
+
+/* The writers. ENODATA: the recording has nothing of what the format is for. */
+report_writer export_chrome, export_csv, export_perfetto, export_pprof;
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pprof's profile.proto, compressed: time by Python stack. The sample types are wait_caused (how
+ * long others waited for the GIL meanwhile), hold and wait.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+
+#ifdef HAVE_PROTOBUF_C
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "export/gil_time.h"
+#include "export/place.h"
+#include "proto/profile.pb-c.h"
+#include "trace/names.h"
+#include "trace/stacks.h"
+
+#define LEVEL 6
+
+/* All messages are malloced, so that the library frees them. A message is appended to the list of
+ * pointers in a protobuf-c struct, which has room for a power of two of them. */
+#define append(list, n, message)                                                            \
+	do {                                                                                \
+		if (((n) & ((n)-1)) == 0)                                                   \
+			(list) = xreallocarray((list), (n) ? 2 * (n) : 1, sizeof(*(list))); \
+		(list)[(n)++] = (message);                                                  \
+	} while (0)
+
+/**
+ * @strings: id 0 is "", as the format wants it
+ * @functions: name and file -> id; @locations: function and line -> id
+ * @first: the first value that is known, in the order of enum gil_time
+ */
+struct pprof {
+	const struct analysis *a;
+	Perftools__Profiles__Profile *profile;
+	struct names *strings;
+	struct idmap functions, locations;
+	enum gil_time first;
+};
+
+static int64_t text(struct pprof *p, const char *s)
+{
+	return names_id(p->strings, s, strlen(s));
+}
+
+static uint32_t function_id(struct pprof *p, const struct place *place)
+{
+	uint64_t key = idmap_pair((uint32_t)text(p, place->name), (uint32_t)text(p, place->file));
+	uint32_t id = idmap_get(&p->functions, key);
+	Perftools__Profiles__Function *f;
+
+	if (id != IDMAP_NONE)
+		return id;
+	id = p->functions.n + 1;
+	idmap_set(&p->functions, key, id);
+	f = xcalloc(1, sizeof(*f));
+	perftools__profiles__function__init(f);
+	f->id = id;
+	f->name = f->system_name = text(p, place->name);
+	f->filename = text(p, place->file);
+	append(p->profile->function, p->profile->n_function, f);
+	return id;
+}
+
+static uint32_t location_id(struct pprof *p, const struct place *place)
+{
+	uint32_t function = function_id(p, place);
+	uint64_t key = idmap_pair(function, place->line);
+	uint32_t id = idmap_get(&p->locations, key);
+	Perftools__Profiles__Location *location;
+	Perftools__Profiles__Line *line;
+
+	if (id != IDMAP_NONE)
+		return id;
+	id = p->locations.n + 1;
+	idmap_set(&p->locations, key, id);
+	line = xcalloc(1, sizeof(*line));
+	perftools__profiles__line__init(line);
+	line->function_id = function;
+	line->line = place->line;
+	location = xcalloc(1, sizeof(*location));
+	perftools__profiles__location__init(location);
+	location->id = id;
+	append(location->line, location->n_line, line);
+	append(p->profile->location, p->profile->n_location, location);
+	return id;
+}
+
+/* A stack's innermost frame; a thread without any Python frame has a place, too. */
+static uint32_t location_of(struct pprof *p, const struct gil_times *times, uint32_t stack)
+{
+	const struct stack_frame *frame = stack ? stacks_get(times->stacks, stack) : NULL;
+	const struct names *names = times->stacks ? stacks_names(times->stacks) : NULL;
+	struct place place;
+	uint32_t id;
+
+	if (!frame)
+		place_of(&place, "[no Python frame]", NULL, 0);
+	else if (times->calls)
+		place_of_call(&place, names_get(names, frame->name));
+	else
+		place_of(&place, names_get(names, frame->name), names_get(names, frame->module),
+		         frame->line);
+	id = location_id(p, &place);
+	place_done(&place);
+	return id;
+}
+
+static void add_label(struct pprof *p, Perftools__Profiles__Sample *sample, const char *key,
+                      const char *str, int64_t num)
+{
+	Perftools__Profiles__Label *label = xcalloc(1, sizeof(*label));
+
+	perftools__profiles__label__init(label);
+	label->key = text(p, key);
+	label->str = str ? text(p, str) : 0;
+	label->num = num;
+	append(sample->label, sample->n_label, label);
+}
+
+static void add_sample(struct pprof *p, uint32_t thread, const char *thread_name,
+                       const struct gil_times *times, const struct gil_time_row *row)
+{
+	Perftools__Profiles__Sample *sample = xcalloc(1, sizeof(*sample));
+	const struct model_thread *t = &p->a->model->threads.v[thread];
+	uint32_t stack = row->stack;
+
+	perftools__profiles__sample__init(sample);
+	do {
+		append(sample->location_id, sample->n_location_id, location_of(p, times, stack));
+		stack = stack ? stacks_get(times->stacks, stack)->parent : 0;
+	} while (stack);
+	for (unsigned i = p->first; i < GIL_TIMES; i++)
+		append(sample->value, sample->n_value, (int64_t)row->ns[i]);
+	add_label(p, sample, "thread", thread_name, 0);
+	add_label(p, sample, "tid", NULL, t->tid);
+	add_label(p, sample, "pid", NULL, t->pid);
+	append(p->profile->sample, p->profile->n_sample, sample);
+}
+
+static void add_thread(struct pprof *p, uint32_t thread)
+{
+	CLEANUP(free) char *name = place_text(facts_thread_name(p->a->pass, thread));
+	struct gil_times times;
+
+	gil_times_of(&times, p->a, thread);
+	for (size_t i = 0; i < times.rows.n; i++)
+		add_sample(p, thread, name, &times, &times.rows.v[i]);
+	gil_times_done(&times);
+}
+
+static void add_types(struct pprof *p)
+{
+	static const char *const types[GIL_TIMES] = { "wait_caused", "hold", "wait" };
+
+	for (unsigned i = p->first; i < GIL_TIMES; i++) {
+		Perftools__Profiles__ValueType *type = xcalloc(1, sizeof(*type));
+
+		perftools__profiles__value_type__init(type);
+		type->type = text(p, types[i]);
+		type->unit = text(p, "nanoseconds");
+		append(p->profile->sample_type, p->profile->n_sample_type, type);
+	}
+	p->profile->default_sample_type =
+		text(p, types[p->first == GIL_TIME_CAUSED ? GIL_TIME_CAUSED : GIL_TIME_WAIT]);
+}
+
+static void add_strings(struct pprof *p)
+{
+	for (uint32_t i = 0; i < names_count(p->strings); i++)
+		append(p->profile->string_table, p->profile->n_string_table,
+		       xstrdup(names_get(p->strings, i)));
+}
+
+static int compress(const Perftools__Profiles__Profile *profile, FILE *out, struct error *err)
+{
+	size_t size = perftools__profiles__profile__get_packed_size(profile), room;
+	CLEANUP(free) uint8_t *plain = xcalloc(size, 1);
+	CLEANUP(free) uint8_t *packed = NULL;
+	struct libdeflate_compressor *gzip = libdeflate_alloc_compressor(LEVEL);
+
+	if (!gzip)
+		return error_set(err, ENOMEM, "no memory to compress the profile");
+	perftools__profiles__profile__pack(profile, plain);
+	room = libdeflate_gzip_compress_bound(gzip, size);
+	packed = xcalloc(room, 1);
+	size = libdeflate_gzip_compress(gzip, plain, size, packed, room);
+	libdeflate_free_compressor(gzip);
+	fwrite_unlocked(packed, 1, size, out);
+	return 0;
+}
+
+int export_pprof(const struct analysis *a, FILE *out, struct error *err)
+{
+	struct pprof p = { .a = a, .first = a->locks ? GIL_TIME_HOLD : GIL_TIME_CAUSED };
+	int status;
+
+	if (!a->model->gil_events && !a->locks)
+		return error_set(err, ENODATA, "the session has no events of a GIL");
+	p.profile = xcalloc(1, sizeof(*p.profile));
+	perftools__profiles__profile__init(p.profile);
+	p.strings = names_new();
+	add_types(&p);
+	for (uint32_t i = 0; i < a->model->threads.n; i++)
+		add_thread(&p, i);
+	p.profile->duration_nanos = (int64_t)(a->model->end_ns - a->model->start_ns);
+	append(p.profile->comment, p.profile->n_comment, text(&p, "giltracer " PACKAGE_VERSION));
+	add_strings(&p);
+	status = compress(p.profile, out, err);
+	perftools__profiles__profile__free_unpacked(p.profile, NULL);
+	names_free(p.strings);
+	idmap_done(&p.functions);
+	idmap_done(&p.locations);
+	return status;
+}
+
+#else
+
+int export_pprof(const struct analysis *a, FILE *out, struct error *err)
+{
+	(void)a;
+	(void)out;
+	return error_set(err, ENOTSUP,
+	                 "this giltracer was built without protobuf-c, which the "
+	                 "format pprof needs; folded is much the same");
+}
+#endif
