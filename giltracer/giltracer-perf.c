@@ -11,7 +11,7 @@
  * Between that question and perf's opening of its events the process could become another one: by
  * executing a set-user-ID program, or by ending, when its number is given away again. So an event
  * of ours is opened on it first. The kernel ends that event in both cases, for good. It is looked
- *at when perf has opened its own, which do not record before.
+ * at when perf has opened its own, which do not record before.
  */
 #include <errno.h>
 #include <fcntl.h>

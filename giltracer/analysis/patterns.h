@@ -2,7 +2,7 @@
 /*
  * How threads get in each other's way: patterns with a name, the evidence for each, and one piece
  * of advice. A pattern is only reported if it happened PATTERN_COUNT times and cost PATTERN_SHARE %
- *of what it is measured by; a recording that is short or mostly unknown has none.
+ * of what it is measured by; a recording that is short or mostly unknown has none.
  *
  *	hog              holds that lasted although they were asked to end (hogs.h) caused
  *	                 PATTERN_SHARE % of all waiting, and not for want of a CPU

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the model keeps while events are fed. Threads and GILs have, besides their public struct,
- *the state that feeding needs, in arrays of the same indices. The functions of each subject are in
- *the header of its file:
+ * the state that feeding needs, in arrays of the same indices. The functions of each subject are in
+ * the header of its file:
  *
  *	model.c          one event at a time, on a clock that never goes back
  *	thread.h         which threads exist from when to when

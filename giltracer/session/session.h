@@ -19,8 +19,8 @@
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
  *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N,
- *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name":
- *TEXT}]}], "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
+ *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}]}],
+ *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
  * preload: what the library inside the program wrote (preload/format.h).
  *
