@@ -36,8 +36,8 @@ report() {
 # reported.
 compare() {
 	"$GILTRACER" dump -e "$1"/*.wakeups.perf.data >events &&
-		"$GILTRACER" dump -e "$1/stacks.perf.data" >own || return
-	python3 - "$1.json" "$1.stat" events own <<'END'
+		"$GILTRACER" dump -e "$1/stacks.perf.data" >switched || return
+	python3 - "$1.json" "$1.stat" events switched <<'END'
 import collections
 import heapq
 import json
