@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of commands. A new command is one file, one table line, one Makefile line. */
+/*
+ * The table of commands. A new command is one file, one table line, one Makefile line. main.c has
+ * the table and what all commands need of it, so that it and the commands call each other.
+ */
 #ifndef GILTRACER_CMD_H
 #define GILTRACER_CMD_H
 

@@ -11,16 +11,6 @@
 #define SLOW_STARTS_MUCH 30
 #define SEVERAL_WAIT     150 /* percent of a thread that waits on average */
 
-struct reason *reasons_add(struct reasons *reasons, enum reason_code code)
-{
-	struct reason *r = vec_push(&reasons->v);
-
-	*r = (struct reason){
-		.code = code, .thread = MODEL_NONE, .other = MODEL_NONE, .group = MODEL_NONE
-	};
-	return r;
-}
-
 static void add_percent(struct reasons *to, enum reason_code code, double percent)
 {
 	reasons_add(to, code)->percent = percent;

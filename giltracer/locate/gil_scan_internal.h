@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What gil_scan.c, gil_scan_take.c and gil_scan_release.c share while they look for the GIL's
- * functions. */
+/*
+ * What the gil_scan files share while they look for the GIL's functions. gil_scan.c asks
+ * gil_scan_take.c and gil_scan_release.c, both ask gil_scan_calls.c.
+ */
 #ifndef GILTRACER_LOCATE_GIL_SCAN_INTERNAL_H
 #define GILTRACER_LOCATE_GIL_SCAN_INTERNAL_H
 
@@ -29,6 +31,8 @@ struct gil_scanner {
 	int64_t cond, mutex;
 };
 
+/* In gil_scan_calls.c */
+
 /*
  * What is known at a call, in a run of the function that it is in; *ret_function is its entry, also
  * where the call is in a part of it that was moved away. NULL if no run leads there.
@@ -41,6 +45,8 @@ bool gil_scan_is_call_of(const struct symexec_call *call, const char *import,
 
 /* Whether a call of pthread_cond_timedwait has the GIL's form. */
 bool gil_scan_waits_for_gil(const struct symexec_call *call);
+
+/* In gil_scan_take.c and gil_scan_release.c */
 
 /* Fill in f->gil->takes, and f->fixed; then releases and complete; then whether takes are
  * confirmed. */

@@ -11,7 +11,7 @@
 /* What comes of a way through the code. */
 enum way { WAY_RETURNS, WAY_ENDS, WAY_OTHER };
 
-#define WAY_MAX                                                                                    \
+#define WAY_MAX \
 	60          /* instructions of an epilogue, and of the ways out of it that end the program \
 	             */
 #define WAY_DEPTH 4 /* jumps with a condition */
@@ -225,4 +225,12 @@ void gil_scan_confirm_takes(struct gil_scanner *f)
 		         is_taken_back(f, take->entry))
 			take->confirmed = "a forked child and the evaluation loop come to it";
 	}
+}
+
+const struct gil_scan_take *gil_scan_take_at(const struct gil_scan *gil, uint64_t entry)
+{
+	for (size_t i = 0; i < gil->takes.n; i++)
+		if (gil->takes.v[i].entry == entry)
+			return &gil->takes.v[i];
+	return NULL;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Feature sections of a perf.data header, and the event formats among them. */
+#include "perfdata/features.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "perfdata/header.h"
 
 /* HEADER_* of tools/perf/util/header.h, the ABI of the file. */
 enum {
@@ -88,6 +89,16 @@ static int read_cmdline(struct perf_header *header, struct cursor *c, struct err
 	free(header->cmdline);
 	header->cmdline = str_take(&line);
 	return 0;
+}
+
+void header_name_event(struct perf_header *header, uint32_t event, const char *name)
+{
+	struct header_event *e = &header->events.v[event];
+
+	free(e->name);
+	e->name = xstrdup(name);
+	e->named = true;
+	*vec_push(&header->changed) = event;
 }
 
 int header_build_id(struct perf_header *header, uint16_t misc, struct cursor body,

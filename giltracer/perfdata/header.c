@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Magic, events, ids; records of the pipe layout that say the same. */
-#include "header.h"
+#include "perfdata/header.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "perfdata/features.h"
 
 #define MAGIC              0x32454c4946524550ULL /* "PERFILE2" */
 #define MAGIC_SWAPPED      0x50455246494c4532ULL
@@ -55,16 +56,6 @@ void header_add_id(struct perf_header *header, uint64_t id, uint32_t event)
 		entry = vec_push(&header->ids);
 	}
 	*entry = (struct header_id){ .event = event, .cpu = -1, .tid = -1 };
-}
-
-void header_name_event(struct perf_header *header, uint32_t event, const char *name)
-{
-	struct header_event *e = &header->events.v[event];
-
-	free(e->name);
-	e->name = xstrdup(name);
-	e->named = true;
-	*vec_push(&header->changed) = event;
 }
 
 /* A name for an event that the file does not name, as perf would call the common ones. */
@@ -121,7 +112,7 @@ static void update_common(struct perf_header *h)
 	h->one_trailer = same_trailer(l, &h->events.v[0].layout) && (first || h->one_trailer);
 }
 
-int header_add_event(struct perf_header *header, struct cursor attr, struct cursor ids,
+static int add_event(struct perf_header *header, struct cursor attr, struct cursor ids,
                      struct error *err)
 {
 	struct header_event *e;
@@ -170,7 +161,7 @@ static int read_attrs(struct perf_header *header, struct cursor attrs, uint64_t 
 		struct cursor attr = cursor_sub(&attrs, attr_size - SECTION), ids;
 
 		if (section(&ids, &attrs, file, "ids of an event", err) < 0 ||
-		    header_add_event(header, attr, ids, err) < 0)
+		    add_event(header, attr, ids, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -285,7 +276,7 @@ static int feed_attr(struct perf_header *header, struct cursor body, struct erro
 
 	if (body.bad)
 		return error_set(err, EINVAL, "event attribute is cut");
-	return header_add_event(header, attr, body, err);
+	return add_event(header, attr, body, err);
 }
 
 /* Later than its attribute, an event's name: u64 type, u64 id, text. */

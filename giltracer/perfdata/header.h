@@ -113,17 +113,8 @@ void header_done(struct perf_header *header);
 int header_feed(struct perf_header *header, uint32_t type, uint16_t misc, struct cursor body,
                 struct cursor extra, struct error *err);
 
-/* For header.c and features.c. */
-int header_add_event(struct perf_header *header, struct cursor attr, struct cursor ids,
-                     struct error *err);
+/* Records with this id are of the event. */
 void header_add_id(struct perf_header *header, uint64_t id, uint32_t event);
-void header_name_event(struct perf_header *header, uint32_t event, const char *name);
-void header_find_format(struct perf_header *header, uint32_t event);
-int header_feature(struct perf_header *header, unsigned feature, struct cursor c,
-                   struct error *err);
-int header_tracing_data(struct perf_header *header, struct cursor c, struct error *err);
-int header_build_id(struct perf_header *header, uint16_t misc, struct cursor body,
-                    struct error *err);
 
 /* The entry of an event id, NULL if there is none. */
 static inline struct header_id *header_find_id(const struct perf_header *header, uint64_t id)
@@ -161,8 +152,5 @@ static inline const struct sample_layout *header_trailer_layout(const struct per
 
 	return &header->events.v[event == UINT32_MAX ? 0 : event].layout;
 }
-
-/* "TRACING_DATA" for 1, and so on; NULL if unknown. */
-const char *header_feature_name(unsigned feature);
 
 #endif

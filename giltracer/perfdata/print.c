@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/utf8.h"
+#include "perfdata/features.h"
 
 static bool is_plain(unsigned char c)
 {

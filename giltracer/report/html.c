@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The self-contained page: fills share/report/page.html as share/report/FORMAT.md says. */
-#include "html.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,13 +9,14 @@
 
 #include "analysis/facts.h"
 #include "base/datadir.h"
+#include "base/utf8.h"
 #include "report/html_tables.h"
+#include "report/html_text.h"
 #include "report/json.h"
 #include "report/meta.h"
 #include "report/payload.h"
 #include "report/phrases.h"
 #include "report/template.h"
-#include "base/utf8.h"
 #include "report/verdict_text.h"
 #include "report/wording.h"
 #include "trace/source.h"
@@ -25,35 +26,6 @@ struct page {
 	const struct rows *rows;
 	struct payload *payload;
 };
-
-void html_text(const char *text, FILE *out)
-{
-	CLEANUP(str_done) struct str clean = { 0 };
-	uint32_t cp;
-
-	while ((cp = utf8_next(&text))) {
-		switch (cp) {
-		case '&':
-			str_adds(&clean, "&amp;");
-			break;
-		case '<':
-			str_adds(&clean, "&lt;");
-			break;
-		case '>':
-			str_adds(&clean, "&gt;");
-			break;
-		case '"':
-			str_adds(&clean, "&quot;");
-			break;
-		case '\'':
-			str_adds(&clean, "&#39;");
-			break;
-		default:
-			utf8_add(&clean, utf8_is_unsafe(cp) ? UTF8_BAD : cp);
-		}
-	}
-	fputs(str_get(&clean), out);
-}
 
 static void put_title(const struct recording *recording, FILE *out)
 {

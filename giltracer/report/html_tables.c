@@ -3,7 +3,7 @@
 #include "report/html_tables.h"
 
 #include "base/cleanup.h"
-#include "report/html.h"
+#include "report/html_text.h"
 #include "report/tables.h"
 
 #define NAME_COLUMNS 80

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Text of others inside HTML. */
-#ifndef GILTRACER_REPORT_HTML_H
-#define GILTRACER_REPORT_HTML_H
+#ifndef GILTRACER_REPORT_HTML_TEXT_H
+#define GILTRACER_REPORT_HTML_TEXT_H
 
 #include <stdio.h>
-
-#include "report/report.h"
 
 /* Write text with & < > " ' as entities; controls, bidi controls and bytes that are no UTF-8 become
  * U+FFFD. Fit for element content and quoted attributes. */

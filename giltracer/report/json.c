@@ -14,14 +14,6 @@
 #include "report/wording.h"
 #include "trace/source.h"
 
-void json_tid(struct jsonw *w, const char *key, const struct model *model, uint32_t thread)
-{
-	if (thread == MODEL_NONE)
-		jsonw_null(w, key);
-	else
-		jsonw_u64(w, key, thread == MODEL_UNKNOWN ? 0 : model->threads.v[thread].tid);
-}
-
 static void put_python(struct jsonw *w, const struct recording_python *python,
                        const struct recording_pass *pass)
 {

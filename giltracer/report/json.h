@@ -22,6 +22,13 @@ void json_write(const struct analysis *analysis, size_t most, FILE *out);
 
 /* The member key: the tid of a thread of the model; null if it is MODEL_NONE, 0 if MODEL_UNKNOWN.
  */
-void json_tid(struct jsonw *w, const char *key, const struct model *model, uint32_t thread);
+static inline void json_tid(struct jsonw *w, const char *key, const struct model *model,
+                            uint32_t thread)
+{
+	if (thread == MODEL_NONE)
+		jsonw_null(w, key);
+	else
+		jsonw_u64(w, key, thread == MODEL_UNKNOWN ? 0 : model->threads.v[thread].tid);
+}
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/html.h"
+#include "report/html_text.h"
 #include "report/jsonw.h"
 #include "base/utf8.h"
 

@@ -83,7 +83,7 @@ is "$(unsaid)" '' 'each phrase is said somewhere'
 
 # The checks themselves see what they are there for.
 mkdir "$scratch/model" && cd "$scratch" || exit 99
-printf '#include "report/html.h"\n' >model/x.c
+printf '#include "report/html_text.h"\n' >model/x.c
 is "$(includes model)" 'model/x.c report' 'an include of another folder is seen'
 printf '#include "x.h"\n#include "cmd.h"\n' >model/x.c && : >model/x.h
 is "$(above model)" 'model/x.c:2:#include "cmd.h"' 'an include from above is seen'

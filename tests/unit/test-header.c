@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "perfdata/features.h"
 #include "perfdata/header.h"
 
 #include "perfbuild.h"

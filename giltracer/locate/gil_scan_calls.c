@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of pthread functions, and what is known where they are. */
+#include "locate/gil_scan_internal.h"
+
+#include <string.h>
+
+/* A symbolic run from entry that reaches the call at address; NULL if it does not reach it. known:
+ * entry is the entry of a function. */
+static struct symexec *run_from(struct gil_scanner *f, uint64_t entry, bool known, uint64_t address)
+{
+	struct symexec *flow = symexec_run(f->map, f->noreturn, entry, known);
+
+	if (symexec_at(flow, address) && (!known || !flow->unbalanced))
+		return flow;
+	symexec_free(flow);
+	return NULL;
+}
+
+/* The compiler moves unlikely parts of a function elsewhere. They are not called: the function
+ * jumps to them. */
+static struct symexec *run_from_owner(struct gil_scanner *f, uint64_t start, uint64_t end,
+                                      uint64_t address, uint64_t *ret_function)
+{
+	struct symexec *flow = NULL;
+	struct addresses owners;
+
+	codemap_find_owners(f->map, start, end, &owners);
+	for (size_t i = 0; i < owners.v.n && !flow; i++) {
+		flow = run_from(f, owners.v.v[i], true, address);
+		if (flow)
+			*ret_function = owners.v.v[i];
+	}
+	vec_done(&owners.v);
+	return flow;
+}
+
+/*
+ * A run that reaches the call: from the entry of its function, or of the function that this is a
+ * part of. If none does (the way leads through a jump table), from the instruction after the last
+ * unconditional jump or return before the call.
+ */
+struct symexec *gil_scan_run_to(struct gil_scanner *f, uint64_t address, uint64_t *ret_function)
+{
+	uint64_t start, end;
+	struct symexec *flow;
+
+	if (!codemap_function(f->map, address, &start, &end))
+		return NULL;
+	*ret_function = start;
+	flow = run_from(f, start, true, address);
+	if (!flow && !codemap_count_calls(f->map, start))
+		flow = run_from_owner(f, start, end, address, ret_function);
+	if (!flow)
+		flow = run_from(f, symexec_chunk(f->map, start, address), false, address);
+	return flow;
+}
+
+bool gil_scan_is_call_of(const struct symexec_call *call, const char *import,
+                         struct symexec_value argument)
+{
+	return call->import && !strcmp(call->import, import) &&
+	       symexec_same(call->reg[SYMEXEC_DI], argument);
+}
+
+/* A timed wait of the GIL's form: on a condition variable and the mutex behind it; in 3.6 they are
+ * variables of their own. */
+bool gil_scan_waits_for_gil(const struct symexec_call *call)
+{
+	if (call->reg[SYMEXEC_DI].node == 0 && call->reg[SYMEXEC_SI].node == 0)
+		return true;
+	return symexec_same(call->reg[SYMEXEC_SI],
+	                    symexec_plus(call->reg[SYMEXEC_DI], GIL_MUTEX - GIL_COND));
+}
