@@ -23,6 +23,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->holders = functions_rows(a->pass, false, NULL, 0);
 	a->places = locks_places(a->pass, MODEL_NONE);
 	a->cpu_users = cpu_users_find(a->pass);
+	a->sampled = sampled_find(a->pass);
 	a->thread_order = facts_thread_order(a->model);
 	a->blame_order = facts_blame_order(a->model);
 	a->lock_blame_order = facts_lock_blame_order(a->model);
@@ -45,6 +46,7 @@ void analysis_free(struct analysis *a)
 	vec_done(&a->holders.v);
 	vec_done(&a->places.v);
 	vec_done(&a->cpu_users.list);
+	sampled_done(&a->sampled);
 	free(a->thread_order);
 	free(a->blame_order);
 	free(a->lock_blame_order);

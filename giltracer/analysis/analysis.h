@@ -13,6 +13,7 @@
 #include "analysis/group_blame.h"
 #include "analysis/locks.h"
 #include "analysis/recording.h"
+#include "analysis/sampled.h"
 #include "analysis/thread_groups.h"
 #include "analysis/verdict.h"
 
@@ -26,6 +27,7 @@
  * others waited for
  * @places: where threads were blocked by locks
  * @cpu_users: who had the CPUs while threads were runnable
+ * @sampled: what samples tell
  * @thread_order, @blame_order, @lock_blame_order: indices in the model, most waiting first
  * @caveats: of all passes
  * @locks: the GIL was off all the while, and what threads blocked on was recorded
@@ -40,6 +42,7 @@ struct analysis {
 	struct function_rows overdue, holders;
 	struct locks_places places;
 	struct cpu_users cpu_users;
+	struct sampled sampled;
 	uint32_t *thread_order, *blame_order, *lock_blame_order;
 	struct facts_caveats caveats;
 	struct verdict verdict;

@@ -174,7 +174,8 @@ enum verdict_kind evidence_judge(struct evidence *e)
 	if (e->recording->python.free_threaded && !e->model->gil_events)
 		return VERDICT_FREE_THREADED;
 	if (is_nothing(e))
-		return VERDICT_NOTHING;
+		return e->pass->samples && e->pass->samples->times.n ? VERDICT_SAMPLED
+		                                                     : VERDICT_NOTHING;
 	if (e->wall_ns < VERDICT_SHORT_NS)
 		return VERDICT_TOO_SHORT;
 	if (evidence_is_starved(e) &&

@@ -9,6 +9,8 @@
 #include "analysis/hogs.h"
 #include "base/vec.h"
 
+struct sampled_place;
+
 /* What a verdict says, and which numbers of struct reason go with it. */
 enum reason_code {
 	/* how much: the headline of a kind, or what is wrong besides */
@@ -29,11 +31,13 @@ enum reason_code {
 	REASON_ASLEEP_TOO,
 	REASON_SINGLE,
 	REASON_SINGLE_TOO,
-	REASON_GIL_NONE,      /* percent of the lives waited */
-	REASON_GIL_UNKNOWN,   /* percent of the lives on a CPU */
-	REASON_GIL_FORCED,    /* of a free-threaded interpreter: an option turned it on */
-	REASON_GIL_ON,        /* an import, of module name if that is known, turned it on */
-	REASON_GIL_TURNED_ON, /* the same, while the program was recorded */
+	REASON_GIL_NONE,       /* percent of the lives waited */
+	REASON_GIL_UNKNOWN,    /* percent of the lives on a CPU */
+	REASON_SAMPLED,        /* of count samples, on average number threads waited for the GIL */
+	REASON_SAMPLED_NO_GIL, /* count samples; who had the GIL could not be read */
+	REASON_GIL_FORCED,     /* of a free-threaded interpreter: an option turned it on */
+	REASON_GIL_ON,         /* an import, of module name if that is known, turned it on */
+	REASON_GIL_TURNED_ON,  /* the same, while the program was recorded */
 
 	/* because of whom. Shares are of all waiting */
 	REASON_HANDOFF,         /* percent while nobody held the GIL, which is released often */
@@ -46,6 +50,10 @@ enum reason_code {
 	REASON_THREAD_MOSTLY,   /* if that is not 0 */
 	REASON_GROUP,  /* percent while a thread of group did; the longest and function as */
 	REASON_GROUPS, /* percent while one of group did, other_percent one of other */
+
+	REASON_SAMPLED_HOLDER, /* thread had the GIL in percent of the samples */
+	REASON_SAMPLED_HELD,   /* in percent of the samples in which it was held, place ran */
+	REASON_SAMPLED_PLACE,  /* percent of the threads' samples were in place */
 
 	/* other reasons */
 	REASON_CPU_USERS, /* who had the CPUs: the list is in the analysis */
@@ -72,6 +80,7 @@ enum reason_code {
 	ADVICE_RECORD_AGAIN,
 	ADVICE_TRACE_IMPORTS,
 	ADVICE_LOCK,
+	ADVICE_EXACT,   /* what would tell more than samples */
 	ADVICE_GIL_TOO, /* what follows is against the GIL */
 
 	/* how good the recording is */
@@ -79,6 +88,9 @@ enum reason_code {
 	QUALITY_LOST,        /* count records */
 	QUALITY_UNKNOWN,     /* percent of the threads' time */
 	QUALITY_INFERRED,    /* percent of the releases */
+	QUALITY_SAMPLED,     /* count samples */
+	QUALITY_MISSED,      /* percent of the samples were not taken in time */
+	QUALITY_TORN,        /* percent of the stacks could not be read */
 	QUALITY_COMPLETE,
 	QUALITY_SEE_NOTES,
 	REASON_CODES,
@@ -104,6 +116,7 @@ struct reason_function {
  * @group, @other_group: indices in the analysis' groups
  * @preempted_ns: of longest_ns, when the holder was runnable and had no CPU, if it is worth a word
  * @name: of a module; any bytes
+ * @place: where threads were sampled
  * @frame, @of: where a thread was blocked, as in struct locks_place
  */
 struct reason {
@@ -116,6 +129,7 @@ struct reason {
 	struct reason_function function;
 	uint32_t frame;
 	const char *of;
+	const struct sampled_place *place;
 };
 
 struct reasons {

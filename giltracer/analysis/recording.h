@@ -11,6 +11,7 @@
 #include "analysis/patterns.h"
 #include "model/model.h"
 #include "session/recorded.h"
+#include "trace/samples.h"
 #include "trace/slices.h"
 #include "trace/source.h"
 
@@ -29,6 +30,7 @@ struct recording_python {
  * @exit_status: of the program; 128 + signal if it died of one
  * @hogs, @patterns: its holds by function, and how its threads got in each other's way; NULL if it
  *                   is no gil pass
+ * @samples: stacks over time; NULL: none were taken
  * @slices: its Python-side trace, or NULL, and then slices_note says why in one sentence
  */
 struct recording_pass {
@@ -42,6 +44,7 @@ struct recording_pass {
 	const struct patterns *patterns;
 	const struct slices *slices;
 	const char *slices_note;
+	const struct samples *samples;
 };
 
 struct recording_note { /* something the recorder had to say */

@@ -4,6 +4,7 @@
 
 #include "analysis/culprit.h"
 #include "analysis/lock_reasons.h"
+#include "analysis/sampled_reasons.h"
 #include "trace/source.h"
 
 #define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
@@ -78,6 +79,8 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 	case VERDICT_SINGLE_THREADED:
 		reasons_add(to, REASON_SINGLE);
 		return;
+	case VERDICT_SAMPLED:
+		return; /* sampled_reasons_find */
 	case VERDICT_GIL_NONE:
 		add_percent(to, REASON_GIL_NONE, facts_percent(e->wait_ns, e->known_ns));
 		return;
@@ -186,6 +189,9 @@ static void find_because(struct verdict *v, const struct analysis *a)
 	case VERDICT_FREE_THREADED:
 		lock_reasons_find(v, a);
 		return;
+	case VERDICT_SAMPLED:
+		sampled_reasons_find(v, a);
+		return;
 	case VERDICT_GIL_NONE:
 		return;
 	}
@@ -283,7 +289,10 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 	find_because(ret, a);
 	find_also(ret, a);
 	lock_reasons_turned_on(&ret->also, a);
-	judge_quality(ret, &a->evidence);
+	if (ret->kind == VERDICT_SAMPLED)
+		sampled_reasons_judge(ret, a);
+	else
+		judge_quality(ret, &a->evidence);
 }
 
 void verdict_done(struct verdict *verdict)

@@ -180,9 +180,12 @@ static void add_thread(struct taking *t, uint64_t tstate)
 	struct snapshot_thread *thread = vec_push(&t->snapshot->threads);
 
 	*thread = (struct snapshot_thread){ .gil_address = t->gil, .state = '?' };
+	if (!t->gil && !t->target->process.python->free_threaded)
+		thread->gil = GIL_NOT_KNOWN;
 	if (task) {
 		thread->tid = task->tid;
 		thread->state = task->state;
+		thread->activity = task->activity;
 		memcpy(thread->name, task->name, sizeof(thread->name));
 	}
 	if (t->gil && tstate == t->holder)
@@ -267,7 +270,9 @@ static bool read_interpreters(struct taking *t)
 
 static int compare_threads(const void *a, const void *b)
 {
-	static const int rank[] = { [GIL_HOLDS] = 0, [GIL_WAITS] = 1, [GIL_NONE] = 2 };
+	static const int rank[] = {
+		[GIL_HOLDS] = 0, [GIL_WAITS] = 1, [GIL_NONE] = 2, [GIL_NOT_KNOWN] = 2
+	};
 	const struct snapshot_thread *x = a, *y = b;
 
 	if (rank[x->gil] != rank[y->gil])

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "live/target.h"
+#include "trace/samples.h"
 
 /* @code: borrowed from the target; @line: 0 if it is not known */
 struct snapshot_frame {
@@ -17,15 +18,18 @@ struct snapshot_frame {
 };
 
 enum gil_state {
-	GIL_NONE, /* neither holds it nor waits for it; or it cannot be told */
+	GIL_NONE, /* neither holds it nor sleeps for it */
 	GIL_HOLDS,
-	GIL_WAITS, /* asleep on the GIL's own lock or condition variable */
+	GIL_WAITS,     /* asleep on the GIL's own lock or condition variable */
+	GIL_NOT_KNOWN, /* it went from hand to hand while the threads were read, or cannot be read
+	                */
 };
 
 /**
  * @tid: as the kernel knows it here; 0: the thread is gone, or not the kernel's yet
  * @name: the kernel's name of it
  * @state: R, S, D, T, Z as in /proc/PID/task/TID/stat; '?' if it is not known
+ * @activity: what it does, by its system call
  * @gil: its relation to the GIL of its interpreter, at @gil_address (0: unknown)
  * @torn: the stack changed while it was read, each time; then there are no frames
  * @frames: innermost first
@@ -34,6 +38,7 @@ struct snapshot_thread {
 	uint32_t tid;
 	char name[16];
 	char state;
+	enum sample_activity activity;
 	enum gil_state gil;
 	uint64_t gil_address;
 	bool torn;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -53,15 +52,16 @@ static void read_own_tid(struct task *task, pid_t pid)
 	task->own_tid = (uint32_t)strtoul(end, NULL, 10);
 }
 
-/* "NUMBER ARGUMENT…" while it is in a system call. */
-static void read_futex(struct task *task, pid_t pid)
+static void read_activity(struct task *task, pid_t pid)
 {
-	CLEANUP(free) char *text = task->state == 'S' ? read_file(pid, task->tid, "syscall") : NULL;
-	uint64_t address;
-	long number;
+	CLEANUP(free) char *text = read_file(pid, task->tid, "syscall");
+	const struct activity a = activity_of(text ? text : "", pid);
 
-	if (text && sscanf(text, "%ld %" SCNx64, &number, &address) == 2 && number == SYS_futex)
-		task->futex = address;
+	task->activity = a.activity;
+	task->futex = a.futex;
+	/* That file may not be read: the state tells as much. */
+	if (a.activity == SAMPLE_UNKNOWN && task->state == 'R')
+		task->activity = SAMPLE_RUNNING;
 }
 
 static int compare(const void *a, const void *b)
@@ -90,7 +90,7 @@ int tasks_read(struct tasks *ret, pid_t pid, struct error *err)
 		*task = (struct task){ .tid = tid };
 		read_stat(task, pid);
 		read_own_tid(task, pid);
-		read_futex(task, pid);
+		read_activity(task, pid);
 	}
 	closedir(dir);
 	qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare);

@@ -8,16 +8,18 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "live/activity.h"
 
 /**
  * @tid: here; @own_tid: in the process's own PID namespace
  * @name, @state: see struct snapshot_thread
- * @futex: address of the futex that it sleeps for; 0: it does not, or that may not be read
+ * @activity, @futex: see struct activity
  */
 struct task {
 	uint32_t tid, own_tid;
 	char name[16];
 	char state;
+	enum sample_activity activity;
 	uint64_t futex;
 };
 

@@ -22,9 +22,11 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "live/codes.h"
+#include "live/family.h"
 #include "live/snapshot.h"
 #include "record/probe_verify.h"
 #include "record/recorders.h"
+#include "record/sampling.h"
 #include "system/steal_time.h"
 
 #define CMDLINE_MAX (1u << 20)
@@ -77,25 +79,15 @@ static bool has_ended(void *data)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Append ",CHILD" for each child of pid that a thread of it has, and theirs. */
-static void add_descendants(struct str *out, pid_t pid, unsigned depth)
+/* ",CHILD" for each descendant. */
+static void add_descendants(struct str *out, pid_t pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	char *rest, *word;
+	struct family family = { 0 };
 
-	if (!depth || file_read(&text, NULL, path, CMDLINE_MAX, &ignored) < 0)
-		return;
-	rest = text;
-	while ((word = strsep(&rest, " \n"))) {
-		pid_t child = (pid_t)strtol(word, NULL, 10);
-
-		if (child <= 0)
-			continue;
-		str_addf(out, "%s%d", out->len ? "," : "", (int)child);
-		add_descendants(out, child, depth - 1);
-	}
+	family_read(&family, pid);
+	for (size_t i = 0; i < family.v.n; i++)
+		str_addf(out, "%s%d", i ? "," : "", (int)family.v.v[i]);
+	vec_done(&family.v);
 }
 
 /* ---- code objects */
@@ -187,6 +179,8 @@ static int start(struct attach *a, pid_t pid, const char *others, struct error *
 		return -1;
 	recorders_command(r, "enable", &a->result->perf_note);
 	a->result->start_ns = clock_now_ns();
+	if (a->plan->sampling && sampling_start(a->plan->sampling, pid, err) < 0)
+		return -1;
 	if (a->plan->probes && !has_ended(a) && recorder_has_events(&r->v[0]) &&
 	    probe_verify_process(pid, a->plan->probes, err) < 0)
 		return -1;
@@ -197,7 +191,7 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 {
 	CLEANUP(str_done) struct str others = { 0 };
 
-	add_descendants(&others, pid, 64);
+	add_descendants(&others, pid);
 	a->result->pid = (uint32_t)pid;
 	a->result->stolen_ns = steal_time_ns();
 	if (start(a, pid, str_get(&others), err) < 0)
@@ -209,6 +203,8 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 	a->look_ms = LOOK_FIRST_MS;
 	look(a);
 	watch(a);
+	if (a->plan->sampling)
+		sampling_stop(a->plan->sampling);
 	recorders_command(&a->recorders, "disable", &a->result->perf_note);
 	a->result->stop_ns = clock_now_ns();
 	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;

@@ -40,6 +40,7 @@ struct job_program {
  * @uprobes: those that are placed; NULL: none
  * @preloading: used where .library is set
  * @calls: the same, where perf records the GIL, and the library the calls only
+ * @samples_only: nothing else is recorded
  * @unknown_build: free-threaded, and there is no definition of its probes
  */
 struct job_events {
@@ -47,7 +48,7 @@ struct job_events {
 	struct probe_set *probes;
 	struct uprobes *uprobes;
 	struct preloading preloading, calls;
-	bool unknown_build;
+	bool samples_only, unknown_build;
 };
 
 /* One recording. The first four are the caller's, session is made by job_describe and filled by
@@ -75,7 +76,8 @@ static inline bool job_preloads(const struct job *job)
 /* perf records it. */
 static inline bool job_uses_perf(const struct job *job)
 {
-	return !job_preloads(job) || job->options->probes == PROBES_BOTH;
+	return !job->events.samples_only &&
+	       (!job_preloads(job) || job->options->probes == PROBES_BOTH);
 }
 
 /* Stacks and states are recorded, as asked, or since there is nothing else to record. */

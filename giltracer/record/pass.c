@@ -22,6 +22,7 @@
 #include "base/vec.h"
 #include "record/preloading.h"
 #include "record/recorders.h"
+#include "record/sampling.h"
 #include "system/steal_time.h"
 #include "record/probe_verify.h"
 #include "record/group_signals.h"
@@ -173,11 +174,18 @@ static void answer(struct pass *pass, const char *text)
 		log_debug("the program does not respond: %s", strerror(errno));
 }
 
+static void stop_sampling(struct pass *pass)
+{
+	if (pass->plan->sampling)
+		sampling_stop(pass->plan->sampling);
+}
+
 /* A limit may have ended the recordings already. */
 static void handle_stop(struct pass *pass, const char *time)
 {
 	if (!pass->result->limit_note) {
 		pass->result->stop_ns = strtoull(time, NULL, 10);
+		stop_sampling(pass);
 		recorders_command(&pass->recorders, "disable", &pass->result->perf_note);
 	}
 	answer(pass, "ok");
@@ -212,6 +220,19 @@ static bool has_probes(struct pass *pass)
 	return false;
 }
 
+/* As has_probes, if samples are all that is recorded. */
+static bool starts_sampling(struct pass *pass)
+{
+	struct error err;
+
+	if (!pass->plan->sampling ||
+	    sampling_start(pass->plan->sampling, pass->program.pid, &err) == 0)
+		return true;
+	set_once(&pass->failure, err.text);
+	kill(pass->program.pid, SIGKILL);
+	return false;
+}
+
 static void handle_message(struct pass *pass, const char *message)
 {
 	struct pass_result *result = pass->result;
@@ -220,7 +241,7 @@ static void handle_message(struct pass *pass, const char *message)
 	log_debug("program: %s", message);
 	if ((arg = argument(message, "start"))) {
 		result->start_tid = (uint32_t)strtoul(arg, NULL, 10);
-		if (!has_probes(pass))
+		if (!has_probes(pass) || !starts_sampling(pass))
 			return;
 		recorders_command(&pass->recorders, "enable", &pass->result->perf_note);
 		/* The program reports the exact time next. */
@@ -328,6 +349,7 @@ static void look_at_limit(struct pass *pass)
 	if (!result->limit_note)
 		return;
 	result->stop_ns = now;
+	stop_sampling(pass);
 	if (preloading)
 		preloading_stop(preloading);
 	recorders_command(&pass->recorders, "disable", &pass->result->perf_note);
@@ -377,6 +399,7 @@ static int run(struct pass *pass, struct error *err)
 		return error_prefix(err, "%s", pass->plan->python);
 	}
 	watch(pass);
+	stop_sampling(pass);
 	if (pass->plan->preloading)
 		preloading_note_time(pass->plan->preloading);
 	pass->result->wall_ns = clock_now_ns() - start_ns;

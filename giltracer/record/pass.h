@@ -15,6 +15,7 @@
 #include "session/session.h"
 
 struct preloading;
+struct sampling;
 struct probe_set;
 
 /**
@@ -32,6 +33,7 @@ struct probe_set;
  * @preloading: the library that records the program, NULL: none
  * @in, @out, @err: the program's; -1 for ours
  * @perf: perf_count recordings
+ * @sampling: stacks that are sampled meanwhile; NULL: none
  * @limit: when they end at the latest; the program goes on
  * @on_limit: told why they did, as soon as they did; may be NULL
  */
@@ -51,6 +53,7 @@ struct pass_plan {
 	int in, out, err;
 	struct perf_plan perf[RECORDERS_MAX];
 	size_t perf_count;
+	struct sampling *sampling;
 	struct limit limit;
 	void (*on_limit)(const char *why);
 };

@@ -260,7 +260,8 @@ static int find_python(struct job *job, struct error *err)
 
 bool job_wants_gil(const struct job *job)
 {
-	return !job->options->no_gil_detect && !job->events.unknown_build;
+	return !job->options->no_gil_detect && !job->events.unknown_build &&
+	       !job->events.samples_only;
 }
 
 bool job_wants_stacks(const struct job *job)
@@ -269,15 +270,23 @@ bool job_wants_stacks(const struct job *job)
 }
 
 /*
- * Why perf does not record the GIL, *err: whether the library inside the program can do it instead.
- * 0: it will, and that is said.
+ * Why perf does not record the GIL, *err: whether the library inside the program can do it instead,
+ * or, of a program that runs already, samples. 0: it will, and that is said.
  */
-static int preload_instead(struct job *job, struct error *err)
+static int without_perf(struct job *job, struct error *err)
 {
 	struct error ignored;
 
-	if (job->options->pid || job->options->probes != PROBES_AUTO || !job_wants_gil(job) ||
-	    preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
+	if (job->options->probes != PROBES_AUTO || !job_wants_gil(job))
+		return -1;
+	if (job->options->pid) {
+		job->events.samples_only = true;
+		log_info("samples of the stacks instead of GIL events, since uprobes are not "
+		         "permitted: %s",
+		         err->text);
+		return 0;
+	}
+	if (preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
 		return -1;
 	log_info("GIL events by a preloaded library (--probes preload), since uprobes are not "
 	         "permitted: %s",
@@ -307,7 +316,7 @@ static int find_python_and_host(struct job *job, struct error *err)
 	struct host_search search = { .host = &job->host };
 	int ret;
 
-	if (job->options->probes == PROBES_PRELOAD)
+	if (job->options->probes == PROBES_PRELOAD || job->events.samples_only)
 		return find_python(job, err);
 	search.threaded = thread_start(&search.thread, find_host, &search) == 0;
 	ret = find_python(job, err);
@@ -317,7 +326,7 @@ static int find_python_and_host(struct job *job, struct error *err)
 		find_host(&search);
 	if (ret == 0 && search.status < 0) {
 		*err = search.err;
-		ret = preload_instead(job, err);
+		ret = without_perf(job, err);
 	}
 	return ret;
 }
@@ -340,7 +349,9 @@ static int choose_python_trace(struct job *job, struct error *err)
 	const unsigned wanted = job->options->python_trace;
 
 	job->program.python_trace = PYTHON_TRACE_NONE;
-	if (wanted == PYTHON_TRACE_NONE)
+	/* Samples alone are to cost the program nothing. */
+	if (wanted == PYTHON_TRACE_NONE ||
+	    (wanted == PYTHON_TRACE_AUTO && job->options->probes == PROBES_NONE))
 		return 0;
 	if (wanted == PYTHON_TRACE_VIZTRACER)
 		return choose_viztracer(job, err);
@@ -375,7 +386,7 @@ static int place_probes(struct job *job, struct error *err)
 		return 0;
 	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
 		return -1;
-	if (preload_instead(job, err) == 0)
+	if (without_perf(job, err) == 0)
 		return 0;
 	return denied(job, " (--no-gil-detect works without probes)", err);
 }
@@ -410,6 +421,7 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	const struct opt_list *events = &job->options->events;
 	int ret = find_target(job, argv, err);
 
+	job->events.samples_only = job->options->probes == PROBES_NONE;
 	job->events.counters = xcalloc(events->n + 1, sizeof(*job->events.counters));
 	for (unsigned i = 0; i < events->n; i++)
 		job->events.counters[i] = events->v[i];
@@ -424,7 +436,7 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	if (job->options->probes == PROBES_BOTH &&
 	    preloading_check(&job->events.preloading, job->program.python, err) < 0)
 		return -1;
-	if (!job_uses_perf(job) || perf_try_self(err) == 0 || preload_instead(job, err) == 0)
+	if (!job_uses_perf(job) || perf_try_self(err) == 0 || without_perf(job, err) == 0)
 		return 0;
 	return denied(job, "", err);
 }

@@ -15,7 +15,7 @@
 #include "record/job.h"
 #include "record/perfcmd.h"
 
-const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", NULL };
+const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", "none", NULL };
 
 const char *const python_trace_names[] = { "auto", "native", "viztracer", "none", NULL };
 

@@ -13,8 +13,8 @@
 #include "locate/framefetch.h"
 
 /* Who sees the GIL's events: perf by uprobes, or a library inside the program. Both, to compare
- * them: the report is made of perf's. */
-enum probes_kind { PROBES_AUTO, PROBES_UPROBES, PROBES_PRELOAD, PROBES_BOTH };
+ * them: the report is made of perf's. None: samples are all there is. */
+enum probes_kind { PROBES_AUTO, PROBES_UPROBES, PROBES_PRELOAD, PROBES_BOTH, PROBES_NONE };
 
 extern const char *const probes_kind_names[];
 
@@ -48,6 +48,8 @@ struct record_options {
 	unsigned frames;     /* Python frames that each request fetches */
 	unsigned duration_s; /* 0: until the program ends */
 	unsigned max_mib;
+	unsigned sample_hz; /* 0: no samples, unless there is nothing else */
+	bool gil_only;
 	struct opt_list events;
 	bool (*is_command)(const char *word); /* for the message about a missing script */
 };
@@ -74,7 +76,11 @@ struct record_options {
 		OPT_FLAG(0, "no-gil-detect", &(o)->no_gil_detect,                              \
 	                 "no GIL events: infer GIL waits from stacks"),                        \
 		OPT_CHOICE(0, "probes", "KIND", &(o)->probes, probes_kind_names,               \
-	                   "record GIL events by auto, uprobes or preload (auto)"),            \
+	                   "record GIL events by auto, uprobes, preload or none (auto)"),      \
+		OPT_UINT(0, "sample", "HZ", &(o)->sample_hz, 1, 10000,                         \
+	                 "also read the Python stacks of all threads HZ times a second"),      \
+		OPT_FLAG(0, "gil-only", &(o)->gil_only,                                        \
+	                 "with --sample, only the stack of the GIL's holder, if any"),         \
 		OPT_FLAG(0, "one-run", &(o)->one_run,                                          \
 	                 "with --state-detect, run the program once only"),                    \
 		OPT_STR(0, "python", "PATH", &(o)->python,                                     \

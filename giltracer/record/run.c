@@ -13,6 +13,7 @@
 #include "record/attach.h"
 #include "record/freethreaded.h"
 #include "record/pass.h"
+#include "record/sampling.h"
 #include "system/perf_try.h"
 #include "record/stdin_tee.h"
 #include "system/steal_time.h"
@@ -137,7 +138,7 @@ static char *trace_argument(const struct job *job, const struct execution *execu
 }
 
 static void add_pass(struct job *job, const struct execution *execution, enum pass_kind kind,
-                     const struct pass_result *result)
+                     const struct pass_result *result, const struct sampling *sampling)
 {
 	const char *trace = first_name(execution);
 	CLEANUP(free) char *perf_data = xasprintf("%s.perf.data", pass_kind_name(kind));
@@ -145,6 +146,7 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 	CLEANUP(free) char *path = xasprintf("%s/%s", job->dir, trace_file);
 	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
 	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
+	CLEANUP(free) char *samples = xasprintf("%s.samples", trace);
 	static char preload[] = RECORD_PRELOAD;
 	/* The library's is there whatever becomes of the program. */
 	bool traced = (is_native(job) ? result->start_ns != 0 : result->trace != NULL) &&
@@ -157,6 +159,7 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.python_trace_note = result->trace_note,
 		.code_objects = result->codes ? codes : NULL,
 		.wakeups = wants_wakeups(job) ? wakeups : NULL,
+		.samples = sampling->taken && kind == execution->kinds[0] ? samples : NULL,
 		.exit_status = exit_status_of(result->status),
 		.signal = signal_of(result->status),
 		.wall_ns = result->wall_ns,
@@ -324,6 +327,23 @@ static int prepare_calls(struct job *job, const struct execution *execution, str
 	return preloading_prepare(&job->events.calls, &plan, err);
 }
 
+/* A program that runs twice is sampled the first time. */
+static struct sampling plan_sampling(const struct job *job, const struct execution *execution,
+                                     const char *path)
+{
+	const struct record_options *options = job->options;
+	bool wanted = (options->sample_hz || job->events.samples_only) && !execution->again;
+
+	return (struct sampling){
+		.must = job->events.samples_only,
+		.plan = { .path = wanted ? path : NULL,
+		          .hz = options->sample_hz ? options->sample_hz : SAMPLE_HZ,
+		          .gil_only = options->gil_only,
+		          .children = true,
+		          .max_bytes = ((uint64_t)options->max_mib << 20) / SAMPLING_SHARE },
+	};
+}
+
 static int run_execution(struct job *job, const struct execution *execution, int in,
                          struct error *err)
 {
@@ -333,6 +353,9 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	CLEANUP(free)
 	char *children = xasprintf("%s/%s.children", job->dir, first_name(execution));
 	char *outputs[RECORDERS_MAX] = { NULL };
+	CLEANUP(free) char *samples = xasprintf("%s/%s.samples", job->dir, first_name(execution));
+	CLEANUP(sampling_done)
+	struct sampling sampling = plan_sampling(job, execution, samples);
 	struct pass_result result;
 	struct pass_plan plan = {
 		.python = job->program.python->command,
@@ -353,6 +376,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.in = in,
 		.out = null,
 		.err = null,
+		.sampling = &sampling,
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,
@@ -369,8 +393,10 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	if (ret == 0) {
 		set_status(job, execution, &result);
 		note_result(job, &plan, &result);
+		if (sampling.note)
+			note(job, "samples", sampling.note);
 		for (size_t i = 0; i < execution->count; i++)
-			add_pass(job, execution, execution->kinds[i], &result);
+			add_pass(job, execution, execution->kinds[i], &result, &sampling);
 		job->outcome->interrupted |= result.interrupted;
 		pass_result_done(&result);
 	}
@@ -461,12 +487,23 @@ static int run_preloaded(struct job *job, const struct execution *execution, str
 	return run_once(job, execution, err);
 }
 
+static int run_sampled(struct job *job, const struct execution *execution, struct error *err)
+{
+	if (job->options->state_detect)
+		note(job, "states",
+		     "thread states were not recorded beyond what samples tell: they need perf and "
+		     "tracepoints (giltracer check says how to permit them)");
+	return run_once(job, execution, err);
+}
+
 int job_run(struct job *job, struct error *err)
 {
 	const struct execution gil = { .kinds = { PASS_GIL }, .count = 1 };
 	const struct execution stacks = { .kinds = { PASS_STACKS }, .count = 1 };
 	const struct execution both = { .kinds = { PASS_GIL, PASS_STACKS }, .count = 2 };
 
+	if (job->events.samples_only)
+		return run_sampled(job, &stacks, err);
 	if (job_preloads(job))
 		return run_preloaded(job, &gil, err);
 	if (job_wants_gil(job) && job_wants_stacks(job) && !job->host.tracepoints) {

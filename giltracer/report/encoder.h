@@ -44,5 +44,6 @@ void encode_counters(struct encoder *e);
 void encode_queued(struct encoder *e);
 void encode_released(struct encoder *e);
 void encode_lost(struct encoder *e);
+void encode_samples(struct encoder *e);
 
 #endif

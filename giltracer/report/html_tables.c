@@ -69,8 +69,9 @@ void html_tables(const struct analysis *a, FILE *out)
 {
 	static void (*const tables[])(struct table *, const struct analysis *,
 	                              const struct table_limits *) = {
-		table_threads,   table_states,    table_lock_waits, table_places,
-		table_gil_waits, table_cpu_waits, table_overdue,    table_holders,
+		table_threads,         table_states,         table_lock_waits, table_places,
+		table_gil_waits,       table_cpu_waits,      table_overdue,    table_holders,
+		table_sampled_threads, table_sampled_places,
 	};
 	const struct table_limits limits = {
 		.threads = HTML_ROWS,

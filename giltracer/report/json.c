@@ -9,6 +9,7 @@
 #include "report/functions_json.h"
 #include "report/locks_json.h"
 #include "report/patterns.h"
+#include "report/samples_json.h"
 #include "report/starvation_json.h"
 #include "report/verdict_text.h"
 #include "report/wording.h"
@@ -248,6 +249,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	patterns_json(&w, pass);
 	starvation_json(&w, a, most);
 	counters_json(&w, a);
+	samples_json(&w, a, most);
 	put_caveats(&w, a);
 	put_shortened(&w, pass, most);
 	jsonw_end(&w);

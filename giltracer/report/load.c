@@ -16,11 +16,13 @@
 #include "trace/from_calls.h"
 #include "trace/from_perf.h"
 #include "trace/from_preload.h"
+#include "trace/from_samples.h"
 #include "trace/merge.h"
 #include "trace/names.h"
 #include "trace/perf_stacks.h"
 #include "trace/pycode.h"
 #include "trace/readahead.h"
+#include "trace/samples.h"
 #include "trace/slices.h"
 #include "trace/stack_merge.h"
 
@@ -154,6 +156,10 @@ static int open_events(const struct job *job, const char *file, struct error *er
 	};
 	struct source *source;
 
+	if (!file) {
+		loaded->source = from_samples(loaded->samples);
+		return 0;
+	}
 	if (pass->perf_data ? from_perf_open(&source, file, &options, err) < 0
 	                    : from_preload_open(&source, file, err) < 0)
 		return -1;
@@ -177,12 +183,32 @@ static void load_code(struct loaded *loaded, const struct session_pass *pass, co
 		         "%s: functions will have neither files nor lines", err.text);
 }
 
+/* Errors: only if samples are all that was recorded. */
+static int load_samples(struct job *job)
+{
+	const struct session_pass *pass = job->pass;
+	CLEANUP(free) char *path = NULL;
+	struct error err;
+
+	if (!pass->samples)
+		return 0;
+	path = file_in(job->dir, pass->samples);
+	if (samples_open(&job->loaded->samples, path, &err) == 0)
+		return 0;
+	if (!pass->perf_data && !pass->preload) {
+		job->err = err;
+		return -1;
+	}
+	snprintf(job->loaded->warning, sizeof(job->loaded->warning), "%s: no samples", err.text);
+	return 0;
+}
+
 static int read_events(struct job *job)
 {
 	const struct session_pass *pass = job->pass;
 	struct loaded *loaded = job->loaded;
-	CLEANUP(free)
-	char *path = file_in(job->dir, pass->perf_data ? pass->perf_data : pass->preload);
+	const char *file = pass->perf_data ? pass->perf_data : pass->preload;
+	CLEANUP(free) char *path = file ? file_in(job->dir, file) : NULL;
 	struct model_options options = {
 		.start_ns = pass->start_ns,
 		.end_ns = pass->stop_ns,
@@ -195,6 +221,8 @@ static int read_events(struct job *job)
 	};
 
 	load_code(loaded, pass, job->dir);
+	if (load_samples(job) < 0)
+		return -1;
 	if (open_events(job, path, &job->err) < 0)
 		return -1;
 	options.names = loaded->source->names;
@@ -379,6 +407,7 @@ void report_unload(struct loaded *loaded, size_t count)
 		slices_free(loaded[i].slices);
 		source_close(loaded[i].source);
 		pycode_close(loaded[i].code);
+		samples_close(loaded[i].samples);
 		str_done(&loaded[i].note);
 		hogs_done(&loaded[i].hogs);
 		patterns_done(&loaded[i].patterns);

@@ -18,7 +18,8 @@ struct loaded {
 	struct source *source;
 	struct model *model;
 	struct slices *slices;
-	struct pycode *code; /* NULL: there is none */
+	struct pycode *code;     /* NULL: there is none */
+	struct samples *samples; /* likewise */
 	struct hogs hogs;
 	struct patterns patterns;
 	bool all_wakeups;

@@ -252,6 +252,19 @@ static void put_counters(struct jsonw *w, const struct source *source)
 	jsonw_end(w);
 }
 
+static void put_samples(struct jsonw *w, const struct samples *samples)
+{
+	if (!samples)
+		return;
+	jsonw_object(w, "samples");
+	jsonw_u64(w, "count", samples->times.n);
+	jsonw_u64(w, "hz", samples->hz);
+	jsonw_u64(w, "missed", samples->missed);
+	jsonw_u64(w, "torn", samples->torn);
+	jsonw_bool(w, "gil_only", samples->gil_only);
+	jsonw_end(w);
+}
+
 static void put_pass(struct jsonw *w, const struct recording_pass *pass, const struct rows *rows)
 {
 	const struct model *model = pass->model;
@@ -268,6 +281,7 @@ static void put_pass(struct jsonw *w, const struct recording_pass *pass, const s
 	jsonw_u64(w, "lost", pass->source ? pass->source->stats.lost : 0);
 	jsonw_u64(w, "gil_events", model->gil_events);
 	jsonw_u64(w, "slices", rows->kept);
+	put_samples(w, pass->samples);
 	put_slices_note(w, pass, rows);
 	put_counters(w, pass->source);
 	jsonw_array(w, "threads");

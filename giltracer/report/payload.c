@@ -27,6 +27,7 @@ static void put_pass(struct encoder *e, const struct recording *recording, const
 	encode_queued(e);
 	encode_released(e);
 	encode_lost(e);
+	encode_samples(e);
 }
 
 struct payload {

@@ -38,6 +38,7 @@ static void fill_pass(struct recording_pass *ret, const struct session *session,
 		.hogs = &loaded->hogs,
 		.patterns = &loaded->patterns,
 		.slices = loaded->slices,
+		.samples = loaded->samples,
 		.slices_note = loaded->slices ? NULL : str_get(&loaded->note),
 	};
 }

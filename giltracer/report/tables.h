@@ -73,6 +73,12 @@ void table_overdue(struct table *ret, const struct analysis *a, const struct tab
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
+/* What samples tell, as estimates. */
+void table_sampled_threads(struct table *ret, const struct analysis *a,
+                           const struct table_limits *limits);
+void table_sampled_places(struct table *ret, const struct analysis *a,
+                          const struct table_limits *limits);
+
 void table_done(struct table *table);
 
 #endif

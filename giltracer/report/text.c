@@ -104,13 +104,16 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 			put_table(a, table_threads, out);
 		put_table(a, table_lock_waits, out);
 		put_table(a, table_places, out);
-		if (recording->state_detect || !recording->gil_detect)
+		if (a->verdict.kind != VERDICT_SAMPLED &&
+		    (recording->state_detect || !recording->gil_detect))
 			put_table(a, table_states, out);
 		put_cpu_users(a, out);
 		put_table(a, table_gil_waits, out);
 		put_table(a, table_overdue, out);
 		put_table(a, table_holders, out);
 		patterns_text(a->pass, out);
+		put_table(a, table_sampled_threads, out);
+		put_table(a, table_sampled_places, out);
 	}
 	put_caveats(a, out);
 	return 0;

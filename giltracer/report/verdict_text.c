@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "report/phrases.h"
+#include "report/sampled_text.h"
 #include "base/utf8.h"
 #include "report/wording.h"
 
@@ -306,6 +307,7 @@ static const enum phrase plain[] = {
 	[ADVICE_RECORD_AGAIN] = PHRASE_advise_record_again,
 	[ADVICE_TRACE_IMPORTS] = PHRASE_advise_trace_imports,
 	[ADVICE_LOCK] = PHRASE_advise_lock,
+	[ADVICE_EXACT] = PHRASE_advise_exact,
 	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,
 	[QUALITY_COMPLETE] = PHRASE_quality_complete,
 	[QUALITY_SEE_NOTES] = PHRASE_quality_see_notes,
@@ -341,6 +343,8 @@ static void (*const shares[])(struct str *, double) = {
 	[REASON_HANDOFF_TOO] = say_handoff_too,
 	[REASON_SLOW_START] = say_slow_start,
 	[QUALITY_SLOW_STARTS] = say_quality_slow_starts,
+	[QUALITY_MISSED] = say_quality_missed,
+	[QUALITY_TORN] = say_quality_torn,
 	[QUALITY_UNKNOWN] = say_quality_unknown,
 	[QUALITY_INFERRED] = say_quality_inferred,
 	[REASON_CODES] = NULL,
@@ -390,6 +394,14 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_STATES:
 		add_states(out, &a->evidence);
 		return;
+	case REASON_SAMPLED:
+	case REASON_SAMPLED_NO_GIL:
+	case REASON_SAMPLED_HOLDER:
+	case REASON_SAMPLED_HELD:
+	case REASON_SAMPLED_PLACE:
+	case QUALITY_SAMPLED:
+		sampled_add_reason(out, a, r);
+		return;
 	case REASON_TOO_SHORT:
 		say_too_short(out, r->ns);
 		return;
@@ -430,6 +442,7 @@ const char *verdict_kind_name(enum verdict_kind kind)
 		[VERDICT_SINGLE_THREADED] = "single-threaded",
 		[VERDICT_GIL_NONE] = "gil-none",
 		[VERDICT_GIL_UNKNOWN] = "gil-unknown",
+		[VERDICT_SAMPLED] = "sampled",
 	};
 
 	return names[kind];

@@ -47,6 +47,7 @@ void session_add_pass(struct session *session, const struct session_pass *pass)
 	copy->python_trace_note = dup_or_null(pass->python_trace_note);
 	copy->code_objects = dup_or_null(pass->code_objects);
 	copy->wakeups = dup_or_null(pass->wakeups);
+	copy->samples = dup_or_null(pass->samples);
 	copy->threads = copy_threads(pass);
 }
 
@@ -60,6 +61,7 @@ void session_drop_pass(struct session *session)
 	free(pass->code_objects);
 	free(pass->wakeups);
 	free(pass->preload);
+	free(pass->samples);
 	session_threads_free(pass->threads, pass->thread_count);
 }
 

@@ -217,6 +217,7 @@ static void read_pass(void *ret, const struct reader *r)
 		.python_trace_note = get_text(r, "python_trace_note"),
 		.code_objects = get_file(r, "code_objects"),
 		.wakeups = get_file(r, "wakeups"),
+		.samples = get_file(r, "samples"),
 		.exit_status = (int)get_number(r, "exit_status", 255),
 		.signal = (int)get_number(r, "signal", 127),
 		.wall_ns = get_number(r, "wall_ns", INT64_MAX),
@@ -228,8 +229,8 @@ static void read_pass(void *ret, const struct reader *r)
 	};
 	pass->threads = read_array(r, "threads", sizeof(*pass->threads), OBJECTS_MAX,
 	                           &pass->thread_count, read_thread);
-	if (!pass->perf_data && !pass->preload)
-		wrong(r, "perf_data", "there, or preload");
+	if (!pass->perf_data && !pass->preload && !pass->samples)
+		wrong(r, "perf_data", "there, or preload or samples");
 }
 
 static void read_note(void *ret, const struct reader *r)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What samples tell: in how many of them a thread had the GIL, waited for it, or did something
+ * else, and where. Counts of samples, never times: shares of them are estimates.
+ */
+#ifndef GILTRACER_ANALYSIS_SAMPLED_H
+#define GILTRACER_ANALYSIS_SAMPLED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/recording.h"
+#include "base/vec.h"
+
+/* What a thread was found doing. */
+enum sampled_what {
+	SAMPLED_HOLDS,   /* has the GIL */
+	SAMPLED_WAITS,   /* waits for it */
+	SAMPLED_RUNNING, /* runs, or is runnable, without the GIL; or whether it has it is not known
+	                  */
+	SAMPLED_LOCK,    /* the others: enum sample_activity */
+	SAMPLED_NETWORK,
+	SAMPLED_POLL,
+	SAMPLED_FILE,
+	SAMPLED_SLEEP,
+	SAMPLED_CHILD,
+	SAMPLED_OTHER,
+	SAMPLED_UNKNOWN,
+	SAMPLED_WHATS,
+};
+
+enum sampled_what sampled_what_of(const struct sample_run *run);
+
+/* Stable names, for JSON: "holds", "waits", "running", … */
+const char *sampled_what_name(enum sampled_what what);
+
+/* @thread: index in the model, MODEL_NONE: it is not there; @of: index in the samples' threads */
+struct sampled_thread {
+	uint32_t thread, of;
+	uint64_t samples, what[SAMPLED_WHATS];
+};
+
+/**
+ * Where a thread was found, doing something.
+ * @name, @file: of the function that ran, ids in the samples' names; @line: most often
+ * @caller, @caller_file, @caller_line: likewise, the innermost function that is none of Python's
+ * own library; caller 0: it is the function itself, or there is none
+ * @thread, @last_thread: the first and the last thread, indices in the samples' threads; @threads:
+ * how many
+ * @votes: for line, while it is being found
+ * @waiters: SAMPLED_HOLDS: threads that waited meanwhile, summed over the samples
+ */
+struct sampled_place {
+	uint32_t name, file, line, caller, caller_file, caller_line;
+	enum sampled_what what;
+	uint32_t thread, last_thread, threads;
+	uint64_t samples, waiters, votes;
+};
+
+/**
+ * @samples: how many were taken; @thread_samples: threads in them, summed
+ * @what: of all threads
+ * @held: samples in which a thread had a GIL; @busiest: index in threads of the one that most often
+ * had it, MODEL_NONE: none
+ * @threads: most waiting first, then most holding; @places: most samples first
+ */
+struct sampled {
+	uint64_t samples, thread_samples, what[SAMPLED_WHATS], held;
+	uint32_t busiest;
+	VEC(struct sampled_thread) threads;
+	VEC(struct sampled_place) places;
+};
+
+/* Of a pass; all zero if it has no samples. Free with sampled_done. */
+struct sampled sampled_find(const struct recording_pass *pass);
+void sampled_done(struct sampled *sampled);
+
+/* The thread of the model that samples are of: by the pid, the tid and when it was first seen. */
+uint32_t sampled_model_thread(const struct recording_pass *pass,
+                              const struct sample_thread *thread);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/sample_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/idmap.h"
+#include "base/vec.h"
+#include "trace/names.h"
+#include "trace/samples.h"
+#include "trace/stacks.h"
+
+/* As it was last written. @sample: when it was last read */
+struct written {
+	uint64_t sample;
+	uint32_t stack;
+	uint8_t how;
+};
+
+/* names and stacks say which number something has in the file, and whether it is there yet: ids are
+ * given one by one, as numbers are. */
+struct sample_file {
+	FILE *out;
+	char *path;
+	struct names *names;
+	struct stacks *stacks;
+	uint32_t names_written, stacks_written;
+	struct idmap by_thread;
+	VEC(struct written) threads;
+	VEC(uint8_t) changes;
+	uint32_t change_count;
+	uint64_t last_ns, now_ns, sample, bytes, max_bytes;
+};
+
+#define HOW_GONE (SAMPLE_GONE << 2)
+
+static void put_number(struct sample_file *f, uint64_t value)
+{
+	do {
+		putc((int)(value & 127) | (value > 127 ? 128 : 0), f->out);
+		value >>= 7;
+		f->bytes++;
+	} while (value);
+}
+
+static void add_change(struct sample_file *f, uint64_t value)
+{
+	do {
+		*vec_push(&f->changes) = (uint8_t)((value & 127) | (value > 127 ? 128 : 0));
+		value >>= 7;
+	} while (value);
+}
+
+static void put_kind(struct sample_file *f, char kind)
+{
+	putc(kind, f->out);
+	f->bytes++;
+}
+
+int sample_file_open(struct sample_file **ret, const struct sample_file_plan *plan,
+                     struct error *err)
+{
+	CLEANUP(sample_file_close) struct sample_file *f = xcalloc(1, sizeof(*f));
+	const uint32_t hz = plan->hz;
+	const uint8_t rest[4] = { plan->gil_only };
+
+	f->path = xstrdup(plan->path);
+	f->out = fopen(plan->path, "we");
+	if (!f->out)
+		return error_errno(err, "%s", plan->path);
+	f->names = names_new();
+	f->stacks = stacks_new(f->names);
+	f->names_written = f->stacks_written = 1;
+	f->last_ns = plan->start_ns;
+	f->max_bytes = plan->max_bytes;
+	fwrite(SAMPLES_MAGIC, 1, 8, f->out);
+	fwrite(&hz, sizeof(hz), 1, f->out);
+	fwrite(rest, sizeof(rest), 1, f->out);
+	fwrite(&plan->start_ns, sizeof(plan->start_ns), 1, f->out);
+	f->bytes = 24;
+	*ret = take(f);
+	return 0;
+}
+
+/* ---- what samples refer to */
+
+static uint32_t number_of_name(struct sample_file *f, const char *text)
+{
+	size_t len = strlen(text);
+	uint32_t id = names_id(f->names, text, len);
+
+	if (id < f->names_written)
+		return id;
+	put_kind(f, 'N');
+	put_number(f, len);
+	fwrite(text, 1, len, f->out);
+	f->bytes += len;
+	f->names_written++;
+	return id;
+}
+
+static uint32_t number_of_frame(struct sample_file *f, uint32_t caller,
+                                const struct snapshot_frame *frame)
+{
+	const struct stack_frame wanted = {
+		.parent = caller,
+		.name = number_of_name(f, frame->code->name),
+		.module = number_of_name(f, frame->code->file),
+		.line = frame->line,
+	};
+	uint32_t id = stacks_id(f->stacks, &wanted);
+
+	if (id < f->stacks_written)
+		return id;
+	put_kind(f, 'F');
+	put_number(f, caller);
+	put_number(f, wanted.name);
+	put_number(f, wanted.module);
+	put_number(f, wanted.line);
+	f->stacks_written++;
+	return id;
+}
+
+static uint32_t number_of_stack(struct sample_file *f, const struct snapshot_thread *thread)
+{
+	uint32_t id = 0;
+
+	for (size_t i = thread->frames.n; i--;)
+		id = number_of_frame(f, id, &thread->frames.v[i]);
+	return id;
+}
+
+static uint32_t number_of_thread(struct sample_file *f, pid_t pid,
+                                 const struct snapshot_thread *thread)
+{
+	uint64_t key = idmap_pair((uint32_t)pid, thread->tid);
+	uint32_t id = idmap_get(&f->by_thread, key);
+	uint32_t name;
+
+	if (id != IDMAP_NONE)
+		return id;
+	name = number_of_name(f, thread->name);
+	put_kind(f, 'T');
+	put_number(f, (uint64_t)pid);
+	put_number(f, thread->tid);
+	put_number(f, name);
+	id = (uint32_t)f->threads.n;
+	*vec_push(&f->threads) = (struct written){ .how = HOW_GONE };
+	idmap_set(&f->by_thread, key, id);
+	return id;
+}
+
+/* ---- samples */
+
+void sample_file_begin(struct sample_file *f, uint64_t time_ns)
+{
+	f->sample++;
+	f->now_ns = time_ns;
+	f->changes.n = 0;
+	f->change_count = 0;
+}
+
+static void change(struct sample_file *f, uint32_t thread, uint8_t how, uint32_t stack)
+{
+	struct written *w = &f->threads.v[thread];
+
+	if (w->how == how && w->stack == stack)
+		return;
+	w->how = how;
+	w->stack = stack;
+	add_change(f, thread);
+	add_change(f, how);
+	add_change(f, stack);
+	f->change_count++;
+}
+
+void sample_file_thread(struct sample_file *f, pid_t pid, const struct snapshot_thread *thread)
+{
+	static const uint8_t gils[] = {
+		[GIL_NONE] = SAMPLE_GIL_NONE,
+		[GIL_HOLDS] = SAMPLE_GIL_HOLDS,
+		[GIL_WAITS] = SAMPLE_GIL_WAITS,
+		[GIL_NOT_KNOWN] = SAMPLE_GIL_UNKNOWN,
+	};
+	uint32_t id = number_of_thread(f, pid, thread);
+	uint32_t stack = number_of_stack(f, thread);
+	uint32_t how = gils[thread->gil] | (thread->torn ? SAMPLE_TORN << 2 : 0) |
+	               (uint32_t)thread->activity << 4;
+
+	f->threads.v[id].sample = f->sample;
+	change(f, id, (uint8_t)how, stack);
+}
+
+void sample_file_end(struct sample_file *f)
+{
+	for (uint32_t i = 0; i < f->threads.n; i++)
+		if (f->threads.v[i].sample != f->sample)
+			change(f, i, HOW_GONE, 0);
+	put_kind(f, 'S');
+	put_number(f, f->now_ns > f->last_ns ? f->now_ns - f->last_ns : 0);
+	put_number(f, f->change_count);
+	fwrite(f->changes.v, 1, f->changes.n, f->out);
+	f->bytes += f->changes.n;
+	f->last_ns = f->now_ns > f->last_ns ? f->now_ns : f->last_ns;
+}
+
+void sample_file_missed(struct sample_file *f, uint64_t count)
+{
+	put_kind(f, 'M');
+	put_number(f, count);
+}
+
+void sample_file_flush(struct sample_file *f)
+{
+	fflush(f->out);
+}
+
+bool sample_file_is_full(const struct sample_file *f)
+{
+	return f->bytes >= f->max_bytes;
+}
+
+int sample_file_finish(struct sample_file *f, uint64_t end_ns, struct error *err)
+{
+	bool failed;
+
+	put_kind(f, 'E');
+	put_number(f, end_ns > f->last_ns ? end_ns - f->last_ns : 0);
+	failed = fflush(f->out) != 0 || ferror(f->out);
+	return failed ? error_errno(err, "%s", f->path) : 0;
+}
+
+void sample_file_close(struct sample_file *f)
+{
+	if (!f)
+		return;
+	if (f->out)
+		fclose(f->out);
+	names_free(f->names);
+	stacks_free(f->stacks);
+	idmap_done(&f->by_thread);
+	vec_done(&f->threads);
+	vec_done(&f->changes);
+	free(f->path);
+	free(f);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef GILTRACER_REPORT_SAMPLES_JSON_H
+#define GILTRACER_REPORT_SAMPLES_JSON_H
+
+#include "analysis/analysis.h"
+#include "report/jsonw.h"
+
+/* "samples": what they tell, or null; at most most places. */
+void samples_json(struct jsonw *w, const struct analysis *a, size_t most);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/samples.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "perfdata/cursor.h"
+#include "trace/names.h"
+#include "trace/stacks.h"
+
+#define HEADER      24
+#define NAME_MAX_   (1u << 20)
+#define SAMPLES_MAX (1u << 31)
+
+/* name and frame ids of the file -> ours. */
+struct reader {
+	struct cursor c;
+	struct samples *s;
+	VEC(uint32_t) names;
+	VEC(uint32_t) frames;
+	uint64_t now_ns;
+	bool ended, wrong; /* wrong: no cut explains what is in it */
+};
+
+static bool is_bad(const struct reader *r)
+{
+	return r->wrong || r->c.bad;
+}
+
+static uint64_t get(struct reader *r)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		uint8_t byte = cursor_u8(&r->c);
+
+		value |= (uint64_t)(byte & 127) << shift;
+		if (!(byte & 128))
+			return value;
+	}
+	r->wrong = true;
+	return 0;
+}
+
+/* What a number of the file refers to; an unknown one makes the record bad. */
+static uint32_t look_up(struct reader *r, const uint32_t *ids, size_t n, uint64_t number)
+{
+	if (number < n)
+		return ids[number];
+	r->wrong |= !r->c.bad;
+	return 0;
+}
+
+static void read_name(struct reader *r)
+{
+	uint64_t len = get(r);
+	const uint8_t *text = len <= NAME_MAX_ ? cursor_bytes(&r->c, len) : NULL;
+
+	r->wrong |= len > NAME_MAX_;
+	if (text && !r->wrong)
+		*vec_push(&r->names) = names_id(r->s->names, (const char *)text, len);
+}
+
+static void read_frame(struct reader *r)
+{
+	struct stack_frame frame = { .flags = STACK_PYTHON };
+
+	frame.parent = look_up(r, r->frames.v, r->frames.n, get(r));
+	frame.name = look_up(r, r->names.v, r->names.n, get(r));
+	frame.module = look_up(r, r->names.v, r->names.n, get(r));
+	frame.line = (uint32_t)get(r);
+	if (!is_bad(r))
+		*vec_push(&r->frames) = stacks_id(r->s->stacks, &frame);
+}
+
+static void read_thread(struct reader *r)
+{
+	struct sample_thread thread = { 0 };
+
+	thread.pid = (uint32_t)get(r);
+	thread.tid = (uint32_t)get(r);
+	thread.name = look_up(r, r->names.v, r->names.n, get(r));
+	if (!is_bad(r))
+		*vec_push(&r->s->threads) = thread;
+}
+
+static void read_change(struct reader *r)
+{
+	struct samples *s = r->s;
+	uint64_t thread = get(r), how = get(r);
+	uint32_t stack = look_up(r, r->frames.v, r->frames.n, get(r));
+	struct sample_run run = {
+		.sample = (uint32_t)s->times.n - 1,
+		.stack = stack,
+		.gil = how & 3,
+		.flags = how >> 2 & 3,
+		.activity = how >> 4 & 15,
+	};
+
+	r->wrong |= !r->c.bad &&
+	            (thread >= s->threads.n || how > 255 || run.activity >= SAMPLE_ACTIVITIES);
+	if (!is_bad(r))
+		*vec_push(&s->threads.v[thread].runs) = run;
+}
+
+static void read_sample(struct reader *r)
+{
+	uint64_t elapsed = get(r), n = get(r);
+
+	r->wrong |= elapsed > INT64_MAX - r->now_ns || r->s->times.n >= SAMPLES_MAX;
+	if (is_bad(r))
+		return;
+	r->now_ns += elapsed;
+	*vec_push(&r->s->times) = r->now_ns;
+	for (uint64_t i = 0; i < n && !is_bad(r); i++)
+		read_change(r);
+}
+
+static void read_end(struct reader *r)
+{
+	uint64_t elapsed = get(r);
+
+	r->s->end_ns = r->now_ns + (elapsed <= INT64_MAX - r->now_ns ? elapsed : 0);
+	r->ended = !is_bad(r);
+}
+
+static bool read_record(struct reader *r, uint8_t kind)
+{
+	switch (kind) {
+	case 'N':
+		read_name(r);
+		return true;
+	case 'F':
+		read_frame(r);
+		return true;
+	case 'T':
+		read_thread(r);
+		return true;
+	case 'S':
+		read_sample(r);
+		return true;
+	case 'M':
+		r->s->missed += get(r);
+		return true;
+	case 'E':
+		read_end(r);
+		return true;
+	}
+	return false;
+}
+
+/* What was said of a sample that is cut off in the middle is not complete. */
+static void drop_last(struct samples *s)
+{
+	if (!s->times.n)
+		return;
+	s->times.n--;
+	for (size_t i = 0; i < s->threads.n; i++)
+		while (s->threads.v[i].runs.n &&
+		       s->threads.v[i].runs.v[s->threads.v[i].runs.n - 1].sample >= s->times.n)
+			s->threads.v[i].runs.n--;
+}
+
+static int read_records(struct reader *r, const uint8_t *begin, struct error *err)
+{
+	while (cursor_left(&r->c) && !r->ended) {
+		size_t at = (size_t)(r->c.p - begin), samples = r->s->times.n;
+		uint8_t kind = cursor_u8(&r->c);
+
+		if (!read_record(r, kind))
+			return error_set(err, EINVAL, "record at %#zx: of unknown kind %u", at,
+			                 kind);
+		if (!is_bad(r))
+			continue;
+		if (r->wrong)
+			return error_set(err, EINVAL, "record at %#zx: bad '%c'", at, kind);
+		if (r->s->times.n > samples)
+			drop_last(r->s);
+		break;
+	}
+	r->s->cut = !r->ended;
+	return 0;
+}
+
+static void count_stacks(struct samples *s)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		for (size_t j = 0; j < s->threads.v[i].runs.n; j++) {
+			const struct sample_run *run = &s->threads.v[i].runs.v[j];
+			uint32_t n = sample_run_end(s, &s->threads.v[i], j) - run->sample;
+
+			if (run->flags & SAMPLE_GONE)
+				continue;
+			s->stacks_read += n;
+			s->torn += run->flags & SAMPLE_TORN ? n : 0;
+		}
+}
+
+static int parse(struct reader *r, struct error *err)
+{
+	const uint8_t *begin = r->c.p, *magic = cursor_bytes(&r->c, 8);
+
+	if (!magic || memcmp(magic, SAMPLES_MAGIC, 8) != 0)
+		return error_set(err, EINVAL, "not a file of samples");
+	r->s->hz = cursor_u32(&r->c);
+	r->s->gil_only = cursor_u8(&r->c) & 1;
+	cursor_skip(&r->c, 3);
+	r->s->start_ns = r->s->end_ns = r->now_ns = cursor_u64(&r->c);
+	if (r->c.bad || !r->s->hz)
+		return error_set(err, EINVAL, "not a file of samples: its header is cut");
+	if (r->now_ns > INT64_MAX)
+		return error_set(err, EINVAL, "not a file of samples: its time is out of range");
+	/* Number 0 is no name, and no frame. */
+	*vec_push(&r->names) = 0;
+	*vec_push(&r->frames) = 0;
+	if (read_records(r, begin, err) < 0)
+		return -1;
+	if (r->s->end_ns < r->now_ns)
+		r->s->end_ns = r->now_ns;
+	count_stacks(r->s);
+	return 0;
+}
+
+int samples_parse(struct samples **ret, const void *data, size_t size, struct error *err)
+{
+	CLEANUP(samples_close) struct samples *s = xcalloc(1, sizeof(*s));
+	struct reader r = { .c = cursor_make(data, size), .s = s };
+	int status;
+
+	s->names = names_new();
+	s->stacks = stacks_new(s->names);
+	status = parse(&r, err);
+	vec_done(&r.names);
+	vec_done(&r.frames);
+	if (status == 0)
+		*ret = take(s);
+	return status;
+}
+
+int samples_open(struct samples **ret, const char *path, struct error *err)
+{
+	CLEANUP(filemap_done) struct filemap map = { 0 };
+
+	if (filemap_open(&map, path, err) < 0)
+		return -1;
+	if (samples_parse(ret, map.data, map.size, err) < 0)
+		return error_prefix(err, "%s", path);
+	return 0;
+}
+
+void samples_close(struct samples *samples)
+{
+	if (!samples)
+		return;
+	for (size_t i = 0; i < samples->threads.n; i++)
+		vec_done(&samples->threads.v[i].runs);
+	vec_done(&samples->threads);
+	vec_done(&samples->times);
+	stacks_free(samples->stacks);
+	names_free(samples->names);
+	free(samples);
+}

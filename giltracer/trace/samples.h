@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Python stacks of a program's threads over time, as they were read from outside while it ran
+ * (live/sampler.h).
+ *
+ * The file, little-endian, no padding:
+ *
+ *	"GTSAMPL1"  u32 rate in Hz  u8 flags (1: --gil-only)  u8 0  u16 0  u64 first time in ns
+ *	records: u8 kind, then unsigned LEB128 numbers
+ *		'N' length, so many bytes: a name; numbered from 1
+ *		'F' caller, name, file, line: a frame of a stack; numbered from 1, a caller before
+ *		    its callees, 0: none; line 0: unknown
+ *		'T' pid, tid, name: a thread; numbered from 0
+ *		'S' ns since the sample before, n, n times { thread, how, frame }: a sample of all
+ *		    threads: what is not as in the sample before
+ *		'M' n: so many samples before the next one could not be taken in time
+ *		'E' ns since the last sample: the end
+ *
+ * how: bits 0 and 1 enum sample_gil, bit 2 SAMPLE_TORN, bit 3 SAMPLE_GONE, bits 4 to 7 enum
+ * sample_activity. A thread is as it was last said to be until something else is said, and
+ *SAMPLE_GONE until anything is. A file without 'E' was cut: what is in it counts up to there. Times
+ *are CLOCK_MONOTONIC.
+ */
+#ifndef GILTRACER_TRACE_SAMPLES_H
+#define GILTRACER_TRACE_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/vec.h"
+
+#define SAMPLES_MAGIC "GTSAMPL1"
+
+struct names;
+struct stacks;
+
+/* The thread and the GIL of its interpreter. */
+enum sample_gil {
+	SAMPLE_GIL_NONE, /* neither has it nor sleeps for it */
+	SAMPLE_GIL_HOLDS,
+	SAMPLE_GIL_WAITS,
+	SAMPLE_GIL_UNKNOWN,
+};
+
+/* What the thread was doing, as the kernel has it. */
+enum sample_activity {
+	SAMPLE_UNKNOWN,
+	SAMPLE_RUNNING, /* on a CPU, or runnable */
+	SAMPLE_LOCK,    /* asleep for a futex: a lock, a condition, the GIL */
+	SAMPLE_NETWORK, /* in recv, send, accept, connect, or read or write of a socket */
+	SAMPLE_POLL,    /* in poll, select, epoll_wait */
+	SAMPLE_FILE,    /* in read, write, fsync and the like of anything else */
+	SAMPLE_SLEEP,   /* in nanosleep */
+	SAMPLE_CHILD,   /* waits for a process */
+	SAMPLE_OTHER,   /* asleep in another system call */
+	SAMPLE_ACTIVITIES,
+};
+
+#define SAMPLE_TORN 1 /* its stack changed while it was read: there is none */
+#define SAMPLE_GONE 2 /* it was not read: it has ended, or was not asked for */
+
+/**
+ * How a thread was found from a sample on, until the next run or the last sample.
+ * @sample: index in struct samples.times
+ * @stack: id in struct samples.stacks, 0: no Python frame
+ */
+struct sample_run {
+	uint32_t sample, stack;
+	uint8_t gil, activity, flags;
+};
+
+/* @name: the kernel's, id in struct samples.names */
+struct sample_thread {
+	uint32_t pid, tid, name;
+	VEC(struct sample_run) runs;
+};
+
+/**
+ * @hz: samples per second that were asked for; @gil_only: of the GIL's holder if there is one
+ * @times: when each sample was taken, ascending; @end_ns: when sampling ended
+ * @missed: samples that could not be taken in time
+ * @torn: stacks that could not be read, of @stacks_read
+ * @cut: the file ends early
+ */
+struct samples {
+	unsigned hz;
+	bool gil_only, cut;
+	struct names *names;
+	struct stacks *stacks;
+	VEC(uint64_t) times;
+	VEC(struct sample_thread) threads;
+	uint64_t start_ns, end_ns, missed, torn, stacks_read;
+};
+
+/* Errors: it is no such file, or refers to what it does not have; they name the offset. */
+int samples_open(struct samples **ret, const char *path, struct error *err);
+
+/* The same from memory, which may be freed afterwards. */
+int samples_parse(struct samples **ret, const void *data, size_t size, struct error *err);
+void samples_close(struct samples *samples);
+
+/* Behind the last sample of run i of a thread. */
+static inline uint32_t sample_run_end(const struct samples *samples,
+                                      const struct sample_thread *thread, size_t i)
+{
+	return i + 1 < thread->runs.n ? thread->runs.v[i + 1].sample : (uint32_t)samples->times.n;
+}
+
+DEFINE_CLEANUP(struct samples *, samples_close);
+
+#endif

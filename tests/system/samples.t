@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Samples: the stacks of a running program over time, without any permission but ptrace's.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+start() {
+	rm -f ready go
+	mkfifo ready go
+	"$1" "$top_srcdir/tests/system/attach.py" ready go &
+	pid=$!
+	read -r _ <ready || :
+}
+
+finish() {
+	: >go
+	status=0
+	wait $pid || status=$?
+	is $status 0 "$1: the program ends as without giltracer"
+}
+
+# One thread keeps the GIL for 30 ms at a time in a call of C, another one spins for it.
+every_cpython interpreters
+while read -r version python <&3; do
+	case $version in *t | 3.6*) continue ;; esac
+	start "$python"
+	exits 0 "$version: samples alone" "$GILTRACER" -p $pid --probes none --sample 200 --duration 1 \
+		--json out.json -o out.html
+	is "$(json out.json 'd["verdict"]["kind"]')" sampled '  and the verdict says so'
+	is "$(json out.json 'max((t["holds"], t["name"] != "") for t in d["samples"]["threads"])[0]
+		== max(p["samples"] for p in d["samples"]["places"] if p["what"] == "holds")')" True \
+		'  the place where the GIL was held is that of its holder'
+	is "$(json out.json '[(p["function"].split(".")[-1], p["file"].rsplit("/")[-1], p["line"])
+		for p in d["samples"]["places"] if p["what"] == "holds"][:1]')" \
+		"[('hog', 'attach.py', 17)]" '  which is the call that keeps it, with file and line'
+	is "$(json out.json 'all(sum(t[k] for k in ("holds", "waits", "running", "lock", "network",
+		"poll", "file", "sleep", "child", "other", "unknown")) == t["samples"]
+		for t in d["samples"]["threads"])')" True '  each thread is found doing one thing at a time'
+	is "$(json out.json 'd["samples"]["held"] <= d["samples"]["count"]')" True \
+		'  and one thread has the GIL at a time'
+	finish "$version"
+done 3<interpreters
+
+# A program that giltracer starts is its child: nothing needs permission.
+cat >busy.py <<'END'
+import threading, time
+def spin(end):
+    while time.monotonic() < end:
+        pass
+def main():
+    end = time.monotonic() + 0.5
+    threads = [threading.Thread(target=spin, args=(end,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+if __name__ == "__main__":
+    main()
+END
+bare() {
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --inh-caps=-all --bounding-set=-all "$@"
+	else
+		"$@"
+	fi
+}
+exits 0 'a program that giltracer starts, without a capability' bare "$GILTRACER" \
+	--probes none --sample 500 --python "$(command -v python3)" --json run.json -o run.html busy.py
+is "$(json run.json '[p["function"] for p in d["samples"]["places"] if p["what"] == "holds"][:1]')" \
+	"['spin']" '  is sampled where it spins'
+exits 0 'and with exact events at once' bare "$GILTRACER" --probes preload --sample 500 \
+	--python "$(command -v python3)" --json both.json -o both.html busy.py
+is "$(json both.json 'd["verdict"]["kind"] != "sampled" and d["samples"]["count"] > 0')" True \
+	'  which the verdict is made of'
+
+# Of the holder alone.
+start python3
+exits 0 'with --gil-only' "$GILTRACER" -p $pid --probes none --sample 200 --gil-only --duration 1 \
+	--json only.json -o only.html --keep kept
+is "$(json only.json 'd["samples"]["gil_only"] and sum(t["samples"] for t in d["samples"]["threads"])
+	< len(d["samples"]["threads"]) * d["samples"]["count"]')" True '  others are not read'
+exits 0 '  and the session is reported again' "$GILTRACER" report --json again.json -o again.html kept
+is "$(json again.json 'd["samples"]')" "$(json only.json 'd["samples"]')" '  as before'
+finish 'after all that'
+
+# A file of samples that is not one.
+printf x >kept/stacks.samples
+exits 125 'samples that cannot be read' "$GILTRACER" report -o again.html kept
+like "$(cat err)" 'stacks.samples: not a file of samples' '  are named'
+
+done_testing

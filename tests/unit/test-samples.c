@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of samples: what is written is read again, and nothing else is believed. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "live/sample_file.h"
+#include "tap.h"
+#include "trace/names.h"
+#include "trace/samples.h"
+#include "trace/stacks.h"
+
+static struct live_code outer = { .name = (char[]){ "outer" }, .file = (char[]){ "a.py" } };
+static struct live_code inner = { .name = (char[]){ "inner" }, .file = (char[]){ "b.py" } };
+
+/* outer calls inner in line. */
+static struct snapshot_thread thread_in(uint32_t tid, enum gil_state gil, uint32_t line)
+{
+	struct snapshot_thread t = { .tid = tid, .gil = gil, .activity = SAMPLE_LOCK };
+
+	snprintf(t.name, sizeof(t.name), "thread %u", tid);
+	if (line)
+		*vec_push(&t.frames) = (struct snapshot_frame){ &inner, line };
+	*vec_push(&t.frames) = (struct snapshot_frame){ &outer, 7 };
+	return t;
+}
+
+static void add(struct sample_file *f, uint32_t tid, enum gil_state gil, uint32_t line)
+{
+	struct snapshot_thread t = thread_in(tid, gil, line);
+
+	sample_file_thread(f, 100, &t);
+	vec_done(&t.frames);
+}
+
+/* Three samples of two threads; the second one is gone in the last. */
+static void write_file(const char *path)
+{
+	const struct sample_file_plan plan = { path, 200, false, 1000, 1 << 20 };
+	struct sample_file *f;
+	struct error err;
+
+	if (!ok(sample_file_open(&f, &plan, &err) == 0, "the file is made"))
+		return;
+	sample_file_begin(f, 1500);
+	add(f, 1, GIL_HOLDS, 3);
+	add(f, 2, GIL_WAITS, 0);
+	sample_file_end(f);
+	sample_file_begin(f, 2500);
+	add(f, 1, GIL_HOLDS, 4);
+	add(f, 2, GIL_WAITS, 0);
+	sample_file_end(f);
+	sample_file_missed(f, 5);
+	sample_file_begin(f, 3500);
+	add(f, 1, GIL_NOT_KNOWN, 4);
+	sample_file_end(f);
+	ok(sample_file_finish(f, 4000, &err) == 0, "and finished");
+	sample_file_close(f);
+}
+
+static void check_first(const struct samples *s, const struct sample_thread *t)
+{
+	const struct stack_frame *frame;
+
+	is_u64(t->runs.n, 3, "a run for each line, and for each state");
+	is_u64(t->runs.v[0].gil, SAMPLE_GIL_HOLDS, "who had the GIL");
+	is_u64(t->runs.v[2].gil, SAMPLE_GIL_UNKNOWN, "and when that was not known");
+	frame = stacks_get(s->stacks, t->runs.v[1].stack);
+	is_str(names_get(s->names, frame->name), "inner", "the innermost frame");
+	is_u64(frame->line, 4, "with its line");
+	frame = stacks_get(s->stacks, frame->parent);
+	is_str(names_get(s->names, frame->module), "a.py", "and its caller's file");
+}
+
+static void test_round(const char *path)
+{
+	CLEANUP(samples_close) struct samples *s = NULL;
+	struct error err;
+
+	if (!ok(samples_open(&s, path, &err) == 0, "it is read"))
+		return;
+	is_u64(s->times.n, 3, "three samples");
+	is_u64(s->times.v[2], 3500, "at their times");
+	is_u64(s->end_ns, 4000, "up to the end");
+	is_u64(s->missed, 5, "some were missed");
+	ok(!s->cut, "it is whole");
+	is_u64(s->stacks_read, 5, "stacks that were read");
+	check_first(s, &s->threads.v[0]);
+	is_u64(s->threads.v[1].runs.n, 2, "what stays the same is one run");
+	is_u64(s->threads.v[1].runs.v[1].flags, SAMPLE_GONE, "a thread that is not read is gone");
+	is_u64(sample_run_end(s, &s->threads.v[1], 0), 2, "from the sample on that lacks it");
+}
+
+/* However short it is cut, it is read up to there or refused; and never is a thread in a sample
+ * that is not there. */
+static void test_cuts(const char *path)
+{
+	CLEANUP(filemap_done) struct filemap map = { 0 };
+	struct error err;
+	size_t refused = 0, wrong = 0, last = 0;
+
+	if (filemap_open(&map, path, &err) < 0)
+		return;
+	for (size_t size = 0; size < map.size; size++) {
+		CLEANUP(samples_close) struct samples *s = NULL;
+
+		if (samples_parse(&s, map.data, size, &err) < 0) {
+			refused++;
+			continue;
+		}
+		wrong += !s->cut || s->times.n < last;
+		last = s->times.n;
+		for (size_t i = 0; i < s->threads.n; i++)
+			for (size_t j = 0; j < s->threads.v[i].runs.n; j++)
+				wrong += s->threads.v[i].runs.v[j].sample >= s->times.n;
+	}
+	is_u64(refused, 24, "what is cut in its header is refused");
+	is_u64(wrong, 0, "what is cut later counts up to there");
+	is_u64(last, 3, "to the last sample");
+}
+
+static void refuses(const char *rest, size_t len, const char *text, const char *what)
+{
+	uint8_t data[64] = "GTSAMPL1\x01";
+	struct samples *s;
+	struct error err;
+
+	memcpy(data + 24, rest, len);
+	ok(samples_parse(&s, data, 24 + len, &err) < 0, "%s is refused", what);
+	ok(strstr(err.text, text) != NULL, "  with where it is: %s", err.text);
+}
+
+int main(void)
+{
+	char path[] = "/tmp/test-samples-XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd >= 0)
+		close(fd);
+	write_file(path);
+	test_round(path);
+	test_cuts(path);
+	unlink(path);
+	refuses("?", 1, "record at 0x18: of unknown kind 63", "a record of an unknown kind");
+	refuses("F\1\0\0\0", 5, "record at 0x18: bad 'F'", "a frame without its caller");
+	refuses("S\1\1\0\0\0", 6, "record at 0x18: bad 'S'", "a thread that is not there");
+	refuses("N\377\377\377\377\377\377\377\377\377\377\1", 12, "bad 'N'",
+	        "a number without end");
+	return done_testing();
+}
