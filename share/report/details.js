@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The pinned span: exact times, who held or waited meanwhile, both stacks, the neighbours.
 
+import {cardButtons} from "./card.js";
+import {chainPanel} from "./chain.js";
 import {gilText, meta, nobodyText, pass} from "./data.js";
 import {$, code, fill, h, soft} from "./dom.js";
 import {fmtDur, fmtExact, fmtPct, plural} from "./format.js";
@@ -26,6 +28,7 @@ import {
 	waitersIn,
 } from "./pick.js";
 import {queuedCpus, queuedPanel} from "./queued.js";
+import {replayEnd, replayPanel} from "./replay.js";
 import {searchFor} from "./search.js";
 import {FREE_STATE, HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
@@ -188,6 +191,7 @@ export function detailsDraw() {
 	const box = $("details"),
 		p = pinned;
 	box.hidden = !p;
+	replayEnd();
 	if (!p) return;
 	const d = p.to - p.from,
 		flags = flagWords(p);
@@ -262,8 +266,11 @@ export function detailsDraw() {
 					h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
 					h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"),
 				),
+				cardButtons(p),
 			),
 			side,
+			chainPanel(p),
+			replayPanel(p),
 			stackPanel("Python stack", python, noPy),
 			native.length || meta.passes.some(q => q.name === "stacks")
 				? stackPanel(

@@ -49,7 +49,7 @@ function pinPart() {
 	return "s=" + [kind, thread, from, ...(kind === "py" ? [depth] : [])].join(".");
 }
 
-function hashText() {
+export function hashText() {
 	const parts = [
 		meta.passes.length > 1 && "p=" + passIndex,
 		viewPart(),

@@ -341,6 +341,10 @@ function drawSelections(c, scroll) {
 	}
 	if (tl.hover && tl.hover.pin) outline(c, tl.hover.pin, scroll, palette.soft, 1);
 	if (pinned) outline(c, pinned, scroll, palette.ink, 2);
+	if (tl.cursor > view.from && tl.cursor < view.to) {
+		c.fillStyle = palette.ink;
+		c.fillRect(Math.round(timeToX(tl.cursor)) - 1, AXIS, 2, tl.viewHeight);
+	}
 	if (tl.hover && tl.hover.x > GUTTER) {
 		c.fillStyle = palette.ink + "55";
 		c.fillRect(Math.round(tl.hover.x), AXIS, 1, tl.viewHeight);

@@ -3,6 +3,8 @@
 
 import {asleepDraw, hardlyWaits} from "./asleep.js";
 import {blameDraw} from "./blame.js";
+import {cardMarkdown} from "./card.js";
+import {chainOf} from "./chain.js";
 import {gilKnown, gilText, meta, pass} from "./data.js";
 import {detailsDraw} from "./details.js";
 import {$, fill, h, say} from "./dom.js";
@@ -24,6 +26,7 @@ import {pointerInit} from "./pointer.js";
 import {starvedDraw} from "./queued.js";
 import {rangeInit} from "./range.js";
 import {cpuPens, gilPens} from "./raster.js";
+import {stepsOf} from "./replay.js";
 import {searchInit} from "./search.js";
 import {end, loading, push, store} from "./store.js";
 import {stripInit} from "./strip.js";
@@ -257,6 +260,9 @@ globalThis.gt = {
 	laneTotals,
 	pass,
 	palette: () => palette,
+	chainOf,
+	stepsOf,
+	cardMarkdown: () => cardMarkdown(pinned),
 	threadColor,
 	pens: thread => [gilPens(thread), cpuPens()],
 	get GUTTER() {

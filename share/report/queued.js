@@ -28,6 +28,14 @@ function ownerText(owner) {
 	return owner % 2 ? store().names.cpus[(owner - 3) / 2] || "?" : threadLabel(ownerThread(owner));
 }
 
+// Who had the CPU for most of a pinned time in line: {thread, text}, or null.
+export function queuedOwners(p) {
+	const rows = p ? queuedRows(p).sort((a, b) => b.ns - a.ns) : [];
+	return rows.length
+		? {thread: ownerThread(rows[0].owner), text: ownerText(rows[0].owner)}
+		: null;
+}
+
 export const queuedCpus = p =>
 	[
 		...new Set(

@@ -20,7 +20,7 @@ const IDENTITY = {
 // Those of style.css that are painted with, by name.
 const PAINTS =
 	"paper ink soft line other wait waitAlt swwaitAlt freewait unknown unknownAlt none dead hit " +
-	"running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt";
+	"noneRun running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt";
 
 export const palette = {};
 let darkNow = false;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// The pinned span on a card for others: what it is, its numbers and causes, and a link. As SVG, PNG
+// and Markdown.
+
+import {CAUSES, causeColor, causeText, causesOf, chainOf} from "./chain.js";
+import {meta, pass, report, threadLabel} from "./data.js";
+import {copyText, h, saveAs, svg} from "./dom.js";
+import {fmtDur, fmtExact, fmtPct, shorten} from "./format.js";
+import {hashText} from "./hash.js";
+import {callName, callPlace, pinTitle} from "./pick.js";
+import {palette} from "./theme.js";
+
+const CAUSES_MAX = 6;
+const plain = text => text.replace(/[\u00a0\u2009]/g, " ");
+
+// Of a file its name alone: folders are nobody's business.
+const addressOf = () => location.href.replace(/#.*/, "").replace(/^file:.*\//, "");
+
+// {title, facts: [[term, value]], rows: [{text, ns, color}], link}
+export function cardOf(p) {
+	const rows = causesOf(chainOf(p.thread, p.from, p.to)),
+		rest = rows.splice(CAUSES_MAX).reduce((n, r) => n + r.ns, 0),
+		total = p.to - p.from,
+		py = report.python || {};
+	const list = rows.map(r => ({
+		text:
+			causeText(r) +
+			(r.what ? " in " + r.what.name + (r.what.place ? " (" + r.what.place + ")" : "") : ""),
+		ns: r.ns,
+		color: causeColor(r),
+	}));
+	if (rest) list.push({text: "other causes", ns: rest, color: palette[CAUSES.unknown[1]]});
+	const place = p.kind === "py" ? callPlace(callName(p.name)) : "";
+	return {
+		title: pinTitle(p) + " · " + fmtDur(total),
+		facts: [
+			["Program", (meta.command || []).join(" ")],
+			["Python", [py.implementation, py.version].filter(Boolean).join(" ")],
+			place && ["Function", place],
+			["Thread", threadLabel(p.thread) + ", tid " + pass().threads[p.thread].tid],
+			["From", fmtExact(p.from) + " after the start of the recording"],
+			["Duration", fmtExact(total)],
+		].filter(f => f && f[1]),
+		rows: list,
+		total,
+		link: addressOf() + hashText(),
+	};
+}
+
+const cell = text =>
+	plain(text)
+		.replace(/[\\|\x60*_<>[\]]/g, "\\$&")
+		.replace(/[\r\n]+/g, " ");
+
+export function cardMarkdown(p) {
+	const c = cardOf(p);
+	return [
+		"### " + cell(c.title),
+		"",
+		...c.facts.map(([k, v]) => "- " + k + ": " + cell(v)),
+		"",
+		"| Where its time went | Time | Share |",
+		"|---|--:|--:|",
+		...c.rows.map(r =>
+			["", cell(r.text), plain(fmtDur(r.ns)), plain(fmtPct(r.ns, c.total)), ""]
+				.join(" | ")
+				.trim(),
+		),
+		"",
+		"giltracer: <" + c.link.replace(/[<>\s]/g, "") + ">",
+		"",
+	].join("\n");
+}
+
+const WIDE = 760;
+const LINE = 20;
+
+export function cardSvg(p) {
+	const c = cardOf(p),
+		out = [];
+	let y = 34;
+	const text = (s, x, attrs = {}) =>
+		out.push(svg("text", {x, y, fill: palette.ink, ...attrs}, plain(s)));
+	text(shorten(c.title, 74), 20, {"font-size": 17, "font-weight": 700});
+	y += 10;
+	for (const [k, v] of c.facts) {
+		y += LINE;
+		text(k, 20, {fill: palette.soft});
+		text(shorten(v, 88), 110);
+	}
+	y += 16;
+	let x = 20;
+	for (const r of c.rows) {
+		const w = ((WIDE - 40) * r.ns) / c.total;
+		out.push(svg("rect", {x, y, width: Math.max(0.5, w - 1), height: 22, fill: r.color}));
+		x += w;
+	}
+	y += 26;
+	for (const r of c.rows) {
+		y += LINE;
+		out.push(svg("rect", {x: 20, y: y - 10, width: 11, height: 11, fill: r.color}));
+		text(shorten(r.text, 78), 38);
+		text(fmtDur(r.ns), WIDE - 90, {"text-anchor": "end"});
+		text(fmtPct(r.ns, c.total), WIDE - 20, {"text-anchor": "end", fill: palette.soft});
+	}
+	y += LINE + 10;
+	text(shorten("giltracer · " + c.link, 104), 20, {fill: palette.soft, "font-size": 11});
+	y += 16;
+	return svg(
+		"svg",
+		{
+			width: WIDE,
+			height: y,
+			viewBox: "0 0 " + WIDE + " " + y,
+			"font-family": "system-ui, sans-serif",
+			"font-size": 13,
+		},
+		svg("title", {}, plain(c.title)),
+		svg("rect", {width: WIDE, height: y, fill: palette.paper, rx: 10}),
+		out,
+	);
+}
+
+const svgText = p => new XMLSerializer().serializeToString(cardSvg(p));
+
+async function cardPng(p) {
+	const image = new Image(),
+		canvas = document.createElement("canvas"),
+		{width, height} = cardSvg(p).viewBox.baseVal;
+	image.src = "data:image/svg+xml," + encodeURIComponent(svgText(p));
+	await image.decode();
+	canvas.width = width * 2;
+	canvas.height = height * 2;
+	canvas.getContext("2d").drawImage(image, 0, 0, width * 2, height * 2);
+	return new Promise(done => canvas.toBlob(done));
+}
+
+const NAME = "giltracer-moment";
+
+export function cardButtons(p) {
+	const markdown = h("button", {class: "more", onclick: () => copied()}, "Copy as Markdown");
+	const copied = () => {
+		copyText(cardMarkdown(p));
+		markdown.textContent = "Copied";
+	};
+	const save = (ext, blob) =>
+		h(
+			"button",
+			{class: "more", onclick: async () => saveAs(NAME + "." + ext, await blob())},
+			ext.toUpperCase(),
+		);
+	return h(
+		"p",
+		{class: "under", role: "group", "aria-label": "This moment as a card"},
+		h("span", {class: "soft"}, "Explain this moment:"),
+		markdown,
+		save("svg", () => new Blob([svgText(p)], {type: "image/svg+xml"})),
+		save("png", () => cardPng(p)),
+	);
+}
