@@ -40,8 +40,8 @@ struct cpu_users cpu_users_find(const struct recording_pass *pass)
 {
 	struct cpu_users users = { 0 };
 
-	for (size_t i = 0; i < pass->model->starved.n; i++) {
-		const struct model_starved *row = &pass->model->starved.v[i];
+	for (size_t i = 0; i < pass->model->cpu_blame.n; i++) {
+		const struct model_cpu_blame *row = &pass->model->cpu_blame.v[i];
 		const char *program = cpu_users_program(pass, row->by, row->name);
 
 		users.all_ns += row->runnable_ns;

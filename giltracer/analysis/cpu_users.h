@@ -24,7 +24,7 @@ struct cpu_users {
 /* Free with vec_done(&users.list). */
 struct cpu_users cpu_users_find(const struct recording_pass *pass);
 
-/* The program that had a CPU, of a row by and name as in struct model_starved; NULL: a thread of
+/* The program that had a CPU, of a row by and name as in struct model_cpu_blame; NULL: a thread of
  * the model, nobody, or not known. Borrowed from the pass. */
 const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, uint32_t name);
 

@@ -29,7 +29,7 @@ static size_t count_rows(const struct adding *a)
 	case WAIT_STOPPED:
 		return a->model->lock_blame.n;
 	case WAIT_FOR_CPU:
-		return a->model->starved.n;
+		return a->model->cpu_blame.n;
 	}
 	return 0;
 }
@@ -50,12 +50,12 @@ static struct group_blame lock_row(const struct model_lock_blame *b)
 static struct group_blame row_at(const struct adding *a, size_t i)
 {
 	const struct model_blame *b;
-	const struct model_starved *s;
+	const struct model_cpu_blame *s;
 
 	if (a->kind == WAIT_FOR_LOCK || a->kind == WAIT_STOPPED)
 		return lock_row(&a->model->lock_blame.v[i]);
 	if (a->kind == WAIT_FOR_CPU) {
-		s = &a->model->starved.v[i];
+		s = &a->model->cpu_blame.v[i];
 		return (struct group_blame){ .kind = WAIT_FOR_CPU,
 			                     .waiter = s->thread,
 			                     .holder = s->by,
@@ -147,8 +147,8 @@ struct group_blames group_blames_find(const struct thread_groups *groups, const 
 	CLEANUP(free) size_t *order = order_rows(&a, n);
 
 	for (size_t i = 0; kind == WAIT_FOR_CPU && i < n; i++)
-		if (model->starved.v[i].name > names)
-			names = model->starved.v[i].name;
+		if (model->cpu_blame.v[i].name > names)
+			names = model->cpu_blame.v[i].name;
 	a.slots = xcalloc(2 * (groups->v.n + 2) + names, sizeof(*a.slots));
 	for (size_t i = 0; i < n; i++) {
 		struct group_blame row = row_at(&a, order[i]);

@@ -10,13 +10,13 @@ enum wait_kind {
 	WAIT_FOR_GIL,  /* of the model's blame */
 	WAIT_FOR_LOCK, /* of its lock_blame, of state GIL_LOCK_WAIT, */
 	WAIT_STOPPED,  /* and of GIL_STOPPED */
-	WAIT_FOR_CPU,  /* of its starved: runnable without a CPU */
+	WAIT_FOR_CPU,  /* of its cpu_blame: runnable without a CPU */
 };
 
 /**
  * Rows of the model between two groups, or a group and whoever is no thread.
  * @waiter, @holder: groups; holder may be MODEL_NONE or MODEL_UNKNOWN
- * @name: WAIT_FOR_CPU, of holder MODEL_NONE: as in struct model_starved
+ * @name: WAIT_FOR_CPU, of holder MODEL_NONE: as in struct model_cpu_blame
  * @pairs: how many rows of the model it is; @wait_ns: their sum
  * @longest_ns, @longest_at_ns, @longest_waiter, @longest_holder: the longest overlap, and of which
  *	threads; of WAIT_FOR_CPU the largest row, and no time

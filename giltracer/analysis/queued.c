@@ -47,7 +47,7 @@ void queued_find(struct queued *ret, const struct model *model, uint32_t thread)
 	struct gathering g = { .queued = ret };
 
 	*ret = (struct queued){ 0 };
-	for (size_t i = 0; model->starved.n && i < lane->spans.n; i++) {
+	for (size_t i = 0; model->cpu_blame.n && i < lane->spans.n; i++) {
 		const struct span *s = &lane->spans.v[i];
 
 		if (s->state != CPU_RUNNABLE ||

@@ -18,7 +18,7 @@
  * @start_ns: of the span
  * @ns: how long by had the CPU
  * @cpu: -1: unknown
- * @by, @name: as in struct model_starved
+ * @by, @name: as in struct model_cpu_blame
  */
 struct queued_row {
 	uint64_t start_ns, ns;

@@ -172,14 +172,14 @@ static int check_starved(const struct model *m, struct error *err)
 {
 	CLEANUP(free) uint64_t *ns = xcalloc(m->threads.n + 1, sizeof(*ns));
 
-	for (size_t i = 0; i < m->starved.n; i++) {
-		const struct model_starved *s = &m->starved.v[i];
+	for (size_t i = 0; i < m->cpu_blame.n; i++) {
+		const struct model_cpu_blame *s = &m->cpu_blame.v[i];
 
 		if (s->thread >= m->threads.n || s->thread == s->by)
 			return error_set(err, EINVAL, "starvation row %zu: no such thread", i);
 		ns[s->thread] += s->runnable_ns;
 	}
-	for (size_t i = 0; m->starved.n && i < m->threads.n; i++)
+	for (size_t i = 0; m->cpu_blame.n && i < m->threads.n; i++)
 		if (ns[i] != m->threads.v[i].cpu_ns[CPU_RUNNABLE])
 			return error_set(err, EINVAL,
 			                 "thread %u: in line for %" PRIu64 " ns, charged to others "

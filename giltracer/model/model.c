@@ -40,7 +40,7 @@ void model_free(struct model *m)
 	vec_done(&m->gils);
 	vec_done(&m->blame);
 	locks_done(m);
-	vec_done(&m->starved);
+	vec_done(&m->cpu_blame);
 	runqueue_wait_done(m);
 	vec_done(&m->lost);
 	vec_done(&m->overdue);

@@ -12,7 +12,7 @@
  *	            in blame nor among a GIL's waiters
  *	blame       the rows of a waiter add up to its gil_ns[GIL_WAIT]
  *	lock blame  the same of gil_ns[GIL_LOCK_WAIT] and gil_ns[GIL_STOPPED]
- *	starved     the rows of a thread add up to its cpu_ns[CPU_RUNNABLE]
+ *	CPU blame   the rows of a thread add up to its cpu_ns[CPU_RUNNABLE]
  *
  * State: 20 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
  * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
@@ -234,12 +234,12 @@ struct model_lock_blame {
  * cpu_names, or nobody if that is 0 (the CPU was about to be given away); MODEL_UNKNOWN: it cannot
  * be told. A thread's rows add up to its cpu_ns[CPU_RUNNABLE].
  */
-struct model_starved {
+struct model_cpu_blame {
 	uint32_t thread, by, name;
 	uint64_t runnable_ns;
 };
 
-/* A part of one time in line: in whose, -1: unknown; by and name as in struct model_starved. */
+/* A part of one time in line: in whose, -1: unknown; by and name as in struct model_cpu_blame. */
 struct model_queued {
 	uint64_t from_ns, to_ns;
 	int32_t cpu;
@@ -303,7 +303,7 @@ struct model {
 	VEC(struct model_blame) blame;
 	VEC(struct model_lock) locks;
 	VEC(struct model_lock_blame) lock_blame;
-	VEC(struct model_starved) starved; /* none unless who had each CPU was recorded */
+	VEC(struct model_cpu_blame) cpu_blame; /* none unless who had each CPU was recorded */
 	VEC(struct model_lost) lost;
 	VEC(struct model_overdue) overdue; /* by end; complete where requests_known */
 	bool requests_known;

@@ -139,7 +139,7 @@ struct anomaly {
 	enum caveat_code code;
 };
 
-/* From start_ns on the CPU was that thread's; as in struct model_starved. */
+/* From start_ns on the CPU was that thread's; as in struct model_cpu_blame. */
 struct cpu_owner {
 	uint64_t start_ns;
 	uint32_t by, name;

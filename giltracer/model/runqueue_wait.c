@@ -15,7 +15,7 @@
 #define PROGRAM 0x80000000u
 
 struct tally {
-	struct idmap rows; /* -> index in m->starved */
+	struct idmap rows; /* -> index in m->cpu_blame */
 	struct model *model;
 	uint32_t thread;
 };
@@ -75,12 +75,12 @@ static void charge(void *data, const struct model_queued *part)
 	uint32_t row = idmap_get(&tally->rows, key);
 
 	if (row == IDMAP_NONE) {
-		row = (uint32_t)m->starved.n;
-		*vec_push(&m->starved) = (struct model_starved){ tally->thread, part->by,
-			                                         part->name, 0 };
+		row = (uint32_t)m->cpu_blame.n;
+		*vec_push(&m->cpu_blame) = (struct model_cpu_blame){ tally->thread, part->by,
+			                                             part->name, 0 };
 		idmap_set(&tally->rows, key, row);
 	}
-	m->starved.v[row].runnable_ns += part->to_ns - part->from_ns;
+	m->cpu_blame.v[row].runnable_ns += part->to_ns - part->from_ns;
 }
 
 /* The last owner that starts no later; book->owners.n if there is none. */

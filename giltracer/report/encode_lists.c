@@ -107,7 +107,7 @@ void encode_queued(struct encoder *e)
 {
 	const struct names *names = e->pass->source ? e->pass->source->cpu_names : NULL;
 
-	if (!names || !e->model->starved.n)
+	if (!names || !e->model->cpu_blame.n)
 		return;
 	encode_names(e, "cpus", names, NULL, names_count(names));
 	for (uint32_t i = 0; i < e->model->threads.n; i++) {

@@ -170,7 +170,7 @@ static void put_shortened(struct jsonw *w, const struct recording_pass *pass, si
 	} lists[] = {
 		{ "blame", m->blame.n },
 		{ "lock_blame", pass->free_threaded ? m->lock_blame.n : 0 },
-		{ "starvation", m->starved.n },
+		{ "starvation", m->cpu_blame.n },
 	};
 	bool any = false;
 

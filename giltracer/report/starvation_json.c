@@ -4,7 +4,7 @@
 
 #include "report/json.h"
 
-static const char *kind_of(const struct model_starved *row, const char *program)
+static const char *kind_of(const struct model_cpu_blame *row, const char *program)
 {
 	if (row->by == MODEL_UNKNOWN)
 		return "unknown";
@@ -14,7 +14,7 @@ static const char *kind_of(const struct model_starved *row, const char *program)
 }
 
 static void put_row(struct jsonw *w, const struct recording_pass *pass,
-                    const struct model_starved *row)
+                    const struct model_cpu_blame *row)
 {
 	const struct model *model = pass->model;
 	const char *program = cpu_users_program(pass, row->by, row->name);
@@ -30,15 +30,15 @@ static void put_row(struct jsonw *w, const struct recording_pass *pass,
 
 static void put_groups(struct jsonw *w, const struct analysis *a, size_t most)
 {
-	struct model_starved rest = { MODEL_NONE, MODEL_NONE, 0, 0 };
+	struct model_cpu_blame rest = { MODEL_NONE, MODEL_NONE, 0, 0 };
 
 	for (size_t i = 0; i < a->cpu_waits.v.n; i++) {
 		const struct group_blame *b = &a->cpu_waits.v.v[i];
 
 		if (i < most)
 			put_row(w, a->pass,
-			        &(struct model_starved){ b->longest_waiter, b->longest_holder,
-			                                 b->name, b->wait_ns });
+			        &(struct model_cpu_blame){ b->longest_waiter, b->longest_holder,
+			                                   b->name, b->wait_ns });
 		else
 			rest.runnable_ns += b->wait_ns;
 	}
@@ -49,10 +49,10 @@ static void put_groups(struct jsonw *w, const struct analysis *a, size_t most)
 void starvation_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	jsonw_array(w, "starvation");
-	if (a->model->starved.n > most)
+	if (a->model->cpu_blame.n > most)
 		put_groups(w, a, most);
 	else
-		for (size_t i = 0; i < a->model->starved.n; i++)
-			put_row(w, a->pass, &a->model->starved.v[i]);
+		for (size_t i = 0; i < a->model->cpu_blame.n; i++)
+			put_row(w, a->pass, &a->model->cpu_blame.v[i]);
 	jsonw_end(w);
 }

@@ -183,9 +183,9 @@ static void test_document(void)
 
 	fixture_many(&f, false, false);
 	for (uint32_t i = 0; i < THREADS; i++) {
-		*vec_push(&f.model.starved) = (struct model_starved){ i, MODEL_NONE, 0, 1 };
-		*vec_push(&f.model.starved) = (struct model_starved){ i, (i + 1) % THREADS, 0,
-			                                              i == 7 ? 500 : 2 };
+		*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ i, MODEL_NONE, 0, 1 };
+		*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ i, (i + 1) % THREADS, 0,
+			                                                  i == 7 ? 500 : 2 };
 	}
 	whole = written(&f.report, SIZE_MAX);
 	page = written(&f.report, 100);
@@ -227,7 +227,8 @@ static void test_document_groups(void)
 
 	fixture_many(&f, true, true);
 	for (uint32_t i = 0; i < THREADS; i++)
-		*vec_push(&f.model.starved) = (struct model_starved){ i, (i + 1) % THREADS, 0, i };
+		*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ i, (i + 1) % THREADS, 0,
+			                                                  i };
 	page = written(&f.report, 100);
 	is_u64(json_array_size(json_object_get(page, "lock_blame")), 100, "of locks, too");
 	is_u64((uint64_t)number(json_object_get(page, "shortened"), "lock_blame"),

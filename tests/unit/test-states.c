@@ -300,10 +300,10 @@ static void test_picks(void)
 
 static uint64_t starved(uint32_t tid, uint32_t by, uint32_t called)
 {
-	for (size_t i = 0; i < m->starved.n; i++)
-		if (m->threads.v[m->starved.v[i].thread].tid == tid && m->starved.v[i].by == by &&
-		    m->starved.v[i].name == called)
-			return m->starved.v[i].runnable_ns;
+	for (size_t i = 0; i < m->cpu_blame.n; i++)
+		if (m->threads.v[m->cpu_blame.v[i].thread].tid == tid &&
+		    m->cpu_blame.v[i].by == by && m->cpu_blame.v[i].name == called)
+			return m->cpu_blame.v[i].runnable_ns;
 	return 0;
 }
 
@@ -344,7 +344,7 @@ static void test_starvation(void)
 	preempted(200, 7);
 	run(300, 7, 1);
 	finish();
-	is_u64(m->starved.n, 0, "where CPUs were not watched nobody is charged");
+	is_u64(m->cpu_blame.n, 0, "where CPUs were not watched nobody is charged");
 }
 
 static void add_part(void *data, const struct model_queued *part)

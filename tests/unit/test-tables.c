@@ -144,7 +144,8 @@ static void test_limit(void)
 
 static void starved(struct fixture *f, uint32_t thread, uint32_t by, uint32_t name, uint64_t ms)
 {
-	*vec_push(&f->model.starved) = (struct model_starved){ thread, by, name, ms * FIXTURE_MS };
+	*vec_push(&f->model.cpu_blame) = (struct model_cpu_blame){ thread, by, name,
+		                                                   ms * FIXTURE_MS };
 }
 
 static void test_line(void)

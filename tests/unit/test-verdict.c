@@ -185,13 +185,13 @@ static void test_starved(void)
 	says(&f, "was for thread worker (1), and 48.3 % for thread worker (2).",
 	     "Give it more CPUs, run fewer other programs, or use fewer threads. Against the GIL: "
 	     "Only one");
-	*vec_push(&f.model.starved) = (struct model_starved){ 0, 1, 0, 700 };
-	*vec_push(&f.model.starved) = (struct model_starved){ 1, MODEL_NONE, other, 300 };
-	*vec_push(&f.model.starved) = (struct model_starved){ 1, MODEL_UNKNOWN, 0, 5000 };
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, 1, 0, 700 };
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 1, MODEL_NONE, other, 300 };
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 1, MODEL_UNKNOWN, 0, 5000 };
 	says(&f, "", "Give it more CPUs, or use fewer threads");
-	f.model.starved.v[0].runnable_ns = 100;
+	f.model.cpu_blame.v[0].runnable_ns = 100;
 	says(&f, "", "Run fewer other programs, or give it more CPUs");
-	f.model.starved.v[0].runnable_ns = 300;
+	f.model.cpu_blame.v[0].runnable_ns = 300;
 	says(&f, "", "Give it more CPUs, run fewer other programs, or use fewer threads.");
 	fixture_done(&f);
 	names_free(names);
