@@ -53,7 +53,7 @@ static bool most(const struct targets *targets, uint64_t *ret)
 
 bool symbolize_part(struct module *module, const char *name, uint64_t *ret)
 {
-	const struct symtab_function *function = symbolize_find(module, name);
+	const struct function_symbol *function = symbolize_find(module, name);
 	const uint8_t *code = NULL;
 	struct targets targets = { 0 };
 	size_t len = 0;

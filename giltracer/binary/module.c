@@ -21,7 +21,7 @@
 #include "binary/fdetab.h"
 #include "binary/packed.h"
 #include "binary/segments.h"
-#include "binary/symtab.h"
+#include "binary/function_table.h"
 
 struct modules {
 	bool same_kernel;
@@ -43,7 +43,7 @@ static void module_free(struct module *module)
 {
 	cfi_free(module->cfi);
 	fdetab_free(module->fdetab);
-	symtab_free(module->symtab);
+	function_table_free(module->functions);
 	if (module->dwfl)
 		dwfl_end(module->dwfl);
 	free(module->path);
@@ -272,9 +272,9 @@ struct fdetab *module_fdetab(struct module *module)
 	return module->fdetab;
 }
 
-struct symtab *module_symtab(struct module *module)
+struct function_table *module_functions(struct module *module)
 {
-	if (!module->symtab && module_open(module))
-		module->symtab = symtab_new(module->dwfl_module);
-	return module->symtab;
+	if (!module->functions && module_open(module))
+		module->functions = function_table_new(module->dwfl_module);
+	return module->functions;
 }

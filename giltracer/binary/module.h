@@ -38,9 +38,9 @@ struct module {
 	Dwfl_Module *dwfl_module;
 	Elf *elf;
 	uint64_t bias;
-	struct cfi *cfi;       /* module_cfi */
-	struct fdetab *fdetab; /* module_fdetab */
-	struct symtab *symtab; /* module_symtab */
+	struct cfi *cfi;                  /* module_cfi */
+	struct fdetab *fdetab;            /* module_fdetab */
+	struct function_table *functions; /* module_functions */
 };
 
 struct modules;
@@ -63,7 +63,7 @@ bool module_vaddr(struct module *module, uint64_t offset, uint64_t *ret);
  * functions start, what they are called. NULL if the file cannot be used. Borrowed. */
 struct cfi *module_cfi(struct module *module);
 struct fdetab *module_fdetab(struct module *module);
-struct symtab *module_symtab(struct module *module);
+struct function_table *module_functions(struct module *module);
 
 /* The note of an ELF file; size 0 if there is none. */
 struct build_id build_id_of_elf(Elf *elf);

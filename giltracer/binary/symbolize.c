@@ -11,18 +11,18 @@
 
 #define SCOPE_DEPTH 64
 
-const struct symtab_function *symbolize(struct module *module, uint64_t vaddr)
+const struct function_symbol *symbolize(struct module *module, uint64_t vaddr)
 {
-	const struct symtab *symtab = module_symtab(module);
+	const struct function_table *table = module_functions(module);
 
-	return symtab ? symtab_at(symtab, module_fdetab(module), vaddr) : NULL;
+	return table ? function_table_at(table, module_fdetab(module), vaddr) : NULL;
 }
 
-const struct symtab_function *symbolize_find(struct module *module, const char *name)
+const struct function_symbol *symbolize_find(struct module *module, const char *name)
 {
-	const struct symtab *symtab = module_symtab(module);
+	const struct function_table *table = module_functions(module);
 
-	return symtab ? symtab_find(symtab, name) : NULL;
+	return table ? function_table_find(table, name) : NULL;
 }
 
 bool symbolize_start(struct module *module, uint64_t vaddr, uint64_t *ret)

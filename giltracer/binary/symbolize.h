@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names for addresses of a module: its symbols (symtab.h), and inlined functions from DWARF. */
+/* Names for addresses of a module: its symbols (function_table.h) and, from DWARF, inlined functions.
+ */
 #ifndef GILTRACER_BINARY_SYMBOLIZE_H
 #define GILTRACER_BINARY_SYMBOLIZE_H
 
@@ -7,13 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "binary/symtab.h"
+#include "binary/function_table.h"
 
 struct module;
 
-/* The function at vaddr, as symtab_at; NULL if the file cannot be used or has no symbol there.
- * Borrowed until the module is freed. */
-const struct symtab_function *symbolize(struct module *module, uint64_t vaddr);
+/* The function at vaddr, as function_table_at; NULL if the file cannot be used or has no symbol
+ * there. Borrowed until the module is freed. */
+const struct function_symbol *symbolize(struct module *module, uint64_t vaddr);
 
 /*
  * Names of the functions inlined at vaddr, innermost first, at most max of them; 0 if there are
@@ -28,7 +29,7 @@ size_t symbolize_inlined(struct module *module, uint64_t vaddr, const char **ret
 bool symbolize_start(struct module *module, uint64_t vaddr, uint64_t *ret);
 
 /* The function of exactly this name; NULL as symbolize. Slow: callers keep the answer. */
-const struct symtab_function *symbolize_find(struct module *module, const char *name);
+const struct function_symbol *symbolize_find(struct module *module, const char *name);
 
 /*
  * Where the part of the named function starts that the compiler moved away, if it has no symbol,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ELF files: where a function is, under which of its names, and which build this is. Symbols come
- * from the file's own tables, and from its separate debug information (debugfile.h).
+ * from the file's own tables, and from its separate debug information (debugfile.h). This is for
+ * probing: it finds functions by name. function_table.h names addresses of samples.
  */
 #ifndef GILTRACER_BINARY_SYMBOLS_H
 #define GILTRACER_BINARY_SYMBOLS_H

@@ -47,7 +47,7 @@ struct block {
 struct runner {
 	struct symexec_machine m;
 	struct noreturn *noreturn;
-	struct symexec *flow;
+	struct symexec *run;
 	uint64_t start, end; /* of the function entered */
 	VEC(struct block) blocks;
 	VEC(struct edge) edges;
@@ -61,10 +61,10 @@ static struct symexec_call *call_at(struct runner *r, uint64_t address)
 	uint32_t at = idmap_get(&r->call_index, address);
 
 	if (at != IDMAP_NONE)
-		return &r->flow->calls.v[at];
-	idmap_set(&r->call_index, address, (uint32_t)r->flow->calls.n);
-	*vec_push(&r->flow->calls) = (struct symexec_call){ .address = address };
-	return &r->flow->calls.v[r->flow->calls.n - 1];
+		return &r->run->calls.v[at];
+	idmap_set(&r->call_index, address, (uint32_t)r->run->calls.n);
+	*vec_push(&r->run->calls) = (struct symexec_call){ .address = address };
+	return &r->run->calls.v[r->run->calls.n - 1];
 }
 
 /* The last visit counts: its state is true on all ways to the call. */
@@ -195,7 +195,7 @@ static bool is_leader(struct runner *r, uint64_t address)
 static void end_way(struct runner *r, const struct symexec_state *s)
 {
 	if (r->m.insn->id == X86_INS_RET && symexec_on_stack(r->m.values, s->reg[SYMEXEC_SP]))
-		r->flow->unbalanced |= s->reg[SYMEXEC_SP].off != 0;
+		r->run->unbalanced |= s->reg[SYMEXEC_SP].off != 0;
 }
 
 /*
@@ -255,7 +255,7 @@ static void run_all(struct runner *r)
 	free(s);
 	/* The states have not converged: nothing is known. */
 	if (r->pending)
-		vec_done(&r->flow->calls);
+		vec_done(&r->run->calls);
 }
 
 static void begin(struct runner *r, uint64_t entry, bool known)
@@ -290,11 +290,11 @@ static int calls_by_address(const void *a, const void *b)
 struct symexec *symexec_run(const struct codemap *map, struct noreturn *noreturn, uint64_t entry,
                             bool known)
 {
-	struct symexec *flow = xcalloc(1, sizeof(*flow));
-	struct runner r = { .noreturn = noreturn, .flow = flow };
+	struct symexec *run = xcalloc(1, sizeof(*run));
+	struct runner r = { .noreturn = noreturn, .run = run };
 
-	flow->values = symexec_values_new();
-	if (codemap_spend(map, COST_RUN) && symexec_machine_open(&r.m, map, flow->values) &&
+	run->values = symexec_values_new();
+	if (codemap_spend(map, COST_RUN) && symexec_machine_open(&r.m, map, run->values) &&
 	    codemap_function(map, entry, &r.start, &r.end)) {
 		begin(&r, entry, known);
 		run_all(&r);
@@ -304,9 +304,9 @@ struct symexec *symexec_run(const struct codemap *map, struct noreturn *noreturn
 	vec_done(&r.edges);
 	idmap_done(&r.by_address);
 	idmap_done(&r.call_index);
-	if (flow->calls.n)
-		qsort(flow->calls.v, flow->calls.n, sizeof(*flow->calls.v), calls_by_address);
-	return flow;
+	if (run->calls.n)
+		qsort(run->calls.v, run->calls.n, sizeof(*run->calls.v), calls_by_address);
+	return run;
 }
 
 uint64_t symexec_chunk(const struct codemap *map, uint64_t start, uint64_t address)
@@ -325,18 +325,18 @@ uint64_t symexec_chunk(const struct codemap *map, uint64_t start, uint64_t addre
 	return chunk;
 }
 
-void symexec_free(struct symexec *flow)
+void symexec_free(struct symexec *run)
 {
-	if (!flow)
+	if (!run)
 		return;
-	vec_done(&flow->calls);
-	symexec_values_free(flow->values);
-	free(flow);
+	vec_done(&run->calls);
+	symexec_values_free(run->values);
+	free(run);
 }
 
-const struct symexec_call *symexec_at(const struct symexec *flow, uint64_t address)
+const struct symexec_call *symexec_at(const struct symexec *run, uint64_t address)
 {
-	return flow->calls.n ? bsearch(&address, flow->calls.v, flow->calls.n,
-	                               sizeof(*flow->calls.v), call_is_at)
-	                     : NULL;
+	return run->calls.n ? bsearch(&address, run->calls.v, run->calls.n, sizeof(*run->calls.v),
+	                              call_is_at)
+	                    : NULL;
 }

@@ -36,7 +36,7 @@ static inline int64_t symexec_distance(struct symexec_value a, struct symexec_va
 }
 
 #define SYMEXEC_ZEROS 6
-#define SYMEXEC_REGISTERS                                                        \
+#define SYMEXEC_REGISTERS \
 	16 /* in the order of their encoding: ax cx dx bx sp bp si di r8 … r15 \
 	    */
 
@@ -73,7 +73,7 @@ struct symexec {
  * symexec_free. Never NULL; what makes no sense ends the path. */
 struct symexec *symexec_run(const struct codemap *map, struct noreturn *noreturn, uint64_t entry,
                             bool known);
-void symexec_free(struct symexec *flow);
+void symexec_free(struct symexec *run);
 
 /*
  * Where the straight stretch of code around an address begins: behind the last unconditional jump
@@ -82,17 +82,17 @@ void symexec_free(struct symexec *flow);
 uint64_t symexec_chunk(const struct codemap *map, uint64_t start, uint64_t address);
 
 /* The call at an address, NULL if it is not reached. */
-const struct symexec_call *symexec_at(const struct symexec *flow, uint64_t address);
+const struct symexec_call *symexec_at(const struct symexec *run, uint64_t address);
 
 /*
  * How to read a value at the function's entry, "+0x180(+0x10(arg1))": for values that are a chain
  * of loads from an argument. NULL for others, and where off is not 0. Caller frees.
  */
-char *symexec_expression(const struct symexec *flow, struct symexec_value value);
+char *symexec_expression(const struct symexec *run, struct symexec_value value);
 
 /* How many loads lead from an argument of the function to a value, plus an offset; -1 if it does
  * not come from one. */
-int symexec_depth(const struct symexec *flow, struct symexec_value value);
+int symexec_depth(const struct symexec *run, struct symexec_value value);
 
 static inline bool symexec_same(struct symexec_value a, struct symexec_value b)
 {

@@ -65,10 +65,10 @@ bool symexec_on_stack(const struct symexec_values *values, struct symexec_value 
 	return values->nodes.v[address.node].kind == SYMEXEC_STACK;
 }
 
-char *symexec_expression(const struct symexec *flow, struct symexec_value value)
+char *symexec_expression(const struct symexec *run, struct symexec_value value)
 {
 	CLEANUP(str_done) struct str text = { 0 };
-	const struct node *node = &flow->values->nodes.v[value.node];
+	const struct node *node = &run->values->nodes.v[value.node];
 	unsigned depth = 0;
 
 	if (value.off)
@@ -78,7 +78,7 @@ char *symexec_expression(const struct symexec *flow, struct symexec_value value)
 			return NULL;
 		str_addf(&text, "+0x%llx(", (unsigned long long)node->b);
 		depth++;
-		node = &flow->values->nodes.v[node->a];
+		node = &run->values->nodes.v[node->a];
 	}
 	if (node->kind != SYMEXEC_ARG || node->a > 4)
 		return NULL;
@@ -88,12 +88,12 @@ char *symexec_expression(const struct symexec *flow, struct symexec_value value)
 	return str_take(&text);
 }
 
-int symexec_depth(const struct symexec *flow, struct symexec_value value)
+int symexec_depth(const struct symexec *run, struct symexec_value value)
 {
-	const struct node *node = &flow->values->nodes.v[value.node];
+	const struct node *node = &run->values->nodes.v[value.node];
 	int depth = 0;
 
 	for (; node->kind == SYMEXEC_LOAD; depth++)
-		node = &flow->values->nodes.v[node->a];
+		node = &run->values->nodes.v[node->a];
 	return node->kind == SYMEXEC_ARG ? depth : -1;
 }

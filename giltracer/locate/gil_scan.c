@@ -10,18 +10,19 @@
 
 struct gil_scan *gil_scan_new(const struct symbols *symbols)
 {
-	struct gil_scanner finder = { .symbols = symbols, .gil = xcalloc(1, sizeof(*finder.gil)) };
+	struct gil_scanner scanner = { .symbols = symbols,
+		                       .gil = xcalloc(1, sizeof(*scanner.gil)) };
 
-	finder.map = codemap_new(symbols);
-	finder.noreturn = noreturn_new(finder.map);
-	gil_scan_find_takes(&finder);
-	gil_scan_find_releases(&finder);
-	gil_scan_confirm_takes(&finder);
-	finder.gil->gave_up = codemap_is_spent(finder.map);
-	finder.gil->complete &= !finder.gil->gave_up;
-	noreturn_free(finder.noreturn);
-	codemap_free(finder.map);
-	return finder.gil;
+	scanner.map = codemap_new(symbols);
+	scanner.noreturn = noreturn_new(scanner.map);
+	gil_scan_find_takes(&scanner);
+	gil_scan_find_releases(&scanner);
+	gil_scan_confirm_takes(&scanner);
+	scanner.gil->gave_up = codemap_is_spent(scanner.map);
+	scanner.gil->complete &= !scanner.gil->gave_up;
+	noreturn_free(scanner.noreturn);
+	codemap_free(scanner.map);
+	return scanner.gil;
 }
 
 void gil_scan_free(struct gil_scan *gil)

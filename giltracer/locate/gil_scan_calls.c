@@ -6,32 +6,33 @@
 
 /* A symbolic run from entry that reaches the call at address; NULL if it does not reach it. known:
  * entry is the entry of a function. */
-static struct symexec *run_from(struct gil_scanner *f, uint64_t entry, bool known, uint64_t address)
+static struct symexec *run_from(struct gil_scanner *scanner, uint64_t entry, bool known,
+                                uint64_t address)
 {
-	struct symexec *flow = symexec_run(f->map, f->noreturn, entry, known);
+	struct symexec *run = symexec_run(scanner->map, scanner->noreturn, entry, known);
 
-	if (symexec_at(flow, address) && (!known || !flow->unbalanced))
-		return flow;
-	symexec_free(flow);
+	if (symexec_at(run, address) && (!known || !run->unbalanced))
+		return run;
+	symexec_free(run);
 	return NULL;
 }
 
 /* The compiler moves unlikely parts of a function elsewhere. They are not called: the function
  * jumps to them. */
-static struct symexec *run_from_owner(struct gil_scanner *f, uint64_t start, uint64_t end,
+static struct symexec *run_from_owner(struct gil_scanner *scanner, uint64_t start, uint64_t end,
                                       uint64_t address, uint64_t *ret_function)
 {
-	struct symexec *flow = NULL;
+	struct symexec *run = NULL;
 	struct addresses owners;
 
-	codemap_find_owners(f->map, start, end, &owners);
-	for (size_t i = 0; i < owners.v.n && !flow; i++) {
-		flow = run_from(f, owners.v.v[i], true, address);
-		if (flow)
+	codemap_find_owners(scanner->map, start, end, &owners);
+	for (size_t i = 0; i < owners.v.n && !run; i++) {
+		run = run_from(scanner, owners.v.v[i], true, address);
+		if (run)
 			*ret_function = owners.v.v[i];
 	}
 	vec_done(&owners.v);
-	return flow;
+	return run;
 }
 
 /*
@@ -39,20 +40,22 @@ static struct symexec *run_from_owner(struct gil_scanner *f, uint64_t start, uin
  * part of. If none does (the way leads through a jump table), from the instruction after the last
  * unconditional jump or return before the call.
  */
-struct symexec *gil_scan_run_to(struct gil_scanner *f, uint64_t address, uint64_t *ret_function)
+struct symexec *gil_scan_run_to(struct gil_scanner *scanner, uint64_t address,
+                                uint64_t *ret_function)
 {
 	uint64_t start, end;
-	struct symexec *flow;
+	struct symexec *run;
 
-	if (!codemap_function(f->map, address, &start, &end))
+	if (!codemap_function(scanner->map, address, &start, &end))
 		return NULL;
 	*ret_function = start;
-	flow = run_from(f, start, true, address);
-	if (!flow && !codemap_count_calls(f->map, start))
-		flow = run_from_owner(f, start, end, address, ret_function);
-	if (!flow)
-		flow = run_from(f, symexec_chunk(f->map, start, address), false, address);
-	return flow;
+	run = run_from(scanner, start, true, address);
+	if (!run && !codemap_count_calls(scanner->map, start))
+		run = run_from_owner(scanner, start, end, address, ret_function);
+	if (!run)
+		run = run_from(scanner, symexec_chunk(scanner->map, start, address), false,
+		               address);
+	return run;
 }
 
 bool gil_scan_is_call_of(const struct symexec_call *call, const char *import,

@@ -37,7 +37,8 @@ struct gil_scanner {
  * What is known at a call, in a run of the function that it is in; *ret_function is its entry, also
  * where the call is in a part of it that was moved away. NULL if no run leads there.
  */
-struct symexec *gil_scan_run_to(struct gil_scanner *f, uint64_t address, uint64_t *ret_function);
+struct symexec *gil_scan_run_to(struct gil_scanner *scanner, uint64_t address,
+                                uint64_t *ret_function);
 
 /* Whether a call is of this import, about what this argument points to. */
 bool gil_scan_is_call_of(const struct symexec_call *call, const char *import,
@@ -48,10 +49,10 @@ bool gil_scan_waits_for_gil(const struct symexec_call *call);
 
 /* In gil_scan_take.c and gil_scan_release.c */
 
-/* Fill in f->gil->takes, and f->fixed; then releases and complete; then whether takes are
+/* Fill in gil->takes, and fixed; then releases and complete; then whether takes are
  * confirmed. */
-void gil_scan_find_takes(struct gil_scanner *f);
-void gil_scan_find_releases(struct gil_scanner *f);
-void gil_scan_confirm_takes(struct gil_scanner *f);
+void gil_scan_find_takes(struct gil_scanner *scanner);
+void gil_scan_find_releases(struct gil_scanner *scanner);
+void gil_scan_confirm_takes(struct gil_scanner *scanner);
 
 #endif

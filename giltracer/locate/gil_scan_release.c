@@ -20,14 +20,15 @@ static bool stored_zero(const struct symexec_call *call, struct symexec_value ad
 
 /* Whether the call is a release: the GIL's mutex is held, its locked word was set to 0, and its
  * condition variable is signalled. */
-static bool releases_gil(const struct gil_scanner *f, const struct symexec_call *call)
+static bool releases_gil(const struct gil_scanner *scanner, const struct symexec_call *call)
 {
 	struct symexec_value cond = call->reg[SYMEXEC_DI];
 
 	if (!call->has_lock || !call->zero_count)
 		return false;
-	if (f->fixed && cond.node == 0)
-		return cond.off == f->cond && call->lock.node == 0 && call->lock.off == f->mutex;
+	if (scanner->fixed && cond.node == 0)
+		return cond.off == scanner->cond && call->lock.node == 0 &&
+		       call->lock.off == scanner->mutex;
 	return symexec_same(call->lock, symexec_plus(cond, GIL_MUTEX - GIL_COND)) &&
 	       stored_zero(call, symexec_plus(cond, GIL_LOCKED - GIL_COND));
 }
@@ -36,11 +37,11 @@ static bool releases_gil(const struct gil_scanner *f, const struct symexec_call 
  * Whether the call is take_gil signalling switch_cond, for which the releasing thread waits. Where
  * the GIL is no struct (3.6), switch_cond is elsewhere: any other variable that take_gil signals.
  */
-static bool tells_of_switch(const struct gil_scanner *f, const struct symexec *flow,
+static bool tells_of_switch(const struct gil_scanner *scanner, const struct symexec *run,
                             const struct symexec_call *call, uint64_t function)
 {
-	for (size_t i = 0; i < flow->calls.n; i++) {
-		const struct symexec_call *wait = &flow->calls.v[i];
+	for (size_t i = 0; i < run->calls.n; i++) {
+		const struct symexec_call *wait = &run->calls.v[i];
 
 		if (wait->import && !strcmp(wait->import, "pthread_cond_timedwait") &&
 		    gil_scan_waits_for_gil(wait) &&
@@ -48,31 +49,31 @@ static bool tells_of_switch(const struct gil_scanner *f, const struct symexec *f
 		                 symexec_plus(wait->reg[SYMEXEC_DI], GIL_SWITCH_COND - GIL_COND)))
 			return true;
 	}
-	return f->fixed && gil_scan_take_at(f->gil, function) && call->reg[SYMEXEC_DI].node == 0 &&
-	       call->reg[SYMEXEC_DI].off != f->cond;
+	return scanner->fixed && gil_scan_take_at(scanner->gil, function) &&
+	       call->reg[SYMEXEC_DI].node == 0 && call->reg[SYMEXEC_DI].off != scanner->cond;
 }
 
 /*
  * A forced release locks switch_mutex, waits unless the switch is over by then, and unlocks it:
  * that is where it is done. Where the unlocking cannot be told, what lies behind the wait is known.
  */
-static void find_waited(struct gil_scan_release *release, const struct symexec *flow,
+static void find_waited(struct gil_scan_release *release, const struct symexec *run,
                         struct symexec_value gil)
 {
 	bool waits = false;
 
-	for (size_t i = 0; i < flow->calls.n; i++)
-		if (gil_scan_is_call_of(&flow->calls.v[i], "pthread_cond_wait",
+	for (size_t i = 0; i < run->calls.n; i++)
+		if (gil_scan_is_call_of(&run->calls.v[i], "pthread_cond_wait",
 		                        symexec_plus(gil, GIL_SWITCH_COND)))
 			waits = true;
-	for (size_t i = 0; waits && i < flow->calls.n; i++)
-		if (gil_scan_is_call_of(&flow->calls.v[i], "pthread_mutex_unlock",
+	for (size_t i = 0; waits && i < run->calls.n; i++)
+		if (gil_scan_is_call_of(&run->calls.v[i], "pthread_mutex_unlock",
 		                        symexec_plus(gil, GIL_SWITCH_MUTEX)))
-			*vec_push(&release->waited) = flow->calls.v[i].address;
-	for (size_t i = 0; waits && !release->waited.n && i < flow->calls.n; i++)
-		if (gil_scan_is_call_of(&flow->calls.v[i], "pthread_cond_wait",
+			*vec_push(&release->waited) = run->calls.v[i].address;
+	for (size_t i = 0; waits && !release->waited.n && i < run->calls.n; i++)
+		if (gil_scan_is_call_of(&run->calls.v[i], "pthread_cond_wait",
 		                        symexec_plus(gil, GIL_SWITCH_COND)))
-			*vec_push(&release->waited) = flow->calls.v[i].next;
+			*vec_push(&release->waited) = run->calls.v[i].next;
 }
 
 static int find_register(const struct symexec_call *call, struct symexec_value value)
@@ -84,14 +85,15 @@ static int find_register(const struct symexec_call *call, struct symexec_value v
 }
 
 /* Whether the function calls nothing but lock functions and functions that end the program. */
-static bool calls_only_locks(struct gil_scanner *f, const struct symexec *flow)
+static bool calls_only_locks(struct gil_scanner *scanner, const struct symexec *run)
 {
-	for (size_t i = 0; i < flow->calls.n; i++) {
-		const struct symexec_call *call = &flow->calls.v[i];
+	for (size_t i = 0; i < run->calls.n; i++) {
+		const struct symexec_call *call = &run->calls.v[i];
 
-		if (call->import ? strncmp(call->import, "pthread_", strlen("pthread_")) != 0 &&
-		                           !noreturn_import(call->import)
-		                 : !call->target || !noreturn_function(f->noreturn, call->target))
+		if (call->import
+		            ? strncmp(call->import, "pthread_", strlen("pthread_")) != 0 &&
+		                      !noreturn_import(call->import)
+		            : !call->target || !noreturn_function(scanner->noreturn, call->target))
 			return false;
 	}
 	return true;
@@ -102,48 +104,48 @@ static bool calls_only_locks(struct gil_scanner *f, const struct symexec *flow)
  * A GIL at a fixed address is nobody's argument: there, drop_gil is the function that does nothing
  * but release.
  */
-static bool is_drop(struct gil_scanner *f, const struct symexec *flow, uint64_t function,
+static bool is_drop(struct gil_scanner *scanner, const struct symexec *run, uint64_t function,
                     struct symexec_value gil)
 {
-	int depth = symexec_depth(flow, gil);
+	int depth = symexec_depth(run, gil);
 
-	if (codemap_count_calls(f->map, function) == 0)
+	if (codemap_count_calls(scanner->map, function) == 0)
 		return false;
 	return (depth >= 0 && depth <= 1) ||
-	       (f->fixed && gil.node == 0 && calls_only_locks(f, flow));
+	       (scanner->fixed && gil.node == 0 && calls_only_locks(scanner, run));
 }
 
-static void add_release(struct gil_scanner *f, const struct symexec *flow,
+static void add_release(struct gil_scanner *scanner, const struct symexec *run,
                         const struct symexec_call *call, uint64_t function)
 {
 	struct symexec_value gil = symexec_plus(call->reg[SYMEXEC_DI], -GIL_COND);
 
-	struct gil_scan_release *release = vec_push(&f->gil->releases);
+	struct gil_scan_release *release = vec_push(&scanner->gil->releases);
 
 	*release = (struct gil_scan_release){ .function = function,
 		                              .signal = call->address,
-		                              .is_drop = is_drop(f, flow, function, gil),
-		                              .gil = symexec_expression(flow, gil),
+		                              .is_drop = is_drop(scanner, run, function, gil),
+		                              .gil = symexec_expression(run, gil),
 		                              .gil_register = find_register(call, gil) };
-	find_waited(release, flow, gil);
+	find_waited(release, run, gil);
 }
 
-void gil_scan_find_releases(struct gil_scanner *f)
+void gil_scan_find_releases(struct gil_scanner *scanner)
 {
 	struct addresses signals;
 
-	codemap_find_calls(f->map, "pthread_cond_signal", &signals);
+	codemap_find_calls(scanner->map, "pthread_cond_signal", &signals);
 	for (size_t i = 0; i < signals.v.n; i++) {
 		uint64_t function = 0;
 		CLEANUP(symexec_free)
-		struct symexec *flow = gil_scan_run_to(f, signals.v.v[i], &function);
-		const struct symexec_call *call = flow ? symexec_at(flow, signals.v.v[i]) : NULL;
+		struct symexec *run = gil_scan_run_to(scanner, signals.v.v[i], &function);
+		const struct symexec_call *call = run ? symexec_at(run, signals.v.v[i]) : NULL;
 
-		if (call && releases_gil(f, call))
-			add_release(f, flow, call, function);
-		else if (!call || !tells_of_switch(f, flow, call, function))
-			*vec_push(&f->gil->unknown) = signals.v.v[i];
+		if (call && releases_gil(scanner, call))
+			add_release(scanner, run, call, function);
+		else if (!call || !tells_of_switch(scanner, run, call, function))
+			*vec_push(&scanner->gil->unknown) = signals.v.v[i];
 	}
-	f->gil->complete = signals.v.n && !f->gil->unknown.n;
+	scanner->gil->complete = signals.v.n && !scanner->gil->unknown.n;
 	vec_done(&signals.v);
 }

@@ -16,7 +16,7 @@ enum way { WAY_RETURNS, WAY_ENDS, WAY_OTHER };
 	             */
 #define WAY_DEPTH 4 /* jumps with a condition */
 
-static enum way way_from(struct gil_scanner *f, struct symexec_machine *m, uint64_t address,
+static enum way way_from(struct gil_scanner *scanner, struct symexec_machine *m, uint64_t address,
                          unsigned depth);
 
 static enum way both_ways(enum way a, enum way b)
@@ -27,36 +27,37 @@ static enum way both_ways(enum way a, enum way b)
 }
 
 /* What follows a jump, or a call that ends the program. */
-static enum way way_on(struct gil_scanner *f, struct symexec_machine *m, unsigned depth)
+static enum way way_on(struct gil_scanner *scanner, struct symexec_machine *m, unsigned depth)
 {
 	uint64_t next = m->insn->address + m->insn->size;
 	bool call = m->insn->id == X86_INS_CALL, always = m->insn->id == X86_INS_JMP;
 	const char *import;
 	uint64_t target = symexec_branch_target(m, &import);
 
-	if (call &&
-	    (import ? noreturn_import(import) : target && noreturn_function(f->noreturn, target)))
+	if (call && (import ? noreturn_import(import)
+	                    : target && noreturn_function(scanner->noreturn, target)))
 		return WAY_ENDS;
 	if (call || import || !target || !depth)
 		return WAY_OTHER;
 	if (always)
-		return way_from(f, m, target, depth - 1);
-	return both_ways(way_from(f, m, target, depth - 1), way_from(f, m, next, depth - 1));
+		return way_from(scanner, m, target, depth - 1);
+	return both_ways(way_from(scanner, m, target, depth - 1),
+	                 way_from(scanner, m, next, depth - 1));
 }
 
 /* Whether code reaches the end of its function, or of the program, without calling another
  * function. */
-static enum way way_from(struct gil_scanner *f, struct symexec_machine *m, uint64_t address,
+static enum way way_from(struct gil_scanner *scanner, struct symexec_machine *m, uint64_t address,
                          unsigned depth)
 {
 	size_t len = 0;
-	const uint8_t *code = codemap_bytes(f->map, address, 1u << 12, &len);
+	const uint8_t *code = codemap_bytes(scanner->map, address, 1u << 12, &len);
 
 	for (unsigned i = 0; code && i < WAY_MAX; i++) {
 		if (!cs_disasm_iter(m->handle, &code, &len, &address, m->insn))
 			break;
 		if (symexec_is_branch(m))
-			return way_on(f, m, depth);
+			return way_on(scanner, m, depth);
 		if (symexec_is_end(m))
 			return m->insn->id == X86_INS_RET ? WAY_RETURNS : WAY_ENDS;
 	}
@@ -65,10 +66,11 @@ static enum way way_from(struct gil_scanner *f, struct symexec_machine *m, uint6
 
 /* The conditional jump on the result of the unlocking at address, if only the return follows it;
  * else 0. */
-static uint64_t find_return_jump(struct gil_scanner *f, struct symexec_machine *m, uint64_t address)
+static uint64_t find_return_jump(struct gil_scanner *scanner, struct symexec_machine *m,
+                                 uint64_t address)
 {
 	size_t len = 0;
-	const uint8_t *code = codemap_bytes(f->map, address, 1u << 8, &len);
+	const uint8_t *code = codemap_bytes(scanner->map, address, 1u << 8, &len);
 	uint64_t here = address;
 
 	while (code && cs_disasm_iter(m->handle, &code, &len, &here, m->insn)) {
@@ -76,136 +78,139 @@ static uint64_t find_return_jump(struct gil_scanner *f, struct symexec_machine *
 		if (m->insn->id == X86_INS_CALL || m->insn->id == X86_INS_JMP || symexec_is_end(m))
 			return 0;
 		if (symexec_is_branch(m))
-			return way_on(f, m, WAY_DEPTH) == WAY_RETURNS ? address : 0;
+			return way_on(scanner, m, WAY_DEPTH) == WAY_RETURNS ? address : 0;
 	}
 	return 0;
 }
 
 /* The last thing that take_gil does is to unlock the GIL's mutex. */
-static void find_returned(struct gil_scanner *f, const struct symexec *flow,
+static void find_returned(struct gil_scanner *scanner, const struct symexec *run,
                           struct gil_scan_take *take, struct symexec_value mutex)
 {
 	struct symexec_machine m;
-	bool open = symexec_machine_open(&m, f->map, NULL);
+	bool open = symexec_machine_open(&m, scanner->map, NULL);
 
-	for (size_t i = 0; open && i < flow->calls.n; i++) {
-		const struct symexec_call *call = &flow->calls.v[i];
+	for (size_t i = 0; open && i < run->calls.n; i++) {
+		const struct symexec_call *call = &run->calls.v[i];
 		uint64_t jump = gil_scan_is_call_of(call, "pthread_mutex_unlock", mutex)
-		                        ? find_return_jump(f, &m, call->next)
+		                        ? find_return_jump(scanner, &m, call->next)
 		                        : 0;
 
 		if (jump)
 			*vec_push(&take->returned) = jump;
 	}
 	symexec_machine_close(&m);
-	if (!noreturn_passes(f->noreturn, take->entry, take->returned.v, take->returned.n))
+	if (!noreturn_passes(scanner->noreturn, take->entry, take->returned.v, take->returned.n))
 		vec_done(&take->returned);
 }
 
-static void add_take(struct gil_scanner *f, const struct symexec *flow, uint64_t entry,
+static void add_take(struct gil_scanner *scanner, const struct symexec *run, uint64_t entry,
                      const struct symexec_call *wait)
 {
 	struct gil_scan_take *take;
 
-	if (gil_scan_take_at(f->gil, entry))
+	if (gil_scan_take_at(scanner->gil, entry))
 		return;
-	take = vec_push(&f->gil->takes);
+	take = vec_push(&scanner->gil->takes);
 	*take = (struct gil_scan_take){
 		.entry = entry,
-		.gil = symexec_expression(flow, symexec_plus(wait->reg[SYMEXEC_DI], -GIL_COND))
+		.gil = symexec_expression(run, symexec_plus(wait->reg[SYMEXEC_DI], -GIL_COND))
 	};
-	find_returned(f, flow, take, wait->reg[SYMEXEC_SI]);
+	find_returned(scanner, run, take, wait->reg[SYMEXEC_SI]);
 	if (wait->reg[SYMEXEC_DI].node == 0) {
-		f->fixed = true;
-		f->cond = wait->reg[SYMEXEC_DI].off;
-		f->mutex = wait->reg[SYMEXEC_SI].off;
+		scanner->fixed = true;
+		scanner->cond = wait->reg[SYMEXEC_DI].off;
+		scanner->mutex = wait->reg[SYMEXEC_SI].off;
 	}
 }
 
 /* A function is called; a part of one that the compiler moved elsewhere is not. */
-void gil_scan_find_takes(struct gil_scanner *f)
+void gil_scan_find_takes(struct gil_scanner *scanner)
 {
 	struct addresses waits;
 
-	codemap_find_calls(f->map, "pthread_cond_timedwait", &waits);
+	codemap_find_calls(scanner->map, "pthread_cond_timedwait", &waits);
 	for (size_t i = 0; i < waits.v.n; i++) {
 		uint64_t function = 0;
 		CLEANUP(symexec_free)
-		struct symexec *flow = gil_scan_run_to(f, waits.v.v[i], &function);
-		const struct symexec_call *call = flow ? symexec_at(flow, waits.v.v[i]) : NULL;
+		struct symexec *run = gil_scan_run_to(scanner, waits.v.v[i], &function);
+		const struct symexec_call *call = run ? symexec_at(run, waits.v.v[i]) : NULL;
 
-		if (call && gil_scan_waits_for_gil(call) && codemap_count_calls(f->map, function))
-			add_take(f, flow, function, call);
+		if (call && gil_scan_waits_for_gil(call) &&
+		    codemap_count_calls(scanner->map, function))
+			add_take(scanner, run, function, call);
 	}
 	vec_done(&waits.v);
 }
 
 /* Whether a chain of at most depth direct calls leads from a function to entry. */
-static bool comes_to(struct gil_scanner *f, uint64_t function, uint64_t entry, unsigned depth)
+static bool comes_to(struct gil_scanner *scanner, uint64_t function, uint64_t entry, unsigned depth)
 {
 	CLEANUP(symexec_free)
-	struct symexec *flow = symexec_run(f->map, f->noreturn, function, true);
+	struct symexec *run = symexec_run(scanner->map, scanner->noreturn, function, true);
 
-	for (size_t i = 0; i < flow->calls.n; i++)
-		if (flow->calls.v[i].target == entry)
+	for (size_t i = 0; i < run->calls.n; i++)
+		if (run->calls.v[i].target == entry)
 			return true;
-	for (size_t i = 0; i < flow->calls.n && depth > 1; i++) {
-		uint64_t target = flow->calls.v[i].target;
+	for (size_t i = 0; i < run->calls.n && depth > 1; i++) {
+		uint64_t target = run->calls.v[i].target;
 
-		if (target && !flow->calls.v[i].import && comes_to(f, target, entry, depth - 1))
+		if (target && !run->calls.v[i].import &&
+		    comes_to(scanner, target, entry, depth - 1))
 			return true;
 	}
 	return false;
 }
 
-static bool comes_from(struct gil_scanner *f, const char *name, uint64_t entry)
+static bool comes_from(struct gil_scanner *scanner, const char *name, uint64_t entry)
 {
 	uint64_t address;
 
-	if (!symbols_address(f->symbols, name, &address))
+	if (!symbols_address(scanner->symbols, name, &address))
 		return false;
 	for (unsigned depth = 1; depth <= CALL_DEPTH; depth++)
-		if (comes_to(f, address, entry, depth))
+		if (comes_to(scanner, address, entry, depth))
 			return true;
 	return false;
 }
 
-static bool is_release(const struct gil_scanner *f, uint64_t function)
+static bool is_release(const struct gil_scanner *scanner, uint64_t function)
 {
-	for (size_t i = 0; i < f->gil->releases.n; i++)
-		if (f->gil->releases.v[i].is_drop && f->gil->releases.v[i].function == function)
+	for (size_t i = 0; i < scanner->gil->releases.n; i++)
+		if (scanner->gil->releases.v[i].is_drop &&
+		    scanner->gil->releases.v[i].function == function)
 			return true;
 	return false;
 }
 
 /* Whether the call follows a known release with the same arguments, as in the evaluation loop after
  * a release request. */
-static bool follows_release(const struct gil_scanner *f, const struct symexec *flow,
+static bool follows_release(const struct gil_scanner *scanner, const struct symexec *run,
                             uint64_t address)
 {
-	for (size_t i = 1; i < flow->calls.n; i++) {
-		const struct symexec_call *call = &flow->calls.v[i], *before = call - 1;
+	for (size_t i = 1; i < run->calls.n; i++) {
+		const struct symexec_call *call = &run->calls.v[i], *before = call - 1;
 
 		if (call->address == address)
-			return before->target && is_release(f, before->target) &&
+			return before->target && is_release(scanner, before->target) &&
 			       symexec_same(before->reg[SYMEXEC_DI], call->reg[SYMEXEC_DI]) &&
 			       symexec_same(before->reg[SYMEXEC_SI], call->reg[SYMEXEC_SI]);
 	}
 	return false;
 }
 
-static bool is_taken_back(struct gil_scanner *f, uint64_t entry)
+static bool is_taken_back(struct gil_scanner *scanner, uint64_t entry)
 {
 	struct addresses callers;
 	bool found = false;
 
-	codemap_find_callers(f->map, entry, &callers);
+	codemap_find_callers(scanner->map, entry, &callers);
 	for (size_t i = 0; i < callers.v.n && !found; i++) {
 		uint64_t function;
 		CLEANUP(symexec_free)
-		struct symexec *flow = gil_scan_run_to(f, callers.v.v[i], &function);
+		struct symexec *run = gil_scan_run_to(scanner, callers.v.v[i], &function);
 
-		found = flow && follows_release(f, flow, callers.v.v[i]);
+		found = run && follows_release(scanner, run, callers.v.v[i]);
 	}
 	vec_done(&callers.v);
 	return found;
@@ -213,16 +218,16 @@ static bool is_taken_back(struct gil_scanner *f, uint64_t entry)
 
 /* Waiting like take_gil does not prove a function to be it; being called by these functions for the
  * GIL does. */
-void gil_scan_confirm_takes(struct gil_scanner *f)
+void gil_scan_confirm_takes(struct gil_scanner *scanner)
 {
-	for (size_t i = 0; i < f->gil->takes.n; i++) {
-		struct gil_scan_take *take = &f->gil->takes.v[i];
+	for (size_t i = 0; i < scanner->gil->takes.n; i++) {
+		struct gil_scan_take *take = &scanner->gil->takes.v[i];
 
-		if (comes_from(f, "PyEval_RestoreThread", take->entry) &&
-		    comes_from(f, "PyEval_AcquireThread", take->entry))
+		if (comes_from(scanner, "PyEval_RestoreThread", take->entry) &&
+		    comes_from(scanner, "PyEval_AcquireThread", take->entry))
 			take->confirmed = "RestoreThread and AcquireThread come to it";
-		else if (comes_from(f, "PyOS_AfterFork_Child", take->entry) &&
-		         is_taken_back(f, take->entry))
+		else if (comes_from(scanner, "PyOS_AfterFork_Child", take->entry) &&
+		         is_taken_back(scanner, take->entry))
 			take->confirmed = "a forked child and the evaluation loop come to it";
 	}
 }

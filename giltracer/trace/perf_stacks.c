@@ -319,7 +319,7 @@ static void add_symbol(struct perf_stacks *ps, const char *symbol, const char *m
 static void name_user(struct perf_stacks *ps, const struct location *l)
 {
 	const char *inlined[MAX_INLINED];
-	const struct symtab_function *s = l->usable ? symbolize(l->module, l->address) : NULL;
+	const struct function_symbol *s = l->usable ? symbolize(l->module, l->address) : NULL;
 	size_t n;
 
 	if (!s) {

@@ -42,7 +42,7 @@ static void name(const char *path, size_t size)
 	if (!module_open(module) && !module->why[0])
 		abort();
 	for (size_t i = 0; i < ADDRESSES; i++) {
-		const struct symtab_function *function;
+		const struct function_symbol *function;
 		uint64_t vaddr, start;
 
 		if (!module_vaddr(module, i * size / ADDRESSES, &vaddr))

@@ -32,7 +32,7 @@ static char *name_in(const char *file, struct build_id *ret_id)
 	CLEANUP(free) char *path = realpath(file, NULL);
 	struct modules *modules = modules_new(false);
 	struct module *module = modules_get(modules, path ? path : "/nosuch", NULL);
-	const struct symtab_function *symbol = NULL;
+	const struct function_symbol *symbol = NULL;
 	char *name;
 	GElf_Ehdr header;
 
@@ -99,7 +99,7 @@ static void test_part(void)
 	struct modules *modules = modules_new(false);
 	struct module *whole = module_here(modules, "split.so");
 	struct module *stripped = module_here(modules, "nameless.so");
-	const struct symtab_function *symbol;
+	const struct function_symbol *symbol;
 	uint64_t start = 0;
 
 	ok(symbolize_part(stripped, "often", &start), "a part without a symbol is found");

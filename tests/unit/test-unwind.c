@@ -219,7 +219,7 @@ static struct unwind_stack unwind(struct world *w, size_t size)
 static const char *name_at(struct world *w, const struct unwind_stack *stack, size_t i)
 {
 	const struct location *l;
-	const struct symtab_function *s;
+	const struct function_symbol *s;
 
 	if (i >= stack->n)
 		return "(no frame)";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The symbols that libdwfl finds, by address. */
-#include "binary/symtab.h"
+#include "binary/function_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* rank: of several symbols at one address the highest names it. sized: its end is not our guess. */
 struct candidate {
-	struct symtab_function function;
+	struct function_symbol function;
 	uint32_t rank;
 	bool sized;
 };
@@ -20,19 +20,19 @@ struct candidate {
 /* highest: a tree over all, as an array. highest[leaves + i] is the end of symbol i, and
  * highest[k] the higher of highest[2 * k] and highest[2 * k + 1]. leaves is a power of two, and
  * more than there are symbols. */
-struct symtab {
+struct function_table {
 	VEC(struct candidate) all;
 	uint64_t *highest;
 	size_t leaves;
 };
 
-void symtab_free(struct symtab *symtab)
+void function_table_free(struct function_table *table)
 {
-	if (!symtab)
+	if (!table)
 		return;
-	vec_done(&symtab->all);
-	free(symtab->highest);
-	free(symtab);
+	vec_done(&table->all);
+	free(table->highest);
+	free(table);
 }
 
 static uint32_t rank_of(const char *name, const GElf_Sym *sym)
@@ -77,56 +77,56 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Keeps the best symbol of each start; one without a size ends at the next start. */
-static void choose_names(struct symtab *tab)
+static void choose_names(struct function_table *table)
 {
 	size_t n = 0;
 
-	if (tab->all.n)
-		qsort(tab->all.v, tab->all.n, sizeof(*tab->all.v), by_start);
-	for (size_t i = 0; i < tab->all.n; i++)
-		if (i + 1 == tab->all.n ||
-		    tab->all.v[i].function.start != tab->all.v[i + 1].function.start)
-			tab->all.v[n++] = tab->all.v[i];
-	tab->all.n = n;
+	if (table->all.n)
+		qsort(table->all.v, table->all.n, sizeof(*table->all.v), by_start);
+	for (size_t i = 0; i < table->all.n; i++)
+		if (i + 1 == table->all.n ||
+		    table->all.v[i].function.start != table->all.v[i + 1].function.start)
+			table->all.v[n++] = table->all.v[i];
+	table->all.n = n;
 	for (size_t i = 0; i < n; i++) {
-		struct symtab_function *s = &tab->all.v[i].function;
+		struct function_symbol *s = &table->all.v[i].function;
 
 		if (s->end == s->start)
-			s->end = i + 1 < n ? tab->all.v[i + 1].function.start : s->start + 1;
+			s->end = i + 1 < n ? table->all.v[i + 1].function.start : s->start + 1;
 	}
 }
 
-static void make_highest(struct symtab *tab)
+static void make_highest(struct function_table *table)
 {
 	uint64_t *highest;
 
-	for (tab->leaves = 1; tab->leaves <= tab->all.n;)
-		tab->leaves *= 2;
-	tab->highest = highest = xcalloc(2 * tab->leaves, sizeof(*highest));
-	for (size_t i = 0; i < tab->all.n; i++)
-		highest[tab->leaves + i] = tab->all.v[i].function.end;
-	for (size_t k = tab->leaves; k-- > 1;)
+	for (table->leaves = 1; table->leaves <= table->all.n;)
+		table->leaves *= 2;
+	table->highest = highest = xcalloc(2 * table->leaves, sizeof(*highest));
+	for (size_t i = 0; i < table->all.n; i++)
+		highest[table->leaves + i] = table->all.v[i].function.end;
+	for (size_t k = table->leaves; k-- > 1;)
 		highest[k] = highest[2 * k] > highest[2 * k + 1] ? highest[2 * k]
 		                                                 : highest[2 * k + 1];
 }
 
 /* The last of the first n symbols that ends above vaddr; n if there is none. */
-static size_t last_above(const struct symtab *tab, size_t n, uint64_t vaddr)
+static size_t last_above(const struct function_table *table, size_t n, uint64_t vaddr)
 {
-	for (size_t k = tab->leaves + n; k > 1; k /= 2) {
+	for (size_t k = table->leaves + n; k > 1; k /= 2) {
 		/* What is left of an odd node, and has the same parent, is all before n. */
-		if (k % 2 == 0 || tab->highest[k - 1] <= vaddr)
+		if (k % 2 == 0 || table->highest[k - 1] <= vaddr)
 			continue;
-		for (k--; k < tab->leaves;)
-			k = 2 * k + (tab->highest[2 * k + 1] > vaddr);
-		return k - tab->leaves;
+		for (k--; k < table->leaves;)
+			k = 2 * k + (table->highest[2 * k + 1] > vaddr);
+		return k - table->leaves;
 	}
 	return n;
 }
 
-struct symtab *symtab_new(Dwfl_Module *file)
+struct function_table *function_table_new(Dwfl_Module *file)
 {
-	struct symtab *tab = xcalloc(1, sizeof(*tab));
+	struct function_table *table = xcalloc(1, sizeof(*table));
 	int n = dwfl_module_getsymtab(file);
 
 	for (int i = 0; i < n; i++) {
@@ -140,15 +140,15 @@ struct symtab *symtab_new(Dwfl_Module *file)
 		if (!is_code(&sym, shndx, elf, name))
 			continue;
 		addr = sym.st_value;
-		*vec_push(&tab->all) = (struct candidate){
+		*vec_push(&table->all) = (struct candidate){
 			.function = { addr, addr + sym.st_size, name },
 			.rank = rank_of(name, &sym),
 			.sized = sym.st_size != 0,
 		};
 	}
-	choose_names(tab);
-	make_highest(tab);
-	return tab;
+	choose_names(table);
+	make_highest(table);
+	return table;
 }
 
 /* A symbol without a size must not swallow a function that has no symbol. */
@@ -161,25 +161,26 @@ static bool reaches(const struct candidate *c, const struct fdetab *starts, uint
 	return c->sized || !fdetab_find(starts, vaddr, &start, &end) || start <= c->function.start;
 }
 
-const struct symtab_function *symtab_at(const struct symtab *symtab, const struct fdetab *starts,
-                                        uint64_t vaddr)
+const struct function_symbol *function_table_at(const struct function_table *table,
+                                                const struct fdetab *starts, uint64_t vaddr)
 {
-	size_t n = SEARCH_AFTER(symtab->all.v, symtab->all.n, function.start, vaddr);
-	size_t at = last_above(symtab, n, vaddr);
+	size_t n = SEARCH_AFTER(table->all.v, table->all.n, function.start, vaddr);
+	size_t at = last_above(table, n, vaddr);
 
 	/* Symbols may be nested: the one that starts last and still reaches vaddr. One without a
 	 * size ends at the next, so that only the last can be one that does not reach it. */
-	if (at < n && !reaches(&symtab->all.v[at], starts, vaddr)) {
+	if (at < n && !reaches(&table->all.v[at], starts, vaddr)) {
 		n = at;
-		at = last_above(symtab, n, vaddr);
+		at = last_above(table, n, vaddr);
 	}
-	return at < n ? &symtab->all.v[at].function : NULL;
+	return at < n ? &table->all.v[at].function : NULL;
 }
 
-const struct symtab_function *symtab_find(const struct symtab *symtab, const char *name)
+const struct function_symbol *function_table_find(const struct function_table *table,
+                                                  const char *name)
 {
-	for (size_t i = 0; i < symtab->all.n; i++)
-		if (!strcmp(symtab->all.v[i].function.name, name))
-			return &symtab->all.v[i].function;
+	for (size_t i = 0; i < table->all.n; i++)
+		if (!strcmp(table->all.v[i].function.name, name))
+			return &table->all.v[i].function;
 	return NULL;
 }
