@@ -8,19 +8,21 @@ PYTHONDONTWRITEBYTECODE=1
 export PYTHONHASHSEED PYTHONDONTWRITEBYTECODE
 printf 'one\ntwo\n' >input
 
-# What two executions never have in common.
+# What two executions never have in common, and the variables by which children are recorded.
 same() {
-	sed -E 's/0x[0-9a-f]+/0x/g'
+	sed -E "s/0x[0-9a-f]+/0x/g; s/\('(GILTRACER_PRELOAD|LD_PRELOAD)', '[^']*'\), //g"
 }
 
 # behaves PYTHON ARG…: standard output, standard error and exit status as under plain python; 128
-# and the signal's number if it died of one.
+# and the signal's number if it died of one. $engine: --probes.
+engine=auto
 behaves() {
 	python=$1
 	shift
 	"$python" "$@" <input >plain.out 2>plain.err
 	plain=$?
-	"$GILTRACER" record -q -o session --python "$python" --python-trace none "$@" \
+	"$GILTRACER" record -q -o session --python "$python" --python-trace none \
+		--probes $engine "$@" \
 		<input >ours.out 2>ours.err
 	ours=$?
 	for file in plain.out plain.err ours.out ours.err; do

@@ -33,11 +33,14 @@ many() {
 	behaves "$1" app.zip q
 }
 
-# Everything on the oldest and on the newest, and what versions differ in on all.
+# Everything on the oldest and on the newest, each by another engine, and what versions differ
+# in on all.
 cpythons >pythons
 oldest=$(sort -V pythons | head -n 1)
 newest=$(sort -V pythons | tail -n 1)
 while read -r version python; do
+	engine=uprobes
+	[ "$version $python" != "$oldest" ] || engine=preload
 	few "$python"
 	case "$version $python" in
 	"$oldest" | "$newest") many "$python" ;;
