@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cmd-metrics.h"
 #include "cmd.h"
 #include "export/export.h"
 #include "report/fail_on.h"
@@ -20,9 +21,11 @@
 #include "report/session_report.h"
 #include "session/temp_session.h"
 
+/* @metrics: where to serve metrics instead of recording; NULL: record */
 struct run_options {
 	struct record_options record;
-	const char *html, *json, *keep;
+	const char *html, *json, *keep, *metrics;
+	bool listen_anywhere;
 	const struct report_document *documents;
 	size_t document_count;
 	struct fail_on fail_on;
@@ -164,6 +167,26 @@ static int record_and_report(const struct run_options *options, char *const *arg
 	return record_exit(&outcome);
 }
 
+/* Options that have no meaning without a recording are refused. */
+static int run_counted(const struct run_options *options, char *const *argv, struct error *err)
+{
+	const char *other = options->json                   ? "--json"
+	                    : options->keep                 ? "--keep"
+	                    : options->record.pid           ? "-p"
+	                    : options->record.state_detect  ? "--state-detect"
+	                    : options->record.no_gil_detect ? "--no-gil-detect"
+	                    : options->record.entry         ? "--entry"
+	                    : options->record.duration_s    ? "--duration"
+	                    : options->record.events.n      ? "--event"
+	                    : options->fail_on.conditions.n ? "--fail-on"
+	                                                    : NULL;
+
+	if (other)
+		return error_set(err, EINVAL, "option %s: --metrics records nothing", other);
+	return metrics_run_program(&options->record, argv, options->metrics,
+	                           options->listen_anywhere, err);
+}
+
 static int run(const struct run_options *options, char *const *argv, struct error *err)
 {
 	const struct report_outputs outputs = {
@@ -177,6 +200,8 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 	struct signals signals;
 	int ret;
 
+	if (options->metrics)
+		return run_counted(options, argv, err);
 	if (report_check_outputs(&outputs, err) < 0 || check_output(options->html, err) < 0 ||
 	    check_output(options->json, err) < 0)
 		return -1;
@@ -211,6 +236,10 @@ static int run_run(int argc, char **argv, struct error *err)
 		FAIL_ON_OPT(&conditions),
 		OPT_STR(0, "keep", "DIR", &options.keep,
 		        "keep the session folder, for giltracer report"),
+		OPT_STR(0, "metrics", "ADDR:PORT", &options.metrics,
+		        "record nothing: count, and serve metrics while the program runs"),
+		OPT_FLAG(0, "listen-anywhere", &options.listen_anywhere,
+		         "permit an address that stands for all of this host's"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};

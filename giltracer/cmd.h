@@ -31,6 +31,7 @@ extern const struct cmd cmd_record;
 extern const struct cmd cmd_report;
 extern const struct cmd cmd_setup;
 extern const struct cmd cmd_check;
+extern const struct cmd cmd_metrics;
 extern const struct cmd cmd_probes;
 extern const struct cmd cmd_dump;
 extern const struct cmd cmd_diff;

@@ -20,6 +20,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_diff,
 	&cmd_dump,
 	&cmd_export,
+	&cmd_metrics,
 	&cmd_probes,
 	&cmd_record,
 	&cmd_report,

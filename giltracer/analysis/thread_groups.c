@@ -2,26 +2,12 @@
 /* Puts threads together by name. */
 #include "analysis/thread_groups.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/facts.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
-
-static void add_pattern(struct str *out, const char *name)
-{
-	while (*name) {
-		if (!isdigit((unsigned char)*name)) {
-			str_addc(out, *name++);
-			continue;
-		}
-		str_addc(out, '*');
-		while (isdigit((unsigned char)*name))
-			name++;
-	}
-}
 
 static uint32_t add_group(struct thread_groups *groups, const char *name, uint32_t thread)
 {
@@ -59,7 +45,7 @@ static void find_groups(struct thread_groups *groups, const struct recording_pas
 			groups->of[i] = add_group(groups, facts_thread_name(pass, i), i);
 			continue;
 		}
-		add_pattern(&name, facts_thread_name(pass, i));
+		str_add_pattern(&name, facts_thread_name(pass, i));
 		groups->of[i] = find_group(groups, pass, str_get(&name), i);
 	}
 }

@@ -2,6 +2,7 @@
 /* Growing text. */
 #include "str.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,19 @@ char *str_take(struct str *str)
 
 	*str = (struct str){ 0 };
 	return s;
+}
+
+void str_add_pattern(struct str *str, const char *name)
+{
+	while (*name) {
+		if (!isdigit((unsigned char)*name)) {
+			str_addc(str, *name++);
+			continue;
+		}
+		str_addc(str, '*');
+		while (isdigit((unsigned char)*name))
+			name++;
+	}
 }
 
 bool str_has_prefix(const char *s, const char *prefix)

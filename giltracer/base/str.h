@@ -28,6 +28,9 @@ const char *str_get(const struct str *str) __attribute__((returns_nonnull));
 /* The text as malloced memory; str is empty from now on. Never NULL; caller frees. */
 char *str_take(struct str *str) __attribute__((returns_nonnull, warn_unused_result));
 
+/* Append name with "*" for each run of digits: the same for names that differ in digits only. */
+void str_add_pattern(struct str *str, const char *name);
+
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
 

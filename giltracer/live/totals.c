@@ -156,7 +156,7 @@ static char *page_of(char *line)
 	return path && str_has_suffix(path, TOTALS_SUFFIX) ? path : NULL;
 }
 
-int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
+int totals_find(char **ret, pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *maps = xasprintf("/proc/%d/maps", (int)pid);
 	CLEANUP(fclose) FILE *in = fopen(maps, "re");
@@ -167,12 +167,10 @@ int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
 	if (!in && errno == ENOENT)
 		return error_set(err, ESRCH, "there is no process %d", (int)pid);
 	while (in && getline(&line, &size, in) > 0) {
-		CLEANUP(free) char *file = NULL;
-
 		if (!(path = page_of(line)))
 			continue;
-		file = xasprintf("/proc/%d/root%s", (int)pid, path);
-		return totals_open(ret, file, err);
+		*ret = xasprintf("/proc/%d/root%s", (int)pid, path);
+		return 0;
 	}
 	if (!in || ferror(in))
 		return error_errno(err, "process %d", (int)pid);
@@ -180,6 +178,13 @@ int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
 	                 "process %d does not count its GIL's time: start it with "
 	                 "giltracer --metrics",
 	                 (int)pid);
+}
+
+int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *path = NULL;
+
+	return totals_find(&path, pid, err) < 0 ? -1 : totals_open(ret, path, err);
 }
 
 pid_t totals_pid(const struct totals *t)
@@ -335,6 +340,8 @@ static void convert(struct totals_thread *ret, const struct totals_slot *slot,
 		.switch_ns = TOTALS_NS(slot->switch_wait, mult),
 		.kept_ns = TOTALS_NS(slot->kept, mult),
 		.life_ns = TOTALS_NS(slot->lived, mult),
+		.held_ns = TOTALS_NS(slot->reserved[0], mult),
+		.waited_ns = TOTALS_NS(slot->reserved[1], mult),
 		.longest_hold_ns = TOTALS_NS(slot->longest_hold, mult),
 		.longest_hold_end_ns = ns_of(t, at, slot->longest_hold_end),
 		.longest_wait_ns = TOTALS_NS(slot->longest_wait, mult),
@@ -398,6 +405,8 @@ static void read_slots(struct totals *t, struct totals_slot *ret, uint32_t n, un
 		uint64_t now = less(ticks_now(t), visible);
 		bool whole = copy_slot(&ret[i], &slots[i]);
 
+		ret[i].reserved[0] = ret[i].hold;
+		ret[i].reserved[1] = ret[i].wait;
 		*torn += !whole;
 		settle(&ret[i], ret[i].gil < TOTALS_GILS ? asked[ret[i].gil] : 0, now, whole,
 		       &t->reported[i]);

@@ -30,6 +30,7 @@ struct totals;
  * @since_ns: since when, CLOCK_MONOTONIC
  * @gil: index in gils
  * @hold_ns, @wait_ns, @switch_ns: in total; wait_ns without switch_ns
+ * @held_ns, @waited_ns: of hold_ns and wait_ns, those that are over
  * @kept_ns: of hold_ns, after the thread was asked to release the GIL
  * @life_ns: of the thread and those before it, each since its first use of the GIL
  * @longest_...: of those that are over, and when it ended, CLOCK_MONOTONIC
@@ -43,6 +44,7 @@ struct totals_thread {
 	uint64_t since_ns;
 	uint32_t gil;
 	uint64_t hold_ns, wait_ns, switch_ns, kept_ns, life_ns;
+	uint64_t held_ns, waited_ns;
 	uint64_t longest_hold_ns, longest_hold_end_ns;
 	uint64_t longest_wait_ns, longest_wait_end_ns;
 	uint32_t tid, threads;
@@ -74,8 +76,11 @@ struct totals_snapshot {
 /* The page in a file. ENODATA: it is not (yet) one. */
 int totals_open(struct totals **ret, const char *path, struct error *err);
 
-/* That of a process: ESRCH there is no such process, EACCES it may not be looked at, ENODATA it
- * keeps no totals. */
+/* The path of a process's page, in a folder with those of its family; caller frees. ESRCH there is
+ * no such process, EACCES it may not be looked at, ENODATA it keeps no totals. */
+int totals_find(char **ret, pid_t pid, struct error *err);
+
+/* That page. */
 int totals_open_process(struct totals **ret, pid_t pid, struct error *err);
 
 void totals_close(struct totals *t);

@@ -87,6 +87,12 @@ bool job_wants_stacks(const struct job *job);
  * is started. Returns 0, or as the run function of a command. */
 int job_prepare(struct job *job, char *const *argv, struct error *err);
 
+/* Only program and interpreter. Returns as job_prepare. */
+int job_find_program(struct job *job, char *const *argv, struct error *err);
+
+/* Of a job that was allocated: with all that it has. NULL is none. */
+void job_free(struct job *job);
+
 /* Find the places to probe, and place the probes. From here on uprobes_release() must follow. */
 int job_prepare_probes(struct job *job, struct error *err);
 

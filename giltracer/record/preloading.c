@@ -95,7 +95,7 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 	return 0;
 }
 
-static char *preload_variable(const char *library)
+char *preloading_variable(const char *library)
 {
 	const char *others = getenv("LD_PRELOAD");
 
@@ -193,7 +193,7 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 		return error_set(err, ENAMETOOLONG, "%s: its name is too long", plan->dir);
 	if (mkdir(p->folder, 0700) < 0)
 		return error_errno(err, "%s", p->folder);
-	p->env[0] = preload_variable(p->library);
+	p->env[0] = preloading_variable(p->library);
 	p->env[1] = xasprintf("%s=%s", plan->calls_only ? PRELOAD_CALLS_ENV : PRELOAD_ENV,
 	                      p->folder);
 	write_own(p, plan->bootstrap);

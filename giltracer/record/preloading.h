@@ -47,6 +47,9 @@ struct preloading_plan {
 /* Make the folder in the session's. Again, for the next run: another folder. */
 int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err);
 
+/* LD_PRELOAD=…, with what is in it already; caller frees. */
+char *preloading_variable(const char *library);
+
 /* What the clocks say now: before the program starts, and after its end. */
 void preloading_note_time(const struct preloading *p);
 

@@ -416,6 +416,13 @@ int job_prepare_probes(struct job *job, struct error *err)
 	return 0;
 }
 
+int job_find_program(struct job *job, char *const *argv, struct error *err)
+{
+	int ret = find_target(job, argv, err);
+
+	return ret < 0 ? ret : find_python(job, err);
+}
+
 int job_prepare(struct job *job, char *const *argv, struct error *err)
 {
 	const struct opt_list *events = &job->options->events;

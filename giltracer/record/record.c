@@ -66,6 +66,13 @@ static void job_done(struct job *job)
 	session_free(job->session);
 }
 
+void job_free(struct job *job)
+{
+	if (job)
+		job_done(job);
+	free(job);
+}
+
 int record_session(const struct record_options *options, char *const *argv, const char *dir,
                    const struct signals *signals, struct record_outcome *ret, struct error *err)
 {

@@ -17,7 +17,7 @@
 #define PREFIX "giltracer."
 #define RANDOM "XXXXXX"
 
-static const char *tmpdir(void)
+const char *temp_session_base(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
@@ -57,19 +57,24 @@ static int lock_dead(const char *path)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? take_fd(&fd) : -1;
 }
 
-void temp_session_find_dead(struct temp_session_dead *ret)
+static void find_dead(struct temp_session_dead *ret, const char *base)
 {
-	CLEANUP(closedir) DIR *dir = opendir(tmpdir());
+	CLEANUP(closedir) DIR *dir = opendir(base);
 	struct dirent *entry;
 
 	*ret = (struct temp_session_dead){ 0 };
 	while (dir && (entry = readdir(dir))) {
-		CLEANUP(free) char *path = xasprintf("%s/%s", tmpdir(), entry->d_name);
+		CLEANUP(free) char *path = xasprintf("%s/%s", base, entry->d_name);
 		CLEANUP(close) int lock = is_scratch(path, entry->d_name) ? lock_dead(path) : -1;
 
 		if (lock >= 0)
 			*vec_push(&ret->paths) = take(path);
 	}
+}
+
+void temp_session_find_dead(struct temp_session_dead *ret)
+{
+	find_dead(ret, temp_session_base());
 }
 
 void temp_session_dead_done(struct temp_session_dead *dead)
@@ -79,11 +84,11 @@ void temp_session_dead_done(struct temp_session_dead *dead)
 	vec_done(&dead->paths);
 }
 
-static void remove_dead(void)
+static void remove_dead(const char *base)
 {
 	CLEANUP(temp_session_dead_done) struct temp_session_dead dead = { 0 };
 
-	temp_session_find_dead(&dead);
+	find_dead(&dead, base);
 	for (size_t i = 0; i < dead.paths.n; i++) {
 		CLEANUP(close) int lock = lock_dead(dead.paths.v[i]);
 		struct error ignored;
@@ -95,18 +100,23 @@ static void remove_dead(void)
 
 int temp_session_make(struct temp_session *ret, struct error *err)
 {
+	return temp_session_make_in(ret, temp_session_base(), err);
+}
+
+int temp_session_make_in(struct temp_session *ret, const char *base, struct error *err)
+{
 	CLEANUP(close) int lock = -1;
 
-	remove_dead();
+	remove_dead(base);
 	while (lock < 0) {
-		CLEANUP(free) char *dir = xasprintf("%s/" PREFIX RANDOM, tmpdir());
+		CLEANUP(free) char *dir = xasprintf("%s/" PREFIX RANDOM, base);
 
 		if (!mkdtemp(dir))
 			return error_errno(
 				err,
 				"no room for the recording in %s (choose another folder with "
 				"TMPDIR)",
-				tmpdir());
+				base);
 		lock = open_lock(dir, O_RDWR | O_CREAT | O_EXCL);
 		if (lock < 0 || !(ret->path = realpath(dir, NULL)))
 			return error_errno(err, "%s", dir);

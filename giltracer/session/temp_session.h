@@ -25,6 +25,12 @@ struct temp_session {
 /* Make one, and remove those that dead giltracers of this user left. */
 int temp_session_make(struct temp_session *ret, struct error *err);
 
+/* The same in another folder than temp_session_base(). */
+int temp_session_make_in(struct temp_session *ret, const char *base, struct error *err);
+
+/* $TMPDIR, or /tmp; borrowed. */
+const char *temp_session_base(void);
+
 /* Remove it with all that is in it. */
 int temp_session_remove(struct temp_session *scratch, struct error *err);
 

@@ -42,13 +42,14 @@ may preload
 may record base binary live locate preload system session
 may perfdata base binary
 may trace base binary perfdata preload session
+may metrics base live
 may model base trace
 may live base binary locate preload trace
 may analysis base session trace model
 may report base session trace model analysis
 may export base trace model analysis report proto
 
-folders='analysis base binary export live locate model perfdata preload record report session system trace'
+folders='analysis base binary export live locate metrics model perfdata preload record report session system trace'
 is "$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' | sort | tr -d './\n')" \
 	"$(echo "$folders" | tr -d ' ')" 'there is no other folder'
 

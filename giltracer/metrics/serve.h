@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Serves /metrics by HTTP. */
+#ifndef GILTRACER_METRICS_SERVE_H
+#define GILTRACER_METRICS_SERVE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "metrics/watch.h"
+
+struct server;
+
+/**
+ * @fd: listens
+ * @url: of the metrics; owned
+ */
+struct listener {
+	int fd;
+	char *url;
+};
+
+#define LISTENER_NONE     \
+	{                 \
+		.fd = -1, \
+	}
+
+/*
+ * Listen at ADDRESS:PORT, [ADDRESS]:PORT or :PORT, which is localhost's; port 0 is any that is
+ * free. Errors: EINVAL it is no such address; EPERM it stands for every address and anywhere is
+ * false; ENOTSUP built without libmicrohttpd; those of bind(2).
+ */
+int listener_open(struct listener *ret, const char *address, bool anywhere, struct error *err);
+void listener_done(struct listener *listener);
+
+/* Serve what watch has, which is the server's until server_stop: it has a thread of its own. The
+ * listener's descriptor is the server's from now on. */
+int server_start(struct server **ret, struct listener *listener, struct watch *watch,
+                 struct error *err);
+void server_stop(struct server *server);
+
+DEFINE_CLEANUP(struct server *, server_stop);
+
+static inline void cleanup_listener_done(struct listener *listener)
+{
+	listener_done(listener);
+}
+
+#endif

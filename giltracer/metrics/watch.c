@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks for pages of totals. */
+#include "metrics/watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+
+/* A chain of parents is not longer, or is a circle: processes end while it is followed. */
+#define GENERATIONS 100
+
+void watch_add_folder(struct watch *watch, const char *path)
+{
+	*vec_push(&watch->folders) = (struct watch_folder){ .path = xstrdup(path), .ours = true };
+}
+
+/* The folder that its page is in, as seen from here. */
+static char *folder_of(pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *path = NULL;
+
+	if (totals_find(&path, pid, err) < 0)
+		return NULL;
+	*strrchr(path, '/') = '\0';
+	return take(path);
+}
+
+int watch_add_process(struct watch *watch, pid_t pid, struct error *err)
+{
+	CLEANUP(totals_close) struct totals *page = NULL;
+	char *folder;
+
+	if (totals_open_process(&page, pid, err) < 0 || !(folder = folder_of(pid, err)))
+		return -1;
+	*vec_push(&watch->folders) = (struct watch_folder){ .path = folder, .root = pid };
+	*vec_push(&watch->processes) = metrics_process_new(take(page), pid);
+	return 0;
+}
+
+/* ---- processes */
+
+static pid_t parent_of(pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/stat", (int)pid);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	const char *end;
+
+	/* "PID (NAME) STATE PARENT", with anything in the name */
+	if (file_read(&text, NULL, path, 4096, &ignored) < 0 || !(end = strrchr(text, ')')) ||
+	    strlen(end) < 4)
+		return 0;
+	return (pid_t)strtol(end + 3, NULL, 10);
+}
+
+static bool is_below(pid_t pid, pid_t root)
+{
+	for (int i = 0; i < GENERATIONS && pid > 0; i++) {
+		if (pid == root)
+			return true;
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
+static void forget(struct watch *watch, size_t i)
+{
+	metrics_process_free(watch->processes.v[i]);
+	watch->processes.n--;
+	memmove(&watch->processes.v[i], &watch->processes.v[i + 1],
+	        (watch->processes.n - i) * sizeof(*watch->processes.v));
+}
+
+/* A process that called exec has a new page. */
+static bool replaces(struct watch *watch, const struct totals *page, pid_t pid)
+{
+	for (size_t i = 0; i < watch->processes.n; i++) {
+		const struct metrics_process *known = watch->processes.v[i];
+
+		if (known->pid != pid)
+			continue;
+		if (totals_stamp(known->page) >= totals_stamp(page))
+			return false;
+		forget(watch, i);
+		return true;
+	}
+	return true;
+}
+
+static void add(struct watch *watch, const struct watch_folder *folder, const char *path, pid_t pid)
+{
+	CLEANUP(totals_close) struct totals *page = NULL;
+	struct error ignored;
+
+	if (totals_open(&page, path, &ignored) < 0)
+		return; /* not ready yet, or of somebody else */
+	if (!totals_alive(page, pid)) {
+		if (folder->ours)
+			unlink(path);
+		return;
+	}
+	if ((folder->root && !is_below(pid, folder->root)) || !replaces(watch, page, pid))
+		return;
+	if (watch->processes.n >= METRICS_PROCESSES)
+		watch->left_out++;
+	else
+		*vec_push(&watch->processes) = metrics_process_new(take(page), pid);
+}
+
+/* PID.STAMP.totals */
+static bool is_known(const struct watch *watch, pid_t pid, uint64_t stamp)
+{
+	for (size_t i = 0; i < watch->processes.n; i++)
+		if (watch->processes.v[i]->pid == pid &&
+		    totals_stamp(watch->processes.v[i]->page) >= stamp)
+			return true;
+	return false;
+}
+
+static void look_into(struct watch *watch, const struct watch_folder *folder)
+{
+	CLEANUP(closedir) DIR *dir = opendir(folder->path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		CLEANUP(free) char *path = NULL;
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+		uint64_t stamp = *end == '.' ? strtoull(end + 1, &end, 10) : 0;
+
+		if (pid <= 0 || strcmp(end, TOTALS_SUFFIX) != 0 ||
+		    is_known(watch, (pid_t)pid, stamp))
+			continue;
+		path = xasprintf("%s/%s", folder->path, entry->d_name);
+		add(watch, folder, path, (pid_t)pid);
+	}
+}
+
+void watch_update(struct watch *watch)
+{
+	watch->left_out = 0;
+	for (size_t i = watch->processes.n; i-- > 0;)
+		if (!totals_alive(watch->processes.v[i]->page, watch->processes.v[i]->pid))
+			forget(watch, i);
+	for (size_t i = 0; i < watch->folders.n; i++)
+		look_into(watch, &watch->folders.v[i]);
+	for (size_t i = watch->processes.n; i-- > 0;)
+		if (!metrics_process_read(watch->processes.v[i]))
+			forget(watch, i);
+}
+
+void watch_done(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->processes.n; i++)
+		metrics_process_free(watch->processes.v[i]);
+	for (size_t i = 0; i < watch->folders.n; i++)
+		free(watch->folders.v[i].path);
+	vec_done(&watch->processes);
+	vec_done(&watch->folders);
+}
