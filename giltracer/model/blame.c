@@ -6,6 +6,10 @@
  */
 #include "model/blame.h"
 
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "model/owners.h"
 #include "model/private.h"
 
@@ -60,17 +64,46 @@ static bool is_whole(const struct lane *lane, size_t i)
 	       s[1].state == GIL_HOLD && s[1].gil.index == s->gil.index;
 }
 
+/**
+ * @runs: of each GIL
+ * @work: pairs of a wait and an owner's stretch that may still be looked at
+ * @rows: that may still be made
+ * @ledger: of one thread and GIL
+ */
+struct blaming {
+	struct model *model;
+	uint32_t **runs;
+	uint64_t work, rows;
+	struct ledger ledger;
+};
+
+static bool spend(struct blaming *b, uint64_t work)
+{
+	bool enough = work <= b->work;
+
+	b->work -= enough ? work : b->work;
+	return enough;
+}
+
+/* The owner's stretch that starts at time_ns or next after it; after: one that starts before. */
+static size_t owner_from(const struct model_gil *g, size_t after, uint64_t time_ns)
+{
+	size_t i = owners_at(g, after, time_ns);
+
+	return i < g->owners.n && g->owners.v[i].start_ns < time_ns ? i + 1 : i;
+}
+
 /*
  * If nobody held the GIL during the wait, for certain, make it a free wait, and take it out of the
  * waiters of its stretches. first: the owner at its start. A wait that shares a stretch with
  * another one, which began as it ended, cannot be taken out.
  */
-static bool take_out(struct model_gil *g, const uint32_t *runs, size_t first,
+static bool take_out(struct blaming *b, struct model_gil *g, const uint32_t *runs, size_t first,
                      const struct lane *lane, size_t i)
 {
 	struct span *wait = &lane->spans.v[i];
 	uint64_t end_ns = lane_span_end(lane, i);
-	size_t end = first;
+	size_t end;
 
 	if (!is_whole(lane, i))
 		return false;
@@ -78,11 +111,12 @@ static bool take_out(struct model_gil *g, const uint32_t *runs, size_t first,
 	    (g->owners.v[first].thread != MODEL_NONE ||
 	     (runs[first] < g->owners.n && g->owners.v[runs[first]].start_ns < end_ns)))
 		return false;
-	while (end < g->owners.n && g->owners.v[end].start_ns < end_ns)
-		end++;
+	end = first < g->owners.n ? owner_from(g, first, end_ns) : first;
 	if (wait->start_ns != end_ns &&
 	    (g->owners.v[first].start_ns != wait->start_ns ||
 	     (end < g->owners.n ? g->owners.v[end].start_ns : g->end_ns) != end_ns))
+		return false;
+	if (!spend(b, end - first))
 		return false;
 	wait->state = GIL_FREE_WAIT;
 	for (size_t o = first; o < end && wait->start_ns != end_ns; o++)
@@ -91,7 +125,7 @@ static bool take_out(struct model_gil *g, const uint32_t *runs, size_t first,
 }
 
 /* Divide a wait. first: the owner at its start. Whether a thread held the GIL during it. */
-static bool divide(struct ledger *l, const struct model_gil *g, const uint32_t *runs, size_t first,
+static bool divide(struct blaming *b, const struct model_gil *g, const uint32_t *runs, size_t first,
                    uint64_t start_ns, uint64_t end_ns)
 {
 	bool contended = false;
@@ -101,62 +135,132 @@ static bool divide(struct ledger *l, const struct model_gil *g, const uint32_t *
 		uint32_t holder = g->owners.v[i].thread;
 		uint64_t until;
 
+		if (!spend(b, 1) || b->ledger.used.n >= b->rows) {
+			charge(&b->ledger, MODEL_UNKNOWN, start_ns, end_ns);
+			b->model->caveats[CAVEAT_COARSE]++;
+			return true;
+		}
 		i = runs[i];
 		until = i < g->owners.n ? g->owners.v[i].start_ns : end_ns;
 		if (until > end_ns)
 			until = end_ns;
-		charge(l, holder, start_ns, until);
+		charge(&b->ledger, holder, start_ns, until);
 		contended |= holder < MODEL_UNKNOWN;
 		start_ns = until;
 	}
 	return contended;
 }
 
-static void blame_thread(struct model *m, uint32_t *const *runs, uint32_t thread, struct ledger *l)
+/* The rows of a thread and one of its GILs. */
+static void post(struct blaming *b, uint32_t thread, uint32_t gil)
 {
-	struct model_thread *mt = &m->threads.v[thread];
-	uint32_t gil = MODEL_NONE;
-	size_t hint = 0;
+	struct ledger *l = &b->ledger;
 
-	for (size_t i = 0; i < mt->gil.spans.n; i++) {
-		const struct span *s = &mt->gil.spans.v[i];
-		uint64_t end_ns = lane_span_end(&mt->gil, i);
-
-		if (s->state != GIL_WAIT)
-			continue;
-		if (s->gil.index != gil)
-			hint = 0;
-		gil = s->gil.index;
-		hint = owners_of(&m->gils.v[gil], hint, s);
-		if (!take_out(&m->gils.v[gil], runs[gil], hint, &mt->gil, i))
-			mt->contended_waits += divide(l, &m->gils.v[gil], runs[gil], hint,
-			                              s->start_ns, end_ns);
-	}
 	for (size_t i = 0; i < l->used.n; i++) {
 		struct model_blame *row = &l->rows[l->used.v[i]];
 
 		row->waiter = thread;
-		*vec_push(&m->blame) = *row;
+		row->gil = gil;
+		*vec_push(&b->model->blame) = *row;
 		*row = (struct model_blame){ 0 };
 	}
+	b->rows -= l->used.n < b->rows ? l->used.n : b->rows;
 	l->used.n = 0;
+}
+
+/* Waits for one GIL, by time: from the n indices of spans, or, without, all that the thread has. */
+static void blame_waits(struct blaming *b, uint32_t thread, const uint32_t *waits, size_t n)
+{
+	struct model_thread *mt = &b->model->threads.v[thread];
+	uint32_t gil = MODEL_NONE;
+	size_t hint = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		size_t i = waits ? waits[k] : k;
+		const struct span *s = &mt->gil.spans.v[i];
+		struct model_gil *g;
+
+		if (s->state != GIL_WAIT)
+			continue;
+		gil = s->gil.index;
+		g = &b->model->gils.v[gil];
+		hint = owners_of(g, hint, s);
+		if (!take_out(b, g, b->runs[gil], hint, &mt->gil, i))
+			mt->contended_waits += divide(b, g, b->runs[gil], hint, s->start_ns,
+			                              lane_span_end(&mt->gil, i));
+	}
+	post(b, thread, gil);
+}
+
+static int by_gil(const void *va, const void *vb, void *data)
+{
+	const struct lane *lane = data;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+	uint32_t ga = lane->spans.v[a].gil.index, gb = lane->spans.v[b].gil.index;
+
+	if (ga != gb)
+		return ga < gb ? -1 : 1;
+	return (a > b) - (a < b);
+}
+
+/* Few threads wait for more than one GIL. */
+static bool has_several(const struct lane *lane)
+{
+	uint32_t gil = MODEL_NONE;
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		if (lane->spans.v[i].state != GIL_WAIT)
+			continue;
+		if (gil != MODEL_NONE && gil != lane->spans.v[i].gil.index)
+			return true;
+		gil = lane->spans.v[i].gil.index;
+	}
+	return false;
+}
+
+static void blame_several(struct blaming *b, uint32_t thread)
+{
+	struct lane *lane = &b->model->threads.v[thread].gil;
+	CLEANUP(free) uint32_t *waits = xcalloc(lane->spans.n, sizeof(*waits));
+	size_t n = 0;
+
+	for (size_t i = 0; i < lane->spans.n; i++)
+		if (lane->spans.v[i].state == GIL_WAIT)
+			waits[n++] = (uint32_t)i;
+	qsort_r(waits, n, sizeof(*waits), by_gil, lane);
+	for (size_t i = 0, end; i < n; i = end) {
+		uint32_t gil = lane->spans.v[waits[i]].gil.index;
+
+		for (end = i; end < n && lane->spans.v[waits[end]].gil.index == gil; end++)
+			;
+		blame_waits(b, thread, &waits[i], end - i);
+	}
 }
 
 void blame_finish(struct model *m)
 {
-	struct ledger l = { .rows = xcalloc(m->threads.n + 2, sizeof(*l.rows)),
-		            .threads = m->threads.n };
-	uint32_t **runs = xcalloc(m->gils.n + 1, sizeof(*runs));
+	struct blaming b = {
+		.model = m,
+		.runs = xcalloc(m->gils.n + 1, sizeof(*b.runs)),
+		.work = MODEL_WORK + m->gil_events * MODEL_WORK_PER_EVENT,
+		.rows = MODEL_BLAME_ROWS + m->gil_events * MODEL_BLAME_ROWS_PER_EVENT,
+		.ledger = { .rows = xcalloc(m->threads.n + 2, sizeof(*b.ledger.rows)),
+		            .threads = m->threads.n },
+	};
 
 	for (size_t i = 0; i < m->gils.n; i++)
-		runs[i] = runs_of(&m->gils.v[i]);
-	for (uint32_t i = 0; i < m->threads.n; i++)
-		blame_thread(m, runs, i, &l);
+		b.runs[i] = runs_of(&m->gils.v[i]);
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		if (has_several(&m->threads.v[i].gil))
+			blame_several(&b, i);
+		else
+			blame_waits(&b, i, NULL, m->threads.v[i].gil.spans.n);
+	}
 	for (size_t i = 0; i < m->gils.n; i++)
-		free(runs[i]);
-	free(runs);
-	vec_done(&l.used);
-	free(l.rows);
+		free(b.runs[i]);
+	free(b.runs);
+	vec_done(&b.ledger.used);
+	free(b.ledger.rows);
 }
 
 size_t model_find_blame(const struct model *m, uint32_t waiter)

@@ -115,6 +115,9 @@ static void dirty_process(struct model *m, uint32_t thread)
 {
 	struct process *p = &m->priv->procs.v[m->priv->threads.v[thread].proc];
 
+	/* Those made since are. */
+	if (p->lost)
+		return;
 	p->lost = true;
 	for (uint32_t g = p->first_gil; g != MODEL_NONE; g = m->priv->gils.v[g].next)
 		m->priv->gils.v[g].dirty = true;

@@ -93,20 +93,62 @@ static void lose_sight(struct model *m, uint32_t thread, int32_t cpu, uint64_t s
 	cpu_lost(m, thread, from);
 }
 
+/* All that may have happened in a loss is unknown. */
+static void lose(struct model *m, const struct pending_loss *loss)
+{
+	runqueue_wait_lost(m, loss->cpu, loss->since_ns);
+	if (loss->wakeups)
+		return;
+	for (uint32_t i = 0; i < m->threads.n; i++)
+		lose_sight(m, i, loss->cpu, loss->since_ns, loss->end_ns);
+	while (m->priv->anomalies.n &&
+	       m->priv->anomalies.v[m->priv->anomalies.n - 1].time_ns > loss->since_ns)
+		m->priv->anomalies.n--;
+}
+
+/* Two losses as one, from the start of the first to the end of the last. */
+static void join(struct pending_loss *to, const struct pending_loss *loss)
+{
+	if (loss->since_ns < to->since_ns)
+		to->since_ns = loss->since_ns;
+	to->end_ns = later(to->end_ns, loss->end_ns);
+	to->wakeups &= loss->wakeups;
+	if (to->cpu != loss->cpu)
+		to->cpu = -1;
+}
+
 void lost_records(struct model *m, const struct event *ev, uint64_t t)
 {
+	struct model_private *p = m->priv;
 	uint64_t since_ns = later(ev->lost.since_ns < t ? ev->lost.since_ns : t, m->start_ns);
+	uint64_t work = m->threads.n + p->cpus.n;
+	struct pending_loss loss = {
+		.since_ns = since_ns,
+		.end_ns = t,
+		.cpu = ev->cpu,
+		.wakeups = ev->flags & EVF_WAKEUPS,
+	};
 
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
 	m->caveats[CAVEAT_LOST] += ev->lost.count;
-	runqueue_wait_lost(m, ev->cpu, since_ns);
-	if (ev->flags & EVF_WAKEUPS)
+	if (p->has_loss) {
+		join(&p->loss, &loss);
+		m->caveats[CAVEAT_COARSE]++;
+	} else {
+		p->loss = loss;
+	}
+	p->has_loss = p->loss_work + work > MODEL_LOSS_WORK + p->events * MODEL_LOSS_WORK_PER_EVENT;
+	if (p->has_loss)
 		return;
-	for (uint32_t i = 0; i < m->threads.n; i++)
-		lose_sight(m, i, ev->cpu, since_ns, t);
-	while (m->priv->anomalies.n &&
-	       m->priv->anomalies.v[m->priv->anomalies.n - 1].time_ns > since_ns)
-		m->priv->anomalies.n--;
+	p->loss_work += work;
+	lose(m, &p->loss);
+}
+
+void lost_end(struct model *m)
+{
+	if (m->priv->has_loss)
+		lose(m, &m->priv->loss);
+	m->priv->has_loss = false;
 }
 
 void lost_or_anomaly(struct model *m, enum caveat_code code, uint64_t t)

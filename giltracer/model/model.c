@@ -233,6 +233,7 @@ void model_feed(struct model *m, const struct event *ev)
 	}
 	if (!in_time(m, ev, &t))
 		return;
+	m->priv->events++;
 	switch (ev->type) {
 	case EV_FORK:
 		thread_fork(m, ev, t);
@@ -281,6 +282,7 @@ void model_finish(struct model *m)
 	if (!p->started)
 		start(m);
 	m->end_ns = p->options.end_ns > p->now_ns ? p->options.end_ns : p->now_ns;
+	lost_end(m);
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		if (!(p->threads.v[i].flags & THREAD_ALIVE))
 			continue;

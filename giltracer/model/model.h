@@ -191,10 +191,21 @@ struct model_gil {
  * holder held. holder MODEL_NONE: handover; MODEL_UNKNOWN: nobody is known to have held it, but
  * somebody may have; == waiter never happens. A waiter's rows add up to its gil_ns[GIL_WAIT].
  * Switch waits are charged to nobody: the thread waits for any other thread to take a GIL that is
- * free.
+ * free. Rows of one waiter and holder differ in their GILs.
+ *
+ * A recording of n events can have n * n pairs. There are no more rows than MODEL_BLAME_ROWS and
+ * MODEL_BLAME_ROWS_PER_EVENT for each GIL event; what is waited beyond that is charged to
+ * MODEL_UNKNOWN, and counted in CAVEAT_COARSE. The same of work: MODEL_WORK and
+ * MODEL_WORK_PER_EVENT pairs of waits and holds are looked at.
  */
+#define MODEL_BLAME_ROWS           (1 << 20)
+#define MODEL_BLAME_ROWS_PER_EVENT 4
+#define MODEL_WORK                 (16 << 20)
+#define MODEL_WORK_PER_EVENT       1024
+
 struct model_blame {
 	uint32_t waiter, holder;
+	uint32_t gil; /* index */
 	uint64_t wait_ns;
 	uint64_t longest_ns;    /* longest single overlap, and */
 	uint64_t longest_at_ns; /* where it starts */
@@ -266,6 +277,8 @@ enum caveat_code {
 	CAVEAT_OTHER_PYTHON,       /* an interpreter that was not probed */
 	CAVEAT_LEFT_BEHIND,        /* a process that was there when the program had ended */
 	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
+	CAVEAT_COARSE,          /* waits, losses and GILs too many for all pairs of them: more is
+	                         * unknown than had to be */
 	CAVEAT_PROBE_COST,      /* threads of whose time the probes took a share worth a note */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,

@@ -106,6 +106,8 @@ void owners_forget(struct model *m, uint32_t gil)
 	rename_from(&m->gils.v[gil], 0, MODEL_UNKNOWN);
 }
 
+#define UNKNOWN_PAIRS (1 << 20) /* of GILs and stretches in which owners are unknown */
+
 struct edge { /* at time_ns the holder becomes thread, or waiters or unknowns change in number */
 	uint64_t time_ns;
 	uint32_t thread;
@@ -191,15 +193,6 @@ static void rebuild(struct model *m, uint32_t gil, struct edges *edges, const st
 	}
 }
 
-static bool has_dirty(const struct model *m, uint32_t proc)
-{
-	for (uint32_t g = m->priv->procs.v[proc].first_gil; g != MODEL_NONE;
-	     g = m->priv->gils.v[g].next)
-		if (m->priv->gils.v[g].dirty)
-			return true;
-	return false;
-}
-
 /* Leave only those between which some thread is unknown, however many: each GIL has to do with all
  * of them. */
 static void join(struct edges *unknown)
@@ -219,15 +212,36 @@ static void join(struct edges *unknown)
 	unknown->v.n = n;
 }
 
+static size_t count_dirty(const struct model *m, uint32_t proc)
+{
+	size_t n = 0;
+
+	for (uint32_t g = m->priv->procs.v[proc].first_gil; g != MODEL_NONE;
+	     g = m->priv->gils.v[g].next)
+		n += m->priv->gils.v[g].dirty;
+	return n;
+}
+
+/* Each GIL has to do with each stretch: where both are many, make one of the stretches. */
+static void limit(struct model *m, uint32_t proc, struct edges *unknown)
+{
+	if (count_dirty(m, proc) * unknown->v.n <= UNKNOWN_PAIRS || unknown->v.n <= 2)
+		return;
+	unknown->v.v[1] = unknown->v.v[unknown->v.n - 1];
+	m->caveats[CAVEAT_COARSE] += unknown->v.n / 2 - 1;
+	unknown->v.n = 2;
+}
+
 /* All GILs of a process that are dirty, in one walk over its threads: there may be many of both. */
-static void rebuild_process(struct model *m, uint32_t proc, struct edges *of_gil)
+static void rebuild_process(struct model *m, uint32_t proc, const uint32_t *threads, size_t n,
+                            struct edges *of_gil)
 {
 	struct edges unknown = { 0 };
 
-	for (uint32_t t = 0; t < m->threads.n; t++)
-		if (m->priv->threads.v[t].proc == proc)
-			collect(m, t, of_gil, &unknown);
+	for (size_t i = 0; i < n; i++)
+		collect(m, threads[i], of_gil, &unknown);
 	join(&unknown);
+	limit(m, proc, &unknown);
 	for (uint32_t g = m->priv->procs.v[proc].first_gil; g != MODEL_NONE;
 	     g = m->priv->gils.v[g].next) {
 		if (m->priv->gils.v[g].dirty)
@@ -237,24 +251,43 @@ static void rebuild_process(struct model *m, uint32_t proc, struct edges *of_gil
 	vec_done(&unknown.v);
 }
 
-void owners_rebuild(struct model *m, uint32_t gil)
+/* The threads of all processes, process by process: those of proc from first[proc] up to
+ * first[proc + 1]. Caller frees both. */
+static uint32_t *by_process(const struct model *m, size_t **ret_first)
 {
-	struct edges *of_gil = xcalloc(m->gils.n + 1, sizeof(*of_gil));
+	size_t *first = xcalloc(m->priv->procs.n + 2, sizeof(*first));
+	uint32_t *threads = xcalloc(m->threads.n + 1, sizeof(*threads));
 
-	for (uint32_t g = 0; g < m->gils.n; g++)
-		m->priv->gils.v[g].dirty = g == gil;
-	rebuild_process(m, m->priv->gils.v[gil].proc, of_gil);
-	free(of_gil);
+	for (size_t t = 0; t < m->threads.n; t++)
+		first[m->priv->threads.v[t].proc + 2]++;
+	for (size_t p = 2; p < m->priv->procs.n + 2; p++)
+		first[p] += first[p - 1];
+	for (uint32_t t = 0; t < m->threads.n; t++)
+		threads[first[m->priv->threads.v[t].proc + 1]++] = t;
+	*ret_first = first;
+	return threads;
 }
 
 static void rebuild_dirty(struct model *m)
 {
 	struct edges *of_gil = xcalloc(m->gils.n + 1, sizeof(*of_gil));
+	size_t *first;
+	uint32_t *threads = by_process(m, &first);
 
 	for (uint32_t proc = 0; proc < m->priv->procs.n; proc++)
-		if (has_dirty(m, proc))
-			rebuild_process(m, proc, of_gil);
+		if (count_dirty(m, proc))
+			rebuild_process(m, proc, &threads[first[proc]],
+			                first[proc + 1] - first[proc], of_gil);
+	free(threads);
+	free(first);
 	free(of_gil);
+}
+
+void owners_rebuild(struct model *m, uint32_t gil)
+{
+	for (uint32_t g = 0; g < m->gils.n; g++)
+		m->priv->gils.v[g].dirty = g == gil;
+	rebuild_dirty(m);
 }
 
 /* A GIL lives as long as its process. */

@@ -149,6 +149,22 @@ struct cpu_tracker {
 	VEC(struct cpu_owner) owners;
 };
 
+/* A loss that is not known to the lanes yet: cpu -1: any. @wakeups: only of what is recorded of the
+ * whole machine. */
+struct pending_loss {
+	uint64_t since_ns, end_ns;
+	int32_t cpu;
+	bool wakeups;
+};
+
+/*
+ * A loss concerns all threads, and a recording of n records could have n / 2 of both. So many pairs
+ * of threads and losses are looked at, and so many for each event; where that is not enough, a loss
+ * is joined with the next one: what is in between is unknown, too.
+ */
+#define MODEL_LOSS_WORK           (1 << 20)
+#define MODEL_LOSS_WORK_PER_EVENT 16
+
 struct model_private {
 	struct model_options options;
 	bool started;
@@ -165,6 +181,9 @@ struct model_private {
 	VEC(struct prestart_thread) prestart;
 	VEC(struct cpu_tracker) cpus;
 	VEC(struct anomaly) anomalies; /* by time */
+	uint64_t events, loss_work;
+	bool has_loss;
+	struct pending_loss loss;
 };
 
 /* perf writes -1 for a thread that is already gone, and 0 is the idle task. */

@@ -57,7 +57,8 @@ static void forget(struct cpu_tracker *book, uint64_t since_ns)
 {
 	while (book->owners.n && book->owners.v[book->owners.n - 1].start_ns >= since_ns)
 		book->owners.n--;
-	*vec_push(&book->owners) = (struct cpu_owner){ since_ns, MODEL_UNKNOWN, 0 };
+	if (!book->owners.n || book->owners.v[book->owners.n - 1].by != MODEL_UNKNOWN)
+		*vec_push(&book->owners) = (struct cpu_owner){ since_ns, MODEL_UNKNOWN, 0 };
 }
 
 void runqueue_wait_lost(struct model *m, int32_t cpu, uint64_t since_ns)

@@ -155,6 +155,7 @@ static void put_blame(struct jsonw *w, const struct analysis *a, size_t most)
 		json_tid(w, "waiter_tid", model, blame->waiter);
 		json_tid(w, "holder_tid", model, blame->holder);
 		jsonw_u64(w, "wait_ns", blame->wait_ns);
+		jsonw_u64(w, "gil", blame->gil);
 		jsonw_end(w);
 	}
 	jsonw_end(w);

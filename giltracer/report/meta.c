@@ -149,9 +149,11 @@ static void put_groups(struct jsonw *w, const struct model *model,
 
 		if (i < META_BLAME_ROWS) {
 			put_blame_row(w, model,
-			              &(struct model_blame){ b->longest_waiter, b->longest_holder,
-			                                     b->wait_ns, b->longest_ns,
-			                                     b->longest_at_ns },
+			              &(struct model_blame){ .waiter = b->longest_waiter,
+			                                     .holder = b->longest_holder,
+			                                     .wait_ns = b->wait_ns,
+			                                     .longest_ns = b->longest_ns,
+			                                     .longest_at_ns = b->longest_at_ns },
 			              b->pairs);
 			continue;
 		}
@@ -187,8 +189,11 @@ static struct model_blame blame_at(const struct model *model, bool locks, size_t
 	if (!locks)
 		return model->blame.v[i];
 	b = &model->lock_blame.v[i];
-	return (struct model_blame){ b->waiter, b->by, b->wait_ns, b->longest_ns,
-		                     b->longest_at_ns };
+	return (struct model_blame){ .waiter = b->waiter,
+		                     .holder = b->by,
+		                     .wait_ns = b->wait_ns,
+		                     .longest_ns = b->longest_ns,
+		                     .longest_at_ns = b->longest_at_ns };
 }
 
 /* By thread, what rows of groups do not say: how long others waited because of it. */

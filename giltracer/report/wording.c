@@ -121,6 +121,7 @@ static const enum phrase caveat_texts[CAVEAT_CODES] = {
 	[CAVEAT_OTHER_PYTHON] = PHRASE_caveat_other_python,
 	[CAVEAT_LEFT_BEHIND] = PHRASE_caveat_left_behind,
 	[CAVEAT_NO_TRACEPOINTS] = PHRASE_caveat_no_tracepoints,
+	[CAVEAT_COARSE] = PHRASE_caveat_coarse,
 	[CAVEAT_PROBE_COST] = PHRASE_caveat_probe_cost,
 	[CAVEAT_BROKEN_IDENTITY] = PHRASE_caveat_broken_identity,
 };

@@ -194,17 +194,19 @@ __attribute__((unused)) static const char *owners(uint32_t gil)
 	return str_get(&text);
 }
 
-/* What waiter is owed by holder, MODEL_NONE and MODEL_UNKNOWN included. */
+/* What waiter is owed by holder, MODEL_NONE and MODEL_UNKNOWN included, in all GILs together. */
 __attribute__((unused)) static uint64_t blame(uint32_t waiter, uint32_t holder)
 {
+	uint64_t ns = 0;
+
 	for (size_t i = 0; i < m->blame.n; i++) {
 		const struct model_blame *b = &m->blame.v[i];
 		uint32_t tid = b->holder < m->threads.n ? m->threads.v[b->holder].tid : b->holder;
 
 		if (m->threads.v[b->waiter].tid == waiter && tid == holder)
-			return b->wait_ns;
+			ns += b->wait_ns;
 	}
-	return 0;
+	return ns;
 }
 
 /* The same of locks and stops of the world. */

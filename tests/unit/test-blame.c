@@ -133,6 +133,25 @@ static void test_gils(void)
 	finish();
 	is_u64(blame(9, 8), 870, "who holds another GIL is not to blame");
 	is_u64(blame(9, 7), 0, "at all");
+
+	begin();
+	new_thread(110, 8, 7);
+	request(120, 8);
+	release(130, 7);
+	acquire(140, 8);
+	release(150, 8);
+	gil_now = 0x9000;
+	request(160, 7);
+	acquire(160, 7);
+	request(170, 8);
+	release(200, 7);
+	acquire(200, 8);
+	gil_now = GIL;
+	finish();
+	is_u64(blame(8, 7), 10 + 30, "a thread can be waited for on two accounts");
+	ok(m->blame.n == 3 && m->blame.v[0].gil == 0 && m->blame.v[2].gil == 1 &&
+	           m->blame.v[2].wait_ns == 30,
+	   "of which each is of one GIL");
 }
 
 #define THREADS 5

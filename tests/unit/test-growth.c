@@ -236,6 +236,142 @@ static void wait_all(size_t n)
 	model_free(m);
 }
 
+static void finish(struct model *m, bool coarse)
+{
+	model_finish(m);
+	if (model_check(m, &err) < 0) {
+		printf("# %s\n", err.text);
+		abort();
+	}
+	if (coarse && !m->caveats[CAVEAT_COARSE])
+		abort();
+}
+
+/* Threads that all wait, until each of them has had its turn. */
+static void wait_in_turn(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	for (uint32_t i = 1; i <= n; i++)
+		feed(m, EV_REQUEST, i, MS + i);
+	for (uint32_t i = 1; i <= n; i++) {
+		feed(m, EV_ACQUIRE, i, 100 * MS + 10ULL * i);
+		feed(m, EV_RELEASE, i, 100 * MS + 10ULL * i + 5);
+	}
+	finish(m, n > 10000);
+	if (m->blame.n > MODEL_BLAME_ROWS + MODEL_BLAME_ROWS_PER_EVENT * m->gil_events + n)
+		abort();
+	model_free(m);
+}
+
+/* The same, but nobody is seen to have had it: all waits end, and all holds, at one time. */
+static void wait_for_nobody(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	feed(m, EV_REQUEST, 1, MS);
+	feed(m, EV_ACQUIRE, 1, MS);
+	feed(m, EV_RELEASE, 1, MS);
+	for (uint32_t i = 1; i <= n; i++)
+		feed(m, EV_REQUEST, i, MS + i);
+	for (uint32_t i = 1; i <= n; i++) {
+		feed(m, EV_ACQUIRE, i, 100 * MS);
+		feed(m, EV_RELEASE, i, 100 * MS);
+	}
+	finish(m, false);
+	model_free(m);
+}
+
+/* One thread that waits for many GILs of two holders in turn. */
+static void wait_for_many(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	for (uint32_t i = 1; i <= n; i++)
+		for (enum event_type type = EV_REQUEST; type <= EV_RELEASE; type++)
+			for (uint32_t tid = 1; tid <= 2; tid++)
+				model_feed(m, &(struct event){
+						      .type = type,
+						      .pid = 1,
+						      .tid = tid,
+						      .time_ns = MS + 100 * i + 10 * type + tid,
+						      .gil = { .address = 0x1000ULL * i } });
+	finish(m, false);
+	if (m->gils.n != n || m->blame.n > 4 * n)
+		abort();
+	model_free(m);
+}
+
+static void lose(struct model *m, uint64_t since_ns, uint64_t time_ns, int32_t cpu)
+{
+	model_feed(m, &(struct event){ .type = EV_LOST,
+	                               .cpu = cpu,
+	                               .time_ns = time_ns,
+	                               .lost = { .since_ns = since_ns, .count = 1 } });
+}
+
+static void lose_threads(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	for (uint32_t i = 1; i <= n; i++)
+		feed(m, EV_REQUEST, i, MS + i);
+	for (uint32_t i = 1; i <= n; i++)
+		lose(m, 2 * MS + 10 * i, 2 * MS + 10 * i + 5, -1);
+	finish(m, n > 10000);
+	if (m->caveats[CAVEAT_LOST] != n || m->lost.n != n)
+		abort();
+	model_free(m);
+}
+
+/* GILs of a process in which there are many stretches with losses. */
+static void lose_gils(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	for (uint32_t i = 1; i <= n; i++)
+		for (enum event_type type = EV_REQUEST; type <= EV_RELEASE; type++)
+			model_feed(m, &(struct event){ .type = type,
+			                               .pid = 1,
+			                               .tid = 1,
+			                               .time_ns = MS + 10 * i + type,
+			                               .gil = { .address = 0x1000ULL * i } });
+	for (uint32_t i = 1; i <= n; i++) {
+		lose(m, 9 * MS + 10 * i, 9 * MS + 10 * i + 3, -1);
+		feed(m, EV_REQUEST, 1, 9 * MS + 10 * i + 5);
+		feed(m, EV_ACQUIRE, 1, 9 * MS + 10 * i + 6);
+		feed(m, EV_RELEASE, 1, 9 * MS + 10 * i + 7);
+	}
+	finish(m, n > 10000);
+	model_free(m);
+}
+
+/* Processes of which each has lost something. */
+static void lose_processes(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ 0 });
+
+	for (uint32_t i = 1; i <= n; i++)
+		model_feed(m, &(struct event){
+				      .type = EV_REQUEST, .pid = i, .tid = i, .time_ns = MS + i });
+	lose(m, 2 * MS, 3 * MS, -1);
+	finish(m, false);
+	model_free(m);
+}
+
+/* Losses of who had any CPU, of which there are many. */
+static void lose_cpus(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){ .all_wakeups = true });
+
+	feed(m, EV_REQUEST, 1, MS);
+	model_feed(m, &(struct event){ .type = EV_PICK, .cpu = 8191, .time_ns = 2 * MS });
+	for (uint32_t i = 1; i <= n; i++)
+		lose(m, 2 * MS + 10 * i, 2 * MS + 10 * i + 5, -1);
+	finish(m, false);
+	model_free(m);
+}
+
 /* Processes with a GIL each. */
 static void hold_alone(size_t n)
 {
@@ -276,6 +412,13 @@ int main(void)
 	test_fork_memory();
 	growth_ok(read_one_tid, 3000, "one thread id in many processes");
 	growth_ok(wait_all, 6000, "threads that all wait for one");
+	growth_ok(wait_in_turn, 1000, "threads that wait until all have had their turn");
+	growth_ok(wait_for_nobody, 1000, "waits that end together");
+	growth_ok(wait_for_many, 1000, "waits of two threads for many GILs");
+	growth_ok(lose_threads, 1000, "losses in which there are many threads");
+	growth_ok(lose_gils, 1000, "losses in a process of many GILs");
+	growth_ok(lose_processes, 1000, "processes that lost records");
+	growth_ok(lose_cpus, 500, "losses on any of many CPUs");
 	growth_ok(hold_alone, 2000, "processes with a GIL each");
 	growth_ok(find_hogs, 2000, "threads that each hold the GIL for long");
 	return done_testing();
