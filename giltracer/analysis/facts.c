@@ -225,6 +225,13 @@ static void add_pass_caveats(struct facts_caveats *list, const struct recording 
 				.count = pass->model->caveats[code],
 				.minor = is_minor(recording, pass->model, code),
 			};
+	if (pass->hogs && pass->hogs->bounded)
+		*vec_push(list) = (struct facts_caveat){
+			.pass = pass_kind_name(pass->kind),
+			.code = caveat_name(CAVEAT_OVERDUE_BOUNDED),
+			.of_model = CAVEAT_OVERDUE_BOUNDED,
+			.count = pass->hogs->bounded,
+		};
 	if (!pass->slices && pass->slices_note && *pass->slices_note)
 		*vec_push(list) = (struct facts_caveat){
 			.pass = pass_kind_name(pass->kind),

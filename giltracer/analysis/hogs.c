@@ -286,6 +286,7 @@ void hogs_find(struct hogs *ret, const struct model *model, const struct stacks 
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare_hogs);
 	for (size_t i = 0; i < s.samples.n; i++)
 		*vec_push(&ret->samples) = s.samples.v[i];
+	ret->bounded = overdue_bounded(s.overdue);
 	overdue_free(s.overdue);
 	idmap_done(&s.functions.numbers);
 	idmap_done(&s.row_index);

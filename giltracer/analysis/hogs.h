@@ -74,10 +74,12 @@ struct hog_overdue {
 	size_t span;
 };
 
-/* @overdue: by thread, then span */
+/* @overdue: by thread, then span
+ * @bounded: of so many holds not all waits were looked at */
 struct hogs {
 	VEC(struct hog) v;
 	VEC(struct hog_overdue) overdue;
+	uint64_t bounded;
 	VEC(struct hogs_sample) samples; /* at most HOGS_SAMPLES_MAX of each row */
 };
 

@@ -62,6 +62,7 @@ struct overdue {
 	uint32_t *asked;
 	uint32_t holds;
 	uint64_t pairs;
+	uint64_t bounded; /* holds of which not all waits were looked at */
 };
 
 static int by_gil_and_start(const void *va, const void *vb)
@@ -148,6 +149,11 @@ static void make_index(struct overdue *o)
 	o->pairs = PAIRS_MAX * o->waits.n;
 }
 
+uint64_t overdue_bounded(const struct overdue *o)
+{
+	return o->bounded;
+}
+
 void overdue_free(struct overdue *o)
 {
 	if (!o)
@@ -210,8 +216,10 @@ static uint64_t asked_first(struct overdue *o, const struct overdue_hold *h)
 		const struct wait *wait = &o->waits.v[i];
 		uint64_t ns;
 
-		if (looked++ >= HOLD_MIN && !o->pairs)
+		if (looked++ >= HOLD_MIN && !o->pairs) {
+			o->bounded++;
 			break;
+		}
 		o->pairs -= o->pairs > 0;
 		if (wait->thread == h->thread || o->asked[wait->thread] == o->holds)
 			continue;

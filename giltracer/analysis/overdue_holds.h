@@ -28,6 +28,9 @@ struct overdue;
 struct overdue *overdue_new(const struct model *model, uint64_t interval_ns);
 void overdue_free(struct overdue *search);
 
+/* Of how many holds not all waits were looked at. */
+uint64_t overdue_bounded(const struct overdue *search);
+
 /* Since when a hold is known to have been asked to end, if it lasted slack_ns longer than that
  * without the time that its thread was runnable; else OVERDUE_NEVER. */
 uint64_t overdue_since(struct overdue *search, const struct overdue_hold *hold, uint64_t slack_ns);

@@ -23,6 +23,7 @@ const char *caveat_name(enum caveat_code code)
 		[CAVEAT_LEFT_BEHIND] = "left-behind",
 		[CAVEAT_NO_TRACEPOINTS] = "no-tracepoints",
 		[CAVEAT_COARSE] = "coarse",
+		[CAVEAT_OVERDUE_BOUNDED] = "overdue-bounded",
 		[CAVEAT_PROBE_COST] = "probe-cost",
 		[CAVEAT_BROKEN_IDENTITY] = "broken-identity",
 	};

@@ -279,6 +279,8 @@ enum caveat_code {
 	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
 	CAVEAT_COARSE,          /* waits, losses and GILs too many for all pairs of them: more is
 	                         * unknown than had to be */
+	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were looked at, see overdue_holds.h;
+	                         * counted by the analysis */
 	CAVEAT_PROBE_COST,      /* threads of whose time the probes took a share worth a note */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,

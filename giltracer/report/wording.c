@@ -122,6 +122,7 @@ static const enum phrase caveat_texts[CAVEAT_CODES] = {
 	[CAVEAT_LEFT_BEHIND] = PHRASE_caveat_left_behind,
 	[CAVEAT_NO_TRACEPOINTS] = PHRASE_caveat_no_tracepoints,
 	[CAVEAT_COARSE] = PHRASE_caveat_coarse,
+	[CAVEAT_OVERDUE_BOUNDED] = PHRASE_caveat_overdue_bounded,
 	[CAVEAT_PROBE_COST] = PHRASE_caveat_probe_cost,
 	[CAVEAT_BROKEN_IDENTITY] = PHRASE_caveat_broken_identity,
 };

@@ -352,6 +352,25 @@ static void test_sums(void)
 	is_u64(wait, charged, "and the waiting is what blame charges to holders");
 }
 
+/* So many threads wait during each hold, and none of them asks, that it is enough to look at some.
+ */
+static void test_bounded(uint32_t threads, uint64_t bounded)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100 * MS, .end_ns = 2000 * MS, .start_pid = 7, .start_tid = 7 });
+	for (uint32_t t = 0; t < threads; t++) {
+		new_thread(101 * MS, 20 + t, 7);
+		request(102 * MS, 20 + t);
+	}
+	for (uint64_t t = 110; t < 1910; t += 9) {
+		turn(t, 7, frame("crunch", 3));
+		acquire(t * MS, 7);
+	}
+	find();
+	ok(bounded ? hogs.bounded > bounded : !hogs.bounded,
+	   "%u threads, 200 holds: of %" PRIu64 " not all waits", threads, hogs.bounded);
+}
+
 int main(void)
 {
 	test_late();
@@ -363,6 +382,8 @@ int main(void)
 	test_samples();
 	test_native();
 	test_sums();
+	test_bounded(10, 0);
+	test_bounded(100, 100);
 	hogs_done(&hogs);
 	stacks_free(stacks);
 	model_free(m);
