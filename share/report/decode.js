@@ -280,7 +280,14 @@ function decodeColumns(r, h, keys, Type) {
 }
 
 function decodeStacks(r, h) {
-	const out = decodeColumns(r, h, ["parent", "name", "module", "line", "flags"], Uint32Array);
+	return withParents(
+		decodeColumns(r, h, ["parent", "name", "module", "line", "flags"], Uint32Array),
+		h,
+	);
+}
+
+// Distances to parents -> their ids.
+function withParents(out, h) {
 	for (let i = 0; i < h.n; i++) out.parent[i] = out.parent[i] ? h.start + i - out.parent[i] : 0;
 	return out;
 }
@@ -318,6 +325,18 @@ function decodeSection(r, h, markNs) {
 		case "released": {
 			const out = decodeColumns(r, h, ["time", "dur", "by"], Float64Array);
 			sumUp(out.time);
+			return out;
+		}
+		case "sampletimes":
+			return {time: sumUp(decodeColumns(r, h, ["time"], Float64Array).time)};
+		case "samplestacks":
+			return withParents(
+				decodeColumns(r, h, ["parent", "name", "module", "line"], Uint32Array),
+				h,
+			);
+		case "samples": {
+			const out = decodeColumns(r, h, ["sample", "what", "stack"], Float64Array);
+			sumUp(out.sample);
 			return out;
 		}
 		case "lost": {

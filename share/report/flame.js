@@ -9,9 +9,10 @@ import {crowdOf} from "./crowds.js";
 import {gilKnown, pass, threadLabel} from "./data.js";
 import {$, fill, h, rove} from "./dom.js";
 import {on, whenQuiet} from "./events.js";
-import {fmtDur, fmtPct} from "./format.js";
+import {fmtDur, fmtPct, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
 import {FRAME_MISMATCH, FRAME_PYTHON, callName, framesOf, shortCall} from "./pick.js";
+import {SAMPLE_MODES, hasSamples, sampledStacks} from "./samples.js";
 import {HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {empty} from "./table.js";
@@ -65,7 +66,20 @@ function flameCalls(node, rows, depth, from, to, budget) {
 	});
 }
 
+// Of samples: their number times the time between two of them.
+function flameSampled(mode) {
+	const root = newNode("all"),
+		part = range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
+	const samples = sampledStacks(mode, part, (thread, ns, frames) => {
+		let node = flameChild(root, ns, threadLabel(thread) + "\0" + thread, threadLabel(thread));
+		root.ns += ns;
+		for (const f of frames) node = flameChild(node, ns, f.name);
+	});
+	return {root, total: root.ns, part, samples};
+}
+
 export function flameBuild(mode) {
+	if (mode.startsWith("s-")) return flameSampled(mode);
 	const root = newNode("all"),
 		budget = {left: FLAME_BUDGET},
 		st = store();
@@ -127,7 +141,8 @@ function leastFor(lane, part, room) {
 	return 0;
 }
 
-const flameModes = () =>
+const flameModes = () => [...flameExact(), ...(hasSamples() ? SAMPLE_MODES : [])];
+const flameExact = () =>
 	FLAME_MODES.filter(([m]) =>
 		m === "off-cpu"
 			? store().cpu.length
@@ -140,7 +155,9 @@ const flameModes = () =>
 function flameOffer() {
 	const st = store();
 	$("flame").hidden =
-		!loading.complete || !flameModes().length || !(st.calls > 0 || st.stacks.parent.length > 1);
+		!loading.complete ||
+		!flameModes().length ||
+		!(st.calls > 0 || st.stacks.parent.length > 1 || hasSamples());
 }
 
 function flameDraw() {
@@ -166,7 +183,7 @@ function flameDraw() {
 			}),
 		),
 	);
-	const {root, total, part} = flameBuild(flame.mode);
+	const {root, total, part, samples} = flameBuild(flame.mode);
 	flame.root = reshape(root);
 	const covered = total > 0 ? root.ns / total : 1;
 	$("flame-note").textContent =
@@ -174,6 +191,7 @@ function flameDraw() {
 		" (" +
 		fmtDur(part.to - part.from) +
 		"): " +
+		(samples === undefined ? "" : "estimated from " + plural(samples, "sample") + ", about ") +
 		fmtDur(total) +
 		(covered < 0.995
 			? ", of which the longest spans, " + fmtPct(root.ns, total) + ", are drawn"

@@ -135,6 +135,8 @@ function drawRowLabel(c, row, y) {
 		labelSlot(c, row, y);
 	} else if (row.kind === "cpu") {
 		if (!row.head) c.fillText("CPU", 26, y + row.h / 2);
+	} else if (row.kind === "samples") {
+		if (!row.head) c.fillText("Samples", 26, y + row.h / 2);
 	} else if (row.kind === "counter") {
 		c.fillText(
 			ellipsis(c, pass().counters[row.counter] || "counter", GUTTER - 40),

@@ -5,6 +5,7 @@ import {gilKnown, pass} from "./data.js";
 import {$, toward} from "./dom.js";
 import {emit} from "./events.js";
 import {holdersIn} from "./pick.js";
+import {samplesAlone} from "./samples.js";
 import {WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
 import {only, passDur, pinned, rowsThreads, setOnly, shown, span, view} from "./view.js";
@@ -15,6 +16,7 @@ const GIL_H = 24;
 const CPU_H = 10;
 const CALL_H = 15;
 const COUNTER_H = 20;
+const SAMPLE_H = 14;
 const OWNER_H = 22;
 const PROCESS_H = 22;
 const SLOT_H = 18;
@@ -118,11 +120,14 @@ function pileThread(to, thread, guest) {
 	if (shown.gil && gilKnown()) pile(to, {kind: "gil", thread, h: GIL_H});
 	if (pinned && pinned.thread === thread && guest >= 0 && guest !== thread)
 		pile(to, {kind: "held", thread: guest, h: GIL_H - 6});
-	if (shown.cpu && st.cpu[thread]) pile(to, {kind: "cpu", thread, h: gilKnown() ? CPU_H : GIL_H});
+	if (shown.cpu && st.cpu[thread] && !samplesAlone())
+		pile(to, {kind: "cpu", thread, h: gilKnown() ? CPU_H : GIL_H});
 	if (shown.counters)
 		(st.counters[thread] || []).forEach((sections, counter) => {
 			pile(to, {kind: "counter", thread, counter, sections, h: COUNTER_H});
 		});
+	if (shown.samples && st.sampled.runs[thread])
+		pile(to, {kind: "samples", thread, h: gilKnown() ? SAMPLE_H : GIL_H});
 	if (shown.py) pileCalls(to, thread, st.slices[thread] || []);
 	if (to.rows.length === first) pile(to, {kind: "name", thread, h: GIL_H});
 	to.y += PAD / 2;

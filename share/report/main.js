@@ -27,6 +27,7 @@ import {starvedDraw} from "./queued.js";
 import {rangeInit} from "./range.js";
 import {cpuPens, gilPens} from "./raster.js";
 import {stepsOf} from "./replay.js";
+import {eachSample, hasSamples, sampledInit, SAMPLE_KEYS, samplesAlone} from "./samples.js";
 import {searchInit} from "./search.js";
 import {end, loading, push, store} from "./store.js";
 import {stripInit} from "./strip.js";
@@ -54,12 +55,14 @@ function togglesDraw() {
 		["cpu", "CPU state"],
 		["py", "Python calls"],
 		["counters", "Counters"],
+		["samples", "Samples"],
 	];
 	const there = {
 		gil: gilKnown(),
-		cpu: store().cpu.length,
+		cpu: store().cpu.length && !samplesAlone(),
 		py: store().slices.length,
 		counters: store().counters.length,
+		samples: hasSamples(),
 	};
 	const button = (key, text) =>
 		h(
@@ -103,7 +106,8 @@ function togglesDraw() {
 				["unknown", "unknown"],
 			]
 		: [];
-	if (store().cpu.length)
+	if (samplesAlone()) keys.push(...SAMPLE_KEYS);
+	else if (store().cpu.length)
 		keys.push(
 			["running", "running"],
 			["runnable", "runnable without a CPU"],
@@ -135,6 +139,7 @@ function tablesDraw() {
 	aboutDraw();
 	momentsDraw();
 	for (const id of ["blame", "waits", "holds", "histogram"]) $(id).hidden = !gilKnown();
+	$("threads").hidden = samplesAlone();
 	fill(
 		$("timeline-h"),
 		pass().locks
@@ -184,6 +189,7 @@ function start() {
 	searchInit();
 	rangeInit();
 	flameInit();
+	sampledInit();
 	hashInit();
 	exportInit();
 	$("zoom-in").addEventListener("click", () => zoomAt(middle(), 0.5));
@@ -255,6 +261,7 @@ globalThis.gt = {
 	setRange,
 	setPass,
 	flameBuild,
+	eachSample,
 	tl,
 	store,
 	laneTotals,

@@ -137,7 +137,9 @@ function PassStore() {
 	this.counters = []; // by thread index: by counter: sections
 	this.lost = [];
 	this.queued = []; // by thread index: sections
-	this.names = {slices: [], stacks: [], cpus: []};
+	// Samples: runs are sections by thread index, by time.
+	this.sampled = {times: [], runs: [], stacks: {parent: [0], name: [0], module: [0], line: [0]}};
+	this.names = {slices: [], stacks: [], samples: [], cpus: []};
 	this.nameCount = [];
 	this.nameLongest = [];
 	this.stacks = {parent: [0], name: [0], module: [0], line: [0], flags: [0]};
@@ -181,6 +183,19 @@ function addSection(s) {
 			for (const key in p.stacks)
 				for (let i = 0; i < s.n; i++) p.stacks[key][s.start + i] = s[key][i];
 			break;
+		case "sampletimes":
+			for (let i = 0; i < s.n; i++) p.sampled.times[s.start + i] = s.time[i];
+			break;
+		case "samplestacks":
+			for (const key in p.sampled.stacks)
+				for (let i = 0; i < s.n; i++) p.sampled.stacks[key][s.start + i] = s[key][i];
+			break;
+		case "samples": {
+			const list = (p.sampled.runs[s.thread] ||= []);
+			list.push(s);
+			list.sort((a, b) => a.sample[0] - b.sample[0]);
+			break;
+		}
 		case "counter":
 			((p.counters[s.thread] ||= [])[s.counter] ||= []).push(s);
 			break;

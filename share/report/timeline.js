@@ -10,6 +10,7 @@ import {gilColumns, laneColumns, markColumns, rowColumns} from "./lod.js";
 import {coarseColumns, coarseOf, scratchFor} from "./overview.js";
 import {paintOwners} from "./owners.js";
 import {CPU_ORDER, GIL_ORDER, Raster, cpuPens, gilPens} from "./raster.js";
+import {paintSamples} from "./samples.js";
 import {GIL_STATES, WAIT_STATE} from "./states.js";
 import {store, upper} from "./store.js";
 import {palette, rgba} from "./theme.js";
@@ -123,6 +124,8 @@ function paintRow(row, r, s, x0, y, w, hgt, dt, sc) {
 			hits.lit,
 			rgba(palette.hit),
 		);
+	} else if (row.kind === "samples") {
+		paintSamples(row, r, x0, y + unit, w, hgt - 2 * unit, dt, unit);
 	} else if (row.kind === "counter") {
 		paintCounter(row, r, s, x0, y + unit, w, hgt - 2 * unit, dt);
 	}

@@ -13,7 +13,7 @@ export let only = null; // Set of thread indices, null for all
 // Of the search; see search.js.
 export const hits = {text: "", lit: null, test: null, count: 0, total: 0};
 let threadHits = null; // f(thread): whether its name was searched for, null for all
-export const shown = {gil: true, cpu: true, py: true, counters: true};
+export const shown = {gil: true, cpu: true, py: true, counters: true, samples: true};
 
 export const span = () => view.to - view.from;
 export const passDur = () => Math.max(1, pass().dur_ns);

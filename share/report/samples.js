@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// Samples of the stacks: what each thread was found doing, now and then. They are points, not
+// spans: between two of them nothing is known, and shares of them are estimates.
+
+import {gilKnown, pass, threadLabel} from "./data.js";
+import {$, fill, h, soft} from "./dom.js";
+import {on, perFrame} from "./events.js";
+import {fmtAt, fmtPct, plural} from "./format.js";
+import {loading, store, upper} from "./store.js";
+import {palette, rgba, threadColor} from "./theme.js";
+import {passDur, pinned, range, rowsThreads, span, view} from "./view.js";
+
+const FOUND_HOLDS = 2;
+const FOUND_WAITS = 3;
+const FOUND_RUNS = 4;
+const FOUND_UNKNOWN = 12;
+
+// By what; FORMAT.md has the numbers.
+const FOUND_WORDS = [
+	"",
+	"its stack changed while it was read",
+	"has the GIL",
+	"waits for the GIL",
+	"runnable without the GIL",
+	"asleep: a lock",
+	"asleep: network",
+	"asleep: poll, select",
+	"asleep: file or pipe",
+	"asleep: sleep",
+	"asleep: a process",
+	"asleep",
+	"unknown",
+];
+
+export const sampleWords = what => FOUND_WORDS[what] || "";
+export const hasSamples = () => !!pass().samples;
+
+// Nothing else was recorded: no lane has anything to show.
+export const samplesAlone = () =>
+	hasSamples() &&
+	!gilKnown() &&
+	pass().threads.every(t => !t.states || t.states.unknown_ns === t.total_ns);
+
+export const SAMPLE_KEYS = [
+	["ink", "sample: has the GIL"],
+	["wait", "waits for it"],
+	["running", "runnable without it"],
+	["sleeping", "asleep"],
+];
+
+const foundColor = (what, thread) =>
+	what === FOUND_HOLDS
+		? gilKnown()
+			? threadColor(thread)
+			: palette.ink
+		: what === FOUND_WAITS
+			? palette.wait
+			: what === FOUND_RUNS
+				? palette.running
+				: what === FOUND_UNKNOWN || what < FOUND_HOLDS
+					? palette.unknown
+					: palette.sleeping;
+
+// f(time, what, stack) for each sample of a thread in [from, to).
+export function eachSample(thread, from, to, f) {
+	const {times, runs} = store().sampled,
+		list = runs[thread] || [];
+	const first = upper(times, 0, times.length, from - 1),
+		last = upper(times, 0, times.length, to - 1);
+	for (const [j, run] of list.entries()) {
+		const behind = j + 1 < list.length ? list[j + 1].sample[0] : times.length;
+		let k = Math.max(0, upper(run.sample, 0, run.n, first) - 1);
+		for (; k < run.n && run.sample[k] < last; k++) {
+			const end = k + 1 < run.n ? run.sample[k + 1] : behind;
+			for (let i = Math.max(first, run.sample[k]); i < Math.min(last, end); i++)
+				if (run.what[k] > 0) f(times[i], run.what[k], run.stack[k]);
+		}
+	}
+}
+
+// {time, what, stack}: the sample nearest to t, or null.
+export function sampleAt(thread, t) {
+	const {times} = store().sampled,
+		i = upper(times, 0, times.length, t);
+	const near = i > 0 && (i === times.length || t - times[i - 1] <= times[i] - t) ? i - 1 : i;
+	let found = null;
+	if (near < times.length)
+		eachSample(thread, times[near], times[near] + 1, (time, what, stack) => {
+			found = {time, what, stack};
+		});
+	return found;
+}
+
+// Frames of a sampled stack, outermost first.
+export function sampledFrames(id) {
+	const {parent, name, module, line} = store().sampled.stacks,
+		names = store().names.samples,
+		out = [];
+	for (let n = 0; id && n < 1000; id = parent[id], n++)
+		out.push({name: names[name[id]] || "?", module: names[module[id]] || "", line: line[id]});
+	return out.reverse();
+}
+
+// A tick per sample where there is room, else the sample of each column that says most: who has the
+// GIL or waits for it before the others. Ticks leave the ground between them, as no span does.
+export function paintSamples(row, r, x0, y, w, hgt, dt, unit) {
+	r.rect(x0, y, w, hgt, rgba(palette.dead));
+	const best = new Uint8Array(w);
+	const rank = what => (what === FOUND_WAITS ? 15 : what === FOUND_HOLDS ? 14 : 13 - what);
+	eachSample(row.thread, view.from, view.to, (time, what) => {
+		const x = Math.floor((time - view.from) / dt);
+		if (x >= 0 && x < w && (!best[x] || rank(what) > rank(best[x]))) best[x] = what;
+	});
+	for (let x = 0; x < w; x++) {
+		if (!best[x]) continue;
+		const low = best[x] > FOUND_RUNS || best[x] < FOUND_HOLDS;
+		const high = low ? Math.max(unit, hgt >> 1) : hgt;
+		r.rect(x0 + x, y + hgt - high, unit, high, rgba(foundColor(best[x], row.thread)));
+	}
+}
+
+// What a flame graph of samples is made of: each sample counts for its share of the time between
+// samples, so that widths are estimates of times.
+export const SAMPLE_MODES = [
+	["s-holds", "Sampled: has the GIL", what => what === FOUND_HOLDS],
+	["s-waits", "Sampled: waits for it", what => what === FOUND_WAITS],
+	["s-all", "Sampled: all", () => true],
+];
+
+// add(thread, ns, frames): for each sample in the part; returns how many there were.
+export function sampledStacks(mode, part, add) {
+	const wanted = SAMPLE_MODES.find(([m]) => m === mode)[2],
+		{times} = store().sampled;
+	const ns = times.length > 1 ? passDur() / times.length : 0;
+	let n = 0;
+	for (const thread of rowsThreads())
+		eachSample(thread, part.from, part.to, (time, what, stack) => {
+			if (!wanted(what)) return;
+			n++;
+			add(thread, ns, stack ? sampledFrames(stack) : [{name: "[no Python frame]"}]);
+		});
+	return n;
+}
+
+// ---- what every thread did at a moment
+
+const sampledMoment = () =>
+	pinned ? (pinned.from + pinned.to) / 2 : range ? (range.from + range.to) / 2 : null;
+
+function sampledList(stack) {
+	const frames = sampledFrames(stack).reverse();
+	return h(
+		"ol",
+		{class: "stack"},
+		frames.map(f =>
+			h(
+				"li",
+				{},
+				h("code", {}, f.name),
+				soft(" " + f.module.replace(/^.*\//, "") + (f.line ? ":" + f.line : "")),
+			),
+		),
+	);
+}
+
+function sampledShares(thread, from, to) {
+	const count = new Map();
+	let n = 0;
+	eachSample(thread, from, to, (time, what) => {
+		count.set(what, (count.get(what) || 0) + 1);
+		n++;
+	});
+	return [...count]
+		.sort((a, b) => b[1] - a[1])
+		.map(([what, k]) => sampleWords(what) + " ~" + fmtPct(k, n))
+		.join(", ");
+}
+
+function sampledDraw() {
+	const box = $("sampled"),
+		t = sampledMoment();
+	box.hidden = !hasSamples() || !loading.complete;
+	if (box.hidden) return;
+	const part = range || {from: view.from, to: view.to},
+		at = t ?? (view.from + view.to) / 2;
+	const rows = rowsThreads()
+		.map(thread => ({thread, s: sampleAt(thread, at)}))
+		.filter(x => x.s)
+		.sort((a, b) => a.s.what - b.s.what || a.thread - b.thread);
+	const {count, hz, missed, torn} = pass().samples;
+	$("sampled-note").textContent =
+		plural(count, "sample") +
+		" at " +
+		hz +
+		" Hz" +
+		(missed ? ", " + missed + " missed" : "") +
+		(torn ? ", " + plural(torn, "stack") + " dropped" : "") +
+		". Shares, marked ~, are estimates of " +
+		(range ? "the selected range" : "the part in view") +
+		"; stacks are those of the sample nearest to " +
+		fmtAt(at, span() / 1000) +
+		(t === null ? " (the middle of the view; click a span to choose a moment)." : ".");
+	fill(
+		$("sampled-body"),
+		h(
+			"table",
+			{},
+			h(
+				"thead",
+				{},
+				h(
+					"tr",
+					{},
+					[
+						"Thread",
+						"At that moment",
+						"Python stack, innermost first",
+						"Estimated shares",
+					].map(text => h("th", {scope: "col"}, text)),
+				),
+			),
+			h(
+				"tbody",
+				{},
+				rows
+					.slice(0, 200)
+					.map(({thread, s}) =>
+						h(
+							"tr",
+							{},
+							h("th", {scope: "row"}, threadLabel(thread)),
+							h("td", {}, sampleWords(s.what)),
+							h("td", {}, s.stack ? sampledList(s.stack) : soft("no Python frame")),
+							h("td", {}, sampledShares(thread, part.from, part.to)),
+						),
+					),
+			),
+		),
+	);
+}
+
+export function sampledInit() {
+	const later = perFrame(sampledDraw);
+	on("complete pass pin range view filter theme", later);
+}

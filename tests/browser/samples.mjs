@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Samples on the page: the numbers of the JSON document, marked as estimates.
+import {readFileSync} from "node:fs";
+import {done, is, ok, open, quiet} from "./lib.mjs";
+
+const [html, json] = process.argv.slice(2);
+const page = await open(html);
+is(page.troubles, [], "the page opens in peace");
+is(await page.evaluate(() => gt.loading.errors), [], "every block was read");
+const report = JSON.parse(readFileSync(json, "utf8"));
+
+const counts = await page.evaluate(() =>
+	gt.pass().threads.map((t, i) => {
+		const sum = {tid: t.tid, samples: 0, holds: 0, waits: 0};
+		gt.eachSample(i, -1, gt.pass().dur_ns + 1e9, (time, what) => {
+			sum.samples++;
+			if (what === 2) sum.holds++;
+			if (what === 3) sum.waits++;
+		});
+		return sum;
+	}),
+);
+const by = (a, b) => a.tid - b.tid;
+is(
+	counts.filter(t => t.samples).sort(by),
+	report.samples.threads
+		.map(({tid, samples, holds, waits}) => ({tid, samples, holds, waits}))
+		.sort(by),
+	"each thread has the samples of the document",
+);
+is(
+	await page.evaluate(() => gt.store().sampled.times.length),
+	report.samples.count,
+	"and there are as many",
+);
+
+const rows = await page.evaluate(() => document.querySelectorAll("#sampled-body tbody tr").length);
+is(rows, report.samples.threads.length, "a row for every thread at the moment in view");
+ok(
+	/estimates/.test(await page.evaluate(() => document.getElementById("sampled-note").innerText)),
+	"which says that shares are estimates",
+);
+
+await page.evaluate(() => document.getElementById("flame").scrollIntoView());
+const holder = report.samples.places.find(p => p.what === "holds");
+await quiet(page);
+const flame = await page.evaluate(() => gt.flameBuild("s-holds"));
+is(flame.samples, report.samples.held, "the flame graph of holders is made of their samples");
+ok(holder && flame.root, "and there was a holder", holder, flame.root);
+await done();
