@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "record/notes.h"
 
 #define MIB UINT64_C(1048576)
 
@@ -54,25 +55,17 @@ static uint64_t size_of(const struct perf_plan *recordings, size_t count)
 
 char *limit_size_text(const struct limit *limit, uint64_t elapsed_ns)
 {
-	return xasprintf("the recording ended after %.1f s, before the program, when it "
-	                 "had reached %u MiB (--max-size)",
-	                 (double)elapsed_ns / 1e9, limit->max_mib);
+	return xasprintf(NOTE_MAX_SIZE, (double)elapsed_ns / 1e9, limit->max_mib);
 }
 
 char *limit_reached(const struct limit *limit, uint64_t elapsed_ns,
                     const struct perf_plan *recordings, size_t count)
 {
-	double seconds = (double)elapsed_ns / 1e9;
-
 	if (limit->duration_s && elapsed_ns >= limit->duration_s * NS_PER_SECOND)
-		return xasprintf("the recording ended after %u s (--duration), before the program",
-		                 limit->duration_s);
+		return xasprintf(NOTE_DURATION, limit->duration_s);
 	if (limit->max_mib && size_of(recordings, count) >= limit->max_mib * MIB)
 		return limit_size_text(limit, elapsed_ns);
 	if (limit->folder && free_bytes(limit->folder) < limit->least_free)
-		return xasprintf(
-			"the recording ended after %.1f s, before the program, since the "
-			"disk is nearly full (choose another folder with TMPDIR or --keep)",
-			seconds);
+		return xasprintf(NOTE_DISK_FULL, (double)elapsed_ns / 1e9);
 	return NULL;
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "record/attach.h"
 #include "record/freethreaded.h"
+#include "record/notes.h"
 #include "record/pass.h"
 #include "record/sampling.h"
 #include "system/perf_try.h"
@@ -188,25 +189,29 @@ static void note_stacks(struct job *job, const struct pass_plan *plan,
 
 	if (!plan->perf[i].stack_size || plan->perf[i].stack_size >= 4096)
 		return;
-	text = xasprintf("the host permits ring buffers of %u pages per CPU: stacks are cut "
-	                 "at %u bytes to lose fewer records (giltracer setup permits more)",
-	                 result->mmap_pages[i], plan->perf[i].stack_size);
+	text = xasprintf(NOTE_STACK_SIZE, result->mmap_pages[i], plan->perf[i].stack_size);
 	note(job, "stack-size", text);
+}
+
+static void note_stolen(struct job *job, const struct pass_result *result)
+{
+	double percent = steal_time_percent(result->stolen_ns, result->wall_ns,
+	                                    (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+	CLEANUP(free) char *text = NULL;
+
+	if (percent < 1)
+		return;
+	text = xasprintf(NOTE_STOLEN, percent);
+	session_add_note(job->session, "stolen", 1, text);
 }
 
 static void note_result(struct job *job, const struct pass_plan *plan, struct pass_result *result)
 {
-	CLEANUP(free)
-	char *stolen = steal_time_note(result->stolen_ns, result->wall_ns,
-	                               (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-
 	for (size_t i = 0; i < plan->perf_count; i++)
 		note_stacks(job, plan, result, i);
 	if (job_preloads(job) && result->start_ns &&
 	    !preloading_works(&job->events.preloading, result->pid))
-		note(job, "preload",
-		     "the library that records the GIL was not loaded into the program, or the "
-		     "program never had a GIL (Python 3.6 makes it with the first thread)");
+		note(job, "preload", NOTE_PRELOAD_UNUSED);
 	if (result->perf_note) {
 		/* An error, since giltracer fails with it: -q shows those. */
 		log_error("%s", result->perf_note);
@@ -214,27 +219,19 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		job->outcome->failed = true;
 	}
 	if (result->stopped)
-		note(job, "stopped",
-		     "the program was stopped for a while (Ctrl-Z, SIGSTOP): the time "
-		     "counts as sleep, and as hold for the thread that held the GIL");
-	if (stolen)
-		session_add_note(job->session, "stolen", 1, stolen);
+		note(job, "stopped", NOTE_STOPPED);
+	note_stolen(job, result);
 	if (result->limit_note)
 		session_add_note(job->session, "limit", 1, result->limit_note);
 	if (result->entry_note)
 		note(job, "entry", result->entry_note);
 	else if (!result->start_ns)
-		note(job, "not-started",
-		     "the program ended before tracing started: nothing was recorded "
-		     "(--trace-imports traces from the first line)");
+		note(job, "not-started", NOTE_NOT_STARTED);
 	else if (!result->stop_ns)
-		note(job, "not-stopped",
-		     "the program ended without finishing (by a signal, os._exit or exec): its "
-		     "last moments may be missing");
+		note(job, "not-stopped", NOTE_NOT_FINISHED);
 	if (job->program.python_trace == PYTHON_TRACE_VIZTRACER && !result->trace &&
 	    !result->trace_note && result->start_ns)
-		result->trace_note = xstrdup("the program ended without finishing, so VizTracer "
-		                             "could not save its trace");
+		result->trace_note = xstrdup(NOTE_TRACE_NOT_SAVED);
 	if (result->trace_note)
 		log_warn("%s", result->trace_note);
 }
@@ -247,12 +244,9 @@ static void set_status(struct job *job, const struct execution *execution,
 	CLEANUP(free) char *text = NULL;
 
 	if (execution->again && result->interrupted) {
-		note(job, "interrupted",
-		     "interrupted: the second run, which records stacks, is incomplete");
+		note(job, "interrupted", NOTE_SECOND_RUN_CUT);
 	} else if (execution->again && exit_status != outcome->exit_status) {
-		text = xasprintf("the two runs ended differently, with status %d and then %d: the "
-		                 "program is not deterministic",
-		                 outcome->exit_status, exit_status);
+		text = xasprintf(NOTE_RUNS_DIFFER, outcome->exit_status, exit_status);
 		note(job, "exit-status", text);
 		return;
 	}
@@ -410,8 +404,6 @@ static int run_once(struct job *job, const struct execution *execution, struct e
 	return run_execution(job, execution, -1, err);
 }
 
-#define NO_SECOND_RUN "interrupted: there was no second run, so there are no stacks"
-
 /* Interrupted after the first run, whose recording is still worth a report. */
 static int skip_second_run(struct job *job)
 {
@@ -420,7 +412,7 @@ static int skip_second_run(struct job *job)
 	outcome->signal = signals_take(job->signals);
 	outcome->exit_status = 128 + outcome->signal;
 	outcome->interrupted = true;
-	note(job, "interrupted", NO_SECOND_RUN);
+	note(job, "interrupted", NOTE_NO_SECOND_RUN);
 	return 0;
 }
 
@@ -439,7 +431,7 @@ static int run_twice(struct job *job, struct error *err)
 	if (in >= 0)
 		close(take_fd(&in));
 	if (ret == 0 && job->outcome->interrupted) {
-		note(job, "interrupted", NO_SECOND_RUN);
+		note(job, "interrupted", NOTE_NO_SECOND_RUN);
 	} else if (ret == 0 && job->outcome->failed) {
 		log_warn("no second run, since recording the first one failed");
 	} else if (ret == 0 && (ret = stdin_tee_again(&tee, &in, err)) == 0) {
@@ -478,9 +470,7 @@ static int run_preloaded(struct job *job, const struct execution *execution, str
 	};
 
 	if (job->options->state_detect)
-		note(job, "states",
-		     "thread states and stacks were not recorded: they need perf and tracepoints "
-		     "(giltracer check says how to permit them)");
+		note(job, "states", NOTE_STATES_PRELOAD);
 	if (preloading_prepare(&job->events.preloading, &plan, err) < 0 ||
 	    write_before(job, err) < 0)
 		return -1;
@@ -490,9 +480,7 @@ static int run_preloaded(struct job *job, const struct execution *execution, str
 static int run_sampled(struct job *job, const struct execution *execution, struct error *err)
 {
 	if (job->options->state_detect)
-		note(job, "states",
-		     "thread states were not recorded beyond what samples tell: they need perf and "
-		     "tracepoints (giltracer check says how to permit them)");
+		note(job, "states", NOTE_STATES_SAMPLED);
 	return run_once(job, execution, err);
 }
 
@@ -507,15 +495,11 @@ int job_run(struct job *job, struct error *err)
 	if (job_preloads(job))
 		return run_preloaded(job, &gil, err);
 	if (job_wants_gil(job) && job_wants_stacks(job) && !job->host.tracepoints) {
-		note(job, "tracepoints",
-		     "tracepoints are not permitted: no stacks and no reasons of sleeps "
-		     "(giltracer check says how to permit them)");
+		note(job, "tracepoints", NOTE_NO_REASONS);
 		return run_once(job, &gil, err);
 	}
 	if (!job_wants_gil(job) && !job->host.tracepoints)
-		note(job, "tracepoints",
-		     "tracepoints are not permitted: the report shows when threads ran, "
-		     "but not why they did not (giltracer check says how to permit them)");
+		note(job, "tracepoints", NOTE_NO_STATES);
 	if (job->options->pid)
 		return run_once(job,
 		                !job_wants_stacks(job) ? &gil

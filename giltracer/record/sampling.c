@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "record/notes.h"
 
 static void set_note(struct sampling *sampling, char *note)
 {
@@ -28,7 +29,7 @@ int sampling_start(struct sampling *sampling, pid_t pid, struct error *err)
 		*err = why;
 		return -1;
 	}
-	set_note(sampling, xasprintf("no samples of stacks: %s", why.text));
+	set_note(sampling, xasprintf(NOTE_NO_SAMPLES, why.text));
 	return 0;
 }
 
@@ -40,10 +41,9 @@ void sampling_stop(struct sampling *sampling)
 	if (!sampling->sampler)
 		return;
 	if (sampler_stop(take(sampling->sampler), &totals, &err) < 0)
-		set_note(sampling, xasprintf("samples are missing: %s", err.text));
+		set_note(sampling, xasprintf(NOTE_SAMPLES_MISSING, err.text));
 	else if (totals.full)
-		set_note(sampling, xstrdup("sampling ended early: the file of samples became as "
-		                           "large as it may (--max-size)"));
+		set_note(sampling, xstrdup(NOTE_SAMPLES_FULL));
 	log_debug("%llu samples, %llu missed, %.3f s of CPU time",
 	          (unsigned long long)totals.samples, (unsigned long long)totals.missed,
 	          (double)totals.cpu_ns / 1e9);

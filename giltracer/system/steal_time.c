@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -35,13 +34,9 @@ uint64_t steal_time_ns(void)
 	return steal_time_parse(text, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
-char *steal_time_note(uint64_t stolen, uint64_t wall_ns, uint64_t cpus)
+double steal_time_percent(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus)
 {
 	double all = (double)wall_ns * (double)cpus;
 
-	if (!all || (double)stolen * 100 < all)
-		return NULL;
-	return xasprintf("the hypervisor stole %.1f %% of the CPUs' time: it counts as "
-	                 "running, and as hold for the thread that held the GIL",
-	                 100 * (double)stolen / all);
+	return all > 0 ? 100 * (double)stolen_ns / all : 0;
 }

@@ -14,8 +14,7 @@ uint64_t steal_time_ns(void);
 /* The same from the text of /proc/stat, with so many ticks a second. */
 uint64_t steal_time_parse(const char *text, uint64_t ticks);
 
-/* A sentence if stolen_ns of what the CPUs had in wall_ns is worth one (1 %), else NULL. Caller
- * frees. */
-char *steal_time_note(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus);
+/* The share of stolen_ns in the time that the CPUs had in wall_ns. */
+double steal_time_percent(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus);
 
 #endif

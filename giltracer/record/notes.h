@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All English of the notes that recording leaves in the session, as a text to be read and mended.
+ * Reports show them as they are; their own words are in report/phrases.def.
+ */
+#ifndef GILTRACER_RECORD_NOTES_H
+#define GILTRACER_RECORD_NOTES_H
+
+/* What was not recorded */
+#define NOTE_NO_REASONS                                                                  \
+	"tracepoints are not permitted: no stacks and no reasons for sleeps (giltracer " \
+	"check says how to permit them)"
+#define NOTE_NO_STATES                                                                   \
+	"tracepoints are not permitted: the report shows when threads ran, but not why " \
+	"they did not (giltracer check says how to permit them)"
+#define NOTE_STATES_PRELOAD                                                           \
+	"thread states and stacks were not recorded: they need perf and tracepoints " \
+	"(giltracer check says how to permit them)"
+#define NOTE_STATES_SAMPLED                                                             \
+	"thread states were not recorded beyond what samples tell: they need perf and " \
+	"tracepoints (giltracer check says how to permit them)"
+#define NOTE_PRELOAD_UNUSED                                                         \
+	"the library that records the GIL was not loaded into the program, or the " \
+	"program never had a GIL (Python 3.6 makes it with the first thread)"
+#define NOTE_NO_SAMPLES      "no samples of stacks: %s"
+#define NOTE_SAMPLES_MISSING "samples are missing: %s"
+#define NOTE_SAMPLES_FULL    "sampling ended early: the samples reached --max-size"
+#define NOTE_STACK_SIZE                                                                  \
+	"the host permits ring buffers of %u pages per CPU: stacks are cut at %u bytes " \
+	"to lose fewer records (giltracer setup permits more)"
+#define NOTE_TRACE_NOT_SAVED \
+	"the program ended without finishing, so VizTracer could not save its trace"
+
+/* How the program ran */
+#define NOTE_NOT_STARTED                                                  \
+	"the program ended before tracing started: nothing was recorded " \
+	"(--trace-imports traces from the first line)"
+#define NOTE_NOT_FINISHED                                                                \
+	"the program ended without finishing (by a signal, os._exit or exec): its last " \
+	"moments may be missing"
+#define NOTE_STOPPED                                                                 \
+	"the program was stopped for a while (Ctrl-Z, SIGSTOP): the time counts as " \
+	"sleep, and as hold for the thread that held the GIL"
+#define NOTE_STOLEN                                                                     \
+	"the hypervisor stole %.1f %% of the CPUs' time: it counts as running, and as " \
+	"hold for the thread that held the GIL"
+#define NOTE_NO_SECOND_RUN  "interrupted: there was no second run, so there are no stacks"
+#define NOTE_SECOND_RUN_CUT "interrupted: the second run, which records stacks, is incomplete"
+#define NOTE_RUNS_DIFFER                                                              \
+	"the two runs ended differently, with status %d and then %d: the program is " \
+	"not deterministic"
+
+/* What ended the recording before the program */
+#define NOTE_DURATION "the recording ended after %u s (--duration), before the program"
+#define NOTE_MAX_SIZE                                                                \
+	"the recording ended after %.1f s, before the program, when it had reached " \
+	"%u MiB (--max-size)"
+#define NOTE_DISK_FULL                                                             \
+	"the recording ended after %.1f s, before the program, since the disk is " \
+	"nearly full (choose another folder with TMPDIR or --keep)"
+
+#endif
