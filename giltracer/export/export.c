@@ -14,11 +14,13 @@
 const struct export_format export_formats[EXPORT_FORMATS + 1] = {
 	{ "chrome", "Trace Event JSON, for VizTracer, catapult and Perfetto", export_chrome },
 	{ "csv", "one line per state of a thread, for spreadsheets and pandas", export_csv },
+	{ "firefox", "processed profile, for profiler.firefox.com", export_firefox },
 	{ "folded", "who held the GIL, for flamegraph.pl and inferno", report_folded_on_gil },
 	{ "folded-off-cpu", "who was not on a CPU; needs --state-detect", report_folded_off_cpu },
 	{ "folded-waits", "who waited for the GIL", report_folded_off_gil },
 	{ "perfetto", "TrackEvent protobuf, for ui.perfetto.dev", export_perfetto },
 	{ "pprof", "for go tool pprof: which functions held the GIL and made others wait", export_pprof },
+	{ "speedscope", "for speedscope.app", export_speedscope },
 	{ NULL, NULL, NULL },
 };
 /* clang-format on */

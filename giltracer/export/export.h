@@ -16,7 +16,7 @@ struct export_format {
 	report_writer *write;
 };
 
-#define EXPORT_FORMATS 7
+#define EXPORT_FORMATS 9
 
 /* The table; behind the last one, the name is NULL. */
 extern const struct export_format export_formats[EXPORT_FORMATS + 1];
@@ -33,6 +33,7 @@ const struct export_format *export_find(const char *name, struct error *err);
 int export_parse(struct report_document **ret, const struct opt_list *list, struct error *err);
 
 /* The writers. ENODATA: the recording has nothing of what the format is for. */
-report_writer export_chrome, export_csv, export_perfetto, export_pprof;
+report_writer export_chrome, export_csv, export_firefox, export_perfetto, export_pprof,
+	export_speedscope;
 
 #endif

@@ -140,13 +140,13 @@ void jsonw_string(struct jsonw *w, const char *key, const char *text)
 	put_text(w->out, text);
 }
 
-/* Decimal digits of value, with a point before the last three if us. */
-static void put_digits(FILE *out, uint64_t value, bool us)
+/* Decimal digits of value, with a point before the last ones if there are decimals. */
+static void put_digits(FILE *out, uint64_t value, unsigned decimals)
 {
 	char digits[24], *end = digits + sizeof(digits), *at = end;
 
-	if (us) {
-		for (unsigned i = 0; i < 3; i++, value /= 10)
+	if (decimals) {
+		for (unsigned i = 0; i < decimals; i++, value /= 10)
 			*--at = (char)('0' + value % 10);
 		*--at = '.';
 	}
@@ -159,13 +159,19 @@ static void put_digits(FILE *out, uint64_t value, bool us)
 void jsonw_u64(struct jsonw *w, const char *key, uint64_t value)
 {
 	before(w, key);
-	put_digits(w->out, value, false);
+	put_digits(w->out, value, 0);
 }
 
 void jsonw_us(struct jsonw *w, const char *key, uint64_t ns)
 {
 	before(w, key);
-	put_digits(w->out, ns, true);
+	put_digits(w->out, ns, 3);
+}
+
+void jsonw_ms(struct jsonw *w, const char *key, uint64_t ns)
+{
+	before(w, key);
+	put_digits(w->out, ns, 6);
 }
 
 void jsonw_i64(struct jsonw *w, const char *key, int64_t value)

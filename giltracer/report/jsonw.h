@@ -50,7 +50,9 @@ void jsonw_string(struct jsonw *w, const char *key, const char *text);
 void jsonw_u64(struct jsonw *w, const char *key, uint64_t value);
 void jsonw_i64(struct jsonw *w, const char *key, int64_t value);
 void jsonw_real(struct jsonw *w, const char *key, double value, int decimals); /* finite */
-void jsonw_us(struct jsonw *w, const char *key, uint64_t ns);     /* µs with three decimals */
+/* As µs and as ms, to the ns. */
+void jsonw_us(struct jsonw *w, const char *key, uint64_t ns);
+void jsonw_ms(struct jsonw *w, const char *key, uint64_t ns);
 void jsonw_hex(struct jsonw *w, const char *key, uint64_t value); /* a string, "0x1f" */
 void jsonw_bool(struct jsonw *w, const char *key, bool value);
 void jsonw_null(struct jsonw *w, const char *key);

@@ -53,7 +53,7 @@ export function pageFile(page) {
 let browser = null;
 
 /*
- * Open a file; options: hash, width, height, scale, dark, javaScript. The page's troubles gather in
+ * Open a file; options: hash, width, height, scale, dark, javaScript, foreign (not our page). The page's troubles gather in
  * page.troubles: console errors and warnings, exceptions, requests that are not for this file.
  */
 export async function open(path, options = {}) {
@@ -84,7 +84,7 @@ export async function open(path, options = {}) {
 		if (!/^(file|blob):/.test(r.url())) page.troubles.push("request: " + r.url().slice(0, 200));
 	});
 	await page.goto("file://" + path + (options.hash || ""));
-	if (options.javaScript !== false) await complete(page);
+	if (options.javaScript !== false && !options.foreign) await complete(page);
 	return page;
 }
 

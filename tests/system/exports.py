@@ -103,6 +103,63 @@ def check_perfetto(path, document):
     check(flows, "no flows")
 
 
+def same_states(sums, t):
+    """sums: state -> ns of one thread of the document"""
+    check(sums["holds the GIL"] == t["hold_ns"], t["tid"], "holds", sums, t["hold_ns"])
+    wait = sums["waits for the GIL"] + sums["released on request, awaits the switch"]
+    check(wait == t["wait_ns"], t["tid"], "waits", wait, t["wait_ns"])
+
+
+def check_speedscope(path, document):
+    profile = json.loads(open(path, "rb").read().decode("utf-8"))
+    frames = profile["shared"]["frames"]
+    check(len(profile["profiles"]) == len(document["threads"]), "as many profiles as threads")
+    for p, t in zip(profile["profiles"], document["threads"]):
+        stack, at, sums = [], 0, collections.Counter()
+        check(p["type"] == "evented" and p["unit"] == "nanoseconds", p["type"], p["unit"])
+        for e in p["events"]:
+            check(at <= e["at"] <= p["endValue"], "time goes back")
+            at = e["at"]
+            if e["type"] == "O":
+                stack.append((e["frame"], at))
+            else:
+                frame, start = stack.pop()
+                check(e["type"] == "C" and frame == e["frame"], "closes another frame")
+                sums[frames[frame]["name"]] += at - start
+        check(not stack, "open frames at the end")
+        same_states(sums, t)
+
+
+def check_firefox(path, document):
+    text = open(path, "rb").read().decode("utf-8")
+    profile = json.loads(text, parse_float=lambda f: int(f.replace(".", "")))
+    check(profile["meta"]["preprocessedProfileVersion"] == 47, "version")
+    check(len(profile["threads"]) == len(document["threads"]), "as many as threads")
+    categories = len(profile["meta"]["categories"])
+    for p, t in zip(profile["threads"], document["threads"]):
+        for name in ("samples", "stackTable", "frameTable", "funcTable", "markers",
+                     "resourceTable", "nativeSymbols"):
+            for key, column in p[name].items():
+                check(not isinstance(column, list) or len(column) == p[name]["length"], name, key)
+        stacks, functions, strings = p["stackTable"], p["funcTable"], p["stringArray"]
+        names = [strings[functions["name"][f]] for f in p["frameTable"]["func"]]
+        check(all(isinstance(strings[f], str) for f in functions["fileName"]), "files")
+        for i, prefix in enumerate(stacks["prefix"]):
+            check(prefix is None or prefix < i, "a stack before its prefix")
+        check(all(c < categories for c in stacks["category"] + p["markers"]["category"]), "category")
+        check(p["samples"]["time"] == sorted(p["samples"]["time"]), "time goes back")
+        sums = collections.Counter()
+        for stack, weight in zip(p["samples"]["stack"], p["samples"]["weight"]):
+            sums[names[stacks["frame"][stack]]] += weight
+        same_states(sums, t)
+        sums.clear()
+        markers = p["markers"]
+        for name, start, end in zip(markers["name"], markers["startTime"], markers["endTime"]):
+            sums[strings[name]] += end - start
+        same_states(sums, t)
+        check(isinstance(p["pid"], str), "pid")
+
+
 def check_csv(path, document):
     text = open(path, "rb").read().decode("utf-8")
     rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))

@@ -42,7 +42,7 @@ ok 'a report has exports, too' "$GILTRACER" report -q plain -o x.html --json pla
 	--export chrome=plain.chrome --export csv=plain.csv
 ok 'and with calls' "$GILTRACER" report -q calls -o x.html --json calls.json
 for name in plain calls; do
-	for format in chrome csv; do
+	for format in chrome csv firefox speedscope; do
 		ok "$name: $format is written" "$GILTRACER" export -q --format $format $name -o $name.$format
 		ok "$name: $format has the document's numbers" \
 			python3 "$reader" $format $name.$format $name.json

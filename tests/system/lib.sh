@@ -299,6 +299,7 @@ has() {
 	playwright) NODE_PATH=$(playwright_path) node -e 'require("playwright-core")' 2>/dev/null ;;
 	axe) NODE_PATH=$(playwright_path) node -e 'require.resolve("axe-core")' 2>/dev/null ;;
 	biome) biome_path >/dev/null ;;
+	speedscope) speedscope_path >/dev/null ;;
 	python3.*) cpython "${1#python}" >/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
@@ -322,6 +323,17 @@ biome_path() {
 	return 1
 }
 
+# speedscope's page, as its package has it.
+speedscope_path() {
+	for tap_modules in "$top_builddir/node_modules" "$top_srcdir/node_modules"; do
+		if [ -r "$tap_modules/speedscope/dist/release/index.html" ]; then
+			echo "$tap_modules/speedscope/dist/release"
+			return 0
+		fi
+	done
+	return 1
+}
+
 how_to_get() {
 	case $1 in
 	root) echo 'run the tests as root' ;;
@@ -338,6 +350,7 @@ how_to_get() {
 	firefox) echo 'apt-get install firefox-esr' ;;
 	node) echo 'apt-get install nodejs' ;;
 	playwright) echo "npm install --prefix $top_builddir playwright-core" ;;
+	speedscope) echo "npm install --prefix $top_builddir speedscope" ;;
 	axe) echo "npm install --prefix $top_builddir axe-core" ;;
 	biome) echo "npm install --prefix $top_builddir @biomejs/biome@2.6.8" ;;
 	python3.*) echo "pyenv install ${1#python}" ;;

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Firefox profiler's processed profile, version 47: stacks with the time that each of them
+ * lasted, and the states of the GIL as markers. Its tables are lists of columns, so a thread is
+ * walked once per column, and none of them is kept.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/idmap.h"
+#include "base/vec.h"
+#include "export/export.h"
+#include "export/stacked.h"
+#include "export/walk.h"
+#include "model/span.h"
+#include "report/jsonw.h"
+
+#define GECKO_VERSION     29
+#define PROCESSED_VERSION 47
+#define NO_STACK          UINT32_MAX
+
+enum category { CATEGORY_PYTHON, CATEGORY_HOLD, CATEGORY_WAIT, CATEGORY_OTHER };
+enum column { COLUMN_STACK, COLUMN_TIME, COLUMN_WEIGHT };
+
+struct node {
+	uint32_t prefix, frame; /* NO_STACK: none; index in used */
+};
+
+/**
+ * A thread while it is written.
+ * @used: frames of stacked.h, in the order of their first use; @index: the reverse
+ * @nodes: the stacks; @by_node: prefix and frame -> node
+ * @stack: the one since since_ns
+ * @samples: how many there are
+ */
+struct thread {
+	struct jsonw *w;
+	const struct analysis *a;
+	enum column column;
+	VEC(uint32_t) used;
+	struct idmap index;
+	VEC(struct node) nodes;
+	struct idmap by_node;
+	uint32_t stack;
+	uint64_t since_ns, samples;
+};
+
+static enum category category_of(uint32_t frame)
+{
+	if (!stacked_is_state(frame))
+		return CATEGORY_PYTHON;
+	if (frame == GIL_HOLD || frame == GIL_STOPPING)
+		return CATEGORY_HOLD;
+	return frame == GIL_UNKNOWN || frame == GIL_FREE_WAIT ? CATEGORY_OTHER : CATEGORY_WAIT;
+}
+
+static uint32_t use_frame(struct thread *t, uint32_t frame)
+{
+	uint32_t at = idmap_get(&t->index, frame);
+
+	if (at != IDMAP_NONE)
+		return at;
+	at = (uint32_t)t->used.n;
+	idmap_set(&t->index, frame, at);
+	*vec_push(&t->used) = frame;
+	return at;
+}
+
+static uint32_t node_id(struct thread *t, uint32_t prefix, uint32_t frame)
+{
+	uint64_t key = idmap_pair(prefix, frame);
+	uint32_t at = idmap_get(&t->by_node, key);
+
+	if (at != IDMAP_NONE)
+		return at;
+	at = (uint32_t)t->nodes.n;
+	idmap_set(&t->by_node, key, at);
+	*vec_push(&t->nodes) = (struct node){ prefix, frame };
+	return at;
+}
+
+/* The stack lasted until at_ns. */
+static void put_sample(struct thread *t, uint64_t at_ns)
+{
+	if (at_ns > t->since_ns && t->stack != NO_STACK) {
+		if (t->column == COLUMN_STACK)
+			jsonw_u64(t->w, NULL, t->stack);
+		else if (t->column == COLUMN_TIME)
+			jsonw_ms(t->w, NULL, t->since_ns - t->a->model->start_ns);
+		else
+			jsonw_ms(t->w, NULL, at_ns - t->since_ns);
+		t->samples++;
+	}
+	t->since_ns = at_ns;
+}
+
+static void begin_frame(void *data, uint64_t at_ns, uint32_t frame)
+{
+	struct thread *t = data;
+
+	put_sample(t, at_ns);
+	t->stack = node_id(t, t->stack, use_frame(t, frame));
+}
+
+static void end_frame(void *data, uint64_t at_ns, uint32_t frame)
+{
+	struct thread *t = data;
+
+	(void)frame;
+	put_sample(t, at_ns);
+	t->stack = t->nodes.v[t->stack].prefix;
+}
+
+static void put_column(struct thread *t, uint32_t thread, const char *key, enum column column)
+{
+	static const struct stacked_ops ops = { begin_frame, end_frame };
+
+	t->column = column;
+	t->stack = NO_STACK;
+	t->since_ns = t->a->model->start_ns;
+	t->samples = 0;
+	jsonw_array(t->w, key);
+	stacked_thread(t->a, thread, &ops, t);
+	jsonw_end(t->w);
+}
+
+static void put_samples(struct thread *t, uint32_t thread)
+{
+	jsonw_object(t->w, "samples");
+	put_column(t, thread, "stack", COLUMN_STACK);
+	put_column(t, thread, "time", COLUMN_TIME);
+	put_column(t, thread, "weight", COLUMN_WEIGHT);
+	jsonw_string(t->w, "weightType", "tracing-ms");
+	jsonw_u64(t->w, "length", t->samples);
+	jsonw_end(t->w);
+}
+
+/* A column of n times the same; null if value is negative. */
+static void put_same(struct jsonw *w, const char *key, size_t n, int value)
+{
+	jsonw_array(w, key);
+	for (size_t i = 0; i < n; i++) {
+		if (value < 0)
+			jsonw_null(w, NULL);
+		else
+			jsonw_u64(w, NULL, (uint64_t)value);
+	}
+	jsonw_end(w);
+}
+
+/* Column of what is 0, 1, 2 and so on. */
+static void put_count(struct jsonw *w, const char *key, size_t n, uint64_t step, uint64_t from)
+{
+	jsonw_array(w, key);
+	for (size_t i = 0; i < n; i++)
+		jsonw_u64(w, NULL, from + step * i);
+	jsonw_end(w);
+}
+
+static void put_stack_table(struct thread *t)
+{
+	size_t n = t->nodes.n;
+
+	jsonw_object(t->w, "stackTable");
+	jsonw_array(t->w, "prefix");
+	for (size_t i = 0; i < n; i++) {
+		if (t->nodes.v[i].prefix == NO_STACK)
+			jsonw_null(t->w, NULL);
+		else
+			jsonw_u64(t->w, NULL, t->nodes.v[i].prefix);
+	}
+	jsonw_end(t->w);
+	jsonw_array(t->w, "frame");
+	for (size_t i = 0; i < n; i++)
+		jsonw_u64(t->w, NULL, t->nodes.v[i].frame);
+	jsonw_end(t->w);
+	jsonw_array(t->w, "category");
+	for (size_t i = 0; i < n; i++)
+		jsonw_u64(t->w, NULL, category_of(t->used.v[t->nodes.v[i].frame]));
+	jsonw_end(t->w);
+	put_same(t->w, "subcategory", n, 0);
+	jsonw_u64(t->w, "length", n);
+	jsonw_end(t->w);
+}
+
+/* The lines of what is used; 0 is null. */
+static void put_lines(struct thread *t, const char *key)
+{
+	jsonw_array(t->w, key);
+	for (size_t i = 0; i < t->used.n; i++) {
+		struct place place;
+
+		stacked_place(&place, t->a, t->used.v[i]);
+		if (place.line)
+			jsonw_u64(t->w, NULL, place.line);
+		else
+			jsonw_null(t->w, NULL);
+		place_done(&place);
+	}
+	jsonw_end(t->w);
+}
+
+/* Each frame is a function of its own, and has two strings: name and file. */
+static void put_frame_tables(struct thread *t)
+{
+	static const char *const nulls[] = { "nativeSymbol", "innerWindowID", "implementation",
+		                             "column" };
+	size_t n = t->used.n;
+
+	jsonw_object(t->w, "frameTable");
+	jsonw_array(t->w, "address");
+	for (size_t i = 0; i < n; i++)
+		jsonw_i64(t->w, NULL, -1);
+	jsonw_end(t->w);
+	put_same(t->w, "inlineDepth", n, 0);
+	jsonw_array(t->w, "category");
+	for (size_t i = 0; i < n; i++)
+		jsonw_u64(t->w, NULL, category_of(t->used.v[i]));
+	jsonw_end(t->w);
+	put_same(t->w, "subcategory", n, 0);
+	put_count(t->w, "func", n, 1, 0);
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(*nulls); i++)
+		put_same(t->w, nulls[i], n, -1);
+	put_lines(t, "line");
+	jsonw_u64(t->w, "length", n);
+	jsonw_end(t->w);
+	jsonw_object(t->w, "funcTable");
+	put_count(t->w, "name", n, 2, 0);
+	put_count(t->w, "fileName", n, 2, 1);
+	put_same(t->w, "isJS", n, 0);
+	put_same(t->w, "relevantForJS", n, 0);
+	jsonw_array(t->w, "resource");
+	for (size_t i = 0; i < n; i++)
+		jsonw_i64(t->w, NULL, -1);
+	jsonw_end(t->w);
+	put_lines(t, "lineNumber");
+	put_same(t->w, "columnNumber", n, -1);
+	jsonw_u64(t->w, "length", n);
+	jsonw_end(t->w);
+}
+
+/* Those of the functions, then the states, for markers. */
+static void put_strings(struct thread *t)
+{
+	jsonw_array(t->w, "stringArray");
+	for (size_t i = 0; i < t->used.n + GIL_STATES; i++) {
+		bool state = i >= t->used.n;
+		struct place place;
+
+		stacked_place(&place, t->a, state ? (uint32_t)(i - t->used.n) : t->used.v[i]);
+		jsonw_string(t->w, NULL, place.name);
+		if (!state)
+			jsonw_string(t->w, NULL, place.file);
+		place_done(&place);
+	}
+	jsonw_end(t->w);
+}
+
+enum marker_column { MARKER_NAME, MARKER_CATEGORY, MARKER_PHASE, MARKER_START, MARKER_END };
+
+static uint64_t put_marker_column(struct thread *t, const char *key, const struct lane *lane,
+                                  enum marker_column column)
+{
+	uint64_t n = 0, zero = t->a->model->start_ns;
+
+	jsonw_array(t->w, key);
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *span = &lane->spans.v[i];
+
+		if (!walk_state_name(WALK_GIL, span->state))
+			continue;
+		n++;
+		if (column == MARKER_NAME)
+			jsonw_u64(t->w, NULL, 2 * t->used.n + span->state);
+		else if (column == MARKER_CATEGORY)
+			jsonw_u64(t->w, NULL, category_of(span->state));
+		else if (column == MARKER_PHASE)
+			jsonw_u64(t->w, NULL, 1); /* an interval */
+		else
+			jsonw_ms(
+				t->w, NULL,
+				(column == MARKER_START ? span->start_ns : lane_span_end(lane, i)) -
+					zero);
+	}
+	jsonw_end(t->w);
+	return n;
+}
+
+static void put_markers(struct thread *t, const struct lane *lane)
+{
+	uint64_t n;
+
+	jsonw_object(t->w, "markers");
+	put_marker_column(t, "name", lane, MARKER_NAME);
+	put_marker_column(t, "category", lane, MARKER_CATEGORY);
+	put_marker_column(t, "phase", lane, MARKER_PHASE);
+	put_marker_column(t, "startTime", lane, MARKER_START);
+	n = put_marker_column(t, "endTime", lane, MARKER_END);
+	jsonw_array(t->w, "data");
+	for (uint64_t i = 0; i < n; i++) {
+		jsonw_object(t->w, NULL);
+		jsonw_string(t->w, "type", "GIL");
+		jsonw_end(t->w);
+	}
+	jsonw_end(t->w);
+	jsonw_u64(t->w, "length", n);
+	jsonw_end(t->w);
+}
+
+/* There are no native symbols, and no resources. */
+static void put_empty_tables(struct jsonw *w)
+{
+	static const char *const symbols[] = { "address", "functionSize", "libIndex", "name" };
+	static const char *const resources[] = { "lib", "name", "host", "type" };
+
+	jsonw_object(w, "nativeSymbols");
+	for (size_t i = 0; i < 4; i++)
+		put_same(w, symbols[i], 0, 0);
+	jsonw_u64(w, "length", 0);
+	jsonw_end(w);
+	jsonw_object(w, "resourceTable");
+	for (size_t i = 0; i < 4; i++)
+		put_same(w, resources[i], 0, 0);
+	jsonw_u64(w, "length", 0);
+	jsonw_end(w);
+}
+
+static void put_thread(struct jsonw *w, const struct analysis *a, uint32_t thread)
+{
+	const struct model_thread *m = &a->model->threads.v[thread];
+	struct thread t = { .w = w, .a = a };
+	CLEANUP(free) char *pid = xasprintf("%" PRIu32, m->pid);
+
+	jsonw_object(w, NULL);
+	jsonw_string(w, "name", facts_thread_name(a->pass, thread));
+	jsonw_bool(w, "isMainThread", m->main);
+	jsonw_string(w, "processType", "default");
+	jsonw_string(w, "processName", a->recording->command ? *a->recording->command : NULL);
+	jsonw_u64(w, "processStartupTime", 0);
+	jsonw_null(w, "processShutdownTime");
+	jsonw_ms(w, "registerTime", m->start_ns - a->model->start_ns);
+	jsonw_ms(w, "unregisterTime", m->end_ns - a->model->start_ns);
+	put_same(w, "pausedRanges", 0, 0);
+	jsonw_string(w, "pid", pid);
+	jsonw_u64(w, "tid", m->tid);
+	put_samples(&t, thread);
+	put_stack_table(&t);
+	put_frame_tables(&t);
+	put_empty_tables(w);
+	put_markers(&t, &m->gil);
+	put_strings(&t);
+	jsonw_end(w);
+	vec_done(&t.used);
+	vec_done(&t.nodes);
+	idmap_done(&t.index);
+	idmap_done(&t.by_node);
+}
+
+static void put_categories(struct jsonw *w)
+{
+	static const struct {
+		const char *name, *color;
+	} categories[] = {
+		[CATEGORY_PYTHON] = { "Python", "blue" },
+		[CATEGORY_HOLD] = { "Holds the GIL", "green" },
+		[CATEGORY_WAIT] = { "Waits for the GIL", "red" },
+		[CATEGORY_OTHER] = { "Other", "grey" },
+	};
+
+	jsonw_array(w, "categories");
+	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "name", categories[i].name);
+		jsonw_string(w, "color", categories[i].color);
+		jsonw_array(w, "subcategories");
+		jsonw_string(w, NULL, "Other");
+		jsonw_end(w);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_schema(struct jsonw *w)
+{
+	static const char *const displays[] = { "marker-chart", "marker-table",
+		                                "timeline-overview" };
+
+	jsonw_array(w, "markerSchema");
+	jsonw_object(w, NULL);
+	jsonw_string(w, "name", "GIL");
+	jsonw_array(w, "display");
+	for (size_t i = 0; i < sizeof(displays) / sizeof(*displays); i++)
+		jsonw_string(w, NULL, displays[i]);
+	jsonw_end(w);
+	put_same(w, "data", 0, 0);
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
+static void put_meta(struct jsonw *w)
+{
+	jsonw_object(w, "meta");
+	jsonw_u64(w, "version", GECKO_VERSION);
+	jsonw_u64(w, "preprocessedProfileVersion", PROCESSED_VERSION);
+	jsonw_string(w, "product", "Python");
+	jsonw_string(w, "importedFrom", "giltracer");
+	jsonw_u64(w, "processType", 0);
+	jsonw_u64(w, "interval", 1);
+	jsonw_u64(w, "startTime", 0); /* of the wall clock: not known */
+	jsonw_bool(w, "symbolicated", true);
+	jsonw_bool(w, "debug", false);
+	jsonw_bool(w, "doesNotUseFrameImplementation", true);
+	jsonw_bool(w, "sourceCodeIsNotOnSearchfox", true);
+	put_categories(w);
+	put_schema(w);
+	jsonw_end(w);
+}
+
+int export_firefox(const struct analysis *a, FILE *out, struct error *err)
+{
+	struct jsonw w;
+
+	(void)err;
+	jsonw_init(&w, out, 0);
+	jsonw_object(&w, NULL);
+	put_meta(&w);
+	put_same(&w, "libs", 0, 0);
+	put_same(&w, "pages", 0, 0);
+	jsonw_array(&w, "threads");
+	for (size_t i = 0; i < a->model->threads.n; i++)
+		put_thread(&w, a, a->thread_order[i]);
+	jsonw_end(&w);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+	return 0;
+}
