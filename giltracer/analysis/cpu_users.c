@@ -3,9 +3,9 @@
 #include "analysis/cpu_users.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/facts.h"
+#include "base/idmap.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
@@ -16,17 +16,18 @@ const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, ui
 	return by == MODEL_NONE && name && names ? names_get(names, name) : NULL;
 }
 
-static void add_user(struct cpu_users *users, const char *name, uint64_t ns)
+/* index: of each program by the id of its name, 0: threads of this one. */
+static void add_user(struct cpu_users *users, struct idmap *index, uint32_t id, const char *name,
+                     uint64_t ns)
 {
-	for (size_t i = 0; i < users->list.n; i++) {
-		struct cpu_user *user = &users->list.v[i];
+	uint32_t at = idmap_get(index, id);
 
-		if (name && user->name ? !strcmp(name, user->name) : name == user->name) {
-			user->ns += ns;
-			return;
-		}
+	if (at == IDMAP_NONE) {
+		at = (uint32_t)users->list.n;
+		idmap_set(index, id, at);
+		*vec_push(&users->list) = (struct cpu_user){ .name = name };
 	}
-	*vec_push(&users->list) = (struct cpu_user){ name, ns };
+	users->list.v[at].ns += ns;
 }
 
 static int compare_users(const void *a, const void *b)
@@ -39,6 +40,7 @@ static int compare_users(const void *a, const void *b)
 struct cpu_users cpu_users_find(const struct recording_pass *pass)
 {
 	struct cpu_users users = { 0 };
+	struct idmap index = { 0 };
 
 	for (size_t i = 0; i < pass->model->cpu_blame.n; i++) {
 		const struct model_cpu_blame *row = &pass->model->cpu_blame.v[i];
@@ -46,8 +48,10 @@ struct cpu_users cpu_users_find(const struct recording_pass *pass)
 
 		users.all_ns += row->runnable_ns;
 		if (program || row->by < MODEL_UNKNOWN)
-			add_user(&users, program, row->runnable_ns);
+			add_user(&users, &index, program ? row->name : 0, program,
+			         row->runnable_ns);
 	}
+	idmap_done(&index);
 	if (users.list.n)
 		qsort(users.list.v, users.list.n, sizeof(*users.list.v), compare_users);
 	return users;

@@ -9,18 +9,20 @@
 #include "analysis/pystack.h"
 #include "base/alloc.h"
 #include "base/str.h"
+#include "model/span.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
 #define FUNCTION_PERCENT 20       /* less is not worth a name */
 #define LONG_HOLD_NS     10000000 /* twice the switch interval: worth a word */
 #define PREEMPTED        20       /* percent of the longest hold, likewise */
+#define MOMENT_LOOKS     4000000  /* at threads during holds, for the longest wait */
 #define SECOND_PERCENT   5        /* of the waiting: who caused less is not named beside another */
 #define BETWEEN_PERCENT  10       /* likewise of nobody */
 
-/* The longest wait that passed while a thread held the GIL; with @of, any thread of a group. */
+/* The longest wait that passed while any thread of a group held the GIL. */
 static void find_moment(struct verdict *v, const struct model *model, const uint32_t *of,
-                        uint32_t who)
+                        uint32_t group)
 {
 	uint64_t longest = 0;
 
@@ -28,7 +30,7 @@ static void find_moment(struct verdict *v, const struct model *model, const uint
 		const struct model_blame *blame = &model->blame.v[i];
 
 		if (blame->holder >= model->threads.n || blame->longest_ns <= longest ||
-		    (of ? of[blame->holder] : blame->holder) != who)
+		    of[blame->holder] != group)
 			continue;
 		longest = blame->longest_ns;
 		v->moment = true;
@@ -36,6 +38,93 @@ static void find_moment(struct verdict *v, const struct model *model, const uint
 		v->moment_start_ns = blame->longest_at_ns;
 		v->moment_end_ns = blame->longest_at_ns + longest;
 	}
+}
+
+/* An overdue hold. */
+struct kept {
+	uint32_t thread, gil;
+	uint64_t start_ns, end_ns;
+};
+
+struct kept_list {
+	VEC(struct kept) v;
+};
+
+static int longest_first(const void *va, const void *vb)
+{
+	const struct kept *a = va, *b = vb;
+	uint64_t x = a->end_ns - a->start_ns, y = b->end_ns - b->start_ns;
+
+	if (x != y)
+		return x < y ? 1 : -1;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The overdue holds of a function in all threads, the longest first; free with vec_done(&list.v). */
+static struct kept_list kept_by(const struct recording_pass *pass, uint32_t frame)
+{
+	const struct hogs *hogs = pass->hogs;
+	struct kept_list list = { 0 };
+
+	for (size_t i = 0; i < hogs->overdue.n; i++) {
+		const struct hog_overdue *o = &hogs->overdue.v[i];
+		const struct lane *lane = &pass->model->threads.v[o->thread].gil;
+
+		if (hogs_same_function(functions_frames(pass), o->frame, frame))
+			*vec_push(&list.v) = (struct kept){ o->thread,
+				                            lane->spans.v[o->span].gil.index,
+				                            lane->spans.v[o->span].start_ns,
+				                            lane_span_end(lane, o->span) };
+	}
+	if (list.v.n)
+		qsort(list.v.v, list.v.n, sizeof(*list.v.v), longest_first);
+	return list;
+}
+
+/* The longest wait of the thread during the hold, if it is longer than the verdict's. */
+static void find_wait(struct verdict *v, const struct model *model, uint32_t thread,
+                      const struct kept *hold)
+{
+	const struct lane *lane = &model->threads.v[thread].gil;
+
+	for (size_t i = lane_at(lane, hold->start_ns);
+	     i < lane->spans.n && lane->spans.v[i].start_ns < hold->end_ns; i++) {
+		uint64_t from = later(lane->spans.v[i].start_ns, hold->start_ns);
+		uint64_t to = lane_span_end(lane, i);
+
+		to = to < hold->end_ns ? to : hold->end_ns;
+		if (lane->spans.v[i].state != GIL_WAIT || lane->spans.v[i].gil.index != hold->gil ||
+		    to <= from || (v->moment && to - from <= v->moment_end_ns - v->moment_start_ns))
+			continue;
+		v->moment = true;
+		v->moment_thread = thread;
+		v->moment_start_ns = from;
+		v->moment_end_ns = to;
+	}
+}
+
+/* The longest wait that passed while any thread kept the GIL in a function. None is better than one
+ * that is not the longest, where there are too many holds and threads to look at. */
+static void find_call_moment(struct verdict *v, const struct analysis *a, uint32_t frame)
+{
+	struct kept_list list = kept_by(a->pass, frame);
+	size_t looks = MOMENT_LOOKS;
+
+	for (size_t i = 0; i < list.v.n; i++) {
+		const struct kept *hold = &list.v.v[i];
+
+		if (v->moment &&
+		    hold->end_ns - hold->start_ns <= v->moment_end_ns - v->moment_start_ns)
+			break;
+		if (looks < a->model->threads.n) {
+			v->moment = false;
+			break;
+		}
+		looks -= a->model->threads.n;
+		for (uint32_t t = 0; t < a->model->threads.n; t++)
+			find_wait(v, a->model, t, hold);
+	}
+	vec_done(&list.v);
 }
 
 /**
@@ -252,7 +341,7 @@ static bool blame_call(struct verdict *v, const struct analysis *a, const struct
 	r->preempted_ns = preempted(a->model, top->longest_thread, top->longest_at_ns,
 	                            top->longest_ns);
 	reasons_add(&v->advice, is_collector(a->pass, top->hog) ? ADVICE_COLLECTOR : ADVICE_CALL);
-	find_moment(v, a->model, NULL, top->longest_thread);
+	find_call_moment(v, a, top->hog->frame);
 	return true;
 }
 

@@ -6,13 +6,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/cpu_users.h"
 #include "analysis/hogs.h"
 #include "base/idmap.h"
 #include "model/model.h"
 #include "perfdata/header.h"
 #include "perfdata/maps.h"
 #include "trace/from_perf.h"
+#include "trace/names.h"
 #include "trace/slices.h"
+#include "trace/source.h"
 
 #include "growth.h"
 #include "perfbuild.h"
@@ -401,6 +404,31 @@ static void find_hogs(size_t n)
 	model_free(m);
 }
 
+/* Threads that each stand in line behind a program of their own. */
+static void stand_in_line(size_t n)
+{
+	struct names *names = names_new();
+	struct source source = { .cpu_names = names };
+	struct model model = { 0 };
+	struct recording_pass pass = { .model = &model, .source = &source };
+	struct cpu_users users;
+
+	for (uint32_t i = 0; i < n; i++) {
+		char name[32];
+		int len = snprintf(name, sizeof(name), "program-%u", i);
+
+		*vec_push(&model.cpu_blame) = (struct model_cpu_blame){
+			i, MODEL_NONE, names_id(names, name, (size_t)len), 5
+		};
+	}
+	users = cpu_users_find(&pass);
+	if (users.list.n != n)
+		abort();
+	vec_done(&users.list);
+	vec_done(&model.cpu_blame);
+	names_free(names);
+}
+
 int main(void)
 {
 	growth_ok(put_colliding, 4000, "numbers made to collide");
@@ -421,5 +449,6 @@ int main(void)
 	growth_ok(lose_cpus, 500, "losses on any of many CPUs");
 	growth_ok(hold_alone, 2000, "processes with a GIL each");
 	growth_ok(find_hogs, 2000, "threads that each hold the GIL for long");
+	growth_ok(stand_in_line, 1000, "programs that had a CPU");
 	return done_testing();
 }

@@ -107,10 +107,44 @@ static void test_names(void)
 	fixture_done(&f);
 }
 
+/* Who had the CPU that a thread stood in line for. */
+static void test_starvation(void)
+{
+	static const char *const kinds[] = { "thread", "program", "nobody", "unknown" };
+	struct names *programs = names_new();
+	struct fixture f;
+	json_t *root, *rows;
+	char *text;
+
+	fixture_hog(&f);
+	f.source.cpu_names = programs;
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, 1, 0, 4 };
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, MODEL_NONE,
+		                                                  names_id(programs, "cc1", 3), 3 };
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, MODEL_NONE, 0, 2 };
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, MODEL_UNKNOWN, 0, 1 };
+	text = json_of(&f.report);
+	root = json_loads(text, 0, NULL);
+	rows = json_object_get(root, "starvation");
+	for (size_t i = 0; i < 4; i++) {
+		const json_t *row = json_array_get(rows, i);
+		const char *name = json_string_value(json_object_get(row, "by_name"));
+
+		is_str(json_string_value(json_object_get(row, "by")), kinds[i], "by: %s", kinds[i]);
+		is_str(name ? name : "-", i == 1 ? "cc1" : "-", "only a program has a name");
+		ok(json_is_null(json_object_get(row, "by_tid")) == (i > 0), "only a thread an id");
+	}
+	json_decref(root);
+	free(text);
+	fixture_done(&f);
+	names_free(programs);
+}
+
 int main(void)
 {
 	test_hog();
 	test_unknown_holder();
 	test_names();
+	test_starvation();
 	return done_testing();
 }

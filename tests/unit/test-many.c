@@ -213,6 +213,7 @@ static void test_document(void)
 	ok(json_is_null(json_object_get(last, "tid")) &&
 	           json_is_null(json_object_get(last, "by_tid")),
 	   "and the last is of nobody");
+	is_str(json_string_value(json_object_get(last, "by")), "several", "but of several rows");
 	is_u64(sum_of(line, "runnable_ns"),
 	       sum_of(json_object_get(whole, "starvation"), "runnable_ns"),
 	       "so that the sum is the same");

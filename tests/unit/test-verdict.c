@@ -282,6 +282,54 @@ static uint32_t python_frame(struct fixture *f, const char *name, const char *fi
 	return stacks_id(f->source.frames, &frame);
 }
 
+/* The longest hold of a call is one thread's, the longest wait for it passed during another's. */
+static void test_call_moment(void)
+{
+	static const struct {
+		enum gil_state state;
+		uint64_t ms;
+	} lanes[3][3] = {
+		{ { GIL_HOLD, 60 }, { GIL_NO, 140 } },
+		{ { GIL_NO, 60 }, { GIL_HOLD, 40 }, { GIL_NO, 100 } },
+		{ { GIL_NO, 50 }, { GIL_WAIT, 50 }, { GIL_HOLD, 100 } },
+	};
+	struct hogs hogs = { 0 };
+	struct fixture f;
+	struct words v;
+	uint32_t parse;
+
+	fixture_init(&f, 200);
+	parse = python_frame(&f, "parse", "/srv/app/parse.py", 7);
+	f.pass.hogs = &hogs;
+	for (uint32_t i = 0; i < 3; i++) {
+		fixture_thread(&f, 1, 2 + i, "pool");
+		for (unsigned k = 0; k < 3; k++)
+			if (lanes[i][k].ms)
+				fixture_gil(&f, i, lanes[i][k].state, lanes[i][k].ms);
+		fixture_cpu(&f, i, CPU_RUNNING, 200);
+		if (i == 2)
+			break;
+		fixture_blame(&f, 2, i, i ? 40 : 10, i ? 40 : 10, i ? 60 : 50);
+		*vec_push(&hogs.v) = (struct hog){
+			.thread = i,
+			.frame = parse,
+			.overdue_holds = 1,
+			.overdue_ns = (i ? 40 : 60) * FIXTURE_MS,
+			.overdue_longest_ns = (i ? 40 : 60) * FIXTURE_MS,
+			.overdue_wait_ns = (i ? 40 : 10) * FIXTURE_MS,
+			.wait_ns = (i ? 40 : 10) * FIXTURE_MS,
+		};
+		*vec_push(&hogs.overdue) = (struct hog_overdue){ i, parse, i };
+	}
+	words_init(&v, &f.report);
+	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(60) &&
+	           v.moment_end_ns == fixture_time(100),
+	   "the longest wait for a call is of any thread that ran it");
+	words_done(&v);
+	hogs_done(&hogs);
+	fixture_done(&f);
+}
+
 /* Two threads of a pool run the same call, each for a part of what the others wait. */
 static void test_call(void)
 {
@@ -568,6 +616,7 @@ int main(void)
 	test_locks();
 	test_group();
 	test_call();
+	test_call_moment();
 	test_edges();
 	test_group_of_victims();
 	test_no_gil_detect();
