@@ -353,6 +353,7 @@ how_to_get() {
 	speedscope) echo "npm install --prefix $top_builddir speedscope" ;;
 	axe) echo "npm install --prefix $top_builddir axe-core" ;;
 	biome) echo "npm install --prefix $top_builddir @biomejs/biome@2.6.8" ;;
+	prometheus | promtool) echo "$top_srcdir/tests/system/prometheus.sh $top_builddir/prometheus" ;;
 	python3.*) echo "pyenv install ${1#python}" ;;
 	*) echo "apt-get install $1" ;;
 	esac

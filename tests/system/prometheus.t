@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The rules and the dashboard, with a real Prometheus: it scrapes a program that keeps the GIL and one that
+# only uses it all the time, and the alert is on the former alone.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+PATH=$top_builddir/prometheus:$PATH
+need prometheus promtool
+XDG_RUNTIME_DIR=$TMPDIR
+export XDG_RUNTIME_DIR
+share=$top_srcdir/share/metrics
+helper=$top_srcdir/tests/system/prometheus.py
+
+ok 'the rules are rules' promtool check rules "$share/rules.yaml"
+ok 'each alert fires when it should' promtool test rules "$share/rules-test.yaml"
+ok 'the example is a configuration' promtool check config "$share/prometheus.yaml"
+if ! grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h"; then
+	skip 'needs libmicrohttpd: apt-get install libmicrohttpd-dev' 'a real Prometheus'
+	done_testing
+fi
+
+cat >hog.py <<'PYTHON'
+import sys
+import threading
+
+over = threading.Event()
+
+
+def waits():
+    while not over.wait(0.001):
+        pass
+
+
+def hogs():
+    while not over.is_set():
+        sum(range(2000000))
+
+
+def turns():
+    while not over.is_set():
+        for _ in range(1000):
+            pass
+
+
+threads = [threading.Thread(target=f) for f in ((hogs, waits) if sys.argv[1] == 'hog' else (turns,))]
+for thread in threads:
+    thread.start()
+sys.stdin.read()
+over.set()
+for thread in threads:
+    thread.join()
+PYTHON
+
+# served NAME: hog.py NAME is served at $address.
+served() {
+	mkfifo "$1.err"
+	"$GILTRACER" --metrics 127.0.0.1:0 hog.py "$1" <input 2>"$1.err" 3>&- &
+	programs="${programs:-} $!"
+	read -r _ _ url <"$1.err"
+	address=${url#http://}
+	address=${address%/metrics}
+}
+
+mkfifo input port started
+exec 3<>input
+served innocent
+innocent=$address
+served hog
+hog=$address
+"$tap_python" "$top_srcdir/tests/system/metrics.py" "http://$hog/metrics" text text/plain >hog.txt
+ok 'promtool check metrics' sh -c 'promtool check metrics <hog.txt'
+is "$(cat out err)" '' 'has nothing to say'
+
+timeout 120 "$tap_python" "$helper" manager port GilKept "instance=$hog" >fired &
+manager=$!
+# shellcheck disable=SC2094 # a FIFO
+read -r port <port
+# All intervals are those of the rules, but shorter.
+sed 's/\[1m\]/[3s]/; s/for: .*/for: 0s/' "$share/rules.yaml" >rules.yaml
+cat >prometheus.yaml <<YAML
+global:
+  scrape_interval: 1s
+  evaluation_interval: 1s
+rule_files: [rules.yaml]
+alerting:
+  alertmanagers:
+    - static_configs:
+        - targets: ['127.0.0.1:$port']
+scrape_configs:
+  - job_name: giltracer
+    static_configs:
+      - targets: ['$hog', '$innocent']
+YAML
+prometheus --config.file=prometheus.yaml --storage.tsdb.path=data \
+	--web.listen-address=127.0.0.1:0 2>started 3>&- &
+prometheus=$!
+at_exit "kill $prometheus 2>/dev/null"
+exec 4<started
+server=$(sed -n '/Listening on/{s/.*address=\([0-9.:]*\).*/\1/p;q;}' <&4)
+cat <&4 >log &
+like "$server" '^127.0.0.1:' 'Prometheus is there'
+
+wait "$manager"
+is "$?" 0 'the alert fires'
+like "$(cat fired)" '"alertname": "GilKept".*"thread": "python' 'for the threads that keep the GIL'
+"$tap_python" "$helper" query "http://$server" 'ALERTS{alertstate="firing"}' >firing
+unlike "$(cat firing)" "$innocent" 'and not for those that only use it'
+"$tap_python" "$helper" query "http://$server" 'pid:giltracer_gil_hold:ratio' >held
+is "$(wc -l <held)" 2 'though both hold it'
+is "$(awk '$NF > 1' held)" '' 'for no more than all of the time'
+is "$("$tap_python" "$helper" query "http://$server" \
+	"pid:giltracer_gil_hold:ratio{instance=\"$innocent\"} > 0.9" | wc -l)" 1 \
+	'the innocent one for nearly all of it'
+"$tap_python" "$helper" dashboard "http://$server" "$share/dashboard.json" >panels
+is "$(grep -vc ': 1$' panels)" 0 'each panel of the dashboard has results'
+diag "$(grep -v ': 1$' panels)"
+is "$(wc -l <panels)" 13 'all thirteen'
+
+kill "$prometheus"
+wait "$prometheus"
+exec 3>&-
+# shellcheck disable=SC2086 # a list
+wait $programs
+leaves_nothing
+done_testing
