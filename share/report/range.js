@@ -16,7 +16,7 @@ import {turns} from "./turns.js";
 import {flyTo, range, rowsThreads, setRange} from "./view.js";
 
 const RANGE_NAMED = 5000; // holds whose function is looked up
-const STEP = 2000; // spans between two chances to stop
+const STEP = 2000; // spans or holds between two chances to stop
 
 // The holds of each GIL, and what each of them, by its place in the lane, caused of the waits.
 const rangeHolds = () =>
@@ -29,11 +29,14 @@ const rangeHolds = () =>
 // document's blame has it for the whole recording, with nobody for what cannot be told.
 // Into out: {waiter, holder, ns}
 function* rangeBlame(part, holds, out) {
+	const nobody = pass().threads.length,
+		sum = new Float64Array(nobody + 1);
+	let looked = 0; // holds since the last chance to stop
+	const add = (holder, ns) => {
+		looked++;
+		if (ns > 0) sum[holder === HANDOVER ? nobody : holder] += ns;
+	};
 	for (const waiter of rowsThreads().filter(i => store().gil[i])) {
-		const sum = new Map(),
-			add = (holder, ns) => {
-				if (ns > 0) sum.set(holder, (sum.get(holder) || 0) + ns);
-			};
 		for (const s of store().gil[waiter].sections) {
 			if (s.t1 <= part.from || s.t0 >= part.to) continue;
 			let i = Math.max(0, upper(s.start, 0, s.n, part.from) - 1);
@@ -41,10 +44,15 @@ function* rangeBlame(part, holds, out) {
 				const from = Math.max(s.start[i], part.from),
 					to = Math.min(s.start[i + 1], part.to);
 				if (to > from) chargeWait(waiter, s, i, from, to, holds, add);
-				if (i % STEP === 0) yield;
+				if (++looked < STEP) continue;
+				looked = 0;
+				yield;
 			}
 		}
-		sum.forEach((ns, holder) => out.push({waiter, holder, ns}));
+		sum.forEach((ns, holder) => {
+			if (ns > 0) out.push({waiter, holder: holder === nobody ? HANDOVER : holder, ns});
+		});
+		sum.fill(0);
 		yield;
 	}
 }
@@ -253,11 +261,11 @@ const rangeFill = inSteps(function* (part) {
 		functions = [];
 	yield* rangeBlame(part, holds, blame);
 	if (blame.length) yield* rangeFunctions(part, holds, functions);
-	fill(
-		box,
-		blame.length ? rangeBlameTable(blame) : null,
-		functions.length ? rangeFunctionsTable(functions) : null,
-	);
+	const tables = [blame.length ? rangeBlameTable(blame) : null];
+	yield;
+	if (functions.length) tables.push(rangeFunctionsTable(functions));
+	yield;
+	fill(box, tables);
 });
 
 function rangeDraw() {
