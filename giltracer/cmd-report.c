@@ -9,6 +9,7 @@
 #include "base/opts.h"
 #include "cmd.h"
 #include "export/export.h"
+#include "report/annotate.h"
 #include "report/fail_on.h"
 #include "report/session_report.h"
 
@@ -42,7 +43,7 @@ static bool takes_stdout(const struct report_outputs *outputs)
 }
 
 static int make(struct report_outputs *outputs, const char *dir, const struct opt_list *exports,
-                bool quiet, const struct fail_on *fail_on, struct error *err)
+                bool quiet, unsigned annotate, const struct fail_on *fail_on, struct error *err)
 {
 	CLEANUP(free) struct report_document *documents = NULL;
 
@@ -52,6 +53,8 @@ static int make(struct report_outputs *outputs, const char *dir, const struct op
 	outputs->document_count = exports->n;
 	if (!quiet)
 		outputs->text = takes_stdout(outputs) ? stderr : stdout;
+	if (annotate == ANNOTATE_GITHUB)
+		outputs->annotations = takes_stdout(outputs) ? stderr : stdout;
 	if (!dir)
 		return error_set(err, EINVAL,
 		                 "a session folder is expected (see giltracer report --help)");
@@ -64,6 +67,7 @@ static int report_run(int argc, char **argv, struct error *err)
 {
 	struct report_outputs outputs = { .html = "giltracer.html" };
 	bool help = false, verbose = false, quiet = false;
+	unsigned annotate = ANNOTATE_NONE;
 	struct opt_list exports = { 0 }, conditions = { 0 };
 	const struct opt opts[] = {
 		OPT_STR('o', "output", "FILE", &outputs.html,
@@ -71,6 +75,7 @@ static int report_run(int argc, char **argv, struct error *err)
 		OPT_STR(0, "json", "FILE", &outputs.json,
 		        "write the same facts as JSON; - is stdout"),
 		EXPORT_OPT(&exports),
+		ANNOTATE_OPT(&annotate),
 		FAIL_ON_OPT(&conditions),
 		OPT_FLAG('v', "verbose", &verbose, "say more"),
 		OPT_FLAG('q', "quiet", &quiet, "print errors only; no table"),
@@ -87,7 +92,7 @@ static int report_run(int argc, char **argv, struct error *err)
 		status = fail_on_parse(&fail_on, &conditions, false, err);
 	if (status == 0)
 		status = help ? cmd_help(&cmd_report, opts)
-		              : make(&outputs, dir, &exports, quiet, &fail_on, err);
+		              : make(&outputs, dir, &exports, quiet, annotate, &fail_on, err);
 	fail_on_done(&fail_on);
 	opt_list_done(&conditions);
 	opt_list_done(&exports);

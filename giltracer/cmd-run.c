@@ -16,6 +16,7 @@
 #include "cmd-metrics.h"
 #include "cmd.h"
 #include "export/export.h"
+#include "report/annotate.h"
 #include "report/fail_on.h"
 #include "record/record.h"
 #include "report/session_report.h"
@@ -28,6 +29,7 @@ struct run_options {
 	bool listen_anywhere;
 	const struct report_document *documents;
 	size_t document_count;
+	unsigned annotate;
 	struct fail_on fail_on;
 };
 
@@ -83,6 +85,7 @@ static void report_in_child(const struct run_options *options, const char *dir)
 		.text = options->record.quiet ? NULL : stderr,
 		.documents = options->documents,
 		.document_count = options->document_count,
+		.annotations = options->annotate == ANNOTATE_GITHUB ? stderr : NULL,
 	};
 	struct error err;
 	int status;
@@ -232,6 +235,7 @@ static int run_run(int argc, char **argv, struct error *err)
 		OPT_STR(0, "json", "FILE", &options.json,
 		        "write the same facts as JSON; - is stdout"),
 		EXPORT_OPT(&exports),
+		ANNOTATE_OPT(&options.annotate),
 		RECORD_OPTS(&options.record),
 		FAIL_ON_OPT(&conditions),
 		OPT_STR(0, "keep", "DIR", &options.keep,

@@ -3,11 +3,13 @@
 #include "report/session_report.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "report/annotate.h"
 #include "report/load.h"
 #include "report/report.h"
 
@@ -104,6 +106,8 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 	log_progress(NULL);
 	if (outputs->text && report_text(a, outputs->text, err) < 0)
 		return -1;
+	if (outputs->annotations)
+		annotate_github(a, getenv("GITHUB_WORKSPACE"), outputs->annotations);
 	if (too_large.code) {
 		*err = too_large;
 		return -1;

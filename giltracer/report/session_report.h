@@ -22,6 +22,7 @@ struct report_document {
  * @html, @json: files; "-" is stdout
  * @summary: the recording in numbers; free with summary_done, also behind an error
  * @text: where the terminal table goes
+ * @annotations: where annotations for GitHub go
  * @documents: in other formats, see export/export.h; borrowed
  */
 struct report_outputs {
@@ -29,6 +30,7 @@ struct report_outputs {
 	const char *json;
 	struct summary *summary;
 	FILE *text;
+	FILE *annotations;
 	const struct report_document *documents;
 	size_t document_count;
 };

@@ -97,6 +97,18 @@ else
 	skip "needs viztracer: $(how_to_get viztracer)" 'VizTracer loads it'
 fi
 
+# Annotations: of this fixture no function is known, so the verdict alone.
+ok 'a notice for GitHub' "$GILTRACER" report -q plain -o x.html --annotate github
+like "$(cat out)" '^::notice title=giltracer::The GIL limits this program: ' 'has the verdict'
+unlike "$(cat out)" '% ' 'in which percent signs are escaped'
+
+mkdir 'a:b,c%'
+cp "$top_srcdir/share/examples/hog.py" 'a:b,c%/hog.py'
+ok 'a culprit is recorded' "$GILTRACER" -q --probes preload --python-trace none --annotate github \
+	-o x.html --export perfetto=live.perfetto 'a:b,c%/hog.py'
+like "$(cat err)" '^::warning file=a%3Ab%2Cc%25/hog\.py,line=[0-9]+,title=giltracer::[0-9.]+.%25 of all' \
+	'and is marked, with an escaped path'
+
 # What cannot be is one clear message.
 refuses() { # MESSAGE NAME COMMAND...
 	refuses_message=$1
