@@ -11,6 +11,8 @@
 #include "base/vec.h"
 #include "record/job.h"
 
+const char *const python_trace_names[] = { "auto", "native", "viztracer", "none", NULL };
+
 static char *timestamp(void)
 {
 	time_t now = time(NULL);

@@ -17,8 +17,6 @@
 
 const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", "none", NULL };
 
-const char *const python_trace_names[] = { "auto", "native", "viztracer", "none", NULL };
-
 void record_set_log_level(const struct record_options *options)
 {
 	if (options->quiet)

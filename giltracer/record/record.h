@@ -25,6 +25,7 @@ enum python_trace {
 	PYTHON_TRACE_NONE
 };
 
+/* As the option and the session call them; in describe.c. */
 extern const char *const python_trace_names[];
 
 /* VizTracer takes its buffer when it starts: 10 million entries are about 640 MB of address space,

@@ -1,47 +1,114 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads and what they did. */
+#include <string.h>
+
 #include "report/table_cells.h"
 
-static uint64_t life(const struct model_thread *t)
+#define FIRST_COLUMN 2 /* behind the thread and its life */
+
+/* A column: percent, or a time of the thread; where it is in the shares or in the thread. */
+struct thread_column {
+	enum phrase heading;
+	bool is_time;
+	size_t offset;
+};
+
+#define SHARE(of, member, name)                                                   \
+	{                                                                         \
+		.heading = PHRASE_h_##name, .offset = offsetof(struct of, member) \
+	}
+#define TIME(member, name)                                      \
+	{                                                       \
+		.heading = PHRASE_h_##name, .is_time = true,    \
+		.offset = offsetof(struct model_thread, member) \
+	}
+
+/* clang-format off */
+
+/* The last one only where it matters. */
+static const struct thread_column gil_columns[] = {
+	SHARE(facts_shares, no_gil, no_gil),
+	SHARE(facts_shares, hold, has_gil),
+	SHARE(facts_shares, wait, gil_wait),
+	SHARE(facts_shares, free_wait, free_wait),
+	SHARE(facts_shares, unknown, unknown),
+	TIME(longest_wait_ns, longest_wait),
+	TIME(longest_hold_ns, longest_hold),
+	SHARE(facts_shares, probes, probes),
+};
+
+static const struct thread_column lock_columns[] = {
+	SHARE(locks_shares, free, free),
+	SHARE(locks_shares, lock_wait, lock_wait),
+	SHARE(locks_shares, stopped, stopped),
+	SHARE(locks_shares, stops, stops),
+	SHARE(locks_shares, unknown, unknown),
+	TIME(longest_lock_wait_ns, longest_lock_wait),
+	TIME(longest_stop_ns, longest_stop),
+};
+
+static const struct thread_column state_columns[] = {
+	SHARE(facts_states, percent[CPU_RUNNING], running),
+	SHARE(facts_states, percent[CPU_RUNNABLE], runnable),
+	SHARE(facts_states, percent[CPU_SLEEPING], asleep),
+	SHARE(facts_states, percent[CPU_UNINTERRUPTIBLE], uninterruptible),
+	SHARE(facts_states, percent[CPU_GIL_SLEEP], gil_sleep),
+	SHARE(facts_states, percent[CPU_UNKNOWN], unknown),
+};
+
+/* clang-format on */
+
+#define COLUMNS(array) (array), sizeof(array) / sizeof(*(array))
+
+static void set_headings(struct table *table, const struct thread_column *columns, size_t n)
 {
-	return t->end_ns - t->start_ns;
+	TABLE_HEADINGS(table, PHRASE_h_thread, PHRASE_h_total_ms);
+	for (size_t i = 0; i < n; i++)
+		table->headings[table->columns++] = columns[i].heading;
+}
+
+static void put_columns(struct row *row, const struct thread_column *columns, size_t n,
+                        const void *shares, const struct model_thread *t)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *from = columns[i].is_time ? (const char *)t : shares;
+		uint64_t ns;
+		double percent;
+
+		if (columns[i].is_time) {
+			memcpy(&ns, from + columns[i].offset, sizeof(ns));
+			cell_ms(row, (unsigned)i + FIRST_COLUMN, ns, 3);
+		} else {
+			memcpy(&percent, from + columns[i].offset, sizeof(percent));
+			cell_number(row, (unsigned)i + FIRST_COLUMN, percent, 1);
+		}
+	}
 }
 
 static void put_gil_shares(struct row *row, const struct model_thread *t)
 {
-	struct facts_shares s = facts_shares(t);
+	struct facts_shares shares = facts_shares(t);
 
-	cell_number(row, 2, s.no_gil, 1);
-	cell_number(row, 3, s.hold, 1);
-	cell_number(row, 4, s.wait, 1);
-	cell_number(row, 5, s.free_wait, 1);
-	cell_number(row, 6, s.unknown, 1);
-	cell_ms(row, 7, t->longest_wait_ns, 3);
-	cell_ms(row, 8, t->longest_hold_ns, 3);
-	cell_number(row, 9, s.probes, 1);
+	put_columns(row, COLUMNS(gil_columns), &shares, t);
 }
 
 static void put_lock_shares(struct row *row, const struct model_thread *t)
 {
-	struct locks_shares s = locks_shares(t);
+	struct locks_shares shares = locks_shares(t);
 
-	cell_number(row, 2, s.free, 1);
-	cell_number(row, 3, s.lock_wait, 1);
-	cell_number(row, 4, s.stopped, 1);
-	cell_number(row, 5, s.stops, 1);
-	cell_number(row, 6, s.unknown, 1);
-	cell_ms(row, 7, t->longest_lock_wait_ns, 3);
-	cell_ms(row, 8, t->longest_stop_ns, 3);
+	put_columns(row, COLUMNS(lock_columns), &shares, t);
 }
 
 static void put_states(struct row *row, const struct model_thread *t)
 {
-	static const enum cpu_state order[] = { CPU_RUNNING,         CPU_RUNNABLE,  CPU_SLEEPING,
-		                                CPU_UNINTERRUPTIBLE, CPU_GIL_SLEEP, CPU_UNKNOWN };
-	struct facts_states s = facts_states(t);
+	struct facts_states shares = facts_states(t);
 
-	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++)
-		cell_number(row, i + 2, s.percent[order[i]], 1);
+	put_columns(row, COLUMNS(state_columns), &shares, t);
+}
+
+static uint64_t life(const struct model_thread *t)
+{
+	return t->end_ns - t->start_ns;
 }
 
 /* A row for each thread or group, in their order. */
@@ -71,14 +138,9 @@ void table_threads(struct table *ret, const struct analysis *a, const struct tab
 {
 	*ret = (struct table){ .caption = a->locks ? PHRASE_c_lock_threads : PHRASE_c_threads };
 	if (a->locks)
-		TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_total_ms, PHRASE_h_free,
-		               PHRASE_h_lock_wait, PHRASE_h_stopped, PHRASE_h_stops,
-		               PHRASE_h_unknown, PHRASE_h_longest_lock_wait, PHRASE_h_longest_stop);
+		set_headings(ret, COLUMNS(lock_columns));
 	else
-		TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_total_ms, PHRASE_h_no_gil,
-		               PHRASE_h_has_gil, PHRASE_h_gil_wait, PHRASE_h_free_wait,
-		               PHRASE_h_unknown, PHRASE_h_longest_wait, PHRASE_h_longest_hold,
-		               PHRASE_h_probes);
+		set_headings(ret, COLUMNS(gil_columns));
 	if (!a->locks && !a->model->caveats[CAVEAT_PROBE_COST])
 		ret->columns--;
 	add_threads(ret, a, limits, a->locks ? put_lock_shares : put_gil_shares);
@@ -87,8 +149,6 @@ void table_threads(struct table *ret, const struct analysis *a, const struct tab
 void table_states(struct table *ret, const struct analysis *a, const struct table_limits *limits)
 {
 	*ret = (struct table){ .caption = PHRASE_c_states };
-	TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_total_ms, PHRASE_h_running, PHRASE_h_runnable,
-	               PHRASE_h_asleep, PHRASE_h_uninterruptible, PHRASE_h_gil_sleep,
-	               PHRASE_h_unknown);
+	set_headings(ret, COLUMNS(state_columns));
 	add_threads(ret, a, limits, put_states);
 }
