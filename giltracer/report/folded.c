@@ -45,15 +45,19 @@ static void add_stack(struct str *out, const struct stacks *stacks, uint32_t id)
 {
 	const struct stack_frame *frames[PYSTACK_DEPTH_MAX];
 	size_t depth = depth_of(stacks, id);
+	unsigned known = 0; /* whether there is a Python frame */
 
 	for (; depth > PYSTACK_DEPTH_MAX; depth--)
 		id = stacks_get(stacks, id)->parent;
 	for (size_t i = depth; i-- > 0; id = frames[i]->parent)
 		frames[i] = stacks_get(stacks, id);
+	for (size_t i = 0; i < depth; i++)
+		known |= frames[i]->flags & STACK_PYTHON;
 	for (size_t i = 0; i < depth; i++) {
 		str_addc(out, ';');
 		add_frame(out, names_get(stacks_names(stacks), frames[i]->name));
-		if (frames[i]->flags & STACK_MISMATCH)
+		if (frames[i]->flags & STACK_MISMATCH &&
+		    (!known || frames[i]->flags & STACK_PYTHON))
 			str_adds(out, " (?)");
 	}
 }

@@ -4,14 +4,14 @@
 import {cardButtons} from "./card.js";
 import {chainPanel} from "./chain.js";
 import {gilText, meta, nobodyText, pass} from "./data.js";
-import {$, code, fill, h, soft} from "./dom.js";
+import {$, code, factsList, fill, h, soft, toward} from "./dom.js";
+import {functionShow} from "./flame.js";
 import {fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
 import {
 	FRAME_BROKEN,
 	FRAME_CUT,
 	FRAME_KERNEL,
-	FRAME_MISMATCH,
 	FRAME_PYTHON,
 	callName,
 	callPlace,
@@ -21,6 +21,7 @@ import {
 	framesOf,
 	holdersIn,
 	lanePin,
+	markedFrames,
 	nextWait,
 	pinTitle,
 	shortCall,
@@ -35,16 +36,6 @@ import {store} from "./store.js";
 import {empty, goToPin, jumpTo, shareItem, threadTag} from "./table.js";
 import {palette, threadColor} from "./theme.js";
 import {flyToSpan, pinned, setRange} from "./view.js";
-
-export function factsList(items) {
-	return h(
-		"dl",
-		{class: "facts"},
-		items
-			.filter(Boolean)
-			.map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
-	);
-}
 
 function shareList(title, list, total, jump, extra) {
 	if (!list.length && !extra) return null;
@@ -118,7 +109,7 @@ function pythonFrames(p) {
 }
 
 function nativeFrames(p) {
-	return framesOf(p.stack)
+	return markedFrames(p.stack)
 		.filter(f => !(f.flags & FRAME_PYTHON))
 		.reverse()
 		.map(f => ({
@@ -129,7 +120,7 @@ function nativeFrames(p) {
 					: f.flags & FRAME_BROKEN
 						? " (ends here: how to go on from it is not known)"
 						: "") +
-				(f.flags & FRAME_MISMATCH ? " (which Python calls it ran is not known)" : ""),
+				(f.unsure ? " (which Python calls it ran is not known)" : ""),
 			place: f.module,
 			kernel: f.flags & FRAME_KERNEL,
 		}));
@@ -159,6 +150,11 @@ function callFacts(p) {
 			soft(callPlace(name)),
 			" ",
 			jumpTo("find all calls", () => searchFor(shortCall(name))),
+			" · ",
+			jumpTo("callers and callees", () => {
+				functionShow(name);
+				toward("flame");
+			}),
 		],
 		sum && [
 			gilText("Held the GIL", "Stopped the others"),

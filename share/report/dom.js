@@ -36,6 +36,16 @@ export const tally = (head, csv, value, cell, title) => ({
 	title,
 });
 
+export function factsList(items) {
+	return h(
+		"dl",
+		{class: "facts"},
+		items
+			.filter(Boolean)
+			.map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
+	);
+}
+
 // Bring it into view, at once if the reader prefers stillness.
 export function toward(id) {
 	$(id).scrollIntoView({

@@ -3,8 +3,9 @@
 
 import {meta, pass, passIndex} from "./data.js";
 import {$, toward} from "./dom.js";
-import {on, whenQuiet} from "./events.js";
-import {tl, unhide} from "./layout.js";
+import {emit, on, whenQuiet} from "./events.js";
+import {flame} from "./flame.js";
+import {openFor, tl, unhide} from "./layout.js";
 import {pinCall, pinLane} from "./pick.js";
 import {searchRun} from "./search.js";
 import {loading} from "./store.js";
@@ -49,6 +50,27 @@ function pinPart() {
 	return "s=" + [kind, thread, from, ...(kind === "py" ? [depth] : [])].join(".");
 }
 
+const FLAME_SHAPES = ["python", "merged", "inverted"];
+function flamePart() {
+	const how = FLAME_SHAPES.filter(k => flame[k])
+		.map(k => k[0])
+		.join("");
+	if (flame.mode === "off-gil" && !how && !flame.key) return "";
+	return "f=" + [flame.mode, how, encodeURIComponent(flame.key)].join(",");
+}
+
+function readFlame(text) {
+	const [mode, how, key] = (text || "off-gil,,").split(",");
+	flame.mode = mode;
+	for (const k of FLAME_SHAPES) flame[k] = (how || "").includes(k[0]);
+	try {
+		flame.key = decodeURIComponent(key || "");
+	} catch {
+		/* not ours */
+	}
+	emit("flame-read");
+}
+
 export function hashText() {
 	const parts = [
 		meta.passes.length > 1 && "p=" + passIndex,
@@ -62,6 +84,7 @@ export function hashText() {
 				SWITCHES.filter(isSet)
 					.map(x => x[0])
 					.join(""),
+		flamePart(),
 		tl.opened.size && "d=" + [...tl.opened].join("."),
 	].filter(Boolean);
 	return parts.length ? "#" + parts.join("&") : "";
@@ -103,6 +126,7 @@ function readPin(text) {
 		s[1] === "py" ? pinCall(+s[2], +(depth || 0), +time) : pinLane(s[1], +s[2], +time),
 		true,
 	);
+	if (pinned) openFor(pinned);
 }
 
 function readSearch(text) {
@@ -132,6 +156,7 @@ export function hashRead() {
 	const late = () => {
 		readPin(parts.get("s"));
 		readSearch(parts.get("q"));
+		readFlame(parts.get("f"));
 		if (parts.has("v") || parts.has("s")) toward("timeline");
 	};
 	if (loading.complete) late();
@@ -141,13 +166,13 @@ export function hashRead() {
 
 export function hashInit() {
 	on(
-		"view pin range search pass filter",
+		"view pin range search pass filter flame",
 		whenQuiet(300, () => {
 			if (loading.complete) hashWrite();
 		}),
 	);
 	addEventListener("hashchange", () => {
-		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqod]=)/.test(location.hash)) return;
+		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodf]=)/.test(location.hash)) return;
 		hashMine = location.hash;
 		hashRead();
 	});

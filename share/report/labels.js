@@ -3,7 +3,7 @@
 
 import {gilKnown, gilName, gilText, knownNs, pass, threadLabel, threadShort} from "./data.js";
 import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
-import {AXIS, DEPTH_FEW, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
+import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
 import {callName, doing, holdersIn, shortCall} from "./pick.js";
 import {HOLD_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
@@ -144,10 +144,12 @@ function drawRowLabel(c, row, y) {
 			y + row.h / 2,
 		);
 	} else if (row.kind === "py") {
-		if (row.depth === 0 && !row.head) c.fillText("Python calls", 26, y + row.h / 2);
-		else if (row.more > 0) c.fillText("+ " + row.more + " deeper ▾", 26, y + row.h / 2);
-		else if (row.depth === DEPTH_FEW && tl.opened.has(row.thread))
-			c.fillText("fewer ▴", 26, y + row.h / 2);
+		const text = row.more
+			? row.more > 0
+				? "+ " + row.more + " more ▾"
+				: "fewer ▴"
+			: row.lead && !row.head && "Python calls";
+		if (text) c.fillText(ellipsis(c, text, GUTTER - 34), 26, y + row.h / 2);
 		labelCalls(c, row, y);
 	} else if (row.kind === "gil" && shown.labels !== false) {
 		labelSpans(c, row, y);

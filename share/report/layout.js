@@ -4,6 +4,7 @@
 import {gilKnown, pass} from "./data.js";
 import {$, toward} from "./dom.js";
 import {emit} from "./events.js";
+import {tellingDepths} from "./library.js";
 import {holdersIn} from "./pick.js";
 import {samplesAlone} from "./samples.js";
 import {WAIT_STATE} from "./states.js";
@@ -21,7 +22,7 @@ const OWNER_H = 22;
 const PROCESS_H = 22;
 const SLOT_H = 18;
 export const PAD = 8;
-export const DEPTH_FEW = 6; // rows of calls of a thread until it is opened
+const DEPTH_FEW = 6; // rows of calls of a thread until it is opened
 
 export const tl = {
 	rows: [],
@@ -135,12 +136,16 @@ function pileThread(to, thread, guest) {
 }
 
 function pileCalls(to, thread, calls) {
-	const depth = tl.opened.has(thread) ? calls.length : Math.min(calls.length, DEPTH_FEW);
-	if (depth) to.y += 2;
-	for (let d = 0; d < depth; d++) {
-		const more = d === depth - 1 ? calls.length - depth : 0;
-		pile(to, {kind: "py", thread, depth: d, h: CALL_H, more});
-	}
+	const few = tellingDepths(calls).slice(0, DEPTH_FEW),
+		opened = tl.opened.has(thread),
+		list = opened ? [...calls.keys()] : few;
+	if (list.length) to.y += 2;
+	list.forEach((depth, k) => {
+		const row = {kind: "py", thread, depth, h: CALL_H, lead: !k};
+		if (k === list.length - 1)
+			row.more = opened ? few.length - list.length : calls.length - k - 1;
+		pile(to, row);
+	});
 }
 
 export function tlLayout() {
@@ -181,6 +186,14 @@ export function tlFollow() {
 	const after = topOf();
 	if (before !== undefined && after !== undefined && before !== after)
 		tlBox.scrollTop += after - before;
+}
+
+// Show all calls of the thread if that of the pin has no row.
+export function openFor(pin) {
+	if (pin.kind !== "py" || rowOf(pin) || !shown.py) return;
+	tl.opened.add(pin.thread);
+	emit("filter");
+	tlLayout();
 }
 
 // Scroll the page to the timeline unless some of it is in sight.

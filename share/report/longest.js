@@ -2,8 +2,8 @@
 // Tables of the longest waits and holds, and what else the recording says.
 
 import {gilName, gilText, meta, nobodyText, pass, report, threadLabel} from "./data.js";
-import {factsList, longestIn} from "./details.js";
-import {$, fill, h, soft, tally} from "./dom.js";
+import {longestIn} from "./details.js";
+import {$, factsList, fill, h, soft, tally} from "./dom.js";
 import {fmtAt, fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {doing, holdersIn, lanePin, waitersIn} from "./pick.js";
 import {HOLD_STATE} from "./states.js";

@@ -10,7 +10,8 @@ import {detailsDraw} from "./details.js";
 import {$, fill, h, say} from "./dom.js";
 import {emit, on, perFrame, whenQuiet} from "./events.js";
 import {exportInit} from "./export.js";
-import {flameBuild, flameInit} from "./flame.js";
+import {flameInit} from "./flame.js";
+import {flameBuild} from "./flametree.js";
 import {fmtCount} from "./format.js";
 import {hashInit, hashRead} from "./hash.js";
 import {histogramDraw} from "./histogram.js";
@@ -28,6 +29,7 @@ import {rangeInit} from "./range.js";
 import {cpuPens, gilPens} from "./raster.js";
 import {stepsOf} from "./replay.js";
 import {eachSample, hasSamples, sampledInit, SAMPLE_KEYS, samplesAlone} from "./samples.js";
+import {sandwichOf} from "./sandwich.js";
 import {searchInit} from "./search.js";
 import {end, loading, push, store} from "./store.js";
 import {stripInit} from "./strip.js";
@@ -268,6 +270,7 @@ globalThis.gt = {
 	pass,
 	palette: () => palette,
 	chainOf,
+	sandwichOf,
 	stepsOf,
 	cardMarkdown: () => cardMarkdown(pinned),
 	threadColor,

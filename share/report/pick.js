@@ -150,6 +150,16 @@ export function framesOf(id) {
 		});
 	return out.reverse();
 }
+
+// The same; unsure: where a Python function stands is not certain, or the stack has none though the
+// interpreter ran one.
+export function markedFrames(id) {
+	const frames = framesOf(id),
+		known = frames.some(f => f.flags & FRAME_PYTHON);
+	for (const f of frames)
+		f.unsure = f.flags & FRAME_MISMATCH && (f.flags & FRAME_PYTHON || !known);
+	return frames;
+}
 export const FRAME_KERNEL = 1;
 export const FRAME_PYTHON = 2;
 export const FRAME_CUT = 32;

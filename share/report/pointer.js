@@ -132,7 +132,7 @@ function tipShow(e, hit) {
 function gutterClick(hit) {
 	if (!hit.head) return;
 	const thread = hit.head.thread;
-	if (hit.row && hit.row.kind === "py" && (hit.row.more > 0 || tl.opened.has(thread))) {
+	if (hit.row && hit.row.kind === "py" && (hit.row.more || tl.opened.has(thread))) {
 		if (!tl.opened.delete(thread)) tl.opened.add(thread);
 		emit("filter");
 	}

@@ -6,7 +6,7 @@ import {gilKnown, pass, threadLabel} from "./data.js";
 import {$} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
 import {fmtDur, plural} from "./format.js";
-import {DEPTH_FEW, seeTimeline, tl, tlCanvas, tlLayout, unhide} from "./layout.js";
+import {openFor, seeTimeline, tlCanvas, tlLayout, unhide} from "./layout.js";
 import {callPlace, lanePin, reveal, shortCall, timeOfCalls} from "./pick.js";
 import {HOLD_STATE} from "./states.js";
 import {store, upper} from "./store.js";
@@ -147,11 +147,8 @@ function nextSpan(by) {
 
 function showHit(p) {
 	unhide(p.thread);
-	if (p.depth >= DEPTH_FEW && !tl.opened.has(p.thread)) {
-		tl.opened.add(p.thread);
-		emit("filter");
-	}
 	tlLayout();
+	openFor(p);
 	reveal(p);
 	seeTimeline();
 }
