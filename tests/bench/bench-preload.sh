@@ -9,9 +9,14 @@ set -eu
 
 cat >turns.py <<'PYTHON'
 import os
+import threading
 import time
 
 if __name__ == '__main__':
+    # CPython 3.6 has no GIL before the first thread.
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
     zero = os.open('/dev/zero', os.O_RDONLY)
     start = time.process_time()
     for _ in range(300000):
