@@ -121,7 +121,7 @@ static int dump_preload(const struct dump *dump, struct error *err)
 {
 	struct source *source;
 
-	if (from_preload_open(&source, dump->path, err) < 0)
+	if (from_preload_open(&source, dump->path, NULL, err) < 0)
 		return -1;
 	if (!source->stats.bytes) {
 		source_close(source);

@@ -83,7 +83,7 @@ static enum cpu_state asleep(struct model *m, uint32_t thread, uint32_t stack)
 __attribute__((noinline)) static void prove_lost(struct model *m, uint32_t thread,
                                                  enum cpu_state state)
 {
-	uint64_t lost_ns = m->priv->threads.v[thread].lost_ns;
+	uint64_t lost_ns = m->priv->threads.v[thread].cpu_lost_ns;
 
 	if (state == CPU_RUNNING) {
 		lost_doubt(&m->threads.v[thread].cpu);
@@ -97,7 +97,7 @@ __attribute__((noinline)) static void prove_lost(struct model *m, uint32_t threa
 /* No event of the thread is missing since the last loss: it has been in that state since then. */
 static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
 {
-	if (last(m, thread)->flags & SPAN_LOST && m->priv->threads.v[thread].lost_ns < t)
+	if (last(m, thread)->flags & SPAN_LOST && m->priv->threads.v[thread].cpu_lost_ns < t)
 		prove_lost(m, thread, state);
 }
 
@@ -233,10 +233,11 @@ void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t)
 	set(m, woken, t, CPU_RUNNABLE, waker, 0);
 }
 
-void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns)
+void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t)
 {
 	struct span unknown = cpu_span(since_ns, CPU_UNKNOWN, MODEL_NONE, SPAN_LOST);
 
+	m->priv->threads.v[thread].cpu_lost_ns = t;
 	lane_overwrite(&m->threads.v[thread].cpu, &unknown, false);
 	m->priv->threads.v[thread].off_span = MODEL_NONE;
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;

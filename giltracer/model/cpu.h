@@ -11,7 +11,7 @@ void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_s
                    uint32_t stack);
 void cpu_waking(struct model *m, uint32_t waker, uint32_t woken, uint64_t t);
 void cpu_seen(struct model *m, uint32_t thread, uint64_t t);
-void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns);
+void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
 void cpu_finish(struct model *m);
 
 /* Its CPU goes to another one; the events of its own, which may come next, say the same. */

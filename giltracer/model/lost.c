@@ -49,21 +49,21 @@ static unsigned before_loss(const struct lane *lane)
 
 /* The thread had no event between the previous loss and this one: if it was without the GIL or off
  * its CPU before, it is taken to have remained so in between. */
-static void assume_quiet(struct model *m, uint32_t thread, uint64_t until_ns)
+static void assume_quiet(struct model *m, uint32_t thread, unsigned flags, uint64_t until_ns)
 {
 	struct model_thread *mt = &m->threads.v[thread];
 	unsigned gil = before_loss(&mt->gil), cpu = before_loss(&mt->cpu);
-	uint64_t lost_ns = m->priv->threads.v[thread].lost_ns;
+	const struct thread_state *ts = &m->priv->threads.v[thread];
+	uint64_t lost_ns = ts->lost_ns, cpu_lost_ns = ts->cpu_lost_ns;
 
-	if (lost_ns >= until_ns)
-		return;
-	if (gil == GIL_NO && m->priv->options.all_releases) {
+	if (gil == GIL_NO && lost_ns < until_ns && m->priv->options.all_releases &&
+	    !(flags & EVF_NO_GIL)) {
 		struct span quiet = gil_span(lost_ns, gil, MODEL_NONE, SPAN_INFERRED_START);
 
 		lane_push(&mt->gil, &quiet, true);
 	}
-	if (cpu >= CPU_SLEEPING) {
-		struct span quiet = cpu_span(lost_ns, cpu, MODEL_NONE, SPAN_INFERRED_START);
+	if (cpu >= CPU_SLEEPING && cpu_lost_ns < until_ns && !(flags & EVF_GIL_ONLY)) {
+		struct span quiet = cpu_span(cpu_lost_ns, cpu, MODEL_NONE, SPAN_INFERRED_START);
 
 		lane_push(&mt->cpu, &quiet, false);
 	}
@@ -79,28 +79,30 @@ void lost_doubt(struct lane *lane)
 	lane->spans.n = n;
 }
 
-static void lose_sight(struct model *m, uint32_t thread, int32_t cpu, uint64_t since_ns, uint64_t t)
+static void lose_sight(struct model *m, uint32_t thread, const struct pending_loss *loss)
 {
 	const struct model_thread *mt = &m->threads.v[thread];
 	bool alive = m->priv->threads.v[thread].flags & THREAD_ALIVE;
-	uint64_t from = later(since_ns, mt->start_ns);
+	uint64_t t = loss->end_ns, from = later(loss->since_ns, mt->start_ns);
 
-	from = out_of_sight(&mt->cpu, cpu, from, alive || t < mt->end_ns ? t : mt->end_ns);
+	from = out_of_sight(&mt->cpu, loss->cpu, from, alive || t < mt->end_ns ? t : mt->end_ns);
 	if (from >= (alive ? t : mt->end_ns))
 		return;
-	assume_quiet(m, thread, from);
-	gil_lost(m, thread, from, t);
-	cpu_lost(m, thread, from);
+	assume_quiet(m, thread, loss->flags, from);
+	if (!(loss->flags & EVF_NO_GIL))
+		gil_lost(m, thread, from, t);
+	if (!(loss->flags & EVF_GIL_ONLY))
+		cpu_lost(m, thread, from, t);
 }
 
 /* All that may have happened in a loss is unknown. */
 static void lose(struct model *m, const struct pending_loss *loss)
 {
 	runqueue_wait_lost(m, loss->cpu, loss->since_ns);
-	if (loss->wakeups)
+	if (loss->flags & EVF_WAKEUPS)
 		return;
 	for (uint32_t i = 0; i < m->threads.n; i++)
-		lose_sight(m, i, loss->cpu, loss->since_ns, loss->end_ns);
+		lose_sight(m, i, loss);
 	while (m->priv->anomalies.n &&
 	       m->priv->anomalies.v[m->priv->anomalies.n - 1].time_ns > loss->since_ns)
 		m->priv->anomalies.n--;
@@ -112,7 +114,7 @@ static void join(struct pending_loss *to, const struct pending_loss *loss)
 	if (loss->since_ns < to->since_ns)
 		to->since_ns = loss->since_ns;
 	to->end_ns = later(to->end_ns, loss->end_ns);
-	to->wakeups &= loss->wakeups;
+	to->flags &= loss->flags;
 	if (to->cpu != loss->cpu)
 		to->cpu = -1;
 }
@@ -126,7 +128,8 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t)
 		.since_ns = since_ns,
 		.end_ns = t,
 		.cpu = ev->cpu,
-		.wakeups = ev->flags & EVF_WAKEUPS,
+		/* Wake-ups are nothing of the GIL. */
+		.flags = ev->flags & EVF_WAKEUPS ? ev->flags | EVF_NO_GIL : ev->flags,
 	};
 
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };

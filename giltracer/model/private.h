@@ -72,14 +72,15 @@ struct parking {
  * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
  * @off_ns: when that was
  * @woken_ns: when it was last woken while it ran
- * @lost_ns: end of the last loss of records in which some of its own may be missing
+ * @lost_ns, @cpu_lost_ns: end of the last loss in which its records of the GIL, of when it ran, may
+ * be missing
  * @moves: from CPU to CPU, by time
  * @parking: for locks.c alone
  */
 struct thread_state {
 	uint64_t off_ns;
 	uint64_t woken_ns;
-	uint64_t lost_ns;
+	uint64_t lost_ns, cpu_lost_ns;
 	uint32_t proc;
 	uint32_t gil;
 	uint32_t off_span;
@@ -149,12 +150,12 @@ struct cpu_tracker {
 	VEC(struct cpu_owner) owners;
 };
 
-/* A loss that is not known to the lanes yet: cpu -1: any. @wakeups: only of what is recorded of the
- * whole machine. */
+/* A loss that is not known to the lanes yet: cpu -1: any. @flags: enum event_flags, of what all that
+ * is lost is. */
 struct pending_loss {
 	uint64_t since_ns, end_ns;
 	int32_t cpu;
-	bool wakeups;
+	unsigned flags;
 };
 
 /*

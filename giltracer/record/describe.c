@@ -101,9 +101,7 @@ struct session *job_describe(const struct job *job)
 	session->implementation = xstrdup(job->program.python->implementation);
 	session->free_threaded = job->program.python->free_threaded;
 	describe_host(session, job);
-	if (!job_uses_perf(job))
-		session->releases_known = true;
-	else
-		describe_probes(session, job->events.probes);
+	describe_probes(session, job->events.probes);
+	session->releases_known |= !job_uses_uprobes(job);
 	return session;
 }

@@ -41,6 +41,7 @@ struct job_program {
  * @preloading: used where .library is set
  * @calls: the same, where perf records the GIL, and the library the calls only
  * @samples_only: nothing else is recorded
+ * @beside: perf records everything but the GIL, which the library does
  * @unknown_build: free-threaded, and there is no definition of its probes
  */
 struct job_events {
@@ -48,7 +49,7 @@ struct job_events {
 	struct probe_set *probes;
 	struct uprobes *uprobes;
 	struct preloading preloading, calls;
-	bool samples_only, unknown_build;
+	bool samples_only, beside, unknown_build;
 };
 
 /* One recording. The first four are the caller's, session is made by job_describe and filled by
@@ -73,11 +74,16 @@ static inline bool job_preloads(const struct job *job)
 	return job->events.preloading.library;
 }
 
-/* perf records it. */
-static inline bool job_uses_perf(const struct job *job)
+/* Uprobes see the GIL, if it is recorded. */
+static inline bool job_uses_uprobes(const struct job *job)
 {
 	return !job->events.samples_only &&
 	       (!job_preloads(job) || job->options->probes == PROBES_BOTH);
+}
+
+static inline bool job_uses_perf(const struct job *job)
+{
+	return job_uses_uprobes(job) || job->events.beside;
 }
 
 /* Stacks and states are recorded, as asked, or since there is nothing else to record. */

@@ -269,6 +269,14 @@ bool job_wants_stacks(const struct job *job)
 	return job->options->state_detect || !job_wants_gil(job);
 }
 
+/* The library needs no perf, which knows when threads run. */
+static void find_beside(struct job *job)
+{
+	struct error ignored;
+
+	job->events.beside = job->host.perf && perf_try_self(&ignored) == 0;
+}
+
 /*
  * Why perf does not record the GIL, *err: whether the library inside the program can do it instead,
  * or, of a program that runs already, samples. 0: it will, and that is said.
@@ -288,6 +296,7 @@ static int without_perf(struct job *job, struct error *err)
 	}
 	if (preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
 		return -1;
+	find_beside(job);
 	log_info("GIL events by a preloaded library (--probes preload), since uprobes are not "
 	         "permitted: %s",
 	         err->text);
@@ -316,7 +325,7 @@ static int find_python_and_host(struct job *job, struct error *err)
 	struct host_search search = { .host = &job->host };
 	int ret;
 
-	if (job->options->probes == PROBES_PRELOAD || job->events.samples_only)
+	if (job->events.samples_only)
 		return find_python(job, err);
 	search.threaded = thread_start(&search.thread, find_host, &search) == 0;
 	ret = find_python(job, err);
@@ -324,7 +333,7 @@ static int find_python_and_host(struct job *job, struct error *err)
 		pthread_join(search.thread, NULL);
 	else if (ret == 0)
 		find_host(&search);
-	if (ret == 0 && search.status < 0) {
+	if (ret == 0 && search.status < 0 && job->options->probes != PROBES_PRELOAD) {
 		*err = search.err;
 		ret = without_perf(job, err);
 	}
@@ -395,14 +404,14 @@ int job_prepare_probes(struct job *job, struct error *err)
 {
 	int failed;
 
-	if (!job_uses_perf(job))
+	if (!job_uses_uprobes(job) && !(job->events.beside && job_wants_stacks(job)))
 		return 0;
 	failed = resolve_probes(&job->events.probes, job->program.python, job->options->frames,
 	                        err);
 
 	/* The place of take_gil identifies sleeps for the GIL in the stacks of a stripped
 	 * interpreter. Without it, only frames named take_gil do. */
-	if (!job_wants_gil(job)) {
+	if (!job_wants_gil(job) || !job_uses_uprobes(job)) {
 		if (failed < 0)
 			log_debug("%s", err->text);
 		return 0;
@@ -411,7 +420,7 @@ int job_prepare_probes(struct job *job, struct error *err)
 		return freethreaded_without_probes(job, err);
 	if (place_probes(job, err) < 0)
 		return -1;
-	if (job_uses_perf(job))
+	if (job_uses_uprobes(job))
 		job->events.early = freethreaded_early_events(uprobes_events(job->events.uprobes));
 	return 0;
 }
@@ -438,8 +447,10 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	    (datadir_find(&job->program.bootstrap, "share/python/bootstrap.py", err) < 0 ||
 	     choose_python_trace(job, err) < 0))
 		return -1;
-	if (job->options->probes == PROBES_PRELOAD)
+	if (job->options->probes == PROBES_PRELOAD) {
+		find_beside(job);
 		return preloading_check(&job->events.preloading, job->program.python, err);
+	}
 	if (job->options->probes == PROBES_BOTH &&
 	    preloading_check(&job->events.preloading, job->program.python, err) < 0)
 		return -1;

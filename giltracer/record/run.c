@@ -58,7 +58,7 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		plan.sched = job->host.tracepoints;
 		plan.stack_size = plan.sched ? perf_limits_stack_size(buffer) : 0;
 	} else {
-		plan.probes = uprobes_events(job->events.uprobes);
+		plan.probes = job->events.uprobes ? uprobes_events(job->events.uprobes) : NULL;
 		/* The control command has events by name since then, and would be taken for all. */
 		plan.early = job->host.by_event ? job->events.early : NULL;
 		plan.counters = job->events.counters;
@@ -152,10 +152,13 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 	/* The library's is there whatever becomes of the program. */
 	bool traced = (is_native(job) ? result->start_ns != 0 : result->trace != NULL) &&
 	              access(path, R_OK) == 0;
+	bool preloaded = job_preloads(job) && kind == PASS_GIL;
+	bool beside = preloaded && job->events.beside;
 	struct session_pass pass = {
 		.kind = kind,
-		.perf_data = job_uses_perf(job) ? perf_data : NULL,
-		.preload = job_preloads(job) ? preload : NULL,
+		.perf_data = job_uses_perf(job) && !beside ? perf_data : NULL,
+		.switches = beside ? perf_data : NULL,
+		.preload = preloaded ? preload : NULL,
 		.python_trace = traced ? trace_file : NULL,
 		.python_trace_note = result->trace_note,
 		.code_objects = result->codes ? codes : NULL,
@@ -209,7 +212,7 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 {
 	for (size_t i = 0; i < plan->perf_count; i++)
 		note_stacks(job, plan, result, i);
-	if (job_preloads(job) && result->start_ns &&
+	if (plan->preloading == &job->events.preloading && result->start_ns &&
 	    !preloading_works(&job->events.preloading, result->pid))
 		note(job, "preload", NOTE_PRELOAD_UNUSED);
 	if (result->perf_note) {
@@ -296,10 +299,16 @@ static void plan_recordings(const struct job *job, const struct execution *execu
 	plan->perf[plan->perf_count++] = plan_wakeups(job, &share, outputs[share.index]);
 }
 
-/* The library, whatever it records; NULL: it is not used. */
-static const struct preloading *preloading_of(const struct job *job)
+static bool preloads_gil(const struct job *job, const struct execution *execution)
 {
-	if (job_preloads(job))
+	return job_preloads(job) && execution->kinds[0] == PASS_GIL;
+}
+
+/* The library, whatever it records; NULL: it is not used. */
+static const struct preloading *preloading_of(const struct job *job,
+                                              const struct execution *execution)
+{
+	if (preloads_gil(job, execution))
 		return &job->events.preloading;
 	return is_native(job) ? &job->events.calls : NULL;
 }
@@ -316,7 +325,7 @@ static int prepare_calls(struct job *job, const struct execution *execution, str
 		.calls_only = true,
 	};
 
-	if (!is_native(job) || job_preloads(job))
+	if (!is_native(job) || preloads_gil(job, execution))
 		return 0;
 	return preloading_prepare(&job->events.calls, &plan, err);
 }
@@ -364,9 +373,10 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.python_trace_entries = job->options->python_trace_entries,
 		.codes = execution->kinds[0] == PASS_GIL ? codes : NULL,
 		.children = children,
-		.probes = execution->kinds[0] == PASS_GIL && job_uses_perf(job) ? job->events.probes
-		                                                                : NULL,
-		.preloading = preloading_of(job),
+		.probes = execution->kinds[0] == PASS_GIL && job->events.uprobes
+		                  ? job->events.probes
+		                  : NULL,
+		.preloading = preloading_of(job, execution),
 		.in = in,
 		.out = null,
 		.err = null,
@@ -459,7 +469,7 @@ static int write_before(struct job *job, struct error *err)
 	return ret;
 }
 
-static int run_preloaded(struct job *job, const struct execution *execution, struct error *err)
+static int prepare_preloading(struct job *job, struct error *err)
 {
 	const struct preloading_plan plan = {
 		.dir = job->dir,
@@ -469,12 +479,10 @@ static int run_preloaded(struct job *job, const struct execution *execution, str
 		.bootstrap = job->program.bootstrap,
 	};
 
-	if (job->options->state_detect)
-		note(job, "states", NOTE_STATES_PRELOAD);
-	if (preloading_prepare(&job->events.preloading, &plan, err) < 0 ||
-	    write_before(job, err) < 0)
-		return -1;
-	return run_once(job, execution, err);
+	return preloading_prepare(&job->events.preloading, &plan, err) < 0 ||
+	                       write_before(job, err) < 0
+	               ? -1
+	               : 0;
 }
 
 static int run_sampled(struct job *job, const struct execution *execution, struct error *err)
@@ -492,8 +500,13 @@ int job_run(struct job *job, struct error *err)
 
 	if (job->events.samples_only)
 		return run_sampled(job, &stacks, err);
-	if (job_preloads(job))
-		return run_preloaded(job, &gil, err);
+	if (job_preloads(job) && prepare_preloading(job, err) < 0)
+		return -1;
+	if (!job_uses_perf(job)) {
+		if (job->options->state_detect)
+			note(job, "states", NOTE_STATES_PRELOAD);
+		return run_once(job, &gil, err);
+	}
 	if (job_wants_gil(job) && job_wants_stacks(job) && !job->host.tracepoints) {
 		note(job, "tracepoints", NOTE_NO_REASONS);
 		return run_once(job, &gil, err);

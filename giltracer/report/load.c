@@ -140,6 +140,31 @@ static struct source *with_wakeups(const struct job *job, struct source *source)
 	return source;
 }
 
+/* What the library recorded, and what perf did beside it; without perf's, if that cannot be read. */
+static int open_preload(const struct job *job, const char *folder,
+                        const struct from_perf_options *options, struct source **ret,
+                        struct error *err)
+{
+	CLEANUP(free) char *path = NULL;
+	struct source *perf, *gil;
+	struct error ignored;
+
+	if (!job->pass->switches)
+		return from_preload_open(ret, folder, NULL, err);
+	path = file_in(job->dir, job->pass->switches);
+	if (from_perf_open(&perf, path, options, &ignored) < 0) {
+		snprintf(job->loaded->warning, sizeof(job->loaded->warning),
+		         "%s: thread states are unknown", ignored.text);
+		return from_preload_open(ret, folder, NULL, err);
+	}
+	if (from_preload_open(&gil, folder, perf->names, err) < 0) {
+		source_close(perf);
+		return -1;
+	}
+	*ret = source_beside(gil, perf);
+	return 0;
+}
+
 /* Unwinding takes most of its time and refers to stacks, so only the other passes read ahead. */
 static int open_events(const struct job *job, const char *file, struct error *err)
 {
@@ -161,7 +186,7 @@ static int open_events(const struct job *job, const char *file, struct error *er
 		return 0;
 	}
 	if (pass->perf_data ? from_perf_open(&source, file, &options, err) < 0
-	                    : from_preload_open(&source, file, err) < 0)
+	                    : open_preload(job, file, &options, &source, err) < 0)
 		return -1;
 	if (pass->wakeups)
 		source = with_wakeups(job, source);

@@ -48,6 +48,7 @@ void session_add_pass(struct session *session, const struct session_pass *pass)
 	copy->code_objects = dup_or_null(pass->code_objects);
 	copy->wakeups = dup_or_null(pass->wakeups);
 	copy->samples = dup_or_null(pass->samples);
+	copy->switches = dup_or_null(pass->switches);
 	copy->threads = copy_threads(pass);
 }
 
@@ -60,6 +61,7 @@ void session_drop_pass(struct session *session)
 	free(pass->python_trace_note);
 	free(pass->code_objects);
 	free(pass->wakeups);
+	free(pass->switches);
 	free(pass->preload);
 	free(pass->samples);
 	session_threads_free(pass->threads, pass->thread_count);

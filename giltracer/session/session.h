@@ -15,7 +15,7 @@
  *	 "python": {"executable", "version", "implementation", "build_id", "free_threaded",
  *	            "releases_known": BOOL, "gil_functions": [{"name", "offset", "kind"}]},
  *	 "passes": [{"name": "gil|stacks", "perf_data": FILE or null, "preload": FOLDER or null,
- *	             "wakeups": FILE or null, "samples": FILE or null,
+ *	             "wakeups": FILE or null, "switches": FILE or null, "samples": FILE or null,
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
  *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N,
@@ -23,6 +23,8 @@
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
  * preload: what the library inside the program wrote (preload/format.h).
+ *
+ * switches: with preload and without perf_data, perf.data of the same execution without the GIL.
  *
  * samples: stacks of the threads over time, see trace/samples.h.
  *
@@ -75,7 +77,7 @@ struct session_pass {
 	enum pass_kind kind;
 	char *perf_data, *preload, *samples; /* NULL: there is none; one of them is */
 	char *python_trace, *python_trace_note, *code_objects; /* NULL: there is none */
-	char *wakeups;                                         /* likewise */
+	char *wakeups, *switches;                              /* likewise */
 	int exit_status; /* of the program; 128 + signal if it died of one */
 	int signal;      /* 0: it exited */
 	uint64_t wall_ns, start_ns, stop_ns;

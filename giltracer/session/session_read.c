@@ -218,6 +218,7 @@ static void read_pass(void *ret, const struct reader *r)
 		.code_objects = get_file(r, "code_objects"),
 		.wakeups = get_file(r, "wakeups"),
 		.samples = get_file(r, "samples"),
+		.switches = get_file(r, "switches"),
 		.exit_status = (int)get_number(r, "exit_status", 255),
 		.signal = (int)get_number(r, "signal", 127),
 		.wall_ns = get_number(r, "wall_ns", INT64_MAX),

@@ -56,6 +56,8 @@ enum event_flags {
 	EVF_GIL_OFF = 1 << 2,  /* REQUEST, RELEASE: the GIL is off, so nothing happens to it */
 	EVF_NOTIFIED = 1 << 3, /* REQUEST: of a thread that was in Condition.wait */
 	EVF_WAKEUPS = 1 << 4,  /* LOST: WAKING, PICK and MOVE of the whole machine alone */
+	EVF_NO_GIL = 1 << 5,   /* LOST: nothing of the GIL */
+	EVF_GIL_ONLY = 1 << 6, /* LOST: nothing but events of the GIL */
 };
 
 /* What a thread parks for. */

@@ -31,7 +31,7 @@ struct from_preload {
 	unsigned pending_at, pending_count;
 	uint64_t cut_stamp, unwritten;
 	uint64_t last_ns, last_stamp;
-	bool ended;
+	bool ended, names_borrowed;
 };
 
 /* ---- streams in the order of stamps */
@@ -155,7 +155,8 @@ static void from_preload_close(struct source *source)
 	vec_done(&fp->heap);
 	preload_log_done(&fp->log);
 	stacks_free(source->frames);
-	names_free(source->names);
+	if (!fp->names_borrowed)
+		names_free(source->names);
 	free(fp);
 }
 
@@ -262,7 +263,7 @@ static int for_each_file(struct from_preload *fp, const char *dir, const char *s
 	return 0;
 }
 
-static struct from_preload *new_source(void)
+static struct from_preload *new_source(struct names *names)
 {
 	static const struct source_ops ops = {
 		.next = from_preload_next,
@@ -271,7 +272,8 @@ static struct from_preload *new_source(void)
 	struct from_preload *fp = xcalloc(1, sizeof(*fp));
 
 	fp->source.ops = &ops;
-	fp->source.names = names_new();
+	fp->names_borrowed = names;
+	fp->source.names = names ? names : names_new();
 	fp->source.frames = stacks_new(fp->source.names);
 	fp->cut_stamp = fp->log.stop_stamp = UINT64_MAX;
 	return fp;
@@ -296,9 +298,9 @@ static void close_source(struct from_preload *fp)
 
 DEFINE_CLEANUP(struct from_preload *, close_source);
 
-int from_preload_open(struct source **ret, const char *dir, struct error *err)
+int from_preload_open(struct source **ret, const char *dir, struct names *names, struct error *err)
 {
-	CLEANUP(close_source) struct from_preload *fp = new_source();
+	CLEANUP(close_source) struct from_preload *fp = new_source(names);
 
 	if (for_each_file(fp, dir, PRELOAD_LOG_SUFFIX, add_log, err) < 0)
 		return -1;
@@ -313,7 +315,7 @@ int from_preload_open(struct source **ret, const char *dir, struct error *err)
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,
                              const void *records, size_t size, struct error *err)
 {
-	CLEANUP(close_source) struct from_preload *fp = new_source();
+	CLEANUP(close_source) struct from_preload *fp = new_source(NULL);
 	struct preload_stream *s = vec_push(&fp->streams);
 
 	*s = (struct preload_stream){ 0 };

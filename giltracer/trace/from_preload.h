@@ -12,9 +12,12 @@
 #include "base/error.h"
 #include "trace/source.h"
 
+struct names;
+
 /* Open the folder; close with source_close. A file that is no recording is an error; one that is
- * cut yields what it has, and source->stats says so. */
-int from_preload_open(struct source **ret, const char *dir, struct error *err);
+ * cut yields what it has, and source->stats says so. names: where its names go, borrowed until
+ * source_close; NULL: it has its own. */
+int from_preload_open(struct source **ret, const char *dir, struct names *names, struct error *err);
 
 /* The same of one log and one file of records in memory, which are borrowed until source_close. */
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,

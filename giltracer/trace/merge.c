@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Merges two sources by time. */
+/* Merges sources by time. */
 #include "trace/merge.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -55,12 +56,9 @@ static int fetch_wakeup(struct merge *m, struct error *err)
 	}
 }
 
-/* Counters and other totals stay those of the recording. */
-static void add_stats(struct merge *m)
+static void sum_stats(struct source_stats *sum, const struct source_stats *a,
+                      const struct source_stats *b)
 {
-	const struct source_stats *a = &m->recording.source->stats, *b = &m->wakeups.source->stats;
-	struct source_stats *sum = &m->source.stats;
-
 	*sum = *a;
 	sum->records += b->records;
 	sum->samples += b->samples;
@@ -70,6 +68,16 @@ static void add_stats(struct merge *m)
 	sum->unordered += b->unordered;
 	sum->leftover_bytes += b->leftover_bytes;
 	sum->bytes += b->bytes;
+	if (!sum->truncated_at) {
+		sum->truncated_at = b->truncated_at;
+		memcpy(sum->truncated_text, b->truncated_text, sizeof(sum->truncated_text));
+	}
+}
+
+/* Counters stay those of the recording. */
+static void add_stats(struct merge *m)
+{
+	sum_stats(&m->source.stats, &m->recording.source->stats, &m->wakeups.source->stats);
 	m->source.counters = m->recording.source->counters;
 	m->source.counter_count = m->recording.source->counter_count;
 }
@@ -125,4 +133,80 @@ struct source *source_merge(struct source *recording, struct source *wakeups)
 	m->recording.source = recording;
 	m->wakeups.source = wakeups;
 	return &m->source;
+}
+
+/* ---- the engine inside the program, and perf */
+
+struct beside {
+	struct source source;
+	struct side gil, perf;
+};
+
+static bool is_of_gil(const struct event *ev)
+{
+	return ev->type <= EV_SAVE;
+}
+
+/* The side's next event that is wanted of it. */
+static int fetch_part(struct side *side, bool of_gil, struct error *err)
+{
+	while (!side->have && !side->over) {
+		if (fetch(side, err) < 0)
+			return -1;
+		if (side->have && side->ev.type != EV_LOST && is_of_gil(&side->ev) != of_gil)
+			side->have = false;
+	}
+	if (side->have && side->ev.type == EV_LOST)
+		side->ev.flags |= of_gil ? EVF_GIL_ONLY : EVF_NO_GIL;
+	return 0;
+}
+
+static int beside_next(struct source *source, struct event *ret, struct error *err)
+{
+	struct beside *b = (struct beside *)source;
+	struct side *from = &b->perf;
+
+	if (fetch_part(&b->gil, true, err) < 0 || fetch_part(&b->perf, false, err) < 0)
+		return -1;
+	sum_stats(&source->stats, &b->perf.source->stats, &b->gil.source->stats);
+	source->counters = b->perf.source->counters;
+	source->counter_count = b->perf.source->counter_count;
+	if (!b->perf.have || (b->gil.have && b->gil.ev.time_ns < b->perf.ev.time_ns))
+		from = &b->gil;
+	if (!from->have)
+		return 0;
+	*ret = from->ev;
+	from->have = false;
+	return 1;
+}
+
+static void beside_close(struct source *source)
+{
+	struct beside *b = (struct beside *)source;
+
+	source_close(b->gil.source);
+	source_close(b->perf.source);
+	free(b);
+}
+
+static uint32_t beside_stack_at(struct source *source, uint64_t record)
+{
+	return source_stack_at(((struct beside *)source)->perf.source, record);
+}
+
+struct source *source_beside(struct source *gil, struct source *perf)
+{
+	static const struct source_ops ops = {
+		.next = beside_next,
+		.close = beside_close,
+		.stack_at = beside_stack_at,
+	};
+	struct beside *b = xcalloc(1, sizeof(*b));
+
+	b->source = (struct source){
+		.ops = &ops, .names = perf->names, .stacks = perf->stacks, .frames = gil->frames
+	};
+	b->gil.source = gil;
+	b->perf.source = perf;
+	return &b->source;
 }

@@ -17,4 +17,11 @@
  */
 struct source *source_merge(struct source *recording, struct source *wakeups);
 
+/*
+ * What the library inside a program recorded, and what perf did of the same execution: the events of
+ * the GIL are gil's, all others perf's. Both have the same struct names, which perf owns. Takes both
+ * over; close with source_close. Frames are gil's, stacks and counters perf's, stats are summed.
+ */
+struct source *source_beside(struct source *gil, struct source *perf);
+
 #endif

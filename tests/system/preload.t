@@ -200,6 +200,30 @@ is "$(json states.json '[c["count"] for c in d["caveats"] if c["code"] == "state
 	'  are said to be missing'
 is "$(json states.json 'sum(t["hold_ns"] for t in d["threads"]) > 0')" True '  the GIL is recorded'
 
+# Where perf is permitted, it says when threads ran, to an ordinary user, too.
+as_nobody() {
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+	else
+		"$@"
+	fi
+}
+if perf record -q -o probe.data -e dummy:u --switch-events true 2>/dev/null &&
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
+	mkdir states
+	chmod 777 states
+	chmod 755 .
+	ok 'an ordinary user with perf' as_nobody "$GILTRACER" record -q --probes preload \
+		--python /usr/bin/python3 --python-trace none -o states/here spin.py
+	ok '  has a report' "$GILTRACER" report -q --json states.json -o states.html states/here
+	is "$(json states.json '[t["name"] for t in workers()
+		if not t["states"]["running_ns"] > t["total_ns"] / 100 or t["states"]["unknown_ns"]]')" \
+		'[]' '  in which thread states are known'
+	consistent states.json 'of both'
+else
+	skip 'perf is not permitted' 'an ordinary user with perf'
+fi
+
 # The destructor of a thread's own data may take the GIL after everything else has ended.
 cat >late.py <<'END'
 import ctypes, threading

@@ -128,6 +128,10 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 	model_feed(m, &EV(.time_ns = (t), .cpu = (on), .type = EV_LOST, \
 	                  .lost = { .since_ns = (since), .count = (n) }))
 
+#define loses_part(since, t, part)                                                     \
+	model_feed(m, &EV(.time_ns = (t), .cpu = -1, .type = EV_LOST, .flags = (part), \
+	                  .lost = { .since_ns = (since), .count = 1 }))
+
 __attribute__((unused)) static const struct model_thread *thread(uint32_t tid)
 {
 	uint32_t i = model_find_thread(m, tid);

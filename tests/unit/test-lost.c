@@ -16,6 +16,31 @@ static void begin_whole(void)
 	                                    .all_releases = true });
 }
 
+/* One of two engines loses something: what the other one knows stays known. */
+static void test_part(void)
+{
+	begin_whole();
+	run(110, 7, 0);
+	release(120, 7);
+	request(150, 7);
+	acquire(160, 7);
+	loses_part(130, 200, EVF_NO_GIL);
+	release(300, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^ 120:N 150:F 160:H 300:N 1000",
+	       "switches are lost: not the GIL");
+	is_str(cpu_lane(7), "100:? 110:R 130:?x 200:R^ 1000", "  but whether it ran");
+
+	begin_whole();
+	run(110, 7, 0);
+	release(120, 7);
+	loses_part(130, 200, EVF_GIL_ONLY);
+	release(300, 7);
+	finish();
+	is_str(gil_lane(7), "100:H^ 120:N 130:?x 200:H^ 300:N 1000", "the GIL's events are lost");
+	is_str(cpu_lane(7), "100:? 110:R 1000", "  but not whether it ran");
+}
+
 static void test_cpu(void)
 {
 	begin_whole();
@@ -454,6 +479,7 @@ static void test_machine(void)
 
 int main(void)
 {
+	test_part();
 	test_cpu();
 	test_moves();
 	test_proof();

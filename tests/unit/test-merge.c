@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording and the wake-ups beside it, in one order of time. */
+/* Recordings of one execution, in one order of time. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -9,6 +9,15 @@
 #include "tap.h"
 
 /* Yields events written as text: "10w 12i" is a wake-up at 10 and a switch at 12. */
+static const struct {
+	char letter;
+	uint16_t type;
+} letters[] = {
+	{ 'w', EV_WAKING },  { 'l', EV_LOST }, { 'i', EV_SWITCH_IN },
+	{ 'r', EV_REQUEST }, { 'f', EV_FORK },
+};
+#define LETTERS (sizeof(letters) / sizeof(*letters))
+
 struct script {
 	struct source source;
 	const char *at;
@@ -26,7 +35,9 @@ static int script_next(struct source *source, struct event *ret, struct error *e
 	if (!*s->at)
 		return s->fails ? error_set(err, 5, "broken") : 0;
 	*ret = (struct event){ .time_ns = strtoull(s->at, &end, 10), .cpu = -1 };
-	ret->type = *end == 'w' ? EV_WAKING : *end == 'l' ? EV_LOST : EV_SWITCH_IN;
+	for (size_t i = 0; i < LETTERS; i++)
+		if (letters[i].letter == *end)
+			ret->type = letters[i].type;
 	s->at = end + 1;
 	s->source.stats.events++;
 	s->source.stats.lost += ret->type == EV_LOST;
@@ -51,24 +62,49 @@ static struct source *script(const char *text, bool fails, int *closed)
 	return &s->source;
 }
 
-static void expect(const char *recording, const char *wakeups, const char *want, const char *what)
+static char letter_of(const struct event *ev)
+{
+	if (ev->type == EV_LOST && ev->flags)
+		return ev->flags == EVF_NO_GIL ? 'n' : 'g';
+	for (size_t i = 0; i < LETTERS; i++)
+		if (letters[i].type == ev->type)
+			return letters[i].letter;
+	return '?';
+}
+
+static void expect_of(struct source *(*merge)(struct source *, struct source *), const char *first,
+                      const char *second, const char *want, const char *what)
 {
 	CLEANUP(str_done) struct str got = { 0 };
 	int closed = 0, more;
-	struct source *source = source_merge(script(recording, false, &closed),
-	                                     script(wakeups, false, &closed));
+	struct source *source = merge(script(first, false, &closed),
+	                              script(second, false, &closed));
 	struct event ev;
 	struct error err;
 
 	while ((more = source_next(source, &ev, &err)) > 0)
-		str_addf(&got, "%s%d%c", got.len ? " " : "", (int)ev.time_ns,
-		         ev.type == EV_WAKING ? 'w'
-		         : ev.type == EV_LOST ? 'l'
-		                              : 'i');
+		str_addf(&got, "%s%d%c", got.len ? " " : "", (int)ev.time_ns, letter_of(&ev));
 	is_str(str_get(&got), want, "%s", what);
 	ok(more == 0 && source_next(source, &ev, &err) == 0, "%s: and that is the end", what);
 	source_close(source);
 	ok(closed == 2, "%s: both are closed", what);
+}
+
+static void expect(const char *recording, const char *wakeups, const char *want, const char *what)
+{
+	expect_of(source_merge, recording, wakeups, want, what);
+}
+
+static void test_beside(void)
+{
+	expect_of(source_beside, "20r 40r", "10f 20i 30w 50i", "10f 20i 20r 30w 40r 50i",
+	          "the GIL's events, and all others of perf");
+	expect_of(source_beside, "5f 20r 25i", "10f 15r 30i", "10f 20r 30i",
+	          "each has its own part only");
+	expect_of(source_beside, "20r 40l", "10f 30l 50i", "10f 20r 30n 40g 50i",
+	          "a loss concerns the part of whoever lost");
+	expect_of(source_beside, "", "10f 30i", "10f 30i", "no GIL");
+	expect_of(source_beside, "10r", "", "10r", "nothing of perf");
 }
 
 static void test_errors(void)
@@ -103,6 +139,7 @@ int main(void)
 	expect("10i 30i", "12i 13l 14i 15w", "10i 13l 15w 30i", "only wake-ups and losses");
 	expect("10i 20i", "", "10i 20i", "no wake-ups");
 	expect("", "10w", "", "nothing recorded");
+	test_beside();
 	test_errors();
 	return done_testing();
 }
