@@ -24,9 +24,11 @@
 /* Of ids 0 to 5, those that have no purpose by name. */
 static const int tool_ids[] = { 4, 3 };
 
+/* over: not 0: nothing is to be recorded */
 static struct {
 	bool on;
 	int tool;
+	const volatile uint32_t *over;
 	PyObject *profile_owner;
 } calls;
 
@@ -34,33 +36,56 @@ static struct {
 
 static void stop_here(void);
 
-static inline bool is_over(void)
+/* A call that returns next is the one that began last: nobody has freed its code. */
+static inline uint32_t number_of(struct calls_self *me, PyObject *code, bool begins)
 {
-	return UNLIKELY(!calls.on) || (process.control && UNLIKELY(process.control->stopped));
+	uint32_t number;
+
+	if (!begins && me->code == code) {
+		me->code = NULL;
+		return me->number;
+	}
+	number = calls_code_number(code);
+	me->code = begins ? code : NULL;
+	me->number = number;
+	return number;
 }
 
 static inline void record(PyObject *code, enum preload_call_type type)
 {
+	struct calls_self *me = &calls_self;
 	uint32_t number;
 
-	if (is_over()) {
+	if (UNLIKELY(*calls.over)) {
 		stop_here();
 		return;
 	}
-	number = calls_code_number(code);
+	number = number_of(me, code, type < PRELOAD_CALL_RETURN);
 	if (LIKELY(number != PRELOAD_CALL_CODES_MAX))
-		calls_put(&calls_self, type, number);
+		calls_put(me, type, number);
 }
 
 /* ---- sys.monitoring */
 
-#define CALLBACK(name, type)                                                             \
-	static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-	{                                                                                \
-		(void)module;                                                            \
-		(void)count;                                                             \
-		record(args[0], type);                                                   \
-		return python.none;                                                      \
+static PyObject *pointer_at(const void *p, size_t offset)
+{
+	return *(PyObject *const *)(const void *)((const char *)p + offset);
+}
+
+/* As CPython calls a function with METH_FASTCALL, and as it calls any callable by PEP 590. */
+#define CALLBACK(name, type)                                                                    \
+	static PyObject *name(PyObject *module, PyObject *const *args, size_t count)            \
+	{                                                                                       \
+		(void)module;                                                                   \
+		(void)count;                                                                    \
+		record(args[0], type);                                                          \
+		return python.none;                                                             \
+	}                                                                                       \
+	static PyObject *name##_vector(PyObject *callable, PyObject *const *args, size_t count, \
+	                               PyObject *names)                                         \
+	{                                                                                       \
+		(void)names;                                                                    \
+		return name(callable, args, count);                                             \
 	}
 
 CALLBACK(on_start, PRELOAD_CALL_START)
@@ -72,14 +97,15 @@ CALLBACK(on_unwind, PRELOAD_CALL_UNWIND)
 
 static struct monitored {
 	const char *event;
+	void *vector;
 	struct method method;
 } monitored[] = {
-	{ "PY_START", { "start", on_start, METH_FASTCALL, NULL } },
-	{ "PY_RESUME", { "resume", on_resume, METH_FASTCALL, NULL } },
-	{ "PY_THROW", { "throw", on_throw, METH_FASTCALL, NULL } },
-	{ "PY_RETURN", { "return", on_return, METH_FASTCALL, NULL } },
-	{ "PY_YIELD", { "yield", on_yield, METH_FASTCALL, NULL } },
-	{ "PY_UNWIND", { "unwind", on_unwind, METH_FASTCALL, NULL } },
+	{ "PY_START", on_start_vector, { "start", on_start, METH_FASTCALL, NULL } },
+	{ "PY_RESUME", on_resume_vector, { "resume", on_resume, METH_FASTCALL, NULL } },
+	{ "PY_THROW", on_throw_vector, { "throw", on_throw, METH_FASTCALL, NULL } },
+	{ "PY_RETURN", on_return_vector, { "return", on_return, METH_FASTCALL, NULL } },
+	{ "PY_YIELD", on_yield_vector, { "yield", on_yield, METH_FASTCALL, NULL } },
+	{ "PY_UNWIND", on_unwind_vector, { "unwind", on_unwind, METH_FASTCALL, NULL } },
 };
 
 #define MONITORED (sizeof(monitored) / sizeof(*monitored))
@@ -117,6 +143,26 @@ static long event_of(PyObject *monitoring, const char *name)
 	return bit;
 }
 
+/*
+ * A function of C keeps the address by which it is called (PyCFunctionObject.vectorcall): ours is
+ * called at once, not by CPython's own, which checks and converts. Where the object looks otherwise
+ * than it does up to 3.15, it stays as it is.
+ */
+static PyObject *make_callback(struct monitored *m)
+{
+	PyObject *function = python.PyCFunction_NewEx(&m->method, NULL, NULL);
+	const size_t at_method = 16, at_vector = 48, type_vector = 56;
+	const char *type;
+
+	if (!function)
+		return NULL;
+	type = (const char *)pointer_at(function, 8);
+	if (pointer_at(function, at_method) == (PyObject *)&m->method &&
+	    (size_t)pointer_at(type, type_vector) == at_vector)
+		*(void **)(void *)((char *)function + at_vector) = m->vector;
+	return function;
+}
+
 /* With NULL for them, they are called no more. */
 static long register_all(PyObject *monitoring, bool on)
 {
@@ -128,7 +174,7 @@ static long register_all(PyObject *monitoring, bool on)
 
 		if (!event)
 			return 0;
-		if (on && !(function = python.PyCFunction_NewEx(&monitored[i].method, NULL, NULL)))
+		if (on && !(function = make_callback(&monitored[i])))
 			return 0;
 		if (!drop(python.PyObject_CallMethod(monitoring, "register_callback", "ilO",
 		                                     calls.tool, event, function)))
@@ -166,11 +212,6 @@ static void stop_monitoring(void)
 }
 
 /* ---- the profile function, up to 3.11 */
-
-static PyObject *pointer_at(const void *p, size_t offset)
-{
-	return *(PyObject *const *)(const void *)((const char *)p + offset);
-}
 
 /* PyFrameObject.f_code; 3.11: PyFrameObject.f_frame->f_code. */
 static PyObject *code_of(const PyObject *frame)
@@ -293,10 +334,12 @@ __attribute__((constructor)) static void clean_environment(void)
 
 static void stop_here(void)
 {
+	static const uint32_t over = 1;
 	bool was_on = calls.on;
 	PyObject *type, *value, *trace;
 
 	calls.on = false;
+	calls.over = &over;
 	python.PyErr_Fetch(&type, &value, &trace);
 	if (python.minor < MONITORING)
 		stop_profiling();
@@ -308,6 +351,7 @@ static void stop_here(void)
 /* None, or a str that says why not. */
 static PyObject *start(PyObject *module, PyObject *nothing)
 {
+	static const uint32_t not_over = 0;
 	const char *why = NULL;
 
 	(void)module;
@@ -317,6 +361,7 @@ static PyObject *start(PyObject *module, PyObject *nothing)
 		why = "its folder could not be found";
 	else if (!calls.on) {
 		calls.on = true;
+		calls.over = process.control ? &process.control->stopped : &not_over;
 		why = python.minor < MONITORING ? start_profiling() : start_monitoring();
 		calls.on = !why;
 	}

@@ -20,11 +20,14 @@ struct calls_stream;
 /**
  * What a thread knows of itself.
  * @at, @end: where its next record goes, and where what is mapped for it ends
+ * @code: of the call that began last, if nothing happened since; @number: its number
  * @high: of the stamp of the last record, the bits that records do not have
  */
 struct calls_self {
 	uint64_t *at, *end;
 	struct calls_stream *stream;
+	PyObject *code;
+	uint32_t number;
 	uint64_t high;
 };
 

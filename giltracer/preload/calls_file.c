@@ -9,22 +9,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What a file grows by: twice as much each time. */
-#define CHUNK_MIN ((size_t)16 << 10)
-#define CHUNK_MAX ((size_t)512 << 10)
-
 #define BLOCK 64
 
 /**
  * A file of records.
  * @at: while no thread has it
- * @header: mapped for good
+ * @header: mapped for good, as is the window of @window_size bytes
+ * @written: bytes behind the window
  */
 struct calls_stream {
 	uint64_t *at;
-	void *map;
-	size_t map_size;
-	uint64_t file_size;
+	char *window;
+	size_t window_size;
+	uint64_t written;
 	struct preload_header *header;
 	struct calls_stream *next;
 	unsigned number;
@@ -48,10 +45,10 @@ static struct {
 
 /* ---- the file */
 
-static void path_of(char *ret, unsigned number)
+static long open_file(const struct calls_stream *s)
 {
-	char suffix[24] = ".", digits[12];
-	unsigned n = 0, at = 1;
+	char path[sizeof(process.path)], suffix[24] = ".", digits[12];
+	unsigned number = s->number, n = 0, at = 1;
 
 	do
 		digits[n++] = (char)('0' + number % 10);
@@ -59,83 +56,124 @@ static void path_of(char *ret, unsigned number)
 	while (n)
 		suffix[at++] = digits[--n];
 	memcpy(suffix + at, PRELOAD_CALLS_SUFFIX, sizeof(PRELOAD_CALLS_SUFFIX));
-	process_file(ret, suffix);
+	process_file(path, suffix);
+	return syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
 /* Blocks are reserved before they are mapped: to write where a full disk has none ends a program.
  */
-static long open_extended(const struct calls_stream *s, size_t bytes)
+static void *map_reserved(long fd, size_t offset, size_t bytes)
 {
-	char path[sizeof(process.path)];
-	long fd;
+	void *map = MAP_FAILED;
 
-	path_of(path, s->number);
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0 && syscall(SYS_fallocate, fd, 0, (off_t)s->file_size, (off_t)bytes) < 0) {
-		syscall(SYS_close, fd);
-		return -1;
-	}
-	return fd;
-}
-
-static void *map_at(long fd, uint64_t offset, size_t bytes)
-{
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, (off_t)offset);
-
-	return map == MAP_FAILED ? NULL : map;
-}
-
-static size_t next_chunk(const struct calls_stream *s)
-{
-	if (!s->file_size)
-		return CHUNK_MIN;
-	return s->map_size < CHUNK_MAX ? 2 * s->map_size : CHUNK_MAX;
-}
-
-/* Where the records of what is mapped now begin; NULL: there is no more room. */
-static uint64_t *map_next(struct calls_stream *s, uint64_t stamp)
-{
-	size_t bytes = next_chunk(s), skip = s->file_size ? 0 : PRELOAD_RECORDS_AT;
-	void *map = NULL;
-	long fd;
-
-	if (!process_may_use(bytes, stamp) || (fd = open_extended(s, bytes)) < 0)
-		return NULL;
-	map = map_at(fd, s->file_size, bytes);
-	if (map && !s->header)
-		s->header = map_at(fd, 0, (size_t)sysconf(_SC_PAGESIZE));
-	syscall(SYS_close, fd);
-	if (!map || !s->header)
+	if (syscall(SYS_fallocate, fd, 0, (off_t)offset, (off_t)bytes) == 0)
+		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, (off_t)offset);
+	if (map == MAP_FAILED)
 		return NULL;
 	/* One fault for all: each page by itself costs more than what is written to it. */
 	madvise(map, bytes, MADV_POPULATE_WRITE);
-	if (s->map)
-		munmap(s->map, s->map_size);
-	s->map = map;
-	s->map_size = bytes;
-	s->file_size += bytes;
-	return (uint64_t *)((char *)map + skip);
+	return map;
 }
 
-static uint64_t *map_end(const struct calls_stream *s)
+/* A larger window in place of the one that is full. */
+static bool map_window(struct calls_stream *s, size_t size, uint64_t stamp)
 {
-	return (uint64_t *)((char *)s->map + s->map_size);
+	long fd;
+	char *window;
+
+	if (!process_may_use(size - s->window_size, stamp) || (fd = open_file(s)) < 0)
+		return false;
+	if (!s->header)
+		s->header = map_reserved(fd, 0, PRELOAD_CALLS_WINDOW_AT);
+	window = s->header ? map_reserved(fd, PRELOAD_CALLS_WINDOW_AT, size) : NULL;
+	syscall(SYS_close, fd);
+	if (!window)
+		return false;
+	if (s->window)
+		munmap(s->window, s->window_size);
+	s->window = window;
+	s->window_size = size;
+	return true;
+}
+
+static bool write_all(long fd, const char *data, size_t size, uint64_t at)
+{
+	while (size) {
+		long n = syscall(SYS_pwrite64, fd, data, size, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		data += n;
+		at += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+/* What a window has tells where it belongs: it is not read twice if the process is killed here. */
+static void begin_window(struct calls_stream *s)
+{
+	memset(s->window, 0, s->window_size);
+	s->at = (uint64_t *)(void *)s->window;
+	*s->at++ = PRELOAD_CALL_WORD(PRELOAD_CALL_SAY, PRELOAD_SAY_WINDOW, s->written);
+}
+
+/* The window's records go behind those that the file has: to write many at once costs a fifth of
+ * what mapping as many pages does. */
+static bool flush(struct calls_stream *s, uint64_t stamp)
+{
+	long fd;
+	bool ok;
+
+	if (!process_may_use(s->window_size, stamp) || (fd = open_file(s)) < 0)
+		return false;
+	ok = write_all(fd, s->window, s->window_size, PRELOAD_CALLS_DATA_AT + s->written);
+	syscall(SYS_close, fd);
+	if (!ok)
+		return false;
+	s->written += s->window_size;
+	__atomic_store_n(&s->header->written, s->written, __ATOMIC_RELEASE);
+	begin_window(s);
+	return true;
+}
+
+static uint64_t *window_end(const struct calls_stream *s)
+{
+	return (uint64_t *)(void *)(s->window + s->window_size);
 }
 
 /* The last place is kept for the record that the time is said for. */
 static uint64_t *end_of(const struct calls_stream *s)
 {
-	return s->at ? map_end(s) - 1 : NULL;
+	return s->at ? window_end(s) - 1 : NULL;
 }
 
-static void write_header(const struct calls_stream *s)
+static bool make_room(struct calls_stream *s, uint64_t stamp)
 {
+	size_t used = (size_t)((char *)s->at - s->window);
+
+	if (s->window_size == PRELOAD_CALLS_WINDOW_MAX)
+		return flush(s, stamp);
+	if (!map_window(s, 4 * s->window_size, stamp))
+		return false;
+	s->at = (uint64_t *)(void *)(s->window + used);
+	return true;
+}
+
+static bool open_first(struct calls_stream *s, uint64_t stamp)
+{
+	if (!map_window(s, PRELOAD_CALLS_WINDOW_MIN, stamp))
+		return false;
 	*s->header = (struct preload_header){
 		.magic = PRELOAD_CALLS_MAGIC,
 		.process = process.stamp,
 		.pid = (uint32_t)process.pid,
 		.clock = clock_is_tsc ? PRELOAD_CLOCK_TSC : PRELOAD_CLOCK_MONOTONIC,
 	};
+	begin_window(s);
+	return true;
 }
 
 /* ---- who has which */
@@ -160,11 +198,7 @@ static struct calls_stream *make(uint64_t stamp)
 	if (!s)
 		return NULL;
 	s->number = files.count++;
-	s->at = map_next(s, stamp);
-	if (s->at)
-		write_header(s);
-	else
-		s->full = true;
+	s->full = !open_first(s, stamp);
 	s->next = files.streams;
 	files.streams = s;
 	return s;
@@ -203,18 +237,18 @@ static bool grow(struct calls_self *me, uint64_t stamp)
 {
 	struct calls_stream *s = me->stream;
 
-	/* A zero would end the file. */
-	while (me->at && me->at < map_end(s))
+	/* A zero would end the window. */
+	while (!s->full && me->at < window_end(s))
 		say(me, PRELOAD_SAY_TIME, me->high);
-	s->at = s->full ? NULL : map_next(s, stamp);
+	s->at = me->at;
+	s->full = s->full || !make_room(s, stamp);
+	if (s->full) {
+		s->at = NULL;
+		count_unwritten(s, stamp);
+	}
 	me->at = s->at;
 	me->end = end_of(s);
-	if (!s->at) {
-		s->full = true;
-		count_unwritten(s, stamp);
-		return false;
-	}
-	return true;
+	return !s->full;
 }
 
 static bool take_stream(struct calls_self *me, uint64_t stamp)
@@ -280,13 +314,11 @@ bool calls_file_begin(void)
 /* They are the parent's. */
 void calls_file_in_child(void)
 {
-	long page = sysconf(_SC_PAGESIZE);
-
 	for (struct calls_stream *s = files.streams; s; s = s->next) {
-		if (s->map)
-			munmap(s->map, s->map_size);
+		if (s->window)
+			munmap(s->window, s->window_size);
 		if (s->header)
-			munmap(s->header, (size_t)page);
+			munmap(s->header, PRELOAD_CALLS_WINDOW_AT);
 	}
 	files.streams = NULL;
 	files.block = NULL;

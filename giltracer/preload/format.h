@@ -45,7 +45,9 @@ enum preload_clock {
  * At the start of each file of records.
  * @process: the STAMP of the file's name
  * @unwritten: records for which there was no room: all of them later than @unwritten_stamp
+ * Of Python calls only:
  * @first: where records begin, if those before were given up for later ones; 0: none were
+ * @written: bytes behind the window
  */
 struct preload_header {
 	uint64_t magic;
@@ -54,8 +56,8 @@ struct preload_header {
 	uint32_t clock; /* enum preload_clock */
 	uint64_t unwritten;
 	uint64_t unwritten_stamp;
-	uint64_t first;
-	uint64_t reserved[2];
+	uint64_t first, written;
+	uint64_t reserved;
 };
 
 /*
@@ -82,11 +84,21 @@ enum preload_type {
 };
 
 /*
- * Python calls: per thread at a time, PID.STAMP.N.calls, with the same header but for its magic. A
- * record has a type, the number of a function (PRELOAD_CALLED) and the lower bits of a stamp; the
+ * Python calls: per thread at a time, PID.STAMP.N.calls. Its header is the same but for the magic.
+ * At PRELOAD_CALLS_WINDOW_AT follows a window of at most PRELOAD_CALLS_WINDOW_MAX bytes, to which
+ * records are written; when it is full, it is copied behind what stands at PRELOAD_CALLS_DATA_AT. The
+ * window begins with a PRELOAD_SAY_WINDOW, whose value is the number of bytes before it; if that is
+ * another one than the header's, it was copied already. It ends at its first zero.
+ *
+ * A record has a type, the number of a function (PRELOAD_CALLED) and the lower bits of a stamp; the
  * upper ones are those of the PRELOAD_SAY_TIME before it. Each thread's records are balanced: what
  * ends and has not begun was running when they began.
  */
+#define PRELOAD_CALLS_WINDOW_AT  4096
+#define PRELOAD_CALLS_WINDOW_MIN ((size_t)16 << 10)
+#define PRELOAD_CALLS_WINDOW_MAX ((size_t)256 << 10)
+#define PRELOAD_CALLS_DATA_AT    (PRELOAD_CALLS_WINDOW_AT + PRELOAD_CALLS_WINDOW_MAX)
+
 #define PRELOAD_CALLS_MAGIC     0x316c616372746c67 /* "gltrcal1" */
 #define PRELOAD_CALL_TYPE_BITS  3
 #define PRELOAD_CALL_CODE_BITS  21
@@ -113,6 +125,7 @@ enum preload_say {
 	PRELOAD_SAY_TIME,   /* upper bits of the stamps that follow */
 	PRELOAD_SAY_THREAD, /* tid whose records follow */
 	PRELOAD_SAY_BEGIN,  /* the same: it had none before */
+	PRELOAD_SAY_WINDOW, /* bytes that were written before this window, lower bits */
 };
 
 enum preload_entry_type {

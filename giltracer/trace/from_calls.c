@@ -95,7 +95,7 @@ static void begin_part(struct reader *r, const struct cursor *at, uint32_t proce
 	};
 }
 
-/* A zero ends the records: the rest of the file was not used. */
+/* One stretch of records, of one thread after the other. */
 static void split(struct reader *r, struct cursor c, uint32_t process)
 {
 	size_t first = r->parts.n;
@@ -118,6 +118,21 @@ static void split(struct reader *r, struct cursor c, uint32_t process)
 	}
 }
 
+/* What the window has, if it is not what was written behind it last. */
+static bool find_window(struct cursor *ret, const void *data, size_t size, uint64_t written)
+{
+	struct cursor c = cursor_make(data, size);
+	uint64_t word;
+
+	cursor_skip(&c, PRELOAD_CALLS_WINDOW_AT);
+	if (cursor_left(&c) > PRELOAD_CALLS_WINDOW_MAX)
+		c.end = c.p + PRELOAD_CALLS_WINDOW_MAX;
+	*ret = c;
+	word = cursor_u64(&c);
+	return !c.bad && says(word, PRELOAD_SAY_WINDOW) &&
+	       value_of(word) == (written & ((1ull << PRELOAD_CALL_STAMP_BITS) - 1));
+}
+
 /* The stamp of its first call. */
 static uint64_t first_stamp(const struct part *part)
 {
@@ -138,7 +153,7 @@ static uint64_t first_stamp(const struct part *part)
 static int add_records(struct reader *r, const void *data, size_t size, struct error *err)
 {
 	struct cursor c = cursor_make(data, size);
-	uint64_t magic = cursor_u64(&c), stamp = cursor_u64(&c), first;
+	uint64_t magic = cursor_u64(&c), stamp = cursor_u64(&c), first, written;
 	uint32_t pid = cursor_u32(&c);
 	int process;
 
@@ -148,6 +163,7 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 	cursor_skip(&c, sizeof(uint32_t));
 	cursor_skip(&c, 2 * sizeof(uint64_t));
 	first = cursor_u64(&c);
+	written = cursor_u64(&c);
 	if (magic != PRELOAD_CALLS_MAGIC)
 		return error_set(err, EINVAL, "is no recording of giltracer's library");
 	process = preload_log_find(&r->log, pid, stamp);
@@ -155,8 +171,12 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 		return error_set(err, EINVAL, "the log of process %u is missing", pid);
 	r->overflow |= first != 0;
 	c = cursor_make(data, size);
-	cursor_skip(&c, first ? first : PRELOAD_RECORDS_AT);
+	cursor_skip(&c, PRELOAD_CALLS_DATA_AT);
+	c = cursor_sub(&c, written < cursor_left(&c) ? written : cursor_left(&c));
+	cursor_skip(&c, first);
 	split(r, c, (uint32_t)process);
+	if (find_window(&c, data, size, written))
+		split(r, c, (uint32_t)process);
 	return 0;
 }
 
