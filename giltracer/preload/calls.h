@@ -43,6 +43,9 @@ bool calls_extend(struct calls_self *me, uint64_t stamp);
 /* The records that follow are of another time than the stamp's lower bits tell. */
 void calls_put_time(struct calls_self *me, uint64_t stamp);
 
+/* Something about the thread, now. */
+void calls_say(struct calls_self *me, enum preload_say what);
+
 void calls_file_in_child(void);
 
 static inline void calls_put(struct calls_self *me, enum preload_call_type type, uint32_t number)

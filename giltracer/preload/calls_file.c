@@ -291,6 +291,17 @@ void calls_put_time(struct calls_self *me, uint64_t stamp)
 	say(me, PRELOAD_SAY_TIME, me->high);
 }
 
+void calls_say(struct calls_self *me, enum preload_say what)
+{
+	uint64_t stamp = clock_stamp();
+
+	/* A time goes with it. */
+	if (me->end - me->at < 2 && !calls_extend(me, stamp))
+		return;
+	calls_put_time(me, stamp);
+	say(me, what, stamp);
+}
+
 /* Without the GIL: nothing but the owner's word is changed. */
 static void thread_ended(void *data)
 {

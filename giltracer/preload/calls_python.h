@@ -6,9 +6,13 @@
 #include "preload/calls.h"
 
 /* Of METH_FASTCALL and the other kinds of functions of C: methodobject.h. */
+#define METH_VARARGS  0x01
 #define METH_NOARGS   0x04
 #define METH_O        0x08
 #define METH_FASTCALL 0x80
+
+/* The first version that has sys.monitoring. */
+#define PYTHON_MONITORING 12
 
 struct method {
 	const char *name;
@@ -37,6 +41,9 @@ typedef int profile_function(PyObject *, PyObject *frame, int what, PyObject *ar
 	X(true, long, PyLong_AsLong, (PyObject *))                                               \
 	X(true, PyObject *, PyTuple_Pack, (Py_ssize_t, ...))                                     \
 	X(true, PyObject *, PyCFunction_NewEx, (struct method *, PyObject *, PyObject *))        \
+	X(true, PyObject *, PyCapsule_New, (void *, const char *, void (*)(PyObject *)))         \
+	X(true, void *, PyCapsule_GetPointer, (PyObject *, const char *))                        \
+	X(true, PyObject *, PyObject_CallObject, (PyObject *, PyObject *))                       \
 	X(true, PyObject *, PySys_GetObject, (const char *))                                     \
 	X(true, void *, PyThreadState_Swap, (void *))                                            \
 	X(false, void *, PyThreadState_Next, (void *))                                           \

@@ -86,9 +86,9 @@ enum preload_type {
 /*
  * Python calls: per thread at a time, PID.STAMP.N.calls. Its header is the same but for the magic.
  * At PRELOAD_CALLS_WINDOW_AT follows a window of at most PRELOAD_CALLS_WINDOW_MAX bytes, to which
- * records are written; when it is full, it is copied behind what stands at PRELOAD_CALLS_DATA_AT. The
- * window begins with a PRELOAD_SAY_WINDOW, whose value is the number of bytes before it; if that is
- * another one than the header's, it was copied already. It ends at its first zero.
+ * records are written; when it is full, it is copied behind what stands at PRELOAD_CALLS_DATA_AT.
+ * The window begins with a PRELOAD_SAY_WINDOW, whose value is the number of bytes before it; if
+ * that is another one than the header's, it was copied already. It ends at its first zero.
  *
  * A record has a type, the number of a function (PRELOAD_CALLED) and the lower bits of a stamp; the
  * upper ones are those of the PRELOAD_SAY_TIME before it. Each thread's records are balanced: what
@@ -125,6 +125,8 @@ enum preload_say {
 	PRELOAD_SAY_TIME,   /* upper bits of the stamps that follow */
 	PRELOAD_SAY_THREAD, /* tid whose records follow */
 	PRELOAD_SAY_BEGIN,  /* the same: it had none before */
+	PRELOAD_SAY_ASIDE,  /* from this stamp's lower bits on, the program has the profile function
+	                     */
 	PRELOAD_SAY_WINDOW, /* bytes that were written before this window, lower bits */
 };
 
@@ -141,6 +143,8 @@ enum preload_entry_type {
 	PRELOAD_STOP,     /* of the launcher: what is later is not part of the recording */
 	PRELOAD_OWN, /* of the launcher: text: the folder of the code that is giltracer's own */
 	PRELOAD_UNWRITTEN, /* records from here on could not be written */
+	PRELOAD_ASIDE,     /* thread number has a profile function of the program's own: its calls
+	                    * are not recorded from here on */
 	PRELOAD_CALLED,    /* a function of Python calls; number; text: struct preload_function and
 	                    * its texts, of which there is no line table */
 };

@@ -138,6 +138,9 @@ void wording_add_flaw(struct str *out, const struct slices *slices)
 	case SLICES_DROPPED:
 		say_trace_dropped(out, slices->flawed);
 		return;
+	case SLICES_ASIDE:
+		say_trace_aside(out, slices->flawed);
+		return;
 	case SLICES_OVERLAPPING:
 		say_trace_overlapping(out, slices->flawed);
 		return;

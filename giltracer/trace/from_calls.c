@@ -300,11 +300,10 @@ static void read_part(struct reader *r, struct calls *calls, const struct part *
 	while (cursor_left(&c)) {
 		uint64_t word = cursor_u64(&c), stamp, t;
 
-		if (type_of(word) == PRELOAD_CALL_SAY) {
-			if (number_of(word) == PRELOAD_SAY_TIME)
-				high = value_of(word) << PRELOAD_CALL_STAMP_BITS;
+		if (says(word, PRELOAD_SAY_TIME))
+			high = value_of(word) << PRELOAD_CALL_STAMP_BITS;
+		if (type_of(word) == PRELOAD_CALL_SAY && !says(word, PRELOAD_SAY_ASIDE))
 			continue;
-		}
 		stamp = high | value_of(word);
 		if (c.bad || stamp > r->log.stop_stamp)
 			break;
@@ -312,7 +311,10 @@ static void read_part(struct reader *r, struct calls *calls, const struct part *
 		if (t < last)
 			t = last;
 		last = t;
-		if (type_of(word) < PRELOAD_CALL_RETURN)
+		if (type_of(word) == PRELOAD_CALL_SAY) {
+			close_open(r, calls, t);
+			calls->depth = 0;
+		} else if (type_of(word) < PRELOAD_CALL_RETURN)
 			begin_call(r, calls, part, number_of(word), t);
 		else
 			end_call(r, calls, number_of(word), t);
@@ -399,6 +401,9 @@ static void read_threads(struct reader *r)
 	ret->thread_count = threads.n;
 	if (r->overflow) {
 		ret->flaw = SLICES_OVERFLOW;
+	} else if (r->log.aside) {
+		ret->flaw = SLICES_ASIDE;
+		ret->flawed = r->log.aside;
 	} else if (r->overlapping) {
 		ret->flaw = SLICES_OVERLAPPING;
 		ret->flawed = r->overlapping;

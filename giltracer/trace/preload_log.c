@@ -140,6 +140,8 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 	} else if (e->type == PRELOAD_UNWRITTEN) {
 		if (!log->unwritten_stamp || e->stamp < log->unwritten_stamp)
 			log->unwritten_stamp = e->stamp;
+	} else if (e->type == PRELOAD_ASIDE) {
+		log->aside++;
 	} else if (e->type == PRELOAD_PROCESS) {
 		add_process(log, e, text);
 		*process = log->processes.n;

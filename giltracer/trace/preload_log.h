@@ -58,13 +58,14 @@ struct preload_pair {
  * @bytes: read
  * @stop_stamp: the recording ended then; UINT64_MAX: with the program
  * @unwritten_stamp: some process could not write from here on; 0: all could
+ * @aside: threads whose calls were not recorded, since the program profiled them itself
  * @cut: logs that end in the middle of an entry, or have one that makes no sense
  */
 struct preload_log {
 	VEC(struct preload_process) processes;
 	VEC(struct preload_pair) pairs;
 	uint64_t bytes;
-	uint32_t cut;
+	uint32_t cut, aside;
 	uint64_t unwritten_stamp, stop_stamp;
 	char *own; /* folder of giltracer's own code; NULL: unknown */
 	VEC(struct filemap) maps;

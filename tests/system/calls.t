@@ -3,16 +3,23 @@
 # Python calls, recorded by the library: each call and return, in their order, whatever the program does.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
-# calls PYTHON [OPTION…] -- PROGRAM…: what it called, of its own files.
+# calls PYTHON PROGRAM [OPTION|ARG…]: what it called, of its own file; its status is in the file status.
 calls() {
 	calls_python=$1
-	shift
+	calls_program=$2
+	shift 2
 	rm -rf session
 	"$GILTRACER" record -q --probes preload --python-trace native --python "$calls_python" \
-		-o session "$@" >out 2>err
-	status=$?
+		-o session "$calls_program" "$@" >out 2>err
+	echo $? >status
 	"$GILTRACER" dump --calls session/gil.preload >calls.txt
-	python3 "$top_srcdir/tests/system/calls.py" calls.txt shapes.py
+	python3 "$top_srcdir/tests/system/calls.py" calls.txt "$calls_program"
+}
+
+# notes: what the report says of the Python calls.
+notes() {
+	"$GILTRACER" report -q -o report.html --json report.json session >out 2>err
+	json report.json '[c["text"] for c in d["caveats"] if c["code"] == "python-trace"]'
 }
 
 cat >shapes.py <<'END'
@@ -157,6 +164,220 @@ while read -r version python <&3; do
 	calls "$python" shapes.py >got
 	is "$(diff expected got)" '' "$version: each call of three threads, in its nesting"
 done 3<pythons
+
+# A program that is gone without notice, and its forked child: what was open is shown as open. A thread
+# that the child has not is not in it.
+cat >ends.py <<'END'
+import os, signal, sys, threading
+
+def leaf():
+    pass
+
+def last(n):
+    if n:
+        last(n - 1)
+    if sys.argv[1] == 'kill':
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(3)
+
+def waits():
+    started.release()
+    forever.acquire()
+
+if __name__ == '__main__':
+    started, forever = threading.Lock(), threading.Lock()
+    started.acquire()
+    forever.acquire()
+    threading.Thread(target=waits, daemon=True).start()
+    started.acquire()
+    leaf()
+    pid = os.fork()
+    if not pid:
+        leaf()
+        last(1)
+    os.waitpid(pid, 0)
+    last(0)
+END
+cat >wanted <<'END'
+thread 0
+leaf
+last open
+thread 1
+waits open
+thread 2
+leaf
+last open
+  last open
+END
+while read -r version python <&3; do
+	for end in kill exit; do
+		is "$(calls "$python" ends.py $end | diff wanted -)" '' \
+			"$version, $end: calls of the program and its forked child, open ones too"
+	done
+	is "$(cat status)" 3 '  the exit status is the program'"'"'s'
+	is "$(notes)" '[]' '  nothing is missing'
+done 3<pythons
+
+# Up to 3.11 there is one profile function: the program's own stays. Later, both see everything.
+cat >own.py <<'END'
+import cProfile, sys, threading
+
+def leaf():
+    pass
+
+def mine(frame, event, arg):
+    pass
+
+def sets():
+    leaf()
+    sys.setprofile(mine)
+    leaf()
+
+def restores():
+    before = sys.getprofile()
+    sys.setprofile(mine)
+    leaf()
+    sys.setprofile(before)
+    leaf()
+
+def profiles():
+    leaf()
+    profile = cProfile.Profile()
+    profile.enable()
+    leaf()
+    profile.disable()
+    leaf()
+    print([s.callcount for s in profile.getstats() if getattr(s.code, 'co_name', '') == 'leaf'])
+
+if __name__ == '__main__':
+    for function in sets, restores, profiles:
+        thread = threading.Thread(target=function)
+        thread.start()
+        thread.join()
+    leaf()
+END
+cat >old <<'END'
+thread 0
+leaf
+thread 1
+sets open
+  leaf
+thread 2
+restores
+  leaf
+thread 3
+profiles open
+  leaf
+END
+cat >new <<'END'
+thread 0
+leaf
+thread 1
+sets
+  leaf
+  leaf
+thread 2
+restores
+  leaf
+  leaf
+thread 3
+profiles
+  leaf
+  leaf
+  leaf
+END
+aside='Threads that miss Python calls, since the program set a profile function of its own'
+while read -r version python <&3; do
+	case $version in
+	3.[6-9] | 3.1[01]) wanted=old ;;
+	*) wanted=new ;;
+	esac
+	is "$(calls "$python" own.py | diff $wanted -)" '' "$version: the program's own profile functions"
+	is "$(cat out)" '[1]' '  are called'
+	case $wanted in
+	old) like "$(notes)" "$aside .sys.setprofile, cProfile.: 3" '  what they make us miss is said' ;;
+	new) is "$(notes)" '[]' '  and nothing is missing' ;;
+	esac
+done 3<pythons
+
+# Code that is gone leaves its memory to other code: each call has the name of what was called.
+cat >reuse.py <<'END'
+import sys
+if __name__ == '__main__':
+    for i in range(500):
+        exec('def f%d(): pass\nf%d()' % (i, i), {})
+END
+while read -r version python <&3; do
+	calls "$python" reuse.py >got
+	is "$(sed -n 's/.*"f\([0-9]*\) (<string>:1)"/\1/p' calls.txt | awk '$1 == NR - 1 { n++ } END { print n }')" 500 \
+		"$version: 500 functions that are gone at once have their names"
+done 3<pythons
+
+# Names of any kind.
+cat >hostile.py <<'END'
+# -*- coding: utf-8 -*-
+import threading
+
+def ünïcode_漢字():
+    pass
+
+def renamed(name):
+    code = compile('f = lambda: 0\nf()', name, 'exec')
+    exec(code, {})
+
+if __name__ == '__main__':
+    ünïcode_漢字()
+    for name in ('</script><b>', 'new\nline "quote" \\', 'nul\x01\x7f', 'x' * 9000, '\udcff', ''):
+        renamed(name)
+    thread = threading.Thread(target=ünïcode_漢字, name='\udcff</script>\n')
+    thread.start()
+    thread.join()
+END
+while read -r version python <&3; do
+	calls "$python" hostile.py >got
+	is "$(cat status)" 0 "$version: names of any kind"
+	is "$(grep -c '"<lambda> (' calls.txt)" 6 '  of files'
+	is "$(grep -c 'code_.*hostile.py:4)"' calls.txt)" 2 '  and functions'
+	is "$(notes)" '[]' '  the report takes them'
+done 3<pythons
+
+# --duration ends the recording, in the middle of calls.
+cat >long.py <<'END'
+import os, sys
+
+def leaf():
+    pass
+
+def waits(fifo):
+    leaf()
+    with open(fifo) as f:
+        f.read()
+    leaf()
+    leaf()
+
+if __name__ == '__main__':
+    waits(sys.argv[1])
+    print(getattr(sys, 'getprofile')())
+END
+mkfifo fifo said
+sed -n '1p;2p' pythons >two
+while read -r version python <&3; do
+	rm -rf session
+	"$GILTRACER" record --duration 1 --probes preload --python "$python" -o session long.py fifo \
+		>out 2>said &
+	recorder=$!
+	exec 5<said 4>fifo
+	while read -r line <&5; do
+		case $line in *'the recording ended'*) break ;; esac
+	done
+	exec 4>&- 5<&-
+	wait $recorder
+	"$GILTRACER" dump --calls session/gil.preload >calls.txt
+	is "$(python3 "$top_srcdir/tests/system/calls.py" calls.txt long.py)" 'thread 0
+waits open
+  leaf' "$version: --duration ends the recording of calls"
+	is "$(cat out)" None '  and takes the profile function away'
+done 3<two
 
 leaves_nothing
 done_testing

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls by sys.monitoring, from CPython 3.12 on, as a tool of its own: what the program does with
+ * sys.setprofile, sys.monitoring, cProfile or coverage goes on beside it.
+ */
+#include "preload/calls_record.h"
+
+/* Of ids 0 to 5, those that have no purpose by name. */
+static const int tool_ids[] = { 4, 3 };
+
+static int tool;
+
+/* As CPython calls a function with METH_FASTCALL, and as it calls any callable by PEP 590. */
+#define CALLBACK(name, type)                                                                    \
+	static PyObject *name(PyObject *module, PyObject *const *args, size_t count)            \
+	{                                                                                       \
+		(void)module;                                                                   \
+		(void)count;                                                                    \
+		calls_record(args[0], type);                                                    \
+		return python.none;                                                             \
+	}                                                                                       \
+	static PyObject *name##_vector(PyObject *callable, PyObject *const *args, size_t count, \
+	                               PyObject *names)                                         \
+	{                                                                                       \
+		(void)names;                                                                    \
+		return name(callable, args, count);                                             \
+	}
+
+CALLBACK(on_start, PRELOAD_CALL_START)
+CALLBACK(on_resume, PRELOAD_CALL_RESUME)
+CALLBACK(on_throw, PRELOAD_CALL_THROW)
+CALLBACK(on_return, PRELOAD_CALL_RETURN)
+CALLBACK(on_yield, PRELOAD_CALL_YIELD)
+CALLBACK(on_unwind, PRELOAD_CALL_UNWIND)
+
+static struct monitored {
+	const char *event;
+	void *vector;
+	struct method method;
+} monitored[] = {
+	{ "PY_START", on_start_vector, { "start", on_start, METH_FASTCALL, NULL } },
+	{ "PY_RESUME", on_resume_vector, { "resume", on_resume, METH_FASTCALL, NULL } },
+	{ "PY_THROW", on_throw_vector, { "throw", on_throw, METH_FASTCALL, NULL } },
+	{ "PY_RETURN", on_return_vector, { "return", on_return, METH_FASTCALL, NULL } },
+	{ "PY_YIELD", on_yield_vector, { "yield", on_yield, METH_FASTCALL, NULL } },
+	{ "PY_UNWIND", on_unwind_vector, { "unwind", on_unwind, METH_FASTCALL, NULL } },
+};
+
+#define MONITORED (sizeof(monitored) / sizeof(*monitored))
+
+static bool take_tool(PyObject *monitoring)
+{
+	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
+		tool = tool_ids[i];
+		if (calls_drop(python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool,
+		                                          "giltracer")))
+			return true;
+	}
+	return false;
+}
+
+/* The event's bit, 0: there is no such event. */
+static long event_of(PyObject *monitoring, const char *name)
+{
+	PyObject *events = python.PyObject_GetAttrString(monitoring, "events");
+	PyObject *event = events ? python.PyObject_GetAttrString(events, name) : NULL;
+	long bit = event ? python.PyLong_AsLong(event) : 0;
+
+	calls_drop(event);
+	calls_drop(events);
+	return bit;
+}
+
+/*
+ * A function of C keeps the address by which it is called (PyCFunctionObject.vectorcall): ours is
+ * called at once, not by CPython's own, which checks and converts. Where the object looks otherwise
+ * than it does up to 3.15, it stays as it is.
+ */
+static PyObject *make_callback(struct monitored *m)
+{
+	PyObject *function = python.PyCFunction_NewEx(&m->method, NULL, NULL);
+	const size_t at_method = 16, at_vector = 48, type_vector = 56;
+	const char *type;
+
+	if (!function)
+		return NULL;
+	type = (const char *)pointer_at(function, 8);
+	if (pointer_at(function, at_method) == (PyObject *)&m->method &&
+	    (size_t)pointer_at(type, type_vector) == at_vector)
+		*(void **)(void *)((char *)function + at_vector) = m->vector;
+	return function;
+}
+
+/* With NULL for them, they are called no more. */
+static long register_all(PyObject *monitoring, bool on)
+{
+	long all = 0;
+
+	for (size_t i = 0; i < MONITORED; i++) {
+		long event = event_of(monitoring, monitored[i].event);
+		PyObject *function = python.none;
+
+		if (!event)
+			return 0;
+		if (on && !(function = make_callback(&monitored[i])))
+			return 0;
+		if (!calls_drop(python.PyObject_CallMethod(monitoring, "register_callback", "ilO",
+		                                           tool, event, function)))
+			return 0;
+		if (on)
+			python.Py_DecRef(function);
+		all |= event;
+	}
+	return all;
+}
+
+const char *calls_monitor_start(void)
+{
+	PyObject *monitoring = python.PySys_GetObject("monitoring");
+	long all;
+
+	if (!monitoring || !take_tool(monitoring))
+		return "the program uses the ids 3 and 4 of sys.monitoring itself";
+	all = register_all(monitoring, true);
+	if (!all ||
+	    !calls_drop(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, all)))
+		return "sys.monitoring did not accept it";
+	return NULL;
+}
+
+void calls_monitor_stop(void)
+{
+	PyObject *monitoring = python.PySys_GetObject("monitoring");
+
+	if (!monitoring)
+		return;
+	calls_drop(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, 0l));
+	register_all(monitoring, false);
+	calls_drop(python.PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
+}

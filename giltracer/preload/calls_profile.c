@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls by the profile function of each thread, up to CPython 3.11. There is one: where the program
+ * has one of its own, that stays, or replaces ours; then the thread's calls are missing from there
+ * on, which is written down.
+ */
+#include "preload/calls_record.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+/* PyTrace_* of pystate.h. */
+#define PROFILE_CALL   0
+#define PROFILE_RETURN 3
+
+/* PyFrameObject.f_code; 3.11: PyFrameObject.f_frame->f_code. */
+static PyObject *code_of(const PyObject *frame)
+{
+	return python.minor < 11 ? pointer_at(frame, 32) : pointer_at(pointer_at(frame, 24), 32);
+}
+
+static bool is_code_known(void)
+{
+	PyObject *frame = python.PyEval_GetFrame(), *code;
+	bool same;
+
+	code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
+	same = code && code == code_of(frame);
+	calls_drop(code);
+	return same;
+}
+
+static int on_profile(PyObject *owner, PyObject *frame, int what, PyObject *arg)
+{
+	(void)owner;
+	if (what == PROFILE_CALL)
+		calls_record(code_of(frame), PRELOAD_CALL_START);
+	else if (what == PROFILE_RETURN)
+		calls_record(code_of(frame), arg ? PRELOAD_CALL_RETURN : PRELOAD_CALL_UNWIND);
+	return 0;
+}
+
+/* ---- a thread and its function */
+
+static PyObject *on_restored(PyObject *capsule, PyObject *arguments);
+
+static struct method restored = { "giltracer", on_restored, METH_VARARGS, NULL };
+
+enum profiled { NOT_PROFILED, PROFILED_BY_US, PROFILED };
+
+/* Who has set the current thread's function. */
+static enum profiled who_profiles(void)
+{
+	PyObject *get = python.PySys_GetObject("getprofile"), *function;
+	enum profiled who = PROFILED;
+
+	function = get ? python.PyObject_CallObject(get, NULL) : NULL;
+	if (!function || function == python.none)
+		who = NOT_PROFILED;
+	else if (pointer_at(function, 16) == (PyObject *)&restored)
+		who = PROFILED_BY_US;
+	calls_drop(function);
+	return who;
+}
+
+/* The thread's calls are missing, or were for a while. */
+static void step_aside(enum profiled who)
+{
+	struct calls_self *me = &calls_self;
+
+	if (me->stream && who != PROFILED_BY_US)
+		calls_say(me, PRELOAD_SAY_ASIDE);
+	process_log(&(struct preload_entry){ .type = PRELOAD_ASIDE,
+	                                     .number = (uint64_t)process_gettid() },
+	            NULL, 0);
+}
+
+/*
+ * The function's owner is gone. If the thread that it was for runs Python code, that has set
+ * another one; else it ends, or, in a forked child, was not there.
+ */
+static void owner_gone(PyObject *capsule)
+{
+	void *thread = python.PyCapsule_GetPointer(capsule, NULL);
+
+	if (calls.on && !*calls.over && thread == python._PyThreadState_UncheckedGet() &&
+	    python.PyEval_GetFrame())
+		step_aside(who_profiles());
+}
+
+/* Of the thread that is the current one. */
+static void profile_current(void *thread)
+{
+	PyObject *capsule = python.PyCapsule_New(thread, NULL, owner_gone);
+	PyObject *owner = capsule ? python.PyCFunction_NewEx(&restored, capsule, NULL) : NULL;
+
+	if (!owner)
+		python.PyErr_Clear();
+	python.PyEval_SetProfile(on_profile, owner);
+	if (capsule)
+		python.Py_DecRef(capsule);
+	if (owner)
+		python.Py_DecRef(owner);
+}
+
+/* What sys.getprofile() gave is set again by sys.setprofile(): the thread is recorded again. */
+static PyObject *on_restored(PyObject *capsule, PyObject *arguments)
+{
+	(void)arguments;
+	if (calls.on)
+		profile_current(python.PyCapsule_GetPointer(capsule, NULL));
+	else
+		python.PyEval_SetProfile(NULL, NULL);
+	python.Py_IncRef(python.none);
+	return python.none;
+}
+
+/* With the GIL, any thread may be the current one for a while. */
+static void profile_thread(void *thread)
+{
+	void *own = python.PyThreadState_Swap(thread);
+
+	if (who_profiles() == PROFILED)
+		step_aside(PROFILED);
+	else
+		profile_current(thread);
+	python.PyThreadState_Swap(own);
+}
+
+/* ---- all threads */
+
+/* The interpreter's threads; before 3.9 that of the main one, which is the last of the list. */
+static void *first_thread(void)
+{
+	void *interpreter, *next;
+
+	if (python.PyInterpreterState_Get)
+		return python.PyInterpreterState_ThreadHead(python.PyInterpreterState_Get());
+	interpreter = python.PyInterpreterState_Head();
+	while ((next = python.PyInterpreterState_Next(interpreter)))
+		interpreter = next;
+	return python.PyInterpreterState_ThreadHead(interpreter);
+}
+
+const char *calls_profile_start(void)
+{
+	if (!is_code_known())
+		return "this interpreter is not built as CPython is";
+	for (void *thread = first_thread(); thread; thread = python.PyThreadState_Next(thread))
+		profile_thread(thread);
+	return NULL;
+}
+
+/* Each thread ends it by itself, when it is called next. */
+void calls_profile_stop(void)
+{
+	python.PyEval_SetProfile(NULL, NULL);
+}
+
+/* CPython has just made the new thread's state, which is the first one of all, and has the GIL. */
+static void profile_new_thread(const char *caller)
+{
+	void *own = python.PyGILState_GetThisThreadState(), *thread;
+	Dl_info ours, theirs;
+
+	if (!own || own != python._PyThreadState_UncheckedGet() || !dladdr(caller, &ours) ||
+	    !dladdr((const void *)python.PyThreadState_Swap, &theirs) ||
+	    ours.dli_fbase != theirs.dli_fbase)
+		return;
+	thread = first_thread();
+	if (thread && thread != own)
+		profile_thread(thread);
+}
+
+__attribute__((visibility("default"))) int
+pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	if (UNLIKELY(calls.on) && python.minor < PYTHON_MONITORING)
+		profile_new_thread(__builtin_return_address(0));
+	return real(thread, attr, start, arg);
+}
