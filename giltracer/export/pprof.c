@@ -17,6 +17,7 @@
 #include "export/gil_time.h"
 #include "export/place.h"
 #include "proto/profile.pb-c.h"
+#include "report/phrases.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
 
@@ -101,7 +102,7 @@ static uint32_t location_of(struct pprof *p, const struct gil_times *times, uint
 	uint32_t id;
 
 	if (!frame)
-		place_of(&place, "[no Python frame]", NULL, 0);
+		place_of(&place, phrase(PHRASE_no_python_frame), NULL, 0);
 	else if (times->calls)
 		place_of_call(&place, names_get(names, frame->name));
 	else

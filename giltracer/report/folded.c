@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "model/span.h"
 #include "base/utf8.h"
+#include "report/phrases.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
@@ -127,7 +128,7 @@ static void put_python(const struct recording_pass *pass, uint32_t thread, uint3
 	pystack_charge(&py, pystack_find(pass, thread), &stretches);
 	for (uint32_t id = 0; id < py.ns.n; id++)
 		if (py.ns.v[id])
-			add_line(&lines, pass, thread, py.stacks, id, "[no Python call]",
+			add_line(&lines, pass, thread, py.stacks, id, phrase(PHRASE_no_python_call),
 			         py.ns.v[id]);
 	put_lines(&lines, out);
 	pystack_done(&py);
@@ -182,7 +183,8 @@ static void put_spans(const struct recording_pass *pass, uint32_t thread,
 static void put_frames(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	const struct model_thread *t = &pass->model->threads.v[thread];
-	struct lane_stacks of = { &t->gil, true, functions_frames(pass), "[no Python frame]" };
+	struct lane_stacks of = { &t->gil, true, functions_frames(pass),
+		                  phrase(PHRASE_no_python_frame) };
 	struct lines lines = { 0 };
 	uint64_t ns = 0;
 
@@ -193,7 +195,7 @@ static void put_frames(const struct recording_pass *pass, uint32_t thread, uint3
 	for (unsigned state = 0; state < GIL_STATES; state++)
 		ns += mask >> state & 1 ? t->gil_ns[state] : 0;
 	if (ns)
-		add_line(&lines, pass, thread, NULL, 0, "[no Python frame]", ns);
+		add_line(&lines, pass, thread, NULL, 0, phrase(PHRASE_no_python_frame), ns);
 	put_lines(&lines, out);
 }
 
@@ -218,7 +220,7 @@ int report_folded_off_cpu(const struct analysis *a, FILE *out, struct error *err
 		                 "the session has no call stacks; record with --state-detect");
 	for (uint32_t i = 0; i < pass->model->threads.n; i++) {
 		struct lane_stacks of = { &pass->model->threads.v[i].cpu, false,
-			                  pass->source->stacks, "[no stack]" };
+			                  pass->source->stacks, phrase(PHRASE_no_stack) };
 
 		put_spans(pass, i, &of, OFF_CPU, out);
 	}

@@ -86,33 +86,14 @@ static const char *fill_NAME(struct hole *hole, const char *value)
 		         fill_##D(h + 3, d), fill_##E(h + 4, e), fill_##F(h + 5, f));       \
 	}
 #include "report/phrases.def"
-#undef PHRASE0
-#undef PHRASE1
-#undef PHRASE2
-#undef PHRASE3
-#undef PHRASE4
-#undef PHRASE5
-#undef PHRASE6
 
 const char *phrase(enum phrase phrase)
 {
 	static const char *const texts[PHRASES] = {
 		[PHRASE_NONE] = "",
 #define PHRASE0(name, text) [PHRASE_##name] = text,
-#define PHRASE1(name, A, text)
-#define PHRASE2(name, A, B, text)
-#define PHRASE3(name, A, B, C, text)
-#define PHRASE4(name, A, B, C, D, text)
-#define PHRASE5(name, A, B, C, D, E, text)
-#define PHRASE6(name, A, B, C, D, E, F, text)
+#define PHRASE_WITH_HOLES(...)
 #include "report/phrases.def"
-#undef PHRASE0
-#undef PHRASE1
-#undef PHRASE2
-#undef PHRASE3
-#undef PHRASE4
-#undef PHRASE5
-#undef PHRASE6
 	};
 
 	return texts[phrase];

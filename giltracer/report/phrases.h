@@ -28,31 +28,12 @@ typedef const char *hole_NAME;
 	void say_##name(struct str *out, hole_##A a, hole_##B b, hole_##C c, hole_##D d, \
 	                hole_##E e, hole_##F f);
 #include "report/phrases.def"
-#undef PHRASE0
-#undef PHRASE1
-#undef PHRASE2
-#undef PHRASE3
-#undef PHRASE4
-#undef PHRASE5
-#undef PHRASE6
 
 enum phrase {
 	PHRASE_NONE,
-#define PHRASE0(name, text)                   PHRASE_##name,
-#define PHRASE1(name, A, text)                PHRASE_##name,
-#define PHRASE2(name, A, B, text)             PHRASE_##name,
-#define PHRASE3(name, A, B, C, text)          PHRASE_##name,
-#define PHRASE4(name, A, B, C, D, text)       PHRASE_##name,
-#define PHRASE5(name, A, B, C, D, E, text)    PHRASE_##name,
-#define PHRASE6(name, A, B, C, D, E, F, text) PHRASE_##name,
+#define PHRASE0(name, text)          PHRASE_##name,
+#define PHRASE_WITH_HOLES(name, ...) PHRASE_##name,
 #include "report/phrases.def"
-#undef PHRASE0
-#undef PHRASE1
-#undef PHRASE2
-#undef PHRASE3
-#undef PHRASE4
-#undef PHRASE5
-#undef PHRASE6
 	PHRASES,
 };
 

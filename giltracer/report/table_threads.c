@@ -13,13 +13,13 @@ struct thread_column {
 	size_t offset;
 };
 
-#define SHARE(of, member, name)                                                   \
-	{                                                                         \
-		.heading = PHRASE_h_##name, .offset = offsetof(struct of, member) \
+#define SHARE(phrase, of, member)                                        \
+	{                                                                \
+		.heading = phrase, .offset = offsetof(struct of, member) \
 	}
-#define TIME(member, name)                                      \
+#define TIME(phrase, member)                                    \
 	{                                                       \
-		.heading = PHRASE_h_##name, .is_time = true,    \
+		.heading = phrase, .is_time = true,             \
 		.offset = offsetof(struct model_thread, member) \
 	}
 
@@ -27,33 +27,33 @@ struct thread_column {
 
 /* The last one only where it matters. */
 static const struct thread_column gil_columns[] = {
-	SHARE(facts_shares, no_gil, no_gil),
-	SHARE(facts_shares, hold, has_gil),
-	SHARE(facts_shares, wait, gil_wait),
-	SHARE(facts_shares, free_wait, free_wait),
-	SHARE(facts_shares, unknown, unknown),
-	TIME(longest_wait_ns, longest_wait),
-	TIME(longest_hold_ns, longest_hold),
-	SHARE(facts_shares, probes, probes),
+	SHARE(PHRASE_h_no_gil, facts_shares, no_gil),
+	SHARE(PHRASE_h_has_gil, facts_shares, hold),
+	SHARE(PHRASE_h_gil_wait, facts_shares, wait),
+	SHARE(PHRASE_h_free_wait, facts_shares, free_wait),
+	SHARE(PHRASE_h_unknown, facts_shares, unknown),
+	TIME(PHRASE_h_longest_wait, longest_wait_ns),
+	TIME(PHRASE_h_longest_hold, longest_hold_ns),
+	SHARE(PHRASE_h_probes, facts_shares, probes),
 };
 
 static const struct thread_column lock_columns[] = {
-	SHARE(locks_shares, free, free),
-	SHARE(locks_shares, lock_wait, lock_wait),
-	SHARE(locks_shares, stopped, stopped),
-	SHARE(locks_shares, stops, stops),
-	SHARE(locks_shares, unknown, unknown),
-	TIME(longest_lock_wait_ns, longest_lock_wait),
-	TIME(longest_stop_ns, longest_stop),
+	SHARE(PHRASE_h_free, locks_shares, free),
+	SHARE(PHRASE_h_lock_wait, locks_shares, lock_wait),
+	SHARE(PHRASE_h_stopped, locks_shares, stopped),
+	SHARE(PHRASE_h_stops, locks_shares, stops),
+	SHARE(PHRASE_h_unknown, locks_shares, unknown),
+	TIME(PHRASE_h_longest_lock_wait, longest_lock_wait_ns),
+	TIME(PHRASE_h_longest_stop, longest_stop_ns),
 };
 
 static const struct thread_column state_columns[] = {
-	SHARE(facts_states, percent[CPU_RUNNING], running),
-	SHARE(facts_states, percent[CPU_RUNNABLE], runnable),
-	SHARE(facts_states, percent[CPU_SLEEPING], asleep),
-	SHARE(facts_states, percent[CPU_UNINTERRUPTIBLE], uninterruptible),
-	SHARE(facts_states, percent[CPU_GIL_SLEEP], gil_sleep),
-	SHARE(facts_states, percent[CPU_UNKNOWN], unknown),
+	SHARE(PHRASE_h_running, facts_states, percent[CPU_RUNNING]),
+	SHARE(PHRASE_h_runnable, facts_states, percent[CPU_RUNNABLE]),
+	SHARE(PHRASE_h_asleep, facts_states, percent[CPU_SLEEPING]),
+	SHARE(PHRASE_h_uninterruptible, facts_states, percent[CPU_UNINTERRUPTIBLE]),
+	SHARE(PHRASE_h_gil_sleep, facts_states, percent[CPU_GIL_SLEEP]),
+	SHARE(PHRASE_h_unknown, facts_states, percent[CPU_UNKNOWN]),
 };
 
 /* clang-format on */
