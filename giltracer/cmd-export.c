@@ -28,19 +28,14 @@ static int parse(const struct opt *opts, int argc, char **argv, const char **dir
 	return 0;
 }
 
-static int make(const char *dir, const char *name, const char *path, struct error *err)
+static int make(const char *dir, unsigned format, const char *path, struct error *err)
 {
-	struct report_document document = { .path = path };
+	const struct report_document document = { export_formats[format].write, path };
 	const struct report_outputs outputs = { .documents = &document, .document_count = 1 };
-	const struct export_format *format;
 
-	if (!dir || !name)
+	if (!dir || format == EXPORT_FORMATS)
 		return error_set(err, EINVAL, "%s is expected (see giltracer export --help)",
 		                 dir ? "--format" : "a session folder");
-	format = export_find(name, err);
-	if (!format)
-		return error_prefix(err, "option --format");
-	document.write = format->write;
 	return report_session(dir, &outputs, err);
 }
 
@@ -53,10 +48,11 @@ static void print_formats(void)
 
 static int export_run(int argc, char **argv, struct error *err)
 {
-	const char *dir = NULL, *name = NULL, *path = "-";
+	const char *dir = NULL, *path = "-", *names[EXPORT_FORMATS + 1];
+	unsigned format = EXPORT_FORMATS;
 	bool help = false, verbose = false, quiet = false;
 	const struct opt opts[] = {
-		OPT_STR('f', "format", "FORMAT", &name, "what to write, see below"),
+		OPT_CHOICE('f', "format", "FORMAT", &format, names, "what to write, see below"),
 		OPT_STR('o', "output", "FILE", &path, "where to (standard output)"),
 		OPT_FLAG('v', "verbose", &verbose, "say more"),
 		OPT_FLAG('q', "quiet", &quiet, "print errors only"),
@@ -64,15 +60,13 @@ static int export_run(int argc, char **argv, struct error *err)
 		OPT_END,
 	};
 
+	for (unsigned i = 0; i <= EXPORT_FORMATS; i++)
+		names[i] = export_formats[i].name;
 	if (parse(opts, argc, argv, &dir, err) < 0)
 		return -1;
 	if (verbose || quiet)
 		log_set_level(quiet ? LOG_ERROR : LOG_DEBUG);
-	if (!help)
-		return make(dir, name, path, err);
-	cmd_help(&cmd_export, opts);
-	print_formats();
-	return 0;
+	return help ? cmd_help(&cmd_export, opts) : make(dir, format, path, err);
 }
 
 const struct cmd cmd_export = {
@@ -80,4 +74,5 @@ const struct cmd cmd_export = {
 	.usage = "--format FORMAT [-o FILE] DIR",
 	.summary = "write a session folder in the format of another tool",
 	.run = export_run,
+	.help_end = print_formats,
 };

@@ -18,12 +18,14 @@
  * @run: argv[0] is the command's name (for the default command, "giltracer"); answers --help
  *       itself by cmd_help(). Returns the exit status (0 to 255), or negative with err filled in:
  *       -EXIT_CANNOT_RUN and -EXIT_NOT_FOUND make main exit with those, -1 with EXIT_GILTRACER.
+ * @help_end: prints what follows the options in --help; NULL: nothing
  */
 struct cmd {
 	const char *name;
 	const char *usage;
 	const char *summary;
 	int (*run)(int argc, char **argv, struct error *err);
+	void (*help_end)(void);
 };
 
 extern const struct cmd cmd_run;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "cmd.h"
+#include "completion.h"
 
 /* The default command has the empty name. */
 /* clang-format off */
@@ -59,11 +60,17 @@ int cmd_help(const struct cmd *cmd, const struct opt *opts)
 {
 	const char *space = *cmd->name ? " " : "";
 
+	if (completion_wanted()) {
+		completion_add(cmd, opts);
+		return 0;
+	}
 	printf("Usage: giltracer%s%s %s\n%c%s.\n\nOptions:\n", space, cmd->name, cmd->usage,
 	       toupper((unsigned char)*cmd->summary), cmd->summary + 1);
 	opts_help(opts, stdout);
 	if (!*cmd->name)
 		print_commands();
+	if (cmd->help_end)
+		cmd->help_end();
 	return 0;
 }
 
@@ -99,6 +106,16 @@ static int run(const struct cmd *cmd, int argc, char **argv)
 		return status;
 	log_error("%s%s%s", cmd->name, *cmd->name ? ": " : "", err.text);
 	return status == -1 ? EXIT_GILTRACER : -status;
+}
+
+static int complete(const char *shell)
+{
+	struct error err;
+
+	if (completion_print(shell, &err) == 0)
+		return 0;
+	log_error("%s", err.text);
+	return EXIT_GILTRACER;
 }
 
 /*
@@ -137,7 +154,9 @@ int main(int argc, char **argv)
 		puts(PACKAGE_STRING);
 		return check_stdout();
 	}
-	if (cmd)
+	if (argc > 1 && !strcmp(argv[1], "--completion"))
+		status = complete(argc > 2 ? argv[2] : NULL);
+	else if (cmd)
 		status = run(cmd, argc - 1, argv + 1);
 	else if ((cmd = cmd_find("")))
 		status = run(cmd, argc, argv);

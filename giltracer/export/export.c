@@ -43,15 +43,6 @@ static void set_unknown(struct error *err, const char *name, size_t len)
 	          name, str_get(&all));
 }
 
-const struct export_format *export_find(const char *name, struct error *err)
-{
-	const struct export_format *format = find(name, strlen(name));
-
-	if (!format)
-		set_unknown(err, name, strlen(name));
-	return format;
-}
-
 static int parse_one(struct report_document *ret, const char *word, struct error *err)
 {
 	const char *equals = strchr(word, '=');

@@ -21,9 +21,6 @@ struct export_format {
 /* The table; behind the last one, the name is NULL. */
 extern const struct export_format export_formats[EXPORT_FORMATS + 1];
 
-/* NULL and err if there is none of that name. */
-const struct export_format *export_find(const char *name, struct error *err);
-
 /* The option of run and report: list is struct opt_list * of FORMAT=FILE. */
 #define EXPORT_OPT(list)                           \
 	OPT_LIST(0, "export", "FORMAT=FILE", list, \

@@ -116,7 +116,7 @@ refuses() { # MESSAGE NAME COMMAND...
 	exits 125 "$@"
 	like "$(cat err)" "^giltracer: error: $refuses_message" "$1: says why"
 }
-refuses "export: option --format: 'x' is not one of the formats chrome, csv" 'an unknown format' \
+refuses "export: option -f: 'x' is not one of chrome, csv" 'an unknown format' \
 	"$GILTRACER" export -f x plain
 refuses 'export: --format is expected' 'no format' "$GILTRACER" export plain
 refuses 'export: a session folder is expected' 'no folder' "$GILTRACER" export -f csv

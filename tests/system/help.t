@@ -46,8 +46,8 @@ for command in '' $commands; do
 	ok "giltracer $command: has options" test -s help-options
 	is "$(shared_options "$command" | sort -u | comm -23 help-options -)" '' \
 		"giltracer $command: all are in the manual"
-	# --version is main's own and needs no line in a table.
-	is "$(comm -13 help-options manual-options | grep -v '^--version$')" '' \
+	# These are main's own and need no line in a table.
+	is "$(comm -13 help-options manual-options | grep -vE '^--(version|completion)$')" '' \
 		"giltracer $command: all in the manual are real"
 	exits 125 "giltracer $command --no-such-option is refused" \
 		"$GILTRACER" ${command:+"$command"} --no-such-option

@@ -17,6 +17,7 @@ is "$(cd "$top_srcdir/probes" && ls ./*.yaml)" "$(cd usr/share/giltracer/probes 
 	'and all probes'
 is "$(cd "$top_srcdir/share/python" && ls ./*.py)" "$(cd usr/share/giltracer/python && ls ./*.py)" \
 	'and all that runs beside the program'
+ok 'and completion for bash' bash -n usr/share/bash-completion/completions/giltracer
 ok 'it runs' "$installed" --version
 
 python=$(cpythons | head -n 1 | sed 's/^[^ ]* //')
