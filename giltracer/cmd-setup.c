@@ -20,7 +20,7 @@
 #include "cmd.h"
 #include "system/host.h"
 #include "locate/framefetch.h"
-#include "system/path_owner.h"
+#include "base/path_owner.h"
 #include "system/perf_guard.h"
 #include "system/probe_lease.h"
 #include "locate/probes.h"

@@ -61,7 +61,7 @@ static int spawn(struct child *ret, const struct capture *capture, int out, int 
 				   .argv = (char *const *)(uintptr_t)capture->argv,
 				   .fds = fds,
 				   .fd_count = capture->no_input ? 3 : 2,
-				   .prepare = capture->prepare,
+				   .as = capture->as,
 			   },
 	                   err);
 }

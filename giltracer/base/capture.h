@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -14,14 +15,14 @@
  * @no_errors: stderr is /dev/null, else it is captured with stdout
  * @max: bytes of output; a program that prints more is killed
  * @timeout_ms: it is killed after that; 0: never
- * @prepare: runs in the child before it is executed; false: it is not; NULL for none
+ * @as: whose rights it has, if we are root; 0: ours
  */
 struct capture {
 	const char *const *argv;
 	bool no_input, no_errors;
 	size_t max;
 	int timeout_ms;
-	bool (*prepare)(void);
+	uid_t as;
 };
 
 /* @text: owned, never NULL; @status: as of waitpid; @endless, @late: why it was killed */

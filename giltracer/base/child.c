@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path_owner.h"
 
 static const int OUR_SIGNALS[] = { SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 
@@ -62,6 +63,8 @@ static void run_child(const struct child_spec *spec, pid_t parent, int release_f
 	sigprocmask(SIG_SETMASK, spec->mask, NULL);
 	for (char *const *variable = spec->env; variable && *variable; variable++)
 		putenv(*variable);
+	if (!path_owner_become(spec->as))
+		_exit(125);
 	if (spec->prepare && !spec->prepare())
 		_exit(127);
 	/* execvp would have a shell run what is no program. */

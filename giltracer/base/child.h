@@ -28,6 +28,7 @@ struct child_fd {
  * @own_group: a process group of its own, so that the terminal's signals do not reach it; it gets
  *             SIGTERM when we die
  * @mask: signal mask; NULL for the current one
+ * @as: whose rights it has, if we are root; 0: ours
  * @prepare: runs in the child last of all; false: nothing is executed; NULL for none
  */
 struct child_spec {
@@ -39,6 +40,7 @@ struct child_spec {
 	bool held;
 	bool own_group;
 	const sigset_t *mask;
+	uid_t as;
 	bool (*prepare)(void);
 };
 

@@ -41,7 +41,8 @@ static void identify(struct image_identity *ret, const struct stat *st)
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
-		.changed_ns = st->st_mtim.tv_sec * 1000000000LL + st->st_mtim.tv_nsec,
+		/* The time of the last change: that of the contents can be set back. */
+		.changed_ns = st->st_ctim.tv_sec * 1000000000LL + st->st_ctim.tv_nsec,
 	};
 }
 

@@ -14,7 +14,7 @@ struct Elf;
 /* Which file, in which state. All 0: none. */
 struct image_identity {
 	uint64_t dev, ino, size;
-	int64_t changed_ns; /* its contents, wall clock */
+	int64_t changed_ns; /* its contents or what is known of it, wall clock */
 };
 
 /* Of what is at a path now. False if nothing is. */

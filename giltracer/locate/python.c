@@ -3,9 +3,9 @@
 #include "locate/python.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <jansson.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/capture.h"
+#include "base/path_owner.h"
 #include "base/str.h"
 #include "binary/symbols.h"
 
@@ -153,15 +154,29 @@ int python_command(char **ret, const char *wanted, struct error *err)
 	return 0;
 }
 
-/* `sudo giltracer setup --python ~/venv/bin/python` must not run a user's files as root. */
-static bool drop_to_sudo_user(void)
+/* Of whoever became root by sudo, pkexec or doas; 0: of nobody else. su does not say. */
+static uid_t asking_user(void)
 {
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+	const char *sudo = getenv("SUDO_UID"), *pkexec = getenv("PKEXEC_UID");
+	const char *uid = sudo && *sudo ? sudo : pkexec;
+	const char *doas = getenv("DOAS_USER");
+	const struct passwd *pw = doas && *doas ? getpwnam(doas) : NULL;
 
-	if (geteuid() != 0 || !uid || !gid)
-		return true;
-	return setgroups(0, NULL) == 0 && setgid((gid_t)strtoul(gid, NULL, 10)) == 0 &&
-	       setuid((uid_t)strtoul(uid, NULL, 10)) == 0;
+	if (uid && *uid)
+		return (uid_t)strtoul(uid, NULL, 10);
+	return pw ? pw->pw_uid : 0;
+}
+
+/* Root does not run what a user may have made: whoever decides what the file is has it run. What is
+ * root's alone runs with the rights of whoever became root to run it. */
+static uid_t who_runs(const char *command)
+{
+	uid_t owner;
+
+	if (geteuid() != 0)
+		return 0;
+	owner = path_owner(command);
+	return owner ? owner : asking_user();
 }
 
 /* argv[0] must stay the command's path: it is how a virtual environment knows itself. */
@@ -178,7 +193,7 @@ static int run_python(struct captured *ret, const char *command, struct error *e
 				   .no_errors = true,
 				   .max = ANSWER_MAX,
 				   .timeout_ms = TIMEOUT_MS,
-				   .prepare = drop_to_sudo_user,
+				   .as = who_runs(command),
 			   },
 	                   err);
 }
@@ -208,6 +223,18 @@ static int no_answer(const char *command, const struct captured *out, struct err
 	return error_set(err, ENOTSUP, "%s: is not a Python interpreter", command);
 }
 
+static int cannot_run(const char *command, struct error *err)
+{
+	uid_t uid = who_runs(command);
+
+	if (!uid)
+		return error_set(err, EACCES, "%s: cannot be executed", command);
+	return error_set(err, EACCES,
+	                 "%s: cannot be executed with the rights of user %u, who can change it, "
+	                 "or for whom it is asked",
+	                 command, uid);
+}
+
 static int ask(json_t **ret, struct python *py, struct error *err)
 {
 	json_auto_t *viztracer = NULL;
@@ -215,9 +242,8 @@ static int ask(json_t **ret, struct python *py, struct error *err)
 	int failed = 0;
 
 	if (run_python(&out, py->command, err) < 0)
-		return err->code == EACCES || err->code == ENOEXEC
-		               ? error_set(err, EACCES, "%s: cannot be executed", py->command)
-		               : -1;
+		return err->code == EACCES || err->code == ENOEXEC ? cannot_run(py->command, err)
+		                                                   : -1;
 	*ret = parse_answer(out.text, MARK);
 	viztracer = parse_answer(out.text, MARK_VIZTRACER);
 	if (!json_is_object(*ret)) {

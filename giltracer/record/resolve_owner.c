@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "locate/python.h"
 #include "record/resolve.h"
-#include "system/path_owner.h"
+#include "base/path_owner.h"
 #include "system/stored_probes.h"
 
 #define ANSWER_MAX (1u << 20)

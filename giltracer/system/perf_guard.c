@@ -3,9 +3,11 @@
 #include "system/perf_guard.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -41,6 +43,18 @@ int perf_guard_find_program(char **ret, struct error *err)
 	if (*ret)
 		return 0;
 	return error_set(err, ENOENT, PROGRAM ": not found in %s or " PKGLIBEXECDIR, exe);
+}
+
+char *perf_guard_group(void)
+{
+	CLEANUP(free) char *path = perf_guard_path();
+	const struct group *group;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !(st.st_mode & S_IXGRP) || access(path, X_OK) == 0)
+		return NULL;
+	group = getgrgid(st.st_gid);
+	return group ? xstrdup(group->gr_name) : NULL;
 }
 
 bool perf_guard_permits(const char *event)

@@ -17,6 +17,10 @@ char *perf_guard_path(void);
 /* The program as it was built, without capabilities, for setup to copy. Caller frees. */
 int perf_guard_find_program(char **ret, struct error *err);
 
+/* The group whose members may execute it, if it is installed and this user may not. Caller frees.
+ */
+char *perf_guard_group(void);
+
 /* Whether this user may execute it, and the kernel opens the event for it: GROUP:EVENT, "self" or
  * "inherited", see giltracer-perf.c. */
 bool perf_guard_permits(const char *event);

@@ -2,7 +2,9 @@
 /* What surrounds this process, and who can give what it takes away. */
 #include "system/sandbox.h"
 
+#include <grp.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include "base/str.h"
 #include "locate/framefetch.h"
 #include "system/host.h"
+#include "system/perf_guard.h"
 #include "system/tracefs.h"
 
 #define SMALL_MAX 65536
@@ -176,9 +179,28 @@ static char *container_remedy(void)
 	                 str_get(&run), str_get(&pod));
 }
 
+/* Setup has been run, for the members of a group; NULL: it has not, or we are one. Caller frees. */
+static char *join_group(void)
+{
+	CLEANUP(free) char *group = perf_guard_group();
+	const struct passwd *pw = getpwuid(getuid());
+	const struct group *gr = group ? getgrnam(group) : NULL;
+	const char *name = pw ? pw->pw_name : "USER";
+
+	for (char **member = gr ? gr->gr_mem : NULL; member && *member; member++)
+		if (!strcmp(*member, name))
+			return xasprintf("log in again: you are a member of the group %s by now",
+			                 group);
+	return group ? xasprintf("sudo usermod -aG %s %s, then log in again (setup was run for "
+	                         "the members of this group)",
+	                         group, name)
+	             : NULL;
+}
+
 char *sandbox_remedy(const char *python, unsigned frames)
 {
 	char option[32] = "";
+	char *join;
 
 	if (frames != FRAMEFETCH_DEFAULT)
 		snprintf(option, sizeof(option), " --frames %u", frames);
@@ -186,6 +208,9 @@ char *sandbox_remedy(const char *python, unsigned frames)
 		return container_remedy();
 	if (sandbox_locked_down())
 		return xstrdup("boot without lockdown=confidentiality");
+	join = join_group();
+	if (join)
+		return join;
 	return xasprintf("%sgiltracer setup%s%s%s", geteuid() == 0 ? "" : "sudo ",
 	                 python ? " --python " : "", python ? python : "", option);
 }

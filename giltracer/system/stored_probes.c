@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "binary/image.h"
-#include "system/path_owner.h"
+#include "base/path_owner.h"
 #include "system/tracefs.h"
 
 #define EVENT_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"

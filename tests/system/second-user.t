@@ -35,11 +35,20 @@ mkdir home && chown "$user" home
 
 # Standard input is not ours to give away, nor are our variables.
 # shellcheck disable=SC2016
-as_user() {
+as_user_with() {
+	groups=$1
+	shift
 	(cd home && env -i PATH="$PATH" LC_ALL=C HOME="$scratch/home" TMPDIR="$scratch/home" \
 		GILTRACER_LIBEXECDIR="$GILTRACER_LIBEXECDIR" \
-		setpriv --reuid="$user" --regid="$user" --init-groups --inh-caps=-all \
+		setpriv --reuid="$user" --regid="$user" "$groups" --inh-caps=-all \
 		sh -c 'exec "$0" "$@"' "$@") </dev/null
+}
+as_user() {
+	as_user_with --init-groups "$@"
+}
+# Logged in before the user joined a group.
+as_old() {
+	as_user_with --clear-groups "$@"
 }
 cat >home/two.py <<'END'
 import sys
@@ -65,8 +74,12 @@ like "$(cat err)" "^giltracer: error: .*" 'is refused'
 
 ok 'setup' "$GILTRACER" setup --group "$group" --python "$python"
 exits 1 'who is no member' as_user "$GILTRACER" check --python "$python"
+like "$(cat out)" "-> sudo usermod -aG $group $user, then log in again" 'is told to join the group'
+unlike "$(cat out)" 'giltracer setup --python' 'not to set up again'
 exits 125 'still cannot record' as_user "$GILTRACER" --probes uprobes --python "$python" two.py
 gpasswd --add "$user" "$group" >/dev/null
+exits 1 'who has joined it since logging in' as_old "$GILTRACER" check --python "$python"
+like "$(cat out)" "-> log in again: you are a member of the group $group by now" 'is told so'
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 ok 'perf_event_paranoid is not what permits it' test "$paranoid" -ge 2
 ok 'a member: check is content' as_user "$GILTRACER" check --python "$python"

@@ -219,6 +219,28 @@ END
 chmod 755 theirs/python3 && chown -R nobody theirs
 run "$GILTRACER" setup --dry-run --group "$group" --python "$scratch/theirs/python3"
 is "$(sort -u theirs/ran-as)" "$(id -u nobody)" 'an interpreter of nobody runs as nobody'
+for command in probes check; do
+	: >theirs/ran-as
+	run "$GILTRACER" $command --python "$scratch/theirs/python3"
+	is "$(sort -u theirs/ran-as)" "$(id -u nobody)" "likewise by root's $command"
+done
+if command -v su >/dev/null; then
+	: >theirs/ran-as
+	run su root -c "'$GILTRACER' probes --python '$scratch/theirs/python3'" </dev/null
+	is "$(sort -u theirs/ran-as)" "$(id -u nobody)" 'and of one who became root by su'
+else
+	skip 'su is not installed' 'and of one who became root by su'
+fi
+mkdir ours && sed 's,/theirs/,/log/,' theirs/python3 >ours/python3 && chmod 755 ours/python3
+mkdir log && chmod 777 log
+for who in "SUDO_UID=$(id -u nobody)" "PKEXEC_UID=$(id -u nobody)" DOAS_USER=nobody; do
+	rm -f log/ran-as
+	run env "$who" "$GILTRACER" probes --python "$scratch/ours/python3"
+	is "$(sort -u log/ran-as)" "$(id -u nobody)" "$who: root's interpreter runs for who asked"
+done
+rm -f log/ran-as
+run "$GILTRACER" probes --python "$scratch/ours/python3"
+is "$(sort -u log/ran-as)" 0 'else as root'
 
 # Disks that are full or read-only: refused, and all is as before.
 full() {

@@ -4,6 +4,7 @@
  * takes from processes that have a user's rights.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "system/path_owner.h"
+#include "base/path_owner.h"
 #include "system/setup.h"
 #include "system/setup_kind.h"
 #include "system/stored_probes.h"
@@ -230,6 +231,26 @@ static void test_stored(void)
 	probe_set_free(again);
 }
 
+/* Whoever changes a file can set back when its contents were changed. */
+static void test_identity(void)
+{
+	CLEANUP(free) char *path = in_top("changed");
+	struct image_identity before, after;
+	CLEANUP(close) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	bool same = true;
+
+	if (!ok(fd >= 0 && write(fd, "one", 3) == 3 && futimens(fd, times) == 0 &&
+	                image_identify(&before, path),
+	        "a file"))
+		return;
+	/* The kernel's clock of files has ticks of some milliseconds. */
+	for (unsigned i = 0; same && i < 10000000; i++)
+		same = pwrite(fd, "two", 3, 0) == 3 && futimens(fd, times) == 0 &&
+		       image_identify(&after, path) && image_identity_equal(&before, &after);
+	ok(!same, "is another one once it was changed, although its time is the same");
+}
+
 int main(void)
 {
 	CLEANUP(free) char *tracefs = mkdtemp(top) ? in_top("tracing") : NULL;
@@ -244,6 +265,7 @@ int main(void)
 	test_share();
 	test_owner();
 	test_stored();
+	test_identity();
 	file_remove_tree(top, &ignored);
 	return done_testing();
 }

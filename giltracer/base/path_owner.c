@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks a path from the root, as it is written and as it is resolved. */
-#include "system/path_owner.h"
+#include "base/path_owner.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who decides what is at a path: whoever owns the file, a folder above it, or a link on the way. */
-#ifndef GILTRACER_SYSTEM_PATH_OWNER_H
-#define GILTRACER_SYSTEM_PATH_OWNER_H
+#ifndef GILTRACER_BASE_PATH_OWNER_H
+#define GILTRACER_BASE_PATH_OWNER_H
 
 #include <stdbool.h>
 #include <sys/types.h>
