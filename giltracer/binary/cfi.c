@@ -196,65 +196,64 @@ const struct cfi_rule *cfi_rule(struct cfi *cfi, uint64_t vaddr, const struct cf
 }
 
 static bool reg_value(const struct cfi_rule *rule, const struct reg_rule *r,
-                      const struct cfi_regs *old, const struct cfi_memory *memory, uint64_t cfa,
-                      uint64_t *ret, bool *outside)
+                      struct cfi_frame *frame, uint64_t *ret)
 {
 	bool value = false;
 
 	switch ((enum kind)r->kind) {
 	case REG_CFA_MEM:
-		return cfi_read(memory, cfa + r->off, ret, outside);
+		return cfi_read(frame->memory, frame->cfa + r->off, ret, &frame->outside);
 	case REG_CFA_VAL:
-		*ret = cfa + r->off;
+		*ret = frame->cfa + r->off;
 		return true;
 	case REG_REG:
-		*ret = old->regs[r->off];
-		return old->valid >> r->off & 1;
+		*ret = frame->regs->regs[r->off];
+		return frame->regs->valid >> r->off & 1;
 	case REG_EXPR:
-		if (!cfi_evaluate(rule->ops + r->off, r->n, old, memory, cfa, ret, &value, outside))
+		if (!dwarf_expr_evaluate(rule->ops + r->off, r->n, frame, ret, &value))
 			return false;
-		return value || cfi_read(memory, *ret, ret, outside);
+		return value || cfi_read(frame->memory, *ret, ret, &frame->outside);
 	}
 	return false;
 }
 
-static bool cfa_value(const struct cfi_rule *rule, const struct cfi_regs *regs,
-                      const struct cfi_memory *memory, uint64_t *ret, bool *outside)
+static bool find_cfa(const struct cfi_rule *rule, struct cfi_frame *frame)
 {
+	const struct cfi_regs *regs = frame->regs;
 	bool value;
 
 	if (rule->cfa_n)
-		return cfi_evaluate(rule->ops + rule->cfa_off, rule->cfa_n, regs, memory, 0, ret,
-		                    &value, outside);
-	*ret = regs->regs[rule->cfa_reg] + rule->cfa_off;
+		return dwarf_expr_evaluate(rule->ops + rule->cfa_off, rule->cfa_n, frame,
+		                           &frame->cfa, &value);
+	frame->cfa = regs->regs[rule->cfa_reg] + rule->cfa_off;
 	return regs->valid >> rule->cfa_reg & 1;
 }
 
-/* A saved register that cannot be read is lost; only the return address is needed at once. */
-static bool restore(const struct cfi_rule *rule, const struct cfi_memory *memory, uint64_t cfa,
-                    struct cfi_regs *regs, bool *outside)
+/* The caller's registers, from those of the frame, in regs too. A saved register that cannot be read
+ * is lost; only the return address is needed at once. */
+static bool restore(const struct cfi_rule *rule, struct cfi_frame *frame, struct cfi_regs *regs)
 {
-	const struct cfi_regs *from = regs;
+	struct cfi_frame from = *frame;
 	struct cfi_regs old;
 
 	if (rule->reads_regs) {
 		old = *regs;
-		from = &old;
+		from.regs = &old;
 	}
 	regs->valid &= ~rule->lost;
 	for (uint8_t i = 0; i < rule->n; i++) {
 		const struct reg_rule *r = &rule->regs[i];
 		uint64_t bit = UINT64_C(1) << r->reg, v;
-		bool above = false;
 
-		if (reg_value(rule, r, from, memory, cfa, &v, &above)) {
+		from.outside = false;
+		if (reg_value(rule, r, &from, &v)) {
 			regs->regs[r->reg] = v;
 			regs->valid |= bit;
 			continue;
 		}
 		regs->valid &= ~bit;
 		if (r->reg == rule->ret) {
-			*outside = above;
+			frame->outside = from.outside;
 			return false;
 		}
 	}
@@ -264,17 +263,16 @@ static bool restore(const struct cfi_rule *rule, const struct cfi_memory *memory
 enum cfi_result cfi_apply(const struct cfi_rule *rule, const struct cfi_machine *machine,
                           const struct cfi_memory *memory, struct cfi_regs *regs, bool *ret_signal)
 {
-	bool outside = false;
-	uint64_t cfa, sp = regs->regs[machine->sp];
+	struct cfi_frame frame = { .regs = regs, .memory = memory };
+	uint64_t sp = regs->regs[machine->sp];
 
 	if (!rule)
 		return CFI_NONE;
 	if (rule->outermost)
 		return CFI_END;
-	if (!cfa_value(rule, regs, memory, &cfa, &outside) ||
-	    !restore(rule, memory, cfa, regs, &outside))
-		return outside ? CFI_OUTSIDE : CFI_NONE;
-	if (!rule->signal && (cfa < sp || (cfa == sp && machine->leaf_on_stack)))
+	if (!find_cfa(rule, &frame) || !restore(rule, &frame, regs))
+		return frame.outside ? CFI_OUTSIDE : CFI_NONE;
+	if (!rule->signal && (frame.cfa < sp || (frame.cfa == sp && machine->leaf_on_stack)))
 		return CFI_NONE;
 	regs->pc = regs->regs[rule->ret];
 	*ret_signal = rule->signal;

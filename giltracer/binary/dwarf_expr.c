@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* DWARF expressions as call frame information uses them (DWARF 5, section 2.5). */
-#include <dwarf.h>
+#include "binary/dwarf_expr.h"
 
-#include "binary/cfi.h"
+#include <dwarf.h>
 
 #define STACK_MAX 64
 #define STEPS_MAX 1000
 
 struct machine {
-	const struct cfi_regs *regs;
-	const struct cfi_memory *memory;
-	uint64_t cfa;
+	struct cfi_frame *frame;
 	uint64_t stack[STACK_MAX];
 	unsigned n;
-	bool bad, outside, value;
+	bool bad, value;
 };
 
 static void push(struct machine *m, uint64_t v)
@@ -44,17 +42,17 @@ static uint64_t peek(struct machine *m, uint64_t depth)
 
 static void push_reg(struct machine *m, uint64_t reg, uint64_t offset)
 {
-	if (reg >= CFI_REGS || !(m->regs->valid >> reg & 1))
+	if (reg >= CFI_REGS || !(m->frame->regs->valid >> reg & 1))
 		m->bad = true;
 	else
-		push(m, m->regs->regs[reg] + offset);
+		push(m, m->frame->regs->regs[reg] + offset);
 }
 
 static void deref(struct machine *m, uint64_t size)
 {
 	uint64_t v = 0;
 
-	if (size == 0 || size > 8 || !cfi_read(m->memory, pop(m), &v, &m->outside))
+	if (size == 0 || size > 8 || !cfi_read(m->frame->memory, pop(m), &v, &m->frame->outside))
 		m->bad = true;
 	else
 		push(m, size == 8 ? v : v & ((UINT64_C(1) << size * 8) - 1));
@@ -180,7 +178,7 @@ static void other(struct machine *m, const Dwarf_Op *op)
 		deref(m, op->number);
 		break;
 	case DW_OP_call_frame_cfa:
-		push(m, m->cfa);
+		push(m, m->frame->cfa);
 		break;
 	case DW_OP_stack_value:
 		m->value = true;
@@ -221,11 +219,10 @@ static size_t target(struct machine *m, const Dwarf_Op *ops, size_t n, size_t at
 	return n;
 }
 
-bool cfi_evaluate(const Dwarf_Op *ops, size_t n, const struct cfi_regs *regs,
-                  const struct cfi_memory *memory, uint64_t cfa, uint64_t *ret, bool *ret_value,
-                  bool *ret_outside)
+bool dwarf_expr_evaluate(const Dwarf_Op *ops, size_t n, struct cfi_frame *frame, uint64_t *ret,
+                         bool *ret_value)
 {
-	struct machine m = { .regs = regs, .memory = memory, .cfa = cfa };
+	struct machine m = { .frame = frame };
 	size_t at = 0;
 	unsigned steps = 0;
 
@@ -240,7 +237,6 @@ bool cfi_evaluate(const Dwarf_Op *ops, size_t n, const struct cfi_regs *regs,
 			execute(&m, op);
 		at++;
 	}
-	*ret_outside = m.outside;
 	if (m.bad || at < n || m.n == 0)
 		return false;
 	*ret = m.stack[m.n - 1];

@@ -94,7 +94,8 @@ static void fuzz_expression(struct cursor *c)
 	uint8_t bytes[256] = { 1, 2, 3 };
 	struct cfi_memory memory = { bytes, STACK_BASE, sizeof(bytes) };
 	uint64_t result;
-	bool value, outside;
+	struct cfi_frame frame = { &regs, &memory, STACK_BASE, false };
+	bool value;
 	size_t n = 0;
 
 	for (size_t i = 0; i < CFI_REGS; i++)
@@ -107,7 +108,7 @@ static void fuzz_expression(struct cursor *c)
 			.atom = atom, .number = number, .number2 = number >> 8, .offset = n * 3
 		};
 	}
-	cfi_evaluate(ops, n, &regs, &memory, STACK_BASE, &result, &value, &outside);
+	dwarf_expr_evaluate(ops, n, &frame, &result, &value);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
