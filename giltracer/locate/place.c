@@ -128,8 +128,11 @@ static void add_release(const struct placer *p, const struct probedef_function *
 		how = xasprintf("code, but for the debug information it is only %s", into);
 	else
 		how = xasprintf("code: an inlined %s", f->name);
-	placer_add_point(p, f->entry, release->signal, kind, how, answer != INLINES_NO,
-	                 placer_release_arguments(p, release));
+	placer_add_point(p, f->entry, how,
+	                 &(struct probe){ .address = release->signal,
+	                                  .kind = kind,
+	                                  .sure = answer != INLINES_NO,
+	                                  .fetch = placer_release_arguments(p, release) });
 	/* Several releases in one function may share the same wait, which gets one probe. */
 	if (f->ret)
 		placer_add_points(p, f->ret, release->waited.v, release->waited.n,
@@ -148,7 +151,9 @@ static bool add_unknown(const struct placer *p, const struct probedef_function *
 	switch (inlines_ask(p->symbols, signal, f->name, &into)) {
 	case INLINES_YES:
 		how = xasprintf("debug information: %s inlined into %s", f->name, into);
-		placer_add_point(p, f->entry, signal, SYMBOL_DEBUG, how, true, NULL);
+		placer_add_point(
+			p, f->entry, how,
+			&(struct probe){ .address = signal, .kind = SYMBOL_DEBUG, .sure = true });
 		return true;
 	case INLINES_NO:
 		return true;

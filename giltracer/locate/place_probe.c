@@ -92,20 +92,15 @@ void placer_add_function(const struct placer *p, const struct probedef_function 
 		add_entry(p, f, symbol, true, true, confirmed);
 }
 
-void placer_add_point(const struct placer *p, const char *event, uint64_t address,
-                      enum symbol_kind kind, const char *how, bool sure, char *fetch)
+void placer_add_point(const struct placer *p, const char *event, const char *how,
+                      const struct probe *point)
 {
-	struct probe probe = {
-		.event = event_name(p, event),
-		.function = symbols_describe(p->symbols, address),
-		.how = xstrdup(how),
-		.fetch = fetch,
-		.address = address,
-		.kind = kind,
-		.sure = sure,
-	};
+	struct probe probe = *point;
 
-	symbols_offset(p->symbols, address, &probe.offset);
+	probe.event = event_name(p, event);
+	probe.function = symbols_describe(p->symbols, point->address);
+	probe.how = xstrdup(how);
+	symbols_offset(p->symbols, point->address, &probe.offset);
 	cheapen(p, &probe, true);
 	*vec_push(&p->set->probes) = probe;
 }
@@ -123,5 +118,8 @@ void placer_add_points(const struct placer *p, const char *event, const uint64_t
 {
 	for (size_t i = 0; i < count; i++)
 		if (!has_probe(p, addresses[i]))
-			placer_add_point(p, event, addresses[i], SYMBOL_CODE, how, true, NULL);
+			placer_add_point(p, event, how,
+			                 &(struct probe){ .address = addresses[i],
+			                                  .kind = SYMBOL_CODE,
+			                                  .sure = true });
 }

@@ -49,9 +49,10 @@ const struct gil_scan_release *placer_release_of(const struct placer *p, uint64_
 void placer_add_function(const struct placer *p, const struct probedef_function *f,
                          const struct symbol *symbol, const char *confirmed);
 
-/* A probe inside of a function; how is a phrase, fetch its arguments or NULL and taken over. */
-void placer_add_point(const struct placer *p, const char *event, uint64_t address,
-                      enum symbol_kind kind, const char *how, bool sure, char *fetch);
+/* A probe inside of a function: its address, kind and sure, and its fetch, which is taken over.
+ * how is a phrase. */
+void placer_add_point(const struct placer *p, const char *event, const char *how,
+                      const struct probe *point);
 
 /* The same, found by code, for each of several addresses that have no probe yet. */
 void placer_add_points(const struct placer *p, const char *event, const uint64_t *addresses,

@@ -77,21 +77,22 @@ struct line {
 
 /* Of one thread: stacks that differ in what the text leaves out, as lines of code, are one. */
 struct lines {
-	struct line *v;
-	size_t n;
-	size_t alloc;
+	const struct recording_pass *pass;
+	uint32_t thread;
+	VEC(struct line) v;
 };
 
-static void add_line(struct lines *lines, const struct recording_pass *pass, uint32_t thread,
-                     const struct stacks *stacks, uint32_t id, const char *without, uint64_t ns)
+/* The time in stack id of stacks; without: what to call it if that is 0. */
+static void add_line(struct lines *lines, const struct stacks *stacks, uint32_t id,
+                     const char *without, uint64_t ns)
 {
 	struct str line = { 0 };
 
-	add_thread(&line, pass, thread);
+	add_thread(&line, lines->pass, lines->thread);
 	add_stack(&line, stacks, id);
 	if (!id)
 		str_addf(&line, ";%s", without);
-	*vec_push(lines) = (struct line){ str_take(&line), ns };
+	*vec_push(&lines->v) = (struct line){ str_take(&line), ns };
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -103,33 +104,32 @@ static void put_lines(struct lines *lines, FILE *out)
 {
 	uint64_t ns = 0;
 
-	if (lines->n)
-		qsort(lines->v, lines->n, sizeof(*lines->v), compare_lines);
-	for (size_t i = 0; i < lines->n; i++) {
-		ns += lines->v[i].ns;
-		if (i + 1 < lines->n && !compare_lines(&lines->v[i], &lines->v[i + 1]))
+	if (lines->v.n)
+		qsort(lines->v.v, lines->v.n, sizeof(*lines->v.v), compare_lines);
+	for (size_t i = 0; i < lines->v.n; i++) {
+		ns += lines->v.v[i].ns;
+		if (i + 1 < lines->v.n && !compare_lines(&lines->v.v[i], &lines->v.v[i + 1]))
 			continue;
-		fprintf(out, "%s %" PRIu64 "\n", lines->v[i].text, ns);
+		fprintf(out, "%s %" PRIu64 "\n", lines->v.v[i].text, ns);
 		ns = 0;
 	}
-	for (size_t i = 0; i < lines->n; i++)
-		free(lines->v[i].text);
-	vec_done(lines);
+	for (size_t i = 0; i < lines->v.n; i++)
+		free(lines->v.v[i].text);
+	vec_done(&lines->v);
 }
 
 /* Time in states of the GIL, by what Python ran. */
 static void put_python(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	struct stretches stretches = stretches_of_lane(&pass->model->threads.v[thread].gil, mask);
-	struct lines lines = { 0 };
+	struct lines lines = { .pass = pass, .thread = thread };
 	struct pystack py;
 
 	pystack_init(&py, pass->slices);
 	pystack_charge(&py, pystack_find(pass, thread), &stretches);
 	for (uint32_t id = 0; id < py.ns.n; id++)
 		if (py.ns.v[id])
-			add_line(&lines, pass, thread, py.stacks, id, phrase(PHRASE_no_python_call),
-			         py.ns.v[id]);
+			add_line(&lines, py.stacks, id, phrase(PHRASE_no_python_call), py.ns.v[id]);
 	put_lines(&lines, out);
 	pystack_done(&py);
 	vec_done(&stretches);
@@ -154,7 +154,7 @@ static void put_spans(const struct recording_pass *pass, uint32_t thread,
 	})
 	sums = { 0 };
 	struct idmap by_stack = { 0 };
-	struct lines lines = { 0 };
+	struct lines lines = { .pass = pass, .thread = thread };
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
@@ -172,8 +172,7 @@ static void put_spans(const struct recording_pass *pass, uint32_t thread,
 		sums.v[at].ns += lane_span_end(lane, i) - span->start_ns;
 	}
 	for (size_t i = 0; i < sums.n; i++)
-		add_line(&lines, pass, thread, of->stacks, sums.v[i].stack, of->without,
-		         sums.v[i].ns);
+		add_line(&lines, of->stacks, sums.v[i].stack, of->without, sums.v[i].ns);
 	put_lines(&lines, out);
 	vec_done(&sums);
 	idmap_done(&by_stack);
@@ -185,7 +184,7 @@ static void put_frames(const struct recording_pass *pass, uint32_t thread, uint3
 	const struct model_thread *t = &pass->model->threads.v[thread];
 	struct lane_stacks of = { &t->gil, true, functions_frames(pass),
 		                  phrase(PHRASE_no_python_frame) };
-	struct lines lines = { 0 };
+	struct lines lines = { .pass = pass, .thread = thread };
 	uint64_t ns = 0;
 
 	if (of.stacks) {
@@ -195,7 +194,7 @@ static void put_frames(const struct recording_pass *pass, uint32_t thread, uint3
 	for (unsigned state = 0; state < GIL_STATES; state++)
 		ns += mask >> state & 1 ? t->gil_ns[state] : 0;
 	if (ns)
-		add_line(&lines, pass, thread, NULL, 0, phrase(PHRASE_no_python_frame), ns);
+		add_line(&lines, NULL, 0, phrase(PHRASE_no_python_frame), ns);
 	put_lines(&lines, out);
 }
 

@@ -216,24 +216,22 @@ static uint32_t add_python(struct join *join, uint32_t parent, size_t i, uint32_
 					       });
 }
 
-/*
- * Which calls stand on evaluation eval of so many (0 is the outermost): [*first, *end). The ones
- * before *sure are marked.
- */
-static void share(const struct join *join, size_t eval, size_t evals, bool cut, size_t *first,
-                  size_t *end, size_t *sure)
+/* Calls [first, end) stand on an evaluation; those before sure are marked. */
+struct share {
+	size_t first, end, sure;
+};
+
+/* Which calls stand on evaluation eval of so many (0 is the outermost). */
+static struct share share_of(const struct join *join, size_t eval, size_t evals, bool cut)
 {
 	size_t calls = join->python.n, inner = evals - 1 - eval;
 
 	if (join->options.one_to_one) {
-		*end = calls > inner ? calls - inner : 0;
-		*first = *end && eval ? *end - 1 : 0;
-		*sure = *end ? *end - 1 : 0;
-		return;
+		size_t end = calls > inner ? calls - inner : 0;
+
+		return (struct share){ end && eval ? end - 1 : 0, end, end ? end - 1 : 0 };
 	}
-	*first = inner ? calls : 0;
-	*end = calls;
-	*sure = evals > 1 || cut ? calls - 1 : 0;
+	return (struct share){ inner ? calls : 0, calls, evals > 1 || cut ? calls - 1 : 0 };
 }
 
 /* Builds the joined stack anew, from the outermost frame on. */
@@ -244,17 +242,18 @@ static uint32_t build(struct join *join, size_t evals, bool cut)
 
 	for (size_t i = 0; i < join->native.n; i++) {
 		uint32_t native = join->native.v[i];
-		size_t first, end, sure;
+		struct share on;
 
 		if (!(stacks_get(join->options.stacks, native)->flags & STACK_EVAL)) {
 			id = add_native(join, id, native, i || evals ? 0 : STACK_MISMATCH);
 			continue;
 		}
-		share(join, eval++, evals, cut, &first, &end, &sure);
+		on = share_of(join, eval++, evals, cut);
 		id = add_native(join, id, native,
-		                join->options.one_to_one && first == end ? STACK_MISMATCH : 0);
-		for (; first < end; first++)
-			id = add_python(join, id, first, first < sure ? STACK_MISMATCH : 0);
+		                join->options.one_to_one && on.first == on.end ? STACK_MISMATCH
+		                                                               : 0);
+		for (size_t call = on.first; call < on.end; call++)
+			id = add_python(join, id, call, call < on.sure ? STACK_MISMATCH : 0);
 	}
 	return id;
 }
