@@ -25,6 +25,7 @@ const char *caveat_name(enum caveat_code code)
 		[CAVEAT_COARSE] = "coarse",
 		[CAVEAT_OVERDUE_BOUNDED] = "overdue-bounded",
 		[CAVEAT_PROBE_COST] = "probe-cost",
+		[CAVEAT_PROBES_SLOW] = "probes-slow",
 		[CAVEAT_BROKEN_IDENTITY] = "broken-identity",
 	};
 

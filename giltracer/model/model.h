@@ -282,6 +282,7 @@ enum caveat_code {
 	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were looked at, see overdue_holds.h;
 	                         * counted by the analysis */
 	CAVEAT_PROBE_COST,      /* threads of whose time the probes took a share worth a note */
+	CAVEAT_PROBES_SLOW, /* probes took a share of the program's CPU time worth another engine */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,
 };

@@ -84,6 +84,17 @@ static void set_cost(struct model *m, struct model_thread *t, uint64_t each_ns)
 	m->caveats[CAVEAT_PROBE_COST] += probe_cost_matters(t);
 }
 
+static bool is_slow(const struct model *m)
+{
+	uint64_t cost_ns = 0, running_ns = 0;
+
+	for (size_t i = 0; i < m->threads.n; i++) {
+		cost_ns += m->threads.v[i].probe_cost_ns;
+		running_ns += m->threads.v[i].cpu_ns[CPU_RUNNING];
+	}
+	return running_ns && cost_ns > running_ns / 100 * PROBES_SLOW_PERCENT;
+}
+
 void probe_cost_finish(struct model *m)
 {
 	struct histogram of_all = { 0 };
@@ -104,4 +115,5 @@ void probe_cost_finish(struct model *m)
 		add_free_waits(&own, t);
 		set_cost(m, t, probe_ns(&own));
 	}
+	m->caveats[CAVEAT_PROBES_SLOW] = is_slow(m);
 }

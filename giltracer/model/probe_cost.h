@@ -11,10 +11,13 @@
 
 #define PROBE_COST_NOTE_PERCENT 2
 
+/* From this share of the CPU time of all threads on, the preload engine is worth naming. */
+#define PROBES_SLOW_PERCENT 5
+
 /* Whether it is so much of what is known of the thread's life that the reader has to know. */
 bool probe_cost_matters(const struct model_thread *thread);
 
-/* Fill in probe_cost_ns, and count the threads for which it matters. After stats_finish. */
+/* Fill in probe_cost_ns, and count the threads for which it matters, and whether it does for all. After stats_finish. */
 void probe_cost_finish(struct model *m);
 
 #endif

@@ -124,6 +124,7 @@ static const enum phrase caveat_texts[CAVEAT_CODES] = {
 	[CAVEAT_COARSE] = PHRASE_caveat_coarse,
 	[CAVEAT_OVERDUE_BOUNDED] = PHRASE_caveat_overdue_bounded,
 	[CAVEAT_PROBE_COST] = PHRASE_caveat_probe_cost,
+	[CAVEAT_PROBES_SLOW] = PHRASE_caveat_probes_slow,
 	[CAVEAT_BROKEN_IDENTITY] = PHRASE_caveat_broken_identity,
 };
 

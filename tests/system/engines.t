@@ -96,8 +96,10 @@ while read -r version python <&3; do
 	is "$(price uprobes.json)" '[[False, True, True], 1]' "$version: it never waits; uprobes cost much"
 	like "$(cat uprobes.txt)" ' probes%' 'which is a column'
 	like "$(cat uprobes.txt)" 'note: .*GIL probes' 'and a note'
+	like "$(cat uprobes.txt)" 'note: uprobes took more than 5 %.* --probes preload' \
+		'which names the other engine'
 	is "$(price preload.json)" '[[False, False, True]]' "$version: preloaded it never waits, nor pays much"
-	unlike "$(cat preload.txt)" 'probes%' 'so there is no such column'
+	unlike "$(cat preload.txt)" 'probes%|--probes' 'so there is no such column, nor note'
 done 3<pythons
 
 leaves_nothing

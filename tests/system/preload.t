@@ -72,7 +72,8 @@ cpythons >pythons
 while read -r version python <&3; do
 	"$GILTRACER" -q --probes preload --python "$python" --python-trace none --json hogs.json \
 		-o hogs.html hog.py
-	is "$(json hogs.json 'sorted(set((h["function"], h["line"]) for h in d["hogs"]))')" \
+	# Where CPUs are few, starting a thread may keep it, too.
+	is "$(json hogs.json '[(h["function"], h["line"]) for h in d["hogs"]][:1]')" \
 		"[('hog', 10)]" "$version: the call that kept the GIL has its name and line"
 done 3<pythons
 

@@ -96,6 +96,7 @@ static void take_free(int n, int ns)
 {
 	begin_with(&(struct model_options){
 		.start_ns = 100, .end_ns = 10000, .start_pid = 7, .start_tid = 7 });
+	run(150, 7, 0);
 	release(200, 7);
 	for (int i = 0; i < n; i++) {
 		request(300 + i * 400, 7);
@@ -111,10 +112,13 @@ static void test_probe_cost(void)
 	ok(thread(7)->gil_events == 61 && thread(7)->probe_cost_ns == 61 * (136 - 100),
 	   "what free waits last longer than without probes is the price of each event");
 	is_u64(m->caveats[CAVEAT_PROBE_COST], 1, "a thread of whose time that is much is counted");
+	is_u64(m->caveats[CAVEAT_PROBES_SLOW], 1,
+	       "so is a program that spent so much of its CPU time");
 	take_free(20, 90);
 	is_u64(thread(7)->probe_cost_ns, 0,
 	       "who takes it as quickly as without probes pays nothing");
-	is_u64(m->caveats[CAVEAT_PROBE_COST], 0, "and is not counted");
+	is_u64(m->caveats[CAVEAT_PROBE_COST] + m->caveats[CAVEAT_PROBES_SLOW], 0,
+	       "and is not counted");
 	take_free(10, 140);
 	is_u64(thread(7)->probe_cost_ns, 0, "a few free waits prove nothing");
 }
