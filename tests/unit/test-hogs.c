@@ -1,43 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Who kept the GIL when asked to let go, in which function. Times are in ms; the interval is 5. */
-#include "analysis/hogs.h"
-#include "trace/source.h"
-#include "trace/stacks.h"
-
-#include "model-events.h"
-
-#define MS 1000000
-
-static struct stacks *stacks;
-static struct hogs hogs;
-
-static uint32_t frame(const char *name, uint32_t line)
-{
-	struct stack_frame f = { .name = names_id(names, name, strlen(name)), .line = line };
-
-	return stacks_id(stacks, &f);
-}
+#include "hog-events.h"
 
 static void start(void)
 {
-	begin_with(&(struct model_options){
-		.start_ns = 100 * MS, .end_ns = 1000 * MS, .start_pid = 7, .start_tid = 7 });
-	if (!stacks)
-		stacks = stacks_new(names);
-}
-
-/* Thread tid lets go at from and asks again at once, in function f. */
-static void turn(uint64_t from, uint32_t tid, uint32_t f)
-{
-	release(from * MS, tid);
-	feed(from * MS, tid, EV_REQUEST, EV(.gil = { .address = GIL, .frame = f }));
-}
-
-static void find(void)
-{
-	finish();
-	hogs_done(&hogs);
-	hogs_find(&hogs, m, stacks, 5 * MS);
+	start_until(1000);
 }
 
 /* "function:line tid holds/hold wait late/overdue_ns late_wait off asleep" of every row, in ms. */
@@ -71,7 +38,7 @@ static void test_late(void)
 	acquire(150 * MS, 8);
 	release(151 * MS, 8);
 	acquire(151 * MS, 7);
-	find();
+	find_hogs();
 	is_str(rows(),
 	       "crunch:3 7 1/50 30 1/50 30 0 0; ?:0 8 1/1 1 0/0 0 0 0; "
 	       "?:0 7 1/849 0 0/0 0 0 0",
@@ -93,7 +60,7 @@ static void test_obedient(void)
 	asks(145 * MS, 8);
 	turn(147, 7, frame("spin", 5)); /* and this is later than that */
 	acquire(147 * MS, 8);
-	find();
+	find_hogs();
 	is_str(rows(),
 	       "spin:5 7 2/37 17 1/12 12 0 0; ?:0 8 1/853 853 0/0 0 0 0; "
 	       "spin:4 8 1/10 10 0/0 0 0 0",
@@ -113,7 +80,7 @@ static void test_off_cpu(void)
 	run(145 * MS, 7, 0);
 	turn(150, 7, frame("nap", 3));
 	acquire(150 * MS, 8);
-	find();
+	find_hogs();
 	ok(hogs.v.n && hogs.v.v[0].overdue_holds == 1 && hogs.v.v[0].thread != MODEL_NONE, "a row");
 	for (size_t i = 0; i < hogs.v.n; i++)
 		if (hogs.v.v[i].frame == frame("nap", 3)) {
@@ -128,7 +95,7 @@ static unsigned overdue_holds(const char *name)
 {
 	unsigned n = 0;
 
-	find();
+	find_hogs();
 	for (size_t i = 0; i < hogs.v.n; i++)
 		if (hogs.v.v[i].frame == frame(name, 3))
 			n += (unsigned)hogs.v.v[i].overdue_holds;
@@ -270,7 +237,7 @@ static void test_samples(void)
 	feed(151 * MS, 8, EV_STACK, EV(.stack = { .record = 13 }));
 	release(152 * MS, 8);
 	acquire(152 * MS, 7);
-	find();
+	find_hogs();
 	is_u64(hogs.samples.n, 1, "only the sample since the hold was asked to end is looked at");
 	is_u64(hogs.samples.n ? hogs.samples.v[0].record : 0, 11, "by its record");
 	ok(hogs.samples.n && hogs.v.v[0].row == hogs.samples.v[0].row && hogs.v.v[0].samples == 1,
@@ -312,7 +279,7 @@ static const char *native_of(const uint64_t records[3])
 	feed(140 * MS, 7, EV_STACK, EV(.stack = { .record = records[2] }));
 	turn(150, 7, frame("crunch", 3));
 	acquire(150 * MS, 8);
-	find();
+	find_hogs();
 	hogs_find_native(&hogs, &source);
 	return hogs.v.v[0].native ? names_get(names, stacks_get(stacks, hogs.v.v[0].native)->name)
 	                          : "none";
@@ -341,7 +308,7 @@ static void test_sums(void)
 		acquire((t + 4) * MS, 8 + (uint32_t)t % 4); /* cuts 7 */
 		release((t + 7) * MS, 8 + (uint32_t)t % 4);
 	}
-	find();
+	find_hogs();
 	for (size_t i = 0; i < hogs.v.n; i++) {
 		held += hogs.v.v[i].hold_ns;
 		wait += hogs.v.v[i].wait_ns;
@@ -366,7 +333,7 @@ static void test_bounded(uint32_t threads, uint64_t bounded)
 		turn(t, 7, frame("crunch", 3));
 		acquire(t * MS, 7);
 	}
-	find();
+	find_hogs();
 	ok(bounded ? hogs.bounded > bounded : !hogs.bounded,
 	   "%u threads, 200 holds: of %" PRIu64 " not all waits", threads, hogs.bounded);
 }

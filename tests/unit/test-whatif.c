@@ -1,54 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* What would be gained had calls let go of the GIL. Times are in ms; the interval is 5. */
 #include "analysis/whatif.h"
-#include "trace/stacks.h"
 
-#include "model-events.h"
-
-#define MS 1000000
-
-static struct stacks *stacks;
-static struct hogs hogs;
-
-static uint32_t frame(const char *name)
-{
-	struct stack_frame f = { .name = names_id(names, name, strlen(name)), .line = 1 };
-
-	return stacks_id(stacks, &f);
-}
+#include "hog-events.h"
 
 /* 7 runs on CPU 0 from the start; 8 is born asleep. */
 static void start(void)
 {
-	begin_with(&(struct model_options){
-		.start_ns = 100 * MS, .end_ns = 400 * MS, .start_pid = 7, .start_tid = 7 });
-	if (!stacks)
-		stacks = stacks_new(names);
+	start_until(400);
 	run(100 * MS, 7, 0);
 	new_thread(100 * MS, 8, 7);
 	leaves(100 * MS, 8);
 }
 
-/* Thread tid lets go at from and asks again at once, in function f. */
-static void turn(uint64_t from, uint32_t tid, const char *f)
+static void turn_in(uint64_t from, uint32_t tid, const char *f)
 {
-	release(from * MS, tid);
-	feed(from * MS, tid, EV_REQUEST, EV(.gil = { .address = GIL, .frame = frame(f) }));
+	turn(from, tid, frame(f, 1));
 }
 
 static void find(unsigned cpus)
 {
-	finish();
-	hogs_done(&hogs);
-	hogs_find(&hogs, m, stacks, 5 * MS);
-	whatif_find(&hogs, m, stacks, cpus, 5 * MS);
+	find_hogs();
+	whatif_find(&hogs, m, stacks, cpus, INTERVAL_NS);
 }
 
 /* Of the late holds of tid in f. */
 static uint64_t gain(uint32_t tid, const char *f)
 {
 	for (size_t i = 0; i < hogs.v.n; i++)
-		if (m->threads.v[hogs.v.v[i].thread].tid == tid && hogs.v.v[i].frame == frame(f) &&
+		if (m->threads.v[hogs.v.v[i].thread].tid == tid && hogs.v.v[i].frame == frame(f, 1) &&
 		    hogs.v.v[i].overdue_holds)
 			return hogs.v.v[i].gain_ns;
 	return 12345;
@@ -61,7 +41,7 @@ static void behind_a_call(void)
 	start();
 	request(120 * MS, 8);
 	asks(125 * MS, 8);
-	turn(200, 7, "crunch");
+	turn_in(200, 7, "crunch");
 	leaves(200 * MS, 7);
 	run(200 * MS, 8, 0);
 	acquire(200 * MS, 8);
@@ -95,7 +75,7 @@ static void test_asleep(void)
 	request(120 * MS, 8);
 	asks(125 * MS, 8);
 	run(199 * MS, 7, 0);
-	turn(200, 7, "nap");
+	turn_in(200, 7, "nap");
 	run(200 * MS, 8, 1);
 	acquire(200 * MS, 8);
 	release(240 * MS, 8);
@@ -115,10 +95,10 @@ static void test_two_calls(void)
 	request(120 * MS, 9);
 	request(121 * MS, 8);
 	asks(126 * MS, 8);
-	turn(200, 7, "crunch");
+	turn_in(200, 7, "crunch");
 	acquire(200 * MS, 9);
 	asks(210 * MS, 8);
-	turn(300, 9, "grind");
+	turn_in(300, 9, "grind");
 	acquire(300 * MS, 8);
 	release(301 * MS, 8);
 	acquire(301 * MS, 7);
@@ -140,13 +120,13 @@ static void test_rest(void)
 	request(190 * MS, 9);
 	request(190 * MS, 8);
 	asks(195 * MS, 8);
-	turn(200, 7, "crunch");
+	turn_in(200, 7, "crunch");
 	acquire(200 * MS, 9);
-	turn(205, 9, "python");
+	turn_in(205, 9, "python");
 	acquire(205 * MS, 8);
-	turn(210, 8, "python");
+	turn_in(210, 8, "python");
 	acquire(210 * MS, 9);
-	turn(215, 9, "python");
+	turn_in(215, 9, "python");
 	acquire(215 * MS, 8);
 	release(220 * MS, 8);
 	acquire(220 * MS, 7);
@@ -165,7 +145,7 @@ static void test_unknown(void)
 	find(2);
 	ok(gain(7, "crunch") == HOGS_NO_GAIN, "no estimate of what is unknown");
 	start();
-	turn(200, 7, "alone");
+	turn_in(200, 7, "alone");
 	acquire(200 * MS, 7);
 	find(2);
 	ok(hogs.v.n && !hogs.v.v[0].gain_ns, "nobody waits, nothing to gain");
@@ -182,10 +162,10 @@ static void test_parts(void)
 	request(110 * MS, 9);
 	request(111 * MS, 8);
 	asks(116 * MS, 8);
-	turn(150, 7, "both");
+	turn_in(150, 7, "both");
 	acquire(150 * MS, 9);
 	asks(155 * MS, 8);
-	turn(190, 9, "both");
+	turn_in(190, 9, "both");
 	acquire(190 * MS, 8);
 	release(191 * MS, 8);
 	acquire(191 * MS, 7);
@@ -208,7 +188,7 @@ static void free_until(uint64_t until)
 	new_thread(100 * MS, 9, 7);
 	request(193 * MS, 8);
 	asks(198 * MS, 8);
-	turn(200, 7, "brief");
+	turn_in(200, 7, "brief");
 	acquire(200 * MS, 8);
 	release(201 * MS, 8);
 	request(201 * MS, 9);
