@@ -141,10 +141,14 @@ static int print_json(const struct target *target, const struct snapshot *snapsh
 static int show(pid_t pid, bool json, struct error *err)
 {
 	CLEANUP(target_close) struct target *target = NULL;
+	CLEANUP(snapshots_free) struct snapshots *snapshots = NULL;
 	struct snapshot snapshot;
 	int ret = 0;
 
-	if (target_open(&target, pid, err) < 0 || snapshot_take(&snapshot, target, err) < 0)
+	if (target_open(&target, pid, err) < 0)
+		return -1;
+	snapshots = snapshots_new(target);
+	if (snapshot_take(&snapshot, snapshots, err) < 0)
 		return -1;
 	if (json)
 		ret = print_json(target, &snapshot, err);

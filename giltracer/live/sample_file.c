@@ -13,11 +13,12 @@
 #include "trace/samples.h"
 #include "trace/stacks.h"
 
-/* As it was last written. @sample: when it was last read */
+/* As it was last written. @sample: when it was last read; @frames: what stack stands for */
 struct written {
 	uint64_t sample;
 	uint32_t stack;
 	uint8_t how;
+	VEC(struct snapshot_frame) frames;
 };
 
 /* names and stacks say which number something has in the file, and whether it is there yet: ids are
@@ -177,6 +178,23 @@ static void change(struct sample_file *f, uint32_t thread, uint8_t how, uint32_t
 	f->change_count++;
 }
 
+/* Most stacks are as they were. */
+static uint32_t stack_of(struct sample_file *f, struct written *w,
+                         const struct snapshot_thread *thread)
+{
+	size_t size = thread->frames.n * sizeof(*thread->frames.v);
+
+	if (w->frames.n && w->frames.n == thread->frames.n &&
+	    !memcmp(w->frames.v, thread->frames.v, size) && w->how != HOW_GONE)
+		return w->stack;
+	w->frames.n = 0;
+	vec_reserve(&w->frames, thread->frames.n);
+	if (size)
+		memcpy(w->frames.v, thread->frames.v, size);
+	w->frames.n = thread->frames.n;
+	return number_of_stack(f, thread);
+}
+
 void sample_file_thread(struct sample_file *f, pid_t pid, const struct snapshot_thread *thread)
 {
 	static const uint8_t gils[] = {
@@ -186,7 +204,7 @@ void sample_file_thread(struct sample_file *f, pid_t pid, const struct snapshot_
 		[GIL_NOT_KNOWN] = SAMPLE_GIL_UNKNOWN,
 	};
 	uint32_t id = number_of_thread(f, pid, thread);
-	uint32_t stack = number_of_stack(f, thread);
+	uint32_t stack = stack_of(f, &f->threads.v[id], thread);
 	uint32_t how = gils[thread->gil] | (thread->torn ? SAMPLE_TORN << 2 : 0) |
 	               (uint32_t)thread->activity << 4;
 
@@ -242,6 +260,8 @@ void sample_file_close(struct sample_file *f)
 	names_free(f->names);
 	stacks_free(f->stacks);
 	idmap_done(&f->by_thread);
+	for (size_t i = 0; i < f->threads.n; i++)
+		vec_done(&f->threads.v[i].frames);
 	vec_done(&f->threads);
 	vec_done(&f->changes);
 	free(f->path);

@@ -23,6 +23,7 @@
 struct sampled {
 	pid_t pid;
 	struct target *target; /* NULL: not yet, or no more */
+	struct snapshots *snapshots;
 	unsigned attempts;
 };
 
@@ -58,6 +59,20 @@ static struct sampled *find_process(struct sampler *s, pid_t pid)
 	return NULL;
 }
 
+static int open_process(struct sampled *process, struct error *err)
+{
+	if (target_open(&process->target, process->pid, err) < 0)
+		return -1;
+	process->snapshots = snapshots_new(process->target);
+	return 0;
+}
+
+static void close_process(struct sampled *process)
+{
+	snapshots_free(take(process->snapshots));
+	target_close(take(process->target));
+}
+
 static void look_at_child(struct sampler *s, pid_t pid)
 {
 	struct sampled *process = find_process(s, pid);
@@ -68,7 +83,7 @@ static void look_at_child(struct sampler *s, pid_t pid)
 		*process = (struct sampled){ .pid = pid };
 	}
 	if (!process->target && process->attempts++ < ATTEMPTS_MAX)
-		target_open(&process->target, pid, &ignored);
+		open_process(process, &ignored);
 }
 
 static void look_for_children(struct sampler *s, uint64_t now)
@@ -92,8 +107,8 @@ static void add_process(struct sampler *s, struct sampled *process)
 	struct error ignored;
 	bool holder_only;
 
-	if (snapshot_take(&snapshot, process->target, &ignored) < 0) {
-		target_close(take(process->target));
+	if (snapshot_take(&snapshot, process->snapshots, &ignored) < 0) {
+		close_process(process);
 		process->attempts = ATTEMPTS_MAX;
 		return;
 	}
@@ -182,7 +197,7 @@ static void sampler_free(struct sampler *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->processes.n; i++)
-		target_close(s->processes.v[i].target);
+		close_process(&s->processes.v[i]);
 	vec_done(&s->processes);
 	sample_file_close(s->file);
 	free(s);
@@ -202,7 +217,7 @@ static int open_parts(struct sampler *s, struct error *err)
 	struct sampled *process = vec_push(&s->processes);
 
 	*process = (struct sampled){ .pid = s->plan.pid };
-	if (target_open(&process->target, s->plan.pid, err) < 0)
+	if (open_process(process, err) < 0)
 		return -1;
 	return sample_file_open(&s->file, &file, err);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nothing stops the process, so a stack is read until two readings in a row are equal; a GIL's
- * holder is read before and after that.
+ * Nothing stops the process. Only the thread that has the GIL can change its Python stack, so the
+ * stacks of the others are right if the GIL was not passed on while they were read; else, and of the
+ * thread that has it, a stack is read until two readings in a row are equal.
+ *
+ * Where everything was the last time is read first, in few system calls (live/batch.h): lists of
+ * threads seldom change. If what was read is not that list any more, it is walked.
  */
 #include "live/snapshot.h"
 
@@ -9,15 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "live/memory.h"
+#include "live/stack_reader.h"
 #include "live/tasks.h"
 
 /* More than any program has: what is read of a dying process may be anything. */
 #define INTERPRETERS_MAX 4096
 #define THREADS_MAX      65536
-#define FRAMES_MAX       20000
 #define ATTEMPTS         8
+
+/* Bytes of a PyThreadState that are read, and of a GIL: its holder, locked, switch_number. */
+#define THREAD_BYTES 512
+#define LOCK_BYTES   24
 
 /* struct pthread.tid of glibc, which Python did not tell before 3.11; checked against the kernel's
  * list. nptl/descr.h, since 2.4. */
@@ -27,89 +36,348 @@
 #define PTHREAD_TID 0x2d0
 #endif
 
-/* A frame as it is in the process. */
-struct raw_frame {
-	uint64_t code, instruction;
+/* What was last found in a frame, and the line of it. */
+struct found_line {
+	const struct live_code *code;
+	uint64_t instruction;
+	uint32_t line;
 };
 
-struct raw_stack {
-	VEC(struct raw_frame) frames;
+/**
+ * A PyThreadState. It moves with the list that it is in, but its stack does not.
+ * @interpreter: index; @own_tid: 0: not yet known
+ */
+struct known_thread {
+	uint64_t address;
+	size_t interpreter;
+	uint32_t own_tid;
+	bool torn;
+	uint8_t bytes[THREAD_BYTES];
+	struct raw_stack stack;
+	VEC(struct found_line) lines; /* as stack.frames */
 };
 
-/* One snapshot being taken. @gil: of the interpreter at hand */
-struct taking {
+/* A PyInterpreterState. @lock: of its GIL at the time of the snapshot; @lock_after: later */
+struct known_interpreter {
+	uint64_t address, next, threads, gil;
+	uint8_t lock[LOCK_BYTES], lock_after[LOCK_BYTES];
+};
+
+struct snapshots {
 	struct target *target;
-	struct snapshot *snapshot;
 	struct tasks tasks;
-	uint64_t gil, holder;
+	struct stack_reader reader;
+	struct batch batch;
+	uint64_t first; /* interpreter */
+	VEC(struct known_interpreter) interpreters;
+	VEC(struct known_thread *) threads; /* in the order of the process's lists */
+	VEC(struct raw_stack *) wanted;
+	size_t thread_bytes;
 };
 
-static uint32_t memory_at(const struct taking *t, enum probedef_memory_key key)
+static uint32_t memory_at(const struct snapshots *s, enum probedef_memory_key key)
 {
-	return t->target->def->memory[key];
+	return s->target->def->memory[key];
 }
 
-static uint32_t frame_at(const struct taking *t, enum probedef_frame_key key)
+static uint32_t frame_at(const struct snapshots *s, enum probedef_frame_key key)
 {
-	return t->target->def->frame[key];
+	return s->target->def->frame[key];
+}
+
+static bool knows_gil(const struct snapshots *s)
+{
+	return memory_at(s, MEMORY_GIL) != PROBEDEF_NO_OFFSET &&
+	       !s->target->process.python->free_threaded;
+}
+
+static size_t thread_bytes(const struct snapshots *s)
+{
+	const uint32_t ends[] = {
+		memory_at(s, MEMORY_NEXT_THREAD) + 8,
+		frame_at(s, FRAME_CURRENT) + 8,
+		memory_at(s, MEMORY_THREAD_ID) + 8,
+		memory_at(s, MEMORY_NATIVE_ID) == PROBEDEF_NO_OFFSET
+			? 0
+			: memory_at(s, MEMORY_NATIVE_ID) + 8,
+	};
+	size_t size = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		size = ends[i] > size ? ends[i] : size;
+	return size;
+}
+
+struct snapshots *snapshots_new(struct target *target)
+{
+	struct snapshots *s = xcalloc(1, sizeof(*s));
+
+	s->target = target;
+	s->thread_bytes = thread_bytes(s);
+	stack_reader_init(&s->reader, target);
+	return s;
+}
+
+static void free_thread(struct known_thread *thread)
+{
+	raw_stack_done(&thread->stack);
+	vec_done(&thread->lines);
+	free(thread);
+}
+
+void snapshots_free(struct snapshots *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->threads.n; i++)
+		free_thread(s->threads.v[i]);
+	vec_done(&s->threads);
+	vec_done(&s->interpreters);
+	vec_done(&s->wanted);
+	stack_reader_done(&s->reader);
+	batch_done(&s->batch);
+	tasks_done(&s->tasks);
+	free(s);
+}
+
+/* ---- the lists, walked */
+
+static struct known_thread *take_known(struct known_thread **old, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i < n; i++)
+		if (old[i] && old[i]->address == address)
+			return take(old[i]);
+	return NULL;
+}
+
+/* A state whose memory was used again may be another thread's. */
+static struct known_thread *thread_at(struct known_thread **old, size_t n, uint64_t address,
+                                      size_t interpreter)
+{
+	struct known_thread *thread = take_known(old, n, address);
+
+	if (!thread)
+		thread = xcalloc(1, sizeof(*thread));
+	thread->address = address;
+	thread->interpreter = interpreter;
+	thread->own_tid = 0;
+	return thread;
+}
+
+static uint64_t find_gil(const struct snapshots *s, uint64_t interpreter)
+{
+	uint32_t offset = memory_at(s, MEMORY_GIL);
+	uint64_t gil;
+
+	if (!knows_gil(s))
+		return 0;
+	if (s->target->def->shared)
+		return s->target->root + offset;
+	return memory_u64(s->target->pid, interpreter + offset, &gil) ? gil : 0;
+}
+
+static bool walk_threads(struct snapshots *s, struct known_thread **old, size_t n, uint64_t address)
+{
+	pid_t pid = s->target->pid;
+
+	while (address && s->threads.n < THREADS_MAX) {
+		*vec_push(&s->threads) = thread_at(old, n, address, s->interpreters.n - 1);
+		if (!memory_u64(pid, address + memory_at(s, MEMORY_NEXT_THREAD), &address))
+			return false;
+	}
+	return true;
+}
+
+static bool walk_interpreters(struct snapshots *s, struct known_thread **old, size_t n)
+{
+	pid_t pid = s->target->pid;
+	uint64_t address;
+
+	if (!memory_u64(pid, s->target->root + memory_at(s, MEMORY_INTERPRETERS), &address))
+		return false;
+	while (address && s->interpreters.n < INTERPRETERS_MAX) {
+		struct known_interpreter *interpreter = vec_push(&s->interpreters);
+
+		*interpreter = (struct known_interpreter){ .address = address,
+			                                   .gil = find_gil(s, address) };
+		if (!memory_u64(pid, address + memory_at(s, MEMORY_THREADS),
+		                &interpreter->threads) ||
+		    !walk_threads(s, old, n, interpreter->threads) ||
+		    !memory_u64(pid, address + memory_at(s, MEMORY_NEXT_INTERPRETER), &address))
+			return false;
+	}
+	return true;
+}
+
+/* What is known of threads that are still there is kept. */
+static bool walk_lists(struct snapshots *s)
+{
+	size_t n = s->threads.n;
+	CLEANUP(free) struct known_thread **old = s->threads.v;
+	bool walked;
+
+	s->threads.v = NULL;
+	s->threads.n = s->threads.alloc = 0;
+	s->interpreters.n = 0;
+	walked = walk_interpreters(s, old, n);
+	for (size_t i = 0; i < n; i++)
+		if (old[i])
+			free_thread(old[i]);
+	return walked;
+}
+
+/* ---- the lists, where they were the last time */
+
+static void add_lock(struct snapshots *s, const struct known_interpreter *interpreter, uint8_t *to)
+{
+	if (interpreter->gil)
+		batch_add(&s->batch, interpreter->gil + memory_at(s, MEMORY_HOLDER), to,
+		          LOCK_BYTES);
+}
+
+static bool read_lists(struct snapshots *s)
+{
+	uint64_t root = s->target->root;
+
+	batch_add(&s->batch, root + memory_at(s, MEMORY_INTERPRETERS), &s->first, 8);
+	for (size_t i = 0; i < s->interpreters.n; i++) {
+		struct known_interpreter *k = &s->interpreters.v[i];
+
+		batch_add(&s->batch, k->address + memory_at(s, MEMORY_NEXT_INTERPRETER), &k->next,
+		          8);
+		batch_add(&s->batch, k->address + memory_at(s, MEMORY_THREADS), &k->threads, 8);
+		add_lock(s, k, k->lock);
+	}
+	for (size_t i = 0; i < s->threads.n; i++)
+		batch_add(&s->batch, s->threads.v[i]->address, s->threads.v[i]->bytes,
+		          s->thread_bytes);
+	return s->interpreters.n && batch_read(&s->batch, s->target->pid);
+}
+
+/* Whether what was read leads from one to the next. */
+static bool lists_are_same(const struct snapshots *s)
+{
+	uint64_t interpreter = s->first;
+	size_t t = 0;
+
+	for (size_t i = 0; i < s->interpreters.n; i++) {
+		uint64_t thread = s->interpreters.v[i].threads;
+
+		if (interpreter != s->interpreters.v[i].address)
+			return false;
+		for (; t < s->threads.n && s->threads.v[t]->interpreter == i; t++) {
+			if (thread != s->threads.v[t]->address)
+				return false;
+			thread = bytes_u64(s->threads.v[t]->bytes,
+			                   memory_at(s, MEMORY_NEXT_THREAD));
+		}
+		if (thread)
+			return false;
+		interpreter = s->interpreters.v[i].next;
+	}
+	return !interpreter && t == s->threads.n;
+}
+
+static bool find_threads(struct snapshots *s)
+{
+	s->batch.here.n = s->batch.there.n = 0;
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		if (read_lists(s) && lists_are_same(s))
+			return true;
+		s->batch.here.n = s->batch.there.n = 0;
+		walk_lists(s);
+	}
+	return false;
 }
 
 /* ---- stacks */
 
-/* The running frame of a thread's state. */
-static bool read_current(const struct taking *t, uint64_t tstate, uint64_t *ret)
+/* The state of the thread that holds the GIL; 0: none does. */
+static uint64_t holder_of(const struct snapshots *s, const struct known_interpreter *k)
 {
-	pid_t pid = t->target->pid;
+	uint32_t locked_at = memory_at(s, MEMORY_LOCKED) - memory_at(s, MEMORY_HOLDER);
 
-	if (!memory_u64(pid, tstate + frame_at(t, FRAME_CURRENT), ret))
-		return false;
-	if (frame_at(t, FRAME_CURRENT2) == PROBEDEF_NO_OFFSET || !*ret)
-		return true;
-	return memory_u64(pid, *ret + frame_at(t, FRAME_CURRENT2), ret);
+	if (!k->gil || locked_at > LOCK_BYTES - 4 || bytes_u32(k->lock, locked_at) != 1)
+		return 0;
+	return bytes_u64(k->lock, 0);
 }
 
-static bool read_frame(const struct taking *t, uint64_t address, struct raw_frame *ret,
-                       uint64_t *ret_previous)
+/* Read the stacks of those that are torn: all, to begin with. */
+static bool read_stacks(struct snapshots *s)
 {
-	const uint32_t code = frame_at(t, FRAME_CODE), previous = frame_at(t, FRAME_PREVIOUS);
-	const uint32_t at = frame_at(t, FRAME_INSTRUCTION),
-		       size = frame_at(t, FRAME_INSTRUCTION_SIZE);
-	uint8_t raw[256];
-	uint32_t end = at + size;
-
-	end = code + 8 > end ? code + 8 : end;
-	end = previous + 8 > end ? previous + 8 : end;
-	if (end > sizeof(raw) || !memory_read(t->target->pid, address, raw, end))
-		return false;
-	/* From 3.14 on the lowest bits are a tag (_PyStackRef). */
-	ret->code = bytes_u64(raw, code) & ~(uint64_t)7;
-	ret->instruction = size == 8 ? bytes_u64(raw, at) : bytes_u32(raw, at);
-	*ret_previous = bytes_u64(raw, previous);
-	return true;
+	s->wanted.n = 0;
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i]->torn)
+			*vec_push(&s->wanted) = &s->threads.v[i]->stack;
+	return stack_reader_read(&s->reader, s->wanted.v, s->wanted.n);
 }
 
-static bool read_stack(const struct taking *t, uint64_t tstate, struct raw_stack *ret)
+/* Where their stacks begin now, and whether the GILs are as they were. */
+static bool look_again(struct snapshots *s)
 {
-	uint64_t frame;
-
-	ret->frames.n = 0;
-	if (!read_current(t, tstate, &frame))
-		return false;
-	while (frame && ret->frames.n < FRAMES_MAX)
-		if (!read_frame(t, frame, vec_push(&ret->frames), &frame))
-			return false;
-	return true;
+	for (size_t i = 0; i < s->interpreters.n; i++)
+		add_lock(s, &s->interpreters.v[i], s->interpreters.v[i].lock_after);
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i]->torn)
+			batch_add(&s->batch, s->threads.v[i]->address + frame_at(s, FRAME_CURRENT),
+			          &s->threads.v[i]->stack.current, 8);
+	return batch_read(&s->batch, s->target->pid);
 }
 
-static bool is_same(const struct raw_stack *a, const struct raw_stack *b)
+/* Those whose stacks cannot have changed are not torn. */
+static void trust_others(struct snapshots *s)
 {
-	if (a->frames.n != b->frames.n)
-		return false;
-	for (size_t i = 0; i < a->frames.n; i++)
-		if (a->frames.v[i].code != b->frames.v[i].code)
-			return false;
-	return true;
+	for (size_t i = 0; i < s->threads.n; i++) {
+		struct known_thread *thread = s->threads.v[i];
+		const struct known_interpreter *k = &s->interpreters.v[thread->interpreter];
+
+		if (k->gil && !memcmp(k->lock, k->lock_after, LOCK_BYTES) &&
+		    holder_of(s, k) != thread->address)
+			thread->torn = false;
+	}
 }
+
+static void compare_readings(struct snapshots *s)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		s->threads.v[i]->torn &= !raw_stack_is_same(&s->threads.v[i]->stack);
+}
+
+static bool any_torn(const struct snapshots *s)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i]->torn)
+			return true;
+	return false;
+}
+
+static void find_stacks(struct snapshots *s)
+{
+	bool read;
+
+	for (size_t i = 0; i < s->threads.n; i++) {
+		struct known_thread *thread = s->threads.v[i];
+
+		thread->torn = true;
+		thread->stack.current = bytes_u64(thread->bytes, frame_at(s, FRAME_CURRENT));
+	}
+	read = read_stacks(s);
+	if (!look_again(s))
+		return;
+	if (read)
+		trust_others(s);
+	for (unsigned i = 0; i < ATTEMPTS && any_torn(s); i++) {
+		bool again = read_stacks(s);
+
+		if (read && again)
+			compare_readings(s);
+		read = again;
+		if (!look_again(s))
+			return;
+	}
+}
+
+/* ---- what is told of it */
 
 /* Frames of the interpreter's own, where C calls Python, have no code object, or in 3.12 one that
  * is no function's. */
@@ -118,154 +386,87 @@ static bool is_function(const struct live_code *code)
 	return code && strcmp(code->file, "<shim>") != 0;
 }
 
-static void add_frames(struct taking *t, struct snapshot_thread *thread,
-                       const struct raw_stack *stack)
+/* The line of frame i, which is found out once as long as the frame stays there. */
+static uint32_t line_of(struct snapshots *s, struct known_thread *known, size_t i,
+                        const struct live_code *code)
 {
-	for (size_t i = 0; i < stack->frames.n; i++) {
-		const struct raw_frame *raw = &stack->frames.v[i];
-		const struct live_code *code = target_code(t->target, raw->code);
+	uint64_t instruction = known->stack.frames.v[i].instruction;
+	size_t at = known->stack.frames.n - 1 - i; /* outer frames stay, inner ones come and go */
+	struct found_line *found;
+
+	while (known->lines.n <= at)
+		*vec_push(&known->lines) = (struct found_line){ 0 };
+	found = &known->lines.v[at];
+	if (found->code != code || found->instruction != instruction)
+		*found = (struct found_line){ code, instruction,
+			                      target_line(s->target, code, instruction) };
+	return found->line;
+}
+
+static void add_frames(struct snapshots *s, struct known_thread *known,
+                       struct snapshot_thread *thread)
+{
+	for (size_t i = 0; i < known->stack.frames.n; i++) {
+		const struct live_code *code = target_code(s->target,
+		                                           known->stack.frames.v[i].code);
 
 		if (is_function(code))
-			*vec_push(&thread->frames) = (struct snapshot_frame){
-				code, target_line(t->target, code, raw->instruction)
-			};
+			*vec_push(&thread->frames) =
+				(struct snapshot_frame){ code, line_of(s, known, i, code) };
 	}
 }
-
-static void read_frames(struct taking *t, struct snapshot_thread *thread, uint64_t tstate)
-{
-	struct raw_stack stacks[2] = { 0 };
-	bool read = false, same = false;
-
-	for (unsigned i = 0; i < ATTEMPTS && !same; i++) {
-		bool again = read_stack(t, tstate, &stacks[i & 1]);
-
-		same = read && again && is_same(&stacks[0], &stacks[1]);
-		read = again;
-	}
-	thread->torn = !same;
-	if (same)
-		add_frames(t, thread, &stacks[0]);
-	vec_done(&stacks[0].frames);
-	vec_done(&stacks[1].frames);
-}
-
-/* ---- threads */
 
 /* Before 3.11 it is in the C library's own record of the thread. */
-static const struct task *find_task(const struct taking *t, uint64_t tstate)
+static uint32_t native_id(const struct snapshots *s, const struct known_thread *thread)
 {
-	pid_t pid = t->target->pid;
-	uint64_t native;
 	uint32_t tid;
+	uint64_t pthread;
 
-	if (memory_at(t, MEMORY_NATIVE_ID) != PROBEDEF_NO_OFFSET)
-		return memory_u64(pid, tstate + memory_at(t, MEMORY_NATIVE_ID), &native)
-		               ? tasks_find(&t->tasks, (uint32_t)native)
-		               : NULL;
-	if (!memory_u64(pid, tstate + memory_at(t, MEMORY_THREAD_ID), &native) || !native ||
-	    !memory_u32(pid, native + PTHREAD_TID, &tid))
-		return NULL;
-	return tasks_find(&t->tasks, tid);
+	if (memory_at(s, MEMORY_NATIVE_ID) != PROBEDEF_NO_OFFSET)
+		return (uint32_t)bytes_u64(thread->bytes, memory_at(s, MEMORY_NATIVE_ID));
+	pthread = bytes_u64(thread->bytes, memory_at(s, MEMORY_THREAD_ID));
+	if (!pthread || !memory_u32(s->target->pid, pthread + PTHREAD_TID, &tid))
+		return 0;
+	return tid;
 }
 
-static bool sleeps_for_gil(const struct taking *t, const struct task *task)
+static bool sleeps_for_gil(const struct snapshots *s, uint64_t gil, const struct task *task)
 {
-	return task->futex >= t->gil && task->futex - t->gil < memory_at(t, MEMORY_GIL_SIZE);
+	return gil && task && task->futex >= gil &&
+	       task->futex - gil < memory_at(s, MEMORY_GIL_SIZE);
 }
 
-static void add_thread(struct taking *t, uint64_t tstate)
+static enum gil_state gil_state_of(const struct snapshots *s, const struct known_thread *known,
+                                   const struct task *task)
 {
-	const struct task *task = find_task(t, tstate);
-	struct snapshot_thread *thread = vec_push(&t->snapshot->threads);
+	const struct known_interpreter *k = &s->interpreters.v[known->interpreter];
 
-	*thread = (struct snapshot_thread){ .gil_address = t->gil, .state = '?' };
-	if (!t->gil && !t->target->process.python->free_threaded)
-		thread->gil = GIL_NOT_KNOWN;
+	if (!k->gil)
+		return GIL_NOT_KNOWN;
+	if (holder_of(s, k) == known->address)
+		return GIL_HOLDS;
+	return sleeps_for_gil(s, k->gil, task) ? GIL_WAITS : GIL_NONE;
+}
+
+static void add_thread(struct snapshots *s, struct snapshot *snapshot, struct known_thread *known)
+{
+	const struct task *task = tasks_find(&s->tasks, known->own_tid);
+	struct snapshot_thread *thread = vec_push(&snapshot->threads);
+
+	*thread = (struct snapshot_thread){
+		.gil_address = s->interpreters.v[known->interpreter].gil,
+		.gil = gil_state_of(s, known, task),
+		.torn = known->torn,
+		.state = '?',
+	};
 	if (task) {
 		thread->tid = task->tid;
 		thread->state = task->state;
 		thread->activity = task->activity;
 		memcpy(thread->name, task->name, sizeof(thread->name));
 	}
-	if (t->gil && tstate == t->holder)
-		thread->gil = GIL_HOLDS;
-	else if (t->gil && task && sleeps_for_gil(t, task))
-		thread->gil = GIL_WAITS;
-	read_frames(t, thread, tstate);
-}
-
-/* The state of the thread that holds the GIL; 0: none does. */
-static uint64_t read_holder(const struct taking *t)
-{
-	pid_t pid = t->target->pid;
-	uint64_t holder;
-	uint32_t locked;
-
-	if (!t->gil || !memory_u32(pid, t->gil + memory_at(t, MEMORY_LOCKED), &locked) ||
-	    locked != 1 || !memory_u64(pid, t->gil + memory_at(t, MEMORY_HOLDER), &holder))
-		return 0;
-	return holder;
-}
-
-static uint64_t find_gil(const struct taking *t, uint64_t interpreter)
-{
-	uint32_t offset = memory_at(t, MEMORY_GIL);
-	uint64_t gil;
-
-	if (offset == PROBEDEF_NO_OFFSET || t->target->process.python->free_threaded)
-		return 0;
-	if (t->target->def->shared)
-		return t->target->root + offset;
-	return memory_u64(t->target->pid, interpreter + offset, &gil) ? gil : 0;
-}
-
-/* A thread that let the GIL go while the stacks were read did not hold it at one moment with them.
- */
-static void recheck_holder(const struct taking *t, size_t first)
-{
-	struct snapshot *snapshot = t->snapshot;
-
-	if (!t->holder || read_holder(t) == t->holder)
-		return;
-	for (size_t i = first; i < snapshot->threads.n; i++)
-		if (snapshot->threads.v[i].gil == GIL_HOLDS)
-			snapshot->threads.v[i].gil = GIL_NONE;
-}
-
-static bool read_interpreter(struct taking *t, uint64_t interpreter)
-{
-	pid_t pid = t->target->pid;
-	size_t first = t->snapshot->threads.n;
-	uint64_t tstate;
-
-	t->gil = find_gil(t, interpreter);
-	t->holder = read_holder(t);
-	if (!memory_u64(pid, interpreter + memory_at(t, MEMORY_THREADS), &tstate))
-		return false;
-	while (tstate && t->snapshot->threads.n < THREADS_MAX) {
-		add_thread(t, tstate);
-		if (!memory_u64(pid, tstate + memory_at(t, MEMORY_NEXT_THREAD), &tstate))
-			return false;
-	}
-	recheck_holder(t, first);
-	return true;
-}
-
-static bool read_interpreters(struct taking *t)
-{
-	pid_t pid = t->target->pid;
-	uint64_t interpreter;
-	unsigned n = 0;
-
-	if (!memory_u64(pid, t->target->root + memory_at(t, MEMORY_INTERPRETERS), &interpreter))
-		return false;
-	for (; interpreter && n < INTERPRETERS_MAX; n++)
-		if (!read_interpreter(t, interpreter) ||
-		    !memory_u64(pid, interpreter + memory_at(t, MEMORY_NEXT_INTERPRETER),
-		                &interpreter))
-			return false;
-	return true;
+	if (!known->torn)
+		add_frames(s, known, thread);
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -280,6 +481,23 @@ static int compare_threads(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
+/* ---- one snapshot */
+
+/* Whether the kernel's list lacks one of them. */
+static bool name_threads(struct snapshots *s)
+{
+	bool missing = false;
+
+	for (size_t i = 0; i < s->threads.n; i++) {
+		struct known_thread *thread = s->threads.v[i];
+
+		if (!thread->own_tid)
+			thread->own_tid = native_id(s, thread);
+		missing |= !tasks_find(&s->tasks, thread->own_tid);
+	}
+	return missing;
+}
+
 static void empty(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->threads.n; i++)
@@ -287,28 +505,25 @@ static void empty(struct snapshot *snapshot)
 	snapshot->threads.n = 0;
 }
 
-int snapshot_take(struct snapshot *ret, struct target *target, struct error *err)
+int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 {
-	struct taking t = { .target = target, .snapshot = ret };
-	bool read = false;
-
-	*ret = (struct snapshot){ .time_ns = clock_now_ns() };
-	ret->gil_known = memory_at(&t, MEMORY_GIL) != PROBEDEF_NO_OFFSET &&
-	                 !target->process.python->free_threaded;
-	if (tasks_read(&t.tasks, target->pid, err) < 0)
-		return -1;
-	/* A list of threads that changes under our eyes may lead anywhere: begin again. */
-	for (unsigned i = 0; i < ATTEMPTS && !read; i++) {
-		empty(ret);
-		read = read_interpreters(&t);
-	}
-	tasks_done(&t.tasks);
-	if (!read) {
-		snapshot_done(ret);
+	*ret = (struct snapshot){ .time_ns = clock_now_ns(), .gil_known = knows_gil(s) };
+	s->target->look++;
+	if (s->thread_bytes > THREAD_BYTES || tasks_look(&s->tasks, s->target->pid, false, err) < 0)
+		return s->thread_bytes > THREAD_BYTES
+		               ? error_set(err, ENOTSUP, "threads of this Python cannot be read")
+		               : -1;
+	ret->time_ns = clock_now_ns();
+	if (!find_threads(s))
 		return error_set(err, ESRCH, "process %d: it ended, or has no Python any more",
-		                 (int)target->pid);
-	}
-	qsort(ret->threads.v, ret->threads.n, sizeof(*ret->threads.v), compare_threads);
+		                 (int)s->target->pid);
+	find_stacks(s);
+	if (name_threads(s) && tasks_look(&s->tasks, s->target->pid, true, err) < 0)
+		return -1;
+	for (size_t i = 0; i < s->threads.n; i++)
+		add_thread(s, ret, s->threads.v[i]);
+	if (ret->threads.n)
+		qsort(ret->threads.v, ret->threads.n, sizeof(*ret->threads.v), compare_threads);
 	return 0;
 }
 

@@ -56,8 +56,16 @@ struct snapshot {
 	VEC(struct snapshot_thread) threads;
 };
 
+/* Snapshots of a process, one after the other: what is the same in each is not looked for again. */
+struct snapshots;
+
+/* target is borrowed until snapshots_free. */
+struct snapshots *snapshots_new(struct target *target);
+void snapshots_free(struct snapshots *snapshots);
+DEFINE_CLEANUP(struct snapshots *, snapshots_free);
+
 /* Errors: ESRCH the process has ended. Done by snapshot_done. */
-int snapshot_take(struct snapshot *ret, struct target *target, struct error *err);
+int snapshot_take(struct snapshot *ret, struct snapshots *snapshots, struct error *err);
 void snapshot_done(struct snapshot *snapshot);
 
 /* The thread that holds the GIL at address; NULL if none does. */

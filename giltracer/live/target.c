@@ -138,6 +138,7 @@ static struct live_code *read_code(const struct target *target, uint64_t address
 	struct live_code *code = xcalloc(1, sizeof(*code));
 
 	code->address = address;
+	code->checked = target->look;
 	code->first_line = bytes_u32(raw, frame_offset(target, FRAME_LINE));
 	code->name = read_text(target, bytes_u64(raw, frame_offset(target, FRAME_NAME)));
 	code->file = read_text(target, bytes_u64(raw, memory_offset(target, MEMORY_FILE)));
@@ -152,11 +153,15 @@ const struct live_code *target_code(struct target *target, uint64_t address)
 	uint8_t raw[sizeof(((struct live_code *)NULL)->raw)] = { 0 };
 	uint32_t index = idmap_get(&codes->by_address, address);
 
+	if (index != IDMAP_NONE && codes->all.v[index]->checked == target->look)
+		return codes->all.v[index];
 	if (!memory_read(target->pid, address, raw, raw_size(target)) ||
 	    bytes_u64(raw, frame_offset(target, FRAME_TYPE)) != target->code_type)
 		return NULL;
-	if (index != IDMAP_NONE && is_same(target, codes->all.v[index]->raw, raw))
+	if (index != IDMAP_NONE && is_same(target, codes->all.v[index]->raw, raw)) {
+		codes->all.v[index]->checked = target->look;
 		return codes->all.v[index];
+	}
 	/* One whose memory was used again stays in all: somebody may have it. */
 	idmap_set(&codes->by_address, address, (uint32_t)codes->all.n);
 	*vec_push(&codes->all) = read_code(target, address, raw);

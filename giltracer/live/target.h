@@ -15,6 +15,7 @@
 /**
  * A code object of the process, read once. Strings are owned, UTF-8, "?" where unreadable.
  * @raw: its header as it was read: as long as it is the same, so is the object
+ * @checked: target.look when that was seen
  */
 struct live_code {
 	uint64_t address;
@@ -23,6 +24,7 @@ struct live_code {
 	uint8_t *table;
 	size_t table_len;
 	uint8_t raw[192];
+	uint64_t checked;
 };
 
 struct codes;
@@ -30,12 +32,14 @@ struct codes;
 /**
  * @root: address of the interpreter's root in the process (probedef.root)
  * @code_type: of PyCode_Type
+ * @look: the caller counts it up: a code object is not read twice in one look
  */
 struct target {
 	pid_t pid;
 	struct process_python process;
 	struct probedef *def;
 	uint64_t root, code_type;
+	uint64_t look;
 	struct codes *codes;
 };
 

@@ -2,16 +2,19 @@
 #include "live/tasks.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 
 #define FILE_MAX 65536
+#define ALL_NS   NS_PER_SECOND /* how often names and states are read */
 
 static char *read_file(pid_t pid, uint32_t tid, const char *name)
 {
@@ -52,16 +55,48 @@ static void read_own_tid(struct task *task, pid_t pid)
 	task->own_tid = (uint32_t)strtoul(end, NULL, 10);
 }
 
-static void read_activity(struct task *task, pid_t pid)
-{
-	CLEANUP(free) char *text = read_file(pid, task->tid, "syscall");
-	const struct activity a = activity_of(text ? text : "", pid);
+/* ---- all of them */
 
-	task->activity = a.activity;
-	task->futex = a.futex;
-	/* That file may not be read: the state tells as much. */
-	if (a.activity == SAMPLE_UNKNOWN && task->state == 'R')
-		task->activity = SAMPLE_RUNNING;
+static struct task *find_tid(struct tasks *tasks, uint32_t tid)
+{
+	for (size_t i = 0; i < tasks->v.n; i++)
+		if (tasks->v.v[i].tid == tid)
+			return &tasks->v.v[i];
+	return NULL;
+}
+
+static void read_task(struct tasks *tasks, pid_t pid, uint32_t tid)
+{
+	struct task *task = find_tid(tasks, tid);
+
+	if (!task) {
+		CLEANUP(free) char *path = xasprintf("/proc/%d/task/%u/syscall", (int)pid, tid);
+
+		task = vec_push(&tasks->v);
+		*task = (struct task){ .tid = tid, .fd = open(path, O_RDONLY | O_CLOEXEC) };
+		read_own_tid(task, pid);
+	}
+	task->seen = true;
+	read_stat(task, pid);
+}
+
+static void close_task(const struct task *task)
+{
+	if (task->fd >= 0)
+		close(task->fd);
+}
+
+static void drop_gone(struct tasks *tasks)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < tasks->v.n; i++) {
+		if (tasks->v.v[i].seen)
+			tasks->v.v[kept++] = tasks->v.v[i];
+		else
+			close_task(&tasks->v.v[i]);
+	}
+	tasks->v.n = kept;
 }
 
 static int compare(const void *a, const void *b)
@@ -71,34 +106,60 @@ static int compare(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-int tasks_read(struct tasks *ret, pid_t pid, struct error *err)
+static int read_all(struct tasks *tasks, pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%d/task", (int)pid);
-	DIR *dir = opendir(path);
+	CLEANUP(closedir) DIR *dir = opendir(path);
 	struct dirent *entry;
 
-	*ret = (struct tasks){ 0 };
 	if (!dir)
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	for (size_t i = 0; i < tasks->v.n; i++)
+		tasks->v.v[i].seen = false;
 	while ((entry = readdir(dir))) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-		struct task *task;
 
-		if (!tid)
-			continue;
-		task = vec_push(&ret->v);
-		*task = (struct task){ .tid = tid };
-		read_stat(task, pid);
-		read_own_tid(task, pid);
-		read_activity(task, pid);
+		if (tid)
+			read_task(tasks, pid, tid);
 	}
-	closedir(dir);
-	qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare);
+	drop_gone(tasks);
+	if (tasks->v.n)
+		qsort(tasks->v.v, tasks->v.n, sizeof(*tasks->v.v), compare);
+	tasks->read_ns = clock_now_ns();
+	return 0;
+}
+
+/* ---- what they do */
+
+static void read_activity(struct task *task, pid_t pid)
+{
+	char text[256];
+	ssize_t n = task->fd >= 0 ? pread(task->fd, text, sizeof(text) - 1, 0) : -1;
+	struct activity a;
+
+	text[n > 0 ? n : 0] = '\0';
+	a = activity_of(text, pid);
+	task->activity = a.activity;
+	task->futex = a.futex;
+	/* That file may not be read: the state tells as much. */
+	if (a.activity == SAMPLE_UNKNOWN && task->state == 'R')
+		task->activity = SAMPLE_RUNNING;
+}
+
+int tasks_look(struct tasks *tasks, pid_t pid, bool again, struct error *err)
+{
+	if ((again || !tasks->v.n || clock_now_ns() - tasks->read_ns >= ALL_NS) &&
+	    read_all(tasks, pid, err) < 0)
+		return -1;
+	for (size_t i = 0; i < tasks->v.n; i++)
+		read_activity(&tasks->v.v[i], pid);
 	return 0;
 }
 
 void tasks_done(struct tasks *tasks)
 {
+	for (size_t i = 0; i < tasks->v.n; i++)
+		close_task(&tasks->v.v[i]);
 	vec_done(&tasks->v);
 }
 

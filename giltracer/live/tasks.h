@@ -3,6 +3,7 @@
 #ifndef GILTRACER_LIVE_TASKS_H
 #define GILTRACER_LIVE_TASKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,8 +13,9 @@
 
 /**
  * @tid: here; @own_tid: in the process's own PID namespace
- * @name, @state: see struct snapshot_thread
- * @activity, @futex: see struct activity
+ * @name, @state: see struct snapshot_thread; as of the last look at all threads
+ * @activity, @futex: see struct activity; as of the last tasks_look
+ * @fd: of its syscall file, -1: it cannot be read
  */
 struct task {
 	uint32_t tid, own_tid;
@@ -21,14 +23,19 @@ struct task {
 	char state;
 	enum sample_activity activity;
 	uint64_t futex;
+	int fd;
+	bool seen;
 };
 
+/* { 0 } is none. */
 struct tasks {
 	VEC(struct task) v; /* by tid */
+	uint64_t read_ns;
 };
 
-/* Errors: ESRCH there is no such process any more. Done by tasks_done. */
-int tasks_read(struct tasks *ret, pid_t pid, struct error *err);
+/* What each does now; which there are, if it is a while since that was read, or again. Errors: ESRCH
+ * there is no such process any more. */
+int tasks_look(struct tasks *tasks, pid_t pid, bool again, struct error *err);
 void tasks_done(struct tasks *tasks);
 
 /* By its number in the process's own PID namespace; NULL: there is none. */

@@ -41,8 +41,9 @@ struct attach {
 	struct pass_result *result;
 	struct recorders recorders;
 	int pidfd;
-	struct target *target; /* NULL: its memory cannot be read */
-	uint64_t look_ns;      /* when to look at the stacks again */
+	struct target *target;       /* NULL: its memory cannot be read */
+	struct snapshots *snapshots; /* likewise */
+	uint64_t look_ns;            /* when to look at the stacks again */
 	unsigned look_ms;
 	bool asked; /* to end */
 };
@@ -99,7 +100,7 @@ static void look(struct attach *a)
 
 	a->look_ns = clock_now_ns() + a->look_ms * NS_PER_MS;
 	a->look_ms = a->look_ms * 2 < LOOK_LAST_MS ? a->look_ms * 2 : LOOK_LAST_MS;
-	if (a->target && snapshot_take(&snapshot, a->target, &ignored) == 0)
+	if (a->target && snapshot_take(&snapshot, a->snapshots, &ignored) == 0)
 		snapshot_done(&snapshot);
 }
 
@@ -234,8 +235,11 @@ int attach_run(const struct pass_plan *plan, pid_t pid, const struct signals *si
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
 	if (target_open(&a.target, pid, &why) < 0)
 		log_debug("no files and lines: %s", why.text);
+	else
+		a.snapshots = snapshots_new(a.target);
 	failed = record(&a, pid, err);
 	recorders_done(&a.recorders);
+	snapshots_free(a.snapshots);
 	target_close(a.target);
 	close(a.pidfd);
 	if (failed < 0)

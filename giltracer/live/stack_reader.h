@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The chains of Python frames of many threads, as they are in a process. Where the frames were the
+ * last time is read first, all at once: of a stack that is read again and again, most frames stay.
+ */
+#ifndef GILTRACER_LIVE_STACK_READER_H
+#define GILTRACER_LIVE_STACK_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "live/batch.h"
+#include "live/target.h"
+
+/* A frame as it is in the process. */
+struct raw_frame {
+	uint64_t address, previous, code, instruction;
+};
+
+/**
+ * @current: what its PyThreadState has at FRAME_CURRENT, read by the caller
+ * @frames: innermost first; of the last reading before that
+ * @before: the reading before this one
+ */
+struct raw_stack {
+	uint64_t current;
+	VEC(struct raw_frame) frames;
+	VEC(struct raw_frame) before;
+};
+
+/* Bytes of a frame that are read. */
+struct stack_reader {
+	const struct target *target;
+	size_t size;
+	struct batch batch;
+	VEC(uint8_t) bytes;
+	VEC(size_t) at; /* of each guessed frame in bytes */
+};
+
+void stack_reader_init(struct stack_reader *reader, const struct target *target);
+void stack_reader_done(struct stack_reader *reader);
+
+/* Read them all; frames become before. False: one of them led nowhere; then all have no frames. */
+bool stack_reader_read(struct stack_reader *reader, struct raw_stack *const *stacks, size_t n);
+
+/* Whether two readings in a row found the same frames in the same functions. */
+bool raw_stack_is_same(const struct raw_stack *stack);
+void raw_stack_done(struct raw_stack *stack);
+
+#endif
