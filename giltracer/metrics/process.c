@@ -3,7 +3,9 @@
 #include "metrics/process.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -55,6 +57,13 @@ struct metrics_process *metrics_process_new(struct totals *page, pid_t pid)
 {
 	struct metrics_process *p = xcalloc(1, sizeof(*p));
 
+	p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (!totals_alive(page, pid)) {
+		totals_close(page);
+		close(p->pidfd);
+		free(p);
+		return NULL;
+	}
 	p->pid = pid;
 	p->parent = totals_parent(page);
 	p->page = page;
@@ -74,6 +83,7 @@ void metrics_process_free(struct metrics_process *p)
 	totals_snapshot_done(&p->snapshot);
 	totals_close(p->page);
 	free(p->command);
+	close(p->pidfd);
 	free(p);
 }
 

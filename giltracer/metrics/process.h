@@ -46,6 +46,7 @@ struct metrics_histogram {
  * @pid: number of the process here; @parent
  * @command: what the kernel calls it, ready to print; owned
  * @page: owned
+ * @pidfd: readable when the process has ended; -1: the kernel has no such thing
  * @created_ms: Unix time, when counting began
  * @snapshot: the last one
  * @group_of: by slot, index in groups + 1; 0: not known yet
@@ -55,6 +56,7 @@ struct metrics_process {
 	pid_t pid, parent;
 	char *command;
 	struct totals *page;
+	int pidfd;
 	uint64_t created_ms;
 	struct totals_snapshot snapshot;
 	VEC(uint16_t) group_of;
@@ -63,7 +65,7 @@ struct metrics_process {
 	struct metrics_histogram holds, waits;
 };
 
-/* Of the page of process pid, which is the process's from now on. */
+/* Of the page of process pid, which is the process's from now on. NULL: it is not there any more. */
 struct metrics_process *metrics_process_new(struct totals *page, pid_t pid);
 void metrics_process_free(struct metrics_process *process);
 

@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 
 #include "base/clock.h"
+#include "metrics/deadline.h"
 #include "metrics/exposition.h"
 
 /* More wait in the backlog until others are done, which takes them at most SECONDS. */
@@ -34,6 +35,7 @@ struct answer {
 struct server {
 	struct MHD_Daemon *daemon;
 	struct watch *watch;
+	struct deadlines *deadlines;
 	struct libdeflate_compressor *compressor;
 	struct answer answers[2][2]; /* by enum exposition, by gzip */
 };
@@ -140,6 +142,35 @@ static enum MHD_Result serve(void *data, struct MHD_Connection *connection, cons
 	return response ? MHD_queue_response(connection, MHD_HTTP_OK, response) : MHD_NO;
 }
 
+static void connected(void *data, struct MHD_Connection *connection, void **context,
+                      enum MHD_ConnectionNotificationCode code)
+{
+	struct server *server = data;
+	const union MHD_ConnectionInfo *info;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (*context)
+			deadline_remove(server->deadlines, *context);
+		*context = NULL;
+		return;
+	}
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	*context = info ? deadline_add(server->deadlines, info->connect_fd) : NULL;
+}
+
+/* A request was answered: the next one has its time. */
+static void completed(void *data, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode code)
+{
+	struct server *server = data;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	(void)state;
+	if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && info && info->socket_context)
+		deadline_renew(server->deadlines, info->socket_context);
+}
+
 static void quiet(void *data, const char *format, va_list args)
 {
 	(void)data;
@@ -154,16 +185,18 @@ int server_start(struct server **ret, struct listener *listener, struct watch *w
 
 	server->watch = watch;
 	server->compressor = libdeflate_alloc_compressor(LEVEL);
-	if (!server->compressor)
+	server->deadlines = deadlines_new(SECONDS * NS_PER_SECOND);
+	if (!server->compressor || !server->deadlines)
 		return error_set(err, ENOMEM, "no memory to serve metrics");
 	/* The first reading finds what a later one compares with. */
 	watch_update(watch);
 	server->daemon = MHD_start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, server,
-		MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_LISTEN_SOCKET, listener->fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX,
-		MHD_OPTION_END);
+		MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_NOTIFY_CONNECTION, connected,
+		server, MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_LISTEN_SOCKET,
+		listener->fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX, MHD_OPTION_END);
 	if (!server->daemon)
 		return error_errno(err, "cannot serve metrics at %s", listener->url);
 	listener->fd = -1;
@@ -180,6 +213,7 @@ void server_stop(struct server *server)
 	for (int i = 0; i < 4; i++)
 		if (server->answers[i / 2][i % 2].response)
 			MHD_destroy_response(server->answers[i / 2][i % 2].response);
+	deadlines_free(server->deadlines);
 	libdeflate_free_compressor(server->compressor);
 	free(server);
 }

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,12 +35,16 @@ static char *folder_of(pid_t pid, struct error *err)
 int watch_add_process(struct watch *watch, pid_t pid, struct error *err)
 {
 	CLEANUP(totals_close) struct totals *page = NULL;
+	struct metrics_process *process;
 	char *folder;
 
 	if (totals_open_process(&page, pid, err) < 0 || !(folder = folder_of(pid, err)))
 		return -1;
 	*vec_push(&watch->folders) = (struct watch_folder){ .path = folder, .root = pid };
-	*vec_push(&watch->processes) = metrics_process_new(take(page), pid);
+	process = metrics_process_new(take(page), pid);
+	if (!process)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	*vec_push(&watch->processes) = process;
 	return 0;
 }
 
@@ -96,6 +101,7 @@ static bool replaces(struct watch *watch, const struct totals *page, pid_t pid)
 static void add(struct watch *watch, const struct watch_folder *folder, const char *path, pid_t pid)
 {
 	CLEANUP(totals_close) struct totals *page = NULL;
+	struct metrics_process *process;
 	struct error ignored;
 
 	if (totals_open(&page, path, &ignored) < 0)
@@ -107,10 +113,13 @@ static void add(struct watch *watch, const struct watch_folder *folder, const ch
 	}
 	if ((folder->root && !is_below(pid, folder->root)) || !replaces(watch, page, pid))
 		return;
-	if (watch->processes.n >= METRICS_PROCESSES)
+	if (watch->processes.n >= METRICS_PROCESSES) {
 		watch->left_out++;
-	else
-		*vec_push(&watch->processes) = metrics_process_new(take(page), pid);
+		return;
+	}
+	process = metrics_process_new(take(page), pid);
+	if (process)
+		*vec_push(&watch->processes) = process;
 }
 
 /* PID.STAMP.totals */
@@ -142,12 +151,28 @@ static void look_into(struct watch *watch, const struct watch_folder *folder)
 	}
 }
 
+/* One look at all: /proc is slow for a process of many threads. */
+static void forget_ended(struct watch *watch)
+{
+	size_t n = watch->processes.n;
+	CLEANUP(free) struct pollfd *fds = xcalloc(n + 1, sizeof(*fds));
+
+	for (size_t i = 0; i < n; i++)
+		fds[i] = (struct pollfd){ watch->processes.v[i]->pidfd, POLLIN, 0 };
+	if (poll(fds, n, 0) < 0)
+		return;
+	for (size_t i = n; i-- > 0;) {
+		const struct metrics_process *p = watch->processes.v[i];
+
+		if (p->pidfd < 0 ? !totals_alive(p->page, p->pid) : fds[i].revents != 0)
+			forget(watch, i);
+	}
+}
+
 void watch_update(struct watch *watch)
 {
 	watch->left_out = 0;
-	for (size_t i = watch->processes.n; i-- > 0;)
-		if (!totals_alive(watch->processes.v[i]->page, watch->processes.v[i]->pid))
-			forget(watch, i);
+	forget_ended(watch);
 	for (size_t i = 0; i < watch->folders.n; i++)
 		look_into(watch, &watch->folders.v[i]);
 	for (size_t i = watch->processes.n; i-- > 0;)

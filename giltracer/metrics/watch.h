@@ -10,8 +10,8 @@
 #include "base/vec.h"
 #include "metrics/process.h"
 
-/* Processes beyond that have no series; they are counted. */
-#define METRICS_PROCESSES 1000
+/* Processes beyond that have no series; they are counted. Each takes two descriptors. */
+#define METRICS_PROCESSES 300
 
 /**
  * @root: only this process and its descendants; 0: all
