@@ -10,6 +10,7 @@ import {pinCall, pinLane} from "./pick.js";
 import {searchRun} from "./search.js";
 import {loading} from "./store.js";
 import {
+	arranged,
 	hits,
 	only,
 	passDur,
@@ -36,6 +37,7 @@ const SWITCHES = [
 	["l", shown, "labels", true],
 	["a", tl, "all", false],
 	["s", tl, "slots", false],
+	["b", tl, "aligned", false],
 ];
 
 const isSet = ([, of, key, usual]) => (of[key] ?? usual) !== usual;
@@ -77,6 +79,8 @@ export function hashText() {
 		viewPart(),
 		pinned && pinPart(),
 		only && "t=" + [...only].join("."),
+		arranged.by && "a=" + arranged.by,
+		arranged.kept.length && "k=" + arranged.kept.join("."),
 		range && "r=" + Math.round(range.from) + "," + Math.round(range.to),
 		hits.text && "q=" + encodeURIComponent(hits.text),
 		SWITCHES.some(isSet) &&
@@ -149,6 +153,8 @@ export function hashRead() {
 	for (const [letter, of, key, usual] of SWITCHES)
 		of[key] = (parts.get("o") || "").includes(letter) ? !usual : usual;
 	tl.opened = new Set(threadsIn(parts.get("d")));
+	$("order").value = arranged.by = /^\w+$/.test(parts.get("a")) ? parts.get("a") : "";
+	arranged.kept = threadsIn(parts.get("k"));
 	setOnly(threadsIn(parts.get("t")));
 	setView(...(pair(parts.get("v")) || [0, passDur()]));
 	const r = pair(parts.get("r"));
@@ -172,7 +178,7 @@ export function hashInit() {
 		}),
 	);
 	addEventListener("hashchange", () => {
-		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodf]=)/.test(location.hash)) return;
+		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodfak]=)/.test(location.hash)) return;
 		hashMine = location.hash;
 		hashRead();
 	});

@@ -11,6 +11,7 @@ import {stripCanvas} from "./strip.js";
 import {
 	flyTo,
 	flyToSpan,
+	keepThread,
 	only,
 	panBy,
 	passDur,
@@ -33,6 +34,7 @@ const KEYS = [
 	["[  ]", "previous, next wait of the thread"],
 	["F", "fit everything, then the pinned span"],
 	["/", "search; Enter or N next, Shift+N previous"],
+	["K", "keep the pinned thread at the top, or no longer (also a click on its name)"],
 	["Enter", "zoom to the pinned span"],
 	["T", "light or dark"],
 	["Esc", "unpin, clear the range, clear the filter"],
@@ -116,6 +118,7 @@ const ACTIONS = {
 	BracketLeft: () => nextWait(-1),
 	BracketRight: () => nextWait(1),
 	KeyN: e => nextHit(e.shiftKey ? -1 : 1),
+	KeyK: () => pinned && keepThread(pinned.thread),
 	KeyT: () => $("theme").click(),
 	Escape: escapeKey,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What stands on the timeline's rows: axis, names, labels, losses, selections.
 
+import {drawArrows} from "./arrows.js";
 import {gilKnown, gilName, gilText, knownNs, pass, threadLabel, threadShort} from "./data.js";
 import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
 import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
@@ -9,7 +10,7 @@ import {HOLD_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
 import {palette, threadColor} from "./theme.js";
 import {turns} from "./turns.js";
-import {hits, passDur, pinned, range, shown, span, view} from "./view.js";
+import {arranged, hits, passDur, pinned, range, shown, span, view} from "./view.js";
 
 function ellipsis(c, text, width) {
 	if (c.measureText(text).width <= width) return text;
@@ -86,7 +87,8 @@ function drawHead(c, row, scroll) {
 	if (row.top - scroll < tl.top - 40) return;
 	c.fillStyle = threadColor(row.thread);
 	c.beginPath();
-	c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
+	if (arranged.kept.includes(row.thread)) c.rect(9, y + PAD / 2 + 7, 10, 10);
+	else c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
 	c.fill();
 	const number =
 		GUTTER < 200
@@ -123,7 +125,7 @@ function drawRowLabel(c, row, y) {
 		if (shown.labels !== false) labelOwners(c, row, y);
 	} else if (row.kind === "process") {
 		c.font = "600 " + SMALL;
-		c.fillText("Process " + row.pid, 8, y + row.h / 2 + 2);
+		c.fillText(row.text || "Process " + row.pid, 8, y + row.h / 2 + 2);
 	} else if (row.kind === "held") {
 		c.fillText(
 			ellipsis(c, "held by " + threadLabel(row.thread), GUTTER - 34),
@@ -252,16 +254,20 @@ function labelSpans(c, row, y) {
 function labelSlot(c, row, y) {
 	c.font = SMALL;
 	c.fillStyle = palette.soft;
+	const {shift} = row,
+		text = shift === undefined ? plural(row.threads.length, "thread") : "";
 	c.fillText(
-		"slot " + (row.n + 1) + ": " + plural(row.threads.length, "thread"),
+		text
+			? ellipsis(c, "slot " + (row.n + 1) + ": " + text, GUTTER - 34)
+			: threadFit(c, row.threads[0], GUTTER - 34),
 		26,
 		y + row.h / 2,
 	);
 	for (const thread of row.threads) {
 		const {from_ns, to_ns} = pass().threads[thread],
-			a = Math.max(GUTTER, timeToX(from_ns)),
-			b = Math.min(tl.width, timeToX(to_ns));
-		if (b - a > 60)
+			a = Math.max(GUTTER, timeToX(from_ns - (shift || 0))),
+			b = Math.min(tl.width, timeToX(to_ns - (shift || 0)));
+		if (text && b - a > 60)
 			pill(
 				c,
 				[threadLabel(thread), threadShort(thread)],
@@ -317,8 +323,9 @@ function drawLost(c) {
 function outline(c, pin, scroll, color, width) {
 	const row = rowOf(pin);
 	if (!row) return;
-	const a = Math.max(GUTTER - 2, timeToX(pin.from)),
-		b = Math.min(tl.width + 2, timeToX(pin.to));
+	const shift = row.shift || 0,
+		a = Math.max(GUTTER - 2, timeToX(pin.from - shift)),
+		b = Math.min(tl.width + 2, timeToX(pin.to - shift));
 	if (b < GUTTER || a > tl.width) return;
 	c.strokeStyle = color;
 	c.lineWidth = width;
@@ -345,6 +352,7 @@ function drawSelections(c, scroll) {
 	}
 	if (tl.hover && tl.hover.pin) outline(c, tl.hover.pin, scroll, palette.soft, 1);
 	if (pinned) outline(c, pinned, scroll, palette.ink, 2);
+	if (pinned) drawArrows(c, pinned, scroll);
 	if (tl.cursor > view.from && tl.cursor < view.to) {
 		c.fillStyle = palette.ink;
 		c.fillRect(Math.round(timeToX(tl.cursor)) - 1, AXIS, 2, tl.viewHeight);

@@ -9,7 +9,7 @@ import {holdersIn} from "./pick.js";
 import {samplesAlone} from "./samples.js";
 import {WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
-import {only, passDur, pinned, rowsThreads, setOnly, shown, span, view} from "./view.js";
+import {lifeOf, only, passDur, pinned, rowsThreads, setOnly, shown, span, view} from "./view.js";
 
 export let GUTTER = 212; // less on a small screen, where shares have no room beside the names
 export const AXIS = 26;
@@ -67,7 +67,10 @@ function threadsShown() {
 	const all = rowsThreads(),
 		lives = i => pass().threads[i].from_ns < view.to && pass().threads[i].to_ns > view.from;
 	tl.many = all.length > MANY;
-	const alive = tl.many ? all.filter(i => lives(i) || (pinned && pinned.thread === i)) : all;
+	const alive =
+		tl.many && !isAligned()
+			? all.filter(i => lives(i) || (pinned && pinned.thread === i))
+			: all;
 	const threads = !tl.all && !tl.slots ? alive.slice(0, LANES_MAX) : alive;
 	return {threads, alive: alive.length};
 }
@@ -79,6 +82,8 @@ function tellFold(threads, alive) {
 	setText($("all-threads"), "Show all " + alive + " threads, not just " + LANES_MAX);
 	$("slots").hidden = !tl.many || !gilKnown();
 	$("slots").setAttribute("aria-pressed", String(!!tl.slots));
+	$("aligned").hidden = $("slots").hidden || !tl.slots;
+	$("aligned").setAttribute("aria-pressed", String(!!tl.aligned));
 }
 
 // Threads by process, in the order of the first of each; one list where there is one process.
@@ -104,7 +109,11 @@ function packed(threads) {
 	return lanes;
 }
 
-const isShort = i => pass().threads[i].to_ns - pass().threads[i].from_ns < passDur() / 2;
+const isShort = i => lifeOf(i) < passDur() / 2;
+const isAligned = () => tl.slots && tl.aligned;
+
+// The longest life of what has slots.
+export const longestShort = () => Math.max(1, ...rowsThreads().filter(isShort).map(lifeOf));
 
 // Rows are piled up: {rows, y}
 function pile(to, row) {
@@ -164,9 +173,14 @@ export function tlLayout() {
 		if (processes.length > 1) pile(to, {kind: "process", pid, h: PROCESS_H});
 		const short = new Set(tl.slots ? list.filter(isShort) : []);
 		for (const thread of list) if (!short.has(thread)) pileThread(to, thread, guest);
-		packed([...short]).forEach((of, n) => {
-			pile(to, {kind: "slot", threads: of, n, h: SLOT_H});
-		});
+		if (isAligned()) {
+			pile(to, {kind: "process", text: "From the start of each", h: PROCESS_H});
+			for (const i of [...short].sort((a, b) => lifeOf(b) - lifeOf(a)))
+				pile(to, {kind: "slot", threads: [i], shift: pass().threads[i].from_ns, h: SLOT_H});
+		} else
+			packed([...short]).forEach((of, n) => {
+				pile(to, {kind: "slot", threads: of, n, h: SLOT_H});
+			});
 	}
 	tl.rows = to.rows;
 	tl.height = to.y + 6;

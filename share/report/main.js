@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Put the parts together, in the order in which a reader needs them.
 
+import {arrowsOf} from "./arrows.js";
 import {asleepDraw, hardlyWaits} from "./asleep.js";
 import {blameDraw} from "./blame.js";
 import {cardMarkdown} from "./card.js";
@@ -17,7 +18,7 @@ import {hashInit, hashRead} from "./hash.js";
 import {histogramDraw} from "./histogram.js";
 import {hogsDraw} from "./hogs.js";
 import {keyboardInit, middle} from "./keyboard.js";
-import {AXIS, GUTTER, tl} from "./layout.js";
+import {AXIS, GUTTER, longestShort, tl} from "./layout.js";
 import {laneTotals} from "./lod.js";
 import {aboutDraw, holdsDraw, waitsDraw} from "./longest.js";
 import {momentsDraw} from "./moments.js";
@@ -37,6 +38,7 @@ import {palette, rankHolders, themeInit, threadColor} from "./theme.js";
 import {legendDraw, threadsDraw} from "./threads.js";
 import {pinInSight, tlInit} from "./timeline.js";
 import {
+	arranged,
 	flyTo,
 	passDur,
 	passesInit,
@@ -206,6 +208,15 @@ function start() {
 		tl.slots = !tl.slots;
 		emit("filter");
 	});
+	$("aligned").addEventListener("click", () => {
+		tl.aligned = !tl.aligned;
+		setView(0, tl.aligned ? longestShort() * 1.05 : passDur());
+		emit("filter");
+	});
+	$("order").addEventListener("change", () => {
+		arranged.by = $("order").value;
+		emit("filter");
+	});
 	$("details-close").addEventListener("click", () => setPin(null));
 	on(
 		"data",
@@ -270,6 +281,7 @@ globalThis.gt = {
 	pass,
 	palette: () => palette,
 	chainOf,
+	arrowsOf: () => arrowsOf(pinned),
 	sandwichOf,
 	stepsOf,
 	cardMarkdown: () => cardMarkdown(pinned),

@@ -25,7 +25,19 @@ import {FREE_STATE, HOLD_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {tlRedraw} from "./timeline.js";
 import {turns} from "./turns.js";
-import {flyToSpan, panBy, range, setPin, setRange, setView, span, view, zoomAt} from "./view.js";
+import {
+	keepThread,
+	pinned,
+	flyToSpan,
+	panBy,
+	range,
+	setPin,
+	setRange,
+	setView,
+	span,
+	view,
+	zoomAt,
+} from "./view.js";
 
 const EDGE = 5; // px around an edge of the range in which it is taken
 const LONG_PRESS_MS = 450; // then a finger selects
@@ -64,6 +76,7 @@ export function pinAt(row, t, dt) {
 	}
 	if (row.kind === "held") return pinLane("gil", row.thread, t);
 	if (row.kind === "slot") {
+		t += row.shift || 0;
 		const lives = i => pass().threads[i].from_ns <= t && pass().threads[i].to_ns > t;
 		const thread = row.threads.find(lives);
 		return thread === undefined ? null : pinLane("gil", thread, t);
@@ -108,6 +121,14 @@ function tipText(hit) {
 		if (what) lines.push(h("span", {}, "ran ", doingText(what)));
 		if (n) lines.push(h("span", {}, plural(n, "thread") + gilText(" waited", " stood")));
 	}
+	if (pinned && p.from !== pinned.from && !hit.row.shift)
+		lines.push(
+			soft(
+				fmtDur(Math.abs(p.from - pinned.from)) +
+					(p.from < pinned.from ? " before" : " after") +
+					" the start of the pinned slice",
+			),
+		);
 	const line = queuedText(p);
 	if (line) lines.push(h("span", {}, line));
 	if (p.kind === "py") lines.push(soft(callPlace(callName(p.name))));
@@ -132,6 +153,7 @@ function tipShow(e, hit) {
 function gutterClick(hit) {
 	if (!hit.head) return;
 	const thread = hit.head.thread;
+	if (hit.row && hit.row.head && hit.row.kind !== "py") return keepThread(thread);
 	if (hit.row && hit.row.kind === "py" && (hit.row.more || tl.opened.has(thread))) {
 		if (!tl.opened.delete(thread)) tl.opened.add(thread);
 		emit("filter");

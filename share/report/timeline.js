@@ -82,7 +82,7 @@ function paintRow(row, r, s, x0, y, w, hgt, dt, sc) {
 	} else if (row.kind === "slot") {
 		r.rect(x0, y + unit, w, hgt - 2 * unit, dead);
 		for (const thread of row.threads)
-			paintLife(thread, r, s, x0, y + unit, w, hgt - 2 * unit, dt, unit);
+			paintLife(thread, r, s, x0, y + unit, w, hgt - 2 * unit, dt, unit, row.shift || 0);
 	} else if (row.kind === "cpu") {
 		laneColumns(st.cpu[row.thread], view.from, dt, w, -1, s.cols);
 		r.lane(
@@ -157,12 +157,12 @@ function paintGil(thread, r, s, x0, y, w, hgt, t0, dt, unit) {
 }
 
 // A thread in a slot: only the columns in which it lives.
-function paintLife(thread, r, s, x0, y, w, hgt, dt, unit) {
+function paintLife(thread, r, s, x0, y, w, hgt, dt, unit, shift) {
 	const {from_ns, to_ns} = pass().threads[thread];
-	const a = Math.max(0, Math.floor((from_ns - view.from) / dt)),
-		b = Math.min(w, Math.ceil((to_ns - view.from) / dt));
+	const a = Math.max(0, Math.floor((from_ns - shift - view.from) / dt)),
+		b = Math.min(w, Math.ceil((to_ns - shift - view.from) / dt));
 	if (b <= a || !store().gil[thread]) return;
-	paintGil(thread, r, s, x0 + a, y, b - a, hgt, view.from + a * dt, dt, unit);
+	paintGil(thread, r, s, x0 + a, y, b - a, hgt, view.from + shift + a * dt, dt, unit);
 	if (b - a > 3) r.rect(x0 + a, y, unit, hgt, rgba(palette.ink));
 }
 

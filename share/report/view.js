@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which part of the recording is shown, what is pinned, selected, filtered.
 
-import {choosePass, meta, pass, passIndex, timelineOrder} from "./data.js";
+import {choosePass, meta, pass, passIndex, threadLabel, timelineOrder} from "./data.js";
 import {$, fill, h} from "./dom.js";
 import {emit, on} from "./events.js";
 
@@ -84,9 +84,38 @@ export function setThreadHits(test) {
 	threadHits = test;
 }
 
-// Threads in the order of the timeline: by the wait that they had and that they caused.
+// by: what threads are sorted by, "" for the wait that they had and that they caused; kept: those
+// that stay at the top.
+export const arranged = {by: "", kept: []};
+const SORTS = {
+	name: (a, b) => threadLabel(a).localeCompare(threadLabel(b), undefined, {numeric: true}),
+	start: (a, b) => pass().threads[a].from_ns - pass().threads[b].from_ns || a - b,
+	hold: (a, b) => pass().threads[b].hold_ns - pass().threads[a].hold_ns || a - b,
+	life: (a, b) => lifeOf(b) - lifeOf(a) || a - b,
+};
+export const lifeOf = i => pass().threads[i].to_ns - pass().threads[i].from_ns;
+
+let sorted = {list: null, key: "", of: null};
+function arrange() {
+	const of = timelineOrder(),
+		key = arranged.by + arranged.kept;
+	if (sorted.of === of && sorted.key === key) return sorted.list;
+	const list = SORTS[arranged.by] ? [...of].sort(SORTS[arranged.by]) : of,
+		kept = arranged.kept.filter(i => pass().threads[i]);
+	sorted = {of, key, list: [...kept, ...list.filter(i => !kept.includes(i))]};
+	return sorted.list;
+}
+
+// Threads in the order of the timeline.
 export function rowsThreads() {
-	return timelineOrder().filter(i => (!only || only.has(i)) && (!threadHits || threadHits(i)));
+	return arrange().filter(i => (!only || only.has(i)) && (!threadHits || threadHits(i)));
+}
+
+export function keepThread(i) {
+	const at = arranged.kept.indexOf(i);
+	if (at < 0) arranged.kept.push(i);
+	else arranged.kept.splice(at, 1);
+	emit("filter");
 }
 
 export function setOnly(threads) {
@@ -108,6 +137,7 @@ export function setPass(index) {
 	pinned = null;
 	range = null;
 	only = null;
+	arranged.kept = [];
 	$("filter-clear").hidden = true;
 	emit("pass");
 	emit("pin");

@@ -1,0 +1,7 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Rows: sorted, kept, aligned; arrows; offsets.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need chromium node playwright
+NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
+	node "$top_srcdir/tests/browser/rows.mjs"
