@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Record which threads of this process hold the GIL while others wait for it.
+
+    with giltracer.record() as r:
+        work()
+    print(r.verdict, r.wait_ns)
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+__all__ = ["Error", "Recording", "command", "record"]
+
+
+class Error(RuntimeError):
+    """giltracer could not record or report; its own message."""
+
+
+def command():
+    """The path of the program: of this environment, else on PATH; GILTRACER overrides both."""
+    for path in (os.environ.get("GILTRACER"),
+                 os.path.join(sysconfig.get_path("scripts"), "giltracer"),
+                 shutil.which("giltracer")):
+        if path and os.access(path, os.X_OK):
+            return path
+    raise Error("giltracer is not installed: it is neither in this environment nor on PATH")
+
+
+def _run(*arguments):
+    """Its standard output; Error if it fails."""
+    done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise Error(done.stderr.decode(errors="replace").strip())
+    return done.stdout.decode(errors="replace")
+
+
+class Recording:
+    """What record() yields. Its results are there when the with statement has ended; the session
+    folder is removed with this object, or by close()."""
+
+    def __init__(self, *options):
+        self._folder = tempfile.TemporaryDirectory(prefix="giltracer-")
+        self.session = os.path.join(self._folder.name, "session")
+        self._options = options
+        self._process = None
+        self._document = None
+
+    def start(self):
+        """Attach; returns when the recording has begun."""
+        self._process = subprocess.Popen(
+            [command(), "record", "-o", self.session, "-p", str(os.getpid()), *self._options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True)  # a Ctrl-C is meant for this program
+        said = []
+        for line in self._process.stderr:
+            said.append(line.decode(errors="replace").strip())
+            if "recording process" in said[-1]:
+                return self
+        self._process.wait()
+        self._process.stderr.close()
+        raise Error("\n".join(said) or "giltracer ended with %d" % self._process.returncode)
+
+    def stop(self):
+        """Detach; returns when the session is whole."""
+        self._process.send_signal(signal.SIGINT)
+        said = self._process.stderr.read().decode(errors="replace").strip()
+        self._process.stderr.close()
+        if self._process.wait():
+            raise Error(said or "giltracer ended with %d" % self._process.returncode)
+
+    @property
+    def document(self):
+        """The document of giltracer report --json."""
+        if self._document is None:
+            self._document = json.loads(_run("report", "-q", "-o", os.devnull, "--json", "-",
+                                             self.session))
+        return self._document
+
+    @property
+    def verdict(self):
+        return self.document["verdict"]["headline"]
+
+    @property
+    def threads(self):
+        """Those of this process, as in the document: name, wait_ns, hold_ns and so on."""
+        return [t for t in self.document["threads"] if t["pid"] == os.getpid()]
+
+    @property
+    def wait_ns(self):
+        """How long threads of this process waited for the GIL, summed over threads."""
+        return sum(t["wait_ns"] for t in self.threads)
+
+    def report(self, path):
+        """Write the page; returns the table that giltracer prints."""
+        return _run("report", "-o", path, self.session)
+
+    def export(self, form, path):
+        """Write the recording in a format of giltracer export."""
+        _run("export", "-q", "--format", form, "-o", path, self.session)
+
+    def close(self):
+        self._folder.cleanup()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exception):
+        self.stop()
+
+
+def record(*options):
+    """A context manager that records this process; options are those of giltracer record."""
+    return Recording(*options)
+
+
+def load_ipython_extension(shell):
+    from . import jupyter
+
+    jupyter.load(shell)

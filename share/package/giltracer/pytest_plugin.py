@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""pytest --giltracer, and @pytest.mark.gil_wait(max=SECONDS)."""
+import bisect
+import csv
+import os
+import tempfile
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+from . import Error, Recording
+
+WAITS = ("waits for the GIL", "released on request, awaits the switch")
+SHOWN = 10
+
+
+class Spans:
+    """The GIL states of this process's threads."""
+
+    def __init__(self, recording):
+        self.waits, self.holds = [], []  # (start, end, tid), by start
+        self.names = {}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "spans.csv")
+            recording.export("csv", path)
+            with open(path, newline="", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    self._add(row)
+        self.waits.sort()
+        self.holds.sort()
+        self.starts = [h[0] for h in self.holds]
+
+    def _add(self, row):
+        if row["lane"] != "gil" or int(row["pid"]) != os.getpid():
+            return
+        start, tid = int(row["start_ns"]), int(row["tid"])
+        self.names[tid] = row["thread"]
+        span = (start, start + int(row["duration_ns"]), tid)
+        if row["state"] in WAITS:
+            self.waits.append(span)
+        elif row["state"] == "holds the GIL":
+            self.holds.append(span)
+
+    def of(self, window):
+        """(ns that threads waited in it, tid that held the GIL during most of that or None)"""
+        waited, held = 0, {}
+        for start, end, tid in self.waits:
+            start, end = max(start, window[0]), min(end, window[1])
+            if start >= end:
+                continue
+            waited += end - start
+            at = max(0, bisect.bisect_right(self.starts, start) - 1)
+            while at < len(self.holds) and self.holds[at][0] < end:
+                overlap = min(end, self.holds[at][1]) - max(start, self.holds[at][0])
+                if overlap > 0 and self.holds[at][2] != tid:
+                    held[self.holds[at][2]] = held.get(self.holds[at][2], 0) + overlap
+                at += 1
+        return waited, max(held, key=held.get) if held else None
+
+
+def add_properties(config, results):
+    """gil_wait_ns and gil_holder of each test in the file of --junitxml, which is written when the
+    session ends: results are not known earlier. pytest has no public way to that."""
+    try:
+        from _pytest.junitxml import mangle_test_address, xml_key
+    except ImportError:
+        return
+    xml = config.stash.get(xml_key, None)
+    by_name = {tuple(mangle_test_address(nodeid)): r for nodeid, r in results.items()}
+    for case in [r.to_xml() for r in xml.node_reporters_ordered] if xml else []:
+        name = (*(case.get("classname") or "").split("."), case.get("name"))
+        found = [r for n, r in by_name.items() if ".".join(n) == ".".join(name)]
+        if not found:
+            continue
+        properties = case.find("properties")
+        if properties is None:
+            properties = ElementTree.Element("properties")
+            case.insert(0, properties)
+        ns, holder = found[0]
+        ElementTree.SubElement(properties, "property", name="gil_wait_ns", value=str(ns))
+        if holder:
+            ElementTree.SubElement(properties, "property", name="gil_holder", value=holder)
+
+
+class Plugin:
+    """One recording at a time, for the tests since the last one that had to be judged."""
+
+    def __init__(self, every_test):
+        self.every_test = every_test
+        self.recording = None
+        self.pending = []  # (item, window)
+        self.results = {}  # nodeid -> (ns, holder's name)
+        self.trouble = None
+
+    def wanted(self, item):
+        return self.every_test or item.get_closest_marker("gil_wait")
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item):
+        mark = item.get_closest_marker("gil_wait")
+        if not self.wanted(item) or self.trouble and not mark:
+            yield
+            return
+        if self.recording is None:
+            self.begin(mark)
+        began = time.monotonic_ns()
+        outcome = yield
+        self.pending.append((item, (began, time.monotonic_ns())))
+        if mark and self.recording is not None:
+            self.judge(item, mark, outcome)
+
+    def begin(self, mark):
+        recording = Recording("--python-trace", "none")
+        try:
+            recording.start()
+        except Error as error:
+            recording.close()
+            if mark:  # what cannot be judged has not passed
+                pytest.fail("gil_wait: %s" % error, pytrace=False)
+            self.trouble = str(error)
+            return
+        self.recording = recording
+
+    def finish(self):
+        """End the recording, if there is one, and find the results of its tests."""
+        if self.recording is None:
+            return
+        recording, self.recording = self.recording, None
+        pending, self.pending = self.pending, []
+        try:
+            recording.stop()
+            spans = Spans(recording)
+        finally:
+            recording.close()
+        for item, window in pending:
+            ns, holder = spans.of(window)
+            self.results[item.nodeid] = ns, spans.names.get(holder)
+
+    def judge(self, item, mark, outcome):
+        self.finish()
+        ns, holder = self.results[item.nodeid]
+        most = mark.kwargs["max"] if "max" in mark.kwargs else mark.args[0]
+        if ns > most * 1e9 and outcome.excinfo is None:
+            outcome.force_exception(pytest.fail.Exception(
+                "its threads waited %.3f s for the GIL, more than %g s%s" %
+                (ns / 1e9, most, "; most of it while %s held it" % holder if holder else ""),
+                pytrace=False))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session):
+        try:
+            self.finish()
+        except Error as error:
+            self.trouble = str(error)
+        add_properties(session.config, self.results)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if not self.results and not self.trouble:
+            return
+        terminalreporter.section("waiting for the GIL")
+        if self.trouble:
+            terminalreporter.line("giltracer: " + self.trouble)
+        worst = sorted(self.results.items(), key=lambda r: -r[1][0])[:SHOWN]
+        for nodeid, (ns, holder) in worst:
+            terminalreporter.line("%9.3f s  %s%s" % (
+                ns / 1e9, nodeid, "  (held by %s)" % holder if holder else ""))
+
+
+def pytest_addoption(parser):
+    parser.getgroup("giltracer").addoption(
+        "--giltracer", action="store_true",
+        help="report how long each test's threads waited for the GIL, and for whom")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "gil_wait(max): fail if the test's threads waited for the "
+                                       "GIL for more than max seconds in all")
+    config.pluginmanager.register(Plugin(config.getoption("--giltracer")), "giltracer-recorder")

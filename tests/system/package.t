@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The Python package: record(), the pytest plugin in a real pytest, the magic in a real kernel.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes package-tools
+python=$tap_venv/bin/python
+PYTHONPATH=$top_srcdir/share/package PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH PYTHONDONTWRITEBYTECODE
+
+cat >work.py <<'END'
+import threading, time
+def spin(until):
+    while time.time() < until:
+        pass
+def compete(seconds, n=3):
+    until = time.time() + seconds
+    workers = [threading.Thread(target=spin, args=(until,)) for _ in range(n)]
+    [w.start() for w in workers]
+    [w.join() for w in workers]
+END
+
+cat >own.py <<'END'
+import os, giltracer, work
+with giltracer.record("--python-trace", "none") as r:
+    work.compete(0.3)
+assert "The GIL limits this program" in r.verdict, r.verdict
+assert r.wait_ns > 1e8 and len(r.threads) >= 3, (r.wait_ns, r.threads)
+assert "gil wait%" in r.report("page.html")
+r.export("csv", "spans.csv")
+assert os.path.getsize("page.html") > 50000 and os.path.getsize("spans.csv") > 1000
+folder = os.path.dirname(r.session)
+r.close()
+assert not os.path.exists(folder)
+try:
+    giltracer.record("--no-such-option").start()
+except giltracer.Error as error:
+    assert "unknown option --no-such-option" in str(error)
+else:
+    raise AssertionError("a wrong option is an error")
+END
+ok 'with giltracer.record()' "$python" own.py
+
+cat >test_it.py <<'END'
+import pytest, work
+def test_alone():
+    work.compete(0.1, 1)
+def test_together():
+    work.compete(0.3)
+@pytest.mark.gil_wait(max=0.05)
+def test_too_much():
+    work.compete(0.3)
+@pytest.mark.gil_wait(max=30)
+def test_enough():
+    work.compete(0.1)
+@pytest.mark.gil_wait(max=0.0)
+def test_fails_itself():
+    assert False, "its own reason"
+def test_last():
+    work.compete(0.2)
+END
+pytest() {
+	"$python" -m pytest -p giltracer.pytest_plugin -p no:cacheprovider -q "$@"
+}
+exits 1 'pytest --giltracer' pytest --giltracer --junitxml junit.xml test_it.py
+cp out printed
+like "$(cat printed)" '^2 failed, 4 passed' 'the two that have to fail do'
+like "$(cat printed)" '^its threads waited [0-9.]+ s for the GIL, more than 0.05 s; most' 'one for its waiting'
+like "$(cat printed)" 'its own reason' 'one for its own reason'
+like "$(cat printed)" '=== waiting for the GIL ===' 'there is a summary'
+like "$(cat printed)" ' s  test_it.py::test_together  \(held by ' 'with who held it'
+cat >junit.py <<'END'
+import xml.etree.ElementTree as tree
+found = {c.get("name"): {p.get("name"): p.get("value") for p in c.iter("property")}
+         for c in tree.parse("junit.xml").iter("testcase")}
+waits = {name: int(p["gil_wait_ns"]) for name, p in found.items()}
+assert len(waits) == 6, waits
+assert waits["test_together"] > 1e8 > waits["test_alone"], waits
+assert waits["test_too_much"] > 5e7, waits
+assert "gil_holder" in found["test_together"], found
+END
+ok 'and properties' "$python" junit.py
+ok 'without the option and the mark nothing is recorded' pytest -k test_alone test_it.py
+unlike "$(cat out)" 'waiting for the GIL' '  and nothing shown'
+
+# A private kernel: its user's folders are in the scratch folder.
+HOME=$scratch IPYTHONDIR=$scratch/ipython JUPYTER_PLATFORM_DIRS=0
+export HOME IPYTHONDIR JUPYTER_PLATFORM_DIRS
+ok '%%giltracer in a notebook' "$python" "$top_srcdir/tests/system/notebook.py"
+
+leaves_nothing
+done_testing
