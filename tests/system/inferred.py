@@ -23,7 +23,8 @@ TOLERANCE = 0.02
 PROGRAM = """
 import os, threading, time
 
-def spin(until):
+def spin(seconds):
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         for _ in range(1000):
             pass
@@ -33,8 +34,7 @@ def repeat(call, times):
         call()
 
 if __name__ == "__main__":
-    until = time.monotonic() + 0.5
-    calls = [(spin, until), (spin, until), (repeat, lambda: time.sleep(0), 40),
+    calls = [(spin, 0.5), (spin, 0.5), (repeat, lambda: time.sleep(0), 40),
              (repeat, lambda: os.stat("/"), 40)]
     threads = [threading.Thread(target=c[0], args=c[1:]) for c in calls]
     for thread in threads:
