@@ -66,6 +66,40 @@ static void describe(PyObject *code, uint32_t number)
 	            &d, sizeof(d.head) + name + file);
 }
 
+/* Whether name is one of the modules between commas, or a submodule of one. */
+static bool is_listed(const char *modules, const char *name, size_t len)
+{
+	for (const char *at = modules; *at;) {
+		size_t n = strcspn(at, ",");
+
+		if (n && n <= len && !memcmp(at, name, n) && (n == len || name[n] == '.'))
+			return true;
+		at += n + (at[n] == ',');
+	}
+	return false;
+}
+
+/* The module is that of the function that runs: its code is new. */
+static bool is_wanted(void)
+{
+	const char *modules = process.control ? process.control->modules : "";
+	PyObject *globals, *name, *bytes;
+	char *text;
+	Py_ssize_t size;
+	bool wanted = false;
+
+	if (!*modules)
+		return true;
+	globals = python.PyEval_GetGlobals();
+	name = globals ? python.PyDict_GetItemString(globals, "__name__") : NULL;
+	bytes = name ? python.PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass") : NULL;
+	if (bytes && python.PyBytes_AsStringAndSize(bytes, &text, &size) == 0)
+		wanted = is_listed(modules, text, (size_t)size);
+	if (bytes)
+		python.Py_DecRef(bytes);
+	return wanted;
+}
+
 static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code)
 {
 	PyObject *type, *value, *trace;
@@ -74,10 +108,12 @@ static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code)
 	if (number == PRELOAD_CALL_CODES_MAX)
 		return 0;
 	python.PyErr_Fetch(&type, &value, &trace);
+	if (!is_wanted())
+		number = PRELOAD_CALL_CODES_MAX;
 	if (python.set_extra(code, codes.index,
 	                     (void *)((uintptr_t)codes.generation << 32 | number)) < 0) {
 		number = 0;
-	} else {
+	} else if (number == codes.next) {
 		codes.next++;
 		describe(code, number);
 	}

@@ -35,12 +35,23 @@ struct block {
 
 __thread struct calls_self calls_self;
 
+/* Records behind a window, in the order in which they were written there. */
+struct stretch {
+	struct calls_stream *stream;
+	uint64_t end; /* in the stream's file, behind the window */
+};
+
+#define STRETCHES 65536
+
+/* @stretches: a ring, from first on; NULL: all records are kept. Each is as large as a window. */
 static struct {
 	struct calls_stream *streams;
 	struct block *block;
 	unsigned count;
 	pthread_key_t key;
 	bool begun;
+	struct stretch *stretches;
+	uint64_t first, next, most;
 } files;
 
 /* ---- the file */
@@ -120,6 +131,51 @@ static void begin_window(struct calls_stream *s)
 	*s->at++ = PRELOAD_CALL_WORD(PRELOAD_CALL_SAY, PRELOAD_SAY_WINDOW, s->written);
 }
 
+/* The oldest records of all threads make room for new ones. */
+static void drop_oldest(void)
+{
+	const struct stretch *oldest = &files.stretches[files.first++ % STRETCHES];
+	struct calls_stream *s = oldest->stream;
+	long fd = open_file(s);
+
+	if (fd < 0)
+		return;
+	__atomic_store_n(&s->header->first, oldest->end, __ATOMIC_RELEASE);
+	if (syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+	            (off_t)(PRELOAD_CALLS_DATA_AT + oldest->end - PRELOAD_CALLS_WINDOW_MAX),
+	            (off_t)PRELOAD_CALLS_WINDOW_MAX) == 0 &&
+	    process.control)
+		__atomic_sub_fetch(&process.control->used, PRELOAD_CALLS_WINDOW_MAX,
+		                   __ATOMIC_RELAXED);
+	syscall(SYS_close, fd);
+}
+
+static void keep_last(struct calls_stream *s)
+{
+	if (!files.stretches)
+		return;
+	files.stretches[files.next++ % STRETCHES] = (struct stretch){ s, s->written };
+	while (files.next - files.first > files.most)
+		drop_oldest();
+}
+
+/* As many as are asked for, and no more windows than the ring has places: two records are a call. */
+static void begin_ring(void)
+{
+	uint64_t entries = process.control ? process.control->entries : 0;
+	uint64_t most = entries * 2 * sizeof(uint64_t) / PRELOAD_CALLS_WINDOW_MAX + 1;
+	void *map;
+
+	if (!entries || most >= STRETCHES)
+		return;
+	map = mmap(NULL, STRETCHES * sizeof(*files.stretches), PROT_READ | PROT_WRITE,
+	           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return;
+	files.stretches = map;
+	files.most = most;
+}
+
 /* The window's records go behind those that the file has: to write many at once costs a fifth of
  * what mapping as many pages does. */
 static bool flush(struct calls_stream *s, uint64_t stamp)
@@ -135,6 +191,7 @@ static bool flush(struct calls_stream *s, uint64_t stamp)
 		return false;
 	s->written += s->window_size;
 	__atomic_store_n(&s->header->written, s->written, __ATOMIC_RELEASE);
+	keep_last(s);
 	begin_window(s);
 	return true;
 }
@@ -317,8 +374,10 @@ static void thread_ended(void *data)
 
 bool calls_file_begin(void)
 {
-	if (!files.begun)
-		files.begun = pthread_key_create(&files.key, thread_ended) == 0;
+	if (files.begun)
+		return true;
+	files.begun = pthread_key_create(&files.key, thread_ended) == 0;
+	begin_ring();
 	return files.begun;
 }
 
@@ -334,5 +393,6 @@ void calls_file_in_child(void)
 	files.streams = NULL;
 	files.block = NULL;
 	files.count = 0;
+	files.first = files.next = 0;
 	calls_self = (struct calls_self){ 0 };
 }

@@ -44,6 +44,8 @@ typedef int profile_function(PyObject *, PyObject *frame, int what, PyObject *ar
 	X(true, PyObject *, PyCapsule_New, (void *, const char *, void (*)(PyObject *)))         \
 	X(true, void *, PyCapsule_GetPointer, (PyObject *, const char *))                        \
 	X(true, PyObject *, PyObject_CallObject, (PyObject *, PyObject *))                       \
+	X(true, PyObject *, PyEval_GetGlobals, (void))                                           \
+	X(true, PyObject *, PyDict_GetItemString, (PyObject *, const char *))                    \
 	X(true, PyObject *, PySys_GetObject, (const char *))                                     \
 	X(true, void *, PyThreadState_Swap, (void *))                                            \
 	X(false, void *, PyThreadState_Next, (void *))                                           \

@@ -175,11 +175,16 @@ struct preload_frame {
 
 #define PRELOAD_FRAMES_MAX 6
 
+#define PRELOAD_MODULES_MAX 1024
+
 /**
  * The file PRELOAD_CONTROL, shared by the launcher and all processes.
  * @limit, @used: bytes that may be and are used by records
  * @full_stamp, @full_ns: when the limit was reached; 0: it was not
  * @stopped: the launcher wants nothing more
+ * @entries: how many of the last calls of a process are kept at least; 0: all
+ * @shortest_ns: shorter calls are not wanted
+ * @modules: whose functions' calls are, names between commas; "": all are
  */
 struct preload_control {
 	uint64_t magic;
@@ -190,6 +195,9 @@ struct preload_control {
 	uint32_t no_gil; /* only calls are recorded */
 	uint32_t stopped;
 	uint32_t reserved;
+	uint64_t entries;
+	uint64_t shortest_ns;
+	char modules[PRELOAD_MODULES_MAX];
 };
 
 /* The file PRELOAD_OFFSETS: an array; what the names mean says probes/README.md. */

@@ -78,14 +78,21 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 {
 	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, p->folder);
 	CLEANUP(close) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	const struct preload_control control = {
+	struct preload_control control = {
 		.magic = PRELOAD_MAGIC,
 		.limit = plan->max_mib ? (uint64_t)plan->max_mib << 20 : UINT64_MAX,
 		.frames = plan->frames,
 		.no_gil = plan->calls_only,
+		.entries = plan->entries,
+		.shortest_ns = (uint64_t)plan->shortest_us * 1000,
 	};
 	void *map;
 
+	if (plan->modules && strlen(plan->modules) >= sizeof(control.modules))
+		return error_set(err, EINVAL, "--trace-only: more than %d characters",
+		                 PRELOAD_MODULES_MAX - 1);
+	if (plan->modules)
+		memcpy(control.modules, plan->modules, strlen(plan->modules) + 1);
 	if (fd < 0 || write(fd, &control, sizeof(control)) != (ssize_t)sizeof(control))
 		return error_errno(err, "%s", path);
 	map = mmap(NULL, sizeof(control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -34,12 +34,16 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
  * @dir: of the session, absolute; @name: of the folder in it
  * @max_mib: how much may be recorded; 0: as much as there is room for
  * @frames: of each release
+ * @entries: how many of the last Python calls of each process are kept
+ * @shortest_us: of shorter ones, nothing is shown; @modules: of other modules' functions neither;
+ * NULL: of all
  * @calls_only: it does not see the GIL
  * @bootstrap: our part of the program, of which nothing is shown
  */
 struct preloading_plan {
 	const char *dir, *name;
-	unsigned max_mib, frames;
+	unsigned max_mib, frames, entries, shortest_us;
+	const char *modules;
 	bool calls_only;
 	const char *bootstrap;
 };

@@ -110,6 +110,8 @@ static const char *start_option(const struct record_options *options)
 		{ "--python", options->python },
 		{ "--python-trace native", options->python_trace == PYTHON_TRACE_NATIVE },
 		{ "--python-trace viztracer", options->python_trace == PYTHON_TRACE_VIZTRACER },
+		{ "--trace-only", options->trace_only },
+		{ "--trace-min-us", options->trace_min_us },
 		{ "--probes preload", options->probes == PROBES_PRELOAD },
 	};
 
@@ -340,6 +342,18 @@ static int find_python_and_host(struct job *job, struct error *err)
 	return ret;
 }
 
+/* What the library alone can do. */
+static int check_filters(const struct job *job, struct error *err)
+{
+	const struct record_options *options = job->options;
+
+	if ((!options->trace_only && !options->trace_min_us) ||
+	    job->program.python_trace == PYTHON_TRACE_NATIVE)
+		return 0;
+	return error_set(err, EINVAL, "option --trace-%s: needs --python-trace native",
+	                 options->trace_only ? "only" : "min-us");
+}
+
 static int choose_viztracer(struct job *job, struct error *err)
 {
 	const struct python *python = job->program.python;
@@ -445,7 +459,7 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 		return ret;
 	if (!job->options->pid &&
 	    (datadir_find(&job->program.bootstrap, "share/python/bootstrap.py", err) < 0 ||
-	     choose_python_trace(job, err) < 0))
+	     choose_python_trace(job, err) < 0 || check_filters(job, err) < 0))
 		return -1;
 	if (job->options->probes == PROBES_PRELOAD) {
 		find_beside(job);

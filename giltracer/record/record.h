@@ -46,8 +46,10 @@ struct record_options {
 	unsigned probes;       /* enum probes_kind */
 	unsigned python_trace; /* enum python_trace */
 	unsigned python_trace_entries;
-	unsigned frames;     /* Python frames that each request fetches */
-	unsigned duration_s; /* 0: until the program ends */
+	unsigned trace_min_us;  /* shorter calls are left out */
+	const char *trace_only; /* modules between commas; NULL: all */
+	unsigned frames;        /* Python frames that each request fetches */
+	unsigned duration_s;    /* 0: until the program ends */
 	unsigned max_mib;
 	unsigned sample_hz; /* 0: no samples, unless there is nothing else */
 	bool gil_only;
@@ -90,6 +92,10 @@ struct record_options {
 	                   "record Python calls by auto, native, viztracer or none (auto)"),   \
 		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000, \
 	                 2000000000, "keep the last COUNT Python calls (10000000)"),           \
+		OPT_STR(0, "trace-only", "MODULES", &(o)->trace_only,                          \
+	                "record calls of functions of these modules and their submodules"),    \
+		OPT_UINT(0, "trace-min-us", "US", &(o)->trace_min_us, 1, 1000000000,           \
+	                 "leave out Python calls that are shorter than US"),                   \
 		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                \
 	                 "fetch COUNT Python frames at each request for the GIL (2)"),         \
 		OPT_STR(0, "import", "MODULES", &(o)->imports,                                 \

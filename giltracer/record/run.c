@@ -322,6 +322,9 @@ static int prepare_calls(struct job *job, const struct execution *execution, str
 		.name = name,
 		.max_mib = job->options->max_mib,
 		.bootstrap = job->program.bootstrap,
+		.entries = job->options->python_trace_entries,
+		.shortest_us = job->options->trace_min_us,
+		.modules = job->options->trace_only,
 		.calls_only = true,
 	};
 
@@ -474,6 +477,9 @@ static int prepare_preloading(struct job *job, struct error *err)
 	const struct preloading_plan plan = {
 		.dir = job->dir,
 		.name = RECORD_PRELOAD,
+		.entries = job->options->python_trace_entries,
+		.shortest_us = job->options->trace_min_us,
+		.modules = job->options->trace_only,
 		.max_mib = job->options->max_mib,
 		.frames = job->options->frames,
 		.bootstrap = job->program.bootstrap,

@@ -50,6 +50,7 @@ struct reader {
 	VEC(struct open_call) open;
 	struct str text;
 	uint64_t end_ns, overlapping;
+	uint64_t entries, shortest_ns; /* see struct preload_control */
 	bool overflow;
 	struct slices *ret;
 };
@@ -375,6 +376,86 @@ static void close_thread(const struct reader *r, struct slice_thread *t, uint64_
 			t->v[i].dur_ns = end > t->v[i].start_ns ? end - t->v[i].start_ns : 0;
 }
 
+/* A caller lasts as long as what it calls, and ends later: what is kept has its callers, and so its
+ * depth. */
+static void keep(struct slice_thread *t, uint64_t shortest_ns, uint64_t first_end_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct slice *s = &t->v[i];
+
+		if (s->flags & SLICE_OPEN ||
+		    (s->dur_ns >= shortest_ns && s->start_ns + s->dur_ns >= first_end_ns))
+			t->v[n++] = *s;
+	}
+	t->n = n;
+}
+
+/* The number at place k if they were sorted. */
+static uint64_t select_number(uint64_t *v, size_t n, size_t k)
+{
+	size_t low = 0, high = n - 1;
+
+	while (low < high) {
+		uint64_t pivot = v[low + (high - low) / 2];
+		size_t i = low, j = high;
+
+		while (i <= j) {
+			while (v[i] < pivot)
+				i++;
+			while (v[j] > pivot)
+				j--;
+			if (i > j)
+				break;
+			uint64_t swapped = v[i];
+			v[i++] = v[j];
+			v[j] = swapped;
+			if (!j--)
+				break;
+		}
+		if (j != SIZE_MAX && k <= j)
+			high = j;
+		else if (k >= i)
+			low = i;
+		else
+			break;
+	}
+	return v[k];
+}
+
+/* When the last calls of a process began to end, of which so many are kept. */
+static uint64_t first_end(const struct reader *r, const struct slice_thread *threads, size_t count)
+{
+	VEC(uint64_t) ends = { 0 };
+	uint64_t first = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < threads[i].n; j++)
+			*vec_push(&ends) = threads[i].v[j].start_ns + threads[i].v[j].dur_ns;
+	if (ends.n > r->entries)
+		first = select_number(ends.v, ends.n, ends.n - (size_t)r->entries);
+	vec_done(&ends);
+	return first;
+}
+
+/* The threads of each process stand together. */
+static void keep_last(struct reader *r, struct slice_thread *threads, const uint32_t *processes,
+                      size_t count)
+{
+	for (size_t i = 0, n; i < count; i += n) {
+		uint64_t total = 0, first = 0;
+
+		for (n = 0; i + n < count && processes[i + n] == processes[i]; n++)
+			total += threads[i + n].n;
+		if (r->entries && total > r->entries)
+			first = first_end(r, &threads[i], n);
+		r->overflow |= first != 0;
+		for (size_t j = i; (first || r->shortest_ns) && j < i + n; j++)
+			keep(&threads[j], r->shortest_ns, first);
+	}
+}
+
 static void read_threads(struct reader *r)
 {
 	struct slices *ret = r->ret;
@@ -396,6 +477,7 @@ static void read_threads(struct reader *r)
 	}
 	for (size_t i = 0; i < threads.n; i++)
 		close_thread(r, &threads.v[i], r->names.v[processes.v[i]].last_ns);
+	keep_last(r, threads.v, processes.v, threads.n);
 	vec_done(&processes);
 	ret->threads = threads.v;
 	ret->thread_count = threads.n;
@@ -480,12 +562,31 @@ static void reader_free(struct reader *r)
 
 DEFINE_CLEANUP(struct reader *, reader_free);
 
+/* What was asked of the library is asked of what it wrote, too: it knows it less exactly. */
+static int read_control(struct reader *r, const char *dir, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, dir);
+	CLEANUP(filemap_done) struct filemap map = { 0 };
+	struct preload_control control;
+
+	if (filemap_open(&map, path, err) < 0)
+		return -1;
+	if (map.size < sizeof(control))
+		return 0;
+	memcpy(&control, map.data, sizeof(control));
+	r->entries = control.entries;
+	r->shortest_ns = control.shortest_ns;
+	return 0;
+}
+
 int from_calls_read(struct slices **ret, const char *dir, const struct from_calls_options *options,
                     struct error *err)
 {
 	CLEANUP(reader_free) struct reader *r = reader_new();
 
 	r->end_ns = options->end_ns;
+	if (read_control(r, dir, err) < 0)
+		return -1;
 	if (for_each_file(r, dir, PRELOAD_LOG_SUFFIX, add_log, err) < 0)
 		return -1;
 	preload_log_finish(&r->log);

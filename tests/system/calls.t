@@ -341,6 +341,59 @@ while read -r version python <&3; do
 	is "$(notes)" '[]' '  the report takes them'
 done 3<pythons
 
+# The last calls are kept, of all threads together; a filter leaves the others out.
+cat >many.py <<'END'
+import threading
+
+def early():
+    pass
+
+def leaf():
+    pass
+
+def run(n):
+    for i in range(n):
+        leaf()
+
+if __name__ == '__main__':
+    early()
+    run(60000)
+    for i in range(2):
+        thread = threading.Thread(target=run, args=(10000,))
+        thread.start()
+        thread.join()
+END
+python=$(sed -n '1s/^[^ ]* //p' pythons)
+rm -rf session
+"$GILTRACER" record -q --probes preload --python "$python" --python-trace-entries 30000 -o session many.py
+"$GILTRACER" dump -c session/gil.preload >calls.txt
+is "$(wc -l <calls.txt)" 30000 'the last 30,000 calls are kept'
+is "$(grep -c '"early (' calls.txt)" 0 '  not the first ones'
+is "$(grep '"leaf (' calls.txt | cut -d' ' -f1 | sort | uniq -c | awk '$1 == 10000' | wc -l)" 2 \
+	'  all of the threads that came last'
+ok '  less is on disk' test "$(du -sk session/gil.preload | cut -f1)" -lt 1600
+like "$(notes)" 'The oldest Python calls are missing' '  the report says so'
+
+rm -rf session
+"$GILTRACER" record -q --probes preload --python "$python" --trace-only thread,many,__main__ -o session many.py
+"$GILTRACER" dump -c session/gil.preload >calls.txt
+is "$(grep -vc 'many.py:[0-9]*)"$' calls.txt)" 0 '--trace-only: other modules are left out'
+is "$(grep -c '"leaf (' calls.txt)" 80000 '  those of the module are there'
+
+rm -rf session
+"$GILTRACER" record -q --probes preload --python "$python" --trace-min-us 1000 -o session many.py
+"$GILTRACER" dump -c session/gil.preload >calls.txt
+is "$(awk '$3 < 1000000 && !/ open /' calls.txt)" '' '--trace-min-us: shorter calls are left out'
+like "$(cat calls.txt)" '"run ' '  longer ones are there'
+exits 125 'a filter that VizTracer does not have' "$GILTRACER" record --python-trace none \
+	--trace-min-us 5 -o session many.py
+like "$(cat err)" '--trace-min-us: needs --python-trace native' '  is refused'
+
+# --max-size, too, ends the recording, not the program.
+"$GILTRACER" record --probes preload --python "$python" --max-size 1 -o small many.py >out 2>err
+is "$?" 0 '--max-size ends the recording of calls'
+like "$(cat err)" 'reached 1 MiB .--max-size' '  and says so'
+
 # --duration ends the recording, in the middle of calls.
 cat >long.py <<'END'
 import os, sys
