@@ -18,7 +18,7 @@ static int64_t now_ms(void)
 	return (int64_t)(clock_now_ns() / NS_PER_MS);
 }
 
-/* Until the end of the output, or of what is allowed. */
+/* Reads until the output ends or a limit is reached. */
 static int read_output(struct str *text, struct captured *ret, int fd,
                        const struct capture *capture, struct error *err)
 {
@@ -57,7 +57,7 @@ static int spawn(struct child *ret, const struct capture *capture, int out, int 
 	return child_spawn(ret,
 	                   &(struct child_spec){
 				   .file = capture->argv[0],
-				   /* exec does not change what argv points to. */
+				   /* The cast is safe: exec does not change what argv points to. */
 				   .argv = (char *const *)(uintptr_t)capture->argv,
 				   .fds = fds,
 				   .fd_count = capture->no_input ? 3 : 2,

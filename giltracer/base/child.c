@@ -56,7 +56,7 @@ static void run_child(const struct child_spec *spec, pid_t parent, int release_f
 
 	if (spec->own_group)
 		leave_terminal(parent);
-	/* Our end of it is gone if giltracer gave up. */
+	/* The read fails if giltracer gave up and closed its end. */
 	if (spec->held && read_all(release_fd, &byte, 1) != 1)
 		_exit(125);
 	give_fds(spec);
@@ -67,7 +67,7 @@ static void run_child(const struct child_spec *spec, pid_t parent, int release_f
 		_exit(125);
 	if (spec->prepare && !spec->prepare())
 		_exit(127);
-	/* execvp would have a shell run what is no program. */
+	/* Not execvp(): it runs files of unknown format with a shell. */
 	if (strchr(spec->file, '/'))
 		execv(spec->file, spec->argv);
 	else

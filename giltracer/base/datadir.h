@@ -13,8 +13,8 @@
  */
 int datadir_find(char **ret, const char *name, struct error *err);
 
-/* The same of a shared library of ours: name in the build folder, its last part where it is
- * installed. */
+/* The same for a shared library of ours: in the build folder by name, installed by the last part
+ * of name. */
 int datadir_find_library(char **ret, const char *name, struct error *err);
 
 #endif

@@ -88,7 +88,7 @@ __attribute__((noinline)) static uint64_t own_time_of_event(const struct perf_he
 	return l->trailer_time == SAMPLE_NOWHERE ? 0 : cursor_u64_back(&rec.body, l->trailer_time);
 }
 
-/* As the record says, 0 if it does not. */
+/* The time that the record has, 0 if it has none. */
 static inline uint64_t own_time(const struct perf_header *h, const struct perfdata_record *rec)
 {
 	if (rec->type == PERF_RECORD_SAMPLE && h->time_pos != SAMPLE_NOWHERE)
@@ -208,8 +208,8 @@ static void drop_behind(struct event_sort *o)
 	perfdata_drop(o->pd, keep);
 }
 
-/* Where a record ends says only its header, but most are as long as the one before. What lies
- * closer together, processors fetch by themselves, and better. */
+/* Only a record's header says where it ends, but most are as long as the one before. Closer
+ * records are prefetched by the processor itself, and better. */
 __attribute__((always_inline)) static inline void prefetch_header(const struct perfdata_record *rec)
 {
 	if (rec->size >= STACK_RECORD)
@@ -217,8 +217,8 @@ __attribute__((always_inline)) static inline void prefetch_header(const struct p
 }
 
 /*
- * Nearly all records: samples that go on with the run that is open, and have their time where all
- * samples have it. What is any different is left to the caller.
+ * The fast path for nearly all records: samples that continue the open run and have their time at
+ * the common position. False: the caller handles the record.
  */
 static void scan_samples(struct event_sort *o)
 {
@@ -378,7 +378,7 @@ __attribute__((noinline)) static int find_next(struct event_sort *o)
 	return 1;
 }
 
-/* The same, if it is just that another run's turn has come. Neither is inlined: they are not always
+/* The same, for the case that another run's turn has come. Neither is inlined: they are rarely
  * needed, and event_sort_next would save registers for them each time. */
 __attribute__((noinline)) static int next_turn(struct event_sort *o)
 {

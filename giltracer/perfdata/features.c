@@ -141,7 +141,7 @@ static int read_build_ids(struct perf_header *header, struct cursor c, struct er
 	return 0;
 }
 
-/* Names stand in the order of the events; the ids tell where the counts differ. */
+/* Names are in the order of the events. Where the counts differ, the ids tell which is which. */
 static int read_event_desc(struct perf_header *header, struct cursor *c, struct error *err)
 {
 	uint32_t n = cursor_u32(c), attr_size = cursor_u32(c);
@@ -223,7 +223,7 @@ static void join_format(struct perf_header *header, uint32_t event, const struct
 	header_name_event(header, event, name);
 }
 
-/* Its format, or it waits for it. */
+/* Gives the event its format, or lets it wait for that. */
 void header_find_format(struct perf_header *header, uint32_t event)
 {
 	struct header_event *e = &header->events.v[event];

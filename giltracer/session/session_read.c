@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* session.json -> session. What somebody else wrote is checked: every type and every range. */
+/* session.json -> session. The document is untrusted: every type and every range is checked. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -15,7 +15,7 @@
 /* A document of ours is a few KiB; a command line may be 2 MiB (ARG_MAX). */
 #define SESSION_MAX (8 << 20)
 
-/* An object of three bytes takes 200 in memory. Most are names of threads. */
+/* In memory an object of three bytes takes 200. Most are names of threads. */
 #define OBJECTS_MAX   300000
 #define FUNCTIONS_MAX 1000
 #define PASSES_MAX    2
@@ -160,7 +160,7 @@ static void read_function(void *ret, const struct reader *r)
 		wrong(r, "name", "there");
 }
 
-/* It is opened below the folder: it must not lead out of it. */
+/* The file is opened below the session folder, and its path must not lead out of it. */
 static char *get_file(const struct reader *r, const char *key)
 {
 	char *file = get_text(r, key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The temporary session folder, and those that the dead left. */
+/* The temporary session folder, and those that dead giltracers left. */
 #include "session/temp_session.h"
 
 #include <dirent.h>
@@ -31,7 +31,8 @@ static int open_lock(const char *dir, int flags)
 	return open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* Locked, and still there: who looks for the dead may have come in between. */
+/* Still the same folder once it is locked: a process that removes dead sessions may have come in
+ * between. */
 static bool lock_new(int fd)
 {
 	struct stat st;
@@ -49,7 +50,8 @@ static bool is_scratch(const char *path, const char *name)
 	       (st.st_mode & 07777) == 0700;
 }
 
-/* The lock of a dead one is ours from now on, else -1. One without a lock file is not known. */
+/* Takes the lock of a dead session; -1 if it is alive, or has no lock file and so is not known
+ * to be ours. */
 static int lock_dead(const char *path)
 {
 	CLEANUP(close) int fd = open_lock(path, O_RDWR);

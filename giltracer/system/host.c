@@ -48,7 +48,7 @@ int host_sysctl_write(const char *name, const char *value, struct error *err)
 	return file_write_control(path, value, 0, err);
 }
 
-/* The last line that is not empty: there programs put their reason. */
+/* The last line that is not empty: programs print their reason there. */
 static const char *last_line(char *text)
 {
 	char *end = text + strlen(text), *line;

@@ -43,7 +43,7 @@
  */
 #define BUFFER_WANTED (257 * MIB)
 
-/* Without stacks that is enough: records are 60 bytes, not 4,300. */
+/* Enough without stacks: records are then 60 bytes long, not 4,300. */
 #define BUFFER_PLAIN (65 * MIB)
 
 static int64_t read_number(const char *path, int64_t otherwise)
@@ -131,7 +131,7 @@ static char *ask_perf(const char *const *argv, int *ret_status, struct error *er
 	return out.text;
 }
 
-/* Enterprise distributions put new options into a perf that keeps its old number. */
+/* Enterprise distributions backport options to a perf whose version number stays. */
 static int ask_options(struct perf_limits *host, struct error *err)
 {
 	const char *const argv[] = { host->perf, "record", "--list-opts", NULL };
@@ -148,7 +148,7 @@ static int ask_options(struct perf_limits *host, struct error *err)
 	return 0;
 }
 
-/* Ubuntu has a script named perf, which starts the one of the running kernel. */
+/* On Ubuntu, perf is a script that starts the perf of the running kernel. */
 static int no_perf_for_kernel(struct error *err)
 {
 	struct utsname host = { .release = "" };
@@ -188,7 +188,7 @@ static int find_version(struct perf_limits *host, struct error *err)
 	return host->by_event ? 0 : ask_options(host, err);
 }
 
-/* An option of perf's that its packager chooses. */
+/* An option that perf has only if it was built with it. */
 static bool has_aio(const struct perf_limits *host)
 {
 	const char *const argv[] = { host->perf, "version", "--build-options", NULL };
@@ -200,7 +200,7 @@ static bool has_aio(const struct perf_limits *host)
 	return aio && str_has_prefix(aio, "aio: [ on");
 }
 
-/* Members of setup's group may not have it themselves, and their perf is the system's. */
+/* Members of setup's group may lack this right themselves, and use the system's perf. */
 static void find_guard(struct perf_limits *host)
 {
 	bool guarded = !host->tracepoints && perf_path() && perf_guard_permits(SCHED_EVENT);
@@ -215,7 +215,8 @@ int perf_limits_find(struct perf_limits *ret, struct error *err)
 	int cpu = sched_getcpu(); /* CPU 0 may be offline */
 
 	*ret = (struct perf_limits){ 0 };
-	/* Who may have everybody's may have its own: each question waits for the kernel. */
+	/* Whoever may record all processes may record their own. The second question is not asked
+	 * then, since the kernel takes a while to answer each. */
 	ret->everybody = may_open_tracepoint(-1, cpu >= 0 ? cpu : 0);
 	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
 	find_guard(ret);
@@ -237,7 +238,8 @@ void perf_limits_done(struct perf_limits *host)
 	*host = (struct perf_limits){ 0 };
 }
 
-/* The kernel takes from the pool first: whoever comes later has what is left, and its own. */
+/* The kernel uses up the shared pool first: later buffers get what is left of it, and their own
+ * limit. */
 static uint64_t buffer_of(const struct perf_limits *host, const struct perf_share *share)
 {
 	if (!host->buffer_limited)
@@ -255,7 +257,7 @@ unsigned perf_limits_pages(const struct perf_limits *host, const struct perf_sha
 
 	if (!share->stacks && mine > BUFFER_PLAIN)
 		mine = BUFFER_PLAIN;
-	/* One page more is perf's own, in front. */
+	/* Each buffer has one more page, perf's control page. */
 	while ((2 * (uint64_t)pages + 1) * page <= mine)
 		pages *= 2;
 	return pages;

@@ -29,7 +29,7 @@
 #define LOCKS_MAX  (1u << 20)
 #define SUFFIX     "_c"
 
-/* Ten seconds in all: who installs or removes needs one or two, even if the machine is busy. */
+/* Ten seconds in all: installing or removing takes one or two, even on a busy machine. */
 #define LOCK_LOOK_NS 20000000
 #define LOCK_TRIES   500
 
@@ -47,8 +47,8 @@ char *lease_path(const char *name)
 	return xasprintf("%s/%s", dir ? dir : TRACEFS_RUNDIR, name);
 }
 
-/* A container that sees the host's processes has its own /run even so. Who may not look is not
- * root, and installs nothing. */
+/* A container may see the host's processes and still have a /run of its own. A user who may not
+ * look is not root, and installs nothing. */
 static bool is_run_of_init(const struct stat *run)
 {
 	struct stat init;
@@ -138,8 +138,8 @@ static int say_locked(int fd, const char *path, struct error *err)
 	                 comm ? comm : "which has ended");
 }
 
-/* Whoever can open the file can lock it for ever: so there is a deadline, and signals that ask us
- * to end, which may be blocked, are obeyed. */
+/* A process that can open the file can hold the lock for ever. So there is a deadline, and
+ * signals that ask us to end are obeyed even while they are blocked. */
 static int lock_in_time(int fd, int how, const char *path, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_LOOK_NS };
@@ -221,7 +221,7 @@ bool lease_is_set_up(const char *path)
 	return found;
 }
 
-/* Those who can read the record can lock it: nobody but who may use the probes. */
+/* Any reader of the record can lock it: only users of the probes may read it. */
 static int record_show_to(int fd, const char *group, gid_t readers, struct error *err)
 {
 	if ((readers && fchown(fd, (uid_t)-1, readers) < 0) ||
@@ -230,7 +230,7 @@ static int record_show_to(int fd, const char *group, gid_t readers, struct error
 	return 0;
 }
 
-/* In place, since users hold locks on the inode. */
+/* Written in place, because users hold locks on the inode. */
 int lease_write(const char *group, const char *file, bool setup, gid_t readers, struct error *err)
 {
 	CLEANUP(close) int fd = record_open(group, O_RDWR | O_CREAT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What surrounds this process, and who can give what it takes away. */
+/* What restricts this process (container, seccomp, lockdown), and who can lift that. */
 #include "system/sandbox.h"
 
 #include <grp.h>
@@ -25,7 +25,7 @@
 /* The process namespace that the kernel starts with (PID_NS_INIT_INO, linux/nsfs.h since 6.17). */
 #define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
-/* Whether a file of the kernel's has the text. */
+/* Whether a file of /proc or /sys contains the text. */
 static bool file_has(const char *path, const char *text)
 {
 	CLEANUP(free) char *all = NULL;
@@ -82,7 +82,7 @@ bool sandbox_container(void)
 		return true;
 	if (geteuid() == 0)
 		return sandbox_filtered() || !host_capable(CAP_SYS_ADMIN);
-	/* Filters that deny other things are common outside of containers, too. */
+	/* Outside of containers, too, filters that deny other system calls are common. */
 	return (sandbox_filtered() && file_has("/proc/self/status", "\nNoNewPrivs:\t1")) ||
 	       (sandbox_own_pid_namespace() && !host_may_have(CAP_SYS_ADMIN));
 }
@@ -179,7 +179,8 @@ static char *container_remedy(void)
 	                 str_get(&run), str_get(&pod));
 }
 
-/* Setup has been run, for the members of a group; NULL: it has not, or we are one. Caller frees. */
+/* The group that setup was run for; NULL: setup was not run, or this user is a member. Caller
+ * frees. */
 static char *join_group(void)
 {
 	CLEANUP(free) char *group = perf_guard_group();

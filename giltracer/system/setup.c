@@ -23,7 +23,7 @@
 
 #define STATE_MAX (16u << 20)
 
-/* -1: raw tracepoints of all processes for all users, which is what a uprobe's event is. */
+/* -1 lets all users record raw tracepoints of all processes, which a uprobe's event is. */
 #define PARANOID "-1"
 
 /* Per CPU and user: two rings of 4 MiB each for both kinds of recording, and their headers. */
@@ -52,7 +52,7 @@ static void plan_sysctls(struct setup_plan *plan)
 	    xasprintf("%lu", kb > MLOCK_KB ? kb : MLOCK_KB));
 }
 
-/* A group that is yet to be made has no number: the steps that need it are filled in later. */
+/* A group that does not exist yet has no number: steps that need it are filled in later. */
 static char *group_number(const char *name)
 {
 	const struct group *group = getgrnam(name);
@@ -100,7 +100,7 @@ static void plan_guard(struct setup_plan *plan, const char *gid)
 {
 	char *value = setup_guard_value(gid);
 
-	/* That it is not there, the step itself says. */
+	/* If it is missing, the step itself reports that. */
 	add(plan, &setup_guard, perf_guard_path(), value ? value : xasprintf("gid=%s,sum=?", gid));
 }
 
@@ -308,7 +308,7 @@ static int state_remove(const struct setup_state *state, struct error *err)
 
 	if (unlink(state->path) < 0 && errno != ENOENT)
 		return error_errno(err, "%s", state->path);
-	rmdir(dirname(copy)); /* It may have something else in it. */
+	rmdir(dirname(copy)); /* stays if it is not empty */
 	return 0;
 }
 
@@ -338,9 +338,9 @@ static struct setup_step *state_find(struct setup_state *state, const struct set
 }
 
 /*
- * What was there before us stays known, however often and with whichever options setup runs. But
- * where it is not as we left it, after a reboot for one, what is there now is what was there before
- * us.
+ * The oldest value that was found before setup is kept, however often and with whichever options
+ * setup runs. But if the target is no longer as setup left it, as after a reboot, its present value
+ * is the one to restore.
  */
 static int state_remember(struct setup_state *state, const struct setup_step *step,
                           struct error *err)

@@ -43,7 +43,7 @@ static char *share_text(const struct setup_step *step, const char *value)
 	char gid[64];
 	unsigned mode;
 
-	/* A group that is not made yet has no number, see setup.c. */
+	/* A group that does not exist yet has no number, see setup.c. */
 	if (!value || sscanf(value, "gid=%63[^,],mode=%o", gid, &mode) != 2)
 		return xasprintf("# %s: its old owner is not known", step->target);
 	return xasprintf("chgrp %s %s && chmod %o %s", gid, step->target, mode, step->target);
@@ -100,7 +100,7 @@ static int bind_undo(const char *path, struct error *err)
 	return 0;
 }
 
-/* Above the folder that is bound, one that nobody but root can enter, until it is shared. */
+/* The bind mount is below a folder that only root can enter until it is shared. */
 static int bind_apply(const struct setup_step *step, const char *value, struct error *err)
 {
 	const unsigned long how = MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
@@ -154,7 +154,7 @@ static bool has_capabilities(const char *path)
 	       !memcmp(&got, &want, XATTR_CAPS_SZ_2);
 }
 
-/* "gid=N,sum=CONTENTS"; with anything else about it, it is not ours. */
+/* "gid=N,sum=CONTENTS". A file that is different in any other way is not ours. */
 static char *guard_describe(const char *path, const char *gid)
 {
 	CLEANUP(filemap_done) struct filemap map = { 0 };
@@ -199,7 +199,7 @@ static char *guard_text(const struct setup_step *step, const char *value)
 	                 gid_len, value + strlen("gid="), step->target, step->target);
 }
 
-/* The folder is ours to make, and root's alone, however it was found. */
+/* Whatever the folder was before, it is made root's, writable for root only. */
 static int make_folder(const char *path, struct error *err)
 {
 	CLEANUP(free) char *copy = xstrdup(path);
@@ -234,7 +234,7 @@ static int guard_copy(FILE *out, const struct filemap *map, unsigned gid, const 
 	if (fwrite(map->data, 1, map->size, out) != map->size || fflush(out) != 0 ||
 	    fchown(fileno(out), 0, gid) < 0 || fchmod(fileno(out), 0750) < 0)
 		return error_errno(err, "%s", path);
-	/* Last: a change of owner takes them away. */
+	/* Capabilities are set last: a change of owner clears them. */
 	if (fsetxattr(fileno(out), CAPABILITY_XATTR, &caps, XATTR_CAPS_SZ_2, 0) < 0)
 		return error_errno(
 			err, "%s: capabilities (Linux 5.8 is the first with CAP_PERFMON)", path);
@@ -247,11 +247,11 @@ static int guard_remove(const char *path, struct error *err)
 
 	if (unlink(path) < 0 && errno != ENOENT)
 		return error_errno(err, "%s", path);
-	rmdir(dirname(copy)); /* It may have something else in it. */
+	rmdir(dirname(copy)); /* stays if it is not empty */
 	return 0;
 }
 
-/* An older one of ours cannot be had back: it is taken away. */
+/* An older version of ours cannot be restored, so it is removed. */
 static int guard_apply(const struct setup_step *step, const char *value, struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };

@@ -32,7 +32,8 @@ static char *group_current(const struct setup_step *step)
 	return getgrnam(step->target) ? xstrdup("present") : NULL;
 }
 
-/* Those that an administrator added since: setup's own member is taken away before. */
+/* Members that an administrator has added since: setup's own member is removed before this is
+ * asked. */
 static bool has_members(const char *name)
 {
 	const struct group *group = getgrnam(name);
@@ -166,7 +167,7 @@ static char *access_text(const struct setup_step *step, const char *value)
 	return xasprintf("mount -o remount,%s %s", value, step->target);
 }
 
-/* A remount clears what it does not name. */
+/* A remount clears all options that it does not name. */
 static unsigned long mount_flags(const char *path)
 {
 	static const struct {
@@ -223,7 +224,7 @@ static int events_visit(const char *path, const struct stat *st, int type, struc
 	(void)ftw;
 	if (type == FTW_SL || type == FTW_NS)
 		return 0;
-	/* Events may go while we walk. */
+	/* Events may disappear during the walk. */
 	return lchown(path, (uid_t)-1, walk_gid) < 0 && errno != ENOENT;
 }
 

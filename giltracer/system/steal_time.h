@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hypervisor takes of the CPUs of this virtual machine: threads that seem to run do not
- * meanwhile. /proc/stat has it in whole ticks (proc(5), "steal").
+ * The time for which the hypervisor ran something else on this virtual machine's CPUs: threads that
+ * appear to run did not run then. /proc/stat has it in whole ticks (proc(5), "steal").
  */
 #ifndef GILTRACER_SYSTEM_STEAL_TIME_H
 #define GILTRACER_SYSTEM_STEAL_TIME_H

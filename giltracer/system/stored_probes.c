@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line for uprobe_events is made of these texts: none may have more in it than it should. */
+/* These texts become a line of uprobe_events, so none may contain more than it should. */
 #include "system/stored_probes.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static bool consists_of(const char *text, const char *chars)
 	return text && *text && text[strspn(text, chars)] == '\0';
 }
 
-/* A path may have anything in it, but a line ends at its end. */
+/* A path may contain any byte, but a newline in it would end the line. */
 static bool is_path(const char *text)
 {
 	return text && *text == '/' && !strchr(text, '\n');

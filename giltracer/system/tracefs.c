@@ -24,7 +24,7 @@
 #define BUSY_TRIES   100
 #define BUSY_WAIT_NS 10000000
 
-/* As open() would see it: access() leaves out capabilities that were given to an ordinary user. */
+/* Asks with open(): access() ignores capabilities that were given to an ordinary user. */
 static int may(const char *path, int how)
 {
 	return faccessat(AT_FDCWD, path, how, AT_EACCESS);
@@ -80,7 +80,8 @@ int tracefs_find(char **ret, struct error *err)
 		*ret = xstrdup(other);
 		return 0;
 	}
-	/* The usual places first: a folder that we may not search looks empty, but is there. */
+	/* The usual places are tried first: a folder that we may not search looks empty although
+	 * files are in it. */
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		if (has_uprobes(places[i])) {
 			*ret = xstrdup(places[i]);
@@ -108,7 +109,7 @@ bool tracefs_is_our_group(const char *group)
 			return false;
 	if (strspn(++hash, "0123456789abcdef") != 6)
 		return false;
-	/* In a container: see owner.h. */
+	/* The suffix of a container, see probe_lease.h. */
 	return !hash[6] || (str_has_prefix(hash + 6, "_c") && strlen(hash + 8) == 6 &&
 	                    strspn(hash + 8, "0123456789abcdef") == 6);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may install, who owns, and who removes. tracefs.c does what the kernel has to be told. */
+/* Installs and removes probe groups, by who owns them. tracefs.c writes what the kernel reads. */
 #include "system/uprobes.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 #include "locate/probes.h"
 #include "system/uretprobe_check.h"
 
-/* Another container's giltracer may take our probes away before they are held: rarely once. */
+/* A giltracer in another container may remove our probes before they are in use. That is rare,
+ * so a few attempts are enough. */
 #define PREPARE_TRIES 3
 
 struct uprobes {
@@ -96,8 +97,8 @@ static bool has_group(const struct tracefs_probes *probes, const char *group)
 	return false;
 }
 
-/* The places were looked for in the file that is there now, and it has not been written to since:
- * package managers replace files at any moment. */
+/* The places are valid only for the file on disk now, unchanged since they were found: package
+ * managers replace files at any moment. */
 static int check_file(const struct probe_set *set, struct error *err)
 {
 	if (probe_set_is_current(set))
@@ -129,7 +130,8 @@ static int verify(const char *root, const struct probe_set *set, bool *ret, stru
 	return 0;
 }
 
-/* For a user who may use the events but not read uprobe_events: setup's record has to do. */
+/* A user may be allowed to use the events but not to read uprobe_events. Then setup's record
+ * must do. */
 static bool verify_by_record(const char *root, const struct probe_set *set)
 {
 	if (!file_is_same(set))
@@ -140,7 +142,7 @@ static bool verify_by_record(const char *root, const struct probe_set *set)
 	return true;
 }
 
-/* The markers first: if one is open, the group stays whole. */
+/* The markers are removed first: if one is open, the whole group stays. */
 static int remove_events(const struct tracefs_probes *probes, const char *root, const char *group,
                          bool wait, struct error *err)
 {
@@ -169,8 +171,8 @@ static int remove_group(const char *root, const char *group, struct error *err)
 	return 0;
 }
 
-/* Of another container: the kernel knows whether it is in use, and the marker whether it is to
- * stay. */
+/* For a group of another container, the kernel knows whether it is in use, and its marker tells
+ * whether it is to stay. */
 static int remove_foreign(const char *root, const char *group, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
@@ -204,7 +206,7 @@ static int install_all(const char *root, const struct probe_set *set, struct err
 	return -1;
 }
 
-/* What those who run installed becomes setup's. */
+/* What running giltracers installed belongs to setup from now on. */
 static int adopt(const char *root, const struct probe_set *set, struct error *err)
 {
 	if (lease_write(set->group, set->path, true, tracefs_readers(root), err) < 0)
@@ -212,8 +214,7 @@ static int adopt(const char *root, const struct probe_set *set, struct error *er
 	return lease_mark(root, set->group, true, err);
 }
 
-/* For those whom setup lets read the scheduler's events, also where root installs again what setup
- * had installed. */
+/* Lets setup's group use the events, also where root installs again what setup had installed. */
 static int show_to_readers(const char *root, const struct probe_set *set, struct error *err)
 {
 	gid_t readers = tracefs_readers(root);
@@ -269,7 +270,7 @@ static int remove_strays_locked(const char *root, size_t *ret_removed, struct er
 		const struct uprobe_group *group = &groups.groups.v[i];
 		struct error busy;
 
-		/* A perf that outlived its giltracer keeps them busy: the next run will do it. */
+		/* A perf that outlived its giltracer keeps them busy: the next run removes them. */
 		if (group->foreign ? remove_foreign(root, group->name, &busy) == 0
 		                   : uprobe_group_is_stray(group) &&
 		                             remove_group(root, group->name, &busy) == 0)
@@ -278,7 +279,7 @@ static int remove_strays_locked(const char *root, size_t *ret_removed, struct er
 	return 0;
 }
 
-/* Installed, and ours for as long as we keep the marker open, if the kernel lets us. */
+/* Installed, and ours while we keep the marker open, if the kernel allows that. */
 static int install_and_hold(struct uprobes *u, const struct probe_set *set, struct error *err)
 {
 	bool good = false;
@@ -346,7 +347,7 @@ static void name_events(struct uprobes *u, const struct probe_set *set)
 		u->events[i] = xasprintf("%s:%s", set->group, set->probes.v[i].event);
 }
 
-/* Without giving up what others use. */
+/* Probes that others use stay. */
 static void uprobes_free(struct uprobes *uprobes)
 {
 	if (!uprobes)
@@ -416,7 +417,8 @@ void uprobes_release(struct uprobes *uprobes)
 		close(take_fd(&uprobes->fd));
 		if (uprobes->hold >= 0)
 			close(take_fd(&uprobes->hold));
-		/* setup may have adopted them meanwhile, or left them to us. */
+		/* Meanwhile setup may have adopted them, or its undoing may have left them to
+		 * us. */
 		if (!lease_is_used(uprobes->group) && lease_read(uprobes->group, &record) &&
 		    !record.setup)
 			remove_group(uprobes->root, uprobes->group, &ignored);
@@ -464,7 +466,7 @@ int uprobes_uninstall(const char *group, struct error *err)
 
 	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
 		return -1;
-	/* Where RUNDIR cannot be written, nothing was installed either. */
+	/* If RUNDIR cannot be written, nothing was installed either. */
 	if (!has_group(&probes, group) && !lease_read(group, &record))
 		return 0;
 	if (lease_lock_all(&lock, err) < 0)
@@ -488,7 +490,7 @@ static struct uprobe_group *find_group(struct uprobe_groups *groups,
 	group = vec_push(&groups->groups);
 	*group = (struct uprobe_group){ .name = xstrdup(probe->group),
 		                        .path = xstrdup(probe->path) };
-	/* A container may have the same name for it, if it cannot see that it is one. */
+	/* A container that cannot tell that it is one may use the same name for a group. */
 	group->foreign = lease_is_foreign(probe->group) ||
 	                 (!lease_read(probe->group, &record) && marked);
 	group->setup = group->foreign ? marked : record.setup;
@@ -496,7 +498,7 @@ static struct uprobe_group *find_group(struct uprobe_groups *groups,
 	return group;
 }
 
-/* The path of a marker is its record's. */
+/* A marker has the path of its group's record. */
 static void count_probe(struct uprobe_group *group, const struct tracefs_probe *probe)
 {
 	if (str_has_prefix(probe->event, LEASE_MARKER))
@@ -506,7 +508,7 @@ static void count_probe(struct uprobe_group *group, const struct tracefs_probe *
 	group->path = xstrdup(probe->path);
 }
 
-/* The file that its record names is no longer the one at the path, as far as one may look there. */
+/* The file at the path is no longer the one that the record names, as far as we may look. */
 static bool is_outdated(const struct uprobe_group *group)
 {
 	struct lease_record record;

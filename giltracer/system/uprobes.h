@@ -2,7 +2,7 @@
 /*
  * Uprobes in the kernel, through tracefs. A group of ours is owned either by `giltracer setup`,
  * and then stays, or by the giltracers that use it right now, and then the last of them removes it.
- * A group that neither setup nor a living giltracer owns is a stray; owner.h has who owns what.
+ * A group that neither setup nor a living giltracer owns is a stray; probe_lease.h has who owns what.
  * Tracefs is where it is mounted.
  */
 #ifndef GILTRACER_SYSTEM_UPROBES_H

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-/* have: the side's next event is in ev. */
+/* have: ev is the side's next event. */
 struct side {
 	struct source *source;
 	struct event ev;
@@ -74,7 +74,7 @@ static void sum_stats(struct source_stats *sum, const struct source_stats *a,
 	}
 }
 
-/* Counters stay those of the recording. */
+/* The numbers of counters stay those of the recording. */
 static void add_stats(struct merge *m)
 {
 	sum_stats(&m->source.stats, &m->recording.source->stats, &m->wakeups.source->stats);

@@ -81,8 +81,8 @@ static bool is_in_interpreter(const struct names *names, const struct stack_fram
 	return str_has_prefix(module, "python3") || str_has_prefix(module, "libpython3");
 }
 
-/* The collector of garbage, which runs whenever anything is made or, from 3.12 on, between
- * instructions: what it happened to interrupt is not what keeps the GIL. */
+/* The garbage collector runs whenever an object is made or, from 3.12 on, between instructions:
+ * the code that it interrupts is not what keeps the GIL. */
 static bool is_collector(const struct names *names, const struct stack_frame *frame)
 {
 	static const char *const functions[] = { "gc_collect_main", "collect", "_Py_RunGC" };

@@ -234,7 +234,8 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 	end = (uint64_t)l->raw_pos + 4 + raw_size;
 	if (end > left || h->quick.raw_end > raw_size)
 		return false;
-	/* Field by field, here and below: a temporary would be copied while it is being stored. */
+	/* Assigned field by field, here and below: a temporary would be copied while it is still
+	 * being stored, which stalls. */
 	raw.p = body->p + l->raw_pos + 4;
 	raw.end = raw.p + raw_size;
 	raw.bad = false;

@@ -55,7 +55,7 @@ static bool from_switch(struct from_perf *fp, const struct perfdata_record *rec,
 	               s);
 	if (ev->type == EV_SWITCH_OUT && rec->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
 		ev->flags = EVF_PREEMPT;
-	/* Thread 0 is the idle loop, or one past its end. */
+	/* Thread 0 is the idle loop, or a thread that has already ended. */
 	return finish(fp, body) && ev->tid;
 }
 

@@ -210,7 +210,7 @@ static int compare_processes(const void *va, const void *vb)
 	return a->stamp < b->stamp ? -1 : a->stamp > b->stamp;
 }
 
-/* A clock goes forward. */
+/* Pairs that go back are wrong: both clocks only go forward. */
 static void drop_backward(struct preload_log *log)
 {
 	size_t n = 0;
@@ -262,7 +262,7 @@ int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp
 	return -1;
 }
 
-/* Beyond what any clock says, a time is as good as another one. */
+/* Larger than any time of a clock: what is beyond is cut to it. */
 #define NS_MAX 4e18
 
 static uint64_t to_ns(double ns)

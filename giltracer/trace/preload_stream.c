@@ -110,7 +110,7 @@ static unsigned thread_began(struct preload_stream *s, struct event *ev)
 	return 1;
 }
 
-/* It wanted the GIL, and had it at once, if it has not said before that it waits. */
+/* If the thread did not report a wait before, it requested the GIL and got it at once. */
 static unsigned acquired(struct preload_stream *s, struct event *ret)
 {
 	unsigned n = 0;
@@ -203,7 +203,7 @@ unsigned preload_stream_next(struct preload_stream *s, struct event ret[PRELOAD_
 	advance(s);
 	if (s->type == PRELOAD_SWITCHED)
 		return was_switched ? 0 : n;
-	/* Where nobody waits, the release is all of it. */
+	/* If no thread waits, drop_gil ends with the release. */
 	if (was_release) {
 		ret[n] = ret[n - 1];
 		ret[n++].type = EV_RELEASED;

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 
-/* Large enough that waking the other thread costs nothing beside it. */
+/* Large enough that the cost of waking the other thread does not matter. */
 #define BATCH_EVENTS 8192
 #define BATCHES      8
 
@@ -39,7 +39,7 @@ struct readahead {
 	pthread_cond_t more, room;
 };
 
-/* No name may be looked up while others are added: a batch ends after an EV_COMM. */
+/* Names must not be looked up while names are added: a batch ends after an EV_COMM. */
 static void fill(struct readahead *a, struct batch *b)
 {
 	b->end = 0;
