@@ -153,7 +153,9 @@ export function hashRead() {
 	for (const [letter, of, key, usual] of SWITCHES)
 		of[key] = (parts.get("o") || "").includes(letter) ? !usual : usual;
 	tl.opened = new Set(threadsIn(parts.get("d")));
-	$("order").value = arranged.by = /^\w+$/.test(parts.get("a")) ? parts.get("a") : "";
+	$("order").value = parts.get("a") || "";
+	if (!$("order").value) $("order").value = "";
+	arranged.by = $("order").value;
 	arranged.kept = threadsIn(parts.get("k"));
 	setOnly(threadsIn(parts.get("t")));
 	setView(...(pair(parts.get("v")) || [0, passDur()]));

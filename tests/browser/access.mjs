@@ -242,12 +242,12 @@ const below = await laptop.evaluate(() => {
 });
 ok(below.bottom <= below.dock && below.bottom > 40, "so they are wherever one goes by keys", below);
 is(laptop.troubles, [], "in peace");
-// What axe-core finds, with details and a selection shown.
+// What axe-core finds, with details and a selection shown: of this page, and of real reports.
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-for (const dark of [false, true]) {
-	const checked = await open(file, {dark});
+async function barriers(path, name, options) {
+	const checked = await open(path, options);
 	await checked.evaluate(() => {
-		document.querySelector("#moments-list button").click();
+		document.querySelector("#moments-list button, #waits-body button.link")?.click();
 		gt.setRange(1e8, 3e8);
 	});
 	await quiet(checked);
@@ -257,7 +257,12 @@ for (const dark of [false, true]) {
 			.run(document)
 			.then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.target.join(" "))])),
 	);
-	is(found, [], "axe-core finds no barrier, " + (dark ? "dark" : "light"));
+	is(found, [], "axe-core finds no barrier: " + name);
+	is(checked.troubles, [], "in peace: " + name);
+	await checked.context().close();
 }
+for (const dark of [false, true]) await barriers(file, dark ? "dark" : "light", {dark});
+for (const [i, path] of process.argv.slice(2).entries())
+	await barriers(path, path.replace(/.*\//, ""), {dark: i % 2 === 1, width: [1280, 360][i % 2]});
 
 await done();

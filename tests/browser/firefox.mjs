@@ -160,6 +160,20 @@ is(
 	"light and dark",
 );
 
+// Real reports, with a moment explained.
+for (const report of process.argv.slice(2)) {
+	await send("WebDriver:Navigate", {url: "file://" + report});
+	is(
+		[
+			await until('performance.getEntriesByName("gt-ready").length'),
+			await run('return document.getElementById("progress").textContent'),
+		],
+		[true, ""],
+		"Firefox reads " + report.replace(/.*\//, ""),
+	);
+	await run('document.querySelector("#waits-body button.link")?.click()');
+}
+
 await send("Marionette:SetContext", {value: "chrome"});
 const troubles = await run(
 	`return Services.console.getMessageArray().filter(m => m instanceof Ci.nsIScriptError && /^(file|blob):/.test(m.sourceName)).map(m => m.errorMessage + " " + m.sourceName + ":" + m.lineNumber)`,

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 # The page opens in Firefox as well: everything is read, drawn and can be used, and the console is empty.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/browser/reports.sh"
 need firefox node playwright
+reports=$(real_reports)
+# shellcheck disable=SC2086 # words
 NODE_PATH=$(playwright_path) FIREFOX=$(command -v firefox-esr || command -v firefox) \
-	node "$top_srcdir/tests/browser/firefox.mjs"
+	node "$top_srcdir/tests/browser/firefox.mjs" $reports

@@ -10,6 +10,11 @@ const program = hog({states: true}),
 const heads = p =>
 	p.evaluate(() => gt.tl.rows.filter(r => r.head).map(r => gt.pass().threads[r.thread].name));
 const usual = await heads(page);
+is(
+	await page.evaluate(() => document.getElementById("order").selectedOptions[0]?.text),
+	"By wait",
+	"rows are sorted by wait",
+);
 
 await page.selectOption("#order", "name");
 await quiet(page);
