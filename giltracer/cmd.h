@@ -39,6 +39,7 @@ extern const struct cmd cmd_dump;
 extern const struct cmd cmd_diff;
 extern const struct cmd cmd_export;
 extern const struct cmd cmd_stacks;
+extern const struct cmd cmd_top;
 
 struct opt;
 

@@ -28,6 +28,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_run,
 	&cmd_setup,
 	&cmd_stacks,
+	&cmd_top,
 	NULL,
 };
 /* clang-format on */

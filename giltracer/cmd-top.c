@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* Who has the GIL of a running program, who waits for it and for whom, second by second. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#ifdef HAVE_NCURSES
+#include <curses.h>
+#endif
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/opts.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "cmd.h"
+#include "live/usage.h"
+
+#define SAMPLES_PER_SECOND 100
+#define PERIOD_NS          (NS_PER_SECOND / SAMPLES_PER_SECOND)
+#define NAME_COLUMNS       24
+#define LINE_THREADS       3 /* in a line of text */
+
+enum order { BY_BOTH, BY_HAS, BY_WAITS, BY_NAME, ORDERS };
+
+struct top {
+	struct usage_source *source;
+	struct usage usage;
+	pid_t pid;
+	bool json, screen, paused, quit;
+	unsigned count; /* of intervals; 0: until the program ends */
+	enum order order;
+	bool filtering;
+	char filter[64];
+};
+
+/* "~" before what is estimated. */
+static const char *mark(const struct usage *usage)
+{
+	return usage->exact ? "" : "~";
+}
+
+static void add_function(struct str *out, const struct usage_thread *t)
+{
+	const char *slash = t->file ? strrchr(t->file, '/') : NULL;
+
+	if (!t->function)
+		return;
+	utf8_add_safe(out, t->function, NAME_COLUMNS * 2);
+	str_adds(out, " (");
+	utf8_add_safe(out, slash ? slash + 1 : t->file, NAME_COLUMNS * 2);
+	str_addf(out, ":%" PRIu32 ")", t->line);
+}
+
+/* ---- not a terminal: a line per second */
+
+static void add_threads(struct str *out, const struct top *top, bool waits)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < top->usage.threads.n && n < LINE_THREADS; i++) {
+		const struct usage_thread *t = &top->usage.threads.v[i];
+
+		if ((waits ? t->waits : t->has) < 0.5)
+			continue;
+		str_addf(out, "%s", n++ ? ", " : "");
+		utf8_add_safe(out, t->name, NAME_COLUMNS);
+		str_addf(out, " %" PRIu32 " %s%.0f%%", t->tid, mark(&top->usage),
+		         waits ? t->waits : t->has);
+		if (waits && t->for_tid)
+			str_addf(out, " ~for %" PRIu32, t->for_tid);
+		if (!waits && t->function) {
+			str_adds(out, " in ");
+			add_function(out, t);
+		}
+	}
+	if (!n)
+		str_adds(out, "nobody");
+}
+
+static void print_line(const struct top *top)
+{
+	CLEANUP(str_done) struct str line = { 0 };
+
+	str_adds(&line, "has the GIL: ");
+	add_threads(&line, top, false);
+	str_adds(&line, "; waits: ");
+	add_threads(&line, top, true);
+	if (!top->usage.exact)
+		str_addf(&line, " (%u samples)", top->usage.samples);
+	puts(str_get(&line));
+}
+
+static json_t *text_json(const char *text)
+{
+	CLEANUP(str_done) struct str safe = { 0 };
+
+	if (!text)
+		return json_null();
+	utf8_add_safe(&safe, text, UINT32_MAX);
+	return json_string(str_get(&safe));
+}
+
+static json_t *thread_json(const struct usage_thread *t)
+{
+	return json_pack("{s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "tid",
+	                 (json_int_t)t->tid, "name", text_json(t->name), "has_percent", t->has,
+	                 "waits_percent", t->waits, "runnable_percent", t->runs, "asleep_percent",
+	                 t->sleeps, "waits_for_tid",
+	                 t->for_tid ? json_integer(t->for_tid) : json_null(), "function",
+	                 text_json(t->function), "file", text_json(t->file), "line",
+	                 t->line ? json_integer(t->line) : json_null());
+}
+
+static void print_json(const struct top *top)
+{
+	json_t *threads = json_array();
+	json_auto_t *root = NULL;
+
+	for (size_t i = 0; i < top->usage.threads.n; i++)
+		json_array_append_new(threads, thread_json(&top->usage.threads.v[i]));
+	root = json_pack("{s:i, s:I, s:I, s:I, s:b, s:i, s:f, s:o}", "schema", 1, "pid",
+	                 (json_int_t)top->pid, "time_ns", (json_int_t)top->usage.time_ns,
+	                 "interval_ns", (json_int_t)top->usage.interval_ns, "exact",
+	                 top->usage.exact, "samples", (int)top->usage.samples, "free_percent",
+	                 top->usage.free, "threads", threads);
+	json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	putchar('\n');
+}
+
+/* ---- a terminal */
+
+#ifdef HAVE_NCURSES
+static enum order sort_order; /* qsort has no room for it */
+
+static int compare(const void *a, const void *b)
+{
+	const struct usage_thread *x = a, *y = b;
+	double by = sort_order == BY_HAS     ? y->has - x->has
+	            : sort_order == BY_WAITS ? y->waits - x->waits
+	                                     : y->has + y->waits - x->has - x->waits;
+
+	if (sort_order == BY_NAME)
+		return strcmp(x->name, y->name);
+	return by > 0 ? 1 : by < 0 ? -1 : (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static void draw_head(const struct top *top)
+{
+	static const char *const orders[] = { "GIL", "has", "waits", "name" };
+
+	mvprintw(0, 0, "giltracer top: process %d, %s%s", (int)top->pid,
+	         top->usage.exact ? "exact times" : "estimated from samples",
+	         top->paused ? ", paused" : "");
+	mvprintw(1, 0, "GIL free %s%.1f %%, %u samples, sorted by %s", mark(&top->usage),
+	         top->usage.free, top->usage.samples, orders[top->order]);
+	if (top->filtering || *top->filter)
+		printw(", threads with '%s'%s", top->filter, top->filtering ? "_" : "");
+	attron(A_REVERSE);
+	mvprintw(3, 0, "%8s %-*s %7s %7s %9s %7s %9s  %-*s", "tid", NAME_COLUMNS, "thread",
+	         top->usage.exact ? "has%" : "~has%", top->usage.exact ? "waits%" : "~waits%",
+	         "~runs%", "~sleeps%", "for tid", COLS > 80 ? COLS - 80 : 0, "running");
+	attroff(A_REVERSE);
+	mvprintw(LINES - 1, 0, "q quit  s sort  / filter  p pause");
+}
+
+static void draw_thread(const struct usage_thread *t, int y)
+{
+	CLEANUP(str_done) struct str name = { 0 }, function = { 0 };
+
+	utf8_add_safe(&name, t->name, NAME_COLUMNS);
+	add_function(&function, t);
+	mvprintw(y, 0, "%8" PRIu32 " %-*s %7.1f %7.1f %9.1f %7.1f ", t->tid, NAME_COLUMNS,
+	         str_get(&name), t->has, t->waits, t->runs, t->sleeps);
+	if (t->for_tid)
+		printw("%9" PRIu32 "  ", t->for_tid);
+	else
+		printw("%9s  ", "");
+	addnstr(str_get(&function), COLS > 80 ? COLS - 80 : 0);
+}
+
+static void draw(struct top *top)
+{
+	int y = 4;
+
+	erase();
+	draw_head(top);
+	sort_order = top->order;
+	if (top->usage.threads.n)
+		qsort(top->usage.threads.v, top->usage.threads.n, sizeof(*top->usage.threads.v),
+		      compare);
+	for (size_t i = 0; i < top->usage.threads.n && y < LINES - 2; i++)
+		if (strcasestr(top->usage.threads.v[i].name, top->filter))
+			draw_thread(&top->usage.threads.v[i], y++);
+	refresh();
+}
+
+static void type_filter(struct top *top, int key)
+{
+	size_t len = strlen(top->filter);
+
+	if (key == '\n' || key == KEY_ENTER || key == 27)
+		top->filtering = false;
+	else if ((key == KEY_BACKSPACE || key == 127 || key == 8) && len)
+		top->filter[len - 1] = '\0';
+	else if (key >= ' ' && key < 127 && len + 1 < sizeof(top->filter)) {
+		top->filter[len] = (char)key;
+		top->filter[len + 1] = '\0';
+	}
+}
+
+static void read_keys(struct top *top)
+{
+	int key;
+
+	while ((key = getch()) != ERR) {
+		if (top->filtering)
+			type_filter(top, key);
+		else if (key == 'q')
+			top->quit = true;
+		else if (key == 'p')
+			top->paused = !top->paused;
+		else if (key == 's')
+			top->order = (top->order + 1) % ORDERS;
+		else if (key == '/')
+			top->filtering = true;
+		draw(top);
+	}
+}
+
+static void open_screen(struct top *top)
+{
+	top->screen = !top->json && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && getenv("TERM");
+	if (!top->screen)
+		return;
+	initscr();
+	cbreak();
+	noecho();
+	curs_set(0);
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+}
+
+static void close_screen(const struct top *top)
+{
+	if (top->screen)
+		endwin();
+}
+#else
+static void draw(struct top *top)
+{
+	print_line(top);
+}
+
+static void read_keys(struct top *top)
+{
+	(void)top;
+}
+
+static void open_screen(struct top *top)
+{
+	(void)top;
+}
+
+static void close_screen(const struct top *top)
+{
+	(void)top;
+}
+#endif
+
+/* ---- the loop */
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+static void wait_until(const struct top *top, uint64_t when_ns)
+{
+	struct pollfd keys = { .fd = STDIN_FILENO, .events = POLLIN };
+	uint64_t now = clock_now_ns();
+
+	if (now < when_ns)
+		poll(&keys, top->screen, (int)((when_ns - now) / NS_PER_MS) + 1);
+}
+
+/* Once a second. */
+static void show(struct top *top)
+{
+	struct usage latest = { 0 };
+
+	if (top->paused) {
+		usage_end(top->source, &latest);
+		vec_done(&latest.threads);
+		return;
+	}
+	usage_end(top->source, &top->usage);
+	if (top->screen)
+		draw(top);
+	else if (top->json)
+		print_json(top);
+	else
+		print_line(top);
+	if (!top->screen)
+		fflush(stdout);
+}
+
+static int watch(struct top *top, struct error *err)
+{
+	uint64_t next = clock_now_ns(), show_ns = next + NS_PER_SECOND;
+	unsigned shown = 0;
+
+	while (!top->quit && !interrupted && !ferror(stdout)) {
+		uint64_t now;
+
+		if (usage_sample(top->source, err) < 0)
+			return err->code == ESRCH && shown ? 0 : -1;
+		now = clock_now_ns();
+		if (now >= show_ns) {
+			show(top);
+			show_ns += NS_PER_SECOND;
+			if (show_ns < now)
+				show_ns = now + NS_PER_SECOND;
+			if (++shown == top->count)
+				return 0;
+		}
+		if (top->screen)
+			read_keys(top);
+		/* Not always at the same moment of a program's own periods. */
+		next = now + PERIOD_NS / 2 + (now / 1000 * 7919) % PERIOD_NS;
+		wait_until(top, next);
+	}
+	return 0;
+}
+
+static int run(struct top *top, struct error *err)
+{
+	const struct sigaction end = { .sa_handler = interrupt };
+	int ret;
+
+	if (usage_open(&top->source, top->pid, err) < 0)
+		return -1;
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	open_screen(top);
+	ret = watch(top, err);
+	close_screen(top);
+	usage_close(top->source);
+	vec_done(&top->usage.threads);
+	return ret;
+}
+
+static int top_run(int argc, char **argv, struct error *err)
+{
+	struct top top = { 0 };
+	bool help = false;
+	unsigned pid = 0;
+	const struct opt opts[] = {
+		OPT_UINT('p', "pid", "PID", &pid, 1, INT32_MAX, "the process to watch"),
+		OPT_FLAG(0, "json", &top.json, "print a JSON document per second"),
+		OPT_UINT('n', "limit", "COUNT", &top.count, 1, INT32_MAX,
+		         "end after COUNT seconds"),
+		OPT_FLAG('h', "help", &help, "show this help"),
+		OPT_END,
+	};
+	int go_on = cmd_options(&cmd_top, opts, &help, argc, argv, err);
+
+	if (go_on <= 0)
+		return go_on;
+	if (!pid)
+		return error_set(err, EINVAL, "option -p PID is missing: the process to watch");
+	top.pid = (pid_t)pid;
+	return run(&top, err);
+}
+
+const struct cmd cmd_top = {
+	.name = "top",
+	.usage = "-p PID [OPTION]...",
+	.summary = "show who has the GIL of a running program, and who waits for it",
+	.run = top_run,
+};

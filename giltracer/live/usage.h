@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who has the GIL and who waits for it, interval by interval, while a program runs. From the page of
+ * totals where the program was started with the library that keeps one: those times are exact. What
+ * runs, whom a thread waits for, and without such a page everything, is estimated from samples.
+ */
+#ifndef GILTRACER_LIVE_USAGE_H
+#define GILTRACER_LIVE_USAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/vec.h"
+
+/**
+ * A thread in an interval.
+ * @name: any bytes
+ * @has, @waits: percent of the interval; exact or estimated, as struct usage says
+ * @runs, @sleeps: percent of the samples in which it was runnable, or asleep, without the GIL
+ * @for_tid: whom it was seen to wait for most often; 0: nobody
+ * @function, @file, @line: what it was seen to run most often, with the GIL if it had it; function
+ * NULL: not known. Borrowed until usage_close
+ */
+struct usage_thread {
+	uint32_t tid;
+	char name[64];
+	double has, waits, runs, sleeps;
+	uint32_t for_tid;
+	const char *function, *file;
+	uint32_t line;
+};
+
+/**
+ * @time_ns: its end, CLOCK_MONOTONIC; @interval_ns: how long it was
+ * @exact: has and waits are
+ * @samples: how many there were of the stacks
+ * @free: percent of the interval in which no thread had the GIL
+ * @threads: those that had the GIL or waited most first
+ */
+struct usage {
+	uint64_t time_ns, interval_ns;
+	bool exact;
+	unsigned samples;
+	double free;
+	VEC(struct usage_thread) threads;
+};
+
+struct usage_source;
+
+/* Errors: those of target_open. Close with usage_close. */
+int usage_open(struct usage_source **ret, pid_t pid, struct error *err);
+void usage_close(struct usage_source *source);
+
+/* Take a sample for the interval at hand. ESRCH: the process has ended. */
+int usage_sample(struct usage_source *source, struct error *err);
+
+/* The interval ends now and another one begins. ret is overwritten and keeps its memory. */
+void usage_end(struct usage_source *source, struct usage *ret);
+
+DEFINE_CLEANUP(struct usage_source *, usage_close);
+
+#endif

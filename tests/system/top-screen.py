@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""giltracer top on a terminal: prints what it drew after keys were typed, and its exit status.
+
+    top-screen.py GILTRACER PID KEYS
+"""
+import fcntl
+import os
+import pty
+import struct
+import sys
+import termios
+
+giltracer, pid, keys = sys.argv[1:]
+child, fd = pty.fork()
+if child == 0:
+    os.environ['TERM'] = 'xterm'
+    os.execv(giltracer, [giltracer, 'top', '-p', pid])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 132, 0, 0))
+drawn = b''
+while True:
+    try:
+        drawn += os.read(fd, 65536)
+    except OSError:  # it has ended
+        break
+    if keys and b'GIL free' in drawn:
+        os.write(fd, keys.encode())
+        keys = ''
+sys.stdout.buffer.write(drawn)
+print('\nexit status', os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
