@@ -103,8 +103,8 @@ export function asleepDraw() {
 				!loading.complete
 					? "reading…"
 					: meta.state_detect
-						? "No stack of a sleep was recorded."
-						: "No stacks were recorded: giltracer --state-detect does.",
+						? "No stack was recorded while a thread slept."
+						: "No stacks were recorded: giltracer --state-detect records them.",
 			),
 		);
 	const st = stores[index];

@@ -47,11 +47,11 @@ export function blameDraw() {
 	if (pass().locks)
 		fill(
 			$("blame-hint"),
-			"A column ",
+			"A column’s thread ",
 			h("b", {}, "is blocked"),
-			", by a lock or because it is stopped, until a row ",
-			h("b", {}, "lets go"),
-			". Click a cell to see only those two.",
+			", by a lock or because it is stopped, until a row’s thread ",
+			h("b", {}, "releases"),
+			" it. Click a cell to see only those two.",
 		);
 	const all = crowds();
 	const leftOut = pass().blame.reduce((n, b) => n + (b.holder === LEFT_OUT ? b.pairs : 0), 0);
@@ -161,7 +161,7 @@ export function blameDraw() {
 			"nobody",
 			gilText(
 				"Hand-off: the GIL was free, the waiter was not running yet",
-				"The lock was free, the waiter was not running yet",
+				"The lock was free and the waiter not yet running",
 			),
 		],
 		[
@@ -198,7 +198,7 @@ export function blameDraw() {
 				h(
 					"tr",
 					{},
-					h("td", {class: "corner"}, gilText("holds ↓ waits →", "lets go ↓ blocked →")),
+					h("td", {class: "corner"}, gilText("holds ↓ waits →", "releases ↓ blocked →")),
 					h("th", {scope: "col", class: "num"}, "caused"),
 					columns.map(head),
 				),

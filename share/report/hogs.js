@@ -59,7 +59,7 @@ function blockedTable() {
 					? "waits for the lock of a " + r.of
 					: "waits for a lock"
 			: r.what === "stopped"
-				? "stands: another thread stopped it"
+				? "stopped by another thread"
 				: "stops the others";
 	return rows.length
 		? makeTable(

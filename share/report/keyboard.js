@@ -43,10 +43,10 @@ const KEYS = [
 
 const WORDS = [
 	["GIL", "the lock that a thread must hold to run Python code: one at a time"],
-	["holds", "from getting the GIL to giving it up"],
-	["waits", "wants the GIL and does not have it yet"],
+	["holds", "from acquiring the GIL to releasing it"],
+	["waits", "has requested the GIL and does not have it yet"],
 	[
-		"gave up, waits to be switched",
+		"released on request, awaiting the switch",
 		"it released the GIL on request and waits until another one has taken it; part of its wait",
 	],
 	["no GIL", "in C code that released it, or asleep"],

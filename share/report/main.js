@@ -100,7 +100,7 @@ function togglesDraw() {
 					"swwait",
 					gilText(
 						"released on request, awaiting the switch",
-						"stands: another one stopped it",
+						"stopped by another thread",
 					),
 				],
 				...(pass().threads.some(t => t.free_wait_ns)

@@ -93,7 +93,7 @@ export function momentsDraw() {
 	$("moments").hidden = !moments.length;
 	$("moments-h").textContent =
 		moments.length && ordinary(moments[0])
-			? gilText("The hold that kept others waiting most", "The longest stop of the others")
+			? gilText("The hold that made others wait longest", "The longest stop of the others")
 			: "Look here first";
 	fill(
 		$("moments-list"),

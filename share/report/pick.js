@@ -15,7 +15,7 @@ const GIL_WORDS = [
 	"no GIL",
 	"holds the GIL",
 	"waits for the GIL",
-	"gave the GIL up, waits to be switched",
+	"released on request, awaiting the switch",
 	"takes the GIL, which is free",
 ];
 const LOCK_WORDS = [
@@ -23,7 +23,7 @@ const LOCK_WORDS = [
 	"free",
 	"stops the others",
 	"waits for a lock",
-	"stands, because another thread stopped it",
+	"stopped by another thread",
 ];
 const CPU_WORDS = [
 	"unknown",

@@ -205,7 +205,7 @@ export function threadsDraw() {
 			gilText(
 				"Share of its known lifetime in which it wanted the GIL and did not have it",
 				"Share of its known lifetime in which it slept for a lock, " +
-					"or stood because another thread stopped it",
+					"or was stopped by another thread",
 			),
 		),
 		part("Free wait", "free_wait_ns", FREE_WAIT),
@@ -291,7 +291,7 @@ export function threadsDraw() {
 	);
 	legendDraw($("threads-legend"), [
 		["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")],
-		["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or stands")],
+		["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or is stopped")],
 		...(p.threads.some(t => t.free_wait_ns)
 			? [["freewait", "takes a free GIL: tracing overhead or scheduling delay"]]
 			: []),
