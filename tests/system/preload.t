@@ -193,7 +193,6 @@ if free=$(free_threaded_python); then
 	like "$(cat err)" 'is a free-threaded build' '  is refused'
 fi
 
-leaves_nothing
 # What the library cannot record is stated once, not left out in silence.
 ok 'states without perf' bare "$GILTRACER" -q --probes preload --state-detect --python "$python" \
 	--python-trace none --json states.json -o states.html spin.py
@@ -247,4 +246,5 @@ ok 'threads that take the GIL in a destructor' bare "$GILTRACER" -q --probes pre
 	--python "$python" --python-trace none --json late.json -o late.html late.py
 is "$(json late.json 'len(d["threads"]) == len({t["tid"] for t in d["threads"]}) == 4')" True \
 	'  have one life each'
+leaves_nothing
 done_testing
