@@ -364,11 +364,11 @@ static uint32_t function_of(const char *code)
 
 /* ---- walks that were done before */
 
-static struct walked *kept_walk(struct self *me, const char *frame)
+static struct walked *kept_walk(struct gil *g, const char *frame)
 {
 	uint64_t instruction = instruction_of(frame);
 
-	return &me->walks[(instruction >> 1 ^ instruction >> 4) % WALKS];
+	return &g->walks[(instruction >> 1 ^ instruction >> 4) % WALKS];
 }
 
 static void keep_step(struct walked *w, const char *code, uint64_t instruction)
@@ -443,11 +443,11 @@ static uint32_t walk(const char *frame, struct walked *w)
 	return number;
 }
 
-static __attribute__((noinline, cold)) uint32_t walk_checked(struct self *me, const struct gil *g)
+static __attribute__((noinline, cold)) uint32_t walk_checked(struct gil *g)
 {
 	int saved = errno;
 	const char *frame = innermost(g);
-	uint32_t number = can_read(frame) ? walk(frame, kept_walk(me, frame)) : 0;
+	uint32_t number = can_read(frame) ? walk(frame, kept_walk(g, frame)) : 0;
 
 	if (number)
 		frames.checked++;
@@ -455,7 +455,7 @@ static __attribute__((noinline, cold)) uint32_t walk_checked(struct self *me, co
 	return number;
 }
 
-uint32_t frames_now(struct self *me, const struct gil *g)
+uint32_t frames_now(struct gil *g)
 {
 	struct walked *w;
 	const char *frame;
@@ -463,11 +463,11 @@ uint32_t frames_now(struct self *me, const struct gil *g)
 	if (!frames.on)
 		return 0;
 	if (UNLIKELY(frames.checked < CHECKED))
-		return walk_checked(me, g);
+		return walk_checked(g);
 	frame = innermost(g);
 	if (!frame)
 		return 0;
-	w = kept_walk(me, frame);
+	w = kept_walk(g, frame);
 	if (LIKELY(w->number && is_same_walk(w, frame)))
 		return w->number;
 	return walk(frame, w);

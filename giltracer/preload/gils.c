@@ -8,6 +8,7 @@
 #include "preload/internal.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 /* Bytes of code between the two calls of a pair, and of memory between a condition variable and its
  * mutex. */
@@ -186,11 +187,14 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	add(me->mutex[0].object, me->cond.object, cond);
 }
 
-/* The thread that forked may hold a GIL; the others are not there. */
+/* The thread that forked may hold a GIL; the others are not there. The child's log has none of the
+ * walks. */
 void gils_in_child(void)
 {
 	free_lock();
-	for (unsigned i = 0; i < gil_count; i++)
+	for (unsigned i = 0; i < gil_count; i++) {
 		if (gils[i].holder != &self)
 			gils[i].holder = NULL;
+		memset(gils[i].walks, 0, sizeof(gils[i].walks));
+	}
 }

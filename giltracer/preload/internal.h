@@ -37,33 +37,6 @@ struct run_state {
 	uint64_t at_ns, cpu_ns, delay_ns, slices;
 };
 
-/**
- * A GIL, from create_gil() to destroy_gil(). mutex NULL: the place is free. What follows is guarded
- * by the GIL's mutex.
- * @number: unique in the process
- * @holder: the thread that has it; @last: the one that had it last
- * @switches: how often another thread got it
- * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked_state: of the
- * holder, shortly before
- */
-struct gil {
-	pthread_mutex_t *_Atomic mutex;
-	pthread_cond_t *cond, *switch_cond;
-	uint32_t number;
-	struct self *holder;
-	const struct self *last;
-	uint64_t switches;
-	uint64_t asked_stamp;
-	struct run_state asked_state;
-	atomic_uint waiters; /* not guarded */
-};
-
-/* The last calls of a thread that made mutexes and condition variables: see gils.c. */
-struct init_call {
-	void *object;
-	const char *caller;
-};
-
 /* A frame of a walk, and what tells its code object from another one at that address. Of one that
  * has no code object, code alone counts. */
 struct step {
@@ -79,7 +52,7 @@ struct step {
 #define WALK_STEPS 8
 
 /**
- * A walk that a thread has done before.
+ * A walk that was done before.
  * @number: of PRELOAD_FRAMES, 0: there is none
  * @whole: there is no frame behind the last one
  */
@@ -91,6 +64,35 @@ struct walked {
 };
 
 /**
+ * A GIL, from create_gil() to destroy_gil(). mutex NULL: the place is free. What follows is guarded
+ * by the GIL's mutex.
+ * @number: unique in the process
+ * @holder: the thread that has it; @last: the one that had it last
+ * @switches: how often another thread got it
+ * @walks: of its holders, by the instruction of the innermost frame
+ * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked_state: of the
+ * holder, shortly before
+ */
+struct gil {
+	pthread_mutex_t *_Atomic mutex;
+	pthread_cond_t *cond, *switch_cond;
+	uint32_t number;
+	struct self *holder;
+	const struct self *last;
+	uint64_t switches;
+	uint64_t asked_stamp;
+	struct run_state asked_state;
+	struct walked walks[WALKS];
+	atomic_uint waiters; /* not guarded */
+};
+
+/* The last calls of a thread that made mutexes and condition variables: see gils.c. */
+struct init_call {
+	void *object;
+	const char *caller;
+};
+
+/**
  * What a thread knows of itself.
  * @at, @end: where its next record goes, and where what is mapped for it ends
  * @stream: where that is; NULL: not yet, or there is none
@@ -99,7 +101,6 @@ struct walked {
  * @tid: once it has a stream; @gil, @frame: what its records are about
  * @busy: the stream is being opened or extended: a signal handler may not
  * @rounds, @count_rounds: how often destructors of the ending thread have run
- * @walks: by the instruction of the innermost frame
  * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
  */
 struct self {
@@ -113,7 +114,6 @@ struct self {
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
 	struct init_call mutex[2], cond;
-	struct walked walks[WALKS];
 };
 
 extern __thread struct self self __attribute__((tls_model("initial-exec")));
@@ -191,7 +191,7 @@ void gils_in_child(void);
 void frames_begin(void *(*symbol)(const char *name));
 
 /* The number of what runs in the thread that is about to release the GIL; 0: unknown. */
-uint32_t frames_now(struct self *me, const struct gil *g);
+uint32_t frames_now(struct gil *g);
 void frames_in_child(void);
 
 /* ---- stream.c */

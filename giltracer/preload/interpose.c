@@ -223,7 +223,7 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	g->holder = NULL;
 	if (!process.on)
 		return;
-	frame = frames_now(me, g);
+	frame = frames_now(g);
 	if (UNLIKELY(g->asked_stamp))
 		answered(me, g);
 	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
