@@ -24,7 +24,10 @@
 /* In which a store has become visible to every CPU, for certain. */
 #define VISIBLE_NS 1000
 
-#define TRIES 2000
+/* A thread that lost its CPU in the middle of a write is waited for, but all of them together no longer
+ * than this. */
+#define SPINS       256
+#define PATIENCE_NS (20 * NS_PER_MS)
 
 /* What was reported of a slot, in ticks: nothing less is, later on, if it is torn. */
 struct reported {
@@ -251,17 +254,20 @@ static void copy_words(void *to, const void *from, size_t bytes)
 }
 
 /* False: its thread does not get to the end of a write; then each number is right by itself. */
-static bool copy_slot(struct totals_slot *ret, const struct totals_slot *slot)
+static bool copy_slot(struct totals_slot *ret, const struct totals_slot *slot, uint64_t until_ns)
 {
-	for (unsigned i = 0; i < TRIES && !reading.cut; i++) {
+	for (unsigned i = 0; !reading.cut; i++) {
 		uint64_t seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
 
 		copy_words(ret, slot, sizeof(*ret));
 		atomic_thread_fence(memory_order_acquire);
 		if (!(seq & 1) && __atomic_load_n(&slot->seq, __ATOMIC_RELAXED) == seq)
 			return true;
-		if (i % 256 == 255)
-			sched_yield();
+		if (i < SPINS)
+			continue;
+		if (clock_now_ns() > until_ns)
+			break;
+		sched_yield();
 	}
 	return false;
 }
@@ -399,11 +405,12 @@ static void read_slots(struct totals *t, struct totals_slot *ret, uint32_t n, un
 {
 	const struct totals_slot *slots = (const void *)(t->map + TOTALS_SLOTS_AT);
 	uint64_t visible = ((uint64_t)VISIBLE_NS << 32) / t->head.mult, asked[TOTALS_GILS];
+	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
 
 	read_asked(t, asked);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t now = less(ticks_now(t), visible);
-		bool whole = copy_slot(&ret[i], &slots[i]);
+		bool whole = copy_slot(&ret[i], &slots[i], until_ns);
 
 		ret[i].reserved[0] = ret[i].hold;
 		ret[i].reserved[1] = ret[i].wait;

@@ -5,7 +5,8 @@
  *
  * All numbers are as of one instant, at_ns, and what goes on then is in them. The threads are read
  *one after the other right before it: each number may be too low by the time since its thread was
- *read, which is some microseconds; it is never too high. No number ever shrinks, whoever reads. So
+ *read, which is some microseconds; it is never too high. No number ever shrinks, whoever reads, but if a new reader finds a
+ * thread torn. So
  *at any instant the holds of all threads of a GIL <= its age, and hold + wait + switch wait <= life
  */
 #ifndef GILTRACER_LIVE_TOTALS_H

@@ -6,6 +6,8 @@
  */
 #include "preload/calls_record.h"
 
+#include "preload/count.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -179,6 +181,8 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(voi
 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	if (UNLIKELY(counting.on))
+		names_thread_starts(__builtin_return_address(0));
 	if (UNLIKELY(calls.on) && python.minor < PYTHON_MONITORING)
 		profile_new_thread(__builtin_return_address(0));
 	return real(thread, attr, start, arg);

@@ -345,14 +345,92 @@ static void enter_slot(struct self *me, const struct gil *g, struct totals_slot 
 	me->slot = slot;
 }
 
-/* A thread that has ended once stays without. */
+static void take_slot(struct self *me, const struct gil *g, const char *name)
+{
+	uint64_t hash = hash_name(name, g);
+	struct totals_slot *slot = find_left(me, hash);
+
+	if (!slot)
+		slot = make_slot(me, hash);
+	if (slot)
+		enter_slot(me, g, slot, name);
+	else
+		__atomic_fetch_add(&page.header->left_out, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- threads without a name
+
+A thread is counted here until it has one, or its first hold is over: what it has done by then is added
+to a slot that fits its name. Else each process had a group of threads that were about to have a name. */
+
+#define NURSERY 64
+
+static struct totals_slot nursery[NURSERY];
+static atomic_bool nursery_owned[NURSERY];
+
+static bool is_unnamed(const struct totals_slot *slot)
+{
+	return slot >= nursery && slot < nursery + NURSERY;
+}
+
+static bool enter_nursery(struct self *me)
+{
+	for (unsigned i = 0; i < NURSERY; i++) {
+		bool no = false;
+
+		if (nursery_owned[i] ||
+		    !atomic_compare_exchange_strong(&nursery_owned[i], &no, true))
+			continue;
+		nursery[i] = (struct totals_slot){ .state = TOTALS_FREE };
+		nursery[i].since = nursery[i].began = clock_stamp();
+		me->slot = &nursery[i];
+		return true;
+	}
+	return false;
+}
+
+/* Into a slot, with all that it has done. */
+static void leave_nursery(struct self *me, const struct gil *g, const char *name)
+{
+	struct totals_slot *from = me->slot, *to;
+	struct count c;
+
+	me->slot = NULL;
+	me->slot_gil = g;
+	take_slot(me, g, name);
+	to = me->slot;
+	c = count_open(me, g);
+	if (to) {
+		COUNT_SET(to->since, from->since);
+		COUNT_SET(to->state, from->state);
+		COUNT_SET(to->began, from->began);
+		COUNT_ADD(to->wait, from->wait);
+		for (unsigned i = 0; i < TOTALS_BUCKETS; i++)
+			COUNT_ADD(to->waits[i], from->waits[i]);
+		if (from->longest_wait > to->longest_wait) {
+			COUNT_SET(to->longest_wait, from->longest_wait);
+			COUNT_SET(to->longest_wait_end, from->longest_wait_end);
+		}
+		count_close(&c);
+	}
+	nursery_owned[from - nursery] = false;
+}
+
+/* A thread that has ended once stays without. The main thread's name is known, and so are those of
+ * threads that are not threading's own, which have no time for another. */
 void count_take_slot(struct self *me, const struct gil *g)
 {
 	char name[TOTALS_NAME];
-	struct totals_slot *slot;
 	int saved = errno;
-	uint64_t hash;
 
+	if (me->slot && is_unnamed(me->slot)) {
+		if (me->slot->state != TOTALS_HOLD)
+			return;
+		find_name(name, me);
+		leave_nursery(me, g, name);
+		errno = saved;
+		return;
+	}
 	if (me->slot)
 		leave_slot(me);
 	me->slot_gil = g;
@@ -360,15 +438,40 @@ void count_take_slot(struct self *me, const struct gil *g)
 	    pthread_setspecific(page.key, me) != 0)
 		return;
 	me->tid = process_gettid();
-	find_name(name, me);
-	hash = hash_name(name, g);
-	slot = find_left(me, hash);
-	if (!slot)
-		slot = make_slot(me, hash);
-	if (slot)
-		enter_slot(me, g, slot, name);
-	else
-		__atomic_fetch_add(&page.header->left_out, 1, __ATOMIC_RELAXED);
+	if (counting.named && me->tid != (pid_t)page.header->pid && !me->was_counted &&
+	    enter_nursery(me)) {
+		me->slot_gil = NULL;
+	} else {
+		find_name(name, me);
+		take_slot(me, g, name);
+	}
+	me->was_counted = true;
+	errno = saved;
+}
+
+void count_named(const char *name)
+{
+	struct self *me = &self;
+	const struct gil *g = me->slot_gil;
+	char copy[TOTALS_NAME] = "";
+	int saved = errno;
+	struct count c;
+
+	if (!counting.on || !me->slot || !*name || me->slot->state != TOTALS_HOLD)
+		return;
+	strncpy(copy, name, sizeof(copy) - 1);
+	if (is_unnamed(me->slot)) {
+		for (unsigned i = 0; !g && i < GILS_MAX; i++)
+			if (gils[i].mutex && gils[i].holder == me)
+				g = &gils[i];
+		if (g)
+			leave_nursery(me, g, copy);
+	} else if (strcmp(me->slot->name, copy) != 0 && me->tid != (pid_t)page.header->pid) {
+		leave_slot(me);
+		take_slot(me, g, copy);
+		c = count_open(me, g);
+		count_acquired(&c, TOTALS_HOLD, c.slot ? c.slot->since : 0);
+	}
 	errno = saved;
 }
 
@@ -381,8 +484,11 @@ static void thread_ended(void *data)
 	    pthread_setspecific(page.key, me) == 0)
 		return;
 	me->count_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
-	if (me->slot)
+	if (me->slot && is_unnamed(me->slot))
+		nursery_owned[me->slot - nursery] = false;
+	else if (me->slot)
 		leave_slot(me);
+	me->slot = NULL;
 }
 
 /* ---- a forked child */
@@ -400,6 +506,8 @@ static void unmap(void)
 		page.names[i] = 0;
 		page.owned[i] = false;
 	}
+	for (unsigned i = 0; i < NURSERY; i++)
+		nursery_owned[i] = false;
 	page.next = 0;
 	page.header = NULL;
 	page.gils = NULL;

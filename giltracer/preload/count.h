@@ -9,10 +9,11 @@
 
 /**
  * @on: this process has a page
+ * @named: threads say their names as they start
  * @mult: totals_header.mult
  */
 struct counting {
-	bool on;
+	bool on, named;
 	uint64_t mult;
 };
 
@@ -33,8 +34,15 @@ void count_asked(const struct gil *g);
  * none. */
 void count_take_slot(struct self *me, const struct gil *g);
 
-/* The thread has another name now. */
-void count_renamed(struct self *me);
+/* The calling thread, which holds a GIL, has this name from now on. */
+void count_named(const char *name);
+
+/* ---- names.c */
+
+/* A thread is being created by the code at caller. */
+void names_thread_starts(const void *caller);
+
+/* ---- what follows is inline: it is done twice for each release */
 
 /* @slot: NULL: nothing is counted; @seq: what its seq was */
 struct count {

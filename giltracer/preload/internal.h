@@ -102,6 +102,7 @@ struct init_call {
  * @busy: the stream is being opened or extended: a signal handler may not
  * @rounds, @count_rounds: how often destructors of the ending thread have run
  * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
+ * @was_counted: it has had one before
  */
 struct self {
 	uint64_t *at, *end;
@@ -113,6 +114,7 @@ struct self {
 	unsigned conds, rounds, count_rounds, slot_number;
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
+	bool was_counted;
 	struct init_call mutex[2], cond;
 };
 

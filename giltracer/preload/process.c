@@ -263,7 +263,8 @@ static void in_child(void)
 	calls_in_child();
 	self = (struct self){ .slot = parent.slot,
 		              .slot_gil = parent.slot_gil,
-		              .slot_number = parent.slot_number };
+		              .slot_number = parent.slot_number,
+		              .was_counted = true };
 	begin(dir_len);
 	process_log(&(struct preload_entry){ .type = PRELOAD_FORKED,
 	                                     .stamp = process.stamp,

@@ -28,7 +28,8 @@ def meek():
         pass
 
 
-threads = [threading.Thread(target=f) for f in (hog, meek)]
+threads = [threading.Thread(target=f, name='%s-%d "x"' % (f.__name__, i))
+           for i, f in enumerate((hog, meek, meek))]
 for thread in threads:
     thread.start()
 print(os.getpid(), flush=True)
@@ -80,7 +81,9 @@ while read -r version python <&6; do
 		value('giltracer_gil_wait_seconds_total') <=
 		value('giltracer_thread_lifetime_seconds_total')")" True \
 		"$version: hold and wait are not longer than lives"
-	is "$(scraped "value('giltracer_threads')")" 3.0 "$version: three threads"
+	is "$(scraped "value('giltracer_threads')")" 4.0 "$version: four threads"
+	is "$(scraped "value('giltracer_threads', thread=r'meek-* \\\"x\\\"')")" 2.0 \
+		"$version: in groups, by the names that the program gave them"
 	like "$(scraped 'text')" '# \{thread=".*",tid="[0-9]+"\} [0-9.]+ [0-9]{10}\.[0-9]{9}$' \
 		"$version: an exemplar with its time"
 	is "$(scraped 'len(samples) <= 200')" True "$version: few series"

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 			break;
 		torn += now->torn;
 		check_one(now);
-		if (n)
+		if (n && !(fresh && now->torn))
 			compare_all(&snapshots[!(n & 1)], now);
 	}
 	if (n)

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the program calls its threads: until CPython 3.14 the kernel is not told. Before the first thread
+ * starts, the method of threading.Thread that each thread calls first is replaced by one that calls the
+ * method, and then us.
+ */
+#include "preload/count.h"
+#include "preload/calls_python.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define FILE_INPUT 257
+
+/* No import, and no frame that a tracer could see: a thread starts tracing later. */
+static const char source[] =
+	"watch = '''\n"
+	"def watching(real, dummy, tell):\n"
+	"    def %s(self):\n"
+	"        real(self)\n"
+	"        try:\n"
+	"            if not isinstance(self, dummy):\n"
+	"                tell(self._name)\n"
+	"        except Exception:\n"
+	"            pass\n"
+	"    return %s\n"
+	"'''\n"
+	"def install(thread, dummy):\n"
+	"    method = '_set_native_id' if hasattr(thread, '_set_native_id') else '_set_ident'\n"
+	"    real = getattr(thread, method, None)\n"
+	"    if type(real) is not type(install):\n"
+	"        return\n"
+	"    space = {'__name__': 'threading', '__builtins__': __builtins__}\n"
+	"    exec(compile(watch % (method, method), real.__code__.co_filename, 'exec', 0, True),\n"
+	"         space)\n"
+	"    watching = space['watching'](real, dummy, tell)\n"
+	"    watching.__qualname__ = real.__qualname__\n"
+	"    setattr(thread, method, watching)\n"
+	"install(threading.Thread, threading._DummyThread)\n";
+
+/* Of CPython, what only this file uses. */
+static struct {
+	int (*PyGILState_Check)(void);
+	PyObject *(*PyImport_GetModuleDict)(void);
+	PyObject *(*PyDict_GetItemString)(PyObject *, const char *);
+	int (*PyDict_SetItemString)(PyObject *, const char *, PyObject *);
+	PyObject *(*PyDict_New)(void);
+	PyObject *(*PyEval_GetBuiltins)(void);
+	int (*PyErr_ExceptionMatches)(PyObject *);
+	void (*PyErr_SetInterrupt)(void);
+	PyObject **keyboard_interrupt;
+	PyObject *(*PyRun_String)(const char *, int, PyObject *, PyObject *);
+} api;
+
+static bool find_api(void)
+{
+#define FIND(name) (*(void **)&api.name = dlsym(RTLD_DEFAULT, #name)) != NULL
+	api.keyboard_interrupt = dlsym(RTLD_DEFAULT, "PyExc_KeyboardInterrupt");
+	return api.keyboard_interrupt && FIND(PyErr_ExceptionMatches) && FIND(PyErr_SetInterrupt) &&
+	       python_find() && FIND(PyGILState_Check) && FIND(PyImport_GetModuleDict) &&
+	       FIND(PyDict_GetItemString) && FIND(PyDict_SetItemString) && FIND(PyDict_New) &&
+	       FIND(PyEval_GetBuiltins) && FIND(PyRun_String);
+#undef FIND
+}
+
+static PyObject *tell(PyObject *module, PyObject *name)
+{
+	PyObject *bytes = python.PyUnicode_AsEncodedString(name, "utf-8", "replace");
+	char *text;
+
+	(void)module;
+	if (!bytes)
+		return NULL;
+	if (python.PyBytes_AsStringAndSize(bytes, &text, NULL) == 0)
+		count_named(text);
+	else
+		python.PyErr_Clear();
+	python.Py_DecRef(bytes);
+	python.Py_IncRef(python.none);
+	return python.none;
+}
+
+/* Ctrl-C came in between: it is for the program. */
+static void forget_error(void)
+{
+	bool interrupted = api.PyErr_ExceptionMatches(*api.keyboard_interrupt);
+
+	python.PyErr_Clear();
+	if (interrupted)
+		api.PyErr_SetInterrupt();
+}
+
+static void install(PyObject *threading)
+{
+	static struct method method = { "tell", tell, METH_O, NULL };
+	PyObject *space = api.PyDict_New(), *told = python.PyCFunction_NewEx(&method, NULL, NULL);
+	PyObject *result = NULL;
+
+	if (space && told &&
+	    api.PyDict_SetItemString(space, "__builtins__", api.PyEval_GetBuiltins()) == 0 &&
+	    api.PyDict_SetItemString(space, "threading", threading) == 0 &&
+	    api.PyDict_SetItemString(space, "tell", told) == 0)
+		result = api.PyRun_String(source, FILE_INPUT, space, space);
+	counting.named = result != NULL;
+	if (!result)
+		forget_error();
+	if (result)
+		python.Py_DecRef(result);
+	if (told)
+		python.Py_DecRef(told);
+	if (space)
+		python.Py_DecRef(space);
+}
+
+/* CPython's own code creates a thread, which it does with the GIL held. */
+static bool is_safe(const void *caller)
+{
+	Dl_info ours, theirs;
+
+	return dladdr(caller, &ours) && dladdr((const void *)api.PyGILState_Check, &theirs) &&
+	       ours.dli_fbase == theirs.dli_fbase && api.PyGILState_Check();
+}
+
+void names_thread_starts(const void *caller)
+{
+	static bool done, found;
+	PyObject *type, *value, *trace, *threading;
+
+	if (done)
+		return;
+	if (!found && !find_api()) {
+		done = true;
+		return;
+	}
+	found = true;
+	if (!is_safe(caller))
+		return;
+	threading = api.PyDict_GetItemString(api.PyImport_GetModuleDict(), "threading");
+	if (!threading)
+		return;
+	done = true;
+	python.PyErr_Fetch(&type, &value, &trace);
+	install(threading);
+	python.PyErr_Restore(type, value, trace);
+}
