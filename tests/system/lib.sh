@@ -289,6 +289,7 @@ has() {
 	perf) has_perf ;;
 	uprobes) has_uprobes ;;
 	viztracer) viztracer_python >/dev/null ;;
+	wheel) "$tap_venv/bin/python" -c 'import wheel' 2>/dev/null ;;
 	package-tools) "$tap_venv/bin/python" -c 'import pytest, nbclient, ipykernel' 2>/dev/null ;;
 	perfetto) "$tap_venv/bin/python" -c 'import perfetto' 2>/dev/null ;;
 	free-threaded) free_threaded_python >/dev/null ;;
@@ -343,6 +344,8 @@ how_to_get() {
 	free-threaded) echo "$top_srcdir/tests/system/free-threaded-python.sh $tap_pythons" ;;
 	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
+	wheel) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install wheel" ;;
+	dh_gencontrol) echo 'apt-get install debhelper' ;;
 	package-tools) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install pytest nbclient ipykernel" ;;
 	perfetto) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install perfetto" ;;
 	go) echo 'apt-get install golang-go' ;;

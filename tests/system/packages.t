@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make deb and make wheel: what they make is clean, and what is unpacked or installed of them records.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need make
+unset MAKEFLAGS MAKELEVEL MFLAGS
+
+# records PROGRAM NAME: without privilege.
+records() {
+	ok "$2 records" "$1" -q --probes preload --python-trace none -o page.html --json doc.json \
+		"$top_srcdir/share/examples/spinners.py" 0.2
+	is "$(json doc.json 'len(d["threads"]) > 2 and sum(t["wait_ns"] for t in d["threads"]) > 0')" True \
+		"$2: and reports"
+	rm -f page.html doc.json
+}
+
+if want dh_gencontrol 'make deb' && want dpkg-deb 'make deb'; then
+	at_exit "rm -f '$top_builddir'/giltracer_*.deb"
+	ok 'make deb' make -s -C "$top_builddir" deb
+	deb=$(ls "$top_builddir"/giltracer_*.deb)
+	if want lintian 'lintian'; then
+		ok 'lintian' env TMPDIR="$scratch" lintian --allow-root --fail-on error,warning "$deb"
+		is "$(cat out)" '' 'finds nothing'
+	fi
+	ok 'it unpacks' dpkg-deb -x "$deb" unpacked
+	like "$(dpkg-deb -f "$deb" Depends)" 'libjansson4.*libyaml' 'it depends on its libraries'
+	ok 'the manual is compressed' test -s unpacked/usr/share/man/man1/giltracer.1.gz
+	records unpacked/usr/bin/giltracer 'the Debian package'
+fi
+
+if want patchelf 'make wheel' && want wheel 'make wheel'; then
+	at_exit "rm -f '$top_builddir'/giltracer-*.whl"
+	ok 'make wheel' make -s -C "$top_builddir" wheel PYTHON="$tap_venv/bin/python"
+	ok 'a new environment' "$tap_venv/bin/python" -m venv fresh
+	ok 'takes the wheel' fresh/bin/python -m pip install -q --no-index --no-deps \
+		--disable-pip-version-check "$top_builddir"/giltracer-*.whl
+	is "$(ldd fresh/bin/giltracer | awk '$2 == "=>" { print $3 }' |
+		grep -vE "^$scratch/fresh/bin/\.\./lib/giltracer/|/(libc|libm|libdl|libpthread)\.so")" '' \
+		'all libraries but glibc are its own'
+	ok 'the module is there and finds its program' env -u GILTRACER fresh/bin/python -c '
+import sys, giltracer
+assert giltracer.command() == sys.prefix + "/bin/giltracer", giltracer.command()'
+	records fresh/bin/giltracer 'the wheel'
+fi
+
+leaves_nothing
+done_testing
