@@ -9,6 +9,7 @@ import {fmtDur, fmtExact, fmtPct, shorten} from "./format.js";
 import {hashText} from "./hash.js";
 import {callName, callPlace, pinTitle} from "./pick.js";
 import {palette} from "./theme.js";
+import {notes} from "./view.js";
 
 const CAUSES_MAX = 6;
 const plain = text => text.replace(/[\u00a0\u2009]/g, " ");
@@ -40,6 +41,7 @@ export function cardOf(p) {
 			["Thread", threadLabel(p.thread) + ", tid " + pass().threads[p.thread].tid],
 			["From", fmtExact(p.from) + " after the start of the recording"],
 			["Duration", fmtExact(total)],
+			["Note", notes.get(p.from)],
 		].filter(f => f && f[1]),
 		rows: list,
 		total,

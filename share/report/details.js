@@ -5,6 +5,7 @@ import {cardButtons} from "./card.js";
 import {chainPanel} from "./chain.js";
 import {gilText, meta, nobodyText, pass} from "./data.js";
 import {$, code, factsList, fill, h, soft, toward} from "./dom.js";
+import {emit} from "./events.js";
 import {functionShow} from "./flame.js";
 import {fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
@@ -35,7 +36,7 @@ import {FREE_STATE, HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "
 import {store} from "./store.js";
 import {empty, goToPin, jumpTo, shareItem, threadTag} from "./table.js";
 import {palette, threadColor} from "./theme.js";
-import {flyToSpan, pinned, setRange} from "./view.js";
+import {flyToSpan, notes, pinned, setRange} from "./view.js";
 
 function shareList(title, list, total, jump, extra) {
 	if (!list.length && !extra) return null;
@@ -183,6 +184,24 @@ function laneTotalsOf(thread, from, to) {
 	return lane ? laneTotals(lane, from, to) : null;
 }
 
+// What the reader notes of this moment; links and cards carry it, and a flag stands on the axis.
+function noteBox(p) {
+	const write = e => {
+		const text = e.target.value.trim();
+		if (text) notes.set(p.from, text);
+		else notes.delete(p.from);
+		emit("link");
+		emit("search");
+	};
+	return h("input", {
+		class: "note",
+		placeholder: "Note",
+		"aria-label": "Note on this moment",
+		value: notes.get(p.from) || "",
+		onchange: write,
+	});
+}
+
 export function detailsDraw() {
 	const box = $("details"),
 		p = pinned;
@@ -263,6 +282,7 @@ export function detailsDraw() {
 					h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"),
 				),
 				cardButtons(p),
+				noteBox(p),
 			),
 			side,
 			chainPanel(p),

@@ -31,7 +31,7 @@ function flameDraw() {
 	const redraw = change => () => {
 		change();
 		flameDraw();
-		emit("flame");
+		emit("link");
 	};
 	const toggle = (pressed, text, title, change) =>
 		h("button", {"aria-pressed": String(pressed), title, onclick: redraw(change)}, text);
@@ -71,7 +71,7 @@ export function functionShow(key) {
 	flame.key = key;
 	flameOffer();
 	sandwichShow(key, flame.python);
-	emit("flame");
+	emit("link");
 }
 
 const SHAPES = [

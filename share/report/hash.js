@@ -9,9 +9,11 @@ import {openFor, tl, unhide} from "./layout.js";
 import {pinCall, pinLane} from "./pick.js";
 import {searchRun} from "./search.js";
 import {loading} from "./store.js";
+import {sorts} from "./table.js";
 import {
 	arranged,
 	hits,
+	notes,
 	only,
 	passDur,
 	pinned,
@@ -73,6 +75,28 @@ function readFlame(text) {
 	emit("flame-read");
 }
 
+function readSorts(text) {
+	const before = sorts.size;
+	sorts.clear();
+	for (const s of (text || "").split(",")) {
+		const m = /^(\w+)\.(\d+)\.([01])$/.exec(s);
+		if (m) sorts.set(m[1], {sort: +m[2], up: m[3] === "1"});
+	}
+	if (before + sorts.size) emit("sorts");
+}
+
+function readNotes(text) {
+	notes.clear();
+	for (const n of (text || "").split(",")) {
+		const m = /^(\d+)\.(.+)$/.exec(n);
+		try {
+			if (m) notes.set(+m[1], decodeURIComponent(m[2]));
+		} catch {
+			/* not ours */
+		}
+	}
+}
+
 export function hashText() {
 	const parts = [
 		meta.passes.length > 1 && "p=" + passIndex,
@@ -89,6 +113,8 @@ export function hashText() {
 					.map(x => x[0])
 					.join(""),
 		flamePart(),
+		sorts.size && "u=" + [...sorts].map(([k, s]) => [k, s.sort, +s.up].join(".")),
+		notes.size && "m=" + [...notes].map(([t, text]) => t + "." + encodeURIComponent(text)),
 		tl.opened.size && "d=" + [...tl.opened].join("."),
 	].filter(Boolean);
 	return parts.length ? "#" + parts.join("&") : "";
@@ -159,6 +185,8 @@ export function hashRead() {
 	arranged.kept = threadsIn(parts.get("k"));
 	setOnly(threadsIn(parts.get("t")));
 	setView(...(pair(parts.get("v")) || [0, passDur()]));
+	readSorts(parts.get("u"));
+	readNotes(parts.get("m"));
 	const r = pair(parts.get("r"));
 	setRange(r ? r[0] : null, r ? r[1] : null);
 	const late = () => {
@@ -174,13 +202,13 @@ export function hashRead() {
 
 export function hashInit() {
 	on(
-		"view pin range search pass filter flame",
+		"view pin range search pass filter link",
 		whenQuiet(300, () => {
 			if (loading.complete) hashWrite();
 		}),
 	);
 	addEventListener("hashchange", () => {
-		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodfak]=)/.test(location.hash)) return;
+		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodfakum]=)/.test(location.hash)) return;
 		hashMine = location.hash;
 		hashRead();
 	});

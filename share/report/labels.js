@@ -10,7 +10,7 @@ import {HOLD_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
 import {palette, threadColor} from "./theme.js";
 import {turns} from "./turns.js";
-import {arranged, hits, passDur, pinned, range, shown, span, view} from "./view.js";
+import {arranged, hits, notes, passDur, pinned, range, shown, span, view} from "./view.js";
 
 function ellipsis(c, text, width) {
 	if (c.measureText(text).width <= width) return text;
@@ -77,6 +77,16 @@ function drawAxis(c) {
 	}
 	c.textAlign = "left";
 	c.fillText("time →", 8, 10);
+	for (const t of notes.keys()) {
+		const x = timeToX(t);
+		if (x < GUTTER || x > tl.width) continue;
+		c.fillStyle = palette.hit;
+		c.beginPath();
+		c.moveTo(x - 5, AXIS - 8);
+		c.lineTo(x + 5, AXIS - 8);
+		c.lineTo(x, AXIS);
+		c.fill();
+	}
 }
 
 function drawHead(c, row, scroll) {

@@ -238,7 +238,7 @@ function start() {
 		tablesDraw();
 		deepDraw();
 	});
-	on("theme", () => {
+	on("theme sorts", () => {
 		tablesDraw();
 		togglesDraw();
 		deepDraw();

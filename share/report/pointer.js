@@ -27,6 +27,7 @@ import {tlRedraw} from "./timeline.js";
 import {turns} from "./turns.js";
 import {
 	keepThread,
+	notes,
 	pinned,
 	flyToSpan,
 	panBy,
@@ -48,7 +49,10 @@ function tlHit(e) {
 		y = e.clientY - box.top + tlBox.scrollTop;
 	const hit = {x, y, t: xToTime(x), row: null, pin: null};
 	const inView = y - tlBox.scrollTop;
-	if (inView < AXIS) return hit;
+	if (inView < AXIS) {
+		hit.note = [...notes].filter(n => Math.abs(timeToX(n[0]) - x) < 7).map(n => n[1])[0];
+		return hit;
+	}
 	if (inView < tl.top)
 		hit.row = tl.rows.find(r => r.fixed && inView >= r.y && inView < r.y + r.h) || null;
 	else hit.row = tl.rows.find(r => !r.fixed && y >= r.y && y < r.y + r.h) || null;
@@ -86,7 +90,7 @@ export function pinAt(row, t, dt) {
 
 function tipText(hit) {
 	const p = hit.pin;
-	if (!p) return null;
+	if (!p) return hit.note || null;
 	const lines = [
 		h("b", {}, pinTitle(p)),
 		h("span", {}, fmtDur(p.to - p.from), soft("  at " + fmtAt(p.from, span() / 1000))),

@@ -19,8 +19,8 @@ Raster.prototype.rect = function (x, y, w, h, color) {
 
 /*
  * cols: time in each of `states` in each column. order: states from the bottom up. pens[state]:
- * [colour, stripe colour, stripes' width, their steps along and down] or null for the lane's ground.
- * marks: columns where the state `mark` gets at least a pixel.
+ * [colour, stripe colour, stripes' width, their steps along and down] or null for the lane's
+ * ground. marks: columns where the state `mark` gets at least a pixel.
  */
 Raster.prototype.lane = function (
 	x0,

@@ -3,18 +3,24 @@
 
 import {gilText, threadLabel} from "./data.js";
 import {code, copyText, fill, h, rove, stepInTable, toward} from "./dom.js";
+import {emit} from "./events.js";
 import {NAME_FIT, fmtCount, fmtDur, fmtPct, shorten} from "./format.js";
 import {seeTimeline, tl, tlBox, unhide} from "./layout.js";
-import {threadColor} from "./theme.js";
+import {nameHash, threadColor} from "./theme.js";
 import {flyToSpan, setPin} from "./view.js";
+
+// How tables are sorted that were sorted by hand, by what they are: {sort, up}.
+export const sorts = new Map();
 
 /*
  * columns: [{head, num, title, value(row) for sorting and CSV, cell(row) -> text or element}].
  * options: caption, sort (column index), up, limit (rows shown until "show all"), onrow(row).
  */
 export function makeTable(columns, rows, options) {
-	let sort = Math.min(options.sort ?? 0, columns.length - 1),
-		up = !!options.up,
+	const key = nameHash(options.caption).toString(36),
+		own = sorts.get(key) || {sort: options.sort ?? 0, up: !!options.up};
+	let sort = Math.min(own.sort, columns.length - 1),
+		{up} = own,
 		all = false;
 	const body = h("tbody", {});
 	const heads = columns.map((col, i) => {
@@ -26,6 +32,8 @@ export function makeTable(columns, rows, options) {
 				onclick: () => {
 					up = sort === i ? !up : !col.num;
 					sort = i;
+					sorts.set(key, {sort, up});
+					emit("link");
 					draw();
 				},
 			},

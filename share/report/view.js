@@ -9,6 +9,7 @@ export const view = {from: 0, to: 1};
 const saved = meta.passes.map(() => null); // the view of each pass
 export let pinned = null; // {kind: "gil" | "cpu" | "py", thread, depth, from, to, …}; see pick.js
 export let range = null; // {from, to}
+export const notes = new Map(); // a reader's own, by time
 export let only = null; // Set of thread indices, null for all
 // Of the search; see search.js.
 export const hits = {text: "", lit: null, test: null, count: 0, total: 0};
@@ -138,6 +139,7 @@ export function setPass(index) {
 	range = null;
 	only = null;
 	arranged.kept = [];
+	notes.clear();
 	$("filter-clear").hidden = true;
 	emit("pass");
 	emit("pin");

@@ -41,6 +41,28 @@ await page.keyboard.press("k");
 await quiet(page);
 is(await heads(page), usual, "K, and the usual order, undo it");
 
+// Tables keep their order, and moments their notes.
+const sorted = p =>
+	p.evaluate(() => [
+		document.querySelector("#threads-body [aria-sort=ascending]")?.textContent,
+		document.querySelector("#details .note")?.value,
+	]);
+await page.click("#threads-body th:first-child button.sort");
+await quiet(page);
+await page.evaluate(() => {
+	location.hash += "&s=gil.1.1000";
+});
+await quiet(page);
+const note = 'Why? <b>&"é,.';
+await page.fill("#details .note", note);
+await page.keyboard.press("Enter");
+await quiet(page);
+const noted = await open(file, {hash: await page.evaluate(() => location.hash)});
+is(await sorted(noted), ["Thread", note], "a link carries the order of tables, and notes");
+ok((await noted.evaluate(() => gt.cardMarkdown())).includes("- Note: Why?"), "so does a card");
+await page.fill("#details .note", "");
+await page.keyboard.press("Escape");
+
 // A hold of worker-1 that others had before and after.
 const lanes = program.lanes.map(l => l.gil),
 	hold = lanes[2].filter(s => s.state === 2)[20],
