@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 try:
     import _interpreters as interpreters
@@ -52,25 +53,31 @@ def handler(*_):
 if __name__ == '__main__':
     signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
-    threads = [threading.Thread(target=fork)]
-    threads += [threading.Thread(target=work) for _ in range(200)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    interpret()
+    end = time.monotonic() + float(sys.argv[1])
+    while True:
+        threads = [threading.Thread(target=fork)]
+        threads += [threading.Thread(target=work) for _ in range(200)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        interpret()
+        if time.monotonic() >= end:
+            break
     signal.setitimer(signal.ITIMER_REAL, 0)
     print('ended')
 END
 
+# One round, or as many as there is time for.
+seconds=${GILTRACER_TEST_LONG:-0}
 every_cpython pythons
 while read -r version python <&3; do
-	if ! timeout 30 "$python" -W ignore stress.py >plain 2>&1; then
+	if ! timeout $((30 + seconds)) "$python" -W ignore stress.py "$seconds" >plain 2>&1; then
 		skip 'it does not do this without giltracer either' "$version: the program"
 		continue
 	fi
-	run timeout 120 "$GILTRACER" --probes preload --python "$python" --python-trace none \
-		--json stress.json -o stress.html stress.py
+	run timeout $((120 + 10 * seconds)) "$GILTRACER" --probes preload --python "$python" \
+		--python-trace none --json stress.json -o stress.html stress.py "$seconds"
 	is "$status $(tail -n 1 out)" '0 ended' "$version: it ends as ever"
 	is "$(json stress.json 'sum(p["lost"] for p in d["passes"])')" 0 "$version: nothing is lost"
 	is "$(json stress.json '[c["code"] for c in d["caveats"] if c["code"] in
