@@ -177,7 +177,7 @@ static void add_exemplar(const struct writer *w, const struct metrics_histogram 
 	str_addf(w->out, " # {thread=\"%s\",tid=\"%" PRIu32 "\"} ", name, h->longest->tid);
 	add_seconds(w->out, h->longest_ns);
 	str_addc(w->out, ' ');
-	add_seconds(w->out, (uint64_t)((int64_t)h->longest_end_ns + w->unix_ns));
+	add_seconds(w->out, h->longest_end_ns + (uint64_t)w->unix_ns);
 }
 
 static void add_bucket(const struct writer *w, const char *name, const struct metrics_process *p,
