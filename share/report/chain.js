@@ -55,6 +55,8 @@ function sleepOf(part, stack) {
 	part.what = what;
 	const text = (what ? what.name : "") + " " + native.map(f => f.name).join(" ");
 	part.kind = LOCK_NAME.test(text) ? "lock" : IO_NAME.test(text) ? "io" : "asleep";
+	// A timer or a packet ends I/O in the name of whatever thread it interrupts.
+	if (part.kind === "io") part.who = -1;
 }
 
 // Divide a part of the time that is no wait by the states of the CPU.
