@@ -6,6 +6,7 @@
  */
 #include "preload/calls_record.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +31,13 @@ const char *calls_folder(void)
 }
 
 /* Before CPython looks at it: the program and those that it executes have the environment that they
- * would have without us. */
+ * would have without us. A script that starts CPython, as pyenv's, passes it on. */
 __attribute__((constructor)) static void clean_environment(void)
 {
 	const char *dir = secure_getenv(PRELOAD_CALLS_ENV), *others;
 
-	if (!dir || *dir != '/' || strlen(dir) > PRELOAD_DIR_MAX)
+	if (!dir || *dir != '/' || strlen(dir) > PRELOAD_DIR_MAX ||
+	    !dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
 		return;
 	memcpy(folder, dir, strlen(dir) + 1);
 	unsetenv(PRELOAD_CALLS_ENV);

@@ -432,5 +432,19 @@ waits open
 	is "$(cat out)" None '  and takes the profile function away'
 done 3<two
 
+# Beside uprobes, and where a script starts the interpreter, as pyenv's do.
+if want uprobes 'calls beside uprobes'; then
+	while read -r version python <&3; do
+		printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >wrapper
+		chmod +x wrapper
+		rm -rf session
+		"$GILTRACER" record --probes uprobes --python "$scratch/wrapper" --python-trace native \
+			-o session shapes.py >out 2>err
+		unlike "$(cat err)" 'recorder of Python calls' "$version: a script starts the interpreter"
+		"$GILTRACER" dump --calls session/gil.preload >calls.txt
+		like "$(cat calls.txt)" '"boom ' '  and calls are recorded beside uprobes'
+	done 3<two
+fi
+
 leaves_nothing
 done_testing
