@@ -67,8 +67,19 @@ static inline void calls_put(struct calls_self *me, enum preload_call_type type,
 bool calls_codes_begin(void);
 void calls_codes_in_child(void);
 
-/* The number of a code object; PRELOAD_CALL_CODES_MAX: it is not to be recorded. */
-uint32_t calls_code_number(PyObject *code);
+/**
+ * @index: of our number among those that others keep with a code object
+ * @offset: of the list of these in it; 0: unknown
+ * @generation: a forked child has a log of its own, which is to have all again
+ */
+struct calls_codes {
+	Py_ssize_t index;
+	uint32_t offset, generation, next;
+};
+
+extern struct calls_codes codes;
+
+uint32_t calls_code_search(PyObject *code);
 
 /* ---- calls.c */
 

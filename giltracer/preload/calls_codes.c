@@ -3,17 +3,13 @@
  * Code objects and their numbers. A code object keeps its number itself (PEP 523's co_extra): where
  * its memory is used again, there is none. Its names are written to the log when it is first seen.
  */
-#include "preload/calls_python.h"
+#include "preload/calls_record.h"
 
 #include <string.h>
 
 #define NAME_MAX_BYTES 4096
 
-/* generation: a forked child has a log of its own, which is to have all again. */
-static struct {
-	Py_ssize_t index;
-	uint32_t generation, next;
-} codes;
+struct calls_codes codes;
 
 struct described {
 	struct preload_function head;
@@ -122,14 +118,59 @@ static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code)
 	return number;
 }
 
-uint32_t calls_code_number(PyObject *code)
+uint32_t calls_code_search(PyObject *code)
 {
 	void *extra = NULL;
 
 	python.get_extra(code, codes.index, &extra);
-	if (LIKELY((uintptr_t)extra >> 32 == codes.generation))
+	if ((uintptr_t)extra >> 32 == codes.generation)
 		return (uint32_t)(uintptr_t)extra;
 	return new_number(code);
+}
+
+/* PyTypeObject.tp_basicsize of the object's type. */
+static size_t size_of(PyObject *object)
+{
+	return (size_t)pointer_at(pointer_at(object, 8), 32);
+}
+
+/* Where a code object keeps such numbers: what a first one changes of it from nothing to a list that
+ * has this number. */
+static uint32_t find_offset(PyObject *code, void *number)
+{
+	size_t size = size_of(code), found = 0;
+	PyObject *before[128];
+
+	if (size > sizeof(before))
+		return 0;
+	memcpy(before, (const void *)code, size);
+	if (python.set_extra(code, codes.index, number) < 0)
+		return 0;
+	for (size_t at = 16; at + sizeof(void *) <= size; at += sizeof(void *)) {
+		PyObject *list = pointer_at(code, at);
+
+		if (list == before[at / sizeof(void *)])
+			continue;
+		if (found || before[at / sizeof(void *)] ||
+		    (Py_ssize_t)pointer_at(list, 0) <= codes.index ||
+		    pointer_at(list, sizeof(void *) * (1 + (size_t)codes.index)) != number)
+			return 0;
+		found = at;
+	}
+	return (uint32_t)found;
+}
+
+static void look_at_one(void)
+{
+	PyObject *frame = python.PyEval_GetFrame ? python.PyEval_GetFrame() : NULL;
+	PyObject *code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
+
+	/* Of generation 0: it has no number yet. */
+	if (code)
+		codes.offset = find_offset(code, (void *)8);
+	python.PyErr_Clear();
+	if (code)
+		python.Py_DecRef(code);
 }
 
 bool calls_codes_begin(void)
@@ -139,6 +180,7 @@ bool calls_codes_begin(void)
 	codes.index = python.request_extra(NULL);
 	if (codes.index < 0)
 		return false;
+	look_at_one();
 	codes.generation = codes.next = 1;
 	return true;
 }

@@ -34,6 +34,23 @@ static inline PyObject *pointer_at(const void *p, size_t offset)
 	return *(PyObject *const *)(const void *)((const char *)p + offset);
 }
 
+/* The number of a code object; PRELOAD_CALL_CODES_MAX: it is not to be recorded. */
+static inline uint32_t calls_code_number(PyObject *code)
+{
+	const PyObject *list;
+	uintptr_t extra;
+
+	if (UNLIKELY(!codes.offset))
+		return calls_code_search(code);
+	list = pointer_at(code, codes.offset);
+	if (UNLIKELY(!list || (Py_ssize_t)pointer_at(list, 0) <= codes.index))
+		return calls_code_search(code);
+	extra = (uintptr_t)pointer_at(list, sizeof(void *) * (1 + (size_t)codes.index));
+	if (UNLIKELY(extra >> 32 != codes.generation))
+		return calls_code_search(code);
+	return (uint32_t)extra;
+}
+
 /* A call that returns next is the one that began last: nobody has freed its code. */
 static inline uint32_t calls_number_of(struct calls_self *me, PyObject *code, bool begins)
 {
