@@ -139,6 +139,9 @@ void wording_add_flaw(struct str *out, const struct slices *slices)
 	case SLICES_DROPPED:
 		say_trace_dropped(out, slices->flawed);
 		return;
+	case SLICES_CUT:
+		say_trace_cut(out);
+		return;
 	case SLICES_ASIDE:
 		say_trace_aside(out, slices->flawed);
 		return;

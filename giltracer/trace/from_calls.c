@@ -51,7 +51,7 @@ struct reader {
 	struct str text;
 	uint64_t end_ns, overlapping;
 	uint64_t entries, shortest_ns; /* see struct preload_control */
-	bool overflow;
+	bool overflow, cut;
 	struct slices *ret;
 };
 
@@ -151,10 +151,20 @@ static uint64_t first_stamp(const struct part *part)
 	return high;
 }
 
+/* Where one thread's records end for want of room, all do: what came later is not complete. */
+static void note_unwritten(struct reader *r, uint64_t stamp)
+{
+	if (stamp >= r->log.stop_stamp)
+		return;
+	r->log.stop_stamp = stamp;
+	r->cut = true;
+}
+
 static int add_records(struct reader *r, const void *data, size_t size, struct error *err)
 {
 	struct cursor c = cursor_make(data, size);
-	uint64_t magic = cursor_u64(&c), stamp = cursor_u64(&c), first, written;
+	uint64_t magic = cursor_u64(&c), stamp = cursor_u64(&c), unwritten, first, written;
+	uint64_t unwritten_stamp;
 	uint32_t pid = cursor_u32(&c);
 	int process;
 
@@ -162,7 +172,8 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 	if (size < PRELOAD_RECORDS_AT)
 		return 0;
 	cursor_skip(&c, sizeof(uint32_t));
-	cursor_skip(&c, 2 * sizeof(uint64_t));
+	unwritten = cursor_u64(&c);
+	unwritten_stamp = cursor_u64(&c);
 	first = cursor_u64(&c);
 	written = cursor_u64(&c);
 	if (magic != PRELOAD_CALLS_MAGIC)
@@ -170,6 +181,8 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 	process = preload_log_find(&r->log, pid, stamp);
 	if (process < 0)
 		return error_set(err, EINVAL, "the log of process %u is missing", pid);
+	if (unwritten)
+		note_unwritten(r, unwritten_stamp);
 	r->overflow |= first != 0;
 	c = cursor_make(data, size);
 	cursor_skip(&c, PRELOAD_CALLS_DATA_AT);
@@ -483,6 +496,8 @@ static void read_threads(struct reader *r)
 	ret->thread_count = threads.n;
 	if (r->overflow) {
 		ret->flaw = SLICES_OVERFLOW;
+	} else if (r->cut) {
+		ret->flaw = SLICES_CUT;
 	} else if (r->log.aside) {
 		ret->flaw = SLICES_ASIDE;
 		ret->flawed = r->log.aside;
@@ -590,6 +605,8 @@ int from_calls_read(struct slices **ret, const char *dir, const struct from_call
 	if (for_each_file(r, dir, PRELOAD_LOG_SUFFIX, add_log, err) < 0)
 		return -1;
 	preload_log_finish(&r->log);
+	if (r->log.unwritten_stamp)
+		note_unwritten(r, r->log.unwritten_stamp);
 	if (for_each_file(r, dir, PRELOAD_CALLS_SUFFIX, add_file, err) < 0)
 		return -1;
 	read_threads(r);

@@ -38,6 +38,7 @@ enum slices_flaw {
 	SLICES_WHOLE,
 	SLICES_OVERFLOW,    /* the tracer's buffer did: its oldest calls are missing */
 	SLICES_DROPPED,     /* calls have no usable time and are missing */
+	SLICES_CUT,         /* there was no more room: the last calls are missing */
 	SLICES_ASIDE,       /* of threads that the program profiled itself, calls are missing */
 	SLICES_OVERLAPPING, /* calls outlast their caller */
 };

@@ -343,7 +343,7 @@ done 3<pythons
 
 # The last calls are kept, of all threads together; a filter leaves the others out.
 cat >many.py <<'END'
-import threading
+import sys, threading
 
 def early():
     pass
@@ -357,7 +357,7 @@ def run(n):
 
 if __name__ == '__main__':
     early()
-    run(60000)
+    run(int(sys.argv[1]) if sys.argv[1:] else 60000)
     for i in range(2):
         thread = threading.Thread(target=run, args=(10000,))
         thread.start()
@@ -390,7 +390,7 @@ exits 125 'a filter that VizTracer does not have' "$GILTRACER" record --python-t
 like "$(cat err)" '--trace-min-us: needs --python-trace native' '  is refused'
 
 # --max-size, too, ends the recording, not the program.
-"$GILTRACER" record --probes preload --python "$python" --max-size 1 -o small many.py >out 2>err
+"$GILTRACER" record --probes preload --python "$python" --max-size 1 -o small many.py 3000000 >out 2>err
 is "$?" 0 '--max-size ends the recording of calls'
 like "$(cat err)" 'reached 1 MiB .--max-size' '  and says so'
 
