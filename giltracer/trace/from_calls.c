@@ -20,7 +20,10 @@
 #include "trace/preload_log.h"
 
 #define NO_SLICE UINT32_MAX
-#define NO_NAME  UINT32_MAX
+/* How many callers further out the end of a call is looked for. */
+#define SEARCH_MAX 256
+
+#define NO_NAME UINT32_MAX
 
 /* Records of one thread in one file. */
 struct part {
@@ -36,7 +39,7 @@ struct open_call {
 	uint32_t slice, code;
 };
 
-/* A process's names: id by number of its function, NO_NAME: not asked for yet. */
+/* A process's names: id by index of its function, NO_NAME: not asked for yet. */
 struct process_names {
 	VEC(uint32_t) ids;
 	uint64_t last_ns;
@@ -212,12 +215,9 @@ static uint32_t unknown_name(struct reader *r)
 }
 
 /* NO_NAME: it is giltracer's own, which nobody wants to see. */
-static uint32_t find_name(struct reader *r, const struct part *part, uint32_t number)
+static uint32_t find_name(struct reader *r, const struct preload_code *code)
 {
-	const struct preload_process *p = &r->log.processes.v[part->process];
-	const struct preload_code *code = number < p->called.n ? &p->called.v[number] : NULL;
-
-	if (!code || !code->name)
+	if (!code->name)
 		return unknown_name(r);
 	return preload_log_is_own(&r->log, code) ? NO_NAME : make_name(r, code);
 }
@@ -226,13 +226,17 @@ static uint32_t find_name(struct reader *r, const struct part *part, uint32_t nu
 
 static uint32_t name_of(struct reader *r, const struct part *part, uint32_t number)
 {
+	const struct preload_process *p = &r->log.processes.v[part->process];
 	struct process_names *names = &r->names.v[part->process];
+	uint32_t at = idmap_get(&p->called_ids, number);
 
-	while (names->ids.n <= number)
+	if (at == IDMAP_NONE)
+		return unknown_name(r);
+	while (names->ids.n < p->called.n)
 		*vec_push(&names->ids) = NOT_ASKED;
-	if (names->ids.v[number] == NOT_ASKED)
-		names->ids.v[number] = find_name(r, part, number);
-	return names->ids.v[number];
+	if (names->ids.v[at] == NOT_ASKED)
+		names->ids.v[at] = find_name(r, &p->called.v[at]);
+	return names->ids.v[at];
 }
 
 /* ---- records into calls */
@@ -278,11 +282,11 @@ static void close_slice(struct calls *calls, uint32_t i, uint64_t t)
  * called: another stack was switched to, as greenlets do. */
 static void end_call(struct reader *r, struct calls *calls, uint32_t code, uint64_t t)
 {
-	size_t i = r->open.n;
+	size_t i = r->open.n, least = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
 
-	while (i-- > 0 && r->open.v[i].code != code)
-		continue;
-	if (i == SIZE_MAX)
+	while (i > least && r->open.v[i - 1].code != code)
+		i--;
+	if (i-- == least)
 		return;
 	close_slice(calls, r->open.v[i].slice, t);
 	r->overlapping += r->open.n - 1 - i;

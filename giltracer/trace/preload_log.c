@@ -68,7 +68,6 @@ static void add_code(struct preload_process *p, const struct preload_entry *e, s
 	*vec_push(&p->codes) = code;
 }
 
-/* Numbers are given in their order; a few may be missing. */
 static void add_called(struct preload_process *p, const struct preload_entry *e,
                        struct cursor *text)
 {
@@ -76,9 +75,8 @@ static void add_called(struct preload_process *p, const struct preload_entry *e,
 
 	if (!read_code(&code, e, text) || e->number >= PRELOAD_CALL_CODES_MAX)
 		return;
-	while (p->called.n <= e->number)
-		*vec_push(&p->called) = (struct preload_code){ 0 };
-	p->called.v[e->number] = code;
+	idmap_set(&p->called_ids, (uint32_t)e->number, (uint32_t)p->called.n);
+	*vec_push(&p->called) = code;
 }
 
 static void add_list(struct preload_process *p, const struct preload_entry *e,
@@ -245,6 +243,7 @@ void preload_log_done(struct preload_log *log)
 		vec_done(&log->processes.v[i].called);
 		idmap_done(&log->processes.v[i].code_ids);
 		idmap_done(&log->processes.v[i].list_ids);
+		idmap_done(&log->processes.v[i].called_ids);
 	}
 	for (size_t i = 0; i < log->maps.n; i++)
 		filemap_done(&log->maps.v[i]);

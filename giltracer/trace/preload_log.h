@@ -34,7 +34,7 @@ struct preload_list {
  * @exe: the program, "" if unknown; owned
  * @gils: addresses by number
  * @codes, @lists: by index; code_ids, list_ids: index by number
- * @called: functions of Python calls, by number; not all numbers have a name
+ * @called: functions of Python calls, called_ids: index by number
  */
 struct preload_process {
 	uint32_t pid, parent, forked_by;
@@ -44,7 +44,7 @@ struct preload_process {
 	VEC(struct preload_code) codes;
 	VEC(struct preload_list) lists;
 	VEC(struct preload_code) called;
-	struct idmap code_ids, list_ids;
+	struct idmap code_ids, list_ids, called_ids;
 };
 
 /* A stamp and its time. */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Python calls of the preload library, from bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload/format.h"
+#include "tap.h"
+#include "trace/from_calls.h"
+#include "trace/names.h"
+
+#define STAMP 7
+#define PID   100
+
+static uint8_t log_bytes[4096];
+static size_t log_size;
+static uint64_t records[(PRELOAD_CALLS_DATA_AT + 4096) / sizeof(uint64_t)];
+static size_t at;
+
+static void put_entry(struct preload_entry entry, const void *text, size_t len)
+{
+	size_t padded = (len + 7) & ~(size_t)7;
+
+	entry.size = (uint32_t)(sizeof(entry) + padded);
+	memcpy(log_bytes + log_size, &entry, sizeof(entry));
+	if (len)
+		memcpy(log_bytes + log_size + sizeof(entry), text, len);
+	log_size += entry.size;
+}
+
+static void put_function(unsigned number, const char *name)
+{
+	struct {
+		struct preload_function head;
+		char text[64];
+	} d = { .head = {
+			.first_line = number, .name_len = (uint32_t)strlen(name), .file_len = 4 } };
+
+	memcpy(d.text, name, strlen(name));
+	memcpy(d.text + strlen(name), "f.py", 4);
+	put_entry((struct preload_entry){ .type = PRELOAD_CALLED, .number = number }, &d,
+	          sizeof(d.head) + strlen(name) + 4);
+}
+
+/* A clock of nanoseconds. */
+static void begin(void)
+{
+	log_size = 0;
+	memset(log_bytes, 0, sizeof(log_bytes));
+	memset(records, 0, sizeof(records));
+	put_entry((struct preload_entry){ .type = PRELOAD_PROCESS, .stamp = STAMP, .number = PID },
+	          "", 0);
+	put_entry((struct preload_entry){ .type = PRELOAD_PAIR, .stamp = 0, .value = 1000 }, "", 0);
+	put_entry((struct preload_entry){ .type = PRELOAD_PAIR, .stamp = 1000, .value = 2000 }, "",
+	          0);
+	put_function(1, "one");
+	put_function(2, "two");
+	*(struct preload_header *)(void *)records = (struct preload_header){
+		.magic = PRELOAD_CALLS_MAGIC,
+		.process = STAMP,
+		.pid = PID,
+	};
+	at = PRELOAD_CALLS_WINDOW_AT / sizeof(uint64_t);
+	records[at++] = PRELOAD_CALL_WORD(PRELOAD_CALL_SAY, PRELOAD_SAY_WINDOW, 0);
+}
+
+static void put(enum preload_call_type type, unsigned number, uint64_t stamp)
+{
+	records[at++] = PRELOAD_CALL_WORD(type, number, stamp);
+}
+
+static void thread(enum preload_say how, uint64_t tid)
+{
+	put(PRELOAD_CALL_SAY, how, tid);
+	put(PRELOAD_CALL_SAY, PRELOAD_SAY_TIME, 0);
+}
+
+static struct slices *read_all(void)
+{
+	struct slices *slices = NULL;
+	struct error err = { 0 };
+
+	if (from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &err) <
+	    0)
+		fprintf(stderr, "# %s\n", err.text);
+	return slices;
+}
+
+/* "NAME START DURATION DEPTH[ open], …" of a thread. */
+static void shows(const struct slices *slices, uint32_t tid, const char *wanted, const char *what)
+{
+	const struct slice_thread *t = slices_find(slices, PID, tid);
+	char text[512] = "";
+
+	for (size_t i = 0; t && i < t->n; i++) {
+		const struct slice *s = &t->v[i];
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len, "%s%.3s %d %d %d%s", i ? ", " : "",
+		         names_get(slices->names, s->name), (int)s->start_ns, (int)s->dur_ns,
+		         s->depth, s->flags & SLICE_OPEN ? " open" : "");
+	}
+	is_str(text, wanted, "%s", what);
+}
+
+static void test_nesting(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_RETURN, 1, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put(PRELOAD_CALL_START, 2, 20);
+	put(PRELOAD_CALL_YIELD, 2, 30);
+	put(PRELOAD_CALL_RESUME, 2, 40);
+	put(PRELOAD_CALL_UNWIND, 2, 50);
+	put(PRELOAD_CALL_RETURN, 1, 60);
+	put(PRELOAD_CALL_START, 9, 70);
+	thread(PRELOAD_SAY_BEGIN, 6);
+	put(PRELOAD_CALL_START, 1, 100);
+	slices = read_all();
+	shows(slices, 5, "one 1010 50 0, two 1020 10 1, two 1040 10 1, unk 1070 30 0 open",
+	      "calls in their nesting; one that was running before is not there");
+	shows(slices, 6, "one 1100 0 0 open", "another thread in the same file");
+	is_u64(slices->flaw, SLICES_WHOLE, "nothing is missing");
+}
+
+static void test_other_stack(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put(PRELOAD_CALL_START, 2, 20);
+	put(PRELOAD_CALL_RETURN, 1, 30);
+	put(PRELOAD_CALL_RETURN, 2, 40);
+	slices = read_all();
+	shows(slices, 5, "one 1010 20 0, two 1020 20 1", "a stack that was switched");
+	is_u64(slices->flaw, SLICES_OVERLAPPING, "  is counted");
+}
+
+static void test_aside(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	put_entry((struct preload_entry){ .type = PRELOAD_ASIDE, .number = 5 }, "", 0);
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put(PRELOAD_CALL_SAY, PRELOAD_SAY_ASIDE, 20);
+	thread(PRELOAD_SAY_BEGIN, 6);
+	put(PRELOAD_CALL_START, 1, 90);
+	put(PRELOAD_CALL_RETURN, 1, 95);
+	slices = read_all();
+	shows(slices, 5, "one 1010 10 0 open", "a call is open where another profiles the thread");
+	is_u64(slices->flaw, SLICES_ASIDE, "  which is a flaw");
+}
+
+/* Killed between the copy and the new window: what is in it was copied. */
+static void test_stale_window(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put(PRELOAD_CALL_RETURN, 1, 20);
+	memcpy((char *)records + PRELOAD_CALLS_DATA_AT, (char *)records + PRELOAD_CALLS_WINDOW_AT,
+	       48);
+	((struct preload_header *)(void *)records)->written = 48;
+	slices = read_all();
+	shows(slices, 5, "one 1010 10 0", "a window that was copied is not read twice");
+}
+
+int main(void)
+{
+	test_nesting();
+	test_other_stack();
+	test_aside();
+	test_stale_window();
+	return done_testing();
+}
