@@ -9,25 +9,6 @@
 #include "cmd.h"
 #include "export/export.h"
 
-/* The folder; options may stand before and behind it. */
-static int parse(const struct opt *opts, int argc, char **argv, const char **dir, struct error *err)
-{
-	for (int at = 0; at < argc;) {
-		int next = opts_parse(opts, argc - at, argv + at, err);
-
-		if (next < 0)
-			return -1;
-		at += next;
-		if (at >= argc)
-			break;
-		if (*dir)
-			return error_set(err, EINVAL, "'%s': only one session folder is expected",
-			                 argv[at]);
-		*dir = argv[at];
-	}
-	return 0;
-}
-
 static int make(const char *dir, unsigned format, const char *path, struct error *err)
 {
 	const struct report_document document = { export_formats[format].write, path };
@@ -62,7 +43,7 @@ static int export_run(int argc, char **argv, struct error *err)
 
 	for (unsigned i = 0; i <= EXPORT_FORMATS; i++)
 		names[i] = export_formats[i].name;
-	if (parse(opts, argc, argv, &dir, err) < 0)
+	if (cmd_options_and_folder(opts, argc, argv, &dir, err) < 0)
 		return -1;
 	if (verbose || quiet)
 		log_set_level(quiet ? LOG_ERROR : LOG_DEBUG);

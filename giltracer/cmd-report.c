@@ -13,25 +13,6 @@
 #include "report/fail_on.h"
 #include "report/session_report.h"
 
-/* The folder; options may stand before and behind it. */
-static int parse(const struct opt *opts, int argc, char **argv, const char **dir, struct error *err)
-{
-	for (int at = 0; at < argc;) {
-		int next = opts_parse(opts, argc - at, argv + at, err);
-
-		if (next < 0)
-			return -1;
-		at += next;
-		if (at >= argc)
-			break;
-		if (*dir)
-			return error_set(err, EINVAL, "'%s': only one session folder is expected",
-			                 argv[at]);
-		*dir = argv[at];
-	}
-	return 0;
-}
-
 /* Whether a document goes to stdout, so that the table cannot. */
 static bool takes_stdout(const struct report_outputs *outputs)
 {
@@ -84,7 +65,7 @@ static int report_run(int argc, char **argv, struct error *err)
 	};
 	struct fail_on fail_on = { 0 };
 	const char *dir = NULL;
-	int status = parse(opts, argc, argv, &dir, err);
+	int status = cmd_options_and_folder(opts, argc, argv, &dir, err);
 
 	if (verbose || quiet)
 		log_set_level(quiet ? LOG_ERROR : LOG_DEBUG);

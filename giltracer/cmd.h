@@ -51,6 +51,11 @@ int cmd_help(const struct cmd *cmd, const struct opt *opts);
 int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help, int argc,
                 char **argv, struct error *err);
 
+/* Parse the options of a command that takes a session folder, which may be anywhere among them.
+ * *ret stays as it is if there is none. */
+int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const char **ret,
+                           struct error *err);
+
 /* The table, NULL-terminated; the first is the default. */
 extern const struct cmd *const cmd_table[];
 

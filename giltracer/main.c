@@ -89,6 +89,28 @@ int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help,
 	return 1;
 }
 
+int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const char **ret,
+                           struct error *err)
+{
+	bool any = false;
+
+	for (int at = 0; at < argc;) {
+		int next = opts_parse(opts, argc - at, argv + at, err);
+
+		if (next < 0)
+			return -1;
+		at += next;
+		if (at >= argc)
+			break;
+		if (any)
+			return error_set(err, EINVAL, "'%s': only one session folder is expected",
+			                 argv[at]);
+		any = true;
+		*ret = argv[at];
+	}
+	return 0;
+}
+
 /* A full disk must not look like success. */
 static int check_stdout(void)
 {

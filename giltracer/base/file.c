@@ -2,6 +2,7 @@
 /* Whole files: mapped, read, written atomically, removed. */
 #include "file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "cleanup.h"
 #include "str.h"
 
 /* Where there is no /proc, the name is all there is. */
@@ -200,4 +202,25 @@ int file_remove_tree(const char *path, struct error *err)
 	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 || errno == ENOENT)
 		return 0;
 	return error_errno(err, "%s: cannot remove", path);
+}
+
+int folder_each(const char *dir, const char *suffix,
+                int (*fn)(void *data, const char *path, struct error *err), void *data,
+                struct error *err)
+{
+	CLEANUP(closedir) DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	if (!d)
+		return error_errno(err, "%s", dir);
+	while ((entry = readdir(d))) {
+		CLEANUP(free) char *path = NULL;
+
+		if (!str_has_suffix(entry->d_name, suffix))
+			continue;
+		path = xasprintf("%s/%s", dir, entry->d_name);
+		if (fn(data, path, err) < 0)
+			return -1;
+	}
+	return 0;
 }

@@ -51,6 +51,12 @@ int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
 int filewriter_commit(struct filewriter *w, struct error *err);
 void filewriter_done(struct filewriter *w);
 
+/* Call fn(data, path, err) for each file of a folder whose name ends in suffix, until a call
+ * fails; in no order. -1 then, or if the folder cannot be read. */
+int folder_each(const char *dir, const char *suffix,
+                int (*fn)(void *data, const char *path, struct error *err), void *data,
+                struct error *err);
+
 /* Remove a folder and everything below it, without following links. Missing is no error. */
 int file_remove_tree(const char *path, struct error *err);
 

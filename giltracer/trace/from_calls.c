@@ -3,7 +3,6 @@
  * other, and a file may have those of several threads. */
 #include "trace/from_calls.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -513,8 +512,9 @@ static void read_threads(struct reader *r)
 
 /* ---- the folder */
 
-static int add_file(struct reader *r, const char *path, struct error *err)
+static int add_file(void *data, const char *path, struct error *err)
 {
+	struct reader *r = data;
 	struct filemap map = { 0 };
 
 	if (filemap_open(&map, path, err) < 0)
@@ -525,30 +525,10 @@ static int add_file(struct reader *r, const char *path, struct error *err)
 	return 0;
 }
 
-static int add_log(struct reader *r, const char *path, struct error *err)
+static int add_log(void *data, const char *path, struct error *err)
 {
+	struct reader *r = data;
 	return preload_log_read(&r->log, path, err);
-}
-
-static int for_each_file(struct reader *r, const char *dir, const char *suffix,
-                         int (*add)(struct reader *, const char *, struct error *),
-                         struct error *err)
-{
-	CLEANUP(closedir) DIR *d = opendir(dir);
-	struct dirent *entry;
-
-	if (!d)
-		return error_errno(err, "%s", dir);
-	while ((entry = readdir(d))) {
-		CLEANUP(free) char *path = NULL;
-
-		if (!str_has_suffix(entry->d_name, suffix))
-			continue;
-		path = xasprintf("%s/%s", dir, entry->d_name);
-		if (add(r, path, err) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 static struct reader *reader_new(void)
@@ -606,12 +586,12 @@ int from_calls_read(struct slices **ret, const char *dir, const struct from_call
 	r->end_ns = options->end_ns;
 	if (read_control(r, dir, err) < 0)
 		return -1;
-	if (for_each_file(r, dir, PRELOAD_LOG_SUFFIX, add_log, err) < 0)
+	if (folder_each(dir, PRELOAD_LOG_SUFFIX, add_log, r, err) < 0)
 		return -1;
 	preload_log_finish(&r->log);
 	if (r->log.unwritten_stamp)
 		note_unwritten(r, r->log.unwritten_stamp);
-	if (for_each_file(r, dir, PRELOAD_CALLS_SUFFIX, add_file, err) < 0)
+	if (folder_each(dir, PRELOAD_CALLS_SUFFIX, add_file, r, err) < 0)
 		return -1;
 	read_threads(r);
 	*ret = take(r->ret);

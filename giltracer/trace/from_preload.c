@@ -2,7 +2,6 @@
 /* The files of the preload library -> events in the order of time. */
 #include "from_preload.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -225,8 +224,9 @@ static int begin_stream(struct from_preload *fp, struct preload_stream *s, const
 	return 0;
 }
 
-static int add_stream(struct from_preload *fp, const char *path, struct error *err)
+static int add_stream(void *data, const char *path, struct error *err)
 {
+	struct from_preload *fp = data;
 	struct preload_stream *s = vec_push(&fp->streams);
 
 	*s = (struct preload_stream){ 0 };
@@ -237,30 +237,10 @@ static int add_stream(struct from_preload *fp, const char *path, struct error *e
 	return 0;
 }
 
-static int add_log(struct from_preload *fp, const char *path, struct error *err)
+static int add_log(void *data, const char *path, struct error *err)
 {
+	struct from_preload *fp = data;
 	return preload_log_read(&fp->log, path, err);
-}
-
-static int for_each_file(struct from_preload *fp, const char *dir, const char *suffix,
-                         int (*add)(struct from_preload *, const char *, struct error *),
-                         struct error *err)
-{
-	CLEANUP(closedir) DIR *d = opendir(dir);
-	struct dirent *entry;
-
-	if (!d)
-		return error_errno(err, "%s", dir);
-	while ((entry = readdir(d))) {
-		CLEANUP(free) char *path = NULL;
-
-		if (!str_has_suffix(entry->d_name, suffix))
-			continue;
-		path = xasprintf("%s/%s", dir, entry->d_name);
-		if (add(fp, path, err) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 static struct from_preload *new_source(struct names *names)
@@ -302,10 +282,10 @@ int from_preload_open(struct source **ret, const char *dir, struct names *names,
 {
 	CLEANUP(close_source) struct from_preload *fp = new_source(names);
 
-	if (for_each_file(fp, dir, PRELOAD_LOG_SUFFIX, add_log, err) < 0)
+	if (folder_each(dir, PRELOAD_LOG_SUFFIX, add_log, fp, err) < 0)
 		return -1;
 	finish_logs(fp);
-	if (for_each_file(fp, dir, PRELOAD_GIL_SUFFIX, add_stream, err) < 0)
+	if (folder_each(dir, PRELOAD_GIL_SUFFIX, add_stream, fp, err) < 0)
 		return -1;
 	make_heap(fp);
 	*ret = &take(fp)->source;

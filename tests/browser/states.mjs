@@ -149,7 +149,7 @@ for (const mode of ["on-gil", "off-gil", "off-cpu"]) {
 	is(
 		Object.entries(drawn).sort(),
 		Object.entries(folded).sort(),
-		"whole: the flame graph " + mode + " is what --folded writes",
+		"whole: the flame graph " + mode + " is what --export writes",
 	);
 }
 const less = await agrees("lossy", lossy);

@@ -27,8 +27,8 @@ for _ in 1 2 3; do
 	[ "$(json whole.json 'sum(p["lost"] for p in d["passes"])')" != 0 ] || break
 	retried 'a whole recording' 'records were lost'
 done
-"$GILTRACER" report -q whole -o /dev/null --folded on-gil whole.on-gil --folded off-gil whole.off-gil \
-	--folded off-cpu whole.off-cpu
+"$GILTRACER" report -q whole -o /dev/null --export folded=whole.on-gil \
+	--export folded-waits=whole.off-gil --export folded-off-cpu=whole.off-cpu
 PATH=$top_srcdir/tests/fake/small:$PATH SMALL_PERF_PAGES=1 trace lossy --one-run
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
 	node "$top_srcdir/tests/browser/states.mjs" "$PWD/whole" "$PWD/lossy"
