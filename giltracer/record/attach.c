@@ -192,7 +192,8 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 {
 	CLEANUP(str_done) struct str others = { 0 };
 
-	add_descendants(&others, pid);
+	if (!a->plan->no_children)
+		add_descendants(&others, pid);
 	a->result->pid = (uint32_t)pid;
 	a->result->stolen_ns = steal_time_ns();
 	if (start(a, pid, str_get(&others), err) < 0)

@@ -95,6 +95,7 @@ struct session *job_describe(const struct job *job)
 	session->state_detect = job->options->state_detect;
 	session->gil_detect = job_wants_gil(job);
 	session->one_run = job->options->one_run;
+	session->no_children = job->options->no_children;
 	session->python_trace = xstrdup(python_trace_names[job->program.python_trace]);
 	session->executable = xstrdup(job->program.python->executable);
 	session->python_version = xstrdup(job->program.python->version);

@@ -33,6 +33,7 @@ struct probe_set;
  * @preloading: the library that records the program, NULL: none
  * @in, @out, @err: the program's; -1 for ours
  * @perf: perf_count recordings
+ * @no_children: of a process that runs already, itself alone
  * @sampling: stacks that are sampled meanwhile; NULL: none
  * @limit: when they end at the latest; the program goes on
  * @on_limit: told why they did, as soon as they did; may be NULL
@@ -54,6 +55,7 @@ struct pass_plan {
 	struct perf_plan perf[RECORDERS_MAX];
 	size_t perf_count;
 	struct sampling *sampling;
+	bool no_children;
 	struct limit limit;
 	void (*on_limit)(const char *why);
 };

@@ -145,6 +145,8 @@ static int find_target(struct job *job, char *const *argv, struct error *err)
 	if (options->pid)
 		return find_running(job, argv, err);
 
+	if (options->no_children)
+		return error_set(err, EINVAL, "option --no-children: needs -p");
 	if (options->entry && options->trace_imports)
 		return error_set(err, EINVAL, "--entry and --trace-imports exclude each other");
 	job->program.entry = options->entry ? xasprintf("=%s", options->entry)

@@ -53,6 +53,7 @@ struct record_options {
 	unsigned max_mib;
 	unsigned sample_hz; /* 0: no samples, unless there is nothing else */
 	bool gil_only;
+	bool no_children; /* the process itself alone */
 	struct opt_list events;
 	bool (*is_command)(const char *word); /* for the message about a missing script */
 };
@@ -84,6 +85,8 @@ struct record_options {
 	                 "also read the Python stacks of all threads HZ times a second"),      \
 		OPT_FLAG(0, "gil-only", &(o)->gil_only,                                        \
 	                 "with --sample, only the stack of the GIL's holder, if any"),         \
+		OPT_FLAG(0, "no-children", &(o)->no_children,                                  \
+	                 "with -p, leave out the processes that it has started or starts"),    \
 		OPT_FLAG(0, "one-run", &(o)->one_run,                                          \
 	                 "with --state-detect, run the program once only"),                    \
 		OPT_STR(0, "python", "PATH", &(o)->python,                                     \

@@ -345,7 +345,7 @@ static struct sampling plan_sampling(const struct job *job, const struct executi
 		.plan = { .path = wanted ? path : NULL,
 		          .hz = options->sample_hz ? options->sample_hz : SAMPLE_HZ,
 		          .gil_only = options->gil_only,
-		          .children = true,
+		          .children = !options->no_children,
 		          .max_bytes = ((uint64_t)options->max_mib << 20) / SAMPLING_SHARE },
 	};
 }
@@ -384,6 +384,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.out = null,
 		.err = null,
 		.sampling = &sampling,
+		.no_children = job->options->no_children,
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,

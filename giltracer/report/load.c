@@ -49,6 +49,12 @@ static bool is_stacks(const struct session_pass *pass)
 	return pass->kind == PASS_STACKS;
 }
 
+/* Of the one process that is of interest, or of nobody. */
+static bool is_wanted(const struct loaded *loaded, const struct event *ev)
+{
+	return !loaded->only_pid || !ev->pid || ev->pid == loaded->only_pid;
+}
+
 static int feed(struct loaded *loaded, struct error *err)
 {
 	const struct event *ready;
@@ -56,9 +62,11 @@ static int feed(struct loaded *loaded, struct error *err)
 	int more;
 
 	while ((more = source_next(loaded->source, &ev, err)) > 0) {
-		model_feed(loaded->model, &ev);
+		if (is_wanted(loaded, &ev))
+			model_feed(loaded->model, &ev);
 		while ((ready = source_ready(loaded->source)))
-			model_feed(loaded->model, ready);
+			if (is_wanted(loaded, ready))
+				model_feed(loaded->model, ready);
 	}
 	return more;
 }
@@ -245,6 +253,7 @@ static int read_events(struct job *job)
 		.all_releases = job->session->releases_known,
 	};
 
+	loaded->only_pid = job->session->no_children ? pass->pid : 0;
 	load_code(loaded, pass, job->dir);
 	if (load_samples(job) < 0)
 		return -1;

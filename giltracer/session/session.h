@@ -10,7 +10,7 @@
  *	{"session": 1, "giltracer": VERSION, "created": "2026-01-31T12:00:00Z",
  *	 "command": [ARG...], "cwd": PATH,
  *	 "host": {"kernel": "6.18.0", "arch": "x86_64", "cpus": 2, "perf": "6.1.187"},
- *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL,
+ *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL, "no_children": BOOL,
  *	             "python_trace": KIND},
  *	 "python": {"executable", "version", "implementation", "build_id", "free_threaded",
  *	            "releases_known": BOOL, "gil_functions": [{"name", "offset", "kind"}]},
@@ -30,6 +30,8 @@
  *
  * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see
  * trace/pycode.h.
+ *
+ * no_children: only the process of each pass is of interest.
  *
  * releases_known: every release of the GIL has a probe.
  *
@@ -98,7 +100,7 @@ struct session {
 	char **command; /* NULL-terminated */
 	char *kernel, *arch, *perf_version;
 	unsigned cpus;
-	bool state_detect, gil_detect, one_run;
+	bool state_detect, gil_detect, one_run, no_children;
 	char *python_trace;
 	char *executable, *python_version, *implementation, *build_id;
 	bool free_threaded, releases_known;

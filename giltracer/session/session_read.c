@@ -275,6 +275,7 @@ static void read_top(struct session *session, const struct reader *top)
 	session->state_detect = get_bool(&options, "state_detect");
 	session->gil_detect = get_bool(&options, "gil_detect");
 	session->one_run = get_bool(&options, "one_run");
+	session->no_children = get_bool(&options, "no_children");
 	session->python_trace = get_text(&options, "python_trace");
 	read_command(session, top);
 	read_python(session, top);

@@ -58,9 +58,9 @@ static json_t *host_json(const struct session *session)
 
 static json_t *options_json(const struct session *session)
 {
-	return json_pack("{sb sb sb so}", "state_detect", session->state_detect, "gil_detect",
-	                 session->gil_detect, "one_run", session->one_run, "python_trace",
-	                 text_of(session->python_trace));
+	return json_pack("{sb sb sb sb so}", "state_detect", session->state_detect, "gil_detect",
+	                 session->gil_detect, "one_run", session->one_run, "no_children",
+	                 session->no_children, "python_trace", text_of(session->python_trace));
 }
 
 static json_t *python_json(const struct session *session)

@@ -35,7 +35,7 @@ tortures() {
 	until answers "http://127.0.0.1:$port/"; do
 		kill -0 $pid 2>/dev/null || break
 	done
-	python3 "$top_srcdir/tests/system/servers.py" load "http://127.0.0.1:$port/" 4 stop >load &
+	python3 "$top_srcdir/tests/system/servers.py" load "http://127.0.0.1:$port/" 4 stop >answers &
 	loader=$!
 	for _ in 1 2 3 4 5; do
 		ok "$name: stacks" "$GILTRACER" stacks -p $pid
@@ -51,7 +51,7 @@ tortures() {
 	fi
 	: >stop
 	wait $loader
-	like "$(cat load)" '^answers [1-9][0-9]* wrong 0$' "$name: no answer failed"
+	like "$(cat answers)" '^answers [1-9][0-9]* wrong 0$' "$name: no answer failed"
 	ok "$name: the server lives" kill -0 $pid
 	kill $pid
 	wait $pid 2>/dev/null || :

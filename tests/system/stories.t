@@ -27,7 +27,7 @@ wait $pid 2>/dev/null || :
 # A batch client that waits for its server, not for the GIL.
 "$python" "$examples/batch_client.py" 60 &
 pid=$!
-until [ "$(ls /proc/$pid/task | wc -l)" -ge 5 ]; do :; done
+until [ "$(find /proc/$pid/task -mindepth 1 -maxdepth 1 | wc -l)" -ge 5 ]; do :; done
 exits 0 'one command' "$GILTRACER" -p $pid --probes none --sample 200 --duration 2 \
 	--json batch.json -o batch.html
 is "$(json batch.json 'max((p for p in d["samples"]["places"] if p["what"] in ("network", "waits")),
@@ -35,8 +35,8 @@ is "$(json batch.json 'max((p for p in d["samples"]["places"] if p["what"] in ("
 	'  names the function that waits for the network'
 is "$(json batch.json '(lambda w: w("network") > 10 * w("waits"))(lambda k: sum(t[k]
 	for t in d["samples"]["threads"]))')" True '  far more often than any waits for the GIL'
-kill $(cat /proc/$pid/task/$pid/children)
-kill $pid
+# shellcheck disable=SC2046 # one or more ids
+kill $(cat /proc/$pid/task/$pid/children) $pid
 wait $pid 2>/dev/null || :
 
 done_testing
