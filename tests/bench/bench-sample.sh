@@ -39,8 +39,10 @@ read -r _ <ready
 "$GILTRACER" -v -p $pid --probes none --sample 1000 --duration 5 -o page.html 2>said
 ours=$(sed -n 's/.*debug: \([0-9]*\) samples, \([0-9]*\) missed, \([0-9.]*\) s of.*/\1 \2 \3/p' said)
 if python3 -m venv venv && venv/bin/pip install -q py-spy 2>err; then
-	/usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time "$@"' - venv/bin/py-spy record --nonblocking \
-		-p $pid -r 1000 -d 5 -t --idle -f raw -o raw >/dev/null 2>said
+	/usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time "$@"' - timeout 120 venv/bin/py-spy record --nonblocking \
+		-p $pid -r 1000 -d 5 -t --idle -f raw -o raw >/dev/null 2>said || :
+fi
+if [ -s raw ]; then
 	cpu=$(tail -n 1 said)
 	# A line for each thread and stack, with how often it was seen; there are 17 threads.
 	ratio=$(awk -v cpu="$cpu" -v ours="$ours" '{ n += $NF / 17 } END {
@@ -52,7 +54,7 @@ if python3 -m venv venv && venv/bin/pip install -q py-spy 2>err; then
 	}' raw)
 	python3 "$top_srcdir/tests/bench/compare.py" 'sample of 16 stacks, 20 deep, py-spy' 2 "$ratio"
 else
-	echo '# bench-sample: no py-spy'
+	echo '# bench-sample: no samples of py-spy'
 fi
 exec 3>&-
 wait $pid
