@@ -41,7 +41,8 @@ def turns():
             pass
 
 
-threads = [threading.Thread(target=f, name=f.__name__ + '-1') for f in ((hogs, waits) if sys.argv[1] == 'hog' else (turns,))]
+work = (hogs, waits) if sys.argv[1] == 'hog' else (turns,)
+threads = [threading.Thread(target=f, name=f.__name__ + '-1') for f in work]
 for thread in threads:
     thread.start()
 sys.stdin.read()

@@ -28,8 +28,8 @@ static void find(unsigned cpus)
 static uint64_t gain(uint32_t tid, const char *f)
 {
 	for (size_t i = 0; i < hogs.v.n; i++)
-		if (m->threads.v[hogs.v.v[i].thread].tid == tid && hogs.v.v[i].frame == frame(f, 1) &&
-		    hogs.v.v[i].overdue_holds)
+		if (m->threads.v[hogs.v.v[i].thread].tid == tid &&
+		    hogs.v.v[i].frame == frame(f, 1) && hogs.v.v[i].overdue_holds)
 			return hogs.v.v[i].gain_ns;
 	return 12345;
 }
