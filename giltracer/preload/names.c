@@ -35,6 +35,10 @@ static const char source[] =
 	"         space)\n"
 	"    watching = space['watching'](real, dummy, tell)\n"
 	"    watching.__qualname__ = real.__qualname__\n"
+	"    if hasattr(watching.__code__, 'co_qualname'):\n"
+	"        watching.__code__ = watching.__code__.replace(\n"
+	"            co_qualname=real.__qualname__,\n"
+	"            co_firstlineno=real.__code__.co_firstlineno)\n"
 	"    setattr(thread, method, watching)\n"
 	"install(threading.Thread, threading._DummyThread)\n";
 

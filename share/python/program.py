@@ -305,6 +305,9 @@ class ThreadNames:
         watching = space['watching'](real, self.names, self.MOST, dummy, native_id, self.path,
                                      self.main, os.getpid, os.open, os.write, os.close)
         watching.__qualname__ = real.__qualname__
+        if hasattr(watching.__code__, 'co_qualname'):
+            watching.__code__ = watching.__code__.replace(
+                co_qualname=real.__qualname__, co_firstlineno=real.__code__.co_firstlineno)
         setattr(thread, method, watching)
         if hasattr(os, 'register_at_fork'):
             os.register_at_fork(after_in_child=self.in_child)

@@ -36,6 +36,9 @@ if __name__ == "__main__":
     threading.setprofile(profile)
     run('profiled', work)
     print(seen[:6])
+    code = getattr(threading.Thread, '_set_native_id', threading.Thread._set_ident).__code__
+    if hasattr(code, 'co_qualname'):
+        print(code.co_qualname, code.co_filename, code.co_firstlineno)
 EOF
 
 cpythons >pythons
