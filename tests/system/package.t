@@ -9,12 +9,14 @@ export PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 cat >work.py <<'END'
 import threading, time
-def spin(until):
+def spin(together, seconds):
+    together.wait()
+    until = time.time() + seconds
     while time.time() < until:
         pass
 def compete(seconds, n=3):
-    until = time.time() + seconds
-    workers = [threading.Thread(target=spin, args=(until,)) for _ in range(n)]
+    together = threading.Barrier(n)
+    workers = [threading.Thread(target=spin, args=(together, seconds)) for _ in range(n)]
     [w.start() for w in workers]
     [w.join() for w in workers]
 END
