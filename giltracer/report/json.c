@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts for machines: schema 1 of DESIGN.md section 6, see share/giltracer.1. */
+/* The facts for machines: schema 1, see share/giltracer.1. */
 #include "report/json.h"
 
 #include "analysis/facts.h"

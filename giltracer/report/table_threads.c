@@ -58,7 +58,12 @@ static const struct thread_column state_columns[] = {
 
 /* clang-format on */
 
-#define COLUMNS(array) (array), sizeof(array) / sizeof(*(array))
+#define COUNT(array)   (sizeof(array) / sizeof(*(array)))
+#define COLUMNS(array) (array), COUNT(array)
+
+_Static_assert(COUNT(gil_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
+_Static_assert(COUNT(lock_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
+_Static_assert(COUNT(state_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
 
 static void set_headings(struct table *table, const struct thread_column *columns, size_t n)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads whose names differ in digits only, as one where there are many: the rules of crowds.h.
+// Threads whose names differ in digits only, as one where there are many: the rules of
+// analysis/thread_groups.h.
 
 import {pass, threadLabel, threadName} from "./data.js";
 
