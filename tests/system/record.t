@@ -43,6 +43,7 @@ like "$(cat err)" '^aside$' '  and its errors'
 is "$(ls session)" 'gil.codes
 gil.perf.data
 session.json' '  leaves one recording'
+is "$(stat -c %a session)" 700 '  in a folder that nobody else can read'
 is "$(session 'd["session"], d["command"], d["cwd"]')" \
 	"(1, ['script.py', 'one', 'two words'], '$scratch')" '  says what was run'
 is "$(session 'd["options"]')" \
