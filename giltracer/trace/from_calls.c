@@ -240,10 +240,12 @@ static uint32_t name_of(struct reader *r, const struct part *part, uint32_t numb
 
 /* ---- records into calls */
 
+/* @depth: of what is shown; @last_ns: the latest time so far: none is before it */
 struct calls {
 	VEC(struct slice) v;
 	uint16_t max_depth;
-	unsigned depth; /* of what is shown */
+	unsigned depth;
+	uint64_t last_ns;
 };
 
 static void begin_call(struct reader *r, struct calls *calls, const struct part *part,
@@ -311,7 +313,7 @@ static void read_part(struct reader *r, struct calls *calls, const struct part *
 {
 	struct cursor c = part->records;
 	struct process_names *names = &r->names.v[part->process];
-	uint64_t high = 0, last = 0;
+	uint64_t high = 0;
 	size_t near = 0;
 
 	while (cursor_left(&c)) {
@@ -325,9 +327,9 @@ static void read_part(struct reader *r, struct calls *calls, const struct part *
 		if (c.bad || stamp > r->log.stop_stamp)
 			break;
 		t = preload_log_time(&r->log, stamp, &near);
-		if (t < last)
-			t = last;
-		last = t;
+		if (t < calls->last_ns)
+			t = calls->last_ns;
+		calls->last_ns = t;
 		if (type_of(word) == PRELOAD_CALL_SAY) {
 			close_open(r, calls, t);
 			calls->depth = 0;
@@ -336,8 +338,8 @@ static void read_part(struct reader *r, struct calls *calls, const struct part *
 		else
 			end_call(r, calls, number_of(word), t);
 	}
-	if (last > names->last_ns)
-		names->last_ns = last;
+	if (calls->last_ns > names->last_ns)
+		names->last_ns = calls->last_ns;
 }
 
 /* ---- threads */

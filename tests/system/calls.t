@@ -389,10 +389,31 @@ exits 125 'a filter that VizTracer does not have' "$GILTRACER" record --python-t
 	--trace-min-us 5 -o session many.py
 like "$(cat err)" '--trace-min-us: needs --python-trace native' '  is refused'
 
-# --max-size, too, ends the recording, not the program.
-"$GILTRACER" record --probes preload --python "$python" --max-size 1 -o small many.py 3000000 >out 2>err
-is "$?" 0 '--max-size ends the recording of calls'
-like "$(cat err)" 'reached 1 MiB .--max-size' '  and says so'
+# --max-size, too, ends the recording, not the program, which waits until that is said.
+cat >fills.py <<'END'
+import sys
+
+def leaf():
+    pass
+
+if __name__ == '__main__':
+    for _ in range(400000):
+        leaf()
+    with open(sys.argv[1]) as f:
+        f.read()
+END
+mkfifo fifo said
+"$GILTRACER" record --probes preload --python "$python" --max-size 1 -o small fills.py fifo >out 2>said &
+recorder=$!
+exec 5<said 4>fifo
+while read -r line <&5; do
+	case $line in *'reached 1 MiB (--max-size)'*) break ;; esac
+done
+exec 4>&-
+like "$line" 'reached 1 MiB' '--max-size ends the recording of calls'
+wait $recorder
+is "$?" 0 '  but not the program'
+exec 5<&-
 
 # --duration ends the recording, in the middle of calls.
 cat >long.py <<'END'
@@ -412,7 +433,6 @@ if __name__ == '__main__':
     waits(sys.argv[1])
     print(getattr(sys, 'getprofile')())
 END
-mkfifo fifo said
 sed -n '1p;2p' pythons >two
 while read -r version python <&3; do
 	rm -rf session
