@@ -46,10 +46,12 @@ static void leave_terminal(pid_t parent)
 		_exit(125);
 }
 
-static void run_child(const struct child_spec *spec, pid_t parent, int release_fd, int error_fd)
-	__attribute__((noreturn));
+/* Between fork and exec nothing may take a lock that another thread may have had. */
+static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, int release_fd,
+                      int error_fd) __attribute__((noreturn));
 
-static void run_child(const struct child_spec *spec, pid_t parent, int release_fd, int error_fd)
+static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, int release_fd,
+                      int error_fd)
 {
 	char byte;
 	int code;
@@ -63,7 +65,7 @@ static void run_child(const struct child_spec *spec, pid_t parent, int release_f
 	sigprocmask(SIG_SETMASK, spec->mask, NULL);
 	for (char *const *variable = spec->env; variable && *variable; variable++)
 		putenv(*variable);
-	if (!path_owner_become(spec->as))
+	if (!path_owner_become(spec->as, group))
 		_exit(125);
 	if (spec->prepare && !spec->prepare())
 		_exit(127);
@@ -98,6 +100,7 @@ int child_spawn(struct child *ret, const struct child_spec *spec, struct error *
 	CLEANUP(close) int release_w = -1;
 	CLEANUP(close) int error_r = -1;
 	CLEANUP(close) int error_w = -1;
+	gid_t group = path_owner_group(spec->as);
 	pid_t parent = getpid();
 	int fds[2];
 
@@ -118,7 +121,7 @@ int child_spawn(struct child *ret, const struct child_spec *spec, struct error *
 	if (ret->pid == 0) {
 		close(release_w);
 		close(error_r);
-		run_child(spec, parent, release_r, error_w);
+		run_child(spec, parent, group, release_r, error_w);
 	}
 	close(take_fd(&error_w));
 	ret->error_fd = take_fd(&error_r);

@@ -95,11 +95,15 @@ int path_check_roots(const char *path, struct error *err)
 	return 0;
 }
 
-bool path_owner_become(uid_t uid)
+gid_t path_owner_group(uid_t uid)
 {
-	const struct passwd *pw = getpwuid(uid);
-	gid_t gid = pw ? pw->pw_gid : (gid_t)uid;
+	const struct passwd *pw = geteuid() == 0 && uid != 0 ? getpwuid(uid) : NULL;
 
+	return pw ? pw->pw_gid : (gid_t)uid;
+}
+
+bool path_owner_become(uid_t uid, gid_t gid)
+{
 	if (geteuid() != 0 || uid == 0)
 		return true;
 	return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&

@@ -15,7 +15,10 @@ uid_t path_owner(const char *path);
 /* Whether it, and all folders above it, are root's and nobody else can write there. */
 int path_check_roots(const char *path, struct error *err);
 
-/* In a child: become that user for good, with no group but its own. Not root: nothing to do. */
-bool path_owner_become(uid_t uid);
+/* That user's group. It asks the system's databases, with locks: to be called before a fork. */
+gid_t path_owner_group(uid_t uid);
+
+/* In a child: become that user for good, with no group but this. Not root: nothing to do. */
+bool path_owner_become(uid_t uid, gid_t gid);
 
 #endif

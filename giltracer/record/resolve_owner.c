@@ -29,10 +29,10 @@ struct question {
 };
 
 static void __attribute__((noreturn))
-answer_in_child(const struct question *question, uid_t uid, int fd)
+answer_in_child(const struct question *question, uid_t uid, gid_t gid, int fd)
 {
 	struct error err = { .code = EPERM, .text = "cannot become the owner of a file" };
-	json_t *json = path_owner_become(uid) ? question->answer(question, &err) : NULL;
+	json_t *json = path_owner_become(uid, gid) ? question->answer(question, &err) : NULL;
 	CLEANUP(free) char *text = NULL;
 
 	if (!json)
@@ -75,13 +75,14 @@ static json_t *ask(const struct question *question, uid_t uid, struct error *err
 	CLEANUP(str_done) struct str text = { 0 };
 	int fds[2];
 	pid_t pid;
+	gid_t gid = path_owner_group(uid);
 
 	if (pipe(fds) < 0 || (pid = fork()) < 0) {
 		error_errno(err, "cannot ask");
 		return NULL;
 	}
 	if (pid == 0)
-		answer_in_child(question, uid, fds[1]);
+		answer_in_child(question, uid, gid, fds[1]);
 	close(fds[1]);
 	read_all(&text, fds[0]);
 	close(fds[0]);

@@ -119,6 +119,8 @@ static bool has_build_id(const char *path, const char *want)
 int stored_probes_verify(struct probe_set *set, struct error *err)
 {
 	struct image_identity now;
+	uid_t owner = path_owner(set->path);
+	gid_t group = path_owner_group(owner);
 	int status = -1;
 	pid_t pid;
 
@@ -133,8 +135,7 @@ int stored_probes_verify(struct probe_set *set, struct error *err)
 	if (pid < 0)
 		return error_errno(err, "fork");
 	if (pid == 0)
-		_exit(!path_owner_become(path_owner(set->path)) ||
-		      !has_build_id(set->path, set->build_id));
+		_exit(!path_owner_become(owner, group) || !has_build_id(set->path, set->build_id));
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	if (status)
