@@ -72,8 +72,9 @@ cpythons >pythons
 while read -r version python <&3; do
 	"$GILTRACER" -q --probes preload --python "$python" --python-trace none --json hogs.json \
 		-o hogs.html hog.py
-	# Where CPUs are few, starting a thread may keep it, too.
-	is "$(json hogs.json '[(h["function"], h["line"]) for h in d["hogs"]][:1]')" \
+	# Where CPUs are few, starting a thread may keep it, too: threading.py is left out.
+	is "$(json hogs.json 'sorted({(h["function"], h["line"]) for h in d["hogs"]
+		if not h["file"].endswith("threading.py")})')" \
 		"[('hog', 10)]" "$version: the call that kept the GIL has its name and line"
 done 3<pythons
 
