@@ -46,19 +46,6 @@ static struct page {
 
 /* ---- the file */
 
-static char *put_number(char *ret, uint64_t value)
-{
-	char digits[24];
-	unsigned n = 0;
-
-	do
-		digits[n++] = (char)('0' + value % 10);
-	while (value /= 10);
-	while (n)
-		*ret++ = digits[--n];
-	return ret;
-}
-
 /* Blocks are reserved before they are mapped: to write where a full disk has none ends a program.
  */
 static void *map_part(int flags, size_t at, size_t bytes)
@@ -95,30 +82,14 @@ static uint64_t start_time(void)
 
 /* ---- the clock */
 
-static void look(uint64_t *stamp, uint64_t *ns)
-{
-	uint64_t narrowest = UINT64_MAX;
-
-	/* A thread may be stopped between the two clocks: the closest look is the right one. */
-	for (int i = 0; i < 5; i++) {
-		uint64_t before = clock_stamp(), now = clock_ns(), after = clock_stamp();
-
-		if (after - before >= narrowest)
-			continue;
-		narrowest = after - before;
-		*stamp = before + narrowest / 2;
-		*ns = now;
-	}
-}
-
 static uint64_t measure_rate(void)
 {
 	uint64_t stamp[2] = { 0 }, ns[2] = { 0 };
 
-	look(&stamp[0], &ns[0]);
+	clock_look(&stamp[0], &ns[0]);
 	while (clock_ns() < ns[0] + MEASURE_NS)
 		continue;
-	look(&stamp[1], &ns[1]);
+	clock_look(&stamp[1], &ns[1]);
 	return (uint64_t)(((unsigned __int128)(ns[1] - ns[0]) << 32) / (stamp[1] - stamp[0]));
 }
 
@@ -160,11 +131,8 @@ static void begin(void)
 	};
 	char *map;
 
-	look(&head.stamp, &head.ns);
-	*at++ = '/';
-	at = put_number(at, head.pid);
-	*at++ = '.';
-	at = put_number(at, head.stamp);
+	clock_look(&head.stamp, &head.ns);
+	at = process_put_file(at, head.pid, head.stamp);
 	memcpy(at, TOTALS_SUFFIX, sizeof(TOTALS_SUFFIX));
 	map = map_part(O_CREAT | O_EXCL, 0, TOTALS_SLOTS_AT);
 	if (!map)

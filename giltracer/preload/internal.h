@@ -127,6 +127,9 @@ extern bool clock_is_tsc;
 void clock_begin(void);
 uint64_t clock_ns(void);
 
+/* Both clocks at one moment: a stamp, and CLOCK_MONOTONIC in ns. */
+void clock_look(uint64_t *stamp, uint64_t *ns);
+
 static inline uint64_t clock_stamp(void)
 {
 #if defined(__x86_64__)
@@ -280,6 +283,9 @@ void process_pair(void);
 
 /* The path of the process's files with suffix behind it; ret has room for sizeof(process.path). */
 void process_file(char *ret, const char *suffix);
+
+/* "/PID.STAMP", by which a process's files are known, and where that ends; without a final 0. */
+char *process_put_file(char *ret, uint64_t pid, uint64_t stamp);
 
 pid_t process_gettid(void);
 

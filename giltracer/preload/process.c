@@ -37,6 +37,14 @@ static char *put_number(char *ret, uint64_t value)
 	return ret;
 }
 
+char *process_put_file(char *ret, uint64_t pid, uint64_t stamp)
+{
+	*ret++ = '/';
+	ret = put_number(ret, pid);
+	*ret++ = '.';
+	return put_number(ret, stamp);
+}
+
 /* "TIME-ON-CPU RUN-DELAY SLICES"; the first is as of the last tick of the clock. */
 static void read_schedstat(struct run_state *ret, pid_t tid)
 {
@@ -138,18 +146,8 @@ void process_log(const struct preload_entry *entry, const void *text, size_t len
 void process_pair(void)
 {
 	struct preload_entry best = { .type = PRELOAD_PAIR };
-	uint64_t narrowest = UINT64_MAX;
 
-	/* A thread may be stopped between the two clocks: the closest look is the right one. */
-	for (int i = 0; i < 5; i++) {
-		uint64_t before = clock_stamp(), ns = clock_ns(), after = clock_stamp();
-
-		if (after - before >= narrowest)
-			continue;
-		narrowest = after - before;
-		best.stamp = before + narrowest / 2;
-		best.value = ns;
-	}
+	clock_look(&best.stamp, &best.value);
 	process.next_pair = best.stamp + PAIR_EVERY;
 	process_log(&best, NULL, 0);
 }
@@ -218,10 +216,7 @@ static void begin(size_t dir_len)
 
 	process.pid = (pid_t)syscall(SYS_getpid);
 	process.stamp = clock_stamp();
-	*at++ = '/';
-	at = put_number(at, (uint64_t)process.pid);
-	*at++ = '.';
-	at = put_number(at, process.stamp);
+	at = process_put_file(at, (uint64_t)process.pid, process.stamp);
 	process.path_len = (size_t)(at - process.path);
 	process.on = true;
 	log_process();

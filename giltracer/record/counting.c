@@ -11,9 +11,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -23,34 +20,10 @@
 #include "preload/totals.h"
 #include "record/group_signals.h"
 #include "record/job.h"
+#include "record/ticks.h"
 
 /* How far apart the clocks are looked at: that is right to some millionths. */
 #define APART_NS (20 * NS_PER_MS)
-
-static uint64_t ticks(void)
-{
-#if defined(__x86_64__)
-	return __rdtsc();
-#else
-	return clock_now_ns();
-#endif
-}
-
-/* This process may be stopped between the two clocks: the closest look is the right one. */
-static void look(uint64_t *stamp, uint64_t *ns)
-{
-	uint64_t narrowest = UINT64_MAX;
-
-	for (int i = 0; i < 10; i++) {
-		uint64_t before = ticks(), now = clock_now_ns(), after = ticks();
-
-		if (after - before >= narrowest)
-			continue;
-		narrowest = after - before;
-		*stamp = before + narrowest / 2;
-		*ns = now;
-	}
-}
 
 /* The rate of the processor's counter, for all processes of the program. */
 static int write_rate(const struct counting *counting, const char *folder, struct error *err)
@@ -59,14 +32,14 @@ static int write_rate(const struct counting *counting, const char *folder, struc
 	CLEANUP(close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	uint64_t stamp, ns, mult;
 
-	look(&stamp, &ns);
+	ticks_look(&stamp, &ns);
 	if (ns - counting->ns < APART_NS) {
 		const struct timespec rest = {
 			.tv_nsec = (long)(APART_NS - (ns - counting->ns)),
 		};
 
 		nanosleep(&rest, NULL);
-		look(&stamp, &ns);
+		ticks_look(&stamp, &ns);
 	}
 	mult = (uint64_t)(((unsigned __int128)(ns - counting->ns) << 32) /
 	                  (stamp - counting->stamp));
@@ -82,7 +55,7 @@ int counting_prepare(struct counting *ret, const struct record_options *options,
 
 	ret->job = xcalloc(1, sizeof(*ret->job));
 	ret->job->options = options;
-	look(&ret->stamp, &ret->ns);
+	ticks_look(&ret->stamp, &ret->ns);
 	failed = job_find_program(ret->job, argv, err);
 	if (failed < 0)
 		return failed;

@@ -10,19 +10,16 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/datadir.h"
 #include "base/str.h"
 #include "binary/dynamic.h"
 #include "locate/probedef.h"
 #include "locate/python.h"
 #include "preload/format.h"
+#include "record/ticks.h"
 
 #define LIBRARY "giltracer/preload/libgiltracer-preload.so"
 
@@ -209,32 +206,14 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	return map_control(p, plan, err);
 }
 
-static uint64_t ticks(void)
-{
-#if defined(__x86_64__)
-	return __rdtsc();
-#else
-	return clock_now_ns();
-#endif
-}
-
 /* Only those know the rate of a program's clock that ended before it had looked twice. */
 void preloading_note_time(const struct preloading *p)
 {
 	struct preload_entry best = { .size = sizeof(best), .type = PRELOAD_PAIR };
-	uint64_t narrowest = UINT64_MAX;
 
 	if (!p->folder)
 		return;
-	for (int i = 0; i < 10; i++) {
-		uint64_t before = ticks(), ns = clock_now_ns(), after = ticks();
-
-		if (after - before >= narrowest)
-			continue;
-		narrowest = after - before;
-		best.stamp = before + narrowest / 2;
-		best.value = ns;
-	}
+	ticks_look(&best.stamp, &best.value);
 	append(p, &best, NULL);
 }
 
@@ -247,7 +226,7 @@ void preloading_stop(const struct preloading *p)
 {
 	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_STOP };
 
-	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks();
+	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks_now();
 	append(p, &entry, NULL);
 	__atomic_store_n(&p->control->limit, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
