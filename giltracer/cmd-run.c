@@ -5,13 +5,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "cmd-metrics.h"
 #include "cmd.h"
@@ -22,33 +20,16 @@
 #include "report/session_report.h"
 #include "session/temp_session.h"
 
-/* @metrics: where to serve metrics instead of recording; NULL: record */
+/* @metrics: what to serve instead of recording; without an address, record */
 struct run_options {
 	struct record_options record;
-	const char *html, *json, *keep, *metrics;
-	bool listen_anywhere;
+	const char *html, *json, *keep;
+	struct metrics_options metrics;
 	const struct report_document *documents;
 	size_t document_count;
 	unsigned annotate;
 	struct fail_on fail_on;
 };
-
-/* Better now than when the program has run: the same steps as for the report itself. */
-static int check_output(const char *path, struct error *err)
-{
-	CLEANUP(filewriter_done) struct filewriter w = { 0 };
-	struct stat st;
-
-	if (!path || !strcmp(path, "-"))
-		return 0;
-	if (!*path)
-		return error_set(err, EINVAL, "the report needs a file name");
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return error_set(err, EISDIR, "%s: is a folder; name a file for the report", path);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return 0;
-	return filewriter_open(&w, path, err);
-}
 
 /* The folder of the session: the one to keep, or a temporary one. */
 static int make_folder(char **ret, struct temp_session *scratch, const struct run_options *options,
@@ -173,21 +154,23 @@ static int record_and_report(const struct run_options *options, char *const *arg
 /* Options that have no meaning without a recording are refused. */
 static int run_counted(const struct run_options *options, char *const *argv, struct error *err)
 {
+	struct metrics_options metrics = options->metrics;
 	const char *other = options->json                   ? "--json"
 	                    : options->keep                 ? "--keep"
 	                    : options->record.pid           ? "-p"
 	                    : options->record.state_detect  ? "--state-detect"
 	                    : options->record.no_gil_detect ? "--no-gil-detect"
 	                    : options->record.entry         ? "--entry"
-	                    : options->record.duration_s    ? "--duration"
 	                    : options->record.events.n      ? "--event"
 	                    : options->fail_on.conditions.n ? "--fail-on"
 	                                                    : NULL;
 
+	if (!other && options->record.duration_s && !metrics.reports.condition)
+		other = "--duration";
 	if (other)
 		return error_set(err, EINVAL, "option %s: --metrics records nothing", other);
-	return metrics_run_program(&options->record, argv, options->metrics,
-	                           options->listen_anywhere, err);
+	metrics.reports.duration_s = options->record.duration_s;
+	return metrics_run_program(&options->record, argv, &metrics, err);
 }
 
 static int run(const struct run_options *options, char *const *argv, struct error *err)
@@ -203,13 +186,15 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 	struct signals signals;
 	int ret;
 
-	if (options->metrics)
+	if (options->metrics.address)
 		return run_counted(options, argv, err);
-	if (report_check_outputs(&outputs, err) < 0 || check_output(options->html, err) < 0 ||
-	    check_output(options->json, err) < 0)
+	if (options->metrics.reports.condition)
+		return error_set(err, EINVAL, "option --record-when: give --metrics, too");
+	if (report_check_outputs(&outputs, err) < 0 || cmd_check_output(options->html, err) < 0 ||
+	    cmd_check_output(options->json, err) < 0)
 		return -1;
 	for (size_t i = 0; i < options->document_count; i++)
-		if (check_output(options->documents[i].path, err) < 0)
+		if (cmd_check_output(options->documents[i].path, err) < 0)
 			return -1;
 	if (signals_block(&signals, err) < 0)
 		return -1;
@@ -225,6 +210,7 @@ static int run_run(int argc, char **argv, struct error *err)
 	struct run_options options = {
 		.record = RECORD_OPTIONS_DEFAULT(cmd_exists),
 		.html = "giltracer.html",
+		.metrics.reports = AUTORECORD_OPTIONS_DEFAULT,
 	};
 	CLEANUP(free) struct report_document *documents = NULL;
 	struct opt_list conditions = { 0 }, exports = { 0 };
@@ -240,10 +226,13 @@ static int run_run(int argc, char **argv, struct error *err)
 		FAIL_ON_OPT(&conditions),
 		OPT_STR(0, "keep", "DIR", &options.keep,
 		        "keep the session folder, for giltracer report"),
-		OPT_STR(0, "metrics", "ADDR:PORT", &options.metrics,
+		OPT_STR(0, "metrics", "ADDR:PORT", &options.metrics.address,
 		        "record nothing: count, and serve metrics while the program runs"),
-		OPT_FLAG(0, "listen-anywhere", &options.listen_anywhere,
+		OPT_FLAG(0, "listen-anywhere", &options.metrics.anywhere,
 		         "permit an address that stands for all of this host's"),
+		OPT_FLAG(0, "label-arguments", &options.metrics.arguments,
+		         "with metrics: say in a label how each process was started"),
+		AUTORECORD_OPTS(&options.metrics.reports),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};

@@ -15,16 +15,27 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/opts.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "cmd.h"
 #include "live/usage.h"
+#include "record/attach.h"
+#include "record/kept.h"
+#include "record/perfcmd.h"
+#include "report/session_report.h"
+#include "session/temp_session.h"
 
 #define SAMPLES_PER_SECOND 100
 #define PERIOD_NS          (NS_PER_SECOND / SAMPLES_PER_SECOND)
 #define NAME_COLUMNS       24
 #define LINE_THREADS       3 /* in a line of text */
+#define FOR_COLUMNS        16
+
+#define KEEP_SECONDS 60
+#define KEEP_BYTES   (64u << 20)
+#define REPORT       "giltracer.html" /* without --output */
 
 enum order { BY_BOTH, BY_HAS, BY_WAITS, BY_NAME, ORDERS };
 
@@ -37,6 +48,10 @@ struct top {
 	enum order order;
 	bool filtering;
 	char filter[64];
+	char **command;     /* of the process */
+	const char *output; /* of the report; NULL: none at the end */
+	unsigned keep_s;
+	char message[640]; /* on the screen */
 };
 
 /* "~" before what is estimated. */
@@ -57,7 +72,27 @@ static void add_function(struct str *out, const struct usage_thread *t)
 	str_addf(out, ":%" PRIu32 ")", t->line);
 }
 
+static void add_holder(struct str *out, const struct usage_holder *holder)
+{
+	if (holder->kind == USAGE_GROUP)
+		utf8_add_safe(out, holder->name, FOR_COLUMNS);
+	else
+		str_adds(out, holder->kind == USAGE_NOBODY ? "(GIL free)" : "(others)");
+}
+
 /* ---- not a terminal: a line per second */
+
+/* Those that round to 0 % are left out. */
+static void add_holders(struct str *out, const struct usage_thread *t)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < t->holders.n && t->holders.v[i].percent >= 0.5; i++) {
+		str_adds(out, n++ ? " + " : " for ");
+		add_holder(out, &t->holders.v[i]);
+		str_addf(out, " %.0f%%", t->holders.v[i].percent);
+	}
+}
 
 static void add_threads(struct str *out, const struct top *top, bool waits)
 {
@@ -72,7 +107,9 @@ static void add_threads(struct str *out, const struct top *top, bool waits)
 		utf8_add_safe(out, t->name, NAME_COLUMNS);
 		str_addf(out, " %" PRIu32 " %s%.0f%%", t->tid, mark(&top->usage),
 		         waits ? t->waits : t->has);
-		if (waits && t->for_tid)
+		if (waits && top->usage.exact)
+			add_holders(out, t);
+		else if (waits && t->for_tid)
 			str_addf(out, " ~for %" PRIu32, t->for_tid);
 		if (!waits && t->function) {
 			str_adds(out, " in ");
@@ -106,15 +143,36 @@ static json_t *text_json(const char *text)
 	return json_string(str_get(&safe));
 }
 
-static json_t *thread_json(const struct usage_thread *t)
+/* Null: they are not known. */
+static json_t *holders_json(const struct usage_thread *t, bool exact)
 {
-	return json_pack("{s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "tid",
+	static const char *const kinds[] = {
+		[USAGE_GROUP] = "group",
+		[USAGE_NOBODY] = "nobody",
+		[USAGE_OTHERS] = "others",
+	};
+	json_t *ret = exact ? json_array() : json_null();
+
+	for (size_t i = 0; exact && i < t->holders.n; i++) {
+		const struct usage_holder *h = &t->holders.v[i];
+
+		json_array_append_new(
+			ret, json_pack("{s:s, s:o, s:f}", "holder", kinds[h->kind], "threads",
+		                       text_json(h->kind == USAGE_GROUP ? h->name : NULL),
+		                       "percent", h->percent));
+	}
+	return ret;
+}
+
+static json_t *thread_json(const struct usage_thread *t, bool exact)
+{
+	return json_pack("{s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "tid",
 	                 (json_int_t)t->tid, "name", text_json(t->name), "has_percent", t->has,
 	                 "waits_percent", t->waits, "runnable_percent", t->runs, "asleep_percent",
 	                 t->sleeps, "waits_for_tid",
-	                 t->for_tid ? json_integer(t->for_tid) : json_null(), "function",
-	                 text_json(t->function), "file", text_json(t->file), "line",
-	                 t->line ? json_integer(t->line) : json_null());
+	                 t->for_tid ? json_integer(t->for_tid) : json_null(), "waits_for",
+	                 holders_json(t, exact), "function", text_json(t->function), "file",
+	                 text_json(t->file), "line", t->line ? json_integer(t->line) : json_null());
 }
 
 static void print_json(const struct top *top)
@@ -123,7 +181,8 @@ static void print_json(const struct top *top)
 	json_auto_t *root = NULL;
 
 	for (size_t i = 0; i < top->usage.threads.n; i++)
-		json_array_append_new(threads, thread_json(&top->usage.threads.v[i]));
+		json_array_append_new(threads,
+		                      thread_json(&top->usage.threads.v[i], top->usage.exact));
 	root = json_pack("{s:i, s:I, s:I, s:I, s:b, s:i, s:f, s:o}", "schema", 1, "pid",
 	                 (json_int_t)top->pid, "time_ns", (json_int_t)top->usage.time_ns,
 	                 "interval_ns", (json_int_t)top->usage.interval_ns, "exact",
@@ -131,6 +190,46 @@ static void print_json(const struct top *top)
 	                 top->usage.free, "threads", threads);
 	json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	putchar('\n');
+}
+
+/* ---- a report of the last seconds */
+
+static int make_report(const struct top *top, const char *path, struct error *err)
+{
+	const struct kept kept = {
+		.pid = top->pid,
+		.command = top->command,
+		.python = usage_python(top->source),
+		.keep = usage_kept(top->source),
+	};
+	const struct report_outputs outputs = { .html = path };
+	struct temp_session scratch = SCRATCH_NONE;
+	struct error ignored;
+	int ret;
+
+	if (temp_session_make(&scratch, err) < 0)
+		return -1;
+	ret = kept_session(&kept, scratch.path, err);
+	if (ret == 0)
+		ret = report_session(scratch.path, &outputs, err);
+	temp_session_remove(&scratch, &ignored);
+	return ret;
+}
+
+/* The screen belongs to curses: what is to be said is shown there. */
+static int report(struct top *top, struct error *err)
+{
+	const char *path = top->output ? top->output : REPORT;
+	enum log_level level = log_get_level();
+	int ret;
+
+	if (top->screen)
+		log_set_level(LOG_ERROR);
+	ret = make_report(top, path, err);
+	log_set_level(level);
+	snprintf(top->message, sizeof(top->message), "%s%s",
+	         ret < 0 ? "" : "report: ", ret < 0 ? err->text : path);
+	return ret;
 }
 
 /* ---- a terminal */
@@ -150,6 +249,30 @@ static int compare(const void *a, const void *b)
 	return by > 0 ? 1 : by < 0 ? -1 : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
+static int columns_left(void)
+{
+	int x = getcurx(stdscr);
+
+	return COLS > x ? COLS - x : 0;
+}
+
+/* For whom it waits: exact times are of groups of threads, estimates of threads. */
+static void draw_for(const struct top *top, const struct usage_thread *t)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (top->usage.exact && t && t->holders.n) {
+		add_holder(&name, &t->holders.v[0]);
+		printw("%5.1f %-*s  ", t->holders.v[0].percent, FOR_COLUMNS, str_get(&name));
+	} else if (top->usage.exact) {
+		printw("%5s %-*s  ", t ? "" : "for%", FOR_COLUMNS, t ? "" : "mostly");
+	} else if (t && t->for_tid) {
+		printw("%9" PRIu32 "  ", t->for_tid);
+	} else {
+		printw("%9s  ", t ? "" : "~for tid");
+	}
+}
+
 static void draw_head(const struct top *top)
 {
 	static const char *const orders[] = { "GIL", "has", "waits", "name" };
@@ -161,27 +284,28 @@ static void draw_head(const struct top *top)
 	         top->usage.free, top->usage.samples, orders[top->order]);
 	if (top->filtering || *top->filter)
 		printw(", threads with '%s'%s", top->filter, top->filtering ? "_" : "");
+	mvaddnstr(2, 0, top->message, COLS);
 	attron(A_REVERSE);
-	mvprintw(3, 0, "%8s %-*s %7s %7s %9s %7s %9s  %-*s", "tid", NAME_COLUMNS, "thread",
+	mvprintw(3, 0, "%8s %-*s %7s %7s %9s %8s ", "tid", NAME_COLUMNS, "thread",
 	         top->usage.exact ? "has%" : "~has%", top->usage.exact ? "waits%" : "~waits%",
-	         "~runs%", "~sleeps%", "for tid", COLS > 80 ? COLS - 80 : 0, "running");
+	         "~runs%", "~sleeps%");
+	draw_for(top, NULL);
+	printw("%-*s", columns_left(), "~running");
 	attroff(A_REVERSE);
-	mvprintw(LINES - 1, 0, "q quit  s sort  / filter  p pause");
+	mvprintw(LINES - 1, 0, "q quit  s sort  / filter  p pause  r report of the last %u s",
+	         top->keep_s);
 }
 
-static void draw_thread(const struct usage_thread *t, int y)
+static void draw_thread(const struct top *top, const struct usage_thread *t, int y)
 {
 	CLEANUP(str_done) struct str name = { 0 }, function = { 0 };
 
 	utf8_add_safe(&name, t->name, NAME_COLUMNS);
 	add_function(&function, t);
-	mvprintw(y, 0, "%8" PRIu32 " %-*s %7.1f %7.1f %9.1f %7.1f ", t->tid, NAME_COLUMNS,
+	mvprintw(y, 0, "%8" PRIu32 " %-*s %7.1f %7.1f %9.1f %8.1f ", t->tid, NAME_COLUMNS,
 	         str_get(&name), t->has, t->waits, t->runs, t->sleeps);
-	if (t->for_tid)
-		printw("%9" PRIu32 "  ", t->for_tid);
-	else
-		printw("%9s  ", "");
-	addnstr(str_get(&function), COLS > 80 ? COLS - 80 : 0);
+	draw_for(top, t);
+	addnstr(str_get(&function), columns_left());
 }
 
 static void draw(struct top *top)
@@ -196,7 +320,7 @@ static void draw(struct top *top)
 		      compare);
 	for (size_t i = 0; i < top->usage.threads.n && y < LINES - 2; i++)
 		if (strcasestr(top->usage.threads.v[i].name, top->filter))
-			draw_thread(&top->usage.threads.v[i], y++);
+			draw_thread(top, &top->usage.threads.v[i], y++);
 	refresh();
 }
 
@@ -216,6 +340,7 @@ static void type_filter(struct top *top, int key)
 
 static void read_keys(struct top *top)
 {
+	struct error ignored;
 	int key;
 
 	while ((key = getch()) != ERR) {
@@ -229,6 +354,8 @@ static void read_keys(struct top *top)
 			top->order = (top->order + 1) % ORDERS;
 		else if (key == '/')
 			top->filtering = true;
+		else if (key == 'r')
+			report(top, &ignored);
 		draw(top);
 	}
 }
@@ -275,12 +402,18 @@ static void close_screen(const struct top *top)
 
 /* ---- the loop */
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, asked;
 
 static void interrupt(int signal)
 {
 	(void)signal;
 	interrupted = 1;
+}
+
+static void ask(int signal)
+{
+	(void)signal;
+	asked = 1;
 }
 
 static void wait_until(const struct top *top, uint64_t when_ns)
@@ -299,7 +432,7 @@ static void show(struct top *top)
 
 	if (top->paused) {
 		usage_end(top->source, &latest);
-		vec_done(&latest.threads);
+		usage_done(&latest);
 		return;
 	}
 	usage_end(top->source, &top->usage);
@@ -313,14 +446,34 @@ static void show(struct top *top)
 		fflush(stdout);
 }
 
+static void count_missed(struct top *top, uint64_t since_ns, uint64_t now)
+{
+	if (usage_kept(top->source) && now - since_ns > 2 * PERIOD_NS)
+		keep_missed(usage_kept(top->source), (now - since_ns) / PERIOD_NS - 1);
+}
+
+/* Somebody has sent SIGUSR1. */
+static void report_asked(struct top *top)
+{
+	struct error err;
+
+	if (!asked)
+		return;
+	asked = 0;
+	if (report(top, &err) < 0 && !top->screen)
+		log_error("%s", err.text);
+}
+
 static int watch(struct top *top, struct error *err)
 {
-	uint64_t next = clock_now_ns(), show_ns = next + NS_PER_SECOND;
+	uint64_t next = clock_now_ns(), show_ns = next + NS_PER_SECOND, last = next;
 	unsigned shown = 0;
 
 	while (!top->quit && !interrupted && !ferror(stdout)) {
-		uint64_t now;
+		uint64_t now = clock_now_ns();
 
+		count_missed(top, last, now);
+		last = now;
 		if (usage_sample(top->source, err) < 0)
 			return err->code == ESRCH && shown ? 0 : -1;
 		now = clock_now_ns();
@@ -334,6 +487,7 @@ static int watch(struct top *top, struct error *err)
 		}
 		if (top->screen)
 			read_keys(top);
+		report_asked(top);
 		/* Not always at the same moment of a program's own periods. */
 		next = now + PERIOD_NS / 2 + (now / 1000 * 7919) % PERIOD_NS;
 		wait_until(top, next);
@@ -341,26 +495,48 @@ static int watch(struct top *top, struct error *err)
 	return 0;
 }
 
+/* What a report needs is kept where one can be asked for. */
+static void keep(struct top *top)
+{
+	const struct keep_plan plan = {
+		.hz = SAMPLES_PER_SECOND,
+		.seconds = top->keep_s,
+		.max_bytes = KEEP_BYTES,
+	};
+	const struct sigaction now = { .sa_handler = ask };
+
+	if (!top->screen && !top->output)
+		return;
+	usage_keep(top->source, &plan);
+	sigaction(SIGUSR1, &now, NULL);
+}
+
 static int run(struct top *top, struct error *err)
 {
 	const struct sigaction end = { .sa_handler = interrupt };
 	int ret;
 
-	if (usage_open(&top->source, top->pid, err) < 0)
+	if (cmd_check_output(top->output, err) < 0 || usage_open(&top->source, top->pid, err) < 0)
 		return -1;
+	top->command = attach_command(top->pid);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
 	open_screen(top);
+	keep(top);
 	ret = watch(top, err);
 	close_screen(top);
+	top->screen = false;
+	if (ret == 0 && top->output)
+		ret = report(top, err);
 	usage_close(top->source);
-	vec_done(&top->usage.threads);
+	usage_done(&top->usage);
+	argv_free(top->command);
 	return ret;
 }
 
 static int top_run(int argc, char **argv, struct error *err)
 {
-	struct top top = { 0 };
+	struct top top = { .keep_s = KEEP_SECONDS };
 	bool help = false;
 	unsigned pid = 0;
 	const struct opt opts[] = {
@@ -368,6 +544,10 @@ static int top_run(int argc, char **argv, struct error *err)
 		OPT_FLAG(0, "json", &top.json, "print a JSON document per second"),
 		OPT_UINT('n', "limit", "COUNT", &top.count, 1, INT32_MAX,
 		         "end after COUNT seconds"),
+		OPT_STR('o', "output", "FILE", &top.output,
+		        "at the end, write a report of the last seconds"),
+		OPT_UINT(0, "keep-last", "SECONDS", &top.keep_s, 1, 3600,
+		         "that the report goes back (60)"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};

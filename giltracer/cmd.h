@@ -56,6 +56,9 @@ int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help,
 int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const char **ret,
                            struct error *err);
 
+/* That a report can be written there, before it is worth anything. NULL and "-" always can. */
+int cmd_check_output(const char *path, struct error *err);
+
 /* The table, NULL-terminated; the first is the default. */
 extern const struct cmd *const cmd_table[];
 

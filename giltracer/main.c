@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/opts.h"
 #include "cmd.h"
@@ -87,6 +90,23 @@ int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help,
 	if (next < argc)
 		return error_set(err, EINVAL, "unexpected argument '%s'", argv[next]);
 	return 1;
+}
+
+/* The same steps as for the report itself. */
+int cmd_check_output(const char *path, struct error *err)
+{
+	CLEANUP(filewriter_done) struct filewriter w = { 0 };
+	struct stat st;
+
+	if (!path || !strcmp(path, "-"))
+		return 0;
+	if (!*path)
+		return error_set(err, EINVAL, "the report needs a file name");
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return error_set(err, EISDIR, "%s: is a folder; name a file for the report", path);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return 0;
+	return filewriter_open(&w, path, err);
 }
 
 int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const char **ret,

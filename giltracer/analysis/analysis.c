@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the facts of a recording together; the verdict comes last, for it looks at all others. */
+/* Puts the facts of a recording together. The verdict comes last because it uses all the others. */
 #include "analysis/analysis.h"
 
 #include <stdlib.h>
@@ -24,6 +24,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->places = locks_places(a->pass, MODEL_NONE);
 	a->cpu_users = cpu_users_find(a->pass);
 	a->sampled = sampled_find(a->pass);
+	task_groups_init(&a->tasks, a->pass);
 	a->thread_order = facts_thread_order(a->model);
 	a->blame_order = facts_blame_order(a->model);
 	a->lock_blame_order = facts_lock_blame_order(a->model);
@@ -47,6 +48,7 @@ void analysis_free(struct analysis *a)
 	vec_done(&a->places.v);
 	vec_done(&a->cpu_users.list);
 	sampled_done(&a->sampled);
+	task_groups_done(&a->tasks);
 	free(a->thread_order);
 	free(a->blame_order);
 	free(a->lock_blame_order);

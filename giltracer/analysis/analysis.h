@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a recording means, as typed facts: made once, then read by all writers, so that all say the
- * same. There is no text for people in it.
- */
+/* What a recording means, as typed facts: computed once and then read by all writers, so that all
+ * report the same. There is no text for people in it. */
 #ifndef GILTRACER_ANALYSIS_ANALYSIS_H
 #define GILTRACER_ANALYSIS_ANALYSIS_H
 
@@ -14,6 +12,7 @@
 #include "analysis/locks.h"
 #include "analysis/recording.h"
 #include "analysis/sampled.h"
+#include "analysis/task_groups.h"
 #include "analysis/thread_groups.h"
 #include "analysis/verdict.h"
 
@@ -28,6 +27,7 @@
  * @places: where threads were blocked by locks
  * @cpu_users: who had the CPUs while threads were runnable
  * @sampled: what samples tell
+ * @tasks: asyncio's tasks
  * @thread_order, @blame_order, @lock_blame_order: indices in the model, most waiting first
  * @caveats: of all passes
  * @locks: the GIL was off all the while, and what threads blocked on was recorded
@@ -43,6 +43,7 @@ struct analysis {
 	struct locks_places places;
 	struct cpu_users cpu_users;
 	struct sampled sampled;
+	struct task_groups tasks;
 	uint32_t *thread_order, *blame_order, *lock_blame_order;
 	struct facts_caveats caveats;
 	struct verdict verdict;

@@ -16,7 +16,7 @@ const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, ui
 	return by == MODEL_NONE && name && names ? names_get(names, name) : NULL;
 }
 
-/* index: of each program by the id of its name, 0: threads of this one. */
+/* index: of each program, by the id of its name; 0: threads of this program. */
 static void add_user(struct cpu_users *users, struct idmap *index, uint32_t id, const char *name,
                      uint64_t ns)
 {

@@ -7,8 +7,7 @@
 #include "base/vec.h"
 
 /**
- * All that one program took.
- * @name: borrowed from the pass; NULL: threads of the traced program
+ * What one program took in all. @name: borrowed from the pass; NULL: threads of the traced program
  */
 struct cpu_user {
 	const char *name;
@@ -24,12 +23,12 @@ struct cpu_users {
 /* Free with vec_done(&users.list). */
 struct cpu_users cpu_users_find(const struct recording_pass *pass);
 
-/* The program that had a CPU, of a row by and name as in struct model_cpu_blame; NULL: a thread of
- * the model, nobody, or not known. Borrowed from the pass. */
+/* The program that had a CPU, by the fields by and name of struct model_cpu_blame. NULL: a thread
+ * of the model, nobody, or unknown. Borrowed from the pass. */
 const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, uint32_t name);
 
-/* Of the runnable time of which it is known who had the CPU, what threads of this program had, in
- * percent; negative: that is not known. */
+/* The share of the runnable time with a known CPU user in which threads of this program had the
+ * CPU, in percent; negative: unknown. */
 double cpu_users_own_percent(const struct recording_pass *pass);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Charges the waiting to threads, functions and hand-offs, and picks who is named. */
+/* Charges the waiting to threads, functions and hand-offs, and decides which of them to name. */
 #include "analysis/culprit.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define SECOND_PERCENT   5        /* of the waiting: who caused less is not named beside another */
 #define BETWEEN_PERCENT  10       /* likewise of nobody */
 
-/* The longest wait that passed while any thread of a group held the GIL. */
+/* The longest wait during which some thread of a group held the GIL. */
 static void find_moment(struct verdict *v, const struct model *model, const uint32_t *of,
                         uint32_t group)
 {
@@ -103,8 +103,8 @@ static void find_wait(struct verdict *v, const struct model *model, uint32_t thr
 	}
 }
 
-/* The longest wait that passed while any thread kept the GIL in a function. None is better than one
- * that is not the longest, where there are too many holds and threads to look at. */
+/* The longest wait during which any thread kept the GIL in a function. If there are too many holds
+ * and threads to look at, none is reported, because one that is not the longest would be wrong. */
 static void find_call_moment(struct verdict *v, const struct analysis *a, uint32_t frame)
 {
 	struct kept_list list = kept_by(a->pass, frame);
@@ -181,7 +181,7 @@ static void charges_done(struct charges *c)
 	free(c->order);
 }
 
-/* Without a Python-side trace: the function in which those of its holds ended that made others wait
+/* Without a Python-side trace: the function in which the thread's holds ended that made others wait
  * most. */
 static void find_probed_function(struct reason_function *f, const struct analysis *a,
                                  const struct charges *c, uint32_t group)
@@ -199,7 +199,8 @@ static void find_probed_function(struct reason_function *f, const struct analysi
 	vec_done(&rows.v);
 }
 
-/* The function that ran most while holder was waited for, and the caller of its heaviest stack. */
+/* The function that ran most while others waited for holder, and the caller in its heaviest
+ * stack. */
 static bool find_traced_function(struct reason_function *f, const struct analysis *a,
                                  uint32_t holder)
 {
@@ -226,7 +227,7 @@ static bool find_traced_function(struct reason_function *f, const struct analysi
 	return true;
 }
 
-/* What nobody is to blame for. */
+/* Waiting for which nobody is to blame. */
 static void add_between(struct reasons *to, const struct charges *c)
 {
 	double percent = facts_percent(c->nobody_ns, c->total_ns);
@@ -235,7 +236,7 @@ static void add_between(struct reasons *to, const struct charges *c)
 		reasons_add(to, REASON_HANDOFF_TOO)->percent = percent;
 }
 
-/* How long the holder had no CPU although it wanted one, if that is much of a hold. */
+/* How long the holder was runnable without a CPU, if that is much of a hold. */
 static uint64_t preempted(const struct model *model, uint32_t thread, uint64_t from_ns, uint64_t ns)
 {
 	uint64_t runnable_ns, asleep_ns;
@@ -295,7 +296,8 @@ static bool is_collector(const struct recording_pass *pass, const struct hog *ho
 {
 	const char *native = function_native(pass, hog);
 
-	/* As native.c tells it: CPython 3.8 to 3.13, before, and since. */
+	/* The names that native.c reports: for CPython 3.8 to 3.13, for earlier and for later
+	 * versions. */
 	return native && (str_has_prefix(native, "gc_collect") || !strcmp(native, "collect") ||
 	                  str_has_prefix(native, "_Py_RunGC"));
 }
@@ -318,7 +320,7 @@ static void blame_slow_start(struct verdict *v, const struct analysis *a, const 
 	reasons_add(&v->advice, ADVICE_RECORD_ALONE);
 }
 
-/* One function, whoever ran it, that kept the GIL when it was asked to let go. */
+/* One function that kept the GIL after a release request, in whichever threads. */
 static bool blame_call(struct verdict *v, const struct analysis *a, const struct charges *c)
 {
 	const struct function_row *top = a->overdue.v.n ? &a->overdue.v.v[0] : NULL;
@@ -345,7 +347,7 @@ static bool blame_call(struct verdict *v, const struct analysis *a, const struct
 	return true;
 }
 
-/* The GIL is given up again at once, as the holds say that were not cut short by a lack of CPUs. */
+/* The GIL is released again at once, judged by the holds that a lack of CPUs did not cut short. */
 static bool is_given_up_often(const struct analysis *a)
 {
 	uint64_t holds = 0;

@@ -74,7 +74,7 @@ static enum diff_verdict judge(double a, double b)
 	return b < a ? DIFF_FELL : DIFF_ROSE;
 }
 
-/* Where nobody waited for a GIL, but for locks, there is none. */
+/* Where threads waited for locks but never for a GIL, there is no such fact. */
 static enum fact choose(const struct summary *a, const struct summary *b)
 {
 	bool gil = a->value[FACT_GIL_WAIT] || b->value[FACT_GIL_WAIT];
@@ -103,6 +103,7 @@ void diff_init(struct diff *diff, const struct summary *a, const struct summary 
 		.b = b,
 		.fact = fact,
 		.verdict = judge(a->percent[fact], b->percent[fact]),
+		.other_program = a->program && b->program && strcmp(a->program, b->program) != 0,
 	};
 	compare_rows(&diff->threads, a, &a->threads, b, &b->threads);
 	compare_rows(&diff->functions, a, &a->functions, b, &b->functions);

@@ -46,6 +46,7 @@ enum diff_verdict { DIFF_SAME, DIFF_FELL, DIFF_ROSE };
 
 /**
  * @verdict: on the wait for @fact: FACT_GIL_WAIT, or FACT_LOCK_WAIT where there is no GIL
+ * @other_program: the two are recordings of programs with different names
  * @threads, @functions: largest change of the wait first
  * @most_changed: the function whose waiting changed most, if it changed as all did; or NULL
  */
@@ -53,6 +54,7 @@ struct diff {
 	const struct summary *a, *b;
 	enum fact fact;
 	enum diff_verdict verdict;
+	bool other_program;
 	struct diff_rows threads, functions;
 	const struct diff_row *most_changed;
 };
@@ -61,7 +63,7 @@ struct diff {
 void diff_init(struct diff *diff, const struct summary *a, const struct summary *b);
 void diff_done(struct diff *diff);
 
-/* Whether shares a and b, in percent, are as good as the same. */
+/* Whether the difference of shares a and b, in percent, is noise. */
 bool diff_is_noise(double a, double b);
 
 #endif

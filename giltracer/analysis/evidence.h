@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules of the verdict look at; verdict.h has the rules. */
+/* The numbers that the rules of the verdict use; verdict.h has the rules. */
 #ifndef GILTRACER_ANALYSIS_EVIDENCE_H
 #define GILTRACER_ANALYSIS_EVIDENCE_H
 
@@ -36,21 +36,22 @@ struct evidence {
 struct evidence evidence_gather(const struct recording *recording,
                                 const struct thread_groups *groups);
 
-/* The first rule that holds. Fills in off_gil_running_ns if it comes to that. */
+/* The first rule that holds. Computes off_gil_running_ns if the rule needs it. */
 enum verdict_kind evidence_judge(struct evidence *e);
 
-/* The rules that may hold beside another one. */
+/* The rules that may hold in addition to another one. */
 bool evidence_is_starved(const struct evidence *e);
 bool evidence_is_single(const struct evidence *e);        /* one thread does all the work */
 enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME or GIL_NONE */
 
-/* Neither probes nor stacks were recorded: who waited for the GIL is not known. */
+/* Neither probes nor stacks were recorded: nothing says which threads waited for the GIL. */
 bool evidence_is_blind(const struct evidence *e);
 
-/* What a thread waited for the GIL: by its events, or, where none were recorded, by its sleeps. */
+/* How long a thread waited for the GIL: by its events or, where none were recorded, by its
+ * sleeps. */
 uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *t);
 
-/* Asleep, not for the GIL; and what is known of the CPU states, of all threads. */
+/* Time asleep, but not for the GIL; and the known part of the CPU states; of all threads. */
 uint64_t evidence_asleep(const struct evidence *e);
 uint64_t evidence_cpu_known(const struct evidence *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and names that table, JSON and page share. */
+/* Numbers and names that table, JSON and page have in common. */
 #include "analysis/facts.h"
 
 #include <stdlib.h>
@@ -14,6 +14,14 @@ const struct recording_pass *recording_main_pass(const struct recording *recordi
 		if (recording->passes[i].kind == PASS_GIL)
 			return &recording->passes[i];
 	return &recording->passes[0];
+}
+
+bool recording_has_note(const struct recording *recording, const char *code)
+{
+	for (size_t i = 0; i < recording->note_count; i++)
+		if (!strcmp(recording->notes[i].code, code))
+			return true;
+	return false;
 }
 
 double facts_percent(uint64_t part, uint64_t whole)
@@ -33,6 +41,7 @@ struct facts_shares facts_shares(const struct model_thread *t)
 		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], known),
 		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
 		.probes = facts_percent(t->probe_cost_ns, known),
+		.calls = facts_percent(t->calls_cost_ns, known),
 	};
 }
 
@@ -167,27 +176,20 @@ struct facts_totals facts_totals(const struct model *model)
 	return sum;
 }
 
-static bool has_note(const struct recording *recording, const char *code)
-{
-	for (size_t i = 0; i < recording->note_count; i++)
-		if (!strcmp(recording->notes[i].code, code))
-			return true;
-	return false;
-}
-
-/* That no probe fired is no news of a pass that has none, or that never began. */
+/* That no probe fired is to be expected of a pass that has no probes or never began. */
 static bool is_caveat(const struct recording *recording, const struct recording_pass *pass,
                       unsigned code)
 {
 	return pass->model->caveats[code] &&
 	       !(code == CAVEAT_NO_GIL_EVENTS &&
-	         (pass->kind == PASS_STACKS || has_note(recording, "not-started")));
+	         (pass->kind == PASS_STACKS || recording_has_note(recording, "not-started") ||
+	          recording_has_note(recording, "not-loaded")));
 }
 
-/* Percent of a thread's life: what may be off by less is not worth a note. */
+/* In percent of a thread's life: an error below this is not worth a note. */
 #define WORTH_A_NOTE 1
 
-/* What unreported wake-ups can have hidden is next to nothing of any thread's life. */
+/* What unreported wake-ups can have hidden is negligible in each thread's life. */
 static bool hides_little(const struct model *model)
 {
 	for (size_t i = 0; i < model->threads.n; i++) {
@@ -199,7 +201,7 @@ static bool hides_little(const struct model *model)
 	return true;
 }
 
-/* Of no interest to who did not ask for states, or to anybody. */
+/* Of no interest if states were not asked for, or to anybody. */
 static bool is_minor(const struct recording *recording, const struct model *model, unsigned code)
 {
 	switch (code) {

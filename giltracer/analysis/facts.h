@@ -6,26 +6,27 @@
 #include "analysis/recording.h"
 
 /**
- * Percentages of a thread's life. What is unknown is a share of the whole life; the other four
- * are shares of what is known of it, and so add up to 100 whatever was lost. So is the estimated
- * cost of the probes, which is in the others. 0 for an empty life.
+ * Percentages of a thread's life. The unknown is a share of the whole life; the other four are
+ * shares of the known part, and so add up to 100 whatever was lost. The estimated costs of the
+ * probes and of recording calls are shares of the known part, too, and are included in the others.
+ * 0 for an empty life.
  */
 struct facts_shares {
 	double no_gil, hold, wait, free_wait;
-	double unknown, probes;
+	double unknown, probes, calls;
 };
 
 struct facts_shares facts_shares(const struct model_thread *thread);
 
 /* Percentages of a thread's life by CPU state; the unknown is a share of the whole life, the others
- * of what is known of it. */
+ * are shares of the known part. */
 struct facts_states {
 	double percent[CPU_STATES];
 };
 
 struct facts_states facts_states(const struct model_thread *thread);
 
-/* part of whole in percent, 0 of nothing. */
+/* part as a percentage of whole; 0 if whole is 0. */
 double facts_percent(uint64_t part, uint64_t whole);
 
 /* ns as milliseconds. */
@@ -34,12 +35,13 @@ static inline double facts_ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-/* The name that Python gave to the thread, where its trace knows it, else the kernel's; any
- * bytes, never NULL; borrowed from the pass. */
+/* The name that Python gave to the thread, if its trace has one, else the kernel's; any bytes,
+ * never NULL; borrowed from the pass. */
 const char *facts_thread_name(const struct recording_pass *pass, uint32_t thread);
 
-/* For qsort: those who were blocked for longest first, then those who blocked others for longest.
- * Blocked is who waits for the GIL or, without one, is asleep for a lock or stands. */
+/* For qsort: threads that were blocked for longest first, then those that blocked others for
+ * longest. A thread is blocked while it waits for the GIL or, without a GIL, sleeps for a lock or
+ * is stopped. */
 int facts_compare_threads(const struct model_thread *a, const struct model_thread *b);
 
 /* Indices of the pass's threads, those that waited most first; caller frees. NULL if none. */
@@ -55,8 +57,7 @@ uint32_t *facts_lock_blame_order(const struct model *model);
 bool facts_many_processes(const struct model *model);
 
 /**
- * A recording in sums over its threads.
- * @known_ns: the lives of all threads, less what is unknown of them
+ * The totals of a recording over its threads. @known_ns: the known part of the lives of all threads
  */
 struct facts_totals {
 	uint64_t life_ns, known_ns, hold_ns, wait_ns, switch_wait_ns, free_wait_ns, no_gil_ns,
@@ -91,7 +92,7 @@ struct facts_caveats {
 	size_t alloc;
 };
 
-/* Everything that is not as it should be: caveats of the models, why a pass has no Python trace,
+/* Everything that limits the recording: caveats of the models, why a pass has no Python trace,
  * notes of the recorder. Borrows from the recording; free with vec_done. */
 struct facts_caveats facts_caveats(const struct recording *recording);
 

@@ -40,7 +40,8 @@ struct function function_caller(const struct recording_pass *pass, const struct 
 	return function_at(pass, stacks_get(pass->source->frames, hog->frame)->parent);
 }
 
-/* Whether the file is one of Python's own that starts or feeds threads: it calls everything. */
+/* Whether the file is one of Python's own modules that start or feed threads and so call
+ * everything. */
 static bool is_plumbing(const char *file)
 {
 	static const char *const files[] = { "/threading.py", "/concurrent/futures/",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions by the waiting they caused, as the probes saw them: for all writers. */
+/* Functions by the waiting they caused, as the probes saw them; used by all writers. */
 #ifndef GILTRACER_ANALYSIS_FUNCTIONS_H
 #define GILTRACER_ANALYSIS_FUNCTIONS_H
 
@@ -28,23 +28,23 @@ struct function function_at(const struct recording_pass *pass, uint32_t id);
 
 struct function function_of(const struct recording_pass *pass, const struct hog *hog);
 
-/* Its caller; the name is NULL if it was not fetched. */
+/* Its caller; the name is NULL if the caller was not fetched. */
 struct function function_caller(const struct recording_pass *pass, const struct hog *hog);
 
-/* The same if it says more than the function does: it is in another file, and none of Python's own
- * that starts or feeds threads and so calls everything (threading, concurrent.futures,
- * multiprocessing, asyncio, runpy); else its name is NULL. */
+/* The caller if it says more than the function does: it is in another file, which is not one of
+ * Python's own that starts or feeds threads and so calls everything (threading, concurrent.futures,
+ * multiprocessing, asyncio, runpy). Otherwise its name is NULL. */
 struct function function_telling_caller(const struct recording_pass *pass, const struct hog *hog);
 
 /* The C function that kept the GIL in most samples of the row's overdue holds; NULL: not known. */
 const char *function_native(const struct recording_pass *pass, const struct hog *hog);
 
-/* Whether the function is one of Python's own library or of a package, and who called it was not
+/* Whether the function belongs to Python's own library or to a package, and its caller was not
  * fetched. */
 bool function_wants_caller(const struct recording_pass *pass, const struct hog *hog);
 
 /* Whether the row is the start of a thread that slept: clone(2) waits in the kernel while perf
- * records, long beside other tracers. That is tracing, not the program. */
+ * records, and for long while other tracers run. The tracing causes that, not the program. */
 bool function_is_slow_start(const struct recording_pass *pass, const struct hog *hog);
 
 /**
@@ -65,16 +65,17 @@ struct function_rows {
 	VEC(struct function_row) v;
 };
 
-/* Functions whose holds were overdue; or whose holds made others wait, where they are known; of the
- * threads of a group, or of all if groups is NULL. Most wait first; free with vec_done(&rows.v). */
+/* Functions whose holds were overdue or, where they are known, whose holds made others wait; of the
+ * threads of a group, or of all threads if groups is NULL. Most wait first; free with
+ * vec_done(&rows.v). */
 struct function_rows functions_rows(const struct recording_pass *pass, bool overdue,
                                     const struct thread_groups *groups, uint32_t group);
 
-/* What would be saved by the row; HOGS_NO_GAIN if that is not known, or if it is a slow start,
- * which there is nothing to save of without perf. */
+/* What would be saved by the row. HOGS_NO_GAIN if that is unknown, or if the row is a slow start of
+ * a thread, which takes no time without perf. */
 uint64_t function_gain(const struct recording_pass *pass, const struct hog *hog);
 
-/* What is saved by the function of hog in all threads; HOGS_NO_GAIN if that is not known. */
+/* What is saved by the function of hog in all threads; HOGS_NO_GAIN if that is unknown. */
 uint64_t functions_gain(const struct recording_pass *pass, const struct hog *hog);
 
 #endif

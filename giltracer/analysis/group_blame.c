@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds up what the model has of threads, waiter by waiter, in time that grows with the rows alone.
- */
+/* Adds up the model's rows of threads, waiter by waiter, in time proportional to the number of
+ * rows. */
 #include "analysis/group_blame.h"
 
 #include <stdlib.h>

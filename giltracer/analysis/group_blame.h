@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waited for whom, by groups: a thousand threads that all wait for each other are a million
- * pairs, and one row. */
+/* Who waited for whom, by groups: a thousand threads that all wait for each other make a million
+ * pairs, but one row. */
 #ifndef GILTRACER_ANALYSIS_GROUP_BLAME_H
 #define GILTRACER_ANALYSIS_GROUP_BLAME_H
 
@@ -33,8 +33,8 @@ struct group_blames {
 	VEC(struct group_blame) v;
 };
 
-/* Most wait first; WAIT_FOR_LOCK and WAIT_STOPPED are asked for together, by either. Free with
- * vec_done(&blames.v). */
+/* Most wait first. WAIT_FOR_LOCK and WAIT_STOPPED are returned together, for either argument. Free
+ * with vec_done(&blames.v). */
 struct group_blames group_blames_find(const struct thread_groups *groups, const struct model *model,
                                       enum wait_kind kind);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds by the function in which they ended, with what they made others wait. */
+/* Groups holds by the function in which they ended, with the waiting that they caused. */
 #include "analysis/hogs.h"
 
 #include <stdlib.h>
@@ -14,15 +14,24 @@
 #include "trace/stacks.h"
 
 /**
- * A row as it is made.
- * @heaviest_ns: the wait that chose its frame
+ * A row that is being made. @heaviest_ns: the wait that chose its frame
  */
 struct row {
 	struct hog hog;
 	uint64_t heaviest_ns;
+	uint32_t function;
 };
 
-/* Functions by name and module, numbered from 1 as they come; 0 is none. */
+/**
+ * What proves that a function keeps the GIL, in all threads.
+ * @kept_ns, @overdue: of its overdue holds; @unsure: how many of them may have been runnable
+ * @askable: its holds for which others waited that were long enough to be asked
+ */
+struct proof {
+	uint64_t kept_ns, overdue, unsure, askable;
+};
+
+/* Functions by name and module, numbered from 1 in order of appearance; 0 is none. */
 struct functions {
 	struct idmap numbers;
 };
@@ -38,6 +47,7 @@ struct search {
 	struct functions functions;
 	struct idmap row_index;
 	VEC(struct row) rows;
+	VEC(struct proof) proofs; /* by number of the function */
 	struct overdue *overdue;
 	uint32_t *samples_of;
 	size_t *first_sample;
@@ -94,23 +104,28 @@ static uint32_t function_number(struct functions *f, const struct stacks *frames
 static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
 {
 	uint32_t row = w->last;
+	uint32_t function;
 	uint64_t key;
 
 	if (row != MODEL_NONE && hogs_same_function(s->frames, s->rows.v[row].hog.frame, frame))
 		return &s->rows.v[row];
-	key = idmap_pair(w->thread, function_number(&s->functions, s->frames, frame));
+	function = function_number(&s->functions, s->frames, frame);
+	while (function >= s->proofs.n)
+		*vec_push(&s->proofs) = (struct proof){ 0 };
+	key = idmap_pair(w->thread, function);
 	row = idmap_get(&s->row_index, key);
 	if (row == IDMAP_NONE) {
 		row = (uint32_t)s->rows.n;
 		*vec_push(&s->rows) =
-			(struct row){ .hog = { .thread = w->thread, .frame = frame, .row = row } };
+			(struct row){ .hog = { .thread = w->thread, .frame = frame, .row = row },
+			              .function = function };
 		idmap_set(&s->row_index, key, row);
 	}
 	w->last = row;
 	return &s->rows.v[row];
 }
 
-/* Of each thread its samples, which stay in the order of time. */
+/* The samples of each thread, still in the order of time. */
 static void sort_samples(struct search *s)
 {
 	const struct model *m = s->model;
@@ -142,7 +157,7 @@ static size_t sample_at(const struct search *s, uint32_t thread, uint64_t time_n
 	return low;
 }
 
-/* Samples since it was asked to let go: what runs from then on is one call. */
+/* Samples since the release request: what runs from then on is one call. */
 static void add_samples(struct search *s, struct hog *hog, const struct hold *h, uint64_t asked_ns)
 {
 	uint32_t hold = (uint32_t)s->ret->overdue.n - 1;
@@ -173,7 +188,8 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	struct row *row = find_row(s, w, h->frame);
 	struct hog *hog = &row->hog;
 	struct overdue_hold overdue = { w->thread, w->gil, h->start_ns, h->end_ns };
-	uint64_t asked_ns = OVERDUE_NEVER;
+	struct proof *of = &s->proofs.v[row->function];
+	struct overdue_proof proof;
 
 	hog->holds++;
 	hog->hold_ns += h->end_ns - h->start_ns;
@@ -185,10 +201,15 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 		row->heaviest_ns = h->wait_ns;
 		hog->frame = h->frame;
 	}
-	if (h->wait_ns)
-		asked_ns = overdue_since(s->overdue, &overdue, HOGS_SLACK_NS);
-	if (asked_ns == OVERDUE_NEVER)
+	if (!h->wait_ns)
 		return;
+	of->askable += h->end_ns - h->start_ns > s->interval_ns;
+	proof = overdue_prove(s->overdue, &overdue, HOGS_SLACK_NS);
+	if (proof.asked_ns == OVERDUE_NEVER)
+		return;
+	of->overdue++;
+	of->kept_ns += proof.kept_ns;
+	of->unsure += proof.unsure_ns != 0;
 	*vec_push(&s->ret->overdue) = (struct hog_overdue){ w->thread, h->frame, h->span };
 	hog->overdue_holds++;
 	hog->overdue_ns += h->end_ns - h->start_ns;
@@ -196,7 +217,7 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	longest(&hog->overdue_longest_ns, &hog->overdue_longest_at_ns, h);
 	hog->off_cpu_ns += h->runnable_ns + h->asleep_ns;
 	hog->asleep_ns += h->asleep_ns;
-	add_samples(s, hog, h, asked_ns);
+	add_samples(s, hog, h, proof.asked_ns);
 }
 
 /* Sum up the waiting during a hold, stretch by stretch of its GIL. */
@@ -256,6 +277,50 @@ static void walk_thread(struct search *s, uint32_t thread)
 	}
 }
 
+static bool is_proven(const struct search *s, const struct proof *p, uint64_t runnable_ns)
+{
+	uint64_t excuse_ns = s->model->stolen_ns + p->unsure * runnable_ns;
+
+	/* The library inside the program measures CPU time, from which nothing is stolen. */
+	if (s->model->requests_known || p->kept_ns > excuse_ns)
+		return true;
+	return p->overdue >= HOGS_PROOF_HOLDS &&
+	       100 * p->overdue >= HOGS_PROOF_PERCENT * p->askable;
+}
+
+/* Of a row whose function has no proof, the overdue holds count as any other. */
+static void acquit(struct hog *hog)
+{
+	hog->overdue_holds = hog->overdue_ns = hog->overdue_wait_ns = 0;
+	hog->overdue_longest_ns = hog->overdue_longest_at_ns = 0;
+	hog->off_cpu_ns = hog->asleep_ns = 0;
+	hog->samples = 0;
+}
+
+/* Which functions are accused. The holds and samples of all others are dropped. */
+static void judge(struct search *s)
+{
+	uint64_t runnable_ns = s->ret->overdue.n ? overdue_longest_runnable(s->model) : 0;
+	CLEANUP(free) bool *proven = xcalloc(s->proofs.n + 1, sizeof(*proven));
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->proofs.n; i++)
+		proven[i] = is_proven(s, &s->proofs.v[i], runnable_ns);
+	for (size_t i = 0; i < s->rows.n; i++)
+		if (!proven[s->rows.v[i].function])
+			acquit(&s->rows.v[i].hog);
+	for (size_t i = 0; i < s->ret->overdue.n; i++) {
+		const struct hog_overdue *o = &s->ret->overdue.v[i];
+
+		if (proven[function_number(&s->functions, s->frames, o->frame)])
+			s->ret->overdue.v[n++] = *o;
+	}
+	s->ret->overdue.n = n;
+	for (size_t i = 0; i < s->samples.n; i++)
+		if (proven[s->rows.v[s->samples.v[i].row].function])
+			*vec_push(&s->ret->samples) = s->samples.v[i];
+}
+
 static int compare_hogs(const void *a, const void *b)
 {
 	const struct hog *x = a, *y = b;
@@ -280,12 +345,11 @@ void hogs_find(struct hogs *ret, const struct model *model, const struct stacks 
 	s.overdue = overdue_new(model, interval_ns);
 	for (uint32_t i = 0; i < model->threads.n; i++)
 		walk_thread(&s, i);
+	judge(&s);
 	for (size_t i = 0; i < s.rows.n; i++)
 		*vec_push(&ret->v) = s.rows.v[i].hog;
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare_hogs);
-	for (size_t i = 0; i < s.samples.n; i++)
-		*vec_push(&ret->samples) = s.samples.v[i];
 	ret->bounded = overdue_bounded(s.overdue);
 	overdue_free(s.overdue);
 	idmap_done(&s.functions.numbers);
@@ -293,6 +357,7 @@ void hogs_find(struct hogs *ret, const struct model *model, const struct stacks 
 	free(s.samples_of);
 	free(s.first_sample);
 	vec_done(&s.samples);
+	vec_done(&s.proofs);
 	vec_done(&s.rows);
 }
 
@@ -328,8 +393,8 @@ static void add_finding(struct findings *f, const struct stacks *stacks, uint32_
 	*vec_push(&f->v) = (struct finding){ row, native, n };
 }
 
-/* The C function that all samples of a hold, from first to end, found at work; 0: they differ, so
- * that no single call of any can have kept the GIL since it was asked for. */
+/* The C function that all samples of a hold, from the first to the last, found at work. 0: they
+ * differ, so no single call can have kept the GIL since the request. */
 static uint32_t one_call(struct source *source, const struct hogs_sample *first,
                          const struct hogs_sample *end)
 {

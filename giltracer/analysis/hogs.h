@@ -10,6 +10,13 @@
  * HOGS_SLACK_NS longer than that, time in line for a CPU not counted, is overdue: what ran did not
  * let go, a call of C code that keeps the GIL. Without proof that anybody asked, no hold is.
  *
+ * A hypervisor may stop the CPU of a holder, which then seems to run; and a holder whose wake-up was not
+ * recorded seems to sleep while it is runnable. So the overdue holds of a function count only if they
+ * are more than that could make of obedient ones: together they lasted longer than all time that
+ * was stolen, plus, for each that slept so, the longest time for which any thread was runnable. Or
+ * there are HOGS_PROOF_HOLDS of them, and they are HOGS_PROOF_PERCENT of the holds of the function
+ * that were long enough to be asked.
+ *
  * A hold belongs to the function in which it ended. For an overdue one that is exact: what kept the
  * GIL had been going on since before it was asked. For the others it is a sample.
  */
@@ -29,6 +36,8 @@ struct stacks;
 #define HOGS_SLACK_NS       1000000
 #define HOGS_SAMPLES_MAX    200
 #define HOGS_NATIVE_PERCENT 60
+#define HOGS_PROOF_HOLDS    5
+#define HOGS_PROOF_PERCENT  75
 #define HOGS_NO_GAIN        UINT64_MAX /* not estimated */
 
 /**
@@ -92,10 +101,12 @@ void hogs_find(struct hogs *ret, const struct model *model, const struct stacks 
                uint64_t interval_ns);
 void hogs_done(struct hogs *hogs);
 
-/* Look at the samples, and fill in the native of each hog. After the source's last event. */
+/* Look at the samples, and set the native function of each hog. To be called after the source's
+ * last event. */
 void hogs_find_native(struct hogs *hogs, struct source *source);
 
-/* Whether two frames are of one function, by name and file; 0 is of none but itself. */
+/* Whether two frames belong to one function, by name and file; frame 0 is only the same as
+ * itself. */
 bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which thread is blocked most by locks and stops of the world, where, and by whom. */
+/* Which thread is blocked most by locks and stops of the world, where, and by which thread. */
 #include "analysis/lock_reasons.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #define WORTH_A_WORD 1  /* percent of a thread's life */
 #define WORTH_ADVICE 10 /* likewise */
 
-/* The thread that state took the largest share of whose life, MODEL_NONE: none. */
+/* The thread whose life state took the largest share of; MODEL_NONE: none. */
 static uint32_t most_in(const struct model *model, enum gil_state state)
 {
 	uint32_t most = MODEL_NONE;
@@ -25,7 +25,7 @@ static uint32_t most_in(const struct model *model, enum gil_state state)
 	return most;
 }
 
-/* Where state took most of the thread's time, and whose lock it was. */
+/* Where the thread spent most of its time in state, and whose lock it was. */
 static void find_place(struct reason *r, const struct analysis *a, enum gil_state state)
 {
 	struct locks_places places = locks_places(a->pass, r->thread);
@@ -40,7 +40,7 @@ static void find_place(struct reason *r, const struct analysis *a, enum gil_stat
 	vec_done(&places.v);
 }
 
-/* Who released what the thread was blocked on, for longest. */
+/* The thread that released what the thread was blocked on for longest. */
 static void find_releaser(struct reason *r, const struct model *model, enum gil_state state)
 {
 	const struct model_lock_blame *most = NULL;
@@ -58,7 +58,7 @@ static void find_releaser(struct reason *r, const struct model *model, enum gil_
 	r->other_percent = facts_percent(most->wait_ns, r->ns);
 }
 
-/* Returns the percentage of its life that the thread is blocked that is blocked most. */
+/* Returns the share of its life, in percent, for which the most blocked thread is blocked. */
 static double add_blocked(struct reasons *to, const struct analysis *a, enum gil_state state,
                           enum reason_code code)
 {

@@ -5,10 +5,10 @@
 
 #include "analysis/analysis.h"
 
-/* What they wait for where there is no GIL: append to because and advice. */
+/* What threads wait for where there is no GIL: append to the reasons and the advice. */
 void lock_reasons_find(struct verdict *v, const struct analysis *a);
 
-/* That the GIL of such an interpreter is on, and why; nothing if it is not. */
+/* Adds that the GIL of such an interpreter is on, and why; nothing if it is off. */
 void lock_reasons_turned_on(struct reasons *to, const struct analysis *a);
 
 #endif

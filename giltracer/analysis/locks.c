@@ -26,7 +26,7 @@ struct locks_shares locks_shares(const struct model_thread *t)
 	};
 }
 
-/* The function decides, not the line in it. */
+/* Blocks are grouped by function, not by line. */
 static struct locks_place *place_of(struct locks_places *places, const struct recording_pass *pass,
                                     unsigned state, uint32_t frame, const char *of)
 {
@@ -55,7 +55,7 @@ static void add_span(struct locks_places *places, const struct recording_pass *p
 	if (ns <= place->longest_ns)
 		return;
 	place->longest_ns = ns;
-	/* The line of the longest one stands for all. */
+	/* The line of the longest block is shown for all. */
 	place->frame = frame;
 }
 

@@ -22,7 +22,8 @@ struct locks_place {
 	uint64_t count, ns, longest_ns;
 };
 
-/* Percentages of a thread's life: of the whole of it what is unknown, of the rest the others. */
+/* Percentages of a thread's life: the unknown is a share of the whole life, the others are shares
+ * of the known part. */
 struct locks_shares {
 	double free, lock_wait, stopped, stops, unknown;
 };
@@ -33,11 +34,11 @@ struct locks_places {
 	VEC(struct locks_place) v; /* most time first */
 };
 
-/* Of one thread, or of all: MODEL_NONE. Done with by vec_done(&places.v). */
+/* Of one thread, or of all: MODEL_NONE. Free with vec_done(&places.v). */
 struct locks_places locks_places(const struct recording_pass *pass, uint32_t thread);
 
-/* The GIL of the pass was off all the while, and what threads blocked on was recorded: that is
- * shown instead of it. */
+/* The GIL of the pass was off throughout, and what threads were blocked on was recorded: reports
+ * show that instead of the GIL. */
 bool locks_of_pass(const struct recording_pass *pass);
 
 #endif

@@ -9,7 +9,7 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-/* Who held the GIL in which function while the loop waited. */
+/* Who held the GIL, and in which function, while the loop waited. */
 struct culprit {
 	uint32_t thread, frame;
 	uint64_t ns;
@@ -19,7 +19,7 @@ struct culprits {
 	VEC(struct culprit) v;
 };
 
-/* Up to 3.10 a code object knows its plain name only. */
+/* Up to 3.10 a code object has only its plain name. */
 static bool is_function(const struct stacks *frames, uint32_t id, const char *name,
                         const char *file)
 {
@@ -38,7 +38,7 @@ bool loops_is_selector(const struct stacks *frames, uint32_t frame)
 	                   "/asyncio/base_events.py");
 }
 
-/* The frame of the hold that is on at time_ns. */
+/* The frame of the hold at time_ns. */
 static uint32_t hold_frame(const struct lane *lane, uint64_t time_ns)
 {
 	const struct span *span = lane->spans.n ? &lane->spans.v[lane_at(lane, time_ns)] : NULL;
@@ -78,15 +78,22 @@ static void blame_wait(struct culprits *list, const struct model *m, const struc
 	}
 }
 
-static void name_culprit(struct pattern *p, const struct culprits *list,
-                         const struct stacks *frames)
+static const struct culprit *find_most(const struct culprits *list)
 {
 	const struct culprit *most = NULL;
-	const struct stack_frame *frame;
 
 	for (size_t i = 0; i < list->v.n; i++)
 		if (!most || list->v.v[i].ns > most->ns)
 			most = &list->v.v[i];
+	return most;
+}
+
+static void name_culprit(struct pattern *p, const struct culprits *list,
+                         const struct stacks *frames)
+{
+	const struct culprit *most = find_most(list);
+	const struct stack_frame *frame;
+
 	p->other = most ? most->thread : MODEL_NONE;
 	if (!most || !most->frame)
 		return;
@@ -117,4 +124,38 @@ bool loops_measure(struct pattern *p, const struct model *m, const struct stacks
 	name_culprit(p, &list, frames);
 	vec_done(&list.v);
 	return p->count != 0;
+}
+
+struct loops_wait loops_waited(const struct model *m, const struct stacks *frames, uint32_t thread,
+                               uint64_t from_ns, uint64_t to_ns)
+{
+	const struct lane *lane = &m->threads.v[thread].gil;
+	struct loops_wait ret = { .holder = MODEL_NONE };
+	struct culprits list = { 0 };
+	const struct culprit *most;
+
+	for (size_t i = lane->spans.n ? lane_at(lane, from_ns) : 0; i < lane->spans.n; i++) {
+		struct span wait = lane->spans.v[i];
+		uint64_t end_ns = lane_span_end(lane, i);
+
+		if (wait.start_ns >= to_ns)
+			break;
+		if (wait.start_ns < from_ns)
+			wait.start_ns = from_ns;
+		if (end_ns > to_ns)
+			end_ns = to_ns;
+		if (end_ns <= wait.start_ns ||
+		    (wait.state != GIL_WAIT && wait.state != GIL_SWITCH_WAIT))
+			continue;
+		ret.ns += end_ns - wait.start_ns;
+		if (wait.state == GIL_WAIT && wait.gil.index < m->gils.n)
+			blame_wait(&list, m, frames, &wait, end_ns);
+	}
+	most = find_most(&list);
+	if (most) {
+		ret.holder = most->thread;
+		ret.frame = most->frame;
+	}
+	vec_done(&list.v);
+	return ret;
 }

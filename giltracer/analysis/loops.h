@@ -7,10 +7,24 @@
 
 #include "analysis/patterns.h"
 
-/* Whether the frame is a selector's, called by asyncio's loop. 0 is none. */
+/* Whether the frame belongs to a selector that asyncio's loop called. Frame 0 does not. */
 bool loops_is_selector(const struct stacks *frames, uint32_t frame);
 
-/* Fill in p, of whose thread, but for the share. False: no wait of it is a loop's. */
+/**
+ * For how long a thread waited for the GIL between two times.
+ * @holder: who had it most of that time, MODEL_NONE: nobody is known to have
+ * @frame: that the holder ran, id in the frames, 0: unknown
+ */
+struct loops_wait {
+	uint64_t ns;
+	uint32_t holder, frame;
+};
+
+/* frames may be NULL. */
+struct loops_wait loops_waited(const struct model *m, const struct stacks *frames, uint32_t thread,
+                               uint64_t from_ns, uint64_t to_ns);
+
+/* Fill in all of p but the share, for its thread. False: no wait of the thread is a loop's. */
 bool loops_measure(struct pattern *p, const struct model *m, const struct stacks *frames);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is known to have asked for the GIL, and who could let go of it. */
+/* Which waiters are known to have requested the GIL's release, and which holders could have
+ * released it. */
 #include "analysis/overdue_holds.h"
 
 #include <stdlib.h>
@@ -30,16 +31,16 @@ void overdue_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64
 		overdue_add_off_cpu(lane, i, from_ns, to_ns, ret_line_ns, ret_asleep_ns);
 }
 
-/* A wait for a GIL, long enough to ask. */
+/* A wait for a GIL that is long enough to request its release. */
 struct wait {
 	uint64_t start_ns, end_ns;
 	uint32_t gil, thread;
 };
 
 /*
- * However many threads wait during many holds, no more of all pairs of them are looked at than
- * PAIRS_MAX for each wait, and then the HOLD_MIN of a hold that have waited longest. A hold can
- * only be taken to have been asked later then.
+ * The number of pairs of waits and holds that are looked at is bounded: PAIRS_MAX for each wait
+ * and, beyond that, the HOLD_MIN longest waits of each hold. Leaving waits out can only make a hold
+ * appear to have been requested later.
  */
 #define PAIRS_MAX 64
 #define HOLD_MIN  16
@@ -110,7 +111,7 @@ static size_t next_after(const struct overdue *o, size_t i, uint64_t time_ns)
 	size_t k = o->leaves + i;
 
 	while (o->latest[k] <= time_ns) {
-		/* Up, as long as there is nothing to the right below the same parent. */
+		/* Go up while there is nothing to the right below the same parent. */
 		while (k % 2)
 			k /= 2;
 		if (!k)
@@ -131,7 +132,7 @@ struct overdue *overdue_new(const struct model *model, uint64_t interval_ns)
 	return o;
 }
 
-/* Many recordings have no hold that asks for it. */
+/* The search is made only if a hold needs it: in many recordings none does. */
 static void make_index(struct overdue *o)
 {
 	size_t gils = o->model->gils.n;
@@ -170,7 +171,8 @@ static bool is_asleep(const struct span *span)
 	return span->state == CPU_SLEEPING || span->state == CPU_GIL_SLEEP;
 }
 
-/* When it went to sleep again at least interval_ns after from_ns, having slept since then. */
+/* The time at which the thread went to sleep again at least interval_ns after from_ns, having slept
+ * since from_ns. */
 static uint64_t asleep_again(const struct lane *cpu, uint64_t from_ns, uint64_t to_ns,
                              uint64_t interval_ns)
 {
@@ -189,8 +191,8 @@ static uint64_t asleep_again(const struct lane *cpu, uint64_t from_ns, uint64_t 
 	return OVERDUE_NEVER;
 }
 
-/* When the thread that waited is known to have asked. An interval that began under another holder
- * counts for nothing: at its end it begins anew. */
+/* When the waiting thread is known to have requested the release. An interval that began under
+ * another holder does not count: at its end a new one begins. */
 static uint64_t asked_by(const struct overdue *o, const struct wait *wait,
                          const struct overdue_hold *h)
 {
@@ -203,8 +205,8 @@ static uint64_t asked_by(const struct overdue *o, const struct wait *wait,
 	return asleep_again(&t->cpu, from_ns, to_ns, o->interval_ns);
 }
 
-/* When the first of those that waited asked, or OVERDUE_NEVER. Of each, its first wait that was
- * long enough counts. */
+/* When the first waiter requested the release, or OVERDUE_NEVER. Of each waiter, its first wait
+ * that was long enough counts. */
 static uint64_t asked_first(struct overdue *o, const struct overdue_hold *h)
 {
 	uint64_t first_ns = OVERDUE_NEVER;
@@ -227,7 +229,7 @@ static uint64_t asked_first(struct overdue *o, const struct overdue_hold *h)
 		if (ns < OVERDUE_NEVER)
 			o->asked[wait->thread] = o->holds;
 		first_ns = ns < first_ns ? ns : first_ns;
-		/* Nobody asks earlier. */
+		/* No wait that is left can have requested it earlier. */
 		if (first_ns <= h->start_ns + o->interval_ns)
 			break;
 	}
@@ -248,21 +250,60 @@ static uint64_t known_overdue_ns(const struct model *model, const struct overdue
 	return 0;
 }
 
-uint64_t overdue_since(struct overdue *o, const struct overdue_hold *h, uint64_t slack_ns)
+/* Add what span i of a CPU lane has of [from_ns, to_ns). */
+static void add_proof(struct overdue_proof *proof, const struct lane *lane, size_t i,
+                      uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t asked_ns, line_ns, asleep_ns, known_ns;
+	const struct span *span = &lane->spans.v[i];
+	uint64_t from = later(span->start_ns, from_ns);
+	uint64_t to = lane_span_end(lane, i) < to_ns ? lane_span_end(lane, i) : to_ns;
+
+	if (to <= from || span->state == CPU_UNKNOWN || span->state == CPU_RUNNABLE ||
+	    span->flags & SPAN_STOPPED)
+		return;
+	proof->kept_ns += to - from;
+	if (span->flags & SPAN_INFERRED_END)
+		proof->unsure_ns += to - from;
+}
+
+struct overdue_proof overdue_prove(struct overdue *o, const struct overdue_hold *h,
+                                   uint64_t slack_ns)
+{
+	const struct lane *lane = &o->model->threads.v[h->thread].cpu;
+	struct overdue_proof proof = { .asked_ns = OVERDUE_NEVER };
 
 	if (o->model->requests_known) {
-		known_ns = known_overdue_ns(o->model, h);
-		return known_ns > slack_ns ? h->end_ns - known_ns : OVERDUE_NEVER;
+		proof.kept_ns = known_overdue_ns(o->model, h);
+		if (proof.kept_ns > slack_ns)
+			proof.asked_ns = h->end_ns - proof.kept_ns;
+		return proof;
 	}
 	if (h->end_ns - h->start_ns <= o->interval_ns + slack_ns)
-		return OVERDUE_NEVER;
+		return proof;
 	if (!o->asked)
 		make_index(o);
-	asked_ns = asked_first(o, h);
-	if (asked_ns >= h->end_ns)
-		return OVERDUE_NEVER;
-	overdue_off_cpu(&o->model->threads.v[h->thread], asked_ns, h->end_ns, &line_ns, &asleep_ns);
-	return h->end_ns - asked_ns - line_ns > slack_ns ? asked_ns : OVERDUE_NEVER;
+	proof.asked_ns = asked_first(o, h);
+	if (proof.asked_ns >= h->end_ns)
+		return (struct overdue_proof){ .asked_ns = OVERDUE_NEVER };
+	for (size_t i = lane_at(lane, proof.asked_ns);
+	     i < lane->spans.n && lane->spans.v[i].start_ns < h->end_ns; i++)
+		add_proof(&proof, lane, i, proof.asked_ns, h->end_ns);
+	if (proof.kept_ns <= slack_ns)
+		proof.asked_ns = OVERDUE_NEVER;
+	return proof;
+}
+
+uint64_t overdue_longest_runnable(const struct model *model)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t t = 0; t < model->threads.n; t++) {
+		const struct lane *lane = &model->threads.v[t].cpu;
+
+		for (size_t i = 0; i < lane->spans.n; i++)
+			if (lane->spans.v[i].state == CPU_RUNNABLE)
+				longest = later(longest,
+				                lane_span_end(lane, i) - lane->spans.v[i].start_ns);
+	}
+	return longest;
 }

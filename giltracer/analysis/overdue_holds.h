@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds that went on although they were asked to end; hogs.h says what that means. */
+/* Holds that went on after a release request; hogs.h says what that means. */
 #ifndef GILTRACER_ANALYSIS_OVERDUE_HOLDS_H
 #define GILTRACER_ANALYSIS_OVERDUE_HOLDS_H
 
@@ -10,7 +10,7 @@
 
 #define OVERDUE_NEVER UINT64_MAX
 
-/* @thread: who held; @gil: which one */
+/* @thread: the holder; @gil: the index of the GIL */
 struct overdue_hold {
 	uint32_t thread, gil;
 	uint64_t start_ns, end_ns;
@@ -19,27 +19,43 @@ struct overdue_hold {
 struct overdue;
 
 /*
- * A search in model, which is borrowed until overdue_free. A waiter asks at the end of each
- * interval_ns in which no other thread got the GIL. That it has asked is known if the source says
- * so (requests_known), or if it goes to sleep again in the same wait, for the next interval. That
- * it was woken proves nothing: it may have been stopped before it asked, by other programs, or by a
- * hypervisor, which no event tells.
+ * A search in model, which is borrowed until overdue_free. A waiter requests a release at the end
+ * of each interval_ns in which no other thread got the GIL. The request is certain if the source
+ * reports it (requests_known), or if the waiter goes to sleep again in the same wait, for the next
+ * interval. That the waiter was woken proves nothing: other programs or a hypervisor may have
+ * stopped it before it made the request, which no event reports.
  */
 struct overdue *overdue_new(const struct model *model, uint64_t interval_ns);
 void overdue_free(struct overdue *search);
 
-/* Of how many holds not all waits were looked at. */
+/* The number of holds for which not all waits were looked at. */
 uint64_t overdue_bounded(const struct overdue *search);
 
-/* Since when a hold is known to have been asked to end, if it lasted slack_ns longer than that
- * without the time that its thread was runnable; else OVERDUE_NEVER. */
-uint64_t overdue_since(struct overdue *search, const struct overdue_hold *hold, uint64_t slack_ns);
+/**
+ * What a thread did from asked_ns, when it is known to have been asked to let go, to the end of its
+ * hold. OVERDUE_NEVER: nobody asked.
+ * @kept_ns: it ran, or slept of its own accord: neither was it runnable, nor stopped by a signal or a
+ *           debugger, nor is it unknown what it did
+ * @unsure_ns: of kept_ns, sleep whose end was not recorded: the thread may have been runnable then
+ */
+struct overdue_proof {
+	uint64_t asked_ns, kept_ns, unsure_ns;
+};
 
-/* Add what span i of a CPU lane has of [from_ns, to_ns) without a CPU. */
+/* The proof that a hold lasted slack_ns longer than it was asked to; asked_ns is OVERDUE_NEVER if there
+ * is none. */
+struct overdue_proof overdue_prove(struct overdue *search, const struct overdue_hold *hold,
+                                   uint64_t slack_ns);
+
+/* The longest time for which any thread is known to have been runnable. */
+uint64_t overdue_longest_runnable(const struct model *model);
+
+/* Add the parts of span i of a CPU lane, within [from_ns, to_ns), in which the thread had no
+ * CPU. */
 void overdue_add_off_cpu(const struct lane *lane, size_t i, uint64_t from_ns, uint64_t to_ns,
                          uint64_t *runnable_ns, uint64_t *asleep_ns);
 
-/* How long a thread was in [from_ns, to_ns) in line for a CPU, and asleep. */
+/* How long a thread was runnable, and how long asleep, in [from_ns, to_ns). */
 void overdue_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t to_ns,
                      uint64_t *ret_line_ns, uint64_t *ret_asleep_ns);
 

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "model/span.h"
 
-#define MAX_PAIRS_OF 256 /* threads; with more, pairs are not looked for */
+#define MAX_PAIRS_OF 256 /* threads; with more, pairs are not examined */
 
 struct finder {
 	const struct model *m;
@@ -22,7 +22,7 @@ static unsigned percent(uint64_t part, uint64_t whole)
 	return whole ? (unsigned)((double)part * 100 / (double)whole) : 0;
 }
 
-/* Added if it happened often enough and cost enough. whole: of which ns is a share. */
+/* Adds the pattern if it happened often enough and cost enough. whole: what ns is a share of. */
 static void add_if_significant(struct finder *f, struct pattern p, uint64_t whole)
 {
 	p.share = percent(p.ns, whole);
@@ -35,7 +35,7 @@ static uint64_t life(const struct model_thread *t)
 	return t->end_ns - t->start_ns;
 }
 
-/* Who held the GIL longest while thread waited. */
+/* The thread that held the GIL longest while thread waited. */
 static uint32_t main_culprit(const struct model *m, uint32_t thread)
 {
 	const struct model_blame *most = NULL;
@@ -50,7 +50,7 @@ static uint32_t main_culprit(const struct model *m, uint32_t thread)
 	return most ? most->holder : MODEL_NONE;
 }
 
-/* Most of its waiting passed while the GIL was free: for want of a CPU, or of a quick wake-up. */
+/* Most of its waiting passed while the GIL was free: it lacked a CPU, or was woken late. */
 static bool waits_for_nobody(const struct model *m, uint32_t thread)
 {
 	uint64_t handover_ns = 0;
@@ -72,7 +72,7 @@ static void find_hogs(struct finder *f, const struct hogs *hogs)
 	for (size_t i = 0; i < hogs->v.n; i++) {
 		const struct hog *h = &hogs->v.v[i];
 
-		/* Who has the GIL but no CPU is overdue, too, and not to blame. */
+		/* A holder without a CPU is overdue, too, but not to blame. */
 		if ((h->off_cpu_ns - h->asleep_ns) * 2 > h->overdue_ns)
 			continue;
 		by[h->thread].count += h->overdue_holds;
@@ -85,7 +85,7 @@ static void find_hogs(struct finder *f, const struct hogs *hogs)
 		by[i].thread = i;
 		by[i].other = MODEL_NONE;
 		by[i].share = percent(by[i].ns, waited_ns);
-		/* One call that kept the GIL for long enough is a hog as well as many are. */
+		/* One call that kept the GIL for long enough is a hog, as many calls are. */
 		if (by[i].share >= PATTERN_SHARE &&
 		    (by[i].count >= PATTERN_COUNT || by[i].ns >= PATTERN_COUNT * f->interval_ns))
 			*vec_push(&f->ret->v) = by[i];
@@ -93,8 +93,9 @@ static void find_hogs(struct finder *f, const struct hogs *hogs)
 }
 
 /*
- * How long the thread was away before the wait at i, and held before that; false: not known. A
- * switch wait is not away: a thread that was made to let go is on its way back at once.
+ * How long the thread was away before the wait at i, and how long it held the GIL before that;
+ * false: unknown. A switch wait does not count as being away: a thread that was made to release the
+ * GIL requests it again at once.
  */
 static bool before_wait(const struct lane *lane, size_t i, uint64_t *away_ns, uint64_t *hold_ns)
 {
@@ -123,7 +124,7 @@ static void add(struct pattern *p, uint64_t ns)
 		p->longest_ns = ns;
 }
 
-/* not_loops: but for those of an event loop when its selector returns. */
+/* not_loops: except those of an event loop when its selector returns. */
 static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
 {
 	const struct model_thread *t = &f->m->threads.v[thread];
@@ -169,7 +170,7 @@ struct pair {
 	uint64_t switches, handover_ns, hold_ns;
 };
 
-/* The GIL went from a to b: how often, how long it was free in between, how long b's turns were. */
+/* The GIL went from a to b: how often, how long it was free in between, and how long b held it. */
 static void count_pairs(const struct model *m, const struct model_gil *g, struct pair *pairs)
 {
 	uint32_t holder = MODEL_NONE, from = MODEL_NONE;
@@ -262,7 +263,7 @@ static void find_oversubscription(struct finder *f, const struct model_gil *g)
 			                                  .share = percent(waited_ns, wall_ns) };
 }
 
-/* How long of [start, end) the thread waited for the GIL. */
+/* How long the thread waited for the GIL in [start, end). */
 static uint64_t waited_in(const struct lane *lane, uint64_t start_ns, uint64_t end_ns)
 {
 	uint64_t ns = 0;
@@ -280,7 +281,7 @@ static uint64_t waited_in(const struct lane *lane, uint64_t start_ns, uint64_t e
 	return ns;
 }
 
-/* Sleeps without the GIL that another thread ended which had waited for it. */
+/* Sleeps without the GIL that were ended by another thread, which had itself waited for the GIL. */
 static void find_lock_across_wait(struct finder *f, uint32_t thread)
 {
 	const struct model *m = f->m;
@@ -310,7 +311,8 @@ static void find_lock_across_wait(struct finder *f, uint32_t thread)
 	}
 }
 
-/* Most unknown, or over before anything could repeat itself: no pattern is certain. */
+/* If most is unknown, or the recording is too short for anything to repeat itself, no pattern is
+ * certain. */
 static bool is_vague(const struct model *m)
 {
 	uint64_t unknown_ns = 0, life_ns = 0;

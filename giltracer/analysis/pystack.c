@@ -72,7 +72,7 @@ struct open_call {
 };
 
 /**
- * @at: up to where everything has been charged; @next: the stretch that is there
+ * @at: time up to which everything has been charged; @next: the next stretch
  */
 struct walk {
 	struct pystack *py;
@@ -82,7 +82,7 @@ struct walk {
 	VEC(struct open_call) open;
 };
 
-/* What ran from w->at to end_ns was stack. */
+/* From w->at to end_ns, stack was running. */
 static void charge_until(struct walk *w, uint64_t end_ns, uint32_t stack)
 {
 	while (w->next < w->stretches->n) {
@@ -105,7 +105,7 @@ static uint32_t top(const struct walk *w)
 	return w->open.n ? w->open.v[w->open.n - 1].stack : 0;
 }
 
-/* Close the calls that are over at time_ns, and any below depth. */
+/* Close the calls that have ended by time_ns, and any below depth. */
 static void close_calls(struct walk *w, uint64_t time_ns, size_t depth)
 {
 	while (w->open.n) {

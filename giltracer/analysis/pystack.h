@@ -11,10 +11,10 @@
 #include "analysis/recording.h"
 #include "trace/stacks.h"
 
-/* Python's own limit. What is called deeper is on account of the last frame. */
+/* Python's own limit. Deeper calls are charged to the last frame. */
 #define PYSTACK_DEPTH_MAX 1000
 
-/* A stretch of a thread's time, worth weight times its length. */
+/* A stretch of a thread's time; it counts weight times its length. */
 struct stretch {
 	uint64_t start_ns, end_ns;
 	uint32_t weight;
@@ -26,10 +26,11 @@ struct stretches {
 	size_t alloc;
 };
 
-/* Those spans of lane whose state is in mask (1 << state). Free with vec_done. */
+/* The spans of lane whose state is in mask (1 << state). Free with vec_done. */
 struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask);
 
-/* When thread held a GIL that others waited for, weighted by how many. Free with vec_done. */
+/* When thread held a GIL for which others waited, weighted by the number of waiters. Free with
+ * vec_done. */
 struct stretches stretches_blamed(const struct model *model, uint32_t thread);
 
 /**
@@ -49,7 +50,7 @@ struct pystack {
 void pystack_init(struct pystack *py, const struct slices *slices);
 void pystack_done(struct pystack *py);
 
-/* Charge stretches, in order of time, to what st ran meanwhile; st NULL: to stack 0. */
+/* Charge stretches, in order of time, to what st was running; st NULL: to stack 0. */
 void pystack_charge(struct pystack *py, const struct slice_thread *st,
                     const struct stretches *stretches);
 

@@ -6,7 +6,7 @@
 
 #include "model/span.h"
 
-/* Rows of the runnable span at hand are from first on. */
+/* The rows of the current runnable span begin at first. */
 struct gathering {
 	struct queued *queued;
 	size_t first;

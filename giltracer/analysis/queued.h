@@ -10,7 +10,7 @@
 /* A shorter span has no rows: there may be as many of those as switches. */
 #define QUEUED_MIN_NS 100000
 
-/* At most so many rows of one span, those with the most time. */
+/* The maximum number of rows of a span: those with the most time. */
 #define QUEUED_ROWS 6
 
 /**
@@ -30,8 +30,8 @@ struct queued {
 	VEC(struct queued_row) rows;
 };
 
-/* Of one thread, by start_ns, most time first. None unless who had each CPU was recorded. Free rows
- * with vec_done. */
+/* The rows of one thread by start_ns, most time first. None unless the users of the CPUs were
+ * recorded. Free rows with vec_done. */
 void queued_find(struct queued *ret, const struct model *model, uint32_t thread);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 
 struct sampled_place;
+struct task_delay;
 
 /* What a verdict says, and which numbers of struct reason go with it. */
 enum reason_code {
@@ -63,6 +64,7 @@ enum reason_code {
 	REASON_STOPS,     /* place; other_percent until other released it. The same: it */
 	REASON_STOPPED,   /* stopped all others; it was stopped */
 	REASON_NO_LOCKS,
+	REASON_TASK_LATE, /* task was ready for ns before it ran, as delay says */
 
 	/* what to do */
 	ADVICE_CALL,
@@ -82,6 +84,7 @@ enum reason_code {
 	ADVICE_LOCK,
 	ADVICE_EXACT,   /* what would tell more than samples */
 	ADVICE_GIL_TOO, /* what follows is against the GIL */
+	ADVICE_LOOP,
 
 	/* how good the recording is */
 	QUALITY_SLOW_STARTS, /* percent of all waiting */
@@ -117,6 +120,7 @@ struct reason_function {
  * @preempted_ns: of longest_ns, when the holder was runnable and had no CPU, if it is worth a word
  * @name: of a module; any bytes
  * @place: where threads were sampled
+ * @delay: of a task
  * @frame, @of: where a thread was blocked, as in struct locks_place
  */
 struct reason {
@@ -130,6 +134,7 @@ struct reason {
 	uint32_t frame;
 	const char *of;
 	const struct sampled_place *place;
+	const struct task_delay *delay;
 };
 
 struct reasons {

@@ -53,7 +53,7 @@ struct recording_note { /* something the recorder had to say */
 	const char *text;
 };
 
-/* The whole of it. */
+/* The whole recording. */
 struct recording {
 	const char *version;
 	const char *const *command; /* argv of the program, NULL-terminated */
@@ -68,7 +68,9 @@ struct recording {
 	size_t note_count;
 };
 
-/* The pass whose GIL numbers count: PASS_GIL, else PASS_STACKS; never NULL. */
+/* The pass whose GIL numbers are reported: PASS_GIL, else PASS_STACKS; never NULL. */
 const struct recording_pass *recording_main_pass(const struct recording *recording);
+
+bool recording_has_note(const struct recording *recording, const char *code);
 
 #endif

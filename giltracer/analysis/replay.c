@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runners (threads) on processors, with GILs that have queues: one event after the other. */
+/* Runners (threads) on processors, with GILs that have queues: a simulation, event by event. */
 #include "analysis/replay.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "model/span.h"
 
-/* What a runner does: FREE is without the GIL. */
+/* What a runner does: FREE means without the GIL. */
 enum phase { PHASE_NEXT, PHASE_FREE, PHASE_RETAKE };
 
 /**
@@ -62,7 +62,7 @@ static double min(double a, double b)
 	return a < b ? a : b;
 }
 
-/* The next part of the runner's piece: on a CPU, then off it. */
+/* The next part of the runner's piece: first on a CPU, then off it. */
 static void go_on(struct replay *r, uint32_t i)
 {
 	struct runner *it = &r->runners[i];
@@ -73,7 +73,7 @@ static void go_on(struct replay *r, uint32_t i)
 	r->running += it->working;
 }
 
-/* Take the runner off its clock; what is left of its piece stays in work and off. */
+/* Take the runner off its clock; the rest of its piece stays in work and off. */
 static void stop(struct replay *r, uint32_t i)
 {
 	struct runner *it = &r->runners[i];
@@ -88,7 +88,7 @@ static void stop(struct replay *r, uint32_t i)
 	it->working = false;
 }
 
-/* Somebody waits: the holder, if it is Python code, has a time to let go. */
+/* A thread waits: if the holder runs Python code, it has to release the GIL by a deadline. */
 static void ask(struct replay *r, uint32_t gil, double intervals)
 {
 	struct gil_queue *queue = &r->queues[gil];
@@ -146,7 +146,7 @@ static void let_go(struct replay *r, uint32_t i)
 	grant(r, r->runners[next].gil, next);
 }
 
-/* How long of the span the thread wanted a CPU, and how long not. */
+/* How long the thread needed a CPU in the span, and how long it did not. */
 static void measure(struct replay *r, uint32_t i, size_t span)
 {
 	const struct model_thread *t = &r->m->threads.v[i];
@@ -168,7 +168,8 @@ static void measure(struct replay *r, uint32_t i, size_t span)
 	it->span_work = (double)(end_ns - start_ns - off_ns);
 }
 
-/* Whether a hold is overdue, and, if so, of the function that lets go. */
+/* Whether a hold is overdue and, if so, belongs to the function that releases the GIL in this
+ * replay. */
 static bool is_overdue(struct replay *r, uint32_t i, size_t span, bool *lets_go)
 {
 	struct runner *it = &r->runners[i];
@@ -193,7 +194,7 @@ static void begin(struct runner *it, enum phase then, double work, double off)
 	it->off = off;
 }
 
-/* Start the next span of the runner that has a length of its own. */
+/* Start the runner's next span that has a length of its own. */
 static void next_span(struct replay *r, uint32_t i)
 {
 	const struct lane *lane = &r->m->threads.v[i].gil;
@@ -224,7 +225,7 @@ static void next_span(struct replay *r, uint32_t i)
 	request(r, i);
 }
 
-/* The runner's piece is over. */
+/* The runner's piece has ended. */
 static void finish_piece(struct replay *r, uint32_t i)
 {
 	struct runner *it = &r->runners[i];
@@ -263,7 +264,7 @@ static void end_part(struct replay *r, uint32_t i)
 		finish_piece(r, i);
 }
 
-/* A forced switch: what is left of the hold comes when it has the GIL again. */
+/* A forced switch: the rest of the hold follows when the thread has the GIL again. */
 static void force_switch(struct replay *r, uint32_t gil)
 {
 	uint32_t holder = r->queues[gil].holder;

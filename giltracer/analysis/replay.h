@@ -25,8 +25,8 @@
 /* The group of no overdue hold: the schedule as it was. */
 #define REPLAY_NO_GROUP UINT32_MAX
 
-/* A replay that takes more steps than this for each span, and as many besides, is given up: holds
- * that last for days. */
+/* A replay that takes more than REPLAY_STEPS for each span, plus REPLAY_MORE_STEPS, is given up:
+ * this happens with holds that last for days. */
 #define REPLAY_STEPS      64
 #define REPLAY_MORE_STEPS 100000
 

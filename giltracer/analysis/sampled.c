@@ -61,6 +61,32 @@ uint32_t sampled_model_thread(const struct recording_pass *pass, const struct sa
 	return found;
 }
 
+struct sampled_stacks sampled_stacks_of(const struct samples *s, const struct sample_thread *thread)
+{
+	struct sampled_stacks sums = { 0 };
+	struct idmap by_key = { 0 };
+
+	for (size_t i = 0; i < thread->runs.n; i++) {
+		const struct sample_run *run = &thread->runs.v[i];
+		bool torn = run->flags & SAMPLE_TORN;
+		enum sampled_what what = sampled_what_of(run);
+		uint64_t key = idmap_pair(run->stack, 2 * (uint32_t)what + torn);
+		uint32_t at = idmap_get(&by_key, key);
+		uint32_t n = sample_run_end(s, thread, i) - run->sample;
+
+		if (!n || run->flags & SAMPLE_GONE)
+			continue;
+		if (at == IDMAP_NONE) {
+			at = (uint32_t)sums.v.n;
+			idmap_set(&by_key, key, at);
+			*vec_push(&sums.v) = (struct sampled_stack){ run->stack, what, torn, 0 };
+		}
+		sums.v.v[at].samples += n;
+	}
+	idmap_done(&by_key);
+	return sums;
+}
+
 /* ---- places */
 
 static bool is_library(const char *file)

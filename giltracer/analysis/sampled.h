@@ -75,6 +75,23 @@ struct sampled {
 struct sampled sampled_find(const struct recording_pass *pass);
 void sampled_done(struct sampled *sampled);
 
+/* A stack of Python frames, 0: none, and what the thread was doing meanwhile, in so many samples.
+ * @torn: there is no stack since it could not be read */
+struct sampled_stack {
+	uint32_t stack;
+	enum sampled_what what;
+	bool torn;
+	uint64_t samples;
+};
+
+struct sampled_stacks {
+	VEC(struct sampled_stack) v;
+};
+
+/* Of one thread, in the order in which they were first found. Free with vec_done(&ret.v). */
+struct sampled_stacks sampled_stacks_of(const struct samples *samples,
+                                        const struct sample_thread *thread);
+
 /* The thread of the model that samples are of: by the pid, the tid and when it was first seen. */
 uint32_t sampled_model_thread(const struct recording_pass *pass,
                               const struct sample_thread *thread);

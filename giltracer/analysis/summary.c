@@ -23,6 +23,17 @@ const struct fact_kind fact_kinds[FACTS] = {
 	[FACT_UNKNOWN] = { "unknown", UNIT_PERCENT | UNIT_TIME },
 };
 
+/* As the JSON document has it: what is no UTF-8 is replaced. */
+static char *valid(const char *text)
+{
+	struct str ret = { 0 };
+	uint32_t cp;
+
+	while ((cp = utf8_next(&text)))
+		utf8_add(&ret, cp);
+	return str_take(&ret);
+}
+
 static struct summary_row *find_row(struct summary_rows *rows, const char *name, const char *file)
 {
 	struct summary_row *row;
@@ -78,6 +89,41 @@ void summary_add_function(struct summary *s, const struct summary_function *f)
 	s->value[FACT_HOGS] += f->overdue;
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A module may as well be run by the name of its file. */
+static char *file_of_module(const char *module)
+{
+	const char *dot = strrchr(module, '.');
+	CLEANUP(free) char *name = valid(dot ? dot + 1 : module);
+
+	return xasprintf("%s.py", name);
+}
+
+void summary_set_program(struct summary *s, const char *const *command)
+{
+	if (*command && str_has_prefix(base_of(*command), "python") &&
+	    !str_has_suffix(*command, ".py"))
+		command++;
+	for (; *command && **command == '-'; command++) {
+		if (!strcmp(*command, "-m") && command[1]) {
+			s->program = file_of_module(command[1]);
+			return;
+		}
+		if (!strcmp(*command, "-c") || !strcmp(*command, "-"))
+			return;
+		if ((!strcmp(*command, "-W") || !strcmp(*command, "-X")) && command[1])
+			command++;
+	}
+	if (*command && **command)
+		s->program = valid(base_of(*command));
+}
+
 void summary_add_lost(struct summary *s, uint64_t records)
 {
 	s->value[FACT_LOST] += records;
@@ -95,24 +141,13 @@ void summary_finish(struct summary *s)
 	                                         s->known_ns + s->value[FACT_UNKNOWN]);
 }
 
-/* As the JSON document has it: what is no UTF-8 is replaced. */
-static struct str valid(const char *text)
-{
-	struct str ret = { 0 };
-	uint32_t cp;
-
-	while ((cp = utf8_next(&text)))
-		utf8_add(&ret, cp);
-	return ret;
-}
-
 static void add_thread(struct summary *s, const struct analysis *a, uint32_t thread)
 {
 	const struct model_thread *t = &a->model->threads.v[thread];
-	CLEANUP(str_done) struct str name = valid(facts_thread_name(a->pass, thread));
+	CLEANUP(free) char *name = valid(facts_thread_name(a->pass, thread));
 
 	summary_add_thread(s, &(struct summary_thread){
-				      .name = str_get(&name),
+				      .name = name,
 				      .total_ns = t->end_ns - t->start_ns,
 				      .hold_ns = t->gil_ns[GIL_HOLD],
 				      .wait_ns = model_thread_wait_ns(t),
@@ -128,14 +163,14 @@ static void add_thread(struct summary *s, const struct analysis *a, uint32_t thr
 static void add_function(struct summary *s, const struct analysis *a, const struct hog *hog)
 {
 	struct function f = function_of(a->pass, hog);
-	CLEANUP(str_done) struct str name = valid(f.name ? f.name : SUMMARY_UNKNOWN);
-	CLEANUP(str_done) struct str file = valid(f.file);
+	CLEANUP(free) char *name = valid(f.name ? f.name : SUMMARY_UNKNOWN);
+	CLEANUP(free) char *file = valid(f.file);
 
 	if (!hog->wait_ns && !hog->overdue_holds)
 		return;
 	summary_add_function(s, &(struct summary_function){
-					.name = str_get(&name),
-					.file = str_get(&file),
+					.name = name,
+					.file = file,
 					.line = f.line,
 					.wait_ns = hog->wait_ns,
 					.hold_ns = hog->wait_ns ? hog->hold_ns : 0,
@@ -149,6 +184,8 @@ void summary_init(struct summary *ret, const struct analysis *a)
 	const struct hogs *hogs = a->pass->hogs;
 
 	*ret = (struct summary){ 0 };
+	if (a->recording->command)
+		summary_set_program(ret, a->recording->command);
 	for (size_t i = 0; i < a->recording->pass_count; i++)
 		if (a->recording->passes[i].source)
 			summary_add_lost(ret, a->recording->passes[i].source->stats.lost);
@@ -172,4 +209,5 @@ void summary_done(struct summary *summary)
 {
 	rows_done(&summary->threads);
 	rows_done(&summary->functions);
+	free(summary->program);
 }

@@ -66,6 +66,7 @@ struct summary_rows {
 };
 
 /**
+ * @program: the file name of its script or module, owned; NULL: not known, as of a JSON document
  * @recording_ns: how long the thread lived that lived longest
  * @known_ns: all threads' time: their lives, less what is unknown of them
  * @percent, @value: of each fact; value in ns or a count
@@ -75,6 +76,7 @@ struct summary {
 	double percent[FACTS];
 	uint64_t value[FACTS];
 	struct summary_rows threads, functions;
+	char *program;
 };
 
 /* Free with summary_done. */
@@ -101,6 +103,9 @@ struct summary_function {
 
 void summary_add_thread(struct summary *s, const struct summary_thread *thread);
 void summary_add_function(struct summary *s, const struct summary_function *function);
+/* @command: arguments of the program, with or without the interpreter and its options, terminated
+ * by NULL; any bytes */
+void summary_set_program(struct summary *s, const char *const *command);
 void summary_add_lost(struct summary *s, uint64_t records);
 void summary_finish(struct summary *s);
 

@@ -183,8 +183,10 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		reasons_add(&v->advice, ADVICE_LONGER);
 		return;
 	case VERDICT_NOTHING:
-		reasons_add(&v->advice, e->model->caveats[CAVEAT_TRUNCATED] ? ADVICE_RECORD_AGAIN
-		                                                            : ADVICE_TRACE_IMPORTS);
+		if (!recording_has_note(a->recording, "not-loaded"))
+			reasons_add(&v->advice, e->model->caveats[CAVEAT_TRUNCATED]
+			                                ? ADVICE_RECORD_AGAIN
+			                                : ADVICE_TRACE_IMPORTS);
 		return;
 	case VERDICT_FREE_THREADED:
 		lock_reasons_find(v, a);
@@ -282,6 +284,27 @@ static void judge_quality(struct verdict *v, const struct evidence *e)
 	add_flaws(&v->quality_why, &f, v->quality);
 }
 
+/* The task that was late for longest. */
+static void find_late_task(struct verdict *v, const struct analysis *a)
+{
+	const struct task_delay *worst = NULL;
+	struct reason *r;
+
+	for (size_t i = 0; i < a->tasks.v.n; i++) {
+		const struct task_delay *d = &a->tasks.v.v[i].delay;
+
+		if (!worst || d->end_ns - d->start_ns > worst->end_ns - worst->start_ns)
+			worst = d;
+	}
+	if (!worst || worst->end_ns - worst->start_ns < VERDICT_LATE_NS)
+		return;
+	r = reasons_add(&v->also, REASON_TASK_LATE);
+	r->delay = worst;
+	r->ns = worst->end_ns - worst->start_ns;
+	r->thread = worst->thread;
+	reasons_add(&v->advice, ADVICE_LOOP);
+}
+
 void verdict_find(struct verdict *ret, struct analysis *a)
 {
 	*ret = (struct verdict){ .kind = evidence_judge(&a->evidence) };
@@ -289,6 +312,7 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 	find_because(ret, a);
 	find_also(ret, a);
 	lock_reasons_turned_on(&ret->also, a);
+	find_late_task(ret, a);
 	if (ret->kind == VERDICT_SAMPLED)
 		sampled_reasons_judge(ret, a);
 	else

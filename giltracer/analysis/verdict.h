@@ -24,6 +24,9 @@
  *	single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads that hardly waited
  *
+ * Whatever the verdict is, a task of asyncio that was ready for VERDICT_LATE_NS before it ran is named:
+ * from there on asyncio itself, in debug mode, calls a callback slow.
+ *
  * Shares of lives count only the time whose state is known. The cause of the waiting is
  *
  *	hand-offs        if VERDICT_HANDOVER % of the waiting, and more than any holder's share,
@@ -60,6 +63,7 @@
 #define VERDICT_CALL          30
 #define VERDICT_OTHERS        33 /* percent of the CPUs' time; more is mostly */
 #define VERDICT_SHORT_HOLD_NS 1000000
+#define VERDICT_LATE_NS       100000000
 
 enum verdict_kind {
 	VERDICT_FREE_THREADED,

@@ -84,3 +84,12 @@ char *xasprintf(const char *fmt, ...)
 	va_end(ap);
 	return p;
 }
+
+FILE *xmemstream(char **text, size_t *size)
+{
+	FILE *out = open_memstream(text, size);
+
+	if (!out)
+		out_of_memory();
+	return out;
+}

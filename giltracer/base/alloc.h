@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Zeroed memory for n * size bytes; caller frees. The process ends if the product overflows. */
 void *xcalloc(size_t n, size_t size)
@@ -34,5 +35,8 @@ char *xasprintf(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2), malloc, returns_nonnull, warn_unused_result));
 char *xvasprintf(const char *fmt, va_list ap)
 	__attribute__((format(printf, 1, 0), malloc, returns_nonnull, warn_unused_result));
+
+/* A stream that writes to *text, as open_memstream(3) has it. */
+FILE *xmemstream(char **text, size_t *size) __attribute__((returns_nonnull));
 
 #endif

@@ -159,13 +159,23 @@ int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
 	return 0;
 }
 
+/* 0, or why writing failed. Of an earlier failure stdio keeps only that there was one, so it is tried
+ * again, with a byte of a file that is given up. */
+static int write_error(FILE *out)
+{
+	if (fflush(out) != 0)
+		return errno;
+	if (!ferror(out))
+		return 0;
+	clearerr(out);
+	return putc('\n', out) == EOF || fflush(out) != 0 ? errno : EIO;
+}
+
 int filewriter_commit(struct filewriter *w, struct error *err)
 {
 	FILE *out = take(w->out);
-	int failed = ferror(out) ? EIO : 0;
+	int failed = write_error(out);
 
-	if (fflush(out) != 0)
-		failed = errno;
 	if (fclose(out) != 0 && !failed)
 		failed = errno;
 	if (failed) {

@@ -6,22 +6,34 @@
  * is ROW_OWNERS plus its index. Linux's tids are less than 2^22.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "export/export.h"
 #include "export/walk.h"
 #include "report/jsonw.h"
 #include "trace/names.h"
+#include "trace/stacks.h"
 
 #define ROW_GIL    (1u << 22)
 #define ROW_CPU    (2u << 22)
 #define ROW_OWNERS (3u << 22)
 
+/**
+ * @row: how an event of the row (row_pid, row_tid) begins
+ * @names, @threads, @states: of calls, threads and states, as JSON, by number; NULL: not yet made
+ * @functions: the same of the arguments that say where a frame is
+ */
 struct chrome {
 	struct jsonw w;
 	const struct analysis *a;
 	uint64_t flow;
+	uint32_t row_pid, row_tid;
+	struct str row;
+	char **names, **threads, **functions;
+	char *states[GIL_STATES + CPU_STATES];
 };
 
 static uint32_t row_of(const struct walk_span *span, uint32_t tid)
@@ -38,12 +50,35 @@ static void begin(struct chrome *c, const char *ph, uint32_t pid, uint32_t tid, 
 	jsonw_string(&c->w, "name", name);
 }
 
-static void begin_at(struct chrome *c, const char *ph, uint32_t pid, uint32_t tid, const char *name,
-                     const char *category, uint64_t start_ns)
+/* A slice, whose name is JSON, up to its end, where its arguments go. */
+static struct outbuf *begin_slice(struct chrome *c, uint32_t pid, uint32_t tid, const char *name,
+                                  const char *category, uint64_t start_ns, uint64_t dur_ns)
 {
-	begin(c, ph, pid, tid, name);
-	jsonw_string(&c->w, "cat", category);
-	jsonw_us(&c->w, "ts", start_ns);
+	struct outbuf *out = jsonw_value(&c->w);
+
+	if (!c->row.len || c->row_pid != pid || c->row_tid != tid) {
+		c->row_pid = pid;
+		c->row_tid = tid;
+		str_done(&c->row);
+		str_addf(&c->row,
+		         "{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":", pid,
+		         tid);
+	}
+	outbuf_add(out, c->row.s, c->row.len);
+	outbuf_adds(out, name);
+	outbuf_adds(out, category);
+	outbuf_adds(out, ",\"ts\":");
+	outbuf_add_us(out, start_ns);
+	outbuf_adds(out, ",\"dur\":");
+	outbuf_add_us(out, dur_ns);
+	return out;
+}
+
+static const char *quoted(char **made, const char *text)
+{
+	if (!*made)
+		*made = jsonw_quoted(text);
+	return *made;
 }
 
 static void name_row(struct chrome *c, uint32_t pid, uint32_t tid, const char *name, uint64_t place)
@@ -81,51 +116,76 @@ static void put_call(void *data, uint32_t thread, const struct slice *call)
 {
 	struct chrome *c = data;
 	const struct model_thread *t = &c->a->model->threads.v[thread];
+	const char *name = quoted(&c->names[call->name],
+	                          names_get(c->a->pass->slices->names, call->name));
+	outbuf_addc(begin_slice(c, t->pid, t->tid, name, ",\"cat\":\"python\"", call->start_ns,
+	                        call->dur_ns),
+	            '}');
+}
 
-	begin_at(c, "X", t->pid, t->tid, names_get(c->a->pass->slices->names, call->name), "python",
-	         call->start_ns);
-	jsonw_us(&c->w, "dur", call->dur_ns);
-	jsonw_end(&c->w);
+static void put_arrow(struct chrome *c, const char *ph, const struct model_thread *t,
+                      uint64_t at_ns)
+{
+	struct outbuf *out = jsonw_value(&c->w);
+
+	outbuf_adds(out, "{\"ph\":");
+	outbuf_adds(out, ph);
+	outbuf_adds(out, ",\"pid\":");
+	outbuf_add_u64(out, t->pid);
+	outbuf_adds(out, ",\"tid\":");
+	outbuf_add_u64(out, t->tid + ROW_GIL);
+	outbuf_adds(out, ",\"name\":\"held by\",\"cat\":\"flow\",\"ts\":");
+	outbuf_add_us(out, at_ns);
+	outbuf_adds(out, ",\"id\":");
+	outbuf_add_u64(out, c->flow);
+	outbuf_addc(out, '}');
 }
 
 /* From the wait to the hold of the other thread, at the moment when the wait begins. */
 static void put_flow(struct chrome *c, const struct walk_span *span)
 {
-	const struct model_thread *t = &c->a->model->threads.v[span->thread];
-	const struct model_thread *holder = &c->a->model->threads.v[span->holder];
-
 	c->flow++;
-	begin_at(c, "s", t->pid, t->tid + ROW_GIL, "held by", "flow", span->start_ns);
-	jsonw_u64(&c->w, "id", c->flow);
-	jsonw_end(&c->w);
-	begin_at(c, "f", holder->pid, holder->tid + ROW_GIL, "held by", "flow", span->start_ns);
-	jsonw_string(&c->w, "bp", "e");
-	jsonw_u64(&c->w, "id", c->flow);
-	jsonw_end(&c->w);
+	put_arrow(c, "\"s\"", &c->a->model->threads.v[span->thread], span->start_ns);
+	put_arrow(c, "\"f\",\"bp\":\"e\"", &c->a->model->threads.v[span->holder], span->start_ns);
 }
 
-static void put_function(struct chrome *c, uint32_t frame)
+static char *make_function(const struct analysis *a, uint32_t frame)
 {
-	struct function f = function_at(c->a->pass, frame);
+	struct function f = function_at(a->pass, frame);
+	CLEANUP(free) char *name = jsonw_quoted(f.name ? f.name : "");
+	CLEANUP(free) char *file = jsonw_quoted(f.file);
 
-	jsonw_object(&c->w, "args");
-	jsonw_string(&c->w, "function", f.name);
-	jsonw_string(&c->w, "file", f.file);
-	jsonw_u64(&c->w, "line", f.line);
-	jsonw_end(&c->w);
+	return xasprintf(",\"args\":{\"function\":%s,\"file\":%s,\"line\":%" PRIu32 "}",
+	                 f.name ? name : "null", file, f.line);
+}
+
+static void put_function(struct chrome *c, struct outbuf *out, uint32_t frame)
+{
+	if (!c->functions[frame])
+		c->functions[frame] = make_function(c->a, frame);
+	outbuf_adds(out, c->functions[frame]);
+}
+
+static const char *state_name(struct chrome *c, const struct walk_span *span)
+{
+	char **name = &c->states[(span->lane == WALK_GIL ? 0 : GIL_STATES) + span->state];
+
+	return quoted(name, walk_state_name(span->lane, span->state));
 }
 
 static void put_span(void *data, const struct walk_span *span)
 {
 	struct chrome *c = data;
 	const struct model_thread *t = &c->a->model->threads.v[span->thread];
+	bool gil = span->lane == WALK_GIL;
+	struct outbuf *out;
 
-	begin_at(c, "X", t->pid, row_of(span, t->tid), walk_state_name(span->lane, span->state),
-	         span->lane == WALK_GIL ? "gil" : "cpu", span->start_ns);
-	jsonw_us(&c->w, "dur", span->end_ns - span->start_ns);
-	if (span->lane == WALK_GIL && span->span->gil.frame)
-		put_function(c, span->span->gil.frame);
-	jsonw_end(&c->w);
+	out = begin_slice(c, t->pid, row_of(span, t->tid), state_name(c, span),
+	                  gil ? ",\"cat\":\"gil\"" : ",\"cat\":\"cpu\"", span->start_ns,
+	                  span->end_ns - span->start_ns);
+	if (gil && span->span->gil.frame)
+		put_function(c, out, span->span->gil.frame);
+	outbuf_addc(out, '}');
 	if (span->holder != MODEL_NONE)
 		put_flow(c, span);
 }
@@ -145,29 +205,51 @@ static void put_owner(void *data, const struct walk_owner *owner)
 	struct chrome *c = data;
 	uint32_t pid = c->a->model->gils.v[owner->gil].pid, tid = ROW_OWNERS + owner->gil;
 
+	const char *name;
+	struct outbuf *out;
+
 	if (owner->thread >= c->a->model->threads.n)
 		return;
-	begin_at(c, "X", pid, tid, facts_thread_name(c->a->pass, owner->thread), "owner",
-	         owner->start_ns);
-	jsonw_us(&c->w, "dur", owner->end_ns - owner->start_ns);
-	jsonw_object(&c->w, "args");
-	jsonw_u64(&c->w, "waiting", owner->waiters);
-	jsonw_end(&c->w);
-	jsonw_end(&c->w);
+	name = quoted(&c->threads[owner->thread], facts_thread_name(c->a->pass, owner->thread));
+	out = begin_slice(c, pid, tid, name, ",\"cat\":\"owner\"", owner->start_ns,
+	                  owner->end_ns - owner->start_ns);
+	outbuf_adds(out, ",\"args\":{\"waiting\":");
+	outbuf_add_u64(out, owner->waiters);
+	outbuf_adds(out, "}}");
 }
 
 static void put_lost(void *data, const struct model_lost *lost)
 {
 	struct chrome *c = data;
 
-	begin_at(c, "i", c->a->model->threads.n ? c->a->model->threads.v[0].pid : 0, 0,
-	         "records lost", "lost", lost->end_ns);
+	begin(c, "i", c->a->model->threads.n ? c->a->model->threads.v[0].pid : 0, 0,
+	      "records lost");
+	jsonw_string(&c->w, "cat", "lost");
+	jsonw_us(&c->w, "ts", lost->end_ns);
 	jsonw_string(&c->w, "s", "g");
 	jsonw_object(&c->w, "args");
 	jsonw_u64(&c->w, "count", lost->count);
 	jsonw_u64(&c->w, "for_ns", lost->end_ns - lost->start_ns);
 	jsonw_end(&c->w);
 	jsonw_end(&c->w);
+}
+
+static void free_texts(char **texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(texts[i]);
+}
+
+static void done(struct chrome *c, size_t names, size_t functions)
+{
+	free_texts(c->names, names);
+	free_texts(c->threads, c->a->model->threads.n);
+	free_texts(c->functions, functions);
+	free_texts(c->states, GIL_STATES + CPU_STATES);
+	free(c->names);
+	free(c->threads);
+	free(c->functions);
+	str_done(&c->row);
 }
 
 int export_chrome(const struct analysis *a, FILE *out, struct error *err)
@@ -180,7 +262,15 @@ int export_chrome(const struct analysis *a, FILE *out, struct error *err)
 		.owner = put_owner,
 		.lost = put_lost,
 	};
-	struct chrome c = { .a = a };
+	const struct stacks *frames = functions_frames(a->pass);
+	size_t names = a->pass->slices ? names_count(a->pass->slices->names) : 0;
+	size_t functions = frames ? stacks_count(frames) : 1;
+	struct chrome c = {
+		.a = a,
+		.names = xcalloc(names, sizeof(*c.names)),
+		.threads = xcalloc(a->model->threads.n, sizeof(*c.threads)),
+		.functions = xcalloc(functions, sizeof(*c.functions)),
+	};
 
 	(void)err;
 	jsonw_init(&c.w, out, 0);
@@ -195,5 +285,6 @@ int export_chrome(const struct analysis *a, FILE *out, struct error *err)
 	jsonw_end(&c.w);
 	jsonw_end(&c.w);
 	jsonw_finish(&c.w);
+	done(&c, names, functions);
 	return 0;
 }

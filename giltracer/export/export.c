@@ -17,6 +17,7 @@ const struct export_format export_formats[EXPORT_FORMATS + 1] = {
 	{ "firefox", "processed profile, for profiler.firefox.com", export_firefox },
 	{ "folded", "who held the GIL, for flamegraph.pl and inferno", report_folded_on_gil },
 	{ "folded-off-cpu", "who was not on a CPU; needs --state-detect", report_folded_off_cpu },
+	{ "folded-samples", "what threads were doing; needs --sample", report_folded_samples },
 	{ "folded-waits", "who waited for the GIL", report_folded_off_gil },
 	{ "perfetto", "TrackEvent protobuf, for ui.perfetto.dev", export_perfetto },
 	{ "pprof", "for go tool pprof: which functions held the GIL and made others wait", export_pprof },

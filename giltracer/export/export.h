@@ -16,7 +16,7 @@ struct export_format {
 	report_writer *write;
 };
 
-#define EXPORT_FORMATS 9
+#define EXPORT_FORMATS 10
 
 /* The table; behind the last one, the name is NULL. */
 extern const struct export_format export_formats[EXPORT_FORMATS + 1];

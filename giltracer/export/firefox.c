@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The Firefox profiler's processed profile, version 47: stacks with the time that each of them
- * lasted, and the states of the GIL as markers. Its tables are lists of columns, so a thread is
- * walked once per column, and none of them is kept.
+ * lasted, and the states of the GIL as markers; what samples found is in threads of its own. Its
+ * tables are lists of columns, so a thread is walked once per column, and none of them is kept.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "base/idmap.h"
 #include "base/vec.h"
 #include "export/export.h"
+#include "export/sampled_frames.h"
 #include "export/stacked.h"
 #include "export/walk.h"
 #include "model/span.h"
@@ -30,7 +31,8 @@ struct node {
 
 /**
  * A thread while it is written.
- * @used: frames of stacked.h, in the order of their first use; @index: the reverse
+ * @sampled: of a thread of samples: its frames; NULL: the frames are those of stacked.h
+ * @used: frames, in the order of their first use; @index: the reverse
  * @nodes: the stacks; @by_node: prefix and frame -> node
  * @stack: the one since since_ns
  * @samples: how many there are
@@ -38,6 +40,7 @@ struct node {
 struct thread {
 	struct jsonw *w;
 	const struct analysis *a;
+	const struct sampled_frames *sampled;
 	enum column column;
 	VEC(uint32_t) used;
 	struct idmap index;
@@ -47,13 +50,35 @@ struct thread {
 	uint64_t since_ns, samples;
 };
 
-static enum category category_of(uint32_t frame)
+static enum category category_of(const struct thread *t, uint32_t frame)
 {
+	if (t->sampled)
+		return frame == SAMPLED_HOLDS   ? CATEGORY_HOLD
+		       : frame == SAMPLED_WAITS ? CATEGORY_WAIT
+		       : frame < SAMPLED_WHATS  ? CATEGORY_OTHER
+		                                : CATEGORY_PYTHON;
 	if (!stacked_is_state(frame))
 		return CATEGORY_PYTHON;
 	if (frame == GIL_HOLD || frame == GIL_STOPPING)
 		return CATEGORY_HOLD;
 	return frame == GIL_UNKNOWN || frame == GIL_FREE_WAIT ? CATEGORY_OTHER : CATEGORY_WAIT;
+}
+
+/* Free with place_done. */
+static void frame_place(struct place *ret, const struct thread *t, uint32_t frame)
+{
+	if (t->sampled)
+		sampled_frames_place(ret, t->sampled, frame);
+	else
+		stacked_place(ret, t->a, frame);
+}
+
+/* The entry of the frame's function: that of the first frame of the function. */
+static uint32_t entry_of_function(const struct thread *t, size_t i)
+{
+	if (!t->sampled)
+		return (uint32_t)i;
+	return idmap_get(&t->index, t->sampled->v.v[t->used.v[i]].function);
 }
 
 static uint32_t use_frame(struct thread *t, uint32_t frame)
@@ -62,6 +87,8 @@ static uint32_t use_frame(struct thread *t, uint32_t frame)
 
 	if (at != IDMAP_NONE)
 		return at;
+	if (t->sampled && t->sampled->v.v[frame].function != frame)
+		use_frame(t, t->sampled->v.v[frame].function);
 	at = (uint32_t)t->used.n;
 	idmap_set(&t->index, frame, at);
 	*vec_push(&t->used) = frame;
@@ -178,7 +205,7 @@ static void put_stack_table(struct thread *t)
 	jsonw_end(t->w);
 	jsonw_array(t->w, "category");
 	for (size_t i = 0; i < n; i++)
-		jsonw_u64(t->w, NULL, category_of(t->used.v[t->nodes.v[i].frame]));
+		jsonw_u64(t->w, NULL, category_of(t, t->used.v[t->nodes.v[i].frame]));
 	jsonw_end(t->w);
 	put_same(t->w, "subcategory", n, 0);
 	jsonw_u64(t->w, "length", n);
@@ -192,7 +219,7 @@ static void put_lines(struct thread *t, const char *key)
 	for (size_t i = 0; i < t->used.n; i++) {
 		struct place place;
 
-		stacked_place(&place, t->a, t->used.v[i]);
+		frame_place(&place, t, t->used.v[i]);
 		if (place.line)
 			jsonw_u64(t->w, NULL, place.line);
 		else
@@ -202,7 +229,7 @@ static void put_lines(struct thread *t, const char *key)
 	jsonw_end(t->w);
 }
 
-/* Each frame is a function of its own, and has two strings: name and file. */
+/* There is an entry for a function, with two strings, name and file, for each frame, used or not. */
 static void put_frame_tables(struct thread *t)
 {
 	static const char *const nulls[] = { "nativeSymbol", "innerWindowID", "implementation",
@@ -217,10 +244,13 @@ static void put_frame_tables(struct thread *t)
 	put_same(t->w, "inlineDepth", n, 0);
 	jsonw_array(t->w, "category");
 	for (size_t i = 0; i < n; i++)
-		jsonw_u64(t->w, NULL, category_of(t->used.v[i]));
+		jsonw_u64(t->w, NULL, category_of(t, t->used.v[i]));
 	jsonw_end(t->w);
 	put_same(t->w, "subcategory", n, 0);
-	put_count(t->w, "func", n, 1, 0);
+	jsonw_array(t->w, "func");
+	for (size_t i = 0; i < n; i++)
+		jsonw_u64(t->w, NULL, entry_of_function(t, i));
+	jsonw_end(t->w);
 	for (size_t i = 0; i < sizeof(nulls) / sizeof(*nulls); i++)
 		put_same(t->w, nulls[i], n, -1);
 	put_lines(t, "line");
@@ -235,7 +265,10 @@ static void put_frame_tables(struct thread *t)
 	for (size_t i = 0; i < n; i++)
 		jsonw_i64(t->w, NULL, -1);
 	jsonw_end(t->w);
-	put_lines(t, "lineNumber");
+	if (t->sampled)
+		put_same(t->w, "lineNumber", n, -1);
+	else
+		put_lines(t, "lineNumber");
 	put_same(t->w, "columnNumber", n, -1);
 	jsonw_u64(t->w, "length", n);
 	jsonw_end(t->w);
@@ -244,15 +277,18 @@ static void put_frame_tables(struct thread *t)
 /* Those of the functions, then the states, for markers. */
 static void put_strings(struct thread *t)
 {
-	jsonw_array(t->w, "stringArray");
-	for (size_t i = 0; i < t->used.n + GIL_STATES; i++) {
-		bool state = i >= t->used.n;
-		struct place place;
+	struct place place;
 
-		stacked_place(&place, t->a, state ? (uint32_t)(i - t->used.n) : t->used.v[i]);
+	jsonw_array(t->w, "stringArray");
+	for (size_t i = 0; i < t->used.n; i++) {
+		frame_place(&place, t, t->used.v[i]);
 		jsonw_string(t->w, NULL, place.name);
-		if (!state)
-			jsonw_string(t->w, NULL, place.file);
+		jsonw_string(t->w, NULL, place.file);
+		place_done(&place);
+	}
+	for (uint32_t i = 0; !t->sampled && i < GIL_STATES; i++) {
+		stacked_place(&place, t->a, i);
+		jsonw_string(t->w, NULL, place.name);
 		place_done(&place);
 	}
 	jsonw_end(t->w);
@@ -275,7 +311,7 @@ static uint64_t put_marker_column(struct thread *t, const char *key, const struc
 		if (column == MARKER_NAME)
 			jsonw_u64(t->w, NULL, 2 * t->used.n + span->state);
 		else if (column == MARKER_CATEGORY)
-			jsonw_u64(t->w, NULL, category_of(span->state));
+			jsonw_u64(t->w, NULL, category_of(t, span->state));
 		else if (column == MARKER_PHASE)
 			jsonw_u64(t->w, NULL, 1); /* an interval */
 		else
@@ -299,11 +335,8 @@ static void put_markers(struct thread *t, const struct lane *lane)
 	put_marker_column(t, "startTime", lane, MARKER_START);
 	n = put_marker_column(t, "endTime", lane, MARKER_END);
 	jsonw_array(t->w, "data");
-	for (uint64_t i = 0; i < n; i++) {
-		jsonw_object(t->w, NULL);
-		jsonw_string(t->w, "type", "GIL");
-		jsonw_end(t->w);
-	}
+	for (uint64_t i = 0; i < n; i++)
+		outbuf_adds(jsonw_value(t->w), "{\"type\":\"GIL\"}");
 	jsonw_end(t->w);
 	jsonw_u64(t->w, "length", n);
 	jsonw_end(t->w);
@@ -327,35 +360,112 @@ static void put_empty_tables(struct jsonw *w)
 	jsonw_end(w);
 }
 
+/* What threads of both kinds have in common; the rest up to the tables. */
+static void begin_thread(struct thread *t, const char *name, uint32_t pid, bool is_main)
+{
+	CLEANUP(free) char *text = xasprintf("%" PRIu32, pid);
+
+	jsonw_object(t->w, NULL);
+	jsonw_string(t->w, "name", name);
+	jsonw_bool(t->w, "isMainThread", is_main);
+	jsonw_string(t->w, "processType", "default");
+	jsonw_string(t->w, "processName",
+	             t->a->recording->command ? *t->a->recording->command : NULL);
+	jsonw_u64(t->w, "processStartupTime", 0);
+	jsonw_null(t->w, "processShutdownTime");
+	put_same(t->w, "pausedRanges", 0, 0);
+	jsonw_string(t->w, "pid", text);
+}
+
+static void end_thread(struct thread *t, const struct lane *lane)
+{
+	put_stack_table(t);
+	put_frame_tables(t);
+	put_empty_tables(t->w);
+	put_markers(t, lane);
+	put_strings(t);
+	jsonw_end(t->w);
+	vec_done(&t->used);
+	vec_done(&t->nodes);
+	idmap_done(&t->index);
+	idmap_done(&t->by_node);
+}
+
+/* 0 if at_ns is earlier. */
+static uint64_t since_start(const struct analysis *a, uint64_t at_ns)
+{
+	return at_ns > a->model->start_ns ? at_ns - a->model->start_ns : 0;
+}
+
 static void put_thread(struct jsonw *w, const struct analysis *a, uint32_t thread)
 {
 	const struct model_thread *m = &a->model->threads.v[thread];
 	struct thread t = { .w = w, .a = a };
-	CLEANUP(free) char *pid = xasprintf("%" PRIu32, m->pid);
 
-	jsonw_object(w, NULL);
-	jsonw_string(w, "name", facts_thread_name(a->pass, thread));
-	jsonw_bool(w, "isMainThread", m->main);
-	jsonw_string(w, "processType", "default");
-	jsonw_string(w, "processName", a->recording->command ? *a->recording->command : NULL);
-	jsonw_u64(w, "processStartupTime", 0);
-	jsonw_null(w, "processShutdownTime");
+	begin_thread(&t, facts_thread_name(a->pass, thread), m->pid, m->main);
 	jsonw_ms(w, "registerTime", m->start_ns - a->model->start_ns);
 	jsonw_ms(w, "unregisterTime", m->end_ns - a->model->start_ns);
-	put_same(w, "pausedRanges", 0, 0);
-	jsonw_string(w, "pid", pid);
 	jsonw_u64(w, "tid", m->tid);
 	put_samples(&t, thread);
-	put_stack_table(&t);
-	put_frame_tables(&t);
-	put_empty_tables(w);
-	put_markers(&t, &m->gil);
-	put_strings(&t);
+	end_thread(&t, &m->gil);
+}
+
+/* Of a sampled thread: a stack, or a time, for each sample. */
+static uint64_t put_sampled_column(struct thread *t, const struct sample_thread *thread,
+                                   enum column column)
+{
+	const struct samples *s = t->sampled->samples;
+	uint32_t chain[SAMPLED_CHAIN_MAX];
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < thread->runs.n; i++) {
+		const struct sample_run *run = &thread->runs.v[i];
+		uint32_t end = sample_run_end(s, thread, i), n, stack = NO_STACK;
+
+		if (run->flags & SAMPLE_GONE)
+			continue;
+		n = sampled_frames_chain(chain, t->sampled, run);
+		for (uint32_t j = 0; j < n; j++)
+			stack = node_id(t, stack, use_frame(t, chain[j]));
+		count += end - run->sample;
+		for (uint32_t j = run->sample; j < end; j++) {
+			if (column == COLUMN_STACK)
+				jsonw_u64(t->w, NULL, stack);
+			else
+				jsonw_ms(t->w, NULL, since_start(t->a, s->times.v[j]));
+		}
+	}
+	return count;
+}
+
+/* The same thread again, as samples found it: each of them counts as one. */
+static void put_sampled(struct jsonw *w, const struct analysis *a,
+                        const struct sampled_frames *frames, const struct sampled_thread *sampled)
+{
+	const struct sample_thread *thread = &frames->samples->threads.v[sampled->of];
+	static const struct lane no_lane = { 0 };
+	struct thread t = { .w = w, .a = a, .sampled = frames };
+	CLEANUP(free) char *of = sampled_frames_thread(a->pass, thread);
+	CLEANUP(free) char *name = xasprintf("%s (samples)", of);
+	CLEANUP(free) char *tid = xasprintf("%" PRIu32 " samples", thread->tid);
+	uint64_t n;
+
+	begin_thread(&t, name, thread->pid, false);
+	jsonw_ms(w, "registerTime", since_start(a, frames->samples->start_ns));
+	jsonw_ms(w, "unregisterTime", since_start(a, frames->samples->end_ns));
+	jsonw_string(w, "tid", tid); /* the thread has its number already */
+	jsonw_object(w, "samples");
+	jsonw_array(w, "stack");
+	n = put_sampled_column(&t, thread, COLUMN_STACK);
 	jsonw_end(w);
-	vec_done(&t.used);
-	vec_done(&t.nodes);
-	idmap_done(&t.index);
-	idmap_done(&t.by_node);
+	jsonw_array(w, "time");
+	put_sampled_column(&t, thread, COLUMN_TIME);
+	jsonw_end(w);
+	jsonw_null(w, "weight");
+	jsonw_string(w, "weightType", "samples");
+	jsonw_u64(w, "length", n);
+	jsonw_end(w);
+	end_thread(&t, &no_lane);
 }
 
 static void put_categories(struct jsonw *w)
@@ -399,15 +509,17 @@ static void put_schema(struct jsonw *w)
 	jsonw_end(w);
 }
 
-static void put_meta(struct jsonw *w)
+static void put_meta(struct jsonw *w, const struct samples *samples)
 {
+	unsigned hz = samples && samples->hz ? samples->hz : 1000;
+
 	jsonw_object(w, "meta");
 	jsonw_u64(w, "version", GECKO_VERSION);
 	jsonw_u64(w, "preprocessedProfileVersion", PROCESSED_VERSION);
 	jsonw_string(w, "product", "Python");
 	jsonw_string(w, "importedFrom", "giltracer");
 	jsonw_u64(w, "processType", 0);
-	jsonw_u64(w, "interval", 1);
+	jsonw_ms(w, "interval", UINT64_C(1000000000) / hz);
 	jsonw_u64(w, "startTime", 0); /* of the wall clock: not known */
 	jsonw_bool(w, "symbolicated", true);
 	jsonw_bool(w, "debug", false);
@@ -420,19 +532,24 @@ static void put_meta(struct jsonw *w)
 
 int export_firefox(const struct analysis *a, FILE *out, struct error *err)
 {
+	struct sampled_frames frames;
 	struct jsonw w;
 
 	(void)err;
+	sampled_frames_init(&frames, a->pass->samples);
 	jsonw_init(&w, out, 0);
 	jsonw_object(&w, NULL);
-	put_meta(&w);
+	put_meta(&w, a->pass->samples);
 	put_same(&w, "libs", 0, 0);
 	put_same(&w, "pages", 0, 0);
 	jsonw_array(&w, "threads");
-	for (size_t i = 0; i < a->model->threads.n; i++)
+	for (size_t i = 0; stacked_any(a) && i < a->model->threads.n; i++)
 		put_thread(&w, a, a->thread_order[i]);
+	for (size_t i = 0; i < a->sampled.threads.n; i++)
+		put_sampled(&w, a, &frames, &a->sampled.threads.v[i]);
 	jsonw_end(&w);
 	jsonw_end(&w);
 	jsonw_finish(&w);
+	sampled_frames_done(&frames);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pprof's profile.proto, compressed: time by Python stack. The sample types are wait_caused (how
- * long others waited for the GIL meanwhile), hold and wait.
+ * long others waited for the GIL meanwhile), hold, wait and samples, of those that there are.
  */
 #include "export/export.h"
 
@@ -16,12 +16,15 @@
 #include "base/cleanup.h"
 #include "export/gil_time.h"
 #include "export/place.h"
+#include "export/sampled_frames.h"
 #include "proto/profile.pb-c.h"
 #include "report/phrases.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
 
 #define LEVEL 6
+
+enum { VALUE_SAMPLES = GIL_TIMES, VALUES };
 
 /* All messages are malloced, so that the library frees them. A message is appended to the list of
  * pointers in a protobuf-c struct, which has room for a power of two of them. */
@@ -35,14 +38,14 @@
 /**
  * @strings: id 0 is "", as the format wants it
  * @functions: name and file -> id; @locations: function and line -> id
- * @first: the first value that is known, in the order of enum gil_time
+ * @first, @end: the values that are known: those of enum gil_time, then VALUE_SAMPLES
  */
 struct pprof {
 	const struct analysis *a;
 	Perftools__Profiles__Profile *profile;
 	struct names *strings;
 	struct idmap functions, locations;
-	enum gil_time first;
+	unsigned first, end;
 };
 
 static int64_t text(struct pprof *p, const char *s)
@@ -93,17 +96,28 @@ static uint32_t location_id(struct pprof *p, const struct place *place)
 	return id;
 }
 
+/**
+ * Where a value belongs to.
+ * @id: in stacks; 0: none is known, and @missing is the place; @calls: of a trace
+ */
+struct stack {
+	const struct stacks *stacks;
+	uint32_t id;
+	bool calls;
+	const char *missing;
+};
+
 /* A stack's innermost frame; a thread without any Python frame has a place, too. */
-static uint32_t location_of(struct pprof *p, const struct gil_times *times, uint32_t stack)
+static uint32_t location_of(struct pprof *p, const struct stack *stack)
 {
-	const struct stack_frame *frame = stack ? stacks_get(times->stacks, stack) : NULL;
-	const struct names *names = times->stacks ? stacks_names(times->stacks) : NULL;
+	const struct stack_frame *frame = stack->id ? stacks_get(stack->stacks, stack->id) : NULL;
+	const struct names *names = frame ? stacks_names(stack->stacks) : NULL;
 	struct place place;
 	uint32_t id;
 
 	if (!frame)
-		place_of(&place, phrase(PHRASE_no_python_frame), NULL, 0);
-	else if (times->calls)
+		place_of(&place, stack->missing, NULL, 0);
+	else if (stack->calls)
 		place_of_call(&place, names_get(names, frame->name));
 	else
 		place_of(&place, names_get(names, frame->name), names_get(names, frame->module),
@@ -125,51 +139,86 @@ static void add_label(struct pprof *p, Perftools__Profiles__Sample *sample, cons
 	append(sample->label, sample->n_label, label);
 }
 
-static void add_sample(struct pprof *p, uint32_t thread, const char *thread_name,
-                       const struct gil_times *times, const struct gil_time_row *row)
+/* Has no labels yet. */
+static Perftools__Profiles__Sample *add_sample(struct pprof *p, struct stack stack,
+                                               const int64_t values[VALUES])
 {
 	Perftools__Profiles__Sample *sample = xcalloc(1, sizeof(*sample));
-	const struct model_thread *t = &p->a->model->threads.v[thread];
-	uint32_t stack = row->stack;
 
 	perftools__profiles__sample__init(sample);
 	do {
-		append(sample->location_id, sample->n_location_id, location_of(p, times, stack));
-		stack = stack ? stacks_get(times->stacks, stack)->parent : 0;
-	} while (stack);
-	for (unsigned i = p->first; i < GIL_TIMES; i++)
-		append(sample->value, sample->n_value, (int64_t)row->ns[i]);
-	add_label(p, sample, "thread", thread_name, 0);
-	add_label(p, sample, "tid", NULL, t->tid);
-	add_label(p, sample, "pid", NULL, t->pid);
+		append(sample->location_id, sample->n_location_id, location_of(p, &stack));
+		stack.id = stack.id ? stacks_get(stack.stacks, stack.id)->parent : 0;
+	} while (stack.id);
+	for (unsigned i = p->first; i < p->end; i++)
+		append(sample->value, sample->n_value, values[i]);
 	append(p->profile->sample, p->profile->n_sample, sample);
+	return sample;
+}
+
+static void add_labels(struct pprof *p, Perftools__Profiles__Sample *sample, const char *name,
+                       uint32_t tid, uint32_t pid)
+{
+	add_label(p, sample, "thread", name, 0);
+	add_label(p, sample, "tid", NULL, tid);
+	add_label(p, sample, "pid", NULL, pid);
 }
 
 static void add_thread(struct pprof *p, uint32_t thread)
 {
 	CLEANUP(free) char *name = place_text(facts_thread_name(p->a->pass, thread));
+	const struct model_thread *t = &p->a->model->threads.v[thread];
 	struct gil_times times;
 
 	gil_times_of(&times, p->a, thread);
-	for (size_t i = 0; i < times.rows.n; i++)
-		add_sample(p, thread, name, &times, &times.rows.v[i]);
+	for (size_t i = 0; i < times.rows.n; i++) {
+		const struct gil_time_row *row = &times.rows.v[i];
+		struct stack stack = { times.stacks, row->stack, times.calls,
+			               phrase(PHRASE_no_python_frame) };
+		int64_t values[VALUES] = { 0 };
+
+		for (unsigned j = 0; j < GIL_TIMES; j++)
+			values[j] = (int64_t)row->ns[j];
+		add_labels(p, add_sample(p, stack, values), name, t->tid, t->pid);
+	}
 	gil_times_done(&times);
+}
+
+static void add_sampled(struct pprof *p, const struct samples *s,
+                        const struct sample_thread *thread)
+{
+	CLEANUP(free) char *name = sampled_frames_thread(p->a->pass, thread);
+	struct sampled_stacks sums = sampled_stacks_of(s, thread);
+
+	for (size_t i = 0; i < sums.v.n; i++) {
+		const struct sampled_stack *sum = &sums.v.v[i];
+		struct stack stack = { s->stacks, sum->stack, false,
+			               phrase(sum->torn ? PHRASE_no_stack
+			                                : PHRASE_no_python_frame) };
+		int64_t values[VALUES] = { [VALUE_SAMPLES] = (int64_t)sum->samples };
+		Perftools__Profiles__Sample *sample = add_sample(p, stack, values);
+
+		add_labels(p, sample, name, thread->tid, thread->pid);
+		add_label(p, sample, "doing", sampled_what_name(sum->what), 0);
+	}
+	vec_done(&sums.v);
 }
 
 static void add_types(struct pprof *p)
 {
-	static const char *const types[GIL_TIMES] = { "wait_caused", "hold", "wait" };
+	static const char *const types[VALUES] = { "wait_caused", "hold", "wait", "samples" };
 
-	for (unsigned i = p->first; i < GIL_TIMES; i++) {
+	for (unsigned i = p->first; i < p->end; i++) {
 		Perftools__Profiles__ValueType *type = xcalloc(1, sizeof(*type));
 
 		perftools__profiles__value_type__init(type);
 		type->type = text(p, types[i]);
-		type->unit = text(p, "nanoseconds");
+		type->unit = text(p, i == VALUE_SAMPLES ? "count" : "nanoseconds");
 		append(p->profile->sample_type, p->profile->n_sample_type, type);
 	}
+	/* without a GIL, being blocked is what counts */
 	p->profile->default_sample_type =
-		text(p, types[p->first == GIL_TIME_CAUSED ? GIL_TIME_CAUSED : GIL_TIME_WAIT]);
+		text(p, types[p->first == GIL_TIME_HOLD ? GIL_TIME_WAIT : p->first]);
 }
 
 static void add_strings(struct pprof *p)
@@ -199,17 +248,25 @@ static int compress(const Perftools__Profiles__Profile *profile, FILE *out, stru
 
 int export_pprof(const struct analysis *a, FILE *out, struct error *err)
 {
-	struct pprof p = { .a = a, .first = a->locks ? GIL_TIME_HOLD : GIL_TIME_CAUSED };
+	const struct samples *samples = a->pass->samples;
+	struct pprof p = { .a = a,
+		           .first = a->locks               ? GIL_TIME_HOLD
+		                    : a->model->gil_events ? GIL_TIME_CAUSED
+		                                           : VALUE_SAMPLES,
+		           .end = samples ? VALUES : GIL_TIMES };
 	int status;
 
-	if (!a->model->gil_events && !a->locks)
-		return error_set(err, ENODATA, "the session has no events of a GIL");
+	if (p.first >= p.end)
+		return error_set(err, ENODATA,
+		                 "the session has no events of a GIL, and no samples");
 	p.profile = xcalloc(1, sizeof(*p.profile));
 	perftools__profiles__profile__init(p.profile);
 	p.strings = names_new();
 	add_types(&p);
-	for (uint32_t i = 0; i < a->model->threads.n; i++)
+	for (uint32_t i = 0; p.first < GIL_TIMES && i < a->model->threads.n; i++)
 		add_thread(&p, i);
+	for (size_t i = 0; samples && i < samples->threads.n; i++)
+		add_sampled(&p, samples, &samples->threads.v[i]);
 	p.profile->duration_nanos = (int64_t)(a->model->end_ns - a->model->start_ns);
 	append(p.profile->comment, p.profile->n_comment, text(&p, "giltracer " PACKAGE_VERSION));
 	add_strings(&p);

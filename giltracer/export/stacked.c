@@ -26,6 +26,11 @@ uint32_t stacked_frames(const struct analysis *a)
 	return probes_from(a) + (frames ? stacks_count(frames) : 0);
 }
 
+bool stacked_any(const struct analysis *a)
+{
+	return a->verdict.kind != VERDICT_SAMPLED || a->pass->slices;
+}
+
 bool stacked_is_state(uint32_t frame)
 {
 	return frame < GIL_STATES;

@@ -16,6 +16,9 @@ uint32_t stacked_frames(const struct analysis *analysis);
 /* What a frame is called; free with place_done. A state has neither file nor line. */
 void stacked_place(struct place *ret, const struct analysis *analysis, uint32_t frame);
 
+/* Whether threads have any stacks: not if samples are all that was recorded. */
+bool stacked_any(const struct analysis *analysis);
+
 /* Whether the frame is a state of the GIL. */
 bool stacked_is_state(uint32_t frame);
 

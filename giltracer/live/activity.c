@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of calls whose kind does not depend on what the descriptor is. Old calls are not on all machines.
- */
+/* The calls that always mean the same activity, whatever the descriptor is. Not all machines have
+ * the old ones. */
 static enum sample_activity of_call(long number)
 {
 	switch (number) {
@@ -75,7 +75,8 @@ static bool is_socket(pid_t pid, uint64_t fd)
 	return n > 7 && !memcmp(target, "socket:", 7);
 }
 
-/* "running", "-1 SP PC" of a thread that sleeps outside of a call, or "NUMBER 0xARGUMENT…". */
+/* "running", "-1 SP PC" of a thread that sleeps outside of a system call, or "NUMBER
+ * 0xARGUMENT…". */
 struct activity activity_of(const char *text, pid_t pid)
 {
 	struct activity ret = { SAMPLE_UNKNOWN, 0 };

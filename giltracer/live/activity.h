@@ -9,15 +9,15 @@
 #include "trace/samples.h"
 
 /**
- * @activity: SAMPLE_UNKNOWN if the text says nothing
- * @futex: address of the futex that it sleeps for; 0: it sleeps for none
+ * @activity: SAMPLE_UNKNOWN if the text does not say @futex: address of the futex for which it
+ * sleeps; 0: none
  */
 struct activity {
 	enum sample_activity activity;
 	uint64_t futex;
 };
 
-/* Of the file's text, terminated; pid: whose descriptors the call is about. */
+/* text: the contents of the file, terminated; pid: the process whose descriptors the call uses. */
 struct activity activity_of(const char *text, pid_t pid);
 
 #endif

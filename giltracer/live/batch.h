@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many places of a process's memory in one system call. */
+/* Reads many parts of a process's memory in one system call. */
 #ifndef GILTRACER_LIVE_BATCH_H
 #define GILTRACER_LIVE_BATCH_H
 
@@ -15,11 +15,11 @@ struct batch {
 	VEC(struct iovec) there;
 };
 
-/* to has room for len bytes, and stays where it is until batch_read. */
+/* to has room for len bytes and must remain valid until batch_read. */
 void batch_add(struct batch *batch, uint64_t address, void *to, size_t len);
 
-/* All of it, in the order in which it was added; it is empty then. False: something of it cannot be
- * read, and what was to be read is anything. */
+/* Reads everything that was added, in that order, and empties the batch. False: some of it cannot
+ * be read, and the contents of all buffers are undefined. */
 bool batch_read(struct batch *batch, pid_t pid);
 
 void batch_done(struct batch *batch);

@@ -11,7 +11,7 @@ struct family {
 	VEC(pid_t) v;
 };
 
-/* Append those that there are now, without pid itself. Empty with vec_done. */
+/* Append the present descendants, without pid itself. Free with vec_done. */
 void family_read(struct family *ret, pid_t pid);
 
 #endif

@@ -13,18 +13,20 @@
 #include "trace/samples.h"
 #include "trace/stacks.h"
 
-/* As it was last written. @sample: when it was last read; @frames: what stack stands for */
+/* As it was last written. @sample: when it was last read; @name: its number; @frames: what stack
+ * stands for */
 struct written {
 	uint64_t sample;
-	uint32_t stack;
+	uint32_t stack, name;
 	uint8_t how;
 	VEC(struct snapshot_frame) frames;
 };
 
-/* names and stacks say which number something has in the file, and whether it is there yet: ids are
- * given one by one, as numbers are. */
+/* Numbers of names and stacks in the file, and whether they are in it yet: ids are assigned in
+ * sequence, as numbers are. */
 struct sample_file {
 	FILE *out;
+	bool borrowed;
 	char *path;
 	struct names *names;
 	struct stacks *stacks;
@@ -61,29 +63,50 @@ static void put_kind(struct sample_file *f, char kind)
 	f->bytes++;
 }
 
+static void init(struct sample_file *f, FILE *out, uint64_t last_ns, uint64_t max_bytes)
+{
+	f->out = out;
+	f->names = names_new();
+	f->stacks = stacks_new(f->names);
+	f->names_written = f->stacks_written = 1;
+	f->last_ns = last_ns;
+	f->max_bytes = max_bytes;
+}
+
+void sample_file_header(FILE *out, const struct sample_file_plan *plan)
+{
+	const uint32_t hz = plan->hz;
+	const uint8_t rest[4] = { plan->gil_only };
+
+	fwrite(SAMPLES_MAGIC, 1, 8, out);
+	fwrite(&hz, sizeof(hz), 1, out);
+	fwrite(rest, sizeof(rest), 1, out);
+	fwrite(&plan->start_ns, sizeof(plan->start_ns), 1, out);
+}
+
 int sample_file_open(struct sample_file **ret, const struct sample_file_plan *plan,
                      struct error *err)
 {
 	CLEANUP(sample_file_close) struct sample_file *f = xcalloc(1, sizeof(*f));
-	const uint32_t hz = plan->hz;
-	const uint8_t rest[4] = { plan->gil_only };
+	FILE *out = fopen(plan->path, "we");
 
-	f->path = xstrdup(plan->path);
-	f->out = fopen(plan->path, "we");
-	if (!f->out)
+	if (!out)
 		return error_errno(err, "%s", plan->path);
-	f->names = names_new();
-	f->stacks = stacks_new(f->names);
-	f->names_written = f->stacks_written = 1;
-	f->last_ns = plan->start_ns;
-	f->max_bytes = plan->max_bytes;
-	fwrite(SAMPLES_MAGIC, 1, 8, f->out);
-	fwrite(&hz, sizeof(hz), 1, f->out);
-	fwrite(rest, sizeof(rest), 1, f->out);
-	fwrite(&plan->start_ns, sizeof(plan->start_ns), 1, f->out);
+	init(f, out, plan->start_ns, plan->max_bytes);
+	f->path = xstrdup(plan->path);
+	sample_file_header(out, plan);
 	f->bytes = 24;
 	*ret = take(f);
 	return 0;
+}
+
+struct sample_file *sample_file_part(FILE *out, uint64_t last_ns)
+{
+	struct sample_file *f = xcalloc(1, sizeof(*f));
+
+	init(f, out, last_ns, UINT64_MAX);
+	f->borrowed = true;
+	return f;
 }
 
 /* ---- what samples refer to */
@@ -134,6 +157,19 @@ static uint32_t number_of_stack(struct sample_file *f, const struct snapshot_thr
 	return id;
 }
 
+/* A thread may get its name after it was first seen. */
+static void look_at_name(struct sample_file *f, uint32_t id, const char *text)
+{
+	uint32_t name = number_of_name(f, text);
+
+	if (name == f->threads.v[id].name)
+		return;
+	f->threads.v[id].name = name;
+	put_kind(f, 'A');
+	put_number(f, id);
+	put_number(f, name);
+}
+
 static uint32_t number_of_thread(struct sample_file *f, pid_t pid,
                                  const struct snapshot_thread *thread)
 {
@@ -141,15 +177,17 @@ static uint32_t number_of_thread(struct sample_file *f, pid_t pid,
 	uint32_t id = idmap_get(&f->by_thread, key);
 	uint32_t name;
 
-	if (id != IDMAP_NONE)
+	if (id != IDMAP_NONE) {
+		look_at_name(f, id, thread->name);
 		return id;
+	}
 	name = number_of_name(f, thread->name);
 	put_kind(f, 'T');
 	put_number(f, (uint64_t)pid);
 	put_number(f, thread->tid);
 	put_number(f, name);
 	id = (uint32_t)f->threads.n;
-	*vec_push(&f->threads) = (struct written){ .how = HOW_GONE };
+	*vec_push(&f->threads) = (struct written){ .how = HOW_GONE, .name = name };
 	idmap_set(&f->by_thread, key, id);
 	return id;
 }
@@ -178,7 +216,7 @@ static void change(struct sample_file *f, uint32_t thread, uint8_t how, uint32_t
 	f->change_count++;
 }
 
-/* Most stacks are as they were. */
+/* Most stacks have not changed since the last sample. */
 static uint32_t stack_of(struct sample_file *f, struct written *w,
                          const struct snapshot_thread *thread)
 {
@@ -236,17 +274,32 @@ void sample_file_flush(struct sample_file *f)
 	fflush(f->out);
 }
 
+uint64_t sample_file_bytes(const struct sample_file *f)
+{
+	return f->bytes;
+}
+
+uint64_t sample_file_last_ns(const struct sample_file *f)
+{
+	return f->last_ns;
+}
+
 bool sample_file_is_full(const struct sample_file *f)
 {
 	return f->bytes >= f->max_bytes;
+}
+
+void sample_file_put_end(struct sample_file *f, uint64_t end_ns)
+{
+	put_kind(f, 'E');
+	put_number(f, end_ns > f->last_ns ? end_ns - f->last_ns : 0);
 }
 
 int sample_file_finish(struct sample_file *f, uint64_t end_ns, struct error *err)
 {
 	bool failed;
 
-	put_kind(f, 'E');
-	put_number(f, end_ns > f->last_ns ? end_ns - f->last_ns : 0);
+	sample_file_put_end(f, end_ns);
 	failed = fflush(f->out) != 0 || ferror(f->out);
 	return failed ? error_errno(err, "%s", f->path) : 0;
 }
@@ -255,7 +308,7 @@ void sample_file_close(struct sample_file *f)
 {
 	if (!f)
 		return;
-	if (f->out)
+	if (f->out && !f->borrowed)
 		fclose(f->out);
 	names_free(f->names);
 	stacks_free(f->stacks);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples into a file; trace/samples.h has the format. */
+/* Writes samples to a file; trace/samples.h has the format. */
 #ifndef GILTRACER_LIVE_SAMPLE_FILE_H
 #define GILTRACER_LIVE_SAMPLE_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -29,22 +30,33 @@ struct sample_file_plan {
 int sample_file_open(struct sample_file **ret, const struct sample_file_plan *plan,
                      struct error *err);
 
-/* A sample: its time, each thread that was read, its end. A thread that is not among them is gone.
- */
+/* Records without a header or an end, for a file that others assemble (live/keep.h); out is
+ * borrowed. last_ns: the time of the sample before the first one. */
+struct sample_file *sample_file_part(FILE *out, uint64_t last_ns);
+
+void sample_file_header(FILE *out, const struct sample_file_plan *plan);
+void sample_file_put_end(struct sample_file *file, uint64_t end_ns);
+
+/* How many bytes were written; when the last sample was taken, or last_ns. */
+uint64_t sample_file_bytes(const struct sample_file *file);
+uint64_t sample_file_last_ns(const struct sample_file *file);
+
+/* A sample: its time, each thread that was read, its end. A thread that is not among them no longer
+ * exists. */
 void sample_file_begin(struct sample_file *file, uint64_t time_ns);
 void sample_file_thread(struct sample_file *file, pid_t pid, const struct snapshot_thread *thread);
 void sample_file_end(struct sample_file *file);
 
-/* So many samples before the next one were not taken. */
+/* This many samples were missed before the next one. */
 void sample_file_missed(struct sample_file *file, uint64_t count);
 
-/* What was written is the kernel's from now on. */
+/* Flush: the kernel has everything that was written, even if this process dies. */
 void sample_file_flush(struct sample_file *file);
 
 bool sample_file_is_full(const struct sample_file *file);
 
-/* Sampling ended at that time. Errors are those of writing since open; the file is closed anyhow.
- */
+/* Sampling ended at that time. Reports errors of all writes since open; the file is closed in any
+ * case. */
 int sample_file_finish(struct sample_file *file, uint64_t end_ns, struct error *err);
 void sample_file_close(struct sample_file *file);
 

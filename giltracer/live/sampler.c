@@ -15,14 +15,14 @@
 #include "live/sample_file.h"
 #include "live/snapshot.h"
 
-#define CHILDREN_NS  (NS_PER_SECOND / 10) /* how often to look for new ones */
+#define CHILDREN_NS  (NS_PER_SECOND / 10) /* how often to look for new processes */
 #define FLUSH_NS     NS_PER_SECOND
-#define ATTEMPTS_MAX 5 /* to find Python in a child: it may still become one by exec */
+#define ATTEMPTS_MAX 5 /* looks for Python in a child, which may become one by exec */
 
-/* A process that is sampled, or was found to be none of Python's. */
+/* A process that is sampled, or that turned out not to run Python. */
 struct sampled {
 	pid_t pid;
-	struct target *target; /* NULL: not yet, or no more */
+	struct target *target; /* NULL: not opened yet, or closed */
 	struct snapshots *snapshots;
 	unsigned attempts;
 };
@@ -115,7 +115,8 @@ static void add_process(struct sampler *s, struct sampled *process)
 	holder_only = s->plan.gil_only && snapshot.threads.n &&
 	              snapshot.threads.v[0].gil == GIL_HOLDS;
 	for (size_t i = 0; i < snapshot.threads.n; i++)
-		if (!holder_only || snapshot.threads.v[i].gil == GIL_HOLDS)
+		if (snapshot.threads.v[i].tid &&
+		    (!holder_only || snapshot.threads.v[i].gil == GIL_HOLDS))
 			sample_file_thread(s->file, process->pid, &snapshot.threads.v[i]);
 	snapshot_done(&snapshot);
 }
@@ -140,7 +141,7 @@ static uint64_t next_random(struct sampler *s)
 	return s->random;
 }
 
-/* False: it is to stop. */
+/* Returns false if sampling is to stop. */
 static bool wait_until(struct sampler *s, uint64_t when_ns)
 {
 	const struct timespec when = { .tv_sec = (time_t)(when_ns / NS_PER_SECOND),
@@ -155,7 +156,7 @@ static bool wait_until(struct sampler *s, uint64_t when_ns)
 	return !stop;
 }
 
-/* Periods that are over already have no sample. */
+/* Periods that have already ended get no sample. */
 static uint64_t skip_missed(struct sampler *s, uint64_t period, uint64_t period_ns)
 {
 	uint64_t now = clock_now_ns(), missed;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples of the Python stacks of a process and its descendants, taken by a thread of ours while it
+ * Samples the Python stacks of a process and its descendants by a thread of ours while the process
  * runs. It is neither stopped nor changed.
- *
- * One sample per period, at a random moment of it: at equal distances, samples of a program that
- * does things at equal distances (a request for the GIL after 5 ms) would be no fair ones.
+ * There is one sample per period, at a random moment of it: samples at equal distances would be
+ * biased if the program does something at equal distances, such as requesting the GIL after 5 ms.
  */
 #ifndef GILTRACER_LIVE_SAMPLER_H
 #define GILTRACER_LIVE_SAMPLER_H
@@ -45,7 +44,8 @@ struct sampler;
 /* Errors: those of target_open of pid, and of making the file. End with sampler_stop. */
 int sampler_start(struct sampler **ret, const struct sampler_plan *plan, struct error *err);
 
-/* Errors are those of writing; the sampler is gone anyhow. ret may be NULL. NULL does nothing. */
+/* Reports errors of writing; the sampler is freed in any case. ret may be NULL. Does nothing for
+ * NULL. */
 int sampler_stop(struct sampler *sampler, struct sampler_totals *ret, struct error *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include "live/snapshot.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@
 #include "live/stack_reader.h"
 #include "live/tasks.h"
 
-/* More than any program has: what is read of a dying process may be anything. */
+/* More than any program has; a limit, because memory of a dying process may contain anything. */
 #define INTERPRETERS_MAX 4096
 #define THREADS_MAX      65536
 #define ATTEMPTS         8
@@ -36,7 +37,7 @@
 #define PTHREAD_TID 0x2d0
 #endif
 
-/* What was last found in a frame, and the line of it. */
+/* The code object that was last found in a frame, and its line. */
 struct found_line {
 	const struct live_code *code;
 	uint64_t instruction;
@@ -45,13 +46,17 @@ struct found_line {
 
 /**
  * A PyThreadState. It moves with the list that it is in, but its stack does not.
- * @interpreter: index; @own_tid: 0: not yet known
+ * @interpreter: index; @own_tid: 0: not known; @name: the program's, "": not known
+ * @ident: its pthread_t; @unborn: still that of the thread that made the state for a new one
+ * @looked: at ident, since the lists were walked
  */
 struct known_thread {
 	uint64_t address;
 	size_t interpreter;
 	uint32_t own_tid;
-	bool torn;
+	char name[PYTHREAD_NAME];
+	uint64_t ident;
+	bool looked, unborn, torn;
 	uint8_t bytes[THREAD_BYTES];
 	struct raw_stack stack;
 	VEC(struct found_line) lines; /* as stack.frames */
@@ -66,13 +71,16 @@ struct known_interpreter {
 struct snapshots {
 	struct target *target;
 	struct tasks tasks;
+	struct pythreads names;
 	struct stack_reader reader;
 	struct batch batch;
 	uint64_t first; /* interpreter */
 	VEC(struct known_interpreter) interpreters;
 	VEC(struct known_thread *) threads; /* in the order of the process's lists */
 	VEC(struct raw_stack *) wanted;
+	VEC(uint64_t) addresses; /* of the interpreters */
 	size_t thread_bytes;
+	size_t changes; /* of own_tids */
 };
 
 static uint32_t memory_at(const struct snapshots *s, enum probedef_memory_key key)
@@ -137,6 +145,8 @@ void snapshots_free(struct snapshots *s)
 	stack_reader_done(&s->reader);
 	batch_done(&s->batch);
 	tasks_done(&s->tasks);
+	pythreads_done(&s->names);
+	vec_done(&s->addresses);
 	free(s);
 }
 
@@ -150,7 +160,7 @@ static struct known_thread *take_known(struct known_thread **old, size_t n, uint
 	return NULL;
 }
 
-/* A state whose memory was used again may be another thread's. */
+/* A thread state whose memory was reused may belong to another thread. */
 static struct known_thread *thread_at(struct known_thread **old, size_t n, uint64_t address,
                                       size_t interpreter)
 {
@@ -160,7 +170,7 @@ static struct known_thread *thread_at(struct known_thread **old, size_t n, uint6
 		thread = xcalloc(1, sizeof(*thread));
 	thread->address = address;
 	thread->interpreter = interpreter;
-	thread->own_tid = 0;
+	thread->looked = false;
 	return thread;
 }
 
@@ -209,7 +219,7 @@ static bool walk_interpreters(struct snapshots *s, struct known_thread **old, si
 	return true;
 }
 
-/* What is known of threads that are still there is kept. */
+/* Keep what is known of threads that still exist. */
 static bool walk_lists(struct snapshots *s)
 {
 	size_t n = s->threads.n;
@@ -254,7 +264,7 @@ static bool read_lists(struct snapshots *s)
 	return s->interpreters.n && batch_read(&s->batch, s->target->pid);
 }
 
-/* Whether what was read leads from one to the next. */
+/* Whether each element that was read leads to the next one. */
 static bool lists_are_same(const struct snapshots *s)
 {
 	uint64_t interpreter = s->first;
@@ -292,7 +302,7 @@ static bool find_threads(struct snapshots *s)
 
 /* ---- stacks */
 
-/* The state of the thread that holds the GIL; 0: none does. */
+/* The state of the thread that holds the GIL; 0: no thread does. */
 static uint64_t holder_of(const struct snapshots *s, const struct known_interpreter *k)
 {
 	uint32_t locked_at = memory_at(s, MEMORY_LOCKED) - memory_at(s, MEMORY_HOLDER);
@@ -302,7 +312,7 @@ static uint64_t holder_of(const struct snapshots *s, const struct known_interpre
 	return bytes_u64(k->lock, 0);
 }
 
-/* Read the stacks of those that are torn: all, to begin with. */
+/* Read the stacks of threads that are marked as torn: at first, of all. */
 static bool read_stacks(struct snapshots *s)
 {
 	s->wanted.n = 0;
@@ -312,7 +322,7 @@ static bool read_stacks(struct snapshots *s)
 	return stack_reader_read(&s->reader, s->wanted.v, s->wanted.n);
 }
 
-/* Where their stacks begin now, and whether the GILs are as they were. */
+/* Read again where the stacks begin, and whether the GILs have changed. */
 static bool look_again(struct snapshots *s)
 {
 	for (size_t i = 0; i < s->interpreters.n; i++)
@@ -324,7 +334,7 @@ static bool look_again(struct snapshots *s)
 	return batch_read(&s->batch, s->target->pid);
 }
 
-/* Those whose stacks cannot have changed are not torn. */
+/* Clear the mark of threads whose stacks cannot have changed. */
 static void trust_others(struct snapshots *s)
 {
 	for (size_t i = 0; i < s->threads.n; i++) {
@@ -386,7 +396,7 @@ static bool is_function(const struct live_code *code)
 	return code && strcmp(code->file, "<shim>") != 0;
 }
 
-/* The line of frame i, which is found out once as long as the frame stays there. */
+/* The line of frame i; it is looked up once for as long as the frame stays there. */
 static uint32_t line_of(struct snapshots *s, struct known_thread *known, size_t i,
                         const struct live_code *code)
 {
@@ -416,7 +426,7 @@ static void add_frames(struct snapshots *s, struct known_thread *known,
 	}
 }
 
-/* Before 3.11 it is in the C library's own record of the thread. */
+/* Before 3.11 only the C library's own record of the thread has it. */
 static uint32_t native_id(const struct snapshots *s, const struct known_thread *thread)
 {
 	uint32_t tid;
@@ -463,7 +473,11 @@ static void add_thread(struct snapshots *s, struct snapshot *snapshot, struct kn
 		thread->tid = task->tid;
 		thread->state = task->state;
 		thread->activity = task->activity;
-		memcpy(thread->name, task->name, sizeof(thread->name));
+		memcpy(thread->name, task->name, sizeof(task->name));
+	}
+	if (task && *known->name) {
+		memcpy(thread->name, known->name, sizeof(known->name));
+		thread->named = true;
 	}
 	if (!known->torn)
 		add_frames(s, known, thread);
@@ -483,19 +497,76 @@ static int compare_threads(const void *a, const void *b)
 
 /* ---- one snapshot */
 
-/* Whether the kernel's list lacks one of them. */
-static bool name_threads(struct snapshots *s)
+/* Whether an older thread of the interpreter has the ident: new ones come first in its list. */
+static bool is_unborn(const struct snapshots *s, size_t i)
+{
+	const struct known_thread *thread = s->threads.v[i];
+
+	for (size_t j = i + 1; j < s->threads.n; j++) {
+		const struct known_thread *other = s->threads.v[j];
+
+		if (other->interpreter == thread->interpreter && !other->unborn &&
+		    bytes_u64(other->bytes, memory_at(s, MEMORY_THREAD_ID)) == thread->ident)
+			return true;
+	}
+	return false;
+}
+
+/* A new state has the numbers of the thread that made it, until its own thread runs. */
+static void look_at_ident(struct snapshots *s, size_t i)
+{
+	struct known_thread *thread = s->threads.v[i];
+	uint64_t ident = bytes_u64(thread->bytes, memory_at(s, MEMORY_THREAD_ID));
+	bool cached = memory_at(s, MEMORY_NATIVE_ID) == PROBEDEF_NO_OFFSET && thread->own_tid;
+	uint32_t tid = thread->own_tid;
+
+	if (!thread->looked || thread->unborn || ident != thread->ident) {
+		cached = false;
+		thread->ident = ident;
+		thread->unborn = !thread->stack.frames.n && is_unborn(s, i);
+	}
+	if (thread->unborn)
+		thread->own_tid = 0;
+	else if (!cached)
+		thread->own_tid = native_id(s, thread);
+	thread->looked = true;
+	if (thread->own_tid == tid)
+		return;
+	*thread->name = '\0';
+	s->changes++;
+}
+
+/* Whether a thread is missing in the kernel's list. */
+static bool find_tasks(struct snapshots *s)
 {
 	bool missing = false;
 
-	for (size_t i = 0; i < s->threads.n; i++) {
+	for (size_t i = s->threads.n; i--;) {
 		struct known_thread *thread = s->threads.v[i];
 
-		if (!thread->own_tid)
-			thread->own_tid = native_id(s, thread);
-		missing |= !tasks_find(&s->tasks, thread->own_tid);
+		look_at_ident(s, i);
+		if (thread->unborn || tasks_find(&s->tasks, thread->own_tid))
+			continue;
+		missing = true;
+		thread->looked = false;
 	}
 	return missing;
+}
+
+/* What the program calls them, now and then. */
+static void look_at_names(struct snapshots *s)
+{
+	s->addresses.n = 0;
+	for (size_t i = 0; i < s->interpreters.n; i++)
+		*vec_push(&s->addresses) = s->interpreters.v[i].address;
+	if (!pythreads_look(&s->names, s->target, s->addresses.v, s->addresses.n, s->changes))
+		return;
+	for (size_t i = 0; i < s->threads.n; i++) {
+		struct known_thread *thread = s->threads.v[i];
+		const char *name = thread->unborn ? NULL : pythreads_name(&s->names, thread->ident);
+
+		snprintf(thread->name, sizeof(thread->name), "%s", name ? name : "");
+	}
 }
 
 static void empty(struct snapshot *snapshot)
@@ -515,11 +586,12 @@ int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 		               : -1;
 	ret->time_ns = clock_now_ns();
 	if (!find_threads(s))
-		return error_set(err, ESRCH, "process %d: it ended, or has no Python any more",
+		return error_set(err, ESRCH, "process %d has ended, or has no Python any more",
 		                 (int)s->target->pid);
 	find_stacks(s);
-	if (name_threads(s) && tasks_look(&s->tasks, s->target->pid, true, err) < 0)
+	if (find_tasks(s) && tasks_look(&s->tasks, s->target->pid, true, err) < 0)
 		return -1;
+	look_at_names(s);
 	for (size_t i = 0; i < s->threads.n; i++)
 		add_thread(s, ret, s->threads.v[i]);
 	if (ret->threads.n)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "live/pythreads.h"
 #include "live/target.h"
 #include "trace/samples.h"
 
@@ -21,13 +22,13 @@ enum gil_state {
 	GIL_NONE, /* neither holds it nor sleeps for it */
 	GIL_HOLDS,
 	GIL_WAITS,     /* asleep on the GIL's own lock or condition variable */
-	GIL_NOT_KNOWN, /* it went from hand to hand while the threads were read, or cannot be read
-	                */
+	GIL_NOT_KNOWN, /* it changed hands while the threads were read, or cannot be read */
 };
 
 /**
  * @tid: as the kernel knows it here; 0: the thread is gone, or not the kernel's yet
- * @name: the kernel's name of it
+ * @name: what the program calls it (live/pythreads.h), else what the kernel does
+ * @named: the program does
  * @state: R, S, D, T, Z as in /proc/PID/task/TID/stat; '?' if it is not known
  * @activity: what it does, by its system call
  * @gil: its relation to the GIL of its interpreter, at @gil_address (0: unknown)
@@ -36,7 +37,8 @@ enum gil_state {
  */
 struct snapshot_thread {
 	uint32_t tid;
-	char name[16];
+	char name[PYTHREAD_NAME];
+	bool named;
 	char state;
 	enum sample_activity activity;
 	enum gil_state gil;
@@ -56,7 +58,7 @@ struct snapshot {
 	VEC(struct snapshot_thread) threads;
 };
 
-/* Snapshots of a process, one after the other: what is the same in each is not looked for again. */
+/* Takes snapshots of a process repeatedly: what is the same in each is looked up only once. */
 struct snapshots;
 
 /* target is borrowed until snapshots_free. */

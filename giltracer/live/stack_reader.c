@@ -5,11 +5,11 @@
 
 #include "live/memory.h"
 
-/* More than any program has: what is read of a dying process may be anything. */
+/* More than any program has; a limit, because memory of a dying process may contain anything. */
 #define FRAMES_MAX 20000
 #define SIZE_MAX_  256
 #define NEAR       1024 /* bytes between frames that are read at once */
-#define AHEAD      256  /* frames that may have gone at once; others are read one by one */
+#define AHEAD      256  /* frames that may be gone before all are read one by one */
 
 static uint32_t frame_at(const struct stack_reader *r, enum probedef_frame_key key)
 {
@@ -66,8 +66,8 @@ static bool read_current(struct stack_reader *r, struct raw_stack *const *stacks
 	return batch_read(&r->batch, r->target->pid);
 }
 
-/* From 3.11 on the frames of a thread lie close together, callers below callees. The number of frames
- * from j on that are read at once, with what is between them. */
+/* From 3.11 on, the frames of a thread lie close together, callers below callees. Returns the
+ * number of frames from j on that are read at once, with the memory between them. */
 static size_t neighbours(const struct raw_stack *stack, size_t j)
 {
 	const struct raw_frame *f = stack->before.v;
@@ -79,7 +79,7 @@ static size_t neighbours(const struct raw_stack *stack, size_t j)
 	return n;
 }
 
-/* Where each guessed frame will be; returns the bytes of all. */
+/* Set where each guessed frame will be stored; returns the bytes of all. */
 static size_t place_guesses(struct stack_reader *r, struct raw_stack *const *stacks, size_t n)
 {
 	size_t end = 0;
@@ -97,7 +97,8 @@ static size_t place_guesses(struct stack_reader *r, struct raw_stack *const *sta
 	return end;
 }
 
-/* Where frames were, neighbours at once. False: not all is memory any more. */
+/* Read the places where the frames were, neighbours at once. False: some of it is no longer
+ * memory. */
 static bool read_guesses(struct stack_reader *r, struct raw_stack *const *stacks, size_t n)
 {
 	size_t at = 0;
@@ -116,7 +117,7 @@ static bool read_guesses(struct stack_reader *r, struct raw_stack *const *stacks
 	return batch_read(&r->batch, r->target->pid);
 }
 
-/* The frame at address: what was guessed, if it was, from *guess on; else it is read. */
+/* The frame at address: the guessed one if it was guessed, from *guess on; otherwise it is read. */
 static bool find_frame(struct stack_reader *r, const struct raw_stack *stack, uint64_t address,
                        const size_t *at, size_t *guess, struct raw_frame *ret)
 {

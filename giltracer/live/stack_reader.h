@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The chains of Python frames of many threads, as they are in a process. Where the frames were the
- * last time is read first, all at once: of a stack that is read again and again, most frames stay.
+ * Reads the chains of Python frames of many threads in a process. The places where the frames were
+ * last time are read first, all at once: when a stack is read repeatedly, most of its frames have
+ * not moved.
  */
 #ifndef GILTRACER_LIVE_STACK_READER_H
 #define GILTRACER_LIVE_STACK_READER_H
@@ -41,7 +42,7 @@ struct stack_reader {
 void stack_reader_init(struct stack_reader *reader, const struct target *target);
 void stack_reader_done(struct stack_reader *reader);
 
-/* Read them all; frames become before. False: one of them led nowhere; then all have no frames. */
+/* Read all chains; frames become before. False: a chain led nowhere; then no thread has frames. */
 bool stack_reader_read(struct stack_reader *reader, struct raw_stack *const *stacks, size_t n);
 
 /* Whether two readings in a row found the same frames in the same functions. */

@@ -14,7 +14,7 @@
 #include "live/memory.h"
 #include "trace/pycode.h"
 
-/* Longer ones are cut: names and paths are for people. */
+/* Longer ones are cut: names and paths are for people to read. */
 #define TEXT_MAX  4096
 #define TABLE_MAX (1u << 20)
 
@@ -23,7 +23,7 @@
 #define STATE_COMPACT     0x20
 #define STATE_ASCII       0x40
 
-/* All that were seen; by_address has the newest of each address. */
+/* All code objects that were seen; by_address has the newest at each address. */
 struct codes {
 	VEC(struct live_code *) all;
 	struct idmap by_address;
@@ -47,14 +47,20 @@ static char *decode(const uint8_t *bytes, size_t count, unsigned size)
 	for (size_t i = 0; i < count; i++) {
 		uint32_t c = 0;
 
-		memcpy(&c, bytes + i * size, size); /* little-endian, as all that runs CPython */
+		memcpy(&c, bytes + i * size, size); /* little-endian, as on all our machines */
 		utf8_add(&out, c && c < 0x110000 && (c & ~0x7ffu) != 0xd800 ? c : UTF8_BAD);
 	}
 	return str_take(&out);
 }
 
-/* A str object as UTF-8; "?" if it cannot be read. Caller frees. */
-static char *read_text(const struct target *target, uint64_t object)
+bool target_is_ascii(const struct target *target, const uint8_t *raw)
+{
+	const uint32_t both = STATE_COMPACT | STATE_ASCII;
+
+	return (bytes_u32(raw, frame_offset(target, FRAME_STATE)) & both) == both;
+}
+
+char *target_text(const struct target *target, uint64_t object)
 {
 	uint8_t buf[TEXT_MAX];
 	uint64_t length, text;
@@ -100,7 +106,7 @@ static void code_free(struct live_code *code)
 
 /* ---- those that were seen */
 
-/* Bytes of the header that tell one code object from another. */
+/* The bytes of the header by which code objects are told apart. */
 static size_t raw_size(const struct target *target)
 {
 	const uint32_t ends[] = {
@@ -116,7 +122,8 @@ static size_t raw_size(const struct target *target)
 	return size;
 }
 
-/* What the interpreter changes in a code object that stays the same: counters and caches. */
+/* The fields that the interpreter changes in a code object that stays the same: counters and
+ * caches. */
 static bool is_same(const struct target *target, const uint8_t *a, const uint8_t *b)
 {
 	const uint32_t words[] = {
@@ -140,8 +147,8 @@ static struct live_code *read_code(const struct target *target, uint64_t address
 	code->address = address;
 	code->checked = target->look;
 	code->first_line = bytes_u32(raw, frame_offset(target, FRAME_LINE));
-	code->name = read_text(target, bytes_u64(raw, frame_offset(target, FRAME_NAME)));
-	code->file = read_text(target, bytes_u64(raw, memory_offset(target, MEMORY_FILE)));
+	code->name = target_text(target, bytes_u64(raw, frame_offset(target, FRAME_NAME)));
+	code->file = target_text(target, bytes_u64(raw, memory_offset(target, MEMORY_FILE)));
 	read_table(target, bytes_u64(raw, memory_offset(target, MEMORY_TABLE)), code);
 	memcpy(code->raw, raw, sizeof(code->raw));
 	return code;
@@ -162,7 +169,8 @@ const struct live_code *target_code(struct target *target, uint64_t address)
 		codes->all.v[index]->checked = target->look;
 		return codes->all.v[index];
 	}
-	/* One whose memory was used again stays in all: somebody may have it. */
+	/* A code object whose memory was reused stays in all, because others may still refer to
+	 * it. */
 	idmap_set(&codes->by_address, address, (uint32_t)codes->all.n);
 	*vec_push(&codes->all) = read_code(target, address, raw);
 	return codes->all.v[codes->all.n - 1];
@@ -218,10 +226,12 @@ static int check_readable(const struct target *target, struct error *err)
 		                 "process %d: its memory may not be read: run giltracer as its "
 		                 "user, as root, or set kernel.yama.ptrace_scope to 0",
 		                 (int)target->pid);
+	if (errno == ESRCH)
+		return error_set(err, ESRCH, "process %d has ended", (int)target->pid);
 	return error_errno(err, "process %d: cannot read its memory", (int)target->pid);
 }
 
-/* What the definition says must fit in what is read at once. */
+/* The offsets in the definition must be within what is read at once. */
 static int check_definition(const struct target *target, struct error *err)
 {
 	const struct python *py = target->process.python;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A running Python process as it is read from outside: where its interpreters and code objects are.
- */
+/* A running Python process, read from outside: where its interpreters and code objects are. */
 #ifndef GILTRACER_LIVE_TARGET_H
 #define GILTRACER_LIVE_TARGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -51,13 +51,17 @@ void target_close(struct target *target);
 /* The code object at address as it is now; NULL: there is none. Borrowed until target_close. */
 const struct live_code *target_code(struct target *target, uint64_t address);
 
+/* A str object as UTF-8; "?" if it cannot be read. Caller frees. */
+char *target_text(const struct target *target, uint64_t object);
+
+/* Whether the characters of the str whose first bytes are raw are ASCII, at FRAME_TEXT. */
+bool target_is_ascii(const struct target *target, const uint8_t *raw);
+
 /* Every code object that target_code has seen, by index from 0; NULL behind the last. */
 const struct live_code *target_code_at(const struct target *target, size_t index);
 
-/*
- * The line that a frame with this instruction (a pointer from 3.11 on, an index before) is in; 0 if
- * it is in none.
- */
+/* The line of a frame with this instruction (a pointer from 3.11 on, an index before); 0 if it is
+ * in no line. */
 uint32_t target_line(const struct target *target, const struct live_code *code,
                      uint64_t instruction);
 

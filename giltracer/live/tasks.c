@@ -25,7 +25,7 @@ static char *read_file(pid_t pid, uint32_t tid, const char *name)
 	return file_read(&text, NULL, path, FILE_MAX, &ignored) < 0 ? NULL : text;
 }
 
-/* "TID (NAME) STATE …": the name may have anything in it but ends at the last parenthesis. */
+/* "TID (NAME) STATE …": the name may contain anything, but ends at the last parenthesis. */
 static void read_stat(struct task *task, pid_t pid)
 {
 	CLEANUP(free) char *text = read_file(pid, task->tid, "stat");
@@ -141,7 +141,7 @@ static void read_activity(struct task *task, pid_t pid)
 	a = activity_of(text, pid);
 	task->activity = a.activity;
 	task->futex = a.futex;
-	/* That file may not be read: the state tells as much. */
+	/* If that file may not be read, the state is all that is known. */
 	if (a.activity == SAMPLE_UNKNOWN && task->state == 'R')
 		task->activity = SAMPLE_RUNNING;
 }

@@ -33,12 +33,12 @@ struct tasks {
 	uint64_t read_ns;
 };
 
-/* What each does now; which there are, if it is a while since that was read, or again. Errors: ESRCH
- * there is no such process any more. */
+/* Updates what each thread does now, and the list of threads if it was read a while ago or again is
+ * true. Errors: ESRCH the process no longer exists. */
 int tasks_look(struct tasks *tasks, pid_t pid, bool again, struct error *err);
 void tasks_done(struct tasks *tasks);
 
-/* By its number in the process's own PID namespace; NULL: there is none. */
+/* The thread by its number in the process's own PID namespace; NULL: there is none. */
 const struct task *tasks_find(const struct tasks *tasks, uint32_t own_tid);
 
 #endif

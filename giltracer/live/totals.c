@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "locate/process.h"
 
 /* In which a store has become visible to every CPU, for certain. */
 #define VISIBLE_NS 1000
@@ -32,14 +33,19 @@
 /* What was reported of a slot, in ticks: nothing less is, later on, if it is torn. */
 struct reported {
 	uint64_t hold, wait, switch_wait, kept, life;
+	uint64_t wait_for[TOTALS_GROUPS];
 };
 
 /**
  * @map: the first map_size bytes of the file
  * @reported, @copies: of slots slots
+ * @writer: no functions: the page is a file's, that of fd
+ * @instant: of what is being read, if there is a writer
  */
 struct totals {
 	int fd;
+	struct totals_writer writer;
+	uint64_t instant;
 	const char *map;
 	size_t map_size;
 	struct totals_header head; /* as it was when opened */
@@ -141,12 +147,33 @@ void totals_close(struct totals *t)
 {
 	if (!t)
 		return;
-	unmap(t);
+	if (t->writer.close)
+		t->writer.close(t->writer.data);
+	else
+		unmap(t);
 	if (t->fd >= 0)
 		close(t->fd);
 	free(t->reported);
 	free(t->copies);
 	free(t);
+}
+
+void totals_open_writer(struct totals **ret, const void *page, size_t size,
+                        const struct totals_writer *writer)
+{
+	struct totals *t = xcalloc(1, sizeof(*t));
+
+	t->fd = -1;
+	t->map = page;
+	t->map_size = size;
+	t->writer = *writer;
+	memcpy(&t->head, page, sizeof(t->head));
+	*ret = t;
+}
+
+bool totals_is_observed(const struct totals *t)
+{
+	return t->writer.begin != NULL;
 }
 
 /* The path in a line of /proc/PID/maps, if it is of a page: terminated there. */
@@ -159,28 +186,38 @@ static char *page_of(char *line)
 	return path && str_has_suffix(path, TOTALS_SUFFIX) ? path : NULL;
 }
 
+/* Why a process has no page: that it is none of ours is said first. */
+static int no_page(pid_t pid, struct error *err)
+{
+	struct process_python process;
+
+	if (process_python_find(&process, pid, err) < 0)
+		return -1;
+	process_python_done(&process);
+	return error_set(err, ENODATA,
+	                 "process %d does not count its GIL's time: start it with "
+	                 "giltracer --metrics",
+	                 (int)pid);
+}
+
 int totals_find(char **ret, pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *maps = xasprintf("/proc/%d/maps", (int)pid);
-	CLEANUP(fclose) FILE *in = fopen(maps, "re");
+	CLEANUP(fclose) FILE *in = NULL;
 	CLEANUP(free) char *line = NULL;
 	size_t size = 0;
 	const char *path;
 
-	if (!in && errno == ENOENT)
-		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+	if (process_check(pid, err) < 0)
+		return -1;
+	in = fopen(maps, "re");
 	while (in && getline(&line, &size, in) > 0) {
 		if (!(path = page_of(line)))
 			continue;
 		*ret = xasprintf("/proc/%d/root%s", (int)pid, path);
 		return 0;
 	}
-	if (!in || ferror(in))
-		return error_errno(err, "process %d", (int)pid);
-	return error_set(err, ENODATA,
-	                 "process %d does not count its GIL's time: start it with "
-	                 "giltracer --metrics",
-	                 (int)pid);
+	return no_page(pid, err);
 }
 
 int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
@@ -232,7 +269,11 @@ static uint64_t ticks_now(const struct totals *t)
 {
 #if defined(__x86_64__)
 	unsigned cpu;
+#endif
 
+	if (t->writer.begin)
+		return t->instant;
+#if defined(__x86_64__)
 	if (t->head.clock == TOTALS_CLOCK_TSC) {
 		uint64_t now = __rdtscp(&cpu);
 
@@ -240,7 +281,6 @@ static uint64_t ticks_now(const struct totals *t)
 		return now;
 	}
 #endif
-	(void)t;
 	return clock_now_ns();
 }
 
@@ -304,11 +344,80 @@ static uint64_t grown(uint64_t *reported, uint64_t value)
 	return *reported;
 }
 
+/* ---- for whom a thread waits */
+
+/**
+ * A slot as it was at now.
+ * @whole: it was not being written
+ * @knows: held is of its GIL at now, too
+ */
+struct moment {
+	uint64_t now;
+	bool whole, knows;
+	struct totals_waited held;
+};
+
+static uint32_t group_index(uint32_t group)
+{
+	return group < TOTALS_GROUPS ? group : TOTALS_OTHERS;
+}
+
+static bool copy_waited(struct totals_waited *ret, const struct totals_waited *from)
+{
+	uint64_t seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
+
+	copy_words(ret, from, sizeof(*ret));
+	atomic_thread_fence(memory_order_acquire);
+	return !(seq & 1) && __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == seq;
+}
+
+/* The wait that goes on, as long as on: what the groups held since it began, and what is missing. Without
+ * held, all of it is missing. */
+static void add_present(struct totals_slot *slot, const struct totals_waited *held, uint64_t now,
+                        uint64_t on)
+{
+	for (unsigned i = 0; held && i < TOTALS_GROUPS; i++) {
+		uint64_t ticks = less(held->held[i], slot->seen[i]);
+
+		if (i == group_index(held->holder))
+			ticks += less(now, held->last);
+		if (ticks > on)
+			ticks = on;
+		slot->wait_for[i] += ticks;
+		on -= ticks;
+	}
+	slot->wait_for[group_index(slot->holder)] += on;
+}
+
+/* None shrinks, and they add up to the wait, also if what goes on was seen at different moments. */
+static void fit_wait(struct totals_slot *slot, uint64_t *reported)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < TOTALS_GROUPS; i++) {
+		if (slot->wait_for[i] < reported[i])
+			slot->wait_for[i] = reported[i];
+		sum += slot->wait_for[i];
+	}
+	for (unsigned i = 0; sum > slot->wait && i < TOTALS_GROUPS; i++) {
+		uint64_t cut = slot->wait_for[i] - reported[i];
+
+		if (cut > sum - slot->wait)
+			cut = sum - slot->wait;
+		slot->wait_for[i] -= cut;
+		sum -= cut;
+	}
+	slot->wait_for[TOTALS_OTHERS] += less(slot->wait, sum);
+	memcpy(reported, slot->wait_for, sizeof(slot->wait_for));
+}
+
+/* ---- what goes on */
+
 /* Adds what goes on. A thread that is in the middle of a write does not say what that is. */
-static void settle(struct totals_slot *slot, uint64_t asked, uint64_t now, bool whole,
+static void settle(struct totals_slot *slot, uint64_t asked, const struct moment *m,
                    struct reported *reported)
 {
-	uint64_t on = whole ? less(now, slot->since) : 0;
+	uint64_t now = m->now, on = m->whole ? less(now, slot->since) : 0;
 
 	if (slot->state != TOTALS_ENDED)
 		slot->lived += less(now, slot->began);
@@ -317,11 +426,13 @@ static void settle(struct totals_slot *slot, uint64_t asked, uint64_t now, bool 
 		slot->kept += on && asked >= slot->since ? less(now, asked) : 0;
 	} else if (slot->state == TOTALS_WAIT) {
 		slot->wait += on;
+		add_present(slot, m->knows ? &m->held : NULL, now, on);
 	} else if (slot->state == TOTALS_SWITCH) {
 		slot->switch_wait += on;
 	}
 	slot->hold = grown(&reported->hold, slot->hold);
 	slot->wait = grown(&reported->wait, slot->wait);
+	fit_wait(slot, reported->wait_for);
 	slot->switch_wait = grown(&reported->switch_wait, slot->switch_wait);
 	slot->kept = grown(&reported->kept, slot->kept);
 	/* It may have changed after now. */
@@ -342,7 +453,6 @@ static void convert(struct totals_thread *ret, const struct totals_slot *slot,
 		.since_ns = ns_of(t, at, slot->since),
 		.gil = slot->gil < TOTALS_GILS ? slot->gil : 0,
 		.hold_ns = TOTALS_NS(slot->hold, mult),
-		.wait_ns = TOTALS_NS(slot->wait, mult),
 		.switch_ns = TOTALS_NS(slot->switch_wait, mult),
 		.kept_ns = TOTALS_NS(slot->kept, mult),
 		.life_ns = TOTALS_NS(slot->lived, mult),
@@ -352,20 +462,17 @@ static void convert(struct totals_thread *ret, const struct totals_slot *slot,
 		.longest_hold_end_ns = ns_of(t, at, slot->longest_hold_end),
 		.longest_wait_ns = TOTALS_NS(slot->longest_wait, mult),
 		.longest_wait_end_ns = ns_of(t, at, slot->longest_wait_end),
+		.group = group_index(slot->group),
 		.tid = slot->tid,
 		.threads = slot->threads,
 	};
+	for (unsigned i = 0; i < TOTALS_GROUPS; i++) {
+		ret->wait_for_ns[i] = TOTALS_NS(slot->wait_for[i], mult);
+		ret->wait_ns += ret->wait_for_ns[i];
+	}
 	memcpy(ret->name, slot->name, sizeof(ret->name) - 1);
 	memcpy(ret->holds, slot->holds, sizeof(ret->holds));
 	memcpy(ret->waits, slot->waits, sizeof(ret->waits));
-}
-
-static void read_asked(const struct totals *t, uint64_t *ret)
-{
-	const struct totals_gil *gils = (const void *)(t->map + TOTALS_GILS_AT);
-
-	for (unsigned i = 0; i < TOTALS_GILS; i++)
-		ret[i] = __atomic_load_n(&gils[i].asked, __ATOMIC_RELAXED);
 }
 
 static void read_gils(const struct totals *t, struct totals_snapshot *ret, const struct instant *at)
@@ -400,24 +507,64 @@ static uint32_t count_slots(struct totals *t)
 	return used < mapped ? used : mapped;
 }
 
-/* As they are now, in ticks. */
-static void read_slots(struct totals *t, struct totals_slot *ret, uint32_t n, unsigned *torn)
+static uint64_t visible_now(const struct totals *t)
+{
+	if (t->writer.begin)
+		return t->instant;
+	return less(ticks_now(t), ((uint64_t)VISIBLE_NS << 32) / t->head.mult);
+}
+
+/* A thread that waits still did so when the last change of holder was stamped that was seen before its
+ * slot is found unchanged. */
+static bool look_at_held(const struct totals *t, struct moment *ret, const struct totals_slot *copy,
+                         const struct totals_slot *slot)
+{
+	const struct totals_waited *waited = (const void *)(t->map + TOTALS_WAITED_AT);
+	uint64_t now = visible_now(t);
+
+	if (!copy_waited(&ret->held, &waited[copy->gil]) || ret->held.last > ticks_now(t) ||
+	    __atomic_load_n(&slot->seq, __ATOMIC_RELAXED) != copy->seq)
+		return false;
+	ret->now = now > ret->held.last ? now : ret->held.last;
+	ret->knows = true;
+	return true;
+}
+
+static void look(const struct totals *t, struct moment *ret, struct totals_slot *copy,
+                 const struct totals_slot *slot, uint64_t until_ns)
+{
+	for (unsigned i = 0; !reading.cut; i++) {
+		ret->now = visible_now(t);
+		ret->whole = copy_slot(copy, slot, until_ns);
+		if (!ret->whole || copy->state != TOTALS_WAIT || !copy->compared ||
+		    copy->gil >= TOTALS_WAITED || look_at_held(t, ret, copy, slot))
+			return;
+		if (i < SPINS)
+			continue;
+		if (clock_now_ns() > until_ns)
+			break;
+		sched_yield();
+	}
+	ret->whole = false;
+}
+
+/* As it is now, in ticks. */
+static void read_slot(struct totals *t, uint32_t i, uint64_t until_ns, unsigned *torn)
 {
 	const struct totals_slot *slots = (const void *)(t->map + TOTALS_SLOTS_AT);
-	uint64_t visible = ((uint64_t)VISIBLE_NS << 32) / t->head.mult, asked[TOTALS_GILS];
-	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
+	const struct totals_gil *gils = (const void *)(t->map + TOTALS_GILS_AT);
+	struct totals_slot *copy = &t->copies[i];
+	struct moment m = { .knows = false };
+	uint32_t gil = __atomic_load_n(&slots[i].gil, __ATOMIC_RELAXED);
+	uint64_t asked = gil < TOTALS_GILS ? __atomic_load_n(&gils[gil].asked, __ATOMIC_ACQUIRE)
+	                                   : 0;
 
-	read_asked(t, asked);
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t now = less(ticks_now(t), visible);
-		bool whole = copy_slot(&ret[i], &slots[i], until_ns);
-
-		ret[i].reserved[0] = ret[i].hold;
-		ret[i].reserved[1] = ret[i].wait;
-		*torn += !whole;
-		settle(&ret[i], ret[i].gil < TOTALS_GILS ? asked[ret[i].gil] : 0, now, whole,
-		       &t->reported[i]);
-	}
+	/* If it was asked after that, nobody is told yet. */
+	look(t, &m, copy, &slots[i], until_ns);
+	copy->reserved[0] = copy->hold;
+	copy->reserved[1] = copy->wait;
+	*torn += !m.whole;
+	settle(copy, copy->gil == gil ? asked : 0, &m, &t->reported[i]);
 }
 
 static void make_room(struct totals *t, uint32_t slots)
@@ -430,18 +577,44 @@ static void make_room(struct totals *t, uint32_t slots)
 	t->slots = slots;
 }
 
+/* A thread that was waited for by one that has been read is there, too: those that began meanwhile are
+ * read before the end. */
+static uint32_t read_slots(struct totals *t, unsigned *torn)
+{
+	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
+	uint32_t done = 0;
+	bool more = true;
+
+	while (more && !reading.cut) {
+		uint32_t slots = count_slots(t);
+		const struct totals_slot *in = (const void *)(t->map + TOTALS_SLOTS_AT);
+
+		more = false;
+		make_room(t, slots);
+		for (uint32_t i = 0; i < slots; i++) {
+			if (i < done && (t->copies[i].threads ||
+			                 !__atomic_load_n(&in[i].threads, __ATOMIC_ACQUIRE)))
+				continue;
+			read_slot(t, i, until_ns, torn);
+			more = true;
+		}
+		done = slots;
+	}
+	return done;
+}
+
 static void read_all(struct totals *t, struct totals_snapshot *ret)
 {
 	const struct totals_header *head;
-	uint32_t slots = count_slots(t);
 	struct instant at;
+	uint32_t slots;
 
-	make_room(t, slots);
+	ret->torn = 0;
+	slots = read_slots(t, &ret->torn);
 	vec_reserve(&ret->threads, slots);
 	ret->threads.n = slots;
-	ret->torn = 0;
-	read_slots(t, t->copies, slots, &ret->torn);
-	at = (struct instant){ .ticks = ticks_now(t), .ns = clock_now_ns() };
+	at = (struct instant){ .ticks = ticks_now(t),
+		               .ns = t->writer.begin ? t->instant : clock_now_ns() };
 	head = (const void *)t->map;
 	ret->at_ns = at.ns;
 	ret->age_ns = TOTALS_NS(less(at.ticks, t->head.stamp), t->head.mult);
@@ -453,12 +626,35 @@ static void read_all(struct totals *t, struct totals_snapshot *ret)
 
 bool totals_read(struct totals *t, struct totals_snapshot *ret)
 {
+	if (t->writer.begin) {
+		reading.cut = 0;
+		t->instant = t->writer.begin(t->writer.data);
+		read_all(t, ret);
+		ret->lost = t->writer.lost(t->writer.data);
+		t->writer.end(t->writer.data);
+		return true;
+	}
+	ret->lost = 0;
 	reading.map = t->map;
 	reading.size = t->map_size;
 	reading.cut = 0;
 	read_all(t, ret);
 	reading.map = NULL;
 	return !reading.cut;
+}
+
+const struct totals_thread *totals_first_of_group(const struct totals_snapshot *snapshot,
+                                                  uint32_t gil, uint32_t group)
+{
+	if (group == TOTALS_NOBODY || group == TOTALS_OTHERS)
+		return NULL;
+	for (size_t i = 0; i < snapshot->threads.n; i++) {
+		const struct totals_thread *t = &snapshot->threads.v[i];
+
+		if (t->used && t->gil == gil && t->group == group)
+			return t;
+	}
+	return NULL;
 }
 
 void totals_snapshot_done(struct totals_snapshot *snapshot)

@@ -33,6 +33,9 @@ struct totals;
  * @hold_ns, @wait_ns, @switch_ns: in total; wait_ns without switch_ns
  * @held_ns, @waited_ns: of hold_ns and wait_ns, those that are over
  * @kept_ns: of hold_ns, after the thread was asked to release the GIL
+ * @wait_for_ns: of wait_ns, for which group of threads it waited, TOTALS_NOBODY and TOTALS_OTHERS
+ * included: they add up to it
+ * @group: its own, among those of its GIL
  * @life_ns: of the thread and those before it, each since its first use of the GIL
  * @longest_...: of those that are over, and when it ended, CLOCK_MONOTONIC
  * @tid: of the present or last thread, as the process knows it; @threads: how many there were
@@ -46,6 +49,8 @@ struct totals_thread {
 	uint32_t gil;
 	uint64_t hold_ns, wait_ns, switch_ns, kept_ns, life_ns;
 	uint64_t held_ns, waited_ns;
+	uint64_t wait_for_ns[TOTALS_GROUPS];
+	uint32_t group;
 	uint64_t longest_hold_ns, longest_hold_end_ns;
 	uint64_t longest_wait_ns, longest_wait_end_ns;
 	uint32_t tid, threads;
@@ -53,7 +58,7 @@ struct totals_thread {
 	uint64_t holds[TOTALS_BUCKETS], waits[TOTALS_BUCKETS];
 };
 
-/* @age_ns: since the first GIL of this entry; 0: there is none. @gone: there is none now */
+/* @age_ns: time since the first GIL of this entry; 0: there was none. @gone: it has no GIL now */
 struct totals_gil_age {
 	uint64_t number, age_ns;
 	bool gone;
@@ -63,22 +68,44 @@ struct totals_gil_age {
  * @at_ns: the instant, CLOCK_MONOTONIC
  * @age_ns: how long it has been counted
  * @left_out: threads that are not counted, since the page is full
+ * @lost: events that are missing; only of a page that is observed
  * @torn: threads that could not be read in a consistent state: what they do now is not in it
  * { 0 } is an empty one, to be done by totals_snapshot_done.
  */
 struct totals_snapshot {
 	uint64_t at_ns, age_ns;
-	uint64_t left_out;
+	uint64_t left_out, lost;
 	unsigned torn;
 	struct totals_gil_age gils[TOTALS_GILS];
 	VEC(struct totals_thread) threads;
 };
 
-/* The page in a file. ENODATA: it is not (yet) one. */
+/* Open the page in a file. ENODATA: it is not a page, or not yet. */
 int totals_open(struct totals **ret, const char *path, struct error *err);
 
-/* The path of a process's page, in a folder with those of its family; caller frees. ESRCH there is
- * no such process, EACCES it may not be looked at, ENODATA it keeps no totals. */
+/**
+ * Who writes a page in this process's memory, in nanoseconds of CLOCK_MONOTONIC. It changes only between end
+ * and begin, which brings it up to the instant that it returns.
+ * @lost: how many events are missing in it, ever
+ * @close: frees data and the page
+ */
+struct totals_writer {
+	uint64_t (*begin)(void *data);
+	void (*end)(void *data);
+	uint64_t (*lost)(void *data);
+	void (*close)(void *data);
+	void *data;
+};
+
+/* The page of size bytes that writer writes, which is ret's from now on. */
+void totals_open_writer(struct totals **ret, const void *page, size_t size,
+                        const struct totals_writer *writer);
+
+/* Whether it is such a page: when holders were asked to release their GIL is not known then. */
+bool totals_is_observed(const struct totals *t);
+
+/* The path of a process's page, which is in a folder with those of its family; caller frees. Errors
+ * are those of process_python_find; ENODATA it keeps no totals. */
 int totals_find(char **ret, pid_t pid, struct error *err);
 
 /* That page. */
@@ -86,21 +113,26 @@ int totals_open_process(struct totals **ret, pid_t pid, struct error *err);
 
 void totals_close(struct totals *t);
 
-/* As the process itself knows it, and its parent. */
+/* The process's number as the process itself knows it, and its parent. */
 pid_t totals_pid(const struct totals *t);
 pid_t totals_parent(const struct totals *t);
 
-/* Higher in a page that a process of the same number made later. */
+/* Higher in a page that a later process of the same number made. */
 uint64_t totals_stamp(const struct totals *t);
 
 /* When the page was made, CLOCK_MONOTONIC. */
 uint64_t totals_began_ns(const struct totals *t);
 
-/* Whether the process that made it is the one that has the number pid now. */
+/* Whether the process that made the page is the one that has the number pid now. */
 bool totals_alive(const struct totals *t, pid_t pid);
 
-/* Now. ret is overwritten, and keeps its memory. False: the file was cut off. */
+/* Read the totals now. ret is overwritten, and keeps its memory. False: the file was truncated. */
 bool totals_read(struct totals *t, struct totals_snapshot *ret);
+
+/* Whom wait_for_ns of a thread of this GIL means: the first thread of the group, whose name is that of the
+ * others but for digits. NULL: nobody, or no group of their own. */
+const struct totals_thread *totals_first_of_group(const struct totals_snapshot *snapshot,
+                                                  uint32_t gil, uint32_t group);
 void totals_snapshot_done(struct totals_snapshot *snapshot);
 
 DEFINE_CLEANUP(struct totals *, totals_close);

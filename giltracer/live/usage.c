@@ -6,19 +6,25 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "live/snapshot.h"
 #include "live/totals.h"
 
-/* A majority vote: what was seen in more than half of the samples, else something that was seen. */
+/* Code objects whose texts are kept in memory; when there are more, all are dropped. */
+#define CODES_MAX 20000
+
+/* A majority vote: the value seen in more than half of the samples, if there is one; otherwise some
+ * value that was seen. */
 struct vote {
 	uint64_t key;
 	unsigned lead;
 };
 
-/* What samples tell of a thread in the interval at hand. @code, @line: go with function's key */
+/* What samples say about a thread in the current interval. @code, @line: belong to function's
+ * key */
 struct seen {
 	uint32_t tid;
-	char name[16];
+	char name[PYTHREAD_NAME];
 	unsigned has, waits, runs, sleeps;
 	struct vote holder, function;
 	const struct live_code *code;
@@ -30,6 +36,7 @@ struct usage_source {
 	pid_t pid;
 	struct target *target;
 	struct snapshots *snapshots;
+	struct keep *keep;     /* NULL: samples are not kept */
 	struct totals *totals; /* NULL: the program keeps none */
 	struct totals_snapshot before, now;
 	VEC(struct seen) seen;
@@ -55,18 +62,20 @@ static bool vote(struct vote *v, uint64_t key)
 
 static struct seen *seen_of(struct usage_source *u, const struct snapshot_thread *t)
 {
-	struct seen *seen;
+	struct seen *seen = NULL;
 
 	for (size_t i = 0; i < u->seen.n; i++)
 		if (u->seen.v[i].tid == t->tid)
-			return &u->seen.v[i];
-	seen = vec_push(&u->seen);
-	*seen = (struct seen){ .tid = t->tid };
-	memcpy(seen->name, t->name, sizeof(seen->name));
+			seen = &u->seen.v[i];
+	if (!seen) {
+		seen = vec_push(&u->seen);
+		*seen = (struct seen){ .tid = t->tid };
+	}
+	memcpy(seen->name, t->name, sizeof(seen->name)); /* the newest */
 	return seen;
 }
 
-/* What it runs with the GIL counts for more than what it does without. */
+/* What it runs with the GIL has more weight than what it runs without it. */
 static void add_function(struct seen *seen, const struct snapshot_thread *t)
 {
 	bool with_gil = t->gil == GIL_HOLDS;
@@ -109,6 +118,8 @@ int usage_sample(struct usage_source *u, struct error *err)
 	for (size_t i = 0; i < snapshot.threads.n; i++)
 		if (snapshot.threads.v[i].tid)
 			add_thread(u, &snapshot, &snapshot.threads.v[i]);
+	if (u->keep)
+		keep_add(u->keep, u->pid, &snapshot);
 	snapshot_done(&snapshot);
 	u->samples++;
 	return 0;
@@ -130,8 +141,8 @@ static void fill_seen(const struct usage_source *u, const struct seen *seen,
 	ret->sleeps = percent(seen->sleeps, u->samples);
 	ret->for_tid = seen->holder.lead ? (uint32_t)seen->holder.key : 0;
 	if (seen->code) {
-		ret->function = seen->code->name;
-		ret->file = seen->code->file;
+		ret->function = xstrdup(seen->code->name);
+		ret->file = xstrdup(seen->code->file);
 		ret->line = seen->line;
 	}
 }
@@ -148,34 +159,110 @@ static void add_sampled(const struct usage_source *u, struct usage *ret)
 	ret->free = u->samples > u->held ? percent(u->samples - u->held, u->samples) : 0;
 }
 
-/* Exact times replace what samples say of the same thread. */
-static void add_exact(struct usage_source *u, struct usage *ret)
+static struct usage_thread *find_thread(const struct usage *usage, uint32_t tid)
 {
-	uint64_t held = 0;
+	for (size_t i = 0; i < usage->threads.n; i++)
+		if (usage->threads.v[i].tid == tid)
+			return &usage->threads.v[i];
+	return NULL;
+}
 
-	ret->exact = true;
+static struct usage_holder *holder_of(struct usage_thread *t, enum usage_holder_kind kind,
+                                      const char *name)
+{
+	struct usage_holder *holder;
+
+	for (size_t i = 0; i < t->holders.n; i++)
+		if (t->holders.v[i].kind == kind && !strcmp(t->holders.v[i].name, name))
+			return &t->holders.v[i];
+	holder = vec_push(&t->holders);
+	*holder = (struct usage_holder){ .kind = kind };
+	snprintf(holder->name, sizeof(holder->name), "%s", name);
+	return holder;
+}
+
+static void add_holder(const struct usage_source *u, struct usage_thread *t, uint32_t gil,
+                       uint32_t group, double share)
+{
+	const struct totals_thread *first = totals_first_of_group(&u->now, gil, group);
+	enum usage_holder_kind kind = first                    ? USAGE_GROUP
+	                              : group == TOTALS_NOBODY ? USAGE_NOBODY
+	                                                       : USAGE_OTHERS;
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (first)
+		str_add_pattern(&name, first->name);
+	holder_of(t, kind, str_get(&name))->percent += share;
+}
+
+/* Nobody has the GIL that a thread has released on request, until another thread takes it. */
+static void add_wait(const struct usage_source *u, struct usage_thread *t,
+                     const struct totals_thread *now, const struct totals_thread *was,
+                     uint64_t interval_ns)
+{
+	for (uint32_t i = 0; i < TOTALS_GROUPS; i++) {
+		uint64_t ns = now->wait_for_ns[i] - was->wait_for_ns[i];
+
+		if (i == TOTALS_NOBODY)
+			ns += now->switch_ns - was->switch_ns;
+		if (!ns)
+			continue;
+		t->waits += percent(ns, interval_ns);
+		add_holder(u, t, now->gil, i, percent(ns, interval_ns));
+	}
+}
+
+static int compare_holders(const void *a, const void *b)
+{
+	const struct usage_holder *x = a, *y = b;
+
+	return (x->percent < y->percent) - (x->percent > y->percent);
+}
+
+/* The samples' estimates for threads that the page has are dropped; those that were not seen in samples are
+ * added, unless they have ended. */
+static void drop_estimates(const struct usage_source *u, struct usage *ret)
+{
 	for (size_t i = 0; i < u->now.threads.n; i++) {
 		const struct totals_thread *now = &u->now.threads.v[i];
-		const struct totals_thread none = { 0 };
-		const struct totals_thread *was = i < u->before.threads.n ? &u->before.threads.v[i]
-		                                                          : &none;
-		uint64_t wait = now->wait_ns + now->switch_ns - was->wait_ns - was->switch_ns;
-		struct usage_thread *t = NULL;
+		struct usage_thread *t = now->used ? find_thread(ret, now->tid) : NULL;
 
-		held += now->hold_ns - was->hold_ns;
-		for (size_t j = 0; j < ret->threads.n; j++)
-			if (ret->threads.v[j].tid == now->tid)
-				t = &ret->threads.v[j];
 		if (!now->used || (!t && now->state == TOTALS_ENDED))
 			continue;
 		if (!t) {
 			t = vec_push(&ret->threads);
 			*t = (struct usage_thread){ .tid = now->tid };
 		}
-		snprintf(t->name, sizeof(t->name), "%s", now->name);
-		t->has = percent(now->hold_ns - was->hold_ns, ret->interval_ns);
-		t->waits = percent(wait, ret->interval_ns);
+		t->has = t->waits = 0;
+		if (now->state != TOTALS_ENDED)
+			snprintf(t->name, sizeof(t->name), "%s", now->name);
 	}
+}
+
+/* A thread that was renamed has left a slot and taken another one: both are its own. */
+static void add_exact(const struct usage_source *u, struct usage *ret)
+{
+	const struct totals_thread none = { 0 };
+	uint64_t held = 0;
+
+	ret->exact = true;
+	drop_estimates(u, ret);
+	for (size_t i = 0; i < u->now.threads.n; i++) {
+		const struct totals_thread *now = &u->now.threads.v[i];
+		const struct totals_thread *was = i < u->before.threads.n ? &u->before.threads.v[i]
+		                                                          : &none;
+		struct usage_thread *t = now->used ? find_thread(ret, now->tid) : NULL;
+
+		held += now->hold_ns - was->hold_ns;
+		if (!t)
+			continue;
+		t->has += percent(now->hold_ns - was->hold_ns, ret->interval_ns);
+		add_wait(u, t, now, was, ret->interval_ns);
+	}
+	for (size_t i = 0; i < ret->threads.n; i++)
+		if (ret->threads.v[i].holders.n)
+			qsort(ret->threads.v[i].holders.v, ret->threads.v[i].holders.n,
+			      sizeof(*ret->threads.v[i].holders.v), compare_holders);
 	ret->free = held < ret->interval_ns ? percent(ret->interval_ns - held, ret->interval_ns)
 	                                    : 0;
 }
@@ -198,12 +285,42 @@ static void swap_totals(struct usage_source *u)
 	u->now = before;
 }
 
+static void empty(struct usage *usage)
+{
+	for (size_t i = 0; i < usage->threads.n; i++) {
+		free(usage->threads.v[i].function);
+		free(usage->threads.v[i].file);
+		vec_done(&usage->threads.v[i].holders);
+	}
+	usage->threads.n = 0;
+}
+
+void usage_done(struct usage *usage)
+{
+	empty(usage);
+	vec_done(&usage->threads);
+}
+
+/* A program that creates code objects without end must not fill our memory. */
+static void forget_codes(struct usage_source *u)
+{
+	struct target *target;
+	struct error ignored;
+
+	if (!target_code_at(u->target, CODES_MAX) || target_open(&target, u->pid, &ignored) < 0)
+		return;
+	snapshots_free(u->snapshots);
+	target_close(u->target);
+	u->target = target;
+	u->snapshots = snapshots_new(target);
+}
+
 void usage_end(struct usage_source *u, struct usage *ret)
 {
 	uint64_t began_ns = u->began_ns;
 	bool exact = u->totals && totals_read(u->totals, &u->now);
 
-	ret->threads.n = 0;
+	empty(ret);
 	ret->exact = false;
 	ret->samples = u->samples;
 	ret->time_ns = u->began_ns = exact ? u->now.at_ns : clock_now_ns();
@@ -219,6 +336,7 @@ void usage_end(struct usage_source *u, struct usage *ret)
 		qsort(ret->threads.v, ret->threads.n, sizeof(*ret->threads.v), compare);
 	u->seen.n = 0;
 	u->samples = u->held = 0;
+	forget_codes(u);
 }
 
 /* ---- the whole */
@@ -242,10 +360,26 @@ int usage_open(struct usage_source **ret, pid_t pid, struct error *err)
 	return 0;
 }
 
+void usage_keep(struct usage_source *u, const struct keep_plan *plan)
+{
+	u->keep = keep_new(plan, clock_now_ns());
+}
+
+struct keep *usage_kept(const struct usage_source *u)
+{
+	return u->keep;
+}
+
+const struct python *usage_python(const struct usage_source *u)
+{
+	return u->target->process.python;
+}
+
 void usage_close(struct usage_source *u)
 {
 	if (!u)
 		return;
+	keep_free(u->keep);
 	totals_close(u->totals);
 	totals_snapshot_done(&u->before);
 	totals_snapshot_done(&u->now);

@@ -274,7 +274,8 @@ static const char *const memory_keys[MEMORY_KEYS] = {
 	"file",         "table",
 	"instructions", "size",
 	"bytes",        "length",
-	"wide-text",
+	"wide-text",    "modules",
+	"cached-keys",
 };
 
 /* A mapping of names to offsets; seen has a bit for each that was given. */

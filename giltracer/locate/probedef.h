@@ -79,6 +79,8 @@ enum probedef_memory_key {
 	MEMORY_BYTES,            /* bytes: the first one */
 	MEMORY_LENGTH,           /* str: its length in characters */
 	MEMORY_WIDE_TEXT,        /* str: the characters of a compact one that is not ASCII */
+	MEMORY_MODULES,          /* PyInterpreterState: sys.modules, a dict */
+	MEMORY_CACHED_KEYS,      /* PyHeapTypeObject: ht_cached_keys */
 	MEMORY_KEYS,
 };
 

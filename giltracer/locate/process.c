@@ -3,8 +3,10 @@
 #include "locate/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,11 @@
 #include "base/str.h"
 #include "binary/symbols.h"
 
-#define MAPS_MAX (16u << 20)
+#define MAPS_MAX   (16u << 20)
+#define STATUS_MAX (1u << 16)
+
+/* In field 9 of /proc/PID/stat, include/linux/sched.h. */
+#define PF_KTHREAD 0x00200000
 
 /* What only the library that holds the GIL's functions exports. */
 #define LANDMARK "PyEval_RestoreThread"
@@ -182,29 +188,125 @@ static int search_maps(struct process_python *ret, pid_t pid, char *maps, struct
 	return no_python(ret->python, deleted, err);
 }
 
-static int cannot_look(pid_t pid, struct error *err)
+/* ---- processes that cannot be looked at */
+
+/**
+ * What anybody may know of a process.
+ * @group: the process, if the number is that of one of its threads
+ */
+struct identity {
+	pid_t group;
+	uid_t user;
+	char state;
+	unsigned long flags;
+};
+
+static int not_there(pid_t pid, struct error *err)
 {
-	if (errno == ENOENT || errno == ESRCH)
-		return error_set(err, ESRCH, "process %d: there is no such process", (int)pid);
-	if (errno == EACCES || errno == EPERM)
+	/* Other users' processes may be hidden (mount option hidepid). */
+	if (kill(pid, 0) < 0 && errno == EPERM)
 		return error_set(err, EACCES,
 		                 "process %d belongs to another user: run giltracer as that user "
 		                 "or as root",
 		                 (int)pid);
-	return error_errno(err, "process %d", (int)pid);
+	return error_set(err, ESRCH, "process %d: there is no such process", (int)pid);
 }
 
-/* The file that the process runs. A zombie and a kernel thread have none. */
+static int read_identity(struct identity *ret, pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *stat_path = xasprintf("/proc/%d/stat", (int)pid);
+	CLEANUP(free) char *status_path = xasprintf("/proc/%d/status", (int)pid);
+	CLEANUP(free) char *stat = NULL;
+	CLEANUP(free) char *status = NULL;
+	const char *fields, *group, *user;
+	unsigned effective;
+	int number;
+
+	if (file_read(&status, NULL, status_path, STATUS_MAX, err) < 0 ||
+	    file_read(&stat, NULL, stat_path, STATUS_MAX, err) < 0)
+		return not_there(pid, err);
+	fields = strrchr(stat, ')'); /* there may be anything in the name */
+	group = strstr(status, "\nTgid:");
+	user = strstr(status, "\nUid:");
+	if (!fields ||
+	    sscanf(fields, ") %c %*d %*d %*d %*d %*d %lu", &ret->state, &ret->flags) != 2 ||
+	    !group || sscanf(group, "\nTgid: %d", &number) != 1 || !user ||
+	    sscanf(user, "\nUid: %*u %u", &effective) != 1)
+		return error_set(err, EINVAL, "process %d: /proc is not that of Linux", (int)pid);
+	ret->group = (pid_t)number;
+	ret->user = effective;
+	return 0;
+}
+
+static int cannot_look(pid_t pid, struct error *err)
+{
+	struct identity id;
+
+	if (read_identity(&id, pid, err) < 0)
+		return -1;
+	if (geteuid() == 0)
+		return error_set(
+			err, EACCES,
+			"process %d may not be looked at: giltracer has not the capability "
+			"CAP_SYS_PTRACE",
+			(int)pid);
+	if (id.user != geteuid())
+		return error_set(err, EACCES,
+		                 "process %d belongs to another user: run giltracer as that user "
+		                 "or as root",
+		                 (int)pid);
+	return error_set(err, EACCES,
+	                 "process %d may not be looked at, since it has other privileges than "
+	                 "giltracer: run giltracer as root",
+	                 (int)pid);
+}
+
+/* The kernel opens the file that it runs, also of another mount namespace. */
+static int check_class(pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/exe", (int)pid);
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char ident[EI_NIDENT];
+
+	if (fd < 0 || pread(fd, ident, sizeof(ident), 0) != (ssize_t)sizeof(ident) ||
+	    memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_CLASS] != ELFCLASS32)
+		return 0;
+	return error_set(err, ENOTSUP,
+	                 "process %d runs a 32-bit program: giltracer knows 64-bit programs only",
+	                 (int)pid);
+}
+
+int process_check(pid_t pid, struct error *err)
+{
+	struct identity id;
+
+	if (read_identity(&id, pid, err) < 0)
+		return -1;
+	if (id.flags & PF_KTHREAD)
+		return error_set(err, ENOTSUP, "process %d is a kernel thread, not a program",
+		                 (int)pid);
+	if (id.group != pid)
+		return error_set(err, EINVAL,
+		                 "%d is the number of a thread, of process %d: give that of the "
+		                 "process",
+		                 (int)pid, (int)id.group);
+	if (id.state == 'Z' || id.state == 'X')
+		return error_set(
+			err, ESRCH,
+			"process %d has ended: it is a zombie, for which its parent has not "
+			"waited yet",
+			(int)pid);
+	return check_class(pid, err);
+}
+
+/* ---- the whole */
+
 static int read_image(struct python *py, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *proc = xasprintf("/proc/%d", (int)pid);
-	CLEANUP(free) char *link = xasprintf("%s/exe", proc);
+	CLEANUP(free) char *link = xasprintf("/proc/%d/exe", (int)pid);
 	char path[4096];
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 
-	if (n < 0 && errno == ENOENT && access(proc, F_OK) == 0)
-		return error_set(err, ESRCH, "process %d has ended, or is a kernel thread",
-		                 (int)pid);
 	if (n < 0)
 		return cannot_look(pid, err);
 	path[n] = '\0';
@@ -215,7 +317,7 @@ static int read_image(struct python *py, pid_t pid, struct error *err)
 	return 0;
 }
 
-int process_python_find(struct process_python *ret, pid_t pid, struct error *err)
+static int find_in_maps(struct process_python *ret, pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
 	CLEANUP(free) char *maps = NULL;
@@ -224,15 +326,27 @@ int process_python_find(struct process_python *ret, pid_t pid, struct error *err
 
 	if (read_image(py, pid, err) < 0)
 		return -1;
-	if (file_read(&maps, NULL, path, MAPS_MAX, err) < 0) {
-		errno = err->code;
+	if (file_read(&maps, NULL, path, MAPS_MAX, err) < 0)
 		return cannot_look(pid, err);
-	}
 	if (search_maps(&found, pid, maps, err) < 0)
 		return error_prefix(err, "process %d", (int)pid);
 	take(py);
 	*ret = found;
 	return 0;
+}
+
+int process_python_find(struct process_python *ret, pid_t pid, struct error *err)
+{
+	struct error now;
+
+	if (process_check(pid, err) < 0)
+		return -1;
+	if (find_in_maps(ret, pid, err) == 0)
+		return 0;
+	/* What a process that ends meanwhile has left of its maps says nothing. */
+	if (process_check(pid, &now) < 0 && now.code == ESRCH)
+		error_set(err, ESRCH, "process %d has ended", (int)pid);
+	return -1;
 }
 
 void process_python_done(struct process_python *process)

@@ -21,9 +21,15 @@ struct process_python {
 };
 
 /*
- * Errors: ESRCH there is no such process or it has ended, EACCES it may not be looked at, ENOTSUP
- * it is no CPython of this machine's architecture, or one that is too old. Done by
- * process_python_done.
+ * Whether the number is that of a program that can be recorded, as far as anybody may know. Errors:
+ * ESRCH there is no such process, or it has ended, EACCES it is hidden, EINVAL the number is that
+ * of a thread, ENOTSUP it is a kernel thread or a 32-bit program.
+ */
+int process_check(pid_t pid, struct error *err);
+
+/*
+ * Errors: those of process_check; EACCES it may not be looked at, ENOTSUP it is no CPython of this
+ * machine's architecture, or one that is too old. Done by process_python_done.
  */
 int process_python_find(struct process_python *ret, pid_t pid, struct error *err);
 void process_python_done(struct process_python *process);

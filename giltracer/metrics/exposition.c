@@ -31,32 +31,53 @@ static void add_seconds(struct str *out, uint64_t ns)
 	str_addf(out, "%" PRIu64 ".%09" PRIu64, ns / NS_PER_SECOND, ns % NS_PER_SECOND);
 }
 
-/* @unit: NULL: none. A counter's family is called NAME in OpenMetrics, and NAME_total else. */
-static void begin_family(const struct writer *w, const char *name, const char *type,
-                         const char *unit, const char *help)
+enum family {
+#define FAMILY(name, ...) FAMILY_##name,
+#include "metrics/families.def"
+#undef FAMILY
+};
+
+/* @unit: NULL: there is none */
+static const struct {
+	const char *name, *type, *unit, *help;
+} families[] = {
+#define FAMILY(id, name, type, unit, help) { name, type, unit, help },
+#include "metrics/families.def"
+#undef FAMILY
+};
+
+/* The name of its samples begins with what is returned. A counter's family is called NAME in OpenMetrics, and NAME_total else. */
+static const char *begin_family(const struct writer *w, enum family family)
 {
+	const char *name = families[family].name, *type = families[family].type;
 	bool counter = !strcmp(type, "counter"), info = !strcmp(type, "info");
 	const char *suffix = w->open ? "" : counter ? "_total" : info ? "_info" : "";
 
 	str_addf(w->out, "# TYPE %s%s %s\n", name, suffix, info && !w->open ? "gauge" : type);
-	if (unit && w->open)
-		str_addf(w->out, "# UNIT %s %s\n", name, unit);
-	str_addf(w->out, "# HELP %s%s %s\n", name, suffix, help);
+	if (families[family].unit && w->open)
+		str_addf(w->out, "# UNIT %s %s\n", name, families[family].unit);
+	str_addf(w->out, "# HELP %s%s %s\n", name, suffix, families[family].help);
+	return name;
 }
 
-/* NAME{pid="…"[,LABELS]} */
-static void add_name(const struct writer *w, const char *name, const struct metrics_process *p,
-                     const char *labels)
+/* NAME SUFFIX{pid="…"[,LABELS]} */
+static void add_name(const struct writer *w, const char *name, const char *suffix,
+                     const struct metrics_process *p, const char *labels)
 {
-	str_addf(w->out, "%s{pid=\"%d\"%s%s} ", name, (int)p->pid, *labels ? "," : "", labels);
+	str_addf(w->out, "%s%s{pid=\"%d\"%s%s} ", name, suffix, (int)p->pid, *labels ? "," : "",
+	         labels);
 }
 
-static void add_created(const struct writer *w, const char *name, const struct metrics_process *p,
-                        const char *labels)
+/* A counter, and when it was 0. */
+static void add_counter(const struct writer *w, const char *name, const struct metrics_process *p,
+                        const char *labels, uint64_t ns)
 {
+	add_name(w, name, "_total", p, labels);
+	add_seconds(w->out, ns);
+	str_addc(w->out, '\n');
 	if (!w->open)
 		return;
-	add_name(w, name, p, labels);
+	add_name(w, name, "_created", p, labels);
 	str_addf(w->out, "%" PRIu64 ".%03u\n", p->created_ms / 1000,
 	         (unsigned)(p->created_ms % 1000));
 }
@@ -64,47 +85,76 @@ static void add_created(const struct writer *w, const char *name, const struct m
 static void add_count(const struct writer *w, const char *name, const struct metrics_process *p,
                       const char *labels, uint64_t count)
 {
-	add_name(w, name, p, labels);
+	add_name(w, name, "", p, labels);
 	str_addf(w->out, "%" PRIu64 "\n", count);
 }
 
 /* ---- of groups of threads */
 
-static void write_group_seconds(const struct writer *w, const char *name, size_t offset,
-                                const char *help)
+static void write_group_seconds(const struct writer *w, enum family family, size_t offset)
 {
-	CLEANUP(str_done) struct str total = { 0 };
-	CLEANUP(str_done) struct str created = { 0 };
+	const char *name = begin_family(w, family);
 
-	str_addf(&total, "%s_total", name);
-	str_addf(&created, "%s_created", name);
-	begin_family(w, name, "counter", "seconds", help);
+	for (size_t i = 0; i < w->watch->processes.n; i++) {
+		const struct metrics_process *p = w->watch->processes.v[i];
+
+		/* Unknown is not 0. */
+		for (size_t g = 0; g < p->groups.n && (family != FAMILY_KEPT || !p->observed);
+		     g++) {
+			const struct metrics_group *group = &p->groups.v[g];
+			uint64_t ns;
+
+			memcpy(&ns, (const char *)group + offset, sizeof(ns));
+			add_counter(w, name, p, group->labels, ns);
+		}
+	}
+}
+
+/* Without _created, which is that of the group's other counters. */
+static void add_wait_for(const struct writer *w, const char *name, const struct metrics_process *p,
+                         const struct metrics_group *group, unsigned holder)
+{
+	const char *who = holder == METRICS_NOBODY   ? METRICS_NONE
+	                  : holder == METRICS_OTHERS ? METRICS_OTHER
+	                                             : p->groups.v[holder - 1].name;
+
+	str_addf(w->out, "%s_total{pid=\"%d\",%s,holder=\"%s\"} ", name, (int)p->pid, group->labels,
+	         who);
+	add_seconds(w->out, group->wait_for_ns[holder]);
+	str_addc(w->out, '\n');
+}
+
+/* All groups of the same GIL, also those that nobody has waited for yet: a series that began with its first
+ * wait would be without it in a rate. */
+static void write_wait_for(const struct writer *w)
+{
+	const char *name = begin_family(w, FAMILY_WAIT_FOR);
+
 	for (size_t i = 0; i < w->watch->processes.n; i++) {
 		const struct metrics_process *p = w->watch->processes.v[i];
 
 		for (size_t g = 0; g < p->groups.n; g++) {
 			const struct metrics_group *group = &p->groups.v[g];
-			uint64_t ns;
 
-			memcpy(&ns, (const char *)group + offset, sizeof(ns));
-			add_name(w, str_get(&total), p, group->labels);
-			add_seconds(w->out, ns);
-			str_addc(w->out, '\n');
-			add_created(w, str_get(&created), p, group->labels);
+			add_wait_for(w, name, p, group, METRICS_NOBODY);
+			for (unsigned h = 0; h < p->groups.n && h < METRICS_GROUPS; h++)
+				if (p->groups.v[h].gil == group->gil &&
+				    strcmp(p->groups.v[h].name, METRICS_OTHER) != 0)
+					add_wait_for(w, name, p, group, h + 1);
+			add_wait_for(w, name, p, group, METRICS_OTHERS);
 		}
 	}
 }
 
 static void write_threads(const struct writer *w)
 {
-	begin_family(w, "giltracer_threads", "gauge", NULL,
-	             "Threads that are there and have used the GIL.");
+	const char *name = begin_family(w, FAMILY_THREADS);
+
 	for (size_t i = 0; i < w->watch->processes.n; i++) {
 		const struct metrics_process *p = w->watch->processes.v[i];
 
 		for (size_t g = 0; g < p->groups.n; g++)
-			add_count(w, "giltracer_threads", p, p->groups.v[g].labels,
-			          p->groups.v[g].threads);
+			add_count(w, name, p, p->groups.v[g].labels, p->groups.v[g].threads);
 	}
 }
 
@@ -120,11 +170,10 @@ static void gil_label(char *ret, size_t size, unsigned gil)
 		snprintf(ret, size, "gil=\"%u\"", gil);
 }
 
-static void write_watched(const struct writer *w)
+static void write_gils(const struct writer *w, enum family family)
 {
-	static const char name[] = "giltracer_gil_watched_seconds";
+	const char *name = begin_family(w, family);
 
-	begin_family(w, name, "counter", "seconds", "How long the GIL has been counted.");
 	for (size_t i = 0; i < w->watch->processes.n; i++) {
 		const struct metrics_process *p = w->watch->processes.v[i];
 
@@ -134,28 +183,10 @@ static void write_watched(const struct writer *w)
 			if (!p->gils[g].watched_ns)
 				continue;
 			gil_label(label, sizeof(label), g);
-			add_name(w, "giltracer_gil_watched_seconds_total", p, label);
-			add_seconds(w->out, p->gils[g].watched_ns);
-			str_addc(w->out, '\n');
-			add_created(w, "giltracer_gil_watched_seconds_created", p, label);
-		}
-	}
-}
-
-static void write_waiters(const struct writer *w)
-{
-	begin_family(w, "giltracer_gil_waiters", "gauge", NULL,
-	             "Threads that wait for the GIL now.");
-	for (size_t i = 0; i < w->watch->processes.n; i++) {
-		const struct metrics_process *p = w->watch->processes.v[i];
-
-		for (unsigned g = 0; g <= METRICS_GILS; g++) {
-			char label[24];
-
-			if (!p->gils[g].watched_ns)
-				continue;
-			gil_label(label, sizeof(label), g);
-			add_count(w, "giltracer_gil_waiters", p, label, p->gils[g].waiters);
+			if (family == FAMILY_WATCHED)
+				add_counter(w, name, p, label, p->gils[g].watched_ns);
+			else
+				add_count(w, name, p, label, p->gils[g].waiters);
 		}
 	}
 }
@@ -216,45 +247,50 @@ static void write_histogram(const struct writer *w, const char *name,
 		         p->created_ms / 1000, (unsigned)(p->created_ms % 1000));
 }
 
-static void write_histograms(const struct writer *w)
+static void write_histograms(const struct writer *w, enum family family)
 {
-	static const char holds[] = "giltracer_gil_hold_duration_seconds";
-	static const char waits[] = "giltracer_gil_wait_duration_seconds";
+	const char *name = begin_family(w, family);
 
-	begin_family(w, holds, "histogram", "seconds",
-	             "How long threads held the GIL at a time; holds that are over.");
-	for (size_t i = 0; i < w->watch->processes.n; i++)
-		write_histogram(w, holds, w->watch->processes.v[i],
-		                &w->watch->processes.v[i]->holds);
-	begin_family(w, waits, "histogram", "seconds",
-	             "How long threads waited for the GIL at a time; waits that are over.");
-	for (size_t i = 0; i < w->watch->processes.n; i++)
-		write_histogram(w, waits, w->watch->processes.v[i],
-		                &w->watch->processes.v[i]->waits);
+	for (size_t i = 0; i < w->watch->processes.n; i++) {
+		const struct metrics_process *p = w->watch->processes.v[i];
+
+		write_histogram(w, name, p, family == FAMILY_HOLD_DURATION ? &p->holds : &p->waits);
+	}
 }
 
 /* ---- of processes */
 
 static void write_processes(const struct writer *w)
 {
-	begin_family(w, "giltracer_process", "info", NULL, "The process.");
-	for (size_t i = 0; i < w->watch->processes.n; i++) {
-		const struct metrics_process *p = w->watch->processes.v[i];
+	const struct watch *watch = w->watch;
+	const char *name = begin_family(w, FAMILY_CPU);
 
-		str_addf(w->out,
-		         "giltracer_process_info{pid=\"%d\",parent=\"%d\",command=\"%s\"} 1\n",
+	for (size_t i = 0; i < watch->processes.n; i++)
+		add_counter(w, name, watch->processes.v[i], "", watch->processes.v[i]->cpu_ns);
+	name = begin_family(w, FAMILY_PROCESS);
+	for (size_t i = 0; i < watch->processes.n; i++) {
+		const struct metrics_process *p = watch->processes.v[i];
+
+		str_addf(w->out, "%s_info{pid=\"%d\",parent=\"%d\",command=\"%s\"", name,
 		         (int)p->pid, (int)p->parent, p->command);
+		if (p->arguments)
+			str_addf(w->out, ",arguments=\"%s\"", p->arguments);
+		str_adds(w->out, "} 1\n");
 	}
-	begin_family(w, "giltracer_threads_left_out", "gauge", NULL,
-	             "Threads that are not counted, since there are too many.");
-	for (size_t i = 0; i < w->watch->processes.n; i++)
-		add_count(w, "giltracer_threads_left_out", w->watch->processes.v[i], "",
-		          w->watch->processes.v[i]->snapshot.left_out);
-	begin_family(w, "giltracer_processes", "gauge", NULL, "Processes that are counted.");
-	str_addf(w->out, "giltracer_processes %zu\n", w->watch->processes.n);
-	begin_family(w, "giltracer_processes_left_out", "gauge", NULL,
-	             "Processes without series, since there are too many.");
-	str_addf(w->out, "giltracer_processes_left_out %u\n", w->watch->left_out);
+	name = begin_family(w, FAMILY_THREADS_LEFT_OUT);
+	for (size_t i = 0; i < watch->processes.n; i++)
+		add_count(w, name, watch->processes.v[i], "",
+		          watch->processes.v[i]->snapshot.left_out);
+	name = begin_family(w, FAMILY_EVENTS_LOST);
+	for (size_t i = 0; i < watch->processes.n; i++)
+		if (watch->processes.v[i]->observed) {
+			add_name(w, name, "_total", watch->processes.v[i], "");
+			str_addf(w->out, "%" PRIu64 "\n", watch->processes.v[i]->snapshot.lost);
+		}
+	name = begin_family(w, FAMILY_PROCESSES);
+	str_addf(w->out, "%s %zu\n", name, watch->processes.n);
+	name = begin_family(w, FAMILY_PROCESSES_LEFT_OUT);
+	str_addf(w->out, "%s %u\n", name, watch->left_out);
 }
 
 static int64_t unix_offset(void)
@@ -269,22 +305,16 @@ void exposition_write(struct str *out, const struct watch *watch, enum expositio
 {
 	const struct writer w = { out, watch, format == EXPOSITION_OPENMETRICS, unix_offset() };
 
-	write_group_seconds(&w, "giltracer_gil_hold_seconds",
-	                    offsetof(struct metrics_group, hold_ns),
-	                    "Time in which threads of the group held the GIL.");
-	write_group_seconds(&w, "giltracer_gil_wait_seconds",
-	                    offsetof(struct metrics_group, wait_ns),
-	                    "Time in which threads of the group waited for the GIL.");
-	write_group_seconds(&w, "giltracer_gil_kept_seconds",
-	                    offsetof(struct metrics_group, kept_ns),
-	                    "Time in which they held the GIL after they were asked to release it.");
-	write_group_seconds(&w, "giltracer_thread_lifetime_seconds",
-	                    offsetof(struct metrics_group, life_ns),
-	                    "Lifetime of the group's threads since they first used the GIL.");
+	write_group_seconds(&w, FAMILY_HOLD, offsetof(struct metrics_group, hold_ns));
+	write_group_seconds(&w, FAMILY_WAIT, offsetof(struct metrics_group, wait_ns));
+	write_wait_for(&w);
+	write_group_seconds(&w, FAMILY_KEPT, offsetof(struct metrics_group, kept_ns));
+	write_group_seconds(&w, FAMILY_LIFETIME, offsetof(struct metrics_group, life_ns));
 	write_threads(&w);
-	write_watched(&w);
-	write_waiters(&w);
-	write_histograms(&w);
+	write_gils(&w, FAMILY_WATCHED);
+	write_gils(&w, FAMILY_WAITERS);
+	write_histograms(&w, FAMILY_HOLD_DURATION);
+	write_histograms(&w, FAMILY_WAIT_DURATION);
 	write_processes(&w);
 	if (w.open)
 		str_adds(out, "# EOF\n");

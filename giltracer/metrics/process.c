@@ -2,6 +2,7 @@
 /* Adds up the threads of a process by group, GIL and duration. */
 #include "metrics/process.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,7 +14,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-#define OTHER "other"
+#define ARGUMENTS_MAX 256
 
 char *metrics_label_value(const char *text)
 {
@@ -43,6 +44,23 @@ static char *find_command(pid_t pid)
 	return metrics_label_value(text);
 }
 
+void metrics_process_label_arguments(struct metrics_process *p)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/cmdline", (int)p->pid);
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[ARGUMENTS_MAX + 1];
+	ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	while (len > 0 && !text[len - 1])
+		len--;
+	for (ssize_t i = 0; i < len; i++)
+		if (!text[i])
+			text[i] = ' ';
+	text[len > 0 ? len : 0] = '\0';
+	free(p->arguments);
+	p->arguments = metrics_label_value(text);
+}
+
 static uint64_t unix_ms(uint64_t monotonic_ns)
 {
 	struct timespec ts;
@@ -67,9 +85,16 @@ struct metrics_process *metrics_process_new(struct totals *page, pid_t pid)
 	p->pid = pid;
 	p->parent = totals_parent(page);
 	p->page = page;
+	p->observed = totals_is_observed(page);
 	p->command = find_command(pid);
 	p->created_ms = unix_ms(totals_began_ns(page));
 	return p;
+}
+
+static void free_group(struct metrics_group *group)
+{
+	free(group->name);
+	free(group->labels);
 }
 
 void metrics_process_free(struct metrics_process *p)
@@ -77,12 +102,13 @@ void metrics_process_free(struct metrics_process *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->groups.n; i++)
-		free(p->groups.v[i].labels);
+		free_group(&p->groups.v[i]);
 	vec_done(&p->groups);
 	vec_done(&p->group_of);
 	totals_snapshot_done(&p->snapshot);
 	totals_close(p->page);
 	free(p->command);
+	free(p->arguments);
 	close(p->pidfd);
 	free(p);
 }
@@ -95,14 +121,12 @@ static uint32_t gil_of(const struct totals_thread *t)
 }
 
 /* The first GIL is nearly always the only one: that it is this one is not said. */
-static char *labels_of(const char *pattern, uint32_t gil)
+static char *labels_of(const char *value, uint32_t gil)
 {
-	CLEANUP(free) char *value = metrics_label_value(pattern);
-
 	if (gil == 0)
 		return xasprintf("thread=\"%s\"", value);
 	if (gil == METRICS_GILS)
-		return xasprintf("thread=\"%s\",gil=\"" OTHER "\"", value);
+		return xasprintf("thread=\"%s\",gil=\"" METRICS_OTHER "\"", value);
 	return xasprintf("thread=\"%s\",gil=\"%u\"", value, (unsigned)gil);
 }
 
@@ -114,9 +138,10 @@ static uint16_t find_group(const struct metrics_process *p, const char *labels)
 	return 0;
 }
 
-static uint16_t add_group(struct metrics_process *p, char *labels, uint32_t gil)
+static uint16_t add_group(struct metrics_process *p, const char *name, char *labels, uint32_t gil)
 {
-	*vec_push(&p->groups) = (struct metrics_group){ .labels = labels, .gil = gil };
+	*vec_push(&p->groups) =
+		(struct metrics_group){ .name = xstrdup(name), .labels = labels, .gil = gil };
 	return (uint16_t)p->groups.n;
 }
 
@@ -126,24 +151,61 @@ static uint16_t choose_group(struct metrics_process *p, const struct totals_thre
 {
 	CLEANUP(str_done) struct str pattern = { 0 };
 	CLEANUP(free) char *labels = NULL;
-	CLEANUP(free) char *other = labels_of(OTHER, 0);
+	CLEANUP(free) char *name = NULL;
+	CLEANUP(free) char *other = labels_of(METRICS_OTHER, 0);
 	uint16_t group;
 
 	str_add_pattern(&pattern, t->name);
-	labels = labels_of(str_get(&pattern), gil_of(t));
+	name = metrics_label_value(str_get(&pattern));
+	labels = labels_of(name, gil_of(t));
 	group = find_group(p, labels);
 	if (group)
 		return group;
-	if (p->groups.n < METRICS_GROUPS)
-		return add_group(p, take(labels), gil_of(t));
+	if (p->groups.n < METRICS_GROUPS && strcmp(name, METRICS_NONE) != 0)
+		return add_group(p, name, take(labels), gil_of(t));
 	group = find_group(p, other);
-	return group ? group : add_group(p, take(other), 0);
+	return group ? group : add_group(p, METRICS_OTHER, take(other), 0);
 }
 
-static void add_to_group(struct metrics_group *group, const struct totals_thread *t)
+/* All groups that a thread has waited for have a thread in the same snapshot. */
+static void find_groups(struct metrics_process *p)
+{
+	while (p->group_of.n < p->snapshot.threads.n)
+		*vec_push(&p->group_of) = 0;
+	for (size_t i = 0; i < p->snapshot.threads.n; i++) {
+		const struct totals_thread *t = &p->snapshot.threads.v[i];
+
+		if (!t->used || p->group_of.v[i])
+			continue;
+		p->group_of.v[i] = choose_group(p, t);
+		if (t->gil < TOTALS_WAITED && !p->holders[t->gil][t->group])
+			p->holders[t->gil][t->group] = (uint8_t)p->group_of.v[i];
+	}
+}
+
+/* Where in wait_for_ns of a waiting group a group of the page's GIL is. Those of another GIL's label may
+ * have the same name: they are waited for by "other" only. */
+static unsigned holder_of(const struct metrics_process *p, const struct metrics_group *waiting,
+                          uint32_t gil, unsigned group)
+{
+	unsigned holder = gil < TOTALS_WAITED ? p->holders[gil][group] : 0;
+
+	if (group == TOTALS_NOBODY)
+		return METRICS_NOBODY;
+	if (group == TOTALS_OTHERS || !holder || p->groups.v[holder - 1].gil != waiting->gil ||
+	    !strcmp(p->groups.v[holder - 1].name, METRICS_OTHER))
+		return METRICS_OTHERS;
+	return holder;
+}
+
+static void add_to_group(const struct metrics_process *p, struct metrics_group *group,
+                         const struct totals_thread *t)
 {
 	group->hold_ns += t->hold_ns;
 	group->wait_ns += t->wait_ns + t->switch_ns;
+	for (unsigned i = 0; i < TOTALS_GROUPS; i++)
+		group->wait_for_ns[holder_of(p, group, t->gil, i)] += t->wait_for_ns[i];
+	group->wait_for_ns[METRICS_NOBODY] += t->switch_ns;
 	group->kept_ns += t->kept_ns;
 	group->life_ns += t->life_ns;
 	group->threads += t->state != TOTALS_ENDED;
@@ -176,7 +238,8 @@ static void add_durations(struct metrics_process *p, const struct totals_thread 
 static void clear(struct metrics_process *p)
 {
 	for (size_t i = 0; i < p->groups.n; i++)
-		p->groups.v[i] = (struct metrics_group){ .labels = p->groups.v[i].labels,
+		p->groups.v[i] = (struct metrics_group){ .name = p->groups.v[i].name,
+			                                 .labels = p->groups.v[i].labels,
 			                                 .gil = p->groups.v[i].gil };
 	memset(p->gils, 0, sizeof(p->gils));
 	p->holds = p->waits = (struct metrics_histogram){ .sum_ns = 0 };
@@ -189,22 +252,34 @@ static void add_gils(struct metrics_process *p)
 			p->snapshot.gils[i].age_ns;
 }
 
+/* The process may have ended: then it stays as it was. */
+static void read_cpu(struct metrics_process *p)
+{
+	struct timespec ts;
+	clockid_t clock;
+	uint64_t ns;
+
+	if (clock_getcpuclockid(p->pid, &clock) != 0 || clock_gettime(clock, &ts) != 0)
+		return;
+	ns = (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
+	if (ns > p->cpu_ns)
+		p->cpu_ns = ns;
+}
+
 bool metrics_process_read(struct metrics_process *p)
 {
 	if (!totals_read(p->page, &p->snapshot))
 		return false;
 	clear(p);
 	add_gils(p);
-	while (p->group_of.n < p->snapshot.threads.n)
-		*vec_push(&p->group_of) = 0;
+	find_groups(p);
+	read_cpu(p);
 	for (size_t i = 0; i < p->snapshot.threads.n; i++) {
 		const struct totals_thread *t = &p->snapshot.threads.v[i];
 
 		if (!t->used)
 			continue;
-		if (!p->group_of.v[i])
-			p->group_of.v[i] = choose_group(p, t);
-		add_to_group(&p->groups.v[p->group_of.v[i] - 1], t);
+		add_to_group(p, &p->groups.v[p->group_of.v[i] - 1], t);
 		add_durations(p, t);
 		p->gils[gil_of(t)].waiters += t->state == TOTALS_WAIT;
 	}

@@ -21,6 +21,13 @@ void watch_add_folder(struct watch *watch, const char *path)
 	*vec_push(&watch->folders) = (struct watch_folder){ .path = xstrdup(path), .ours = true };
 }
 
+static void add_process(struct watch *watch, struct metrics_process *process)
+{
+	if (watch->label_arguments)
+		metrics_process_label_arguments(process);
+	*vec_push(&watch->processes) = process;
+}
+
 /* The folder that its page is in, as seen from here. */
 static char *folder_of(pid_t pid, struct error *err)
 {
@@ -32,20 +39,25 @@ static char *folder_of(pid_t pid, struct error *err)
 	return take(path);
 }
 
+int watch_add_totals(struct watch *watch, struct totals *totals, pid_t pid, struct error *err)
+{
+	struct metrics_process *process = metrics_process_new(totals, pid);
+
+	if (!process)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	add_process(watch, process);
+	return 0;
+}
+
 int watch_add_process(struct watch *watch, pid_t pid, struct error *err)
 {
 	CLEANUP(totals_close) struct totals *page = NULL;
-	struct metrics_process *process;
 	char *folder;
 
 	if (totals_open_process(&page, pid, err) < 0 || !(folder = folder_of(pid, err)))
 		return -1;
 	*vec_push(&watch->folders) = (struct watch_folder){ .path = folder, .root = pid };
-	process = metrics_process_new(take(page), pid);
-	if (!process)
-		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	*vec_push(&watch->processes) = process;
-	return 0;
+	return watch_add_totals(watch, take(page), pid, err);
 }
 
 /* ---- processes */
@@ -119,7 +131,7 @@ static void add(struct watch *watch, const struct watch_folder *folder, const ch
 	}
 	process = metrics_process_new(take(page), pid);
 	if (process)
-		*vec_push(&watch->processes) = process;
+		add_process(watch, process);
 }
 
 /* PID.STAMP.totals */

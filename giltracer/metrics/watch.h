@@ -26,11 +26,13 @@ struct watch_folder {
 /**
  * @processes: by time of discovery; each was read at the last watch_update()
  * @left_out: how many are not in it
+ * @label_arguments: of the programs; set before the first process is added
  */
 struct watch {
 	VEC(struct watch_folder) folders;
 	VEC(struct metrics_process *) processes;
 	unsigned left_out;
+	bool label_arguments;
 };
 
 /* All processes whose pages are in a folder, which belongs to the caller. */
@@ -38,6 +40,9 @@ void watch_add_folder(struct watch *watch, const char *path);
 
 /* A process that runs, and its descendants. Errors of totals_open_process. */
 int watch_add_process(struct watch *watch, pid_t pid, struct error *err);
+
+/* The same without descendants, by the totals of the process, which are the watch's from now on. ESRCH. */
+int watch_add_totals(struct watch *watch, struct totals *totals, pid_t pid, struct error *err);
 
 /* Find new ones, forget those that ended, read all. */
 void watch_update(struct watch *watch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Free waits are told from the others. Blame: each wait is cut at the changes of its GIL's owner,
- * and each piece is charged to the owner of that piece. The pieces of a wait are the wait, so the
- * sums agree by construction.
+ * Separates free waits from other waits, then assigns blame: each wait is cut where the owner of
+ * its GIL changes, and each piece is charged to the owner at that time. The pieces add up to the
+ * wait, so the sums agree by construction.
  */
 #include "model/blame.h"
 
@@ -42,8 +42,9 @@ void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 	charge(l, holder, start_ns, end_ns);
 }
 
-/* Stretches that differ in the number of waiters only are one overlap, and there may be as many as
- * there are waits: of each, where the next one of another owner is. Caller frees. */
+/* Consecutive stretches that differ only in the number of waiters are one overlap, and there may be
+ * as many as there are waits. For each stretch: the index of the next one with another owner.
+ * Caller frees. */
 static uint32_t *runs_of(const struct model_gil *g)
 {
 	uint32_t *next = xcalloc(g->owners.n + 1, sizeof(*next));
@@ -85,7 +86,8 @@ static bool spend(struct blaming *b, uint64_t work)
 	return enough;
 }
 
-/* The owner's stretch that starts at time_ns or next after it; after: one that starts before. */
+/* The owner's stretch that starts at time_ns or is the next after it; after: a stretch that starts
+ * before. */
 static size_t owner_from(const struct model_gil *g, size_t after, uint64_t time_ns)
 {
 	size_t i = owners_at(g, after, time_ns);
@@ -94,9 +96,9 @@ static size_t owner_from(const struct model_gil *g, size_t after, uint64_t time_
 }
 
 /*
- * If nobody held the GIL during the wait, for certain, make it a free wait, and take it out of the
- * waiters of its stretches. first: the owner at its start. A wait that shares a stretch with
- * another one, which began as it ended, cannot be taken out.
+ * If it is certain that nobody held the GIL during the wait, turn it into a free wait and no longer
+ * count it among the waiters of its stretches. first: the owner at its start. A wait that shares a
+ * stretch with another one, which began as it ended, cannot be removed.
  */
 static bool take_out(struct blaming *b, struct model_gil *g, const uint32_t *runs, size_t first,
                      const struct lane *lane, size_t i)
@@ -124,7 +126,8 @@ static bool take_out(struct blaming *b, struct model_gil *g, const uint32_t *run
 	return true;
 }
 
-/* Divide a wait. first: the owner at its start. Whether a thread held the GIL during it. */
+/* Divide a wait among the owners. first: the owner at its start. Returns whether a thread held the
+ * GIL during it. */
 static bool divide(struct blaming *b, const struct model_gil *g, const uint32_t *runs, size_t first,
                    uint64_t start_ns, uint64_t end_ns)
 {
@@ -151,7 +154,7 @@ static bool divide(struct blaming *b, const struct model_gil *g, const uint32_t 
 	return contended;
 }
 
-/* The rows of a thread and one of its GILs. */
+/* The blame rows of a thread for one of its GILs. */
 static void post(struct blaming *b, uint32_t thread, uint32_t gil)
 {
 	struct ledger *l = &b->ledger;
@@ -168,7 +171,8 @@ static void post(struct blaming *b, uint32_t thread, uint32_t gil)
 	l->used.n = 0;
 }
 
-/* Waits for one GIL, by time: from the n indices of spans, or, without, all that the thread has. */
+/* Waits for one GIL, by time: those among the n indices of spans or, if there are no indices, all
+ * of the thread's waits. */
 static void blame_waits(struct blaming *b, uint32_t thread, const uint32_t *waits, size_t n)
 {
 	struct model_thread *mt = &b->model->threads.v[thread];

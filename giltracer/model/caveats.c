@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Short stable names of caveats. */
+/* Short, stable names of caveats. */
 #include "model/model.h"
 
 const char *caveat_name(enum caveat_code code)

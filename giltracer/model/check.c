@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The invariants, in one walk over lanes and owners. That no instant has two holders follows from
- * two facts: every hold is owned by its thread all along, and a GIL is owned as long as the holds
- * of it last in sum.
+ * Checks the invariants in one walk over lanes and owners. That no instant has two holders follows
+ * from two facts: every hold is owned by its thread throughout, and the time for which a GIL is
+ * owned is the sum of its holds.
  */
 #include "model/owners.h"
 #include "model/private.h"
@@ -61,7 +61,7 @@ static int check_owners(const struct model_gil *g, size_t threads, struct sums *
 	return 0;
 }
 
-/* Of a hold the thread, of a free wait nobody, all along. */
+/* A hold must be owned by its thread throughout, a free wait by nobody. */
 static int check_owner(const struct model *m, struct sums *sum, uint32_t thread,
                        const struct span *s, uint64_t end_ns, struct error *err)
 {
@@ -167,7 +167,7 @@ static int check_lock_blame(const struct model *m, enum gil_state state, struct 
 	return 0;
 }
 
-/* Without a word on who had the CPUs there are no rows at all. */
+/* Without records of who had the CPUs there are no rows at all. */
 static int check_starved(const struct model *m, struct error *err)
 {
 	CLEANUP(free) uint64_t *ns = xcalloc(m->threads.n + 1, sizeof(*ns));

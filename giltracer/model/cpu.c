@@ -61,7 +61,7 @@ static void set_running(struct model *m, uint32_t thread, uint64_t t)
 	lane_push(&m->threads.v[thread].cpu, &span, false);
 }
 
-/* Whether no event of the thread's CPU lane was seen yet, nor lost. */
+/* Whether no event of the thread's CPU lane has been seen or lost yet. */
 static bool untouched(struct model *m, uint32_t thread)
 {
 	const struct lane *lane = &m->threads.v[thread].cpu;
@@ -101,8 +101,8 @@ static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_
 		prove_lost(m, thread, state);
 }
 
-/* The thread has been off its CPU since the loss; if it was before the loss, then for the same
- * reason. */
+/* The thread has been off its CPU since the loss; if it was off CPU before the loss, the reason is
+ * the same. */
 static void prove_off(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
 {
 	const struct lane *lane = &m->threads.v[thread].cpu;
@@ -115,8 +115,8 @@ static void prove_off(struct model *m, uint32_t thread, uint64_t t, enum cpu_sta
 		prove(m, thread, t, state);
 }
 
-/* An event of the thread's own proves that it is on a CPU; without any scheduler event before,
- * since its start. */
+/* An event of the thread itself proves that it is on a CPU; if no scheduler event precedes it,
+ * since the thread's start. */
 void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s;
@@ -211,10 +211,14 @@ void cpu_sched_out(struct model *m, uint32_t thread, uint64_t t, uint32_t prev_s
 	if (ts->off_span < lane->spans.n && last(m, thread)->state != CPU_RUNNING &&
 	    t - ts->off_ns <= SAME_SWITCH_NS) {
 		lane->spans.v[ts->off_span].state = (uint8_t)state;
+		if (prev_state & EV_STATE_STOPPED)
+			lane->spans.v[ts->off_span].flags |= SPAN_STOPPED;
 		lane->spans.v[ts->off_span].cpu.stack = stack;
 		return;
 	}
 	leave(m, thread, t, state, stack);
+	if (prev_state & EV_STATE_STOPPED)
+		last(m, thread)->flags |= SPAN_STOPPED;
 	ts->flags |= THREAD_SCHED_OUT;
 }
 
@@ -256,7 +260,7 @@ static void count_unseen(struct model *m)
 	}
 }
 
-/* Without a scheduler event nothing is known of any CPU. */
+/* Without a scheduler event, the state of every CPU is unknown. */
 void cpu_finish(struct model *m)
 {
 	uint32_t start = m->priv->start_thread;

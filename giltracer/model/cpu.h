@@ -14,9 +14,11 @@ void cpu_seen(struct model *m, uint32_t thread, uint64_t t);
 void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
 void cpu_finish(struct model *m);
 
-/* Its CPU goes to another one; the events of its own, which may come next, say the same. */
+/* The thread's CPU goes to another thread; its own switch events, which may come next, say the
+ * same. */
 void cpu_preempted(struct model *m, uint32_t thread, uint64_t t);
-/* It gets the CPU: what switches to it is on its account, as the kernel has it. */
+/* The thread gets the CPU. The time of the switch is charged to it, as in the kernel's
+ * accounting. */
 void cpu_picked(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * GIL lanes. An acquire by one thread ends the hold of any other, so that no instant has two
- * holders; what a recording says against that is counted.
- */
+/* GIL lanes. An acquire by one thread ends the hold of any other, so no instant has two holders;
+ * events that contradict this are counted. */
 #include "model/gil.h"
 
 #include "model/locks.h"
@@ -123,7 +121,7 @@ static void dirty_process(struct model *m, uint32_t thread)
 		m->priv->gils.v[g].dirty = true;
 }
 
-/* Ends the hold that is the thread's open span: its GIL is free from now on. */
+/* Ends the thread's open span, a hold: its GIL is free from now on. */
 static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flags)
 {
 	struct span *s = last(m, thread);
@@ -136,7 +134,7 @@ static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flag
 	owners_mark(m, s->gil.index, t);
 }
 
-/* Ends the wait that is the thread's open span: its GIL has one waiter less. */
+/* Ends the thread's open span, a wait: its GIL has one waiter less. */
 static void free_wait(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
@@ -145,7 +143,7 @@ static void free_wait(struct model *m, uint32_t thread, uint64_t t)
 	owners_mark(m, s->gil.index, t);
 }
 
-/* An event is missing in the open wait, so that the thread need not have waited throughout: the
+/* An event is missing in the open wait, so it is not certain that the thread waited throughout: the
  * span becomes unknown. */
 static void make_wait_unknown(struct model *m, uint32_t thread, uint64_t t)
 {
@@ -197,7 +195,8 @@ static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum gil_
 		set_since_loss(m, thread, state, gil);
 }
 
-/* Unless another thread has held the GIL since the loss: then this one cannot have. */
+/* Unless another thread has held the GIL since the loss: then this one cannot have held it
+ * throughout. */
 static void prove_hold(struct model *m, uint32_t thread, uint64_t t, uint32_t gil)
 {
 	const struct gil_tracker *gs = &m->priv->gils.v[gil];
@@ -212,10 +211,8 @@ void gil_prove_without(struct model *m, uint32_t thread, uint64_t t)
 		prove(m, thread, t, GIL_NO, MODEL_NONE);
 }
 
-/*
- * The thread that switches tracing on holds a GIL whose address we learn later: from the next event
- * of its process, and if an event of its own disagrees, from that one.
- */
+/* The thread that switches tracing on holds a GIL whose address is learnt later: from the next
+ * event of its process or, if an event of its own disagrees, from that one. */
 void gil_start_hold(struct model *m, uint32_t thread, uint64_t t)
 {
 	uint32_t gil = gil_new(m, m->priv->threads.v[thread].proc, 0, t);
@@ -248,7 +245,8 @@ static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil)
 	was->dirty = is->dirty = true;
 }
 
-/* The frame of a request is that of the hold before it, too: no Python has run in between. */
+/* The frame of a request also belongs to the hold before it, since no Python code has run in
+ * between. */
 static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
 {
 	struct lane *lane = &m->threads.v[thread].gil;
@@ -266,8 +264,9 @@ static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
 	}
 }
 
-/* The thread that was taken to hold the GIL at the start requests it as its first event: it
- * released the GIL before tracing began, or unseen, so the length of its hold is unknown. */
+/* The thread that was assumed to hold the GIL at the start requests it as its first event. It
+ * released the GIL before tracing began, or the release was not seen, so the length of its hold is
+ * unknown. */
 static void withdraw_start_hold(struct model *m, uint32_t thread)
 {
 	struct span *s = last(m, thread);
@@ -489,8 +488,8 @@ static bool was_free(const struct model_gil *g)
 	return false;
 }
 
-/* Threads without any GIL event, those of OpenBLAS for instance, did not wait for the GIL if it was
- * free for a while: they were without it all their lives. */
+/* Threads without any GIL event, such as those of OpenBLAS, did not wait for the GIL if it was free
+ * for a while: they were without it all their lives. */
 void gil_finish(struct model *m)
 {
 	bool free = true, any = false;

@@ -23,10 +23,10 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
 /* After owners_finish(). */
 void gil_finish(struct model *m);
-/* The thread's next event happens without the GIL: it has had none since the last loss of records.
- */
+/* The thread's next event happens without the GIL, so it has not had the GIL since the last loss of
+ * records. */
 void gil_prove_without(struct model *m, uint32_t thread, uint64_t t);
-/* The thread has no GIL from now on; its state is locks_span's. */
+/* The thread has no GIL from now on; locks_span() gives its state. */
 void gil_without(struct model *m, uint32_t thread, uint64_t t);
 
 #endif

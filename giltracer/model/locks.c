@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where the GIL is off, threads park for a lock, or while another thread has stopped the world, and
- * both end when some thread unparks them. In the GIL lane, these are states without the GIL.
- */
+/* Where the GIL is off, threads park for a lock, or while another thread has stopped the world.
+ * Both end when some thread unparks them. In the GIL lane these are states without the GIL. */
 #include "model/locks.h"
 
 #include "base/search.h"
@@ -106,7 +104,7 @@ static void unpark(struct model *m, uint32_t thread)
 /* Begins the span that the thread's state now asks for, unless it holds or requests a GIL. */
 static void go_on(struct model *m, uint32_t thread, uint64_t t)
 {
-	/* The release of the GIL no longer began the last span. */
+	/* The last span no longer begins at the release of the GIL. */
 	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
 	if (gil_state_is_without(last(m, thread)->state))
 		gil_without(m, thread, t);
@@ -135,7 +133,7 @@ static void release(struct model *m, uint32_t thread, uint64_t t, uint64_t addre
 	if (lock == MODEL_NONE)
 		return;
 	book = &m->priv->locks.v[lock];
-	/* Those to be stopped need not be asleep yet: see released_before. */
+	/* Threads that are to be stopped need not be asleep yet: see released_before. */
 	if (book->waiters || m->locks.v[lock].world)
 		*vec_push(&book->releases) = (struct lock_release){ t, thread };
 }
@@ -211,7 +209,8 @@ static void gil_off(struct model *m, uint32_t thread, uint64_t t, const struct e
 	set_frame(m, thread, ev);
 }
 
-/* Whether the event is of a GIL that is off: a return says nothing itself, its entry did. */
+/* Whether the event concerns a GIL that is off. A return event does not say; its entry event
+ * did. */
 static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
 {
 	struct parking *parking = parking_of(m, thread);
@@ -279,8 +278,9 @@ static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t s
 }
 
 /*
- * The world may be started after a thread saw that it is to stop and before it is asleep: then the
- * thread was released before its span began, while it still ran, and it wakes at once.
+ * The world may be started again after a thread has seen that it is to stop and before it is
+ * asleep. Then the thread was released before its span began, while it still ran, and it wakes at
+ * once.
  */
 static bool released_before(const struct model *m, const struct span *s, size_t span,
                             const struct lock_release *before)
@@ -308,7 +308,7 @@ void model_blocked(const struct model *m, uint32_t thread, size_t span,
 	for (; i < book->releases.n && book->releases.v[i].time_ns <= end_ns; i++) {
 		const struct lock_release *r = &book->releases.v[i];
 
-		/* A lock that the waiter held itself is free once it sleeps. */
+		/* A lock that the waiter itself held is free once it sleeps. */
 		add_stretch(list, r->thread == thread ? MODEL_NONE : r->thread, at, r->time_ns);
 		at = r->time_ns;
 		released = true;

@@ -5,8 +5,8 @@
 
 #include "model/private.h"
 
-/* Whether locks_feed has anything to do with an event of the GIL or of parking: never where the GIL
- * is on. */
+/* Whether locks_feed has anything to do with an event of the GIL or of parking: never if the GIL is
+ * on. */
 static inline bool locks_concern(const struct model *m, const struct event *ev, uint32_t thread)
 {
 	const struct parking *p = &m->priv->threads.v[thread].parking;
@@ -18,7 +18,7 @@ static inline bool locks_concern(const struct model *m, const struct event *ev, 
 /* True: the event is of parking, or of a GIL that is off, and is done with. */
 bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t);
 
-/* The thread is not parked any more, whatever it was parked for. */
+/* The thread is no longer parked, for whatever reason it was. */
 void locks_forget(struct model *m, uint32_t thread);
 
 /* The span from t on of a thread that is without the GIL. */

@@ -19,8 +19,9 @@
 #include "model/runqueue_wait.h"
 
 /*
- * Since when, of [since_ns, t), the thread may have been on a CPU (-1: any); t if it was on others
- * all the while. A thread that was off its CPU may have been on that one in between.
+ * The start of the part of [since_ns, t) in which the thread may have been on a CPU (-1: any); t if
+ * it was on other CPUs throughout. A thread that was off its CPU may have been on that one in
+ * between.
  */
 static uint64_t out_of_sight(const struct lane *cpu, int32_t lost, uint64_t since_ns, uint64_t t)
 {
@@ -39,7 +40,7 @@ static uint64_t out_of_sight(const struct lane *cpu, int32_t lost, uint64_t sinc
 	return from < t ? from : t;
 }
 
-/* The lane's state before the loss that made it unknown; unknown if there was none. */
+/* The lane's state before the loss that made it unknown; unknown if there was no such state. */
 static unsigned before_loss(const struct lane *lane)
 {
 	size_t n = lane->spans.n;
@@ -48,7 +49,7 @@ static unsigned before_loss(const struct lane *lane)
 }
 
 /* The thread had no event between the previous loss and this one: if it was without the GIL or off
- * its CPU before, it is taken to have remained so in between. */
+ * its CPU before, it is assumed to have remained so in between. */
 static void assume_quiet(struct model *m, uint32_t thread, unsigned flags, uint64_t until_ns)
 {
 	struct model_thread *mt = &m->threads.v[thread];
@@ -95,7 +96,7 @@ static void lose_sight(struct model *m, uint32_t thread, const struct pending_lo
 		cpu_lost(m, thread, from, t);
 }
 
-/* All that may have happened in a loss is unknown. */
+/* Everything that may have happened during a loss is unknown. */
 static void lose(struct model *m, const struct pending_loss *loss)
 {
 	runqueue_wait_lost(m, loss->cpu, loss->since_ns);
@@ -128,7 +129,7 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t)
 		.since_ns = since_ns,
 		.end_ns = t,
 		.cpu = ev->cpu,
-		/* Wake-ups are nothing of the GIL. */
+		/* Wake-ups say nothing about the GIL. */
 		.flags = ev->flags & EVF_WAKEUPS ? ev->flags | EVF_NO_GIL : ev->flags,
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One event at a time, on a clock that never goes back. */
+/* Takes one event at a time, on a clock that never goes back. */
 #include "model/blame.h"
 #include "model/cpu.h"
 #include "model/gil.h"
@@ -23,6 +23,7 @@ struct model *model_new(const struct model_options *options)
 	m->priv->start_thread = MODEL_NONE;
 	m->start_ns = options->start_ns;
 	m->requests_known = options->requests_known;
+	m->stolen_ns = options->stolen_ns;
 	return m;
 }
 
@@ -59,7 +60,7 @@ void model_free(struct model *m)
 	free(m);
 }
 
-/* Tracing starts: which threads exist, and which one holds the GIL. */
+/* Tracing starts: determines which threads exist and which one holds the GIL. */
 static void start(struct model *m)
 {
 	const struct model_options *o = &m->priv->options;
@@ -85,7 +86,7 @@ static bool has_begun(const struct event *ev, uint64_t t)
 }
 
 /* False for events before tracing started or after it ended. *ret: the event's time, never before
- * that of an earlier one. */
+ * that of an earlier event. */
 static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 {
 	struct model_private *p = m->priv;
@@ -142,7 +143,7 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 	}
 }
 
-/* The woken thread may be of another program, and the waker, too. */
+/* The woken thread may belong to another program, and so may the waker. */
 static void feed_waking(struct model *m, const struct event *ev, uint64_t t)
 {
 	uint32_t woken = thread_find(m, ev->waking.tid);
@@ -160,7 +161,7 @@ static uint32_t alive(const struct model *m, uint32_t tid)
 	return lives ? thread : MODEL_NONE;
 }
 
-/* The next thread on the CPU may be of another program. */
+/* The next thread on the CPU may belong to another program. */
 static void feed_next(struct model *m, const struct event *ev, uint64_t t)
 {
 	uint32_t next = alive(m, ev->sched.next_tid);
@@ -196,7 +197,8 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 		cpu_out(m, thread, t, ev->flags & EVF_PREEMPT);
 		break;
 	case EV_SCHED_OUT:
-		m->priv->saw_sched_out = true;
+		/* Stops are recorded where no other state is. */
+		m->priv->saw_sched_out |= !(ev->sched.prev_state & EV_STATE_STOPPED);
 		cpu_sched_out(m, thread, t, ev->sched.prev_state, ev->sched.stack);
 		feed_next(m, ev, t);
 		break;

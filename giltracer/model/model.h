@@ -53,7 +53,7 @@ enum gil_state {
 	GIL_STATES,
 };
 
-/* Whether the thread does without a GIL. */
+/* Whether a thread in this state is without the GIL. */
 static inline bool gil_state_is_without(unsigned state)
 {
 	return state == GIL_NO || state >= GIL_LOCK_WAIT;
@@ -75,6 +75,7 @@ enum span_flags {
 	SPAN_INFERRED_START = 1 << 1, /* a hold assumed at the start, or inherited over a fork */
 	SPAN_OPEN_END = 1 << 2,       /* the recording or the thread ended in it */
 	SPAN_LOST = 1 << 3,           /* unknown because records are missing, not from birth */
+	SPAN_STOPPED = 1 << 4,        /* a sleep that a signal or a debugger ordered */
 };
 
 /**
@@ -127,6 +128,8 @@ struct lane {
  * @gil_events: as those of the model
  * @probe_cost_ns: what the probes of these took of its life, see probe_cost.h: an estimate, and a
  *                 lower bound
+ * @calls_cost_ns: what recording its Python calls took of its life: an estimate; 0: unknown, or
+ *                 none. Of whoever has the calls
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
  * @unseen_runnable_ns: of its sleep, at most so much was time in line, after wake-ups that were not
@@ -143,7 +146,7 @@ struct model_thread {
 	uint64_t holds, waits, free_waits, contended_waits, releases_probed, releases_inferred;
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
-	uint64_t gil_events, probe_cost_ns;
+	uint64_t gil_events, probe_cost_ns, calls_cost_ns;
 	uint64_t unseen_runnable_ns;
 	uint64_t lock_waits, stops, worlds_stopped; /* spans LOCK_WAIT, STOPPED, STOPPING */
 	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;
@@ -323,6 +326,7 @@ struct model {
 	VEC(struct model_lost) lost;
 	VEC(struct model_overdue) overdue; /* by end; complete where requests_known */
 	bool requests_known;
+	uint64_t stolen_ns; /* at most so much of all CPUs' time had a hypervisor meanwhile */
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
@@ -345,6 +349,7 @@ struct stacks;
  * @all_releases: no release of a GIL goes unseen but for lost records
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
+ * @stolen_ns: at most so much of all CPUs' time had a hypervisor meanwhile
  * @all_wakeups: wake-ups were recorded whoever caused them, interrupts and other programs too
  */
 struct model_options {
@@ -353,6 +358,7 @@ struct model_options {
 	bool no_probes;
 	bool gil_off;
 	bool all_releases, requests_known;
+	uint64_t stolen_ns;
 	const struct names *names;
 	const struct stacks *stacks;
 	bool all_wakeups;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The owners of a GIL: kept up to date event by event; made again from the lanes if an event
+/* The owners of a GIL: updated with each event, and derived from the lanes again if an event
  * changed the past. */
 #include "model/owners.h"
 
@@ -35,8 +35,8 @@ void owners_mark(struct model *m, uint32_t gil, uint64_t t)
 	push(&m->gils.v[gil], &o);
 }
 
-/* A change at time_ns from what was to the same of another thread. first is the first change that
- * is no earlier. */
+/* Insert a change at time_ns after which the owner is still the same. first: the first change that
+ * is not earlier. */
 static void insert(struct model_gil *g, size_t first, uint64_t time_ns)
 {
 	struct gil_owner o = g->owners.v[first - 1];
@@ -71,7 +71,7 @@ bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since
 	while (first && g->owners.v[first - 1].start_ns >= since_ns)
 		if (g->owners.v[--first].thread != MODEL_NONE)
 			return false;
-	/* A hold of no length left no trace: its GIL is free since before it. */
+	/* A hold of length 0 left no trace: its GIL has been free since before it. */
 	if (first && (first == g->owners.n || g->owners.v[first].start_ns > since_ns)) {
 		if (g->owners.v[first - 1].thread != MODEL_NONE)
 			return false;
@@ -138,8 +138,8 @@ static void add_edges(struct edges *edges, struct edge e, uint64_t end_ns)
 	*vec_push(&edges->v) = e;
 }
 
-/* What the spans of a thread say about the GILs, by GIL; what is unknown is so about all of them.
- */
+/* What the spans of a thread say about its GILs, by GIL; an unknown span is unknown for all of
+ * them. */
 static void collect(const struct model *m, uint32_t thread, struct edges *of_gil,
                     struct edges *unknown)
 {
@@ -193,7 +193,7 @@ static void rebuild(struct model *m, uint32_t gil, struct edges *edges, const st
 	}
 }
 
-/* Leave only those between which some thread is unknown, however many: each GIL has to do with all
+/* Keep only those between which some thread is unknown, however many there are: each GIL needs all
  * of them. */
 static void join(struct edges *unknown)
 {
@@ -222,7 +222,7 @@ static size_t count_dirty(const struct model *m, uint32_t proc)
 	return n;
 }
 
-/* Each GIL has to do with each stretch: where both are many, make one of the stretches. */
+/* Each GIL has to consider each stretch: where both are many, merge the stretches into one. */
 static void limit(struct model *m, uint32_t proc, struct edges *unknown)
 {
 	if (count_dirty(m, proc) * unknown->v.n <= UNKNOWN_PAIRS || unknown->v.n <= 2)

@@ -6,14 +6,15 @@
 #include "model/model.h"
 
 void owners_mark(struct model *m, uint32_t gil, uint64_t t);
-/* The GIL, thought free since since_ns, was thread's all the while. False: it was not free. */
+/* The GIL was assumed to be free since since_ns, but thread held it all that time. False: it was
+ * not free. */
 bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since_ns);
-/* Nobody is known to have held the GIL until now. */
+/* It is not known whether anybody held the GIL until now. */
 void owners_forget(struct model *m, uint32_t gil);
-/* Of one GIL, after owners_finish: for tests. */
+/* The owners of one GIL, after owners_finish: for tests. */
 void owners_rebuild(struct model *m, uint32_t gil);
-/* The owner at time_ns: the last one that starts no later. Not before hint: where an earlier time
- * was. */
+/* The owner at time_ns: the last one that does not start later. hint: the index for an earlier
+ * time, where the search begins. */
 size_t owners_at(const struct model_gil *g, size_t hint, uint64_t time_ns);
 
 /* A hold or wait that begins now: the low 16 bits of its owner's index. */

@@ -42,7 +42,7 @@ enum thread_flags {
 #define THREAD_GIL_FLAGS \
 	(THREAD_INHERITED | THREAD_SAVED | THREAD_RELEASED | THREAD_CUT | THREAD_START)
 
-/* A thread was moved from one CPU's run queue to another's. */
+/* The thread was moved from one CPU's run queue to another's. */
 struct cpu_move {
 	uint64_t time_ns;
 	int32_t from, to;
@@ -140,7 +140,7 @@ struct anomaly {
 	enum caveat_code code;
 };
 
-/* From start_ns on the CPU was that thread's; as in struct model_cpu_blame. */
+/* That thread had the CPU from start_ns on; as in struct model_cpu_blame. */
 struct cpu_owner {
 	uint64_t start_ns;
 	uint32_t by, name;
@@ -159,9 +159,9 @@ struct pending_loss {
 };
 
 /*
- * A loss concerns all threads, and a recording of n records could have n / 2 of both. So many pairs
- * of threads and losses are looked at, and so many for each event; where that is not enough, a loss
- * is joined with the next one: what is in between is unknown, too.
+ * A loss concerns all threads, and a recording of n records could have n / 2 of each. The number of
+ * pairs of threads and losses that are processed is bounded, per recording and per event; beyond
+ * it, a loss is merged with the next one, and what is in between is unknown, too.
  */
 #define MODEL_LOSS_WORK           (1 << 20)
 #define MODEL_LOSS_WORK_PER_EVENT 16
@@ -193,8 +193,8 @@ static inline bool thread_is_nobody(uint32_t id)
 	return id == 0 || id == UINT32_MAX;
 }
 
-/* Where to look for an address of a process in an idmap. Should two keys be equal, the second is
- * at the next that is free. */
+/* Key of an address of a process in an idmap. If two keys collide, the second is at the next free
+ * one. */
 static inline uint64_t address_key(uint32_t proc, uint64_t address)
 {
 	struct hash_seed seed = hash_seed();

@@ -50,7 +50,7 @@ static void add_free_waits(struct histogram *h, const struct model_thread *t)
 	}
 }
 
-/* What a free wait lasts longer than without probes. */
+/* How much longer a free wait lasts than without probes. */
 static uint64_t probe_ns(const struct histogram *h)
 {
 	uint64_t seen = 0, median_ns = 0;
@@ -74,7 +74,7 @@ bool probe_cost_matters(const struct model_thread *t)
 	return t->probe_cost_ns && t->probe_cost_ns >= known_ns / 100 * PROBE_COST_NOTE_PERCENT;
 }
 
-/* No more than the time in which a thread was seen. */
+/* At most the time in which a thread was seen. */
 static void set_cost(struct model *m, struct model_thread *t, uint64_t each_ns)
 {
 	uint64_t known_ns = t->end_ns - t->start_ns - t->gil_ns[GIL_UNKNOWN];

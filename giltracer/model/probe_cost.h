@@ -11,13 +11,15 @@
 
 #define PROBE_COST_NOTE_PERCENT 2
 
-/* From this share of the CPU time of all threads on, the preload engine is worth naming. */
+/* If the probes take this share of the CPU time of all threads, the report recommends the preload
+ * engine. */
 #define PROBES_SLOW_PERCENT 5
 
-/* Whether it is so much of what is known of the thread's life that the reader has to know. */
+/* Whether it is so much of the known part of the thread's life that the reader has to know. */
 bool probe_cost_matters(const struct model_thread *thread);
 
-/* Fill in probe_cost_ns, and count the threads for which it matters, and whether it does for all. After stats_finish. */
+/* Fill in probe_cost_ns, count the threads for which it matters, and decide whether it matters for
+ * all. To be called after stats_finish. */
 void probe_cost_finish(struct model *m);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starvation: who had the CPU that a thread waited for. A thread that wants to run stands in line
- * for one CPU. Which one is known from where it runs in the end, and backwards from there by each
- * time it was moved; time in line is charged to whoever had that CPU meanwhile.
+ * Starvation: who had the CPU that a thread waited for. A runnable thread waits in the run queue of
+ * one CPU. Which CPU that is, is known from where the thread runs in the end, and backwards from
+ * there by each time it was moved; its waiting is charged to whoever had that CPU at the time.
  */
 #include "model/runqueue_wait.h"
 
@@ -92,7 +92,7 @@ static size_t owner_at(const struct cpu_tracker *book, uint64_t time_ns)
 	return after ? after - 1 : book->owners.n;
 }
 
-/* A time in line being divided up. */
+/* A wait in a run queue that is being divided up. */
 struct division {
 	const struct model *model;
 	uint32_t thread;
@@ -102,14 +102,14 @@ struct division {
 
 static void give(const struct division *d, struct model_queued part)
 {
-	/* A thread that had the CPU before itself was moved there by nobody we know. */
+	/* A thread that had the CPU itself before was not moved there by anyone we know. */
 	if (part.by == d->thread)
 		part.by = MODEL_UNKNOWN;
 	if (part.to_ns > part.from_ns)
 		d->part(d->data, &part);
 }
 
-/* In line for one CPU. */
+/* Waiting in the run queue of one CPU. */
 static void divide(const struct division *d, int32_t cpu, uint64_t from, uint64_t to)
 {
 	const struct model_private *p = d->model->priv;
@@ -153,7 +153,8 @@ void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
 	divide(&d, cpu, from, end);
 }
 
-/* Since when the CPU has had no rest, at time_ns; time_ns if it rests then. */
+/* The time since which the CPU has been busy without a break, at time_ns; time_ns if it is idle
+ * then. */
 static uint64_t busy_since(const struct cpu_tracker *book, uint64_t time_ns, uint64_t from)
 {
 	size_t i = time_ns ? owner_at(book, time_ns - 1) : book->owners.n;
@@ -169,10 +170,8 @@ static uint64_t busy_since(const struct cpu_tracker *book, uint64_t time_ns, uin
 	return time_ns;
 }
 
-/*
- * A sleep whose end was not reported: at most since its CPU was last idle has the thread been in
- * line, or it would have had that CPU.
- */
+/* A sleep whose end was not reported. The thread became runnable at the earliest when its CPU was
+ * last idle, or it would have got that CPU. */
 static uint64_t unseen_line(const struct model *m, const struct lane *lane, size_t i)
 {
 	uint64_t from = lane->spans.v[i].start_ns, end = lane_span_end(lane, i);

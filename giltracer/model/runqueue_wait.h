@@ -7,7 +7,7 @@
 
 /* next: the thread of next_tid, or MODEL_NONE if it is none of ours. */
 void runqueue_wait_pick(struct model *m, const struct event *ev, uint32_t next, uint64_t t);
-/* The thread is on that CPU, whether it was seen to be picked or not. */
+/* The thread is on that CPU, whether or not the scheduler's choice was recorded. */
 void runqueue_wait_in(struct model *m, uint32_t thread, uint64_t t, int32_t cpu);
 void runqueue_wait_move(struct model *m, uint32_t thread, uint64_t t, const struct event *ev);
 void runqueue_wait_lost(struct model *m, int32_t cpu, uint64_t since_ns);

@@ -33,7 +33,7 @@ static inline struct span cpu_span(uint64_t start_ns, unsigned state, uint32_t w
 		              .cpu = { .number = -1, .waker = waker } };
 }
 
-/* Whether one goes on where the other ends; gil has the same bytes as cpu. */
+/* Whether b continues a's state; the union's gil has the same bytes as cpu. */
 static inline bool span_continues(const struct span *a, const struct span *b)
 {
 	return a->state == b->state && a->flags == b->flags && a->gil.index == b->gil.index &&
@@ -51,7 +51,7 @@ static inline uint64_t lane_span_end(const struct lane *lane, size_t i)
 	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
 }
 
-/* Index of the span in which time_ns is: the last one that starts no later, or the first. */
+/* Index of the span that contains time_ns: the last one that does not start later, or the first. */
 static inline size_t lane_at(const struct lane *lane, uint64_t time_ns)
 {
 	size_t low = 0, high = lane->spans.n;
@@ -67,7 +67,7 @@ static inline size_t lane_at(const struct lane *lane, uint64_t time_ns)
 	return low;
 }
 
-/* Whether the lane's last span is kept whatever comes: holds and waits of lanes of kind count. */
+/* Whether the lane's last span is kept in any case: holds and waits of lanes of kind count. */
 static inline bool lane_keeps_last(struct lane *lane, bool count)
 {
 	const struct span *last = lane_last(lane);
@@ -91,7 +91,7 @@ static inline void lane_push(struct lane *lane, const struct span *span, bool co
 	*vec_push(&lane->spans) = *span;
 }
 
-/* Everything from since_ns on is span's state: what was there is forgotten. */
+/* Everything from since_ns on has span's state: what was there is discarded. */
 void lane_overwrite(struct lane *lane, const struct span *span, bool count);
 
 /* Close the lane at end_ns, which is not before the last span's start: drop an empty last span. */

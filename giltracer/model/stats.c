@@ -30,7 +30,7 @@ static void count_wait(struct model_thread *mt, const struct span *s, uint64_t n
 	longest(&mt->longest_wait_ns, &mt->longest_wait_at_ns, s, ns);
 }
 
-/* What blocks where the GIL is off. */
+/* Time blocked in threads that run without a GIL. */
 static void count_off(struct model *m, struct model_thread *mt, const struct span *s, uint64_t ns)
 {
 	struct model_lock *lock;

@@ -5,7 +5,7 @@
 
 #include "model/private.h"
 
-/* The thread of an event, made if there is none; MODEL_NONE: a thread that has ended, or none. */
+/* The thread of an event, created if necessary; MODEL_NONE: a thread that has ended, or none. */
 uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t);
 static inline uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t)
 {

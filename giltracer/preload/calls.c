@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Switches the recording of Python calls on and off. share/python/program.py gets start and stop as
- * the arguments of the ImportError by which the library, imported as a module, fails: so no module
+ * Switches the recording of Python calls on and off. share/python/program.py gets start, stop
+ * and cost as the arguments of the ImportError by which the library, imported as a module, fails: so no module
  * of ours is left in the program.
  */
 #include "preload/calls_record.h"
@@ -30,8 +30,9 @@ const char *calls_folder(void)
 	return *folder ? folder : NULL;
 }
 
-/* Before CPython looks at it: the program and those that it executes have the environment that they
- * would have without us. A script that starts CPython, as pyenv's, passes it on. */
+/* Runs before CPython reads the environment: the program, and the programs that it executes, have
+ * the environment that they would have without us. A script that starts CPython, such as pyenv's,
+ * passes ours on. */
 __attribute__((constructor)) static void clean_environment(void)
 {
 	const char *dir = secure_getenv(PRELOAD_CALLS_ENV), *others;
@@ -60,14 +61,33 @@ void calls_stop(void)
 	calls.on = false;
 	calls.over = &over;
 	python.PyErr_Fetch(&type, &value, &trace);
-	if (python.minor < PYTHON_MONITORING)
+	if (python.minor < PYTHON_MONITORING) {
+		calls_eval_stop();
 		calls_profile_stop();
-	else if (was_on)
+	} else if (was_on) {
 		calls_monitor_stop();
+	}
 	python.PyErr_Restore(type, value, trace);
 }
 
-/* None, or a str that says why not. */
+__attribute__((noinline, cold)) void
+calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at, PyObject *value)
+{
+	uint32_t number;
+
+	calls_self.code = NULL;
+	if (*calls.over) {
+		calls_stop();
+		return;
+	}
+	number = calls_code_search(code, NULL);
+	if (number < PRELOAD_CALL_CODES_MAX)
+		calls_put(&calls_self, type, number);
+	else
+		calls_record_role(code, type, number, at, value);
+}
+
+/* Returns None, or a str that says why it is not possible. */
 static PyObject *start(PyObject *module, PyObject *nothing)
 {
 	static const uint32_t not_over = 0;
@@ -76,13 +96,16 @@ static PyObject *start(PyObject *module, PyObject *nothing)
 	(void)module;
 	(void)nothing;
 	process_begin();
+	calls_tasks_begin();
 	if (!process.on || !calls_file_begin() || !calls_codes_begin())
 		why = "its folder could not be found";
 	else if (!calls.on) {
 		calls.on = true;
 		calls.over = process.control ? &process.control->stopped : &not_over;
-		why = python.minor < PYTHON_MONITORING ? calls_profile_start()
-		                                       : calls_monitor_start();
+		if (python.minor >= PYTHON_MONITORING)
+			why = calls_monitor_start();
+		else if (!calls_eval_start())
+			why = calls_profile_start();
 		calls.on = !why;
 	}
 	if (why)
@@ -101,10 +124,25 @@ static PyObject *stop(PyObject *module, PyObject *nothing)
 	return python.none;
 }
 
+/* What recording a call costs, in ps. */
+static PyObject *cost(PyObject *module, PyObject *ps)
+{
+	long value = python.PyLong_AsLong(ps);
+
+	(void)module;
+	if (value > 0)
+		process_log(&(struct preload_entry){ .type = PRELOAD_CALL_COST,
+		                                     .value = (uint64_t)value },
+		            NULL, 0);
+	python.Py_IncRef(python.none);
+	return python.none;
+}
+
 void calls_in_child(void)
 {
 	calls_file_in_child();
 	calls_codes_in_child();
+	calls_tasks_in_child();
 }
 
 /* What CPython calls when it imports the library. */
@@ -113,16 +151,18 @@ __attribute__((visibility("default"))) PyObject *PyInit_giltracer_calls(void);
 PyObject *PyInit_giltracer_calls(void)
 {
 	static struct method methods[] = { { "start", start, METH_NOARGS, NULL },
-		                           { "stop", stop, METH_NOARGS, NULL } };
-	PyObject *both;
+		                           { "stop", stop, METH_NOARGS, NULL },
+		                           { "cost", cost, METH_O, NULL } };
+	PyObject *all;
 
 	if (!python_find())
 		return NULL;
-	both = python.PyTuple_Pack((Py_ssize_t)2, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
-	                           python.PyCFunction_NewEx(&methods[1], NULL, NULL));
-	if (!both)
+	all = python.PyTuple_Pack((Py_ssize_t)3, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
+	                          python.PyCFunction_NewEx(&methods[1], NULL, NULL),
+	                          python.PyCFunction_NewEx(&methods[2], NULL, NULL));
+	if (!all)
 		return NULL;
-	python.PyErr_SetObject(*python.import_error, both);
-	python.Py_DecRef(both);
+	python.PyErr_SetObject(*python.import_error, all);
+	python.Py_DecRef(all);
 	return NULL;
 }

@@ -43,22 +43,38 @@ bool calls_extend(struct calls_self *me, uint64_t stamp);
 /* The records that follow are of another time than the stamp's lower bits tell. */
 void calls_put_time(struct calls_self *me, uint64_t stamp);
 
+/* What the next record is about: see enum preload_say. */
+void calls_say_value(struct calls_self *me, enum preload_say what, uint64_t value);
+
 /* Something about the thread, now. */
 void calls_say(struct calls_self *me, enum preload_say what);
 
 void calls_file_in_child(void);
 
-static inline void calls_put(struct calls_self *me, enum preload_call_type type, uint32_t number)
-{
-	uint64_t stamp = clock_stamp(), *at;
+/* A record of now. */
+void calls_put(struct calls_self *me, enum preload_call_type type, uint32_t number);
 
-	if (UNLIKELY(me->at >= me->end) && !calls_extend(me, stamp))
-		return;
-	if (UNLIKELY(stamp >> PRELOAD_CALL_STAMP_BITS != me->high))
-		calls_put_time(me, stamp);
-	at = me->at;
+static inline void calls_put_word(struct calls_self *me, uint64_t word)
+{
+	uint64_t *at = me->at;
+
 	me->at = at + 1;
-	__atomic_store_n(at, PRELOAD_CALL_WORD(type, number, stamp), __ATOMIC_RELEASE);
+	__atomic_store_n(at, word, __ATOMIC_RELEASE);
+}
+
+/* The same where there is room and nothing is to be said first; else false. */
+static inline bool calls_put_at_once(struct calls_self *me, enum preload_call_type type,
+                                     uint32_t number)
+{
+	uint64_t stamp;
+
+	if (UNLIKELY(me->at >= me->end || !clock_is_tsc))
+		return false;
+	stamp = clock_stamp();
+	if (UNLIKELY(stamp >> PRELOAD_CALL_STAMP_BITS != me->high))
+		return false;
+	calls_put_word(me, PRELOAD_CALL_WORD(type, number, stamp));
+	return true;
 }
 
 /* ---- calls_codes.c */
@@ -79,7 +95,45 @@ struct calls_codes {
 
 extern struct calls_codes codes;
 
-uint32_t calls_code_search(PyObject *code);
+/* Its number, and above PRELOAD_CALL_CODE_BITS its enum calls_role. */
+uint32_t calls_code_search(PyObject *code, PyObject *globals);
+
+/* As UTF-8, at most CALLS_TEXT_MAX bytes: the length. 0: it has none, or is no str. */
+#define CALLS_TEXT_MAX 4096
+size_t calls_put_text(char *ret, PyObject *text);
+size_t calls_put_attribute(char *ret, PyObject *object, const char *attribute);
+
+/* ---- calls_tasks.c */
+
+/* What is to be known of a function's calls besides. */
+enum calls_role {
+	CALLS_OF_NO_ROLE,
+	CALLS_OF_COROUTINE,
+	CALLS_THAT_SCHEDULE, /* asyncio's, by their names */
+	CALLS_THAT_DEFER,
+	CALLS_THAT_RUN,
+};
+
+static inline uint32_t calls_with_role(uint32_t number, enum calls_role role)
+{
+	return (uint32_t)role << PRELOAD_CALL_CODE_BITS | number;
+}
+
+/* Whether objects look as they do in CPython with a GIL: before any call is recorded. */
+void calls_tasks_begin(void);
+
+enum calls_role calls_role_of(PyObject *code);
+
+/**
+ * Of a function that has a role, or is not wanted.
+ * @code: up to 3.11 it may be NULL
+ * @at: up to 3.11 the frame; later the instruction
+ * @value: what is returned or yielded; else NULL
+ */
+void calls_record_role(PyObject *code, enum preload_call_type type, uint32_t number, PyObject *at,
+                       PyObject *value);
+
+void calls_tasks_in_child(void);
 
 /* ---- calls.c */
 

@@ -7,34 +7,38 @@
 
 #include <string.h>
 
-#define NAME_MAX_BYTES 4096
-
 struct calls_codes codes;
 
 struct described {
 	struct preload_function head;
-	char text[2 * NAME_MAX_BYTES];
+	char text[2 * CALLS_TEXT_MAX];
 };
 
-/* As UTF-8, as much as there is room for: the length. */
-static size_t put_text(char *ret, PyObject *code, const char *attribute)
+size_t calls_put_text(char *ret, PyObject *text)
 {
-	PyObject *text = python.PyObject_GetAttrString(code, attribute), *bytes;
+	PyObject *bytes = python.PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
 	char *data;
 	Py_ssize_t size = 0;
 
-	bytes = text ? python.PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass") : NULL;
 	if (!bytes || python.PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
 		size = 0;
-	if (size > NAME_MAX_BYTES)
-		size = NAME_MAX_BYTES;
+	if (size > CALLS_TEXT_MAX)
+		size = CALLS_TEXT_MAX;
 	if (size)
 		memcpy(ret, data, (size_t)size);
 	if (bytes)
 		python.Py_DecRef(bytes);
+	return (size_t)size;
+}
+
+size_t calls_put_attribute(char *ret, PyObject *object, const char *attribute)
+{
+	PyObject *text = python.PyObject_GetAttrString(object, attribute);
+	size_t size = text ? calls_put_text(ret, text) : 0;
+
 	if (text)
 		python.Py_DecRef(text);
-	return (size_t)size;
+	return size;
 }
 
 static uint32_t first_line(PyObject *code)
@@ -47,19 +51,19 @@ static uint32_t first_line(PyObject *code)
 	return value > 0 ? (uint32_t)value : 0;
 }
 
-static void describe(PyObject *code, uint32_t number)
+static void describe(PyObject *code, uint32_t number, enum calls_role role)
 {
 	struct described d = { .head.first_line = first_line(code) };
+	uint64_t value = python.minor | (role == CALLS_OF_COROUTINE ? PRELOAD_COROUTINE : 0);
 	size_t name, file;
 
-	name = put_text(d.text, code, python.minor < 11 ? "co_name" : "co_qualname");
-	file = put_text(d.text + name, code, "co_filename");
+	name = calls_put_attribute(d.text, code, python.minor < 11 ? "co_name" : "co_qualname");
+	file = calls_put_attribute(d.text + name, code, "co_filename");
 	d.head.name_len = (uint32_t)name;
 	d.head.file_len = (uint32_t)file;
-	process_log(&(struct preload_entry){ .type = PRELOAD_CALLED,
-	                                     .number = number,
-	                                     .value = python.minor },
-	            &d, sizeof(d.head) + name + file);
+	process_log(
+		&(struct preload_entry){ .type = PRELOAD_CALLED, .number = number, .value = value },
+		&d, sizeof(d.head) + name + file);
 }
 
 /* Whether name is one of the modules between commas, or a submodule of one. */
@@ -75,18 +79,19 @@ static bool is_listed(const char *modules, const char *name, size_t len)
 	return false;
 }
 
-/* The module is that of the function that runs: its code is new. */
-static bool is_wanted(void)
+/* Whether the module of a function is recorded, whose code is new. */
+static bool is_wanted(PyObject *globals)
 {
 	const char *modules = process.control ? process.control->modules : "";
-	PyObject *globals, *name, *bytes;
+	PyObject *name, *bytes;
 	char *text;
 	Py_ssize_t size;
 	bool wanted = false;
 
 	if (!*modules)
 		return true;
-	globals = python.PyEval_GetGlobals();
+	if (!globals)
+		globals = python.PyEval_GetGlobals();
 	name = globals ? python.PyDict_GetItemString(globals, "__name__") : NULL;
 	bytes = name ? python.PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass") : NULL;
 	if (bytes && python.PyBytes_AsStringAndSize(bytes, &text, &size) == 0)
@@ -96,36 +101,39 @@ static bool is_wanted(void)
 	return wanted;
 }
 
-static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code)
+static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code, PyObject *globals)
 {
 	PyObject *type, *value, *trace;
 	uint32_t number = codes.next;
+	enum calls_role role;
 
 	if (number == PRELOAD_CALL_CODES_MAX)
 		return 0;
 	python.PyErr_Fetch(&type, &value, &trace);
-	if (!is_wanted())
+	if (!is_wanted(globals))
 		number = PRELOAD_CALL_CODES_MAX;
+	role = calls_role_of(code);
 	if (python.set_extra(code, codes.index,
-	                     (void *)((uintptr_t)codes.generation << 32 | number)) < 0) {
+	                     (void *)((uintptr_t)codes.generation << 32 |
+	                              calls_with_role(number, role))) < 0) {
 		number = 0;
 	} else if (number == codes.next) {
 		codes.next++;
-		describe(code, number);
+		describe(code, number, role);
 	}
 	python.PyErr_Clear();
 	python.PyErr_Restore(type, value, trace);
-	return number;
+	return number ? calls_with_role(number, role) : 0;
 }
 
-uint32_t calls_code_search(PyObject *code)
+uint32_t calls_code_search(PyObject *code, PyObject *globals)
 {
 	void *extra = NULL;
 
 	python.get_extra(code, codes.index, &extra);
 	if ((uintptr_t)extra >> 32 == codes.generation)
 		return (uint32_t)(uintptr_t)extra;
-	return new_number(code);
+	return new_number(code, globals);
 }
 
 /* PyTypeObject.tp_basicsize of the object's type. */

@@ -348,6 +348,23 @@ void calls_put_time(struct calls_self *me, uint64_t stamp)
 	say(me, PRELOAD_SAY_TIME, me->high);
 }
 
+void calls_put(struct calls_self *me, enum preload_call_type type, uint32_t number)
+{
+	uint64_t stamp = clock_stamp();
+
+	if (me->at >= me->end && !calls_extend(me, stamp))
+		return;
+	if (stamp >> PRELOAD_CALL_STAMP_BITS != me->high)
+		calls_put_time(me, stamp);
+	calls_put_word(me, PRELOAD_CALL_WORD(type, number, stamp));
+}
+
+void calls_say_value(struct calls_self *me, enum preload_say what, uint64_t value)
+{
+	if (me->at < me->end || calls_extend(me, clock_stamp()))
+		say(me, what, value & ((1ull << PRELOAD_CALL_STAMP_BITS) - 1));
+}
+
 void calls_say(struct calls_self *me, enum preload_say what)
 {
 	uint64_t stamp = clock_stamp();

@@ -16,7 +16,8 @@ static int tool;
 	{                                                                                       \
 		(void)module;                                                                   \
 		(void)count;                                                                    \
-		calls_record(args[0], type);                                                    \
+		calls_record(args[0], type, args[1],                                            \
+		             (type) == PRELOAD_CALL_RETURN ? args[2] : NULL);                   \
 		return python.none;                                                             \
 	}                                                                                       \
 	static PyObject *name##_vector(PyObject *callable, PyObject *const *args, size_t count, \

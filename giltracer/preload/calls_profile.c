@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls by the profile function of each thread, up to CPython 3.11. There is one: where the program
- * has one of its own, that stays, or replaces ours; then the thread's calls are missing from there
- * on, which is written down.
+ * Calls by the profile function of each thread: CPython 3.11, and older ones in which calls_eval.c
+ * cannot record. There is one: where the program has one of its own, that stays, or replaces ours;
+ * then the thread's calls are missing from there on, which is written down.
  */
 #include "preload/calls_record.h"
 
@@ -36,9 +36,10 @@ static int on_profile(PyObject *owner, PyObject *frame, int what, PyObject *arg)
 {
 	(void)owner;
 	if (what == PROFILE_CALL)
-		calls_record(code_of(frame), PRELOAD_CALL_START);
+		calls_record(code_of(frame), PRELOAD_CALL_START, frame, NULL);
 	else if (what == PROFILE_RETURN)
-		calls_record(code_of(frame), arg ? PRELOAD_CALL_RETURN : PRELOAD_CALL_UNWIND);
+		calls_record(code_of(frame), arg ? PRELOAD_CALL_RETURN : PRELOAD_CALL_UNWIND, frame,
+		             arg);
 	return 0;
 }
 
@@ -131,23 +132,19 @@ static void profile_thread(void *thread)
 
 /* ---- all threads */
 
-/* The interpreter's threads; before 3.9 that of the main one, which is the last of the list. */
 static void *first_thread(void)
 {
-	void *interpreter, *next;
-
-	if (python.PyInterpreterState_Get)
-		return python.PyInterpreterState_ThreadHead(python.PyInterpreterState_Get());
-	interpreter = python.PyInterpreterState_Head();
-	while ((next = python.PyInterpreterState_Next(interpreter)))
-		interpreter = next;
-	return python.PyInterpreterState_ThreadHead(interpreter);
+	return python.PyInterpreterState_ThreadHead(python_interpreter());
 }
+
+/* Threads have our function. */
+static bool profiling;
 
 const char *calls_profile_start(void)
 {
 	if (!is_code_known())
 		return "this interpreter is not built as CPython is";
+	profiling = true;
 	for (void *thread = first_thread(); thread; thread = python.PyThreadState_Next(thread))
 		profile_thread(thread);
 	return NULL;
@@ -156,7 +153,8 @@ const char *calls_profile_start(void)
 /* Each thread ends it by itself, when it is called next. */
 void calls_profile_stop(void)
 {
-	python.PyEval_SetProfile(NULL, NULL);
+	if (profiling)
+		python.PyEval_SetProfile(NULL, NULL);
 }
 
 /* CPython has just made the new thread's state, which is the first one of all, and has the GIL. */
@@ -183,7 +181,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(voi
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
 	if (UNLIKELY(counting.on))
 		names_thread_starts(__builtin_return_address(0));
-	if (UNLIKELY(calls.on) && python.minor < PYTHON_MONITORING)
+	if (UNLIKELY(calls.on && profiling))
 		profile_new_thread(__builtin_return_address(0));
 	return real(thread, attr, start, arg);
 }

@@ -32,6 +32,7 @@ static bool find_functions(void)
 	*(void **)&python.get_extra = either("PyUnstable_Code_GetExtra", "_PyCode_GetExtra");
 	*(void **)&python.set_extra = either("PyUnstable_Code_SetExtra", "_PyCode_SetExtra");
 	python.none = symbol("_Py_NoneStruct");
+	python.builtin = symbol("PyCFunction_Type");
 	python.import_error = symbol("PyExc_ImportError");
 	return python.request_extra && python.get_extra && python.set_extra && python.none &&
 	       python.import_error;
@@ -47,4 +48,17 @@ bool python_find(void)
 		return false;
 	python.minor = (unsigned)strtoul(end + 1, NULL, 10);
 	return python.minor >= 6;
+}
+
+/* The list's last one is the main one. */
+void *python_interpreter(void)
+{
+	void *interpreter, *next;
+
+	if (python.PyInterpreterState_Get)
+		return python.PyInterpreterState_Get();
+	interpreter = python.PyInterpreterState_Head();
+	while ((next = python.PyInterpreterState_Next(interpreter)))
+		interpreter = next;
+	return interpreter;
 }

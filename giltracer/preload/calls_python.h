@@ -23,6 +23,10 @@ struct method {
 
 typedef int profile_function(PyObject *, PyObject *frame, int what, PyObject *arg);
 
+/* Before 3.9, and from then on. */
+typedef PyObject *evaluate_frame(PyObject *frame, int throws);
+typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
+
 /* X(required, return type, name, parameters); the others are there up to 3.11, where they are used.
  */
 #define PYTHON_FUNCTIONS(X)                                                                      \
@@ -56,7 +60,14 @@ typedef int profile_function(PyObject *, PyObject *frame, int what, PyObject *ar
 	X(false, void *, _PyThreadState_UncheckedGet, (void))                                    \
 	X(true, void, PyEval_SetProfile, (profile_function *, PyObject *))                       \
 	X(false, PyObject *, PyEval_GetFrame, (void))                                            \
-	X(false, void *, PyInterpreterState_Get, (void))
+	X(false, void *, PyInterpreterState_Get, (void))                                         \
+	X(false, PyObject *, _PyEval_EvalFrameDefault, (PyObject *, int))                        \
+	X(false, evaluate_in_thread *, _PyInterpreterState_GetEvalFrameFunc, (void *))           \
+	X(false, void, _PyInterpreterState_SetEvalFrameFunc, (void *, evaluate_in_thread *))     \
+	X(true, double, PyFloat_AsDouble, (PyObject *))                                          \
+	X(false, int, PyCode_Addr2Line, (PyObject *, int))                                       \
+	X(false, int, PyFrame_GetLineNumber, (PyObject *))                                       \
+	X(false, PyObject *, PyFrame_GetVarString, (PyObject *, const char *))
 
 /* @minor: of 3.minor. The functions of code's own data have other names from 3.12 on. */
 struct python_api {
@@ -68,6 +79,7 @@ struct python_api {
 	int (*get_extra)(PyObject *, Py_ssize_t, void **);
 	int (*set_extra)(PyObject *, Py_ssize_t, void *);
 	PyObject *none;
+	PyObject *builtin; /* the type of functions of C */
 	PyObject **import_error;
 };
 
@@ -75,5 +87,8 @@ extern struct python_api python;
 
 /* False: this is no CPython that we know. */
 bool python_find(void);
+
+/* The current PyInterpreterState; before 3.9 the main one. */
+void *python_interpreter(void);
 
 #endif

@@ -22,6 +22,10 @@ void calls_stop(void);
 const char *calls_monitor_start(void);
 void calls_monitor_stop(void);
 
+/* From 3.6 to 3.10; false: not in this interpreter. */
+bool calls_eval_start(void);
+void calls_eval_stop(void);
+
 /* Up to 3.11. The program's own profile functions stay. */
 const char *calls_profile_start(void);
 void calls_profile_stop(void);
@@ -34,50 +38,57 @@ static inline PyObject *pointer_at(const void *p, size_t offset)
 	return *(PyObject *const *)(const void *)((const char *)p + offset);
 }
 
-/* The number of a code object; PRELOAD_CALL_CODES_MAX: it is not to be recorded. */
-static inline uint32_t calls_code_number(PyObject *code)
+/* A code object's number with its role, if it has one; PRELOAD_CALL_CODES_MAX: it is not to be recorded. */
+static inline bool calls_has_number(PyObject *code, uint32_t *ret)
 {
 	const PyObject *list;
 	uintptr_t extra;
 
 	if (UNLIKELY(!codes.offset))
-		return calls_code_search(code);
+		return false;
 	list = pointer_at(code, codes.offset);
 	if (UNLIKELY(!list || (Py_ssize_t)pointer_at(list, 0) <= codes.index))
-		return calls_code_search(code);
+		return false;
 	extra = (uintptr_t)pointer_at(list, sizeof(void *) * (1 + (size_t)codes.index));
-	if (UNLIKELY(extra >> 32 != codes.generation))
-		return calls_code_search(code);
-	return (uint32_t)extra;
+	*ret = (uint32_t)extra;
+	return LIKELY(extra >> 32 == codes.generation);
 }
 
-/* A call that returns next is the one that began last: nobody has freed its code. */
-static inline uint32_t calls_number_of(struct calls_self *me, PyObject *code, bool begins)
-{
-	uint32_t number;
+/* Where something is to be done first: the recording ends, the code is new or has a role, a window is
+ * full. at, value: as calls_record_role has them. */
+void calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at,
+                         PyObject *value);
 
-	if (!begins && me->code == code) {
-		me->code = NULL;
-		return me->number;
-	}
-	number = calls_code_number(code);
-	me->code = begins ? code : NULL;
-	me->number = number;
-	return number;
-}
-
-static inline void calls_record(PyObject *code, enum preload_call_type type)
+/* Without any call of a function, which would cost as much as the rest. A call that returns next is
+ * the one that began last: nobody has freed its code. */
+static inline __attribute__((always_inline)) bool calls_record_at_once(PyObject *code,
+                                                                       enum preload_call_type type)
 {
 	struct calls_self *me = &calls_self;
+	bool begins = type < PRELOAD_CALL_RETURN;
 	uint32_t number;
 
-	if (UNLIKELY(*calls.over)) {
-		calls_stop();
-		return;
+	if (UNLIKELY(*calls.over))
+		return false;
+	if (!begins && me->code == code) {
+		me->code = NULL;
+		number = me->number;
+	} else {
+		if (!calls_has_number(code, &number))
+			return false;
+		me->code = begins ? code : NULL;
+		me->number = number;
 	}
-	number = calls_number_of(me, code, type < PRELOAD_CALL_RETURN);
-	if (LIKELY(number != PRELOAD_CALL_CODES_MAX))
-		calls_put(me, type, number);
+	if (UNLIKELY(number >= PRELOAD_CALL_CODES_MAX))
+		return number == PRELOAD_CALL_CODES_MAX;
+	return calls_put_at_once(me, type, number);
+}
+
+static inline void calls_record(PyObject *code, enum preload_call_type type, PyObject *at,
+                                PyObject *value)
+{
+	if (UNLIKELY(!calls_record_at_once(code, type)))
+		calls_record_slowly(code, type, at, value);
 }
 
 #endif

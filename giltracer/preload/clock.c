@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What time it is, by the processor's own counter where that counts time. */
+/* The time, by the processor's own counter where that can measure time. */
 #include "preload/internal.h"
 
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ static bool kernel_trusts_tsc(void)
 	       !strncmp(text, "hyperv", 6);
 }
 
-/* Constant and nonstop: the same rate whatever the processor does. And there is rdtscp. */
+/* Constant and nonstop: the same rate whatever the processor does; and rdtscp is available. */
 static bool is_tsc_time(void)
 {
 	unsigned a, b, c, d;
@@ -47,7 +47,7 @@ static bool is_tsc_time(void)
 }
 #endif
 
-/* libc's own: a library that pretends another time may be loaded in front of it. */
+/* libc's own: a library that fakes the time may be preloaded before ours. */
 void clock_begin(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -76,7 +76,8 @@ void clock_look(uint64_t *stamp, uint64_t *ns)
 {
 	uint64_t narrowest = UINT64_MAX;
 
-	/* A thread may be stopped between the two clocks: the closest look is the right one. */
+	/* A thread may be stopped between reading the two clocks: the pair that is closest together
+	 * is the right one. */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = clock_stamp(), now = clock_ns(), after = clock_stamp();
 

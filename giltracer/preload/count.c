@@ -15,7 +15,10 @@
 #define CHUNKS      (TOTALS_SLOTS / TOTALS_CHUNK)
 #define CHUNK_BYTES (TOTALS_CHUNK * sizeof(struct totals_slot))
 
-_Static_assert(sizeof(struct totals_header) <= TOTALS_GILS_AT, "header");
+_Static_assert(sizeof(struct totals_header) <= TOTALS_WAITED_AT, "header");
+_Static_assert(TOTALS_WAITED_AT + TOTALS_WAITED * sizeof(struct totals_waited) <= TOTALS_GILS_AT,
+               "for whom threads wait");
+_Static_assert(sizeof(struct totals_waited) % 64 == 0, "lines of the cache");
 _Static_assert(TOTALS_GILS_AT + TOTALS_GILS * sizeof(struct totals_gil) <= TOTALS_SLOTS_AT, "GILs");
 _Static_assert(TOTALS_GILS == GILS_MAX, "the table of GILs");
 _Static_assert(sizeof(struct totals_slot) % 64 == 0, "lines of the cache");
@@ -30,9 +33,11 @@ struct counting counting;
  * @key: its destructor runs when a thread ends
  * @next: slot that nobody has had yet
  * @chunk: where slots are mapped; @names: which threads a slot is for, 0: unused
+ * @groups: how many a GIL has
  */
 static struct page {
 	struct totals_header *header;
+	struct totals_waited *waited;
 	struct totals_gil *gils;
 	pthread_key_t key;
 	bool has_key;
@@ -41,6 +46,7 @@ static struct page {
 	atomic_uint next;
 	struct totals_slot *_Atomic chunk[CHUNKS];
 	_Atomic uint64_t names[TOTALS_SLOTS];
+	atomic_uint groups[TOTALS_WAITED];
 	atomic_bool owned[TOTALS_SLOTS];
 } page;
 
@@ -138,6 +144,7 @@ static void begin(void)
 	if (!map)
 		return;
 	page.header = (struct totals_header *)(void *)map;
+	page.waited = (struct totals_waited *)(void *)(map + TOTALS_WAITED_AT);
 	page.gils = (struct totals_gil *)(void *)(map + TOTALS_GILS_AT);
 	*page.header = head;
 	__atomic_store_n(&page.header->magic, TOTALS_MAGIC, __ATOMIC_RELEASE);
@@ -166,10 +173,11 @@ void count_begin(void)
 	errno = saved;
 }
 
-void count_gil_made(const struct gil *g)
+void count_gil_made(struct gil *g)
 {
 	struct totals_gil *entry;
 
+	g->waited = counting.on && g - gils < TOTALS_WAITED ? &page.waited[g - gils] : NULL;
 	if (!counting.on)
 		return;
 	entry = &page.gils[g - gils];
@@ -247,7 +255,24 @@ static bool map_chunk(unsigned number)
 	return true;
 }
 
-static struct totals_slot *make_slot(struct self *me, uint64_t name)
+/* That of an earlier thread of this name, or a new one. */
+static uint32_t find_group(const struct gil *g, uint64_t name, unsigned before)
+{
+	uint32_t group;
+
+	for (unsigned i = 0; i < before; i++) {
+		const struct totals_slot *slot = page.names[i] == name ? slot_at(i) : NULL;
+
+		if (slot && slot->group)
+			return slot->group;
+	}
+	if (g - gils >= TOTALS_WAITED || page.groups[g - gils] >= TOTALS_OTHERS - 1)
+		return TOTALS_OTHERS;
+	group = atomic_fetch_add(&page.groups[g - gils], 1) + 1;
+	return group < TOTALS_OTHERS ? group : TOTALS_OTHERS;
+}
+
+static struct totals_slot *make_slot(struct self *me, const struct gil *g, uint64_t name)
 {
 	unsigned i = page.next < TOTALS_SLOTS ? atomic_fetch_add(&page.next, 1) : TOTALS_SLOTS;
 	uint32_t used = page.header->slots;
@@ -255,6 +280,7 @@ static struct totals_slot *make_slot(struct self *me, uint64_t name)
 	if (i >= TOTALS_SLOTS || !map_chunk(i / TOTALS_CHUNK))
 		return NULL;
 	page.owned[i] = true;
+	COUNT_SET(slot_at(i)->group, find_group(g, name, i));
 	page.names[i] = name;
 	while (used < i + 1 &&
 	       !__atomic_compare_exchange_n(&page.header->slots, &used, i + 1, false,
@@ -273,6 +299,15 @@ static void find_name(char *ret, const struct self *me)
 		prctl(PR_GET_NAME, ret);
 }
 
+/* It was cancelled while it waited. */
+static void leave_waiting(struct totals_slot *slot)
+{
+	uint64_t ticks = count_change(slot, TOTALS_ENDED, clock_stamp());
+
+	COUNT_ADD(slot->wait, ticks);
+	COUNT_ADD(slot->wait_for[slot->holder], ticks);
+}
+
 static void leave_slot(struct self *me)
 {
 	struct count c = count_open(me, me->slot_gil);
@@ -283,13 +318,14 @@ static void leave_slot(struct self *me)
 	if (c.slot->state == TOTALS_HOLD)
 		COUNT_ADD(c.slot->hold, count_change(c.slot, TOTALS_ENDED, clock_stamp()));
 	else if (c.slot->state == TOTALS_WAIT)
-		COUNT_ADD(c.slot->wait, count_change(c.slot, TOTALS_ENDED, clock_stamp()));
+		leave_waiting(c.slot);
 	else
 		count_change(c.slot, TOTALS_ENDED, clock_stamp());
 	ticks = c.slot->since - c.slot->began;
 	COUNT_ADD(c.slot->lived, ticks);
 	count_close(&c);
 	me->slot = NULL;
+	me->group = TOTALS_OTHERS;
 	page.owned[me->slot_number] = false;
 }
 
@@ -311,6 +347,7 @@ static void enter_slot(struct self *me, const struct gil *g, struct totals_slot 
 	COUNT_SET(slot->began, slot->since);
 	count_close(&c);
 	me->slot = slot;
+	me->group = slot->group;
 }
 
 static void take_slot(struct self *me, const struct gil *g, const char *name)
@@ -319,7 +356,7 @@ static void take_slot(struct self *me, const struct gil *g, const char *name)
 	struct totals_slot *slot = find_left(me, hash);
 
 	if (!slot)
-		slot = make_slot(me, hash);
+		slot = make_slot(me, g, hash);
 	if (slot)
 		enter_slot(me, g, slot, name);
 	else
@@ -352,6 +389,7 @@ static bool enter_nursery(struct self *me)
 		nursery[i] = (struct totals_slot){ .state = TOTALS_FREE };
 		nursery[i].since = nursery[i].began = clock_stamp();
 		me->slot = &nursery[i];
+		me->group = TOTALS_OTHERS;
 		return true;
 	}
 	return false;
@@ -375,6 +413,8 @@ static void leave_nursery(struct self *me, const struct gil *g, const char *name
 		COUNT_ADD(to->wait, from->wait);
 		for (unsigned i = 0; i < TOTALS_BUCKETS; i++)
 			COUNT_ADD(to->waits[i], from->waits[i]);
+		for (unsigned i = 0; i < TOTALS_GROUPS; i++)
+			COUNT_ADD(to->wait_for[i], from->wait_for[i]);
 		if (from->longest_wait > to->longest_wait) {
 			COUNT_SET(to->longest_wait, from->longest_wait);
 			COUNT_SET(to->longest_wait_end, from->longest_wait_end);
@@ -402,6 +442,7 @@ void count_take_slot(struct self *me, const struct gil *g)
 	if (me->slot)
 		leave_slot(me);
 	me->slot_gil = g;
+	me->group = TOTALS_OTHERS;
 	if (me->count_rounds >= PTHREAD_DESTRUCTOR_ITERATIONS ||
 	    pthread_setspecific(page.key, me) != 0)
 		return;
@@ -420,7 +461,7 @@ void count_take_slot(struct self *me, const struct gil *g)
 void count_named(const char *name)
 {
 	struct self *me = &self;
-	const struct gil *g = me->slot_gil;
+	struct gil *g = NULL;
 	char copy[TOTALS_NAME] = "";
 	int saved = errno;
 	struct count c;
@@ -428,17 +469,20 @@ void count_named(const char *name)
 	if (!counting.on || !me->slot || !*name || me->slot->state != TOTALS_HOLD)
 		return;
 	strncpy(copy, name, sizeof(copy) - 1);
+	for (unsigned i = 0; !g && i < GILS_MAX; i++)
+		if (gils[i].mutex && gils[i].holder == me)
+			g = &gils[i];
 	if (is_unnamed(me->slot)) {
-		for (unsigned i = 0; !g && i < GILS_MAX; i++)
-			if (gils[i].mutex && gils[i].holder == me)
-				g = &gils[i];
-		if (g)
+		if (g) {
 			leave_nursery(me, g, copy);
-	} else if (strcmp(me->slot->name, copy) != 0 && me->tid != (pid_t)page.header->pid) {
+			waited_named(me, g);
+		}
+	} else if (g && strcmp(me->slot->name, copy) != 0 && me->tid != (pid_t)page.header->pid) {
 		leave_slot(me);
 		take_slot(me, g, copy);
 		c = count_open(me, g);
 		count_acquired(&c, TOTALS_HOLD, c.slot ? c.slot->since : 0);
+		waited_named(me, g);
 	}
 	errno = saved;
 }
@@ -477,7 +521,10 @@ static void unmap(void)
 	for (unsigned i = 0; i < NURSERY; i++)
 		nursery_owned[i] = false;
 	page.next = 0;
+	for (unsigned i = 0; i < TOTALS_WAITED; i++)
+		page.groups[i] = 0;
 	page.header = NULL;
+	page.waited = NULL;
 	page.gils = NULL;
 }
 
@@ -494,13 +541,16 @@ void count_in_child(void)
 	me->slot = NULL;
 	me->slot_gil = NULL;
 	begin();
-	for (unsigned i = 0; counting.on && i < GILS_MAX; i++) {
-		if (!gils[i].mutex)
+	for (unsigned i = 0; i < GILS_MAX; i++) {
+		gils[i].compared = 0;
+		gils[i].waited = NULL;
+		if (!counting.on || !gils[i].mutex)
 			continue;
 		count_gil_made(&gils[i]);
 		if (gils[i].holder != me)
 			continue;
 		c = count_open(me, &gils[i]);
 		count_acquired(&c, TOTALS_HOLD, clock_stamp());
+		gils[i].group = me->group;
 	}
 }

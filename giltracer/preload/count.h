@@ -19,12 +19,18 @@ struct counting {
 
 extern struct counting counting;
 
+/* @slot: NULL: nothing is counted; @seq: what its seq was */
+struct count {
+	struct totals_slot *slot;
+	uint64_t seq;
+};
+
 /* A GIL has been made: from now on this process has a page, if there is a folder for it. */
 void count_begin(void);
 void count_in_child(void);
 
 /* A GIL is there, or is gone. */
-void count_gil_made(const struct gil *g);
+void count_gil_made(struct gil *g);
 void count_gil_gone(const struct gil *g);
 
 /* Its holder was asked to release it; its mutex is locked. */
@@ -37,18 +43,27 @@ void count_take_slot(struct self *me, const struct gil *g);
 /* The calling thread, which holds a GIL, has this name from now on. */
 void count_named(const char *name);
 
+/* ---- waited.c: for whom threads wait. The GIL's mutex is locked. */
+
+/* The thread waits since stamp. */
+void waited_begin(struct self *me, struct gil *g);
+
+/* From here to one of the next two, a stamp is taken. */
+void waited_open(struct gil *g);
+
+/* The thread has the GIL at stamp, or, if another one has it, left. Before count_acquired. */
+void waited_acquired(struct self *me, struct gil *g, const struct count *c, uint64_t stamp);
+void waited_released(struct gil *g, uint64_t stamp);
+
+/* The thread, which holds the GIL, belongs to another group from now on. The mutex is not locked. */
+void waited_named(const struct self *me, struct gil *g);
+
 /* ---- names.c */
 
 /* A thread is being created by the code at caller. */
 void names_thread_starts(const void *caller);
 
 /* ---- what follows is inline: it is done twice for each release */
-
-/* @slot: NULL: nothing is counted; @seq: what its seq was */
-struct count {
-	struct totals_slot *slot;
-	uint64_t seq;
-};
 
 #define COUNT_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define COUNT_ADD(field, value) COUNT_SET(field, (field) + (value))
@@ -102,6 +117,14 @@ static inline void count_duration(uint64_t *histogram, uint64_t ticks)
 	COUNT_ADD(histogram[i], 1);
 }
 
+/* The group that has the GIL; also without its mutex. */
+static inline uint32_t count_holder(const struct gil *g)
+{
+	if (!g->waited)
+		return TOTALS_OTHERS;
+	return __atomic_load_n(&g->holder, __ATOMIC_RELAXED) ? g->group : TOTALS_NOBODY;
+}
+
 static inline void count_request(struct self *me, const struct gil *g, uint64_t stamp)
 {
 	struct count c = count_open(me, g);
@@ -109,12 +132,16 @@ static inline void count_request(struct self *me, const struct gil *g, uint64_t 
 	if (!c.slot)
 		return;
 	count_change(c.slot, TOTALS_WAIT, stamp);
+	COUNT_SET(c.slot->holder, count_holder(g));
+	COUNT_SET(c.slot->compared, 0);
 	count_close(&c);
 }
 
 static inline void count_waited(struct totals_slot *slot, uint64_t ticks)
 {
 	COUNT_ADD(slot->wait, ticks);
+	if (!slot->compared)
+		COUNT_ADD(slot->wait_for[slot->holder], ticks);
 	count_duration(slot->waits, ticks);
 	if (ticks <= slot->longest_wait)
 		return;

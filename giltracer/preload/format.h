@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-/* The variable with the folder to write to: absolute, at most PRELOAD_DIR_MAX bytes. */
+/* The variable that names the folder to write to: absolute, at most PRELOAD_DIR_MAX bytes. */
 #define PRELOAD_ENV     "GILTRACER_PRELOAD"
 #define PRELOAD_DIR_MAX 3800
 
@@ -69,7 +69,7 @@ enum preload_type {
 
 	PRELOAD_REQUEST,  /* the thread wants a GIL that another thread has */
 	PRELOAD_ACQUIRE,  /* without a REQUEST before it: it wanted it and got it at once */
-	PRELOAD_RELEASE,  /* in the frame that was said last */
+	PRELOAD_RELEASE,  /* in the frame that was named last */
 	PRELOAD_SWITCHED, /* it is out of drop_gil, if nothing of the kind follows */
 	PRELOAD_ASKED,    /* it has waited for the interval: the holder was asked to release */
 	PRELOAD_LEFT,     /* it asked, and will not get it: the interpreter ends */
@@ -80,7 +80,7 @@ enum preload_type {
 	PRELOAD_OF_THREAD, /* tid */
 	PRELOAD_OF_FRAME,  /* number of PRELOAD_FRAMES, 0: unknown */
 	PRELOAD_OF_ASKED,  /* stamp at which the next RELEASE was first asked for */
-	PRELOAD_OF_DELAY,  /* of the time since then, ns in which the thread was runnable */
+	PRELOAD_OF_DELAY, /* of the time since then, ns in which it is not known to have computed or slept */
 };
 
 /*
@@ -99,7 +99,10 @@ enum preload_type {
 #define PRELOAD_CALLS_WINDOW_MAX ((size_t)256 << 10)
 #define PRELOAD_CALLS_DATA_AT    (PRELOAD_CALLS_WINDOW_AT + PRELOAD_CALLS_WINDOW_MAX)
 
-#define PRELOAD_CALLS_MAGIC     0x316c616372746c67 /* "gltrcal1" */
+/* Its last byte is the format's version. */
+#define PRELOAD_CALLS_MAGIC   0x326c616372746c67 /* "gltrcal2" */
+#define PRELOAD_VERSION_SHIFT 56
+
 #define PRELOAD_CALL_TYPE_BITS  3
 #define PRELOAD_CALL_CODE_BITS  21
 #define PRELOAD_CALL_STAMP_BITS 40
@@ -128,6 +131,17 @@ enum preload_say {
 	PRELOAD_SAY_ASIDE,  /* from this stamp's lower bits on, the program has the profile function
 	                     */
 	PRELOAD_SAY_WINDOW, /* bytes that were written before this window, lower bits */
+	/* Of asyncio. The next READY, DUE or RUNS is of that object: its address / 16, lower bits */
+	PRELOAD_SAY_TASK,
+	PRELOAD_SAY_HANDLE, /* of a callback that is no task's */
+	PRELOAD_SAY_NAME,   /* the name of the object: number of a PRELOAD_TASK_NAME */
+	PRELOAD_SAY_AFTER,  /* the next DUE is so many µs before the object's time */
+	PRELOAD_SAY_LINE,   /* of the coroutine that the next YIELD suspends */
+	/* with a stamp's lower bits */
+	PRELOAD_SAY_READY, /* the thread or another one put it into its event loop's queue */
+	PRELOAD_SAY_DUE,   /* it will be there at a time */
+	PRELOAD_SAY_RUNS,  /* the loop of this thread takes it from the queue and runs it */
+	PRELOAD_SAY_RAN,   /* until here */
 };
 
 enum preload_entry_type {
@@ -146,8 +160,14 @@ enum preload_entry_type {
 	PRELOAD_ASIDE,     /* thread number has a profile function of the program's own: its calls
 	                    * are not recorded from here on */
 	PRELOAD_CALLED,    /* a function of Python calls; number; text: struct preload_function and
-	                    * its texts, of which there is no line table */
+	                    * its texts, of which there is no line table; value: of a coroutine,
+	                    * PRELOAD_COROUTINE, too */
+	PRELOAD_CALL_COST, /* value: ps that a call and its return last longer because they are
+	                    * recorded, as measured when that began */
+	PRELOAD_TASK_NAME, /* of a task of asyncio: number; text: the name and zeros */
 };
+
+#define PRELOAD_COROUTINE (1ull << 32)
 
 /* @size: of the entry with its text, a multiple of 8 */
 struct preload_entry {
@@ -174,6 +194,9 @@ struct preload_frame {
 };
 
 #define PRELOAD_FRAMES_MAX 6
+
+/* Later tasks have no names, but their functions'. */
+#define PRELOAD_TASK_NAMES_MAX 4096
 
 #define PRELOAD_MODULES_MAX 1024
 

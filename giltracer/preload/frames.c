@@ -118,7 +118,7 @@ static uint32_t table_get(const struct table *t, uint64_t key)
 	}
 }
 
-/* With the lock taken; false: it is full. */
+/* Called with the lock taken; false: the table is full. */
 static bool table_set(struct table *t, uint64_t key, uint32_t number)
 {
 	uint32_t i = (uint32_t)key;
@@ -189,7 +189,8 @@ static size_t put_str(char *ret, size_t room, const char *str)
 	kind = state >> 2 & 7;
 	if (!(state & 0x20) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
-	/* Behind an ASCII one's head, another one has its UTF-8 and, until 3.11, its wchar_t. */
+	/* An ASCII str has its characters after the head; any other has its UTF-8 there and, until
+	 * 3.11, its wchar_t. */
 	skip = state & 0x40 ? 0 : (frames.at.minor < 12 ? 3 : 2) * sizeof(void *);
 	return put_utf8(ret, room, str + frames.at.text + skip,
 	                (size_t)u64_at(str, 2 * sizeof(void *)), kind);
@@ -206,8 +207,8 @@ static const char *table_of(const char *code)
 	return pointer_at(code, frames.at.name + 8);
 }
 
-/* Where C calls Python, and where a class makes an object, there are frames of code that nobody
- * wrote. */
+/* Where C calls Python, and where a class makes an object, there are frames of code that no program
+ * contains. */
 static bool is_own(const char *name, size_t len, uint32_t line)
 {
 	static const char trampoline[] = "<interpreter trampoline>", init[] = "__init__";
@@ -221,7 +222,7 @@ struct described {
 	char text[2 * NAME_MAX_BYTES];
 };
 
-/* Its number, 0: it cannot be described. */
+/* The number of the function; 0: it cannot be described. */
 static uint32_t describe(const char *code)
 {
 	static uint32_t next;
@@ -254,13 +255,13 @@ static const char *name_of(const char *code)
 	return pointer_at(code, frames.at.name);
 }
 
-/* Its hash: a name that is looked up has one. */
+/* The hash of a name: a name that is looked up has one. */
 static uint64_t hash_of(const char *name)
 {
 	return u64_at(name, 3 * sizeof(void *));
 }
 
-/* What tells a code object from another one that is at its address later. */
+/* The fields that tell a code object from another one that is later at its address. */
 static uint64_t identity(const char *code)
 {
 	const char *name = name_of(code);
@@ -354,7 +355,7 @@ static bool has_code(const char *code)
 	return !((uintptr_t)code & 1) && code != frames.none;
 }
 
-/* The frame's function: 0 ends the walk, SKIP is not one of anybody's. */
+/* The frame's function: 0 ends the walk; SKIP: it is not a function of any program. */
 static uint32_t function_of(const char *code)
 {
 	if (!has_code(code))
@@ -362,7 +363,7 @@ static uint32_t function_of(const char *code)
 	return is_a(code, frames.code_type) ? number_of(code) : 0;
 }
 
-/* ---- walks that were done before */
+/* ---- walks that were made before */
 
 static struct walked *kept_walk(struct gil *g, const char *frame)
 {
@@ -411,7 +412,7 @@ static bool is_same_walk(const struct walked *w, const char *frame)
 	return !w->whole || !frame;
 }
 
-/* Keeps what it finds in w, if it finds all, and there is room. */
+/* Remembers what the walk finds in w, if the walk is complete and there is room. */
 static uint32_t walk(const char *frame, struct walked *w)
 {
 	struct preload_frame list[PRELOAD_FRAMES_MAX];
@@ -521,7 +522,7 @@ void frames_begin(void *(*symbol)(const char *name))
 		return;
 	if (frames.at.minor < 7)
 		*(void **)&frames.tstate = symbol("PyGILState_GetThisThreadState");
-	/* PyTypeObject.tp_basicsize: from 3.11 on the instructions stand behind the object. */
+	/* PyTypeObject.tp_basicsize: from 3.11 on, the instructions follow the object. */
 	frames.first_instruction = u32_at(frames.code_type, 4 * sizeof(void *));
 	frames.count = process.control->frames < PRELOAD_FRAMES_MAX ? process.control->frames
 	                                                            : PRELOAD_FRAMES_MAX;
@@ -529,7 +530,7 @@ void frames_begin(void *(*symbol)(const char *name))
 	            table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
 }
 
-/* Its log is another one, and is to have all again. */
+/* The forked child's log is another one and must contain everything again. */
 void frames_in_child(void)
 {
 	atomic_flag_clear(&frames.lock);

@@ -22,7 +22,7 @@ static atomic_uint gil_count;
 static uint32_t next_number;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
-/* Only while a GIL is made or destroyed. */
+/* Locked only while a GIL is made or destroyed. */
 static void take_lock(void)
 {
 	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
@@ -109,6 +109,7 @@ static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 		g->last = NULL;
 		g->switches = 0;
 		g->waiters = 0;
+		g->compared = 0;
 		atomic_store_explicit(&g->mutex, mutex, memory_order_release);
 		if (g == &gils[gil_count])
 			atomic_fetch_add_explicit(&gil_count, 1, memory_order_release);
@@ -129,7 +130,7 @@ static void *python_symbol(const char *name)
 	return dlsym(python, name);
 }
 
-/* Whether the calls came from where CPython is. */
+/* Whether the calls came from CPython's code. */
 static bool is_in_python(const char *caller)
 {
 	Dl_info ours, theirs;
@@ -138,7 +139,7 @@ static bool is_in_python(const char *caller)
 	if (!dladdr(caller, &ours) || !ours.dli_fname)
 		return false;
 	function = python_symbol("PyEval_SaveThread");
-	/* A program may have loaded it for itself alone; then it stays. */
+	/* If a program has loaded it for itself alone, it stays loaded. */
 	if (!function && (handle = dlopen(ours.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) &&
 	    (function = dlsym(handle, "PyEval_SaveThread")))
 		python = handle;
@@ -187,8 +188,8 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	add(me->mutex[0].object, me->cond.object, cond);
 }
 
-/* The thread that forked may hold a GIL; the others are not there. The child's log has none of the
- * walks. */
+/* The thread that forked may hold a GIL; the other threads do not exist in the child. The child's
+ * log has none of the walks. */
 void gils_in_child(void)
 {
 	free_lock();

@@ -27,14 +27,26 @@
 
 struct stream;
 struct totals_slot;
+struct totals_waited;
 
 /**
- * What the scheduler has on record of a thread, in ns since it began.
- * @at_ns: when this was read; @delay_ns: runnable, not running; @slices: how often it got a CPU, 0
- * if delay_ns and slices are unknown
+ * A look at a thread, which began after before_ns and was done at at_ns.
+ * @asleep: it slept meanwhile, and was not stopped
+ * @delay_ns: how long it was runnable in its life; @slices: how often it got a CPU; 0: unknown
  */
-struct run_state {
-	uint64_t at_ns, cpu_ns, delay_ns, slices;
+struct holder_look {
+	uint64_t before_ns, at_ns, delay_ns, slices;
+	bool asleep;
+};
+
+/**
+ * A holder that was asked to release its GIL.
+ * @asked_ns, @cpu_ns: when, and its CPU clock then
+ * @look: the last one; @slept_ns: how long it is known to have slept until then
+ */
+struct holder {
+	uint64_t asked_ns, cpu_ns, slept_ns;
+	struct holder_look look;
 };
 
 /* A frame of a walk, and what tells its code object from another one at that address. Of one that
@@ -52,9 +64,8 @@ struct step {
 #define WALK_STEPS 8
 
 /**
- * A walk that was done before.
- * @number: of PRELOAD_FRAMES, 0: there is none
- * @whole: there is no frame behind the last one
+ * A walk that was made before. @number: of PRELOAD_FRAMES, 0: there is none @whole: there is no
+ * frame after the last one
  */
 struct walked {
 	uint32_t number;
@@ -70,8 +81,10 @@ struct walked {
  * @holder: the thread that has it; @last: the one that had it last
  * @switches: how often another thread got it
  * @walks: of its holders, by the instruction of the innermost frame
- * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked_state: of the
- * holder, shortly before
+ * @group: of the holder, in the page of totals; also read without the mutex
+ * @waited: there, for whom threads wait for it; NULL: that is not counted; @compared: how many
+ * threads do whose waits are compared with it
+ * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked: what it did since then
  */
 struct gil {
 	pthread_mutex_t *_Atomic mutex;
@@ -81,7 +94,9 @@ struct gil {
 	const struct self *last;
 	uint64_t switches;
 	uint64_t asked_stamp;
-	struct run_state asked_state;
+	struct totals_waited *waited;
+	uint32_t compared, group;
+	struct holder asked;
 	struct walked walks[WALKS];
 	atomic_uint waiters; /* not guarded */
 };
@@ -97,21 +112,24 @@ struct init_call {
  * @at, @end: where its next record goes, and where what is mapped for it ends
  * @stream: where that is; NULL: not yet, or there is none
  * @taking: the GIL that it wants; @waits: a PRELOAD_REQUEST has said so
+ * @asks: it has waited for an interval: the request to release has been made by its next wait
  * @gave: a GIL that others want, and is not yet out of drop_gil
  * @tid: once it has a stream; @gil, @frame: what its records are about
  * @busy: the stream is being opened or extended: a signal handler may not
  * @rounds, @count_rounds: how often destructors of the ending thread have run
  * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
+ * @group: of the slot
  * @was_counted: it has had one before
  */
 struct self {
 	uint64_t *at, *end;
 	struct stream *stream;
 	struct gil *taking;
-	bool waits, gave, busy;
+	bool waits, asks, gave, busy;
 	pid_t tid;
 	uint32_t gil, frame;
 	unsigned conds, rounds, count_rounds, slot_number;
+	uint32_t group;
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
 	bool was_counted;
@@ -139,7 +157,8 @@ static inline uint64_t clock_stamp(void)
 	return clock_ns();
 }
 
-/* The same, and not before what comes before it in the program: after a lock was taken. */
+/* The same, but not before anything that precedes it in the program: for use after a lock was
+ * taken. */
 static inline uint64_t clock_stamp_after(void)
 {
 #if defined(__x86_64__)
@@ -150,6 +169,12 @@ static inline uint64_t clock_stamp_after(void)
 #endif
 	return clock_ns();
 }
+
+/* ---- interpose.c */
+
+/* libc's functions, for a GIL's mutex in places where the program itself would lock it as well. */
+void real_lock(pthread_mutex_t *mutex);
+void real_unlock(pthread_mutex_t *mutex);
 
 /* ---- gils.c */
 
@@ -192,10 +217,10 @@ void gils_in_child(void);
 
 /* ---- frames.c */
 
-/* A GIL has been made by CPython, of which symbol() finds the symbols. */
+/* CPython has made a GIL; symbol() finds CPython's symbols. */
 void frames_begin(void *(*symbol)(const char *name));
 
-/* The number of what runs in the thread that is about to release the GIL; 0: unknown. */
+/* The number of the stack of the thread that is about to release the GIL; 0: unknown. */
 uint32_t frames_now(struct gil *g);
 void frames_in_child(void);
 
@@ -214,12 +239,13 @@ struct stream {
 	bool full;
 };
 
-/* Room for a record more, or a stream to begin with; false: there is none, which is counted. */
+/* Make room for another record, or open a stream to begin with; false: there is none, which is
+ * counted. */
 bool stream_extend(struct self *me, uint64_t stamp);
 void stream_thread_ended(void *me);
 void stream_in_child(void);
 
-/* A signal handler may come in between, and write records of its own. */
+/* A signal handler may interrupt this and write records of its own. */
 static inline void stream_put(struct self *me, enum preload_type type, uint64_t number)
 {
 	uint64_t *at;
@@ -272,7 +298,7 @@ void process_log(const struct preload_entry *entry, const void *text, size_t len
 void process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len);
 
-/* Whether the recording may have so many bytes more. */
+/* Whether the recording may grow by this many bytes. */
 bool process_may_use(size_t bytes, uint64_t stamp);
 
 /* Records from stamp on cannot be written, and there is no file to say so. */
@@ -281,20 +307,25 @@ void process_unwritten(uint64_t stamp);
 /* What relates stamps to CLOCK_MONOTONIC. */
 void process_pair(void);
 
-/* The path of the process's files with suffix behind it; ret has room for sizeof(process.path). */
+/* The path of the process's files with suffix after it; ret has room for sizeof(process.path). */
 void process_file(char *ret, const char *suffix);
 
-/* "/PID.STAMP", by which a process's files are known, and where that ends; without a final 0. */
+/* "/PID.STAMP", which identifies a process's files, and where that ends; without a final 0. */
 char *process_put_file(char *ret, uint64_t pid, uint64_t stamp);
 
 pid_t process_gettid(void);
 
-/* Of a thread of the process, or zeros. */
-void process_run_state(struct run_state *ret, pid_t tid);
+/* Digits of value behind ret, and where they end: printf may allocate. */
+char *process_put_number(char *ret, uint64_t value);
 
-/* For how long the thread, the caller, was kept from running since then, in ns: in line for a CPU,
- * or while a hypervisor had its CPU. The latter is told only if it has had the CPU all along, as
- * seen by the kernel: otherwise it may have slept. */
-uint64_t process_kept_off(const struct run_state *since, pid_t tid);
+/* ---- holder.c: all with the mutex of the GIL, which tid holds */
+
+/* It will be asked for the first time, and again. */
+void holder_asked(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);
+void holder_asked_again(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);
+
+/* It is tid, the caller, that releases it: for how long since asked_ns it is not known to have computed or
+ * slept, in ns. */
+uint64_t holder_excused(const struct holder *holder, pid_t tid);
 
 #endif

@@ -17,12 +17,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* pthread_cond_* of x86-64 since glibc 2.3.2; before, they were others. */
+/* pthread_cond_* of x86-64 since glibc 2.3.2; earlier ones were different functions. */
 #define COND_VERSION "GLIBC_2.3.2"
 
 __thread struct self self;
 
-/* Until they are known, a call finds them: another library's constructor may come before ours. */
+/* Until they are known, a call looks them up: another library's constructor may run before ours. */
 #define FIRST(name, parameters, ...)                                               \
 	static int first_##name parameters;                                        \
 	static int(*real_##name) parameters = first_##name;                        \
@@ -73,6 +73,17 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	find(&real_mutex_lock, "pthread_mutex_lock", NULL);
 }
 
+/* Ours, which nobody sees. */
+void real_lock(pthread_mutex_t *mutex)
+{
+	real_mutex_lock(mutex);
+}
+
+void real_unlock(pthread_mutex_t *mutex)
+{
+	real_mutex_unlock(mutex);
+}
+
 /* ---- taking */
 
 static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
@@ -84,20 +95,24 @@ static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 		stream_put_gil(me, PRELOAD_REQUEST, stamp, g);
 }
 
-/* A thread that gets it at once is spared a look at the clock. */
+/* A thread that gets the GIL at once need not read the clock. */
 static __attribute__((noinline)) int lock_gil(struct gil *g, pthread_mutex_t *mutex)
 {
 	struct self *me = &self;
+	int ret = 0;
 
 	me->taking = g;
-	me->waits = false;
+	me->waits = me->asks = false;
 	if (LIKELY(real_mutex_trylock(mutex) == 0)) {
-		if (g->holder)
-			begin_wait(me, g, clock_stamp());
-		return 0;
+		if (LIKELY(!g->holder))
+			return 0;
+		begin_wait(me, g, clock_stamp());
+	} else {
+		begin_wait(me, g, clock_stamp());
+		ret = real_mutex_lock(mutex);
 	}
-	begin_wait(me, g, clock_stamp());
-	return real_mutex_lock(mutex);
+	waited_begin(me, g);
+	return ret;
 }
 
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -109,8 +124,8 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 	return real_mutex_lock(mutex);
 }
 
-/* Where no other thread had the GIL since, the stamp cannot be before another one's release: the
- * cheaper look will do. */
+/* If no other thread has had the GIL since, the stamp cannot precede another thread's release: the
+ * faster reading is sufficient. */
 static uint64_t stamp_acquire(const struct self *me, const struct gil *g)
 {
 	return LIKELY(g->last == me && !me->waits) ? clock_stamp() : clock_stamp_after();
@@ -119,8 +134,14 @@ static uint64_t stamp_acquire(const struct self *me, const struct gil *g)
 static inline void acquired(struct self *me, struct gil *g)
 {
 	const struct count c = count_open(me, g);
-	uint64_t stamp = stamp_acquire(me, g);
+	const bool compared = UNLIKELY(g->compared != 0);
+	uint64_t stamp;
 
+	if (compared)
+		waited_open(g);
+	stamp = stamp_acquire(me, g);
+	if (compared)
+		waited_acquired(me, g, &c, stamp);
 	count_acquired(&c, LIKELY(!g->holder) ? TOTALS_HOLD : TOTALS_FREE, stamp);
 	me->taking = NULL;
 	if (me->waits)
@@ -130,6 +151,7 @@ static inline void acquired(struct self *me, struct gil *g)
 			stream_put_gil(me, PRELOAD_LEFT, stamp, g);
 		return;
 	}
+	g->group = me->group;
 	g->holder = me;
 	g->asked_stamp = 0;
 	if (g->last != me) {
@@ -140,7 +162,7 @@ static inline void acquired(struct self *me, struct gil *g)
 		stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
 }
 
-/* Who waits may get the CPU before this thread is out of drop_gil. */
+/* A waiting thread may get the CPU before this thread has left drop_gil. */
 static __attribute__((noinline, cold)) int unlock_released(const struct gil *g,
                                                            pthread_mutex_t *mutex)
 {
@@ -169,15 +191,26 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return g ? unlock_gil(g, mutex) : real_mutex_unlock(mutex);
 }
 
-/* The first time counts: the holder knows it from then on. What it did is read before the stamp,
- * since this thread may be stopped in between: the holder is not accused for that. */
+/* The interval is over: take_gil is about to ask the holder, which therefore does not wait for this
+ * mutex yet. */
+static void asks(struct self *me, struct gil *g)
+{
+	me->asks = true;
+	if (!process.on)
+		return;
+	if (g->asked_stamp)
+		holder_asked_again(&g->asked, g->holder->tid, g->mutex);
+	else
+		holder_asked(&g->asked, g->holder->tid, g->mutex);
+}
+
+/* The first time counts: the holder knows it from then on. This thread may have been stopped before it
+ * asked: the holder is not accused for that. */
 static void asked(struct self *me, struct gil *g)
 {
-	uint64_t stamp;
+	uint64_t stamp = clock_stamp();
 
-	if (process.on && !g->asked_stamp)
-		process_run_state(&g->asked_state, g->holder->tid);
-	stamp = clock_stamp();
+	me->asks = false;
 	if (process.on)
 		stream_put_gil(me, PRELOAD_ASKED, stamp, g);
 	if (g->asked_stamp)
@@ -195,10 +228,12 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 	if (LIKELY(!g) || self.taking != g)
 		return real_cond_timedwait(cond, mutex, until);
+	if (self.asks && g->holder)
+		asked(&self, g);
 	switches = g->switches;
 	ret = real_cond_timedwait(cond, mutex, until);
 	if (ret == ETIMEDOUT && g->holder && g->switches == switches)
-		asked(&self, g);
+		asks(&self, g);
 	return ret;
 }
 
@@ -206,7 +241,7 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 static __attribute__((noinline)) void answered(struct self *me, const struct gil *g)
 {
-	uint64_t delay = process_kept_off(&g->asked_state, me->tid);
+	uint64_t delay = holder_excused(&g->asked, me->tid);
 
 	stream_put(me, PRELOAD_OF_ASKED, g->asked_stamp);
 	if (delay)
@@ -216,9 +251,15 @@ static __attribute__((noinline)) void answered(struct self *me, const struct gil
 static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 {
 	const struct count c = count_open(me, g);
-	uint64_t stamp = clock_stamp();
+	const bool compared = UNLIKELY(g->compared != 0);
+	uint64_t stamp;
 	uint32_t frame;
 
+	if (compared)
+		waited_open(g);
+	stamp = clock_stamp();
+	if (compared)
+		waited_released(g, stamp);
 	count_released(&c, stamp, g->asked_stamp);
 	g->holder = NULL;
 	if (!process.on)

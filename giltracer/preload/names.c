@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the program calls its threads: until CPython 3.14 the kernel is not told. Before the first thread
- * starts, the method of threading.Thread that each thread calls first is replaced by one that calls the
- * method, and then us.
+ * The names that the program gives to its threads: until CPython 3.14 the kernel does not get them.
+ * Before the first thread starts, the method of threading.Thread that each thread calls first is
+ * replaced by one that calls that method and then us.
  */
 #include "preload/count.h"
 #include "preload/calls_python.h"
@@ -12,7 +12,7 @@
 
 #define FILE_INPUT 257
 
-/* No import, and no frame that a tracer could see: a thread starts tracing later. */
+/* It imports nothing and adds no frame that a tracer could see: a thread starts tracing later. */
 static const char source[] =
 	"watch = '''\n"
 	"def watching(real, dummy, tell):\n"
@@ -42,7 +42,7 @@ static const char source[] =
 	"    setattr(thread, method, watching)\n"
 	"install(threading.Thread, threading._DummyThread)\n";
 
-/* Of CPython, what only this file uses. */
+/* The parts of CPython that only this file uses. */
 static struct {
 	int (*PyGILState_Check)(void);
 	PyObject *(*PyImport_GetModuleDict)(void);
@@ -84,7 +84,7 @@ static PyObject *tell(PyObject *module, PyObject *name)
 	return python.none;
 }
 
-/* Ctrl-C came in between: it is for the program. */
+/* Ctrl-C came in between: the program has to handle it. */
 static void forget_error(void)
 {
 	bool interrupted = api.PyErr_ExceptionMatches(*api.keyboard_interrupt);
@@ -116,7 +116,7 @@ static void install(PyObject *threading)
 		python.Py_DecRef(space);
 }
 
-/* CPython's own code creates a thread, which it does with the GIL held. */
+/* CPython's own code creates a thread, while it holds the GIL. */
 static bool is_safe(const void *caller)
 {
 	Dl_info ours, theirs;

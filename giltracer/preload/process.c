@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process: its name among others, its log. */
+/* The process: its name, which differs from those of other processes, and its log. */
 #include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/calls.h"
@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Stamps between two pairs: about a second of any processor. */
+/* Ticks between two pairs: about a second on any processor. */
 #define PAIR_EVERY 2000000000
 
 struct process process;
@@ -23,8 +23,7 @@ pid_t process_gettid(void)
 	return (pid_t)syscall(SYS_gettid);
 }
 
-/* Digits of value behind ret, and where they end: printf may allocate. */
-static char *put_number(char *ret, uint64_t value)
+char *process_put_number(char *ret, uint64_t value)
 {
 	char digits[24];
 	unsigned n = 0;
@@ -40,65 +39,9 @@ static char *put_number(char *ret, uint64_t value)
 char *process_put_file(char *ret, uint64_t pid, uint64_t stamp)
 {
 	*ret++ = '/';
-	ret = put_number(ret, pid);
+	ret = process_put_number(ret, pid);
 	*ret++ = '.';
-	return put_number(ret, stamp);
-}
-
-/* "TIME-ON-CPU RUN-DELAY SLICES"; the first is as of the last tick of the clock. */
-static void read_schedstat(struct run_state *ret, pid_t tid)
-{
-	static const char start[] = "/proc/self/task/", end[] = "/schedstat";
-	char path[64], text[64];
-	char *at = path + sizeof(start) - 1, *number;
-	int saved = errno;
-	long fd, n;
-
-	memcpy(path, start, sizeof(start));
-	at = put_number(at, (uint64_t)tid);
-	memcpy(at, end, sizeof(end));
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		errno = saved;
-		return;
-	}
-	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
-	syscall(SYS_close, fd);
-	errno = saved;
-	text[n > 0 ? n : 0] = '\0';
-	number = strchr(text, ' ');
-	if (!number)
-		return;
-	ret->delay_ns = strtoull(number, &number, 10);
-	ret->slices = strtoull(number, NULL, 10);
-}
-
-void process_run_state(struct run_state *ret, pid_t tid)
-{
-	const clockid_t cpu_time = (clockid_t)(~(unsigned)tid << 3 |
-	                                       6); /* as clock_getcpuclockid(3) */
-	struct timespec ts;
-	int saved = errno;
-
-	memset(ret, 0, sizeof(*ret));
-	read_schedstat(ret, tid);
-	ret->at_ns = clock_ns();
-	if (!syscall(SYS_clock_gettime, cpu_time, &ts))
-		ret->cpu_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	errno = saved;
-}
-
-uint64_t process_kept_off(const struct run_state *since, pid_t tid)
-{
-	struct run_state now;
-	uint64_t ns, cpu_ns;
-
-	process_run_state(&now, tid);
-	if (since->slices && now.slices != since->slices)
-		return now.delay_ns - since->delay_ns;
-	ns = now.at_ns - since->at_ns;
-	cpu_ns = now.cpu_ns - since->cpu_ns;
-	return ns > cpu_ns ? ns - cpu_ns : 0;
+	return process_put_number(ret, stamp);
 }
 
 void process_file(char *ret, const char *suffix)
@@ -129,7 +72,8 @@ void process_log2(const struct preload_entry *entry, const void *text, size_t le
 	if (!head.stamp)
 		head.stamp = clock_stamp();
 	process_file(path, PRELOAD_LOG_SUFFIX);
-	/* No descriptor of ours is open while the program runs: it may close or count them. */
+	/* No descriptor of ours stays open while the program runs: the program may close or count
+	 * them. */
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		syscall(SYS_writev, fd, parts, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of records: one for each thread that runs, taken over by the next one when it ends. */
+/* Files of records: one for each running thread, taken over by the next thread when it ends. */
 #include "preload/internal.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define BLOCK 64
 
-/* Streams are never given back, so that the list needs no lock. */
+/* Streams are never freed, so the list needs no lock. */
 static struct stream *_Atomic streams;
 static atomic_uint stream_count;
 
@@ -44,8 +44,8 @@ static void path_of(char *ret, const struct stream *s)
 	process_file(ret, suffix);
 }
 
-/* Blocks are reserved before they are mapped: to write where a full disk has none ends a program.
- */
+/* Blocks are reserved before they are mapped: writing to a mapped page for which a full disk has no
+ * block would end the program. */
 static long open_extended(const struct stream *s, size_t bytes)
 {
 	char path[sizeof(process.path)];
@@ -74,7 +74,7 @@ static size_t next_chunk(const struct stream *s)
 	return s->map_size < CHUNK_MAX ? 2 * s->map_size : CHUNK_MAX;
 }
 
-/* Where the records of what is mapped now begin; NULL: there is no more room. */
+/* Where the records of the mapped part now begin; NULL: there is no more room. */
 static uint64_t *map_next(struct stream *s, uint64_t stamp)
 {
 	size_t bytes = next_chunk(s), skip = s->file_size ? 0 : PRELOAD_RECORDS_AT;
@@ -89,7 +89,7 @@ static uint64_t *map_next(struct stream *s, uint64_t stamp)
 	syscall(SYS_close, fd);
 	if (!map || !s->header)
 		return NULL;
-	/* One fault for all: each page by itself costs more than what is written to it. */
+	/* One page fault for all pages: a fault for each costs more than the writing. */
 	madvise(map, bytes, MADV_POPULATE_WRITE);
 	if (s->map)
 		munmap(s->map, s->map_size);
@@ -114,7 +114,7 @@ static void write_header(const struct stream *s)
 	};
 }
 
-/* ---- who has which */
+/* ---- which thread has which stream */
 
 static struct stream *new_place(void)
 {
@@ -162,7 +162,7 @@ static struct stream *reuse(void)
 	return NULL;
 }
 
-/* A thread's first record says whose they are. */
+/* A thread's first record says which thread the records belong to. */
 static void begin(struct self *me, struct stream *s)
 {
 	me->tid = process_gettid();
@@ -208,7 +208,7 @@ static bool open_one(struct self *me, uint64_t stamp)
 		return false;
 	stream_put(me, PRELOAD_OF_THREAD, (uint64_t)me->tid);
 	stream_put(me, PRELOAD_THREAD, stamp);
-	/* Of which GIL the last thread's were, and where, is said anew. */
+	/* The GIL and the place of the previous thread do not apply: both are written again. */
 	me->gil = UINT32_MAX;
 	me->frame = 0;
 	return me->at < me->end || grow(me, stamp);
@@ -237,8 +237,8 @@ void stream_thread_ended(void *data)
 	struct self *me = data;
 	struct stream *s = me->stream;
 
-	/* Destructors of others may take the GIL once more, in any order: ours is to be the last.
-	 */
+	/* Destructors of other code may take the GIL once more, in any order: ours must run
+	 * last. */
 	if (++me->rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(process.key, me) == 0)
 		return;
@@ -251,7 +251,7 @@ void stream_thread_ended(void *data)
 	atomic_store(&s->owned, false);
 }
 
-/* They are the parent's. */
+/* They belong to the parent. */
 void stream_in_child(void)
 {
 	long page = sysconf(_SC_PAGESIZE);

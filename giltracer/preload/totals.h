@@ -8,6 +8,7 @@
  *one, with a higher STAMP, and so has a forked child. The file is:
  *
  *	0                 struct totals_header
+ *	TOTALS_WAITED_AT  struct totals_waited[TOTALS_WAITED], of the first GILs
  *	TOTALS_GILS_AT    struct totals_gil[TOTALS_GILS]
  *	TOTALS_SLOTS_AT   struct totals_slot[], as many as header.slots says; the file grows
  *
@@ -30,6 +31,12 @@
  *	hold at T = hold + (state is TOTALS_HOLD ? T - since : 0), and so for wait
  * If since > T, at least hold - (since - T). For a program that is stopped or killed in the middle
  * of a write, seq stays odd: then hold, wait, ... alone are each right, without what goes on.
+ *
+ * For whom a thread waits. A thread belongs to a group of its GIL: those of names that differ in digits
+ * only. While threads wait, totals_waited.held says how long each group has held their GIL, and
+ * nobody; a slot has what that was when its wait began, and at its end adds the differences to
+ * wait_for. So wait_for adds up to wait. What held is at T: held[holder] + (T - last) if last <= T;
+ * whoever reads it with an even seq later than T, as above, sees every change of holder before T.
  */
 #ifndef GILTRACER_PRELOAD_TOTALS_H
 #define GILTRACER_PRELOAD_TOTALS_H
@@ -44,15 +51,25 @@
  * each process measures for itself, less exactly. */
 #define TOTALS_RATE "rate"
 
-#define TOTALS_MAGIC   0x31746f746c746c67 /* "gltltot1" */
+#define TOTALS_MAGIC   0x32746f746c746c67 /* "gltltot2" */
 #define TOTALS_GILS    256
 #define TOTALS_NAME    64
 #define TOTALS_BUCKETS 32
 
-#define TOTALS_GILS_AT  4096
-#define TOTALS_SLOTS_AT 12288
-#define TOTALS_CHUNK    64 /* slots by which the file grows */
-#define TOTALS_SLOTS    8192
+#define TOTALS_WAITED_AT 256
+#define TOTALS_GILS_AT   4096
+#define TOTALS_SLOTS_AT  12288
+#define TOTALS_CHUNK     64 /* slots by which the file grows */
+#define TOTALS_SLOTS     8192
+
+/* GILs for which it is known for whom threads wait; of all others, for TOTALS_OTHERS. */
+#define TOTALS_WAITED 16
+
+/* Groups of threads that are waited for. */
+#define TOTALS_GROUPS 16
+#define TOTALS_NOBODY 0 /* the GIL was free */
+#define TOTALS_OTHERS \
+	(TOTALS_GROUPS - 1) /* all that are not among the first, or have no name yet */
 
 /* Bucket i counts durations of less than 2^(TOTALS_BUCKET_BITS + i) ns that are in none before; the
  * last one all others. */
@@ -102,6 +119,19 @@ struct totals_gil {
 	uint64_t asked;
 };
 
+/**
+ * For whom threads wait for a GIL: written with its mutex locked.
+ * @last: stamp up to which held is right
+ * @holder: index in held of the group that has it now
+ * @held: ticks, but only of times in which threads wait
+ */
+struct totals_waited {
+	uint64_t seq, last;
+	uint32_t holder, reserved;
+	uint64_t held[TOTALS_GROUPS];
+	uint64_t fill[5];
+};
+
 enum totals_state {
 	TOTALS_ENDED, /* no thread has the slot */
 	TOTALS_FREE,  /* neither holds the GIL nor waits */
@@ -121,6 +151,9 @@ enum totals_state {
  * @longest_hold, @longest_wait: ticks; @..._end: stamp of its end
  * @tid: of the present or last thread; @threads: how many have had the slot, 0: never used
  * @name: of that thread: what the kernel calls it, or the program; terminated
+ * @group: its index in totals_waited.held, always the same
+ * @holder: the group that had the GIL when the present wait began; @compared: seen is of this wait
+ * @wait_for: of wait, by group; @seen: totals_waited.held at that time
  * @holds, @waits: histograms of finished ones; switch waits are not in waits
  */
 struct totals_slot {
@@ -139,6 +172,10 @@ struct totals_slot {
 
 	char name[TOTALS_NAME];
 
+	uint32_t group, holder, compared, unused;
+	uint64_t fill[6];
+
+	uint64_t wait_for[TOTALS_GROUPS], seen[TOTALS_GROUPS];
 	uint64_t holds[TOTALS_BUCKETS];
 	uint64_t waits[TOTALS_BUCKETS];
 };

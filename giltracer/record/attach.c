@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf is attached as to a program of ours. What the program itself would say at its end, the files
- * and lines of its code objects, is read from its memory: its stacks are looked at now and then.
+ * and lines of its code objects and the names of its threads, is read from its memory: its stacks
+ * are looked at now and then.
  */
 #include "record/attach.h"
 
@@ -30,10 +31,16 @@
 #include "system/steal_time.h"
 
 #define CMDLINE_MAX (1u << 20)
+#define NAMES_MAX   10000
 
 /* From the first look at the stacks to the second; then twice as long each time, up to the last. */
 #define LOOK_FIRST_MS 20
 #define LOOK_LAST_MS  1000
+
+/* How often perf is started where threads end meanwhile: so often as usual, then without their names.
+ */
+#define TRIES_EARLY 4
+#define TRIES_MAX   12
 
 struct attach {
 	const struct pass_plan *plan;
@@ -91,7 +98,23 @@ static void add_descendants(struct str *out, pid_t pid)
 	vec_done(&family.v);
 }
 
-/* ---- code objects */
+/* ---- code objects and names */
+
+/* As it was called last. */
+static void add_name(struct attach *a, const struct snapshot_thread *thread)
+{
+	struct thread_names *named = &a->result->named;
+
+	for (size_t i = 0; i < named->n; i++)
+		if (named->v[i].tid == thread->tid) {
+			free(named->v[i].name);
+			named->v[i].name = xstrdup(thread->name);
+			return;
+		}
+	if (named->n < NAMES_MAX)
+		*vec_push(named) = (struct session_thread){ .tid = thread->tid,
+			                                    .name = xstrdup(thread->name) };
+}
 
 static void look(struct attach *a)
 {
@@ -100,8 +123,12 @@ static void look(struct attach *a)
 
 	a->look_ns = clock_now_ns() + a->look_ms * NS_PER_MS;
 	a->look_ms = a->look_ms * 2 < LOOK_LAST_MS ? a->look_ms * 2 : LOOK_LAST_MS;
-	if (a->target && snapshot_take(&snapshot, a->snapshots, &ignored) == 0)
-		snapshot_done(&snapshot);
+	if (!a->target || snapshot_take(&snapshot, a->snapshots, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < snapshot.threads.n; i++)
+		if (snapshot.threads.v[i].named)
+			add_name(a, &snapshot.threads.v[i]);
+	snapshot_done(&snapshot);
 }
 
 static void write_codes(struct attach *a)
@@ -162,17 +189,41 @@ static void watch(struct attach *a)
 	}
 }
 
-static int start(struct attach *a, pid_t pid, const char *others, struct error *err)
+/* The threads and processes of a program come and go while perf reads which there are. It may give
+ * up then, and is started again. */
+static int start_recorders(struct attach *a, pid_t pid, struct error *err)
+{
+	struct recorders *r = &a->recorders;
+
+	for (unsigned tries = 1;; tries++) {
+		CLEANUP(str_done) struct str others = { 0 };
+
+		if (!a->plan->no_children)
+			add_descendants(&others, pid);
+		r->others = others.len ? str_get(&others) : NULL;
+		r->late_tasks = tries > TRIES_EARLY;
+		if (recorders_start(r, a->signals, err) == 0)
+			break;
+		if (err->code != ESRCH || tries == TRIES_MAX || has_ended(a))
+			return -1;
+		log_debug("%s: threads ended meanwhile, trying again", err->text);
+		recorders_reset(r);
+	}
+	r->others = NULL;
+	a->result->late_tasks = r->late_tasks;
+	return 0;
+}
+
+static int start(struct attach *a, pid_t pid, struct error *err)
 {
 	struct recorders *r = &a->recorders;
 
 	r->plans = a->plan->perf;
 	r->count = a->plan->perf_count;
 	r->pid = pid;
-	r->others = *others ? others : NULL;
 	r->ended = has_ended;
 	r->data = a;
-	if (recorders_start(r, a->signals, err) < 0)
+	if (start_recorders(a, pid, err) < 0)
 		return -1;
 	for (size_t i = 0; i < r->count; i++)
 		a->result->mmap_pages[i] = r->v[i].mmap_pages;
@@ -190,13 +241,9 @@ static int start(struct attach *a, pid_t pid, const char *others, struct error *
 
 static int record(struct attach *a, pid_t pid, struct error *err)
 {
-	CLEANUP(str_done) struct str others = { 0 };
-
-	if (!a->plan->no_children)
-		add_descendants(&others, pid);
 	a->result->pid = (uint32_t)pid;
 	a->result->stolen_ns = steal_time_ns();
-	if (start(a, pid, str_get(&others), err) < 0)
+	if (start(a, pid, err) < 0)
 		return -1;
 	if (a->plan->limit.duration_s)
 		log_info("recording process %d for %u s", (int)pid, a->plan->limit.duration_s);
@@ -210,9 +257,9 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 	recorders_command(&a->recorders, "disable", &a->result->perf_note);
 	a->result->stop_ns = clock_now_ns();
 	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;
-	a->result->stolen_ns = steal_time_ns() - a->result->stolen_ns;
 	write_codes(a);
 	recorders_finish(&a->recorders, &a->result->perf_note);
+	a->result->stolen_ns = steal_time_ns() - a->result->stolen_ns;
 	if (a->result->limit_note && a->plan->on_limit)
 		a->plan->on_limit(a->result->limit_note);
 	return 0;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "record/describe.h"
 #include "record/job.h"
 
 const char *const python_trace_names[] = { "auto", "native", "viztracer", "none", NULL };
@@ -50,7 +51,7 @@ static unsigned usable_cpus(void)
 	return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static void describe_host(struct session *session, const struct job *job)
+static void describe_host(struct session *session)
 {
 	struct utsname host;
 	char cwd[PATH_MAX];
@@ -61,7 +62,6 @@ static void describe_host(struct session *session, const struct job *job)
 	}
 	session->cwd = getcwd(cwd, sizeof(cwd)) ? xstrdup(cwd) : NULL;
 	session->cpus = usable_cpus();
-	session->perf_version = job->host.version ? xstrdup(job->host.version) : NULL;
 }
 
 static void describe_probes(struct session *session, const struct probe_set *set)
@@ -86,22 +86,30 @@ static void describe_probes(struct session *session, const struct probe_set *set
 		session_add_note(session, "probes", 1, set->note);
 }
 
-struct session *job_describe(const struct job *job)
+struct session *describe_session(const struct python *python)
 {
 	struct session *session = session_new();
 
 	session->created = timestamp();
+	session->executable = xstrdup(python->executable);
+	session->python_version = xstrdup(python->version);
+	session->implementation = xstrdup(python->implementation);
+	session->free_threaded = python->free_threaded;
+	describe_host(session);
+	return session;
+}
+
+struct session *job_describe(const struct job *job)
+{
+	struct session *session = describe_session(job->program.python);
+
 	session->command = command_copy(job);
 	session->state_detect = job->options->state_detect;
 	session->gil_detect = job_wants_gil(job);
 	session->one_run = job->options->one_run;
 	session->no_children = job->options->no_children;
 	session->python_trace = xstrdup(python_trace_names[job->program.python_trace]);
-	session->executable = xstrdup(job->program.python->executable);
-	session->python_version = xstrdup(job->program.python->version);
-	session->implementation = xstrdup(job->program.python->implementation);
-	session->free_threaded = job->program.python->free_threaded;
-	describe_host(session, job);
+	session->perf_version = job->host.version ? xstrdup(job->host.version) : NULL;
 	describe_probes(session, job->events.probes);
 	session->releases_known |= !job_uses_uprobes(job);
 	return session;

@@ -25,6 +25,13 @@
 #define NOTE_NO_SAMPLES      "no samples of stacks: %s"
 #define NOTE_SAMPLES_MISSING "samples are missing: %s"
 #define NOTE_SAMPLES_FULL    "sampling ended early: the samples reached --max-size"
+#define NOTE_KEPT            "these are the last %.1f s of what giltracer top saw"
+#define NOTE_KEPT_SHORT                                                                 \
+	"these are the last %.1f s of what giltracer top saw: its memory for samples, " \
+	"64 MiB, is full"
+#define NOTE_LATE_TASKS                                                                     \
+	"threads ended while perf read their names, again and again: some threads have no " \
+	"name, and C functions may be unknown"
 #define NOTE_STACK_SIZE                                                                  \
 	"the host permits ring buffers of %u pages per CPU: stacks are cut at %u bytes " \
 	"to lose fewer records (giltracer setup permits more)"
@@ -35,6 +42,7 @@
 #define NOTE_NOT_STARTED                                                  \
 	"the program ended before tracing started: nothing was recorded " \
 	"(--trace-imports traces from the first line)"
+#define NOTE_NOT_LOADED "the program did not run: Python could not load it"
 #define NOTE_NOT_FINISHED                                                                \
 	"the program ended without finishing (by a signal, os._exit or exec): its last " \
 	"moments may be missing"

@@ -257,6 +257,8 @@ static void handle_message(struct pass *pass, const char *message)
 		set_once(&result->trace, arg);
 	} else if (!strcmp(message, "codes")) {
 		result->codes = true;
+	} else if (!strcmp(message, "unloaded")) {
+		result->unloaded = true;
 	} else if ((arg = argument(message, "thread"))) {
 		thread_names_add(&result->named, 0, arg);
 	} else if ((arg = argument(message, "note"))) {
@@ -403,9 +405,10 @@ static int run(struct pass *pass, struct error *err)
 	if (pass->plan->preloading)
 		preloading_note_time(pass->plan->preloading);
 	pass->result->wall_ns = clock_now_ns() - start_ns;
-	pass->result->stolen_ns = steal_time_ns() - pass->result->stolen_ns;
 	pass->result->status = pass->program.status;
 	recorders_finish(&pass->recorders, &pass->result->perf_note);
+	/* What was stolen last is counted with the next tick of that CPU. */
+	pass->result->stolen_ns = steal_time_ns() - pass->result->stolen_ns;
 	thread_names_read(&pass->result->named, pass->plan->children);
 	if (pass->failure)
 		return error_set(err, EINVAL, "%s", pass->failure);

@@ -65,12 +65,14 @@ struct pass_plan {
  * @status: of the program, as of waitpid
  * @start_ns, @stop_ns: when tracing was on; 0 if it never was, or the end is not known
  * @start_tid: the thread that started it
- * @stolen_ns: what a hypervisor took of all CPUs in wall_ns
+ * @late_tasks: perf could not read the names of threads at the start: see struct perf_plan
+ * @stolen_ns: what a hypervisor took of all CPUs meanwhile
  * @pid: of the program
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: somebody asked us to stop
  * @stopped: the program was stopped for a while, and went on
  * @codes: the list of code objects is complete
+ * @unloaded: Python could not load the program, and has said why
  * @gil: what it said of the GIL when it started tracing
  * @named: what the program called its threads
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
@@ -84,7 +86,7 @@ struct pass_result {
 	uint64_t wall_ns, start_ns, stop_ns, stolen_ns;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[RECORDERS_MAX];
-	bool interrupted, stopped, codes;
+	bool interrupted, stopped, codes, late_tasks, unloaded;
 	enum session_gil gil;
 	struct thread_names named;
 	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;

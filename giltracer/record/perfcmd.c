@@ -15,6 +15,7 @@
  * kernel adds for a preempted thread is above them (TASK_REPORT_MAX, include/linux/sched.h).
  */
 #define SLEEPS "prev_state & 0x7f"
+#define STOPS  "prev_state & 0xc"
 
 struct args {
 	char **v;
@@ -50,6 +51,12 @@ static void add_sched(struct args *args, const struct perf_plan *plan)
 	if (plan->everybody) {
 		add(args, "-e");
 		add(args, "sched:sched_migrate_task/call-graph=no/");
+	}
+	if (plan->stops && !plan->sched) {
+		add(args, "-e");
+		add(args, "sched:sched_switch/call-graph=no/");
+		add(args, "--filter");
+		add(args, STOPS);
 	}
 	if (!plan->sched)
 		return;
@@ -97,6 +104,8 @@ char **perfcmd_argv(const struct perf_plan *plan)
 	}
 	if (plan->aio)
 		add(&args, "--aio=2");
+	if (plan->late_tasks && !plan->everybody)
+		add(&args, "--tail-synthesize");
 	add_events(&args, plan->probes);
 	add_sched(&args, plan);
 	add_events(&args, plan->counters);

@@ -17,6 +17,8 @@
  * @output: perf.data to write
  * @pid: process to attach to, with all that it will fork
  * @others: more such processes, "12,34"; NULL for none
+ * @late_tasks: write the names and mappings of what runs already at the end: perf gives up where a
+ *              thread ends while it reads them at the start
  * @everybody: not @pid, but the whole machine, and of it wake-ups and who gets which CPU alone
  * @control_fd, @ack_fd: perf's ends of its control pipes
  * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
@@ -32,7 +34,7 @@
  * @counters: events of the user's, NULL-terminated; NULL for none
  * @unswapped: keep the events of a task with it, see perf_reads_inherited()
  * @waking: record sched:sched_waking
- * @sched: record sched:sched_switch
+ * @sched: record sched:sched_switch; @stops: only where a thread is stopped, by a signal or a debugger
  * @stack_size: bytes of user stack with each sched:sched_switch that goes to sleep, a multiple of
  *              8; 0: no stacks
  */
@@ -50,9 +52,10 @@ struct perf_plan {
 	const char *const *early;
 	const char *const *counters;
 	bool everybody;
+	bool late_tasks;
 	bool unswapped;
 	bool waking;
-	bool sched;
+	bool sched, stops;
 	unsigned stack_size;
 	unsigned native, native_hz;
 };

@@ -52,8 +52,10 @@ char **perfwords_argv(const struct perf_plan *plan)
 	add_number(&words, "aio", plan->aio);
 	add_number(&words, "buildid-mmap", plan->buildid_mmap);
 	add_number(&words, "unswapped", plan->unswapped);
+	add_number(&words, "late-tasks", plan->late_tasks);
 	add_number(&words, "waking", plan->waking);
 	add_number(&words, "sched", plan->sched);
+	add_number(&words, "stops", plan->stops);
 	add_number(&words, "stack", plan->stack_size);
 	add_number(&words, "native", plan->native);
 	add_number(&words, "hz", plan->native_hz);
@@ -177,8 +179,10 @@ static bool parse_word(struct perf_plan *plan, const char *key, const char *valu
 		{ "aio", &plan->aio },
 		{ "buildid-mmap", &plan->buildid_mmap },
 		{ "unswapped", &plan->unswapped },
+		{ "late-tasks", &plan->late_tasks },
 		{ "waking", &plan->waking },
 		{ "sched", &plan->sched },
+		{ "stops", &plan->stops },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)

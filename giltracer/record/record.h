@@ -122,12 +122,14 @@ struct record_options {
  * @signal: that signal, or 0
  * @failed: a recording failed while the program ran; said already
  * @interrupted: somebody wants us to stop
+ * @unloaded: the program did not run, since Python could not load it
  */
 struct record_outcome {
 	int exit_status;
 	int signal;
 	bool failed;
 	bool interrupted;
+	bool unloaded;
 };
 
 void record_set_log_level(const struct record_options *options);

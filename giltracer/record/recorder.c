@@ -33,6 +33,12 @@ static bool is_progress(const char *line)
 	return str_has_prefix(line, "Events ") || str_has_prefix(line, "[ perf record:") || !*line;
 }
 
+/* Of a thread that ended before perf came to it. */
+static bool is_about_threads(const char *line)
+{
+	return str_has_prefix(line, "WARNING: Ignored open failure for pid ");
+}
+
 /* perf's warnings about kernel symbols, which every user but root gets. */
 static bool is_about_symbols(const char *line)
 {
@@ -72,7 +78,8 @@ static char *perf_text(const struct recorder *recorder)
 		line += strspn(line, " \t");
 		if (is_usage(line))
 			break;
-		if (!is_progress(line) && !is_about_symbols(line) && text.len < 300)
+		if (!is_progress(line) && !is_about_symbols(line) && !is_about_threads(line) &&
+		    text.len < 300)
 			str_addf(&text, "%s%s", text.len ? " " : "", line);
 	}
 	return str_take(&text);
@@ -86,6 +93,11 @@ static const char *hint(const char *text, int *ret_code)
 		*ret_code = EPERM;
 		return " (giltracer check shows what this host permits)";
 	}
+	/* "Couldn't create thread/CPU maps: No such process"; "failed to set filter … (File exists)":
+	 * perf forgot the events of a thread that had ended, and counts those of another one twice. */
+	if (strstr(text, "No such process") ||
+	    (strstr(text, "set filter") && strstr(text, "File exists")))
+		*ret_code = ESRCH;
 	if (strstr(text, "No space left"))
 		return " (choose another folder with TMPDIR or --keep, or limit the size "
 		       "with --max-size)";
@@ -276,6 +288,24 @@ int recorder_start(struct recorder *ret, const struct perf_plan *plan,
 	return 0;
 }
 
+/* A thread ended after perf had opened its events: perf cannot read its name, and gives up without a
+ * word. */
+static bool lost_a_thread(const struct recorder *rec)
+{
+	CLEANUP(free) char *text = perf_text(rec);
+
+	return !*text && rec->perf.reaped && WIFEXITED(rec->perf.status) &&
+	       WEXITSTATUS(rec->perf.status);
+}
+
+static int could_not_start(const struct recorder *rec, struct error *err)
+{
+	fail(rec, "could not start", err);
+	if (lost_a_thread(rec))
+		err->code = ESRCH;
+	return -1;
+}
+
 /* perf ended because it could not lock enough memory: start it again with half. */
 static int start_smaller(struct recorder *rec, const struct perf_plan *plan,
                          const struct signals *signals, struct error *err)
@@ -311,7 +341,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 		}
 		child_wait(&rec->perf);
 		if (rec->mmap_pages <= 1 || !short_of_memory(rec))
-			return fail(rec, "could not start", err);
+			return could_not_start(rec, err);
 		if (start_smaller(rec, plan, signals, err) < 0)
 			return -1;
 	}

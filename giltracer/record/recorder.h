@@ -41,7 +41,8 @@ struct recorder {
 int recorder_start(struct recorder *ret, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err);
 
-/* plan and signals are those of recorder_start: perf may have to be started again with less. */
+/* plan and signals are those of recorder_start: perf may have to be started again with less. The
+ * error ESRCH: threads or processes ended while perf read which there are. */
 int recorder_ready(struct recorder *recorder, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err);
 

@@ -20,6 +20,7 @@ int recorders_start(struct recorders *r, const struct signals *signals, struct e
 		plans[i] = r->plans[i];
 		plans[i].pid = r->pid;
 		plans[i].others = r->others;
+		plans[i].late_tasks = r->late_tasks;
 		if (recorder_start(&r->v[i], &plans[i], signals, err) < 0)
 			return -1;
 	}
@@ -68,4 +69,11 @@ void recorders_done(struct recorders *r)
 {
 	for (size_t i = 0; i < RECORDERS_MAX; i++)
 		recorder_done(&r->v[i]);
+}
+
+void recorders_reset(struct recorders *r)
+{
+	recorders_done(r);
+	for (size_t i = 0; i < RECORDERS_MAX; i++)
+		r->v[i] = (struct recorder)RECORDER_NONE;
 }

@@ -22,6 +22,7 @@ struct recorders {
 	size_t count;
 	pid_t pid;
 	const char *others; /* see struct perf_plan */
+	bool late_tasks;    /* likewise */
 	bool (*ended)(void *data);
 	void *data;
 	struct recorder v[RECORDERS_MAX];
@@ -42,5 +43,8 @@ void recorders_command(struct recorders *recorders, const char *command, char **
 /* End all of them. Why one has failed replaces *note: it says more than that it did not answer. */
 void recorders_finish(struct recorders *recorders, char **note);
 void recorders_done(struct recorders *recorders);
+
+/* The same, to start them again. */
+void recorders_reset(struct recorders *recorders);
 
 #endif

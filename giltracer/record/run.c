@@ -66,6 +66,7 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		plan.native = plan.native_hz ? NATIVE_STACK : 0;
 		plan.unswapped = perf_reads_inherited();
 		plan.sched = job->host.tracepoints && job->options->state_detect;
+		plan.stops = job->host.tracepoints;
 	}
 	return plan;
 }
@@ -169,6 +170,7 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.wall_ns = result->wall_ns,
 		.start_ns = result->start_ns,
 		.stop_ns = result->stop_ns,
+		.stolen_ns = steal_time_most(result->stolen_ns),
 		.pid = result->pid,
 		.tid = result->start_tid,
 		.gil = result->gil,
@@ -223,11 +225,15 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 	}
 	if (result->stopped)
 		note(job, "stopped", NOTE_STOPPED);
+	if (result->late_tasks)
+		session_add_note(job->session, "late-tasks", 1, NOTE_LATE_TASKS);
 	note_stolen(job, result);
 	if (result->limit_note)
 		session_add_note(job->session, "limit", 1, result->limit_note);
 	if (result->entry_note)
 		note(job, "entry", result->entry_note);
+	else if (result->unloaded)
+		session_add_note(job->session, "not-loaded", 1, NOTE_NOT_LOADED);
 	else if (!result->start_ns)
 		note(job, "not-started", NOTE_NOT_STARTED);
 	else if (!result->stop_ns)
@@ -406,6 +412,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		for (size_t i = 0; i < execution->count; i++)
 			add_pass(job, execution, execution->kinds[i], &result, &sampling);
 		job->outcome->interrupted |= result.interrupted;
+		job->outcome->unloaded |= result.unloaded;
 		pass_result_done(&result);
 	}
 	for (size_t i = 0; i < RECORDERS_MAX; i++)
@@ -448,7 +455,8 @@ static int run_twice(struct job *job, struct error *err)
 		note(job, "interrupted", NOTE_NO_SECOND_RUN);
 	} else if (ret == 0 && job->outcome->failed) {
 		log_warn("no second run, since recording the first one failed");
-	} else if (ret == 0 && (ret = stdin_tee_again(&tee, &in, err)) == 0) {
+	} else if (ret == 0 && !job->outcome->unloaded &&
+	           (ret = stdin_tee_again(&tee, &in, err)) == 0) {
 		log_info("run 2 of 2: stacks (its output is discarded)");
 		ret = run_execution(job, &second, in, err);
 		if (ret < 0 && err->code == EINTR)

@@ -27,7 +27,7 @@ static void add_escaped(struct str *out, const char *text, bool property)
 	}
 }
 
-/* Safe for a terminal, as all that is printed. */
+/* Safe for a terminal, as is everything that is printed. */
 static void add_safe(struct str *out, const char *text, bool property)
 {
 	CLEANUP(str_done) struct str safe = { 0 };

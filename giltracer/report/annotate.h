@@ -8,7 +8,7 @@
 #include "analysis/analysis.h"
 
 #define ANNOTATE_MAX     3
-#define ANNOTATE_PERCENT 5 /* of all waiting: less is not worth a mark */
+#define ANNOTATE_PERCENT 5 /* of all waiting; less is not worth a mark */
 
 enum annotate { ANNOTATE_NONE, ANNOTATE_GITHUB };
 

@@ -8,13 +8,13 @@
 
 extern const char base64_alphabet[65];
 
-/* Characters that len bytes become. */
+/* The number of characters that encode len bytes. */
 static inline size_t base64_size(size_t len)
 {
 	return (len + 2) / 3 * 4;
 }
 
-/* Write base64_size(len) characters to out, unterminated. Returns how many. */
+/* Write base64_size(len) characters to out, unterminated. Returns their number. */
 size_t base64_encode(char *out, const uint8_t *data, size_t len);
 
 #endif

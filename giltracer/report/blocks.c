@@ -29,7 +29,7 @@ struct block {
 	struct str raw, list;
 };
 
-/* Who packs blocks, one at a time. */
+/* A thread that packs blocks, one at a time. */
 struct packer {
 	struct deflater *deflater;
 	uint8_t *packed;
@@ -193,7 +193,8 @@ void blocks_free(struct blocks *blocks)
 	free(blocks);
 }
 
-/* Queue the block being filled, and go on with the next one of the ring when it is free. */
+/* Queue the block that was being filled, and continue with the next one of the ring when it is
+ * free. */
 static void close_block(struct blocks *blocks)
 {
 	struct block *b = block_at(blocks, blocks->filling);
@@ -265,7 +266,8 @@ void blocks_cancel(struct blocks *blocks)
 	pthread_mutex_unlock(&blocks->lock);
 }
 
-/* With the lock held: wait until the oldest block is done, helping; false: there is none. */
+/* With the lock held: wait until the oldest block is done, and help packing; false: there is
+ * none. */
 static bool wait_for_oldest(struct blocks *blocks)
 {
 	for (;;) {

@@ -16,7 +16,7 @@
 
 struct blocks;
 
-/* workers threads pack, beside the one that drains. ENOMEM is the only error. */
+/* workers threads pack, in addition to the one that drains. ENOMEM is the only error. */
 int blocks_new(struct blocks **ret, unsigned workers, struct error *err);
 void blocks_free(struct blocks *blocks);
 
@@ -33,13 +33,11 @@ void blocks_section(struct blocks *blocks, uint32_t n, const char *head, ...)
 /* Nothing more will be added. */
 void blocks_end(struct blocks *blocks);
 
-/*
- * In another thread than the one that adds, which waits when it is too far ahead: write the blocks
- * to out until blocks_end. out's errors are the owner's to check.
- */
+/* Write the blocks to out until blocks_end. Runs in another thread than the one that adds, which
+ * waits when it is too far ahead. The caller checks out for errors. */
 void blocks_drain(struct blocks *blocks, FILE *out);
 
-/* Nobody will drain: what is added from now on is dropped. */
+/* Nobody will drain: what is added from now on is discarded. */
 void blocks_cancel(struct blocks *blocks);
 
 #endif

@@ -11,7 +11,7 @@
 #define SECTION_MAX 65536u /* entries of a section */
 #define VARINT_MAX  10     /* bytes */
 
-/* How many of so many entries that are left the next section takes. */
+/* How many of the remaining entries the next section takes. */
 static inline uint32_t section_size(size_t left)
 {
 	return left < SECTION_MAX ? (uint32_t)left : SECTION_MAX;
@@ -22,7 +22,8 @@ struct column {
 	uint8_t *v, *end;
 };
 
-/* A column for what is seldom there: how many, at which entries, which values. */
+/* A column for values that are rarely present: how many there are, at which entries, and the
+ * values. */
 struct sparse {
 	struct column gaps, values;
 	uint32_t count, last;

@@ -32,8 +32,8 @@ struct condition {
 /* change: of a comparison, whose numbers may have a sign. The error begins with the text. */
 int condition_parse(struct condition *ret, const char *text, bool change, struct error *err);
 
-/* Whether it is true of b or, if a is not NULL, of what changed from a to b. Then what it is is
- * appended to why: "gil_wait is 48.2 %". */
+/* Whether the condition is true of b or, if a is not NULL, of the change from a to b. If so, the
+ * actual value is appended to why: "gil_wait is 48.2 %". */
 bool condition_holds(const struct condition *condition, const struct summary *a,
                      const struct summary *b, struct str *why);
 

@@ -14,11 +14,11 @@ struct deflater;
 struct deflater *deflater_new(void);
 void deflater_free(struct deflater *deflater);
 
-/* The most that len bytes (less than 4 GiB) can become. */
+/* The maximum size of len bytes (less than 4 GiB) when deflated. */
 size_t deflater_bound(const struct deflater *deflater, size_t len);
 
-/* Deflate len bytes into out, which has room for bound bytes, no less than deflater_bound(len).
- * Returns how many they are. */
+/* Deflate len bytes into out, which has room for bound bytes, at least deflater_bound(len). Returns
+ * the deflated size. */
 size_t deflater_pack(struct deflater *deflater, void *out, size_t bound, const void *data,
                      size_t len);
 

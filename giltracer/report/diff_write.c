@@ -52,7 +52,7 @@ static void put_fact(const struct diff *diff, enum fact fact, FILE *out)
 	fprintf(out, " %12.*f %12.*f %+12.*f\n", decimals, a, decimals, b, decimals, b - a);
 }
 
-/* Of interpreters without a GIL. */
+/* Of interpreters that run without a GIL. */
 static bool is_of_locks(enum fact fact)
 {
 	return fact == FACT_LOCK_WAIT || fact == FACT_STOPPED;
@@ -90,7 +90,7 @@ static void put_facts(const struct diff *diff, FILE *out)
 			put_fact(diff, fact, out);
 }
 
-/* "python3 ×3": of how many threads the row is, "×3/2" if it is not the same. */
+/* "python3 ×3": how many threads the row covers; "×3/2" if the two recordings differ. */
 static void put_row_name(const struct diff_row *row, FILE *out)
 {
 	CLEANUP(str_done) struct str name = { 0 };
@@ -103,7 +103,7 @@ static void put_row_name(const struct diff_row *row, FILE *out)
 	put_name(str_get(&name), row->file, row->line, out);
 }
 
-/* What a table of rows is called, and what is said of those that it leaves out. */
+/* The name of a table of rows, and the sentence about rows that it leaves out. */
 struct rows_style {
 	enum phrase what, a, b;
 	void (*say_one)(struct str *, uint64_t);
@@ -145,6 +145,13 @@ static void put_rows(const struct diff_rows *rows, bool all, const struct rows_s
 		put_left(style, shown, left, out);
 }
 
+/* "" if nothing is to be said. */
+static void add_caveat(struct str *out, const struct diff *diff)
+{
+	if (diff->other_program)
+		say_d_programs(out, diff->a->program, diff->b->program);
+}
+
 void diff_text(const struct diff *diff, bool all, FILE *out)
 {
 	static const struct rows_style threads = { PHRASE_d_thread, PHRASE_d_a_waited,
@@ -153,11 +160,16 @@ void diff_text(const struct diff *diff, bool all, FILE *out)
 	static const struct rows_style functions = { PHRASE_d_function, PHRASE_d_a_caused,
 		                                     PHRASE_d_b_caused, say_d_function_left,
 		                                     say_d_functions_left };
-	CLEANUP(str_done) struct str text = { 0 }, safe = { 0 };
+	CLEANUP(str_done)
+	struct str text = { 0 }, safe = { 0 }, caveat = { 0 }, safe_caveat = { 0 };
 
 	diff_add_headline(&text, diff);
 	utf8_add_safe(&safe, str_get(&text), 1000);
 	terminal_putf(out, "%s", str_get(&safe));
+	add_caveat(&caveat, diff);
+	utf8_add_safe(&safe_caveat, str_get(&caveat), 1000);
+	if (caveat.len)
+		terminal_putf(out, "%s", str_get(&safe_caveat));
 	putc('\n', out);
 	put_facts(diff, out);
 	put_rows(&diff->threads, all, &threads, out);
@@ -222,7 +234,7 @@ static void json_rows(struct jsonw *w, const char *key, const struct diff_rows *
 void diff_json(const struct diff *diff, const char *version, FILE *out)
 {
 	static const char *const verdicts[] = { "same", "fell", "rose" };
-	CLEANUP(str_done) struct str text = { 0 };
+	CLEANUP(str_done) struct str text = { 0 }, caveat = { 0 };
 	struct jsonw w;
 
 	jsonw_init(&w, out, 2);
@@ -232,6 +244,8 @@ void diff_json(const struct diff *diff, const char *version, FILE *out)
 	jsonw_string(&w, "verdict", verdicts[diff->verdict]);
 	diff_add_headline(&text, diff);
 	jsonw_string(&w, "text", str_get(&text));
+	add_caveat(&caveat, diff);
+	jsonw_string(&w, "caveat", caveat.len ? str_get(&caveat) : NULL);
 	jsonw_object(&w, "recording_ns");
 	jsonw_u64(&w, "a", diff->a->recording_ns);
 	jsonw_u64(&w, "b", diff->b->recording_ns);

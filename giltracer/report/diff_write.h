@@ -8,10 +8,10 @@
 #include "analysis/diff.h"
 #include "base/str.h"
 
-/* Append what changed in one or two sentences. Names in them may have any bytes. */
+/* Append what changed, in one or two sentences. Names in them may contain any bytes. */
 void diff_add_headline(struct str *out, const struct diff *diff);
 
-/* all: rows whose change is noise, too. Names are made safe for a terminal. */
+/* all: also rows whose change is noise. Names are made safe for a terminal. */
 void diff_text(const struct diff *diff, bool all, FILE *out);
 
 /* {"diff": 1, "giltracer": version, "verdict", "text", "facts", "threads", "functions"} */

@@ -117,7 +117,7 @@ void encode_slices(struct encoder *e)
 			put_thread_slices(e, &slices->threads[i], e->rows->threads[i]);
 }
 
-/* n frames from id on; on the page, ids are larger by shift. */
+/* n frames from id on; on the page, their ids are larger by shift. */
 static void stack_section(struct encoder *e, const struct stacks *stacks, uint32_t from, uint32_t n,
                           uint32_t shift)
 {

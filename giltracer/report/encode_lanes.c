@@ -14,7 +14,7 @@ static void put_state(struct encoder *e, const struct lane *lane, size_t i, unsi
 	column_put(&e->full[0], (lane_span_end(lane, i) - lane->spans.v[i].start_ns) << 3 | state);
 }
 
-/* The last two columns of what is not a CPU lane. */
+/* The last two columns of lanes other than CPU lanes. */
 static void put_flags(struct encoder *e, const struct span *span, uint32_t i)
 {
 	if (span->flags)
@@ -42,7 +42,7 @@ static void gil_section(struct encoder *e, const struct lane *lane, size_t from,
 	}
 }
 
-/* The states of a section of locks, see FORMAT.md. Spans of a GIL are none of them. */
+/* The states of a section of locks, see FORMAT.md. Spans of a GIL have none of them. */
 static const uint8_t lock_states[GIL_STATES] = {
 	[GIL_NO] = 1,
 	[GIL_LOCK_WAIT] = 2,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters, losses, and who had what another one wanted, into sections. */
+/* Encodes counters, losses, and which thread had the lock or CPU that another one wanted. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ void encode_counters(struct encoder *e)
 	}
 }
 
-/* Who had a CPU, as one number. */
+/* The user of a CPU, as one number. */
 static uint64_t owner_code(const struct queued_row *row)
 {
 	if (row->by < MODEL_UNKNOWN)
@@ -128,7 +128,7 @@ static int compare_lost(const void *a, const void *b)
 	return (la->start_ns > lb->start_ns) - (la->start_ns < lb->start_ns);
 }
 
-/* A stretch may have begun before the recording, which is where the page begins. */
+/* A stretch may have begun before the recording, but the page begins with the recording. */
 static uint64_t lost_start(const struct encoder *e, const struct model_lost *lost)
 {
 	return lost->start_ns > e->model->start_ns ? lost->start_ns : e->model->start_ns;
@@ -165,7 +165,7 @@ void encode_lost(struct encoder *e)
 		lost_section(e, lost + from, section_size(count - from));
 }
 
-/* In memory the two that are no thread are the largest: here the smallest. */
+/* In memory, the two values that are not threads are the largest; here they are the smallest. */
 static uint64_t releaser_code(uint32_t by)
 {
 	return by == MODEL_UNKNOWN ? 0 : by == MODEL_NONE ? 1 : (uint64_t)by + 2;

@@ -36,7 +36,7 @@ uint32_t encoder_frames_shift(const struct source *source);
 void encode_names(struct encoder *e, const char *table, const struct names *names,
                   const uint32_t *ids, uint32_t count);
 
-/* What there is of each kind in the encoder's pass. */
+/* The number of items of each kind in the encoder's pass. */
 void encode_lanes(struct encoder *e);
 void encode_slices(struct encoder *e);
 void encode_stacks(struct encoder *e);

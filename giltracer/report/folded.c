@@ -11,6 +11,7 @@
 #include "analysis/functions.h"
 #include "analysis/locks.h"
 #include "analysis/pystack.h"
+#include "analysis/sampled.h"
 #include "base/idmap.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -41,7 +42,7 @@ static size_t depth_of(const struct stacks *stacks, uint32_t id)
 	return depth;
 }
 
-/* From the outermost. Without what is deeper than PYSTACK_DEPTH_MAX. */
+/* From the outermost frame on, without frames deeper than PYSTACK_DEPTH_MAX. */
 static void add_stack(struct str *out, const struct stacks *stacks, uint32_t id)
 {
 	const struct stack_frame *frames[PYSTACK_DEPTH_MAX];
@@ -63,10 +64,10 @@ static void add_stack(struct str *out, const struct stacks *stacks, uint32_t id)
 	}
 }
 
-static void add_thread(struct str *out, const struct recording_pass *pass, uint32_t thread)
+static void add_thread(struct str *out, const char *name, uint32_t tid)
 {
-	add_frame(out, facts_thread_name(pass, thread));
-	str_addf(out, " %" PRIu32, pass->model->threads.v[thread].tid);
+	add_frame(out, name);
+	str_addf(out, " %" PRIu32, tid);
 }
 
 /* One line: a stack as text, and the time in it. */
@@ -75,20 +76,22 @@ struct line {
 	uint64_t ns;
 };
 
-/* Of one thread: stacks that differ in what the text leaves out, as lines of code, are one. */
+/* Of one thread: stacks that differ only in what the text leaves out, such as lines of code, are
+ * merged. */
 struct lines {
 	const struct recording_pass *pass;
 	uint32_t thread;
 	VEC(struct line) v;
 };
 
-/* The time in stack id of stacks; without: what to call it if that is 0. */
+/* The time in stack id of stacks; without: the name to use if id is 0. */
 static void add_line(struct lines *lines, const struct stacks *stacks, uint32_t id,
                      const char *without, uint64_t ns)
 {
 	struct str line = { 0 };
 
-	add_thread(&line, lines->pass, lines->thread);
+	add_thread(&line, facts_thread_name(lines->pass, lines->thread),
+	           lines->pass->model->threads.v[lines->thread].tid);
 	add_stack(&line, stacks, id);
 	if (!id)
 		str_addf(&line, ";%s", without);
@@ -118,7 +121,7 @@ static void put_lines(struct lines *lines, FILE *out)
 	vec_done(&lines->v);
 }
 
-/* Time in states of the GIL, by what Python ran. */
+/* Time in states of the GIL, by what Python was running. */
 static void put_python(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	struct stretches stretches = stretches_of_lane(&pass->model->threads.v[thread].gil, mask);
@@ -135,7 +138,7 @@ static void put_python(const struct recording_pass *pass, uint32_t thread, uint3
 	vec_done(&stretches);
 }
 
-/* What ran in a lane: Python frames in one of a GIL, call stacks in one of a CPU. */
+/* What was running in a lane: Python frames in a GIL lane, call stacks in a CPU lane. */
 struct lane_stacks {
 	const struct lane *lane;
 	bool is_gil;
@@ -178,7 +181,7 @@ static void put_spans(const struct recording_pass *pass, uint32_t thread,
 	idmap_done(&by_stack);
 }
 
-/* Without a trace: by the frames that the probes read; else the thread is all there is to tell. */
+/* Without a trace: by the frames that the probes read; without those, only the thread is known. */
 static void put_frames(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	const struct model_thread *t = &pass->model->threads.v[thread];
@@ -253,4 +256,47 @@ int report_folded_off_gil(const struct analysis *a, FILE *out, struct error *err
 	               locks_of_pass(a->pass) ? 1u << GIL_LOCK_WAIT | 1u << GIL_STOPPED
 	                                      : 1u << GIL_WAIT | 1u << GIL_SWITCH_WAIT,
 	               out, err);
+}
+
+/* ---- samples */
+
+static void add_sampled(struct lines *lines, const struct samples *s, const char *name,
+                        uint32_t tid, const struct sampled_stack *sum)
+{
+	struct str line = { 0 };
+
+	add_thread(&line, name, tid);
+	add_stack(&line, s->stacks, sum->stack);
+	if (!sum->stack)
+		str_addf(&line, ";%s",
+		         phrase(sum->torn ? PHRASE_no_stack : PHRASE_no_python_frame));
+	str_addf(&line, ";[%s]", sampled_what_name(sum->what));
+	*vec_push(&lines->v) = (struct line){ str_take(&line), sum->samples };
+}
+
+static void put_sampled(const struct recording_pass *pass, const struct sample_thread *thread,
+                        FILE *out)
+{
+	const struct samples *s = pass->samples;
+	uint32_t of = sampled_model_thread(pass, thread);
+	const char *name = of == MODEL_NONE ? names_get(s->names, thread->name)
+	                                    : facts_thread_name(pass, of);
+	struct lines lines = { 0 };
+	struct sampled_stacks sums = sampled_stacks_of(s, thread);
+
+	for (size_t i = 0; i < sums.v.n; i++)
+		add_sampled(&lines, s, name, thread->tid, &sums.v.v[i]);
+	put_lines(&lines, out);
+	vec_done(&sums.v);
+}
+
+int report_folded_samples(const struct analysis *a, FILE *out, struct error *err)
+{
+	const struct samples *s = a->pass->samples;
+
+	if (!s)
+		return error_set(err, ENODATA, "the session has no samples; record with --sample");
+	for (size_t i = 0; i < s->threads.n; i++)
+		put_sampled(a->pass, &s->threads.v[i], out);
+	return 0;
 }

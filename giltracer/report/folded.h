@@ -10,14 +10,19 @@
 
 #include "report/report.h"
 
-/* Who held the GIL, by Python stack; without a GIL, who stopped the others. ENODATA: nothing of
- * that was recorded. */
+/* Which threads held the GIL, by Python stack; without a GIL, which stopped the others. ENODATA:
+ * none of that was recorded. */
 int report_folded_on_gil(const struct analysis *analysis, FILE *out, struct error *err);
 
-/* Who waited for it, by Python stack; without a GIL, who was blocked. ENODATA likewise. */
+/* Which threads waited for it, by Python stack; without a GIL, which were blocked. ENODATA
+ * likewise. */
 int report_folded_off_gil(const struct analysis *analysis, FILE *out, struct error *err);
 
-/* Who was not on a CPU, by the stack that left it; of the stacks pass. ENODATA likewise. */
+/* Which threads were not on a CPU, by the stack that left it; of the stacks pass. ENODATA
+ * likewise. */
 int report_folded_off_cpu(const struct analysis *analysis, FILE *out, struct error *err);
+
+/* What threads were doing, by Python stack, in numbers of samples instead of ns. ENODATA likewise. */
+int report_folded_samples(const struct analysis *analysis, FILE *out, struct error *err);
 
 #endif

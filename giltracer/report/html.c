@@ -36,23 +36,49 @@ static void put_title(const struct recording *recording, FILE *out)
 	fputs("· giltracer", out);
 }
 
-/* A link to the longest wait of those that the verdict is about. */
+/* The beginning of a link to a time since the recording began, with some time around it, and to
+ * what of that kind is in the timeline there. */
+static void put_link(const struct analysis *a, uint64_t from_ns, uint64_t to_ns, const char *kind,
+                     uint32_t index, FILE *out)
+{
+	uint64_t margin = (to_ns - from_ns) / 2;
+
+	fprintf(out,
+	        " <a href=\"#p=%zu&amp;v=%" PRIu64 ",%" PRIu64 "&amp;s=%s.%" PRIu32 ".%" PRIu64
+	        "\">",
+	        (size_t)(a->pass - a->recording->passes), from_ns > margin ? from_ns - margin : 0,
+	        to_ns + margin, kind, index, from_ns);
+}
+
+/* The longest wait of those that the verdict is about. */
 static void put_moment(const struct analysis *a, FILE *out)
 {
 	const struct verdict *v = &a->verdict;
-	uint64_t from = v->moment_start_ns - a->model->start_ns;
-	uint64_t to = v->moment_end_ns - a->model->start_ns;
-	uint64_t margin = (to - from) / 2;
+	uint64_t from_ns = v->moment_start_ns - a->model->start_ns;
 	CLEANUP(str_done) struct str text = { 0 };
 
-	say_longest_wait_at(&text, from);
-	fprintf(out,
-	        " <a href=\"#p=%zu&amp;v=%" PRIu64 ",%" PRIu64 "&amp;s=gil.%" PRIu32 ".%" PRIu64
-	        "\">",
-	        (size_t)(a->pass - a->recording->passes), from > margin ? from - margin : 0,
-	        to + margin, v->moment_thread, from);
+	say_longest_wait_at(&text, from_ns);
+	put_link(a, from_ns, v->moment_end_ns - a->model->start_ns, "gil", v->moment_thread, out);
 	html_text(str_get(&text), out);
 	fputs("</a>.", out);
+}
+
+/* The delay of a task that the reasons name. */
+static void put_task_delay(const struct analysis *a, const struct reasons *reasons, FILE *out)
+{
+	for (size_t i = 0; i < reasons->v.n; i++) {
+		const struct task_delay *d = reasons->v.v[i].delay;
+		uint64_t start_ns = a->model->start_ns, from_ns;
+		CLEANUP(str_done) struct str text = { 0 };
+
+		if (reasons->v.v[i].code != REASON_TASK_LATE || d->end_ns < start_ns)
+			continue;
+		from_ns = d->start_ns > start_ns ? d->start_ns - start_ns : 0;
+		say_task_late_at(&text, from_ns);
+		put_link(a, from_ns, d->end_ns - start_ns, "tasks", a->tasks.of[d->task], out);
+		html_text(str_get(&text), out);
+		fputs("</a>.", out);
+	}
 }
 
 static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
@@ -67,7 +93,7 @@ static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *
 	fputs("</li>\n", out);
 }
 
-/* Many words: shown at once only if they matter. */
+/* Many words: shown at once only if they are important. */
 static void put_caveats(const struct analysis *a, FILE *out)
 {
 	CLEANUP(str_done) struct str summary = { 0 };
@@ -112,7 +138,7 @@ static void put_reasons(const struct analysis *a, const struct reasons *reasons,
 	put_prose(&text, out);
 }
 
-/* A paragraph of the verdict, up to where it ends; false: there is none. */
+/* A paragraph of the verdict and its end; false: there is none. */
 static bool put_paragraph(const char *kind, enum phrase before, const struct analysis *a,
                           const struct reasons *reasons, FILE *out)
 {
@@ -150,8 +176,10 @@ static void put_verdict(const struct analysis *a, FILE *out)
 			put_moment(a, out);
 		fputs("</p>\n", out);
 	}
-	if (put_paragraph("also", PHRASE_NONE, a, &v->also, out))
+	if (put_paragraph("also", PHRASE_NONE, a, &v->also, out)) {
+		put_task_delay(a, &v->also, out);
 		fputs("</p>\n", out);
+	}
 	if (put_paragraph("advice", PHRASE_what_helps, a, &v->advice, out))
 		fputs("</p>\n", out);
 	put_quality(a, out);

@@ -21,7 +21,7 @@ static void put_headings(const struct table *table, FILE *out)
 	fputs("</tr></thead>\n<tbody>\n", out);
 }
 
-/* Cells of the first column are headings of their rows. */
+/* The cells of the first column are the headings of their rows. */
 static void put_row(const struct table *table, const struct row *row, FILE *out)
 {
 	fputs("<tr>", out);
@@ -71,7 +71,7 @@ void html_tables(const struct analysis *a, FILE *out)
 	                              const struct table_limits *) = {
 		table_threads,         table_states,         table_lock_waits, table_places,
 		table_gil_waits,       table_cpu_waits,      table_overdue,    table_holders,
-		table_sampled_threads, table_sampled_places,
+		table_sampled_threads, table_sampled_places, table_tasks,
 	};
 	const struct table_limits limits = {
 		.threads = HTML_ROWS,

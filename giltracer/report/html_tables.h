@@ -7,7 +7,7 @@
 
 #include "analysis/analysis.h"
 
-#define HTML_ROWS 1000 /* of a table; what is left out is said below it, and how much it is */
+#define HTML_ROWS 1000 /* rows of a table; what is left out, and how much, is stated below it */
 
 /* Of the main pass. */
 void html_tables(const struct analysis *a, FILE *out);

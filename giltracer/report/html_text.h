@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of others inside HTML. */
+/* Untrusted text in HTML. */
 #ifndef GILTRACER_REPORT_HTML_TEXT_H
 #define GILTRACER_REPORT_HTML_TEXT_H
 

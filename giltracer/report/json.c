@@ -10,6 +10,7 @@
 #include "report/locks_json.h"
 #include "report/patterns.h"
 #include "report/samples_json.h"
+#include "report/tasks_json.h"
 #include "report/starvation_json.h"
 #include "report/verdict_text.h"
 #include "report/wording.h"
@@ -101,6 +102,8 @@ void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uin
 	jsonw_u64(w, "no_gil_ns", model_thread_no_gil_ns(t));
 	jsonw_u64(w, "unknown_ns", t->gil_ns[GIL_UNKNOWN]);
 	jsonw_u64(w, "probe_cost_ns", t->probe_cost_ns);
+	if (pass->slices && pass->slices->call_cost_ps)
+		jsonw_u64(w, "calls_cost_ns", t->calls_cost_ns);
 	jsonw_u64(w, "holds", t->holds);
 	jsonw_u64(w, "waits", t->waits);
 	jsonw_u64(w, "free_waits", t->free_waits);
@@ -161,22 +164,24 @@ static void put_blame(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
-/* How many rows there are of what has not all of them. */
+/* The number of rows of the lists that are shortened. */
 static void put_shortened(struct jsonw *w, const struct recording_pass *pass, size_t most)
 {
 	const struct model *m = pass->model;
 	const struct {
 		const char *key;
-		size_t n;
+		size_t n, most;
 	} lists[] = {
-		{ "blame", m->blame.n },
-		{ "lock_blame", pass->free_threaded ? m->lock_blame.n : 0 },
-		{ "starvation", m->cpu_blame.n },
+		{ "blame", m->blame.n, most },
+		{ "lock_blame", pass->free_threaded ? m->lock_blame.n : 0, most },
+		{ "starvation", m->cpu_blame.n, most },
+		{ "tasks", pass->slices && pass->slices->tasks ? pass->slices->tasks->v.n : 0,
+		  tasks_json_most(most) },
 	};
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		if (lists[i].n <= most)
+		if (lists[i].n <= lists[i].most)
 			continue;
 		if (!any)
 			jsonw_object(w, "shortened");
@@ -251,6 +256,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	starvation_json(&w, a, most);
 	counters_json(&w, a);
 	samples_json(&w, a, most);
+	tasks_json(&w, a, most);
 	put_caveats(&w, a);
 	put_shortened(&w, pass, most);
 	jsonw_end(&w);

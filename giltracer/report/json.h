@@ -7,7 +7,7 @@
 #include "report/jsonw.h"
 #include "report/report.h"
 
-/* The members of a schema 1 thread, into the object that is open. */
+/* The members of a schema 1 thread, written into the open object. */
 void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uint32_t thread);
 
 /* The same of a GIL. */

@@ -5,80 +5,90 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "base/utf8.h"
 
+#define ESCAPED_MAX 12 /* bytes of an escaped code point */
+
 /* JSON (RFC 8259, 7) escapes in UTF-16. */
-static void put_escape(FILE *out, uint32_t cp)
+static char *add_escape(char *at, uint32_t cp)
 {
 	if (cp >= 0x10000) {
-		fprintf(out, "\\u%04" PRIx32, 0xd7c0 + (cp >> 10));
+		at += snprintf(at, ESCAPED_MAX / 2 + 1, "\\u%04" PRIx32, 0xd7c0 + (cp >> 10));
 		cp = 0xdc00 + (cp & 0x3ff);
 	}
-	fprintf(out, "\\u%04" PRIx32, cp);
+	return at + snprintf(at, ESCAPED_MAX / 2 + 1, "\\u%04" PRIx32, cp);
 }
 
-static void put_codepoint(FILE *out, uint32_t cp)
+static char *add_utf8(char *at, uint32_t cp)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	utf8_add(&text, cp);
+	memcpy(at, text.s, text.len);
+	return at + text.len;
+}
+
+/* Writes cp to at, which has room for ESCAPED_MAX bytes and a NUL; where it ends. */
+static char *add_codepoint(char *at, uint32_t cp)
 {
 	switch (cp) {
 	case '"':
 	case '\\':
-		fprintf(out, "\\%c", (char)cp);
-		return;
+		*at++ = '\\';
+		*at++ = (char)cp;
+		return at;
 	case '\n':
-		fputs("\\n", out);
-		return;
 	case '\t':
-		fputs("\\t", out);
-		return;
+		*at++ = '\\';
+		*at++ = cp == '\n' ? 'n' : 't';
+		return at;
 	case '<':
 	case '>':
 	case '&':
-		put_escape(out, cp);
-		return;
+		return add_escape(at, cp);
 	}
-	if (utf8_is_unsafe(cp)) {
-		put_escape(out, cp);
-	} else if (cp < 0x80) {
-		putc_unlocked((int)cp, out);
-	} else {
-		CLEANUP(str_done) struct str text = { 0 };
-
-		utf8_add(&text, cp);
-		fputs(str_get(&text), out);
-	}
+	return utf8_is_unsafe(cp) ? add_escape(at, cp) : add_utf8(at, cp);
 }
 
-static bool is_plain(char c)
-{
-	return c >= ' ' && c < 0x7f && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&';
-}
+/* ASCII that stays as it is. */
+static const bool is_plain[256] = {
+	[' ' ... '!'] = true, ['#' ... '%'] = true, ['\'' ... ';'] = true,
+	['=' ... '='] = true, ['?' ... '['] = true, [']' ... '~'] = true,
+};
 
 /* Nearly all of it is plain ASCII, written at once. */
-static void put_text(FILE *out, const char *text)
+static void put_text(struct outbuf *out, const char *text)
 {
 	uint32_t cp;
 
-	putc_unlocked('"', out);
+	outbuf_addc(out, '"');
 	for (;;) {
 		const char *from = text;
+		char *at;
 
-		while (is_plain(*text))
+		while (is_plain[(unsigned char)*text])
 			text++;
-		fwrite_unlocked(from, 1, (size_t)(text - from), out);
-		cp = utf8_next(&text);
+		outbuf_add(out, from, (size_t)(text - from));
+		cp = *text ? utf8_next(&text) : 0;
 		if (!cp)
 			break;
-		put_codepoint(out, cp);
+		at = outbuf_room(out, ESCAPED_MAX + 1);
+		out->used += (size_t)(add_codepoint(at, cp) - at);
 	}
-	putc_unlocked('"', out);
+	outbuf_addc(out, '"');
 }
 
 static void new_line(struct jsonw *w, unsigned depth)
 {
-	putc_unlocked('\n', w->out);
+	outbuf_addc(&w->out, '\n');
 	for (unsigned i = 0; i < depth; i++)
-		putc_unlocked('\t', w->out);
+		outbuf_addc(&w->out, '\t');
 }
 
 /* What goes before a value: comma, line, key. */
@@ -88,17 +98,19 @@ static void before(struct jsonw *w, const char *key)
 		unsigned at = w->depth - 1;
 
 		if (w->any[at])
-			putc_unlocked(',', w->out);
+			outbuf_addc(&w->out, ',');
 		if (w->depth <= w->lines)
 			new_line(w, w->depth);
 		else if (w->any[at] && w->lines)
-			putc_unlocked(' ', w->out);
+			outbuf_addc(&w->out, ' ');
 		w->any[at] = true;
 	}
 	assert(!key == !(w->depth && w->object[w->depth - 1]));
 	if (key) {
-		put_text(w->out, key);
-		fputs_unlocked(w->lines ? ": " : ":", w->out);
+		put_text(&w->out, key);
+		outbuf_addc(&w->out, ':');
+		if (w->lines)
+			outbuf_addc(&w->out, ' ');
 	}
 }
 
@@ -106,7 +118,7 @@ static void begin(struct jsonw *w, const char *key, bool object)
 {
 	before(w, key);
 	assert(w->depth < JSONW_DEPTH);
-	putc_unlocked(object ? '{' : '[', w->out);
+	outbuf_addc(&w->out, object ? '{' : '[');
 	w->any[w->depth] = false;
 	w->object[w->depth++] = object;
 }
@@ -127,7 +139,7 @@ void jsonw_end(struct jsonw *w)
 	w->depth--;
 	if (w->any[w->depth] && w->depth < w->lines)
 		new_line(w, w->depth);
-	putc_unlocked(w->object[w->depth] ? '}' : ']', w->out);
+	outbuf_addc(&w->out, w->object[w->depth] ? '}' : ']');
 }
 
 void jsonw_string(struct jsonw *w, const char *key, const char *text)
@@ -137,76 +149,93 @@ void jsonw_string(struct jsonw *w, const char *key, const char *text)
 		return;
 	}
 	before(w, key);
-	put_text(w->out, text);
-}
-
-/* Decimal digits of value, with a point before the last ones if there are decimals. */
-static void put_digits(FILE *out, uint64_t value, unsigned decimals)
-{
-	char digits[24], *end = digits + sizeof(digits), *at = end;
-
-	if (decimals) {
-		for (unsigned i = 0; i < decimals; i++, value /= 10)
-			*--at = (char)('0' + value % 10);
-		*--at = '.';
-	}
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	fwrite_unlocked(at, 1, (size_t)(end - at), out);
+	put_text(&w->out, text);
 }
 
 void jsonw_u64(struct jsonw *w, const char *key, uint64_t value)
 {
 	before(w, key);
-	put_digits(w->out, value, 0);
+	outbuf_add_u64(&w->out, value);
 }
 
 void jsonw_us(struct jsonw *w, const char *key, uint64_t ns)
 {
 	before(w, key);
-	put_digits(w->out, ns, 3);
+	outbuf_add_us(&w->out, ns);
 }
 
 void jsonw_ms(struct jsonw *w, const char *key, uint64_t ns)
 {
 	before(w, key);
-	put_digits(w->out, ns, 6);
+	outbuf_add_ms(&w->out, ns);
 }
 
 void jsonw_i64(struct jsonw *w, const char *key, int64_t value)
 {
 	before(w, key);
-	fprintf(w->out, "%" PRId64, value);
+	if (value < 0)
+		outbuf_addc(&w->out, '-');
+	outbuf_add_u64(&w->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void jsonw_real(struct jsonw *w, const char *key, double value, int decimals)
 {
+	CLEANUP(free) char *text = xasprintf("%.*f", decimals, value);
+
 	assert(isfinite(value));
 	before(w, key);
-	fprintf(w->out, "%.*f", decimals, value);
+	outbuf_adds(&w->out, text);
 }
 
 void jsonw_hex(struct jsonw *w, const char *key, uint64_t value)
 {
+	char text[24];
+
 	before(w, key);
-	fprintf(w->out, "\"%#" PRIx64 "\"", value);
+	snprintf(text, sizeof(text), "\"%#" PRIx64 "\"", value);
+	outbuf_adds(&w->out, text);
 }
 
 void jsonw_bool(struct jsonw *w, const char *key, bool value)
 {
 	before(w, key);
-	fputs(value ? "true" : "false", w->out);
+	outbuf_adds(&w->out, value ? "true" : "false");
 }
 
 void jsonw_null(struct jsonw *w, const char *key)
 {
 	before(w, key);
-	fputs("null", w->out);
+	outbuf_adds(&w->out, "null");
+}
+
+struct outbuf *jsonw_value(struct jsonw *w)
+{
+	before(w, NULL);
+	return &w->out;
+}
+
+char *jsonw_quoted(const char *text)
+{
+	/* A byte gives six at most: a control character. */
+	char *ret = xcalloc(strlen(text) + 1, ESCAPED_MAX / 2), *at = ret;
+	uint32_t cp;
+
+	*at++ = '"';
+	while ((cp = utf8_next(&text)))
+		at = add_codepoint(at, cp);
+	*at++ = '"';
+	*at = '\0';
+	return ret;
+}
+
+void jsonw_flush(struct jsonw *w)
+{
+	outbuf_flush(&w->out);
 }
 
 void jsonw_finish(struct jsonw *w)
 {
 	assert(w->depth == 0);
-	putc_unlocked('\n', w->out);
+	outbuf_addc(&w->out, '\n');
+	jsonw_flush(w);
 }

@@ -21,15 +21,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/outbuf.h"
+
 #define JSONW_DEPTH 32
 
 /**
- * @out: borrowed; its errors are the owner's to check
+ * @out: of a file that is borrowed; its errors are the owner's to check
  * @lines: objects and arrays down to this depth put each of their values on a line of its own,
  *         indented; 0: all on one line
  */
 struct jsonw {
-	FILE *out;
+	struct outbuf out;
 	unsigned lines;
 	unsigned depth;
 	bool any[JSONW_DEPTH];
@@ -38,7 +40,9 @@ struct jsonw {
 
 static inline void jsonw_init(struct jsonw *w, FILE *out, unsigned lines)
 {
-	*w = (struct jsonw){ .out = out, .lines = lines };
+	outbuf_init(&w->out, out);
+	w->lines = lines;
+	w->depth = 0;
 }
 
 void jsonw_object(struct jsonw *w, const char *key);
@@ -57,7 +61,14 @@ void jsonw_hex(struct jsonw *w, const char *key, uint64_t value); /* a string, "
 void jsonw_bool(struct jsonw *w, const char *key, bool value);
 void jsonw_null(struct jsonw *w, const char *key);
 
-/* Finish: everything must be closed; writes a newline. */
+/* In an array: the caller writes one value, as JSON, to what is returned. */
+struct outbuf *jsonw_value(struct jsonw *w);
+/* What jsonw_string() would write. Caller frees. */
+char *jsonw_quoted(const char *text);
+
+/* All that was written is in the file. */
+void jsonw_flush(struct jsonw *w);
+/* Finish: everything must be closed; writes a newline, and flushes. */
 void jsonw_finish(struct jsonw *w);
 
 #endif

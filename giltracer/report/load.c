@@ -49,7 +49,7 @@ static bool is_stacks(const struct session_pass *pass)
 	return pass->kind == PASS_STACKS;
 }
 
-/* Of the one process that is of interest, or of nobody. */
+/* The events of the only process to report, or none. */
 static bool is_wanted(const struct loaded *loaded, const struct event *ev)
 {
 	return !loaded->only_pid || !ev->pid || ev->pid == loaded->only_pid;
@@ -71,7 +71,7 @@ static int feed(struct loaded *loaded, struct error *err)
 	return more;
 }
 
-/* What only the source knows about the recording. */
+/* Data about the recording that only the source has. */
 static void add_source_caveats(struct loaded *loaded)
 {
 	const struct source_stats *stats = &loaded->source->stats;
@@ -102,7 +102,7 @@ static void *check(void *data)
 	return loaded;
 }
 
-/* Both only read the model, so they do it at the same time. */
+/* Both only read the model, so they run at the same time. */
 static void check_and_rank(struct loaded *loaded, unsigned cpus)
 {
 	pthread_t thread;
@@ -131,7 +131,7 @@ static void finish(struct loaded *loaded, unsigned cpus)
 	check_and_rank(loaded, cpus);
 }
 
-/* Without them a sleep goes on until the thread runs again. */
+/* Without wake-ups, a sleep lasts until the thread runs again. */
 static struct source *with_wakeups(const struct job *job, struct source *source)
 {
 	CLEANUP(free) char *path = file_in(job->dir, job->pass->wakeups);
@@ -148,7 +148,8 @@ static struct source *with_wakeups(const struct job *job, struct source *source)
 	return source;
 }
 
-/* What the library recorded, and what perf did beside it; without perf's, if that cannot be read. */
+/* What the library recorded, and what perf recorded of the same execution; without perf's part if
+ * that cannot be read. */
 static int open_preload(const struct job *job, const char *folder,
                         const struct from_perf_options *options, struct source **ret,
                         struct error *err)
@@ -202,7 +203,7 @@ static int open_events(const struct job *job, const char *file, struct error *er
 	return 0;
 }
 
-/* Without it functions have names, but neither files nor lines. */
+/* Without it, functions have names but neither files nor lines. */
 static void load_code(struct loaded *loaded, const struct session_pass *pass, const char *dir)
 {
 	CLEANUP(free) char *path = NULL;
@@ -250,6 +251,7 @@ static int read_events(struct job *job)
 		.no_probes = is_stacks(pass),
 		.gil_off = pass->gil == SESSION_GIL_OFF,
 		.requests_known = pass->preload && !pass->perf_data,
+		.stolen_ns = pass->stolen_ns,
 		.all_releases = job->session->releases_known,
 	};
 
@@ -310,7 +312,7 @@ static void *run_slices(void *data)
 	return NULL;
 }
 
-/* Without a thread the work is done here. */
+/* If no thread can be started, the work is done here. */
 static void start(struct job *job, void *(*run)(void *))
 {
 	job->threaded = thread_start(&job->thread, run, job) == 0;
@@ -333,7 +335,7 @@ static int wait_for(struct job *jobs, size_t count, struct error *err)
 	return status;
 }
 
-/* Up to 3.10 each evaluation of Python code ran one function. */
+/* Up to 3.10, each evaluation of Python code ran one function. */
 static bool is_one_to_one(const struct session *session)
 {
 	unsigned major = 0, minor = 0;
@@ -343,7 +345,7 @@ static bool is_one_to_one(const struct session *session)
 	       minor <= 10;
 }
 
-/* Python frames among the native ones: both files of the pass have been read. */
+/* Put Python frames among the native ones: both files of the pass have been read. */
 static void join_python(struct loaded *loaded, const struct session *session,
                         const struct session_pass *pass)
 {
@@ -376,8 +378,8 @@ static const char *name_of(const struct idmap *by_id, const struct session_pass 
 	return at == IDMAP_NONE ? NULL : pass->threads[at].name;
 }
 
-/* What the program calls its threads is better than what the kernel does, and than what VizTracer
- * makes of threads that it sees before threading does. */
+/* The program's names for its threads are preferred to the kernel's, and to VizTracer's for threads
+ * that VizTracer sees before threading does. */
 static void name_threads(struct loaded *loaded, const struct session_pass *pass)
 {
 	struct names *names = loaded->source->names;
@@ -408,6 +410,24 @@ static void name_threads(struct loaded *loaded, const struct session_pass *pass)
 	idmap_done(&by_id);
 }
 
+/* No more than the time in which a thread was seen. */
+static void cost_calls(struct loaded *loaded)
+{
+	const struct slices *slices = loaded->slices;
+
+	if (!slices || !slices->call_cost_ps)
+		return;
+	for (size_t i = 0; i < loaded->model->threads.n; i++) {
+		struct model_thread *t = &loaded->model->threads.v[i];
+		uint64_t known_ns = t->end_ns - t->start_ns - t->gil_ns[GIL_UNKNOWN];
+		const struct slice_thread *calls = slices_find(slices, t->pid, t->tid);
+		double ns = calls ? (double)calls->recorded * (double)slices->call_cost_ps / 1000
+		                  : 0;
+
+		t->calls_cost_ns = ns < (double)known_ns ? (uint64_t)ns : known_ns;
+	}
+}
+
 int report_load(struct loaded **ret, const struct session *session, const char *dir,
                 struct error *err)
 {
@@ -429,6 +449,7 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 	for (size_t i = 0; i < count; i++) {
 		name_threads(&loaded[i], &session->passes[i]);
 		join_python(&loaded[i], session, &session->passes[i]);
+		cost_calls(&loaded[i]);
 	}
 	*ret = loaded;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Session folder -> models: reads every recording of it, side by side. */
+/* Session folder -> models: reads all its recordings at the same time. */
 #ifndef GILTRACER_REPORT_LOAD_H
 #define GILTRACER_REPORT_LOAD_H
 

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "report/json.h"
 #include "report/phrases.h"
+#include "report/tasks_json.h"
 #include "report/wording.h"
 #include "trace/source.h"
 
@@ -31,7 +32,7 @@ static void put_options(struct jsonw *w, const struct recording *recording)
 	jsonw_u64(w, "wait_mark_ns", WAIT_MARK_NS);
 }
 
-/* Python asks after one switch interval, two at most, and lets go at once. */
+/* Python asks for a release after one switch interval, two at most, and obeys at once. */
 static void put_holders_hint(struct jsonw *w, const struct analysis *a)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -61,7 +62,7 @@ static void put_notes(struct jsonw *w, const struct recording *recording)
 	jsonw_end(w);
 }
 
-/* Relative to the pass; what never happened is at its start. */
+/* Relative to the pass; a time that never was is at its start. */
 static uint64_t since(const struct model *model, uint64_t at_ns)
 {
 	return at_ns > model->start_ns ? at_ns - model->start_ns : 0;
@@ -124,7 +125,7 @@ static void put_blame_row(struct jsonw *w, const struct model *model,
 	jsonw_end(w);
 }
 
-/* What a group waited for those that have no row of their own. */
+/* How long a group waited for those that have no row of their own. */
 static void put_others(struct jsonw *w, uint32_t waiter, uint64_t pairs, uint64_t wait_ns)
 {
 	jsonw_object(w, NULL);
@@ -137,7 +138,7 @@ static void put_others(struct jsonw *w, uint32_t waiter, uint64_t pairs, uint64_
 	jsonw_end(w);
 }
 
-/* Rows of groups: the page shows no others where threads are many. */
+/* Rows of groups: where there are many threads, the page shows only these. */
 static void put_groups(struct jsonw *w, const struct model *model,
                        const struct thread_groups *groups, const struct group_blames *rows)
 {
@@ -196,7 +197,7 @@ static struct model_blame blame_at(const struct model *model, bool locks, size_t
 		                     .longest_at_ns = b->longest_at_ns };
 }
 
-/* By thread, what rows of groups do not say: how long others waited because of it. */
+/* By thread, what rows of groups do not show: how long others waited because of it. */
 static void put_caused(struct jsonw *w, const struct model *model, bool locks)
 {
 	CLEANUP(free) uint64_t *ns = xcalloc(model->threads.n + 1, sizeof(*ns));
@@ -317,6 +318,7 @@ void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 	for (size_t i = 0; i < recording->pass_count; i++)
 		put_pass(&w, &recording->passes[i], &rows[i]);
 	jsonw_end(&w);
+	tasks_meta(&w, a);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }

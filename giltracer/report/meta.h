@@ -8,9 +8,9 @@
 #include "analysis/analysis.h"
 #include "report/rows.h"
 
-/* CPython's default, and what a wait is compared with. */
+/* CPython's default, with which waits are compared. */
 #define SWITCH_INTERVAL_NS 5000000
-/* A wait at least so long is never smaller than a pixel. */
+/* A wait of at least this length is never smaller than a pixel. */
 #define WAIT_MARK_NS 1000000
 
 /* If there are more rows of who waited for whom, or who used whose CPU, those of groups

@@ -44,7 +44,7 @@ static void seek(struct buckets *b, uint64_t time_ns)
 	b->limit_ns = b->start_ns + (b->at + 1) * b->width;
 }
 
-/* Spans come by time, nearly all of them within one bucket. */
+/* Spans come by time; nearly all are within one bucket. */
 static void add(struct buckets *b, enum kind kind, uint64_t from, uint64_t to)
 {
 	if (from >= b->limit_ns)
@@ -70,7 +70,7 @@ static void add_lane(struct buckets *b, const struct lane *lane)
 	}
 }
 
-/* Shares of one bucket in 63rds, of which all together are no more than 63. */
+/* Shares of one bucket in 63rds, which add up to at most 63. */
 static void round_bucket(const struct buckets *b, unsigned bucket, unsigned ret[KINDS])
 {
 	unsigned sum = 0, largest = 0;

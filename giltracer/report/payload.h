@@ -16,7 +16,7 @@ int payload_start(struct payload **ret, const struct recording *recording, const
                   struct error *err);
 void payload_free(struct payload *payload);
 
-/* Write the blocks, as they are made. */
+/* Write the blocks as they are made. */
 void payload_write(struct payload *payload, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The writers of reports: each has all facts of a recording in one format. */
+/* The writers of reports: each writes all facts of a recording in one format. */
 #ifndef GILTRACER_REPORT_REPORT_H
 #define GILTRACER_REPORT_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorts out which Python calls are shown where. */
+/* Decides which Python calls are shown where. */
 #include "rows.h"
 
 #include <stdlib.h>
@@ -24,7 +24,8 @@ bool rows_fits(const struct rows *rows, const struct slice *slice, uint64_t *end
 	return true;
 }
 
-/* A tid may be used twice in a recording: of each, the thread that lived when its calls begin. */
+/* A tid may be used twice in a recording: of such threads, the one that lived when its calls
+ * begin. */
 static void find_threads(struct rows *rows, const struct recording_pass *pass)
 {
 	const struct model *model = pass->model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words for what samples tell. */
+/* The words for what samples show. */
 #ifndef GILTRACER_REPORT_SAMPLED_TEXT_H
 #define GILTRACER_REPORT_SAMPLED_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples tell, for machines: counts. */
+/* What samples show, for machines: counts. */
 #include "report/samples_json.h"
 
 #include "report/json.h"

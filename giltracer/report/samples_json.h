@@ -5,7 +5,7 @@
 #include "analysis/analysis.h"
 #include "report/jsonw.h"
 
-/* "samples": what they tell, or null; at most most places. */
+/* The member "samples": counts of samples, or null; at most most places. */
 void samples_json(struct jsonw *w, const struct analysis *a, size_t most);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the reports of a session written. */
+/* Writes the reports of a session. */
 #include "report/session_report.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ int report_check_outputs(const struct report_outputs *outputs, struct error *err
 	return 0;
 }
 
-/* "-" is stdout, whose errors main looks for. */
+/* "-" is stdout, which main checks for errors. */
 static int write_file(const struct analysis *a, const char *path, report_writer *writer,
                       struct error *err)
 {
@@ -95,7 +95,7 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 	if (outputs->html && write_file(a, outputs->html, report_html, err) < 0) {
 		if (err->code != E2BIG)
 			return -1;
-		/* All else can be written. */
+		/* Everything else can be written. */
 		too_large = *err;
 	}
 	if (outputs->json && write_file(a, outputs->json, report_json, err) < 0)

@@ -9,7 +9,7 @@
 #include "analysis/summary.h"
 #include "base/error.h"
 
-/* Writes a document of the analysis to out; who opened out checks it for errors. */
+/* Writes a document of the analysis to out; the caller that opened out checks it for errors. */
 typedef int report_writer(const struct analysis *analysis, FILE *out, struct error *err);
 
 struct report_document {
@@ -35,7 +35,7 @@ struct report_outputs {
 	size_t document_count;
 };
 
-/* That no two of them are to be in the same place, by its name. */
+/* Check that no two outputs have the same name. */
 int report_check_outputs(const struct report_outputs *outputs, struct error *err);
 
 /*

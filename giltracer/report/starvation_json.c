@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who had the CPUs, for machines. */
+/* Which threads and programs had the CPUs, for machines. */
 #include "report/starvation_json.h"
 
 #include "report/json.h"

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* What is no number, or less than nothing, is 0. */
+/* A value that is not a number, or is negative, is read as 0. */
 static uint64_t number(const json_t *object, const char *key)
 {
 	json_int_t value = json_integer_value(json_object_get(object, key));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tables are filled in with: for the files table_*.c. */
+/* Helpers for filling in tables: for the files table_*.c. */
 #ifndef GILTRACER_REPORT_TABLE_CELLS_H
 #define GILTRACER_REPORT_TABLE_CELLS_H
 
@@ -8,7 +8,7 @@
 /* A new row without text; borrowed until the next one. */
 struct row *table_add_row(struct table *table);
 
-/* Any bytes, made safe. */
+/* text: any bytes; they are made safe. */
 void cell_text(struct row *row, unsigned column, const char *text);
 void cell_number(struct row *row, unsigned column, double value, int decimals);
 void cell_ms(struct row *row, unsigned column, uint64_t ns, int decimals);

@@ -4,7 +4,8 @@
 #include "report/table_cells.h"
 #include "report/wording.h"
 
-#define NEARLY_ALL 95 /* percent of the waiting, by overdue holds: other holds are no news */
+#define NEARLY_ALL \
+	95 /* percent of the waiting: with so much by overdue holds, others add nothing */
 
 static void add_function(struct table *table, const struct analysis *a,
                          const struct function_row *f, bool overdue, unsigned name_columns)
@@ -34,7 +35,7 @@ static void add_function(struct table *table, const struct analysis *a,
 		cell_ms(row, 7, gain_ns, 1);
 }
 
-/* What the first function would save. */
+/* What releasing the GIL in the first function would save. */
 static void add_gain(struct table *table, const struct analysis *a, const struct hog *hog,
                      unsigned name_columns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples tell: shares of counts, marked as the estimates that they are. */
+/* What samples show: shares of counts, marked as estimates. */
 #include "report/sampled_text.h"
 #include "report/table_cells.h"
 #include "trace/names.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads and what they did. */
+#include <stdbool.h>
 #include <string.h>
 
+#include "model/probe_cost.h"
 #include "report/table_cells.h"
 
 #define FIRST_COLUMN 2 /* behind the thread and its life */
@@ -25,7 +27,9 @@ struct thread_column {
 
 /* clang-format off */
 
-/* The last one only where it matters. */
+/* The last two only where they matter. */
+#define COSTS 2
+
 static const struct thread_column gil_columns[] = {
 	SHARE(PHRASE_h_no_gil, facts_shares, no_gil),
 	SHARE(PHRASE_h_has_gil, facts_shares, hold),
@@ -35,6 +39,7 @@ static const struct thread_column gil_columns[] = {
 	TIME(PHRASE_h_longest_wait, longest_wait_ns),
 	TIME(PHRASE_h_longest_hold, longest_hold_ns),
 	SHARE(PHRASE_h_probes, facts_shares, probes),
+	SHARE(PHRASE_h_calls, facts_shares, calls),
 };
 
 static const struct thread_column lock_columns[] = {
@@ -65,50 +70,85 @@ _Static_assert(COUNT(gil_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has 
 _Static_assert(COUNT(lock_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
 _Static_assert(COUNT(state_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
 
-static void set_headings(struct table *table, const struct thread_column *columns, size_t n)
+/* The columns of a table, and what fills them of a thread. */
+struct thread_columns {
+	const struct thread_column *v[TABLE_COLUMNS];
+	size_t n;
+	void (*put)(struct row *row, const struct thread_columns *columns,
+	            const struct model_thread *t);
+};
+
+static struct thread_columns all_of(const struct thread_column *columns, size_t n)
 {
-	TABLE_HEADINGS(table, PHRASE_h_thread, PHRASE_h_total_ms);
+	struct thread_columns ret = { .n = n };
+
 	for (size_t i = 0; i < n; i++)
-		table->headings[table->columns++] = columns[i].heading;
+		ret.v[i] = &columns[i];
+	return ret;
 }
 
-static void put_columns(struct row *row, const struct thread_column *columns, size_t n,
-                        const void *shares, const struct model_thread *t)
+static void put_columns(struct row *row, const struct thread_columns *columns, const void *shares,
+                        const struct model_thread *t)
 {
-	for (size_t i = 0; i < n; i++) {
-		const char *from = columns[i].is_time ? (const char *)t : shares;
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct thread_column *column = columns->v[i];
+		const char *from = column->is_time ? (const char *)t : shares;
 		uint64_t ns;
 		double percent;
 
-		if (columns[i].is_time) {
-			memcpy(&ns, from + columns[i].offset, sizeof(ns));
+		if (column->is_time) {
+			memcpy(&ns, from + column->offset, sizeof(ns));
 			cell_ms(row, (unsigned)i + FIRST_COLUMN, ns, 3);
 		} else {
-			memcpy(&percent, from + columns[i].offset, sizeof(percent));
+			memcpy(&percent, from + column->offset, sizeof(percent));
 			cell_number(row, (unsigned)i + FIRST_COLUMN, percent, 1);
 		}
 	}
 }
 
-static void put_gil_shares(struct row *row, const struct model_thread *t)
+static void put_gil_shares(struct row *row, const struct thread_columns *columns,
+                           const struct model_thread *t)
 {
 	struct facts_shares shares = facts_shares(t);
 
-	put_columns(row, COLUMNS(gil_columns), &shares, t);
+	put_columns(row, columns, &shares, t);
 }
 
-static void put_lock_shares(struct row *row, const struct model_thread *t)
+static void put_lock_shares(struct row *row, const struct thread_columns *columns,
+                            const struct model_thread *t)
 {
 	struct locks_shares shares = locks_shares(t);
 
-	put_columns(row, COLUMNS(lock_columns), &shares, t);
+	put_columns(row, columns, &shares, t);
 }
 
-static void put_states(struct row *row, const struct model_thread *t)
+static void put_states(struct row *row, const struct thread_columns *columns,
+                       const struct model_thread *t)
 {
 	struct facts_states shares = facts_states(t);
 
-	put_columns(row, COLUMNS(state_columns), &shares, t);
+	put_columns(row, columns, &shares, t);
+}
+
+/* As model/probe_cost.h has it of probes: less is not worth a column. */
+static bool calls_matter(const struct model *model)
+{
+	for (size_t i = 0; i < model->threads.n; i++)
+		if (facts_shares(&model->threads.v[i]).calls >= PROBE_COST_NOTE_PERCENT)
+			return true;
+	return false;
+}
+
+static struct thread_columns of_gil(const struct model *model)
+{
+	struct thread_columns ret = all_of(gil_columns, COUNT(gil_columns) - COSTS);
+
+	if (model->caveats[CAVEAT_PROBE_COST])
+		ret.v[ret.n++] = &gil_columns[COUNT(gil_columns) - COSTS];
+	if (calls_matter(model))
+		ret.v[ret.n++] = &gil_columns[COUNT(gil_columns) - COSTS + 1];
+	ret.put = put_gil_shares;
+	return ret;
 }
 
 static uint64_t life(const struct model_thread *t)
@@ -118,9 +158,11 @@ static uint64_t life(const struct model_thread *t)
 
 /* A row for each thread or group, in their order. */
 static void add_threads(struct table *table, const struct analysis *a,
-                        const struct table_limits *limits,
-                        void (*put)(struct row *, const struct model_thread *))
+                        const struct table_limits *limits, const struct thread_columns *columns)
 {
+	TABLE_HEADINGS(table, PHRASE_h_thread, PHRASE_h_total_ms);
+	for (size_t i = 0; i < columns->n; i++)
+		table->headings[table->columns++] = columns->v[i]->heading;
 	table->text_columns = 1;
 	table->say_left = say_left_lived;
 	for (uint32_t i = 0; i < a->rows.v.n; i++) {
@@ -135,25 +177,29 @@ static void add_threads(struct table *table, const struct analysis *a,
 		row = table_add_row(table);
 		cell_group(row, 0, a, i, limits->name_columns);
 		cell_ms(row, 1, life(sum), 1);
-		put(row, sum);
+		columns->put(row, columns, sum);
 	}
 }
 
 void table_threads(struct table *ret, const struct analysis *a, const struct table_limits *limits)
 {
+	struct thread_columns columns;
+
 	*ret = (struct table){ .caption = a->locks ? PHRASE_c_lock_threads : PHRASE_c_threads };
-	if (a->locks)
-		set_headings(ret, COLUMNS(lock_columns));
-	else
-		set_headings(ret, COLUMNS(gil_columns));
-	if (!a->locks && !a->model->caveats[CAVEAT_PROBE_COST])
-		ret->columns--;
-	add_threads(ret, a, limits, a->locks ? put_lock_shares : put_gil_shares);
+	if (a->locks) {
+		columns = all_of(COLUMNS(lock_columns));
+		columns.put = put_lock_shares;
+	} else {
+		columns = of_gil(a->model);
+	}
+	add_threads(ret, a, limits, &columns);
 }
 
 void table_states(struct table *ret, const struct analysis *a, const struct table_limits *limits)
 {
+	struct thread_columns columns = all_of(COLUMNS(state_columns));
+
 	*ret = (struct table){ .caption = PHRASE_c_states };
-	set_headings(ret, COLUMNS(state_columns));
-	add_threads(ret, a, limits, put_states);
+	columns.put = put_states;
+	add_threads(ret, a, limits, &columns);
 }

@@ -6,7 +6,7 @@
 #define WAIT_SHARE 0.5 /* percent of the waiting that is worth a row */
 #define NOTE_SHARE 1   /* percent of the waiting that is worth a sentence */
 
-/* Who is no thread: a program, nobody, or not known. */
+/* A holder that is not a thread: a program, nobody, or unknown. */
 static void put_holder(struct row *row, unsigned column, const struct analysis *a,
                        const struct group_blame *b, unsigned name_columns)
 {

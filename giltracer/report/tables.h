@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a report, for a terminal and for a page that is read without JavaScript. */
+/* The tables of a report, for a terminal and for a page without JavaScript. */
 #ifndef GILTRACER_REPORT_TABLES_H
 #define GILTRACER_REPORT_TABLES_H
 
@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "report/phrases.h"
 
-#define TABLE_COLUMNS 10
+#define TABLE_COLUMNS 11
 
 /**
  * @number: it is one, of @value with so many @decimals; else
@@ -57,8 +57,7 @@ struct table_limits {
 	bool all;
 };
 
-/* Each fills in ret, to be freed with table_done; a table without rows is one that is not wanted.
- */
+/* Each fills in ret, to be freed with table_done; a table without rows is not shown. */
 void table_threads(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_states(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_gil_waits(struct table *ret, const struct analysis *a,
@@ -73,11 +72,14 @@ void table_overdue(struct table *ret, const struct analysis *a, const struct tab
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
-/* What samples tell, as estimates. */
+/* What samples show, marked as estimates. */
 void table_sampled_threads(struct table *ret, const struct analysis *a,
                            const struct table_limits *limits);
 void table_sampled_places(struct table *ret, const struct analysis *a,
                           const struct table_limits *limits);
+
+/* asyncio's tasks. */
+void table_tasks(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
 void table_done(struct table *table);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that is read in a window: as wide as that is. */
+/* Text for a terminal window: as wide as the window. */
 #ifndef GILTRACER_REPORT_TERMINAL_H
 #define GILTRACER_REPORT_TERMINAL_H
 
@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* How wide the terminal is that out writes to; 0 if that is none, or does not say. */
+/* The width of the terminal that out writes to; 0 if it is not a terminal or has no known width. */
 unsigned terminal_columns(FILE *out);
 
 /* Append text as one paragraph, indented by two columns, its further lines by four, each at most so

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report for a terminal: the verdict, the tables, and what to know about the numbers. */
+/* The report for a terminal: the verdict, the tables, and the notes. */
 #include "base/cleanup.h"
 #include "report/patterns.h"
 #include "report/phrases.h"
@@ -112,6 +112,7 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 		put_table(a, table_overdue, out);
 		put_table(a, table_holders, out);
 		patterns_text(a->pass, out);
+		put_table(a, table_tasks, out);
 		put_table(a, table_sampled_threads, out);
 		put_table(a, table_sampled_places, out);
 	}

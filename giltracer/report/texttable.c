@@ -51,7 +51,7 @@ static void put_cell(const struct cell *cell, unsigned width, bool left, FILE *o
 		fprintf(out, "%*s%s", pad, "", text);
 }
 
-/* Where the longer one of two lines is shortest; NULL if it is one word. */
+/* The break that makes the longer of two lines shortest; NULL if the text is one word. */
 static const char *middle_blank(const char *text)
 {
 	const char *best = NULL;

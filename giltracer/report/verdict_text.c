@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the reasons of a verdict into words: phrases.def has those. */
+/* Puts the reasons of a verdict into words, which are in phrases.def. */
 #include "report/verdict_text.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "report/sampled_text.h"
 #include "base/utf8.h"
 #include "report/wording.h"
+#include "trace/names.h"
 
 #define NAME_COLUMNS  48
 #define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
@@ -48,21 +49,11 @@ static struct str group_of(const struct analysis *a, uint32_t group)
 	return ret;
 }
 
-/* "function (/long/path/file.py:12)" without the path. */
 static struct str traced_function(const char *name)
 {
-	CLEANUP(str_done) struct str text = { 0 };
-	const char *paren = strstr(name, " (");
-	const char *slash = paren ? strrchr(paren, '/') : NULL;
 	struct str ret = { 0 };
 
-	if (slash) {
-		str_addn(&text, name, (size_t)(paren - name) + 2);
-		str_adds(&text, slash + 1);
-	} else {
-		str_adds(&text, name);
-	}
-	utf8_add_safe(&ret, str_get(&text), 2 * NAME_COLUMNS);
+	wording_add_traced(&ret, name, 2 * NAME_COLUMNS);
 	return ret;
 }
 
@@ -271,6 +262,62 @@ static void add_blocked(struct str *out, const struct analysis *a, const struct 
 	str_addc(out, '.');
 }
 
+/* "consumer-1", or the coroutine function's name. */
+static struct str task_of(const struct analysis *a, uint32_t task)
+{
+	const struct aio_task *t = &a->pass->slices->tasks->v.v[task];
+	const char *name = names_get(a->pass->slices->names, t->name ? t->name : t->function);
+	struct str ret = { 0 };
+
+	if (t->name)
+		utf8_add_safe(&ret, name, NAME_COLUMNS);
+	else if (t->function)
+		wording_add_traced(&ret, name, 2 * NAME_COLUMNS);
+	else
+		say_unknown_function(&ret);
+	return ret;
+}
+
+static void add_loop_gil(struct str *out, const struct analysis *a, const struct task_delay *d,
+                         const char *thread)
+{
+	CLEANUP(str_done) struct str holder = { 0 }, function = { 0 };
+	struct function f = function_at(a->pass, d->holder_frame);
+
+	say_loop_gil(out, thread, d->gil_ns);
+	if (d->holder != MODEL_NONE) {
+		wording_add_thread(&holder, a->pass, d->holder);
+		say_loop_gil_held(out, str_get(&holder));
+	}
+	if (d->holder != MODEL_NONE && f.name) {
+		wording_add_function(&function, &f, NAME_COLUMNS);
+		say_loop_gil_in(out, str_get(&function));
+	}
+	str_addc(out, '.');
+}
+
+static void add_late_task(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	const struct task_delay *d = r->delay;
+	CLEANUP(str_done) struct str task = task_of(a, d->task), thread = { 0 }, function = { 0 };
+
+	(d->inferred ? say_task_late_inferred : say_task_late)(out, str_get(&task), r->ns);
+	if (d->thread == MODEL_NONE) {
+		str_addc(out, '.');
+		return;
+	}
+	thread = thread_of(a, d->thread);
+	if (d->gil_ns * 2 >= r->ns) {
+		add_loop_gil(out, a, d, str_get(&thread));
+	} else if (d->function) {
+		wording_add_traced(&function, names_get(a->pass->slices->names, d->function),
+		                   2 * NAME_COLUMNS);
+		say_loop_busy(out, str_get(&thread), d->busy_ns, str_get(&function));
+	} else {
+		say_loop_others(out, str_get(&thread), d->others);
+	}
+}
+
 static void add_import(struct str *out, const struct reason *r)
 {
 	CLEANUP(str_done) struct str module = { 0 };
@@ -284,7 +331,7 @@ static void add_import(struct str *out, const struct reason *r)
 	(during ? say_gil_turned_on_by : say_gil_on_by)(out, str_get(&module));
 }
 
-/* What has no numbers. */
+/* Reasons without numbers. */
 static const enum phrase plain[] = {
 	[REASON_NO_GIL] = PHRASE_no_gil,
 	[REASON_NOTHING] = PHRASE_nothing,
@@ -309,12 +356,13 @@ static const enum phrase plain[] = {
 	[ADVICE_LOCK] = PHRASE_advise_lock,
 	[ADVICE_EXACT] = PHRASE_advise_exact,
 	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,
+	[ADVICE_LOOP] = PHRASE_advise_loop,
 	[QUALITY_COMPLETE] = PHRASE_quality_complete,
 	[QUALITY_SEE_NOTES] = PHRASE_quality_see_notes,
 	[REASON_CODES] = PHRASE_NONE,
 };
 
-/* What goes before a sentence with names. */
+/* What precedes a sentence with names. */
 static const enum phrase leads[] = {
 	[REASON_GIL_BOUND] = PHRASE_gil_limits,
 	[REASON_GIL_SOME] = PHRASE_gil_slows,
@@ -327,7 +375,7 @@ static const enum phrase leads[] = {
 	[REASON_CODES] = PHRASE_NONE,
 };
 
-/* What has one share in it. */
+/* Reasons with one share. */
 static void (*const shares[])(struct str *, double) = {
 	[REASON_CPUS] = say_cpus_limit,
 	[REASON_CPUS_NOT_GIL] = say_cpus_limit_not_gil,
@@ -387,6 +435,9 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_GIL_ON:
 	case REASON_GIL_TURNED_ON:
 		add_import(out, r);
+		return;
+	case REASON_TASK_LATE:
+		add_late_task(out, a, r);
 		return;
 	case REASON_CPU_USERS:
 		verdict_add_cpu_users(out, a);

@@ -11,7 +11,7 @@
 void verdict_add_text(struct str *out, const struct analysis *analysis,
                       const struct reasons *reasons);
 
-/* Who had the CPUs, in one sentence; nothing if that is not known. */
+/* The users of the CPUs, in one sentence; nothing if they are unknown. */
 void verdict_add_cpu_users(struct str *out, const struct analysis *analysis);
 
 /* "gil-bound" and the like; "good", "fair", "poor". */

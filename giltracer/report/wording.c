@@ -63,6 +63,23 @@ unsigned wording_add_function(struct str *out, const struct function *f, unsigne
 	return utf8_columns(str_get(out) + len);
 }
 
+unsigned wording_add_traced(struct str *out, const char *name, unsigned columns)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	const char *paren = strstr(name, " (");
+	const char *slash = paren ? strrchr(paren, '/') : NULL;
+	size_t len = out->len;
+
+	if (slash) {
+		str_addn(&text, name, (size_t)(paren - name) + 2);
+		str_adds(&text, slash + 1);
+	} else {
+		str_adds(&text, name);
+	}
+	utf8_add_safe(out, str_get(&text), columns);
+	return utf8_columns(str_get(out) + len);
+}
+
 unsigned wording_add_function_row(struct str *out, const struct recording_pass *pass,
                                   const struct hog *hog, unsigned columns)
 {
@@ -147,6 +164,9 @@ void wording_add_flaw(struct str *out, const struct slices *slices)
 		return;
 	case SLICES_OVERLAPPING:
 		say_trace_overlapping(out, slices->flawed);
+		return;
+	case SLICES_AFRESH:
+		say_trace_afresh(out, slices->flawed);
 		return;
 	}
 }

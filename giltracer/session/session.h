@@ -18,7 +18,7 @@
  *	             "wakeups": FILE or null, "switches": FILE or null, "samples": FILE or null,
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
- *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "pid": N, "tid": N,
+ *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "stolen_ns": N, "pid": N, "tid": N,
  *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}]}],
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
@@ -83,6 +83,7 @@ struct session_pass {
 	int exit_status; /* of the program; 128 + signal if it died of one */
 	int signal;      /* 0: it exited */
 	uint64_t wall_ns, start_ns, stop_ns;
+	uint64_t stolen_ns; /* at most so much of all CPUs' time had a hypervisor meanwhile */
 	uint32_t pid, tid;
 	enum session_gil gil;
 	struct session_thread *threads;

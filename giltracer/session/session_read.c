@@ -224,6 +224,7 @@ static void read_pass(void *ret, const struct reader *r)
 		.wall_ns = get_number(r, "wall_ns", INT64_MAX),
 		.start_ns = get_number(r, "start_ns", INT64_MAX),
 		.stop_ns = get_number(r, "stop_ns", INT64_MAX),
+		.stolen_ns = get_number(r, "stolen_ns", INT64_MAX),
 		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),
 		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
 		.gil = get_gil(r),

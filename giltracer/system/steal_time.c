@@ -34,6 +34,15 @@ uint64_t steal_time_ns(void)
 	return steal_time_parse(text, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
+uint64_t steal_time_most(uint64_t stolen_ns)
+{
+	long ticks = sysconf(_SC_CLK_TCK);
+
+	if (!steal_time_ns() || ticks <= 0)
+		return 0;
+	return stolen_ns + NS_PER_SECOND / (uint64_t)ticks;
+}
+
 double steal_time_percent(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus)
 {
 	double all = (double)wall_ns * (double)cpus;

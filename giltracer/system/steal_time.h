@@ -14,6 +14,10 @@ uint64_t steal_time_ns(void);
 /* The same from the text of /proc/stat, with so many ticks a second. */
 uint64_t steal_time_parse(const char *text, uint64_t ticks);
 
+/* What may have been stolen at most, where the kernel, which counts in ticks, says stolen_ns; 0 on a
+ * host that never steals. */
+uint64_t steal_time_most(uint64_t stolen_ns);
+
 /* The share of stolen_ns in the time that the CPUs had in wall_ns. */
 double steal_time_percent(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus);
 

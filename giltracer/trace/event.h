@@ -18,12 +18,12 @@ enum event_type {
 	EV_SAVE,     /* entry of PyEval_SaveThread: a release where no drop_gil site was seen */
 
 	/* What blocks in a free-threaded interpreter. */
-	EV_PARK,          /* the thread is about to sleep in _PyParkingLot_Park; .park */
-	EV_PARKED,        /* and has come back */
-	EV_UNPARK,        /* the thread wakes whoever is parked at .park.address, if anybody is */
-	EV_STOP_WORLD,    /* the thread asks all others to stop */
-	EV_START_WORLD,   /* and is about to let them go on; .gil.frame */
-	EV_STARTED_WORLD, /* and has let them */
+	EV_PARK,        /* the thread is about to sleep in _PyParkingLot_Park; .park */
+	EV_PARKED,      /* and has returned from it */
+	EV_UNPARK,      /* the thread wakes the threads that are parked at .park.address, if any */
+	EV_STOP_WORLD,  /* the thread asks all others to stop */
+	EV_START_WORLD, /* and is about to let them continue; .gil.frame */
+	EV_STARTED_WORLD, /* and has let them continue */
 	EV_GIL_ON,        /* an import turned the GIL on for good; .comm.name is the module's */
 
 	/* The scheduler. */
@@ -33,7 +33,7 @@ enum event_type {
 	EV_WAKING,     /* sched:sched_waking; tid is the waker, .waking.tid the woken */
 
 	/* Lives. */
-	EV_FORK, /* tid/pid are the child's; .fork is who made it. A thread if pid == parent_pid */
+	EV_FORK, /* tid/pid are the child's; .fork is its creator. A thread if pid == parent_pid */
 	EV_EXIT, /* tid ends here */
 	EV_COMM, /* tid has a new name .comm; EVF_EXEC: because it executed another program */
 
@@ -44,10 +44,10 @@ enum event_type {
 	EV_STACK, /* a sample that has nothing but a stack (cpu-clock); .stack */
 
 	/* The whole machine. */
-	EV_PICK, /* cpu goes from tid, of .sched.prev_state, to .sched.next_tid; either may be
-	          * anybody's. Seconds an EV_SCHED_OUT where tid is one of ours */
-	EV_MOVE, /* .move.tid, anybody's, stands in line for another CPU from now on, or will when
-	          * it is woken; tid is whoever moved it */
+	EV_PICK, /* cpu goes from tid, of .sched.prev_state, to .sched.next_tid; both may belong
+	          * to any program. Repeats an EV_SCHED_OUT if tid is one of ours */
+	EV_MOVE, /* .move.tid, of any program, is in the run queue of another CPU from now on,
+	          * or will be when it is woken; tid moved it */
 };
 
 enum event_flags {
@@ -55,22 +55,23 @@ enum event_flags {
 	EVF_EXEC = 1 << 1,
 	EVF_GIL_OFF = 1 << 2,  /* REQUEST, RELEASE: the GIL is off, so nothing happens to it */
 	EVF_NOTIFIED = 1 << 3, /* REQUEST: of a thread that was in Condition.wait */
-	EVF_WAKEUPS = 1 << 4,  /* LOST: WAKING, PICK and MOVE of the whole machine alone */
-	EVF_NO_GIL = 1 << 5,   /* LOST: nothing of the GIL */
-	EVF_GIL_ONLY = 1 << 6, /* LOST: nothing but events of the GIL */
+	EVF_WAKEUPS = 1 << 4,  /* LOST: only WAKING, PICK and MOVE of the whole machine */
+	EVF_NO_GIL = 1 << 5,   /* LOST: no events of the GIL */
+	EVF_GIL_ONLY = 1 << 6, /* LOST: only events of the GIL */
 };
 
 /* What a thread parks for. */
 enum park_kind {
-	PARK_EVENT, /* that something happens: a thread ends, a queue has an item. No lock */
-	PARK_LOCK,  /* a PyMutex that another thread has */
-	PARK_WORLD, /* another thread has stopped the world */
+	PARK_EVENT, /* for an event, not a lock: a thread ends, a queue gets an item */
+	PARK_LOCK,  /* for a PyMutex that another thread holds */
+	PARK_WORLD, /* because another thread has stopped the world */
 };
 
 /* Linux task states, as in the prev_state field of sched:sched_switch (include/linux/sched.h). */
 #define EV_STATE_RUNNING         0x00
 #define EV_STATE_INTERRUPTIBLE   0x01
 #define EV_STATE_UNINTERRUPTIBLE 0x02
+#define EV_STATE_STOPPED         0x0c /* by a signal, or by a debugger */
 
 /**
  * Plain data, 40 bytes. Strings and stacks are ids into tables of the source (see struct
@@ -113,7 +114,7 @@ struct event {
 		} sched;
 		struct {
 			uint32_t tid;
-			int32_t cpu; /* where it is when it is woken; -1 if unknown */
+			int32_t cpu; /* the CPU on which it is woken; -1 if unknown */
 		} waking;
 		struct {
 			uint32_t tid;

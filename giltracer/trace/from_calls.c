@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of the preload library. A thread's records may be in several files, one after the
- * other, and a file may have those of several threads. */
+/* The calls of the preload library. A thread's records may be in several consecutive files, and a
+ * file may have records of several threads. */
 #include "trace/from_calls.h"
 
 #include <errno.h>
@@ -15,11 +15,12 @@
 #include "base/str.h"
 #include "perfdata/cursor.h"
 #include "preload/format.h"
+#include "trace/calls_tasks.h"
 #include "trace/names.h"
 #include "trace/preload_log.h"
 
 #define NO_SLICE UINT32_MAX
-/* How many callers further out the end of a call is looked for. */
+/* How many callers further out to search for the end of a call. */
 #define SEARCH_MAX 256
 
 #define NO_NAME UINT32_MAX
@@ -38,7 +39,7 @@ struct open_call {
 	uint32_t slice, code;
 };
 
-/* A process's names: id by index of its function, NO_NAME: not asked for yet. */
+/* A process's names: id by index of its function; NO_NAME: not looked up yet. */
 struct process_names {
 	VEC(uint32_t) ids;
 	uint64_t last_ns;
@@ -50,6 +51,7 @@ struct reader {
 	VEC(struct part) parts;
 	VEC(struct process_names) names;
 	VEC(struct open_call) open;
+	struct calls_tasks tasks;
 	struct str text;
 	uint64_t end_ns, overlapping;
 	uint64_t entries, shortest_ns; /* see struct preload_control */
@@ -98,7 +100,7 @@ static void begin_part(struct reader *r, const struct cursor *at, uint32_t proce
 	};
 }
 
-/* One stretch of records, of one thread after the other. */
+/* A stretch of records that belong to one thread. */
 static void split(struct reader *r, struct cursor c, uint32_t process)
 {
 	size_t first = r->parts.n;
@@ -121,7 +123,7 @@ static void split(struct reader *r, struct cursor c, uint32_t process)
 	}
 }
 
-/* What the window has, if it is not what was written behind it last. */
+/* The records in the window, if they are not the end of what the file already has. */
 static bool find_window(struct cursor *ret, const void *data, size_t size, uint64_t written)
 {
 	struct cursor c = cursor_make(data, size);
@@ -153,13 +155,26 @@ static uint64_t first_stamp(const struct part *part)
 	return high;
 }
 
-/* Where one thread's records end for want of room, all do: what came later is not complete. */
+/* If one thread's records end because there was no more room, all threads end there: what came
+ * later is incomplete. */
 static void note_unwritten(struct reader *r, uint64_t stamp)
 {
 	if (stamp >= r->log.stop_stamp)
 		return;
 	r->log.stop_stamp = stamp;
 	r->cut = true;
+}
+
+static int check_magic(uint64_t magic, struct error *err)
+{
+	if (magic == PRELOAD_CALLS_MAGIC)
+		return 0;
+	if ((magic ^ PRELOAD_CALLS_MAGIC) >> PRELOAD_VERSION_SHIFT &&
+	    !((magic ^ PRELOAD_CALLS_MAGIC) << (64 - PRELOAD_VERSION_SHIFT)))
+		return error_set(err, EINVAL,
+		                 "Python calls in the format of another version of giltracer: "
+		                 "report with the version that recorded them, or record again");
+	return error_set(err, EINVAL, "is no recording of giltracer's library");
 }
 
 static int add_records(struct reader *r, const void *data, size_t size, struct error *err)
@@ -170,7 +185,7 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 	uint32_t pid = cursor_u32(&c);
 	int process;
 
-	/* It was made, and its process was killed. */
+	/* The file was created, and then its process was killed. */
 	if (size < PRELOAD_RECORDS_AT)
 		return 0;
 	cursor_skip(&c, sizeof(uint32_t));
@@ -178,8 +193,8 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 	unwritten_stamp = cursor_u64(&c);
 	first = cursor_u64(&c);
 	written = cursor_u64(&c);
-	if (magic != PRELOAD_CALLS_MAGIC)
-		return error_set(err, EINVAL, "is no recording of giltracer's library");
+	if (check_magic(magic, err) < 0)
+		return -1;
 	process = preload_log_find(&r->log, pid, stamp);
 	if (process < 0)
 		return error_set(err, EINVAL, "the log of process %u is missing", pid);
@@ -213,7 +228,7 @@ static uint32_t unknown_name(struct reader *r)
 	return names_id(r->ret->names, text, sizeof(text) - 1);
 }
 
-/* NO_NAME: it is giltracer's own, which nobody wants to see. */
+/* NO_NAME: a function of giltracer itself, which is not shown. */
 static uint32_t find_name(struct reader *r, const struct preload_code *code)
 {
 	if (!code->name)
@@ -240,12 +255,12 @@ static uint32_t name_of(struct reader *r, const struct part *part, uint32_t numb
 
 /* ---- records into calls */
 
-/* @depth: of what is shown; @last_ns: the latest time so far: none is before it */
+/* @depth: of what is shown; @recorded: all calls; @last_ns: the latest time so far: none is before it */
 struct calls {
 	VEC(struct slice) v;
 	uint16_t max_depth;
 	unsigned depth;
-	uint64_t last_ns;
+	uint64_t last_ns, recorded;
 };
 
 static void begin_call(struct reader *r, struct calls *calls, const struct part *part,
@@ -254,6 +269,7 @@ static void begin_call(struct reader *r, struct calls *calls, const struct part 
 	uint32_t name = name_of(r, part, code);
 	uint16_t depth = (uint16_t)(calls->depth < UINT16_MAX ? calls->depth : UINT16_MAX);
 
+	calls->recorded++;
 	if (name == NO_NAME || calls->v.n == NO_SLICE) {
 		*vec_push(&r->open) = (struct open_call){ NO_SLICE, code };
 		return;
@@ -279,8 +295,101 @@ static void close_slice(struct calls *calls, uint32_t i, uint64_t t)
 	calls->depth--;
 }
 
-/* What has not begun was running before. What is not the innermost ends before those that it
- * called: another stack was switched to, as greenlets do. */
+/* ---- tasks */
+
+/* How many callers are looked at for the one that is none of asyncio's or of Python's own. */
+#define CALLERS_MAX 16
+
+/* sys.monitoring tells whether a coroutine begins or goes on. */
+#define TELLS_START 12
+
+static const struct preload_code *code_of(const struct reader *r, const struct part *part,
+                                          uint32_t number)
+{
+	const struct preload_process *p = &r->log.processes.v[part->process];
+	uint32_t at = idmap_get(&p->called_ids, number);
+
+	return at == IDMAP_NONE ? NULL : &p->called.v[at];
+}
+
+static bool has(const char *text, size_t len, const char *what)
+{
+	return memmem(text, len, what, strlen(what)) != NULL;
+}
+
+static bool is_library(const struct preload_code *code)
+{
+	return has(code->file, code->file_len, "<frozen ") ||
+	       (has(code->file, code->file_len, "/lib/python3.") &&
+	        !has(code->file, code->file_len, "-packages/"));
+}
+
+/* Up to 3.10 a code object knows its plain name only. */
+static bool creates_task(const struct preload_code *code)
+{
+	static const char name[] = "create_task";
+	size_t len = sizeof(name) - 1;
+
+	return code->name_len >= len && !memcmp(code->name + code->name_len - len, name, len);
+}
+
+/* Which function has asyncio put something into the queue. Beyond what the loop runs is the loop. */
+static void put_ready(struct reader *r, const struct part *part, uint64_t t)
+{
+	struct calls_tasks *c = &r->tasks;
+	size_t first = c->runs.n ? c->runs.v[c->runs.n - 1].calls : 0;
+	size_t least = r->open.n > CALLERS_MAX ? r->open.n - CALLERS_MAX : 0;
+	uint32_t function = 0;
+	bool creates = false;
+
+	for (size_t i = r->open.n; !function && i > (first > least ? first : least); i--) {
+		uint32_t number = r->open.v[i - 1].code;
+		const struct preload_code *code = code_of(r, part, number);
+
+		if (!code || !code->name || code->coroutine || !is_library(code))
+			function = name_of(r, part, number);
+		else
+			creates |= creates_task(code);
+	}
+	calls_tasks_ready(c, t, function == NO_NAME ? 0 : function, creates);
+}
+
+/* Of what was said: with a time, or for a record that follows. */
+static void say(struct reader *r, const struct part *part, uint64_t word)
+{
+	const struct preload_process *p = &r->log.processes.v[part->process];
+	uint64_t value = value_of(word);
+	const char *name;
+
+	if (number_of(word) == PRELOAD_SAY_NAME) {
+		name = value < p->task_names.n ? p->task_names.v[value] : NULL;
+		value = name ? names_id(r->ret->names, name, strlen(name)) : 0;
+	}
+	calls_tasks_say(&r->tasks, number_of(word), value);
+}
+
+static void begin_coroutine(struct reader *r, const struct part *part, uint64_t word)
+{
+	const struct preload_code *code = code_of(r, part, number_of(word));
+
+	if (code && code->coroutine)
+		calls_tasks_begin(&r->tasks, name_of(r, part, number_of(word)),
+		                  type_of(word) == PRELOAD_CALL_START &&
+		                          code->minor >= TELLS_START);
+}
+
+static void end_coroutine(struct reader *r, const struct part *part, uint64_t word)
+{
+	const struct preload_code *code = code_of(r, part, number_of(word));
+
+	if (code && code->coroutine)
+		calls_tasks_end(&r->tasks, type_of(word), name_of(r, part, number_of(word)),
+		                is_library(code));
+}
+
+/* An end without a beginning belongs to a call that was running before. If the call that ends is
+ * not the innermost, those that it called end first: the program switched to another stack, as
+ * greenlets do. */
 static void end_call(struct reader *r, struct calls *calls, uint32_t code, uint64_t t)
 {
 	size_t i = r->open.n, least = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
@@ -295,7 +404,7 @@ static void end_call(struct reader *r, struct calls *calls, uint32_t code, uint6
 	r->open.n--;
 }
 
-/* What never ended lasts as long as the recording, or for all that is known. */
+/* A call that never ended lasts until the end of the recording, or of what is known. */
 static void close_open(struct reader *r, const struct calls *calls, uint64_t t)
 {
 	for (size_t i = 0; i < r->open.n; i++) {
@@ -307,6 +416,33 @@ static void close_open(struct reader *r, const struct calls *calls, uint64_t t)
 		s->dur_ns = t > s->start_ns ? t - s->start_ns : 0;
 	}
 	r->open.n = 0;
+}
+
+static bool has_stamp(uint64_t word)
+{
+	return type_of(word) != PRELOAD_CALL_SAY || says(word, PRELOAD_SAY_ASIDE) ||
+	       (number_of(word) >= PRELOAD_SAY_READY && number_of(word) <= PRELOAD_SAY_RAN);
+}
+
+static void read_record(struct reader *r, struct calls *calls, const struct part *part,
+                        uint64_t word, uint64_t t)
+{
+	if (says(word, PRELOAD_SAY_READY)) {
+		put_ready(r, part, t);
+	} else if (says(word, PRELOAD_SAY_ASIDE)) {
+		close_open(r, calls, t);
+		calls->depth = 0;
+	} else if (type_of(word) == PRELOAD_CALL_SAY) {
+		calls_tasks_mark(&r->tasks, number_of(word), t, r->open.n);
+	} else if (type_of(word) < PRELOAD_CALL_RETURN) {
+		begin_call(r, calls, part, number_of(word), t);
+		if (r->tasks.runs.n)
+			begin_coroutine(r, part, word);
+	} else {
+		if (r->tasks.runs.n)
+			end_coroutine(r, part, word);
+		end_call(r, calls, number_of(word), t);
+	}
 }
 
 static void read_part(struct reader *r, struct calls *calls, const struct part *part)
@@ -321,8 +457,10 @@ static void read_part(struct reader *r, struct calls *calls, const struct part *
 
 		if (says(word, PRELOAD_SAY_TIME))
 			high = value_of(word) << PRELOAD_CALL_STAMP_BITS;
-		if (type_of(word) == PRELOAD_CALL_SAY && !says(word, PRELOAD_SAY_ASIDE))
+		if (!has_stamp(word)) {
+			say(r, part, word);
 			continue;
+		}
 		stamp = high | value_of(word);
 		if (c.bad || stamp > r->log.stop_stamp)
 			break;
@@ -330,13 +468,7 @@ static void read_part(struct reader *r, struct calls *calls, const struct part *
 		if (t < calls->last_ns)
 			t = calls->last_ns;
 		calls->last_ns = t;
-		if (type_of(word) == PRELOAD_CALL_SAY) {
-			close_open(r, calls, t);
-			calls->depth = 0;
-		} else if (type_of(word) < PRELOAD_CALL_RETURN)
-			begin_call(r, calls, part, number_of(word), t);
-		else
-			end_call(r, calls, number_of(word), t);
+		read_record(r, calls, part, word, t);
 	}
 	if (calls->last_ns > names->last_ns)
 		names->last_ns = calls->last_ns;
@@ -362,7 +494,8 @@ static bool is_same_thread(const struct part *a, const struct part *b)
 	return a->process == b->process && a->tid == b->tid;
 }
 
-/* Parts of the same thread, and of one that had its number later. Returns how many. */
+/* The parts of one thread, and of a later thread that had the same number. Returns how many there
+ * are. */
 static size_t read_thread(struct reader *r, const struct part *parts, size_t count,
                           struct slice_thread *ret)
 {
@@ -371,14 +504,17 @@ static size_t read_thread(struct reader *r, const struct part *parts, size_t cou
 
 	do {
 		if (parts[i].begins) {
+			calls_tasks_close(&r->tasks, calls.last_ns);
 			close_open(r, &calls, r->names.v[parts[i].process].last_ns);
 			calls.depth = 0;
 		}
 		read_part(r, &calls, &parts[i]);
 	} while (++i < count && is_same_thread(&parts[0], &parts[i]));
+	calls_tasks_close(&r->tasks, calls.last_ns);
 	*ret = (struct slice_thread){ .pid = parts->pid,
 		                      .tid = parts->tid,
 		                      .max_depth = calls.max_depth,
+		                      .recorded = calls.recorded,
 		                      .v = calls.v.v,
 		                      .n = calls.v.n };
 	r->open.n = 0;
@@ -394,8 +530,8 @@ static void close_thread(const struct reader *r, struct slice_thread *t, uint64_
 			t->v[i].dur_ns = end > t->v[i].start_ns ? end - t->v[i].start_ns : 0;
 }
 
-/* A caller lasts as long as what it calls, and ends later: what is kept has its callers, and so its
- * depth. */
+/* A caller lasts at least as long as the calls it makes and ends later: a call that is kept has its
+ * callers, and so its depth. */
 static void keep(struct slice_thread *t, uint64_t shortest_ns, uint64_t first_end_ns)
 {
 	size_t n = 0;
@@ -410,7 +546,7 @@ static void keep(struct slice_thread *t, uint64_t shortest_ns, uint64_t first_en
 	t->n = n;
 }
 
-/* The number at place k if they were sorted. */
+/* The number at index k of the sorted numbers. */
 static uint64_t select_number(uint64_t *v, size_t n, size_t k)
 {
 	size_t low = 0, high = n - 1;
@@ -442,7 +578,7 @@ static uint64_t select_number(uint64_t *v, size_t n, size_t k)
 	return v[k];
 }
 
-/* When the last calls of a process began to end, of which so many are kept. */
+/* The time from which on the last calls of a process end, of which this many are kept. */
 static uint64_t first_end(const struct reader *r, const struct slice_thread *threads, size_t count)
 {
 	VEC(uint64_t) ends = { 0 };
@@ -457,7 +593,7 @@ static uint64_t first_end(const struct reader *r, const struct slice_thread *thr
 	return first;
 }
 
-/* The threads of each process stand together. */
+/* The threads of each process follow one another. */
 static void keep_last(struct reader *r, struct slice_thread *threads, const uint32_t *processes,
                       size_t count)
 {
@@ -472,6 +608,34 @@ static void keep_last(struct reader *r, struct slice_thread *threads, const uint
 		for (size_t j = i; (first || r->shortest_ns) && j < i + n; j++)
 			keep(&threads[j], r->shortest_ns, first);
 	}
+}
+
+static void make_tasks(struct reader *r)
+{
+	CLEANUP(free)
+	struct aio_process *processes = xcalloc(r->names.n + 1, sizeof(*processes));
+
+	if (!r->tasks.events.n)
+		return;
+	for (size_t i = 0; i < r->names.n; i++)
+		processes[i] = (struct aio_process){
+			.pid = r->log.processes.v[i].pid,
+			.end_ns = r->end_ns ? r->end_ns : r->names.v[i].last_ns,
+		};
+	r->ret->tasks = xcalloc(1, sizeof(*r->ret->tasks));
+	aio_make(r->ret->tasks, r->tasks.events.v, r->tasks.events.n, processes);
+	vec_done(&r->tasks.events);
+}
+
+/* Processes that execute a program, but the first one, which is the program itself. Only a fork has
+ * the recorder of its parent. */
+static uint64_t count_afresh(const struct reader *r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 1; i < r->log.processes.n; i++)
+		n += !r->log.processes.v[i].forked;
+	return n;
 }
 
 static void read_threads(struct reader *r)
@@ -489,16 +653,19 @@ static void read_threads(struct reader *r)
 	for (size_t i = 0; i < r->parts.n;) {
 		struct slice_thread *t = vec_push(&threads);
 
+		calls_tasks_thread(&r->tasks, r->parts.v[i].process, (uint32_t)threads.n - 1);
 		*vec_push(&processes) = r->parts.v[i].process;
 		i += read_thread(r, &r->parts.v[i], r->parts.n - i, t);
 		idmap_set(&ret->by_id, idmap_pair(t->pid, t->tid), (uint32_t)threads.n - 1);
 	}
 	for (size_t i = 0; i < threads.n; i++)
 		close_thread(r, &threads.v[i], r->names.v[processes.v[i]].last_ns);
+	make_tasks(r);
 	keep_last(r, threads.v, processes.v, threads.n);
 	vec_done(&processes);
 	ret->threads = threads.v;
 	ret->thread_count = threads.n;
+	ret->call_cost_ps = r->log.call_cost_ps;
 	if (r->overflow) {
 		ret->flaw = SLICES_OVERFLOW;
 	} else if (r->cut) {
@@ -509,6 +676,8 @@ static void read_threads(struct reader *r)
 	} else if (r->overlapping) {
 		ret->flaw = SLICES_OVERLAPPING;
 		ret->flawed = r->overlapping;
+	} else if ((ret->flawed = count_afresh(r))) {
+		ret->flaw = SLICES_AFRESH;
 	}
 }
 
@@ -555,6 +724,7 @@ static void reader_free(struct reader *r)
 	vec_done(&r->names);
 	vec_done(&r->parts);
 	vec_done(&r->open);
+	calls_tasks_done(&r->tasks);
 	str_done(&r->text);
 	preload_log_done(&r->log);
 	slices_free(r->ret);
@@ -563,7 +733,8 @@ static void reader_free(struct reader *r)
 
 DEFINE_CLEANUP(struct reader *, reader_free);
 
-/* What was asked of the library is asked of what it wrote, too: it knows it less exactly. */
+/* Filters that the library applied are applied again here, because it knows times and modules less
+ * exactly. */
 static int read_control(struct reader *r, const char *dir, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, dir);

@@ -17,12 +17,12 @@ struct from_calls_options {
 	uint64_t end_ns;
 };
 
-/* Read the folder. A file that is no recording is an error; one that is cut has the calls up to
- * there. Caller frees with slices_free. */
+/* Read the folder. A file that is not a recording is an error; a truncated one yields the calls up
+ * to there. Caller frees with slices_free. */
 int from_calls_read(struct slices **ret, const char *dir, const struct from_calls_options *options,
                     struct error *err);
 
-/* The same of one log and one file of records in memory. */
+/* As slices_from_calls, with one log and one file of records in memory. */
 int from_calls_read_memory(struct slices **ret, const void *log, size_t log_size,
                            const void *records, size_t size, struct error *err);
 

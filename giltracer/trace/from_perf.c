@@ -11,7 +11,8 @@
 #include "trace/perf_stacks.h"
 #include "trace/stacks.h"
 
-/* Events come in the order of time whatever the file says; what had to be moved is counted. */
+/* Events come out in the order of time whatever the file says; those that had to be moved are
+ * counted. */
 static void stamp(struct from_perf *fp, struct event *ev, uint64_t time_ns)
 {
 	if (time_ns < fp->last_ns) {
@@ -54,7 +55,7 @@ static int from_perf_next(struct source *source, struct event *ret, struct error
 		if (!(is_sample ? from_perf_sample(fp, &rec, ret) : from_perf_other(fp, &rec, ret)))
 			continue;
 		stamp(fp, ret, time_ns);
-		/* Not for each event: it is of interest to a progress line. */
+		/* Not done for each event: only a progress line needs it. */
 		if (!(fp->source.stats.events % 4096))
 			update_stats(fp);
 		return 1;

@@ -57,8 +57,8 @@ struct from_perf_options {
 	bool machine;
 };
 
-/* Open path; close with source_close. A file that is no perf.data at all is an error; one that is
- * cut or corrupt yields what it has and says where in source->stats. */
+/* Open path; close with source_close. A file that is not a perf.data at all is an error; a
+ * truncated or corrupt one yields what it has, and source->stats says where it ends. */
 int from_perf_open(struct source **ret, const char *path, const struct from_perf_options *options,
                    struct error *err);
 

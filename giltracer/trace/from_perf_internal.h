@@ -104,14 +104,14 @@ struct from_perf {
 	uint32_t module;
 };
 
-/* Find out what to do with each event; again by itself when the header says more of it. */
+/* Find out what to do with each event; called again when the header says more. */
 void from_perf_update_handlers(struct from_perf *fp);
 
-/* What is known of a CPU, -1: of those without a number. Until the next call. */
+/* What is known of a CPU; -1: of those without a number. Valid until the next call. */
 struct cpu_seen *from_perf_cpu(struct from_perf *fp, int32_t cpu);
 
-/* An event of a PERF_RECORD_SAMPLE, of any other record; false if it gives none. The time is not
- * set. */
+/* The event of a PERF_RECORD_SAMPLE, and of any other record; false if there is none. The time is
+ * not set. */
 bool from_perf_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
 bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
 
@@ -131,8 +131,8 @@ static inline void from_perf_fill(struct event *ev, enum event_type type, const 
 	*ev = (struct event){ .type = (uint16_t)type, .pid = s->pid, .tid = s->tid, .cpu = s->cpu };
 }
 
-/* perf counts each event on each CPU by itself: where a record does not say the CPU, its id does.
- */
+/* perf counts each event separately on each CPU: if a record does not name its CPU, its id implies
+ * it. */
 static inline void from_perf_find_cpu(const struct from_perf *fp, struct sample *s)
 {
 	const struct header_id *id = s->cpu < 0 ? header_find_id(fp->header, s->id) : NULL;

@@ -39,7 +39,7 @@ static bool is_before(const struct from_preload *fp, uint32_t a, uint32_t b)
 {
 	const struct preload_stream *x = &fp->streams.v[a], *y = &fp->streams.v[b];
 
-	/* At the same moment who releases comes before who acquires. */
+	/* At the same time, a release comes before an acquire. */
 	if (x->stamp == y->stamp)
 		return x->type == PRELOAD_RELEASE && y->type != PRELOAD_RELEASE;
 	return x->stamp < y->stamp;
@@ -112,7 +112,7 @@ static void read_record(struct from_preload *fp)
 	sift_down(fp, 0);
 }
 
-/* What was not written, at the end of what was. */
+/* Reports what was not written, at the end of what was. */
 static int end(struct from_preload *fp, struct event *ret)
 {
 	size_t near = 0;
@@ -209,7 +209,7 @@ static int begin_stream(struct from_preload *fp, struct preload_stream *s, const
                         size_t size, struct error *err)
 {
 	fp->source.stats.bytes += size;
-	/* It was made, and its process was killed. */
+	/* The file was created, and then its process was killed. */
 	if (size < PRELOAD_RECORDS_AT) {
 		s->stamp = UINT64_MAX;
 		return 0;
@@ -259,7 +259,7 @@ static struct from_preload *new_source(struct names *names)
 	return fp;
 }
 
-/* All logs were read: what records refer to is known. */
+/* All logs have been read, so everything that records refer to is known. */
 static void finish_logs(struct from_preload *fp)
 {
 	preload_log_finish(&fp->log);

@@ -14,9 +14,9 @@
 
 struct names;
 
-/* Open the folder; close with source_close. A file that is no recording is an error; one that is
- * cut yields what it has, and source->stats says so. names: where its names go, borrowed until
- * source_close; NULL: it has its own. */
+/* Open the folder; close with source_close. A file that is not a recording is an error; a truncated
+ * one yields what it has, and source->stats says so. names: the table for its names, borrowed until
+ * source_close; NULL: it makes one of its own. */
 int from_preload_open(struct source **ret, const char *dir, struct names *names, struct error *err);
 
 /* The same of one log and one file of records in memory, which are borrowed until source_close. */

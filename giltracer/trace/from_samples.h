@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples as a source of events: which threads there were. Samples are no events of a GIL: what
- * they tell is told as what it is. */
+/* Samples as a source of events: which threads existed. Samples are not events of a GIL and are not
+ * presented as such. */
 #ifndef GILTRACER_TRACE_FROM_SAMPLES_H
 #define GILTRACER_TRACE_FROM_SAMPLES_H
 

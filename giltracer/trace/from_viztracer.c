@@ -18,7 +18,7 @@
 #include "trace/jsonscan.h"
 #include "trace/names.h"
 
-#define NAME_CACHE  16384 /* names seen lately, a power of two */
+#define NAME_CACHE  16384 /* recently seen names, a power of two */
 #define NAME_PROBES 4
 #define GIVE_BACK   (8u << 20) /* bytes of the file to keep in memory */
 #define PAGE        4096
@@ -48,7 +48,7 @@ struct reader {
 	int64_t base_ns;
 	uint64_t skipped, overlapping;
 	bool events, overflow;
-	const uint8_t *kept; /* the file before that was given back */
+	const uint8_t *kept; /* the pages of the file before that were released */
 	struct str text;
 	struct cached_name cache[NAME_CACHE];
 };
@@ -62,7 +62,7 @@ struct raw {
 	char phase;
 };
 
-/* Index of a thread; a new one moves the others. */
+/* Index of a thread; a new one moves those after it. */
 static uint32_t thread_index(struct reader *r, uint32_t pid, uint32_t tid)
 {
 	uint64_t id = idmap_pair(pid, tid);
@@ -81,7 +81,7 @@ static uint32_t thread_index(struct reader *r, uint32_t pid, uint32_t tid)
 	return i;
 }
 
-/* Valid until the next one. */
+/* The result is valid until the next call. */
 static struct thread *thread_of(struct reader *r, const struct raw *e)
 {
 	uint32_t i = thread_index(r, e->pid, e->tid);
@@ -96,7 +96,7 @@ static uint32_t decode_name(struct reader *r, const struct jsontext *t)
 	return names_id(r->ret->names, str_get(&r->text), r->text.len);
 }
 
-/* Few functions make most calls: find the name again without decoding it. */
+/* A few functions make most of the calls: find the name again without decoding it. */
 static uint32_t name_of(struct reader *r, const struct jsontext *t)
 {
 	uint32_t hash = (uint32_t)hash_text(r->seed, t->s, t->len), id;
@@ -201,7 +201,7 @@ static void end_slice(struct reader *r, const struct raw *e)
 		t->last_ns = end_ns;
 }
 
-/* "M": thread_name, whose args have the name. process_name says what the recording knows better. */
+/* "M": thread_name, whose args have the name. The recording knows better than process_name. */
 static void name_thread(struct reader *r, const struct raw *e)
 {
 	struct jsonscan j = r->json;
@@ -249,7 +249,7 @@ static void read_event(struct reader *r)
 	}
 }
 
-/* The kernel may have the pages that were read, so that memory does not hold the file as well. */
+/* Give the pages that were read back to the kernel, so that memory does not hold the whole file. */
 static void give_back(struct reader *r)
 {
 	uintptr_t from = (uintptr_t)r->kept & ~(uintptr_t)(PAGE - 1);
@@ -306,7 +306,7 @@ static void read_document(struct reader *r)
 	}
 }
 
-/* What never ended lasts as long as its thread is heard of. */
+/* A call that never ended lasts until the last event of its thread. */
 static void close_open(struct thread *t)
 {
 	for (size_t i = 0; i < t->open.n; i++) {

@@ -36,7 +36,7 @@ void jsonscan_init(struct jsonscan *j, const void *data, size_t size);
 /* Note the error, unless there is one. Returns false. */
 bool jsonscan_fail(struct jsonscan *j, const char *what);
 
-/* The next byte that is not white space, 0 at the end; it is not taken. */
+/* The next byte that is not white space, 0 at the end; it is not consumed. */
 static inline uint8_t jsonscan_peek(struct jsonscan *j)
 {
 	while (j->p < j->end && *j->p <= ' ')
@@ -44,7 +44,7 @@ static inline uint8_t jsonscan_peek(struct jsonscan *j)
 	return j->p < j->end ? *j->p : 0;
 }
 
-/* Take c, or fail. */
+/* Consume c, or fail. */
 static inline bool jsonscan_expect(struct jsonscan *j, char c)
 {
 	if (jsonscan_peek(j) != (uint8_t)c)
@@ -64,7 +64,7 @@ static inline bool jsonscan_open(struct jsonscan *j, char open)
 {
 	if (!jsonscan_expect(j, open))
 		return false;
-	/* The closing bracket is two behind the opening one in ASCII, both kinds. */
+	/* In ASCII, the code of either closing bracket is that of the opening one plus two. */
 	if (jsonscan_peek(j) != (uint8_t)(open + 2))
 		return true;
 	j->p++;
@@ -137,7 +137,7 @@ static inline bool jsontext_is(const struct jsontext *t, const char *s, size_t l
 	return t->len == len && !__builtin_memcmp(t->s, s, len);
 }
 
-/* Append the text as valid UTF-8 without NULs: what cannot be so is U+FFFD. */
+/* Append the text as valid UTF-8 without NULs: what cannot be encoded becomes U+FFFD. */
 void jsontext_decode(const struct jsontext *t, struct str *ret);
 
 #endif

@@ -95,7 +95,7 @@ uint32_t names_id(struct names *names, const char *text, size_t len)
 {
 	uint32_t hash, i, id;
 
-	/* NULL counts as the empty text. */
+	/* NULL is treated as the empty text. */
 	if (!len)
 		text = "";
 	len = strnlen(text, len);

@@ -11,9 +11,9 @@
 #include "trace/stacks.h"
 
 /*
- * The interpreter's own part of whatever it does: how it calls what it was asked to call
- * (Objects/call.c, Objects/methodobject.c, Objects/descrobject.c and Python/ceval.c of CPython 3.6
- * to 3.15), how it finds attributes and operators, and the memory allocator. Not what kept the GIL.
+ * The interpreter's own part of what it does: how it makes calls (Objects/call.c,
+ * Objects/methodobject.c, Objects/descrobject.c and Python/ceval.c of CPython 3.6 to 3.15), how it
+ * finds attributes and operators, and the memory allocator. None of these is what kept the GIL.
  */
 static bool is_interpreter(const char *name)
 {
@@ -81,8 +81,8 @@ static bool is_in_interpreter(const struct names *names, const struct stack_fram
 	return str_has_prefix(module, "python3") || str_has_prefix(module, "libpython3");
 }
 
-/* The garbage collector runs whenever an object is made or, from 3.12 on, between instructions:
- * the code that it interrupts is not what keeps the GIL. */
+/* The garbage collector runs whenever an object is made or, from 3.12 on, between instructions: the
+ * code that it interrupts did not keep the GIL. */
 static bool is_collector(const struct names *names, const struct stack_frame *frame)
 {
 	static const char *const functions[] = { "gc_collect_main", "collect", "_Py_RunGC" };
@@ -108,8 +108,8 @@ uint32_t native_callee(const struct stacks *stacks, uint32_t stack)
 		if (certain && !(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
 		    !is_interpreter(names_get(names, frame->name)))
 			callee = stack;
-		/* Further out may be the caller of a Python function, and without a symbol here may
-		 * be what runs it: compilers split the evaluation loop. */
+		/* A frame further out may be the caller of a Python function, and a frame without a
+		 * symbol here may be the one that runs it: compilers split the evaluation loop. */
 		if (is_collector(names, frame) ||
 		    (frame->flags & STACK_UNKNOWN && is_in_interpreter(names, frame)))
 			certain = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which function of C code a Python function called: told from a native stack. */
+/* The C function that a Python function called, derived from a native stack. */
 #ifndef GILTRACER_TRACE_NATIVE_H
 #define GILTRACER_TRACE_NATIVE_H
 

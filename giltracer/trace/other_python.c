@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interpreters that run in the recording, but are not the one that was probed. */
+/* Interpreters that run in the recording, but were not probed. */
 #include "trace/other_python.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "binary/module.h"
 
-/* A python that has its code in a libpython is a page or two; one with all in it, megabytes. */
+/* A python whose code is in a libpython is a page or two long; one that has it all, megabytes. */
 #define STATIC_BYTES (256 << 10)
 
 /* "python", "python3", "python3.13", "python3.13t": not "python3-config", nor "pythonize". */
@@ -28,7 +28,7 @@ static bool is_build(const struct build_id *id, const char *hex)
 		char byte[3];
 
 		snprintf(byte, sizeof(byte), "%02x", id->bytes[i]);
-		/* An id that is shorter in one of the two is the same as far as it goes. */
+		/* If one of the two ids is shorter, only its bytes are compared. */
 		if (!hex[0] || !hex[1])
 			return true;
 		if (byte[0] != hex[0] || byte[1] != hex[1])

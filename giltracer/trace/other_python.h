@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interpreters that run in the recording, but are not the one that was probed. */
+/* Interpreters that run in the recording, but were not probed. */
 #ifndef GILTRACER_TRACE_OTHER_PYTHON_H
 #define GILTRACER_TRACE_OTHER_PYTHON_H
 

@@ -14,8 +14,8 @@
 #include "trace/stacks.h"
 
 /*
- * PyASCIIObject.state, Include/unicodeobject.h 3.6 to 3.11, Include/cpython/unicodeobject.h 3.12
- * to 3.15: interned in bits 0 and 1, kind in 2 to 4 (1: one byte a character), compact is bit 5,
+ * PyASCIIObject.state, Include/unicodeobject.h 3.6 to 3.11, Include/cpython/unicodeobject.h 3.12 to
+ * 3.15: interned in bits 0 and 1, kind in 2 to 4 (1: one byte per character), compact is bit 5,
  * ascii bit 6.
  */
 #define STATE_MASK          0x7c
@@ -23,8 +23,8 @@
 
 /*
  * The kernel has one page for all arguments of an event, and cuts off what does not fit. A name
- * that was fetched is not certain if the page is nearly full, and a listed name as long as that may
- * have been cut.
+ * that was fetched is uncertain if the page is nearly full; so is a listed name of that length,
+ * which may have been cut.
  */
 #define PAGE_NEARLY_FULL 4000
 #define MAY_BE_CUT       512
@@ -170,8 +170,8 @@ static bool is_own_code(const char *name, size_t len, uint32_t line)
 	                (!line && len == strlen(init) && !memcmp(name, init, len)));
 }
 
-/* Whether frame k is the interpreter's own by its code object. If that could not be fetched,
- * nothing of the frames after it was, so that a wrong answer adds no frame. */
+/* Whether frame k is the interpreter's own, by its code object. If the code object could not be
+ * fetched, nothing of the frames after it was fetched either, so a wrong answer adds no frame. */
 static bool is_own_object(const struct perf_frames_fields *f, unsigned k, const struct cursor *raw)
 {
 	uint64_t code = tracefmt_number(f->frame[k].code, raw);
@@ -233,10 +233,8 @@ static bool is_cut(const struct pycode_entry *e, const char *name, size_t len)
 	return e->name_len > MAY_BE_CUT && len < e->name_len && !memcmp(e->name, name, len);
 }
 
-/*
- * The listed code object, if the name that was fetched does not contradict; giltracer's own have
- * no name in the list. co_name, which is fetched before 3.11, is what the list has then.
- */
+/* The listed code object, unless the fetched name contradicts it; giltracer's own have no name in
+ * the list. Before 3.11, co_name is fetched, and the list has that. */
 static const struct pycode_entry *
 listed(const struct perf_frames *pf, const struct raw_frame *frame, const char *name, size_t len)
 {
@@ -273,7 +271,7 @@ static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_field
 	return stacks_id(pf->stacks, &sf);
 }
 
-/* From the outermost frame: one without a name drops its callers. */
+/* Starts at the outermost frame: a frame without a name drops its callers. */
 static uint32_t add_frames(struct perf_frames *pf, const struct perf_frames_fields *f,
                            const struct raw_frame *frames, unsigned n, const struct cursor *raw)
 {

@@ -44,8 +44,8 @@ void perf_frames_free(struct perf_frames *frames);
 
 struct perf_frames_fields perf_frames_find(const struct tracefmt *format);
 
-/* The id in stacks of the innermost frame, whose parents are its callers; 0: none. A frame whose
- * callers were not fetched has no parent. */
+/* The id in stacks of the innermost frame, whose parents are its callers; 0: there is none. A frame
+ * whose callers were not fetched has no parent. */
 uint32_t perf_frames_get(struct perf_frames *frames, const struct perf_frames_fields *fields,
                          const struct cursor *raw);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a free-threaded interpreter -> events: who sleeps for a lock, who stops the world. */
+/* Samples of a free-threaded interpreter -> events: which threads sleep for a lock, and which stop
+ * the world. */
 #include "trace/perf_freethreaded.h"
 
 #include <limits.h>
@@ -15,7 +16,8 @@
 #define ALIGNMENT   16
 #define OB_MUTEX_AT 10
 
-/* _Py_LOCKED | _Py_HAS_PARKED of Include/cpython/lock.h: what the first to sleep makes of it. */
+/* _Py_LOCKED | _Py_HAS_PARKED of Include/cpython/lock.h: the value that the first thread to sleep
+ * stores. */
 #define LOCKED_AND_PARKED 3
 
 static const struct {
@@ -60,7 +62,7 @@ static uint64_t number(const struct tracefmt_field *field, const struct cursor *
 	return field ? tracefmt_number(field, raw) : 0;
 }
 
-/* Whether it can be the tp_name of a type: else what was fetched is no type. */
+/* Whether it can be the tp_name of a type; if not, the object is not a type. */
 static bool is_type_name(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -73,7 +75,7 @@ static bool is_type_name(const char *text, size_t len)
 	return len > 0;
 }
 
-/* The type of the object whose lock it is; "" if it is not known to be any's. */
+/* The type of the object that the lock belongs to; "" if that is unknown. */
 static uint32_t lock_of(struct from_perf *fp, const struct freethreaded_probe *probe,
                         const struct cursor *raw, uint64_t address)
 {
@@ -86,7 +88,7 @@ static uint32_t lock_of(struct from_perf *fp, const struct freethreaded_probe *p
 
 	if (!text || !is_type_name(text, len))
 		return 0;
-	/* At other addresses, only the names of these two types prove that it is their lock. */
+	/* At other addresses, only the names of these two types prove that the lock is theirs. */
 	if (at == 0 && (len != 12 || memcmp(text, "_thread.lock", len) != 0) &&
 	    (len != 13 || memcmp(text, "_thread.RLock", len) != 0))
 		return 0;

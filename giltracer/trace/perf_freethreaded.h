@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of from_perf.c for interpreters that can do without a GIL: what parks for a lock, stops
+/* The part of from_perf.c for interpreters that can run without a GIL: what parks for a lock, stops
  * the world, or turns the GIL on. */
 #ifndef GILTRACER_TRACE_PERF_FREETHREADED_H
 #define GILTRACER_TRACE_PERF_FREETHREADED_H
@@ -37,7 +37,7 @@ struct freethreaded_probe {
 /* Whether a tracepoint is such a probe. */
 bool freethreaded_find(struct freethreaded_probe *ret, const struct tracefmt *fmt);
 
-/* The event of a sample; false: it gives none. */
+/* The event of a sample; false: there is none. */
 bool freethreaded_sample(struct from_perf *fp, const struct freethreaded_probe *probe,
                          const struct sample *s, struct event *ev);
 

@@ -116,7 +116,7 @@ static bool is_stack_clock(const struct perf_event_attr *attr)
 	       attr->sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER);
 }
 
-/* An event that is a counter already keeps its number. */
+/* An event that is already a counter keeps its number. */
 static struct handler counter_handler(struct from_perf *fp, const struct header_event *e,
                                       const struct handler *before)
 {
@@ -202,7 +202,7 @@ static inline void learn_tid(struct from_perf *fp, uint32_t host, uint32_t tid)
 		idmap_set(&fp->tids, host, tid);
 }
 
-/* The thread that a tracepoint names, 0 if it has not run yet and its name is not known. */
+/* The thread that a tracepoint names; 0 if it has not run yet and its name is unknown. */
 static uint32_t known_tid(const struct from_perf *fp, uint32_t host)
 {
 	uint32_t tid;

@@ -124,7 +124,7 @@ static uint64_t last_of_cpu(struct from_perf *fp, int32_t cpu)
 	return ns ? ns : fp->first_ns;
 }
 
-/* How many of count losses LOST records have reported already, of this CPU or of an unknown one. */
+/* How many of count losses earlier LOST records have reported, of this CPU or of an unknown one. */
 static uint64_t account_for(struct from_perf *fp, int32_t cpu, uint64_t count)
 {
 	uint64_t left = count;
@@ -141,10 +141,11 @@ static uint64_t account_for(struct from_perf *fp, int32_t cpu, uint64_t count)
 }
 
 /*
- * LOST: the ring buffer of a CPU was full, until now. LOST_SAMPLES with a time: the same, by the
- * hardware. LOST_SAMPLES without: what the kernel counted for one event over the whole
- * recording, which perf asks for at the end. Most of it, or all, the LOST records have said; the
- * rest was lost after the last record of that CPU, or there would be one more that says so.
+ * LOST: the ring buffer of a CPU was full, until now. LOST_SAMPLES with a time: the same, reported
+ * by the hardware. LOST_SAMPLES without a time: what the kernel counted for one event over the
+ * whole recording, which perf asks for at the end. LOST records have reported most of it, or all;
+ * the rest was lost after the last record of that CPU, since otherwise another LOST record would
+ * report it.
  */
 static bool from_lost(struct from_perf *fp, const struct perfdata_record *rec,
                       const struct sample *s, struct cursor *body, struct event *ev)

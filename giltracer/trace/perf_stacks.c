@@ -30,13 +30,13 @@
 #define NAME_BYTES    1024 /* longer names are cut */
 #define EVAL          "_PyEval_EvalFrameDefault"
 
-/* What a location is called: frames[first … first + n], outermost first. */
+/* The names of a location: frames[first … first + n], outermost first. */
 struct naming {
 	uint32_t first, n;
 };
 
-/* Where the part of a module's evaluation loop starts that has no symbol; 0: it has none, or was
- * not looked for. */
+/* The start of the part of a module's evaluation loop that has no symbol; 0: there is none, or it
+ * was not looked for. */
 struct eval_part {
 	bool tried;
 	uint64_t start;
@@ -84,7 +84,7 @@ static struct build_id header_build_id_of(struct perf_stacks *ps, const char *pa
 	struct build_id ret = { 0 };
 	uint32_t at;
 
-	/* In the pipe layout there are more from time to time. */
+	/* In the pipe layout, more of them appear as records are read. */
 	for (; ps->build_ids_known < header->build_ids.n; ps->build_ids_known++) {
 		b = &header->build_ids.v[ps->build_ids_known];
 		if (b->size <= BUILD_ID_MAX)
@@ -147,7 +147,7 @@ static void take_mmap(struct perf_stacks *ps, const struct perfdata_record *rec)
 	if (!decode_mmap(rec, &m))
 		return;
 	if ((rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL) {
-		/* perf's name for the kernel's own map says which symbol its offset is. */
+		/* perf's name for the map of the kernel says to which symbol its offset refers. */
 		if (!strcmp(m.path, "[kernel.kallsyms]_text"))
 			ps->kernel_text = m.offset;
 		return;
@@ -186,7 +186,7 @@ static void take_record(void *ctx, const struct perfdata_record *rec, const stru
 	}
 }
 
-/* Symbols of the running kernel are those of the recorded one only if it was the same boot. */
+/* Symbols of the running kernel are those of the recorded one only if it is the same boot. */
 static void open_kernel(struct perf_stacks *ps)
 {
 	ps->kernel_tried = true;
@@ -277,7 +277,7 @@ static bool is_eval_part(struct perf_stacks *ps, struct module *module, uint64_t
 	return part->start && part->start == start;
 }
 
-/* A function without a symbol is told from the next by where it starts, if that is known. */
+/* Functions without a symbol are told apart by where they start, if that is known. */
 static void name_unknown(struct perf_stacks *ps, const struct location *l)
 {
 	const char *module = l->module ? l->module->base : "unknown", *name = NULL;
@@ -351,7 +351,7 @@ static const struct naming *naming_of(struct perf_stacks *ps, uint32_t id)
 	return naming;
 }
 
-/* flags: what is to be said of the outermost frame of the stack. */
+/* flags: those of the outermost frame of the stack. */
 static uint32_t push_location(struct perf_stacks *ps, uint32_t parent, uint32_t id, uint32_t flags)
 {
 	const struct naming *naming = naming_of(ps, id);

@@ -46,6 +46,7 @@ static bool read_code(struct preload_code *ret, const struct preload_entry *e, s
 {
 	*ret = (struct preload_code){
 		.minor = (unsigned)e->value,
+		.coroutine = e->value & PRELOAD_COROUTINE,
 		.first_line = cursor_u32(text),
 		.name_len = cursor_u32(text),
 		.file_len = cursor_u32(text),
@@ -79,6 +80,17 @@ static void add_called(struct preload_process *p, const struct preload_entry *e,
 	*vec_push(&p->called) = code;
 }
 
+static void add_task_name(struct preload_process *p, const struct preload_entry *e,
+                          const struct cursor *text)
+{
+	if (e->number > PRELOAD_TASK_NAMES_MAX || !cursor_left(text) ||
+	    !memchr(text->p, '\0', cursor_left(text)))
+		return;
+	while (p->task_names.n <= e->number)
+		*vec_push(&p->task_names) = NULL;
+	p->task_names.v[e->number] = (const char *)text->p;
+}
+
 static void add_list(struct preload_process *p, const struct preload_entry *e,
                      const struct cursor *text)
 {
@@ -109,6 +121,7 @@ static void add_of_process(struct preload_process *p, const struct preload_entry
 		add_gil(p, e);
 		break;
 	case PRELOAD_FORKED:
+		p->forked = true;
 		p->forked_by = (uint32_t)e->value;
 		break;
 	case PRELOAD_FUNCTION:
@@ -119,6 +132,9 @@ static void add_of_process(struct preload_process *p, const struct preload_entry
 		break;
 	case PRELOAD_CALLED:
 		add_called(p, e, text);
+		break;
+	case PRELOAD_TASK_NAME:
+		add_task_name(p, e, text);
 		break;
 	default:
 		break;
@@ -140,6 +156,8 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 			log->unwritten_stamp = e->stamp;
 	} else if (e->type == PRELOAD_ASIDE) {
 		log->aside++;
+	} else if (e->type == PRELOAD_CALL_COST) {
+		log->call_cost_ps = e->value;
 	} else if (e->type == PRELOAD_PROCESS) {
 		add_process(log, e, text);
 		*process = log->processes.n;
@@ -208,7 +226,7 @@ static int compare_processes(const void *va, const void *vb)
 	return a->stamp < b->stamp ? -1 : a->stamp > b->stamp;
 }
 
-/* Pairs that go back are wrong: both clocks only go forward. */
+/* Pairs that go backwards are wrong: both clocks only go forward. */
 static void drop_backward(struct preload_log *log)
 {
 	size_t n = 0;
@@ -241,6 +259,7 @@ void preload_log_done(struct preload_log *log)
 		vec_done(&log->processes.v[i].codes);
 		vec_done(&log->processes.v[i].lists);
 		vec_done(&log->processes.v[i].called);
+		vec_done(&log->processes.v[i].task_names);
 		idmap_done(&log->processes.v[i].code_ids);
 		idmap_done(&log->processes.v[i].list_ids);
 		idmap_done(&log->processes.v[i].called_ids);
@@ -261,7 +280,7 @@ int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp
 	return -1;
 }
 
-/* Larger than any time of a clock: what is beyond is cut to it. */
+/* Larger than any time of a clock: larger values are reduced to it. */
 #define NS_MAX 4e18
 
 static uint64_t to_ns(double ns)
@@ -269,7 +288,7 @@ static uint64_t to_ns(double ns)
 	return ns < 0 ? 0 : (uint64_t)(ns < NS_MAX ? ns : NS_MAX);
 }
 
-/* Parts of a nanosecond would be lost in a double that is as large as a time. */
+/* A double as large as a time would lose fractions of a nanosecond. */
 static uint64_t time_from(const struct preload_pair *a, const struct preload_pair *b,
                           uint64_t stamp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the logs of a preload recording say: its processes, their GILs, and the clock. */
+/* The contents of a preload recording's logs: its processes, their GILs, and the clock. */
 #ifndef GILTRACER_TRACE_PRELOAD_LOG_H
 #define GILTRACER_TRACE_PRELOAD_LOG_H
 
@@ -11,9 +11,11 @@
 #include "base/idmap.h"
 #include "base/vec.h"
 
-/* A Python function: its texts are borrowed from the log's file. minor: of its CPython. */
+/* A Python function: its texts are borrowed from the log's file. minor: of its CPython; coroutine: its
+ * calls can be suspended. */
 struct preload_code {
 	unsigned minor;
+	bool coroutine;
 	uint32_t first_line;
 	uint32_t name_len, file_len, table_len;
 	const char *name, *file;
@@ -21,7 +23,7 @@ struct preload_code {
 };
 
 /* The frames of a release, innermost first: count of struct preload_frame, as they are in the file.
- * stack: for whoever reads them. */
+ * stack: for the reader's use. */
 struct preload_list {
 	const uint8_t *frames;
 	uint32_t count, stack;
@@ -30,20 +32,23 @@ struct preload_list {
 /**
  * A process that made a GIL.
  * @stamp: when it did so first, which is part of its files' names
- * @parent: pid; @forked_by: the thread, 0: the process executed a program
+ * @parent: pid; @forked: it executed no program; @forked_by: the thread, 0: unknown
  * @exe: the program, "" if unknown; owned
  * @gils: addresses by number
  * @codes, @lists: by index; code_ids, list_ids: index by number
  * @called: functions of Python calls, called_ids: index by number
+ * @task_names: by number; NULL: unknown
  */
 struct preload_process {
 	uint32_t pid, parent, forked_by;
+	bool forked;
 	uint64_t stamp;
 	char *exe;
 	VEC(uint64_t) gils;
 	VEC(struct preload_code) codes;
 	VEC(struct preload_list) lists;
 	VEC(struct preload_code) called;
+	VEC(const char *) task_names;
 	struct idmap code_ids, list_ids, called_ids;
 };
 
@@ -59,6 +64,7 @@ struct preload_pair {
  * @stop_stamp: the recording ended then; UINT64_MAX: with the program
  * @unwritten_stamp: some process could not write from here on; 0: all could
  * @aside: threads whose calls were not recorded, since the program profiled them itself
+ * @call_cost_ps: what recording a Python call takes; 0: unknown
  * @cut: logs that end in the middle of an entry, or have one that makes no sense
  */
 struct preload_log {
@@ -66,18 +72,18 @@ struct preload_log {
 	VEC(struct preload_pair) pairs;
 	uint64_t bytes;
 	uint32_t cut, aside;
-	uint64_t unwritten_stamp, stop_stamp;
+	uint64_t unwritten_stamp, stop_stamp, call_cost_ps;
 	char *own; /* folder of giltracer's own code; NULL: unknown */
 	VEC(struct filemap) maps;
 };
 
-/* Read one log more. */
+/* Read another log. */
 int preload_log_read(struct preload_log *log, const char *path, struct error *err);
 
 /* The same from memory, which is borrowed until preload_log_done. */
 void preload_log_parse(struct preload_log *log, const void *data, size_t size);
 
-/* All were read: sort what was. */
+/* All logs have been read: sort their contents. */
 void preload_log_finish(struct preload_log *log);
 void preload_log_done(struct preload_log *log);
 
@@ -88,7 +94,7 @@ int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp
 uint32_t preload_log_code(const struct preload_process *p, uint64_t number);
 uint32_t preload_log_list(const struct preload_process *p, uint64_t number);
 
-/* Whether it is of giltracer's own code, which runs the program: that is nobody's concern. */
+/* Whether it belongs to giltracer's own code that runs the program, which is not shown. */
 bool preload_log_is_own(const struct preload_log *log, const struct preload_code *code);
 
 /*

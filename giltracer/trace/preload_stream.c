@@ -6,7 +6,7 @@
 
 #include "preload/format.h"
 
-/* Whether the record is of something that happens; if not, what follows is of this. */
+/* Whether the record is of something that happens; if not, it describes what follows. */
 static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 {
 	switch (type) {
@@ -31,7 +31,7 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 	}
 }
 
-/* To the next record of something that happens. A zero ends them, or the file. */
+/* Go to the next record of something that happens. The records end at a zero, or with the file. */
 static void advance(struct preload_stream *s)
 {
 	uint64_t word;
@@ -78,8 +78,8 @@ static uint64_t gil_address(const struct preload_stream *s)
 	return s->gil < s->process->gils.n ? s->process->gils.v[s->gil] : 0;
 }
 
-/* The first thread of a process: it was there before, or it is a fork, which may have executed
- * another program since. */
+/* The first thread of a process: it existed before, or it is a fork that may have executed another
+ * program since. */
 static unsigned process_began(struct preload_stream *s, struct event *ret)
 {
 	const struct preload_process *p = s->process;
@@ -135,7 +135,7 @@ static uint32_t stack_of_list(const struct preload_stream *s)
 	return i == IDMAP_NONE ? 0 : s->process->lists.v[i].stack;
 }
 
-/* For how long the thread could have released the GIL and did not. */
+/* For how long the thread could have released the GIL but did not. */
 static uint32_t overdue_us(struct preload_stream *s, uint64_t released_ns)
 {
 	size_t near = s->near;

@@ -36,14 +36,14 @@ struct preload_stream {
 	uint64_t records, unknown;
 };
 
-/* Start on data, which is borrowed; map is the caller's to fill in. log has to outlive it. */
+/* Start on data, which is borrowed; the caller fills in map. log must outlive it. */
 int preload_stream_begin(struct preload_stream *ret, const struct preload_log *log,
                          const void *data, size_t size, struct error *err);
 
-/* At most so many events come of a record. */
+/* The maximum number of events of a record. */
 #define PRELOAD_STREAM_EVENTS 2
 
-/* The events of one record: how many. */
+/* The events of one record; returns how many there are. */
 unsigned preload_stream_next(struct preload_stream *s, struct event ret[PRELOAD_STREAM_EVENTS]);
 
 #endif

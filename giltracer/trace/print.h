@@ -18,8 +18,8 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
  * where words are flags of the frame; with a line, "NAME":LINE. Nothing if the event has none. */
 void print_event_stack(FILE *out, const struct source *source, const struct event *ev);
 
-/* The calls of a thread: PID/TID START NANOSECONDS DEPTH "NAME", "open" behind the depth if its end
- * is not known. */
+/* The calls of a thread: PID/TID START NANOSECONDS DEPTH "NAME", with "open" after the depth if its
+ * end is unknown. */
 void print_calls(FILE *out, const struct slices *slices, const struct slice_thread *t);
 
 /* "# KEY VALUE" for each of the source's stats. */

@@ -16,7 +16,7 @@
 #define ENTRY_SIZE (8 + 4 + 4 + 4 + 4) /* without its texts */
 
 struct pycode {
-	struct filemap map; /* of the file; of memory: nothing to unmap */
+	struct filemap map; /* of the file; in memory there is nothing to unmap */
 	const uint8_t *data;
 	size_t size;
 	unsigned minor;
@@ -184,7 +184,7 @@ static uint64_t read_varint(struct cursor *c)
 {
 	uint64_t value = 0;
 
-	/* Six bits a byte, the 7th says that more follow. */
+	/* Six bits per byte; the seventh says that more follow. */
 	for (unsigned shift = 0; shift < 64; shift += 6) {
 		uint8_t byte = cursor_u8(c);
 

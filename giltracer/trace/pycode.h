@@ -37,7 +37,7 @@ struct pycode_entry {
 	const uint8_t *table;
 };
 
-/* A file that is cut or lies about its sizes is an error that names the offset. */
+/* A truncated file, or one with wrong sizes, is an error that names the offset. */
 int pycode_open(struct pycode **ret, const char *path, struct error *err);
 
 /* The same from memory, which is borrowed until pycode_close. */
@@ -49,8 +49,8 @@ size_t pycode_count(const struct pycode *pycode);
 /* By index, 0 to pycode_count - 1, in the order of addresses. */
 const struct pycode_entry *pycode_get(const struct pycode *pycode, size_t index);
 
-/* The code object at address whose first line is first_line: both must fit, since an address can
- * be reused. NULL: not known. */
+/* The code object at address whose first line is first_line: both must match, since an address can
+ * be reused. NULL: unknown. */
 const struct pycode_entry *pycode_find(const struct pycode *pycode, uint64_t address,
                                        uint32_t first_line);
 

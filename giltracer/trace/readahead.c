@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads ahead, a few batches at most. */
+/* Reads ahead by a few batches at most. */
 #include "trace/readahead.h"
 
 #include <pthread.h>
@@ -57,7 +57,7 @@ static void fill(struct readahead *a, struct batch *b)
 	}
 }
 
-/* Whether the reader may go on: there is room, and nobody looks at names. */
+/* Whether the reader may continue: there is room, and the consumer looks up no names. */
 static bool may_fill(const struct readahead *a, bool names_busy)
 {
 	return names_busy ? a->emptied == a->filled : a->filled - a->emptied < BATCHES;

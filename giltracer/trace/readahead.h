@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A source that reads another one ahead in a thread of its own, so that decoding and whatever is
- * done with the events share the time of two CPUs.
- */
+/* A source that reads another one ahead in a thread of its own, so that decoding and the processing
+ * of the events use two CPUs. */
 #ifndef GILTRACER_TRACE_READAHEAD_H
 #define GILTRACER_TRACE_READAHEAD_H
 

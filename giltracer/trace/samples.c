@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/idmap.h"
 #include "perfdata/cursor.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
@@ -15,13 +16,21 @@
 #define HEADER      24
 #define NAME_MAX_   (1u << 20)
 #define SAMPLES_MAX (1u << 31)
+#define PARTS_MAX   64 /* each looks at all threads */
 
-/* name and frame ids of the file -> ours. */
+/**
+ * @names, @frames, @threads: numbers of the file -> ours
+ * @new_part: the next sample says how each thread is
+ */
 struct reader {
 	struct cursor c;
 	struct samples *s;
 	VEC(uint32_t) names;
 	VEC(uint32_t) frames;
+	VEC(uint32_t) threads;
+	struct idmap by_thread;
+	unsigned parts;
+	bool new_part;
 	uint64_t now_ns;
 	bool ended, wrong; /* wrong: no cut explains what is in it */
 };
@@ -46,7 +55,7 @@ static uint64_t get(struct reader *r)
 	return 0;
 }
 
-/* What a number of the file refers to; an unknown one makes the record bad. */
+/* Our number for a number of the file; an unknown one makes the record bad. */
 static uint32_t look_up(struct reader *r, const uint32_t *ids, size_t n, uint64_t number)
 {
 	if (number < n)
@@ -77,21 +86,82 @@ static void read_frame(struct reader *r)
 		*vec_push(&r->frames) = stacks_id(r->s->stacks, &frame);
 }
 
+static uint32_t thread_index(struct reader *r, uint32_t pid, uint32_t tid)
+{
+	uint64_t key = idmap_pair(pid, tid);
+	uint32_t index = idmap_get(&r->by_thread, key);
+
+	if (index != IDMAP_NONE)
+		return index;
+	index = (uint32_t)r->s->threads.n;
+	*vec_push(&r->s->threads) = (struct sample_thread){ .pid = pid, .tid = tid };
+	idmap_set(&r->by_thread, key, index);
+	return index;
+}
+
 static void read_thread(struct reader *r)
 {
-	struct sample_thread thread = { 0 };
+	uint32_t pid = (uint32_t)get(r), tid = (uint32_t)get(r), index;
+	uint32_t name = look_up(r, r->names.v, r->names.n, get(r));
 
-	thread.pid = (uint32_t)get(r);
-	thread.tid = (uint32_t)get(r);
-	thread.name = look_up(r, r->names.v, r->names.n, get(r));
+	if (is_bad(r))
+		return;
+	index = thread_index(r, pid, tid);
+	r->s->threads.v[index].name = name;
+	*vec_push(&r->threads) = index;
+}
+
+static void read_other_name(struct reader *r)
+{
+	uint32_t thread = look_up(r, r->threads.v, r->threads.n, get(r));
+	uint32_t name = look_up(r, r->names.v, r->names.n, get(r));
+
 	if (!is_bad(r))
-		*vec_push(&r->s->threads) = thread;
+		r->s->threads.v[thread].name = name;
+}
+
+static void begin_part(struct reader *r)
+{
+	r->wrong |= ++r->parts > PARTS_MAX;
+	r->names.n = r->frames.n = 1;
+	r->threads.n = 0;
+	r->new_part = true;
+}
+
+/* Ended, unless the sample says otherwise. */
+static void end_all_runs(struct samples *s)
+{
+	const struct sample_run gone = { .sample = (uint32_t)s->times.n - 1, .flags = SAMPLE_GONE };
+
+	for (size_t i = 0; i < s->threads.n; i++) {
+		struct sample_thread *t = &s->threads.v[i];
+
+		if (t->runs.n && !(t->runs.v[t->runs.n - 1].flags & SAMPLE_GONE))
+			*vec_push(&t->runs) = gone;
+	}
+}
+
+static bool goes_on(const struct sample_run *a, const struct sample_run *b)
+{
+	return a->stack == b->stack && a->gil == b->gil && a->activity == b->activity &&
+	       a->flags == b->flags;
+}
+
+static void add_run(const struct reader *r, struct sample_thread *t, const struct sample_run *run)
+{
+	if (r->new_part && t->runs.n && t->runs.v[t->runs.n - 1].sample == run->sample) {
+		t->runs.n--;
+		if (t->runs.n && goes_on(&t->runs.v[t->runs.n - 1], run))
+			return;
+	}
+	*vec_push(&t->runs) = *run;
 }
 
 static void read_change(struct reader *r)
 {
 	struct samples *s = r->s;
-	uint64_t thread = get(r), how = get(r);
+	uint32_t thread = look_up(r, r->threads.v, r->threads.n, get(r));
+	uint64_t how = get(r);
 	uint32_t stack = look_up(r, r->frames.v, r->frames.n, get(r));
 	struct sample_run run = {
 		.sample = (uint32_t)s->times.n - 1,
@@ -101,10 +171,9 @@ static void read_change(struct reader *r)
 		.activity = how >> 4 & 15,
 	};
 
-	r->wrong |= !r->c.bad &&
-	            (thread >= s->threads.n || how > 255 || run.activity >= SAMPLE_ACTIVITIES);
+	r->wrong |= !r->c.bad && (how > 255 || run.activity >= SAMPLE_ACTIVITIES);
 	if (!is_bad(r))
-		*vec_push(&s->threads.v[thread].runs) = run;
+		add_run(r, &s->threads.v[thread], &run);
 }
 
 static void read_sample(struct reader *r)
@@ -116,8 +185,11 @@ static void read_sample(struct reader *r)
 		return;
 	r->now_ns += elapsed;
 	*vec_push(&r->s->times) = r->now_ns;
+	if (r->new_part)
+		end_all_runs(r->s);
 	for (uint64_t i = 0; i < n && !is_bad(r); i++)
 		read_change(r);
+	r->new_part = false;
 }
 
 static void read_end(struct reader *r)
@@ -143,6 +215,12 @@ static bool read_record(struct reader *r, uint8_t kind)
 	case 'S':
 		read_sample(r);
 		return true;
+	case 'A':
+		read_other_name(r);
+		return true;
+	case 'R':
+		begin_part(r);
+		return true;
 	case 'M':
 		r->s->missed += get(r);
 		return true;
@@ -153,7 +231,7 @@ static bool read_record(struct reader *r, uint8_t kind)
 	return false;
 }
 
-/* What was said of a sample that is cut off in the middle is not complete. */
+/* What was read of a sample that is cut off in the middle is incomplete. */
 static void drop_last(struct samples *s)
 {
 	if (!s->times.n)
@@ -236,6 +314,8 @@ int samples_parse(struct samples **ret, const void *data, size_t size, struct er
 	status = parse(&r, err);
 	vec_done(&r.names);
 	vec_done(&r.frames);
+	vec_done(&r.threads);
+	idmap_done(&r.by_thread);
 	if (status == 0)
 		*ret = take(s);
 	return status;

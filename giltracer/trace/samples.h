@@ -13,7 +13,10 @@
  *		'T' pid, tid, name: a thread; numbered from 0
  *		'S' ns since the sample before, n, n times { thread, how, frame }: a sample of all
  *		    threads: what is not as in the sample before
+ *		'A' thread, name: the thread has another name from now on
  *		'M' n: so many samples before the next one could not be taken in time
+ *		'R': names, frames and threads are numbered anew. A thread that the next sample
+ *		    lacks is gone; one of the same pid and tid as before is that thread
  *		'E' ns since the last sample: the end
  *
  * how: bits 0 and 1 enum sample_gil, bit 2 SAMPLE_TORN, bit 3 SAMPLE_GONE, bits 4 to 7 enum
@@ -37,7 +40,7 @@
 struct names;
 struct stacks;
 
-/* The thread and the GIL of its interpreter. */
+/* The relation of the thread to the GIL of its interpreter. */
 enum sample_gil {
 	SAMPLE_GIL_NONE, /* neither has it nor sleeps for it */
 	SAMPLE_GIL_HOLDS,
@@ -45,7 +48,7 @@ enum sample_gil {
 	SAMPLE_GIL_UNKNOWN,
 };
 
-/* What the thread was doing, as the kernel has it. */
+/* What the thread was doing, according to the kernel. */
 enum sample_activity {
 	SAMPLE_UNKNOWN,
 	SAMPLE_RUNNING, /* on a CPU, or runnable */
@@ -60,7 +63,7 @@ enum sample_activity {
 };
 
 #define SAMPLE_TORN 1 /* its stack changed while it was read: there is none */
-#define SAMPLE_GONE 2 /* it was not read: it has ended, or was not asked for */
+#define SAMPLE_GONE 2 /* it was not read: it has ended, or was not to be read */
 
 /**
  * How a thread was found from a sample on, until the next run or the last sample.
@@ -95,7 +98,8 @@ struct samples {
 	uint64_t start_ns, end_ns, missed, torn, stacks_read;
 };
 
-/* Errors: it is no such file, or refers to what it does not have; they name the offset. */
+/* Errors: it is not such a file, or refers to things that it does not have; they name the
+ * offset. */
 int samples_open(struct samples **ret, const char *path, struct error *err);
 
 /* The same from memory, which may be freed afterwards. */

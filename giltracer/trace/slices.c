@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls in the order in which a page draws them: by start, outer before inner, each at its depth.
- */
+/* Calls in the order in which a page draws them: by start, outer before inner, each with its
+ * depth. */
 #include "trace/slices.h"
 
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "trace/names.h"
+#include "trace/aio.h"
 
 static uint64_t end_of(const struct slice *s)
 {
@@ -42,10 +43,8 @@ static bool is_sorted(const struct slice_thread *t)
 	return true;
 }
 
-/*
- * Tracers write a call when it returns, inner ones first: a tree in post-order, whose subtrees have
- * these sizes. False if it is none, because calls overlap or ends go back.
- */
+/* Tracers write a call when it returns, inner ones first: a tree in post-order, whose subtrees have
+ * these sizes. False if it is not a tree, because calls overlap or ends go back. */
 static bool subtree_sizes(const struct slice_thread *t, uint32_t *size)
 {
 	VEC(uint32_t) roots = { 0 };
@@ -149,6 +148,9 @@ void slices_free(struct slices *slices)
 	if (!slices)
 		return;
 	idmap_done(&slices->by_id);
+	if (slices->tasks)
+		aio_done(slices->tasks);
+	free(slices->tasks);
 	for (size_t i = 0; i < slices->thread_count; i++)
 		free(slices->threads[i].v);
 	free(slices->threads);

@@ -11,6 +11,7 @@
 #include "base/idmap.h"
 
 struct names;
+struct aio;
 
 /* One call; ends at start_ns + dur_ns. CLOCK_MONOTONIC, ns. */
 struct slice {
@@ -30,32 +31,38 @@ struct slice_thread {
 	uint32_t pid, tid;
 	uint32_t name; /* as the trace calls the thread; 0: unnamed */
 	uint16_t max_depth;
+	uint64_t recorded; /* calls, also those that were left out; 0: not known */
 	struct slice *v;
 	size_t n;
 };
 
 enum slices_flaw {
 	SLICES_WHOLE,
-	SLICES_OVERFLOW,    /* the tracer's buffer did: its oldest calls are missing */
+	SLICES_OVERFLOW,    /* the tracer's buffer overflowed: its oldest calls are missing */
 	SLICES_DROPPED,     /* calls have no usable time and are missing */
 	SLICES_CUT,         /* there was no more room: the last calls are missing */
 	SLICES_ASIDE,       /* of threads that the program profiled itself, calls are missing */
 	SLICES_OVERLAPPING, /* calls outlast their caller */
+	SLICES_AFRESH,      /* of processes that the program started afresh, calls are missing */
 };
 
 /**
+ * @tasks: of asyncio; NULL: there were none
  * @by_id: pid and tid -> thread, see slices_find; empty where it was not made
  * @dropped: calls without a usable time, and ends of calls that never began
  * @total: calls in all, dropped ones included
+ * @call_cost_ps: what recording a call took, an estimate; 0: unknown
  * @flaw: the worst one, of @flawed calls; how many were lost to an overflow is not known
  */
 struct slices {
 	struct names *names;
 	struct slice_thread *threads;
 	size_t thread_count;
+	struct aio *tasks;
 	struct idmap by_id;
 	uint64_t total;
 	uint64_t dropped;
+	uint64_t call_cost_ps;
 	enum slices_flaw flaw;
 	uint64_t flawed;
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A source of events: one recording, pulled event by event in time order. from_perf.c makes one
- * of a perf.data; a new recorder is another file that fills in struct source_ops.
- */
+/* A source of events: one recording, read event by event in time order. from_perf.c makes one of a
+ * perf.data; a new recorder is another file that fills in struct source_ops. */
 #ifndef GILTRACER_TRACE_SOURCE_H
 #define GILTRACER_TRACE_SOURCE_H
 
@@ -14,7 +12,7 @@
 struct names;
 struct stacks;
 
-/* What was imperfect about a recording: counted by the source, shown in the report. */
+/* Imperfections of a recording, counted by the source and shown in the report. */
 struct source_stats {
 	uint64_t records; /* read, of any type */
 	uint64_t samples; /* PERF_RECORD_SAMPLE among them */
@@ -32,7 +30,7 @@ struct source_stats {
 struct source;
 
 struct source_ops {
-	/* 1 and *ret filled in; 0 at the end or negative with err, and *ret is anything. */
+	/* 1 and *ret filled in; 0 at the end, or negative with err, and *ret undefined. */
 	int (*next)(struct source *source, struct event *ret, struct error *err);
 	void (*close)(struct source *source);
 	/* See source_stack_at; NULL: there are no such stacks. */
@@ -61,8 +59,8 @@ struct source {
 	const struct event *at, *end;
 };
 
-/* The next event where it need not be asked for, not copied; NULL: ask by source_next. Valid until
- * that is called. */
+/* The next event, not copied, if it can be had without calling source_next; NULL: call source_next.
+ * Valid until then. */
 static inline const struct event *source_ready(struct source *source)
 {
 	return source->at < source->end ? source->at++ : NULL;

@@ -73,8 +73,8 @@ const struct join_stats *join_stats(const struct join *join)
 	return &join->stats;
 }
 
-/* Where the line number starts in "… (FILE:LINE)", *ret_open the bracket; NULL if it is not that.
- */
+/* Where the line number starts in "… (FILE:LINE)", *ret_open the bracket; NULL if the text has
+ * another form. */
 static const char *find_place(const char *text, const char **ret_open)
 {
 	size_t len = strlen(text), at;
@@ -89,7 +89,7 @@ static const char *find_place(const char *text, const char **ret_open)
 	return *ret_open && *ret_open < text + at ? text + at : NULL;
 }
 
-/* C functions have no place in a file: they are native frames already. */
+/* C functions have no place in a file: they are already native frames. */
 static const struct call_name *call_name(struct join *join, uint32_t id)
 {
 	const char *text, *open, *line, *file;
@@ -216,12 +216,12 @@ static uint32_t add_python(struct join *join, uint32_t parent, size_t i, uint32_
 					       });
 }
 
-/* Calls [first, end) stand on an evaluation; those before sure are marked. */
+/* Calls [first, end) belong to an evaluation; those before sure are marked. */
 struct share {
 	size_t first, end, sure;
 };
 
-/* Which calls stand on evaluation eval of so many (0 is the outermost). */
+/* Which calls belong to evaluation eval of so many (0 is the outermost). */
 static struct share share_of(const struct join *join, size_t eval, size_t evals, bool cut)
 {
 	size_t calls = join->python.n, inner = evals - 1 - eval;
@@ -234,7 +234,7 @@ static struct share share_of(const struct join *join, size_t eval, size_t evals,
 	return (struct share){ inner ? calls : 0, calls, evals > 1 || cut ? calls - 1 : 0 };
 }
 
-/* Builds the joined stack anew, from the outermost frame on. */
+/* Builds the joined stack, from the outermost frame on. */
 static uint32_t build(struct join *join, size_t evals, bool cut)
 {
 	uint32_t id = 0;

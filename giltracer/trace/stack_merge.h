@@ -45,8 +45,8 @@ struct join;
 struct join *join_new(const struct join_options *options);
 void join_free(struct join *join);
 
-/* The stack of thread tid at time_ns with its Python frames; stack itself if there are none. Quick
- * where the times of a thread come in order. */
+/* The stack of thread tid at time_ns with its Python frames; the stack itself if there are none.
+ * Fast if the times of a thread ascend. */
 uint32_t join_stack(struct join *join, uint32_t stack, uint64_t time_ns, uint32_t pid,
                     uint32_t tid);
 

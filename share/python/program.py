@@ -26,6 +26,7 @@ Messages, one packet each; > is ours:
     > codes              the list of code objects is complete in its file
     > thread TID NAME    what the program calls a thread
     > note TEXT          the Python-side trace is not complete, and why
+    > unloaded           the program's main module could not be compiled or found: it did not run
     > entry TEXT         tracing will not start, and why
     > fail TEXT          the program was not started, and why
 """
@@ -193,9 +194,9 @@ class NativeTrace:
         try:
             sys.modules['_imp'].create_dynamic(self)
         except ImportError as e:
-            # It is no module: what is imported are two functions.
-            if len(e.args) == 2:
-                self.begin, stop = e.args
+            # It is no module: what is imported are functions.
+            if len(e.args) == 3:
+                self.begin, stop, self.say_cost = e.args
                 # Runs before Tracing.stop, so that the trace does not show that.
                 atexit.register(stop)
                 return
@@ -207,12 +208,31 @@ class NativeTrace:
         self.channel.send('note the recorder of Python calls ' + text)
 
     def start(self):
-        why = self.begin and self.begin()
+        if not self.begin:
+            return
+        before = call_ps()
+        why = self.begin()
         if why:
             self.note('could not start: ' + why)
+        else:
+            self.say_cost(call_ps() - before)
 
     def save(self):
         pass
+
+
+def call_ps():
+    """What a call of a function takes: the least of a few tries, since others may run meanwhile."""
+    def called():
+        pass
+    best = None
+    for _ in range(40):
+        start = now_ns()
+        for _ in range(25):
+            called()
+        took = now_ns() - start
+        best = took if best is None else min(best, took)
+    return best * 1000 // 25
 
 
 def make_trace(channel, trace, entries):
@@ -797,5 +817,7 @@ def main(namespace):
     try:
         Program(namespace, tracing, kind, entry, imports, target, args).run()
     except BaseException as e:
+        if not tracing.program and isinstance(e, (Exception, SystemExit)):
+            channel.send('unloaded')
         hide_us(e)
         raise

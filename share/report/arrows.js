@@ -3,6 +3,7 @@
 
 import {pass} from "./data.js";
 import {rowOf, timeToX, tl} from "./layout.js";
+import {max} from "./math.js";
 import {HOLD_STATE, SLEEPING_STATE, WAIT_STATE} from "./states.js";
 import {loading} from "./store.js";
 import {palette} from "./theme.js";
@@ -10,7 +11,7 @@ import {turns} from "./turns.js";
 
 // The hold of another thread next to t, before or after it: {thread, from, to}, or null.
 function holdBeside(gil, t, by, except) {
-	const {lane, threads} = turns(Math.max(0, gil)),
+	const {lane, threads} = turns(max(0, gil)),
 		at = lane.find(by < 0 ? t - 1 : t),
 		test = (s, i) => s.state[i] && threads[i] !== except,
 		hit = at && (test(at.s, at.i) ? at : lane.step(at, by, test));

@@ -2,9 +2,10 @@
 // Where the threads of a program sleep that hardly waits for the GIL: by the line of Python that
 // they slept in.
 
-import {gilKnown, meta, pass, passIndex} from "./data.js";
+import {gilKnown, meta, pass, passIndex, report} from "./data.js";
 import {$, fill, soft, tally} from "./dom.js";
 import {fmtCount, fmtDur} from "./format.js";
+import {isInterpreter} from "./library.js";
 import {FRAME_KERNEL, FRAME_PYTHON, doingText, pinLane} from "./pick.js";
 import {DISK_STATE, SLEEPING_STATE} from "./states.js";
 import {loading, stores} from "./store.js";
@@ -13,11 +14,15 @@ import {setPass} from "./view.js";
 
 const SLEEPS = [SLEEPING_STATE, DISK_STATE];
 
+const CALM = ["native", "io-bound", "single-threaded", "gil-none"]; // verdicts
 // The threads' waiting for the GIL is nothing to look at.
 export function hardlyWaits() {
 	const sum = key => pass().threads.reduce((n, t) => n + (t[key] || 0), 0);
 	return (
-		gilKnown() && !pass().locks && sum("wait_ns") < 0.01 * (sum("total_ns") - sum("unknown_ns"))
+		gilKnown() &&
+		!pass().locks &&
+		(CALM.includes(report.verdict?.kind) ||
+			sum("wait_ns") < 0.01 * (sum("total_ns") - sum("unknown_ns")))
 	);
 }
 
@@ -42,7 +47,8 @@ function lineOf(st, id) {
 				native,
 			};
 		}
-		if (!(flags & FRAME_KERNEL)) native = text(st.stacks.name[id]);
+		const name = text(st.stacks.name[id]);
+		if (!(flags & FRAME_KERNEL) && !(native && isInterpreter(name))) native = name;
 	}
 	return {name: native || "[kernel]", place: "", native: ""};
 }
@@ -114,6 +120,7 @@ export function asleepDraw() {
 			[
 				{
 					head: "Asleep in",
+					wide: true,
 					csv: "function",
 					value: r => r.name || "not known",
 					cell: r =>

@@ -3,7 +3,7 @@
 # of share/report, and "@module NAME@" by that module and all that it imports, in one scope: each
 # file once, after those that it imports. A circle of imports is an error, and so are a name that is
 # imported but not exported, and one that two files of a scope declare. Comments, indentation,
-# empty lines and spaces without meaning stay behind; names stay names.
+# empty lines, spaces without meaning and the word const stay behind; names stay names.
 # Usage: awk -v dir=share/report -f assemble.awk page.in.html
 function fail(text) {
 	print "assemble.awk: " text > "/dev/stderr"
@@ -26,7 +26,8 @@ function tight(code,    out, token, ops) {
 	return out code
 }
 
-# A line is left alone if it might have more in it than code and plain "strings".
+# A line is left alone if it might have more in it than code and plain "strings". What is constant
+# the linter has checked.
 function script(line,    at, n, parts, i, quotients) {
 	if (line ~ /`/)
 		fail("no template literals, please: " line)
@@ -39,9 +40,13 @@ function script(line,    at, n, parts, i, quotients) {
 		if (i % 2 ? parts[i] ~ /['\\]/ || gsub(/\//, "/", parts[i]) > quotients : parts[i] ~ /\\$/)
 			return line
 	}
-	line = tight(parts[1])
+	for (i = 1; i <= n; i += 2) {
+		gsub(/const /, "let ", parts[i])
+		parts[i] = tight(parts[i])
+	}
+	line = parts[1]
 	for (i = 2; i <= n; i++)
-		line = line "\"" (i % 2 ? tight(parts[i]) : parts[i])
+		line = line "\"" parts[i]
 	return line
 }
 
@@ -56,12 +61,29 @@ function style(line) {
 }
 
 # A line joins the one before if that cannot end in a comment and the language does not care:
-# closing brackets, or anything after an open bracket or a comma, of which the last one goes.
-function put(line,    joins) {
-	joins = last !~ /\/\// && length(held) < 400
-	if (joins && line ~ /^[]})]/)
+# before closing brackets, and wherever an expression or statement goes on or has ended. A comma
+# before a closing bracket goes, and so does a semicolon, unless it might be the whole body of a
+# loop. Declarations in a row, of the same depth, are one.
+function put(line, depth,    joins, closes, declares) {
+	joins = held != "" && last !~ /\/\// && length(held) < 400
+	closes = line ~ /^[]})]/
+	if (joins && closes) {
 		sub(/,$/, "", held)
-	else if (!joins || held !~ /[[({,;}]$/ || held == "")
+		if (line ~ /^}/ && last !~ /^(for|while)[(]/)
+			sub(/;$/, "", held)
+	}
+	if (!closes) {
+		while (deepest > depth)
+			declaring[deepest--] = 0
+		deepest = depth
+		declares = line ~ /^let /
+		if (joins && declares && declaring[depth] && held ~ /;$/) {
+			sub(/;$/, ",", held)
+			sub(/^let /, "", line)
+		}
+		declaring[depth] = declares
+	}
+	if (!joins || (line !~ /^([]})?:.]|[&|+] )/ && held !~ /[[({,;})=>&|?:+]$/))
 		flush()
 	held = held line
 	last = line
@@ -98,7 +120,7 @@ function include(name,    path, line, got, comment) {
 }
 
 # One module's text, by number; what it imports goes before it.
-function module(name,    path, line, got, n, i, import, text, comment) {
+function module(name,    path, line, got, n, i, import, text, depths, depth, comment) {
 	if (state[name] == "done")
 		return
 	if (state[name] == "begun")
@@ -117,11 +139,15 @@ function module(name,    path, line, got, n, i, import, text, comment) {
 		}
 		declare(name, line)
 		sub(/^export /, "", line)
-		sub(/^[ \t]+/, "", line)
+		match(line, /^[ \t]*/)
+		depth = RLENGTH
+		line = substr(line, RLENGTH + 1)
 		if (!comment && line ~ /^\/\*/)
 			comment = 1
-		if (!comment && line != "" && line !~ /^\/\//)
+		if (!comment && line != "" && line !~ /^\/\//) {
 			text[++n] = script(line)
+			depths[n] = depth
+		}
 		if (comment && line ~ /\*\/$/)
 			comment = 0
 	}
@@ -129,7 +155,7 @@ function module(name,    path, line, got, n, i, import, text, comment) {
 		fail(path ": cannot be read")
 	close(path)
 	for (i = 1; i <= n; i++)
-		put(text[i])
+		put(text[i], depths[i])
 	flush()
 	state[name] = "done"
 }

@@ -17,6 +17,7 @@ import {
 } from "./data.js";
 import {$, fill, h, rove, stepInTable, toward} from "./dom.js";
 import {NAME_FIT, fmtCount, fmtDur, fmtExact, plural, shorten} from "./format.js";
+import {max} from "./math.js";
 import {pinLane} from "./pick.js";
 import {copyButtons, noWait} from "./table.js";
 import {threadColor} from "./theme.js";
@@ -88,13 +89,13 @@ export function blameDraw() {
 			b.wait_ns,
 		);
 	if (!sum.size) return fill($("blame-body"), noWait());
-	const most = Math.max(...sum.values(), passDur() / 50); // next to nothing is not hot
+	const most = max(...sum.values(), passDur() / 50); // next to nothing is not hot
 	const cell = (row, column) => {
 		const ns = sum.get([row, column].join()) || 0;
-		if (!ns) return h("td", {class: "num zero"}, row === column ? "" : "0");
+		if (!ns) return h("td.num.zero", {}, row === column ? "" : "0");
 		return h(
-			"td",
-			{class: "num heat", style: "--heat:" + (ns / most).toFixed(3)},
+			"td.num.heat",
+			{style: "--heat:" + (ns / most).toFixed(3)},
 			row === "rest" || row === LEFT_OUT || column === "rest"
 				? h("span", {title: fmtExact(ns)}, fmtDur(ns))
 				: h(
@@ -112,15 +113,14 @@ export function blameDraw() {
 	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
 	const head = k =>
 		k === "rest"
-			? h("th", {scope: "col"}, h("span", {class: "clip"}, others(columns, waited)))
+			? h("th", {scope: "col"}, h("span.clip", {}, others(columns, waited)))
 			: h(
 					"th",
 					{scope: "col", title: crowdLabel(all[k])},
 					h(
-						"span",
-						{class: "clip"},
-						h("i", {
-							class: "dot",
+						"span.clip",
+						{},
+						h("i.dot", {
 							style: "background:" + threadColor(all[k].threads[0]),
 						}),
 						all[k].name
@@ -133,7 +133,7 @@ export function blameDraw() {
 			"tr",
 			{class: kind},
 			name,
-			h("td", {class: "num sum"}, fmtDur(ns)),
+			h("td.num.sum", {}, fmtDur(ns)),
 			columns.map(c => cell(row, c)),
 		);
 	const body = rows.map(k =>
@@ -185,8 +185,8 @@ export function blameDraw() {
 			"table",
 			{class: columns.length > 4 ? "matrix tall" : "matrix"},
 			h(
-				"caption",
-				{class: "visually-hidden"},
+				"caption.visually-hidden",
+				{},
 				gilText(
 					"Wait of the column's thread while the row's thread held the GIL",
 					"Time the column's thread was blocked until a release by the row's thread",
@@ -198,14 +198,14 @@ export function blameDraw() {
 				h(
 					"tr",
 					{},
-					h("td", {class: "corner"}, gilText("holds ↓ waits →", "releases ↓ blocked →")),
+					h("td.corner", {}, gilText("holds ↓ waits →", "releases ↓ blocked →")),
 					h("th", {scope: "col", class: "num"}, "caused"),
 					columns.map(head),
 				),
 			),
 			h("tbody", {}, body),
 		),
-		h("p", {class: "under"}, copyButtons(blameColumns, blame)),
+		h("p.under", {}, copyButtons(blameColumns, blame)),
 	);
 	rove($("blame-body").querySelector("tbody"), stepInTable);
 	$("blame-note").textContent =

@@ -7,6 +7,7 @@ import {meta, pass, report, threadLabel} from "./data.js";
 import {copyText, h, saveAs, svg} from "./dom.js";
 import {fmtDur, fmtExact, fmtPct, shorten} from "./format.js";
 import {hashText} from "./hash.js";
+import {max} from "./math.js";
 import {callName, callPlace, pinTitle} from "./pick.js";
 import {palette} from "./theme.js";
 import {notes} from "./view.js";
@@ -94,7 +95,7 @@ export function cardSvg(p) {
 	let x = 20;
 	for (const r of c.rows) {
 		const w = ((WIDE - 40) * r.ns) / c.total;
-		out.push(svg("rect", {x, y, width: Math.max(0.5, w - 1), height: 22, fill: r.color}));
+		out.push(svg("rect", {x, y, width: max(0.5, w - 1), height: 22, fill: r.color}));
 		x += w;
 	}
 	y += 26;
@@ -140,21 +141,21 @@ async function cardPng(p) {
 const NAME = "giltracer-moment";
 
 export function cardButtons(p) {
-	const markdown = h("button", {class: "more", onclick: () => copied()}, "Copy as Markdown");
+	const markdown = h("button.more", {onclick: () => copied()}, "Copy as Markdown");
 	const copied = () => {
 		copyText(cardMarkdown(p));
 		markdown.textContent = "Copied";
 	};
 	const save = (ext, blob) =>
 		h(
-			"button",
-			{class: "more", onclick: async () => saveAs(NAME + "." + ext, await blob())},
+			"button.more",
+			{onclick: async () => saveAs(NAME + "." + ext, await blob())},
 			ext.toUpperCase(),
 		);
 	return h(
-		"p",
-		{class: "under", role: "group", "aria-label": "This moment as a card"},
-		h("span", {class: "soft"}, "Explain this moment:"),
+		"p.under",
+		{role: "group", "aria-label": "This moment as a card"},
+		h("span.soft", {}, "Explain this moment:"),
 		markdown,
 		save("svg", () => new Blob([svgText(p)], {type: "image/svg+xml"})),
 		save("png", () => cardPng(p)),

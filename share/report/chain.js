@@ -5,6 +5,7 @@
 import {pass, threadLabel} from "./data.js";
 import {h, soft} from "./dom.js";
 import {fmtDur, fmtPct, plural} from "./format.js";
+import {max, min} from "./math.js";
 import {FRAME_KERNEL, FRAME_PYTHON, doing, doingText, framesOf, pinLane} from "./pick.js";
 import {queuedOwners} from "./queued.js";
 import {
@@ -66,8 +67,8 @@ function byCpu(thread, from, to, holds, put) {
 	let at = from;
 	if (lane)
 		lane.each(from, to, (a, b, state, s, i) => {
-			const x = Math.max(a, from),
-				y = Math.min(b, to);
+			const x = max(a, from),
+				y = min(b, to);
 			if (x > at) put(plain, at, x);
 			at = y;
 			if (!state) return put(plain, x, y);
@@ -85,13 +86,13 @@ function byCpu(thread, from, to, holds, put) {
 
 // Divide a wait by the holds of the others.
 function byHolder(thread, from, to, gil, put) {
-	const {lane, threads} = turns(Math.max(0, gil));
+	const {lane, threads} = turns(max(0, gil));
 	let at = from;
 	lane.each(from, to, (a, b, state, s, i) => {
 		if (!state || threads[i] === thread) return;
 		if (a > at) put("handoff", at, a);
-		put("gil", Math.max(at, a), Math.min(b, to), {who: threads[i]});
-		at = Math.min(b, to);
+		put("gil", max(at, a), min(b, to), {who: threads[i]});
+		at = min(b, to);
 	});
 	if (to > at) put("handoff", at, to);
 }
@@ -100,9 +101,9 @@ function byHolder(thread, from, to, gil, put) {
 function byReleaser(thread, from, to, put) {
 	let at = from;
 	for (const s of store().released[thread] || [])
-		for (let i = Math.max(0, upper(s.time, 0, s.n, from) - 1); i < s.n && s.time[i] < to; i++) {
-			const a = Math.max(at, s.time[i]),
-				b = Math.min(to, s.time[i] + s.dur[i]);
+		for (let i = max(0, upper(s.time, 0, s.n, from) - 1); i < s.n && s.time[i] < to; i++) {
+			const a = max(at, s.time[i]),
+				b = min(to, s.time[i] + s.dur[i]);
 			if (b <= a) continue;
 			if (a > at) put("unseen", at, a);
 			if (s.by[i] > 1) put("released", a, b, {who: s.by[i] - 2});
@@ -126,8 +127,8 @@ export function chainOf(thread, from, to) {
 	if (lane)
 		lane.each(from, to, (a, b, state, s, i) => {
 			if (out.length > PARTS) return;
-			const x = Math.max(a, from),
-				y = Math.min(b, to);
+			const x = max(a, from),
+				y = min(b, to);
 			if (x > at) byCpu(thread, at, x, undefined, put);
 			if (state === WAIT_STATE && pass().locks) byReleaser(thread, x, y, put);
 			else if (state === WAIT_STATE) byHolder(thread, x, y, gilOf(s, i), put);
@@ -226,9 +227,9 @@ export function chainPanel(p) {
 			"li",
 			{},
 			h("span", {}, text),
-			h("span", {class: "fall"}, strip),
-			h("span", {class: "num"}, fmtDur(ns)),
-			h("span", {class: "num soft"}, fmtPct(ns, total)),
+			h("span.fall", {}, strip),
+			h("span.num", {}, fmtDur(ns)),
+			h("span.num.soft", {}, fmtPct(ns, total)),
 			go || h("span"),
 		);
 	return h(
@@ -236,8 +237,8 @@ export function chainPanel(p) {
 		{class: p.kind === "py" ? "panel full" : "panel full row"},
 		h("h3", {}, "Where its time went"),
 		h(
-			"ol",
-			{class: "chain"},
+			"ol.chain",
+			{},
 			rows.map(row =>
 				line(
 					[causeText(row), row.what ? [" in ", doingText(row.what)] : null],

@@ -10,16 +10,15 @@ import {setOnly} from "./view.js";
 export function crowdTag(c, most = NAME_FIT) {
 	return c.name
 		? h(
-				"button",
+				"button.thread",
 				{
-					class: "thread",
 					title: c.name + ": show these " + c.threads.length + " threads",
 					onclick: () => {
 						setOnly(c.threads);
 						showThread(c.threads[0]);
 					},
 				},
-				h("i", {class: "dot", style: "background:" + threadColor(c.threads[0])}),
+				h("i.dot", {style: "background:" + threadColor(c.threads[0])}),
 				shorten(c.name, most),
 				h("b", {}, " × " + c.threads.length),
 			)

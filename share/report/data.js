@@ -32,6 +32,8 @@ for (const p of meta.passes) {
 // Which recording is shown; see view.js for which part of it.
 export let passIndex = meta.main_pass || 0;
 export const pass = () => meta.passes[passIndex];
+// Lanes of the groups of asyncio's tasks, by the group's index in the report.
+export const taskLanes = () => (meta.tasks?.pass === passIndex ? meta.tasks.lanes : []);
 export const choosePass = index => {
 	passIndex = index;
 };

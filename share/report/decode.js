@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Bytes of a block -> typed arrays. Runs in a worker. See FORMAT.md.
 
+import {floor, min} from "./math.js";
 import {prefix} from "./prefix.js";
 import {
 	CPU_STATES,
@@ -16,48 +17,50 @@ import {
 const HIST_N = 48 * HIST_SUB;
 const TOP = 200; // longest spans kept per section
 
-function Reader(u8, pos, end) {
-	this.u8 = u8;
-	this.pos = pos;
-	this.end = end;
-}
+class Reader {
+	constructor(u8, pos, end) {
+		this.u8 = u8;
+		this.pos = pos;
+		this.end = end;
+	}
 
-// An unsigned LEB128 number; exact up to 2^53.
-Reader.prototype.next = function () {
-	const u8 = this.u8;
-	let p = this.pos;
-	let b = u8[p++];
-	let v = b & 127;
-	if (b > 127) {
-		b = u8[p++];
-		v |= (b & 127) << 7;
+	// An unsigned LEB128 number; exact up to 2^53.
+	next() {
+		const u8 = this.u8;
+		let p = this.pos;
+		let b = u8[p++];
+		let v = b & 127;
 		if (b > 127) {
 			b = u8[p++];
-			v |= (b & 127) << 14;
+			v |= (b & 127) << 7;
 			if (b > 127) {
 				b = u8[p++];
-				v |= (b & 127) << 21;
-				for (let m = 268435456; b > 127; m *= 128) {
+				v |= (b & 127) << 14;
+				if (b > 127) {
 					b = u8[p++];
-					v += (b & 127) * m;
+					v |= (b & 127) << 21;
+					for (let m = 268435456; b > 127; m *= 128) {
+						b = u8[p++];
+						v += (b & 127) * m;
+					}
 				}
 			}
 		}
+		this.pos = p;
+		if (p > this.end) throw new Error("a section is shorter than it says");
+		return v;
 	}
-	this.pos = p;
-	if (p > this.end) throw new Error("a section is shorter than it says");
-	return v;
-};
 
-Reader.prototype.sparse = function () {
-	const m = this.next();
-	if (m > this.end - this.pos) throw new Error("a column is longer than its section");
-	const at = new Uint32Array(m);
-	const value = new Float64Array(m);
-	for (let i = 0, k = 0; i < m; i++) at[i] = k += this.next();
-	for (let i = 0; i < m; i++) value[i] = this.next();
-	return {at, value};
-};
+	sparse() {
+		const m = this.next();
+		if (m > this.end - this.pos) throw new Error("a column is longer than its section");
+		const at = new Uint32Array(m);
+		const value = new Float64Array(m);
+		for (let i = 0, k = 0; i < m; i++) at[i] = k += this.next();
+		for (let i = 0; i < m; i++) value[i] = this.next();
+		return {at, value};
+	}
+}
 
 // Sparse column -> one value per entry, null if nothing was given.
 function spread(column, n, Type) {
@@ -80,24 +83,27 @@ function holdOn(column, n, Type, first) {
 }
 
 // The TOP longest of what it is offered.
-function Longest() {
-	this.at = [];
-	this.floor = 0;
-}
-Longest.prototype.offer = function (index, dur, durs) {
-	if (dur <= this.floor) return;
-	this.at.push(index);
-	if (this.at.length >= 4 * TOP) this.cut(durs);
-};
-Longest.prototype.cut = function (durs) {
-	const dur = i => durs[i + 1] - durs[i];
-	this.at.sort((a, b) => dur(b) - dur(a) || a - b);
-	if (this.at.length > TOP) {
-		this.at.length = TOP;
-		this.floor = dur(this.at[TOP - 1]);
+class Longest {
+	constructor() {
+		this.at = [];
+		this.floor = 0;
 	}
-};
 
+	offer(index, dur, durs) {
+		if (dur <= this.floor) return;
+		this.at.push(index);
+		if (this.at.length >= 4 * TOP) this.cut(durs);
+	}
+
+	cut(durs) {
+		const dur = i => durs[i + 1] - durs[i];
+		this.at.sort((a, b) => dur(b) - dur(a) || a - b);
+		if (this.at.length > TOP) {
+			this.at.length = TOP;
+			this.floor = dur(this.at[TOP - 1]);
+		}
+	}
+}
 function decodeSpans(r, h, states) {
 	const n = h.n;
 	const start = new Float64Array(n + 1);
@@ -169,7 +175,7 @@ function decodeHolds(r, h, markNs, out, wait) {
 			holds.offer(i, d, start);
 		} else if (state[i] === WAIT_STATE || state[i] === wait) {
 			waits.offer(i, d, start);
-			if (d > 0) hist[Math.min(HIST_N - 1, Math.floor(Math.log2(d) * HIST_SUB))]++;
+			if (d > 0) hist[min(HIST_N - 1, floor(Math.log2(d) * HIST_SUB))]++;
 			if (d >= markNs) marks.push(start[i], start[i + 1]);
 		}
 	}

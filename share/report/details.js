@@ -9,6 +9,7 @@ import {emit} from "./events.js";
 import {functionShow} from "./flame.js";
 import {fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
+import {max, min} from "./math.js";
 import {
 	FRAME_BROKEN,
 	FRAME_CUT,
@@ -41,12 +42,12 @@ import {flyToSpan, notes, pinned, setRange} from "./view.js";
 function shareList(title, list, total, jump, extra) {
 	if (!list.length && !extra) return null;
 	return h(
-		"div",
-		{class: "panel"},
+		"div.panel",
+		{},
 		h("h3", {}, title),
 		h(
-			"ol",
-			{class: "shares"},
+			"ol.shares",
+			{},
 			list.slice(0, 8).map(({thread, ns}) =>
 				shareItem(
 					ns,
@@ -66,7 +67,7 @@ export function longestIn(thread, from, to, states) {
 	let best = null;
 	const lane = store().gil[thread];
 	lane.each(from, to, (a, b, state, s, i) => {
-		const d = Math.min(b, to) - Math.max(a, from);
+		const d = min(b, to) - max(a, from);
 		if (states.includes(state) && (!best || d > best.d))
 			best = {d, at: {s, k: lane.sections.indexOf(s), i}};
 	});
@@ -75,13 +76,13 @@ export function longestIn(thread, from, to, states) {
 
 function stackPanel(title, frames, note) {
 	return h(
-		"div",
-		{class: "panel"},
+		"div.panel",
+		{},
 		h("h3", {}, title),
 		frames.length
 			? h(
-					"ol",
-					{class: "stack"},
+					"ol.stack",
+					{},
 					frames.map(f =>
 						h(
 							"li",
@@ -193,8 +194,7 @@ function noteBox(p) {
 		emit("link");
 		emit("search");
 	};
-	return h("input", {
-		class: "note",
+	return h("input.note", {
 		placeholder: "Note",
 		"aria-label": "Note on this moment",
 		value: notes.get(p.from) || "",
@@ -240,12 +240,7 @@ export function detailsDraw() {
 		const culprit = first && longestIn(first.thread, p.from, p.to, [HOLD_STATE]);
 		const what =
 			culprit &&
-			doing(
-				first.thread,
-				Math.max(culprit.from, p.from),
-				Math.min(culprit.to, p.to),
-				culprit.stack,
-			);
+			doing(first.thread, max(culprit.from, p.from), min(culprit.to, p.to), culprit.stack);
 		if (what) facts.push(["Mostly because", threadTag(first.thread), " ran ", doingText(what)]);
 	}
 	if (isHold) {
@@ -267,15 +262,15 @@ export function detailsDraw() {
 	fill(
 		$("details-body"),
 		h(
-			"div",
-			{class: "panels"},
+			"div.panels",
+			{},
 			h(
-				"div",
-				{class: "panel"},
+				"div.panel",
+				{},
 				factsList(facts),
 				h(
-					"p",
-					{class: "under"},
+					"p.under",
+					{},
 					h("button", {onclick: () => nextWait(-1)}, "‹ Previous wait"),
 					h("button", {onclick: () => nextWait(1)}, "Next wait ›"),
 					h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),

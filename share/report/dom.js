@@ -3,9 +3,16 @@
 
 export const $ = id => document.getElementById(id);
 
-// h("td", {class: "num"}, "text", child, …): an element. on* are listeners.
-export function h(tag, attrs, ...children) {
-	const el = document.createElement(tag);
+export const click = (id, f) => $(id).addEventListener("click", f);
+
+const given = children =>
+	children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false);
+
+// h("td.num", {title: "x"}, "text", child, …): an element with its classes. on* are listeners.
+export function h(name, attrs, ...children) {
+	const [tag, ...classes] = name.split("."),
+		el = document.createElement(tag);
+	if (classes.length) el.className = classes.join(" ");
 	for (const key in attrs) {
 		const v = attrs[key];
 		if (v === null || v === undefined || v === false) continue;
@@ -13,7 +20,7 @@ export function h(tag, attrs, ...children) {
 		else if (key === "style") el.style.cssText = v;
 		else el.setAttribute(key, v === true ? "" : v);
 	}
-	el.append(...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false));
+	el.append(...given(children));
 	return el;
 }
 
@@ -25,7 +32,7 @@ export function svg(tag, attrs, ...children) {
 }
 
 // What comes up again and again.
-export const soft = (...children) => h("span", {class: "soft"}, children);
+export const soft = (...children) => h("span.soft", {}, children);
 export const code = (text, title) => h("code", {title}, text);
 export const tally = (head, csv, value, cell, title) => ({
 	head,
@@ -38,8 +45,8 @@ export const tally = (head, csv, value, cell, title) => ({
 
 export function factsList(items) {
 	return h(
-		"dl",
-		{class: "facts"},
+		"dl.facts",
+		{},
 		items
 			.filter(Boolean)
 			.map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
@@ -54,11 +61,7 @@ export function toward(id) {
 	});
 }
 
-export function fill(el, ...children) {
-	el.replaceChildren(
-		...children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false),
-	);
-}
+export const fill = (el, ...children) => el.replaceChildren(...given(children));
 
 let sayTimer = 0;
 // For people who listen: the last thing said within a moment.
@@ -113,7 +116,7 @@ export async function copyText(text) {
 	try {
 		await navigator.clipboard.writeText(text);
 	} catch {
-		const area = h("textarea", {class: "visually-hidden"});
+		const area = h("textarea.visually-hidden", {});
 		area.value = text;
 		document.body.append(area);
 		area.select();

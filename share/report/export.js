@@ -2,16 +2,18 @@
 // Exports of the selected range (else of what is in view) and the threads shown.
 
 import {meta, pass, threadName} from "./data.js";
-import {$, saveAs} from "./dom.js";
+import {$, click, saveAs} from "./dom.js";
 import {emit} from "./events.js";
+import {flameTree} from "./flame.js";
 import {fmtDur, plural} from "./format.js";
 import {tlCanvas} from "./layout.js";
+import {max, min} from "./math.js";
 import {callName} from "./pick.js";
 import {store} from "./store.js";
 import {csvField} from "./table.js";
 import {passDur, range, rowsThreads, view} from "./view.js";
 
-const exportPart = () => range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
+const exportPart = () => range || {from: max(0, view.from), to: min(passDur(), view.to)};
 const GIL_KEYS = ["unknown", "no-gil", "hold", "wait", "switch-wait"];
 const CPU_KEYS = ["unknown", "running", "runnable", "sleeping", "uninterruptible", "gil-sleep"];
 
@@ -132,6 +134,23 @@ function exportCsv() {
 	return out.blob();
 }
 
+// The stacks of the flame graph as it is shown, for flamegraph.pl, inferno and speedscope.
+function exportFolded() {
+	const out = pieces("text/plain");
+	const put = (node, path) => {
+		let own = node.ns;
+		for (const kid of node.kids.values()) {
+			const frame = kid.key.replace(/\0.*/, "").replace(/;/g, ":").replace(/\s+/g, " ");
+			own -= kid.ns;
+			put(kid, path ? path + ";" + frame : frame);
+		}
+		own = Math.round(own);
+		if (own > 0 && path) out.add(path + " " + own + "\n");
+	};
+	put(flameTree().shown, "");
+	return out.blob();
+}
+
 export function exportInit() {
 	const menu = $("export-menu");
 	const name = ext =>
@@ -149,19 +168,24 @@ export function exportInit() {
 			fmtDur(part.to - part.from) +
 			", " +
 			plural(rowsThreads().length, "thread");
+		$("export-folded").hidden = $("flame").hidden;
 	});
 	const done = () => {
 		menu.open = false;
 	};
-	$("export-json").addEventListener("click", () => {
+	click("export-json", () => {
 		saveAs(name("json"), exportJson());
 		done();
 	});
-	$("export-csv").addEventListener("click", () => {
+	click("export-csv", () => {
 		saveAs(name("csv"), exportCsv());
 		done();
 	});
-	$("export-png").addEventListener("click", () => {
+	click("export-folded", () => {
+		saveAs(name("folded"), exportFolded());
+		done();
+	});
+	click("export-png", () => {
 		emit("now");
 		tlCanvas.toBlob(blob => saveAs(name("png"), blob), "image/png");
 		done();

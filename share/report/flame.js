@@ -5,6 +5,7 @@ import {$, fill, h, rove} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
 import {flameBuild, flameModes, reshape} from "./flametree.js";
 import {fmtDur, fmtPct, plural} from "./format.js";
+import {max} from "./math.js";
 import {hasSamples} from "./samples.js";
 import {sandwichShow} from "./sandwich.js";
 import {loading, store} from "./store.js";
@@ -24,10 +25,18 @@ function flameOffer() {
 		!(st.calls > 0 || st.stacks.parent.length > 1 || hasSamples());
 }
 
-function flameDraw() {
+// What flameBuild() says, and the tree in the shape that is shown.
+export function flameTree() {
 	const modes = flameModes();
-	if ($("flame").hidden) return;
 	if (!modes.some(([m]) => m === flame.mode)) flame.mode = modes[0][0];
+	const built = flameBuild(flame.mode);
+	return {...built, modes, shown: reshape(built.root, flame)};
+}
+
+function flameDraw() {
+	if ($("flame").hidden) return;
+	const {modes, root, total, part, samples, shown} = flameTree();
+	flame.root = shown;
 	const redraw = change => () => {
 		change();
 		flameDraw();
@@ -48,8 +57,6 @@ function flameDraw() {
 			}),
 		),
 	);
-	const {root, total, part, samples} = flameBuild(flame.mode);
-	flame.root = reshape(root, flame);
 	const covered = total > 0 ? root.ns / total : 1;
 	$("flame-note").textContent =
 		(range ? "In the selected range" : "In the part of the timeline that is in view") +
@@ -96,9 +103,8 @@ function frameButton(node, focus, x, w, top) {
 	const label = text + ", " + fmtDur(node.ns) + ", " + fmtPct(node.ns, flame.root.ns);
 	const color = top === 0 ? palette.none : sliceColors[nameHash(text) % sliceColors.length];
 	return h(
-		"button",
+		"button.frame",
 		{
-			class: "frame",
 			title: label,
 			"aria-label": label,
 			onclick: () => {
@@ -140,7 +146,7 @@ function flameShow(focus) {
 	if (focus.ns > 0) place(focus, 0, 1, 0, null);
 	const box = $("flame-body");
 	const depths = [...family.values()].map(f => f.depth);
-	box.style.height = (Math.max(0, ...depths) + 1) * FRAME_H + "px";
+	box.style.height = (max(0, ...depths) + 1) * FRAME_H + "px";
 	fill(box, out.length ? out : empty("Nothing of this kind here."));
 	rove(box, (from, key) => {
 		const {up, kids} = family.get(from),

@@ -6,7 +6,9 @@
 
 import {crowdOf} from "./crowds.js";
 import {gilKnown, pass, threadLabel} from "./data.js";
+import {isInterpreter} from "./library.js";
 import {laneTotals} from "./lod.js";
+import {floor, max, min} from "./math.js";
 import {FRAME_PYTHON, callName, markedFrames, shortCall} from "./pick.js";
 import {SAMPLE_MODES, hasSamples, sampledStacks} from "./samples.js";
 import {HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
@@ -54,8 +56,8 @@ function flameCalls(node, rows, depth, from, to, budget) {
 	if (depth >= rows.length || depth > 60 || budget.left <= 0) return;
 	rows[depth].each(from, to, (a, b, name) => {
 		if (budget.left-- <= 0) return;
-		const x = Math.max(a, from),
-			y = Math.min(b, to);
+		const x = max(a, from),
+			y = min(b, to);
 		if (y > x)
 			flameCalls(
 				flameChild(node, y - x, callName(name), shortCall(callName(name))),
@@ -71,7 +73,7 @@ function flameCalls(node, rows, depth, from, to, budget) {
 // Of samples: their number times the time between two of them.
 function flameSampled(mode) {
 	const root = newNode("all"),
-		part = range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
+		part = range || {from: max(0, view.from), to: min(passDur(), view.to)};
 	const samples = sampledStacks(mode, part, (thread, ns, frames) => {
 		let node = flameChild(root, ns, threadLabel(thread) + "\0" + thread, threadLabel(thread));
 		root.ns += ns;
@@ -85,7 +87,7 @@ export function flameBuild(mode) {
 	const root = newNode("all"),
 		budget = {left: FLAME_BUDGET},
 		st = store();
-	const part = range || {from: Math.max(0, view.from), to: Math.min(passDur(), view.to)};
+	const part = range || {from: max(0, view.from), to: min(passDur(), view.to)};
 	const lanes = mode === "off-cpu" || !gilKnown() ? st.cpu : st.gil;
 	const ofGil = lanes === st.gil;
 	let total = 0;
@@ -101,11 +103,11 @@ export function flameBuild(mode) {
 		const top = root.kids.get(key) || newNode(crowd || threadLabel(thread)),
 			before = top.ns;
 		const rows = st.slices[thread] || [];
-		const least = leastFor(lane, part, budget.left / Math.max(1, rowsThreads().length));
+		const least = leastFor(lane, part, budget.left / max(1, rowsThreads().length));
 		lane.each(part.from, part.to, (a, b, state, s, i) => {
 			if (!flameWanted(mode, state) || b - a < least || budget.left-- <= 0) return;
-			const x = Math.max(a, part.from),
-				y = Math.min(b, part.to);
+			const x = max(a, part.from),
+				y = min(b, part.to);
 			top.ns += y - x;
 			const stack = s.stack ? s.stack[i] : 0;
 			if (rows.length && (ofGil || (!stack && pass().name !== "stacks"))) {
@@ -135,9 +137,9 @@ function leastFor(lane, part, room) {
 	let n = 0;
 	for (const s of lane.sections) {
 		if (s.t1 <= part.from || s.t0 >= part.to) continue;
-		const step = Math.max(1, s.n >> 11);
+		const step = max(1, s.n >> 11);
 		for (let i = 0; i < s.n; i += step)
-			counts[Math.floor(Math.log2(Math.max(1, s.start[i + 1] - s.start[i])))] += step;
+			counts[floor(Math.log2(max(1, s.start[i + 1] - s.start[i])))] += step;
 	}
 	for (let b = 63; b > 0; b--) if ((n += counts[b]) > room) return Math.pow(2, b);
 	return 0;
@@ -145,8 +147,8 @@ function leastFor(lane, part, room) {
 
 // how: {python, merged, inverted}
 export function reshape(root, how) {
-	let out = root;
-	if (how.python) out = copyTree(out, node => node.native);
+	let out = newNode(root.name);
+	addTree(out, root, how.python);
 	if (how.merged || how.inverted) out = mergeThreads(out);
 	return how.inverted ? invert(out) : out;
 }
@@ -154,26 +156,25 @@ export function reshape(root, how) {
 const kidOf = (node, key, name) =>
 	node.kids.get(key) || node.kids.set(key, newNode(key, name)).get(key);
 
-function addTree(to, from, skip) {
+// Without native frames, or with those of the interpreter as one: what is left out gives its
+// callees to its caller, where its time stays.
+function addTree(to, from, python, inPython = false) {
 	to.ns += from.ns;
-	for (const [key, kid] of from.kids) addKid(to, key, kid, skip);
+	for (const [key, kid] of from.kids) addKid(to, key, kid, python, inPython);
 }
 
-// What is skipped gives its callees to its caller, and its time stays there.
-function addKid(to, key, kid, skip) {
-	if (skip(kid)) for (const [k, below] of kid.kids) addKid(to, k, below, skip);
-	else addTree(kidOf(to, key, kid.name), kid, skip);
+function addKid(to, key, kid, python, inPython) {
+	const inner = kid.native && isInterpreter(kid.name);
+	if (kid.native && (python || (inner && inPython)))
+		for (const [k, below] of kid.kids) addKid(to, k, below, python, inPython);
+	else if (inner) addTree(kidOf(to, PYTHON, PYTHON), kid, python, true);
+	else addTree(kidOf(to, key, kid.name), kid, python, kid.native === false);
 }
+const PYTHON = "Python";
 
-export function copyTree(root, skip) {
+function mergeThreads(root) {
 	const out = newNode(root.name);
-	addTree(out, root, skip);
-	return out;
-}
-
-export function mergeThreads(root) {
-	const out = newNode(root.name);
-	for (const thread of root.kids.values()) addTree(out, thread, () => false);
+	for (const thread of root.kids.values()) addTree(out, thread);
 	return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Numbers and times for people.
 
+import {floor, max, min, round} from "./math.js";
+
 const NBSP = "\u00a0";
 
 function digits3(x) {
@@ -10,7 +12,7 @@ function digits3(x) {
 
 // A duration in three digits: "812 ms".
 export function fmtDur(ns) {
-	if (ns < 999.5) return Math.round(ns) + NBSP + "ns";
+	if (ns < 999.5) return round(ns) + NBSP + "ns";
 	if (ns < 999.5e3) return digits3(ns / 1e3) + NBSP + "µs";
 	if (ns < 999.5e6) return digits3(ns / 1e6) + NBSP + "ms";
 	if (ns < 600e9) return digits3(ns / 1e9) + NBSP + "s";
@@ -21,11 +23,11 @@ export function fmtDur(ns) {
 export function fmtExact(ns) {
 	const unit =
 		ns < 1e3 ? [1, "ns"] : ns < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
-	const places = Math.round(Math.log10(unit[0]));
-	const whole = Math.floor(ns / unit[0]);
+	const places = round(Math.log10(unit[0]));
+	const whole = floor(ns / unit[0]);
 	const rest = places
 		? "." +
-			String(Math.round(ns - whole * unit[0]))
+			String(round(ns - whole * unit[0]))
 				.padStart(places, "0")
 				.replace(/(\d{3})(?=\d)/g, "$1\u2009")
 		: "";
@@ -34,7 +36,7 @@ export function fmtExact(ns) {
 
 // A moment, exact enough to tell apart what is step ns from it.
 export function fmtAt(ns, step) {
-	const places = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(step || 1e6, 1)))));
+	const places = max(0, min(9, Math.ceil(9 - Math.log10(max(step || 1e6, 1)))));
 	return (ns / 1e9).toFixed(places) + NBSP + "s";
 }
 
@@ -45,7 +47,7 @@ export function fmtPct(part, whole) {
 }
 
 export function fmtCount(n) {
-	return Math.round(n).toLocaleString("en-US");
+	return round(n).toLocaleString("en-US");
 }
 
 // A long name, with its end if that is a number and so tells it from its like.
@@ -67,7 +69,7 @@ export function plural(n, one, many) {
 
 // A step of 1, 2 or 5 times a power of ten that is at least x.
 export function niceStep(x) {
-	const p = Math.pow(10, Math.floor(Math.log10(Math.max(x, 1))));
+	const p = Math.pow(10, floor(Math.log10(max(x, 1))));
 	for (const m of [1, 2, 5]) if (m * p >= x) return m * p;
 	return 10 * p;
 }

@@ -6,10 +6,12 @@ import {$, toward} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
 import {flame} from "./flame.js";
 import {openFor, tl, unhide} from "./layout.js";
+import {round} from "./math.js";
 import {pinCall, pinLane} from "./pick.js";
 import {searchRun} from "./search.js";
 import {loading} from "./store.js";
 import {sorts} from "./table.js";
+import {seeTasks} from "./tasks.js";
 import {
 	arranged,
 	hits,
@@ -46,7 +48,7 @@ const isSet = ([, of, key, usual]) => (of[key] ?? usual) !== usual;
 
 function viewPart() {
 	if (view.from === 0 && view.to === passDur()) return "";
-	return "v=" + Math.round(view.from) + "," + Math.round(view.to);
+	return "v=" + round(view.from) + "," + round(view.to);
 }
 
 function pinPart() {
@@ -105,7 +107,7 @@ export function hashText() {
 		only && "t=" + [...only].join("."),
 		arranged.by && "a=" + arranged.by,
 		arranged.kept.length && "k=" + arranged.kept.join("."),
-		range && "r=" + Math.round(range.from) + "," + Math.round(range.to),
+		range && "r=" + round(range.from) + "," + round(range.to),
 		hits.text && "q=" + encodeURIComponent(hits.text),
 		SWITCHES.some(isSet) &&
 			"o=" +
@@ -148,6 +150,8 @@ const threadsIn = text =>
 		.filter(i => pass().threads[i]);
 
 function readPin(text) {
+	const g = /^tasks\.(\d+)/.exec(text);
+	if (g) seeTasks(+g[1]);
 	const s = /^(gil|cpu|py)\.(\d+)\.(\d+(?:\.\d+)?)$/.exec(text || "");
 	if (!s) return setPin(null);
 	const [time, depth] = s[3].split(".");

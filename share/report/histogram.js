@@ -5,6 +5,7 @@
 import {meta, pass, switchInterval} from "./data.js";
 import {$, fill, h, svg} from "./dom.js";
 import {fmtDur, plural} from "./format.js";
+import {floor, max, min} from "./math.js";
 import {HIST_SUB} from "./states.js";
 import {store} from "./store.js";
 import {noWait} from "./table.js";
@@ -13,12 +14,12 @@ import {noWait} from "./table.js";
 function quantile(hist, q) {
 	let n = 0,
 		want = 0;
-	const most = pass().threads.reduce((m, t) => Math.max(m, t.longest_wait_ns), 0);
+	const most = pass().threads.reduce((m, t) => max(m, t.longest_wait_ns), 0);
 	for (const c of hist) want += c;
 	want *= q;
 	for (let b = 0; b < hist.length; b++) {
 		n += hist[b];
-		if (n >= want && n > 0) return Math.min(most, midOf(b));
+		if (n >= want && n > 0) return min(most, midOf(b));
 	}
 	return 0;
 }
@@ -37,21 +38,21 @@ export function histogramDraw() {
 		last = hist.length - 1;
 	while (!hist[last]) last--;
 	const si = Math.log2(meta.switch_interval_ns) * HIST_SUB;
-	first = Math.floor(Math.min(first, si - 2 * HIST_SUB) / group) * group;
-	last = Math.ceil((Math.max(last, si + HIST_SUB) + 1) / group) * group;
+	first = floor(min(first, si - 2 * HIST_SUB) / group) * group;
+	last = Math.ceil((max(last, si + HIST_SUB) + 1) / group) * group;
 	for (let b = first; b < last; b += group) {
 		let c = 0;
 		for (let i = b; i < b + group; i++) c += hist[i] || 0;
 		bars.push(c);
 	}
-	const W = Math.max(260, Math.min(1000, box.clientWidth)),
+	const W = max(260, min(1000, box.clientWidth)),
 		H = 228,
 		L = 54,
 		B = 30,
 		T = 52,
-		most = Math.max(...bars);
+		most = max(...bars);
 	const x = b => L + ((b - first) / (last - first)) * (W - L - 12);
-	const y = c => H - B - (c ? Math.max(2, (c / most) * (H - B - T)) : 0);
+	const y = c => H - B - (c ? max(2, (c / most) * (H - B - T)) : 0);
 	const parts = [];
 	bars.forEach((c, i) => {
 		if (c)
@@ -61,7 +62,7 @@ export function histogramDraw() {
 					{
 						x: x(first + i * group) + 0.5,
 						y: y(c),
-						width: Math.max(1, x(first + group) - L - 1),
+						width: max(1, x(first + group) - L - 1),
 						height: H - B - y(c),
 						class: "hbar",
 					},
@@ -134,7 +135,7 @@ export function histogramDraw() {
 		".";
 	fill(
 		box,
-		h("p", {class: "hint"}, summary + " (Read off the buckets, to about 2 %.)"),
+		h("p.hint", {}, summary + " (Read off the buckets, to about 2 %.)"),
 		svg(
 			"svg",
 			{

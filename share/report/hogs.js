@@ -4,7 +4,7 @@
 import {meta, pass, passIndex, report, switchInterval} from "./data.js";
 import {$, code, fill, h, soft, tally} from "./dom.js";
 import {baseName, fmtCount, fmtDur, plural} from "./format.js";
-import {pinLane} from "./pick.js";
+import {noName, notKnown, pinLane} from "./pick.js";
 import {goToPin, jumpTo, makeTable, threadTag} from "./table.js";
 
 const rowPlace = r => (r.file || "") + (r.line ? ":" + r.line : "");
@@ -112,13 +112,13 @@ function hogColumns(rows, late) {
 			csv: "function",
 			value: r => r.function || r.native || "?",
 			cell: r => [
-				code(r.function || r.native || "?", rowPlace(r)),
+				r.function || r.native ? code(r.function || r.native, rowPlace(r)) : notKnown(),
 				r.file ? soft(" " + baseName(rowPlace(r))) : null,
 				r.native && r.function ? [" in ", code(r.native)] : null,
 				telling(r)
 					? h(
-							"div",
-							{class: "soft", title: rowPlace(r.caller)},
+							"div.soft",
+							{title: rowPlace(r.caller)},
 							"called by ",
 							code(r.caller.function),
 							r.caller.file ? " (" + baseName(rowPlace(r.caller)) + ")" : "",
@@ -221,6 +221,7 @@ export function hogsDraw() {
 	const hogs = rowsOf("hogs"),
 		all = rowsOf("functions").filter(r => r.function),
 		blocked = blockedTable();
+	const unnamed = waitCaused(rowsOf("functions").filter(r => !r.function));
 	const holders = waitCaused(hogs) >= NEARLY_ALL * waitCaused(all) && hogs.length ? [] : all;
 	const heading = "Functions that held the GIL while others waited";
 	$("hogs").hidden =
@@ -244,9 +245,15 @@ export function hogsDraw() {
 			? functionsTable(hogs, true, "Calls that kept the GIL while others waited")
 			: null,
 		hogs.length && holders.length
-			? [h("h3", {}, heading), h("p", {class: "hint"}, meta.holders_hint)]
+			? [h("h3", {}, heading), h("p.hint", {}, meta.holders_hint)]
 			: null,
 		holders.length ? functionsTable(holders, false, heading) : null,
+		unnamed > 0.01 * waitCaused(all) &&
+			h(
+				"p.hint",
+				{},
+				"Not included: " + fmtDur(unnamed) + " in functions not known. " + noName(),
+			),
 		blocked,
 	);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Keys, by their place on the keyboard (event.code), so that every layout has them.
 
-import {$, fill, h, say} from "./dom.js";
+import {$, click, fill, h, say} from "./dom.js";
 import {fmtAt, fmtDur} from "./format.js";
 import {GUTTER, rowOf, tl, tlCanvas} from "./layout.js";
+import {max, min, round} from "./math.js";
 import {nextWait, pinSentence} from "./pick.js";
 import {pinAt} from "./pointer.js";
 import {nextHit} from "./search.js";
@@ -68,7 +69,7 @@ function stepRow(by) {
 	if (!rows.length) return;
 	const mid =
 		pinned && pinned.to > view.from && pinned.from < view.to
-			? Math.max(view.from, Math.min(view.to, (pinned.from + pinned.to) / 2))
+			? max(view.from, min(view.to, (pinned.from + pinned.to) / 2))
 			: (view.from + view.to) / 2;
 	const old = pinned ? rows.indexOf(rowOf(pinned)) : by > 0 ? -1 : rows.length;
 	for (let i = old + by; i >= 0 && i < rows.length; i += by) {
@@ -101,7 +102,7 @@ export const middle = () =>
 let anchor = 0;
 function stretchRange(share) {
 	if (!range) anchor = middle();
-	const end = range ? (range.from === Math.round(anchor) ? range.to : range.from) : anchor;
+	const end = range ? (range.from === round(anchor) ? range.to : range.from) : anchor;
 	setRange(anchor, end + share * span());
 }
 
@@ -166,8 +167,8 @@ function keyDown(e) {
 function helpOpen() {
 	const list = items =>
 		h(
-			"dl",
-			{class: "keys"},
+			"dl.keys",
+			{},
 			items.map(([k, text]) =>
 				h(
 					"div",
@@ -184,27 +185,27 @@ function helpOpen() {
 	fill(
 		$("help-body"),
 		h(
-			"div",
-			{class: "panels"},
+			"div.panels",
+			{},
 			h(
-				"div",
-				{class: "panel"},
+				"div.panel",
+				{},
 				h("h3", {}, "Keys"),
 				list(KEYS),
 				h(
-					"p",
-					{class: "hint"},
+					"p.hint",
+					{},
 					"Mouse: drag moves, Shift+drag selects a range: who kept whom waiting in it. " +
 						"Ctrl+wheel zooms, double click zooms to a span.",
 				),
 			),
 			h(
-				"div",
-				{class: "panel"},
+				"div.panel",
+				{},
 				h("h3", {}, "Words"),
 				h(
-					"dl",
-					{class: "words"},
+					"dl.words",
+					{},
 					WORDS.map(([w, text]) => h("div", {}, h("dt", {}, w), h("dd", {}, text))),
 				),
 			),
@@ -215,5 +216,5 @@ function helpOpen() {
 
 export function keyboardInit() {
 	document.addEventListener("keydown", keyDown);
-	$("help-open").addEventListener("click", helpOpen);
+	click("help-open", helpOpen);
 }

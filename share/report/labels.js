@@ -5,9 +5,11 @@ import {drawArrows} from "./arrows.js";
 import {gilKnown, gilName, gilText, knownNs, pass, threadLabel, threadShort} from "./data.js";
 import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
 import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
+import {max, min, round} from "./math.js";
 import {callName, doing, holdersIn, shortCall} from "./pick.js";
 import {HOLD_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
+import {taskName} from "./tasks.js";
 import {palette, threadColor} from "./theme.js";
 import {turns} from "./turns.js";
 import {arranged, hits, notes, passDur, pinned, range, shown, span, view} from "./view.js";
@@ -73,7 +75,7 @@ function drawAxis(c) {
 		if (t < 0 || t > passDur()) continue;
 		c.fillStyle = palette.soft;
 		if (x > GUTTER + 24 && x < tl.width - 24) c.fillText(fmtAt(t, step), x, 10);
-		c.fillRect(Math.round(x), AXIS - 7, 1, 5);
+		c.fillRect(round(x), AXIS - 7, 1, 5);
 	}
 	c.textAlign = "left";
 	c.fillText("time →", 8, 10);
@@ -91,9 +93,9 @@ function drawAxis(c) {
 
 function drawHead(c, row, scroll) {
 	const t = pass().threads[row.thread];
-	const y = Math.max(row.top - scroll, tl.top - 4);
+	const y = max(row.top - scroll, tl.top - 4);
 	c.fillStyle = palette.line;
-	c.fillRect(0, Math.round(row.top - scroll), tl.width, 1);
+	c.fillRect(0, round(row.top - scroll), tl.width, 1);
 	if (row.top - scroll < tl.top - 40) return;
 	c.fillStyle = threadColor(row.thread);
 	c.beginPath();
@@ -136,6 +138,8 @@ function drawRowLabel(c, row, y) {
 	} else if (row.kind === "process") {
 		c.font = "600 " + SMALL;
 		c.fillText(row.text || "Process " + row.pid, 8, y + row.h / 2 + 2);
+	} else if (row.kind === "tasks") {
+		c.fillText(ellipsis(c, taskName(row.group), GUTTER - 34), 26, y + row.h / 2);
 	} else if (row.kind === "held") {
 		c.fillText(
 			ellipsis(c, "held by " + threadLabel(row.thread), GUTTER - 34),
@@ -175,15 +179,15 @@ function drawLife(c, row, y) {
 	c.fillStyle = palette.soft;
 	for (const t of [from_ns, to_ns])
 		if (t > view.from && t < view.to && t > 0 && t < passDur())
-			c.fillRect(Math.round(timeToX(t)), y + 1, 1, row.h - 2);
+			c.fillRect(round(timeToX(t)), y + 1, 1, row.h - 2);
 }
 
 // Names in the calls that are wide enough.
 function labelCalls(c, row, y) {
 	c.font = SMALL;
 	wideSpans(store().slices[row.thread][row.depth], 28, (s, i) => {
-		const a = Math.max(GUTTER, timeToX(s.start[i])),
-			b = Math.min(tl.width, timeToX(s.end[i]));
+		const a = max(GUTTER, timeToX(s.start[i])),
+			b = min(tl.width, timeToX(s.end[i]));
 		const text = b - a < 28 ? "" : ellipsis(c, shortCall(callName(s.name[i])), b - a - 6);
 		c.fillStyle = hits.lit && hits.lit[s.name[i]] ? palette.paper : palette.ink;
 		if (text) c.fillText(text, a + 3, y + row.h / 2 + 1);
@@ -198,7 +202,7 @@ function wideSpans(track, px, f) {
 	for (const s of track.sections) {
 		if (s.t1 <= view.from || s.t0 >= view.to) continue;
 		for (
-			let i = Math.max(0, upper(s.start, 0, s.n, view.from) - 1);
+			let i = max(0, upper(s.start, 0, s.n, view.from) - 1);
 			i < s.n && s.start[i] < view.to;
 			i++
 		) {
@@ -225,6 +229,14 @@ function pill(c, texts, x, y, width, ink, paper) {
 	c.fillText(t, x + 7, y + 0.5);
 }
 
+// What a label says of a span: looked up once, when everything has been read.
+function once(s, i, find) {
+	if (!loading.complete) return null;
+	s.said ||= new Map();
+	if (!s.said.has(i)) s.said.set(i, find());
+	return s.said.get(i);
+}
+
 function labelSpans(c, row, y) {
 	const lane = store().gil[row.thread];
 	if (!lane) return;
@@ -234,8 +246,8 @@ function labelSpans(c, row, y) {
 		if (state !== HOLD_STATE && state !== WAIT_STATE) return;
 		const from = s.start[i],
 			to = s.start[i + 1];
-		const a = Math.max(GUTTER, timeToX(from)),
-			b = Math.min(tl.width, timeToX(to));
+		const a = max(GUTTER, timeToX(from)),
+			b = min(tl.width, timeToX(to));
 		if (b - a < 48) return;
 		const time = fmtDur(to - from),
 			texts = [
@@ -243,10 +255,10 @@ function labelSpans(c, row, y) {
 				time,
 			];
 		if (state === HOLD_STATE && b - a > 90) {
-			const what = doing(row.thread, from, to, s.stack ? s.stack[i] : 0);
+			const what = once(s, i, () => doing(row.thread, from, to, s.stack ? s.stack[i] : 0));
 			if (what) texts.unshift(what.name + " · holds " + time, what.name + " · " + time);
 		} else if (b - a > 120) {
-			const who = holdersIn(from, to, gilOf(s, i), row.thread).list[0];
+			const who = once(s, i, () => holdersIn(from, to, gilOf(s, i), row.thread).list[0]);
 			if (who)
 				texts.unshift(
 					"waits " +
@@ -275,8 +287,8 @@ function labelSlot(c, row, y) {
 	);
 	for (const thread of row.threads) {
 		const {from_ns, to_ns} = pass().threads[thread],
-			a = Math.max(GUTTER, timeToX(from_ns - (shift || 0))),
-			b = Math.min(tl.width, timeToX(to_ns - (shift || 0)));
+			a = max(GUTTER, timeToX(from_ns - (shift || 0))),
+			b = min(tl.width, timeToX(to_ns - (shift || 0)));
 		if (text && b - a > 60)
 			pill(
 				c,
@@ -297,13 +309,13 @@ function labelOwners(c, row, y) {
 	c.fillStyle = palette.paper; // between one holder and the next
 	wideSpans(lane, 6, (s, i) => {
 		const x = timeToX(s.start[i]);
-		if (s.state[i] && x > GUTTER) c.fillRect(Math.round(x), y + 1, 1, (row.h - 2) * 0.72);
+		if (s.state[i] && x > GUTTER) c.fillRect(round(x), y + 1, 1, (row.h - 2) * 0.72);
 	});
 	wideSpans(lane, 60, (s, i) => {
 		if (!s.state[i]) return;
 		const thread = threads[i],
-			a = Math.max(GUTTER, timeToX(s.start[i])),
-			b = Math.min(tl.width, timeToX(s.start[i + 1]));
+			a = max(GUTTER, timeToX(s.start[i])),
+			b = min(tl.width, timeToX(s.start[i + 1]));
 		if (b - a > 50)
 			pill(
 				c,
@@ -320,8 +332,8 @@ function labelOwners(c, row, y) {
 function drawLost(c) {
 	for (const s of store().lost)
 		for (let i = 0; i < s.n; i++) {
-			const a = Math.max(GUTTER, timeToX(s.time[i])),
-				b = Math.min(tl.width, Math.max(a + 2, timeToX(s.time[i] + s.dur[i])));
+			const a = max(GUTTER, timeToX(s.time[i])),
+				b = min(tl.width, max(a + 2, timeToX(s.time[i] + s.dur[i])));
 			if (b <= GUTTER || a >= tl.width) continue;
 			c.fillStyle = palette.hit + "22";
 			c.fillRect(a, AXIS, b - a, tl.viewHeight);
@@ -334,16 +346,16 @@ function outline(c, pin, scroll, color, width) {
 	const row = rowOf(pin);
 	if (!row) return;
 	const shift = row.shift || 0,
-		a = Math.max(GUTTER - 2, timeToX(pin.from - shift)),
-		b = Math.min(tl.width + 2, timeToX(pin.to - shift));
+		a = max(GUTTER - 2, timeToX(pin.from - shift)),
+		b = min(tl.width + 2, timeToX(pin.to - shift));
 	if (b < GUTTER || a > tl.width) return;
 	c.strokeStyle = color;
 	c.lineWidth = width;
-	c.strokeRect(a - 0.5, row.y - scroll + 0.5, Math.max(2, b - a) + 1, row.h - 1);
+	c.strokeRect(a - 0.5, row.y - scroll + 0.5, max(2, b - a) + 1, row.h - 1);
 }
 
 function drawSelections(c, scroll) {
-	const bound = t => Math.max(GUTTER, Math.min(tl.width, timeToX(t)));
+	const bound = t => max(GUTTER, min(tl.width, timeToX(t)));
 	if (range) {
 		const a = bound(range.from),
 			b = bound(range.to);
@@ -365,10 +377,10 @@ function drawSelections(c, scroll) {
 	if (pinned) drawArrows(c, pinned, scroll);
 	if (tl.cursor > view.from && tl.cursor < view.to) {
 		c.fillStyle = palette.ink;
-		c.fillRect(Math.round(timeToX(tl.cursor)) - 1, AXIS, 2, tl.viewHeight);
+		c.fillRect(round(timeToX(tl.cursor)) - 1, AXIS, 2, tl.viewHeight);
 	}
 	if (tl.hover && tl.hover.x > GUTTER) {
 		c.fillStyle = palette.ink + "55";
-		c.fillRect(Math.round(tl.hover.x), AXIS, 1, tl.viewHeight);
+		c.fillRect(round(tl.hover.x), AXIS, 1, tl.viewHeight);
 	}
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Where the timeline's rows stand, and which time is at which place.
 
-import {gilKnown, pass} from "./data.js";
+import {gilKnown, pass, taskLanes} from "./data.js";
 import {$, toward} from "./dom.js";
 import {emit} from "./events.js";
 import {tellingDepths} from "./library.js";
+import {max} from "./math.js";
 import {holdersIn} from "./pick.js";
 import {samplesAlone} from "./samples.js";
 import {WAIT_STATE} from "./states.js";
@@ -21,6 +22,7 @@ const SAMPLE_H = 14;
 const OWNER_H = 22;
 const PROCESS_H = 22;
 const SLOT_H = 18;
+const TASKS_H = 24;
 export const PAD = 8;
 const DEPTH_FEW = 6; // rows of calls of a thread until it is opened
 
@@ -113,7 +115,7 @@ const isShort = i => lifeOf(i) < passDur() / 2;
 const isAligned = () => tl.slots && tl.aligned;
 
 // The longest life of what has slots.
-export const longestShort = () => Math.max(1, ...rowsThreads().filter(isShort).map(lifeOf));
+export const longestShort = () => max(1, ...rowsThreads().filter(isShort).map(lifeOf));
 
 // Rows are piled up: {rows, y}
 function pile(to, row) {
@@ -182,6 +184,11 @@ export function tlLayout() {
 				pile(to, {kind: "slot", threads: of, n, h: SLOT_H});
 			});
 	}
+	if (shown.tasks)
+		for (const group of taskLanes().keys()) {
+			if (!group) pile(to, {kind: "process", text: "Tasks of asyncio", h: PROCESS_H});
+			pile(to, {kind: "tasks", group, h: TASKS_H});
+		}
 	tl.rows = to.rows;
 	tl.height = to.y + 6;
 	if (tl.spaceHeight !== tl.height) $("tl-space").style.height = tl.height + "px";

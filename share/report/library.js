@@ -9,6 +9,12 @@ const LOOKED_AT = 50000; // calls of a row; longer ones are not folded
 export const isLibrary = name =>
 	/\(.*\/(lib\/python[\d.]*|site-packages|dist-packages)\/|\(<frozen /.test(name);
 
+// A C function of the interpreter that only leads on to what it was asked to run.
+export const isInterpreter = name =>
+	/^_?Py(?!Thread|GIL|Mutex|COND|Eval_[RA])|^(py)?run_|^(pymain_|builtin_exec|type_call)/.test(
+		name,
+	) || /^(cfunction|method|slot|vectorcall|object_v)/.test(name);
+
 // Of the calls of a row: whether all are in the library, and the share of their time in those that
 // have exactly one callee.
 function leadsOn(row, below) {

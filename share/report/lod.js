@@ -1,111 +1,116 @@
 // SPDX-License-Identifier: MIT
 // Level of detail: what of a track falls into each pixel column, exactly, from prefix sums.
 
+import {floor, max, min} from "./math.js";
 import {GIL_STATES, GROUP_BITS, HOLD_STATE, LANE_BITS} from "./states.js";
 import {lastAtOrBefore, store, upper} from "./store.js";
 
 // Running sums by state along a lane. seek(t) must be called with rising t.
 // gil: index of the only GIL whose holds and waits count, or -1 for all.
-function Cursor(lane, gil) {
-	this.lane = lane;
-	this.states = lane.states;
-	this.want = gil < 0 ? -1 : gil + 1;
-	this.divided = gil >= 0 && !lane.only(gil + 1); // some of its holds and waits do not count
-	this.sum = new Float64Array(lane.states);
-	this.local = new Float64Array(16);
-	this.k = -1;
-	this.i = 0;
-}
+class Cursor {
+	constructor(lane, gil) {
+		this.lane = lane;
+		this.states = lane.states;
+		this.want = gil < 0 ? -1 : gil + 1;
+		this.divided = gil >= 0 && !lane.only(gil + 1); // some of its holds and waits do not count
+		this.sum = new Float64Array(lane.states);
+		this.local = new Float64Array(16);
+		this.k = -1;
+		this.i = 0;
+	}
 
-Cursor.prototype.enter = function (k) {
-	this.k = k;
-	this.i = 0;
-	const s = this.lane.sections[k];
-	if (this.local.length < s.classes) this.local = new Float64Array(s.classes);
-	this.local.fill(0);
-	this.map = null;
-	if (this.divided) {
-		this.map = new Int8Array(s.classes);
-		for (let c = 0; c < s.classes; c++) {
-			const state = c % this.states;
-			this.map[c] =
-				state < HOLD_STATE || s.gils[(c - state) / this.states] === this.want ? state : -1;
-		}
-	}
-};
-
-// Into this.sum: time in each state from the lane's start to t.
-Cursor.prototype.seek = function (t) {
-	const {lane, sum, states} = this;
-	const {sections} = lane;
-	let k =
-		this.k < 0
-			? Math.max(
-					0,
-					lastAtOrBefore(sections.length, j => sections[j].t0, t),
-				)
-			: this.k;
-	while (k + 1 < sections.length && sections[k + 1].t0 <= t) k++;
-	if (k !== this.k) this.enter(k);
-	const s = sections[k];
-	const {start, cls, classes, ck} = s;
-	const local = this.local;
-	const base = this.divided ? this.filtered(k) : lane.base[k];
-	for (let c = 0; c < states; c++) sum[c] = base[c];
-	if (t <= s.t0) return;
-	if (t >= s.t1) {
-		this.fold(s.total, classes);
-		return;
-	}
-	let i = this.i;
-	if (start[i + 1] <= t) {
-		const {at} = s;
-		let g = i >> LANE_BITS;
-		if (g + 1 < at.length && at[g + 1] <= t) {
-			// gallop over the checkpoints
-			let step = 1;
-			while (g + step < at.length && at[g + step] <= t) step *= 2;
-			g = upper(at, g + (step >> 1), Math.min(at.length, g + step), t) - 1;
-			i = g << LANE_BITS;
-			for (let c = 0, from = g * classes; c < classes; c++) local[c] = ck[from + c];
-		}
-		for (; start[i + 1] <= t; i++) local[cls[i]] += start[i + 1] - start[i];
-		this.i = i;
-	}
-	this.fold(local, classes);
-	const c = this.map ? this.map[cls[i]] : cls[i] % states;
-	if (c >= 0) sum[c] += t - start[i];
-};
-
-Cursor.prototype.fold = function (from, classes) {
-	const {sum, map, states} = this;
-	if (!map && classes === states) {
-		// one GIL, as nearly always
-		for (let c = 0; c < classes; c++) sum[c] += from[c];
-		return;
-	}
-	for (let c = 0; c < classes; c++) {
-		const to = map ? map[c] : c % states;
-		if (to >= 0) sum[to] += from[c];
-	}
-};
-
-// Totals of this.want's GIL in the sections before k.
-Cursor.prototype.filtered = function (k) {
-	if (!this.before) {
-		this.before = [];
-		const sum = new Float64Array(this.states);
-		for (const s of this.lane.sections) {
-			this.before.push(sum.slice());
+	enter(k) {
+		this.k = k;
+		this.i = 0;
+		const s = this.lane.sections[k];
+		if (this.local.length < s.classes) this.local = new Float64Array(s.classes);
+		this.local.fill(0);
+		this.map = null;
+		if (this.divided) {
+			this.map = new Int8Array(s.classes);
 			for (let c = 0; c < s.classes; c++) {
 				const state = c % this.states;
-				if (state < HOLD_STATE || s.gils[(c - state) / this.states] === this.want)
-					sum[state] += s.total[c];
+				this.map[c] =
+					state < HOLD_STATE || s.gils[(c - state) / this.states] === this.want
+						? state
+						: -1;
 			}
 		}
 	}
-	return this.before[k];
-};
+
+	// Into this.sum: time in each state from the lane's start to t.
+	seek(t) {
+		const {lane, sum, states} = this;
+		const {sections} = lane;
+		let k =
+			this.k < 0
+				? max(
+						0,
+						lastAtOrBefore(sections.length, j => sections[j].t0, t),
+					)
+				: this.k;
+		while (k + 1 < sections.length && sections[k + 1].t0 <= t) k++;
+		if (k !== this.k) this.enter(k);
+		const s = sections[k];
+		const {start, cls, classes, ck} = s;
+		const local = this.local;
+		const base = this.divided ? this.filtered(k) : lane.base[k];
+		for (let c = 0; c < states; c++) sum[c] = base[c];
+		if (t <= s.t0) return;
+		if (t >= s.t1) {
+			this.fold(s.total, classes);
+			return;
+		}
+		let i = this.i;
+		if (start[i + 1] <= t) {
+			const {at} = s;
+			let g = i >> LANE_BITS;
+			if (g + 1 < at.length && at[g + 1] <= t) {
+				// gallop over the checkpoints
+				let step = 1;
+				while (g + step < at.length && at[g + step] <= t) step *= 2;
+				g = upper(at, g + (step >> 1), min(at.length, g + step), t) - 1;
+				i = g << LANE_BITS;
+				for (let c = 0, from = g * classes; c < classes; c++) local[c] = ck[from + c];
+			}
+			for (; start[i + 1] <= t; i++) local[cls[i]] += start[i + 1] - start[i];
+			this.i = i;
+		}
+		this.fold(local, classes);
+		const c = this.map ? this.map[cls[i]] : cls[i] % states;
+		if (c >= 0) sum[c] += t - start[i];
+	}
+
+	fold(from, classes) {
+		const {sum, map, states} = this;
+		if (!map && classes === states) {
+			// one GIL, as nearly always
+			for (let c = 0; c < classes; c++) sum[c] += from[c];
+			return;
+		}
+		for (let c = 0; c < classes; c++) {
+			const to = map ? map[c] : c % states;
+			if (to >= 0) sum[to] += from[c];
+		}
+	}
+
+	// Totals of this.want's GIL in the sections before k.
+	filtered(k) {
+		if (!this.before) {
+			this.before = [];
+			const sum = new Float64Array(this.states);
+			for (const s of this.lane.sections) {
+				this.before.push(sum.slice());
+				for (let c = 0; c < s.classes; c++) {
+					const state = c % this.states;
+					if (state < HOLD_STATE || s.gils[(c - state) / this.states] === this.want)
+						sum[state] += s.total[c];
+				}
+			}
+		}
+		return this.before[k];
+	}
+}
 
 const GROUP = 1 << GROUP_BITS;
 
@@ -162,14 +167,14 @@ export function markColumns(lane, t0, dt, w, out) {
 	const m = lane.marks,
 		t1 = t0 + dt * w;
 	let i =
-		Math.max(
+		max(
 			0,
 			lastAtOrBefore(m.length >> 1, j => m[2 * j], t0),
 		) * 2;
 	while (i < m.length && m[i] < t1) {
 		if (m[i + 1] > t0) {
-			const a = Math.max(0, Math.floor((m[i] - t0) / dt));
-			const b = Math.min(w - 1, Math.floor((m[i + 1] - t0) / dt));
+			const a = max(0, floor((m[i] - t0) / dt));
+			const b = min(w - 1, floor((m[i + 1] - t0) / dt));
 			for (let x = a; x <= b; x++) out[x] = 1;
 			if (m[i + 1] - m[i] < dt) {
 				// many in one pixel: go on in the next one
@@ -196,7 +201,7 @@ export function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
 	for (const s of row.sections) {
 		if (s.t1 <= t0 || s.t0 >= t1) continue;
 		// Many calls in a pixel: by groups of them. A lit name may hide in a group.
-		if (!lit && ((s.t1 - s.t0) / Math.max(1, s.n)) * 4 * GROUP < dt)
+		if (!lit && ((s.t1 - s.t0) / max(1, s.n)) * 4 * GROUP < dt)
 			groupColumns(s, t0, dt, w, cover, name, edge);
 		else callColumns(s, t0, dt, w, cover, name, edge, lit);
 	}
@@ -206,14 +211,14 @@ export function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
 function groupSum(s, g, t) {
 	const a = s.at[g],
 		d = s.at[g + 1] - a;
-	return s.ck[g] + (d > 0 ? Math.min(1, Math.max(0, (t - a) / d)) * (s.ck[g + 1] - s.ck[g]) : 0);
+	return s.ck[g] + (d > 0 ? min(1, max(0, (t - a) / d)) * (s.ck[g + 1] - s.ck[g]) : 0);
 }
 
 function groupColumns(s, t0, dt, w, cover, name, edge) {
 	const {at, top} = s,
 		groups = top.length;
-	let x = Math.max(0, Math.floor((s.t0 - t0) / dt));
-	let g = Math.max(0, upper(at, 0, groups, t0 + x * dt) - 1),
+	let x = max(0, floor((s.t0 - t0) / dt));
+	let g = max(0, upper(at, 0, groups, t0 + x * dt) - 1),
 		before = groupSum(s, g, t0 + x * dt);
 	for (; x < w && g < groups; x++) {
 		const b = t0 + (x + 1) * dt,
@@ -232,8 +237,8 @@ function groupColumns(s, t0, dt, w, cover, name, edge) {
 
 function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 	const {start, end, n} = s;
-	let x = Math.max(0, Math.floor((s.t0 - t0) / dt));
-	let i = Math.max(0, upper(start, 0, n, t0 + x * dt) - 1);
+	let x = max(0, floor((s.t0 - t0) / dt));
+	let i = max(0, upper(start, 0, n, t0 + x * dt) - 1);
 	while (x < w && i < n) {
 		const a = t0 + x * dt,
 			b = a + dt;
@@ -241,7 +246,7 @@ function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 		if (i >= n) break;
 		if (start[i] >= b) {
 			// nothing here: on to where it begins
-			x = Math.max(x + 1, Math.floor((start[i] - t0) / dt));
+			x = max(x + 1, floor((start[i] - t0) / dt));
 			continue;
 		}
 		let longest = 0,
@@ -249,7 +254,7 @@ function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 			sum = 0,
 			j = i;
 		for (; j < n && start[j] < b; j++) {
-			const d = Math.min(end[j], b) - Math.max(start[j], a);
+			const d = min(end[j], b) - max(start[j], a);
 			sum += d;
 			if (d > longest || (lit && lit[s.name[j]] && !(best >= 0 && lit[best]))) {
 				if (!(lit && best >= 0 && lit[best] && !lit[s.name[j]])) {
@@ -265,7 +270,7 @@ function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 		x++;
 		if (end[i] >= t0 + (x + 1) * dt) {
 			// one call over many columns
-			const full = Math.min(w, Math.floor((end[i] - t0) / dt));
+			const full = min(w, floor((end[i] - t0) / dt));
 			cover.fill(1, x, full);
 			name.fill(s.name[i], x, full);
 			x = full;

@@ -5,6 +5,7 @@ import {gilName, gilText, meta, nobodyText, pass, report, threadLabel} from "./d
 import {longestIn} from "./details.js";
 import {$, factsList, fill, h, soft, tally} from "./dom.js";
 import {fmtAt, fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
+import {max, min} from "./math.js";
 import {doing, holdersIn, lanePin, waitersIn} from "./pick.js";
 import {HOLD_STATE} from "./states.js";
 import {store} from "./store.js";
@@ -84,9 +85,7 @@ export function waitsDraw() {
 // What the main holder ran in the longest stretch of this wait.
 function whatHeld(r) {
 	const pin = longestIn(r.who.list[0].thread, r.p.from, r.p.to, [HOLD_STATE]);
-	return pin
-		? doing(pin.thread, Math.max(pin.from, r.p.from), Math.min(pin.to, r.p.to), pin.stack)
-		: null;
+	return pin ? doing(pin.thread, max(pin.from, r.p.from), min(pin.to, r.p.to), pin.stack) : null;
 }
 
 export function holdsDraw() {
@@ -193,8 +192,8 @@ export function aboutDraw() {
 		factsList(items),
 		notes.length
 			? h(
-					"ul",
-					{class: "caveats"},
+					"ul.caveats",
+					{},
 					notes.map(c =>
 						h(
 							"li",

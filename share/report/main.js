@@ -6,13 +6,13 @@ import {asleepDraw, hardlyWaits} from "./asleep.js";
 import {blameDraw} from "./blame.js";
 import {cardMarkdown} from "./card.js";
 import {chainOf} from "./chain.js";
-import {gilKnown, gilText, meta, pass} from "./data.js";
+import {gilKnown, gilText, meta, pass, taskLanes} from "./data.js";
 import {detailsDraw} from "./details.js";
-import {$, fill, h, say} from "./dom.js";
+import {$, click, fill, h, say, soft} from "./dom.js";
 import {emit, on, perFrame, whenQuiet} from "./events.js";
 import {exportInit} from "./export.js";
 import {flameInit} from "./flame.js";
-import {flameBuild} from "./flametree.js";
+import {flameBuild, reshape} from "./flametree.js";
 import {fmtCount} from "./format.js";
 import {hashInit, hashRead} from "./hash.js";
 import {histogramDraw} from "./histogram.js";
@@ -34,6 +34,7 @@ import {sandwichOf} from "./sandwich.js";
 import {searchInit} from "./search.js";
 import {end, loading, push, store} from "./store.js";
 import {stripInit} from "./strip.js";
+import {tasksDraw} from "./tasks.js";
 import {palette, rankHolders, themeInit, threadColor} from "./theme.js";
 import {legendDraw, threadsDraw} from "./threads.js";
 import {pinInSight, tlInit} from "./timeline.js";
@@ -60,6 +61,7 @@ function togglesDraw() {
 		["py", "Python calls"],
 		["counters", "Counters"],
 		["samples", "Samples"],
+		["tasks", "Tasks"],
 	];
 	const there = {
 		gil: gilKnown(),
@@ -67,6 +69,7 @@ function togglesDraw() {
 		py: store().slices.length,
 		counters: store().counters.length,
 		samples: hasSamples(),
+		tasks: taskLanes().length,
 	};
 	const button = (key, text) =>
 		h(
@@ -119,7 +122,11 @@ function togglesDraw() {
 			["disk", "disk"],
 			["gilsleep", "asleep for the GIL"],
 		);
+	if (taskLanes().length)
+		keys.push(["running", "tasks run"], ["gilsleep", "are late"], ["sleeping", "wait"]);
 	legendDraw($("timeline-legend"), keys);
+	if (loading.complete && !store().slices.length && !hasSamples())
+		$("timeline-legend").append(soft(pass().slices_note || "Python calls were not recorded."));
 }
 
 function progressDraw() {
@@ -140,6 +147,7 @@ function tablesDraw() {
 	hogsDraw();
 	patternsDraw();
 	starvedDraw();
+	tasksDraw();
 	aboutDraw();
 	momentsDraw();
 	for (const id of ["blame", "waits", "holds", "histogram"]) $(id).hidden = !gilKnown();
@@ -196,19 +204,19 @@ function start() {
 	sampledInit();
 	hashInit();
 	exportInit();
-	$("zoom-in").addEventListener("click", () => zoomAt(middle(), 0.5));
-	$("zoom-out").addEventListener("click", () => zoomAt(middle(), 2));
-	$("zoom-fit").addEventListener("click", () => flyTo(0, passDur()));
-	$("filter-clear").addEventListener("click", () => setOnly(null));
-	$("all-threads").addEventListener("click", () => {
+	click("zoom-in", () => zoomAt(middle(), 0.5));
+	click("zoom-out", () => zoomAt(middle(), 2));
+	click("zoom-fit", () => flyTo(0, passDur()));
+	click("filter-clear", () => setOnly(null));
+	click("all-threads", () => {
 		tl.all = true;
 		emit("filter");
 	});
-	$("slots").addEventListener("click", () => {
+	click("slots", () => {
 		tl.slots = !tl.slots;
 		emit("filter");
 	});
-	$("aligned").addEventListener("click", () => {
+	click("aligned", () => {
 		tl.aligned = !tl.aligned;
 		setView(0, tl.aligned ? longestShort() * 1.05 : passDur());
 		emit("filter");
@@ -217,7 +225,7 @@ function start() {
 		arranged.by = $("order").value;
 		emit("filter");
 	});
-	$("details-close").addEventListener("click", () => setPin(null));
+	click("details-close", () => setPin(null));
 	on(
 		"data",
 		perFrame(() => {
@@ -274,6 +282,7 @@ globalThis.gt = {
 	setRange,
 	setPass,
 	flameBuild,
+	reshape,
 	eachSample,
 	tl,
 	store,

@@ -7,7 +7,8 @@ import {$, fill, h, soft} from "./dom.js";
 import {emit} from "./events.js";
 import {fmtAt, fmtDur, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
-import {doing, doingText, pinLane, waitersIn} from "./pick.js";
+import {max, min} from "./math.js";
+import {doing, doingText, noName, pinLane, waitersIn} from "./pick.js";
 import {RUNNABLE_STATE} from "./states.js";
 import {gilOf, loading, store} from "./store.js";
 import {goToPin} from "./table.js";
@@ -51,7 +52,7 @@ function momentsExact() {
 				});
 	});
 	out.sort((a, b) => b.to - b.from - (a.to - a.from));
-	out.length = Math.min(out.length, 60);
+	out.length = min(out.length, 60);
 	for (const m of out) {
 		const w = waitersIn(m.from, m.to, m.gil, m.thread);
 		m.waiters = w.length;
@@ -104,26 +105,27 @@ export function momentsDraw() {
 				"li",
 				{},
 				h(
-					"button",
+					"button.moment",
 					{
-						class: "moment",
 						onclick: () => goToPin(pinLane("gil", m.thread, (m.from + m.to) / 2)),
 					},
-					h("span", {class: "n", "aria-hidden": "true"}, String(i + 1)),
+					h("span.n", {"aria-hidden": "true"}, String(i + 1)),
 					h(
-						"span",
-						{class: "what"},
+						"span.what",
+						{},
 						h(
 							"b",
 							{},
-							h("i", {class: "dot", style: "background:" + threadColor(m.thread)}),
+							h("i.dot", {style: "background:" + threadColor(m.thread)}),
 							threadLabel(m.thread),
 						),
 						gilText(" held the GIL for ", " stopped the others for "),
-						h("b", {class: "big"}, fmtDur(d)),
+						h("b.big", {}, fmtDur(d)),
 						" at ",
-						h("b", {}, fmtAt(m.from, Math.max(1e6, passDur() / 1000))),
-						m.what ? [" in ", doingText(m.what)] : null,
+						h("b", {}, fmtAt(m.from, max(1e6, passDur() / 1000))),
+						m.what
+							? [" in ", doingText(m.what)]
+							: loading.complete && soft(" in what is not known"),
 					),
 					soft(
 						(m.waiters ? plural(m.waiters, "thread") : "Others") +
@@ -132,6 +134,7 @@ export function momentsDraw() {
 							(m.runnable * 10 >= d
 								? ". The holder had no CPU for " + fmtDur(m.runnable) + " of it"
 								: "") +
+							(m.what || !loading.complete ? "" : ". " + noName()) +
 							(long || pass().locks
 								? ""
 								: ". Near the switch interval, when Python asks for a release: " +

@@ -2,6 +2,7 @@
 // Columns of a track from the overview until the track has been read, and arrays for columns.
 
 import {meta, overview, passIndex} from "./data.js";
+import {floor, max} from "./math.js";
 import {FREE_STATE, GIL_STATES, HOLD_STATE, NONE_STATE, WAIT_STATE} from "./states.js";
 
 let scratch = null;
@@ -28,7 +29,7 @@ export function coarseColumns(of, t0, dt, w, cols) {
 	const bucket = meta.passes[overview.pass].dur_ns / overview.buckets;
 	cols.fill(0, 0, w * GIL_STATES);
 	for (let x = 0; x < w; x++) {
-		const b = Math.floor((t0 + (x + 0.5) * dt) / bucket);
+		const b = floor((t0 + (x + 0.5) * dt) / bucket);
 		if (b < 0 || b >= overview.buckets) continue;
 		for (const [state, text] of [
 			[NONE_STATE, of.no],
@@ -36,7 +37,7 @@ export function coarseColumns(of, t0, dt, w, cols) {
 			[WAIT_STATE, of.wait],
 			[FREE_STATE, of.free_wait],
 		])
-			cols[x * GIL_STATES + state] = (Math.max(0, SIXBITS.indexOf(text[b])) / 63) * dt;
+			cols[x * GIL_STATES + state] = (max(0, SIXBITS.indexOf(text[b])) / 63) * dt;
 	}
 	return cols;
 }

@@ -4,6 +4,7 @@
 
 import {pass} from "./data.js";
 import {laneColumns} from "./lod.js";
+import {max, min, round} from "./math.js";
 import {coarseColumns, coarseOf} from "./overview.js";
 import {CPU_ORDER, cpuPens} from "./raster.js";
 import {GIL_STATES, HOLD_STATE, WAIT_STATE} from "./states.js";
@@ -52,7 +53,7 @@ export function paintStates(r, s, gil, x0, y, w, hgt, t0, dt, unit) {
 		hgt,
 		sum,
 		6,
-		dt * Math.max(1, lanes.length),
+		dt * max(1, lanes.length),
 		CPU_ORDER,
 		cpuPens(),
 		rgba(palette.none),
@@ -67,16 +68,15 @@ function drawOwners(r, states, cols, waits, x0, y, w, hgt, t0, dt) {
 	const order = Array.from({length: states - 1}, (_, i) => i + 1);
 	const dead = rgba(palette.dead),
 		pens = [null, ...order.map(k => [rgba(rankColor(k - 1)), 0, 0])];
-	const owners = Math.round(hgt * 0.72);
+	const owners = round(hgt * 0.72);
 	for (let x = 0; x < w; x++) cols[x * states] = 0; // where nobody holds, nothing is drawn
 	r.lane(x0, y, w, owners, cols, states, dt, order, pens, 0, dead, null, -1, 1);
 	const ink = rgba(mix(palette.paper, palette.ink, 0.8));
-	const most = Math.max(1, pass().threads.filter(t => t.wait_ns > 0).length);
+	const most = max(1, pass().threads.filter(t => t.wait_ns > 0).length);
 	r.rect(x0, y + owners, w, hgt - owners, dead);
 	for (let x = 0; x < w; x++) {
 		const share = waits[x] / dt / most;
-		const high =
-			share > 0 ? Math.max(1, Math.round(Math.min(1, share) * (hgt - owners - 1))) : 0;
+		const high = share > 0 ? max(1, round(min(1, share) * (hgt - owners - 1))) : 0;
 		for (let q = 0; q < high; q++) r.px[(y + owners + 1 + q) * r.w + x0 + x] = ink;
 	}
 }

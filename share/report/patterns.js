@@ -21,17 +21,20 @@ export function patternsDraw() {
 			const more = all.filter(q => q.code === p.code).length - 1;
 			const pin = loading.complete && longestOf(p);
 			return h(
-				"div",
-				{class: "pattern"},
-				h("b", {}, p.title || p.code || ""),
-				" ",
+				"div.pattern",
+				{},
+				h("b", {}, (p.title || p.code || "") + ": "),
 				p.text || "",
 				p.code && more ? " (and " + more + " more like it)" : "",
 				pin
 					? [
 							" ",
-							jumpTo("See the longest, at " + fmtAt(pin.from, 1e6), () =>
-								goToPin(pin),
+							jumpTo(
+								"See the longest" +
+									(pin.to - pin.from === p.longest_ns ? "" : " wait") +
+									", at " +
+									fmtAt(pin.from, 1e6),
+								() => goToPin(pin),
 							),
 						]
 					: null,
@@ -41,14 +44,19 @@ export function patternsDraw() {
 	);
 }
 
-// The span of the pattern's thread that is exactly as long as its longest.
+// The span of the pattern's thread that is exactly as long as its longest; of a pattern that has
+// none, as where two hand the GIL to each other, the thread's longest wait.
 function longestOf(p) {
 	const thread = pass().threads.findIndex(t => t.tid === p.tid),
 		lane = store().gil[thread];
-	for (const [k, s] of lane && p.longest_ns ? lane.sections.entries() : [])
+	let best = null;
+	for (const [k, s] of lane ? lane.sections.entries() : [])
 		for (const key of ["topWaits", "topHolds"])
-			for (const i of s[key])
-				if (s.start[i + 1] - s.start[i] === p.longest_ns)
-					return lanePin("gil", thread, {s, k, i});
-	return null;
+			for (const i of s[key]) {
+				const pin = lanePin("gil", thread, {s, k, i}),
+					ns = pin.to - pin.from;
+				if (ns === p.longest_ns) return pin;
+				if (key === "topWaits" && !(best && best.to - best.from >= ns)) best = pin;
+			}
+	return best;
 }

@@ -5,6 +5,7 @@ import {gilText, pass, threadLabel} from "./data.js";
 import {h, say} from "./dom.js";
 import {fmtAt, fmtDur} from "./format.js";
 import {laneTotals} from "./lod.js";
+import {max, min} from "./math.js";
 import {SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
 import {turns} from "./turns.js";
@@ -175,7 +176,7 @@ function mainCalls(thread, from, to) {
 			seen = 0;
 		row.each(from, to, (a, b, name) => {
 			if (++seen > 5000) return;
-			const d = Math.min(b, to) - Math.max(a, from);
+			const d = min(b, to) - max(a, from);
 			if (d > longest) {
 				longest = d;
 				id = name;
@@ -209,17 +210,21 @@ export function doing(thread, from, to, stack) {
 	return f ? {name: f.name, place: f.module + (f.line ? ":" + f.line : "")} : null;
 }
 
+// Why there is no name of what ran.
+export const noName = () =>
+	pass().slices
+		? "No Python call was recorded there" + (pass().slices_note && ": " + pass().slices_note)
+		: (pass().slices_note || "Python calls were not recorded") +
+			", and no probe read a Python frame there";
+export const notKnown = () => h("span.soft", {title: noName()}, "not known");
+
 // As elements: the name, and the place after it.
 export const doingText = d =>
 	d
 		? [
 				h("code", {title: d.name + " " + d.place}, d.name),
 				d.place
-					? h(
-							"span",
-							{class: "soft", title: d.place},
-							" " + d.place.replace(/\S*\//g, ""),
-						)
+					? h("span.soft", {title: d.place}, " " + d.place.replace(/\S*\//g, ""))
 					: null,
 			]
 		: [];
@@ -229,8 +234,8 @@ export const doingText = d =>
 export function releasersIn(from, to, thread) {
 	const by = new Map();
 	for (const s of store().released[thread] || [])
-		for (let i = Math.max(0, upper(s.time, 0, s.n, from) - 1); i < s.n && s.time[i] < to; i++) {
-			const ns = Math.min(to, s.time[i] + s.dur[i]) - Math.max(from, s.time[i]);
+		for (let i = max(0, upper(s.time, 0, s.n, from) - 1); i < s.n && s.time[i] < to; i++) {
+			const ns = min(to, s.time[i] + s.dur[i]) - max(from, s.time[i]);
 			if (ns > 0) by.set(s.by[i], (by.get(s.by[i]) || 0) + ns);
 		}
 	const list = [...by.keys()]
@@ -245,16 +250,16 @@ export function holdersIn(from, to, gil, except) {
 	if (pass().locks) return releasersIn(from, to, except);
 	if (!loading.complete) return {list: [], nobody: 0};
 	const by = new Map(),
-		{lane, threads} = turns(Math.max(0, gil));
+		{lane, threads} = turns(max(0, gil));
 	let held = 0;
 	lane.each(from, to, (a, b, state, s, i) => {
 		if (!state || threads[i] === except) return;
-		const ns = Math.min(b, to) - Math.max(a, from);
+		const ns = min(b, to) - max(a, from);
 		by.set(threads[i], (by.get(threads[i]) || 0) + ns);
 		held += ns;
 	});
 	const list = [...by].map(([thread, ns]) => ({thread, ns})).sort((a, b) => b.ns - a.ns);
-	return {list, nobody: Math.max(0, to - from - held)};
+	return {list, nobody: max(0, to - from - held)};
 }
 
 // Who waited for the GIL in [from, to), or stood because it was stopped.

@@ -8,6 +8,7 @@ import {emit} from "./events.js";
 import {fmtAt, fmtDur, fmtPct, plural} from "./format.js";
 import {AXIS, GUTTER, timeToX, tl, tlBox, tlCanvas, xToTime} from "./layout.js";
 import {laneTotals} from "./lod.js";
+import {max, min} from "./math.js";
 import {
 	callName,
 	callPlace,
@@ -23,6 +24,7 @@ import {
 import {queuedText} from "./queued.js";
 import {FREE_STATE, HOLD_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
+import {goToLate, taskTip} from "./tasks.js";
 import {tlRedraw} from "./timeline.js";
 import {turns} from "./turns.js";
 import {
@@ -88,8 +90,11 @@ export function pinAt(row, t, dt) {
 	return row.kind === "gil" || row.kind === "cpu" ? pinLane(row.kind, row.thread, t) : null;
 }
 
+const isTasks = hit => hit.row?.kind === "tasks" && hit.x >= GUTTER;
+
 function tipText(hit) {
 	const p = hit.pin;
+	if (isTasks(hit)) return taskTip(hit.row.group, hit.t);
 	if (!p) return hit.note || null;
 	const lines = [
 		h("b", {}, pinTitle(p)),
@@ -148,7 +153,7 @@ function tipShow(e, hit) {
 	if (!lines) return;
 	fill(tip, lines);
 	const box = tip.getBoundingClientRect();
-	tip.style.left = Math.max(4, Math.min(innerWidth - box.width - 8, e.clientX + 14)) + "px";
+	tip.style.left = max(4, min(innerWidth - box.width - 8, e.clientX + 14)) + "px";
 	tip.style.top =
 		(e.clientY + 18 + box.height > innerHeight ? e.clientY - box.height - 12 : e.clientY + 18) +
 		"px";
@@ -243,7 +248,7 @@ export function pointerInit() {
 				? "default"
 				: e.shiftKey || oppositeEdge(tl.hover.x) !== null
 					? "col-resize"
-					: tl.hover.pin
+					: tl.hover.pin || isTasks(tl.hover)
 						? "pointer"
 						: "grab";
 		tipShow(e, tl.hover);
@@ -254,6 +259,7 @@ export function pointerInit() {
 		if (drag && !drag.far) {
 			const hit = tlHit(e);
 			if (hit.x < GUTTER) gutterClick(hit);
+			else if (isTasks(hit)) goToLate(hit.row.group);
 			else setPin(hit.pin);
 		}
 		drag = null;
@@ -272,7 +278,7 @@ export function pointerInit() {
 		e => {
 			if (e.ctrlKey || e.metaKey || e.altKey) {
 				e.preventDefault();
-				zoomAt(tlHit(e).t, Math.exp(Math.max(-0.6, Math.min(0.6, e.deltaY * 0.004))));
+				zoomAt(tlHit(e).t, Math.exp(max(-0.6, min(0.6, e.deltaY * 0.004))));
 			} else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
 				e.preventDefault();
 				panBy((e.deltaX || e.deltaY) / tl.width);

@@ -66,12 +66,12 @@ export function queuedPanel(p) {
 		several = new Set(rows.map(r => r.cpu)).size > 1;
 	return rows.length
 		? h(
-				"div",
-				{class: "panel"},
+				"div.panel",
+				{},
 				h("h3", {}, "CPU used meanwhile by"),
 				h(
-					"ol",
-					{class: "shares"},
+					"ol.shares",
+					{},
 					rows.map(r => {
 						const thread = ownerThread(r.owner);
 						return shareItem(

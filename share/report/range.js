@@ -3,11 +3,12 @@
 
 import {holderName} from "./blame.js";
 import {HANDOVER, gilKnown, gilText, nobodyText, pass, threadLabel} from "./data.js";
-import {$, fill, h, soft, tally} from "./dom.js";
+import {$, click, fill, h, soft, tally} from "./dom.js";
 import {inSteps, on, whenQuiet} from "./events.js";
 import {fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
-import {doing, doingText, pinLane, releasersIn} from "./pick.js";
+import {max, min} from "./math.js";
+import {doing, doingText, notKnown, pinLane, releasersIn} from "./pick.js";
 import {CPU_STATES, FREE_STATE, GIL_STATES, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
 import {goToPin, jumpTo, makeTable, threadTag, whoColumn} from "./table.js";
@@ -16,6 +17,7 @@ import {turns} from "./turns.js";
 import {flyTo, range, rowsThreads, setRange} from "./view.js";
 
 const RANGE_NAMED = 5000; // holds whose function is looked up
+const PAIRS_MAX = 1000; // pairs in the table
 const STEP = 2000; // spans or holds between two chances to stop
 
 // The holds of each GIL, and what each of them, by its place in the lane, caused of the waits.
@@ -39,10 +41,10 @@ function* rangeBlame(part, holds, out) {
 	for (const waiter of rowsThreads().filter(i => store().gil[i])) {
 		for (const s of store().gil[waiter].sections) {
 			if (s.t1 <= part.from || s.t0 >= part.to) continue;
-			let i = Math.max(0, upper(s.start, 0, s.n, part.from) - 1);
+			let i = max(0, upper(s.start, 0, s.n, part.from) - 1);
 			for (; i < s.n && s.start[i] < part.to; i++) {
-				const from = Math.max(s.start[i], part.from),
-					to = Math.min(s.start[i + 1], part.to);
+				const from = max(s.start[i], part.from),
+					to = min(s.start[i + 1], part.to);
 				if (to > from) chargeWait(waiter, s, i, from, to, holds, add);
 				if (++looked < STEP) continue;
 				looked = 0;
@@ -63,11 +65,11 @@ function chargeWait(waiter, s, i, from, to, holds, add) {
 		for (const w of who.list) add(w.thread, w.ns);
 		add(HANDOVER, who.nobody);
 	} else if (s.state[i] === WAIT_STATE) {
-		const {start, threads, caused} = holds[Math.max(0, gilOf(s, i))];
+		const {start, threads, caused} = holds[max(0, gilOf(s, i))];
 		let left = to - from;
-		let k = Math.max(0, upper(start, 0, threads.length, from) - 1);
+		let k = max(0, upper(start, 0, threads.length, from) - 1);
 		for (; k < threads.length && start[k] < to; k++) {
-			const ns = Math.min(to, start[k + 1]) - Math.max(from, start[k]);
+			const ns = min(to, start[k + 1]) - max(from, start[k]);
 			if (ns <= 0 || threads[k] < 0 || threads[k] === waiter) continue;
 			caused[k] += ns;
 			left -= ns;
@@ -83,12 +85,25 @@ function topOf(values) {
 	return [...sorted.subarray(-RANGE_NAMED)].filter(x => x > 0);
 }
 
+// The n rows of the largest ns; of equal ones the first.
+function largest(rows, n) {
+	if (rows.length <= n) return rows;
+	const sorted = new Float64Array(rows.length);
+	rows.forEach((r, i) => {
+		sorted[i] = r.ns;
+	});
+	const least = sorted.sort()[rows.length - n],
+		more = rows.length - upper(sorted, 0, rows.length, least);
+	let equal = n - more;
+	return rows.filter(r => r.ns > least || (r.ns === least && equal-- > 0));
+}
+
 // What ran in the holds that others waited for.
 // Into out: {what, threads, caused, held, holds, longest}
 function* rangeFunctions(part, holds, out) {
 	const by = new Map();
 	const amounts = Float64Array.from(holds.flatMap(x => topOf(x.caused))).sort();
-	const least = amounts[Math.max(0, amounts.length - RANGE_NAMED)] || 0;
+	const least = amounts[max(0, amounts.length - RANGE_NAMED)] || 0;
 	for (const {start, threads, caused} of holds)
 		for (let k = 0; k < threads.length; k++) {
 			if (k % STEP === 0) yield;
@@ -116,7 +131,7 @@ function addFunction(by, part, hold, what, caused) {
 		);
 	row.threads.add(hold.thread);
 	row.caused += caused;
-	row.held += Math.min(hold.to, part.to) - Math.max(hold.from, part.from);
+	row.held += min(hold.to, part.to) - max(hold.from, part.from);
 	row.holds++;
 	if (hold.to - hold.from > row.longest.to - row.longest.from) row.longest = hold;
 }
@@ -151,7 +166,7 @@ function rangeThreadsTable(part) {
 	].filter(Boolean);
 	return makeTable(columns, rows, {
 		caption: "Time per thread",
-		sort: Math.max(
+		sort: max(
 			1,
 			columns.findIndex(c => c.csv === "wait_ns"),
 		),
@@ -159,9 +174,10 @@ function rangeThreadsTable(part) {
 	});
 }
 
-function rangeBlameTable(rows) {
-	const waited = new Map();
-	for (const r of rows) waited.set(r.waiter, (waited.get(r.waiter) || 0) + r.ns);
+function rangeBlameTable(all) {
+	const waited = new Map(),
+		rows = largest(all, PAIRS_MAX);
+	for (const r of all) waited.set(r.waiter, (waited.get(r.waiter) || 0) + r.ns);
 	return makeTable(
 		[
 			{
@@ -187,6 +203,9 @@ function rangeBlameTable(rows) {
 		rows,
 		{
 			caption: gilText("Waits, by holder", "Lock waits, by releasing thread"),
+			note:
+				rows.length < all.length &&
+				": the " + fmtCount(PAIRS_MAX) + " largest of " + plural(all.length, "pair"),
 			sort: 2,
 			limit: 8,
 		},
@@ -202,7 +221,7 @@ function rangeFunctionsTable(rows) {
 				head: "Held by",
 				csv: "function",
 				value: r => (r.what ? r.what.name : "?"),
-				cell: r => (r.what ? doingText(r.what) : soft("not known")),
+				cell: r => (r.what ? doingText(r.what) : notKnown()),
 			},
 			{
 				head: "Thread",
@@ -243,7 +262,7 @@ function rangeFunctionsTable(rows) {
 }
 
 const rangeFill = inSteps(function* (part) {
-	const box = h("div", {class: "panels"}, gilKnown() ? h("p", {class: "hint"}, "…") : null);
+	const box = h("div.panels", {}, gilKnown() ? h("p.hint", {}, "…") : null);
 	fill($("range-h"), "Selected range · " + fmtDur(part.to - part.from));
 	const hint =
 		"From " +
@@ -252,9 +271,9 @@ const rangeFill = inSteps(function* (part) {
 		fmtExact(part.to) +
 		": " +
 		fmtExact(part.to - part.from);
-	fill($("range-body"), h("p", {class: "hint"}, hint));
+	fill($("range-body"), h("p.hint", {}, hint));
 	yield;
-	fill($("range-body"), h("p", {class: "hint"}, hint), rangeThreadsTable(part), box);
+	fill($("range-body"), h("p.hint", {}, hint), rangeThreadsTable(part), box);
 	if (!gilKnown() || !loading.complete) return;
 	const holds = pass().locks ? [] : rangeHolds(),
 		blame = [],
@@ -274,7 +293,7 @@ function rangeDraw() {
 }
 
 export function rangeInit() {
-	$("range-zoom").addEventListener("click", () => range && flyTo(range.from, range.to));
-	$("range-clear").addEventListener("click", () => setRange(null));
+	click("range-zoom", () => range && flyTo(range.from, range.to));
+	click("range-clear", () => setRange(null));
 	on("range pass filter complete", whenQuiet(60, rangeDraw));
 }

@@ -6,6 +6,7 @@ import {meta, pass, switchInterval, threadLabel} from "./data.js";
 import {$, fill, h, rove, say, svg} from "./dom.js";
 import {fmtDur, fmtExact, shorten} from "./format.js";
 import {tl} from "./layout.js";
+import {max, min} from "./math.js";
 import {doing, pinLane} from "./pick.js";
 import {HOLD_STATE, RUNNABLE_STATE, WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
@@ -27,7 +28,7 @@ export function waitToReplay(p) {
 
 // The holds of the others that meet the wait, in order.
 function holdsDuring(w) {
-	const {lane, threads} = turns(Math.max(0, w.gil)),
+	const {lane, threads} = turns(max(0, w.gil)),
 		out = [];
 	lane.each(w.from, w.to, (from, to, state, s, i) => {
 		if (state && threads[i] !== w.thread) out.push({thread: threads[i], from, to});
@@ -47,7 +48,7 @@ function runnableBefore(thread, from, to) {
 	let ns = 0;
 	if (lane)
 		lane.each(from, to, (a, b, state) => {
-			if (state === RUNNABLE_STATE) ns += Math.min(b, to) - Math.max(a, from);
+			if (state === RUNNABLE_STATE) ns += min(b, to) - max(a, from);
 		});
 	return ns;
 }
@@ -196,7 +197,7 @@ export function replayPanel(p) {
 	const w = waitToReplay(p);
 	if (!w) return null;
 	const key = w.thread + "." + w.from,
-		box = h("div", {class: "panel full", id: "replay"});
+		box = h("div.panel.full", {id: "replay"});
 	let steps = null,
 		cast = null;
 	const show = (n, by) => {
@@ -222,13 +223,13 @@ export function replayPanel(p) {
 			box,
 			h("h3", {}, "Replay of this wait"),
 			stage(outside ? [...cast, step.holder] : cast, step, by ? steps[n - by] : null),
-			h("p", {}, h("b", {}, "+" + fmtExact(Math.max(0, step.t - w.from)) + "  "), step.text),
+			h("p", {}, h("b", {}, "+" + fmtExact(max(0, step.t - w.from)) + "  "), step.text),
 			h(
-				"p",
-				{class: "under"},
+				"p.under",
+				{},
 				go("‹ Step back", n - 1),
 				go("Next step ›", n + 1),
-				h("span", {class: "soft"}, n + 1 + " of " + steps.length),
+				h("span.soft", {}, n + 1 + " of " + steps.length),
 			),
 		);
 		rove(box, (from, k, buttons) => buttons[{ArrowLeft: 0, ArrowRight: 1}[k]]);
@@ -237,7 +238,7 @@ export function replayPanel(p) {
 	const begin = n => {
 		steps = stepsOf(w);
 		cast = castOf(w);
-		show(Math.min(n, steps.length - 1), 0);
+		show(min(n, steps.length - 1), 0);
 	};
 	if (shownAt && shownAt.key === key) begin(shownAt.n);
 	else fill(box, h("button", {onclick: () => begin(0)}, "Replay the hand-over, step by step"));

@@ -6,6 +6,7 @@ import {gilKnown, pass, threadLabel} from "./data.js";
 import {$, fill, h, soft} from "./dom.js";
 import {on, perFrame} from "./events.js";
 import {fmtAt, fmtPct, plural} from "./format.js";
+import {floor, max, min} from "./math.js";
 import {loading, store, upper} from "./store.js";
 import {palette, rgba, threadColor} from "./theme.js";
 import {passDur, pinned, range, rowsThreads, span, view} from "./view.js";
@@ -69,10 +70,10 @@ export function eachSample(thread, from, to, f) {
 		last = upper(times, 0, times.length, to - 1);
 	for (const [j, run] of list.entries()) {
 		const behind = j + 1 < list.length ? list[j + 1].sample[0] : times.length;
-		let k = Math.max(0, upper(run.sample, 0, run.n, first) - 1);
+		let k = max(0, upper(run.sample, 0, run.n, first) - 1);
 		for (; k < run.n && run.sample[k] < last; k++) {
 			const end = k + 1 < run.n ? run.sample[k + 1] : behind;
-			for (let i = Math.max(first, run.sample[k]); i < Math.min(last, end); i++)
+			for (let i = max(first, run.sample[k]); i < min(last, end); i++)
 				if (run.what[k] > 0) f(times[i], run.what[k], run.stack[k]);
 		}
 	}
@@ -108,13 +109,13 @@ export function paintSamples(row, r, x0, y, w, hgt, dt, unit) {
 	const best = new Uint8Array(w);
 	const rank = what => (what === FOUND_WAITS ? 15 : what === FOUND_HOLDS ? 14 : 13 - what);
 	eachSample(row.thread, view.from, view.to, (time, what) => {
-		const x = Math.floor((time - view.from) / dt);
+		const x = floor((time - view.from) / dt);
 		if (x >= 0 && x < w && (!best[x] || rank(what) > rank(best[x]))) best[x] = what;
 	});
 	for (let x = 0; x < w; x++) {
 		if (!best[x]) continue;
 		const low = best[x] > FOUND_RUNS || best[x] < FOUND_HOLDS;
-		const high = low ? Math.max(unit, hgt >> 1) : hgt;
+		const high = low ? max(unit, hgt >> 1) : hgt;
 		r.rect(x0 + x, y + hgt - high, unit, high, rgba(foundColor(best[x], row.thread)));
 	}
 }
@@ -150,8 +151,8 @@ const sampledMoment = () =>
 function sampledList(stack) {
 	const frames = sampledFrames(stack).reverse();
 	return h(
-		"ol",
-		{class: "stack"},
+		"ol.stack",
+		{},
 		frames.map(f =>
 			h(
 				"li",

@@ -5,7 +5,7 @@
 import {pass, passIndex, meta, report} from "./data.js";
 import {$, code, factsList, fill, h, soft, tally} from "./dom.js";
 import {baseName, fmtDur} from "./format.js";
-import {flameBuild, flameModes, mergeThreads, copyTree} from "./flametree.js";
+import {flameBuild, flameModes, reshape} from "./flametree.js";
 import {callPlace, shortCall} from "./pick.js";
 import {makeTable} from "./table.js";
 
@@ -36,9 +36,7 @@ export function sandwichOf(key, python) {
 				add(callers, up, mode, node.ns);
 			}
 		};
-		let {root} = flameBuild(mode);
-		if (python) root = copyTree(root, node => node.native);
-		root = mergeThreads(root);
+		const root = reshape(flameBuild(mode).root, {python, merged: true});
 		root.name = root.key = "";
 		walk(root, null, false);
 		modes.push(sum);
@@ -103,8 +101,8 @@ export function sandwichShow(key, python) {
 			],
 		]),
 		h(
-			"div",
-			{class: "panels"},
+			"div.panels",
+			{},
 			sandwichTable("Callers", callers, modes),
 			callees.length ? sandwichTable("Callees", callees, modes) : null,
 		),

@@ -3,10 +3,11 @@
 // go round.
 
 import {gilKnown, pass, threadLabel} from "./data.js";
-import {$} from "./dom.js";
+import {$, click} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
 import {fmtDur, plural} from "./format.js";
 import {openFor, seeTimeline, tlCanvas, tlLayout, unhide} from "./layout.js";
+import {floor, max, min} from "./math.js";
 import {callPlace, lanePin, reveal, shortCall, timeOfCalls} from "./pick.js";
 import {HOLD_STATE} from "./states.js";
 import {store, upper} from "./store.js";
@@ -92,8 +93,7 @@ function stripHits() {
 	if (!hits.count) return;
 	const parts = (hits.parts = new Uint8Array(4096)),
 		width = passDur() / parts.length;
-	const mark = (from, to) =>
-		parts.fill(1, Math.max(0, Math.floor(from / width)), Math.floor(to / width) + 1);
+	const mark = (from, to) => parts.fill(1, max(0, floor(from / width)), floor(to / width) + 1);
 	if (hits.test)
 		return searchLanes().forEach(lane =>
 			lane.each(0, passDur(), (from, to, state, s, i) => hits.test(s, i) && mark(from, to)),
@@ -167,8 +167,8 @@ function hitInRow(row, thread, depth, from, by) {
 		if (by > 0 ? s.start[s.n - 1] < from.from : s.t0 > from.from) continue;
 		let i =
 			by > 0
-				? Math.max(0, upper(s.start, 0, s.n, from.from) - 1)
-				: Math.min(s.n - 1, upper(s.start, 0, s.n, from.from));
+				? max(0, upper(s.start, 0, s.n, from.from) - 1)
+				: min(s.n - 1, upper(s.start, 0, s.n, from.from));
 		for (; i >= 0 && i < s.n; i += by)
 			if (hits.lit[s.name[i]] && after(s.start[i]))
 				return {
@@ -198,8 +198,8 @@ export function searchInit() {
 			tlCanvas.focus();
 		}
 	});
-	$("found-next").addEventListener("click", () => nextHit(1));
-	$("found-prev").addEventListener("click", () => nextHit(-1));
+	click("found-next", () => nextHit(1));
+	click("found-prev", () => nextHit(-1));
 	on("complete pass", () => {
 		if (box.value) searchRun();
 	});

@@ -4,82 +4,99 @@
 import {meta, passIndex} from "./data.js";
 import {$} from "./dom.js";
 import {emit} from "./events.js";
+import {max, min} from "./math.js";
 import {CPU_STATES, GIL_STATES, HIST_SUB} from "./states.js";
 
-export function Lane(states) {
-	this.states = states;
-	this.sections = []; // by time
-	this.base = []; // of each section: totals by state of those before it
-	this.n = 0;
-	this.marks = []; // waits that must stay visible: start, end, start, end …
-	this.gils = new Set(); // those that it used, as numbers from 1
+export const endOf = (s, i) => (s.end ? s.end[i] : s.start[i + 1]);
+
+// Spans of one kind, in sections by time: those of a lane follow each other without a gap, and have
+// a state; calls have an end and a name.
+class Track {
+	constructor() {
+		this.sections = [];
+		this.n = 0;
+	}
+	add(s) {
+		let k = this.sections.length;
+		while (k > 0 && this.sections[k - 1].t0 > s.t0) k--;
+		this.sections.splice(k, 0, s);
+		this.n += s.n;
+	}
+
+	// {s, k, i}: the span that contains t, or null.
+	find(t) {
+		const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
+		if (k < 0) return null;
+		const s = this.sections[k],
+			i = upper(s.start, 0, s.n, t) - 1;
+		return i >= 0 && t < endOf(s, i) ? {s, k, i} : null;
+	}
+
+	// f(start, end, state or name, section, index) for each span that meets [from, to).
+	each(from, to, f) {
+		for (const s of this.sections) {
+			if (s.t1 <= from || s.t0 >= to) continue;
+			const what = s.name || s.state;
+			let i = max(0, upper(s.start, 0, s.n, from) - 1);
+			for (; i < s.n && s.start[i] < to; i++)
+				if (endOf(s, i) > from) f(s.start[i], endOf(s, i), what[i], s, i);
+		}
+	}
 }
 
-Lane.prototype.add = function (s) {
-	let k = this.sections.length;
-	while (k > 0 && this.sections[k - 1].t0 > s.t0) k--;
-	this.sections.splice(k, 0, s);
-	this.n += s.n;
-	for (const gil of s.gils) this.gils.add(gil);
-	this.withStacks ||= !!s.stack;
-	if (s.marks && s.marks.length) {
-		if (!this.marks.length || this.marks[this.marks.length - 2] <= s.marks[0])
-			for (const m of s.marks) this.marks.push(m);
-		else this.marks = this.sections.flatMap(x => Array.from(x.marks));
+export class Lane extends Track {
+	constructor(states) {
+		super();
+		this.states = states;
+		this.base = []; // of each section: totals by state of those before it
+		this.marks = []; // waits that must stay visible: start, end, start, end …
+		this.gils = new Set(); // those that it used, as numbers from 1
 	}
-	const sum = new Float64Array(this.states);
-	this.base = this.sections.map(x => {
-		const before = sum.slice();
-		for (let c = 0; c < x.classes; c++) sum[c % this.states] += x.total[c];
-		return before;
-	});
-};
+
+	add(s) {
+		super.add(s);
+		for (const gil of s.gils) this.gils.add(gil);
+		this.withStacks ||= !!s.stack;
+		if (s.marks && s.marks.length) {
+			if (!this.marks.length || this.marks[this.marks.length - 2] <= s.marks[0])
+				for (const m of s.marks) this.marks.push(m);
+			else this.marks = this.sections.flatMap(x => Array.from(x.marks));
+		}
+		const sum = new Float64Array(this.states);
+		this.base = this.sections.map(x => {
+			const before = sum.slice();
+			for (let c = 0; c < x.classes; c++) sum[c % this.states] += x.total[c];
+			return before;
+		});
+	}
+
+	// Whether it used no GIL but this one.
+	only(gil) {
+		return this.gils.size === 1 && this.gils.has(gil);
+	}
+
+	// Where to go on from at t; from before the first span or behind the last one where it did not
+	// live then.
+	start(t, by) {
+		const last = this.sections.length - 1;
+		return this.find(t) || (by > 0 ? {k: 0, i: -1} : {k: last, i: this.sections[last].n});
+	}
+
+	// The span before or after (by = -1, +1) that test accepts.
+	step(at, by, test) {
+		let {k, i} = at;
+		for (i += by; k >= 0 && k < this.sections.length; ) {
+			const s = this.sections[k];
+			for (; i >= 0 && i < s.n; i += by) if (test(s, i)) return {s, k, i};
+			k += by;
+			i = by > 0 ? 0 : k >= 0 ? this.sections[k].n - 1 : 0;
+		}
+		return null;
+	}
+}
 
 // The index of the GIL that a hold or wait is of.
 export const gilOf = (s, i) => s.gils[(s.cls[i] - s.state[i]) / GIL_STATES] - 1;
-
-// Whether it used no GIL but this one.
-Lane.prototype.only = function (gil) {
-	return this.gils.size === 1 && this.gils.has(gil);
-};
-
-// {s, i}: the span that contains t, or null.
-Lane.prototype.find = function (t) {
-	const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
-	if (k < 0) return null;
-	const s = this.sections[k];
-	if (t >= s.t1) return null;
-	return {s, k, i: upper(s.start, 0, s.n, t) - 1};
-};
-
-// Where to go on from at t; from before the first span or behind the last one where it did not
-// live then.
-Lane.prototype.start = function (t, by) {
-	const last = this.sections.length - 1;
-	return this.find(t) || (by > 0 ? {k: 0, i: -1} : {k: last, i: this.sections[last].n});
-};
-
-// The span before or after (by = -1, +1) that test accepts.
-Lane.prototype.step = function (at, by, test) {
-	let {k, i} = at;
-	for (i += by; k >= 0 && k < this.sections.length; ) {
-		const s = this.sections[k];
-		for (; i >= 0 && i < s.n; i += by) if (test(s, i)) return {s, k, i};
-		k += by;
-		i = by > 0 ? 0 : k >= 0 ? this.sections[k].n - 1 : 0;
-	}
-	return null;
-};
-
-// f(start, end, state, section, index) for each span that meets [from, to).
-Lane.prototype.each = function (from, to, f) {
-	for (const s of this.sections) {
-		if (s.t1 <= from || s.t0 >= to) continue;
-		let i = Math.max(0, upper(s.start, 0, s.n, from) - 1);
-		for (; i < s.n && s.start[i] < to; i++)
-			if (s.start[i + 1] > from) f(s.start[i], s.start[i + 1], s.state[i], s, i);
-	}
-};
 
 // First index in [lo, hi) whose value is > t.
 export function upper(a, lo, hi, t) {
@@ -101,33 +118,6 @@ export function lastAtOrBefore(n, value, t) {
 	}
 	return lo - 1;
 }
-
-// Python calls of one thread at one depth.
-function Row() {
-	this.sections = [];
-	this.n = 0;
-}
-Row.prototype.add = function (s) {
-	let k = this.sections.length;
-	while (k > 0 && this.sections[k - 1].t0 > s.t0) k--;
-	this.sections.splice(k, 0, s);
-	this.n += s.n;
-};
-Row.prototype.find = function (t) {
-	const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
-	if (k < 0) return null;
-	const s = this.sections[k];
-	const i = upper(s.start, 0, s.n, t) - 1;
-	return i >= 0 && t < s.end[i] ? {s, k, i} : null;
-};
-Row.prototype.each = function (from, to, f) {
-	for (const s of this.sections) {
-		if (s.t1 <= from || s.t0 >= to) continue;
-		let i = Math.max(0, upper(s.start, 0, s.n, from) - 1);
-		for (; i < s.n && s.start[i] < to; i++)
-			if (s.end[i] > from) f(s.start[i], s.end[i], s.name[i], s, i);
-	}
-};
 
 function PassStore() {
 	this.gil = []; // by thread index
@@ -164,13 +154,13 @@ function addSection(s) {
 			break;
 		case "slices": {
 			const rows = (p.slices[s.thread] ||= []);
-			while (rows.length <= s.depth) rows.push(new Row());
+			while (rows.length <= s.depth) rows.push(new Track());
 			rows[s.depth].add(s);
 			p.calls += s.n;
 			for (let k = 0; k < s.names.length; k += 3) {
 				const id = s.names[k];
 				p.nameCount[id] = (p.nameCount[id] || 0) + s.names[k + 1];
-				p.nameLongest[id] = Math.max(p.nameLongest[id] || 0, s.names[k + 2]);
+				p.nameLongest[id] = max(p.nameLongest[id] || 0, s.names[k + 2]);
 			}
 			break;
 		}
@@ -218,7 +208,7 @@ function workersStart() {
 	const url = URL.createObjectURL(
 		new Blob([$("gt-worker").textContent], {type: "text/javascript"}),
 	);
-	const n = Math.max(1, Math.min(4, navigator.hardwareConcurrency || 2));
+	const n = max(1, min(4, navigator.hardwareConcurrency || 2));
 	for (let i = 0; i < n; i++) {
 		const w = new Worker(url);
 		w.onmessage = e => received(e.data);

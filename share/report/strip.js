@@ -4,6 +4,7 @@
 import {gilKnown, pass} from "./data.js";
 import {$} from "./dom.js";
 import {on, perFrame} from "./events.js";
+import {max, min, round} from "./math.js";
 import {moments} from "./moments.js";
 import {scratchFor} from "./overview.js";
 import {paintOwners, paintStates} from "./owners.js";
@@ -20,10 +21,10 @@ const stripX = t => (t / passDur()) * stripCanvas.clientWidth;
 
 function stripDraw() {
 	const width = $("strip-box").clientWidth,
-		sc = Math.min(3, devicePixelRatio || 1);
+		sc = min(3, devicePixelRatio || 1);
 	if (width < 10) return;
-	const pw = Math.round(width * sc),
-		ph = Math.round(STRIP_H * sc);
+	const pw = round(width * sc),
+		ph = round(STRIP_H * sc);
 	if (!strip.raster || strip.raster.w !== pw || strip.raster.h !== ph) {
 		stripCanvas.width = pw;
 		stripCanvas.height = ph;
@@ -33,7 +34,7 @@ function stripDraw() {
 	const r = strip.raster,
 		s = scratchFor(pw);
 	r.px.fill(rgba(palette.dead));
-	const top = Math.round(18 * sc),
+	const top = round(18 * sc),
 		gils = pass().gils;
 	const busiest = gils.reduce(
 		(best, g, i) => (g.held_ns > (gils[best] || {held_ns: -1}).held_ns ? i : best),
@@ -66,7 +67,7 @@ function drawHits(c, width) {
 	c.fillStyle = palette.hit;
 	const w = width / hits.parts.length;
 	for (let i = 0; i < hits.parts.length; i++)
-		if (hits.parts[i]) c.fillRect(i * w, STRIP_H - 4, Math.max(1, w), 4);
+		if (hits.parts[i]) c.fillRect(i * w, STRIP_H - 4, max(1, w), 4);
 }
 
 // The worst moments, numbered as in the list above.
@@ -76,10 +77,10 @@ function drawCallouts(c, width) {
 	c.textAlign = "center";
 	const taken = [];
 	(gilKnown() ? moments : []).forEach((m, i) => {
-		const x = Math.max(8, Math.min(width - 8, ((m.from + m.to) / 2 / passDur()) * width));
+		const x = max(8, min(width - 8, ((m.from + m.to) / 2 / passDur()) * width));
 		c.fillStyle = palette.ink;
 		const a = (m.from / passDur()) * width,
-			b = Math.max(a + 2, (m.to / passDur()) * width);
+			b = max(a + 2, (m.to / passDur()) * width);
 		c.fillRect(a, 16, b - a, 2);
 		if (taken.some(q => Math.abs(q - x) < 17)) return;
 		taken.push(x);
@@ -95,10 +96,10 @@ function drawCallouts(c, width) {
 function brushDraw() {
 	const el = $("strip-brush"),
 		width = stripCanvas.clientWidth;
-	const a = Math.max(0, Math.min(width, stripX(view.from))),
-		b = Math.max(0, Math.min(width, stripX(view.to)));
+	const a = max(0, min(width, stripX(view.from))),
+		b = max(0, min(width, stripX(view.to)));
 	el.style.left = a + "px";
-	el.style.width = Math.max(6, b - a) + "px";
+	el.style.width = max(6, b - a) + "px";
 	el.hidden = a <= 0 && b >= width;
 	$("strip-box").classList.toggle("whole", el.hidden);
 }
@@ -124,14 +125,14 @@ function stripPointer() {
 		if (Math.abs(e.clientX - drag.x) > 3) drag.far = true;
 		if (!drag.far) return;
 		const t = at(e);
-		if (drag.edge === "w") setView(Math.min(t, drag.to - MIN_SPAN), drag.to);
-		else if (drag.edge === "e") setView(drag.from, Math.max(t, drag.from + MIN_SPAN));
+		if (drag.edge === "w") setView(min(t, drag.to - MIN_SPAN), drag.to);
+		else if (drag.edge === "e") setView(drag.from, max(t, drag.from + MIN_SPAN));
 		else if (drag.moves) setView(drag.from + t - drag.t, drag.to + t - drag.t);
-		else setView(Math.min(t, drag.t), Math.max(t, drag.t));
+		else setView(min(t, drag.t), max(t, drag.t));
 	});
 	box.addEventListener("pointerup", () => {
 		if (drag && !drag.far && !drag.moves && !drag.edge) {
-			const half = Math.min(span(), passDur() / 10) / 2;
+			const half = min(span(), passDur() / 10) / 2;
 			flyTo(drag.t - half, drag.t + half);
 		}
 		drag = null;

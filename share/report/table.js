@@ -6,6 +6,8 @@ import {code, copyText, fill, h, rove, stepInTable, toward} from "./dom.js";
 import {emit} from "./events.js";
 import {NAME_FIT, fmtCount, fmtDur, fmtPct, shorten} from "./format.js";
 import {seeTimeline, tl, tlBox, unhide} from "./layout.js";
+import {max, min} from "./math.js";
+import {notKnown} from "./pick.js";
 import {nameHash, threadColor} from "./theme.js";
 import {flyToSpan, setPin} from "./view.js";
 
@@ -14,20 +16,20 @@ export const sorts = new Map();
 
 /*
  * columns: [{head, num, title, value(row) for sorting and CSV, cell(row) -> text or element}].
- * options: caption, sort (column index), up, limit (rows shown until "show all"), onrow(row).
+ * options: caption, note (behind it), sort (column index), up, limit (rows shown until "show
+ * all"), onrow(row).
  */
 export function makeTable(columns, rows, options) {
 	const key = nameHash(options.caption).toString(36),
 		own = sorts.get(key) || {sort: options.sort ?? 0, up: !!options.up};
-	let sort = Math.min(own.sort, columns.length - 1),
+	let sort = min(own.sort, columns.length - 1),
 		{up} = own,
 		all = false;
 	const body = h("tbody", {});
 	const heads = columns.map((col, i) => {
 		const button = h(
-			"button",
+			"button.sort",
 			{
-				class: "sort",
 				title: col.title,
 				onclick: () => {
 					up = sort === i ? !up : !col.num;
@@ -42,20 +44,24 @@ export function makeTable(columns, rows, options) {
 		return h(
 			"th",
 			{scope: "col", class: col.num ? "num" : null},
-			col.head ? button : h("span", {class: "visually-hidden"}, col.title),
+			col.head ? button : h("span.visually-hidden", {}, col.title),
 		);
 	});
 	const table = h(
 		"table",
 		{},
-		h("caption", {class: options.hideCaption ? "visually-hidden" : null}, options.caption),
+		h(
+			"caption",
+			{class: options.hideCaption ? "visually-hidden" : null},
+			options.caption,
+			options.note,
+		),
 		h("thead", {}, h("tr", {}, heads)),
 		body,
 	);
 	const more = h(
-		"button",
+		"button.more",
 		{
-			class: "more",
 			onclick: () => {
 				all = true;
 				draw();
@@ -115,12 +121,7 @@ export function makeTable(columns, rows, options) {
 		more.textContent = "Show all " + fmtCount(sorted.length);
 	}
 	draw();
-	return h(
-		"div",
-		{class: "table"},
-		table,
-		h("p", {class: "under"}, more, copyButtons(columns, rows)),
-	);
+	return h("div.table", {}, table, h("p.under", {}, more, copyButtons(columns, rows)));
 }
 
 // For files, and to be pasted into a spreadsheet.
@@ -130,9 +131,8 @@ export function copyButtons(columns, rows) {
 		["as TSV", "\t"],
 	].map(([text, comma]) => {
 		const button = h(
-			"button",
+			"button.more",
 			{
-				class: "more",
 				onclick: () => {
 					copyText(tableText(columns, rows, comma));
 					button.textContent = "Copied";
@@ -165,13 +165,12 @@ function tableText(columns, rows, comma) {
 // A thread's name with its colour, which shows it in the timeline.
 export function threadTag(index, most = NAME_FIT) {
 	return h(
-		"button",
+		"button.thread",
 		{
-			class: "thread",
 			title: threadLabel(index) + ": show in the timeline",
 			onclick: () => showThread(index),
 		},
-		h("i", {class: "dot", style: "background:" + threadColor(index)}),
+		h("i.dot", {style: "background:" + threadColor(index)}),
 		shorten(threadLabel(index), most),
 	);
 }
@@ -187,22 +186,22 @@ export const ranColumn = head => ({
 	head,
 	csv: "function",
 	value: r => (r.what ? r.what.name : ""),
-	cell: r => (r.what ? code(r.what.name, r.what.name + " " + r.what.place) : ""),
+	cell: r => (r.what ? code(r.what.name, r.what.name + " " + r.what.place) : notKnown()),
 });
-export const empty = text => h("p", {class: "empty"}, text);
+export const empty = text => h("p.empty", {}, text);
 export const noWait = () =>
 	empty(gilText("No thread waited for the GIL.", "No thread was blocked."));
 
 export function showThread(index) {
 	unhide(index);
 	const row = tl.rows.find(r => r.head && r.thread === index);
-	if (row) tlBox.scrollTop = Math.max(0, row.top - tl.top - 30);
+	if (row) tlBox.scrollTop = max(0, row.top - tl.top - 30);
 	toward("timeline");
 }
 
 // A moment, as a button that goes there.
 export function jumpTo(text, go) {
-	return h("button", {class: "link", onclick: go}, text);
+	return h("button.link", {onclick: go}, text);
 }
 
 export function goToPin(pin) {
@@ -218,13 +217,12 @@ export function shareItem(ns, total, color, who, after) {
 	return h(
 		"li",
 		{},
-		h("i", {
-			class: "meter",
-			style: "--w:" + Math.min(100, (ns / total) * 100).toFixed(2) + "%;--c:" + color,
+		h("i.meter", {
+			style: "--w:" + min(100, (ns / total) * 100).toFixed(2) + "%;--c:" + color,
 		}),
 		who,
-		h("span", {class: "num"}, fmtDur(ns)),
-		h("span", {class: "num soft"}, fmtPct(ns, total)),
+		h("span.num", {}, fmtDur(ns)),
+		h("span.num.soft", {}, fmtPct(ns, total)),
 		after || null,
 	);
 }

@@ -4,8 +4,9 @@
 
 import {crowds} from "./crowds.js";
 import {gilKnown, pass, threadName} from "./data.js";
-import {$} from "./dom.js";
+import {$, click} from "./dom.js";
 import {emit} from "./events.js";
+import {round} from "./math.js";
 
 // Of threads and crowds: those who hold and wait most have one, the others share a grey.
 const IDENTITY = {
@@ -34,7 +35,7 @@ export function rgba(hex) {
 export function mix(a, b, share) {
 	const x = parseInt(a.slice(1, 7), 16),
 		y = parseInt(b.slice(1, 7), 16);
-	const one = s => Math.round(((x >> s) & 255) * (1 - share) + ((y >> s) & 255) * share);
+	const one = s => round(((x >> s) & 255) * (1 - share) + ((y >> s) & 255) * share);
 	return "#" + ((1 << 24) | (one(16) << 16) | (one(8) << 8) | one(0)).toString(16).slice(1);
 }
 
@@ -135,7 +136,7 @@ export function themeInit() {
 		emit("theme");
 	};
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-	$("theme").addEventListener("click", () => {
+	click("theme", () => {
 		const next = darkNow ? "light" : "dark";
 		document.documentElement.dataset.theme = next;
 		try {

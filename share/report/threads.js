@@ -6,6 +6,7 @@ import {crowdTag} from "./crowdtag.js";
 import {gilKnown, gilText, knownNs, meta, pass} from "./data.js";
 import {$, fill, h, tally} from "./dom.js";
 import {fmtCount, fmtDur, fmtPct} from "./format.js";
+import {max, min} from "./math.js";
 import {pinLane} from "./pick.js";
 import {empty, goToPin, jumpTo, makeTable, whoColumn} from "./table.js";
 import {threadColor} from "./theme.js";
@@ -22,7 +23,7 @@ function barParts(t) {
 	if (known && meta.state_detect) {
 		// What is off the GIL is on a CPU, asleep or neither: in the proportions of this thread's
 		// states.
-		const running = Math.max(0, Math.min(t.no_gil_ns, st.running_ns - t.hold_ns));
+		const running = max(0, min(t.no_gil_ns, st.running_ns - t.hold_ns));
 		parts.push(["none-run", gilText("no GIL, on a CPU", "free, on a CPU"), running]);
 		parts.push([
 			"none-sleep",
@@ -53,9 +54,8 @@ function bar(t, color) {
 // parts: [kind, words, ns]
 function sharebar(parts, total, color) {
 	return h(
-		"div",
+		"div.sharebar",
 		{
-			class: "sharebar",
 			role: "img",
 			"aria-label": parts.map(p => p[1]).join(", "),
 			title: parts.map(p => p[1]).join("\n"),
@@ -65,7 +65,7 @@ function sharebar(parts, total, color) {
 				class: "k-" + kind,
 				style:
 					"flex-grow:" +
-					((ns / Math.max(1, total)) * 1000).toFixed(3) +
+					((ns / max(1, total)) * 1000).toFixed(3) +
 					(kind === "hold" ? ";background:" + color : ""),
 			}),
 		),
@@ -158,6 +158,11 @@ const PROBES =
 // Less is not worth a column; model/probe_cost.h.
 const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= knownNs(t);
 
+const CALLS =
+	"Share of its known lifetime that recording its Python calls took, " +
+	"as a part of the others: an estimate";
+const callsMatter = t => t.calls_cost_ns > 0 && t.calls_cost_ns * 50 >= knownNs(t);
+
 let threadsEach = false;
 export function threadsDraw() {
 	const p = pass();
@@ -237,6 +242,7 @@ export function threadsDraw() {
 			r => longest(r, "longest_hold"),
 		),
 		part("Probes", "probe_cost_ns", PROBES),
+		part("Calls", "calls_cost_ns", CALLS),
 		tally(
 			"Lifetime",
 			"total_ns",
@@ -248,7 +254,9 @@ export function threadsDraw() {
 	const there = columns.filter(c =>
 		c.csv === "probe_cost_ns"
 			? p.threads.some(probesMatter)
-			: !["free_wait_ns", "unknown_ns"].includes(c.csv) || p.threads.some(t => t[c.csv]),
+			: c.csv === "calls_cost_ns"
+				? p.threads.some(callsMatter)
+				: !["free_wait_ns", "unknown_ns"].includes(c.csv) || p.threads.some(t => t[c.csv]),
 	);
 	fill(
 		$("threads-body"),
@@ -271,12 +279,11 @@ export function threadsDraw() {
 			: empty("No thread was recorded."),
 		many
 			? h(
-					"p",
-					{class: "under"},
+					"p.under",
+					{},
 					h(
-						"button",
+						"button.more",
 						{
-							class: "more",
 							onclick: () => {
 								threadsEach = !threadsEach;
 								threadsDraw();
@@ -308,6 +315,6 @@ export function threadsDraw() {
 export function legendDraw(el, items) {
 	fill(
 		el,
-		items.map(([kind, text]) => h("span", {class: "key"}, h("i", {class: "k-" + kind}), text)),
+		items.map(([kind, text]) => h("span.key", {}, h("i", {class: "k-" + kind}), text)),
 	);
 }

@@ -7,12 +7,14 @@ import {on, perFrame} from "./events.js";
 import {drawOver} from "./labels.js";
 import {AXIS, GUTTER, rowOf, setGutter, tl, tlBox, tlCanvas, tlFollow, tlLayout} from "./layout.js";
 import {gilColumns, laneColumns, markColumns, rowColumns} from "./lod.js";
+import {floor, max, min, round} from "./math.js";
 import {coarseColumns, coarseOf, scratchFor} from "./overview.js";
 import {paintOwners} from "./owners.js";
 import {CPU_ORDER, GIL_ORDER, Raster, cpuPens, gilPens} from "./raster.js";
 import {paintSamples} from "./samples.js";
 import {GIL_STATES, WAIT_STATE} from "./states.js";
 import {store, upper} from "./store.js";
+import {paintTasks} from "./tasks.js";
 import {palette, rgba} from "./theme.js";
 import {hits, pinned, span, view} from "./view.js";
 
@@ -20,18 +22,15 @@ const tlPaint = tlCanvas.getContext("2d");
 function tlResize() {
 	const width = tlBox.clientWidth;
 	setGutter(width < 600 ? 104 : 212);
-	const height = Math.max(
-		160,
-		Math.min(tl.height, Math.max(320, Math.round(innerHeight * 0.72))),
-	);
-	const scale = Math.min(3, devicePixelRatio || 1);
+	const height = max(160, min(tl.height, max(320, round(innerHeight * 0.72))));
+	const scale = min(3, devicePixelRatio || 1);
 	tlBox.style.height = height + "px";
 	if (width === tl.width && height === tl.viewHeight && scale === tl.scale && tl.raster) return;
 	tl.width = width;
 	tl.viewHeight = height;
 	tl.scale = scale;
-	tlCanvas.width = Math.round(width * scale);
-	tlCanvas.height = Math.round(height * scale);
+	tlCanvas.width = round(width * scale);
+	tlCanvas.height = round(height * scale);
 	tlCanvas.style.width = width + "px";
 	tlCanvas.style.height = height + "px";
 	tl.raster = new Raster(tlCanvas.width, tlCanvas.height);
@@ -46,7 +45,7 @@ function tlDraw() {
 	const sc = tl.scale,
 		r = tl.raster,
 		c = tlPaint;
-	const x0 = Math.round(GUTTER * sc),
+	const x0 = round(GUTTER * sc),
 		w = r.w - x0;
 	if (w < 10) return;
 	const dt = span() / w,
@@ -54,12 +53,12 @@ function tlDraw() {
 	const s = scratchFor(w);
 	r.px.fill(rgba(palette.paper));
 	const paint = (row, top) => {
-		const y = Math.round(top * sc),
-			hgt = Math.round(row.h * sc);
+		const y = round(top * sc),
+			hgt = round(row.h * sc);
 		if (y + hgt >= AXIS * sc && y <= r.h) paintRow(row, r, s, x0, y, w, hgt, dt, sc);
 	};
 	for (const row of tl.rows) if (!row.fixed) paint(row, row.y - scroll);
-	r.rect(0, 0, r.w, Math.round(tl.top * sc), rgba(palette.paper));
+	r.rect(0, 0, r.w, round(tl.top * sc), rgba(palette.paper));
 	for (const row of tl.rows) if (row.fixed) paint(row, row.y);
 	c.putImageData(r.image, 0, 0);
 	c.save();
@@ -72,7 +71,7 @@ function tlDraw() {
 
 function paintRow(row, r, s, x0, y, w, hgt, dt, sc) {
 	const st = store(),
-		unit = Math.max(1, Math.round(sc));
+		unit = max(1, round(sc));
 	const dead = rgba(palette.dead),
 		ground = rgba(palette.none);
 	if (row.kind === "owner") {
@@ -124,6 +123,8 @@ function paintRow(row, r, s, x0, y, w, hgt, dt, sc) {
 			hits.lit,
 			rgba(palette.hit),
 		);
+	} else if (row.kind === "tasks") {
+		paintTasks(row, r, s, x0, y + unit, w, hgt - 2 * unit, dt, unit, dead);
 	} else if (row.kind === "samples") {
 		paintSamples(row, r, x0, y + unit, w, hgt - 2 * unit, dt, unit);
 	} else if (row.kind === "counter") {
@@ -159,8 +160,8 @@ function paintGil(thread, r, s, x0, y, w, hgt, t0, dt, unit) {
 // A thread in a slot: only the columns in which it lives.
 function paintLife(thread, r, s, x0, y, w, hgt, dt, unit, shift) {
 	const {from_ns, to_ns} = pass().threads[thread];
-	const a = Math.max(0, Math.floor((from_ns - shift - view.from) / dt)),
-		b = Math.min(w, Math.ceil((to_ns - shift - view.from) / dt));
+	const a = max(0, floor((from_ns - shift - view.from) / dt)),
+		b = min(w, Math.ceil((to_ns - shift - view.from) / dt));
 	if (b <= a || !store().gil[thread]) return;
 	paintGil(thread, r, s, x0 + a, y, b - a, hgt, view.from + shift + a * dt, dt, unit);
 	if (b - a > 3) r.rect(x0 + a, y, unit, hgt, rgba(palette.ink));
@@ -191,19 +192,19 @@ function paintCoarse(row, r, s, x0, y, w, hgt, dt, unit) {
 function paintCounter(row, r, s, x0, y, w, hgt, dt) {
 	const sums = s.wide;
 	sums.fill(0, 0, w);
-	let max = 0;
+	let most = 0;
 	for (const sec of row.sections)
 		for (
-			let i = Math.max(0, upper(sec.time, 0, sec.n, view.from));
+			let i = max(0, upper(sec.time, 0, sec.n, view.from));
 			i < sec.n && sec.time[i] < view.to;
 			i++
 		) {
-			const x = Math.floor((sec.time[i] - view.from) / dt);
-			if (x >= 0 && x < w && (sums[x] += sec.value[i]) > max) max = sums[x];
+			const x = floor((sec.time[i] - view.from) / dt);
+			if (x >= 0 && x < w && (sums[x] += sec.value[i]) > most) most = sums[x];
 		}
 	r.rect(x0, y, w, hgt, rgba(palette.dead));
-	for (let x = 0; x < w && max > 0; x++) {
-		const n = sums[x] ? Math.max(1, Math.round((sums[x] / max) * hgt)) : 0;
+	for (let x = 0; x < w && most > 0; x++) {
+		const n = sums[x] ? max(1, round((sums[x] / most) * hgt)) : 0;
 		if (n) r.rect(x0 + x, y + hgt - n, 1, n, rgba(palette.other));
 	}
 }
@@ -215,9 +216,9 @@ export function pinInSight() {
 		top = tlBox.getBoundingClientRect().top,
 		dock = $("details").getBoundingClientRect().top;
 	if (!row) return;
-	const room = Math.min(tl.viewHeight, dock - top);
+	const room = min(tl.viewHeight, dock - top);
 	if (row.y < tlBox.scrollTop + tl.top || row.y + row.h > tlBox.scrollTop + room)
-		tlBox.scrollTop = Math.max(0, row.y - tl.top - 60);
+		tlBox.scrollTop = max(0, row.y - tl.top - 60);
 	const under = top + row.y + row.h - tlBox.scrollTop - dock;
 	if (under > 0 && top < dock - AXIS && dock < innerHeight) scrollBy(0, under + 8);
 }

@@ -3,6 +3,7 @@
 // ask each of many threads for each frame. Made when everything has been read.
 
 import {pass} from "./data.js";
+import {floor, max, min} from "./math.js";
 import {prefix} from "./prefix.js";
 import {HOLD_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {Lane, gilOf, store} from "./store.js";
@@ -40,7 +41,7 @@ function makeTurns(gil) {
 		if (from > end) put(from, 0, -1);
 		put(to, 1 + rankOf(thread), thread);
 	});
-	put(Math.max(end + 1, passDur()), 0, -1);
+	put(max(end + 1, passDur()), 0, -1);
 	start[n] = end;
 	const lane = new Lane(states);
 	lane.add({
@@ -134,11 +135,11 @@ function summer(out, t0, dt) {
 	out.fill(0);
 	return {
 		add(from, to) {
-			const a = Math.max(0, (from - t0) / dt),
-				b = Math.min(n, (to - t0) / dt);
+			const a = max(0, (from - t0) / dt),
+				b = min(n, (to - t0) / dt);
 			if (b <= a) return;
-			const x = Math.floor(a),
-				y = Math.min(n - 1, Math.floor(b));
+			const x = floor(a),
+				y = min(n - 1, floor(b));
 			if (x === y) {
 				out[x] += (b - a) * dt;
 				return;
@@ -162,10 +163,10 @@ export function waitColumns(gil, t0, dt, w) {
 		sum = summer(out, t0, dt);
 	if (dt > 2 * part) {
 		const {waits} = turns(gil);
-		const first = Math.max(0, Math.floor(t0 / part)),
-			last = Math.min(WAIT_PARTS, Math.ceil((t0 + w * dt) / part));
+		const first = max(0, floor(t0 / part)),
+			last = min(WAIT_PARTS, Math.ceil((t0 + w * dt) / part));
 		for (let p = first; p < last; p++) {
-			const x = Math.floor(((p + 0.5) * part - t0) / dt);
+			const x = floor(((p + 0.5) * part - t0) / dt);
 			if (x >= 0 && x < w) out[x] += waits[p];
 		}
 		return out;

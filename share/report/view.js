@@ -4,6 +4,7 @@
 import {choosePass, meta, pass, passIndex, threadLabel, timelineOrder} from "./data.js";
 import {$, fill, h} from "./dom.js";
 import {emit, on} from "./events.js";
+import {max, min, round} from "./math.js";
 
 export const view = {from: 0, to: 1};
 const saved = meta.passes.map(() => null); // the view of each pass
@@ -14,17 +15,17 @@ export let only = null; // Set of thread indices, null for all
 // Of the search; see search.js.
 export const hits = {text: "", lit: null, test: null, count: 0, total: 0};
 let threadHits = null; // f(thread): whether its name was searched for, null for all
-export const shown = {gil: true, cpu: true, py: true, counters: true, samples: true};
+export const shown = {gil: true, cpu: true, py: true, counters: true, samples: true, tasks: true};
 
 export const span = () => view.to - view.from;
-export const passDur = () => Math.max(1, pass().dur_ns);
+export const passDur = () => max(1, pass().dur_ns);
 export const MIN_SPAN = 200; // ns
 
 export function setView(from, to) {
-	const width = Math.max(MIN_SPAN, Math.min(passDur() * 1.02, to - from));
+	const width = max(MIN_SPAN, min(passDur() * 1.02, to - from));
 	const slack = width * 0.5;
 	const mid = (from + to) / 2;
-	from = Math.max(-slack, Math.min(passDur() + slack - width, mid - width / 2));
+	from = max(-slack, min(passDur() + slack - width, mid - width / 2));
 	view.from = from;
 	view.to = from + width;
 	emit("view");
@@ -42,10 +43,10 @@ export function flyTo(from, to) {
 	const a = {...view},
 		t0 = performance.now();
 	const step = now => {
-		const t = Math.min(1, Math.max(0, now - t0) / 220),
+		const t = min(1, max(0, now - t0) / 220),
 			e = 1 - Math.pow(1 - t, 3);
 		const width = Math.exp(
-			Math.log(a.to - a.from) * (1 - e) + Math.log(Math.max(MIN_SPAN, to - from)) * e,
+			Math.log(a.to - a.from) * (1 - e) + Math.log(max(MIN_SPAN, to - from)) * e,
 		);
 		const mid =
 			t === 1 ? (from + to) / 2 : ((a.from + a.to) / 2) * (1 - e) + ((from + to) / 2) * e;
@@ -57,7 +58,7 @@ export function flyTo(from, to) {
 
 // Show a span with room around it.
 export function flyToSpan(from, to) {
-	const room = Math.max((to - from) * 0.6, 2000);
+	const room = max((to - from) * 0.6, 2000);
 	flyTo(from - room, to + room);
 }
 
@@ -73,11 +74,8 @@ export function panBy(share) {
 }
 
 export function setRange(from, to = from) {
-	[from, to] = [from, to].map(t =>
-		t === null ? null : Math.max(0, Math.min(passDur(), Math.round(t))),
-	);
-	range =
-		from === null || to === from ? null : {from: Math.min(from, to), to: Math.max(from, to)};
+	[from, to] = [from, to].map(t => (t === null ? null : max(0, min(passDur(), round(t)))));
+	range = from === null || to === from ? null : {from: min(from, to), to: max(from, to)};
 	emit("range");
 }
 

@@ -44,7 +44,7 @@ over = threading.Event()
 
 
 def works():
-    while not over.wait(0.05):
+    while not over.wait(1):
         pass
 
 

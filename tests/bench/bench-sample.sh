@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What reading all stacks of 16 threads, 20 deep, costs at 1,000 Hz, per sample that was taken: ours,
-# against py-spy's, which is installed into a virtual environment of its own: 2 times cheaper.
+# against py-spy's, which is installed into a virtual environment of its own: 2 times cheaper. How soon
+# the first sample is taken: within 0.3 s of giltracer's start. And how many samples name the holder of
+# the GIL as the exact record of the same execution has it: 98 %.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"
@@ -56,5 +58,39 @@ if [ -s raw ]; then
 else
 	echo '# bench-sample: no samples of py-spy'
 fi
+holders() {
+	python3 "$top_srcdir/tests/bench/holders.py" "$@"
+}
+began=$(python3 -c 'import time; print(time.monotonic_ns())')
+"$GILTRACER" -q -p $pid --probes none --sample 1000 --duration 1 --keep attached -o page.html
+python3 "$top_srcdir/tests/bench/compare.py" 'seconds to the first sample of -p' '<=0.3' \
+	"$(holders first attached/stacks.samples "$began")"
 exec 3>&-
 wait $pid
+
+cat >spin.py <<'END'
+import threading
+import time
+
+
+def spin(end):
+    while time.monotonic() < end:
+        pass
+
+
+def main():
+    end = time.monotonic() + 3
+    threads = [threading.Thread(target=spin, args=(end,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == '__main__':
+    main()
+END
+"$GILTRACER" -q --probes preload --sample 1000 --python-trace none --keep both -o page.html spin.py
+"$GILTRACER" dump -e both/gil.preload >events
+python3 "$top_srcdir/tests/bench/compare.py" 'samples that name the holder / exact' 0.98 \
+	"$(holders right both/gil.samples events)"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer export: speedscope itself opens the file, and shows each thread.
+# giltracer export: speedscope itself opens its format and folded stacks, and shows each thread.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need chromium node playwright speedscope
 
@@ -18,5 +18,6 @@ cat >session/session.json <<'END'
  "notes": []}
 END
 "$GILTRACER" export -q -f speedscope session -o hog.speedscope.json || exit 99
+"$GILTRACER" export -q -f folded session -o hog.folded || exit 99
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) SPEEDSCOPE=$(speedscope_path) \
-	node "$top_srcdir/tests/browser/exports.mjs" hog.speedscope.json
+	node "$top_srcdir/tests/browser/exports.mjs" hog.speedscope.json hog.folded

@@ -60,17 +60,30 @@ const stacks = {
 	...calm,
 	name: "stacks",
 	gilEvents: 0,
-	stackNames: ["", "main", "/app/io.py", "nap", "clock_nanosleep", "libc.so.6"],
+	stackNames: [
+		"",
+		"main",
+		"/app/io.py",
+		"nap",
+		"clock_nanosleep",
+		"libc.so.6",
+		"PyObject_Vectorcall",
+		"time_sleep",
+		"Py_RunMain",
+	],
 	stacks: [
-		{parent: 0, name: 1, module: 2, line: 9, flags: 2},
-		{parent: 1, name: 3, module: 2, line: 3, flags: 2},
-		{parent: 2, name: 4, module: 5, line: 0, flags: 0},
+		{parent: 0, name: 8, module: 5, line: 0, flags: 0},
+		{parent: 1, name: 1, module: 2, line: 9, flags: 2},
+		{parent: 2, name: 3, module: 2, line: 3, flags: 2},
+		{parent: 3, name: 6, module: 5, line: 0, flags: 0},
+		{parent: 4, name: 7, module: 5, line: 0, flags: 0},
+		{parent: 5, name: 4, module: 5, line: 0, flags: 0},
 	],
 	lanes: [0, 1].map(t => ({
 		cpu: [
 			{from: 0, to: 1e6, state: 1, cpu: 0},
-			{from: 1e6, to: t ? 301e6 : 501e6, state: 3, stack: 3},
-			{from: t ? 301e6 : 501e6, to: dur, state: 3, stack: t ? 1 : 3},
+			{from: 1e6, to: t ? 301e6 : 501e6, state: 3, stack: 6},
+			{from: t ? 301e6 : 501e6, to: dur, state: 3, stack: t ? 2 : 6},
 		],
 	})),
 };
@@ -84,10 +97,26 @@ const idle = await open(pageFile({passes: [calm, stacks]}));
 is(
 	await rows(idle),
 	[
-		["nap io.py:3 in clock_nanosleep", "1.30 s", "2", "3", "500 ms"],
+		["nap io.py:3 in time_sleep", "1.30 s", "2", "3", "500 ms"],
 		["main io.py:9", "699 ms", "1", "1", "699 ms"],
 	],
 	"instead of a matrix of nothing: the lines that threads sleep in",
+);
+// Frames of the interpreter are one, or none below a Python frame.
+is(
+	await idle.evaluate(() => {
+		gt.setPass(1);
+		const path = n => [n.name, ...[...n.kids.values()].slice(0, 1).flatMap(path)];
+		const {root} = gt.flameBuild("off-cpu"),
+			paths = [{}, {python: true}].map(how => path(gt.reshape(root, how)).slice(2));
+		gt.setPass(0);
+		return paths;
+	}),
+	[
+		["Python", "main", "nap", "time_sleep", "clock_nanosleep"],
+		["main", "nap"],
+	],
+	"the flame graph folds what the interpreter runs itself with",
 );
 await idle.click("#blame-body tbody tr button");
 await quiet(idle);
@@ -101,5 +130,27 @@ ok(
 	/--state-detect/.test(await blind.textContent("#blame-body")),
 	"without stacks, how to get them",
 );
-is(page.troubles.concat(idle.troubles, blind.troubles), [], "in peace");
+
+// A verdict that the GIL is no problem; a pattern without a longest case; nothing knows what ran.
+const mild = await open(
+	pageFile({
+		passes: [{...program, slicesNote: "the trace was cut off"}],
+		report: {
+			verdict: {kind: "io-bound"},
+			patterns: [{code: "ping-pong", title: "Ping-pong", tid: 102, longest_ns: 7, text: "x"}],
+		},
+	}),
+);
+is(
+	await mild.textContent("#blame-h"),
+	"Where the threads sleep",
+	"no matrix where the verdict is that the GIL does not limit",
+);
+ok(
+	/Ping-pong: x See the longest wait, at/.test(await mild.textContent("#patterns")),
+	"a pattern without a longest case leads to the longest wait",
+	await mild.textContent("#patterns"),
+);
+is(await mild.evaluate(() => document.querySelectorAll("#patterns button").length), 1, "by a link");
+is(page.troubles.concat(idle.troubles, blind.troubles, mild.troubles), [], "in peace");
 await done();

@@ -294,7 +294,7 @@ function blameOf(p) {
 
 /*
  * page: {title, verdict (HTML), command, passes: [{name, dur, threads: [{tid, name, main}], lanes: [{gil, cpu,
- * calls: [row of {from, to, name}], counters}], names, stackNames, stacks, lost, gils}], report (merged in)}
+ * calls: [row of {from, to, name}], counters}], names, stackNames, stacks, lost, gils}], report (merged in), tasks (of meta)}
  */
 export function makePage(template, page) {
 	const passes = page.passes.map(p => {
@@ -373,6 +373,7 @@ export function makePage(template, page) {
 		wait_mark_ns: 1000000,
 		notes: [],
 		passes,
+		tasks: page.tasks,
 	};
 	const fill = {
 		title: html(page.title || "hog.py · giltracer"),

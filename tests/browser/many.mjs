@@ -113,5 +113,58 @@ is(
 	[true, true],
 	"the lane of holders stays when the rows scroll",
 );
-is(page.troubles, [], "in peace");
+// All pairs of 40 threads that hold the GIL in turn while the others wait: 1,560, with equal ones
+// among them. The table has the largest 1,000.
+const crew = 40,
+	turn = k => 1e6 * (1 + (k % 7)),
+	starts = [0];
+for (let k = 0; k < 3 * crew; k++) starts.push(starts[k] + turn(k));
+const crowded = await open(
+	pageFile({
+		passes: [
+			{
+				name: "gil",
+				dur: starts.at(-1),
+				threads: Array.from({length: crew}, (_, i) => ({tid: i + 1, name: "w" + i})),
+				lanes: Array.from({length: crew}, (_, i) => ({
+					gil: Array.from({length: 3 * crew}, (__, k) => ({
+						from: starts[k],
+						to: starts[k + 1],
+						state: k % crew === i ? 2 : 3,
+					})),
+				})),
+			},
+		],
+	}),
+);
+await crowded.evaluate(() => gt.setRange(0, gt.pass().dur_ns));
+const body = crowded.locator("#range-body .table").nth(1);
+await body.locator(".more").first().click();
+const pairs = (
+	await body
+		.locator("tbody tr")
+		.evaluateAll(list =>
+			list.map(tr => [...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " "))),
+		)
+).map(([holder, waiter, time]) => [holder, waiter, parseFloat(time)]);
+const heldBy = new Array(crew).fill(0);
+for (let k = 0; k < 3 * crew; k++) heldBy[k % crew] += turn(k) / 1e6;
+is(
+	pairs.map(p => p[2]),
+	heldBy
+		.flatMap(ms => new Array(crew - 1).fill(ms))
+		.sort((a, b) => b - a)
+		.slice(0, 1000),
+	"a range shows the 1,000 largest of all pairs",
+);
+ok(
+	new Set(pairs.map(p => p[0] + p[1])).size === 1000 &&
+		pairs.every(([holder, waiter, ms]) => holder !== waiter && heldBy[holder.slice(1)] === ms),
+	"each pair once, with the holder's time",
+);
+ok(
+	/: the 1,000 largest of 1,560/.test(await body.locator("caption").textContent()),
+	"and how many there are",
+);
+is(page.troubles.concat(crowded.troubles), [], "in peace");
 await done();

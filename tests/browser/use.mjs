@@ -244,6 +244,22 @@ ok(
 	}),
 	"whose times fit",
 );
+const folded = await download("#export-folded");
+const stacks = folded.data.toString().trim().split("\n");
+const within = (s, a, b) => Math.max(0, Math.min(s.to, b) - Math.max(s.from, a));
+is(
+	stacks.reduce((n, l) => n + +/^[^;]+(;[^;]+)* (\d+)$/.exec(l)[2], 0),
+	program.lanes
+		.flatMap(l => l.gil)
+		.filter(s => s.state === 3 || s.state === 4)
+		.reduce((n, s) => n + within(s, r[0], r[1]), 0),
+	"the folded stacks have the time waited in the range",
+);
+ok(
+	stacks.some(l => l.includes(";")),
+	"with frames",
+	stacks.slice(0, 3),
+);
 const png = await download("#export-png");
 is(
 	[png.data.readUInt32BE(0), png.data.readUInt32BE(16)],

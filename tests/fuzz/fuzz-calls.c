@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/aio.h"
 #include "trace/from_calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,6 +16,25 @@ static void check(const struct slice_thread *t)
 	for (size_t i = 1; i < t->n; i++)
 		if (t->v[i].start_ns < t->v[i - 1].start_ns)
 			abort();
+}
+
+/* Their lives consist of their parts, and their steps come one after the other. */
+static void check_tasks(const struct aio *aio)
+{
+	for (size_t i = 0; i < aio->v.n; i++) {
+		const struct aio_task *t = &aio->v.v[i];
+
+		if (t->running_ns + t->waiting_ns + t->late_ns + t->unknown_ns !=
+		    t->last_ns - t->first_ns)
+			abort();
+	}
+	for (size_t i = 0; i < aio->steps.n; i++) {
+		const struct aio_step *s = &aio->steps.v[i];
+
+		if (s->from_ns > s->ready_ns || s->ready_ns > s->known_ns ||
+		    s->known_ns > s->start_ns || s->start_ns > s->end_ns)
+			abort();
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -34,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (size_t i = 0; i < slices->thread_count; i++)
 		check(&slices->threads[i]);
+	if (slices->tasks)
+		check_tasks(slices->tasks);
 	slices_free(slices);
 	return 0;
 }

@@ -73,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	out = open_memstream(&json, &json_len);
 	jsonw_init(&w, out, 0);
 	jsonw_string(&w, NULL, text);
+	jsonw_flush(&w);
 	fclose(out);
 	check_json(json, json_len);
 	check_terminal(text);

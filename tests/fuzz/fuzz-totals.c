@@ -35,6 +35,7 @@ static void export(struct totals *page)
 
 	if (!process)
 		return; /* it says that another process has made it */
+	metrics_process_label_arguments(process);
 	*vec_push(&watch.processes) = process;
 	if (metrics_process_read(process)) {
 		exposition_write(&text, &watch, EXPOSITION_OPENMETRICS);

@@ -25,7 +25,8 @@ def victim(stop, there):
 
 def main(ready, go):
     stop, there = [], threading.Barrier(3)
-    threads = [threading.Thread(target=f, args=(stop, there)) for f in (hog, victim)]
+    threads = [threading.Thread(target=f, args=(stop, there), name='my ' + f.__name__)
+               for f in (hog, victim)]
     for thread in threads:
         thread.start()
     there.wait()

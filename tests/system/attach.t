@@ -24,6 +24,8 @@ blamed() {
 	is "$(json out.json '[(f["function"].split(".")[-1], f["file"].rsplit("/")[-1], f["line"])
 		for f in d["hogs"][:1]]')" "[('hog', 'attach.py', 17)]" \
 		"$1: the call that kept the GIL, with file and line"
+	is "$(json out.json 'sorted(t["name"] for t in d["threads"] if t["pid"] == '$pid')')" \
+		"['MainThread', 'my hog', 'my victim']" "$1: threads as the program calls them"
 	consistent out.json "$1"
 }
 
@@ -63,6 +65,40 @@ is $status 0 'Ctrl-C ends the recording with success'
 ok '  with a report' test -s out.html
 ok '  and the program runs on' kill -0 $pid
 finish 'after all that'
+
+# Threads end while perf reads which there are, and their names.
+mkfifo ask answer
+python3 "$top_srcdir/tests/system/attach-threads.py" ask answer &
+pid=$!
+exec 5>ask 6<answer
+# answers: the main thread takes the GIL and lets go of it.
+answers() {
+	echo question >&5
+	read -r _ <&6
+}
+answers
+for round in 1 2 3 4 5 6 7 8 9 10; do
+	"$GILTRACER" -p $pid --json out.json -o out.html 2>messages &
+	giltracer=$!
+	exec 4<messages
+	: >rest
+	while read -r line <&4; do
+		case $line in *'recording process'*) break ;; esac
+		echo "# $line" >>rest
+	done
+	answers
+	answers
+	kill -INT $giltracer 2>/dev/null || :
+	sed 's/^/# /' <&4 >>rest
+	exec 4<&-
+	status=0
+	wait $giltracer || status=$?
+	is "$status $(json out.json 'sum(t["holds"] for t in d["threads"] if t["main"]) > 0')" '0 True' \
+		"threads that come and go, attached $round times: GIL events" || cat rest
+	rm -f out.json
+done
+exec 5>&- 6<&-
+wait $pid || :
 
 # refuses STATUS PATTERN WHAT ARG…
 refuses() {

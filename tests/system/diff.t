@@ -41,6 +41,12 @@ is "$(json diff.json 'abs(d["facts"]["gil_wait"]["a"]["ns"] -
 is "$(json diff.json '[abs(r["change_points"]) for r in d["threads"]] ==
 	sorted([abs(r["change_points"]) for r in d["threads"]], reverse=True)')" True \
 	'the largest change first'
+is "$(json diff.json 'd["caveat"]')" None 'and no caveat'
+made other fast.txt
+sed 's/"x.py"/"-m", "other.y"/' slow/session.json >other/session.json
+ok 'another program' "$GILTRACER" diff slow other --json other-diff.json
+is "$(grep -c 'programs with different names: x.py and y.py' out)" 1 'one line says so'
+like "$(json other-diff.json 'd["caveat"]')" 'x.py and y.py' 'and a caveat, for machines'
 ok 'the document on stdout' "$GILTRACER" diff slow fast --json -
 is "$(json out 'd["verdict"]')" fell 'and nothing else'
 

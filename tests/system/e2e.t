@@ -3,8 +3,8 @@
 # The whole road on every CPython that is here: programs whose truth is known by construction.
 #
 # A busy machine disturbs such programs: another tracer that places probes in the same interpreter
-# stops a thread that holds the GIL for 100 ms and more. So what is off is measured again, twice; what
-# has to hold of any recording has to hold of each.
+# stops a thread that holds the GIL for 100 ms and more. So the test runs alone, and what is off is
+# measured again, twice; what has to hold of any recording has to hold of each.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 program=$top_srcdir/tests/system/e2e.py
@@ -13,7 +13,7 @@ program=$top_srcdir/tests/system/e2e.py
 measure() {
 	left='spinners native waiters'
 	for _ in 1 2 3; do
-		ok "$1: is traced" "$GILTRACER" -q --python "$2" --python-trace none --json got.json \
+		ok "$1: is traced" undisturbed "$GILTRACER" -q --python "$2" --python-trace none --json got.json \
 			-o got.html "$program" run "$top_srcdir/share/examples" || return
 		consistent got.json "$1"
 		is "$(json got.json 'sorted(t["name"] for t in workers())')" "['event', 'hashlib', "`

@@ -80,9 +80,13 @@ def put_in(defect, preload, report):
 
 
 def same_part(probed, library):
-    """The library's events from the first one that is probed: it recorded the start, too."""
-    start = min((abs(at - probed[0][1]), i) for i, (what, at) in enumerate(library)
-                if what == probed[0][0])[1]
+    """The library's events from the first one that is probed: it recorded the start, too. However long
+    the thread was stopped, it is the next one of its kind, or the last one if the library is earlier."""
+    what, at = probed[0]
+    later = LIBRARY_IS_LATER[what]
+    own = [i for i, event in enumerate(library)
+           if event[0] == what and (event[1] - at) * later >= -CLOCK_NS]
+    start = own[0 if later > 0 else -1] if own else 0
     return library[start:start + len(probed)]
 
 

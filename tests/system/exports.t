@@ -47,6 +47,11 @@ for name in plain calls; do
 		ok "$name: $format has the document's numbers" \
 			python3 "$reader" $format $name.$format $name.json
 	done
+	if want firefox-profiler "$name: the Firefox profiler"; then
+		ok "$name: the Firefox profiler has the document's numbers" \
+			env PROFILER_CLI="$(profiler_cli_path)" \
+			python3 "$reader" firefox_profiler $name.firefox $name.json
+	fi
 done
 ok 'the same file by report' "$GILTRACER" report -q plain -o x.html --export chrome=again
 ok '  ' cmp again plain.chrome
@@ -56,6 +61,11 @@ ok '  the same' cmp printed plain.csv
 
 # protobuf, where giltracer was built with it.
 if grep -q '^#define HAVE_PROTOBUF_C 1' "$top_builddir/config.h"; then
+	if want trace-processor "Perfetto's trace processor"; then
+		"$GILTRACER" export -q --format perfetto calls -o calls.perfetto
+		ok "Perfetto's trace processor has the document's numbers, calls and arrows" \
+			"$tap_venv/bin/python" "$reader" trace_processor calls.perfetto calls.json
+	fi
 	for name in plain calls; do
 		for format in perfetto pprof; do
 			ok "$name: $format is written" \
@@ -126,11 +136,26 @@ refuses 'report: x: two documents cannot go there' 'the same file twice' \
 	"$GILTRACER" report plain --export csv=x --export chrome=x
 refuses 'export: none: the session has no call stacks' 'nothing of that kind' \
 	"$GILTRACER" export -f folded-off-cpu plain -o none
+refuses 'export: none: the session has no samples' 'nothing of another kind' \
+	"$GILTRACER" export -f folded-samples plain -o none
 ok 'and no file' test ! -e none
 if [ -w /dev/full ]; then
 	refuses 'export: /dev/full: .*No space left' 'a full disk' \
 		"$GILTRACER" export -q -f chrome plain -o /dev/full
 fi
+
+# limited COMMAND...: no file may have more than 512 bytes, as if the disk were full.
+limited() {
+	sh -c 'trap "" XFSZ; ulimit -f 1; exec "$@"' sh "$@"
+}
+mkdir limited
+for format in chrome csv firefox speedscope; do
+	exits 125 "$format: a disk that is nearly full" \
+		limited "$GILTRACER" export -q -f $format calls -o limited/it
+	like "$(cat err)" '^giltracer: error: export: limited/it: cannot write: File too large' \
+		"$format: says why"
+done
+is "$(ls limited)" '' 'and nothing half-written is left'
 
 leaves_nothing
 done_testing

@@ -147,9 +147,26 @@ def bounds(hidden, session, hidden_session, main):
             yield "thread %d: its longest hold ends too early or too late" % tid
 
 
+def unwanted(session, main):
+    """From a release until somebody wants the GIL, or the thread ends: it may have had it so long."""
+    total, waiting, released = 0, set(), None
+    for now, tid, word, _ in events(session):
+        if released and (word == "request" or word == "exit" and tid == released[1]):
+            total += now - released[0]
+            released = None
+        if word == "request":
+            waiting.add(tid)
+        elif word == "acquire":
+            waiting.discard(tid)
+            released = None
+        elif word == "release" and not waiting and tid != main:
+            released = now, tid
+    return total
+
+
 def times(seen, hidden, free, main):
-    """What is more is time in which somebody wanted the GIL and nobody had it. The main thread waits
-    for the others, and is thought to hold it until one of them has come to want it."""
+    """What is more is time in which nobody had the GIL, and somebody wanted it or nobody did. The main
+    thread waits for the others, and is thought to hold it until one of them has come to want it."""
     a, b = [sum(t["hold_ns"] for tid, t in threads.items() if tid != main)
             for threads in (seen, hidden)]
     if not a * (1 - TOLERANCE) <= b <= a * (1 + TOLERANCE) + free:
@@ -169,7 +186,8 @@ def compare(session, hidden_session, expect_probed):
     wrong += counts(seen, hidden, main)
     wrong += bounds(hidden, session, hidden_session, main)
     wrong += times(seen, hidden, sum(g["handover_ns"] for g in document["gils"]) +
-                   sum(t["switch_wait_ns"] + t["free_wait_ns"] for t in document["threads"]), main)
+                   sum(t["switch_wait_ns"] + t["free_wait_ns"] for t in document["threads"]) +
+                   unwanted(session, main), main)
     print("%d holds, %d ns; %d releases inferred, %d ns" % (
         sum(t["holds"] for t in seen.values()), sum(t["hold_ns"] for t in seen.values()),
         other["releases_inferred"], sum(t["hold_ns"] for t in hidden.values())))

@@ -53,6 +53,13 @@ def main(ready, go):
         ('hog', hög, fd, ctypes.create_string_buffer(1), spins, event),
         ('victim', victim, stop, spins),
         ('sleeper', sleeper, event))]
+    # Attributes of threads are kept in each way that there is.
+    threads[0].name = 'hög 1'
+    threads[1].name = 'V' * 80
+    vars(threads[1])['more'] = 1
+    threads[2].name = 'sleeper'
+    for i in range(40):
+        setattr(threads[2], 'x%d' % i, i)
     for thread in threads:
         thread.start()
     threads[0].join()

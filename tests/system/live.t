@@ -37,6 +37,23 @@ if python36=$(cpython 3.6); then
 fi
 ok 'there were interpreters' test -s interpreters
 
+# refuses WHAT PATTERN PID [COMMAND…]: so says every command that takes a PID, run by COMMAND.
+refuses() {
+	what=$1 pattern=$2 wrong=$3
+	shift 3
+	: >said
+	for command in stacks top metrics ''; do
+		status=0
+		# shellcheck disable=SC2086 # -p alone records
+		"$@" "$GILTRACER" $command -p "$wrong" >out 2>>said </dev/null || status=$?
+		echo "exit status $status" >>said
+	done
+	sed 's/^giltracer: error: //; s/^[a-z]*: //' said | sort | uniq -c | sed 's/^ *//' >same
+	like "$(cat same)" "4 $pattern" "$what"
+	is "$(wc -l <same | tr -d ' ') $(grep -c '^4 exit status 125$' same)" '2 1' \
+		'  is refused by all in the same words' || cat said
+}
+
 # As an ordinary user, of a program of one's own and of somebody else's.
 start python3
 # shellcheck disable=SC2086 # three ids
@@ -44,18 +61,17 @@ python3 "$top_srcdir/tests/system/stacks-live.py" "$GILTRACER" $pid $tids 1 >/de
 ok 'text, for people' "$GILTRACER" stacks -p $pid
 like "$(cat out)" "thread ${tids%% *} .*: holds the GIL" '  says who holds the GIL'
 if has root; then
-	exits 125 "another user's program" setpriv --reuid=65534 --regid=65534 --clear-groups \
-		"$GILTRACER" stacks -p $pid
-	like "$(cat err)" "process $pid .*(another user|may not be read)" '  is refused in one line'
+	refuses "another user's program" "process $pid belongs to another user" $pid \
+		setpriv --reuid=65534 --regid=65534 --clear-groups env -C /tmp TMPDIR=/tmp
 fi
+for tid in $tids; do
+	[ "$tid" = $pid ] || break
+done
+refuses 'a thread' "$tid is the number of a thread, of process $pid" "$tid"
+exits 125 'metrics of a program that counts nothing' "$GILTRACER" metrics -p $pid
+like "$(cat err)" "process $pid does not count its GIL's time" '  are refused'
 finish 'text'
 
-# refuses WHAT PATTERN PID
-refuses() {
-	exits 125 "$1" "$GILTRACER" stacks -p "$3"
-	like "$(cat err)" "$2" '  says so'
-	is "$(wc -l <err | tr -d ' ')" 1 '  in one line'
-}
 sh -c 'exit 0' &
 gone=$!
 wait $gone
@@ -63,7 +79,7 @@ refuses 'a process that has ended' "process $gone: there is no such process" $go
 mkfifo hold id
 sh -c 'read -r _ <hold' &
 shell=$!
-refuses 'a shell' 'is not CPython' $shell
+refuses 'a shell' "process $shell: .* is not CPython" $shell
 echo >hold
 wait $shell
 # A parent that does not wait has a zombie.
@@ -76,9 +92,20 @@ sys.stdin.read(1)' <hold >id &
 parent=$!
 exec 4>hold
 read -r zombie <id
-refuses 'a zombie' 'has ended' "$zombie"
+refuses 'a zombie' "process $zombie has ended" "$zombie"
 exec 4>&-
 wait $parent
+# Where there are any, and where they run.
+if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
+	refuses 'a kernel thread' 'process 2 is a kernel thread' 2
+fi
+python3 "$top_srcdir/tests/system/elf32.py" >id 2>err &
+pid=$!
+if read -r _ <id; then
+	refuses 'a 32-bit program' "process $pid runs a 32-bit program" $pid
+	kill $pid
+fi
+wait $pid
 exits 125 'no process' "$GILTRACER" stacks
 like "$(cat err)" 'option -p PID is missing' '  says what is missing'
 done_testing

@@ -74,10 +74,21 @@ static void show_code(void)
 	printf("  wide-text: 0x%zx\n", sizeof(PyCompactUnicodeObject));
 }
 
+static void show_names(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+	SHOW("modules", PyInterpreterState, imports.modules);
+#else
+	SHOW("modules", PyInterpreterState, modules);
+#endif
+	SHOW("cached-keys", PyHeapTypeObject, ht_cached_keys);
+}
+
 int main(void)
 {
 	show_roots();
 	show_gil();
 	show_code();
+	show_names();
 	return 0;
 }

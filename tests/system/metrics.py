@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """metrics.py URL EXPRESSION [ACCEPT]: scrapes, and prints what the Python expression over the samples is:
-value(NAME, label=value…) is the sum of those that match, text the whole, headers those of the answer."""
+value(NAME, label=value…) is the sum of those that match, groups(NAME, LABEL) are the values of a label, text the whole, headers those of the answer."""
 import gzip
 import re
 import sys
@@ -27,6 +27,10 @@ for line in text.splitlines():
 def value(sample, **labels):
     return sum(v for name, has, v in samples
                if name == sample and all(has.get(k) == str(w) for k, w in labels.items()))
+
+
+def groups(sample, label):
+    return {has[label] for name, has, _ in samples if name == sample}
 
 
 print(eval('(%s)' % sys.argv[2]))

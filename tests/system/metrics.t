@@ -81,6 +81,18 @@ while read -r version python <&6; do
 		value('giltracer_gil_wait_seconds_total') <=
 		value('giltracer_thread_lifetime_seconds_total')")" True \
 		"$version: hold and wait are not longer than lives"
+	tries=0
+	until [ "$(scraped "value('giltracer_gil_wait_for_seconds_total', holder=r'hog-* \\\"x\\\"') > 0")" = True ] ||
+		[ $((tries += 1)) -ge 300 ]; do :; done
+	is "$(scraped "[t for t in groups('giltracer_gil_wait_seconds_total', 'thread') if
+		abs(value('giltracer_gil_wait_for_seconds_total', thread=t) -
+			value('giltracer_gil_wait_seconds_total', thread=t)) > 1e-8]")" '[]' \
+		"$version: a wait is the sum of those for each group"
+	is "$(scraped "max(groups('giltracer_gil_wait_for_seconds_total', 'holder') - {'none', 'other'},
+		key=lambda h: value('giltracer_gil_wait_for_seconds_total',
+			thread=r'meek-* \\\"x\\\"', holder=h))")" 'hog-* \"x\"' \
+		"$version: they wait for the hog"
+	is "$(scraped "value('giltracer_process_cpu_seconds_total') > 0")" True "$version: CPU time"
 	is "$(scraped "value('giltracer_threads')")" 4.0 "$version: four threads"
 	is "$(scraped "value('giltracer_threads', thread=r'meek-* \\\"x\\\"')")" 2.0 \
 		"$version: in groups, by the names that the program gave them"
@@ -100,6 +112,13 @@ while read -r version python <&6; do
 done 6<pythons
 
 started
+unlike "$(scraped text)" 'hog[.]py' 'no arguments in labels'
+ok 'but if asked for' "$GILTRACER" metrics -p "$pid" --label-arguments
+like "$(cat out)" "^giltracer_process_info.pid=\"$pid\",.*,arguments=\".*hog[.]py\"} 1\$" 'there they are'
+# Each family is in the list that the manual is compared with.
+scraped text >served
+ok 'the metrics are those of the manual' "$tap_python" "$top_srcdir/tests/system/metrics-manual.py" \
+	"$top_srcdir" served
 kill "$launcher"
 wait "$launcher"
 is "$?" 143 'a signal to giltracer ends the program'
@@ -113,8 +132,8 @@ like "$(cat err)" 'give ADDRESS:PORT' 'is an error'
 exits 125 'an option for recordings' "$GILTRACER" --metrics :0 --state-detect hog.py
 like "$(cat err)" 'state-detect: --metrics records nothing' 'is one, too'
 exits 127 'no such script' "$GILTRACER" --metrics :0 nosuch.py
-exits 125 'a process that is not counted' "$GILTRACER" metrics -p $$
-like "$(cat err)" 'start it with giltracer --metrics' 'is said to be none'
+exits 125 'a process that is not Python' "$GILTRACER" metrics -p $$
+like "$(cat err)" 'is not CPython' 'is said to be none'
 
 leaves_nothing
 done_testing

@@ -31,6 +31,14 @@ fi
 if want patchelf 'make wheel' && want wheel 'make wheel'; then
 	at_exit "rm -f '$top_builddir'/giltracer-*.whl"
 	ok 'make wheel' make -s -C "$top_builddir" wheel PYTHON="$tap_venv/bin/python"
+	if want auditwheel 'the tag of the wheel'; then
+		ok 'auditwheel reads it' "$tap_venv/bin/python" -m auditwheel show --json \
+			"$top_builddir"/giltracer-*.whl
+		is "$(ls "$top_builddir"/giltracer-*.whl)" "$top_builddir/giltracer-$(json out 'd["wheel"]' |
+			cut -d- -f2)-py3-none-$(json out 'd["overall_tag"]').whl" \
+			'its tag is the oldest glibc that will do'
+		like "$(json out 'd["overall_tag"]')" '^manylinux_2_[0-9]+_' 'nothing but glibc is missing'
+	fi
 	ok 'a new environment' "$tap_venv/bin/python" -m venv fresh
 	ok 'takes the wheel' fresh/bin/python -m pip install -q --no-index --no-deps \
 		--disable-pip-version-check "$top_builddir"/giltracer-*.whl

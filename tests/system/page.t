@@ -20,9 +20,51 @@ echo '@module a.js@' >page.in.html
 printf 'import {c} from "./c.js";\nimport {b} from "./b.js";\n\nb(c);\n' >a.js
 printf '// What b does.\n\nimport {c} from "./c.js";\n\nexport function b(x) {\n\treturn x + c;\n}\n' >b.js
 printf 'export const c = 1;\n' >c.js
-is "$(assemble | tr '\n' ' ')" 'const c=1; function b(x){return x+c;} b(c); ' \
+is "$(assemble | tr '\n' ' ')" 'let c=1; function b(x){return x+c} b(c); ' \
 	'each module is there once, after what it imports'
+cat >a.js <<'END'
+// Statements that go on in the next line, that end with it, and that have nothing in them.
+const one = 1;
+const two =
+	one +
+	[1].map(x => x + 1)
+		.length;
+let three = "a;const b"; // ends here
+const four = three ? /const x/ : 'b';
+for (three of [one]);
+function e() {
+	for (; three > 1; three--);
+}
+function f() {
+	const x = two;
+	const y = e;
+	if (x)
+		return y;
+	while (three)
+		three--;
+	return [
+		x,
+		"const a",
+	];
+}
+f(four);
+END
+assemble >page.js
+ok 'what is assembled is JavaScript' sh -c '! command -v node >/dev/null || node --check page.js'
+is "$(tr ';' '\n' <page.js)" 'let one=1,two=one+[1].map(x=>x+1).length,three="a
+const b"
+const four = three ? /const x/ : '"'b'"'
+for(three of [one])
+function e(){for(
+three>1
+three--)
+}function f(){let x=two,y=e
+if(x)return y
+while(three)three--
+return [x,"const a"]}f(four)' \
+	'declarations in a row are one, and lines join where the language does not care'
 printf 'import {b} from "./b.js";\n\nexport const c = b;\n' >c.js
+printf 'import {c} from "./c.js";\nimport {b} from "./b.js";\n\nb(c);\n' >a.js
 refused 'a circle of imports is refused' 'imports itself'
 printf 'export const d = 1;\n' >c.js
 refused 'so is a name that is not exported' 'c.js does not export c'

@@ -11,7 +11,7 @@ probes() {
 
 # value FILE EXPRESSION over d, the JSON document, and entries(), offsets of probes by event's name.
 value() {
-	python3 -c 'import json, re, sys
+	"$tap_python" -IS -c 'import json, re, sys
 d = json.load(open(sys.argv[1]))
 def entries(name):
     return sorted(p["offset"] for p in d["probes"] if re.fullmatch(name + "(_[0-9]+)?", p["event"]))

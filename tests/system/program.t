@@ -89,8 +89,12 @@ like "$(cat err)" '^giltracer: debug: started: perf record -o .* -e .*take_gil' 
 echo 'x = (' >wrong.py
 exits 1 'a syntax error' trace wrong.py
 like "$(cat err)" 'SyntaxError' 'is said'
-like "$(cat err)" 'warning: the program ended before tracing started' 'with what that means'
-unlike "$(cat err)" 'gil wait%|no probe fired' 'and without a table of nothing'
+like "$(cat err)" 'note: the program did not run: Python could not load it' 'with what that means'
+unlike "$(cat err)" 'gil wait%|no probe fired|warning|trace-imports' \
+	'and without a table of nothing, or advice'
+exits 1 'a module that there is not' trace -m nosuchmodule
+like "$(cat err)" 'No module named nosuchmodule' 'is said'
+unlike "$(cat err)" 'warning|trace-imports' 'without advice'
 
 ok 'a report on standard output' "$GILTRACER" -q --python-trace none -o - program.py exit 0
 like "$(head -c 15 out)" '^<!DOCTYPE html>' 'is the page, and nothing else'

@@ -117,10 +117,12 @@ is "$(wc -l <held)" 2 'though both hold it'
 is "$(awk '$NF > 1.0001' held)" '' 'for no more than all of the time, to microseconds'
 is "$(lines 1 "pid:giltracer_gil_hold:ratio{instance=\"$innocent\"} > 0.9" | wc -l)" 1 \
 	'the innocent one for nearly all of it'
+lines 1 "topk(1, holder:giltracer_gil_wait:threads{instance=\"$hog\", holder!=\"none\"})" >waited
+like "$(cat waited)" '"holder": "hogs-[*]"' 'whom the others wait for'
 "$tap_python" "$helper" dashboard "http://$server" "$share/dashboard.json" >panels
 is "$(grep -vc ': 1$' panels)" 0 'each panel of the dashboard has results'
 diag "$(grep -v ': 1$' panels)"
-is "$(wc -l <panels)" 13 'all thirteen'
+is "$(wc -l <panels)" 15 'all fifteen'
 
 kill "$prometheus"
 wait "$prometheus"

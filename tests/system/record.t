@@ -58,7 +58,7 @@ is "$(session '[f["name"].split(".")[0] for f in d["python"]["gil_functions"]][:
 is "$(session '[n for n in d["notes"] if n["code"] != "stolen"]')" '[]' '  with nothing to note'
 like "$(events gil)" '^drop_gil.*dummy:.* sched:sched_waking take_gil.*take_gil_ret' \
 	'  records probes and wake-ups'
-unlike "$(events gil)" sched_switch '  but no states'
+like "$(events gil)" sched_switch '  and which threads are stopped'
 ok '  has seen the threads come back' test "$(count gil take_gil_ret)" -gt 40
 ok '  and leave the CPU' test "$(count gil 'PERF_RECORD_SWITCH OUT')" -gt 40
 

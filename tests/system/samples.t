@@ -37,6 +37,8 @@ while read -r version python <&3; do
 		for t in d["samples"]["threads"])')" True '  each thread is found doing one thing at a time'
 	is "$(json out.json 'd["samples"]["held"] <= d["samples"]["count"]')" True \
 		'  and one thread has the GIL at a time'
+	is "$(json out.json 'sorted(t["name"] for t in d["samples"]["threads"])')" \
+		"['MainThread', 'my hog', 'my victim']" '  threads as the program calls them'
 	finish "$version"
 done 3<interpreters
 
@@ -64,13 +66,53 @@ bare() {
 	fi
 }
 exits 0 'a program that giltracer starts, without a capability' bare "$GILTRACER" \
-	--probes none --sample 500 --python "$(command -v python3)" --json run.json -o run.html busy.py
+	--probes none --sample 500 --python "$(command -v python3)" --json run.json -o run.html \
+	--export folded-samples=run.folded --keep run busy.py
 is "$(json run.json '[p["function"] for p in d["samples"]["places"] if p["what"] == "holds"][:1]')" \
 	"['spin']" '  is sampled where it spins'
+ok '  and its samples are folded stacks, with the same counts' python3 - run.folded run.json <<'END'
+import collections, json, re, sys
+folded, found = collections.Counter(), collections.Counter()
+for line in open(sys.argv[1], encoding="utf-8"):
+    thread, what, n = re.fullmatch(r"[^;]* (\d+);.*;\[(\w+)\] (\d+)\n", line).groups()
+    folded[int(thread), what] += int(n)
+for t in json.load(open(sys.argv[2]))["samples"]["threads"]:
+    for what in ("holds", "waits", "running", "lock", "network", "poll", "file", "sleep", "child",
+                 "other", "unknown"):
+        if t[what]:
+            found[t["tid"], what] += t[what]
+assert folded == found, (folded, found)
+END
+like "$(cat run.folded)" ';Thread\.run;spin;\[holds\] [1-9]' '  from the outermost'
 exits 0 'and with exact events at once' bare "$GILTRACER" --probes preload --sample 500 \
-	--python "$(command -v python3)" --json both.json -o both.html busy.py
+	--python "$(command -v python3)" --json both.json -o both.html --keep both busy.py
 is "$(json both.json 'd["verdict"]["kind"] != "sampled" and d["samples"]["count"] > 0')" True \
 	'  which the verdict is made of'
+is "$(json both.json 'sorted(t["tid"] for t in d["samples"]["threads"])')" \
+	"$(json both.json 'sorted(t["tid"] for t in d["threads"])')" '  and both have the same threads'
+
+# The formats of other tools, with samples alone and with exact events, too.
+sampled_exports() { # SESSION DOCUMENT
+	for format in speedscope firefox; do
+		ok "$1: $format is written" "$GILTRACER" export -q -f $format "$1" -o "$1.$format"
+		ok "$1: $format has the document's counts" python3 "$reader" $format "$1.$format" "$2"
+	done
+	if want firefox-profiler "$1: the Firefox profiler"; then
+		ok "$1: the Firefox profiler has the document's counts" \
+			env PROFILER_CLI="$(profiler_cli_path)" \
+			python3 "$reader" firefox_profiler "$1.firefox" "$2"
+	fi
+	grep -q '^#define HAVE_PROTOBUF_C 1' "$top_builddir/config.h" || return 0
+	ok "$1: pprof is written" "$GILTRACER" export -q -f pprof "$1" -o "$1.pprof"
+	if want go "$1: go tool pprof"; then
+		ok "$1: go tool pprof reads it" go tool pprof -raw "$1.pprof"
+		cp out raw
+		ok "$1: and has the document's counts" python3 "$reader" pprof raw "$2"
+	fi
+}
+reader=$top_srcdir/tests/system/exports.py
+sampled_exports run run.json
+sampled_exports both both.json
 
 # Of the holder alone.
 start python3

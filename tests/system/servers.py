@@ -3,7 +3,11 @@
 
     servers.py load URL CLIENTS STOP    ask until the file STOP exists, then print how many answers there
                                         were, and how many were wrong
+    servers.py dask READY STOP          the same of a Dask worker, whose process id is written to the FIFO
+                                        READY when it is at work
+    servers.py pool READY STOP          the same of a multiprocessing pool, with the id of its parent
 """
+import multiprocessing
 import os
 import sys
 import threading
@@ -26,8 +30,14 @@ def flask():
     return app
 
 
+def goes_on(stop):
+    """Leave some of the CPUs to others."""
+    threading.Event().wait(0.01)
+    return not os.path.exists(stop)
+
+
 def ask(url, stop, counts):
-    while not os.path.exists(stop):
+    while goes_on(stop):
         try:
             with urllib.request.urlopen(url, timeout=30) as response:
                 counts.append(response.read() == b'answer')
@@ -36,15 +46,52 @@ def ask(url, stop, counts):
             print(error, file=sys.stderr)
 
 
+def print_counts(counts):
+    print('answers', len(counts), 'wrong', counts.count(False))
+
+
 def load(url, clients, stop):
     counts = []
-    threads = [threading.Thread(target=ask, args=(url, stop, counts)) for _ in range(clients)]
+    threads = [threading.Thread(target=ask, args=(url, stop, counts)) for _ in range(int(clients))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print('answers', len(counts), 'wrong', counts.count(False))
+    print_counts(counts)
 
 
-if __name__ == '__main__' and sys.argv[1:2] == ['load']:
-    load(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+def work(n):
+    return sum(range(n))
+
+
+def tell(ready, pid):
+    with open(ready, 'w') as f:
+        print(pid, file=f)
+
+
+def dask(ready, stop):
+    from distributed import Client, LocalCluster
+
+    counts = []
+    with LocalCluster(n_workers=1, threads_per_worker=4, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            tell(ready, *client.run(os.getpid).values())
+            while goes_on(stop):
+                numbers = range(1000, 1020)
+                results = client.gather(client.map(work, numbers, pure=False))
+                counts += [r == work(n) for r, n in zip(results, numbers)]
+    print_counts(counts)
+
+
+def pool(ready, stop):
+    counts = []
+    with multiprocessing.Pool(2) as workers:
+        tell(ready, os.getpid())
+        while goes_on(stop):
+            numbers = range(1000, 1100)
+            counts += [r == work(n) for r, n in zip(workers.map(work, numbers), numbers)]
+    print_counts(counts)
+
+
+if __name__ == '__main__' and sys.argv[1:]:
+    {'load': load, 'dask': dask, 'pool': pool}[sys.argv[1]](*sys.argv[2:])

@@ -10,6 +10,7 @@ import time
 
 giltracer, pid, hog, victim, sleeper, count = sys.argv[1], *map(int, sys.argv[2:])
 LINES = {'keep': 18, 'hög': 25, 'victim': (29, 30)}
+NAMES = {hog: 'hög 1', victim: 'V' * 63, sleeper: 'sleeper', pid: 'MainThread'}
 
 
 def in_call(tid, name, number):
@@ -46,6 +47,8 @@ def check(threads, gil_known, wrong):
                 wrong.append('frame is %r' % frame)
     if by_tid[victim]['gil'] == 'waits' and by_tid[victim]['holder_tid'] != hog:
         wrong.append('the victim waits for %r' % by_tid[victim]['holder_tid'])
+    if {tid: by_tid[tid]['name'] for tid in NAMES} != NAMES:
+        wrong.append('names are %r' % {tid: by_tid[tid]['name'] for tid in NAMES})
     if by_tid[sleeper]['gil'] or any(t['torn'] for t in threads):
         wrong.append('impossible: %r' % threads)
     return by_tid[victim]['gil'] == 'waits'

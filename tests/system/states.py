@@ -17,7 +17,7 @@ KIND, FILE = sys.argv[1:]
 
 
 def spin():
-    end = time.monotonic() + 1
+    end = time.monotonic() + 0.5
     total = 0
     while time.monotonic() < end:
         for i in range(1000):
@@ -54,14 +54,14 @@ def pause():
 
 
 def ping():
-    for _ in range(20000):
+    for _ in range(8000):
         PAIR[0].acquire()
         pause()
         PAIR[1].release()
 
 
 def pong():
-    for _ in range(20000):
+    for _ in range(8000):
         PAIR[1].acquire()
         pause()
         PAIR[0].release()
@@ -105,7 +105,7 @@ def through(pipe_in, pipe_out):
 
 def race(take, give):
     """As many switches as there can be."""
-    for _ in range(60000):
+    for _ in range(25000):
         take.acquire()
         give.release()
 
@@ -120,7 +120,7 @@ KINDS = {
              lambda: answer(SOCKETS[1].send, SOCKETS[1].recv)],
     "spin": [spin] * 2,
     "io": [writer] * 2,
-    "starved": [lambda: hasher(100)] * (3 * os.cpu_count()),
+    "starved": [lambda: hasher(40)] * (3 * os.cpu_count()),
     "mix": [spin, sleeper, writer, hasher],
 }
 

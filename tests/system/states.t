@@ -117,11 +117,10 @@ sys.exit(bad)
 END
 }
 
-# switches FOLDER: each was recorded, as voluntary if the kernel counts it so. The last one or two are
-# after the program has looked.
+# switches FOLDER: compare has just dumped each switch, and it is voluntary if the kernel counts it as
+# such. The last one or two come after the program has read the kernel's counts.
 switches() {
-	"$GILTRACER" dump -e "$1/stacks.perf.data" >events || return
-	python3 - events "$1.stat" <<'END'
+	python3 - switched "$1.stat" <<'END'
 import collections
 import json
 import sys

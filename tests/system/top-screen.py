@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """giltracer top on a terminal: prints what it drew after keys were typed, and its exit status.
 
-    top-screen.py GILTRACER PID KEYS
+    top-screen.py GILTRACER PID KEYS [TEXT]    TEXT has been drawn when KEYS are typed
 """
 import fcntl
 import os
@@ -10,7 +10,7 @@ import struct
 import sys
 import termios
 
-giltracer, pid, keys = sys.argv[1:]
+giltracer, pid, keys, text = (sys.argv[1:] + ['GIL free'])[:4]
 child, fd = pty.fork()
 if child == 0:
     os.environ['TERM'] = 'xterm'
@@ -22,7 +22,7 @@ while True:
         drawn += os.read(fd, 65536)
     except OSError:  # it has ended
         break
-    if keys and b'GIL free' in drawn:
+    if keys and text.encode() in drawn:
         os.write(fd, keys.encode())
         keys = ''
 sys.stdout.buffer.write(drawn)

@@ -45,6 +45,9 @@ static void compare(const struct totals_thread *before, const struct totals_thre
 	check(now->life_ns >= before->life_ns, "life shrinks", now, before->life_ns, now->life_ns);
 	check(sum(now->holds) >= sum(before->holds), "holds shrink", now, sum(before->holds),
 	      sum(now->holds));
+	for (unsigned i = 0; i < TOTALS_GROUPS; i++)
+		check(now->wait_for_ns[i] >= before->wait_for_ns[i], "wait for a group shrinks",
+		      now, before->wait_for_ns[i], now->wait_for_ns[i]);
 	check(sum(now->waits) >= sum(before->waits), "waits shrink", now, sum(before->waits),
 	      sum(now->waits));
 }
@@ -55,6 +58,7 @@ static void check_one(const struct totals_snapshot *s)
 
 	for (size_t i = 0; i < s->threads.n; i++) {
 		const struct totals_thread *t = &s->threads.v[i];
+		uint64_t waits = 0;
 
 		if (!t->used)
 			continue;
@@ -62,6 +66,9 @@ static void check_one(const struct totals_snapshot *s)
 		/* Each is rounded down. */
 		check(t->hold_ns + t->wait_ns + t->switch_ns <= t->life_ns, "more than its life", t,
 		      t->hold_ns + t->wait_ns + t->switch_ns, t->life_ns);
+		for (unsigned g = 0; g < TOTALS_GROUPS; g++)
+			waits += t->wait_for_ns[g];
+		check(waits == t->wait_ns, "not the sum of its groups", t, waits, t->wait_ns);
 		check(t->kept_ns <= t->hold_ns, "kept more than held", t, t->kept_ns, t->hold_ns);
 	}
 	for (unsigned i = 0; i < TOTALS_GILS; i++)

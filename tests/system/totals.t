@@ -36,9 +36,9 @@ while read -r version python <&4; do
 done 4<pythons
 
 exits 2 'no process' "$watch" 4194305 1
-like "$(cat err)" 'there is no process 4194305' 'is said'
-exits 2 'a process that does not count' "$watch" $$ 1
-like "$(cat err)" "process $$ does not count" 'is said, too'
+like "$(cat err)" 'process 4194305: there is no such process' 'is said'
+exits 2 'a process that is not Python' "$watch" $$ 1
+like "$(cat err)" "process $$: .* is not CPython" 'is said, too'
 
 leaves_nothing
 done_testing

@@ -66,7 +66,7 @@ program() {
 	program_dir=$3
 	shift 3
 	for _ in 1 2 3; do
-		"$GILTRACER" record -q --python-trace none -o "$program_dir" "$@" >/dev/null 2>&1
+		undisturbed "$GILTRACER" record -q --python-trace none -o "$program_dir" "$@" >/dev/null 2>&1
 		program_got=$(verdict "$program_dir")
 		[ "$program_got" != "$program_kind" ] || break
 		retried "$program_name: $program_kind" "$program_got"
@@ -104,7 +104,7 @@ sys.argv = ["native.py", "0.3"]
 runpy.run_path("native.py", run_name="__main__")
 EOS
 for _ in 1 2 3; do
-	"$GILTRACER" record -q --python-trace none --trace-imports -o starved one-cpu.py >/dev/null 2>&1
+	undisturbed "$GILTRACER" record -q --python-trace none --trace-imports -o starved one-cpu.py >/dev/null 2>&1
 	starved=$(verdict starved)
 	[ "$starved" != cpu-starved ] || break
 	retried 'two threads on one CPU: cpu-starved' "$starved"

@@ -8,7 +8,7 @@ need root perf uprobes cc
 
 # record KIND [free]
 record() {
-	PYTHONPATH=$scratch taskset -c "$cpus" "$GILTRACER" -q --python "$python" \
+	undisturbed env PYTHONPATH="$scratch" taskset -c "$cpus" "$GILTRACER" -q --python "$python" \
 		--python-trace none -o "$1$2.html" --json "$1$2.json" \
 		"$top_srcdir/tests/system/whatif.py" "$1" ${2:+"$2"}
 }
@@ -73,7 +73,7 @@ gain=$(json nap.json '"%.1f" % (d["hogs"][0]["gain_ns"] / 1e6)')
 like "$(cat nap.html)" "<td>$gain</td></tr>" 'the page has its gain'
 told='If napper .* released the GIL, it would save about [0-9.]+ ms of waiting'
 for _ in 1 2 3; do
-	PYTHONPATH=$scratch "$GILTRACER" -o nap.html --python "$python" --python-trace none \
+	undisturbed env PYTHONPATH="$scratch" "$GILTRACER" -o nap.html --python "$python" --python-trace none \
 		"$top_srcdir/tests/system/whatif.py" nap 2>table
 	! grep -Eq "$told" table || break
 	retried 'and the table' "$(cat table)"

@@ -173,8 +173,62 @@ static void test_stale_window(void)
 	shows(slices, 5, "one 1010 10 0", "a window that was copied is not read twice");
 }
 
+static void test_other_format(void)
+{
+	struct preload_header *header = (struct preload_header *)(void *)records;
+	struct slices *slices = NULL;
+	struct error err = { 0 };
+
+	begin();
+	header->magic -= 1ull << PRELOAD_VERSION_SHIFT;
+	from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &err);
+	is_str(err.text,
+	       "Python calls in the format of another version of giltracer: report with the "
+	       "version that recorded them, or record again",
+	       "an older format is said to be one");
+	header->magic++;
+	from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &err);
+	is_str(err.text, "is no recording of giltracer's library", "  anything else is not");
+	ok(!slices, "  neither is read");
+}
+
+static void test_afresh(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	put_entry((struct preload_entry){ .type = PRELOAD_PROCESS, .stamp = 20, .number = 101 }, "",
+	          0);
+	put_entry((struct preload_entry){ .type = PRELOAD_FORKED }, "", 0);
+	put_entry((struct preload_entry){ .type = PRELOAD_PROCESS, .stamp = 30, .number = 102 }, "",
+	          0);
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	slices = read_all();
+	is_u64(slices->flaw, SLICES_AFRESH, "a child that was started afresh has no calls");
+	is_u64(slices->flawed, 1, "  a forked one has");
+}
+
+static void test_cost(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	put_entry((struct preload_entry){ .type = PRELOAD_CALL_COST, .value = 2500 }, "", 0);
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put(PRELOAD_CALL_RETURN, 1, 20);
+	put(PRELOAD_CALL_START, 2, 30);
+	slices = read_all();
+	is_u64(slices->call_cost_ps, 2500, "what recording a call takes");
+	is_u64(slices_find(slices, PID, 5)->recorded, 2, "  and how many calls a thread has");
+}
+
 int main(void)
 {
+	test_other_format();
+	test_cost();
+	test_afresh();
 	test_nesting();
 	test_other_stack();
 	test_aside();

@@ -235,6 +235,29 @@ static void test_noise(void)
 	ok(!diff_is_noise(48.2, 3.1) && !diff_is_noise(3.1, 48.2), "both ways");
 }
 
+/* The program of a command, which is borrowed for a test. */
+static void is_program(const char *a, const char *b, const char *c, const char *d,
+                       const char *expected, const char *name)
+{
+	const char *const command[] = { a, b, c, d, NULL };
+	struct summary s = { 0 };
+
+	summary_set_program(&s, command);
+	is_str(s.program ? s.program : "-", expected, "%s", name);
+	summary_done(&s);
+}
+
+static void test_programs(void)
+{
+	is_program("/x/app.py", "run", NULL, NULL, "app.py", "a script, wherever it is");
+	is_program("-m", "pkg.app", "run", NULL, "app.py", "as a module");
+	is_program("/usr/bin/python3.11", "-X", "dev", "app.py", "app.py", "behind an interpreter");
+	is_program("python3", "-u", "-m", "pkg.app", "app.py", "both");
+	is_program("python_app.py", "-m", "x", NULL, "python_app.py", "a script of such a name");
+	is_program("python3", "-c", "pass", NULL, "-", "a program without a name");
+	is_program(NULL, NULL, NULL, NULL, "-", "or none");
+}
+
 static void test_diff(void)
 {
 	struct summary a = made(723, "/x"), b = made(30, "/elsewhere");
@@ -318,6 +341,7 @@ int main(void)
 	test_conditions();
 	test_locks();
 	test_noise();
+	test_programs();
 	test_diff();
 	return done_testing();
 }

@@ -294,6 +294,97 @@ static void test_native(void)
 	       "nor are calls with Python between");
 }
 
+/* 7 holds from 100 to 150 and is asked at 125 or a moment later; it is off its CPU from 127 to 149. */
+static unsigned stopped(uint32_t prev_state)
+{
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	asks(125 * MS, 8);
+	feed(127 * MS, 7, EV_SCHED_OUT, EV(.sched = { .prev_state = prev_state }));
+	run(149500000, 7, 0);
+	turn(150, 7, frame("spin", 3));
+	acquire(150 * MS, 8);
+	return overdue_holds("spin");
+}
+
+static void test_stopped(void)
+{
+	is_u64(stopped(1), 1, "who sleeps with the GIL keeps it");
+	is_u64(stopped(4) + stopped(8), 2, "and who computed for 2 ms before it was stopped");
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	asks(125 * MS, 8);
+	feed(125500000, 7, EV_SCHED_OUT, EV(.sched = { .prev_state = 4 }));
+	run(149500000, 7, 0);
+	turn(150, 7, frame("spin", 3));
+	acquire(150 * MS, 8);
+	is_u64(overdue_holds("spin"), 0, "unlike who was stopped all the time");
+}
+
+/* So many holds of 7, each 10 ms longer than asked to; of others, that obey. */
+static unsigned stolen(unsigned overdue, unsigned obedient, uint64_t stolen_ms)
+{
+	uint64_t at = 110;
+
+	begin_with(&(struct model_options){ .start_ns = 100 * MS,
+	                                    .end_ns = 2000 * MS,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .stolen_ns = stolen_ms * MS });
+	run(100 * MS, 7, 0);
+	new_thread(101 * MS, 8, 7);
+	for (unsigned i = 0; i < overdue + obedient; i++) {
+		uint64_t end = at + (i < overdue ? 15 : 6);
+
+		request(at * MS, 8);
+		asks((at + 5) * MS, 8);
+		turn(end, 7, frame("spin", 3));
+		acquire(end * MS, 8);
+		release((end + 1) * MS, 8);
+		acquire((end + 1) * MS, 7);
+		at = end + 2;
+	}
+	return overdue_holds("spin");
+}
+
+static void test_stolen(void)
+{
+	is_u64(stolen(2, 0, 0), 2, "nothing was stolen: proven");
+	is_u64(stolen(2, 0, 100), 0, "a hypervisor may have had the CPU");
+	is_u64(stolen(4, 0, 30), 4, "unless they lasted longer than all that was stolen");
+	is_u64(stolen(5, 0, 100), 5, "or nearly all holds of the function are overdue");
+	is_u64(stolen(5, 4, 100), 0, "which a function that mostly obeys does not prove");
+}
+
+/* A sleep whose end is not recorded: it may have been time in line, which 9 had 30 ms of. */
+static unsigned unsure(uint64_t asleep_ms)
+{
+	start();
+	run(100 * MS, 7, 0);
+	new_thread(101 * MS, 9, 7);
+	run(101 * MS, 9, 1);
+	preempted(102 * MS, 9);
+	run(132 * MS, 9, 1);
+	new_thread(140 * MS, 8, 7);
+	request(141 * MS, 8);
+	asks(146 * MS, 8);
+	leaves(146 * MS, 7);
+	run((146 + asleep_ms) * MS, 7, 0);
+	turn(146 + asleep_ms, 7, frame("spin", 3));
+	acquire((146 + asleep_ms) * MS, 8);
+	return overdue_holds("spin");
+}
+
+static void test_unsure(void)
+{
+	is_u64(unsure(20), 0, "who was woken unseen may have been runnable for as long as others");
+	is_u64(unsure(50), 1, "but not for longer");
+}
+
 static void test_sums(void)
 {
 	uint64_t held = 0, wait = 0, charged = 0;
@@ -348,6 +439,9 @@ int main(void)
 	test_proof_of_hold();
 	test_samples();
 	test_native();
+	test_stopped();
+	test_stolen();
+	test_unsure();
 	test_sums();
 	test_bounded(10, 0);
 	test_bounded(100, 100);

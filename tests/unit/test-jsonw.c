@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON writer and the handling of hostile text. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "report/jsonw.h"
 #include "base/utf8.h"
 
@@ -17,16 +19,19 @@ static char *quoted(const char *text)
 
 	jsonw_init(&w, out, 0);
 	jsonw_string(&w, NULL, text);
+	jsonw_flush(&w);
 	fclose(out);
 	return ret;
 }
 
 static void is_quoted(const char *text, const char *want, const char *name)
 {
-	char *got = quoted(text);
+	char *got = quoted(text), *alone = jsonw_quoted(text);
 
 	is_str(got, want, "%s", name);
+	is_str(alone, want, "%s, alone", name);
 	free(got);
+	free(alone);
 }
 
 static void test_strings(void)
@@ -83,6 +88,59 @@ static void test_nesting(void)
 	free(text);
 }
 
+/* More than the writer's buffer, in pieces that it cuts at each place, and one that is larger. */
+static void test_large(void)
+{
+	char *text = NULL, *large = xcalloc(2 * OUTBUF_BYTES + 1, 1);
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	struct jsonw w;
+	bool right = true;
+	const char *at;
+
+	memset(large, 'x', 2 * OUTBUF_BYTES);
+	jsonw_init(&w, out, 0);
+	jsonw_array(&w, NULL);
+	for (unsigned i = 0; i < OUTBUF_BYTES; i++) {
+		outbuf_add(jsonw_value(&w), "7", 1);
+		jsonw_string(&w, NULL, "\xff\x01");
+	}
+	jsonw_string(&w, NULL, large);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+	fclose(out);
+	at = text + 1;
+	for (unsigned i = 0; i < OUTBUF_BYTES && right; i++, at += 14)
+		right = !strncmp(at, "7,\"\xef\xbf\xbd\\u0001\",", 14);
+	ok(right, "what is larger than the buffer");
+	ok(!strncmp(at + 1, large, 2 * OUTBUF_BYTES) && !strcmp(at + 1 + 2 * OUTBUF_BYTES, "\"]\n"),
+	   "one text that is");
+	free(text);
+	free(large);
+}
+
+static void is_decimal(uint64_t value, const char *want, const char *want_ms)
+{
+	char text[DECIMAL_MAX + 1] = { 0 }, ms[DECIMAL_MAX + 1] = { 0 };
+
+	decimal_add(text, value);
+	decimal_add_fixed(ms, value, 1000000, 6);
+	is_str(text, want, "%s", want);
+	is_str(ms, want_ms, "%s", want_ms);
+}
+
+static void test_decimal(void)
+{
+	is_decimal(0, "0", "0.000000");
+	is_decimal(7, "7", "0.000007");
+	is_decimal(10, "10", "0.000010");
+	is_decimal(99, "99", "0.000099");
+	is_decimal(100, "100", "0.000100");
+	is_decimal(1000000, "1000000", "1.000000");
+	is_decimal(1234567, "1234567", "1.234567");
+	is_decimal(UINT64_MAX, "18446744073709551615", "18446744073709.551615");
+}
+
 static void test_lines(void)
 {
 	char *text = NULL;
@@ -100,6 +158,7 @@ static void test_lines(void)
 	jsonw_end(&w);
 	jsonw_end(&w);
 	jsonw_end(&w);
+	jsonw_flush(&w);
 	fclose(out);
 	is_str(text, "{\n\t\"a\": 1,\n\t\"b\": [\n\t\t{\"c\": 2, \"d\": 3}\n\t]\n}", "lines");
 	free(text);
@@ -138,6 +197,8 @@ int main(void)
 	test_strings();
 	test_nesting();
 	test_lines();
+	test_large();
+	test_decimal();
 	test_terminal();
 	return done_testing();
 }

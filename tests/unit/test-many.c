@@ -220,6 +220,34 @@ static void test_document(void)
 	fixture_done(&f);
 }
 
+/* Of what is as long as tasks are, fewer are listed. */
+static void test_tasks(void)
+{
+	struct slice_thread thread = { .pid = 1, .tid = 1 };
+	struct slices slices = { .threads = &thread, .thread_count = 1, .names = names_new() };
+	json_auto_t *whole = NULL, *page = NULL;
+	struct aio aio = { 0 };
+	struct fixture f;
+
+	fixture_many(&f, true, false);
+	for (unsigned i = 0; i < 11; i++)
+		*vec_push(&aio.v) = (struct aio_task){ .first_ns = 1, .last_ns = 2 };
+	slices.tasks = &aio;
+	f.pass.slices = &slices;
+	whole = written(&f.report, SIZE_MAX);
+	page = written(&f.report, 100);
+	is_u64(json_array_size(json_object_get(json_object_get(whole, "tasks"), "list")), 11,
+	       "all tasks are listed for machines");
+	is_u64(json_array_size(json_object_get(json_object_get(page, "tasks"), "list")), 10,
+	       "a tenth of other rows for the page");
+	is_u64((uint64_t)number(json_object_get(page, "shortened"), "tasks"), 11,
+	       "which says how many there are");
+	is_u64((uint64_t)number(json_object_get(page, "tasks"), "count"), 11, "in both places");
+	names_free(slices.names);
+	aio_done(&aio);
+	fixture_done(&f);
+}
+
 static void test_document_groups(void)
 {
 	struct fixture f;
@@ -253,5 +281,6 @@ int main(void)
 	test_few();
 	test_document();
 	test_document_groups();
+	test_tasks();
 	return done_testing();
 }

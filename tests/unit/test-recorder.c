@@ -67,6 +67,9 @@ int main(void)
 	is_str(err.text, "perf record could not start: out of luck", "which are left out");
 	ok(start("echo 'Permission error mapping pages.'; exit 3", 0, &err) < 0,
 	   "one that gets not even the smallest buffer is an error");
+	ok(start("echo 'WARNING: Ignored open failure for pid 7'; exit 255", 0, &err) < 0 &&
+	           err.code == ESRCH,
+	   "one that gives up without a word lost a thread");
 	signals_restore(&signals);
 	unlink(path);
 	return done_testing();

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "live/keep.h"
 #include "live/sample_file.h"
+#include "live/snapshot.h"
 #include "tap.h"
 #include "trace/names.h"
 #include "trace/samples.h"
@@ -94,7 +96,7 @@ static void test_round(const char *path)
 
 /* However short it is cut, it is read up to there or refused; and never is a thread in a sample
  * that is not there. */
-static void test_cuts(const char *path)
+static void test_cuts(const char *path, uint64_t samples)
 {
 	CLEANUP(filemap_done) struct filemap map = { 0 };
 	struct error err;
@@ -117,7 +119,83 @@ static void test_cuts(const char *path)
 	}
 	is_u64(refused, 24, "what is cut in its header is refused");
 	is_u64(wrong, 0, "what is cut later counts up to there");
-	is_u64(last, 3, "to the last sample");
+	is_u64(last, samples, "to the last sample");
+}
+
+/* ---- samples that are kept */
+
+/* A snapshot of thread 1, in line, and of a second one with the number tid. */
+static void keep_two(struct keep *keep, uint64_t time_ns, uint32_t line, uint32_t tid,
+                     const char *name)
+{
+	struct snapshot snapshot = { .time_ns = time_ns };
+
+	*vec_push(&snapshot.threads) = thread_in(1, GIL_HOLDS, line);
+	*vec_push(&snapshot.threads) = thread_in(tid, GIL_WAITS, 0);
+	snprintf(snapshot.threads.v[1].name, sizeof(snapshot.threads.v[1].name), "%s", name);
+	keep_add(keep, 100, &snapshot);
+	snapshot_done(&snapshot);
+}
+
+#define TENTH 100000000u
+
+/* Ten samples a second for 100 s; 40 s of them are kept. Thread 2 lives for 90 s, thread 3 then. */
+static void test_kept(const char *path)
+{
+	const struct keep_plan plan = { 10, 40, 1 << 20 };
+	CLEANUP(keep_free) struct keep *keep = keep_new(&plan, TENTH);
+	CLEANUP(samples_close) struct samples *s = NULL;
+	const struct sample_thread *second, *third;
+	struct error err;
+
+	for (uint32_t i = 1; i <= 1000; i++)
+		keep_two(keep, (uint64_t)i * TENTH, 3, i <= 900 ? 2 : 3, i <= 950 ? "old" : "new");
+	keep_missed(keep, 7);
+	if (!ok(keep_write(keep, path, 1001ull * TENTH, &err) == 0 &&
+	                samples_open(&s, path, &err) == 0,
+	        "samples that were kept are a file"))
+		return;
+	ok(s->times.n >= 400 && s->times.n <= 451, "of the last 40 s: %zu samples", s->times.n);
+	is_u64(s->start_ns, keep_start_ns(keep), "from the first one on");
+	is_u64(s->times.v[s->times.n - 1], 1000ull * TENTH, "to the last one");
+	is_u64(s->end_ns, 1001ull * TENTH, "which is not the end");
+	is_u64(s->missed, 7, "those that were missed are said");
+	ok(!s->cut && !keep_is_short(keep), "it is whole");
+	if (!ok(s->threads.n == 3, "a thread is one in all parts"))
+		return;
+	is_u64(s->threads.v[0].runs.n, 1, "and what stays the same one run");
+	second = &s->threads.v[1];
+	third = &s->threads.v[2];
+	is_u64(second->runs.n, 2, "a thread ends");
+	is_u64(s->times.v[second->runs.v[1].sample], 901ull * TENTH,
+	       "when it is not there any more");
+	is_str(names_get(s->names, second->name), "old", "with the name that it had");
+	is_str(names_get(s->names, third->name), "new", "another has its newest name");
+	is_u64(third->runs.v[0].sample, second->runs.v[1].sample, "and begins then");
+	is_u64(s->stacks_read, 2 * s->times.n, "no stack is missing");
+}
+
+/* More than memory is for: less than was asked for is kept, and that is known. */
+static void test_kept_short(const char *path)
+{
+	const struct keep_plan plan = { 10, 40, 4096 };
+	CLEANUP(keep_free) struct keep *keep = keep_new(&plan, TENTH);
+	CLEANUP(samples_close) struct samples *s = NULL;
+	CLEANUP(filemap_done) struct filemap map = { 0 };
+	struct error err;
+
+	for (uint32_t i = 1; i <= 1000; i++)
+		keep_two(keep, (uint64_t)i * TENTH, i, 2, "second");
+	ok(keep_is_short(keep), "with little memory, less is kept");
+	if (!ok(keep_write(keep, path, 1000ull * TENTH, &err) == 0 &&
+	                samples_open(&s, path, &err) == 0 && filemap_open(&map, path, &err) == 0,
+	        "which is a file, too"))
+		return;
+	ok(map.size <= 4096 + 512, "no larger than memory may be, but by a sample: %zu", map.size);
+	ok(s->times.n > 50 && s->times.n < 400, "of the last samples: %zu", s->times.n);
+	is_u64(s->times.v[s->times.n - 1], 1000ull * TENTH, "to the last one");
+	is_u64(stacks_get(s->stacks, s->threads.v[0].runs.v[0].stack)->line, 1001 - s->times.n,
+	       "each with its line");
 }
 
 static void refuses(const char *rest, size_t len, const char *text, const char *what)
@@ -140,11 +218,14 @@ int main(void)
 		close(fd);
 	write_file(path);
 	test_round(path);
-	test_cuts(path);
+	test_cuts(path, 3);
+	test_kept(path);
+	test_kept_short(path);
 	unlink(path);
 	refuses("?", 1, "record at 0x18: of unknown kind 63", "a record of an unknown kind");
 	refuses("F\1\0\0\0", 5, "record at 0x18: bad 'F'", "a frame without its caller");
 	refuses("S\1\1\0\0\0", 6, "record at 0x18: bad 'S'", "a thread that is not there");
+	refuses("RA\0\0", 4, "bad 'A'", "a name of a thread that is not there");
 	refuses("N\377\377\377\377\377\377\377\377\377\377\1", 12, "bad 'N'",
 	        "a number without end");
 	return done_testing();

@@ -74,14 +74,28 @@ def _fresh(cell, options):
         return Result(json.loads(_read(document)), _read(page))
 
 
-def giltracer(shell, line, cell):
-    """%%giltracer [--fresh] [VARIABLE] [OPTION...]: options are those of giltracer record."""
+class Defaults:
+    """The options of every cell."""
+
+    def __init__(self):
+        self.words = []
+
+
+def giltracer(shell, line, cell, defaults):
+    """%%giltracer [--fresh] [VARIABLE] [OPTION...]: options are those of giltracer record.
+
+    %giltracer [--fresh] [OPTION...], on a line of its own: options of all cells that follow."""
     from IPython.display import display
 
     words = line.split()
-    fresh = "--fresh" in words
+    if cell is None:
+        defaults.words = words
+        print("options of each %%giltracer: " + (" ".join(words) or "none"))
+        return
+    fresh = "--fresh" in words + defaults.words
     words = [w for w in words if w != "--fresh"]
     name = words.pop(0) if words and words[0].isidentifier() else None
+    words = [w for w in defaults.words if w != "--fresh"] + words
     result = _fresh(cell, words) if fresh else _in_kernel(shell, cell, words)
     if name:
         shell.user_ns[name] = result
@@ -89,5 +103,6 @@ def giltracer(shell, line, cell):
 
 
 def load(shell):
-    shell.register_magic_function(lambda line, cell: giltracer(shell, line, cell), "cell",
-                                  "giltracer")
+    defaults = Defaults()
+    shell.register_magic_function(
+        lambda line, cell=None: giltracer(shell, line, cell, defaults), "line_cell", "giltracer")

@@ -59,35 +59,55 @@ class Spans:
         return waited, max(held, key=held.get) if held else None
 
 
-def add_properties(config, results):
-    """gil_wait_ns and gil_holder of each test in the file of --junitxml, which is written when the
-    session ends: results are not known earlier. pytest has no public way to that."""
-    try:
-        from _pytest.junitxml import mangle_test_address, xml_key
-    except ImportError:
-        return
-    xml = config.stash.get(xml_key, None)
-    by_name = {tuple(mangle_test_address(nodeid)): r for nodeid, r in results.items()}
-    for case in [r.to_xml() for r in xml.node_reporters_ordered] if xml else []:
-        name = (*(case.get("classname") or "").split("."), case.get("name"))
-        found = [r for n, r in by_name.items() if ".".join(n) == ".".join(name)]
-        if not found:
-            continue
-        properties = case.find("properties")
-        if properties is None:
-            properties = ElementTree.Element("properties")
-            case.insert(0, properties)
-        ns, holder = found[0]
-        ElementTree.SubElement(properties, "property", name="gil_wait_ns", value=str(ns))
-        if holder:
-            ElementTree.SubElement(properties, "property", name="gil_holder", value=holder)
+def junit_file(config):
+    """The file of --junitxml, None if this process writes none."""
+    path = config.getoption("--junitxml", None)
+    if not path or hasattr(config, "workerinput"):  # pytest-xdist's controller writes it
+        return None
+    return os.path.abspath(os.path.expanduser(os.path.expandvars(path)))
+
+
+def properties_of(result):
+    ns, holder = result
+    return [("gil_wait_ns", str(ns))] + ([("gil_holder", holder)] if holder else [])
+
+
+class Junit:
+    """Properties in the file of --junitxml. A result may be known only after its test was reported:
+    then the test has a property with a number instead, which is replaced in the file."""
+
+    def __init__(self, path):
+        self.path = path
+        self.nodeids = []  # by that number
+
+    def expect(self, item):
+        if self.path:
+            item.user_properties.append(("gil_wait_ns", "pending %d" % len(self.nodeids)))
+            self.nodeids.append(item.nodeid)
+
+    def fill(self, results):
+        """The file has been written."""
+        if not self.nodeids or not os.path.exists(self.path):
+            return
+        pending = {"pending %d" % i: nodeid for i, nodeid in enumerate(self.nodeids)}
+        tree = ElementTree.parse(self.path)
+        for properties in tree.iter("properties"):
+            for placeholder in properties.findall("property[@name='gil_wait_ns']"):
+                if placeholder.get("value") not in pending:
+                    continue
+                properties.remove(placeholder)
+                nodeid = pending[placeholder.get("value")]
+                for name, value in properties_of(results[nodeid]) if nodeid in results else []:
+                    ElementTree.SubElement(properties, "property", name=name, value=value)
+        tree.write(self.path, encoding="utf-8", xml_declaration=True)
 
 
 class Plugin:
     """One recording at a time, for the tests since the last one that had to be judged."""
 
-    def __init__(self, every_test):
+    def __init__(self, every_test, junit):
         self.every_test = every_test
+        self.junit = junit
         self.recording = None
         self.pending = []  # (item, window)
         self.results = {}  # nodeid -> (ns, holder's name)
@@ -107,8 +127,12 @@ class Plugin:
         began = time.monotonic_ns()
         outcome = yield
         self.pending.append((item, (began, time.monotonic_ns())))
-        if mark and self.recording is not None:
+        if self.recording is None:
+            return
+        if mark:
             self.judge(item, mark, outcome)
+        else:
+            self.junit.expect(item)
 
     def begin(self, mark):
         recording = Recording("--python-trace", "none")
@@ -139,6 +163,7 @@ class Plugin:
 
     def judge(self, item, mark, outcome):
         self.finish()
+        item.user_properties.extend(properties_of(self.results[item.nodeid]))
         ns, holder = self.results[item.nodeid]
         most = mark.kwargs["max"] if "max" in mark.kwargs else mark.args[0]
         if ns > most * 1e9 and outcome.excinfo is None:
@@ -147,13 +172,14 @@ class Plugin:
                 (ns / 1e9, most, "; most of it while %s held it" % holder if holder else ""),
                 pytrace=False))
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session):
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self):
         try:
             self.finish()
         except Error as error:
             self.trouble = str(error)
-        add_properties(session.config, self.results)
+        yield
+        self.junit.fill(self.results)
 
     def pytest_terminal_summary(self, terminalreporter):
         if not self.results and not self.trouble:
@@ -176,4 +202,5 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "gil_wait(max): fail if the test's threads waited for the "
                                        "GIL for more than max seconds in all")
-    config.pluginmanager.register(Plugin(config.getoption("--giltracer")), "giltracer-recorder")
+    config.pluginmanager.register(Plugin(config.getoption("--giltracer"), Junit(junit_file(config))),
+                                  "giltracer-recorder")

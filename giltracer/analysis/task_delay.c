@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* What an event loop's thread did while a task was ready. */
+#include <string.h>
+
+#include "analysis/loops.h"
+#include "analysis/task_groups.h"
+#include "trace/names.h"
+#include "trace/source.h"
+
+/* Percent of the time for which a call's callee is what kept the thread, not the call itself. */
+#define CALLEE_PERCENT 50
+
+/* Deeper than Python allows by itself; what is called there counts as its caller. */
+#define DEPTH_MAX 1024
+
+static uint64_t end_of(const struct slice *s)
+{
+	return s->start_ns + s->dur_ns;
+}
+
+static uint64_t overlap(const struct slice *s, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t from = s->start_ns > from_ns ? s->start_ns : from_ns;
+	uint64_t to = end_of(s) < to_ns ? end_of(s) : to_ns;
+
+	return to > from ? to - from : 0;
+}
+
+/* The first call that starts no earlier. */
+static size_t first_from(const struct slice_thread *t, uint64_t time_ns)
+{
+	size_t low = 0, high = t->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->v[mid].start_ns < time_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* By depth, the call that had begun last before that one: it may be over. */
+static size_t find_open(const struct slice_thread *t, size_t until, const struct slice **ret)
+{
+	size_t depths = 0;
+
+	for (size_t i = 0; i < until; i++) {
+		size_t depth = t->v[i].depth;
+
+		if (depth >= DEPTH_MAX)
+			continue;
+		while (depths <= depth)
+			ret[depths++] = NULL;
+		ret[depth] = &t->v[i];
+		depths = depth + 1;
+	}
+	return depths;
+}
+
+/* Of the calls at that depth between two times, the one that took most of them. */
+static const struct slice *find_longest(const struct slice_thread *t, const struct slice *open,
+                                        unsigned depth, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct slice *best = open && overlap(open, from_ns, to_ns) ? open : NULL;
+
+	for (size_t i = first_from(t, from_ns); i < t->n && t->v[i].start_ns < to_ns; i++)
+		if (t->v[i].depth == depth &&
+		    (!best || overlap(&t->v[i], from_ns, to_ns) > overlap(best, from_ns, to_ns)))
+			best = &t->v[i];
+	return best;
+}
+
+static bool is_loop(const struct names *names, const struct slice *s)
+{
+	return strstr(names_get(names, s->name), "/asyncio/base_events.py:");
+}
+
+/* From the outermost call inwards, as long as one callee took most of its caller's time. */
+static void find_busy(struct task_delay *d, const struct recording_pass *pass,
+                      const struct slice_thread *t)
+{
+	const struct slice *open[DEPTH_MAX], *found = NULL;
+	size_t depths = find_open(t, first_from(t, d->start_ns), open);
+	uint64_t from_ns = d->start_ns, to_ns = d->end_ns;
+
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		const struct slice *s = find_longest(t, depth < depths ? open[depth] : NULL, depth,
+		                                     from_ns, to_ns);
+
+		if (!s || overlap(s, from_ns, to_ns) * 100 < (to_ns - from_ns) * CALLEE_PERCENT)
+			break;
+		from_ns = s->start_ns > from_ns ? s->start_ns : from_ns;
+		to_ns = end_of(s) < to_ns ? end_of(s) : to_ns;
+		found = s;
+	}
+	if (!found || is_loop(pass->slices->names, found))
+		return;
+	d->function = found->name;
+	d->busy_ns = to_ns - from_ns;
+}
+
+static uint64_t count_others(const struct aio *aio, const struct task_delay *d, uint32_t thread)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < aio->steps.n; i++) {
+		const struct aio_step *s = &aio->steps.v[i];
+
+		n += s->thread == thread && s->start_ns >= d->start_ns && s->start_ns < d->end_ns;
+	}
+	return n;
+}
+
+void task_delay_explain(struct task_delay *d, const struct recording_pass *pass, uint32_t thread)
+{
+	const struct stacks *frames = pass->source ? pass->source->frames : NULL;
+
+	d->thread = task_thread(pass, thread);
+	d->others = count_others(pass->slices->tasks, d, thread);
+	find_busy(d, pass, &pass->slices->threads[thread]);
+	if (d->thread != MODEL_NONE) {
+		struct loops_wait w = loops_waited(pass->model, frames, d->thread, d->start_ns,
+		                                   d->end_ns);
+
+		d->gil_ns = w.ns;
+		d->holder = w.holder;
+		d->holder_frame = w.frame;
+	}
+}

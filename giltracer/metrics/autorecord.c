@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* The report is made by giltracer -p, as a person would: the server only watches, and starts it. */
+#include "metrics/autorecord.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/thread.h"
+#include "metrics/trigger.h"
+
+#define SELF "/proc/self/exe"
+
+/* How often it looks. */
+#define PERIOD_NS NS_PER_SECOND
+
+#define PREFIX "giltracer-"
+#define SUFFIX ".html"
+
+/* A process that is watched. */
+struct watched {
+	pid_t pid;
+	uint64_t stamp;
+	bool seen;
+	struct trigger_state state;
+};
+
+/**
+ * @fired_ns: the last time, 0: never
+ * @child: the recording that goes on, of process pid, into path; NULL: there is none
+ */
+struct autorecord {
+	struct autorecord_options options;
+	struct trigger trigger;
+	struct watch *watch;
+	autorecord_say *say;
+	VEC(struct watched) watched;
+	uint64_t fired_ns;
+	struct child child;
+	pid_t pid;
+	char *path;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread;
+	bool ending;
+};
+
+/* ---- the folder */
+
+/* A report, oldest first by name. */
+struct report {
+	char *path;
+	uint64_t bytes;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct report *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static bool is_report(const char *name)
+{
+	return str_has_prefix(name, PREFIX) && str_has_suffix(name, SUFFIX);
+}
+
+/* Delete the oldest reports, but not the newest one, until all are at most limit_mib; nothing else. */
+static void trim(const struct autorecord *a)
+{
+	CLEANUP(closedir) DIR *dir = opendir(a->options.folder);
+	VEC(struct report) reports = { 0 };
+	uint64_t limit = (uint64_t)a->options.limit_mib << 20, sum = 0;
+	struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir))) {
+		if (!is_report(entry->d_name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		*vec_push(&reports) = (struct report){ xstrdup(entry->d_name),
+			                               (uint64_t)st.st_size };
+		sum += (uint64_t)st.st_size;
+	}
+	if (reports.n)
+		qsort(reports.v, reports.n, sizeof(*reports.v), compare);
+	for (size_t i = 0; i < reports.n; i++) {
+		if (sum > limit && i + 1 < reports.n &&
+		    unlinkat(dirfd(dir), reports.v[i].path, 0) == 0)
+			sum -= reports.v[i].bytes;
+		free(reports.v[i].path);
+	}
+	vec_done(&reports);
+}
+
+static int make_folder(const char *path, struct error *err)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return error_errno(err, "%s", path);
+	if (access(path, W_OK | X_OK) < 0)
+		return error_errno(err, "%s", path);
+	return 0;
+}
+
+/* FOLDER/giltracer-TIME-PID.html */
+static char *new_path(const char *folder, pid_t pid)
+{
+	char when[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
+	return xasprintf("%s/" PREFIX "%s-%d" SUFFIX, folder, when, (int)pid);
+}
+
+/* ---- a recording */
+
+static int record(struct autorecord *a, pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *path = new_path(a->options.folder, pid);
+	CLEANUP(free) char *number = xasprintf("%d", (int)pid);
+	CLEANUP(free) char *seconds = xasprintf("%u", a->options.duration_s);
+	CLEANUP(close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const char *const argv[] = { "giltracer", "-q", "-p", number, "--duration",
+		                     seconds,     "-o", path, NULL };
+	const struct child_fd fds[] = { { null, 0 }, { null, 1 } };
+	sigset_t none;
+	const struct child_spec spec = {
+		.file = SELF,
+		.argv = (char *const *)(uintptr_t)argv,
+		.fds = fds,
+		.fd_count = null < 0 ? 0 : 2,
+		.own_group = true,
+		.mask = &none,
+	};
+
+	sigemptyset(&none);
+	if (child_spawn(&a->child, &spec, err) < 0)
+		return -1;
+	a->pid = pid;
+	a->path = take(path);
+	return 0;
+}
+
+static void recorded(struct autorecord *a)
+{
+	CLEANUP(free) char *path = take(a->path);
+	CLEANUP(free) char *text = NULL;
+	bool written = access(path, R_OK) == 0;
+
+	text = xasprintf(written ? "process %d: report: %s" : "process %d: no report was made: %s",
+	                 (int)a->pid, path);
+	a->say(!written, text);
+	child_done(&a->child);
+	a->child = (struct child)CHILD_NONE;
+	trim(a);
+}
+
+static void fire(struct autorecord *a, pid_t pid)
+{
+	CLEANUP(free)
+	char *text = xasprintf("process %d: %s: recording for %u s", (int)pid, a->options.condition,
+	                       a->options.duration_s);
+	struct error err;
+
+	a->say(false, text);
+	if (record(a, pid, &err) < 0)
+		a->say(true, err.text);
+}
+
+/* ---- watching */
+
+static struct watched *find(struct autorecord *a, const struct metrics_process *p)
+{
+	uint64_t stamp = totals_stamp(p->page);
+
+	for (size_t i = 0; i < a->watched.n; i++)
+		if (a->watched.v[i].pid == p->pid && a->watched.v[i].stamp == stamp)
+			return &a->watched.v[i];
+	*vec_push(&a->watched) = (struct watched){ .pid = p->pid, .stamp = stamp };
+	return &a->watched.v[a->watched.n - 1];
+}
+
+static void forget_ended(struct autorecord *a)
+{
+	for (size_t i = a->watched.n; i-- > 0;) {
+		if (!a->watched.v[i].seen) {
+			trigger_state_done(&a->watched.v[i].state);
+			a->watched.v[i] = a->watched.v[--a->watched.n];
+		} else {
+			a->watched.v[i].seen = false;
+		}
+	}
+}
+
+static void look(struct autorecord *a)
+{
+	watch_update(a->watch);
+	for (size_t i = 0; i < a->watch->processes.n; i++) {
+		const struct metrics_process *p = a->watch->processes.v[i];
+		struct watched *w = find(a, p);
+
+		w->seen = true;
+		if (trigger_feed(&a->trigger, &w->state, &p->snapshot) && !a->path &&
+		    trigger_fire(p->snapshot.at_ns, &a->fired_ns))
+			fire(a, p->pid);
+	}
+	forget_ended(a);
+	if (a->path && child_ended(&a->child))
+		recorded(a);
+}
+
+/* A recording is asked to end, with its report; that of a process that has ended does so by itself. It would
+ * be killed if the thread that started it ended first. */
+static void finish(struct autorecord *a)
+{
+	if (!child_ended(&a->child) && kill(a->pid, 0) == 0)
+		kill(a->child.pid, SIGINT);
+	child_wait(&a->child);
+	recorded(a);
+}
+
+static void *run(void *data)
+{
+	struct autorecord *a = data;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->ending) {
+		uint64_t until_ns = clock_now_ns() + PERIOD_NS;
+		const struct timespec until = { (time_t)(until_ns / NS_PER_SECOND),
+			                        (long)(until_ns % NS_PER_SECOND) };
+
+		look(a);
+		while (!a->ending &&
+		       pthread_cond_timedwait(&a->changed, &a->lock, &until) != ETIMEDOUT)
+			continue;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (a->path)
+		finish(a);
+	return NULL;
+}
+
+int autorecord_check(const struct autorecord_options *options, struct error *err)
+{
+	struct trigger trigger;
+
+	if (!options->condition || trigger_parse(&trigger, options->condition, err) == 0)
+		return 0;
+	return error_prefix(err, "option --record-when");
+}
+
+int autorecord_start(struct autorecord **ret, const struct autorecord_options *options,
+                     struct watch *watch, autorecord_say *say, struct error *err)
+{
+	struct autorecord *a;
+	pthread_condattr_t monotonic;
+	struct trigger trigger;
+
+	if (trigger_parse(&trigger, options->condition, err) < 0 ||
+	    make_folder(options->folder, err) < 0)
+		return -1;
+	a = xcalloc(1, sizeof(*a));
+	*a = (struct autorecord){ .options = *options,
+		                  .trigger = trigger,
+		                  .watch = watch,
+		                  .say = say,
+		                  .child = CHILD_NONE };
+	if (!a->options.duration_s)
+		a->options.duration_s = AUTORECORD_SECONDS;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (thread_start(&a->thread, run, a) < 0) {
+		free(a);
+		return error_set(err, EAGAIN, "cannot start a thread for --record-when");
+	}
+	*ret = a;
+	return 0;
+}
+
+void autorecord_stop(struct autorecord *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->ending = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	pthread_join(a->thread, NULL);
+	for (size_t i = 0; i < a->watched.n; i++)
+		trigger_state_done(&a->watched.v[i].state);
+	vec_done(&a->watched);
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}

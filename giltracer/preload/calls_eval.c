@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls by the function that evaluates a frame (PEP 523), from CPython 3.6 to 3.10: CPython calls
+ * ours in place of its own, which ours calls. The program's own profile and trace functions go on
+ * beside it. From 3.11 on, CPython would call another function for each frame, where otherwise it
+ * does not.
+ */
+#include "preload/calls_record.h"
+
+#define LAST_MINOR 10
+
+/* Offsets in PyFrameObject. */
+#define FRAME_CODE      32
+#define FRAME_GLOBALS   48
+#define FRAME_STACK_TOP 72 /* not NULL: suspended; before 3.10 */
+
+/* PyFrameObject.f_state. */
+#define FRAME_SUSPENDED (-1)
+
+/**
+ * @last: offset of f_lasti in a frame; @state: of f_state, from 3.10 on
+ * @slot: of eval_frame in PyInterpreterState; 0: there are functions for it
+ */
+struct shape {
+	size_t last, state, slot;
+};
+
+/* By minor version. */
+static const struct shape shapes[LAST_MINOR + 1] = {
+	[6] = { 120, 0, 112 }, [7] = { 104, 0, 464 }, [8] = { 104, 0, 568 },
+	[9] = { 104, 0, 0 },   [10] = { 96, 108, 0 },
+};
+
+/**
+ * @next, @next_in_thread: what evaluates frames without us
+ * @slot: interp->eval_frame, where CPython has no function that sets it
+ */
+static struct {
+	bool on;
+	char *interpreter;
+	struct shape shape;
+	evaluate_frame *next;
+	evaluate_in_thread *next_in_thread;
+	evaluate_frame **slot;
+} eval;
+
+/* ---- a frame */
+
+static inline int32_t last_instruction(const PyObject *frame)
+{
+	return *(const int32_t *)(const void *)((const char *)frame + eval.shape.last);
+}
+
+static inline bool is_suspended(const PyObject *frame)
+{
+	if (eval.shape.state)
+		return *((const signed char *)frame + eval.shape.state) == FRAME_SUSPENDED;
+	return pointer_at(frame, FRAME_STACK_TOP);
+}
+
+/**
+ * A call that began.
+ * @number: of its code; PRELOAD_CALL_CODES_MAX: it is not recorded
+ * @generation: of that number: a forked child has others
+ * @after: where the record behind the first one goes
+ */
+struct begun {
+	uint32_t number, generation;
+	const uint64_t *after;
+};
+
+static inline void put(struct calls_self *me, enum preload_call_type type, uint32_t number)
+{
+	if (UNLIKELY(!calls_put_at_once(me, type, number)))
+		calls_put(me, type, number);
+}
+
+static inline struct begun begin(PyObject *frame, int throws)
+{
+	struct calls_self *me = &calls_self;
+	PyObject *code = pointer_at(frame, FRAME_CODE);
+	enum preload_call_type type = PRELOAD_CALL_START;
+	uint32_t number;
+
+	if (UNLIKELY(*calls.over)) {
+		if (calls.on)
+			calls_stop();
+		return (struct begun){ .number = PRELOAD_CALL_CODES_MAX };
+	}
+	if (UNLIKELY(!calls_has_number(code, &number)))
+		number = calls_code_search(code, pointer_at(frame, FRAME_GLOBALS));
+	if (UNLIKELY(number == PRELOAD_CALL_CODES_MAX))
+		return (struct begun){ .number = number };
+	if (UNLIKELY(last_instruction(frame) >= 0))
+		type = throws ? PRELOAD_CALL_THROW : PRELOAD_CALL_RESUME;
+	if (UNLIKELY(number > PRELOAD_CALL_CODES_MAX)) {
+		calls_record_role(NULL, type, number, frame, NULL);
+		return (struct begun){ .number = number, .generation = codes.generation };
+	}
+	put(me, type, number);
+	return (struct begun){ number, codes.generation, me->at };
+}
+
+/* The limit of recursion was reached: no instruction of the frame has run, and for a profile
+ * function, too, there was no call. Where it raised otherwise, calls came in between. */
+static bool take_back(struct calls_self *me, const PyObject *frame, const struct begun *b)
+{
+	const uint32_t record = PRELOAD_CALL_WORD(PRELOAD_CALL_START, b->number, 0ull);
+	const uint32_t mask = (1u << (PRELOAD_CALL_TYPE_BITS + PRELOAD_CALL_CODE_BITS)) - 1;
+
+	if (last_instruction(frame) >= 0 || !me->at || me->at != b->after ||
+	    ((uint32_t)me->at[-1] & mask) != record)
+		return false;
+	__atomic_store_n(--me->at, PRELOAD_CALL_END, __ATOMIC_RELEASE);
+	return true;
+}
+
+static __attribute__((noinline)) void end_role(PyObject *frame, PyObject *result,
+                                               const struct begun *b)
+{
+	calls_record_role(NULL,
+	                  !result               ? PRELOAD_CALL_UNWIND
+	                  : is_suspended(frame) ? PRELOAD_CALL_YIELD
+	                                        : PRELOAD_CALL_RETURN,
+	                  b->number, frame, result);
+}
+
+static inline void end(PyObject *frame, PyObject *result, int throws, struct begun b)
+{
+	struct calls_self *me = &calls_self;
+
+	if (UNLIKELY(b.number == PRELOAD_CALL_CODES_MAX || b.generation != codes.generation ||
+	             !calls.on))
+		return;
+	if (UNLIKELY(b.number > PRELOAD_CALL_CODES_MAX)) {
+		end_role(frame, result, &b);
+		return;
+	}
+	if (UNLIKELY(!result)) {
+		if (throws || !take_back(me, frame, &b))
+			put(me, PRELOAD_CALL_UNWIND, b.number);
+		return;
+	}
+	put(me, is_suspended(frame) ? PRELOAD_CALL_YIELD : PRELOAD_CALL_RETURN, b.number);
+}
+
+static PyObject *on_frame(PyObject *frame, int throws)
+{
+	const struct begun b = begin(frame, throws);
+	PyObject *result = eval.next(frame, throws);
+
+	end(frame, result, throws, b);
+	return result;
+}
+
+static PyObject *on_frame_in_thread(void *thread, PyObject *frame, int throws)
+{
+	const struct begun b = begin(frame, throws);
+	PyObject *result = eval.next_in_thread(thread, frame, throws);
+
+	end(frame, result, throws, b);
+	return result;
+}
+
+/* ---- on and off */
+
+/* What this file takes for granted of frames is so of the one that runs. */
+static bool is_frame_known(void)
+{
+	PyObject *frame = python.PyEval_GetFrame(), *code;
+	bool same;
+
+	code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
+	same = code && code == pointer_at(frame, FRAME_CODE) &&
+	       python.PyEval_GetGlobals() == pointer_at(frame, FRAME_GLOBALS) &&
+	       last_instruction(frame) >= 0 && !is_suspended(frame);
+	calls_drop(code);
+	return same;
+}
+
+/* Who evaluates frames already is called by ours. */
+static void set_by_function(void)
+{
+	eval.next_in_thread = python._PyInterpreterState_GetEvalFrameFunc(eval.interpreter);
+	python._PyInterpreterState_SetEvalFrameFunc(eval.interpreter, on_frame_in_thread);
+}
+
+static bool set_slot(void)
+{
+	eval.slot = (evaluate_frame **)(void *)(eval.interpreter + eval.shape.slot);
+	/* Another value: this is not the slot, or others evaluate frames. */
+	if (*eval.slot != python._PyEval_EvalFrameDefault)
+		return false;
+	eval.next = *eval.slot;
+	*eval.slot = on_frame;
+	return true;
+}
+
+bool calls_eval_start(void)
+{
+	if (python.minor > LAST_MINOR)
+		return false;
+	eval.shape = shapes[python.minor];
+	eval.interpreter = python_interpreter();
+	if (!is_frame_known())
+		return false;
+	if (eval.shape.slot)
+		eval.on = python._PyEval_EvalFrameDefault && set_slot();
+	else if ((eval.on = python._PyInterpreterState_SetEvalFrameFunc))
+		set_by_function();
+	return eval.on;
+}
+
+/* Whoever came after us calls ours, and goes on to. */
+void calls_eval_stop(void)
+{
+	if (!eval.on)
+		return;
+	if (eval.slot && *eval.slot == on_frame)
+		*eval.slot = eval.next;
+	else if (!eval.slot && python._PyInterpreterState_GetEvalFrameFunc(eval.interpreter) ==
+	                               on_frame_in_thread)
+		python._PyInterpreterState_SetEvalFrameFunc(eval.interpreter, eval.next_in_thread);
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Tasks of asyncio on the page: lanes and table have the numbers of the JSON document.
+import {readFileSync} from "node:fs";
+import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
+
+const [html, json] = process.argv.slice(2);
+const KINDS = ["running", "late", "waiting", "unknown"];
+
+// Where a group's lane is at a time: a place on the screen; within: whether it is in sight.
+const laneAt = (page, group, time) =>
+	page.evaluate(
+		([i, t]) => {
+			const row = gt.tl.rows.find(r => r.kind === "tasks" && r.group === i);
+			const box = document.getElementById("tl-box");
+			box.scrollTop = row.y;
+			const at = document.getElementById("tl").getBoundingClientRect();
+			const share = (t - gt.view.from) / (gt.view.to - gt.view.from);
+			return {
+				x: at.left + gt.GUTTER + share * (at.width - gt.GUTTER),
+				y: at.top + row.y - box.scrollTop + row.h / 2,
+			};
+		},
+		[group, time],
+	);
+const tip = page => page.evaluate(() => document.getElementById("tip").innerText);
+const view = page => page.evaluate(() => [gt.view.from, gt.view.to]);
+const shows = ([from, to], d) => from <= d.at_ns && to >= d.at_ns + d.ns && to - from < 4 * d.ns;
+
+async function hover(page, group, time) {
+	await page.evaluate(() => document.getElementById("timeline").scrollIntoView());
+	await quiet(page);
+	const at = await laneAt(page, group, time);
+	await page.mouse.move(at.x, at.y);
+	await quiet(page);
+	return at;
+}
+
+const page = await open(html);
+const {groups, count, steps} = JSON.parse(readFileSync(json, "utf8")).tasks;
+is(await page.evaluate(() => gt.loading.errors), [], "every block was read");
+const lanes = await page
+	.evaluate(() => JSON.parse(document.getElementById("gt-meta").textContent))
+	.then(meta => {
+		is(
+			meta.tasks.lanes.map(l => l.dur.reduce((a, b) => a + b)),
+			groups.map(() => meta.passes[meta.tasks.pass].dur_ns),
+			"there is a lane of each group, as long as the recording",
+		);
+		return meta.tasks.lanes;
+	});
+is(
+	lanes.map(l => KINDS.map(kind => l[kind].reduce((a, b) => a + b))),
+	groups.map(g => KINDS.map(kind => g[kind + "_ns"])),
+	"in which tasks ran, were late and waited for as long as in the document",
+);
+
+// Its timer was due in the middle of rebuild_index, whatever other threads did.
+const late = groups.findIndex(g => g.name.startsWith("serve ")),
+	d = groups[late].longest_late;
+ok(d.ns > 1e8 && /^rebuild_index /.test(d.function), "a task was late because of a function", d);
+const link = page.locator("#verdict a", {hasText: "The delay of that task is at"});
+await link.click();
+await quiet(page);
+const worst = groups.reduce((a, b) => (a.longest_late.ns >= b.longest_late.ns ? a : b));
+ok(shows(await view(page), worst.longest_late), "the verdict leads there", await view(page));
+
+await page.click("#zoom-fit");
+const at = await hover(page, late, d.at_ns + d.ns / 2);
+const lines = (await tip(page)).split("\n");
+is(lines[0], "serve (late_queue.py:50)", "the lane's text names the group");
+ok(
+	/^0 running, 1 late, 0 waiting$/.test(lines[1]) || !lanes[late].exact,
+	"how many are late",
+	lines,
+);
+ok(
+	/ spent \d.* in rebuild_index \(late_queue.py:17\)$/.test(lines.pop()),
+	"and because of what",
+	lines,
+);
+const color = await page.evaluate(({x, y}) => {
+	const canvas = document.getElementById("tl"),
+		box = canvas.getBoundingClientRect();
+	const seen = new Set();
+	const {data} = canvas.getContext("2d").getImageData(x - box.left - 20, y - box.top, 16, 1);
+	for (let i = 0; i < data.length; i += 4)
+		seen.add(
+			"#" + [...data.slice(i, i + 3)].map(b => b.toString(16).padStart(2, "0")).join(""),
+		);
+	const {gilsleep, gilsleepAlt} = gt.palette();
+	return [[...seen].sort(), [gilsleep, gilsleepAlt].sort()];
+}, at);
+is(color[0], color[1], "it is hatched there");
+await page.mouse.click(at.x, at.y);
+await quiet(page);
+ok(shows(await view(page), d), "a click zooms to the group's longest delay", await view(page));
+
+// The table.
+const cells = () =>
+	page.evaluate(() =>
+		[...document.querySelectorAll("#tasks-body tbody tr")].map(tr =>
+			[...tr.cells].map(c => c.innerText),
+		),
+	);
+const short = g => g.name.replace(/\(.*\//, "(");
+const order = (a, b) => b.steps - a.steps;
+is(
+	(await cells()).map(c => [c[0], c[2], c[3]]),
+	groups.map(g => [short(g), String(g.tasks), String(g.steps)]),
+	"the table has the groups, most late first",
+);
+await page.click("#tasks-body th:nth-child(4) button");
+is(
+	(await cells()).map(c => c[0]),
+	[...groups].sort(order).map(short),
+	"sorted by steps, once asked",
+);
+ok(
+	(await page.textContent("#tasks-note"))
+		.replace(/\u00a0/g, " ")
+		.startsWith(count + " tasks, " + steps + " steps"),
+	"and how many there were of each is said",
+);
+ok(await page.evaluate(() => document.getElementById("static").offsetHeight === 0), "once only");
+is(page.troubles, [], "all in peace");
+await page.close();
+
+// Made up: many groups, of which one never was late, and names that would like to be code.
+const group = (i, more) => ({
+	name: "</script><b>task-*" + i,
+	named: true,
+	tasks: 3,
+	steps: 9,
+	running_ns: 100,
+	waiting_ns: 2500,
+	late_ns: 400,
+	unknown_ns: 0,
+	late_inferred_ns: 0,
+	late_gil_wait_ns: 300,
+	longest_late: {
+		task: 1,
+		at_ns: 500,
+		ns: 300,
+		inferred: true,
+		loop_tid: 101,
+		function: null,
+		function_ns: 0,
+		other_steps: 1,
+		gil_wait_ns: 250,
+		holder_tid: 102,
+		holder_function: "<i>",
+	},
+	waits: [],
+	...more,
+});
+const made = Array.from({length: 17}, (_, i) =>
+	group(i, i === 1 ? {late_ns: 0, longest_late: null} : {}),
+);
+const lane = {
+	exact: false,
+	dur: [500, 500],
+	running: [50, 50],
+	late: [100, 300],
+	waiting: [1350, 1150],
+	unknown: [0, 0],
+};
+const span = (from, to, state) => ({from, to, state});
+const fake = await open(
+	pageFile({
+		passes: [
+			{
+				dur: 1000,
+				threads: [
+					{tid: 101, name: "loop"},
+					{tid: 102, name: "other"},
+				],
+				lanes: [{gil: [span(0, 1000, 2)]}, {gil: [span(0, 1000, 1)]}],
+			},
+		],
+		report: {tasks: {count: 51, steps: 153, groups: made, list: []}},
+		tasks: {pass: 0, groups: 17, lanes: made.slice(1).map(() => lane)},
+	}),
+	{width: 360, dark: true},
+);
+await hover(fake, 0, 750);
+is(
+	(await tip(fake)).replace(/\u00a0/g, " ").split("\n"),
+	[
+		"</script><b>task-*0",
+		"0.10 running, 0.60 late, 2.30 waiting",
+		"on average over 500 ns",
+		"longest late: 300 ns (inferred) at 0.000 s",
+		"loop waited for the GIL for 250 ns, mostly while other held it in <i>",
+	],
+	"of a lane of sums, numbers are averages",
+);
+const before = await view(fake);
+const never = await hover(fake, 1, 750);
+await fake.mouse.click(never.x, never.y);
+await quiet(fake);
+is(await view(fake), before, "of a group that never was late there is nothing to zoom to");
+ok(
+	(await fake.textContent("#tasks-note")).includes("only the 16 groups"),
+	"what the timeline leaves out is said",
+);
+is(
+	await fake.evaluate(() => [document.documentElement.scrollWidth, innerWidth]),
+	[360, 360],
+	"nothing is wider than a small screen",
+);
+is(fake.troubles, [], "in peace, too");
+await done();

@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A report that is written by itself when a condition holds: of a program that keeps the GIL, not of one that
+# only uses it; into a folder that stays as small as it should.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+XDG_RUNTIME_DIR=$TMPDIR
+export XDG_RUNTIME_DIR
+grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h" || {
+	echo '1..0 # SKIP needs libmicrohttpd: apt-get install libmicrohttpd-dev'
+	exit 0
+}
+
+for condition in '' 'gil_wait' 'gil_wait>101% for 1s' 'gil_wait>5% for 0s' 'gil_wait>5% for 1h'; do
+	exits 125 "no condition: '$condition'" "$GILTRACER" --metrics :0 --record-when "$condition" x.py
+done
+exits 125 'a condition without metrics' "$GILTRACER" --record-when 'gil_wait>5% for 1s' x.py
+like "$(cat err)" 'record-when: give --metrics, too' 'says what is missing'
+exits 125 'and without a server' "$GILTRACER" metrics -p $$ --record-when 'gil_wait>5% for 1s'
+like "$(cat err)" 'record-when: give --listen, too' 'as well'
+
+cat >hog.py <<'PYTHON'
+import os
+import select
+import sys
+import threading
+
+over = threading.Event()
+
+
+def waits():
+    while not over.wait(0.001):
+        pass
+
+
+def hogs():
+    while not over.is_set():
+        sum(range(2000000))
+
+
+def innocent():
+    while not select.select([0], [], [], 0)[0]:
+        sum(range(2000000))
+
+
+threads = [threading.Thread(target=f, name=f.__name__ + '-1') for f in (hogs, waits)]
+print(os.getpid(), flush=True)
+if sys.argv[1] == 'innocent':
+    innocent()
+    sys.exit()
+for thread in threads:
+    thread.start()
+sys.stdin.read()
+over.set()
+for thread in threads:
+    thread.join()
+PYTHON
+
+# served NAME OPTION...: hog.py NAME runs with its messages in NAME.err; its number in $pid.
+served() {
+	name=$1
+	shift
+	mkfifo "$name.err"
+	"$GILTRACER" --metrics 127.0.0.1:0 "$@" hog.py "$name" <input >"$name.out" 2>"$name.err" 3>&- &
+	launcher=$!
+	exec 4<"$name.err"
+	read -r _ <&4
+}
+
+mkfifo input
+exec 3<>input
+mkdir reports
+# Other files, however old or large, are not the reports'.
+truncate -s 3M reports/giltracer-00000000T000000Z-1.html reports/giltracer-00000000T000001Z-2.html \
+	reports/mine.html
+served innocent --record-when 'gil_wait>50% for 1s' --reports reports
+innocent=$launcher
+exec 5<&4
+served hog --record-when 'gil_wait>50% for 1s' --duration 1 --reports reports --reports-limit 1
+read -r line <&4
+like "$line" 'process [0-9]*: gil_wait>50% for 1s: recording for 1 s$' 'the condition holds'
+read -r line <&4
+pid=$(cat hog.out)
+like "$line" "process $pid: report: reports/giltracer-[0-9TZ]*-${pid}[.]html\$" 'a report is written'
+report=${line##* }
+like "$(head -c 100 "$report")" '<!DOCTYPE html>' 'which is a page'
+like "$(grep -c 'hog[.]py' "$report")" '^[1-9]' 'of this program'
+is "$(find reports -type f | sort)" "$(printf '%s\nreports/mine.html' "$report")" \
+	'older reports make room for it, other files do not'
+
+# The same of a program that runs.
+mkfifo served.err
+"$GILTRACER" metrics -p "$pid" --listen 127.0.0.1:0 --record-when 'gil_kept>10% for 1s' --duration 1 \
+	--reports more 2>served.err 3>&- &
+server=$!
+exec 6<served.err
+read -r line <&6
+read -r line <&6
+like "$line" "process $pid: gil_kept>10% for 1s: recording" 'a running program: the condition holds'
+read -r line <&6
+like "$line" "process $pid: report: more/" 'a report is written'
+kill "$server"
+wait "$server"
+is "$?" 0 'the server ends'
+is "$(find more -type f | wc -l)" 1 'there is one report an hour'
+
+exec 3>&-
+wait "$launcher"
+is "$?" 0 'the program ends as ever'
+wait "$innocent"
+is "$(cat <&5)" '' 'an innocent program, which was watched before, has none'
+
+leaves_nothing
+done_testing
