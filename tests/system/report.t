@@ -38,29 +38,8 @@ like "$(cat table)" 'note: a note & more \(2 times\)' 'notes are shown'
 is "$(tr -d '\n' <table | LC_ALL=C tr -d '\040-\176\200-\377')" '' \
 	'no control character reaches the terminal'
 # On a terminal, here one of 90 columns, nothing is wider, and the words are the same.
-cat >narrow.py <<'END'
-import fcntl, os, pty, struct, sys, termios
-pid, fd = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 50, 90, 0, 0))
-    os.dup2(os.open('/dev/null', os.O_WRONLY), 2)
-    os.execvp(sys.argv[1], sys.argv[1:])
-text = b''
-while True:
-    try:
-        data = os.read(fd, 4096)
-    except OSError:
-        break
-    if not data:
-        break
-    text += data
-os.waitpid(pid, 0)
-lines = text.decode().replace('\r', '').splitlines()
-wide = open('table', encoding='utf-8').read()
-print('widest', max(map(len, lines)) <= 90, 'other', max(map(len, wide.splitlines())) > 90)
-print('same', sorted(wide.split()) == sorted(' '.join(lines).split()))
-END
-ok 'a narrow terminal' python3 narrow.py "$GILTRACER" report hog -o narrow.html --json narrow.json
+ok 'a narrow terminal' python3 "$top_srcdir/tests/system/narrow.py" \
+	"$GILTRACER" report hog -o narrow.html --json narrow.json
 is "$(cat out)" "$(printf 'widest True other True\nsame True')" 'has lines that fit, with all the words'
 ok 'the table is UTF-8' python3 -c 'open("table", encoding="utf-8").read()'
 

@@ -10,6 +10,8 @@ import struct
 import sys
 import termios
 
+import terminal
+
 giltracer, pid, keys, text = (sys.argv[1:] + ['GIL free'])[:4]
 child, fd = pty.fork()
 if child == 0:
@@ -17,11 +19,8 @@ if child == 0:
     os.execv(giltracer, [giltracer, 'top', '-p', pid])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 132, 0, 0))
 drawn = b''
-while True:
-    try:
-        drawn += os.read(fd, 65536)
-    except OSError:  # it has ended
-        break
+while data := terminal.read(fd):
+    drawn += data
     if keys and text.encode() in drawn:
         os.write(fd, keys.encode())
         keys = ''
