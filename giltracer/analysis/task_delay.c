@@ -73,15 +73,22 @@ static const struct slice *find_longest(const struct slice_thread *t, const stru
 	return best;
 }
 
-static bool is_loop(const struct names *names, const struct slice *s)
+static bool is_of(const struct names *names, const struct slice *s, const char *file)
 {
-	return strstr(names_get(names, s->name), "/asyncio/base_events.py:");
+	return s && strstr(names_get(names, s->name), file);
 }
 
-/* From the outermost call inwards, as long as one callee took most of its caller's time. */
+static bool is_loop(const struct names *names, const struct slice *s)
+{
+	return is_of(names, s, "/asyncio/base_events.py:");
+}
+
+/* From the outermost call inwards, as long as one callee took most of its caller's time. Where the
+ * loop itself calls a selector, it sleeps. */
 static void find_busy(struct task_delay *d, const struct recording_pass *pass,
                       const struct slice_thread *t)
 {
+	const struct names *names = pass->slices->names;
 	const struct slice *open[DEPTH_MAX], *found = NULL;
 	size_t depths = find_open(t, first_from(t, d->start_ns), open);
 	uint64_t from_ns = d->start_ns, to_ns = d->end_ns;
@@ -92,11 +99,15 @@ static void find_busy(struct task_delay *d, const struct recording_pass *pass,
 
 		if (!s || overlap(s, from_ns, to_ns) * 100 < (to_ns - from_ns) * CALLEE_PERCENT)
 			break;
+		if (is_loop(names, found) && is_of(names, s, "/selectors.py:")) {
+			d->slept_ns = overlap(s, from_ns, to_ns);
+			return;
+		}
 		from_ns = s->start_ns > from_ns ? s->start_ns : from_ns;
 		to_ns = end_of(s) < to_ns ? end_of(s) : to_ns;
 		found = s;
 	}
-	if (!found || is_loop(pass->slices->names, found))
+	if (!found || is_loop(names, found))
 		return;
 	d->function = found->name;
 	d->busy_ns = to_ns - from_ns;

@@ -41,6 +41,7 @@ struct task_rows {
  * @gil_ns: of it, the thread waited for the GIL; mostly while @holder had it, MODEL_NONE: nobody is
  * known to have; @holder_frame: that ran, id in the source's frames, 0: unknown
  * @busy_ns: of it, the thread ran @function, id in the slices' names; 0: none stands out
+ * @slept_ns: of it, the thread was in the loop's selector, if that stands out: asleep, or not yet on a CPU
  * @others: callbacks and steps that the thread began meanwhile
  */
 struct task_delay {
@@ -48,7 +49,7 @@ struct task_delay {
 	uint64_t start_ns, end_ns;
 	bool inferred;
 	uint32_t thread, holder, holder_frame, function;
-	uint64_t gil_ns, busy_ns, others;
+	uint64_t gil_ns, busy_ns, slept_ns, others;
 };
 
 /**

@@ -77,6 +77,7 @@ static void put_delay(struct jsonw *w, const struct analysis *a, const struct ta
 	json_tid(w, "loop_tid", a->model, d->thread);
 	jsonw_string(w, "function", slices_name(a, d->function));
 	jsonw_u64(w, "function_ns", d->busy_ns);
+	jsonw_u64(w, "slept_ns", d->slept_ns);
 	jsonw_u64(w, "other_steps", d->others);
 	jsonw_u64(w, "gil_wait_ns", d->gil_ns);
 	json_tid(w, "holder_tid", a->model, d->holder);

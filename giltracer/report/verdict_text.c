@@ -313,6 +313,8 @@ static void add_late_task(struct str *out, const struct analysis *a, const struc
 		wording_add_traced(&function, names_get(a->pass->slices->names, d->function),
 		                   2 * NAME_COLUMNS);
 		say_loop_busy(out, str_get(&thread), d->busy_ns, str_get(&function));
+	} else if (d->slept_ns) {
+		say_loop_slept(out, str_get(&thread), d->slept_ns);
 	} else {
 		say_loop_others(out, str_get(&thread), d->others);
 	}

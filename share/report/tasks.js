@@ -81,8 +81,10 @@ function whyLate(d) {
 					" held it" +
 					(d.holder_function ? " in " + d.holder_function : ""))
 		);
-	return d.function
-		? loop + " spent " + fmtDur(d.function_ns) + " in " + placedCall(d.function)
+	if (d.function)
+		return loop + " spent " + fmtDur(d.function_ns) + " in " + placedCall(d.function);
+	return d.slept_ns
+		? loop + " was in its selector for " + fmtDur(d.slept_ns) + ", asleep or without a CPU"
 		: loop + " began " + plural(d.other_steps, "other step");
 }
 

@@ -145,6 +145,7 @@ const group = (i, more) => ({
 		loop_tid: 101,
 		function: null,
 		function_ns: 0,
+		slept_ns: 0,
 		other_steps: 1,
 		gil_wait_ns: 250,
 		holder_tid: 102,
