@@ -7,6 +7,7 @@
 #include "analysis/overdue_holds.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
+#include "base/search.h"
 #include "model/owners.h"
 #include "model/span.h"
 #include "trace/native.h"
@@ -144,17 +145,11 @@ static void sort_samples(struct search *s)
 /* The thread's first sample that is not before time_ns. */
 static size_t sample_at(const struct search *s, uint32_t thread, uint64_t time_ns)
 {
-	size_t low = s->first_sample[thread], high = s->first_sample[thread + 1];
+	const uint32_t *samples = &s->samples_of[s->first_sample[thread]];
+	size_t n = s->first_sample[thread + 1] - s->first_sample[thread];
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->model->samples.v[s->samples_of[mid]].time_ns < time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return s->first_sample[thread] +
+	       SEARCH(n, i, s->model->samples.v[samples[i]].time_ns < time_ns);
 }
 
 /* Samples since the release request: what runs from then on is one call. */

@@ -243,7 +243,7 @@ static uint64_t known_overdue_ns(const struct model *model, const struct overdue
 
 	if (!h->end_ns)
 		return 0;
-	for (size_t i = SEARCH_AFTER(v, model->overdue.n, end_ns, h->end_ns - 1);
+	for (size_t i = SEARCH(model->overdue.n, k, v[k].end_ns < h->end_ns);
 	     i < model->overdue.n && v[i].end_ns == h->end_ns; i++)
 		if (v[i].gil == h->gil)
 			return v[i].us * UINT64_C(1000);

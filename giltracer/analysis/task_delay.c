@@ -4,6 +4,7 @@
 
 #include "analysis/loops.h"
 #include "analysis/task_groups.h"
+#include "base/search.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
@@ -29,17 +30,7 @@ static uint64_t overlap(const struct slice *s, uint64_t from_ns, uint64_t to_ns)
 /* The first call that starts no earlier. */
 static size_t first_from(const struct slice_thread *t, uint64_t time_ns)
 {
-	size_t low = 0, high = t->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->v[mid].start_ns < time_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(t->n, i, t->v[i].start_ns < time_ns);
 }
 
 /* By depth, the call that had begun last before that one: it may be over. */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
+#include "base/search.h"
 #include "model/span.h"
 #include "trace/names.h"
 
@@ -124,20 +125,12 @@ static int compare_rows(const void *va, const void *vb)
 
 const struct task_row *task_rows_of(const struct task_rows *rows, uint32_t group, size_t *count)
 {
-	size_t low = 0, high = rows->v.n, n = 0;
+	size_t first = SEARCH(rows->v.n, i, rows->v.v[i].group < group), n = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (rows->v.v[mid].group < group)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (n < TASK_ROWS && low + n < rows->v.n && rows->v.v[low + n].group == group)
+	while (n < TASK_ROWS && first + n < rows->v.n && rows->v.v[first + n].group == group)
 		n++;
 	*count = n;
-	return n ? &rows->v.v[low] : NULL;
+	return n ? &rows->v.v[first] : NULL;
 }
 
 /* ---- waits for the GIL of the loop's thread */

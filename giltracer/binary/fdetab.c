@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/search.h"
 
 #define ENC_UDATA4         0x03
 #define ENC_DATAREL_SDATA4 0x3b
@@ -74,19 +75,11 @@ static uint64_t row_start(const struct fdetab *tab, size_t i)
 bool fdetab_find(const struct fdetab *fdetab, uint64_t address, uint64_t *ret_start,
                  uint64_t *ret_end)
 {
-	size_t lo = 0;
+	size_t after = SEARCH(fdetab->n, i, row_start(fdetab, i) <= address);
 
-	for (size_t hi = fdetab->n; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (row_start(fdetab, mid) <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0)
+	if (after == 0)
 		return false;
-	*ret_start = row_start(fdetab, lo - 1);
-	*ret_end = lo < fdetab->n ? row_start(fdetab, lo) : UINT64_MAX;
+	*ret_start = row_start(fdetab, after - 1);
+	*ret_end = after < fdetab->n ? row_start(fdetab, after) : UINT64_MAX;
 	return true;
 }

@@ -164,7 +164,7 @@ static bool reaches(const struct candidate *c, const struct fdetab *starts, uint
 const struct function_symbol *function_table_at(const struct function_table *table,
                                                 const struct fdetab *starts, uint64_t vaddr)
 {
-	size_t n = SEARCH_AFTER(table->all.v, table->all.n, function.start, vaddr);
+	size_t n = SEARCH(table->all.n, k, table->all.v[k].function.start <= vaddr);
 	size_t at = last_above(table, n, vaddr);
 
 	/* Symbols may be nested: the one that starts last and still reaches vaddr. One without a

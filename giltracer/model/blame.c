@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "model/owners.h"
 #include "model/private.h"
 
@@ -269,15 +270,5 @@ void blame_finish(struct model *m)
 
 size_t model_find_blame(const struct model *m, uint32_t waiter)
 {
-	size_t low = 0, high = m->blame.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->blame.v[mid].waiter < waiter)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return SEARCH(m->blame.n, i, m->blame.v[i].waiter < waiter);
 }

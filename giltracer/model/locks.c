@@ -301,7 +301,7 @@ void model_blocked(const struct model *m, uint32_t thread, size_t span,
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
 	book = &m->priv->locks.v[s->gil.lock];
-	i = SEARCH_AFTER(book->releases.v, book->releases.n, time_ns, at);
+	i = SEARCH(book->releases.n, k, book->releases.v[k].time_ns <= at);
 	/* Where the thread released the lock itself, the span begins after that release. */
 	released = i && (book->releases.v[i - 1].thread == thread ||
 	                 released_before(m, s, span, &book->releases.v[i - 1]));

@@ -83,22 +83,15 @@ bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since
 
 size_t owners_at(const struct model_gil *g, size_t hint, uint64_t time_ns)
 {
-	size_t low = hint, step = 1, high;
+	size_t low = hint, step = 1, high, more;
 
 	while (low + step < g->owners.n && g->owners.v[low + step].start_ns <= time_ns) {
 		low += step;
 		step *= 2;
 	}
 	high = low + step < g->owners.n ? low + step : g->owners.n;
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->owners.v[mid].start_ns <= time_ns)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	more = SEARCH(high - low, i, g->owners.v[low + i].start_ns <= time_ns);
+	return more ? low + more - 1 : low;
 }
 
 void owners_forget(struct model *m, uint32_t gil)

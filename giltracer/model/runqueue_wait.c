@@ -87,7 +87,7 @@ static void charge(void *data, const struct model_queued *part)
 /* The last owner that starts no later; book->owners.n if there is none. */
 static size_t owner_at(const struct cpu_tracker *book, uint64_t time_ns)
 {
-	size_t after = SEARCH_AFTER(book->owners.v, book->owners.n, start_ns, time_ns);
+	size_t after = SEARCH(book->owners.n, k, book->owners.v[k].start_ns <= time_ns);
 
 	return after ? after - 1 : book->owners.n;
 }
@@ -141,7 +141,7 @@ void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
 	uint64_t from = lane->spans.v[index].start_ns, end = lane_span_end(lane, index);
 	int32_t cpu = index + 1 < lane->spans.n ? lane->spans.v[index + 1].cpu.number : -1;
 
-	for (size_t i = SEARCH_AFTER(ts->moves.v, ts->moves.n, time_ns, from); i < ts->moves.n;
+	for (size_t i = SEARCH(ts->moves.n, k, ts->moves.v[k].time_ns <= from); i < ts->moves.n;
 	     i++) {
 		if (ts->moves.v[i].time_ns >= end)
 			break;

@@ -6,6 +6,7 @@
 #ifndef GILTRACER_MODEL_SPAN_H
 #define GILTRACER_MODEL_SPAN_H
 
+#include "base/search.h"
 #include "model/model.h"
 
 static inline uint64_t later(uint64_t a, uint64_t b)
@@ -54,17 +55,9 @@ static inline uint64_t lane_span_end(const struct lane *lane, size_t i)
 /* Index of the span that contains time_ns: the last one that does not start later, or the first. */
 static inline size_t lane_at(const struct lane *lane, uint64_t time_ns)
 {
-	size_t low = 0, high = lane->spans.n;
+	size_t after = SEARCH(lane->spans.n, i, lane->spans.v[i].start_ns <= time_ns);
 
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (lane->spans.v[mid].start_ns <= time_ns)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return after ? after - 1 : 0;
 }
 
 /* Whether the lane's last span is kept in any case: holds and waits of lanes of kind count. */

@@ -91,7 +91,7 @@ static bool is_global_like(const char *name)
 const char *kallsyms_find(const struct kallsyms *k, uint64_t address, const char **ret_module,
                           uint64_t *ret_start)
 {
-	size_t at = SEARCH_AFTER(k->all.v, k->all.n, start, address), best;
+	size_t at = SEARCH(k->all.n, i, k->all.v[i].start <= address), best;
 
 	if (at == 0)
 		return NULL;

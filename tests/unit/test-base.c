@@ -129,20 +129,20 @@ static void test_vec(void)
 
 static void test_search(void)
 {
-	static const struct {
-		uint32_t other;
-		uint64_t key;
-	} v[] = { { 9, 2 }, { 8, 5 }, { 7, 5 }, { 6, UINT64_MAX } };
-	static const size_t want[] = { 0, 0, 1, 1, 1, 3, 3 };
+	static const uint64_t v[] = { 2, 5, 5, UINT64_MAX };
+	static const size_t beyond[] = { 0, 0, 1, 1, 1, 3, 3 };
+	static const size_t from[] = { 0, 0, 0, 1, 1, 1, 3 };
 	size_t n = sizeof(v) / sizeof(*v);
 
-	for (uint64_t value = 0; value < sizeof(want) / sizeof(*want); value++)
-		is_u64(SEARCH_AFTER(v, n, key, value), want[value], "the first key beyond %d",
+	for (uint64_t value = 0; value < sizeof(beyond) / sizeof(*beyond); value++) {
+		is_u64(SEARCH(n, i, v[i] <= value), beyond[value], "the first number beyond %d",
 		       (int)value);
-	is_u64(SEARCH_AFTER(v, n, key, UINT64_MAX), n, "none is beyond the last");
-	for (size_t i = 0; i < n; i++)
-		is_u64(SEARCH_AFTER(v, i, key, 5), i < 3 ? i : 3, "of the first %zu", i);
-	is_u64(search_after(NULL, 0, sizeof(*v), 0, 1), 0, "nothing in nothing");
+		is_u64(SEARCH(n, i, v[i] < value), from[value], "the first that is at least %d",
+		       (int)value);
+	}
+	is_u64(SEARCH(n, i, v[i] <= UINT64_MAX), n, "none is beyond the last");
+	for (size_t most = 0; most < n; most++)
+		is_u64(SEARCH(most, i, v[i] <= 5), most < 3 ? most : 3, "of the first %zu", most);
 }
 
 static void test_clone(void)
