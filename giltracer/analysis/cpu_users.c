@@ -20,13 +20,10 @@ const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, ui
 static void add_user(struct cpu_users *users, struct idmap *index, uint32_t id, const char *name,
                      uint64_t ns)
 {
-	uint32_t at = idmap_get(index, id);
+	uint32_t at;
 
-	if (at == IDMAP_NONE) {
-		at = (uint32_t)users->list.n;
-		idmap_set(index, id, at);
+	if (idmap_add(index, id, (uint32_t)users->list.n, &at))
 		*vec_push(&users->list) = (struct cpu_user){ .name = name };
-	}
 	users->list.v[at].ns += ns;
 }
 

@@ -92,13 +92,10 @@ bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b)
 static uint32_t function_number(struct functions *f, const struct stacks *frames, uint32_t frame)
 {
 	const struct stack_frame *at = frame ? stacks_get(frames, frame) : NULL;
-	uint64_t key = at ? idmap_pair(at->name, at->module) : 0;
-	uint32_t number = at ? idmap_get(&f->numbers, key) : 0;
+	uint32_t number = 0;
 
-	if (number == IDMAP_NONE) {
-		number = f->numbers.n + 1;
-		idmap_set(&f->numbers, key, number);
-	}
+	if (at)
+		idmap_add(&f->numbers, idmap_pair(at->name, at->module), f->numbers.n + 1, &number);
 	return number;
 }
 
@@ -106,22 +103,16 @@ static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
 {
 	uint32_t row = w->last;
 	uint32_t function;
-	uint64_t key;
 
 	if (row != MODEL_NONE && hogs_same_function(s->frames, s->rows.v[row].hog.frame, frame))
 		return &s->rows.v[row];
 	function = function_number(&s->functions, s->frames, frame);
 	while (function >= s->proofs.n)
 		*vec_push(&s->proofs) = (struct proof){ 0 };
-	key = idmap_pair(w->thread, function);
-	row = idmap_get(&s->row_index, key);
-	if (row == IDMAP_NONE) {
-		row = (uint32_t)s->rows.n;
+	if (idmap_add(&s->row_index, idmap_pair(w->thread, function), (uint32_t)s->rows.n, &row))
 		*vec_push(&s->rows) =
 			(struct row){ .hog = { .thread = w->thread, .frame = frame, .row = row },
 			              .function = function };
-		idmap_set(&s->row_index, key, row);
-	}
 	w->last = row;
 	return &s->rows.v[row];
 }
@@ -378,14 +369,11 @@ static void add_finding(struct findings *f, const struct stacks *stacks, uint32_
                         uint32_t native, uint32_t n)
 {
 	uint64_t key = idmap_pair(row, function_number(&f->functions, stacks, native));
-	uint32_t at = idmap_get(&f->index, key);
+	uint32_t at;
 
-	if (at != IDMAP_NONE) {
-		f->v.v[at].n += n;
-		return;
-	}
-	idmap_set(&f->index, key, (uint32_t)f->v.n);
-	*vec_push(&f->v) = (struct finding){ row, native, n };
+	if (idmap_add(&f->index, key, (uint32_t)f->v.n, &at))
+		*vec_push(&f->v) = (struct finding){ row, native, 0 };
+	f->v.v[at].n += n;
 }
 
 /* The C function that all samples of a hold, from the first to the last, found at work. 0: they

@@ -71,16 +71,12 @@ struct sampled_stacks sampled_stacks_of(const struct samples *s, const struct sa
 		bool torn = run->flags & SAMPLE_TORN;
 		enum sampled_what what = sampled_what_of(run);
 		uint64_t key = idmap_pair(run->stack, 2 * (uint32_t)what + torn);
-		uint32_t at = idmap_get(&by_key, key);
-		uint32_t n = sample_run_end(s, thread, i) - run->sample;
+		uint32_t n = sample_run_end(s, thread, i) - run->sample, at;
 
 		if (!n || run->flags & SAMPLE_GONE)
 			continue;
-		if (at == IDMAP_NONE) {
-			at = (uint32_t)sums.v.n;
-			idmap_set(&by_key, key, at);
+		if (idmap_add(&by_key, key, (uint32_t)sums.v.n, &at))
 			*vec_push(&sums.v) = (struct sampled_stack){ run->stack, what, torn, 0 };
-		}
 		sums.v.v[at].samples += n;
 	}
 	idmap_done(&by_key);
@@ -142,13 +138,10 @@ static struct sampled_place *find_place(struct finding *f, const struct sampled_
 	key = hash_more(f->seed, key, idmap_pair(wanted->caller, wanted->caller_file));
 	key = hash_more(f->seed, key, wanted->what);
 	for (;; key++) {
-		uint32_t at = idmap_get(&f->places, key);
+		uint32_t at;
 
-		if (at == IDMAP_NONE) {
-			idmap_set(&f->places, key, (uint32_t)f->out->places.n);
+		if (idmap_add(&f->places, key, (uint32_t)f->out->places.n, &at))
 			*vec_push(&f->out->places) = *wanted;
-			return &f->out->places.v[f->out->places.n - 1];
-		}
 		if (is_same(&f->out->places.v[at], wanted))
 			return &f->out->places.v[at];
 	}
@@ -304,15 +297,14 @@ struct sampled sampled_find(const struct recording_pass *pass)
 	struct sampled out = { .busiest = MODEL_NONE };
 	struct finding f = { .samples = s, .out = &out, .seed = hash_seed() };
 	struct idmap pids = { 0 };
+	uint32_t first;
 
 	if (!s)
 		return out;
 	out.samples = s->times.n;
 	for (uint32_t i = 0; i < s->threads.n; i++)
-		if (idmap_get(&pids, s->threads.v[i].pid) == IDMAP_NONE) {
-			idmap_set(&pids, s->threads.v[i].pid, i);
+		if (idmap_add(&pids, s->threads.v[i].pid, i, &first))
 			add_process(&f, pass, s->threads.v[i].pid);
-		}
 	idmap_done(&pids);
 	out.held = out.what[SAMPLED_HOLDS];
 	idmap_done(&f.places);

@@ -59,11 +59,8 @@ static uint32_t find_group(struct maker *m, uint32_t i)
 	else
 		str_adds(&pattern, text);
 	name = names_id(m->patterns, str_get(&pattern), pattern.len);
-	at = idmap_get(&m->by_name, name);
-	if (at != IDMAP_NONE)
+	if (!idmap_add(&m->by_name, name, (uint32_t)m->ret->v.n, &at))
 		return at;
-	at = (uint32_t)m->ret->v.n;
-	idmap_set(&m->by_name, name, at);
 	g = vec_push(&m->ret->v);
 	*g = (struct task_group){ .named = t->name, .first = i };
 	str_adds(&g->name, str_get(&pattern) + 1);
@@ -96,11 +93,9 @@ static void add_row(struct task_rows *rows, struct idmap *ids, const struct task
 {
 	/* Lines of a function are few: what differs in the upper bits only is one row. */
 	uint64_t key = (uint64_t)row->group << 44 ^ (uint64_t)row->function << 20 ^ row->line;
-	uint32_t at = idmap_get(ids, key);
+	uint32_t at;
 
-	if (at == IDMAP_NONE) {
-		at = (uint32_t)rows->v.n;
-		idmap_set(ids, key, at);
+	if (idmap_add(ids, key, (uint32_t)rows->v.n, &at)) {
 		*vec_push(&rows->v) = *row;
 		return;
 	}

@@ -3,6 +3,7 @@
 #ifndef GILTRACER_BASE_IDMAP_H
 #define GILTRACER_BASE_IDMAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/hash.h"
@@ -44,6 +45,17 @@ static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
 	if (!map->slots)
 		return IDMAP_NONE;
 	return idmap_slot(map, key)->value - 1;
+}
+
+/* Unless key has a value, set it to value. Returns whether it had none; *ret is the one it has now. */
+static inline bool idmap_add(struct idmap *map, uint64_t key, uint32_t value, uint32_t *ret)
+{
+	*ret = idmap_get(map, key);
+	if (*ret != IDMAP_NONE)
+		return false;
+	idmap_set(map, key, value);
+	*ret = value;
+	return true;
 }
 
 /* Two ids as one key. */

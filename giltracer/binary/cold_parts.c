@@ -28,14 +28,11 @@ struct targets {
 
 static void count(struct targets *targets, uint64_t part)
 {
-	uint32_t at = idmap_get(&targets->by_part, part);
+	uint32_t at;
 
-	if (at != IDMAP_NONE) {
-		targets->v.v[at].jumps++;
-		return;
-	}
-	idmap_set(&targets->by_part, part, (uint32_t)targets->v.n);
-	*vec_push(&targets->v) = (struct target){ part, 1 };
+	if (idmap_add(&targets->by_part, part, (uint32_t)targets->v.n, &at))
+		*vec_push(&targets->v) = (struct target){ part, 0 };
+	targets->v.v[at].jumps++;
 }
 
 static bool most(const struct targets *targets, uint64_t *ret)

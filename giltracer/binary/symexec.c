@@ -58,13 +58,11 @@ struct runner {
 
 static struct symexec_call *call_at(struct runner *r, uint64_t address)
 {
-	uint32_t at = idmap_get(&r->call_index, address);
+	uint32_t at;
 
-	if (at != IDMAP_NONE)
-		return &r->run->calls.v[at];
-	idmap_set(&r->call_index, address, (uint32_t)r->run->calls.n);
-	*vec_push(&r->run->calls) = (struct symexec_call){ .address = address };
-	return &r->run->calls.v[r->run->calls.n - 1];
+	if (idmap_add(&r->call_index, address, (uint32_t)r->run->calls.n, &at))
+		*vec_push(&r->run->calls) = (struct symexec_call){ .address = address };
+	return &r->run->calls.v[at];
 }
 
 /* The last visit counts: its state is true on all ways to the call. */

@@ -83,28 +83,21 @@ static uint32_t entry_of_function(const struct thread *t, size_t i)
 
 static uint32_t use_frame(struct thread *t, uint32_t frame)
 {
-	uint32_t at = idmap_get(&t->index, frame);
+	uint32_t at;
 
-	if (at != IDMAP_NONE)
-		return at;
 	if (t->sampled && t->sampled->v.v[frame].function != frame)
 		use_frame(t, t->sampled->v.v[frame].function);
-	at = (uint32_t)t->used.n;
-	idmap_set(&t->index, frame, at);
-	*vec_push(&t->used) = frame;
+	if (idmap_add(&t->index, frame, (uint32_t)t->used.n, &at))
+		*vec_push(&t->used) = frame;
 	return at;
 }
 
 static uint32_t node_id(struct thread *t, uint32_t prefix, uint32_t frame)
 {
-	uint64_t key = idmap_pair(prefix, frame);
-	uint32_t at = idmap_get(&t->by_node, key);
+	uint32_t at;
 
-	if (at != IDMAP_NONE)
-		return at;
-	at = (uint32_t)t->nodes.n;
-	idmap_set(&t->by_node, key, at);
-	*vec_push(&t->nodes) = (struct node){ prefix, frame };
+	if (idmap_add(&t->by_node, idmap_pair(prefix, frame), (uint32_t)t->nodes.n, &at))
+		*vec_push(&t->nodes) = (struct node){ prefix, frame };
 	return at;
 }
 

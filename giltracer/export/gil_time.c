@@ -15,15 +15,12 @@ static uint32_t mask_of(const struct analysis *a, enum gil_time which)
 
 static void add(struct gil_times *t, uint32_t stack, enum gil_time which, uint64_t ns)
 {
-	uint32_t at = idmap_get(&t->by_stack, stack);
+	uint32_t at;
 
 	if (!ns)
 		return;
-	if (at == IDMAP_NONE) {
-		at = (uint32_t)t->rows.n;
-		idmap_set(&t->by_stack, stack, at);
+	if (idmap_add(&t->by_stack, stack, (uint32_t)t->rows.n, &at))
 		*vec_push(&t->rows) = (struct gil_time_row){ .stack = stack };
-	}
 	t->rows.v[at].ns[which] += ns;
 }
 

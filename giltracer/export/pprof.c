@@ -56,13 +56,11 @@ static int64_t text(struct pprof *p, const char *s)
 static uint32_t function_id(struct pprof *p, const struct place *place)
 {
 	uint64_t key = idmap_pair((uint32_t)text(p, place->name), (uint32_t)text(p, place->file));
-	uint32_t id = idmap_get(&p->functions, key);
 	Perftools__Profiles__Function *f;
+	uint32_t id;
 
-	if (id != IDMAP_NONE)
+	if (!idmap_add(&p->functions, key, p->functions.n + 1, &id))
 		return id;
-	id = p->functions.n + 1;
-	idmap_set(&p->functions, key, id);
 	f = xcalloc(1, sizeof(*f));
 	perftools__profiles__function__init(f);
 	f->id = id;
@@ -75,15 +73,12 @@ static uint32_t function_id(struct pprof *p, const struct place *place)
 static uint32_t location_id(struct pprof *p, const struct place *place)
 {
 	uint32_t function = function_id(p, place);
-	uint64_t key = idmap_pair(function, place->line);
-	uint32_t id = idmap_get(&p->locations, key);
 	Perftools__Profiles__Location *location;
 	Perftools__Profiles__Line *line;
+	uint32_t id;
 
-	if (id != IDMAP_NONE)
+	if (!idmap_add(&p->locations, idmap_pair(function, place->line), p->locations.n + 1, &id))
 		return id;
-	id = p->locations.n + 1;
-	idmap_set(&p->locations, key, id);
 	line = xcalloc(1, sizeof(*line));
 	perftools__profiles__line__init(line);
 	line->function_id = function;

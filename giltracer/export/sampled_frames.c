@@ -15,20 +15,12 @@ enum { NO_FRAME = SAMPLED_WHATS, NO_STACK, FUNCTIONS };
 
 static uint32_t add_frame(struct sampled_frames *f, const struct stack_frame *frame)
 {
-	uint64_t function = idmap_pair(frame->name, frame->module), line;
-	uint32_t first = idmap_get(&f->functions, function), at;
+	uint32_t next = (uint32_t)f->v.n, first, at;
 
-	if (first == IDMAP_NONE) {
-		first = (uint32_t)f->v.n;
-		idmap_set(&f->functions, function, first);
-	}
-	line = idmap_pair(first, frame->line);
-	at = idmap_get(&f->lines, line);
-	if (at != IDMAP_NONE)
-		return at;
-	at = (uint32_t)f->v.n;
-	idmap_set(&f->lines, line, at);
-	*vec_push(&f->v) = (struct sampled_frame){ frame->name, frame->module, frame->line, first };
+	idmap_add(&f->functions, idmap_pair(frame->name, frame->module), next, &first);
+	if (idmap_add(&f->lines, idmap_pair(first, frame->line), next, &at))
+		*vec_push(&f->v) = (struct sampled_frame){ frame->name, frame->module, frame->line,
+			                                   first };
 	return at;
 }
 

@@ -375,13 +375,10 @@ static void name_again(struct event_totals *et, uint32_t thread)
 
 static uint32_t find_thread(struct event_totals *et, uint32_t tid)
 {
-	uint32_t thread = idmap_get(&et->tids, tid);
+	uint32_t thread;
 
-	if (thread != IDMAP_NONE)
-		return thread;
-	thread = (uint32_t)et->threads.n;
-	*vec_push(&et->threads) = (struct thread){ .tid = tid, .slot = NONE, .gil = NONE };
-	idmap_set(&et->tids, tid, thread);
+	if (idmap_add(&et->tids, tid, (uint32_t)et->threads.n, &thread))
+		*vec_push(&et->threads) = (struct thread){ .tid = tid, .slot = NONE, .gil = NONE };
 	return thread;
 }
 

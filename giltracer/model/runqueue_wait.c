@@ -73,14 +73,11 @@ static void charge(void *data, const struct model_queued *part)
 	struct tally *tally = data;
 	struct model *m = tally->model;
 	uint32_t key = part->by == MODEL_NONE ? PROGRAM | part->name : part->by;
-	uint32_t row = idmap_get(&tally->rows, key);
+	uint32_t row;
 
-	if (row == IDMAP_NONE) {
-		row = (uint32_t)m->cpu_blame.n;
+	if (idmap_add(&tally->rows, key, (uint32_t)m->cpu_blame.n, &row))
 		*vec_push(&m->cpu_blame) = (struct model_cpu_blame){ tally->thread, part->by,
 			                                             part->name, 0 };
-		idmap_set(&tally->rows, key, row);
-	}
 	m->cpu_blame.v[row].runnable_ns += part->to_ns - part->from_ns;
 }
 

@@ -9,15 +9,12 @@
 
 uint32_t process_of(struct model *m, uint32_t pid)
 {
-	uint32_t proc = idmap_get(&m->priv->pids, pid);
+	uint32_t proc;
 
-	if (proc == IDMAP_NONE) {
-		proc = (uint32_t)m->priv->procs.n;
+	if (idmap_add(&m->priv->pids, pid, (uint32_t)m->priv->procs.n, &proc))
 		*vec_push(&m->priv->procs) = (struct process){ .pid = pid,
 			                                       .first_gil = MODEL_NONE,
 			                                       .nameless = MODEL_NONE };
-		idmap_set(&m->priv->pids, pid, proc);
-	}
 	return proc;
 }
 
@@ -114,12 +111,8 @@ void thread_before_start(struct model *m, const struct event *ev)
 	if (thread_is_nobody(ev->tid) ||
 	    (ev->type != EV_FORK && ev->type != EV_COMM && ev->type != EV_EXIT))
 		return;
-	i = idmap_get(&p->prestart_tids, ev->tid);
-	if (i == IDMAP_NONE) {
-		i = (uint32_t)p->prestart.n;
+	if (idmap_add(&p->prestart_tids, ev->tid, (uint32_t)p->prestart.n, &i))
 		*vec_push(&p->prestart) = (struct prestart_thread){ .tid = ev->tid };
-		idmap_set(&p->prestart_tids, ev->tid, i);
-	}
 	if (!thread_is_nobody(ev->pid))
 		p->prestart.v[i].pid = ev->pid;
 	p->prestart.v[i].gone = ev->type == EV_EXIT;

@@ -128,14 +128,13 @@ void maps_free(struct maps *maps)
 
 struct address_space *maps_space(struct maps *maps, uint32_t pid)
 {
-	uint32_t at = idmap_get(&maps->by_pid, pid);
 	struct address_space *space;
+	uint32_t at;
 
-	if (at != IDMAP_NONE)
+	if (!idmap_add(&maps->by_pid, pid, (uint32_t)maps->spaces.n, &at))
 		return maps->spaces.v[at];
 	space = xcalloc(1, sizeof(*space));
 	space->pid = pid;
-	idmap_set(&maps->by_pid, pid, maps->spaces.n);
 	*vec_push(&maps->spaces) = space;
 	return space;
 }

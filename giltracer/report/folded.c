@@ -146,32 +146,29 @@ struct lane_stacks {
 	const char *without; /* for a span that has none */
 };
 
+struct stack_time {
+	uint32_t stack;
+	uint64_t ns;
+};
+
 /* Time in states of a lane, by the stack of each span. */
 static void put_spans(const struct recording_pass *pass, uint32_t thread,
                       const struct lane_stacks *of, uint32_t mask, FILE *out)
 {
 	const struct lane *lane = of->lane;
-	VEC(struct {
-		uint32_t stack;
-		uint64_t ns;
-	})
-	sums = { 0 };
+	VEC(struct stack_time) sums = { 0 };
 	struct idmap by_stack = { 0 };
 	struct lines lines = { .pass = pass, .thread = thread };
 
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
 		uint32_t stack = of->is_gil ? span->gil.frame : span->cpu.stack;
-		uint32_t at = idmap_get(&by_stack, stack);
+		uint32_t at;
 
 		if (!(mask >> span->state & 1) || lane_span_end(lane, i) == span->start_ns)
 			continue;
-		if (at == IDMAP_NONE) {
-			at = (uint32_t)sums.n;
-			idmap_set(&by_stack, stack, at);
-			vec_push(&sums)->stack = stack;
-			sums.v[at].ns = 0;
-		}
+		if (idmap_add(&by_stack, stack, (uint32_t)sums.n, &at))
+			*vec_push(&sums) = (struct stack_time){ .stack = stack };
 		sums.v[at].ns += lane_span_end(lane, i) - span->start_ns;
 	}
 	for (size_t i = 0; i < sums.n; i++)

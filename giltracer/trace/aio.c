@@ -79,13 +79,10 @@ static uint32_t new_task(struct maker *m, const struct aio_event *e, uint32_t pi
 
 static struct cause *cause_of(struct maker *m, uint64_t object)
 {
-	uint32_t at = idmap_get(&m->callbacks, object);
+	uint32_t at;
 
-	if (at == IDMAP_NONE) {
-		at = (uint32_t)m->causes.n;
+	if (idmap_add(&m->callbacks, object, (uint32_t)m->causes.n, &at))
 		*vec_push(&m->causes) = (struct cause){ .waker = { .task = AIO_NONE } };
-		idmap_set(&m->callbacks, object, at);
-	}
 	return &m->causes.v[at];
 }
 

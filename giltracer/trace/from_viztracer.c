@@ -65,18 +65,13 @@ struct raw {
 /* Index of a thread; a new one moves those after it. */
 static uint32_t thread_index(struct reader *r, uint32_t pid, uint32_t tid)
 {
-	uint64_t id = idmap_pair(pid, tid);
 	uint32_t i;
 
 	if (r->last != NO_THREAD && r->threads.v[r->last].tid == tid &&
 	    r->threads.v[r->last].pid == pid)
 		return r->last;
-	i = idmap_get(&r->by_id, id);
-	if (i == IDMAP_NONE) {
-		i = (uint32_t)r->threads.n;
+	if (idmap_add(&r->by_id, idmap_pair(pid, tid), (uint32_t)r->threads.n, &i))
 		*vec_push(&r->threads) = (struct thread){ .pid = pid, .tid = tid };
-		idmap_set(&r->by_id, id, i);
-	}
 	r->last = i;
 	return i;
 }

@@ -88,14 +88,10 @@ static void read_frame(struct reader *r)
 
 static uint32_t thread_index(struct reader *r, uint32_t pid, uint32_t tid)
 {
-	uint64_t key = idmap_pair(pid, tid);
-	uint32_t index = idmap_get(&r->by_thread, key);
+	uint32_t index;
 
-	if (index != IDMAP_NONE)
-		return index;
-	index = (uint32_t)r->s->threads.n;
-	*vec_push(&r->s->threads) = (struct sample_thread){ .pid = pid, .tid = tid };
-	idmap_set(&r->by_thread, key, index);
+	if (idmap_add(&r->by_thread, idmap_pair(pid, tid), (uint32_t)r->s->threads.n, &index))
+		*vec_push(&r->s->threads) = (struct sample_thread){ .pid = pid, .tid = tid };
 	return index;
 }
 

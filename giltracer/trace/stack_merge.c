@@ -33,10 +33,9 @@ struct join {
 	struct idmap by_tid;              /* pid, tid -> thread */
 	VEC(struct call_name) call_names; /* by name of the slices */
 	struct idmap paths;               /* path of calls, name -> longer path */
-	uint32_t path_count;
-	struct idmap known;   /* stack, path -> joined stack */
-	VEC(uint32_t) native; /* the stack at hand, outermost first */
-	VEC(uint32_t) python; /* its calls, outermost first: names of the slices */
+	struct idmap known;               /* stack, path -> joined stack */
+	VEC(uint32_t) native;             /* the stack at hand, outermost first */
+	VEC(uint32_t) python;             /* its calls, outermost first: names of the slices */
 };
 
 struct join *join_new(const struct join_options *options)
@@ -160,11 +159,7 @@ static uint32_t running_calls(struct join *join, uint64_t time_ns, uint32_t pid,
 		if (!call_name(join, name)->python)
 			continue;
 		*vec_push(&join->python) = name;
-		longer = idmap_get(&join->paths, idmap_pair(path, name));
-		if (longer == IDMAP_NONE) {
-			longer = ++join->path_count;
-			idmap_set(&join->paths, idmap_pair(path, name), longer);
-		}
+		idmap_add(&join->paths, idmap_pair(path, name), join->paths.n + 1, &longer);
 		path = longer;
 	}
 	return path;

@@ -160,7 +160,7 @@ static void test_modules(void)
 static void test_idmap(void)
 {
 	struct idmap map = { 0 };
-	uint32_t wrong = 0;
+	uint32_t wrong = 0, value;
 
 	ok(idmap_get(&map, 5) == IDMAP_NONE, "an empty table has nothing");
 	for (uint64_t i = 0; i < 100000; i++)
@@ -171,6 +171,9 @@ static void test_idmap(void)
 	ok(idmap_get(&map, 12345) == IDMAP_NONE, "another one is not");
 	idmap_set(&map, 0, 77);
 	ok(idmap_get(&map, 0) == 77 && map.n == 100000, "a number can be replaced");
+	ok(!idmap_add(&map, 0, 78, &value) && value == 77, "but what is added does not replace it");
+	ok(idmap_add(&map, 12345, 78, &value) && value == 78 && idmap_get(&map, 12345) == 78,
+	   "a new number is added");
 	idmap_done(&map);
 }
 
