@@ -197,8 +197,8 @@ done_testing() {
 all_cpythons() {
 	for tap_py in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 /usr/bin/python3; do
 		[ -x "$tap_py" ] || continue
-		"$tap_py" -c 'import sys, platform
-if platform.python_implementation() == "CPython" and sys.version_info >= (3, 6):
+		"$tap_py" -IS -c 'import sys
+if sys.implementation.name == "cpython" and sys.version_info >= (3, 6):
     print("%d.%d" % sys.version_info[:2], sys.argv[1])' "$tap_py" 2>/dev/null
 	done
 }
@@ -220,7 +220,7 @@ cpythons() {
 # newer_pythons: the same for those that newer-pythons.sh unpacked; the newest, or all.
 newer_pythons() {
 	for tap_py in "$tap_pythons"/*/usr/bin/python3.*[0-9]; do
-		[ -x "$tap_py" ] && "$tap_py" -c '' 2>/dev/null &&
+		[ -x "$tap_py" ] && "$tap_py" -IS -c '' 2>/dev/null &&
 			echo "${tap_py##*python} $tap_py"
 	done | sort -V | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
 }
@@ -254,9 +254,13 @@ cpython() {
 
 # viztracer_python: a Python that can import VizTracer: $GILTRACER_TEST_VIZTRACER, the virtual
 # environment that ./quickstart makes in the build folder, or any CPython that has it.
+# shellcheck disable=SC2046 # a list
 viztracer_python() {
-	for tap_py in "${GILTRACER_TEST_VIZTRACER:-}" "$tap_venv/bin/python" \
-		$(all_cpythons | sed 's/^[^ ]* //'); do
+	imports_viztracer "${GILTRACER_TEST_VIZTRACER:-}" "$tap_venv/bin/python" ||
+		imports_viztracer $(all_cpythons | sed 's/^[^ ]* //')
+}
+imports_viztracer() {
+	for tap_py in "$@"; do
 		if [ -x "$tap_py" ] && "$tap_py" -c 'import viztracer' 2>/dev/null; then
 			echo "$tap_py"
 			return 0
@@ -285,13 +289,17 @@ has_uprobes() {
 	(echo "-:$tap_probe" >>$tracefs/uprobe_events) 2>/dev/null
 }
 
+# One test of a build folder tries it: to start it costs as much as many a test.
 has_chromium() {
 	tap_chromium=$(chromium_path) || return 1
+	tap_rendered=$top_builddir/tests/chromium-renders.$(id -u)
+	[ ! -e "$tap_rendered" ] || return 0
 	timeout 60 "$tap_chromium" --headless --no-sandbox --disable-gpu \
 		--user-data-dir="$TMPDIR/.need-chromium" --dump-dom 'data:text/html,<p>here' \
 		2>/dev/null | grep -q here
 	tap_has=$?
 	rm -rf "$TMPDIR/.need-chromium"
+	[ $tap_has -ne 0 ] || touch "$tap_rendered" 2>/dev/null || :
 	return $tap_has
 }
 
@@ -320,7 +328,7 @@ has() {
 	chromium) has_chromium || has_chromium ;; # a busy machine may take its time
 	firefox) command -v firefox-esr >/dev/null || command -v firefox >/dev/null ;;
 	node) node -e '' 2>/dev/null ;;
-	playwright) NODE_PATH=$(playwright_path) node -e 'require("playwright-core")' 2>/dev/null ;;
+	playwright) NODE_PATH=$(playwright_path) node -e 'require.resolve("playwright-core")' 2>/dev/null ;;
 	axe) NODE_PATH=$(playwright_path) node -e 'require.resolve("axe-core")' 2>/dev/null ;;
 	biome) biome_path >/dev/null ;;
 	speedscope) speedscope_path >/dev/null ;;
@@ -331,9 +339,13 @@ has() {
 
 # NODE_PATH with which node finds playwright-core: where ./quickstart put it, or npm's folder.
 playwright_path() {
-	echo "$top_builddir/node_modules:$top_srcdir/node_modules:${NODE_PATH:-}:$(
-		npm root -g 2>/dev/null
-	)"
+	for tap_modules in "$top_builddir/node_modules" "$top_srcdir/node_modules"; do
+		if [ -d "$tap_modules/playwright-core" ]; then
+			echo "$tap_modules"
+			return
+		fi
+	done
+	echo "${NODE_PATH:-}:$(npm root -g 2>/dev/null)"
 }
 
 # What formats and lints the page's sources; the version matters, as each formats differently.
@@ -474,11 +486,21 @@ tap_processes() {
 		done
 }
 
+# Those of them that do not end by themselves: one that was told to may still be at it.
+tap_patience=10 # seconds
+tap_remaining() {
+	tap_until=$(($(date +%s) + tap_patience))
+	while tap_left=$(tap_processes) && [ -n "$tap_left" ] && [ "$(date +%s)" -lt $tap_until ]; do
+		:
+	done
+	echo "$tap_left"
+}
+
 # leaves_nothing: no temporary file, no process and, where nobody else uses giltracer at the same
 # time (GILTRACER_TEST_ALONE=1), no probe of ours is left.
 leaves_nothing() {
 	is "$(ls -A "$TMPDIR")" '' 'no temporary file is left'
-	is "$(tap_processes)" '' 'no process is left'
+	is "$(tap_remaining)" '' 'no process is left'
 	if [ "${GILTRACER_TEST_ALONE:-}" = 1 ] && [ -r $tracefs/uprobe_events ]; then
 		is "$(tap_probes | comm -13 "$scratch/.probes" -)" '' 'no probe is left'
 	fi

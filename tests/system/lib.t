@@ -49,9 +49,12 @@ ok 'the scratch folder is gone' test ! -e "$(printf '%s\n' "$text" | sed -n 1p)"
 script 'touch "$TMPDIR/x"' 'leaves_nothing' 'done_testing'
 like "$text" '^not ok 1 - no temporary file is left' 'a temporary file left is found'
 mkfifo ready
-script 'sh -c "echo >../../ready; exec cat ../../ready" & read x <../../ready' \
+script 'tap_patience=0; sh -c "echo >../../ready; exec cat ../../ready" & read x <../../ready' \
 	'leaves_nothing' 'kill $!; wait; done_testing'
 like "$text" '^not ok 2 - no process is left' 'a process left is found'
+script 'sh -c "echo >../../ready; exec cat ../../ready" & read x <../../ready' \
+	'echo >../../ready; leaves_nothing' 'done_testing'
+is $status 0 'one that ends meanwhile is none'
 script 'leaves_nothing' 'done_testing'
 is $status 0 'where nothing is left, nothing is found'
 
