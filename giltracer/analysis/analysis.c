@@ -28,6 +28,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->thread_order = facts_thread_order(a->model);
 	a->blame_order = facts_blame_order(a->model);
 	a->lock_blame_order = facts_lock_blame_order(a->model);
+	a->counters = counters_find(a->pass, a->thread_order);
 	a->caveats = facts_caveats(recording);
 	a->evidence = evidence_gather(recording, &a->groups);
 	verdict_find(&a->verdict, a);
@@ -47,6 +48,7 @@ void analysis_free(struct analysis *a)
 	vec_done(&a->holders.v);
 	vec_done(&a->places.v);
 	vec_done(&a->cpu_users.list);
+	vec_done(&a->counters.v);
 	sampled_done(&a->sampled);
 	task_groups_done(&a->tasks);
 	free(a->thread_order);

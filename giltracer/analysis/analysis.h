@@ -4,6 +4,7 @@
 #ifndef GILTRACER_ANALYSIS_ANALYSIS_H
 #define GILTRACER_ANALYSIS_ANALYSIS_H
 
+#include "analysis/counters.h"
 #include "analysis/cpu_users.h"
 #include "analysis/evidence.h"
 #include "analysis/facts.h"
@@ -26,6 +27,7 @@
  * others waited for
  * @places: where threads were blocked by locks
  * @cpu_users: who had the CPUs while threads were runnable
+ * @counters: what perf counted in addition
  * @sampled: what samples tell
  * @tasks: asyncio's tasks
  * @thread_order, @blame_order, @lock_blame_order: indices in the model, most waiting first
@@ -42,6 +44,7 @@ struct analysis {
 	struct function_rows overdue, holders;
 	struct locks_places places;
 	struct cpu_users cpu_users;
+	struct counter_rows counters;
 	struct sampled sampled;
 	struct task_groups tasks;
 	uint32_t *thread_order, *blame_order, *lock_blame_order;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/probe_cost.h"
 #include "trace/names.h"
 
 const struct recording_pass *recording_main_pass(const struct recording *recording)
@@ -43,6 +44,14 @@ struct facts_shares facts_shares(const struct model_thread *t)
 		.probes = facts_percent(t->probe_cost_ns, known),
 		.calls = facts_percent(t->calls_cost_ns, known),
 	};
+}
+
+bool facts_calls_matter(const struct model *model)
+{
+	for (size_t i = 0; i < model->threads.n; i++)
+		if (facts_shares(&model->threads.v[i]).calls >= PROBE_COST_NOTE_PERCENT)
+			return true;
+	return false;
 }
 
 struct facts_states facts_states(const struct model_thread *t)

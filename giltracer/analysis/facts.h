@@ -26,6 +26,9 @@ struct facts_states {
 
 struct facts_states facts_states(const struct model_thread *thread);
 
+/* Whether recording calls cost a thread so much that probes would get a caveat for it. */
+bool facts_calls_matter(const struct model *model);
+
 /* part as a percentage of whole; 0 if whole is 0. */
 double facts_percent(uint64_t part, uint64_t whole);
 

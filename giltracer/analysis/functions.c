@@ -140,6 +140,11 @@ struct function_rows functions_rows(const struct recording_pass *pass, bool over
 		if (overdue ? hog->overdue_holds : hog->frame && hog->wait_ns)
 			add_to_row(find_row(&rows, frames, hog), hog, overdue);
 	}
+	for (size_t i = 0; i < rows.v.n; i++) {
+		rows.wait_ns += rows.v.v[i].wait_ns;
+		if (rows.v.v[i].longest_ns > rows.longest_ns)
+			rows.longest_ns = rows.v.v[i].longest_ns;
+	}
 	if (rows.v.n)
 		qsort(rows.v.v, rows.v.n, sizeof(*rows.v.v), compare_rows);
 	return rows;

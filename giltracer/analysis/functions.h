@@ -61,8 +61,10 @@ struct function_row {
 	uint64_t holds, ns, wait_ns, longest_ns, longest_at_ns, off_cpu_ns;
 };
 
+/* @wait_ns: the sum of all; @longest_ns: the longest of all */
 struct function_rows {
 	VEC(struct function_row) v;
+	uint64_t wait_ns, longest_ns;
 };
 
 /* Functions whose holds were overdue or, where they are known, whose holds made others wait; of the

@@ -20,21 +20,33 @@ struct adding {
 	struct group_blames *ret;
 };
 
-static size_t count_rows(const struct adding *a)
+size_t blame_pair_count(const struct model *model, enum wait_kind kind)
 {
-	switch (a->kind) {
+	switch (kind) {
 	case WAIT_FOR_GIL:
-		return a->model->blame.n;
+		return model->blame.n;
 	case WAIT_FOR_LOCK:
 	case WAIT_STOPPED:
-		return a->model->lock_blame.n;
+		return model->lock_blame.n;
 	case WAIT_FOR_CPU:
-		return a->model->cpu_blame.n;
+		return model->cpu_blame.n;
 	}
 	return 0;
 }
 
-static struct group_blame lock_row(const struct model_lock_blame *b)
+static struct group_blame gil_pair(const struct model_blame *b)
+{
+	return (struct group_blame){
+		.kind = WAIT_FOR_GIL,
+		.waiter = b->waiter,
+		.holder = b->holder,
+		.wait_ns = b->wait_ns,
+		.longest_ns = b->longest_ns,
+		.longest_at_ns = b->longest_at_ns,
+	};
+}
+
+static struct group_blame lock_pair(const struct model_lock_blame *b)
 {
 	return (struct group_blame){
 		.kind = b->state == GIL_STOPPED ? WAIT_STOPPED : WAIT_FOR_LOCK,
@@ -46,30 +58,28 @@ static struct group_blame lock_row(const struct model_lock_blame *b)
 	};
 }
 
-/* A row of the model, of threads. */
-static struct group_blame row_at(const struct adding *a, size_t i)
+static struct group_blame cpu_pair(const struct model_cpu_blame *b)
 {
-	const struct model_blame *b;
-	const struct model_cpu_blame *s;
+	return (struct group_blame){
+		.kind = WAIT_FOR_CPU,
+		.waiter = b->thread,
+		.holder = b->by,
+		.name = b->by == MODEL_NONE ? b->name : 0,
+		.wait_ns = b->runnable_ns,
+		.longest_ns = b->runnable_ns,
+	};
+}
 
-	if (a->kind == WAIT_FOR_LOCK || a->kind == WAIT_STOPPED)
-		return lock_row(&a->model->lock_blame.v[i]);
-	if (a->kind == WAIT_FOR_CPU) {
-		s = &a->model->cpu_blame.v[i];
-		return (struct group_blame){ .kind = WAIT_FOR_CPU,
-			                     .waiter = s->thread,
-			                     .holder = s->by,
-			                     .name = s->by == MODEL_NONE ? s->name : 0,
-			                     .wait_ns = s->runnable_ns,
-			                     .longest_ns = s->runnable_ns };
-	}
-	b = &a->model->blame.v[i];
-	return (struct group_blame){ .kind = WAIT_FOR_GIL,
-		                     .waiter = b->waiter,
-		                     .holder = b->holder,
-		                     .wait_ns = b->wait_ns,
-		                     .longest_ns = b->longest_ns,
-		                     .longest_at_ns = b->longest_at_ns };
+struct group_blame blame_pair(const struct model *model, enum wait_kind kind, size_t i)
+{
+	struct group_blame pair = kind == WAIT_FOR_GIL   ? gil_pair(&model->blame.v[i])
+	                          : kind == WAIT_FOR_CPU ? cpu_pair(&model->cpu_blame.v[i])
+	                                                 : lock_pair(&model->lock_blame.v[i]);
+
+	pair.pairs = 1;
+	pair.longest_waiter = pair.waiter;
+	pair.longest_holder = pair.holder;
+	return pair;
 }
 
 /* Indices of the rows, group by group of those who waited; caller frees. */
@@ -79,11 +89,11 @@ static size_t *order_rows(const struct adding *a, size_t n)
 	size_t *order = xcalloc(n + 1, sizeof(*order));
 
 	for (size_t i = 0; i < n; i++)
-		at[a->groups->of[row_at(a, i).waiter] + 1]++;
+		at[a->groups->of[blame_pair(a->model, a->kind, i).waiter] + 1]++;
 	for (size_t c = 0; c < a->groups->v.n; c++)
 		at[c + 1] += at[c];
 	for (size_t i = 0; i < n; i++)
-		order[at[a->groups->of[row_at(a, i).waiter]]++] = i;
+		order[at[a->groups->of[blame_pair(a->model, a->kind, i).waiter]]++] = i;
 	return order;
 }
 
@@ -143,7 +153,7 @@ struct group_blames group_blames_find(const struct thread_groups *groups, const 
 {
 	struct group_blames ret = { 0 };
 	struct adding a = { groups, model, kind, NULL, &ret };
-	size_t n = count_rows(&a), names = 0;
+	size_t n = blame_pair_count(model, kind), names = 0;
 	CLEANUP(free) size_t *order = order_rows(&a, n);
 
 	for (size_t i = 0; kind == WAIT_FOR_CPU && i < n; i++)
@@ -151,9 +161,10 @@ struct group_blames group_blames_find(const struct thread_groups *groups, const 
 			names = model->cpu_blame.v[i].name;
 	a.slots = xcalloc(2 * (groups->v.n + 2) + names, sizeof(*a.slots));
 	for (size_t i = 0; i < n; i++) {
-		struct group_blame row = row_at(&a, order[i]);
+		struct group_blame row = blame_pair(model, kind, order[i]);
 
 		add_row(&a, &row);
+		ret.wait_ns += row.wait_ns;
 	}
 	free(a.slots);
 	if (ret.v.n)

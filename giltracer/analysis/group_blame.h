@@ -29,9 +29,17 @@ struct group_blame {
 	uint32_t longest_waiter, longest_holder;
 };
 
+/* @wait_ns: the sum of all */
 struct group_blames {
 	VEC(struct group_blame) v;
+	uint64_t wait_ns;
 };
+
+/* How many rows of that kind the model has; WAIT_FOR_LOCK and WAIT_STOPPED are counted together. */
+size_t blame_pair_count(const struct model *model, enum wait_kind kind);
+
+/* One of them, as if each thread were a group of its own: waiter and holder are threads. */
+struct group_blame blame_pair(const struct model *model, enum wait_kind kind, size_t i);
 
 /* Most wait first. WAIT_FOR_LOCK and WAIT_STOPPED are returned together, for either argument. Free
  * with vec_done(&blames.v). */

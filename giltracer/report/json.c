@@ -5,7 +5,6 @@
 #include "analysis/facts.h"
 #include "analysis/functions.h"
 #include "base/cleanup.h"
-#include "report/counters.h"
 #include "report/functions_json.h"
 #include "report/locks_json.h"
 #include "report/patterns.h"
@@ -164,6 +163,22 @@ static void put_blame(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
+static void put_counters(struct jsonw *w, const struct analysis *a)
+{
+	jsonw_array(w, "counters");
+	for (size_t i = 0; i < a->counters.v.n; i++) {
+		const struct counter_row *row = &a->counters.v.v[i];
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "name", a->pass->source->counters[row->counter]);
+		json_tid(w, "tid", a->model, row->thread);
+		jsonw_u64(w, "count", row->count);
+		jsonw_u64(w, "samples", row->samples);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 /* The number of rows of the lists that are shortened. */
 static void put_shortened(struct jsonw *w, const struct recording_pass *pass, size_t most)
 {
@@ -254,7 +269,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	functions_json(&w, pass);
 	patterns_json(&w, pass);
 	starvation_json(&w, a, most);
-	counters_json(&w, a);
+	put_counters(&w, a);
 	samples_json(&w, a, most);
 	tasks_json(&w, a, most);
 	put_caveats(&w, a);

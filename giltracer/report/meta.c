@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "analysis/group_blame.h"
+#include "analysis/blame_list.h"
 #include "analysis/locks.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -36,13 +36,9 @@ static void put_options(struct jsonw *w, const struct recording *recording)
 static void put_holders_hint(struct jsonw *w, const struct analysis *a)
 {
 	CLEANUP(str_done) struct str text = { 0 };
-	uint64_t longest_ns = 0;
 
-	for (size_t i = 0; i < a->holders.v.n; i++)
-		if (a->holders.v.v[i].longest_ns > longest_ns)
-			longest_ns = a->holders.v.v[i].longest_ns;
 	say_held_until(&text);
-	if (longest_ns > 2 * SWITCH_INTERVAL_NS + HOGS_SLACK_NS)
+	if (a->holders.longest_ns > 2 * SWITCH_INTERVAL_NS + HOGS_SLACK_NS)
 		say_held_long(&text, 2 * SWITCH_INTERVAL_NS);
 	else
 		say_held_briefly(&text);
@@ -106,131 +102,43 @@ static void put_gils(struct jsonw *w, const struct model *model)
 	jsonw_end(w);
 }
 
-/* pairs: of how many it is the sum, 0: it is one. */
-static void put_blame_row(struct jsonw *w, const struct model *model,
-                          const struct model_blame *blame, uint64_t pairs)
+/* holder: a thread, -1: unknown, -2: those that have no rows of their own; if grouped, the row is
+ * the sum of several. */
+static void put_blame_row(struct jsonw *w, const struct model *model, const struct group_blame *b,
+                          int64_t holder, bool grouped)
 {
 	jsonw_object(w, NULL);
-	jsonw_u64(w, "waiter", blame->waiter);
-	if (blame->holder == MODEL_NONE)
+	jsonw_u64(w, "waiter", b->longest_waiter);
+	if (holder == MODEL_NONE)
 		jsonw_null(w, "holder");
 	else
-		jsonw_i64(w, "holder",
-		          blame->holder == MODEL_UNKNOWN ? -1 : (int64_t)blame->holder);
-	jsonw_u64(w, "wait_ns", blame->wait_ns);
-	jsonw_u64(w, "longest_ns", blame->longest_ns);
-	jsonw_u64(w, "longest_at_ns", since(model, blame->longest_at_ns));
-	if (pairs)
-		jsonw_u64(w, "pairs", pairs);
-	jsonw_end(w);
-}
-
-/* How long a group waited for those that have no row of their own. */
-static void put_others(struct jsonw *w, uint32_t waiter, uint64_t pairs, uint64_t wait_ns)
-{
-	jsonw_object(w, NULL);
-	jsonw_u64(w, "waiter", waiter);
-	jsonw_i64(w, "holder", -2);
-	jsonw_u64(w, "wait_ns", wait_ns);
-	jsonw_u64(w, "longest_ns", 0);
-	jsonw_u64(w, "longest_at_ns", 0);
-	jsonw_u64(w, "pairs", pairs);
-	jsonw_end(w);
-}
-
-/* Rows of groups: where there are many threads, the page shows only these. */
-static void put_groups(struct jsonw *w, const struct model *model,
-                       const struct thread_groups *groups, const struct group_blames *rows)
-{
-	CLEANUP(free) uint64_t *ns = xcalloc(groups->v.n + 1, sizeof(*ns));
-	CLEANUP(free) uint64_t *pairs = xcalloc(groups->v.n + 1, sizeof(*pairs));
-
-	for (size_t i = 0; i < rows->v.n; i++) {
-		const struct group_blame *b = &rows->v.v[i];
-
-		if (i < META_BLAME_ROWS) {
-			put_blame_row(w, model,
-			              &(struct model_blame){ .waiter = b->longest_waiter,
-			                                     .holder = b->longest_holder,
-			                                     .wait_ns = b->wait_ns,
-			                                     .longest_ns = b->longest_ns,
-			                                     .longest_at_ns = b->longest_at_ns },
-			              b->pairs);
-			continue;
-		}
-		ns[b->waiter] += b->wait_ns;
-		pairs[b->waiter] += b->pairs;
-	}
-	for (size_t i = 0; i < groups->v.n; i++)
-		if (pairs[i])
-			put_others(w, groups->v.v[i].first, pairs[i], ns[i]);
-}
-
-static void put_many(struct jsonw *w, const struct recording_pass *pass, bool locks)
-{
-	struct group_blames rows;
-	struct thread_groups groups;
-
-	thread_groups_init_table(&groups, pass);
-	rows = group_blames_find(&groups, pass->model, locks ? WAIT_FOR_LOCK : WAIT_FOR_GIL);
-	put_groups(w, pass->model, &groups, &rows);
-	vec_done(&rows.v);
-	thread_groups_done(&groups);
-}
-
-static size_t count_blame(const struct model *model, bool locks)
-{
-	return locks ? model->lock_blame.n : model->blame.n;
-}
-
-static struct model_blame blame_at(const struct model *model, bool locks, size_t i)
-{
-	const struct model_lock_blame *b;
-
-	if (!locks)
-		return model->blame.v[i];
-	b = &model->lock_blame.v[i];
-	return (struct model_blame){ .waiter = b->waiter,
-		                     .holder = b->by,
-		                     .wait_ns = b->wait_ns,
-		                     .longest_ns = b->longest_ns,
-		                     .longest_at_ns = b->longest_at_ns };
-}
-
-/* By thread, what rows of groups do not show: how long others waited because of it. */
-static void put_caused(struct jsonw *w, const struct model *model, bool locks)
-{
-	CLEANUP(free) uint64_t *ns = xcalloc(model->threads.n + 1, sizeof(*ns));
-	size_t n = count_blame(model, locks);
-
-	for (size_t i = 0; i < n; i++) {
-		struct model_blame b = blame_at(model, locks, i);
-
-		if (b.holder < MODEL_UNKNOWN)
-			ns[b.holder] += b.wait_ns;
-	}
-	jsonw_array(w, locks ? "lock_caused" : "caused");
-	for (size_t i = 0; i < model->threads.n; i++)
-		jsonw_u64(w, NULL, ns[i]);
+		jsonw_i64(w, "holder", holder == MODEL_UNKNOWN ? -1 : holder);
+	jsonw_u64(w, "wait_ns", b->wait_ns);
+	jsonw_u64(w, "longest_ns", b->longest_ns);
+	jsonw_u64(w, "longest_at_ns", since(model, b->longest_at_ns));
+	if (grouped)
+		jsonw_u64(w, "pairs", b->pairs);
 	jsonw_end(w);
 }
 
 static void put_blame(struct jsonw *w, const struct recording_pass *pass, bool locks)
 {
 	const struct model *model = pass->model;
-	size_t n = count_blame(model, locks);
+	CLEANUP(blame_list_done) struct blame_list list;
 
+	blame_list_init(&list, pass, locks ? WAIT_FOR_LOCK : WAIT_FOR_GIL, META_BLAME_ROWS);
 	jsonw_array(w, locks ? "lock_blame" : "blame");
-	if (n > META_BLAME_ROWS)
-		put_many(w, pass, locks);
-	for (size_t i = 0; n <= META_BLAME_ROWS && i < n; i++) {
-		struct model_blame b = blame_at(model, locks, i);
-
-		put_blame_row(w, model, &b, 0);
-	}
+	for (size_t i = 0; i < list.v.n; i++)
+		put_blame_row(w, model, &list.v.v[i], list.v.v[i].longest_holder, list.grouped);
+	for (size_t i = 0; i < list.others.n; i++)
+		put_blame_row(w, model, &list.others.v[i], -2, true);
 	jsonw_end(w);
-	if (n > META_BLAME_ROWS)
-		put_caused(w, model, locks);
+	if (!list.grouped)
+		return;
+	jsonw_array(w, locks ? "lock_caused" : "caused");
+	for (size_t i = 0; i < model->threads.n; i++)
+		jsonw_u64(w, NULL, list.caused_ns[i]);
+	jsonw_end(w);
 }
 
 static void put_slices_note(struct jsonw *w, const struct recording_pass *pass,

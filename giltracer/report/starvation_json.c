@@ -4,43 +4,42 @@
 
 #include "report/json.h"
 
-static const char *kind_of(const struct model_cpu_blame *row, const char *program)
+static const char *kind_of(const struct group_blame *row, const char *program)
 {
-	if (row->by == MODEL_UNKNOWN)
+	if (row->longest_waiter == MODEL_NONE)
+		return "several";
+	if (row->longest_holder == MODEL_UNKNOWN)
 		return "unknown";
-	if (row->by == MODEL_NONE)
+	if (row->longest_holder == MODEL_NONE)
 		return program ? "program" : "nobody";
 	return "thread";
 }
 
 static void put_row(struct jsonw *w, const struct recording_pass *pass,
-                    const struct model_cpu_blame *row)
+                    const struct group_blame *row)
 {
-	const struct model *model = pass->model;
-	const char *program = cpu_users_program(pass, row->by, row->name);
+	uint32_t by = row->longest_holder;
+	const char *program = cpu_users_program(pass, by, row->name);
 
 	jsonw_object(w, NULL);
-	json_tid(w, "tid", model, row->thread);
-	json_tid(w, "by_tid", model, row->by == MODEL_UNKNOWN ? MODEL_NONE : row->by);
+	json_tid(w, "tid", pass->model, row->longest_waiter);
+	json_tid(w, "by_tid", pass->model, by == MODEL_UNKNOWN ? MODEL_NONE : by);
 	jsonw_string(w, "by_name", program);
-	jsonw_string(w, "by", row->thread == MODEL_NONE ? "several" : kind_of(row, program));
-	jsonw_u64(w, "runnable_ns", row->runnable_ns);
+	jsonw_string(w, "by", kind_of(row, program));
+	jsonw_u64(w, "runnable_ns", row->wait_ns);
 	jsonw_end(w);
 }
 
+/* The last row is the sum of those that are left out. */
 static void put_groups(struct jsonw *w, const struct analysis *a, size_t most)
 {
-	struct model_cpu_blame rest = { MODEL_NONE, MODEL_NONE, 0, 0 };
+	struct group_blame rest = { .longest_waiter = MODEL_NONE,
+		                    .longest_holder = MODEL_NONE,
+		                    .wait_ns = a->cpu_waits.wait_ns };
 
-	for (size_t i = 0; i < a->cpu_waits.v.n; i++) {
-		const struct group_blame *b = &a->cpu_waits.v.v[i];
-
-		if (i < most)
-			put_row(w, a->pass,
-			        &(struct model_cpu_blame){ b->longest_waiter, b->longest_holder,
-			                                   b->name, b->wait_ns });
-		else
-			rest.runnable_ns += b->wait_ns;
+	for (size_t i = 0; i < a->cpu_waits.v.n && i < most; i++) {
+		put_row(w, a->pass, &a->cpu_waits.v.v[i]);
+		rest.wait_ns -= a->cpu_waits.v.v[i].wait_ns;
 	}
 	if (a->cpu_waits.v.n > most)
 		put_row(w, a->pass, &rest);
@@ -48,11 +47,15 @@ static void put_groups(struct jsonw *w, const struct analysis *a, size_t most)
 
 void starvation_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
+	size_t n = blame_pair_count(a->model, WAIT_FOR_CPU);
+
 	jsonw_array(w, "starvation");
-	if (a->model->cpu_blame.n > most)
+	if (n > most)
 		put_groups(w, a, most);
-	else
-		for (size_t i = 0; i < a->model->cpu_blame.n; i++)
-			put_row(w, a->pass, &a->model->cpu_blame.v[i]);
+	for (size_t i = 0; n <= most && i < n; i++) {
+		struct group_blame pair = blame_pair(a->model, WAIT_FOR_CPU, i);
+
+		put_row(w, a->pass, &pair);
+	}
 	jsonw_end(w);
 }

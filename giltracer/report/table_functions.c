@@ -95,19 +95,10 @@ void table_overdue(struct table *ret, const struct analysis *a, const struct tab
 	add_frames_advice(ret, a, &a->overdue);
 }
 
-static uint64_t caused(const struct function_rows *rows)
-{
-	uint64_t ns = 0;
-
-	for (size_t i = 0; i < rows->v.n; i++)
-		ns += rows->v.v[i].wait_ns;
-	return ns;
-}
-
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits)
 {
 	*ret = (struct table){ .caption = PHRASE_c_held_until };
-	if (facts_percent(caused(&a->overdue), caused(&a->holders)) >= NEARLY_ALL)
+	if (facts_percent(a->overdue.wait_ns, a->holders.wait_ns) >= NEARLY_ALL)
 		return;
 	add_functions(ret, a, &a->holders, false, limits);
 	add_frames_advice(ret, a, &a->holders);

@@ -3,7 +3,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "model/probe_cost.h"
 #include "report/table_cells.h"
 
 #define FIRST_COLUMN 2 /* behind the thread and its life */
@@ -130,22 +129,13 @@ static void put_states(struct row *row, const struct thread_columns *columns,
 	put_columns(row, columns, &shares, t);
 }
 
-/* As model/probe_cost.h has it of probes: less is not worth a column. */
-static bool calls_matter(const struct model *model)
-{
-	for (size_t i = 0; i < model->threads.n; i++)
-		if (facts_shares(&model->threads.v[i]).calls >= PROBE_COST_NOTE_PERCENT)
-			return true;
-	return false;
-}
-
 static struct thread_columns of_gil(const struct model *model)
 {
 	struct thread_columns ret = all_of(gil_columns, COUNT(gil_columns) - COSTS);
 
 	if (model->caveats[CAVEAT_PROBE_COST])
 		ret.v[ret.n++] = &gil_columns[COUNT(gil_columns) - COSTS];
-	if (calls_matter(model))
+	if (facts_calls_matter(model))
 		ret.v[ret.n++] = &gil_columns[COUNT(gil_columns) - COSTS + 1];
 	ret.put = put_gil_shares;
 	return ret;

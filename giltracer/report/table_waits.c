@@ -31,16 +31,14 @@ static void add_waits(struct table *table, const struct analysis *a,
                       const struct group_blames *waits, const struct table_limits *limits,
                       void (*put)(struct row *, const struct group_blame *, uint64_t all_ns))
 {
-	uint64_t all_ns = 0;
 	bool ended = false;
 
-	for (size_t i = 0; i < waits->v.n; i++)
-		all_ns += waits->v.v[i].wait_ns;
-	for (size_t i = 0; all_ns && i < waits->v.n; i++) {
+	for (size_t i = 0; waits->wait_ns && i < waits->v.n; i++) {
 		const struct group_blame *b = &waits->v.v[i];
 		struct row *row;
 
-		ended |= i >= limits->waits || (!limits->all && !is_worth_a_row(b, all_ns, i));
+		ended |= i >= limits->waits ||
+		         (!limits->all && !is_worth_a_row(b, waits->wait_ns, i));
 		if (ended) {
 			table->left++;
 			table->left_ns += b->wait_ns;
@@ -49,7 +47,7 @@ static void add_waits(struct table *table, const struct analysis *a,
 		row = table_add_row(table);
 		cell_group(row, 0, a, b->waiter, limits->name_columns);
 		put_holder(row, 1, a, b, limits->name_columns);
-		put(row, b, all_ns);
+		put(row, b, waits->wait_ns);
 	}
 }
 
