@@ -82,25 +82,32 @@ def objects():
 running = True
 
 
-def compute():
+def compute(steps):
     while running:
-        pass
+        steps[0] += 1
 
 
 def world():
+    """Each collection stops threads that run: one that gets no CPU in between stays stopped."""
     global running
     gc.disable()  # else it also comes by itself
     keep = [[i] for i in range(200000)]
     over = threading.Event()
-    threads = [threading.Thread(target=compute, name='compute-1'),
-               threading.Thread(target=compute, name='compute-2'),
+    counts = [0], [0]
+    threads = [threading.Thread(target=compute, name='compute-1', args=(counts[0],)),
+               threading.Thread(target=compute, name='compute-2', args=(counts[1],)),
                threading.Thread(target=over.wait, name='idle')]
     for thread in threads:
         start(thread, asleep=thread.name == 'idle')
-    began = time.perf_counter_ns()
+    waited['collect'] = 0
     for _ in range(5):
+        for steps in counts:
+            before = steps[0]
+            while steps[0] == before:
+                time.sleep(0.0001)
+        began = time.perf_counter_ns()
         gc.collect()
-    waited['collect'] = time.perf_counter_ns() - began
+        waited['collect'] += time.perf_counter_ns() - began
     running = False
     over.set()
     for thread in threads:

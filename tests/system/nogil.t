@@ -17,16 +17,19 @@ recorded() {
 }
 
 # of DIR EXPRESSION: over the document d and what the program said, w; t(NAME) is a thread, and
-# by(WAITER, RELEASER) the wait charged.
+# by(WAITER, RELEASER) the wait for locks that is charged, stops(WAITER, RELEASER) that for the world.
 of() {
 	python3 -c 'import json, sys
 d = json.load(open(sys.argv[1] + ".json"))
 w = json.loads(open(sys.argv[1] + ".said").read().splitlines()[-1])
 def t(name):
     return [t for t in d["threads"] if t["name"] == name][0]
-def by(waiter, who):
+def by(waiter, who, stop=False):
     ids = t(waiter)["tid"], t(who)["tid"] if who else None
-    return sum(b["wait_ns"] for b in d["lock_blame"] if (b["waiter_tid"], b["released_by_tid"]) == ids)
+    return sum(b["wait_ns"] for b in d["lock_blame"]
+               if (b["waiter_tid"], b["released_by_tid"], b["kind"] == "stop") == (*ids, stop))
+def stops(waiter, who):
+    return by(waiter, who, stop=True)
 def blocked(what, function):
     return [b for b in d["blocked"] if b["what"] == what and b["function"] == function]
 def known():
@@ -90,9 +93,9 @@ tried world '0.7 * w["collect"] < blocked("stops others", "world")[0]["total_ns"
 	'gc.collect stops the world for nearly all that it takes'
 is "$(of world 't("compute-1")["stops"] >= 5 and t("compute-2")["stops"] >= 5')" True \
 	'each time, others stand'
-is "$(of world 'all(0 < by(n, "MainThread") <= t("MainThread")["stopping_ns"] for n in ("compute-1", "compute-2"))')" \
+is "$(of world 'all(0 < stops(n, "MainThread") <= t("MainThread")["stopping_ns"] for n in ("compute-1", "compute-2"))')" \
 	True 'until who stopped them lets them go on'
-is "$(of world 'all(by(n, "MainThread") + by(n, None) == t(n)["stopped_ns"] for n in ("compute-1", "compute-2"))')" \
+is "$(of world 'all(stops(n, "MainThread") + stops(n, None) == t(n)["stopped_ns"] for n in ("compute-1", "compute-2"))')" \
 	True 'and has let them'
 is "$(of world 't("idle")["stopped_ns"], t("idle")["lock_wait_ns"]')" '(0, 0)' \
 	'who sleeps anyway does not stand'
@@ -157,7 +160,7 @@ cp -R "$(dirname "$(dirname "$python")")" stripped
 strip stripped/bin/python3
 python=$PWD/stripped/bin/python3
 recorded bare world
-is "$(of bare 'all(t(n)["stopped_ns"] > 0 and by(n, "MainThread") > 0 for n in ("compute-1", "compute-2"))')" \
+is "$(of bare 'all(t(n)["stopped_ns"] > 0 and stops(n, "MainThread") > 0 for n in ("compute-1", "compute-2"))')" \
 	True 'stripped: who stood, and until whom'
 is "$(of bare 't("MainThread")["stopping_ns"], [c["code"] for c in d["caveats"] if "stop_the_world" in c["text"]]')" \
 	"(0, ['probes'])" 'not for how long that one stopped them, which is said'
