@@ -93,9 +93,11 @@ tried world '0.7 * w["collect"] < blocked("stops others", "world")[0]["total_ns"
 	'gc.collect stops the world for nearly all that it takes'
 is "$(of world 't("compute-1")["stops"] >= 5 and t("compute-2")["stops"] >= 5')" True \
 	'each time, others stand'
-is "$(of world 'all(0 < stops(n, "MainThread") <= t("MainThread")["stopping_ns"] for n in ("compute-1", "compute-2"))')" \
+is "$(of world 'all(0 < stops(n, "MainThread") <= t("MainThread")["stopping_ns"]
+	for n in ("compute-1", "compute-2"))')" \
 	True 'until who stopped them lets them go on'
-is "$(of world 'all(stops(n, "MainThread") + stops(n, None) == t(n)["stopped_ns"] for n in ("compute-1", "compute-2"))')" \
+is "$(of world 'all(stops(n, "MainThread") + stops(n, None) == t(n)["stopped_ns"]
+	for n in ("compute-1", "compute-2"))')" \
 	True 'and has let them'
 is "$(of world 't("idle")["stopped_ns"], t("idle")["lock_wait_ns"]')" '(0, 0)' \
 	'who sleeps anyway does not stand'
