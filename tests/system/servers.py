@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Servers for servers.t, and their load.
 
-    servers.py load URL CLIENTS STOP    ask until the file STOP exists, then print how many answers there
-                                        were, and how many were wrong
-    servers.py dask READY STOP          the same of a Dask worker, whose process id is written to the FIFO
-                                        READY when it is at work
-    servers.py pool READY STOP          the same of a multiprocessing pool, with the id of its parent
+    servers.py load URL CLIENTS READY STOP
+                                    wait for the first answer, write to the FIFO READY, ask until the file
+                                    STOP exists, then print how many answers there were, and how many were
+                                    wrong
+    servers.py dask READY STOP      the same of a Dask worker, whose process id is written to READY when it
+                                    is at work
+    servers.py pool READY STOP      the same of a multiprocessing pool, with the id of its parent
 """
 import multiprocessing
 import os
@@ -30,9 +32,13 @@ def flask():
     return app
 
 
+def pause():
+    """Leave the CPUs to others."""
+    threading.Event().wait(0.04)
+
+
 def goes_on(stop):
-    """Leave some of the CPUs to others."""
-    threading.Event().wait(0.01)
+    pause()
     return not os.path.exists(stop)
 
 
@@ -50,7 +56,17 @@ def print_counts(counts):
     print('answers', len(counts), 'wrong', counts.count(False))
 
 
-def load(url, clients, stop):
+def wait_for(url):
+    for _ in range(1500):
+        try:
+            return urllib.request.urlopen(url, timeout=30).close()
+        except OSError:
+            pause()
+
+
+def load(url, clients, ready, stop):
+    wait_for(url)
+    tell(ready, os.getpid())
     counts = []
     threads = [threading.Thread(target=ask, args=(url, stop, counts)) for _ in range(int(clients))]
     for thread in threads:

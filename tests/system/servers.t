@@ -26,12 +26,6 @@ DASK_TEMPORARY_DIRECTORY=$PWD
 export PYTHONPATH PYTHONDONTWRITEBYTECODE DASK_TEMPORARY_DIRECTORY
 python=$(python3 -c 'import sys; print(sys.executable)')
 
-# answers URL: it does.
-answers() {
-	python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "$1" \
-		2>/dev/null
-}
-
 # recorded: attach perf, and detach it as soon as it records; a session is left.
 recorded() {
 	rm -rf session messages
@@ -75,11 +69,12 @@ serves() {
 	rm -f stop
 	"$@" >server.log 2>&1 &
 	pid=$!
-	until answers "http://127.0.0.1:$port/"; do
-		kill -0 $pid 2>/dev/null || break
-	done
-	python3 "$top_srcdir/tests/system/servers.py" load "http://127.0.0.1:$port/" 4 stop >answers &
+	mkfifo loaded
+	python3 "$top_srcdir/tests/system/servers.py" load "http://127.0.0.1:$port/" 4 loaded stop \
+		>answers &
 	loader=$!
+	read -r _ <loaded
+	rm loaded
 	tortures "$name"
 	: >stop
 	wait $loader
