@@ -45,6 +45,16 @@ const ink = await page.evaluate(() => {
 	return n / (c.width * c.height);
 });
 ok(ink > 0.05, "the timeline is drawn: " + ink.toFixed(2));
+await page.setViewportSize({width: 718, height: 1000}); // A4 without its margins
+is(
+	await page.evaluate(() =>
+		[...document.querySelectorAll("main .scroll, main .table")]
+			.filter(e => e.scrollWidth > e.clientWidth + 1)
+			.map(e => e.id + e.className + " " + e.scrollWidth + " of " + e.clientWidth),
+	),
+	[],
+	"no column of a table is cut off",
+);
 const pdf = await page.pdf({printBackground: true});
 ok(
 	pdf.length > 30000 && pdf.subarray(0, 5).toString() === "%PDF-",
