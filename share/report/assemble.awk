@@ -179,12 +179,12 @@ function imports(name, line,    from, names, n, i) {
 
 # What a line at the left edge declares.
 function declare(name, line,    exports, word) {
-	if (line !~ /^(export )?(async )?(function|const|let|class) /)
+	if (line !~ /^(export )?(async )?(function[*]?|const|let|class) /)
 		return
 	if (line ~ /,$/)
 		fail(name ": one declaration a line, please: " line)
 	exports = line ~ /^export /
-	sub(/^(export )?(async )?(function|const|let|class) /, "", line)
+	sub(/^(export )?(async )?(function[*]?|const|let|class) /, "", line)
 	match(line, /^[A-Za-z0-9_$]+/)
 	word = substr(line, 1, RLENGTH)
 	if (word in declared)

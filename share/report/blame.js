@@ -24,6 +24,8 @@ import {threadColor} from "./theme.js";
 import {flyToSpan, passDur, setOnly, setPin} from "./view.js";
 
 const MATRIX_MAX = 5;
+export const blameTitle = () => gilText("Waits, by holder", "Lock waits, by releasing thread");
+
 export const holderName = (i, pairs) =>
 	i === HANDOVER
 		? "nobody"
@@ -49,9 +51,9 @@ export function blameDraw() {
 		fill(
 			$("blame-hint"),
 			"A column’s thread ",
-			h("b", {}, "is blocked"),
+			h("b", "is blocked"),
 			", by a lock or because it is stopped, until a row’s thread ",
-			h("b", {}, "releases"),
+			h("b", "releases"),
 			" it. Click a cell to see only those two.",
 		);
 	const all = crowds();
@@ -92,7 +94,7 @@ export function blameDraw() {
 	const most = max(...sum.values(), passDur() / 50); // next to nothing is not hot
 	const cell = (row, column) => {
 		const ns = sum.get([row, column].join()) || 0;
-		if (!ns) return h("td.num.zero", {}, row === column ? "" : "0");
+		if (!ns) return h("td.num.zero", row === column ? "" : "0");
 		return h(
 			"td.num.heat",
 			{style: "--heat:" + (ns / most).toFixed(3)},
@@ -113,13 +115,12 @@ export function blameDraw() {
 	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
 	const head = k =>
 		k === "rest"
-			? h("th", {scope: "col"}, h("span.clip", {}, others(columns, waited)))
+			? h("th", {scope: "col"}, h("span.clip", others(columns, waited)))
 			: h(
 					"th",
 					{scope: "col", title: crowdLabel(all[k])},
 					h(
 						"span.clip",
-						{},
 						h("i.dot", {
 							style: "background:" + threadColor(all[k].threads[0]),
 						}),
@@ -133,7 +134,7 @@ export function blameDraw() {
 			"tr",
 			{class: kind},
 			name,
-			h("td.num.sum", {}, fmtDur(ns)),
+			h("td.num.sum", fmtDur(ns)),
 			columns.map(c => cell(row, c)),
 		);
 	const body = rows.map(k =>
@@ -186,7 +187,6 @@ export function blameDraw() {
 			{class: columns.length > 4 ? "matrix tall" : "matrix"},
 			h(
 				"caption.visually-hidden",
-				{},
 				gilText(
 					"Wait of the column's thread while the row's thread held the GIL",
 					"Time the column's thread was blocked until a release by the row's thread",
@@ -194,18 +194,16 @@ export function blameDraw() {
 			),
 			h(
 				"thead",
-				{},
 				h(
 					"tr",
-					{},
-					h("td.corner", {}, gilText("holds ↓ waits →", "releases ↓ blocked →")),
+					h("td.corner", gilText("holds ↓ waits →", "releases ↓ blocked →")),
 					h("th", {scope: "col", class: "num"}, "caused"),
 					columns.map(head),
 				),
 			),
-			h("tbody", {}, body),
+			h("tbody", body),
 		),
-		h("p.under", {}, copyButtons(blameColumns, blame)),
+		h("p.under", copyButtons(blameColumns, blame)),
 	);
 	rove($("blame-body").querySelector("tbody"), stepInTable);
 	$("blame-note").textContent =

@@ -8,7 +8,7 @@ import {copyText, h, saveAs, svg} from "./dom.js";
 import {fmtDur, fmtExact, fmtPct, shorten} from "./format.js";
 import {hashText} from "./hash.js";
 import {max} from "./math.js";
-import {callName, callPlace, pinTitle} from "./pick.js";
+import {callName, callPlace, pinHead} from "./pick.js";
 import {palette} from "./theme.js";
 import {notes} from "./view.js";
 
@@ -34,14 +34,14 @@ export function cardOf(p) {
 	if (rest) list.push({text: "other causes", ns: rest, color: palette[CAUSES.unknown[1]]});
 	const place = p.kind === "py" ? callPlace(callName(p.name)) : "";
 	return {
-		title: pinTitle(p) + " · " + fmtDur(total),
+		title: pinHead(p),
 		facts: [
 			["Program", (meta.command || []).join(" ")],
 			["Python", [py.implementation, py.version].filter(Boolean).join(" ")],
 			place && ["Function", place],
 			["Thread", threadLabel(p.thread) + ", tid " + pass().threads[p.thread].tid],
 			["From", fmtExact(p.from) + " after the start of the recording"],
-			["Duration", fmtExact(total)],
+			total && ["Duration", fmtExact(total)],
 			["Note", notes.get(p.from)],
 		].filter(f => f && f[1]),
 		rows: list,
@@ -155,7 +155,7 @@ export function cardButtons(p) {
 	return h(
 		"p.under",
 		{role: "group", "aria-label": "This moment as a card"},
-		h("span.soft", {}, "Explain this moment:"),
+		h("span.soft", "Explain this moment:"),
 		markdown,
 		save("svg", () => new Blob([svgText(p)], {type: "image/svg+xml"})),
 		save("png", () => cardPng(p)),

@@ -225,20 +225,18 @@ export function chainPanel(p) {
 	const line = (text, ns, strip, go) =>
 		h(
 			"li",
-			{},
-			h("span", {}, text),
-			h("span.fall", {}, strip),
-			h("span.num", {}, fmtDur(ns)),
-			h("span.num.soft", {}, fmtPct(ns, total)),
+			h("span", text),
+			h("span.fall", strip),
+			h("span.num", fmtDur(ns)),
+			h("span.num.soft", fmtPct(ns, total)),
 			go || h("span"),
 		);
 	return h(
 		"div",
 		{class: p.kind === "py" ? "panel full" : "panel full row"},
-		h("h3", {}, "Where its time went"),
+		h("h3", "Where its time went"),
 		h(
 			"ol.chain",
-			{},
 			rows.map(row =>
 				line(
 					[causeText(row), row.what ? [" in ", doingText(row.what)] : null],

@@ -20,7 +20,7 @@ export function crowdTag(c, most = NAME_FIT) {
 				},
 				h("i.dot", {style: "background:" + threadColor(c.threads[0])}),
 				shorten(c.name, most),
-				h("b", {}, " × " + c.threads.length),
+				h("b", " × " + c.threads.length),
 			)
 		: threadTag(c.threads[0], most);
 }

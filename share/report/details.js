@@ -25,17 +25,18 @@ import {
 	lanePin,
 	markedFrames,
 	nextWait,
-	pinTitle,
+	pinHead,
 	shortCall,
 	timeOfCalls,
 	waitersIn,
 } from "./pick.js";
 import {queuedCpus, queuedPanel} from "./queued.js";
 import {replayEnd, replayPanel} from "./replay.js";
+import {sampledFrames, sampledPlace} from "./samples.js";
 import {searchFor} from "./search.js";
 import {FREE_STATE, HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
-import {empty, goToPin, jumpTo, shareItem, threadTag} from "./table.js";
+import {empty, goToPin, jumpTo, shareItem, stackList, threadTag} from "./table.js";
 import {palette, threadColor} from "./theme.js";
 import {flyToSpan, notes, pinned, setRange} from "./view.js";
 
@@ -43,11 +44,9 @@ function shareList(title, list, total, jump, extra) {
 	if (!list.length && !extra) return null;
 	return h(
 		"div.panel",
-		{},
-		h("h3", {}, title),
+		h("h3", title),
 		h(
 			"ol.shares",
-			{},
 			list.slice(0, 8).map(({thread, ns}) =>
 				shareItem(
 					ns,
@@ -74,32 +73,13 @@ export function longestIn(thread, from, to, states) {
 	return best && lanePin("gil", thread, best.at);
 }
 
-function stackPanel(title, frames, note) {
-	return h(
-		"div.panel",
-		{},
-		h("h3", {}, title),
-		frames.length
-			? h(
-					"ol.stack",
-					{},
-					frames.map(f =>
-						h(
-							"li",
-							{},
-							h("code", {class: f.kernel ? "kernel" : null}, f.name),
-							f.place ? soft(" " + f.place) : null,
-							f.dur ? soft(" · " + fmtDur(f.dur)) : null,
-						),
-					),
-				)
-			: empty(note),
-	);
-}
+const stackPanel = (title, frames, note) =>
+	h("div.panel", h("h3", title), frames.length ? stackList(frames) : empty(note));
 
 function pythonFrames(p) {
 	const t = p.kind === "py" ? p.from : (p.from + p.to) / 2;
 	const calls = callsAt(p.thread, t).filter((c, d) => p.kind !== "py" || d <= p.depth);
+	if (p.kind === "samples") return sampledFrames(p.stack).reverse().map(sampledPlace);
 	if (calls.length)
 		return calls
 			.reverse()
@@ -111,7 +91,7 @@ function pythonFrames(p) {
 }
 
 function nativeFrames(p) {
-	return markedFrames(p.stack)
+	return markedFrames(p.kind === "samples" ? 0 : p.stack)
 		.filter(f => !(f.flags & FRAME_PYTHON))
 		.reverse()
 		.map(f => ({
@@ -175,7 +155,8 @@ function callFacts(p) {
 				", " +
 				fmtDur(timeOfCalls(other => other === id).total) +
 				", longest " +
-				fmtDur(st.nameLongest[id] || 0),
+				fmtDur(st.nameLongest[id] || 0) +
+				", in the whole recording",
 		],
 	];
 }
@@ -214,9 +195,9 @@ export function detailsDraw() {
 		isHold = p.kind === "gil" && p.state === HOLD_STATE;
 	const facts = [
 		["Thread", threadTag(p.thread), soft(" tid " + pass().threads[p.thread].tid)],
-		["Duration", h("b", {}, fmtExact(d))],
-		["From", fmtExact(p.from)],
-		["To", fmtExact(p.to)],
+		d && ["Duration", h("b", fmtExact(d))],
+		[d ? "From" : "Sampled at", fmtExact(p.from)],
+		d && ["To", fmtExact(p.to)],
 	];
 	if (p.kind === "py") facts.push(...callFacts(p));
 	if (p.cpu >= 0) facts.push(["CPU", String(p.cpu)]);
@@ -258,23 +239,23 @@ export function detailsDraw() {
 	const noPy = pass().slices_note || "No Python call is known at this moment.";
 	const python = pythonFrames(p),
 		native = nativeFrames(p);
-	fill($("details-h"), pinTitle(p) + " · " + fmtDur(d));
+	fill($("details-h"), pinHead(p));
 	fill(
 		$("details-body"),
 		h(
 			"div.panels",
-			{},
 			h(
 				"div.panel",
-				{},
 				factsList(facts),
 				h(
 					"p.under",
-					{},
-					h("button", {onclick: () => nextWait(-1)}, "‹ Previous wait"),
-					h("button", {onclick: () => nextWait(1)}, "Next wait ›"),
+					store().gil[p.thread] && [
+						h("button", {onclick: () => nextWait(-1)}, "‹ Previous wait"),
+						h("button", {onclick: () => nextWait(1)}, "Next wait ›"),
+					],
 					h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
-					h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"),
+					d > 0 &&
+						h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"),
 				),
 				cardButtons(p),
 				noteBox(p),

@@ -3,20 +3,26 @@
 
 export const $ = id => document.getElementById(id);
 
-export const click = (id, f) => $(id).addEventListener("click", f);
+export const listen = (el, ...what) => el.addEventListener(...what);
+export const click = (id, f) => listen($(id), "click", f);
 
 const given = children =>
 	children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false);
 
-// h("td.num", {title: "x"}, "text", child, …): an element with its classes. on* are listeners.
+// h("td.num", {title: "x"}, "text", child, …): an element with its classes; attributes may be left
+// out. on* are listeners.
 export function h(name, attrs, ...children) {
 	const [tag, ...classes] = name.split("."),
 		el = document.createElement(tag);
+	if (attrs?.constructor !== Object) {
+		children.unshift(attrs);
+		attrs = {};
+	}
 	if (classes.length) el.className = classes.join(" ");
 	for (const key in attrs) {
 		const v = attrs[key];
 		if (v === null || v === undefined || v === false) continue;
-		if (key.startsWith("on")) el.addEventListener(key.slice(2), v);
+		if (key.startsWith("on")) listen(el, key.slice(2), v);
 		else if (key === "style") el.style.cssText = v;
 		else el.setAttribute(key, v === true ? "" : v);
 	}
@@ -32,7 +38,7 @@ export function svg(tag, attrs, ...children) {
 }
 
 // What comes up again and again.
-export const soft = (...children) => h("span.soft", {}, children);
+export const soft = (...children) => h("span.soft", children);
 export const code = (text, title) => h("code", {title}, text);
 export const tally = (head, csv, value, cell, title) => ({
 	head,
@@ -46,10 +52,7 @@ export const tally = (head, csv, value, cell, title) => ({
 export function factsList(items) {
 	return h(
 		"dl.facts",
-		{},
-		items
-			.filter(Boolean)
-			.map(([term, ...value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
+		items.filter(Boolean).map(([term, ...value]) => h("div", h("dt", term), h("dd", value))),
 	);
 }
 
@@ -116,7 +119,7 @@ export async function copyText(text) {
 	try {
 		await navigator.clipboard.writeText(text);
 	} catch {
-		const area = h("textarea.visually-hidden", {});
+		const area = h("textarea.visually-hidden");
 		area.value = text;
 		document.body.append(area);
 		area.select();

@@ -2,7 +2,7 @@
 // Exports of the selected range (else of what is in view) and the threads shown.
 
 import {meta, pass, threadName} from "./data.js";
-import {$, click, saveAs} from "./dom.js";
+import {$, click, listen, saveAs} from "./dom.js";
 import {emit} from "./events.js";
 import {flameTree} from "./flame.js";
 import {fmtDur, plural} from "./format.js";
@@ -161,7 +161,7 @@ export function exportInit() {
 			.slice(0, 60) +
 		"." +
 		ext;
-	menu.addEventListener("toggle", () => {
+	listen(menu, "toggle", () => {
 		const part = exportPart();
 		$("export-scope").textContent =
 			(range ? "The selected range, " : "What is in view, ") +
@@ -190,7 +190,7 @@ export function exportInit() {
 		tlCanvas.toBlob(blob => saveAs(name("png"), blob), "image/png");
 		done();
 	});
-	document.addEventListener("click", e => {
+	listen(document, "click", e => {
 		if (!menu.contains(e.target)) done();
 	});
 }

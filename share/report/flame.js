@@ -3,7 +3,7 @@
 
 import {$, fill, h, rove} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
-import {flameBuild, flameModes, reshape} from "./flametree.js";
+import {ALL, flameBuild, flameModes, reshape} from "./flametree.js";
 import {fmtDur, fmtPct, plural} from "./format.js";
 import {max} from "./math.js";
 import {hasSamples} from "./samples.js";
@@ -11,7 +11,7 @@ import {sandwichShow} from "./sandwich.js";
 import {loading, store} from "./store.js";
 import {empty} from "./table.js";
 import {nameHash, palette, sliceColors} from "./theme.js";
-import {hits, range} from "./view.js";
+import {hits, partWords} from "./view.js";
 
 // What is shown; key: of the function that stands between its callers and callees.
 export const flame = {mode: "off-gil", root: null, key: "", python: false, merged: false};
@@ -35,7 +35,7 @@ export function flameTree() {
 
 function flameDraw() {
 	if ($("flame").hidden) return;
-	const {modes, root, total, part, samples, shown} = flameTree();
+	const {modes, root, total, part, samples, covered, shown} = flameTree();
 	flame.root = shown;
 	const redraw = change => () => {
 		change();
@@ -57,15 +57,15 @@ function flameDraw() {
 			}),
 		),
 	);
-	const covered = total > 0 ? root.ns / total : 1;
 	$("flame-note").textContent =
-		(range ? "In the selected range" : "In the part of the timeline that is in view") +
+		"Time " +
+		partWords() +
 		" (" +
 		fmtDur(part.to - part.from) +
 		"): " +
 		(samples === undefined ? "" : "estimated from " + plural(samples, "sample") + ", about ") +
 		fmtDur(total) +
-		(covered < 0.995
+		(covered < ALL
 			? ", of which the longest spans, " + fmtPct(root.ns, total) + ", are drawn"
 			: "") +
 		". Width is time; callers above, callees below. Click to look closer." +

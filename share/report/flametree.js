@@ -13,7 +13,7 @@ import {FRAME_PYTHON, callName, markedFrames, shortCall} from "./pick.js";
 import {SAMPLE_MODES, hasSamples, sampledStacks} from "./samples.js";
 import {HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
-import {passDur, range, rowsThreads, view} from "./view.js";
+import {rowsThreads, shownPart} from "./view.js";
 
 const FLAME_MODES = [
 	["off-gil", "Waiting for the GIL"],
@@ -21,6 +21,7 @@ const FLAME_MODES = [
 	["off-cpu", "Off the CPU"],
 ];
 const FLAME_BUDGET = 400000; // spans and calls looked at
+export const ALL = 0.995; // share of the time in those that is as good as all
 export const flameModes = () => [...flameExact(), ...(hasSamples() ? SAMPLE_MODES : [])];
 const flameExact = () =>
 	FLAME_MODES.filter(([m]) =>
@@ -73,13 +74,13 @@ function flameCalls(node, rows, depth, from, to, budget) {
 // Of samples: their number times the time between two of them.
 function flameSampled(mode) {
 	const root = newNode("all"),
-		part = range || {from: max(0, view.from), to: min(passDur(), view.to)};
+		part = shownPart();
 	const samples = sampledStacks(mode, part, (thread, ns, frames) => {
 		let node = flameChild(root, ns, threadLabel(thread) + "\0" + thread, threadLabel(thread));
 		root.ns += ns;
 		for (const f of frames) node = flameChild(node, ns, f.name);
 	});
-	return {root, total: root.ns, part, samples};
+	return {root, total: root.ns, part, samples, covered: 1};
 }
 
 export function flameBuild(mode) {
@@ -87,7 +88,7 @@ export function flameBuild(mode) {
 	const root = newNode("all"),
 		budget = {left: FLAME_BUDGET},
 		st = store();
-	const part = range || {from: max(0, view.from), to: min(passDur(), view.to)};
+	const part = shownPart();
 	const lanes = mode === "off-cpu" || !gilKnown() ? st.cpu : st.gil;
 	const ofGil = lanes === st.gil;
 	let total = 0;
@@ -128,7 +129,7 @@ export function flameBuild(mode) {
 			root.ns += top.ns - before;
 		}
 	}
-	return {root, total, part};
+	return {root, total, part, covered: total > 0 ? root.ns / total : 1};
 }
 
 // Spans shorter than this are left out, so that about `room` remain.

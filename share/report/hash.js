@@ -2,16 +2,17 @@
 // The view lives in the URL's hash, so that a moment can be sent to somebody. See FORMAT.md.
 
 import {meta, pass, passIndex} from "./data.js";
-import {$, toward} from "./dom.js";
+import {$, listen, toward} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
 import {flame} from "./flame.js";
-import {openFor, tl, unhide} from "./layout.js";
+import {openFor, tl, tlBox, tlLayout, unhide} from "./layout.js";
 import {round} from "./math.js";
-import {pinCall, pinLane} from "./pick.js";
+import {pinCall, pinLane, pinSample} from "./pick.js";
 import {searchRun} from "./search.js";
 import {loading} from "./store.js";
 import {sorts} from "./table.js";
 import {seeTasks} from "./tasks.js";
+import {threadsDraw} from "./threads.js";
 import {
 	arranged,
 	hits,
@@ -38,6 +39,9 @@ const SWITCHES = [
 	["c", shown, "cpu", true],
 	["y", shown, "py", true],
 	["n", shown, "counters", true],
+	["p", shown, "samples", true],
+	["t", shown, "tasks", true],
+	["e", shown, "each", false],
 	["l", shown, "labels", true],
 	["a", tl, "all", false],
 	["s", tl, "slots", false],
@@ -65,15 +69,19 @@ function flamePart() {
 	return "f=" + [flame.mode, how, encodeURIComponent(flame.key)].join(",");
 }
 
+function decoded(text) {
+	try {
+		return decodeURIComponent(text || "");
+	} catch {
+		return ""; // not ours
+	}
+}
+
 function readFlame(text) {
 	const [mode, how, key] = (text || "off-gil,,").split(",");
 	flame.mode = mode;
 	for (const k of FLAME_SHAPES) flame[k] = (how || "").includes(k[0]);
-	try {
-		flame.key = decodeURIComponent(key || "");
-	} catch {
-		/* not ours */
-	}
+	flame.key = decoded(key);
 	emit("flame-read");
 }
 
@@ -91,11 +99,7 @@ function readNotes(text) {
 	notes.clear();
 	for (const n of (text || "").split(",")) {
 		const m = /^(\d+)\.(.+)$/.exec(n);
-		try {
-			if (m) notes.set(+m[1], decodeURIComponent(m[2]));
-		} catch {
-			/* not ours */
-		}
+		if (m && decoded(m[2])) notes.set(+m[1], decoded(m[2]));
 	}
 }
 
@@ -118,6 +122,7 @@ export function hashText() {
 		sorts.size && "u=" + [...sorts].map(([k, s]) => [k, s.sort, +s.up].join(".")),
 		notes.size && "m=" + [...notes].map(([t, text]) => t + "." + encodeURIComponent(text)),
 		tl.opened.size && "d=" + [...tl.opened].join("."),
+		tlBox.scrollTop >= 1 && "y=" + round(tlBox.scrollTop),
 	].filter(Boolean);
 	return parts.length ? "#" + parts.join("&") : "";
 }
@@ -152,23 +157,23 @@ const threadsIn = text =>
 function readPin(text) {
 	const g = /^tasks\.(\d+)/.exec(text);
 	if (g) seeTasks(+g[1]);
-	const s = /^(gil|cpu|py)\.(\d+)\.(\d+(?:\.\d+)?)$/.exec(text || "");
+	const s = /^(gil|cpu|py|samples)\.(\d+)\.(\d+(?:\.\d+)?)$/.exec(text || "");
 	if (!s) return setPin(null);
 	const [time, depth] = s[3].split(".");
 	unhide(+s[2]);
 	setPin(
-		s[1] === "py" ? pinCall(+s[2], +(depth || 0), +time) : pinLane(s[1], +s[2], +time),
+		s[1] === "py"
+			? pinCall(+s[2], +(depth || 0), +time)
+			: s[1] === "samples"
+				? pinSample(+s[2], +time)
+				: pinLane(s[1], +s[2], +time),
 		true,
 	);
 	if (pinned) openFor(pinned);
 }
 
 function readSearch(text) {
-	try {
-		$("search").value = decodeURIComponent(text || "");
-	} catch {
-		/* not ours */
-	}
+	$("search").value = decoded(text);
 	searchRun();
 }
 
@@ -191,12 +196,15 @@ export function hashRead() {
 	setView(...(pair(parts.get("v")) || [0, passDur()]));
 	readSorts(parts.get("u"));
 	readNotes(parts.get("m"));
+	threadsDraw();
 	const r = pair(parts.get("r"));
 	setRange(r ? r[0] : null, r ? r[1] : null);
 	const late = () => {
 		readPin(parts.get("s"));
 		readSearch(parts.get("q"));
 		readFlame(parts.get("f"));
+		tlLayout();
+		if (!/^tasks/.test(parts.get("s"))) tlBox.scrollTop = +parts.get("y") || 0;
 		if (parts.has("v") || parts.has("s")) toward("timeline");
 	};
 	if (loading.complete) late();
@@ -211,8 +219,10 @@ export function hashInit() {
 			if (loading.complete) hashWrite();
 		}),
 	);
+	listen(tlBox, "scroll", () => emit("link"));
 	addEventListener("hashchange", () => {
-		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodfakum]=)/.test(location.hash)) return;
+		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodfakumy]=)/.test(location.hash))
+			return;
 		hashMine = location.hash;
 		hashRead();
 	});

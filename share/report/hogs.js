@@ -244,14 +244,11 @@ export function hogsDraw() {
 		hogs.length
 			? functionsTable(hogs, true, "Calls that kept the GIL while others waited")
 			: null,
-		hogs.length && holders.length
-			? [h("h3", {}, heading), h("p.hint", {}, meta.holders_hint)]
-			: null,
+		hogs.length && holders.length ? [h("h3", heading), h("p.hint", meta.holders_hint)] : null,
 		holders.length ? functionsTable(holders, false, heading) : null,
 		unnamed > 0.01 * waitCaused(all) &&
 			h(
 				"p.hint",
-				{},
 				"Not included: " + fmtDur(unnamed) + " in functions not known. " + noName(),
 			),
 		blocked,

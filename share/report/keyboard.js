@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Keys, by their place on the keyboard (event.code), so that every layout has them.
 
-import {$, click, fill, h, say} from "./dom.js";
+import {$, click, fill, h, listen, say} from "./dom.js";
 import {fmtAt, fmtDur} from "./format.js";
 import {GUTTER, rowOf, tl, tlCanvas} from "./layout.js";
 import {max, min, round} from "./math.js";
 import {nextWait, pinSentence} from "./pick.js";
-import {pinAt} from "./pointer.js";
+import {hoverRow, pinAt} from "./pointer.js";
 import {nextHit} from "./search.js";
 import {stripCanvas} from "./strip.js";
+import {goToLate, seeTasks} from "./tasks.js";
 import {
 	flyTo,
 	flyToSpan,
@@ -36,7 +37,7 @@ const KEYS = [
 	["F", "fit everything, then the pinned span"],
 	["/", "search; Enter or N next, Shift+N previous"],
 	["K", "keep the pinned thread at the top, or no longer (also a click on its name)"],
-	["Enter", "zoom to the pinned span"],
+	["Enter", "zoom to the pinned span, or to the longest delay of tasks"],
 	["T", "light or dark"],
 	["Esc", "unpin, clear the range, clear the filter"],
 	["?", "this help"],
@@ -63,16 +64,28 @@ const WORDS = [
 	],
 ];
 
-// Up and down: pin the span in the middle of the view in the row above or below.
+const STEPS = ["gil", "cpu", "py", "samples", "slot", "tasks"];
+
+// The group of tasks that keys or the pointer have gone to, where no span is pinned.
+const laneAt = () => (!pinned && tl.hover?.row?.kind === "tasks" ? tl.hover.row.group : -1);
+
+// Up and down: pin the span in the middle of the view in the row above or below; of a lane of
+// tasks, show what the pointer does.
 function stepRow(by) {
-	const rows = tl.rows.filter(r => r.kind === "gil" || r.kind === "cpu" || r.kind === "py");
+	const rows = tl.rows.filter(r => STEPS.includes(r.kind)),
+		lane = rows.findIndex(r => r.kind === "tasks" && r.group === laneAt());
 	if (!rows.length) return;
 	const mid =
 		pinned && pinned.to > view.from && pinned.from < view.to
 			? max(view.from, min(view.to, (pinned.from + pinned.to) / 2))
 			: (view.from + view.to) / 2;
-	const old = pinned ? rows.indexOf(rowOf(pinned)) : by > 0 ? -1 : rows.length;
+	const old = pinned ? rows.indexOf(rowOf(pinned)) : lane >= 0 || by > 0 ? lane : rows.length;
 	for (let i = old + by; i >= 0 && i < rows.length; i += by) {
+		if (rows[i].kind === "tasks") {
+			setPin(null);
+			seeTasks(rows[i].group);
+			return hoverRow(rows[i], mid);
+		}
 		const pin = pinAt(rows[i], mid, span() / 500);
 		if (pin) return setPin(pin);
 	}
@@ -128,7 +141,12 @@ const ON_CANVAS = {
 	ArrowRight: e => (e.shiftKey ? stretchRange(0.02) : panBy(0.1)),
 	ArrowUp: () => stepRow(-1),
 	ArrowDown: () => stepRow(1),
-	Enter: () => (pinned ? flyToSpan(pinned.from, pinned.to) : stepRow(1)),
+	Enter: () =>
+		pinned
+			? flyToSpan(pinned.from, pinned.to)
+			: laneAt() >= 0
+				? goToLate(laneAt())
+				: stepRow(1),
 	Home: () => setView(0, span()),
 	End: () => setView(passDur() - span(), passDur()),
 };
@@ -160,7 +178,11 @@ function keyDown(e) {
 			fmtDur(span()) +
 			" from " +
 			fmtAt(view.from, span() / 100) +
-			(pinned ? ". " + pinSentence(pinned) : ""),
+			(pinned
+				? ". " + pinSentence(pinned)
+				: laneAt() >= 0 && !$("tip").hidden
+					? ". " + $("tip").innerText
+					: ""),
 	);
 }
 
@@ -168,17 +190,14 @@ function helpOpen() {
 	const list = items =>
 		h(
 			"dl.keys",
-			{},
 			items.map(([k, text]) =>
 				h(
 					"div",
-					{},
 					h(
 						"dt",
-						{},
-						k.split("  ").flatMap((x, i) => [i ? " " : "", h("kbd", {}, x)]),
+						k.split("  ").flatMap((x, i) => [i ? " " : "", h("kbd", x)]),
 					),
-					h("dd", {}, text),
+					h("dd", text),
 				),
 			),
 		);
@@ -186,27 +205,23 @@ function helpOpen() {
 		$("help-body"),
 		h(
 			"div.panels",
-			{},
 			h(
 				"div.panel",
-				{},
-				h("h3", {}, "Keys"),
+				h("h3", "Keys"),
 				list(KEYS),
 				h(
 					"p.hint",
-					{},
 					"Mouse: drag moves, Shift+drag selects a range: who kept whom waiting in it. " +
-						"Ctrl+wheel zooms, double click zooms to a span.",
+						"Ctrl+wheel zooms, double click zooms to a span. " +
+						"Touch: two fingers zoom, hold and drag selects a range.",
 				),
 			),
 			h(
 				"div.panel",
-				{},
-				h("h3", {}, "Words"),
+				h("h3", "Words"),
 				h(
 					"dl.words",
-					{},
-					WORDS.map(([w, text]) => h("div", {}, h("dt", {}, w), h("dd", {}, text))),
+					WORDS.map(([w, text]) => h("div", h("dt", w), h("dd", text))),
 				),
 			),
 		),
@@ -215,6 +230,6 @@ function helpOpen() {
 }
 
 export function keyboardInit() {
-	document.addEventListener("keydown", keyDown);
+	listen(document, "keydown", keyDown);
 	click("help-open", helpOpen);
 }

@@ -7,6 +7,7 @@ import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
 import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
 import {max, min, round} from "./math.js";
 import {callName, doing, holdersIn, shortCall} from "./pick.js";
+import {samplesAlone} from "./samples.js";
 import {HOLD_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
 import {taskName} from "./tasks.js";
@@ -106,11 +107,9 @@ function drawHead(c, row, scroll) {
 		GUTTER < 200
 			? ""
 			: !gilKnown()
-				? "on CPU " +
-					fmtPct(
-						t.states ? t.states.running_ns : 0,
-						t.states && t.total_ns - t.states.unknown_ns,
-					)
+				? t.states && !samplesAlone()
+					? "on CPU " + fmtPct(t.states.running_ns, t.total_ns - t.states.unknown_ns)
+					: ""
 				: t.wait_ns > t.hold_ns
 					? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, knownNs(t))
 					: t.hold_ns

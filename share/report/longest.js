@@ -193,11 +193,9 @@ export function aboutDraw() {
 		notes.length
 			? h(
 					"ul.caveats",
-					{},
 					notes.map(c =>
 						h(
 							"li",
-							{},
 							c.pass && meta.passes.length > 1 ? c.pass + " pass: " : "",
 							c.text || c.code,
 							c.count > 1 ? soft(" (" + fmtCount(c.count) + ")") : null,

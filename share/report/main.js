@@ -3,12 +3,12 @@
 
 import {arrowsOf} from "./arrows.js";
 import {asleepDraw, hardlyWaits} from "./asleep.js";
-import {blameDraw} from "./blame.js";
+import {blameDraw, blameTitle} from "./blame.js";
 import {cardMarkdown} from "./card.js";
 import {chainOf} from "./chain.js";
 import {gilKnown, gilText, meta, pass, taskLanes} from "./data.js";
 import {detailsDraw} from "./details.js";
-import {$, click, fill, h, say, soft} from "./dom.js";
+import {$, click, fill, h, listen, say, soft} from "./dom.js";
 import {emit, on, perFrame, whenQuiet} from "./events.js";
 import {exportInit} from "./export.js";
 import {flameInit} from "./flame.js";
@@ -29,7 +29,8 @@ import {starvedDraw} from "./queued.js";
 import {rangeInit} from "./range.js";
 import {cpuPens, gilPens} from "./raster.js";
 import {stepsOf} from "./replay.js";
-import {eachSample, hasSamples, sampledInit, SAMPLE_KEYS, samplesAlone} from "./samples.js";
+import {sampledInit} from "./sampled.js";
+import {eachSample, hasSamples, SAMPLE_KEYS, samplesAlone} from "./samples.js";
 import {sandwichOf} from "./sandwich.js";
 import {searchInit} from "./search.js";
 import {end, loading, push, store} from "./store.js";
@@ -120,7 +121,7 @@ function togglesDraw() {
 			["runnable", "runnable without a CPU"],
 			["sleeping", "asleep"],
 			["disk", "disk"],
-			["gilsleep", "asleep for the GIL"],
+			...(pass().locks ? [] : [["gilsleep", "asleep for the GIL"]]),
 		);
 	if (taskLanes().length)
 		keys.push(["running", "tasks run"], ["gilsleep", "are late"], ["sleeping", "wait"]);
@@ -161,15 +162,16 @@ function tablesDraw() {
 				: "Thread states over time",
 	);
 	fill($("holds-h"), gilText("Longest holds", "Longest stops"));
+	fill($("blame-h"), blameTitle());
 	fill(
 		$("strip-key"),
-		h("b", {}, "Whole recording"),
+		h("b", "Whole recording"),
 		gilKnown()
 			? [
-					h("span", {}, gilText("colour: who holds it", "colour: who stops the others")),
-					h("span", {}, gilText("dark: how many wait", "dark: how many are blocked")),
+					h("span", gilText("colour: who holds it", "colour: who stops the others")),
+					h("span", gilText("dark: how many wait", "dark: how many are blocked")),
 				]
-			: h("span", {}, "all threads together"),
+			: !samplesAlone() && h("span", "all threads together"),
 	);
 	document.documentElement.classList.toggle("no-gil", !gilKnown());
 }
@@ -221,7 +223,7 @@ function start() {
 		setView(0, tl.aligned ? longestShort() * 1.05 : passDur());
 		emit("filter");
 	});
-	$("order").addEventListener("change", () => {
+	listen($("order"), "change", () => {
 		arranged.by = $("order").value;
 		emit("filter");
 	});

@@ -103,7 +103,6 @@ export function momentsDraw() {
 				long = !ordinary(m);
 			return h(
 				"li",
-				{},
 				h(
 					"button.moment",
 					{
@@ -112,17 +111,15 @@ export function momentsDraw() {
 					h("span.n", {"aria-hidden": "true"}, String(i + 1)),
 					h(
 						"span.what",
-						{},
 						h(
 							"b",
-							{},
 							h("i.dot", {style: "background:" + threadColor(m.thread)}),
 							threadLabel(m.thread),
 						),
 						gilText(" held the GIL for ", " stopped the others for "),
-						h("b.big", {}, fmtDur(d)),
+						h("b.big", fmtDur(d)),
 						" at ",
-						h("b", {}, fmtAt(m.from, max(1e6, passDur() / 1000))),
+						h("b", fmtAt(m.from, max(1e6, passDur() / 1000))),
 						m.what
 							? [" in ", doingText(m.what)]
 							: loading.complete && soft(" in what is not known"),

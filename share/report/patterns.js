@@ -22,8 +22,7 @@ export function patternsDraw() {
 			const pin = loading.complete && longestOf(p);
 			return h(
 				"div.pattern",
-				{},
-				h("b", {}, (p.title || p.code || "") + ": "),
+				h("b", (p.title || p.code || "") + ": "),
 				p.text || "",
 				p.code && more ? " (and " + more + " more like it)" : "",
 				pin
@@ -38,7 +37,7 @@ export function patternsDraw() {
 							),
 						]
 					: null,
-				p.advice ? h("p", {}, p.advice) : null,
+				p.advice ? h("p", p.advice) : null,
 			);
 		}),
 	);

@@ -6,6 +6,7 @@ import {h, say} from "./dom.js";
 import {fmtAt, fmtDur} from "./format.js";
 import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
+import {sampleAt, sampleWords} from "./samples.js";
 import {SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {gilOf, loading, store, upper} from "./store.js";
 import {turns} from "./turns.js";
@@ -61,7 +62,10 @@ export function lanePin(kind, thread, at) {
 export function pinCall(thread, depth, t) {
 	const row = (store().slices[thread] || [])[depth];
 	const at = row && row.find(t);
-	if (!at) return null;
+	return at ? callPin(thread, depth, at) : null;
+}
+
+export function callPin(thread, depth, at) {
 	const {s, i} = at;
 	return {
 		kind: "py",
@@ -73,6 +77,12 @@ export function pinCall(thread, depth, t) {
 		name: s.name[i],
 		flags: s.flags ? s.flags[i] : 0,
 	};
+}
+
+// The sample nearest to t: a point, which has no duration.
+export function pinSample(thread, t) {
+	const found = sampleAt(thread, t);
+	return found && {kind: "samples", thread, from: found.time, to: found.time, ...found};
 }
 
 export const callName = id => store().names.slices[id] || "?";
@@ -279,11 +289,21 @@ export const stateWords = p => (p.kind === "gil" ? gilText(GIL_WORDS, LOCK_WORDS
 
 export function pinTitle(p) {
 	if (p.kind === "py") return shortCall(callName(p.name));
+	if (p.kind === "samples") return threadLabel(p.thread) + " " + sampleWords(p.what);
 	return threadLabel(p.thread) + " " + stateWords(p)[p.state];
 }
 
+// For how long and from when on, or when it was sampled.
+export const pinTime = p =>
+	(p.kind === "samples" ? "sampled" : fmtDur(p.to - p.from)) +
+	" at " +
+	fmtAt(p.from, span() / 1000);
+
+export const pinHead = p =>
+	pinTitle(p) + " · " + (p.kind === "samples" ? pinTime(p) : fmtDur(p.to - p.from));
+
 export function pinSentence(p) {
-	return pinTitle(p) + " for " + fmtDur(p.to - p.from) + ", from " + fmtAt(p.from, span() / 1000);
+	return pinTitle(p) + ", " + pinTime(p);
 }
 
 // The next or previous wait of the pinned thread, or the first thread's.

@@ -3,9 +3,9 @@
 // zooms.
 
 import {gilText, pass, threadLabel} from "./data.js";
-import {$, fill, h, soft} from "./dom.js";
-import {emit} from "./events.js";
-import {fmtAt, fmtDur, fmtPct, plural} from "./format.js";
+import {$, fill, h, listen, soft} from "./dom.js";
+import {emit, on} from "./events.js";
+import {fmtDur, fmtPct, plural} from "./format.js";
 import {AXIS, GUTTER, timeToX, tl, tlBox, tlCanvas, xToTime} from "./layout.js";
 import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
@@ -17,11 +17,14 @@ import {
 	holdersIn,
 	pinCall,
 	pinLane,
+	pinSample,
+	pinTime,
 	pinTitle,
 	stateWords,
 	waitersIn,
 } from "./pick.js";
 import {queuedText} from "./queued.js";
+import {sampledFrames, sampledPlace} from "./samples.js";
 import {FREE_STATE, HOLD_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {goToLate, taskTip} from "./tasks.js";
@@ -87,6 +90,7 @@ export function pinAt(row, t, dt) {
 		const thread = row.threads.find(lives);
 		return thread === undefined ? null : pinLane("gil", thread, t);
 	}
+	if (row.kind === "samples") return pinSample(row.thread, t);
 	return row.kind === "gil" || row.kind === "cpu" ? pinLane(row.kind, row.thread, t) : null;
 }
 
@@ -96,12 +100,12 @@ function tipText(hit) {
 	const p = hit.pin;
 	if (isTasks(hit)) return taskTip(hit.row.group, hit.t);
 	if (!p) return hit.note || null;
-	const lines = [
-		h("b", {}, pinTitle(p)),
-		h("span", {}, fmtDur(p.to - p.from), soft("  at " + fmtAt(p.from, span() / 1000))),
-	];
+	const lines = [h("b", pinTitle(p)), h("span", pinTime(p))];
 	const dt = span() / (tl.width - GUTTER);
-	if (p.to - p.from < dt * 2 && p.kind !== "py") {
+	if (p.kind === "samples") {
+		const f = sampledFrames(p.stack).pop();
+		if (f) lines.push(h("span", doingText(sampledPlace(f))));
+	} else if (p.to - p.from < dt * 2 && p.kind !== "py") {
 		const lane = (p.kind === "gil" ? store().gil : store().cpu)[p.thread];
 		const sum = laneTotals(lane, hit.t - dt * 2, hit.t + dt * 2);
 		const words = stateWords(p);
@@ -119,16 +123,15 @@ function tipText(hit) {
 			lines.push(
 				h(
 					"span",
-					{},
 					gilText("mainly for ", "mainly released by "),
-					h("b", {}, threadLabel(who.thread)),
+					h("b", threadLabel(who.thread)),
 				),
 			);
 	} else if (p.kind === "gil" && p.state === HOLD_STATE) {
 		const what = doing(p.thread, p.from, p.to, p.stack),
 			n = waitersIn(p.from, p.to, p.gil, p.thread).length;
-		if (what) lines.push(h("span", {}, "ran ", doingText(what)));
-		if (n) lines.push(h("span", {}, plural(n, "thread") + gilText(" waited", " stood")));
+		if (what) lines.push(h("span", "ran ", doingText(what)));
+		if (n) lines.push(h("span", plural(n, "thread") + gilText(" waited", " stood")));
 	}
 	if (pinned && p.from !== pinned.from && !hit.row.shift)
 		lines.push(
@@ -139,9 +142,9 @@ function tipText(hit) {
 			),
 		);
 	const line = queuedText(p);
-	if (line) lines.push(h("span", {}, line));
+	if (line) lines.push(h("span", line));
 	if (p.kind === "py") lines.push(soft(callPlace(callName(p.name))));
-	if (p.waker >= 0) lines.push(h("span", {}, "woken by ", threadLabel(p.waker)));
+	if (p.waker >= 0) lines.push(h("span", "woken by ", threadLabel(p.waker)));
 	if (p.cpu >= 0) lines.push(soft("CPU " + p.cpu));
 	return lines;
 }
@@ -157,6 +160,21 @@ function tipShow(e, hit) {
 	tip.style.top =
 		(e.clientY + 18 + box.height > innerHeight ? e.clientY - box.height - 12 : e.clientY + 18) +
 		"px";
+}
+
+function hoverAt(e) {
+	tl.hover = tlHit(e);
+	tipShow(e, tl.hover);
+	tlRedraw();
+}
+
+// As if the pointer were on a row.
+export function hoverRow(row, t) {
+	const box = tlCanvas.getBoundingClientRect();
+	hoverAt({
+		clientX: box.left + timeToX(t),
+		clientY: box.top + row.y + row.h / 2 - tlBox.scrollTop,
+	});
 }
 
 function gutterClick(hit) {
@@ -194,11 +212,11 @@ export function pointerInit() {
 		fingers.delete(e.pointerId);
 		clearTimeout(press);
 	};
-	tlCanvas.addEventListener("pointercancel", e => {
+	listen(tlCanvas, "pointercancel", e => {
 		lift(e);
 		drag = null;
 	});
-	tlCanvas.addEventListener("pointerdown", e => {
+	listen(tlCanvas, "pointerdown", e => {
 		if (e.button !== 0) return;
 		const hit = tlHit(e),
 			edge = oppositeEdge(hit.x);
@@ -222,7 +240,7 @@ export function pointerInit() {
 		};
 		tlCanvas.setPointerCapture(e.pointerId);
 	});
-	tlCanvas.addEventListener("pointermove", e => {
+	listen(tlCanvas, "pointermove", e => {
 		if (fingers.has(e.pointerId)) fingers.get(e.pointerId).x = xOf(e);
 		if (fingers.size === 2) {
 			drag = null;
@@ -242,7 +260,7 @@ export function pointerInit() {
 			}
 			return;
 		}
-		tl.hover = tlHit(e);
+		hoverAt(e);
 		tlCanvas.style.cursor =
 			tl.hover.x < GUTTER
 				? "default"
@@ -251,10 +269,8 @@ export function pointerInit() {
 					: tl.hover.pin || isTasks(tl.hover)
 						? "pointer"
 						: "grab";
-		tipShow(e, tl.hover);
-		tlRedraw();
 	});
-	tlCanvas.addEventListener("pointerup", e => {
+	listen(tlCanvas, "pointerup", e => {
 		lift(e);
 		if (drag && !drag.far) {
 			const hit = tlHit(e);
@@ -264,21 +280,28 @@ export function pointerInit() {
 		}
 		drag = null;
 	});
-	tlCanvas.addEventListener("pointerleave", () => {
+	// What was under the pointer is elsewhere now.
+	on("view", () => {
+		$("tip").hidden = true;
+		if (tl.hover) Object.assign(tl.hover, {t: xToTime(tl.hover.x), pin: null});
+	});
+	listen(tlCanvas, "pointerleave", () => {
 		tl.hover = null;
 		$("tip").hidden = true;
 		tlRedraw();
 	});
-	tlCanvas.addEventListener("dblclick", e => {
+	listen(tlCanvas, "dblclick", e => {
 		const hit = tlHit(e);
 		if (hit.pin) flyToSpan(hit.pin.from, hit.pin.to);
 	});
-	tlCanvas.addEventListener(
+	listen(
+		tlCanvas,
 		"wheel",
 		e => {
 			if (e.ctrlKey || e.metaKey || e.altKey) {
 				e.preventDefault();
 				zoomAt(tlHit(e).t, Math.exp(max(-0.6, min(0.6, e.deltaY * 0.004))));
+				hoverAt(e);
 			} else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
 				e.preventDefault();
 				panBy((e.deltaX || e.deltaY) / tl.width);

@@ -67,11 +67,9 @@ export function queuedPanel(p) {
 	return rows.length
 		? h(
 				"div.panel",
-				{},
-				h("h3", {}, "CPU used meanwhile by"),
+				h("h3", "CPU used meanwhile by"),
 				h(
 					"ol.shares",
-					{},
 					rows.map(r => {
 						const thread = ownerThread(r.owner);
 						return shareItem(
@@ -80,7 +78,6 @@ export function queuedPanel(p) {
 							thread < 0 ? palette.soft : threadColor(thread),
 							h(
 								"span",
-								{},
 								thread < 0 ? ownerText(r.owner) : threadTag(thread),
 								several ? soft(" CPU " + r.cpu) : null,
 							),

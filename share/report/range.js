@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The selected range: the time of its threads, who kept whom waiting in it, and in which functions.
 
-import {holderName} from "./blame.js";
+import {blameTitle, holderName} from "./blame.js";
 import {HANDOVER, gilKnown, gilText, nobodyText, pass, threadLabel} from "./data.js";
 import {$, click, fill, h, soft, tally} from "./dom.js";
 import {inSteps, on, whenQuiet} from "./events.js";
@@ -136,6 +136,16 @@ function addFunction(by, part, hold, what, caused) {
 	if (hold.to - hold.from > row.longest.to - row.longest.from) row.longest = hold;
 }
 
+// What the part's holds cost: {blame, functions}, as above.
+export function* partCosts(part) {
+	const holds = pass().locks ? [] : rangeHolds(),
+		blame = [],
+		functions = [];
+	yield* rangeBlame(part, holds, blame);
+	if (blame.length) yield* rangeFunctions(part, holds, functions);
+	return {blame, functions};
+}
+
 function rangeThreadsTable(part) {
 	const d = part.to - part.from,
 		known = gilKnown(),
@@ -202,7 +212,7 @@ function rangeBlameTable(all) {
 		],
 		rows,
 		{
-			caption: gilText("Waits, by holder", "Lock waits, by releasing thread"),
+			caption: blameTitle(),
 			note:
 				rows.length < all.length &&
 				": the " + fmtCount(PAIRS_MAX) + " largest of " + plural(all.length, "pair"),
@@ -262,7 +272,7 @@ function rangeFunctionsTable(rows) {
 }
 
 const rangeFill = inSteps(function* (part) {
-	const box = h("div.panels", {}, gilKnown() ? h("p.hint", {}, "…") : null);
+	const box = h("div.panels", gilKnown() ? h("p.hint", "…") : null);
 	fill($("range-h"), "Selected range · " + fmtDur(part.to - part.from));
 	const hint =
 		"From " +
@@ -271,15 +281,11 @@ const rangeFill = inSteps(function* (part) {
 		fmtExact(part.to) +
 		": " +
 		fmtExact(part.to - part.from);
-	fill($("range-body"), h("p.hint", {}, hint));
+	fill($("range-body"), h("p.hint", hint));
 	yield;
-	fill($("range-body"), h("p.hint", {}, hint), rangeThreadsTable(part), box);
+	fill($("range-body"), h("p.hint", hint), rangeThreadsTable(part), box);
 	if (!gilKnown() || !loading.complete) return;
-	const holds = pass().locks ? [] : rangeHolds(),
-		blame = [],
-		functions = [];
-	yield* rangeBlame(part, holds, blame);
-	if (blame.length) yield* rangeFunctions(part, holds, functions);
+	const {blame, functions} = yield* partCosts(part);
 	const tables = [blame.length ? rangeBlameTable(blame) : null];
 	yield;
 	if (functions.length) tables.push(rangeFunctionsTable(functions));
@@ -295,5 +301,5 @@ function rangeDraw() {
 export function rangeInit() {
 	click("range-zoom", () => range && flyTo(range.from, range.to));
 	click("range-clear", () => setRange(null));
-	on("range pass filter complete", whenQuiet(60, rangeDraw));
+	on("range pass filter complete theme", whenQuiet(60, rangeDraw));
 }

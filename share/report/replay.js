@@ -221,15 +221,14 @@ export function replayPanel(p) {
 			);
 		fill(
 			box,
-			h("h3", {}, "Replay of this wait"),
+			h("h3", "Replay of this wait"),
 			stage(outside ? [...cast, step.holder] : cast, step, by ? steps[n - by] : null),
-			h("p", {}, h("b", {}, "+" + fmtExact(max(0, step.t - w.from)) + "  "), step.text),
+			h("p", h("b", "+" + fmtExact(max(0, step.t - w.from)) + "  "), step.text),
 			h(
 				"p.under",
-				{},
 				go("‹ Step back", n - 1),
 				go("Next step ›", n + 1),
-				h("span.soft", {}, n + 1 + " of " + steps.length),
+				h("span.soft", n + 1 + " of " + steps.length),
 			),
 		);
 		rove(box, (from, k, buttons) => buttons[{ArrowLeft: 0, ArrowRight: 1}[k]]);

@@ -2,14 +2,12 @@
 // Samples of the stacks: what each thread was found doing, now and then. They are points, not
 // spans: between two of them nothing is known, and shares of them are estimates.
 
-import {gilKnown, pass, threadLabel} from "./data.js";
-import {$, fill, h, soft} from "./dom.js";
-import {on, perFrame} from "./events.js";
-import {fmtAt, fmtPct, plural} from "./format.js";
+import {gilKnown, pass} from "./data.js";
+import {baseName} from "./format.js";
 import {floor, max, min} from "./math.js";
-import {loading, store, upper} from "./store.js";
+import {store, upper} from "./store.js";
 import {palette, rgba, threadColor} from "./theme.js";
-import {passDur, pinned, range, rowsThreads, span, view} from "./view.js";
+import {passDur, rowsThreads, view} from "./view.js";
 
 const FOUND_HOLDS = 2;
 const FOUND_WAITS = 3;
@@ -102,6 +100,11 @@ export function sampledFrames(id) {
 	return out.reverse();
 }
 
+export const sampledPlace = f => ({
+	name: f.name,
+	place: baseName(f.module) + (f.line ? ":" + f.line : ""),
+});
+
 // A tick per sample where there is room, else the sample of each column that says most: who has the
 // GIL or waits for it before the others. Ticks leave the ground between them, as no span does.
 export function paintSamples(row, r, x0, y, w, hgt, dt, unit) {
@@ -141,106 +144,4 @@ export function sampledStacks(mode, part, add) {
 			add(thread, ns, stack ? sampledFrames(stack) : [{name: "[no Python frame]"}]);
 		});
 	return n;
-}
-
-// ---- what every thread did at a moment
-
-const sampledMoment = () =>
-	pinned ? (pinned.from + pinned.to) / 2 : range ? (range.from + range.to) / 2 : null;
-
-function sampledList(stack) {
-	const frames = sampledFrames(stack).reverse();
-	return h(
-		"ol.stack",
-		{},
-		frames.map(f =>
-			h(
-				"li",
-				{},
-				h("code", {}, f.name),
-				soft(" " + f.module.replace(/^.*\//, "") + (f.line ? ":" + f.line : "")),
-			),
-		),
-	);
-}
-
-function sampledShares(thread, from, to) {
-	const count = new Map();
-	let n = 0;
-	eachSample(thread, from, to, (time, what) => {
-		count.set(what, (count.get(what) || 0) + 1);
-		n++;
-	});
-	return [...count]
-		.sort((a, b) => b[1] - a[1])
-		.map(([what, k]) => sampleWords(what) + " ~" + fmtPct(k, n))
-		.join(", ");
-}
-
-function sampledDraw() {
-	const box = $("sampled"),
-		t = sampledMoment();
-	box.hidden = !hasSamples() || !loading.complete;
-	if (box.hidden) return;
-	const part = range || {from: view.from, to: view.to},
-		at = t ?? (view.from + view.to) / 2;
-	const rows = rowsThreads()
-		.map(thread => ({thread, s: sampleAt(thread, at)}))
-		.filter(x => x.s)
-		.sort((a, b) => a.s.what - b.s.what || a.thread - b.thread);
-	const {count, hz, missed, torn} = pass().samples;
-	$("sampled-note").textContent =
-		plural(count, "sample") +
-		" at " +
-		hz +
-		" Hz" +
-		(missed ? ", " + missed + " missed" : "") +
-		(torn ? ", " + plural(torn, "stack") + " dropped" : "") +
-		". Shares, marked ~, are estimates of " +
-		(range ? "the selected range" : "the part in view") +
-		"; stacks are those of the sample nearest to " +
-		fmtAt(at, span() / 1000) +
-		(t === null ? " (the middle of the view; click a span to choose a moment)." : ".");
-	fill(
-		$("sampled-body"),
-		h(
-			"table",
-			{},
-			h(
-				"thead",
-				{},
-				h(
-					"tr",
-					{},
-					[
-						"Thread",
-						"At that moment",
-						"Python stack, innermost first",
-						"Estimated shares",
-					].map(text => h("th", {scope: "col"}, text)),
-				),
-			),
-			h(
-				"tbody",
-				{},
-				rows
-					.slice(0, 200)
-					.map(({thread, s}) =>
-						h(
-							"tr",
-							{},
-							h("th", {scope: "row"}, threadLabel(thread)),
-							h("td", {}, sampleWords(s.what)),
-							h("td", {}, s.stack ? sampledList(s.stack) : soft("no Python frame")),
-							h("td", {}, sampledShares(thread, part.from, part.to)),
-						),
-					),
-			),
-		),
-	);
-}
-
-export function sampledInit() {
-	const later = perFrame(sampledDraw);
-	on("complete pass pin range view filter theme", later);
 }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 // One function between its callers and its callees: held, waited, off the CPU, in all and by
-// itself, in the range that the flame graph shows, and what others waited for it.
+// itself, and what others waited for it, in the part that the flame graph shows.
 
-import {pass, passIndex, meta, report} from "./data.js";
+import {gilKnown, pass} from "./data.js";
 import {$, code, factsList, fill, h, soft, tally} from "./dom.js";
-import {baseName, fmtDur} from "./format.js";
-import {flameBuild, flameModes, reshape} from "./flametree.js";
+import {inSteps} from "./events.js";
+import {fmtDur, fmtPct} from "./format.js";
+import {ALL, flameBuild, flameModes, reshape} from "./flametree.js";
 import {callPlace, shortCall} from "./pick.js";
+import {partCosts} from "./range.js";
 import {makeTable} from "./table.js";
+import {partWords, shownPart} from "./view.js";
 
-// {modes: [{mode, text, total, self}], callers, callees}: these as {key, name, ns: by mode}; a call
-// within another one of the same function does not count again.
+// {modes: [{mode, text, total, self, covered}], callers, callees}; covered: the share of the time
+// that was looked at; these as {key, name, ns: by mode}; a call within another one of the same
+// function does not count again.
 export function sandwichOf(key, python) {
 	const modes = [],
 		callers = new Map(),
@@ -21,7 +25,8 @@ export function sandwichOf(key, python) {
 		row.ns[mode] = (row.ns[mode] || 0) + ns;
 	};
 	for (const [mode, text] of flameModes()) {
-		const sum = {mode, text, total: 0, self: 0};
+		const built = flameBuild(mode),
+			sum = {mode, text, total: 0, self: 0, covered: built.covered};
 		const walk = (node, up, inside) => {
 			const is = node.key === key;
 			let self = node.ns;
@@ -36,7 +41,7 @@ export function sandwichOf(key, python) {
 				add(callers, up, mode, node.ns);
 			}
 		};
-		const root = reshape(flameBuild(mode).root, {python, merged: true});
+		const root = reshape(built.root, {python, merged: true});
 		root.name = root.key = "";
 		walk(root, null, false);
 		modes.push(sum);
@@ -44,18 +49,14 @@ export function sandwichOf(key, python) {
 	return {modes, callers: [...callers.values()], callees: [...callees.values()]};
 }
 
-// What the document says that others waited for it, in the whole recording.
-function causedBy(key) {
-	const place = callPlace(key).replace(/:\d+$/, ""),
-		main = passIndex === (meta.main_pass || 0) && !pass().locks;
-	return (main ? report.functions || [] : [])
-		.filter(
-			r =>
-				r.function === shortCall(key) &&
-				(!place || !r.file || baseName(r.file) === baseName(place)),
-		)
-		.reduce((n, r) => n + r.wait_caused_ns, 0);
-}
+// What others waited for the holds that mostly ran it, and for those of which it is not known what
+// they ran: [ns, ns].
+const causedBy = (functions, key) =>
+	[
+		f =>
+			f.what?.name === shortCall(key) && (!callPlace(key) || f.what.place === callPlace(key)),
+		f => !f.what,
+	].map(wanted => functions.filter(wanted).reduce((ns, f) => ns + f.caused, 0));
 
 function sandwichTable(caption, rows, modes) {
 	return makeTable(
@@ -84,27 +85,36 @@ function sandwichTable(caption, rows, modes) {
 }
 
 // Into the section of the flame graph; nothing of what is no function.
-export function sandwichShow(key, python) {
-	const {modes, callers, callees} = key ? sandwichOf(key, python) : {modes: []},
-		caused = key ? causedBy(key) : 0;
+export const sandwichShow = inSteps(function* (key, python) {
+	const {modes, callers, callees} = key ? sandwichOf(key, python) : {modes: []};
 	if (!modes.some(m => m.total)) return fill($("sandwich"));
-	fill(
-		$("sandwich"),
-		h("h3", {}, shortCall(key) + " between its callers and callees"),
-		factsList([
-			...modes
-				.filter(m => m.total)
-				.map(m => [m.text, fmtDur(m.total) + ", by itself " + fmtDur(m.self)]),
-			caused && [
-				"Waits caused",
-				fmtDur(caused) + ", in the whole recording, in holds that ended in it",
-			],
-		]),
-		h(
-			"div.panels",
-			{},
-			sandwichTable("Callers", callers, modes),
-			callees.length ? sandwichTable("Callees", callees, modes) : null,
-		),
-	);
-}
+	const facts = modes
+		.filter(m => m.total)
+		.map(m => [
+			m.text,
+			fmtDur(m.total) + ", by itself " + fmtDur(m.self),
+			m.covered < ALL && ", in the longest spans, " + fmtPct(m.covered, 1) + " of this time",
+		]);
+	const draw = () =>
+		fill(
+			$("sandwich"),
+			h("h3", shortCall(key) + " between its callers and callees, " + partWords()),
+			factsList(facts),
+			h(
+				"div.panels",
+				sandwichTable("Callers", callers, modes),
+				callees.length ? sandwichTable("Callees", callees, modes) : null,
+			),
+		);
+	draw();
+	if (!gilKnown() || pass().locks) return;
+	yield;
+	const [caused, unknown] = causedBy((yield* partCosts(shownPart())).functions, key);
+	if (!caused) return;
+	facts.push([
+		"Waits caused",
+		fmtDur(caused) + " in holds that mostly ran it",
+		unknown > 0 && ", and up to " + fmtDur(unknown) + " in holds of what is not known",
+	]);
+	draw();
+});

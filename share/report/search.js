@@ -3,12 +3,12 @@
 // go round.
 
 import {gilKnown, pass, threadLabel} from "./data.js";
-import {$, click} from "./dom.js";
+import {$, click, listen} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
 import {fmtDur, plural} from "./format.js";
 import {openFor, seeTimeline, tlCanvas, tlLayout, unhide} from "./layout.js";
 import {floor, max, min} from "./math.js";
-import {callPlace, lanePin, reveal, shortCall, timeOfCalls} from "./pick.js";
+import {callPin, callPlace, lanePin, reveal, shortCall, timeOfCalls} from "./pick.js";
 import {HOLD_STATE} from "./states.js";
 import {store, upper} from "./store.js";
 import {hits, passDur, pinned, setPin, setThreadHits, setView, span, view} from "./view.js";
@@ -171,24 +171,15 @@ function hitInRow(row, thread, depth, from, by) {
 				: min(s.n - 1, upper(s.start, 0, s.n, from.from));
 		for (; i >= 0 && i < s.n; i += by)
 			if (hits.lit[s.name[i]] && after(s.start[i]))
-				return {
-					kind: "py",
-					thread,
-					depth,
-					at: {s, k: row.sections.indexOf(s), i},
-					from: s.start[i],
-					to: s.end[i],
-					name: s.name[i],
-					flags: s.flags ? s.flags[i] : 0,
-				};
+				return callPin(thread, depth, {s, k: row.sections.indexOf(s), i});
 	}
 	return null;
 }
 
 export function searchInit() {
 	const box = $("search");
-	box.addEventListener("input", whenQuiet(120, searchRun));
-	box.addEventListener("keydown", e => {
+	listen(box, "input", whenQuiet(120, searchRun));
+	listen(box, "keydown", e => {
 		if (e.key === "Enter") {
 			searchRun();
 			nextHit(e.shiftKey ? -1 : 1);

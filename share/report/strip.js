@@ -2,13 +2,14 @@
 // The lane of holders over the whole recording: the minimap.
 
 import {gilKnown, pass} from "./data.js";
-import {$} from "./dom.js";
+import {$, listen} from "./dom.js";
 import {on, perFrame} from "./events.js";
 import {max, min, round} from "./math.js";
 import {moments} from "./moments.js";
 import {scratchFor} from "./overview.js";
 import {paintOwners, paintStates} from "./owners.js";
 import {Raster} from "./raster.js";
+import {samplesAlone} from "./samples.js";
 import {palette, rgba} from "./theme.js";
 import {MIN_SPAN, fitView, flyTo, hits, passDur, setView, span, view} from "./view.js";
 
@@ -41,18 +42,19 @@ function stripDraw() {
 		0,
 	);
 	r.rect(0, 0, pw, top, rgba(palette.paper));
-	(gilKnown() ? paintOwners : paintStates)(
-		r,
-		s,
-		busiest,
-		0,
-		top,
-		pw,
-		ph - top,
-		0,
-		passDur() / pw,
-		1,
-	);
+	if (!samplesAlone())
+		(gilKnown() ? paintOwners : paintStates)(
+			r,
+			s,
+			busiest,
+			0,
+			top,
+			pw,
+			ph - top,
+			0,
+			passDur() / pw,
+			1,
+		);
 	stripPaint.putImageData(r.image, 0, 0);
 	stripPaint.save();
 	stripPaint.scale(sc, sc);
@@ -110,7 +112,7 @@ function stripPointer() {
 	const at = e =>
 		((e.clientX - stripCanvas.getBoundingClientRect().left) / stripCanvas.clientWidth) *
 		passDur();
-	box.addEventListener("pointerdown", e => {
+	listen(box, "pointerdown", e => {
 		if (e.button !== 0) return;
 		const edge = e.target.parentNode === $("strip-brush") ? e.target.className : "";
 		const t = at(e);
@@ -120,7 +122,7 @@ function stripPointer() {
 		e.preventDefault();
 		stripCanvas.focus({preventScroll: true});
 	});
-	box.addEventListener("pointermove", e => {
+	listen(box, "pointermove", e => {
 		if (!drag) return;
 		if (Math.abs(e.clientX - drag.x) > 3) drag.far = true;
 		if (!drag.far) return;
@@ -130,14 +132,14 @@ function stripPointer() {
 		else if (drag.moves) setView(drag.from + t - drag.t, drag.to + t - drag.t);
 		else setView(min(t, drag.t), max(t, drag.t));
 	});
-	box.addEventListener("pointerup", () => {
+	listen(box, "pointerup", () => {
 		if (drag && !drag.far && !drag.moves && !drag.edge) {
 			const half = min(span(), passDur() / 10) / 2;
 			flyTo(drag.t - half, drag.t + half);
 		}
 		drag = null;
 	});
-	box.addEventListener("dblclick", () => fitView());
+	listen(box, "dblclick", () => fitView());
 }
 
 export function stripInit() {

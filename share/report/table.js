@@ -2,7 +2,7 @@
 // Real tables: caption, scope, aria-sort, sortable by their heads, copied as CSV.
 
 import {gilText, threadLabel} from "./data.js";
-import {code, copyText, fill, h, rove, stepInTable, toward} from "./dom.js";
+import {code, copyText, fill, h, listen, rove, soft, stepInTable, toward} from "./dom.js";
 import {emit} from "./events.js";
 import {NAME_FIT, fmtCount, fmtDur, fmtPct, shorten} from "./format.js";
 import {seeTimeline, tl, tlBox, unhide} from "./layout.js";
@@ -25,7 +25,7 @@ export function makeTable(columns, rows, options) {
 	let sort = min(own.sort, columns.length - 1),
 		{up} = own,
 		all = false;
-	const body = h("tbody", {});
+	const body = h("tbody");
 	const heads = columns.map((col, i) => {
 		const button = h(
 			"button.sort",
@@ -44,19 +44,18 @@ export function makeTable(columns, rows, options) {
 		return h(
 			"th",
 			{scope: "col", class: col.num ? "num" : null},
-			col.head ? button : h("span.visually-hidden", {}, col.title),
+			col.head ? button : h("span.visually-hidden", col.title),
 		);
 	});
 	const table = h(
 		"table",
-		{},
 		h(
 			"caption",
 			{class: options.hideCaption ? "visually-hidden" : null},
 			options.caption,
 			options.note,
 		),
-		h("thead", {}, h("tr", {}, heads)),
+		h("thead", h("tr", heads)),
 		body,
 	);
 	const more = h(
@@ -101,7 +100,7 @@ export function makeTable(columns, rows, options) {
 				);
 				if (options.onrow) {
 					tr.classList.add("jump");
-					tr.addEventListener("click", e => {
+					listen(tr, "click", e => {
 						if (!e.target.closest("button,a,input")) options.onrow(row);
 					});
 				}
@@ -121,7 +120,7 @@ export function makeTable(columns, rows, options) {
 		more.textContent = "Show all " + fmtCount(sorted.length);
 	}
 	draw();
-	return h("div.table", {}, table, h("p.under", {}, more, copyButtons(columns, rows)));
+	return h("div.table", table, h("p.under", more, copyButtons(columns, rows)));
 }
 
 // For files, and to be pasted into a spreadsheet.
@@ -175,6 +174,20 @@ export function threadTag(index, most = NAME_FIT) {
 	);
 }
 
+// Frames, innermost first: {name, place, kernel, dur}.
+export const stackList = frames =>
+	h(
+		"ol.stack",
+		frames.map(f =>
+			h(
+				"li",
+				h("code", {class: f.kernel ? "kernel" : null}, f.name),
+				f.place ? soft(" " + f.place) : null,
+				f.dur ? soft(" · " + fmtDur(f.dur)) : null,
+			),
+		),
+	);
+
 // A column of threads, of what ran, and what stands where there is nothing to tell.
 export const whoColumn = (of, head = "Thread", csv = head) => ({
 	head,
@@ -188,7 +201,7 @@ export const ranColumn = head => ({
 	value: r => (r.what ? r.what.name : ""),
 	cell: r => (r.what ? code(r.what.name, r.what.name + " " + r.what.place) : notKnown()),
 });
-export const empty = text => h("p.empty", {}, text);
+export const empty = text => h("p.empty", text);
 export const noWait = () =>
 	empty(gilText("No thread waited for the GIL.", "No thread was blocked."));
 
@@ -216,13 +229,12 @@ export function goToPin(pin) {
 export function shareItem(ns, total, color, who, after) {
 	return h(
 		"li",
-		{},
 		h("i.meter", {
 			style: "--w:" + min(100, (ns / total) * 100).toFixed(2) + "%;--c:" + color,
 		}),
 		who,
-		h("span.num", {}, fmtDur(ns)),
-		h("span.num.soft", {}, fmtPct(ns, total)),
+		h("span.num", fmtDur(ns)),
+		h("span.num.soft", fmtPct(ns, total)),
 		after || null,
 	);
 }

@@ -98,11 +98,10 @@ export function taskTip(i, t) {
 		return (lane.exact || n === 0 ? n : n.toFixed(2)) + " " + kind;
 	};
 	return [
-		h("b", {}, taskName(i)),
+		h("b", taskName(i)),
 		ns &&
 			h(
 				"span",
-				{},
 				TASK_STATES.filter(q => q !== "unknown" || lane[q][k])
 					.map(number)
 					.join(", "),
@@ -111,7 +110,6 @@ export function taskTip(i, t) {
 		d &&
 			h(
 				"span",
-				{},
 				"longest late: " +
 					fmtDur(d.ns) +
 					(d.inferred ? " (inferred)" : "") +

@@ -4,7 +4,7 @@
 
 import {crowds} from "./crowds.js";
 import {gilKnown, pass, threadName} from "./data.js";
-import {$, click} from "./dom.js";
+import {$, click, listen} from "./dom.js";
 import {emit} from "./events.js";
 import {round} from "./math.js";
 
@@ -135,7 +135,7 @@ export function themeInit() {
 		applyTheme();
 		emit("theme");
 	};
-	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+	listen(matchMedia("(prefers-color-scheme: dark)"), "change", again);
 	click("theme", () => {
 		const next = darkNow ? "light" : "dark";
 		document.documentElement.dataset.theme = next;

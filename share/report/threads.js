@@ -5,11 +5,13 @@ import {crowdLabel, crowdSum, crowds} from "./crowds.js";
 import {crowdTag} from "./crowdtag.js";
 import {gilKnown, gilText, knownNs, meta, pass} from "./data.js";
 import {$, fill, h, tally} from "./dom.js";
+import {emit} from "./events.js";
 import {fmtCount, fmtDur, fmtPct} from "./format.js";
 import {max, min} from "./math.js";
 import {pinLane} from "./pick.js";
 import {empty, goToPin, jumpTo, makeTable, whoColumn} from "./table.js";
 import {threadColor} from "./theme.js";
+import {shown} from "./view.js";
 
 // The parts of a bar. With CPU states, time without the GIL is told apart.
 function barParts(t) {
@@ -163,12 +165,11 @@ const CALLS =
 	"as a part of the others: an estimate";
 const callsMatter = t => t.calls_cost_ns > 0 && t.calls_cost_ns * 50 >= knownNs(t);
 
-let threadsEach = false;
 export function threadsDraw() {
 	const p = pass();
 	if (!gilKnown()) return statesDraw();
 	const many = crowds().some(c => c.name);
-	const rows = (many && !threadsEach ? crowds() : p.threads.map((t, i) => ({threads: [i]}))).map(
+	const rows = (many && !shown.each ? crowds() : p.threads.map((t, i) => ({threads: [i]}))).map(
 		c => ({t: crowdSum(c), i: c.threads[0], c}),
 	);
 	const longest = (r, key) =>
@@ -280,16 +281,16 @@ export function threadsDraw() {
 		many
 			? h(
 					"p.under",
-					{},
 					h(
 						"button.more",
 						{
 							onclick: () => {
-								threadsEach = !threadsEach;
+								shown.each = !shown.each;
 								threadsDraw();
+								emit("link");
 							},
 						},
-						threadsEach
+						shown.each
 							? "Group similar names"
 							: "Show each of the " + fmtCount(p.threads.length) + " threads",
 					),
@@ -315,6 +316,6 @@ export function threadsDraw() {
 export function legendDraw(el, items) {
 	fill(
 		el,
-		items.map(([kind, text]) => h("span.key", {}, h("i", {class: "k-" + kind}), text)),
+		items.map(([kind, text]) => h("span.key", h("i", {class: "k-" + kind}), text)),
 	);
 }

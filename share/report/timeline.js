@@ -2,7 +2,7 @@
 // The timeline: rows of all threads for the part in view, on one canvas.
 
 import {pass} from "./data.js";
-import {$} from "./dom.js";
+import {$, listen} from "./dom.js";
 import {on, perFrame} from "./events.js";
 import {drawOver} from "./labels.js";
 import {AXIS, GUTTER, rowOf, setGutter, tl, tlBox, tlCanvas, tlFollow, tlLayout} from "./layout.js";
@@ -240,7 +240,7 @@ export function tlInit() {
 			tlDraw();
 		}),
 	);
-	tlBox.addEventListener("scroll", tlRedraw);
+	listen(tlBox, "scroll", tlRedraw);
 	new ResizeObserver(again).observe(tlBox);
 	addEventListener("resize", again);
 	tlLayout();

@@ -8,17 +8,22 @@ import {max, min, round} from "./math.js";
 
 export const view = {from: 0, to: 1};
 const saved = meta.passes.map(() => null); // the view of each pass
-export let pinned = null; // {kind: "gil" | "cpu" | "py", thread, depth, from, to, …}; see pick.js
+// {kind: "gil" | "cpu" | "py" | "samples", thread, depth, from, to, …}; see pick.js
+export let pinned = null;
 export let range = null; // {from, to}
 export const notes = new Map(); // a reader's own, by time
 export let only = null; // Set of thread indices, null for all
 // Of the search; see search.js.
 export const hits = {text: "", lit: null, test: null, count: 0, total: 0};
 let threadHits = null; // f(thread): whether its name was searched for, null for all
+// each: the threads of a crowd one by one in the table.
 export const shown = {gil: true, cpu: true, py: true, counters: true, samples: true, tasks: true};
 
 export const span = () => view.to - view.from;
 export const passDur = () => max(1, pass().dur_ns);
+// What the flame graph is of: the selected range, else what is in view.
+export const shownPart = () => range || {from: max(0, view.from), to: min(passDur(), view.to)};
+export const partWords = () => (range ? "in the selected range" : "in the part in view");
 export const MIN_SPAN = 200; // ns
 
 export function setView(from, to) {
@@ -58,7 +63,7 @@ export function flyTo(from, to) {
 
 // Show a span with room around it.
 export function flyToSpan(from, to) {
-	const room = max((to - from) * 0.6, 2000);
+	const room = to > from ? max((to - from) * 0.6, 2000) : span() / 2;
 	flyTo(from - room, to + room);
 }
 

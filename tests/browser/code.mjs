@@ -118,9 +118,35 @@ const shown = await page.evaluate(() => [
 ]);
 is(
 	shown,
-	["Holding the GIL", "Python only", "Merge threads", "py between its callers and callees"],
+	[
+		"Holding the GIL",
+		"Python only",
+		"Merge threads",
+		"py between its callers and callees, in the part in view",
+	],
 	"a link carries what the flame graph shows",
 );
+// Of a range: py holds for 52 ms of it, in 12 of them in dumps; MainThread waits meanwhile.
+await page.evaluate(() => gt.setRange(1e8, 2e8));
+await page.waitForFunction(() =>
+	/selected range(.|\n)*Waits caused/.test(document.getElementById("sandwich").innerText),
+);
+is(
+	await page.evaluate(() => [
+		document.getElementById("flame-note").textContent.replace(/:.*/, "").replace("\u00a0", " "),
+		...[...document.querySelectorAll("#sandwich dd")].map(dd =>
+			dd.textContent.replaceAll("\u00a0", " "),
+		),
+	]),
+	[
+		"Time in the selected range (100 ms)",
+		"18.0 ms, by itself 2.00 ms",
+		"52.0 ms, by itself 40.0 ms",
+		"52.0 ms in holds that mostly ran it, and up to 20.0 ms in holds of what is not known",
+	],
+	"of the selected range: waited, held, by itself, and the waits that it caused",
+);
+await page.evaluate(() => gt.setRange(null));
 await page.click("#flame-modes button:text-is('Inverted')");
 await quiet(page);
 ok(
@@ -129,5 +155,19 @@ ok(
 );
 await page.emulateMedia({media: "print"});
 ok(await page.locator("#flame-body .frame").first().isVisible(), "the flame graph is printed");
+is(
+	await page.evaluate(() =>
+		[...document.querySelectorAll("#flame .line button")]
+			.filter(b => b.offsetParent)
+			.map(b => b.textContent),
+	),
+	["Holding the GIL", "Python only", "Merge threads", "Inverted"],
+	"with what it shows",
+);
+is(
+	await page.evaluate(() => getComputedStyle(document.querySelector(".frame")).printColorAdjust),
+	"exact",
+	"in colours",
+);
 is(page.troubles, [], "in peace");
 await done();

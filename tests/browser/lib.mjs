@@ -53,7 +53,7 @@ export function pageFile(page) {
 let browser = null;
 
 /*
- * Open a file; options: hash, width, height, scale, dark, javaScript, foreign (not our page). The page's troubles gather in
+ * Open a file; options: hash, width, height, scale, dark, touch, javaScript, foreign (not our page). The page's troubles gather in
  * page.troubles: console errors and warnings, exceptions, requests that are not for this file.
  */
 export async function open(path, options = {}) {
@@ -66,6 +66,8 @@ export async function open(path, options = {}) {
 		deviceScaleFactor: options.scale || 1,
 		colorScheme: options.dark ? "dark" : "light",
 		javaScriptEnabled: options.javaScript !== false,
+		hasTouch: !!options.touch,
+		isMobile: !!options.touch,
 		offline: true,
 		acceptDownloads: true,
 		reducedMotion: "reduce",

@@ -72,32 +72,63 @@ await quiet(page);
 const keyed = await range(page);
 near(keyed[1] - keyed[0], 0.08 * 2.5e9, 2e6, "Shift and arrows select a range");
 
-// Two fingers.
+// The hover text goes away with what it was about.
 await page.evaluate(() => gt.setRange(null));
-await page.evaluate(() => {
-	const tl = document.getElementById("tl"),
-		rect = tl.getBoundingClientRect();
-	tl.setPointerCapture = () => {};
-	const touch = (type, id, x) =>
-		tl.dispatchEvent(
-			new PointerEvent(type, {
-				pointerId: id,
-				pointerType: "touch",
-				clientX: rect.left + x,
-				clientY: rect.top + 60,
-				button: type === "pointermove" ? -1 : 0,
-				bubbles: true,
-			}),
-		);
-	touch("pointerdown", 1, 500);
-	touch("pointerdown", 2, 600);
-	touch("pointermove", 2, 700);
-	touch("pointerup", 1, 500);
-	touch("pointerup", 2, 700);
+await page.mouse.move(xOf(3e8), box.y + 60);
+await page.waitForFunction(() => !document.getElementById("tip").hidden);
+await page.mouse.dblclick(xOf(3e8), box.y + 60);
+await page.waitForFunction(() => gt.view.to - gt.view.from < 2e9);
+ok(!(await page.isVisible("#tip")), "a click that zooms takes the hover text away");
+
+// A real touch screen, which speaks to the page as fingers do.
+const phone = await open(file, {width: 390, height: 800, touch: true});
+const devtools = await phone.context().newCDPSession(phone);
+await phone.evaluate(() => document.getElementById("timeline").scrollIntoView());
+await quiet(phone);
+const screen = await phone.locator("#tl").boundingBox(),
+	left = screen.x + (await phone.evaluate(() => gt.GUTTER)),
+	nsPerPx = 2.5e9 / (screen.x + screen.width - left);
+const touch = (type, ...xs) =>
+	devtools.send("Input.dispatchTouchEvent", {
+		type,
+		touchPoints: xs.map((x, id) => ({x: left + x, y: screen.y + 60, id})),
+	});
+await touch("touchStart", 100);
+await touch("touchStart", 100, 140);
+for (const x of [150, 160, 170, 180]) await touch("touchMove", 100, x);
+await touch("touchEnd");
+await quiet(phone);
+const pinched = await view(phone);
+near(pinched.to - pinched.from, 2.5e9 / 2, 2e7, "two fingers twice as far apart zoom in twofold");
+near(pinched.from, 50 * nsPerPx, 2e7, "and what is under the first one stays there");
+await touch("touchStart", 100);
+for (const x of [110, 130, 150]) await touch("touchMove", x);
+await touch("touchEnd");
+await quiet(phone);
+near((await view(phone)).from, 25 * nsPerPx, 2e7, "one finger moves it");
+await phone.evaluate(() => {
+	gt.setView(0, gt.pass().dur_ns);
+	globalThis.held = new Promise(held =>
+		document
+			.getElementById("tl")
+			.addEventListener("pointerdown", () => setTimeout(held, 500), {once: true}),
+	);
 });
-await quiet(page);
-const pinched = await view(page);
-near(pinched.to - pinched.from, 2.5e9 / 2, 2e6, "two fingers twice as far apart zoom in twofold");
+await touch("touchStart", 50);
+await phone.evaluate(() => globalThis.held);
+for (const x of [60, 80, 100]) await touch("touchMove", x);
+await touch("touchEnd");
+await quiet(phone);
+const touched = await range(phone);
+near(touched[0], 50 * nsPerPx, 2e7, "a finger that is held selects a range");
+near(touched[1], 100 * nsPerPx, 2e7, "to where it goes");
+await touch("touchStart", 75);
+await touch("touchEnd");
+await quiet(phone);
+ok(await phone.isVisible("#details"), "a tap shows details");
+is(await phone.evaluate(() => visualViewport.scale), 1, "and the page is not zoomed");
+is(phone.troubles, [], "in peace");
+await phone.context().close();
 
 // Stops of the Tab key: a table's body is one.
 const stops = id =>

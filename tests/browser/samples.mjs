@@ -41,6 +41,47 @@ ok(
 	"which says that shares are estimates",
 );
 
+// A sample can be pointed at, and sent to somebody.
+await page.evaluate(() => document.getElementById("timeline").scrollIntoView());
+await quiet(page);
+const spot = await page.evaluate(() => {
+	const row = gt.tl.rows.find(r => r.kind === "samples"),
+		box = document.getElementById("tl").getBoundingClientRect();
+	return {x: box.left + (gt.GUTTER + box.width) / 2, y: box.top + row.y + row.h / 2};
+});
+await page.mouse.move(spot.x, spot.y);
+await page.waitForFunction(() => /sampled at/.test(document.getElementById("tip").innerText));
+await page.mouse.click(spot.x, spot.y);
+await page.waitForFunction(() => /s=samples/.test(location.hash));
+const clicked = await page.evaluate(() => document.getElementById("details").innerText),
+	[thread, time] = /s=samples\.(\d+)\.(\d+)/.exec(page.url()).slice(1).map(Number);
+is(
+	await page.evaluate(
+		([i, t]) => {
+			let n = 0;
+			gt.eachSample(i, t, t + 1, () => n++);
+			return n;
+		},
+		[thread, time],
+	),
+	1,
+	"a click pins a sample",
+);
+ok(!/NaN|undefined|Infinity/.test(clicked), "whose details make sense", clicked);
+ok(
+	await page.evaluate(() => !/click/.test(document.getElementById("sampled-note").innerText)),
+	"the stacks below are of that moment",
+);
+const linked = await open(html, {hash: new URL(page.url()).hash});
+is(
+	await linked.evaluate(() => document.getElementById("details").innerText),
+	clicked,
+	"and a link shows the same",
+);
+is(linked.troubles, [], "in peace");
+await linked.close();
+await page.keyboard.press("Escape");
+
 await page.evaluate(() => document.getElementById("flame").scrollIntoView());
 const holder = report.samples.places.find(p => p.what === "holds");
 await quiet(page);

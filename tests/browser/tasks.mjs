@@ -94,6 +94,36 @@ is(color[0], color[1], "it is hatched there");
 await page.mouse.click(at.x, at.y);
 await quiet(page);
 ok(shows(await view(page), d), "a click zooms to the group's longest delay", await view(page));
+ok(!(await page.isVisible("#tip")), "and takes the text away");
+
+// By keyboard: down to the last row, which is a lane of tasks, and to its longest delay.
+await page.click("#zoom-fit");
+await page.focus("#tl");
+for (const row of await page.evaluate(() => gt.tl.rows.map(r => r.kind)))
+	if (row !== "process") await page.keyboard.press("ArrowDown");
+const last = groups.at(-1).name.replace(/\(.*\//, "(");
+is((await tip(page)).split("\n")[0], last, "arrows reach the lanes of tasks");
+await page.waitForFunction(
+	name => document.getElementById("live").textContent.includes(name),
+	last,
+);
+for (let i = groups.length - 1; i > late; i--) await page.keyboard.press("ArrowUp");
+is((await tip(page)).split("\n")[0], "serve (late_queue.py:50)", "each of them");
+await page.keyboard.press("Enter");
+await quiet(page);
+ok(shows(await view(page), d), "and Enter zooms", await view(page));
+
+// What is hidden is in the address.
+await page.locator("#toggles button", {hasText: "Tasks"}).click();
+await page.waitForFunction(() => /[#&]o=t/.test(location.hash));
+const link2 = await open(html, {hash: await page.evaluate(() => location.hash)});
+is(
+	await link2.evaluate(() => gt.tl.rows.filter(r => r.kind === "tasks").length),
+	0,
+	"a link carries that tasks are hidden",
+);
+await link2.close();
+await page.locator("#toggles button", {hasText: "Tasks"}).click();
 
 // The table.
 const cells = () =>
