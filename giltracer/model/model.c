@@ -267,14 +267,16 @@ void model_feed(struct model *m, const struct event *ev)
 }
 
 /* A process that outlived the program: without a known end of tracing, it was recorded to its end.
- */
+ * Where that is known, other programs may yet end with it, as those that serve multiprocessing do. */
 static bool is_left_behind(const struct model *m, uint32_t thread)
 {
 	const struct model_options *options = &m->priv->options;
 	const struct model_thread *mt = &m->threads.v[thread];
+	bool executed = m->priv->threads.v[thread].flags & THREAD_EXECUTED;
 
-	return options->start_ns && !options->end_ns && options->start_pid && mt->main &&
-	       mt->pid != options->start_pid;
+	return options->start_ns && options->start_pid && mt->main &&
+	       mt->pid != options->start_pid &&
+	       (!options->end_ns || (options->to_end && !executed));
 }
 
 void model_finish(struct model *m)

@@ -341,6 +341,7 @@ struct stacks;
 
 /**
  * @start_ns, @end_ns: when tracing was switched on and off, 0 if unknown (first, last event)
+ * @to_end: the program ended at end_ns, if that is known, and did not go on
  * @start_tid: the thread that switched it on: it holds the GIL at start_ns; 0 if unknown
  * @names: of the source; borrowed until model_free
  * @no_probes: nothing of the GIL was to be recorded: nobody is taken to hold one at the start
@@ -355,6 +356,7 @@ struct stacks;
 struct model_options {
 	uint64_t start_ns, end_ns;
 	uint32_t start_pid, start_tid;
+	bool to_end;
 	bool no_probes;
 	bool gil_off;
 	bool all_releases, requests_known;

@@ -36,6 +36,7 @@ enum thread_flags {
 	THREAD_CUT = 1 << 4,       /* another thread's acquire ended its hold */
 	THREAD_START = 1 << 5,     /* its hold since the start has not met an event of its own */
 	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */
+	THREAD_EXECUTED = 1 << 7,  /* its process runs another program than its parent did */
 };
 
 /* Those that the thread's next GIL event clears. */

@@ -177,6 +177,8 @@ void thread_comm(struct model *m, const struct event *ev, uint64_t t)
 		return;
 	if (m->priv->options.names)
 		m->threads.v[thread].name = names_get(m->priv->options.names, ev->comm.name);
-	if (ev->flags & EVF_EXEC)
-		gil_exec(m, thread, t);
+	if (!(ev->flags & EVF_EXEC))
+		return;
+	m->priv->threads.v[thread].flags |= THREAD_EXECUTED;
+	gil_exec(m, thread, t);
 }

@@ -165,6 +165,8 @@ enum preload_entry_type {
 	PRELOAD_CALL_COST, /* value: ps that a call and its return last longer because they are
 	                    * recorded, as measured when that began */
 	PRELOAD_TASK_NAME, /* of a task of asyncio: number; text: the name and zeros */
+	PRELOAD_ENDED,     /* the process ends now, with all its threads */
+	PRELOAD_ALIVE,     /* of the launcher, with PRELOAD_STOP: process number lived on */
 };
 
 #define PRELOAD_COROUTINE (1ull << 32)

@@ -293,6 +293,9 @@ extern struct process process;
 void process_begin(void);
 void process_in_child(void);
 
+/* This process ends: without a word of it, its GIL would seem to be held from its last record on. */
+void process_ended(void);
+
 /* Append an entry to the log, with its text, which may be in two parts. */
 void process_log(const struct preload_entry *entry, const void *text, size_t len);
 void process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,

@@ -13,7 +13,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -33,6 +36,8 @@ __thread struct self self;
 	}
 
 static void find_real(void);
+
+static void (*real_exit)(int);
 
 FIRST(mutex_init, (pthread_mutex_t * m, const pthread_mutexattr_t *a), m, a)
 FIRST(mutex_destroy, (pthread_mutex_t * m), m)
@@ -71,6 +76,7 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	find(&real_cond_wait, "pthread_cond_wait", COND_VERSION);
 	find(&real_cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
 	find(&real_mutex_lock, "pthread_mutex_lock", NULL);
+	find(&real_exit, "_exit", NULL);
 }
 
 /* Ours, which nobody sees. */
@@ -324,3 +330,23 @@ EXPORT int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *att
 	gils_cond_made(cond, __builtin_return_address(0));
 	return ret;
 }
+
+/* ---- ending: exit(3) calls no function that could be seen */
+
+static _Noreturn void leave(int status)
+{
+	process_ended();
+	if (real_exit)
+		real_exit(status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+#define ENDING(name)                 \
+	EXPORT void name(int status) \
+	{                            \
+		leave(status);       \
+	}
+
+ENDING(_exit)
+ENDING(_Exit)

@@ -121,6 +121,13 @@ bool process_may_use(size_t bytes, uint64_t stamp)
 	return false;
 }
 
+/* A child of vfork has the memory of its parent, which goes on. */
+__attribute__((destructor)) void process_ended(void)
+{
+	if (process.on && (pid_t)syscall(SYS_getpid) == process.pid)
+		process_log(&(struct preload_entry){ .type = PRELOAD_ENDED }, NULL, 0);
+}
+
 static void map_control(const char *dir, size_t len)
 {
 	char path[sizeof(process.path)];

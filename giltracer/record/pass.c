@@ -402,8 +402,11 @@ static int run(struct pass *pass, struct error *err)
 	}
 	watch(pass);
 	stop_sampling(pass);
-	if (pass->plan->preloading)
+	if (pass->plan->preloading) {
 		preloading_note_time(pass->plan->preloading);
+		if (!pass->result->limit_note)
+			preloading_stop(pass->plan->preloading);
+	}
 	pass->result->wall_ns = clock_now_ns() - start_ns;
 	pass->result->status = pass->program.status;
 	recorders_finish(&pass->recorders, &pass->result->perf_note);

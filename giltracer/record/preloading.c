@@ -222,11 +222,37 @@ uint64_t preloading_full_ns(const struct preloading *p)
 	return p->control ? __atomic_load_n(&p->control->full_ns, __ATOMIC_ACQUIRE) : 0;
 }
 
+/* A zombie has no program any more. */
+static bool lives(unsigned long pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%lu/exe", pid);
+	char exe;
+
+	return readlink(path, &exe, 1) >= 0 || errno == EACCES;
+}
+
+/* PID.STAMP.log. */
+static void write_alive(const struct preloading *p)
+{
+	CLEANUP(closedir) DIR *dir = opendir(p->folder);
+	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_ALIVE };
+	struct dirent *file;
+
+	while (dir && (file = readdir(dir))) {
+		if (!str_has_suffix(file->d_name, PRELOAD_LOG_SUFFIX))
+			continue;
+		entry.number = strtoul(file->d_name, NULL, 10);
+		if (entry.number && lives(entry.number))
+			append(p, &entry, NULL);
+	}
+}
+
 void preloading_stop(const struct preloading *p)
 {
 	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_STOP };
 
 	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks_now();
+	write_alive(p);
 	append(p, &entry, NULL);
 	__atomic_store_n(&p->control->limit, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);

@@ -60,7 +60,8 @@ void preloading_note_time(const struct preloading *p);
 /* When its limit was reached, CLOCK_MONOTONIC; 0: it was not. */
 uint64_t preloading_full_ns(const struct preloading *p);
 
-/* Nothing more is to be recorded, and nothing since the limit was reached counts. */
+/* Nothing more is to be recorded, and nothing since the limit was reached counts. Notes which processes
+ * live on. */
 void preloading_stop(const struct preloading *p);
 
 /* Whether process pid has made a GIL that the library knows. */

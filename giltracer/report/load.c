@@ -82,6 +82,13 @@ static void add_source_caveats(struct loaded *loaded)
 	model->caveats[CAVEAT_UNKNOWN_RECORDS] += stats->unknown_records;
 	if (model->caveats[CAVEAT_UNORDERED] < stats->unordered)
 		model->caveats[CAVEAT_UNORDERED] = stats->unordered;
+	if (stats->unfinished) {
+		model->caveats[CAVEAT_TRUNCATED] += stats->unfinished;
+		snprintf(loaded->warning, sizeof(loaded->warning),
+		         "%" PRIu64 " files of the preloaded library are incomplete: what they do "
+		         "not have is missing",
+		         stats->unfinished);
+	}
 	if (!stats->truncated_at)
 		return;
 	model->caveats[CAVEAT_TRUNCATED]++;
@@ -237,6 +244,17 @@ static int load_samples(struct job *job)
 	return 0;
 }
 
+/* Not where a limit ended the recording, or that of a running program. */
+static bool is_to_end(const struct job *job)
+{
+	const struct session *session = job->session;
+
+	for (size_t i = 0; i < session->note_count; i++)
+		if (!strcmp(session->notes[i].code, "limit"))
+			return false;
+	return job->pass->tid != 0;
+}
+
 static int read_events(struct job *job)
 {
 	const struct session_pass *pass = job->pass;
@@ -246,6 +264,7 @@ static int read_events(struct job *job)
 	struct model_options options = {
 		.start_ns = pass->start_ns,
 		.end_ns = pass->stop_ns,
+		.to_end = is_to_end(job),
 		.start_pid = pass->pid,
 		.start_tid = pass->tid,
 		.no_probes = is_stacks(pass),

@@ -185,8 +185,8 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 	uint32_t pid = cursor_u32(&c);
 	int process;
 
-	/* The file was created, and then its process was killed. */
-	if (size < PRELOAD_RECORDS_AT)
+	/* Nothing was written yet: the header comes before all records. */
+	if (size < PRELOAD_RECORDS_AT || (!pid && (!magic || magic == PRELOAD_CALLS_MAGIC)))
 		return 0;
 	cursor_skip(&c, sizeof(uint32_t));
 	unwritten = cursor_u64(&c);
@@ -196,8 +196,10 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 	if (check_magic(magic, err) < 0)
 		return -1;
 	process = preload_log_find(&r->log, pid, stamp);
-	if (process < 0)
-		return error_set(err, EINVAL, "the log of process %u is missing", pid);
+	if (process < 0) {
+		r->cut |= stamp <= r->log.stop_stamp;
+		return 0;
+	}
 	if (unwritten)
 		note_unwritten(r, unwritten_stamp);
 	r->overflow |= first != 0;

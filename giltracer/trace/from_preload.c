@@ -66,6 +66,7 @@ static void sift_down(struct from_preload *fp, size_t i)
 
 static void make_heap(struct from_preload *fp)
 {
+	fp->heap.n = 0;
 	for (uint32_t i = 0; i < fp->streams.n; i++)
 		if (fp->streams.v[i].stamp != UINT64_MAX)
 			*vec_push(&fp->heap) = i;
@@ -97,9 +98,34 @@ static void name_event(struct from_preload *fp, const struct preload_stream *s, 
 	ev->comm.name = names_id(fp->source.names, name, strlen(name));
 }
 
+/* No record says that a process was killed: it ended with its last one, if it did not live on. */
+static void end_killed(struct from_preload *fp, const struct preload_process *p, uint64_t stamp)
+{
+	for (size_t i = 0; i < fp->streams.n; i++)
+		if (fp->streams.v[i].process == p)
+			preload_stream_end(&fp->streams.v[i], stamp);
+	make_heap(fp);
+}
+
+/* The first stream has no more records; the last one was at that stamp. */
+static void end_stream(struct from_preload *fp, struct preload_stream *s, uint64_t stamp)
+{
+	struct preload_process *p = &fp->log.processes.v[s->process - fp->log.processes.v];
+
+	if (p->ended_stamp && !p->lives_on)
+		preload_stream_end(s, p->ended_stamp > stamp ? p->ended_stamp : stamp);
+	if (s->stamp == UINT64_MAX)
+		fp->heap.v[0] = fp->heap.v[--fp->heap.n];
+	sift_down(fp, 0);
+	if (p->open && !--p->open && !p->ended_stamp && !p->lives_on &&
+	    fp->log.stop_stamp != UINT64_MAX)
+		end_killed(fp, p, stamp);
+}
+
 static void read_record(struct from_preload *fp)
 {
 	struct preload_stream *s = &fp->streams.v[fp->heap.v[0]];
+	uint64_t stamp = s->stamp;
 
 	fp->pending_at = 0;
 	fp->pending_count = preload_stream_next(s, fp->pending);
@@ -108,8 +134,9 @@ static void read_record(struct from_preload *fp)
 		if (fp->pending[i].type == EV_COMM)
 			name_event(fp, s, &fp->pending[i]);
 	if (s->stamp == UINT64_MAX)
-		fp->heap.v[0] = fp->heap.v[--fp->heap.n];
-	sift_down(fp, 0);
+		end_stream(fp, s, stamp);
+	else
+		sift_down(fp, 0);
 }
 
 /* Reports what was not written, at the end of what was. */
@@ -209,13 +236,12 @@ static int begin_stream(struct from_preload *fp, struct preload_stream *s, const
                         size_t size, struct error *err)
 {
 	fp->source.stats.bytes += size;
-	/* The file was created, and then its process was killed. */
-	if (size < PRELOAD_RECORDS_AT) {
-		s->stamp = UINT64_MAX;
-		return 0;
-	}
 	if (preload_stream_begin(s, &fp->log, data, size, err) < 0)
 		return -1;
+	fp->source.stats.unfinished += s->unlogged;
+	if (!s->process)
+		return 0;
+	fp->log.processes.v[s->process - fp->log.processes.v].open += s->stamp != UINT64_MAX;
 	if (s->unwritten) {
 		fp->unwritten += s->unwritten;
 		if (s->unwritten_stamp < fp->cut_stamp)
@@ -264,6 +290,8 @@ static void finish_logs(struct from_preload *fp)
 {
 	preload_log_finish(&fp->log);
 	add_frames(fp);
+	if (fp->log.cut_stamp <= fp->log.stop_stamp)
+		fp->source.stats.unfinished += fp->log.cut;
 	if (!fp->log.unwritten_stamp)
 		return;
 	fp->unwritten++;

@@ -68,6 +68,7 @@ static void sum_stats(struct source_stats *sum, const struct source_stats *a,
 	sum->unordered += b->unordered;
 	sum->leftover_bytes += b->leftover_bytes;
 	sum->bytes += b->bytes;
+	sum->unfinished += b->unfinished;
 	if (!sum->truncated_at) {
 		sum->truncated_at = b->truncated_at;
 		memcpy(sum->truncated_text, b->truncated_text, sizeof(sum->truncated_text));

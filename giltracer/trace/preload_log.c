@@ -124,6 +124,9 @@ static void add_of_process(struct preload_process *p, const struct preload_entry
 		p->forked = true;
 		p->forked_by = (uint32_t)e->value;
 		break;
+	case PRELOAD_ENDED:
+		p->ended_stamp = e->stamp;
+		break;
 	case PRELOAD_FUNCTION:
 		add_code(p, e, text);
 		break;
@@ -151,6 +154,8 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 		log->own = copy_text(text);
 	} else if (e->type == PRELOAD_STOP) {
 		log->stop_stamp = e->stamp;
+	} else if (e->type == PRELOAD_ALIVE) {
+		idmap_set(&log->alive, e->number, 0);
 	} else if (e->type == PRELOAD_UNWRITTEN) {
 		if (!log->unwritten_stamp || e->stamp < log->unwritten_stamp)
 			log->unwritten_stamp = e->stamp;
@@ -186,15 +191,20 @@ static bool read_entry(struct cursor *c, struct preload_entry *ret, struct curso
 void preload_log_parse(struct preload_log *log, const void *data, size_t size)
 {
 	struct cursor c = cursor_make(data, size), text;
-	struct preload_entry entry;
+	struct preload_entry entry = { 0 };
 	size_t process = 0; /* index + 1 */
+	uint64_t stamp = 0;
 
 	log->bytes += size;
 	while (cursor_left(&c)) {
 		if (!read_entry(&c, &entry, &text)) {
+			stamp = entry.stamp ? entry.stamp : stamp;
+			log->cut_stamp = !log->cut || stamp < log->cut_stamp ? stamp
+			                                                     : log->cut_stamp;
 			log->cut++;
 			return;
 		}
+		stamp = entry.stamp;
 		add_entry(log, &process, &entry, &text);
 	}
 }
@@ -241,6 +251,23 @@ static void drop_backward(struct preload_log *log)
 	log->pairs.n = n;
 }
 
+/* The program itself was seen to end, where the recording ended with it. */
+static void note_ends(struct preload_log *log)
+{
+	struct idmap later = { 0 };
+
+	for (size_t i = log->processes.n; i-- > 0;) {
+		struct preload_process *p = &log->processes.v[i];
+
+		p->lives_on = idmap_get(&log->alive, p->pid) != IDMAP_NONE ||
+		              idmap_get(&later, p->pid) != IDMAP_NONE;
+		idmap_set(&later, p->pid, 0);
+		if (!i && !p->lives_on && !p->ended_stamp && log->stop_stamp != UINT64_MAX)
+			p->ended_stamp = log->stop_stamp;
+	}
+	idmap_done(&later);
+}
+
 void preload_log_finish(struct preload_log *log)
 {
 	if (log->pairs.n)
@@ -249,6 +276,7 @@ void preload_log_finish(struct preload_log *log)
 		qsort(log->processes.v, log->processes.n, sizeof(*log->processes.v),
 		      compare_processes);
 	drop_backward(log);
+	note_ends(log);
 }
 
 void preload_log_done(struct preload_log *log)
@@ -268,6 +296,7 @@ void preload_log_done(struct preload_log *log)
 		filemap_done(&log->maps.v[i]);
 	vec_done(&log->maps);
 	free(log->own);
+	idmap_done(&log->alive);
 	vec_done(&log->processes);
 	vec_done(&log->pairs);
 }

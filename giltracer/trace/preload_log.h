@@ -33,6 +33,9 @@ struct preload_list {
  * A process that made a GIL.
  * @stamp: when it did so first, which is part of its files' names
  * @parent: pid; @forked: it executed no program; @forked_by: the thread, 0: unknown
+ * @ended_stamp: it ended then; 0: not known
+ * @lives_on: until the recording's end, or it went on as another program
+ * @open: streams that have more records, for the reader's use
  * @exe: the program, "" if unknown; owned
  * @gils: addresses by number
  * @codes, @lists: by index; code_ids, list_ids: index by number
@@ -41,8 +44,9 @@ struct preload_list {
  */
 struct preload_process {
 	uint32_t pid, parent, forked_by;
-	bool forked;
-	uint64_t stamp;
+	bool forked, lives_on;
+	uint64_t stamp, ended_stamp;
+	size_t open;
 	char *exe;
 	VEC(uint64_t) gils;
 	VEC(struct preload_code) codes;
@@ -63,16 +67,18 @@ struct preload_pair {
  * @bytes: read
  * @stop_stamp: the recording ended then; UINT64_MAX: with the program
  * @unwritten_stamp: some process could not write from here on; 0: all could
+ * @alive: processes that were there then, by pid
  * @aside: threads whose calls were not recorded, since the program profiled them itself
  * @call_cost_ps: what recording a Python call takes; 0: unknown
- * @cut: logs that end in the middle of an entry, or have one that makes no sense
+ * @cut: logs that end in the middle of an entry, or have one that makes no sense; @cut_stamp: the earliest
  */
 struct preload_log {
 	VEC(struct preload_process) processes;
 	VEC(struct preload_pair) pairs;
 	uint64_t bytes;
 	uint32_t cut, aside;
-	uint64_t unwritten_stamp, stop_stamp, call_cost_ps;
+	uint64_t unwritten_stamp, stop_stamp, cut_stamp, call_cost_ps;
+	struct idmap alive;
 	char *own; /* folder of giltracer's own code; NULL: unknown */
 	VEC(struct filemap) maps;
 };

@@ -41,11 +41,19 @@ static void advance(struct preload_stream *s)
 		s->type = word % (1u << PRELOAD_TYPE_BITS);
 		s->stamp = word >> PRELOAD_TYPE_BITS;
 		if (s->at.bad || !word) {
+			s->at.p = s->at.end;
 			s->stamp = UINT64_MAX;
 			return;
 		}
 		s->records++;
 	} while (!is_event(s, s->type, s->stamp));
+}
+
+/* Nothing was written yet: the header comes before all records. */
+static int begin_nothing(struct preload_stream *ret)
+{
+	ret->stamp = UINT64_MAX;
+	return 0;
 }
 
 int preload_stream_begin(struct preload_stream *ret, const struct preload_log *log,
@@ -59,11 +67,15 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 	cursor_skip(&c, sizeof(uint32_t));
 	ret->unwritten = cursor_u64(&c);
 	ret->unwritten_stamp = cursor_u64(&c);
-	if (c.bad || magic != PRELOAD_MAGIC)
+	if (size < PRELOAD_RECORDS_AT || (!pid && (!magic || magic == PRELOAD_MAGIC)))
+		return begin_nothing(ret);
+	if (magic != PRELOAD_MAGIC)
 		return error_set(err, EINVAL, "is no recording of giltracer's library");
 	index = preload_log_find(log, pid, process);
-	if (index < 0)
-		return error_set(err, EINVAL, "the log of process %u is missing", pid);
+	if (index < 0) {
+		ret->unlogged = process <= log->stop_stamp;
+		return begin_nothing(ret);
+	}
 	ret->log = log;
 	ret->process = &log->processes.v[index];
 	ret->tid = pid;
@@ -102,6 +114,7 @@ static unsigned process_began(struct preload_stream *s, struct event *ret)
 static unsigned thread_began(struct preload_stream *s, struct event *ev)
 {
 	s->waiting = false;
+	s->alive = true;
 	s->stack = 0;
 	if (s->tid == s->process->pid)
 		return process_began(s, ev);
@@ -177,6 +190,7 @@ static unsigned decode(struct preload_stream *s, struct event *ret)
 	case PRELOAD_THREAD:
 		return thread_began(s, ret);
 	case PRELOAD_EXIT:
+		s->alive = false;
 		ret->type = EV_EXIT;
 		return 1;
 	case PRELOAD_ASKED:
@@ -209,4 +223,12 @@ unsigned preload_stream_next(struct preload_stream *s, struct event ret[PRELOAD_
 		ret[n++].type = EV_RELEASED;
 	}
 	return n;
+}
+
+void preload_stream_end(struct preload_stream *s, uint64_t stamp)
+{
+	if (!s->alive)
+		return;
+	s->type = PRELOAD_EXIT;
+	s->stamp = stamp;
 }

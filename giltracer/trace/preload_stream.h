@@ -17,6 +17,8 @@
  * of frames; @stack: of the last release; @asked_stamp, @delay_ns: of the next one
  * @stamp: of the record that preload_stream_next decodes next; UINT64_MAX: there is none
  * @unwritten, @unwritten_stamp: see struct preload_header
+ * @unlogged: the log of its process is missing, so it is not read
+ * @alive: the thread has begun and not ended
  * @records: read so far; @unknown: of a type that we do not know
  */
 struct preload_stream {
@@ -28,7 +30,7 @@ struct preload_stream {
 	uint64_t stamp;
 	unsigned type;
 	uint64_t gil;
-	bool waiting;
+	bool waiting, alive, unlogged;
 	uint64_t list, asked_stamp, delay_ns;
 	uint32_t stack;
 	size_t near;
@@ -45,5 +47,9 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 
 /* The events of one record; returns how many there are. */
 unsigned preload_stream_next(struct preload_stream *s, struct event ret[PRELOAD_STREAM_EVENTS]);
+
+/* Its records are over: its thread ends at that stamp, which is the next record. Without a thread,
+ * nothing. */
+void preload_stream_end(struct preload_stream *s, uint64_t stamp);
 
 #endif

@@ -183,6 +183,8 @@ void print_source_stats(FILE *out, const struct source *source)
 	        "\n# leftover_bytes %" PRIu64 "\n# bytes %" PRIu64 "\n",
 	        s->records, s->samples, s->events, s->lost, s->unknown_records, s->unordered,
 	        s->leftover_bytes, s->bytes);
+	if (s->unfinished)
+		fprintf(out, "# unfinished %" PRIu64 "\n", s->unfinished);
 	if (s->truncated_at)
 		utf8_fprintf(out, "# truncated at %#" PRIx64 ": %s\n", s->truncated_at,
 		             s->truncated_text);

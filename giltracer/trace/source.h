@@ -24,6 +24,7 @@ struct source_stats {
 	uint64_t leftover_bytes;  /* behind the known fields of known records */
 	uint64_t truncated_at; /* offset at which a cut or corrupt file stops making sense, or 0 */
 	char truncated_text[256]; /* and why */
+	uint64_t unfinished;      /* files of the preloaded library that are not whole */
 	uint64_t bytes;           /* size of the file */
 };
 

@@ -172,6 +172,52 @@ for python in $(cpythons | sed -n '1p;$p' | cut -d' ' -f2); do
 	is "$(find family/gil.preload -name '*.log' | wc -l)" 4 '  and no other process wrote anything'
 done
 
+# Without perf, too, it is known when a child ended: it holds its GIL no longer than that. What a child
+# does that outlives the program is not part of the recording, whenever the report is written.
+cat >ends.py <<'END'
+import os, sys, time
+
+if __name__ == '__main__':
+    for how in range(3):
+        pid = os.fork()
+        if not pid:
+            time.sleep(0)
+            if how == 0:
+                os._exit(0)
+            if how == 1:
+                os.kill(os.getpid(), 9)
+            sys.exit()
+        os.waitpid(pid, 0)
+    end = time.time() + 0.2
+    while time.time() < end:
+        pass
+    ready, there = os.pipe()
+    if os.fork() == 0:
+        os.write(there, b'!')
+        open('go').read()
+        sum(range(1000000))
+        open('gone', 'w').close()
+        os._exit(0)
+    os.read(ready, 1)
+    if sys.argv[1:]:
+        os._exit(0)
+END
+mkfifo go gone
+for how in '' at-once; do
+	# shellcheck disable=SC2086 # no argument, or one
+	ok "a program that leaves a child behind${how:+, which ends at once}" bare "$GILTRACER" -q --probes preload \
+		--python "$python" --python-trace none --json ends.json -o ends.html --keep ends ends.py $how
+	is "$(json ends.json '[c["count"] for c in d["caveats"] if c["code"] == "left-behind"]')" '[1]' \
+		'  is told so'
+	is "$(json ends.json '(lambda all: [max(all) - t >= 0.2e9 for t in all].count(True))(
+		[t["total_ns"] for t in d["threads"]])')" 4 '  and the other children end when they did'
+	echo >go
+	cat gone
+	ok '  a report of later' "$GILTRACER" report -q --json later.json -o later.html ends
+	is "$(json later.json 'd["threads"]')" "$(json ends.json 'd["threads"]')" '  says the same'
+	rm -rf ends
+done
+
 # The library goes in front of what is preloaded anyway.
 if want gcc 'another preloaded library'; then
 	echo 'int pthread_setname_np(unsigned long t, const char *n) { return !t || !n; }' >other.c

@@ -84,7 +84,7 @@ static const char *const names[] = {
 	[EV_COMM] = "comm",         [EV_LOST] = "lost"
 };
 
-/* All events, as "tid name@time ". */
+/* All events, as "tid name@time ", and how many files are not whole. */
 static char *events(void)
 {
 	static char text[4096];
@@ -102,6 +102,9 @@ static char *events(void)
 	while (source_next(source, &ev, &err) > 0 && len < sizeof(text) - 64)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%u %s@%" PRIu64 " ",
 		                        ev.tid, names[ev.type], ev.time_ns);
+	if (source->stats.unfinished)
+		snprintf(text + len, sizeof(text) - len, "unfinished %" PRIu64,
+		         source->stats.unfinished);
 	source_close(source);
 	return text;
 }
@@ -187,9 +190,80 @@ static void test_killed(void)
 	record("7.100.0.gil", 200, PRELOAD_ACQUIRE);
 	append("7.100.0.gil", zeros, sizeof(zeros));
 	append("7.100.1.gil", zeros, 3);
-	is_str(events(), "7 request@1100 7 acquire@1100 ",
+	is_str(events(), "7 request@1100 7 acquire@1100 unfinished 1",
 	       "a process that was killed leaves an entry cut, zeros behind its last record, and a "
 	       "file without a header");
+}
+
+/* Process 7 forked process 9, both with a thread that goes on recording. */
+static void start_family(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	record("7.100.0.gil", 900, PRELOAD_RELEASE);
+	begin_log("9.300.log", 9, 300);
+	begin_stream("9.300.0.gil", 9, 300);
+	thread("9.300.0.gil", 310, 9);
+	begin_stream("9.300.1.gil", 9, 300);
+	thread("9.300.1.gil", 320, 10);
+	record("9.300.1.gil", 400, PRELOAD_ACQUIRE);
+}
+
+#define FAMILY                                                                              \
+	"7 comm@1100 9 fork@1155 9 comm@1155 10 fork@1160 10 request@1200 10 acquire@1200 " \
+	"%s7 release@1450 7 released@1450 %s"
+
+static void is_family(const char *before, const char *after, const char *name)
+{
+	CLEANUP(free) char *want = xasprintf(FAMILY, before, after);
+
+	is_str(events(), want, "%s", name);
+}
+
+static void test_ends(void)
+{
+	start_family();
+	is_family("", "", "a recorder that was killed says of nobody how long it lived");
+	entry("9.300.log", PRELOAD_ENDED, 600, 0, 0);
+	is_family("10 exit@1300 9 exit@1300 ", "", "a process ends with all its threads");
+	entry("launcher.log", PRELOAD_STOP, 1000, 0, 0);
+	is_family("10 exit@1300 9 exit@1300 ", "7 exit@1500 ",
+	          "the program ends with the recording, if that ended with it");
+	start_family();
+	entry("launcher.log", PRELOAD_STOP, 1000, 0, 0);
+	is_family("9 exit@1200 10 exit@1200 ", "7 exit@1500 ",
+	          "a child that was killed ended with its last record");
+	entry("launcher.log", PRELOAD_ALIVE, 0, 9, 0);
+	is_family("", "7 exit@1500 ", "unless it lived on");
+	entry("launcher.log", PRELOAD_ALIVE, 0, 7, 0);
+	is_family("", "", "as the program does if a limit ended the recording");
+	start_family();
+	begin_log("9.800.log", 9, 800);
+	entry("launcher.log", PRELOAD_STOP, 1000, 0, 0);
+	is_family("", "7 exit@1500 ", "or became another program");
+}
+
+/* As they are while somebody still writes. */
+static void test_unfinished(void)
+{
+	static const char zeros[4096];
+	const uint64_t magic[8] = { PRELOAD_MAGIC };
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	append("7.100.0.gil", zeros, sizeof(zeros));
+	append("7.100.1.gil", magic, sizeof(magic));
+	is_str(events(), "", "files whose header is not written yet have no records");
+	begin_stream("9.300.0.gil", 9, 300);
+	record("9.300.0.gil", 400, PRELOAD_ACQUIRE);
+	is_str(events(), "unfinished 1", "a process without a log is counted, and not shown");
+	entry("launcher.log", PRELOAD_STOP, 200, 0, 0);
+	is_str(events(), "", "unless it came after the recording's end");
+	entry("7.100.log", PRELOAD_GIL, 300, 1, 1);
+	append("7.100.log", "\x28\0\0\0\1\0\0\0\x2c\1\0\0\0\0\0\0", 16);
+	is_str(events(), "", "so does an entry that is cut");
 }
 
 static void test_foreign(void)
@@ -203,8 +277,6 @@ static void test_foreign(void)
 	       "another file is refused by name");
 	start_folder();
 	begin_stream("7.100.0.gil", 7, 100);
-	is_str(events(), "error: 7.100.0.gil: the log of process 7 is missing",
-	       "so is one without its log");
 	start_folder();
 	begin_log("7.100.log", 7, 100);
 	entry("7.100.log", PRELOAD_GIL, 100, UINT64_C(1) << 40, 1);
@@ -298,6 +370,8 @@ int main(void)
 	test_children();
 	test_unwritten();
 	test_killed();
+	test_ends();
+	test_unfinished();
 	test_foreign();
 	test_overdue();
 	test_clock();
