@@ -6,23 +6,9 @@
 # folder to use instead of recording one.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
-: "${top_builddir:=$top_srcdir}"
-: "${GILTRACER:=$top_builddir/giltracer/giltracer}"
-: "${GILTRACER_BENCH_SESSION:=}"
+. "$top_srcdir/tests/bench/recorded.sh"
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/giltracer-bench.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 143' HUP INT TERM
-
-session=$GILTRACER_BENCH_SESSION
-if [ -z "$session" ]; then
-	session=$scratch/session
-	if ! "$GILTRACER" record -q --python-trace none -o "$session" \
-		"$top_srcdir/share/examples/churn.py" 4 70000 >/dev/null 2>"$scratch/err"; then
-		echo "# export: cannot record: $(head -n 1 "$scratch/err")"
-		exit 0
-	fi
-fi
+make_session || exit 0
 PYTHONDONTWRITEBYTECODE=1 python3 - "$top_srcdir/tests/bench" "$GILTRACER" "$session" "$scratch" <<'EOS'
 import json
 import sys

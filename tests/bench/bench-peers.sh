@@ -13,30 +13,14 @@
 # GILTRACER_BENCH_SESSION names a session folder to use instead of recording one.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
-: "${top_builddir:=$top_srcdir}"
-: "${GILTRACER:=$top_builddir/giltracer/giltracer}"
-: "${GILTRACER_BENCH_SESSION:=}"
+. "$top_srcdir/tests/bench/recorded.sh"
 : "${GILTRACER_BENCH_PEERS:=}"
 [ -z "$GILTRACER_BENCH_PEERS" ] || PATH=$PATH:$GILTRACER_BENCH_PEERS
 export PATH
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/giltracer-bench.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 143' HUP INT TERM
-
 have() {
 	command -v "$1" >/dev/null && return 0
 	echo "# peers: no $1"
-	return 1
-}
-
-make_session() {
-	session=$GILTRACER_BENCH_SESSION
-	[ -z "$session" ] || return 0
-	session=$scratch/session
-	"$GILTRACER" record -q --python-trace none -o "$session" \
-		"$top_srcdir/share/examples/churn.py" 4 70000 >/dev/null 2>"$scratch/err" && return 0
-	echo "# peers: cannot record: $(head -n 1 "$scratch/err")"
 	return 1
 }
 

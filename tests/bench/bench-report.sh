@@ -6,24 +6,7 @@
 # GILTRACER_BENCH_SESSION names a session folder to use instead of recording one.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
-: "${top_builddir:=$top_srcdir}"
-: "${GILTRACER:=$top_builddir/giltracer/giltracer}"
-: "${GILTRACER_BENCH_SESSION:=}"
-
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/giltracer-bench.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 143' HUP INT TERM
-
-# 70000 turns of 4 threads, each four events.
-make_session() {
-	session=$GILTRACER_BENCH_SESSION
-	[ -z "$session" ] || return 0
-	session=$scratch/session
-	"$GILTRACER" record -q --python-trace none -o "$session" \
-		"$top_srcdir/share/examples/churn.py" 4 70000 >/dev/null 2>"$scratch/err" && return 0
-	echo "# report: cannot record: $(head -n 1 "$scratch/err")"
-	return 1
-}
+. "$top_srcdir/tests/bench/recorded.sh"
 
 if command -v perf >/dev/null && make_session; then
 	python3 "$top_srcdir/tests/bench/compare.py" --cpu 'report / perf script' 12 7 \

@@ -3,21 +3,7 @@
 # giltracer -p: a program that runs already is recorded, blamed like any other, and runs on.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
-
-start() {
-	rm -f ready go
-	mkfifo ready go
-	"$1" "$top_srcdir/tests/system/attach.py" ready go &
-	pid=$!
-	read -r _ <ready || :
-}
-
-finish() {
-	: >go
-	status=0
-	wait $pid || status=$?
-	is $status 0 "$1: the program ends as without giltracer"
-}
+. "$top_srcdir/tests/system/attach.sh"
 
 # blamed NAME: what the last recording says.
 blamed() {

@@ -10,43 +10,13 @@ compare() {
 	python3 "$top_srcdir/tests/system/engines.py" "$@"
 }
 
-cat >mixed.py <<'END'
-import threading, time, zlib
-
-def spin(seconds):
-    end = time.time() + seconds
-    while time.time() < end:
-        pass
-
-def hog():
-    for i in range(3):
-        sum(range(3000000))
-
-def release():
-    data = b'x' * 1000000
-    for i in range(20):
-        zlib.compress(data)
-
-def nap():
-    for i in range(50):
-        time.sleep(0.005)
-
-if __name__ == '__main__':
-    threads = [threading.Thread(target=spin, args=(0.4,), name='spin-%d' % i) for i in range(2)]
-    threads += [threading.Thread(target=f, name=f.__name__) for f in (hog, release, nap)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-END
-
 cpythons >pythons
 while read -r version python <&3; do
 	# What perf has lost the library still has.
 	for try in 1 2 3; do
 		rm -rf both preload
 		ok "$version: recorded by both" "$GILTRACER" record -q --probes both \
-			--python "$python" --python-trace none -o both mixed.py
+			--python "$python" --python-trace none -o both "$top_srcdir/tests/system/mixed.py"
 		"$GILTRACER" dump --events both/gil.perf.data >uprobes.events
 		lost=$(sed -n 's/^# lost //p' uprobes.events)
 		if [ "$lost" = 0 ] || [ $try = 3 ]; then

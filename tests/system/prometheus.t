@@ -18,43 +18,11 @@ if ! grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h"; then
 	done_testing
 fi
 
-cat >hog.py <<'PYTHON'
-import sys
-import threading
-
-over = threading.Event()
-
-
-def waits():
-    while not over.wait(0.001):
-        pass
-
-
-def hogs():
-    while not over.is_set():
-        sum(range(2000000))
-
-
-def turns():
-    while not over.is_set():
-        for _ in range(1000):
-            pass
-
-
-work = (hogs, waits) if sys.argv[1] == 'hog' else (turns,)
-threads = [threading.Thread(target=f, name=f.__name__ + '-1') for f in work]
-for thread in threads:
-    thread.start()
-sys.stdin.read()
-over.set()
-for thread in threads:
-    thread.join()
-PYTHON
-
 # served NAME: hog.py NAME is served at $address.
 served() {
 	mkfifo "$1.err"
-	"$GILTRACER" --metrics 127.0.0.1:0 hog.py "$1" <input 2>"$1.err" 3>&- &
+	"$GILTRACER" --metrics 127.0.0.1:0 "$top_srcdir/tests/system/hog.py" "$1" <input >"$1.out" \
+		2>"$1.err" 3>&- &
 	programs="${programs:-} $!"
 	read -r _ _ url <"$1.err"
 	address=${url#http://}

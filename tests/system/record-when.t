@@ -18,49 +18,13 @@ like "$(cat err)" 'record-when: give --metrics, too' 'says what is missing'
 exits 125 'and without a server' "$GILTRACER" metrics -p $$ --record-when 'gil_wait>5% for 1s'
 like "$(cat err)" 'record-when: give --listen, too' 'as well'
 
-cat >hog.py <<'PYTHON'
-import os
-import select
-import sys
-import threading
-
-over = threading.Event()
-
-
-def waits():
-    while not over.wait(0.001):
-        pass
-
-
-def hogs():
-    while not over.is_set():
-        sum(range(2000000))
-
-
-def innocent():
-    while not select.select([0], [], [], 0)[0]:
-        sum(range(2000000))
-
-
-threads = [threading.Thread(target=f, name=f.__name__ + '-1') for f in (hogs, waits)]
-print(os.getpid(), flush=True)
-if sys.argv[1] == 'innocent':
-    innocent()
-    sys.exit()
-for thread in threads:
-    thread.start()
-sys.stdin.read()
-over.set()
-for thread in threads:
-    thread.join()
-PYTHON
-
 # served NAME OPTION...: hog.py NAME runs with its messages in NAME.err; its number in $pid.
 served() {
 	name=$1
 	shift
 	mkfifo "$name.err"
-	"$GILTRACER" --metrics 127.0.0.1:0 "$@" hog.py "$name" <input >"$name.out" 2>"$name.err" 3>&- &
+	"$GILTRACER" --metrics 127.0.0.1:0 "$@" "$top_srcdir/tests/system/hog.py" "$name" <input \
+		>"$name.out" 2>"$name.err" 3>&- &
 	launcher=$!
 	exec 4<"$name.err"
 	read -r _ <&4

@@ -2,23 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Samples: the stacks of a running program over time, without any permission but ptrace's.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/attach.sh"
 
-start() {
-	rm -f ready go
-	mkfifo ready go
-	"$1" "$top_srcdir/tests/system/attach.py" ready go &
-	pid=$!
-	read -r _ <ready || :
-}
-
-finish() {
-	: >go
-	status=0
-	wait $pid || status=$?
-	is $status 0 "$1: the program ends as without giltracer"
-}
-
-# One thread keeps the GIL for 30 ms at a time in a call of C, another one spins for it.
 every_cpython interpreters
 while read -r version python <&3; do
 	case $version in *t | 3.6*) continue ;; esac

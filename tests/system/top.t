@@ -2,22 +2,7 @@
 # SPDX-License-Identifier: MIT
 # giltracer top: who has the GIL now, and who waits for it.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
-
-# start COMMAND…: a program whose two threads want the GIL all the time.
-start() {
-	rm -f ready go
-	mkfifo ready go
-	"$@" "$top_srcdir/tests/system/attach.py" ready go &
-	pid=$!
-	read -r _ <ready || :
-}
-
-finish() {
-	: >go
-	status=0
-	wait $pid || status=$?
-	is $status 0 "$1: the program ends as without giltracer"
-}
+. "$top_srcdir/tests/system/attach.sh"
 
 start python3
 exits 0 'a line a second' "$GILTRACER" top -p $pid -n 2
