@@ -52,7 +52,7 @@ static bool is_stacks(const struct session_pass *pass)
 /* The events of the only process to report, or none. */
 static bool is_wanted(const struct loaded *loaded, const struct event *ev)
 {
-	return !loaded->only_pid || !ev->pid || ev->pid == loaded->only_pid;
+	return !loaded->nothing && (!loaded->only_pid || !ev->pid || ev->pid == loaded->only_pid);
 }
 
 static int feed(struct loaded *loaded, struct error *err)
@@ -244,15 +244,25 @@ static int load_samples(struct job *job)
 	return 0;
 }
 
+static bool is_noted(const struct session *session, const char *code)
+{
+	for (size_t i = 0; i < session->note_count; i++)
+		if (!strcmp(session->notes[i].code, code))
+			return true;
+	return false;
+}
+
 /* Not where a limit ended the recording, or that of a running program. */
 static bool is_to_end(const struct job *job)
 {
-	const struct session *session = job->session;
+	return !is_noted(job->session, "limit") && job->pass->tid;
+}
 
-	for (size_t i = 0; i < session->note_count; i++)
-		if (!strcmp(session->notes[i].code, "limit"))
-			return false;
-	return job->pass->tid != 0;
+/* The program's own work never began: the library and what perf records with it saw Python start. */
+static bool is_start_only(const struct job *job)
+{
+	return !job->pass->start_ns &&
+	       (is_noted(job->session, "not-loaded") || is_noted(job->session, "not-started"));
 }
 
 static int read_events(struct job *job)
@@ -274,6 +284,7 @@ static int read_events(struct job *job)
 		.all_releases = job->session->releases_known,
 	};
 
+	loaded->nothing = is_start_only(job);
 	loaded->only_pid = job->session->no_children ? pass->pid : 0;
 	load_code(loaded, pass, job->dir);
 	if (load_samples(job) < 0)

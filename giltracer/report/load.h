@@ -11,6 +11,7 @@
 /**
  * What a pass is made of.
  * @note: why there are no slices, "" if nothing is known
+ * @nothing: what was recorded is not the program's
  * @only_pid: the process that is of interest, 0: all are
  * @all_wakeups: there is a recording of the whole machine's wake-ups
  * @warning: what is wrong with the recording, "" if nothing
@@ -23,7 +24,7 @@ struct loaded {
 	struct samples *samples; /* likewise */
 	struct hogs hogs;
 	struct patterns patterns;
-	bool all_wakeups;
+	bool all_wakeups, nothing;
 	uint32_t only_pid;
 	struct str note;
 	char warning[1024];

@@ -33,7 +33,7 @@ tap_python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/giltracer-test.XXXXXX") || exit 99
 TMPDIR=$scratch/tmp
 GILTRACER_TEST_ID=$scratch # inherited by every process of this test, see leaves_nothing
-export TMPDIR GILTRACER GILTRACER_TEST_ID
+export TMPDIR GILTRACER GILTRACER_TEST_ID top_srcdir top_builddir
 mkdir "$TMPDIR" && cd "$scratch" || exit 99
 
 # Our probes in the kernel; those of `giltracer setup` stay.

@@ -227,6 +227,14 @@ is "$(json states.json '[c["count"] for c in d["caveats"] if c["code"] == "state
 	'  are said to be missing'
 is "$(json states.json 'sum(t["hold_ns"] for t in d["threads"]) > 0')" True '  the GIL is recorded'
 
+# The library sees how Python starts, too: of a program that never runs, nothing is reported.
+echo 'def f(:' >unloaded.py
+exits 1 'a program that Python cannot load' "$GILTRACER" --probes preload --state-detect --python "$python" \
+	--python-trace none --json unloaded.json -o unloaded.html unloaded.py
+is "$(json unloaded.json 'd["threads"]')" '[]' '  has no threads'
+is "$(json unloaded.json '[n["code"] for n in d["caveats"] if n["code"] != "stolen"]')" \
+	"['not-loaded']" '  and is told why'
+
 # Where perf is permitted, it says when threads ran, to an ordinary user, too.
 as_nobody() {
 	if [ "$(id -u)" = 0 ]; then
