@@ -33,8 +33,8 @@ static int export_run(int argc, char **argv, struct error *err)
 	unsigned format = EXPORT_FORMATS;
 	bool help = false, verbose = false, quiet = false;
 	const struct opt opts[] = {
-		OPT_CHOICE('f', "format", "FORMAT", &format, names, "what to write, see below"),
-		OPT_STR('o', "output", "FILE", &path, "where to (standard output)"),
+		OPT_CHOICE('f', "format", "FORMAT", &format, names, "the format, see below"),
+		OPT_STR('o', "output", "FILE", &path, "the file to write (standard output)"),
 		OPT_FLAG('v', "verbose", &verbose, "say more"),
 		OPT_FLAG('q', "quiet", &quiet, "print errors only"),
 		OPT_FLAG('h', "help", &help, "show this help"),

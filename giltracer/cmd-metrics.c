@@ -135,17 +135,16 @@ static int add_uncounted(struct watch *watch, pid_t pid, const struct metrics_op
 	if (geteuid() != 0 || !options->address)
 		return error_set(err, ENODATA,
 		                 "process %d does not count its GIL's time: start it with "
-		                 "giltracer --metrics, or %s to "
-		                 "watch it by uprobes",
-		                 (int)pid, geteuid() != 0 ? "be root" : "give --listen");
+		                 "giltracer --metrics, or %s, to watch it by uprobes",
+		                 (int)pid, geteuid() != 0 ? "run this as root" : "give --listen");
 	if (options->reports.condition &&
 	    trigger_parse(&trigger, options->reports.condition, &ignored) == 0 &&
 	    trigger.measure == TRIGGER_KEPT)
-		return error_set(err, EINVAL,
-		                 "process %d: gil_kept is known only of a program that was started "
-		                 "with giltracer "
-		                 "--metrics",
-		                 (int)pid);
+		return error_set(
+			err, EINVAL,
+			"process %d: gil_kept is known only for programs that were started "
+			"with giltracer --metrics",
+			(int)pid);
 	return probing_open(&totals, pid, err) < 0 ? -1 : watch_add_totals(watch, totals, pid, err);
 }
 
@@ -157,7 +156,7 @@ static int add_processes(struct watch *watch, const struct opt_list *pids,
 		long pid = strtol(pids->v[i], &end, 10);
 
 		if (pid <= 0 || pid > INT32_MAX || *end)
-			return error_set(err, EINVAL, "option -p: '%s' is no process number",
+			return error_set(err, EINVAL, "option -p: '%s' is not a process number",
 			                 pids->v[i]);
 		if (watch_add_process(watch, (pid_t)pid, err) < 0 &&
 		    (err->code != ENODATA || add_uncounted(watch, (pid_t)pid, options, err) < 0))
@@ -240,7 +239,7 @@ static int run_options(const struct opt_list *pids, const struct metrics_options
 	if (!pids->n)
 		return error_set(err, EINVAL, "option -p PID is missing: the process to look at");
 	if (options->reports.condition && !options->address)
-		return error_set(err, EINVAL, "option --record-when: give --listen, too");
+		return error_set(err, EINVAL, "option --record-when: needs --listen");
 	return autorecord_check(&options->reports, err) < 0 ? -1 : run_watch(pids, options, err);
 }
 
@@ -251,18 +250,17 @@ static int metrics_run(int argc, char **argv, struct error *err)
 	bool help = false;
 	const struct opt opts[] = {
 		OPT_LIST('p', "pid", "PID", &pids,
-		         "a process that was started with --metrics, and its descendants; as root, "
-		         "with "
-		         "--listen, also any other, by uprobes; may be repeated"),
+		         "a process started with --metrics, and its descendants; as root with "
+		         "--listen, any other too, by uprobes; may be repeated"),
 		OPT_STR(0, "listen", "ADDR:PORT", &options.address,
-		        "serve them there, until Ctrl-C; without it they are printed once"),
+		        "serve the metrics there until Ctrl-C; without it, print them once"),
 		OPT_FLAG(0, "listen-anywhere", &options.anywhere,
-		         "permit an address that stands for all of this host's"),
+		         "permit listening on all addresses of this host"),
 		OPT_FLAG(0, "label-arguments", &options.arguments,
-		         "say in a label how each process was started"),
+		         "add a label with the arguments of each process"),
 		AUTORECORD_OPTS(&options.reports),
 		OPT_UINT(0, "duration", "SECONDS", &options.reports.duration_s, 1, 3600,
-		         "how long such a report records (10)"),
+		         "record for SECONDS for such a report (10)"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};

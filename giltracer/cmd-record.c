@@ -34,7 +34,7 @@ static int record_run(int argc, char **argv, struct error *err)
 	const char *dir = NULL;
 	bool help = false;
 	const struct opt opts[] = {
-		OPT_STR('o', "output", "DIR", &dir, "the session folder to make"),
+		OPT_STR('o', "output", "DIR", &dir, "the session folder to create"),
 		RECORD_OPTS(&options),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
@@ -48,7 +48,7 @@ static int record_run(int argc, char **argv, struct error *err)
 			ret = cmd_help(&cmd_record, opts);
 		else if (!dir)
 			ret = error_set(err, EINVAL,
-			                "option -o DIR is missing: the session folder to make");
+			                "option -o DIR is missing: the session folder to create");
 		else
 			ret = record_into(&options, argv + next, dir, err);
 	}

@@ -189,7 +189,7 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 	if (options->metrics.address)
 		return run_counted(options, argv, err);
 	if (options->metrics.reports.condition)
-		return error_set(err, EINVAL, "option --record-when: give --metrics, too");
+		return error_set(err, EINVAL, "option --record-when: needs --metrics");
 	if (report_check_outputs(&outputs, err) < 0 || cmd_check_output(options->html, err) < 0 ||
 	    cmd_check_output(options->json, err) < 0)
 		return -1;
@@ -229,9 +229,9 @@ static int run_run(int argc, char **argv, struct error *err)
 		OPT_STR(0, "metrics", "ADDR:PORT", &options.metrics.address,
 		        "record nothing: count, and serve metrics while the program runs"),
 		OPT_FLAG(0, "listen-anywhere", &options.metrics.anywhere,
-		         "permit an address that stands for all of this host's"),
+		         "permit listening on all addresses of this host"),
 		OPT_FLAG(0, "label-arguments", &options.metrics.arguments,
-		         "with metrics: say in a label how each process was started"),
+		         "with metrics: add a label with the arguments of each process"),
 		AUTORECORD_OPTS(&options.metrics.reports),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,

@@ -316,14 +316,13 @@ static int read_boot(struct request *request, struct probe_sets *sets, struct er
 	struct stat st;
 
 	if (stat(path, &st) == 0 && (st.st_uid != 0 || st.st_mode & (S_IWGRP | S_IWOTH)))
-		return error_set(err, EPERM, "%s: is not root's alone", path);
+		return error_set(err, EPERM, "%s: users other than root can change it", path);
 	if (file_read_regular(&text, NULL, path, BOOT_MAX, err) < 0)
 		return -1;
 	request->boot_file = json_loads(text, 0, NULL);
 	if (json_unpack(request->boot_file, "{ss sb so}", "group", &group, "everybody", &everybody,
 	                "sets", &stored) < 0)
-		return error_set(err, EINVAL, "%s: makes no sense: run giltracer setup --persist",
-		                 path);
+		return error_set(err, EINVAL, "%s: not valid: run giltracer setup --persist", path);
 	request->group = group;
 	request->everybody = everybody;
 	return read_sets(sets, stored, err);
@@ -418,13 +417,14 @@ static int setup_run(int argc, char **argv, struct error *err)
 		OPT_LIST(0, "python", "PATH", &request.pythons,
 		         "install probes for this interpreter; may be repeated"),
 		OPT_UINT(0, "frames", "COUNT", &request.frames, 0, FRAMEFETCH_MAX,
-		         "the probes fetch COUNT Python frames, for --frames COUNT (2)"),
-		OPT_STR(0, "group", "NAME", &request.group, "whose members may record (giltracer)"),
+		         "the probes fetch COUNT Python frames, as --frames COUNT needs (2)"),
+		OPT_STR(0, "group", "NAME", &request.group,
+		        "the group whose members may record (giltracer)"),
 		OPT_FLAG(0, "everybody", &request.everybody,
 		         "let ALL USERS record ALL PROCESSES (perf_event_paranoid -1)"),
 		OPT_FLAG(0, "persist", &request.persist, "do it again at every boot"),
-		OPT_FLAG(0, "boot", &request.boot, "what --persist has done at every boot"),
-		OPT_FLAG(0, "undo", &request.undo, "put back what was found before"),
+		OPT_FLAG(0, "boot", &request.boot, "what --persist runs at every boot"),
+		OPT_FLAG(0, "undo", &request.undo, "restore what setup changed"),
 		OPT_FLAG('n', "dry-run", &request.dry_run, "only print what would be done"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,

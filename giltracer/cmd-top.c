@@ -547,7 +547,7 @@ static int top_run(int argc, char **argv, struct error *err)
 		OPT_STR('o', "output", "FILE", &top.output,
 		        "at the end, write a report of the last seconds"),
 		OPT_UINT(0, "keep-last", "SECONDS", &top.keep_s, 1, 3600,
-		         "that the report goes back (60)"),
+		         "how many seconds this report covers (60)"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};

@@ -145,7 +145,7 @@ static int start_perf(struct perf *ret, struct perf_plan plan, struct error *err
 
 	plan.perf = perf_path();
 	if (!plan.perf)
-		return error_set(err, ENOENT, "no perf that is root's in /usr/bin");
+		return error_set(err, ENOENT, "no perf in /usr/bin that belongs to root");
 	if (pipe2(control, O_CLOEXEC) < 0 || pipe2(ack, O_CLOEXEC) < 0)
 		return error_errno(err, "pipe");
 	plan.control_fd = control[0];
@@ -241,7 +241,7 @@ static int record(char *const *words, struct error *err)
 	if (is_ready(&perf)) {
 		if (!has_stayed(watched)) {
 			kill(perf.pid, SIGKILL);
-			return error_set(err, EPERM, "process %d has become another",
+			return error_set(err, EPERM, "process %d was replaced by another one",
 			                 (int)plan.pid);
 		}
 		relay(&plan, &perf);

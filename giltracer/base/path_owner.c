@@ -90,7 +90,7 @@ int path_check_roots(const char *path, struct error *err)
 		return error_errno(err, "%s", path);
 	part = find_part(resolved, is_not_roots, &st);
 	if (part)
-		return error_set(err, EPERM, "%s can be changed by others than root, through %s",
+		return error_set(err, EPERM, "users other than root can change %s, through %s",
 		                 resolved, part);
 	return 0;
 }

@@ -586,7 +586,7 @@ int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 		               : -1;
 	ret->time_ns = clock_now_ns();
 	if (!find_threads(s))
-		return error_set(err, ESRCH, "process %d has ended, or has no Python any more",
+		return error_set(err, ESRCH, "process %d has ended or no longer runs Python",
 		                 (int)s->target->pid);
 	find_stacks(s);
 	if (find_tasks(s) && tasks_look(&s->tasks, s->target->pid, true, err) < 0)

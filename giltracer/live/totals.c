@@ -138,7 +138,7 @@ int totals_open(struct totals **ret, const char *path, struct error *err)
 	guard();
 	if (pread(t->fd, &t->head, sizeof(t->head), 0) != (ssize_t)sizeof(t->head) ||
 	    !is_page(&t->head) || !map_file(t))
-		return error_set(err, ENODATA, "%s: is no page of totals of this version", path);
+		return error_set(err, ENODATA, "%s: not a page of totals of this version", path);
 	*ret = take(t);
 	return 0;
 }

@@ -125,8 +125,7 @@ static int read_version(struct python *py, const struct symbols *symbols, struct
 	} else if (version_of_name(py, py->library) || version_of_name(py, py->image)) {
 		py->version = xasprintf("%u.%u", py->major, py->minor);
 	} else {
-		return error_set(err, ENOTSUP, "%s: cannot tell which version of Python it is",
-		                 py->library);
+		return error_set(err, ENOTSUP, "%s: its version of Python is unknown", py->library);
 	}
 	if (py->major != 3 || py->minor < 6)
 		return error_set(err, ENOTSUP,
@@ -245,19 +244,18 @@ static int cannot_look(pid_t pid, struct error *err)
 	if (read_identity(&id, pid, err) < 0)
 		return -1;
 	if (geteuid() == 0)
-		return error_set(
-			err, EACCES,
-			"process %d may not be looked at: giltracer has not the capability "
-			"CAP_SYS_PTRACE",
-			(int)pid);
+		return error_set(err, EACCES,
+		                 "process %d cannot be examined: giltracer lacks the capability "
+		                 "CAP_SYS_PTRACE",
+		                 (int)pid);
 	if (id.user != geteuid())
 		return error_set(err, EACCES,
 		                 "process %d belongs to another user: run giltracer as that user "
 		                 "or as root",
 		                 (int)pid);
 	return error_set(err, EACCES,
-	                 "process %d may not be looked at, since it has other privileges than "
-	                 "giltracer: run giltracer as root",
+	                 "process %d cannot be examined, because its privileges are not "
+	                 "giltracer's: run giltracer as root",
 	                 (int)pid);
 }
 
@@ -287,8 +285,7 @@ int process_check(pid_t pid, struct error *err)
 		                 (int)pid);
 	if (id.group != pid)
 		return error_set(err, EINVAL,
-		                 "%d is the number of a thread, of process %d: give that of the "
-		                 "process",
+		                 "%d is a thread of process %d: give the number of the process",
 		                 (int)pid, (int)id.group);
 	if (id.state == 'Z' || id.state == 'X')
 		return error_set(

@@ -216,7 +216,7 @@ static int no_answer(const char *command, const struct captured *out, struct err
 		return error_set(err, ETIMEDOUT, "%s: no answer in %u s", command,
 		                 TIMEOUT_MS / 1000);
 	if (out->endless)
-		return error_set(err, EFBIG, "%s: endless answer", command);
+		return error_set(err, EFBIG, "%s: endless output when asked its version", command);
 	if (WIFSIGNALED(out->status))
 		return error_set(err, ENOTSUP, "%s: died of signal %d when asked its version",
 		                 command, WTERMSIG(out->status));
@@ -230,8 +230,7 @@ static int cannot_run(const char *command, struct error *err)
 	if (!uid)
 		return error_set(err, EACCES, "%s: cannot be executed", command);
 	return error_set(err, EACCES,
-	                 "%s: cannot be executed with the rights of user %u, who can change it, "
-	                 "or for whom it is asked",
+	                 "%s: cannot be executed as user %u, its owner or the caller of sudo",
 	                 command, uid);
 }
 

@@ -27,14 +27,14 @@ struct autorecord_options {
 		.folder = AUTORECORD_FOLDER, .limit_mib = AUTORECORD_MIB \
 	}
 
-#define AUTORECORD_OPTS(o)                                                                        \
-	OPT_STR(0, "record-when", "CONDITION", &(o)->condition,                                   \
-	        "with metrics: write a report when it holds, such as 'gil_wait>50% for 10s'; at " \
-	        "most one an hour"),                                                              \
-		OPT_STR(0, "reports", "DIR", &(o)->folder,                                        \
-	                "where these reports go (giltracer-reports)"),                            \
-		OPT_UINT(0, "reports-limit", "MIB", &(o)->limit_mib, 1, 1 << 20,                  \
-	                 "delete the oldest of these reports when they are more than this (1024)")
+#define AUTORECORD_OPTS(o)                                                                    \
+	OPT_STR(0, "record-when", "CONDITION", &(o)->condition,                               \
+	        "with metrics: write a report, at most once an hour, when this is true, for " \
+	        "example 'gil_wait>50% for 10s'"),                                            \
+		OPT_STR(0, "reports", "DIR", &(o)->folder,                                    \
+	                "the folder for these reports (giltracer-reports)"),                  \
+		OPT_UINT(0, "reports-limit", "MIB", &(o)->limit_mib, 1, 1 << 20,              \
+	                 "delete the oldest of these reports when they exceed MIB (1024)")
 
 struct autorecord;
 

@@ -56,7 +56,7 @@ static int parse(const char *text, union address *ret, struct error *err)
 	}
 	if (!colon || parse_port(colon + 1, &port) < 0 || parse_host(host, port, ret) < 0)
 		return error_set(err, EINVAL,
-		                 "'%s' is no address to listen at: give ADDRESS:PORT, as in "
+		                 "'%s' is not an address to listen on: give ADDRESS:PORT, as in "
 		                 "127.0.0.1:9464 or [::1]:9464, or :PORT for localhost",
 		                 text);
 	return 0;
@@ -111,7 +111,7 @@ int listener_open(struct listener *ret, const char *address, bool anywhere, stru
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, &a.any, a.any.sa_family == AF_INET ? sizeof(a.v4) : sizeof(a.v6)) < 0 ||
 	    listen(fd, BACKLOG) < 0)
-		return error_errno(err, "cannot listen at %s", address);
+		return error_errno(err, "cannot listen on %s", address);
 	ret->url = url_of(fd);
 	ret->fd = take_fd(&fd);
 	return 0;

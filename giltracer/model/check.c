@@ -181,11 +181,11 @@ static int check_starved(const struct model *m, struct error *err)
 	}
 	for (size_t i = 0; m->cpu_blame.n && i < m->threads.n; i++)
 		if (ns[i] != m->threads.v[i].cpu_ns[CPU_RUNNABLE])
-			return error_set(err, EINVAL,
-			                 "thread %u: in line for %" PRIu64 " ns, charged to others "
-			                 "%" PRIu64,
-			                 m->threads.v[i].tid, m->threads.v[i].cpu_ns[CPU_RUNNABLE],
-			                 ns[i]);
+			return error_set(
+				err, EINVAL,
+				"thread %u: runnable for %" PRIu64 " ns, charged to others "
+				"%" PRIu64,
+				m->threads.v[i].tid, m->threads.v[i].cpu_ns[CPU_RUNNABLE], ns[i]);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static int check_image(const char *path, bool is_program, struct error *err)
 	if (dynamic_read(&dynamic, path, err) < 0)
 		return -1;
 	if (!dynamic.ours)
-		return error_set(err, ENOTSUP, "%s is of another architecture than giltracer",
+		return error_set(err, ENOTSUP, "%s is for another architecture than giltracer",
 		                 path);
 	if (is_program && !*dynamic.interpreter)
 		return error_set(err, ENOTSUP,

@@ -126,7 +126,7 @@ static int find_running(struct job *job, char *const *argv, struct error *err)
 	const char *option = start_option(job->options);
 
 	if (argv[0])
-		return error_set(err, EINVAL, "'%s': -p records a program that is running already",
+		return error_set(err, EINVAL, "'%s': -p records a program that is already running",
 		                 argv[0]);
 	if (option)
 		return error_set(err, EINVAL,

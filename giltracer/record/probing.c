@@ -379,9 +379,8 @@ static int find_probes(struct probing *p, struct error *err)
 	process_python_done(&process);
 	if (ret == 0 && !p->set->releases_known)
 		return error_set(err, ENOTSUP,
-		                 "process %d: not all places where its Python releases the GIL are "
-		                 "known; start it with "
-		                 "giltracer --metrics",
+		                 "process %d: some of the places where its Python releases the GIL "
+		                 "are unknown: start it with giltracer --metrics",
 		                 (int)p->pid);
 	return ret;
 }

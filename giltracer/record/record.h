@@ -86,9 +86,9 @@ struct record_options {
 		OPT_FLAG(0, "gil-only", &(o)->gil_only,                                        \
 	                 "with --sample, only the stack of the GIL's holder, if any"),         \
 		OPT_FLAG(0, "no-children", &(o)->no_children,                                  \
-	                 "with -p, leave out the processes that it has started or starts"),    \
+	                 "with -p, leave out the child processes of PID"),                     \
 		OPT_FLAG(0, "one-run", &(o)->one_run,                                          \
-	                 "with --state-detect, run the program once only"),                    \
+	                 "with --state-detect, run the program only once"),                    \
 		OPT_STR(0, "python", "PATH", &(o)->python,                                     \
 	                "the interpreter (VIRTUAL_ENV's, the script's, or python3)"),          \
 		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,  \
@@ -102,7 +102,7 @@ struct record_options {
 		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                \
 	                 "fetch COUNT Python frames at each request for the GIL (2)"),         \
 		OPT_STR(0, "import", "MODULES", &(o)->imports,                                 \
-	                "import these modules, separated by commas, before tracing"),          \
+	                "import these modules (comma-separated) before tracing"),              \
 		OPT_STR(0, "entry", "NAME", &(o)->entry,                                       \
 	                "trace from the first call of function NAME or MODULE:NAME"),          \
 		OPT_FLAG(0, "trace-imports", &(o)->trace_imports,                              \

@@ -382,7 +382,7 @@ int recorder_finish(struct recorder *rec, struct error *err)
 		                 "written yet are lost",
 		                 WTERMSIG(status),
 		                 WTERMSIG(status) == SIGKILL
-		                         ? " (by the kernel, if memory ran out: dmesg says)"
+		                         ? " (by the kernel if memory ran out, see dmesg)"
 		                         : "");
 	return fail(rec, "failed", err);
 }

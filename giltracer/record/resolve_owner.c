@@ -116,7 +116,7 @@ static struct python *read_python(const json_t *json, struct error *err)
 	                "minor", &number[1], "micro", &number[2], "free_threaded", &free_threaded,
 	                "debug", &debug) < 0 ||
 	    !str_has_prefix(text[3], "/")) {
-		error_set(err, EINVAL, "what the interpreter says makes no sense");
+		error_set(err, EINVAL, "unexpected answer from the interpreter");
 		return NULL;
 	}
 	py->command = xstrdup(text[0]);

@@ -59,7 +59,7 @@ static int parse_operator(struct condition *ret, const char **at, const char *te
 
 	if (*s != '<' && *s != '>')
 		return error_set(err, EINVAL,
-		                 "'%.60s': expected one of > >= < <= and a number behind %s", text,
+		                 "'%.60s': expected one of > >= < <= and a number after %s", text,
 		                 fact_kinds[ret->fact].name);
 	if (*s == '>')
 		ret->operator= equal ? OPERATOR_GE : OPERATOR_GT;
@@ -88,8 +88,8 @@ static int parse_number(struct condition *ret, const char **at, const char *text
 		                 : fact_kinds[ret->fact].units & UNIT_TIME  ? "ms"
 		                                                            : "");
 	if (sign && !change)
-		return error_set(err, EINVAL, "'%.60s': a sign is for changes, see giltracer diff",
-		                 text);
+		return error_set(err, EINVAL,
+		                 "'%.60s': only a change has a sign, see giltracer diff", text);
 	if (negative)
 		ret->limit = -ret->limit;
 	*at = end;
@@ -111,7 +111,7 @@ static int parse_unit(struct condition *ret, const char *at, const char *text, s
 		ret->limit *= units[i].factor;
 		return 0;
 	}
-	return error_set(err, EINVAL, "'%.60s': expected %s behind the number", text,
+	return error_set(err, EINVAL, "'%.60s': expected %s after the number", text,
 	                 allowed & UNIT_COUNT     ? "nothing"
 	                 : allowed & UNIT_PERCENT ? "%, ns, us, ms or s"
 	                                          : "ns, us, ms or s");

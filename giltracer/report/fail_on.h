@@ -15,7 +15,7 @@
 
 #define FAIL_ON_OPT(list)                         \
 	OPT_LIST(0, "fail-on", "CONDITION", list, \
-	         "exit with 3 if this is true, for example 'gil_wait>10%'")
+	         "exit with status 3 if this is true, for example 'gil_wait>10%'")
 
 /* @text: of each condition, borrowed */
 struct fail_on {

@@ -51,7 +51,7 @@ static int check_place(const char **seen, size_t *n, const char *path, struct er
 		return 0;
 	for (size_t i = 0; i < *n; i++)
 		if (!strcmp(seen[i], path))
-			return error_set(err, EINVAL, "%s: two documents cannot go there",
+			return error_set(err, EINVAL, "%s: cannot take two documents",
 			                 strcmp(path, "-") ? path : "standard output (-)");
 	seen[(*n)++] = path;
 	return 0;

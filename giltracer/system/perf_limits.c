@@ -183,7 +183,8 @@ static int find_version(struct perf_limits *host, struct error *err)
 	number += strlen("perf version ");
 	host->version = xstrndup(number, strcspn(number, " \n"));
 	if (sscanf(number, "%u.%u", &major, &minor) != 2)
-		return error_set(err, ENOTSUP, "perf reports version '%s'", host->version);
+		return error_set(err, ENOTSUP, "perf reports the unknown version '%s'",
+		                 host->version);
 	host->by_event = major > 5 || (major == 5 && minor >= 12);
 	return host->by_event ? 0 : ask_options(host, err);
 }

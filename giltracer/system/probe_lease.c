@@ -292,7 +292,7 @@ int lease_mark(const char *root, const char *group, bool setup, struct error *er
 	CLEANUP(free) char *line = xasprintf("p:%s/%s %s:0x0", group, event, path);
 
 	if (strpbrk(path, " \t\n"))
-		return error_set(err, EINVAL, "%s: a folder for records must not have blanks",
+		return error_set(err, EINVAL, "%s: a folder for records must not contain spaces",
 		                 path);
 	if (tracefs_has_event(root, group, event))
 		return 0;

@@ -45,7 +45,7 @@ static char *share_text(const struct setup_step *step, const char *value)
 
 	/* A group that does not exist yet has no number, see setup.c. */
 	if (!value || sscanf(value, "gid=%63[^,],mode=%o", gid, &mode) != 2)
-		return xasprintf("# %s: its old owner is not known", step->target);
+		return xasprintf("# %s: its previous owner is unknown", step->target);
 	return xasprintf("chgrp %s %s && chmod %o %s", gid, step->target, mode, step->target);
 }
 
@@ -54,7 +54,7 @@ static int share_apply(const struct setup_step *step, const char *value, struct 
 	unsigned gid, mode;
 
 	if (!share_parse(value, &gid, &mode))
-		return error_set(err, EINVAL, "%s: its old owner is not known", step->target);
+		return error_set(err, EINVAL, "%s: its previous owner is unknown", step->target);
 	if (chown(step->target, (uid_t)-1, gid) < 0 || chmod(step->target, mode) < 0)
 		return error_errno(err, "%s", step->target);
 	return 0;
@@ -217,7 +217,7 @@ static int make_folder(const char *path, struct error *err)
 	if (stat(dir, &st) < 0 || statvfs(dir, &fs) < 0)
 		return error_errno(err, "%s", dir);
 	if (st.st_uid || st.st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(err, EPERM, "%s: others than root can write there", dir);
+		return error_set(err, EPERM, "%s: writable by users other than root", dir);
 	if (fs.f_flag & ST_NOSUID)
 		return error_set(err, EPERM,
 		                 "%s: is mounted nosuid, where capabilities of files do not count "

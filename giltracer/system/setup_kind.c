@@ -120,7 +120,7 @@ static char *sysctl_text(const struct setup_step *step, const char *value)
 static int sysctl_apply(const struct setup_step *step, const char *value, struct error *err)
 {
 	if (!value)
-		return error_set(err, EINVAL, "%s: its old value is not known", step->target);
+		return error_set(err, EINVAL, "%s: its previous value is unknown", step->target);
 	return host_sysctl_write(step->target, value, err);
 }
 

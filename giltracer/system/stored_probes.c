@@ -59,7 +59,7 @@ static int read_probe(struct probe *ret, const json_t *json, struct error *err)
 	                &offset, "return", &is_return, "fetch", &fetch) < 0 ||
 	    offset < 0 || !consists_of(event, EVENT_CHARS) ||
 	    (fetch && (!consists_of(fetch, FETCH_CHARS) || strlen(fetch) > FETCH_MAX)))
-		return error_set(err, EINVAL, "a probe makes no sense");
+		return error_set(err, EINVAL, "invalid probe");
 	*ret = (struct probe){ .event = xstrdup(event),
 		               .fetch = fetch ? xstrdup(fetch) : NULL,
 		               .offset = (uint64_t)offset,
@@ -83,7 +83,7 @@ int stored_probes_read(struct probe_set **ret, const json_t *json, struct error 
 	    !is_path(path) || !is_path(python) || !tracefs_is_our_group(group) ||
 	    !json_is_array(probes) || !json_array_size(probes) ||
 	    json_array_size(probes) > PROBES_MAX)
-		return error_set(err, EINVAL, "a set of probes makes no sense");
+		return error_set(err, EINVAL, "invalid set of probes");
 	set->path = xstrdup(path);
 	set->python = xstrdup(python);
 	set->build_id = xstrdup(build_id);

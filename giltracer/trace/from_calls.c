@@ -174,7 +174,7 @@ static int check_magic(uint64_t magic, struct error *err)
 		return error_set(err, EINVAL,
 		                 "Python calls in the format of another version of giltracer: "
 		                 "report with the version that recorded them, or record again");
-	return error_set(err, EINVAL, "is no recording of giltracer's library");
+	return error_set(err, EINVAL, "not a recording of giltracer's library");
 }
 
 static int add_records(struct reader *r, const void *data, size_t size, struct error *err)

@@ -380,7 +380,7 @@ int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, 
 	if (j->bad)
 		return error_set(err, EINVAL, "%s: byte %zu: %s", path, j->bad_at, j->bad);
 	if (!r->events)
-		return error_set(err, EINVAL, "%s: has no traceEvents", path);
+		return error_set(err, EINVAL, "%s: no traceEvents", path);
 	finish(r);
 	*ret = take(r->ret);
 	return 0;

@@ -70,7 +70,7 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 	if (size < PRELOAD_RECORDS_AT || (!pid && (!magic || magic == PRELOAD_MAGIC)))
 		return begin_nothing(ret);
 	if (magic != PRELOAD_MAGIC)
-		return error_set(err, EINVAL, "is no recording of giltracer's library");
+		return error_set(err, EINVAL, "not a recording of giltracer's library");
 	index = preload_log_find(log, pid, process);
 	if (index < 0) {
 		ret->unlogged = process <= log->stop_stamp;

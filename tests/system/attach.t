@@ -93,7 +93,7 @@ refuses() {
 	exits "$status" "$what" "$GILTRACER" "$@"
 	like "$(cat err)" "$pattern" '  says so'
 }
-refuses 125 "'script.py': -p records a program that is running already" 'a script' -p 1 script.py
+refuses 125 "'script.py': -p records a program that is already running" 'a script' -p 1 script.py
 refuses 125 'option --entry: needs a program that giltracer starts' 'an entry' -p 1 --entry main
 refuses 125 'option --probes preload: needs' 'the library' -p 1 --probes preload
 sh -c 'exit 0' &

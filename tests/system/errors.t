@@ -78,7 +78,7 @@ refuses 125 'nosuch/report.json: No such file' 'a document that cannot be writte
 	"$GILTRACER" --json nosuch/report.json script.py
 ran_not
 
-refuses 125 'standard output .-.: two documents cannot go there' 'two documents to one place' \
+refuses 125 'standard output .-.: cannot take two documents' 'two documents to one place' \
 	"$GILTRACER" -o - --json - script.py
 ran_not
 refuses 125 'full: is a folder' 'a report that is a folder' "$GILTRACER" -o full script.py

@@ -132,7 +132,7 @@ refuses 'export: --format is expected' 'no format' "$GILTRACER" export plain
 refuses 'export: a session folder is expected' 'no folder' "$GILTRACER" export -f csv
 refuses "export: 'b': only one session" 'two folders' "$GILTRACER" export -f csv a b
 refuses 'option --export: csv needs a file: write csv=FILE' 'no file' "$GILTRACER" --export csv x.py
-refuses 'report: x: two documents cannot go there' 'the same file twice' \
+refuses 'report: x: cannot take two documents' 'the same file twice' \
 	"$GILTRACER" report plain --export csv=x --export chrome=x
 refuses 'export: none: the session has no call stacks' 'nothing of that kind' \
 	"$GILTRACER" export -f folded-off-cpu plain -o none

@@ -67,7 +67,7 @@ fi
 for tid in $tids; do
 	[ "$tid" = $pid ] || break
 done
-refuses 'a thread' "$tid is the number of a thread, of process $pid" "$tid"
+refuses 'a thread' "$tid is a thread of process $pid" "$tid"
 exits 125 'metrics of a program that counts nothing' "$GILTRACER" metrics -p $pid
 like "$(cat err)" "process $pid does not count its GIL's time" '  are refused'
 finish 'text'

@@ -91,13 +91,13 @@ exec 4>in.hog 6<out.hog
 read -r innocent <&5
 read -r hog <&6
 exits 125 'without --listen' "$GILTRACER" metrics -p "$hog"
-like "$(cat err)" 'start it with giltracer --metrics, or give --listen to watch it by uprobes' \
+like "$(cat err)" 'start it with giltracer --metrics, or give --listen, to watch it by uprobes' \
 	'there is nothing to print yet'
 exits 125 'gil_kept' "$GILTRACER" metrics -p "$hog" --listen :0 --record-when 'gil_kept>5% for 5s'
 like "$(cat err)" 'gil_kept is known only' 'is no condition for it'
 exits 125 'an ordinary user' nobody /usr/bin/python3 -c 'import os, subprocess, sys
 sys.exit(subprocess.call([sys.argv[1], "metrics", "-p", str(os.getpid()), "--listen", ":0"]))' "$GILTRACER"
-like "$(cat err)" 'start it with giltracer --metrics, or be root' 'learns both ways'
+like "$(cat err)" 'start it with giltracer --metrics, or run this as root, to watch' 'learns both ways'
 
 watch "$hog" "$innocent"
 like "$url" '^http://127.0.0.1:[0-9]*/metrics$' 'two programs that run are watched'

@@ -14,9 +14,9 @@ for condition in '' 'gil_wait' 'gil_wait>101% for 1s' 'gil_wait>5% for 0s' 'gil_
 	exits 125 "no condition: '$condition'" "$GILTRACER" --metrics :0 --record-when "$condition" x.py
 done
 exits 125 'a condition without metrics' "$GILTRACER" --record-when 'gil_wait>5% for 1s' x.py
-like "$(cat err)" 'record-when: give --metrics, too' 'says what is missing'
+like "$(cat err)" 'record-when: needs --metrics' 'says what is missing'
 exits 125 'and without a server' "$GILTRACER" metrics -p $$ --record-when 'gil_wait>5% for 1s'
-like "$(cat err)" 'record-when: give --listen, too' 'as well'
+like "$(cat err)" 'record-when: needs --listen' 'as well'
 
 # served NAME OPTION...: hog.py NAME runs with its messages in NAME.err; its number in $pid.
 served() {

@@ -185,7 +185,7 @@ is "$(probes_in "$probes")" 0 'and puts no probe there'
 cp -p whole "$lib" && touch -r whole "$lib"
 chmod 666 state/boot.json
 exits 125 'a boot file that others can write' "$GILTRACER" setup --boot
-like "$(cat err)" "boot.json: is not root's alone" 'is refused'
+like "$(cat err)" "boot.json: users other than root can change it" 'is refused'
 chmod 644 state/boot.json
 # Another set-up keeps it.
 ok 'setup without --persist' setup
@@ -198,7 +198,7 @@ is "$(system)" "$with_etc" 'takes them away'
 cp "$installed/bin/giltracer" "$installed/bin/giltracer-perf" . && mkdir -p share/giltracer &&
 	cp -R "$installed/share/giltracer" share/
 exits 125 'a giltracer below /tmp' ./giltracer setup --persist --group "$group" --python "$python"
-like "$(cat err)" '--persist needs an installed giltracer .* can be changed by others than root, through /.*tmp' \
+like "$(cat err)" '--persist needs an installed giltracer .*users other than root can change .*, through /.*tmp' \
 	'is refused'
 chmod g+w "$installed/share/giltracer"
 exits 125 'data that a group can write' setup --persist

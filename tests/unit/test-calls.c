@@ -188,7 +188,7 @@ static void test_other_format(void)
 	       "an older format is said to be one");
 	header->magic++;
 	from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &err);
-	is_str(err.text, "is no recording of giltracer's library", "  anything else is not");
+	is_str(err.text, "not a recording of giltracer's library", "  anything else is not");
 	ok(!slices, "  neither is read");
 }
 

@@ -131,9 +131,9 @@ static void test_parse(void)
 	       "lock_wait, stopped, longest_wait, longest_hold, hogs, lost, unknown",
 	       "nothing at all");
 	is_str(parse("gil_wait", false),
-	       "'gil_wait': expected one of > >= < <= and a number behind gil_wait", "no operator");
+	       "'gil_wait': expected one of > >= < <= and a number after gil_wait", "no operator");
 	is_str(parse("gil_wait=3%", false),
-	       "'gil_wait=3%': expected one of > >= < <= and a number behind gil_wait",
+	       "'gil_wait=3%': expected one of > >= < <= and a number after gil_wait",
 	       "another operator");
 	is_str(parse("gil_wait>", false), "'gil_wait>': expected a number, as in gil_wait>10%",
 	       "no number");
@@ -143,15 +143,15 @@ static void test_parse(void)
 	is_str(parse("lost>1.2.3", false), "'lost>1.2.3': expected a number, as in lost>10",
 	       "two points");
 	is_str(parse("gil_wait>+5%", false),
-	       "'gil_wait>+5%': a sign is for changes, see giltracer diff", "a sign on a value");
+	       "'gil_wait>+5%': only a change has a sign, see giltracer diff", "a sign on a value");
 	is_str(parse("gil_wait>5", false),
-	       "'gil_wait>5': expected %, ns, us, ms or s behind the number", "no unit");
+	       "'gil_wait>5': expected %, ns, us, ms or s after the number", "no unit");
 	is_str(parse("longest_wait>5%", false),
-	       "'longest_wait>5%': expected ns, us, ms or s behind the number", "the wrong unit");
-	is_str(parse("lost>5ms", false), "'lost>5ms': expected nothing behind the number",
+	       "'longest_wait>5%': expected ns, us, ms or s after the number", "the wrong unit");
+	is_str(parse("lost>5ms", false), "'lost>5ms': expected nothing after the number",
 	       "a unit too many");
 	is_str(parse("gil_wait>5% x", false),
-	       "'gil_wait>5% x': expected %, ns, us, ms or s behind the number", "a word too many");
+	       "'gil_wait>5% x': expected %, ns, us, ms or s after the number", "a word too many");
 }
 
 /* Why it is true; "" if it is not. */

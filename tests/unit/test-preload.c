@@ -273,7 +273,7 @@ static void test_foreign(void)
 	start_folder();
 	begin_log("7.100.log", 7, 100);
 	append("7.100.0.gil", text, sizeof(text));
-	is_str(events(), "error: 7.100.0.gil: is no recording of giltracer's library",
+	is_str(events(), "error: 7.100.0.gil: not a recording of giltracer's library",
 	       "another file is refused by name");
 	start_folder();
 	begin_stream("7.100.0.gil", 7, 100);

@@ -265,7 +265,7 @@ static void test_broken(void)
 	} broken[] = {
 		{ "", "byte 0: it ends too early" },
 		{ "  ", "byte 2: it ends too early" },
-		{ "{}", "has no traceEvents" },
+		{ "{}", "no traceEvents" },
 		{ "{\"traceEvents\":[", "byte 16: it ends too early" },
 		{ "{\"traceEvents\":[]", "byte 17: it ends too early" },
 		{ "{\"traceEvents\":[]}x", "byte 18: data behind the end" },
