@@ -3,7 +3,6 @@
 #include "metrics/exposition.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,22 +18,11 @@ const char *exposition_type(enum exposition format)
 
 /* ---- writing */
 
-struct writer {
-	struct str *out;
-	const struct watch *watch;
-	bool open;       /* OpenMetrics */
-	int64_t unix_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
-};
-
-static void add_seconds(struct str *out, uint64_t ns)
-{
-	str_addf(out, "%" PRIu64 ".%09" PRIu64, ns / NS_PER_SECOND, ns % NS_PER_SECOND);
-}
-
 enum family {
 #define FAMILY(name, ...) FAMILY_##name,
 #include "metrics/families.def"
 #undef FAMILY
+	FAMILIES,
 };
 
 /* @unit: NULL: there is none */
@@ -46,8 +34,26 @@ static const struct {
 #undef FAMILY
 };
 
-/* The name of its samples begins with what is returned. A counter's family is called NAME in OpenMetrics, and NAME_total else. */
-static const char *begin_family(const struct writer *w, enum family family)
+/**
+ * @open: OpenMetrics
+ * @unix_ns: CLOCK_REALTIME less CLOCK_MONOTONIC
+ * @family: the one that is being written; @name: the names of its samples begin with it
+ */
+struct writer {
+	struct str *out;
+	bool open;
+	int64_t unix_ns;
+	enum family family;
+	const char *name;
+};
+
+static void add_seconds(struct str *out, uint64_t ns)
+{
+	str_addf(out, "%" PRIu64 ".%09" PRIu64, ns / NS_PER_SECOND, ns % NS_PER_SECOND);
+}
+
+/* A counter's family is called NAME in OpenMetrics, and NAME_total else. */
+static void begin_family(struct writer *w, enum family family)
 {
 	const char *name = families[family].name, *type = families[family].type;
 	bool counter = !strcmp(type, "counter"), info = !strcmp(type, "info");
@@ -57,105 +63,103 @@ static const char *begin_family(const struct writer *w, enum family family)
 	if (families[family].unit && w->open)
 		str_addf(w->out, "# UNIT %s %s\n", name, families[family].unit);
 	str_addf(w->out, "# HELP %s%s %s\n", name, suffix, families[family].help);
-	return name;
+	w->family = family;
+	w->name = name;
 }
 
 /* NAME SUFFIX{pid="…"[,LABELS]} */
-static void add_name(const struct writer *w, const char *name, const char *suffix,
-                     const struct metrics_process *p, const char *labels)
+static void add_name(const struct writer *w, const char *suffix, const struct metrics_process *p,
+                     const char *labels)
 {
-	str_addf(w->out, "%s%s{pid=\"%d\"%s%s} ", name, suffix, (int)p->pid, *labels ? "," : "",
+	str_addf(w->out, "%s%s{pid=\"%d\"%s%s} ", w->name, suffix, (int)p->pid, *labels ? "," : "",
 	         labels);
 }
 
-/* A counter, and when it was 0. */
-static void add_counter(const struct writer *w, const char *name, const struct metrics_process *p,
-                        const char *labels, uint64_t ns)
+/* When a counter was 0. */
+static void add_created(const struct writer *w, const struct metrics_process *p, const char *labels)
 {
-	add_name(w, name, "_total", p, labels);
-	add_seconds(w->out, ns);
-	str_addc(w->out, '\n');
 	if (!w->open)
 		return;
-	add_name(w, name, "_created", p, labels);
+	add_name(w, "_created", p, labels);
 	str_addf(w->out, "%" PRIu64 ".%03u\n", p->created_ms / 1000,
 	         (unsigned)(p->created_ms % 1000));
 }
 
-static void add_count(const struct writer *w, const char *name, const struct metrics_process *p,
+static void add_counter(const struct writer *w, const struct metrics_process *p, const char *labels,
+                        uint64_t ns)
+{
+	add_name(w, "_total", p, labels);
+	add_seconds(w->out, ns);
+	str_addc(w->out, '\n');
+	add_created(w, p, labels);
+}
+
+static void add_count(const struct writer *w, const struct metrics_process *p, const char *suffix,
                       const char *labels, uint64_t count)
 {
-	add_name(w, name, "", p, labels);
+	add_name(w, suffix, p, labels);
 	str_addf(w->out, "%" PRIu64 "\n", count);
 }
 
 /* ---- of groups of threads */
 
-static void write_group_seconds(const struct writer *w, enum family family, size_t offset)
+static uint64_t group_ns(enum family family, const struct metrics_group *group)
 {
-	const char *name = begin_family(w, family);
-
-	for (size_t i = 0; i < w->watch->processes.n; i++) {
-		const struct metrics_process *p = w->watch->processes.v[i];
-
-		/* Unknown is not 0. */
-		for (size_t g = 0; g < p->groups.n && (family != FAMILY_KEPT || !p->observed);
-		     g++) {
-			const struct metrics_group *group = &p->groups.v[g];
-			uint64_t ns;
-
-			memcpy(&ns, (const char *)group + offset, sizeof(ns));
-			add_counter(w, name, p, group->labels, ns);
-		}
+	switch (family) {
+	case FAMILY_HOLD:
+		return group->hold_ns;
+	case FAMILY_WAIT:
+		return group->wait_ns;
+	case FAMILY_KEPT:
+		return group->kept_ns;
+	default:
+		return group->life_ns;
 	}
 }
 
+static void put_group_seconds(const struct writer *w, const struct metrics_process *p)
+{
+	/* Unknown is not 0. */
+	if (w->family == FAMILY_KEPT && p->observed)
+		return;
+	for (size_t g = 0; g < p->groups.n; g++)
+		add_counter(w, p, p->groups.v[g].labels, group_ns(w->family, &p->groups.v[g]));
+}
+
 /* Without _created, which is that of the group's other counters. */
-static void add_wait_for(const struct writer *w, const char *name, const struct metrics_process *p,
+static void add_wait_for(const struct writer *w, const struct metrics_process *p,
                          const struct metrics_group *group, unsigned holder)
 {
 	const char *who = holder == METRICS_NOBODY   ? METRICS_NONE
 	                  : holder == METRICS_OTHERS ? METRICS_OTHER
 	                                             : p->groups.v[holder - 1].name;
 
-	str_addf(w->out, "%s_total{pid=\"%d\",%s,holder=\"%s\"} ", name, (int)p->pid, group->labels,
-	         who);
+	str_addf(w->out, "%s_total{pid=\"%d\",%s,holder=\"%s\"} ", w->name, (int)p->pid,
+	         group->labels, who);
 	add_seconds(w->out, group->wait_for_ns[holder]);
 	str_addc(w->out, '\n');
 }
 
-/* All groups of the same GIL, also those that nobody has waited for yet: a series that began with its first
- * wait would be without it in a rate. */
-static void write_wait_for(const struct writer *w)
+/* All groups of the same GIL, including those that nobody has waited for yet: if a series began with
+ * the first wait, that wait would be missing in its rate. */
+static void put_wait_for(const struct writer *w, const struct metrics_process *p)
 {
-	const char *name = begin_family(w, FAMILY_WAIT_FOR);
+	for (size_t g = 0; g < p->groups.n; g++) {
+		const struct metrics_group *group = &p->groups.v[g];
 
-	for (size_t i = 0; i < w->watch->processes.n; i++) {
-		const struct metrics_process *p = w->watch->processes.v[i];
-
-		for (size_t g = 0; g < p->groups.n; g++) {
-			const struct metrics_group *group = &p->groups.v[g];
-
-			add_wait_for(w, name, p, group, METRICS_NOBODY);
-			for (unsigned h = 0; h < p->groups.n && h < METRICS_GROUPS; h++)
-				if (p->groups.v[h].gil == group->gil &&
-				    strcmp(p->groups.v[h].name, METRICS_OTHER) != 0)
-					add_wait_for(w, name, p, group, h + 1);
-			add_wait_for(w, name, p, group, METRICS_OTHERS);
-		}
+		add_wait_for(w, p, group, METRICS_NOBODY);
+		for (unsigned h = 0; h < p->groups.n && h < METRICS_GROUPS; h++)
+			if (p->groups.v[h].gil == group->gil &&
+			    strcmp(p->groups.v[h].name, METRICS_OTHER) != 0)
+				add_wait_for(w, p, group, h + 1);
+		add_wait_for(w, p, group, METRICS_OTHERS);
 	}
 }
 
-static void write_threads(const struct writer *w)
+static void put_threads(const struct writer *w, const struct metrics_process *p)
 {
-	const char *name = begin_family(w, FAMILY_THREADS);
-
-	for (size_t i = 0; i < w->watch->processes.n; i++) {
-		const struct metrics_process *p = w->watch->processes.v[i];
-
-		for (size_t g = 0; g < p->groups.n; g++)
-			add_count(w, name, p, p->groups.v[g].labels, p->groups.v[g].threads);
-	}
+	for (size_t g = 0; g < p->groups.n; g++)
+		add_count(w, p, "", p->groups.v[g].labels, p->groups.v[g].threads);
 }
 
 /* ---- of GILs */
@@ -170,24 +174,18 @@ static void gil_label(char *ret, size_t size, unsigned gil)
 		snprintf(ret, size, "gil=\"%u\"", gil);
 }
 
-static void write_gils(const struct writer *w, enum family family)
+static void put_gils(const struct writer *w, const struct metrics_process *p)
 {
-	const char *name = begin_family(w, family);
+	for (unsigned g = 0; g <= METRICS_GILS; g++) {
+		char label[24];
 
-	for (size_t i = 0; i < w->watch->processes.n; i++) {
-		const struct metrics_process *p = w->watch->processes.v[i];
-
-		for (unsigned g = 0; g <= METRICS_GILS; g++) {
-			char label[24];
-
-			if (!p->gils[g].watched_ns)
-				continue;
-			gil_label(label, sizeof(label), g);
-			if (family == FAMILY_WATCHED)
-				add_counter(w, name, p, label, p->gils[g].watched_ns);
-			else
-				add_count(w, name, p, label, p->gils[g].waiters);
-		}
+		if (!p->gils[g].watched_ns)
+			continue;
+		gil_label(label, sizeof(label), g);
+		if (w->family == FAMILY_WATCHED)
+			add_counter(w, p, label, p->gils[g].watched_ns);
+		else
+			add_count(w, p, "", label, p->gils[g].waiters);
 	}
 }
 
@@ -211,15 +209,17 @@ static void add_exemplar(const struct writer *w, const struct metrics_histogram 
 	add_seconds(w->out, h->longest_end_ns + (uint64_t)w->unix_ns);
 }
 
-static void add_bucket(const struct writer *w, const char *name, const struct metrics_process *p,
-                       const char *le, uint64_t count)
+static void add_bucket(const struct writer *w, const struct metrics_process *p, const char *le,
+                       uint64_t count)
 {
-	str_addf(w->out, "%s_bucket{pid=\"%d\",le=\"%s\"} %" PRIu64, name, (int)p->pid, le, count);
+	str_addf(w->out, "%s_bucket{pid=\"%d\",le=\"%s\"} %" PRIu64, w->name, (int)p->pid, le,
+	         count);
 }
 
-static void write_histogram(const struct writer *w, const char *name,
-                            const struct metrics_process *p, const struct metrics_histogram *h)
+static void put_durations(const struct writer *w, const struct metrics_process *p)
 {
+	const struct metrics_histogram *h = w->family == FAMILY_HOLD_DURATION ? &p->holds
+	                                                                      : &p->waits;
 	uint64_t count = 0, above = 0;
 	unsigned bucket = 0;
 
@@ -230,68 +230,68 @@ static void write_histogram(const struct writer *w, const char *name,
 		while (bucket + TOTALS_BUCKET_BITS <= bounds[i])
 			count += h->buckets[bucket++];
 		add_seconds(&le, bound);
-		add_bucket(w, name, p, str_get(&le), count);
+		add_bucket(w, p, str_get(&le), count);
 		add_exemplar(w, h, above, bound);
 		str_addc(w->out, '\n');
 		above = bound;
 	}
 	while (bucket < TOTALS_BUCKETS)
 		count += h->buckets[bucket++];
-	add_bucket(w, name, p, "+Inf", count);
+	add_bucket(w, p, "+Inf", count);
 	add_exemplar(w, h, above, UINT64_MAX);
-	str_addf(w->out, "\n%s_sum{pid=\"%d\"} ", name, (int)p->pid);
+	str_addc(w->out, '\n');
+	add_name(w, "_sum", p, "");
 	add_seconds(w->out, h->sum_ns);
-	str_addf(w->out, "\n%s_count{pid=\"%d\"} %" PRIu64 "\n", name, (int)p->pid, count);
-	if (w->open)
-		str_addf(w->out, "%s_created{pid=\"%d\"} %" PRIu64 ".%03u\n", name, (int)p->pid,
-		         p->created_ms / 1000, (unsigned)(p->created_ms % 1000));
-}
-
-static void write_histograms(const struct writer *w, enum family family)
-{
-	const char *name = begin_family(w, family);
-
-	for (size_t i = 0; i < w->watch->processes.n; i++) {
-		const struct metrics_process *p = w->watch->processes.v[i];
-
-		write_histogram(w, name, p, family == FAMILY_HOLD_DURATION ? &p->holds : &p->waits);
-	}
+	str_addc(w->out, '\n');
+	add_count(w, p, "_count", "", count);
+	add_created(w, p, "");
 }
 
 /* ---- of processes */
 
-static void write_processes(const struct writer *w)
+static void put_cpu(const struct writer *w, const struct metrics_process *p)
 {
-	const struct watch *watch = w->watch;
-	const char *name = begin_family(w, FAMILY_CPU);
-
-	for (size_t i = 0; i < watch->processes.n; i++)
-		add_counter(w, name, watch->processes.v[i], "", watch->processes.v[i]->cpu_ns);
-	name = begin_family(w, FAMILY_PROCESS);
-	for (size_t i = 0; i < watch->processes.n; i++) {
-		const struct metrics_process *p = watch->processes.v[i];
-
-		str_addf(w->out, "%s_info{pid=\"%d\",parent=\"%d\",command=\"%s\"", name,
-		         (int)p->pid, (int)p->parent, p->command);
-		if (p->arguments)
-			str_addf(w->out, ",arguments=\"%s\"", p->arguments);
-		str_adds(w->out, "} 1\n");
-	}
-	name = begin_family(w, FAMILY_THREADS_LEFT_OUT);
-	for (size_t i = 0; i < watch->processes.n; i++)
-		add_count(w, name, watch->processes.v[i], "",
-		          watch->processes.v[i]->snapshot.left_out);
-	name = begin_family(w, FAMILY_EVENTS_LOST);
-	for (size_t i = 0; i < watch->processes.n; i++)
-		if (watch->processes.v[i]->observed) {
-			add_name(w, name, "_total", watch->processes.v[i], "");
-			str_addf(w->out, "%" PRIu64 "\n", watch->processes.v[i]->snapshot.lost);
-		}
-	name = begin_family(w, FAMILY_PROCESSES);
-	str_addf(w->out, "%s %zu\n", name, watch->processes.n);
-	name = begin_family(w, FAMILY_PROCESSES_LEFT_OUT);
-	str_addf(w->out, "%s %u\n", name, watch->left_out);
+	add_counter(w, p, "", p->cpu_ns);
 }
+
+static void put_process(const struct writer *w, const struct metrics_process *p)
+{
+	str_addf(w->out, "%s_info{pid=\"%d\",parent=\"%d\",command=\"%s\"", w->name, (int)p->pid,
+	         (int)p->parent, p->command);
+	if (p->arguments)
+		str_addf(w->out, ",arguments=\"%s\"", p->arguments);
+	str_adds(w->out, "} 1\n");
+}
+
+static void put_threads_left_out(const struct writer *w, const struct metrics_process *p)
+{
+	add_count(w, p, "", "", p->snapshot.left_out);
+}
+
+static void put_events_lost(const struct writer *w, const struct metrics_process *p)
+{
+	if (p->observed)
+		add_count(w, p, "_total", "", p->snapshot.lost);
+}
+
+static void (*const put[FAMILIES])(const struct writer *, const struct metrics_process *) = {
+	[FAMILY_HOLD] = put_group_seconds,
+	[FAMILY_WAIT] = put_group_seconds,
+	[FAMILY_WAIT_FOR] = put_wait_for,
+	[FAMILY_KEPT] = put_group_seconds,
+	[FAMILY_LIFETIME] = put_group_seconds,
+	[FAMILY_THREADS] = put_threads,
+	[FAMILY_WATCHED] = put_gils,
+	[FAMILY_WAITERS] = put_gils,
+	[FAMILY_HOLD_DURATION] = put_durations,
+	[FAMILY_WAIT_DURATION] = put_durations,
+	[FAMILY_CPU] = put_cpu,
+	[FAMILY_PROCESS] = put_process,
+	[FAMILY_THREADS_LEFT_OUT] = put_threads_left_out,
+	[FAMILY_EVENTS_LOST] = put_events_lost,
+};
+
+/* ---- all */
 
 static int64_t unix_offset(void)
 {
@@ -303,19 +303,19 @@ static int64_t unix_offset(void)
 
 void exposition_write(struct str *out, const struct watch *watch, enum exposition format)
 {
-	const struct writer w = { out, watch, format == EXPOSITION_OPENMETRICS, unix_offset() };
+	struct writer w = { .out = out,
+		            .open = format == EXPOSITION_OPENMETRICS,
+		            .unix_ns = unix_offset() };
 
-	write_group_seconds(&w, FAMILY_HOLD, offsetof(struct metrics_group, hold_ns));
-	write_group_seconds(&w, FAMILY_WAIT, offsetof(struct metrics_group, wait_ns));
-	write_wait_for(&w);
-	write_group_seconds(&w, FAMILY_KEPT, offsetof(struct metrics_group, kept_ns));
-	write_group_seconds(&w, FAMILY_LIFETIME, offsetof(struct metrics_group, life_ns));
-	write_threads(&w);
-	write_gils(&w, FAMILY_WATCHED);
-	write_gils(&w, FAMILY_WAITERS);
-	write_histograms(&w, FAMILY_HOLD_DURATION);
-	write_histograms(&w, FAMILY_WAIT_DURATION);
-	write_processes(&w);
+	for (enum family family = 0; family < FAMILIES; family++) {
+		begin_family(&w, family);
+		for (size_t i = 0; put[family] && i < watch->processes.n; i++)
+			put[family](&w, watch->processes.v[i]);
+		if (family == FAMILY_PROCESSES)
+			str_addf(out, "%s %zu\n", w.name, watch->processes.n);
+		else if (family == FAMILY_PROCESSES_LEFT_OUT)
+			str_addf(out, "%s %u\n", w.name, watch->left_out);
+	}
 	if (w.open)
 		str_adds(out, "# EOF\n");
 }
