@@ -23,18 +23,27 @@ static bool takes_stdout(const struct report_outputs *outputs)
 	return taken;
 }
 
-static int make(struct report_outputs *outputs, const char *dir, const struct opt_list *exports,
-                bool quiet, unsigned annotate, const struct fail_on *fail_on, struct error *err)
+/* The options. */
+struct request {
+	struct report_outputs outputs;
+	struct opt_list exports, conditions;
+	unsigned annotate;
+	bool verbose, quiet;
+};
+
+static int make(struct request *request, const char *dir, const struct fail_on *fail_on,
+                struct error *err)
 {
+	struct report_outputs *outputs = &request->outputs;
 	CLEANUP(free) struct report_document *documents = NULL;
 
-	if (export_parse(&documents, exports, err) < 0)
+	if (export_parse(&documents, &request->exports, err) < 0)
 		return -1;
 	outputs->documents = documents;
-	outputs->document_count = exports->n;
-	if (!quiet)
+	outputs->document_count = request->exports.n;
+	if (!request->quiet)
 		outputs->text = takes_stdout(outputs) ? stderr : stdout;
-	if (annotate == ANNOTATE_GITHUB)
+	if (request->annotate == ANNOTATE_GITHUB)
 		outputs->annotations = takes_stdout(outputs) ? stderr : stdout;
 	if (!dir)
 		return error_set(err, EINVAL,
@@ -46,20 +55,19 @@ static int make(struct report_outputs *outputs, const char *dir, const struct op
 
 static int report_run(int argc, char **argv, struct error *err)
 {
-	struct report_outputs outputs = { .html = "giltracer.html" };
-	bool help = false, verbose = false, quiet = false;
-	unsigned annotate = ANNOTATE_NONE;
-	struct opt_list exports = { 0 }, conditions = { 0 };
+	struct request request = { .outputs = { .html = "giltracer.html" },
+		                   .annotate = ANNOTATE_NONE };
+	bool help = false;
 	const struct opt opts[] = {
-		OPT_STR('o', "output", "FILE", &outputs.html,
+		OPT_STR('o', "output", "FILE", &request.outputs.html,
 		        "the HTML report (giltracer.html); - is stdout"),
-		OPT_STR(0, "json", "FILE", &outputs.json,
+		OPT_STR(0, "json", "FILE", &request.outputs.json,
 		        "write the same facts as JSON; - is stdout"),
-		EXPORT_OPT(&exports),
-		ANNOTATE_OPT(&annotate),
-		FAIL_ON_OPT(&conditions),
-		OPT_FLAG('v', "verbose", &verbose, "say more"),
-		OPT_FLAG('q', "quiet", &quiet, "print errors only; no table"),
+		EXPORT_OPT(&request.exports),
+		ANNOTATE_OPT(&request.annotate),
+		FAIL_ON_OPT(&request.conditions),
+		OPT_FLAG('v', "verbose", &request.verbose, "say more"),
+		OPT_FLAG('q', "quiet", &request.quiet, "print errors only; no table"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
 	};
@@ -67,16 +75,15 @@ static int report_run(int argc, char **argv, struct error *err)
 	const char *dir = NULL;
 	int status = cmd_options_and_folder(opts, argc, argv, &dir, err);
 
-	if (verbose || quiet)
-		log_set_level(quiet ? LOG_ERROR : LOG_DEBUG);
+	if (request.verbose || request.quiet)
+		log_set_level(request.quiet ? LOG_ERROR : LOG_DEBUG);
 	if (status == 0)
-		status = fail_on_parse(&fail_on, &conditions, false, err);
+		status = fail_on_parse(&fail_on, &request.conditions, false, err);
 	if (status == 0)
-		status = help ? cmd_help(&cmd_report, opts)
-		              : make(&outputs, dir, &exports, quiet, annotate, &fail_on, err);
+		status = help ? cmd_help(&cmd_report, opts) : make(&request, dir, &fail_on, err);
 	fail_on_done(&fail_on);
-	opt_list_done(&conditions);
-	opt_list_done(&exports);
+	opt_list_done(&request.conditions);
+	opt_list_done(&request.exports);
 	return status;
 }
 

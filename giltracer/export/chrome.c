@@ -50,9 +50,9 @@ static void begin(struct chrome *c, const char *ph, uint32_t pid, uint32_t tid, 
 	jsonw_string(&c->w, "name", name);
 }
 
-/* A slice, whose name is JSON, up to its end, where its arguments go. */
+/* A slice, whose name is JSON, up to its times, which put_times() adds. */
 static struct outbuf *begin_slice(struct chrome *c, uint32_t pid, uint32_t tid, const char *name,
-                                  const char *category, uint64_t start_ns, uint64_t dur_ns)
+                                  const char *category)
 {
 	struct outbuf *out = jsonw_value(&c->w);
 
@@ -67,11 +67,16 @@ static struct outbuf *begin_slice(struct chrome *c, uint32_t pid, uint32_t tid, 
 	outbuf_add(out, c->row.s, c->row.len);
 	outbuf_adds(out, name);
 	outbuf_adds(out, category);
+	return out;
+}
+
+/* What follows are the slice's arguments and its end. */
+static void put_times(struct outbuf *out, uint64_t start_ns, uint64_t dur_ns)
+{
 	outbuf_adds(out, ",\"ts\":");
 	outbuf_add_us(out, start_ns);
 	outbuf_adds(out, ",\"dur\":");
 	outbuf_add_us(out, dur_ns);
-	return out;
 }
 
 static const char *quoted(char **made, const char *text)
@@ -118,9 +123,10 @@ static void put_call(void *data, uint32_t thread, const struct slice *call)
 	const struct model_thread *t = &c->a->model->threads.v[thread];
 	const char *name = quoted(&c->names[call->name],
 	                          names_get(c->a->pass->slices->names, call->name));
-	outbuf_addc(begin_slice(c, t->pid, t->tid, name, ",\"cat\":\"python\"", call->start_ns,
-	                        call->dur_ns),
-	            '}');
+	struct outbuf *out = begin_slice(c, t->pid, t->tid, name, ",\"cat\":\"python\"");
+
+	put_times(out, call->start_ns, call->dur_ns);
+	outbuf_addc(out, '}');
 }
 
 static void put_arrow(struct chrome *c, const char *ph, const struct model_thread *t,
@@ -181,8 +187,8 @@ static void put_span(void *data, const struct walk_span *span)
 	struct outbuf *out;
 
 	out = begin_slice(c, t->pid, row_of(span, t->tid), state_name(c, span),
-	                  gil ? ",\"cat\":\"gil\"" : ",\"cat\":\"cpu\"", span->start_ns,
-	                  span->end_ns - span->start_ns);
+	                  gil ? ",\"cat\":\"gil\"" : ",\"cat\":\"cpu\"");
+	put_times(out, span->start_ns, span->end_ns - span->start_ns);
 	if (gil && span->span->gil.frame)
 		put_function(c, out, span->span->gil.frame);
 	outbuf_addc(out, '}');
@@ -204,15 +210,14 @@ static void put_owner(void *data, const struct walk_owner *owner)
 {
 	struct chrome *c = data;
 	uint32_t pid = c->a->model->gils.v[owner->gil].pid, tid = ROW_OWNERS + owner->gil;
-
 	const char *name;
 	struct outbuf *out;
 
 	if (owner->thread >= c->a->model->threads.n)
 		return;
 	name = quoted(&c->threads[owner->thread], facts_thread_name(c->a->pass, owner->thread));
-	out = begin_slice(c, pid, tid, name, ",\"cat\":\"owner\"", owner->start_ns,
-	                  owner->end_ns - owner->start_ns);
+	out = begin_slice(c, pid, tid, name, ",\"cat\":\"owner\"");
+	put_times(out, owner->start_ns, owner->end_ns - owner->start_ns);
 	outbuf_adds(out, ",\"args\":{\"waiting\":");
 	outbuf_add_u64(out, owner->waiters);
 	outbuf_adds(out, "}}");

@@ -70,42 +70,47 @@ static void add_sched(struct args *args, const struct perf_plan *plan)
 	}
 }
 
+static void add_settings(struct args *args, const struct perf_plan *plan)
+{
+	add(args, "%s", plan->perf);
+	add(args, "record");
+	add(args, "-o");
+	add(args, "%s", plan->output);
+	add(args, "-k");
+	add(args, "CLOCK_MONOTONIC");
+	/* Disabled until the program says so. */
+	add(args, "-D");
+	add(args, "-1");
+	add(args, "--control");
+	add(args, "fd:%d,%d", plan->control_fd, plan->ack_fd);
+	if (!plan->everybody) {
+		add(args, "--switch-events");
+		/* Without it, switch records have no CPU. */
+		add(args, "--sample-cpu");
+	}
+	/* perf's thread for those sleeps a second, and perf waits for it when it ends. */
+	add(args, "--no-bpf-event");
+	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
+	add(args, "-N");
+	add(args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
+	/* Counters alone have one, and the others are a tenth smaller without. */
+	if (!plan->counters || !*plan->counters)
+		add(args, "--no-period");
+	if (plan->mmap_pages) {
+		add(args, "-m");
+		add(args, "%u", plan->mmap_pages);
+	}
+	if (plan->aio)
+		add(args, "--aio=2");
+	if (plan->late_tasks && !plan->everybody)
+		add(args, "--tail-synthesize");
+}
+
 char **perfcmd_argv(const struct perf_plan *plan)
 {
 	struct args args = { 0 };
 
-	add(&args, "%s", plan->perf);
-	add(&args, "record");
-	add(&args, "-o");
-	add(&args, "%s", plan->output);
-	add(&args, "-k");
-	add(&args, "CLOCK_MONOTONIC");
-	/* Disabled until the program says so. */
-	add(&args, "-D");
-	add(&args, "-1");
-	add(&args, "--control");
-	add(&args, "fd:%d,%d", plan->control_fd, plan->ack_fd);
-	if (!plan->everybody) {
-		add(&args, "--switch-events");
-		/* Without it, switch records have no CPU. */
-		add(&args, "--sample-cpu");
-	}
-	/* perf's thread for those sleeps a second, and perf waits for it when it ends. */
-	add(&args, "--no-bpf-event");
-	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
-	add(&args, "-N");
-	add(&args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
-	/* Counters alone have one, and the others are a tenth smaller without. */
-	if (!plan->counters || !*plan->counters)
-		add(&args, "--no-period");
-	if (plan->mmap_pages) {
-		add(&args, "-m");
-		add(&args, "%u", plan->mmap_pages);
-	}
-	if (plan->aio)
-		add(&args, "--aio=2");
-	if (plan->late_tasks && !plan->everybody)
-		add(&args, "--tail-synthesize");
+	add_settings(&args, plan);
 	add_events(&args, plan->probes);
 	add_sched(&args, plan);
 	add_events(&args, plan->counters);

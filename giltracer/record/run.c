@@ -356,6 +356,19 @@ static struct sampling plan_sampling(const struct job *job, const struct executi
 	};
 }
 
+static void take_result(struct job *job, const struct execution *execution,
+                        const struct pass_plan *plan, struct pass_result *result)
+{
+	set_status(job, execution, result);
+	note_result(job, plan, result);
+	if (plan->sampling->note)
+		note(job, "samples", plan->sampling->note);
+	for (size_t i = 0; i < execution->count; i++)
+		add_pass(job, execution, execution->kinds[i], result, plan->sampling);
+	job->outcome->interrupted |= result->interrupted;
+	job->outcome->unloaded |= result->unloaded;
+}
+
 static int run_execution(struct job *job, const struct execution *execution, int in,
                          struct error *err)
 {
@@ -405,14 +418,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 	              ? attach_run(&plan, (pid_t)job->options->pid, job->signals, &result, err)
 	              : pass_run(&plan, job->signals, &result, err);
 	if (ret == 0) {
-		set_status(job, execution, &result);
-		note_result(job, &plan, &result);
-		if (sampling.note)
-			note(job, "samples", sampling.note);
-		for (size_t i = 0; i < execution->count; i++)
-			add_pass(job, execution, execution->kinds[i], &result, &sampling);
-		job->outcome->interrupted |= result.interrupted;
-		job->outcome->unloaded |= result.unloaded;
+		take_result(job, execution, &plan, &result);
 		pass_result_done(&result);
 	}
 	for (size_t i = 0; i < RECORDERS_MAX; i++)

@@ -447,14 +447,6 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_STATES:
 		add_states(out, &a->evidence);
 		return;
-	case REASON_SAMPLED:
-	case REASON_SAMPLED_NO_GIL:
-	case REASON_SAMPLED_HOLDER:
-	case REASON_SAMPLED_HELD:
-	case REASON_SAMPLED_PLACE:
-	case QUALITY_SAMPLED:
-		sampled_add_reason(out, a, r);
-		return;
 	case REASON_TOO_SHORT:
 		say_too_short(out, r->ns);
 		return;
@@ -462,7 +454,7 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		say_quality_lost(out, r->count);
 		return;
 	default:
-		return;
+		sampled_add_reason(out, a, r);
 	}
 }
 
