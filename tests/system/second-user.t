@@ -134,6 +134,8 @@ guard = subprocess.Popen([member, "record", "output=%s/x.data" % os.getcwd(), "p
                           "control=%d" % control_r, "ack=%d" % ack_w, "native=1024", "hz=250"],
                          pass_fds=(control_r, ack_w), stderr=subprocess.PIPE)
 os.close(ack_w)
+def cpu_ticks():
+    return sum(map(int, open("/proc/%d/stat" % pid).read().rsplit(")")[1].split()[11:13]))
 children = "/proc/%d/task/%d/children" % (guard.pid, guard.pid)
 while guard.poll() is None and not open(children).read():
     pass
@@ -142,7 +144,10 @@ subprocess.call(["sleep", str(delay)])
 os.write(go_w, b"x")
 os.write(control_w, b"enable\n")
 os.read(ack_r, 16)
-subprocess.call(["sleep", "0.2"])
+# CPU time for a dozen samples, however busy the host is.
+enough = cpu_ticks() + 5
+while cpu_ticks() < enough:
+    os.sched_yield()
 os.kill(pid, 9)
 os.waitpid(pid, 0)
 guard.terminate()
