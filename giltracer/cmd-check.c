@@ -78,8 +78,7 @@ static void check_perf(struct host *host)
 	say(host, OK, "perf", text, NULL);
 }
 
-/* Of what perf may do besides: what is missing here makes recordings poorer, but they can be made.
- */
+/* What else perf may do: recording works without it, but shows less. */
 static void check_tracepoints(struct host *host)
 {
 	CLEANUP(free) char *fix = remedy(host);

@@ -56,7 +56,8 @@ int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help,
 int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const char **ret,
                            struct error *err);
 
-/* That a report can be written there, before it is worth anything. NULL and "-" always can. */
+/* Check that a report can be written to path before anything is recorded. NULL and "-" are always
+ * fine. */
 int cmd_check_output(const char *path, struct error *err);
 
 /* The table, NULL-terminated; the first is the default. */

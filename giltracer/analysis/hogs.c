@@ -274,7 +274,7 @@ static bool is_proven(const struct search *s, const struct proof *p, uint64_t ru
 	       100 * p->overdue >= HOGS_PROOF_PERCENT * p->askable;
 }
 
-/* Of a row whose function has no proof, the overdue holds count as any other. */
+/* Without proof that the function keeps the GIL, its overdue holds count as any other hold. */
 static void acquit(struct hog *hog)
 {
 	hog->overdue_holds = hog->overdue_ns = hog->overdue_wait_ns = 0;

@@ -7,7 +7,7 @@
  * 5 ms): its wait is cut into intervals, and at the end of one in which no other thread got the
  * GIL it sets gil_drop_request (take_gil in CPython's Python/ceval_gil.h, 3.2 and later). Python
  * code obeys at once. A hold that is known to have been asked (overdue_holds.h) and lasted
- * HOGS_SLACK_NS longer than that, time in line for a CPU not counted, is overdue: what ran did not
+ * HOGS_SLACK_NS longer than that, time without a CPU not counted, is overdue: what ran did not
  * let go, a call of C code that keeps the GIL. Without proof that anybody asked, no hold is.
  *
  * A hypervisor may stop the CPU of a holder, which then seems to run; and a holder whose wake-up was not

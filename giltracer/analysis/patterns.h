@@ -4,15 +4,15 @@
  * of advice. A pattern is only reported if it happened PATTERN_COUNT times and cost PATTERN_SHARE %
  * of what it is measured by; a recording that is short or mostly unknown has none.
  *
- *	hog              holds that lasted although they were asked to end (hogs.h) caused
- *	                 PATTERN_SHARE % of all waiting, and not for want of a CPU
+ *	hog              holds that lasted after a release request, and not because the thread had no
+ *	                 CPU (hogs.h), caused PATTERN_SHARE % of all waiting
  *	loop-starvation  a thread that runs an asyncio event loop waits for the GIL for
  *	                 PATTERN_SHORT_NS or more when its selector returns, so that every callback
- *	                 that is due is late by that; share of its life. Told by the Python frames
- *	                 that wait: select in selectors.py, called by _run_once in
- *	                 asyncio/base_events.py; silent where they are not known, and for other
- *	                 loops
- *	convoy           a thread lets go of the GIL for less than PATTERN_SHORT_NS, after a hold as
+ *	                 that is due is late by that; share of its life. Recognised by the Python
+ *	                 frames that wait, select in selectors.py called by _run_once in
+ *	                 asyncio/base_events.py; not reported where frames are unknown, nor for
+ *	                 other loops
+ *	convoy           a thread releases the GIL for less than PATTERN_SHORT_NS, after a hold as
  *	                 short, and then waits for nearly a whole switch interval; share of its life
  *	late-wakeups     a thread is away for longer than that, as an event loop that sleeps until
  *	                 something happens, and then waits for PATTERN_SHORT_NS or more, in at least

@@ -26,7 +26,7 @@ struct recording_python {
 
 /**
  * One execution of the program. Everything is borrowed.
- * @free_threaded: of an interpreter that can do without a GIL
+ * @free_threaded: the interpreter can run without a GIL
  * @exit_status: of the program; 128 + signal if it died of one
  * @hogs, @patterns: its holds by function, and how its threads got in each other's way; NULL if it
  *                   is no gil pass

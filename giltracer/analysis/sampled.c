@@ -11,7 +11,7 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-/* What is known of a stack: its key among places, and who called Python's own functions. */
+/* The state of sampled_find(). */
 struct finding {
 	const struct samples *samples;
 	struct sampled *out;
@@ -147,7 +147,8 @@ static struct sampled_place *find_place(struct finding *f, const struct sampled_
 	}
 }
 
-/* For the lines in which it was found most often, if that was in more than half of the samples. */
+/* Majority vote (Boyer and Moore): if the same lines were found in more than half of the samples of
+ * the place, they are its lines in the end. */
 static void vote(struct sampled_place *place, const struct sampled_place *wanted, uint64_t n)
 {
 	if (place->line == wanted->line && place->caller_line == wanted->caller_line) {
@@ -265,7 +266,7 @@ static int compare_threads(const void *a, const void *b)
 	return (x->of > y->of) - (x->of < y->of);
 }
 
-/* What is done with the GIL, or for it, comes before what is not. */
+/* Of places with as many samples, those that hold the GIL or wait for it come first. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct sampled_place *x = a, *y = b;

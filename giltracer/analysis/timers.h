@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is due when: a binary heap, the earliest first, of equal ones who has the lower number. */
+/* Timers of threads in a binary heap: the earliest first; of equal times, the lower number first. */
 #ifndef GILTRACER_ANALYSIS_TIMERS_H
 #define GILTRACER_ANALYSIS_TIMERS_H
 

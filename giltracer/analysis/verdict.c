@@ -143,7 +143,7 @@ static void add_busiest(struct verdict *v, const struct evidence *e)
 		reasons_add(&v->advice, ADVICE_BUSIEST);
 }
 
-/* What there is to do depends on who had the CPUs. */
+/* The advice depends on which programs had the CPUs. */
 static enum reason_code cpu_advice(const struct analysis *a)
 {
 	double own = cpu_users_own_percent(a->pass);
@@ -209,7 +209,7 @@ static uint64_t lost_records(const struct recording *recording)
 	return lost;
 }
 
-/* Of threads that had to do with the GIL: those of C libraries never have, and nothing is missing.
+/* Of the threads that used the GIL: for threads of C libraries, which never do, nothing is missing.
  */
 static double unknown_percent(const struct evidence *e)
 {

@@ -43,7 +43,7 @@ static void run_all(struct job *jobs, unsigned n)
 	}
 }
 
-/* Of one function wherever it is known, else of one thread. */
+/* One group is one function or, where the function is unknown, one thread. */
 static bool same_group(const struct stacks *frames, uint32_t thread_a, uint32_t frame_a,
                        uint32_t thread_b, uint32_t frame_b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a function of a file ever comes back: what follows a call of one that does not is no way
- * that the program goes. x86-64. */
+/* Whether a function of a file ever returns: code that follows a call of one that does not is not
+ * reached from there. x86-64. */
 #ifndef GILTRACER_BINARY_NORETURN_H
 #define GILTRACER_BINARY_NORETURN_H
 

@@ -445,7 +445,8 @@ static void disappoint(struct event_totals *et, uint32_t gil)
 	}
 }
 
-/* Nobody was seen to have the GIL, or to release it: it may have been free. */
+/* Until now, nobody was seen to hold or to release the GIL: it may have been free, so the wait does not
+ * count. */
 static void forget_wait(struct event_totals *et, const struct thread *t)
 {
 	struct totals_slot *slot = slot_of(et, t);
@@ -509,7 +510,8 @@ static void released(struct event_totals *et, uint32_t thread)
 	t->released = false;
 }
 
-/* Whatever went on may have ended when the first of them was lost; what was reported already stays. */
+/* Holds and waits in progress may have ended when the first event was lost, so they are counted until
+ * then. What was already reported is not taken back. */
 static void lose(struct event_totals *et, uint64_t since)
 {
 	uint64_t when = since > et->reached ? since : et->reached;

@@ -13,8 +13,8 @@
 #include "trace/samples.h"
 #include "trace/stacks.h"
 
-/* As it was last written. @sample: when it was last read; @name: its number; @frames: what stack
- * stands for */
+/* A thread as it was last written. @sample: the sample in which it was last read; @name, @stack:
+ * their numbers in the file; @frames: those of stack */
 struct written {
 	uint64_t sample;
 	uint32_t stack, name;

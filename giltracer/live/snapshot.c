@@ -553,7 +553,7 @@ static bool find_tasks(struct snapshots *s)
 	return missing;
 }
 
-/* What the program calls them, now and then. */
+/* Read the names that the program gave its threads; not each time, since they seldom change. */
 static void look_at_names(struct snapshots *s)
 {
 	s->addresses.n = 0;

@@ -30,7 +30,8 @@
 #define SPINS       256
 #define PATIENCE_NS (20 * NS_PER_MS)
 
-/* What was reported of a slot, in ticks: nothing less is, later on, if it is torn. */
+/* What was last reported of a slot, in ticks. A torn slot may read as less: then these are reported
+ * again. */
 struct reported {
 	uint64_t hold, wait, switch_wait, kept, life;
 	uint64_t wait_for[TOTALS_GROUPS];

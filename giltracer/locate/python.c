@@ -111,7 +111,7 @@ static char *make_absolute(char *path)
 	return xasprintf("%s/%s", cwd, path);
 }
 
-/* As errno has it, and why if nobody would guess it. */
+/* Says errno, and the cause where errno alone would mislead. */
 static void cannot_execute(const char *path, struct error *err)
 {
 	int code = errno;

@@ -45,7 +45,7 @@ struct metrics_gil {
 	unsigned waiters;
 };
 
-/* Of what is over. @longest: the thread's, whose name is in thread; longest_ns 0: there is none */
+/* Of completed holds or waits. @longest: the thread of the longest; longest_ns 0: there is none */
 struct metrics_histogram {
 	uint64_t buckets[TOTALS_BUCKETS], sum_ns;
 	uint64_t longest_ns, longest_end_ns;

@@ -5,11 +5,11 @@
  * allows: it has been in that state since the loss. A thread that is asleep without the GIL before
  * and after several losses is taken to have been so between them; not in them.
  *
- * That records were lost is learnt when the buffer has room again: what was odd in between is
- * explained then.
+ * A loss is reported only when the buffer has room again. Until then, events that contradict each
+ * other are collected (struct anomaly); those within the loss are explained by it.
  *
- * Of what is recorded of the whole machine, only who had the CPU is not known: a sleep whose
- * wake-up is missing is marked anyway.
+ * A loss in the recording of the whole machine only hides who had the CPU: a sleep whose wake-up is
+ * missing is marked anyway.
  */
 #include "model/lost.h"
 

@@ -162,7 +162,7 @@ static inline uint64_t model_thread_wait_ns(const struct model_thread *t)
 	return t->gil_ns[GIL_WAIT] + t->gil_ns[GIL_SWITCH_WAIT];
 }
 
-/* What a thread is without the GIL for, all of it. */
+/* All the time without the GIL and without a wait for it. */
 static inline uint64_t model_thread_no_gil_ns(const struct model_thread *t)
 {
 	return t->gil_ns[GIL_NO] + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED] +

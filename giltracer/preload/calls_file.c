@@ -123,7 +123,8 @@ static bool write_all(long fd, const char *data, size_t size, uint64_t at)
 	return true;
 }
 
-/* What a window has tells where it belongs: it is not read twice if the process is killed here. */
+/* A window says where in the file it belongs, so it is not read twice if the process is killed
+ * before the next window is empty. */
 static void begin_window(struct calls_stream *s)
 {
 	memset(s->window, 0, s->window_size);

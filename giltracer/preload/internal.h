@@ -323,12 +323,12 @@ char *process_put_number(char *ret, uint64_t value);
 
 /* ---- holder.c: all with the mutex of the GIL, which tid holds */
 
-/* It will be asked for the first time, and again. */
+/* It is about to be asked to release the GIL: for the first time in this hold, or again. */
 void holder_asked(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);
 void holder_asked_again(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);
 
-/* It is tid, the caller, that releases it: for how long since asked_ns it is not known to have computed or
- * slept, in ns. */
+/* tid, the caller, releases the GIL. Returns how much of the time since asked_ns is not known to be
+ * computing or sleeping, in ns. */
 uint64_t holder_excused(const struct holder *holder, pid_t tid);
 
 #endif

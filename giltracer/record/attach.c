@@ -100,7 +100,7 @@ static void add_descendants(struct str *out, pid_t pid)
 
 /* ---- code objects and names */
 
-/* As it was called last. */
+/* The last name of a thread counts. */
 static void add_name(struct attach *a, const struct snapshot_thread *thread)
 {
 	struct thread_names *named = &a->result->named;

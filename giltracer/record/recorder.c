@@ -33,7 +33,7 @@ static bool is_progress(const char *line)
 	return str_has_prefix(line, "Events ") || str_has_prefix(line, "[ perf record:") || !*line;
 }
 
-/* Of a thread that ended before perf came to it. */
+/* A warning about a thread that ended before perf attached to it. */
 static bool is_about_threads(const char *line)
 {
 	return str_has_prefix(line, "WARNING: Ignored open failure for pid ");
@@ -372,8 +372,7 @@ int recorder_finish(struct recorder *rec, struct error *err)
 	recorder_stop(rec);
 	child_wait(&rec->perf);
 	status = rec->perf.status;
-	/* It dies by the signal that ended it, after it has written everything, or has failed to.
-	 */
+	/* perf writes everything, or fails to, and then dies by the signal that ended it. */
 	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
 		return could_not_write(rec) ? fail(rec, "failed", err) : 0;
 	if (WIFSIGNALED(status))

@@ -9,7 +9,7 @@
 /* What an execution of the program is recorded for: GIL events, or stacks and states. */
 enum pass_kind { PASS_GIL, PASS_STACKS };
 
-/* As documents and file names have it: "gil", "stacks". */
+/* The name in documents and file names: "gil" or "stacks". */
 static inline const char *pass_kind_name(enum pass_kind kind)
 {
 	return kind == PASS_GIL ? "gil" : "stacks";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What surrounds this process, a container for one, and who can give what it takes away. */
+/* What restricts this process (a container, seccomp, lockdown), and who can lift the restriction. */
 #ifndef GILTRACER_SYSTEM_SANDBOX_H
 #define GILTRACER_SYSTEM_SANDBOX_H
 

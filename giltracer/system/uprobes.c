@@ -171,8 +171,8 @@ static int remove_group(const char *root, const char *group, struct error *err)
 	return 0;
 }
 
-/* For a group of another container, the kernel knows whether it is in use, and its marker tells
- * whether it is to stay. */
+/* A group of another container has no records here: the kernel knows whether it is in use, and its
+ * marker in the kernel says whether it is to stay. */
 static int remove_foreign(const char *root, const char *group, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };

@@ -91,8 +91,8 @@ struct event {
 		 * knows it then: the Python frame that runs, id in the source's frames, 0: unknown.
 		 * No Python runs between a release and the next request of a thread: it is the
 		 * frame of that release, too.
-		 * overdue_us: RELEASE only, where the source knows it: how long the thread went on
-		 * after a release request although it was not runnable for want of a CPU. */
+		 * overdue_us: RELEASE only, where the source knows it: how long the thread kept
+		 * the GIL after a release request, time without a CPU not counted. */
 		struct {
 			uint64_t address;
 			uint32_t frame;

@@ -401,8 +401,8 @@ class Tracing:
             try:
                 step()
             except KeyboardInterrupt:
-                # The program has ended by itself: Ctrl-C does without what takes long, and the
-                # program has no traceback of ours.
+                # The program has ended by itself: Ctrl-C skips what takes long, without a
+                # traceback of ours.
                 pass
         self.channel.close()
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Blame on programs whose culprit is known: the waiting goes to its thread and its function, without
-# VizTracer. A machine that stops somebody else's thread in the middle disturbs such a program, so a
-# measurement that is off is made again, twice.
+# Programs whose culprit is known: its thread and its function are blamed for the waiting, without
+# VizTracer. If the host preempts another thread while that holds the GIL, the blame is different: so
+# a wrong result is measured again, twice.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes cc nm
 program=$top_srcdir/tests/system/blame.py
@@ -22,7 +22,7 @@ trace() {
 truth='json.load(open("truth.json"))'
 blamed="sum(b['wait_ns'] for b in d['blame'] if b['holder_tid'] in ($truth)['culprits'])"
 waited='sum(b["wait_ns"] for b in d["blame"] if b["holder_tid"])' # the handover is nobody's
-# As long as another thread was in line for a CPU, it may have had the GIL, and kept all others waiting.
+# While another thread was runnable without a CPU, it may have held the GIL and made all others wait.
 excused="(len(d['threads']) - 1) * sum(t['states']['runnable_ns'] for t in d['threads']
 	if t['tid'] not in ($truth)['culprits'])"
 
@@ -65,8 +65,8 @@ native() {
 		max(h["wait_caused_ns"] for h in d["hogs"])][0]')" "$4" "$2 $3: the C function"
 }
 
-# The extension's calls are hogs, as long as they measured themselves, asleep or not. Those that had no
-# CPU for most of their time are none.
+# The extension's calls are hogs, for as long as they measured themselves, asleep or not; but not those
+# that had no CPU for most of their time.
 measured() {
 	attempt "$1" "$3" "(lambda hogs, truth:
 		'right' if len(hogs) == 1 and hogs[0]['line'] == $5 and
@@ -115,8 +115,8 @@ while read -r version python; do
 	measured "$python" "$v" busy 0 "$(line_of spin)"
 done <interpreters
 
-# obeys ENGINE NAME: threads that let go when they are asked to are not accused, however often the process
-# is stopped meanwhile. Whoever starts threads may be.
+# obeys ENGINE NAME: threads that release the GIL on request are not blamed, however often the process is
+# stopped meanwhile. A thread that starts threads may be.
 obeys() {
 	exits 0 "$2: a process that is stopped again and again" undisturbed "$GILTRACER" -q --probes "$1" \
 		--python-trace none -o got.html --json got.json "$top_srcdir/tests/system/stopped.py" 8

@@ -16,7 +16,7 @@ calls() {
 	python3 "$top_srcdir/tests/system/calls.py" calls.txt "$calls_program"
 }
 
-# notes: what the report says of the Python calls.
+# notes: what the report says about the Python calls.
 notes() {
 	"$GILTRACER" report -q -o report.html --json report.json session >out 2>err
 	json report.json '[c["text"] for c in d["caveats"] if c["code"] == "python-trace"]'
@@ -175,8 +175,8 @@ if want viztracer 'the calls that VizTracer sees'; then
 	is "$(head -n "$(wc -l <expected)" got | diff expected -)" '' '  the same, in the same nesting'
 fi
 
-# A program that is gone without notice, and its forked child: what was open is shown as open. A thread
-# that the child has not is not in it.
+# A program that ends without notice, and its forked child: open calls are shown as open. A thread that
+# the child does not have is not in the child's recording.
 cat >ends.py <<'END'
 import os, signal, sys, threading
 
@@ -392,8 +392,8 @@ while read -r version python <&3; do
 		'  the verdict names it, the loop and the function'
 done 3<pythons
 
-# Code that is gone leaves its memory to other code: each call has the name of what was called. What the limit
-# of recursion prevents is no call.
+# The memory of freed code objects is used for others: each call has the name of the function that was
+# called. A call that the recursion limit prevents is not recorded.
 cat >reuse.py <<'END'
 import sys
 
@@ -507,8 +507,8 @@ exits 125 'a filter that VizTracer does not have' "$GILTRACER" record --python-t
 	--trace-min-us 5 -o session many.py
 like "$(cat err)" '--trace-min-us: needs --python-trace native' '  is refused'
 
-# --max-size, too, ends the recording, not the program, which waits until that is said. The fifo is open for
-# both here: nobody waits for a program that never opens it.
+# --max-size, too, ends the recording, not the program, which waits for the message that says so. The FIFO is
+# open here for both: else the test would wait if the program never opened it.
 cat >fills.py <<'END'
 import sys
 
@@ -572,7 +572,7 @@ waits open
 	is "$(cat out)" None '  and takes the profile function away'
 done 3<two
 
-# Beside uprobes, and where a script starts the interpreter, as pyenv's do.
+# Together with uprobes, and where a script starts the interpreter, as pyenv's do.
 if want uprobes 'calls beside uprobes'; then
 	while read -r version python <&3; do
 		printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >wrapper

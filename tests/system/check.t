@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check says what is missing and how to get it; it is content only if recording works. guards.t has
-# what kernels and containers refuse.
+# check says what is missing and how to get it, and succeeds only if recording works. guards.t has what
+# kernels and containers refuse.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 check() {

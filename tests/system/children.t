@@ -29,7 +29,7 @@ facts() {
 		for what in ('spin', 'main', 'other', 'daemon')})")" "$2" "$name $what: $3"
 }
 
-# Four spinners have two CPUs at most; but nobody is forgotten.
+# Four spinners may have only two CPUs; but all of them are in the report.
 spinners() {
 	facts 'len(said["spin"])' "$1" 'every thread is in the report, under its process'
 	facts '[t for t in said["spin"] if t["no_gil_ns"] >
@@ -42,7 +42,7 @@ spinners() {
 		'nobody waits for another process'
 }
 
-# How processes are started is not the interpreter's affair: the newest and the system's are enough.
+# How processes are started does not depend on the interpreter: the newest and the system's are enough.
 checks() {
 	methods=fork
 	case "$version $python" in

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Symbols from a debuginfod server: asked only when the user names one and only where symbols are
-# missing, believed only for the same build, and given up on in time.
+# Symbols from a debuginfod server: it is asked only if the user names one and symbols are missing; its
+# answer counts only for the same build; and a server that does not answer is given up.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need gcc strip objcopy debuginfod
 . "$top_srcdir/tests/system/prefix.sh"
@@ -82,7 +82,7 @@ is "$(DEBUGINFOD_TIMEOUT=1 how)" "$by_code" 'a server that does not answer is gi
 rm -rf cache log && mkfifo log
 is "$(python3 "$helper" interrupt log "$GILTRACER" probes --python "$python")" '-2 []' \
 	'Ctrl-C while it is asked ends it'
-# While it records, signals wait; and the program must not be started any more.
+# A signal during the download: the program must not be started after it.
 echo 'open("ran", "w")' >program.py
 is "$(python3 "$helper" interrupt log "$GILTRACER" record -o session --python "$python" \
 	--python-trace none program.py)" '-2 []' '  before a recording, too'

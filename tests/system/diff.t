@@ -18,7 +18,7 @@ made() {
 }
 
 made slow "$top_srcdir/tests/data/hog.perf.txt"
-# The same, but that the other thread asks when the holds of 40 ms end.
+# The same, except that the other thread requests the GIL when the holds of 40 ms end.
 sed 's/time=1003000000/time=1041500000/; s/time=1003010000/time=1041510000/
 s/time=1048000000/time=1089500000/' "$top_srcdir/tests/data/hog.perf.txt" >fast.txt
 made fast fast.txt

@@ -31,10 +31,10 @@ def share(thread, what):
 
 def wrong(document, name):
     """The threads of an example with hold, wait and no GIL, in percent, that are not right. Spinners
-    have it half of the time and wait for it the other half; the others do without, unless hashlib
-    keeps it: then that one has it, and the other waits for it between its calls. But as long as one
-    of them, or the main thread, stood in line for a CPU, it may have had the GIL, and kept it from
-    the others."""
+    have it half of the time and wait for it the other half; the others run without it, unless
+    hashlib keeps it: then that one has it, and the other waits for it between its calls. But while
+    one of them, or the main thread, was runnable without a CPU, it may have held the GIL and made
+    the others wait."""
     threads = {t["name"]: t for t in document["threads"] if t["name"] in EXAMPLES[name]}
     life = max(t["total_ns"] for t in threads.values())
     line = sum(t["states"]["runnable_ns"] for t in document["threads"]

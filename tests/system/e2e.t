@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The whole road on every CPython that is here: programs whose truth is known by construction.
+# From recording to report with every CPython on this machine: programs whose shares are known by
+# construction.
 #
 # A busy machine disturbs such programs: another tracer that places probes in the same interpreter
 # stops a thread that holds the GIL for 100 ms and more. So the test runs alone, and what is off is
@@ -23,7 +24,7 @@ measure() {
 		[ -n "$left" ] || break
 		retried "$1" "$left"
 	done
-	is "$left" '' "$1: spinners share it, the others do without"
+	is "$left" '' "$1: spinners share it, the others run without it"
 	is "$(json got.json 'sum(p["releases_inferred"] for p in d["passes"])')" 0 \
 		"$1: a probe saw every release"
 	is "$(json got.json 'd["python"]["version"].rsplit(".", 1)[0]')" "$version" \

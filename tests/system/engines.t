@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One execution, recorded by uprobes and by the preloaded library at once: both tell the same. And
-# what uprobes cost a thread that only releases and takes the GIL is said, and is not waiting.
+# One execution, recorded by uprobes and by the preloaded library at once: both say the same. And what
+# uprobes cost a thread that only releases and takes the GIL is reported, and not as waiting.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need perf uprobes python3
 
@@ -12,7 +12,7 @@ compare() {
 
 cpythons >pythons
 while read -r version python <&3; do
-	# What perf has lost the library still has.
+	# What perf lost is still in the recording of the library.
 	for try in 1 2 3; do
 		rm -rf both preload
 		ok "$version: recorded by both" "$GILTRACER" record -q --probes both \

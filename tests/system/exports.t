@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer export: each format is read by what it is for, has the numbers of the JSON document, and
-# stands names that are no UTF-8, quotes and control characters. Needs no privilege.
+# giltracer export: the tool of each format reads it; it has the numbers of the JSON document; names may
+# have quotes, control characters and bytes that are not UTF-8. Needs no privilege.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 reader=$top_srcdir/tests/system/exports.py
@@ -107,7 +107,7 @@ else
 	skip "needs viztracer: $(how_to_get viztracer)" 'VizTracer loads it'
 fi
 
-# Annotations: of this fixture no function is known, so the verdict alone.
+# Annotations: in this fixture no function is known, so there is only the verdict.
 ok 'a notice for GitHub' "$GILTRACER" report -q plain -o x.html --annotate github
 like "$(cat out)" '^::notice title=giltracer::The GIL limits this program: ' 'has the verdict'
 unlike "$(cat out)" '% ' 'in which percent signs are escaped'
@@ -119,7 +119,7 @@ ok 'a culprit is recorded' "$GILTRACER" -q --probes preload --python-trace none 
 like "$(cat err)" '^::warning file=a%3Ab%2Cc%25/hog\.py,line=[0-9]+,title=giltracer::[0-9.]+.%25 of all' \
 	'and is marked, with an escaped path'
 
-# What cannot be is one clear message.
+# What cannot be exported gets one clear message.
 refuses() { # MESSAGE NAME COMMAND...
 	refuses_message=$1
 	shift

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What somebody else made neither drives the terminal nor is waited for, and at the limits of the
-# system nothing half-written stays.
+# Files that somebody else made neither control the terminal nor make giltracer wait, and no file is
+# left half-written at the limits of the system.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# An asyncio event loop beside a thread that keeps the GIL: that it starves is told, by how much, and
-# because of which function, on every CPython; and nothing is told of a loop that does not. A machine
-# that stops somebody else's thread in the middle disturbs such a program, so a measurement that is
-# off is made again, twice.
+# An asyncio event loop and a thread that keeps the GIL: the report says that the loop starves, for how
+# long and because of which function, on every CPython; and says nothing of a loop that does not
+# starve. If the host preempts the thread while it holds the GIL, the numbers are different: so a
+# wrong result is measured again, twice.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 program=$top_srcdir/tests/system/loops.py

@@ -49,7 +49,7 @@ knows_what_is_missing() {
 	like "$(cat "$1.html")" '"kind":"lost"' "$1: the page has where"
 }
 
-# Four threads that do nothing but let go of the GIL.
+# Four threads that only release the GIL.
 ok 'a GIL pass that loses records' lossy gil 1 "$top_srcdir/share/examples/churn.py" 4 5000
 # Without the columns of what tracing costs, which is a part of the others, and there if it is much.
 awk '/ no gil% /, /^$/ { if (/ no gil% /) costs = /probes%/ + /calls%/

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Threads are called what the program calls them, also those that ended long before it, and the
-# program sees nothing of how that is known.
+# Threads have the names that the program gave them, also those that ended long before the program, which
+# sees nothing of how the names are read.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 

@@ -140,7 +140,7 @@ cat >old.c <<'EOF'
 static struct PyModuleDef def = { PyModuleDef_HEAD_INIT, "old_extension", NULL, -1, NULL };
 PyMODINIT_FUNC PyInit_old_extension(void) { return PyModule_Create(&def); }
 EOF
-ok 'an extension that does not say that it can do without a GIL' \
+ok 'an extension that does not declare that it runs without the GIL' \
 	compiled old_extension.so old.c -shared -fPIC
 export PYTHONPATH="$PWD"
 for when in early late; do

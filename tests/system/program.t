@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The program is itself: output, input, exit status, death by a signal; and what giltracer says when
-# there is nothing to run or nowhere to write.
+# The program behaves as without giltracer: output, input, exit status, death by a signal; and what
+# giltracer says when there is nothing to run or nowhere to write.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A report that is written by itself when a condition holds: of a program that keeps the GIL, not of one that
-# only uses it; into a folder that stays as small as it should.
+# A report is written when a condition holds: of a program that keeps the GIL, not of one that only uses it;
+# and the folder stays below its limit.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 XDG_RUNTIME_DIR=$TMPDIR
 export XDG_RUNTIME_DIR

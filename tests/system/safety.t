@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# No probe stands where nobody has looked, or in a file that is not the one that runs: an interpreter
-# that is replaced, changed or copied meanwhile; and where none can stand, it is said why.
+# No probe is placed at an instruction that was not examined, or in a file other than the one that runs:
+# an interpreter that is replaced, changed or copied meanwhile; if none can be placed, the error says why.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes

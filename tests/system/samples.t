@@ -99,7 +99,7 @@ reader=$top_srcdir/tests/system/exports.py
 sampled_exports run run.json
 sampled_exports both both.json
 
-# Of the holder alone.
+# Samples of the holder alone.
 start python3
 exits 0 'with --gil-only' "$GILTRACER" -p $pid --probes none --sample 200 --gil-only --duration 1 \
 	--json only.json -o only.html --keep kept

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# setup changes what it says and nothing else, twice is once, and --undo restores what was found.
+# setup changes what it says and nothing else; a second setup changes nothing; --undo restores what was
+# found.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 . "$top_srcdir/tests/system/prefix.sh"
@@ -194,7 +195,7 @@ ok 'undo' "$GILTRACER" setup --undo
 rmdir etc/systemd/system/multi-user.target.wants
 is "$(system)" "$with_etc" 'takes them away'
 
-# Where others than root can change what root would start.
+# If users other than root can change what root would start.
 cp "$installed/bin/giltracer" "$installed/bin/giltracer-perf" . && mkdir -p share/giltracer &&
 	cp -R "$installed/share/giltracer" share/
 exits 125 'a giltracer below /tmp' ./giltracer setup --persist --group "$group" --python "$python"

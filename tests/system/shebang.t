@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A script that is a program, with "#!" and an interpreter, runs as if it were executed; and if
-# another interpreter runs it than its first line says, that is told.
+# A script that is a program, with "#!" and an interpreter, runs as if it were executed; if another
+# interpreter runs it than its first line says, a message says so.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 

@@ -142,14 +142,14 @@ sys.exit(bad)
 END
 }
 
-# in_line FOLDER: all of it is charged to somebody.
+# in_line FOLDER: all of the time spent runnable is charged to somebody.
 in_line() {
 	json "$1.json" '[t["tid"] for t in d["threads"] if t["states"]["runnable_ns"] !=
 		sum(s["runnable_ns"] for s in d["starvation"] if s["tid"] == t["tid"])]'
 }
 
-# of_all STATE: percent of the workers' lives; in_own_time STATE: without their time in line, which others
-# make long.
+# of_all STATE: percent of the workers' lives; in_own_time STATE: without the time in which they were
+# runnable, which depends on other programs.
 of_all() {
 	json stacks.json "round(100 * sum(t['states']['$1_ns'] for t in workers()) /
 		sum(t['total_ns'] for t in workers()))"
@@ -217,8 +217,8 @@ kill $busy
 diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
 	max(t["total_ns"] for t in d["threads"]) / 1e9)')"
 
-# Where tracepoints are not permitted, switches alone say who runs; whoever was woken is in line only
-# from when he runs.
+# Where tracepoints are not permitted, only switches say which threads run; the time in which a woken
+# thread is runnable is not seen.
 alone=$scratch/alone
 mkdir -m 777 "$alone"
 chmod 755 "$scratch"

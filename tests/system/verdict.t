@@ -58,8 +58,8 @@ while time.monotonic() < until:
 EOS
 cp "$top_srcdir"/share/examples/*.py .
 
-# program KIND NAME DIR COMMAND…: the verdict on a program is KIND, three recordings at most. Where
-# others use the CPUs, so that its threads stood in line for one, the truth is another one.
+# program KIND NAME DIR COMMAND…: the verdict on a program is KIND, three recordings at most. If
+# other programs used the CPUs while its threads were runnable, the right verdict is another one.
 program() {
 	program_kind=$1
 	program_name=$2
@@ -75,7 +75,7 @@ program() {
 		for t in d["threads"]) / sum(t["states"]["runnable_ns"] + t["states"]["running_ns"]
 		for t in d["threads"]))')
 	if [ "$program_got" != "$program_kind" ] && [ "$program_line" -ge 25 ]; then
-		skip "the CPUs are busy: $program_line % in line for one" "$program_name"
+		skip "the CPUs are busy: threads were runnable for $program_line %" "$program_name"
 	else
 		is "$program_got" "$program_kind" "$program_name: $program_kind"
 	fi
@@ -88,7 +88,7 @@ case $(json hogs.json 'd["verdict"]["because"]') in
 esac
 [ $pass = yes ] || [ "$program_line" -ge 25 ] || diag "$(json hogs.json 'd["verdict"]')"
 if [ $pass = no ] && [ "$program_line" -ge 25 ]; then
-	skip "the CPUs are busy: $program_line % in line for one" 'the call is named'
+	skip "the CPUs are busy: threads were runnable for $program_line %" 'the call is named'
 else
 	is $pass yes 'the call is named'
 fi

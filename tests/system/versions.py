@@ -88,8 +88,8 @@ def broken(document):
 
 
 def line(threads, phase):
-    """Part of the phase in which a spinner stood in line for a CPU: it may have had the GIL, and
-    kept it from the others, which nobody else's program does on a machine of its own."""
+    """Part of the phase in which a spinner was runnable without a CPU: it may have held the GIL and
+    made the others wait, which does not happen on a machine without other load."""
     spinners = of(threads, phase, "spin")
     return (sum(t["states"]["runnable_ns"] for t in spinners) /
             max([t["total_ns"] for t in spinners] + [1]))

@@ -102,7 +102,7 @@ static unsigned overdue_holds(const char *name)
 	return n;
 }
 
-/* The holder stands in line for a CPU from 125 to 149; or who waits does, and cannot ask. */
+/* The holder is runnable without a CPU from 125 to 149; or the waiting thread is, and cannot ask. */
 static void test_no_cpu(void)
 {
 	start();

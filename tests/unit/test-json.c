@@ -107,7 +107,7 @@ static void test_names(void)
 	fixture_done(&f);
 }
 
-/* Who had the CPU that a thread stood in line for. */
+/* Who had the CPU while a thread was runnable. */
 static void test_starvation(void)
 {
 	static const char *const kinds[] = { "thread", "program", "nobody", "unknown" };

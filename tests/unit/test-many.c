@@ -193,7 +193,7 @@ static void test_document(void)
 	is_u64(sum_of(json_object_get(whole, "blame"), "wait_ns"), all_waiting(&f),
 	       "with all the blame");
 	is_u64(json_array_size(json_object_get(whole, "starvation")), 2 * THREADS,
-	       "and who stood in line behind whom");
+	       "and with who had the CPUs while threads were runnable");
 	blame = json_object_get(page, "blame");
 	line = json_object_get(page, "starvation");
 	is_u64(json_array_size(blame), 100, "that of the page has the largest rows");
@@ -202,7 +202,7 @@ static void test_document(void)
 	       THREADS * (THREADS - 1), "and says how many there are");
 	is_u64((uint64_t)number(json_object_get(page, "shortened"), "starvation"), 2 * THREADS,
 	       "of each");
-	is_u64(json_array_size(line), 101, "so it has of who stood in line");
+	is_u64(json_array_size(line), 101, "it has as many of who had the CPUs, and their rest");
 	is_u64((uint64_t)number(json_array_get(line, 0), "runnable_ns"), 500, "the largest first");
 	last = json_array_get(line, 100);
 	is_str(json_string_value(json_object_get(

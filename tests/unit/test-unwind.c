@@ -353,7 +353,7 @@ static void test_other_build(void)
 	const struct location *l = unwinder_location(w.unwinder, stack.locations[0]);
 
 	is_u64(stack.n, 1, "another build: the walk stops at the first frame");
-	ok(stack.end == UNWIND_BROKEN, "for want of a rule");
+	ok(stack.end == UNWIND_BROKEN, "there is no rule");
 	ok(!l->usable && l->module, "the file is known and not used");
 	ok(!symbolize(l->module, l->offset), "not even for a name");
 	is_str(l->module->why, "not the build that was recorded", "and it says why");

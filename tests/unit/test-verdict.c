@@ -71,7 +71,7 @@ static void because(const struct fixture *f, const char *want)
 }
 
 /* Threads that each spend their life as percents say: hold, wait, running and asleep without the
- * GIL, and in line for a CPU; they add up to 100. */
+ * GIL, and runnable; they add up to 100. */
 struct life {
 	unsigned hold, wait, native, asleep, runnable;
 };
@@ -135,7 +135,7 @@ static void also(const struct life *lives, const char *kind, const char *want)
 
 	live(&f, lives, 2, 1000);
 	words_init(&v, &f.report);
-	is_str(verdict_kind_name(v.kind), kind, "of two evils the dearer one: %s", kind);
+	is_str(verdict_kind_name(v.kind), kind, "of two causes the one that costs more: %s", kind);
 	if (!ok(*want ? strstr(str_get(&v.also), want) != NULL : !v.also.len, "and also: %s",
 	        *want ? want : "nothing"))
 		printf("# %s\n", str_get(&v.also));
