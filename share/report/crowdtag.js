@@ -7,8 +7,8 @@ import {showThread, threadTag} from "./table.js";
 import {threadColor} from "./theme.js";
 import {setOnly} from "./view.js";
 
-export function crowdTag(c, most = NAME_FIT) {
-	return c.name
+export const crowdTag = (c, most = NAME_FIT) =>
+	c.name
 		? h(
 				"button.thread",
 				{
@@ -23,4 +23,3 @@ export function crowdTag(c, most = NAME_FIT) {
 				h("b", " × " + c.threads.length),
 			)
 		: threadTag(c.threads[0], most);
-}

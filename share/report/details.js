@@ -90,8 +90,8 @@ function pythonFrames(p) {
 		.map(f => ({name: f.name, place: f.module ? f.module + (f.line ? ":" + f.line : "") : ""}));
 }
 
-function nativeFrames(p) {
-	return markedFrames(p.kind === "samples" ? 0 : p.stack)
+const nativeFrames = p =>
+	markedFrames(p.kind === "samples" ? 0 : p.stack)
 		.filter(f => !(f.flags & FRAME_PYTHON))
 		.reverse()
 		.map(f => ({
@@ -106,7 +106,6 @@ function nativeFrames(p) {
 			place: f.module,
 			kernel: f.flags & FRAME_KERNEL,
 		}));
-}
 
 function flagWords(p) {
 	const words = [];

@@ -6,8 +6,7 @@ export const $ = id => document.getElementById(id);
 export const listen = (el, ...what) => el.addEventListener(...what);
 export const click = (id, f) => listen($(id), "click", f);
 
-const given = children =>
-	children.flat(Infinity).filter(c => c !== null && c !== undefined && c !== false);
+const given = children => children.flat(Infinity).filter(c => (c ?? false) !== false);
 
 // h("td.num", {title: "x"}, "text", child, …): an element with its classes; attributes may be left
 // out. on* are listeners.
@@ -21,7 +20,7 @@ export function h(name, attrs, ...children) {
 	if (classes.length) el.className = classes.join(" ");
 	for (const key in attrs) {
 		const v = attrs[key];
-		if (v === null || v === undefined || v === false) continue;
+		if ((v ?? false) === false) continue;
 		if (key.startsWith("on")) listen(el, key.slice(2), v);
 		else if (key === "style") el.style.cssText = v;
 		else el.setAttribute(key, v === true ? "" : v);
@@ -49,12 +48,11 @@ export const tally = (head, csv, value, cell, title) => ({
 	title,
 });
 
-export function factsList(items) {
-	return h(
+export const factsList = items =>
+	h(
 		"dl.facts",
 		items.filter(Boolean).map(([term, ...value]) => h("div", h("dt", term), h("dd", value))),
 	);
-}
 
 // Bring it into view, at once if the reader prefers stillness.
 export function toward(id) {

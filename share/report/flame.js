@@ -3,7 +3,7 @@
 
 import {$, fill, h, rove} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
-import {ALL, flameBuild, flameModes, reshape} from "./flametree.js";
+import {flameBuild, flameModes, reshape} from "./flametree.js";
 import {fmtDur, fmtPct, plural} from "./format.js";
 import {max} from "./math.js";
 import {hasSamples} from "./samples.js";
@@ -35,7 +35,7 @@ export function flameTree() {
 
 function flameDraw() {
 	if ($("flame").hidden) return;
-	const {modes, root, total, part, samples, covered, shown} = flameTree();
+	const {modes, root, total, part, samples, whole, shown} = flameTree();
 	flame.root = shown;
 	const redraw = change => () => {
 		change();
@@ -65,9 +65,11 @@ function flameDraw() {
 		"): " +
 		(samples === undefined ? "" : "estimated from " + plural(samples, "sample") + ", about ") +
 		fmtDur(total) +
-		(covered < ALL
-			? ", of which the longest spans, " + fmtPct(root.ns, total) + ", are drawn"
-			: "") +
+		(whole
+			? ""
+			: ", of which the longest spans, " +
+				fmtPct(root.ns, total) +
+				", are drawn: a shorter range shows all") +
 		". Width is time; callers above, callees below. Click to look closer." +
 		(hits.text ? " Found: " + fmtDur(litTime(flame.root)) + "." : "");
 	flameShow(flame.root);

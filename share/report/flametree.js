@@ -12,7 +12,7 @@ import {floor, max, min} from "./math.js";
 import {FRAME_PYTHON, callName, markedFrames, shortCall} from "./pick.js";
 import {SAMPLE_MODES, hasSamples, sampledStacks} from "./samples.js";
 import {HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
-import {store} from "./store.js";
+import {store, upper} from "./store.js";
 import {rowsThreads, shownPart} from "./view.js";
 
 const FLAME_MODES = [
@@ -21,7 +21,7 @@ const FLAME_MODES = [
 	["off-cpu", "Off the CPU"],
 ];
 const FLAME_BUDGET = 400000; // spans and calls looked at
-export const ALL = 0.995; // share of the time in those that is as good as all
+const ALL = 0.995; // share of the time in those that is as good as all
 export const flameModes = () => [...flameExact(), ...(hasSamples() ? SAMPLE_MODES : [])];
 const flameExact = () =>
 	FLAME_MODES.filter(([m]) =>
@@ -80,7 +80,7 @@ function flameSampled(mode) {
 		root.ns += ns;
 		for (const f of frames) node = flameChild(node, ns, f.name);
 	});
-	return {root, total: root.ns, part, samples, covered: 1};
+	return {root, total: root.ns, part, samples, whole: true};
 }
 
 export function flameBuild(mode) {
@@ -91,10 +91,16 @@ export function flameBuild(mode) {
 	const part = shownPart();
 	const lanes = mode === "off-cpu" || !gilKnown() ? st.cpu : st.gil;
 	const ofGil = lanes === st.gil;
+	const threads = rowsThreads().filter(i => lanes[i]);
+	const least = leastFor(
+		threads.map(i => lanes[i]),
+		mode,
+		part,
+		FLAME_BUDGET / 4,
+	);
 	let total = 0;
-	for (const thread of rowsThreads()) {
+	for (const thread of threads) {
 		const lane = lanes[thread];
-		if (!lane) continue;
 		const sum = laneTotals(lane, part.from, part.to);
 		sum.forEach((ns, state) => {
 			if (flameWanted(mode, state)) total += ns;
@@ -104,7 +110,6 @@ export function flameBuild(mode) {
 		const top = root.kids.get(key) || newNode(crowd || threadLabel(thread)),
 			before = top.ns;
 		const rows = st.slices[thread] || [];
-		const least = leastFor(lane, part, budget.left / max(1, rowsThreads().length));
 		lane.each(part.from, part.to, (a, b, state, s, i) => {
 			if (!flameWanted(mode, state) || b - a < least || budget.left-- <= 0) return;
 			const x = max(a, part.from),
@@ -129,20 +134,22 @@ export function flameBuild(mode) {
 			root.ns += top.ns - before;
 		}
 	}
-	return {root, total, part, covered: total > 0 ? root.ns / total : 1};
+	return {root, total, part, whole: root.ns >= total * ALL && budget.left > 0};
 }
 
-// Spans shorter than this are left out, so that about `room` remain.
-function leastFor(lane, part, room) {
+// Spans shorter than this are left out, so that about `room` of those that the mode shows remain.
+function leastFor(lanes, mode, part, room) {
 	const counts = new Float64Array(64);
-	let n = 0;
-	for (const s of lane.sections) {
+	for (const s of lanes.flatMap(lane => lane.sections)) {
 		if (s.t1 <= part.from || s.t0 >= part.to) continue;
-		const step = max(1, s.n >> 11);
-		for (let i = 0; i < s.n; i += step)
-			counts[floor(Math.log2(max(1, s.start[i + 1] - s.start[i])))] += step;
+		const first = max(0, upper(s.start, 0, s.n, part.from) - 1),
+			last = upper(s.start, 0, s.n, part.to - 1),
+			step = max(1, (last - first) >> 11);
+		for (let i = first; i < last; i += step)
+			if (flameWanted(mode, s.state[i]))
+				counts[floor(Math.log2(max(1, s.start[i + 1] - s.start[i])))] += step;
 	}
-	for (let b = 63; b > 0; b--) if ((n += counts[b]) > room) return Math.pow(2, b);
+	for (let b = 63, n = 0; b > 0; b--) if ((n += counts[b]) > room) return Math.pow(2, b);
 	return 0;
 }
 

@@ -46,9 +46,7 @@ export function fmtPct(part, whole) {
 	return (p === 0 ? "0" : p < 0.05 ? "<0.1" : p.toFixed(1)) + NBSP + "%";
 }
 
-export function fmtCount(n) {
-	return round(n).toLocaleString("en-US");
-}
+export const fmtCount = n => round(n).toLocaleString("en-US");
 
 // A long name, with its end if that is a number and so tells it from its like.
 export function shorten(text, most) {
@@ -63,9 +61,7 @@ export const NAME_FIT = 18; // characters of a thread's name in tables
 
 export const baseName = path => path.replace(/^.*\//, "");
 
-export function plural(n, one, many) {
-	return fmtCount(n) + NBSP + (n === 1 ? one : many || one + "s");
-}
+export const plural = (n, one, many) => fmtCount(n) + NBSP + (n === 1 ? one : many || one + "s");
 
 // A step of 1, 2 or 5 times a power of ten that is at least x.
 export function niceStep(x) {

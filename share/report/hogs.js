@@ -190,29 +190,25 @@ function hogColumns(rows, late) {
 	return columns;
 }
 
-function hogsHint(gains) {
-	return (
-		"Kept the GIL after a release request (Python asks after " +
-		switchInterval +
-		"): C code, or one long instruction." +
-		(gains
-			? " The wait that a release would save is an estimate: " +
-				"the recording is replayed on its CPUs."
-			: "")
-	);
-}
+const hogsHint = gains =>
+	"Kept the GIL after a release request (Python asks after " +
+	switchInterval +
+	"): C code, or one long instruction." +
+	(gains
+		? " The wait that a release would save is an estimate: " +
+			"the recording is replayed on its CPUs."
+		: "");
 
 const waitCaused = rows => rows.reduce((n, r) => n + r.wait_caused_ns, 0);
 const NEARLY_ALL = 0.95; // of the waiting, by overdue holds: other holds are no news
 
-function functionsTable(rows, late, caption) {
-	return makeTable(hogColumns(rows, late), rows, {
+const functionsTable = (rows, late, caption) =>
+	makeTable(hogColumns(rows, late), rows, {
 		caption,
 		hideCaption: true,
 		sort: 2,
 		limit: 15,
 	});
-}
 
 // Calls that kept the GIL when they were asked to let go, and whatever held it while others
 // waited; and what blocks without a GIL. The document's rows, which are the main recording's.

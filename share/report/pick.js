@@ -302,9 +302,7 @@ export const pinTime = p =>
 export const pinHead = p =>
 	pinTitle(p) + " · " + (p.kind === "samples" ? pinTime(p) : fmtDur(p.to - p.from));
 
-export function pinSentence(p) {
-	return pinTitle(p) + ", " + pinTime(p);
-}
+export const pinSentence = p => pinTitle(p) + ", " + pinTime(p);
 
 // The next or previous wait of the pinned thread, or the first thread's.
 export function nextWait(by) {

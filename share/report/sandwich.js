@@ -5,16 +5,15 @@
 import {gilKnown, pass} from "./data.js";
 import {$, code, factsList, fill, h, soft, tally} from "./dom.js";
 import {inSteps} from "./events.js";
-import {fmtDur, fmtPct} from "./format.js";
-import {ALL, flameBuild, flameModes, reshape} from "./flametree.js";
+import {fmtDur} from "./format.js";
+import {flameBuild, flameModes, reshape} from "./flametree.js";
 import {callPlace, shortCall} from "./pick.js";
 import {partCosts} from "./range.js";
 import {makeTable} from "./table.js";
 import {partWords, shownPart} from "./view.js";
 
-// {modes: [{mode, text, total, self, covered}], callers, callees}; covered: the share of the time
-// that was looked at; these as {key, name, ns: by mode}; a call within another one of the same
-// function does not count again.
+// {modes: [{mode, text, total, self, whole: all spans were looked at}], callers, callees}: these as
+// {key, name, ns: by mode}; a call within another one of the same function does not count again.
 export function sandwichOf(key, python) {
 	const modes = [],
 		callers = new Map(),
@@ -26,7 +25,7 @@ export function sandwichOf(key, python) {
 	};
 	for (const [mode, text] of flameModes()) {
 		const built = flameBuild(mode),
-			sum = {mode, text, total: 0, self: 0, covered: built.covered};
+			sum = {mode, text, total: 0, self: 0, whole: built.whole};
 		const walk = (node, up, inside) => {
 			const is = node.key === key;
 			let self = node.ns;
@@ -58,8 +57,8 @@ const causedBy = (functions, key) =>
 		f => !f.what,
 	].map(wanted => functions.filter(wanted).reduce((ns, f) => ns + f.caused, 0));
 
-function sandwichTable(caption, rows, modes) {
-	return makeTable(
+const sandwichTable = (caption, rows, modes) =>
+	makeTable(
 		[
 			{
 				head: caption,
@@ -82,7 +81,6 @@ function sandwichTable(caption, rows, modes) {
 		rows,
 		{caption, hideCaption: true, sort: 1, limit: 8},
 	);
-}
 
 // Into the section of the flame graph; nothing of what is no function.
 export const sandwichShow = inSteps(function* (key, python) {
@@ -93,7 +91,7 @@ export const sandwichShow = inSteps(function* (key, python) {
 		.map(m => [
 			m.text,
 			fmtDur(m.total) + ", by itself " + fmtDur(m.self),
-			m.covered < ALL && ", in the longest spans, " + fmtPct(m.covered, 1) + " of this time",
+			!m.whole && ", in the longest spans: a shorter range has all",
 		]);
 	const draw = () =>
 		fill(

@@ -124,8 +124,8 @@ export function makeTable(columns, rows, options) {
 }
 
 // For files, and to be pasted into a spreadsheet.
-export function copyButtons(columns, rows) {
-	return [
+export const copyButtons = (columns, rows) =>
+	[
 		["Copy as CSV", ","],
 		["as TSV", "\t"],
 	].map(([text, comma]) => {
@@ -144,7 +144,6 @@ export function copyButtons(columns, rows) {
 		);
 		return button;
 	});
-}
 
 // A spreadsheet must not take a name for a formula.
 export function csvField(v) {
@@ -153,17 +152,14 @@ export function csvField(v) {
 	return /[",\n\r\t]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
 }
 
-function tableText(columns, rows, comma) {
-	return (
-		[columns.map(c => csvField(c.csv || c.head)).join(comma)]
-			.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(comma)))
-			.join("\n") + "\n"
-	);
-}
+const tableText = (columns, rows, comma) =>
+	[columns.map(c => csvField(c.csv || c.head)).join(comma)]
+		.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(comma)))
+		.join("\n") + "\n";
 
 // A thread's name with its colour, which shows it in the timeline.
-export function threadTag(index, most = NAME_FIT) {
-	return h(
+export const threadTag = (index, most = NAME_FIT) =>
+	h(
 		"button.thread",
 		{
 			title: threadLabel(index) + ": show in the timeline",
@@ -172,7 +168,6 @@ export function threadTag(index, most = NAME_FIT) {
 		h("i.dot", {style: "background:" + threadColor(index)}),
 		shorten(threadLabel(index), most),
 	);
-}
 
 // Frames, innermost first: {name, place, kernel, dur}.
 export const stackList = frames =>
@@ -213,9 +208,7 @@ export function showThread(index) {
 }
 
 // A moment, as a button that goes there.
-export function jumpTo(text, go) {
-	return h("button.link", {onclick: go}, text);
-}
+export const jumpTo = (text, go) => h("button.link", {onclick: go}, text);
 
 export function goToPin(pin) {
 	if (!pin) return;
@@ -226,8 +219,8 @@ export function goToPin(pin) {
 }
 
 // A part of a time, with whose it is.
-export function shareItem(ns, total, color, who, after) {
-	return h(
+export const shareItem = (ns, total, color, who, after) =>
+	h(
 		"li",
 		h("i.meter", {
 			style: "--w:" + min(100, (ns / total) * 100).toFixed(2) + "%;--c:" + color,
@@ -237,4 +230,3 @@ export function shareItem(ns, total, color, who, after) {
 		h("span.num.soft", fmtPct(ns, total)),
 		after || null,
 	);
-}

@@ -39,8 +39,8 @@ function barParts(t) {
 	return parts;
 }
 
-function bar(t, color) {
-	return sharebar(
+const bar = (t, color) =>
+	sharebar(
 		barParts(t)
 			.filter(p => p[2] > 0)
 			.map(([kind, text, ns]) => [
@@ -51,11 +51,10 @@ function bar(t, color) {
 		t.total_ns,
 		color,
 	);
-}
 
 // parts: [kind, words, ns]
-function sharebar(parts, total, color) {
-	return h(
+const sharebar = (parts, total, color) =>
+	h(
 		"div.sharebar",
 		{
 			role: "img",
@@ -72,7 +71,6 @@ function sharebar(parts, total, color) {
 			}),
 		),
 	);
-}
 
 // Where the GIL was not watched: the states of the CPU.
 export const STATE_COLUMNS = [

@@ -111,9 +111,8 @@ function arrange() {
 }
 
 // Threads in the order of the timeline.
-export function rowsThreads() {
-	return arrange().filter(i => (!only || only.has(i)) && (!threadHits || threadHits(i)));
-}
+export const rowsThreads = () =>
+	arrange().filter(i => (!only || only.has(i)) && (!threadHits || threadHits(i)));
 
 export function keepThread(i) {
 	const at = arranged.kept.indexOf(i);

@@ -6,7 +6,7 @@ import {existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync} fro
 import {createConnection} from "node:net";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
-import {done, is, ok, pageFile} from "./lib.mjs";
+import {done, is, near, ok, pageFile} from "./lib.mjs";
 import {hog} from "./programs.mjs";
 
 const profile = mkdtempSync(join(process.env.TMPDIR || tmpdir(), "firefox-"));
@@ -143,11 +143,13 @@ ok(
 	/812/.test(await run('return document.getElementById("details-h").textContent')),
 	"the longest hold",
 );
+await until("/[#&]v=-?[0-9]/.test(location.hash)");
+const moment = await run("return location.hash");
 await run(
 	'document.getElementById("tl").dispatchEvent(new KeyboardEvent("keydown", {code: "KeyS", key: "s", bubbles: true}))',
 );
 is(
-	await until("/[#&]v=-?[0-9]/.test(location.hash)"),
+	await until("location.hash !== " + JSON.stringify(moment)),
 	true,
 	"keys zoom, and the address has the view",
 );
@@ -158,6 +160,74 @@ is(
 	await run("return [" + shade + ", getComputedStyle(document.documentElement).backgroundColor]"),
 	before === "dark" ? ["light", "rgb(247, 248, 250)"] : ["dark", "rgb(13, 16, 21)"],
 	"light and dark",
+);
+
+const zoomed = await run("return location.hash");
+for (const [command, hash, what] of [
+	["Back", moment, "Back shows what was shown before"],
+	["Forward", zoomed, "and Forward what was left"],
+]) {
+	await send("WebDriver:" + command);
+	const from = Number(/[#&]v=(-?[0-9]+)/.exec(hash)[1]);
+	is(
+		await until(
+			`location.hash === ${JSON.stringify(hash)} && Math.abs(gt.view.from - ${from}) <= 1`,
+		),
+		true,
+		what,
+	);
+}
+
+// Fingers: at x from the timeline's left edge, after it has been brought into sight.
+const edge = await run(`gt.setPin(null);
+	gt.setView(0, gt.pass().dur_ns);
+	document.getElementById("timeline").scrollIntoView();
+	const box = document.getElementById("tl").getBoundingClientRect();
+	return {x: box.left + gt.GUTTER, y: box.top + 60, width: box.width - gt.GUTTER};`);
+const to = x => ({
+	type: "pointerMove",
+	x: Math.round(edge.x + x),
+	y: Math.round(edge.y),
+	origin: "viewport",
+	duration: 0,
+});
+const down = {type: "pointerDown", button: 0},
+	up = {type: "pointerUp", button: 0},
+	rest = {type: "pause"};
+const fingers = (...lists) =>
+	send("WebDriver:PerformActions", {
+		actions: lists.map((actions, i) => ({
+			type: "pointer",
+			id: "finger" + i,
+			parameters: {pointerType: "touch"},
+			actions,
+		})),
+	});
+await fingers([to(100), down, rest, rest, rest, up], [to(200), down, to(250), to(300), rest, up]);
+const whole = 2.5e9;
+is(
+	await until(`Math.abs(gt.view.to - gt.view.from - ${whole / 2}) < ${whole / 50}`),
+	true,
+	"two fingers twice as far apart zoom in twofold",
+);
+await run(`gt.setView(0, gt.pass().dur_ns);
+	document.getElementById("tl").addEventListener("pointerdown",
+		() => setTimeout(() => (document.body.id = "held"), 500), {once: true});`);
+await fingers([to(100), down]);
+await until('document.body.id === "held"');
+await fingers([to(150), to(200), up]);
+is(await until("/[#&]r=/.test(location.hash)"), true, "a finger that is held selects a range");
+const selected = await run("return /r=(\\d+),(\\d+)/.exec(location.hash).slice(1).map(Number)");
+near(selected[1] - selected[0], (100 / edge.width) * whole, whole / 50, "as far as it went");
+
+// Paper: the flame graph is drawn for it, although nobody has scrolled there.
+const pdf = Buffer.from((await send("WebDriver:Print", {})).value, "base64");
+if (process.env.GILTRACER_TEST_PDF) writeFileSync(process.env.GILTRACER_TEST_PDF, pdf);
+ok(pdf.subarray(0, 5).toString() === "%PDF-", "a PDF of " + pdf.length + " bytes");
+is(
+	await run('return document.querySelectorAll("#flame-body .frame").length > 5'),
+	true,
+	"with the flame graph, to which nobody has scrolled",
 );
 
 // Real reports, with a moment explained.
