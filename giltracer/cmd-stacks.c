@@ -43,12 +43,14 @@ static void print_gil(const struct snapshot *snapshot, const struct snapshot_thr
 {
 	const struct snapshot_thread *holder = snapshot_holder(snapshot, thread->gil_address);
 
-	if (thread->gil == GIL_HOLDS)
-		printf("holds the GIL, ");
-	else if (thread->gil == GIL_WAITS && holder)
-		printf("waits for the GIL, held by %" PRIu32 ", ", holder->tid);
-	else if (thread->gil == GIL_WAITS)
-		printf("waits for the GIL, ");
+	if (thread->gil != GIL_HOLDS && thread->gil != GIL_WAITS)
+		return;
+	printf("%s the GIL", thread->gil == GIL_HOLDS ? "holds" : "waits for");
+	if (snapshot->gils > 1)
+		printf(" of interpreter %" PRIu32, thread->gil_of);
+	if (thread->gil == GIL_WAITS && holder)
+		printf(", held by %" PRIu32, holder->tid);
+	printf(", ");
 }
 
 static void print_frame(const struct snapshot_frame *frame)
@@ -61,7 +63,10 @@ static void print_frame(const struct snapshot_frame *frame)
 
 static void print_thread(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	utf8_fprintf(stdout, "\nthread %" PRIu32 " %s: ", thread->tid, thread->name);
+	if (thread->tid)
+		utf8_fprintf(stdout, "\nthread %" PRIu32 " %s: ", thread->tid, thread->name);
+	else
+		printf("\na thread that is not known: ");
 	print_gil(snapshot, thread);
 	printf("%s\n", state_name(thread->state));
 	if (thread->torn)
@@ -110,8 +115,9 @@ static json_t *thread_json(const struct snapshot *snapshot, const struct snapsho
 	for (size_t i = 0; i < thread->frames.n; i++)
 		json_array_append_new(frames, frame_json(&thread->frames.v[i]));
 	return json_pack(
-		"{s:I, s:o, s:s, s:s?, s:o, s:b, s:o}", "tid", (json_int_t)thread->tid, "name",
-		text_json(thread->name), "state", state, "gil", gil_name(thread->gil), "holder_tid",
+		"{s:I, s:o, s:s, s:s?, s:o, s:o, s:b, s:o}", "tid", (json_int_t)thread->tid, "name",
+		text_json(thread->name), "state", state, "gil", gil_name(thread->gil), "gil_of",
+		thread->gil_address ? json_integer(thread->gil_of) : json_null(), "holder_tid",
 		thread->gil == GIL_WAITS && holder ? json_integer(holder->tid) : json_null(),
 		"torn", thread->torn, "frames", frames);
 }

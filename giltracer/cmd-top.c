@@ -107,6 +107,8 @@ static void add_threads(struct str *out, const struct top *top, bool waits)
 		utf8_add_safe(out, t->name, NAME_COLUMNS);
 		str_addf(out, " %" PRIu32 " %s%.0f%%", t->tid, mark(&top->usage),
 		         waits ? t->waits : t->has);
+		if (top->usage.gils > 1)
+			str_addf(out, " of interpreter %" PRIu32, t->gil_of);
 		if (waits && top->usage.exact)
 			add_holders(out, t);
 		else if (waits && t->for_tid)
@@ -166,10 +168,10 @@ static json_t *holders_json(const struct usage_thread *t, bool exact)
 
 static json_t *thread_json(const struct usage_thread *t, bool exact)
 {
-	return json_pack("{s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "tid",
-	                 (json_int_t)t->tid, "name", text_json(t->name), "has_percent", t->has,
-	                 "waits_percent", t->waits, "runnable_percent", t->runs, "asleep_percent",
-	                 t->sleeps, "waits_for_tid",
+	return json_pack("{s:I, s:o, s:I, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "tid",
+	                 (json_int_t)t->tid, "name", text_json(t->name), "gil_of",
+	                 (json_int_t)t->gil_of, "has_percent", t->has, "waits_percent", t->waits,
+	                 "runnable_percent", t->runs, "asleep_percent", t->sleeps, "waits_for_tid",
 	                 t->for_tid ? json_integer(t->for_tid) : json_null(), "waits_for",
 	                 holders_json(t, exact), "function", text_json(t->function), "file",
 	                 text_json(t->file), "line", t->line ? json_integer(t->line) : json_null());
@@ -301,6 +303,8 @@ static void draw_thread(const struct top *top, const struct usage_thread *t, int
 	CLEANUP(str_done) struct str name = { 0 }, function = { 0 };
 
 	utf8_add_safe(&name, t->name, NAME_COLUMNS);
+	if (top->usage.gils > 1)
+		str_addf(&function, "[interpreter %" PRIu32 "] ", t->gil_of);
 	add_function(&function, t);
 	mvprintw(y, 0, "%8" PRIu32 " %-*s %7.1f %7.1f %9.1f %8.1f ", t->tid, NAME_COLUMNS,
 	         str_get(&name), t->has, t->waits, t->runs, t->sleeps);

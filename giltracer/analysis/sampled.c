@@ -11,12 +11,27 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-/* The state of sampled_find(). */
+/* A run in which a thread has a GIL or waits for one. @waiters: others in its samples, summed */
+struct gil_run {
+	uint32_t pid, gil_of, thread, run;
+	uint64_t waiters;
+};
+
+/**
+ * The state of sampled_find().
+ * @places: hash of the key -> index
+ * @next: in gil_runs, the next one to be asked for
+ * @waiters: per sample, of one GIL; @held: whether any GIL is
+ */
 struct finding {
 	const struct samples *samples;
 	struct sampled *out;
-	struct idmap places; /* hash of the key -> index */
+	struct idmap places;
 	struct hash_seed seed;
+	VEC(struct gil_run) gil_runs;
+	size_t next;
+	uint32_t *waiters;
+	bool *held;
 };
 
 enum sampled_what sampled_what_of(const struct sample_run *run)
@@ -180,40 +195,115 @@ static void add_place(struct finding *f, uint32_t thread, const struct sample_ru
 	place->waiters += waiters;
 }
 
-/* ---- threads that waited while another one of their process had the GIL */
+/* ---- threads that waited while another one had the same GIL */
 
-/* Per sample and process: how many wait. waiters[sample] of the processes that have one holder. */
-static uint32_t *count_waiters(const struct samples *s, uint32_t pid)
+/* By GIL, then in the order of the samples' threads. */
+static int compare_gil_runs(const void *a, const void *b)
 {
-	uint32_t *waiters = xcalloc(s->times.n + 1, sizeof(*waiters));
+	const struct gil_run *x = a, *y = b;
 
-	for (size_t i = 0; i < s->threads.n; i++) {
-		const struct sample_thread *thread = &s->threads.v[i];
-
-		for (size_t j = 0; thread->pid == pid && j < thread->runs.n; j++) {
-			const struct sample_run *run = &thread->runs.v[j];
-			uint32_t end = sample_run_end(s, thread, j);
-
-			for (uint32_t k = run->sample; run->gil == SAMPLE_GIL_WAITS && k < end; k++)
-				waiters[k]++;
-		}
-	}
-	return waiters;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->gil_of != y->gil_of)
+		return x->gil_of < y->gil_of ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->run > y->run) - (x->run < y->run);
 }
 
-static uint64_t sum(const uint32_t *v, uint32_t from, uint32_t to)
+static int compare_runs(const void *a, const void *b)
 {
-	uint64_t n = 0;
+	const struct gil_run *x = a, *y = b;
 
-	for (uint32_t i = from; i < to; i++)
-		n += v[i];
-	return n;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->run > y->run) - (x->run < y->run);
+}
+
+static void list_gil_runs(struct finding *f)
+{
+	for (uint32_t i = 0; i < f->samples->threads.n; i++) {
+		const struct sample_thread *t = &f->samples->threads.v[i];
+
+		for (uint32_t j = 0; j < t->runs.n; j++)
+			if (t->runs.v[j].gil == SAMPLE_GIL_HOLDS ||
+			    t->runs.v[j].gil == SAMPLE_GIL_WAITS)
+				*vec_push(&f->gil_runs) =
+					(struct gil_run){ t->pid, t->runs.v[j].gil_of, i, j, 0 };
+	}
+}
+
+static const struct sample_run *run_of(const struct finding *f, const struct gil_run *of,
+                                       uint32_t *ret_end)
+{
+	const struct sample_thread *t = &f->samples->threads.v[of->thread];
+
+	*ret_end = sample_run_end(f->samples, t, of->run);
+	return &t->runs.v[of->run];
+}
+
+/* Add by to the number of threads that wait in each sample, for runs from to end, of one GIL. */
+static void count_waiters(const struct finding *f, size_t from, size_t end, uint32_t by)
+{
+	for (size_t i = from; i < end; i++) {
+		uint32_t last;
+		const struct sample_run *run = run_of(f, &f->gil_runs.v[i], &last);
+
+		for (uint32_t k = run->sample; run->gil == SAMPLE_GIL_WAITS && k < last; k++)
+			f->waiters[k] += by;
+	}
+}
+
+/* Runs from to end are those of one GIL. */
+static void look_at_gil(struct finding *f, size_t from, size_t end)
+{
+	struct sampled_gil gil = { f->gil_runs.v[from].pid, f->gil_runs.v[from].gil_of, 0 };
+
+	count_waiters(f, from, end, 1);
+	for (size_t i = from; i < end; i++) {
+		uint32_t last;
+		const struct sample_run *run = run_of(f, &f->gil_runs.v[i], &last);
+
+		for (uint32_t k = run->sample; run->gil == SAMPLE_GIL_HOLDS && k < last; k++) {
+			f->gil_runs.v[i].waiters += f->waiters[k];
+			f->out->held += !f->held[k];
+			f->held[k] = true;
+			gil.held++;
+		}
+	}
+	count_waiters(f, from, end, UINT32_MAX); /* to 0 again */
+	*vec_push(&f->out->gils) = gil;
+}
+
+static void look_at_gils(struct finding *f)
+{
+	list_gil_runs(f);
+	if (!f->gil_runs.n)
+		return;
+	qsort(f->gil_runs.v, f->gil_runs.n, sizeof(*f->gil_runs.v), compare_gil_runs);
+	for (size_t from = 0, end; from < f->gil_runs.n; from = end) {
+		for (end = from + 1; end < f->gil_runs.n; end++)
+			if (f->gil_runs.v[end].pid != f->gil_runs.v[from].pid ||
+			    f->gil_runs.v[end].gil_of != f->gil_runs.v[from].gil_of)
+				break;
+		look_at_gil(f, from, end);
+	}
+	qsort(f->gil_runs.v, f->gil_runs.n, sizeof(*f->gil_runs.v), compare_runs);
+}
+
+/* How many waited during a run; it is asked for in the order of threads and runs. */
+static uint64_t waiters_in(struct finding *f, uint32_t thread, size_t run)
+{
+	while (f->next < f->gil_runs.n &&
+	       (f->gil_runs.v[f->next].thread < thread ||
+	        (f->gil_runs.v[f->next].thread == thread && f->gil_runs.v[f->next].run < run)))
+		f->next++;
+	return f->gil_runs.v[f->next].waiters;
 }
 
 /* ---- threads */
 
-static void add_run(struct finding *f, struct sampled_thread *thread, size_t i,
-                    const uint32_t *waiters)
+static void add_run(struct finding *f, struct sampled_thread *thread, size_t i)
 {
 	const struct sample_thread *of = &f->samples->threads.v[thread->of];
 	const struct sample_run *run = &of->runs.v[i];
@@ -226,11 +316,10 @@ static void add_run(struct finding *f, struct sampled_thread *thread, size_t i,
 	thread->what[what] += n;
 	if (!(run->flags & SAMPLE_TORN))
 		add_place(f, thread->of, run, n,
-		          what == SAMPLED_HOLDS ? sum(waiters, run->sample, end) : 0);
+		          what == SAMPLED_HOLDS ? waiters_in(f, thread->of, i) : 0);
 }
 
-static void add_thread(struct finding *f, const struct recording_pass *pass, uint32_t of,
-                       const uint32_t *waiters)
+static void add_thread(struct finding *f, const struct recording_pass *pass, uint32_t of)
 {
 	struct sampled *out = f->out;
 	struct sampled_thread thread = {
@@ -239,20 +328,11 @@ static void add_thread(struct finding *f, const struct recording_pass *pass, uin
 	};
 
 	for (size_t i = 0; i < f->samples->threads.v[of].runs.n; i++)
-		add_run(f, &thread, i, waiters);
+		add_run(f, &thread, i);
 	out->thread_samples += thread.samples;
 	for (unsigned w = 0; w < SAMPLED_WHATS; w++)
 		out->what[w] += thread.what[w];
 	*vec_push(&out->threads) = thread;
-}
-
-static void add_process(struct finding *f, const struct recording_pass *pass, uint32_t pid)
-{
-	CLEANUP(free) uint32_t *waiters = count_waiters(f->samples, pid);
-
-	for (uint32_t i = 0; i < f->samples->threads.n; i++)
-		if (f->samples->threads.v[i].pid == pid)
-			add_thread(f, pass, i, waiters);
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -297,17 +377,18 @@ struct sampled sampled_find(const struct recording_pass *pass)
 	const struct samples *s = pass->samples;
 	struct sampled out = { .busiest = MODEL_NONE };
 	struct finding f = { .samples = s, .out = &out, .seed = hash_seed() };
-	struct idmap pids = { 0 };
-	uint32_t first;
 
 	if (!s)
 		return out;
 	out.samples = s->times.n;
+	f.waiters = xcalloc(s->times.n + 1, sizeof(*f.waiters));
+	f.held = xcalloc(s->times.n + 1, sizeof(*f.held));
+	look_at_gils(&f);
 	for (uint32_t i = 0; i < s->threads.n; i++)
-		if (idmap_add(&pids, s->threads.v[i].pid, i, &first))
-			add_process(&f, pass, s->threads.v[i].pid);
-	idmap_done(&pids);
-	out.held = out.what[SAMPLED_HOLDS];
+		add_thread(&f, pass, i);
+	free(f.waiters);
+	free(f.held);
+	vec_done(&f.gil_runs);
 	idmap_done(&f.places);
 	finish(&out);
 	return out;
@@ -315,6 +396,7 @@ struct sampled sampled_find(const struct recording_pass *pass)
 
 void sampled_done(struct sampled *sampled)
 {
+	vec_done(&sampled->gils);
 	vec_done(&sampled->threads);
 	vec_done(&sampled->places);
 }

@@ -57,16 +57,24 @@ struct sampled_place {
 	uint64_t samples, waiters, votes;
 };
 
+/* @gil_of: the number of the interpreter that it belongs to; @held: samples in which a thread had it */
+struct sampled_gil {
+	uint32_t pid, gil_of;
+	uint64_t held;
+};
+
 /**
  * @samples: how many were taken; @thread_samples: threads in them, summed
  * @what: of all threads
  * @held: samples in which a thread had a GIL; @busiest: index in threads of the one that most often
  * had it, MODEL_NONE: none
+ * @gils: those that a thread had or waited for
  * @threads: most waiting first, then most holding; @places: most samples first
  */
 struct sampled {
 	uint64_t samples, thread_samples, what[SAMPLED_WHATS], held;
 	uint32_t busiest;
+	VEC(struct sampled_gil) gils;
 	VEC(struct sampled_thread) threads;
 	VEC(struct sampled_place) places;
 };

@@ -45,7 +45,7 @@ void sampled_reasons_find(struct verdict *v, const struct analysis *a)
 		r->thread = t->thread;
 		r->percent = facts_percent(t->what[SAMPLED_HOLDS], s->samples);
 	}
-	add_place(&v->because, REASON_SAMPLED_HELD, find_place(s, true), s->held);
+	add_place(&v->because, REASON_SAMPLED_HELD, find_place(s, true), s->what[SAMPLED_HOLDS]);
 	add_place(&v->because, REASON_SAMPLED_PLACE, find_place(s, false), s->thread_samples);
 	reasons_add(&v->advice, ADVICE_EXACT);
 }

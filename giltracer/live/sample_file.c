@@ -17,7 +17,7 @@
  * their numbers in the file; @frames: those of stack */
 struct written {
 	uint64_t sample;
-	uint32_t stack, name;
+	uint32_t stack, name, gil_of;
 	uint8_t how;
 	VEC(struct snapshot_frame) frames;
 };
@@ -202,12 +202,19 @@ void sample_file_begin(struct sample_file *f, uint64_t time_ns)
 	f->change_count = 0;
 }
 
-static void change(struct sample_file *f, uint32_t thread, uint8_t how, uint32_t stack)
+static void change(struct sample_file *f, uint32_t thread, uint8_t how, uint32_t gil_of,
+                   uint32_t stack)
 {
 	struct written *w = &f->threads.v[thread];
 
-	if (w->how == how && w->stack == stack)
+	if (w->how == how && w->stack == stack && w->gil_of == gil_of)
 		return;
+	if (w->gil_of != gil_of) {
+		put_kind(f, 'G');
+		put_number(f, thread);
+		put_number(f, gil_of);
+	}
+	w->gil_of = gil_of;
 	w->how = how;
 	w->stack = stack;
 	add_change(f, thread);
@@ -247,14 +254,14 @@ void sample_file_thread(struct sample_file *f, pid_t pid, const struct snapshot_
 	               (uint32_t)thread->activity << 4;
 
 	f->threads.v[id].sample = f->sample;
-	change(f, id, (uint8_t)how, stack);
+	change(f, id, (uint8_t)how, thread->gil_of, stack);
 }
 
 void sample_file_end(struct sample_file *f)
 {
 	for (uint32_t i = 0; i < f->threads.n; i++)
 		if (f->threads.v[i].sample != f->sample)
-			change(f, i, HOW_GONE, 0);
+			change(f, i, HOW_GONE, f->threads.v[i].gil_of, 0);
 	put_kind(f, 'S');
 	put_number(f, f->now_ns > f->last_ns ? f->now_ns - f->last_ns : 0);
 	put_number(f, f->change_count);

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "live/cstack.h"
 #include "live/memory.h"
 #include "live/stack_reader.h"
 #include "live/tasks.h"
@@ -49,6 +50,8 @@ struct found_line {
  * @interpreter: index; @own_tid: 0: not known; @name: the program's, "": not known
  * @ident: its pthread_t; @unborn: still that of the thread that made the state for a new one
  * @looked: at ident, since the lists were walked
+ * @run_tid, @run_ident: of the thread that runs it, which need not be the one it was made for; 0: not
+ * known; @cstack: on which that was found
  */
 struct known_thread {
 	uint64_t address;
@@ -57,14 +60,18 @@ struct known_thread {
 	char name[PYTHREAD_NAME];
 	uint64_t ident;
 	bool looked, unborn, torn;
+	uint32_t run_tid;
+	uint64_t run_ident;
+	struct cstack cstack;
 	uint8_t bytes[THREAD_BYTES];
 	struct raw_stack stack;
 	VEC(struct found_line) lines; /* as stack.frames */
 };
 
-/* A PyInterpreterState. @lock: of its GIL at the time of the snapshot; @lock_after: later */
+/* A PyInterpreterState. @gil: its GIL, and @gil_now, where it has a pointer to it; @lock: of the GIL at
+ * the time of the snapshot; @lock_after: later */
 struct known_interpreter {
-	uint64_t address, next, threads, gil;
+	uint64_t address, next, threads, gil, gil_now, id;
 	uint8_t lock[LOCK_BYTES], lock_after[LOCK_BYTES];
 };
 
@@ -245,6 +252,18 @@ static void add_lock(struct snapshots *s, const struct known_interpreter *interp
 		          LOCK_BYTES);
 }
 
+/* The memory of an interpreter that has ended may be that of another one. */
+static void add_gil(struct snapshots *s, struct known_interpreter *k)
+{
+	uint32_t id_at = memory_at(s, MEMORY_INTERPRETER_ID);
+
+	k->gil_now = k->gil;
+	if (k->gil && !s->target->def->shared)
+		batch_add(&s->batch, k->address + memory_at(s, MEMORY_GIL), &k->gil_now, 8);
+	if (id_at != PROBEDEF_NO_OFFSET)
+		batch_add(&s->batch, k->address + id_at, &k->id, 8);
+}
+
 static bool read_lists(struct snapshots *s)
 {
 	uint64_t root = s->target->root;
@@ -256,6 +275,7 @@ static bool read_lists(struct snapshots *s)
 		batch_add(&s->batch, k->address + memory_at(s, MEMORY_NEXT_INTERPRETER), &k->next,
 		          8);
 		batch_add(&s->batch, k->address + memory_at(s, MEMORY_THREADS), &k->threads, 8);
+		add_gil(s, k);
 		add_lock(s, k, k->lock);
 	}
 	for (size_t i = 0; i < s->threads.n; i++)
@@ -273,7 +293,8 @@ static bool lists_are_same(const struct snapshots *s)
 	for (size_t i = 0; i < s->interpreters.n; i++) {
 		uint64_t thread = s->interpreters.v[i].threads;
 
-		if (interpreter != s->interpreters.v[i].address)
+		if (interpreter != s->interpreters.v[i].address ||
+		    s->interpreters.v[i].gil != s->interpreters.v[i].gil_now)
 			return false;
 		for (; t < s->threads.n && s->threads.v[t]->interpreter == i; t++) {
 			if (thread != s->threads.v[t]->address)
@@ -420,7 +441,7 @@ static void add_frames(struct snapshots *s, struct known_thread *known,
 		const struct live_code *code = target_code(s->target,
 		                                           known->stack.frames.v[i].code);
 
-		if (is_function(code))
+		if (!known->torn && is_function(code))
 			*vec_push(&thread->frames) =
 				(struct snapshot_frame){ code, line_of(s, known, i, code) };
 	}
@@ -458,13 +479,80 @@ static enum gil_state gil_state_of(const struct snapshots *s, const struct known
 	return sleeps_for_gil(s, k->gil, task) ? GIL_WAITS : GIL_NONE;
 }
 
-static void add_thread(struct snapshots *s, struct snapshot *snapshot, struct known_thread *known)
+/* How much a state says of where its thread is. */
+static int rank_of(const struct snapshots *s, const struct known_thread *known,
+                   const struct task *task)
 {
-	const struct task *task = tasks_find(&s->tasks, known->own_tid);
+	enum gil_state gil = gil_state_of(s, known, task);
+
+	return gil == GIL_HOLDS ? 3 : gil == GIL_WAITS ? 2 : known->stack.frames.n > 0;
+}
+
+/* The state, from i on, that its thread is in: that of the newest interpreter unless it has a GIL, or
+ * waits for one. */
+static struct known_thread *innermost(const struct snapshots *s, size_t i, const struct task *task)
+{
+	struct known_thread *ret = s->threads.v[i];
+
+	for (size_t j = i + 1; task && s->interpreters.n > 1 && j < s->threads.n; j++)
+		if (s->threads.v[j]->run_tid == ret->run_tid &&
+		    rank_of(s, s->threads.v[j], task) > rank_of(s, ret, task))
+			ret = s->threads.v[j];
+	return ret;
+}
+
+/* Behind those of the interpreter that the thread is in, those of the interpreters that called it. */
+static void add_callers(struct snapshots *s, size_t i, const struct known_thread *known,
+                        struct snapshot_thread *thread)
+{
+	for (; thread->tid && s->interpreters.n > 1 && i < s->threads.n; i++) {
+		struct known_thread *other = s->threads.v[i];
+
+		if (other == known || other->run_tid != known->run_tid)
+			continue;
+		thread->torn |= other->torn;
+		add_frames(s, other, thread);
+	}
+	if (thread->torn)
+		thread->frames.n = 0;
+}
+
+/* What the program calls it, in the oldest of its interpreters. */
+static void add_name(const struct snapshots *s, size_t i, struct snapshot_thread *thread)
+{
+	const struct known_thread *first = s->threads.v[i];
+
+	for (; i < s->threads.n; i++) {
+		const struct known_thread *known = s->threads.v[i];
+
+		if (known->run_tid != first->run_tid || known->run_ident != known->ident ||
+		    !*known->name)
+			continue;
+		memcpy(thread->name, known->name, sizeof(known->name));
+		thread->named = true;
+	}
+}
+
+/* The number of the interpreter that a GIL was made with: the oldest one that has it. */
+static uint32_t owner_of(const struct snapshots *s, uint64_t gil)
+{
+	for (size_t i = s->interpreters.n; gil && i--;)
+		if (s->interpreters.v[i].gil == gil)
+			return (uint32_t)s->interpreters.v[i].id;
+	return 0;
+}
+
+/* The thread that state i is of, with its later states. */
+static void add_thread(struct snapshots *s, struct snapshot *snapshot, size_t i)
+{
+	const struct task *task = tasks_find(&s->tasks, s->threads.v[i]->run_tid);
+	struct known_thread *known = innermost(s, i, task);
 	struct snapshot_thread *thread = vec_push(&snapshot->threads);
+	uint64_t gil = s->interpreters.v[known->interpreter].gil;
 
 	*thread = (struct snapshot_thread){
-		.gil_address = s->interpreters.v[known->interpreter].gil,
+		.gil_address = gil,
+		.gil_of = owner_of(s, gil),
 		.gil = gil_state_of(s, known, task),
 		.torn = known->torn,
 		.state = '?',
@@ -474,13 +562,42 @@ static void add_thread(struct snapshots *s, struct snapshot *snapshot, struct kn
 		thread->state = task->state;
 		thread->activity = task->activity;
 		memcpy(thread->name, task->name, sizeof(task->name));
+		add_name(s, i, thread);
 	}
-	if (task && *known->name) {
-		memcpy(thread->name, known->name, sizeof(known->name));
-		thread->named = true;
+	add_frames(s, known, thread);
+	add_callers(s, i, known, thread);
+}
+
+/* Whether nothing is known of it: neither a thread nor a stack nor that it has a GIL. */
+static bool is_idle(const struct snapshots *s, const struct known_thread *known)
+{
+	return !known->run_tid && !known->stack.frames.n &&
+	       gil_state_of(s, known, NULL) != GIL_HOLDS;
+}
+
+/* Whether an earlier state is of the same thread. */
+static bool is_added(const struct snapshots *s, size_t i)
+{
+	uint32_t tid = s->threads.v[i]->run_tid;
+
+	for (size_t j = 0; s->interpreters.n > 1 && tid && j < i; j++)
+		if (s->threads.v[j]->run_tid == tid)
+			return true;
+	return false;
+}
+
+static uint32_t count_gils(const struct snapshots *s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->interpreters.n; i++) {
+		size_t j = 0;
+
+		while (s->interpreters.v[j].gil != s->interpreters.v[i].gil)
+			j++;
+		n += j == i;
 	}
-	if (!known->torn)
-		add_frames(s, known, thread);
+	return n;
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -536,16 +653,89 @@ static void look_at_ident(struct snapshots *s, size_t i)
 	s->changes++;
 }
 
+/* ---- the thread that runs a state: before 3.13, a subinterpreter's first one has the numbers of the
+ * thread that made it, whoever runs it */
+
+/* Whether another state that is in use was made for the same thread. */
+static bool shares_ident(const struct snapshots *s, const struct known_thread *thread)
+{
+	for (size_t i = 0; i < s->threads.n; i++) {
+		const struct known_thread *other = s->threads.v[i];
+
+		if (other != thread && other->ident == thread->ident && other->stack.frames.n)
+			return true;
+	}
+	return false;
+}
+
+static const struct known_thread *main_thread(const struct snapshots *s)
+{
+	for (size_t i = s->threads.n; i--;) {
+		const struct task *task = tasks_find(&s->tasks, s->threads.v[i]->own_tid);
+
+		if (task && task->tid == (uint32_t)s->target->pid)
+			return s->threads.v[i];
+	}
+	return NULL;
+}
+
+/* The thread whose pthread_t is the next one above an address in its stack. */
+static const struct known_thread *owner_of_stack(const struct snapshots *s,
+                                                 const struct cstack *cstack, uint64_t address)
+{
+	const struct known_thread *ret = NULL;
+
+	if (cstack->of_main)
+		return main_thread(s);
+	for (size_t i = 0; i < s->threads.n; i++) {
+		const struct known_thread *t = s->threads.v[i];
+
+		if (t->own_tid && t->ident > address && t->ident < cstack->high &&
+		    (!ret || t->ident <= ret->ident)) /* the oldest interpreter's */
+			ret = t;
+	}
+	return ret;
+}
+
+/* 3.11 and 3.12: the innermost call of the interpreter's loop is on the stack of its thread. */
+static void find_by_stack(struct snapshots *s, struct known_thread *thread)
+{
+	uint64_t address = bytes_u64(thread->bytes, frame_at(s, FRAME_CURRENT));
+	const struct known_thread *owner;
+
+	if (address < thread->cstack.low || address >= thread->cstack.high)
+		thread->cstack = cstack_find(s->target->pid, address);
+	owner = owner_of_stack(s, &thread->cstack, address);
+	thread->run_tid = owner ? owner->own_tid : 0;
+	thread->run_ident = owner ? owner->ident : 0;
+}
+
+static void find_runner(struct snapshots *s, struct known_thread *thread)
+{
+	bool of_main = thread->interpreter + 1 == s->interpreters.n;
+
+	thread->run_tid = thread->own_tid;
+	thread->run_ident = thread->ident;
+	if (of_main || s->target->def->minor >= 13 || thread->unborn)
+		return;
+	if (frame_at(s, FRAME_CURRENT2) != PROBEDEF_NO_OFFSET && thread->stack.frames.n)
+		find_by_stack(s, thread);
+	else if (shares_ident(s, thread))
+		thread->run_tid = 0;
+}
+
 /* Whether a thread is missing in the kernel's list. */
 static bool find_tasks(struct snapshots *s)
 {
 	bool missing = false;
 
+	for (size_t i = s->threads.n; i--;)
+		look_at_ident(s, i);
 	for (size_t i = s->threads.n; i--;) {
 		struct known_thread *thread = s->threads.v[i];
 
-		look_at_ident(s, i);
-		if (thread->unborn || tasks_find(&s->tasks, thread->own_tid))
+		find_runner(s, thread);
+		if (thread->unborn || !thread->run_tid || tasks_find(&s->tasks, thread->run_tid))
 			continue;
 		missing = true;
 		thread->looked = false;
@@ -593,7 +783,9 @@ int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 		return -1;
 	look_at_names(s);
 	for (size_t i = 0; i < s->threads.n; i++)
-		add_thread(s, ret, s->threads.v[i]);
+		if (!is_idle(s, s->threads.v[i]) && !is_added(s, i))
+			add_thread(s, ret, i);
+	ret->gils = count_gils(s);
 	if (ret->threads.n)
 		qsort(ret->threads.v, ret->threads.n, sizeof(*ret->threads.v), compare_threads);
 	return 0;
@@ -608,7 +800,7 @@ void snapshot_done(struct snapshot *snapshot)
 const struct snapshot_thread *snapshot_holder(const struct snapshot *snapshot, uint64_t gil)
 {
 	for (size_t i = 0; i < snapshot->threads.n; i++)
-		if (snapshot->threads.v[i].gil == GIL_HOLDS &&
+		if (snapshot->threads.v[i].gil == GIL_HOLDS && snapshot->threads.v[i].tid &&
 		    snapshot->threads.v[i].gil_address == gil)
 			return &snapshot->threads.v[i];
 	return NULL;

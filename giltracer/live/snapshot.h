@@ -26,14 +26,18 @@ enum gil_state {
 };
 
 /**
- * @tid: as the kernel knows it here; 0: the thread is gone, or not the kernel's yet
+ * A thread, whichever interpreters it is in: one that runs code of a subinterpreter is in the one
+ * that called it, too.
+ * @tid: as the kernel knows it here; 0: the thread is gone, not the kernel's yet, or it is not
+ * known which one it is
  * @name: what the program calls it (live/pythreads.h), else what the kernel does
  * @named: the program does
  * @state: R, S, D, T, Z as in /proc/PID/task/TID/stat; '?' if it is not known
  * @activity: what it does, by its system call
- * @gil: its relation to the GIL of its interpreter, at @gil_address (0: unknown)
+ * @gil: its relation to the GIL of the interpreter it is in, at @gil_address (0: unknown)
+ * @gil_of: the number of the interpreter that the GIL belongs to; 0: the main one
  * @torn: the stack changed while it was read, each time; then there are no frames
- * @frames: innermost first
+ * @frames: innermost first; those of the interpreter it is in, then of the others
  */
 struct snapshot_thread {
 	uint32_t tid;
@@ -43,18 +47,20 @@ struct snapshot_thread {
 	enum sample_activity activity;
 	enum gil_state gil;
 	uint64_t gil_address;
+	uint32_t gil_of;
 	bool torn;
 	VEC(struct snapshot_frame) frames;
 };
 
 /**
  * @time_ns: CLOCK_MONOTONIC, when it was begun
- * @gil_known: the definition says where the GIL is
+ * @gil_known: the definition says where the GIL is; @gils: how many there are
  * @threads: holders of a GIL first, then those that wait for one, then the others, by tid
  */
 struct snapshot {
 	uint64_t time_ns;
 	bool gil_known;
+	uint32_t gils;
 	VEC(struct snapshot_thread) threads;
 };
 
@@ -70,7 +76,7 @@ DEFINE_CLEANUP(struct snapshots *, snapshots_free);
 int snapshot_take(struct snapshot *ret, struct snapshots *snapshots, struct error *err);
 void snapshot_done(struct snapshot *snapshot);
 
-/* The thread that holds the GIL at address; NULL if none does. */
+/* The thread that holds the GIL at address; NULL if none does, or it is not known which. */
 const struct snapshot_thread *snapshot_holder(const struct snapshot *snapshot, uint64_t gil);
 
 #endif

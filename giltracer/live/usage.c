@@ -23,7 +23,7 @@ struct vote {
 /* What samples say about a thread in the current interval. @code, @line: belong to function's
  * key */
 struct seen {
-	uint32_t tid;
+	uint32_t tid, gil_of;
 	char name[PYTHREAD_NAME];
 	unsigned has, waits, runs, sleeps;
 	struct vote holder, function;
@@ -40,7 +40,8 @@ struct usage_source {
 	struct totals *totals; /* NULL: the program keeps none */
 	struct totals_snapshot before, now;
 	VEC(struct seen) seen;
-	unsigned samples, held;
+	unsigned samples, held; /* in so many of them, a GIL */
+	uint32_t gils;
 	uint64_t began_ns;
 };
 
@@ -99,7 +100,7 @@ static void add_thread(struct usage_source *u, const struct snapshot *snapshot,
 
 	seen->has += t->gil == GIL_HOLDS;
 	seen->waits += t->gil == GIL_WAITS;
-	u->held += t->gil == GIL_HOLDS;
+	seen->gil_of = t->gil_of;
 	if (t->gil == GIL_WAITS && holder)
 		vote(&seen->holder, holder->tid);
 	if (t->gil != GIL_HOLDS && t->gil != GIL_WAITS) {
@@ -118,6 +119,8 @@ int usage_sample(struct usage_source *u, struct error *err)
 	for (size_t i = 0; i < snapshot.threads.n; i++)
 		if (snapshot.threads.v[i].tid)
 			add_thread(u, &snapshot, &snapshot.threads.v[i]);
+	u->held += snapshot.threads.n && snapshot.threads.v[0].gil == GIL_HOLDS;
+	u->gils = snapshot.gils;
 	if (u->keep)
 		keep_add(u->keep, u->pid, &snapshot);
 	snapshot_done(&snapshot);
@@ -139,6 +142,7 @@ static void fill_seen(const struct usage_source *u, const struct seen *seen,
 	ret->waits = percent(seen->waits, u->samples);
 	ret->runs = percent(seen->runs, u->samples);
 	ret->sleeps = percent(seen->sleeps, u->samples);
+	ret->gil_of = seen->gil_of;
 	ret->for_tid = seen->holder.lead ? (uint32_t)seen->holder.key : 0;
 	if (seen->code) {
 		ret->function = xstrdup(seen->code->name);
@@ -323,6 +327,7 @@ void usage_end(struct usage_source *u, struct usage *ret)
 	empty(ret);
 	ret->exact = false;
 	ret->samples = u->samples;
+	ret->gils = u->gils;
 	ret->time_ns = u->began_ns = exact ? u->now.at_ns : clock_now_ns();
 	if (exact)
 		began_ns = u->before.at_ns;

@@ -42,6 +42,7 @@ struct usage_holder {
  * @runs, @sleeps: percent of the samples in which it was runnable, or asleep, without the GIL
  * @for_tid: whom it was seen to wait for most often; 0: nobody
  * @holders: only if exact: they add up to waits, the greatest first
+ * @gil_of: the number of the interpreter whose GIL it is, as it was last seen; 0: the main one
  * @function, @file, @line: what it was seen to run most often, with the GIL if it had it; function
  * NULL: not known
  */
@@ -49,7 +50,7 @@ struct usage_thread {
 	uint32_t tid;
 	char name[64];
 	double has, waits, runs, sleeps;
-	uint32_t for_tid;
+	uint32_t for_tid, gil_of;
 	VEC(struct usage_holder) holders;
 	char *function, *file;
 	uint32_t line;
@@ -59,13 +60,15 @@ struct usage_thread {
  * @time_ns: its end, CLOCK_MONOTONIC; @interval_ns: how long it was
  * @exact: has, waits and holders are
  * @samples: how many there were of the stacks
- * @free: percent of the interval in which no thread had the GIL
+ * @free: percent of the interval in which no thread had a GIL
+ * @gils: how many there were, as was last seen
  * @threads: those that had the GIL or waited most first
  */
 struct usage {
 	uint64_t time_ns, interval_ns;
 	bool exact;
 	unsigned samples;
+	uint32_t gils;
 	double free;
 	VEC(struct usage_thread) threads;
 };

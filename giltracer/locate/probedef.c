@@ -266,16 +266,11 @@ static const char *const frame_keys[FRAME_KEYS] = {
 };
 
 static const char *const memory_keys[MEMORY_KEYS] = {
-	"interpreters", "next-interpreter",
-	"threads",      "next-thread",
-	"thread-id",    "native-id",
-	"gil",          "gil-holder",
-	"gil-locked",   "gil-size",
-	"file",         "table",
-	"instructions", "size",
-	"bytes",        "length",
-	"wide-text",    "modules",
-	"cached-keys",
+	"interpreters", "next-interpreter", "interpreter-id", "threads",
+	"next-thread",  "thread-id",        "native-id",      "gil",
+	"gil-holder",   "gil-locked",       "gil-size",       "file",
+	"table",        "instructions",     "size",           "bytes",
+	"length",       "wide-text",        "modules",        "cached-keys",
 };
 
 /* A mapping of names to offsets; seen has a bit for each that was given. */
@@ -339,6 +334,7 @@ static int read_frame(struct reader *r, yaml_node_t *node, struct probedef *def)
 	return 0;
 }
 
+#define MEMORY_NEWER_KEYS (1u << MEMORY_INTERPRETER_ID | 1u << MEMORY_NATIVE_ID)
 #define MEMORY_GIL_KEYS \
 	(1u << MEMORY_GIL | 1u << MEMORY_HOLDER | 1u << MEMORY_LOCKED | 1u << MEMORY_GIL_SIZE)
 
@@ -346,7 +342,7 @@ static int read_memory(struct reader *r, yaml_node_t *node, struct probedef *def
 {
 	struct offsets_reader offsets = { memory_keys, MEMORY_KEYS, def->memory, 0, &def->root };
 
-	if (read_offsets(r, node, &offsets, 1u << MEMORY_NATIVE_ID | MEMORY_GIL_KEYS) < 0)
+	if (read_offsets(r, node, &offsets, MEMORY_NEWER_KEYS | MEMORY_GIL_KEYS) < 0)
 		return -1;
 	if (!def->root)
 		return fail(r, node, "missing key", "root");

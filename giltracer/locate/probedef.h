@@ -64,6 +64,7 @@ enum probedef_frame_key {
 enum probedef_memory_key {
 	MEMORY_INTERPRETERS,     /* root: the first PyInterpreterState */
 	MEMORY_NEXT_INTERPRETER, /* PyInterpreterState: the next one */
+	MEMORY_INTERPRETER_ID,   /* PyInterpreterState: its number; from 3.12 on */
 	MEMORY_THREADS,          /* PyInterpreterState: its first PyThreadState */
 	MEMORY_NEXT_THREAD,      /* PyThreadState: the next one */
 	MEMORY_THREAD_ID,        /* PyThreadState: the pthread_t */

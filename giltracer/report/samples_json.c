@@ -11,6 +11,12 @@ static void put_whats(struct jsonw *w, const uint64_t *what)
 		jsonw_u64(w, sampled_what_name(i), what[i]);
 }
 
+/* The interpreter whose GIL a thread had or could have, as it was last seen. */
+static uint32_t last_gil_of(const struct sample_thread *thread)
+{
+	return thread->runs.n ? thread->runs.v[thread->runs.n - 1].gil_of : 0;
+}
+
 static void put_thread(struct jsonw *w, const struct analysis *a, const struct sampled_thread *t)
 {
 	const struct samples *s = a->pass->samples;
@@ -22,8 +28,18 @@ static void put_thread(struct jsonw *w, const struct analysis *a, const struct s
 	jsonw_string(w, "name",
 	             t->thread == MODEL_NONE ? names_get(s->names, of->name)
 	                                     : facts_thread_name(a->pass, t->thread));
+	jsonw_u64(w, "gil_of", last_gil_of(of));
 	jsonw_u64(w, "samples", t->samples);
 	put_whats(w, t->what);
+	jsonw_end(w);
+}
+
+static void put_gil(struct jsonw *w, const struct sampled_gil *gil)
+{
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "pid", gil->pid);
+	jsonw_u64(w, "gil_of", gil->gil_of);
+	jsonw_u64(w, "held", gil->held);
 	jsonw_end(w);
 }
 
@@ -73,6 +89,10 @@ void samples_json(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_u64(w, "stacks", s->stacks_read);
 	jsonw_u64(w, "torn", s->torn);
 	jsonw_u64(w, "held", a->sampled.held);
+	jsonw_array(w, "gils");
+	for (size_t i = 0; i < a->sampled.gils.n; i++)
+		put_gil(w, &a->sampled.gils.v[i]);
+	jsonw_end(w);
 	jsonw_array(w, "threads");
 	for (size_t i = 0; i < a->sampled.threads.n; i++)
 		put_thread(w, a, &a->sampled.threads.v[i]);

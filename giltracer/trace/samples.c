@@ -19,7 +19,7 @@
 #define PARTS_MAX   64 /* each looks at all threads */
 
 /**
- * @names, @frames, @threads: numbers of the file -> ours
+ * @names, @frames, @threads: numbers of the file -> ours; @gil_of: per number of a thread
  * @new_part: the next sample says how each thread is
  */
 struct reader {
@@ -28,6 +28,7 @@ struct reader {
 	VEC(uint32_t) names;
 	VEC(uint32_t) frames;
 	VEC(uint32_t) threads;
+	VEC(uint32_t) gil_of;
 	struct idmap by_thread;
 	unsigned parts;
 	bool new_part;
@@ -105,6 +106,7 @@ static void read_thread(struct reader *r)
 	index = thread_index(r, pid, tid);
 	r->s->threads.v[index].name = name;
 	*vec_push(&r->threads) = index;
+	*vec_push(&r->gil_of) = 0;
 }
 
 static void read_other_name(struct reader *r)
@@ -116,11 +118,20 @@ static void read_other_name(struct reader *r)
 		r->s->threads.v[thread].name = name;
 }
 
+static void read_gil(struct reader *r)
+{
+	uint64_t number = get(r), gil_of = get(r);
+
+	look_up(r, r->threads.v, r->threads.n, number);
+	if (!is_bad(r))
+		r->gil_of.v[number] = (uint32_t)gil_of;
+}
+
 static void begin_part(struct reader *r)
 {
 	r->wrong |= ++r->parts > PARTS_MAX;
 	r->names.n = r->frames.n = 1;
-	r->threads.n = 0;
+	r->threads.n = r->gil_of.n = 0;
 	r->new_part = true;
 }
 
@@ -139,8 +150,8 @@ static void end_all_runs(struct samples *s)
 
 static bool goes_on(const struct sample_run *a, const struct sample_run *b)
 {
-	return a->stack == b->stack && a->gil == b->gil && a->activity == b->activity &&
-	       a->flags == b->flags;
+	return a->stack == b->stack && a->gil == b->gil && a->gil_of == b->gil_of &&
+	       a->activity == b->activity && a->flags == b->flags;
 }
 
 static void add_run(const struct reader *r, struct sample_thread *t, const struct sample_run *run)
@@ -156,8 +167,8 @@ static void add_run(const struct reader *r, struct sample_thread *t, const struc
 static void read_change(struct reader *r)
 {
 	struct samples *s = r->s;
-	uint32_t thread = look_up(r, r->threads.v, r->threads.n, get(r));
-	uint64_t how = get(r);
+	uint64_t number = get(r), how = get(r);
+	uint32_t thread = look_up(r, r->threads.v, r->threads.n, number);
 	uint32_t stack = look_up(r, r->frames.v, r->frames.n, get(r));
 	struct sample_run run = {
 		.sample = (uint32_t)s->times.n - 1,
@@ -168,8 +179,10 @@ static void read_change(struct reader *r)
 	};
 
 	r->wrong |= !r->c.bad && (how > 255 || run.activity >= SAMPLE_ACTIVITIES);
-	if (!is_bad(r))
-		add_run(r, &s->threads.v[thread], &run);
+	if (is_bad(r))
+		return;
+	run.gil_of = r->gil_of.v[number];
+	add_run(r, &s->threads.v[thread], &run);
 }
 
 static void read_sample(struct reader *r)
@@ -213,6 +226,9 @@ static bool read_record(struct reader *r, uint8_t kind)
 		return true;
 	case 'A':
 		read_other_name(r);
+		return true;
+	case 'G':
+		read_gil(r);
 		return true;
 	case 'R':
 		begin_part(r);
@@ -311,6 +327,7 @@ int samples_parse(struct samples **ret, const void *data, size_t size, struct er
 	vec_done(&r.names);
 	vec_done(&r.frames);
 	vec_done(&r.threads);
+	vec_done(&r.gil_of);
 	idmap_done(&r.by_thread);
 	if (status == 0)
 		*ret = take(s);

@@ -14,6 +14,8 @@
  *		'S' ns since the sample before, n, n times { thread, how, frame }: a sample of all
  *		    threads: what is not as in the sample before
  *		'A' thread, name: the thread has another name from now on
+ *		'G' thread, n: from the next sample on, the GIL that it has or waits for is that of
+ *		    interpreter n; 0, the main one's, until this is said
  *		'M' n: so many samples before the next one could not be taken in time
  *		'R': names, frames and threads are numbered anew. A thread that the next sample
  *		    lacks is gone; one of the same pid and tid as before is that thread
@@ -69,9 +71,10 @@ enum sample_activity {
  * How a thread was found from a sample on, until the next run or the last sample.
  * @sample: index in struct samples.times
  * @stack: id in struct samples.stacks, 0: no Python frame
+ * @gil_of: the number of the interpreter whose GIL it is
  */
 struct sample_run {
-	uint32_t sample, stack;
+	uint32_t sample, stack, gil_of;
 	uint8_t gil, activity, flags;
 };
 

@@ -40,7 +40,7 @@ class Reader:
         return self.now_ns, [tid for tid, gil in self.gil.items() if gil == 1]
 
     def samples(self):
-        skipped = {"F": 4, "A": 2, "M": 1}
+        skipped = {"F": 4, "A": 2, "G": 2, "M": 1}
         while self.at < len(self.data):
             kind = chr(self.data[self.at])
             self.at += 1

@@ -29,6 +29,9 @@ static void show_roots(void)
 	puts("  interpreters: 0x0");
 #endif
 	SHOW("next-interpreter", PyInterpreterState, next);
+#if PY_VERSION_HEX >= 0x030C0000
+	SHOW("interpreter-id", PyInterpreterState, id);
+#endif
 #if PY_VERSION_HEX >= 0x030B0000
 	SHOW("threads", PyInterpreterState, threads.head);
 #else

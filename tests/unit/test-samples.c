@@ -36,6 +36,16 @@ static void add(struct sample_file *f, uint32_t tid, enum gil_state gil, uint32_
 	vec_done(&t.frames);
 }
 
+/* In interpreter 2, which has a GIL of its own. */
+static void add_inner(struct sample_file *f, uint32_t tid, enum gil_state gil)
+{
+	struct snapshot_thread t = thread_in(tid, gil, 0);
+
+	t.gil_of = 2;
+	sample_file_thread(f, 100, &t);
+	vec_done(&t.frames);
+}
+
 /* Three samples of two threads; the second one is gone in the last. */
 static void write_file(const char *path)
 {
@@ -92,6 +102,35 @@ static void test_round(const char *path)
 	is_u64(s->threads.v[1].runs.n, 2, "what stays the same is one run");
 	is_u64(s->threads.v[1].runs.v[1].flags, SAMPLE_GONE, "a thread that is not read is gone");
 	is_u64(sample_run_end(s, &s->threads.v[1], 0), 2, "from the sample on that lacks it");
+}
+
+/* Two samples: a thread is in the main interpreter, then in another one; a second one always was. */
+static void test_gils(const char *path)
+{
+	const struct sample_file_plan plan = { path, 200, false, 1000, 1 << 20 };
+	CLEANUP(samples_close) struct samples *s = NULL;
+	struct sample_file *f;
+	struct error err;
+
+	if (!ok(sample_file_open(&f, &plan, &err) == 0, "a file with two GILs is made"))
+		return;
+	sample_file_begin(f, 1500);
+	add(f, 1, GIL_HOLDS, 0);
+	add_inner(f, 2, GIL_HOLDS);
+	sample_file_end(f);
+	sample_file_begin(f, 2500);
+	add_inner(f, 1, GIL_HOLDS);
+	add_inner(f, 2, GIL_HOLDS);
+	sample_file_end(f);
+	ok(sample_file_finish(f, 3000, &err) == 0, "and finished");
+	sample_file_close(f);
+	if (!ok(samples_open(&s, path, &err) == 0, "and read"))
+		return;
+	is_u64(s->threads.v[0].runs.n, 2, "a thread that has another GIL is in another state");
+	is_u64(s->threads.v[0].runs.v[0].gil_of, 0, "first it had the main interpreter's");
+	is_u64(s->threads.v[0].runs.v[1].gil_of, 2, "then that of interpreter 2");
+	is_u64(s->threads.v[1].runs.n, 1, "what stays the same is one run");
+	is_u64(s->threads.v[1].runs.v[0].gil_of, 2, "of its GIL");
 }
 
 /* However short it is cut, it is read up to there or refused; and never is a thread in a sample
@@ -219,6 +258,7 @@ int main(void)
 	write_file(path);
 	test_round(path);
 	test_cuts(path, 3);
+	test_gils(path);
 	test_kept(path);
 	test_kept_short(path);
 	unlink(path);
@@ -226,6 +266,7 @@ int main(void)
 	refuses("F\1\0\0\0", 5, "record at 0x18: bad 'F'", "a frame without its caller");
 	refuses("S\1\1\0\0\0", 6, "record at 0x18: bad 'S'", "a thread that is not there");
 	refuses("RA\0\0", 4, "bad 'A'", "a name of a thread that is not there");
+	refuses("G\0\2", 3, "bad 'G'", "a GIL of a thread that is not there");
 	refuses("N\377\377\377\377\377\377\377\377\377\377\1", 12, "bad 'N'",
 	        "a number without end");
 	return done_testing();

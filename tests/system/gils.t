@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Samples of programs with several interpreters: each thread once, where it is, and each GIL's holder.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+# start PYTHON: gils.py under it; its id in $pid, those of its interpreters in $ids.
+start() {
+	rm -f ready go
+	mkfifo ready go
+	"$1" "$top_srcdir/tests/system/gils.py" ready go &
+	pid=$!
+	read -r ids <ready
+	exec 4>go
+}
+
+finish() {
+	exec 4>&-
+	status=0
+	wait $pid || status=$?
+	is $status 0 "$1: the program ends as without giltracer"
+}
+
+# look WHAT NAME [ARG…]: gils-live.py finds nothing wrong.
+look() {
+	what=$1 name=$2
+	shift 2
+	# shellcheck disable=SC2086 # two numbers
+	is "$(python3 "$top_srcdir/tests/system/gils-live.py" "$what" "$@" $ids)" '' "$name"
+}
+
+every_cpython interpreters
+while read -r version python <&3; do
+	case $version in *t | 3.6* | 3.7*) continue ;; esac
+	start "$python"
+	case $version in
+	3.8* | 3.9* | 3.10* | 3.11*)
+		look stacks "$version: with one GIL, no thread is accused in another's place" "$GILTRACER" $pid
+		finish "$version"
+		continue
+		;;
+	esac
+	export OWN=1
+	look stacks "$version: with a GIL each, its holder and whoever waits for it" "$GILTRACER" $pid
+	ok '  text, for people' "$GILTRACER" stacks -p $pid
+	like "$(cat out)" 'thread [0-9]+ (spin|run) [0-9]+: holds the GIL of interpreter [0-9]+, ' \
+		'  names the interpreter'
+	ok '  samples' "$GILTRACER" -q -p $pid --probes none --sample 200 --duration 2 --json samples.json \
+		-o out.html
+	look samples '  of each thread, and of each GIL' samples.json
+	ok '  a line a second' "$GILTRACER" top -p $pid -n 1 --json
+	mv out top.json
+	look top '  has each thread once, and each GIL' top.json
+	ok '  as text' "$GILTRACER" top -p $pid -n 1
+	like "$(cat out)" 'has the GIL: .* [0-9]+ ~[0-9]+% of interpreter [0-9]+ in spin_' \
+		'  with the interpreters'
+	unset OWN
+	finish "$version"
+done 3<interpreters
+ok 'there were interpreters' test -s interpreters
+done_testing
