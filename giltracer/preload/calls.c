@@ -96,6 +96,7 @@ static PyObject *start(PyObject *module, PyObject *nothing)
 	(void)module;
 	(void)nothing;
 	process_begin();
+	calls.native = process.control && process.control->c_calls;
 	calls_tasks_begin();
 	if (!process.on || !calls_file_begin() || !calls_codes_begin())
 		why = "its folder could not be found";
@@ -104,7 +105,7 @@ static PyObject *start(PyObject *module, PyObject *nothing)
 		calls.over = process.control ? &process.control->stopped : &not_over;
 		if (python.minor >= PYTHON_MONITORING)
 			why = calls_monitor_start();
-		else if (!calls_eval_start())
+		else if (calls.native || !calls_eval_start())
 			why = calls_profile_start();
 		calls.on = !why;
 	}

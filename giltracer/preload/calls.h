@@ -87,13 +87,18 @@ void calls_codes_in_child(void);
  * @index: of our number among those that others keep with a code object
  * @offset: of the list of these in it; 0: unknown
  * @generation: a forked child has a log of its own, which is to have all again
+ * @next: the next number; @own: giltracer's own functions have this one and later ones, where calls of
+ * functions in C are recorded
  */
 struct calls_codes {
 	Py_ssize_t index;
-	uint32_t offset, generation, next;
+	uint32_t offset, generation, next, own;
 };
 
 extern struct calls_codes codes;
+
+/* One that nothing has; 0: there is none. */
+uint32_t calls_code_new(void);
 
 /* Its number, and above PRELOAD_CALL_CODE_BITS its enum calls_role. */
 uint32_t calls_code_search(PyObject *code, PyObject *globals);

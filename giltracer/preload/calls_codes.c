@@ -101,24 +101,54 @@ static bool is_wanted(PyObject *globals)
 	return wanted;
 }
 
+/* Where giltracer's own code is, with a slash at its end. */
+static char own_folder[CALLS_TEXT_MAX];
+static size_t own_len;
+
+static bool is_own(PyObject *code)
+{
+	char file[CALLS_TEXT_MAX];
+
+	return own_len && calls_put_attribute(file, code, "co_filename") > own_len &&
+	       !memcmp(file, own_folder, own_len);
+}
+
+/* The code that starts the recording. */
+static void find_own(PyObject *code)
+{
+	own_len = calls_put_attribute(own_folder, code, "co_filename");
+	while (own_len && own_folder[own_len - 1] != '/')
+		own_len--;
+}
+
+uint32_t calls_code_new(void)
+{
+	return codes.next < codes.own ? codes.next++ : 0;
+}
+
 static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code, PyObject *globals)
 {
 	PyObject *type, *value, *trace;
 	uint32_t number = codes.next;
 	enum calls_role role;
 
-	if (number == PRELOAD_CALL_CODES_MAX)
+	if (number == codes.own)
 		return 0;
 	python.PyErr_Fetch(&type, &value, &trace);
 	if (!is_wanted(globals))
 		number = PRELOAD_CALL_CODES_MAX;
+	else if (is_own(code))
+		number = codes.own - 1;
 	role = calls_role_of(code);
 	if (python.set_extra(code, codes.index,
 	                     (void *)((uintptr_t)codes.generation << 32 |
 	                              calls_with_role(number, role))) < 0) {
 		number = 0;
-	} else if (number == codes.next) {
-		codes.next++;
+	} else if (number != PRELOAD_CALL_CODES_MAX) {
+		if (number == codes.next)
+			codes.next++;
+		else
+			codes.own--;
 		describe(code, number, role);
 	}
 	python.PyErr_Clear();
@@ -176,6 +206,8 @@ static void look_at_one(void)
 	/* Of generation 0: it has no number yet. */
 	if (code)
 		codes.offset = find_offset(code, (void *)8);
+	if (code && calls.native)
+		find_own(code);
 	python.PyErr_Clear();
 	if (code)
 		python.Py_DecRef(code);
@@ -190,6 +222,7 @@ bool calls_codes_begin(void)
 		return false;
 	look_at_one();
 	codes.generation = codes.next = 1;
+	codes.own = PRELOAD_CALL_CODES_MAX;
 	return true;
 }
 
@@ -199,4 +232,5 @@ void calls_codes_in_child(void)
 		return;
 	codes.generation++;
 	codes.next = 1;
+	codes.own = PRELOAD_CALL_CODES_MAX;
 }

@@ -34,6 +34,25 @@ CALLBACK(on_return, PRELOAD_CALL_RETURN)
 CALLBACK(on_yield, PRELOAD_CALL_YIELD)
 CALLBACK(on_unwind, PRELOAD_CALL_UNWIND)
 
+#define CALLBACK_NATIVE(name, type)                                                             \
+	static PyObject *name(PyObject *module, PyObject *const *args, size_t count)            \
+	{                                                                                       \
+		(void)module;                                                                   \
+		(void)count;                                                                    \
+		calls_record_native(args[0], type, args[2], args[3]);                           \
+		return python.none;                                                             \
+	}                                                                                       \
+	static PyObject *name##_vector(PyObject *callable, PyObject *const *args, size_t count, \
+	                               PyObject *names)                                         \
+	{                                                                                       \
+		(void)names;                                                                    \
+		return name(callable, args, count);                                             \
+	}
+
+CALLBACK_NATIVE(on_c_call, PRELOAD_CALL_START)
+CALLBACK_NATIVE(on_c_return, PRELOAD_CALL_RETURN)
+CALLBACK_NATIVE(on_c_raise, PRELOAD_CALL_UNWIND)
+
 static struct monitored {
 	const char *event;
 	void *vector;
@@ -45,9 +64,14 @@ static struct monitored {
 	{ "PY_RETURN", on_return_vector, { "return", on_return, METH_FASTCALL, NULL } },
 	{ "PY_YIELD", on_yield_vector, { "yield", on_yield, METH_FASTCALL, NULL } },
 	{ "PY_UNWIND", on_unwind_vector, { "unwind", on_unwind, METH_FASTCALL, NULL } },
+	/* of functions in C, too */
+	{ "CALL", on_c_call_vector, { "c_call", on_c_call, METH_FASTCALL, NULL } },
+	{ "C_RETURN", on_c_return_vector, { "c_return", on_c_return, METH_FASTCALL, NULL } },
+	{ "C_RAISE", on_c_raise_vector, { "c_raise", on_c_raise, METH_FASTCALL, NULL } },
 };
 
-#define MONITORED (sizeof(monitored) / sizeof(*monitored))
+#define MONITORED        (sizeof(monitored) / sizeof(*monitored))
+#define MONITORED_PYTHON (MONITORED - 3)
 
 static bool take_tool(PyObject *monitoring)
 {
@@ -97,7 +121,7 @@ static long register_all(PyObject *monitoring, bool on)
 {
 	long all = 0;
 
-	for (size_t i = 0; i < MONITORED; i++) {
+	for (size_t i = 0; i < (calls.native ? MONITORED : MONITORED_PYTHON); i++) {
 		long event = event_of(monitoring, monitored[i].event);
 		PyObject *function = python.none;
 
@@ -115,6 +139,14 @@ static long register_all(PyObject *monitoring, bool on)
 	return all;
 }
 
+/* What it gives in place of a first argument stays, as the module does. */
+static bool native_begin(PyObject *monitoring)
+{
+	PyObject *missing = python.PyObject_GetAttrString(monitoring, "MISSING");
+
+	return calls_drop(missing) && calls_native_begin(missing);
+}
+
 const char *calls_monitor_start(void)
 {
 	PyObject *monitoring = python.PySys_GetObject("monitoring");
@@ -122,6 +154,8 @@ const char *calls_monitor_start(void)
 
 	if (!monitoring || !take_tool(monitoring))
 		return "the program uses the ids 3 and 4 of sys.monitoring itself";
+	if (calls.native && !native_begin(monitoring))
+		return "this interpreter is not built as CPython is";
 	all = register_all(monitoring, true);
 	if (!all ||
 	    !calls_drop(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, all)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls by the profile function of each thread: CPython 3.11, and older ones in which calls_eval.c
- * cannot record. There is one: where the program has one of its own, that stays, or replaces ours;
+ * cannot record, or calls of functions in C are asked for. There is one: where the program has one of its own, that stays, or replaces ours;
  * then the thread's calls are missing from there on, which is written down.
  */
 #include "preload/calls_record.h"
@@ -12,8 +12,11 @@
 #include <string.h>
 
 /* PyTrace_* of pystate.h. */
-#define PROFILE_CALL   0
-#define PROFILE_RETURN 3
+#define PROFILE_CALL     0
+#define PROFILE_RETURN   3
+#define PROFILE_C_CALL   4
+#define PROFILE_C_RAISE  5
+#define PROFILE_C_RETURN 6
 
 /* PyFrameObject.f_code; 3.11: PyFrameObject.f_frame->f_code. */
 static PyObject *code_of(const PyObject *frame)
@@ -40,6 +43,12 @@ static int on_profile(PyObject *owner, PyObject *frame, int what, PyObject *arg)
 	else if (what == PROFILE_RETURN)
 		calls_record(code_of(frame), arg ? PRELOAD_CALL_RETURN : PRELOAD_CALL_UNWIND, frame,
 		             arg);
+	else if (calls.native && what >= PROFILE_C_CALL && what <= PROFILE_C_RETURN)
+		calls_record_native(code_of(frame),
+		                    what == PROFILE_C_CALL    ? PRELOAD_CALL_START
+		                    : what == PROFILE_C_RAISE ? PRELOAD_CALL_UNWIND
+		                                              : PRELOAD_CALL_RETURN,
+		                    arg, NULL);
 	return 0;
 }
 
@@ -142,7 +151,7 @@ static bool profiling;
 
 const char *calls_profile_start(void)
 {
-	if (!is_code_known())
+	if (!is_code_known() || (calls.native && !calls_native_begin(NULL)))
 		return "this interpreter is not built as CPython is";
 	profiling = true;
 	for (void *thread = first_thread(); thread; thread = python.PyThreadState_Next(thread))

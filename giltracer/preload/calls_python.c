@@ -33,6 +33,8 @@ static bool find_functions(void)
 	*(void **)&python.set_extra = either("PyUnstable_Code_SetExtra", "_PyCode_SetExtra");
 	python.none = symbol("_Py_NoneStruct");
 	python.builtin = symbol("PyCFunction_Type");
+	python.method = symbol("PyCMethod_Type");
+	python.descriptor = symbol("PyMethodDescr_Type");
 	python.import_error = symbol("PyExc_ImportError");
 	return python.request_extra && python.get_extra && python.set_extra && python.none &&
 	       python.import_error;

@@ -79,7 +79,9 @@ struct python_api {
 	int (*get_extra)(PyObject *, Py_ssize_t, void **);
 	int (*set_extra)(PyObject *, Py_ssize_t, void *);
 	PyObject *none;
-	PyObject *builtin; /* the type of functions of C */
+	PyObject *builtin,
+		*method;      /* the types of functions of C, and of those that know their class */
+	PyObject *descriptor; /* of methods in C that are not bound */
 	PyObject **import_error;
 };
 

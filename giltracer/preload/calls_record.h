@@ -6,10 +6,10 @@
 #include "preload/calls_python.h"
 
 /**
- * @on: calls are recorded; @over: not 0: nothing more is to be
+ * @on: calls are recorded; @native: those of functions in C, too; @over: not 0: nothing more is to be
  */
 struct calls {
-	bool on;
+	bool on, native;
 	const volatile uint32_t *over;
 };
 
@@ -29,6 +29,16 @@ void calls_eval_stop(void);
 /* Up to 3.11. The program's own profile functions stay. */
 const char *calls_profile_start(void);
 void calls_profile_stop(void);
+
+/* ---- calls_native.c */
+
+/* Functions in C look as they do in CPython. missing: what sys.monitoring gives where there is no first
+ * argument. */
+bool calls_native_begin(PyObject *missing);
+
+/* code: of the caller; first: what a method may be called for, NULL: it is bound */
+void calls_record_native(PyObject *code, enum preload_call_type type, PyObject *function,
+                         PyObject *first);
 
 /* Whether there is a result, of which nothing is wanted. */
 bool calls_drop(PyObject *result);

@@ -161,7 +161,8 @@ enum preload_entry_type {
 	                    * are not recorded from here on */
 	PRELOAD_CALLED,    /* a function of Python calls; number; text: struct preload_function and
 	                    * its texts, of which there is no line table; value: of a coroutine,
-	                    * PRELOAD_COROUTINE, too */
+	                    * PRELOAD_COROUTINE, too; of a function in C, PRELOAD_NATIVE: it has
+	                    * no file */
 	PRELOAD_CALL_COST, /* value: ps that a call and its return last longer because they are
 	                    * recorded, as measured when that began */
 	PRELOAD_TASK_NAME, /* of a task of asyncio: number; text: the name and zeros */
@@ -170,6 +171,7 @@ enum preload_entry_type {
 };
 
 #define PRELOAD_COROUTINE (1ull << 32)
+#define PRELOAD_NATIVE    (1ull << 33)
 
 /* @size: of the entry with its text, a multiple of 8 */
 struct preload_entry {
@@ -219,7 +221,7 @@ struct preload_control {
 	uint32_t frames; /* how many a release has, at most PRELOAD_FRAMES_MAX */
 	uint32_t no_gil; /* only calls are recorded */
 	uint32_t stopped;
-	uint32_t reserved;
+	uint32_t c_calls; /* calls of functions in C are recorded, too */
 	uint64_t entries;
 	uint64_t shortest_ns;
 	char modules[PRELOAD_MODULES_MAX];

@@ -80,6 +80,7 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 		.limit = plan->max_mib ? (uint64_t)plan->max_mib << 20 : UINT64_MAX,
 		.frames = plan->frames,
 		.no_gil = plan->calls_only,
+		.c_calls = plan->c_calls,
 		.entries = plan->entries,
 		.shortest_ns = (uint64_t)plan->shortest_us * 1000,
 	};

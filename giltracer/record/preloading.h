@@ -37,6 +37,7 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
  * @entries: how many of the last Python calls of each process are kept
  * @shortest_us: of shorter ones, nothing is shown; @modules: of other modules' functions neither;
  * NULL: of all
+ * @c_calls: those of functions in C, too
  * @calls_only: it does not see the GIL
  * @bootstrap: our part of the program, of which nothing is shown
  */
@@ -44,7 +45,7 @@ struct preloading_plan {
 	const char *dir, *name;
 	unsigned max_mib, frames, entries, shortest_us;
 	const char *modules;
-	bool calls_only;
+	bool c_calls, calls_only;
 	const char *bootstrap;
 };
 

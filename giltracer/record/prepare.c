@@ -112,6 +112,7 @@ static const char *start_option(const struct record_options *options)
 		{ "--python-trace viztracer", options->python_trace == PYTHON_TRACE_VIZTRACER },
 		{ "--trace-only", options->trace_only },
 		{ "--trace-min-us", options->trace_min_us },
+		{ "--trace-c-calls", options->trace_c_calls },
 		{ "--probes preload", options->probes == PROBES_PRELOAD },
 	};
 
@@ -349,11 +350,13 @@ static int check_filters(const struct job *job, struct error *err)
 {
 	const struct record_options *options = job->options;
 
-	if ((!options->trace_only && !options->trace_min_us) ||
+	if ((!options->trace_only && !options->trace_min_us && !options->trace_c_calls) ||
 	    job->program.python_trace == PYTHON_TRACE_NATIVE)
 		return 0;
 	return error_set(err, EINVAL, "option --trace-%s: needs --python-trace native",
-	                 options->trace_only ? "only" : "min-us");
+	                 options->trace_only     ? "only"
+	                 : options->trace_min_us ? "min-us"
+	                                         : "c-calls");
 }
 
 static int choose_viztracer(struct job *job, struct error *err)

@@ -47,6 +47,7 @@ struct record_options {
 	unsigned python_trace; /* enum python_trace */
 	unsigned python_trace_entries;
 	unsigned trace_min_us;  /* shorter calls are left out */
+	bool trace_c_calls;     /* calls of functions in C, too */
 	const char *trace_only; /* modules between commas; NULL: all */
 	unsigned frames;        /* Python frames that each request fetches */
 	unsigned duration_s;    /* 0: until the program ends */
@@ -99,6 +100,8 @@ struct record_options {
 	                "record calls of functions of these modules and their submodules"),    \
 		OPT_UINT(0, "trace-min-us", "US", &(o)->trace_min_us, 1, 1000000000,           \
 	                 "leave out Python calls that are shorter than US"),                   \
+		OPT_FLAG(0, "trace-c-calls", &(o)->trace_c_calls,                              \
+	                 "also record calls of functions in C"),                               \
 		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                \
 	                 "fetch COUNT Python frames at each request for the GIL (2)"),         \
 		OPT_STR(0, "import", "MODULES", &(o)->imports,                                 \

@@ -331,6 +331,7 @@ static int prepare_calls(struct job *job, const struct execution *execution, str
 		.entries = job->options->python_trace_entries,
 		.shortest_us = job->options->trace_min_us,
 		.modules = job->options->trace_only,
+		.c_calls = job->options->trace_c_calls,
 		.calls_only = true,
 	};
 
@@ -495,6 +496,7 @@ static int prepare_preloading(struct job *job, struct error *err)
 		.entries = job->options->python_trace_entries,
 		.shortest_us = job->options->trace_min_us,
 		.modules = job->options->trace_only,
+		.c_calls = job->options->trace_c_calls,
 		.max_mib = job->options->max_mib,
 		.frames = job->options->frames,
 		.bootstrap = job->program.bootstrap,

@@ -218,8 +218,11 @@ static int add_records(struct reader *r, const void *data, size_t size, struct e
 static uint32_t make_name(struct reader *r, const struct preload_code *code)
 {
 	r->text.len = 0;
-	str_addf(&r->text, "%.*s (%.*s:%" PRIu32 ")", (int)code->name_len, code->name,
-	         (int)code->file_len, code->file, code->first_line);
+	if (code->native)
+		str_addf(&r->text, "%.*s (C)", (int)code->name_len, code->name);
+	else
+		str_addf(&r->text, "%.*s (%.*s:%" PRIu32 ")", (int)code->name_len, code->name,
+		         (int)code->file_len, code->file, code->first_line);
 	return names_id(r->ret->names, str_get(&r->text), r->text.len);
 }
 
@@ -348,6 +351,8 @@ static void put_ready(struct reader *r, const struct part *part, uint64_t t)
 		uint32_t number = r->open.v[i - 1].code;
 		const struct preload_code *code = code_of(r, part, number);
 
+		if (code && code->native)
+			continue;
 		if (!code || !code->name || code->coroutine || !is_library(code))
 			function = name_of(r, part, number);
 		else
@@ -389,10 +394,25 @@ static void end_coroutine(struct reader *r, const struct part *part, uint64_t wo
 		                is_library(code));
 }
 
+/* Calls of functions in C whose end was not recorded: they end with their caller. */
+static void end_native(struct reader *r, struct calls *calls, const struct part *part, size_t from,
+                       uint64_t t)
+{
+	for (size_t i = from; i < r->open.n; i++) {
+		const struct preload_code *code = code_of(r, part, r->open.v[i].code);
+
+		if (!code || !code->native)
+			return;
+	}
+	while (r->open.n > from)
+		close_slice(calls, r->open.v[--r->open.n].slice, t);
+}
+
 /* An end without a beginning belongs to a call that was running before. If the call that ends is
  * not the innermost, those that it called end first: the program switched to another stack, as
  * greenlets do. */
-static void end_call(struct reader *r, struct calls *calls, uint32_t code, uint64_t t)
+static void end_call(struct reader *r, struct calls *calls, const struct part *part, uint32_t code,
+                     uint64_t t)
 {
 	size_t i = r->open.n, least = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
 
@@ -400,6 +420,7 @@ static void end_call(struct reader *r, struct calls *calls, uint32_t code, uint6
 		i--;
 	if (i-- == least)
 		return;
+	end_native(r, calls, part, i + 1, t);
 	close_slice(calls, r->open.v[i].slice, t);
 	r->overlapping += r->open.n - 1 - i;
 	memmove(&r->open.v[i], &r->open.v[i + 1], (r->open.n - 1 - i) * sizeof(*r->open.v));
@@ -443,7 +464,7 @@ static void read_record(struct reader *r, struct calls *calls, const struct part
 	} else {
 		if (r->tasks.runs.n)
 			end_coroutine(r, part, word);
-		end_call(r, calls, number_of(word), t);
+		end_call(r, calls, part, number_of(word), t);
 	}
 }
 

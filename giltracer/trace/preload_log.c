@@ -47,6 +47,7 @@ static bool read_code(struct preload_code *ret, const struct preload_entry *e, s
 	*ret = (struct preload_code){
 		.minor = (unsigned)e->value,
 		.coroutine = e->value & PRELOAD_COROUTINE,
+		.native = e->value & PRELOAD_NATIVE,
 		.first_line = cursor_u32(text),
 		.name_len = cursor_u32(text),
 		.file_len = cursor_u32(text),

@@ -12,10 +12,10 @@
 #include "base/vec.h"
 
 /* A Python function: its texts are borrowed from the log's file. minor: of its CPython; coroutine: its
- * calls can be suspended. */
+ * calls can be suspended; native: it is a function in C, and has no file. */
 struct preload_code {
 	unsigned minor;
-	bool coroutine;
+	bool coroutine, native;
 	uint32_t first_line;
 	uint32_t name_len, file_len, table_len;
 	const char *name, *file;

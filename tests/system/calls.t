@@ -175,6 +175,154 @@ if want viztracer 'the calls that VizTracer sees'; then
 	is "$(head -n "$(wc -l <expected)" got | diff expected -)" '' '  the same, in the same nesting'
 fi
 
+# Functions in C, where asked for: as a profile function is told of them, and as VizTracer shows them.
+cat >native.py <<'END'
+import collections, os, sys, threading
+
+class Mine(list):
+    pass
+
+def leaf(i):
+    return len(str(i))
+
+def gen():
+    for i in range(2):
+        yield abs(i)
+
+def star(*args, **more):
+    print(*args, **more)
+
+def raises(function, *args):
+    try:
+        function(*args)
+    except Exception:
+        pass
+
+def work():
+    some = []
+    some.append(1)
+    mine = Mine()
+    mine.append(2)
+    super(Mine, mine).append(3)
+    mine.sort(key=leaf)
+    queue = collections.deque()
+    queue.append(4)
+    dict.fromkeys([1])
+    str.upper('a')
+    ' '.join(str(i) for i in range(2))
+    sum(gen())
+    list(map(leaf, [1]))
+    sorted([2, 1], key=leaf)
+    eval('leaf(1)')
+    exec('some.append(5)')
+    star('a', 'b', sep='')
+    min(*[1, 2], key=leaf)
+    getattr(some, 'append')(6)
+    raises({}.pop, 1)
+    raises(some.index, 9)
+    raises(len)
+    raises(list.append)
+    raises(next, iter(()))
+    raises(sorted, [2, 1], gen)
+
+def forks():
+    pid = os.fork()
+    if not pid:
+        in_child()
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+def in_child():
+    abs(1)
+
+if __name__ == '__main__':
+    work()
+    one = threading.Thread(target=work)
+    one.start()
+    one.join()
+    forks()
+    ord('a')
+END
+cat >told.py <<'END'
+import sys
+lines, depth = [], 0
+
+def profile(frame, event, arg):
+    global depth
+    if event in ('return', 'c_return', 'c_exception'):
+        depth -= 1
+        return
+    if event == 'call':
+        name = getattr(frame.f_code, 'co_qualname', frame.f_code.co_name)
+    else:
+        of = arg.__module__
+        if of is None:
+            kind = type(arg.__self__)
+            of = kind.__qualname__
+            if kind.__module__ not in ('builtins', 'native'):
+                of = kind.__module__ + '.' + of
+        name = of + '.' + arg.__name__
+    lines.append('  ' * depth + name)
+    depth += 1
+
+space = {'__name__': 'native'}
+exec(compile(open('native.py').read(), 'native.py', 'exec'), space)
+sys.setprofile(profile)
+space['work']()
+sys.setprofile(None)
+print('\n'.join(lines[:-1]))
+END
+
+# of_work FILE: what work() called in the first thread that did.
+of_work() {
+	awk '/^thread/ { if (seen) exit } /^[^ ]/ { inside = $0 == "work" } inside { seen = 1; print }' "$1"
+}
+
+# record_native PYTHON [OPTION…]
+record_native() {
+	native_python=$1
+	shift
+	rm -rf session
+	"$GILTRACER" record -q --probes preload --python "$native_python" "$@" -o session native.py >out 2>err
+	"$GILTRACER" dump --calls session/gil.preload >calls.txt
+	python3 "$top_srcdir/tests/system/calls.py" calls.txt >got
+}
+
+while read -r version python <&3; do
+	"$python" told.py | sed 1d >expected
+	record_native "$python"
+	unlike "$(cat calls.txt)" '(C)"' "$version: no call of a function in C that nobody asked for"
+	record_native "$python" --trace-c-calls
+	is "$(of_work got | diff expected -)" '' '  each one where asked for, in its nesting'
+	is "$(grep -c '^ *builtins.abs$' got)" "$(($(grep -c '^ *builtins.abs$' expected) * 2 + 1))" \
+		'  in all threads, and in a forked child'
+	is "$(grep -c '^builtins.ord$' got)" 1 '  also where the caller was running before'
+	is "$(notes)" '[]' '  nothing is missing'
+done 3<pythons
+"$GILTRACER" export -q --format chrome -o chrome.json session
+ok 'other tools have them' grep -q '"list.append (C)"' chrome.json
+
+python=$(sed -n '1s/^[^ ]* //p' pythons)
+record_native "$python" --trace-c-calls --trace-only __main__
+is "$(of_work got | diff expected -)" '' '--trace-only: those that the module calls are there'
+is "$(grep -c '_thread' got)" 0 '  the others are not'
+
+exits 125 'calls of functions in C by nobody' "$GILTRACER" record --python-trace none --trace-c-calls \
+	-o session native.py
+like "$(cat err)" '--trace-c-calls: needs --python-trace native' '  are refused'
+
+if want viztracer 'the calls of functions in C that VizTracer sees'; then
+	python=$(viztracer_python)
+	record_native "$python" --trace-c-calls
+	rm -rf viztracer
+	"$GILTRACER" record -q --probes preload --python-trace viztracer --python "$python" -o viztracer native.py \
+		>out
+	python3 "$top_srcdir/tests/system/calls.py" viztracer/gil.viztracer.json >all
+	of_work all >expected
+	ok 'VizTracer sees functions in C' grep -q 'collections.deque.append' expected
+	is "$(of_work got | diff expected -)" '' '  the same, in the same nesting'
+fi
+
 # A program that ends without notice, and its forked child: open calls are shown as open. A thread that
 # the child does not have is not in the child's recording.
 cat >ends.py <<'END'
@@ -362,6 +510,16 @@ if __name__ == '__main__':
     asyncio.set_event_loop(loop)
     loop.run_until_complete(main(loop))
 END
+# task_groups: of the report: tasks, done, raised and steps, where they wait, who woke them and made them.
+task_groups() {
+	json report.json '"\n".join(sorted("%s: %d %d %d %d, at %s, by %s, of %s" % (
+		next(t["function"] for t in d["tasks"]["list"] if t["group"] == i).split()[0],
+		g["tasks"], g["done"], g["raised"], g["steps"], *[
+			" ".join(sorted(str(row[what]).split()[0] for row in g[key])) or "-" for key, what in
+			(("waits", "line"), ("woken_by", "function"), ("created_by", "function"))])
+		for i, g in enumerate(d["tasks"]["groups"])))'
+}
+
 cat >wanted <<'END'
 consume: 1 1 0 2, at 17, by main put, of main
 fails: 1 1 1 1, at -, by main, of main
@@ -372,13 +530,7 @@ END
 while read -r version python <&3; do
 	calls "$python" tasks.py >got
 	is "$(notes)" '[]' "$version: tasks of asyncio"
-	json report.json '"\n".join(sorted("%s: %d %d %d %d, at %s, by %s, of %s" % (
-		next(t["function"] for t in d["tasks"]["list"] if t["group"] == i).split()[0],
-		g["tasks"], g["done"], g["raised"], g["steps"], *[
-			" ".join(sorted(str(row[what]).split()[0] for row in g[key])) or "-" for key, what in
-			(("waits", "line"), ("woken_by", "function"), ("created_by", "function"))])
-		for i, g in enumerate(d["tasks"]["groups"])))' >got
-	is "$(cat got)" "$(cat wanted)" '  how many, their steps, where they wait, who woke them and made them'
+	is "$(task_groups)" "$(cat wanted)" '  how many, their steps, where they wait, who woke them and made them'
 	is "$(json report.json 'all(t["running_ns"] + t["waiting_ns"] + t["late_ns"] + t["unknown_ns"] ==
 		t["life_ns"] for t in d["tasks"]["list"] + d["tasks"]["groups"])')" True '  the parts of their lives add up'
 	is "$(json report.json '[g["longest_late"]["function"].split()[0] for g in d["tasks"]["groups"]
@@ -391,6 +543,13 @@ while read -r version python <&3; do
 		"Task $name.* was ready for [4-9].* ms before it ran, as inferred .*spent .* in block .tasks.py:22.\\." \
 		'  the verdict names it, the loop and the function'
 done 3<pythons
+sed -n '1p;$p' pythons >two
+while read -r version python <&3; do
+	rm -rf session
+	"$GILTRACER" record -q --probes preload --trace-c-calls --python "$python" -o session tasks.py >out
+	notes >/dev/null
+	is "$(task_groups)" "$(cat wanted)" "$version: the same, with calls of functions in C"
+done 3<two
 
 # The memory of freed code objects is used for others: each call has the name of the function that was
 # called. A call that the recursion limit prevents is not recorded.

@@ -125,6 +125,45 @@ static void test_nesting(void)
 	is_u64(slices->flaw, SLICES_WHOLE, "nothing is missing");
 }
 
+static void put_native(unsigned number, const char *name)
+{
+	struct {
+		struct preload_function head;
+		char text[64];
+	} d = { .head = { .name_len = (uint32_t)strlen(name) } };
+
+	memcpy(d.text, name, strlen(name));
+	put_entry((struct preload_entry){ .type = PRELOAD_CALLED,
+	                                  .number = number,
+	                                  .value = PRELOAD_NATIVE },
+	          &d, sizeof(d.head) + strlen(name));
+}
+
+static void test_native(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	put_native(3, "builtins.len");
+	put_native(4, "a.b");
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put(PRELOAD_CALL_START, 3, 20);
+	put(PRELOAD_CALL_RETURN, 3, 30);
+	put(PRELOAD_CALL_START, 4, 40);
+	put(PRELOAD_CALL_START, 3, 50);
+	put(PRELOAD_CALL_RETURN, 1, 60);
+	put(PRELOAD_CALL_START, 2, 70);
+	put(PRELOAD_CALL_RETURN, 2, 80);
+	slices = read_all();
+	shows(slices, 5,
+	      "one 1010 50 0, bui 1020 10 1, a.b 1040 20 1, bui 1050 10 2, two 1070 10 0",
+	      "functions in C, which end with their caller at the latest");
+	is_str(names_get(slices->names, slices->threads[0].v[1].name), "builtins.len (C)",
+	       "  have their names");
+	is_u64(slices->flaw, SLICES_WHOLE, "  nothing is missing");
+}
+
 static void test_other_stack(void)
 {
 	CLEANUP(slices_free) struct slices *slices = NULL;
@@ -230,6 +269,7 @@ int main(void)
 	test_cost();
 	test_afresh();
 	test_nesting();
+	test_native();
 	test_other_stack();
 	test_aside();
 	test_stale_window();
