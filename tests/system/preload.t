@@ -147,7 +147,8 @@ END
 for python in $(cpythons | sed -n '1p;$p' | cut -d' ' -f2); do
 	ok "$python: a program with children" "$GILTRACER" -q --probes preload --python "$python" \
 		--python-trace none --json family.json -o family.html --keep family children.py
-	is "$(json family.json 'len(set(t["pid"] for t in d["threads"] if t["hold_ns"] + t["wait_ns"] > 50e6))')" 3 \
+	is "$(json family.json 'len(set(t["pid"] for t in d["threads"]
+		if t["hold_ns"] + t["wait_ns"] > 50e6 and not t["main"]))')" 3 \
 		'  all three are in the report'
 	is "$(find family/gil.preload -name '*.log' | wc -l)" 4 '  and no other process wrote anything'
 done
