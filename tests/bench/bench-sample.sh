@@ -41,7 +41,8 @@ read -r _ <ready
 "$GILTRACER" -v -p $pid --probes none --sample 1000 --duration 5 -o page.html 2>said
 ours=$(sed -n 's/.*debug: \([0-9]*\) samples, \([0-9]*\) missed, \([0-9.]*\) s of.*/\1 \2 \3/p' said)
 if python3 -m venv venv && venv/bin/pip install -q py-spy 2>err; then
-	/usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time "$@"' - timeout 120 venv/bin/py-spy record --nonblocking \
+	# It goes on until it has as many samples as the rate demands; asked to end, it writes those it has.
+	/usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time "$@"' - timeout -s INT 20 venv/bin/py-spy record --nonblocking \
 		-p $pid -r 1000 -d 5 -t --idle -f raw -o raw >/dev/null 2>said || :
 fi
 if [ -s raw ]; then
