@@ -98,7 +98,8 @@ static void name_event(struct from_preload *fp, const struct preload_stream *s, 
 	ev->comm.name = names_id(fp->source.names, name, strlen(name));
 }
 
-/* No record says that a process was killed: it ended with its last one, if it did not live on. */
+/* No record says that a process was killed, or became another program: it ended with its last one, if it
+ * did not live on. */
 static void end_killed(struct from_preload *fp, const struct preload_process *p, uint64_t stamp)
 {
 	for (size_t i = 0; i < fp->streams.n; i++)

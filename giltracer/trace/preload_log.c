@@ -252,7 +252,6 @@ static void drop_backward(struct preload_log *log)
 	log->pairs.n = n;
 }
 
-/* The program itself was seen to end, where the recording ended with it. */
 static void note_ends(struct preload_log *log)
 {
 	struct idmap later = { 0 };
@@ -263,8 +262,6 @@ static void note_ends(struct preload_log *log)
 		p->lives_on = idmap_get(&log->alive, p->pid) != IDMAP_NONE ||
 		              idmap_get(&later, p->pid) != IDMAP_NONE;
 		idmap_set(&later, p->pid, 0);
-		if (!i && !p->lives_on && !p->ended_stamp && log->stop_stamp != UINT64_MAX)
-			p->ended_stamp = log->stop_stamp;
 	}
 	idmap_done(&later);
 }

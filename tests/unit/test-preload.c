@@ -229,20 +229,20 @@ static void test_ends(void)
 	entry("9.300.log", PRELOAD_ENDED, 600, 0, 0);
 	is_family("10 exit@1300 9 exit@1300 ", "", "a process ends with all its threads");
 	entry("launcher.log", PRELOAD_STOP, 1000, 0, 0);
-	is_family("10 exit@1300 9 exit@1300 ", "7 exit@1500 ",
-	          "the program ends with the recording, if that ended with it");
+	is_family("10 exit@1300 9 exit@1300 ", "7 exit@1450 ",
+	          "the program, of whose end nothing is known, with its last record");
 	start_family();
 	entry("launcher.log", PRELOAD_STOP, 1000, 0, 0);
-	is_family("9 exit@1200 10 exit@1200 ", "7 exit@1500 ",
+	is_family("9 exit@1200 10 exit@1200 ", "7 exit@1450 ",
 	          "a child that was killed ended with its last record");
 	entry("launcher.log", PRELOAD_ALIVE, 0, 9, 0);
-	is_family("", "7 exit@1500 ", "unless it lived on");
+	is_family("", "7 exit@1450 ", "unless it lived on");
 	entry("launcher.log", PRELOAD_ALIVE, 0, 7, 0);
 	is_family("", "", "as the program does if a limit ended the recording");
 	start_family();
 	begin_log("9.800.log", 9, 800);
 	entry("launcher.log", PRELOAD_STOP, 1000, 0, 0);
-	is_family("", "7 exit@1500 ", "or became another program");
+	is_family("", "7 exit@1450 ", "or became another program");
 }
 
 /* As they are while somebody still writes. */
