@@ -162,7 +162,7 @@ EOF
 exits 125 'perf is killed: the run has failed' \
 	"$GILTRACER" --python-trace none -o report.html kills.py
 is "$(cat out)" killed '  the program ends as it likes'
-like "$(cat err)" 'perf record was killed by signal 9 \(by the kernel, if memory ran out' \
+like "$(cat err)" 'perf record was killed by signal 9 \(by the kernel if memory ran out' \
 	'  it says who was killed'
 exits 125 'with -q, too' "$GILTRACER" -q --python-trace none -o report.html kills.py
 like "$(cat err)" '^giltracer: error: perf record was killed by signal 9' '  it says so'
