@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the memory of another process while it runs (process_vm_readv(2)): the process is neither
- * stopped nor changed. What is read may mix two states, so the reader has to check it. */
+ * stopped nor, by reading, changed. What is read may mix two states, so the reader has to check it. */
 #ifndef GILTRACER_LIVE_MEMORY_H
 #define GILTRACER_LIVE_MEMORY_H
 
@@ -12,6 +12,9 @@
 
 /* Reads exactly len bytes; false: not all of them exist, or errno is EPERM or ESRCH. */
 bool memory_read(pid_t pid, uint64_t address, void *ret, size_t len);
+
+/* Writes exactly len bytes, likewise. */
+bool memory_write(pid_t pid, uint64_t address, const void *bytes, size_t len);
 
 static inline bool memory_u64(pid_t pid, uint64_t address, uint64_t *ret)
 {

@@ -271,6 +271,7 @@ static const char *const memory_keys[MEMORY_KEYS] = {
 	"gil-holder",   "gil-locked",       "gil-size",       "file",
 	"table",        "instructions",     "size",           "bytes",
 	"length",       "wide-text",        "modules",        "cached-keys",
+	"debugger",
 };
 
 /* A mapping of names to offsets; seen has a bit for each that was given. */
@@ -334,7 +335,8 @@ static int read_frame(struct reader *r, yaml_node_t *node, struct probedef *def)
 	return 0;
 }
 
-#define MEMORY_NEWER_KEYS (1u << MEMORY_INTERPRETER_ID | 1u << MEMORY_NATIVE_ID)
+#define MEMORY_NEWER_KEYS \
+	(1u << MEMORY_INTERPRETER_ID | 1u << MEMORY_NATIVE_ID | 1u << MEMORY_DEBUGGER)
 #define MEMORY_GIL_KEYS \
 	(1u << MEMORY_GIL | 1u << MEMORY_HOLDER | 1u << MEMORY_LOCKED | 1u << MEMORY_GIL_SIZE)
 

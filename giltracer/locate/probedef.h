@@ -82,6 +82,7 @@ enum probedef_memory_key {
 	MEMORY_WIDE_TEXT,        /* str: the characters of a compact one that is not ASCII */
 	MEMORY_MODULES,          /* PyInterpreterState: sys.modules, a dict */
 	MEMORY_CACHED_KEYS,      /* PyHeapTypeObject: ht_cached_keys */
+	MEMORY_DEBUGGER,         /* root: _Py_DebugOffsets.debugger_support; from 3.14 on */
 	MEMORY_KEYS,
 };
 

@@ -212,6 +212,12 @@ struct preload_frame {
  * @entries: how many of the last calls of a process are kept at least; 0: all
  * @shortest_ns: shorter calls are not wanted
  * @modules: whose functions' calls are, names between commas; "": all are
+ * Of a program that ran before:
+ * @gil: the address of its GIL
+ * @joined_ns: when the library has begun, CLOCK_MONOTONIC; 0: not yet
+ * @alone: its children are not recorded
+ * The launcher has a lock on the file (F_OFD_SETLK) as long as it lives. Such a program may have the
+ * library of an older version: another layout has another PRELOAD_MAGIC.
  */
 struct preload_control {
 	uint64_t magic;
@@ -222,6 +228,9 @@ struct preload_control {
 	uint32_t no_gil; /* only calls are recorded */
 	uint32_t stopped;
 	uint32_t c_calls; /* calls of functions in C are recorded, too */
+	uint32_t alone;
+	uint32_t reserved;
+	uint64_t gil, joined_ns;
 	uint64_t entries;
 	uint64_t shortest_ns;
 	char modules[PRELOAD_MODULES_MAX];

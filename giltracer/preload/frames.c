@@ -19,9 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* CPython 3.7 and later: struct _gil_runtime_state, last_holder to cond. */
-#define LAST_HOLDER 24
-
 /* Walks that are checked; steps over the interpreter's own frames. */
 #define CHECKED   64
 #define STEPS_MAX 32
@@ -135,9 +132,12 @@ static bool table_set(struct table *t, uint64_t key, uint32_t number)
 
 static bool table_make(struct table *t, uint32_t slots)
 {
-	void *map = mmap(NULL, slots * sizeof(struct slot), PROT_READ | PROT_WRITE,
-	                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map;
 
+	if (t->slots)
+		return true; /* of an earlier recording */
+	map = mmap(NULL, slots * sizeof(struct slot), PROT_READ | PROT_WRITE,
+	           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return false;
 	t->slots = map;
@@ -338,7 +338,7 @@ static int32_t offset_in(const char *code, uint64_t instruction)
 static const char *innermost(const struct gil *g)
 {
 	const char *tstate = frames.tstate ? frames.tstate()
-	                                   : pointer_at((const char *)g->cond - LAST_HOLDER, 0);
+	                                   : pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	const char *frame;
 
 	if (!can_read(tstate))
@@ -530,8 +530,8 @@ void frames_begin(void *(*symbol)(const char *name))
 	            table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
 }
 
-/* The forked child's log is another one and must contain everything again. */
-void frames_in_child(void)
+/* The log of a forked child, or of another recording, must contain everything again. */
+void frames_again(void)
 {
 	atomic_flag_clear(&frames.lock);
 	if (!frames.on)

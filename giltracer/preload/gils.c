@@ -130,6 +130,23 @@ static void *python_symbol(const char *name)
 	return dlsym(python, name);
 }
 
+void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond)
+{
+	struct self *me = &self;
+	struct gil *g;
+
+	frames_begin(python_symbol);
+	add(mutex, cond, switch_cond);
+	g = gils_search_mutex(mutex);
+	if (!g)
+		return;
+	memset(g->walks, 0, sizeof(g->walks));
+	g->asked_stamp = 0;
+	g->holder = me;
+	g->last = me;
+	stream_put_gil(me, PRELOAD_ACQUIRE, clock_stamp(), g);
+}
+
 /* Whether the calls came from CPython's code. */
 static bool is_in_python(const char *caller)
 {

@@ -120,6 +120,7 @@ struct init_call {
  * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
  * @group: of the slot
  * @was_counted: it has had one before
+ * @recording: process.recording when this was written
  */
 struct self {
 	uint64_t *at, *end;
@@ -134,6 +135,7 @@ struct self {
 	const struct gil *slot_gil;
 	bool was_counted;
 	struct init_call mutex[2], cond;
+	uint32_t recording;
 };
 
 extern __thread struct self self __attribute__((tls_model("initial-exec")));
@@ -176,6 +178,15 @@ static inline uint64_t clock_stamp_after(void)
 void real_lock(pthread_mutex_t *mutex);
 void real_unlock(pthread_mutex_t *mutex);
 
+/* Ours, ended by a name of NULL. @needed: CPython calls it wherever it has a GIL */
+struct interposed {
+	const char *name;
+	void *function;
+	bool needed;
+};
+
+extern const struct interposed interposed[];
+
 /* ---- gils.c */
 
 #define GILS_MAX    256
@@ -215,6 +226,9 @@ void gils_mutex_gone(pthread_mutex_t *mutex);
 void gils_cond_made(pthread_cond_t *cond, const char *caller);
 void gils_in_child(void);
 
+/* A GIL that was made before; its caller holds it. */
+void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond);
+
 /* ---- frames.c */
 
 /* CPython has made a GIL; symbol() finds CPython's symbols. */
@@ -222,7 +236,7 @@ void frames_begin(void *(*symbol)(const char *name));
 
 /* The number of the stack of the thread that is about to release the GIL; 0: unknown. */
 uint32_t frames_now(struct gil *g);
-void frames_in_child(void);
+void frames_again(void);
 
 /* ---- stream.c */
 
@@ -244,6 +258,11 @@ struct stream {
 bool stream_extend(struct self *me, uint64_t stamp);
 void stream_thread_ended(void *me);
 void stream_in_child(void);
+
+/* Another recording begins: streams are other files. Those of the one before are forgotten, and each
+ * thread unmaps its own. */
+void stream_again(void);
+void stream_forget(struct self *me);
 
 /* A signal handler may interrupt this and write records of its own. */
 static inline void stream_put(struct self *me, enum preload_type type, uint64_t number)
@@ -275,9 +294,13 @@ static inline void stream_put_gil(struct self *me, enum preload_type type, uint6
  * @on: a GIL was made, and there is a folder to write to
  * @stamp: when that was
  * @path: of its files, up to the suffix
+ * @recording: a number; it changes where a program that ran before is recorded, maybe again
+ * @joined: it is such a program, and is being recorded
  */
 struct process {
 	_Atomic bool on;
+	bool joined, has_key;
+	uint32_t recording;
 	pid_t pid;
 	uint64_t stamp;
 	_Atomic uint64_t next_pair;
@@ -291,7 +314,9 @@ extern struct process process;
 
 /* A GIL has been made: from now on this process has files. */
 void process_begin(void);
-void process_in_child(void);
+
+/* The same, with this folder, again if need be. False: that is not possible. */
+bool process_begin_in(const char *dir);
 
 /* This process ends: without a word of it, its GIL would seem to be held from its last record on. */
 void process_ended(void);
@@ -320,6 +345,35 @@ pid_t process_gettid(void);
 
 /* Digits of value behind ret, and where they end: printf may allocate. */
 char *process_put_number(char *ret, uint64_t value);
+
+/* ---- join.c: a program that ran before */
+
+/* The GIL was released, with its mutex locked: whether the recording goes on. */
+void join_look(uint64_t stamp);
+
+/* The calling thread has not been seen in this recording. */
+void join_thread(struct self *me);
+
+/* Of a forked child: whether it is recorded, too. */
+bool join_in_child(void);
+
+/* What the calling thread knows of itself in this recording. */
+static inline struct self *join_self(void)
+{
+	if (UNLIKELY(self.recording != process.recording))
+		join_thread(&self);
+	return &self;
+}
+
+/* CPython 3.7 and later: struct _gil_runtime_state, before its cond. */
+#define GIL_LAST_HOLDER 24
+#define GIL_LOCKED      16
+
+static inline bool join_is_locked(const struct gil *g)
+{
+	return __atomic_load_n((const int *)((const char *)g->cond - GIL_LOCKED),
+	                       __ATOMIC_RELAXED) != 0;
+}
 
 /* ---- holder.c: all with the mutex of the GIL, which tid holds */
 

@@ -104,7 +104,7 @@ static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 /* A thread that gets the GIL at once need not read the clock. */
 static __attribute__((noinline)) int lock_gil(struct gil *g, pthread_mutex_t *mutex)
 {
-	struct self *me = &self;
+	struct self *me = join_self();
 	int ret = 0;
 
 	me->taking = g;
@@ -181,9 +181,12 @@ static __attribute__((noinline, cold)) int unlock_released(const struct gil *g,
 
 static __attribute__((noinline)) int unlock_gil(struct gil *g, pthread_mutex_t *mutex)
 {
-	struct self *me = &self;
+	struct self *me = join_self();
 
 	if (me->taking == g)
+		acquired(me, g);
+	/* It wanted the GIL before the library was there: drop_gil says first that it is free. */
+	else if (UNLIKELY(process.joined) && !g->holder && join_is_locked(g))
 		acquired(me, g);
 	else if (UNLIKELY(me->gave))
 		return unlock_released(g, mutex);
@@ -225,6 +228,17 @@ static void asked(struct self *me, struct gil *g)
 	count_asked(g);
 }
 
+/* Only take_gil waits so. This thread was in it already when the library came. */
+static void join_wait(struct self *me, struct gil *g)
+{
+	if (me->taking == g)
+		return;
+	me->taking = g;
+	me->waits = me->asks = false;
+	if (g->holder)
+		begin_wait(me, g, clock_stamp());
+}
+
 EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                   const struct timespec *until)
 {
@@ -232,6 +246,8 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 	uint64_t switches;
 	int ret;
 
+	if (UNLIKELY(g && process.joined))
+		join_wait(join_self(), g);
 	if (LIKELY(!g) || self.taking != g)
 		return real_cond_timedwait(cond, mutex, until);
 	if (self.asks && g->holder)
@@ -279,6 +295,8 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 		me->frame = frame;
 	}
 	stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
+	if (UNLIKELY(process.joined))
+		join_look(stamp);
 }
 
 EXPORT int pthread_cond_signal(pthread_cond_t *cond)
@@ -286,7 +304,7 @@ EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 	struct gil *g = gils_of_cond(cond);
 
 	if (UNLIKELY(g != NULL))
-		released(&self, g);
+		released(join_self(), g);
 	return real_cond_signal(cond);
 }
 
@@ -304,7 +322,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 		return ret;
 	count_switched(&self, g);
 	if (process.on)
-		stream_put_gil(&self, PRELOAD_SWITCHED, clock_stamp_after(), g);
+		stream_put_gil(join_self(), PRELOAD_SWITCHED, clock_stamp_after(), g);
 	return ret;
 }
 
@@ -350,3 +368,24 @@ static _Noreturn void leave(int status)
 
 ENDING(_exit)
 ENDING(_Exit)
+
+/* ---- of a program that ran before */
+
+/* The linker binds them to the functions of this file (-Bsymbolic-functions): by their names, they would
+ * be libc's there. */
+/* clang-format off */
+#define ENTRY(name, needed) { #name, (void *)(uintptr_t)name, needed }
+
+const struct interposed interposed[] = {
+	ENTRY(pthread_mutex_init, true),
+	ENTRY(pthread_mutex_destroy, false),
+	ENTRY(pthread_mutex_lock, true),
+	ENTRY(pthread_mutex_unlock, true),
+	ENTRY(pthread_cond_init, true),
+	ENTRY(pthread_cond_signal, true),
+	ENTRY(pthread_cond_wait, true),
+	ENTRY(pthread_cond_timedwait, true),
+	ENTRY(_exit, false),
+	{ NULL, NULL, false },
+};
+/* clang-format on */

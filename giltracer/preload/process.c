@@ -139,7 +139,9 @@ static void map_control(const char *dir, size_t len)
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	map = mmap(NULL, sizeof(*process.control), PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
+	/* Another thread may be reading that of an earlier recording. */
+	map = mmap(process.control, sizeof(*process.control), PROT_READ | PROT_WRITE,
+	           MAP_SHARED | (process.control ? MAP_FIXED : 0), (int)fd, 0);
 	syscall(SYS_close, fd);
 	if (map != MAP_FAILED)
 		process.control = map;
@@ -175,6 +177,21 @@ static void begin(size_t dir_len)
 
 static size_t dir_len;
 
+bool process_begin_in(const char *dir)
+{
+	if (*dir != '/' || strlen(dir) > PRELOAD_DIR_MAX)
+		return false;
+	if (!process.has_key && pthread_key_create(&process.key, stream_thread_ended) != 0)
+		return false;
+	process.has_key = true;
+	dir_len = strlen(dir);
+	memcpy(process.path, dir, dir_len);
+	clock_begin();
+	map_control(dir, dir_len);
+	begin(dir_len);
+	return true;
+}
+
 void process_begin(void)
 {
 	const char *dir;
@@ -184,15 +201,8 @@ void process_begin(void)
 	dir = calls_folder();
 	if (!dir)
 		dir = secure_getenv(PRELOAD_ENV);
-	if (!dir || *dir != '/' || strlen(dir) > PRELOAD_DIR_MAX)
-		return;
-	dir_len = strlen(dir);
-	memcpy(process.path, dir, dir_len);
-	if (pthread_key_create(&process.key, stream_thread_ended) != 0)
-		return;
-	clock_begin();
-	map_control(dir, dir_len);
-	begin(dir_len);
+	if (dir)
+		process_begin_in(dir);
 }
 
 static void in_child(void)
@@ -205,12 +215,15 @@ static void in_child(void)
 	if (!process.on)
 		return;
 	stream_in_child();
-	frames_in_child();
+	frames_again();
 	calls_in_child();
 	self = (struct self){ .slot = parent.slot,
 		              .slot_gil = parent.slot_gil,
 		              .slot_number = parent.slot_number,
-		              .was_counted = true };
+		              .was_counted = true,
+		              .recording = process.recording };
+	if (!join_in_child())
+		return;
 	begin(dir_len);
 	process_log(&(struct preload_entry){ .type = PRELOAD_FORKED,
 	                                     .stamp = process.stamp,

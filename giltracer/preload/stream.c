@@ -244,11 +244,34 @@ void stream_thread_ended(void *data)
 		return;
 	if (!s)
 		return;
+	if (!process.on || me->recording != process.recording) {
+		stream_forget(me);
+		return;
+	}
 	stream_put(me, PRELOAD_EXIT, clock_stamp());
 	s->at = me->at;
 	me->at = me->end = NULL;
 	me->stream = NULL;
 	atomic_store(&s->owned, false);
+}
+
+void stream_again(void)
+{
+	streams = NULL;
+	blocks = NULL;
+	stream_count = 0;
+}
+
+void stream_forget(struct self *me)
+{
+	struct stream *s = me->stream;
+
+	me->at = me->end = NULL;
+	me->stream = NULL;
+	if (s && s->map)
+		munmap(s->map, s->map_size);
+	if (s && s->header)
+		munmap(s->header, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 /* They belong to the parent. */
@@ -262,7 +285,5 @@ void stream_in_child(void)
 		if (s->header)
 			munmap(s->header, (size_t)page);
 	}
-	streams = NULL;
-	blocks = NULL;
-	stream_count = 0;
+	stream_again();
 }

@@ -25,6 +25,9 @@
 #include "live/codes.h"
 #include "live/family.h"
 #include "live/snapshot.h"
+#include "preload/format.h"
+#include "record/joining.h"
+#include "record/preloading.h"
 #include "record/probe_verify.h"
 #include "record/recorders.h"
 #include "record/sampling.h"
@@ -48,7 +51,8 @@ struct attach {
 	struct pass_result *result;
 	struct recorders recorders;
 	int pidfd;
-	struct target *target;       /* NULL: its memory cannot be read */
+	struct target *target; /* NULL: its memory cannot be read, as no_target says */
+	struct error no_target;
 	struct snapshots *snapshots; /* likewise */
 	uint64_t look_ns;            /* when to look at the stacks again */
 	unsigned look_ms;
@@ -158,8 +162,14 @@ static void look_at_limit(struct attach *a)
 {
 	struct pass_result *result = a->result;
 
-	result->limit_note = limit_reached(&a->plan->limit, clock_now_ns() - result->start_ns,
-	                                   a->plan->perf, a->plan->perf_count);
+	if (a->plan->preloading && preloading_full_ns(a->plan->preloading))
+		result->limit_note =
+			limit_size_text(&a->plan->limit,
+		                        preloading_full_ns(a->plan->preloading) - result->start_ns);
+	else
+		result->limit_note = limit_reached(&a->plan->limit,
+		                                   clock_now_ns() - result->start_ns, a->plan->perf,
+		                                   a->plan->perf_count);
 	a->asked |= result->limit_note != NULL;
 }
 
@@ -214,6 +224,19 @@ static int start_recorders(struct attach *a, pid_t pid, struct error *err)
 	return 0;
 }
 
+static int join(const struct attach *a, struct error *err)
+{
+	preloading_note_time(a->plan->preloading);
+	if (!a->target) {
+		*err = a->no_target;
+		return -1;
+	}
+	if (joining_begin(a->plan->preloading, a->target, a->plan->no_children, err) < 0)
+		return -1;
+	a->result->start_ns = a->plan->preloading->control->joined_ns;
+	return 0;
+}
+
 static int start(struct attach *a, pid_t pid, struct error *err)
 {
 	struct recorders *r = &a->recorders;
@@ -231,6 +254,8 @@ static int start(struct attach *a, pid_t pid, struct error *err)
 		return -1;
 	recorders_command(r, "enable", &a->result->perf_note);
 	a->result->start_ns = clock_now_ns();
+	if (a->plan->preloading && join(a, err) < 0)
+		return -1;
 	if (a->plan->sampling && sampling_start(a->plan->sampling, pid, err) < 0)
 		return -1;
 	if (a->plan->probes && !has_ended(a) && recorder_has_events(&r->v[0]) &&
@@ -254,6 +279,10 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 	watch(a);
 	if (a->plan->sampling)
 		sampling_stop(a->plan->sampling);
+	if (a->plan->preloading) {
+		preloading_stop(a->plan->preloading);
+		preloading_note_time(a->plan->preloading);
+	}
 	recorders_command(&a->recorders, "disable", &a->result->perf_note);
 	a->result->stop_ns = clock_now_ns();
 	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;
@@ -275,14 +304,13 @@ int attach_run(const struct pass_plan *plan, pid_t pid, const struct signals *si
 		.recorders = RECORDERS_NONE,
 		.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
 	};
-	struct error why;
 	int failed;
 
 	*ret = (struct pass_result){ 0 };
 	if (a.pidfd < 0)
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	if (target_open(&a.target, pid, &why) < 0)
-		log_debug("no files and lines: %s", why.text);
+	if (target_open(&a.target, pid, &a.no_target) < 0)
+		log_debug("no files and lines: %s", a.no_target.text);
 	else
 		a.snapshots = snapshots_new(a.target);
 	failed = record(&a, pid, err);

@@ -22,6 +22,7 @@
 #define NOTE_PRELOAD_UNUSED                                                         \
 	"the library that records the GIL was not loaded into the program, or the " \
 	"program never had a GIL (Python 3.6 makes it with the first thread)"
+#define NOTE_JOINED          "the program loaded giltracer's library, which stays loaded, and idle"
 #define NOTE_NO_SAMPLES      "no samples of stacks: %s"
 #define NOTE_SAMPLES_MISSING "samples are missing: %s"
 #define NOTE_SAMPLES_FULL    "sampling ended early: the samples reached --max-size"

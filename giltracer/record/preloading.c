@@ -84,6 +84,7 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 		.entries = plan->entries,
 		.shortest_ns = (uint64_t)plan->shortest_us * 1000,
 	};
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	void *map;
 
 	if (plan->modules && strlen(plan->modules) >= sizeof(control.modules))
@@ -97,6 +98,9 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 	if (map == MAP_FAILED)
 		return error_errno(err, "%s", path);
 	p->control = map;
+	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
+		return error_errno(err, "%s", path);
+	p->lock = take_fd(&fd);
 	return 0;
 }
 
@@ -184,6 +188,8 @@ static void drop_run(struct preloading *p)
 {
 	if (p->control)
 		munmap(p->control, sizeof(*p->control));
+	if (p->lock)
+		close(p->lock);
 	free(p->folder);
 	free(p->env[0]);
 	free(p->env[1]);
@@ -201,7 +207,8 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	p->env[0] = preloading_variable(p->library);
 	p->env[1] = xasprintf("%s=%s", plan->calls_only ? PRELOAD_CALLS_ENV : PRELOAD_ENV,
 	                      p->folder);
-	write_own(p, plan->bootstrap);
+	if (plan->bootstrap)
+		write_own(p, plan->bootstrap);
 	if (plan->frames && write_offsets(p, err) < 0)
 		return -1;
 	return map_control(p, plan, err);

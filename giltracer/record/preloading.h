@@ -19,12 +19,13 @@ struct python;
  * All zero: it is not used.
  * @library, @folder: absolute
  * @env: for the program, NULL-terminated
- * @control: shared with the library
+ * @control: shared with the library; @lock: on its file, as long as this process lives; 0: none
  */
 struct preloading {
 	char *library, *folder;
 	char *env[3];
 	struct preload_control *control;
+	int lock;
 };
 
 /* Whether the interpreter can be traced so; an error says why not. */

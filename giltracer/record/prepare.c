@@ -14,12 +14,14 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/exit.h"
+#include "live/target.h"
 #include "locate/process.h"
 #include "record/attach.h"
 #include "system/sandbox.h"
 #include "system/perf_try.h"
 #include "record/freethreaded.h"
 #include "record/job.h"
+#include "record/joining.h"
 #include "record/resolve.h"
 
 /* python, python3.11, /usr/bin/python3 */
@@ -113,7 +115,7 @@ static const char *start_option(const struct record_options *options)
 		{ "--trace-only", options->trace_only },
 		{ "--trace-min-us", options->trace_min_us },
 		{ "--trace-c-calls", options->trace_c_calls },
-		{ "--probes preload", options->probes == PROBES_PRELOAD },
+		{ "--probes both", options->probes == PROBES_BOTH },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
@@ -282,6 +284,37 @@ static void find_beside(struct job *job)
 	job->events.beside = job->host.perf && perf_try_self(&ignored) == 0;
 }
 
+/* The library, loaded by a program that runs already. */
+static int prepare_joining(struct job *job, struct error *err)
+{
+	CLEANUP(target_close) struct target *target = NULL;
+	struct preloading preloading = { 0 };
+
+	if (target_open(&target, (pid_t)job->options->pid, err) < 0 ||
+	    joining_check(target, err) < 0 ||
+	    preloading_check(&preloading, job->program.python, err) < 0)
+		return -1;
+	job->events.preloading = preloading;
+	return 0;
+}
+
+/* Of a program that runs already: the library, or samples. */
+static void without_uprobes(struct job *job, const struct error *err)
+{
+	struct error why;
+
+	if (prepare_joining(job, &why) == 0) {
+		log_info("GIL events by a library that the program loads (--probes preload), since "
+		         "uprobes are not permitted: %s",
+		         err->text);
+		return;
+	}
+	log_debug("no library: %s", why.text);
+	job->events.samples_only = true;
+	log_info("samples of the stacks instead of GIL events, since uprobes are not permitted: %s",
+	         err->text);
+}
+
 /*
  * Why perf does not record the GIL, *err: whether the library inside the program can do it instead,
  * or, of a program that runs already, samples. 0: it will, and that is said.
@@ -293,10 +326,7 @@ static int without_perf(struct job *job, struct error *err)
 	if (job->options->probes != PROBES_AUTO || !job_wants_gil(job))
 		return -1;
 	if (job->options->pid) {
-		job->events.samples_only = true;
-		log_info("samples of the stacks instead of GIL events, since uprobes are not "
-		         "permitted: %s",
-		         err->text);
+		without_uprobes(job, err);
 		return 0;
 	}
 	if (preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
@@ -467,6 +497,8 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	     choose_python_trace(job, err) < 0 || check_filters(job, err) < 0))
 		return -1;
 	if (job->options->probes == PROBES_PRELOAD) {
+		if (job->options->pid)
+			return prepare_joining(job, err);
 		find_beside(job);
 		return preloading_check(&job->events.preloading, job->program.python, err);
 	}

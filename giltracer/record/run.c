@@ -217,6 +217,8 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 	if (plan->preloading == &job->events.preloading && result->start_ns &&
 	    !preloading_works(&job->events.preloading, result->pid))
 		note(job, "preload", NOTE_PRELOAD_UNUSED);
+	if (job->options->pid && plan->preloading)
+		session_add_note(job->session, "joined", 1, NOTE_JOINED);
 	if (result->perf_note) {
 		/* An error, since giltracer fails with it: -q shows those. */
 		log_error("%s", result->perf_note);
@@ -396,7 +398,8 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.python_trace_entries = job->options->python_trace_entries,
 		.codes = execution->kinds[0] == PASS_GIL ? codes : NULL,
 		.children = children,
-		.probes = execution->kinds[0] == PASS_GIL && job->events.uprobes
+		.probes = execution->kinds[0] == PASS_GIL && job_uses_uprobes(job) &&
+		                          job->events.uprobes
 		                  ? job->events.probes
 		                  : NULL,
 		.preloading = preloading_of(job, execution),
@@ -515,6 +518,24 @@ static int run_sampled(struct job *job, const struct execution *execution, struc
 	return run_once(job, execution, err);
 }
 
+/* By the library, or, where it cannot be loaded after all, samples. */
+static int run_joined(struct job *job, const struct execution *gil, struct error *err)
+{
+	const struct execution stacks = { .kinds = { PASS_STACKS }, .count = 1 };
+
+	if (job->options->state_detect)
+		note(job, "states", NOTE_STATES_PRELOAD);
+	if (run_once(job, gil, err) == 0)
+		return 0;
+	if (job->options->probes != PROBES_AUTO)
+		return -1;
+	log_info("samples of the stacks instead of GIL events: %s", err->text);
+	preloading_done(&job->events.preloading);
+	job->events.samples_only = true;
+	job->session->gil_detect = false;
+	return run_once(job, &stacks, err);
+}
+
 int job_run(struct job *job, struct error *err)
 {
 	const struct execution gil = { .kinds = { PASS_GIL }, .count = 1 };
@@ -525,6 +546,8 @@ int job_run(struct job *job, struct error *err)
 		return run_sampled(job, &stacks, err);
 	if (job_preloads(job) && prepare_preloading(job, err) < 0)
 		return -1;
+	if (job->options->pid && job_preloads(job))
+		return run_joined(job, &gil, err);
 	if (!job_uses_perf(job)) {
 		if (job->options->state_detect)
 			note(job, "states", NOTE_STATES_PRELOAD);

@@ -106,7 +106,7 @@ refuses() {
 }
 refuses 125 "'script.py': -p records a program that is already running" 'a script' -p 1 script.py
 refuses 125 'option --entry: needs a program that giltracer starts' 'an entry' -p 1 --entry main
-refuses 125 'option --probes preload: needs' 'the library' -p 1 --probes preload
+refuses 125 'option --probes both: needs' 'both' -p 1 --probes both
 sh -c 'exit 0' &
 gone=$!
 wait $gone

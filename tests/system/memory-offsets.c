@@ -85,6 +85,9 @@ static void show_names(void)
 	SHOW("modules", PyInterpreterState, modules);
 #endif
 	SHOW("cached-keys", PyHeapTypeObject, ht_cached_keys);
+#if PY_VERSION_HEX >= 0x030E0000
+	SHOW("debugger", _PyRuntimeState, debug_offsets.debugger_support);
+#endif
 }
 
 int main(void)

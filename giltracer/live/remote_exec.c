@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/remote_exec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "live/memory.h"
+#include "live/target.h"
+
+#define THREADS_MAX 100000
+
+/* _Py_MAX_SCRIPT_PATH_SIZE, which has not been another one. */
+#define PATH_SIZE 512
+
+/*
+ * What is set in the lowest byte of PyThreadState.eval_breaker, at once and whatever is in it
+ * (Include/internal/pycore_ceval.h). The thread finds nothing to do for these bits, unless there is:
+ *
+ *	2	signals pending		4	calls to do		8	asynchronous exception
+ *	32	please stop
+ *
+ * So none of them can be lost. Two others come back if they are: who wants the GIL asks again after
+ * the interval, and the garbage collector is due until it has run. They must not be set: a thread
+ * that is asked to release the GIL waits until another one has taken it. What is left, of the JIT
+ * compiler's, stays as it is.
+ */
+#define BREAKER_BITS 0x2e
+#define BREAKER_JIT  0x80
+
+/* _Py_DebugOffsets.debugger_support. */
+struct offsets {
+	uint64_t breaker, support, enabled, request, script, script_size;
+};
+
+static bool is_same_file(pid_t pid, const char *name)
+{
+	CLEANUP(free) char *ours = xasprintf("/proc/self/%s", name);
+	CLEANUP(free) char *theirs = xasprintf("/proc/%d/%s", (int)pid, name);
+	struct stat a, b;
+
+	return stat(ours, &a) == 0 && stat(theirs, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* The script and what it writes must be the same files there, and be its own. */
+static int check_owner(pid_t pid, struct error *err)
+{
+	static const char *const places[] = { "root", "ns/mnt", "ns/pid", "ns/user" };
+	CLEANUP(free) char *path = xasprintf("/proc/%d/status", (int)pid);
+	CLEANUP(free) char *text = NULL;
+	unsigned id[4];
+	struct error ignored;
+	const char *line;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (!is_same_file(pid, places[i]))
+			return error_set(err, EACCES,
+			                 "process %d is in another container: start giltracer "
+			                 "there, as its user",
+			                 (int)pid);
+	if (file_read(&text, NULL, path, 65536, &ignored) < 0 || !(line = strstr(text, "\nUid:")) ||
+	    sscanf(line + 5, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	for (int i = 0; i < 4; i++)
+		if (id[i] != (unsigned)geteuid())
+			return error_set(err, EACCES,
+			                 "process %d is another user's: its user may load the "
+			                 "library into it",
+			                 (int)pid);
+	return 0;
+}
+
+/* The PyThreadState of the process's first thread in an interpreter; 0: there is none. */
+static uint64_t find_in(const struct target *target, uint64_t interpreter)
+{
+	const uint32_t *at = target->def->memory;
+	uint64_t thread = interpreter;
+	uint32_t id, next = at[MEMORY_THREADS];
+
+	for (unsigned i = 0; i < THREADS_MAX; i++, next = at[MEMORY_NEXT_THREAD]) {
+		if (!memory_u64(target->pid, thread + next, &thread) || !thread)
+			return 0;
+		if (memory_u32(target->pid, thread + at[MEMORY_NATIVE_ID], &id) &&
+		    id == (uint32_t)target->pid)
+			return thread;
+	}
+	return 0;
+}
+
+/* That of the main interpreter, which is the last one. */
+static bool find_main(const struct target *target, uint64_t *thread, uint64_t *interpreter)
+{
+	const uint32_t *at = target->def->memory;
+	uint64_t next = target->root + at[MEMORY_INTERPRETERS];
+
+	*interpreter = 0;
+	for (unsigned i = 0; i < THREADS_MAX && memory_u64(target->pid, next, &next) && next; i++) {
+		*interpreter = next;
+		next += at[MEMORY_NEXT_INTERPRETER];
+	}
+	*thread = *interpreter ? find_in(target, *interpreter) : 0;
+	return *thread;
+}
+
+int remote_exec_find(struct remote_exec *ret, const struct target *target, struct error *err)
+{
+	const struct probedef *def = target->def;
+	uint64_t thread, interpreter;
+	uint32_t enabled;
+	struct offsets at;
+
+	if (def->memory[MEMORY_DEBUGGER] == PROBEDEF_NO_OFFSET || def->free_threaded)
+		return error_set(
+			err, ENOTSUP,
+			"process %d: Python %s cannot load the library while it runs: 3.14 "
+			"and later with a GIL can",
+			(int)target->pid, target->process.python->version);
+	if (check_owner(target->pid, err) < 0)
+		return -1;
+	if (!find_main(target, &thread, &interpreter) ||
+	    !memory_read(target->pid, target->root + def->memory[MEMORY_DEBUGGER], &at,
+	                 sizeof(at)) ||
+	    !memory_u32(target->pid, interpreter + at.enabled, &enabled) ||
+	    !memory_u64(target->pid, interpreter + def->memory[MEMORY_GIL], &ret->gil))
+		return error_set(err, ESRCH, "process %d: its main thread runs no Python",
+		                 (int)target->pid);
+	/* It is written to: whatever is not as known is left alone. */
+	if (at.script_size != PATH_SIZE || at.script != 4 || at.request != 0 || enabled > 1)
+		return error_set(err, ENOTSUP, "process %d: its Python %s is not known",
+		                 (int)target->pid, target->process.python->version);
+	if (!enabled)
+		return error_set(err, ENOTSUP,
+		                 "process %d was started with -X disable-remote-debug or "
+		                 "PYTHON_DISABLE_REMOTE_DEBUG, or built so",
+		                 (int)target->pid);
+	ret->target = target;
+	ret->request = thread + at.support + at.request;
+	ret->script = thread + at.support + at.script;
+	ret->breaker = thread + at.breaker;
+	return 0;
+}
+
+int remote_exec_ask(const struct remote_exec *remote, const char *path, struct error *err)
+{
+	uint8_t bits = 0;
+	const uint32_t yes = 1;
+	char script[PATH_SIZE] = "";
+	pid_t pid = remote->target->pid;
+	uint32_t asked;
+
+	if (strlen(path) >= sizeof(script))
+		return error_set(err, ENAMETOOLONG, "%s: its name is too long", path);
+	memcpy(script, path, strlen(path));
+	if (memory_u32(pid, remote->request, &asked) && asked)
+		return error_set(err, EBUSY, "process %d: a debugger's script waits to be executed",
+		                 (int)pid);
+	if (!memory_write(pid, remote->script, script, sizeof(script)) ||
+	    !memory_write(pid, remote->request, &yes, sizeof(yes)) ||
+	    !memory_read(pid, remote->breaker, &bits, sizeof(bits)))
+		return error_errno(err, "process %d: cannot write its memory", (int)pid);
+	bits = (bits & BREAKER_JIT) | BREAKER_BITS;
+	memory_write(pid, remote->breaker, &bits, sizeof(bits));
+	return 0;
+}
+
+bool remote_exec_withdraw(const struct remote_exec *remote)
+{
+	const uint32_t no = 0;
+	uint32_t asked = 0;
+
+	memory_read(remote->target->pid, remote->request, &asked, sizeof(asked));
+	return asked && memory_write(remote->target->pid, remote->request, &no, sizeof(no));
+}

@@ -1,0 +1,196 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# giltracer -p without uprobes: CPython 3.14 and later loads the library itself. The program behaves as
+# before, while it is recorded and afterwards.
+# shellcheck disable=SC2086 # $bare is words
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need newer-pythons readelf setpriv
+program=$top_srcdir/tests/system/join.py
+
+bare=
+[ "$(id -u)" != 0 ] || bare='setpriv --inh-caps=-all --bounding-set=-all'
+
+# start WHAT COMMAND…: pid is the program's.
+start() {
+	what=$1
+	shift
+	rm -f ready go
+	mkfifo ready go
+	LD_BIND_NOW=1 "$@" -W ignore "$program" "$what" ready go ${uid:+"$uid"} 2>program-err &
+	pid=$!
+	exec 6<ready 5>go
+	read -r _ <&6
+}
+
+# finish NAME
+finish() {
+	exec 5>&-
+	status=0
+	wait $pid || status=$?
+	is "$status $(cat program-err)" '0 ' "$1: the program ends as without giltracer"
+}
+
+# begin ARG…: giltracer, until it records.
+begin() {
+	rm -f messages
+	mkfifo messages
+	"$GILTRACER" -p $pid --probes preload --json out.json -o out.html "$@" 2>messages 5>&- 6<&- &
+	giltracer=$!
+	exec 4<messages
+	: >rest
+	while read -r line <&4; do
+		echo "$line" >>rest
+		case $line in *'recording process'*) break ;; esac
+	done
+}
+
+# end NAME: by Ctrl-C
+end() {
+	kill -INT $giltracer 2>/dev/null || :
+	cat <&4 >>rest
+	exec 4<&-
+	status=0
+	wait $giltracer || status=$?
+	is $status 0 "$1" || cat rest
+}
+
+# children COUNT: the program forks them, one by one.
+children() {
+	for _ in $(seq "$1"); do
+		printf x >&5
+		read -r _ <&6
+	done
+}
+
+recorded() {
+	exits 0 "$1" "$GILTRACER" -p $pid --probes preload --duration 1 --json out.json -o out.html
+	is "$(json out.json '[(f["function"].split(".")[-1], f["file"].rsplit("/")[-1])
+		for f in d["hogs"][:1]]')" "[('hog', 'join.py')]" '  the call that kept the GIL'
+	is "$(json out.json 'sorted(t["name"] for t in d["threads"] if t["pid"] == '$pid')')" \
+		"['MainThread', 'my hog', 'my victim']" '  threads as the program calls them'
+	like "$(cat err)" "the program loaded giltracer's library" '  what it means is said'
+	consistent out.json "$1"
+}
+
+# refuses PATTERN WHAT ARG…
+refuses() {
+	pattern=$1 what=$2
+	shift 2
+	exits 125 "$what" "$GILTRACER" -p $pid --probes preload --duration 1 "$@"
+	like "$(cat err)" "^giltracer: error: $pattern\$" '  one sentence says so'
+}
+
+newer_pythons >interpreters
+while read -r version python <&3; do
+	case $version in *t | 3.13) continue ;; esac
+
+	start work "$python"
+	python3 "$program" slots $pid >before
+	for round in first second; do
+		recorded "$version: the $round recording"
+		ok '  libc is called as before' python3 "$program" restored $pid before
+	done
+
+	begin
+	refuses "process $pid: the library cannot be used: it is being recorded already" \
+		"$version: two recordings at once"
+	python3 "$program" slots $pid >others
+	ok '  CPython calls the library' test "$(cat others)" != "$(cat before)"
+	kill -KILL $giltracer
+	wait $giltracer || :
+	exec 4<&-
+	ok "$version: giltracer is killed, and libc is called as before" \
+		python3 "$program" restored $pid before
+	recorded "$version: the recording after that"
+
+	begin
+	children 2
+	end "$version: children are recorded"
+	# A child's exit status is 7, or the program would have ended.
+	is "$(json out.json 'len({t["pid"] for t in d["threads"]})')" 3 '  both of them'
+	begin --no-children
+	children 1
+	end "$version: or not"
+	is "$(json out.json '{t["pid"] for t in d["threads"]}')" "{$pid}" '  the program alone'
+
+	begin
+	children 1
+	finish "$version"
+	cat <&4 >>rest
+	exec 4<&-
+	status=0
+	wait $giltracer || status=$?
+	is $status 0 "$version: the program ends while it is recorded" || cat rest
+	is "$(json out.json 'sum(t["holds"] for t in d["threads"]) > 0')" True \
+		'  and there is a report'
+
+	# Threads that come and go while the library does.
+	rm -f questions answers
+	mkfifo questions answers
+	"$python" "$program" serve <questions >answers 2>program-err &
+	pid=$!
+	exec 5>questions
+	read -r port <answers
+	python3 "$program" load "$port" 2000 5>&- 6<&- &
+	load=$!
+	for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		begin
+		python3 "$program" load "$port" 10 || fail "round $round: wrong answers"
+		end "$version, round $round: a server at work"
+	done
+	status=0
+	wait $load || status=$?
+	is $status 0 "$version: each answer was right"
+	finish "$version: the server"
+
+	# Its functions' addresses are read-only.
+	mkdir -p relro/bin
+	cp "$python" relro/bin/
+	python3 "$program" relro "$python.real" "relro/bin/python$version.real"
+	ln -sfn "$(dirname "$(dirname "$python")")/lib" relro/lib
+	start work "relro/bin/python$version"
+	python3 "$program" slots $pid >before
+	unlike "$(cat before)" 'rw-p' "$version, linked with full RELRO: read-only addresses"
+	recorded "$version, linked with full RELRO"
+	ok '  libc is called as before, and its addresses are read-only' \
+		python3 "$program" restored $pid before
+	finish "$version, linked with full RELRO"
+
+	# Without uprobes, auto does it, or, where it cannot be done, takes samples.
+	start work $bare "$python"
+	exits 0 "$version: without privilege" $bare "$GILTRACER" -p $pid --duration 1 --json out.json \
+		-o out.html
+	like "$(cat err)" 'GIL events by a library that the program loads' '  it is said how'
+	is "$(json out.json '[f["function"].split(".")[-1] for f in d["hogs"][:1]]')" "['hog']" \
+		'  the call that kept the GIL'
+	finish "$version: the program without privilege"
+	start asleep $bare "$python"
+	exits 0 "$version: without privilege, asleep" $bare "$GILTRACER" -p $pid --duration 1 \
+		--json out.json -o out.html
+	like "$(cat err)" 'samples of the stacks instead of GIL events: process' '  it is said why'
+	is "$(json out.json 'd["verdict"]["kind"]')" sampled '  and the verdict says so'
+	finish "$version: the program that sleeps"
+
+	start work "$python" -X disable-remote-debug
+	refuses "process $pid was started with -X disable-remote-debug or .*" \
+		"$version: a program that forbids it"
+	finish "$version: which"
+
+	start asleep "$python"
+	refuses "process $pid: its main thread, .*, executed no Python for 5 s" \
+		"$version: a main thread that waits in C"
+	finish "$version: which"
+
+	if [ "$(id -u)" = 0 ]; then
+		uid=65534
+		start work "$python"
+		uid=
+		refuses "process $pid is another user's: .*" "$version: another user's program"
+		finish "$version: which"
+	else
+		skip 'not root' "$version: another user's program"
+	fi
+done 3<interpreters
+
+leaves_nothing
+done_testing
