@@ -74,7 +74,7 @@ starts() {
 	before=$1 after=$2 name=$3
 	shift 3
 	rm -f marks
-	run "$GILTRACER" record -o session --python "$python" --python-trace none "$@"
+	run "$GILTRACER" record -o session --python "$python" --python-trace none --probes $engine "$@"
 	is "$status $(json session/session.json '(lambda start, marks:
 		" ".join(([n for n, t in marks if t < start] or ["-"])[-1:] +
 			([n for n, t in marks if t > start and start] or ["-"])[:1]))(
@@ -98,8 +98,10 @@ check() {
 }
 
 cpythons | sort -V | sed -n '1p;$p' >ends
+engine=preload
 while read -r version python; do
 	check
+	engine=uprobes
 done <ends
 python=$(tail -n 1 ends | cut -d' ' -f2)
 

@@ -26,8 +26,9 @@ if __name__ == "__main__":
 END_PY
 	chmod +x script.py
 }
+# Not by uprobes, which take a second to remove: what records is all the same here.
 trace() {
-	"$GILTRACER" record -o session --python-trace none "$@"
+	"$GILTRACER" record -o session --python-trace none --probes preload "$@"
 }
 # as_executed NAME OPTION…: the same output as ./script.py.
 as_executed() {
