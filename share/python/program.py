@@ -243,6 +243,25 @@ def make_trace(channel, trace, entries):
     return VizTracerTrace(channel, trace, entries)
 
 
+class ImportHook:
+    """First in sys.meta_path until the module is imported; the others find it, and its own loader loads it."""
+
+    def __init__(self, module):
+        self.module = module
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.module:
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target) if hasattr(finder, 'find_spec') else None
+            if spec is not None:
+                self.hook(spec)
+                return spec
+        return None
+
+
 # ---- the threads' names
 
 # One function, and no call of ours but built-in ones: from 3.12 on, a tracer sees a thread's very
@@ -275,7 +294,7 @@ class ThreadNames:
 
     A thread says its name as it starts, in a private method of Thread that it calls before it is
     seen to run, so that neither a traceback nor a profiler of the program's meets us. threading is
-    not imported for this: loaded later, it tells the threads alive at the end.
+    not imported for this, but watched once the program imports it.
     """
     MOST = 10000
 
@@ -312,22 +331,31 @@ class ThreadNames:
             pass
 
     def watch(self):
+        if 'threading' not in sys.modules:
+            ThreadingHook(self)
+            return
         self.note_living()
         thread = getattr(self.threading, 'Thread', None)
         method = '_set_native_id' if hasattr(thread, '_set_native_id') else '_set_ident'
         real = getattr(thread, method, None)
         if type(real) is not type(native_id):
             return
-        # In a trace it is the same function of the same file.
+        # In a trace it is the same function of the same file, and what makes it is not seen; before 3.8, where
+        # a code's file cannot be replaced, it is.
+        code = real.__code__
+        replaced = hasattr(code, 'replace')
         space = {'__name__': 'threading', '__builtins__': __builtins__}
-        exec(compile(WATCH % (method, APPEND, method), real.__code__.co_filename, 'exec', 0, True), space)
+        exec(compile(WATCH % (method, APPEND, method), OURS[1] if replaced else code.co_filename, 'exec', 0, True),
+             space)
         dummy = getattr(self.threading, '_DummyThread', ())
         watching = space['watching'](real, self.names, self.MOST, dummy, native_id, self.path,
                                      self.main, os.getpid, os.open, os.write, os.close)
         watching.__qualname__ = real.__qualname__
-        if hasattr(watching.__code__, 'co_qualname'):
-            watching.__code__ = watching.__code__.replace(
-                co_qualname=real.__qualname__, co_firstlineno=real.__code__.co_firstlineno)
+        if replaced:
+            shown = {'co_filename': code.co_filename, 'co_firstlineno': code.co_firstlineno}
+            if hasattr(code, 'co_qualname'):
+                shown['co_qualname'] = code.co_qualname
+            watching.__code__ = watching.__code__.replace(**shown)
         setattr(thread, method, watching)
         if hasattr(os, 'register_at_fork'):
             os.register_at_fork(after_in_child=self.in_child)
@@ -336,6 +364,24 @@ class ThreadNames:
         self.note_living()
         for tid, name in list(self.names.items()):
             channel.send('thread %d %.200s' % (tid, name))
+
+
+class ThreadingHook(ImportHook):
+    def __init__(self, names):
+        self.names = names
+        super().__init__('threading')
+
+    def hook(self, spec):
+        loader = spec.loader
+        load = getattr(loader, 'exec_module', None)
+
+        def exec_module(module):
+            del loader.exec_module
+            load(module)
+            self.names.watch()
+
+        if load:
+            loader.exec_module = exec_module
 
 
 # ---- when tracing starts and stops
@@ -579,28 +625,13 @@ def compile_hooked(source, filename, entry):
     return compile(source, filename, 'exec', flags, True), False
 
 
-class EntryFinder:
-    """For --entry MODULE:NAME: the module is compiled with the hook when the program imports it.
-
-    First in sys.meta_path until then; the others find the module, and its own loader loads it.
-    """
+class EntryFinder(ImportHook):
+    """For --entry MODULE:NAME: the module is compiled with the hook when the program imports it."""
 
     def __init__(self, module, function, channel):
-        self.module = module
         self.function = function
         self.channel = channel
-        sys.meta_path.insert(0, self)
-
-    def find_spec(self, name, path=None, target=None):
-        if name != self.module:
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if hasattr(finder, 'find_spec') else None
-            if spec is not None:
-                self.hook(spec)
-                return spec
-        return None
+        super().__init__(module)
 
     def hook(self, spec):
         loader = spec.loader
