@@ -20,7 +20,7 @@
 #include "metrics/trigger.h"
 #include "metrics/watch.h"
 #include "record/counting.h"
-#include "record/probing.h"
+#include "record/uprobe_totals.h"
 #include "session/temp_session.h"
 
 /* ---- reports */
@@ -145,7 +145,9 @@ static int add_uncounted(struct watch *watch, pid_t pid, const struct metrics_op
 			"process %d: gil_kept is known only for programs that were started "
 			"with giltracer --metrics",
 			(int)pid);
-	return probing_open(&totals, pid, err) < 0 ? -1 : watch_add_totals(watch, totals, pid, err);
+	return uprobe_totals_open(&totals, pid, err) < 0
+	               ? -1
+	               : watch_add_totals(watch, totals, pid, err);
 }
 
 static int add_processes(struct watch *watch, const struct opt_list *pids,

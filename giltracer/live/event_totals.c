@@ -151,7 +151,7 @@ void event_totals_reach(struct event_totals *et, uint64_t at_ns)
 	et->reached = at_ns;
 }
 
-/* ---- for whom threads wait: as preload/waited.c */
+/* ---- for whom threads wait: as preload/waited_for.c */
 
 static struct totals_waited *waited_of(struct event_totals *et, uint32_t gil)
 {

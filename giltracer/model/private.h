@@ -15,7 +15,7 @@
  *	locks.h          what blocks threads where the GIL is off
  *	stats.h          totals
  *	probe_cost.h     what tracing took of each thread's time
- *	check.c          the invariants
+ *	invariants.c     the invariants
  *
  * thread, gil, cpu, lost and locks call each other: a loss, a birth or an end concerns all lanes of
  * a thread, and a lock is a state of the GIL lane. They are one module in several files.

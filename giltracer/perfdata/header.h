@@ -16,7 +16,7 @@
 #include "base/idmap.h"
 #include "base/vec.h"
 #include "perfdata/cursor.h"
-#include "perfdata/sample.h"
+#include "perfdata/perf_sample.h"
 #include "perfdata/tracefmt.h"
 
 /* Records that perf itself writes, behind those of the kernel

@@ -43,7 +43,7 @@ void count_take_slot(struct self *me, const struct gil *g);
 /* The calling thread, which holds a GIL, has this name from now on. */
 void count_named(const char *name);
 
-/* ---- waited.c: for whom threads wait. The GIL's mutex is locked. */
+/* ---- waited_for.c: for whom threads wait. The GIL's mutex is locked. */
 
 /* The thread waits since stamp. */
 void waited_begin(struct self *me, struct gil *g);

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "perfdata/event_sort.h"
 #include "perfdata/reader.h"
-#include "trace/from_perf_unwind.h"
+#include "trace/from_perf_stacks.h"
 #include "trace/perf_frames.h"
 #include "trace/perf_freethreaded.h"
 #include "trace/source.h"
@@ -97,7 +97,7 @@ struct from_perf {
 	uint64_t unknown;
 	uint64_t first_ns, last_ns;
 	struct idmap tids;
-	struct from_perf_unwind unwind;
+	struct from_perf_stacks unwind;
 	bool unwind_now; /* else only what source_stack_at asks for */
 	struct perf_frames *frames;
 	bool machine;

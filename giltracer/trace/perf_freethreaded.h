@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "perfdata/sample.h"
+#include "perfdata/perf_sample.h"
 #include "perfdata/tracefmt.h"
 #include "trace/event.h"
 #include "trace/perf_frames.h"

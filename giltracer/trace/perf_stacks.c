@@ -432,12 +432,12 @@ static void perf_stacks_free(void *ctx)
 	free(ps);
 }
 
-void perf_stacks_open(struct from_perf_unwind *ret, const struct perf_header *header,
+void perf_stacks_open(struct from_perf_stacks *ret, const struct perf_header *header,
                       struct source *source, const struct from_perf_options *options)
 {
 	struct perf_stacks *ps = xcalloc(1, sizeof(*ps));
 
-	*ret = (struct from_perf_unwind){ ps, take_record, stack_of_sample, perf_stacks_free };
+	*ret = (struct from_perf_stacks){ ps, take_record, stack_of_sample, perf_stacks_free };
 	ps->header = header;
 	ps->names = source->names;
 	ps->stacks = source->stacks;

@@ -6,7 +6,7 @@
 #ifndef GILTRACER_TRACE_PERF_STACKS_H
 #define GILTRACER_TRACE_PERF_STACKS_H
 
-#include "trace/from_perf_unwind.h"
+#include "trace/from_perf_stacks.h"
 
 struct from_perf_options;
 struct perf_header;
@@ -18,7 +18,7 @@ struct source;
  * which may be NULL, that is what it points to. source->stats.other_pythons counts the interpreters
  * that are not that of options->functions, each time that a process maps one.
  */
-void perf_stacks_open(struct from_perf_unwind *ret, const struct perf_header *header,
+void perf_stacks_open(struct from_perf_stacks *ret, const struct perf_header *header,
                       struct source *source, const struct from_perf_options *options);
 
 #endif

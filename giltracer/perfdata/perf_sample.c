@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sample_type -> which fields, where. */
-#include "sample.h"
+#include "perf_sample.h"
 
 #include <linux/perf_event.h>
 

@@ -3,7 +3,7 @@
  * A thread empties the kernel's buffers. What is in them is put in the order of time, and used up to an instant
  * that is a little in the past: before it, each CPU's buffer has everything.
  */
-#include "record/probing.h"
+#include "record/uprobe_totals.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -51,7 +51,7 @@ struct probe_type {
  * @lock: of all that the thread and the readers use
  * @stop: an eventfd
  */
-struct probing {
+struct uprobe_totals {
 	pid_t pid;
 	struct probe_set *set;
 	struct uprobes *uprobes;
@@ -89,7 +89,7 @@ static void name_by_kernel(pid_t pid, uint32_t tid, char *ret)
 /* A thread that has ended before it was looked at is "?". */
 static bool find_name(void *data, uint32_t tid, char *ret)
 {
-	struct probing *p = data;
+	struct uprobe_totals *p = data;
 	struct error ignored;
 
 	memset(ret, 0, TOTALS_NAME);
@@ -111,7 +111,7 @@ static bool find_name(void *data, uint32_t tid, char *ret)
 	return false;
 }
 
-static void forget_names(struct probing *p)
+static void forget_names(struct uprobe_totals *p)
 {
 	if (p->named)
 		snapshot_done(&p->names);
@@ -139,7 +139,7 @@ static bool type_of(enum event_type *ret, const char *event)
 	return false;
 }
 
-static const struct probe_type *find_type(const struct probing *p,
+static const struct probe_type *find_type(const struct uprobe_totals *p,
                                           const struct perf_ring_record *record)
 {
 	uint16_t id;
@@ -153,7 +153,8 @@ static const struct probe_type *find_type(const struct probing *p,
 	return NULL;
 }
 
-static void take_sample(struct probing *p, const struct perf_ring_record *record, struct event *ev)
+static void take_sample(struct uprobe_totals *p, const struct perf_ring_record *record,
+                        struct event *ev)
 {
 	const struct probe_type *type = find_type(p, record);
 
@@ -168,7 +169,7 @@ static void take_sample(struct probing *p, const struct perf_ring_record *record
 /* What came before all events were open may have gaps. */
 static void take_record(void *data, const struct perf_ring_record *record)
 {
-	struct probing *p = data;
+	struct uprobe_totals *p = data;
 	struct event ev = {
 		.time_ns = record->time_ns, .pid = record->pid, .tid = record->tid, .cpu = -1
 	};
@@ -206,7 +207,7 @@ static void merge_runs(const struct event *from, struct event *to, size_t n, siz
 	}
 }
 
-static void sort_events(struct probing *p)
+static void sort_events(struct uprobe_totals *p)
 {
 	size_t n = p->events.n;
 
@@ -224,7 +225,7 @@ static void sort_events(struct probing *p)
 }
 
 /* Up to an instant a little ago: that is in reached_ns then. The lock is held. */
-static void read_events(struct probing *p)
+static void read_events(struct uprobe_totals *p)
 {
 	uint64_t until = clock_now_ns() - SETTLED_NS;
 	size_t used = 0;
@@ -244,7 +245,7 @@ static void read_events(struct probing *p)
 
 static void *read_always(void *data)
 {
-	struct probing *p = data;
+	struct uprobe_totals *p = data;
 	uint64_t count;
 
 	while (read(p->stop, &count, sizeof(count)) < 0) {
@@ -260,7 +261,7 @@ static void *read_always(void *data)
 
 static uint64_t begin(void *data)
 {
-	struct probing *p = data;
+	struct uprobe_totals *p = data;
 
 	pthread_mutex_lock(&p->lock);
 	read_events(p);
@@ -269,22 +270,22 @@ static uint64_t begin(void *data)
 
 static void end(void *data)
 {
-	struct probing *p = data;
+	struct uprobe_totals *p = data;
 
 	pthread_mutex_unlock(&p->lock);
 }
 
 static uint64_t lost(void *data)
 {
-	const struct probing *p = data;
+	const struct uprobe_totals *p = data;
 
 	return p->lost;
 }
 
 /* The kernel removes no probe that is open. */
-static void probing_close(void *data)
+static void uprobe_totals_close(void *data)
 {
-	struct probing *p = data;
+	struct uprobe_totals *p = data;
 	uint64_t one = 1;
 
 	if (p->threaded && write(p->stop, &one, sizeof(one)) > 0)
@@ -306,10 +307,10 @@ static void probing_close(void *data)
 
 /* ---- opening */
 
-static void cleanup_probing(struct probing **p)
+static void cleanup_totals(struct uprobe_totals **p)
 {
 	if (*p)
-		probing_close(*p);
+		uprobe_totals_close(*p);
 }
 
 /* Where a field is in the tracepoint's data; 0: it is not there. */
@@ -322,7 +323,7 @@ static unsigned find_field(const char *format, const char *name)
 	return at ? (unsigned)strtoul(at + strlen("offset:"), NULL, 10) : 0;
 }
 
-static int find_event(struct probing *p, const char *root, const struct probe *probe,
+static int find_event(struct uprobe_totals *p, const char *root, const struct probe *probe,
                       struct error *err)
 {
 	CLEANUP(free)
@@ -344,7 +345,7 @@ static int find_event(struct probing *p, const char *root, const struct probe *p
 	return 0;
 }
 
-static int open_rings(struct probing *p, struct error *err)
+static int open_rings(struct uprobe_totals *p, struct error *err)
 {
 	CLEANUP(free) char *root = NULL;
 	CLEANUP(free) uint64_t *ids = xcalloc(p->set->probes.n, sizeof(*ids));
@@ -363,7 +364,7 @@ static int open_rings(struct probing *p, struct error *err)
 }
 
 /* Where its GIL is taken and released, all of it. */
-static int find_probes(struct probing *p, struct error *err)
+static int find_probes(struct uprobe_totals *p, struct error *err)
 {
 	struct process_python process;
 	int ret;
@@ -385,7 +386,7 @@ static int find_probes(struct probing *p, struct error *err)
 	return ret;
 }
 
-static int start(struct probing *p, struct error *err)
+static int start(struct uprobe_totals *p, struct error *err)
 {
 	struct error ignored;
 
@@ -398,11 +399,11 @@ static int start(struct probing *p, struct error *err)
 	return p->threaded ? 0 : error_set(err, EAGAIN, "there can be no more threads");
 }
 
-int probing_open(struct totals **ret, pid_t pid, struct error *err)
+int uprobe_totals_open(struct totals **ret, pid_t pid, struct error *err)
 {
-	__attribute__((cleanup(cleanup_probing))) struct probing *p = xcalloc(1, sizeof(*p));
+	__attribute__((cleanup(cleanup_totals))) struct uprobe_totals *p = xcalloc(1, sizeof(*p));
 	struct totals_writer writer = {
-		.begin = begin, .end = end, .lost = lost, .close = probing_close
+		.begin = begin, .end = end, .lost = lost, .close = uprobe_totals_close
 	};
 	const void *page;
 	size_t size;

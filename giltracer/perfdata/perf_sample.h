@@ -3,8 +3,8 @@
  * What stands in a PERF_RECORD_SAMPLE, and in the trailer of every other record, as the event's
  * sample_type says (include/uapi/linux/perf_event.h, enum perf_event_type).
  */
-#ifndef GILTRACER_PERFDATA_SAMPLE_H
-#define GILTRACER_PERFDATA_SAMPLE_H
+#ifndef GILTRACER_PERFDATA_PERF_SAMPLE_H
+#define GILTRACER_PERFDATA_PERF_SAMPLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

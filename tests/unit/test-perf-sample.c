@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "perfdata/sample.h"
+#include "perfdata/perf_sample.h"
 
 #include "perfbuild.h"
 #include "tap.h"
