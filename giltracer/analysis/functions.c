@@ -75,8 +75,8 @@ bool function_is_slow_start(const struct recording_pass *pass, const struct hog 
 {
 	struct function f = function_of(pass, hog);
 
-	return f.name && strstr(f.file, "threading.py") && !strcmp(f.name, "Thread.start") &&
-	       hog->asleep_ns * 2 > hog->overdue_ns;
+	return f.name && pass->source->by_perf && strstr(f.file, "threading.py") &&
+	       !strcmp(f.name, "Thread.start") && hog->asleep_ns * 2 > hog->overdue_ns;
 }
 
 bool function_wants_caller(const struct recording_pass *pass, const struct hog *hog)

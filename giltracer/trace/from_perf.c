@@ -118,6 +118,7 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 
 	(void)err;
 	fp->source.ops = &ops;
+	fp->source.by_perf = true;
 	fp->source.names = names_new();
 	fp->source.stats.bytes = perfdata_size(pd);
 	fp->source.frames = stacks_new(fp->source.names);

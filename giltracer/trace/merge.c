@@ -130,6 +130,7 @@ struct source *source_merge(struct source *recording, struct source *wakeups)
 		                     .names = recording->names,
 		                     .stacks = recording->stacks,
 		                     .frames = recording->frames,
+		                     .by_perf = recording->by_perf,
 		                     .cpu_names = wakeups->names };
 	m->recording.source = recording;
 	m->wakeups.source = wakeups;
@@ -205,7 +206,11 @@ struct source *source_beside(struct source *gil, struct source *perf)
 	struct beside *b = xcalloc(1, sizeof(*b));
 
 	b->source = (struct source){
-		.ops = &ops, .names = perf->names, .stacks = perf->stacks, .frames = gil->frames
+		.ops = &ops,
+		.names = perf->names,
+		.stacks = perf->stacks,
+		.frames = gil->frames,
+		.by_perf = perf->by_perf,
 	};
 	b->gil.source = gil;
 	b->perf.source = perf;

@@ -190,6 +190,7 @@ struct source *source_ahead(struct source *inner)
 		.stacks = inner->stacks,
 		.frames = inner->frames,
 		.cpu_names = inner->cpu_names,
+		.by_perf = inner->by_perf,
 	};
 	for (unsigned i = 0; i < BATCHES; i++)
 		a->ring[i].v = xcalloc(BATCH_EVENTS, sizeof(*a->ring[i].v));

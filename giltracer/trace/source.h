@@ -4,6 +4,7 @@
 #ifndef GILTRACER_TRACE_SOURCE_H
 #define GILTRACER_TRACE_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -44,6 +45,7 @@ struct source_ops {
  * @stacks: NULL if the source never has stacks; owned by the source
  * @frames: Python frames that GIL events name (struct event.gil.frame); owned by the source
  * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them
+ * @by_perf: perf watched the program, which slows the starts of its threads down
  * @cpu_names: names that EV_PICK has, complete at the end; NULL: there are none. Owned
  * @stats: valid at any time, complete at the end
  * @at, @end: events that source_next gives before it asks ops for more; borrowed from the source
@@ -56,6 +58,7 @@ struct source {
 	const struct names *cpu_names;
 	const char **counters;
 	uint32_t counter_count;
+	bool by_perf;
 	struct source_stats stats;
 	const struct event *at, *end;
 };

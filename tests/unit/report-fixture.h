@@ -44,6 +44,7 @@ static inline void fixture_init(struct fixture *f, uint64_t dur_ms)
 	f->model.end_ns = fixture_time(dur_ms);
 	f->model.gil_events = 100;
 	f->source.stats.events = 100;
+	f->source.by_perf = true;
 	f->source.names = names_new();
 	f->source.stacks = stacks_new(f->source.names);
 	f->pass = (struct recording_pass){

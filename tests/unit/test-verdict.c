@@ -387,6 +387,9 @@ static void test_call(void)
 	hogs.v.v[0].gain_ns = hogs.v.v[1].gain_ns = 7;
 	ok(functions_gain(&f.pass, &hogs.v.v[0]) == HOGS_NO_GAIN,
 	   "nor is there anything to save of it");
+	f.source.by_perf = false;
+	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14, "unlike one that perf did not slow down");
+	f.source.by_perf = true;
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 0;
 	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14, "unlike one that was slow on a CPU");
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 399 * FIXTURE_MS;
