@@ -214,23 +214,27 @@ int file_remove_tree(const char *path, struct error *err)
 	return error_errno(err, "%s: cannot remove", path);
 }
 
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 int folder_each(const char *dir, const char *suffix,
                 int (*fn)(void *data, const char *path, struct error *err), void *data,
                 struct error *err)
 {
-	CLEANUP(closedir) DIR *d = opendir(dir);
-	struct dirent *entry;
+	struct dirent **entries;
+	int n = scandir(dir, &entries, NULL, by_name), ret = 0;
 
-	if (!d)
+	if (n < 0)
 		return error_errno(err, "%s", dir);
-	while ((entry = readdir(d))) {
-		CLEANUP(free) char *path = NULL;
+	for (int i = 0; i < n; i++) {
+		CLEANUP(free) struct dirent *entry = entries[i];
+		CLEANUP(free) char *path = xasprintf("%s/%s", dir, entry->d_name);
 
-		if (!str_has_suffix(entry->d_name, suffix))
-			continue;
-		path = xasprintf("%s/%s", dir, entry->d_name);
-		if (fn(data, path, err) < 0)
-			return -1;
+		if (ret == 0 && str_has_suffix(entry->d_name, suffix) && fn(data, path, err) < 0)
+			ret = -1;
 	}
-	return 0;
+	free(entries);
+	return ret;
 }

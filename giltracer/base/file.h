@@ -52,7 +52,7 @@ int filewriter_commit(struct filewriter *w, struct error *err);
 void filewriter_done(struct filewriter *w);
 
 /* Call fn(data, path, err) for each file of a folder whose name ends in suffix, until a call
- * fails; in no order. -1 then, or if the folder cannot be read. */
+ * fails, in the order of their names. -1 then, or if the folder cannot be read. */
 int folder_each(const char *dir, const char *suffix,
                 int (*fn)(void *data, const char *path, struct error *err), void *data,
                 struct error *err);
