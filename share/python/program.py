@@ -366,22 +366,34 @@ class ThreadNames:
             channel.send('thread %d %.200s' % (tid, name))
 
 
+# The interpreter leaves the frames of importlib out of tracebacks, and so this one.
+LOADING = """
+def loading(hook):
+    def exec_module(module):
+        hook.restore()
+        hook.load(module)
+        hook.names.watch()
+    return exec_module
+"""
+
+
 class ThreadingHook(ImportHook):
     def __init__(self, names):
         self.names = names
+        self.loader = self.load = None
+        space = {'__name__': 'importlib._bootstrap_external', '__builtins__': __builtins__}
+        exec(compile(LOADING, '<frozen importlib._bootstrap_external>', 'exec', 0, True), space)
+        self.exec_module = space['loading'](self)
         super().__init__('threading')
 
     def hook(self, spec):
-        loader = spec.loader
-        load = getattr(loader, 'exec_module', None)
+        self.loader = spec.loader
+        self.load = getattr(self.loader, 'exec_module', None)
+        if self.load:
+            self.loader.exec_module = self.exec_module
 
-        def exec_module(module):
-            del loader.exec_module
-            load(module)
-            self.names.watch()
-
-        if load:
-            loader.exec_module = exec_module
+    def restore(self):
+        del self.loader.exec_module
 
 
 # ---- when tracing starts and stops

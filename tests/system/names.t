@@ -45,6 +45,10 @@ EOF
 # Tracing starts before this one, which has no guard, imports threading.
 sed 's/^if __name__ == .*/if True:/' named.py >unguarded.py
 
+mkdir own
+echo 'import threading' >own/own.py
+echo 'raise KeyError("a module of the same name")' >own/threading.py
+
 cpythons >pythons
 ok 'there is a CPython' test -s pythons
 while read -r version python <&3; do
@@ -58,6 +62,9 @@ while read -r version python <&3; do
 print(*sorted(t["name"] for t in json.load(open("got.json"))["threads"]))')" \
 			'MainThread early failing profiled' "$version, $program: threads have their names"
 	done
+	"$python" own/own.py 2>plain.err
+	"$GILTRACER" -q --python "$python" --python-trace none -o got.html own/own.py 2>ours.err
+	is "$(cat ours.err)" "$(cat plain.err)" "$version: a threading of the program's own fails as without us"
 done 3<pythons
 
 # Forked children say it as they start threads: nobody knows when they end. Before 3.7 they cannot.
