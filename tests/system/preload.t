@@ -233,7 +233,7 @@ echo 'def f(:' >unloaded.py
 exits 1 'a program that Python cannot load' "$GILTRACER" --probes preload --state-detect --python "$python" \
 	--python-trace none --json unloaded.json -o unloaded.html unloaded.py
 is "$(json unloaded.json 'd["threads"]')" '[]' '  has no threads'
-is "$(json unloaded.json '[n["code"] for n in d["caveats"] if n["code"] != "stolen"]')" \
+is "$(json unloaded.json '[n["code"] for n in d["caveats"] if n["code"] == "not-loaded"]')" \
 	"['not-loaded']" '  and is told why'
 
 # Where perf is permitted, it says when threads ran, to an ordinary user, too.
