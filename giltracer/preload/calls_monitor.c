@@ -11,13 +11,12 @@ static const int tool_ids[] = { 4, 3 };
 static int tool;
 
 /* As CPython calls a function with METH_FASTCALL, and as it calls any callable by PEP 590. */
-#define CALLBACK(name, type)                                                                    \
+#define CALLBACK(name, record)                                                                  \
 	static PyObject *name(PyObject *module, PyObject *const *args, size_t count)            \
 	{                                                                                       \
 		(void)module;                                                                   \
 		(void)count;                                                                    \
-		calls_record(args[0], type, args[1],                                            \
-		             (type) == PRELOAD_CALL_RETURN ? args[2] : NULL);                   \
+		record;                                                                         \
 		return python.none;                                                             \
 	}                                                                                       \
 	static PyObject *name##_vector(PyObject *callable, PyObject *const *args, size_t count, \
@@ -27,31 +26,16 @@ static int tool;
 		return name(callable, args, count);                                             \
 	}
 
-CALLBACK(on_start, PRELOAD_CALL_START)
-CALLBACK(on_resume, PRELOAD_CALL_RESUME)
-CALLBACK(on_throw, PRELOAD_CALL_THROW)
-CALLBACK(on_return, PRELOAD_CALL_RETURN)
-CALLBACK(on_yield, PRELOAD_CALL_YIELD)
-CALLBACK(on_unwind, PRELOAD_CALL_UNWIND)
+CALLBACK(on_start, calls_record(args[0], PRELOAD_CALL_START, args[1], NULL))
+CALLBACK(on_resume, calls_record(args[0], PRELOAD_CALL_RESUME, args[1], NULL))
+CALLBACK(on_throw, calls_record(args[0], PRELOAD_CALL_THROW, args[1], NULL))
+CALLBACK(on_return, calls_record(args[0], PRELOAD_CALL_RETURN, args[1], args[2]))
+CALLBACK(on_yield, calls_record(args[0], PRELOAD_CALL_YIELD, args[1], NULL))
+CALLBACK(on_unwind, calls_record(args[0], PRELOAD_CALL_UNWIND, args[1], NULL))
 
-#define CALLBACK_NATIVE(name, type)                                                             \
-	static PyObject *name(PyObject *module, PyObject *const *args, size_t count)            \
-	{                                                                                       \
-		(void)module;                                                                   \
-		(void)count;                                                                    \
-		calls_record_native(args[0], type, args[2], args[3]);                           \
-		return python.none;                                                             \
-	}                                                                                       \
-	static PyObject *name##_vector(PyObject *callable, PyObject *const *args, size_t count, \
-	                               PyObject *names)                                         \
-	{                                                                                       \
-		(void)names;                                                                    \
-		return name(callable, args, count);                                             \
-	}
-
-CALLBACK_NATIVE(on_c_call, PRELOAD_CALL_START)
-CALLBACK_NATIVE(on_c_return, PRELOAD_CALL_RETURN)
-CALLBACK_NATIVE(on_c_raise, PRELOAD_CALL_UNWIND)
+CALLBACK(on_c_call, calls_record_native(args[0], PRELOAD_CALL_START, args[2], args[3]))
+CALLBACK(on_c_return, calls_record_native(args[0], PRELOAD_CALL_RETURN, args[2], args[3]))
+CALLBACK(on_c_raise, calls_record_native(args[0], PRELOAD_CALL_UNWIND, args[2], args[3]))
 
 static struct monitored {
 	const char *event;
