@@ -317,6 +317,7 @@ has() {
 	perf) has_perf ;;
 	uprobes) has_uprobes ;;
 	viztracer) viztracer_python >/dev/null ;;
+	microhttpd) grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h" ;;
 	wheel | auditwheel) "$tap_venv/bin/python" -c "import $1" 2>/dev/null ;;
 	package-tools) "$tap_venv/bin/python" -c 'import pytest, nbclient, ipykernel' 2>/dev/null ;;
 	perfetto) "$tap_venv/bin/python" -c 'import perfetto' 2>/dev/null ;;
@@ -398,6 +399,7 @@ how_to_get() {
 	go) echo 'apt-get install golang-go' ;;
 	debuginfod) echo 'apt-get install libdebuginfod1' ;;
 	getcap) echo 'apt-get install libcap2-bin' ;;
+	microhttpd) echo 'apt-get install libmicrohttpd-dev, and configure again' ;;
 	chromium) echo 'apt-get install chromium' ;;
 	firefox) echo 'apt-get install firefox-esr' ;;
 	node) echo 'apt-get install nodejs' ;;

@@ -3,11 +3,7 @@
 # Metrics of programs that do not count themselves: what uprobes see adds up, and nothing is left.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
-need root uprobes setpriv
-if ! grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h"; then
-	echo '1..0 # SKIP without libmicrohttpd'
-	exit 0
-fi
+need root uprobes setpriv microhttpd
 
 python=$(private_python "$scratch/venv")
 cat >hog.py <<'PYTHON'

@@ -4,7 +4,7 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 XDG_RUNTIME_DIR=$TMPDIR
 export XDG_RUNTIME_DIR
-if ! grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h"; then
+if ! has microhttpd; then
 	exits 125 'without libmicrohttpd' "$GILTRACER" --metrics :0 x.py
 	like "$(cat err)" 'libmicrohttpd-dev' 'it is said how to get it'
 	done_testing

@@ -13,10 +13,7 @@ helper=$top_srcdir/tests/system/prometheus.py
 ok 'the rules are rules' promtool check rules "$share/rules.yaml"
 ok 'each alert fires when it should' promtool test rules "$share/rules-test.yaml"
 ok 'the example is a configuration' promtool check config "$share/prometheus.yaml"
-if ! grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h"; then
-	skip 'needs libmicrohttpd: apt-get install libmicrohttpd-dev' 'a real Prometheus'
-	done_testing
-fi
+want microhttpd 'a real Prometheus' || done_testing
 
 # served NAME: hog.py NAME is served at $address.
 served() {

@@ -3,12 +3,9 @@
 # A report is written when a condition holds: of a program that keeps the GIL, not of one that only uses it;
 # and the folder stays below its limit.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need microhttpd
 XDG_RUNTIME_DIR=$TMPDIR
 export XDG_RUNTIME_DIR
-grep -q '^#define HAVE_MICROHTTPD' "$top_builddir/config.h" || {
-	echo '1..0 # SKIP needs libmicrohttpd: apt-get install libmicrohttpd-dev'
-	exit 0
-}
 
 for condition in '' 'gil_wait' 'gil_wait>101% for 1s' 'gil_wait>5% for 0s' 'gil_wait>5% for 1h'; do
 	exits 125 "no condition: '$condition'" "$GILTRACER" --metrics :0 --record-when "$condition" x.py
