@@ -89,11 +89,6 @@ struct Dwarf *symbols_dwarf(struct symbols *symbols)
 	return symbols->dwarf;
 }
 
-const char *symbols_path(const struct symbols *symbols)
-{
-	return symbols->file.path;
-}
-
 const char *symbols_build_id(const struct symbols *symbols)
 {
 	return symbols->build_id;

@@ -59,8 +59,6 @@ struct Elf *symbols_elf(const struct symbols *symbols);
 /* Its debug information, or that of its debug file; NULL if neither has any. Borrowed. */
 struct Dwarf *symbols_dwarf(struct symbols *symbols);
 
-const char *symbols_path(const struct symbols *symbols);
-
 /* Lower-case hex. A file without a build-id gets "sum" and a hash of its code instead. */
 const char *symbols_build_id(const struct symbols *symbols);
 

@@ -228,11 +228,6 @@ int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
 	return totals_find(&path, pid, err) < 0 ? -1 : totals_open(ret, path, err);
 }
 
-pid_t totals_pid(const struct totals *t)
-{
-	return (pid_t)t->head.pid;
-}
-
 pid_t totals_parent(const struct totals *t)
 {
 	return (pid_t)t->head.ppid;

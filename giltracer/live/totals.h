@@ -113,8 +113,7 @@ int totals_open_process(struct totals **ret, pid_t pid, struct error *err);
 
 void totals_close(struct totals *t);
 
-/* The process's number as the process itself knows it, and its parent. */
-pid_t totals_pid(const struct totals *t);
+/* The number of the process's parent as the process itself knows it. */
 pid_t totals_parent(const struct totals *t);
 
 /* Higher in a page that a later process of the same number made. */

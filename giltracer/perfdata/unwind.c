@@ -99,11 +99,6 @@ const struct location *unwinder_location(const struct unwinder *u, uint32_t id)
 	return &u->locations.v[id];
 }
 
-uint32_t unwinder_location_count(const struct unwinder *u)
-{
-	return u->locations.n;
-}
-
 static uint32_t add_location(struct unwinder *u, struct idmap *map, uint64_t key,
                              const struct location *location)
 {

@@ -78,8 +78,7 @@ void unwinder_free(struct unwinder *unwinder);
 void unwind_stack(struct unwinder *unwinder, const struct unwind_sample *sample,
                   struct unwind_stack *ret);
 
-/* Locations are 0 … count - 1. Borrowed until the next stack. */
+/* Borrowed until the next stack. */
 const struct location *unwinder_location(const struct unwinder *unwinder, uint32_t id);
-uint32_t unwinder_location_count(const struct unwinder *unwinder);
 
 #endif
