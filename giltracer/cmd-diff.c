@@ -12,7 +12,7 @@
 #include "cmd.h"
 #include "report/fail_on.h"
 #include "report/diff_write.h"
-#include "report/summary_read.h"
+#include "report/json/summary_read.h"
 
 #define MAX_JSON (256u << 20)
 

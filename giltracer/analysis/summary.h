@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A recording in a few numbers, for conditions and comparisons: of its analysis, or of the JSON
- * document that was made of it (report/summary_read.h), which is the same.
+ * document that was made of it (report/json/summary_read.h), which is the same.
  *
  * Shares are in percent, and so can be compared between recordings of different length.
  */

@@ -21,7 +21,7 @@ struct python;
 
 /**
  * All strings are owned.
- * @event: tracefs name of the event, as trace/from_perf.h has them: "take_gil", "drop_gil_1"
+ * @event: tracefs name of the event, as trace/perf/from_perf.h has them: "take_gil", "drop_gil_1"
  * @function: the function's name as found, "take_gil.constprop.0"
  * @how: how it was found, one phrase
  * @instruction: the one under the probe, as text

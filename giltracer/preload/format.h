@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the preload library writes into its folder and trace/from_preload.c reads. Both run on the
+ * What the preload library writes into its folder and trace/preload/from_preload.c reads. Both run on the
  * same kind of machine: numbers are in its byte order.
  *
  * Per process that made a GIL, PID.STAMP.log: entries (struct preload_entry and its text), appended

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What the event of the samples is called, for trace/from_perf.h. */
+/* What the event of the samples is called, for trace/perf/from_perf.h. */
 #define PERFCMD_NATIVE "giltracer_native"
 
 /**

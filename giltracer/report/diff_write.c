@@ -6,7 +6,7 @@
 
 #include "analysis/facts.h"
 #include "base/cleanup.h"
-#include "report/jsonw.h"
+#include "report/json/jsonw.h"
 #include "report/phrases.h"
 #include "report/terminal.h"
 #include "base/utf8.h"

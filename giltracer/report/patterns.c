@@ -2,7 +2,7 @@
 #include "report/patterns.h"
 
 #include "base/cleanup.h"
-#include "report/json.h"
+#include "report/json/json.h"
 #include "report/pattern_text.h"
 #include "report/terminal.h"
 #include "base/utf8.h"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "report/jsonw.h"
+#include "report/json/jsonw.h"
 #include "report/report.h"
 
 /* Member "patterns" of an open object. */

@@ -5,7 +5,7 @@
 #include "report/phrases.h"
 #include "report/report.h"
 #include "report/terminal.h"
-#include "report/texttable.h"
+#include "report/tables/texttable.h"
 #include "base/utf8.h"
 #include "report/verdict_text.h"
 #include "report/wording.h"

@@ -10,7 +10,7 @@
 
 #include "perfdata/event_sort.h"
 #include "perfdata/reader.h"
-#include "trace/from_perf.h"
+#include "trace/perf/from_perf.h"
 
 #define RUNS 7
 

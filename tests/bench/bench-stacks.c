@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "trace/from_perf.h"
+#include "trace/perf/from_perf.h"
 #include "trace/stacks.h"
 
 int main(int argc, char **argv)

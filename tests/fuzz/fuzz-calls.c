@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "trace/aio.h"
-#include "trace/from_calls.h"
+#include "trace/calls/from_calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "perfdata/print.h"
 #include "perfdata/reader.h"
-#include "trace/from_perf.h"
+#include "trace/perf/from_perf.h"
 #include "trace/print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

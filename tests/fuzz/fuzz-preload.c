@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/from_preload.h"
+#include "trace/preload/from_preload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/template.h"
+#include "report/html/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/html_text.h"
-#include "report/jsonw.h"
+#include "report/html/text.h"
+#include "report/json/jsonw.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints, from an interpreter's own headers, the "frame:" part that its probes/3.N.yaml should
- * have, and what else trace/perf_frames.c takes for granted if it is otherwise. Compiled by
+ * have, and what else trace/perf/frames.c takes for granted if it is otherwise. Compiled by
  * frame-offsets.t, once for each interpreter. */
 #define Py_BUILD_CORE 1
 #include <Python.h>

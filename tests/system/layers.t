@@ -4,16 +4,23 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 cd "$top_srcdir/giltracer" || exit 99
 
+# sources FOLDER: all C files in it, at any depth.
+sources() {
+	find "$1" -name '*.[ch]' | sort
+}
+
 # includes FOLDER: "FILE INCLUDED-FOLDER" for each #include of one of our own folders. A header
 # without a folder is one of the file's own.
 includes() {
-	grep -H '^#include "' "$1"/*.[ch] | sed -n 's,^\([^:]*\):#include "\([^/"]*\)/.*,\1 \2,p'
+	sources "$1" | xargs grep -H '^#include "' | sed -n 's,^\([^:]*\):#include "\([^/"]*\)/.*,\1 \2,p'
 }
 
 # above FOLDER: includes of the commands' own headers, which stand in no folder.
 above() {
-	sed -n 's,^#include "\([^/"]*\)".*,\1,p' "$1"/*.[ch] | sort -u | while read -r header; do
-		[ -e "$1/$header" ] || grep -Hn "#include \"$header\"" "$1"/*.[ch]
+	sources "$1" | while read -r file; do
+		grep -Hn '^#include "[^/"]*"' "$file" | while IFS='"' read -r place header _; do
+			[ -e "${file%/*}/$header" ] || echo "$place\"$header\""
+		done
 	done
 }
 
@@ -59,7 +66,7 @@ spokesmen='report/(session_report|fail_on)'
 loud='(printf|vprintf|puts|putchar|perror|exit|_Exit|abort|errx?|warnx?|die'
 loud="$loud|log_error|log_warn|log_info|log_progress)"
 calls() {
-	grep -nE "(^|[^[:alnum:]_.>\"])$1 *\(" "$2"/*.c "$2"/*.h |
+	sources "$2" | xargs grep -HnE "(^|[^[:alnum:]_.>\"])$1 *\(" |
 		grep -vE '^[^:]*:[0-9]+:[[:space:]]*(/\*|\*)'
 }
 for folder in $folders; do
@@ -69,7 +76,7 @@ for folder in $folders; do
 	binary | locate | system) ;;
 	*) is "$(calls _exit "$folder")" '' "$folder does not _exit" ;;
 	esac
-	is "$(grep -nEw 'stdout|stderr' "$folder"/*.c |
+	is "$(sources "$folder" | grep '\.c$' | xargs grep -HnEw 'stdout|stderr' |
 		grep -vE "^$spokesmen|^[^:]*:[0-9]+:[[:space:]]*(/\*|\*)")" '' \
 		"$folder leaves stdout and stderr alone"
 done
@@ -77,14 +84,14 @@ done
 # The English of a report: no phrase that nothing says.
 unsaid() {
 	sed -n 's/^PHRASE[0-9](\([a-z0-9_]*\),.*/\1/p' report/phrases.def | while read -r phrase; do
-		grep -qE "(say|PHRASE)_$phrase\>" report/*.c export/*.c || echo "$phrase"
+		grep -qrE --include='*.c' "(say|PHRASE)_$phrase\>" report export || echo "$phrase"
 	done
 }
 is "$(unsaid)" '' 'each phrase is said somewhere'
 
 # The checks themselves see what they are there for.
 mkdir "$scratch/model" && cd "$scratch" || exit 99
-printf '#include "report/html_text.h"\n' >model/x.c
+printf '#include "report/html/text.h"\n' >model/x.c
 is "$(includes model)" 'model/x.c report' 'an include of another folder is seen'
 printf '#include "x.h"\n#include "cmd.h"\n' >model/x.c && : >model/x.h
 is "$(above model)" 'model/x.c:2:#include "cmd.h"' 'an include from above is seen'

@@ -5,7 +5,7 @@
 
 #include "preload/format.h"
 #include "tap.h"
-#include "trace/from_calls.h"
+#include "trace/calls/from_calls.h"
 #include "trace/names.h"
 
 #define STAMP 7

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/deflate.h"
+#include "report/html/deflate.h"
 
 #include "tap.h"
 

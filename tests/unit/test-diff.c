@@ -7,7 +7,7 @@
 #include "analysis/diff.h"
 #include "report/diff_write.h"
 #include "report/report.h"
-#include "report/summary_read.h"
+#include "report/json/summary_read.h"
 
 #include "tap.h"
 

@@ -3,7 +3,7 @@
  * the GIL on. */
 #include <limits.h>
 
-#include "trace/from_perf.h"
+#include "trace/perf/from_perf.h"
 
 #include "perfbuild.h"
 #include "tap.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace/from_perf.h"
+#include "trace/perf/from_perf.h"
 
 #include "perfbuild.h"
 #include "perfdata/header.h"

@@ -12,7 +12,7 @@
 #include "model/model.h"
 #include "perfdata/header.h"
 #include "perfdata/maps.h"
-#include "trace/from_perf.h"
+#include "trace/perf/from_perf.h"
 #include "trace/names.h"
 #include "trace/slices.h"
 #include "trace/source.h"

@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "report-fixture.h"
 #include "analysis/analysis.h"
-#include "report/json.h"
-#include "report/meta.h"
+#include "report/json/json.h"
+#include "report/html/meta.h"
 
 #include "tap.h"
 

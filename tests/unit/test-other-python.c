@@ -2,7 +2,7 @@
 /* Which mapped files are interpreters that were not probed. */
 #include "binary/module.h"
 #include "tap.h"
-#include "trace/other_python.h"
+#include "trace/perf/other_python.h"
 
 #define MIB (1 << 20)
 

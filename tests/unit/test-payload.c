@@ -5,8 +5,8 @@
 
 #include "payload-decode.h"
 #include "report-fixture.h"
-#include "report/blocks.h"
-#include "report/payload.h"
+#include "report/html/blocks.h"
+#include "report/html/payload.h"
 
 #include "tap.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "trace/names.h"
-#include "trace/perf_frames.h"
+#include "trace/perf/frames.h"
 #include "trace/pycode.h"
 #include "trace/stacks.h"
 

@@ -9,9 +9,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "preload/format.h"
-#include "trace/from_preload.h"
+#include "trace/preload/from_preload.h"
 #include "trace/names.h"
-#include "trace/preload_log.h"
+#include "trace/preload/log.h"
 
 #include "tap.h"
 

@@ -5,7 +5,7 @@
 #include "report-fixture.h"
 #include "analysis/analysis.h"
 #include "analysis/group_blame.h"
-#include "report/html_tables.h"
+#include "report/html/tables.h"
 
 #include "tap.h"
 

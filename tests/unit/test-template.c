@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "report/template.h"
+#include "report/html/template.h"
 
 #include "tap.h"
 

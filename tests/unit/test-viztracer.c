@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "trace/jsonscan.h"
+#include "trace/viztracer/jsonscan.h"
 #include "trace/names.h"
 #include "trace/slices.h"
 

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Gathers, compresses and writes blocks. */
+#include "report/html/blocks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/thread.h"
+#include "report/html/base64.h"
+#include "report/html/deflate.h"
+
+#define BLOCK_FULL  (1 << 20) /* raw bytes that close a block */
+#define WORKERS_MAX 4
+#define RING        8
+
+enum block_state { BLOCK_FREE, BLOCK_QUEUED, BLOCK_DONE };
+
+/**
+ * @raw: the sections' bytes, or, when the block is done, what is written of them: they deflated, in
+ *       base64, which hardly ever needs more memory than they did
+ * @list: their descriptions
+ */
+struct block {
+	enum block_state state;
+	struct str raw, list;
+};
+
+/* A thread that packs blocks, one at a time. */
+struct packer {
+	struct deflater *deflater;
+	uint8_t *packed;
+	size_t alloc;
+};
+
+struct worker {
+	struct blocks *blocks;
+	struct packer packer;
+	pthread_t thread;
+};
+
+/**
+ * Blocks by number, in a ring: the one with number filling is being filled; from oldest up to it
+ * they are queued, being packed or done, and who packs takes them in order at next.
+ * @own: of the thread that drains, which helps when it has to wait
+ * @section: where the section at hand starts in the raw bytes of the block being filled
+ * @ended: nothing more is filled; @cancelled: nobody drains; @stop: workers end
+ * @changed: any of these, or a block's state; all under @lock
+ */
+struct blocks {
+	struct block ring[RING];
+	uint64_t filling, oldest, next;
+	size_t section;
+	struct worker workers[WORKERS_MAX];
+	unsigned worker_count;
+	struct packer own;
+	bool ended, cancelled, stop;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+};
+
+static struct block *block_at(struct blocks *blocks, uint64_t number)
+{
+	return &blocks->ring[number % RING];
+}
+
+static int packer_init(struct packer *p)
+{
+	*p = (struct packer){ .deflater = deflater_new() };
+	return p->deflater ? 0 : -1;
+}
+
+static void packer_done(struct packer *p)
+{
+	deflater_free(p->deflater);
+	free(p->packed);
+}
+
+static void block_pack(struct block *b, struct packer *p)
+{
+	size_t bound = deflater_bound(p->deflater, b->raw.len);
+	size_t len;
+
+	if (bound > p->alloc) {
+		p->packed = xreallocarray(p->packed, bound, 1);
+		p->alloc = bound;
+	}
+	len = deflater_pack(p->deflater, p->packed, bound, b->raw.s, b->raw.len);
+	if (base64_size(len) > b->raw.alloc) {
+		b->raw.alloc = base64_size(len);
+		b->raw.s = xreallocarray(b->raw.s, b->raw.alloc, 1);
+	}
+	b->raw.len = base64_encode(b->raw.s, p->packed, len);
+}
+
+static void block_write(struct block *b, FILE *out)
+{
+	fputs("<script type=\"text/plain\">", out);
+	fwrite(b->raw.s, 1, b->raw.len, out);
+	fprintf(out, "</script>\n<script>gt.push([%s])</script>\n", str_get(&b->list));
+	b->raw.len = b->list.len = 0;
+	b->state = BLOCK_FREE;
+}
+
+/* With the lock held: pack the next block that is queued. */
+static void pack_next(struct blocks *blocks, struct packer *p)
+{
+	struct block *b = block_at(blocks, blocks->next++);
+
+	pthread_mutex_unlock(&blocks->lock);
+	block_pack(b, p);
+	pthread_mutex_lock(&blocks->lock);
+	b->state = BLOCK_DONE;
+	pthread_cond_broadcast(&blocks->changed);
+}
+
+static void *work(void *data)
+{
+	struct worker *worker = data;
+	struct blocks *blocks = worker->blocks;
+
+	pthread_mutex_lock(&blocks->lock);
+	while (!blocks->stop) {
+		if (blocks->next != blocks->filling)
+			pack_next(blocks, &worker->packer);
+		else
+			pthread_cond_wait(&blocks->changed, &blocks->lock);
+	}
+	pthread_mutex_unlock(&blocks->lock);
+	return NULL;
+}
+
+static int start_worker(struct blocks *blocks)
+{
+	struct worker *worker = &blocks->workers[blocks->worker_count];
+
+	*worker = (struct worker){ .blocks = blocks };
+	if (packer_init(&worker->packer) < 0)
+		return -1;
+	if (thread_start(&worker->thread, work, worker) < 0) {
+		packer_done(&worker->packer);
+		return -1;
+	}
+	blocks->worker_count++;
+	return 0;
+}
+
+int blocks_new(struct blocks **ret, unsigned workers, struct error *err)
+{
+	struct blocks *blocks = xcalloc(1, sizeof(*blocks));
+
+	pthread_mutex_init(&blocks->lock, NULL);
+	pthread_cond_init(&blocks->changed, NULL);
+	if (packer_init(&blocks->own) < 0) {
+		blocks_free(blocks);
+		return error_set(err, ENOMEM, "out of memory");
+	}
+	if (workers > WORKERS_MAX)
+		workers = WORKERS_MAX;
+	while (blocks->worker_count < workers && start_worker(blocks) == 0)
+		;
+	*ret = blocks;
+	return 0;
+}
+
+static void stop_workers(struct blocks *blocks)
+{
+	pthread_mutex_lock(&blocks->lock);
+	blocks->stop = true;
+	pthread_cond_broadcast(&blocks->changed);
+	pthread_mutex_unlock(&blocks->lock);
+	for (unsigned i = 0; i < blocks->worker_count; i++) {
+		pthread_join(blocks->workers[i].thread, NULL);
+		packer_done(&blocks->workers[i].packer);
+	}
+}
+
+void blocks_free(struct blocks *blocks)
+{
+	if (!blocks)
+		return;
+	stop_workers(blocks);
+	for (unsigned i = 0; i < RING; i++) {
+		str_done(&blocks->ring[i].raw);
+		str_done(&blocks->ring[i].list);
+	}
+	packer_done(&blocks->own);
+	pthread_mutex_destroy(&blocks->lock);
+	pthread_cond_destroy(&blocks->changed);
+	free(blocks);
+}
+
+/* Queue the block that was being filled, and continue with the next one of the ring when it is
+ * free. */
+static void close_block(struct blocks *blocks)
+{
+	struct block *b = block_at(blocks, blocks->filling);
+
+	blocks->section = 0;
+	pthread_mutex_lock(&blocks->lock);
+	while (blocks->filling - blocks->oldest == RING - 1 && !blocks->cancelled)
+		pthread_cond_wait(&blocks->changed, &blocks->lock);
+	if (blocks->cancelled) {
+		b->raw.len = b->list.len = 0;
+	} else {
+		b->state = BLOCK_QUEUED;
+		blocks->filling++;
+		pthread_cond_broadcast(&blocks->changed);
+	}
+	pthread_mutex_unlock(&blocks->lock);
+}
+
+void blocks_add(struct blocks *blocks, const void *data, size_t len)
+{
+	str_addn(&block_at(blocks, blocks->filling)->raw, data, len);
+}
+
+void blocks_add_column(struct blocks *blocks, const struct column *column)
+{
+	blocks_add(blocks, column->v, (size_t)(column->end - column->v));
+}
+
+void blocks_add_sparse(struct blocks *blocks, const struct sparse *sparse)
+{
+	uint8_t count[VARINT_MAX];
+
+	blocks_add(blocks, count, (size_t)(varint_put(count, sparse->count) - count));
+	blocks_add_column(blocks, &sparse->gaps);
+	blocks_add_column(blocks, &sparse->values);
+}
+
+void blocks_section(struct blocks *blocks, uint32_t n, const char *head, ...)
+{
+	struct block *b = block_at(blocks, blocks->filling);
+	CLEANUP(free) char *text = NULL;
+	va_list ap;
+
+	va_start(ap, head);
+	text = xvasprintf(head, ap);
+	va_end(ap);
+	str_addf(&b->list, "%s{%s,\"n\":%u,\"bytes\":%zu}", b->list.len ? "," : "", text, n,
+	         b->raw.len - blocks->section);
+	blocks->section = b->raw.len;
+	if (b->raw.len >= BLOCK_FULL)
+		close_block(blocks);
+}
+
+void blocks_end(struct blocks *blocks)
+{
+	if (block_at(blocks, blocks->filling)->raw.len)
+		close_block(blocks);
+	pthread_mutex_lock(&blocks->lock);
+	blocks->ended = true;
+	pthread_cond_broadcast(&blocks->changed);
+	pthread_mutex_unlock(&blocks->lock);
+}
+
+void blocks_cancel(struct blocks *blocks)
+{
+	pthread_mutex_lock(&blocks->lock);
+	blocks->cancelled = true;
+	pthread_cond_broadcast(&blocks->changed);
+	pthread_mutex_unlock(&blocks->lock);
+}
+
+/* With the lock held: wait until the oldest block is done, and help packing; false: there is
+ * none. */
+static bool wait_for_oldest(struct blocks *blocks)
+{
+	for (;;) {
+		if (blocks->oldest == blocks->filling && blocks->ended)
+			return false;
+		if (blocks->oldest != blocks->filling &&
+		    block_at(blocks, blocks->oldest)->state == BLOCK_DONE)
+			return true;
+		if (blocks->next != blocks->filling)
+			pack_next(blocks, &blocks->own);
+		else
+			pthread_cond_wait(&blocks->changed, &blocks->lock);
+	}
+}
+
+void blocks_drain(struct blocks *blocks, FILE *out)
+{
+	pthread_mutex_lock(&blocks->lock);
+	while (wait_for_oldest(blocks)) {
+		pthread_mutex_unlock(&blocks->lock);
+		block_write(block_at(blocks, blocks->oldest), out);
+		pthread_mutex_lock(&blocks->lock);
+		blocks->oldest++;
+		pthread_cond_broadcast(&blocks->changed);
+	}
+	pthread_mutex_unlock(&blocks->lock);
+}

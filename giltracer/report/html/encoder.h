@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What the encoders of a pass share; FORMAT.md in share/report has the sections. */
+#ifndef GILTRACER_REPORT_HTML_ENCODER_H
+#define GILTRACER_REPORT_HTML_ENCODER_H
+
+#include <stdbool.h>
+
+#include "report/html/blocks.h"
+#include "report/html/payload.h"
+#include "trace/names.h"
+#include "trace/source.h"
+
+/* A pass on its way into blocks, with the columns that all sections share. */
+struct encoder {
+	struct blocks *blocks;
+	const struct recording_pass *pass;
+	const struct model *model;
+	const struct rows *rows;
+	size_t index; /* of the pass */
+	bool locks;   /* shown instead of a GIL */
+	struct column full[5];
+	struct sparse sparse[3];
+};
+
+/* Start a section: the columns are empty. */
+void encoder_clear(struct encoder *e);
+
+/* Add the first n columns to the section. */
+void encoder_full(struct encoder *e, unsigned n);
+void encoder_sparse(struct encoder *e, unsigned n);
+
+/* By how much the ids of the source's frames are larger on the page: they follow its stacks. */
+uint32_t encoder_frames_shift(const struct source *source);
+
+/* Names by id, or the count that ids lists. */
+void encode_names(struct encoder *e, const char *table, const struct names *names,
+                  const uint32_t *ids, uint32_t count);
+
+/* The number of items of each kind in the encoder's pass. */
+void encode_lanes(struct encoder *e);
+void encode_slices(struct encoder *e);
+void encode_stacks(struct encoder *e);
+void encode_counters(struct encoder *e);
+void encode_queued(struct encoder *e);
+void encode_released(struct encoder *e);
+void encode_lost(struct encoder *e);
+void encode_samples(struct encoder *e);
+
+#endif

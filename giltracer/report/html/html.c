@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* The self-contained page: fills share/report/page.html as share/report/FORMAT.md says. */
+#include "report/report.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/facts.h"
+#include "base/datadir.h"
+#include "base/utf8.h"
+#include "report/html/tables.h"
+#include "report/html/text.h"
+#include "report/json/json.h"
+#include "report/html/meta.h"
+#include "report/html/payload.h"
+#include "report/phrases.h"
+#include "report/html/template.h"
+#include "report/verdict_text.h"
+#include "report/wording.h"
+#include "trace/source.h"
+
+struct page {
+	const struct analysis *analysis;
+	const struct rows *rows;
+	struct payload *payload;
+};
+
+static void put_title(const struct recording *recording, FILE *out)
+{
+	for (size_t i = 0; recording->command && recording->command[i]; i++) {
+		html_text(recording->command[i], out);
+		putc(' ', out);
+	}
+	fputs("· giltracer", out);
+}
+
+/* The beginning of a link to a time since the recording began, with some time around it, and to
+ * what of that kind is in the timeline there. */
+static void put_link(const struct analysis *a, uint64_t from_ns, uint64_t to_ns, const char *kind,
+                     uint32_t index, FILE *out)
+{
+	uint64_t margin = (to_ns - from_ns) / 2;
+
+	fprintf(out,
+	        " <a href=\"#p=%zu&amp;v=%" PRIu64 ",%" PRIu64 "&amp;s=%s.%" PRIu32 ".%" PRIu64
+	        "\">",
+	        (size_t)(a->pass - a->recording->passes), from_ns > margin ? from_ns - margin : 0,
+	        to_ns + margin, kind, index, from_ns);
+}
+
+/* The longest wait of those that the verdict is about. */
+static void put_moment(const struct analysis *a, FILE *out)
+{
+	const struct verdict *v = &a->verdict;
+	uint64_t from_ns = v->moment_start_ns - a->model->start_ns;
+	CLEANUP(str_done) struct str text = { 0 };
+
+	say_longest_wait_at(&text, from_ns);
+	put_link(a, from_ns, v->moment_end_ns - a->model->start_ns, "gil", v->moment_thread, out);
+	html_text(str_get(&text), out);
+	fputs("</a>.", out);
+}
+
+/* The delay of a task that the reasons name. */
+static void put_task_delay(const struct analysis *a, const struct reasons *reasons, FILE *out)
+{
+	for (size_t i = 0; i < reasons->v.n; i++) {
+		const struct task_delay *d = reasons->v.v[i].delay;
+		uint64_t start_ns = a->model->start_ns, from_ns;
+		CLEANUP(str_done) struct str text = { 0 };
+
+		if (reasons->v.v[i].code != REASON_TASK_LATE || d->end_ns < start_ns)
+			continue;
+		from_ns = d->start_ns > start_ns ? d->start_ns - start_ns : 0;
+		say_task_late_at(&text, from_ns);
+		put_link(a, from_ns, d->end_ns - start_ns, "tasks", a->tasks.of[d->task], out);
+		html_text(str_get(&text), out);
+		fputs("</a>.", out);
+	}
+}
+
+static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	wording_add_note(&text, caveat, name_pass);
+	fputs("<li data-code=\"", out);
+	html_text(caveat->code, out);
+	fputs("\">", out);
+	html_text(str_get(&text), out);
+	fputs("</li>\n", out);
+}
+
+/* Many words: shown at once only if they are important. */
+static void put_caveats(const struct analysis *a, FILE *out)
+{
+	CLEANUP(str_done) struct str summary = { 0 };
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < a->caveats.n; i++)
+		n += !a->caveats.v[i].minor;
+	if (!n)
+		return;
+	if (n == 1)
+		say_one_note(&summary);
+	else
+		say_n_notes(&summary, n);
+	fprintf(out, "<details%s><summary>", a->verdict.quality == QUALITY_POOR ? " open" : "");
+	html_text(str_get(&summary), out);
+	fputs("</summary><ul>", out);
+	for (size_t i = 0; i < a->caveats.n; i++)
+		if (!a->caveats.v[i].minor)
+			put_caveat(&a->caveats.v[i], a->recording->pass_count > 1, out);
+	fputs("</ul></details>", out);
+}
+
+/* A number and its unit stay on one line. */
+static void put_prose(const struct str *prose, FILE *out)
+{
+	CLEANUP(str_done) struct str kept = { 0 };
+
+	for (const char *c = str_get(prose); *c; c++)
+		if (*c == ' ' && kept.len && isdigit((unsigned char)c[-1]) &&
+		    (c[1] == '%' || str_has_prefix(c + 1, "ms") || str_has_prefix(c + 1, "s)")))
+			utf8_add(&kept, UTF8_NBSP);
+		else
+			str_addc(&kept, *c);
+	html_text(str_get(&kept), out);
+}
+
+static void put_reasons(const struct analysis *a, const struct reasons *reasons, FILE *out)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	verdict_add_text(&text, a, reasons);
+	put_prose(&text, out);
+}
+
+/* A paragraph of the verdict and its end; false: there is none. */
+static bool put_paragraph(const char *kind, enum phrase before, const struct analysis *a,
+                          const struct reasons *reasons, FILE *out)
+{
+	if (!reasons->v.n)
+		return false;
+	fprintf(out, "<p class=\"%s\">", kind);
+	if (before)
+		fprintf(out, "<b>%s</b>", phrase(before));
+	put_reasons(a, reasons, out);
+	return true;
+}
+
+static void put_quality(const struct analysis *a, FILE *out)
+{
+	CLEANUP(str_done) struct str why = { 0 };
+
+	fprintf(out, "<aside class=\"quality\" data-level=\"%s\">\n<h2>%s</h2><p>",
+	        verdict_quality_name(a->verdict.quality), phrase(PHRASE_data_quality));
+	verdict_add_text(&why, a, &a->verdict.quality_why);
+	html_text(str_get(&why), out);
+	fputs("</p>", out);
+	put_caveats(a, out);
+	fputs("</aside>\n", out);
+}
+
+static void put_verdict(const struct analysis *a, FILE *out)
+{
+	const struct verdict *v = &a->verdict;
+
+	fprintf(out, "<h1 class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v->kind));
+	put_reasons(a, &v->headline, out);
+	fputs("</h1>\n", out);
+	if (put_paragraph("because", PHRASE_NONE, a, &v->because, out)) {
+		if (v->moment)
+			put_moment(a, out);
+		fputs("</p>\n", out);
+	}
+	if (put_paragraph("also", PHRASE_NONE, a, &v->also, out)) {
+		put_task_delay(a, &v->also, out);
+		fputs("</p>\n", out);
+	}
+	if (put_paragraph("advice", PHRASE_what_helps, a, &v->advice, out))
+		fputs("</p>\n", out);
+	put_quality(a, out);
+}
+
+static int fill(enum template_part part, const void *data, FILE *out, struct error *err)
+{
+	const struct page *page = data;
+
+	switch (part) {
+	case TEMPLATE_TITLE:
+		put_title(page->analysis->recording, out);
+		return 0;
+	case TEMPLATE_VERDICT:
+		put_verdict(page->analysis, out);
+		return 0;
+	case TEMPLATE_TABLES:
+		html_tables(page->analysis, out);
+		return 0;
+	case TEMPLATE_REPORT:
+		json_write(page->analysis, META_BLAME_ROWS, out);
+		return 0;
+	case TEMPLATE_META:
+		meta_write(page->analysis, page->rows, out);
+		return 0;
+	case TEMPLATE_OVERVIEW:
+		overview_write(page->analysis, out);
+		return 0;
+	case TEMPLATE_BLOCKS:
+		payload_write(page->payload, out);
+		return 0;
+	case TEMPLATE_PARTS:
+		break;
+	}
+	return error_set(err, EINVAL, "unknown part of the template");
+}
+
+/* The blocks are made while the rest is written. */
+static int write_page(const struct analysis *a, const struct template *t, FILE *out,
+                      struct error *err)
+{
+	size_t n = a->recording->pass_count;
+	CLEANUP(free) struct rows *rows = xcalloc(n, sizeof(*rows));
+	struct page page = { .analysis = a, .rows = rows };
+	int status;
+
+	for (size_t i = 0; i < n; i++)
+		rows_init(&rows[i], &a->recording->passes[i]);
+	status = payload_start(&page.payload, a->recording, rows, err);
+	if (status == 0)
+		status = template_write(t, fill, &page, out, err);
+	payload_free(page.payload);
+	for (size_t i = 0; i < n; i++)
+		rows_done(&rows[i]);
+	return status;
+}
+
+/* Each thread takes a kilobyte of the page; browsers do not open one of hundreds of megabytes. */
+static int check_size(const struct recording *recording, struct error *err)
+{
+	size_t threads = 0;
+
+	for (size_t i = 0; i < recording->pass_count; i++)
+		threads += recording->passes[i].model->threads.n;
+	if (threads <= HTML_MAX_THREADS)
+		return 0;
+	return error_set(err, E2BIG,
+	                 "the recording has %zu threads, and the page can show %d: write --json "
+	                 "or --folded, or record less of the program",
+	                 threads, HTML_MAX_THREADS);
+}
+
+int report_html(const struct analysis *a, FILE *out, struct error *err)
+{
+	CLEANUP(template_done) struct template t = { 0 };
+	CLEANUP(free) char *path = NULL;
+
+	if (check_size(a->recording, err) < 0)
+		return -1;
+	if (datadir_find(&path, "share/report/page.html", err) < 0)
+		return -1;
+	if (template_load(&t, path, err) < 0)
+		return -1;
+	return write_page(a, &t, out, err);
+}

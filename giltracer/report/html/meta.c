@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* What the page needs beyond the JSON document. */
+#include "report/html/meta.h"
+
+#include <inttypes.h>
+
+#include "analysis/blame_list.h"
+#include "analysis/locks.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "report/json/json.h"
+#include "report/phrases.h"
+#include "report/json/tasks.h"
+#include "report/wording.h"
+#include "trace/source.h"
+
+static void put_options(struct jsonw *w, const struct recording *recording)
+{
+	jsonw_array(w, "command");
+	for (size_t i = 0; recording->command && recording->command[i]; i++)
+		jsonw_string(w, NULL, recording->command[i]);
+	jsonw_end(w);
+	jsonw_string(w, "created", recording->created);
+	jsonw_string(w, "host", recording->host);
+	jsonw_u64(w, "cpus", recording->cpus);
+	jsonw_bool(w, "state_detect", recording->state_detect);
+	jsonw_bool(w, "gil_detect", recording->gil_detect);
+	jsonw_bool(w, "one_run", recording->one_run);
+	jsonw_u64(w, "main_pass", (uint64_t)(recording_main_pass(recording) - recording->passes));
+	jsonw_u64(w, "switch_interval_ns", SWITCH_INTERVAL_NS);
+	jsonw_u64(w, "wait_mark_ns", WAIT_MARK_NS);
+}
+
+/* Python asks for a release after one switch interval, two at most, and obeys at once. */
+static void put_holders_hint(struct jsonw *w, const struct analysis *a)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	say_held_until(&text);
+	if (a->holders.longest_ns > 2 * SWITCH_INTERVAL_NS + HOGS_SLACK_NS)
+		say_held_long(&text, 2 * SWITCH_INTERVAL_NS);
+	else
+		say_held_briefly(&text);
+	jsonw_string(w, "holders_hint", str_get(&text));
+}
+
+static void put_notes(struct jsonw *w, const struct recording *recording)
+{
+	jsonw_array(w, "notes");
+	for (size_t i = 0; i < recording->note_count; i++) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "code", recording->notes[i].code);
+		jsonw_u64(w, "count", recording->notes[i].count);
+		jsonw_string(w, "text", recording->notes[i].text);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+/* Relative to the pass; a time that never was is at its start. */
+static uint64_t since(const struct model *model, uint64_t at_ns)
+{
+	return at_ns > model->start_ns ? at_ns - model->start_ns : 0;
+}
+
+static void put_thread(struct jsonw *w, const struct recording_pass *pass, uint32_t i)
+{
+	const struct model_thread *t = &pass->model->threads.v[i];
+
+	jsonw_object(w, NULL);
+	json_thread_members(w, pass, i);
+	jsonw_u64(w, "from_ns", since(pass->model, t->start_ns));
+	jsonw_u64(w, "to_ns", since(pass->model, t->end_ns));
+	jsonw_u64(w, "longest_hold_at_ns", since(pass->model, t->longest_hold_at_ns));
+	jsonw_u64(w, "longest_wait_at_ns", since(pass->model, t->longest_wait_at_ns));
+	if (pass->free_threaded) {
+		jsonw_u64(w, "longest_lock_wait_at_ns",
+		          since(pass->model, t->longest_lock_wait_at_ns));
+		jsonw_u64(w, "longest_stopping_at_ns",
+		          since(pass->model, t->longest_stopping_at_ns));
+		jsonw_u64(w, "longest_stop_at_ns", since(pass->model, t->longest_stop_at_ns));
+	}
+	jsonw_u64(w, "contended_waits", t->contended_waits);
+	jsonw_u64(w, "releases_probed", t->releases_probed);
+	jsonw_u64(w, "releases_inferred", t->releases_inferred);
+	jsonw_end(w);
+}
+
+static void put_gils(struct jsonw *w, const struct model *model)
+{
+	jsonw_array(w, "gils");
+	for (size_t i = 0; i < model->gils.n; i++) {
+		const struct model_gil *gil = &model->gils.v[i];
+
+		jsonw_object(w, NULL);
+		json_gil_members(w, gil);
+		jsonw_u64(w, "from_ns", since(model, gil->start_ns));
+		jsonw_u64(w, "to_ns", since(model, gil->end_ns));
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+/* holder: a thread, -1: unknown, -2: those that have no rows of their own; if grouped, the row is
+ * the sum of several. */
+static void put_blame_row(struct jsonw *w, const struct model *model, const struct group_blame *b,
+                          int64_t holder, bool grouped)
+{
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "waiter", b->longest_waiter);
+	if (holder == MODEL_NONE)
+		jsonw_null(w, "holder");
+	else
+		jsonw_i64(w, "holder", holder == MODEL_UNKNOWN ? -1 : holder);
+	jsonw_u64(w, "wait_ns", b->wait_ns);
+	jsonw_u64(w, "longest_ns", b->longest_ns);
+	jsonw_u64(w, "longest_at_ns", since(model, b->longest_at_ns));
+	if (grouped)
+		jsonw_u64(w, "pairs", b->pairs);
+	jsonw_end(w);
+}
+
+static void put_blame(struct jsonw *w, const struct recording_pass *pass, bool locks)
+{
+	const struct model *model = pass->model;
+	CLEANUP(blame_list_done) struct blame_list list;
+
+	blame_list_init(&list, pass, locks ? WAIT_FOR_LOCK : WAIT_FOR_GIL, META_BLAME_ROWS);
+	jsonw_array(w, locks ? "lock_blame" : "blame");
+	for (size_t i = 0; i < list.v.n; i++)
+		put_blame_row(w, model, &list.v.v[i], list.v.v[i].longest_holder, list.grouped);
+	for (size_t i = 0; i < list.others.n; i++)
+		put_blame_row(w, model, &list.others.v[i], -2, true);
+	jsonw_end(w);
+	if (!list.grouped)
+		return;
+	jsonw_array(w, locks ? "lock_caused" : "caused");
+	for (size_t i = 0; i < model->threads.n; i++)
+		jsonw_u64(w, NULL, list.caused_ns[i]);
+	jsonw_end(w);
+}
+
+static void put_slices_note(struct jsonw *w, const struct recording_pass *pass,
+                            const struct rows *rows)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	if (!pass->slices) {
+		jsonw_string(w, "slices_note", pass->slices_note ? pass->slices_note : "");
+		return;
+	}
+	wording_add_flaw(&text, pass->slices);
+	if (rows->dropped) {
+		str_adds(&text, text.len ? "; " : "");
+		say_calls_not_shown(&text, rows->dropped);
+	}
+	jsonw_string(w, "slices_note", str_get(&text));
+}
+
+static void put_counters(struct jsonw *w, const struct source *source)
+{
+	jsonw_array(w, "counters");
+	for (uint32_t i = 0; source && i < source->counter_count; i++)
+		jsonw_string(w, NULL, source->counters[i]);
+	jsonw_end(w);
+}
+
+static void put_samples(struct jsonw *w, const struct samples *samples)
+{
+	if (!samples)
+		return;
+	jsonw_object(w, "samples");
+	jsonw_u64(w, "count", samples->times.n);
+	jsonw_u64(w, "hz", samples->hz);
+	jsonw_u64(w, "missed", samples->missed);
+	jsonw_u64(w, "torn", samples->torn);
+	jsonw_bool(w, "gil_only", samples->gil_only);
+	jsonw_end(w);
+}
+
+static void put_pass(struct jsonw *w, const struct recording_pass *pass, const struct rows *rows)
+{
+	const struct model *model = pass->model;
+	char start[24];
+
+	snprintf(start, sizeof(start), "%" PRIu64, model->start_ns);
+	jsonw_object(w, NULL);
+	jsonw_string(w, "name", pass_kind_name(pass->kind));
+	jsonw_string(w, "start_ns", start);
+	jsonw_u64(w, "dur_ns", model->end_ns - model->start_ns);
+	jsonw_i64(w, "exit_status", pass->exit_status);
+	jsonw_u64(w, "wall_ns", pass->wall_ns);
+	jsonw_u64(w, "events", pass->source ? pass->source->stats.events : 0);
+	jsonw_u64(w, "lost", pass->source ? pass->source->stats.lost : 0);
+	jsonw_u64(w, "gil_events", model->gil_events);
+	jsonw_u64(w, "slices", rows->kept);
+	put_samples(w, pass->samples);
+	put_slices_note(w, pass, rows);
+	put_counters(w, pass->source);
+	jsonw_array(w, "threads");
+	for (uint32_t i = 0; i < model->threads.n; i++)
+		put_thread(w, pass, i);
+	jsonw_end(w);
+	put_gils(w, model);
+	put_blame(w, pass, false);
+	if (pass->free_threaded) {
+		jsonw_bool(w, "locks", locks_of_pass(pass));
+		put_blame(w, pass, true);
+	}
+	jsonw_end(w);
+}
+
+void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
+{
+	const struct recording *recording = a->recording;
+	struct jsonw w;
+
+	jsonw_init(&w, out, 0);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "format", 1);
+	put_options(&w, recording);
+	put_holders_hint(&w, a);
+	put_notes(&w, recording);
+	jsonw_array(&w, "passes");
+	for (size_t i = 0; i < recording->pass_count; i++)
+		put_pass(&w, &recording->passes[i], &rows[i]);
+	jsonw_end(&w);
+	tasks_meta(&w, a);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+}

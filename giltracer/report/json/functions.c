@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of a pass, for machines. */
+#include "report/json/functions.h"
+
+#include "analysis/functions.h"
+#include "report/json/json.h"
+
+static void put_place(struct jsonw *w, const struct function *f)
+{
+	jsonw_string(w, "function", f->name);
+	jsonw_string(w, "file", *f->file ? f->file : NULL);
+	if (f->line)
+		jsonw_u64(w, "line", f->line);
+	else
+		jsonw_null(w, "line");
+}
+
+static void put_caller(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
+{
+	struct function f = function_caller(pass, hog);
+
+	if (!f.name) {
+		jsonw_null(w, "caller");
+		return;
+	}
+	jsonw_object(w, "caller");
+	put_place(w, &f);
+	jsonw_end(w);
+}
+
+static void put_function(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	put_place(w, &f);
+	json_tid(w, "tid", pass->model, hog->thread);
+	put_caller(w, pass, hog);
+}
+
+static void put_hog(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
+{
+	jsonw_object(w, NULL);
+	put_function(w, pass, hog);
+	jsonw_string(w, "native", function_native(pass, hog));
+	jsonw_u64(w, "holds", hog->overdue_holds);
+	jsonw_u64(w, "hold_ns", hog->overdue_ns);
+	jsonw_u64(w, "longest_hold_ns", hog->overdue_longest_ns);
+	jsonw_u64(w, "longest_hold_at_ns", hog->overdue_longest_at_ns - pass->model->start_ns);
+	jsonw_u64(w, "wait_caused_ns", hog->overdue_wait_ns);
+	jsonw_u64(w, "held_off_cpu_ns", hog->off_cpu_ns);
+	jsonw_u64(w, "held_asleep_ns", hog->asleep_ns);
+	if (function_gain(pass, hog) == HOGS_NO_GAIN)
+		jsonw_null(w, "gain_ns");
+	else
+		jsonw_u64(w, "gain_ns", function_gain(pass, hog));
+	jsonw_end(w);
+}
+
+static void put_all(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
+{
+	jsonw_object(w, NULL);
+	put_function(w, pass, hog);
+	jsonw_u64(w, "holds", hog->holds);
+	jsonw_u64(w, "hold_ns", hog->hold_ns);
+	jsonw_u64(w, "longest_hold_ns", hog->longest_ns);
+	jsonw_u64(w, "longest_hold_at_ns", hog->longest_at_ns - pass->model->start_ns);
+	jsonw_u64(w, "wait_caused_ns", hog->wait_ns);
+	jsonw_u64(w, "held_off_cpu_ns", hog->hold_off_cpu_ns);
+	jsonw_u64(w, "held_asleep_ns", hog->hold_asleep_ns);
+	jsonw_end(w);
+}
+
+void functions_json(struct jsonw *w, const struct recording_pass *pass)
+{
+	size_t n = pass->hogs ? pass->hogs->v.n : 0;
+
+	jsonw_array(w, "hogs");
+	for (size_t i = 0; i < n && pass->hogs->v.v[i].overdue_holds; i++)
+		put_hog(w, pass, &pass->hogs->v.v[i]);
+	jsonw_end(w);
+	jsonw_array(w, "functions");
+	for (size_t i = 0; i < n; i++)
+		if (pass->hogs->v.v[i].wait_ns)
+			put_all(w, pass, &pass->hogs->v.v[i]);
+	jsonw_end(w);
+}

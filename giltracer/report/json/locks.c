@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* What blocks the threads of a free-threaded interpreter, for machines. */
+#include "report/json/locks.h"
+
+#include "analysis/facts.h"
+#include "analysis/functions.h"
+#include "analysis/locks.h"
+#include "report/json/json.h"
+
+static const char *state_name(unsigned state)
+{
+	return state == GIL_LOCK_WAIT ? "lock" : state == GIL_STOPPED ? "stopped" : "stops others";
+}
+
+static void put_locks(struct jsonw *w, const struct model *m)
+{
+	jsonw_array(w, "locks");
+	for (size_t i = 0; i < m->locks.n; i++) {
+		const struct model_lock *lock = &m->locks.v[i];
+
+		if (lock->world || !lock->waits)
+			continue;
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "pid", lock->pid);
+		jsonw_hex(w, "address", lock->address);
+		jsonw_string(w, "of", *lock->of ? lock->of : NULL);
+		jsonw_u64(w, "waits", lock->waits);
+		jsonw_u64(w, "wait_ns", lock->wait_ns);
+		jsonw_u64(w, "longest_wait_ns", lock->longest_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_blame(struct jsonw *w, const struct analysis *a, size_t most)
+{
+	const struct model *m = a->model;
+
+	jsonw_array(w, "lock_blame");
+	for (size_t i = 0; i < m->lock_blame.n && i < most; i++) {
+		const struct model_lock_blame *b = &m->lock_blame.v[a->lock_blame_order[i]];
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "kind", b->state == GIL_STOPPED ? "stop" : "lock");
+		json_tid(w, "waiter_tid", m, b->waiter);
+		json_tid(w, "released_by_tid", m, b->by);
+		jsonw_u64(w, "wait_ns", b->wait_ns);
+		jsonw_u64(w, "longest_ns", b->longest_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_places(struct jsonw *w, const struct analysis *a)
+{
+	jsonw_array(w, "blocked");
+	for (size_t i = 0; i < a->places.v.n; i++) {
+		const struct locks_place *place = &a->places.v.v[i];
+		struct function f = function_at(a->pass, place->frame);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "what", state_name(place->state));
+		jsonw_string(w, "function", f.name);
+		jsonw_string(w, "file", *f.file ? f.file : NULL);
+		jsonw_u64(w, "line", f.line);
+		jsonw_string(w, "of", place->of && *place->of ? place->of : NULL);
+		jsonw_u64(w, "count", place->count);
+		jsonw_u64(w, "total_ns", place->ns);
+		jsonw_u64(w, "longest_ns", place->longest_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
+{
+	put_locks(w, a->model);
+	put_blame(w, a, most);
+	put_places(w, a);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef GILTRACER_REPORT_JSON_SAMPLES_H
+#define GILTRACER_REPORT_JSON_SAMPLES_H
+
+#include "analysis/analysis.h"
+#include "report/json/jsonw.h"
+
+/* The member "samples": counts of samples, or null; at most most places. */
+void samples_json(struct jsonw *w, const struct analysis *a, size_t most);
+
+#endif

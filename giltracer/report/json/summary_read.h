@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* A summary of a JSON document that --json wrote. */
+#ifndef GILTRACER_REPORT_JSON_SUMMARY_READ_H
+#define GILTRACER_REPORT_JSON_SUMMARY_READ_H
+
+#include "analysis/summary.h"
+#include "base/error.h"
+
+/* Of schema 1; free with summary_done, also behind an error. */
+int summary_read(struct summary *ret, const char *text, size_t len, struct error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables for terminals: aligned, as narrow as the terminal if their words allow. */
+#ifndef GILTRACER_REPORT_TABLES_TEXTTABLE_H
+#define GILTRACER_REPORT_TABLES_TEXTTABLE_H
+
+#include <stdio.h>
+
+#include "report/tables/tables.h"
+
+/* Write the table, what was left out of it, and its notes; nothing if it has no rows. */
+void texttable_write(const struct table *table, FILE *out);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/calls/tasks.h"
+
+void calls_tasks_done(struct calls_tasks *c)
+{
+	vec_done(&c->events);
+	vec_done(&c->runs);
+}
+
+void calls_tasks_thread(struct calls_tasks *c, uint32_t process, uint32_t thread)
+{
+	c->process = process;
+	c->thread = thread;
+	c->object = c->after_us = 0;
+	c->name = c->line = 0;
+	c->runs.n = 0;
+}
+
+void calls_tasks_say(struct calls_tasks *c, enum preload_say what, uint64_t value)
+{
+	switch (what) {
+	case PRELOAD_SAY_TASK:
+	case PRELOAD_SAY_HANDLE:
+		c->object = value;
+		c->is_task = what == PRELOAD_SAY_TASK;
+		c->name = 0;
+		break;
+	case PRELOAD_SAY_NAME:
+		c->name = (uint32_t)value;
+		break;
+	case PRELOAD_SAY_AFTER:
+		c->after_us = value;
+		break;
+	case PRELOAD_SAY_LINE:
+		c->line = value < UINT32_MAX ? (uint32_t)value : 0;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Of the object that was said before, which is said once for each. */
+static struct aio_event *add(struct calls_tasks *c, enum aio_event_kind kind, uint64_t t)
+{
+	struct aio_event *e = vec_push(&c->events);
+
+	*e = (struct aio_event){
+		.time_ns = t,
+		.object = c->object,
+		.process = c->process,
+		.thread = c->thread,
+		.kind = kind,
+		.is_task = c->is_task,
+	};
+	c->object = 0;
+	return e;
+}
+
+void calls_tasks_ready(struct calls_tasks *c, uint64_t t, uint32_t function, bool creates)
+{
+	struct aio_event *e;
+
+	if (!c->object)
+		return;
+	e = add(c, AIO_READY, t);
+	e->function = function;
+	e->creates = creates && e->is_task;
+}
+
+static void begin_run(struct calls_tasks *c, uint64_t t, size_t calls)
+{
+	*vec_push(&c->runs) = (struct task_run){ .event = c->events.n, .calls = calls };
+	add(c, AIO_RUN, t)->name = c->name;
+	c->name = 0;
+}
+
+static void end_run(struct calls_tasks *c, uint64_t t)
+{
+	if (c->runs.n)
+		c->events.v[c->runs.v[--c->runs.n].event].end_ns = t;
+}
+
+void calls_tasks_mark(struct calls_tasks *c, enum preload_say what, uint64_t t, size_t calls)
+{
+	const uint64_t most_us = UINT64_MAX / 4096;
+
+	if (what == PRELOAD_SAY_RAN)
+		end_run(c, t);
+	else if (what == PRELOAD_SAY_RUNS)
+		begin_run(c, t, calls);
+	else if (what == PRELOAD_SAY_DUE && c->object && !c->is_task)
+		add(c, AIO_DUE, t)->end_ns = t +
+		                             (c->after_us < most_us ? c->after_us : most_us) * 1000;
+}
+
+void calls_tasks_begin(struct calls_tasks *c, uint32_t function, bool starts)
+{
+	struct task_run *run = &c->runs.v[c->runs.n - 1];
+	struct aio_event *e = &c->events.v[run->event];
+
+	run->placed = false;
+	if (run->coroutines++ || e->function)
+		return;
+	e->function = function;
+	e->starts = starts;
+}
+
+void calls_tasks_end(struct calls_tasks *c, enum preload_call_type type, uint32_t function,
+                     bool library)
+{
+	struct task_run *run = &c->runs.v[c->runs.n - 1];
+	struct aio_event *e = &c->events.v[run->event];
+
+	/* It was running before. */
+	if (!run->coroutines)
+		return;
+	if (type == PRELOAD_CALL_YIELD && !run->placed) {
+		e->place = function;
+		e->line = c->line;
+		run->placed = !library;
+	}
+	if (--run->coroutines)
+		return;
+	e->how = type == PRELOAD_CALL_YIELD    ? AIO_SUSPENDED
+	         : type == PRELOAD_CALL_RETURN ? AIO_RETURNED
+	                                       : AIO_THREW;
+	if (e->how != AIO_SUSPENDED)
+		e->place = e->line = 0;
+}
+
+void calls_tasks_close(struct calls_tasks *c, uint64_t t)
+{
+	while (c->runs.n)
+		end_run(c, t);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Between from_perf.c and what unwinds stacks. Nobody else needs it. */
+#ifndef GILTRACER_TRACE_PERF_FROM_PERF_STACKS_H
+#define GILTRACER_TRACE_PERF_FROM_PERF_STACKS_H
+
+#include <stdint.h>
+
+#include "perfdata/header.h"
+#include "perfdata/reader.h"
+#include "perfdata/perf_sample.h"
+
+/**
+ * Callbacks of from_perf.c, in time order; NULL is skipped.
+ * @record: MMAP, MMAP2, FORK, EXIT and COMM records, which say what is mapped where; trailer is
+ *          the decoded trailer
+ * @stack: id in source->stacks of a sample's stack, 0 for none
+ * @close: frees ctx
+ */
+struct from_perf_stacks {
+	void *ctx;
+	void (*record)(void *ctx, const struct perfdata_record *rec, const struct sample *trailer);
+	uint32_t (*stack)(void *ctx, const struct header_event *event, const struct sample *sample);
+	void (*close)(void *ctx);
+};
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* The files of the preload library -> events in the order of time. */
+#include "trace/preload/from_preload.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "preload/format.h"
+#include "trace/names.h"
+#include "trace/preload/stream.h"
+#include "trace/pycode.h"
+#include "trace/stacks.h"
+
+/**
+ * @heap: indices of streams that have records, the earliest stamp first
+ * @pending: events of the last record that were not given yet
+ * @cut_stamp: what is later is not complete: some thread's records were not written
+ */
+struct from_preload {
+	struct source source;
+	struct preload_log log;
+	VEC(struct preload_stream) streams;
+	VEC(uint32_t) heap;
+	struct event pending[PRELOAD_STREAM_EVENTS];
+	unsigned pending_at, pending_count;
+	uint64_t cut_stamp, unwritten;
+	uint64_t last_ns, last_stamp;
+	bool ended, names_borrowed;
+};
+
+/* ---- streams in the order of stamps */
+
+static bool is_before(const struct from_preload *fp, uint32_t a, uint32_t b)
+{
+	const struct preload_stream *x = &fp->streams.v[a], *y = &fp->streams.v[b];
+
+	/* At the same time, a release comes before an acquire. */
+	if (x->stamp == y->stamp)
+		return x->type == PRELOAD_RELEASE && y->type != PRELOAD_RELEASE;
+	return x->stamp < y->stamp;
+}
+
+static void sift_down(struct from_preload *fp, size_t i)
+{
+	uint32_t *heap = fp->heap.v;
+
+	for (;;) {
+		size_t least = i;
+
+		for (size_t child = 2 * i + 1; child <= 2 * i + 2; child++)
+			if (child < fp->heap.n && is_before(fp, heap[child], heap[least]))
+				least = child;
+		if (least == i)
+			return;
+		uint32_t swapped = heap[i];
+		heap[i] = heap[least];
+		heap[least] = swapped;
+		i = least;
+	}
+}
+
+static void make_heap(struct from_preload *fp)
+{
+	fp->heap.n = 0;
+	for (uint32_t i = 0; i < fp->streams.n; i++)
+		if (fp->streams.v[i].stamp != UINT64_MAX)
+			*vec_push(&fp->heap) = i;
+	for (size_t i = fp->heap.n; i-- > 0;)
+		sift_down(fp, i);
+}
+
+/* ---- events */
+
+static void stamp_event(struct from_preload *fp, struct event *ev)
+{
+	if (ev->time_ns < fp->last_ns)
+		ev->time_ns = fp->last_ns;
+	fp->last_ns = ev->time_ns;
+	fp->source.stats.events++;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void name_event(struct from_preload *fp, const struct preload_stream *s, struct event *ev)
+{
+	const char *name = base_name(s->process->exe);
+
+	ev->comm.name = names_id(fp->source.names, name, strlen(name));
+}
+
+/* No record says that a process was killed, or became another program: it ended with its last one, if it
+ * did not live on. */
+static void end_killed(struct from_preload *fp, const struct preload_process *p, uint64_t stamp)
+{
+	for (size_t i = 0; i < fp->streams.n; i++)
+		if (fp->streams.v[i].process == p)
+			preload_stream_end(&fp->streams.v[i], stamp);
+	make_heap(fp);
+}
+
+/* The first stream has no more records; the last one was at that stamp. */
+static void end_stream(struct from_preload *fp, struct preload_stream *s, uint64_t stamp)
+{
+	struct preload_process *p = &fp->log.processes.v[s->process - fp->log.processes.v];
+
+	if (p->ended_stamp && !p->lives_on)
+		preload_stream_end(s, p->ended_stamp > stamp ? p->ended_stamp : stamp);
+	if (s->stamp == UINT64_MAX)
+		fp->heap.v[0] = fp->heap.v[--fp->heap.n];
+	sift_down(fp, 0);
+	if (p->open && !--p->open && !p->ended_stamp && !p->lives_on &&
+	    fp->log.stop_stamp != UINT64_MAX)
+		end_killed(fp, p, stamp);
+}
+
+static void read_record(struct from_preload *fp)
+{
+	struct preload_stream *s = &fp->streams.v[fp->heap.v[0]];
+	uint64_t stamp = s->stamp;
+
+	fp->pending_at = 0;
+	fp->pending_count = preload_stream_next(s, fp->pending);
+	fp->source.stats.records++;
+	for (unsigned i = 0; i < fp->pending_count; i++)
+		if (fp->pending[i].type == EV_COMM)
+			name_event(fp, s, &fp->pending[i]);
+	if (s->stamp == UINT64_MAX)
+		end_stream(fp, s, stamp);
+	else
+		sift_down(fp, 0);
+}
+
+/* Reports what was not written, at the end of what was. */
+static int end(struct from_preload *fp, struct event *ret)
+{
+	size_t near = 0;
+
+	if (fp->ended || !fp->unwritten || fp->cut_stamp >= fp->log.stop_stamp)
+		return 0;
+	fp->ended = true;
+	*ret = (struct event){ .type = EV_LOST, .cpu = -1, .time_ns = fp->last_ns };
+	ret->lost.since_ns = preload_log_time(&fp->log, fp->cut_stamp, &near);
+	ret->lost.count = fp->unwritten < UINT32_MAX ? (uint32_t)fp->unwritten : UINT32_MAX;
+	if (ret->time_ns < ret->lost.since_ns)
+		ret->time_ns = ret->lost.since_ns;
+	fp->source.stats.lost += fp->unwritten;
+	return 1;
+}
+
+static int from_preload_next(struct source *source, struct event *ret, struct error *err)
+{
+	struct from_preload *fp = (struct from_preload *)source;
+
+	(void)err;
+	while (fp->pending_at == fp->pending_count) {
+		if (!fp->heap.n || fp->streams.v[fp->heap.v[0]].stamp > fp->log.stop_stamp)
+			return end(fp, ret);
+		read_record(fp);
+	}
+	*ret = fp->pending[fp->pending_at++];
+	stamp_event(fp, ret);
+	return 1;
+}
+
+static void from_preload_close(struct source *source)
+{
+	struct from_preload *fp = (struct from_preload *)source;
+
+	for (size_t i = 0; i < fp->streams.n; i++)
+		filemap_done(&fp->streams.v[i].map);
+	vec_done(&fp->streams);
+	vec_done(&fp->heap);
+	preload_log_done(&fp->log);
+	stacks_free(source->frames);
+	if (!fp->names_borrowed)
+		names_free(source->names);
+	free(fp);
+}
+
+/* ---- frames */
+
+static uint32_t add_frame(struct from_preload *fp, const struct preload_code *code, int32_t offset,
+                          uint32_t parent)
+{
+	const struct stack_frame frame = {
+		.parent = parent,
+		.flags = STACK_PYTHON,
+		.name = names_id(fp->source.names, code->name, code->name_len),
+		.module = names_id(fp->source.names, code->file, code->file_len),
+		.line = pycode_table_line(code->minor, code->first_line, code->table,
+		                          code->table_len, offset),
+	};
+
+	return preload_log_is_own(&fp->log, code) ? 0 : stacks_id(fp->source.frames, &frame);
+}
+
+static uint32_t add_list(struct from_preload *fp, const struct preload_process *p,
+                         const struct preload_list *list)
+{
+	uint32_t stack = 0;
+
+	for (uint32_t i = list->count; i-- > 0;) {
+		struct preload_frame frame;
+		uint32_t code;
+
+		memcpy(&frame, list->frames + i * sizeof(frame), sizeof(frame));
+		code = preload_log_code(p, frame.function);
+		stack = code == IDMAP_NONE ? 0
+		                           : add_frame(fp, &p->codes.v[code], frame.offset, stack);
+	}
+	return stack;
+}
+
+static void add_frames(struct from_preload *fp)
+{
+	for (size_t i = 0; i < fp->log.processes.n; i++) {
+		struct preload_process *p = &fp->log.processes.v[i];
+
+		for (size_t j = 0; j < p->lists.n; j++)
+			p->lists.v[j].stack = add_list(fp, p, &p->lists.v[j]);
+	}
+}
+
+/* ---- the folder */
+
+static int begin_stream(struct from_preload *fp, struct preload_stream *s, const void *data,
+                        size_t size, struct error *err)
+{
+	fp->source.stats.bytes += size;
+	if (preload_stream_begin(s, &fp->log, data, size, err) < 0)
+		return -1;
+	fp->source.stats.unfinished += s->unlogged;
+	if (!s->process)
+		return 0;
+	fp->log.processes.v[s->process - fp->log.processes.v].open += s->stamp != UINT64_MAX;
+	if (s->unwritten) {
+		fp->unwritten += s->unwritten;
+		if (s->unwritten_stamp < fp->cut_stamp)
+			fp->cut_stamp = s->unwritten_stamp;
+	}
+	return 0;
+}
+
+static int add_stream(void *data, const char *path, struct error *err)
+{
+	struct from_preload *fp = data;
+	struct preload_stream *s = vec_push(&fp->streams);
+
+	*s = (struct preload_stream){ 0 };
+	if (filemap_open(&s->map, path, err) < 0)
+		return -1;
+	if (begin_stream(fp, s, s->map.data, s->map.size, err) < 0)
+		return error_prefix(err, "%s", path);
+	return 0;
+}
+
+static int add_log(void *data, const char *path, struct error *err)
+{
+	struct from_preload *fp = data;
+	return preload_log_read(&fp->log, path, err);
+}
+
+static struct from_preload *new_source(struct names *names)
+{
+	static const struct source_ops ops = {
+		.next = from_preload_next,
+		.close = from_preload_close,
+	};
+	struct from_preload *fp = xcalloc(1, sizeof(*fp));
+
+	fp->source.ops = &ops;
+	fp->names_borrowed = names;
+	fp->source.names = names ? names : names_new();
+	fp->source.frames = stacks_new(fp->source.names);
+	fp->cut_stamp = fp->log.stop_stamp = UINT64_MAX;
+	return fp;
+}
+
+/* All logs have been read, so everything that records refer to is known. */
+static void finish_logs(struct from_preload *fp)
+{
+	preload_log_finish(&fp->log);
+	add_frames(fp);
+	if (fp->log.cut_stamp <= fp->log.stop_stamp)
+		fp->source.stats.unfinished += fp->log.cut;
+	if (!fp->log.unwritten_stamp)
+		return;
+	fp->unwritten++;
+	fp->cut_stamp = fp->log.unwritten_stamp;
+}
+
+static void close_source(struct from_preload *fp)
+{
+	if (fp)
+		from_preload_close(&fp->source);
+}
+
+DEFINE_CLEANUP(struct from_preload *, close_source);
+
+int from_preload_open(struct source **ret, const char *dir, struct names *names, struct error *err)
+{
+	CLEANUP(close_source) struct from_preload *fp = new_source(names);
+
+	if (folder_each(dir, PRELOAD_LOG_SUFFIX, add_log, fp, err) < 0)
+		return -1;
+	finish_logs(fp);
+	if (folder_each(dir, PRELOAD_GIL_SUFFIX, add_stream, fp, err) < 0)
+		return -1;
+	make_heap(fp);
+	*ret = &take(fp)->source;
+	return 0;
+}
+
+int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,
+                             const void *records, size_t size, struct error *err)
+{
+	CLEANUP(close_source) struct from_preload *fp = new_source(NULL);
+	struct preload_stream *s = vec_push(&fp->streams);
+
+	*s = (struct preload_stream){ 0 };
+	preload_log_parse(&fp->log, log, log_size);
+	finish_logs(fp);
+	if (begin_stream(fp, s, records, size, err) < 0)
+		return -1;
+	make_heap(fp);
+	*ret = &take(fp)->source;
+	return 0;
+}

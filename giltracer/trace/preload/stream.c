@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Decodes the records of a thread. */
+#include "trace/preload/stream.h"
+
+#include <errno.h>
+
+#include "preload/format.h"
+
+/* Whether the record is of something that happens; if not, it describes what follows. */
+static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
+{
+	switch (type) {
+	case PRELOAD_OF_GIL:
+		s->gil = number;
+		return false;
+	case PRELOAD_OF_THREAD:
+		s->tid = (uint32_t)number;
+		s->list = s->asked_stamp = s->delay_ns = 0;
+		return false;
+	case PRELOAD_OF_FRAME:
+		s->list = number;
+		return false;
+	case PRELOAD_OF_ASKED:
+		s->asked_stamp = number;
+		return false;
+	case PRELOAD_OF_DELAY:
+		s->delay_ns = number;
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Go to the next record of something that happens. The records end at a zero, or with the file. */
+static void advance(struct preload_stream *s)
+{
+	uint64_t word;
+
+	do {
+		word = cursor_u64(&s->at);
+		s->type = word % (1u << PRELOAD_TYPE_BITS);
+		s->stamp = word >> PRELOAD_TYPE_BITS;
+		if (s->at.bad || !word) {
+			s->at.p = s->at.end;
+			s->stamp = UINT64_MAX;
+			return;
+		}
+		s->records++;
+	} while (!is_event(s, s->type, s->stamp));
+}
+
+/* Nothing was written yet: the header comes before all records. */
+static int begin_nothing(struct preload_stream *ret)
+{
+	ret->stamp = UINT64_MAX;
+	return 0;
+}
+
+int preload_stream_begin(struct preload_stream *ret, const struct preload_log *log,
+                         const void *data, size_t size, struct error *err)
+{
+	struct cursor c = cursor_make(data, size);
+	uint64_t magic = cursor_u64(&c), process = cursor_u64(&c);
+	uint32_t pid = cursor_u32(&c);
+	int index;
+
+	cursor_skip(&c, sizeof(uint32_t));
+	ret->unwritten = cursor_u64(&c);
+	ret->unwritten_stamp = cursor_u64(&c);
+	if (size < PRELOAD_RECORDS_AT || (!pid && (!magic || magic == PRELOAD_MAGIC)))
+		return begin_nothing(ret);
+	if (magic != PRELOAD_MAGIC)
+		return error_set(err, EINVAL, "not a recording of giltracer's library");
+	index = preload_log_find(log, pid, process);
+	if (index < 0) {
+		ret->unlogged = process <= log->stop_stamp;
+		return begin_nothing(ret);
+	}
+	ret->log = log;
+	ret->process = &log->processes.v[index];
+	ret->tid = pid;
+	ret->at = cursor_make(data, size);
+	cursor_skip(&ret->at, PRELOAD_RECORDS_AT);
+	advance(ret);
+	return 0;
+}
+
+static uint64_t gil_address(const struct preload_stream *s)
+{
+	return s->gil < s->process->gils.n ? s->process->gils.v[s->gil] : 0;
+}
+
+/* The first thread of a process: it existed before, or it is a fork that may have executed another
+ * program since. */
+static unsigned process_began(struct preload_stream *s, struct event *ret)
+{
+	const struct preload_process *p = s->process;
+	bool first = p == &s->log->processes.v[0];
+	unsigned n = 0;
+
+	if (!first) {
+		ret[1] = ret[0];
+		ret[n].type = EV_FORK;
+		ret[n].fork.parent_pid = p->parent;
+		ret[n++].fork.parent_tid = p->forked_by;
+	}
+	if (!p->forked_by) {
+		ret[n].flags = first ? 0 : EVF_EXEC;
+		ret[n++].type = EV_COMM;
+	}
+	return n;
+}
+
+static unsigned thread_began(struct preload_stream *s, struct event *ev)
+{
+	s->waiting = false;
+	s->alive = true;
+	s->stack = 0;
+	if (s->tid == s->process->pid)
+		return process_began(s, ev);
+	ev->type = EV_FORK;
+	ev->fork.parent_pid = ev->fork.parent_tid = s->process->pid;
+	return 1;
+}
+
+/* If the thread did not report a wait before, it requested the GIL and got it at once. */
+static unsigned acquired(struct preload_stream *s, struct event *ret)
+{
+	unsigned n = 0;
+
+	if (!s->waiting) {
+		ret[n] = ret[0];
+		ret[n].type = EV_REQUEST;
+		ret[n].gil.frame = s->stack;
+		ret[n++].gil.address = gil_address(s);
+		ret[n] = ret[0];
+		ret[n].gil.address = 0;
+	}
+	ret[n++].type = EV_ACQUIRE;
+	s->waiting = false;
+	return n;
+}
+
+static uint32_t stack_of_list(const struct preload_stream *s)
+{
+	uint32_t i = preload_log_list(s->process, s->list);
+
+	return i == IDMAP_NONE ? 0 : s->process->lists.v[i].stack;
+}
+
+/* For how long the thread could have released the GIL but did not. */
+static uint32_t overdue_us(struct preload_stream *s, uint64_t released_ns)
+{
+	size_t near = s->near;
+	uint64_t asked_ns, us;
+
+	if (!s->asked_stamp)
+		return 0;
+	asked_ns = preload_log_time(s->log, s->asked_stamp, &near);
+	if (asked_ns >= released_ns || released_ns - asked_ns <= s->delay_ns)
+		return 0;
+	us = (released_ns - asked_ns - s->delay_ns) / 1000;
+	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+static unsigned of_gil(struct preload_stream *s, struct event *ret, enum event_type type)
+{
+	ret->type = (uint16_t)type;
+	ret->gil.address = gil_address(s);
+	/* No Python runs between a release and the next request. */
+	ret->gil.frame = s->stack;
+	return 1;
+}
+
+static unsigned decode(struct preload_stream *s, struct event *ret)
+{
+	switch (s->type) {
+	case PRELOAD_REQUEST:
+		s->waiting = true;
+		return of_gil(s, ret, EV_REQUEST);
+	case PRELOAD_ACQUIRE:
+		return acquired(s, ret);
+	case PRELOAD_RELEASE:
+		s->stack = stack_of_list(s);
+		ret->gil.overdue_us = overdue_us(s, ret->time_ns);
+		s->asked_stamp = s->delay_ns = 0;
+		return of_gil(s, ret, EV_RELEASE);
+	case PRELOAD_SWITCHED:
+		return of_gil(s, ret, EV_RELEASED);
+	case PRELOAD_THREAD:
+		return thread_began(s, ret);
+	case PRELOAD_EXIT:
+		s->alive = false;
+		ret->type = EV_EXIT;
+		return 1;
+	case PRELOAD_ASKED:
+	case PRELOAD_LEFT:
+		return 0;
+	default:
+		s->unknown++;
+		return 0;
+	}
+}
+
+unsigned preload_stream_next(struct preload_stream *s, struct event ret[PRELOAD_STREAM_EVENTS])
+{
+	bool was_release = s->type == PRELOAD_RELEASE, was_switched = s->type == PRELOAD_SWITCHED;
+	unsigned n;
+
+	ret[0] = (struct event){
+		.time_ns = preload_log_time(s->log, s->stamp, &s->near),
+		.pid = s->process->pid,
+		.tid = s->tid,
+		.cpu = -1,
+	};
+	n = decode(s, ret);
+	advance(s);
+	if (s->type == PRELOAD_SWITCHED)
+		return was_switched ? 0 : n;
+	/* If no thread waits, drop_gil ends with the release. */
+	if (was_release) {
+		ret[n] = ret[n - 1];
+		ret[n++].type = EV_RELEASED;
+	}
+	return n;
+}
+
+void preload_stream_end(struct preload_stream *s, uint64_t stamp)
+{
+	if (!s->alive)
+		return;
+	s->type = PRELOAD_EXIT;
+	s->stamp = stamp;
+}
