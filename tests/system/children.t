@@ -58,8 +58,10 @@ checks() {
 		# Only a fork has the code objects of its parent, where the names of files are kept.
 		[ "$method" != fork ] || facts "$named"'
 			and f["line"] and f["file"].endswith("/children.py")})' 2 'and lines'
-		facts '(lambda t: t["hold_ns"] < t["total_ns"] / 2 + t["states"]["runnable_ns"])(said["main"][0])' True \
-			'who waits for children does not hold the GIL'
+		# It waits for the 0.3 s of its children, but for the time it needs a CPU to begin that.
+		facts '[t["no_gil_ns"] + t["unknown_ns"] + t["states"]["runnable_ns"] > 0.25e9
+			for t in said["main"][:1]]' '[True]' \
+			'the thread that waits for children does not hold the GIL'
 	done
 	if traced again; then
 		spinners 4

@@ -15,7 +15,7 @@ while read -r version python <&3; do
 	# What perf lost is still in the recording of the library.
 	for try in 1 2 3; do
 		rm -rf both preload
-		ok "$version: recorded by both" "$GILTRACER" record -q --probes both \
+		ok "$version: recorded by both" undisturbed "$GILTRACER" record -q --probes both \
 			--python "$python" --python-trace none -o both "$top_srcdir/tests/system/mixed.py"
 		"$GILTRACER" dump --events both/gil.perf.data >uprobes.events
 		lost=$(sed -n 's/^# lost //p' uprobes.events)

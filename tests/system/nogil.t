@@ -10,7 +10,7 @@ python=$(free_threaded_python)
 recorded() {
 	tap_dir=$1
 	shift
-	"$GILTRACER" record -q --python "$python" -o "$tap_dir" \
+	undisturbed "$GILTRACER" record -q --python "$python" -o "$tap_dir" \
 		"$top_srcdir/tests/system/nogil.py" "$@" >"$tap_dir.said" 2>err &&
 		"$GILTRACER" report "$tap_dir" -o "$tap_dir.html" --json "$tap_dir.json" \
 			>"$tap_dir.txt" 2>>err
