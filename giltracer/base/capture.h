@@ -16,6 +16,7 @@
  * @max: bytes of output; a program that prints more is killed
  * @timeout_ms: it is killed after that; 0: never
  * @as: whose rights it has, if we are root; 0: ours
+ * @prepare: as struct child_spec has it
  */
 struct capture {
 	const char *const *argv;
@@ -23,6 +24,7 @@ struct capture {
 	size_t max;
 	int timeout_ms;
 	uid_t as;
+	bool (*prepare)(void);
 };
 
 /* @text: owned, never NULL; @status: as of waitpid; @endless, @late: why it was killed */

@@ -14,6 +14,7 @@
  * All pointers are borrowed.
  * @perf: the program
  * @guard: the program that starts perf in our place, see perfwords.h; NULL: none
+ * @without_syslog: start perf without CAP_SYSLOG, so that it does not read the kernel's symbols
  * @output: perf.data to write
  * @pid: process to attach to, with all that it will fork
  * @others: more such processes, "12,34"; NULL for none
@@ -40,6 +41,7 @@
  */
 struct perf_plan {
 	const char *perf, *guard;
+	bool without_syslog;
 	const char *output;
 	pid_t pid;
 	const char *others;

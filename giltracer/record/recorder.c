@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "record/perfwords.h"
+#include "system/host.h"
 
 /* perf reads all of /proc/PID and opens an event per CPU before it answers: seconds if loaded. */
 #define ANSWER_MS 60000
@@ -174,6 +175,7 @@ static int spawn(struct recorder *rec, const struct perf_plan *wanted,
 				     .fd_count = 4,
 				     .own_group = true,
 				     .mask = &signals->old,
+				     .prepare = plan.without_syslog ? host_give_up_syslog : NULL,
 			     },
 	                     err);
 	log_command(argv);

@@ -38,6 +38,13 @@ static unsigned native_hz(const struct job *job)
 	return job->host.sample_hz < NATIVE_HZ ? job->host.sample_hz : NATIVE_HZ;
 }
 
+/* perf reads /proc/kallsyms several times, 0.1 s of CPU time. Only stacks of the kernel need that, and
+ * what users make of their own events. */
+static bool needs_kernel_symbols(const struct perf_plan *plan)
+{
+	return plan->stack_size || (plan->counters && *plan->counters);
+}
+
 /* The plan of one recording of a pass; output is its file. */
 static struct perf_plan plan_recording(const struct job *job, const struct perf_share *share,
                                        const char *output)
@@ -68,6 +75,7 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		plan.sched = job->host.tracepoints && job->options->state_detect;
 		plan.stops = job->host.tracepoints;
 	}
+	plan.without_syslog = job->host.without_syslog && !needs_kernel_symbols(&plan);
 	return plan;
 }
 
@@ -79,6 +87,7 @@ static struct perf_plan plan_wakeups(const struct job *job, const struct perf_sh
 {
 	return (struct perf_plan){
 		.perf = job->host.perf,
+		.without_syslog = job->host.without_syslog,
 		.output = output,
 		.mmap_pages = perf_limits_pages(&job->host, share),
 		.everybody = true,

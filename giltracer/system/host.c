@@ -91,3 +91,17 @@ bool host_may_have(int capability)
 {
 	return prctl(PR_CAPBSET_READ, capability) == 1;
 }
+
+/* What root executes has all of the bounding set, and what was inheritable. */
+bool host_give_up_syslog(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	if (prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0) == 0 &&
+	    syscall(SYS_capget, &header, sets) == 0) {
+		sets[CAP_TO_INDEX(CAP_SYSLOG)].inheritable &= ~CAP_TO_MASK(CAP_SYSLOG);
+		syscall(SYS_capset, &header, sets);
+	}
+	return true;
+}

@@ -22,4 +22,10 @@ bool host_capable(int capability);
 /* Whether our bounding set has it: no program that we start can have more. */
 bool host_may_have(int capability);
 
+/*
+ * For struct child_spec's prepare: what is executed next cannot have CAP_SYSLOG, so it sees no
+ * addresses of the kernel in /proc/kallsyms. Where this is not permitted, nothing changes. True.
+ */
+bool host_give_up_syslog(void);
+
 #endif

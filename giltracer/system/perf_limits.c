@@ -121,11 +121,13 @@ static bool may_open_tracepoint(pid_t pid, int cpu)
 }
 
 /* What perf prints, NULL if it cannot be run; caller frees. */
-static char *ask_perf(const char *const *argv, int *ret_status, struct error *err)
+static char *ask_perf(const char *const *argv, bool (*prepare)(void), int *ret_status,
+                      struct error *err)
 {
+	const struct capture capture = { .argv = argv, .max = OUTPUT_MAX, .prepare = prepare };
 	struct captured out;
 
-	if (capture_run(&out, &(struct capture){ .argv = argv, .max = OUTPUT_MAX }, err) < 0)
+	if (capture_run(&out, &capture, err) < 0)
 		return NULL;
 	*ret_status = out.status;
 	return out.text;
@@ -136,7 +138,7 @@ static int ask_options(struct perf_limits *host, struct error *err)
 {
 	const char *const argv[] = { host->perf, "record", "--list-opts", NULL };
 	int status;
-	CLEANUP(free) char *text = ask_perf(argv, &status, err);
+	CLEANUP(free) char *text = ask_perf(argv, NULL, &status, err);
 
 	if (!text)
 		return -1;
@@ -160,11 +162,24 @@ static int no_perf_for_kernel(struct error *err)
 	                 host.release);
 }
 
-static int find_version(struct perf_limits *host, struct error *err)
+/* If an administrator gave perf capabilities (setcap), the kernel refuses to execute it unless it can
+ * get all of them. */
+static char *ask_version(struct perf_limits *host, int *ret_status, struct error *err)
 {
 	const char *const argv[] = { host->perf, "--version", NULL };
+	char *text = ask_perf(argv, host_give_up_syslog, ret_status, err);
+
+	host->without_syslog = text && !*ret_status;
+	if (host->without_syslog)
+		return text;
+	free(text);
+	return ask_perf(argv, NULL, ret_status, err);
+}
+
+static int find_version(struct perf_limits *host, struct error *err)
+{
 	int status;
-	CLEANUP(free) char *text = ask_perf(argv, &status, err);
+	CLEANUP(free) char *text = ask_version(host, &status, err);
 	unsigned major, minor;
 	const char *number;
 
@@ -195,7 +210,7 @@ static bool has_aio(const struct perf_limits *host)
 	const char *const argv[] = { host->perf, "version", "--build-options", NULL };
 	struct error ignored;
 	int status;
-	CLEANUP(free) char *text = ask_perf(argv, &status, &ignored);
+	CLEANUP(free) char *text = ask_perf(argv, NULL, &status, &ignored);
 	const char *aio = text && !status ? strstr(text, "aio: [") : NULL;
 
 	return aio && str_has_prefix(aio, "aio: [ on");

@@ -12,6 +12,7 @@
 /**
  * @guard: what records in our place, see perf_guard.h; NULL: perf itself. Owned
  * @perf: the perf that records, a path or a name for PATH; owned
+ * @without_syslog: it works without CAP_SYSLOG, so that it does not read the kernel's symbols
  * @version: of perf, "6.1.187"; owned
  * @by_event: it knows --buildid-mmap, and control commands that name an event (Linux 5.12)
  * @tracepoints: sched:* with their data may be recorded
@@ -25,6 +26,7 @@
  */
 struct perf_limits {
 	char *guard, *perf;
+	bool without_syslog;
 	char *version;
 	bool by_event;
 	bool tracepoints, everybody;
