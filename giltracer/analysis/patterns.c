@@ -239,28 +239,95 @@ static void find_ping_pong(struct finder *f)
 	}
 }
 
-static void find_oversubscription(struct finder *f, const struct model_gil *g)
+/* How long a thread waited for one GIL, without its switch waits. */
+struct gil_wait {
+	uint32_t gil, thread;
+	uint64_t ns;
+};
+
+struct gil_waits {
+	VEC(struct gil_wait) v;
+};
+
+static int by_gil(const void *va, const void *vb)
+{
+	const struct gil_wait *a = va, *b = vb;
+
+	if (a->gil != b->gil)
+		return a->gil < b->gil ? -1 : 1;
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/* By GIL and thread. The rows of one waiter for one GIL are neighbours. */
+static void collect_waits(struct gil_waits *ret, const struct model *m)
+{
+	for (size_t i = 0; i < m->blame.n; i++) {
+		const struct model_blame *b = &m->blame.v[i];
+		struct gil_wait *last = ret->v.n ? &ret->v.v[ret->v.n - 1] : NULL;
+
+		if (last && last->gil == b->gil && last->thread == b->waiter)
+			last->ns += b->wait_ns;
+		else
+			*vec_push(&ret->v) = (struct gil_wait){ b->gil, b->waiter, b->wait_ns };
+	}
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_gil);
+}
+
+/* Adds how long each thread held the GIL to hold_ns. */
+static void add_holds(const struct model_gil *g, uint64_t *hold_ns)
+{
+	for (size_t i = 0; i < g->owners.n; i++) {
+		const struct gil_owner *o = &g->owners.v[i];
+
+		if (o->thread < MODEL_UNKNOWN)
+			hold_ns[o->thread] += (i + 1 < g->owners.n ? o[1].start_ns : g->end_ns) -
+			                      o->start_ns;
+	}
+}
+
+/* Of one GIL; n waits of threads for it. */
+static void find_oversubscription(struct finder *f, const struct gil_wait *waits, size_t n)
 {
 	const struct model *m = f->m;
+	const struct model_gil *g = &m->gils.v[waits->gil];
 	uint64_t wall_ns = m->end_ns - m->start_ns, waited_ns = 0;
+	CLEANUP(free) uint64_t *hold_ns = NULL;
 	unsigned takers = 0;
 
-	for (size_t i = 0; i < m->threads.n; i++) {
-		const struct model_thread *t = &m->threads.v[i];
+	for (size_t i = 0; i < n; i++)
+		waited_ns += waits[i].ns;
+	if (percent(g->held_ns, wall_ns) < PATTERN_BUSY || waited_ns < 2 * wall_ns)
+		return;
+	hold_ns = xcalloc(m->threads.n, sizeof(*hold_ns));
+	add_holds(g, hold_ns);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t t = waits[i].thread;
 
-		if (t->pid != g->pid)
-			continue;
-		waited_ns += t->gil_ns[GIL_WAIT];
-		takers += percent(t->gil_ns[GIL_HOLD], wall_ns) >= PATTERN_SHARE / 2 &&
-		          percent(t->gil_ns[GIL_WAIT], life(t)) >= 3 * PATTERN_SHARE;
+		takers += percent(hold_ns[t], wall_ns) >= PATTERN_SHARE / 2 &&
+		          percent(waits[i].ns, life(&m->threads.v[t])) >= 3 * PATTERN_SHARE;
 	}
-	if (percent(g->held_ns, wall_ns) >= PATTERN_BUSY && waited_ns >= 2 * wall_ns && takers >= 3)
+	if (takers >= 3)
 		*vec_push(&f->ret->v) = (struct pattern){ .kind = PATTERN_OVERSUBSCRIPTION,
 			                                  .thread = MODEL_NONE,
 			                                  .other = MODEL_NONE,
 			                                  .count = takers,
 			                                  .ns = waited_ns,
 			                                  .share = percent(waited_ns, wall_ns) };
+}
+
+/* Each GIL by itself: a process may have several, and threads wait for one of them at a time. */
+static void find_oversubscriptions(struct finder *f)
+{
+	struct gil_waits waits = { 0 };
+
+	collect_waits(&waits, f->m);
+	for (size_t i = 0, end; i < waits.v.n; i = end) {
+		for (end = i + 1; end < waits.v.n && waits.v.v[end].gil == waits.v.v[i].gil; end++)
+			;
+		find_oversubscription(f, &waits.v.v[i], end - i);
+	}
+	vec_done(&waits.v);
 }
 
 /* How long the thread waited for the GIL in [start, end). */
@@ -349,8 +416,7 @@ void patterns_find(struct patterns *ret, const struct model *m, const struct hog
 		find_lock_across_wait(&f, i);
 	}
 	find_ping_pong(&f);
-	for (size_t i = 0; i < m->gils.n; i++)
-		find_oversubscription(&f, &m->gils.v[i]);
+	find_oversubscriptions(&f);
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), most_expensive_first);
 }

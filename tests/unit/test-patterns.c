@@ -244,6 +244,34 @@ static void test_oversubscription(void)
 	is_u64(patterns.v.n, 1, "and nothing else");
 }
 
+/* Three interpreters with a GIL each, for each of which two threads compute in turn. */
+static void test_several_gils(void)
+{
+	begin_seconds(1);
+	new_thread(MS, 12, 7);
+	new_thread(MS, 13, 7);
+	release(2 * MS, 7);
+	for (unsigned i = 0; i < 3; i++) {
+		gil_now = GIL + 0x1000 * i;
+		request(3 * MS + i * US, 8 + 2 * i);
+		acquire(3 * MS + i * US + 1, 8 + 2 * i);
+		request(3 * MS + i * US + 2, 9 + 2 * i);
+	}
+	for (unsigned turn = 0; turn < 190; turn++) {
+		for (unsigned i = 0; i < 3; i++) {
+			uint64_t t = (8 + 5 * turn) * MS + i * 100 * US;
+			uint32_t holder = 8 + 2 * i + turn % 2, next = 9 + 2 * i - turn % 2;
+
+			gil_now = GIL + 0x1000 * i;
+			pass_on(t, holder, next);
+			request(t + 40 * US, holder);
+		}
+	}
+	find();
+	is_u64(m->gils.n, 3, "three GILs");
+	ok(!pattern(PATTERN_OVERSUBSCRIPTION, 0), "two threads for each are not too many");
+}
+
 static void test_hog(void)
 {
 	uint64_t t = 2 * MS;
@@ -374,6 +402,7 @@ int main(void)
 	test_starvation();
 	test_ping_pong();
 	test_oversubscription();
+	test_several_gils();
 	test_hog();
 	test_lock_across_wait();
 	test_silence();
