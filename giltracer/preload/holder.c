@@ -105,14 +105,17 @@ static void look(struct holder_look *ret, pid_t tid, const pthread_mutex_t *mute
 	ret->at_ns = clock_ns();
 }
 
+/* To the kernel, thread 0 is the calling thread, which waits. */
 void holder_asked(struct holder *h, pid_t tid, const pthread_mutex_t *mutex)
 {
 	int saved = errno;
 
+	*h = (struct holder){ .tid = tid, .asked_ns = clock_ns() };
+	if (!tid)
+		return;
 	look(&h->look, tid, mutex);
 	h->asked_ns = clock_ns();
 	h->cpu_ns = cpu_time(tid);
-	h->slept_ns = 0;
 	errno = saved;
 }
 
@@ -121,7 +124,7 @@ void holder_asked_again(struct holder *h, pid_t tid, const pthread_mutex_t *mute
 	struct holder_look now;
 	int saved = errno;
 
-	if (clock_ns() - h->look.at_ns < LOOK_EVERY_NS)
+	if (h->tid != tid || !tid || clock_ns() - h->look.at_ns < LOOK_EVERY_NS)
 		return;
 	look(&now, tid, mutex);
 	if (h->look.asleep && now.asleep && now.slices == h->look.slices)
@@ -146,10 +149,12 @@ static uint64_t slept_since(const struct holder_look *last, pid_t tid, uint64_t 
 uint64_t holder_excused(const struct holder *h, pid_t tid)
 {
 	int saved = errno;
-	uint64_t ns = clock_ns() - h->asked_ns;
-	uint64_t cpu_ns = cpu_time(tid) - h->cpu_ns;
-	uint64_t kept_ns = cpu_ns + h->slept_ns + slept_since(&h->look, tid, cpu_ns);
+	uint64_t ns = clock_ns() - h->asked_ns, cpu_ns, kept_ns;
 
+	if (h->tid != tid || !tid)
+		return ns;
+	cpu_ns = cpu_time(tid) - h->cpu_ns;
+	kept_ns = cpu_ns + h->slept_ns + slept_since(&h->look, tid, cpu_ns);
 	errno = saved;
 	return ns > kept_ns ? ns - kept_ns : 0;
 }

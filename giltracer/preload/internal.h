@@ -41,10 +41,12 @@ struct holder_look {
 
 /**
  * A holder that was asked to release its GIL.
+ * @tid: 0: it is not known which thread that is, so nothing is proven of it
  * @asked_ns, @cpu_ns: when, and its CPU clock then
  * @look: the last one; @slept_ns: how long it is known to have slept until then
  */
 struct holder {
+	pid_t tid;
 	uint64_t asked_ns, cpu_ns, slept_ns;
 	struct holder_look look;
 };
@@ -114,7 +116,7 @@ struct init_call {
  * @taking: the GIL that it wants; @waits: a PRELOAD_REQUEST has said so
  * @asks: it has waited for an interval: the request to release has been made by its next wait
  * @gave: a GIL that others want, and is not yet out of drop_gil
- * @tid: once it has a stream; @gil, @frame: what its records are about
+ * @tid: once it has, or should have, a stream; 0: not yet; @gil, @frame: what its records are about
  * @busy: the stream is being opened or extended: a signal handler may not
  * @rounds, @count_rounds: how often destructors of the ending thread have run
  * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
@@ -375,7 +377,7 @@ static inline bool join_is_locked(const struct gil *g)
 	                       __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- holder.c: all with the mutex of the GIL, which tid holds */
+/* ---- holder.c: all with the mutex of the GIL, which tid holds; 0: it is unknown which thread does */
 
 /* It is about to be asked to release the GIL: for the first time in this hold, or again. */
 void holder_asked(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);

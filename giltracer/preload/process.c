@@ -217,7 +217,9 @@ static void in_child(void)
 	stream_in_child();
 	frames_again();
 	calls_in_child();
-	self = (struct self){ .slot = parent.slot,
+	/* It may hold a GIL, without a record before its release. */
+	self = (struct self){ .tid = process_gettid(),
+		              .slot = parent.slot,
 		              .slot_gil = parent.slot_gil,
 		              .slot_number = parent.slot_number,
 		              .was_counted = true,

@@ -165,7 +165,6 @@ static struct stream *reuse(void)
 /* A thread's first record says which thread the records belong to. */
 static void begin(struct self *me, struct stream *s)
 {
-	me->tid = process_gettid();
 	me->stream = s;
 	me->at = s->at;
 	me->end = s->at ? end_of(s) : NULL;
@@ -199,6 +198,7 @@ static bool open_one(struct self *me, uint64_t stamp)
 {
 	struct stream *s = reuse();
 
+	me->tid = process_gettid();
 	if (!s)
 		s = make(stamp);
 	if (!s)

@@ -51,6 +51,27 @@ static uint64_t slept(const struct sleeper *s, const pthread_mutex_t *mutex, uin
 	return h.slept_ns;
 }
 
+static void compute(void)
+{
+	for (uint64_t start_ns = clock_ns(); clock_ns() - start_ns < ENOUGH_NS;)
+		;
+}
+
+/* A thread without a stream has no number yet, and to the kernel 0 is whoever asks. */
+static void test_unknown(void)
+{
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct holder h;
+
+	holder_asked(&h, 0, &mutex);
+	compute();
+	holder_asked_again(&h, 0, &mutex);
+	ok(holder_excused(&h, 0) >= ENOUGH_NS, "an unknown holder is excused while others compute");
+	ok(holder_excused(&h, (pid_t)syscall(SYS_gettid)) >= ENOUGH_NS,
+	   "also if it is known when it releases the GIL");
+	is_u64(h.slept_ns, 0, "and does not count as asleep");
+}
+
 int main(void)
 {
 	struct sleeper s = { .mutex = PTHREAD_MUTEX_INITIALIZER };
@@ -69,9 +90,9 @@ int main(void)
 	pthread_join(thread, NULL);
 
 	holder_asked(&h, (pid_t)syscall(SYS_gettid), &other);
-	for (uint64_t start_ns = clock_ns(); clock_ns() - start_ns < ENOUGH_NS;)
-		;
+	compute();
 	ok(holder_excused(&h, (pid_t)syscall(SYS_gettid)) < clock_ns() - h.asked_ns,
 	   "who computes is not excused for all of it");
+	test_unknown();
 	return done_testing();
 }
