@@ -315,8 +315,10 @@ static bool take_stream(struct calls_self *me, uint64_t stamp)
 
 	if (!s)
 		s = make(stamp);
-	if (!s)
+	if (!s) {
+		process_unwritten(stamp);
 		return false;
+	}
 	s->owned = true;
 	me->stream = s;
 	me->at = s->at;

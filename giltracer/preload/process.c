@@ -96,11 +96,11 @@ void process_pair(void)
 	process_log(&best, NULL, 0);
 }
 
+static atomic_bool said_unwritten; /* in this log */
+
 void process_unwritten(uint64_t stamp)
 {
-	static atomic_bool said;
-
-	if (!atomic_exchange(&said, true))
+	if (!atomic_exchange(&said_unwritten, true))
 		process_log(&(struct preload_entry){ .type = PRELOAD_UNWRITTEN, .stamp = stamp },
 		            NULL, 0);
 }
@@ -171,6 +171,7 @@ static void begin(size_t dir_len)
 	process.stamp = clock_stamp();
 	at = process_put_file(at, (uint64_t)process.pid, process.stamp);
 	process.path_len = (size_t)(at - process.path);
+	said_unwritten = false;
 	process.on = true;
 	log_process();
 }

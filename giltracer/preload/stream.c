@@ -87,7 +87,11 @@ static uint64_t *map_next(struct stream *s, uint64_t stamp)
 	if (map && !s->header)
 		s->header = map_at(fd, 0, (size_t)sysconf(_SC_PAGESIZE));
 	syscall(SYS_close, fd);
-	if (!map || !s->header)
+	if (map && !s->header) {
+		munmap(map, bytes);
+		map = NULL;
+	}
+	if (!map)
 		return NULL;
 	/* One page fault for all pages: a fault for each costs more than the writing. */
 	madvise(map, bytes, MADV_POPULATE_WRITE);
@@ -201,8 +205,10 @@ static bool open_one(struct self *me, uint64_t stamp)
 	me->tid = process_gettid();
 	if (!s)
 		s = make(stamp);
-	if (!s)
+	if (!s) {
+		process_unwritten(stamp);
 		return false;
+	}
 	begin(me, s);
 	if (me->at >= me->end && !grow(me, stamp))
 		return false;
