@@ -34,9 +34,10 @@ struct section {
 	VEC(uint32_t) branches;
 };
 
-/* What searches may cost, see codemap_spend: ten times what the interpreters that we know need. */
-#define BUDGET_FIXED    200000000
-#define BUDGET_PER_BYTE 10
+/* What searches may cost, see codemap_spend: ten times what the interpreters that we know need, which
+ * is up to 6 for each byte of the file. */
+#define BUDGET_FIXED    10000000
+#define BUDGET_PER_BYTE 60
 #define COST_BYTE       4
 #define COST_BRANCH     4
 

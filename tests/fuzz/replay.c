@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void replay(const char *path)
 {
 	CLEANUP(filemap_done) struct filemap map = { 0 };
+	const char *slash = strrchr(path, '/');
 	struct error err = { 0 };
 
 	if (filemap_open(&map, path, &err) < 0) {
@@ -24,7 +25,7 @@ static void replay(const char *path)
 		return;
 	}
 	LLVMFuzzerTestOneInput(map.data, map.size);
-	ok(true, "%s", strrchr(path, '/') + 1);
+	ok(true, "%s", slash ? slash + 1 : path);
 }
 
 static int is_seed(const struct dirent *entry)
