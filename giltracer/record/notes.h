@@ -49,10 +49,11 @@
 	"moments may be missing"
 #define NOTE_STOPPED                                                                 \
 	"the program was stopped for a while (Ctrl-Z, SIGSTOP): the time counts as " \
-	"sleep, and as hold for the thread that held the GIL"
-#define NOTE_STOLEN                                                                     \
-	"the hypervisor stole %.1f %% of the CPUs' time: it counts as running, and as " \
-	"hold for the thread that held the GIL"
+	"sleep, and as "
+#define NOTE_STOLEN "the hypervisor stole %.1f %% of the CPUs' time: it counts as running, and as "
+/* What follows these two: of a GIL, and of a free-threaded interpreter. */
+#define NOTE_AS_HOLD        "hold for the thread that held the GIL"
+#define NOTE_AS_WAIT        "waiting for threads that waited for a lock meanwhile"
 #define NOTE_NO_SECOND_RUN  "interrupted: there was no second run, so there are no stacks"
 #define NOTE_SECOND_RUN_CUT "interrupted: the second run, which records stacks, is incomplete"
 #define NOTE_RUNS_DIFFER                                                              \

@@ -207,6 +207,19 @@ static void note_stacks(struct job *job, const struct pass_plan *plan,
 	note(job, "stack-size", text);
 }
 
+/* What a pause of the program's threads counts as for the others. */
+static const char *pause_counts_as(const struct job *job)
+{
+	return job->program.python->free_threaded ? NOTE_AS_WAIT : NOTE_AS_HOLD;
+}
+
+static void note_stopped(struct job *job)
+{
+	CLEANUP(free) char *text = xasprintf(NOTE_STOPPED "%s", pause_counts_as(job));
+
+	note(job, "stopped", text);
+}
+
 static void note_stolen(struct job *job, const struct pass_result *result)
 {
 	double percent = steal_time_percent(result->stolen_ns, result->wall_ns,
@@ -215,7 +228,7 @@ static void note_stolen(struct job *job, const struct pass_result *result)
 
 	if (percent < 1)
 		return;
-	text = xasprintf(NOTE_STOLEN, percent);
+	text = xasprintf(NOTE_STOLEN "%s", percent, pause_counts_as(job));
 	session_add_note(job->session, "stolen", 1, text);
 }
 
@@ -235,7 +248,7 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		job->outcome->failed = true;
 	}
 	if (result->stopped)
-		note(job, "stopped", NOTE_STOPPED);
+		note_stopped(job);
 	if (result->late_tasks)
 		session_add_note(job->session, "late-tasks", 1, NOTE_LATE_TASKS);
 	note_stolen(job, result);

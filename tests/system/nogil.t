@@ -115,6 +115,26 @@ is "$(of forced 'all(t(n)["wait_ns"] > 10e6 and t(n)["hold_ns"] > 10e6 for n in 
 is "$(of forced '[p["releases_inferred"] for p in d["passes"]]')" '[0]' 'every release is seen'
 like "$(cat forced.txt)" 'PYTHON_GIL=1' 'the verdict says why it is on'
 
+# Stopped and continued, as by Ctrl-Z and fg.
+cat >stops.py <<'EOF'
+import os, signal
+if __name__ == "__main__":
+    pid = os.getpid()
+    child = os.fork()
+    if child == 0:
+        while open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "T":
+            pass
+        os.kill(pid, signal.SIGCONT)
+        os._exit(0)
+    os.kill(pid, signal.SIGSTOP)
+    os.waitpid(child, 0)
+EOF
+exits 0 'a program that was stopped goes on' \
+	"$GILTRACER" record -o stopped --python "$python" --python-trace none stops.py
+like "$(json stopped/session.json '[n["text"] for n in d["notes"] if n["code"] == "stopped"]')" \
+	'as waiting for threads that waited for a lock' \
+	'  and the session speaks of locks, not of a GIL'
+
 # compiled OUTPUT SOURCE [FLAG...]: with the interpreter's headers.
 compiled() {
 	tap_out=$1
