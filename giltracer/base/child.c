@@ -134,11 +134,16 @@ int child_spawn(struct child *ret, const struct child_spec *spec, struct error *
 int child_release(struct child *child, struct error *err)
 {
 	int fd = take_fd(&child->release_fd);
+	/* Somebody may have killed it meanwhile. */
+	void (*old)(int) = signal(SIGPIPE, SIG_IGN);
 	ssize_t n = write(fd, "x", 1);
 
+	if (n != 1)
+		error_errno(err, "cannot start it");
+	signal(SIGPIPE, old);
 	close(fd);
 	if (n != 1)
-		return error_errno(err, "cannot start it");
+		return -1;
 	return wait_exec(child, err);
 }
 

@@ -117,6 +117,22 @@ static void test_given_up(void)
 	child_done(&child);
 }
 
+/* As by the kernel, if memory runs out. */
+static void test_killed_early(void)
+{
+	char *argv[] = { (char[]){ "true" }, NULL };
+	struct child child = CHILD_NONE;
+
+	ok(child_spawn(&child, &(struct child_spec){ .file = "true", .argv = argv, .held = true },
+	               &err) == 0,
+	   "a held child");
+	kill(child.pid, SIGKILL);
+	child_wait(&child);
+	ok(child_release(&child, &err) < 0, "  that somebody kills cannot be released");
+	is_u64((uint64_t)err.code, EPIPE, "  and we go on");
+	child_done(&child);
+}
+
 static void test_killed(void)
 {
 	char *argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
@@ -168,6 +184,7 @@ int main(void)
 	test_errors();
 	test_held();
 	test_given_up();
+	test_killed_early();
 	test_killed();
 	test_signals();
 	return done_testing();
