@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -28,6 +29,7 @@ static int open_copy(const char *dir, struct error *err)
 	return fd;
 }
 
+/* False: errno says why. */
 static bool write_all(int fd, const char *buf, size_t len)
 {
 	while (len) {
@@ -59,8 +61,10 @@ static void run_tee(int copy, int to, pid_t parent)
 	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 || !write_all(copy, buf, (size_t)n) || !write_all(to, buf, (size_t)n))
+		if (n < 0 || !write_all(copy, buf, (size_t)n))
 			_exit(125);
+		if (!write_all(to, buf, (size_t)n))
+			_exit(errno == EPIPE ? 0 : 125);
 	}
 	_exit(0);
 }
@@ -106,6 +110,16 @@ int stdin_tee_first(struct stdin_tee *tee, const char *dir, int *ret_fd, struct 
 	return start_tee(tee, ret_fd, err);
 }
 
+/* Whether it ended otherwise than at the end of its input, or when it was no longer needed. */
+static bool has_failed(const struct child *child)
+{
+	int status = child->status;
+
+	if (child->pid <= 0)
+		return false;
+	return WIFSIGNALED(status) ? WTERMSIG(status) != SIGKILL : WEXITSTATUS(status) != 0;
+}
+
 int stdin_tee_again(struct stdin_tee *tee, int *ret_fd, struct error *err)
 {
 	*ret_fd = -1;
@@ -114,6 +128,10 @@ int stdin_tee_again(struct stdin_tee *tee, int *ret_fd, struct error *err)
 	if (tee->copy < 0)
 		return 0;
 	child_done(&tee->child);
+	if (has_failed(&tee->child))
+		return error_set(err, EIO,
+		                 "standard input could not be copied for the second run: is the "
+		                 "disk full?");
 	if (lseek(tee->copy, 0, SEEK_SET) < 0)
 		return error_errno(err, "standard input");
 	*ret_fd = fcntl(tee->copy, F_DUPFD_CLOEXEC, 3);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Standard input for two runs: what the first one reads is there for the second. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,6 +131,33 @@ static void test_large(void)
 	stdin_tee_done(&tee);
 }
 
+/* The program has got less than there was: it must not seem to be all. */
+static void test_full(void)
+{
+	static char block[1001];
+	struct rlimit old, small;
+	struct stdin_tee tee;
+	struct error err = { 0 };
+	int fd = -1, ret;
+
+	memset(block, 'x', sizeof(block) - 1);
+	pipe_with("", block, 20);
+	more();
+	getrlimit(RLIMIT_FSIZE, &old);
+	small = (struct rlimit){ .rlim_cur = 4096, .rlim_max = old.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &small);
+	ret = stdin_tee_first(&tee, "/tmp", &fd, &err);
+	setrlimit(RLIMIT_FSIZE, &old);
+	ok(ret == 0, "a copy for which there is no room");
+	ok(strlen(read_from(fd)) < 20000, "  ends the program's input");
+	close(fd);
+	ok(stdin_tee_again(&tee, &fd, &err) < 0 && strstr(err.text, "could not be copied"),
+	   "  and there is no second run, which says why");
+	stdin_tee_done(&tee);
+	end_writer();
+}
+
 static void test_file(void)
 {
 	char path[] = "/tmp/test-stdin-tee.XXXXXX";
@@ -177,6 +206,7 @@ int main(void)
 	test_pipe();
 	test_closed();
 	test_large();
+	test_full();
 	test_file();
 	test_none();
 	return done_testing();
