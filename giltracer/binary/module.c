@@ -141,10 +141,13 @@ static int open_vdso(void)
 	Elf64_Ehdr header;
 	size_t size;
 
+	if (!image)
+		errno = ENOENT;
 	if (!image || fd < 0)
 		return -1;
 	memcpy(&header, image, sizeof(header));
 	size = header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
+	errno = EIO; /* of a short write */
 	if (write(fd, image, size) != (ssize_t)size)
 		return -1;
 	return take_fd(&fd);

@@ -146,9 +146,20 @@ int remote_exec_find(struct remote_exec *ret, const struct target *target, struc
 	return 0;
 }
 
+/* Makes the thread look whether it is to do something else. */
+static bool wake(const struct remote_exec *remote)
+{
+	pid_t pid = remote->target->pid;
+	uint8_t bits;
+
+	if (!memory_read(pid, remote->breaker, &bits, sizeof(bits)))
+		return false;
+	bits = (bits & BREAKER_JIT) | BREAKER_BITS;
+	return memory_write(pid, remote->breaker, &bits, sizeof(bits));
+}
+
 int remote_exec_ask(const struct remote_exec *remote, const char *path, struct error *err)
 {
-	uint8_t bits = 0;
 	const uint32_t yes = 1;
 	char script[PATH_SIZE] = "";
 	pid_t pid = remote->target->pid;
@@ -161,12 +172,13 @@ int remote_exec_ask(const struct remote_exec *remote, const char *path, struct e
 		return error_set(err, EBUSY, "process %d: a debugger's script waits to be executed",
 		                 (int)pid);
 	if (!memory_write(pid, remote->script, script, sizeof(script)) ||
-	    !memory_write(pid, remote->request, &yes, sizeof(yes)) ||
-	    !memory_read(pid, remote->breaker, &bits, sizeof(bits)))
+	    !memory_write(pid, remote->request, &yes, sizeof(yes)))
 		return error_errno(err, "process %d: cannot write its memory", (int)pid);
-	bits = (bits & BREAKER_JIT) | BREAKER_BITS;
-	memory_write(pid, remote->breaker, &bits, sizeof(bits));
-	return 0;
+	if (wake(remote))
+		return 0;
+	error_errno(err, "process %d: cannot write its memory", (int)pid);
+	remote_exec_withdraw(remote);
+	return -1;
 }
 
 bool remote_exec_withdraw(const struct remote_exec *remote)

@@ -304,11 +304,11 @@ void sample_file_put_end(struct sample_file *f, uint64_t end_ns)
 
 int sample_file_finish(struct sample_file *f, uint64_t end_ns, struct error *err)
 {
-	bool failed;
-
 	sample_file_put_end(f, end_ns);
-	failed = fflush(f->out) != 0 || ferror(f->out);
-	return failed ? error_errno(err, "%s", f->path) : 0;
+	if (fflush(f->out) != 0)
+		return error_errno(err, "%s", f->path);
+	/* Of an earlier failure, the reason is not known any more. */
+	return ferror(f->out) ? error_set(err, EIO, "%s: cannot write", f->path) : 0;
 }
 
 void sample_file_close(struct sample_file *f)

@@ -308,7 +308,8 @@ int attach_run(const struct pass_plan *plan, pid_t pid, const struct signals *si
 
 	*ret = (struct pass_result){ 0 };
 	if (a.pidfd < 0)
-		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+		return errno == ESRCH ? error_set(err, ESRCH, "process %d has ended", (int)pid)
+		                      : error_errno(err, "process %d: pidfd_open", (int)pid);
 	if (target_open(&a.target, pid, &a.no_target) < 0)
 		log_debug("no files and lines: %s", a.no_target.text);
 	else

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/datadir.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "binary/dynamic.h"
 #include "locate/probedef.h"
@@ -157,22 +158,26 @@ static int write_offsets(const struct preloading *p, struct error *err)
 		offsets = offsets_of(def);
 		fwrite(&offsets, sizeof(offsets), 1, out);
 	}
-	return fflush(out) ? error_errno(err, "%s", path) : 0;
+	return fflush(out) || ferror(out) ? error_errno(err, "%s", path) : 0;
 }
 
-static int append(const struct preloading *p, const struct preload_entry *entry, const char *text)
+static int append(const struct preloading *p, const struct preload_entry *entry, const char *text,
+                  struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/launcher" PRELOAD_LOG_SUFFIX, p->folder);
 	CLEANUP(close) int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	size_t len = entry->size - sizeof(*entry);
 
-	if (fd < 0 || write(fd, entry, sizeof(*entry)) != (ssize_t)sizeof(*entry) ||
+	if (fd < 0)
+		return error_errno(err, "%s", path);
+	errno = ENOSPC; /* of a short write */
+	if (write(fd, entry, sizeof(*entry)) != (ssize_t)sizeof(*entry) ||
 	    (len && write(fd, text, len) != (ssize_t)len))
-		return -1;
+		return error_errno(err, "%s", path);
 	return 0;
 }
 
-static void write_own(const struct preloading *p, const char *bootstrap)
+static int write_own(const struct preloading *p, const char *bootstrap, struct error *err)
 {
 	struct preload_entry entry = { .type = PRELOAD_OWN };
 	size_t len = (size_t)(strrchr(bootstrap, '/') - bootstrap), padded = (len + 8) & ~(size_t)7;
@@ -180,7 +185,7 @@ static void write_own(const struct preloading *p, const char *bootstrap)
 
 	memcpy(text, bootstrap, len);
 	entry.size = (uint32_t)(sizeof(entry) + padded);
-	append(p, &entry, text);
+	return append(p, &entry, text, err);
 }
 
 /* All but the library. */
@@ -207,8 +212,8 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	p->env[0] = preloading_variable(p->library);
 	p->env[1] = xasprintf("%s=%s", plan->calls_only ? PRELOAD_CALLS_ENV : PRELOAD_ENV,
 	                      p->folder);
-	if (plan->bootstrap)
-		write_own(p, plan->bootstrap);
+	if (plan->bootstrap && write_own(p, plan->bootstrap, err) < 0)
+		return -1;
 	if (plan->frames && write_offsets(p, err) < 0)
 		return -1;
 	return map_control(p, plan, err);
@@ -218,11 +223,13 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 void preloading_note_time(const struct preloading *p)
 {
 	struct preload_entry best = { .size = sizeof(best), .type = PRELOAD_PAIR };
+	struct error err;
 
 	if (!p->folder)
 		return;
 	ticks_look(&best.stamp, &best.value);
-	append(p, &best, NULL);
+	if (append(p, &best, NULL, &err) < 0)
+		log_debug("%s", err.text);
 }
 
 uint64_t preloading_full_ns(const struct preloading *p)
@@ -240,7 +247,7 @@ static bool lives(unsigned long pid)
 }
 
 /* PID.STAMP.log. */
-static void write_alive(const struct preloading *p)
+static int write_alive(const struct preloading *p, struct error *err)
 {
 	CLEANUP(closedir) DIR *dir = opendir(p->folder);
 	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_ALIVE };
@@ -250,18 +257,22 @@ static void write_alive(const struct preloading *p)
 		if (!str_has_suffix(file->d_name, PRELOAD_LOG_SUFFIX))
 			continue;
 		entry.number = strtoul(file->d_name, NULL, 10);
-		if (entry.number && lives(entry.number))
-			append(p, &entry, NULL);
+		if (entry.number && lives(entry.number) && append(p, &entry, NULL, err) < 0)
+			return -1;
 	}
+	return 0;
 }
 
 void preloading_stop(const struct preloading *p)
 {
 	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_STOP };
+	struct error err;
 
 	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks_now();
-	write_alive(p);
-	append(p, &entry, NULL);
+	if (write_alive(p, &err) < 0 || append(p, &entry, NULL, &err) < 0)
+		log_warn("%s: the recording does not say when it ended, nor which processes went "
+		         "on",
+		         err.text);
 	__atomic_store_n(&p->control->limit, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
 }

@@ -3,6 +3,7 @@
 #include "record/resolve_owner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -73,19 +74,27 @@ static json_t *parse(const struct str *text, struct error *err)
 static json_t *ask(const struct question *question, uid_t uid, struct error *err)
 {
 	CLEANUP(str_done) struct str text = { 0 };
+	CLEANUP(close) int from = -1;
+	CLEANUP(close) int to = -1;
 	int fds[2];
 	pid_t pid;
 	gid_t gid = path_owner_group(uid);
 
-	if (pipe(fds) < 0 || (pid = fork()) < 0) {
-		error_errno(err, "cannot ask");
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		error_errno(err, "pipe");
+		return NULL;
+	}
+	from = fds[0];
+	to = fds[1];
+	pid = fork();
+	if (pid < 0) {
+		error_errno(err, "fork");
 		return NULL;
 	}
 	if (pid == 0)
-		answer_in_child(question, uid, gid, fds[1]);
-	close(fds[1]);
-	read_all(&text, fds[0]);
-	close(fds[0]);
+		answer_in_child(question, uid, gid, to);
+	close(take_fd(&to));
+	read_all(&text, from);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	return parse(&text, err);

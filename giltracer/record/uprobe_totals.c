@@ -301,7 +301,8 @@ static void uprobe_totals_close(void *data)
 	vec_done(&p->events);
 	vec_done(&p->sorted);
 	pthread_mutex_destroy(&p->lock);
-	close(p->stop);
+	if (p->stop >= 0)
+		close(p->stop);
 	free(p);
 }
 
@@ -409,8 +410,10 @@ int uprobe_totals_open(struct totals **ret, pid_t pid, struct error *err)
 	size_t size;
 
 	p->pid = pid;
-	p->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&p->lock, NULL);
+	p->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->stop < 0)
+		return error_errno(err, "eventfd");
 	if (find_probes(p, err) < 0 || uprobes_prepare(p->set, &p->uprobes, err) < 0 ||
 	    open_rings(p, err) < 0 || start(p, err) < 0)
 		return -1;
