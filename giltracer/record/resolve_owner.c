@@ -103,14 +103,18 @@ static json_t *ask(const struct question *question, uid_t uid, struct error *err
 static json_t *answer_python(const struct question *question, struct error *err)
 {
 	CLEANUP(python_free) struct python *py = NULL;
+	json_t *json;
 
 	if (python_find(&py, question->wanted, err) < 0)
 		return NULL;
-	return json_pack("{ss ss ss ss ss ss si si si sb sb}", "command", py->command, "executable",
+	json = json_pack("{ss ss ss ss ss ss si si si sb sb}", "command", py->command, "executable",
 	                 py->executable, "image", py->image, "library", py->library,
 	                 "implementation", py->implementation, "version", py->version, "major",
 	                 (int)py->major, "minor", (int)py->minor, "micro", (int)py->micro,
 	                 "free_threaded", py->free_threaded, "debug", py->debug);
+	if (!json)
+		error_set(err, EILSEQ, "the interpreter has a path that is not UTF-8");
+	return json;
 }
 
 static struct python *read_python(const json_t *json, struct error *err)
@@ -145,10 +149,14 @@ static struct python *read_python(const json_t *json, struct error *err)
 static json_t *answer_probes(const struct question *question, struct error *err)
 {
 	CLEANUP(probe_set_free) struct probe_set *set = NULL;
+	json_t *json;
 
 	if (resolve_probes(&set, question->python, question->frames, err) < 0)
 		return NULL;
-	return stored_probes_write(set);
+	json = stored_probes_write(set);
+	if (!json)
+		error_set(err, EILSEQ, "the interpreter has a path that is not UTF-8");
+	return json;
 }
 
 int resolve_as_owner(struct probe_set **ret, const char *wanted, unsigned frames, struct error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* session -> session.json. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +41,21 @@ static json_t *number(uint64_t n)
 	return json_integer((json_int_t)n);
 }
 
+/* If there is no memory for value, or was none for the array, there is no array. */
+static void append(json_t **array, json_t *value)
+{
+	if (json_array_append_new(*array, value) == 0)
+		return;
+	json_decref(*array);
+	*array = NULL;
+}
+
 static json_t *command_json(const struct session *session)
 {
 	json_t *array = json_array();
 
 	for (char *const *arg = session->command; arg && *arg; arg++)
-		json_array_append_new(array, text_of(*arg));
+		append(&array, text_of(*arg));
 	return array;
 }
 
@@ -70,9 +80,8 @@ static json_t *python_json(const struct session *session)
 	for (size_t i = 0; i < session->function_count; i++) {
 		const struct gil_function *f = &session->functions[i];
 
-		json_array_append_new(functions,
-		                      json_pack("{so so so}", "name", text_of(f->name), "offset",
-		                                number(f->offset), "kind", text_of(f->kind)));
+		append(&functions, json_pack("{so so so}", "name", text_of(f->name), "offset",
+		                             number(f->offset), "kind", text_of(f->kind)));
 	}
 	return json_pack("{so so so so sb sb so}", "executable", text_of(session->executable),
 	                 "version", text_of(session->python_version), "implementation",
@@ -86,10 +95,9 @@ static json_t *threads_json(const struct session_pass *pass)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < pass->thread_count; i++)
-		json_array_append_new(array,
-		                      json_pack("{so so so}", "pid", number(pass->threads[i].pid),
-		                                "tid", number(pass->threads[i].tid), "name",
-		                                text_of(pass->threads[i].name)));
+		append(&array, json_pack("{so so so}", "pid", number(pass->threads[i].pid), "tid",
+		                         number(pass->threads[i].tid), "name",
+		                         text_of(pass->threads[i].name)));
 	return array;
 }
 
@@ -113,7 +121,7 @@ static json_t *passes_json(const struct session *session)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < session->pass_count; i++)
-		json_array_append_new(array, pass_json(&session->passes[i]));
+		append(&array, pass_json(&session->passes[i]));
 	return array;
 }
 
@@ -124,9 +132,8 @@ static json_t *notes_json(const struct session *session)
 	for (size_t i = 0; i < session->note_count; i++) {
 		const struct session_note *note = &session->notes[i];
 
-		json_array_append_new(array,
-		                      json_pack("{so so so}", "code", text_of(note->code), "count",
-		                                number(note->count), "text", text_of(note->text)));
+		append(&array, json_pack("{so so so}", "code", text_of(note->code), "count",
+		                         number(note->count), "text", text_of(note->text)));
 	}
 	return array;
 }
@@ -145,13 +152,15 @@ int session_write(const struct session *session, const char *dir, struct error *
 {
 	CLEANUP(free) char *path = xasprintf("%s/" SESSION_FILE, dir);
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
-	json_t *document;
+	json_auto_t *document = session_json(session);
 
+	if (!document)
+		return error_set(err, ENOMEM, "%s: no memory", path);
 	if (filewriter_open(&w, path, err) < 0)
 		return -1;
-	document = session_json(session);
-	json_dumpf(document, w.out, JSON_INDENT(1));
-	json_decref(document);
+	/* What could not be written, the commit says. */
+	if (json_dumpf(document, w.out, JSON_INDENT(1)) < 0 && !ferror(w.out))
+		return error_set(err, ENOMEM, "%s: no memory", path);
 	fputc('\n', w.out);
 	return filewriter_commit(&w, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* session.json: what is written is read again; what is wrong is refused with the key's name. */
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,6 +124,41 @@ static void test_not_utf8(void)
 	file_remove_tree(dir, &err);
 }
 
+static size_t allocations_left;
+
+static void *allocate(size_t size)
+{
+	return allocations_left && allocations_left-- ? malloc(size) : NULL;
+}
+
+/* With memory for ever more of the document, until it suffices. */
+static void test_no_memory(void)
+{
+	char dir[] = "/tmp/giltracer-test.XXXXXX";
+	struct session *s = example(), *read = NULL;
+	CLEANUP(free) char *path = mkdtemp(dir) ? xasprintf("%s/session.json", dir) : NULL;
+	bool left = false, refused = true;
+	struct error err = { 0 };
+	size_t n = 0;
+
+	if (!ok(path, "scratch folder"))
+		return;
+	json_set_alloc_funcs(allocate, free);
+	for (allocations_left = n; session_write(s, dir, &err) < 0; allocations_left = ++n) {
+		left |= access(path, F_OK) == 0;
+		refused &= err.code == ENOMEM;
+	}
+	json_set_alloc_funcs(malloc, free);
+	ok(n > 0 && refused, "without memory for all of it, nothing is written");
+	ok(!left, "  not even a part");
+	ok(session_read(&read, dir, &err) == 0 && read->pass_count == 1 && read->note_count == 1 &&
+	           read->passes[0].thread_count == 2 && read->function_count == 1,
+	   "with enough, all of it is");
+	session_free(read);
+	session_free(s);
+	file_remove_tree(dir, &err);
+}
+
 static void refused(const char *text, const char *because)
 {
 	struct session *s = NULL;
@@ -210,6 +246,7 @@ int main(void)
 	test_private();
 	test_round_trip();
 	test_not_utf8();
+	test_no_memory();
 	test_refused();
 	test_many_objects();
 	test_unknown_keys();
