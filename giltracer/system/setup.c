@@ -278,16 +278,21 @@ void setup_state_done(struct setup_state *state)
 	free(state->path);
 }
 
+/* NULL: a name in it is not UTF-8, or there is no memory. */
 static json_t *state_json(const struct setup_state *state)
 {
 	json_t *done = json_array();
 
 	for (size_t i = 0; i < state->done.n; i++) {
 		const struct setup_step *step = &state->done.v[i];
+		json_t *json = json_pack("{s:s, s:s, s:s, s:s?}", "kind", step->kind->name,
+		                         "target", step->target, "value", step->value, "old",
+		                         step->old);
 
-		json_array_append_new(done, json_pack("{s:s, s:s, s:s, s:s?}", "kind",
-		                                      step->kind->name, "target", step->target,
-		                                      "value", step->value, "old", step->old));
+		if (json_array_append_new(done, json) < 0) {
+			json_decref(done);
+			return NULL;
+		}
 	}
 	return json_pack("{s:i, s:o}", "setup", 1, "done", done);
 }
@@ -319,9 +324,12 @@ static int state_save(const struct setup_state *state, struct error *err)
 
 	if (!state->done.n)
 		return state_remove(state, err);
+	json = state_json(state);
+	if (!json)
+		return error_set(err, EILSEQ, "%s: a name that is not UTF-8 cannot be recorded",
+		                 state->path);
 	if (make_parent(state->path, err) < 0 || filewriter_open(&w, state->path, err) < 0)
 		return -1;
-	json = state_json(state);
 	if (json_dumpf(json, w.out, JSON_INDENT(2)) < 0)
 		return error_set(err, EIO, "%s: cannot be written", state->path);
 	fputc('\n', w.out);

@@ -251,6 +251,42 @@ static void test_identity(void)
 	ok(!same, "is another one once it was changed, although its time is the same");
 }
 
+static unsigned applied;
+
+static char *no_current(const struct setup_step *step)
+{
+	(void)step;
+	return NULL;
+}
+
+static int count_applied(const struct setup_step *step, const char *value, struct error *err)
+{
+	(void)step;
+	(void)value;
+	(void)err;
+	applied++;
+	return 0;
+}
+
+/* What setup cannot record, it could not undo. */
+static void test_not_recorded(void)
+{
+	const struct setup_kind kind = { "test", no_current, NULL, count_applied };
+	struct setup_state state = { .path = in_top("state.json") };
+	struct setup_step plain = { .kind = &kind,
+		                    .target = (char[]){ "/x" },
+		                    .value = (char[]){ "1" } };
+	struct setup_step bytes = { .kind = &kind,
+		                    .target = (char[]){ "/caf\xe9" },
+		                    .value = (char[]){ "1" } };
+	struct error err = { 0 };
+
+	ok(setup_apply(&state, &plain, &err) == 0 && applied == 1, "a step is recorded, and made");
+	ok(setup_apply(&state, &bytes, &err) < 0 && err.code == EILSEQ && applied == 1,
+	   "one that cannot be recorded is not made");
+	setup_state_done(&state);
+}
+
 int main(void)
 {
 	CLEANUP(free) char *tracefs = mkdtemp(top) ? in_top("tracing") : NULL;
@@ -266,6 +302,7 @@ int main(void)
 	test_owner();
 	test_stored();
 	test_identity();
+	test_not_recorded();
 	file_remove_tree(top, &ignored);
 	return done_testing();
 }
