@@ -89,6 +89,31 @@ unlike "$(cat "$top_srcdir/share/package/giltracer/pytest_plugin.py")" '_pytest'
 ok 'without the option and the mark nothing is recorded' pytest -k test_alone test_it.py
 unlike "$(cat out)" 'waiting for the GIL' '  and nothing shown'
 
+# A giltracer that says more than fits into a pipe, and then goes on.
+mkfifo went-on
+cat >talks <<'END'
+#!/bin/sh
+trap '' INT
+echo 'giltracer: recording process' >&2
+head -c 300000 /dev/zero | tr '\0' x >&2
+echo >went-on
+echo 'that was all' >&2
+exit 3
+END
+chmod +x talks
+cat >listens.py <<'END'
+import giltracer
+r = giltracer.record().start()
+open("went-on").read()
+try:
+    r.stop()
+except giltracer.Error as error:
+    assert str(error).endswith("that was all") and len(str(error)) > 300000, len(str(error))
+else:
+    raise AssertionError("its exit status is an error")
+END
+ok 'messages do not stop it, however many' env GILTRACER="$PWD/talks" "$python" listens.py
+
 # A private kernel: its user's folders are in the scratch folder.
 HOME=$scratch IPYTHONDIR=$scratch/ipython JUPYTER_PLATFORM_DIRS=0
 export HOME IPYTHONDIR JUPYTER_PLATFORM_DIRS

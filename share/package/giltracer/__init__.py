@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 
 __all__ = ["Error", "Recording", "command", "record"]
 
@@ -47,32 +48,40 @@ class Recording:
     def __init__(self, *options):
         self._folder = tempfile.TemporaryDirectory(prefix="giltracer-")
         self.session = os.path.join(self._folder.name, "session")
+        self._messages = os.path.join(self._folder.name, "messages")
         self._options = options
         self._process = None
         self._document = None
 
     def start(self):
         """Attach; returns when the recording has begun."""
-        self._process = subprocess.Popen(
-            [command(), "record", "-o", self.session, "-p", str(os.getpid()), *self._options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            start_new_session=True)  # a Ctrl-C is meant for this program
-        said = []
-        for line in self._process.stderr:
-            said.append(line.decode(errors="replace").strip())
-            if "recording process" in said[-1]:
+        # Nobody reads while this program runs: a pipe would be full at some time. A thread that does
+        # would be one more in the recording.
+        with open(self._messages, "wb") as messages:
+            self._process = subprocess.Popen(
+                [command(), "record", "-o", self.session, "-p", str(os.getpid()), *self._options],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages,
+                start_new_session=True)  # a Ctrl-C is meant for this program
+        while True:
+            ended = self._process.poll() is not None
+            if "recording process" in self._said():
                 return self
-        self._process.wait()
-        self._process.stderr.close()
-        raise Error("\n".join(said) or "giltracer ended with %d" % self._process.returncode)
+            if ended:
+                raise self._failure()
+            time.sleep(0.01)
+
+    def _said(self):
+        with open(self._messages, encoding="utf-8", errors="replace") as messages:
+            return messages.read()
+
+    def _failure(self):
+        return Error(self._said().strip() or "giltracer ended with %d" % self._process.returncode)
 
     def stop(self):
         """Detach; returns when the session is whole."""
         self._process.send_signal(signal.SIGINT)
-        said = self._process.stderr.read().decode(errors="replace").strip()
-        self._process.stderr.close()
         if self._process.wait():
-            raise Error(said or "giltracer ended with %d" % self._process.returncode)
+            raise self._failure()
 
     @property
     def document(self):
