@@ -89,7 +89,38 @@ unlike "$(cat "$top_srcdir/share/package/giltracer/pytest_plugin.py")" '_pytest'
 ok 'without the option and the mark nothing is recorded' pytest -k test_alone test_it.py
 unlike "$(cat out)" 'waiting for the GIL' '  and nothing shown'
 
-# A giltracer that says more than fits into a pipe, and then goes on.
+# A giltracer that fails the first time it is called.
+cat >fails-once <<END
+#!/bin/sh
+[ -e tried ] && exec $GILTRACER "\$@"
+touch tried
+echo 'no luck' >&2
+exit 1
+END
+chmod +x fails-once
+cat >test_two.py <<'END'
+import pytest, work
+def test_unrecorded():
+    pass
+@pytest.mark.gil_wait(max=30)
+def test_marked():
+    pass
+END
+ok 'a recording that could not begin' \
+	env GILTRACER="$PWD/fails-once" "$python" -m pytest -p giltracer.pytest_plugin \
+	-p no:cacheprovider -q --giltracer --junitxml two.xml test_two.py
+like "$(cat out)" '^giltracer: no luck' '  is in the summary'
+like "$(cat out)" ' s  test_two.py::test_marked' '  a later test has a result'
+unlike "$(cat out)" 'test_unrecorded' '  but not the one that was not recorded'
+cat >two.py <<'END'
+import xml.etree.ElementTree as tree
+for case in tree.parse("two.xml").iter("testcase"):
+    names = [p.get("name") for p in case.iter("property")]
+    assert ("gil_wait_ns" in names) == (case.get("name") == "test_marked"), (case.get("name"), names)
+END
+ok '  nor has it a property' "$python" two.py
+
+# One that says more than fits into a pipe, and then goes on.
 mkfifo went-on
 cat >talks <<'END'
 #!/bin/sh
