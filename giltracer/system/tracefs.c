@@ -24,6 +24,11 @@
 #define BUSY_TRIES   100
 #define BUSY_WAIT_NS 10000000
 
+/* In error_log. Before 5.17, longer commands are cut. */
+#define LOG_ERROR       "trace_uprobe: error: "
+#define LOG_COMMAND     "  Command: "
+#define LOG_COMMAND_MAX 255
+
 /* Asks with open(): access() ignores capabilities that were given to an ordinary user. */
 static int may(const char *path, int how)
 {
@@ -167,8 +172,21 @@ void tracefs_probes_done(struct tracefs_probes *probes)
 	vec_done(&probes->v);
 }
 
-/* The kernel's own words: the last "error: …" of error_log, which it has since 5.2. */
-static void explain(const char *root, struct error *err)
+/* Whether a line of error_log is about a command. */
+static bool is_about(const char *line, const char *command)
+{
+	size_t len;
+
+	if (!str_has_prefix(line, LOG_COMMAND))
+		return false;
+	line += strlen(LOG_COMMAND);
+	len = strcspn(line, "\n");
+	return !strncmp(line, command, len) && (!command[len] || len == LOG_COMMAND_MAX);
+}
+
+/* The kernel's own words, which it has since 5.2: the last "error: …" in error_log that is about our
+ * command. Commands of others are there, too. */
+static void explain(const char *root, const char *command, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/error_log", root);
 	CLEANUP(free) char *text = NULL;
@@ -177,11 +195,16 @@ static void explain(const char *root, struct error *err)
 
 	if (file_read(&text, NULL, path, EVENTS_MAX, &ignored) < 0)
 		return;
-	for (next = text; (next = strstr(next, "trace_uprobe: error: ")); next++)
-		at = next;
+	for (next = text; (next = strstr(next, LOG_ERROR));) {
+		char *end;
+
+		next += strlen(LOG_ERROR);
+		end = strchr(next, '\n');
+		if (end && is_about(end + 1, command))
+			at = next;
+	}
 	if (!at)
 		return;
-	at += strlen("trace_uprobe: error: ");
 	at[strcspn(at, "\n")] = '\0';
 	error_set(err, err->code, "%s (the kernel says: %s)", strerror(err->code), at);
 }
@@ -194,7 +217,7 @@ int tracefs_command(const char *root, const char *command, struct error *err)
 	if (file_write_control(path, command, 1, &why) == 0)
 		return 0;
 	if (why.code == EINVAL || why.code == ENOENT)
-		explain(root, &why);
+		explain(root, command, &why);
 	return error_set(err, why.code, "probe '%s': %s", command, why.text);
 }
 
