@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -162,6 +163,21 @@ static int no_perf_for_kernel(struct error *err)
 	                 host.release);
 }
 
+/* The first line that it prints is the reason; else how it ends is all there is to say. */
+static int does_not_work(const char *text, int status, struct error *err)
+{
+	static const char begin[] = "perf does not work: ";
+
+	text += strspn(text, "\n");
+	if (*text)
+		return error_set(err, ENOENT, "%s%.*s", begin, (int)strcspn(text, "\n"), text);
+	if (WIFSIGNALED(status))
+		return error_set(err, ENOENT, "%sperf --version was killed by signal %d (%s)",
+		                 begin, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return error_set(err, ENOENT, "%sperf --version prints nothing, and ends with status %d",
+	                 begin, WEXITSTATUS(status));
+}
+
 /* If an administrator gave perf capabilities (setcap), the kernel refuses to execute it unless it can
  * get all of them. */
 static char *ask_version(struct perf_limits *host, int *ret_status, struct error *err)
@@ -193,8 +209,7 @@ static int find_version(struct perf_limits *host, struct error *err)
 	if (strstr(text, "perf not found for kernel"))
 		return no_perf_for_kernel(err);
 	if (status || !number)
-		return error_set(err, ENOENT, "perf does not work: %.*s", (int)strcspn(text, "\n"),
-		                 text);
+		return does_not_work(text, status, err);
 	number += strlen("perf version ");
 	host->version = xstrndup(number, strcspn(number, " \n"));
 	if (sscanf(number, "%u.%u", &major, &minor) != 2)

@@ -27,6 +27,15 @@ like "$(cat out)" '^missing +perf +perf 4\.19\.1 is too old' 'says so'
 printf '#!/bin/sh\necho WARNING: perf not found for kernel 6.8.0-31 >&2; exit 2\n' >bin/perf
 PATH=$scratch/bin exits 1 "with Ubuntu's perf of another kernel" check --python "$python"
 like "$(cat out)" "^missing +perf .*apt-get install linux-tools-$(uname -r)" 'says which it wants'
+printf '#!/bin/sh\necho >&2; echo no library >&2; exit 1\n' >bin/perf
+PATH=$scratch/bin exits 1 'with a perf that fails' check --python "$python"
+like "$(cat out)" '^missing +perf +perf does not work: no library$' 'says why'
+printf '#!/bin/sh\nexit 9\n' >bin/perf
+PATH=$scratch/bin exits 1 'with one that says nothing' check --python "$python"
+like "$(cat out)" '^missing +perf +perf does not work: .* prints nothing, .* status 9$' 'says so'
+printf '#!/bin/sh\nkill -KILL $$\n' >bin/perf
+PATH=$scratch/bin exits 1 'with one that is killed' check --python "$python"
+like "$(cat out)" '^missing +perf +perf does not work: .* killed by signal 9 \(Killed\)$' 'says so'
 cat >bin/perf <<'EOF'
 #!/bin/sh
 [ "$1" = --version ] && echo perf version 4.18.0-553.el8_10.x86_64 || echo --event --control
