@@ -128,6 +128,10 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" notified", out);
 	if (ev->flags & EVF_WAKEUPS)
 		fputs(" wakeups", out);
+	if (ev->flags & EVF_NO_GIL)
+		fputs(" no-gil", out);
+	if (ev->flags & EVF_GIL_ONLY)
+		fputs(" gil-only", out);
 	fputc('\n', out);
 }
 
@@ -154,7 +158,7 @@ static void print_frame(FILE *out, const struct source *source, const struct sta
 
 static bool has_frame(const struct event *ev)
 {
-	return ev->type == EV_REQUEST || ev->type == EV_START_WORLD;
+	return ev->type == EV_REQUEST || ev->type == EV_RELEASE || ev->type == EV_START_WORLD;
 }
 
 void print_event_stack(FILE *out, const struct source *source, const struct event *ev)
