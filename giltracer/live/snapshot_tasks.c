@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of the kernel's threads runs a PyThreadState. */
+#include "live/snapshot_state.h"
+
+/* struct pthread.tid of glibc, which Python did not tell before 3.11; checked against the kernel's
+ * list. nptl/descr.h, since 2.4. */
+#ifdef __aarch64__
+#define PTHREAD_TID 0xd0
+#else
+#define PTHREAD_TID 0x2d0
+#endif
+
+/* Before 3.11 only the C library's own record of the thread has it. */
+static uint32_t native_id(const struct snapshots *s, const struct known_thread *thread)
+{
+	uint32_t tid;
+	uint64_t pthread;
+
+	if (memory_at(s, MEMORY_NATIVE_ID) != PROBEDEF_NO_OFFSET)
+		return (uint32_t)bytes_u64(thread->bytes, memory_at(s, MEMORY_NATIVE_ID));
+	pthread = bytes_u64(thread->bytes, memory_at(s, MEMORY_THREAD_ID));
+	if (!pthread || !memory_u32(s->target->pid, pthread + PTHREAD_TID, &tid))
+		return 0;
+	return tid;
+}
+
+/* Whether an older thread of the interpreter has the ident: new ones come first in its list. */
+static bool is_unborn(const struct snapshots *s, size_t i)
+{
+	const struct known_thread *thread = s->threads.v[i];
+
+	for (size_t j = i + 1; j < s->threads.n; j++) {
+		const struct known_thread *other = s->threads.v[j];
+
+		if (other->interpreter == thread->interpreter && !other->unborn &&
+		    bytes_u64(other->bytes, memory_at(s, MEMORY_THREAD_ID)) == thread->ident)
+			return true;
+	}
+	return false;
+}
+
+/* A new state has the numbers of the thread that made it, until its own thread runs. */
+static void look_at_ident(struct snapshots *s, size_t i)
+{
+	struct known_thread *thread = s->threads.v[i];
+	uint64_t ident = bytes_u64(thread->bytes, memory_at(s, MEMORY_THREAD_ID));
+	bool cached = memory_at(s, MEMORY_NATIVE_ID) == PROBEDEF_NO_OFFSET && thread->own_tid;
+	uint32_t tid = thread->own_tid;
+
+	if (!thread->looked || thread->unborn || ident != thread->ident) {
+		cached = false;
+		thread->ident = ident;
+		thread->unborn = !thread->stack.frames.n && is_unborn(s, i);
+	}
+	if (thread->unborn)
+		thread->own_tid = 0;
+	else if (!cached)
+		thread->own_tid = native_id(s, thread);
+	thread->looked = true;
+	if (thread->own_tid == tid)
+		return;
+	*thread->name = '\0';
+	s->changes++;
+}
+
+/* ---- the thread that runs a state: before 3.13, a subinterpreter's first one has the numbers of
+ * the thread that made it, whoever runs it */
+
+/* Whether another state that is in use was made for the same thread. */
+static bool shares_ident(const struct snapshots *s, const struct known_thread *thread)
+{
+	for (size_t i = 0; i < s->threads.n; i++) {
+		const struct known_thread *other = s->threads.v[i];
+
+		if (other != thread && other->ident == thread->ident && other->stack.frames.n)
+			return true;
+	}
+	return false;
+}
+
+static const struct known_thread *main_thread(const struct snapshots *s)
+{
+	for (size_t i = s->threads.n; i--;) {
+		const struct task *task = tasks_find(&s->tasks, s->threads.v[i]->own_tid);
+
+		if (task && task->tid == (uint32_t)s->target->pid)
+			return s->threads.v[i];
+	}
+	return NULL;
+}
+
+/* The thread whose pthread_t is the next one above an address in its stack. */
+static const struct known_thread *owner_of_stack(const struct snapshots *s,
+                                                 const struct cstack *cstack, uint64_t address)
+{
+	const struct known_thread *ret = NULL;
+
+	if (cstack->of_main)
+		return main_thread(s);
+	for (size_t i = 0; i < s->threads.n; i++) {
+		const struct known_thread *t = s->threads.v[i];
+
+		if (t->own_tid && t->ident > address && t->ident < cstack->high &&
+		    (!ret || t->ident <= ret->ident)) /* the oldest interpreter's */
+			ret = t;
+	}
+	return ret;
+}
+
+/* 3.11 and 3.12: the innermost call of the interpreter's loop is on the stack of its thread. */
+static void find_by_stack(struct snapshots *s, struct known_thread *thread)
+{
+	uint64_t address = bytes_u64(thread->bytes, frame_at(s, FRAME_CURRENT));
+	const struct known_thread *owner;
+
+	if (address < thread->cstack.low || address >= thread->cstack.high)
+		thread->cstack = cstack_find(s->target->pid, address);
+	owner = owner_of_stack(s, &thread->cstack, address);
+	thread->run_tid = owner ? owner->own_tid : 0;
+	thread->run_ident = owner ? owner->ident : 0;
+}
+
+static void find_runner(struct snapshots *s, struct known_thread *thread)
+{
+	bool of_main = thread->interpreter + 1 == s->interpreters.n;
+
+	thread->run_tid = thread->own_tid;
+	thread->run_ident = thread->ident;
+	if (of_main || s->target->def->minor >= 13 || thread->unborn)
+		return;
+	if (frame_at(s, FRAME_CURRENT2) != PROBEDEF_NO_OFFSET && thread->stack.frames.n)
+		find_by_stack(s, thread);
+	else if (shares_ident(s, thread))
+		thread->run_tid = 0;
+}
+
+/* Whether a thread is missing in the kernel's list. */
+bool snapshots_find_tasks(struct snapshots *s)
+{
+	bool missing = false;
+
+	for (size_t i = s->threads.n; i--;)
+		look_at_ident(s, i);
+	for (size_t i = s->threads.n; i--;) {
+		struct known_thread *thread = s->threads.v[i];
+
+		find_runner(s, thread);
+		if (thread->unborn || !thread->run_tid || tasks_find(&s->tasks, thread->run_tid))
+			continue;
+		missing = true;
+		thread->looked = false;
+	}
+	return missing;
+}
