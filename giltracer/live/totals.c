@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "live/totals_settle.h"
 #include "locate/process.h"
 
 /* In which a store has become visible to every CPU, for certain. */
@@ -29,13 +30,6 @@
  * than this. */
 #define SPINS       256
 #define PATIENCE_NS (20 * NS_PER_MS)
-
-/* What was last reported of a slot, in ticks. A torn slot may read as less: then these are reported
- * again. */
-struct reported {
-	uint64_t hold, wait, switch_wait, kept, life;
-	uint64_t wait_for[TOTALS_GROUPS];
-};
 
 /**
  * @map: the first map_size bytes of the file
@@ -50,7 +44,7 @@ struct totals {
 	const char *map;
 	size_t map_size;
 	struct totals_header head; /* as it was when opened */
-	struct reported *reported;
+	struct totals_reported *reported;
 	struct totals_slot *copies;
 	uint32_t slots;
 };
@@ -328,36 +322,6 @@ static uint64_t ns_of(const struct totals *t, const struct instant *at, uint64_t
 	return ns < at->ns ? at->ns - ns : 0;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static uint64_t grown(uint64_t *reported, uint64_t value)
-{
-	if (*reported < value)
-		*reported = value;
-	return *reported;
-}
-
-/* ---- for whom a thread waits */
-
-/**
- * A slot as it was at now.
- * @whole: it was not being written
- * @knows: held is of its GIL at now, too
- */
-struct moment {
-	uint64_t now;
-	bool whole, knows;
-	struct totals_waited held;
-};
-
-static uint32_t group_index(uint32_t group)
-{
-	return group < TOTALS_GROUPS ? group : TOTALS_OTHERS;
-}
-
 static bool copy_waited(struct totals_waited *ret, const struct totals_waited *from)
 {
 	uint64_t seq = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
@@ -365,76 +329,6 @@ static bool copy_waited(struct totals_waited *ret, const struct totals_waited *f
 	copy_words(ret, from, sizeof(*ret));
 	atomic_thread_fence(memory_order_acquire);
 	return !(seq & 1) && __atomic_load_n(&from->seq, __ATOMIC_RELAXED) == seq;
-}
-
-/* The wait that goes on, as long as on: what the groups held since it began, and what is missing. Without
- * held, all of it is missing. */
-static void add_present(struct totals_slot *slot, const struct totals_waited *held, uint64_t now,
-                        uint64_t on)
-{
-	for (unsigned i = 0; held && i < TOTALS_GROUPS; i++) {
-		uint64_t ticks = less(held->held[i], slot->seen[i]);
-
-		if (i == group_index(held->holder))
-			ticks += less(now, held->last);
-		if (ticks > on)
-			ticks = on;
-		slot->wait_for[i] += ticks;
-		on -= ticks;
-	}
-	slot->wait_for[group_index(slot->holder)] += on;
-}
-
-/* None shrinks, and they add up to the wait, also if what goes on was seen at different moments. */
-static void fit_wait(struct totals_slot *slot, uint64_t *reported)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < TOTALS_GROUPS; i++) {
-		if (slot->wait_for[i] < reported[i])
-			slot->wait_for[i] = reported[i];
-		sum += slot->wait_for[i];
-	}
-	for (unsigned i = 0; sum > slot->wait && i < TOTALS_GROUPS; i++) {
-		uint64_t cut = slot->wait_for[i] - reported[i];
-
-		if (cut > sum - slot->wait)
-			cut = sum - slot->wait;
-		slot->wait_for[i] -= cut;
-		sum -= cut;
-	}
-	slot->wait_for[TOTALS_OTHERS] += less(slot->wait, sum);
-	memcpy(reported, slot->wait_for, sizeof(slot->wait_for));
-}
-
-/* ---- what goes on */
-
-/* Adds what goes on. A thread that is in the middle of a write does not say what that is. */
-static void settle(struct totals_slot *slot, uint64_t asked, const struct moment *m,
-                   struct reported *reported)
-{
-	uint64_t now = m->now, on = m->whole ? less(now, slot->since) : 0;
-
-	if (slot->state != TOTALS_ENDED)
-		slot->lived += less(now, slot->began);
-	if (slot->state == TOTALS_HOLD) {
-		slot->hold += on;
-		slot->kept += on && asked >= slot->since ? less(now, asked) : 0;
-	} else if (slot->state == TOTALS_WAIT) {
-		slot->wait += on;
-		add_present(slot, m->knows ? &m->held : NULL, now, on);
-	} else if (slot->state == TOTALS_SWITCH) {
-		slot->switch_wait += on;
-	}
-	slot->hold = grown(&reported->hold, slot->hold);
-	slot->wait = grown(&reported->wait, slot->wait);
-	fit_wait(slot, reported->wait_for);
-	slot->switch_wait = grown(&reported->switch_wait, slot->switch_wait);
-	slot->kept = grown(&reported->kept, slot->kept);
-	/* It may have changed after now. */
-	if (slot->lived < slot->hold + slot->wait + slot->switch_wait)
-		slot->lived = slot->hold + slot->wait + slot->switch_wait;
-	slot->lived = grown(&reported->life, slot->lived);
 }
 
 static void convert(struct totals_thread *ret, const struct totals_slot *slot,
@@ -458,7 +352,7 @@ static void convert(struct totals_thread *ret, const struct totals_slot *slot,
 		.longest_hold_end_ns = ns_of(t, at, slot->longest_hold_end),
 		.longest_wait_ns = TOTALS_NS(slot->longest_wait, mult),
 		.longest_wait_end_ns = ns_of(t, at, slot->longest_wait_end),
-		.group = group_index(slot->group),
+		.group = totals_group_index(slot->group),
 		.tid = slot->tid,
 		.threads = slot->threads,
 	};
@@ -481,7 +375,9 @@ static void read_gils(const struct totals *t, struct totals_snapshot *ret, const
 		copy_words(&gil, &gils[i], sizeof(gil));
 		ret->gils[i] = (struct totals_gil_age){
 			.number = gil.number,
-			.age_ns = gil.made ? TOTALS_NS(less(at->ticks, gil.made), t->head.mult) : 0,
+			.age_ns = gil.made ? TOTALS_NS(totals_less(at->ticks, gil.made),
+			                               t->head.mult)
+			                   : 0,
 			.gone = gil.gone,
 		};
 	}
@@ -507,13 +403,13 @@ static uint64_t visible_now(const struct totals *t)
 {
 	if (t->writer.begin)
 		return t->instant;
-	return less(ticks_now(t), ((uint64_t)VISIBLE_NS << 32) / t->head.mult);
+	return totals_less(ticks_now(t), ((uint64_t)VISIBLE_NS << 32) / t->head.mult);
 }
 
 /* A thread that waits still did so when the last change of holder was stamped that was seen before its
  * slot is found unchanged. */
-static bool look_at_held(const struct totals *t, struct moment *ret, const struct totals_slot *copy,
-                         const struct totals_slot *slot)
+static bool look_at_held(const struct totals *t, struct totals_moment *ret,
+                         const struct totals_slot *copy, const struct totals_slot *slot)
 {
 	const struct totals_waited *waited = (const void *)(t->map + TOTALS_WAITED_AT);
 	uint64_t now = visible_now(t);
@@ -526,7 +422,7 @@ static bool look_at_held(const struct totals *t, struct moment *ret, const struc
 	return true;
 }
 
-static void look(const struct totals *t, struct moment *ret, struct totals_slot *copy,
+static void look(const struct totals *t, struct totals_moment *ret, struct totals_slot *copy,
                  const struct totals_slot *slot, uint64_t until_ns)
 {
 	for (unsigned i = 0; !reading.cut; i++) {
@@ -550,7 +446,7 @@ static void read_slot(struct totals *t, uint32_t i, uint64_t until_ns, unsigned 
 	const struct totals_slot *slots = (const void *)(t->map + TOTALS_SLOTS_AT);
 	const struct totals_gil *gils = (const void *)(t->map + TOTALS_GILS_AT);
 	struct totals_slot *copy = &t->copies[i];
-	struct moment m = { .knows = false };
+	struct totals_moment m = { .knows = false };
 	uint32_t gil = __atomic_load_n(&slots[i].gil, __ATOMIC_RELAXED);
 	uint64_t asked = gil < TOTALS_GILS ? __atomic_load_n(&gils[gil].asked, __ATOMIC_ACQUIRE)
 	                                   : 0;
@@ -560,7 +456,7 @@ static void read_slot(struct totals *t, uint32_t i, uint64_t until_ns, unsigned 
 	copy->reserved[0] = copy->hold;
 	copy->reserved[1] = copy->wait;
 	*torn += !m.whole;
-	settle(copy, copy->gil == gil ? asked : 0, &m, &t->reported[i]);
+	totals_settle(copy, copy->gil == gil ? asked : 0, &m, &t->reported[i]);
 }
 
 static void make_room(struct totals *t, uint32_t slots)
@@ -613,7 +509,7 @@ static void read_all(struct totals *t, struct totals_snapshot *ret)
 		               .ns = t->writer.begin ? t->instant : clock_now_ns() };
 	head = (const void *)t->map;
 	ret->at_ns = at.ns;
-	ret->age_ns = TOTALS_NS(less(at.ticks, t->head.stamp), t->head.mult);
+	ret->age_ns = TOTALS_NS(totals_less(at.ticks, t->head.stamp), t->head.mult);
 	ret->left_out = __atomic_load_n(&head->left_out, __ATOMIC_RELAXED);
 	read_gils(t, ret, &at);
 	for (uint32_t i = 0; i < slots; i++)
