@@ -61,7 +61,7 @@ static json_t *probe_json(const struct probe *p)
 	return json_pack("{s:s, s:s, s:I, s:b, s:s, s:s, s:b, s:s, s:s?, s:s, s:s?}", "event",
 	                 p->event, "function", p->function, "offset", (json_int_t)p->offset,
 	                 "return", p->ret, "kind", symbol_kind_name(p->kind), "how", p->how, "sure",
-	                 p->sure, "cost", cost_name(p->cost), "dear_because", p->why_costly,
+	                 p->sure, "cost", cost_name(p->cost), "costly_because", p->why_costly,
 	                 "instruction", p->instruction, "fetch", p->fetch);
 }
 

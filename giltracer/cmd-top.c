@@ -568,6 +568,6 @@ static int top_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_top = {
 	.name = "top",
 	.usage = "-p PID [OPTION]...",
-	.summary = "show who has the GIL of a running program, and who waits for it",
+	.summary = "show which thread of a running program holds the GIL, and which wait",
 	.run = top_run,
 };

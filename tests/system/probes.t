@@ -45,7 +45,7 @@ check_by_code() {
 	mv out code.json
 	is "$(value code.json 'd["file"].startswith("'"$scratch"'")')" True "$1: it is the stripped copy"
 	is "$(value code.json 'set(p["kind"] for p in d["probes"])')" "{'code'}" "$1: by code alone"
-	is "$(value code.json '"dear_because" in d["probes"][0]')" True "$1: the key of what is costly"
+	is "$(value code.json '"costly_because" in d["probes"][0]')" True "$1: the key of what is costly"
 	is "$(value code.json 'entries("take_gil"), entries("take_gil_ret")')" \
 		"$(value symbol.json 'entries("take_gil"), entries("take_gil_ret")')" "$1: the same take_gil"
 	is "$(value code.json 'len(entries("drop_gil"))')" \
