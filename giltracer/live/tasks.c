@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -65,15 +66,39 @@ static struct task *find_tid(struct tasks *tasks, uint32_t tid)
 	return NULL;
 }
 
+static int open_syscall(pid_t pid, uint32_t tid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%u/syscall", (int)pid, tid);
+
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Whether this descriptor is among those that may stay open: half are for everything else. */
+static bool may_stay(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd < limit.rlim_cur / 2;
+}
+
+static void keep_open(struct task *task, pid_t pid)
+{
+	task->fd = open_syscall(pid, task->tid);
+	if (task->fd < 0 || may_stay(task->fd))
+		return;
+	close(task->fd);
+	task->fd = -1;
+	task->opens = true;
+}
+
 static void read_task(struct tasks *tasks, pid_t pid, uint32_t tid)
 {
 	struct task *task = find_tid(tasks, tid);
 
 	if (!task) {
-		CLEANUP(free) char *path = xasprintf("/proc/%d/task/%u/syscall", (int)pid, tid);
-
 		task = vec_push(&tasks->v);
-		*task = (struct task){ .tid = tid, .fd = open(path, O_RDONLY | O_CLOEXEC) };
+		*task = (struct task){ .tid = tid };
+		keep_open(task, pid);
 		read_own_tid(task, pid);
 	}
 	task->seen = true;
@@ -113,7 +138,9 @@ static int read_all(struct tasks *tasks, pid_t pid, struct error *err)
 	struct dirent *entry;
 
 	if (!dir)
-		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+		return errno == ENOENT || errno == ESRCH
+		               ? error_set(err, ESRCH, "process %d has ended", (int)pid)
+		               : error_errno(err, "%s", path);
 	for (size_t i = 0; i < tasks->v.n; i++)
 		tasks->v.v[i].seen = false;
 	while ((entry = readdir(dir))) {
@@ -134,9 +161,12 @@ static int read_all(struct tasks *tasks, pid_t pid, struct error *err)
 static void read_activity(struct task *task, pid_t pid)
 {
 	char text[256];
-	ssize_t n = task->fd >= 0 ? pread(task->fd, text, sizeof(text) - 1, 0) : -1;
+	int fd = task->opens ? open_syscall(pid, task->tid) : task->fd;
+	ssize_t n = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
 	struct activity a;
 
+	if (task->opens && fd >= 0)
+		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	a = activity_of(text, pid);
 	task->activity = a.activity;

@@ -15,7 +15,7 @@
  * @tid: here; @own_tid: in the process's own PID namespace
  * @name, @state: see struct snapshot_thread; as of the last look at all threads
  * @activity, @futex: see struct activity; as of the last tasks_look
- * @fd: of its syscall file, -1: it cannot be read
+ * @fd: of its syscall file, -1: it is not kept open; @opens: it is opened for each look
  */
 struct task {
 	uint32_t tid, own_tid;
@@ -24,7 +24,7 @@ struct task {
 	enum sample_activity activity;
 	uint64_t futex;
 	int fd;
-	bool seen;
+	bool opens, seen;
 };
 
 /* { 0 } is none. */
