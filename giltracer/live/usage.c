@@ -32,6 +32,12 @@ struct seen {
 	bool with_gil; /* what function is about */
 };
 
+/* A GIL in the current interval. @of: as struct usage_thread's gil_of; @samples: in which it was held */
+struct held {
+	uint32_t of;
+	unsigned samples;
+};
+
 struct usage_source {
 	pid_t pid;
 	struct target *target;
@@ -40,7 +46,8 @@ struct usage_source {
 	struct totals *totals; /* NULL: the program keeps none */
 	struct totals_snapshot before, now;
 	VEC(struct seen) seen;
-	unsigned samples, held; /* in so many of them, a GIL */
+	VEC(struct held) held;
+	unsigned samples;
 	uint32_t gils;
 	uint64_t began_ns;
 };
@@ -110,16 +117,31 @@ static void add_thread(struct usage_source *u, const struct snapshot *snapshot,
 	add_function(seen, t);
 }
 
+static void add_held(struct usage_source *u, uint32_t gil_of)
+{
+	size_t i = 0;
+
+	while (i < u->held.n && u->held.v[i].of != gil_of)
+		i++;
+	if (i == u->held.n)
+		*vec_push(&u->held) = (struct held){ .of = gil_of };
+	u->held.v[i].samples++;
+}
+
 int usage_sample(struct usage_source *u, struct error *err)
 {
 	struct snapshot snapshot;
 
 	if (snapshot_take(&snapshot, u->snapshots, err) < 0)
 		return -1;
-	for (size_t i = 0; i < snapshot.threads.n; i++)
-		if (snapshot.threads.v[i].tid)
-			add_thread(u, &snapshot, &snapshot.threads.v[i]);
-	u->held += snapshot.threads.n && snapshot.threads.v[0].gil == GIL_HOLDS;
+	for (size_t i = 0; i < snapshot.threads.n; i++) {
+		const struct snapshot_thread *t = &snapshot.threads.v[i];
+
+		if (t->tid)
+			add_thread(u, &snapshot, t);
+		if (t->gil == GIL_HOLDS)
+			add_held(u, t->gil_of);
+	}
 	u->gils = snapshot.gils;
 	if (u->keep)
 		keep_add(u->keep, u->pid, &snapshot);
@@ -153,6 +175,8 @@ static void fill_seen(const struct usage_source *u, const struct seen *seen,
 
 static void add_sampled(const struct usage_source *u, struct usage *ret)
 {
+	unsigned held = 0;
+
 	for (size_t i = 0; i < u->seen.n; i++) {
 		struct usage_thread *t = vec_push(&ret->threads);
 
@@ -160,7 +184,9 @@ static void add_sampled(const struct usage_source *u, struct usage *ret)
 		memcpy(t->name, u->seen.v[i].name, sizeof(u->seen.v[i].name));
 		fill_seen(u, &u->seen.v[i], t);
 	}
-	ret->free = u->samples > u->held ? percent(u->samples - u->held, u->samples) : 0;
+	for (size_t i = 0; i < u->held.n; i++)
+		held = u->held.v[i].samples > held ? u->held.v[i].samples : held;
+	ret->free = u->samples > held ? percent(u->samples - held, u->samples) : 0;
 }
 
 static struct usage_thread *find_thread(const struct usage *usage, uint32_t tid)
@@ -247,7 +273,7 @@ static void drop_estimates(const struct usage_source *u, struct usage *ret)
 static void add_exact(const struct usage_source *u, struct usage *ret)
 {
 	const struct totals_thread none = { 0 };
-	uint64_t held = 0;
+	uint64_t held[TOTALS_GILS] = { 0 }, most = 0;
 
 	ret->exact = true;
 	drop_estimates(u, ret);
@@ -257,7 +283,7 @@ static void add_exact(const struct usage_source *u, struct usage *ret)
 		                                                          : &none;
 		struct usage_thread *t = now->used ? find_thread(ret, now->tid) : NULL;
 
-		held += now->hold_ns - was->hold_ns;
+		held[now->gil] += now->hold_ns - was->hold_ns;
 		if (!t)
 			continue;
 		t->has += percent(now->hold_ns - was->hold_ns, ret->interval_ns);
@@ -267,7 +293,9 @@ static void add_exact(const struct usage_source *u, struct usage *ret)
 		if (ret->threads.v[i].holders.n)
 			qsort(ret->threads.v[i].holders.v, ret->threads.v[i].holders.n,
 			      sizeof(*ret->threads.v[i].holders.v), compare_holders);
-	ret->free = held < ret->interval_ns ? percent(ret->interval_ns - held, ret->interval_ns)
+	for (unsigned i = 0; i < TOTALS_GILS; i++)
+		most = held[i] > most ? held[i] : most;
+	ret->free = most < ret->interval_ns ? percent(ret->interval_ns - most, ret->interval_ns)
 	                                    : 0;
 }
 
@@ -339,8 +367,8 @@ void usage_end(struct usage_source *u, struct usage *ret)
 	}
 	if (ret->threads.n)
 		qsort(ret->threads.v, ret->threads.n, sizeof(*ret->threads.v), compare);
-	u->seen.n = 0;
-	u->samples = u->held = 0;
+	u->seen.n = u->held.n = 0;
+	u->samples = 0;
 	forget_codes(u);
 }
 
@@ -391,5 +419,6 @@ void usage_close(struct usage_source *u)
 	snapshots_free(u->snapshots);
 	target_close(u->target);
 	vec_done(&u->seen);
+	vec_done(&u->held);
 	free(u);
 }

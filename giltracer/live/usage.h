@@ -60,7 +60,8 @@ struct usage_thread {
  * @time_ns: its end, CLOCK_MONOTONIC; @interval_ns: how long it was
  * @exact: has, waits and holders are
  * @samples: how many there were of the stacks
- * @free: percent of the interval in which no thread had a GIL
+ * @free: percent of the interval in which no thread had the GIL; of several, the one that was held
+ * longest
  * @gils: how many there were, as was last seen
  * @threads: those that had the GIL or waited most first
  */

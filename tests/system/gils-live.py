@@ -5,6 +5,7 @@
                                              which a thread waited
     gils-live.py samples FILE A B            at what giltracer --sample wrote as --json
     gils-live.py top FILE A B                at what giltracer top wrote as --json
+    gils-live.py free FILE A B               at the time in it for which the GIL was free
 
 Prints what is wrong; nothing is right. OWN in the environment: there is a GIL per interpreter.
 """
@@ -126,7 +127,24 @@ def top(path):
         has = sum(t["has_percent"] for t in found["threads"] if t["name"] in names)
         if not 0 < has < 100.01:
             yield "the GIL of interpreter %d is held for %r %%" % (n, has)
+    yield from check_free(found)
 
 
-wrong = list({"stacks": stacks, "samples": samples, "top": top}[sys.argv[1]](*sys.argv[2:-2]))
+def check_free(found):
+    held = {n: sum(t["has_percent"] for t in found["threads"] if t["gil_of"] == n) for n in SPINNERS}
+    if abs(100 - max(held.values()) - found["free_percent"]) > 0.01:
+        yield "GILs are held for %r, the one that is held longest is free for %r" % (
+            held, found["free_percent"])
+
+
+def free(path):
+    """Whose GIL a thread uses is known from samples."""
+    with open(path) as f:
+        found = [json.loads(line) for line in f]
+    if not all(d["exact"] for d in found):
+        yield "times are not exact"
+    yield from check_free([d for d in found if d["samples"]][0])
+
+
+wrong = list({"stacks": stacks, "samples": samples, "top": top, "free": free}[sys.argv[1]](*sys.argv[2:-2]))
 print("\n".join(wrong[:5]), end="")

@@ -3,8 +3,9 @@
 sleeps. From 3.12 on, each of the others has a GIL of its own. Before that a thread is not asked for the
 GIL by those of other interpreters, so all release it now and then.
 
-    gils.py READY GO    READY is a FIFO that gets the numbers of the two others when all threads are
-                        where they stay, GO one whose end ends the program
+    gils.py READY GO [REST]   READY is a FIFO that gets the numbers of the two others when all threads
+                              are where they stay, GO one whose end ends the program; REST: for so many
+                              seconds, those that spin sleep after each turn
 """
 import os
 import sys
@@ -31,7 +32,8 @@ spin_%(n)d()
 """
 
 
-RELEASE = "None" if sys.version_info >= (3, 12) else "time.sleep(0)"
+REST = float(sys.argv[3]) if len(sys.argv) > 3 else 0
+RELEASE = "None" if sys.version_info >= (3, 12) and not REST else "time.sleep(%g)" % REST
 
 
 def create():
@@ -55,8 +57,8 @@ def spin_main(inside, begin):
     while True:
         for _ in range(10000):
             pass
-        if sys.version_info < (3, 12):
-            time.sleep(0)
+        if sys.version_info < (3, 12) or REST:
+            time.sleep(REST)
 
 
 def main(ready, go):
@@ -78,4 +80,4 @@ def main(ready, go):
     os._exit(0)
 
 
-main(*sys.argv[1:])
+main(*sys.argv[1:3])

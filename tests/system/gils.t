@@ -3,11 +3,13 @@
 # Samples of programs with several interpreters: each thread once, where it is, and each GIL's holder.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
-# start PYTHON: gils.py under it; its id in $pid, those of its interpreters in $ids.
+library=$top_builddir/giltracer/preload/libgiltracer-preload.so
+
+# start PYTHON [REST]: gils.py under it; its id in $pid, those of its interpreters in $ids.
 start() {
 	rm -f ready go
 	mkfifo ready go
-	"$1" "$top_srcdir/tests/system/gils.py" ready go &
+	"$1" "$top_srcdir/tests/system/gils.py" ready go ${2:+"$2"} &
 	pid=$!
 	read -r ids <ready
 	exec 4>go
@@ -53,8 +55,16 @@ while read -r version python <&3; do
 	ok '  as text' "$GILTRACER" top -p $pid -n 1
 	like "$(cat out)" 'has the GIL: .* [0-9]+ ~[0-9]+% of interpreter [0-9]+ in spin_' \
 		'  with the interpreters'
-	unset OWN
 	finish "$version"
+	rm -rf totals && mkdir totals
+	export LD_PRELOAD="$library" GILTRACER_TOTALS="$scratch/totals"
+	start "$python" 0.002
+	unset LD_PRELOAD GILTRACER_TOTALS
+	ok '  exact times' "$GILTRACER" top -p $pid -n 3 --json
+	mv out free.json
+	look free '  for which the GIL is free that is held longest' free.json
+	finish "$version"
+	unset OWN
 done 3<interpreters
 ok 'there were interpreters' test -s interpreters
 done_testing
