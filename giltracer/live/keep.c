@@ -112,6 +112,11 @@ void keep_add(struct keep *k, pid_t pid, const struct snapshot *snapshot)
 	turn(k);
 }
 
+void keep_forget_codes(struct keep *k)
+{
+	sample_file_forget_codes(last_part(k)->file);
+}
+
 void keep_missed(struct keep *k, uint64_t count)
 {
 	sample_file_missed(last_part(k)->file, count);

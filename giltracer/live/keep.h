@@ -31,6 +31,9 @@ DEFINE_CLEANUP(struct keep *, keep_free);
 /* Snapshots must come in order of time. */
 void keep_add(struct keep *keep, pid_t pid, const struct snapshot *snapshot);
 
+/* The code objects of earlier snapshots are freed: others may be where they were. */
+void keep_forget_codes(struct keep *keep);
+
 /* This many samples were missed before the next one. */
 void keep_missed(struct keep *keep, uint64_t count);
 

@@ -270,6 +270,12 @@ void sample_file_end(struct sample_file *f)
 	f->last_ns = f->now_ns > f->last_ns ? f->now_ns : f->last_ns;
 }
 
+void sample_file_forget_codes(struct sample_file *f)
+{
+	for (size_t i = 0; i < f->threads.n; i++)
+		f->threads.v[i].frames.n = 0;
+}
+
 void sample_file_missed(struct sample_file *f, uint64_t count)
 {
 	put_kind(f, 'M');

@@ -47,6 +47,9 @@ void sample_file_begin(struct sample_file *file, uint64_t time_ns);
 void sample_file_thread(struct sample_file *file, pid_t pid, const struct snapshot_thread *thread);
 void sample_file_end(struct sample_file *file);
 
+/* The code objects of earlier samples are freed: others may be where they were. */
+void sample_file_forget_codes(struct sample_file *file);
+
 /* This many samples were missed before the next one. */
 void sample_file_missed(struct sample_file *file, uint64_t count);
 

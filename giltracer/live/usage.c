@@ -343,6 +343,8 @@ static void forget_codes(struct usage_source *u)
 		return;
 	snapshots_free(u->snapshots);
 	target_close(u->target);
+	if (u->keep)
+		keep_forget_codes(u->keep);
 	u->target = target;
 	u->snapshots = snapshots_new(target);
 }

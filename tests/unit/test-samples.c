@@ -237,6 +237,30 @@ static void test_kept_short(const char *path)
 	       "each with its line");
 }
 
+/* Where the code object of a function was, there is now that of another one. */
+static void test_kept_codes(const char *path)
+{
+	const struct keep_plan plan = { 10, 40, 1 << 20 };
+	CLEANUP(keep_free) struct keep *keep = keep_new(&plan, TENTH);
+	CLEANUP(samples_close) struct samples *s = NULL;
+	const struct sample_thread *first;
+	char *name = inner.name;
+	struct error err;
+
+	keep_two(keep, 2 * TENTH, 3, 2, "second");
+	inner.name = (char[]){ "other" };
+	keep_forget_codes(keep);
+	keep_two(keep, 3 * TENTH, 3, 2, "second");
+	inner.name = name;
+	if (!ok(keep_write(keep, path, 4 * TENTH, &err) == 0 && samples_open(&s, path, &err) == 0,
+	        "samples before and after code objects were forgotten"))
+		return;
+	first = &s->threads.v[0];
+	if (ok(first->runs.n == 2, "are of two functions"))
+		is_str(names_get(s->names, stacks_get(s->stacks, first->runs.v[1].stack)->name),
+		       "other", "each with its name");
+}
+
 static void refuses(const char *rest, size_t len, const char *text, const char *what)
 {
 	uint8_t data[64] = "GTSAMPL1\x01";
@@ -261,6 +285,7 @@ int main(void)
 	test_gils(path);
 	test_kept(path);
 	test_kept_short(path);
+	test_kept_codes(path);
 	unlink(path);
 	refuses("?", 1, "record at 0x18: of unknown kind 63", "a record of an unknown kind");
 	refuses("F\1\0\0\0", 5, "record at 0x18: bad 'F'", "a frame without its caller");
