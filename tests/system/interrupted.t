@@ -3,6 +3,7 @@
 # Ctrl-C, kill and the end of a terminal end the program as they end it under plain python, still
 # give the report, and leave nothing behind.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes setsid
 
 # Says when it is traced, by a FIFO, and waits for a signal.
@@ -127,8 +128,10 @@ wait_end() {
 	done
 }
 
-# giltracer itself is killed: perf ends with it, the program does not, and the next run works.
-"$GILTRACER" record -q -o session --python-trace none waits.py handle >out 2>err &
+# giltracer itself is killed: perf ends with it, the program does not, and the next run works. While that perf
+# ends, nobody can remove its probes: they are in an interpreter that no other test uses.
+python=$(private_python "$scratch/venv")
+"$GILTRACER" record -q -o session --python "$python" --python-trace none waits.py handle >out 2>err &
 pid=$!
 read -r _ <ready
 perf='' program=''
@@ -147,7 +150,9 @@ ok 'giltracer is killed: perf ends, the program goes on' kill -TERM "$program"
 wait_end "$program"
 is "$(cat out)" 'handled 15' '  and ends well'
 echo >empty.py
-ok '  and the next run works' "$GILTRACER" record -q -o session --python-trace none empty.py
+ok '  and the next run works' "$GILTRACER" record -q -o session --python "$python" --python-trace none \
+	empty.py
+rm -rf "$scratch/venv"
 
 # perf is killed, as by the kernel when memory runs out: the program does not notice.
 cat >kills.py <<'EOF'
