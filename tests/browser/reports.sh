@@ -9,7 +9,7 @@ real_reports() {
 		"processes $top_srcdir/tests/system/children.py fork"; do
 		name=${program%% *}
 		# shellcheck disable=SC2086 # words
-		"$GILTRACER" -q --probes preload --python "$python" -o "$name.html" \
+		by_library -q --python "$python" -o "$name.html" \
 			${program#* } >said 2>&1 || {
 			sed 's/^/# /' said >&2
 			continue

@@ -14,25 +14,26 @@ same() {
 }
 
 # behaves PYTHON ARG…: standard output, standard error and exit status as under plain python; 128
-# and the signal's number if it died of one. $engine: --probes.
-engine=auto
+# and the signal's number if it died of one. $engine: --probes; by the library, perf records nothing.
+engine=uprobes
 behaves() {
 	python=$1
 	shift
-	"$python" "$@" <input >plain.out 2>plain.err
+	before=
+	[ "$engine" != preload ] || before=no_perf
+	$before "$python" "$@" <input >plain.out 2>plain.err
 	plain=$?
-	"$GILTRACER" record -q -o session --python "$python" --python-trace none \
-		--probes $engine "$@" \
-		<input >ours.out 2>ours.err
+	$before "$GILTRACER" record -q -o session --python "$python" --python-trace none \
+		--probes $engine "$@" <input >ours.out 2>ours.err
 	ours=$?
 	for file in plain.out plain.err ours.out ours.err; do
 		same <$file >$file.same
 	done
 	if [ $plain = $ours ] && cmp -s plain.out.same ours.out.same &&
 		cmp -s plain.err.same ours.err.same; then
-		pass "$version $* ($plain)"
+		pass "$version, $engine: $* ($plain)"
 	else
-		fail "$version $*"
+		fail "$version, $engine: $*"
 		diag "exit status: python $plain, traced $ours"
 		diag "$(diff plain.out.same ours.out.same)"
 		diag "$(diff plain.err.same ours.err.same)"

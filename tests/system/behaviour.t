@@ -13,8 +13,15 @@ END
 [ -n "$python" ] || read -r version python <<END
 $(cpythons | tail -n 1)
 END
+# All are recorded by the library, which is inside the program. Uprobes can disturb what forks, executes, gets
+# signals or becomes another user: that is recorded by both.
+engine=preload
 for program in *.py; do
 	behaves "$python" "$program"
+done
+engine=uprobes
+for program in another-user children fork-exit futures handlers segfault stopped thread-os-exit; do
+	behaves "$python" $program.py
 done
 
 # Closed descriptors are closed to the program, and nothing of ours takes their place.
@@ -26,13 +33,18 @@ def main():
         print(sys.stdin is None, sys.stdout is None, sys.stderr is None, sorted(fds), file=out)
 main()
 END
-for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
-	sh -c "\"\$0\" std.py $closed" "$python"
+# closed ENGINE REDIRECTION
+closed() {
+	sh -c "\"\$0\" std.py $2" "$python"
 	mv std.out plain.out
-	sh -c "\"\$0\" record -q -o session --python \"\$1\" --python-trace none std.py $closed" \
+	sh -c "\"\$0\" record -q -o session --python \"\$1\" --python-trace none --probes $1 std.py $2" \
 		"$GILTRACER" "$python"
-	is "$(cat std.out)" "$(cat plain.out)" "$closed"
+	is "$(cat std.out)" "$(cat plain.out)" "$1: $2"
+}
+for which in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
+	closed preload "$which"
 done
+closed uprobes '<&- >&- 2>&-'
 
 leaves_nothing
 done_testing

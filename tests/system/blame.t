@@ -15,8 +15,8 @@ build_extension() {
 
 trace() {
 	rm -f got.json # if there is no recording, another one's is not judged
-	undisturbed env PYTHONPATH="$scratch" "$GILTRACER" -q --python "$1" --python-trace none -o got.html \
-		--json got.json "$program" "$2" >truth.json 2>trace.err
+	undisturbed env PYTHONPATH="$scratch" "$GILTRACER" -q --probes "$engine" --python "$1" --python-trace none \
+		-o got.html --json got.json "$program" "$2" >truth.json 2>trace.err
 }
 
 truth='json.load(open("truth.json"))'
@@ -83,8 +83,8 @@ line_of() {
 	grep -n "keeps.$1(" "$program" | cut -d: -f1
 }
 
-# Every kind on the newest and on the system's, which has no symbols; on the others, one that calls a
-# builtin, and on the oldest those that call an extension.
+# Every kind on the newest and on the system's; on the others, one that calls a builtin, and on the oldest
+# those that call an extension. By uprobes but for those kinds of the system's whose blame needs no symbols.
 everything() {
 	[ "$1" = "$newest" ] || [ "${2#/usr/bin/}" != "$2" ]
 }
@@ -95,9 +95,11 @@ newest=$(sort -V interpreters | sed -n '$s/ .*//p')
 oldest=$(sort -V interpreters | sed -n '1s/ .*//p')
 while read -r version python; do
 	v="$version ($python)"
+	engine=uprobes
 	guilty "$python" "$v" by_pow "('kept_by_pow',)"
 	native "$python" "$v" by_pow builtin_pow
 	if everything "$version" "$python"; then
+		[ "$version" = "$newest" ] || engine=preload
 		guilty "$python" "$v" by_re "('kept_by_re', 'match', 'prefixmatch')"
 		guilty "$python" "$v" by_json "('kept_by_json', 'loads', 'JSONDecoder.decode',
 			'JSONDecoder.raw_decode', 'decode', 'raw_decode')"
@@ -106,6 +108,7 @@ while read -r version python; do
 			p['tid'] == ($truth)['victim']] == ['convoy']"
 		guilty "$python" "$v" crowd "('kept_by_pow', 'kept_by_re', 'match', 'prefixmatch')"
 	fi
+	engine=uprobes
 	everything "$version" "$python" || [ "$version" = "$oldest" ] || continue
 	if ! build_extension "$python"; then
 		skip "$python has no headers (its -dev package)" "$v: an extension"

@@ -9,7 +9,7 @@ calls() {
 	calls_program=$2
 	shift 2
 	rm -rf session
-	"$GILTRACER" record -q --probes preload --python-trace native --python "$calls_python" \
+	by_library record -q --python-trace native --python "$calls_python" \
 		-o session "$calls_program" "$@" >out 2>err
 	echo $? >status
 	"$GILTRACER" dump --calls session/gil.preload >calls.txt
@@ -169,7 +169,7 @@ done 3<pythons
 if want viztracer 'the calls that VizTracer sees'; then
 	python=$(viztracer_python)
 	calls "$python" shapes.py >got
-	"$GILTRACER" record -q --probes preload --python-trace viztracer --python "$python" -o viztracer shapes.py
+	by_library record -q --python-trace viztracer --python "$python" -o viztracer shapes.py
 	python3 "$top_srcdir/tests/system/calls.py" viztracer/gil.viztracer.json shapes.py >expected
 	ok 'VizTracer sees calls of two threads' test "$(grep -c ^thread expected)" -ge 2
 	is "$(head -n "$(wc -l <expected)" got | diff expected -)" '' '  the same, in the same nesting'
@@ -283,7 +283,7 @@ record_native() {
 	native_python=$1
 	shift
 	rm -rf session
-	"$GILTRACER" record -q --probes preload --python "$native_python" "$@" -o session native.py >out 2>err
+	by_library record -q --python "$native_python" "$@" -o session native.py >out 2>err
 	"$GILTRACER" dump --calls session/gil.preload >calls.txt
 	python3 "$top_srcdir/tests/system/calls.py" calls.txt >got
 }
@@ -315,7 +315,7 @@ if want viztracer 'the calls of functions in C that VizTracer sees'; then
 	python=$(viztracer_python)
 	record_native "$python" --trace-c-calls
 	rm -rf viztracer
-	"$GILTRACER" record -q --probes preload --python-trace viztracer --python "$python" -o viztracer native.py \
+	by_library record -q --python-trace viztracer --python "$python" -o viztracer native.py \
 		>out
 	python3 "$top_srcdir/tests/system/calls.py" viztracer/gil.viztracer.json >all
 	of_work all >expected
@@ -546,7 +546,7 @@ done 3<pythons
 sed -n '1p;$p' pythons >two
 while read -r version python <&3; do
 	rm -rf session
-	"$GILTRACER" record -q --probes preload --trace-c-calls --python "$python" -o session tasks.py >out
+	by_library record -q --trace-c-calls --python "$python" -o session tasks.py >out
 	notes >/dev/null
 	is "$(task_groups)" "$(cat wanted)" "$version: the same, with calls of functions in C"
 done 3<two
@@ -629,7 +629,7 @@ if __name__ == '__main__':
 END
 python=$(sed -n '1s/^[^ ]* //p' pythons)
 rm -rf session
-"$GILTRACER" record -q --probes preload --python "$python" --python-trace-entries 30000 -o session many.py
+by_library record -q --python "$python" --python-trace-entries 30000 -o session many.py
 "$GILTRACER" dump -c session/gil.preload >calls.txt
 is "$(wc -l <calls.txt)" 30000 'the last 30,000 calls are kept'
 is "$(grep -c '"early (' calls.txt)" 0 '  not the first ones'
@@ -639,13 +639,13 @@ ok '  less is on disk' test "$(du -sk session/gil.preload | cut -f1)" -lt 1600
 like "$(notes)" 'The oldest Python calls are missing' '  the report says so'
 
 rm -rf session
-"$GILTRACER" record -q --probes preload --python "$python" --trace-only thread,many,__main__ -o session many.py
+by_library record -q --python "$python" --trace-only thread,many,__main__ -o session many.py
 "$GILTRACER" dump -c session/gil.preload >calls.txt
 is "$(grep -vc 'many.py:[0-9]*)"$' calls.txt)" 0 '--trace-only: other modules are left out'
 is "$(grep -c '"leaf (' calls.txt)" 80000 '  those of the module are there'
 
 rm -rf session
-"$GILTRACER" record -q --probes preload --python "$python" --trace-min-us 1000 -o session many.py
+by_library record -q --python "$python" --trace-min-us 1000 -o session many.py
 "$GILTRACER" dump -c session/gil.preload >calls.txt
 is "$(awk '$3 < 1000000 && !/ open /' calls.txt)" '' '--trace-min-us: shorter calls are left out'
 like "$(cat calls.txt)" '"run ' '  longer ones are there'
@@ -681,7 +681,7 @@ if __name__ == '__main__':
         f.readline()
 END
 mkfifo fifo said
-"$GILTRACER" record --probes preload --python "$python" --max-size 1 -o small fills.py fifo >out 2>said &
+by_library record --python "$python" --max-size 1 -o small fills.py fifo >out 2>said &
 recorder=$!
 exec 5<said 4<>fifo
 while read -r line <&5; do
@@ -714,7 +714,7 @@ END
 sed -n '1p;2p' pythons >two
 while read -r version python <&3; do
 	rm -rf session
-	"$GILTRACER" record --duration 1 --probes preload --python "$python" -o session long.py fifo \
+	by_library record --duration 1 --python "$python" -o session long.py fifo \
 		>out 2>said &
 	recorder=$!
 	exec 5<said 4<>fifo

@@ -6,7 +6,7 @@
 need root perf uprobes gcc strip
 . "$top_srcdir/tests/system/prefix.sh"
 
-# traced WHAT OPTION…, or other PYTHON: the report's facts in got.json, what the program says in out.
+# traced WHAT OPTION…, or other PYTHON: by $engine; the report's facts in got.json, what the program says in out.
 traced() {
 	what=$1
 	argument=
@@ -14,8 +14,8 @@ traced() {
 	other) argument=$2 && shift ;;
 	esac
 	shift
-	ok "$name $what" "$GILTRACER" -q --python "$python" --python-trace none --json got.json \
-		-o got.html "$@" "$top_srcdir/tests/system/children.py" "$what" ${argument:+"$argument"} ||
+	ok "$name $what, $engine" "$GILTRACER" -q --probes "$engine" --python "$python" --python-trace none \
+		--json got.json -o got.html "$@" "$top_srcdir/tests/system/children.py" "$what" ${argument:+"$argument"} ||
 		return
 	cp out said
 	consistent got.json "$name $what"
@@ -42,13 +42,16 @@ spinners() {
 		'nobody waits for another process'
 }
 
-# How processes are started does not depend on the interpreter: the newest and the system's are enough.
+# How processes are started does not depend on the interpreter: the newest and the system's are enough. By
+# uprobes, everything on the newest, and forks on all.
 checks() {
 	methods=fork
 	case "$version $python" in
 	"$newest "* | *-system/*) methods='fork spawn forkserver' ;;
 	esac
+	engine=uprobes
 	for method in $methods; do
+		[ "$method" = fork ] || engine=$rest
 		traced "$method" || continue
 		spinners 4
 		facts 'len({t["pid"] for t in said["spin"]})' 2 'two processes'
@@ -63,6 +66,7 @@ checks() {
 			for t in said["main"][:1]]' '[True]' \
 			'the thread that waits for children does not hold the GIL'
 	done
+	engine=$rest
 	if traced again; then
 		spinners 4
 		facts 'len({t["pid"] for t in said["spin"]})' 1 'one process'
@@ -100,6 +104,7 @@ started_otherwise() {
 		facts '[c["code"] for c in d["caveats"] if c["code"] == "open-holds"]' '[]' \
 			'and does not keep the GIL'
 	fi
+	engine=uprobes # the library is in the other one, too
 	if [ "$other" ] && traced other "$other"; then
 		facts 'len(said["spin"])' 2 'what was before it'
 		facts '[c["count"] for c in d["caveats"] if c["code"] == "other-python"]' '[2]' \
@@ -119,6 +124,8 @@ while read -r version python; do
 	esac
 	name=$version
 	other=$(cpythons | sed 's/^[^ ]* //' | grep -Fxv "$python" | head -n 1)
+	rest=preload
+	[ "$version" != "$newest" ] || rest=uprobes
 	# A file of its own has probes of its own.
 	case $python in
 	/usr/*) python=$(copied_python "$scratch/$version-system" "$python") ;;

@@ -86,20 +86,12 @@ ok 'before anything is read or written' test ! -e x.html
 refuses 'of the default command, too' "--fail-on: 'gil_wait>1'" "$GILTRACER" --fail-on 'gil_wait>1' \
 	-o x.html missing.py
 
-# The rest needs to record.
-for cap in root perf uprobes; do
-	has $cap && continue
-	case " $GILTRACER_TEST_REQUIRE " in
-	*" $cap "*) fail "needs $cap, which GILTRACER_TEST_REQUIRE promises" ;;
-	*) skip "needs $cap: $(how_to_get $cap)" 'conditions on programs that run' ;;
-	esac
-	done_testing
-done
+# Of a program that runs.
 echo 'raise SystemExit(7)' >seven.py
-exits 3 'a true condition replaces the status of the program' "$GILTRACER" -q -o x.html \
+exits 3 'a true condition replaces the status of the program' by_library -q -o x.html \
 	--python-trace none --trace-imports --fail-on 'gil_hold>=0%' seven.py
 like "$(cat err)" "--fail-on 'gil_hold>=0%': gil_hold is" 'says what it is'
-exits 7 'one that is not does not' "$GILTRACER" -q -o x.html --python-trace none \
+exits 7 'one that is not does not' by_library -q -o x.html --python-trace none \
 	--trace-imports --fail-on 'gil_hold<0%' seven.py
 leaves_nothing
 done_testing

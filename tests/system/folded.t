@@ -52,7 +52,7 @@ like "$(cat off)" ';take_gil[^;]*;[^;]*pthread_cond_(timed)?wait|;take_gil[^;]*;
 like "$(cat off)" 'nanosleep' 'off-cpu: others below what they called'
 
 if traced=$(viztracer_python); then
-	ok 'with the calls of Python' "$GILTRACER" record -q --python "$traced" -o calls "$program"
+	ok 'with the calls of Python' by_library record -q --python "$traced" -o calls "$program"
 	ok 'and reported' "$GILTRACER" report -q calls -o /dev/null --json doc.json --export folded=on \
 		--export folded-waits=off
 	sums 'on-gil by calls' on 'sum(t["hold_ns"] for t in d["threads"])'

@@ -110,6 +110,21 @@ undisturbed() {
 	setsid -w sh -c '(echo -20 >/proc/self/autogroup) 2>/dev/null || :; exec "$@"' sh "$@"
 }
 
+# no_perf COMMAND…: where perf does not work.
+no_perf() {
+	env PATH="$top_srcdir/tests/fake/none:$PATH" "$@"
+}
+
+# by_library ARG…: giltracer, which records GIL events by the preloaded library, and nothing by perf. The kernel
+# takes most of a second to end what perf records, of one recording after another: use it where the engine
+# is not what is tested, and states of threads neither.
+by_library() {
+	case $1 in
+	record) shift && no_perf "$GILTRACER" record --probes preload "$@" ;;
+	*) no_perf "$GILTRACER" --probes preload "$@" ;;
+	esac
+}
+
 show_output() {
 	for tap_file in out err; do
 		if [ -s "$scratch/$tap_file" ]; then

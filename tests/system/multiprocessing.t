@@ -20,22 +20,19 @@ if __name__ == "__main__":
     print(" ".join(str(p.exitcode) for p in processes))
 EOF
 
-record() {
-	"$GILTRACER" record -q -o session --python-trace none "$@"
-}
-
+# By the library; by uprobes, children.t has them all.
 for method in fork spawn forkserver; do
-	ok "$method" record pools.py $method
+	ok "$method" by_library record -q -o session --python-trace none pools.py $method
 	is "$(sed -n 2p out)" '0 0' '  children end well'
-	perf script -i session/gil.perf.data -F pid,event 2>/dev/null | grep take_gil >events
+	pids=$(sed -n '1s/ /, /p' out)
+	ok '  and are reported' "$GILTRACER" report -q --json got.json -o got.html session
 	if [ $method = forkserver ]; then
 		: # Its children are the server's, whose pid is not ours to know.
-		ok '  processes are recorded' test "$(awk '{print $1}' events | sort -u | wc -l)" -ge 3
+		ok '  processes are recorded' test "$(json got.json 'len({t["pid"] for t in d["threads"]
+			if t["holds"]})')" -ge 3
 	else
-		# shellcheck disable=SC2013 # words are what they are
-		for pid in $(sed -n 1p out); do
-			ok "  a child is recorded" grep -q "^ *$pid " events
-		done
+		is "$(json got.json "{$pids} - {t['pid'] for t in d['threads'] if t['holds']}")" 'set()' \
+			'  each child is recorded'
 	fi
 done
 
@@ -53,7 +50,7 @@ if __name__ == "__main__":
         os._exit(0)
     print("parent")
 EOF
-ok 'a daemon is not waited for' record daemon.py
+ok 'a daemon is not waited for' "$GILTRACER" record -q -o session --python-trace none daemon.py
 is "$(cat out)" parent '  by the parent that ends'
 # It waits for this writer; then it ends.
 ok '  and ends when it is told to' timeout 60 sh -c 'echo end >stays'

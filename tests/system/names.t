@@ -51,11 +51,13 @@ echo 'raise KeyError("a module of the same name")' >own/threading.py
 
 cpythons >pythons
 ok 'there is a CPython' test -s pythons
+# How names are read is not the engine's: each has one of the programs.
 while read -r version python <&3; do
 	for program in named unguarded; do
+		[ $program = named ] && by=$GILTRACER || by=by_library
 		"$python" "$program.py" >plain.out 2>plain.err
-		"$GILTRACER" -q --python "$python" --python-trace none -o got.html --json got.json \
-			"$program.py" >ours.out 2>ours.err
+		"$by" -q --python "$python" --python-trace none -o got.html --json got.json "$program.py" \
+			>ours.out 2>ours.err
 		is "$(cat ours.out)" "$(cat plain.out)" "$version, $program: a profiler sees the same"
 		is "$(cat ours.err)" "$(cat plain.err)" "$version, $program: tracebacks are the same"
 		is "$(python3 -c 'import json
@@ -63,7 +65,7 @@ print(*sorted(t["name"] for t in json.load(open("got.json"))["threads"]))')" \
 			'MainThread early failing profiled' "$version, $program: threads have their names"
 	done
 	"$python" own/own.py 2>plain.err
-	"$GILTRACER" -q --python "$python" --python-trace none -o got.html own/own.py 2>ours.err
+	by_library -q --python "$python" --python-trace none -o got.html own/own.py 2>ours.err
 	is "$(cat ours.err)" "$(cat plain.err)" "$version: a threading of the program's own fails as without us"
 done 3<pythons
 
@@ -150,8 +152,7 @@ if __name__ == "__main__":
     time.sleep(10)
 EOF
 while read -r version python <&3; do
-	"$GILTRACER" -q --probes preload --python "$python" --python-trace none -o got.html \
-		--json got.json killed.py
+	by_library -q --python "$python" --python-trace none -o got.html --json got.json killed.py
 	is "$(json got.json 'sorted(t["name"] for t in d["threads"] if not t["main"])')" \
 		"['worker 0', 'worker 1', 'worker 2']" "$version: killed by a signal, they have their names"
 done 3<pythons

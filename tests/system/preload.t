@@ -50,7 +50,7 @@ done 3<pythons
 # which releases it when asked, is not, however few CPUs there are.
 cpythons >pythons
 while read -r version python <&3; do
-	"$GILTRACER" -q --probes preload --python "$python" --python-trace none --json hogs.json \
+	by_library -q --python "$python" --python-trace none --json hogs.json \
 		-o hogs.html "$top_srcdir/tests/system/mixed.py"
 	# Where CPUs are few, starting a thread may keep it, too: threading.py is left out.
 	is "$(json hogs.json 'sorted({(h["function"], h["line"]) for h in d["hogs"]
@@ -145,7 +145,7 @@ elif __name__ == '__main__':
     os.waitpid(pid, 0)
 END
 for python in $(cpythons | sed -n '1p;$p' | cut -d' ' -f2); do
-	ok "$python: a program with children" "$GILTRACER" -q --probes preload --python "$python" \
+	ok "$python: a program with children" by_library -q --python "$python" \
 		--python-trace none --json family.json -o family.html --keep family children.py
 	is "$(json family.json 'len(set(t["pid"] for t in d["threads"]
 		if t["hold_ns"] + t["wait_ns"] > 50e6 and not t["main"]))')" 3 \

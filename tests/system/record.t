@@ -95,13 +95,13 @@ if __name__ == "__main__":
     open("marker", "w").close()
     sys.exit(7 if again else 0)
 EOF
-exits 0 'a program that does not do the same twice' record --state-detect differs.py
+exits 0 'a program that does not do the same twice' record --probes preload --state-detect differs.py
 like "$(cat err)" 'ended differently, with status 0 and then 7' '  is told of'
 is "$(session '[n["code"] for n in d["notes"] if n["code"] != "stolen"], [p["exit_status"] for p in d["passes"]]')" \
 	"(['exit-status'], [0, 7])" '  in the session too'
 
 # The default command: a session that nobody sees.
-exits 3 'record and report' "$GILTRACER" -q -o report.html --json - --python-trace none script.py
+exits 3 'record and report' by_library -q -o report.html --json - --python-trace none script.py
 like "$(head -c 200 report.html)" '<!doctype html>|<!DOCTYPE html>' '  writes the report'
 is "$(sed 1d out >report.json && json report.json 'd["schema"], len(d["threads"])')" '(1, 3)' \
 	"  and the document after the program's own output"

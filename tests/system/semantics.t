@@ -7,43 +7,51 @@ need root perf uprobes
 
 python3 "$top_srcdir/tests/system/semantics.py" || exit 99
 
+# by ENGINE PYTHON ARG…
+by() {
+	engine=$1
+	shift
+	behaves "$@"
+}
+
+# On every interpreter; its start by uprobes, which the kernel takes most of a second to remove.
 few() {
-	behaves "$1" basic.py a -b -- --state-detect
-	behaves "$1" traceback.py
-	behaves "$1" sigterm.py
-	behaves "$1" atexit-order.py
-	behaves "$1" -m package
-	behaves "$1" folder q
+	by uprobes "$1" basic.py a -b -- --state-detect
+	by uprobes "$1" -m package
+	for name in traceback sigterm atexit-order; do
+		by preload "$1" $name.py
+	done
+	by preload "$1" folder q
 }
 
 many() {
-	behaves "$1" ./basic.py
-	behaves "$1" "$scratch/basic.py"
-	behaves "$1" shadow/link.py
-	behaves "$1" shadow/script.py
+	by preload "$1" ./basic.py
+	by preload "$1" "$scratch/basic.py"
+	by preload "$1" shadow/link.py
+	by preload "$1" shadow/script.py
 	for name in exit7 exit-message exit-none exit-list exit-raise exit-os traceback-guard \
-		traceback-first syntax indent keyboard sigkill sigusr2 processes surroundings \
-		stdin excepthook threads fork exec close-all latin future; do
-		behaves "$1" $name.py
+		traceback-first syntax indent keyboard stdin excepthook threads latin future; do
+		by preload "$1" $name.py
 	done
-	behaves "$1" -m module x
-	behaves "$1" -m package.other
-	behaves "$1" -m nosuch
-	behaves "$1" -m package.nosuch
-	behaves "$1" app.zip q
+	# What uprobes could disturb: signals, forks, other programs.
+	for name in sigkill sigusr2 processes surroundings fork exec close-all; do
+		by "$2" "$1" $name.py
+	done
+	by preload "$1" -m module x
+	by preload "$1" -m package.other
+	by preload "$1" -m nosuch
+	by preload "$1" -m package.nosuch
+	by preload "$1" app.zip q
 }
 
-# Everything on the oldest and on the newest, by the library, which the kernel takes no time to place and
-# to remove; and what versions differ in on all, by uprobes.
 cpythons >pythons
 oldest=$(sort -V pythons | head -n 1)
 newest=$(sort -V pythons | tail -n 1)
 while read -r version python; do
-	engine=uprobes
 	few "$python"
-	engine=preload
 	case "$version $python" in
-	"$oldest" | "$newest") many "$python" ;;
+	"$oldest") many "$python" preload ;;
+	"$newest") many "$python" uprobes ;;
 	esac
 done <pythons
 

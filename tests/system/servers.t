@@ -54,7 +54,7 @@ tortures() {
 	is "$(json out.json 'd["samples"]["count"] > 0 and d["samples"]["stacks"] > 0')" True \
 		"$1: stacks were sampled"
 	has root perf uprobes || return 0
-	for i in 1 2 3; do
+	for i in 1 2; do
 		ok "$1: recorded for a moment, $i" recorded
 	done
 	exits 0 "$1: GIL events" "$GILTRACER" -q -p "$pid" --duration 1 --json exact.json \

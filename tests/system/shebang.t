@@ -26,9 +26,8 @@ if __name__ == "__main__":
 END_PY
 	chmod +x script.py
 }
-# Not by uprobes, which take a second to remove: what records is all the same here.
 trace() {
-	"$GILTRACER" record -o session --python-trace none --probes preload "$@"
+	by_library record -o session --python-trace none "$@"
 }
 # as_executed NAME OPTION…: the same output as ./script.py.
 as_executed() {
@@ -57,8 +56,9 @@ ok '--python' trace --python "$base" ./script.py
 like "$(cat out)" "^$base " '  is what runs it'
 like "$(cat err)" "the first line of ./script.py, #!$one, is ignored: $base runs it" \
 	'  which is told'
-ok 'a virtual environment' env VIRTUAL_ENV="$scratch/two with blanks" "$GILTRACER" record \
-	-o session --python-trace none ./script.py
+VIRTUAL_ENV="$scratch/two with blanks" && export VIRTUAL_ENV
+ok 'a virtual environment' trace ./script.py
+unset VIRTUAL_ENV
 like "$(cat out)" "^$two " '  is what runs it'
 like "$(cat err)" 'is ignored' '  which is told'
 chmod -x script.py

@@ -76,7 +76,7 @@ while read -r version python <&3; do
 		skip 'it does not do this without giltracer either' "$version: the program"
 		continue
 	fi
-	run timeout $((120 + 10 * seconds)) "$GILTRACER" --probes preload --python "$python" \
+	run no_perf timeout $((120 + 10 * seconds)) "$GILTRACER" --probes preload --python "$python" \
 		--python-trace none --json stress.json -o stress.html stress.py "$seconds"
 	is "$status $(tail -n 1 out)" '0 ended' "$version: it ends as ever"
 	is "$(json stress.json 'sum(p["lost"] for p in d["passes"])')" 0 "$version: nothing is lost"

@@ -66,7 +66,8 @@ program() {
 	program_dir=$3
 	shift 3
 	for _ in 1 2 3; do
-		undisturbed "$GILTRACER" record -q --python-trace none -o "$program_dir" "$@" >/dev/null 2>&1
+		undisturbed "$GILTRACER" record -q --probes "$engine" --python-trace none -o "$program_dir" "$@" \
+			>/dev/null 2>&1
 		program_got=$(verdict "$program_dir")
 		[ "$program_got" != "$program_kind" ] || break
 		retried "$program_name: $program_kind" "$program_got"
@@ -80,6 +81,7 @@ program() {
 		is "$program_got" "$program_kind" "$program_name: $program_kind"
 	fi
 }
+engine=uprobes
 program gil-bound 'two spinners' spin spinners.py 0.3
 program gil-bound 'a hog among workers' hogs hog.py 0.3
 case $(json hogs.json 'd["verdict"]["because"]') in
@@ -92,6 +94,7 @@ if [ $pass = no ] && [ "$program_line" -ge 25 ]; then
 else
 	is $pass yes 'the call is named'
 fi
+engine=preload
 program io-bound 'sleepers' wait waiters.py 0.3
 program single-threaded 'one thread' alone single.py
 program native 'native code that releases the GIL' native native.py 0.3
@@ -104,7 +107,8 @@ sys.argv = ["native.py", "0.3"]
 runpy.run_path("native.py", run_name="__main__")
 EOS
 for _ in 1 2 3; do
-	undisturbed "$GILTRACER" record -q --python-trace none --trace-imports -o starved one-cpu.py >/dev/null 2>&1
+	undisturbed "$GILTRACER" record -q --probes preload --python-trace none --trace-imports -o starved one-cpu.py \
+		>/dev/null 2>&1
 	starved=$(verdict starved)
 	[ "$starved" != cpu-starved ] || break
 	retried 'two threads on one CPU: cpu-starved' "$starved"
