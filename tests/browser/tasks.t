@@ -3,7 +3,7 @@
 # Tasks of asyncio on the page: of a recording, in which an item lies in a queue, and of made-up ones.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need chromium node playwright
-if ! "$GILTRACER" -q --probes preload --python-trace native -o page.html --json page.json \
+if ! by_library -q --python-trace native -o page.html --json page.json \
 	"$top_srcdir/share/examples/late_queue.py" 0.7 >out 2>err; then
 	cat err
 	echo 'not ok 1 - a recording'

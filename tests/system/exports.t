@@ -114,7 +114,7 @@ unlike "$(cat out)" '% ' 'in which percent signs are escaped'
 
 mkdir 'a:b,c%'
 cp "$top_srcdir/share/examples/hog.py" 'a:b,c%/hog.py'
-ok 'a culprit is recorded' "$GILTRACER" -q --probes preload --python-trace none --annotate github \
+ok 'a culprit is recorded' by_library -q --python-trace none --annotate github \
 	-o x.html --export perfetto=live.perfetto 'a:b,c%/hog.py'
 like "$(cat err)" '^::warning file=a%3Ab%2Cc%25/hog\.py,line=[0-9]+,title=giltracer::[0-9.]+.%25 of all' \
 	'and is marked, with an escaped path'

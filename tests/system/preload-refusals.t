@@ -35,7 +35,7 @@ END
 preload() {
 	preload_python=$1
 	shift
-	env ${home:+PYTHONHOME="$home"} ASAN_OPTIONS=detect_leaks=0 "$GILTRACER" -q --probes preload \
+	no_perf env ${home:+PYTHONHOME="$home"} ASAN_OPTIONS=detect_leaks=0 "$GILTRACER" -q --probes preload \
 		--python "$preload_python" --python-trace none \
 		--json spin.json -o spin.html spin.py "$@"
 }
@@ -109,7 +109,7 @@ fi
 python=$(cpythons | sed -n '1s/.* //p')
 jemalloc=$(/sbin/ldconfig -p | sed -n 's/.*libjemalloc\.so\.2 .*=> //p' | head -n 1)
 if [ -n "$jemalloc" ]; then
-	recorded 'jemalloc' env LD_PRELOAD="$jemalloc" "$GILTRACER" -q --probes preload \
+	recorded 'jemalloc' no_perf env LD_PRELOAD="$jemalloc" "$GILTRACER" -q --probes preload \
 		--python "$python" --python-trace none --json spin.json -o spin.html spin.py
 else
 	skip 'libjemalloc2 is not installed' 'jemalloc'
@@ -124,7 +124,7 @@ is "$(nm -D "$library" | grep -c ' [TW] pthread_cond_signal$')" 1 '  of any vers
 
 # ---- folders with blanks
 
-ok 'a session in a folder with blanks' "$GILTRACER" record -q --probes preload --python "$python" \
+ok 'a session in a folder with blanks' by_library record -q --python "$python" \
 	--python-trace none -o "in a folder" spin.py
 ok '  has a report' "$GILTRACER" report -q --json spin.json -o spin.html "in a folder"
 is "$(json spin.json 'sum(t["hold_ns"] for t in workers()) > 50e6')" True '  of the GIL'
@@ -157,8 +157,8 @@ if [ "$(id -u)" = 0 ] && cp /usr/bin/python3 su && chown 65534 su; then
 else
 	skip 'needs root and a system Python' 'a set-user-ID program'
 fi
-ok 'children without the environment, and set-user-ID' "$GILTRACER" -q --probes preload \
-	--python "$python" --python-trace none --json spin.json -o spin.html --keep kept child.py "$@"
+ok 'children without the environment, and set-user-ID' by_library -q --python "$python" --python-trace none \
+	--json spin.json -o spin.html --keep kept child.py "$@"
 like "$(cat out)" ended '  run as ever'
 is "$(find kept/gil.preload -name '[0-9]*.log' | wc -l)" 1 '  and are not recorded'
 

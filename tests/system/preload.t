@@ -244,7 +244,7 @@ as_nobody() {
 		"$@"
 	fi
 }
-if perf record -q -o probe.data -e dummy:u --switch-events true 2>/dev/null &&
+if perf record -q --no-bpf-event -o probe.data -e dummy:u --switch-events true 2>/dev/null &&
 	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
 	mkdir states
 	chmod 777 states

@@ -23,7 +23,10 @@ sum="3000000 $(md5sum <input | cut -d' ' -f1)"
 
 # Not by uprobes, which take a second to remove: what records is all the same here.
 record() {
-	"$GILTRACER" record -q -o session --python-trace none --probes preload "$@"
+	case $* in
+	*--state-detect*) "$GILTRACER" record -q -o session --python-trace none --probes preload "$@" ;;
+	*) by_library record -q -o session --python-trace none "$@" ;;
+	esac
 }
 from_pipe() {
 	cat <input | record "$@"
