@@ -14,14 +14,14 @@
 void *xcalloc(size_t n, size_t size)
 	__attribute__((malloc, alloc_size(1, 2), returns_nonnull, warn_unused_result));
 
-/* realloc to n * size bytes; what is new is not zeroed. */
+/* Resizes to n * size bytes, as realloc does; bytes that are added are not zeroed. */
 void *xreallocarray(void *p, size_t n, size_t size)
 	__attribute__((alloc_size(2, 3), returns_nonnull, warn_unused_result));
 
 /*
- * A growing array of elements of size bytes with room for *alloc of them: the same with room for
- * at least want, more than *alloc; caller frees. Large ones double: pages that nobody has written
- * to cost nothing.
+ * Enlarges an array of elements of size bytes that has room for *alloc of them. The result has room
+ * for at least want elements and for more than before; *alloc is updated; caller frees. Large
+ * arrays double, because pages that were never written to use no memory.
  */
 void *xgrow(void *p, size_t want, size_t size, size_t *alloc)
 	__attribute__((returns_nonnull, warn_unused_result));
@@ -36,7 +36,7 @@ char *xasprintf(const char *fmt, ...)
 char *xvasprintf(const char *fmt, va_list ap)
 	__attribute__((format(printf, 1, 0), malloc, returns_nonnull, warn_unused_result));
 
-/* A stream that writes to *text, as open_memstream(3) has it. */
+/* A stream that writes to *text, as open_memstream(3) does. */
 FILE *xmemstream(char **text, size_t *size) __attribute__((returns_nonnull));
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions we do not use; included from config by -include, so that a use does not compile. */
+/* Functions that we do not use. The configuration includes this file by -include, so that a use
+ * does not compile. */
 #ifndef GILTRACER_BASE_BANNED_H
 #define GILTRACER_BASE_BANNED_H
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With clang, glibc's fortified headers make a macro of it. */
+/* With clang, glibc's fortified headers define sprintf as a macro. */
 #undef sprintf
 
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atoll system popen

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that are run to their end for what they print. */
+/* Run a program until it ends and capture its output. */
 #ifndef GILTRACER_BASE_CAPTURE_H
 #define GILTRACER_BASE_CAPTURE_H
 
@@ -10,13 +10,13 @@
 #include "base/error.h"
 
 /**
- * @argv: NULL-terminated; argv[0] is looked up in PATH unless it has a slash
- * @no_input: stdin is /dev/null, else ours
- * @no_errors: stderr is /dev/null, else it is captured with stdout
- * @max: bytes of output; a program that prints more is killed
- * @timeout_ms: it is killed after that; 0: never
- * @as: whose rights it has, if we are root; 0: ours
- * @prepare: as struct child_spec has it
+ * @argv: NULL-terminated; argv[0] is looked up in PATH unless it contains a slash
+ * @no_input: stdin is /dev/null; otherwise it is inherited
+ * @no_errors: stderr is /dev/null; otherwise it is captured with stdout
+ * @max: largest output in bytes; a program that prints more is killed
+ * @timeout_ms: the program is killed after this time; 0: never
+ * @as: the user as whom the program runs, if we are root; 0: as ourselves
+ * @prepare: as in struct child_spec
  */
 struct capture {
 	const char *const *argv;
@@ -27,15 +27,16 @@ struct capture {
 	bool (*prepare)(void);
 };
 
-/* @text: owned, never NULL; @status: as of waitpid; @endless, @late: why it was killed */
+/* @text: owned, never NULL; @status: as from waitpid; @endless, @late: killed for too much output,
+ * or after the timeout */
 struct captured {
 	char *text;
 	int status;
 	bool endless, late;
 };
 
-/* Fails if the program cannot be started, with execvp's errno as the code, or not be read; ret is
- * then as it was. */
+/* Fails if the program cannot be started, with execvp's errno as the code, or if its output cannot
+ * be read. ret is then unchanged. */
 int capture_run(struct captured *ret, const struct capture *capture, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that we start, and the signals that meanwhile come to us. */
+/* Child processes, and the signals that arrive while they run. */
 #include "base/child.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static ssize_t read_all(int fd, void *buf, size_t size)
 	return n;
 }
 
-/* In the child. dup2 drops CLOEXEC, but does nothing when both are the same. */
+/* Runs in the child. dup2 clears CLOEXEC, but does nothing if both descriptors are the same. */
 static void give_fds(const struct child_spec *spec)
 {
 	for (size_t i = 0; i < spec->fd_count; i++) {
@@ -46,7 +46,7 @@ static void leave_terminal(pid_t parent)
 		_exit(125);
 }
 
-/* Between fork and exec nothing may take a lock that another thread may have had. */
+/* Between fork and exec, no lock may be taken that another thread may have held at the fork. */
 static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, int release_fd,
                       int error_fd) __attribute__((noreturn));
 
@@ -69,7 +69,7 @@ static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, 
 		_exit(125);
 	if (spec->prepare && !spec->prepare())
 		_exit(127);
-	/* Not execvp(): it runs files of unknown format with a shell. */
+	/* execvp() would run a file of unknown format with a shell; execv() does not. */
 	if (strchr(spec->file, '/'))
 		execv(spec->file, spec->argv);
 	else
@@ -80,7 +80,7 @@ static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, 
 	_exit(127);
 }
 
-/* The error pipe closes by CLOEXEC when the program was executed. */
+/* CLOEXEC closes the error pipe once the program is executed. */
 static int wait_exec(struct child *child, struct error *err)
 {
 	int code;

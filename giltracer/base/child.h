@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that we start: by argument vector, with exactly the descriptors that they are given,
- * and with the signal mask that we were started with. Waiting for them, and for signals to us.
+ * Child processes: started from an argument vector, with exactly the descriptors that they are
+ * given and with the signal mask that we were started with. Also waiting for them, and for signals
+ * to us.
  */
 #ifndef GILTRACER_BASE_CHILD_H
 #define GILTRACER_BASE_CHILD_H
@@ -21,15 +22,17 @@ struct child_fd {
 /**
  * @file: what to execute, looked up in PATH unless it has a slash
  * @argv: NULL-terminated
- * @fds: fd_count descriptors that it gets besides those it inherits because they are not CLOEXEC
- * @env: what its environment has more or other than ours, "NAME=VALUE", NULL-terminated; NULL:
- * nothing
- * @held: do not execute it yet: child_release does
- * @own_group: a process group of its own, so that the terminal's signals do not reach it; it gets
+ * @fds: fd_count descriptors to pass on, in addition to those that are inherited because they are
+ * not CLOEXEC
+ * @env: variables to add to our environment or to replace in it, "NAME=VALUE", NULL-terminated;
+ * NULL: none
+ * @held: the file is not executed until child_release
+ * @own_group: start a process group, so that the terminal's signals do not reach the child; it gets
  *             SIGTERM when we die
  * @mask: signal mask; NULL for the current one
- * @as: whose rights it has, if we are root; 0: ours
- * @prepare: runs in the child last of all; false: nothing is executed; NULL for none
+ * @as: the user as whom the child runs, if we are root; 0: as ourselves
+ * @prepare: called in the child just before exec; if it returns false, nothing is executed; NULL
+ * for none
  */
 struct child_spec {
 	const char *file;
@@ -44,12 +47,12 @@ struct child_spec {
 	bool (*prepare)(void);
 };
 
-/* pid 0: none. Plain data; end with child_done. */
+/* pid 0: no process. Plain data; end with child_done. */
 struct child {
 	pid_t pid;
-	int release_fd, error_fd; /* -1 when done with */
+	int release_fd, error_fd; /* -1 once closed */
 	bool reaped;
-	int status; /* as of waitpid, once reaped */
+	int status; /* as from waitpid; valid once reaped */
 };
 
 #define CHILD_NONE                               \
@@ -58,29 +61,29 @@ struct child {
 	}
 
 /*
- * Start a process. Unless held, returns after it was executed; the error's code is execvp's errno,
- * ENOENT or EACCES for instance.
+ * Starts a process. Unless it is held, this returns after the file was executed. The error's code
+ * is execvp's errno, for instance ENOENT or EACCES.
  */
 int child_spawn(struct child *ret, const struct child_spec *spec, struct error *err);
 
-/* Let a held one execute its file. Errors as of child_spawn. */
+/* Lets a held child execute its file. Errors as for child_spawn. */
 int child_release(struct child *child, struct error *err);
 
-/* Whether it has ended, without waiting; then child->status is valid. */
+/* Whether the child has ended, without waiting; if so, child->status is valid. */
 bool child_ended(struct child *child);
 
-/* Whether it was stopped or continued (SIGSTOP, SIGTSTP, SIGCONT) since the last call. */
+/* Whether the child was stopped or continued (SIGSTOP, SIGTSTP, SIGCONT) since the last call. */
 bool child_stopped(const struct child *child);
 
-/* Wait for its end. */
+/* Wait until the child ends. */
 void child_wait(struct child *child);
 
-/* Kill it if it still runs, and reap it. */
+/* Kill the child if it still runs, and reap it. */
 void child_done(struct child *child);
 
 /*
- * Signals while a program runs: those that a terminal or a person sends us are read from fd
- * instead of ending us, so that everything is removed on the way out. Children get the old mask.
+ * Signals while a program runs: those that a terminal or a person sends us are read from fd instead
+ * of ending us, so that we can remove everything before we exit. Children get the old mask.
  */
 struct signals {
 	sigset_t old;
@@ -89,13 +92,13 @@ struct signals {
 
 int signals_block(struct signals *ret, struct error *err);
 
-/* Whether one that asks us to end has come and was not read yet. */
+/* Whether a signal that asks us to end is pending. */
 bool signals_ending(void);
 
-/* Takes those that have come: returns the first that asks us to end, or 0. */
+/* Reads all pending signals. Returns the first that asks us to end, or 0. */
 int signals_take(const struct signals *signals);
 
-/* From now on as before; what is still pending takes effect here. */
+/* Restores the old mask; signals that are still pending take effect here. */
 void signals_restore(struct signals *signals);
 
 #endif

@@ -21,10 +21,10 @@
 	}                                        \
 	struct cleanup_##fn##_needs_semicolon
 
-/* unused: clang warns of a variable that is there for its cleanup alone. */
+/* "unused", because clang warns of a variable that is used by its cleanup only. */
 #define CLEANUP(fn) __attribute__((cleanup(cleanup_##fn), unused))
 
-/* The value of the pointer p, which is NULL from now on. */
+/* The value of the pointer p, which is NULL afterwards. */
 #define take(p)                           \
 	({                                \
 		__auto_type take_p = (p); \
@@ -32,7 +32,7 @@
 		take_p;                   \
 	})
 
-/* The descriptor fd, which is -1 from now on. */
+/* The descriptor fd, which is -1 afterwards. */
 static inline int take_fd(int *fd)
 {
 	int ret = *fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of every time in a recording. */
+/* The clock of all times in a recording. */
 #ifndef GILTRACER_BASE_CLOCK_H
 #define GILTRACER_BASE_CLOCK_H
 

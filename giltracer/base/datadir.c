@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds share/ and probes/ from the build tree as well as installed. */
+/* Finds share/ and probes/ in the build tree or where they are installed. */
 #include "datadir.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 #include "file.h"
 #include "str.h"
 
-/* "giltracer/build-tree" beside the binary, written by make: build folder, then source folder. */
+/* The file "build-tree" next to the binary, written by make, names the build folder and the source
+ * folder. */
 #define BUILD_TREE "build-tree"
 
 static int try_path(char **ret, struct str *tried, const char *dir, const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in decimal digits, two at a time: several times faster than printf. */
+/* Decimal output, two digits at a time: several times faster than printf. */
 #ifndef GILTRACER_BASE_DECIMAL_H
 #define GILTRACER_BASE_DECIMAL_H
 
@@ -7,9 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define DECIMAL_MAX 24 /* bytes of the longest number, its point included */
+#define DECIMAL_MAX 24 /* bytes of the longest number, including its decimal point */
 
-/* The digits of value, at least least of them, up to end; where they begin. */
+/* Writes the digits of value before end, zero-padded to at least least digits. Returns their
+ * start. */
 static inline char *decimal_before(char *end, uint64_t value, unsigned least)
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -34,7 +35,7 @@ static inline char *decimal_before(char *end, uint64_t value, unsigned least)
 	return at;
 }
 
-/* Writes value to at, which has room for DECIMAL_MAX bytes; where it ends. */
+/* Writes value to at, which has room for DECIMAL_MAX bytes. Returns the end. */
 static inline char *decimal_add(char *at, uint64_t value)
 {
 	char digits[DECIMAL_MAX], *end = digits + sizeof(digits);
@@ -45,7 +46,7 @@ static inline char *decimal_add(char *at, uint64_t value)
 	return at + len;
 }
 
-/* The same of value / unit, with as many decimals as unit, a power of ten, has zeros. */
+/* Writes value / unit with the given number of decimals; unit is 10 to that power. */
 static inline char *decimal_add_fixed(char *at, uint64_t value, uint64_t unit, unsigned decimals)
 {
 	char digits[DECIMAL_MAX], *end = digits + sizeof(digits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The three ways to fill in a struct error. */
+/* The ways to fill in a struct error. */
 #include "error.h"
 
 #include <errno.h>
@@ -42,7 +42,8 @@ int error_prefix(struct error *err, const char *fmt, ...)
 	vsnprintf(prefix, sizeof(prefix), fmt, ap);
 	va_end(ap);
 	memcpy(text, err->text, sizeof(text));
-	/* A text that no longer fits is cut at its end: the prefix names the place. */
+	/* A text that no longer fits is truncated at its end, because the prefix names the
+	 * place. */
 	if (snprintf(err->text, sizeof(err->text), "%s: %s", prefix, text) < 0)
 		err->text[0] = '\0';
 	return -1;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Errors as values. The caller owns a flat struct error; whoever can fail takes it last, returns a
- * negative value and fills it in, or does neither. Each level adds only what it knows.
+ * Errors as values. The caller owns a flat struct error; a function that can fail takes it as its
+ * last argument, and either fills it in and returns a negative value, or does neither. Each level
+ * adds only what it knows.
  */
 #ifndef GILTRACER_BASE_ERROR_H
 #define GILTRACER_BASE_ERROR_H
 
 /**
- * @code: an errno value that says which kind of error this is
+ * @code: an errno value, the kind of error
  * @text: one line for a person, without the program's name and without a newline
  */
 struct error {
@@ -19,11 +20,11 @@ struct error {
 int error_set(struct error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), nonnull(1, 3)));
 
-/* As error_set with errno as the code and ": <strerror>" behind the text. Returns -1. */
+/* Like error_set, with errno as the code and ": <strerror>" appended to the text. Returns -1. */
 int error_errno(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), nonnull(1, 2)));
 
-/* Put "<text>: " before what is there. Returns -1. */
+/* Put "<text>: " before the text. Returns -1. */
 int error_prefix(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), nonnull(1, 2)));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exit statuses of our own, as env(1), nohup(1) and timeout(1) have them. */
+/* Our own exit statuses, the same as those of env(1), nohup(1) and timeout(1). */
 #ifndef GILTRACER_BASE_EXIT_H
 #define GILTRACER_BASE_EXIT_H
 

@@ -16,7 +16,8 @@
 #include "cleanup.h"
 #include "str.h"
 
-/* Where there is no /proc, the name is all there is. */
+/* Reopens the file that seen refers to. Without /proc that is not possible, so path is opened
+ * instead. */
 static int reopen(int seen, const char *path)
 {
 	CLEANUP(free) char *link = xasprintf("/proc/self/fd/%d", seen);
@@ -159,8 +160,8 @@ int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
 	return 0;
 }
 
-/* 0, or why writing failed. Of an earlier failure stdio keeps only that there was one, so it is tried
- * again, with a byte of a file that is given up. */
+/* Returns 0, or the errno of the write that failed. For an earlier failure stdio keeps only a flag,
+ * so we write again, one byte to a file that will be discarded, to get an errno. */
 static int write_error(FILE *out)
 {
 	if (fflush(out) != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files: map one, read a small one, write one so that nothing half-written stays. */
+/* Whole files: map one, read a small one, or write one so that no partial file remains. */
 #ifndef GILTRACER_BASE_FILE_H
 #define GILTRACER_BASE_FILE_H
 
@@ -10,8 +10,9 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* Opens a regular file for reading whose path may come from somebody else. A FIFO or a device is
- * refused without being opened: opening alone waits for a writer, or starts a watchdog. */
+/* Opens a regular file for reading; use it if the path may be chosen by another user. A FIFO or a
+ * device is refused without being opened, because opening alone may wait for a writer or start a
+ * watchdog. */
 int file_open_regular(const char *path, struct error *err);
 
 struct filemap {
@@ -19,27 +20,28 @@ struct filemap {
 	size_t size;
 };
 
-/* Map a regular file read-only. Unmap with filemap_done. An empty file is size 0, no error. */
+/* Map a regular file read-only. Unmap with filemap_done. An empty file has size 0 and is not an
+ * error. */
 int filemap_open(struct filemap *ret, const char *path, struct error *err);
 void filemap_done(struct filemap *map);
 
 /*
- * The whole of a small file (sysfs, tracefs, /proc, JSON) as terminated text; caller frees. More
- * than max bytes is an error. ret_len may be NULL.
+ * Reads a small file (sysfs, tracefs, /proc, JSON) as terminated text; caller frees. More than max
+ * bytes is an error. ret_len may be NULL.
  */
 int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err);
 
-/* The same of a file whose path may come from somebody else: a regular one. */
+/* The same for a path that may be chosen by another user: the file must be regular. */
 int file_read_regular(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err);
 
-/* Write text to an existing control file (sysctl, tracefs) in one write(2); append opens O_APPEND.
- */
+/* Write text to an existing control file (sysctl, tracefs) in one write(2); if append, with
+ * O_APPEND. */
 int file_write_control(const char *path, const char *text, int append, struct error *err);
 
 /*
- * A file that appears whole or not at all: open, write to ->out, commit; filewriter_done removes
+ * A file that appears complete or not at all: open, write to ->out, commit; filewriter_done removes
  * what was not committed. A path that is not a regular file (/dev/stdout, a FIFO) is written in
- * place. commit reports every write error since open, ENOSPC for one.
+ * place. commit reports every write error since open, for instance ENOSPC.
  */
 struct filewriter {
 	FILE *out;
@@ -51,13 +53,14 @@ int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
 int filewriter_commit(struct filewriter *w, struct error *err);
 void filewriter_done(struct filewriter *w);
 
-/* Call fn(data, path, err) for each file of a folder whose name ends in suffix, until a call
- * fails, in the order of their names. -1 then, or if the folder cannot be read. */
+/* Calls fn(data, path, err) for each file of a folder whose name ends in suffix, in the order of
+ * the names, until a call fails. Returns -1 if one fails or if the folder cannot be read. */
 int folder_each(const char *dir, const char *suffix,
                 int (*fn)(void *data, const char *path, struct error *err), void *data,
                 struct error *err);
 
-/* Remove a folder and everything below it, without following links. Missing is no error. */
+/* Remove a folder and everything below it, without following links. A missing folder is not an
+ * error. */
 int file_remove_tree(const char *path, struct error *err);
 
 static inline void cleanup_filemap_done(struct filemap *map)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hashes of numbers and texts. They depend on a seed that differs from process to process, so that
- * nobody can write a file whose keys collide. Nothing that is printed may depend on them.
+ * nobody can construct a file whose keys collide. Output must not depend on them.
  */
 #ifndef GILTRACER_BASE_HASH_H
 #define GILTRACER_BASE_HASH_H
@@ -15,7 +15,7 @@ struct hash_seed {
 	uint64_t add, multiply;
 };
 
-/* The seed of this process: the 16 random bytes that the kernel gives each. */
+/* The seed of this process: the 16 random bytes that the kernel gives to each process. */
 static inline struct hash_seed hash_seed(void)
 {
 	struct hash_seed seed = { 0, 0 };
@@ -23,12 +23,13 @@ static inline struct hash_seed hash_seed(void)
 
 	if (random)
 		memcpy(&seed, random, sizeof(seed));
-	/* Odd, and with bits everywhere. */
+	/* The multiplier must be odd; the constant sets bits in all of it. */
 	seed.multiply = (seed.multiply ^ UINT64_C(0x9e3779b97f4a7c15)) | 1;
 	return seed;
 }
 
-/* Each bit of the product's halves depends on many bits of the number. */
+/* Each bit of the result depends on many bits of the number, because both halves of the product are
+ * combined. */
 static inline uint64_t hash_number(struct hash_seed seed, uint64_t number)
 {
 	unsigned __int128 product = (unsigned __int128)(number ^ seed.add) * seed.multiply;
@@ -36,10 +37,11 @@ static inline uint64_t hash_number(struct hash_seed seed, uint64_t number)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The hash of what hash is of, followed by number. Start with 0. */
+/* Adds number to hash, the hash of all earlier numbers. Start with 0. */
 static inline uint64_t hash_more(struct hash_seed seed, uint64_t hash, uint64_t number)
 {
-	/* An addition, since the next number is xored: two of them must not cancel out. */
+	/* The next number is xored with the seed, so this is an addition: two numbers must not
+	 * cancel out. */
 	return hash_number(seed, number) + (hash << 23 | hash >> 41) * seed.multiply;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table from any number to an index, made for look-ups. Entries are never removed. */
+/* A hash table from any number to an index, optimised for look-ups. Entries are never removed. */
 #ifndef GILTRACER_BASE_IDMAP_H
 #define GILTRACER_BASE_IDMAP_H
 
@@ -10,17 +10,17 @@
 
 #define IDMAP_NONE UINT32_MAX
 
-/* value: what was set, plus 1; 0: the slot is free. */
+/* value: the value that was set, plus 1; 0: the slot is free. */
 struct idmap_slot {
 	uint64_t key;
 	uint32_t value;
 };
 
-/* { 0 } is an empty one. At most half of the slots are used. */
+/* { 0 } is an empty table. At most half of the slots are used. */
 struct idmap {
 	struct idmap_slot *slots;
 	struct hash_seed seed;
-	uint32_t mask; /* slots less one; a power of two */
+	uint32_t mask; /* number of slots, a power of two, minus 1 */
 	uint32_t n;
 };
 
@@ -29,7 +29,7 @@ void idmap_done(struct idmap *map);
 /* Add or replace; value is not IDMAP_NONE. */
 void idmap_set(struct idmap *map, uint64_t key, uint32_t value);
 
-/* The slot of key, or the free one where it belongs. The table has slots. */
+/* The slot of key, or the free slot where it belongs. The table must not be empty. */
 static inline struct idmap_slot *idmap_slot(const struct idmap *map, uint64_t key)
 {
 	uint32_t at = (uint32_t)hash_number(map->seed, key) & map->mask;
@@ -39,7 +39,7 @@ static inline struct idmap_slot *idmap_slot(const struct idmap *map, uint64_t ke
 	return &map->slots[at];
 }
 
-/* The value of key, IDMAP_NONE if it has none. */
+/* The value of key, or IDMAP_NONE. */
 static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
 {
 	if (!map->slots)
@@ -47,7 +47,7 @@ static inline uint32_t idmap_get(const struct idmap *map, uint64_t key)
 	return idmap_slot(map, key)->value - 1;
 }
 
-/* Unless key has a value, set it to value. Returns whether it had none; *ret is the one it has now. */
+/* Sets key to value unless it has a value. Returns whether it had none; *ret is its value now. */
 static inline bool idmap_add(struct idmap *map, uint64_t key, uint32_t value, uint32_t *ret)
 {
 	*ret = idmap_get(map, key);

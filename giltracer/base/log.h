@@ -9,7 +9,8 @@
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* The only global state: what is shown. -q is LOG_WARN less one, the default LOG_INFO. */
+/* The log level, our only global state, decides which messages are shown: LOG_INFO by default,
+ * LOG_ERROR with -q. */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
@@ -19,8 +20,8 @@ void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * A progress line, rewritten in place: only where stderr is a terminal and the level is at least
- * LOG_INFO. NULL wipes it. Every other message wipes it first.
+ * A progress line that is rewritten in place, only if stderr is a terminal and the level is at
+ * least LOG_INFO. NULL clears it. Every other message clears it first.
  */
 void log_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Option tables: parse and help. */
+/* Option tables: parsing and help. */
 #include "opts.h"
 
 #include <bsd/stdlib.h>
@@ -14,7 +14,7 @@ struct parse {
 	const struct opt *opts;
 	int argc;
 	char **argv;
-	int at; /* the word being looked at */
+	int at; /* index of the current word */
 	bool stop;
 };
 
@@ -95,7 +95,7 @@ static int set_value(struct parse *p, const struct opt *opt, const char *shown, 
 	return 0;
 }
 
-/* inline_value: what stands behind '=' or behind the letter; NULL for the next word. */
+/* inline_value: the text after '=' or after the letter; NULL if the value is the next word. */
 static int parse_one(struct parse *p, const struct opt *opt, const char *shown,
                      const char *inline_value, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Option tables: one line an option, from which parsing and --help both come. Parsing stops at the
- * first word that is not an option (the program to run) or behind "--".
+ * Option tables: one line per option, used by both parsing and --help. Parsing stops at the first
+ * word that is not an option (the program to run) or after "--".
  *
  *	const struct opt opts[] = {
  *		OPT_STR('o', "output", "FILE", &output, "write the report to FILE"),
@@ -19,12 +19,12 @@
 
 enum opt_type {
 	OPT_TYPE_END,
-	OPT_TYPE_FLAG,   /* bool, set to true; with .negate to false */
+	OPT_TYPE_FLAG,   /* bool, set to true, or with .negate to false */
 	OPT_TYPE_UINT,   /* unsigned, decimal, within [min, max] */
 	OPT_TYPE_STR,    /* const char *, borrowed from argv */
 	OPT_TYPE_LIST,   /* struct opt_list, each use appends */
 	OPT_TYPE_CHOICE, /* unsigned: index into choices[], NULL-terminated */
-	OPT_TYPE_REST,   /* const char *, and parsing stops behind its value (-m MODULE) */
+	OPT_TYPE_REST,   /* const char *; parsing stops after its value (-m MODULE) */
 };
 
 /* Values of an option that may be given several times; borrowed from argv. */
@@ -37,7 +37,7 @@ struct opt {
 	enum opt_type type;
 	char letter;      /* 0: none */
 	const char *name; /* NULL: none */
-	const char *arg;  /* what --help calls the argument */
+	const char *arg;  /* name of the argument in --help */
 	void *value;
 	const char *help; /* NULL: not shown */
 	unsigned min, max;
@@ -83,7 +83,7 @@ struct opt {
 
 /*
  * Parse argv[1..]. Returns the index of the first word that is not ours. An unknown option, a
- * missing or a bad value is an error that names the option.
+ * missing value or an invalid value is an error that names the option.
  */
 int opts_parse(const struct opt *opts, int argc, char **argv, struct error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many small pieces of a file, passed on in large ones: a call of stdio for each piece costs more than
- * the pieces. Errors are the file's.
+ * Collects small pieces of output and writes them in large blocks, because a call of stdio for each
+ * piece costs more than producing the piece. Errors remain in the stream's error flag.
  */
 #ifndef GILTRACER_BASE_OUTBUF_H
 #define GILTRACER_BASE_OUTBUF_H
@@ -37,7 +37,8 @@ static inline void outbuf_flush(struct outbuf *b)
 	b->used = 0;
 }
 
-/* Where len bytes, at most OUTBUF_BYTES, can be written; b->used grows by what is. */
+/* A place for len bytes, at most OUTBUF_BYTES. The caller adds the number of bytes that it wrote to
+ * b->used. */
 static inline char *outbuf_room(struct outbuf *b, size_t len)
 {
 	assert(len <= OUTBUF_BYTES);
@@ -75,7 +76,7 @@ static inline void outbuf_add_u64(struct outbuf *b, uint64_t value)
 	b->used += (size_t)(decimal_add(at, value) - at);
 }
 
-/* As µs and as ms, to the ns. */
+/* A time as µs or as ms, with all its ns as decimals. */
 static inline void outbuf_add_us(struct outbuf *b, uint64_t ns)
 {
 	char *at = outbuf_room(b, DECIMAL_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks a path from the root, as it is written and as it is resolved. */
+/* Checks a path from the root on, both as written and as resolved. */
 #include "base/path_owner.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define NOBODY 65534
 
-/* The first part of path that bad() says; NULL if there is none. ret is its state. Caller frees. */
+/* The first prefix of path for which bad() is true, or NULL. ret is its state. Caller frees. */
 static char *find_part(const char *path, bool (*bad)(const struct stat *), struct stat *ret)
 {
 	CLEANUP(free) char *part = xstrdup(path);
@@ -40,7 +40,7 @@ static bool is_others(const struct stat *st)
 	return st->st_uid != 0;
 }
 
-/* The mode of a link says nothing. In a sticky folder nobody replaces another's file. */
+/* The mode of a link means nothing. In a sticky folder nobody can replace another user's file. */
 static bool is_replaceable(const struct stat *st)
 {
 	return !S_ISLNK(st->st_mode) && st->st_mode & (S_IWGRP | S_IWOTH) &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who decides what is at a path: whoever owns the file, a folder above it, or a link on the way. */
+/* Which user controls the file at a path: the owner of the file, of a folder above it, or of a link
+ * on the way. */
 #ifndef GILTRACER_BASE_PATH_OWNER_H
 #define GILTRACER_BASE_PATH_OWNER_H
 
@@ -8,17 +9,18 @@
 
 #include "base/error.h"
 
-/* The first on the way who is not root; nobody, where it is root's but others can replace it; else
- * root. What is there may be executed, and read, with that user's rights. */
+/* The first owner on the way who is not root; "nobody" if root owns all of it but others can
+ * replace a part; otherwise root. The file may be read and executed with that user's rights. */
 uid_t path_owner(const char *path);
 
-/* Whether it, and all folders above it, are root's and nobody else can write there. */
+/* Fails unless root owns the file and all folders above it, and nobody else can write there. */
 int path_check_roots(const char *path, struct error *err);
 
-/* That user's group. It asks the system's databases, with locks: to be called before a fork. */
+/* That user's group. This asks the system's databases, which use locks, so it must be called before
+ * a fork. */
 gid_t path_owner_group(uid_t uid);
 
-/* In a child: become that user for good, with no group but this. Not root: nothing to do. */
+/* In a child: become that user for good, with this group only. Does nothing unless we are root. */
 bool path_owner_become(uid_t uid, gid_t gid);
 
 #endif

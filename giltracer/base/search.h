@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Binary search in whatever is sorted. */
+/* Binary search in any sorted sequence. */
 #ifndef GILTRACER_BASE_SEARCH_H
 #define GILTRACER_BASE_SEARCH_H
 
 #include <stddef.h>
 
-/* The first of the indices 0 to n - 1 for which the expression is_before, in which it is called
- * index, is false; n if there is none. Once it is false, it is false for all later ones. */
+/* The first index from 0 to n - 1 for which the expression is_before is false, or n. The expression
+ * names the index by the argument index; once it is false, it must be false for all later
+ * indices. */
 #define SEARCH(n, index, is_before)                                                 \
 	({                                                                          \
 		size_t search_low = 0, search_high = (n);                           \

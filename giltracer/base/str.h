@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing text. The text is always terminated; embedded NULs are kept and counted in len. */
+/* A growing text. It is always terminated; embedded NULs are kept and counted in len. */
 #ifndef GILTRACER_BASE_STR_H
 #define GILTRACER_BASE_STR_H
 
@@ -9,7 +9,7 @@
 
 #include "cleanup.h"
 
-/* { 0 } is an empty one, whose s is NULL. */
+/* { 0 } is an empty text, whose s is NULL. */
 struct str {
 	char *s;
 	size_t len;
@@ -22,13 +22,14 @@ void str_adds(struct str *str, const char *s);
 void str_addn(struct str *str, const void *data, size_t len);
 void str_addf(struct str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The text, "" for an empty one; borrowed until the next change. */
+/* The text, "" if empty; borrowed until the next change. */
 const char *str_get(const struct str *str) __attribute__((returns_nonnull));
 
-/* The text as malloced memory; str is empty from now on. Never NULL; caller frees. */
+/* The text as malloced memory; str is empty afterwards. Never NULL; caller frees. */
 char *str_take(struct str *str) __attribute__((returns_nonnull, warn_unused_result));
 
-/* Append name with "*" for each run of digits: the same for names that differ in digits only. */
+/* Appends name with "*" for each run of digits, so names that differ only in digits give the same
+ * pattern. */
 void str_add_pattern(struct str *str, const char *name);
 
 bool str_has_prefix(const char *s, const char *prefix);

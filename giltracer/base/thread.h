@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that do work on the side. */
+/* Helper threads. */
 #ifndef GILTRACER_BASE_THREAD_H
 #define GILTRACER_BASE_THREAD_H
 
 #include <pthread.h>
 #include <signal.h>
 
-/* Start run(data) with all signals blocked: they are for the thread that expects them. 0, or -1 if
- * there can be no more threads. Join it with pthread_join. */
+/* Starts run(data) with all signals blocked, because signals are handled by other threads. Returns
+ * 0, or -1 if no thread can be created. Join it with pthread_join. */
 static inline int thread_start(pthread_t *ret, void *(*run)(void *), void *data)
 {
 	sigset_t all, old;

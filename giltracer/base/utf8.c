@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes hostile text, measures and cuts it. */
+/* Decodes untrusted text, measures it and truncates it. */
 #include "base/utf8.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-/* How many continuation bytes follow lead, and which range the first of them must be in. */
+/* The number of continuation bytes after lead, and the range of the first of them. */
 static unsigned lead_info(unsigned char lead, unsigned char *ret_lo, unsigned char *ret_hi)
 {
 	*ret_lo = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
@@ -85,8 +85,8 @@ static bool in_ranges(uint32_t cp, const struct range *r, size_t n)
 
 unsigned utf8_width(uint32_t cp)
 {
-	/* Blocks of EastAsianWidth.txt that are W or F, and of combining marks; blocks, not code
-	 * points: a column off in an exotic script only bends a table. */
+	/* Blocks of EastAsianWidth.txt that are W or F, and blocks of combining marks. Blocks are
+	 * accurate enough: a wrong width in a rare script only misaligns a table. */
 	static const struct range wide[] = {
 		{ 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },
 		{ 0xa960, 0xa97f },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },

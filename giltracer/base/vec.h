@@ -18,7 +18,7 @@
 		size_t alloc; \
 	}
 
-/* Room for at least want elements in all. */
+/* Make room for at least want elements in all. */
 #define vec_reserve(vec, want)                                                                  \
 	do {                                                                                    \
 		size_t vec_want = (want);                                                       \
@@ -26,14 +26,14 @@
 			(vec)->v = xgrow((vec)->v, vec_want, sizeof(*(vec)->v), &(vec)->alloc); \
 	} while (0)
 
-/* A pointer to one new element at the end, not initialised. Valid until the next push. */
+/* A pointer to a new, uninitialised element at the end. Valid until the next push. */
 #define vec_push(vec)                             \
 	({                                        \
 		vec_reserve((vec), (vec)->n + 1); \
 		&(vec)->v[(vec)->n++];            \
 	})
 
-/* Free the array (not what its elements point to) and empty it. */
+/* Free the array, but not what its elements point to, and make it empty. */
 #define vec_done(vec)                        \
 	do {                                 \
 		free((vec)->v);              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a session, in memory. */
+/* A session in memory. */
 #include "session/session.h"
 
 #include <stdlib.h>

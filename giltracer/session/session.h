@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session folder: what recording leaves and reporting reads. It holds session.json, and per
+ * The session folder, which recording writes and reporting reads. It holds session.json, and per
  * pass NAME.perf.data, NAME.codes and, with a Python-side trace, NAME.viztracer.json. Nothing else
  * connects the two, so that a report can be made later, elsewhere and unprivileged.
  *
  * session.json, version 1 (all times integers, ns of CLOCK_MONOTONIC; files are relative to the
- * folder; a key that is unknown or null is as if it were absent):
+ * folder; an unknown key or a null value is treated as absent):
  *
  *	{"session": 1, "giltracer": VERSION, "created": "2026-01-31T12:00:00Z",
  *	 "command": [ARG...], "cwd": PATH,
@@ -22,25 +22,28 @@
  *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}]}],
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
- * preload: what the library inside the program wrote (preload/format.h).
+ * preload: the files of the library inside the program (preload/format.h).
  *
- * switches: with preload and without perf_data, perf.data of the same execution without the GIL.
+ * switches: with preload and without perf_data: perf.data of the same execution, without GIL
+ * events.
  *
- * samples: stacks of the threads over time, see trace/samples.h.
+ * samples: sampled stacks of the threads, see trace/samples.h.
  *
- * wakeups: perf.data of who woke whom and who had which CPU on the whole machine. code_objects: see
- * trace/pycode.h.
+ * wakeups: perf.data of wake-ups and of the threads on each CPU, of the whole machine.
+ * code_objects: see trace/pycode.h.
  *
- * no_children: only the process of each pass is of interest.
+ * no_children: reports are about the main process of each pass only.
  *
  * releases_known: every release of the GIL has a probe.
  *
- * gil: of a free-threaded interpreter, when tracing was switched on; forced: by an option.
+ * gil: state of a free-threaded interpreter's GIL when tracing was switched on; forced: by an
+ * option.
  *
- * threads: what the program itself called them, as far as it said; pid 0 is that of the pass.
+ * threads: the names that the program itself gave its threads, where known; pid 0 is the pass's
+ * process.
  *
- * start_ns and stop_ns are when tracing was switched on and off, by which thread (pid, tid); 0 if
- * that never happened or is not known.
+ * start_ns and stop_ns are the times at which tracing was switched on and off, pid and tid the
+ * thread that did it; 0 if that never happened or is not known.
  */
 #ifndef GILTRACER_SESSION_SESSION_H
 #define GILTRACER_SESSION_SESSION_H
@@ -53,7 +56,7 @@
 #include "base/error.h"
 #include "session/recorded.h"
 
-/* @pid: its process, 0: the one that was started */
+/* @pid: its process; 0: the process that was started */
 struct session_thread {
 	uint32_t pid, tid;
 	char *name;
@@ -61,9 +64,9 @@ struct session_thread {
 
 /* Whether a free-threaded interpreter's GIL was on when tracing was switched on. */
 enum session_gil {
-	SESSION_GIL_UNKNOWN, /* or the interpreter always has one */
+	SESSION_GIL_UNKNOWN, /* not known, or the interpreter always has a GIL */
 	SESSION_GIL_OFF,
-	SESSION_GIL_ON,     /* by an import, if not by FORCED */
+	SESSION_GIL_ON,     /* switched on by an import, unless FORCED */
 	SESSION_GIL_FORCED, /* by PYTHON_GIL=1 or -X gil=1 */
 };
 
@@ -71,19 +74,19 @@ enum session_gil {
 const char *session_gil_name(enum session_gil gil);
 enum session_gil session_gil_of(const char *name);
 
-/* The python_trace of a session whose passes have folders of the preload library, not files of
+/* python_trace of a session whose passes have folders of the preload library instead of files of
  * VizTracer. */
 #define SESSION_TRACE_NATIVE "native"
 
 struct session_pass {
 	enum pass_kind kind;
-	char *perf_data, *preload, *samples; /* NULL: there is none; one of them is */
-	char *python_trace, *python_trace_note, *code_objects; /* NULL: there is none */
+	char *perf_data, *preload, *samples;                   /* NULL: none; at least one is set */
+	char *python_trace, *python_trace_note, *code_objects; /* NULL: none */
 	char *wakeups, *switches;                              /* likewise */
-	int exit_status; /* of the program; 128 + signal if it died of one */
+	int exit_status; /* the program's, or 128 + signal if a signal ended it */
 	int signal;      /* 0: it exited */
 	uint64_t wall_ns, start_ns, stop_ns;
-	uint64_t stolen_ns; /* at most so much of all CPUs' time had a hypervisor meanwhile */
+	uint64_t stolen_ns; /* upper bound of CPU time taken by a hypervisor, all CPUs */
 	uint32_t pid, tid;
 	enum session_gil gil;
 	struct session_thread *threads;
@@ -119,7 +122,7 @@ int session_read(struct session **ret, const char *dir, struct error *err);
 /* The same from the text of session.json. */
 int session_parse(struct session **ret, const char *text, size_t len, struct error *err);
 
-/* Write DIR/session.json, whole or not at all. */
+/* Write DIR/session.json completely, or leave it unchanged. */
 int session_write(const struct session *session, const char *dir, struct error *err);
 
 void session_threads_free(struct session_thread *threads, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The document of a session folder: what its reader and its writer share. */
+/* The session folder's document: definitions that its reader and its writer share. */
 #ifndef GILTRACER_SESSION_SESSION_FILE_H
 #define GILTRACER_SESSION_SESSION_FILE_H
 

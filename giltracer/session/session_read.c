@@ -12,15 +12,16 @@
 #include "session/session.h"
 #include "session/session_file.h"
 
-/* A document of ours is a few KiB; a command line may be 2 MiB (ARG_MAX). */
+/* A document of ours has a few KiB, but a command line may have 2 MiB (ARG_MAX). */
 #define SESSION_MAX (8 << 20)
 
-/* In memory an object of three bytes takes 200. Most are names of threads. */
+/* In memory, an object of three bytes takes 200 bytes. Most objects are thread names. */
 #define OBJECTS_MAX   300000
 #define FUNCTIONS_MAX 1000
 #define PASSES_MAX    2
 
-/* One object of the document. A key of a wrong type is remembered, first one wins. */
+/* One object of the document. If a key has the wrong type, bad is set and err describes the first
+ * such key. */
 struct reader {
 	json_t *object;
 	const char *where; /* "passes[0]." */
@@ -35,7 +36,7 @@ static void wrong(const struct reader *r, const char *key, const char *expected)
 	*r->bad = true;
 }
 
-/* NULL if it is absent or null, which is the same. */
+/* NULL if the key is absent or null, which mean the same. */
 static json_t *get(const struct reader *r, const char *key)
 {
 	json_t *value = json_object_get(r->object, key);
@@ -90,7 +91,7 @@ static json_t *get_array(const struct reader *r, const char *key)
 	return value;
 }
 
-/* An absent object reads as one without keys. */
+/* An absent object is read as an object without keys. */
 static struct reader get_object(const struct reader *r, const char *key, const char *where)
 {
 	json_t *value = get(r, key);

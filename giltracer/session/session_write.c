@@ -11,7 +11,8 @@
 #include "session/session.h"
 #include "session/session_file.h"
 
-/* Paths and arguments may be any bytes; what is no UTF-8 becomes U+FFFD. */
+/* Paths and arguments may contain any bytes. If a text is not UTF-8, each byte of it that is not
+ * ASCII becomes U+FFFD. */
 static json_t *text_of(const char *s)
 {
 	json_t *value;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The temporary session folder, and those that dead giltracers left. */
+/* The temporary session folder, and the folders left behind by giltracer processes that have
+ * died. */
 #include "session/temp_session.h"
 
 #include <dirent.h>
@@ -31,8 +32,8 @@ static int open_lock(const char *dir, int flags)
 	return open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* Still the same folder once it is locked: a process that removes dead sessions may have come in
- * between. */
+/* Whether the folder still exists once it is locked: a process that removes dead sessions may have
+ * removed it before. */
 static bool lock_new(int fd)
 {
 	struct stat st;
@@ -40,7 +41,8 @@ static bool lock_new(int fd)
 	return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
-/* A folder of this user alone, as mkdtemp makes them: nobody else can have put a link into it. */
+/* A folder of this user only, with the mode that mkdtemp sets, so nobody else can have put a link
+ * into it. */
 static bool is_scratch(const char *path, const char *name)
 {
 	struct stat st;
@@ -50,8 +52,8 @@ static bool is_scratch(const char *path, const char *name)
 	       (st.st_mode & 07777) == 0700;
 }
 
-/* Takes the lock of a dead session; -1 if it is alive, or has no lock file and so is not known
- * to be ours. */
+/* Takes the lock of a dead session. Returns -1 if the session is alive, or if it has no lock file,
+ * so that it may not be ours. */
 static int lock_dead(const char *path)
 {
 	CLEANUP(close) int fd = open_lock(path, O_RDWR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The temporary session folder, TMPDIR/giltracer.XXXXXX. Its file "lock" is locked, by flock(2),
- * while its giltracer lives: what a kill left behind can be told from what is in use, without
- * guessing from process numbers.
+ * while its giltracer lives, so that a folder left behind by a killed process can be told from one
+ * in use without relying on process ids.
  */
 #ifndef GILTRACER_SESSION_TEMP_SESSION_H
 #define GILTRACER_SESSION_TEMP_SESSION_H
@@ -22,19 +22,19 @@ struct temp_session {
 		.lock = -1, \
 	}
 
-/* Make one, and remove those that dead giltracers of this user left. */
+/* Make a session folder, and remove those that dead giltracers of this user left behind. */
 int temp_session_make(struct temp_session *ret, struct error *err);
 
-/* The same in another folder than temp_session_base(). */
+/* The same in a folder other than temp_session_base(). */
 int temp_session_make_in(struct temp_session *ret, const char *base, struct error *err);
 
 /* $TMPDIR, or /tmp; borrowed. */
 const char *temp_session_base(void);
 
-/* Remove it with all that is in it. */
+/* Remove the folder with all its contents. */
 int temp_session_remove(struct temp_session *scratch, struct error *err);
 
-/* What dead giltracers of this user left in TMPDIR. Paths are owned. */
+/* The folders that dead giltracers of this user left behind in TMPDIR. Paths are owned. */
 struct temp_session_dead {
 	VEC(char *) paths;
 };
