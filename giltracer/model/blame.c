@@ -43,9 +43,9 @@ void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_
 	charge(l, holder, start_ns, end_ns);
 }
 
-/* Consecutive stretches that differ only in the number of waiters are one overlap, and there may be
- * as many as there are waits. For each stretch: the index of the next one with another owner.
- * Caller frees. */
+/* Consecutive stretches that differ only in the number of waiters form one overlap, and there may
+ * be as many stretches as waits. For each stretch, the result holds the index of the next one with
+ * another owner. Caller frees. */
 static uint32_t *runs_of(const struct model_gil *g)
 {
 	uint32_t *next = xcalloc(g->owners.n + 1, sizeof(*next));
@@ -67,10 +67,10 @@ static bool is_whole(const struct lane *lane, size_t i)
 }
 
 /**
- * @runs: of each GIL
- * @work: pairs of a wait and an owner's stretch that may still be looked at
- * @rows: that may still be made
- * @ledger: of one thread and GIL
+ * @runs: of each GIL, see runs_of()
+ * @work: number of pairs of a wait and an owner's stretch that may still be examined
+ * @rows: number of rows that may still be added
+ * @ledger: charges of one thread for one GIL
  */
 struct blaming {
 	struct model *model;
@@ -87,8 +87,8 @@ static bool spend(struct blaming *b, uint64_t work)
 	return enough;
 }
 
-/* The owner's stretch that starts at time_ns or is the next after it; after: a stretch that starts
- * before. */
+/* The index of the first owner's stretch that does not start before time_ns. after: the index of a
+ * stretch that starts earlier. */
 static size_t owner_from(const struct model_gil *g, size_t after, uint64_t time_ns)
 {
 	size_t i = owners_at(g, after, time_ns);
@@ -97,12 +97,12 @@ static size_t owner_from(const struct model_gil *g, size_t after, uint64_t time_
 }
 
 /*
- * If it is certain that nobody held the GIL during the wait, turn it into a free wait and no longer
- * count it among the waiters of its stretches. first: the owner at its start. A wait that shares a
- * stretch with another one, which began as it ended, cannot be removed.
+ * If it is certain that nobody held the GIL during the wait, the wait becomes a free wait and no
+ * longer counts among the waiters of its stretches. first: index of the owner at its start. Not
+ * possible if the wait shares a stretch with another wait, which began when this one ended.
  */
-static bool take_out(struct blaming *b, struct model_gil *g, const uint32_t *runs, size_t first,
-                     const struct lane *lane, size_t i)
+static bool make_free_wait(struct blaming *b, struct model_gil *g, const uint32_t *runs,
+                           size_t first, const struct lane *lane, size_t i)
 {
 	struct span *wait = &lane->spans.v[i];
 	uint64_t end_ns = lane_span_end(lane, i);
@@ -127,8 +127,8 @@ static bool take_out(struct blaming *b, struct model_gil *g, const uint32_t *run
 	return true;
 }
 
-/* Divide a wait among the owners. first: the owner at its start. Returns whether a thread held the
- * GIL during it. */
+/* Divides a wait among the owners. first: index of the owner at its start. Returns whether a thread
+ * held the GIL during the wait. */
 static bool divide(struct blaming *b, const struct model_gil *g, const uint32_t *runs, size_t first,
                    uint64_t start_ns, uint64_t end_ns)
 {
@@ -156,7 +156,7 @@ static bool divide(struct blaming *b, const struct model_gil *g, const uint32_t 
 }
 
 /* The blame rows of a thread for one of its GILs. */
-static void post(struct blaming *b, uint32_t thread, uint32_t gil)
+static void add_rows(struct blaming *b, uint32_t thread, uint32_t gil)
 {
 	struct ledger *l = &b->ledger;
 
@@ -172,8 +172,8 @@ static void post(struct blaming *b, uint32_t thread, uint32_t gil)
 	l->used.n = 0;
 }
 
-/* Waits for one GIL, by time: those among the n indices of spans or, if there are no indices, all
- * of the thread's waits. */
+/* Blames the waits for one GIL, in order of time: those at the n indices of spans or, without
+ * indices, all waits among the first n spans. */
 static void blame_waits(struct blaming *b, uint32_t thread, const uint32_t *waits, size_t n)
 {
 	struct model_thread *mt = &b->model->threads.v[thread];
@@ -190,11 +190,11 @@ static void blame_waits(struct blaming *b, uint32_t thread, const uint32_t *wait
 		gil = s->gil.index;
 		g = &b->model->gils.v[gil];
 		hint = owners_of(g, hint, s);
-		if (!take_out(b, g, b->runs[gil], hint, &mt->gil, i))
+		if (!make_free_wait(b, g, b->runs[gil], hint, &mt->gil, i))
 			mt->contended_waits += divide(b, g, b->runs[gil], hint, s->start_ns,
 			                              lane_span_end(&mt->gil, i));
 	}
-	post(b, thread, gil);
+	add_rows(b, thread, gil);
 }
 
 static int by_gil(const void *va, const void *vb, void *data)

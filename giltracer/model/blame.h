@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose hold each wait is charged to. */
+/* Charges each wait to the thread that held the GIL. */
 #ifndef GILTRACER_MODEL_BLAME_H
 #define GILTRACER_MODEL_BLAME_H
 
@@ -7,14 +7,14 @@
 
 void blame_finish(struct model *m);
 
-/* Charges of one waiter, by holder; the two last are nobody and unknown. */
+/* Charges of one waiter, by holder; the last two rows are for no holder and for an unknown one. */
 struct ledger {
-	struct model_blame *rows; /* of every possible holder; wait_ns 0: unused */
+	struct model_blame *rows; /* one per possible holder; wait_ns is 0 if unused */
 	VEC(uint32_t) used;
 	size_t threads;
 };
 
-/* [start, end) of its time is the holder's, a thread, MODEL_NONE or MODEL_UNKNOWN. */
+/* Charges [start, end) to holder: a thread, MODEL_NONE or MODEL_UNKNOWN. */
 void ledger_charge(struct ledger *l, uint32_t holder, uint64_t start_ns, uint64_t end_ns);
 
 #endif

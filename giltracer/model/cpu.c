@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPU lanes. PERF_RECORD_SWITCH says when a thread is on a CPU; sched_waking since when it could
- * be; sched_switch, which comes a moment before the switch-out of the same instant, why it left.
+ * CPU lanes. PERF_RECORD_SWITCH says when a thread is on a CPU; sched_waking, since when it has
+ * been runnable; sched_switch, which precedes the PERF_RECORD_SWITCH of the same switch, why it
+ * left.
  *
- * A CPU is a thread's from the moment the scheduler picks it, where that is recorded, as in the
- * kernel's own accounts: what it takes to switch, and perf's part in it, is on the account of who
- * comes, not in line any more. SWITCH records are written when all that is done, 5 to 40 µs later.
+ * Where it is recorded that the scheduler picked a thread, the thread has the CPU from then on, as
+ * in the kernel's own accounting: the time of the switch, including perf's part in it, is charged
+ * to the next thread, which is no longer runnable. SWITCH records are written after the switch, 5
+ * to 40 µs later.
  *
- * Recording by task sees sched_waking only if the waker is one of ours: a wake-up by a timer or by
- * another program is missing, and the sleep goes on until the thread runs. Such sleeps are marked.
- * Recording wake-ups of the whole machine sees them all, but for what the kernel keeps to itself:
- * on one 6.18 no tracepoint whatever reaches perf from some tasks and the interrupts that they get,
- * the idle task of one CPU among them (of 106 wake-ups in them perf had none, of 37,600 others all;
- * sched, irq, timer, power and syscalls alike, so that no other event would say more; ftrace has
- * those in interrupts, and none of the tasks' own; nothing is counted as lost). What that can hide
- * is bounded, see starve.c.
+ * A recording of tasks contains sched_waking only if the waker is a recorded thread: a wake-up by a
+ * timer or by another program is missing, so the sleep seems to last until the thread runs. Such
+ * sleeps are marked. A recording of the whole machine contains all wake-ups except those that the
+ * kernel does not pass on: with one Linux 6.18, perf gets no tracepoint at all from some tasks and
+ * from the interrupts during them, among them the idle task of one CPU. Of 106 wake-ups there perf
+ * had none, of 37,600 others all. This is so for sched, irq, timer, power and syscalls, so another
+ * event would not help; ftrace has the events in interrupts, but not those of the tasks themselves;
+ * nothing is counted as lost. The time that this can hide is bounded, see unseen_runnable() in
+ * runqueue_wait.c.
  *
- * The kernel's own accounts differ where a thread that sleeps is moved to another CPU before its
- * sleep is complete (delayed dequeue, Linux 6.12): for schedstat it is in line from the move on,
- * for us from its wake-up on. And they do not count as running what a hypervisor took of a time
- * slice.
+ * The kernel's accounting differs if a sleeping thread is moved to another CPU before its sleep is
+ * complete (delayed dequeue, Linux 6.12): schedstat counts it as runnable from the move on, we from
+ * its wake-up on. And the kernel does not count time that a hypervisor took from a time slice as
+ * running.
  */
 #include "model/cpu.h"
 
@@ -28,14 +31,14 @@
 
 #include "trace/stacks.h"
 
-/* A sched_switch that comes this long after a switch-out belongs to another switch. */
+/* A sched_switch that follows a switch-out by more than this belongs to another switch. */
 #define SAME_SWITCH_NS 100000
 
-/* A thread may be woken between its decision to sleep and its sched_switch: that then says it
- * sleeps, though it is runnable. Measured: 0.4 µs before sched_switch. */
+/* A thread may be woken between its decision to sleep and its sched_switch, which then reports a
+ * sleep although the thread is runnable. Measured: 0.4 µs before sched_switch. */
 #define EARLY_WAKE_NS 10000
 
-/* The bits of prev_state that say anything; above them is "preempted" (0x100, older: 0x800…). */
+/* The meaningful bits of prev_state; above them is "preempted" (0x100, in older kernels 0x800…). */
 #define STATE_MASK 0xff
 
 static struct span *last(struct model *m, uint32_t thread)
@@ -79,7 +82,7 @@ static enum cpu_state asleep(struct model *m, uint32_t thread, uint32_t stack)
 	return waits ? CPU_GIL_SLEEP : CPU_SLEEPING;
 }
 
-/* Not part of prove(), which is inlined, since it is called for each event. */
+/* Kept out of prove(), which is inlined because it is called for each event. */
 __attribute__((noinline)) static void prove_lost(struct model *m, uint32_t thread,
                                                  enum cpu_state state)
 {
@@ -94,7 +97,8 @@ __attribute__((noinline)) static void prove_lost(struct model *m, uint32_t threa
 	last(m, thread)->flags |= SPAN_INFERRED_START;
 }
 
-/* No event of the thread is missing since the last loss: it has been in that state since then. */
+/* If no event of the thread is missing since the last loss, it has been in that state since
+ * then. */
 static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum cpu_state state)
 {
 	if (last(m, thread)->flags & SPAN_LOST && m->priv->threads.v[thread].cpu_lost_ns < t)
@@ -115,8 +119,8 @@ static void prove_off(struct model *m, uint32_t thread, uint64_t t, enum cpu_sta
 		prove(m, thread, t, state);
 }
 
-/* An event of the thread itself proves that it is on a CPU; if no scheduler event precedes it,
- * since the thread's start. */
+/* An event of the thread itself proves that it is on a CPU. If no scheduler event precedes it, it
+ * has been there since it started. */
 void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s;
@@ -125,7 +129,7 @@ void cpu_seen(struct model *m, uint32_t thread, uint64_t t)
 	prove(m, thread, t, CPU_RUNNING);
 	s = last(m, thread);
 	if (s->state == CPU_RUNNING) {
-		/* Not every recording says where a thread was switched in. */
+		/* Not every recording contains the CPU on which a thread was switched in. */
 		if (s->cpu.number < 0 && cpu <= INT16_MAX)
 			s->cpu.number = (int16_t)cpu;
 		return;
@@ -152,7 +156,7 @@ void cpu_in(struct model *m, uint32_t thread, uint64_t t)
 	struct span *s = last(m, thread);
 
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_SCHED_OUT;
-	/* The span may have begun already, when the thread was picked for this CPU. */
+	/* The span may already have begun, when the thread was picked for this CPU. */
 	if (s->state != CPU_RUNNING || s->cpu.number != m->priv->threads.v[thread].last_cpu)
 		get_cpu(m, thread, t);
 }
@@ -260,7 +264,7 @@ static void count_unseen(struct model *m)
 	}
 }
 
-/* Without a scheduler event, the state of every CPU is unknown. */
+/* Without scheduler events the state of every thread is unknown. */
 void cpu_finish(struct model *m)
 {
 	uint32_t start = m->priv->start_thread;

@@ -14,8 +14,8 @@ void cpu_seen(struct model *m, uint32_t thread, uint64_t t);
 void cpu_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
 void cpu_finish(struct model *m);
 
-/* The thread's CPU goes to another thread; its own switch events, which may come next, say the
- * same. */
+/* The CPU goes from this thread to another one. The thread's own switch event, which may follow,
+ * repeats this. */
 void cpu_preempted(struct model *m, uint32_t thread, uint64_t t);
 /* The thread gets the CPU. The time of the switch is charged to it, as in the kernel's
  * accounting. */

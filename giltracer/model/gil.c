@@ -67,7 +67,8 @@ uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t)
 	return gil;
 }
 
-/* The GIL at an address. A process's GIL without a known address is taken to be this one. */
+/* The GIL at an address. If the process has a GIL whose address is not known yet, it is assumed to
+ * be this one. */
 static uint32_t find(struct model *m, uint32_t proc, uint64_t address)
 {
 	struct process *p = &m->priv->procs.v[proc];
@@ -83,7 +84,7 @@ static uint32_t find(struct model *m, uint32_t proc, uint64_t address)
 
 static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil);
 
-/* Which GIL an event of thread is about. */
+/* The GIL that an event of the thread is about. */
 static uint32_t resolve(struct model *m, uint32_t thread, uint64_t address, uint64_t t)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
@@ -113,7 +114,7 @@ static void dirty_process(struct model *m, uint32_t thread)
 {
 	struct process *p = &m->priv->procs.v[m->priv->threads.v[thread].proc];
 
-	/* Those made since are. */
+	/* GILs that were added later are marked when they are added. */
 	if (p->lost)
 		return;
 	p->lost = true;
@@ -121,7 +122,7 @@ static void dirty_process(struct model *m, uint32_t thread)
 		m->priv->gils.v[g].dirty = true;
 }
 
-/* Ends the thread's open span, a hold: its GIL is free from now on. */
+/* Ends the thread's open span, a hold; its GIL is now free. */
 static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flags)
 {
 	struct span *s = last(m, thread);
@@ -134,7 +135,7 @@ static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flag
 	owners_mark(m, s->gil.index, t);
 }
 
-/* Ends the thread's open span, a wait: its GIL has one waiter less. */
+/* Ends the thread's open span, a wait; its GIL has one waiter fewer. */
 static void free_wait(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
@@ -143,8 +144,8 @@ static void free_wait(struct model *m, uint32_t thread, uint64_t t)
 	owners_mark(m, s->gil.index, t);
 }
 
-/* An event is missing in the open wait, so it is not certain that the thread waited throughout: the
- * span becomes unknown. */
+/* An event is missing in the open wait, so it is not certain that the thread waited throughout, and
+ * the span becomes unknown. */
 static void make_wait_unknown(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
@@ -166,7 +167,7 @@ static void take(struct model *m, uint32_t thread, uint32_t gil, uint64_t t, uin
 	last(m, thread)->gil.owner_hint = owners_mark_of(&m->gils.v[gil]);
 }
 
-/* Not part of prove(), which is inlined, since it is called for each event. */
+/* Kept out of prove(), which is inlined because it is called for each event. */
 __attribute__((noinline)) static void set_since_loss(struct model *m, uint32_t thread,
                                                      enum gil_state state, uint32_t gil)
 {
@@ -195,8 +196,8 @@ static inline void prove(struct model *m, uint32_t thread, uint64_t t, enum gil_
 		set_since_loss(m, thread, state, gil);
 }
 
-/* Unless another thread has held the GIL since the loss: then this one cannot have held it
- * throughout. */
+/* Does nothing if another thread has held the GIL since the loss, because then this thread cannot
+ * have held it throughout. */
 static void prove_hold(struct model *m, uint32_t thread, uint64_t t, uint32_t gil)
 {
 	const struct gil_tracker *gs = &m->priv->gils.v[gil];
@@ -212,7 +213,7 @@ void gil_prove_without(struct model *m, uint32_t thread, uint64_t t)
 }
 
 /* The thread that switches tracing on holds a GIL whose address is learnt later: from the next
- * event of its process or, if an event of its own disagrees, from that one. */
+ * event of its process, or from the first of its own if that disagrees. */
 void gil_start_hold(struct model *m, uint32_t thread, uint64_t t)
 {
 	uint32_t gil = gil_new(m, m->priv->threads.v[thread].proc, 0, t);
@@ -221,8 +222,8 @@ void gil_start_hold(struct model *m, uint32_t thread, uint64_t t)
 	m->priv->threads.v[thread].flags |= THREAD_START;
 }
 
-/* The hold at the start was of another GIL than assumed: an acquire of the assumed one cannot have
- * ended it. */
+/* The hold at the start was of another GIL than assumed, so an acquire of the assumed GIL cannot
+ * have ended it. */
 static void move_start_hold(struct model *m, uint32_t thread, uint32_t gil)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];
@@ -283,7 +284,7 @@ static void withdraw_start_hold(struct model *m, uint32_t thread)
  * switched tracing on while holding the GIL, and has not acquired it since, nor is any event of it
  * lost.
  */
-static bool never_had(const struct model *m, uint32_t thread)
+static bool never_held(const struct model *m, uint32_t thread)
 {
 	const struct model_private *p = m->priv;
 	const struct lane *lane = &m->threads.v[thread].gil;
@@ -309,7 +310,7 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	} else if (s->state == GIL_WAIT) {
 		lost_or_anomaly(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
 		make_wait_unknown(m, thread, t);
-	} else if (never_had(m, thread)) {
+	} else if (never_held(m, thread)) {
 		s->state = GIL_NO;
 	}
 	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
@@ -347,8 +348,8 @@ void gil_acquire(struct model *m, uint32_t thread, uint64_t t)
 	take(m, thread, gil, t, 0);
 }
 
-/* drop_gil called by PyEval_SaveThread is the actual release, so the hold lasts until now, unless
- * another thread has held the GIL since. */
+/* If PyEval_SaveThread calls drop_gil, that is the actual release, so the hold lasts until now
+ * unless another thread has held the GIL since. */
 static bool extend_hold(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct lane *lane = &m->threads.v[thread].gil;
@@ -451,7 +452,7 @@ void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t)
 	m->caveats[CAVEAT_FORKED]++;
 }
 
-/* Closes the open span because the thread, the program or the recording ended. */
+/* Closes the open span because the thread, the program or the recording has ended. */
 static void close_span(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct span *s = last(m, thread);
@@ -473,7 +474,8 @@ void gil_exec(struct model *m, uint32_t thread, uint64_t t)
 	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
 }
 
-/* A waiting thread acquires a GIL that is free for this long: if none does, none waits. */
+/* If a GIL stays free for this long, no thread was waiting for it, since a waiter would have
+ * acquired it. */
 #define FREE_NS 10000000
 
 static bool was_free(const struct model_gil *g)
@@ -489,7 +491,7 @@ static bool was_free(const struct model_gil *g)
 }
 
 /* Threads without any GIL event, such as those of OpenBLAS, did not wait for the GIL if it was free
- * for a while: they were without it all their lives. */
+ * for a while, so they were without it all their lives. */
 void gil_finish(struct model *m)
 {
 	bool free = true, any = false;
@@ -503,7 +505,7 @@ void gil_finish(struct model *m)
 		free = was_free(&m->gils.v[g]);
 	}
 	for (uint32_t i = 0; any && free && i < m->threads.n; i++)
-		if (never_had(m, i))
+		if (never_held(m, i))
 			m->threads.v[i].gil.spans.v[0].state = GIL_NO;
 }
 

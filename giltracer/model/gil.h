@@ -9,7 +9,7 @@ uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t);
 void gil_start_hold(struct model *m, uint32_t thread, uint64_t t);
 void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame);
 void gil_acquire(struct model *m, uint32_t thread, uint64_t t);
-/* What ran at the end of the hold that is open, if there is one; 0: unknown. */
+/* The frame that ran at the end of the open hold, if there is one; 0: unknown. */
 void gil_held_in(struct model *m, uint32_t thread, uint32_t frame);
 void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save);
 void gil_released(struct model *m, uint32_t thread, uint64_t t);
@@ -21,12 +21,12 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 /* The GIL was turned off: the thread no longer holds or requests it. The caller sets the state that
  * follows. */
 void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
-/* After owners_finish(). */
+/* Call it after owners_finish(). */
 void gil_finish(struct model *m);
 /* The thread's next event happens without the GIL, so it has not had the GIL since the last loss of
  * records. */
 void gil_prove_without(struct model *m, uint32_t thread, uint64_t t);
-/* The thread has no GIL from now on; locks_span() gives its state. */
+/* The thread is without the GIL from now on; locks_span() gives its state. */
 void gil_without(struct model *m, uint32_t thread, uint64_t t);
 
 #endif

@@ -36,12 +36,12 @@ static int check_lane(const struct model_thread *mt, const struct lane *lane, co
 	return 0;
 }
 
-/* Per GIL: how long it was held and waited for, added up from the threads; queued_ns: waited for,
- * as its owners have it. at: index of the owner where the last hold or free wait of the thread in
- * hand was. */
+/* Per GIL: how long it was held and waited for, summed over the threads; queued_ns: how long it was
+ * waited for according to its owners. at: index of the owner at the last checked hold or free wait
+ * of thread. */
 struct sums {
 	uint64_t held_ns, waited_ns, queued_ns;
-	uint32_t thread; /* the one in hand when at was set, plus 1 */
+	uint32_t thread; /* the thread for which at is set, plus 1 */
 	size_t at;
 };
 
@@ -167,8 +167,8 @@ static int check_lock_blame(const struct model *m, enum gil_state state, struct 
 	return 0;
 }
 
-/* Without records of who had the CPUs there are no rows at all. */
-static int check_starved(const struct model *m, struct error *err)
+/* There are no rows unless the recording shows which thread had each CPU. */
+static int check_cpu_blame(const struct model *m, struct error *err)
 {
 	CLEANUP(free) uint64_t *ns = xcalloc(m->threads.n + 1, sizeof(*ns));
 
@@ -176,7 +176,7 @@ static int check_starved(const struct model *m, struct error *err)
 		const struct model_cpu_blame *s = &m->cpu_blame.v[i];
 
 		if (s->thread >= m->threads.n || s->thread == s->by)
-			return error_set(err, EINVAL, "starvation row %zu: no such thread", i);
+			return error_set(err, EINVAL, "CPU blame row %zu: no such thread", i);
 		ns[s->thread] += s->runnable_ns;
 	}
 	for (size_t i = 0; m->cpu_blame.n && i < m->threads.n; i++)
@@ -211,5 +211,5 @@ int model_check(const struct model *m, struct error *err)
 	if (check_blame(m, err) < 0 || check_lock_blame(m, GIL_LOCK_WAIT, err) < 0 ||
 	    check_lock_blame(m, GIL_STOPPED, err) < 0)
 		return -1;
-	return check_starved(m, err);
+	return check_cpu_blame(m, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the GIL is off, threads park for a lock, or while another thread has stopped the world.
- * Both end when some thread unparks them. In the GIL lane these are states without the GIL. */
+/* If the GIL is off, threads park until they get a lock, or while another thread has stopped the
+ * world. Both end when a thread unparks them. In the GIL lane these are states without the GIL. */
 #include "model/locks.h"
 
 #include "base/search.h"
@@ -22,7 +22,7 @@ static struct parking *parking_of(struct model *m, uint32_t thread)
 	return &m->priv->threads.v[thread].parking;
 }
 
-/* The lock at an address; *ret_key: the key for it if there is none. */
+/* The lock at an address; if there is none, *ret_key is the key for it. */
 static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint64_t *ret_key)
 {
 	uint64_t key = address_key(proc, address);
@@ -50,7 +50,7 @@ static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 		*vec_push(&m->priv->locks) = (struct lock_tracker){ .proc = proc };
 		idmap_set(&m->priv->lock_keys, key, lock);
 	}
-	/* A later object may have the same address: the last one names the lock. */
+	/* A later object may have the same address, so the lock is named after the last one. */
 	m->locks.v[lock].world = ev->park.kind == PARK_WORLD;
 	if (ev->park.of && m->priv->options.names)
 		m->locks.v[lock].of = names_get(m->priv->options.names, ev->park.of);
@@ -67,7 +67,7 @@ struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 
 		span.state = world ? GIL_STOPPED : GIL_LOCK_WAIT;
 		span.gil.lock = parking->lock;
-		/* It was stopped before any Python code ran after the request. */
+		/* The thread was stopped before it ran any Python code after the request. */
 		span.gil.frame = world ? parking->frame : 0;
 	} else if (parking->stopping) {
 		const struct span *was = lane_last(&m->threads.v[thread].gil);
@@ -101,10 +101,10 @@ static void unpark(struct model *m, uint32_t thread)
 	parking_of(m, thread)->started_ns = 0;
 }
 
-/* Begins the span that the thread's state now asks for, unless it holds or requests a GIL. */
-static void go_on(struct model *m, uint32_t thread, uint64_t t)
+/* Begins the span of the thread's current state, unless it holds or requests a GIL. */
+static void update_span(struct model *m, uint32_t thread, uint64_t t)
 {
-	/* The last span no longer begins at the release of the GIL. */
+	/* The last span no longer starts at the release of the GIL. */
 	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
 	if (gil_state_is_without(last(m, thread)->state))
 		gil_without(m, thread, t);
@@ -120,29 +120,29 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 		parking_of(m, thread)->lock = lock;
 		m->priv->locks.v[lock].waiters++;
 	}
-	go_on(m, thread, t);
+	update_span(m, thread, t);
 }
 
 static void release(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
 {
 	uint64_t key = 0;
 	uint32_t lock = find(m, m->priv->threads.v[thread].proc, address, &key);
-	struct lock_tracker *book;
+	struct lock_tracker *tracker;
 
-	go_on(m, thread, t);
+	update_span(m, thread, t);
 	if (lock == MODEL_NONE)
 		return;
-	book = &m->priv->locks.v[lock];
-	/* Threads that are to be stopped need not be asleep yet: see released_before. */
-	if (book->waiters || m->locks.v[lock].world)
-		*vec_push(&book->releases) = (struct lock_release){ t, thread };
+	tracker = &m->priv->locks.v[lock];
+	/* Threads that are about to be stopped may not be asleep yet: see released_before. */
+	if (tracker->waiters || m->locks.v[lock].world)
+		*vec_push(&tracker->releases) = (struct lock_release){ t, thread };
 }
 
 static void stop_world(struct model *m, uint32_t thread, uint64_t t)
 {
 	parking_of(m, thread)->started_ns = 0;
 	parking_of(m, thread)->stopping = true;
-	go_on(m, thread, t);
+	update_span(m, thread, t);
 }
 
 static void start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
@@ -153,10 +153,10 @@ static void start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t f
 		last(m, thread)->gil.frame = frame;
 	parking->stopping = false;
 	parking->started_ns = t;
-	go_on(m, thread, t);
+	update_span(m, thread, t);
 }
 
-/* Starting the others again is part of stopping the world, if the thread did nothing else in
+/* Starting the other threads again is part of stopping the world, if the thread did nothing else in
  * between. */
 static void started_world(struct model *m, uint32_t thread, uint64_t t)
 {
@@ -166,7 +166,7 @@ static void started_world(struct model *m, uint32_t thread, uint64_t t)
 	if (lane->spans.n > 1 && s->state == GIL_NO && s[-1].state == GIL_STOPPING &&
 	    s->start_ns == parking_of(m, thread)->started_ns)
 		lane->spans.n--;
-	go_on(m, thread, t);
+	update_span(m, thread, t);
 }
 
 /* The thread waits to be notified, not for a lock that another thread holds. */
@@ -209,7 +209,7 @@ static void gil_off(struct model *m, uint32_t thread, uint64_t t, const struct e
 	set_frame(m, thread, ev);
 }
 
-/* Whether the event concerns a GIL that is off. A return event does not say; its entry event
+/* Whether the event is about a GIL that is off. A return event does not show that; its entry event
  * did. */
 static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
 {
@@ -233,7 +233,7 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 		break;
 	case EV_PARKED:
 		unpark(m, thread);
-		go_on(m, thread, t);
+		update_span(m, thread, t);
 		break;
 	case EV_UNPARK:
 		release(m, thread, t, ev->park.address);
@@ -278,9 +278,8 @@ static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t s
 }
 
 /*
- * The world may be started again after a thread has seen that it is to stop and before it is
- * asleep. Then the thread was released before its span began, while it still ran, and it wakes at
- * once.
+ * The world may be started again after a thread has noticed the request to stop and before it
+ * sleeps. Then it was released before its span began, while it still ran, and it wakes at once.
  */
 static bool released_before(const struct model *m, const struct span *s, size_t span,
                             const struct lock_release *before)
@@ -294,21 +293,21 @@ void model_blocked(const struct model *m, uint32_t thread, size_t span,
 	const struct lane *lane = &m->threads.v[thread].gil;
 	const struct span *s = &lane->spans.v[span];
 	uint64_t at = s->start_ns, end_ns = lane_span_end(lane, span);
-	const struct lock_tracker *book;
+	const struct lock_tracker *tracker;
 	bool released;
 	size_t i;
 
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
-	book = &m->priv->locks.v[s->gil.lock];
-	i = SEARCH(book->releases.n, k, book->releases.v[k].time_ns <= at);
-	/* Where the thread released the lock itself, the span begins after that release. */
-	released = i && (book->releases.v[i - 1].thread == thread ||
-	                 released_before(m, s, span, &book->releases.v[i - 1]));
-	for (; i < book->releases.n && book->releases.v[i].time_ns <= end_ns; i++) {
-		const struct lock_release *r = &book->releases.v[i];
+	tracker = &m->priv->locks.v[s->gil.lock];
+	i = SEARCH(tracker->releases.n, k, tracker->releases.v[k].time_ns <= at);
+	/* If the thread released the lock itself, its span begins after that release. */
+	released = i && (tracker->releases.v[i - 1].thread == thread ||
+	                 released_before(m, s, span, &tracker->releases.v[i - 1]));
+	for (; i < tracker->releases.n && tracker->releases.v[i].time_ns <= end_ns; i++) {
+		const struct lock_release *r = &tracker->releases.v[i];
 
-		/* A lock that the waiter itself held is free once it sleeps. */
+		/* A lock that the waiter itself held is free once the waiter sleeps. */
 		add_stretch(list, r->thread == thread ? MODEL_NONE : r->thread, at, r->time_ns);
 		at = r->time_ns;
 		released = true;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What blocks threads of a free-threaded interpreter: locks, and a stopped world. */
+/* Waits of threads in a free-threaded interpreter: for locks, and while the world is stopped. */
 #ifndef GILTRACER_MODEL_LOCKS_H
 #define GILTRACER_MODEL_LOCKS_H
 
 #include "model/private.h"
 
-/* Whether locks_feed has anything to do with an event of the GIL or of parking: never if the GIL is
- * on. */
+/* Whether locks_feed has to see this event of the GIL or of parking. Never if the GIL is on. */
 static inline bool locks_concern(const struct model *m, const struct event *ev, uint32_t thread)
 {
 	const struct parking *p = &m->priv->threads.v[thread].parking;
@@ -15,13 +14,14 @@ static inline bool locks_concern(const struct model *m, const struct event *ev, 
 	       p->requested_off || p->released_off;
 }
 
-/* True: the event is of parking, or of a GIL that is off, and is done with. */
+/* Returns true if the event is about parking or about a GIL that is off; it is then fully
+ * handled. */
 bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t);
 
-/* The thread is no longer parked, for whatever reason it was. */
+/* The thread is no longer parked. */
 void locks_forget(struct model *m, uint32_t thread);
 
-/* The span from t on of a thread that is without the GIL. */
+/* The span from t on of a thread without the GIL. */
 struct span locks_span(struct model *m, uint32_t thread, uint64_t t);
 
 void locks_finish(struct model *m);

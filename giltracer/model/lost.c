@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lost records. The ring buffer of a CPU was full for a while: whoever may have been on that CPU is
- * unknown meanwhile. What follows is known when the thread does something that only one state
- * allows: it has been in that state since the loss. A thread that is asleep without the GIL before
- * and after several losses is taken to have been so between them; not in them.
+ * Lost records. The ring buffer of a CPU was full for a while, so the state of every thread that
+ * may have been on that CPU is unknown during that time. The state after the loss becomes known
+ * when the thread does something that only one state allows: it has been in that state since the
+ * loss. A thread that is asleep without the GIL before and after several losses is assumed to have
+ * been so between them, but not during them.
  *
- * A loss is reported only when the buffer has room again. Until then, events that contradict each
- * other are collected (struct anomaly); those within the loss are explained by it.
+ * A loss is reported only once the buffer has room again. Until then, events that contradict each
+ * other are collected (struct anomaly); the loss explains those within it.
  *
- * A loss in the recording of the whole machine only hides who had the CPU: a sleep whose wake-up is
- * missing is marked anyway.
+ * A loss in the recording of the whole machine only hides which thread had the CPU: a sleep whose
+ * wake-up is missing is marked anyway.
  */
 #include "model/lost.h"
 
@@ -20,10 +21,10 @@
 
 /*
  * The start of the part of [since_ns, t) in which the thread may have been on a CPU (-1: any); t if
- * it was on other CPUs throughout. A thread that was off its CPU may have been on that one in
+ * it was on other CPUs throughout. A thread that was off CPU may have been on the lost one in
  * between.
  */
-static uint64_t out_of_sight(const struct lane *cpu, int32_t lost, uint64_t since_ns, uint64_t t)
+static uint64_t lost_from(const struct lane *cpu, int32_t lost, uint64_t since_ns, uint64_t t)
 {
 	uint64_t from = t;
 
@@ -80,13 +81,13 @@ void lost_doubt(struct lane *lane)
 	lane->spans.n = n;
 }
 
-static void lose_sight(struct model *m, uint32_t thread, const struct pending_loss *loss)
+static void lose_thread(struct model *m, uint32_t thread, const struct pending_loss *loss)
 {
 	const struct model_thread *mt = &m->threads.v[thread];
 	bool alive = m->priv->threads.v[thread].flags & THREAD_ALIVE;
 	uint64_t t = loss->end_ns, from = later(loss->since_ns, mt->start_ns);
 
-	from = out_of_sight(&mt->cpu, loss->cpu, from, alive || t < mt->end_ns ? t : mt->end_ns);
+	from = lost_from(&mt->cpu, loss->cpu, from, alive || t < mt->end_ns ? t : mt->end_ns);
 	if (from >= (alive ? t : mt->end_ns))
 		return;
 	assume_quiet(m, thread, loss->flags, from);
@@ -103,13 +104,13 @@ static void lose(struct model *m, const struct pending_loss *loss)
 	if (loss->flags & EVF_WAKEUPS)
 		return;
 	for (uint32_t i = 0; i < m->threads.n; i++)
-		lose_sight(m, i, loss);
+		lose_thread(m, i, loss);
 	while (m->priv->anomalies.n &&
 	       m->priv->anomalies.v[m->priv->anomalies.n - 1].time_ns > loss->since_ns)
 		m->priv->anomalies.n--;
 }
 
-/* Two losses as one, from the start of the first to the end of the last. */
+/* Merges two losses into one, from the start of the first to the end of the last. */
 static void join(struct pending_loss *to, const struct pending_loss *loss)
 {
 	if (loss->since_ns < to->since_ns)
@@ -129,7 +130,7 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t)
 		.since_ns = since_ns,
 		.end_ns = t,
 		.cpu = ev->cpu,
-		/* Wake-ups say nothing about the GIL. */
+		/* Wake-ups contain nothing about the GIL. */
 		.flags = ev->flags & EVF_WAKEUPS ? ev->flags | EVF_NO_GIL : ev->flags,
 	};
 

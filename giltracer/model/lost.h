@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What is unknown because records are missing. */
+/* Makes states unknown where records are missing. */
 #ifndef GILTRACER_MODEL_LOST_H
 #define GILTRACER_MODEL_LOST_H
 
 #include "model/model.h"
 
 void lost_records(struct model *m, const struct event *ev, uint64_t t);
-/* An event at t contradicts earlier ones, unless records are missing there; counted at the end,
- * when all losses are known. */
+/* An event at t contradicts earlier ones. It is counted at the end, when all losses are known,
+ * unless records are missing there. */
 void lost_or_anomaly(struct model *m, enum caveat_code code, uint64_t t);
 /* To be called before the threads end: applies the losses that are still pending. */
 void lost_end(struct model *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes one event at a time, on a clock that never goes back. */
+/* Handles one event at a time, on a clock that never goes back. */
 #include "model/blame.h"
 #include "model/cpu.h"
 #include "model/gil.h"
@@ -79,7 +79,7 @@ static void start(struct model *m)
 	thread_start_all(m);
 }
 
-/* A loss is reported after it happened, perhaps only after tracing ended. */
+/* Whether a loss began before t. It is reported later, perhaps only after tracing ended. */
 static bool has_begun(const struct event *ev, uint64_t t)
 {
 	return ev->type == EV_LOST && ev->lost.since_ns < t;
@@ -197,7 +197,7 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 		cpu_out(m, thread, t, ev->flags & EVF_PREEMPT);
 		break;
 	case EV_SCHED_OUT:
-		/* Stops are recorded where no other state is. */
+		/* Stops are recorded even where no other state is. */
 		m->priv->saw_sched_out |= !(ev->sched.prev_state & EV_STATE_STOPPED);
 		cpu_sched_out(m, thread, t, ev->sched.prev_state, ev->sched.stack);
 		feed_next(m, ev, t);
@@ -266,8 +266,9 @@ void model_feed(struct model *m, const struct event *ev)
 	}
 }
 
-/* A process that outlived the program: without a known end of tracing, it was recorded to its end.
- * Where that is known, other programs may yet end with it, as those that serve multiprocessing do. */
+/* A process that outlived the program. If the end of tracing is not known, the process was recorded
+ * until it ended. If it is known, processes that execute another program may still end with the
+ * program, as multiprocessing's helpers do. */
 static bool is_left_behind(const struct model *m, uint32_t thread)
 {
 	const struct model_options *options = &m->priv->options;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events -> meaning: who held which GIL when, who waited, and on whose account. One model per
- * recording (pass). Feed it every event in time order, finish it, then read it.
+ * Events -> which thread held which GIL when, which threads waited, and which holder each wait is
+ * charged to. One model per recording (pass). Feed it every event in time order, finish it, then
+ * read it.
  *
  * Invariants, checked by model_check() on every recording:
  *	per thread  hold + wait + free wait + no_gil + unknown = end - start, to the nanosecond;
  *	            waiting for a lock and stopping the world are parts of no_gil
  *	per GIL     at no instant two holders
  *	per thread  the CPU states add up to the same life
- *	free waits  nobody held the GIL during any of them, and they are nobody's waiting: neither
+ *	free waits  nobody held the GIL during any of them; they are not waiting, and appear neither
  *	            in blame nor among a GIL's waiters
  *	blame       the rows of a waiter add up to its gil_ns[GIL_WAIT]
- *	lock blame  the same of gil_ns[GIL_LOCK_WAIT] and gil_ns[GIL_STOPPED]
+ *	lock blame  the same for gil_ns[GIL_LOCK_WAIT] and gil_ns[GIL_STOPPED]
  *	CPU blame   the rows of a thread add up to its cpu_ns[CPU_RUNNABLE]
  *
  * State: 20 bytes per span of a lane and 16 per change of a GIL's owner or number of waiters. A
  * turn of a thread (request, acquire, release, return of drop_gil: 4 events) is 4 spans and 3
- * changes, 128 bytes or 32 per GIL event; a switch in or out or a wake-up is one span, 20 bytes.
- * Where all CPUs were watched, each switch of the machine is 16 bytes, and each move of a thread
- * to another CPU's line. Nothing else grows with the recording.
+ * changes, 128 bytes or 32 per GIL event; a switch in or out or a wake-up is one span, 20 bytes. If
+ * all CPUs were recorded, each switch of the machine takes 16 bytes, and so does each move of a
+ * thread to another run queue. Nothing else grows with the recording.
  *
  * Times are CLOCK_MONOTONIC in ns. Times in unions of lanes are half-open: [start, end).
  */
@@ -38,18 +39,19 @@
 
 enum gil_state {
 	GIL_UNKNOWN,     /* before the thread's first event, or records were lost */
-	GIL_NO,          /* no GIL: released, in C code or asleep */
+	GIL_NO,          /* released: running C code, or asleep */
 	GIL_HOLD,        /* acquire -> release */
 	GIL_WAIT,        /* request -> acquire; a GIL that was not free throughout */
 	GIL_SWITCH_WAIT, /* release while others wait -> return of drop_gil; part of wait in totals
 	                  */
 	GIL_FREE_WAIT,   /* request -> acquire of a GIL that is known to have been free throughout:
-	                  * tracing overhead or scheduling delay, not waiting. Told from GIL_WAIT at
-	                  * the end */
+	                  * tracing overhead or scheduling delay, not waiting. Distinguished from
+	                  * GIL_WAIT at the end */
 	/* Without the GIL, in a free-threaded interpreter: */
-	GIL_LOCK_WAIT, /* asleep for a lock that another thread has */
-	GIL_STOPPED,   /* stands until a thread that stopped the world lets it go on */
-	GIL_STOPPING,  /* is that thread: from asking the others to stop to letting them go on */
+	GIL_LOCK_WAIT, /* asleep, waiting for a lock that another thread holds */
+	GIL_STOPPED,   /* stopped until the thread that stopped the world starts it again */
+	GIL_STOPPING,  /* that thread, from its request to stop until it has started the others
+	                * again */
 	GIL_STATES,
 };
 
@@ -63,7 +65,7 @@ enum cpu_state {
 	CPU_UNKNOWN,
 	CPU_RUNNING,
 	CPU_RUNNABLE,
-	CPU_SLEEPING,        /* S, or asleep of unknown kind where prev_state was not recorded */
+	CPU_SLEEPING,        /* S, or any sleep if prev_state was not recorded */
 	CPU_UNINTERRUPTIBLE, /* D */
 	CPU_GIL_SLEEP,       /* S(GIL): asleep inside take_gil */
 	CPU_STATES,
@@ -72,28 +74,29 @@ enum cpu_state {
 enum span_flags {
 	SPAN_INFERRED_END = 1 << 0, /* a hold whose release no probe saw; a sleep whose wake-up was
 	                             * not recorded, so that its end may have been RUNNABLE */
-	SPAN_INFERRED_START = 1 << 1, /* a hold assumed at the start, or inherited over a fork */
-	SPAN_OPEN_END = 1 << 2,       /* the recording or the thread ended in it */
-	SPAN_LOST = 1 << 3,           /* unknown because records are missing, not from birth */
-	SPAN_STOPPED = 1 << 4,        /* a sleep that a signal or a debugger ordered */
+	SPAN_INFERRED_START = 1 << 1, /* a hold assumed at the start, or inherited by fork */
+	SPAN_OPEN_END = 1 << 2,       /* the span was cut by the end of the recording or of the
+	                               * thread */
+	SPAN_LOST = 1 << 3,           /* unknown because records are missing */
+	SPAN_STOPPED = 1 << 4,        /* a sleep caused by a stop signal or a debugger */
 };
 
 /**
  * A stretch of a lane; it ends where the next one starts, the last one at the lane's end. There are
- * so many that four bytes of padding count.
+ * so many that four bytes of padding would matter.
  * @state: enum gil_state in a GIL lane, enum cpu_state in a CPU lane
  * @flags: enum span_flags
  * @gil: in a GIL lane
- * @gil.owner_hint: HOLD and WAIT: see owners_of; else -1
- * @gil.index: HOLD and waits for a GIL: which; else MODEL_NONE
- * @gil.lock: LOCK_WAIT and STOPPED: which lock, instead of index
- * @gil.frame: Python frame, id in the source's frames, 0: unknown. HOLD: that ran at its end;
- *             waits: that waits; LOCK_WAIT, STOPPED, STOPPING: that runs
+ * @gil.owner_hint: HOLD and WAIT: see owners_of(); otherwise -1
+ * @gil.index: HOLD and waits for a GIL: index of the GIL; otherwise MODEL_NONE
+ * @gil.lock: LOCK_WAIT and STOPPED: index of the lock, instead of index
+ * @gil.frame: id of a Python frame in the source's frames, 0: unknown. HOLD: the frame that ran at
+ *             its end; waits: the waiting frame; LOCK_WAIT, STOPPED, STOPPING: the current frame
  * @cpu: in a CPU lane
- * @cpu.number: RUNNING: of the CPU; else -1
- * @cpu.waker: index of the thread that woke this one, on the span that follows the wake-up; else
- *             MODEL_NONE
- * @cpu.stack: off the CPU: id in the source's stacks, 0: none
+ * @cpu.number: RUNNING: number of the CPU; otherwise -1
+ * @cpu.waker: index of the thread that woke this one, on the span that follows the wake-up;
+ *             otherwise MODEL_NONE
+ * @cpu.stack: off CPU: id of a stack in the source's stacks, 0: none
  */
 struct span {
 	uint64_t start_ns;
@@ -124,17 +127,18 @@ struct lane {
 /**
  * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
  * end_ns - start_ns each.
- * @holds, @waits, @free_waits: how many HOLD, WAIT and FREE_WAIT spans (switch waits do not count)
- * @gil_events: as those of the model
- * @probe_cost_ns: what the probes of these took of its life, see probe_cost.h: an estimate, and a
+ * @holds, @waits, @free_waits: numbers of HOLD, WAIT and FREE_WAIT spans (switch waits do not
+ * count)
+ * @gil_events: number of its GIL events, as in struct model
+ * @probe_cost_ns: time that the probes of these events took, see probe_cost.h: an estimate, and a
  *                 lower bound
- * @calls_cost_ns: what recording its Python calls took of its life: an estimate; 0: unknown, or
- *                 none. Of whoever has the calls
+ * @calls_cost_ns: time that recording its Python calls took: an estimate; 0: unknown or none. Set
+ *                 by the reader of the calls
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
- * @unseen_runnable_ns: of its sleep, at most so much was time in line, after wake-ups that were not
- *                      reported although all were asked for; what is less than the way from idle to
- *                      running does not count
+ * @unseen_runnable_ns: upper bound of the sleep that was in fact runnable time, after wake-ups that
+ *                      are missing although all were to be recorded; times shorter than the switch
+ *                      from idle do not count
  */
 struct model_thread {
 	uint32_t pid, tid;
@@ -148,7 +152,8 @@ struct model_thread {
 	uint64_t longest_wait_ns, longest_wait_at_ns;
 	uint64_t gil_events, probe_cost_ns, calls_cost_ns;
 	uint64_t unseen_runnable_ns;
-	uint64_t lock_waits, stops, worlds_stopped; /* spans LOCK_WAIT, STOPPED, STOPPING */
+	uint64_t lock_waits, stops, worlds_stopped; /* numbers of LOCK_WAIT, STOPPED and STOPPING
+	                                             * spans */
 	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;
 	uint64_t longest_stop_ns, longest_stop_at_ns; /* STOPPED */
 	uint64_t longest_stopping_ns, longest_stopping_at_ns;
@@ -162,24 +167,25 @@ static inline uint64_t model_thread_wait_ns(const struct model_thread *t)
 	return t->gil_ns[GIL_WAIT] + t->gil_ns[GIL_SWITCH_WAIT];
 }
 
-/* All the time without the GIL and without a wait for it. */
+/* All time without the GIL and without a wait for it. */
 static inline uint64_t model_thread_no_gil_ns(const struct model_thread *t)
 {
 	return t->gil_ns[GIL_NO] + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED] +
 	       t->gil_ns[GIL_STOPPING];
 }
 
-/* One stretch of a GIL's ownership; contiguous from the GIL's first to its last known instant.
- * Neighbours may be equal. */
+/* One stretch of a GIL's ownership. Stretches are contiguous from the GIL's first to its last known
+ * instant. Neighbours may be equal. */
 struct gil_owner {
 	uint64_t start_ns;
-	uint32_t thread;  /* index of the holder, MODEL_NONE: free, MODEL_UNKNOWN: cannot be told */
-	uint32_t waiters; /* how many threads waited for it during this stretch: no change within */
+	uint32_t thread;  /* index of the holder; MODEL_NONE: free; MODEL_UNKNOWN: not known */
+	uint32_t waiters; /* number of threads that waited for it during all of this stretch */
 };
 
 /**
- * @held_ns: somebody held it. @wanted_ns: at least one thread was in GIL_WAIT for it.
- * @handover_ns: the time, summed over waiters, in which a thread waited and nobody held it.
+ * @held_ns: time during which a thread held it
+ * @wanted_ns: time during which at least one thread was in GIL_WAIT for it
+ * @handover_ns: time during which a thread waited and no thread held it, summed over waiters
  */
 struct model_gil {
 	uint32_t pid;
@@ -191,15 +197,15 @@ struct model_gil {
 
 /*
  * Wait of waiter charged to holder: the time in which the waiter was in GIL_WAIT for a GIL that the
- * holder held. holder MODEL_NONE: handover; MODEL_UNKNOWN: nobody is known to have held it, but
- * somebody may have; == waiter never happens. A waiter's rows add up to its gil_ns[GIL_WAIT].
- * Switch waits are charged to nobody: the thread waits for any other thread to take a GIL that is
- * free. Rows of one waiter and holder differ in their GILs.
+ * holder held. holder MODEL_NONE: handover; MODEL_UNKNOWN: no thread is known to have held it, but
+ * one may have. The holder is never the waiter. A waiter's rows add up to its gil_ns[GIL_WAIT].
+ * Switch waits are not charged: the thread waits until any other thread takes the free GIL. Rows of
+ * one waiter and holder differ in their GILs.
  *
  * A recording of n events can have n * n pairs. There are no more rows than MODEL_BLAME_ROWS and
- * MODEL_BLAME_ROWS_PER_EVENT for each GIL event; what is waited beyond that is charged to
- * MODEL_UNKNOWN, and counted in CAVEAT_COARSE. The same of work: MODEL_WORK and
- * MODEL_WORK_PER_EVENT pairs of waits and holds are looked at.
+ * MODEL_BLAME_ROWS_PER_EVENT for each GIL event; waiting beyond that is charged to MODEL_UNKNOWN
+ * and counted in CAVEAT_COARSE. The work is limited, too: MODEL_WORK pairs of waits and holds, and
+ * MODEL_WORK_PER_EVENT for each GIL event, are examined.
  */
 #define MODEL_BLAME_ROWS           (1 << 20)
 #define MODEL_BLAME_ROWS_PER_EVENT 4
@@ -210,15 +216,15 @@ struct model_blame {
 	uint32_t waiter, holder;
 	uint32_t gil; /* index */
 	uint64_t wait_ns;
-	uint64_t longest_ns;    /* longest single overlap, and */
-	uint64_t longest_at_ns; /* where it starts */
+	uint64_t longest_ns;    /* longest single overlap, */
+	uint64_t longest_at_ns; /* and where it starts */
 };
 
 /**
- * Something for which threads slept: a PyMutex, or (world) the state of a thread that stood while
- * another one had stopped the world.
+ * Something that threads waited for in their sleep: a PyMutex, or (world) the thread state of a
+ * thread that was stopped while another one had stopped the world.
  * @of: the type of the object whose lock it is, "" if that is not known; borrowed from the names
- * @waits: how often; @wait_ns: summed over the waiters
+ * @waits: number of waits; @wait_ns: summed over the waiters
  */
 struct model_lock {
 	uint32_t pid;
@@ -229,12 +235,12 @@ struct model_lock {
 };
 
 /*
- * A PyMutex does not say who has it. While a thread sleeps for one, every release is seen, so each
- * stretch of a wait that ends with a release is charged to the thread that released: the holder of
- * the lock in the first of them, and, in the next ones, whoever got it in between. by MODEL_NONE:
- * from the last release until the waiter ran; MODEL_UNKNOWN: no release was seen, as where a wait
- * timed out. The same of the stops of the world, with the thread that started it again. state:
- * GIL_LOCK_WAIT or GIL_STOPPED.
+ * A PyMutex does not record its owner. While a thread sleeps for one, every release is recorded, so
+ * each stretch of a wait that ends with a release is charged to the thread that released: in the
+ * first stretch the holder of the lock, in the next ones a thread that got the lock in between. by
+ * MODEL_NONE: from the last release until the waiter ran; MODEL_UNKNOWN: no release was recorded,
+ * for instance if a wait timed out. Stops of the world are charged likewise, to the thread that
+ * started it again. state: GIL_LOCK_WAIT or GIL_STOPPED.
  */
 struct model_lock_blame {
 	uint32_t waiter, by;
@@ -243,17 +249,18 @@ struct model_lock_blame {
 };
 
 /*
- * Time of a thread in CPU_RUNNABLE, charged to whoever had the CPU in whose line it stood: by, a
- * thread of this model; by MODEL_NONE: another program, whose name is name in the source's
- * cpu_names, or nobody if that is 0 (the CPU was about to be given away); MODEL_UNKNOWN: it cannot
- * be told. A thread's rows add up to its cpu_ns[CPU_RUNNABLE].
+ * Time of a thread in CPU_RUNNABLE, charged to the owner of the CPU in whose run queue it waited:
+ * by is a thread of this model; MODEL_NONE: another program, whose name is name in the source's
+ * cpu_names, or none if that is 0 (the CPU was about to be given away); MODEL_UNKNOWN: not known. A
+ * thread's rows add up to its cpu_ns[CPU_RUNNABLE].
  */
 struct model_cpu_blame {
 	uint32_t thread, by, name;
 	uint64_t runnable_ns;
 };
 
-/* A part of one time in line: in whose, -1: unknown; by and name as in struct model_cpu_blame. */
+/* A part of one wait in run queues. cpu: whose run queue, -1: unknown; by and name as in struct
+ * model_cpu_blame. */
 struct model_queued {
 	uint64_t from_ns, to_ns;
 	int32_t cpu;
@@ -265,40 +272,41 @@ enum caveat_code {
 	CAVEAT_INFERRED_RELEASE,   /* holds whose end was inferred */
 	CAVEAT_ACQUIRE_NO_REQUEST, /* an acquire whose request was not seen */
 	CAVEAT_REQUEST_NO_ACQUIRE, /* a request that never returned */
-	CAVEAT_RELEASE_NO_HOLD,    /* a release by a thread that was not known to hold */
+	CAVEAT_RELEASE_NO_HOLD,    /* a release by a thread that was not known to hold the GIL */
 	CAVEAT_OPEN_HOLD,          /* a hold cut by the end of recording or thread */
-	CAVEAT_TWO_HOLDERS,        /* the recording itself contradicts a lock; ours to explain */
-	CAVEAT_UNORDERED,          /* events that came out of order */
+	CAVEAT_TWO_HOLDERS,        /* the recording contradicts itself: no lock can have two
+	                            * holders; a bug of ours */
+	CAVEAT_UNORDERED,          /* events that were out of order */
 	CAVEAT_UNKNOWN_RECORDS,    /* perf records of unknown type */
-	CAVEAT_TRUNCATED,          /* the recording is cut */
-	CAVEAT_NO_GIL_EVENTS,      /* not one probe fired */
+	CAVEAT_TRUNCATED,          /* the recording is truncated */
+	CAVEAT_NO_GIL_EVENTS,      /* no probe fired */
 	CAVEAT_FORKED,             /* a child process inherited a hold */
-	CAVEAT_UNSEEN_WAKEUPS,     /* sleeps ended by a timer or a stranger, whose wake-ups were not
+	CAVEAT_UNSEEN_WAKEUPS,     /* sleeps ended by a timer or another program, whose wake-ups
+	                            * were not recorded */
+	CAVEAT_MISSED_WAKEUPS,     /* sleeps whose wake-ups are missing although all were to be
 	                            * recorded */
-	CAVEAT_MISSED_WAKEUPS,     /* sleeps whose end is not there although all wake-ups were asked
-	                            * for */
 	CAVEAT_OTHER_PYTHON,       /* an interpreter that was not probed */
-	CAVEAT_LEFT_BEHIND,        /* a process that was there when the program had ended */
-	CAVEAT_NO_TRACEPOINTS,  /* states without tracepoints: asleep and D cannot be told apart */
-	CAVEAT_COARSE,          /* waits, losses and GILs too many for all pairs of them: more is
-	                         * unknown than had to be */
-	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were looked at, see overdue_holds.h;
+	CAVEAT_LEFT_BEHIND,        /* a process that still ran when the program had ended */
+	CAVEAT_NO_TRACEPOINTS,     /* no tracepoints for states: S and D cannot be distinguished */
+	CAVEAT_COARSE,          /* too many waits, losses and GILs to examine all pairs: more than
+	                         * necessary is unknown */
+	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were examined, see overdue_holds.h;
 	                         * counted by the analysis */
-	CAVEAT_PROBE_COST,      /* threads of whose time the probes took a share worth a note */
-	CAVEAT_PROBES_SLOW, /* probes took a share of the program's CPU time worth another engine */
+	CAVEAT_PROBE_COST,      /* threads for which the probes took a share of time worth a note */
+	CAVEAT_PROBES_SLOW, /* the probes took a share of CPU time that justifies another engine */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,
 };
 
-/* A hold that went on for so long after a release request, not counting the time in which its
- * thread was runnable. */
+/* A hold that continued for us µs after a release request, not counting time in which its thread
+ * was runnable. */
 struct model_overdue {
 	uint64_t end_ns;
 	uint32_t gil;
 	uint32_t us;
 };
 
-struct model_lost { /* a stretch in which records were lost */
+struct model_lost { /* a stretch during which records were lost */
 	uint64_t start_ns, end_ns;
 	uint64_t count;
 	int32_t cpu; /* -1: unknown */
@@ -322,16 +330,19 @@ struct model {
 	VEC(struct model_blame) blame;
 	VEC(struct model_lock) locks;
 	VEC(struct model_lock_blame) lock_blame;
-	VEC(struct model_cpu_blame) cpu_blame; /* none unless who had each CPU was recorded */
+	VEC(struct model_cpu_blame)
+	cpu_blame; /* empty unless it was recorded which thread had each
+	                                        * CPU */
 	VEC(struct model_lost) lost;
-	VEC(struct model_overdue) overdue; /* by end; complete where requests_known */
+	VEC(struct model_overdue) overdue; /* by end; complete if requests_known */
 	bool requests_known;
-	uint64_t stolen_ns; /* at most so much of all CPUs' time had a hypervisor meanwhile */
+	uint64_t stolen_ns; /* upper bound of the CPU time, all CPUs, taken by a hypervisor */
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
 	uint64_t gil_events;    /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE of a GIL that is on */
-	uint64_t park_events;   /* PARK to STARTED_WORLD, and the former of a GIL that is off */
+	uint64_t park_events;   /* PARK to STARTED_WORLD, and the events above of a GIL that is
+	                         * off */
 	const char *gil_module; /* the import that turned the GIL on, NULL: none; borrowed */
 	struct model_private *priv;
 };
@@ -340,18 +351,19 @@ struct names;
 struct stacks;
 
 /**
- * @start_ns, @end_ns: when tracing was switched on and off, 0 if unknown (first, last event)
- * @to_end: the program ended at end_ns, if that is known, and did not go on
- * @start_tid: the thread that switched it on: it holds the GIL at start_ns; 0 if unknown
+ * @start_ns, @end_ns: times at which tracing was switched on and off; 0: unknown, use the first and
+ * last event
+ * @to_end: the program ended at end_ns, if that is known, and did not continue
+ * @start_tid: the thread that switched tracing on, so it holds the GIL at start_ns; 0: unknown
  * @names: of the source; borrowed until model_free
- * @no_probes: nothing of the GIL was to be recorded: nobody is taken to hold one at the start
- * @gil_off: the GIL was off at start_ns: nobody holds one then
- * @requests_known: the source says of each release whether it was requested
- * @all_releases: no release of a GIL goes unseen but for lost records
+ * @no_probes: GIL events were not recorded: no thread is assumed to hold a GIL at the start
+ * @gil_off: the GIL was off at start_ns, so no thread holds one then
+ * @requests_known: the source knows for each release whether it was requested
+ * @all_releases: every release of a GIL is recorded, except in lost records
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
- *          CPU_GIL_SLEEP; without, one inside a GIL_WAIT is
- * @stolen_ns: at most so much of all CPUs' time had a hypervisor meanwhile
- * @all_wakeups: wake-ups were recorded whoever caused them, interrupts and other programs too
+ *          CPU_GIL_SLEEP; without, a sleep during a GIL_WAIT
+ * @stolen_ns: upper bound of the CPU time, over all CPUs, that a hypervisor took
+ * @all_wakeups: all wake-ups were recorded, also those by interrupts and other programs
  */
 struct model_options {
 	uint64_t start_ns, end_ns;
@@ -369,25 +381,26 @@ struct model_options {
 struct model *model_new(const struct model_options *options);
 void model_free(struct model *model);
 
-/* Never fails: any sequence of events gives a model whose invariants hold; what does not fit is
+/* Never fails: any sequence of events gives a model whose invariants hold; inconsistent events are
  * counted in caveats. */
 void model_feed(struct model *model, const struct event *ev);
 
-/* Close what is open, compute totals and blame. Feed nothing afterwards. */
+/* Closes open spans and computes totals and blame. Feed nothing afterwards. */
 void model_finish(struct model *model);
 
-/* The parts of a CPU_RUNNABLE span of the thread's CPU lane, by time, without gaps. Not before
- * model_finish. */
+/* Calls part for the parts of a CPU_RUNNABLE span of the thread's CPU lane, in order of time,
+ * without gaps. Call it after model_finish. */
 void model_queued_parts(const struct model *model, uint32_t thread, size_t span,
                         void (*part)(void *data, const struct model_queued *part), void *data);
 
-/* 0, or -1 and err if an invariant is broken, naming thread and time. */
+/* Returns 0, or -1 if an invariant is broken; err names thread and time. */
 int model_check(const struct model *model, struct error *err);
 
-/* Index of the thread, MODEL_NONE if there is none. A tid that was reused: the last one. */
+/* Index of the thread, or MODEL_NONE. If the tid was reused: of the last such thread. */
 uint32_t model_find_thread(const struct model *model, uint32_t tid);
 
-/* A stretch of a LOCK_WAIT or STOPPED span, and to whom it is charged, as in model_lock_blame. */
+/* A stretch of a LOCK_WAIT or STOPPED span, and the thread to which it is charged, as in
+ * model_lock_blame. */
 struct model_blocked {
 	uint64_t start_ns, end_ns;
 	uint32_t by;
@@ -397,13 +410,13 @@ struct model_blocked_list {
 	VEC(struct model_blocked) v;
 };
 
-/* Append the stretches of a span of the thread, by time, none of them empty. Other spans have none.
- */
+/* Appends the stretches of a span of the thread, in order of time, none of them empty. Spans in
+ * other states have none. */
 void model_blocked(const struct model *model, uint32_t thread, size_t span,
                    struct model_blocked_list *list);
 
-/* Index of the first row of model->blame, which is in the order of waiters, whose waiter is no
- * less: with many threads there are very many rows. */
+/* Index of the first row of model->blame whose waiter is not less than this one. The rows are
+ * sorted by waiter; with many threads there are very many. */
 size_t model_find_blame(const struct model *model, uint32_t waiter);
 
 /* A short stable name ("lost-records"). */

@@ -13,7 +13,7 @@ static bool same(const struct gil_owner *a, const struct gil_owner *b)
 	return a->thread == b->thread && a->waiters == b->waiters;
 }
 
-/* Append, with neither an empty nor a repeated stretch. */
+/* Appends a stretch, but no empty one and none that repeats the last. */
 static inline void push(struct model_gil *gil, const struct gil_owner *o)
 {
 	size_t n = gil->owners.n;
@@ -24,7 +24,7 @@ static inline void push(struct model_gil *gil, const struct gil_owner *o)
 		*vec_push(&gil->owners) = *o;
 }
 
-/* What the GIL's state is from now on. */
+/* Records the state of the GIL from now on. */
 void owners_mark(struct model *m, uint32_t gil, uint64_t t)
 {
 	const struct gil_tracker *s = &m->priv->gils.v[gil];
@@ -35,8 +35,8 @@ void owners_mark(struct model *m, uint32_t gil, uint64_t t)
 	push(&m->gils.v[gil], &o);
 }
 
-/* Insert a change at time_ns after which the owner is still the same. first: the first change that
- * is not earlier. */
+/* Inserts a change at time_ns that keeps the owner. first: index of the first change that is not
+ * earlier. */
 static void insert(struct model_gil *g, size_t first, uint64_t time_ns)
 {
 	struct gil_owner o = g->owners.v[first - 1];
@@ -48,7 +48,7 @@ static void insert(struct model_gil *g, size_t first, uint64_t time_ns)
 	g->owners.v[first] = o;
 }
 
-/* All changes from the first one on are thread's. */
+/* Makes thread the owner in all changes from first on. */
 static void rename_from(struct model_gil *g, size_t first, uint32_t thread)
 {
 	size_t n = first;
@@ -71,7 +71,7 @@ bool owners_claim(struct model *m, uint32_t gil, uint32_t thread, uint64_t since
 	while (first && g->owners.v[first - 1].start_ns >= since_ns)
 		if (g->owners.v[--first].thread != MODEL_NONE)
 			return false;
-	/* A hold of length 0 left no trace: its GIL has been free since before it. */
+	/* A hold of length 0 left no trace; the GIL has been free since before it. */
 	if (first && (first == g->owners.n || g->owners.v[first].start_ns > since_ns)) {
 		if (g->owners.v[first - 1].thread != MODEL_NONE)
 			return false;
@@ -99,9 +99,10 @@ void owners_forget(struct model *m, uint32_t gil)
 	rename_from(&m->gils.v[gil], 0, MODEL_UNKNOWN);
 }
 
-#define UNKNOWN_PAIRS (1 << 20) /* of GILs and stretches in which owners are unknown */
+#define UNKNOWN_PAIRS (1 << 20) /* pairs of a GIL and a stretch with unknown owners */
 
-struct edge { /* at time_ns the holder becomes thread, or waiters or unknowns change in number */
+struct edge { /* at time_ns the holder becomes thread, or the number of waiters or of unknown
+               * threads changes */
 	uint64_t time_ns;
 	uint32_t thread;
 	int8_t hold, wait, unknown;
@@ -120,7 +121,7 @@ static int edge_order(const void *va, const void *vb)
 	return a->hold - b->hold; /* the end of a hold before the start of the next */
 }
 
-/* The two ends of a span. */
+/* Adds the two ends of a span. */
 static void add_edges(struct edges *edges, struct edge e, uint64_t end_ns)
 {
 	*vec_push(&edges->v) = e;
@@ -131,8 +132,8 @@ static void add_edges(struct edges *edges, struct edge e, uint64_t end_ns)
 	*vec_push(&edges->v) = e;
 }
 
-/* What the spans of a thread say about its GILs, by GIL; an unknown span is unknown for all of
- * them. */
+/* Collects the edges of a thread's spans, by GIL. An unknown span makes the owners of all GILs
+ * unknown. */
 static void collect(const struct model *m, uint32_t thread, struct edges *of_gil,
                     struct edges *unknown)
 {
@@ -186,8 +187,8 @@ static void rebuild(struct model *m, uint32_t gil, struct edges *edges, const st
 	}
 }
 
-/* Keep only those between which some thread is unknown, however many there are: each GIL needs all
- * of them. */
+/* Merges overlapping unknown stretches, regardless of the number of threads: each GIL needs all of
+ * them. */
 static void join(struct edges *unknown)
 {
 	int32_t threads = 0;
@@ -215,7 +216,8 @@ static size_t count_dirty(const struct model *m, uint32_t proc)
 	return n;
 }
 
-/* Each GIL has to consider each stretch: where both are many, merge the stretches into one. */
+/* Each GIL has to consider each stretch: if there are many of both, merge the stretches into
+ * one. */
 static void limit(struct model *m, uint32_t proc, struct edges *unknown)
 {
 	if (count_dirty(m, proc) * unknown->v.n <= UNKNOWN_PAIRS || unknown->v.n <= 2)
@@ -225,7 +227,8 @@ static void limit(struct model *m, uint32_t proc, struct edges *unknown)
 	unknown->v.n = 2;
 }
 
-/* All GILs of a process that are dirty, in one walk over its threads: there may be many of both. */
+/* Rebuilds all dirty GILs of a process in one walk over its threads, because there may be many of
+ * both. */
 static void rebuild_process(struct model *m, uint32_t proc, const uint32_t *threads, size_t n,
                             struct edges *of_gil)
 {
@@ -244,7 +247,7 @@ static void rebuild_process(struct model *m, uint32_t proc, const uint32_t *thre
 	vec_done(&unknown.v);
 }
 
-/* The threads of all processes, process by process: those of proc from first[proc] up to
+/* The threads of all processes, grouped by process: those of proc are from first[proc] up to
  * first[proc + 1]. Caller frees both. */
 static uint32_t *by_process(const struct model *m, size_t **ret_first)
 {

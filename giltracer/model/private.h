@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the model keeps while events are fed. Threads and GILs have, besides their public struct,
- * the state that feeding needs, in arrays of the same indices. The functions of each subject are in
- * the header of its file:
+ * State of the model while events are fed. Threads and GILs have internal state in addition to
+ * their public struct, in arrays with the same indices. The functions of each subject are in the
+ * header of its file:
  *
  *	model.c          one event at a time, on a clock that never goes back
  *	thread.h         which threads exist from when to when
@@ -30,16 +30,16 @@
 enum thread_flags {
 	THREAD_ALIVE = 1 << 0,
 	THREAD_INHERITED = 1 << 1, /* its hold is the copy that a fork made */
-	THREAD_SAVED = 1 << 2,     /* its last release was EV_SAVE: drop_gil may follow */
-	THREAD_RELEASED = 1 << 3,  /* its last span began with a release while others waited: a
-	                            * switch wait, perhaps */
+	THREAD_SAVED = 1 << 2,     /* its last release was EV_SAVE; drop_gil may follow */
+	THREAD_RELEASED = 1 << 3,  /* its last span began with a release while others waited; it may
+	                            * become a switch wait */
 	THREAD_CUT = 1 << 4,       /* another thread's acquire ended its hold */
-	THREAD_START = 1 << 5,     /* its hold since the start has not met an event of its own */
+	THREAD_START = 1 << 5,     /* no event of its own has confirmed its hold since the start */
 	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */
 	THREAD_EXECUTED = 1 << 7,  /* its process runs another program than its parent did */
 };
 
-/* Those that the thread's next GIL event clears. */
+/* Flags that the thread's next GIL event clears. */
 #define THREAD_GIL_FLAGS \
 	(THREAD_INHERITED | THREAD_SAVED | THREAD_RELEASED | THREAD_CUT | THREAD_START)
 
@@ -50,14 +50,14 @@ struct cpu_move {
 };
 
 /**
- * What a thread of a free-threaded interpreter does; nothing where there is a GIL.
+ * State of a thread in a free-threaded interpreter; unused if there is a GIL.
  * @lock: index of the lock that it is parked for, or MODEL_NONE
- * @frame: Python frame of its last request of a GIL that is off
- * @requested_off: its last request was of a GIL that is off: the return of that take_gil acquires
- *                 nothing
- * @released_off: the same of its last release and drop_gil
+ * @frame: Python frame of its last request for a GIL that is off
+ * @requested_off: its last request was for a GIL that is off, so the return of that take_gil
+ *                 acquires nothing
+ * @released_off: the same for its last release and drop_gil
  * @stopping: it has stopped the world, or is about to
- * @started_ns: when it began to start the world again, 0: it has done something else since
+ * @started_ns: when it began to start the world again; 0: it has done something else since
  */
 struct parking {
 	uint32_t lock;
@@ -71,12 +71,12 @@ struct parking {
  * @gil: the GIL that it last requested, held or released, or MODEL_NONE
  * @last_cpu: the CPU that it was last seen on, -1: none
  * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
- * @off_ns: when that was
- * @woken_ns: when it was last woken while it ran
- * @lost_ns, @cpu_lost_ns: end of the last loss in which its records of the GIL, of when it ran, may
- * be missing
- * @moves: from CPU to CPU, by time
- * @parking: for locks.c alone
+ * @off_ns: start of that span
+ * @woken_ns: time of its last wake-up while it ran
+ * @lost_ns, @cpu_lost_ns: end of the last loss in which records of its GIL events, or of its
+ * switches, may be missing
+ * @moves: moves between CPUs, by time
+ * @parking: used by locks.c only
  */
 struct thread_state {
 	uint64_t off_ns;
@@ -92,11 +92,12 @@ struct thread_state {
 };
 
 /**
- * What is known of a GIL while events are fed.
- * @known_ns: first event that proves who held it: before, no known holder does not mean free
- * @freed_ns: when the last hold of it ended
+ * State of a GIL while events are fed.
+ * @known_ns: time of the first event that proves who held it; before, "no known holder" does not
+ * mean free
+ * @freed_ns: end of its last hold
  * @next: next GIL of the process, or MODEL_NONE
- * @dirty: spans of the past were changed: its owners must be derived from the lanes again
+ * @dirty: past spans were changed, so its owners must be derived from the lanes again
  */
 struct gil_tracker {
 	uint64_t known_ns, freed_ns;
@@ -110,16 +111,16 @@ struct lock_release {
 	uint32_t thread;
 };
 
-/* @waiters: how many threads are parked for it; @releases: those while there were any */
+/* @waiters: number of threads that are parked for it; @releases: releases while there were any */
 struct lock_tracker {
 	uint32_t proc, waiters;
 	VEC(struct lock_release) releases;
 };
 
 /**
- * @first_gil: its newest, or MODEL_NONE
+ * @first_gil: its newest GIL, or MODEL_NONE
  * @nameless: its GIL whose address is not known yet, or MODEL_NONE
- * @lost: a thread of it was in an unknown state, so that no owner of its GILs is certain
+ * @lost: one of its threads was in an unknown state, so no owner of its GILs is certain
  */
 struct process {
 	uint32_t pid;
@@ -134,14 +135,13 @@ struct prestart_thread {
 	bool gone;
 };
 
-/* An event that contradicts those before it; it counts unless records turn out to be missing there.
- */
+/* An event that contradicts earlier ones; it counts unless records turn out to be missing there. */
 struct anomaly {
 	uint64_t time_ns;
 	enum caveat_code code;
 };
 
-/* That thread had the CPU from start_ns on; as in struct model_cpu_blame. */
+/* The owner of a CPU from start_ns on; by and name as in struct model_cpu_blame. */
 struct cpu_owner {
 	uint64_t start_ns;
 	uint32_t by, name;
@@ -151,8 +151,8 @@ struct cpu_tracker {
 	VEC(struct cpu_owner) owners;
 };
 
-/* A loss that is not known to the lanes yet: cpu -1: any. @flags: enum event_flags, of what all that
- * is lost is. */
+/* A loss that was not applied to the lanes yet. @cpu: -1: any. @flags: enum event_flags that hold
+ * for everything that is lost. */
 struct pending_loss {
 	uint64_t since_ns, end_ns;
 	int32_t cpu;
@@ -162,7 +162,7 @@ struct pending_loss {
 /*
  * A loss concerns all threads, and a recording of n records could have n / 2 of each. The number of
  * pairs of threads and losses that are processed is bounded, per recording and per event; beyond
- * it, a loss is merged with the next one, and what is in between is unknown, too.
+ * it, a loss is merged with the next one, and the time in between becomes unknown, too.
  */
 #define MODEL_LOSS_WORK           (1 << 20)
 #define MODEL_LOSS_WORK_PER_EVENT 16
@@ -170,9 +170,9 @@ struct pending_loss {
 struct model_private {
 	struct model_options options;
 	bool started;
-	bool saw_switch, saw_sched_out; /* else CPU lanes, or S and D, are unknown */
-	bool saw_waking;                /* else nothing is RUNNABLE after a sleep */
-	uint32_t start_thread;          /* that switched tracing on, or MODEL_NONE */
+	bool saw_switch, saw_sched_out; /* if false, CPU lanes, or S and D, are unknown */
+	bool saw_waking;                /* if false, no span is RUNNABLE after a sleep */
+	uint32_t start_thread;          /* the thread that switched tracing on, or MODEL_NONE */
 	uint64_t now_ns;
 	uint32_t last_pid, last_tid, last_thread; /* of the last event */
 	struct idmap tids, pids, prestart_tids, gil_keys, lock_keys;
@@ -194,8 +194,8 @@ static inline bool thread_is_nobody(uint32_t id)
 	return id == 0 || id == UINT32_MAX;
 }
 
-/* Key of an address of a process in an idmap. If two keys collide, the second is at the next free
- * one. */
+/* Key for an address of a process in an idmap. If two keys collide, the second address is at the
+ * next free key. */
 static inline uint64_t address_key(uint32_t proc, uint64_t address)
 {
 	struct hash_seed seed = hash_seed();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Medians from histograms, whose buckets are 1/16 of a power of two wide: the lower end of the
- * median's, since the estimate is a lower bound.
+ * Medians come from histograms whose buckets are 1/16 of a power of two wide. The lower end of the
+ * median's bucket is used, because the estimate is a lower bound.
  */
 #include "model/probe_cost.h"
 
 #include "model/span.h"
 
-#define TAKE_NS    100 /* of a take of a free GIL without probes, as measured */
-#define FEW        16  /* free waits of which a median says nothing yet */
+#define TAKE_NS    100 /* time to take a free GIL without probes, as measured */
+#define FEW        16  /* fewer free waits than this give no useful median */
 #define SUB_BITS   4
 #define SUBBUCKETS (1 << SUB_BITS)
 #define BUCKETS    (64 << SUB_BITS)
@@ -50,7 +50,7 @@ static void add_free_waits(struct histogram *h, const struct model_thread *t)
 	}
 }
 
-/* How much longer a free wait lasts than without probes. */
+/* How much longer a free wait takes with probes than without. */
 static uint64_t probe_ns(const struct histogram *h)
 {
 	uint64_t seen = 0, median_ns = 0;
@@ -74,7 +74,7 @@ bool probe_cost_matters(const struct model_thread *t)
 	return t->probe_cost_ns && t->probe_cost_ns >= known_ns / 100 * PROBE_COST_NOTE_PERCENT;
 }
 
-/* At most the time in which a thread was seen. */
+/* The cost is at most the time in which the state of the thread is known. */
 static void set_cost(struct model *m, struct model_thread *t, uint64_t each_ns)
 {
 	uint64_t known_ns = t->end_ns - t->start_ns - t->gil_ns[GIL_UNKNOWN];

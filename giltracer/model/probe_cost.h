@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the GIL's probes cost each thread: an estimate, and a lower bound. To take a GIL that is
- * free takes about 100 ns; whatever else a free wait lasts is the price of one probe, most of the
- * time. So the median of a thread's free waits, less that, times the number of its GIL events.
+ * What the GIL's probes cost each thread: an estimate, and a lower bound. Taking a free GIL takes
+ * about 100 ns; the rest of a free wait is usually the cost of one probe. So the estimate is the
+ * median of a thread's free waits, minus 100 ns, times the number of its GIL events.
  */
 #ifndef GILTRACER_MODEL_PROBE_COST_H
 #define GILTRACER_MODEL_PROBE_COST_H
@@ -15,11 +15,11 @@
  * engine. */
 #define PROBES_SLOW_PERCENT 5
 
-/* Whether it is so much of the known part of the thread's life that the reader has to know. */
+/* Whether the cost is a share of the known part of the thread's life that is worth a note. */
 bool probe_cost_matters(const struct model_thread *thread);
 
-/* Fill in probe_cost_ns, count the threads for which it matters, and decide whether it matters for
- * all. To be called after stats_finish. */
+/* Sets probe_cost_ns, counts the threads for which it matters, and decides whether it matters for
+ * the whole recording. Call it after stats_finish. */
 void probe_cost_finish(struct model *m);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starvation: who had the CPU that a thread waited for. A runnable thread waits in the run queue of
- * one CPU. Which CPU that is, is known from where the thread runs in the end, and backwards from
- * there by each time it was moved; its waiting is charged to whoever had that CPU at the time.
+ * Runqueue wait: which thread or program had the CPU that a thread waited for. A runnable thread
+ * waits in the run queue of one CPU. That CPU is known from the CPU on which the thread finally
+ * runs, and going back from there by the recorded moves; the wait is charged to the owner of that
+ * CPU at the time.
  */
 #include "model/runqueue_wait.h"
 
@@ -11,7 +12,7 @@
 
 #define MAX_CPUS 8192
 
-/* Rows of one thread: by thread index, by name with the top bit set. */
+/* Keys of one thread's rows: a thread index, or a name with the top bit set. */
 #define PROGRAM 0x80000000u
 
 struct tally {
@@ -20,7 +21,7 @@ struct tally {
 	uint32_t thread;
 };
 
-static struct cpu_tracker *book_of(struct model *m, int32_t cpu)
+static struct cpu_tracker *tracker_of(struct model *m, int32_t cpu)
 {
 	while ((size_t)cpu >= m->priv->cpus.n)
 		*vec_push(&m->priv->cpus) = (struct cpu_tracker){ 0 };
@@ -31,19 +32,19 @@ void runqueue_wait_pick(struct model *m, const struct event *ev, uint32_t next, 
 {
 	if (ev->cpu < 0 || ev->cpu >= MAX_CPUS)
 		return;
-	*vec_push(&book_of(m, ev->cpu)->owners) = (struct cpu_owner){ t, next,
-		                                                      ev->sched.next_name };
+	*vec_push(&tracker_of(m, ev->cpu)->owners) = (struct cpu_owner){ t, next,
+		                                                         ev->sched.next_name };
 }
 
 void runqueue_wait_in(struct model *m, uint32_t thread, uint64_t t, int32_t cpu)
 {
-	struct cpu_tracker *book;
+	struct cpu_tracker *tracker;
 
 	if (cpu < 0 || (size_t)cpu >= m->priv->cpus.n)
 		return;
-	book = &m->priv->cpus.v[cpu];
-	if (!book->owners.n || book->owners.v[book->owners.n - 1].by != thread)
-		*vec_push(&book->owners) = (struct cpu_owner){ t, thread, 0 };
+	tracker = &m->priv->cpus.v[cpu];
+	if (!tracker->owners.n || tracker->owners.v[tracker->owners.n - 1].by != thread)
+		*vec_push(&tracker->owners) = (struct cpu_owner){ t, thread, 0 };
 }
 
 void runqueue_wait_move(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
@@ -52,13 +53,13 @@ void runqueue_wait_move(struct model *m, uint32_t thread, uint64_t t, const stru
 		                                                          ev->move.to };
 }
 
-/* Whoever got a CPU meanwhile may have lost it again. */
-static void forget(struct cpu_tracker *book, uint64_t since_ns)
+/* A thread that got a CPU during the loss may have lost it again. */
+static void forget(struct cpu_tracker *tracker, uint64_t since_ns)
 {
-	while (book->owners.n && book->owners.v[book->owners.n - 1].start_ns >= since_ns)
-		book->owners.n--;
-	if (!book->owners.n || book->owners.v[book->owners.n - 1].by != MODEL_UNKNOWN)
-		*vec_push(&book->owners) = (struct cpu_owner){ since_ns, MODEL_UNKNOWN, 0 };
+	while (tracker->owners.n && tracker->owners.v[tracker->owners.n - 1].start_ns >= since_ns)
+		tracker->owners.n--;
+	if (!tracker->owners.n || tracker->owners.v[tracker->owners.n - 1].by != MODEL_UNKNOWN)
+		*vec_push(&tracker->owners) = (struct cpu_owner){ since_ns, MODEL_UNKNOWN, 0 };
 }
 
 void runqueue_wait_lost(struct model *m, int32_t cpu, uint64_t since_ns)
@@ -81,15 +82,15 @@ static void charge(void *data, const struct model_queued *part)
 	m->cpu_blame.v[row].runnable_ns += part->to_ns - part->from_ns;
 }
 
-/* The last owner that starts no later; book->owners.n if there is none. */
-static size_t owner_at(const struct cpu_tracker *book, uint64_t time_ns)
+/* Index of the last owner that starts no later than time_ns; tracker->owners.n if there is none. */
+static size_t owner_at(const struct cpu_tracker *tracker, uint64_t time_ns)
 {
-	size_t after = SEARCH(book->owners.n, k, book->owners.v[k].start_ns <= time_ns);
+	size_t after = SEARCH(tracker->owners.n, k, tracker->owners.v[k].start_ns <= time_ns);
 
-	return after ? after - 1 : book->owners.n;
+	return after ? after - 1 : tracker->owners.n;
 }
 
-/* A wait in a run queue that is being divided up. */
+/* A wait in run queues that is being divided. */
 struct division {
 	const struct model *model;
 	uint32_t thread;
@@ -97,34 +98,35 @@ struct division {
 	void *data;
 };
 
-static void give(const struct division *d, struct model_queued part)
+static void add_part(const struct division *d, struct model_queued part)
 {
-	/* A thread that had the CPU itself before was not moved there by anyone we know. */
+	/* If the thread itself seems to have had the CPU, some record is missing, so the owner is
+	 * unknown. */
 	if (part.by == d->thread)
 		part.by = MODEL_UNKNOWN;
 	if (part.to_ns > part.from_ns)
 		d->part(d->data, &part);
 }
 
-/* Waiting in the run queue of one CPU. */
+/* Divides a wait in the run queue of one CPU among the CPU's owners. */
 static void divide(const struct division *d, int32_t cpu, uint64_t from, uint64_t to)
 {
 	const struct model_private *p = d->model->priv;
-	const struct cpu_tracker *book = cpu >= 0 && (size_t)cpu < p->cpus.n ? &p->cpus.v[cpu]
-	                                                                     : NULL;
-	size_t i = book ? owner_at(book, from) : 0;
+	const struct cpu_tracker *tracker = cpu >= 0 && (size_t)cpu < p->cpus.n ? &p->cpus.v[cpu]
+	                                                                        : NULL;
+	size_t i = tracker ? owner_at(tracker, from) : 0;
 
-	if (!book || i == book->owners.n) {
-		give(d, (struct model_queued){ from, to, cpu, MODEL_UNKNOWN, 0 });
+	if (!tracker || i == tracker->owners.n) {
+		add_part(d, (struct model_queued){ from, to, cpu, MODEL_UNKNOWN, 0 });
 		return;
 	}
 	while (from < to) {
-		const struct cpu_owner *owner = &book->owners.v[i++];
-		uint64_t end = i < book->owners.n ? book->owners.v[i].start_ns : to;
+		const struct cpu_owner *owner = &tracker->owners.v[i++];
+		uint64_t end = i < tracker->owners.n ? tracker->owners.v[i].start_ns : to;
 
 		if (end > to)
 			end = to;
-		give(d, (struct model_queued){ from, end, cpu, owner->by, owner->name });
+		add_part(d, (struct model_queued){ from, end, cpu, owner->by, owner->name });
 		from = end;
 	}
 }
@@ -150,16 +152,16 @@ void model_queued_parts(const struct model *m, uint32_t thread, size_t index,
 	divide(&d, cpu, from, end);
 }
 
-/* The time since which the CPU has been busy without a break, at time_ns; time_ns if it is idle
- * then. */
-static uint64_t busy_since(const struct cpu_tracker *book, uint64_t time_ns, uint64_t from)
+/* Since when the CPU has been busy without interruption at time_ns, but not before from; time_ns if
+ * it is idle then. */
+static uint64_t busy_since(const struct cpu_tracker *tracker, uint64_t time_ns, uint64_t from)
 {
-	size_t i = time_ns ? owner_at(book, time_ns - 1) : book->owners.n;
+	size_t i = time_ns ? owner_at(tracker, time_ns - 1) : tracker->owners.n;
 
-	if (i == book->owners.n)
+	if (i == tracker->owners.n)
 		return from;
-	while (book->owners.v[i].by != MODEL_NONE || book->owners.v[i].name) {
-		time_ns = book->owners.v[i].start_ns;
+	while (tracker->owners.v[i].by != MODEL_NONE || tracker->owners.v[i].name) {
+		time_ns = tracker->owners.v[i].start_ns;
 		if (time_ns <= from || !i)
 			return from;
 		i--;
@@ -167,9 +169,9 @@ static uint64_t busy_since(const struct cpu_tracker *book, uint64_t time_ns, uin
 	return time_ns;
 }
 
-/* A sleep whose end was not reported. The thread became runnable at the earliest when its CPU was
- * last idle, or it would have got that CPU. */
-static uint64_t unseen_line(const struct model *m, const struct lane *lane, size_t i)
+/* A sleep whose end was not reported. The thread became runnable no earlier than when its CPU was
+ * last idle, because otherwise it would have got that CPU. */
+static uint64_t unseen_runnable(const struct model *m, const struct lane *lane, size_t i)
 {
 	uint64_t from = lane->spans.v[i].start_ns, end = lane_span_end(lane, i);
 	int32_t cpu = i + 1 < lane->spans.n ? lane->spans.v[i + 1].cpu.number : -1;
@@ -187,7 +189,7 @@ static void tally_thread(struct model *m, struct tally *tally)
 		if (mt->cpu.spans.v[i].state == CPU_RUNNABLE)
 			model_queued_parts(m, tally->thread, i, charge, tally);
 		else if (mt->cpu.spans.v[i].flags & SPAN_INFERRED_END)
-			mt->unseen_runnable_ns += unseen_line(m, &mt->cpu, i);
+			mt->unseen_runnable_ns += unseen_runnable(m, &mt->cpu, i);
 	}
 }
 

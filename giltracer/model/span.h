@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes: contiguous spans of one thread, written at their end. A lane that has begun always has a
- * last span, the one that is still open.
+ * Lanes: contiguous spans of one thread, appended at the end. A lane that has begun always has a
+ * last span, which is still open.
  */
 #ifndef GILTRACER_MODEL_SPAN_H
 #define GILTRACER_MODEL_SPAN_H
@@ -14,7 +14,8 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* A span of a GIL lane without a frame; index: of the GIL or, by its state, of the lock. */
+/* A span of a GIL lane without a frame. index: of the GIL or, depending on the state, of the
+ * lock. */
 static inline struct span gil_span(uint64_t start_ns, unsigned state, uint32_t index,
                                    unsigned flags)
 {
@@ -34,7 +35,7 @@ static inline struct span cpu_span(uint64_t start_ns, unsigned state, uint32_t w
 		              .cpu = { .number = -1, .waker = waker } };
 }
 
-/* Whether b continues a's state; the union's gil has the same bytes as cpu. */
+/* Whether b continues a's state. The fields of the union's gil cover the bytes of cpu. */
 static inline bool span_continues(const struct span *a, const struct span *b)
 {
 	return a->state == b->state && a->flags == b->flags && a->gil.index == b->gil.index &&
@@ -46,13 +47,14 @@ static inline struct span *lane_last(struct lane *lane)
 	return &lane->spans.v[lane->spans.n - 1];
 }
 
-/* When span i ends. */
+/* The end of span i. */
 static inline uint64_t lane_span_end(const struct lane *lane, size_t i)
 {
 	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
 }
 
-/* Index of the span that contains time_ns: the last one that does not start later, or the first. */
+/* Index of the span that contains time_ns: the last one that does not start later, or the first
+ * one. */
 static inline size_t lane_at(const struct lane *lane, uint64_t time_ns)
 {
 	size_t after = SEARCH(lane->spans.n, i, lane->spans.v[i].start_ns <= time_ns);
@@ -60,7 +62,7 @@ static inline size_t lane_at(const struct lane *lane, uint64_t time_ns)
 	return after ? after - 1 : 0;
 }
 
-/* Whether the lane's last span is kept in any case: holds and waits of lanes of kind count. */
+/* Whether the lane's last span must be kept: a hold or a wait, if count is set. */
 static inline bool lane_keeps_last(struct lane *lane, bool count)
 {
 	const struct span *last = lane_last(lane);
@@ -70,9 +72,9 @@ static inline bool lane_keeps_last(struct lane *lane, bool count)
 
 /*
  * The lane is in span's state from span->start_ns on, which is not before the last span's start. A
- * last span of no length is replaced, an equal one goes on; holds and waits (of lanes of kind
- * count, the GIL lanes) are kept in any case, because they are counted. Inline: nearly all events
- * end here, and a span that is copied while it is still being stored costs more than all the rest.
+ * last span of no length is replaced, and an equal one is continued; holds and waits are always
+ * kept if count is set (in GIL lanes), because they are counted. Inline, because nearly all events
+ * end here, and copying a span while it is still being stored costs more than all the rest.
  */
 static inline void lane_push(struct lane *lane, const struct span *span, bool count)
 {
@@ -84,10 +86,11 @@ static inline void lane_push(struct lane *lane, const struct span *span, bool co
 	*vec_push(&lane->spans) = *span;
 }
 
-/* Everything from since_ns on has span's state: what was there is discarded. */
+/* Replaces everything from span->start_ns on by span. */
 void lane_overwrite(struct lane *lane, const struct span *span, bool count);
 
-/* Close the lane at end_ns, which is not before the last span's start: drop an empty last span. */
+/* Closes the lane at end_ns, which is not before the last span's start, and drops an empty last
+ * span. */
 void lane_finish(struct lane *lane, uint64_t end_ns, bool count);
 
 void lane_done(struct lane *lane);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Totals, counted once from the finished lanes and owners. */
+/* Totals, computed once from the finished lanes and owners. */
 #include "model/stats.h"
 
 #include "model/private.h"
@@ -30,7 +30,7 @@ static void count_wait(struct model_thread *mt, const struct span *s, uint64_t n
 	longest(&mt->longest_wait_ns, &mt->longest_wait_at_ns, s, ns);
 }
 
-/* Time blocked in threads that run without a GIL. */
+/* Adds the time for which a thread without a GIL was blocked. */
 static void count_off(struct model *m, struct model_thread *mt, const struct span *s, uint64_t ns)
 {
 	struct model_lock *lock;

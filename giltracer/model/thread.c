@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which threads exist from when to when: births, names and ends. */
+/* The threads and their lifetimes: births, names and ends. */
 #include "model/thread.h"
 
 #include "model/gil.h"
@@ -63,14 +63,14 @@ void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 	m->priv->last_tid = 0;
 }
 
-/* After its EV_EXIT a thread is switched out once more; GIL events or parking mean that the tid was
- * reused. */
+/* After its EV_EXIT a thread is switched out once more; GIL events or parking prove that the tid
+ * was reused. */
 static bool proves_life(const struct event *ev)
 {
 	return ev->type <= EV_STARTED_WORLD;
 }
 
-/* A thread whose birth was not recorded: unknown since since_ns. */
+/* A thread whose birth was not recorded; its state is unknown since since_ns. */
 static uint32_t appear(struct model *m, const struct event *ev, uint64_t since_ns)
 {
 	uint32_t pid = thread_is_nobody(ev->pid) ? ev->tid : ev->pid;
@@ -102,7 +102,7 @@ uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t)
 	return thread;
 }
 
-/* Before tracing starts, a thread is only a name: many end before it does. */
+/* Before tracing starts, only a thread's name is kept, because many threads end before it does. */
 void thread_before_start(struct model *m, const struct event *ev)
 {
 	struct model_private *p = m->priv;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which threads exist from when to when: births, names and ends. */
+/* The threads and their lifetimes: births, names and ends. */
 #ifndef GILTRACER_MODEL_THREAD_H
 #define GILTRACER_MODEL_THREAD_H
 
 #include "model/private.h"
 
-/* The thread of an event, created if necessary; MODEL_NONE: a thread that has ended, or none. */
+/* The thread of an event, created if necessary; MODEL_NONE if the thread has ended, or if there is
+ * none. */
 uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t);
 static inline uint32_t thread_of(struct model *m, const struct event *ev, uint64_t t)
 {
@@ -24,7 +25,7 @@ void thread_before_start(struct model *m, const struct event *ev);
 void thread_start_all(struct model *m);
 void thread_fork(struct model *m, const struct event *ev, uint64_t t);
 void thread_comm(struct model *m, const struct event *ev, uint64_t t);
-/* died: the thread ended; else the recording did. */
+/* died: the thread ended; otherwise the recording ended. */
 void thread_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 
 #endif
