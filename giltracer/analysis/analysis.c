@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the facts of a recording together. The verdict comes last because it uses all the others. */
+/* Computes all facts of a recording. The verdict comes last because it uses all the others. */
 #include "analysis/analysis.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording means, as typed facts: computed once and then read by all writers, so that all
- * report the same. There is no text for people in it. */
+/* What a recording means, as typed facts: computed once and then read by all writers, so that they
+ * agree. It contains no text for people. */
 #ifndef GILTRACER_ANALYSIS_ANALYSIS_H
 #define GILTRACER_ANALYSIS_ANALYSIS_H
 
@@ -18,21 +18,21 @@
 #include "analysis/verdict.h"
 
 /**
- * Of the main pass, unless said otherwise.
- * @recording, @pass, @model: what was analysed, its main pass and the model of that; borrowed
- * @evidence: sums over its threads, and who stands out
- * @groups: threads by name; @rows: the same as tables have them
- * @gil_waits, @lock_waits, @cpu_waits: who waited for whom, by rows
- * @overdue: functions whose holds were overdue; @holders: functions in which holds ended that
- * others waited for
- * @places: where threads were blocked by locks
- * @cpu_users: who had the CPUs while threads were runnable
+ * The facts are about the main pass unless noted otherwise.
+ * @recording, @pass, @model: the analysed recording, its main pass and that pass's model; borrowed
+ * @evidence: sums over its threads, and the extremes
+ * @groups: threads by name; @rows: the groups that tables show
+ * @gil_waits, @lock_waits, @cpu_waits: waiting between groups, of @rows
+ * @overdue: functions whose holds were overdue; @holders: functions in which holds ended for which
+ * others waited
+ * @places: places in the program where threads waited for locks
+ * @cpu_users: programs that had the CPUs while threads were runnable
  * @counters: what perf counted in addition
- * @sampled: what samples tell
- * @tasks: asyncio's tasks
+ * @sampled: results of sampling
+ * @tasks: asyncio tasks
  * @thread_order, @blame_order, @lock_blame_order: indices in the model, most waiting first
  * @caveats: of all passes
- * @locks: the GIL was off all the while, and what threads blocked on was recorded
+ * @locks: the GIL was off throughout, and lock waits were recorded
  */
 struct analysis {
 	const struct recording *recording;

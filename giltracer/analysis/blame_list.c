@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* The sums of what has no row of its own, by group that waited. */
+/* Adds up the rows from index from on, which are not listed, by waiting group. */
 static void add_others(struct blame_list *ret, const struct thread_groups *groups,
                        const struct group_blames *rows, size_t from)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waited for whom in at most so many rows: all pairs of threads or, where there are too many,
- * those of groups. */
+/* Which threads waited for which, in a limited number of rows: all pairs of threads or, if there
+ * are too many, pairs of groups. */
 #ifndef GILTRACER_ANALYSIS_BLAME_LIST_H
 #define GILTRACER_ANALYSIS_BLAME_LIST_H
 
 #include "analysis/group_blame.h"
 
 /**
- * @v: of pairs in the model's order, of groups the largest first; longest_waiter and longest_holder
- *	are the threads to name
- * @grouped: they are of groups
- * @others: of groups that have further rows, their number (pairs) and sum (wait_ns);
+ * @v: rows: pairs of threads in the model's order, or pairs of groups, the largest first;
+ *	longest_waiter and longest_holder are the threads to name
+ * @grouped: rows are pairs of groups
+ * @others: for each group with further rows: their number (pairs) and sum (wait_ns);
  *	longest_waiter is a thread of the group
- * @caused_ns: if grouped, by thread, how long others waited for it
+ * @caused_ns: if grouped: for each thread, how long others waited for it
  */
 struct blame_list {
 	VEC(struct group_blame) v, others;

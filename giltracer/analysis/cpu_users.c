@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds up who had the CPUs that threads waited for. */
+/* Adds up, by program, the CPU time that threads waited for. */
 #include "analysis/cpu_users.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, ui
 	return by == MODEL_NONE && name && names ? names_get(names, name) : NULL;
 }
 
-/* index: of each program, by the id of its name; 0: threads of this program. */
+/* index: position of each program, by the id of its name; 0: threads of the traced program. */
 static void add_user(struct cpu_users *users, struct idmap *index, uint32_t id, const char *name,
                      uint64_t ns)
 {

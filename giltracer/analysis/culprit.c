@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Charges the waiting to threads, functions and hand-offs, and decides which of them to name. */
+/* Charges the waiting to threads, functions and hand-offs, and decides which of them to report. */
 #include "analysis/culprit.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 #include "trace/names.h"
 #include "trace/source.h"
 
-#define FUNCTION_PERCENT 20       /* less is not worth a name */
-#define LONG_HOLD_NS     10000000 /* twice the switch interval: worth a word */
-#define PREEMPTED        20       /* percent of the longest hold, likewise */
-#define MOMENT_LOOKS     4000000  /* at threads during holds, for the longest wait */
-#define SECOND_PERCENT   5        /* of the waiting: who caused less is not named beside another */
-#define BETWEEN_PERCENT  10       /* likewise of nobody */
+#define FUNCTION_PERCENT 20       /* a function with a smaller share is not named */
+#define LONG_HOLD_NS     10000000 /* twice the switch interval: holds of this length are reported */
+#define PREEMPTED        20       /* percent of the longest hold: likewise */
+#define MOMENT_LOOKS     4000000  /* limit for the longest wait: threads examined during holds */
+#define SECOND_PERCENT   5        /* of the waiting: a second group that caused less is not named */
+#define BETWEEN_PERCENT  10       /* likewise for waiting that is charged to no thread */
 
 /* The longest wait during which some thread of a group held the GIL. */
 static void find_moment(struct verdict *v, const struct model *model, const uint32_t *of,
@@ -40,19 +40,13 @@ static void find_moment(struct verdict *v, const struct model *model, const uint
 	}
 }
 
-/* An overdue hold. */
-struct kept {
-	uint32_t thread, gil;
-	uint64_t start_ns, end_ns;
-};
-
-struct kept_list {
-	VEC(struct kept) v;
+struct overdue_holds {
+	VEC(struct overdue_hold) v;
 };
 
 static int longest_first(const void *va, const void *vb)
 {
-	const struct kept *a = va, *b = vb;
+	const struct overdue_hold *a = va, *b = vb;
 	uint64_t x = a->end_ns - a->start_ns, y = b->end_ns - b->start_ns;
 
 	if (x != y)
@@ -60,30 +54,32 @@ static int longest_first(const void *va, const void *vb)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* The overdue holds of a function in all threads, the longest first; free with vec_done(&list.v). */
-static struct kept_list kept_by(const struct recording_pass *pass, uint32_t frame)
+/* The overdue holds of a function in all threads, the longest first. Free with
+ * vec_done(&list.v). */
+static struct overdue_holds overdue_holds_of(const struct recording_pass *pass, uint32_t frame)
 {
 	const struct hogs *hogs = pass->hogs;
-	struct kept_list list = { 0 };
+	struct overdue_holds list = { 0 };
 
 	for (size_t i = 0; i < hogs->overdue.n; i++) {
 		const struct hog_overdue *o = &hogs->overdue.v[i];
 		const struct lane *lane = &pass->model->threads.v[o->thread].gil;
 
 		if (hogs_same_function(functions_frames(pass), o->frame, frame))
-			*vec_push(&list.v) = (struct kept){ o->thread,
-				                            lane->spans.v[o->span].gil.index,
-				                            lane->spans.v[o->span].start_ns,
-				                            lane_span_end(lane, o->span) };
+			*vec_push(&list.v) =
+				(struct overdue_hold){ o->thread, lane->spans.v[o->span].gil.index,
+				                       lane->spans.v[o->span].start_ns,
+				                       lane_span_end(lane, o->span) };
 	}
 	if (list.v.n)
 		qsort(list.v.v, list.v.n, sizeof(*list.v.v), longest_first);
 	return list;
 }
 
-/* The longest wait of the thread during the hold, if it is longer than the verdict's. */
+/* Sets the moment to the longest wait of the thread during the hold, if it is longer than the
+ * verdict's. */
 static void find_wait(struct verdict *v, const struct model *model, uint32_t thread,
-                      const struct kept *hold)
+                      const struct overdue_hold *hold)
 {
 	const struct lane *lane = &model->threads.v[thread].gil;
 
@@ -104,14 +100,14 @@ static void find_wait(struct verdict *v, const struct model *model, uint32_t thr
 }
 
 /* The longest wait during which any thread kept the GIL in a function. If there are too many holds
- * and threads to look at, none is reported, because one that is not the longest would be wrong. */
+ * and threads to examine all, none is reported, because it might not be the longest. */
 static void find_call_moment(struct verdict *v, const struct analysis *a, uint32_t frame)
 {
-	struct kept_list list = kept_by(a->pass, frame);
+	struct overdue_holds list = overdue_holds_of(a->pass, frame);
 	size_t looks = MOMENT_LOOKS;
 
 	for (size_t i = 0; i < list.v.n; i++) {
-		const struct kept *hold = &list.v.v[i];
+		const struct overdue_hold *hold = &list.v.v[i];
 
 		if (v->moment &&
 		    hold->end_ns - hold->start_ns <= v->moment_end_ns - v->moment_start_ns)
@@ -128,9 +124,10 @@ static void find_call_moment(struct verdict *v, const struct analysis *a, uint32
 }
 
 /**
- * All waits by what they were charged to.
+ * All waiting, by the group it is charged to.
  * @ns: by group; @order: groups, the most charged first
- * @nobody_ns: while the GIL went from one thread to the next: handovers and switch waits
+ * @nobody_ns: waiting during hand-offs between threads, which is charged to no group: handovers and
+ * switch waits
  */
 struct charges {
 	const struct thread_groups *groups;
@@ -181,8 +178,8 @@ static void charges_done(struct charges *c)
 	free(c->order);
 }
 
-/* Without a Python-side trace: the function in which the thread's holds ended that made others wait
- * most. */
+/* The function in which those holds of the group ended for which others waited most. Used if there
+ * is no Python-side trace. */
 static void find_probed_function(struct reason_function *f, const struct analysis *a,
                                  const struct charges *c, uint32_t group)
 {
@@ -227,7 +224,7 @@ static bool find_traced_function(struct reason_function *f, const struct analysi
 	return true;
 }
 
-/* Waiting for which nobody is to blame. */
+/* Reports waiting that is charged to no thread. */
 static void add_between(struct reasons *to, const struct charges *c)
 {
 	double percent = facts_percent(c->nobody_ns, c->total_ns);
@@ -236,7 +233,7 @@ static void add_between(struct reasons *to, const struct charges *c)
 		reasons_add(to, REASON_HANDOFF_TOO)->percent = percent;
 }
 
-/* How long the holder was runnable without a CPU, if that is much of a hold. */
+/* How long the holder was runnable without a CPU during the hold; 0 if that is a small share. */
 static uint64_t preempted(const struct model *model, uint32_t thread, uint64_t from_ns, uint64_t ns)
 {
 	uint64_t runnable_ns, asleep_ns;
@@ -302,7 +299,7 @@ static bool is_collector(const struct recording_pass *pass, const struct hog *ho
 	                  str_has_prefix(native, "_Py_RunGC"));
 }
 
-/* Threads that were started, and which call is to blame for the rest. */
+/* Reports slow starts of threads, and the function that caused most of the rest of the waiting. */
 static void blame_slow_start(struct verdict *v, const struct analysis *a, const struct charges *c)
 {
 	uint64_t slow_ns = a->overdue.v.v[0].wait_ns;
@@ -320,7 +317,8 @@ static void blame_slow_start(struct verdict *v, const struct analysis *a, const 
 	reasons_add(&v->advice, ADVICE_RECORD_ALONE);
 }
 
-/* One function that kept the GIL after a release request, in whichever threads. */
+/* Reports the function that kept the GIL longest after release requests, in any number of
+ * threads. */
 static bool blame_call(struct verdict *v, const struct analysis *a, const struct charges *c)
 {
 	const struct function_row *top = a->overdue.v.n ? &a->overdue.v.v[0] : NULL;
@@ -347,7 +345,7 @@ static bool blame_call(struct verdict *v, const struct analysis *a, const struct
 	return true;
 }
 
-/* The GIL is released again at once, judged by the holds that a lack of CPUs did not cut short. */
+/* Whether the GIL is released soon after it is acquired, judged by the mean hold. */
 static bool is_given_up_often(const struct analysis *a)
 {
 	uint64_t holds = 0;

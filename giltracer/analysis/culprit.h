@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is to blame for the waiting for the GIL; verdict.h has the rules. */
+/* Which threads, groups or functions to blame for the waiting for the GIL; verdict.h has the
+ * rules. */
 #ifndef GILTRACER_ANALYSIS_CULPRIT_H
 #define GILTRACER_ANALYSIS_CULPRIT_H
 
 #include "analysis/analysis.h"
 
-/* Append to the reasons and the advice of v, and set the moment to show. */
+/* Appends to the reasons and the advice of v, and sets the moment to show. */
 void culprit_find(struct verdict *v, const struct analysis *a);
 
 #endif

@@ -74,7 +74,7 @@ static enum diff_verdict judge(double a, double b)
 	return b < a ? DIFF_FELL : DIFF_ROSE;
 }
 
-/* Where threads waited for locks but never for a GIL, there is no such fact. */
+/* Which fact to compare: if threads waited for locks but never for a GIL, waiting for locks. */
 static enum fact choose(const struct summary *a, const struct summary *b)
 {
 	bool gil = a->value[FACT_GIL_WAIT] || b->value[FACT_GIL_WAIT];

@@ -2,12 +2,12 @@
 /*
  * What changed between two recordings, A and B.
  *
- * Compared are shares, so that the recordings may differ in length: the totals as
- * analysis/summary.h says, threads (by name) and functions (by name and file, without folders) as
- * shares of the recording's time, 100 % being one thread that waits all the while.
+ * Shares are compared, so that the recordings may differ in length: the totals as in
+ * analysis/summary.h; threads (by name) and functions (by name and file, without folders) as shares
+ * of the recording's time, where 100 % is one thread that waits throughout.
  *
  * Recordings of the same program differ, too. A change counts only if it is at least DIFF_POINTS
- * percentage points and DIFF_PERCENT % of the larger of the two shares; less is noise.
+ * percentage points and DIFF_PERCENT % of the larger share; a smaller change is noise.
  */
 #ifndef GILTRACER_ANALYSIS_DIFF_H
 #define GILTRACER_ANALYSIS_DIFF_H
@@ -19,16 +19,17 @@
 #define DIFF_POINTS  1.0
 #define DIFF_PERCENT 10.0
 
-/* Of one side. @wait, @hold: percent of its recording; functions: wait caused, held. */
+/* One side of a row. @wait, @hold: percent of its recording; for functions: waiting caused, time
+ * held */
 struct diff_side {
 	uint64_t count, wait_ns, hold_ns, overdue_wait_ns;
 	double wait, hold;
 };
 
 /**
- * Threads of one name or one function.
- * @name, @file, @line: borrowed from B's summary, or A's if it is not there
- * @change: of the wait, in points
+ * One function, or all threads of one name.
+ * @name, @file, @line: borrowed from B's summary, or from A's if B has no such row
+ * @change: change of the wait in percentage points
  */
 struct diff_row {
 	const char *name, *file;
@@ -45,10 +46,10 @@ struct diff_rows {
 enum diff_verdict { DIFF_SAME, DIFF_FELL, DIFF_ROSE };
 
 /**
- * @verdict: on the wait for @fact: FACT_GIL_WAIT, or FACT_LOCK_WAIT where there is no GIL
+ * @verdict: about the wait @fact: FACT_GIL_WAIT, or FACT_LOCK_WAIT if there is no GIL
  * @other_program: the two are recordings of programs with different names
  * @threads, @functions: largest change of the wait first
- * @most_changed: the function whose waiting changed most, if it changed as all did; or NULL
+ * @most_changed: the function whose waiting changed most in the direction of the verdict; or NULL
  */
 struct diff {
 	const struct summary *a, *b;

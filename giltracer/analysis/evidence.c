@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of the verdict. */
+/* Gathers the numbers for the verdict and applies its rules. */
 #include "analysis/evidence.h"
 
 #include "model/span.h"
 
-/* Reads both lanes of a thread side by side: how long it ran on a CPU without the GIL. */
+/* How long the thread ran on a CPU without the GIL. Walks both lanes in parallel. */
 static uint64_t running_off_gil(const struct model_thread *t)
 {
 	uint64_t sum = 0;
@@ -56,14 +56,14 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 		e->runnable_percent = runnable;
 }
 
-/* Which rule of the verdict a share of a thread's life satisfies. */
+/* The number of rules of the verdict that a share of a thread's life satisfies. */
 static int victim_rank(double percent)
 {
 	return (percent >= VERDICT_VICTIM) + (percent >= VERDICT_VICTIM_SOME);
 }
 
-/* @t: a thread, or the sum of a group. Of those that satisfy the strictest rule, the victim is the
- * one that lost most. */
+/* Makes t the victim if it satisfies a stricter rule than the victim so far, or if it satisfies the
+ * same rule and waited longer. t: a thread, or the sum of a group. */
 static void look_for_victim(struct evidence *e, const struct model_thread *t, uint32_t thread,
                             uint32_t group)
 {
@@ -149,7 +149,7 @@ enum verdict_kind evidence_gil(const struct evidence *e)
 	return VERDICT_GIL_NONE;
 }
 
-/* Computed only if nothing simpler decides, because it walks all spans. */
+/* Called only if no simpler rule decides, because it walks all spans. */
 static bool is_native(struct evidence *e)
 {
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];

@@ -8,18 +8,19 @@
 #include "analysis/verdict.h"
 
 /**
- * @wall_ns: how long was recorded
- * @wait_ns: what all threads waited for the GIL, of @known_ns that are known of their lives
- * @off_gil_running_ns: on a CPU without the GIL, once it was looked at
- * @victim: the thread, or else @victim_group, by its index in the groups, that waited longest of
- * those whose share of their lives spent waiting satisfies the strictest rule of the verdict that
- * any satisfies; a group has GROUP_MIN_THREADS or more, and counts as one thread that lived as long
- * as all of them together. Both MODEL_NONE if nobody that lived long enough waited
+ * @wall_ns: duration of the recording
+ * @wait_ns: time that all threads waited for the GIL; @known_ns: the known part of their lives
+ * @off_gil_running_ns: time on a CPU without the GIL; 0 until it is computed
+ * @victim, @victim_group: the thread or group (index) that waited longest, of those whose share of
+ * life spent waiting satisfies the strictest rule of the verdict that any satisfies. A group has
+ * GROUP_MIN_THREADS or more threads, and counts as one thread with the sum of their lives. Both are
+ * MODEL_NONE if no thread that lived long enough waited; otherwise one is
  * @victim_percent, @victim_ns: that share, and how long it waited
- * @waiters_percent: how much of a thread waited for the GIL on average
- * @runnable_percent: the largest share of its life that a thread was runnable, of the same
- * @busiest: the thread that ran on the CPUs most, for @busiest_ns
- * @holders: threads that held a GIL
+ * @waiters_percent: average number of threads that waited for the GIL, times 100
+ * @runnable_percent: the largest share of its life that a thread was runnable, of those that lived
+ * long enough
+ * @busiest: the thread with the most CPU time, @busiest_ns
+ * @holders: number of threads that held a GIL
  */
 struct evidence {
 	const struct recording *recording;
@@ -32,7 +33,7 @@ struct evidence {
 	unsigned holders;
 };
 
-/* @groups: of the main pass, by name alone. */
+/* @groups: of the main pass, by name only. */
 struct evidence evidence_gather(const struct recording *recording,
                                 const struct thread_groups *groups);
 
@@ -44,14 +45,14 @@ bool evidence_is_starved(const struct evidence *e);
 bool evidence_is_single(const struct evidence *e);        /* one thread does all the work */
 enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME or GIL_NONE */
 
-/* Neither probes nor stacks were recorded: nothing says which threads waited for the GIL. */
+/* Neither probes nor stacks were recorded, so it is not known which threads waited for the GIL. */
 bool evidence_is_blind(const struct evidence *e);
 
-/* How long a thread waited for the GIL: by its events or, where none were recorded, by its
+/* How long a thread waited for the GIL: according to its GIL events or, if none were recorded, its
  * sleeps. */
 uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *t);
 
-/* Time asleep, but not for the GIL; and the known part of the CPU states; of all threads. */
+/* Of all threads: time asleep, but not for the GIL; and the known part of the CPU states. */
 uint64_t evidence_asleep(const struct evidence *e);
 uint64_t evidence_cpu_known(const struct evidence *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and names that table, JSON and page have in common. */
+/* Numbers and names that tables, JSON and page share. */
 #include "analysis/facts.h"
 
 #include <stdlib.h>
@@ -185,7 +185,8 @@ struct facts_totals facts_totals(const struct model *model)
 	return sum;
 }
 
-/* That no probe fired is to be expected of a pass that has no probes or never began. */
+/* Whether a caveat applies to the pass. A pass without probes, or one that never began, is expected
+ * to have no GIL events. */
 static bool is_caveat(const struct recording *recording, const struct recording_pass *pass,
                       unsigned code)
 {
@@ -198,7 +199,7 @@ static bool is_caveat(const struct recording *recording, const struct recording_
 /* In percent of a thread's life: an error below this is not worth a note. */
 #define WORTH_A_NOTE 1
 
-/* What unreported wake-ups can have hidden is negligible in each thread's life. */
+/* Whether the time that missing wake-ups can hide is negligible in each thread's life. */
 static bool hides_little(const struct model *model)
 {
 	for (size_t i = 0; i < model->threads.n; i++) {
@@ -210,7 +211,7 @@ static bool hides_little(const struct model *model)
 	return true;
 }
 
-/* Of no interest if states were not asked for, or to anybody. */
+/* Whether a caveat is of no interest, for instance because states were not asked for. */
 static bool is_minor(const struct recording *recording, const struct model *model, unsigned code)
 {
 	switch (code) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and names that several parts of the analysis, and writers, have in common. */
+/* Numbers and names that several parts of the analysis, and the writers, share. */
 #ifndef GILTRACER_ANALYSIS_FACTS_H
 #define GILTRACER_ANALYSIS_FACTS_H
 
 #include "analysis/recording.h"
 
 /**
- * Percentages of a thread's life. The unknown is a share of the whole life; the other four are
- * shares of the known part, and so add up to 100 whatever was lost. The estimated costs of the
+ * Percentages of a thread's life. unknown is a share of the whole life; the first four are shares
+ * of the known part, so they add up to 100 even if records were lost. The estimated costs of the
  * probes and of recording calls are shares of the known part, too, and are included in the others.
  * 0 for an empty life.
  */
@@ -18,15 +18,15 @@ struct facts_shares {
 
 struct facts_shares facts_shares(const struct model_thread *thread);
 
-/* Percentages of a thread's life by CPU state; the unknown is a share of the whole life, the others
- * are shares of the known part. */
+/* Percentages of a thread's life by CPU state. The unknown state is a share of the whole life, the
+ * others are shares of the known part. */
 struct facts_states {
 	double percent[CPU_STATES];
 };
 
 struct facts_states facts_states(const struct model_thread *thread);
 
-/* Whether recording calls cost a thread so much that probes would get a caveat for it. */
+/* Whether recording calls cost any thread so much that it would be a caveat if probes did. */
 bool facts_calls_matter(const struct model *model);
 
 /* part as a percentage of whole; 0 if whole is 0. */
@@ -38,22 +38,22 @@ static inline double facts_ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
-/* The name that Python gave to the thread, if its trace has one, else the kernel's; any bytes,
- * never NULL; borrowed from the pass. */
+/* The name that Python gave to the thread, if its trace contains one, otherwise the kernel's. It
+ * may contain any bytes and is never NULL; borrowed from the pass. */
 const char *facts_thread_name(const struct recording_pass *pass, uint32_t thread);
 
-/* For qsort: threads that were blocked for longest first, then those that blocked others for
- * longest. A thread is blocked while it waits for the GIL or, without a GIL, sleeps for a lock or
- * is stopped. */
+/* For qsort: the longest-blocked threads first, then those that blocked others longest. A thread is
+ * blocked while it waits for the GIL or, without a GIL, sleeps for a lock or is stopped. */
 int facts_compare_threads(const struct model_thread *a, const struct model_thread *b);
 
-/* Indices of the pass's threads, those that waited most first; caller frees. NULL if none. */
+/* Indices of the model's threads, those that were blocked longest first; caller frees. NULL if
+ * none. */
 uint32_t *facts_thread_order(const struct model *model);
 
-/* Indices of the pass's blame rows, the largest first; caller frees. NULL if none. */
+/* Indices of the model's blame rows, the largest first; caller frees. NULL if none. */
 uint32_t *facts_blame_order(const struct model *model);
 
-/* The same of its lock_blame. */
+/* The same for its lock_blame. */
 uint32_t *facts_lock_blame_order(const struct model *model);
 
 /* Whether threads of more than one process were recorded. */
@@ -75,11 +75,12 @@ struct facts_totals facts_totals(const struct model *model);
 
 /**
  * Something the reader must know about the numbers.
- * @pass: name of the pass it concerns, NULL: the whole
+ * @pass: name of the pass that it concerns; NULL: the whole recording
  * @code: a short stable name
- * @note: what the recorder or a reader had to say; if it is NULL,
- * @slices: the Python trace that is not whole; if that is NULL, it is the model's, @of_model
- * @minor: for machines only: what it says is missing was not asked for, or is next to nothing
+ * @note: text of the recorder or of a reader; if NULL:
+ * @slices: the incomplete Python trace; if that is NULL, too: @of_model, a caveat of the model
+ * @minor: only in machine-readable output, because the missing data was not asked for or is
+ * negligible
  */
 struct facts_caveat {
 	const char *pass, *code, *note;
@@ -95,7 +96,7 @@ struct facts_caveats {
 	size_t alloc;
 };
 
-/* Everything that limits the recording: caveats of the models, why a pass has no Python trace,
+/* Everything that limits the recording: caveats of the models, reasons for a missing Python trace,
  * notes of the recorder. Borrows from the recording; free with vec_done. */
 struct facts_caveats facts_caveats(const struct recording *recording);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions by the waiting they caused. */
+/* Functions, with the waiting that they caused. */
 #include "analysis/functions.h"
 
 #include <stdlib.h>
@@ -40,8 +40,8 @@ struct function function_caller(const struct recording_pass *pass, const struct 
 	return function_at(pass, stacks_get(pass->source->frames, hog->frame)->parent);
 }
 
-/* Whether the file is one of Python's own modules that start or feed threads and so call
- * everything. */
+/* Whether the file is one of Python's own modules that start threads or feed them with work, and
+ * therefore call everything. */
 static bool is_plumbing(const char *file)
 {
 	static const char *const files[] = { "/threading.py", "/concurrent/futures/",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions by the waiting they caused, as the probes saw them; used by all writers. */
+/* Functions, with the waiting that they caused according to the probes; used by all writers. */
 #ifndef GILTRACER_ANALYSIS_FUNCTIONS_H
 #define GILTRACER_ANALYSIS_FUNCTIONS_H
 
@@ -11,19 +11,19 @@
 #include "analysis/thread_groups.h"
 
 /**
- * A function by name. Borrowed from the pass; any bytes.
+ * A function's name and place. Borrowed from the pass; strings may contain any bytes.
  * @name: NULL if it is not known
- * @file: "" if it is not known; @line: 0 likewise
+ * @file: "" if it is not known; @line: 0 if it is not known
  */
 struct function {
 	const char *name, *file;
 	uint32_t line;
 };
 
-/* The Python frames that the probes read; NULL if there are none. */
+/* The Python frames that the probes fetched; NULL if there are none. */
 const struct stacks *functions_frames(const struct recording_pass *pass);
 
-/* By id in the source's frames; 0: unknown. */
+/* The function with this id in the source's frames; 0: unknown. */
 struct function function_at(const struct recording_pass *pass, uint32_t id);
 
 struct function function_of(const struct recording_pass *pass, const struct hog *hog);
@@ -31,9 +31,9 @@ struct function function_of(const struct recording_pass *pass, const struct hog 
 /* Its caller; the name is NULL if the caller was not fetched. */
 struct function function_caller(const struct recording_pass *pass, const struct hog *hog);
 
-/* The caller if it says more than the function does: it is in another file, which is not one of
- * Python's own that starts or feeds threads and so calls everything (threading, concurrent.futures,
- * multiprocessing, asyncio, runpy). Otherwise its name is NULL. */
+/* The caller, if it is informative: in another file than the function, and not in one of Python's
+ * own modules that start or feed threads and therefore call everything (threading,
+ * concurrent.futures, multiprocessing, asyncio, runpy). Otherwise the name is NULL. */
 struct function function_telling_caller(const struct recording_pass *pass, const struct hog *hog);
 
 /* The C function that kept the GIL in most samples of the row's overdue holds; NULL: not known. */
@@ -44,16 +44,16 @@ const char *function_native(const struct recording_pass *pass, const struct hog 
 bool function_wants_caller(const struct recording_pass *pass, const struct hog *hog);
 
 /* Whether the row is the start of a thread that slept: clone(2) waits in the kernel while perf
- * records, and for long while other tracers run. The tracing causes that, not the program. */
+ * records, and for long if other tracers run. The cause is tracing, not the program. */
 bool function_is_slow_start(const struct recording_pass *pass, const struct hog *hog);
 
 /**
  * A function in all threads that ran it.
- * @hog: a row of it: whoever needs a name, a caller, a C function
- * @threads: how many rows; with one, @hog->thread is who
- * @holds, @ns, @wait_ns, @longest_ns, @longest_at_ns, @off_cpu_ns: as in struct hog, of overdue
- * holds or of all
- * @longest_thread: who ran the longest
+ * @hog: one of its rows, for its name, caller and C function
+ * @threads: number of rows; if it is 1, @hog->thread is the thread
+ * @holds, @ns, @wait_ns, @longest_ns, @longest_at_ns, @off_cpu_ns: as in struct hog, for overdue
+ * holds or for all
+ * @longest_thread: the thread of the longest hold
  */
 struct function_row {
 	const struct hog *hog;
@@ -61,23 +61,23 @@ struct function_row {
 	uint64_t holds, ns, wait_ns, longest_ns, longest_at_ns, off_cpu_ns;
 };
 
-/* @wait_ns: the sum of all; @longest_ns: the longest of all */
+/* @wait_ns: sum over the rows; @longest_ns: the largest of the rows */
 struct function_rows {
 	VEC(struct function_row) v;
 	uint64_t wait_ns, longest_ns;
 };
 
-/* Functions whose holds were overdue or, where they are known, whose holds made others wait; of the
- * threads of a group, or of all threads if groups is NULL. Most wait first; free with
+/* Functions whose holds were overdue or, without overdue, known functions whose holds made others
+ * wait; of the threads of a group, or of all threads if groups is NULL. Most wait first. Free with
  * vec_done(&rows.v). */
 struct function_rows functions_rows(const struct recording_pass *pass, bool overdue,
                                     const struct thread_groups *groups, uint32_t group);
 
-/* What would be saved by the row. HOGS_NO_GAIN if that is unknown, or if the row is a slow start of
- * a thread, which takes no time without perf. */
+/* The time that avoiding the row's overdue holds would save. HOGS_NO_GAIN if that is unknown, or if
+ * the row is a slow start of a thread, which takes no time without perf. */
 uint64_t function_gain(const struct recording_pass *pass, const struct hog *hog);
 
-/* What is saved by the function of hog in all threads; HOGS_NO_GAIN if that is unknown. */
+/* The same for the function of hog in all threads. */
 uint64_t functions_gain(const struct recording_pass *pass, const struct hog *hog);
 
 #endif

@@ -17,7 +17,7 @@ static const int8_t state_of[GIL_STATES] = {
 	[GIL_STOPPING] = PART_HOLD,
 };
 
-/* The part in which the last span ended, and where that part ends. */
+/* The part in which the last span ended, and the end of that part. */
 struct place {
 	uint64_t part, limit_ns;
 };
@@ -29,7 +29,7 @@ static struct place place_of(const struct gil_parts *parts, uint64_t time_ns)
 	return (struct place){ part, parts->start_ns + (part + 1) * parts->width_ns };
 }
 
-/* Spans come by time; nearly all are within one part. */
+/* Adds a span. Spans come in order of time, and nearly all are within one part. */
 static void add(struct gil_parts *parts, struct place *at, enum gil_part_state state,
                 uint64_t from_ns, uint64_t to_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How long a thread was in which states of the GIL, in equal parts of the recording. */
+/* How long a thread was in each state of the GIL, in equal parts of the recording. */
 #ifndef GILTRACER_ANALYSIS_GIL_PARTS_H
 #define GILTRACER_ANALYSIS_GIL_PARTS_H
 
@@ -7,7 +7,7 @@
 
 #define GIL_PARTS 512
 
-/* What a coarse picture tells apart; unknown time is in none. */
+/* The states that a coarse picture distinguishes; unknown time is in none of them. */
 enum gil_part_state {
 	PART_HOLD, /* or stopping the world */
 	PART_WAIT, /* for the GIL or a lock, or stopped */
@@ -16,7 +16,7 @@ enum gil_part_state {
 	PART_STATES,
 };
 
-/* @width_ns: of a part; the last one may end later than the recording */
+/* @width_ns: duration of a part; the last one may end later than the recording */
 struct gil_parts {
 	uint64_t start_ns, width_ns;
 	uint64_t ns[PART_STATES][GIL_PARTS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds up the model's rows of threads, waiter by waiter, in time proportional to the number of
+/* Adds up the model's rows by groups, waiter by waiter, in time proportional to the number of
  * rows. */
 #include "analysis/group_blame.h"
 
@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 
 /**
- * Rows that are added up.
- * @slots: of one waiter, by holder: 1 + index of its row in ret, if that is the waiter's
+ * State while rows are added up.
+ * @slots: by holder: 1 + index of its row in ret, valid if that row is the current waiter's
  */
 struct adding {
 	const struct thread_groups *groups;
@@ -82,7 +82,7 @@ struct group_blame blame_pair(const struct model *model, enum wait_kind kind, si
 	return pair;
 }
 
-/* Indices of the rows, group by group of those who waited; caller frees. */
+/* Indices of the rows, grouped by waiting group; caller frees. */
 static size_t *order_rows(const struct adding *a, size_t n)
 {
 	CLEANUP(free) size_t *at = xcalloc(a->groups->v.n + 1, sizeof(*at));
@@ -97,7 +97,7 @@ static size_t *order_rows(const struct adding *a, size_t n)
 	return order;
 }
 
-/* Slots of one waiter: groups, unknown, nobody, programs; then the same again for WAIT_STOPPED. */
+/* Slots of one waiter: groups, unknown, none, programs; then the same again for WAIT_STOPPED. */
 static size_t slot_of(const struct adding *a, const struct group_blame *row)
 {
 	size_t first = row->kind == WAIT_STOPPED ? a->groups->v.n + 2 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups holds by the function in which they ended, with the waiting that they caused. */
+/* Groups holds by the function in which they ended, and sums the waiting that they caused. */
 #include "analysis/hogs.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "trace/stacks.h"
 
 /**
- * A row that is being made. @heaviest_ns: the wait that chose its frame
+ * State of one row. @heaviest_ns: the wait of the hold whose frame the row has
  */
 struct row {
 	struct hog hog;
@@ -24,9 +24,11 @@ struct row {
 };
 
 /**
- * What proves that a function keeps the GIL, in all threads.
- * @kept_ns, @overdue: of its overdue holds; @unsure: how many of them may have been runnable
- * @askable: its holds for which others waited that were long enough to be asked
+ * Proof that a function keeps the GIL, over all threads.
+ * @kept_ns, @overdue: sum and number of its overdue holds; @unsure: number of them in which the
+ * holder may have been runnable
+ * @askable: number of its holds during which others waited, and which were long enough for a
+ * release request
  */
 struct proof {
 	uint64_t kept_ns, overdue, unsure, askable;
@@ -39,7 +41,8 @@ struct functions {
 
 /**
  * @row_index: thread and function -> row
- * @samples_of: the model's samples by thread; the thread's end at first_sample[thread + 1]
+ * @samples_of: the model's samples by thread; those of a thread start at first_sample[thread] and
+ * end before first_sample[thread + 1]
  */
 struct search {
 	const struct model *model;
@@ -57,10 +60,10 @@ struct search {
 };
 
 /**
- * A thread on the way through its holds, which come in the order of time.
- * @last: the row of the hold before; MODEL_NONE: none yet
- * @owner: near where the hold before is among the owners of gil
- * @cpu: the span of the CPU lane in which the hold before ended
+ * A walk through a thread's holds, in order of time.
+ * @last: row of the previous hold; MODEL_NONE: none yet
+ * @owner: index of the previous hold's owner in gil, where the next search starts
+ * @cpu: span of the CPU lane in which the previous hold ended
  */
 struct walker {
 	uint32_t thread, gil;
@@ -117,7 +120,7 @@ static struct row *find_row(struct search *s, struct walker *w, uint32_t frame)
 	return &s->rows.v[row];
 }
 
-/* The samples of each thread, still in the order of time. */
+/* Sorts the samples by thread; those of a thread stay in order of time. */
 static void sort_samples(struct search *s)
 {
 	const struct model *m = s->model;
@@ -143,7 +146,7 @@ static size_t sample_at(const struct search *s, uint32_t thread, uint64_t time_n
 	       SEARCH(n, i, s->model->samples.v[samples[i]].time_ns < time_ns);
 }
 
-/* Samples since the release request: what runs from then on is one call. */
+/* Adds the samples taken since the release request: all that runs from then on is one call. */
 static void add_samples(struct search *s, struct hog *hog, const struct hold *h, uint64_t asked_ns)
 {
 	uint32_t hold = (uint32_t)s->ret->overdue.n - 1;
@@ -206,7 +209,7 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	add_samples(s, hog, h, proof.asked_ns);
 }
 
-/* Sum up the waiting during a hold, stretch by stretch of its GIL. */
+/* Sums up the waiting during a hold, over the stretches of its GIL. */
 static void measure(const struct search *s, struct walker *w, const struct span *span,
                     struct hold *h)
 {
@@ -226,7 +229,7 @@ static void measure(const struct search *s, struct walker *w, const struct span 
 	}
 }
 
-/* Sum up when the holder was not on a CPU. Holds come in the order of time. */
+/* Sums up the time during which the holder was not on a CPU. Holds come in order of time. */
 static void measure_off_cpu(const struct search *s, struct walker *w, struct hold *h)
 {
 	const struct lane *cpu = &s->model->threads.v[w->thread].cpu;
@@ -267,15 +270,15 @@ static bool is_proven(const struct search *s, const struct proof *p, uint64_t ru
 {
 	uint64_t excuse_ns = s->model->stolen_ns + p->unsure * runnable_ns;
 
-	/* The library inside the program measures CPU time, from which nothing is stolen. */
+	/* The preloaded library measures CPU time, which excludes stolen time. */
 	if (s->model->requests_known || p->kept_ns > excuse_ns)
 		return true;
 	return p->overdue >= HOGS_PROOF_HOLDS &&
 	       100 * p->overdue >= HOGS_PROOF_PERCENT * p->askable;
 }
 
-/* Without proof that the function keeps the GIL, its overdue holds count as any other hold. */
-static void acquit(struct hog *hog)
+/* Without proof that the function keeps the GIL, its overdue holds count as ordinary holds. */
+static void clear_overdue(struct hog *hog)
 {
 	hog->overdue_holds = hog->overdue_ns = hog->overdue_wait_ns = 0;
 	hog->overdue_longest_ns = hog->overdue_longest_at_ns = 0;
@@ -283,7 +286,8 @@ static void acquit(struct hog *hog)
 	hog->samples = 0;
 }
 
-/* Which functions are accused. The holds and samples of all others are dropped. */
+/* Decides which functions are proven to keep the GIL, and drops the overdue holds and samples of
+ * all others. */
 static void judge(struct search *s)
 {
 	uint64_t runnable_ns = s->ret->overdue.n ? overdue_longest_runnable(s->model) : 0;
@@ -294,7 +298,7 @@ static void judge(struct search *s)
 		proven[i] = is_proven(s, &s->proofs.v[i], runnable_ns);
 	for (size_t i = 0; i < s->rows.n; i++)
 		if (!proven[s->rows.v[i].function])
-			acquit(&s->rows.v[i].hog);
+			clear_overdue(&s->rows.v[i].hog);
 	for (size_t i = 0; i < s->ret->overdue.n; i++) {
 		const struct hog_overdue *o = &s->ret->overdue.v[i];
 
@@ -354,14 +358,14 @@ void hogs_done(struct hogs *hogs)
 	vec_done(&hogs->samples);
 }
 
-/* How many samples of a row found a function at work. */
+/* The number of samples of a row in which a C function was at work. */
 struct finding {
 	uint32_t row, native, n;
 };
 
 struct findings {
 	struct functions functions;
-	struct idmap index; /* row and function -> finding */
+	struct idmap index; /* key: row and function; value: index in v */
 	VEC(struct finding) v;
 };
 
@@ -376,8 +380,8 @@ static void add_finding(struct findings *f, const struct stacks *stacks, uint32_
 	f->v.v[at].n += n;
 }
 
-/* The C function that all samples of a hold, from the first to the last, found at work. 0: they
- * differ, so no single call can have kept the GIL since the request. */
+/* The C function that was at work in all samples of a hold, from first up to end. 0: they differ,
+ * so no single call can have kept the GIL since the request. */
 static uint32_t one_call(struct source *source, const struct hogs_sample *first,
                          const struct hogs_sample *end)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which functions held the GIL while others waited for it, and which of them did not let go when
- * they were asked to.
+ * Which functions held the GIL while others waited for it, and which of them did not release it on
+ * request.
  *
- * A thread that waits asks the holder to let go after the switch interval (sys.getswitchinterval(),
- * 5 ms): its wait is cut into intervals, and at the end of one in which no other thread got the
- * GIL it sets gil_drop_request (take_gil in CPython's Python/ceval_gil.h, 3.2 and later). Python
- * code obeys at once. A hold that is known to have been asked (overdue_holds.h) and lasted
- * HOGS_SLACK_NS longer than that, time without a CPU not counted, is overdue: what ran did not
- * let go, a call of C code that keeps the GIL. Without proof that anybody asked, no hold is.
+ * A waiting thread requests a release after the switch interval (sys.getswitchinterval(), 5 ms):
+ * its wait is cut into intervals, and at the end of one in which no other thread got the GIL it
+ * sets gil_drop_request (take_gil in CPython's Python/ceval_gil.h, 3.2 and later). Python code
+ * complies at once. A hold is overdue if it is known to have got a request (overdue_holds.h) and
+ * then lasted another HOGS_SLACK_NS, not counting time without a CPU: a call of C code kept the
+ * GIL. Without proof of a request, no hold is overdue.
  *
- * A hypervisor may stop the CPU of a holder, which then seems to run; and a holder whose wake-up was not
- * recorded seems to sleep while it is runnable. So the overdue holds of a function count only if they
- * are more than that could make of obedient ones: together they lasted longer than all time that
- * was stolen, plus, for each that slept so, the longest time for which any thread was runnable. Or
- * there are HOGS_PROOF_HOLDS of them, and they are HOGS_PROOF_PERCENT of the holds of the function
- * that were long enough to be asked.
+ * A hypervisor may stop the CPU of a holder, which then seems to run; and a holder whose wake-up
+ * was not recorded seems to sleep while it is runnable. So the overdue holds of a function count
+ * only if these two effects cannot explain them: together they lasted longer than all stolen time
+ * plus, for each hold with such a sleep, the longest time for which any thread was runnable. Or
+ * there are at least HOGS_PROOF_HOLDS of them, and they are HOGS_PROOF_PERCENT of the function's
+ * holds that were long enough for a request.
  *
- * A hold belongs to the function in which it ended. For an overdue one that is exact: what kept the
- * GIL had been going on since before it was asked. For the others it is a sample.
+ * A hold belongs to the function in which it ended. For an overdue hold that is exact: the call
+ * that kept the GIL had begun before the request. For other holds it is a sample.
  */
 #ifndef GILTRACER_ANALYSIS_HOGS_H
 #define GILTRACER_ANALYSIS_HOGS_H
@@ -43,21 +43,22 @@ struct stacks;
 /**
  * Holds of one thread that ended in one function.
  * @thread: index in the model
- * @frame: in the source's frames, the one of most wait among those of this function (they differ in
- *         line and callers); 0: the function is not known
+ * @frame: id in the source's frames; among those of this function, which differ in line and
+ *         callers, the one that caused most waiting; 0: the function is not known
  * @holds, @hold_ns: all holds; @longest_ns at @longest_at_ns: the longest
- * @hold_off_cpu_ns: of hold_ns, when the holder was known not to be on a CPU; @hold_asleep_ns:
- *                   because it slept, or waited for a disk
+ * @hold_off_cpu_ns: the part of hold_ns in which the holder is known to have been off CPU;
+ *                   @hold_asleep_ns: asleep or uninterruptible
  * @wait_ns: how long others waited meanwhile, summed over waiters
- * @overdue_holds, @overdue_ns, @overdue_wait_ns: the same of the overdue ones
- * @overdue_longest_ns, @overdue_longest_at_ns: the longest overdue one
- * @off_cpu_ns: of overdue_ns, when the holder was known not to be on a CPU; @asleep_ns: because it
- *              slept, or waited for a disk
- * @native: the C function that was at work since the hold was asked to let go, as a stack id in the
- *          source's stacks: of the samples, HOGS_NATIVE_PERCENT are of holds of which all found
- *          it; 0: there is none. @native_samples of @samples agreed
- * @row: for struct hogs_sample
- * @gain_ns: what others would have gained had the overdue ones let go; whatif.h fills it in
+ * @overdue_holds, @overdue_ns, @overdue_wait_ns: the same for the overdue holds
+ * @overdue_longest_ns, @overdue_longest_at_ns: the longest overdue hold
+ * @off_cpu_ns: the part of overdue_ns in which the holder is known to have been off CPU;
+ *              @asleep_ns: asleep or uninterruptible
+ * @native: the C function that was at work after the release request, as an id in the source's
+ *          stacks: at least HOGS_NATIVE_PERCENT of the samples belong to holds in which all samples
+ *          found it; 0: none. That is @native_samples of @samples
+ * @row: number of the row in struct hogs_sample
+ * @gain_ns: time that the threads would have gained if the overdue holds had released the GIL; set
+ * by whatif_find()
  */
 struct hog {
 	uint32_t thread, frame;
@@ -70,43 +71,44 @@ struct hog {
 	uint64_t gain_ns;
 };
 
-/* A sample of an overdue hold since it was asked to let go, see struct model_sample. @row: of the
- * hog; @hold: index of the hold */
+/* A sample of an overdue hold after its release request, see struct model_sample. @row: of the hog;
+ * @hold: index of the hold */
 struct hogs_sample {
 	uint64_t record;
 	uint32_t row, hold;
 };
 
-/* An overdue hold: which span of the GIL lane of the thread, and its frame. */
+/* An overdue hold. @frame: its frame; @span: its index in the thread's GIL lane */
 struct hog_overdue {
 	uint32_t thread, frame;
 	size_t span;
 };
 
-/* @overdue: by thread, then span
- * @bounded: of so many holds not all waits were looked at */
+/*
+ * @overdue: by thread, then span
+ * @bounded: number of holds for which not all waits were examined
+ */
 struct hogs {
 	VEC(struct hog) v;
 	VEC(struct hog_overdue) overdue;
 	uint64_t bounded;
-	VEC(struct hogs_sample) samples; /* at most HOGS_SAMPLES_MAX of each row */
+	VEC(struct hogs_sample) samples; /* at most HOGS_SAMPLES_MAX per row */
 };
 
 /*
  * The rows of a finished model, most overdue_wait_ns first, then most wait_ns. Every hold of every
  * thread is in one row, so that wait_ns adds up to what blame charges to holders. frames may be
- * NULL: no function is known. Free with hogs_done.
+ * NULL; then no function is known. Free with hogs_done.
  */
 void hogs_find(struct hogs *ret, const struct model *model, const struct stacks *frames,
                uint64_t interval_ns);
 void hogs_done(struct hogs *hogs);
 
-/* Look at the samples, and set the native function of each hog. To be called after the source's
+/* Reads the samples' stacks and sets the native function of each hog. Call it after the source's
  * last event. */
 void hogs_find_native(struct hogs *hogs, struct source *source);
 
-/* Whether two frames belong to one function, by name and file; frame 0 is only the same as
- * itself. */
+/* Whether two frames belong to the same function, by name and file; frame 0 equals only itself. */
 bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b);
 
 #endif

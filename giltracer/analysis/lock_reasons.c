@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define WORTH_A_WORD 1  /* percent of a thread's life */
+#define WORTH_A_WORD 1  /* percent of a thread's life: worth reporting */
 #define WORTH_ADVICE 10 /* likewise */
 
-/* The thread whose life state took the largest share of; MODEL_NONE: none. */
+/* The thread that spent the largest share of its life in state, or MODEL_NONE. */
 static uint32_t most_in(const struct model *model, enum gil_state state)
 {
 	uint32_t most = MODEL_NONE;
@@ -25,7 +25,8 @@ static uint32_t most_in(const struct model *model, enum gil_state state)
 	return most;
 }
 
-/* Where the thread spent most of its time in state, and whose lock it was. */
+/* Finds the place where the thread spent most time in state, and the type of object whose lock it
+ * was. */
 static void find_place(struct reason *r, const struct analysis *a, enum gil_state state)
 {
 	struct locks_places places = locks_places(a->pass, r->thread);
@@ -40,7 +41,7 @@ static void find_place(struct reason *r, const struct analysis *a, enum gil_stat
 	vec_done(&places.v);
 }
 
-/* The thread that released what the thread was blocked on for longest. */
+/* Finds the thread whose releases ended most of the thread's blocked time. */
 static void find_releaser(struct reason *r, const struct model *model, enum gil_state state)
 {
 	const struct model_lock_blame *most = NULL;

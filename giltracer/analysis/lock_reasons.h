@@ -5,10 +5,10 @@
 
 #include "analysis/analysis.h"
 
-/* What threads wait for where there is no GIL: append to the reasons and the advice. */
+/* Appends to the reasons and the advice what threads waited for without a GIL. */
 void lock_reasons_find(struct verdict *v, const struct analysis *a);
 
-/* Adds that the GIL of such an interpreter is on, and why; nothing if it is off. */
+/* Adds that the GIL of a free-threaded interpreter is on, and why; adds nothing if it is off. */
 void lock_reasons_turned_on(struct reasons *to, const struct analysis *a);
 
 #endif

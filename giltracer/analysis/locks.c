@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where threads were blocked. */
+/* Places where threads were blocked. */
 #include "analysis/locks.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct locks_shares locks_shares(const struct model_thread *t)
 	};
 }
 
-/* Blocks are grouped by function, not by line. */
+/* Waits are grouped by function, not by line. */
 static struct locks_place *place_of(struct locks_places *places, const struct recording_pass *pass,
                                     unsigned state, uint32_t frame, const char *of)
 {
@@ -55,7 +55,7 @@ static void add_span(struct locks_places *places, const struct recording_pass *p
 	if (ns <= place->longest_ns)
 		return;
 	place->longest_ns = ns;
-	/* The line of the longest block is shown for all. */
+	/* The row shows the line of its longest wait. */
 	place->frame = frame;
 }
 

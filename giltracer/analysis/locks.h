@@ -10,10 +10,11 @@
 #include "base/vec.h"
 
 /**
- * Where threads were blocked, or blocked others: all spans of one state in one Python function.
+ * A place where threads were blocked or blocked others: all spans with one state in one Python
+ * function.
  * @state: GIL_LOCK_WAIT, GIL_STOPPED or GIL_STOPPING
  * @frame: id in the source's frames, 0: not known
- * @of: LOCK_WAIT: the type of the object whose lock it is, "" if that is not known; borrowed
+ * @of: LOCK_WAIT: the type of the object that the lock belongs to, "" if not known; borrowed
  */
 struct locks_place {
 	unsigned state;
@@ -22,8 +23,8 @@ struct locks_place {
 	uint64_t count, ns, longest_ns;
 };
 
-/* Percentages of a thread's life: the unknown is a share of the whole life, the others are shares
- * of the known part. */
+/* Percentages of a thread's life: unknown is a share of the whole life, the others are shares of
+ * the known part. */
 struct locks_shares {
 	double free, lock_wait, stopped, stops, unknown;
 };
@@ -34,11 +35,11 @@ struct locks_places {
 	VEC(struct locks_place) v; /* most time first */
 };
 
-/* Of one thread, or of all: MODEL_NONE. Free with vec_done(&places.v). */
+/* The places of one thread, or of all for MODEL_NONE. Free with vec_done(&places.v). */
 struct locks_places locks_places(const struct recording_pass *pass, uint32_t thread);
 
-/* The GIL of the pass was off throughout, and what threads were blocked on was recorded: reports
- * show that instead of the GIL. */
+/* Whether the pass's GIL was off throughout and lock waits were recorded: reports then show locks
+ * instead of the GIL. */
 bool locks_of_pass(const struct recording_pass *pass);
 
 #endif

@@ -9,7 +9,7 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-/* Who held the GIL, and in which function, while the loop waited. */
+/* A thread that held the GIL while the loop waited, and the function in which it did. */
 struct culprit {
 	uint32_t thread, frame;
 	uint64_t ns;
@@ -19,7 +19,8 @@ struct culprits {
 	VEC(struct culprit) v;
 };
 
-/* Up to 3.10 a code object has only its plain name. */
+/* Whether the frame's function has this name and file. Up to 3.10 a code object has only its plain
+ * name. */
 static bool is_function(const struct stacks *frames, uint32_t id, const char *name,
                         const char *file)
 {
@@ -38,7 +39,7 @@ bool loops_is_selector(const struct stacks *frames, uint32_t frame)
 	                   "/asyncio/base_events.py");
 }
 
-/* The frame of the hold at time_ns. */
+/* The frame of the hold at time_ns, or 0. */
 static uint32_t hold_frame(const struct lane *lane, uint64_t time_ns)
 {
 	const struct span *span = lane->spans.n ? &lane->spans.v[lane_at(lane, time_ns)] : NULL;

@@ -7,13 +7,13 @@
 
 #include "analysis/patterns.h"
 
-/* Whether the frame belongs to a selector that asyncio's loop called. Frame 0 does not. */
+/* Whether the frame belongs to a selector that asyncio's loop called. False for frame 0. */
 bool loops_is_selector(const struct stacks *frames, uint32_t frame);
 
 /**
- * For how long a thread waited for the GIL between two times.
- * @holder: who had it most of that time, MODEL_NONE: nobody is known to have
- * @frame: that the holder ran, id in the frames, 0: unknown
+ * How long a thread waited for the GIL between two times.
+ * @holder: the thread that held it most of that time, MODEL_NONE: none is known
+ * @frame: the holder's frame, id in the frames, 0: unknown
  */
 struct loops_wait {
 	uint64_t ns;
@@ -24,7 +24,8 @@ struct loops_wait {
 struct loops_wait loops_waited(const struct model *m, const struct stacks *frames, uint32_t thread,
                                uint64_t from_ns, uint64_t to_ns);
 
-/* Fill in all of p but the share, for its thread. False: no wait of the thread is a loop's. */
+/* Sets all members of p but the share, for its thread. Returns false if no wait of the thread is a
+ * loop's. */
 bool loops_measure(struct pattern *p, const struct model *m, const struct stacks *frames);
 
 #endif

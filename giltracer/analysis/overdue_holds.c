@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which waiters are known to have requested the GIL's release, and which holders could have
- * released it. */
+/* Finds out which waiters are known to have requested the GIL's release, and which holders could
+ * have released it. */
 #include "analysis/overdue_holds.h"
 
 #include <stdlib.h>
@@ -21,14 +21,14 @@ void overdue_add_off_cpu(const struct lane *lane, size_t i, uint64_t from_ns, ui
 }
 
 void overdue_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t to_ns,
-                     uint64_t *ret_line_ns, uint64_t *ret_asleep_ns)
+                     uint64_t *ret_runnable_ns, uint64_t *ret_asleep_ns)
 {
 	const struct lane *lane = &thread->cpu;
 
-	*ret_line_ns = *ret_asleep_ns = 0;
+	*ret_runnable_ns = *ret_asleep_ns = 0;
 	for (size_t i = lane_at(lane, from_ns);
 	     i < lane->spans.n && lane->spans.v[i].start_ns < to_ns; i++)
-		overdue_add_off_cpu(lane, i, from_ns, to_ns, ret_line_ns, ret_asleep_ns);
+		overdue_add_off_cpu(lane, i, from_ns, to_ns, ret_runnable_ns, ret_asleep_ns);
 }
 
 /* A wait for a GIL that is long enough to request its release. */
@@ -38,20 +38,21 @@ struct wait {
 };
 
 /*
- * The number of pairs of waits and holds that are looked at is bounded: PAIRS_MAX for each wait
- * and, beyond that, the HOLD_MIN longest waits of each hold. Leaving waits out can only make a hold
- * appear to have been requested later.
+ * The number of examined pairs of waits and holds is bounded: PAIRS_MAX for each wait and, beyond
+ * that, the HOLD_MIN longest waits of each hold. Leaving waits out can only make a hold appear to
+ * have been requested later.
  */
 #define PAIRS_MAX 64
 #define HOLD_MIN  16
 
 /**
- * @waits: by GIL and start
- * @first: of each GIL; one more says where the last ends
+ * @waits: sorted by GIL and start
+ * @first: index of each GIL's first wait; the last element is the end of the last GIL's waits
  * @latest: a tree over waits, as an array: latest[leaves + i] is the end of wait i, and latest[k]
  *          the later of latest[2 * k] and latest[2 * k + 1]. leaves is a power of two
- * @asked: by thread, the hold that it was looked at for last
- * @holds: that were looked at, @pairs: of a wait and a hold that may still be
+ * @asked: by thread: the number of the hold for which its request was last found
+ * @holds: number of holds examined; @pairs: number of pairs of a wait and a hold that may still be
+ * examined
  */
 struct overdue {
 	const struct model *model;
@@ -63,7 +64,7 @@ struct overdue {
 	uint32_t *asked;
 	uint32_t holds;
 	uint64_t pairs;
-	uint64_t bounded; /* holds of which not all waits were looked at */
+	uint64_t bounded; /* holds for which not all waits were examined */
 };
 
 static int by_gil_and_start(const void *va, const void *vb)
@@ -105,13 +106,13 @@ static void make_tree(struct overdue *o)
 		o->latest[k] = later(o->latest[2 * k], o->latest[2 * k + 1]);
 }
 
-/* The first wait from number i on that ends after time_ns; leaves if there is none. */
+/* The first wait from index i on that ends after time_ns, or leaves if there is none. */
 static size_t next_after(const struct overdue *o, size_t i, uint64_t time_ns)
 {
 	size_t k = o->leaves + i;
 
 	while (o->latest[k] <= time_ns) {
-		/* Go up while there is nothing to the right below the same parent. */
+		/* Go up until there is a right neighbour below the same parent. */
 		while (k % 2)
 			k /= 2;
 		if (!k)
@@ -132,7 +133,7 @@ struct overdue *overdue_new(const struct model *model, uint64_t interval_ns)
 	return o;
 }
 
-/* The search is made only if a hold needs it: in many recordings none does. */
+/* Called only if a hold needs the index: in many recordings none does. */
 static void make_index(struct overdue *o)
 {
 	size_t gils = o->model->gils.n;
@@ -192,7 +193,7 @@ static uint64_t asleep_again(const struct lane *cpu, uint64_t from_ns, uint64_t 
 }
 
 /* When the waiting thread is known to have requested the release. An interval that began under
- * another holder does not count: at its end a new one begins. */
+ * another holder does not count, because the waiter starts a new interval at its end. */
 static uint64_t asked_by(const struct overdue *o, const struct wait *wait,
                          const struct overdue_hold *h)
 {
@@ -205,8 +206,8 @@ static uint64_t asked_by(const struct overdue *o, const struct wait *wait,
 	return asleep_again(&t->cpu, from_ns, to_ns, o->interval_ns);
 }
 
-/* When the first waiter requested the release, or OVERDUE_NEVER. Of each waiter, its first wait
- * that was long enough counts. */
+/* When the first waiter requested the release, or OVERDUE_NEVER. For each waiter, its first wait in
+ * which it made a request counts. */
 static uint64_t asked_first(struct overdue *o, const struct overdue_hold *h)
 {
 	uint64_t first_ns = OVERDUE_NEVER;
@@ -229,14 +230,14 @@ static uint64_t asked_first(struct overdue *o, const struct overdue_hold *h)
 		if (ns < OVERDUE_NEVER)
 			o->asked[wait->thread] = o->holds;
 		first_ns = ns < first_ns ? ns : first_ns;
-		/* No wait that is left can have requested it earlier. */
+		/* None of the remaining waits can have requested it earlier. */
 		if (first_ns <= h->start_ns + o->interval_ns)
 			break;
 	}
 	return first_ns;
 }
 
-/* What the recording itself says; 0: no release was requested. */
+/* The overdue time according to the recording itself; 0: no release was requested. */
 static uint64_t known_overdue_ns(const struct model *model, const struct overdue_hold *h)
 {
 	const struct model_overdue *v = model->overdue.v;
@@ -250,7 +251,7 @@ static uint64_t known_overdue_ns(const struct model *model, const struct overdue
 	return 0;
 }
 
-/* Add what span i of a CPU lane has of [from_ns, to_ns). */
+/* Adds the part of span i of a CPU lane that is within [from_ns, to_ns). */
 static void add_proof(struct overdue_proof *proof, const struct lane *lane, size_t i,
                       uint64_t from_ns, uint64_t to_ns)
 {

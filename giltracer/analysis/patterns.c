@@ -22,7 +22,8 @@ static unsigned percent(uint64_t part, uint64_t whole)
 	return whole ? (unsigned)((double)part * 100 / (double)whole) : 0;
 }
 
-/* Adds the pattern if it happened often enough and cost enough. whole: what ns is a share of. */
+/* Adds the pattern if it happened often enough and cost enough. Its share is that of ns in
+ * whole. */
 static void add_if_significant(struct finder *f, struct pattern p, uint64_t whole)
 {
 	p.share = percent(p.ns, whole);
@@ -50,7 +51,8 @@ static uint32_t main_culprit(const struct model *m, uint32_t thread)
 	return most ? most->holder : MODEL_NONE;
 }
 
-/* Most of its waiting passed while the GIL was free: it lacked a CPU, or was woken late. */
+/* Whether most of the thread's waiting passed while the GIL was free: it had no CPU, or was woken
+ * late. */
 static bool waits_for_nobody(const struct model *m, uint32_t thread)
 {
 	uint64_t handover_ns = 0;
@@ -72,7 +74,7 @@ static void find_hogs(struct finder *f, const struct hogs *hogs)
 	for (size_t i = 0; i < hogs->v.n; i++) {
 		const struct hog *h = &hogs->v.v[i];
 
-		/* A holder without a CPU is overdue, too, but not to blame. */
+		/* A holder without a CPU is overdue, too, but is not to blame. */
 		if ((h->off_cpu_ns - h->asleep_ns) * 2 > h->overdue_ns)
 			continue;
 		by[h->thread].count += h->overdue_holds;
@@ -93,9 +95,9 @@ static void find_hogs(struct finder *f, const struct hogs *hogs)
 }
 
 /*
- * How long the thread was away before the wait at i, and how long it held the GIL before that;
- * false: unknown. A switch wait does not count as being away: a thread that was made to release the
- * GIL requests it again at once.
+ * How long the thread was without the GIL before the wait at i, and how long it held the GIL before
+ * that; returns false if unknown. A switch wait does not count as time without it, because a thread
+ * that had to release the GIL requests it again at once.
  */
 static bool before_wait(const struct lane *lane, size_t i, uint64_t *away_ns, uint64_t *hold_ns)
 {
@@ -124,7 +126,7 @@ static void add(struct pattern *p, uint64_t ns)
 		p->longest_ns = ns;
 }
 
-/* not_loops: except those of an event loop when its selector returns. */
+/* not_loops: leave out waits of an event loop when its selector returns. */
 static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
 {
 	const struct model_thread *t = &f->m->threads.v[thread];
@@ -155,7 +157,7 @@ static void find_in_lane(struct finder *f, uint32_t thread, bool not_loops)
 		add_if_significant(f, late, life(t));
 }
 
-/* Whether the thread's event loop starves. */
+/* Adds loop starvation if the thread's event loop starves. Returns whether it does. */
 static bool find_starvation(struct finder *f, uint32_t thread)
 {
 	struct pattern p = { .kind = PATTERN_LOOP_STARVATION, .thread = thread };
@@ -170,7 +172,8 @@ struct pair {
 	uint64_t switches, handover_ns, hold_ns;
 };
 
-/* The GIL went from a to b: how often, how long it was free in between, and how long b held it. */
+/* Counts how often the GIL went from a to b, how long it was free in between, and how long b held
+ * it. */
 static void count_pairs(const struct model *m, const struct model_gil *g, struct pair *pairs)
 {
 	uint32_t holder = MODEL_NONE, from = MODEL_NONE;
@@ -348,7 +351,8 @@ static uint64_t waited_in(const struct lane *lane, uint64_t start_ns, uint64_t e
 	return ns;
 }
 
-/* Sleeps without the GIL that were ended by another thread, which had itself waited for the GIL. */
+/* Finds sleeps without the GIL that ended when another thread, which had itself waited for the GIL,
+ * woke the sleeper. */
 static void find_lock_across_wait(struct finder *f, uint32_t thread)
 {
 	const struct model *m = f->m;
@@ -378,8 +382,8 @@ static void find_lock_across_wait(struct finder *f, uint32_t thread)
 	}
 }
 
-/* If most is unknown, or the recording is too short for anything to repeat itself, no pattern is
- * certain. */
+/* No pattern is certain if most states are unknown, or if the recording is too short for anything
+ * to happen repeatedly. */
 static bool is_vague(const struct model *m)
 {
 	uint64_t unknown_ns = 0, life_ns = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How threads get in each other's way: patterns with a name, the evidence for each, and one piece
- * of advice. A pattern is only reported if it happened PATTERN_COUNT times and cost PATTERN_SHARE %
- * of what it is measured by; a recording that is short or mostly unknown has none.
+ * Patterns of threads that delay each other, with the evidence for each. A pattern is only reported
+ * if it happened PATTERN_COUNT times and cost PATTERN_SHARE % of the time that it is measured by; a
+ * recording that is short or mostly unknown has none.
  *
  *	hog              holds that lasted after a release request, and not because the thread had no
  *	                 CPU (hogs.h), caused PATTERN_SHARE % of all waiting
@@ -54,15 +54,14 @@ enum pattern_kind {
 };
 
 /**
- * @thread: whom it concerns: who keeps the GIL, or who suffers. Index, or MODEL_NONE
- * @other: the other one: who holds it most meanwhile, the partner, who was waited for; or
- * MODEL_NONE
- * @count: how often. Oversubscription: how many threads
- * @ns: what it cost: waiting, handing over, sleeping. Oversubscription: all waiting
+ * @thread: the thread that keeps the GIL, or the thread that waits. Index, or MODEL_NONE
+ * @other: the thread that held the GIL most meanwhile, the partner, or the waker; or MODEL_NONE
+ * @count: number of cases. Oversubscription: number of threads
+ * @ns: its cost: waiting, hand-offs or sleeping. Oversubscription: all waiting
  * @longest_ns: the longest single case; ping-pong: the average hold
- * @share: percent of what the rule says, rounded down
- * @function, @file, @line: loop-starvation: what held the GIL most meanwhile, in thread other;
- *                          borrowed from the frames' names; NULL: not known
+ * @share: percent of the time that the rule refers to, rounded down
+ * @function, @file, @line: loop-starvation: the function that held the GIL most meanwhile, in
+ *                          thread other; borrowed from the frames' names; NULL: not known
  */
 struct pattern {
 	enum pattern_kind kind;
@@ -77,8 +76,9 @@ struct patterns {
 	VEC(struct pattern) v;
 };
 
-/* Those of a finished model, most ns first. hogs and frames may be NULL. A thread whose event loop
- * starves has no late wake-ups and no convoy for the same waits. Free with patterns_done. */
+/* Finds the patterns of a finished model, most ns first. hogs and frames may be NULL. If a thread's
+ * event loop starves, the same waits are not reported as late wake-ups or as a convoy. Free with
+ * patterns_done. */
 void patterns_find(struct patterns *ret, const struct model *model, const struct hogs *hogs,
                    const struct stacks *frames, uint64_t interval_ns);
 void patterns_done(struct patterns *patterns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks the calls of a thread and its stretches side by side. */
+/* Walks a thread's calls and its stretches in parallel. */
 #include "analysis/pystack.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ struct open_call {
 };
 
 /**
- * @at: time up to which everything has been charged; @next: the next stretch
+ * @at: end of the time that has been charged; @next: the next stretch
  */
 struct walk {
 	struct pystack *py;
@@ -82,7 +82,7 @@ struct walk {
 	VEC(struct open_call) open;
 };
 
-/* From w->at to end_ns, stack was running. */
+/* Charges the time from w->at to end_ns to stack, which was running. */
 static void charge_until(struct walk *w, uint64_t end_ns, uint32_t stack)
 {
 	while (w->next < w->stretches->n) {
@@ -105,7 +105,7 @@ static uint32_t top(const struct walk *w)
 	return w->open.n ? w->open.v[w->open.n - 1].stack : 0;
 }
 
-/* Close the calls that have ended by time_ns, and any below depth. */
+/* Closes the calls that have ended by time_ns, and all that are nested deeper than depth. */
 static void close_calls(struct walk *w, uint64_t time_ns, size_t depth)
 {
 	while (w->open.n) {

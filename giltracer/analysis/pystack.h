@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which Python stack ran when: the calls of a Python-side trace as a prefix tree, and time charged
- * to it.
+ * Which Python stack ran when: the calls of a Python-side trace as a prefix tree, with the time
+ * charged to each.
  */
 #ifndef GILTRACER_ANALYSIS_PYSTACK_H
 #define GILTRACER_ANALYSIS_PYSTACK_H
@@ -11,7 +11,7 @@
 #include "analysis/recording.h"
 #include "trace/stacks.h"
 
-/* Python's own limit. Deeper calls are charged to the last frame. */
+/* Python's own limit. Deeper calls are charged to the last frame within it. */
 #define PYSTACK_DEPTH_MAX 1000
 
 /* A stretch of a thread's time; it counts weight times its length. */
@@ -29,13 +29,13 @@ struct stretches {
 /* The spans of lane whose state is in mask (1 << state). Free with vec_done. */
 struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask);
 
-/* When thread held a GIL for which others waited, weighted by the number of waiters. Free with
- * vec_done. */
+/* The times at which thread held a GIL for which others waited, weighted by the number of waiters.
+ * Free with vec_done. */
 struct stretches stretches_blamed(const struct model *model, uint32_t thread);
 
 /**
  * @stacks: frames are functions; their names are ids of the trace's names
- * @ns: time charged to each stack itself, by id; 0: no Python call was known to run
+ * @ns: time charged to each stack itself, by id; id 0: no Python call is known to have run
  */
 struct pystack {
 	struct stacks *stacks;
@@ -50,14 +50,15 @@ struct pystack {
 void pystack_init(struct pystack *py, const struct slices *slices);
 void pystack_done(struct pystack *py);
 
-/* Charge stretches, in order of time, to what st was running; st NULL: to stack 0. */
+/* Charges stretches, in order of time, to the calls that st was running; if st is NULL, to stack
+ * 0. */
 void pystack_charge(struct pystack *py, const struct slice_thread *st,
                     const struct stretches *stretches);
 
 /**
- * The function with the most time of its own, whoever called it.
- * @name, @caller: ids in the trace's names; caller is that of its heaviest stack, 0: none
- * @ns, @all_ns: its time, and all that was charged
+ * The function with the most time of its own, over all its callers.
+ * @name, @caller: ids in the trace's names; the caller is that in its heaviest stack, 0: none
+ * @ns, @all_ns: its time, and all time that was charged
  */
 struct pystack_top {
 	uint32_t name, caller;
@@ -66,7 +67,7 @@ struct pystack_top {
 
 struct pystack_top pystack_top(const struct pystack *py);
 
-/* The calls of a model's thread, NULL if the trace has none. */
+/* The calls of a model's thread; NULL if the trace has none. */
 const struct slice_thread *pystack_find(const struct recording_pass *pass, uint32_t thread);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums up who had the CPUs during each runnable span. */
+/* Sums up which threads and programs had the CPUs during each runnable span. */
 #include "analysis/queued.h"
 
 #include <stdlib.h>
 
 #include "model/span.h"
 
-/* The rows of the current runnable span begin at first. */
+/* State for the current runnable span, whose rows begin at first. */
 struct gathering {
 	struct queued *queued;
 	size_t first;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* For the page: who had the CPUs while a thread was runnable, span by span.
- */
+/* For the page: which threads and programs had the CPUs while a thread was runnable, span by
+ * span. */
 #ifndef GILTRACER_ANALYSIS_QUEUED_H
 #define GILTRACER_ANALYSIS_QUEUED_H
 
 #include "base/vec.h"
 #include "model/model.h"
 
-/* A shorter span has no rows: there may be as many of those as switches. */
+/* Shorter spans have no rows: there may be as many such spans as switches. */
 #define QUEUED_MIN_NS 100000
 
 /* The maximum number of rows of a span: those with the most time. */
 #define QUEUED_ROWS 6
 
 /**
- * Part of a runnable span that one thread or program had the CPU.
+ * The part of a runnable span in which one thread or program had the CPU.
  * @start_ns: of the span
- * @ns: how long by had the CPU
+ * @ns: how long it had the CPU
  * @cpu: -1: unknown
  * @by, @name: as in struct model_cpu_blame
  */
@@ -30,8 +30,8 @@ struct queued {
 	VEC(struct queued_row) rows;
 };
 
-/* The rows of one thread by start_ns, most time first. None unless the users of the CPUs were
- * recorded. Free rows with vec_done. */
+/* The rows of one thread by start_ns, then most time first. There are none unless the users of the
+ * CPUs were recorded. Free rows with vec_done. */
 void queued_find(struct queued *ret, const struct model *model, uint32_t thread);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a verdict can say, one code a sentence; report/verdict_text.c puts it into words. */
+/* What a verdict can say, one code per sentence; report/verdict_text.c puts it into words. */
 #ifndef GILTRACER_ANALYSIS_REASONS_H
 #define GILTRACER_ANALYSIS_REASONS_H
 
@@ -12,61 +12,66 @@
 struct sampled_place;
 struct task_delay;
 
-/* What a verdict says, and which numbers of struct reason go with it. */
+/* What a verdict says, and which numbers of struct reason belong to it. */
 enum reason_code {
-	/* how much: the headline of a kind, or what is wrong besides */
+	/* headlines, and further problems */
 	REASON_NO_GIL,
 	REASON_NOTHING,
-	REASON_TOO_SHORT,    /* ns were recorded */
-	REASON_CPUS,         /* runnable without a CPU for percent of the time; and */
-	REASON_CPUS_NOT_GIL, /* the GIL is not to blame, */
-	REASON_CPUS_TOO,     /* or it is */
-	REASON_CPUS_TOO_FEW, /* there is none */
-	REASON_GIL_BOUND,    /* thread, or group, waited for percent of its life, ns; on average */
-	REASON_GIL_SOME,     /* number threads waited. Both may be MODEL_NONE */
+	REASON_TOO_SHORT,    /* only ns were recorded */
+	REASON_CPUS,         /* threads were runnable without a CPU for percent of the time */
+	REASON_CPUS_NOT_GIL, /* the same; the GIL is not to blame */
+	REASON_CPUS_TOO,     /* the same, in addition to waiting for the GIL */
+	REASON_CPUS_TOO_FEW, /* the same, in an interpreter without a GIL */
+	REASON_GIL_BOUND,    /* thread, or group, waited for percent of its life, ns; or both are */
+	REASON_GIL_SOME,     /* MODEL_NONE. If number is not 0, number threads waited on average */
 	REASON_GIL_BOUND_TOO,
 	REASON_GIL_SOME_TOO,
 	REASON_NATIVE,      /* percent of the CPU time was without the GIL */
-	REASON_ASLEEP,      /* percent of the lives */
+	REASON_ASLEEP,      /* threads were asleep for percent of their lives */
 	REASON_ASLEEP_DISK, /* the same, mostly uninterruptible */
 	REASON_ASLEEP_TOO,
 	REASON_SINGLE,
 	REASON_SINGLE_TOO,
-	REASON_GIL_NONE,       /* percent of the lives waited */
-	REASON_GIL_UNKNOWN,    /* percent of the lives on a CPU */
-	REASON_SAMPLED,        /* of count samples, on average number threads waited for the GIL */
-	REASON_SAMPLED_NO_GIL, /* count samples; who had the GIL could not be read */
-	REASON_GIL_FORCED,     /* of a free-threaded interpreter: an option turned it on */
-	REASON_GIL_ON,         /* an import, of module name if that is known, turned it on */
+	REASON_GIL_NONE,       /* threads waited for percent of their lives */
+	REASON_GIL_UNKNOWN,    /* threads were on a CPU for percent of their lives */
+	REASON_SAMPLED,        /* count samples; on average number threads waited for the GIL */
+	REASON_SAMPLED_NO_GIL, /* count samples; which thread had the GIL could not be read */
+	REASON_GIL_FORCED,     /* an option turned on the GIL of a free-threaded interpreter */
+	REASON_GIL_ON,         /* an import turned it on, of module name if that is known */
 	REASON_GIL_TURNED_ON,  /* the same, while the program was recorded */
 
-	/* because of whom. Shares are of all waiting */
-	REASON_HANDOFF,         /* percent while nobody held the GIL, which is released often */
-	REASON_HANDOFF_TOO,     /* percent besides */
+	/* the causes of the waiting; shares are of all waiting */
+	REASON_HANDOFF,         /* percent while the GIL, which is released often, was free */
+	REASON_HANDOFF_TOO,     /* percent likewise, in addition to another cause */
 	REASON_SLOW_START,      /* percent while threads were started */
-	REASON_SLOW_START_REST, /* of the rest percent, while hog kept the GIL when asked */
-	REASON_CALL,            /* percent, ns while hog kept it, longest_ns at a time, in count */
-	REASON_CALL_MOSTLY,     /* threads, one: thread */
-	REASON_THREAD,          /* percent, ns while thread held it, longest_ns without a break */
-	REASON_THREAD_MOSTLY,   /* if that is not 0 */
-	REASON_GROUP,  /* percent while a thread of group did; the longest and function as */
-	REASON_GROUPS, /* percent while one of group did, other_percent one of other */
+	REASON_SLOW_START_REST, /* percent of the rest while hog kept the GIL after a request */
+	/* percent, ns while hog kept the GIL after a request, longest_ns at a time, in count
+	 * threads: if it is one, in thread */
+	REASON_CALL,
+	REASON_CALL_MOSTLY,
+	/* percent, ns while thread held the GIL, longest_ns at a time; 0: not worth reporting */
+	REASON_THREAD,
+	REASON_THREAD_MOSTLY,
+	REASON_GROUP,  /* the same for a thread of group, without longest_ns */
+	REASON_GROUPS, /* percent while a thread of group held it, other_percent: of other_group */
 
 	REASON_SAMPLED_HOLDER, /* thread had the GIL in percent of the samples */
-	REASON_SAMPLED_HELD,   /* in percent of the samples in which it was held, place ran */
+	REASON_SAMPLED_HELD,   /* place ran in percent of the samples in which the GIL was held */
 	REASON_SAMPLED_PLACE,  /* percent of the threads' samples were in place */
 
 	/* other reasons */
-	REASON_CPU_USERS, /* who had the CPUs: the list is in the analysis */
-	REASON_STATES,    /* shares of the threads' time: likewise */
+	REASON_CPU_USERS, /* which programs had the CPUs: the list is in the analysis */
+	REASON_STATES,    /* shares of the threads' time: the numbers are in the analysis */
 	REASON_BUSIEST,   /* thread ran for percent of the recording */
-	REASON_LOCKS,     /* thread was blocked by locks for percent of its life, ns, in */
-	REASON_STOPS,     /* place; other_percent until other released it. The same: it */
-	REASON_STOPPED,   /* stopped all others; it was stopped */
+	/* thread was blocked by locks, stopped all others, or was stopped, for percent of its life,
+	 * ns, in frame; other_percent of it until other released it */
+	REASON_LOCKS,
+	REASON_STOPS,
+	REASON_STOPPED,
 	REASON_NO_LOCKS,
-	REASON_TASK_LATE, /* task was ready for ns before it ran, as delay says */
+	REASON_TASK_LATE, /* a task was ready for ns before it ran; delay has the details */
 
-	/* what to do */
+	/* advice */
 	ADVICE_CALL,
 	ADVICE_PYTHON,
 	ADVICE_COLLECTOR,
@@ -82,11 +87,11 @@ enum reason_code {
 	ADVICE_RECORD_AGAIN,
 	ADVICE_TRACE_IMPORTS,
 	ADVICE_LOCK,
-	ADVICE_EXACT,   /* what would tell more than samples */
-	ADVICE_GIL_TOO, /* what follows is against the GIL */
+	ADVICE_EXACT,   /* record exactly, not by samples */
+	ADVICE_GIL_TOO, /* the advice that follows is about the GIL */
 	ADVICE_LOOP,
 
-	/* how good the recording is */
+	/* the quality of the recording */
 	QUALITY_SLOW_STARTS, /* percent of all waiting */
 	QUALITY_LOST,        /* count records */
 	QUALITY_UNKNOWN,     /* percent of the threads' time */
@@ -100,11 +105,11 @@ enum reason_code {
 };
 
 /**
- * A function that was at work, however it is known.
- * @percent: of the waiting that the reason is about; 0: no function is worth a name
- * @hog: as the probes saw it; NULL: as the Python trace did
- * @ended: it is where holds ended that made others wait, not what kept the GIL
- * @name, @caller: of the Python trace, "function (/path/file.py:12)"; caller may be NULL
+ * A function that was at work.
+ * @percent: share of the waiting that the reason is about; 0: no function stands out
+ * @hog: the function according to the probes; NULL: it is from the Python trace
+ * @ended: holds that made others wait ended in it, but it is not known to have kept the GIL
+ * @name, @caller: from the Python trace, "function (/path/file.py:12)"; caller may be NULL
  */
 struct reason_function {
 	double percent;
@@ -114,13 +119,14 @@ struct reason_function {
 };
 
 /**
- * One thing that a verdict says. What is not of its code is 0, NULL or MODEL_NONE.
+ * One statement of a verdict. Members that its code does not use are 0, NULL or MODEL_NONE.
  * @thread, @other: indices in the model
  * @group, @other_group: indices in the analysis' groups
- * @preempted_ns: of longest_ns, when the holder was runnable and had no CPU, if it is worth a word
- * @name: of a module; any bytes
- * @place: where threads were sampled
- * @delay: of a task
+ * @preempted_ns: the part of longest_ns in which the holder was runnable without a CPU, 0 if it is
+ * small
+ * @name: name of a module; any bytes
+ * @place: a place where threads were sampled
+ * @delay: the delay of a task
  * @frame, @of: where a thread was blocked, as in struct locks_place
  */
 struct reason {
@@ -141,7 +147,7 @@ struct reasons {
 	VEC(struct reason) v;
 };
 
-/* A reason without numbers, at the end of the list; borrowed until the next one. */
+/* Appends a reason without numbers; borrowed until the next call. */
 struct reason *reasons_add(struct reasons *reasons, enum reason_code code);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is analysed: the model of each pass, and what is known of the program and the host. */
+/* The input of the analysis: the model of each pass, and facts about the program and the host. */
 #ifndef GILTRACER_ANALYSIS_RECORDING_H
 #define GILTRACER_ANALYSIS_RECORDING_H
 
@@ -15,7 +15,8 @@
 #include "trace/slices.h"
 #include "trace/source.h"
 
-/* @gil: of a free-threaded interpreter when tracing began: "off", "on", or "forced" by an option */
+/* @gil: state of a free-threaded interpreter's GIL when tracing began: "off", "on", or "forced" by
+ * an option */
 struct recording_python {
 	const char *executable, *version, *implementation, *build_id; /* NULL: unknown */
 	bool free_threaded;
@@ -27,11 +28,11 @@ struct recording_python {
 /**
  * One execution of the program. Everything is borrowed.
  * @free_threaded: the interpreter can run without a GIL
- * @exit_status: of the program; 128 + signal if it died of one
- * @hogs, @patterns: its holds by function, and how its threads got in each other's way; NULL if it
- *                   is no gil pass
- * @samples: stacks over time; NULL: none were taken
- * @slices: its Python-side trace, or NULL, and then slices_note says why in one sentence
+ * @exit_status: the program's, or 128 + signal if a signal ended it
+ * @hogs, @patterns: its holds by function, and the patterns of its threads; NULL if it is not a GIL
+ *                   pass
+ * @samples: sampled stacks; NULL: none were taken
+ * @slices: its Python-side trace; if NULL, slices_note gives the reason in one sentence
  */
 struct recording_pass {
 	enum pass_kind kind;
@@ -47,7 +48,7 @@ struct recording_pass {
 	const struct samples *samples;
 };
 
-struct recording_note { /* something the recorder had to say */
+struct recording_note { /* a note of the recorder */
 	const char *code;
 	uint64_t count;
 	const char *text;
@@ -68,7 +69,8 @@ struct recording {
 	size_t note_count;
 };
 
-/* The pass whose GIL numbers are reported: PASS_GIL, else PASS_STACKS; never NULL. */
+/* The pass whose GIL numbers are reported: PASS_GIL if there is one, otherwise PASS_STACKS; never
+ * NULL. */
 const struct recording_pass *recording_main_pass(const struct recording *recording);
 
 bool recording_has_note(const struct recording *recording, const char *code);

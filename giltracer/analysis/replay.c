@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runners (threads) on processors, with GILs that have queues: a simulation, event by event. */
+/* An event-driven simulation of runners (threads) on CPUs, with GILs that have queues. */
 #include "analysis/replay.h"
 
 #include <stdlib.h>
@@ -9,21 +9,24 @@
 #include "base/cleanup.h"
 #include "model/span.h"
 
-/* What a runner does: FREE means without the GIL. */
+/* What follows when the current piece of a runner is over: its next span; for a hold that releases
+ * the GIL in this replay, its work without the GIL (FREE) and then taking the GIL again
+ * (RETAKE). */
 enum phase { PHASE_NEXT, PHASE_FREE, PHASE_RETAKE };
 
 /**
  * A thread in the replay.
- * @phase: what comes when this piece is over: the next span, or the rest of one that lets go
- * @gil: of this span; @next: behind it in the queue, or MODEL_NONE
- * @span, @cpu, @overdue: the next of the thread's GIL lane, CPU lane and overdue holds
- * @work, @off: what is left of the piece on a CPU, and then of it off CPU
- * @turn: of its timer, so that an old one is known
- * @at: when the timer is due, on its clock; @working: which clock
+ * @phase: what follows the current piece of work
+ * @gil: the GIL of the current span; @next: the next runner in the queue, or MODEL_NONE
+ * @span, @cpu, @overdue: next index in the thread's GIL lane, its CPU lane and the overdue holds
+ * @work, @off: remaining time of the piece on a CPU, and then off CPU
+ * @turn: number of its current timer; timers with another number are obsolete
+ * @at: when the timer is due; @working: on the work clock, otherwise on real time
+ * @keeps: the current hold ignores release requests, because it is overdue
  */
 struct runner {
 	enum phase phase;
-	bool working, holding, hard;
+	bool working, holding, keeps;
 	uint32_t gil, next, turn;
 	size_t span, cpu, overdue;
 	double work, off, at;
@@ -31,24 +34,28 @@ struct runner {
 	double asked;
 };
 
-/* A GIL and the threads that wait for it.
- * @asked: when the holder has to let go is known: a timer runs; its turn counts */
+/*
+ * A GIL and the threads that wait for it.
+ * @asked: a timer for the release is running; its number is turn
+ */
 struct gil_queue {
 	uint32_t holder, head, tail, turn;
 	bool asked;
 };
 
 /**
- * @now: ns since the start of the recording; @work_clock: how far each thread that runs has got
- * @running: how many run
- * @lost: what all threads have waited for the GIL so far, and been slower than with a CPU each
- * @let_go: group whose overdue holds let go, or REPLAY_NO_GROUP; @groups: of each overdue hold
+ * @now: ns since the start of the recording; @work_clock: work that a thread has done if it has
+ * been running all the time
+ * @running: number of running threads
+ * @lost: time that all threads have lost so far by waiting for the GIL, and by sharing CPUs
+ * @releasing: group whose overdue holds release the GIL, or REPLAY_NO_GROUP; @groups: group of each
+ * overdue hold
  */
 struct replay {
 	const struct model *m;
 	const struct hogs *hogs;
 	const uint32_t *groups;
-	uint32_t let_go;
+	uint32_t releasing;
 	double cpus, interval;
 	double now, work_clock, lost;
 	size_t running;
@@ -62,8 +69,8 @@ static double min(double a, double b)
 	return a < b ? a : b;
 }
 
-/* The next part of the runner's piece: first on a CPU, then off it. */
-static void go_on(struct replay *r, uint32_t i)
+/* Starts the next part of the runner's piece: first on a CPU, then off CPU. */
+static void start_part(struct replay *r, uint32_t i)
 {
 	struct runner *it = &r->runners[i];
 
@@ -73,7 +80,7 @@ static void go_on(struct replay *r, uint32_t i)
 	r->running += it->working;
 }
 
-/* Take the runner off its clock; the rest of its piece stays in work and off. */
+/* Stops the runner's timer; the rest of its piece stays in work and off. */
 static void stop(struct replay *r, uint32_t i)
 {
 	struct runner *it = &r->runners[i];
@@ -93,7 +100,7 @@ static void ask(struct replay *r, uint32_t gil, double intervals)
 {
 	struct gil_queue *queue = &r->queues[gil];
 
-	if (queue->asked || r->runners[queue->holder].hard)
+	if (queue->asked || r->runners[queue->holder].keeps)
 		return;
 	queue->asked = true;
 	timers_push(&r->sleepers, r->now + intervals * r->interval + HOGS_SLACK_NS,
@@ -109,7 +116,7 @@ static void grant(struct replay *r, uint32_t gil, uint32_t i)
 	r->lost += r->now - r->runners[i].asked;
 	if (queue->head != MODEL_NONE)
 		ask(r, gil, 2);
-	go_on(r, i);
+	start_part(r, i);
 }
 
 static void request(struct replay *r, uint32_t i)
@@ -131,7 +138,7 @@ static void request(struct replay *r, uint32_t i)
 	ask(r, it->gil, 1);
 }
 
-static void let_go(struct replay *r, uint32_t i)
+static void release(struct replay *r, uint32_t i)
 {
 	struct gil_queue *queue = &r->queues[r->runners[i].gil];
 	uint32_t next = queue->head;
@@ -146,7 +153,7 @@ static void let_go(struct replay *r, uint32_t i)
 	grant(r, r->runners[next].gil, next);
 }
 
-/* How long the thread needed a CPU in the span, and how long it did not. */
+/* How long the thread needed a CPU during the span, and how long it did not. */
 static void measure(struct replay *r, uint32_t i, size_t span)
 {
 	const struct model_thread *t = &r->m->threads.v[i];
@@ -170,20 +177,20 @@ static void measure(struct replay *r, uint32_t i, size_t span)
 
 /* Whether a hold is overdue and, if so, belongs to the function that releases the GIL in this
  * replay. */
-static bool is_overdue(struct replay *r, uint32_t i, size_t span, bool *lets_go)
+static bool is_overdue(struct replay *r, uint32_t i, size_t span, bool *releases)
 {
 	struct runner *it = &r->runners[i];
 	size_t n = r->hogs->overdue.n;
 	const struct hog_overdue *overdue = r->hogs->overdue.v;
 
-	*lets_go = false;
+	*releases = false;
 	while (it->overdue < n && overdue[it->overdue].thread == i &&
 	       overdue[it->overdue].span < span)
 		it->overdue++;
 	if (it->overdue == n || overdue[it->overdue].thread != i ||
 	    overdue[it->overdue].span != span)
 		return false;
-	*lets_go = r->groups[it->overdue] == r->let_go;
+	*releases = r->groups[it->overdue] == r->releasing;
 	return true;
 }
 
@@ -194,12 +201,12 @@ static void begin(struct runner *it, enum phase then, double work, double off)
 	it->off = off;
 }
 
-/* Start the runner's next span that has a length of its own. */
+/* Starts the runner's next span, skipping waits: their length follows from the replay. */
 static void next_span(struct replay *r, uint32_t i)
 {
 	const struct lane *lane = &r->m->threads.v[i].gil;
 	struct runner *it = &r->runners[i];
-	bool lets_go;
+	bool releases;
 
 	for (; it->span < lane->spans.n; it->span++) {
 		uint8_t state = lane->spans.v[it->span].state;
@@ -213,12 +220,12 @@ static void next_span(struct replay *r, uint32_t i)
 	if (lane->spans.v[it->span].state != GIL_HOLD) {
 		begin(it, PHASE_NEXT, it->span_work, it->span_off);
 		it->span++;
-		go_on(r, i);
+		start_part(r, i);
 		return;
 	}
 	it->gil = lane->spans.v[it->span].gil.index;
-	it->hard = is_overdue(r, i, it->span++, &lets_go);
-	if (lets_go)
+	it->keeps = is_overdue(r, i, it->span++, &releases);
+	if (releases)
 		begin(it, PHASE_FREE, 0, 0);
 	else
 		begin(it, PHASE_NEXT, it->span_work, it->span_off);
@@ -231,11 +238,11 @@ static void finish_piece(struct replay *r, uint32_t i)
 	struct runner *it = &r->runners[i];
 
 	if (it->holding)
-		let_go(r, i);
+		release(r, i);
 	switch (it->phase) {
 	case PHASE_FREE:
 		begin(it, PHASE_RETAKE, it->span_work, it->span_off);
-		go_on(r, i);
+		start_part(r, i);
 		return;
 	case PHASE_RETAKE:
 		begin(it, PHASE_NEXT, 0, 0);
@@ -259,18 +266,18 @@ static void end_part(struct replay *r, uint32_t i)
 	it->working = false;
 	it->work = 0;
 	if (it->off > 0)
-		go_on(r, i);
+		start_part(r, i);
 	else
 		finish_piece(r, i);
 }
 
-/* A forced switch: the rest of the hold follows when the thread has the GIL again. */
+/* A forced switch: the rest of the hold follows once the thread has the GIL again. */
 static void force_switch(struct replay *r, uint32_t gil)
 {
 	uint32_t holder = r->queues[gil].holder;
 
 	stop(r, holder);
-	let_go(r, holder);
+	release(r, holder);
 	request(r, holder);
 }
 
@@ -290,7 +297,7 @@ static const struct timer *first(const struct replay *r, struct timers *timers)
 	return timers->v.n ? &timers->v.v[0] : NULL;
 }
 
-/* One step; false at the end. */
+/* Simulates up to the next timer. Returns false at the end. */
 static bool step(struct replay *r)
 {
 	const struct timer *sleeper = first(r, &r->sleepers), *worker = first(r, &r->workers);
@@ -331,7 +338,7 @@ static void place_runners(struct replay *r)
 		r->runners[i] = (struct runner){ .overdue = overdue, .next = MODEL_NONE };
 		begin(&r->runners[i], PHASE_NEXT, 0,
 		      (double)(m->threads.v[i].start_ns - m->start_ns));
-		go_on(r, i);
+		start_part(r, i);
 	}
 	for (uint32_t i = 0; i < m->gils.n; i++)
 		r->queues[i] = (struct gil_queue){ .holder = MODEL_NONE, .head = MODEL_NONE };
@@ -345,7 +352,7 @@ double replay(const struct model *m, const struct hogs *hogs, const uint32_t *gr
 	struct replay r = { .m = m,
 		            .hogs = hogs,
 		            .groups = groups,
-		            .let_go = group,
+		            .releasing = group,
 		            .cpus = cpus ? cpus : 1,
 		            .interval = (double)interval_ns,
 		            .runners = runners,

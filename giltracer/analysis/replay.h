@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The schedule of a finished model m, played again with other rules. In every replay
+ * Replays the schedule of a finished model m with other rules. In every replay
  *
  *	each thread starts when it did; its holds, and its time without the GIL, are as long as
- *	they were, whatever the others do: who slept for something sleeps as long for it,
+ *	they were, whatever the others do: a thread that slept for another one sleeps as long,
  *
  *	the GIL is granted at once, in the order of requests,
  *
- *	Python code lets go when it is asked to, as hogs.h says; a overdue hold lasts,
+ *	Python code releases the GIL on request, as hogs.h says; an overdue hold lasts as long as
+ *	it did,
  *
- *	who lets go takes the GIL before and again behind its work, which is as long as before,
+ *	a hold that releases the GIL in this replay takes the GIL before and again after its work,
+ *	which is as long as before,
  *
- *	threads that run share the CPUs evenly; who was runnable without one needs it as long again,
- *	who sleeps needs none.
+ *	running threads share the CPUs evenly; time in which a thread was runnable without a CPU
+ *	counts as work, and a sleeping thread needs no CPU.
  */
 #ifndef GILTRACER_ANALYSIS_REPLAY_H
 #define GILTRACER_ANALYSIS_REPLAY_H
@@ -22,18 +24,19 @@
 #include "analysis/hogs.h"
 #include "model/model.h"
 
-/* The group of no overdue hold: the schedule as it was. */
+/* The group of no overdue hold: replays the schedule unchanged. */
 #define REPLAY_NO_GROUP UINT32_MAX
 
-/* A replay that takes more than REPLAY_STEPS for each span, plus REPLAY_MORE_STEPS, is given up:
- * this happens with holds that last for days. */
+/* A replay is aborted after REPLAY_STEPS for each span plus REPLAY_MORE_STEPS; this happens with
+ * holds that last for days. */
 #define REPLAY_STEPS      64
 #define REPLAY_MORE_STEPS 100000
 
 /*
- * What all threads together lose, in ns, by waiting for the GIL and by sharing the CPUs, if the
- * overdue holds of a group let go of it. Negative: given up. groups: of each of the overdue holds;
- * cpus: of the machine, 0 is taken for 1; interval_ns: the switch interval.
+ * Returns the time, in ns, that all threads together lose by waiting for the GIL and by sharing
+ * CPUs if the overdue holds of a group release the GIL; negative if the replay was aborted. groups:
+ * group of each overdue hold; cpus: number of the machine's CPUs, 0 counts as 1; interval_ns: the
+ * switch interval.
  */
 double replay(const struct model *m, const struct hogs *hogs, const uint32_t *groups,
               uint32_t group, unsigned cpus, uint64_t interval_ns);

@@ -11,7 +11,8 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-/* A run in which a thread has a GIL or waits for one. @waiters: others in its samples, summed */
+/* A run of samples in which a thread has a GIL or waits for one. @waiters: number of waiting
+ * threads in its samples, summed */
 struct gil_run {
 	uint32_t pid, gil_of, thread, run;
 	uint64_t waiters;
@@ -19,9 +20,10 @@ struct gil_run {
 
 /**
  * The state of sampled_find().
- * @places: hash of the key -> index
- * @next: in gil_runs, the next one to be asked for
- * @waiters: per sample, of one GIL; @held: whether any GIL is
+ * @places: key of a place -> its index
+ * @next: index in gil_runs of the next run to look up
+ * @waiters: per sample: threads that wait for the current GIL; @held: per sample: whether any GIL
+ * is held
  */
 struct finding {
 	const struct samples *samples;
@@ -107,7 +109,7 @@ static bool is_library(const char *file)
 	return *file == '<' || (lib && !strstr(lib, "-packages/"));
 }
 
-/* The innermost function of the program's own. */
+/* The innermost function that belongs to the program itself. */
 static const struct stack_frame *own_frame(const struct samples *s, uint32_t stack)
 {
 	while (stack) {
@@ -145,7 +147,7 @@ static bool is_same(const struct sampled_place *a, const struct sampled_place *b
 	       a->caller_file == b->caller_file && a->what == b->what;
 }
 
-/* One key per place: what it hashes to, or the next number that is no other's. */
+/* Each place has one key: its hash, or the next number that no other place uses. */
 static struct sampled_place *find_place(struct finding *f, const struct sampled_place *wanted)
 {
 	uint64_t key = hash_number(f->seed, idmap_pair(wanted->name, wanted->file));
@@ -162,8 +164,8 @@ static struct sampled_place *find_place(struct finding *f, const struct sampled_
 	}
 }
 
-/* Majority vote (Boyer and Moore): if the same lines were found in more than half of the samples of
- * the place, they are its lines in the end. */
+/* A majority vote (Boyer and Moore): if more than half of the place's samples have the same lines,
+ * these are its lines in the end. */
 static void vote(struct sampled_place *place, const struct sampled_place *wanted, uint64_t n)
 {
 	if (place->line == wanted->line && place->caller_line == wanted->caller_line) {
@@ -195,7 +197,7 @@ static void add_place(struct finding *f, uint32_t thread, const struct sample_ru
 	place->waiters += waiters;
 }
 
-/* ---- threads that waited while another one had the same GIL */
+/* ---- threads that waited while another thread had the same GIL */
 
 /* By GIL, then in the order of the samples' threads. */
 static int compare_gil_runs(const void *a, const void *b)
@@ -242,7 +244,8 @@ static const struct sample_run *run_of(const struct finding *f, const struct gil
 	return &t->runs.v[of->run];
 }
 
-/* Add by to the number of threads that wait in each sample, for runs from to end, of one GIL. */
+/* Adds by to the number of waiting threads of each sample, for the runs of one GIL from index from
+ * up to end. */
 static void count_waiters(const struct finding *f, size_t from, size_t end, uint32_t by)
 {
 	for (size_t i = from; i < end; i++) {
@@ -254,7 +257,7 @@ static void count_waiters(const struct finding *f, size_t from, size_t end, uint
 	}
 }
 
-/* Runs from to end are those of one GIL. */
+/* Handles one GIL, whose runs are those from index from up to end. */
 static void look_at_gil(struct finding *f, size_t from, size_t end)
 {
 	struct sampled_gil gil = { f->gil_runs.v[from].pid, f->gil_runs.v[from].gil_of, 0 };
@@ -271,7 +274,7 @@ static void look_at_gil(struct finding *f, size_t from, size_t end)
 			gil.held++;
 		}
 	}
-	count_waiters(f, from, end, UINT32_MAX); /* to 0 again */
+	count_waiters(f, from, end, UINT32_MAX); /* back to 0 */
 	*vec_push(&f->out->gils) = gil;
 }
 
@@ -291,7 +294,8 @@ static void look_at_gils(struct finding *f)
 	qsort(f->gil_runs.v, f->gil_runs.n, sizeof(*f->gil_runs.v), compare_runs);
 }
 
-/* How many waited during a run; it is asked for in the order of threads and runs. */
+/* The number of waiting threads during a run. Runs are looked up in the order of threads and
+ * runs. */
 static uint64_t waiters_in(struct finding *f, uint32_t thread, size_t run)
 {
 	while (f->next < f->gil_runs.n &&
@@ -346,7 +350,7 @@ static int compare_threads(const void *a, const void *b)
 	return (x->of > y->of) - (x->of < y->of);
 }
 
-/* Of places with as many samples, those that hold the GIL or wait for it come first. */
+/* Among places with equally many samples, those that hold the GIL or wait for it come first. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct sampled_place *x = a, *y = b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What samples tell: in how many of them a thread had the GIL, waited for it, or did something
- * else, and where. Counts of samples, never times: shares of them are estimates.
+ * Results of sampling: in how many samples a thread had the GIL, waited for it, or did something
+ * else, and where. These are counts of samples, never times; shares of them are estimates.
  */
 #ifndef GILTRACER_ANALYSIS_SAMPLED_H
 #define GILTRACER_ANALYSIS_SAMPLED_H
@@ -12,13 +12,13 @@
 #include "analysis/recording.h"
 #include "base/vec.h"
 
-/* What a thread was found doing. */
+/* What a thread was doing. */
 enum sampled_what {
 	SAMPLED_HOLDS,   /* has the GIL */
 	SAMPLED_WAITS,   /* waits for it */
-	SAMPLED_RUNNING, /* runs, or is runnable, without the GIL; or whether it has it is not known
-	                  */
-	SAMPLED_LOCK,    /* the others: enum sample_activity */
+	SAMPLED_RUNNING, /* runs or is runnable without the GIL, or it is not known whether it has
+	                  * it */
+	SAMPLED_LOCK,    /* this and the following as in enum sample_activity */
 	SAMPLED_NETWORK,
 	SAMPLED_POLL,
 	SAMPLED_FILE,
@@ -31,24 +31,24 @@ enum sampled_what {
 
 enum sampled_what sampled_what_of(const struct sample_run *run);
 
-/* Stable names, for JSON: "holds", "waits", "running", … */
+/* Stable names for JSON: "holds", "waits", "running", … */
 const char *sampled_what_name(enum sampled_what what);
 
-/* @thread: index in the model, MODEL_NONE: it is not there; @of: index in the samples' threads */
+/* @thread: index in the model, or MODEL_NONE; @of: index in the samples' threads */
 struct sampled_thread {
 	uint32_t thread, of;
 	uint64_t samples, what[SAMPLED_WHATS];
 };
 
 /**
- * Where a thread was found, doing something.
- * @name, @file: of the function that ran, ids in the samples' names; @line: most often
- * @caller, @caller_file, @caller_line: likewise, the innermost function that is none of Python's
- * own library; caller 0: it is the function itself, or there is none
+ * A place in the program where threads were doing something.
+ * @name, @file: of the function that ran, ids in the samples' names; @line: its most frequent line
+ * @caller, @caller_file, @caller_line: likewise, the innermost function outside Python's own
+ * library; caller 0: that is the function itself, or there is none
  * @thread, @last_thread: the first and the last thread, indices in the samples' threads; @threads:
- * how many
- * @votes: for line, while it is being found
- * @waiters: SAMPLED_HOLDS: threads that waited meanwhile, summed over the samples
+ * their number
+ * @votes: counter for finding line
+ * @waiters: SAMPLED_HOLDS: number of threads that waited meanwhile, summed over the samples
  */
 struct sampled_place {
 	uint32_t name, file, line, caller, caller_file, caller_line;
@@ -57,18 +57,18 @@ struct sampled_place {
 	uint64_t samples, waiters, votes;
 };
 
-/* @gil_of: the number of the interpreter that it belongs to; @held: samples in which a thread had it */
+/* @gil_of: number of the interpreter that it belongs to; @held: samples in which a thread had it */
 struct sampled_gil {
 	uint32_t pid, gil_of;
 	uint64_t held;
 };
 
 /**
- * @samples: how many were taken; @thread_samples: threads in them, summed
- * @what: of all threads
- * @held: samples in which a thread had a GIL; @busiest: index in threads of the one that most often
- * had it, MODEL_NONE: none
- * @gils: those that a thread had or waited for
+ * @samples: number of samples; @thread_samples: number of threads in them, summed
+ * @what: sum over all threads
+ * @held: samples in which a thread had a GIL; @busiest: index in threads of the thread that had it
+ * most often, or MODEL_NONE
+ * @gils: the GILs that a thread had or waited for
  * @threads: most waiting first, then most holding; @places: most samples first
  */
 struct sampled {
@@ -79,12 +79,12 @@ struct sampled {
 	VEC(struct sampled_place) places;
 };
 
-/* Of a pass; all zero if it has no samples. Free with sampled_done. */
+/* The samples of a pass; all zero if it has none. Free with sampled_done. */
 struct sampled sampled_find(const struct recording_pass *pass);
 void sampled_done(struct sampled *sampled);
 
-/* A stack of Python frames, 0: none, and what the thread was doing meanwhile, in so many samples.
- * @torn: there is no stack since it could not be read */
+/* A stack of Python frames (0: none) and what the thread was doing meanwhile, in a number of
+ * samples. @torn: there is no stack because it could not be read */
 struct sampled_stack {
 	uint32_t stack;
 	enum sampled_what what;
@@ -96,11 +96,13 @@ struct sampled_stacks {
 	VEC(struct sampled_stack) v;
 };
 
-/* Of one thread, in the order in which they were first found. Free with vec_done(&ret.v). */
+/* The stacks of one thread, in the order in which they were first seen. Free with
+ * vec_done(&ret.v). */
 struct sampled_stacks sampled_stacks_of(const struct samples *samples,
                                         const struct sample_thread *thread);
 
-/* The thread of the model that samples are of: by the pid, the tid and when it was first seen. */
+/* The model's thread that the samples are of, found by its pid, its tid and the time of its first
+ * sample. */
 uint32_t sampled_model_thread(const struct recording_pass *pass,
                               const struct sample_thread *thread);
 

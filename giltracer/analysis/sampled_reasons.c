@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/sampled_reasons.h"
 
-#define PLACE_SOME 5   /* percent of the samples that are worth a sentence */
-#define FEW        100 /* samples: shares of them are off by 10 points and more */
-#define TORN_SOME  5   /* percent */
+#define PLACE_SOME 5   /* percent of the samples: worth a sentence */
+#define FEW        100 /* samples: with fewer, shares are off by 10 points and more */
+#define TORN_SOME  5   /* percent: worth reporting */
 
 static const struct sampled_place *find_place(const struct sampled *s, bool holds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds a recording up. */
+/* Sums up a recording. */
 #include "analysis/summary.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ const struct fact_kind fact_kinds[FACTS] = {
 	[FACT_UNKNOWN] = { "unknown", UNIT_PERCENT | UNIT_TIME },
 };
 
-/* As the JSON document has it: what is no UTF-8 is replaced. */
+/* The text as in the JSON document: bytes that are not UTF-8 are replaced. */
 static char *valid(const char *text)
 {
 	struct str ret = { 0 };
@@ -96,7 +96,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A module may as well be run by the name of its file. */
+/* The file of a module, because the program may also be run by the name of its file. */
 static char *file_of_module(const char *module)
 {
 	const char *dot = strrchr(module, '.');
@@ -159,7 +159,7 @@ static void add_thread(struct summary *s, const struct analysis *a, uint32_t thr
 			      });
 }
 
-/* Functions that nobody waited for are no rows. */
+/* Functions that no thread waited for get no row. */
 static void add_function(struct summary *s, const struct analysis *a, const struct hog *hog)
 {
 	struct function f = function_of(a->pass, hog);

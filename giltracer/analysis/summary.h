@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording in a few numbers, for conditions and comparisons: of its analysis, or of the JSON
- * document that was made of it (report/json/summary_read.h), which is the same.
+ * A recording in a few numbers, for conditions and comparisons. It is made from an analysis, or
+ * from the analysis' JSON document (report/json/summary_read.h), with the same result.
  *
- * Shares are in percent, and so can be compared between recordings of different length.
+ * Shares are in percent, so they can be compared between recordings of different length.
  */
 #ifndef GILTRACER_ANALYSIS_SUMMARY_H
 #define GILTRACER_ANALYSIS_SUMMARY_H
@@ -17,15 +17,16 @@
 enum fact {
 	FACT_GIL_WAIT,    /* all waiting; % of all threads' time */
 	FACT_GIL_HOLD,    /* all holding; % of the recording, 100 for each GIL that is never free */
-	FACT_THREAD_WAIT, /* of the thread that waited most; % of its time */
-	FACT_HOG_WAIT,    /* caused by holds that did not end when asked; % of all threads' time */
-	FACT_LOCK_WAIT, /* asleep for locks of a free-threaded interpreter; % as of FACT_GIL_WAIT */
-	FACT_STOPPED,   /* standing while another thread has stopped the world; % likewise */
-	FACT_LONGEST_WAIT, /* the longest single one */
+	FACT_THREAD_WAIT, /* wait of the thread that waited most; % of its time */
+	FACT_HOG_WAIT,    /* waiting for holds that did not end on request; % of all threads'
+	                   * time */
+	FACT_LOCK_WAIT, /* sleep for locks of a free-threaded interpreter; % as for FACT_GIL_WAIT */
+	FACT_STOPPED,   /* stopped while another thread has stopped the world; % likewise */
+	FACT_LONGEST_WAIT, /* the longest single wait */
 	FACT_LONGEST_HOLD,
-	FACT_HOGS,    /* how many holds did not end when asked */
+	FACT_HOGS,    /* number of holds that did not end on request */
 	FACT_LOST,    /* records lost, all passes */
-	FACT_UNKNOWN, /* of all threads' lives */
+	FACT_UNKNOWN, /* part of all threads' lives */
 	FACTS,
 };
 
@@ -38,8 +39,8 @@ enum fact_units {
 };
 
 /**
- * @name: "gil_wait", as conditions and tables have it
- * @units: in which it is known
+ * @name: name in conditions and tables, for instance "gil_wait"
+ * @units: units in which it is available, enum fact_units
  */
 struct fact_kind {
 	const char *name;
@@ -50,10 +51,10 @@ extern const struct fact_kind fact_kinds[FACTS];
 
 /**
  * Threads of one name, or one function in all threads.
- * @name, @file: owned; file is "" for threads and where it is not known; @line: 0 likewise
- * @count: how many threads
- * @wait_ns: threads: waited; functions: caused others to wait
- * @overdue_wait_ns: functions: of that, in holds that did not end when asked
+ * @name, @file: owned; file is "" for threads or if not known; @line: 0 likewise
+ * @count: number of threads
+ * @wait_ns: threads: time waited; functions: waiting of others that they caused
+ * @overdue_wait_ns: functions: the part of it during holds that did not end on request
  */
 struct summary_row {
 	char *name, *file;
@@ -66,10 +67,11 @@ struct summary_rows {
 };
 
 /**
- * @program: the file name of its script or module, owned; NULL: not known, as of a JSON document
- * @recording_ns: how long the thread lived that lived longest
- * @known_ns: all threads' time: their lives, less what is unknown of them
- * @percent, @value: of each fact; value in ns or a count
+ * @program: file name of its script or module, owned; NULL: not known, for instance from a JSON
+ * document
+ * @recording_ns: the longest life of a thread
+ * @known_ns: all threads' time: the known part of their lives
+ * @percent, @value: per fact; value is in ns or a count
  */
 struct summary {
 	uint64_t recording_ns, known_ns;
@@ -84,8 +86,8 @@ void summary_init(struct summary *ret, const struct analysis *analysis);
 void summary_done(struct summary *summary);
 
 /**
- * How a summary is made, whatever it is made of: add all that there is, then finish it.
- * @name: valid UTF-8; @file: may have folders, which are left out: the same program may stand
+ * Parts of a summary: add all threads and functions, then call summary_finish.
+ * @name: valid UTF-8; @file: folders are removed, because the same program may be installed
  *        elsewhere
  */
 struct summary_thread {
@@ -98,7 +100,8 @@ struct summary_function {
 	const char *name, *file;
 	uint32_t line;
 	uint64_t wait_ns, hold_ns;         /* of all holds */
-	uint64_t overdue, overdue_wait_ns; /* how many did not end when asked, and their waits */
+	uint64_t overdue, overdue_wait_ns; /* number of holds that did not end on request, and the
+	                                    * waiting for them */
 };
 
 void summary_add_thread(struct summary *s, const struct summary_thread *thread);

@@ -8,10 +8,10 @@
 #include "trace/names.h"
 #include "trace/source.h"
 
-/* Percent of the time for which a call's callee is what kept the thread, not the call itself. */
+/* The search goes on to a callee if it took at least this percentage of the time. */
 #define CALLEE_PERCENT 50
 
-/* Deeper than Python allows by itself; what is called there counts as its caller. */
+/* Deeper than Python allows by itself; deeper calls count as their caller's. */
 #define DEPTH_MAX 1024
 
 static uint64_t end_of(const struct slice *s)
@@ -27,13 +27,14 @@ static uint64_t overlap(const struct slice *s, uint64_t from_ns, uint64_t to_ns)
 	return to > from ? to - from : 0;
 }
 
-/* The first call that starts no earlier. */
+/* Index of the first call that starts no earlier than time_ns. */
 static size_t first_from(const struct slice_thread *t, uint64_t time_ns)
 {
 	return SEARCH(t->n, i, t->v[i].start_ns < time_ns);
 }
 
-/* By depth, the call that had begun last before that one: it may be over. */
+/* Sets ret[depth], for each depth, to the last call that began before call number until; it may
+ * have ended. Returns the number of depths. */
 static size_t find_open(const struct slice_thread *t, size_t until, const struct slice **ret)
 {
 	size_t depths = 0;
@@ -51,7 +52,7 @@ static size_t find_open(const struct slice_thread *t, size_t until, const struct
 	return depths;
 }
 
-/* Of the calls at that depth between two times, the one that took most of them. */
+/* The call at that depth that took most of the time between from_ns and to_ns. */
 static const struct slice *find_longest(const struct slice_thread *t, const struct slice *open,
                                         unsigned depth, uint64_t from_ns, uint64_t to_ns)
 {
@@ -74,8 +75,8 @@ static bool is_loop(const struct names *names, const struct slice *s)
 	return is_of(names, s, "/asyncio/base_events.py:");
 }
 
-/* From the outermost call inwards, as long as one callee took most of its caller's time. Where the
- * loop itself calls a selector, it sleeps. */
+/* Descends from the outermost call as long as one callee took most of its caller's time. If the
+ * loop itself called a selector, the loop slept. */
 static void find_busy(struct task_delay *d, const struct recording_pass *pass,
                       const struct slice_thread *t)
 {

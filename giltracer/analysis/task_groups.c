@@ -11,15 +11,15 @@
 #include "model/span.h"
 #include "trace/names.h"
 
-/* How long a thread waited for the GIL up to each span of its lane. */
+/* How long a thread had waited for the GIL before each span of its lane. */
 struct gil_waits {
 	uint64_t *before;
 };
 
 /**
- * @by_name: group by id of its pattern in names
- * @threads: by the slices' index, that of the model
- * @gil: by the model's thread
+ * @by_name: id of a pattern in patterns -> group
+ * @threads: thread's index in the slices -> index in the model
+ * @gil: by thread of the model
  */
 struct maker {
 	struct task_groups *ret;
@@ -52,7 +52,8 @@ static uint32_t find_group(struct maker *m, uint32_t i)
 	struct task_group *g;
 	uint32_t name, at;
 
-	/* A named task is in no group of functions, whatever its name. */
+	/* The prefix separates named tasks from groups of functions, in case the names are
+	 * equal. */
 	str_addc(&pattern, t->name ? 'n' : 'f');
 	if (t->name)
 		str_add_pattern(&pattern, text);
@@ -91,7 +92,7 @@ static void add_task(struct task_group *g, const struct aio_task *t, uint32_t i)
 
 static void add_row(struct task_rows *rows, struct idmap *ids, const struct task_row *row)
 {
-	/* Lines of a function are few: what differs in the upper bits only is one row. */
+	/* Group, function and line have disjoint bits unless a line is 2^20 or more. */
 	uint64_t key = (uint64_t)row->group << 44 ^ (uint64_t)row->function << 20 ^ row->line;
 	uint32_t at;
 
@@ -143,7 +144,7 @@ static void sum_up(struct gil_waits *w, const struct lane *lane)
 	}
 }
 
-/* Up to then. */
+/* The wait before time_ns. */
 static uint64_t waited(const struct gil_waits *w, const struct lane *lane, uint64_t time_ns)
 {
 	size_t i = lane_at(lane, time_ns);
@@ -208,7 +209,7 @@ static void add_tail(struct maker *m, uint32_t i)
 
 /* ---- all */
 
-/* The groups in a new order. */
+/* A group with its old index, for sorting. */
 struct ordered {
 	struct task_group group;
 	uint32_t old;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks of asyncio in groups: those whose names differ in digits only or, where nobody named them,
- * those that run the same coroutine function. What each waited for, and what made it late.
+ * Groups of asyncio tasks: tasks whose names differ only in digits or, if they were not named,
+ * tasks that run the same coroutine function. For each group: what its tasks waited for, and what
+ * delayed them.
  */
 #ifndef GILTRACER_ANALYSIS_TASK_GROUPS_H
 #define GILTRACER_ANALYSIS_TASK_GROUPS_H
@@ -14,15 +15,16 @@
 #include "base/vec.h"
 #include "trace/aio.h"
 
-/* Groups for whose longest delay the cause is looked for: those with the longest. */
+/* The number of groups, those with the longest delays, for which the cause of the delay is
+ * determined. */
 #define TASK_CAUSES 16
 
-/* Rows that a group has of each kind, those with the most. */
+/* The maximum number of rows of each kind per group: those with the most. */
 #define TASK_ROWS 5
 
 /**
- * A function that tasks of the group waited in, or that woke or created them.
- * @function: id in the slices' names, 0: unknown; @line: waited in: of the await, 0: unknown
+ * A function in which tasks of the group waited, or that woke or created them.
+ * @function: id in the slices' names, 0: unknown; @line: for waits: line of the await, 0: unknown
  */
 struct task_row {
 	uint32_t group, function, line;
@@ -35,14 +37,15 @@ struct task_rows {
 
 /**
  * The longest time for which a task was ready before it ran.
- * @task: index; @step: index of the step that it came before, AIO_NONE: it never ran again
- * @inferred: since when it was ready is
- * @thread: of the event loop, index in the model, MODEL_NONE: unknown
- * @gil_ns: of it, the thread waited for the GIL; mostly while @holder had it, MODEL_NONE: nobody is
- * known to have; @holder_frame: that ran, id in the source's frames, 0: unknown
- * @busy_ns: of it, the thread ran @function, id in the slices' names; 0: none stands out
- * @slept_ns: of it, the thread was in the loop's selector, if that stands out: asleep, or not yet on a CPU
- * @others: callbacks and steps that the thread began meanwhile
+ * @task: index; @step: index of the step that it delayed; AIO_NONE: the task never ran again
+ * @inferred: the time since which it was ready is inferred
+ * @thread: thread of the event loop, index in the model, MODEL_NONE: unknown
+ * @gil_ns: the part in which the thread waited for the GIL; @holder: the thread that held it most,
+ * MODEL_NONE: not known; @holder_frame: the holder's frame, id in the source's frames, 0: unknown
+ * @busy_ns: the part in which the thread ran @function, id in the slices' names; 0: none stands out
+ * @slept_ns: the part in which the thread was in the loop's selector, if that stands out: asleep,
+ * or not yet on a CPU
+ * @others: number of callbacks and steps that the thread began meanwhile
  */
 struct task_delay {
 	uint32_t task, step;
@@ -53,12 +56,14 @@ struct task_delay {
 };
 
 /**
- * @name: with "*" for each run of digits, or the coroutine function's as the slices have it; any
- * bytes. @named: the former
- * @first: one of its tasks; @tasks, @done, @raised, @steps: how many
+ * @name: name with "*" for each run of digits (@named), or the coroutine function's name in the
+ * slices; any bytes
+ * @first: one of its tasks; @tasks, @done, @raised, @steps: numbers of all tasks, of finished ones,
+ * of those that raised, and of steps
  * @running_ns, @waiting_ns, @late_ns, @unknown_ns: parts of their lives, which add up to @life_ns
- * @inferred_ns: of late, what is inferred; @gil_ns: of late, the loop's thread waited for the GIL
- * @delay: the longest
+ * @inferred_ns: the inferred part of late_ns; @gil_ns: the part of late_ns in which the loop's
+ * thread waited for the GIL
+ * @delay: the longest delay
  */
 struct task_group {
 	struct str name;
@@ -70,7 +75,7 @@ struct task_group {
 };
 
 /**
- * @of: by task, its group
+ * @of: by task: its group
  * @waits, @wakers, @creators: rows
  */
 struct task_groups {
@@ -79,18 +84,19 @@ struct task_groups {
 	struct task_rows waits, wakers, creators;
 };
 
-/* None where no task was recorded. Free with task_groups_done. */
+/* There are no groups if no task was recorded. Free with task_groups_done. */
 void task_groups_init(struct task_groups *ret, const struct recording_pass *pass);
 void task_groups_done(struct task_groups *groups);
 
-/* The rows of a group: the first of them, and how many, at most TASK_ROWS. */
+/* The first row of a group; *count: the number of its rows, at most TASK_ROWS. */
 const struct task_row *task_rows_of(const struct task_rows *rows, uint32_t group, size_t *count);
 
-/* What kept the thread meanwhile: in task_delay.c. The times and the thread in the slices are known. */
+/* Determines what the thread did during the delay (task_delay.c). delay's times must be set;
+ * thread: index in the slices. */
 void task_delay_explain(struct task_delay *delay, const struct recording_pass *pass,
                         uint32_t thread);
 
-/* The model's thread, MODEL_NONE: it is not there. */
+/* The model's index of a thread of the slices; MODEL_NONE if the model does not have it. */
 uint32_t task_thread(const struct recording_pass *pass, uint32_t thread);
 
 #endif

@@ -6,11 +6,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* Changes from which exact levels are made; a group with more of them has too many levels, or
+/* Largest number of changes for exact levels; a group with more changes has too many levels, or
  * nearly so. */
 #define CHANGES_MAX (4 * TASK_LEVELS)
 
-/* From that time on, one more or one less is in that state. */
+/* From time_ns on, one task more or less is in that state. */
 struct change {
 	uint64_t time_ns;
 	enum task_state state;
@@ -18,9 +18,10 @@ struct change {
 };
 
 /**
- * Times are since the recording began.
- * @width_ns: of equal parts; @sums: in them, of what fills them in part; @more, @fewer: by part,
- * how many begin and cease there to fill whole ones
+ * Times are relative to the start of the recording.
+ * @width_ns: width of the equal parts; @sums: per part, the time of states that fill it only
+ * partly; @more, @fewer: per part, the number of states that begin or cease there to fill whole
+ * parts
  */
 struct maker {
 	uint64_t start_ns, dur_ns, width_ns;
@@ -63,7 +64,7 @@ static void add(struct maker *m, enum task_state state, uint64_t from_ns, uint64
 	m->changes[m->change_count++] = (struct change){ to, state, true };
 }
 
-/* After its last step, or since its beginning. */
+/* Adds the task's state after its last step or, without steps, since its start. */
 static void add_tail(struct maker *m, const struct aio_task *t, uint64_t from_ns)
 {
 	uint64_t ready_ns = t->ready_ns ? t->ready_ns : t->last_ns;
@@ -101,7 +102,7 @@ static int compare(const void *va, const void *vb)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-/* False: there would be too many. */
+/* Returns false if there would be too many levels. */
 static bool make_exact(struct task_levels *ret, struct maker *m)
 {
 	uint64_t count[TASK_STATES] = { 0 }, now = 0;

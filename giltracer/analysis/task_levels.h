@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many tasks of a group ran, were late and waited, over the time of the recording: exactly, or,
- * of a group with many steps, in equal parts of it.
+ * How many tasks of a group ran, were late and waited, over the time of the recording: exactly or,
+ * for a group with many steps, in equal parts of the recording.
  */
 #ifndef GILTRACER_ANALYSIS_TASK_LEVELS_H
 #define GILTRACER_ANALYSIS_TASK_LEVELS_H
 
 #include "analysis/task_groups.h"
 
-/* Levels of a group at most. */
+/* The maximum number of levels of a group. */
 #define TASK_LEVELS 256
 
 enum task_state {
@@ -25,7 +25,7 @@ struct task_level {
 };
 
 /**
- * @v: one after the other from the beginning of the recording to its end
+ * @v: contiguous, from the start of the recording to its end
  * @exact: no task changes its state within a level
  */
 struct task_levels {
@@ -33,7 +33,7 @@ struct task_levels {
 	bool exact;
 };
 
-/* Of the group of that index. Free with task_levels_done. */
+/* The levels of the group with that index. Free with task_levels_done. */
 void task_levels_init(struct task_levels *ret, const struct task_groups *groups,
                       const struct recording_pass *pass, uint32_t group);
 void task_levels_done(struct task_levels *levels);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts threads together by name. */
+/* Groups threads by name. */
 #include "analysis/thread_groups.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static int compare_groups(const void *a, const void *b)
 	return order ? order : (x->first > y->first) - (x->first < y->first);
 }
 
-/* Leave out those that have no threads any more, and put the others in order. */
+/* Removes groups without threads and sorts the others. */
 static void settle(struct thread_groups *groups, const struct recording_pass *pass)
 {
 	size_t threads = pass->model->threads.n, kept = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Timers of threads in a binary heap: the earliest first; of equal times, the lower number first. */
+/* Timers of threads in a binary heap: the earliest first; with equal times, the lower number
+ * first. */
 #ifndef GILTRACER_ANALYSIS_TIMERS_H
 #define GILTRACER_ANALYSIS_TIMERS_H
 
@@ -7,19 +8,20 @@
 
 #include "base/vec.h"
 
-/* @turn: the owner's count when it was set: another one now, and it does not count any more */
+/* @turn: the owner's count when the timer was set; if the owner has another count, the timer is
+ * obsolete */
 struct timer {
 	double at;
 	uint32_t who, turn;
 };
 
-/* v.v[0] is the first one. */
+/* v.v[0] is the earliest timer. */
 struct timers {
 	VEC(struct timer) v;
 };
 
 void timers_push(struct timers *timers, double at, uint32_t who, uint32_t turn);
-void timers_pop(struct timers *timers); /* the first one, which there is */
+void timers_pop(struct timers *timers); /* removes the earliest; there must be one */
 void timers_done(struct timers *timers);
 
 #endif

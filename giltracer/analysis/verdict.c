@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verdict: what follows from the evidence, with its numbers. */
+/* The verdict: conclusions from the evidence, with their numbers. */
 #include "analysis/verdict.h"
 
 #include "analysis/culprit.h"
@@ -8,9 +8,9 @@
 #include "trace/source.h"
 
 #define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
-#define SLOW_STARTS_SOME 5    /* percent of all waiting: worth a word */
+#define SLOW_STARTS_SOME 5    /* percent of all waiting: worth reporting */
 #define SLOW_STARTS_MUCH 30
-#define SEVERAL_WAIT     150 /* percent of a thread that waits on average */
+#define SEVERAL_WAIT     150 /* percent: number of threads that wait on average, times 100 */
 
 static void add_percent(struct reasons *to, enum reason_code code, double percent)
 {
@@ -97,7 +97,7 @@ static void move_all(struct reasons *to, struct reasons *from)
 	vec_done(&from->v);
 }
 
-/* The GIL, beside a lack of CPUs: whose fault that is and what helps against it, too. */
+/* Adds the waiting for the GIL to a lack of CPUs: its causes, and the advice against it. */
 static void add_gil_too(struct verdict *v, const struct analysis *a)
 {
 	struct verdict gil = { 0 };
@@ -112,7 +112,7 @@ static void add_gil_too(struct verdict *v, const struct analysis *a)
 	move_all(&v->advice, &gil.advice);
 }
 
-/* What is wrong besides. */
+/* Adds further problems. */
 static void find_also(struct verdict *v, const struct analysis *a)
 {
 	const struct evidence *e = &a->evidence;
@@ -171,7 +171,7 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		return;
 	case VERDICT_IO_BOUND:
 		reasons_add(&v->because, REASON_STATES);
-		/* Without the GIL, it is the stacks that were recorded. */
+		/* Without GIL events, it was the stacks that were recorded. */
 		if (!a->recording->state_detect && a->recording->gil_detect)
 			reasons_add(&v->advice, ADVICE_STATE_DETECT);
 		return;
@@ -209,8 +209,8 @@ static uint64_t lost_records(const struct recording *recording)
 	return lost;
 }
 
-/* Of the threads that used the GIL: for threads of C libraries, which never do, nothing is missing.
- */
+/* The unknown share of the lives of threads that used the GIL. Threads of C libraries, which never
+ * use it, are left out, because nothing of them is missing. */
 static double unknown_percent(const struct evidence *e)
 {
 	const struct model *model = e->model;
@@ -230,7 +230,7 @@ static double unknown_percent(const struct evidence *e)
 	return facts_percent(unknown_ns, life_ns);
 }
 
-/* Of all waiting, what was waited while threads were started, which tracing makes slow. */
+/* The share of all waiting during starts of threads, which tracing makes slow. */
 static double slow_starts(const struct evidence *e)
 {
 	const struct hogs *hogs = e->pass->hogs;
@@ -242,7 +242,7 @@ static double slow_starts(const struct evidence *e)
 	return facts_percent(wait_ns, e->totals.wait_ns);
 }
 
-/* What is wrong; shares that round to nothing are not. */
+/* Flaws of the recording; shares that round to 0 are not reported. */
 struct flaws {
 	uint64_t lost;
 	double starts, unknown, inferred;
@@ -262,7 +262,7 @@ static void add_flaws(struct reasons *to, const struct flaws *f, enum verdict_qu
 		reasons_add(to, quality == QUALITY_GOOD ? QUALITY_COMPLETE : QUALITY_SEE_NOTES);
 }
 
-/* Good: all is known. Poor: what is missing may change the verdict. */
+/* Good: everything is known. Poor: the missing data may change the verdict. */
 static void judge_quality(struct verdict *v, const struct evidence *e)
 {
 	const uint64_t *caveats = e->model->caveats;
@@ -284,7 +284,7 @@ static void judge_quality(struct verdict *v, const struct evidence *e)
 	add_flaws(&v->quality_why, &f, v->quality);
 }
 
-/* The task that was late for longest. */
+/* Reports the task with the longest delay. */
 static void find_late_task(struct verdict *v, const struct analysis *a)
 {
 	const struct task_delay *worst = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Is the GIL the problem, how much, because of whom, and where: from the numbers of the main pass.
- * These are all the rules. They are tried in this order, and the first that holds is the verdict:
+ * Whether the GIL is the problem, how much, because of which threads, and where: from the numbers
+ * of the main pass. These are all the rules. They are tried in this order, and the first that holds
+ * is the verdict:
  *
  *	free-threaded    the interpreter has no GIL to wait for
  *	nothing          no event of a GIL and no state of a thread was recorded
@@ -24,8 +25,8 @@
  *	single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads that hardly waited
  *
- * Whatever the verdict is, a task of asyncio that was ready for VERDICT_LATE_NS before it ran is named:
- * from there on asyncio itself, in debug mode, calls a callback slow.
+ * With any verdict, an asyncio task that was ready for VERDICT_LATE_NS before it ran is reported:
+ * this is the limit from which asyncio's debug mode reports a callback as slow.
  *
  * Shares of lives count only the time whose state is known. The cause of the waiting is
  *
@@ -46,22 +47,24 @@
 
 #include "analysis/reasons.h"
 
-#define VERDICT_SHORT_NS      10000000
-#define VERDICT_STARVED       25
-#define VERDICT_LINE          20
-#define VERDICT_WAITERS       50
-#define VERDICT_VICTIM        30
-#define VERDICT_LIFE          20
-#define VERDICT_WAITERS_SOME  5
-#define VERDICT_VICTIM_SOME   5
-#define VERDICT_SINGLE        95
-#define VERDICT_BUSY          50
-#define VERDICT_NATIVE        50
-#define VERDICT_ASLEEP        50
-#define VERDICT_HANDOVER      40
-#define VERDICT_CULPRIT       60
-#define VERDICT_CALL          30
-#define VERDICT_OTHERS        33 /* percent of the CPUs' time; more is mostly */
+#define VERDICT_SHORT_NS     10000000
+#define VERDICT_STARVED      25
+#define VERDICT_LINE         20
+#define VERDICT_WAITERS      50
+#define VERDICT_VICTIM       30
+#define VERDICT_LIFE         20
+#define VERDICT_WAITERS_SOME 5
+#define VERDICT_VICTIM_SOME  5
+#define VERDICT_SINGLE       95
+#define VERDICT_BUSY         50
+#define VERDICT_NATIVE       50
+#define VERDICT_ASLEEP       50
+#define VERDICT_HANDOVER     40
+#define VERDICT_CULPRIT      60
+#define VERDICT_CALL         30
+#define VERDICT_OTHERS \
+	33 /* percent of the CPUs' time from which the verdict speaks of
+                                  * "mostly" */
 #define VERDICT_SHORT_HOLD_NS 1000000
 #define VERDICT_LATE_NS       100000000
 
@@ -83,10 +86,11 @@ enum verdict_kind {
 enum verdict_quality { QUALITY_GOOD, QUALITY_FAIR, QUALITY_POOR };
 
 /**
- * @headline, @because, @also, @advice: what is wrong, whose fault it is, what is wrong besides,
- * what to do. The headline is never empty
- * @moment: whether there is a worst wait; in which thread, from when to when (CLOCK_MONOTONIC)
- * @quality, @quality_why: how far the numbers can be trusted, and why
+ * @headline, @because, @also, @advice: the problem, its causes, further problems, and what to do.
+ * The headline is never empty
+ * @moment: whether there is a worst wait to show; @moment_thread, @moment_start_ns, @moment_end_ns:
+ * its thread and times (CLOCK_MONOTONIC)
+ * @quality, @quality_why: how reliable the numbers are, and why
  */
 struct verdict {
 	enum verdict_kind kind;
@@ -100,8 +104,8 @@ struct verdict {
 
 struct analysis;
 
-/* Of an analysis whose other facts are there already; completes its evidence. Free with
- * verdict_done. */
+/* Finds the verdict of an analysis whose other facts are complete, and completes its evidence. Free
+ * with verdict_done. */
 void verdict_find(struct verdict *ret, struct analysis *analysis);
 void verdict_done(struct verdict *verdict);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What would be saved: which overdue holds let go together, and how a gain is shared out. */
+/* What-if estimates: which overdue holds release the GIL together, and how a gain is divided among
+ * rows. */
 #include "analysis/whatif.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 
-/* One replay, in a thread of its own if there can be one. */
+/* One replay, in a thread of its own if one can be created. */
 struct job {
 	const struct model *model;
 	const struct hogs *hogs;
@@ -43,7 +44,7 @@ static void run_all(struct job *jobs, unsigned n)
 	}
 }
 
-/* One group is one function or, where the function is unknown, one thread. */
+/* A group is one function or, if the function is unknown, one thread. */
 static bool same_group(const struct stacks *frames, uint32_t thread_a, uint32_t frame_a,
                        uint32_t thread_b, uint32_t frame_b)
 {
@@ -52,7 +53,7 @@ static bool same_group(const struct stacks *frames, uint32_t thread_a, uint32_t 
 	return hogs_same_function(frames, frame_a, frame_b);
 }
 
-/* The first row of the group is its number. */
+/* A group's number is the index of its first row. */
 static uint32_t group_of(const struct hogs *hogs, const struct stacks *frames, uint32_t thread,
                          uint32_t frame)
 {
@@ -78,7 +79,7 @@ static uint32_t *group_overdue_holds(const struct hogs *hogs, const struct stack
 	return groups;
 }
 
-/* gain of the group whose first row is group, to its rows. */
+/* Divides the gain of the group whose first row is group among its rows. */
 static void share_out(struct hogs *hogs, const struct stacks *frames, uint32_t group, double gain)
 {
 	const struct hog *of = &hogs->v.v[group];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the threads that waited would have gained, had a function that kept the GIL (hogs.h) let go
- * of it: an estimate. The schedule of the recording is replayed (replay.h) twice: as it was, and
- * with each overdue hold of that function as work without the GIL.
+ * An estimate of the time that the threads would have gained if a function that kept the GIL
+ * (hogs.h) had released it. The schedule of the recording is replayed (replay.h) twice: unchanged,
+ * and with each overdue hold of that function as work without the GIL.
  *
- * The gain is what all threads together lose less, by waiting for the GIL and by sharing the CPUs,
- * the threads of the function included. It is never more than the waiting that the function is
- * charged with; less than nothing is nothing.
+ * The gain is the difference of the time that all threads together lose by waiting for the GIL and
+ * by sharing CPUs, including the function's own threads. It is at most the waiting that the
+ * function is charged with, and at least 0.
  */
 #ifndef GILTRACER_ANALYSIS_WHATIF_H
 #define GILTRACER_ANALYSIS_WHATIF_H
@@ -16,19 +16,19 @@
 #include "analysis/hogs.h"
 #include "model/model.h"
 
-/* Functions that are looked at, the worst ones: each is one replay. */
+/* The number of functions to examine, those that caused most waiting: each is one replay. */
 #define WHATIF_FUNCTIONS 5
 
-/* Nobody asks what a function would save that caused less of all waiting, in percent. */
+/* A function that caused less than this percentage of all waiting is not examined. */
 #define WHATIF_PERCENT 2
 
-/* With more of all lives unknown, in percent, there is no estimate. */
+/* If more than this percentage of all lives is unknown, there is no estimate. */
 #define WHATIF_UNKNOWN 10
 
 /*
- * Fill in gain_ns of the rows of a finished model: HOGS_NO_GAIN where there is no estimate. Rows of
- * the same function in several threads are replayed together, and have their parts of the gain as
- * they have of the waiting. cpus: of the machine, 0 is taken for 1.
+ * Fill in gain_ns of the rows of a finished model: HOGS_NO_GAIN if there is no estimate. Rows of
+ * the same function in several threads are replayed together and share the gain in proportion to
+ * the waiting. cpus: number of the machine's CPUs, 0 counts as 1.
  */
 void whatif_find(struct hogs *hogs, const struct model *model, const struct stacks *frames,
                  unsigned cpus, uint64_t interval_ns);
