@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bounded reads: what is too long to be inline. */
+/* Bounded reads that are too long to be inline. */
 #include "cursor.h"
 
 struct cursor cursor_sub(struct cursor *c, uint64_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounded reads from memory: the only code that turns the bytes of a recording into numbers. A
- * read past the end sets bad, yields zero and moves nothing, so that a decoder can read all its
- * fields and ask once. Numbers are of the host's byte order and need no alignment.
+ * Bounded reads from memory: the only code that turns the bytes of a recording into numbers. A read
+ * past the end sets bad, returns zero and does not move the cursor, so a decoder can read all its
+ * fields and check once. Numbers are in the host's byte order and need no alignment.
  */
 #ifndef GILTRACER_PERFDATA_CURSOR_H
 #define GILTRACER_PERFDATA_CURSOR_H
@@ -13,9 +13,9 @@
 #include <string.h>
 
 /**
- * @p: next byte; borrowed, as everything that a cursor points to
- * @end: behind the last one
- * @bad: a read went past the end; stays set
+ * @p: next byte; borrowed, like everything that a cursor points to
+ * @end: end of the last byte
+ * @bad: a read went past the end; remains set
  */
 struct cursor {
 	const uint8_t *p;
@@ -27,7 +27,7 @@ static inline struct cursor cursor_make(const void *data, size_t size)
 {
 	const uint8_t *p = data;
 
-	/* data may be NULL where there is none. */
+	/* data may be NULL if size is 0. */
 	return (struct cursor){ .p = p, .end = size ? p + size : p };
 }
 
@@ -36,7 +36,7 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->p);
 }
 
-/* The next size bytes, which are passed; NULL (and bad) if there are fewer. */
+/* Returns the next size bytes and moves past them; NULL (and bad) if there are fewer. */
 static inline const uint8_t *cursor_bytes(struct cursor *c, uint64_t size)
 {
 	const uint8_t *p = c->p;
@@ -71,14 +71,15 @@ CURSOR_READ(cursor_u32, uint32_t)
 CURSOR_READ(cursor_u64, uint64_t)
 #undef CURSOR_READ
 
-/* The next size bytes as a cursor of their own; empty (and c bad) if there are fewer. */
+/* Returns the next size bytes as a cursor of their own and moves past them; empty (and c bad) if
+ * there are fewer. */
 struct cursor cursor_sub(struct cursor *c, uint64_t size);
 
-/* The number of size bytes (1, 2, 4 or 8) at offset at of what is left, sign-extended if sign;
- * false if it is not all there or of another size. Moves nothing, sets nothing. */
+/* The number of size bytes (1, 2, 4 or 8) at offset at from the cursor, sign-extended if sign.
+ * Returns false if it is not complete or size is another one. Does not change the cursor. */
 bool cursor_number_at(const struct cursor *c, uint64_t at, uint32_t size, bool sign, uint64_t *ret);
 
-/* The 4 or 8 bytes at offset at of what is left; 0 if they are not all there. */
+/* The 4 or 8 bytes at offset at from the cursor; 0 if they are not complete. */
 static inline uint32_t cursor_u32_at(const struct cursor *c, size_t at)
 {
 	uint32_t v = 0;
@@ -97,7 +98,7 @@ static inline uint64_t cursor_u64_at(const struct cursor *c, size_t at)
 	return v;
 }
 
-/* The same of what the caller knows to be all there. */
+/* The same for bytes that the caller knows to be within the cursor. */
 static inline uint16_t cursor_u16_in(const struct cursor *c, size_t at)
 {
 	uint16_t v;
@@ -122,7 +123,7 @@ static inline uint64_t cursor_u64_in(const struct cursor *c, size_t at)
 	return v;
 }
 
-/* The 8 bytes that start back bytes (at least 8) before the end; 0 if they are not all there. */
+/* The 8 bytes that start back bytes (at least 8) before the end; 0 if they are not complete. */
 static inline uint64_t cursor_u64_back(const struct cursor *c, size_t back)
 {
 	uint64_t v = 0;
@@ -133,13 +134,14 @@ static inline uint64_t cursor_u64_back(const struct cursor *c, size_t back)
 }
 
 /*
- * A NUL-terminated text that lies within the cursor; passes it and its NUL. Without a NUL: bad,
- * "". ret_len may be NULL. Borrowed.
+ * Returns a NUL-terminated text that lies within the cursor, and moves past its NUL. Without a NUL:
+ * bad, "". ret_len may be NULL. Borrowed.
  */
 const char *cursor_text(struct cursor *c, size_t *ret_len);
 
-/* A fixed field of size bytes that holds text, which ends at the first NUL or the field's end;
- * *ret_len is its length. NULL (and bad) if the field is not all there. Not terminated. */
+/* Returns a fixed field of size bytes that holds text, which ends at the first NUL or at the
+ * field's end; *ret_len is its length. NULL (and bad) if the field is not complete. Not
+ * terminated. */
 const char *cursor_text_field(struct cursor *c, uint64_t size, size_t *ret_len);
 
 #endif

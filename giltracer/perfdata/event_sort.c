@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stable time order, by finished round: a merge of runs. */
+/* Sorts records by time, stably: merges the runs of two rounds. */
 #include "perfdata/event_sort.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 
-#define STACK_RECORD 1024 /* bytes of a record that has a stack, no doubt */
+#define STACK_RECORD 1024 /* a record of this many bytes must contain a stack */
 #define STACK_AHEAD  2048
 
 /**
- * A stretch of records whose times do not fall; none of perf's own within.
- * @time_ns: of the record at pos
+ * A stretch of records with non-decreasing times, without records of perf itself in between.
+ * @time_ns: time of the record at pos
  * @pos, @end: offsets in the file
  */
 struct run {
@@ -22,16 +22,16 @@ struct run {
 };
 
 /**
- * @current: the run with the earliest record, not in heap; used up if pos == end
+ * @current: the run with the earliest record, not in heap; empty if pos == end
  * @fence_ns: the record at current.pos is next if its time is less
  * @heap: the other runs, the one with the earliest record first
  * @open: the run that the scan is adding to, valid if open.end
  * @last_ns: time of the last record scanned
  * @max_ns: latest time scanned; @round_ns: the same at the previous FINISHED_ROUND
- * @limit_ns: nothing up to this time is still to come
- * @mapped: up to which offset the file is known to be mapped
- * @given: where the record given last is, and @given_ns when it was
- * @first_ns: earliest time that a record itself gives, UINT64_MAX if none does
+ * @limit_ns: all records up to this time have been scanned
+ * @mapped: offset up to which the file is known to be mapped
+ * @given: offset of the last record returned; @given_ns: its time
+ * @first_ns: earliest time that a record contains, UINT64_MAX if none
  */
 struct event_sort {
 	struct perfdata *pd;
@@ -67,8 +67,8 @@ void event_sort_free(struct event_sort *order)
 	free(order);
 }
 
-/* Where the events do not agree: the event of the record that starts at data must be found. By its
- * place, so that the callers' records can stay in registers. */
+/* Used if the layouts of the events differ, so that the record's event must be found. The record is
+ * passed by its address, so that the callers' records can stay in registers. */
 __attribute__((noinline)) static uint64_t own_time_of_event(const struct perf_header *h,
                                                             const uint8_t *data)
 {
@@ -88,7 +88,7 @@ __attribute__((noinline)) static uint64_t own_time_of_event(const struct perf_he
 	return l->trailer_time == SAMPLE_NOWHERE ? 0 : cursor_u64_back(&rec.body, l->trailer_time);
 }
 
-/* The time that the record has, 0 if it has none. */
+/* The time that the record contains, 0 if none. */
 static inline uint64_t own_time(const struct perf_header *h, const struct perfdata_record *rec)
 {
 	if (rec->type == PERF_RECORD_SAMPLE && h->time_pos != SAMPLE_NOWHERE)
@@ -98,7 +98,8 @@ static inline uint64_t own_time(const struct perf_header *h, const struct perfda
 	return own_time_of_event(h, rec->body.p - PERFDATA_RECORD_HEADER);
 }
 
-/* Its own time, or that of the one before it. perf treats ~0 as no time as well. */
+/* The record's own time or, if it has none, that of the previous record. Like perf, this treats ~0
+ * as no time. */
 static inline uint64_t time_of(const struct perf_header *h, const struct perfdata_record *rec,
                                uint64_t before)
 {
@@ -138,7 +139,8 @@ static void sift_down(struct event_sort *o)
 	o->heap.v[i] = run;
 }
 
-/* Field by field: the current run's have just been stored, and must not be loaded as one. */
+/* Assigns field by field, because the current run's fields have just been stored, and must not be
+ * loaded as one. */
 static inline void set_run(struct run *to, uint64_t time_ns, uint64_t pos, uint64_t end)
 {
 	to->time_ns = time_ns;
@@ -146,7 +148,7 @@ static inline void set_run(struct run *to, uint64_t time_ns, uint64_t pos, uint6
 	to->end = end;
 }
 
-/* The current run changes places with the earliest of the others. */
+/* Swaps the current run with the earliest of the others. */
 static void swap_top(struct event_sort *o)
 {
 	struct run *top = &o->heap.v[0], *current = &o->current;
@@ -193,7 +195,7 @@ static void scan_record(struct event_sort *o, const struct perfdata_record *rec)
 		o->first_ns = t;
 }
 
-/* All behind this offset may still be asked for. */
+/* Drops the pages before the earliest offset that may still be read. */
 static void drop_behind(struct event_sort *o)
 {
 	uint64_t keep = perfdata_tell(o->pd);
@@ -208,8 +210,8 @@ static void drop_behind(struct event_sort *o)
 	perfdata_drop(o->pd, keep);
 }
 
-/* Only a record's header says where it ends, but most are as long as the one before. Closer
- * records are prefetched by the processor itself, and better. */
+/* Prefetches the header of a later record. Only a record's header contains its size, but most are
+ * as long as the one before. For shorter records the processor's own prefetching is better. */
 __attribute__((always_inline)) static inline void prefetch_header(const struct perfdata_record *rec)
 {
 	if (rec->size >= STACK_RECORD)
@@ -218,7 +220,7 @@ __attribute__((always_inline)) static inline void prefetch_header(const struct p
 
 /*
  * The fast path for nearly all records: samples that continue the open run and have their time at
- * the common position. False: the caller handles the record.
+ * the common position. It stops before the first other record, which the caller handles.
  */
 static void scan_samples(struct event_sort *o)
 {
@@ -259,7 +261,7 @@ static bool scan_next(struct event_sort *o, struct perfdata_record *ret)
 	return perfdata_next_quick(o->pd, o->window, ret);
 }
 
-/* Scan until the end of a round, or of the file. */
+/* Scans until the end of a round, or of the file. */
 static void scan_round(struct event_sort *o)
 {
 	struct perfdata_record rec;
@@ -285,7 +287,7 @@ static void scan_round(struct event_sort *o)
 	o->limit_ns = UINT64_MAX;
 }
 
-/* Put the run that was worked on back, and take the earliest. */
+/* Puts the current run back unless it is used up, and takes the earliest. */
 static void choose_current(struct event_sort *o)
 {
 	if (o->current.pos < o->current.end) {
@@ -297,7 +299,7 @@ static void choose_current(struct event_sort *o)
 	}
 }
 
-/* Up to which time the current run can be followed without a look at the others. */
+/* Sets the time up to which the current run can be followed without checking the others. */
 static void set_fence(struct event_sort *o)
 {
 	uint64_t fence = o->limit_ns < UINT64_MAX ? o->limit_ns + 1 : UINT64_MAX;
@@ -308,9 +310,9 @@ static void set_fence(struct event_sort *o)
 }
 
 /*
- * A record with a stack is read here and there, as its frames go: the first part of the one after
- * the next, in which most of that is. Again, most are as long as the one before. Not inlined, gcc
- * 12 would take it for a function that does nothing, and drop it.
+ * The unwinder reads a record's stack at scattered places, most of them in its first part. Prefetch
+ * that part of the record after the next; again, most records are as long as the one before. It
+ * must be inlined: gcc 12 would treat the function as one without effect, and drop it.
  */
 __attribute__((always_inline)) static inline void prefetch_stack(const struct perfdata_record *rec)
 {
@@ -322,7 +324,7 @@ __attribute__((always_inline)) static inline void prefetch_stack(const struct pe
 		__builtin_prefetch((const void *)(at + i));
 }
 
-/* The record at current.pos has been given. */
+/* Moves past the record at current.pos, which has been returned. */
 static void advance(struct event_sort *o, const struct perfdata_record *rec)
 {
 	struct run *run = &o->current;
@@ -339,8 +341,8 @@ static void advance(struct event_sort *o, const struct perfdata_record *rec)
 }
 
 /*
- * perf copies some records twice if it finds the head of a ring buffer before where it last saw it
- * (its "failed to keep up with mmap data"; seen with buffers of two pages, once in about ten
+ * perf copies some records twice if it finds the head of a ring buffer before its last position
+ * (its "failed to keep up with mmap data"; seen with buffers of two pages, about once in ten
  * recordings that lose records). The copies are in another round, and so in another run.
  */
 static bool skip_copy(struct event_sort *o)
@@ -358,12 +360,12 @@ static bool skip_copy(struct event_sort *o)
 	return true;
 }
 
-/* Make current the run whose record is next. Returns 0 at the end. */
+/* Makes the run with the next record current. Returns 0 at the end. */
 __attribute__((noinline)) static int find_next(struct event_sort *o)
 {
 	for (;;) {
 		choose_current(o);
-		/* Not before there is a limit: until then, first_ns is not certain. */
+		/* Not before there is a limit, because until then first_ns is not certain. */
 		if (o->current.pos < o->current.end && o->limit_ns &&
 		    o->current.time_ns <= o->limit_ns) {
 			if (!skip_copy(o))
@@ -378,8 +380,8 @@ __attribute__((noinline)) static int find_next(struct event_sort *o)
 	return 1;
 }
 
-/* The same, for the case that another run's turn has come. Neither is inlined: they are rarely
- * needed, and event_sort_next would save registers for them each time. */
+/* The same if it is another run's turn. Neither function is inlined: they are rarely needed, and
+ * event_sort_next would save registers for them on each call. */
 __attribute__((noinline)) static int next_turn(struct event_sort *o)
 {
 	if (o->current.pos == o->current.end || !o->heap.n || !o->limit_ns ||

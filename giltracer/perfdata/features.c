@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 
-/* HEADER_* of tools/perf/util/header.h, the ABI of the file. */
+/* HEADER_* of tools/perf/util/header.h, part of the file format. */
 enum {
 	FEATURE_TRACING_DATA = 1,
 	FEATURE_BUILD_ID = 2,
@@ -50,7 +50,7 @@ static void set_feature(struct perf_header *header, unsigned feature)
 	header->features[feature / 64] |= 1ULL << (feature % 64);
 }
 
-/* u32 length (padded), text. NULL if it is cut; caller frees. */
+/* u32 length (padded), text. NULL if it is truncated; caller frees. */
 static char *read_string(struct cursor *c)
 {
 	uint32_t size = cursor_u32(c);
@@ -71,7 +71,7 @@ static int read_string_to(char **ret, struct cursor *c, const char *what, struct
 	return 0;
 }
 
-/* Words joined by blanks. */
+/* Reads words, and joins them by blanks. */
 static int read_cmdline(struct perf_header *header, struct cursor *c, struct error *err)
 {
 	CLEANUP(str_done) struct str line = { 0 };
@@ -122,7 +122,7 @@ int header_build_id(struct perf_header *header, uint16_t misc, struct cursor bod
 	return 0;
 }
 
-/* A sequence of records of type BUILD_ID, whose type perf does not fill in. */
+/* A sequence of records of type BUILD_ID; perf does not set their type. */
 static int read_build_ids(struct perf_header *header, struct cursor c, struct error *err)
 {
 	while (cursor_left(&c)) {
@@ -141,7 +141,7 @@ static int read_build_ids(struct perf_header *header, struct cursor c, struct er
 	return 0;
 }
 
-/* Names are in the order of the events. Where the counts differ, the ids tell which is which. */
+/* Names are in the order of the events. If the counts differ, names are matched by id. */
 static int read_event_desc(struct perf_header *header, struct cursor *c, struct error *err)
 {
 	uint32_t n = cursor_u32(c), attr_size = cursor_u32(c);
@@ -223,7 +223,7 @@ static void join_format(struct perf_header *header, uint32_t event, const struct
 	header_name_event(header, event, name);
 }
 
-/* Gives the event its format, or lets it wait for that. */
+/* Sets the event's format, or registers the event to wait for it. */
 void header_find_format(struct perf_header *header, uint32_t event)
 {
 	struct header_event *e = &header->events.v[event];
@@ -241,7 +241,7 @@ void header_find_format(struct perf_header *header, uint32_t event)
 	idmap_set(&header->waiting, id, event);
 }
 
-/* The first format with an id is that of all events that have it. */
+/* If several formats have the same id, all events with that id get the first. */
 static void add_format(struct perf_header *header, struct tracefmt *format)
 {
 	uint64_t id = format->id;
@@ -276,7 +276,8 @@ static void skip_named(struct cursor *c)
 	cursor_skip(c, cursor_u64(c));
 }
 
-/* Version, byte order, page headers and ftrace's own formats come before the tracepoints. */
+/* Skips version, byte order, page headers and ftrace's own formats, which precede the
+ * tracepoints. */
 static int skip_preamble(struct cursor *c, struct error *err)
 {
 	static const uint8_t magic[10] = "\x17\x08\x44tracing";
@@ -317,7 +318,7 @@ static int read_formats(struct perf_header *header, struct cursor *c, struct err
 	return 0;
 }
 
-/* Formats before a cut are good. */
+/* Formats before a truncation are kept. */
 int header_tracing_data(struct perf_header *header, struct cursor c, struct error *err)
 {
 	set_feature(header, FEATURE_TRACING_DATA);

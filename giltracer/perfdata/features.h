@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The feature sections of a perf.data: header.c reads where they are, this what is in them. */
+/* The feature sections of a perf.data: header.c finds them, this file reads their contents. */
 #ifndef GILTRACER_PERFDATA_FEATURES_H
 #define GILTRACER_PERFDATA_FEATURES_H
 
 #include "perfdata/header.h"
 
-/* Take in one section, or the record of the pipe layout that has the same bytes. -1 and err if it
- * makes no sense. */
+/* Read one section, or the record of the pipe layout that has the same bytes. -1 and err if it is
+ * invalid. */
 int header_feature(struct perf_header *header, unsigned feature, struct cursor c,
                    struct error *err);
 int header_tracing_data(struct perf_header *header, struct cursor c, struct error *err);
 int header_build_id(struct perf_header *header, uint16_t misc, struct cursor body,
                     struct error *err);
 
-/* The file calls the event so. */
+/* Sets the event's name, which the file gives. */
 void header_name_event(struct perf_header *header, uint32_t event, const char *name);
 
-/* The format of a tracepoint, if it was read already. */
+/* Sets the format of a tracepoint, now or as soon as it is read. */
 void header_find_format(struct perf_header *header, uint32_t event);
 
 /* "TRACING_DATA" for 1, and so on; NULL if unknown. */

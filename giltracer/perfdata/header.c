@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Magic, events, ids; records of the pipe layout that say the same. */
+/* Magic, events and ids, and the records of the pipe layout with the same information. */
 #include "perfdata/header.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ void header_add_id(struct perf_header *header, uint64_t id, uint32_t event)
 {
 	struct header_id *entry = header_find_id(header, id);
 
-	/* The kernel never gives 0. */
+	/* The kernel never assigns 0. */
 	if (!id)
 		return;
 	if (!entry) {
@@ -58,7 +58,7 @@ void header_add_id(struct perf_header *header, uint64_t id, uint32_t event)
 	*entry = (struct header_id){ .event = event, .cpu = -1, .tid = -1 };
 }
 
-/* A name for an event that the file does not name, as perf would call the common ones. */
+/* A name for an event that the file does not name; common ones as in perf. */
 static char *default_name(const struct perf_event_attr *attr)
 {
 	static const char *const software[] = {
@@ -99,7 +99,7 @@ static bool same_trailer(const struct sample_layout *a, const struct sample_layo
 	return a->trailer == b->trailer && (a->sample_type & mask) == (b->sample_type & mask);
 }
 
-/* Where all events agree, the order of records can be told without looking an event up. */
+/* If all events agree, records can be sorted without looking up their events. */
 static void update_common(struct perf_header *h)
 {
 	const struct sample_layout *l = &h->events.v[h->events.n - 1].layout;
@@ -175,7 +175,7 @@ static void note_set(struct perf_header_note *note, uint64_t offset, const struc
 	memcpy(note->text, err->text, sizeof(note->text) - 1);
 }
 
-/* Sections of the features, in the order of their bits, stand behind the records. */
+/* The sections of the features follow the records, in the order of their bits. */
 static void read_features(struct perf_header *header, struct cursor file,
                           struct perf_header_note *note)
 {
@@ -223,7 +223,7 @@ static int read_file_header(struct perf_header *header, struct cursor c, struct 
 	if (section(&attrs, &section_at, file, "attributes", err) < 0 ||
 	    read_attrs(header, attrs, attr_size, file, err) < 0)
 		return -1;
-	/* perf writes size and features when it ends: without the one there are not the others. */
+	/* perf writes size and features when it ends: without a size there are no features. */
 	if (header->data_size)
 		read_features(header, file, note);
 	return 0;
@@ -279,7 +279,7 @@ static int feed_attr(struct perf_header *header, struct cursor body, struct erro
 	return add_event(header, attr, body, err);
 }
 
-/* Later than its attribute, an event's name: u64 type, u64 id, text. */
+/* An event's name may follow its attribute: u64 type, u64 id, text. */
 static int feed_event_update(struct perf_header *header, struct cursor body, struct error *err)
 {
 	uint64_t type = cursor_u64(&body), id = cursor_u64(&body);

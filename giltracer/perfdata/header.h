@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a perf.data says about itself: its events, their ids, names and formats, and the host. In
- * the file layout it stands before and behind the records, in the pipe layout (perf record -o -)
- * in records of its own. Formats: tools/perf/Documentation/perf.data-file-format.txt in Linux.
+ * The metadata of a perf.data: its events with their ids, names and formats, and the host. In the
+ * file layout it precedes and follows the records, in the pipe layout (perf record -o -) it is in
+ * records of its own. Format: tools/perf/Documentation/perf.data-file-format.txt in Linux.
  */
 #ifndef GILTRACER_PERFDATA_HEADER_H
 #define GILTRACER_PERFDATA_HEADER_H
@@ -19,9 +19,8 @@
 #include "perfdata/perf_sample.h"
 #include "perfdata/tracefmt.h"
 
-/* Records that perf itself writes, behind those of the kernel
- * (tools/lib/perf/include/perf/event.h).
- */
+/* Types of records that perf itself writes; they follow those of the kernel
+ * (tools/lib/perf/include/perf/event.h). */
 enum perf_user_record {
 	PERF_USER_START = 64,
 	PERF_USER_HEADER_ATTR = 64,
@@ -39,17 +38,19 @@ enum perf_user_record {
 	PERF_USER_COMPRESSED2 = 83,
 };
 
-/* One event of the recording. Fields of attr that the file's perf did not know are 0. */
+/* One event of the recording. Fields of attr that are unknown to the perf that wrote the file are
+ * 0. */
 struct header_event {
 	struct perf_event_attr attr;
 	struct sample_layout layout;
-	char *name; /* as perf calls it, "sched:sched_waking" or "page-faults"; never NULL */
-	bool named; /* by the file, not by us */
-	const struct tracefmt *format; /* of a tracepoint; NULL if the file has none */
-	uint32_t next_waiting; /* another one that waits for the same format; IDMAP_NONE: none */
+	char *name; /* as in perf, "sched:sched_waking" or "page-faults"; never NULL */
+	bool named; /* the name is from the file */
+	const struct tracefmt *format; /* of a tracepoint; NULL if the file contains none */
+	uint32_t next_waiting;         /* index of another event that waits for this format, or
+	                        * IDMAP_NONE */
 };
 
-/* Where an event id was counted (PERF_RECORD_ID_INDEX); cpu and tid -1: any. */
+/* The CPU and thread that an event id was counted for (PERF_RECORD_ID_INDEX); -1: any. */
 struct header_id {
 	uint32_t event; /* index in events */
 	int32_t cpu, tid;
@@ -64,15 +65,16 @@ struct header_build_id {
 };
 
 /**
- * Strings are NULL and numbers 0 where the file does not say.
+ * Strings are NULL and numbers 0 if the file does not contain them.
  * @pipe: pipe layout
- * @data_offset, @data_size: of the records; data_size 0 in the file layout: perf did not finish
- * @changed: indices of events, in the order of what the file said of them: their attributes, names
- *           and formats. In the pipe layout it grows
- * @time_pos, @trailer_time, @id_pos, @trailer_id: those of struct sample_layout where all events
- *             agree, else SAMPLE_NOWHERE
- * @one_trailer: trailers of all events are alike
- * @ids: see header_find_id; id_index has their places by number
+ * @data_offset, @data_size: of the records; data_size is 0 in the file layout if perf did not
+ * finish
+ * @changed: an event's index for each piece of information in the file: attribute, name or format,
+ *           in that order. In the pipe layout it grows
+ * @time_pos, @trailer_time, @id_pos, @trailer_id: as in struct sample_layout if all events agree,
+ *             otherwise SAMPLE_NOWHERE
+ * @one_trailer: the trailers of all events have the same layout
+ * @ids: see header_find_id; id_index: id -> index in ids
  */
 struct perf_header {
 	bool pipe;
@@ -84,7 +86,7 @@ struct perf_header {
 	VEC(struct header_event) events;
 	VEC(struct tracefmt *) formats;
 	struct idmap format_index; /* by id */
-	struct idmap waiting;      /* events without a format: id -> the last one */
+	struct idmap waiting;      /* events without a format: id -> the last of them */
 	VEC(struct header_build_id) build_ids;
 	VEC(struct header_id) ids;
 	struct idmap id_index;
@@ -93,30 +95,30 @@ struct perf_header {
 	uint64_t first_sample_ns, last_sample_ns;
 };
 
-/* The first place in a file that makes no sense. */
+/* The first invalid place in a file. */
 struct perf_header_note {
-	uint64_t offset; /* 0: nothing to say */
+	uint64_t offset; /* 0: none */
 	char text[256];
 };
 
 /*
- * Read the header of a whole file in memory. header_done ret also after an error. Errors: no
- * perf.data at all, other byte order, compressed. A feature section that makes no sense is none:
- * note says where and why.
+ * Read the header of a complete file in memory. Call header_done on ret even after an error.
+ * Errors: not a perf.data, other byte order, compressed. An invalid feature section is not an
+ * error: note has its place and the reason.
  */
 int header_read(struct perf_header *ret, const uint8_t *data, size_t size,
                 struct perf_header_note *note, struct error *err);
 void header_done(struct perf_header *header);
 
-/* Take in a record of the pipe layout. extra is what follows a TRACING_DATA record. Records that
- * say nothing about the header are passed over. -1 and err if it makes no sense. */
+/* Read a record of the pipe layout. extra: the data that follows a TRACING_DATA record. Records
+ * that do not belong to the header are ignored. -1 and err if the record is invalid. */
 int header_feed(struct perf_header *header, uint32_t type, uint16_t misc, struct cursor body,
                 struct cursor extra, struct error *err);
 
-/* Records with this id are of the event. */
+/* Assigns an id to an event. */
 void header_add_id(struct perf_header *header, uint64_t id, uint32_t event);
 
-/* The entry of an event id, NULL if there is none. */
+/* The entry of an event id, or NULL. */
 static inline struct header_id *header_find_id(const struct perf_header *header, uint64_t id)
 {
 	uint32_t at = idmap_get(&header->id_index, id);
@@ -125,8 +127,8 @@ static inline struct header_id *header_find_id(const struct perf_header *header,
 }
 
 /*
- * Index of the event that a record belongs to, UINT32_MAX if that cannot be told: by the id in
- * the record, or the only event there is. is_sample: the body is that of a PERF_RECORD_SAMPLE.
+ * Index of the event that a record belongs to, UINT32_MAX if unknown: by the id in the record, or
+ * the only event. is_sample: the body is that of a PERF_RECORD_SAMPLE.
  */
 static inline uint32_t header_event_of(const struct perf_header *header, bool is_sample,
                                        const struct cursor *body)
@@ -143,8 +145,8 @@ static inline uint32_t header_event_of(const struct perf_header *header, bool is
 	return id ? id->event : UINT32_MAX;
 }
 
-/* The layout of a record that is no sample: records that perf made up have no id, and the layout of
- * the first event. There must be one. */
+/* The layout of a record that is not a sample. Records that perf synthesized have no id, and the
+ * layout of the first event. There must be at least one event. */
 static inline const struct sample_layout *header_trailer_layout(const struct perf_header *header,
                                                                 const struct cursor *body)
 {

@@ -17,7 +17,7 @@
 struct ksym {
 	uint64_t start;
 	const char *name, *module;
-	uint32_t order; /* in the file */
+	uint32_t order; /* position in the file */
 };
 
 struct kallsyms {
@@ -34,7 +34,7 @@ static int by_start(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* One line, cut into its words in place. Data symbols are left out. */
+/* Splits one line into its words in place. Data symbols are left out. */
 static void parse_line(struct kallsyms *k, char *line)
 {
 	char *at, *name, *module, type;
@@ -69,7 +69,7 @@ struct kallsyms *kallsyms_read(const char *path)
 	if (!k->all.n)
 		return NULL;
 	qsort(k->all.v, k->all.n, sizeof(*k->all.v), by_start);
-	if (!k->all.v[k->all.n - 1].start) /* kptr_restrict: all are zero */
+	if (!k->all.v[k->all.n - 1].start) /* kptr_restrict: all addresses are zero */
 		return NULL;
 	return take(k);
 }

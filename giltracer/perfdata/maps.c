@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Address spaces by process. */
+/* Address spaces of processes. */
 #include "perfdata/maps.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 /*
  * A treap: sorted by start, and each node's priority, which is random, is above those of its
- * children, so that no order of mappings makes the tree deep. A child process shares its parent's
- * nodes; who changes a node that others use makes a copy of it first.
+ * children, so no order of mappings makes the tree deep. A child process shares its parent's nodes;
+ * a shared node is copied before it is changed.
  */
 struct map_node {
 	uint32_t users, priority;
@@ -19,7 +19,7 @@ struct map_node {
 	struct map_node *left, *right;
 };
 
-/* Spaces do not move: they are borrowed. */
+/* Spaces are allocated one by one, because callers borrow them. */
 struct maps {
 	VEC(struct address_space *) spaces;
 	struct idmap by_pid;
@@ -42,7 +42,7 @@ static struct map_node *share(struct map_node *node)
 	return node;
 }
 
-/* As deep as the tree, which is not deep. */
+/* Recursive, because the tree is not deep. */
 static void drop(struct map_node *node)
 {
 	if (!node || --node->users)
@@ -52,7 +52,7 @@ static void drop(struct map_node *node)
 	free(node);
 }
 
-/* The same node if nobody else uses it, else a copy instead of it. */
+/* Returns the node itself if it is not shared, otherwise a copy in its place. */
 static struct map_node *own(struct map_node *node)
 {
 	struct map_node *copy;
@@ -68,7 +68,7 @@ static struct map_node *own(struct map_node *node)
 	return copy;
 }
 
-/* node becomes *ret_below, what starts below address, and *ret_rest. */
+/* Splits the tree node into *ret_below, the mappings that start below address, and *ret_rest. */
 static void split(struct map_node *node, uint64_t address, struct map_node **ret_below,
                   struct map_node **ret_rest)
 {
@@ -86,7 +86,7 @@ static void split(struct map_node *node, uint64_t address, struct map_node **ret
 	}
 }
 
-/* Both as one; all of below starts below what is in rest. */
+/* Merges two trees; all mappings of below start below those of rest. */
 static struct map_node *merge(struct map_node *below, struct map_node *rest)
 {
 	struct map_node *top;
@@ -106,7 +106,7 @@ static struct map_node *merge(struct map_node *below, struct map_node *rest)
 static struct map_node *node_new(struct maps *maps, const struct map *map)
 {
 	struct map_node *node = xcalloc(1, sizeof(*node));
-	/* Twice, since the hashes of numbers in a row are not independent of each other. */
+	/* Hashed twice, because hashes of consecutive numbers are not independent of each other. */
 	uint64_t hash = hash_number(maps->seed, hash_number(maps->seed, maps->generation));
 
 	*node = (struct map_node){ .users = 1, .priority = (uint32_t)hash, .map = *map };
@@ -139,7 +139,7 @@ struct address_space *maps_space(struct maps *maps, uint32_t pid)
 	return space;
 }
 
-/* The last one that starts below address. */
+/* The last mapping that starts below address. */
 static const struct map *last_below(const struct map_node *node, uint64_t address)
 {
 	const struct map *found = NULL;
@@ -171,7 +171,7 @@ const struct map *space_find(const struct address_space *space, uint64_t address
 	return map && map->start <= address ? map : NULL;
 }
 
-/* What is left of map, if it is one, from address on. */
+/* The part of map from address on, or NULL. */
 static struct map_node *tail_of(struct maps *maps, const struct map *map, uint64_t address)
 {
 	struct map tail;
@@ -184,7 +184,7 @@ static struct map_node *tail_of(struct maps *maps, const struct map *map, uint64
 	return node_new(maps, &tail);
 }
 
-/* Ends the last mapping of a tree at address, if it reaches so far. */
+/* Ends the last mapping of a tree at address, if it extends beyond it. */
 static struct map_node *trim(struct map_node *node, uint64_t address)
 {
 	const struct map *last = last_below(node, UINT64_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was mapped where: one address space per process, kept by MMAP, FORK and exec records. */
+/* The mappings of each process, derived from MMAP, FORK and exec records. */
 #ifndef GILTRACER_PERFDATA_MAPS_H
 #define GILTRACER_PERFDATA_MAPS_H
 
@@ -14,9 +14,9 @@ struct map {
 };
 
 /**
- * @generation: another one whenever what is mapped may have changed, and of no other space; 0 where
- *              nothing ever was
- * @root: a tree by start, none overlapping; processes share parts of it
+ * @generation: changes whenever the mappings may have changed, and differs from that of any other
+ *              space; 0: nothing was ever mapped
+ * @root: a tree of non-overlapping mappings, sorted by start; processes share parts of it
  */
 struct address_space {
 	uint32_t pid;
@@ -29,25 +29,25 @@ struct maps;
 struct maps *maps_new(void);
 void maps_free(struct maps *maps);
 
-/* A mapping of length bytes; it replaces what it covers. Empty ones and such that wrap are left
- * out. */
+/* Adds a mapping of length bytes, which replaces what it covers. Empty mappings and such that wrap
+ * around are ignored. */
 void maps_mmap(struct maps *maps, uint32_t pid, uint64_t start, uint64_t length, uint64_t offset,
                struct module *module);
 
 /* The child starts with the parent's mappings. A new thread (pid == parent_pid) changes nothing. */
 void maps_fork(struct maps *maps, uint32_t pid, uint32_t parent_pid);
 
-/* The process executes another program: nothing is mapped any more. */
+/* The process executes another program, so nothing is mapped any more. */
 void maps_exec(struct maps *maps, uint32_t pid);
 
-/* The process's space; it is made if it is not known. Borrowed until maps_free. */
+/* The process's space, created if necessary. Borrowed until maps_free. */
 struct address_space *maps_space(struct maps *maps, uint32_t pid);
 
-/* The mapping that is there or, if there is none, the next one above; NULL if there is none
- * either. Borrowed until the space's generation changes. */
+/* The mapping at address or, if there is none, the next one above, or NULL. Borrowed until the
+ * space's generation changes. */
 const struct map *space_from(const struct address_space *space, uint64_t address);
 
-/* NULL if nothing known is mapped there. Borrowed as that of space_from. */
+/* The mapping at address, or NULL. Borrowed as for space_from. */
 const struct map *space_find(const struct address_space *space, uint64_t address);
 
 /* The file offset of an address in map. */

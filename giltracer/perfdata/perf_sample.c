@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sample_type -> which fields, where. */
+/* sample_type -> the fields of records, and their places. */
 #include "perf_sample.h"
 
 #include <linux/perf_event.h>
@@ -102,13 +102,13 @@ static void decode_cpu(struct sample *s, struct cursor *c)
 	cursor_u32(c);
 }
 
-/* n elements of size bytes; n is the file's word. */
+/* n elements of size bytes; n is from the file. */
 static struct cursor sub_array(struct cursor *c, uint64_t n, uint64_t size)
 {
 	return cursor_sub(c, n > cursor_left(c) / size ? UINT64_MAX : n * size);
 }
 
-/* struct read_format: how long it is depends on its own nr for a group. */
+/* struct read_format; its length depends on its own nr if it is a group. */
 static struct cursor decode_read(struct cursor *c, uint64_t format)
 {
 	uint64_t id = !!(format & PERF_FORMAT_ID), lost = !!(format & PERF_FORMAT_LOST);
@@ -154,7 +154,7 @@ static struct cursor decode_stack(struct cursor *c)
 	uint64_t size = cursor_u64(c), copied;
 	struct cursor stack = cursor_sub(c, size);
 
-	/* Without user space there is neither dump nor the length behind it. */
+	/* Without user space there is neither a dump nor the length after it. */
 	if (!size)
 		return stack;
 	copied = cursor_u64(c);
@@ -163,7 +163,7 @@ static struct cursor decode_stack(struct cursor *c)
 	return stack;
 }
 
-/* What is behind the stack dump: of no use to us, but it must be all there. */
+/* Skips the fields after the stack dump, which we do not use; they must be complete, though. */
 static void skip_rest(struct cursor *c, const struct sample_layout *l)
 {
 	uint64_t abi;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stands in a PERF_RECORD_SAMPLE, and in the trailer of every other record, as the event's
- * sample_type says (include/uapi/linux/perf_event.h, enum perf_event_type).
+ * The contents of a PERF_RECORD_SAMPLE, and of the trailer of all other records, according to the
+ * event's sample_type (include/uapi/linux/perf_event.h, enum perf_event_type).
  */
 #ifndef GILTRACER_PERFDATA_PERF_SAMPLE_H
 #define GILTRACER_PERFDATA_PERF_SAMPLE_H
@@ -15,12 +15,12 @@
 #define SAMPLE_NOWHERE UINT16_MAX
 
 /**
- * Where things are, computed once per event by sample_layout_init.
+ * Places of fields, computed once per event by sample_layout_init.
  * @id_pos, @time_pos, @tid_pos, @cpu_pos, @raw_pos: offset in the body of a sample, SAMPLE_NOWHERE
  *             if not recorded
- * @plain: raw data is the last thing in a sample, and all before it is of fixed size
+ * @plain: raw data is the last field of a sample, and all fields before it have a fixed size
  * @trailer: size of the trailer of other records, 0 if they have none
- * @trailer_id, @trailer_time, @trailer_tid, @trailer_cpu: distance from the end of those,
+ * @trailer_id, @trailer_time, @trailer_tid, @trailer_cpu: distance from the end of these records,
  *             SAMPLE_NOWHERE if not recorded
  */
 struct sample_layout {
@@ -34,15 +34,15 @@ struct perf_event_attr;
 void sample_layout_init(struct sample_layout *ret, const struct perf_event_attr *attr);
 
 /**
- * What was not recorded is 0 (cpu: -1). Cursors point into the record and are empty where nothing
- * was recorded.
- * @pid, @tid: 0 also where the kernel no longer knew them (-1: the thread is past its end)
+ * Fields that were not recorded are 0 (cpu: -1). Cursors point into the record and are empty if
+ * nothing was recorded.
+ * @pid, @tid: 0 also if the kernel no longer knew them (-1: the thread has ended)
  * @callchain: u64 addresses and PERF_CONTEXT_* marks, innermost first
  * @read: struct read_format, not decoded
  * @regs_abi: enum perf_sample_regs_abi; 0: no user registers (a kernel thread)
  * @regs: one u64 for each bit of the event's regs_user
- * @stack: the dump from the stack pointer up, only the part that was really copied
- * @leftover: bytes behind the fields that we know
+ * @stack: the dump from the stack pointer up; only the part that was copied
+ * @leftover: number of bytes after the known fields
  */
 struct sample {
 	uint64_t time_ns, id, ip, addr, stream_id, period;
@@ -53,18 +53,18 @@ struct sample {
 	uint64_t regs_abi;
 };
 
-/* The kernel says -1 for threads that it can no longer name. */
+/* The kernel writes -1 for threads that it no longer knows. */
 static inline uint32_t sample_known_id(uint32_t id)
 {
 	return id == UINT32_MAX ? 0 : id;
 }
 
-/* Decode the body of a PERF_RECORD_SAMPLE. False if it is shorter than its fields say; what came
- * before the cut is filled in. */
+/* Decodes the body of a PERF_RECORD_SAMPLE. Returns false if it is shorter than its fields require;
+ * the fields before the truncation are set. */
 bool sample_decode(struct sample *ret, const struct sample_layout *layout, struct cursor body);
 
-/* Decode the trailer of any other kernel record; only pid, tid, time_ns, id, stream_id and cpu are
- * set. False if the body is too short to have one. */
+/* Decodes the trailer of any other kernel record; only pid, tid, time_ns, id, stream_id and cpu are
+ * set. Returns false if the body is too short to have a trailer. */
 bool sample_decode_trailer(struct sample *ret, const struct sample_layout *layout,
                            const struct cursor *body);
 

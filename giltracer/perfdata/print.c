@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records as text. */
+/* Prints records as text. */
 #include "print.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* By runs, not by characters: stacks are a lot of text. */
+/* Writes runs, not single characters, because stacks contain a lot of text. */
 void print_quoted(FILE *out, const char *text, size_t len)
 {
 	size_t i = 0, run;

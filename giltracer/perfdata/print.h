@@ -9,8 +9,8 @@
 #include "perfdata/header.h"
 #include "perfdata/reader.h"
 
-/* text (until its NUL, at most len bytes) in double quotes; what is not printable ASCII, '"' and
- * '\' become \xNN. */
+/* Prints text (until its NUL, at most len bytes) in double quotes; bytes that are not printable
+ * ASCII, '"' and '\' become \xNN. */
 void print_quoted(FILE *out, const char *text, size_t len);
 
 /* OFFSET TYPE [TIME PID/TID cpu=N EVENT] KEY=VALUE... */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pull the next record. */
+/* Reads a perf.data record by record. */
 #include "reader.h"
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-/* Dropping pages costs a system call: not for less than this. */
+/* Dropping pages costs a system call, so smaller parts are not dropped. */
 #define DROP_STEP (16U << 20)
 
-/* Mapped at a time. */
+/* The number of bytes to map at a time. */
 #define WANT_STEP (2U << 20)
 
 struct perfdata {
-	struct filemap map; /* empty if the memory is not ours */
+	struct filemap map; /* empty if the memory was passed by the caller */
 	struct perfdata_window window;
 	size_t size;
 	struct perf_header header;
@@ -29,7 +29,7 @@ struct perfdata {
 static int cut_at(struct perfdata *pd, uint64_t offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The first cut is the one that matters. Returns 0: no more records. */
+/* Records the first cut. Returns 0: there are no more records. */
 static int cut_at(struct perfdata *pd, uint64_t offset, const char *fmt, ...)
 {
 	va_list ap;
@@ -117,7 +117,8 @@ const uint8_t *perfdata_data(const struct perfdata *pd)
 	return pd->window.data;
 }
 
-/* perf pads what follows a TRACING_DATA record to 8 bytes, and says so only in its source. */
+/* perf pads the data that follows a TRACING_DATA record to 8 bytes; only its source documents
+ * that. */
 static uint64_t extra_size(const struct perfdata_record *rec)
 {
 	struct cursor c = rec->body;
@@ -129,7 +130,7 @@ static uint64_t extra_size(const struct perfdata_record *rec)
 	return 0;
 }
 
-/* A record of perf itself, most of which are about the header. */
+/* Handles a record of perf itself; most of them belong to the header. */
 static int take_in(struct perfdata *pd, const struct perfdata_record *rec)
 {
 	uint64_t extra_at = rec->offset + rec->size, extra = extra_size(rec);
@@ -220,7 +221,7 @@ void perfdata_drop(struct perfdata *pd, uint64_t offset)
 
 	if (!pd->map.data || end <= pd->dropped)
 		return;
-	/* Only advice: if it fails, memory is used for longer. */
+	/* Only advice: if it fails, memory stays in use for longer. */
 	madvise((void *)(uintptr_t)(pd->window.data + pd->dropped), end - pd->dropped,
 	        MADV_DONTNEED);
 	pd->dropped = end;

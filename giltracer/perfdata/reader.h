@@ -22,9 +22,10 @@
 #include "perfdata/header.h"
 
 /**
- * @offset: of its header, from the start of the file
+ * @offset: offset of its header in the file
  * @type: enum perf_event_type or enum perf_user_record
- * @body: behind the header; does not include what follows a TRACING_DATA or AUXTRACE record
+ * @body: the bytes after the header, without the data that follows a TRACING_DATA or AUXTRACE
+ * record
  */
 struct perfdata_record {
 	uint64_t offset;
@@ -34,13 +35,13 @@ struct perfdata_record {
 	struct cursor body;
 };
 
-/* u32 type, u16 misc, u16 size of all. */
+/* u32 type, u16 misc, u16 size of the record. */
 #define PERFDATA_RECORD_HEADER 8
 
 struct perfdata;
 
-/* A file that is no perf.data at all, compressed or of the other byte order is an error that
- * names the path. */
+/* Open a file. It is an error, which names the path, if the file is not a perf.data, is compressed
+ * or has the other byte order. */
 int perfdata_open(struct perfdata **ret, const char *path, struct error *err);
 
 /* The same from memory, which is borrowed until perfdata_close. */
@@ -48,14 +49,14 @@ int perfdata_open_memory(struct perfdata **ret, const void *data, size_t size, s
 
 void perfdata_close(struct perfdata *pd);
 
-/* 1 and *ret filled in, or 0 at the end. What the record says about the header has been taken in.
- * A file that is cut or corrupt ends there, see perfdata_cut. */
+/* Returns 1 and sets *ret, or returns 0 at the end. Information for the header has been processed.
+ * A truncated or corrupt file ends there, see perfdata_cut. */
 int perfdata_next(struct perfdata *pd, struct perfdata_record *ret);
 
 /* The file in memory, for perfdata_at. */
 const uint8_t *perfdata_data(const struct perfdata *pd);
 
-/* A record that perfdata_next gave, again: by its offset. */
+/* A record that perfdata_next returned before, by its offset. */
 static inline void perfdata_at(const uint8_t *data, uint64_t offset, struct perfdata_record *ret)
 {
 	const struct cursor c = { .p = data + offset,
@@ -65,13 +66,13 @@ static inline void perfdata_at(const uint8_t *data, uint64_t offset, struct perf
 	ret->type = cursor_u32_in(&c, 0);
 	ret->misc = cursor_u16_in(&c, 4);
 	ret->size = cursor_u16_in(&c, 6);
-	/* Field by field: a temporary would be copied while it is still being stored. */
+	/* Field by field, because a temporary would be copied while it is still being stored. */
 	ret->body.p = c.end;
 	ret->body.end = data + offset + ret->size;
 	ret->body.bad = false;
 }
 
-/* What perfdata_next works on: pos is the next record's offset, end that behind the last one. */
+/* The state of perfdata_next: pos is the offset of the next record, end that after the last one. */
 struct perfdata_window {
 	const uint8_t *data;
 	uint64_t pos, end;
@@ -79,7 +80,8 @@ struct perfdata_window {
 
 struct perfdata_window *perfdata_window(struct perfdata *pd);
 
-/* perfdata_next for who pulls millions: a sound record of the kernel is passed without a call. */
+/* perfdata_next for callers that read millions of records: returns a valid record of the kernel
+ * without a call. */
 static inline int perfdata_next_quick(struct perfdata *pd, struct perfdata_window *w,
                                       struct perfdata_record *ret)
 {
@@ -96,7 +98,7 @@ static inline int perfdata_next_quick(struct perfdata *pd, struct perfdata_windo
 	return perfdata_next(pd, ret);
 }
 
-/* Offset behind the record that perfdata_next gave last, and what follows it. */
+/* Offset after the last record that perfdata_next returned, and after the data that follows it. */
 uint64_t perfdata_tell(const struct perfdata *pd);
 
 /* Grows in the pipe layout; borrowed until perfdata_close. */
@@ -105,14 +107,14 @@ const struct perf_header *perfdata_header(const struct perfdata *pd);
 /* Size of the file. */
 uint64_t perfdata_size(const struct perfdata *pd);
 
-/* Where the file stopped making sense, and why; NULL if it did not (so far). */
+/* The first place where the file is invalid, and the reason; NULL if there is none (so far). */
 const struct perf_header_note *perfdata_cut(const struct perfdata *pd);
 
-/* Who reads on is about to: maps the next stretch of the file at once, where the kernel can.
- * Returns the offset up to which it is mapped; reading further is no error. */
+/* The caller is going to read on: maps the next part of the file at once, if the kernel can.
+ * Returns the offset up to which it is mapped; reading further is not an error. */
 uint64_t perfdata_want(struct perfdata *pd);
 
-/* Nobody will look at what is before offset any more: its pages may go. */
+/* The file before offset will not be read again, so its pages can be dropped. */
 void perfdata_drop(struct perfdata *pd, uint64_t offset);
 
 /* "SAMPLE" for 9, and so on; NULL if unknown. */

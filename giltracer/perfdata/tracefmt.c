@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of a tracepoint's format -> fields. */
+/* Parses the text of a tracepoint's format. */
 #include "tracefmt.h"
 
 #include <ctype.h>
@@ -23,7 +23,7 @@ void tracefmt_free(struct tracefmt *fmt)
 	free(fmt);
 }
 
-/* The number behind "key" in a line such as "offset:8;\tsize:4;\tsigned:1;". */
+/* The number after "key" in a line such as "offset:8;\tsize:4;\tsigned:1;". */
 static bool number_behind(const char *line, const char *key, uint64_t *ret)
 {
 	const char *at = strstr(line, key);
@@ -40,14 +40,15 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Cut "char comm[16]" into name and array part; *ret_type_len is what stands before the name. */
+/* Splits "char comm[16]" into name and array part; *ret_type_len is the length of the type before
+ * the name. */
 static char *declared_name(const char *decl, size_t len, size_t *ret_type_len, bool *ret_array)
 {
 	const char *bracket = memchr(decl, '[', len);
 	size_t end = bracket ? (size_t)(bracket - decl) : len;
 	size_t start;
 
-	/* __data_loc char[] name: the brackets belong to the type. */
+	/* In "__data_loc char[] name" the brackets belong to the type. */
 	if (bracket) {
 		const char *close = memchr(bracket, ']', len - end);
 		size_t behind = close ? (size_t)(close - decl) + 1 : len;
@@ -91,7 +92,7 @@ static bool parse_field(struct tracefmt *fmt, const char *line)
 	if (!semicolon || !number_behind(semicolon, "offset:", &offset) ||
 	    !number_behind(semicolon, "size:", &size) || offset > UINT16_MAX || size > UINT16_MAX)
 		return false;
-	/* Kernels before 2.6.38 do not print it. */
+	/* Kernels before 2.6.38 do not print "signed". */
 	number_behind(semicolon, "signed:", &sign);
 	decl += strlen("field:");
 	name = declared_name(decl, (size_t)(semicolon - decl), &type_len, &array);
@@ -109,7 +110,7 @@ static bool parse_field(struct tracefmt *fmt, const char *line)
 	return true;
 }
 
-/* Returns false if the line is one that we should understand and do not. */
+/* Returns false if a line that must be understood is invalid. */
 static bool parse_line(struct tracefmt *fmt, const char *line)
 {
 	while (*line == ' ' || *line == '\t')
@@ -138,7 +139,7 @@ int tracefmt_parse(struct tracefmt **ret, const char *group, const char *text, s
 		CLEANUP(free)
 		char *line = xstrndup(text, (size_t)((eol ? eol : end) - text));
 
-		/* Code behind it, which is not for us. */
+		/* C code follows, which is not needed. */
 		if (str_has_prefix(line, "print fmt:"))
 			break;
 		if (!parse_line(fmt, line))

@@ -19,13 +19,13 @@ enum tracefmt_kind {
 	TRACEFMT_NUMBER,
 	TRACEFMT_CHARS,   /* char name[N]: text within the record */
 	TRACEFMT_DYNAMIC, /* __data_loc: u32 of offset | length << 16, from the record's start */
-	TRACEFMT_REL,     /* __rel_loc: the same, from behind the field */
-	TRACEFMT_BYTES,   /* an array of anything else */
+	TRACEFMT_REL,     /* __rel_loc: the same, from the end of the field */
+	TRACEFMT_BYTES,   /* an array of another type */
 };
 
 /**
  * @offset, @size: bytes, from the start of the raw data
- * @text: DYNAMIC and REL only: what it points to is characters
+ * @text: the type is char; DYNAMIC and REL point to text then
  */
 struct tracefmt_field {
 	char *name;
@@ -41,19 +41,20 @@ struct tracefmt {
 	VEC(struct tracefmt_field) fields;
 };
 
-/* Parse len bytes of text. An error says which line made no sense. Caller frees. */
+/* Parse len bytes of text. An error names the invalid line. Caller frees. */
 int tracefmt_parse(struct tracefmt **ret, const char *group, const char *text, size_t len,
                    struct error *err);
 void tracefmt_free(struct tracefmt *fmt);
 
-/* NULL if there is none of this name. Borrowed. */
+/* The field of this name, or NULL. Borrowed. */
 const struct tracefmt_field *tracefmt_find(const struct tracefmt *fmt, const char *name);
 
-/* The value of a NUMBER field in raw data; 0 if the data is too short or it is no number. */
+/* The value of a NUMBER field in raw data; 0 if the data is too short or the field has another
+ * kind. */
 uint64_t tracefmt_number(const struct tracefmt_field *field, const struct cursor *raw);
 
-/* The text of a CHARS, DYNAMIC or REL field, its length in *ret_len, not terminated; NULL if the
- * raw data does not hold it. Borrowed from the data. */
+/* The text of a CHARS, DYNAMIC or REL field, with its length in *ret_len, not terminated; NULL if
+ * the raw data is too short. Borrowed from the data. */
 const char *tracefmt_text(const struct tracefmt_field *field, const struct cursor *raw,
                           size_t *ret_len);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk: registers and memory of one sample, rules of each module, locations for everyone. */
+/* Unwinding: the registers and memory of one sample, the rules of each module, and locations that
+ * all samples share. */
 #include "perfdata/unwind.h"
 
 #include <elf.h>
@@ -14,7 +15,7 @@
 
 #define NO_REG 255
 
-/* perf[i]: DWARF number of perf's register i. pc: perf's number of the program counter. */
+/* perf[i]: DWARF number of perf's register i; pc: perf's number of the program counter. */
 struct arch {
 	const char *name;
 	struct cfi_machine cfi;
@@ -38,20 +39,21 @@ static const struct arch arches[] = {
 	            17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NO_REG } },
 };
 
-/* What an address is in the address space of this generation; location is plus 1. */
+/* The location of an address in the address space with this generation. location: its id plus 1; 0:
+ * the slot is free. */
 struct pc_slot {
 	uint64_t pc;
 	uint32_t location, generation;
 };
 
-/* One direct-mapped cache for all processes: programs may start thousands. */
+/* One direct-mapped cache for all processes, because programs may start thousands of them. */
 #define PC_SLOTS 16384
 
 struct unwinder {
 	const struct arch *arch;
 	struct hash_seed seed;
 	struct maps *maps;
-	struct address_space *space; /* of the last sample */
+	struct address_space *space; /* the last sample's */
 	VEC(struct location) locations;
 	struct idmap kernel;         /* address -> location */
 	struct idmap unknown;        /* address outside any mapping -> location */
@@ -171,7 +173,7 @@ static const struct cfi_rule *rule_of(struct unwinder *u, uint32_t id)
 	return l->rule;
 }
 
-/* perf's registers in DWARF's order. False if they are not all there. */
+/* Stores perf's registers in DWARF's order. Returns false if some are missing. */
 static bool load_regs(const struct arch *arch, const struct unwind_sample *s, struct cfi_regs *regs)
 {
 	struct cursor c = s->regs;
@@ -226,7 +228,7 @@ static enum unwind_end walk(struct unwinder *u, const struct unwind_sample *s)
 	return UNWIND_TRUNCATED;
 }
 
-/* The kernel's part of the callchain. */
+/* Adds the kernel's part of the callchain. */
 static void kernel_frames(struct unwinder *u, const struct unwind_sample *s)
 {
 	struct cursor c = s->chain;

@@ -2,10 +2,10 @@
 /*
  * Stacks of samples: user frames from the registers and the stack dump (PERF_SAMPLE_REGS_USER,
  * PERF_SAMPLE_STACK_USER, see perf_event_open(2)) by call frame information, kernel frames from the
- * callchain. Frame pointers are never followed: where the information ends, the stack says so.
+ * callchain. Frame pointers are never followed; if the information ends early, the stack is marked.
  *
- * A location is a place in a program: module and vaddr. Equal places have equal numbers, so that
- * whoever names them does it once.
+ * A location is a place in a program: module and vaddr. Equal places have equal ids, so each is
+ * symbolized once.
  */
 #ifndef GILTRACER_PERFDATA_UNWIND_H
 #define GILTRACER_PERFDATA_UNWIND_H
@@ -23,15 +23,15 @@
 /* abi of struct unwind_sample: PERF_SAMPLE_REGS_ABI_*. */
 enum unwind_abi { UNWIND_ABI_NONE, UNWIND_ABI_32, UNWIND_ABI_64 };
 
-/* e_machine of the recording: "x86_64", "aarch64"; 0 if we cannot unwind it. aarch64 is by the
- * book (AADWARF64), not tested. */
+/* e_machine of the recording's architecture: "x86_64" or "aarch64"; 0 if it cannot be unwound.
+ * aarch64 follows the specification (AADWARF64) but is not tested. */
 uint16_t unwind_machine(const char *arch);
 
 /**
- * Cursors are empty where nothing was recorded.
+ * Cursors are empty if nothing was recorded.
  * @regs: user registers, one u64 per bit of regs_mask from the lowest; perf's numbering
  *        (asm/perf_regs.h)
- * @stack: memory from the stack pointer on: what the kernel really copied
+ * @stack: memory from the stack pointer on; only what the kernel copied
  * @chain: the callchain, u64 each, with its PERF_CONTEXT_* marks, innermost first
  */
 struct unwind_sample {
@@ -42,10 +42,10 @@ struct unwind_sample {
 };
 
 enum unwind_end {
-	UNWIND_COMPLETE,  /* the outermost frame is there */
-	UNWIND_TRUNCATED, /* the dump, or UNWIND_MAX_FRAMES, ended first */
-	UNWIND_BROKEN,    /* no rule for the outermost frame that is there */
-	UNWIND_NO_USER,   /* the sample has no user registers: a kernel thread, or a 32-bit one */
+	UNWIND_COMPLETE,  /* the stack includes its outermost frame */
+	UNWIND_TRUNCATED, /* the dump or UNWIND_MAX_FRAMES ended first */
+	UNWIND_BROKEN,    /* there is no rule for the last frame found */
+	UNWIND_NO_USER,   /* no user registers: a kernel thread or a 32-bit thread */
 };
 
 /* Locations, innermost first; the first kernel_n are the kernel's. Valid until the next stack. */
@@ -56,10 +56,10 @@ struct unwind_stack {
 };
 
 /**
- * @module: NULL: the kernel, or memory that is no file's
+ * @module: NULL: the kernel, or memory that belongs to no file
  * @address: vaddr in module; the address in memory if there is no module or its file cannot be
- *           used and then @offset is the file offset. Of a caller it is one less than the return
- *           address, so that it lies in the call
+ *           used. For a caller it is one less than the return address, so it lies within the call
+ * @offset: file offset, if there is a module
  */
 struct location {
 	struct module *module;
@@ -70,11 +70,11 @@ struct location {
 
 struct unwinder;
 
-/* machine: of unwind_machine(). maps is borrowed until unwinder_free. */
+/* machine: from unwind_machine(). maps is borrowed until unwinder_free. */
 struct unwinder *unwinder_new(uint16_t machine, struct maps *maps);
 void unwinder_free(struct unwinder *unwinder);
 
-/* Never fails: what cannot be unwound is a short stack that says why. */
+/* Never fails: if unwinding ends early, the stack is short and ret->end gives the reason. */
 void unwind_stack(struct unwinder *unwinder, const struct unwind_sample *sample,
                   struct unwind_stack *ret);
 
