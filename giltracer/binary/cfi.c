@@ -10,10 +10,10 @@
 #include "base/vec.h"
 
 enum kind {
-	REG_CFA_MEM, /* saved at CFA + off */
-	REG_CFA_VAL, /* is CFA + off */
-	REG_REG,     /* is in register off */
-	REG_EXPR,    /* expression ops[off … off + n] */
+	REG_CFA_MEM, /* saved in memory at CFA + off */
+	REG_CFA_VAL, /* equals CFA + off */
+	REG_REG,     /* saved in register off */
+	REG_EXPR,    /* given by the expression ops[off … off + n] */
 };
 
 struct reg_rule {
@@ -24,7 +24,7 @@ struct reg_rule {
 
 /**
  * @cfa_reg, @cfa_off: CFA = register + offset, unless cfa_n ops from ops[cfa_off] on give it
- * @ret: the column that holds the return address; @lost: registers the caller does not get back
+ * @ret: the column of the return address; @lost: registers whose values for the caller are lost
  */
 struct cfi_rule {
 	int64_t cfa_off;
@@ -33,13 +33,13 @@ struct cfi_rule {
 	uint16_t cfa_n;
 	uint8_t cfa_reg, ret, n;
 	bool signal, outermost;
-	bool reads_regs; /* a rule needs another register's old value */
+	bool reads_regs; /* a rule reads the old value of another register */
 	struct reg_rule regs[CFI_REGS];
 };
 
 struct cfi {
-	Dwarf_CFI *eh;    /* of the file; ours */
-	Dwarf_CFI *debug; /* .debug_frame, perhaps of the separate file; Dwfl's */
+	Dwarf_CFI *eh;    /* of the file itself; owned */
+	Dwarf_CFI *debug; /* .debug_frame, possibly of the separate file; owned by Dwfl */
 	uint64_t debug_bias;
 	VEC(struct cfi_rule *) rules;
 };
@@ -70,7 +70,7 @@ struct cfi *cfi_new(Dwfl_Module *file)
 	return cfi;
 }
 
-/* Copies n ops behind what the rule has; returns the index of the first. */
+/* Appends n ops to the rule's ops; returns the index of the first. */
 static int32_t keep_ops(struct cfi_rule *rule, size_t *have, const Dwarf_Op *ops, size_t n)
 {
 	size_t first = *have;
@@ -110,7 +110,8 @@ static bool compile_cfa(struct cfi_rule *rule, size_t *have, Dwarf_Frame *frame,
 	return true;
 }
 
-/* CFA + off, in memory or as a value; as dwarf_frame_register() spells the two common rules. */
+/* Recognises CFA + off, in memory or as a value, as dwarf_frame_register() writes these two common
+ * rules. */
 static bool is_offset_rule(const Dwarf_Op *ops, size_t n, struct reg_rule *r)
 {
 	int64_t off = 0;
@@ -229,8 +230,8 @@ static bool find_cfa(const struct cfi_rule *rule, struct cfi_frame *frame)
 	return regs->valid >> rule->cfa_reg & 1;
 }
 
-/* The caller's registers, from those of the frame, in regs too. A saved register that cannot be read
- * is lost; only the return address is needed at once. */
+/* Replaces the registers of the frame in regs by those of its caller. A saved register that cannot
+ * be read is marked invalid; only the return address must be readable. */
 static bool restore(const struct cfi_rule *rule, struct cfi_frame *frame, struct cfi_regs *regs)
 {
 	struct cfi_frame from = *frame;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* name, or name.word.number. */
+/* Matches name, or name followed by a dot and any suffix. */
 #include "binary/clone.h"
 
 #include <string.h>

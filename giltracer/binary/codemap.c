@@ -16,17 +16,17 @@
 /* A word that the loader writes. */
 struct slot {
 	uint64_t address;
-	const char *import; /* NULL: value is what comes there */
+	const char *import; /* NULL: the loader writes value */
 	uint64_t value;
 };
 
 struct stub {
 	uint64_t address;
-	const char *import; /* NULL: it leads to target */
+	const char *import; /* NULL: the stub leads to target */
 	uint64_t target;
 };
 
-/* branches: where in bytes a branch may start, found once for all searches */
+/* branches: offsets in bytes at which a branch may start, collected once for all searches */
 struct section {
 	uint64_t address;
 	const uint8_t *bytes;
@@ -34,14 +34,14 @@ struct section {
 	VEC(uint32_t) branches;
 };
 
-/* What searches may cost, see codemap_spend: ten times what the interpreters that we know need, which
+/* Budget of the searches, see codemap_spend: ten times the cost for the interpreters that we know, which
  * is up to 6 for each byte of the file. */
 #define BUDGET_FIXED    10000000
 #define BUDGET_PER_BYTE 60
 #define COST_BYTE       4
 #define COST_BRANCH     4
 
-/* left: of the budget; apart, since a search changes nothing else */
+/* left: rest of the budget; separately allocated, because searches take a const map */
 struct codemap {
 	const struct symbols *symbols;
 	uint64_t *left;
@@ -119,7 +119,7 @@ static const struct slot *find_slot(const struct codemap *map, uint64_t address)
 	                    : NULL;
 }
 
-/* Every jmp *slot(%rip) belongs to the stub that begins at the entry size's multiple before it. */
+/* Assigns each jmp *slot(%rip) to the stub at the multiple of the entry size before it. */
 static void read_stubs(struct codemap *map, const GElf_Shdr *sh)
 {
 	uint64_t entry = sh->sh_entsize ? sh->sh_entsize : 16;
@@ -156,7 +156,7 @@ static void read_code(struct codemap *map, const GElf_Shdr *sh)
 	*vec_push(&map->code) = section;
 }
 
-/* fn for every section with its name; the second pass needs what the first has found. */
+/* Calls fn for every section with its name. The second pass needs the results of the first. */
 static void each_section(struct codemap *map, Elf *elf,
                          void (*fn)(struct codemap *map, Elf *elf, Elf_Scn *scn,
                                     const GElf_Shdr *sh, const char *name))
@@ -269,7 +269,7 @@ bool codemap_function(const struct codemap *map, uint64_t address, uint64_t *ret
 	return fdetab_find(map->functions, address, ret_start, ret_end);
 }
 
-/* All addresses that stand for an import: its stubs and its slots. There are one or two. */
+/* All addresses that lead to an import: its stubs and its slots. There are one or two. */
 static void import_addresses(const struct codemap *map, const char *import, struct addresses *ret)
 {
 	for (size_t i = 0; i < map->stubs.n; i++)
@@ -295,7 +295,7 @@ struct search {
 	struct addresses *ret;
 };
 
-/* fn for each wide branch; bytes that only look like one are included. */
+/* Calls fn for each wide branch; bytes that only look like a branch are included. */
 static void each_branch(const struct codemap *map, struct search *search,
                         void (*fn)(const struct codemap *map, struct search *search,
                                    uint64_t address, const struct x86_branch *b))

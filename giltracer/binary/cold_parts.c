@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a function that the compiler moved away, by the jumps of the function that lead
+/* Finds the part of a function that the compiler moved away, by the jumps of the function that lead
  * there. */
 #include <gelf.h>
 
@@ -10,8 +10,8 @@
 #include "binary/segments.h"
 #include "binary/symbolize.h"
 
-/* Calls at the end of a function are jumps as well, to beginnings; one byte in a million looks like
- * a jump to somewhere by chance. */
+/* Calls at the end of a function are jumps, too, but to starts of functions. By chance, one byte in
+ * a million looks like a jump to some place. */
 #define JUMPS_MIN 4
 
 #define FUNCTION_MAX (1u << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libdwfl's own search (dwfl_standard_find_debuginfo) looks in the same places, but asks a
- * debuginfod server without being told to, and neither ends that on a signal nor after 15 seconds.
+ * libdwfl's own search (dwfl_standard_find_debuginfo) uses the same places, but asks a debuginfod
+ * server even if it was not told to, and stops neither on a signal nor after 15 seconds.
  */
 #include "binary/debugfile.h"
 
@@ -22,7 +22,7 @@
 #include "binary/image.h"
 #include "binary/packed.h"
 
-/* NULL: no separate debug information of any kind is wanted. */
+/* The folder of debug files. NULL: do not use any separate debug information. */
 static const char *debugdir(void)
 {
 	const char *dir = getenv("GILTRACER_DEBUGDIR");
@@ -32,8 +32,8 @@ static const char *debugdir(void)
 	return *dir ? dir : NULL;
 }
 
-/* What a debug file has to match. id: NULL if the file has no build-id; link: NULL if it has no
- * .gnu_debuglink. */
+/* Properties that a debug file has to match. id: NULL if the file has no build-id; link: NULL if it
+ * has no .gnu_debuglink. */
 struct wanted {
 	const char *path, *link;
 	const uint8_t *id;
@@ -59,7 +59,7 @@ static struct wanted wanted_for(const char *path, Elf *elf)
 	return wanted;
 }
 
-/* By build-id; by the checksum of .gnu_debuglink only where neither file has one. */
+/* Compares build-ids, or the checksum of .gnu_debuglink if neither file has a build-id. */
 static bool is_same_build(const struct wanted *wanted, Elf *elf)
 {
 	size_t size = 0;
@@ -80,7 +80,7 @@ static bool is_file_itself(const struct wanted *wanted, int fd)
 	       (x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* Takes path. Returns the open file, or -1. */
+/* Frees path. Returns the open file, or -1. */
 static int try_path(char **ret, const struct wanted *wanted, char *path)
 {
 	CLEANUP(free) char *mine = path;
@@ -148,7 +148,7 @@ static bool try_disk(struct image *ret, const struct image *file)
 	return fd >= 0 && image_open(ret, path, &ignored) == 0;
 }
 
-/* Only a file with a build-id can be asked for, and one with .symtab needs nothing. */
+/* Only a file with a build-id can be requested, and a file with .symtab needs nothing. */
 static bool lacks_symbols(const struct image *file)
 {
 	size_t size;
@@ -167,7 +167,7 @@ static bool try_server(struct image *ret, const struct image *file, const char *
 	return fd >= 0 && image_open(ret, path, &ignored) == 0;
 }
 
-/* Only .gnu_debugdata is wanted of libdwfl, not a debug file. */
+/* libdwfl is only used for .gnu_debugdata, so it must not look for a debug file. */
 static int find_no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
                              const char *file, const char *debuglink, GElf_Word crc, char **ret)
 {
@@ -176,7 +176,7 @@ static int find_no_debuginfo(Dwfl_Module *mod, void **userdata, const char *name
 	return -1;
 }
 
-/* The ELF file that libdwfl unpacked from .gnu_debugdata: that of the symbols that are not in the
+/* The ELF file that libdwfl unpacked from .gnu_debugdata: the file of the symbols that are not in
  * file itself. */
 static Elf *unpacked(Dwfl_Module *mod, const Elf *file)
 {

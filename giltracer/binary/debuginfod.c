@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded only when it is wanted: it brings an HTTP client with it. The interface is that of
- * debuginfod_find_debuginfo(3), stable since elfutils 0.178.
+ * libdebuginfod is loaded only when it is needed, because it loads an HTTP client. The interface is
+ * that of debuginfod_find_debuginfo(3), stable since elfutils 0.178.
  */
 #include "binary/debuginfod.h"
 
@@ -33,7 +33,7 @@ struct library {
 	void *(*get_data)(struct client *client);
 };
 
-/* Progress of the download, and since when there was none. */
+/* Progress of the download, and the time since which there was none. */
 struct waiting {
 	long done, all;
 	uint64_t since_ns, patience_ns;
@@ -54,7 +54,8 @@ static bool load(struct library *library, void *function, const char *name)
 {
 	void *found = dlsym(library->handle, name);
 
-	/* As POSIX has it: there is no conversion from data to functions in C. */
+	/* POSIX recommends this, because C has no conversion from data pointers to function
+	 * pointers. */
 	memcpy(function, &found, sizeof(found));
 	return found;
 }
@@ -74,8 +75,8 @@ static bool library_open(struct library *ret)
 	       load(ret, &ret->get_data, "debuginfod_get_user_data");
 }
 
-/* libdebuginfod applies the variable to a minimal speed, with 90 seconds by default: too long to
- * wait before a run. */
+/* libdebuginfod applies the variable to a minimal speed, with 90 seconds by default, which is too
+ * long to wait before a run. */
 static uint64_t patience(void)
 {
 	const char *given = getenv("DEBUGINFOD_TIMEOUT");
@@ -85,7 +86,7 @@ static uint64_t patience(void)
 	       NS_PER_SECOND;
 }
 
-/* The library passes the callback nothing but the client, which keeps our data. */
+/* The library passes only the client to the callback; the client stores our data. */
 static struct waiting *waiting_of(struct client *client)
 {
 	CLEANUP(library_close)
@@ -96,7 +97,8 @@ static struct waiting *waiting_of(struct client *client)
 	return again.get_data(client);
 }
 
-/* Called by the library now and then while it waits; other than 0 ends it. */
+/* Called by the library from time to time while it waits; a result other than 0 cancels the
+ * download. */
 static int progress(struct client *client, long done, long all)
 {
 	struct waiting *waiting = waiting_of(client);
@@ -109,7 +111,7 @@ static int progress(struct client *client, long done, long all)
 	return now - waiting->since_ns > waiting->patience_ns;
 }
 
-/* The file's path, NULL if there is none. */
+/* The file's path, or NULL. */
 static char *find(const struct library *library, const char *build_id)
 {
 	struct waiting waiting = { .since_ns = clock_now_ns(), .patience_ns = patience() };

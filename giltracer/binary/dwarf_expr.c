@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DWARF expressions as call frame information uses them (DWARF 5, section 2.5). */
+/* DWARF expressions as used in call frame information (DWARF 5, section 2.5). */
 #include "binary/dwarf_expr.h"
 
 #include <dwarf.h>
@@ -207,7 +207,8 @@ static void execute(struct machine *m, const Dwarf_Op *op)
 		other(m, op);
 }
 
-/* The index of the op that a branch at ops[at] goes to, n for the end; bad if there is none. */
+/* The index of the op that a branch at ops[at] leads to, n for the end. If there is no such op, the
+ * machine is marked bad. */
 static size_t target(struct machine *m, const Dwarf_Op *ops, size_t n, size_t at)
 {
 	uint64_t offset = ops[at].offset + 3 + (int16_t)ops[at].number;

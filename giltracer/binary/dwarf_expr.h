@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DWARF expressions, and the registers and memory that they are about. */
+/* DWARF expressions, and the registers and memory that they use. */
 #ifndef GILTRACER_BINARY_DWARF_EXPR_H
 #define GILTRACER_BINARY_DWARF_EXPR_H
 
@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CFI_REGS 33 /* the most that a machine we know has: aarch64's x0…x30, sp, and pc */
+#define CFI_REGS 33 /* the largest number of supported machines: aarch64's x0…x30, sp, and pc */
 
 /**
- * @regs: by DWARF number, valid where @valid has the bit
- * @pc: of the frame; @sp is regs[machine's sp]
+ * @regs: by DWARF number; valid if the bit in @valid is set
+ * @pc: of the frame; the stack pointer is regs[machine's sp]
  */
 struct cfi_regs {
 	uint64_t regs[CFI_REGS];
@@ -20,13 +20,14 @@ struct cfi_regs {
 	uint64_t pc;
 };
 
-/* The memory that a sample kept: size bytes from address base on. */
+/* The memory that a sample contains: size bytes from address base on. */
 struct cfi_memory {
 	const uint8_t *data;
 	uint64_t base, size;
 };
 
-/* The 64-bit word at address; false if it was not kept; *ret_outside is set if it lies above. */
+/* Reads the 64-bit word at address. Returns false if it was not saved; *ret_outside is set if it
+ * lies above the saved part. */
 static inline bool cfi_read(const struct cfi_memory *memory, uint64_t address, uint64_t *ret,
                             bool *ret_outside)
 {
@@ -41,9 +42,9 @@ static inline bool cfi_read(const struct cfi_memory *memory, uint64_t address, u
 }
 
 /**
- * What expressions are evaluated in.
- * @regs: of the frame; @cfa: its canonical frame address, 0 while that is looked for
- * @outside: set if memory above what was kept was needed
+ * The environment in which expressions are evaluated.
+ * @regs: of the frame; @cfa: its canonical frame address, 0 while it is being computed
+ * @outside: set if memory above the saved part was needed
  */
 struct cfi_frame {
 	const struct cfi_regs *regs;
@@ -53,8 +54,8 @@ struct cfi_frame {
 };
 
 /*
- * One DWARF location expression. Returns false if it reads what is not there, is not understood or
- * does not end. ret_value: the result is a value, else an address.
+ * Evaluates a DWARF location expression. Returns false if it reads unavailable data, is not
+ * supported or does not end. ret_value: the result is a value, otherwise an address.
  */
 bool dwarf_expr_evaluate(const Dwarf_Op *ops, size_t n, struct cfi_frame *frame, uint64_t *ret,
                          bool *ret_value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a program is linked: what decides whether a library can be preloaded into it. */
+/* How a program is linked, which determines whether a library can be preloaded into it. */
 #ifndef GILTRACER_BINARY_DYNAMIC_H
 #define GILTRACER_BINARY_DYNAMIC_H
 
@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 /**
- * @ours: it is of this machine's architecture
+ * @ours: it is for this machine's architecture
  * @interpreter: path of its dynamic linker, "" if it is linked statically
  * @sanitized: it needs AddressSanitizer's runtime
  */
@@ -17,7 +17,7 @@ struct dynamic {
 	char interpreter[256];
 };
 
-/* Errors as of image_open. */
+/* Errors as for image_open. */
 int dynamic_read(struct dynamic *ret, const char *path, struct error *err);
 
 #endif

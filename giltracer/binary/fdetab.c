@@ -39,7 +39,7 @@ static bool find_segment(Elf *elf, GElf_Phdr *ret)
 	return false;
 }
 
-/* Every linker we know writes these encodings; others leave the table empty. */
+/* All linkers that we know write these encodings; with others the table is empty. */
 struct fdetab *fdetab_new(Elf *elf)
 {
 	struct fdetab *tab = xcalloc(1, sizeof(*tab));

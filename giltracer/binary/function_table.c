@@ -10,16 +10,17 @@
 #include "base/vec.h"
 #include "binary/fdetab.h"
 
-/* rank: of several symbols at one address the highest names it. sized: its end is not our guess. */
+/* rank: of several symbols at one address, the one with the highest rank is used. sized: the symbol
+ * has a size; otherwise its end is a guess. */
 struct candidate {
 	struct function_symbol function;
 	uint32_t rank;
 	bool sized;
 };
 
-/* highest: a tree over all, as an array. highest[leaves + i] is the end of symbol i, and
- * highest[k] the higher of highest[2 * k] and highest[2 * k + 1]. leaves is a power of two, and
- * more than there are symbols. */
+/* highest: a tree over all, as an array. highest[leaves + i] is the end of symbol i, and highest[k]
+ * the higher of highest[2 * k] and highest[2 * k + 1]. leaves is a power of two that exceeds the
+ * number of symbols. */
 struct function_table {
 	VEC(struct candidate) all;
 	uint64_t *highest;
@@ -76,7 +77,7 @@ static int by_start(const void *a, const void *b)
 	return strcmp(y->function.name, x->function.name);
 }
 
-/* Keeps the best symbol of each start; one without a size ends at the next start. */
+/* Keeps the best symbol of each start. A symbol without a size ends at the next start. */
 static void choose_names(struct function_table *table)
 {
 	size_t n = 0;
@@ -110,11 +111,11 @@ static void make_highest(struct function_table *table)
 		                                                 : highest[2 * k + 1];
 }
 
-/* The last of the first n symbols that ends above vaddr; n if there is none. */
+/* The last of the first n symbols that ends above vaddr, or n. */
 static size_t last_above(const struct function_table *table, size_t n, uint64_t vaddr)
 {
 	for (size_t k = table->leaves + n; k > 1; k /= 2) {
-		/* What is left of an odd node, and has the same parent, is all before n. */
+		/* The left sibling of an odd node covers symbols before n only. */
 		if (k % 2 == 0 || table->highest[k - 1] <= vaddr)
 			continue;
 		for (k--; k < table->leaves;)
@@ -151,7 +152,8 @@ struct function_table *function_table_new(Dwfl_Module *file)
 	return table;
 }
 
-/* A symbol without a size must not swallow a function that has no symbol. */
+/* Whether a symbol includes vaddr. A symbol without a size must not cover a function that has no
+ * symbol. */
 static bool reaches(const struct candidate *c, const struct fdetab *starts, uint64_t vaddr)
 {
 	uint64_t start, end;
@@ -167,8 +169,8 @@ const struct function_symbol *function_table_at(const struct function_table *tab
 	size_t n = SEARCH(table->all.n, k, table->all.v[k].function.start <= vaddr);
 	size_t at = last_above(table, n, vaddr);
 
-	/* Symbols may be nested: the one that starts last and still reaches vaddr. One without a
-	 * size ends at the next, so that only the last can be one that does not reach it. */
+	/* Symbols may be nested: use the last one that starts before vaddr and includes it. A
+	 * symbol without a size ends at the next, so only the last can fail to include vaddr. */
 	if (at < n && !reaches(&table->all.v[at], starts, vaddr)) {
 		n = at;
 		at = last_above(table, n, vaddr);

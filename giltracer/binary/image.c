@@ -41,7 +41,8 @@ static void identify(struct image_identity *ret, const struct stat *st)
 		.dev = st->st_dev,
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
-		/* The time of the last change: that of the contents can be set back. */
+		/* The time of the last status change, because the time of the last modification can
+		 * be set back. */
 		.changed_ns = st->st_ctim.tv_sec * 1000000000LL + st->st_ctim.tv_nsec,
 	};
 }
@@ -102,7 +103,8 @@ static char *hex(const uint8_t *bytes, size_t n)
 	return str_take(&text);
 }
 
-/* FNV-1a over the executable segments: as good as a build-id for "is this still the same code". */
+/* FNV-1a over the executable segments: as good as a build-id for checking whether the code is the
+ * same. */
 static char *code_sum(const struct image *image)
 {
 	uint64_t sum = 0xcbf29ce484222325;
@@ -142,7 +144,8 @@ bool image_has_section(const struct image *image, const char *name)
 		                            ? elf_strptr(image->elf, strings, sh.sh_name)
 		                            : NULL;
 
-		/* A debug file also lists the sections that only the stripped file has. */
+		/* A debug file also lists the sections whose contents only the stripped file
+		 * has. */
 		if (found && !strcmp(found, name) && sh.sh_type != SHT_NOBITS)
 			return true;
 	}

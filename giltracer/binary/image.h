@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One ELF file that is open: a program, a library, or what was taken out of one. */
+/* An open ELF file: a program, a library, or a file that was extracted from one. */
 #ifndef GILTRACER_BINARY_IMAGE_H
 #define GILTRACER_BINARY_IMAGE_H
 
@@ -11,17 +11,17 @@
 struct Dwfl;
 struct Elf;
 
-/* Which file, in which state. All 0: none. */
+/* Identifies a file and its state. All 0: none. */
 struct image_identity {
 	uint64_t dev, ino, size;
-	int64_t changed_ns; /* its contents or what is known of it, wall clock */
+	int64_t changed_ns; /* time of the last status change, wall clock */
 };
 
-/* Of what is at a path now. False if nothing is. */
+/* Identifies the file that is at a path now. Returns false if there is none. */
 bool image_identify(struct image_identity *ret, const char *path);
 bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
 
-/* { .fd = -1 } is closed. Where dwfl is set, elf belongs to it, and there is no file. */
+/* { .fd = -1 } is closed. If dwfl is set, elf belongs to it, and there is no file. */
 struct image {
 	char *path;
 	int fd;
@@ -30,14 +30,14 @@ struct image {
 	struct image_identity identity;
 };
 
-/* Closed by image_close, which leaves it closed; ret is written only on success. */
+/* Close with image_close, which resets it; ret is written only on success. */
 int image_open(struct image *ret, const char *path, struct error *err);
 void image_close(struct image *image);
 
-/* Whether it is of this machine's architecture. */
+/* Whether it is for this machine's architecture. */
 bool image_is_ours(const struct image *image);
 
-/* Lower-case hex; without one, "sum" and a hash of the code. Caller frees. */
+/* The build-id in lower-case hex; without one, "sum" and a hash of the code. Caller frees. */
 char *image_build_id(const struct image *image);
 
 /* Whether there is a section of this name with contents. */

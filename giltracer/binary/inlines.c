@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libdw: the scopes around an address, from a function inwards to the copies in it. */
+/* Uses libdw: walks the scopes around an address, from a function to the copies inlined in it. */
 #include "binary/inlines.h"
 
 #include <dwarf.h>
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "binary/symbols.h"
 
-/* A copy has its name from the function that it is a copy of. */
+/* An inlined copy gets its name from the original function. */
 static const char *name_of(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -30,7 +30,7 @@ static bool is_scope(Dwarf_Die *die, uint64_t address)
 	}
 }
 
-/* From a scope around the address to the next one inside. */
+/* Moves from a scope around the address to the next one inside. */
 static bool next_scope(Dwarf_Die *die, uint64_t address)
 {
 	Dwarf_Die child;
@@ -46,7 +46,7 @@ static bool next_scope(Dwarf_Die *die, uint64_t address)
 	return false;
 }
 
-/* Not dwarf_getscopes, which finds nothing where a copy is of a function of another unit. */
+/* dwarf_getscopes would find nothing if a copy is of a function of another unit. */
 enum inlines_answer inlines_ask(struct symbols *symbols, uint64_t address, const char *name,
                                 char **ret_into)
 {

@@ -95,7 +95,8 @@ static bool same_file(const struct module *m, const char *path, const struct bui
 	return build_id_equal(&m->recorded, id);
 }
 
-/* Where to look for a module. Should two keys be equal, the second is at the next that is free. */
+/* The key of a module in the index. If two keys collide, the second module is at the next free
+ * key. */
 static uint64_t key_of(const struct modules *modules, const char *path, const struct build_id *id)
 {
 	uint64_t hash = hash_text(modules->seed, path, strlen(path));
@@ -133,7 +134,7 @@ struct module *modules_get(struct modules *modules, const char *path, const stru
 	return m;
 }
 
-/* Our own vdso as a file, -1 if there is none. */
+/* Our own vdso as a file, or -1. */
 static int open_vdso(void)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
@@ -153,7 +154,7 @@ static int open_vdso(void)
 	return take_fd(&fd);
 }
 
-/* Paths come from the recording. Returns 0 or errno. */
+/* Opens a file whose path comes from the recording. Returns 0 or errno. */
 static int open_file(int *ret, const char *path)
 {
 	struct error err;
@@ -168,8 +169,8 @@ static int open_file(int *ret, const char *path)
 	return *ret < 0 ? err.code : 0;
 }
 
-/* Dwfl's callback. Not dwfl_standard_find_debuginfo, which asks a debuginfod server if one is
- * configured: a report must not need the network. */
+/* Dwfl's callback. dwfl_standard_find_debuginfo would ask a debuginfod server if one is configured,
+ * but a report must not need the network. */
 static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
                           const char *file, const char *debuglink, GElf_Word crc, char **ret)
 {
@@ -180,7 +181,7 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 	return elf && file ? debugfile_open(ret, file, elf) : -1;
 }
 
-/* libdwfl would unpack a compressed file, of whatever size that is then. */
+/* Checked because libdwfl would unpack a compressed file, however large the result is. */
 static bool is_elf(int fd)
 {
 	char magic[SELFMAG];
@@ -189,7 +190,7 @@ static bool is_elf(int fd)
 	       !memcmp(magic, ELFMAG, sizeof(magic));
 }
 
-/* The only Dwfl_Module of a Dwfl whose module is the file at fd. Takes fd. */
+/* Creates the module's Dwfl, whose only Dwfl_Module is the file at fd. Takes fd. */
 static bool report(struct module *module, int fd)
 {
 	static const Dwfl_Callbacks callbacks = {

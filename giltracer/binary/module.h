@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executable files of a recording: found again by path, used only if their build-id is the one
- * that was recorded. Addresses called "vaddr" are those of the file's program headers.
+ * The executable files of a recording: they are found by path, and used only if their build-id is
+ * the recorded one. Addresses called "vaddr" are those of the file's program headers.
  */
 #ifndef GILTRACER_BINARY_MODULE_H
 #define GILTRACER_BINARY_MODULE_H
@@ -20,11 +20,11 @@ struct build_id {
 };
 
 /**
- * One file in one build. Opened when it is first needed.
- * @path: as recorded; @base: what follows its last slash. @id: its index in the table
+ * One build of a file. Opened when it is first needed.
+ * @path: as recorded; @base: the part after its last slash; @id: its index in the table
  * @recorded: the build-id in the recording
- * @dwfl_module: NULL if the file cannot be used: @why says why
- * @bias: of dwfl_module's addresses against vaddrs
+ * @dwfl_module: NULL if the file cannot be used; @why has the reason
+ * @bias: offset of dwfl_module's addresses to vaddrs
  */
 struct module {
 	char *path;
@@ -45,27 +45,29 @@ struct module {
 
 struct modules;
 
-/* same_kernel: the recording was made on the running kernel, so that our [vdso] is the one in it.
- */
+/* same_kernel: the recording was made on the running kernel, so our own [vdso] can be used for
+ * it. */
 struct modules *modules_new(bool same_kernel);
 void modules_free(struct modules *modules);
 
 /* The module of path and build-id (NULL: unknown); borrowed until modules_free. Never fails. */
 struct module *modules_get(struct modules *modules, const char *path, const struct build_id *id);
 
-/* Open the file. False if it is not there, no ELF file or another build: see ->why. */
+/* Open the file. Returns false if it does not exist, is not an ELF file or is another build; ->why
+ * has the reason. */
 bool module_open(struct module *module);
 
-/* The vaddr of a file offset. False if the file cannot be used or does not load that offset. */
+/* The vaddr of a file offset. Returns false if the file cannot be used or does not load that
+ * offset. */
 bool module_vaddr(struct module *module, uint64_t offset, uint64_t *ret);
 
-/* What the file says about its code, read when it is first asked for: how to unwind it, where
- * functions start, what they are called. NULL if the file cannot be used. Borrowed. */
+/* Information about the file's code, read when it is first requested: how to unwind it, where
+ * functions start, and their names. NULL if the file cannot be used. Borrowed. */
 struct cfi *module_cfi(struct module *module);
 struct fdetab *module_fdetab(struct module *module);
 struct function_table *module_functions(struct module *module);
 
-/* The note of an ELF file; size 0 if there is none. */
+/* The build-id note of an ELF file; size 0 if there is none. */
 struct build_id build_id_of_elf(Elf *elf);
 
 /* Whether both are known and equal; bytes beyond the shorter one must be zero (kernels before 5.13

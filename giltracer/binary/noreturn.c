@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function returns if some way through it comes to a ret, to an indirect jump, or to a jump to a
- * function that returns. When in doubt it does: then a way is followed that does not exist, which
- * can hide a lock from us but never invent one.
+ * A function returns if one of the paths through it reaches a ret, an indirect jump, or a jump to a
+ * function that returns. When in doubt it returns: then a path is followed that does not exist,
+ * which can hide a lock but not invent one.
  */
 #include "binary/noreturn.h"
 
@@ -16,10 +16,10 @@
 #include "binary/codemap.h"
 #include "binary/x86.h"
 
-#define DEPTH_MAX 6    /* calls deep */
-#define STEPS_MAX 2000 /* instructions of one function */
-#define COST_STEP 200  /* of an instruction, see codemap_spend */
-#define COST_WALK 5000 /* of a function */
+#define DEPTH_MAX 6    /* nested calls */
+#define STEPS_MAX 2000 /* instructions per function */
+#define COST_STEP 200  /* per instruction, see codemap_spend */
+#define COST_WALK 5000 /* per function */
 
 struct noreturn {
 	const struct codemap *map;
@@ -28,8 +28,8 @@ struct noreturn {
 	struct idmap known; /* address -> whether it returns */
 };
 
-/* The ways through one function that are still to be followed, where others began, and where they
- * are not followed further. */
+/* A walk through one function: the paths still to follow, the addresses where paths began, and the
+ * addresses at which they end. */
 struct walk {
 	VEC(uint64_t) todo;
 	VEC(uint64_t) seen;
@@ -81,7 +81,7 @@ static void follow(struct walk *w, uint64_t address)
 
 static bool returns(struct noreturn *n, uint64_t address, unsigned depth);
 
-/* Whether a call returns; a jump out of the function is followed likewise. */
+/* Whether a call of target returns; a jump out of the function is handled likewise. */
 static bool target_returns(struct noreturn *n, uint64_t target, unsigned depth)
 {
 	const char *import = codemap_import(n->map, target);
@@ -137,7 +137,7 @@ static bool is_stop(const struct walk *w, uint64_t address)
 	return false;
 }
 
-/* Follows one way to its end; returns whether the function returns there. */
+/* Follows one path to its end. Returns whether the function returns there. */
 static bool walk_on(struct noreturn *n, struct walk *w, uint64_t address, uint64_t function,
                     unsigned depth, cs_insn *insn)
 {
@@ -147,7 +147,7 @@ static bool walk_on(struct noreturn *n, struct walk *w, uint64_t address, uint64
 	enum next next;
 
 	codemap_function(n->map, address, &start, &end);
-	/* Where code ends behind a call, the compiler knew that the call does not return. */
+	/* If code ends after a call, the compiler knew that the call does not return. */
 	while (code && address < end && cs_disasm_iter(n->handle, &code, &len, &address, insn)) {
 		if (is_stop(w, insn->address))
 			return false;
@@ -186,7 +186,7 @@ static bool returns(struct noreturn *n, uint64_t address, unsigned depth)
 		return at;
 	if (depth > DEPTH_MAX || !n->open || !codemap_spend(n->map, COST_WALK))
 		return true;
-	/* For the time being: a recursive function returns, if at all, on another way. */
+	/* A preliminary answer: a recursive function can only return on another path. */
 	idmap_set(&n->known, address, true);
 	found = walk_function(n, &w, address, depth);
 	idmap_set(&n->known, address, found);

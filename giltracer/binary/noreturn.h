@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a function of a file ever returns: code that follows a call of one that does not is not
+/* Whether a function of a file ever returns: code after a call of a function that does not is not
  * reached from there. x86-64. */
 #ifndef GILTRACER_BINARY_NORETURN_H
 #define GILTRACER_BINARY_NORETURN_H
@@ -21,8 +21,8 @@ void noreturn_free(struct noreturn *n);
 bool noreturn_function(struct noreturn *n, uint64_t address);
 bool noreturn_import(const char *name);
 
-/* Whether every way from the function's entry to a return of it leads over one of these addresses
- * of instructions. */
+/* Whether every path from the function's entry to its return passes one of these instruction
+ * addresses. */
 bool noreturn_passes(struct noreturn *n, uint64_t function, const uint64_t *stops, size_t count);
 
 DEFINE_CLEANUP(struct noreturn *, noreturn_free);

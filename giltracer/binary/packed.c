@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information shrinks to a third or a fifth when it is compressed, and zeros to a thousandth:
- * a file of 6 MB could ask for 3 GB of memory.
+ * Compressed debug information has a third or a fifth of its size, but zeros have a thousandth: a
+ * file of 6 MB could demand 3 GB of memory.
  */
 #include "binary/packed.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define RATIO_MAX  32
-#define ALWAYS_MAX (1U << 20)   /* so much is no harm whatever the ratio */
+#define ALWAYS_MAX (1U << 20)   /* this much is harmless, whatever the ratio */
 #define XZ_MEMORY  (128U << 20) /* more than xz -9 needs to unpack */
 #define CHUNK      65536
 
@@ -20,7 +20,7 @@ static uint64_t limit_of(uint64_t size)
 	return size * RATIO_MAX + ALWAYS_MAX;
 }
 
-/* .gnu_debugdata, unpacked to nowhere. What is corrupt is left to libdwfl, which refuses it. */
+/* Unpacks .gnu_debugdata without storing it. Corrupt data is left to libdwfl, which rejects it. */
 static bool xz_fits(const Elf_Data *data)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
@@ -41,7 +41,7 @@ static bool xz_fits(const Elf_Data *data)
 	return stream.total_out <= max && status != LZMA_MEMLIMIT_ERROR;
 }
 
-/* "ZLIB" and the size, before ELF had a flag for it. */
+/* The old format, before ELF had a flag for compression: "ZLIB" and the size. */
 static uint64_t old_size(Elf_Scn *scn)
 {
 	const Elf_Data *data = elf_rawdata(scn, NULL);
@@ -54,7 +54,7 @@ static uint64_t old_size(Elf_Scn *scn)
 	return size;
 }
 
-/* The size of a section's contents as its header states it, which libelf insists on. */
+/* The size of a section's contents according to its header; libelf checks that it is right. */
 static uint64_t stated_size(Elf_Scn *scn, const GElf_Shdr *sh, const char *name)
 {
 	GElf_Chdr compressed;
@@ -87,7 +87,7 @@ bool packed_fits(Elf *elf)
 		if (stated > left)
 			return false;
 		left -= stated;
-		/* Only the first of that name is unpacked. */
+		/* Only the first section of that name is unpacked. */
 		if (seen || strcmp(name, ".gnu_debugdata") != 0)
 			continue;
 		seen = true;

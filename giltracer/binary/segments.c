@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Program headers: they are in every file that can be loaded, sections need not be. */
+/* Uses program headers: every file that can be loaded has them, but it need not have sections. */
 #include "binary/segments.h"
 
 #include <gelf.h>
 
 enum where { AT_ADDRESS, AT_OFFSET };
 
-/* The loadable segment whose contents include an address or a file offset. */
+/* Finds the loadable segment whose contents include an address or a file offset. */
 static bool find(Elf *elf, enum where where, uint64_t at, GElf_Phdr *ret)
 {
 	size_t n = 0;

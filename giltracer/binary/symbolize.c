@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tables of a module say, and its DWARF scopes. */
+/* Looks up a module's tables and its DWARF scopes. */
 #include "binary/symbolize.h"
 
 #include <dwarf.h>
@@ -38,7 +38,7 @@ struct scopes {
 	size_t n;
 };
 
-/* Walks down from die to the innermost scope at pc, noting inlined functions on the way. */
+/* Walks from die down to the innermost scope at pc, and collects inlined functions on the way. */
 static void descend(Dwarf_Die die, Dwarf_Addr pc, struct scopes *scopes, unsigned depth)
 {
 	Dwarf_Die child;
@@ -66,8 +66,8 @@ static void descend(Dwarf_Die die, Dwarf_Addr pc, struct scopes *scopes, unsigne
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* The compilation unit of an address. Not every compiler writes .debug_aranges (clang does not),
- * and without them only the units themselves know. */
+/* The compilation unit of an address. Not every compiler writes .debug_aranges (clang does not);
+ * without it each unit must be checked. */
 static Dwarf_Die *find_unit(struct module *module, Dwarf_Addr pc, Dwarf_Addr *bias)
 {
 	Dwarf_Die *cu = dwfl_module_addrdie(module->dwfl_module, pc, bias);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libelf and libdw: symbol tables of a file and of its debug file, one look-up for both. */
+/* Symbol tables of a file and of its debug file, through libelf and libdw, with one look-up for
+ * both. */
 #include "binary/symbols.h"
 
 #include <elfutils/libdw.h>
@@ -20,7 +21,7 @@ struct symbols {
 	struct image file, debug;
 	enum debugfile_source source;
 	char *build_id;
-	Dwarf *dwarf; /* NULL until asked for, or if there is none */
+	Dwarf *dwarf; /* NULL until requested, or if there is none */
 	bool dwarf_tried;
 };
 
@@ -104,7 +105,7 @@ const char *symbols_debug_kind(const struct symbols *symbols)
 	return debugfile_source_name(symbols->source);
 }
 
-/* What to do with each defined symbol of an image; fn returns true to stop. */
+/* A function that is called for each defined symbol of an image; it returns true to stop. */
 struct visitor {
 	bool (*fn)(const char *name, const GElf_Sym *sym, void *data);
 	void *data;

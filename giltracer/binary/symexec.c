@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worklist over basic blocks. A block begins where a jump leads, and is run on all that comes
- * into it, as one; what comes out of it goes to the next, and if that is news to them, they are run
- * again. Should that not come to rest, nothing is known.
+ * A worklist over basic blocks. A block begins at the target of a jump. It is run on the merged
+ * state of all edges into it; its result goes to the next blocks, which are run again if that
+ * changes their state. If the states do not converge, nothing is known.
  *
- * symexec_value.c has what is computed with, symexec_state.c what is known at one place and how two
- * of those are put together, symexec_step.c what an instruction does.
+ * symexec_value.c has the values, symexec_state.c the state at one place and the merging of two
+ * states, symexec_step.c the effect of an instruction.
  */
 #include "binary/symexec.h"
 
@@ -29,8 +29,8 @@
 #define COST_STEP 300
 #define COST_EDGE 1000
 
-/* The state that enters a block from one place: only the latest, since an earlier visit's would
- * count as another way to the block. */
+/* The state that enters a block from one place: only the latest, because that of an earlier visit
+ * would count as another path to the block. */
 struct edge {
 	uint64_t from;
 	uint32_t next; /* edge into the same block, position + 1 */
@@ -39,7 +39,7 @@ struct edge {
 
 struct block {
 	uint64_t address;
-	uint64_t end; /* how far the last visit went */
+	uint64_t end; /* the address at which the last visit ended */
 	uint32_t edges;
 	bool pending;
 };
@@ -65,7 +65,7 @@ static struct symexec_call *call_at(struct runner *r, uint64_t address)
 	return &r->run->calls.v[at];
 }
 
-/* The last visit counts: its state is true on all ways to the call. */
+/* The last visit counts, because its state is true on all paths to the call. */
 static void record_call(struct runner *r, struct symexec_state *s, uint64_t target,
                         const char *import)
 {
@@ -92,7 +92,7 @@ static void wake(struct runner *r, struct block *block)
 	block->pending = true;
 }
 
-/* Blocks that contain this address end here from now on: run them again. */
+/* Blocks that contain this address now end here, so they must be run again. */
 static void split_blocks(struct runner *r, uint64_t address)
 {
 	codemap_spend(r->m.map, r->blocks.n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is in the registers at each call of one function: its machine code run on symbols instead of
- * numbers. Enough to tell which lock a pthread call is about, and how to reach it from an argument.
- * x86-64 only; elsewhere nothing is found.
+ * Symbolic execution of one function: the contents of the registers at each call, as symbols
+ * instead of numbers. This shows which lock a pthread call is about, and how to reach it from an
+ * argument. x86-64 only; on other machines nothing is found.
  */
 #ifndef GILTRACER_BINARY_SYMEXEC_H
 #define GILTRACER_BINARY_SYMEXEC_H
@@ -23,13 +23,13 @@ struct symexec_value {
 	int64_t off;
 };
 
-/* value + by, as the processor adds: beyond the largest number comes the smallest. */
+/* value + by, wrapping around as in the processor. */
 static inline struct symexec_value symexec_plus(struct symexec_value value, int64_t by)
 {
 	return (struct symexec_value){ value.node, (int64_t)((uint64_t)value.off + (uint64_t)by) };
 }
 
-/* a - b, of what is counted from the same node. */
+/* a - b, for two values with the same node. */
 static inline int64_t symexec_distance(struct symexec_value a, struct symexec_value b)
 {
 	return (int64_t)((uint64_t)a.off - (uint64_t)b.off);
@@ -41,12 +41,12 @@ static inline int64_t symexec_distance(struct symexec_value a, struct symexec_va
 	    */
 
 /**
- * @address: of the call or tail jump; @next: of the instruction behind it
- * @target: of a direct call, else 0
+ * @address: of the call or tail jump; @next: of the instruction after it
+ * @target: of a direct call, otherwise 0
  * @import: the imported function it calls, or NULL; borrowed from the codemap
  * @reg: the registers at the call
- * @has_lock, @lock: argument of the last pthread_mutex_lock on the way here
- * @zeros: where a 4-byte 0 was stored since, the first SYMEXEC_ZEROS of them
+ * @has_lock, @lock: argument of the last pthread_mutex_lock on the path to the call
+ * @zeros: addresses at which a 4-byte 0 was stored since then, the first SYMEXEC_ZEROS of them
  */
 struct symexec_call {
 	uint64_t address, next, target;
@@ -58,8 +58,8 @@ struct symexec_call {
 	unsigned zero_count;
 };
 
-/* unbalanced: a return is not at the height of the stack where it began, so the run did not begin
- * at a function's entry. */
+/* unbalanced: the stack pointer at a return differs from that at the start, so the run did not
+ * start at a function's entry. */
 struct symexec {
 	VEC(struct symexec_call) calls; /* by address, each once */
 	bool unbalanced;
@@ -69,29 +69,29 @@ struct symexec {
 #define SYMEXEC_DI 7
 #define SYMEXEC_SI 6
 
-/* entry: where to begin. known: it is a function's entry, so the arguments are in place. Free with
- * symexec_free. Never NULL; what makes no sense ends the path. */
+/* entry: the start address. known: it is a function's entry, so the arguments are known. Free with
+ * symexec_free. Never NULL; invalid code ends the path. */
 struct symexec *symexec_run(const struct codemap *map, struct noreturn *noreturn, uint64_t entry,
                             bool known);
 void symexec_free(struct symexec *run);
 
 /*
- * Where the straight stretch of code around an address begins: behind the last unconditional jump
- * or return before it, counted from start, the function's entry.
+ * The start of the straight stretch of code around an address: after the last unconditional jump or
+ * return before it, decoded from start, the function's entry.
  */
 uint64_t symexec_chunk(const struct codemap *map, uint64_t start, uint64_t address);
 
-/* The call at an address, NULL if it is not reached. */
+/* The call at an address; NULL if it is not reached. */
 const struct symexec_call *symexec_at(const struct symexec *run, uint64_t address);
 
 /*
  * How to read a value at the function's entry, "+0x180(+0x10(arg1))": for values that are a chain
- * of loads from an argument. NULL for others, and where off is not 0. Caller frees.
+ * of loads from an argument. NULL for other values, or if off is not 0. Caller frees.
  */
 char *symexec_expression(const struct symexec *run, struct symexec_value value);
 
-/* How many loads lead from an argument of the function to a value, plus an offset; -1 if it does
- * not come from one. */
+/* The number of loads that lead from an argument of the function to a value, plus an offset; -1 if
+ * it does not come from an argument. */
 int symexec_depth(const struct symexec *run, struct symexec_value value);
 
 static inline bool symexec_same(struct symexec_value a, struct symexec_value b)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where two ways meet with different values in a register, the register gets a value of that
- * meeting's own, and what kept its distance from it keeps it. Of memory and locks, only what both
- * ways agree on is known behind the meeting.
+ * If two paths meet with different values in a register, the register gets a new value of this
+ * meeting point, and values at a fixed distance from it keep that distance. Of memory and locks,
+ * only facts that hold on both paths are kept.
  */
 #include "binary/symexec_state.h"
 
@@ -36,7 +36,8 @@ void symexec_state_store(struct symexec_state *s, struct symexec_values *values,
 	}
 }
 
-/* Values that met at one place, so that what kept its distance from one of them keeps it. */
+/* Pairs of values that met at one place, so that values at a fixed distance from one of them keep
+ * it. */
 struct meeting {
 	struct symexec_values *values;
 	uint64_t place;
@@ -68,7 +69,7 @@ static struct symexec_value meet(struct meeting *m, struct symexec_value a, stru
 	return met;
 }
 
-/* Only values on which both agree are known. */
+/* Keeps only the slots that both states know. */
 static void merge_slots(struct meeting *m, struct symexec_state *into,
                         const struct symexec_state *from)
 {

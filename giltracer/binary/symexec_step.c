@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only what moves values about is understood: mov, lea, push, pop, adding constants, and xor of a
- * register with itself. Of any other instruction only which registers it changes matters: each gets
- * a value of its own.
+ * Only instructions that move values are interpreted: mov, lea, push, pop, adding constants, and
+ * xor of a register with itself. For other instructions only the registers that they change matter:
+ * each of these gets a new value.
  */
 #include "binary/symexec_step.h"
 
@@ -34,7 +34,7 @@ void symexec_machine_close(struct symexec_machine *m)
 		cs_close(&m->handle);
 }
 
-/* A value of which only its origin is known. */
+/* A value of which only the origin is known. */
 static struct symexec_value other(struct symexec_machine *m, int64_t which)
 {
 	return symexec_value_of(m->values, SYMEXEC_UNKNOWN, m->insn->address, which);
@@ -55,7 +55,8 @@ static struct symexec_value load(struct symexec_machine *m, struct symexec_state
 	return symexec_value_of(m->values, SYMEXEC_LOAD, address.node, address.off);
 }
 
-/* Encoding order; -1 for what is no 64-bit or 32-bit general register. *ret_size in bytes. */
+/* The register's number in encoding order; -1 if it is not a 64-bit or 32-bit general register.
+ * *ret_size in bytes. */
 static int register_index(x86_reg reg, unsigned *ret_size)
 {
 	static const x86_reg wide[SYMEXEC_REGISTERS] = {
@@ -78,7 +79,7 @@ static int register_index(x86_reg reg, unsigned *ret_size)
 	return -1;
 }
 
-/* Any part of a general register. */
+/* The number of the general register that reg is a part of, or -1. */
 static int parent_register(csh handle, x86_reg reg)
 {
 	static const char *const names[SYMEXEC_REGISTERS] = { "ax",  "cx",  "dx",  "bx",
@@ -141,7 +142,7 @@ static struct symexec_value read_operand(struct symexec_machine *m, struct symex
 	}
 }
 
-/* Each register that the instruction writes gets an unknown value. */
+/* Gives each register that the instruction writes an unknown value. */
 static void clobber(struct symexec_machine *m, struct symexec_state *s)
 {
 	cs_regs read, written;
@@ -263,7 +264,7 @@ void symexec_step(struct symexec_machine *m, struct symexec_state *s)
 	}
 }
 
-/* Memory that a callee can reach is not followed anyway. */
+/* Memory that a callee can reach is not tracked anyway. */
 void symexec_after_call(struct symexec_machine *m, struct symexec_state *s)
 {
 	static const int volatiles[] = { 0, 1, 2, 6, 7, 8, 9, 10, 11 };

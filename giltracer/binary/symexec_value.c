@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each thing that a register can have is kept once, as a node, so that two registers have the same
- * if and only if they have the same number. What is loaded from a known place is a node, too: the
- * chain of loads back to an argument is the way that the program itself went.
+ * Each content of a register is stored once, as a node, so two registers have the same content if
+ * and only if they have the same node. A load from a known place is a node, too: the chain of loads
+ * back to an argument is the path that the program itself took.
  */
 #include "binary/symexec_value.h"
 
@@ -13,8 +13,8 @@
 #include "base/str.h"
 #include "binary/symexec.h"
 
-/* What a value is counted from; LOAD: the 8 bytes at {a, b}; ARG: number a; UNKNOWN: what only
- * place a, b tells from others. */
+/* The base of a value. LOAD: the 8 bytes at {a, b}; ARG: number a; UNKNOWN: a value identified only
+ * by a and b. */
 struct node {
 	enum symexec_kind kind;
 	uint64_t a;
@@ -43,7 +43,8 @@ void symexec_values_free(struct symexec_values *values)
 	free(values);
 }
 
-/* Nodes of equal content are one. Should two contents collide, they merely stay apart. */
+/* Nodes with equal content are shared. If the keys of two contents collide, they are only not
+ * shared. */
 struct symexec_value symexec_value_of(struct symexec_values *values, enum symexec_kind kind,
                                       uint64_t a, int64_t b)
 {

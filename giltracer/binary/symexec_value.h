@@ -8,8 +8,8 @@
 
 #include "binary/symexec.h"
 
-/* Offsets are counted from: 0, an argument, what a load found, the stack pointer at the entry, or
- * something nothing is known of. */
+/* Offsets are relative to: 0, an argument, a loaded value, the stack pointer at the entry, or an
+ * unknown value. */
 enum symexec_kind { SYMEXEC_NUMBER, SYMEXEC_ARG, SYMEXEC_LOAD, SYMEXEC_STACK, SYMEXEC_UNKNOWN };
 
 /* All nodes of one run. */
@@ -17,8 +17,8 @@ struct symexec_values *symexec_values_new(void);
 void symexec_values_free(struct symexec_values *values);
 
 /*
- * The value of a kind with this content, and offset 0. LOAD: the 8 bytes at {node a, offset b}.
- * ARG: number a, from 1. UNKNOWN: two are the same if both a and b are.
+ * The value of this kind and content with offset 0. LOAD: the 8 bytes at {node a, offset b}. ARG:
+ * number a, from 1. UNKNOWN: two values are the same if a and b are.
  */
 struct symexec_value symexec_value_of(struct symexec_values *values, enum symexec_kind kind,
                                       uint64_t a, int64_t b);

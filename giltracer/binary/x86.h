@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where jumps and calls of x86-64 lead, from their bytes alone: a whole file is searched for them
- * at every byte, which no disassembler is fast enough for. Intel's manual, volume 2: CALL, JMP,
- * Jcc, LOOP. */
+/* Targets of x86-64 jumps and calls, from their bytes only: a whole file is searched at every byte,
+ * for which a disassembler is too slow. Intel's manual, volume 2: CALL, JMP, Jcc, LOOP. */
 #ifndef GILTRACER_BINARY_X86_H
 #define GILTRACER_BINARY_X86_H
 
@@ -13,7 +12,8 @@
 enum x86_branch_kind { X86_CALL, X86_JUMP, X86_CONDITIONAL };
 
 /**
- * @target: where it leads; the address of the pointer to that if @slot, as in jmp *slot(%rip)
+ * @target: the address it leads to or, if @slot, the address of the pointer to it, as in jmp
+ * *slot(%rip)
  */
 struct x86_branch {
 	enum x86_branch_kind kind;
@@ -31,7 +31,7 @@ static inline bool x86_set_branch(struct x86_branch *ret, enum x86_branch_kind k
 	return true;
 }
 
-/* The branch with a distance of 4 bytes that starts at code, of which left bytes are there, if code
+/* The branch with a 4-byte distance that starts at code, of which left bytes are available, if code
  * is loaded at address. Few other bytes look like one by chance. */
 static inline bool x86_wide_branch(const uint8_t *code, size_t left, uint64_t address,
                                    struct x86_branch *ret)
@@ -55,8 +55,8 @@ static inline bool x86_wide_branch(const uint8_t *code, size_t left, uint64_t ad
 	}
 }
 
-/* The same with a distance of any size. False for what is no branch, or leads where a register
- * says. */
+/* The same with a distance of any size. Returns false if the bytes are not a branch, or if its
+ * target is in a register. */
 static inline bool x86_branch(const uint8_t *code, size_t left, uint64_t address,
                               struct x86_branch *ret)
 {
@@ -69,8 +69,8 @@ static inline bool x86_branch(const uint8_t *code, size_t left, uint64_t address
 	return true;
 }
 
-/* The same of one whole instruction, as a disassembler delimits it: with bnd, notrack and the
- * hints of old compilers before it. */
+/* The same for one complete instruction, as delimited by a disassembler: it may start with bnd,
+ * notrack or the hints of old compilers. */
 static inline bool x86_branch_of(const uint8_t *bytes, size_t size, uint64_t address,
                                  struct x86_branch *ret)
 {
