@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* What is at offset of what inner points to. Decimal is shorter: an expression may have 62
+/* The value at offset from the address inner. Decimal is shorter: an expression may have 62
  * characters (MAX_ARGSTR_LEN in kernel/trace/trace_probe.h). */
 static char *deref(const char *inner, uint32_t offset)
 {
@@ -45,7 +45,8 @@ void framefetch_add(struct str *out, const struct probedef *def, const char *tst
                     const struct framefetch_at *at, unsigned count)
 {
 	CLEANUP(free) char *frame = current_frame(def, tstate);
-	/* Loading a file moves it by whole pages: the first byte stays. */
+	/* Loading a file moves it by whole pages, so the lowest byte of an address does not
+	 * change. */
 	uint32_t type = def->frame[FRAME_TYPE] + !(at->code_type & 0xff);
 
 	str_addf(out, "%sct=\\0x%" PRIx64 ":u64", out->len ? " " : "", at->code_type - probe);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From the few calls of pthread_cond_*wait and _signal in the file back to what they are about:
- * gil_scan_take.c looks at the waits, gil_scan_release.c at the signals. */
+/* Starts from the few calls of pthread_cond_*wait and _signal in the file, and finds out which lock
+ * each is about: gil_scan_take.c checks the waits, gil_scan_release.c the signals. */
 #include "locate/gil_scan.h"
 
 #include <stdlib.h>

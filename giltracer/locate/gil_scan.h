@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The GIL's functions by what their code does: take_gil waits on the GIL's condition variable with
- * a timeout, a release stores 0 to its locked word and signals that variable. Works on stripped and
- * link-time optimised builds, and checks what symbols say elsewhere.
+ * a timeout, a release stores 0 to its locked word and signals that variable. This works on
+ * stripped and link-time optimised builds; for other builds it confirms the symbols.
  *
- * What is relied on is struct _gil_runtime_state since 3.7 (Include/internal/pycore_gil.h): locked,
+ * It relies on struct _gil_runtime_state since 3.7 (Include/internal/pycore_gil.h): locked,
  * switch_number, cond, mutex, switch_cond, switch_mutex in this order, and the size of glibc's and
  * musl's pthread_cond_t (48 bytes) and pthread_mutex_t (40).
  */
@@ -22,10 +22,10 @@ struct symbols;
 /**
  * A copy of take_gil.
  * @entry: link-time address
- * @gil: how to reach the GIL at the entry, "+0x10(+0x10(arg1))"; NULL if the code does not say
- * @confirmed: how else it is known to be take_gil, a phrase; NULL if it is not
- * @returned: every return of it passes one of these conditional jumps, and behind them there is
- *            nothing but the return; none if the code does not say
+ * @gil: how to reach the GIL at the entry, "+0x10(+0x10(arg1))"; NULL if the code does not show it
+ * @confirmed: what else proves that it is take_gil, a phrase; NULL if nothing does
+ * @returned: each return passes one of these conditional jumps, after which only the return
+ *            follows; empty if the code does not show them
  */
 struct gil_scan_take {
 	uint64_t entry;
@@ -36,14 +36,14 @@ struct gil_scan_take {
 
 /**
  * A place that releases the GIL.
- * @function: entry of the function or function part it is in
+ * @function: entry of the function, or function part, that contains it
  * @signal: the call of pthread_cond_signal; the GIL is free when it is reached
- * @waited: where the thread goes on after having waited for the switch, in each way that the
- *          compiler made of it; none if it never waits. Reached by every forced release, and
- *          also where the switch was over before the thread could wait for it
- * @is_drop: @function is drop_gil itself and not something it was inlined into
- * @gil: how to reach the GIL at the entry of @function; NULL if the code does not say
- * @gil_register: encoding of the register that has the GIL's address at @signal, -1 for none
+ * @waited: where the thread continues after having waited for the switch, one address for each path
+ *          that the compiler made; empty if it never waits. Every forced release reaches one, even
+ *          if the switch was over before the thread could wait
+ * @is_drop: @function is drop_gil itself and not a function into which it was inlined
+ * @gil: how to reach the GIL at the entry of @function; NULL if the code does not show it
+ * @gil_register: encoding of the register that contains the GIL's address at @signal, -1 for none
  */
 struct gil_scan_release {
 	uint64_t function, signal;
@@ -54,9 +54,9 @@ struct gil_scan_release {
 };
 
 /**
- * @unknown: calls of pthread_cond_signal in the file that are not accounted for
- * @complete: there are calls of it, and none is unknown
- * @gave_up: the search cost more than a file of its size may, so that something may be missing
+ * @unknown: calls of pthread_cond_signal in the file that could not be explained
+ * @complete: there are such calls, and all are explained
+ * @gave_up: the search exceeded the budget for a file of this size, so something may be missing
  */
 struct gil_scan {
 	VEC(struct gil_scan_take) takes;
@@ -66,7 +66,7 @@ struct gil_scan {
 	bool gave_up;
 };
 
-/* Never NULL; empty where nothing was found. */
+/* Never NULL; empty if nothing was found. */
 struct gil_scan *gil_scan_new(const struct symbols *symbols);
 void gil_scan_free(struct gil_scan *gil);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of pthread functions, and what is known where they are. */
+/* Runs the functions that call pthread functions, to know the registers at these calls. */
 #include "locate/gil_scan_internal.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static struct symexec *run_from(struct gil_scanner *scanner, uint64_t entry, boo
 	return NULL;
 }
 
-/* The compiler moves unlikely parts of a function elsewhere. They are not called: the function
+/* The compiler moves unlikely parts of a function elsewhere. They are not called; the function
  * jumps to them. */
 static struct symexec *run_from_owner(struct gil_scanner *scanner, uint64_t start, uint64_t end,
                                       uint64_t address, uint64_t *ret_function)
@@ -36,9 +36,9 @@ static struct symexec *run_from_owner(struct gil_scanner *scanner, uint64_t star
 }
 
 /*
- * A run that reaches the call: from the entry of its function, or of the function that this is a
- * part of. If none does (the way leads through a jump table), from the instruction after the last
- * unconditional jump or return before the call.
+ * Finds a run that reaches the call: from the entry of its function, or of the function that this
+ * is a part of. If there is none (because the path uses a jump table), the run starts at the
+ * instruction after the last unconditional jump or return before the call.
  */
 struct symexec *gil_scan_run_to(struct gil_scanner *scanner, uint64_t address,
                                 uint64_t *ret_function)
@@ -65,8 +65,8 @@ bool gil_scan_is_call_of(const struct symexec_call *call, const char *import,
 	       symexec_same(call->reg[SYMEXEC_DI], argument);
 }
 
-/* A timed wait of the GIL's form: on a condition variable and the mutex behind it; in 3.6 they are
- * variables of their own. */
+/* Whether the call is a timed wait of the GIL's form: on a condition variable and the mutex that
+ * follows it. In 3.6 the two are separate variables. */
 bool gil_scan_waits_for_gil(const struct symexec_call *call)
 {
 	if (call->reg[SYMEXEC_DI].node == 0 && call->reg[SYMEXEC_SI].node == 0)

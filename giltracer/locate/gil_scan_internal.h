@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the gil_scan files share while they look for the GIL's functions. gil_scan.c asks
- * gil_scan_take.c and gil_scan_release.c, both ask gil_scan_calls.c.
+ * Shared by the gil_scan files. gil_scan.c calls gil_scan_take.c and gil_scan_release.c, which both
+ * call gil_scan_calls.c.
  */
 #ifndef GILTRACER_LOCATE_GIL_SCAN_INTERNAL_H
 #define GILTRACER_LOCATE_GIL_SCAN_INTERNAL_H
@@ -27,20 +27,21 @@ struct gil_scanner {
 	struct codemap *map;
 	struct noreturn *noreturn;
 	struct gil_scan *gil;
-	bool fixed; /* the one GIL of the process is at a fixed address: */
+	/* The process has one GIL at a fixed address, with its cond and mutex at these addresses. */
+	bool fixed;
 	int64_t cond, mutex;
 };
 
 /* In gil_scan_calls.c */
 
 /*
- * What is known at a call, in a run of the function that it is in; *ret_function is its entry, also
- * where the call is in a part of it that was moved away. NULL if no run leads there.
+ * The state at a call, from a run of the function that contains it; *ret_function is the entry of
+ * that function, even if the call is in a part that was moved away. NULL if no run reaches it.
  */
 struct symexec *gil_scan_run_to(struct gil_scanner *scanner, uint64_t address,
                                 uint64_t *ret_function);
 
-/* Whether a call is of this import, about what this argument points to. */
+/* Whether a call is of this import, with this value as its first argument. */
 bool gil_scan_is_call_of(const struct symexec_call *call, const char *import,
                          struct symexec_value argument);
 
@@ -49,8 +50,8 @@ bool gil_scan_waits_for_gil(const struct symexec_call *call);
 
 /* In gil_scan_take.c and gil_scan_release.c */
 
-/* Fill in gil->takes, and fixed; then releases and complete; then whether takes are
- * confirmed. */
+/* The first sets gil->takes and fixed; the second releases and complete; the third sets whether
+ * takes are confirmed. */
 void gil_scan_find_takes(struct gil_scanner *scanner);
 void gil_scan_find_releases(struct gil_scanner *scanner);
 void gil_scan_confirm_takes(struct gil_scanner *scanner);

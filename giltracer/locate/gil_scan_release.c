@@ -34,8 +34,8 @@ static bool releases_gil(const struct gil_scanner *scanner, const struct symexec
 }
 
 /*
- * Whether the call is take_gil signalling switch_cond, for which the releasing thread waits. Where
- * the GIL is no struct (3.6), switch_cond is elsewhere: any other variable that take_gil signals.
+ * Whether the call is take_gil signalling switch_cond, for which the releasing thread waits. If the
+ * GIL is not a struct (3.6), switch_cond is any other variable that take_gil signals.
  */
 static bool tells_of_switch(const struct gil_scanner *scanner, const struct symexec *run,
                             const struct symexec_call *call, uint64_t function)
@@ -54,8 +54,8 @@ static bool tells_of_switch(const struct gil_scanner *scanner, const struct syme
 }
 
 /*
- * A forced release locks switch_mutex, waits unless the switch is over by then, and unlocks it:
- * that is where it is done. Where the unlocking cannot be told, what lies behind the wait is known.
+ * A forced release locks switch_mutex, waits unless the switch is already over, and unlocks the
+ * mutex: the release ends there. If the unlock is not found, the address after the wait is used.
  */
 static void find_waited(struct gil_scan_release *release, const struct symexec *run,
                         struct symexec_value gil)
@@ -84,7 +84,7 @@ static int find_register(const struct symexec_call *call, struct symexec_value v
 	return -1;
 }
 
-/* Whether the function calls nothing but lock functions and functions that end the program. */
+/* Whether the function calls only lock functions and functions that end the program. */
 static bool calls_only_locks(struct gil_scanner *scanner, const struct symexec *run)
 {
 	for (size_t i = 0; i < run->calls.n; i++) {
@@ -101,8 +101,8 @@ static bool calls_only_locks(struct gil_scanner *scanner, const struct symexec *
 
 /*
  * drop_gil gets the GIL, or a pointer to what contains it, as an argument; other functions load it.
- * A GIL at a fixed address is nobody's argument: there, drop_gil is the function that does nothing
- * but release.
+ * A GIL at a fixed address is not passed as an argument; then drop_gil is the function that only
+ * releases.
  */
 static bool is_drop(struct gil_scanner *scanner, const struct symexec *run, uint64_t function,
                     struct symexec_value gil)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* take_gil waits with a timeout on a condition variable whose mutex is at the distance that it has
- * in the GIL. To be certain, exported functions that request the GIL have to lead to it as well. */
+/* take_gil waits with a timeout on a condition variable and a mutex at the same distance as in the
+ * GIL. To be certain, exported functions that request the GIL must also lead to it. */
 #include "locate/gil_scan_internal.h"
 
 #include "binary/symexec_step.h"
@@ -8,13 +8,12 @@
 #define CALL_DEPTH \
 	3 /* PyEval_RestoreThread, _PyThreadState_Attach, _PyEval_AcquireLock, take_gil */
 
-/* What comes of a way through the code. */
+/* Where a path through the code leads. */
 enum way { WAY_RETURNS, WAY_ENDS, WAY_OTHER };
 
-#define WAY_MAX \
-	60          /* instructions of an epilogue, and of the ways out of it that end the program \
-	             */
-#define WAY_DEPTH 4 /* jumps with a condition */
+/* Instructions of an epilogue, and of the paths out of it that end the program. */
+#define WAY_MAX   60
+#define WAY_DEPTH 4 /* conditional jumps */
 
 static enum way way_from(struct gil_scanner *scanner, struct symexec_machine *m, uint64_t address,
                          unsigned depth);
@@ -26,7 +25,7 @@ static enum way both_ways(enum way a, enum way b)
 	return a == WAY_RETURNS ? a : b;
 }
 
-/* What follows a jump, or a call that ends the program. */
+/* Continues after a jump, or after a call that may end the program. */
 static enum way way_on(struct gil_scanner *scanner, struct symexec_machine *m, unsigned depth)
 {
 	uint64_t next = m->insn->address + m->insn->size;
@@ -45,7 +44,7 @@ static enum way way_on(struct gil_scanner *scanner, struct symexec_machine *m, u
 	                 way_from(scanner, m, next, depth - 1));
 }
 
-/* Whether code reaches the end of its function, or of the program, without calling another
+/* Follows the code to the end of its function, or of the program, as long as it calls no other
  * function. */
 static enum way way_from(struct gil_scanner *scanner, struct symexec_machine *m, uint64_t address,
                          unsigned depth)
@@ -64,8 +63,8 @@ static enum way way_from(struct gil_scanner *scanner, struct symexec_machine *m,
 	return WAY_OTHER;
 }
 
-/* The conditional jump on the result of the unlocking at address, if only the return follows it;
- * else 0. */
+/* The conditional jump on the result of the unlock at address, if only the return follows it;
+ * otherwise 0. */
 static uint64_t find_return_jump(struct gil_scanner *scanner, struct symexec_machine *m,
                                  uint64_t address)
 {
@@ -83,7 +82,7 @@ static uint64_t find_return_jump(struct gil_scanner *scanner, struct symexec_mac
 	return 0;
 }
 
-/* The last thing that take_gil does is to unlock the GIL's mutex. */
+/* Finds take_gil's last action before it returns: it unlocks the GIL's mutex. */
 static void find_returned(struct gil_scanner *scanner, const struct symexec *run,
                           struct gil_scan_take *take, struct symexec_value mutex)
 {
@@ -124,7 +123,7 @@ static void add_take(struct gil_scanner *scanner, const struct symexec *run, uin
 	}
 }
 
-/* A function is called; a part of one that the compiler moved elsewhere is not. */
+/* A function is called; a part of a function that the compiler moved elsewhere is not. */
 void gil_scan_find_takes(struct gil_scanner *scanner)
 {
 	struct addresses waits;
@@ -216,8 +215,8 @@ static bool is_taken_back(struct gil_scanner *scanner, uint64_t entry)
 	return found;
 }
 
-/* Waiting like take_gil does not prove a function to be it; being called by these functions for the
- * GIL does. */
+/* A function that waits like take_gil need not be take_gil, but one that these functions call for
+ * the GIL is. */
 void gil_scan_confirm_takes(struct gil_scanner *scanner)
 {
 	for (size_t i = 0; i < scanner->gil->takes.n; i++) {

@@ -23,8 +23,8 @@ static const char *confirmed_by(const struct placer *p, const struct probedef_fu
 	return is_drop(f) && placer_release_of(p, address) ? "it releases the GIL" : NULL;
 }
 
-/* A drop_gil that calls another function for the release is not probed: that function is, and one
- * release must not give two events. */
+/* Whether drop_gil calls another function for the release. Then that function is probed instead,
+ * because one release must not give two events. */
 static bool releases_elsewhere(const struct placer *p, const struct symbol *symbol)
 {
 	for (size_t i = 0; i < p->code->releases.n; i++) {
@@ -63,7 +63,7 @@ static void add_by_code(const struct placer *p, const struct probedef_function *
 		placer_add_function(p, f, &symbol, confirmed);
 }
 
-/* If one copy of take_gil is confirmed, copies that are not are probed, too. */
+/* If one copy of take_gil is confirmed, all other copies are probed, too. */
 static size_t add_takes_by_code(const struct placer *p, const struct probedef_function *f)
 {
 	bool any = false;
@@ -87,7 +87,8 @@ static size_t add_drops_by_code(const struct placer *p, const struct probedef_fu
 	return n;
 }
 
-/* A part of drop_gil that is a function of its own, as in builds without optimisation. */
+/* Whether the address is in a part of drop_gil that is a function of its own, as in builds without
+ * optimisation. */
 static bool is_part_of_drop(const struct placer *p, uint64_t address)
 {
 	CLEANUP(free) char *name = symbols_describe(p->symbols, address);
@@ -113,7 +114,8 @@ static bool is_covered(const struct placer *p, const struct gil_scan_release *re
 	return false;
 }
 
-/* The debug information may name the function that was inlined there. */
+/* Adds a probe for an inlined release. The debug information may contain the name of the inlined
+ * function. */
 static void add_release(const struct placer *p, const struct probedef_function *f,
                         const struct gil_scan_release *release)
 {
@@ -133,14 +135,14 @@ static void add_release(const struct placer *p, const struct probedef_function *
 	                                  .kind = kind,
 	                                  .sure = answer != INLINES_NO,
 	                                  .fetch = placer_release_arguments(p, release) });
-	/* Several releases in one function may share the same wait, which gets one probe. */
+	/* Several releases in a function may share the same wait, which gets one probe. */
 	if (f->ret)
 		placer_add_points(p, f->ret, release->waited.v, release->waited.n,
 		                  "code: behind the wait of an inlined drop_gil");
 }
 
-/* A call of pthread_cond_signal that the code scan cannot explain; true if the debug information
- * can. */
+/* Handles a call of pthread_cond_signal that the code scan cannot explain. Returns whether the
+ * debug information can. */
 static bool add_unknown(const struct placer *p, const struct probedef_function *f, uint64_t signal)
 {
 	CLEANUP(free) char *into = NULL;
@@ -192,7 +194,7 @@ static void find_identity(struct placer *p)
 	for (size_t i = 0; i < p->def->identity.n; i++)
 		if (symbols_address(p->symbols, p->def->identity.v[i], &p->identity))
 			return;
-	/* Any number will do, as long as all probes of this build have the same. */
+	/* Any number will do, as long as all probes of this build use the same. */
 	p->identity = 1;
 }
 
@@ -219,7 +221,7 @@ static bool has_function(const struct placer *p, const char *name)
 	return symbols_find(p->symbols, name, &list) > 0;
 }
 
-/* What cannot be seen because probes are missing, NULL: nothing. */
+/* What cannot be recorded because probes are missing; NULL: nothing. */
 static const char *find_note(const struct placer *p)
 {
 	const char *note = p->def->free_threaded ? freethreaded_note(p->set) : NULL;
@@ -235,7 +237,7 @@ static const char *find_note(const struct placer *p)
 	return NULL;
 }
 
-/* Probes all functions but take_gil and drop_gil; fallbacks only where releases are missing. */
+/* Probes all functions other than take_gil and drop_gil; fallbacks only if releases are missing. */
 static void add_others(struct placer *p)
 {
 	const char *note;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the probes of a definition go in one file: by its symbols, and by what its code says. */
+/* Chooses the places of a definition's probes in one file, from its symbols and its code. */
 #ifndef GILTRACER_LOCATE_PLACE_H
 #define GILTRACER_LOCATE_PLACE_H
 
@@ -9,8 +9,8 @@ struct probe_set;
 struct probedef;
 struct symbols;
 
-/* Fill in the probes of set, whose path and names are there; take_gil fetches that many Python
- * frames. ENOENT if take_gil cannot be found. */
+/* Sets the probes of set, whose path and names are set; take_gil fetches frames Python frames.
+ * ENOENT if take_gil cannot be found. */
 int place_probes(struct probe_set *set, const struct probedef *def, struct symbols *symbols,
                  unsigned frames, struct error *err);
 

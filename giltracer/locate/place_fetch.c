@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a probe reads which GIL it is about, and the Python frames of its thread. */
+/* The arguments with which a probe reads the address of its GIL, and the Python frames of its
+ * thread. */
 #include "locate/placer.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ static bool keeps_arguments(const char *symbol)
 	       !strstr(symbol, ".part");
 }
 
-/* How the code itself reaches the GIL is more reliable than the definition. */
+/* The path by which the code itself reaches the GIL is more reliable than the definition. */
 static const char *gil_expression(const struct placer *p, const struct probedef_function *f,
                                   const struct symbol *symbol)
 {
@@ -51,7 +52,7 @@ static char *gil_argument(const struct placer *p, const struct probedef_function
 	return fetch ? xasprintf("gil=%s:u64", fetch) : NULL;
 }
 
-/* A wrong register does no harm: what it leads to is no code object, and is refused. */
+/* A wrong register is harmless: it does not lead to a code object, which is detected. */
 static void add_frame_arguments(struct str *out, const struct placer *p,
                                 const struct probedef_function *f, const struct probe *probe)
 {
@@ -91,7 +92,7 @@ char *placer_entry_arguments(const struct placer *p, const struct probedef_funct
 	return out.len ? str_take(&out) : NULL;
 }
 
-/* At the call of pthread_cond_signal, which the kernel emulates. */
+/* For a probe at the call of pthread_cond_signal, which the kernel emulates. */
 char *placer_release_arguments(const struct placer *p, const struct gil_scan_release *release)
 {
 	static const char *const registers[] = { "ax",  "cx",  "dx",  "bx", "sp",  "bp",

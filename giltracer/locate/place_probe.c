@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One probe: its instruction, its name, and the phrase that says how it was found. */
+/* Makes one probe: its instruction, its name, and the phrase that tells how it was found. */
 #include "locate/placer.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-#define FUNCTION_MAX 4096 /* bytes looked at for jumps back to an entry */
+#define FUNCTION_MAX 4096 /* bytes to search for jumps back to an entry */
 
 static char *event_name(const struct placer *p, const char *event)
 {
@@ -23,7 +23,7 @@ static char *event_name(const struct placer *p, const char *event)
 	}
 }
 
-/* Move a probe to the cheap instruction of a prologue. */
+/* Moves a probe to the cheapest instruction of the prologue. */
 static void cheapen(const struct placer *p, struct probe *probe, bool with_return)
 {
 	struct probe_site point;
@@ -38,7 +38,7 @@ static void cheapen(const struct placer *p, struct probe *probe, bool with_retur
 	probe->instruction = xstrdup(point.text);
 }
 
-/* One phrase; caller frees. */
+/* A phrase; caller frees. */
 static char *how_found(const struct placer *p, const struct symbol *symbol, const char *confirmed)
 {
 	switch (symbol->kind) {
@@ -78,9 +78,9 @@ void placer_add_function(const struct placer *p, const struct probedef_function 
                          const struct symbol *symbol, const char *confirmed)
 {
 	const struct gil_scan_take *taken = gil_scan_take_at(p->code, symbol->address);
-	/* Cheaper than a return probe, which stops the thread twice. Not so for drop_gil: on its
-	 * way out without a wait there is no such place, and one that others have overtaken by then
-	 * has waited for them all the same. */
+	/* Probes before the return are cheaper than a return probe, which stops the thread twice.
+	 * For drop_gil they cannot be used: its path without a wait has no such place, and a thread
+	 * that was overtaken by others has waited for them even on that path. */
 	bool apart = f->ret && is_take(f) && taken && taken->returned.n;
 
 	if (f->entry)

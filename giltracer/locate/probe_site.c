@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The rules of arch/x86/kernel/uprobes.c and arch/arm64/kernel/probes/: which instructions the
- * kernel emulates at a uprobe. Everything else is single-stepped.
+ * kernel emulates at a uprobe. All others are single-stepped.
  */
 #include "locate/probe_site.h"
 
@@ -10,7 +10,7 @@
 
 #include "binary/x86.h"
 
-#define ENTRY_MAX 16 /* instructions looked at: a prologue */
+#define ENTRY_MAX 16 /* number of instructions to examine: a prologue */
 
 #ifdef __aarch64__
 static bool open_handle(csh *ret)
@@ -18,14 +18,14 @@ static bool open_handle(csh *ret)
 	return cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, ret) == CS_ERR_OK;
 }
 
-/* hint space: nop, bti, paciasp; and branches. */
+/* Hint space: nop, bti, paciasp; and branches. */
 static bool is_emulated(const cs_insn *insn)
 {
 	return insn->id == ARM64_INS_HINT || insn->id == ARM64_INS_NOP || insn->id == ARM64_INS_B ||
 	       insn->id == ARM64_INS_BL;
 }
 
-/* Prologues here change the stack only by stores, and lr is what a return probe reads. */
+/* Prologues on this architecture change the stack only by stores, and a return probe reads lr. */
 static const char *why_not(csh handle, const cs_insn *insn, bool with_return)
 {
 	(void)handle;
@@ -115,7 +115,8 @@ static size_t decode(csh *handle, cs_insn **ret, uint64_t address, const uint8_t
 	return cs_disasm(*handle, code, len, address, ENTRY_MAX, ret);
 }
 
-/* endbr64 must never be chosen where something better follows: it is single-stepped. */
+/* Chooses the probe's instruction. endbr64 is single-stepped, so it must not be chosen if an
+ * emulated instruction follows. */
 static void choose(struct probe_site *ret, csh handle, const cs_insn *insns, size_t n,
                    bool with_return)
 {
@@ -156,8 +157,8 @@ static bool jump_target(const cs_insn *insn, uint64_t *ret)
 }
 #endif
 
-/* Whether something jumps behind the entry, but not behind the probe: the probe would be hit more
- * often than the function is called. */
+/* Whether some code jumps behind the entry, but not behind the probe: then the probe would be hit
+ * more often than the function is called. */
 static bool is_reentered(csh handle, uint64_t address, size_t skip, const uint8_t *code, size_t len)
 {
 	uint64_t entry = address, target;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libyaml's document, walked once against the schema; every node knows its line. */
+/* Walks libyaml's document once and checks it against the schema; every node knows its line. */
 #include "locate/probedef.h"
 
 #include <ctype.h>
@@ -18,10 +18,10 @@
 #define NESTING_MAX   8
 #define FUNCTIONS_MAX 64
 
-/* No structure of CPython that leads to a frame is larger. */
+/* No structure of CPython on the way to a frame is larger. */
 #define OFFSET_MAX 0xffff
 
-/* The place in the file, for messages. */
+/* The document and its name, for messages. */
 struct reader {
 	yaml_document_t doc;
 	const char *name;
@@ -39,7 +39,7 @@ static const char *scalar(const yaml_node_t *node)
 	return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : NULL;
 }
 
-/* A word that can stand in a tracefs command. */
+/* Whether s is a word that a tracefs command accepts. */
 static bool is_name(const char *s)
 {
 	if (!s || !*s || isdigit((unsigned char)*s) || strlen(s) > 60)
@@ -81,7 +81,7 @@ static int read_gil(struct reader *r, yaml_node_t *node, char **ret)
 	return 0;
 }
 
-/* The pairs of a mapping, each given to fn with its key. */
+/* Calls fn with the key and the value of each pair of a mapping. */
 static int each_pair(struct reader *r, yaml_node_t *node,
                      int (*fn)(struct reader *r, yaml_node_t *key, yaml_node_t *value, void *data),
                      void *data)
@@ -274,13 +274,13 @@ static const char *const memory_keys[MEMORY_KEYS] = {
 	"debugger",
 };
 
-/* A mapping of names to offsets; seen has a bit for each that was given. */
+/* A mapping of names to offsets; seen has a bit for each name that was given. */
 struct offsets_reader {
 	const char *const *keys;
 	unsigned count;
 	uint32_t *values;
 	unsigned seen;
-	char **root; /* where the symbol of the key "root" goes; NULL: there is no such key */
+	char **root; /* receives the symbol of the key "root"; NULL: there is no such key */
 };
 
 static int offset_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void *data)
@@ -309,7 +309,7 @@ static int offset_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, v
 	return fail(r, key, "unknown key", scalar(key));
 }
 
-/* optional: a bit for each key that may be missing, which is PROBEDEF_NO_OFFSET then. */
+/* optional: a bit for each key that may be missing; its value is then PROBEDEF_NO_OFFSET. */
 static int read_offsets(struct reader *r, yaml_node_t *node, struct offsets_reader *offsets,
                         unsigned optional)
 {
@@ -353,7 +353,7 @@ static int read_memory(struct reader *r, yaml_node_t *node, struct probedef *def
 	return 0;
 }
 
-/* Which of the keys at the top were there. */
+/* The top-level keys that were given. */
 enum top_keys {
 	TOP_SCHEMA = 1,
 	TOP_PYTHON = 2,
@@ -496,7 +496,7 @@ void probedef_free(struct probedef *def)
 	free(def);
 }
 
-/* As tracefs names the registers of the first four integer arguments. */
+/* tracefs' names of the registers of the first four integer arguments. */
 static const char *argument_register(char digit)
 {
 #ifdef __aarch64__
@@ -507,7 +507,7 @@ static const char *argument_register(char digit)
 	return digit >= '1' && digit <= '4' ? registers[digit - '1'] : NULL;
 }
 
-/* OFFSET before a parenthesis; returns what follows it, or NULL. */
+/* Skips OFFSET and the parenthesis after it. Returns what follows, or NULL. */
 static const char *skip_offset(const char *s)
 {
 	char *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* probes/X.Y.yaml, read and checked; probes/README.md says what may be in them. */
+/* Reads and checks probes/X.Y.yaml; probes/README.md has the schema. */
 #ifndef GILTRACER_LOCATE_PROBEDEF_H
 #define GILTRACER_LOCATE_PROBEDEF_H
 
@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-/* A value that an entry fetches: its name, where it is, "+0x28(arg1)", and its type in tracefs'
- * words, "u64". Owned. */
+/* A value that an entry probe fetches: its name, its place, "+0x28(arg1)", and its type in tracefs'
+ * syntax, "u64". Owned. */
 struct probedef_fetch {
 	char *name, *expression, *type;
 };
@@ -21,13 +21,13 @@ struct probedef_fetch {
  * One function to probe. All strings are owned.
  * @name: without a compiler's suffix
  * @entry, @ret: the events of its entry and return; NULL for none
- * @gil: where its entry finds the GIL's address: "+0x10(arg1)"; NULL if it cannot
- * @tstate: the argument that is the PyThreadState: "arg1"; NULL if none is
- * @clone_tstate: the same of the compiler's clones, whose arguments may be others
- * @without: wanted only where the function of this name was not found; NULL: always
- * @fetch: what else its entry fetches
- * @fallback: wanted only where not every release is seen
- * @line: in the file
+ * @gil: expression for the GIL's address at the entry: "+0x10(arg1)"; NULL if there is none
+ * @tstate: the argument that is the PyThreadState: "arg1"; NULL if there is none
+ * @clone_tstate: the same for the compiler's clones, whose arguments may differ
+ * @without: probe only if the function of this name was not found; NULL: always
+ * @fetch: other values that its entry fetches
+ * @fallback: probe only if some releases have no probe
+ * @line: its line in the file
  */
 struct probedef_function {
 	char *name;
@@ -40,22 +40,24 @@ struct probedef_function {
 	unsigned line;
 };
 
-/* An optional offset that the definition does not have: FRAME_CURRENT2 where one step is enough. */
+/* An optional offset that the definition does not contain, such as FRAME_CURRENT2 if one step is
+ * enough. */
 #define PROBEDEF_NO_OFFSET UINT32_MAX
 
 /* Offsets in bytes that lead from a PyThreadState to the names of its Python frames. */
 enum probedef_frame_key {
-	FRAME_CURRENT,     /* PyThreadState: its running frame, or what has it at FRAME_CURRENT2 */
+	FRAME_CURRENT,     /* PyThreadState: its running frame, or the struct that has it at
+	                    * FRAME_CURRENT2 */
 	FRAME_CURRENT2,    /* 3.11, 3.12: the frame in PyThreadState.cframe */
 	FRAME_PREVIOUS,    /* frame: its caller */
 	FRAME_CODE,        /* frame: its PyCodeObject */
-	FRAME_INSTRUCTION, /* frame: the instruction that it executes, of FRAME_INSTRUCTION_SIZE */
+	FRAME_INSTRUCTION, /* frame: the instruction being executed, of FRAME_INSTRUCTION_SIZE */
 	FRAME_INSTRUCTION_SIZE, /* 8: a pointer; 4: an int, f_lasti */
 	FRAME_TYPE,             /* object: its type */
 	FRAME_LINE,             /* code: co_firstlineno, an int */
 	FRAME_NAME,             /* code: co_qualname, or co_name before 3.11, a str */
 	FRAME_STATE,            /* str: PyASCIIObject.state */
-	FRAME_TEXT,             /* str: the characters of a compact ASCII one */
+	FRAME_TEXT,             /* str: the characters of a compact ASCII string */
 	FRAME_KEYS,
 };
 
@@ -69,7 +71,8 @@ enum probedef_memory_key {
 	MEMORY_NEXT_THREAD,      /* PyThreadState: the next one */
 	MEMORY_THREAD_ID,        /* PyThreadState: the pthread_t */
 	MEMORY_NATIVE_ID,        /* PyThreadState: the tid; from 3.11 on */
-	MEMORY_GIL,              /* shared: root: the GIL; else PyInterpreterState: its address */
+	MEMORY_GIL,              /* shared: root: the GIL; otherwise PyInterpreterState: its
+	                          * address */
 	MEMORY_HOLDER,           /* GIL: PyThreadState of the last holder */
 	MEMORY_LOCKED,           /* GIL: an int, 1 while it is held */
 	MEMORY_GIL_SIZE,         /* GIL: its size */
@@ -79,7 +82,7 @@ enum probedef_memory_key {
 	MEMORY_SIZE,             /* bytes: their number */
 	MEMORY_BYTES,            /* bytes: the first one */
 	MEMORY_LENGTH,           /* str: its length in characters */
-	MEMORY_WIDE_TEXT,        /* str: the characters of a compact one that is not ASCII */
+	MEMORY_WIDE_TEXT,        /* str: the characters of a compact string that is not ASCII */
 	MEMORY_MODULES,          /* PyInterpreterState: sys.modules, a dict */
 	MEMORY_CACHED_KEYS,      /* PyHeapTypeObject: ht_cached_keys */
 	MEMORY_DEBUGGER,         /* root: _Py_DebugOffsets.debugger_support; from 3.14 on */
@@ -87,11 +90,12 @@ enum probedef_memory_key {
 };
 
 /**
- * @major, @minor: the CPython it is for; @free_threaded: its build without a GIL, "3.13t"
- * @shared: one GIL per process, told apart by the link-time address of the first symbol in
- *          @identity that exists; else one per interpreter, reached through @gil
- * @frame, @has_frame: how to find Python frames, if the definition says
- * @root, @memory: how to find the threads of a running process; NULL if it does not say
+ * @major, @minor: version of CPython; @free_threaded: its build without a GIL, "3.13t"
+ * @shared: one GIL per process, identified by the link-time address of the first symbol in
+ *          @identity that exists; otherwise one per interpreter, reached through @gil
+ * @frame, @has_frame: how to find Python frames, if the definition contains it
+ * @root, @memory: how to find the threads of a running process; @root is NULL if the definition
+ * does not contain it
  */
 struct probedef {
 	unsigned major, minor;
@@ -105,13 +109,13 @@ struct probedef {
 	VEC(struct probedef_function) functions;
 };
 
-/* name: for messages. Errors say NAME:LINE and are EINVAL. Free with probedef_free. */
+/* name: for messages. Errors contain NAME:LINE and are EINVAL. Free with probedef_free. */
 int probedef_parse(struct probedef **ret, const char *name, const char *text, size_t len,
                    struct error *err);
 
 struct python;
 
-/* The definition of an interpreter. Errors: ENOTSUP there is none for its version. */
+/* The definition of an interpreter. Error ENOTSUP: there is none for its version. */
 int probedef_find(struct probedef **ret, const struct python *python, struct error *err);
 
 /* Read and parse a file. */
@@ -119,7 +123,7 @@ int probedef_load(struct probedef **ret, const char *path, struct error *err);
 void probedef_free(struct probedef *def);
 
 /*
- * Translate a GIL expression into tracefs words for this machine: "+0x10(arg1)" is "+0x10(%di)".
+ * Translate a GIL expression into tracefs' syntax for this machine: "+0x10(arg1)" is "+0x10(%di)".
  * NULL if it is not well formed: OFFSET(EXPRESSION) or argN, N from 1 to 4. Caller frees.
  */
 char *probedef_fetch(const char *expression);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which definition, which file, and what to call the group. */
+/* Resolves an interpreter's probe set: its definition, its file, and the name of the group. */
 #include "locate/probes.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@ static uint32_t hash_text(uint32_t hash, const char *text)
 }
 
 /*
- * The same build may be installed twice, and then is two files to the kernel. Probes that stand or
- * fetch otherwise, because of --frames or of another version of giltracer, may be in use at the
- * same time.
+ * The same build may be installed twice, and is then two files for the kernel. Probes with other
+ * places or other arguments, because of --frames or of another version of giltracer, may be in use
+ * at the same time.
  */
 static char *group_name(const struct probe_set *set, const char *suffix)
 {

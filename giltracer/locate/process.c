@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc/PID/maps says is mapped, and which of these files exports CPython's functions. */
+/* Reads /proc/PID/maps and finds the mapped file that exports CPython's functions. */
 #include "locate/process.h"
 
 #include <errno.h>
@@ -25,10 +25,10 @@
 /* In field 9 of /proc/PID/stat, include/linux/sched.h. */
 #define PF_KTHREAD 0x00200000
 
-/* What only the library that holds the GIL's functions exports. */
+/* Only the library that contains the GIL's functions exports this. */
 #define LANDMARK "PyEval_RestoreThread"
 
-/* Exported by free-threaded builds alone. */
+/* Exported by free-threaded builds only. */
 #define LANDMARK_FREE_THREADED "_Py_MergeZeroLocalRefcount"
 
 /* The first mapping of a file. */
@@ -52,7 +52,7 @@ static bool parse_mapping(struct mapping *ret, const char *line)
 }
 
 /* The name under which the mapped file can be opened here: its own, or one below the root of the
- * process. Caller frees; NULL: it is gone. */
+ * process. Caller frees. NULL: the file is gone. */
 static char *openable(const struct mapping *m, pid_t pid)
 {
 	CLEANUP(free) char *there = xasprintf("/proc/%d/root%s", (int)pid, m->path);
@@ -61,14 +61,15 @@ static char *openable(const struct mapping *m, pid_t pid)
 	for (size_t i = 0; i < 2; i++) {
 		struct stat st;
 
-		/* An overlay's files have other devices in maps: the inode has to do. */
+		/* The device in maps differs for an overlay's files, so only the inode is
+		 * compared. */
 		if (stat(candidates[i], &st) == 0 && st.st_ino == m->inode)
 			return xstrdup(candidates[i]);
 	}
 	return NULL;
 }
 
-/* Where a mapping of the file at m->offset is at link time. */
+/* The link-time address of a mapping that starts at m->offset in the file. */
 static bool link_address(const struct symbols *symbols, const struct mapping *m, uint64_t *ret)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
@@ -104,7 +105,7 @@ static bool read_u32(const struct symbols *symbols, const char *name, uint32_t *
 	return true;
 }
 
-/* "…/libpython3.8.so.1.0", "…/python3.8": major and minor version as files are called. */
+/* "…/libpython3.8.so.1.0", "…/python3.8": major and minor version from the file's name. */
 static bool version_of_name(struct python *py, const char *path)
 {
 	const char *name = strrchr(path, '/'), *at = name ? strstr(name, "python") : NULL;
@@ -112,7 +113,7 @@ static bool version_of_name(struct python *py, const char *path)
 	return at && sscanf(at, "python%u.%u", &py->major, &py->minor) == 2;
 }
 
-/* From 3.11 on it is in a constant, PY_VERSION_HEX (Include/cpython/pylifecycle.h). */
+/* From 3.11 on, the version is in a constant, PY_VERSION_HEX (Include/cpython/pylifecycle.h). */
 static int read_version(struct python *py, const struct symbols *symbols, struct error *err)
 {
 	uint32_t hex;
@@ -134,7 +135,7 @@ static int read_version(struct python *py, const struct symbols *symbols, struct
 	return 0;
 }
 
-/* 1 if the mapped file holds the GIL's functions, 0 if not. */
+/* 1 if the mapped file contains the GIL's functions, 0 if not. */
 static int try_mapping(struct process_python *ret, const struct mapping *m, pid_t pid,
                        struct error *err)
 {
@@ -165,7 +166,7 @@ static int no_python(const struct python *py, bool deleted, struct error *err)
 	                 py->image);
 }
 
-/* Of each file, the first mapping alone: its lowest address. */
+/* Only the first mapping of each file is tried: its lowest address. */
 static int search_maps(struct process_python *ret, pid_t pid, char *maps, struct error *err)
 {
 	const char *last = "";
@@ -187,11 +188,11 @@ static int search_maps(struct process_python *ret, pid_t pid, char *maps, struct
 	return no_python(ret->python, deleted, err);
 }
 
-/* ---- processes that cannot be looked at */
+/* ---- processes that cannot be examined */
 
 /**
- * What anybody may know of a process.
- * @group: the process, if the number is that of one of its threads
+ * Information about a process that any user may read.
+ * @group: the process that the number belongs to, if it is that of a thread
  */
 struct identity {
 	pid_t group;
@@ -224,7 +225,7 @@ static int read_identity(struct identity *ret, pid_t pid, struct error *err)
 	if (file_read(&status, NULL, status_path, STATUS_MAX, err) < 0 ||
 	    file_read(&stat, NULL, stat_path, STATUS_MAX, err) < 0)
 		return not_there(pid, err);
-	fields = strrchr(stat, ')'); /* there may be anything in the name */
+	fields = strrchr(stat, ')'); /* the name may contain any characters */
 	group = strstr(status, "\nTgid:");
 	user = strstr(status, "\nUid:");
 	if (!fields ||
@@ -259,7 +260,7 @@ static int cannot_look(pid_t pid, struct error *err)
 	                 (int)pid);
 }
 
-/* The kernel opens the file that it runs, also of another mount namespace. */
+/* The kernel opens the file that the process runs, even in another mount namespace. */
 static int check_class(pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%d/exe", (int)pid);
@@ -296,7 +297,7 @@ int process_check(pid_t pid, struct error *err)
 	return check_class(pid, err);
 }
 
-/* ---- the whole */
+/* ---- the complete search */
 
 static int read_image(struct python *py, pid_t pid, struct error *err)
 {
@@ -340,7 +341,8 @@ int process_python_find(struct process_python *ret, pid_t pid, struct error *err
 		return -1;
 	if (find_in_maps(ret, pid, err) == 0)
 		return 0;
-	/* What a process that ends meanwhile has left of its maps says nothing. */
+	/* If the process has ended meanwhile, its maps were incomplete, and the error above is
+	 * misleading. */
 	if (process_check(pid, &now) < 0 && now.code == ESRCH)
 		error_set(err, ESRCH, "process %d has ended", (int)pid);
 	return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the interpreter who it is, then looks for the GIL in the files it has mapped. */
+/* Runs the interpreter to identify it, then looks for the GIL in the files that it has mapped. */
 #include "locate/python.h"
 
 #include <errno.h>
@@ -24,10 +24,10 @@
 #define ANSWER_MAX     (1u << 20)
 #define TIMEOUT_MS     30000
 
-/* Exported by every CPython, stripped or not, from the file that also has the GIL. */
+/* Every CPython, stripped or not, exports this from the file that contains the GIL. */
 #define LANDMARK "PyEval_SaveThread"
 
-/* Runs on any Python since 2.6, so that another one can be refused by its name. */
+/* Runs on any Python since 2.6, so that other interpreters can be refused by name. */
 static const char ask_identity[] =
 	"import sys\n"
 	"sys.path[:] = [p for p in sys.path if p]\n"
@@ -52,11 +52,12 @@ static const char ask_identity[] =
 	" 'version': list(sys.version_info[:3]),\n"
 	" 'free_threaded': bool(var('Py_GIL_DISABLED')),\n"
 	" 'debug': hasattr(sys, 'gettotalrefcount')}) + '\\n').encode())\n"
-	/* In the same process, since the command may be a script that takes its time. */
+	/* In the same process, because the command may be a slow script. */
 	"if sys.executable:\n"
 	" os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])\n";
 
-/* Its version; else whether pip would refuse to install it here (PEP 668). */
+/* Prints the version of VizTracer or, if there is none, whether pip would refuse to install it here
+ * (PEP 668). */
 static const char ask_viztracer[] =
 	"import os, sys\n"
 	"sys.path[:] = [p for p in sys.path if p]\n"
@@ -100,7 +101,7 @@ static char *find_default(void)
 	return found ? found : find_in_path("python");
 }
 
-/* Absolute, but with links as they are: a virtual environment is a link. */
+/* Makes path absolute, but keeps links: a virtual environment is a link. */
 static char *make_absolute(char *path)
 {
 	CLEANUP(free) char *relative = path;
@@ -111,7 +112,7 @@ static char *make_absolute(char *path)
 	return xasprintf("%s/%s", cwd, path);
 }
 
-/* Says errno, and the cause where errno alone would mislead. */
+/* Reports errno, or the cause if errno alone would mislead. */
 static void cannot_execute(const char *path, struct error *err)
 {
 	int code = errno;
@@ -154,7 +155,7 @@ int python_command(char **ret, const char *wanted, struct error *err)
 	return 0;
 }
 
-/* Of whoever became root by sudo, pkexec or doas; 0: of nobody else. su does not say. */
+/* The user who became root by sudo, pkexec or doas; 0: no other user. su does not record it. */
 static uid_t asking_user(void)
 {
 	const char *sudo = getenv("SUDO_UID"), *pkexec = getenv("PKEXEC_UID");
@@ -167,8 +168,9 @@ static uid_t asking_user(void)
 	return pw ? pw->pw_uid : 0;
 }
 
-/* Root does not run what a user may have made: whoever decides what the file is has it run. What is
- * root's alone runs with the rights of whoever became root to run it. */
+/* The user who runs the interpreter. Root must not run a file that a user may have made, so the
+ * user who controls the file runs it. A file that only root controls is run by the user who became
+ * root. */
 static uid_t who_runs(const char *command)
 {
 	uid_t owner;
@@ -179,11 +181,11 @@ static uid_t who_runs(const char *command)
 	return owner ? owner : asking_user();
 }
 
-/* argv[0] must stay the command's path: it is how a virtual environment knows itself. */
+/* argv[0] must be the command's path, because a virtual environment is found by it. */
 static int run_python(struct captured *ret, const char *command, struct error *err)
 {
-	/* -E -s -S: nothing of the environment or of site-packages can get in the way. -I would
-	 * say the same, but Python 2 does not know it. */
+	/* -E -s -S: the environment and site-packages must not interfere. -I would mean the same,
+	 * but Python 2 does not know it. */
 	const char *const argv[] = { command, "-EsS", "-c", ask_identity, ask_viztracer, NULL };
 
 	return capture_run(ret,
@@ -198,7 +200,7 @@ static int run_python(struct captured *ret, const char *command, struct error *e
 	                   err);
 }
 
-/* The JSON behind the last mark: a wrapper may print something of its own first. */
+/* The JSON after the last mark, because a wrapper may print other text first. */
 static json_t *parse_answer(const char *text, const char *mark)
 {
 	const char *at = NULL, *next = text;
@@ -332,7 +334,7 @@ int python_find(struct python **ret, const char *wanted, struct error *err)
 	CLEANUP(python_free) struct python *py = xcalloc(1, sizeof(*py));
 	json_auto_t *answer = NULL;
 
-	/* The interpreter is asked which files it has mapped, and the kernel where probes are. */
+	/* The interpreter reads its mapped files there, and so does the kernel's list of probes. */
 	if (access("/proc/self/maps", F_OK) < 0)
 		return error_set(err, ENOTSUP,
 		                 "/proc is not mounted, and nothing can be recorded without it: "

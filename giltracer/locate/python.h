@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which interpreter, and which file on disk holds its GIL. Everything is asked of the interpreter
- * itself, so that pyenv's shims, virtual environments, wrapper scripts and shared, static or
- * relocated builds all come out right.
+ * Which interpreter to use, and which file on disk contains its GIL. All of this is asked of the
+ * interpreter itself, so that the answer is right for pyenv's shims, virtual environments, wrapper
+ * scripts, and shared, static or relocated builds.
  */
 #ifndef GILTRACER_LOCATE_PYTHON_H
 #define GILTRACER_LOCATE_PYTHON_H
@@ -14,15 +14,15 @@
 
 /**
  * All strings are owned.
- * @command: the file to start, absolute: what was asked for, found in PATH. Start this one and not
- *           @executable, since a wrapper may set up an environment first
+ * @command: the file to start, absolute: the requested command, found in PATH. Start this and not
+ *           @executable, because a wrapper may set up an environment first
  * @executable: sys.executable
  * @image: the ELF file that the process runs
- * @library: the ELF file that holds the GIL functions: @image or its libpython
+ * @library: the ELF file that contains the GIL functions: @image or its libpython
  * @implementation: platform.python_implementation(), "CPython" after python_find
  * @version: "3.11.7"
  * @viztracer: its version, NULL if the interpreter cannot import it
- * @managed: pip installs nothing here, but in a virtual environment (PEP 668); false if @viztracer
+ * @managed: pip only installs in a virtual environment (PEP 668); false if @viztracer
  * @free_threaded: built without the GIL (PEP 703)
  * @debug: built with Py_DEBUG
  */
@@ -41,18 +41,18 @@ struct python {
 };
 
 /*
- * wanted: a path, or a name to look up in PATH; NULL is the interpreter of VIRTUAL_ENV, else
- * python3, else python. Starts the interpreter twice, without the program. Errors: ENOENT not
- * found, EACCES cannot be executed, ENOTSUP another implementation or a version below 3.6, each
- * naming what was found. Free with python_free.
+ * wanted: a path, or a name to look up in PATH; NULL is the interpreter of VIRTUAL_ENV, otherwise
+ * python3, otherwise python. Starts the interpreter twice, without the program. Errors, which name
+ * what was found: ENOENT not found, EACCES cannot be executed, ENOTSUP another implementation or a
+ * version below 3.6. Free with python_free.
  */
 int python_find(struct python **ret, const char *wanted, struct error *err);
 
-/* The file that wanted names, absolute, as python_find finds it; nothing is started. Caller frees.
- */
+/* The file that wanted names, absolute, as found by python_find; nothing is started. Caller
+ * frees. */
 int python_command(char **ret, const char *wanted, struct error *err);
 
-/* How to get VizTracer where it is not, as words that can stand behind a colon. Caller frees. */
+/* How to install VizTracer, as words that can follow a colon. Caller frees. */
 char *python_viztracer_advice(const struct python *python);
 void python_free(struct python *python);
 

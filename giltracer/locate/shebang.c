@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first line of a script. */
+/* Reads the first line of a script. */
 #include "locate/shebang.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define HEAD    4096
 #define LETTERS "bBdEIOPqsSuvR"
 
-/* What installers put around a path that the kernel would not take: see pip's distlib. */
+/* Installers write this if the kernel would not accept the path: see pip's distlib. */
 #define EXEC "'''exec' "
 
 static char *file_head(const char *script)
@@ -25,7 +25,7 @@ static char *file_head(const char *script)
 	CLEANUP(close) int fd = -1;
 	struct stat st;
 
-	/* What is read from a pipe, <(…) of a shell, is not there for the interpreter any more; and
+	/* Data read from a pipe, such as <(…) of a shell, would be missing for the interpreter; and
 	 * a FIFO's writer waits for one reader, not for two. */
 	if (stat(script, &st) < 0 || !S_ISREG(st.st_mode))
 		return text;
@@ -50,7 +50,7 @@ static void add_option(struct shebang *ret, const char *word)
 		ret->left_out = true;
 }
 
-/* The kernel gives env all that follows as one word; -S makes words of it. */
+/* The kernel passes everything after env as one word; -S splits it into words. */
 static void skip_env(char **line)
 {
 	char *rest = *line;
@@ -58,7 +58,7 @@ static void skip_env(char **line)
 	const char *slash = strrchr(word, '/');
 
 	if (strcmp(slash ? slash + 1 : word, "env") != 0 || !rest) {
-		/* Undo strsep: it was no env. */
+		/* Undo strsep, because the command is not env. */
 		if (rest)
 			rest[-1] = ' ';
 		return;
@@ -83,7 +83,7 @@ static void read_words(struct shebang *ret, char *line)
 			add_option(ret, word);
 }
 
-/* PYTHON may be in quotes, and "$0" "$@" follows. */
+/* PYTHON may be in quotes; "$0" "$@" follows. */
 static void read_exec(struct shebang *ret, char *line)
 {
 	char *end;

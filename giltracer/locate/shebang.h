@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first line of a script, "#!INTERPRETER OPTION": who would run it if it were executed. */
+/* The first line of a script, "#!INTERPRETER OPTION": the interpreter that would run the script if
+ * it were executed. */
 #ifndef GILTRACER_LOCATE_SHEBANG_H
 #define GILTRACER_LOCATE_SHEBANG_H
 
@@ -9,10 +10,10 @@
 
 /**
  * All strings are owned.
- * @line: what follows "#!", for a person; NULL if there is none
+ * @line: the text after "#!", for a person; NULL if there is none
  * @python: the interpreter, a path, or a name to look up in PATH; NULL if the line names no Python
- * @options: of one letter without a value, as "-Es", that stand before the script
- * @left_out: there are options that are not such
+ * @options: one-letter options without values, such as "-Es", before the script
+ * @left_out: there are other options
  */
 struct shebang {
 	char *line;
@@ -22,9 +23,9 @@ struct shebang {
 };
 
 /*
- * Read it as Linux, env(1) and env -S do. Installers write "#!/bin/sh" and "'''exec' PYTHON ..."
- * on the second line where the path is too long for the kernel, or has blanks; that is read, too. A
- * script that cannot be read has none.
+ * Reads it as Linux, env(1) and env -S do. If the path is too long for the kernel, or contains
+ * blanks, installers write "#!/bin/sh", and "'''exec' PYTHON ..." on the second line; that is read,
+ * too. A script that cannot be read has no first line.
  */
 void shebang_read(struct shebang *ret, const char *script);
 
