@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names for addresses of a module: its symbols (function_table.h) and, from DWARF, inlined functions.
- */
+/* Names for addresses of a module: its symbols (function_table.h) and, from DWARF, inlined
+ * functions. */
 #ifndef GILTRACER_BINARY_SYMBOLIZE_H
 #define GILTRACER_BINARY_SYMBOLIZE_H
 

@@ -27,7 +27,7 @@ struct gil_scanner {
 	struct codemap *map;
 	struct noreturn *noreturn;
 	struct gil_scan *gil;
-	/* The process has one GIL at a fixed address, with its cond and mutex at these addresses. */
+	/* The process has one GIL at a fixed address; its cond and mutex are at these addresses. */
 	bool fixed;
 	int64_t cond, mutex;
 };

@@ -224,10 +224,11 @@ void gil_scan_confirm_takes(struct gil_scanner *scanner)
 
 		if (comes_from(scanner, "PyEval_RestoreThread", take->entry) &&
 		    comes_from(scanner, "PyEval_AcquireThread", take->entry))
-			take->confirmed = "RestoreThread and AcquireThread come to it";
+			take->confirmed =
+				"PyEval_RestoreThread and PyEval_AcquireThread lead to it";
 		else if (comes_from(scanner, "PyOS_AfterFork_Child", take->entry) &&
 		         is_taken_back(scanner, take->entry))
-			take->confirmed = "a forked child and the evaluation loop come to it";
+			take->confirmed = "PyOS_AfterFork_Child and the evaluation loop lead to it";
 	}
 }
 

@@ -127,7 +127,7 @@ static void add_release(const struct placer *p, const struct probedef_function *
 	if (answer == INLINES_YES)
 		how = xasprintf("debug information and code: %s inlined into %s", f->name, into);
 	else if (answer == INLINES_NO)
-		how = xasprintf("code, but for the debug information it is only %s", into);
+		how = xasprintf("code; according to the debug information it is part of %s", into);
 	else
 		how = xasprintf("code: an inlined %s", f->name);
 	placer_add_point(p, f->entry, how,
@@ -138,7 +138,7 @@ static void add_release(const struct placer *p, const struct probedef_function *
 	/* Several releases in a function may share the same wait, which gets one probe. */
 	if (f->ret)
 		placer_add_points(p, f->ret, release->waited.v, release->waited.n,
-		                  "code: behind the wait of an inlined drop_gil");
+		                  "code: after the wait of an inlined drop_gil");
 }
 
 /* Handles a call of pthread_cond_signal that the code scan cannot explain. Returns whether the

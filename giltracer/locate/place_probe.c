@@ -48,7 +48,7 @@ static char *how_found(const struct placer *p, const struct symbol *symbol, cons
 		return xasprintf("%s%s", symbols_debug_kind(p->symbols),
 		                 confirmed ? ", and its code" : "");
 	default:
-		return xasprintf("code: %s", confirmed ? confirmed : "it is like one that is sure");
+		return xasprintf("code: %s", confirmed ? confirmed : "similar to a confirmed copy");
 	}
 }
 
@@ -87,7 +87,7 @@ void placer_add_function(const struct placer *p, const struct probedef_function 
 		add_entry(p, f, symbol, false, f->ret && !apart, confirmed);
 	if (apart)
 		placer_add_points(p, f->ret, taken->returned.v, taken->returned.n,
-		                  "code: the way out of take_gil");
+		                  "code: the exit of take_gil");
 	else if (f->ret)
 		add_entry(p, f, symbol, true, true, confirmed);
 }

@@ -30,7 +30,9 @@ static const char *why_not(csh handle, const cs_insn *insn, bool with_return)
 {
 	(void)handle;
 	(void)with_return;
-	return insn->id == ARM64_INS_HINT || insn->id == ARM64_INS_NOP ? NULL : "it is no nop";
+	return insn->id == ARM64_INS_HINT || insn->id == ARM64_INS_NOP
+	               ? NULL
+	               : "the function does not start with a nop";
 }
 #else
 static bool open_handle(csh *ret)
@@ -90,12 +92,12 @@ static const char *why_not(csh handle, const cs_insn *insn, bool with_return)
 {
 	if (cs_insn_group(handle, insn, CS_GRP_JUMP) || cs_insn_group(handle, insn, CS_GRP_CALL) ||
 	    cs_insn_group(handle, insn, CS_GRP_RET) || cs_insn_group(handle, insn, CS_GRP_INT))
-		return "the function leaves its entry before anything that is emulated";
+		return "the function branches before an instruction that the kernel emulates";
 	if (with_return && writes_stack_pointer(handle, insn))
-		return "the stack moves before anything that is emulated, and the return address "
-		       "with it";
+		return "the stack pointer changes before an instruction that the kernel emulates";
 	if (writes_argument(handle, insn))
-		return "an argument is lost before anything that is emulated";
+		return "an argument register changes before an instruction that the kernel "
+		       "emulates";
 	return NULL;
 }
 #endif
@@ -134,7 +136,7 @@ static void choose(struct probe_site *ret, csh handle, const cs_insn *insns, siz
 		if (ret->why)
 			return;
 	}
-	ret->why = "nothing near the entry is emulated";
+	ret->why = "the kernel emulates no instruction near the entry";
 }
 
 #ifndef __aarch64__

@@ -270,9 +270,10 @@ static int check_class(pid_t pid, struct error *err)
 	if (fd < 0 || pread(fd, ident, sizeof(ident), 0) != (ssize_t)sizeof(ident) ||
 	    memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_CLASS] != ELFCLASS32)
 		return 0;
-	return error_set(err, ENOTSUP,
-	                 "process %d runs a 32-bit program: giltracer knows 64-bit programs only",
-	                 (int)pid);
+	return error_set(
+		err, ENOTSUP,
+		"process %d runs a 32-bit program: giltracer supports 64-bit programs only",
+		(int)pid);
 }
 
 int process_check(pid_t pid, struct error *err)

@@ -65,7 +65,7 @@ static int read_string_to(char **ret, struct cursor *c, const char *what, struct
 	char *text = read_string(c);
 
 	if (!text)
-		return error_set(err, EINVAL, "feature %s is cut", what);
+		return error_set(err, EINVAL, "feature %s is truncated", what);
 	free(*ret);
 	*ret = text;
 	return 0;
@@ -81,7 +81,7 @@ static int read_cmdline(struct perf_header *header, struct cursor *c, struct err
 		CLEANUP(free) char *word = read_string(c);
 
 		if (!word)
-			return error_set(err, EINVAL, "feature CMDLINE is cut");
+			return error_set(err, EINVAL, "feature CMDLINE is truncated");
 		if (i)
 			str_addc(&line, ' ');
 		str_adds(&line, word);
@@ -113,7 +113,7 @@ int header_build_id(struct perf_header *header, uint16_t misc, struct cursor bod
 	cursor_skip(&body, 3);
 	path = cursor_text_field(&body, cursor_left(&body), &len);
 	if (body.bad || !id || !path)
-		return error_set(err, EINVAL, "build-id is cut");
+		return error_set(err, EINVAL, "build-id is truncated");
 	memcpy(b.id, id, sizeof(b.id));
 	b.size = misc & BUILD_ID_HAS_SIZE && size <= sizeof(b.id) ? size : sizeof(b.id);
 	b.path = xstrndup(path, len);
@@ -134,7 +134,7 @@ static int read_build_ids(struct perf_header *header, struct cursor c, struct er
 		size = cursor_u16(&c);
 		body = cursor_sub(&c, size < 8 ? UINT64_MAX : size - 8U);
 		if (c.bad)
-			return error_set(err, EINVAL, "feature BUILD_ID is cut");
+			return error_set(err, EINVAL, "feature BUILD_ID is truncated");
 		if (header_build_id(header, misc, body, err) < 0)
 			return -1;
 	}
@@ -157,7 +157,7 @@ static int read_event_desc(struct perf_header *header, struct cursor *c, struct 
 		name = read_string(c);
 		id_array = cursor_sub(c, (uint64_t)ids * 8);
 		if (c->bad || !name)
-			return error_set(err, EINVAL, "feature EVENT_DESC is cut");
+			return error_set(err, EINVAL, "feature EVENT_DESC is truncated");
 		entry = ids ? header_find_id(header, cursor_u64_at(&id_array, 0)) : NULL;
 		if (entry)
 			header_name_event(header, entry->event, name);
@@ -178,7 +178,8 @@ static int read_numbers(struct perf_header *header, unsigned feature, struct cur
 		header->last_sample_ns = cursor_u64(c);
 	}
 	if (c->bad)
-		return error_set(err, EINVAL, "feature %s is cut", header_feature_name(feature));
+		return error_set(err, EINVAL, "feature %s is truncated",
+		                 header_feature_name(feature));
 	return 0;
 }
 
@@ -262,7 +263,7 @@ static int read_format(struct perf_header *header, struct cursor *c, const char 
 	struct tracefmt *fmt;
 
 	if (c->bad)
-		return error_set(err, EINVAL, "formats of %s are cut", group);
+		return error_set(err, EINVAL, "formats of %s are truncated", group);
 	if (tracefmt_parse(&fmt, group, (const char *)text.p, cursor_left(&text), err) < 0)
 		return -1;
 	add_format(header, fmt);
@@ -294,7 +295,7 @@ static int skip_preamble(struct cursor *c, struct error *err)
 	for (uint32_t i = 0; i < n && !c->bad; i++)
 		cursor_skip(c, cursor_u64(c));
 	if (c->bad)
-		return error_set(err, EINVAL, "feature TRACING_DATA is cut");
+		return error_set(err, EINVAL, "feature TRACING_DATA is truncated");
 	return 0;
 }
 
@@ -314,7 +315,7 @@ static int read_formats(struct perf_header *header, struct cursor *c, struct err
 				return -1;
 	}
 	if (c->bad)
-		return error_set(err, EINVAL, "feature TRACING_DATA is cut");
+		return error_set(err, EINVAL, "feature TRACING_DATA is truncated");
 	return 0;
 }
 

@@ -212,7 +212,7 @@ static int read_file_header(struct perf_header *header, struct cursor c, struct 
 	for (unsigned i = 0; i < 4; i++)
 		header->features[i] = cursor_u64(&c);
 	if (c.bad)
-		return error_set(err, EINVAL, "cut within the file header");
+		return error_set(err, EINVAL, "truncated within the file header");
 	if (header->data_offset > cursor_left(&file))
 		return error_set(err, EINVAL, "records at %#" PRIx64 ": beyond the end of file",
 		                 header->data_offset);
@@ -275,7 +275,7 @@ static int feed_attr(struct perf_header *header, struct cursor body, struct erro
 	attr = cursor_sub(&body, size ? size : PERF_ATTR_SIZE_VER0);
 
 	if (body.bad)
-		return error_set(err, EINVAL, "event attribute is cut");
+		return error_set(err, EINVAL, "event attribute is truncated");
 	return add_event(header, attr, body, err);
 }
 
@@ -289,7 +289,7 @@ static int feed_event_update(struct perf_header *header, struct cursor body, str
 	CLEANUP(free) char *name = text ? xstrndup(text, len) : NULL;
 
 	if (body.bad || !name)
-		return error_set(err, EINVAL, "event update is cut");
+		return error_set(err, EINVAL, "event update is truncated");
 	if (type == UPDATE_NAME && entry)
 		header_name_event(header, entry->event, name);
 	return 0;
@@ -300,7 +300,7 @@ static int feed_id_index(struct perf_header *header, struct cursor body, struct 
 	uint64_t nr = cursor_u64(&body);
 
 	if (body.bad || nr > cursor_left(&body) / 32)
-		return error_set(err, EINVAL, "id index is cut");
+		return error_set(err, EINVAL, "id index is truncated");
 	while (nr--) {
 		struct header_id *entry = header_find_id(header, cursor_u64(&body));
 
@@ -333,7 +333,7 @@ int header_feed(struct perf_header *header, uint32_t type, uint16_t misc, struct
 		uint64_t feature = cursor_u64(&body);
 
 		if (body.bad)
-			return error_set(err, EINVAL, "feature record is cut");
+			return error_set(err, EINVAL, "feature record is truncated");
 		return feature < 256 ? header_feature(header, (unsigned)feature, body, err) : 0;
 	}
 	default:

@@ -64,7 +64,7 @@ static void find_end(struct perfdata *pd)
 	else if (!pd->cut.offset) {
 		pd->cut.offset = pd->size;
 		snprintf(pd->cut.text, sizeof(pd->cut.text),
-		         "the file is cut: its records should extend to %#" PRIx64,
+		         "the file is truncated: its records should extend to %#" PRIx64,
 		         h->data_offset + h->data_size);
 	}
 }
@@ -142,7 +142,8 @@ static int take_in(struct perfdata *pd, const struct perfdata_record *rec)
 		              "compressed record (perf record -z), which is not supported");
 	if (extra > cursor_left(&c))
 		return cut_at(pd, rec->offset,
-		              "record of type %s: the %" PRIu64 " bytes that follow it are cut",
+		              "record of type %s: the %" PRIu64
+		              " bytes that follow it are truncated",
 		              perfdata_type_name(rec->type), extra);
 	pd->window.pos += extra;
 	if (header_feed(&pd->header, rec->type, rec->misc, rec->body, cursor_sub(&c, extra), &err) <

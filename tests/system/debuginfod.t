@@ -44,7 +44,7 @@ how() {
 	json found.json 'd["probes"][0]["kind"], d["probes"][0]["how"]'
 }
 by_server="('debug', 'debug file from debuginfod, and its code')"
-by_code="('code', 'code: RestoreThread and AcquireThread come to it')"
+by_code="('code', 'code: PyEval_RestoreThread and PyEval_AcquireThread lead to it')"
 
 server gives symbols.debug
 is "$(how)" "$by_server" 'symbols come from the server'

@@ -52,9 +52,9 @@ static void test_takes(const struct gil_scan *gil, const struct symbols *symbols
 
 	is_u64(gil->takes.n, 2, "there are two copies of take_gil");
 	if (ok(take && second, "and they are these")) {
-		is_str(take->confirmed, "RestoreThread and AcquireThread come to it",
+		is_str(take->confirmed, "PyEval_RestoreThread and PyEval_AcquireThread lead to it",
 		       "one is sure");
-		is_str(second->confirmed, "a forked child and the evaluation loop come to it",
+		is_str(second->confirmed, "PyOS_AfterFork_Child and the evaluation loop lead to it",
 		       "the other by another way");
 		is_u64(take->returned.n, 1, "one is left on one way, behind the unlocking");
 		is_u64(second->returned.n, 0, "the other does more on a way out");

@@ -111,7 +111,7 @@ static void test_refused(void)
 	        "recorded on a machine of the other byte order, which is not supported");
 	refused("PERFFILE", 104, "in the format of perf before Linux 2.6.33");
 	refused("PERFILE2", 17, "bad size of the file header, 17");
-	refused("PERFILE2", 104, "cut within the file header");
+	refused("PERFILE2", 104, "truncated within the file header");
 	ok(header_read(&h, NULL, 0, &note, &err) < 0, "refused: nothing");
 	is_str(err.text, "the file is empty", "so");
 	header_done(&h);

@@ -102,7 +102,7 @@ static void test_extra(void)
 	pd = NULL;
 	b.len -= 9;
 	cut_is(&b, 1, b.len - 23 - 16,
-	       "record of type AUXTRACE: the 24 bytes that follow it are cut");
+	       "record of type AUXTRACE: the 24 bytes that follow it are truncated");
 }
 
 /* A feature that makes no sense does not end the reading. */
@@ -115,7 +115,7 @@ static void test_bad_feature(void)
 	put32(&body, 1000);
 	put_record(&b, PERF_USER_HEADER_FEATURE, &body);
 	put_record(&b, PERF_RECORD_SWITCH, NULL);
-	cut_is(&b, 2, 16, "feature HOSTNAME is cut");
+	cut_is(&b, 2, 16, "feature HOSTNAME is truncated");
 }
 
 static void test_file_sizes(void)
@@ -143,7 +143,7 @@ static void test_file_sizes(void)
 	       "end of the file");
 	size = 1000;
 	memcpy(b.s + 48, &size, sizeof(size));
-	cut_is(&b, 2, b.len, "the file is cut: its records should extend to 0x450");
+	cut_is(&b, 2, b.len, "the file is truncated: its records should extend to 0x450");
 }
 
 int main(void)
