@@ -36,6 +36,13 @@ static void wrong(const struct reader *r, const char *key, const char *expected)
 	*r->bad = true;
 }
 
+static void missing(const struct reader *r, const char *key, const char *more)
+{
+	if (!*r->bad)
+		error_set(r->err, EINVAL, "%s%s: missing%s", r->where, key, more);
+	*r->bad = true;
+}
+
 /* NULL if the key is absent or null, which mean the same. */
 static json_t *get(const struct reader *r, const char *key)
 {
@@ -158,7 +165,7 @@ static void read_function(void *ret, const struct reader *r)
 		.offset = get_number(r, "offset", INT64_MAX),
 	};
 	if (!((struct gil_function *)ret)->name)
-		wrong(r, "name", "there");
+		missing(r, "name", "");
 }
 
 /* The file is opened below the session folder, and its path must not lead out of it. */
@@ -182,7 +189,7 @@ static void read_thread(void *ret, const struct reader *r)
 	thread->tid = (uint32_t)get_number(r, "tid", UINT32_MAX);
 	thread->name = get_text(r, "name");
 	if (!thread->name)
-		wrong(r, "name", "there");
+		missing(r, "name", "");
 }
 
 static enum session_gil get_gil(const struct reader *r)
@@ -233,7 +240,7 @@ static void read_pass(void *ret, const struct reader *r)
 	pass->threads = read_array(r, "threads", sizeof(*pass->threads), OBJECTS_MAX,
 	                           &pass->thread_count, read_thread);
 	if (!pass->perf_data && !pass->preload && !pass->samples)
-		wrong(r, "perf_data", "there, or preload or samples");
+		missing(r, "perf_data", ", and so are preload and samples");
 }
 
 static void read_note(void *ret, const struct reader *r)
@@ -246,7 +253,7 @@ static void read_note(void *ret, const struct reader *r)
 		.count = get_number(r, "count", INT64_MAX),
 	};
 	if (!note->code || !note->text)
-		wrong(r, "code", "there, or its text");
+		missing(r, note->code ? "text" : "code", "");
 }
 
 static void read_python(struct session *session, const struct reader *top)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* session.json: what is written is read again; what is wrong is refused with the key's name. */
+/* session.json: a document that was written is read again; an invalid one is refused with the key's
+ * name. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -60,33 +61,33 @@ static void check_example(const struct session *s)
 {
 	const struct session_pass *pass = &s->passes[0];
 
-	is_str(s->created, "2026-01-31T12:00:00Z", "the date");
-	is_str(s->cwd, "/home/\xc3\xa9", "a path that is not ASCII");
-	is_str(s->command[0], "a \"b\".py", "an argument with quotes");
-	is_str(s->command[1], "", "an empty argument");
-	ok(!s->command[2], "and no more arguments");
-	ok(!s->kernel, "what was not known is not known");
-	ok(s->gil_detect && s->one_run && !s->state_detect, "options");
-	is_u64(s->cpus, 2, "cpus");
-	is_u64(s->function_count, 1, "one function");
-	is_u64(s->functions[0].offset, 0x24f7b0, "its offset");
-	ok(s->releases_known, "and whether all releases have probes");
-	if (!ok(s->pass_count == 1 && s->note_count == 1, "one pass, one note"))
+	is_str(s->created, "2026-01-31T12:00:00Z", "the date is read");
+	is_str(s->cwd, "/home/\xc3\xa9", "a path that is not ASCII is read");
+	is_str(s->command[0], "a \"b\".py", "an argument with quotes is read");
+	is_str(s->command[1], "", "an empty argument is read");
+	ok(!s->command[2], "there are no more arguments");
+	ok(!s->kernel, "an unknown text is NULL");
+	ok(s->gil_detect && s->one_run && !s->state_detect, "options are read");
+	is_u64(s->cpus, 2, "the number of CPUs is read");
+	is_u64(s->function_count, 1, "one function is read");
+	is_u64(s->functions[0].offset, 0x24f7b0, "the function's offset is read");
+	ok(s->releases_known, "releases_known is read");
+	if (!ok(s->pass_count == 1 && s->note_count == 1, "one pass and one note are read"))
 		return;
-	is_str(pass->perf_data, "gil.perf.data", "its recording");
-	is_str(pass->python_trace, "gil.viztracer.json", "its Python-side trace");
-	is_str(pass->wakeups, "gil.wakeups.perf.data", "its wake-ups");
-	ok(!pass->python_trace_note, "no note on that");
-	ok(pass->exit_status == 143 && pass->signal == 15, "how the program ended");
-	is_u64(pass->start_ns, 1ull << 60, "times are whole nanoseconds");
-	is_u64(pass->stop_ns, (1ull << 60) + 1, "to the last one");
-	is_u64(pass->pid, 4194303, "pid");
-	if (ok(pass->thread_count == 2, "what two threads are called"))
+	is_str(pass->perf_data, "gil.perf.data", "the pass has its perf.data");
+	is_str(pass->python_trace, "gil.viztracer.json", "the pass has its Python-side trace");
+	is_str(pass->wakeups, "gil.wakeups.perf.data", "the pass has its wake-ups");
+	ok(!pass->python_trace_note, "the pass has no note on its Python-side trace");
+	ok(pass->exit_status == 143 && pass->signal == 15, "exit status and signal are read");
+	is_u64(pass->start_ns, 1ull << 60, "the start is read to the ns");
+	is_u64(pass->stop_ns, (1ull << 60) + 1, "the end is read to the ns");
+	is_u64(pass->pid, 4194303, "the pid is read");
+	if (ok(pass->thread_count == 2, "names of two threads are read"))
 		ok(!pass->threads[0].pid && pass->threads[1].pid == 7 &&
 		           pass->threads[1].tid == 8 &&
 		           !strcmp(pass->threads[1].name, "a \xe2\x82\xac"),
-		   "one of them in a child");
-	is_u64(s->notes[0].count, 3, "the note's count");
+		   "a thread of a child has its process");
+	is_u64(s->notes[0].count, 3, "the note's count is read");
 }
 
 static void test_round_trip(void)
@@ -95,16 +96,16 @@ static void test_round_trip(void)
 	struct session *written = example(), *read = NULL;
 	struct error err = { 0 };
 
-	if (!ok(mkdtemp(dir), "scratch folder"))
+	if (!ok(mkdtemp(dir), "a scratch folder can be made"))
 		return;
 	ok(session_read(&read, dir, &err) < 0 && err.code == ENOENT && strstr(err.text, dir),
 	   "a folder without a session is named: %s", err.text);
-	ok(session_write(written, dir, &err) == 0, "write");
-	if (ok(session_read(&read, dir, &err) == 0, "read"))
+	ok(session_write(written, dir, &err) == 0, "a session is written");
+	if (ok(session_read(&read, dir, &err) == 0, "the session is read"))
 		check_example(read);
 	session_free(read);
 	session_free(written);
-	ok(file_remove_tree(dir, &err) == 0 && access(dir, F_OK) < 0, "remove");
+	ok(file_remove_tree(dir, &err) == 0 && access(dir, F_OK) < 0, "the folder is removed");
 }
 
 static void test_not_utf8(void)
@@ -113,12 +114,12 @@ static void test_not_utf8(void)
 	struct session *s = session_new(), *read = NULL;
 	struct error err = { 0 };
 
-	if (!ok(mkdtemp(dir), "scratch folder"))
+	if (!ok(mkdtemp(dir), "a scratch folder can be made"))
 		return;
 	s->cwd = xstrdup("/caf\xe9/x");
-	ok(session_write(s, dir, &err) == 0, "write a path that is no UTF-8");
-	if (ok(session_read(&read, dir, &err) == 0, "read it"))
-		is_str(read->cwd, "/caf\xef\xbf\xbd/x", "the byte became U+FFFD");
+	ok(session_write(s, dir, &err) == 0, "a path that is not UTF-8 is written");
+	if (ok(session_read(&read, dir, &err) == 0, "the session with that path is read"))
+		is_str(read->cwd, "/caf\xef\xbf\xbd/x", "its invalid byte became U+FFFD");
 	session_free(read);
 	session_free(s);
 	file_remove_tree(dir, &err);
@@ -165,12 +166,12 @@ static void refused(const char *text, const char *because)
 	struct error err = { 0 };
 	int ret = session_parse(&s, text, strlen(text), &err);
 
-	if (!ok(ret < 0 && !s && strstr(err.text, because), "refused, %s", because))
+	if (!ok(ret < 0 && !s && strstr(err.text, because), "refused: %s", because))
 		printf("# %s: '%s'\n", text, err.text);
 	session_free(s);
 }
 
-/* As many as fit into 8 MiB would take 600 MB. */
+/* The number that fits into 8 MiB would take 600 MB. */
 static void test_many_objects(void)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -201,7 +202,7 @@ static void test_refused(void)
 	        " {\"name\": \"gil\", \"perf_data\": \"a\"}]}",
 	        "passes: not of different names");
 	refused("{\"session\": 1, \"python\": {\"gil_functions\": [{}]}}",
-	        "gil_functions[0].name: not there");
+	        "gil_functions[0].name: missing");
 	refused("{\"session\": 1, \"passes\": [{\"name\": \"x\"}]}", "passes[0].name: not gil");
 	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\"}]}", "passes[0].perf_data");
 	refused("{\"session\": 1, \"passes\": [{\"name\": \"gil\", \"perf_data\": \"../x\"}]}",
@@ -219,11 +220,11 @@ static void test_unknown_keys(void)
 	struct error err = { 0 };
 
 	ok(session_parse(&s, text, strlen(text), &err) == 0 && s->pass_count == 0,
-	   "an unknown key is skipped, null is as absent");
+	   "an unknown key is ignored, and null is treated as absent");
 	session_free(s);
 }
 
-/* Arguments and code are in it. */
+/* A recording contains arguments and code. */
 static void test_private(void)
 {
 	char dir[] = "/tmp/test-session.XXXXXX", *kept = NULL, *path;
@@ -234,7 +235,7 @@ static void test_private(void)
 	path = mkdtemp(dir) ? xasprintf("%s/kept", dir) : NULL;
 	ok(path && record_make_folder(&kept, path, &err) == 0 && stat(path, &st) == 0 &&
 	           (st.st_mode & 07777) == 0700,
-	   "a folder that is kept is its user's alone");
+	   "only the user can access a folder that is kept");
 	record_remove_folder(path);
 	rmdir(dir);
 	free(kept);
