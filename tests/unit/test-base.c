@@ -30,13 +30,16 @@ static void test_error(void)
 {
 	struct error err = { 0 };
 
-	ok(error_set(&err, EINVAL, "record at %#x: bad header", 0x68) == -1, "error_set is -1");
+	ok(error_set(&err, EINVAL, "record at %#x: bad header", 0x68) == -1,
+	   "error_set returns -1");
 	error_prefix(&err, "%s", "perf.data");
-	is_str(err.text, "perf.data: record at 0x68: bad header", "a prefix names the place");
+	is_str(err.text, "perf.data: record at 0x68: bad header",
+	       "error_prefix puts the place before the text");
 	errno = ENOENT;
 	error_errno(&err, "%s", "x");
-	is_str(err.text, "x: No such file or directory", "errno is explained");
-	ok(err.code == ENOENT, "and kept");
+	is_str(err.text, "x: No such file or directory",
+	       "error_errno adds the explanation of errno");
+	ok(err.code == ENOENT, "error_errno keeps errno as the code");
 }
 
 static void test_opts(void)
@@ -76,13 +79,14 @@ static void test_opts(void)
 
 	ok(opts_parse(opts, 12, argv, &err) == 10, "parsing stops at the program");
 	ok(verbose && !detect && limit == 5 && kind == 1, "flags, numbers and choices are set");
-	is_str(output, "a b", "a value behind =");
-	ok(events.n == 2 && !strcmp(events.v[1], "y"), "a list collects");
+	is_str(output, "a b", "an option's value can follow =");
+	ok(events.n == 2 && !strcmp(events.v[1], "y"), "each use of a list option appends");
 	opt_list_done(&events);
-	ok(opts_parse(opts, 4, argv_m, &err) == 3, "-m MODULE ends our options");
-	is_str(module, "mod", "and is kept");
+	ok(opts_parse(opts, 4, argv_m, &err) == 3, "parsing stops after -m MODULE");
+	is_str(module, "mod", "the value of -m is MODULE");
 	ok(opts_parse(opts, 3, argv_bad, &err) < 0, "a number out of range is refused");
-	is_str(err.text, "option -n: '101' is too large, expected 1 to 100", "by name");
+	is_str(err.text, "option -n: '101' is too large, expected 1 to 100",
+	       "the error names the option and the range");
 	ok(opts_parse(opts, 2, argv_unknown, &err) < 0, "an unknown option is refused");
 }
 
@@ -94,26 +98,28 @@ static void test_file(void)
 	struct filewriter w;
 	struct error err;
 
-	if (!ok(mkdtemp(dir) != NULL, "a scratch folder"))
+	if (!ok(mkdtemp(dir) != NULL, "a scratch folder can be made"))
 		return;
 	str_addf(&path, "%s/file", dir);
-	ok(filewriter_open(&w, path.s, &err) == 0, "a writer opens");
+	ok(filewriter_open(&w, path.s, &err) == 0, "a filewriter opens");
 	fputs("hello", w.out);
 	filewriter_done(&w);
-	ok(access(path.s, F_OK) < 0, "what is not committed does not stay");
-	ok(filewriter_open(&w, path.s, &err) == 0, "a writer opens again");
+	ok(access(path.s, F_OK) < 0, "a file that is not committed is removed");
+	ok(filewriter_open(&w, path.s, &err) == 0, "a filewriter opens again");
 	fputs("hello", w.out);
-	ok(filewriter_commit(&w, &err) == 0, "and commits");
+	ok(filewriter_commit(&w, &err) == 0, "a filewriter commits");
 	filewriter_done(&w);
-	ok(file_read(&text, NULL, path.s, 100, &err) == 0 && !strcmp(text, "hello"), "all of it");
+	ok(file_read(&text, NULL, path.s, 100, &err) == 0 && !strcmp(text, "hello"),
+	   "file_read returns the whole file");
 	free(take(text));
-	ok(file_read(&text, NULL, path.s, 4, &err) < 0 && err.code == EFBIG, "bounded");
+	ok(file_read(&text, NULL, path.s, 4, &err) < 0 && err.code == EFBIG,
+	   "file_read refuses a larger file");
 	ok(filewriter_open(&w, "/dev/full", &err) == 0, "a device is written in place");
 	fputs("hello", w.out);
 	ok(filewriter_commit(&w, &err) < 0 && err.code == ENOSPC, "a full disk is an error");
 	filewriter_done(&w);
 	ok(file_remove_tree(dir, &err) == 0 && access(dir, F_OK) < 0, "a tree is removed");
-	ok(file_remove_tree(dir, &err) == 0, "twice is no error");
+	ok(file_remove_tree(dir, &err) == 0, "removing a missing tree is not an error");
 }
 
 static void test_vec(void)
@@ -124,7 +130,7 @@ static void test_vec(void)
 		*vec_push(&v) = i;
 	ok(v.n == 1000 && v.v[999] == 999, "a vector grows");
 	vec_done(&v);
-	ok(v.n == 0 && !v.v, "and is emptied");
+	ok(v.n == 0 && !v.v, "vec_done empties the vector");
 }
 
 static void test_search(void)
@@ -135,30 +141,36 @@ static void test_search(void)
 	size_t n = sizeof(v) / sizeof(*v);
 
 	for (uint64_t value = 0; value < sizeof(beyond) / sizeof(*beyond); value++) {
-		is_u64(SEARCH(n, i, v[i] <= value), beyond[value], "the first number beyond %d",
-		       (int)value);
-		is_u64(SEARCH(n, i, v[i] < value), from[value], "the first that is at least %d",
-		       (int)value);
+		is_u64(SEARCH(n, i, v[i] <= value), beyond[value],
+		       "SEARCH finds the first number above %d", (int)value);
+		is_u64(SEARCH(n, i, v[i] < value), from[value],
+		       "SEARCH finds the first number of at least %d", (int)value);
 	}
-	is_u64(SEARCH(n, i, v[i] <= UINT64_MAX), n, "none is beyond the last");
+	is_u64(SEARCH(n, i, v[i] <= UINT64_MAX), n, "SEARCH finds no number above the last");
 	for (size_t most = 0; most < n; most++)
-		is_u64(SEARCH(most, i, v[i] <= 5), most < 3 ? most : 3, "of the first %zu", most);
+		is_u64(SEARCH(most, i, v[i] <= 5), most < 3 ? most : 3,
+		       "SEARCH looks at the first %zu numbers only", most);
 }
 
 static void test_clone(void)
 {
-	ok(clone_of("collect", "collect"), "a function is of itself");
-	ok(clone_of("collect.cold", "collect"), "so is a part of it");
-	ok(!clone_of("collector", "collect"), "a longer name is another's");
-	ok(!clone_of("col", "collect"), "so is a shorter one");
-	ok(clone_is_whole("take_gil", "take_gil"), "a function is whole");
-	ok(clone_is_whole("take_gil.constprop.0.isra.12", "take_gil"), "so is a clone of a clone");
-	ok(!clone_is_whole("take_gil.cold", "take_gil"), "a cold part is not");
-	ok(!clone_is_whole("take_gil.part.0.cold", "take_gil"), "nor is a clone's");
-	ok(!clone_is_whole("take_gil.", "take_gil"), "nor is what has a dot and no word");
-	ok(!clone_is_whole("take_gil..0", "take_gil"), "nor an empty word");
-	ok(!clone_is_whole("take_gil.parts.0", "take_gil"), "nor a word that only begins right");
-	ok(!clone_is_whole("take", "take_gil"), "nor a shorter name");
+	ok(clone_of("collect", "collect"), "clone_of: a symbol is the function of its own name");
+	ok(clone_of("collect.cold", "collect"), "clone_of: a cold part belongs to its function");
+	ok(!clone_of("collector", "collect"), "clone_of: a longer name is another function");
+	ok(!clone_of("col", "collect"), "clone_of: a shorter name is another function");
+	ok(clone_is_whole("take_gil", "take_gil"), "clone_is_whole: a function is complete");
+	ok(clone_is_whole("take_gil.constprop.0.isra.12", "take_gil"),
+	   "clone_is_whole: a clone of a clone is complete");
+	ok(!clone_is_whole("take_gil.cold", "take_gil"),
+	   "clone_is_whole: a cold part is not complete");
+	ok(!clone_is_whole("take_gil.part.0.cold", "take_gil"),
+	   "clone_is_whole: a clone's cold part is not complete");
+	ok(!clone_is_whole("take_gil.", "take_gil"),
+	   "clone_is_whole: a dot without a word is refused");
+	ok(!clone_is_whole("take_gil..0", "take_gil"), "clone_is_whole: an empty word is refused");
+	ok(!clone_is_whole("take_gil.parts.0", "take_gil"),
+	   "clone_is_whole: a longer word is refused");
+	ok(!clone_is_whole("take", "take_gil"), "clone_is_whole: a shorter name is refused");
 }
 
 static void test_x86(void)
@@ -171,26 +183,29 @@ static void test_x86(void)
 	static const uint8_t by_register[] = { 0xff, 0xe0 };
 	struct x86_branch b = { 0 };
 
-	ok(x86_branch(jump, sizeof(jump), 0x1000, &b) && b.kind == X86_JUMP, "a jump");
-	ok(b.target == 0x1000 && !b.slot, "leads to itself");
-	ok(!x86_branch(jump, sizeof(jump) - 1, 0x1000, &b), "one that is cut is none");
-	ok(x86_branch(above, sizeof(above), 0x1000, &b), "a conditional jump");
-	ok(b.kind == X86_CONDITIONAL && b.target == 0x1106, "has a target");
-	ok(!x86_branch(above, sizeof(above) - 1, 0x1000, &b), "one that is cut is none");
+	ok(x86_branch(jump, sizeof(jump), 0x1000, &b) && b.kind == X86_JUMP, "a jump is decoded");
+	ok(b.target == 0x1000 && !b.slot, "the jump leads to itself");
+	ok(!x86_branch(jump, sizeof(jump) - 1, 0x1000, &b), "a truncated jump is not a branch");
+	ok(x86_branch(above, sizeof(above), 0x1000, &b), "a conditional jump is decoded");
+	ok(b.kind == X86_CONDITIONAL && b.target == 0x1106, "a conditional jump has a target");
+	ok(!x86_branch(above, sizeof(above) - 1, 0x1000, &b),
+	   "a truncated conditional jump is not a branch");
 	ok(x86_branch(call, sizeof(call), 0x1000, &b) && b.kind == X86_CALL,
-	   "a call is told apart");
-	is_u64(b.target, 0x1105, "and has a target");
-	ok(!x86_wide_branch(back, sizeof(back), 0x1000, &b), "a short jump is not wide");
-	ok(x86_branch(back, sizeof(back), 0x1000, &b), "but a branch");
-	is_u64(b.target, 0x1000, "and may lead back");
-	ok(!x86_branch(slot, sizeof(slot), 0x1000, &b), "a prefix is no branch");
-	ok(x86_branch_of(slot, sizeof(slot), 0x1000, &b) && b.slot, "but may begin an instruction");
-	is_u64(b.target, 0x1107, "that names a slot");
-	ok(!x86_branch(by_register, sizeof(by_register), 0, &b), "a jump by a register is none");
-	ok(!x86_branch(NULL, 0, 0x1000, &b), "nor is nothing");
+	   "a call is decoded as a call");
+	is_u64(b.target, 0x1105, "a call has a target");
+	ok(!x86_wide_branch(back, sizeof(back), 0x1000, &b), "a short jump is not a wide branch");
+	ok(x86_branch(back, sizeof(back), 0x1000, &b), "a short jump is a branch");
+	is_u64(b.target, 0x1000, "a short jump can lead back");
+	ok(!x86_branch(slot, sizeof(slot), 0x1000, &b), "a prefix is not a branch");
+	ok(x86_branch_of(slot, sizeof(slot), 0x1000, &b) && b.slot,
+	   "an instruction with a prefix is a branch");
+	is_u64(b.target, 0x1107, "its target is the address of a slot");
+	ok(!x86_branch(by_register, sizeof(by_register), 0, &b),
+	   "a jump through a register is not a branch");
+	ok(!x86_branch(NULL, 0, 0x1000, &b), "no bytes are not a branch");
 }
 
-/* What a terminal would obey, and what would make it show something else than is there. */
+/* Characters that would control a terminal, or make it show something other than the text. */
 static void test_safe(void)
 {
 	char *got = utf8_safe_lines("a\x1b]0;x\x07\x7f\tb\n\xc2\x9b"
@@ -198,11 +213,13 @@ static void test_safe(void)
 	                            "gpj.\xe2\x81\xa6\xc3\xa9\xe2\x80\xa8");
 
 	is_str(got, "a?]0;x??\tb\n?31m\xef\xbf\xbd?gpj.?\xc3\xa9?",
-	       "controls of one byte and of two, bidirectional ones, and bytes that are no text");
+	       "utf8_safe_lines replaces control characters, bidirectional controls and invalid "
+	       "bytes");
 	free(got);
 }
 
-/* Opening a FIFO waits for a writer, opening a device may start it: neither is opened. */
+/* Opening a FIFO waits for a writer, and opening a device may start it, so neither may be
+ * opened. */
 static void test_not_opened(const char *dir)
 {
 	char *path = xasprintf("%s/fifo", dir), *text, events[512];
@@ -210,15 +227,17 @@ static void test_not_opened(const char *dir)
 	struct error err = { 0 };
 	struct filemap map;
 
-	ok(mkfifo(path, 0600) == 0 && inotify_add_watch(watch, path, IN_OPEN) >= 0, "a FIFO");
+	ok(mkfifo(path, 0600) == 0 && inotify_add_watch(watch, path, IN_OPEN) >= 0,
+	   "a FIFO is made and watched");
 	ok(filemap_open(&map, path, &err) < 0 && strstr(err.text, "not a regular file"),
-	   "is not mapped");
+	   "a FIFO is not mapped");
 	ok(file_read_regular(&text, NULL, path, 64, &err) < 0 &&
 	           strstr(err.text, "not a regular file"),
-	   "nor read");
-	ok(file_open_regular(path, &err) < 0 && err.code == EINVAL, "nor opened");
-	ok(read(watch, events, sizeof(events)) < 0 && errno == EAGAIN, "not even for a moment");
-	ok(file_open_regular("/dev/null", &err) < 0 && err.code == EINVAL, "nor is a device");
+	   "a FIFO is not read");
+	ok(file_open_regular(path, &err) < 0 && err.code == EINVAL, "a FIFO is refused");
+	ok(read(watch, events, sizeof(events)) < 0 && errno == EAGAIN,
+	   "the FIFO was not opened at all");
+	ok(file_open_regular("/dev/null", &err) < 0 && err.code == EINVAL, "a device is refused");
 	close(watch);
 	unlink(path);
 	free(path);
@@ -236,7 +255,7 @@ int main(void)
 	test_clone();
 	test_x86();
 	test_safe();
-	ok(mkdtemp(dir) != NULL, "a folder");
+	ok(mkdtemp(dir) != NULL, "a scratch folder can be made");
 	test_not_opened(dir);
 	rmdir(dir);
 	return done_testing();

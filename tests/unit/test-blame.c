@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blame: by hand, and against programs whose truth is known nanosecond by nanosecond, because the
- * test itself plays the threads and the lock.
+ * Blame: by hand, and against programs whose true states are known in each nanosecond, because the
+ * test itself simulates the threads and the lock.
  */
 #include "model-events.h"
 
@@ -20,25 +20,28 @@ static void test_by_hand(void)
 	release(400, 9);
 	acquire(420, 7);
 	finish();
-	is_u64(blame(8, 7), 80, "a wait is charged to who held meanwhile");
-	is_u64(blame(8, MODEL_NONE), 10, "and to the handover");
-	is_u64(blame(9, 7), 70, "each waiter has its own account");
-	is_u64(blame(9, 8), 90, "divided among all holders");
-	is_u64(blame(9, MODEL_NONE), 10 + 5, "handovers add up");
-	is_u64(blame(7, 8), 50, "from the request on");
-	is_u64(blame(7, 9), 95, "to the acquire");
-	is_u64(m->gils.v[0].handover_ns, 10 + 10 + 5 + 5 + 20, "over all waiters");
-	is_u64(m->blame.n, 8, "without rows of nothing");
-	is_u64(thread(8)->contended_waits, 1, "another thread held: contended");
+	is_u64(blame(8, 7), 80, "a wait is charged to the thread that held the GIL");
+	is_u64(blame(8, MODEL_NONE), 10, "the time of the handover is charged to no thread");
+	is_u64(blame(9, 7), 70, "each waiter has its own rows");
+	is_u64(blame(9, 8), 90, "a wait is divided among all holders");
+	is_u64(blame(9, MODEL_NONE), 10 + 5, "handovers of a waiter add up");
+	is_u64(blame(7, 8), 50, "a wait begins at the request");
+	is_u64(blame(7, 9), 95, "a wait ends at the acquire");
+	is_u64(m->gils.v[0].handover_ns, 10 + 10 + 5 + 5 + 20,
+	       "handover_ns is the sum over all waiters");
+	is_u64(m->blame.n, 8, "there are no empty rows");
+	is_u64(thread(8)->contended_waits, 1,
+	       "a wait during which another thread held the GIL is contended");
 
 	begin();
 	release(200, 7);
 	request(300, 7);
 	acquire(310, 7);
 	finish();
-	is_u64(thread(7)->contended_waits, 0, "a wait for a free GIL is not");
-	is_u64(blame(7, MODEL_NONE), 0, "nor a handover");
-	is_u64(m->gils.v[0].handover_ns + m->gils.v[0].wanted_ns, 0, "nor was the GIL wanted");
+	is_u64(thread(7)->contended_waits, 0, "a wait for a free GIL is not contended");
+	is_u64(blame(7, MODEL_NONE), 0, "a wait for a free GIL is not a handover");
+	is_u64(m->gils.v[0].handover_ns + m->gils.v[0].wanted_ns, 0,
+	       "a wait for a free GIL is not in wanted_ns");
 }
 
 static void test_longest(void)
@@ -59,10 +62,11 @@ static void test_longest(void)
 	for (size_t i = 0; i < m->blame.n; i++)
 		if (m->threads.v[m->blame.v[i].waiter].tid == 8 && m->blame.v[i].holder == 0)
 			b = &m->blame.v[i];
-	if (!ok(b != NULL, "there is a row of 8 and 7"))
+	if (!ok(b != NULL, "thread 8 has a row for waiting for thread 7"))
 		return;
-	is_u64(b->longest_ns, 80, "an overlap is one, whoever joins the queue meanwhile");
-	is_u64(b->longest_at_ns, 120, "and begins with the wait");
+	is_u64(b->longest_ns, 80,
+	       "a wait during one hold is one overlap, even if another thread begins to wait");
+	is_u64(b->longest_at_ns, 120, "the overlap begins with the wait");
 }
 
 static void test_free(void)
@@ -80,18 +84,20 @@ static void test_free(void)
 	acquire(360, 8);
 	finish();
 	is_str(gil_lane(8), "110:N 210:F 230:H 240:N 310:W 360:H/ 1000",
-	       "a wait for a GIL that is free is a state of its own");
-	is_u64(thread(8)->gil_ns[GIL_FREE_WAIT], 20, "that counts apart");
-	is_u64(thread(8)->free_waits * 10 + thread(8)->waits, 11, "as one of two");
-	is_u64(thread(8)->longest_wait_ns, 50, "and is no longest wait");
-	is_u64(thread(8)->contended_waits, 1, "unlike one that another was quicker in");
-	is_u64(blame(8, MODEL_NONE), 20, "of which the handover is part");
-	is_u64(thread(7)->gil_ns[GIL_FREE_WAIT], 20, "which was free for that one");
-	is_u64(m->gils.v[0].wanted_ns, 50, "and so not wanted twice");
-	is_u64(m->gils.v[0].handover_ns, 20, "nor handed over");
+	       "a wait for a free GIL is a state of its own");
+	is_u64(thread(8)->gil_ns[GIL_FREE_WAIT], 20, "free waits have their own sum");
+	is_u64(thread(8)->free_waits * 10 + thread(8)->waits, 11,
+	       "a free wait is counted as such, not as a wait");
+	is_u64(thread(8)->longest_wait_ns, 50, "a free wait is not the longest wait");
+	is_u64(thread(8)->contended_waits, 1,
+	       "a wait in which another thread was faster is contended");
+	is_u64(blame(8, MODEL_NONE), 20, "the handover is charged within that wait");
+	is_u64(thread(7)->gil_ns[GIL_FREE_WAIT], 20, "the other thread's wait is a free wait");
+	is_u64(m->gils.v[0].wanted_ns, 50, "only contended time is in wanted_ns");
+	is_u64(m->gils.v[0].handover_ns, 20, "only contended time is in handover_ns");
 }
 
-/* A thread that takes a free GIL n times, which takes ns each, within 10,000 ns. */
+/* A thread that takes a free GIL n times, in ns each, within 10,000 ns. */
 static void take_free(int n, int ns)
 {
 	begin_with(&(struct model_options){
@@ -110,17 +116,17 @@ static void test_probe_cost(void)
 {
 	take_free(20, 140);
 	ok(thread(7)->gil_events == 61 && thread(7)->probe_cost_ns == 61 * (136 - 100),
-	   "what free waits last longer than without probes is the price of each event");
-	is_u64(m->caveats[CAVEAT_PROBE_COST], 1, "a thread of whose time that is much is counted");
+	   "each event costs the time by which free waits are longer than without probes");
+	is_u64(m->caveats[CAVEAT_PROBE_COST], 1,
+	       "a thread with a large share of probe cost is counted");
 	is_u64(m->caveats[CAVEAT_PROBES_SLOW], 1,
-	       "so is a program that spent so much of its CPU time");
+	       "a program with a large share of probe cost in its CPU time is counted");
 	take_free(20, 90);
-	is_u64(thread(7)->probe_cost_ns, 0,
-	       "who takes it as quickly as without probes pays nothing");
+	is_u64(thread(7)->probe_cost_ns, 0, "a GIL taken as fast as without probes costs nothing");
 	is_u64(m->caveats[CAVEAT_PROBE_COST] + m->caveats[CAVEAT_PROBES_SLOW], 0,
-	       "and is not counted");
+	       "a thread without probe cost is not counted");
 	take_free(10, 140);
-	is_u64(thread(7)->probe_cost_ns, 0, "a few free waits prove nothing");
+	is_u64(thread(7)->probe_cost_ns, 0, "a few free waits give no estimate");
 }
 
 static void test_gils(void)
@@ -135,8 +141,8 @@ static void test_gils(void)
 	gil_now = GIL;
 	release(200, 7);
 	finish();
-	is_u64(blame(9, 8), 870, "who holds another GIL is not to blame");
-	is_u64(blame(9, 7), 0, "at all");
+	is_u64(blame(9, 8), 870, "a wait is charged to the holder of the same GIL");
+	is_u64(blame(9, 7), 0, "the holder of another GIL is not charged");
 
 	begin();
 	new_thread(110, 8, 7);
@@ -152,16 +158,16 @@ static void test_gils(void)
 	acquire(200, 8);
 	gil_now = GIL;
 	finish();
-	is_u64(blame(8, 7), 10 + 30, "a thread can be waited for on two accounts");
+	is_u64(blame(8, 7), 10 + 30, "blame for two GILs of the same holder adds up");
 	ok(m->blame.n == 3 && m->blame.v[0].gil == 0 && m->blame.v[2].gil == 1 &&
 	           m->blame.v[2].wait_ns == 30,
-	   "of which each is of one GIL");
+	   "each row is about one GIL");
 }
 
 #define THREADS 5
 #define LIFE    4000
 
-/* What really happens in each nanosecond. */
+/* The true state of each thread in each nanosecond. */
 static char truth[THREADS][LIFE];
 static uint64_t seed;
 
@@ -171,7 +177,8 @@ static uint32_t next_random(uint32_t n)
 	return (uint32_t)(seed >> 33) % n;
 }
 
-/* One program of random threads on one lock: events to the model, truth to the table. */
+/* Simulates one program of random threads on one lock: feeds events to the model, and writes the
+ * true states to the table. */
 static void play(void)
 {
 	char state[THREADS] = "HNNNN";
@@ -203,7 +210,7 @@ static void play(void)
 			holder = -1;
 			asked[i] = memchr(state, 'W', THREADS);
 		} else if (state[i] == 'n' && next_random(2)) {
-			/* Since the release it was a switch wait, if somebody waited. */
+			/* If a thread waited, the time since the release was a switch wait. */
 			for (uint64_t at = t; truth[i][at - 1] == 'n'; at--)
 				truth[i][at - 1] = asked[i] ? 'S' : 'N';
 			released(t, 7 + i);
@@ -217,7 +224,7 @@ static void play(void)
 	}
 }
 
-/* Waits that ended, during which nobody held, are free waits. */
+/* Completed waits during which no thread held the GIL are free waits. */
 static void find_free_waits(uint32_t i)
 {
 	for (uint64_t from = 100, t; from < LIFE; from = t + 1) {
@@ -283,11 +290,11 @@ static void test_truth(void)
 			charged += blame(7 + i, 7 + (i + 1) % THREADS);
 		}
 	}
-	is_u64(lanes, 0, "300 programs of 5 threads: every nanosecond is what it was");
-	is_u64(rows, 0, "every blame is the time that the other one held");
-	is_u64(unknown, 0, "nothing is unknown");
+	is_u64(lanes, 0, "in 300 programs of 5 threads, the state of each nanosecond is right");
+	is_u64(rows, 0, "every blame row is the time that the other thread held the GIL");
+	is_u64(unknown, 0, "no time is unknown");
 	is_u64(broken, 0, "the invariants hold");
-	ok(charged > 10000, "and there was something to charge: %" PRIu64 " ns", charged);
+	ok(charged > 10000, "the test charged enough waiting: %" PRIu64 " ns", charged);
 }
 
 int main(void)

@@ -15,7 +15,7 @@ static void put_start(struct str *b)
 	put_attr(b, attr, 1);
 }
 
-/* The id says who is who. */
+/* Writes a sample; its id identifies it in the result. */
 static void put_sample(struct str *b, uint64_t time, uint64_t id)
 {
 	size_t at = put_begin(b, PERF_RECORD_SAMPLE, 0);
@@ -25,7 +25,7 @@ static void put_sample(struct str *b, uint64_t time, uint64_t id)
 	put_end(b, at);
 }
 
-/* "10:1 20:2 …": time and id of each record, in the order in which they come. */
+/* "10:1 20:2 …": time and id of each record, in the order in which they are returned. */
 static const char *ordered(const struct str *b, uint64_t *ret_peak)
 {
 	static char text[1024];
@@ -63,8 +63,9 @@ static void test_merge(void)
 	put_sample(&b, 60, 6);
 	put_sample(&b, 45, 7);
 	put_round(&b);
-	is_str(ordered(&b, &peak), "10:1 20:4 30:2 40:5 45:7 50:3 60:6", "buffers are merged");
-	ok(peak <= 4, "by runs, not records");
+	is_str(ordered(&b, &peak), "10:1 20:4 30:2 40:5 45:7 50:3 60:6",
+	       "the records of several buffers are merged");
+	ok(peak <= 4, "memory depends on runs, not on records");
 }
 
 static void test_stable(void)
@@ -79,10 +80,10 @@ static void test_stable(void)
 	put_sample(&b, 10, 5);
 	put_round(&b);
 	put_sample(&b, 10, 6);
-	is_str(ordered(&b, NULL), "10:1 10:2 10:4 10:5 10:6 11:3", "equal times: as in the file");
+	is_str(ordered(&b, NULL), "10:1 10:2 10:4 10:5 10:6 11:3",
+	       "records with the same time keep the order of the file");
 }
 
-/* What stands in a round may be older than the newest of the round before, not of two before. */
 /* perf has written the end of a buffer twice. */
 static void test_copies(void)
 {
@@ -98,9 +99,11 @@ static void test_copies(void)
 	put_sample(&b, 30, 4);
 	put_sample(&b, 25, 5);
 	put_round(&b);
-	is_str(ordered(&b, NULL), "10:1 20:2 25:5 30:3 30:4", "once is enough");
+	is_str(ordered(&b, NULL), "10:1 20:2 25:5 30:3 30:4",
+	       "identical copies of a record are returned once");
 }
 
+/* A record may be older than the newest of the previous round, but not of two rounds before. */
 static void test_rounds(void)
 {
 	CLEANUP(str_done) struct str b = { 0 };
@@ -115,7 +118,8 @@ static void test_rounds(void)
 	put_round(&b);
 	put_sample(&b, 80, 5);
 	put_round(&b);
-	is_str(ordered(&b, NULL), "90:3 100:1 150:4 200:2 80:5", "what comes too late comes late");
+	is_str(ordered(&b, NULL), "90:3 100:1 150:4 200:2 80:5",
+	       "a record that is too old for its round is returned late");
 }
 
 static void test_untimed(void)
@@ -133,7 +137,7 @@ static void test_untimed(void)
 	put_sample(&b, 40, 7);
 	put_round(&b);
 	is_str(ordered(&b, NULL), "20:1 20:2 20:4 20:5 20:6 30:3 40:7",
-	       "a record without a time has that of the one before, or the earliest of all");
+	       "a record without a time gets that of the record before, or the earliest of all");
 }
 
 static void test_no_rounds(void)
@@ -141,15 +145,15 @@ static void test_no_rounds(void)
 	CLEANUP(str_done) struct str b = { 0 };
 
 	put_start(&b);
-	is_str(ordered(&b, NULL), "", "no records");
+	is_str(ordered(&b, NULL), "", "a recording without records is empty");
 	put_sample(&b, 0, 1);
-	is_str(ordered(&b, NULL), "0:1", "no time at all");
+	is_str(ordered(&b, NULL), "0:1", "a recording without any time has time 0");
 	put_sample(&b, 7, 2);
 	put_sample(&b, 5, 3);
-	is_str(ordered(&b, NULL), "5:1 5:3 7:2", "the end of file ends the round");
+	is_str(ordered(&b, NULL), "5:1 5:3 7:2", "the end of the file ends the round");
 }
 
-/* Records of perf itself stand between those of the kernel, and are not passed on. */
+/* Records of perf itself are between those of the kernel, and are not returned. */
 static void test_user_records(void)
 {
 	CLEANUP(str_done) struct str b = { 0 };
@@ -160,10 +164,10 @@ static void test_user_records(void)
 	put_sample(&b, 11, 2);
 	put_record(&b, 82, NULL);
 	put_sample(&b, 12, 3);
-	is_str(ordered(&b, NULL), "10:1 11:2 12:3", "others in between");
+	is_str(ordered(&b, NULL), "10:1 11:2 12:3", "records of perf itself are left out");
 }
 
-/* Against a plain stable sort. */
+/* Compares with a plain stable sort. */
 struct want {
 	uint64_t time, id;
 };
@@ -204,14 +208,15 @@ static void test_random(void)
 		put_round(&b);
 	}
 	qsort(want, n, sizeof(want[0]), by_time);
-	if (!ok(perfdata_open_memory(&pd, b.s, b.len, &err) == 0, "20000 records"))
+	if (!ok(perfdata_open_memory(&pd, b.s, b.len, &err) == 0,
+	        "a recording of 20000 records opens"))
 		return;
 	order = event_sort_new(pd);
 	for (size_t i = 0; event_sort_next(order, &rec, &ns); i++)
 		wrong += ns != want[i].time || cursor_u64_at(&rec.body, 8) != want[i].id;
-	is_u64(wrong, 0, "come as a stable sort has them");
-	is_u64(event_sort_records(order), n + 101, "all of them");
-	ok(event_sort_peak_runs(order) <= 12, "with few runs in memory");
+	is_u64(wrong, 0, "records are returned as by a stable sort");
+	is_u64(event_sort_records(order), n + 101, "all records are counted");
+	ok(event_sort_peak_runs(order) <= 12, "few runs are in memory");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The GIL's functions in machine code made here: a release in a part that was moved away, ways out
- * of take_gil, and what makes one sure. */
+/* The GIL's functions in machine code made by this test: a release in a part that was moved away,
+ * exits of take_gil, and what confirms a copy of take_gil. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -28,12 +28,15 @@ static void test_releases(const struct gil_scan *gil, const struct symbols *symb
 	const struct gil_scan_release *cold = release_in(gil, symbols, "writes");
 
 	is_u64(gil->releases.n, 2, "there are two releases");
-	ok(gil->complete, "and that is all");
-	if (ok(drop && drop->is_drop, "one is drop_gil"))
-		is_str(drop->gil, "+0x10(arg1)", "which finds the GIL so");
-	if (ok(cold && !cold->is_drop, "one is in a part of another function")) {
-		is_str(cold->gil, "+0x10(+0x10(arg1))", "whose argument leads to the GIL");
-		is_u64((uint64_t)cold->gil_register, 3, "which is in %%rbx then");
+	ok(gil->complete, "all calls of pthread_cond_signal are explained");
+	if (ok(drop && drop->is_drop, "one release is drop_gil"))
+		is_str(drop->gil, "+0x10(arg1)",
+		       "drop_gil reaches the GIL through its first argument");
+	if (ok(cold && !cold->is_drop, "one release is in a part of another function")) {
+		is_str(cold->gil, "+0x10(+0x10(arg1))",
+		       "that function's argument leads to the GIL");
+		is_u64((uint64_t)cold->gil_register, 3,
+		       "the GIL's address is in %%rbx at the signal");
 	}
 }
 
@@ -51,13 +54,14 @@ static void test_takes(const struct gil_scan *gil, const struct symbols *symbols
 	const struct gil_scan_take *second = take_at(gil, symbols, "take_gil2");
 
 	is_u64(gil->takes.n, 2, "there are two copies of take_gil");
-	if (ok(take && second, "and they are these")) {
+	if (ok(take && second, "both copies are found at their entries")) {
 		is_str(take->confirmed, "PyEval_RestoreThread and PyEval_AcquireThread lead to it",
-		       "one is sure");
+		       "one copy is confirmed by exported functions");
 		is_str(second->confirmed, "PyOS_AfterFork_Child and the evaluation loop lead to it",
-		       "the other by another way");
-		is_u64(take->returned.n, 1, "one is left on one way, behind the unlocking");
-		is_u64(second->returned.n, 0, "the other does more on a way out");
+		       "the other copy is confirmed by a forked child");
+		is_u64(take->returned.n, 1, "the first copy returns after the unlock on one path");
+		is_u64(second->returned.n, 0,
+		       "the second copy calls another function on a path to the exit");
 	}
 }
 
@@ -70,17 +74,18 @@ static void test_code(const char *path, bool sure)
 	if (!ok(symbols_open(&symbols, path, &err) == 0, "%s opens", path))
 		return;
 	gil = gil_scan_new(symbols);
-	ok(!gil->gave_up, "the search comes to its end");
+	ok(!gil->gave_up, "the search is completed");
 	if (sure) {
 		test_releases(gil, symbols);
 		test_takes(gil, symbols);
 		return;
 	}
-	is_u64(gil->takes.n, 2, "without names, they are found");
-	ok(!gil->takes.v[0].confirmed && !gil->takes.v[1].confirmed, "but nothing is sure");
+	is_u64(gil->takes.n, 2, "without names, two copies of take_gil are found");
+	ok(!gil->takes.v[0].confirmed && !gil->takes.v[1].confirmed,
+	   "without names, no copy is confirmed");
 }
 
-/* The library, and one without the names by which a copy of take_gil is known. */
+/* Scans the library, and one without the names that confirm a copy of take_gil. */
 static void test_all(const char *source)
 {
 	if (ok(RUN("cc", "-shared", "-nostartfiles", "-o", "x.so", source, "-lpthread"),
@@ -90,12 +95,12 @@ static void test_all(const char *source)
 	               RUN("sed", "-i", "-e", "s/PyEval_A/Other_/; s/PyOS_/Other_/", "y.s") &&
 	               RUN("cc", "-shared", "-nostartfiles", "-s", "-o", "y.so", "y.s",
 	                   "-lpthread"),
-	       "and one that lacks some names"))
+	       "a library without some names is assembled"))
 		test_code("y.so", false);
 }
 
-/* One function with jumps to everywhere, in which what is known never comes to rest, and a run
- * through it for each of its calls. */
+/* A function with jumps to many places, whose states do not converge, with a run through it for
+ * each of its calls. */
 static bool write_maze(const char *path, unsigned blocks)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
@@ -129,7 +134,8 @@ static void test_maze(void)
 	        "a maze is assembled"))
 		return;
 	gil = gil_scan_new(symbols);
-	ok(gil->gave_up && !gil->complete, "the search in it is given up, and it says so");
+	ok(gil->gave_up && !gil->complete,
+	   "the search in the maze is given up, and this is reported");
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files made to be slow: what N records cost must not be quadratic, whatever they say. Each case
- * took minutes or gigabytes once.
+ * Files constructed to be slow: the cost of N records must not be quadratic, whatever they contain.
+ * Each case once took minutes or gigabytes.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,14 +20,14 @@
 #include "growth.h"
 #include "perfbuild.h"
 
-/* Multiplied by the constant that hash tables like best, 1. */
+/* The inverse of the usual multiplier of hash tables: their product is 1. */
 #define INVERSE 0xf1de83e19937733dULL
 
 static struct error err;
 
 /* ---- tables */
 
-/* Numbers that a hash by multiplication, or by their low bits, puts into one place. */
+/* Numbers that collide if they are hashed by multiplication, or by their low bits. */
 static void put_colliding(size_t n)
 {
 	struct idmap map = { 0 };
@@ -147,7 +147,7 @@ static void map_paths(size_t n)
 	modules_free(modules);
 }
 
-/* Bytes that n processes take which fork one after the other and map one file each. */
+/* Memory of n processes that each fork the next one and map one file. */
 static size_t bytes_of_forks(size_t n)
 {
 	struct modules *modules = modules_new(false);
@@ -169,7 +169,8 @@ static void test_fork_memory(void)
 {
 	size_t small = bytes_of_forks(500), large = bytes_of_forks(500 * GROWTH_FACTOR);
 
-	if (!ok(large <= 2 * GROWTH_FACTOR * small, "memory of children that map one file each"))
+	if (!ok(large <= 2 * GROWTH_FACTOR * small,
+	        "the memory of children that map one file each grows linearly"))
 		printf("# %zu bytes, %zu bytes\n", small, large);
 }
 
@@ -206,7 +207,7 @@ static void feed(struct model *m, enum event_type type, uint32_t tid, uint64_t t
 	model_feed(m, &(struct event){ .type = type, .pid = 1, .tid = tid, .time_ns = time_ns });
 }
 
-/* Threads that hold the GIL once each, for long, while the next one waits. */
+/* Threads that each hold the GIL once, for long, while the next one waits. */
 static struct model *chain(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ 0 });
@@ -223,7 +224,7 @@ static struct model *chain(size_t n)
 	return m;
 }
 
-/* Threads that all wait for one, to the end. */
+/* Threads that all wait for one thread until the end. */
 static void wait_all(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ 0 });
@@ -250,7 +251,7 @@ static void finish(struct model *m, bool coarse)
 		abort();
 }
 
-/* Threads that all wait, until each of them has had its turn. */
+/* Threads that all wait until each has had the GIL. */
 static void wait_in_turn(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ 0 });
@@ -267,7 +268,7 @@ static void wait_in_turn(size_t n)
 	model_free(m);
 }
 
-/* The same, but nobody is seen to have had it: all waits end, and all holds, at one time. */
+/* The same, but all waits and all holds end at the same time, so no holder is known. */
 static void wait_for_nobody(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ 0 });
@@ -285,7 +286,7 @@ static void wait_for_nobody(size_t n)
 	model_free(m);
 }
 
-/* One thread that waits for many GILs of two holders in turn. */
+/* Two threads that take many GILs in turn, and wait for each. */
 static void wait_for_many(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ 0 });
@@ -327,7 +328,7 @@ static void lose_threads(size_t n)
 	model_free(m);
 }
 
-/* GILs of a process in which there are many stretches with losses. */
+/* GILs of a process with many stretches of losses. */
 static void lose_gils(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ 0 });
@@ -349,7 +350,7 @@ static void lose_gils(size_t n)
 	model_free(m);
 }
 
-/* Processes of which each has lost something. */
+/* Processes that have all lost records. */
 static void lose_processes(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ 0 });
@@ -362,7 +363,7 @@ static void lose_processes(size_t n)
 	model_free(m);
 }
 
-/* Losses of who had any CPU, of which there are many. */
+/* Losses on any of many CPUs. */
 static void lose_cpus(size_t n)
 {
 	struct model *m = model_new(&(struct model_options){ .all_wakeups = true });
@@ -404,8 +405,8 @@ static void find_hogs(size_t n)
 	model_free(m);
 }
 
-/* Threads that each stand in line behind a program of their own. */
-static void stand_in_line(size_t n)
+/* Threads that were each runnable while a program of their own had the CPU. */
+static void wait_for_cpus(size_t n)
 {
 	struct names *names = names_new();
 	struct source source = { .cpu_names = names };
@@ -449,6 +450,6 @@ int main(void)
 	growth_ok(lose_cpus, 500, "losses on any of many CPUs");
 	growth_ok(hold_alone, 2000, "processes with a GIL each");
 	growth_ok(find_hogs, 2000, "threads that each hold the GIL for long");
-	growth_ok(stand_in_line, 1000, "programs that had a CPU");
+	growth_ok(wait_for_cpus, 1000, "programs that had a CPU");
 	return done_testing();
 }

@@ -5,7 +5,7 @@
 #include "perfbuild.h"
 #include "tap.h"
 
-#define ATTR_SIZE 64 /* PERF_ATTR_SIZE_VER0: the smallest there is */
+#define ATTR_SIZE 64 /* PERF_ATTR_SIZE_VER0: the smallest size */
 
 static void put_section(struct str *b, uint64_t offset, uint64_t size)
 {
@@ -13,7 +13,7 @@ static void put_section(struct str *b, uint64_t offset, uint64_t size)
 	put64(b, size);
 }
 
-/* A file with one event (a tracepoint, config 7), ids 5 and 6, and the features given. */
+/* A file with one event (a tracepoint, config 7), ids 5 and 6, and these features. */
 static void put_file(struct str *b, uint64_t features, uint64_t data_size)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT,
@@ -57,18 +57,19 @@ static void test_file(void)
 	put_section(&b, 216 + 16, 12);
 	put32(&b, 8);
 	put_text(&b, "box", 8);
-	if (!ok(read_str(&h, &b, &note, &err) == 0, "a file is read"))
+	if (!ok(read_str(&h, &b, &note, &err) == 0, "a file header is read"))
 		return;
-	ok(!h.pipe && h.data_offset == 200 && h.data_size == 16, "where its records are");
-	ok(h.events.n == 1 && h.events.v[0].attr.config == 7, "its event");
-	is_str(h.events.v[0].name, "event-2:0x7", "which it does not name");
-	ok(h.ids.n == 2 && header_find_id(&h, 6) && !header_find_id(&h, 7), "ids");
-	is_str(h.hostname, "box", "a feature");
-	ok(!note.offset, "all of it makes sense");
+	ok(!h.pipe && h.data_offset == 200 && h.data_size == 16,
+	   "the place of the records is known");
+	ok(h.events.n == 1 && h.events.v[0].attr.config == 7, "the event is known");
+	is_str(h.events.v[0].name, "event-2:0x7", "an event without a name gets one");
+	ok(h.ids.n == 2 && header_find_id(&h, 6) && !header_find_id(&h, 7), "ids are known");
+	is_str(h.hostname, "box", "a feature is read");
+	ok(!note.offset, "a valid file has no note");
 	header_done(&h);
 	b.len -= 4;
-	ok(read_str(&h, &b, &note, &err) == 0 && !h.hostname, "a feature that is cut is left out");
-	ok(note.offset == 216, "and its place is noted");
+	ok(read_str(&h, &b, &note, &err) == 0 && !h.hostname, "a truncated feature is left out");
+	ok(note.offset == 216, "the place of the truncated feature is noted");
 	header_done(&h);
 }
 
@@ -81,7 +82,7 @@ static void test_not_finished(void)
 
 	put_file(&b, UINT64_MAX & ~(1ULL << 27), 0);
 	ok(read_str(&h, &b, &note, &err) == 0 && !note.offset && !h.data_size,
-	   "without a size there are no features to look for");
+	   "without a size no features are read");
 	header_done(&h);
 }
 
@@ -95,7 +96,7 @@ static void refused(const char *magic, uint64_t size, const char *why)
 	str_addn(&b, magic, 8);
 	put64(&b, size);
 	ok(read_str(&h, &b, &note, &err) < 0, "refused: %s", why);
-	is_str(err.text, why, "so");
+	is_str(err.text, why, "the error is the reason");
 	header_done(&h);
 }
 
@@ -112,15 +113,15 @@ static void test_refused(void)
 	refused("PERFFILE", 104, "in the format of perf before Linux 2.6.33");
 	refused("PERFILE2", 17, "bad size of the file header, 17");
 	refused("PERFILE2", 104, "truncated within the file header");
-	ok(header_read(&h, NULL, 0, &note, &err) < 0, "refused: nothing");
-	is_str(err.text, "the file is empty", "so");
+	ok(header_read(&h, NULL, 0, &note, &err) < 0, "refused: an empty file");
+	is_str(err.text, "the file is empty", "the error says that the file is empty");
 	header_done(&h);
 	put_file(&b, 1 << 27, 16);
 	ok(read_str(&h, &b, &note, &err) < 0 && strstr(err.text, "HEADER_COMPRESSED"),
-	   "refused: compressed, by name");
+	   "refused: a compressed file");
 	header_done(&h);
 	b.len = 150;
-	ok(read_str(&h, &b, &note, &err) < 0, "refused: cut within the attributes");
+	ok(read_str(&h, &b, &note, &err) < 0, "refused: truncated within the attributes");
 	header_done(&h);
 }
 
@@ -140,26 +141,30 @@ static void test_records(void)
 
 	str_addn(&b, &attr, sizeof(attr));
 	put64(&b, 11);
-	ok(feed(&h, PERF_USER_HEADER_ATTR, &b, &err) == 0 && h.events.n == 1, "HEADER_ATTR");
-	is_str(h.events.v[0].name, "page-faults", "a known event has a name");
+	ok(feed(&h, PERF_USER_HEADER_ATTR, &b, &err) == 0 && h.events.n == 1,
+	   "HEADER_ATTR adds an event");
+	is_str(h.events.v[0].name, "page-faults", "a well-known event has perf's name");
 	b.len = 40;
-	ok(feed(&h, PERF_USER_HEADER_ATTR, &b, &err) < 0 && h.events.n == 1, "cut, it is none");
+	ok(feed(&h, PERF_USER_HEADER_ATTR, &b, &err) < 0 && h.events.n == 1,
+	   "a truncated HEADER_ATTR is refused");
 	b.len = 0;
 	put64(&b, 2);
 	put64(&b, 11);
 	put_text(&b, "faults", 8);
-	ok(feed(&h, PERF_USER_EVENT_UPDATE, &b, &err) == 0, "EVENT_UPDATE");
-	is_str(h.events.v[0].name, "faults", "gives it another");
+	ok(feed(&h, PERF_USER_EVENT_UPDATE, &b, &err) == 0, "EVENT_UPDATE is read");
+	is_str(h.events.v[0].name, "faults", "EVENT_UPDATE renames the event");
 	b.len = 0;
 	put64(&b, 1);
 	put64(&b, 11);
 	put64(&b, 0);
 	put64(&b, 3);
 	put64(&b, (uint64_t)-1);
-	ok(feed(&h, PERF_USER_ID_INDEX, &b, &err) == 0, "ID_INDEX");
-	ok(header_find_id(&h, 11)->cpu == 3 && header_find_id(&h, 11)->tid == -1, "says where");
+	ok(feed(&h, PERF_USER_ID_INDEX, &b, &err) == 0, "ID_INDEX is read");
+	ok(header_find_id(&h, 11)->cpu == 3 && header_find_id(&h, 11)->tid == -1,
+	   "ID_INDEX sets the CPU and thread of an id");
 	memset(b.s, 0xff, 8);
-	ok(feed(&h, PERF_USER_ID_INDEX, &b, &err) < 0, "with a lie for its length it is refused");
+	ok(feed(&h, PERF_USER_ID_INDEX, &b, &err) < 0,
+	   "an ID_INDEX with a wrong length is refused");
 	header_done(&h);
 }
 
@@ -172,8 +177,8 @@ static void test_many_ids(void)
 		header_add_id(&h, id * 64, (uint32_t)id);
 	for (uint64_t id = 1; id <= 5000; id++)
 		missing += !header_find_id(&h, id * 64) || header_find_id(&h, id * 64)->event != id;
-	is_u64(missing, 0, "many ids are found");
-	ok(!header_find_id(&h, 63) && !header_find_id(&h, 0), "others are not");
+	is_u64(missing, 0, "5000 ids are found");
+	ok(!header_find_id(&h, 63) && !header_find_id(&h, 0), "other ids are not found");
 	header_done(&h);
 }
 
@@ -192,16 +197,19 @@ static void test_features(void)
 	put32(&b, 2);
 	put_long_string(&b, "perf");
 	put_long_string(&b, "record");
-	ok(header_feature(&h, 11, cursor_make(b.s, b.len), &err) == 0, "CMDLINE");
-	is_str(h.cmdline, "perf record", "is joined");
+	ok(header_feature(&h, 11, cursor_make(b.s, b.len), &err) == 0, "CMDLINE is read");
+	is_str(h.cmdline, "perf record", "CMDLINE is joined by blanks");
 	memset(b.s, 0xff, 4);
-	ok(header_feature(&h, 11, cursor_make(b.s, b.len), &err) < 0, "with too many words is cut");
-	is_str(h.cmdline, "perf record", "and the old one stays");
+	ok(header_feature(&h, 11, cursor_make(b.s, b.len), &err) < 0,
+	   "a CMDLINE with too many words is refused");
+	is_str(h.cmdline, "perf record", "the old command line is kept");
 	ok(header_feature(&h, 250, cursor_make(b.s, b.len), &err) == 0,
-	   "unknown ones are left alone");
-	ok(header_feature(&h, 12, cursor_make(b.s, b.len), &err) < 0, "EVENT_DESC of nonsense");
-	ok(header_feature(&h, 1, cursor_make(b.s, b.len), &err) < 0, "TRACING_DATA of nonsense");
-	ok(header_feature(&h, 2, cursor_make(b.s, 20), &err) < 0, "BUILD_ID of nonsense");
+	   "unknown features are ignored");
+	ok(header_feature(&h, 12, cursor_make(b.s, b.len), &err) < 0,
+	   "an invalid EVENT_DESC is refused");
+	ok(header_feature(&h, 1, cursor_make(b.s, b.len), &err) < 0,
+	   "an invalid TRACING_DATA is refused");
+	ok(header_feature(&h, 2, cursor_make(b.s, 20), &err) < 0, "an invalid BUILD_ID is refused");
 	header_done(&h);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who kept the GIL when asked to let go, in which function. Times are in ms; the interval is 5. */
+/* Which functions kept the GIL after a release request. Times are in ms; the interval is 5. */
 #include "hog-events.h"
 
 static void start(void)
@@ -7,7 +7,8 @@ static void start(void)
 	start_until(1000);
 }
 
-/* "function:line tid holds/hold wait late/overdue_ns late_wait off asleep" of every row, in ms. */
+/* "function:line tid holds/hold wait overdue/overdue_ns overdue_wait off asleep" of every row, in
+ * ms. */
 static const char *rows(void)
 {
 	static struct str text;
@@ -42,8 +43,9 @@ static void test_late(void)
 	is_str(rows(),
 	       "crunch:3 7 1/50 30 1/50 30 0 0; ?:0 8 1/1 1 0/0 0 0 0; "
 	       "?:0 7 1/849 0 0/0 0 0 0",
-	       "held 25 ms longer than asked: late");
-	is_u64(hogs.v.v[0].overdue_longest_at_ns, 100 * MS, "and when");
+	       "a hold that lasts 25 ms after the request is overdue");
+	is_u64(hogs.v.v[0].overdue_longest_at_ns, 100 * MS,
+	       "the start of the longest overdue hold is known");
 }
 
 static void test_obedient(void)
@@ -54,17 +56,17 @@ static void test_obedient(void)
 	asks(125 * MS, 8);
 	turn(125, 7, frame("spin", 4)); /* within the slack */
 	acquire(125 * MS, 8);
-	asks(135 * MS, 7); /* waited for since its start: two intervals */
+	asks(135 * MS, 7); /* it has waited since the hold began: two intervals */
 	turn(135, 8, frame("spin", 4));
 	acquire(135 * MS, 7);
 	asks(145 * MS, 8);
-	turn(147, 7, frame("spin", 5)); /* and this is later than that */
+	turn(147, 7, frame("spin", 5)); /* later than the slack */
 	acquire(147 * MS, 8);
 	find_hogs();
 	is_str(rows(),
 	       "spin:5 7 2/37 17 1/12 12 0 0; ?:0 8 1/853 853 0/0 0 0 0; "
 	       "spin:4 8 1/10 10 0/0 0 0 0",
-	       "Python lets go when asked; one row a function, with its heaviest line");
+	       "Python code releases on request; a function has one row, with its heaviest line");
 }
 
 static void test_off_cpu(void)
@@ -81,13 +83,18 @@ static void test_off_cpu(void)
 	turn(150, 7, frame("nap", 3));
 	acquire(150 * MS, 8);
 	find_hogs();
-	ok(hogs.v.n && hogs.v.v[0].overdue_holds == 1 && hogs.v.v[0].thread != MODEL_NONE, "a row");
+	ok(hogs.v.n && hogs.v.v[0].overdue_holds == 1 && hogs.v.v[0].thread != MODEL_NONE,
+	   "there is an overdue hold");
 	for (size_t i = 0; i < hogs.v.n; i++)
 		if (hogs.v.v[i].frame == frame("nap", 3)) {
-			is_u64(hogs.v.v[i].off_cpu_ns, 13 * MS, "held while off the CPU");
-			is_u64(hogs.v.v[i].asleep_ns, 10 * MS, "of it asleep");
-			is_u64(hogs.v.v[i].hold_off_cpu_ns, 13 * MS, "likewise of all its holds");
-			is_u64(hogs.v.v[i].hold_asleep_ns, 10 * MS, "and asleep");
+			is_u64(hogs.v.v[i].off_cpu_ns, 13 * MS,
+			       "off_cpu_ns is the time off CPU in overdue holds");
+			is_u64(hogs.v.v[i].asleep_ns, 10 * MS,
+			       "asleep_ns is the part of it that is sleep");
+			is_u64(hogs.v.v[i].hold_off_cpu_ns, 13 * MS,
+			       "hold_off_cpu_ns is the time off CPU in all holds");
+			is_u64(hogs.v.v[i].hold_asleep_ns, 10 * MS,
+			       "hold_asleep_ns is the part of it that is sleep");
 		}
 }
 
@@ -102,7 +109,8 @@ static unsigned overdue_holds(const char *name)
 	return n;
 }
 
-/* The holder is runnable without a CPU from 125 to 149; or the waiting thread is, and cannot ask. */
+/* The holder is runnable without a CPU from 125 to 149; or the waiting thread is, and cannot make a
+ * request. */
 static void test_no_cpu(void)
 {
 	start();
@@ -114,7 +122,8 @@ static void test_no_cpu(void)
 	run(149500000, 7, 0);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(overdue_holds("spin"), 0, "who has no CPU cannot let go");
+	is_u64(overdue_holds("spin"), 0,
+	       "a holder without a CPU cannot release the GIL, so its hold is not overdue");
 
 	start();
 	run(100 * MS, 7, 0);
@@ -125,7 +134,7 @@ static void test_no_cpu(void)
 	run(149500000, 8, 1);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(overdue_holds("spin"), 0, "who has no CPU cannot ask");
+	is_u64(overdue_holds("spin"), 0, "a waiter without a CPU cannot request a release");
 
 	start();
 	run(100 * MS, 7, 0);
@@ -133,19 +142,19 @@ static void test_no_cpu(void)
 	run(110 * MS, 8, 1);
 	request(120 * MS, 8);
 	leaves(120 * MS, 8);
-	run(126 * MS, 8, 1); /* asks */
+	run(126 * MS, 8, 1); /* requests a release */
 	leaves(127 * MS, 8);
 	run(149 * MS, 8, 1);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(overdue_holds("spin"), 1, "both had one: late");
+	is_u64(overdue_holds("spin"), 1, "if both had a CPU, the hold is overdue");
 
 	start();
 	run(100 * MS, 7, 0);
 	new_thread(110 * MS, 8, 7);
 	run(110 * MS, 8, 0);
 	request(119 * MS, 8);
-	leaves(119 * MS, 8); /* its timer's wake-up at 124 is not in the recording */
+	leaves(119 * MS, 8); /* the wake-up by its timer at 124 is not recorded */
 	run(119 * MS, 7, 0);
 	preempted(122 * MS, 7);
 	run(148 * MS, 8, 0);
@@ -154,10 +163,10 @@ static void test_no_cpu(void)
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
 	is_u64(overdue_holds("spin"), 0,
-	       "who is woken by a timer and has no CPU cannot ask either");
+	       "a waiter that is woken by a timer but has no CPU cannot request a release");
 }
 
-/* 7 holds from 100 to 150, 8 waits from 120 on and sleeps as told: from, to, from, to … */
+/* 7 holds from 100 to 150; 8 waits from 120 on and sleeps at these times: from, to, from, to … */
 static unsigned slept(const uint64_t *times, size_t n)
 {
 	start();
@@ -176,22 +185,23 @@ static unsigned slept(const uint64_t *times, size_t n)
 	return overdue_holds("spin");
 }
 
-/* Only what goes to sleep again has asked: it may be stopped by a hypervisor when it is woken. */
+/* Only a waiter that sleeps again has proved its request, because a hypervisor may stop it when it
+ * is woken. */
 static void test_proof(void)
 {
 	is_u64(slept((const uint64_t[]){ 120, 126, 127, 149 }, 4), 1,
-	       "who sleeps again after its interval has asked");
+	       "a waiter that sleeps again after its interval has made a request");
 	is_u64(slept((const uint64_t[]){ 120, 126 }, 2), 0,
-	       "that it was woken is no proof: for all that is known it is stopped since then");
+	       "a wake-up is no proof: the waiter may be stopped since then");
 	is_u64(slept((const uint64_t[]){ 120, 121, 122, 149 }, 4), 0,
-	       "nor that it slept again before its interval was over");
+	       "a sleep before the interval is over is no proof");
 	is_u64(slept((const uint64_t[]){ 120, 121, 122, 128, 129, 149 }, 6), 1,
-	       "unlike the next time");
+	       "a later sleep after the interval is a proof");
 	is_u64(slept((const uint64_t[]){ 120, 126, 149, 150 }, 4), 0,
-	       "and who asked late was obeyed at once");
+	       "a hold that ends soon after a late request is not overdue");
 }
 
-/* The interval that was going on when 7 got the GIL was about 9's hold. */
+/* The interval that had begun before 7 got the GIL was about 9's hold. */
 static void test_proof_of_hold(void)
 {
 	for (unsigned again = 0; again < 2; again++) {
@@ -216,13 +226,13 @@ static void test_proof_of_hold(void)
 		turn(150, 7, frame("spin", 3));
 		acquire(150 * MS, 8);
 		is_u64(overdue_holds("spin"), again,
-		       again ? "but the next one does"
-		             : "an interval that began under another holder asks nobody");
+		       again ? "an interval that began under this holder is a request"
+		             : "an interval that began under another holder is no request");
 	}
 }
 
-/* Samples: in a late hold before and after it was asked, in one that is not late, of a thread
- * without the GIL. */
+/* Samples: in an overdue hold before and after the request, in a hold that is not overdue, and of a
+ * thread without the GIL. */
 static void test_samples(void)
 {
 	start();
@@ -238,10 +248,10 @@ static void test_samples(void)
 	release(152 * MS, 8);
 	acquire(152 * MS, 7);
 	find_hogs();
-	is_u64(hogs.samples.n, 1, "only the sample since the hold was asked to end is looked at");
-	is_u64(hogs.samples.n ? hogs.samples.v[0].record : 0, 11, "by its record");
+	is_u64(hogs.samples.n, 1, "only the sample after the release request is used");
+	is_u64(hogs.samples.n ? hogs.samples.v[0].record : 0, 11, "the sample has its record");
 	ok(hogs.samples.n && hogs.v.v[0].row == hogs.samples.v[0].row && hogs.v.v[0].samples == 1,
-	   "and belongs to the hog");
+	   "the sample belongs to the hog");
 }
 
 /* Stacks of the source: 1 is main < eval < x_add, 2 main < eval < pow. */
@@ -262,7 +272,7 @@ static uint32_t native_stack(const char *callee)
 	return stacks_id(stacks, &frame);
 }
 
-/* 7 is asked at 125 and lets go at 150; samples at 124, 130 and 140. */
+/* A release is requested from 7 at 125, and it releases at 150; samples at 124, 130 and 140. */
 static const char *native_of(const uint64_t records[3])
 {
 	static const struct source_ops ops = { .stack_at = native_at };
@@ -287,14 +297,17 @@ static const char *native_of(const uint64_t records[3])
 
 static void test_native(void)
 {
-	is_str(native_of((const uint64_t[]){ 2, 2, 2 }), "pow", "one call kept the GIL");
-	is_str(native_of((const uint64_t[]){ 1, 2, 2 }), "pow", "whatever ran before it was asked");
-	is_str(native_of((const uint64_t[]){ 1, 1, 2 }), "none", "two calls are not one");
+	is_str(native_of((const uint64_t[]){ 2, 2, 2 }), "pow",
+	       "a call that all samples found kept the GIL");
+	is_str(native_of((const uint64_t[]){ 1, 2, 2 }), "pow",
+	       "samples before the request do not count");
+	is_str(native_of((const uint64_t[]){ 1, 1, 2 }), "none", "two different calls are not one");
 	is_str(native_of((const uint64_t[]){ 1, 1, 0 }), "none",
-	       "nor are calls with Python between");
+	       "calls with Python in between are not one");
 }
 
-/* 7 holds from 100 to 150 and is asked at 125 or a moment later; it is off its CPU from 127 to 149. */
+/* 7 holds from 100 to 150; its release is requested at 125 or a moment later; it is off CPU from
+ * 127 to 149. */
 static unsigned stopped(uint32_t prev_state)
 {
 	start();
@@ -311,8 +324,9 @@ static unsigned stopped(uint32_t prev_state)
 
 static void test_stopped(void)
 {
-	is_u64(stopped(1), 1, "who sleeps with the GIL keeps it");
-	is_u64(stopped(4) + stopped(8), 2, "and who computed for 2 ms before it was stopped");
+	is_u64(stopped(1), 1, "a thread that sleeps while it holds the GIL keeps it");
+	is_u64(stopped(4) + stopped(8), 2,
+	       "a thread that ran for 2 ms before it was stopped kept the GIL");
 	start();
 	run(100 * MS, 7, 0);
 	new_thread(110 * MS, 8, 7);
@@ -322,10 +336,12 @@ static void test_stopped(void)
 	run(149500000, 7, 0);
 	turn(150, 7, frame("spin", 3));
 	acquire(150 * MS, 8);
-	is_u64(overdue_holds("spin"), 0, "unlike who was stopped all the time");
+	is_u64(overdue_holds("spin"), 0,
+	       "a thread that was stopped all the time did not keep the GIL");
 }
 
-/* So many holds of 7, each 10 ms longer than asked to; of others, that obey. */
+/* Holds of 7: first overdue ones, each 10 ms longer than the request, then holds that are released
+ * in time. */
 static unsigned stolen(unsigned overdue, unsigned obedient, uint64_t stolen_ms)
 {
 	uint64_t at = 110;
@@ -353,14 +369,16 @@ static unsigned stolen(unsigned overdue, unsigned obedient, uint64_t stolen_ms)
 
 static void test_stolen(void)
 {
-	is_u64(stolen(2, 0, 0), 2, "nothing was stolen: proven");
-	is_u64(stolen(2, 0, 100), 0, "a hypervisor may have had the CPU");
-	is_u64(stolen(4, 0, 30), 4, "unless they lasted longer than all that was stolen");
-	is_u64(stolen(5, 0, 100), 5, "or nearly all holds of the function are overdue");
-	is_u64(stolen(5, 4, 100), 0, "which a function that mostly obeys does not prove");
+	is_u64(stolen(2, 0, 0), 2, "without stolen time, overdue holds are proven");
+	is_u64(stolen(2, 0, 100), 0, "a hypervisor may have had the CPU, so they are not proven");
+	is_u64(stolen(4, 0, 30), 4, "holds that lasted longer than all stolen time are proven");
+	is_u64(stolen(5, 0, 100), 5,
+	       "they are proven if nearly all holds of the function are overdue");
+	is_u64(stolen(5, 4, 100), 0, "they are not proven if the function mostly releases in time");
 }
 
-/* A sleep whose end is not recorded: it may have been time in line, which 9 had 30 ms of. */
+/* A sleep whose end is not recorded: part of it may have been runnable time; 9 was runnable for 30
+ * ms. */
 static unsigned unsure(uint64_t asleep_ms)
 {
 	start();
@@ -381,8 +399,9 @@ static unsigned unsure(uint64_t asleep_ms)
 
 static void test_unsure(void)
 {
-	is_u64(unsure(20), 0, "who was woken unseen may have been runnable for as long as others");
-	is_u64(unsure(50), 1, "but not for longer");
+	is_u64(unsure(20), 0,
+	       "an unrecorded wake-up may hide as much runnable time as other threads had");
+	is_u64(unsure(50), 1, "it cannot hide more");
 }
 
 static void test_sums(void)
@@ -396,7 +415,7 @@ static void test_sums(void)
 		turn(t, 7, frame(t % 2 ? "odd" : "even", (uint32_t)t % 5));
 		request((t + 1) * MS, 8 + (uint32_t)t % 4);
 		acquire((t + 2) * MS, 7);
-		acquire((t + 4) * MS, 8 + (uint32_t)t % 4); /* cuts 7 */
+		acquire((t + 4) * MS, 8 + (uint32_t)t % 4); /* ends 7's hold */
 		release((t + 7) * MS, 8 + (uint32_t)t % 4);
 	}
 	find_hogs();
@@ -407,11 +426,11 @@ static void test_sums(void)
 	for (size_t i = 0; i < m->blame.n; i++)
 		charged += m->blame.v[i].holder < MODEL_UNKNOWN ? m->blame.v[i].wait_ns : 0;
 	is_u64(held, m->gils.v[0].held_ns, "every hold is in one row");
-	is_u64(wait, charged, "and the waiting is what blame charges to holders");
+	is_u64(wait, charged, "the waiting is what blame charges to holders");
 }
 
-/* So many threads wait during each hold, and none of them asks, that it is enough to look at some.
- */
+/* So many threads wait during each hold, without making requests, that only some of the waits are
+ * examined. */
 static void test_bounded(uint32_t threads, uint64_t bounded)
 {
 	begin_with(&(struct model_options){
@@ -426,7 +445,8 @@ static void test_bounded(uint32_t threads, uint64_t bounded)
 	}
 	find_hogs();
 	ok(bounded ? hogs.bounded > bounded : !hogs.bounded,
-	   "%u threads, 200 holds: of %" PRIu64 " not all waits", threads, hogs.bounded);
+	   "%u threads, 200 holds: %" PRIu64 " were not examined completely", threads,
+	   hogs.bounded);
 }
 
 int main(void)

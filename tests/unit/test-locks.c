@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What blocks where the GIL is off: locks, stops of the world, and a GIL that comes and goes. */
+/* Waits without a GIL: for locks, during stops of the world, and a GIL that is turned on and
+ * off. */
 #include "model-events.h"
 
 #define LOCK  0x7f0a
@@ -13,7 +14,7 @@ static void begin_off(void)
 	new_thread(120, 9, 7);
 }
 
-/* A wait as the probes see it: drop_gil and take_gil are called, and do nothing. */
+/* A wait as recorded by the probes: drop_gil and take_gil are called, and do nothing. */
 static void waits(uint64_t from, uint64_t to, uint32_t tid, uint64_t lock, uint32_t frame)
 {
 	parks(from, tid, lock, PARK_LOCK);
@@ -29,15 +30,17 @@ static void test_lock(void)
 	begin_off();
 	waits(200, 300, 8, LOCK, 5);
 	finish();
-	is_str(gil_lane(8), "110:N 200:L 300:N 1000", "a wait for a lock, from park to its return");
+	is_str(gil_lane(8), "110:N 200:L 300:N 1000",
+	       "a lock wait lasts from the call that parks to its return");
 	is_u64(thread(8)->gil.spans.v[1].gil.frame, 5,
-	       "the frame is that which asks for the GIL then");
-	is_u64(lock_blame(8, MODEL_UNKNOWN), 100, "nobody was seen to release it");
-	is_str(gil_lane(7), "100:N 1000", "nobody holds a GIL at the start");
-	is_u64(m->gil_events, 0, "and nothing happened to it");
-	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0, "which is no caveat");
-	is_u64(m->locks.n, 1, "one lock");
-	is_u64(m->locks.v[0].wait_ns, 100, "for which threads waited so long");
+	       "its frame is that of the request for the GIL within it");
+	is_u64(lock_blame(8, MODEL_UNKNOWN), 100,
+	       "a wait without a release is charged to an unknown thread");
+	is_str(gil_lane(7), "100:N 1000", "no thread holds a GIL at the start");
+	is_u64(m->gil_events, 0, "there are no GIL events");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0, "the lack of GIL events is not a caveat");
+	is_u64(m->locks.n, 1, "there is one lock");
+	is_u64(m->locks.v[0].wait_ns, 100, "the lock has the sum of its waits");
 }
 
 static void test_releases(void)
@@ -54,18 +57,19 @@ static void test_releases(void)
 	parked(420, 9);
 	unparks(500, 9, LOCK);
 	finish();
-	is_u64(lock_blame(8, 7), 100, "a wait is charged to who released, up to the release");
-	is_u64(lock_blame(8, MODEL_NONE), 10, "and to nobody after it");
-	is_u64(lock_blame(9, 7), 80, "of two releases the first ends the first stretch");
-	is_u64(lock_blame(9, 8), 100, "and the second the second");
-	is_u64(lock_blame(9, MODEL_NONE), 20, "and then it is free");
-	is_u64(thread(9)->longest_lock_wait_ns, 200, "the longest wait is the whole of it");
+	is_u64(lock_blame(8, 7), 100, "a wait up to a release is charged to the releasing thread");
+	is_u64(lock_blame(8, MODEL_NONE), 10,
+	       "the time after the last release is charged to no thread");
+	is_u64(lock_blame(9, 7), 80, "the first of two releases ends the first stretch");
+	is_u64(lock_blame(9, 8), 100, "the second release ends the second stretch");
+	is_u64(lock_blame(9, MODEL_NONE), 20, "after the last release the lock is free");
+	is_u64(thread(9)->longest_lock_wait_ns, 200, "the longest lock wait is the complete wait");
 	model_blocked(m, model_find_thread(m, 9), 1, &list);
 	ok(list.v.n == 3 && list.v.v[0].start_ns == 220 && list.v.v[1].start_ns == 300 &&
 	           list.v.v[2].end_ns == 420 && list.v.v[2].by == MODEL_NONE,
-	   "the stretches of a wait are the wait");
+	   "the stretches of a wait cover the wait");
 	model_blocked(m, model_find_thread(m, 9), 0, &list);
-	is_u64(list.v.n, 3, "what is no wait has none");
+	is_u64(list.v.n, 3, "a span that is not a wait has no stretches");
 	vec_done(&list.v);
 }
 
@@ -76,7 +80,8 @@ static void test_own(void)
 	unparks(210, 8, LOCK);
 	parked(250, 8);
 	finish();
-	is_u64(lock_blame(8, MODEL_NONE), 50, "what a thread lets go itself is nobody's fault");
+	is_u64(lock_blame(8, MODEL_NONE), 50,
+	       "a wait that the thread ended itself is charged to no thread");
 }
 
 static void test_world(void)
@@ -94,18 +99,21 @@ static void test_world(void)
 	parked(310, 8);
 	finish();
 	is_str(gil_lane(7), "100:N 200:X 305:N 1000",
-	       "who stops the world, from asking to having started it");
-	is_u64(thread(7)->gil.spans.v[1].gil.frame, 9, "in which function");
-	is_str(gil_lane(8), "110:N 210:T 310:N 1000", "who stands");
-	is_u64(thread(8)->gil.spans.v[1].gil.frame, 6, "in the function to which it came back");
-	is_u64(lock_blame(8, 7), 92, "until the other one lets it go on");
-	is_u64(lock_blame(8, MODEL_NONE), 8, "and wakes");
+	       "stopping the world lasts from the request to the end of the restart");
+	is_u64(thread(7)->gil.spans.v[1].gil.frame, 9,
+	       "the function that stopped the world is known");
+	is_str(gil_lane(8), "110:N 210:T 310:N 1000",
+	       "a thread is stopped from parking to its return");
+	is_u64(thread(8)->gil.spans.v[1].gil.frame, 6,
+	       "the function in which the thread was stopped is known");
+	is_u64(lock_blame(8, 7), 92, "the stop is charged to the thread that ended it");
+	is_u64(lock_blame(8, MODEL_NONE), 8, "the wake-up is charged to no thread");
 	is_u64(thread(8)->stops, 1, "stops are counted");
-	is_u64(thread(7)->worlds_stopped, 1, "and stopping");
-	is_u64(thread(7)->longest_stopping_ns, 105, "and the longest is known");
+	is_u64(thread(7)->worlds_stopped, 1, "stops of the world are counted");
+	is_u64(thread(7)->longest_stopping_ns, 105, "the longest stop of the world is known");
 }
 
-/* It had seen that the world is stopped, and was let go before it slept. */
+/* A thread that had noticed the request to stop and was released before it slept. */
 static void test_world_missed(void)
 {
 	begin_off();
@@ -123,9 +131,11 @@ static void test_world_missed(void)
 	parks(610, 8, WORLD, PARK_WORLD);
 	parked(620, 8);
 	finish();
-	is_u64(lock_blame(8, 7), 92, "only the first stop is the other thread's doing");
-	is_u64(lock_blame(8, MODEL_NONE), 8 + 2, "who sleeps after the world went on is let go");
-	is_u64(lock_blame(8, MODEL_UNKNOWN), 10, "unless that was before its last sleep");
+	is_u64(lock_blame(8, 7), 92, "only the first stop is charged to the other thread");
+	is_u64(lock_blame(8, MODEL_NONE), 8 + 2,
+	       "a thread that sleeps after the restart was already released");
+	is_u64(lock_blame(8, MODEL_UNKNOWN), 10,
+	       "a stop without a release since its last sleep is charged to an unknown thread");
 }
 
 static void test_world_no_return(void)
@@ -139,7 +149,7 @@ static void test_world_no_return(void)
 	stops_world(600, 7);
 	finish();
 	is_str(gil_lane(7), "100:N 200:X 300:N 600:X 1000",
-	       "a return that is missing, or comes when something else has happened, ends nothing");
+	       "a return that is missing, or follows another event, ends nothing");
 }
 
 static void test_idle(void)
@@ -151,9 +161,9 @@ static void test_idle(void)
 	parks(500, 9, LOCK, PARK_EVENT);
 	parked(600, 9);
 	finish();
-	is_str(gil_lane(8), "110:N 1000", "who waits for a notice waits for no lock");
-	is_str(gil_lane(9), "120:N 1000", "nor does who waits for an event");
-	is_u64(m->lock_blame.n, 0, "and nobody is to blame");
+	is_str(gil_lane(8), "110:N 1000", "waiting for a notification is not a lock wait");
+	is_str(gil_lane(9), "120:N 1000", "waiting for an event is not a lock wait");
+	is_u64(m->lock_blame.n, 0, "there is no lock blame");
 }
 
 static void test_switched(void)
@@ -171,19 +181,19 @@ static void test_switched(void)
 	released(501, 8);
 	finish();
 	is_str(gil_lane(8), "110:N 200:W 210:H 310:L 400:F 420:H! 500:N 1000",
-	       "a GIL that is on is taken, is left to wait for a lock, and may be turned off");
-	is_u64(m->gil_events, 6, "what happens to it is counted");
-	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "and nothing is odd");
+	       "a GIL that is on is taken, is released for a lock wait, and is turned off");
+	is_u64(m->gil_events, 6, "its events are counted");
+	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "there is no caveat");
 }
 
 static void test_module(void)
 {
 	begin_off();
-	ok(!m->gil_module, "no import turned it on");
+	ok(!m->gil_module, "no import turned the GIL on");
 	model_feed(m, &EV(.time_ns = 50, .tid = 7, .pid = 7, .type = EV_GIL_ON,
 	                  .comm = { .name = names_id(names, "old", 3) }));
 	finish();
-	is_str(m->gil_module, "old", "this one did, before tracing started");
+	is_str(m->gil_module, "old", "an import turned the GIL on before tracing started");
 }
 
 static void test_lost(void)
@@ -196,7 +206,7 @@ static void test_lost(void)
 	leaves_off(450, 8);
 	finish();
 	is_str(gil_lane(8), "110:N 200:L 250:?x 450:N 1000",
-	       "what was lost is unknown until the thread proves to be without");
+	       "lost time is unknown until an event proves that the thread has no GIL");
 }
 
 static void test_exit(void)
@@ -206,8 +216,8 @@ static void test_exit(void)
 	ends(300, 8);
 	parks(300, 9, LOCK, PARK_LOCK);
 	finish();
-	is_str(gil_lane(8), "110:N 200:L 300", "a wait that its thread's end ends");
-	is_str(gil_lane(9), "120:N 300:L 1000", "and one that the recording's end does");
+	is_str(gil_lane(8), "110:N 200:L 300", "a wait ends with its thread");
+	is_str(gil_lane(9), "120:N 300:L 1000", "a wait ends with the recording");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings that lost records: what is unknown, since when, until when, and what is not. */
+/* Recordings with lost records: which states are unknown, and for how long. */
 #include <inttypes.h>
 
 #include "model/span.h"
@@ -16,7 +16,7 @@ static void begin_whole(void)
 	                                    .all_releases = true });
 }
 
-/* One of two engines loses something: what the other one knows stays known. */
+/* One of two recordings loses records: states known from the other remain known. */
 static void test_part(void)
 {
 	begin_whole();
@@ -28,8 +28,9 @@ static void test_part(void)
 	release(300, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 120:N 150:F 160:H 300:N 1000",
-	       "switches are lost: not the GIL");
-	is_str(cpu_lane(7), "100:? 110:R 130:?x 200:R^ 1000", "  but whether it ran");
+	       "if switches are lost, the GIL lane is known");
+	is_str(cpu_lane(7), "100:? 110:R 130:?x 200:R^ 1000",
+	       "if switches are lost, the CPU lane is unknown");
 
 	begin_whole();
 	run(110, 7, 0);
@@ -37,8 +38,9 @@ static void test_part(void)
 	loses_part(130, 200, EVF_GIL_ONLY);
 	release(300, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 120:N 130:?x 200:H^ 300:N 1000", "the GIL's events are lost");
-	is_str(cpu_lane(7), "100:? 110:R 1000", "  but not whether it ran");
+	is_str(gil_lane(7), "100:H^ 120:N 130:?x 200:H^ 300:N 1000",
+	       "if GIL events are lost, the GIL lane is unknown");
+	is_str(cpu_lane(7), "100:? 110:R 1000", "if GIL events are lost, the CPU lane is known");
 }
 
 static void test_cpu(void)
@@ -60,16 +62,16 @@ static void test_cpu(void)
 	release(420, 8);
 	finish();
 	is_str(gil_lane(8), "110:N 130:F 140:H! 145:?x 200:N^ 400:F 410:H 420:N 1000",
-	       "lost records: who is on that CPU is unknown meanwhile");
+	       "the state of a thread on a CPU with lost records is unknown");
 	is_str(gil_lane(7), "100:H^ 120:N 150:W 300:H 310:N 1000",
-	       "who is on another one all the while is not");
+	       "the state of a thread that stays on another CPU is known");
 	is_str(owners(0),
 	       "100:7 120:- 130:- 140:8 145:? 150:?+1 200:-+1 300:7 310:- 400:- 410:8 420:- "
 	       "1000",
-	       "a GIL that an unknown thread may have is not free");
-	is_u64(blame(7, MODEL_UNKNOWN), 50, "and a wait for it is charged to nobody known");
+	       "a GIL that an unknown thread may hold is not free");
+	is_u64(blame(7, MODEL_UNKNOWN), 50, "a wait for it is charged to an unknown thread");
 	is_u64(m->caveats[CAVEAT_LOST], 50, "lost records are counted");
-	is_u64(m->lost.v[0].start_ns, 145, "and shown where they were");
+	is_u64(m->lost.v[0].start_ns, 145, "the loss has its start");
 
 	begin_whole();
 	new_thread(110, 8, 7);
@@ -77,9 +79,11 @@ static void test_cpu(void)
 	loses(50, 200, -1, 1);
 	release(300, 7);
 	finish();
-	is_str(gil_lane(7), "100:?x 200:H^ 300:N 1000", "of an unknown CPU: all threads");
-	is_str(gil_lane(8), "110:?x 1000", "as far as they lived");
-	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "what follows a loss is no other caveat");
+	is_str(gil_lane(7), "100:?x 200:H^ 300:N 1000",
+	       "a loss on an unknown CPU concerns all threads");
+	is_str(gil_lane(8), "110:?x 1000", "a loss concerns a thread only while it lives");
+	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0,
+	       "a release after a loss is not another caveat");
 
 	begin_whole();
 	new_thread(110, 8, 7);
@@ -87,11 +91,11 @@ static void test_cpu(void)
 	loses(140, 200, -1, 1);
 	finish();
 	is_str(lane_text(&m->threads.v[1].gil, "?NHWS", true), "110:N 140:?x 150",
-	       "a thread that has ended since is unknown at its end");
+	       "a thread that ended during the loss is unknown at its end");
 }
 
-/* 8 asks for the GIL on CPU 1, and leaves that at left until back; CPU 0 loses records since then,
- * until 200. */
+/* 8 requests the GIL on CPU 1, and leaves that CPU at left until back; CPU 0 loses records from
+ * since to 200. */
 static void waiter(uint64_t left, uint64_t since, uint64_t back)
 {
 	begin_whole();
@@ -108,21 +112,23 @@ static void waiter(uint64_t left, uint64_t since, uint64_t back)
 	finish();
 }
 
-/* Whoever was off its CPU may have been on the one whose records are missing. */
+/* A thread that was off CPU may have been on the CPU whose records are missing. */
 static void test_moves(void)
 {
 	waiter(140, 150, 300);
 	is_str(gil_lane(8), "110:N 130:W 150:?x 200:W^ 310:H/ 1000",
-	       "a sleeper may have been there");
+	       "a sleeping thread may have been on the lost CPU");
 	is_str(cpu_lane(8), "110:r<7 120:R 140:G 150:?x 200:G^! 300:R 1000",
-	       "and have slept again");
+	       "it may have slept again");
 	waiter(210, 135, 300);
-	is_str(gil_lane(8), "110:N 130:W 310:H/ 1000", "not before it left its own");
+	is_str(gil_lane(8), "110:N 130:W 310:H/ 1000",
+	       "a thread is known until it leaves its own CPU");
 	waiter(160, 150, 210);
-	is_str(gil_lane(8), "110:N 130:W 160:?x 200:W^ 310:H/ 1000", "but since then");
+	is_str(gil_lane(8), "110:N 130:W 160:?x 200:W^ 310:H/ 1000",
+	       "it is unknown from when it leaves its CPU");
 }
 
-/* Anybody may have the GIL at 200. */
+/* Any thread may hold the GIL at 200. */
 static void begin_lossy(void)
 {
 	begin_whole();
@@ -131,23 +137,27 @@ static void begin_lossy(void)
 	loses(130, 200, -1, 5);
 }
 
-/* What a thread does next is possible in one state only. */
+/* The next event of a thread is possible in one state only. */
 static void test_proof(void)
 {
 	begin_lossy();
 	release(300, 8);
 	request(310, 7);
 	finish();
-	is_str(gil_lane(8), "110:N 130:?x 200:H^ 300:N 1000", "it had the GIL");
-	is_str(gil_lane(7), "100:H^ 120:N 130:?x 200:N^ 310:W/ 1000", "it had not");
+	is_str(gil_lane(8), "110:N 130:?x 200:H^ 300:N 1000",
+	       "a release proves that the thread held the GIL");
+	is_str(gil_lane(7), "100:H^ 120:N 130:?x 200:N^ 310:W/ 1000",
+	       "a request proves that the thread did not hold the GIL");
 
 	begin_lossy();
 	acquire(250, 7);
 	release(260, 7);
 	release(300, 8);
 	finish();
-	is_str(gil_lane(8), "110:N 130:?x 300:N 1000", "not if another one had it since");
-	is_str(owners(0), "100:7 120:- 130:? 200:?+1 250:7 260:? 300:- 1000", "nobody holds twice");
+	is_str(gil_lane(8), "110:N 130:?x 300:N 1000",
+	       "a release proves nothing before another thread's hold");
+	is_str(owners(0), "100:7 120:- 130:? 200:?+1 250:7 260:? 300:- 1000",
+	       "the GIL never has two holders");
 
 	begin();
 	new_thread(110, 8, 7);
@@ -156,17 +166,19 @@ static void test_proof(void)
 	request(300, 8);
 	finish();
 	is_str(gil_lane(8), "110:N 130:?x 300:W/ 1000",
-	       "where releases go unseen, it may have had the GIL before it asks");
+	       "if releases may be missing, a request does not prove that the thread had no GIL");
 
 	begin_whole();
 	run(150, 7, 0);
 	loses(160, 200, -1, 5);
 	leaves(300, 7);
 	finish();
-	is_str(cpu_lane(7), "100:? 150:R 160:?x 200:R^ 300:S 1000", "who leaves a CPU had it");
+	is_str(cpu_lane(7), "100:? 150:R 160:?x 200:R^ 300:S 1000",
+	       "a switch-out proves that the thread was on a CPU");
 }
 
-/* Between losses nothing is missing: who sleeps before and after them does so between them. */
+/* Between losses no record is missing, so a thread that sleeps before and after them sleeps between
+ * them. */
 static void test_between(void)
 {
 	begin_whole();
@@ -179,9 +191,9 @@ static void test_between(void)
 	request(510, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 120:N 200:?x 210:N^ 300:?x 310:N^ 400:?x 410:N^ 510:W/ 1000",
-	       "without the GIL");
+	       "between losses the thread is without the GIL");
 	is_str(cpu_lane(7), "100:R 130:S 200:?x 210:S^ 300:?x 310:S^ 400:?x 410:S^! 500:R 1000",
-	       "and without a CPU");
+	       "between losses the thread is without a CPU");
 
 	begin_whole();
 	release(120, 7);
@@ -191,11 +203,12 @@ static void test_between(void)
 	acquire(500, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 120:N 200:?x 310:W^ 500:H/ 1000",
-	       "unless it turns out that it has done something");
-	is_str(cpu_lane(7), "100:R 130:S 200:?x 310:R^ 1000", "or was running");
+	       "the assumption is withdrawn if the thread has requested the GIL");
+	is_str(cpu_lane(7), "100:R 130:S 200:?x 310:R^ 1000",
+	       "the assumption is withdrawn if the thread was running");
 }
 
-/* 7 takes the GIL at 140 on CPU 0, 8 is on CPU 1. */
+/* 7 takes the GIL at 140 on CPU 0; 8 is on CPU 1. */
 static void turn_of_7(void)
 {
 	begin_whole();
@@ -207,7 +220,7 @@ static void turn_of_7(void)
 	acquire(140, 7);
 }
 
-/* Losses are learnt late: what is odd until then is explained by them. */
+/* Losses are reported late; they explain earlier contradictions. */
 static void test_late(void)
 {
 	turn_of_7();
@@ -216,7 +229,8 @@ static void test_late(void)
 	loses(150, 300, 0, 5);
 	loses(160, 310, 1, 5);
 	finish();
-	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "what is learnt later is no contradiction");
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0,
+	       "a contradiction within a loss that is reported later does not count");
 
 	begin_whole();
 	new_thread(110, 8, 7);
@@ -226,7 +240,8 @@ static void test_late(void)
 	ends(250, 8);
 	loses(150, 300, 1, 5);
 	finish();
-	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 0, "nor is an end in a wait");
+	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 0,
+	       "an exit during a wait within a loss does not count");
 
 	turn_of_7();
 	loses(150, 200, 1, 5);
@@ -235,10 +250,10 @@ static void test_late(void)
 	cpu_now = 0;
 	request(400, 7);
 	finish();
-	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "an acquire that was lost is none");
-	is_str(gil_lane(8), "110:N 150:?x 250:N 1000", "it is not known since when it held");
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "a lost acquire is not a contradiction");
+	is_str(gil_lane(8), "110:N 150:?x 250:N 1000", "the start of the new hold is unknown");
 	is_str(gil_lane(7), "100:H^ 120:N 130:F 140:H! 150:?x 250:N^ 400:W/ 1000",
-	       "nor until when the one before it did");
+	       "the end of the previous hold is unknown");
 
 	turn_of_7();
 	cpu_now = 1;
@@ -252,8 +267,9 @@ static void test_late(void)
 	loses(300, 1200, 0, 5);
 	loses(1100, 1300, 0, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 200:N 300:?x 1000", "a loss that is learnt after the end");
-	is_u64(m->caveats[CAVEAT_LOST], 5, "but not one that began after it");
+	is_str(gil_lane(7), "100:H^ 200:N 300:?x 1000",
+	       "a loss that is reported after the end is applied");
+	is_u64(m->caveats[CAVEAT_LOST], 5, "a loss that began after the end is not counted");
 }
 
 static void test_wakeups(void)
@@ -265,15 +281,15 @@ static void test_wakeups(void)
 	                  .lost = { .since_ns = 210, .count = 3 }));
 	run(300, 7, 0);
 	finish();
-	is_str(gil_lane(7), "100:H^/ 1000", "wake-ups that were lost do not concern the GIL");
+	is_str(gil_lane(7), "100:H^/ 1000", "lost wake-ups do not concern the GIL");
 	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 1000",
-	       "nor when a thread had a CPU; since when it wanted one is marked");
-	is_u64(m->caveats[CAVEAT_LOST], 3, "they are counted");
+	       "lost wake-ups do not concern when a thread had a CPU; the sleep is marked");
+	is_u64(m->caveats[CAVEAT_LOST], 3, "lost wake-ups are counted");
 }
 
 /*
- * A machine of two CPUs, four threads and one GIL, that does something at random each nanosecond.
- * The model of what is left of its events after losses says nothing that is not so.
+ * A machine of two CPUs, four threads and one GIL that does something at random in each nanosecond.
+ * The model of the events that remain after losses must not contain wrong states.
  */
 #define CPUS    2
 #define THREADS 4
@@ -338,7 +354,7 @@ static void acts(struct machine *a, int32_t cpu)
 	}
 }
 
-/* Thread 1 switches tracing on, with the GIL, when the others are there already. */
+/* Thread 1 switches tracing on and holds the GIL; the others exist already. */
 static void run_machine(struct machine *a)
 {
 	*a = (struct machine){ .on = { 1, 0 }, .holder = 1, .now = 100 };
@@ -360,7 +376,7 @@ static void run_machine(struct machine *a)
 	}
 }
 
-/* Each CPU's ring buffer is full now and then. */
+/* Each CPU's ring buffer is full from time to time. */
 static struct model *model_of(const struct machine *a, uint32_t losses)
 {
 	struct model *model = model_new(&(struct model_options){ .start_ns = 100,
@@ -400,14 +416,14 @@ static struct model *model_of(const struct machine *a, uint32_t losses)
 	return model;
 }
 
-/* What is assumed between two losses is marked. */
+/* States assumed between two losses are marked. */
 static bool is_assumed(const struct lane *lane, size_t i)
 {
 	return lane->spans.v[i].flags & SPAN_INFERRED_START && i + 1 < lane->spans.n &&
 	       lane->spans.v[i + 1].flags & SPAN_LOST;
 }
 
-/* Whether a state is that of the truth: that a GIL was free may be what was lost. */
+/* Whether a state is the true one; that a GIL was free may be lost. */
 static bool states_agree(unsigned a, unsigned b, bool gil)
 {
 	if (gil && a == GIL_WAIT && b == GIL_FREE_WAIT)
@@ -415,7 +431,7 @@ static bool states_agree(unsigned a, unsigned b, bool gil)
 	return gil ? a == b : (a == CPU_RUNNING) == (b == CPU_RUNNING);
 }
 
-/* How many of the lane's spans say what is not so; *known: ns of those that say something. */
+/* The number of the lane's spans with a wrong state; *known: ns of spans with a known state. */
 static size_t untrue(const struct lane *lane, const struct lane *truth, bool gil, uint64_t *known)
 {
 	size_t wrong = 0;
@@ -469,12 +485,12 @@ static void test_machine(void)
 		vec_done(&machine.events);
 		seed = start;
 	}
-	is_u64(broken, 0, "a machine of ours: the invariants hold whatever is lost");
-	is_u64(gil, 0, "who is said to have or want the GIL does, who is not does not");
-	is_u64(cpu, 0, "who is said to run does");
-	is_u64(odd, 0, "nothing is odd");
-	ok(lost > 5000 && known > 400000, "%" PRIu64 " events are lost, %" PRIu64 " ns known", lost,
-	   known);
+	is_u64(broken, 0, "a random machine: the invariants hold with any losses");
+	is_u64(gil, 0, "a random machine: known GIL states are true");
+	is_u64(cpu, 0, "a random machine: known CPU states are true");
+	is_u64(odd, 0, "a random machine: there are no contradictions");
+	ok(lost > 5000 && known > 400000, "%" PRIu64 " events are lost, %" PRIu64 " ns are known",
+	   lost, known);
 }
 
 int main(void)

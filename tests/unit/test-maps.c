@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Address spaces, and the two tables beside them: numbers by key, kernel symbols. */
+/* Address spaces, and two related tables: numbers by key, and kernel symbols. */
 #include <unistd.h>
 
 #include "base/file.h"
@@ -30,7 +30,7 @@ static void teardown(struct fixture *f)
 	modules_free(f->modules);
 }
 
-/* What is at address, as "base+offset". */
+/* The mapping at address, as "base+offset". */
 static const char *at(struct fixture *f, uint32_t pid, uint64_t address)
 {
 	static char text[64];
@@ -58,25 +58,27 @@ static void test_mmap(void)
 	uint32_t generation;
 
 	maps_mmap(f.maps, 1, 0x1000, 0x4000, 0x100000, f.a);
-	is_str(at(&f, 1, 0x1000), "a.so+0x100000", "the first byte");
-	is_str(at(&f, 1, 0x4fff), "a.so+0x103fff", "the last one");
-	is_str(at(&f, 1, 0x5000), "nothing", "behind it");
-	is_str(at(&f, 1, 0xfff), "nothing", "before it");
+	is_str(at(&f, 1, 0x1000), "a.so+0x100000", "the first byte is mapped");
+	is_str(at(&f, 1, 0x4fff), "a.so+0x103fff", "the last byte is mapped");
+	is_str(at(&f, 1, 0x5000), "nothing", "the byte after the mapping is not mapped");
+	is_str(at(&f, 1, 0xfff), "nothing", "the byte before the mapping is not mapped");
 	generation = maps_space(f.maps, 1)->generation;
 	maps_mmap(f.maps, 1, 0x2000, 0x1000, 0, f.b);
 	ok(maps_space(f.maps, 1)->generation != generation, "a mapping changes the generation");
-	is_str(at(&f, 1, 0x1fff), "a.so+0x100fff", "cut in the middle: the head stays");
-	is_str(at(&f, 1, 0x2fff), "b.so+0xfff", "the new one is there");
-	is_str(at(&f, 1, 0x3000), "a.so+0x102000", "the tail stays where it was in the file");
+	is_str(at(&f, 1, 0x1fff), "a.so+0x100fff",
+	       "a mapping in the middle of another keeps its head");
+	is_str(at(&f, 1, 0x2fff), "b.so+0xfff", "the new mapping is found");
+	is_str(at(&f, 1, 0x3000), "a.so+0x102000", "the tail keeps its file offset");
 	maps_mmap(f.maps, 1, 0x1800, 0x2000, 0x50000, f.b);
-	is_str(at(&f, 1, 0x17ff), "a.so+0x1007ff", "over three: what is left of the first");
-	is_str(at(&f, 1, 0x2000), "b.so+0x50800", "the one in the middle is gone");
-	is_str(at(&f, 1, 0x3800), "a.so+0x102800", "and what is left of the last");
-	is_u64(count(&f, 1), 3, "three mappings");
+	is_str(at(&f, 1, 0x17ff), "a.so+0x1007ff",
+	       "a mapping over three keeps the head of the first");
+	is_str(at(&f, 1, 0x2000), "b.so+0x50800", "the mapping in the middle is replaced");
+	is_str(at(&f, 1, 0x3800), "a.so+0x102800", "the tail of the last remains");
+	is_u64(count(&f, 1), 3, "there are three mappings");
 	maps_mmap(f.maps, 1, 0x8000, 0, 0, f.b);
 	maps_mmap(f.maps, 1, UINT64_MAX - 10, 100, 0, f.b);
-	is_u64(count(&f, 1), 3, "an empty one and one that wraps are left out");
-	is_str(at(&f, 2, 0x1000), "nothing", "another process has its own");
+	is_u64(count(&f, 1), 3, "an empty mapping and one that wraps around are ignored");
+	is_str(at(&f, 2, 0x1000), "nothing", "another process has other mappings");
 	teardown(&f);
 }
 
@@ -87,34 +89,33 @@ static void test_fork_exec(void)
 	maps_mmap(f.maps, 1, 0x1000, 0x1000, 0, f.a);
 	maps_fork(f.maps, 2, 1);
 	maps_mmap(f.maps, 1, 0x1000, 0x1000, 0, f.b);
-	is_str(at(&f, 2, 0x1000), "a.so+0", "a child has what its parent had");
+	is_str(at(&f, 2, 0x1000), "a.so+0", "a child keeps its parent's mappings");
 	maps_fork(f.maps, 3, 2);
 	maps_fork(f.maps, 4, 3);
 	ok(maps_space(f.maps, 3)->root == maps_space(f.maps, 4)->root,
-	   "as long as nobody changes it, once");
+	   "a child shares its parent's tree until one of them changes it");
 	ok(maps_space(f.maps, 3)->generation != maps_space(f.maps, 4)->generation,
-	   "generations are of one space");
+	   "each space has its own generation");
 	maps_mmap(f.maps, 3, 0x1800, 0x400, 0, f.b);
-	is_str(at(&f, 3, 0x1800), "b.so+0", "a child maps something else");
-	is_str(at(&f, 2, 0x1800), "a.so+0x800", "its parent has what it had");
-	is_str(at(&f, 4, 0x1800), "a.so+0x800", "so has its child");
+	is_str(at(&f, 3, 0x1800), "b.so+0", "a child maps another file");
+	is_str(at(&f, 2, 0x1800), "a.so+0x800", "its parent's mappings do not change");
+	is_str(at(&f, 4, 0x1800), "a.so+0x800", "its child's mappings do not change");
 	maps_exec(f.maps, 4);
-	is_str(at(&f, 2, 0x1000), "a.so+0", "a grandchild's exec leaves the others alone");
+	is_str(at(&f, 2, 0x1000), "a.so+0", "exec in a grandchild does not affect the others");
 	maps_fork(f.maps, 3, 2);
-	is_str(at(&f, 3, 0x1800), "a.so+0x800", "a pid that comes again is another process");
-	is_str(at(&f, 1, 0x1000), "b.so+0", "and the parent goes on by itself");
+	is_str(at(&f, 3, 0x1800), "a.so+0x800", "a pid that is used again is another process");
+	is_str(at(&f, 1, 0x1000), "b.so+0", "the parent keeps its own mappings");
 	maps_fork(f.maps, 1, 1);
 	is_str(at(&f, 1, 0x1000), "b.so+0", "a new thread changes nothing");
 	maps_exec(f.maps, 2);
-	is_str(at(&f, 2, 0x1000), "nothing", "exec unmaps all");
-	is_str(at(&f, 1, 0x1000), "b.so+0", "of that process alone");
+	is_str(at(&f, 2, 0x1000), "nothing", "exec unmaps everything");
+	is_str(at(&f, 1, 0x1000), "b.so+0", "exec affects one process only");
 	maps_fork(f.maps, 3, 99);
-	is_str(at(&f, 3, 0x1000), "nothing",
-	       "the child of a process that nobody knows has nothing");
+	is_str(at(&f, 3, 0x1000), "nothing", "the child of an unknown process has no mappings");
 	teardown(&f);
 }
 
-/* A random sequence against one byte per page. */
+/* Compares a random sequence with one number per page. */
 static void test_random(void)
 {
 	struct fixture f = setup();
@@ -146,14 +147,17 @@ static void test_modules(void)
 
 	ok(modules_get(f.modules, "/lib/a.so", NULL) == f.a, "the same path is the same module");
 	ok(modules_get(f.modules, "/lib/a.so", &one) != modules_get(f.modules, "/lib/a.so", &two),
-	   "but not in another build");
-	ok(build_id_equal(&one, &short_one), "zeros behind a short build-id are padding");
-	ok(!build_id_equal(&one, &two), "others differ");
-	ok(!build_id_equal(&one, &(struct build_id){ 0 }), "an unknown one is equal to none");
+	   "the same path in another build is another module");
+	ok(build_id_equal(&one, &short_one), "zeros after a short build-id are padding");
+	ok(!build_id_equal(&one, &two), "different build-ids are not equal");
+	ok(!build_id_equal(&one, &(struct build_id){ 0 }), "an unknown build-id equals none");
 	ok(!module_open(modules_get(f.modules, "/dev/zero", NULL)), "a device is not opened");
-	ok(!module_open(modules_get(f.modules, "//anon", NULL)), "nor what is no file");
-	ok(!module_open(modules_get(f.modules, "[vdso]", NULL)), "nor another kernel's vdso");
-	ok(!module_open(modules_get(f.modules, "/etc/passwd", NULL)), "nor what is no ELF file");
+	ok(!module_open(modules_get(f.modules, "//anon", NULL)),
+	   "a path that is not a file is not opened");
+	ok(!module_open(modules_get(f.modules, "[vdso]", NULL)),
+	   "another kernel's vdso is not opened");
+	ok(!module_open(modules_get(f.modules, "/etc/passwd", NULL)),
+	   "a file that is not ELF is not opened");
 	teardown(&f);
 }
 
@@ -162,18 +166,18 @@ static void test_idmap(void)
 	struct idmap map = { 0 };
 	uint32_t wrong = 0, value;
 
-	ok(idmap_get(&map, 5) == IDMAP_NONE, "an empty table has nothing");
+	ok(idmap_get(&map, 5) == IDMAP_NONE, "an empty table has no entries");
 	for (uint64_t i = 0; i < 100000; i++)
 		idmap_set(&map, i * 0x100000001, i);
 	for (uint64_t i = 0; i < 100000; i++)
 		wrong += idmap_get(&map, i * 0x100000001) != i;
 	is_u64(wrong, 0, "100,000 numbers are found again");
-	ok(idmap_get(&map, 12345) == IDMAP_NONE, "another one is not");
+	ok(idmap_get(&map, 12345) == IDMAP_NONE, "another number is not found");
 	idmap_set(&map, 0, 77);
 	ok(idmap_get(&map, 0) == 77 && map.n == 100000, "a number can be replaced");
-	ok(!idmap_add(&map, 0, 78, &value) && value == 77, "but what is added does not replace it");
+	ok(!idmap_add(&map, 0, 78, &value) && value == 77, "idmap_add does not replace a value");
 	ok(idmap_add(&map, 12345, 78, &value) && value == 78 && idmap_get(&map, 12345) == 78,
-	   "a new number is added");
+	   "idmap_add adds a new number");
 	idmap_done(&map);
 }
 
@@ -204,17 +208,18 @@ static void test_kallsyms(void)
 	if (!ok(k, "a kallsyms file is read"))
 		return;
 	is_str(kallsyms_find(k, 0xffffffff81000190, &module, &start), "schedule",
-	       "the function before an address, data are none");
-	is_u64(start, 0xffffffff81000100, "where it starts");
-	is_str(module, "[kernel.kallsyms]", "in the kernel");
-	is_str(kallsyms_find(k, 0xffffffffc0000010, &module, &start), "nf_hook", "or in a module");
-	is_str(module, "[nf_tables]", "whose name is given");
-	ok(!kallsyms_find(k, 0x1000, &module, &start), "nothing before the first");
-	is_u64(kallsyms_address(k, "_text"), 0xffffffff81000000, "an address by name");
+	       "the function before an address is found; data symbols are ignored");
+	is_u64(start, 0xffffffff81000100, "the start of the function is known");
+	is_str(module, "[kernel.kallsyms]", "its module is the kernel");
+	is_str(kallsyms_find(k, 0xffffffffc0000010, &module, &start), "nf_hook",
+	       "a function of a module is found");
+	is_str(module, "[nf_tables]", "the module's name is known");
+	ok(!kallsyms_find(k, 0x1000, &module, &start), "no function is found before the first");
+	is_u64(kallsyms_address(k, "_text"), 0xffffffff81000000, "an address is found by name");
 	kallsyms_free(k);
 	ok(!kallsyms_of("0000000000000000 T _text\n0000000000000000 T schedule\n"),
-	   "hidden addresses are no symbols");
-	ok(!kallsyms_read("/nonexistent"), "nor is a file that is not there");
+	   "hidden addresses are not symbols");
+	ok(!kallsyms_read("/nonexistent"), "a missing file has no symbols");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pseudo-random sequences, nonsense included: the invariants hold for every one of them, and the
- * owners kept event by event are those that the finished lanes give. */
+/* Pseudo-random sequences of events, including invalid ones: the invariants hold for each of them,
+ * and the owners recorded event by event equal those derived from the finished lanes. */
 #include "../fuzz/model-bytes.h"
 
 #include "model/owners.h"
@@ -21,8 +21,8 @@ static uint32_t next_random(void)
 	return (uint32_t)(seed >> 33);
 }
 
-/* Few sequences reach far if every event is as likely as every other: most bytes come from a list
- * of likely ones. */
+/* Few sequences get far if all events are equally likely, so most bytes come from a list of likely
+ * ones. */
 static size_t fill(uint8_t *data, size_t max, bool nonsense)
 {
 	static const uint8_t likely[] = { EV_REQUEST,    EV_ACQUIRE,      EV_RELEASE, EV_SAVE,
@@ -47,7 +47,7 @@ static size_t fill(uint8_t *data, size_t max, bool nonsense)
 	return n;
 }
 
-/* Drop stretches that only go on. */
+/* Drops stretches that only continue the previous one. */
 static void join_owners(struct model_gil *g)
 {
 	size_t n = 0;
@@ -62,7 +62,7 @@ static void join_owners(struct model_gil *g)
 	g->owners.n = n;
 }
 
-/* As many changes as the lanes say, of the same times and holders. */
+/* Whether the owners equal those derived from the lanes, with the same times and holders. */
 static bool same_owners(struct model *m, uint32_t gil)
 {
 	struct model_gil *g = &m->gils.v[gil], was;
@@ -84,11 +84,11 @@ static bool same_owners(struct model *m, uint32_t gil)
 	return same;
 }
 
-/* A switch interval so short that random events have holds that are overdue. */
+/* A switch interval so short that random events include overdue holds. */
 #define INTERVAL_NS 100000
 
-/* How many patterns there are, and estimates of gains, and those of more than is charged; finding
- * them must end well. */
+/* Returns the number of patterns; also counts the estimates of gains, and those above the charged
+ * waiting. All searches must terminate. */
 static size_t count_patterns(const struct model *m, size_t *estimates, size_t *too_much)
 {
 	struct patterns patterns;
@@ -138,7 +138,7 @@ static void test_sequences(const char *what, bool nonsense, const struct names *
 		model_free(m);
 	}
 	is_u64(broken, 0, "%s: the invariants hold", what);
-	is_u64(differ, 0, "%s: owners are those of the lanes", what);
+	is_u64(differ, 0, "%s: owners equal those of the lanes", what);
 	ok((nonsense || estimates > 0) && !too_much, "%s: %zu gains, none more than the blame",
 	   what, estimates);
 	ok(patterns > 0, "%s: %zu patterns in them", what, patterns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GIL lanes and owners: each rule of DESIGN 2 and 5 by a sequence made by hand. */
+/* GIL lanes and owners: each rule of the model, with a sequence of events made by hand. */
 #include "model-events.h"
 
 static void test_start(void)
@@ -11,18 +11,19 @@ static void test_start(void)
 	acquire(310, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 200:N 300:F 310:H/ 1000",
-	       "who switches tracing on holds the GIL, and who switches it off");
+	       "the thread that switches tracing on, and the one that switches it off, hold the "
+	       "GIL");
 	is_str(owners(0), "100:7 200:- 300:- 310:7 1000", "the GIL has owners from the start");
-	is_u64(m->gils.v[0].address, GIL, "its address is learnt from the first release");
-	is_u64(m->gils.n, 1, "and there is one GIL");
-	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 0, "the hold at the end is no caveat");
+	is_u64(m->gils.v[0].address, GIL, "the GIL's address is learnt from the first release");
+	is_u64(m->gils.n, 1, "there is one GIL");
+	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 0, "the hold at the end is not a caveat");
 	is_u64(thread(7)->holds, 2, "holds are counted");
-	is_u64(thread(7)->releases_probed, 1, "and probed releases");
-	is_u64(thread(7)->longest_hold_ns, 690, "the longest hold");
-	is_u64(thread(7)->longest_hold_at_ns, 310, "and where it is");
-	is_u64(m->gils.v[0].held_ns, 790, "held");
-	is_u64(m->gils.v[0].wanted_ns, 0, "not wanted by anybody else");
-	is_u64(m->gils.v[0].handover_ns, 0, "nor handed over");
+	is_u64(thread(7)->releases_probed, 1, "probed releases are counted");
+	is_u64(thread(7)->longest_hold_ns, 690, "the longest hold is known");
+	is_u64(thread(7)->longest_hold_at_ns, 310, "the start of the longest hold is known");
+	is_u64(m->gils.v[0].held_ns, 790, "the held time is the sum of the holds");
+	is_u64(m->gils.v[0].wanted_ns, 0, "no time is wanted");
+	is_u64(m->gils.v[0].handover_ns, 0, "no time is handover");
 }
 
 static void test_no_probes(void)
@@ -34,11 +35,12 @@ static void test_no_probes(void)
 	                                    .no_probes = true });
 	new_process(200, 20, 7);
 	finish();
-	is_str(gil_lane(7), "100:? 1000", "without probes nobody is taken to hold the GIL");
-	is_u64(m->gils.n, 0, "and there is none");
+	is_str(gil_lane(7), "100:? 1000", "without probes no thread is assumed to hold the GIL");
+	is_u64(m->gils.n, 0, "without probes there is no GIL");
 	is_u64(m->caveats[CAVEAT_FORKED] + m->caveats[CAVEAT_OPEN_HOLD], 0,
-	       "to inherit or to keep");
-	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0, "and that no probe fired is no news");
+	       "without probes no hold is inherited or left open");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0,
+	       "without probes the lack of GIL events is not a caveat");
 }
 
 static void test_start_unbound(void)
@@ -62,21 +64,22 @@ static void test_start_unbound(void)
 	release(200, 7);
 	finish();
 	is_str(gil_lane(7), "100:H1^ 200:N 1000",
-	       "unless the release says another: nobody's acquire ended that hold");
-	is_u64(m->gils.n, 2, "then there are two GILs");
-	is_str(owners(1), "100:7 200:- 1000", "each with its owners");
-	is_str(owners(0), "100:- 160:- 170:8 180:- 1000", "and the other one was free");
+	       "another address in the release moves the hold at the start to that GIL");
+	is_u64(m->gils.n, 2, "there are two GILs then");
+	is_str(owners(1), "100:7 200:- 1000", "the GIL of the hold at the start has its owners");
+	is_str(owners(0), "100:- 160:- 170:8 180:- 1000", "the other GIL was free");
 
 	begin_with(&(struct model_options){ .end_ns = 1000 });
 	request(300, 7);
 	acquire(310, 7);
 	finish();
-	is_str(gil_lane(7), "300:W 310:H/ 1000", "an unknown start is the first event");
-	is_str(owners(0), "300:?+1 310:7 1000", "and nobody is known to have held the GIL");
-	is_u64(blame(7, MODEL_UNKNOWN), 10, "nor is a wait for it charged to anybody");
+	is_str(gil_lane(7), "300:W 310:H/ 1000",
+	       "without a known start the recording starts with its first event");
+	is_str(owners(0), "300:?+1 310:7 1000", "no holder is known then");
+	is_u64(blame(7, MODEL_UNKNOWN), 10, "a wait is charged to an unknown thread then");
 }
 
-/* The probes fire a moment after the start that the program says. */
+/* The probes fire a moment after the start that the program reports. */
 static void test_start_withdrawn(void)
 {
 	begin();
@@ -88,9 +91,10 @@ static void test_start_withdrawn(void)
 	acquire(180, 8);
 	finish();
 	is_str(gil_lane(7), "100:? 150:W 160:H 170:N 1000",
-	       "a request before any release: it cannot be said how long it held");
-	is_str(owners(0), "100:? 120:?+1 150:?+2 160:7+1 170:-+1 180:8 1000", "nor who did");
-	is_u64(m->caveats[CAVEAT_INFERRED_RELEASE], 0, "and nothing is inferred");
+	       "a first request before any release makes the hold at the start unknown");
+	is_str(owners(0), "100:? 120:?+1 150:?+2 160:7+1 170:-+1 180:8 1000",
+	       "the holder is unknown, too");
+	is_u64(m->caveats[CAVEAT_INFERRED_RELEASE], 0, "no release is inferred");
 
 	begin();
 	new_thread(110, 8, 7);
@@ -98,7 +102,8 @@ static void test_start_withdrawn(void)
 	acquire(140, 8);
 	request(150, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^! 140:N 150:W/ 1000", "unless another one took it meanwhile");
+	is_str(gil_lane(7), "100:H^! 140:N 150:W/ 1000",
+	       "another thread's acquire ends the hold at the start");
 }
 
 static void test_before_and_after(void)
@@ -116,12 +121,12 @@ static void test_before_and_after(void)
 	release(1001, 9);
 	is_called(1002, 9, "late");
 	finish();
-	is_str(gil_lane(9), "100:? 1000", "events before the start and after the end are left out");
-	is_str(thread(9)->name, "worker", "but names are kept");
-	is_str(thread(7)->name, "python3", "of the first thread too");
-	ok(!thread(10), "a thread that ended before the start is not shown");
-	ok(thread(20) && thread(20)->main, "a process that began before it is");
-	is_u64(m->caveats[CAVEAT_UNORDERED], 0, "none of that is out of order");
+	is_str(gil_lane(9), "100:? 1000", "events before the start and after the end are ignored");
+	is_str(thread(9)->name, "worker", "names from before the start are kept");
+	is_str(thread(7)->name, "python3", "so is the name of the first thread");
+	ok(!thread(10), "a thread that ended before the start is not in the model");
+	ok(thread(20) && thread(20)->main, "a process that began before the start is in the model");
+	is_u64(m->caveats[CAVEAT_UNORDERED], 0, "events before the start are not out of order");
 }
 
 static void test_births(void)
@@ -137,12 +142,13 @@ static void test_births(void)
 	request(400, 9);
 	acquire(410, 9);
 	finish();
-	is_str(gil_lane(8), "150:N 250:F 251:H 300:N 320", "a thread born in it has no GIL");
-	is_str(thread(8)->name, "main", "and its parent's name");
+	is_str(gil_lane(8), "150:N 250:F 251:H 300:N 320",
+	       "a thread that is born during the recording has no GIL");
+	is_str(thread(8)->name, "main", "it has its parent's name");
 	is_str(gil_lane(9), "100:N 400:F 410:H/ 1000",
-	       "one from before had none until it asked: another one had it");
-	is_str(thread(9)->name, "", "and has no name");
-	is_u64(m->gils.n, 1, "all of one process share the GIL");
+	       "an older thread had no GIL until its request if another thread held it");
+	is_str(thread(9)->name, "", "a thread without a known name has an empty name");
+	is_u64(m->gils.n, 1, "all threads of a process share the GIL");
 
 	begin();
 	new_thread(150, 8, 7);
@@ -158,11 +164,11 @@ static void test_births(void)
 	is_u64(m->threads.n, 3, "a tid that is used again is another thread");
 	is_str(lane_text(&m->threads.v[1].gil, "?NHWS", true), "150:N 210: 220:H/ 230",
 	       "an exit ends the hold");
-	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 1, "which is a caveat");
-	is_str(gil_lane(8), "300:N 310:W/ 320", "and the wait");
-	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 1, "which is one too");
+	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 1, "an exit during a hold is a caveat");
+	is_str(gil_lane(8), "300:N 310:W/ 320", "an exit ends the wait");
+	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 1, "an exit during a wait is a caveat");
 	is_str(owners(0), "100:7 200:- 210:- 220:8 230:- 310:-+1 320:- 1000",
-	       "the GIL is free again");
+	       "the GIL is free after the exit");
 
 	begin();
 	new_thread(150, 8, 7);
@@ -183,28 +189,30 @@ static void test_fork(void)
 	pid_now = 7;
 	release(250, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 250:N 1000", "a fork leaves the parent's hold alone");
+	is_str(gil_lane(7), "100:H^ 250:N 1000", "a fork does not change the parent's hold");
 	is_str(gil_lane(20), "200:H1^ 210:F1 220:H1 230:N 240",
-	       "the child has its own GIL, held until it takes it anew");
-	is_u64(m->gils.v[1].pid, 20, "of its own process");
-	is_u64(m->caveats[CAVEAT_FORKED], 1, "which is counted");
-	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "and contradicts nothing");
-	is_str(owners(1), "200:20 210:- 220:20 230:- 240", "its GIL ends with it");
+	       "the child has its own GIL, which it holds until it takes it again");
+	is_u64(m->gils.v[1].pid, 20, "the child's GIL belongs to its process");
+	is_u64(m->caveats[CAVEAT_FORKED], 1, "an inherited hold is counted");
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "an inherited hold is not a contradiction");
+	is_str(owners(1), "200:20 210:- 220:20 230:- 240", "the child's GIL ends with the child");
 
 	begin();
 	new_process(200, 20, 7);
 	pid_now = 20;
 	execs(220, 20, "ls");
 	finish();
-	is_str(gil_lane(20), "200:H1^/ 220:N 1000", "another program has no GIL");
-	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 0, "an inherited hold that ends so is no caveat");
-	is_str(thread(20)->name, "ls", "but its own name");
+	is_str(gil_lane(20), "200:H1^/ 220:N 1000", "after exec there is no GIL");
+	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 0,
+	       "an inherited hold that ends with exec is not a caveat");
+	is_str(thread(20)->name, "ls", "after exec the process has its new name");
 
 	begin();
 	release(150, 7);
 	new_process(200, 20, 7);
 	finish();
-	is_str(gil_lane(20), "200:N 1000", "who forks without the GIL has a child without");
+	is_str(gil_lane(20), "200:N 1000",
+	       "a child of a process without the GIL is without it, too");
 
 	begin();
 	new_thread(150, 8, 7);
@@ -214,7 +222,7 @@ static void test_fork(void)
 	acquire(301, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^/ 200:N 300:F 301:H/ 1000",
-	       "exec ends what was known; the next program is a new beginning");
+	       "exec ends the old states, and the next program starts anew");
 }
 
 static void test_inferred(void)
@@ -232,14 +240,16 @@ static void test_inferred(void)
 	request(400, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 120:N 200:F 210:H! 300:N 320:W 360:H! 400:W/ 1000",
-	       "a release that no probe saw ends at another's acquire or the own request");
-	is_str(gil_lane(8), "110:N 250:W 300:H 350:N 1000", "a probed one where it is");
+	       "a release without a probe ends at another thread's acquire or at its own next "
+	       "request");
+	is_str(gil_lane(8), "110:N 250:W 300:H 350:N 1000",
+	       "a probed release ends the hold at its time");
 	is_u64(m->caveats[CAVEAT_INFERRED_RELEASE], 2, "inferred releases are counted");
-	is_u64(thread(7)->releases_inferred, 2, "by thread");
-	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "and are no contradiction");
+	is_u64(thread(7)->releases_inferred, 2, "inferred releases are counted per thread");
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 0, "inferred releases are not a contradiction");
 	is_str(owners(0),
 	       "100:7 120:- 200:- 210:7 250:7+1 300:8 320:8+1 350:-+1 360:7 400:-+1 1000",
-	       "at no instant two holders");
+	       "there are never two holders");
 
 	begin();
 	new_thread(110, 8, 7);
@@ -248,8 +258,9 @@ static void test_inferred(void)
 	release(300, 7);
 	finish();
 	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 1,
-	       "a probed release after another's acquire is a contradiction");
-	is_str(owners(0), "100:7 150:7+1 200:8 1000", "that changes nothing");
+	       "a probed release after another thread's acquire is a contradiction");
+	is_str(owners(0), "100:7 150:7+1 200:8 1000",
+	       "the contradiction does not change the owners");
 }
 
 static void test_save(void)
@@ -266,13 +277,13 @@ static void test_save(void)
 	acquire(401, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 210:S 215:N 400:F 401:H/ 1000",
-	       "EV_SAVE and then EV_RELEASE are one release, the latter");
-	is_u64(thread(7)->releases_probed, 1, "counted once");
+	       "EV_SAVE and a following EV_RELEASE are one release, at the time of the latter");
+	is_u64(thread(7)->releases_probed, 1, "the release is counted once");
 	is_str(gil_lane(8), "110:N 205:W 220:H 300:N 1000", "EV_SAVE alone is the release");
-	is_u64(thread(8)->releases_probed, 1, "and not an inferred one");
+	is_u64(thread(8)->releases_probed, 1, "EV_SAVE alone is not an inferred release");
 	is_str(owners(0), "100:7 205:7+1 210:-+1 220:8 300:- 400:- 401:7 1000",
-	       "meanwhile the GIL was held");
-	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "and nothing else");
+	       "the GIL is held until EV_RELEASE");
+	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "there is no other caveat");
 
 	begin();
 	release(150, 7);
@@ -282,8 +293,9 @@ static void test_save(void)
 	release(230, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 150:N 200:F 210:H 230:N 1000",
-	       "even of a hold that just began");
-	is_str(owners(0), "100:7 150:- 200:- 210:7 230:- 1000", "and its owner too");
+	       "EV_SAVE and EV_RELEASE extend a hold of length 0, too");
+	is_str(owners(0), "100:7 150:- 200:- 210:7 230:- 1000",
+	       "the owner of a hold of length 0 is extended, too");
 
 	begin();
 	new_thread(110, 8, 7);
@@ -294,12 +306,13 @@ static void test_save(void)
 	release(220, 8);
 	finish();
 	is_str(owners(0), "100:7 150:7+1 200:-+1 205:8 220:- 1000",
-	       "not so if another one has had the GIL in between");
-	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "which is a contradiction");
-	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 1, "and counted as one");
+	       "the hold is not extended if another thread had the GIL in between");
+	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0,
+	       "EV_RELEASE then is not a release without a hold");
+	is_u64(m->caveats[CAVEAT_TWO_HOLDERS], 1, "EV_RELEASE then is a contradiction");
 }
 
-/* 9 never has to do with the GIL, 10 waits for it since before. */
+/* 9 has no GIL events; 10 has been waiting since before the start. */
 static void bystanders(uint64_t unit)
 {
 	begin_with(&(struct model_options){
@@ -315,11 +328,12 @@ static void bystanders(uint64_t unit)
 static void test_bystanders(void)
 {
 	bystanders(1000000);
-	is_str(gil_lane(9), "100000000:N 1000000000", "a GIL that is free for long: nobody waits");
+	is_str(gil_lane(9), "100000000:N 1000000000",
+	       "a thread did not wait if the GIL was free for long");
 	is_str(gil_lane(10), "100000000:? 300000000:H 400000000:N 1000000000",
-	       "who gets it without having asked waited since when is not known");
+	       "for an acquire without a request, the start of the wait is unknown");
 	bystanders(1);
-	is_str(gil_lane(9), "100:? 1000", "free for too short a time to tell");
+	is_str(gil_lane(9), "100:? 1000", "a GIL that is free for a short time proves nothing");
 }
 
 static void test_switch_wait(void)
@@ -333,15 +347,16 @@ static void test_switch_wait(void)
 	request(231, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 200:S 230:N 231:W/ 1000", "a forced switch is a switch wait");
-	is_u64(model_thread_wait_ns(thread(7)), 30 + 769, "which is part of the wait");
-	is_u64(thread(7)->waits, 1, "but no wait of its own");
-	is_u64(blame(7, 8), 769, "and charged to nobody");
+	is_u64(model_thread_wait_ns(thread(7)), 30 + 769,
+	       "a switch wait is part of the waiting time");
+	is_u64(thread(7)->waits, 1, "a switch wait is not counted as a wait");
+	is_u64(blame(7, 8), 769, "a switch wait is not charged");
 
 	begin();
 	release(200, 7);
 	released(230, 7);
 	finish();
-	is_str(gil_lane(7), "100:H^ 200:N 1000", "nobody waits, so nobody asked to let go");
+	is_str(gil_lane(7), "100:H^ 200:N 1000", "without a waiter there is no switch wait");
 
 	begin();
 	release(200, 7);
@@ -351,12 +366,13 @@ static void test_switch_wait(void)
 	released(330, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 200:N 300:F 320:H/ 1000",
-	       "a return of drop_gil out of place says nothing");
+	       "a return of drop_gil out of place changes nothing");
 
 	begin();
 	released(200, 8);
 	finish();
-	is_str(gil_lane(8), "100:? 200:N 1000", "but that its thread has no GIL");
+	is_str(gil_lane(8), "100:? 200:N 1000",
+	       "a return of drop_gil proves that the thread has no GIL");
 }
 
 static void test_missing(void)
@@ -368,9 +384,9 @@ static void test_missing(void)
 	acquire(500, 8);
 	finish();
 	is_str(gil_lane(8), "100:? 200:H 300:N 400:H! 500:H/ 1000",
-	       "an acquire without a request is a hold");
-	is_u64(m->caveats[CAVEAT_ACQUIRE_NO_REQUEST], 3, "and counted");
-	is_str(gil_lane(7), "100:H^! 200:N 1000", "it ends another's");
+	       "an acquire without a request starts a hold");
+	is_u64(m->caveats[CAVEAT_ACQUIRE_NO_REQUEST], 3, "an acquire without a request is counted");
+	is_str(gil_lane(7), "100:H^! 200:N 1000", "it ends another thread's hold");
 
 	begin();
 	release(150, 7);
@@ -379,8 +395,8 @@ static void test_missing(void)
 	acquire(310, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 150:N 200:?x 300:F 310:H/ 1000",
-	       "two requests in a row: what was between is unknown");
-	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 1, "and counted");
+	       "between two requests in a row the state is unknown");
+	is_u64(m->caveats[CAVEAT_REQUEST_NO_ACQUIRE], 1, "a request without an acquire is counted");
 
 	begin();
 	release(150, 7);
@@ -390,10 +406,11 @@ static void test_missing(void)
 	release(450, 9);
 	finish();
 	is_str(gil_lane(7), "100:H^ 150:N 200:?x 300:N 1000",
-	       "a release in a wait: it had the GIL, we do not know since when");
-	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 3, "and counted");
-	is_str(gil_lane(9), "100:? 450:N 1000", "a release of who was unknown");
-	is_str(owners(0), "100:7 150:- 200:? 300:- 1000", "unknown is not free");
+	       "a release during a wait makes the wait unknown");
+	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 3, "a release without a hold is counted");
+	is_str(gil_lane(9), "100:? 450:N 1000",
+	       "a release of an unknown thread proves its state from then on");
+	is_str(owners(0), "100:7 150:- 200:? 300:- 1000", "an unknown owner is not a free GIL");
 }
 
 static void test_addresses(void)
@@ -412,8 +429,9 @@ static void test_addresses(void)
 	release(600, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 200:N 300:F 310:H 400:N 500:W1 510:H1 600:N 1000",
-	       "without an address it is the thread's GIL; the acquire takes it from the request");
-	is_u64(m->gils.v[0].address, GIL, "which gets its address when one comes");
+	       "without an address an event is about the thread's GIL; an acquire is about that of "
+	       "the request");
+	is_u64(m->gils.v[0].address, GIL, "a GIL gets its address from a later event");
 	is_u64(m->gils.v[1].address, 0x9000, "another address is another GIL");
 
 	begin();
@@ -422,9 +440,9 @@ static void test_addresses(void)
 	pid_now = 20;
 	request(300, 20);
 	finish();
-	is_u64(m->gils.n, 2, "without an address it is the process's only GIL");
-	is_u64(blame(8, 7), 700, "held by who started");
-	is_u64(blame(20, MODEL_UNKNOWN), 700, "and another process's is not");
+	is_u64(m->gils.n, 2, "without an address an event is about the only GIL of its process");
+	is_u64(blame(8, 7), 700, "the wait is charged to the thread that holds it at the start");
+	is_u64(blame(20, MODEL_UNKNOWN), 700, "the GIL of another process has an unknown holder");
 }
 
 static void test_order(void)
@@ -435,26 +453,27 @@ static void test_order(void)
 	acquire(300, 7);
 	finish();
 	is_str(gil_lane(7), "100:H^ 200:F 300:H/ 1000",
-	       "an event out of order happens at the latest time before it");
-	is_u64(m->caveats[CAVEAT_UNORDERED], 1, "and is counted");
+	       "an event out of order happens at the latest time so far");
+	is_u64(m->caveats[CAVEAT_UNORDERED], 1, "an event out of order is counted");
 
 	begin_with(&(struct model_options){ .start_ns = 100, .start_tid = 7 });
 	finish();
-	is_u64(m->end_ns, 100, "a recording of nothing ends where it starts");
-	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 1, "and says so");
+	is_u64(m->end_ns, 100, "an empty recording ends at its start");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 1,
+	       "an empty recording has the caveat that there are no GIL events");
 
 	begin_with(&(struct model_options){ 0 });
 	finish();
-	is_u64(m->threads.n, 0, "and has nobody in it if nobody is known");
+	is_u64(m->threads.n, 0, "without a known thread the model is empty");
 
 	begin_with(&(struct model_options){ .start_ns = 100, .start_tid = 7, .start_pid = 7 });
 	request(200, 8);
 	finish();
-	is_u64(m->end_ns, 200, "without an end it is the last event");
-	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 1, "and who holds then is a caveat");
+	is_u64(m->end_ns, 200, "without a known end the recording ends with its last event");
+	is_u64(m->caveats[CAVEAT_OPEN_HOLD], 1, "a hold that is open then is a caveat");
 }
 
-/* A check that finds nothing is no check. */
+/* Breaks a finished model in several ways, to prove that model_check detects each. */
 static void test_check(void)
 {
 	struct error err = { 0 };
@@ -468,18 +487,18 @@ static void test_check(void)
 	finish();
 	t = &m->threads.v[1];
 	t->gil.spans.v[2].start_ns -= 30;
-	ok(model_check(m, &err) < 0, "model_check sees two holders: %s", err.text);
+	ok(model_check(m, &err) < 0, "model_check detects two holders: %s", err.text);
 	t->gil.spans.v[2].start_ns += 30;
 	t->gil_ns[GIL_NO]++;
-	ok(model_check(m, &err) < 0, "and a sum that is off by 1 ns: %s", err.text);
+	ok(model_check(m, &err) < 0, "model_check detects a sum that is off by 1 ns: %s", err.text);
 	t->gil_ns[GIL_NO]--;
 	m->blame.v[0].wait_ns--;
-	ok(model_check(m, &err) < 0, "and blame that is: %s", err.text);
+	ok(model_check(m, &err) < 0, "model_check detects blame that is off by 1 ns: %s", err.text);
 	m->blame.v[0].wait_ns++;
 	m->gils.v[0].owners.v[3].thread = 0;
-	ok(model_check(m, &err) < 0, "and an owner without a hold: %s", err.text);
+	ok(model_check(m, &err) < 0, "model_check detects an owner without a hold: %s", err.text);
 	m->gils.v[0].owners.v[3].thread = 1;
-	ok(model_check(m, &err) == 0, "and otherwise nothing");
+	ok(model_check(m, &err) == 0, "model_check accepts the unchanged model");
 }
 
 static void test_caveats(void)
@@ -491,7 +510,7 @@ static void test_caveats(void)
 	is_u64(missing, 0, "each caveat has a name");
 }
 
-/* The frame of a request ran at the end of the hold before it, too. */
+/* The frame of a request also ran at the end of the hold before it. */
 static void test_frames(void)
 {
 	const struct span *spans;
@@ -507,12 +526,13 @@ static void test_frames(void)
 	finish();
 	spans = m->threads.v[0].gil.spans.v;
 	ok(spans[0].state == GIL_HOLD && spans[0].gil.frame == 5,
-	   "a hold gets the next request's frame");
+	   "a hold has the frame of the next request");
 	for (size_t i = 1, waits = 0; i < m->threads.v[0].gil.spans.n; i++)
 		if (spans[i].state == GIL_FREE_WAIT)
-			ok(spans[i].gil.frame == (waits++ ? 0 : 5), "a wait has its own request's");
+			ok(spans[i].gil.frame == (waits++ ? 0 : 5),
+			   "a wait has the frame of its own request");
 		else
-			ok(!spans[i].gil.frame, "nothing else has any");
+			ok(!spans[i].gil.frame, "other spans have no frame");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of a stripped file's functions in a report: from the folder that GILTRACER_DEBUGDIR names,
- * and of the parts that the compiler moved away. */
+/* Names of functions of stripped files in a report: from the folder that GILTRACER_DEBUGDIR names,
+ * and of parts that the compiler moved away. */
 #include <gelf.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 static const char source[] = "static void __attribute__((used)) named(void) { for (;;); }\n";
 
-/* often jumps into rare, behind its beginning, and calls other at its end. */
+/* often jumps into rare, after its start, and calls other at its end. */
 static const char split[] =
 	"#ifdef __x86_64__\n"
 	"__asm__(\".globl often\\n.type often, @function\\noften: .cfi_startproc\\n\"\n"
@@ -26,7 +26,8 @@ static const char split[] =
 	"\".skip 8, 0x90\\nret\\n.cfi_endproc\\n.size other, . - other\\n\");\n"
 	"#endif\n";
 
-/* The name at the entry of a file here; *ret_id is its build-id. Caller frees, NULL if none. */
+/* The name of the function at the entry of a file in this folder; *ret_id is the file's build-id.
+ * Caller frees. NULL if there is none. */
 static char *name_in(const char *file, struct build_id *ret_id)
 {
 	CLEANUP(free) char *path = realpath(file, NULL);
@@ -62,14 +63,14 @@ static void test_folder(void)
 		str_addf(&file, "%02x", id.bytes[i]);
 	str_adds(&file, ".debug");
 	ok(RUN("mkdir", "-p", folder) && RUN("cp", "symbols", file.s),
-	   "its debug file is put away");
+	   "its debug file is moved to another folder");
 	setenv("GILTRACER_DEBUGDIR", "/nosuch", 1);
 	none = name_in("stripped", &id);
-	ok(!none, "where nobody looks");
+	ok(!none, "a debug file in an unknown folder is not found");
 	absolute = realpath("debug", NULL);
 	setenv("GILTRACER_DEBUGDIR", absolute ? absolute : "", 1);
 	ours = name_in("stripped", &id);
-	is_str(ours, "named", "but with the folder's name there is one");
+	is_str(ours, "named", "a debug file below GILTRACER_DEBUGDIR is found");
 }
 
 static void test_none(void)
@@ -80,10 +81,10 @@ static void test_none(void)
 
 	unsetenv("GILTRACER_DEBUGDIR");
 	beside = name_in("linked", &id);
-	is_str(beside, "named", "a debug file beside the file is found");
+	is_str(beside, "named", "a debug file next to the file is found");
 	setenv("GILTRACER_DEBUGDIR", "", 1);
 	none = name_in("linked", &id);
-	ok(!none, "unless none is wanted");
+	ok(!none, "an empty GILTRACER_DEBUGDIR disables the search");
 }
 
 static struct module *module_here(struct modules *modules, const char *file)
@@ -104,10 +105,11 @@ static void test_part(void)
 
 	ok(symbolize_part(stripped, "often", &start), "a part without a symbol is found");
 	symbol = symbolize(whole, start);
-	is_str(symbol ? symbol->name : "(none)", "rare", "it is what is jumped into most");
-	ok(symbol && symbol->start == start, "its beginning is");
-	ok(!symbolize_part(whole, "often", &start), "one with a symbol needs no other name");
-	ok(!symbolize_part(stripped, "rare", &start), "of a function that is not known, nothing");
+	is_str(symbol ? symbol->name : "(none)", "rare",
+	       "the part is the function that is jumped into most");
+	ok(symbol && symbol->start == start, "the start of the part is found");
+	ok(!symbolize_part(whole, "often", &start), "a part that has a symbol is not returned");
+	ok(!symbolize_part(stripped, "rare", &start), "an unknown function has no part");
 	modules_free(modules);
 #endif
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Symbols that overlap, as in hand-written assembly and in files made to be slow. */
+/* Symbols that overlap, as in hand-written assembly and in files constructed to be slow. */
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -11,7 +11,7 @@
 
 #define FEW 2000
 
-/* A function around n others of one byte each, which stand two bytes apart. */
+/* A function around n others of one byte each, two bytes apart. */
 static bool build(size_t n, const char *path)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
@@ -28,7 +28,7 @@ static bool build(size_t n, const char *path)
 	       RUN("cc", "-nostdlib", "-static", "-Wl,-e,outer,--build-id=none", "-o", path, "x.s");
 }
 
-/* How many addresses have the wrong name. */
+/* The number of addresses with a wrong name. */
 static size_t look_up(size_t n, const char *file)
 {
 	CLEANUP(free) char *path = realpath(file, NULL);
@@ -60,7 +60,7 @@ static void test_all(void)
 {
 	if (!ok(build(FEW, "few") && build(GROWTH_FACTOR * FEW, "many"), "programs are built"))
 		return;
-	is_u64(look_up(FEW, "few"), 0, "the innermost symbol names an address");
+	is_u64(look_up(FEW, "few"), 0, "an address has the name of the innermost symbol");
 	growth_ok(name_all, FEW, "names of places between functions in a function");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that ask for a thousand times their size of memory when they are unpacked. */
+/* Files that need a thousand times their size of memory when they are unpacked. */
 #include <lzma.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "built.h"
 #include "tap.h"
 
-/* A file of size zeros, or of noise, as xz makes it. */
+/* Writes a file of size zeros, or of noise, compressed by xz. */
 static bool write_xz(const char *path, size_t size, bool noise)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
@@ -37,7 +37,7 @@ static void not_opened(const char *file, const char *why)
 	struct module *module = modules_get(modules, path, NULL);
 
 	ok(!module_open(module), "%s: a report does not use it", file);
-	is_str(module->why, why, "it says why");
+	is_str(module->why, why, "the reason is given");
 	modules_free(modules);
 }
 
@@ -58,8 +58,8 @@ static void accepted(const char *file, const char *what)
 	struct error err = { 0 };
 	struct image image = { .fd = -1 };
 
-	ok(image_open(&image, file, &err) == 0, "%s: is opened", what);
-	ok(module_open(modules_get(modules, path, NULL)), "%s: for a report, too", what);
+	ok(image_open(&image, file, &err) == 0, "%s: it is opened", what);
+	ok(module_open(modules_get(modules, path, NULL)), "%s: it is opened for a report", what);
 	image_close(&image);
 	modules_free(modules);
 }
@@ -102,7 +102,7 @@ static void test_all(void)
 		return;
 	test_minidebug();
 	test_sections();
-	ok(RUN("gzip", "-k", "x"), "it is packed as a whole");
+	ok(RUN("gzip", "-k", "x"), "a program is compressed as a whole");
 	not_opened("x.gz", "not an ELF file");
 }
 

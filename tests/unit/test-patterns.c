@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each pattern in a program that has it, and none in programs that do not. */
+/* Each pattern is found in a program that has it, and in no other program. */
 #include "analysis/patterns.h"
 #include "trace/stacks.h"
 
@@ -50,7 +50,7 @@ static uint32_t tid_of(uint32_t i)
 	return i == MODEL_NONE ? 0 : m->threads.v[i].tid;
 }
 
-/* The evidence of a pattern that has to be there. */
+/* The evidence of a pattern; "" if the pattern was not found. */
 static const char *text(enum pattern_kind kind, uint32_t tid)
 {
 	static struct str str;
@@ -61,7 +61,7 @@ static const char *text(enum pattern_kind kind, uint32_t tid)
 	return str_get(&str);
 }
 
-/* The GIL goes from the holder to who waits. */
+/* The GIL goes from the holder to a waiting thread. */
 static void pass_on(uint64_t t, uint32_t from, uint32_t to)
 {
 	release(t, from);
@@ -88,17 +88,17 @@ static void test_convoy(void)
 	}
 	find();
 	ok(pattern(PATTERN_CONVOY, 9) != NULL,
-	   "short calls that wait for an interval each: a convoy");
+	   "short calls without the GIL that each wait for an interval are a convoy");
 	ok(pattern(PATTERN_CONVOY, 9) && tid_of(pattern(PATTERN_CONVOY, 9)->other) == 8,
-	   "because of who computes");
+	   "the convoy is caused by the computing thread");
 	is_str(text(PATTERN_CONVOY, 9),
 	       "send (9) released the GIL for a moment 165 times and then waited 946.8 ms for it, "
 	       "94 % of its life, mostly while compute (8) held it; the longest wait was 8.7 ms.",
-	       "with its evidence");
-	is_u64(patterns.v.n, 1, "and nothing else");
+	       "the convoy's evidence is complete");
+	is_u64(patterns.v.n, 1, "there is no other pattern");
 }
 
-/* The same, but 8 lets go at once: the GIL is free, and 9 has no CPU to take it. */
+/* The same, but 8 releases at once: the GIL is free, and 9 has no CPU to take it. */
 static void test_no_convoy(void)
 {
 	uint64_t t = 2 * MS;
@@ -114,7 +114,7 @@ static void test_no_convoy(void)
 		pass_on(t + 5200 * US, 9, 8);
 	}
 	find();
-	ok(!pattern(PATTERN_CONVOY, 9), "waits for a free GIL are no convoy");
+	ok(!pattern(PATTERN_CONVOY, 9), "waits for a free GIL are not a convoy");
 }
 
 /* 9 sleeps for events, 10 ms each, and then waits while 8 computes. */
@@ -135,7 +135,7 @@ static void test_late_wakeups(void)
 	find();
 	ok(pattern(PATTERN_LATE_WAKEUPS, 9) != NULL,
 	   "a loop that waits after each sleep is late: %s", text(PATTERN_LATE_WAKEUPS, 9));
-	ok(!pattern(PATTERN_CONVOY, 9), "and no convoy");
+	ok(!pattern(PATTERN_CONVOY, 9), "late wake-ups are not a convoy");
 }
 
 static uint32_t frame(const char *name, const char *file, uint32_t line, uint32_t parent)
@@ -148,7 +148,8 @@ static uint32_t frame(const char *name, const char *file, uint32_t line, uint32_
 	return stacks_id(frames, &f);
 }
 
-/* 9 sleeps in waiting for events, 10 ms each, and then waits while 8 is in crunch. */
+/* 9 sleeps while it waits for events, 10 ms each, and then waits for the GIL while 8 is in
+ * crunch. */
 static void loop(const char *selector, const char *base_events)
 {
 	uint64_t t = 2 * MS;
@@ -182,18 +183,20 @@ static void test_starvation(void)
 	       "an event loop that waits after each sleep starves");
 	ok(pattern(PATTERN_LOOP_STARVATION, 9) &&
 	           tid_of(pattern(PATTERN_LOOP_STARVATION, 9)->other) == 8,
-	   "because of who holds the GIL meanwhile");
-	ok(!pattern(PATTERN_LATE_WAKEUPS, 9), "and is not late for the same waits again");
+	   "starvation is caused by the thread that holds the GIL meanwhile");
+	ok(!pattern(PATTERN_LATE_WAKEUPS, 9), "the same waits are not reported as late wake-ups");
 	stacks_free(frames);
 	loop("select", "/x/asyncio/base_events.py");
-	ok(pattern(PATTERN_LOOP_STARVATION, 9) != NULL, "up to 3.10 the name is the plain one");
+	ok(pattern(PATTERN_LOOP_STARVATION, 9) != NULL,
+	   "up to 3.10 the plain name of the selector's function is enough");
 	stacks_free(frames);
 	loop("EpollSelector.select", "/x/other/base_events.py");
 	ok(!pattern(PATTERN_LOOP_STARVATION, 9) && pattern(PATTERN_LATE_WAKEUPS, 9),
-	   "another loop is late, not known to be a loop");
+	   "another loop has late wake-ups, but is not known to be an event loop");
 	stacks_free(frames);
 	loop("EpollSelector.register", "/x/asyncio/base_events.py");
-	ok(!pattern(PATTERN_LOOP_STARVATION, 9), "nor is one that does not wait for events");
+	ok(!pattern(PATTERN_LOOP_STARVATION, 9),
+	   "a loop that does not wait for events does not starve");
 	stacks_free(frames);
 	frames = NULL;
 }
@@ -215,7 +218,7 @@ static void test_ping_pong(void)
 	find();
 	ok(pattern(PATTERN_PING_PONG, 8) != NULL, "two that take turns at once: %s",
 	   text(PATTERN_PING_PONG, 8));
-	ok(!pattern(PATTERN_OVERSUBSCRIPTION, 0), "are not too many");
+	ok(!pattern(PATTERN_OVERSUBSCRIPTION, 0), "ping-pong is not oversubscription");
 }
 
 /* Four threads compute in turn, 5 ms each. */
@@ -240,8 +243,8 @@ static void test_oversubscription(void)
 	   text(PATTERN_OVERSUBSCRIPTION, 0));
 	is_u64(pattern(PATTERN_OVERSUBSCRIPTION, 0) ? pattern(PATTERN_OVERSUBSCRIPTION, 0)->count
 	                                            : 0,
-	       4, "all four");
-	is_u64(patterns.v.n, 1, "and nothing else");
+	       4, "oversubscription counts all four threads");
+	is_u64(patterns.v.n, 1, "there is no other pattern");
 }
 
 /* Three interpreters with a GIL each, for each of which two threads compute in turn. */
@@ -287,11 +290,11 @@ static void test_hog(void)
 	is_str(text(PATTERN_HOG, 8),
 	       "(8) kept the GIL after a release request once; other threads waited 300.0 ms "
 	       "meanwhile, 99 % of all waiting; the longest hold was 300.0 ms.",
-	       "one long call is enough");
-	is_u64(patterns.v.n, 1, "and is nothing else");
+	       "one long call is enough for a hog");
+	is_u64(patterns.v.n, 1, "a hog is no other pattern");
 }
 
-/* 8 sleeps on a lock that 9 has, who waits for the GIL because 10 computes. */
+/* 8 sleeps for a lock that 9 holds, which waits for the GIL because 10 computes. */
 static void test_lock_across_wait(void)
 {
 	uint64_t t = 2 * MS;
@@ -315,7 +318,7 @@ static void test_lock_across_wait(void)
 	   text(PATTERN_LOCK_ACROSS_WAIT, 8));
 	ok(pattern(PATTERN_LOCK_ACROSS_WAIT, 8) &&
 	           tid_of(pattern(PATTERN_LOCK_ACROSS_WAIT, 8)->other) == 9,
-	   "for that one");
+	   "its waker is the thread that waited");
 }
 
 static void test_silence(void)
@@ -334,9 +337,9 @@ static void test_silence(void)
 		request(t + 5 * MS + 40 * US, 9);
 	}
 	find();
-	is_u64(patterns.v.n, 0, "two that compute are no pattern");
+	is_u64(patterns.v.n, 0, "two threads that compute are not a pattern");
 
-	/* The same on too few CPUs: holds are long, and so is the way out of drop_gil. */
+	/* The same on too few CPUs: holds are long, and so is the exit of drop_gil. */
 	begin_seconds(1);
 	t = 2 * MS;
 	run(MS, 8, 0);
@@ -361,7 +364,7 @@ static void test_silence(void)
 	find();
 	is_u64(patterns.v.n, 0, "nor when they have to wait for a CPU: %s", text(PATTERN_HOG, 8));
 
-	/* Sleepers that meet nobody. */
+	/* Sleepers that do not meet another thread. */
 	begin_seconds(1);
 	release(t = 2 * MS, 7);
 	for (; t < 900 * MS; t += 5 * MS) {
@@ -370,19 +373,19 @@ static void test_silence(void)
 		release(t + MS + 50 * US, 8);
 	}
 	find();
-	is_u64(patterns.v.n, 0, "a thread that sleeps is none");
+	is_u64(patterns.v.n, 0, "a thread that sleeps is not a pattern");
 
-	/* The convoy above, of 20 ms. */
+	/* The convoy above, in 20 ms. */
 	begin_with(&(struct model_options){
 		.start_ns = MS, .end_ns = 21 * MS, .start_pid = 7, .start_tid = 7 });
 	request(2 * MS, 8);
 	pass_on(19 * MS, 7, 8);
 	find();
-	is_u64(patterns.v.n, 0, "nor is anything that is over at once");
+	is_u64(patterns.v.n, 0, "a recording that is too short has no pattern");
 
 	begin_with(&(struct model_options){ 0 });
 	find();
-	is_u64(patterns.v.n, 0, "nor nothing");
+	is_u64(patterns.v.n, 0, "an empty recording has no pattern");
 }
 
 static void test_words(void)

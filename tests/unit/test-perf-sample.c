@@ -30,18 +30,21 @@ static void test_layout(void)
 	                                   PERF_SAMPLE_RAW);
 
 	ok(l.tid_pos == 8 && l.time_pos == 16 && l.id_pos == 24 && l.cpu_pos == 32,
-	   "a tracepoint's");
-	ok(l.plain && l.raw_pos == 48, "is plain, its raw data behind the period");
-	ok(l.trailer == 32 && l.trailer_time == 24 && l.trailer_id == 16, "its trailer");
+	   "a tracepoint's fields have their places");
+	ok(l.plain && l.raw_pos == 48,
+	   "a tracepoint's sample is plain, with raw data after the period");
+	ok(l.trailer == 32 && l.trailer_time == 24 && l.trailer_id == 16,
+	   "the trailer has its fields");
 	l = layout_of(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_ID);
-	ok(l.id_pos == 0 && l.trailer_id == 8, "IDENTIFIER goes before ID");
-	ok(!l.plain && l.raw_pos == SAMPLE_NOWHERE, "no raw data: not plain");
+	ok(l.id_pos == 0 && l.trailer_id == 8, "IDENTIFIER is used instead of ID");
+	ok(!l.plain && l.raw_pos == SAMPLE_NOWHERE, "a sample without raw data is not plain");
 	l = layout_of(PERF_SAMPLE_RAW | PERF_SAMPLE_CALLCHAIN);
-	ok(!l.plain, "a callchain may be of any length: not plain");
-	ok(l.time_pos == SAMPLE_NOWHERE && l.trailer == 0, "no identity: no trailer");
+	ok(!l.plain, "a sample with a callchain, which may have any length, is not plain");
+	ok(l.time_pos == SAMPLE_NOWHERE && l.trailer == 0,
+	   "without identity fields there is no trailer");
 }
 
-/* All that may be in a sample before what we do not use. */
+/* All fields that may precede those that we do not use. */
 static void put_rich_sample(struct str *b)
 {
 	put64(b, 77);     /* IDENTIFIER */
@@ -82,19 +85,20 @@ static void test_rich(void)
 	struct sample s;
 
 	put_rich_sample(&b);
-	ok(sample_decode(&s, &l, body_of(&b)), "a sample with everything");
-	ok(s.id == 77 && s.ip == 0x1234 && s.addr == 0xadd && s.period == 5, "numbers");
-	ok(s.pid == 10 && s.tid == 11 && s.time_ns == 1000 && s.cpu == 3, "identity");
-	ok(cursor_left(&s.read) == 48, "counts of a group");
+	ok(sample_decode(&s, &l, body_of(&b)), "a sample with all fields is decoded");
+	ok(s.id == 77 && s.ip == 0x1234 && s.addr == 0xadd && s.period == 5, "numbers are decoded");
+	ok(s.pid == 10 && s.tid == 11 && s.time_ns == 1000 && s.cpu == 3,
+	   "identity fields are decoded");
+	ok(cursor_left(&s.read) == 48, "counts of a group are decoded");
 	ok(cursor_left(&s.callchain) == 16 && cursor_u64_at(&s.callchain, 8) == 0x400000,
-	   "callchain");
-	ok(cursor_left(&s.raw) == 4 && !memcmp(s.raw.p, "rawd", 4), "raw data");
+	   "the callchain is decoded");
+	ok(cursor_left(&s.raw) == 4 && !memcmp(s.raw.p, "rawd", 4), "raw data is decoded");
 	ok(s.regs_abi == 2 && cursor_left(&s.regs) == 24 && cursor_u64_at(&s.regs, 16) == 102,
-	   "regs");
-	ok(cursor_left(&s.stack) == 8, "of the stack only what was copied");
-	is_u64(s.leftover, 0, "nothing is left over");
+	   "registers are decoded");
+	ok(cursor_left(&s.stack) == 8, "the stack has only the copied part");
+	is_u64(s.leftover, 0, "no bytes are left over");
 	put64(&b, 0);
-	ok(sample_decode(&s, &l, body_of(&b)) && s.leftover == 8, "what is left over is counted");
+	ok(sample_decode(&s, &l, body_of(&b)) && s.leftover == 8, "bytes left over are counted");
 }
 
 static void test_branches(void)
@@ -112,7 +116,7 @@ static void test_branches(void)
 	put64(&b, 0x5555);
 	put64(&b, 8);
 	ok(sample_decode(&s, &l, body_of(&b)) && cursor_u64_at(&s.stack, 0) == 0x5555,
-	   "a stack behind branches with counters");
+	   "a stack after branches with counters is decoded");
 	b.len = 0;
 	put64(&b, UINT64_MAX / 24 + 2);
 	put64(&b, 0);
@@ -130,9 +134,9 @@ static void test_cuts(void)
 	put_rich_sample(&b);
 	for (size_t size = 0; size < b.len; size++)
 		accepted += sample_decode(&s, &l, cursor_make(b.s, size));
-	is_u64(accepted, 0, "cut anywhere it is refused");
+	is_u64(accepted, 0, "a sample truncated at any place is refused");
 	ok(!sample_decode(&s, &l, cursor_make(b.s, 40)) && s.time_ns == 1000,
-	   "and has what comes before the cut");
+	   "the fields before the truncation are set");
 }
 
 static void test_lies(void)
@@ -150,10 +154,11 @@ static void test_lies(void)
 	put64(&b, 0);
 	put64(&b, 1000);
 	ok(sample_decode(&s, &l, body_of(&b)) && cursor_left(&s.stack) == 8,
-	   "a stack has not more than its dump");
+	   "a stack is not larger than its dump");
 	b.len = 0;
 	put64(&b, 0);
-	ok(sample_decode(&s, &l, body_of(&b)) && !cursor_left(&s.stack), "or none at all");
+	ok(sample_decode(&s, &l, body_of(&b)) && !cursor_left(&s.stack),
+	   "an empty stack dump has no stack");
 }
 
 static void test_trailer(void)
@@ -174,9 +179,9 @@ static void test_trailer(void)
 	c = body_of(&b);
 	ok(sample_decode_trailer(&s, &l, &c), "a trailer is read from the end");
 	ok(s.pid == 0 && s.tid == 8 && s.time_ns == 99 && s.cpu == 2 && s.id == 42,
-	   "-1, a thread past its end, is 0");
+	   "an id of -1, for a thread that has ended, is 0");
 	c.p += 16;
-	ok(!sample_decode_trailer(&s, &l, &c), "too short a body has none");
+	ok(!sample_decode_trailer(&s, &l, &c), "a body that is too short has no trailer");
 }
 
 int main(void)

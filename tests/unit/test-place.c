@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where probes go when the code alone does not explain what the debug information does. */
+/* Places of probes if the debug information explains calls that the code alone does not. */
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -11,8 +11,8 @@
 #include "built.h"
 #include "tap.h"
 
-/* A drop_gil that signals without a lock, so that nobody would take it for one, inlined twice; and
- * another signal that is none. */
+/* A drop_gil that signals without a lock, so the code scan does not recognise it, inlined twice;
+ * and another signal, which is not a release. */
 static const char source[] =
 	"#include <pthread.h>\n"
 	"#include <time.h>\n"
@@ -54,7 +54,7 @@ static struct probe_set *place(const char *path)
 	return NULL;
 }
 
-/* What is found of the probes whose event begins so, one phrase for all; caller frees. */
+/* How the probes whose event begins with event were found, as one text; caller frees. */
 static char *how(const struct probe_set *set, const char *event)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -79,8 +79,8 @@ static void test_with_debug_file(void)
 	is_str(text,
 	       "debug information: drop_gil inlined into PyEval_SaveThread (debug). "
 	       "debug information: drop_gil inlined into PyEval_ReleaseThread (debug). ",
-	       "both copies of drop_gil are known by the debug file");
-	ok(set->releases_known && !set->note, "and that is all of them");
+	       "both inlined copies of drop_gil are found by the debug file");
+	ok(set->releases_known && !set->note, "all releases are known then");
 }
 
 static void test_without(void)
@@ -91,9 +91,10 @@ static void test_without(void)
 
 	if (!set)
 		return;
-	is_str(drop, "", "without it there are none");
-	is_str(save, "symbol table (symbol). ", "but a release that has a name");
-	ok(!set->releases_known && set->note, "and it is said that some are not seen");
+	is_str(drop, "", "without the debug file no inlined copy is found");
+	is_str(save, "symbol table (symbol). ",
+	       "without the debug file a fallback function is probed");
+	ok(!set->releases_known && set->note, "a note says that releases are missing");
 }
 
 static void test_all(void)

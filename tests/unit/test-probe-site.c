@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a probe goes in a prologue: on what the kernel emulates, if every call comes there. */
+/* Chooses the place of a probe in a prologue: an instruction that the kernel emulates and that
+ * every call executes. */
 #include "locate/probe_site.h"
 
 #include "tap.h"
@@ -27,23 +28,25 @@ static void check(const char *what, const uint8_t *code, size_t len, bool with_r
 
 static void test_points(void)
 {
-	CHECK("push: there", true, 0, PROBE_EMULATED, 0x55, RET);
-	CHECK("push %r15: there", true, 0, PROBE_EMULATED, 0x41, 0x57, RET);
-	CHECK("endbr64, push: behind endbr64", true, 4, PROBE_EMULATED, ENDBR, 0x55, RET);
-	CHECK("endbr64, ret: nothing better", true, 0, PROBE_SINGLE_STEPPED, ENDBR, RET);
-	CHECK("sub from rsp, push: a return probe cannot wait", true, 0, PROBE_SINGLE_STEPPED, 0x48,
-	      0x83, 0xec, 0x08, 0x55, RET);
-	CHECK("sub from rsp, push: an entry probe can", false, 4, PROBE_EMULATED, 0x48, 0x83, 0xec,
-	      0x08, 0x55, RET);
-	CHECK("mov rdi away, push: behind it", true, 3, PROBE_EMULATED, 0x48, 0x89, 0xfb, 0x53,
+	CHECK("push: the probe is on it", true, 0, PROBE_EMULATED, 0x55, RET);
+	CHECK("push %r15: the probe is on it", true, 0, PROBE_EMULATED, 0x41, 0x57, RET);
+	CHECK("endbr64, push: the probe is after endbr64", true, 4, PROBE_EMULATED, ENDBR, 0x55,
 	      RET);
-	CHECK("mov into rdi, push: the argument would be lost", true, 0, PROBE_SINGLE_STEPPED, 0x48,
-	      0x89, 0xdf, 0x53, RET);
-	CHECK("test, jne: on the branch", true, 2, PROBE_EMULATED, 0x85, 0xc0, 0x75, 0x10, RET);
-	CHECK("call: emulated", true, 0, PROBE_EMULATED, 0xe8, 0, 0, 0, 0, RET);
-	CHECK("sub from rsp, test, jne that comes back to test: nowhere", false, 0,
+	CHECK("endbr64, ret: the probe is on endbr64", true, 0, PROBE_SINGLE_STEPPED, ENDBR, RET);
+	CHECK("sub from rsp, push: a return probe is on sub", true, 0, PROBE_SINGLE_STEPPED, 0x48,
+	      0x83, 0xec, 0x08, 0x55, RET);
+	CHECK("sub from rsp, push: an entry probe is on push", false, 4, PROBE_EMULATED, 0x48, 0x83,
+	      0xec, 0x08, 0x55, RET);
+	CHECK("mov from rdi, push: the probe is on push", true, 3, PROBE_EMULATED, 0x48, 0x89, 0xfb,
+	      0x53, RET);
+	CHECK("mov to rdi, push: the probe is on mov", true, 0, PROBE_SINGLE_STEPPED, 0x48, 0x89,
+	      0xdf, 0x53, RET);
+	CHECK("test, jne: the probe is on the branch", true, 2, PROBE_EMULATED, 0x85, 0xc0, 0x75,
+	      0x10, RET);
+	CHECK("call: the probe is on it", true, 0, PROBE_EMULATED, 0xe8, 0, 0, 0, 0, RET);
+	CHECK("a jump back behind the entry: the probe is at the entry", false, 0,
 	      PROBE_SINGLE_STEPPED, 0x48, 0x83, 0xec, 0x08, 0x85, 0xc0, 0x75, 0xfc, RET);
-	CHECK("not an instruction", true, 0, PROBE_SINGLE_STEPPED, 0x06);
+	CHECK("an invalid instruction: the probe is on it", true, 0, PROBE_SINGLE_STEPPED, 0x06);
 }
 #endif
 
@@ -52,7 +55,8 @@ int main(void)
 	struct probe_site point;
 
 	probe_site_find(&point, 0, NULL, 0, true);
-	ok(point.skip == 0 && point.cost == PROBE_SINGLE_STEPPED, "no code is no reason to crash");
+	ok(point.skip == 0 && point.cost == PROBE_SINGLE_STEPPED,
+	   "a function without code is single-stepped");
 #ifdef __x86_64__
 	test_points();
 #endif

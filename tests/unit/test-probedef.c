@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Probe definitions: what is read, and that each mistake is named with its line. */
+/* Probe definitions: what is read, and that each mistake is reported with its line. */
 #include <stdlib.h>
 
 #include "locate/probedef.h"
@@ -22,14 +22,16 @@ static void test_good(void)
 	CLEANUP(probedef_free) struct probedef *def = NULL;
 	struct error err = { 0 };
 
-	if (!ok(probedef_parse(&def, "x", text, strlen(text), &err) == 0, "a good one is read"))
+	if (!ok(probedef_parse(&def, "x", text, strlen(text), &err) == 0,
+	        "a valid definition is read"))
 		return;
-	ok(def->major == 3 && def->minor == 12 && !def->shared, "its version and kind of GIL");
-	is_u64(def->functions.n, 2, "its functions");
-	is_str(def->functions.v[0].gil, "+0x180(+0x10(arg1))", "the way to the GIL");
-	is_str(def->functions.v[0].ret, "take_gil_ret", "the event of the return");
-	ok(def->functions.v[1].fallback && !def->functions.v[1].ret, "what is a fallback");
-	is_u64(def->functions.v[1].line, 9, "where it is");
+	ok(def->major == 3 && def->minor == 12 && !def->shared, "version and kind of GIL are read");
+	is_u64(def->functions.n, 2, "functions are read");
+	is_str(def->functions.v[0].gil, "+0x180(+0x10(arg1))",
+	       "the expression of the GIL's address is read");
+	is_str(def->functions.v[0].ret, "take_gil_ret", "the event of the return is read");
+	ok(def->functions.v[1].fallback && !def->functions.v[1].ret, "a fallback is read");
+	is_u64(def->functions.v[1].line, 9, "the line of a function is known");
 }
 
 static void test_free_threaded(void)
@@ -42,15 +44,16 @@ static void test_free_threaded(void)
 	struct error err = { 0 };
 	const struct probedef_function *f;
 
-	if (!ok(probedef_parse(&def, "x", text, strlen(text), &err) == 0, "3.13t is read"))
+	if (!ok(probedef_parse(&def, "x", text, strlen(text), &err) == 0,
+	        "a definition of 3.13t is read"))
 		return;
-	ok(def->minor == 13 && def->free_threaded, "it is the free-threaded build");
+	ok(def->minor == 13 && def->free_threaded, "3.13t is the free-threaded build");
 	f = &def->functions.v[1];
-	is_str(f->without, "b", "without which function it is wanted");
-	is_u64(f->fetch.n, 2, "what else is fetched");
-	is_str(f->fetch.v[1].name, "of", "by name");
-	is_str(f->fetch.v[1].expression, "+0x0(-0x8(arg1))", "from where");
-	is_str(f->fetch.v[1].type, "ustring", "as what");
+	is_str(f->without, "b", "the key 'without' is read");
+	is_u64(f->fetch.n, 2, "other fetched values are read");
+	is_str(f->fetch.v[1].name, "of", "a fetched value has its name");
+	is_str(f->fetch.v[1].expression, "+0x0(-0x8(arg1))", "a fetched value has its expression");
+	is_str(f->fetch.v[1].type, "ustring", "a fetched value has its type");
 }
 
 static void test_bad(void)
@@ -99,7 +102,7 @@ static void test_bad(void)
 
 		ok(probedef_parse(&def, "x", bad[i].text, strlen(bad[i].text), &err) < 0 && !def,
 		   "mistake %zu is refused", i);
-		is_str(err.text, bad[i].error, "and named");
+		is_str(err.text, bad[i].error, "the error names the mistake and its line");
 	}
 }
 
@@ -123,8 +126,8 @@ static void test_fetch(void)
 	CLEANUP(free) char *nested = probedef_fetch("+0x180(-8(arg1))");
 
 #ifdef __x86_64__
-	is_str(plain, "%si", "an argument is a register");
-	is_str(nested, "+0x180(-8(%di))", "loads stay as they are");
+	is_str(plain, "%si", "an argument becomes a register");
+	is_str(nested, "+0x180(-8(%di))", "loads are kept");
 #else
 	ok(plain && nested, "expressions are translated");
 #endif

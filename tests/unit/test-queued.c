@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times in line, and who had the CPU in them, as the page gets them. */
+/* Runnable spans, and which programs had the CPU during them, as the page gets them. */
 #include "model-events.h"
 
 #include "analysis/queued.h"
@@ -35,11 +35,12 @@ static void test_rows(void)
 	picks(2100 * US, 0, 99, 7, 0, 0);
 	finish();
 	queued_find(&q, m, model_find_thread(m, 7));
-	if (is_u64(q.rows.n, 3, "two times in line; the third is too short")) {
-		is_row(&q.rows.v[0], 1000 * US, 3, 140 * US, "most first, of a program in all");
-		is_row(&q.rows.v[1], 1000 * US, 4, 60 * US, "then the others");
-		is_row(&q.rows.v[2], 2000 * US, 3, 100 * US, "and the next time in line");
-		is_u64((uint64_t)q.rows.v[0].cpu, 0, "for that CPU");
+	if (is_u64(q.rows.n, 3, "two runnable spans have rows; one is too short")) {
+		is_row(&q.rows.v[0], 1000 * US, 3, 140 * US,
+		       "the program with the most time comes first");
+		is_row(&q.rows.v[1], 1000 * US, 4, 60 * US, "other programs follow");
+		is_row(&q.rows.v[2], 2000 * US, 3, 100 * US, "the next runnable span follows");
+		is_u64((uint64_t)q.rows.v[0].cpu, 0, "a row has its CPU");
 	}
 	vec_done(&q.rows);
 }
@@ -55,8 +56,8 @@ static void test_many(void)
 	picks(1300 * US, 0, 98, 7, 0, 0);
 	finish();
 	queued_find(&q, m, model_find_thread(m, 7));
-	if (is_u64(q.rows.n, QUEUED_ROWS, "of many, those with the most"))
-		is_row(&q.rows.v[0], 1000 * US, 20, 110 * US, "time are kept");
+	if (is_u64(q.rows.n, QUEUED_ROWS, "a span has a limited number of rows"))
+		is_row(&q.rows.v[0], 1000 * US, 20, 110 * US, "the row with the most time is kept");
 	vec_done(&q.rows);
 
 	begin_long();
@@ -65,7 +66,7 @@ static void test_many(void)
 	run(2000 * US, 7, 0);
 	finish();
 	queued_find(&q, m, model_find_thread(m, 7));
-	is_u64(q.rows.n, 0, "where CPUs were not watched there are none");
+	is_u64(q.rows.n, 0, "without records of all CPUs there are no rows");
 }
 
 int main(void)

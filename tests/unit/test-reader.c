@@ -34,17 +34,20 @@ static void test_records(void)
 	put_record(&b, PERF_RECORD_LOST_SAMPLES, &body);
 	put_record(&b, 12345, &body);
 	pd = open_str(&b);
-	if (!ok(pd != NULL, "the pipe layout is opened"))
+	if (!ok(pd != NULL, "a recording in the pipe layout is opened"))
 		return;
 	ok(perfdata_next(pd, &rec) && rec.type == PERF_RECORD_SWITCH && rec.offset == 16 &&
 	           rec.size == 8 && !cursor_left(&rec.body),
-	   "a record");
-	ok(perfdata_next(pd, &rec) && cursor_u64_at(&rec.body, 0) == 0x55, "one with a body");
-	ok(perfdata_next(pd, &rec) && rec.type == 12345, "one of an unknown type");
-	ok(!perfdata_next(pd, &rec) && !perfdata_next(pd, &rec), "and the end, for good");
-	ok(!perfdata_cut(pd), "nothing is cut");
+	   "a record without a body is returned");
+	ok(perfdata_next(pd, &rec) && cursor_u64_at(&rec.body, 0) == 0x55,
+	   "a record with a body is returned");
+	ok(perfdata_next(pd, &rec) && rec.type == 12345, "a record of unknown type is returned");
+	ok(!perfdata_next(pd, &rec) && !perfdata_next(pd, &rec),
+	   "the end is returned, also repeatedly");
+	ok(!perfdata_cut(pd), "a complete recording is not truncated");
 	perfdata_at(perfdata_data(pd), 24, &rec);
-	ok(rec.type == PERF_RECORD_LOST_SAMPLES && rec.size == 16, "a record again, by its offset");
+	ok(rec.type == PERF_RECORD_LOST_SAMPLES && rec.size == 16,
+	   "a record is returned again by its offset");
 }
 
 static void cut_is(const struct str *b, unsigned records, uint64_t at, const char *text)
@@ -54,11 +57,11 @@ static void cut_is(const struct str *b, unsigned records, uint64_t at, const cha
 
 	if (!ok(pd != NULL, "opened: %s", text))
 		return;
-	is_u64(count_all(pd), records, "the records before it are read");
+	is_u64(count_all(pd), records, "the records before the cut are read");
 	cut = perfdata_cut(pd);
-	if (ok(cut != NULL, "it is noticed")) {
-		is_u64(cut->offset, at, "with its offset");
-		is_str(cut->text, text, "and why");
+	if (ok(cut != NULL, "the cut is noticed")) {
+		is_u64(cut->offset, at, "the cut has its offset");
+		is_str(cut->text, text, "the cut has its reason");
 	}
 }
 
@@ -95,9 +98,9 @@ static void test_extra(void)
 		put64(&b, 0xffffffffffffffff);
 	put_record(&b, PERF_RECORD_SWITCH, NULL);
 	pd = open_str(&b);
-	ok(pd && count_all(pd) == 3, "what follows TRACING_DATA and AUXTRACE is passed");
+	ok(pd && count_all(pd) == 3, "data after TRACING_DATA and AUXTRACE is skipped");
 	ok(pd && !perfdata_cut(pd) && perfdata_header(pd)->formats.n == 1,
-	   "and the format taken in");
+	   "the format in TRACING_DATA is read");
 	perfdata_close(pd);
 	pd = NULL;
 	b.len -= 9;
@@ -105,7 +108,7 @@ static void test_extra(void)
 	       "record of type AUXTRACE: the 24 bytes that follow it are truncated");
 }
 
-/* A feature that makes no sense does not end the reading. */
+/* An invalid feature does not end the reading. */
 static void test_bad_feature(void)
 {
 	CLEANUP(str_done) struct str b = { 0 }, body = { 0 };
@@ -156,9 +159,11 @@ int main(void)
 	test_extra();
 	test_bad_feature();
 	test_file_sizes();
-	ok(perfdata_open(&pd, "/nonexistent", &err) < 0, "a file that is not there is an error");
-	is_str(err.text, "/nonexistent: No such file or directory", "that names it");
-	ok(perfdata_open(&pd, "/proc/self/exe", &err) < 0, "so is a file of another kind");
-	is_str(err.text, "/proc/self/exe: not a perf.data file (bad magic)", "by its name too");
+	ok(perfdata_open(&pd, "/nonexistent", &err) < 0, "a missing file is an error");
+	is_str(err.text, "/nonexistent: No such file or directory",
+	       "the error names the missing file");
+	ok(perfdata_open(&pd, "/proc/self/exe", &err) < 0, "a file of another kind is an error");
+	is_str(err.text, "/proc/self/exe: not a perf.data file (bad magic)",
+	       "the error names the file and the reason");
 	return done_testing();
 }

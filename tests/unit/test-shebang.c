@@ -19,8 +19,7 @@ static void write_script(const char *text, size_t len)
 		exit(99);
 }
 
-/* What is read of a script of this text, as "PYTHON OPTION...", "+" for options that are left out.
- */
+/* Reads a script with this text: "PYTHON OPTION...", and "+" for other options. */
 static char *read_of(const char *text)
 {
 	struct shebang shebang;
@@ -55,46 +54,56 @@ static void reads(const char *text, const char *want, const char *name)
 
 static void test_lines(void)
 {
-	reads("#!/usr/bin/python3\n", "/usr/bin/python3", "a path");
-	reads("#!/usr/bin/python3", "/usr/bin/python3", "without an end of the line");
-	reads("#! \t/usr/bin/python3 \r\n", "/usr/bin/python3", "blanks around it, and a DOS end");
-	reads("#!/usr/bin/env python3\n", "python3", "a name for env to find");
-	reads("#!/usr/bin/env -S python3 -Es -u\n", "python3 -Es -u", "env -S, with options");
-	reads("#!/usr/bin/env -Spython3.12 -I\n", "python3.12 -I", "env -S without a blank");
-	reads("#!/opt/pypy/bin/pypy3\n", "/opt/pypy/bin/pypy3", "PyPy is a Python, too");
-	reads("#!/usr/bin/python3 -E  -s\n", "/usr/bin/python3 -E -s", "two blanks are one");
+	reads("#!/usr/bin/python3\n", "/usr/bin/python3", "a path is read");
+	reads("#!/usr/bin/python3", "/usr/bin/python3", "a line without an end is read");
+	reads("#! \t/usr/bin/python3 \r\n", "/usr/bin/python3",
+	      "blanks around the path, and a DOS line end, are removed");
+	reads("#!/usr/bin/env python3\n", "python3", "a name after env is read");
+	reads("#!/usr/bin/env -S python3 -Es -u\n", "python3 -Es -u",
+	      "options after env -S are read");
+	reads("#!/usr/bin/env -Spython3.12 -I\n", "python3.12 -I",
+	      "env -S without a blank is read");
+	reads("#!/opt/pypy/bin/pypy3\n", "/opt/pypy/bin/pypy3", "PyPy is read as a Python");
+	reads("#!/usr/bin/python3 -E  -s\n", "/usr/bin/python3 -E -s",
+	      "two blanks are treated as one");
 }
 
 static void test_options(void)
 {
-	reads("#!/usr/bin/python3 -X dev\n", "/usr/bin/python3 +", "an option with a value");
-	reads("#!/usr/bin/python3 -bX\n", "/usr/bin/python3 +", "also behind another letter");
-	reads("#!/usr/bin/python3 -u --check\n", "/usr/bin/python3 -u +", "a long one is left out");
-	reads("#!/usr/bin/python3 -\n", "/usr/bin/python3 +", "- is none");
+	reads("#!/usr/bin/python3 -X dev\n", "/usr/bin/python3 +",
+	      "an option with a value is left out");
+	reads("#!/usr/bin/python3 -bX\n", "/usr/bin/python3 +",
+	      "it is left out after another letter, too");
+	reads("#!/usr/bin/python3 -u --check\n", "/usr/bin/python3 -u +",
+	      "a long option is left out");
+	reads("#!/usr/bin/python3 -\n", "/usr/bin/python3 +", "a single - is left out");
 }
 
 static void test_others(void)
 {
-	reads("#!/bin/sh\necho\n", "-", "another interpreter");
-	reads("#!/usr/bin/env perl\n", "-", "another one by env");
-	reads("#!/usr/bin/env\n", "-", "env alone");
-	reads("#!/usr/bin/env -S\n", "-", "env -S alone");
-	reads("#!\n", "-", "nothing behind #!");
+	reads("#!/bin/sh\necho\n", "-", "another interpreter is not a Python");
+	reads("#!/usr/bin/env perl\n", "-", "another interpreter after env is not a Python");
+	reads("#!/usr/bin/env\n", "-", "env alone is not a Python");
+	reads("#!/usr/bin/env -S\n", "-", "env -S alone is not a Python");
+	reads("#!\n", "-", "nothing after #! is not a Python");
 	reads("#!   \n#!/usr/bin/python3\n", "-", "only the first line counts");
-	reads("print()\n#!/usr/bin/python3\n", "-", "no #! on the first line");
-	reads("", "-", "an empty file");
+	reads("print()\n#!/usr/bin/python3\n", "-",
+	      "without #! on the first line there is no Python");
+	reads("", "-", "an empty file has no Python");
 	reads("#!/usr/lib/python3/run\n", "-", "a folder's name is not the interpreter's");
 }
 
-/* As installers write it where the path is too long for the kernel. */
+/* Written by installers if the path is too long for the kernel. */
 static void test_exec(void)
 {
 	reads("#!/bin/sh\n'''exec' /long/bin/python3 \"$0\" \"$@\"\n' '''\n", "/long/bin/python3",
-	      "'''exec' of a path");
+	      "'exec' of a path is read");
 	reads("#!/bin/sh\n'''exec' \"/with blank/bin/python3\" \"$0\" \"$@\"\n' '''\n",
-	      "/with blank/bin/python3", "in quotes");
-	reads("#!/bin/sh\n'''exec' \"/with blank/bin/python3\n", "-", "quotes that do not end");
-	reads("#!/bin/sh\n'''exec' /bin/true \"$0\"\n", "-", "of another program");
+	      "/with blank/bin/python3", "'exec' of a path in quotes is read");
+	reads("#!/bin/sh\n'''exec' \"/with blank/bin/python3\n", "-",
+	      "quotes that do not end are refused");
+	reads("#!/bin/sh\n'''exec' /bin/true \"$0\"\n", "-",
+	      "'exec' of another program is not a Python");
 }
 
 static void test_files(void)
@@ -106,20 +115,20 @@ static void test_files(void)
 	memcpy(head, "#!", 2);
 	write_script(head, sizeof(head));
 	shebang_read(&shebang, path);
-	is_u64(strlen(shebang.line), 4094, "of a line without an end 4 KiB are read");
+	is_u64(strlen(shebang.line), 4094, "4 KiB of a line without an end are read");
 	shebang_done(&shebang);
 	write_script("#!/usr/bin/python3\0 -u\n", 23);
 	shebang_read(&shebang, path);
-	is_str(shebang.line, "/usr/bin/python3", "a zero byte ends it");
+	is_str(shebang.line, "/usr/bin/python3", "a zero byte ends the line");
 	shebang_done(&shebang);
 
 	unlink(path);
 	shebang_read(&shebang, path);
-	ok(!shebang.line && !shebang.python, "a file that is not there");
+	ok(!shebang.line && !shebang.python, "a missing file has no first line");
 	shebang_done(&shebang);
 	if (mkfifo(path, 0600) == 0) {
 		shebang_read(&shebang, path);
-		ok(!shebang.line, "a FIFO is not waited for");
+		ok(!shebang.line, "a FIFO is not opened");
 		shebang_done(&shebang);
 	}
 }

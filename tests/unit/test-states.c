@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU lanes: each odd order of switch, wake, fork and exit. */
+/* CPU lanes: unusual orders of switches, wake-ups, forks and exits. */
 #include "model-events.h"
 
 #include "trace/stacks.h"
@@ -14,13 +14,14 @@ static void test_switches(void)
 	run(450, 7, 0);
 	finish();
 	is_str(cpu_lane(7), "100:R 200:S 300:r 310:R 400:r 450:R 1000",
-	       "running until it leaves, asleep until woken, runnable until it runs");
-	is_u64(thread(7)->cpu_ns[CPU_RUNNING], 100 + 90 + 550, "running");
-	is_u64(thread(7)->cpu_ns[CPU_RUNNABLE], 10 + 50, "runnable");
-	is_u64(thread(7)->cpu_ns[CPU_SLEEPING], 100, "asleep");
-	is_u64((uint64_t)thread(7)->cpu.spans.v[3].cpu.number, 1, "where it ran");
+	       "a thread runs until it leaves, sleeps until it is woken, and is runnable until it "
+	       "runs");
+	is_u64(thread(7)->cpu_ns[CPU_RUNNING], 100 + 90 + 550, "running time is summed");
+	is_u64(thread(7)->cpu_ns[CPU_RUNNABLE], 10 + 50, "runnable time is summed");
+	is_u64(thread(7)->cpu_ns[CPU_SLEEPING], 100, "sleep is summed");
+	is_u64((uint64_t)thread(7)->cpu.spans.v[3].cpu.number, 1, "the CPU is known");
 	is_u64(m->caveats[CAVEAT_NO_TRACEPOINTS], 1,
-	       "without sched_switch D is not told from S, which is a caveat");
+	       "a recording without sched_switch, so without S and D, has a caveat");
 }
 
 static void test_wakers(void)
@@ -36,9 +37,9 @@ static void test_wakers(void)
 	wakes(290, 8, 99);
 	finish();
 	is_str(cpu_lane(7), "100:R 200:S 250:r<8 270:R 1000",
-	       "who woke it; a second wake-up, or one of a running thread, is nothing");
-	is_str(cpu_lane(8), "120:r<7 130:R 1000", "a new thread is runnable, by who made it");
-	is_u64(m->threads.n, 2, "a wake-up makes no thread of a stranger");
+	       "the waker is known; a second wake-up, or one of a running thread, is ignored");
+	is_str(cpu_lane(8), "120:r<7 130:R 1000", "a new thread is runnable, woken by its parent");
+	is_u64(m->threads.n, 2, "a wake-up by an unknown thread does not add a thread");
 }
 
 static void test_unseen(void)
@@ -51,8 +52,8 @@ static void test_unseen(void)
 	run(420, 7, 0);
 	finish();
 	is_str(cpu_lane(7), "100:R 200:S! 300:R 400:S 410:r 420:R 1000",
-	       "a sleep that a timer ended may have ended earlier");
-	is_u64(m->caveats[CAVEAT_UNSEEN_WAKEUPS], 1, "which is a caveat");
+	       "the end of a sleep without a wake-up is inferred");
+	is_u64(m->caveats[CAVEAT_UNSEEN_WAKEUPS], 1, "an unseen wake-up is a caveat");
 
 	begin_with(&(struct model_options){ .start_ns = 100,
 	                                    .end_ns = 1000,
@@ -63,8 +64,10 @@ static void test_unseen(void)
 	run(300, 7, 0);
 	wakes(310, 8, 7);
 	finish();
-	is_u64(m->caveats[CAVEAT_UNSEEN_WAKEUPS], 0, "where all wake-ups were to be recorded");
-	is_u64(m->caveats[CAVEAT_MISSED_WAKEUPS], 1, "it is another caveat: nothing can be done");
+	is_u64(m->caveats[CAVEAT_UNSEEN_WAKEUPS], 0,
+	       "with all wake-ups recorded it is not an unseen wake-up");
+	is_u64(m->caveats[CAVEAT_MISSED_WAKEUPS], 1,
+	       "with all wake-ups recorded it is a missed wake-up");
 
 	begin();
 	run(200, 7, -1);
@@ -72,7 +75,7 @@ static void test_unseen(void)
 	release(300, 7);
 	finish();
 	is_u64((uint64_t)thread(7)->cpu.spans.v[1].cpu.number, 1,
-	       "a switch in that does not say where: the next event does");
+	       "a switch-in without a CPU gets it from the next event");
 }
 
 static void test_first_events(void)
@@ -85,24 +88,26 @@ static void test_first_events(void)
 	request(190, 11);
 	wakes(200, 7, 12);
 	finish();
-	is_str(cpu_lane(8), "100:? 150:R 1000", "before a switch in: off, nobody knows why");
-	is_str(cpu_lane(9), "100:R 160:S 1000", "before a switch out: running");
-	is_str(cpu_lane(11), "100:R 1000", "before an event of its own: running");
-	is_str(cpu_lane(7), "100:R 1000", "who started tracing runs");
+	is_str(cpu_lane(8), "100:? 150:R 1000",
+	       "before its first switch-in a thread's state is unknown");
+	is_str(cpu_lane(9), "100:R 160:S 1000", "before its first switch-out a thread was running");
+	is_str(cpu_lane(11), "100:R 1000", "before its first own event a thread was running");
+	is_str(cpu_lane(7), "100:R 1000", "the thread that started tracing was running");
 
 	begin();
 	is_called(50, 10, "old");
 	wakes(170, 7, 10);
 	run(180, 10, 0);
 	finish();
-	is_str(cpu_lane(10), "100:S 170:r<7 180:R 1000", "before a wake-up: asleep");
+	is_str(cpu_lane(10), "100:S 170:r<7 180:R 1000",
+	       "before its first wake-up a thread was asleep");
 
 	begin();
 	request(200, 7);
 	wakes(300, 8, 7);
 	finish();
-	is_str(cpu_lane(7), "100:? 1000", "without any switch nothing is known");
-	is_u64(thread(7)->cpu_ns[CPU_UNKNOWN], 900, "to the last nanosecond");
+	is_str(cpu_lane(7), "100:? 1000", "without any switch the CPU states are unknown");
+	is_u64(thread(7)->cpu_ns[CPU_UNKNOWN], 900, "all of its time is unknown");
 }
 
 static void test_reasons(void)
@@ -121,8 +126,8 @@ static void test_reasons(void)
 	run(720, 7, 0);
 	finish();
 	is_str(cpu_lane(7), "100:R 200:D! 300:R 400:S! 500:R 600:r 700:R 710:r 720:R 1000",
-	       "sched_switch says why, and the switch-out behind it nothing new");
-	is_u64(m->caveats[CAVEAT_NO_TRACEPOINTS], 0, "and there is no caveat");
+	       "sched_switch has the reason, and the switch-out after it adds nothing");
+	is_u64(m->caveats[CAVEAT_NO_TRACEPOINTS], 0, "with sched_switch there is no caveat");
 
 	begin();
 	leaves(200, 7);
@@ -134,7 +139,7 @@ static void test_reasons(void)
 	sched_out(402, 7, EV_STATE_UNINTERRUPTIBLE, 0);
 	finish();
 	is_str(cpu_lane(7), "100:R 200:D 250:r 300:R 400:D 401:r 1000",
-	       "in the other order too, even with a wake-up in between");
+	       "the other order works, too, even with a wake-up in between");
 
 	begin();
 	sched_out(200, 7, EV_STATE_INTERRUPTIBLE, 0);
@@ -143,7 +148,7 @@ static void test_reasons(void)
 	run(300, 7, 0);
 	finish();
 	is_str(cpu_lane(7), "100:R 200:S 205:r 300:R 1000",
-	       "woken while it leaves: runnable, not asleep again");
+	       "a thread that is woken while it leaves is runnable");
 }
 
 static void test_gil_sleep(void)
@@ -161,8 +166,8 @@ static void test_gil_sleep(void)
 	leaves(400, 7);
 	finish();
 	is_str(cpu_lane(7), "100:R 210:G! 300:R 310:r 320:R 330:D! 340:R 400:S 1000",
-	       "asleep in a wait is asleep for the GIL; preempted or in the disk is not");
-	is_u64(thread(7)->cpu_ns[CPU_GIL_SLEEP], 90, "for so long");
+	       "a sleep during a wait is for the GIL; being preempted or uninterruptible is not");
+	is_u64(thread(7)->cpu_ns[CPU_GIL_SLEEP], 90, "sleep for the GIL is summed");
 }
 
 static void test_stacks(void)
@@ -191,10 +196,10 @@ static void test_stacks(void)
 	sched_out(601, 7, EV_STATE_INTERRUPTIBLE, take);
 	finish();
 	is_str(cpu_lane(7), "100:R 200:G! 300:R 400:S! 500:R 600:G 1000",
-	       "with stacks a sleep under take_gil is a sleep for the GIL");
+	       "with stacks a sleep under take_gil is for the GIL");
 	is_u64(thread(7)->cpu.spans.v[1].cpu.stack, take, "the span has its stack");
-	is_u64(thread(7)->cpu.spans.v[3].cpu.stack, other, "each its own");
-	is_u64(thread(7)->cpu.spans.v[2].cpu.stack, 0, "a running one has none");
+	is_u64(thread(7)->cpu.spans.v[3].cpu.stack, other, "each span has its own stack");
+	is_u64(thread(7)->cpu.spans.v[2].cpu.stack, 0, "a running span has no stack");
 	stacks_free(stacks);
 }
 
@@ -207,15 +212,15 @@ static void test_lives(void)
 	leaves(310, 8);
 	wakes(320, 7, 8);
 	finish();
-	is_str(cpu_lane(8), "200:r<7 210:R 300", "the last switch out comes after the exit");
-	is_u64(m->threads.n, 2, "and revives nobody");
+	is_str(cpu_lane(8), "200:r<7 210:R 300", "a switch-out after the exit is ignored");
+	is_u64(m->threads.n, 2, "events after the exit do not add a thread");
 
 	begin();
 	new_thread(200, 8, 7);
 	run(210, 8, 1);
 	new_thread(300, 8, 7);
 	finish();
-	is_str(cpu_lane(8), "300:r<7 1000", "an exit that was not seen ends at the next birth");
+	is_str(cpu_lane(8), "300:r<7 1000", "a missing exit is replaced by the next birth");
 
 	begin();
 	new_thread(200, 8, 7);
@@ -223,11 +228,12 @@ static void test_lives(void)
 	loses(250, 300, 1, 5);
 	preempted(400, 8);
 	finish();
-	is_str(cpu_lane(8), "200:r<7 210:R 250:?x 300:R^ 400:r 1000", "lost records are unknown");
-	is_u64(thread(8)->cpu_ns[CPU_UNKNOWN], 50, "and nothing else");
+	is_str(cpu_lane(8), "200:r<7 210:R 250:?x 300:R^ 400:r 1000",
+	       "during lost records the state is unknown");
+	is_u64(thread(8)->cpu_ns[CPU_UNKNOWN], 50, "only the loss is unknown");
 }
 
-/* An event of a thread that we thought asleep: it runs, whatever is missing. */
+/* An event of a thread that seemed to sleep: it runs, so a switch is missing. */
 static void test_missing_in(void)
 {
 	begin();
@@ -235,10 +241,11 @@ static void test_missing_in(void)
 	request(300, 7);
 	sched_out(400, 7, EV_STATE_UNINTERRUPTIBLE, 0);
 	finish();
-	is_str(cpu_lane(7), "100:R 200:S 300:R 400:D 1000", "who does something is running");
+	is_str(cpu_lane(7), "100:R 200:S 300:R 400:D 1000",
+	       "a thread with an event of its own is running");
 }
 
-/* Woken when it has decided to sleep and not yet left. */
+/* Woken after its decision to sleep, before it left its CPU. */
 static void test_early_wake(void)
 {
 	begin();
@@ -251,10 +258,10 @@ static void test_early_wake(void)
 	leaves(401, 7);
 	finish();
 	is_str(cpu_lane(7), "100:? 150:R 205:r 300:R 400:S 1000",
-	       "it wants to run from then on, and the next sleep is one");
+	       "it is runnable from then on, and its next sleep is a sleep");
 }
 
-/* What all CPUs did is known as well. */
+/* Recordings of all CPUs. */
 static void test_picks(void)
 {
 	begin();
@@ -270,7 +277,8 @@ static void test_picks(void)
 	picks(600, 0, 0, 7, 0, 0);
 	finish();
 	is_str(cpu_lane(7), "100:? 150:R 200:r 300:R 400:S 500:r 600:R 1000",
-	       "a thread gets and loses the CPU when it is picked, whatever switching takes");
+	       "a thread gets and loses the CPU when the scheduler picks, not when the switch is "
+	       "done");
 
 	begin();
 	run(150, 7, 0);
@@ -284,9 +292,9 @@ static void test_picks(void)
 	run(330, 7, 0);
 	finish();
 	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 310:R 320:r 330:R 1000",
-	       "contradictions, duplicates and the other order");
+	       "contradictions, duplicates and another order are resolved");
 	is_u64((uint64_t)thread(7)->cpu.spans.v[4].cpu.number, 0,
-	       "where it comes on is where it is");
+	       "the CPU of the switch-in is used");
 
 	begin();
 	run(150, 7, 0);
@@ -294,8 +302,8 @@ static void test_picks(void)
 	picks(210, 0, 7, 8, 0, 0);
 	picks(220, 0, 8, 7, 0, 0);
 	finish();
-	is_str(cpu_lane(7), "100:? 150:R 200", "who has ended is picked no more");
-	is_u64(m->threads.n, 1, "and a stranger that is picked is none of ours");
+	is_str(cpu_lane(7), "100:? 150:R 200", "a thread that has ended is not picked again");
+	is_u64(m->threads.n, 1, "a thread of another program that is picked is not added");
 }
 
 static uint64_t starved(uint32_t tid, uint32_t by, uint32_t called)
@@ -319,12 +327,15 @@ static void test_starvation(void)
 	picks(400, 1, 97, 0, 0, 0);
 	picks(410, 1, 0, 8, 0, 0);
 	finish();
-	is_str(cpu_lane(8), "110:r<7 150:R 200:r 410:R 1000", "in line twice");
-	is_u64(starved(8, MODEL_NONE, 3), 100, "two threads of one other program");
-	is_u64(starved(8, MODEL_NONE, 4), 50, "another");
-	is_u64(starved(8, model_find_thread(m, 7), 0), 50, "a thread of ours");
-	is_u64(starved(8, MODEL_NONE, 0), 10, "nobody");
-	is_u64(starved(8, MODEL_UNKNOWN, 0), 40, "and before the first switch that is there");
+	is_str(cpu_lane(8), "110:r<7 150:R 200:r 410:R 1000", "thread 8 is runnable twice");
+	is_u64(starved(8, MODEL_NONE, 3), 100,
+	       "two threads of another program are charged together");
+	is_u64(starved(8, MODEL_NONE, 4), 50, "another program is charged separately");
+	is_u64(starved(8, model_find_thread(m, 7), 0), 50,
+	       "a thread of the traced program is charged");
+	is_u64(starved(8, MODEL_NONE, 0), 10, "an idle CPU is charged to no program");
+	is_u64(starved(8, MODEL_UNKNOWN, 0), 40,
+	       "the time before the first recorded switch is charged to an unknown owner");
 
 	begin();
 	run(150, 7, 1);
@@ -335,16 +346,18 @@ static void test_starvation(void)
 	picks(350, 1, 98, 96, 6, 0);
 	picks(400, 1, 96, 7, 0, 0);
 	finish();
-	is_str(cpu_lane(7), "100:? 150:R 200:r 240:?x 300:S^ 310:r 400:R 1000", "losses in line");
-	is_u64(starved(7, MODEL_UNKNOWN, 0), 40 + 40, "that ended nobody knows where");
-	is_u64(starved(7, MODEL_NONE, 6), 50, "and afterwards all is known again");
+	is_str(cpu_lane(7), "100:? 150:R 200:r 240:?x 300:S^ 310:r 400:R 1000",
+	       "a loss while a thread is runnable makes its state unknown");
+	is_u64(starved(7, MODEL_UNKNOWN, 0), 40 + 40,
+	       "the time until the next known owner is charged to an unknown owner");
+	is_u64(starved(7, MODEL_NONE, 6), 50, "after that the owner is known again");
 
 	begin();
 	run(150, 7, 1);
 	preempted(200, 7);
 	run(300, 7, 1);
 	finish();
-	is_u64(m->cpu_blame.n, 0, "where CPUs were not watched nobody is charged");
+	is_u64(m->cpu_blame.n, 0, "without records of all CPUs no one is charged");
 }
 
 static void add_part(void *data, const struct model_queued *part)
@@ -354,7 +367,7 @@ static void add_part(void *data, const struct model_queued *part)
 	         part->by < MODEL_UNKNOWN ? (int32_t)m->threads.v[part->by].tid : -1, part->name);
 }
 
-/* Who is in line may be moved, and who sleeps, too. */
+/* Runnable and sleeping threads may be moved to another CPU. */
 static void test_moves(void)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -371,12 +384,13 @@ static void test_moves(void)
 	moves(270, 99, 0, 1);
 	picks(300, 1, 98, 7, 0, EVF_PREEMPT);
 	finish();
-	is_str(cpu_lane(7), "100:? 150:R 160:r 300:R 1000", "moved while in line");
+	is_str(cpu_lane(7), "100:? 150:R 160:r 300:R 1000",
+	       "a thread that is moved while runnable remains runnable");
 	model_queued_parts(m, model_find_thread(m, 7), 2, add_part, &text);
 	is_str(str_get(&text),
 	       "160-200 cpu 2 -1/5, 200-250 cpu 0 -1/3, 250-260 cpu 0 -1/0, 260-300 cpu 1 -1/4",
-	       "its time in line is charged to who had the CPU of that line");
-	is_u64(starved(7, MODEL_NONE, 5), 40, "which is what the sums say");
+	       "its runnable time is charged to the owner of the CPU in whose queue it waited");
+	is_u64(starved(7, MODEL_NONE, 5), 40, "the sums agree with the parts");
 
 	begin();
 	run(150, 7, 0);
@@ -387,10 +401,10 @@ static void test_moves(void)
 	wakes(400, 8, 7);
 	picks(450, 1, 0, 7, 0, 0);
 	finish();
-	is_str(cpu_lane(7), "100:? 150:R 200:S 400:r 450:R 1000", "a move wakes nobody up");
+	is_str(cpu_lane(7), "100:? 150:R 200:S 400:r 450:R 1000", "a move is not a wake-up");
 }
 
-/* A recording in which all wake-ups were asked for. */
+/* A recording in which all wake-ups were to be recorded. */
 static void begin_all(void)
 {
 	begin_with(&(struct model_options){ .start_ns = 100,
@@ -400,8 +414,8 @@ static void begin_all(void)
 	                                    .all_wakeups = true });
 }
 
-/* What wake-ups that nobody reported can hide. */
-static void test_unseen_line(void)
+/* Runnable time that missing wake-ups can hide. */
+static void test_unseen_runnable(void)
 {
 	begin_all();
 	run(150, 7, 0);
@@ -410,7 +424,8 @@ static void test_unseen_line(void)
 	leaves(202, 7);
 	run(300, 7, 0);
 	finish();
-	is_u64(thread(7)->unseen_runnable_ns, 0, "nothing: its CPU was idle until it came");
+	is_u64(thread(7)->unseen_runnable_ns, 0,
+	       "a sleep on a CPU that was idle until its end hides nothing");
 
 	begin_all();
 	run(150, 7, 0);
@@ -421,8 +436,10 @@ static void test_unseen_line(void)
 	picks(270, 0, 99, 98, 3, 0);
 	picks(300, 0, 98, 7, 0, 0);
 	finish();
-	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 1000", "its wake-up was not reported");
-	is_u64(thread(7)->unseen_runnable_ns, 50, "its CPU was busy since");
+	is_str(cpu_lane(7), "100:? 150:R 200:S! 300:R 1000",
+	       "a sleep without a wake-up has an inferred end");
+	is_u64(thread(7)->unseen_runnable_ns, 50,
+	       "it hides at most the time for which its CPU was busy");
 
 	begin_all();
 	run(150, 7, 0);
@@ -432,14 +449,15 @@ static void test_unseen_line(void)
 	leaves(202, 7);
 	picks(300, 0, 99, 7, 0, 0);
 	finish();
-	is_u64(thread(7)->unseen_runnable_ns, 100, "the whole sleep, if it was busy all the time");
-	is_u64(m->caveats[CAVEAT_MISSED_WAKEUPS], 1, "and such sleeps are counted");
+	is_u64(thread(7)->unseen_runnable_ns, 100,
+	       "it hides the whole sleep if its CPU was busy throughout");
+	is_u64(m->caveats[CAVEAT_MISSED_WAKEUPS], 1, "such sleeps are counted");
 }
 
 int main(void)
 {
 	test_moves();
-	test_unseen_line();
+	test_unseen_runnable();
 	test_picks();
 	test_starvation();
 	test_early_wake();

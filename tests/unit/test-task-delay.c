@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What kept an event loop's thread while a task was ready: of calls, the one that took most of it. */
+/* What an event loop's thread did while a task was ready: the call that took most of the time. */
 #include <string.h>
 
 #include "analysis/task_groups.h"
@@ -20,7 +20,7 @@ static const struct call forever = { "BaseEventLoop.run_forever (/lib/asyncio/ba
 static const struct call once = { "BaseEventLoop._run_once (/lib/asyncio/base_events.py:2)", 900,
 	                          2500, 1 };
 
-/* Within a turn of the loop, from FROM to TO. */
+/* The calls are within a turn of the loop, from FROM to TO. */
 static void explains(const struct call *calls, size_t n, const char *function, uint64_t busy_ns,
                      uint64_t slept_ns, const char *what)
 {
@@ -46,8 +46,8 @@ static void explains(const struct call *calls, size_t n, const char *function, u
 	}
 	task_delay_explain(&d, &pass, 0);
 	is_str(names_get(slices.names, d.function), function, "%s", what);
-	is_u64(d.busy_ns, busy_ns, "  for how long");
-	is_u64(d.slept_ns, slept_ns, "  how long the loop slept");
+	is_u64(d.busy_ns, busy_ns, "the time of that call is known");
+	is_u64(d.slept_ns, slept_ns, "the sleep of the loop is known");
 	names_free(slices.names);
 }
 
@@ -58,18 +58,18 @@ static void explains(const struct call *calls, size_t n, const char *function, u
 
 int main(void)
 {
-	EXPLAINS("block (a.py:5)", 700, 0, "a callback that took most of it",
+	EXPLAINS("block (a.py:5)", 700, 0, "a callback took most of the time",
 	         { "EpollSelector.select (/lib/selectors.py:3)", 950, 1100, 2 },
 	         { "Handle._run (/lib/asyncio/events.py:4)", 1200, 2100, 2 },
 	         { "block (a.py:5)", 1300, 2100, 3 });
 	EXPLAINS("", 0, 800, "the loop slept in its selector",
 	         { "EpollSelector.select (/lib/selectors.py:3)", 950, 1800, 2 },
 	         { "block (a.py:5)", 1850, 2100, 2 });
-	EXPLAINS("", 0, 800, "  also where a selector has a function of its own for that",
+	EXPLAINS("", 0, 800, "the loop slept in a function that its selector calls",
 	         { "_PollLikeSelector.select (/lib/selectors.py:3)", 950, 1800, 2 },
 	         { "poll (/lib/selectors.py:9)", 951, 1799, 3 });
 	EXPLAINS("EpollSelector.select (/lib/selectors.py:3)", 950, 0,
-	         "a callback that waits for a selector itself",
+	         "a callback waited for a selector itself",
 	         { "Handle._run (/lib/asyncio/events.py:4)", 1000, 2100, 2 },
 	         { "communicate (/lib/subprocess.py:5)", 1010, 2000, 3 },
 	         { "EpollSelector.select (/lib/selectors.py:3)", 1020, 1970, 4 });

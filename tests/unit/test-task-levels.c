@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many tasks ran, were late and waited over time: small cases, and sums of random ones. */
+/* How many tasks ran, were late and waited over time: small cases, and sums of random cases. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void init(struct fixture *f, uint64_t start_ns, uint64_t end_ns)
 	f->groups.of = f->of;
 }
 
-/* Its first or next step, in group 0. */
+/* Adds the task's first or next step, in group 0. */
 static void put(struct fixture *f, uint32_t task, const uint64_t times[4])
 {
 	while (f->aio.v.n <= task)
@@ -55,7 +55,7 @@ static void is_levels(struct fixture *f, bool exact, const char *wanted, const c
 		         (int)l->ns[TASK_WAITING], (int)l->ns[TASK_UNKNOWN]);
 	}
 	is_str(text, wanted, "%s", what);
-	ok(levels.exact == exact, "  exact: %d", exact);
+	ok(levels.exact == exact, "the levels are exact: %d", exact);
 	aio_done(&f->aio);
 }
 
@@ -66,13 +66,13 @@ static void test_small(void)
 	init(&f, 100, 200);
 	put(&f, 0, (uint64_t[]){ 110, 120, 130, 140 });
 	is_levels(&f, true, "10: 0 0 0 0, 10: 0 0 10 0, 10: 0 10 0 0, 10: 10 0 0 0, 60: 0 0 0 0",
-	          "one step");
+	          "one step gives its states");
 
 	init(&f, 100, 200);
 	put(&f, 0, (uint64_t[]){ 50, 120, 120, 140 });
 	put(&f, 1, (uint64_t[]){ 120, 140, 160, 500 });
 	is_levels(&f, true, "20: 0 0 20 0, 20: 20 0 20 0, 20: 0 20 0 0, 40: 40 0 0 0",
-	          "two, cut to the recording");
+	          "two tasks are counted within the recording");
 
 	init(&f, 100, 200);
 	put(&f, 0, (uint64_t[]){ 100, 110, 110, 120 });
@@ -80,16 +80,16 @@ static void test_small(void)
 	f.aio.v.v[0].ready_ns = 150;
 	f.aio.v.v[0].last_ns = 200;
 	is_levels(&f, true, "10: 0 0 0 10, 10: 10 0 0 0, 30: 0 0 30 0, 50: 0 50 0 0",
-	          "waited or was late; ready at last, and never ran again");
+	          "an unknown state, and a task that is ready in the end and never runs again");
 
 	init(&f, 100, 200);
 	put(&f, 0, (uint64_t[]){ 100, 110, 120, 130 });
 	f.of[0] = 1;
-	is_levels(&f, true, "100: 0 0 0 0", "of another group");
+	is_levels(&f, true, "100: 0 0 0 0", "tasks of another group are not counted");
 
 	init(&f, 100, 100);
 	put(&f, 0, (uint64_t[]){ 100, 100, 100, 100 });
-	is_levels(&f, true, "", "of a recording without a length");
+	is_levels(&f, true, "", "a recording without a length has no levels");
 }
 
 static uint32_t draw(uint32_t *seed, uint32_t below)
@@ -98,7 +98,8 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 	return (*seed >> 8) % below;
 }
 
-/* Sums of the levels, and whether they are one after the other and no fuller than they can be. */
+/* Adds up the levels. Returns whether they are contiguous and no level has more time than
+ * possible. */
 static bool add_up(const struct task_levels *levels, uint64_t dur_ns, uint64_t sums[TASK_STATES])
 {
 	for (size_t i = 0; i < levels->v.n; i++) {
@@ -140,9 +141,10 @@ static void test_random(unsigned steps, bool exact)
 	}
 	f.model.end_ns = end_ns;
 	task_levels_init(&levels, &f.groups, &f.pass, 0);
-	ok(levels.exact == exact, "exact: %d", exact);
-	ok(add_up(&levels, end_ns, sums), "  one level after the other");
-	ok(!memcmp(sums, wanted, sizeof(sums)), "  with all the time of the tasks");
+	ok(levels.exact == exact, "random steps: the levels are exact: %d", exact);
+	ok(add_up(&levels, end_ns, sums), "random steps: the levels are contiguous");
+	ok(!memcmp(sums, wanted, sizeof(sums)),
+	   "random steps: the levels contain all time of the tasks");
 	aio_done(&f.aio);
 }
 

@@ -5,7 +5,7 @@
 
 #include "tap.h"
 
-/* As Linux 6.18 shows it, but for two fields that it does not have. */
+/* As in Linux 6.18, except for two fields that it does not have. */
 static const char sched_switch[] =
 	"name: sched_switch\nID: 372\nformat:\n"
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -37,22 +37,24 @@ static void test_fields(void)
 
 	if (!ok(fmt != NULL, "a real format is parsed"))
 		return;
-	is_str(fmt->name, "sched_switch", "its name");
-	is_str(fmt->group, "sched", "and group");
-	is_u64(fmt->id, 372, "and id");
-	ok(fmt->fields.n == 10, "all fields, and none of the code behind");
+	is_str(fmt->name, "sched_switch", "its name is known");
+	is_str(fmt->group, "sched", "its group is known");
+	is_u64(fmt->id, 372, "its id is known");
+	ok(fmt->fields.n == 10, "all its fields are parsed, and not the code after them");
 	f = tracefmt_find(fmt, "prev_pid");
 	ok(f && f->offset == 24 && f->size == 4 && f->sign && f->kind == TRACEFMT_NUMBER,
-	   "a number");
+	   "a number is parsed");
 	f = tracefmt_find(fmt, "prev_comm");
-	ok(f && f->kind == TRACEFMT_CHARS && f->size == 16 && f->text, "a text of fixed size");
+	ok(f && f->kind == TRACEFMT_CHARS && f->size == 16 && f->text,
+	   "a text of fixed size is parsed");
 	f = tracefmt_find(fmt, "text");
-	ok(f && f->kind == TRACEFMT_DYNAMIC && f->text, "a text of any size");
+	ok(f && f->kind == TRACEFMT_DYNAMIC && f->text, "a text of any size is parsed");
 	f = tracefmt_find(fmt, "near");
-	ok(f && f->kind == TRACEFMT_REL && f->text, "one relative to its field");
+	ok(f && f->kind == TRACEFMT_REL && f->text, "a text relative to its field is parsed");
 	f = tracefmt_find(fmt, "args");
-	ok(f && f->kind == TRACEFMT_BYTES, "an array of numbers");
-	ok(!tracefmt_find(fmt, "prev") && !tracefmt_find(NULL, "x"), "what is not there");
+	ok(f && f->kind == TRACEFMT_BYTES, "an array of numbers is parsed");
+	ok(!tracefmt_find(fmt, "prev") && !tracefmt_find(NULL, "x"),
+	   "a missing field is not found");
 }
 
 static void test_values(void)
@@ -73,19 +75,21 @@ static void test_values(void)
 	memcpy(raw + 44, &rel, sizeof(rel));
 	memcpy(raw + 66, "near", 5);
 	memcpy(raw + 70, "abc", 4);
-	ok((int64_t)tracefmt_number(tracefmt_find(fmt, "prev_pid"), &c) == -5, "sign is kept");
-	is_u64(tracefmt_number(tracefmt_find(fmt, "prev_comm"), &c), 0, "text is no number");
+	ok((int64_t)tracefmt_number(tracefmt_find(fmt, "prev_pid"), &c) == -5,
+	   "the sign of a number is kept");
+	is_u64(tracefmt_number(tracefmt_find(fmt, "prev_comm"), &c), 0, "a text is not a number");
 	text = tracefmt_text(tracefmt_find(fmt, "prev_comm"), &c, &len);
-	ok(text && len == 16, "a text may fill its field");
+	ok(text && len == 16, "a text can fill its field");
 	text = tracefmt_text(tracefmt_find(fmt, "text"), &c, &len);
 	ok(text && len == 3 && !memcmp(text, "abc", 3), "__data_loc is followed");
 	text = tracefmt_text(tracefmt_find(fmt, "near"), &c, &len);
 	ok(text && len == 6 && !memcmp(text, "nearab", 6), "__rel_loc is followed");
 	memcpy(raw + 40, &lie, sizeof(lie));
-	ok(!tracefmt_text(tracefmt_find(fmt, "text"), &c, &len) && !len, "but not outside");
-	ok(!tracefmt_text(tracefmt_find(fmt, "prev_pid"), &c, &len), "a number is no text");
+	ok(!tracefmt_text(tracefmt_find(fmt, "text"), &c, &len) && !len,
+	   "__data_loc is not followed beyond the data");
+	ok(!tracefmt_text(tracefmt_find(fmt, "prev_pid"), &c, &len), "a number is not a text");
 	c.end = raw + 26;
-	is_u64(tracefmt_number(tracefmt_find(fmt, "prev_pid"), &c), 0, "a cut number is 0");
+	is_u64(tracefmt_number(tracefmt_find(fmt, "prev_pid"), &c), 0, "a truncated number is 0");
 }
 
 static void test_nonsense(void)
@@ -94,12 +98,14 @@ static void test_nonsense(void)
 	struct error err;
 	const char *bad = "name: x\nformat:\n\tfield:int a;\toffset:z;\tsize:4;\n";
 
-	ok(tracefmt_parse(&fmt, "g", bad, strlen(bad), &err) < 0, "a field without offset");
-	is_str(err.text, "event format of x: line 3 cannot be parsed", "is refused by its line");
-	ok(!parse("ID: 5\n"), "so is a format without a name");
-	ok(!parse("name: x\n\tfield:;\toffset:0;\tsize:4;\n"), "and a field without one");
-	ok(!parse("name: x\n\tfield:int a;\toffset:99999;\tsize:4;\n"), "and one out of range");
-	ok(tracefmt_parse(&fmt, "g", "name: x", 0, &err) < 0, "and nothing at all");
+	ok(tracefmt_parse(&fmt, "g", bad, strlen(bad), &err) < 0,
+	   "a field without an offset is refused");
+	is_str(err.text, "event format of x: line 3 cannot be parsed", "the error names the line");
+	ok(!parse("ID: 5\n"), "a format without a name is refused");
+	ok(!parse("name: x\n\tfield:;\toffset:0;\tsize:4;\n"), "a field without a name is refused");
+	ok(!parse("name: x\n\tfield:int a;\toffset:99999;\tsize:4;\n"),
+	   "an offset out of range is refused");
+	ok(tracefmt_parse(&fmt, "g", "name: x", 0, &err) < 0, "an empty format is refused");
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of this very program, whose call chains are known: built with -O2 -fomit-frame-pointer. */
+/* Stacks of this program itself, whose call chains are known: it is built with -O2
+ * -fomit-frame-pointer. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static size_t dump_size;
 static volatile int sink;
 static jmp_buf back;
 
-/* What perf would record at this place. In ASan's eyes the stack has holes: the kernel reads it. */
+/* Stores what perf would record at this place. The kernel reads the stack, because ASan would
+ * report gaps in it. */
 static __attribute__((noinline)) void capture(void)
 {
 	static const int order[REG_N] = { REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI,
@@ -41,7 +43,7 @@ static __attribute__((noinline)) void capture(void)
 	for (int i = 0; i < REG_N; i++)
 		regs[i] = (uint64_t)uc.uc_mcontext.gregs[order[i]];
 	from = (struct iovec){ (void *)(uintptr_t)regs[7], 0 };
-	/* One page after the other: the stack may end before the dump does. */
+	/* One page at a time, because the stack may end before the dump does. */
 	for (dump_size = 0; dump_size < sizeof(dump); dump_size += n) {
 		to = (struct iovec){ dump + dump_size, 4096 };
 		from = (struct iovec){ (void *)(uintptr_t)(regs[7] + dump_size), 4096 };
@@ -64,7 +66,7 @@ static CHAIN void chain_c(void)
 	sink++;
 }
 
-/* Its frame is not 16 bytes: room on the stack, and registers to save. */
+/* Its frame is larger than 16 bytes: it uses stack space and saves registers. */
 static CHAIN int chain_b(int a, int b)
 {
 	volatile char room[3000];
@@ -81,14 +83,14 @@ static CHAIN int chain_a(int a)
 	return v + chain_b(a + 2, v);
 }
 
-/* Through a pointer: GCC inlines some levels of plain recursion. */
+/* Called through a pointer, because GCC inlines some levels of plain recursion. */
 static int recurse(int n);
 static int (*volatile again)(int) = recurse;
 
 static CHAIN int recurse(int n)
 {
 	if (n == 0)
-		return chain_a(1) + sink; /* no tail call */
+		return chain_a(1) + sink; /* prevents a tail call */
 	return again(n - 1) + sink + n;
 }
 
@@ -118,7 +120,7 @@ static CHAIN __attribute__((noreturn)) void leave(void)
 	longjmp(back, 1);
 }
 
-/* Ends in a call: the return address is behind the function. */
+/* Ends in a call, so the return address is after the function. */
 static CHAIN __attribute__((noreturn)) void ends_in_call(void)
 {
 	sink++;
@@ -159,7 +161,7 @@ static CHAIN void interrupted(void)
 	sink++;
 }
 
-/* rsp is not a constant distance from the frame: alloca. */
+/* The distance of rsp from the frame is not constant, because of alloca. */
 static CHAIN void allocates(size_t n)
 {
 	volatile char *p = __builtin_alloca(n);
@@ -169,7 +171,7 @@ static CHAIN void allocates(size_t n)
 	sink += p[0];
 }
 
-/* The stack is realigned: GCC describes such frames by an expression. */
+/* The stack is realigned; GCC describes such frames by an expression. */
 static CHAIN void aligned(int n)
 {
 	volatile char room[128] __attribute__((aligned(64)));
@@ -228,7 +230,8 @@ static const char *name_at(struct world *w, const struct unwind_stack *stack, si
 	return s ? s->name : "(no symbol)";
 }
 
-/* The first frames are names, innermost first, and the stack is complete. */
+/* Checks that the first frames have these names, innermost first, and that the stack is
+ * complete. */
 static void expect(struct world *w, const char *what, const char *const *names)
 {
 	struct unwind_stack stack = unwind(w, DUMP_BYTES);
@@ -241,8 +244,9 @@ static void expect(struct world *w, const char *what, const char *const *names)
 			good = false;
 		}
 	ok(good, "%s", what);
-	ok(stack.end == UNWIND_COMPLETE, "%s: to the outermost frame", what);
-	is_str(name_at(w, &stack, stack.n - 1), "_start", "%s: which is _start", what);
+	ok(stack.end == UNWIND_COMPLETE, "%s: the stack is complete", what);
+	is_str(name_at(w, &stack, stack.n - 1), "_start", "%s: the outermost frame is _start",
+	       what);
 }
 
 #define EXPECT(w, what, ...) expect((w), (what), (const char *const[]){ __VA_ARGS__, NULL })
@@ -250,20 +254,20 @@ static void expect(struct world *w, const char *what, const char *const *names)
 static CHAIN void test_chains(struct world *w)
 {
 	chain_a(3);
-	EXPECT(w, "a chain", "capture", "chain_c", "chain_b", "chain_a", "test_chains");
+	EXPECT(w, "a chain is unwound", "capture", "chain_c", "chain_b", "chain_a", "test_chains");
 	recurse(4);
-	EXPECT(w, "recursion", "capture", "chain_c", "chain_b", "chain_a", "recurse", "recurse",
-	       "recurse", "recurse", "recurse", "test_chains");
+	EXPECT(w, "recursion is unwound", "capture", "chain_c", "chain_b", "chain_a", "recurse",
+	       "recurse", "recurse", "recurse", "recurse", "test_chains");
 	calls_noreturn();
-	EXPECT(w, "a call that does not return", "capture", "leave", "ends_in_call",
+	EXPECT(w, "a call that does not return is unwound", "capture", "leave", "ends_in_call",
 	       "calls_noreturn", "test_chains");
 	allocates((size_t)(sink & 1) + 5000);
-	EXPECT(w, "a frame of variable size", "capture", "allocates", "test_chains");
+	EXPECT(w, "a frame of variable size is unwound", "capture", "allocates", "test_chains");
 	aligned(3);
-	EXPECT(w, "a realigned frame", "capture", "aligned", "test_chains");
+	EXPECT(w, "a realigned frame is unwound", "capture", "aligned", "test_chains");
 }
 
-/* How many frames lie between compare and sorts, or handler and interrupted, is libc's affair. */
+/* The number of frames between compare and sorts, or handler and interrupted, depends on libc. */
 static void expect_through(struct world *w, const char *inner, const char *outer)
 {
 	struct unwind_stack stack = unwind(w, DUMP_BYTES);
@@ -272,9 +276,9 @@ static void expect_through(struct world *w, const char *inner, const char *outer
 	is_str(name_at(w, &stack, 1), inner, "%s is called", inner);
 	while (i < stack.n && strcmp(name_at(w, &stack, i), outer))
 		i++;
-	ok(i > 2 && i + 1 < stack.n, "%s is found behind libc's frames", outer);
-	is_str(name_at(w, &stack, i + 1), "test_libc", "and its caller");
-	ok(stack.end == UNWIND_COMPLETE, "and the outermost frame");
+	ok(i > 2 && i + 1 < stack.n, "%s is found after libc's frames", outer);
+	is_str(name_at(w, &stack, i + 1), "test_libc", "its caller is found");
+	ok(stack.end == UNWIND_COMPLETE, "the stack is complete");
 }
 
 static CHAIN void test_libc(struct world *w)
@@ -294,15 +298,17 @@ static void test_inlined(struct world *w)
 
 	inlines();
 	stack = unwind(w, DUMP_BYTES);
-	is_str(name_at(w, &stack, 1), "inlines", "the function that was compiled");
+	is_str(name_at(w, &stack, 1), "inlines", "the compiled function has its name");
 	l = unwinder_location(w->unwinder, stack.locations[1]);
-	is_u64(symbolize_inlined(l->module, l->address, names, 4), 2, "has two inlined ones");
-	is_str(names[0], "inlined_inner", "the innermost first");
-	is_str(names[1], "inlined_outer", "then the one around it");
-	is_u64(symbolize_inlined(l->module, l->address, names, 1), 1, "no more than asked for");
+	is_u64(symbolize_inlined(l->module, l->address, names, 4), 2,
+	       "two functions are inlined in it");
+	is_str(names[0], "inlined_inner", "the innermost inlined function comes first");
+	is_str(names[1], "inlined_outer", "the outer inlined function follows");
+	is_u64(symbolize_inlined(l->module, l->address, names, 1), 1,
+	       "no more names are returned than requested");
 }
 
-/* Every shorter dump gives the same frames as far as it goes, and says that it was cut. */
+/* Every shorter dump gives the same frames as far as it reaches, and is marked as truncated. */
 static void test_truncated(struct world *w)
 {
 	uint32_t whole[UNWIND_MAX_FRAMES], wrong = 0, silent = 0, n;
@@ -320,11 +326,11 @@ static void test_truncated(struct world *w)
 		shortest = stack.n < shortest ? stack.n : shortest;
 	}
 	is_u64(wrong, 0, "no dump gives a wrong frame");
-	is_u64(silent, 0, "a cut one says so");
+	is_u64(silent, 0, "a truncated stack is marked as such");
 	is_u64(shortest, 1, "the innermost frame needs no dump");
 }
 
-/* Rubbish ends: no crash, no endless walk. */
+/* Corrupt stacks must not cause a crash or an endless walk. */
 static void test_corrupt(struct world *w)
 {
 	static uint8_t good[DUMP_BYTES];
@@ -341,7 +347,7 @@ static void test_corrupt(struct world *w)
 		too_long += unwind(w, DUMP_BYTES).n > UNWIND_MAX_FRAMES;
 	}
 	memcpy(dump, good, sizeof(good));
-	is_u64(too_long, 0, "2,000 corrupt dumps end");
+	is_u64(too_long, 0, "unwinding ends for 2,000 corrupt dumps");
 }
 
 /* A file of another build-id is never used. */
@@ -352,11 +358,11 @@ static void test_other_build(void)
 	struct unwind_stack stack = unwind(&w, DUMP_BYTES);
 	const struct location *l = unwinder_location(w.unwinder, stack.locations[0]);
 
-	is_u64(stack.n, 1, "another build: the walk stops at the first frame");
-	ok(stack.end == UNWIND_BROKEN, "there is no rule");
-	ok(!l->usable && l->module, "the file is known and not used");
-	ok(!symbolize(l->module, l->offset), "not even for a name");
-	is_str(l->module->why, "not the build that was recorded", "and it says why");
+	is_u64(stack.n, 1, "a file of another build: unwinding stops at the first frame");
+	ok(stack.end == UNWIND_BROKEN, "a file of another build has no rules");
+	ok(!l->usable && l->module, "a file of another build is known but not used");
+	ok(!symbolize(l->module, l->offset), "a file of another build gives no names");
+	is_str(l->module->why, "not the build that was recorded", "the reason is given");
 	world_done(&w);
 }
 
@@ -366,15 +372,17 @@ static void test_no_user(struct world *w)
 	struct unwind_stack stack;
 
 	unwind_stack(w->unwinder, &s, &stack);
-	ok(stack.n == 0 && stack.end == UNWIND_NO_USER, "no registers, no frames");
+	ok(stack.n == 0 && stack.end == UNWIND_NO_USER, "a sample without registers has no frames");
 	s.abi = UNWIND_ABI_64;
 	s.regs = cursor_make(regs, 8);
 	unwind_stack(w->unwinder, &s, &stack);
-	ok(stack.n == 0 && stack.end == UNWIND_NO_USER, "nor with too few of them");
+	ok(stack.n == 0 && stack.end == UNWIND_NO_USER,
+	   "a sample with too few registers has no frames");
 	s.regs = cursor_make(regs, sizeof(regs));
 	s.abi = UNWIND_ABI_32;
 	unwind_stack(w->unwinder, &s, &stack);
-	ok(stack.n == 0 && stack.end == UNWIND_NO_USER, "nor of a 32-bit program");
+	ok(stack.n == 0 && stack.end == UNWIND_NO_USER,
+	   "a sample of a 32-bit program has no frames");
 }
 
 static void test_kernel(struct world *w)
@@ -385,12 +393,13 @@ static void test_kernel(struct world *w)
 	struct unwind_stack stack;
 
 	unwind_stack(w->unwinder, &s, &stack);
-	is_u64(stack.kernel_n, 2, "kernel frames, without the marks and what follows USER");
+	is_u64(stack.kernel_n, 2,
+	       "kernel frames are those before the mark of user space, without marks");
 	is_u64(unwinder_location(w->unwinder, stack.locations[0])->address, 0xffffffff81000010,
-	       "the innermost is exact");
+	       "the innermost kernel frame has its exact address");
 	is_u64(unwinder_location(w->unwinder, stack.locations[1])->address, 0xffffffff8100001f,
-	       "of a caller, an address in the call");
-	ok(unwinder_location(w->unwinder, stack.locations[1])->kernel, "marked as the kernel's");
+	       "a caller in the kernel has an address within the call");
+	ok(unwinder_location(w->unwinder, stack.locations[1])->kernel, "kernel frames are marked");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verdict's rules, each on a model made for it, and who is named. */
+/* The verdict's rules, each with a model made for it, and the culprits that it names. */
 #include "report-fixture.h"
 #include "analysis/functions.h"
 #include "analysis/pystack.h"
@@ -7,7 +7,7 @@
 
 #include "tap.h"
 
-/* A verdict in words, with what it is made of. */
+/* A verdict in words, with the parts that it consists of. */
 struct words {
 	enum verdict_kind kind;
 	struct str headline, because, also, advice, quality_text;
@@ -59,7 +59,7 @@ static void is_kind(const struct fixture *f, const char *want, const char *headl
 	words_done(&v);
 }
 
-/* The verdict of f explains itself with this. */
+/* Checks that the reasons of f's verdict contain this text. */
 static void because(const struct fixture *f, const char *want)
 {
 	struct words v;
@@ -70,8 +70,8 @@ static void because(const struct fixture *f, const char *want)
 	words_done(&v);
 }
 
-/* Threads that each spend their life as percents say: hold, wait, running and asleep without the
- * GIL, and runnable; they add up to 100. */
+/* Threads that each spend these percentages of their life: hold, wait, running and asleep without
+ * the GIL, and runnable; they add up to 100. */
 struct life {
 	unsigned hold, wait, native, asleep, runnable;
 };
@@ -135,11 +135,11 @@ static void also(const struct life *lives, const char *kind, const char *want)
 
 	live(&f, lives, 2, 1000);
 	words_init(&v, &f.report);
-	is_str(verdict_kind_name(v.kind), kind, "of two causes the one that costs more: %s", kind);
+	is_str(verdict_kind_name(v.kind), kind, "of two causes the costlier one decides: %s", kind);
 	if (!ok(*want ? strstr(str_get(&v.also), want) != NULL : !v.also.len, "and also: %s",
 	        *want ? want : "nothing"))
 		printf("# %s\n", str_get(&v.also));
-	ok(v.advice.len > 0, "with advice");
+	ok(v.advice.len > 0, "there is advice");
 	words_done(&v);
 	fixture_done(&f);
 }
@@ -156,7 +156,7 @@ static void test_also(void)
 	also(some, "cpu-starved", "");
 }
 
-/* The sentences of f's verdict on what is wrong besides, and on what helps. */
+/* Checks the sentences of f's verdict about further problems, and its advice. */
 static void says(const struct fixture *f, const char *other, const char *advice)
 {
 	struct words v;
@@ -169,7 +169,8 @@ static void says(const struct fixture *f, const char *other, const char *advice)
 	words_done(&v);
 }
 
-/* Too few CPUs: what helps depends on who had them, and the GIL has its own reason beside that. */
+/* Too few CPUs: the advice depends on which programs had them; waiting for the GIL has its own
+ * reason in addition. */
 static void test_starved(void)
 {
 	static const struct life line[] = { { 10, 30, 0, 0, 60 }, { 10, 30, 0, 0, 60 } };
@@ -197,7 +198,7 @@ static void test_starved(void)
 	names_free(names);
 }
 
-/* What sleeps in D waits for a disk. */
+/* A thread in state D waits for a disk, for instance. */
 static void test_disk(void)
 {
 	static const struct life io[] = { { 1, 0, 2, 97, 0 }, { 1, 0, 2, 97, 0 } };
@@ -220,13 +221,13 @@ static void test_disk(void)
 	says(&f, "", "With --state-detect the report shows where they sleep.");
 	f.report.gil_detect = false;
 	words_init(&v, &f.report);
-	is_str(verdict_kind_name(v.kind), "io-bound", "from stacks alone");
-	is_str(str_get(&v.advice), "", "which the report has");
+	is_str(verdict_kind_name(v.kind), "io-bound", "stacks alone are enough for io-bound");
+	is_str(str_get(&v.advice), "", "there is no advice to record stacks again");
 	words_done(&v);
 	fixture_done(&f);
 }
 
-/* Without a GIL: what is worth a word, and that there are too few CPUs. */
+/* Without a GIL: which lock waits are reported, and that there are too few CPUs. */
 static void test_locks(void)
 {
 	static const struct life line[] = { { 0, 0, 15, 5, 80 }, { 0, 0, 15, 5, 80 } };
@@ -247,7 +248,7 @@ static void test_locks(void)
 	fixture_done(&f);
 }
 
-/* Three of a pool hold while the main thread and each other wait. */
+/* Three threads of a pool hold the GIL while the main thread and each other wait. */
 static void test_group(void)
 {
 	static const char *const names[] = { "MainThread", "pool-0_1", "pool-0_2", "pool-0_13" };
@@ -266,7 +267,7 @@ static void test_group(void)
 	words_init(&v, &f.report);
 	ok(v.moment && v.moment_thread == 0 && v.moment_start_ns == fixture_time(300) &&
 	           v.moment_end_ns == fixture_time(320),
-	   "the longest wait for any of them is where to look");
+	   "the moment is the longest wait for any thread of the group");
 	words_done(&v);
 	fixture_done(&f);
 }
@@ -282,7 +283,8 @@ static uint32_t python_frame(struct fixture *f, const char *name, const char *fi
 	return stacks_id(f->source.frames, &frame);
 }
 
-/* The longest hold of a call is one thread's, the longest wait for it passed during another's. */
+/* One thread has the longest hold in a call, but the longest wait for the call is during another
+ * thread's hold. */
 static void test_call_moment(void)
 {
 	static const struct {
@@ -324,13 +326,13 @@ static void test_call_moment(void)
 	words_init(&v, &f.report);
 	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(60) &&
 	           v.moment_end_ns == fixture_time(100),
-	   "the longest wait for a call is of any thread that ran it");
+	   "the moment is the longest wait for any thread that ran the call");
 	words_done(&v);
 	hogs_done(&hogs);
 	fixture_done(&f);
 }
 
-/* Two threads of a pool run the same call, each for a part of what the others wait. */
+/* Two threads of a pool run the same call; each causes a part of the others' waiting. */
 static void test_call(void)
 {
 	struct stack_frame gc = { 0 };
@@ -368,12 +370,13 @@ static void test_call(void)
 	            "without a CPU.");
 	f.model.threads.v[1].cpu.spans.v[0].state = CPU_RUNNING;
 	words_init(&v, &f.report);
-	ok(strstr(str_get(&v.advice), "Let that call") != NULL, "and what to do about a call");
+	ok(strstr(str_get(&v.advice), "Let that call") != NULL, "there is advice about the call");
 	words_done(&v);
 	gc.name = names_id(f.source.names, "gc_collect_main", strlen("gc_collect_main"));
 	hogs.v.v[0].native = hogs.v.v[1].native = stacks_id(f.source.stacks, &gc);
 	words_init(&v, &f.report);
-	ok(strstr(str_get(&v.advice), "gc.freeze()") != NULL, "or about the collector in it");
+	ok(strstr(str_get(&v.advice), "gc.freeze()") != NULL,
+	   "there is advice about the collector in the call");
 	words_done(&v);
 	hogs.v.v[0].native = hogs.v.v[1].native = 0;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
@@ -385,13 +388,14 @@ static void test_call(void)
 	}
 	because(&f, "75.0 % of all waiting passed while threads were being started");
 	hogs.v.v[0].gain_ns = hogs.v.v[1].gain_ns = 7;
-	ok(functions_gain(&f.pass, &hogs.v.v[0]) == HOGS_NO_GAIN,
-	   "nor is there anything to save of it");
+	ok(functions_gain(&f.pass, &hogs.v.v[0]) == HOGS_NO_GAIN, "a slow start has no gain");
 	f.source.by_perf = false;
-	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14, "unlike one that perf did not slow down");
+	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14,
+	       "a start that perf did not slow down has a gain");
 	f.source.by_perf = true;
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 0;
-	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14, "unlike one that was slow on a CPU");
+	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14,
+	       "a start that was slow on a CPU has a gain");
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 399 * FIXTURE_MS;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
 	hogs.v.v[1].overdue_wait_ns = 400 * FIXTURE_MS;
@@ -411,9 +415,9 @@ static void test_edges(void)
 
 	live(&f, spinners, 2, 1000);
 	f.report.python.free_threaded = true;
-	is_kind(&f, "gil-bound", "spent 50.0 %", "a free-threaded interpreter, its GIL on");
+	is_kind(&f, "gil-bound", "spent 50.0 %", "a free-threaded interpreter with its GIL on");
 	f.model.gil_events = 0;
-	is_kind(&f, "free-threaded", "has no GIL", "and off");
+	is_kind(&f, "free-threaded", "has no GIL", "a free-threaded interpreter without a GIL");
 	f.report.python.free_threaded = false;
 	is_kind(&f, "nothing", "Nothing was recorded", "no events");
 	fixture_done(&f);
@@ -421,7 +425,7 @@ static void test_edges(void)
 	live(&f, spinners, 2, 1000);
 	f.report.gil_detect = false;
 	f.model.gil_events = 0;
-	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "by its sleeps alone");
+	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "sleeps for the GIL only");
 	f.model.caveats[CAVEAT_NO_TRACEPOINTS] = 1;
 	is_kind(&f, "gil-unknown", "on a CPU for 50.0 % of their lives",
 	        "neither probes nor stacks");
@@ -431,7 +435,7 @@ static void test_edges(void)
 	f.model.threads.v[0].gil_ns[GIL_FREE_WAIT] = f.model.threads.v[0].gil_ns[GIL_WAIT];
 	f.model.threads.v[0].gil_ns[GIL_WAIT] = 0;
 	is_kind(&f, "single-threaded", "one thread does all the work",
-	        "who takes a GIL that is free does not wait");
+	        "taking a free GIL is not waiting");
 	fixture_done(&f);
 
 	fixture_init(&f, 9);
@@ -445,12 +449,13 @@ static void test_edges(void)
 	is_kind(&f, "nothing", "Nothing was recorded", "an empty model");
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
 	words_init(&v, &f.report);
-	is_str(str_get(&v.advice), "The recording is truncated: record again.", "since it is cut");
+	is_str(str_get(&v.advice), "The recording is truncated: record again.",
+	       "a truncated recording has its advice");
 	words_done(&v);
 	fixture_done(&f);
 }
 
-/* A thread that waits 600 of 1000 ms, and others of one name that live for @no + @wait ms each. */
+/* A thread that waits 600 of 1000 ms, and others of one name that live for no + wait ms each. */
 static void accept_and_pool(struct fixture *f, unsigned count, uint64_t no, uint64_t wait)
 {
 	static char names[20][32];
@@ -476,17 +481,17 @@ static void test_group_of_victims(void)
 	is_kind(&f, "gil-bound",
 	        "the 20 threads Thread-* (request) spent 56.0 % of their time waiting for it "
 	        "(1.12 s in all), and on average 1.7 threads waited.",
-	        "a group that lost more than any thread");
+	        "a group that waited more than any thread");
 	fixture_done(&f);
 	accept_and_pool(&f, 4, 750, 250);
-	is_kind(&f, "gil-bound", "thread accept", "that waited less of its life than 30 %");
+	is_kind(&f, "gil-bound", "thread accept", "a group that waited less than 30 % of its life");
 	fixture_done(&f);
 	accept_and_pool(&f, 3, 44, 560);
-	is_kind(&f, "gil-bound", "thread accept", "of three, who are no group");
+	is_kind(&f, "gil-bound", "thread accept", "three threads, which are not a group");
 	fixture_done(&f);
 }
 
-/* Without uprobes, sleeps inside take_gil tell. */
+/* Without uprobes, the verdict uses sleeps inside take_gil. */
 static void test_no_gil_detect(void)
 {
 	struct fixture f;
@@ -502,9 +507,10 @@ static void test_no_gil_detect(void)
 		fixture_cpu(&f, t, CPU_RUNNING, 500);
 		fixture_cpu(&f, t, CPU_GIL_SLEEP, 500);
 	}
-	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "by stacks alone");
+	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "stacks only");
 	words_init(&v, &f.report);
-	is_str(verdict_quality_name(v.quality), "good", "that the GIL was not watched is no loss");
+	is_str(verdict_quality_name(v.quality), "good",
+	       "missing GIL events do not lower the quality if they were not asked for");
 	words_done(&v);
 	fixture_done(&f);
 }
@@ -520,8 +526,8 @@ static void test_blame(void)
 	words_init(&v, &f.report);
 	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(55) &&
 	           v.moment_end_ns == fixture_time(95),
-	   "the longest wait for the culprit is where to look");
-	ok(!strpbrk(str_get(&v.headline), "\x1b\xff"), "names are made safe");
+	   "the moment is the longest wait for the culprit");
+	ok(!strpbrk(str_get(&v.headline), "\x1b\xff"), "names in the verdict are made safe");
 	words_done(&v);
 	f.model.blame.v[0].wait_ns = 4 * FIXTURE_MS;
 	because(&f, "40.0 % for thread hog");
@@ -539,7 +545,7 @@ static void test_blame(void)
 	fixture_done(&f);
 }
 
-/* Two waiters from 10 to 50 ms, then nobody; the hog runs two functions meanwhile. */
+/* Two threads wait from 10 to 50 ms, then none; the hog runs two functions meanwhile. */
 static void test_function(void)
 {
 	struct fixture f;
@@ -571,21 +577,22 @@ static void test_charge(void)
 	fixture_hog(&f);
 	fixture_slices(&f, 1);
 	fixture_slice(&f, 0, "a", 0, 20, 20);
-	fixture_slice(&f, 0, "b", 1, 25, 30); /* ends behind its caller */
+	fixture_slice(&f, 0, "b", 1, 25, 30); /* ends after its caller */
 	fixture_slice(&f, 0, "a", 0, 60, 100);
 	list = stretches_of_lane(&f.model.threads.v[1].gil, 1u << GIL_HOLD);
 	pystack_init(&py, &f.slices);
 	pystack_charge(&py, &f.slices.threads[0], &list);
-	is_u64(py.ns.v[0], 15 * FIXTURE_MS, "before and between the calls");
-	is_u64(py.ns.v[1], 40 * FIXTURE_MS, "the outer call itself, both times");
-	is_u64(py.ns.v[2], 25 * FIXTURE_MS, "the inner one, while the GIL was held");
+	is_u64(py.ns.v[0], 15 * FIXTURE_MS,
+	       "time before and between the calls is charged to no call");
+	is_u64(py.ns.v[1], 40 * FIXTURE_MS, "the outer call itself is charged, both times");
+	is_u64(py.ns.v[2], 25 * FIXTURE_MS, "the inner call is charged while the GIL was held");
 	top = pystack_top(&py);
-	is_u64(top.all_ns, 80 * FIXTURE_MS, "nothing is charged twice or lost");
-	is_str(names_get(f.slices.names, top.name), "a", "the heaviest function");
+	is_u64(top.all_ns, 80 * FIXTURE_MS, "no time is charged twice or lost");
+	is_str(names_get(f.slices.names, top.name), "a", "the heaviest function is found");
 	pystack_charge(&py, NULL, &list);
-	is_u64(py.ns.v[0], 95 * FIXTURE_MS, "a thread without calls");
+	is_u64(py.ns.v[0], 95 * FIXTURE_MS, "a thread without calls is charged to no call");
 	pystack_charge(&py, &f.slices.threads[0], &none);
-	is_u64(py.ns.v[0], 95 * FIXTURE_MS, "no stretches, no charge");
+	is_u64(py.ns.v[0], 95 * FIXTURE_MS, "without stretches nothing is charged");
 	pystack_done(&py);
 	vec_done(&list);
 	fixture_done(&f);
@@ -598,14 +605,16 @@ static void test_quality(void)
 
 	fixture_hog(&f);
 	words_init(&v, &f.report);
-	is_str(verdict_quality_name(v.quality), "fair", "5 ms unknown of 300: fair");
+	is_str(verdict_quality_name(v.quality), "fair", "5 ms unknown of 300: the quality is fair");
 	ok(strstr(str_get(&v.quality_text), "1.7 % of the threads' time is unknown") != NULL,
-	   "and it is said");
-	ok(strstr(str_get(&v.quality_text), "inferred") == NULL, "what is not wrong is not said");
+	   "the unknown share is reported");
+	ok(strstr(str_get(&v.quality_text), "inferred") == NULL,
+	   "a flaw that does not exist is not reported");
 	words_done(&v);
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
 	words_init(&v, &f.report);
-	is_str(verdict_quality_name(v.quality), "poor", "a cut recording: poor");
+	is_str(verdict_quality_name(v.quality), "poor",
+	       "a truncated recording: the quality is poor");
 	words_done(&v);
 	fixture_done(&f);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What would be gained had calls let go of the GIL. Times are in ms; the interval is 5. */
+/* What would be gained if calls released the GIL. Times are in ms; the interval is 5. */
 #include "analysis/whatif.h"
 
 #include "hog-events.h"
 
-/* 7 runs on CPU 0 from the start; 8 is born asleep. */
+/* 7 runs on CPU 0 from the start; 8 sleeps from its birth. */
 static void start(void)
 {
 	start_until(400);
@@ -24,7 +24,7 @@ static void find(unsigned cpus)
 	whatif_find(&hogs, m, stacks, cpus, INTERVAL_NS);
 }
 
-/* Of the late holds of tid in f. */
+/* The gain of the overdue holds of tid in f. */
 static uint64_t gain(uint32_t tid, const char *f)
 {
 	for (size_t i = 0; i < hogs.v.n; i++)
@@ -34,7 +34,7 @@ static uint64_t gain(uint32_t tid, const char *f)
 	return 12345;
 }
 
-/* 8 wakes up at 120 and computes for 40 ms, in a call of its own, behind one that keeps the GIL
+/* 8 wakes up at 120 and computes for 40 ms, in a call of its own, after a call that keeps the GIL
  * from 100 to 200. */
 static void behind_a_call(void)
 {
@@ -45,7 +45,7 @@ static void behind_a_call(void)
 	leaves(200 * MS, 7);
 	run(200 * MS, 8, 0);
 	acquire(200 * MS, 8);
-	run(205 * MS, 7, 1); /* asks 8 in vain */
+	run(205 * MS, 7, 1); /* requests a release from 8, in vain */
 	leaves(206 * MS, 7);
 	release(240 * MS, 8);
 	leaves(240 * MS, 8);
@@ -57,15 +57,15 @@ static void test_one_call(void)
 {
 	behind_a_call();
 	find(2);
-	is_u64(gain(7, "crunch"), 80 * MS, "all that is waited for it, with a CPU for each");
+	is_u64(gain(7, "crunch"), 80 * MS, "with enough CPUs all waiting for the call is gained");
 	behind_a_call();
 	find(1);
-	/* From 120 to 200 both run at half the speed, so that each loses 40 ms; 8 does not wait
-	 * for 80 ms, nor 7 for 40. */
-	is_u64(gain(7, "crunch"), 40 * MS, "less, if they have to share one");
+	/* From 120 to 200 both run at half speed, so each loses 40 ms; 8 does not wait for 80 ms,
+	 * and 7 not for 40. */
+	is_u64(gain(7, "crunch"), 40 * MS, "less is gained if threads share a CPU");
 	behind_a_call();
 	find(0);
-	is_u64(gain(7, "crunch"), 40 * MS, "no CPU is taken for one");
+	is_u64(gain(7, "crunch"), 40 * MS, "0 CPUs count as one");
 }
 
 static void test_asleep(void)
@@ -82,7 +82,7 @@ static void test_asleep(void)
 	acquire(240 * MS, 7);
 	release(241 * MS, 7);
 	find(1);
-	ok(gain(7, "nap") > 75 * MS, "who sleeps needs no CPU: %.1f ms",
+	ok(gain(7, "nap") > 75 * MS, "a sleeping thread needs no CPU: %.1f ms",
 	   (double)gain(7, "nap") / MS);
 }
 
@@ -106,12 +106,12 @@ static void test_two_calls(void)
 	acquire(302 * MS, 9);
 	release(303 * MS, 9);
 	find(4);
-	/* 9 begins 80 earlier, so that 8 and 7 wait less for it, too: that is not charged to 7. */
-	is_u64(gain(7, "crunch"), 159 * MS, "never more than is charged");
-	is_u64(gain(9, "grind"), 200 * MS, "the others wait for the first call only");
+	/* 9 begins 80 ms earlier, so 8 and 7 wait less for it, too, which is not charged to 7. */
+	is_u64(gain(7, "crunch"), 159 * MS, "the gain is never more than the charged waiting");
+	is_u64(gain(9, "grind"), 200 * MS, "other threads wait for the first call only");
 }
 
-/* Behind the call there is Python code that takes turns: waiting for it is not saved. */
+/* After the call, Python code takes turns; waiting for that is not gained. */
 static void test_rest(void)
 {
 	start();
@@ -135,7 +135,7 @@ static void test_rest(void)
 	release(222 * MS, 9);
 	find(4);
 	is_u64(gain(7, "crunch"), 20 * MS,
-	       "what is waited for it, not what they wait for each other");
+	       "only waiting for the call is gained, not waiting for each other");
 }
 
 static void test_unknown(void)
@@ -143,15 +143,15 @@ static void test_unknown(void)
 	behind_a_call();
 	loses(250 * MS, 390 * MS, -1, 7);
 	find(2);
-	ok(gain(7, "crunch") == HOGS_NO_GAIN, "no estimate of what is unknown");
+	ok(gain(7, "crunch") == HOGS_NO_GAIN, "there is no estimate if too much is unknown");
 	start();
 	turn_in(200, 7, "alone");
 	acquire(200 * MS, 7);
 	find(2);
-	ok(hogs.v.n && !hogs.v.v[0].gain_ns, "nobody waits, nothing to gain");
+	ok(hogs.v.n && !hogs.v.v[0].gain_ns, "without waiting there is no gain");
 }
 
-/* Two threads in one function: neither is the gain of both, and each has its part. */
+/* Two threads in one function: their gain is computed together, and divided between them. */
 static void test_parts(void)
 {
 	uint64_t charged = 0, sum = 0;
@@ -177,11 +177,13 @@ static void test_parts(void)
 		charged += hogs.v.v[i].overdue_wait_ns;
 		sum += hogs.v.v[i].gain_ns;
 	}
-	ok(sum > charged * 9 / 10 && sum <= charged, "%" PRIu64 " of %" PRIu64, sum, charged);
-	ok(gain(7, "both") && gain(9, "both") && gain(9, "both") != 12345, "both have a part");
+	ok(sum > charged * 9 / 10 && sum <= charged,
+	   "the gains add up to the charged waiting: %" PRIu64 " of %" PRIu64, sum, charged);
+	ok(gain(7, "both") && gain(9, "both") && gain(9, "both") != 12345,
+	   "both threads have a part of the gain");
 }
 
-/* 8 waits for 7 ms for a call, then 7 until then; 9 finds the GIL free. */
+/* 8 waits for a call for 7 ms, then 7 waits until the given time; 9 finds the GIL free. */
 static void free_until(uint64_t until)
 {
 	start();
@@ -202,9 +204,9 @@ static void free_until(uint64_t until)
 static void test_little(void)
 {
 	free_until(301);
-	ok(gain(7, "brief") <= 7 * MS, "what caused 7 ms of 108 has an estimate");
+	ok(gain(7, "brief") <= 7 * MS, "a call that caused 7 of 108 ms has an estimate");
 	free_until(600);
-	ok(gain(7, "brief") == HOGS_NO_GAIN, "what caused 7 of 407 has none");
+	ok(gain(7, "brief") == HOGS_NO_GAIN, "a call that caused 7 of 407 ms has no estimate");
 }
 
 int main(void)
