@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Lists who waited for whom: pairs of threads or, if there are too many, pairs of groups. */
 #include "analysis/blame_list.h"
 
 #include <stdlib.h>

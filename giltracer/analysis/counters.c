@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Adds up the counters of --event for each thread. */
 #include "analysis/counters.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Compares two recordings and judges the difference. */
 #include "analysis/diff.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Distributes a thread's GIL states over equal parts of the recording. */
 #include "analysis/gil_parts.h"
 
 #include <string.h>

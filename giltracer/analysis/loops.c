@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds selectors that return without the GIL and measures how long their loops wait for it. */
 #include "analysis/loops.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Adds reasons to a verdict. */
 #include "analysis/reasons.h"
 
 #include "model/model.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Counts samples by what the thread did, by thread and by place. */
 #include "analysis/sampled.h"
 
 #include <stdlib.h>

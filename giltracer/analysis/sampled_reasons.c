@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Derives the verdict of a recording that consists of samples only. */
 #include "analysis/sampled_reasons.h"
 
 #define PLACE_SOME 5   /* percent of the samples: worth a sentence */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Groups asyncio tasks and adds up what the tasks of each group waited for. */
 #include "analysis/task_groups.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Counts how many tasks of a group are in each state over time. */
 #include "analysis/task_levels.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Keeps timers in a binary heap. */
 #include "analysis/timers.h"
 
 #include <stdbool.h>

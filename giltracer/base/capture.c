@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Runs a program and reads its output through a pipe. */
 #include "base/capture.h"
 
 #include <errno.h>

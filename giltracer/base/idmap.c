@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* A hash table with open addressing. */
 #include "base/idmap.h"
 
 #include <stdlib.h>

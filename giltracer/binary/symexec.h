@@ -36,9 +36,8 @@ static inline int64_t symexec_distance(struct symexec_value a, struct symexec_va
 }
 
 #define SYMEXEC_ZEROS 6
-#define SYMEXEC_REGISTERS \
-	16 /* in the order of their encoding: ax cx dx bx sp bp si di r8 … r15 \
-	    */
+/* In the order of their encoding: ax cx dx bx sp bp si di r8 … r15. */
+#define SYMEXEC_REGISTERS 16
 
 /**
  * @address: of the call or tail jump; @next: of the instruction after it

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Says what a report will lack with the probes of a free-threaded interpreter. */
 #include "locate/freethreaded.h"
 
 #include "base/str.h"

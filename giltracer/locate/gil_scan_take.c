@@ -5,8 +5,8 @@
 
 #include "binary/symexec_step.h"
 
-#define CALL_DEPTH \
-	3 /* PyEval_RestoreThread, _PyThreadState_Attach, _PyEval_AcquireLock, take_gil */
+/* PyEval_RestoreThread, _PyThreadState_Attach, _PyEval_AcquireLock, take_gil: three calls. */
+#define CALL_DEPTH 3
 
 /* Where a path through the code leads. */
 enum way { WAY_RETURNS, WAY_ENDS, WAY_OTHER };

@@ -85,8 +85,8 @@ static bool has_begun(const struct event *ev, uint64_t t)
 	return ev->type == EV_LOST && ev->lost.since_ns < t;
 }
 
-/* False for events before tracing started or after it ended. *ret: the event's time, never before
- * that of an earlier event. */
+/* Returns false for events before tracing started or after it ended. *ret: the event's time, never
+ * before that of an earlier event. */
 static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 {
 	struct model_private *p = m->priv;

@@ -42,8 +42,8 @@ enum gil_state {
 	GIL_NO,          /* released: running C code, or asleep */
 	GIL_HOLD,        /* acquire -> release */
 	GIL_WAIT,        /* request -> acquire; a GIL that was not free throughout */
-	GIL_SWITCH_WAIT, /* release while others wait -> return of drop_gil; part of wait in totals
-	                  */
+	GIL_SWITCH_WAIT, /* release while others wait -> return of drop_gil; part of the wait in
+	                  * totals */
 	GIL_FREE_WAIT,   /* request -> acquire of a GIL that is known to have been free throughout:
 	                  * tracing overhead or scheduling delay, not waiting. Distinguished from
 	                  * GIL_WAIT at the end */

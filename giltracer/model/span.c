@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-
+/* Overwrites and ends the spans of a lane. */
 #include "model/span.h"
 
 void lane_overwrite(struct lane *lane, const struct span *span, bool count)

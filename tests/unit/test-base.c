@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Errors, options, files, vectors, searching, names of clones and x86-64 decoding. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

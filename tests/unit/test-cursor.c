@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reading numbers and strings from bytes, also past their end. */
 #include "perfdata/cursor.h"
 
 #include "tap.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Sorting records by time, with and without rounds, and identical copies of records. */
 #include "perfdata/event_sort.h"
 
 #include "perfbuild.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Headers of perf.data files, valid and damaged. */
 #include "perfdata/features.h"
 #include "perfdata/header.h"
 

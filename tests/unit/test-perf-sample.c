@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Layout and decoding of samples. */
 #include "perfdata/perf_sample.h"
 
 #include "perfbuild.h"

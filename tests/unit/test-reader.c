@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reading records of perf.data files and streams, valid and damaged. */
 #include "perfdata/reader.h"
 
 #include "perfbuild.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Parsing the format of tracepoints and reading their fields. */
 #include "perfdata/tracefmt.h"
 
 #include "base/alloc.h"
