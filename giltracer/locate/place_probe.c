@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes one probe: its instruction, its name, and the phrase that tells how it was found. */
+/* Makes one probe: its instruction, its name, and the phrase that says how it was found. */
 #include "locate/placer.h"
 
 #include <stdlib.h>

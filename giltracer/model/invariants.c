@@ -18,8 +18,8 @@ static int check_lane(const struct model_thread *mt, const struct lane *lane, co
 	uint64_t at = mt->start_ns, sum = 0;
 
 	if (!lane->spans.n || lane->spans.v[0].start_ns != at || lane->end_ns != mt->end_ns)
-		return error_set(err, EINVAL, "thread %u: its %s lane is not its life", mt->tid,
-		                 what);
+		return error_set(err, EINVAL, "thread %u: its %s lane does not span its life",
+		                 mt->tid, what);
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *s = &lane->spans.v[i];
 
