@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A batch job of which nobody knows whether it waits for the network, the GIL or the disk: four threads
-fetch records from a server that takes its time.
+"""A batch job that waits for the network, although it could as well be the GIL or the disk: four threads
+fetch records from a slow server.
 
     batch_client.py [SECONDS]
 
@@ -50,7 +50,7 @@ def main(seconds):
     listener = socket.create_server(('127.0.0.1', 0))
     port = listener.getsockname()[1]
     server = os.fork()
-    if server == 0:  # another program, on another machine perhaps
+    if server == 0:  # in reality another program, perhaps on another machine
         try:
             serve(listener)
         finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The worst case for a tracer: threads that do nothing but give the GIL up and take it again.
+"""The worst case for a tracer: threads that do nothing but release the GIL and take it again.
 
     giltracer churn.py [THREADS [TURNS]]
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A hog among workers: one thread computes a huge power in one C call, which never lets go of the
-GIL, while three others only want to handle a small request now and then.
+"""A hog among workers: one thread computes a huge power in one C call, which never releases the
+GIL, while three others only have to handle a small request now and then.
 
     giltracer --state-detect hog.py [SECONDS]
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A server in which an item waits in an asyncio.Queue for a second now and then, although putting and
-getting take microseconds: the event loop is busy with something else, which is no coroutine.
+getting take microseconds: the event loop is busy with a function that is not a coroutine.
 
     late_queue.py [SECONDS]
 
@@ -15,7 +15,7 @@ import time
 
 
 def rebuild_index(seconds=1.0):
-    """Should run in a thread, or better in another process."""
+    """This should run in a thread or, even better, in another process."""
     end = time.monotonic() + seconds
     words = 0
     while time.monotonic() < end:
@@ -38,11 +38,11 @@ async def consume(queue):
 
 
 def feed(loop, queue):
-    """Another thread gets the requests."""
+    """Runs in another thread, which receives the requests."""
     while not loop.is_closed():
         try:
             loop.call_soon_threadsafe(queue.put_nowait, time.monotonic())
-        except RuntimeError:  # it has just been closed
+        except RuntimeError:  # the loop has just been closed
             return
         time.sleep(0.02)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads as they should be: zlib and hashlib release the GIL while they work on large buffers, so
+"""Well-behaved threads: zlib and hashlib release the GIL while they work on large buffers, so
 both run at the same time and hardly ever hold it.
 
     giltracer native.py [SECONDS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two threads of pure Python. They cannot run at the same time: each has the GIL about half of it.
+"""Two threads of pure Python. Only one can run at a time, so each holds the GIL half of the time.
 
     giltracer spinners.py [SECONDS]
 """

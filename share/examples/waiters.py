@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads that wait for something else than the GIL: a timer, a pipe, a lock. Nobody holds the GIL.
+"""Threads that wait for something other than the GIL: a timer, a pipe, a lock. Nobody holds the GIL.
 
     giltracer --state-detect waiters.py [SECONDS]
 """

@@ -2,8 +2,8 @@
 """Describe the code objects of this process, so that an address becomes a function and a line.
 
 Runs in the traced interpreter (CPython 3.6 and later) when tracing has ended; the format is that of
-giltracer/trace/pycode.h. Nothing is imported that has a Python file, which the program might have
-one of its own of: gc and _struct are built in, or extensions that nobody replaces.
+giltracer/trace/pycode.h. No module with a Python file is imported, because the program may have a
+file of the same name: gc and _struct are built in, or extensions that nobody replaces.
 """
 import gc
 import sys
@@ -15,8 +15,8 @@ MODULE = type(sys)
 
 
 def members():
-    """What modules and their classes have. A free-threaded interpreter, once it has a second thread,
-    no longer counts the references of functions, and so gc does not list them."""
+    """Yield the members of all modules and of their classes. A free-threaded interpreter with a second
+    thread no longer counts the references of functions, so gc does not list them."""
     pending = [module.__dict__ for module in list(sys.modules.values()) if type(module) is MODULE]
     known = set(map(id, pending))
     for names in pending:
@@ -35,7 +35,7 @@ def members():
 
 
 def reachable_codes(frames, more=()):
-    """Every code object of a living function or frame, more, and those among their constants."""
+    """All code objects of living functions and of frames, more, and those among their constants."""
     codes = {}
     objects = gc.get_objects()
     if 't' in getattr(sys, 'abiflags', ''):
@@ -69,7 +69,8 @@ def describe(code, ours):
 
 
 def write(path, more=(), ours=()):
-    """Write them all to path, without names if their files are ours; more that no function has."""
+    """Write all code objects to path, without names if their file is one of ours. more: code objects
+    that do not belong to a function."""
     codes = reachable_codes(sys._current_frames().values(), more)
     base = CODE.__basicsize__ if sys.version_info >= (3, 11) else 0
     with open(path, 'wb') as out:

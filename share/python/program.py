@@ -1,34 +1,35 @@
 # SPDX-License-Identifier: MIT
 """Run a program exactly as plain python would, and tell giltracer when to switch tracing on and off.
 
-Runs in the traced interpreter, CPython 3.6 and later, before the program does. Nothing is imported
-that the interpreter has not loaded itself: a module of ours in sys.modules would hide the program's
-own of the same name.
+Runs in the traced interpreter, CPython 3.6 and later, before the program does. Only modules that
+the interpreter itself has loaded are imported: any other module in sys.modules would hide the
+program's own module of the same name.
 
-    python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES CODES TARGET [ARG...]
+    python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES CODES CHILDREN TARGET [ARG...]
 
 FD       socket (SOCK_SEQPACKET) to giltracer
-KIND     "script" or "module": what TARGET is
+KIND     "script" or "module": the kind of TARGET
 ENTRY    "main" (the guard's body, else the call of main(), else the first line), "first" (the first
          line), or "=NAME": when function NAME, or MODULE:NAME, is first called
 IMPORTS  modules to import before tracing, separated by commas
-TRACE    file for VizTracer's trace, "=" and the library that records calls itself, or "-"
-ENTRIES  how many entries VizTracer keeps
+TRACE    file for VizTracer's trace, "=" and the path of the library that records calls, or "-"
+ENTRIES  the number of entries that VizTracer keeps
 CODES    file for the program's code objects (codes.py), or "-"
+CHILDREN file to which each process appends the names of its threads as they start
 
-Messages, one packet each; > is ours:
+Messages, one packet each; > is sent by this file:
 
     > start TID          tracing should begin     < go         perf records
-    > started NS         it does, since then (CLOCK_MONOTONIC)
+    > started NS         tracing began at this time (CLOCK_MONOTONIC)
     > gil STATE          the GIL of a free-threaded interpreter is off, on or forced
-    > stop NS            it should end            < ok         perf has stopped
+    > stop NS            tracing should end       < ok         perf has stopped
     > trace VERSION      VizTracer's trace is complete in its file
     > codes              the list of code objects is complete in its file
-    > thread TID NAME    what the program calls a thread
-    > note TEXT          the Python-side trace is not complete, and why
+    > thread TID NAME    the program's name of a thread
+    > note TEXT          why the Python-side trace is not complete
     > unloaded           the program's main module could not be compiled or found: it did not run
-    > entry TEXT         tracing will not start, and why
-    > fail TEXT          the program was not started, and why
+    > entry TEXT         why tracing will not start
+    > fail TEXT          why the program was not started
 """
 import _ast
 import _thread
@@ -51,7 +52,7 @@ def file_identity(fd):
 # ---- the channel
 
 class Channel:
-    """The socket to giltracer, used by the process that was started, and by nobody else."""
+    """The socket to giltracer. Only the process that giltracer started uses it, not its children."""
 
     def __init__(self, fd):
         self.fd = fd
@@ -65,7 +66,7 @@ class Channel:
         return file_identity(self.fd)
 
     def usable(self):
-        """False in a forked child, and if the program closed all descriptors that it did not know."""
+        """False in a forked child, and if the program closed the descriptor."""
         try:
             return os.getpid() == self.pid and self.identity() == self.inode
         except OSError:
@@ -78,7 +79,7 @@ class Channel:
             return False
 
     def ask(self, text):
-        """Send, and wait for the answer. giltracer's end is no reason for the program to fail."""
+        """Send, and wait for the answer. If giltracer has ended, the program must still not fail."""
         try:
             return self.send(text) and os.read(self.fd, 64)
         except OSError:
@@ -110,7 +111,7 @@ def now_ns():
 # ---- the Python-side trace
 
 class VizTracerTrace:
-    """VizTracer, in the traced interpreter. A trace that cannot be had is a note, never a failure."""
+    """VizTracer, in the traced interpreter. If it fails, a note is sent, and the program runs on."""
 
     def __init__(self, channel, path, entries):
         self.channel = channel
@@ -122,7 +123,7 @@ class VizTracerTrace:
     def load(self):
         try:
             import viztracer
-            # dump_raw: VizTracer's own C code writes what it has as it is, times in CLOCK_MONOTONIC.
+            # With dump_raw, VizTracer's C code writes its entries unchanged, with CLOCK_MONOTONIC times.
             self.tracer = viztracer.VizTracer(tracer_entries=self.entries, verbose=0,
                                               output_file=self.path, register_global=False,
                                               dump_raw=True)
@@ -146,7 +147,7 @@ class VizTracerTrace:
             self.tracer.start()
 
     def stop_in_child(self):
-        """Of a forked child nothing is saved: it need not be slowed down either."""
+        """A forked child does not save its trace, so tracing would only slow it down."""
         if self.tracer:
             self.tracer.stop()
             self.tracer.clear()
@@ -182,19 +183,19 @@ class NoTrace:
 
 
 class NativeTrace:
-    """giltracer's own library, which is in the process already: it records from start to stop."""
+    """giltracer's own library, which is already loaded into the process. It records from start to stop."""
 
     def __init__(self, channel, library):
         self.channel = channel
         self.origin = library
-        self.name = 'giltracer_calls'  # with origin, what _imp needs of a module's spec
+        self.name = 'giltracer_calls'  # _imp needs only name and origin of a module's spec
         self.begin = None
 
     def load(self):
         try:
             sys.modules['_imp'].create_dynamic(self)
         except ImportError as e:
-            # It is no module: what is imported are functions.
+            # The library is not a module: it hands over its functions as the arguments of this error.
             if len(e.args) == 3:
                 self.begin, stop, self.say_cost = e.args
                 # Runs before Tracing.stop, so that the trace does not show that.
@@ -222,7 +223,7 @@ class NativeTrace:
 
 
 def call_ps():
-    """What a call of a function takes: the least of a few tries, since others may run meanwhile."""
+    """The duration of a function call: the minimum of several tries, as other threads may interfere."""
     def called():
         pass
     best = None
@@ -244,7 +245,8 @@ def make_trace(channel, trace, entries):
 
 
 class ImportHook:
-    """First in sys.meta_path until the module is imported; the others find it, and its own loader loads it."""
+    """Comes first in sys.meta_path until the module is imported. The other finders find the module, and
+    its own loader loads it."""
 
     def __init__(self, module):
         self.module = module
@@ -264,9 +266,10 @@ class ImportHook:
 
 # ---- the threads' names
 
-# One function, and no call of ours but built-in ones: from 3.12 on, a tracer sees a thread's very
-# first call. The name is written down at once, since a signal may end the program at any time, and by
-# a descriptor that is closed again, since a program may count on its own.
+# A single function that calls only built-in functions and the real method, because from 3.12 on a
+# tracer sees a thread's very first call. The name is written at once, since a signal may end the
+# program at any time. The descriptor is closed again, since a program may rely on the numbers of its
+# own descriptors.
 WATCH = """
 def watching(real, names, most, dummy, native_id, path, main, getpid, open, write, close):
     def %s(self):
@@ -290,11 +293,12 @@ APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class ThreadNames:
-    """What threading calls the threads: the kernel is not told, and most are gone at the end.
+    """The names of threads in threading. The kernel does not know them, and most threads have ended
+    when the program ends.
 
-    A thread says its name as it starts, in a private method of Thread that it calls before it is
-    seen to run, so that neither a traceback nor a profiler of the program's meets us. threading is
-    not imported for this, but watched once the program imports it.
+    The name of a thread is recorded when it starts, in a private method of Thread that runs before
+    the thread's own code, so that neither tracebacks nor profilers of the program see our function.
+    threading is not imported for this, but watched once the program imports it.
     """
     MOST = 10000
 
@@ -302,10 +306,11 @@ class ThreadNames:
         self.names = {}
         self.threading = None
         self.path = path
-        self.main = [b'']  # the line of a child's main thread, until it is written
+        self.main = [b'']  # a forked child's line for its main thread, until it is written
 
     def in_child(self):
-        """Its main thread is the one that forked it; it may yet run another program."""
+        """Prepare the line of the child's main thread, which is the one that forked. The line is
+        written when the first thread starts, since the child may still execute another program."""
         try:
             name = sys.modules['threading']._main_thread._name.encode('utf-8', 'replace')[:200]
             self.main[0] = b'%d %d %s\n' % (os.getpid(), os.getpid(), name.replace(b'\n', b' '))
@@ -320,7 +325,8 @@ class ThreadNames:
             pass
 
     def note_living(self):
-        """Before Python 3.8 no thread knows the kernel's number of another."""
+        """Note the threads that exist already. Before Python 3.8, a thread cannot get the kernel's ids
+        of other threads, so only the main thread is noted."""
         self.threading = sys.modules.get('threading')
         try:
             for thread in list(self.threading._active.values()):
@@ -340,8 +346,9 @@ class ThreadNames:
         real = getattr(thread, method, None)
         if type(real) is not type(native_id):
             return
-        # In a trace it is the same function of the same file, and what makes it is not seen; before 3.8, where
-        # a code's file cannot be replaced, it is.
+        # In a trace, the function must have the name and file of the real one. From 3.8 on, the file
+        # of its code can be replaced, and the function around it keeps our file, which traces omit.
+        # Before 3.8, both are compiled with threading's file.
         code = real.__code__
         replaced = hasattr(code, 'replace')
         space = {'__name__': 'threading', '__builtins__': __builtins__}
@@ -366,7 +373,7 @@ class ThreadNames:
             channel.send('thread %d %.200s' % (tid, name))
 
 
-# The interpreter leaves the frames of importlib out of tracebacks, and so this one.
+# The interpreter leaves frames of importlib out of tracebacks, and therefore also this one.
 LOADING = """
 def loading(hook):
     def exec_module(module):
@@ -399,7 +406,8 @@ class ThreadingHook(ImportHook):
 # ---- when tracing starts and stops
 
 def write_codes(path, program, channel):
-    """What the addresses mean that the probes saw. Without it, functions have names, but no lines."""
+    """Write the list of code objects, which gives the addresses that the probes recorded their meaning.
+    Without it, functions have names, but no lines."""
     space = {'__name__': 'giltracer.codes', '__builtins__': __builtins__}
     try:
         with open(CODES, 'rb') as f:
@@ -411,7 +419,7 @@ def write_codes(path, program, channel):
 
 
 def gil_state():
-    """Of a free-threaded interpreter, None of any other: it is off, on, or on by an option."""
+    """'off', 'on', or 'forced' (on by an option) in a free-threaded interpreter, None in any other."""
     if not hasattr(sys, '_is_gil_enabled') or 't' not in getattr(sys, 'abiflags', ''):
         return None
     if not sys._is_gil_enabled():
@@ -431,8 +439,8 @@ class Tracing:
         self.lock = _thread.allocate_lock()
         self.begun = False
         self.names = ThreadNames(children)
-        # Registered before anybody else can: runs after all the program's own, and after the
-        # threads that outlive the main one were joined.
+        # Registered first, so it runs last: after the program's own exit functions, and after the
+        # remaining threads were joined.
         atexit.register(self.stop)
 
     def start(self):
@@ -445,7 +453,7 @@ class Tracing:
             return
         self.names.watch()
         if self.channel.ask('start %d' % native_id()):
-            # Stamped with the GIL held: what came before, waiting for the answer, is ours.
+            # The time is read after the answer: waiting for it belongs to us, not to the program.
             self.channel.send('started %d' % now_ns())
             state = gil_state()
             if state:
@@ -459,7 +467,7 @@ class Tracing:
             try:
                 step()
             except KeyboardInterrupt:
-                # The program has ended by itself: Ctrl-C skips what takes long, without a
+                # The program has already ended: Ctrl-C skips a step that takes long, without a
                 # traceback of ours.
                 pass
         self.channel.close()
@@ -480,7 +488,7 @@ class Tracing:
 
     def forget_hook(self):
         import builtins
-        # A second guard, or a thread on its way, may still call it.
+        # A second guard, or a thread that has already loaded the name, may still call it.
         if hasattr(builtins, HOOK):
             setattr(builtins, HOOK, do_nothing)
 
@@ -492,7 +500,7 @@ def do_nothing():
 # ---- where tracing starts: the syntax tree
 
 def hook_call(at):
-    """A statement that calls the hook, on the line of another: no line number changes."""
+    """A statement that calls the hook, on the line of the statement at: no line number changes."""
     name = _ast.Name(id=HOOK, ctx=_ast.Load())
     call = _ast.Call(func=name, args=[], keywords=[])
     statement = _ast.Expr(value=call)
@@ -516,7 +524,7 @@ FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 
 
 def module_level(tree):
-    """Every statement list that runs as part of the module's body."""
+    """Yield every statement list that runs as part of the module's body."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -535,7 +543,7 @@ def text_of(node):
 
 
 def is_guard(test):
-    """__name__ == "__main__", either way round, also as part of an "and"."""
+    """Whether test is __name__ == "__main__", in either order, alone or as part of an "and"."""
     if isinstance(test, _ast.BoolOp) and isinstance(test.op, _ast.And):
         return any(is_guard(one) for one in test.values)
     if not isinstance(test, _ast.Compare) or len(test.ops) != 1:
@@ -572,7 +580,7 @@ def calls_main(statement):
 
 
 def hook_main_call(tree):
-    """Before the innermost statement of the module's body that calls main()."""
+    """Insert the hook before the innermost statement of the module's body that calls main()."""
     found = False
     for body in module_level(tree):
         for i in range(len(body) - 1, -1, -1):
@@ -599,7 +607,8 @@ def is_docstring(statement):
 
 
 def hook_function(tree, wanted):
-    """Into the function of this name, "main" or "Class.method", wherever it is defined."""
+    """Insert the hook into the functions of this name, "main" or "Class.method", wherever they are
+    defined."""
     found = False
     pending = [(tree, '')]
     while pending:
@@ -626,7 +635,7 @@ def place_hook(tree, entry):
 
 
 def compile_hooked(source, filename, entry):
-    """(code, whether it calls the hook). The program's own mistakes are raised as python does."""
+    """Return (code, whether it calls the hook). Errors in the source are raised as plain python does."""
     flags = 0
     try:
         tree = compile(source, filename, 'exec', flags | _ast.PyCF_ONLY_AST, True)
@@ -662,7 +671,7 @@ class EntryFinder(ImportHook):
 
 def set_argv(target, args, interpreter_args):
     if hasattr(sys, 'orig_argv'):
-        # The interpreter and its options stand before what it takes for arguments.
+        # The interpreter and its options come before the arguments in sys.argv.
         before = sys.orig_argv[:len(sys.orig_argv) - len(sys.argv)]
         sys.orig_argv[:] = before + interpreter_args + args
     sys.argv[:] = [target] + args
@@ -676,7 +685,7 @@ def main_path(script):
 
 
 def find_importer(path):
-    """What python does to see that a "script" is a folder or a zip file."""
+    """Find out, as python does, whether a "script" is a folder or a zip file."""
     for hook in sys.path_hooks:
         try:
             importer = hook(path)
@@ -702,7 +711,7 @@ class Program:
         self.args = args
 
     def clean_namespace(self, path):
-        """__main__ as the interpreter leaves it for a script; None: for a module."""
+        """Make __main__ what the interpreter makes it for the script path or, if None, for a module."""
         loader = self.namespace['__loader__']
         self.namespace['__doc__'] = None
         cached = '__cached__' in self.namespace  # before 3.15
@@ -741,7 +750,8 @@ class Program:
             self.run_script(path)
 
     def add_path(self, path):
-        """sys.path is as the program has it from here on, so that --import finds its modules."""
+        """Make sys.path what the program expects, then import the modules of --import, which may be the
+        program's own."""
         if path is not None:
             sys.path.insert(0, path)
         for name in filter(None, self.imports.split(',')):
@@ -807,7 +817,7 @@ class Program:
         runpy._run_module_as_main(name, alter_argv)
 
 
-# ---- its end
+# ---- the end of the program
 
 def without_ours(tb):
     """The traceback without our frames."""
@@ -836,7 +846,8 @@ def hide_us(error):
 
 
 def make_gil():
-    """Before 3.7 there is no GIL until there is a second thread, and nothing to be seen of it."""
+    """Start a thread. Before 3.7, the GIL is only created with the second thread, and the probes see
+    nothing before."""
     made = _thread.allocate_lock()
     made.acquire()
     _thread.start_new_thread(made.release, ())

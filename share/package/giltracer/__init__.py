@@ -19,11 +19,11 @@ __all__ = ["Error", "Recording", "command", "record"]
 
 
 class Error(RuntimeError):
-    """giltracer could not record or report; its own message."""
+    """giltracer could not record or report; the text is its message."""
 
 
 def command():
-    """The path of the program: of this environment, else on PATH; GILTRACER overrides both."""
+    """The path of giltracer: in this environment, otherwise on PATH; GILTRACER overrides both."""
     for path in (os.environ.get("GILTRACER"),
                  os.path.join(sysconfig.get_path("scripts"), "giltracer"),
                  shutil.which("giltracer")):
@@ -33,7 +33,7 @@ def command():
 
 
 def _run(*arguments):
-    """Its standard output; Error if it fails."""
+    """Run giltracer and return its standard output; raise Error if it fails."""
     done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
@@ -42,8 +42,8 @@ def _run(*arguments):
 
 
 class Recording:
-    """What record() yields. Its results are there when the with statement has ended; the session
-    folder is removed with this object, or by close()."""
+    """The object that record() yields. Its results exist when the with statement has ended; the
+    session folder is removed with this object, or by close()."""
 
     def __init__(self, *options):
         self._folder = tempfile.TemporaryDirectory(prefix="giltracer-")
@@ -55,13 +55,13 @@ class Recording:
 
     def start(self):
         """Attach; returns when the recording has begun."""
-        # Nobody reads while this program runs: a pipe would be full at some time. A thread that does
+        # A file, because a pipe could fill while this program runs. A thread that reads the pipe
         # would be one more in the recording.
         with open(self._messages, "wb") as messages:
             self._process = subprocess.Popen(
                 [command(), "record", "-o", self.session, "-p", str(os.getpid()), *self._options],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages,
-                start_new_session=True)  # a Ctrl-C is meant for this program
+                start_new_session=True)  # so that Ctrl-C reaches this program only
         while True:
             ended = self._process.poll() is not None
             if "recording process" in self._said():
@@ -78,7 +78,7 @@ class Recording:
         return Error(self._said().strip() or "giltracer ended with %d" % self._process.returncode)
 
     def stop(self):
-        """Detach; returns when the session is whole."""
+        """Detach; returns when the session is complete."""
         self._process.send_signal(signal.SIGINT)
         if self._process.wait():
             raise self._failure()
@@ -97,7 +97,7 @@ class Recording:
 
     @property
     def threads(self):
-        """Those of this process, as in the document: name, wait_ns, hold_ns and so on."""
+        """The threads of this process, as in the document: name, wait_ns, hold_ns and so on."""
         return [t for t in self.document["threads"] if t["pid"] == os.getpid()]
 
     @property

@@ -13,7 +13,7 @@ COLUMNS = (("thread", "name"), ("tid", "tid"), ("total ms", "total_ns"), ("holds
 
 
 class Result:
-    """A recording in a notebook; %%giltracer NAME keeps it in this variable."""
+    """A recording in a notebook; %%giltracer NAME assigns it to the variable NAME."""
 
     def __init__(self, document, page):
         self.document = document
@@ -75,7 +75,7 @@ def _fresh(cell, options):
 
 
 class Defaults:
-    """The options of every cell."""
+    """The options that %giltracer sets for all later cells."""
 
     def __init__(self):
         self.words = []
@@ -84,7 +84,7 @@ class Defaults:
 def giltracer(shell, line, cell, defaults):
     """%%giltracer [--fresh] [VARIABLE] [OPTION...]: options are those of giltracer record.
 
-    %giltracer [--fresh] [OPTION...], on a line of its own: options of all cells that follow."""
+    %giltracer [--fresh] [OPTION...], on a line of its own, sets the options of all later cells."""
     from IPython.display import display
 
     words = line.split()

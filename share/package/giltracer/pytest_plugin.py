@@ -43,7 +43,7 @@ class Spans:
             self.holds.append(span)
 
     def of(self, window):
-        """(ns that threads waited in it, tid that held the GIL during most of that or None)"""
+        """Return (ns that threads waited in the window, tid that held the GIL for most of that or None)."""
         waited, held = 0, {}
         for start, end, tid in self.waits:
             start, end = max(start, window[0]), min(end, window[1])
@@ -73,12 +73,12 @@ def properties_of(result):
 
 
 class Junit:
-    """Properties in the file of --junitxml. A result may be known only after its test was reported:
-    then the test has a property with a number instead, which is replaced in the file."""
+    """Properties in the file of --junitxml. If a result is not yet known when its test is reported,
+    the test gets a placeholder with a number, which is replaced in the file at the end."""
 
     def __init__(self, path):
         self.path = path
-        self.nodeids = []  # by that number
+        self.nodeids = []  # indexed by that number
 
     def expect(self, item):
         if self.path:
@@ -86,7 +86,7 @@ class Junit:
             self.nodeids.append(item.nodeid)
 
     def fill(self, results):
-        """The file has been written."""
+        """Replace the placeholders, after pytest has written the file."""
         if not self.nodeids or not os.path.exists(self.path):
             return
         pending = {"pending %d" % i: nodeid for i, nodeid in enumerate(self.nodeids)}
@@ -103,7 +103,7 @@ class Junit:
 
 
 class Plugin:
-    """One recording at a time, for the tests since the last one that had to be judged."""
+    """Makes one recording at a time, of all tests up to the next one whose mark must be checked."""
 
     def __init__(self, every_test, junit):
         self.every_test = every_test
@@ -141,14 +141,14 @@ class Plugin:
             recording.start()
         except Error as error:
             recording.close()
-            if mark:  # what cannot be judged has not passed
+            if mark:  # a limit that cannot be checked has not been met
                 pytest.fail("gil_wait: %s" % error, pytrace=False)
             self.trouble = str(error)
             return
         self.recording = recording
 
     def finish(self):
-        """End the recording, if there is one, and find the results of its tests."""
+        """End the recording, if there is one, and compute the results of its tests."""
         if self.recording is None:
             return
         recording, self.recording = self.recording, None
