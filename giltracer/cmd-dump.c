@@ -160,7 +160,7 @@ static int dump_run(int argc, char **argv, struct error *err)
 	const struct opt opts[] = {
 		OPT_FLAG('e', "events", &dump.events,
 		         "print the events derived from the records, in order of time"),
-		OPT_FLAG('s', "stacks", &dump.stacks, "the same, with call stacks"),
+		OPT_FLAG('s', "stacks", &dump.stacks, "print these events with call stacks"),
 		OPT_FLAG('c', "calls", &dump.calls,
 		         "print the Python calls of a session's gil.preload or gil.viztracer.json"),
 		OPT_FLAG('H', "header", &dump.header, "print the header of the file"),

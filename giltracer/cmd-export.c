@@ -35,7 +35,7 @@ static int export_run(int argc, char **argv, struct error *err)
 	const struct opt opts[] = {
 		OPT_CHOICE('f', "format", "FORMAT", &format, names, "the format, see below"),
 		OPT_STR('o', "output", "FILE", &path, "the file to write (standard output)"),
-		OPT_FLAG('v', "verbose", &verbose, "say more"),
+		OPT_FLAG('v', "verbose", &verbose, "print more messages"),
 		OPT_FLAG('q', "quiet", &quiet, "print errors only"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,

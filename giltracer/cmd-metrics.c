@@ -253,7 +253,7 @@ static int metrics_run(int argc, char **argv, struct error *err)
 	const struct opt opts[] = {
 		OPT_LIST('p', "pid", "PID", &pids,
 		         "a process started with --metrics, and its descendants; as root with "
-		         "--listen, any other too, by uprobes; may be repeated"),
+		         "--listen, also any other process; may be repeated"),
 		OPT_STR(0, "listen", "ADDR:PORT", &options.address,
 		        "serve the metrics there until Ctrl-C; without it, print them once"),
 		OPT_FLAG(0, "listen-anywhere", &options.anywhere,

@@ -66,7 +66,7 @@ static int report_run(int argc, char **argv, struct error *err)
 		EXPORT_OPT(&request.exports),
 		ANNOTATE_OPT(&request.annotate),
 		FAIL_ON_OPT(&request.conditions),
-		OPT_FLAG('v', "verbose", &request.verbose, "say more"),
+		OPT_FLAG('v', "verbose", &request.verbose, "print more messages"),
 		OPT_FLAG('q', "quiet", &request.quiet, "print errors only; no table"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,

@@ -422,8 +422,8 @@ static int setup_run(int argc, char **argv, struct error *err)
 		        "the group whose members may record (giltracer)"),
 		OPT_FLAG(0, "everybody", &request.everybody,
 		         "let ALL USERS record ALL PROCESSES (perf_event_paranoid -1)"),
-		OPT_FLAG(0, "persist", &request.persist, "do it again at every boot"),
-		OPT_FLAG(0, "boot", &request.boot, "what --persist runs at every boot"),
+		OPT_FLAG(0, "persist", &request.persist, "repeat the set-up at every boot"),
+		OPT_FLAG(0, "boot", &request.boot, "for the boot unit of --persist only"),
 		OPT_FLAG(0, "undo", &request.undo, "restore what setup changed"),
 		OPT_FLAG('n', "dry-run", &request.dry_run, "only print what would be done"),
 		OPT_FLAG('h', "help", &help, "show this help"),
@@ -444,6 +444,6 @@ static int setup_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_setup = {
 	.name = "setup",
 	.usage = "[OPTION]...",
-	.summary = "let ordinary users record, once per system",
+	.summary = "let ordinary users record; run once per system",
 	.run = setup_run,
 };

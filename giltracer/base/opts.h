@@ -5,7 +5,7 @@
  *
  *	const struct opt opts[] = {
  *		OPT_STR('o', "output", "FILE", &output, "write the report to FILE"),
- *		OPT_FLAG('v', "verbose", &verbose, "say more"),
+ *		OPT_FLAG('v', "verbose", &verbose, "print more messages"),
  *		OPT_END,
  *	};
  */

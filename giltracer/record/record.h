@@ -79,25 +79,25 @@ struct record_options {
 		OPT_UNFLAG(0, "no-state-detect", &(o)->state_detect,                           \
 	                   "record the GIL only (the default)"),                               \
 		OPT_FLAG(0, "no-gil-detect", &(o)->no_gil_detect,                              \
-	                 "no GIL events: infer GIL waits from stacks"),                        \
+	                 "record no GIL events: infer GIL waits from stacks"),                 \
 		OPT_CHOICE(0, "probes", "KIND", &(o)->probes, probes_kind_names,               \
 	                   "record GIL events by auto, uprobes, preload or none (auto)"),      \
 		OPT_UINT(0, "sample", "HZ", &(o)->sample_hz, 1, 10000,                         \
 	                 "also read the Python stacks of all threads HZ times a second"),      \
 		OPT_FLAG(0, "gil-only", &(o)->gil_only,                                        \
-	                 "with --sample, only the stack of the GIL's holder, if any"),         \
+	                 "with --sample, read only the stack of the GIL's holder, if any"),    \
 		OPT_FLAG(0, "no-children", &(o)->no_children,                                  \
 	                 "with -p, leave out the child processes of PID"),                     \
 		OPT_FLAG(0, "one-run", &(o)->one_run,                                          \
 	                 "with --state-detect, run the program only once"),                    \
 		OPT_STR(0, "python", "PATH", &(o)->python,                                     \
-	                "the interpreter (VIRTUAL_ENV's, the script's, or python3)"),          \
+	                "use this interpreter (VIRTUAL_ENV's, the script's, or python3)"),     \
 		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,  \
 	                   "record Python calls by auto, native, viztracer or none (auto)"),   \
 		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000, \
 	                 2000000000, "keep the last COUNT Python calls (10000000)"),           \
 		OPT_STR(0, "trace-only", "MODULES", &(o)->trace_only,                          \
-	                "record calls of functions of these modules and their submodules"),    \
+	                "record only calls of functions of these modules and submodules"),     \
 		OPT_UINT(0, "trace-min-us", "US", &(o)->trace_min_us, 1, 1000000000,           \
 	                 "leave out Python calls that are shorter than US"),                   \
 		OPT_FLAG(0, "trace-c-calls", &(o)->trace_c_calls,                              \
@@ -116,7 +116,7 @@ struct record_options {
 	                 "record at most MIB; the program continues (4096)"),                  \
 		OPT_LIST('e', "event", "EVENT", &(o)->events,                                  \
 	                 "also count this perf event; may be repeated"),                       \
-		OPT_FLAG('v', "verbose", &(o)->verbose, "say more"),                           \
+		OPT_FLAG('v', "verbose", &(o)->verbose, "print more messages"),                \
 		OPT_FLAG('q', "quiet", &(o)->quiet, "print errors only")
 
 /**
