@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the GIL came from and went to, and who woke whom: arrows at the pinned span.
+// Arrows at the pinned span: from which thread the GIL came, to which it went, and which woke
+// which.
 
 import {pass} from "./data.js";
 import {rowOf, timeToX, tl} from "./layout.js";
@@ -9,7 +10,8 @@ import {loading} from "./store.js";
 import {palette} from "./theme.js";
 import {turns} from "./turns.js";
 
-// The hold of another thread next to t, before or after it: {thread, from, to}, or null.
+// The hold of another thread nearest to t, before (by < 0) or after it: {thread, from, to}, or
+// null.
 function holdBeside(gil, t, by, except) {
 	const {lane, threads} = turns(max(0, gil)),
 		at = lane.find(by < 0 ? t - 1 : t),
@@ -18,7 +20,8 @@ function holdBeside(gil, t, by, except) {
 	return hit && {thread: threads[hit.i], from: hit.s.start[hit.i], to: hit.s.start[hit.i + 1]};
 }
 
-// [{from: thread, to: thread, t0, t1}]: from releaser to next holder, from waker to woken.
+// [{from: thread, to: thread, t0, t1}]: from the releasing thread to the next holder, or from the
+// waker to the woken thread.
 export function arrowsOf(p) {
 	const out = [],
 		add = (from, to, t0, t1) => out.push({from, to, t0, t1});

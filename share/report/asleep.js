@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the threads of a program sleep that hardly waits for the GIL: by the line of Python that
-// they slept in.
+// For a program that hardly waits for the GIL: where its threads sleep, by the line of Python in
+// which they slept.
 
 import {gilKnown, meta, pass, passIndex, report} from "./data.js";
 import {$, fill, soft, tally} from "./dom.js";
@@ -15,7 +15,7 @@ import {setPass} from "./view.js";
 const SLEEPS = [SLEEPING_STATE, DISK_STATE];
 
 const CALM = ["native", "io-bound", "single-threaded", "gil-none"]; // verdicts
-// The threads' waiting for the GIL is nothing to look at.
+// Whether threads wait so little for the GIL that the waits need no attention.
 export function hardlyWaits() {
 	const sum = key => pass().threads.reduce((n, t) => n + (t[key] || 0), 0);
 	return (
@@ -26,14 +26,15 @@ export function hardlyWaits() {
 	);
 }
 
-// The recording with stacks: the one that is shown, or another one.
+// The index of a recording with stacks, preferably of the one that is shown.
 function passWithStacks() {
 	const has = i =>
 		stores[i].stacks.parent.length > 1 && stores[i].cpu.some(l => l && l.withStacks);
 	return [passIndex, ...stores.keys()].find(has);
 }
 
-// The innermost line of Python of a stack, and what it called: {name, place, native}
+// The innermost line of Python of a stack, and the native function that it called:
+// {name, place, native}
 function lineOf(st, id) {
 	const text = n => st.names.stacks[n] || "?";
 	let native = "";

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-# Assemble page.html: copy page.in.html, with each line "@file NAME@" replaced by that style sheet
-# of share/report, and "@module NAME@" by that module and all that it imports, in one scope: each
-# file once, after those that it imports. A circle of imports is an error, and so are a name that is
-# imported but not exported, and one that two files of a scope declare. Comments, indentation,
-# empty lines, spaces without meaning and the word const stay behind; names stay names.
-# Usage: awk -v dir=share/report -f assemble.awk page.in.html
+# Assemble page.html: copy page.in.html, and replace each line "@file NAME@" by that style sheet of
+# share/report, and each line "@module NAME@" by that module and all modules that it imports, in one
+# scope: each file once, after those that it imports. A circle of imports is an error, and so are a
+# name that is imported but not exported, and a name that two files of a scope declare. Comments,
+# indentation, empty lines and unnecessary spaces are removed; const becomes let; names do not
+# change. Usage: awk -v dir=share/report -f assemble.awk page.in.html
 function fail(text) {
 	print "assemble.awk: " text > "/dev/stderr"
 	failed = 1
 	exit 1
 }
 
-# Code between strings: no spaces around what cannot grow together with its neighbour.
+# Remove the spaces around operators and brackets in code between strings. If the code has two signs
+# with a space between them, as in "a - -b", spaces around signs are kept.
 function tight(code,    out, token, ops) {
 	if (code !~ /[-+] [-+]/)
 		ops = "[-+=<>&|?:,;{}()*!]"
@@ -26,8 +27,8 @@ function tight(code,    out, token, ops) {
 	return out code
 }
 
-# A line is left alone if it might have more in it than code and plain "strings". What is constant
-# the linter has checked.
+# A line is left unchanged if it may contain more than code and plain "strings". const becomes let:
+# the linter has checked that constants are not assigned to.
 function script(line,    at, n, parts, i, quotients) {
 	if (line ~ /`/)
 		fail("no template literals, please: " line)
@@ -60,10 +61,10 @@ function style(line) {
 	return line
 }
 
-# A line joins the one before if that cannot end in a comment and the language does not care:
-# before closing brackets, and wherever an expression or statement goes on or has ended. A comma
-# before a closing bracket goes, and so does a semicolon, unless it might be the whole body of a
-# loop. Declarations in a row, of the same depth, are one.
+# A line is joined to the one before if that does not end in a comment and the language permits it:
+# before closing brackets, and wherever an expression or statement continues or has ended. A comma
+# before a closing bracket is removed, and so is a semicolon, unless it may be the whole body of a
+# loop. Consecutive declarations of the same depth are merged.
 function put(line, depth,    joins, closes, declares) {
 	joins = held != "" && last !~ /\/\// && length(held) < 400
 	closes = line ~ /^[]})]/
@@ -119,7 +120,7 @@ function include(name,    path, line, got, comment) {
 	flush()
 }
 
-# One module's text, by number; what it imports goes before it.
+# Add the text of a module, after the modules that it imports.
 function module(name,    path, line, got, n, i, import, text, depths, depth, comment) {
 	if (state[name] == "done")
 		return
@@ -177,7 +178,7 @@ function imports(name, line,    from, names, n, i) {
 			fail(name ": " from " does not export " list[i])
 }
 
-# What a line at the left edge declares.
+# Register the name that a line at the left edge declares.
 function declare(name, line,    exports, word) {
 	if (line !~ /^(export )?(async )?(function[*]?|const|let|class) /)
 		return

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The blame matrix: a row holds, a column waits, a cell is the wait charged; of crowds where
-// there are many threads.
+// The blame matrix: a row for each holder, a column for each waiter, in the cells the wait that is
+// charged. If there are many threads, rows and columns are crowds.
 
 import {asleepDraw, hardlyWaits} from "./asleep.js";
 import {crowdAt, crowdLabel, crowdOf, crowds} from "./crowds.js";
@@ -74,7 +74,7 @@ export function blameDraw() {
 		add(caused, b.row, b.wait_ns);
 		add(waited, b.column, b.wait_ns);
 	}
-	// Whoever has no row or column of its own is among the others.
+	// Threads without a row or column of their own share the last one.
 	const fold = map => {
 		const list = rank(map);
 		return list.length <= MATRIX_MAX + 1 ? list : list.slice(0, MATRIX_MAX).concat("rest");
@@ -91,7 +91,7 @@ export function blameDraw() {
 			b.wait_ns,
 		);
 	if (!sum.size) return fill($("blame-body"), noWait());
-	const most = max(...sum.values(), passDur() / 50); // next to nothing is not hot
+	const most = max(...sum.values(), passDur() / 50); // hardly any wait has a pale colour
 	const cell = (row, column) => {
 		const ns = sum.get([row, column].join()) || 0;
 		if (!ns) return h("td.num.zero", row === column ? "" : "0");
@@ -212,7 +212,7 @@ export function blameDraw() {
 			: "";
 }
 
-// Show the longest stretch in which one waited for the other, and only those two.
+// Show the longest overlap of one's wait with the other's hold, and only these two threads.
 function pickBlame(list) {
 	const best = list.sort((a, b) => b.longest_ns - a.longest_ns)[0],
 		{holder, waiter} = best;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The pinned span on a card for others: what it is, its numbers and causes, and a link. As SVG, PNG
-// and Markdown.
+// The pinned span as a card to share, in SVG, PNG or Markdown: its description, numbers, causes and
+// a link.
 
 import {CAUSES, causeColor, causeText, causesOf, chainOf} from "./chain.js";
 import {meta, pass, report, threadLabel} from "./data.js";
@@ -15,7 +15,7 @@ import {notes} from "./view.js";
 const CAUSES_MAX = 6;
 const plain = text => text.replace(/[\u00a0\u2009]/g, " ");
 
-// Of a file its name alone: folders are nobody's business.
+// Of a local file, only the name: a shared card must not reveal its folders.
 const addressOf = () => location.href.replace(/#.*/, "").replace(/^file:.*\//, "");
 
 // {title, facts: [[term, value]], rows: [{text, ns, color}], link}

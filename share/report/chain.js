@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the time of a span went: every nanosecond of it by cause. On a CPU, waiting for the GIL by
-// holder and function, runnable behind whom, blocked by a lock, I/O.
+// All of the time of a span by cause, to the nanosecond: on a CPU, waiting for the GIL (by holder
+// and function), runnable (by the thread that had the CPU), blocked by a lock, or in I/O.
 
 import {pass, threadLabel} from "./data.js";
 import {h, soft} from "./dom.js";
@@ -22,8 +22,8 @@ import {goToPin, jumpTo} from "./table.js";
 import {palette, threadColor} from "./theme.js";
 import {turns} from "./turns.js";
 
-const PARTS = 20000; // looked at one by one
-const NAMED = 300; // whose function is looked up, the longest
+const PARTS = 20000; // the most parts of a span that are told apart
+const NAMED = 300; // the number of parts, longest first, whose function is looked up
 const ROWS = 9;
 
 export const CAUSES = {
@@ -49,18 +49,19 @@ export const CAUSES = {
 const LOCK_NAME = /acquire|lock|Condition|\bwait\b|join|futex|sem_|Queue|Event/i;
 const IO_NAME = /read|recv|send|write|poll|select|accept|connect|sleep|fsync|open/i;
 
-// What a thread slept for, as far as its stack or its calls tell.
+// Find out from its stack or its calls why a thread slept.
 function sleepOf(part, stack) {
 	const native = framesOf(stack).filter(f => !(f.flags & (FRAME_PYTHON | FRAME_KERNEL)));
 	const what = doing(part.thread, part.from, part.to, stack);
 	part.what = what;
 	const text = (what ? what.name : "") + " " + native.map(f => f.name).join(" ");
 	part.kind = LOCK_NAME.test(text) ? "lock" : IO_NAME.test(text) ? "io" : "asleep";
-	// A timer or a packet ends I/O in the name of whatever thread it interrupts.
+	// An interrupt of a timer or a packet ends I/O, and the thread that it interrupts seems to be
+	// the waker.
 	if (part.kind === "io") part.who = -1;
 }
 
-// Divide a part of the time that is no wait by the states of the CPU.
+// Divide a part that is not a wait by the thread's CPU states.
 function byCpu(thread, from, to, holds, put) {
 	const lane = store().cpu[thread],
 		plain = holds ? "held" : holds === false ? "nogil" : "unknown";
@@ -84,7 +85,7 @@ function byCpu(thread, from, to, holds, put) {
 	if (to > at) put(plain, at, to);
 }
 
-// Divide a wait by the holds of the others.
+// Divide a wait by the holds of other threads.
 function byHolder(thread, from, to, gil, put) {
 	const {lane, threads} = turns(max(0, gil));
 	let at = from;
@@ -97,7 +98,7 @@ function byHolder(thread, from, to, gil, put) {
 	if (to > at) put("handoff", at, to);
 }
 
-// Divide a wait for locks by who released them.
+// Divide a wait for locks by the threads that released them.
 function byReleaser(thread, from, to, put) {
 	let at = from;
 	for (const s of store().released[thread] || [])
@@ -113,8 +114,8 @@ function byReleaser(thread, from, to, put) {
 	if (to > at) put("unseen", at, to);
 }
 
-// [{kind, thread, from, to, who, what}]: parts of [from, to) in order, without gaps; more than
-// PARTS of them end in one that is unknown.
+// [{kind, thread, from, to, who, what}]: parts of [from, to) in order, without gaps. If there are
+// more than PARTS, the rest is a single part of kind unknown.
 export function chainOf(thread, from, to) {
 	const out = [],
 		lane = store().gil[thread];
@@ -144,7 +145,7 @@ export function chainOf(thread, from, to) {
 	return out;
 }
 
-// The functions of the holders in the longest parts, and what the longest sleeps were for.
+// Name the functions of the holders in the longest parts, and the reasons of the longest sleeps.
 function name(parts) {
 	const wanted = parts.filter(p => p.kind === "gil" || p.asleep);
 	wanted.sort((a, b) => b.to - b.from - (a.to - a.from));
@@ -170,7 +171,7 @@ export function causesOf(parts) {
 	return [...by.values()].sort((a, b) => b.ns - a.ns);
 }
 
-// Who, in the words of its kind.
+// The words for a cause, with its thread or program.
 export function causeText(row) {
 	const who = row.who >= 0 ? threadLabel(row.who) : row.text || "";
 	const lead = CAUSES[row.kind][0];
@@ -193,7 +194,7 @@ export const causeColor = row =>
 			? threadColor(row.thread)
 			: palette[CAUSES[row.kind][1]];
 
-// The blocks of a row, those that touch on the screen as one.
+// The blocks of a row; those that touch on the screen are merged.
 function blocks(row, from, total) {
 	const out = [];
 	for (const p of row.parts) {

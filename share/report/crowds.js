@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads whose names differ in digits only, as one where there are many: the rules of
-// analysis/thread_groups.h.
+// Crowds: if there are many threads, those whose names differ in digits only are treated as one, by
+// the rules of analysis/thread_groups.h.
 
 import {pass, threadLabel, threadName} from "./data.js";
 
@@ -8,7 +8,7 @@ const CROWDS_FROM = 12;
 const CROWD_LEAST = 4;
 
 let crowdCache = {of: null, list: [], at: []};
-// [{name, threads}] of the pass: crowds, and threads that stand alone.
+// [{name, threads}] of the pass: crowds, and threads that are in none, whose name is null.
 export function crowds() {
 	const p = pass(),
 		by = new Map();
@@ -32,7 +32,7 @@ export function crowds() {
 	return list;
 }
 
-// The crowd of a thread, by its place in the list.
+// The index of a thread's crowd in the list.
 export function crowdAt(i) {
 	crowds();
 	return crowdCache.at[i];
@@ -42,7 +42,7 @@ export const crowdOf = i => crowds()[crowdAt(i)];
 export const crowdLabel = c =>
 	c.name ? c.name + " × " + c.threads.length : threadLabel(c.threads[0]);
 
-// Their numbers, as if they were one thread.
+// The numbers of a crowd in the form of one thread: sums of times, and the longest of any thread.
 export function crowdSum(c) {
 	if (!c.name) return pass().threads[c.threads[0]];
 	const sum = {states: {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A crowd by its name and colour, which shows its threads in the timeline.
+// A button with a crowd's name and colour, which shows its threads in the timeline.
 
 import {h} from "./dom.js";
 import {NAME_FIT, shorten} from "./format.js";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The JSON documents of the page, and what is said about threads in them.
+// The JSON documents of the page, and the names of threads in them.
 
 import {$} from "./dom.js";
 import {fmtDur, shorten} from "./format.js";
@@ -9,9 +9,9 @@ export const report = readJson("gt-report");
 export const meta = readJson("gt-meta");
 export const overview = readJson("gt-overview");
 
-// Of an interpreter without a GIL, what it blocks on stands where the GIL does elsewhere: who
-// stops the others "holds", who sleeps for a lock or stands still "waits", and who let go is the
-// holder.
+// For an interpreter without a GIL, lock waits and stops take the place of the GIL: a thread that
+// stops the others "holds", a thread that sleeps for a lock or is stopped "waits", and the thread
+// whose release ends the wait is the holder.
 for (const p of meta.passes) {
 	if (!p.locks) continue;
 	p.gil_events = 1;
@@ -29,7 +29,7 @@ for (const p of meta.passes) {
 	}
 }
 
-// Which recording is shown; see view.js for which part of it.
+// The recording that is shown; view.js has the part of it that is in view.
 export let passIndex = meta.main_pass || 0;
 export const pass = () => meta.passes[passIndex];
 // Lanes of the groups of asyncio's tasks, by the group's index in the report.
@@ -38,16 +38,16 @@ export const choosePass = index => {
 	passIndex = index;
 };
 
-// Shares are of what is known, as in the terminal's table.
+// Shares are relative to the known time, as in the terminal's table.
 export const knownNs = t => t.total_ns - t.unknown_ns;
 
-// The words for what is shown of this recording: of a GIL, or of what blocks instead.
+// Words for this recording: about a GIL or, without one, about what blocks threads instead.
 export const gilText = (gil, instead) => (pass().locks ? instead : gil);
 
-// Whether the GIL was watched in this recording; where not, its CPU states are what there is.
+// Whether this recording has GIL events. If not, it has only the CPU states of threads.
 export const gilKnown = () => pass().gil_events === undefined || pass().gil_events > 0;
 
-// Of several, by number, and by process where there are several of these.
+// If there are several GILs, their names have numbers and, if there are several processes, the pid.
 export function gilName(index) {
 	const list = pass().gils;
 	return list.length < 2
@@ -61,11 +61,11 @@ export const switchInterval = fmtDur(meta.switch_interval_ns).replace(".00", "")
 
 export const HANDOVER = null;
 export const CANNOT_TELL = -1;
-export const LEFT_OUT = -2; // holders that are no thread
+export const LEFT_OUT = -2; // these holders are not threads
 export const isThread = holder => holder !== null && holder >= 0;
 
-// Whose the time of a wait is that no hold takes up: of nobody for certain only where no records
-// are missing.
+// The holder's name for the time of a wait that no hold covers. It is certain that nobody held the
+// GIL only if no records are missing.
 export const nobodyText = () =>
 	gilText(
 		pass().blame.some(b => b.holder === CANNOT_TELL)
@@ -80,7 +80,8 @@ export function threadName(index) {
 	return t.name || (t.main ? "main" : "thread " + t.tid);
 }
 
-// Names are not unique: pools call all of theirs alike, and each process has a main thread.
+// Names are not unique: pools give all their threads the same name, and each process has a main
+// thread.
 let labels = {of: null, list: []};
 export function threadLabel(index) {
 	const p = pass(),
@@ -106,7 +107,7 @@ export function threadLabel(index) {
 	return labels.list[index] ?? threadName(index);
 }
 
-// The least that tells a thread from the others: "…r-0_1", "Thread-41".
+// The shortest text that distinguishes a thread from the others: "…r-0_1", "Thread-41".
 export function threadShort(index) {
 	const t = pass().threads[index],
 		label = threadLabel(index);
@@ -122,8 +123,8 @@ export function threadShort(index) {
 				: shorten(label, 10);
 }
 
-// Indices, most wait first, the wait that one had and the wait that one caused; then most hold;
-// threads that never touched the GIL last.
+// Indices of threads, by the wait that they had plus the wait that they caused, largest first, then
+// by their holds. Threads that never used the GIL come last.
 let order = {of: null, list: []};
 export function timelineOrder() {
 	const p = pass();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes of a block -> typed arrays. Runs in a worker. See FORMAT.md.
+// Decodes the bytes of a block into typed arrays. Runs in a worker. See FORMAT.md.
 
 import {floor, min} from "./math.js";
 import {prefix} from "./prefix.js";
@@ -62,7 +62,7 @@ class Reader {
 	}
 }
 
-// Sparse column -> one value per entry, null if nothing was given.
+// A sparse column as one value per entry, 0 by default; null if the column is empty.
 function spread(column, n, Type) {
 	if (!column.at.length) return null;
 	const out = new Type(n);
@@ -70,7 +70,7 @@ function spread(column, n, Type) {
 	return out;
 }
 
-// Sparse column of changes -> one value per entry.
+// A sparse column of changes as one value per entry: each value holds until the next change.
 function holdOn(column, n, Type, first) {
 	const out = new Type(n);
 	let k = 0,
@@ -82,7 +82,7 @@ function holdOn(column, n, Type, first) {
 	return out;
 }
 
-// The TOP longest of what it is offered.
+// Collects the TOP longest of the spans that it is offered.
 class Longest {
 	constructor() {
 		this.at = [];
@@ -126,8 +126,8 @@ function decodeSpans(r, h, states) {
 	return {start, state, t0: h.start, t1: t};
 }
 
-// What blocks a thread without a GIL, as the page shows it: who stops the others "holds", who
-// sleeps for a lock "waits", who is stopped is in a switch wait.
+// The GIL states that represent the states of a locks lane: a thread that stops the others "holds",
+// one that sleeps for a lock "waits", and one that is stopped is in a switch wait.
 const SHOWN_AS = [0, NONE_STATE, WAIT_STATE, SWITCH_STATE, HOLD_STATE];
 
 function decodeLocks(r, h, markNs) {
@@ -140,8 +140,8 @@ function decodeGil(r, h, markNs) {
 	return decodeHolds(r, h, markNs, decodeSpans(r, h, GIL_STATES), WAIT_STATE);
 }
 
-// The other columns of a lane, and what is known of its holds and waits, of which state wait is a
-// kind, too.
+// Decode the other columns of a lane, and collect its holds and waits. The state wait also counts
+// as a wait.
 function decodeHolds(r, h, markNs, out, wait) {
 	const {start, state} = out;
 	const n = h.n;
@@ -292,13 +292,13 @@ function decodeStacks(r, h) {
 	);
 }
 
-// Distances to parents -> their ids.
+// Turn distances to parents into their ids.
 function withParents(out, h) {
 	for (let i = 0; i < h.n; i++) out.parent[i] = out.parent[i] ? h.start + i - out.parent[i] : 0;
 	return out;
 }
 
-// Gaps -> times from the start of the pass.
+// Turn gaps into times from the start of the pass.
 function sumUp(gap) {
 	for (let i = 1; i < gap.length; i++) gap[i] += gap[i - 1];
 	return gap;
@@ -351,7 +351,7 @@ function decodeSection(r, h, markNs) {
 			return out;
 		}
 	}
-	return null; // a kind of a later version
+	return null; // a kind from a later version of the format
 }
 
 export function decodeBlock(u8, list, markNs) {
@@ -363,7 +363,7 @@ export function decodeBlock(u8, list, markNs) {
 		const data = decodeSection(r, h, markNs);
 		if (data && r.pos !== r.end)
 			throw new Error("a " + h.kind + " section is longer than its columns");
-		if (data) out.push({...h, ...data}); // a lane's start is its times now
+		if (data) out.push({...h, ...data}); // this replaces a lane's start by its column of times
 		pos = r.end;
 	}
 	return out;

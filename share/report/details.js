@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The pinned span: exact times, who held or waited meanwhile, both stacks, the neighbours.
+// The details of the pinned span: exact times, the holders or waiters meanwhile, both stacks, and
+// the neighbouring spans.
 
 import {cardButtons} from "./card.js";
 import {chainPanel} from "./chain.js";
@@ -165,7 +166,7 @@ function laneTotalsOf(thread, from, to) {
 	return lane ? laneTotals(lane, from, to) : null;
 }
 
-// What the reader notes of this moment; links and cards carry it, and a flag stands on the axis.
+// The reader's note on this moment. Links and cards contain it, and a flag on the axis marks it.
 function noteBox(p) {
 	const write = e => {
 		const text = e.target.value.trim();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Small helpers for elements. Text of others enters the document as text, never as HTML.
+// Small helpers for elements. Text from recordings enters the document as text, never as HTML.
 
 export const $ = id => document.getElementById(id);
 
@@ -8,8 +8,8 @@ export const click = (id, f) => listen($(id), "click", f);
 
 const given = children => children.flat(Infinity).filter(c => (c ?? false) !== false);
 
-// h("td.num", {title: "x"}, "text", child, …): an element with its classes; attributes may be left
-// out. on* are listeners.
+// h("td.num", {title: "x"}, "text", child, …) makes an element with these classes. The attributes
+// may be left out; those named on* are listeners.
 export function h(name, attrs, ...children) {
 	const [tag, ...classes] = name.split("."),
 		el = document.createElement(tag);
@@ -36,7 +36,7 @@ export function svg(tag, attrs, ...children) {
 	return el;
 }
 
-// What comes up again and again.
+// Elements and columns that many parts of the page use.
 export const soft = (...children) => h("span.soft", children);
 export const code = (text, title) => h("code", {title}, text);
 export const tally = (head, csv, value, cell, title) => ({
@@ -54,7 +54,7 @@ export const factsList = items =>
 		items.filter(Boolean).map(([term, ...value]) => h("div", h("dt", term), h("dd", value))),
 	);
 
-// Bring it into view, at once if the reader prefers stillness.
+// Scroll an element into view, without animation if the reader prefers reduced motion.
 export function toward(id) {
 	$(id).scrollIntoView({
 		block: "start",
@@ -65,7 +65,7 @@ export function toward(id) {
 export const fill = (el, ...children) => el.replaceChildren(...given(children));
 
 let sayTimer = 0;
-// For people who listen: the last thing said within a moment.
+// Announce a text to screen readers: the last one within 150 ms.
 export function say(text) {
 	clearTimeout(sayTimer);
 	sayTimer = setTimeout(() => {
@@ -73,8 +73,8 @@ export function say(text) {
 	}, 150);
 }
 
-// Of many buttons one is a stop of the Tab key, arrows go to the others: step(from, key) says
-// which.
+// Make one of many buttons a stop of the Tab key, and let other keys move between them:
+// step(from, key, buttons) returns the button to go to.
 export function rove(el, step) {
 	const buttons = [...el.querySelectorAll("button")];
 	const at = (button, focus) => {
@@ -91,7 +91,7 @@ export function rove(el, step) {
 	};
 }
 
-// In a table: to the next button along the row, or of the same column.
+// The step of a table: to the next button in the row, or in the same column.
 export function stepInTable(from, key, buttons) {
 	const by = {ArrowLeft: -1, ArrowRight: 1}[key],
 		down = {ArrowUp: "previousElementSibling", ArrowDown: "nextElementSibling"}[key];

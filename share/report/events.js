@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Parts of the page tell each other what changed:
-//	data      more was decoded          complete  all was
-//	view      another part is shown     pass      another recording
+// Events by which the parts of the page tell each other what has changed:
+//	data      more data was decoded     complete  all data was decoded
+//	view      another part is in view   pass      another recording is shown
 //	pin       another span is pinned    range     another range is selected
-//	filter    other threads or rows     search    other hits      theme     other colours
-//	told      what is pinned is to be said aloud                  now       draw at once
+//	filter    other threads or rows     search    other hits
+//	theme     other colours             now       draw at once
+//	told      announce the pinned span to screen readers
 
 const listeners = new Map();
 
@@ -19,7 +20,7 @@ export function emit(name) {
 	for (const f of listeners.get(name) || []) f();
 }
 
-// f, at most once per frame.
+// A function that calls f, at most once per frame.
 export function perFrame(f) {
 	let asked = false;
 	return () => {
@@ -32,7 +33,7 @@ export function perFrame(f) {
 	};
 }
 
-// f, once things have been quiet for ms.
+// A function that calls f when it has not been called itself for ms.
 export function whenQuiet(ms, f) {
 	let timer = 0;
 	return () => {
@@ -42,7 +43,7 @@ export function whenQuiet(ms, f) {
 }
 
 const STEP_MS = 12;
-// Runs a generator in steps, between which the page can answer; a later start ends the one before.
+// Runs a generator in steps, between which the page can respond. A new start ends the previous run.
 export function inSteps(work) {
 	let current = null;
 	return (...args) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exports of the selected range (else of what is in view) and the threads shown.
+// Exports of the selected range, otherwise of the part in view, for the threads shown.
 
 import {meta, pass, threadName} from "./data.js";
 import {$, click, listen, saveAs} from "./dom.js";
@@ -17,7 +17,7 @@ const exportPart = () => range || {from: max(0, view.from), to: min(passDur(), v
 const GIL_KEYS = ["unknown", "no-gil", "hold", "wait", "switch-wait"];
 const CPU_KEYS = ["unknown", "running", "runnable", "sleeping", "uninterruptible", "gil-sleep"];
 
-// f({kind, thread, from, to, what, depth}) for everything in the part.
+// Call f({kind, thread, from, to, what, depth}) for each span in the part.
 function exportEach(f) {
 	const part = exportPart(),
 		st = store();
@@ -38,7 +38,7 @@ function exportEach(f) {
 	}
 }
 
-// Text in pieces, so that no string comes near the engine's limit.
+// Collects text in pieces, so that no string reaches the engine's limit.
 function pieces(type) {
 	const parts = [];
 	let text = "";
@@ -57,8 +57,8 @@ function pieces(type) {
 	};
 }
 
-// Chrome's trace format: µs; the lanes of a thread are threads of their own, as they overlap its
-// calls.
+// Chrome's trace format, in µs. The lanes of a thread are exported as further threads, because
+// their spans overlap its calls.
 function exportJson() {
 	const out = pieces("application/json"),
 		p = pass();
@@ -134,7 +134,7 @@ function exportCsv() {
 	return out.blob();
 }
 
-// The stacks of the flame graph as it is shown, for flamegraph.pl, inferno and speedscope.
+// The stacks of the flame graph that is shown, for flamegraph.pl, inferno and speedscope.
 function exportFolded() {
 	const out = pieces("text/plain");
 	const put = (node, path) => {

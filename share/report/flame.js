@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The flame graph of flametree.js.
+// Draws the flame graph that flametree.js builds.
 
 import {$, fill, h, rove} from "./dom.js";
 import {emit, on, whenQuiet} from "./events.js";
@@ -13,10 +13,10 @@ import {empty} from "./table.js";
 import {nameHash, palette, sliceColors} from "./theme.js";
 import {hits, partWords} from "./view.js";
 
-// What is shown; key: of the function that stands between its callers and callees.
+// The graph that is shown. key: of the function that is shown between its callers and callees.
 export const flame = {mode: "off-gil", root: null, key: "", python: false, merged: false};
 
-// There is something to draw; whether it is drawn depends on whether anybody looks.
+// Show the section if there is data for it. It is drawn only when it is in view.
 function flameOffer() {
 	const st = store();
 	$("flame").hidden =
@@ -25,7 +25,7 @@ function flameOffer() {
 		!(st.calls > 0 || st.stacks.parent.length > 1 || hasSamples());
 }
 
-// What flameBuild() says, and the tree in the shape that is shown.
+// The result of flameBuild(), with the tree in the shape that is shown.
 export function flameTree() {
 	const modes = flameModes();
 	if (!modes.some(([m]) => m === flame.mode)) flame.mode = modes[0][0];
@@ -93,7 +93,7 @@ const SHAPES = [
 	["inverted", "Inverted", "What ran, and who called it"],
 ];
 
-// Time in the frames that the search is for, none within another one.
+// The time in frames that match the search; a match within another one does not count again.
 function litTime(node) {
 	if (isLit(node)) return node.ns;
 	return [...node.kids.values()].reduce((n, kid) => n + litTime(kid), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Time by stack, in the selected range (else everything in view) and the threads shown.
+// Time by stack, in the selected range (otherwise the part in view), for the threads shown.
 //	off-gil  waiting for the GIL	on-gil  holding it	off-cpu  asleep, or runnable without a CPU
-// The same time by the same stacks as giltracer report --folded: of the GIL, the Python calls, or
-// the frames that probes read; off the CPU, the stacks that left it.
+// Times and stacks are those of giltracer export --format folded: for the GIL, the Python calls or
+// the frames that probes fetched; off the CPU, the stacks at which threads left it.
 
 import {crowdOf} from "./crowds.js";
 import {gilKnown, pass, threadLabel} from "./data.js";
@@ -20,8 +20,8 @@ const FLAME_MODES = [
 	["on-gil", "Holding the GIL"],
 	["off-cpu", "Off the CPU"],
 ];
-const FLAME_BUDGET = 400000; // spans and calls looked at
-const ALL = 0.995; // share of the time in those that is as good as all
+const FLAME_BUDGET = 400000; // the most spans and calls that are examined
+const ALL = 0.995; // if they cover this share of the time, the graph counts as complete
 export const flameModes = () => [...flameExact(), ...(hasSamples() ? SAMPLE_MODES : [])];
 const flameExact = () =>
 	FLAME_MODES.filter(([m]) =>
@@ -36,8 +36,8 @@ const newNode = (key, name = key) => ({key, name, ns: 0, kids: new Map()});
 
 const GIL_SLEEP = 5;
 
-// Which states of which lane a mode shows. Without GIL events, the sleeps that stacks know to be
-// for the GIL.
+// Whether a mode shows a state. Without GIL events, waits are the sleeps for the GIL that stacks
+// show.
 function flameWanted(mode, state) {
 	if (mode === "on-gil") return state === HOLD_STATE;
 	if (mode === "off-gil")
@@ -71,7 +71,7 @@ function flameCalls(node, rows, depth, from, to, budget) {
 	});
 }
 
-// Of samples: their number times the time between two of them.
+// For samples, the time is their number times the period.
 function flameSampled(mode) {
 	const root = newNode("all"),
 		part = shownPart();
@@ -137,7 +137,7 @@ export function flameBuild(mode) {
 	return {root, total, part, whole: root.ns >= total * ALL && budget.left > 0};
 }
 
-// Spans shorter than this are left out, so that about `room` of those that the mode shows remain.
+// The length below which spans are left out, so that about `room` spans of the mode remain.
 function leastFor(lanes, mode, part, room) {
 	const counts = new Float64Array(64);
 	for (const s of lanes.flatMap(lane => lane.sections)) {
@@ -164,8 +164,8 @@ export function reshape(root, how) {
 const kidOf = (node, key, name) =>
 	node.kids.get(key) || node.kids.set(key, newNode(key, name)).get(key);
 
-// Without native frames, or with those of the interpreter as one: what is left out gives its
-// callees to its caller, where its time stays.
+// Copy a tree without native frames, or with the interpreter's frames merged into one. The caller
+// of a frame that is left out gets its callees and its time.
 function addTree(to, from, python, inPython = false) {
 	to.ns += from.ns;
 	for (const [key, kid] of from.kids) addKid(to, key, kid, python, inPython);

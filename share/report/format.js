@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers and times for people.
+// Formats numbers and times for people.
 
 import {floor, max, min, round} from "./math.js";
 
@@ -34,7 +34,7 @@ export function fmtExact(ns) {
 	return whole + rest + NBSP + unit[1];
 }
 
-// A moment, exact enough to tell apart what is step ns from it.
+// A moment, with enough digits to distinguish it from one that is step ns away.
 export function fmtAt(ns, step) {
 	const places = max(0, min(9, Math.ceil(9 - Math.log10(max(step || 1e6, 1)))));
 	return (ns / 1e9).toFixed(places) + NBSP + "s";
@@ -48,7 +48,8 @@ export function fmtPct(part, whole) {
 
 export const fmtCount = n => round(n).toLocaleString("en-US");
 
-// A long name, with its end if that is a number and so tells it from its like.
+// Shorten a long name; if it ends in a number, which distinguishes it from similar names, keep the
+// end.
 export function shorten(text, most) {
 	const a = Array.from(text),
 		tail = /\d$/.test(text) ? 4 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The view lives in the URL's hash, so that a moment can be sent to somebody. See FORMAT.md.
+// The view is in the URL's hash, so that a link leads to a moment. See FORMAT.md.
 
 import {meta, pass, passIndex} from "./data.js";
 import {$, listen, toward} from "./dom.js";
@@ -33,7 +33,7 @@ import {
 let hashMine = "";
 let viewMine = "";
 
-// What is hidden or switched on: a letter each.
+// A letter for each part that can be hidden or switched on.
 const SWITCHES = [
 	["g", shown, "gil", true],
 	["c", shown, "cpu", true],
@@ -73,7 +73,7 @@ function decoded(text) {
 	try {
 		return decodeURIComponent(text || "");
 	} catch {
-		return ""; // not ours
+		return ""; // written by something else
 	}
 }
 
@@ -127,7 +127,7 @@ export function hashText() {
 	return parts.length ? "#" + parts.join("&") : "";
 }
 
-// Another part in view is another entry of the history, so that Back undoes a zoom.
+// A change of the part in view makes a new entry of the history, so that Back undoes a zoom.
 function hashWrite() {
 	const text = hashText(),
 		part = passIndex + viewPart();
@@ -137,7 +137,7 @@ function hashWrite() {
 		if (part === viewMine) history.replaceState(null, "", text || "#");
 		else history.pushState(null, "", text || "#");
 	} catch {
-		/* some browsers forbid it for files, or limit its rate */
+		/* some browsers forbid this for files, or limit its rate */
 	}
 	viewMine = part;
 }
@@ -177,7 +177,7 @@ function readSearch(text) {
 	searchRun();
 }
 
-// Show what the address says; what it does not say is as usual.
+// Show the view that the address contains; parts that it leaves out have their defaults.
 export function hashRead() {
 	const parts = new Map();
 	for (const p of location.hash.slice(1).split("&")) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How long the waits were: logarithmic, each bar as high as the time in its waits, with the switch
-// interval, the length above which half of the time was waited, and quantiles of the waits.
+// Histogram of the lengths of waits, on a logarithmic scale. The height of a bar is the total time
+// of its waits. Lines mark the switch interval, the length above which half of the time was waited,
+// and quantiles of the waits.
 
 import {meta, pass, switchInterval} from "./data.js";
 import {$, fill, h, svg} from "./dom.js";
@@ -10,7 +11,7 @@ import {HIST_SUB} from "./states.js";
 import {store} from "./store.js";
 import {noWait} from "./table.js";
 
-// No more than the longest of all, which is known exactly.
+// A quantile of the waits. It cannot exceed the longest wait, which is known exactly.
 function quantile(hist, q) {
 	let n = 0,
 		want = 0;
@@ -103,7 +104,7 @@ export function histogramDraw() {
 		["p99", p99],
 	];
 	if (!pass().locks) marked.push(["switch interval", meta.switch_interval_ns]);
-	// A line of its own for each.
+	// Each label has its own line.
 	marked.forEach(([name, ns], i) => {
 		const at = x(Math.log2(ns) * HIST_SUB),
 			own = i === 3,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions that keep the GIL, patterns that the recorder found, and where threads are blocked.
+// Functions that keep the GIL, and the places where threads are blocked.
 
 import {meta, pass, passIndex, report, switchInterval} from "./data.js";
 import {$, code, fill, h, soft, tally} from "./dom.js";
@@ -10,7 +10,7 @@ import {goToPin, jumpTo, makeTable, threadTag} from "./table.js";
 const rowPlace = r => (r.file || "") + (r.line ? ":" + r.line : "");
 const rowThread = r => pass().threads.findIndex(t => t.tid === r.tid);
 
-// Rows of the document by function, whatever threads ran it.
+// Sum up the document's rows by function, across threads.
 function byFunction(rows) {
 	const by = new Map();
 	for (const r of rows) {
@@ -37,7 +37,8 @@ function byFunction(rows) {
 	return [...by.values()];
 }
 
-// A caller that tells something: not of this file, nor what starts and feeds all threads.
+// The caller, if it is informative: in another file, and not a function of the library that starts
+// or feeds all threads.
 const telling = r =>
 	r.caller &&
 	r.caller.function &&
@@ -48,7 +49,7 @@ const telling = r =>
 		? r.caller
 		: null;
 
-// Where threads are blocked, or block others, without a GIL.
+// The places where threads are blocked, or block others, without a GIL.
 function blockedTable() {
 	const rows = report.blocked || [];
 	const what = r =>
@@ -200,7 +201,7 @@ const hogsHint = gains =>
 		: "");
 
 const waitCaused = rows => rows.reduce((n, r) => n + r.wait_caused_ns, 0);
-const NEARLY_ALL = 0.95; // of the waiting, by overdue holds: other holds are no news
+const NEARLY_ALL = 0.95; // if overdue holds cause this share of waiting, others are omitted
 
 const functionsTable = (rows, late, caption) =>
 	makeTable(hogColumns(rows, late), rows, {
@@ -210,8 +211,9 @@ const functionsTable = (rows, late, caption) =>
 		limit: 15,
 	});
 
-// Calls that kept the GIL when they were asked to let go, and whatever held it while others
-// waited; and what blocks without a GIL. The document's rows, which are the main recording's.
+// Draw the calls that kept the GIL after a release request and all functions that held it while
+// others waited or, without a GIL, the places where threads are blocked. The rows come from the
+// document, and so from the main recording.
 export function hogsDraw() {
 	const rowsOf = key => (pass().locks ? [] : byFunction(report[key] || []));
 	const hogs = rowsOf("hogs"),

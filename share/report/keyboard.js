@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keys, by their place on the keyboard (event.code), so that every layout has them.
+// Keys are identified by their place on the keyboard (event.code), so that they exist in every
+// layout.
 
 import {$, click, fill, h, listen, say} from "./dom.js";
 import {fmtAt, fmtDur} from "./format.js";
@@ -66,11 +67,11 @@ const WORDS = [
 
 const STEPS = ["gil", "cpu", "py", "samples", "slot", "tasks"];
 
-// The group of tasks that keys or the pointer have gone to, where no span is pinned.
+// The group of tasks that keys or the pointer have reached, if no span is pinned.
 const laneAt = () => (!pinned && tl.hover?.row?.kind === "tasks" ? tl.hover.row.group : -1);
 
-// Up and down: pin the span in the middle of the view in the row above or below; of a lane of
-// tasks, show what the pointer does.
+// Up and down: pin the span in the middle of the view in the row above or below. In a lane of
+// tasks, show the numbers that the pointer would show.
 function stepRow(by) {
 	const rows = tl.rows.filter(r => STEPS.includes(r.kind)),
 		lane = rows.findIndex(r => r.kind === "tasks" && r.group === laneAt());
@@ -111,7 +112,7 @@ export const middle = () =>
 			? tl.hover.t
 			: (view.from + view.to) / 2;
 
-// Select from the middle on, and move the end of what is selected.
+// Begin a selection in the middle of the view, or move the end of the selection.
 let anchor = 0;
 function stretchRange(share) {
 	if (!range) anchor = middle();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands on the timeline's rows: axis, names, labels, losses, selections.
+// Text and marks on the timeline: axis, names, labels, losses, selections.
 
 import {drawArrows} from "./arrows.js";
 import {gilKnown, gilName, gilText, knownNs, pass, threadLabel, threadShort} from "./data.js";
@@ -27,7 +27,7 @@ function ellipsis(c, text, width) {
 	return lo > 0 ? text.slice(0, lo) + "…" : "";
 }
 
-// The thread's name, or its ends, as there is room.
+// The thread's name or, if there is no room for it, its beginning and end.
 function threadFit(c, index, width) {
 	const label = threadLabel(index);
 	for (let n = label.length, least = /\d$/.test(label) ? 9 : n - 1; n > least; n--)
@@ -172,7 +172,7 @@ function drawRowLabel(c, row, y) {
 	if (row.kind === "gil") drawLife(c, row, y);
 }
 
-// Where a thread began and ended.
+// Mark the start and the end of a thread.
 function drawLife(c, row, y) {
 	const {from_ns, to_ns} = pass().threads[row.thread];
 	c.fillStyle = palette.soft;
@@ -181,7 +181,7 @@ function drawLife(c, row, y) {
 			c.fillRect(round(timeToX(t)), y + 1, 1, row.h - 2);
 }
 
-// Names in the calls that are wide enough.
+// Write the names of calls that are wide enough.
 function labelCalls(c, row, y) {
 	c.font = SMALL;
 	wideSpans(store().slices[row.thread][row.depth], 28, (s, i) => {
@@ -215,7 +215,7 @@ function wideSpans(track, px, f) {
 	}
 }
 
-// The first of the texts that fits, on a light ground.
+// Write the first of the texts that fits, on a light background.
 function pill(c, texts, x, y, width, ink, paper) {
 	const t = texts.find(q => c.measureText(q).width <= width - 14);
 	if (!t) return;
@@ -228,7 +228,7 @@ function pill(c, texts, x, y, width, ink, paper) {
 	c.fillText(t, x + 7, y + 0.5);
 }
 
-// What a label says of a span: looked up once, when everything has been read.
+// The text of a span's label, which is looked up once, when everything has been read.
 function once(s, i, find) {
 	if (!loading.complete) return null;
 	s.said ||= new Map();
@@ -271,7 +271,7 @@ function labelSpans(c, row, y) {
 	});
 }
 
-// The names of threads in a slot, where there is room.
+// Write the names of threads in a slot if there is room.
 function labelSlot(c, row, y) {
 	c.font = SMALL;
 	c.fillStyle = palette.soft;
@@ -305,7 +305,7 @@ function labelOwners(c, row, y) {
 	if (!loading.complete) return;
 	const {lane, threads} = turns(row.gil);
 	c.font = "600 " + SMALL;
-	c.fillStyle = palette.paper; // between one holder and the next
+	c.fillStyle = palette.paper; // a gap between one holder and the next
 	wideSpans(lane, 6, (s, i) => {
 		const x = timeToX(s.start[i]);
 		if (s.state[i] && x > GUTTER) c.fillRect(round(x), y + 1, 1, (row.h - 2) * 0.72);
@@ -358,7 +358,7 @@ function drawSelections(c, scroll) {
 	if (range) {
 		const a = bound(range.from),
 			b = bound(range.to);
-		c.fillStyle = palette.paper + "a8"; // what is outside
+		c.fillStyle = palette.paper + "a8"; // covers the time outside the range
 		c.fillRect(GUTTER, AXIS, a - GUTTER, tl.viewHeight);
 		c.fillRect(b, AXIS, tl.width - b, tl.viewHeight);
 		c.fillStyle = palette.ink;

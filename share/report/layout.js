@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the timeline's rows stand, and which time is at which place.
+// The positions of the timeline's rows, and the mapping between times and positions.
 
 import {gilKnown, pass, taskLanes} from "./data.js";
 import {$, toward} from "./dom.js";
@@ -12,7 +12,7 @@ import {WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
 import {lifeOf, only, passDur, pinned, rowsThreads, setOnly, shown, span, view} from "./view.js";
 
-export let GUTTER = 212; // less on a small screen, where shares have no room beside the names
+export let GUTTER = 212; // narrower on a small screen, without shares after the names
 export const AXIS = 26;
 const GIL_H = 24;
 const CPU_H = 10;
@@ -24,11 +24,11 @@ const PROCESS_H = 22;
 const SLOT_H = 18;
 const TASKS_H = 24;
 export const PAD = 8;
-const DEPTH_FEW = 6; // rows of calls of a thread until it is opened
+const DEPTH_FEW = 6; // the most rows of calls of a thread that is not opened
 
 export const tl = {
 	rows: [],
-	top: 26, // of what scrolls: below the axis and the lanes that stay
+	top: 26, // where the scrolling rows begin, below the axis and the fixed lanes
 	height: 0,
 	scale: 1,
 	width: 0,
@@ -42,9 +42,9 @@ export const tl = {
 export const tlCanvas = $("tl");
 export const tlBox = $("tl-box");
 
-const LANES_MAX = 40; // threads with rows until all are asked for
+const LANES_MAX = 40; // the most threads with rows until the reader asks for all
 
-// See to it that a thread has its rows.
+// Make sure that a thread has rows.
 export function unhide(thread) {
 	if (only && !only.has(thread)) setOnly(null);
 	if (!tl.all && rowsThreads().indexOf(thread) >= LANES_MAX) {
@@ -54,17 +54,17 @@ export function unhide(thread) {
 	}
 }
 
-const MANY = 12; // of more threads only those are shown that live in the part in view
-const STICKY = 3; // lanes of holders that stay in sight
+const MANY = 12; // if there are more threads, only those that live in the part in view are shown
+const STICKY = 3; // the number of lanes of holders that do not scroll
 
-// The thread that held the GIL for most of the pinned wait: its lane is shown beside the wait.
+// The thread that held the GIL for most of the pinned wait: its lane is shown next to the wait.
 function guestOf() {
 	if (!pinned || pinned.kind !== "gil" || pinned.state !== WAIT_STATE || pass().locks) return -1;
 	const who = holdersIn(pinned.from, pinned.to, pinned.gil, pinned.thread).list[0];
 	return who ? who.thread : -1;
 }
 
-// Which threads have rows: {threads, alive: how many could have}
+// The threads that have rows: {threads, alive: the number of those that could have rows}
 function threadsShown() {
 	const all = rowsThreads(),
 		lives = i => pass().threads[i].from_ns < view.to && pass().threads[i].to_ns > view.from;
@@ -88,7 +88,7 @@ function tellFold(threads, alive) {
 	$("aligned").setAttribute("aria-pressed", String(!!tl.aligned));
 }
 
-// Threads by process, in the order of the first of each; one list where there is one process.
+// Lists of threads by process, in the order of their first threads; one list for a single process.
 function byProcess(threads) {
 	const by = new Map();
 	for (const i of threads) {
@@ -99,7 +99,7 @@ function byProcess(threads) {
 	return [...by];
 }
 
-// Short-lived threads in as few lanes as there are of them at once: [[thread, …], …] by start.
+// Short-lived threads, packed into as few lanes as possible: [[thread, …], …] by start.
 function packed(threads) {
 	const lanes = [],
 		life = i => pass().threads[i];
@@ -114,10 +114,10 @@ function packed(threads) {
 const isShort = i => lifeOf(i) < passDur() / 2;
 const isAligned = () => tl.slots && tl.aligned;
 
-// The longest life of what has slots.
+// The longest lifetime of the threads that have slots.
 export const longestShort = () => max(1, ...rowsThreads().filter(isShort).map(lifeOf));
 
-// Rows are piled up: {rows, y}
+// Add a row below the others; to: {rows, y}
 function pile(to, row) {
 	row.y = to.y;
 	to.rows.push(row);
@@ -195,7 +195,7 @@ export function tlLayout() {
 	tl.spaceHeight = tl.height;
 }
 
-// Lay out again for another part in view, and keep what is looked at where it is.
+// Lay out again for another part in view, without moving the row that the reader looks at.
 export function tlFollow() {
 	if (!tl.many) return;
 	const of =
@@ -209,7 +209,7 @@ export function tlFollow() {
 		tlBox.scrollTop += after - before;
 }
 
-// Show all calls of the thread if that of the pin has no row.
+// Show all calls of the thread if the pinned call has no row.
 export function openFor(pin) {
 	if (pin.kind !== "py" || rowOf(pin) || !shown.py) return;
 	tl.opened.add(pin.thread);
@@ -217,7 +217,7 @@ export function openFor(pin) {
 	tlLayout();
 }
 
-// Scroll the page to the timeline unless some of it is in sight.
+// Scroll the page to the timeline unless a part of it is visible.
 export function seeTimeline() {
 	const box = $("timeline").getBoundingClientRect();
 	if (box.bottom < 200 || box.top > innerHeight - 200) toward("timeline");

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Rows of calls that only lead on: all in the library, nearly all with one callee. The timeline
-// folds them, so that the program's own functions are in sight.
+// Rows of calls that are all in Python's library and nearly all have one callee only lead on to the
+// program's own functions. The timeline folds them, so that these functions are visible.
 
 import {callName} from "./pick.js";
 
-const LOOKED_AT = 50000; // calls of a row; longer ones are not folded
+const LOOKED_AT = 50000; // rows with more calls are not folded
 
 export const isLibrary = name =>
 	/\(.*\/(lib\/python[\d.]*|site-packages|dist-packages)\/|\(<frozen /.test(name);
 
-// A C function of the interpreter that only leads on to what it was asked to run.
+// A C function of the interpreter that only leads on to the code that it executes.
 export const isInterpreter = name =>
 	/^_?Py(?!Thread|GIL|Mutex|COND|Eval_[RA])|^(py)?run_|^(pymain_|builtin_exec|type_call)/.test(
 		name,
 	) || /^(cfunction|method|slot|vectorcall|object_v)/.test(name);
 
-// Of the calls of a row: whether all are in the library, and the share of their time in those that
-// have exactly one callee.
+// Whether all calls of a row are in the library, and those with exactly one callee take more than
+// 90 % of their time.
 function leadsOn(row, below) {
 	if (!below || row.n > LOOKED_AT || below.n > LOOKED_AT) return false;
 	for (const s of row.sections)
@@ -37,7 +37,7 @@ function leadsOn(row, below) {
 	return one > 0.9 * all;
 }
 
-// The depths of a thread's rows that are shown while it is not opened.
+// The depths of a thread's rows that are shown until the reader opens the thread.
 export function tellingDepths(rows) {
 	const n = rows.reduce((sum, row) => sum + row.n, 0);
 	if (rows.telling?.n !== n)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level of detail: what of a track falls into each pixel column, exactly, from prefix sums.
+// Level of detail: the exact content of each pixel column of a track, from prefix sums.
 
 import {floor, max, min} from "./math.js";
 import {GIL_STATES, GROUP_BITS, HOLD_STATE, LANE_BITS} from "./states.js";
@@ -12,7 +12,7 @@ class Cursor {
 		this.lane = lane;
 		this.states = lane.states;
 		this.want = gil < 0 ? -1 : gil + 1;
-		this.divided = gil >= 0 && !lane.only(gil + 1); // some of its holds and waits do not count
+		this.divided = gil >= 0 && !lane.only(gil + 1); // some holds and waits do not count
 		this.sum = new Float64Array(lane.states);
 		this.local = new Float64Array(16);
 		this.k = -1;
@@ -38,7 +38,7 @@ class Cursor {
 		}
 	}
 
-	// Into this.sum: time in each state from the lane's start to t.
+	// Store the time in each state from the lane's start to t in this.sum.
 	seek(t) {
 		const {lane, sum, states} = this;
 		const {sections} = lane;
@@ -84,7 +84,7 @@ class Cursor {
 	fold(from, classes) {
 		const {sum, map, states} = this;
 		if (!map && classes === states) {
-			// one GIL, as nearly always
+			// the usual case: a single GIL
 			for (let c = 0; c < classes; c++) sum[c] += from[c];
 			return;
 		}
@@ -135,8 +135,7 @@ export function laneColumns(lane, t0, dt, w, gil, out) {
 	return out;
 }
 
-// The same, kept for as long as nobody asks for other columns: the strip and the lane want the
-// same.
+// The columns of a GIL lane. They are cached, since the strip and the lane need the same ones.
 export function gilColumns(thread, t0, dt, w, gil) {
 	const lane = store().gil[thread];
 	let c = lane.cache;
@@ -177,7 +176,7 @@ export function markColumns(lane, t0, dt, w, out) {
 			const b = min(w - 1, floor((m[i + 1] - t0) / dt));
 			for (let x = a; x <= b; x++) out[x] = 1;
 			if (m[i + 1] - m[i] < dt) {
-				// many in one pixel: go on in the next one
+				// many in one pixel: continue in the next one
 				const next = t0 + (b + 1) * dt;
 				const j = lastAtOrBefore(m.length >> 1, q => m[2 * q], next) * 2;
 				if (j > i + 2) {
@@ -191,8 +190,8 @@ export function markColumns(lane, t0, dt, w, out) {
 	return out;
 }
 
-// Of each column of a row of calls: cover[x] = share of the column that calls cover; name[x] = the
-// longest call in it, as far as looked at, -1 for none; edge[x] = 1 where a call begins.
+// For each column of a row of calls: cover[x] = the share of the column that calls cover; name[x] =
+// the longest of the calls that were examined, -1 for none; edge[x] = 1 if a call begins there.
 export function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
 	cover.fill(0, 0, w);
 	name.fill(-1, 0, w);
@@ -200,14 +199,15 @@ export function rowColumns(row, t0, dt, w, cover, name, edge, lit) {
 	const t1 = t0 + dt * w;
 	for (const s of row.sections) {
 		if (s.t1 <= t0 || s.t0 >= t1) continue;
-		// Many calls in a pixel: by groups of them. A lit name may hide in a group.
+		// Many calls in a pixel are read by groups. A call that matches the search may be inside a
+		// group.
 		if (!lit && ((s.t1 - s.t0) / max(1, s.n)) * 4 * GROUP < dt)
 			groupColumns(s, t0, dt, w, cover, name, edge);
 		else callColumns(s, t0, dt, w, cover, name, edge, lit);
 	}
 }
 
-// Time of calls from the section's start to t, straight within a group.
+// The time of calls from the section's start to t, interpolated within a group.
 function groupSum(s, g, t) {
 	const a = s.at[g],
 		d = s.at[g + 1] - a;
@@ -245,7 +245,7 @@ function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 		while (i < n && end[i] <= a) i++;
 		if (i >= n) break;
 		if (start[i] >= b) {
-			// nothing here: on to where it begins
+			// no call here: continue where the next one begins
 			x = max(x + 1, floor((start[i] - t0) / dt));
 			continue;
 		}
@@ -269,7 +269,7 @@ function callColumns(s, t0, dt, w, cover, name, edge, lit) {
 		i = j - 1;
 		x++;
 		if (end[i] >= t0 + (x + 1) * dt) {
-			// one call over many columns
+			// one call covers many columns
 			const full = min(w, floor((end[i] - t0) / dt));
 			cover.fill(1, x, full);
 			name.fill(s.name[i], x, full);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables of the longest waits and holds, and what else the recording says.
+// Tables of the longest waits and holds, and further facts about the recording.
 
 import {gilName, gilText, meta, nobodyText, pass, report, threadLabel} from "./data.js";
 import {longestIn} from "./details.js";
@@ -82,7 +82,7 @@ export function waitsDraw() {
 	);
 }
 
-// What the main holder ran in the longest stretch of this wait.
+// The function that the main holder ran in the longest part of this wait.
 function whatHeld(r) {
 	const pin = longestIn(r.who.list[0].thread, r.p.from, r.p.to, [HOLD_STATE]);
 	return pin ? doing(pin.thread, max(pin.from, r.p.from), min(pin.to, r.p.to), pin.stack) : null;

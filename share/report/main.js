@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Put the parts together, in the order in which a reader needs them.
+// Starts the parts of the page, in the order in which a reader needs them.
 
 import {arrowsOf} from "./arrows.js";
 import {asleepDraw, hardlyWaits} from "./asleep.js";
@@ -273,7 +273,7 @@ function start() {
 	performance.mark("gt-overview");
 }
 
-// For the blocks that follow, and for tests.
+// Used by the blocks that follow in the page, and by tests.
 globalThis.gt = {
 	push,
 	end,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions that are called everywhere, by their own names.
+// Short names for functions that are called everywhere.
 
 export const max = Math.max;
 export const min = Math.min;

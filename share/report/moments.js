@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// "Look here first": the holds that kept others waiting most, with who, what, when and for how
-// long.
+// "Look here first": the holds that caused the most waiting, with thread, function, time and
+// duration.
 
 import {gilKnown, gilText, isThread, meta, pass, switchInterval, threadLabel} from "./data.js";
 import {$, fill, h, soft} from "./dom.js";
@@ -18,7 +18,7 @@ import {passDur} from "./view.js";
 const MOMENTS = 3;
 export let moments = [];
 
-// Before the lanes are there: the longest single overlaps of the blame table.
+// Until the lanes have been read: the longest single overlaps of the blame table.
 function momentsEarly() {
 	const best = new Map();
 	for (const b of pass().blame) {
@@ -30,14 +30,14 @@ function momentsEarly() {
 				from: b.longest_at_ns,
 				to: b.longest_at_ns + b.longest_ns,
 				caused: b.longest_ns,
-				waiters: 0, // one at least; not counted yet
+				waiters: 0, // at least one, but not counted yet
 				what: null,
 			});
 	}
 	return [...best.values()];
 }
 
-// Once they are: holds by the wait that they caused.
+// When the lanes have been read: holds, by the wait that they caused.
 function momentsExact() {
 	const out = [];
 	store().gil.forEach((lane, thread) => {
@@ -61,7 +61,7 @@ function momentsExact() {
 	return out.filter(m => m.caused > 0);
 }
 
-// How long the holder had no CPU to run on or let go with.
+// How long the holder had no CPU, and so could neither run nor release the GIL.
 function runnableIn(m) {
 	const lane = store().cpu[m.thread];
 	return lane ? laneTotals(lane, m.from, m.to)[RUNNABLE_STATE] : 0;
@@ -77,8 +77,8 @@ export function momentsDraw() {
 	list.sort((a, b) => b.caused - a.caused || a.from - b.from);
 	moments = [];
 	const ordinary = m => m.to - m.from < 2 * meta.switch_interval_ns;
-	// Holds of ordinary length are nothing to look at beside a real hog, or if they cost nobody a
-	// millisecond.
+	// Holds of ordinary length are left out if there are real hogs, or if they caused less than a
+	// millisecond of waiting.
 	for (const m of list)
 		if (
 			moments.length < MOMENTS &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Columns of a track from the overview until the track has been read, and arrays for columns.
+// Columns of a track from the overview, until the track has been read, and buffers for columns.
 
 import {meta, overview, passIndex} from "./data.js";
 import {floor, max} from "./math.js";

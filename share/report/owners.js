@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A lane coloured by holder, gaps where nobody holds, a dark overlay as high as the share of
-// threads that wait.
+// A lane coloured by holder, with gaps where no thread holds the GIL, and a dark overlay whose
+// height is the share of threads that wait.
 
 import {pass} from "./data.js";
 import {laneColumns} from "./lod.js";
@@ -12,8 +12,8 @@ import {loading, store} from "./store.js";
 import {mix, palette, rankColor, rankOf, ranks, rgba} from "./theme.js";
 import {turns, waitColumns} from "./turns.js";
 
-// Holders from the bottom up in one column, in the order of their colours, by error diffusion as
-// lanes; until everything has been read, from the overview.
+// Paint the holders in each column from the bottom up, in the order of their colours, with error
+// diffusion as in lanes. Until everything has been read, they come from the overview.
 export function paintOwners(r, s, gil, x0, y, w, hgt, t0, dt) {
 	if (!loading.complete || !store().gil.length)
 		return paintCoarseOwners(r, s, x0, y, w, hgt, t0, dt);
@@ -38,7 +38,7 @@ function paintCoarseOwners(r, s, x0, y, w, hgt, t0, dt) {
 	drawOwners(r, states, cols, waits, x0, y, w, hgt, t0, dt);
 }
 
-// Where the GIL was not watched: the states of all threads together.
+// Without GIL events: paint the CPU states of all threads together.
 export function paintStates(r, s, gil, x0, y, w, hgt, t0, dt, unit) {
 	const lanes = store().cpu.filter(lane => lane && lane.sections.length),
 		sum = new Float64Array(w * 6);
@@ -69,7 +69,7 @@ function drawOwners(r, states, cols, waits, x0, y, w, hgt, t0, dt) {
 	const dead = rgba(palette.dead),
 		pens = [null, ...order.map(k => [rgba(rankColor(k - 1)), 0, 0])];
 	const owners = round(hgt * 0.72);
-	for (let x = 0; x < w; x++) cols[x * states] = 0; // where nobody holds, nothing is drawn
+	for (let x = 0; x < w; x++) cols[x * states] = 0; // draw nothing where no thread holds the GIL
 	r.lane(x0, y, w, owners, cols, states, dt, order, pens, 0, dead, null, -1, 1);
 	const ink = rgba(mix(palette.paper, palette.ink, 0.8));
 	const most = max(1, pass().threads.filter(t => t.wait_ns > 0).length);

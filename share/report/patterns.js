@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the recorder concluded from patterns of waits, each kind once, with its longest moment.
+// The patterns that the report detected, each kind once, with its longest moment.
 
 import {meta, pass, passIndex, report} from "./data.js";
 import {$, fill, h} from "./dom.js";
@@ -43,8 +43,8 @@ export function patternsDraw() {
 	);
 }
 
-// The span of the pattern's thread that is exactly as long as its longest; of a pattern that has
-// none, as where two hand the GIL to each other, the thread's longest wait.
+// The span of the pattern's thread that is exactly as long as the pattern's longest one. If there
+// is none, as when two threads pass the GIL to each other, the thread's longest wait.
 function longestOf(p) {
 	const thread = pass().threads.findIndex(t => t.tid === p.tid),
 		lane = store().gil[thread];

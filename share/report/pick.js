@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spans that a person points at, and what can be said about them.
+// Spans that the reader points at, and facts about them.
 
 import {gilText, pass, threadLabel} from "./data.js";
 import {h, say} from "./dom.js";
@@ -98,8 +98,9 @@ export function callPlace(text) {
 	return m ? m[2].replace(/^.*\//, "") + ":" + m[3] : "";
 }
 
-// Calls whose name is wanted, and the time of their threads in them, in which a call within another
-// one does not count again. mark(from, to) for each that does.
+// The number of calls whose name is wanted, and the time of threads in them: {count, total}. The
+// time of a call within another one does not count again; mark(from, to) is called for each that
+// counts.
 export function timeOfCalls(wanted, mark = () => {}) {
 	const sum = {count: 0, total: 0};
 	for (const rows of store().slices) {
@@ -109,7 +110,8 @@ export function timeOfCalls(wanted, mark = () => {}) {
 	return sum;
 }
 
-// within: start, end, start, end … of the calls that counted in the rows above; with this row's.
+// within: start, end, start, end … of the calls that counted in the rows above. Returns the same
+// list with this row's calls.
 function outerCalls(row, wanted, within, sum, mark) {
 	const out = [];
 	let k = 0;
@@ -162,8 +164,8 @@ export function framesOf(id) {
 	return out.reverse();
 }
 
-// The same; unsure: where a Python function stands is not certain, or the stack has none though the
-// interpreter ran one.
+// The same frames with unsure: whether the position of a Python function is uncertain, or the stack
+// has none although the interpreter ran one.
 export function markedFrames(id) {
 	const frames = framesOf(id),
 		known = frames.some(f => f.flags & FRAME_PYTHON);
@@ -198,8 +200,8 @@ function mainCalls(thread, from, to) {
 	return out;
 }
 
-// What a thread was doing in a span: {name, place}, or null. A traced call tells more than the
-// frame that a probe saw; a call into C has the place of its caller.
+// The function that a thread executed in a span: {name, place}, or null. A recorded call is
+// preferred to the frame that a probe fetched. A function in C has the place of its caller.
 export function doing(thread, from, to, stack) {
 	const calls = mainCalls(thread, from, to),
 		call = calls[calls.length - 1];
@@ -220,7 +222,7 @@ export function doing(thread, from, to, stack) {
 	return f ? {name: f.name, place: f.module + (f.line ? ":" + f.line : "")} : null;
 }
 
-// Why there is no name of what ran.
+// The reason why there is no name of the function that ran.
 export const noName = () =>
 	pass().slices
 		? "No Python call was recorded there" + (pass().slices_note && ": " + pass().slices_note)
@@ -228,7 +230,7 @@ export const noName = () =>
 			", and no probe read a Python frame there";
 export const notKnown = () => h("span.soft", {title: noName()}, "not known");
 
-// As elements: the name, and the place after it.
+// The same as elements: the name, then the place.
 export const doingText = d =>
 	d
 		? [
@@ -239,8 +241,8 @@ export const doingText = d =>
 			]
 		: [];
 
-// A lock does not say who has it: until whose release the thread was blocked in [from, to), as
-// holdersIn.
+// A lock does not record its holder, so this returns the threads whose releases ended the thread's
+// waits in [from, to), in the form of holdersIn().
 export function releasersIn(from, to, thread) {
 	const by = new Map();
 	for (const s of store().released[thread] || [])
@@ -255,7 +257,8 @@ export function releasersIn(from, to, thread) {
 	return {list, nobody: (by.get(0) || 0) + (by.get(1) || 0)};
 }
 
-// Who held the GIL in [from, to): [{thread, ns}] most first, and nobody's time.
+// The holders of the GIL in [from, to): {list: [{thread, ns}], longest first, nobody: the time
+// without a holder}.
 export function holdersIn(from, to, gil, except) {
 	if (pass().locks) return releasersIn(from, to, except);
 	if (!loading.complete) return {list: [], nobody: 0};
@@ -272,7 +275,7 @@ export function holdersIn(from, to, gil, except) {
 	return {list, nobody: max(0, to - from - held)};
 }
 
-// Who waited for the GIL in [from, to), or stood because it was stopped.
+// The threads that waited for the GIL in [from, to), or were stopped.
 export function waitersIn(from, to, gil, except) {
 	const out = [];
 	store().gil.forEach((lane, thread) => {
@@ -293,7 +296,7 @@ export function pinTitle(p) {
 	return threadLabel(p.thread) + " " + stateWords(p)[p.state];
 }
 
-// For how long and from when on, or when it was sampled.
+// The duration and start of a span, or the time of a sample.
 export const pinTime = p =>
 	(p.kind === "samples" ? "sampled" : fmtDur(p.to - p.from)) +
 	" at " +
@@ -304,7 +307,7 @@ export const pinHead = p =>
 
 export const pinSentence = p => pinTitle(p) + ", " + pinTime(p);
 
-// The next or previous wait of the pinned thread, or the first thread's.
+// Go to the next or previous wait of the pinned thread or, if none is pinned, of the first thread.
 export function nextWait(by) {
 	const thread = pinned ? pinned.thread : rowsThreads()[0];
 	const lane = store().gil[thread];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The mouse on the timeline: hover tells, click pins, drag moves, Shift+drag selects, Ctrl+wheel
-// zooms.
+// The mouse on the timeline: hovering shows a tooltip, a click pins, dragging moves, dragging with
+// Shift selects, and the wheel with Ctrl zooms.
 
 import {gilText, pass, threadLabel} from "./data.js";
 import {$, fill, h, listen, soft} from "./dom.js";
@@ -45,8 +45,8 @@ import {
 	zoomAt,
 } from "./view.js";
 
-const EDGE = 5; // px around an edge of the range in which it is taken
-const LONG_PRESS_MS = 450; // then a finger selects
+const EDGE = 5; // px around an edge of the range within which the edge can be dragged
+const LONG_PRESS_MS = 450; // a finger that is held for this long selects
 
 function tlHit(e) {
 	const box = tlCanvas.getBoundingClientRect();
@@ -67,7 +67,7 @@ function tlHit(e) {
 	return hit;
 }
 
-// The span under the pointer; where it is thinner than a pixel, the most telling one near it.
+// The span under the pointer or, if it is narrower than a pixel, the most informative one near it.
 export function pinAt(row, t, dt) {
 	if (row.kind === "py") {
 		const direct = pinCall(row.thread, row.depth, t);
@@ -168,7 +168,7 @@ function hoverAt(e) {
 	tlRedraw();
 }
 
-// As if the pointer were on a row.
+// Act as if the pointer were on a row, at time t.
 export function hoverRow(row, t) {
 	const box = tlCanvas.getBoundingClientRect();
 	hoverAt({
@@ -187,14 +187,14 @@ function gutterClick(hit) {
 	}
 }
 
-// The other edge of the selected range where x is on one of them, else null.
+// If x is on an edge of the selected range, the other edge, else null.
 function oppositeEdge(x) {
 	if (!range || x < GUTTER) return null;
 	if (Math.abs(timeToX(range.from) - x) <= EDGE) return range.to;
 	return Math.abs(timeToX(range.to) - x) <= EDGE ? range.from : null;
 }
 
-// Two fingers: what is under each of them stays there.
+// Two fingers: the moment under each finger stays under it.
 function pinch(fingers) {
 	const [a, b] = [...fingers.values()];
 	if (Math.abs(a.x - b.x) < 10) return;
@@ -280,7 +280,7 @@ export function pointerInit() {
 		}
 		drag = null;
 	});
-	// What was under the pointer is elsewhere now.
+	// Another span is under the pointer now.
 	on("view", () => {
 		$("tip").hidden = true;
 		if (tl.hover) Object.assign(tl.hover, {t: xToTime(tl.hover.x), pin: null});

@@ -3,8 +3,8 @@
 
 import {LANE_BITS} from "./states.js";
 
-// Prefix sums by class and the time at every 16th span, and the totals. A class is state + states
-// * gil.
+// The prefix sums by class and the time at every 16th span, and the totals. A class is state +
+// states * gil.
 export function prefix(start, cls, n, classes) {
 	const mask = (1 << LANE_BITS) - 1,
 		at = new Float64Array((n >> LANE_BITS) + 1);

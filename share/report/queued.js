@@ -11,7 +11,7 @@ import {store, upper} from "./store.js";
 import {makeTable, shareItem, threadTag} from "./table.js";
 import {palette, threadColor} from "./theme.js";
 
-// Rows of a pinned time in line, most time first: {cpu, owner, ns}.
+// The rows of a pinned runnable span, most time first: {cpu, owner, ns}.
 function queuedRows(p) {
 	const out = [];
 	if (p.kind === "cpu" && p.state === RUNNABLE_STATE)
@@ -28,7 +28,7 @@ function ownerText(owner) {
 	return owner % 2 ? store().names.cpus[(owner - 3) / 2] || "?" : threadLabel(ownerThread(owner));
 }
 
-// Who had the CPU for most of a pinned time in line: {thread, text}, or null.
+// The owner of the CPU for most of a pinned runnable span: {thread, text}, or null.
 export function queuedOwners(p) {
 	const rows = p ? queuedRows(p).sort((a, b) => b.ns - a.ns) : [];
 	return rows.length
@@ -88,7 +88,7 @@ export function queuedPanel(p) {
 		: null;
 }
 
-// The document's rows, which are the main recording's, by crowds.
+// Draw the document's rows, which belong to the main recording, by crowds.
 export function starvedDraw() {
 	const all =
 		passIndex === (meta.main_pass || 0)

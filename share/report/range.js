@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The selected range: the time of its threads, who kept whom waiting in it, and in which functions.
+// The selected range: the time of its threads, the waits in it by waiter and holder, and the
+// functions that held the GIL meanwhile.
 
 import {blameTitle, holderName} from "./blame.js";
 import {HANDOVER, gilKnown, gilText, nobodyText, pass, threadLabel} from "./data.js";
@@ -16,24 +17,24 @@ import {STATE_COLUMNS} from "./threads.js";
 import {turns} from "./turns.js";
 import {flyTo, range, rowsThreads, setRange} from "./view.js";
 
-const RANGE_NAMED = 5000; // holds whose function is looked up
-const PAIRS_MAX = 1000; // pairs in the table
-const STEP = 2000; // spans or holds between two chances to stop
+const RANGE_NAMED = 5000; // the most holds whose function is looked up
+const PAIRS_MAX = 1000; // the most pairs in the table
+const STEP = 2000; // spans or holds between two interruptions
 
-// The holds of each GIL, and what each of them, by its place in the lane, caused of the waits.
+// The holds of each GIL, and the wait that each hold caused, by its index in the lane.
 const rangeHolds = () =>
 	(pass().gils.length ? pass().gils : [null]).map((_, gil) => {
 		const {lane, threads} = turns(gil);
 		return {start: lane.sections[0].start, threads, caused: new Float64Array(threads.length)};
 	});
 
-// Each wait of the threads shown, divided among the holds, which learn what they caused: as the
-// document's blame has it for the whole recording, with nobody for what cannot be told.
-// Into out: {waiter, holder, ns}
+// Divide each wait of the threads shown among the holds, and add it to their sums. The rules are
+// those of the document's blame, except that a wait for an unknown holder counts as one for nobody.
+// Appends {waiter, holder, ns} to out.
 function* rangeBlame(part, holds, out) {
 	const nobody = pass().threads.length,
 		sum = new Float64Array(nobody + 1);
-	let looked = 0; // holds since the last chance to stop
+	let looked = 0; // holds since the last interruption
 	const add = (holder, ns) => {
 		looked++;
 		if (ns > 0) sum[holder === HANDOVER ? nobody : holder] += ns;
@@ -79,13 +80,13 @@ function chargeWait(waiter, s, i, from, to, holds, add) {
 	}
 }
 
-// The RANGE_NAMED largest, unsorted, and perhaps some more.
+// The RANGE_NAMED largest values, in ascending order, without zeros.
 function topOf(values) {
 	const sorted = values.slice().sort();
 	return [...sorted.subarray(-RANGE_NAMED)].filter(x => x > 0);
 }
 
-// The n rows of the largest ns; of equal ones the first.
+// The n rows with the largest ns; of equal rows, the first ones.
 function largest(rows, n) {
 	if (rows.length <= n) return rows;
 	const sorted = new Float64Array(rows.length);
@@ -98,8 +99,8 @@ function largest(rows, n) {
 	return rows.filter(r => r.ns > least || (r.ns === least && equal-- > 0));
 }
 
-// What ran in the holds that others waited for.
-// Into out: {what, threads, caused, held, holds, longest}
+// The functions of the holds that others waited for.
+// Appends {what, threads, caused, held, holds, longest} to out.
 function* rangeFunctions(part, holds, out) {
 	const by = new Map();
 	const amounts = Float64Array.from(holds.flatMap(x => topOf(x.caused))).sort();
@@ -136,7 +137,7 @@ function addFunction(by, part, hold, what, caused) {
 	if (hold.to - hold.from > row.longest.to - row.longest.from) row.longest = hold;
 }
 
-// What the part's holds cost: {blame, functions}, as above.
+// The wait that the part's holds caused: {blame, functions}, as above.
 export function* partCosts(part) {
 	const holds = pass().locks ? [] : rangeHolds(),
 		blame = [],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Columns -> pixels. A column of a state lane is a stack of its states, each as high as its
-// share; what rounding leaves is carried to the next column, so that the lane's pixels add up to
-// its times.
+// Turns columns into pixels. A column of a state lane is a stack of its states, and the height of
+// each is its share. The rounding error is carried to the next column, so that the lane's pixels
+// add up to its times.
 
 import {floor, max, min, round} from "./math.js";
 import {mix, palette, rgba, sliceColors, sliceIndex, threadColor} from "./theme.js";
@@ -20,16 +20,16 @@ export class Raster {
 	}
 
 	/*
-	 * cols: time in each of `states` in each column. order: states from the bottom up. pens[state]:
-	 * [colour, stripe colour, stripes' width, their steps along and down] or null for the lane's
-	 * ground. marks: columns where the state `mark` gets at least a pixel.
+	 * cols: the time in each of `states` in each column. order: states from the bottom up.
+	 * pens[state]: [colour, stripe colour, width of the stripes, their steps along and down], or
+	 * null for the lane's background. marks: columns in which the state `mark` gets at least a pixel.
 	 */
 	lane(x0, y0, w, h, cols, states, dt, order, pens, ground, dead, marks, mark, scale) {
 		const {px, w: stride} = this;
 		const top = max(0, y0),
 			bottom = min(this.h, y0 + h);
 		if (top >= bottom) return;
-		const kinds = order.length + 1; // the last one: outside the thread's life
+		const kinds = order.length + 1; // the last kind is the time outside the thread's life
 		const want = new Float64Array(kinds),
 			carry = new Float64Array(kinds);
 		const n = new Int32Array(kinds),
@@ -44,7 +44,7 @@ export class Raster {
 				alive += time;
 				if (time >= dt) sole = k;
 			}
-			// Most columns, most of the time.
+			// The most frequent case: a single state fills the column.
 			if (sole >= 0 && alive === times[sole] && !(marks && marks[x])) {
 				this.column(
 					x0 + x,
@@ -132,7 +132,7 @@ export class Raster {
 			px[p] = wide && stripes[q] >= wide ? pen[1] : color;
 	}
 
-	// A row of calls: one line of pixels, then the same again for its height.
+	// A row of calls: one line of pixels, which is copied for the height of the row.
 	calls(x0, y0, w, h, cover, name, edge, ground, lit, litColor) {
 		const top = max(0, y0),
 			bottom = min(this.h, y0 + h);
@@ -152,7 +152,7 @@ export class Raster {
 	}
 }
 
-// Where in its stripe a pixel is, by its steps along and down.
+// The position of a pixel in the period of its stripes, by its steps along and down.
 let stripeTable = null;
 function stripesFor(n, period) {
 	if (!stripeTable || stripeTable.length < n || stripeTable.period !== period) {
@@ -208,6 +208,6 @@ export function cpuPens() {
 	];
 }
 
-// From the bottom: hold, no GIL, unknown; waits hang from the top.
+// From the bottom: hold, no GIL, unknown; waits come last, at the top.
 export const GIL_ORDER = [2, 1, 0, 5, 4, 3];
 export const CPU_ORDER = [1, 3, 0, 4, 2, 5];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A hand-over, step by step: who wants the GIL, who has it, and when it goes from one to the next.
-// All is as recorded, except the moments at which Python asks for a release, which say so.
+// A hand-over, step by step: which threads want the GIL, which one has it, and when it passes from
+// one to the next. Everything was recorded, except the moments at which Python asks for a release,
+// which are computed and marked.
 
 import {meta, pass, switchInterval, threadLabel} from "./data.js";
 import {$, fill, h, rove, say, svg} from "./dom.js";
@@ -14,8 +15,8 @@ import {palette, threadColor} from "./theme.js";
 import {tlRedraw} from "./timeline.js";
 import {turns} from "./turns.js";
 
-const TURNS_MAX = 24; // of one wait; those in the middle are left out
-const SHOWN = 6; // threads
+const TURNS_MAX = 24; // the most holds in one wait; those in the middle are left out
+const SHOWN = 6; // the most threads
 
 // The wait to replay: the pinned one, or the one before the pinned hold.
 export function waitToReplay(p) {
@@ -26,7 +27,7 @@ export function waitToReplay(p) {
 	return wait && wait.state === WAIT_STATE ? wait : null;
 }
 
-// The holds of the others that meet the wait, in order.
+// The holds of other threads that overlap the wait, in order.
 function holdsDuring(w) {
 	const {lane, threads} = turns(max(0, w.gil)),
 		out = [];
@@ -117,7 +118,7 @@ export function stepsOf(w) {
 	return out;
 }
 
-// Those who have it longest, and the one who waits last.
+// The threads that are shown: those that hold the GIL longest, then the waiting thread.
 function castOf(w) {
 	const by = new Map();
 	for (const x of holdsDuring(w)) by.set(x.thread, (by.get(x.thread) || 0) + x.to - x.from);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every thread did at a moment, and the estimated shares of what it did, from samples.
+// The activity of every thread at a moment, and estimated shares of its activities, from samples.
 
 import {pass} from "./data.js";
 import {$, fill, soft} from "./dom.js";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Samples of the stacks: what each thread was found doing, now and then. They are points, not
-// spans: between two of them nothing is known, and shares of them are estimates.
+// Samples of the stacks: the activity of each thread at certain moments. They are points, not
+// spans: nothing is known between two samples, and their shares are estimates.
 
 import {gilKnown, pass} from "./data.js";
 import {baseName} from "./format.js";
@@ -14,7 +14,7 @@ const FOUND_WAITS = 3;
 const FOUND_RUNS = 4;
 const FOUND_UNKNOWN = 12;
 
-// By what; FORMAT.md has the numbers.
+// Indexed by what; FORMAT.md has the numbers.
 const FOUND_WORDS = [
 	"",
 	"its stack changed while it was read",
@@ -34,7 +34,7 @@ const FOUND_WORDS = [
 export const sampleWords = what => FOUND_WORDS[what] || "";
 export const hasSamples = () => !!pass().samples;
 
-// Nothing else was recorded: no lane has anything to show.
+// Whether only samples were recorded, so that no lane has data.
 export const samplesAlone = () =>
 	hasSamples() &&
 	!gilKnown() &&
@@ -60,7 +60,7 @@ const foundColor = (what, thread) =>
 					? palette.unknown
 					: palette.sleeping;
 
-// f(time, what, stack) for each sample of a thread in [from, to).
+// Call f(time, what, stack) for each sample of a thread in [from, to).
 export function eachSample(thread, from, to, f) {
 	const {times, runs} = store().sampled,
 		list = runs[thread] || [];
@@ -105,8 +105,9 @@ export const sampledPlace = f => ({
 	place: baseName(f.module) + (f.line ? ":" + f.line : ""),
 });
 
-// A tick per sample where there is room, else the sample of each column that says most: who has the
-// GIL or waits for it before the others. Ticks leave the ground between them, as no span does.
+// Draw a tick for each sample if there is room, otherwise the most informative sample of each
+// column: waiting for the GIL first, then holding it. Unlike spans, ticks leave the background
+// visible.
 export function paintSamples(row, r, x0, y, w, hgt, dt, unit) {
 	r.rect(x0, y, w, hgt, rgba(palette.dead));
 	const best = new Uint8Array(w);
@@ -123,15 +124,15 @@ export function paintSamples(row, r, x0, y, w, hgt, dt, unit) {
 	}
 }
 
-// What a flame graph of samples is made of: each sample counts for its share of the time between
-// samples, so that widths are estimates of times.
+// The flame graphs of samples. Each sample stands for one period, so that widths are estimates of
+// times.
 export const SAMPLE_MODES = [
 	["s-holds", "Sampled: has the GIL", what => what === FOUND_HOLDS],
 	["s-waits", "Sampled: waits for it", what => what === FOUND_WAITS],
 	["s-all", "Sampled: all", () => true],
 ];
 
-// add(thread, ns, frames): for each sample in the part; returns how many there were.
+// Call add(thread, ns, frames) for each sample in the part; returns their number.
 export function sampledStacks(mode, part, add) {
 	const wanted = SAMPLE_MODES.find(([m]) => m === mode)[2],
 		{times} = store().sampled;

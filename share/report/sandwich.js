@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One function between its callers and its callees: held, waited, off the CPU, in all and by
-// itself, and what others waited for it, in the part that the flame graph shows.
+// One function between its callers and its callees: the time that it held the GIL, waited and was
+// off the CPU, in all and without its callees, and the waiting that it caused, in the part that the
+// flame graph shows.
 
 import {gilKnown, pass} from "./data.js";
 import {$, code, factsList, fill, h, soft, tally} from "./dom.js";
@@ -12,8 +13,9 @@ import {partCosts} from "./range.js";
 import {makeTable} from "./table.js";
 import {partWords, shownPart} from "./view.js";
 
-// {modes: [{mode, text, total, self, whole: all spans were looked at}], callers, callees}: these as
-// {key, name, ns: by mode}; a call within another one of the same function does not count again.
+// {modes: [{mode, text, total, self, whole: all spans were examined}], callers, callees}. The last
+// two are lists of {key, name, ns: by mode}. A call within another one of the same function does
+// not count again.
 export function sandwichOf(key, python) {
 	const modes = [],
 		callers = new Map(),
@@ -48,8 +50,8 @@ export function sandwichOf(key, python) {
 	return {modes, callers: [...callers.values()], callees: [...callees.values()]};
 }
 
-// What others waited for the holds that mostly ran it, and for those of which it is not known what
-// they ran: [ns, ns].
+// How long other threads waited for the holds that mostly ran the function, and for the holds whose
+// function is unknown: [ns, ns].
 const causedBy = (functions, key) =>
 	[
 		f =>
@@ -82,7 +84,7 @@ const sandwichTable = (caption, rows, modes) =>
 		{caption, hideCaption: true, sort: 1, limit: 8},
 	);
 
-// Into the section of the flame graph; nothing of what is no function.
+// Show the function in the section of the flame graph, or nothing if key is not a function.
 export const sandwichShow = inSteps(function* (key, python) {
 	const {modes, callers, callees} = key ? sandwichOf(key, python) : {modes: []};
 	if (!modes.some(m => m.total)) return fill($("sandwich"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Search over the names of functions and threads: how many, how long, marked everywhere, n and N
-// go round.
+// Search in the names of functions and threads: the number and time of the hits, which are marked
+// everywhere. The keys n and N step through them.
 
 import {gilKnown, pass, threadLabel} from "./data.js";
 import {$, click, listen} from "./dom.js";
@@ -13,7 +13,7 @@ import {HOLD_STATE} from "./states.js";
 import {store, upper} from "./store.js";
 import {hits, passDur, pinned, setPin, setThreadHits, setView, span, view} from "./view.js";
 
-// Which names have the text in what part(name) is of them; null if no call does.
+// By id, whether part(name) contains the text; null if no call's name does.
 function litNames(low, part) {
 	const st = store(),
 		lit = new Uint8Array(st.names.slices.length + 1);
@@ -63,7 +63,7 @@ export function searchRun() {
 	emit("filter");
 }
 
-// Where no such call was traced: holds, or sleeps, with the name in their stack.
+// If no such call was recorded: search for holds or sleeps with the name in their stack.
 function searchSpans(low) {
 	const st = store(),
 		lit = new Uint8Array(st.stacks.parent.length);
@@ -86,8 +86,7 @@ function searchSpans(low) {
 
 const searchLanes = () => (gilKnown() ? store().gil : store().cpu);
 
-// Where in the whole recording the hits are, for the strip: 1 for each of its 4096 parts that has
-// one.
+// The hits in the whole recording, for the strip: 1 for each of its 4096 parts that has a hit.
 function stripHits() {
 	hits.parts = null;
 	if (!hits.count) return;
@@ -108,7 +107,7 @@ export function nextHit(by) {
 		setPin(best);
 		showHit(best);
 	} else if (hits.count && pinned) {
-		// round again
+		// continue at the other end
 		setPin(null, true);
 		setView(by > 0 ? 0 : passDur() - span(), by > 0 ? span() : passDur());
 		nextHit(by);

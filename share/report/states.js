@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Numbers that the worker and the page share: states of lanes, sizes of what is summed up.
+// Numbers that the worker and the page share: states of lanes, and sizes for prefix sums.
 
 export const GIL_STATES = 6; // of a gil lane: unknown, no GIL, and these
 export const NONE_STATE = 1;
 export const HOLD_STATE = 2;
 export const WAIT_STATE = 3;
 export const SWITCH_STATE = 4;
-export const FREE_STATE = 5; // takes a GIL that is free: no wait
+export const FREE_STATE = 5; // takes a GIL that is free, which is not a wait
 export const CPU_STATES = 6; // of a cpu lane: unknown, running, runnable, …
 export const RUNNABLE_STATE = 2;
 export const SLEEPING_STATE = 3;

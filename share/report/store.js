@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the workers have decoded, by pass and track, and the way there.
+// The data that the workers have decoded, by pass and track, and the code that hands blocks to
+// them.
 
 import {meta, passIndex} from "./data.js";
 import {$} from "./dom.js";
@@ -9,8 +10,8 @@ import {CPU_STATES, GIL_STATES, HIST_SUB} from "./states.js";
 
 export const endOf = (s, i) => (s.end ? s.end[i] : s.start[i + 1]);
 
-// Spans of one kind, in sections by time: those of a lane follow each other without a gap, and have
-// a state; calls have an end and a name.
+// Spans of one kind, in sections by time. The spans of a lane follow each other without a gap and
+// have a state; calls have an end and a name.
 class Track {
 	constructor() {
 		this.sections = [];
@@ -32,7 +33,7 @@ class Track {
 		return i >= 0 && t < endOf(s, i) ? {s, k, i} : null;
 	}
 
-	// f(start, end, state or name, section, index) for each span that meets [from, to).
+	// Call f(start, end, state or name, section, index) for each span that overlaps [from, to).
 	each(from, to, f) {
 		for (const s of this.sections) {
 			if (s.t1 <= from || s.t0 >= to) continue;
@@ -48,9 +49,9 @@ export class Lane extends Track {
 	constructor(states) {
 		super();
 		this.states = states;
-		this.base = []; // of each section: totals by state of those before it
+		this.base = []; // for each section: totals by state of the sections before it
 		this.marks = []; // waits that must stay visible: start, end, start, end …
-		this.gils = new Set(); // those that it used, as numbers from 1
+		this.gils = new Set(); // the GILs that the thread used, as numbers from 1
 	}
 
 	add(s) {
@@ -70,19 +71,19 @@ export class Lane extends Track {
 		});
 	}
 
-	// Whether it used no GIL but this one.
+	// Whether the thread used no other GIL than this one.
 	only(gil) {
 		return this.gils.size === 1 && this.gils.has(gil);
 	}
 
-	// Where to go on from at t; from before the first span or behind the last one where it did not
-	// live then.
+	// Where to continue from at t: before the first span, or after the last one, if the thread did
+	// not exist then.
 	start(t, by) {
 		const last = this.sections.length - 1;
 		return this.find(t) || (by > 0 ? {k: 0, i: -1} : {k: last, i: this.sections[last].n});
 	}
 
-	// The span before or after (by = -1, +1) that test accepts.
+	// The nearest span before or after (by = -1, +1) that test accepts.
 	step(at, by, test) {
 		let {k, i} = at;
 		for (i += by; k >= 0 && k < this.sections.length; ) {
@@ -95,7 +96,7 @@ export class Lane extends Track {
 	}
 }
 
-// The index of the GIL that a hold or wait is of.
+// The index of the GIL of a hold or wait.
 export const gilOf = (s, i) => s.gils[(s.cls[i] - s.state[i]) / GIL_STATES] - 1;
 
 // First index in [lo, hi) whose value is > t.
@@ -123,11 +124,11 @@ function PassStore() {
 	this.gil = []; // by thread index
 	this.cpu = [];
 	this.slices = []; // by thread index: rows by depth
-	this.released = []; // by thread index: what its waits were divided into, where locks are shown
+	this.released = []; // by thread index: the parts of its waits for locks, by releasing thread
 	this.counters = []; // by thread index: by counter: sections
 	this.lost = [];
 	this.queued = []; // by thread index: sections
-	// Samples: runs are sections by thread index, by time.
+	// Samples: runs has sections by thread index, in order of time.
 	this.sampled = {times: [], runs: [], stacks: {parent: [0], name: [0], module: [0], line: [0]}};
 	this.names = {slices: [], stacks: [], samples: [], cpus: []};
 	this.nameCount = [];
@@ -220,7 +221,7 @@ function workersStart() {
 	}
 }
 
-// Called by the one line after each block, while the file is still being parsed.
+// Called by the script element after each block, while the file is still being parsed.
 export function push(list) {
 	const me = document.currentScript;
 	const data = me.previousElementSibling;

@@ -72,7 +72,7 @@ function drawHits(c, width) {
 		if (hits.parts[i]) c.fillRect(i * w, STRIP_H - 4, max(1, w), 4);
 }
 
-// The worst moments, numbered as in the list above.
+// The worst moments, with the numbers of the list above.
 function drawCallouts(c, width) {
 	c.font = "600 11px system-ui, sans-serif";
 	c.textBaseline = "middle";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Real tables: caption, scope, aria-sort, sortable by their heads, copied as CSV.
+// Accessible tables with caption, scope and aria-sort, which are sorted by their headings and
+// copied as CSV.
 
 import {gilText, threadLabel} from "./data.js";
 import {code, copyText, fill, h, listen, rove, soft, stepInTable, toward} from "./dom.js";
@@ -11,12 +12,12 @@ import {notKnown} from "./pick.js";
 import {nameHash, threadColor} from "./theme.js";
 import {flyToSpan, setPin} from "./view.js";
 
-// How tables are sorted that were sorted by hand, by what they are: {sort, up}.
+// The order of the tables that the reader has sorted, by name: {sort, up}.
 export const sorts = new Map();
 
 /*
  * columns: [{head, num, title, value(row) for sorting and CSV, cell(row) -> text or element}].
- * options: caption, note (behind it), sort (column index), up, limit (rows shown until "show
+ * options: caption, note (after it), sort (column index), up, limit (rows shown until "show
  * all"), onrow(row).
  */
 export function makeTable(columns, rows, options) {
@@ -123,7 +124,7 @@ export function makeTable(columns, rows, options) {
 	return h("div.table", table, h("p.under", more, copyButtons(columns, rows)));
 }
 
-// For files, and to be pasted into a spreadsheet.
+// The table as text, for files and for pasting into a spreadsheet.
 export const copyButtons = (columns, rows) =>
 	[
 		["Copy as CSV", ","],
@@ -145,7 +146,7 @@ export const copyButtons = (columns, rows) =>
 		return button;
 	});
 
-// A spreadsheet must not take a name for a formula.
+// Make sure that a spreadsheet does not take a name for a formula.
 export function csvField(v) {
 	let s = String(v);
 	if (/^[=+\-@\t\r]/.test(s) && typeof v !== "number") s = "'" + s;
@@ -157,7 +158,7 @@ const tableText = (columns, rows, comma) =>
 		.concat(rows.map(r => columns.map(c => csvField(c.value(r))).join(comma)))
 		.join("\n") + "\n";
 
-// A thread's name with its colour, which shows it in the timeline.
+// A button with a thread's name and colour, which shows the thread in the timeline.
 export const threadTag = (index, most = NAME_FIT) =>
 	h(
 		"button.thread",
@@ -183,7 +184,7 @@ export const stackList = frames =>
 		),
 	);
 
-// A column of threads, of what ran, and what stands where there is nothing to tell.
+// A column of threads, a column of the functions that ran, and texts for empty tables.
 export const whoColumn = (of, head = "Thread", csv = head) => ({
 	head,
 	csv,
@@ -207,7 +208,7 @@ export function showThread(index) {
 	toward("timeline");
 }
 
-// A moment, as a button that goes there.
+// A button that leads to a moment.
 export const jumpTo = (text, go) => h("button.link", {onclick: go}, text);
 
 export function goToPin(pin) {
@@ -218,7 +219,7 @@ export function goToPin(pin) {
 	seeTimeline();
 }
 
-// A part of a time, with whose it is.
+// A list item for a part of a time, with the thread or program that it is charged to.
 export const shareItem = (ns, total, color, who, after) =>
 	h(
 		"li",

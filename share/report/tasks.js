@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks of asyncio by group: lanes of how many ran, were late and waited, and a table.
+// Tasks of asyncio by group: lanes with the numbers of tasks that ran, were late and waited, and a
+// table.
 
 import {meta, pass, report, taskLanes, threadLabel} from "./data.js";
 import {$, code, fill, h, soft, tally} from "./dom.js";
@@ -18,8 +19,8 @@ const placedCall = name => name.replace(/\((?:.*\/)?([^/]*:\d+)\)$/, "($1)");
 export const taskName = i =>
 	groupOf(i).named ? groupOf(i).name : placedCall(groupOf(i).name || "unknown function");
 
-// A lane, with the times of its levels, sums up to each by kind, and how many at most ran or were
-// late.
+// A lane, with the times of its levels, the running sums of each kind, and the largest number of
+// tasks that ran or were late.
 function levelsOf(lane) {
 	if (lane.at) return lane;
 	const sum = list => {
@@ -33,7 +34,7 @@ function levelsOf(lane) {
 	return lane;
 }
 
-// Into to: sums by kind up to t.
+// Store the sums of each kind up to t in to.
 function sumsTo(lane, t, to) {
 	const {at, dur, sums} = lane,
 		i = max(0, upper(at, 0, dur.length, t) - 1),
@@ -41,8 +42,8 @@ function sumsTo(lane, t, to) {
 	for (let k = 0; k < 4; k++) to[k] = sums[k][i] + (sums[k][i + 1] - sums[k][i]) * part;
 }
 
-// Those that run or are late, as high as they are many, in the colours of the CPU states "running"
-// and "asleep for the GIL"; the ground is that of tasks that wait.
+// Paint the tasks that run or are late: their number is the height, and the colours are those of
+// the CPU states "running" and "asleep for the GIL". The background stands for tasks that wait.
 export function paintTasks(row, r, s, x0, y, w, hgt, dt, unit, dead) {
 	const lane = levelsOf(taskLanes()[row.group]);
 	let before = [],
@@ -65,7 +66,7 @@ export function paintTasks(row, r, s, x0, y, w, hgt, dt, unit, dead) {
 
 const threadOfTid = tid => threadLabel(pass().threads.findIndex(t => t.tid === tid));
 
-// What kept the event loop's thread.
+// What kept the event loop's thread busy.
 function whyLate(d) {
 	if (d.loop_tid === null) return "";
 	const loop = threadOfTid(d.loop_tid);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Colours, light and dark. Vermilion is for waits alone. Neighbouring states of a lane differ by
-// 3:1: a solid colour from one of the stripes at least; stripes among themselves in direction.
+// Colours, light and dark. Only waits are vermilion. Neighbouring states of a lane differ in
+// contrast by 3:1: a solid colour differs from at least one of the stripes' colours; stripes differ
+// from each other in direction.
 
 import {crowds} from "./crowds.js";
 import {gilKnown, pass, threadName} from "./data.js";
@@ -8,7 +9,7 @@ import {$, click, listen} from "./dom.js";
 import {emit} from "./events.js";
 import {round} from "./math.js";
 
-// Of threads and crowds: those who hold and wait most have one, the others share a grey.
+// The colours of the threads and crowds that hold and wait most; all others share a grey.
 const IDENTITY = {
 	light: "#0072b2 #00805c #b3417f #7a5ba6 #7a7000 #007c91 #2b3f8c #7d1d3f #3b6b00 #5b2a86".split(
 		" ",
@@ -18,7 +19,7 @@ const IDENTITY = {
 	),
 };
 
-// Those of style.css that are painted with, by name.
+// The names of the colours of style.css that the canvases use.
 const PAINTS =
 	"paper ink soft line other wait waitAlt swwaitAlt freewait unknown unknownAlt none dead hit " +
 	"noneRun running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt";
@@ -26,7 +27,7 @@ const PAINTS =
 export const palette = {};
 let darkNow = false;
 
-// "#rrggbb" -> the number that an ImageData's Uint32 view wants (little-endian).
+// "#rrggbb" as a number for an ImageData's Uint32 view (little-endian).
 export function rgba(hex) {
 	const v = parseInt(hex.slice(1, 7), 16);
 	return (0xff000000 | ((v & 255) << 16) | (v & 0xff00) | (v >> 16)) >>> 0;
@@ -39,9 +40,9 @@ export function mix(a, b, share) {
 	return "#" + ((1 << 24) | (one(16) << 16) | (one(8) << 8) | one(0)).toString(16).slice(1);
 }
 
-let slots = []; // of colours, by thread; -1 for grey
+let slots = []; // indices of colours, by thread; -1 for grey
 
-// What a thread or a crowd is called in each recording of the program; main threads come first.
+// Keys that identify a thread or a crowd in each recording of the program; main threads come first.
 function identities() {
 	const seen = new Map();
 	return crowds()
@@ -54,7 +55,7 @@ function identities() {
 		.sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-// Those who hold most and those who wait most, by turns.
+// The crowds that hold most and those that wait most, alternately.
 function conspicuous(list) {
 	const sum = (c, of) => c.threads.reduce((n, i) => n + (of(pass().threads[i]) || 0), 0),
 		watched = gilKnown();
@@ -71,7 +72,7 @@ function conspicuous(list) {
 	return out;
 }
 
-// A name has its colour in every recording, unless another one that comes before it has that.
+// A name has the same colour in every recording, unless an earlier name has taken it.
 export function rankHolders() {
 	const n = IDENTITY.light.length,
 		taken = [],
@@ -92,7 +93,7 @@ export function nameHash(text) {
 	return v;
 }
 
-// Ranks of colours: those of identities, and the grey of the rest.
+// The number of ranks: one for each colour of IDENTITY, and the last for the grey of the others.
 export const ranks = () => IDENTITY.light.length + 1;
 export const rankOf = thread => (slots[thread] >= 0 ? slots[thread] : IDENTITY.light.length);
 export const rankColor = rank => IDENTITY[darkNow ? "dark" : "light"][rank] || palette.other;
@@ -142,7 +143,7 @@ export function themeInit() {
 		try {
 			localStorage.setItem("giltracer-theme", next);
 		} catch {
-			/* then only for now */
+			/* then the choice is not saved */
 		}
 		again();
 	});

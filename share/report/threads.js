@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One bar per thread: where its time went, with the numbers of the terminal's table.
+// One bar per thread, which divides its time by state, with the numbers of the terminal's table.
 
 import {crowdLabel, crowdSum, crowds} from "./crowds.js";
 import {crowdTag} from "./crowdtag.js";
@@ -13,7 +13,7 @@ import {empty, goToPin, jumpTo, makeTable, whoColumn} from "./table.js";
 import {threadColor} from "./theme.js";
 import {shown} from "./view.js";
 
-// The parts of a bar. With CPU states, time without the GIL is told apart.
+// The parts of a bar. With CPU states, the time without the GIL is divided further.
 function barParts(t) {
 	const st = t.states,
 		parts = [
@@ -23,8 +23,7 @@ function barParts(t) {
 		];
 	const known = st && st.running_ns + st.runnable_ns + st.sleeping_ns + st.uninterruptible_ns > 0;
 	if (known && meta.state_detect) {
-		// What is off the GIL is on a CPU, asleep or neither: in the proportions of this thread's
-		// states.
+		// The time without the GIL is divided by the CPU states of the thread, in proportion.
 		const running = max(0, min(t.no_gil_ns, st.running_ns - t.hold_ns));
 		parts.push(["none-run", gilText("no GIL, on a CPU", "free, on a CPU"), running]);
 		parts.push([
@@ -72,7 +71,7 @@ const sharebar = (parts, total, color) =>
 		),
 	);
 
-// Where the GIL was not watched: the states of the CPU.
+// Without GIL events: the CPU states.
 export const STATE_COLUMNS = [
 	["running", "On CPU", "running"],
 	["runnable", "Runnable", "runnable: wants a CPU and has none"],
@@ -155,7 +154,7 @@ const FREE_WAIT =
 const PROBES =
 	"Share of its known lifetime that the GIL's probes took, as a part of the others: " +
 	"an estimate, and at least so much";
-// Less is not worth a column; model/probe_cost.h.
+// A smaller share gets no column; see model/probe_cost.h.
 const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= knownNs(t);
 
 const CALLS =

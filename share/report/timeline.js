@@ -39,7 +39,7 @@ function tlResize() {
 function tlDraw() {
 	const began = performance.now();
 	if (tlBox.clientWidth < GUTTER + 10)
-		// not laid out: hidden, or on its way out
+		// there is no layout: the timeline is hidden
 		return;
 	tlResize();
 	const sc = tl.scale,
@@ -157,7 +157,7 @@ function paintGil(thread, r, s, x0, y, w, hgt, t0, dt, unit) {
 	);
 }
 
-// A thread in a slot: only the columns in which it lives.
+// Paint a thread in a slot, only in the columns in which it lives.
 function paintLife(thread, r, s, x0, y, w, hgt, dt, unit, shift) {
 	const {from_ns, to_ns} = pass().threads[thread];
 	const a = max(0, floor((from_ns - shift - view.from) / dt)),
@@ -167,7 +167,7 @@ function paintLife(thread, r, s, x0, y, w, hgt, dt, unit, shift) {
 	if (b - a > 3) r.rect(x0 + a, y, unit, hgt, rgba(palette.ink));
 }
 
-// Until the lane has been read: the overview's shares.
+// Until the lane has been read: paint the overview's shares.
 function paintCoarse(row, r, s, x0, y, w, hgt, dt, unit) {
 	const of = coarseOf(row.thread);
 	if (!of) return r.rect(x0, y, w, hgt, rgba(palette.dead));
@@ -209,8 +209,8 @@ function paintCounter(row, r, s, x0, y, w, hgt, dt) {
 	}
 }
 
-// Scroll to the row of the pinned span, above the details; the page only if the timeline is in
-// sight.
+// Scroll to the row of the pinned span, above the details. The page itself is scrolled only if the
+// timeline is visible.
 export function pinInSight() {
 	const row = pinned && rowOf(pinned),
 		top = tlBox.getBoundingClientRect().top,

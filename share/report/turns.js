@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The holds of a GIL by all threads as one lane, and how many threads wait for it: what must not
-// ask each of many threads for each frame. Made when everything has been read.
+// The holds of a GIL by all threads as one lane, and the number of threads that wait for it, so
+// that drawing a frame does not have to ask each of many threads. Made when everything has been
+// read.
 
 import {pass} from "./data.js";
 import {floor, max, min} from "./math.js";
@@ -10,12 +11,13 @@ import {Lane, gilOf, store} from "./store.js";
 import {rankOf, ranks} from "./theme.js";
 import {passDur} from "./view.js";
 
-const WAIT_PARTS = 1 << 18; // of the recording, with the waiting in each
+const WAIT_PARTS = 1 << 18; // parts of the recording for which the waiting is summed up
 
 let cache = {of: null, list: []};
 
-// {lane, threads, waits} of a GIL: the state in the lane is 0 where nobody holds, else 1 + the
-// rank of the holder's colour; threads: by index of a span, who holds; waits: summed, by part.
+// {lane, threads, waits} of a GIL. The state in the lane is 0 where no thread holds it, otherwise 1
+// + the rank of the holder's colour. threads: the holder, by index of a span. waits: the sum of
+// waits, by part.
 export function turns(gil) {
 	if (cache.of !== pass()) cache = {of: pass(), list: []};
 	return (cache.list[gil] ||= makeTurns(gil));
@@ -58,7 +60,7 @@ function makeTurns(gil) {
 	return {lane, threads, waits: waitParts(gil)};
 }
 
-// Of each thread: {thread, sections, k, i, at, n}, a cursor over its holds of this GIL.
+// For each thread: {thread, lane, k, i, at, n}, a cursor over its holds of this GIL.
 function holdLists(gil) {
 	const out = [];
 	store().gil.forEach((lane, thread) => {
@@ -84,7 +86,8 @@ function nextHold(list, gil) {
 	return false;
 }
 
-// f(from, to, thread) of all holds by time: the lists stand in a heap by their next one.
+// Call f(from, to, thread) for all holds in order of time. The lists are in a heap by their next
+// hold.
 function inTurn(heap, f) {
 	const sink = at => {
 		const list = heap[at];
@@ -128,7 +131,7 @@ function waitParts(gil) {
 	return out;
 }
 
-// Adds stretches of time into parts of dt from t0, however many parts one covers.
+// Adds periods of time to parts of length dt from t0, in constant time for each period.
 function summer(out, t0, dt) {
 	const n = out.length,
 		full = new Float64Array(n + 1);
@@ -155,8 +158,8 @@ function summer(out, t0, dt) {
 	};
 }
 
-// Time that threads waited for a GIL in each of w columns of dt from t0: to the nanosecond, unless
-// a column is as wide as some parts.
+// The time for which threads waited for a GIL in each of w columns of length dt from t0. It is
+// exact, unless a column is wider than two parts.
 export function waitColumns(gil, t0, dt, w) {
 	const out = new Float64Array(w),
 		part = passDur() / WAIT_PARTS,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which part of the recording is shown, what is pinned, selected, filtered.
+// The part of the recording in view, the pinned span, the selected range and the filters.
 
 import {choosePass, meta, pass, passIndex, threadLabel, timelineOrder} from "./data.js";
 import {$, fill, h} from "./dom.js";
@@ -11,17 +11,17 @@ const saved = meta.passes.map(() => null); // the view of each pass
 // {kind: "gil" | "cpu" | "py" | "samples", thread, depth, from, to, …}; see pick.js
 export let pinned = null;
 export let range = null; // {from, to}
-export const notes = new Map(); // a reader's own, by time
+export const notes = new Map(); // the reader's notes, by time
 export let only = null; // Set of thread indices, null for all
-// Of the search; see search.js.
+// The hits of the search; see search.js.
 export const hits = {text: "", lit: null, test: null, count: 0, total: 0};
-let threadHits = null; // f(thread): whether its name was searched for, null for all
-// each: the threads of a crowd one by one in the table.
+let threadHits = null; // f(thread): whether its name matches the search; null for all
+// shown.each: the table has a row for each thread of a crowd.
 export const shown = {gil: true, cpu: true, py: true, counters: true, samples: true, tasks: true};
 
 export const span = () => view.to - view.from;
 export const passDur = () => max(1, pass().dur_ns);
-// What the flame graph is of: the selected range, else what is in view.
+// The part that the flame graph shows: the selected range, otherwise the part in view.
 export const shownPart = () => range || {from: max(0, view.from), to: min(passDur(), view.to)};
 export const partWords = () => (range ? "in the selected range" : "in the part in view");
 export const MIN_SPAN = 200; // ns
@@ -41,7 +41,7 @@ export function fitView() {
 }
 
 let flight = 0;
-// Glide to a part, unless the reader prefers stillness.
+// Move to a part, with an animation unless the reader prefers reduced motion.
 export function flyTo(from, to) {
 	cancelAnimationFrame(flight);
 	if (matchMedia("(prefers-reduced-motion: reduce)").matches) return setView(from, to);
@@ -88,8 +88,8 @@ export function setThreadHits(test) {
 	threadHits = test;
 }
 
-// by: what threads are sorted by, "" for the wait that they had and that they caused; kept: those
-// that stay at the top.
+// by: the sort order of threads, "" for the wait that they had and that they caused; kept: the
+// threads that are kept at the top.
 export const arranged = {by: "", kept: []};
 const SORTS = {
 	name: (a, b) => threadLabel(a).localeCompare(threadLabel(b), undefined, {numeric: true}),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The worker: base64 -> inflate -> decode -> back to the page, buffers handed over, not copied.
+// The worker: decodes base64, inflates and decodes a block, and transfers the buffers to the page
+// without copying them.
 
 import {decodeBlock} from "./decode.js";
 
