@@ -99,7 +99,7 @@ export function asleepDraw() {
 	fill($("blame-h"), "Where the threads sleep");
 	fill(
 		$("blame-hint"),
-		"Threads hardly waited for the GIL. By the line of Python they slept in:",
+		"Threads hardly waited for the GIL. They slept in these lines of Python:",
 	);
 	fill($("blame-note"));
 	const index = passWithStacks();

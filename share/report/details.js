@@ -101,9 +101,9 @@ const nativeFrames = p =>
 				(f.flags & FRAME_CUT
 					? " (cut here: the recorded stack ended)"
 					: f.flags & FRAME_BROKEN
-						? " (ends here: how to go on from it is not known)"
+						? " (ends here: its caller is unknown)"
 						: "") +
-				(f.unsure ? " (which Python calls it ran is not known)" : ""),
+				(f.unsure ? " (its Python calls are unknown)" : ""),
 			place: f.module,
 			kernel: f.flags & FRAME_KERNEL,
 		}));
@@ -114,7 +114,7 @@ function flagWords(p) {
 		words.push("its end was inferred: no probe saw the release");
 	if (p.kind === "gil" && p.flags & 2) words.push("its start was assumed");
 	if ((p.kind === "gil" && p.flags & 4) || (p.kind === "py" && p.flags & 1))
-		words.push("it was still going on when the recording ended");
+		words.push("it had not ended when the recording ended");
 	return words.join("; ");
 }
 

@@ -70,7 +70,7 @@ function flameDraw() {
 			: ", of which the longest spans, " +
 				fmtPct(root.ns, total) +
 				", are drawn: a shorter range shows all") +
-		". Width is time; callers above, callees below. Click to look closer." +
+		". Width is time; callers above, callees below. Click a frame to zoom in." +
 		(hits.text ? " Found: " + fmtDur(litTime(flame.root)) + "." : "");
 	flameShow(flame.root);
 	sandwichShow(flame.key, flame.python);
@@ -90,7 +90,7 @@ const SHAPES = [
 		"Without native frames: their time is that of the Python call they ran in",
 	],
 	["merged", "Merge threads", "All threads as one"],
-	["inverted", "Inverted", "What ran, and who called it"],
+	["inverted", "Inverted", "Innermost functions first, with their callers"],
 ];
 
 // The time in frames that match the search; a match within another one does not count again.

@@ -247,7 +247,7 @@ export function hogsDraw() {
 		unnamed > 0.01 * waitCaused(all) &&
 			h(
 				"p.hint",
-				"Not included: " + fmtDur(unnamed) + " in functions not known. " + noName(),
+				"Not included: " + fmtDur(unnamed) + " in unknown functions. " + noName(),
 			),
 		blocked,
 	);

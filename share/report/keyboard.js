@@ -37,7 +37,7 @@ const KEYS = [
 	["[  ]", "previous, next wait of the thread"],
 	["F", "fit everything, then the pinned span"],
 	["/", "search; Enter or N next, Shift+N previous"],
-	["K", "keep the pinned thread at the top, or no longer (also a click on its name)"],
+	["K", "keep the pinned thread at the top, or release it (also by a click on its name)"],
 	["Enter", "zoom to the pinned span, or to the longest delay of tasks"],
 	["T", "light or dark"],
 	["Esc", "unpin, clear the range, clear the filter"],
@@ -47,7 +47,7 @@ const KEYS = [
 const WORDS = [
 	["GIL", "the lock that a thread must hold to run Python code: one at a time"],
 	["holds", "from acquiring the GIL to releasing it"],
-	["waits", "has requested the GIL and does not have it yet"],
+	["waits", "from requesting the GIL to acquiring it"],
 	[
 		"released on request, awaiting the switch",
 		"it released the GIL on request and waits until another one has taken it; part of its wait",
@@ -56,7 +56,7 @@ const WORDS = [
 	["hand-off", "the GIL is free, the next thread not yet running"],
 	[
 		"unknown",
-		"before a thread's first event, or records were lost; in no percentage of anything else",
+		"before a thread's first event, or records were lost; not included in other percentages",
 	],
 	[
 		"switch interval",

@@ -168,8 +168,8 @@ function tablesDraw() {
 		h("b", "Whole recording"),
 		gilKnown()
 			? [
-					h("span", gilText("colour: who holds it", "colour: who stops the others")),
-					h("span", gilText("dark: how many wait", "dark: how many are blocked")),
+					h("span", gilText("colour: holder", "colour: thread that stops the others")),
+					h("span", gilText("dark: number of waiters", "dark: number of blocked")),
 				]
 			: !samplesAlone() && h("span", "all threads together"),
 	);

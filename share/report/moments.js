@@ -122,7 +122,7 @@ export function momentsDraw() {
 						h("b", fmtAt(m.from, max(1e6, passDur() / 1000))),
 						m.what
 							? [" in ", doingText(m.what)]
-							: loading.complete && soft(" in what is not known"),
+							: loading.complete && soft(" in an unknown function"),
 					),
 					soft(
 						(m.waiters ? plural(m.waiters, "thread") : "Others") +

@@ -192,7 +192,7 @@ function rangeBlameTable(all) {
 	return makeTable(
 		[
 			{
-				head: gilText("Held", "Let go"),
+				head: gilText("Held", "Released by"),
 				csv: "holder",
 				value: r => holderName(r.holder),
 				cell: r => (r.holder === HANDOVER ? soft(nobodyText()) : threadTag(r.holder)),

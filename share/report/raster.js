@@ -22,7 +22,8 @@ export class Raster {
 	/*
 	 * cols: the time in each of `states` in each column. order: states from the bottom up.
 	 * pens[state]: [colour, stripe colour, width of the stripes, their steps along and down], or
-	 * null for the lane's background. marks: columns in which the state `mark` gets at least a pixel.
+	 * null for the lane's background. marks: columns in which the state `mark` gets at least a
+	 * pixel.
 	 */
 	lane(x0, y0, w, h, cols, states, dt, order, pens, ground, dead, marks, mark, scale) {
 		const {px, w: stride} = this;

@@ -114,7 +114,7 @@ export const sandwichShow = inSteps(function* (key, python) {
 	facts.push([
 		"Waits caused",
 		fmtDur(caused) + " in holds that mostly ran it",
-		unknown > 0 && ", and up to " + fmtDur(unknown) + " in holds of what is not known",
+		unknown > 0 && ", and up to " + fmtDur(unknown) + " in holds whose function is unknown",
 	]);
 	draw();
 });

@@ -148,8 +148,8 @@ export function tasksDraw() {
 		inferred > 0 &&
 			" Of late, " +
 				fmtDur(inferred) +
-				" is inferred: what woke the task waited for the event loop, too.",
-		left && " The timeline has only the " + lanes.length + " groups that were most late.",
+				" is inferred: the callback that woke the task also waited for the loop.",
+		left && " The timeline has only the " + lanes.length + " groups with the most delay.",
 	);
 	const column = (head, key, title, text = fmtDur) =>
 		tally(
@@ -183,10 +183,10 @@ export function tasksDraw() {
 				column(
 					"GIL wait",
 					"late_gil_wait_ns",
-					"Of late: the event loop’s thread waited for the GIL",
+					"Part of late: the event loop’s thread waited for the GIL",
 				),
 				column("Unknown", "unknown_ns", "It is not known whether they waited or were late"),
-				tally("Longest late", "longest_late_ns", ns, r =>
+				tally("Longest delay", "longest_late_ns", ns, r =>
 					ns(r) ? jumpTo(fmtDur(ns(r)), () => goToLate(r.i)) : "–",
 				),
 				{head: "because", wide: true, value: why},

@@ -74,7 +74,7 @@ const sharebar = (parts, total, color) =>
 // Without GIL events: the CPU states.
 export const STATE_COLUMNS = [
 	["running", "On CPU", "running"],
-	["runnable", "Runnable", "runnable: wants a CPU and has none"],
+	["runnable", "Runnable", "runnable: ready to run, but without a CPU"],
 	["sleeping", "Asleep", "asleep"],
 	["uninterruptible", "Uninterr.", "uninterruptible, mostly for the disk"],
 	["gil_sleep", "GIL sleep", "asleep because another thread has the GIL"],
@@ -153,7 +153,7 @@ const FREE_WAIT =
 
 const PROBES =
 	"Share of its known lifetime that the GIL's probes took, as a part of the others: " +
-	"an estimate, and at least so much";
+	"an estimate, and a lower bound";
 // A smaller share gets no column; see model/probe_cost.h.
 const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= knownNs(t);
 
@@ -217,7 +217,7 @@ export function threadsDraw() {
 			"no_gil_ns",
 			gilText(
 				"In C code with the GIL released, or asleep",
-				"Running, or asleep for something else",
+				"Running, or asleep for another reason",
 			),
 		),
 		tally(
