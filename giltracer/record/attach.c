@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf is attached as to a program of ours. What the program itself would say at its end, the files
- * and lines of its code objects and the names of its threads, is read from its memory: its stacks
- * are looked at now and then.
+ * Attaches perf as to a program of ours. What a program that we start reports at its end (the files
+ * and lines of its code objects, the names of its threads) is read from its memory; its stacks are
+ * read now and then for that.
  */
 #include "record/attach.h"
 
@@ -36,12 +36,13 @@
 #define CMDLINE_MAX (1u << 20)
 #define NAMES_MAX   10000
 
-/* From the first look at the stacks to the second; then twice as long each time, up to the last. */
+/* The delay between the first two reads of the stacks; it doubles each time, up to the last
+ * value. */
 #define LOOK_FIRST_MS 20
 #define LOOK_LAST_MS  1000
 
-/* How often perf is started where threads end meanwhile: so often as usual, then without their names.
- */
+/* How often perf is started if threads end meanwhile: TRIES_EARLY times as usual, then with
+ * --tail-synthesize. */
 #define TRIES_EARLY 4
 #define TRIES_MAX   12
 
@@ -51,12 +52,12 @@ struct attach {
 	struct pass_result *result;
 	struct recorders recorders;
 	int pidfd;
-	struct target *target; /* NULL: its memory cannot be read, as no_target says */
+	struct target *target; /* NULL: its memory cannot be read, for the reason in no_target */
 	struct error no_target;
-	struct snapshots *snapshots; /* likewise */
-	uint64_t look_ns;            /* when to look at the stacks again */
+	struct snapshots *snapshots; /* NULL: likewise */
+	uint64_t look_ns;            /* when to read the stacks again */
 	unsigned look_ms;
-	bool asked; /* to end */
+	bool asked; /* a signal asked us to end */
 };
 
 char **attach_command(pid_t pid)
@@ -104,7 +105,7 @@ static void add_descendants(struct str *out, pid_t pid)
 
 /* ---- code objects and names */
 
-/* The last name of a thread counts. */
+/* A later name of a thread replaces an earlier one. */
 static void add_name(struct attach *a, const struct snapshot_thread *thread)
 {
 	struct thread_names *named = &a->result->named;
@@ -199,8 +200,8 @@ static void watch(struct attach *a)
 	}
 }
 
-/* The threads and processes of a program come and go while perf reads which there are. It may give
- * up then, and is started again. */
+/* Threads and processes of the program come and go while perf lists them. perf may give up then,
+ * and is started again. */
 static int start_recorders(struct attach *a, pid_t pid, struct error *err)
 {
 	struct recorders *r = &a->recorders;

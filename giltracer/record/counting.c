@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a program that is counted. */
+/* Runs a program with the library counting. */
 #include "record/counting.h"
 
 #include <errno.h>
@@ -22,10 +22,11 @@
 #include "record/job.h"
 #include "record/ticks.h"
 
-/* How far apart the clocks are looked at: that is right to some millionths. */
+/* The least time between the two readings of the clocks: the rate is then right to some
+ * millionths. */
 #define APART_NS (20 * NS_PER_MS)
 
-/* The rate of the processor's counter, for all processes of the program. */
+/* Writes the rate of the processor's counter, which all processes of the program use. */
 static int write_rate(const struct counting *counting, const char *folder, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_RATE, folder);
@@ -64,7 +65,7 @@ int counting_prepare(struct counting *ret, const struct record_options *options,
 
 /* ---- the program */
 
-/* Only the array is the caller's to free. */
+/* The caller frees the array, but not its strings. */
 static const char **argv_of(const struct job *job)
 {
 	VEC(const char *) args = { 0 };
@@ -81,7 +82,8 @@ static const char **argv_of(const struct job *job)
 	return args.v;
 }
 
-/* A signal to the whole group has reached the program already. */
+/* A signal to the whole group has reached the program already; one to giltracer alone is passed
+ * on. */
 static void pass_on(struct child *program, struct group_signals *group,
                     const struct signals *signals)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Run a program with the library counting (preload/totals.h): no recording is made. */
+/* Runs a program with the library counting (preload/totals.h), without a recording. */
 #ifndef GILTRACER_RECORD_COUNTING_H
 #define GILTRACER_RECORD_COUNTING_H
 
@@ -11,19 +11,21 @@
 
 struct job;
 
-/* A program that is to be counted. { 0 } is none. */
+/* A program to be counted. { 0 } is empty. */
 struct counting {
 	struct job *job;
-	uint64_t stamp, ns; /* what the clocks said when it was prepared */
+	uint64_t stamp, ns; /* both clocks when the program was prepared */
 };
 
-/* Find program, interpreter and library. Returns 0, or as the run function of a command. */
+/* Find the program, the interpreter and the library. Returns 0, or as the run function of a
+ * command. */
 int counting_prepare(struct counting *ret, const struct record_options *options, char *const *argv,
                      struct error *err);
 
 /*
- * Run it to its end, with pages of totals in folder, an absolute path. Signals are blocked. What is
- * sent to giltracer alone is passed on to it. Returns 0, or as the run function of a command.
+ * Run the program to its end, with pages of totals in folder, an absolute path. The caller has
+ * blocked signals; those sent to giltracer alone are passed on to the program. Returns 0, or as the
+ * run function of a command.
  */
 int counting_run(const struct counting *counting, const char *folder, const struct signals *signals,
                  struct record_outcome *ret, struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the session says of the program, its interpreter and the host. */
+/* What the session document contains about the interpreter and the host. */
 #include <limits.h>
 #include <sched.h>
 #include <sys/utsname.h>
@@ -41,7 +41,7 @@ static char **command_copy(const struct job *job)
 	return args.v;
 }
 
-/* Those that the program may run on. */
+/* The CPUs that the program may run on. */
 static unsigned usable_cpus(void)
 {
 	cpu_set_t set;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What every session says of its interpreter and of the host. */
+/* What every session document contains about the interpreter and the host. */
 #ifndef GILTRACER_RECORD_DESCRIBE_H
 #define GILTRACER_RECORD_DESCRIBE_H
 
 #include "locate/python.h"
 #include "session/session.h"
 
-/* The rest is the caller's to fill in; session_free. */
+/* A session with these; the caller fills in the rest, and frees it with session_free. */
 struct session *describe_session(const struct python *python);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder of a session: made, recognised, removed. */
+/* Makes, recognizes and removes the folder of a session. */
 #include "record/record.h"
 
 #include <dirent.h>

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* What recording does differently for a free-threaded interpreter. */
+/* Differences in recording a free-threaded interpreter. */
 #ifndef GILTRACER_RECORD_FREETHREADED_H
 #define GILTRACER_RECORD_FREETHREADED_H
 
 #include "locate/python.h"
 #include "record/job.h"
 
-/* No probes were found, as err says. A build whose probes are unknown is recorded without them: 0.
- * Any other: -1, err as it was. */
+/* To be called if no probes were found, for the reason in err. Returns 0 for a build whose
+ * probes are unknown, which is recorded without them, and -1 with err unchanged for any other. */
 int freethreaded_without_probes(struct job *job, struct error *err);
 
-/* Those of the events, NULL-terminated, that show which import turns the GIL on. They are not
- * limited to tracing: most imports precede it. The caller frees the array. */
+/*
+ * Those of the events, NULL-terminated, that show which import turns the GIL on. They are recorded
+ * also before tracing starts, because most imports precede it. The caller frees the array.
+ */
 const char **freethreaded_early_events(const char *const *events);
 
-/* What is recorded, for a message. */
+/* What is recorded, as a noun for messages. */
 const char *freethreaded_subject(const struct python *python);
 
 #endif

@@ -52,8 +52,8 @@ int group_signals_start(struct group_signals *ret, struct error *err)
 	ret->fd = fds[0];
 	ret->child.pid = fork();
 	if (ret->child.pid == 0) {
-		/* A reader of our output sees its end only if this process keeps none of it open.
-		 */
+		/* A reader of our output sees end-of-file only if this process keeps none of our
+		 * streams open. */
 		for (int fd = 0; fd <= 2; fd++)
 			close(fd);
 		watch(parent, fds[1]);

@@ -22,7 +22,7 @@ struct group_signals {
 		.child = CHILD_NONE, .fd = -1, \
 	}
 
-/* Signals are blocked by signals_block(), and so they are in that process. */
+/* The caller has blocked signals with signals_block(); they are blocked in that process, too. */
 int group_signals_start(struct group_signals *ret, struct error *err);
 
 /* Whether the signal that we have just received was sent to the whole group; may wait for a moment.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One recording, from the options to the session: what record.c, prepare.c, describe.c and run.c
- * share. */
+/* One recording, from the options to the session: shared by record.c, prepare.c, describe.c and
+ * run.c. */
 #ifndef GILTRACER_RECORD_JOB_H
 #define GILTRACER_RECORD_JOB_H
 
@@ -14,13 +14,13 @@
 #include "record/record.h"
 
 /**
- * What runs: found by job_prepare.
+ * What to run, found by job_prepare.
  * @target: script or module; @argv: its arguments
- * @entry: where tracing starts, as share/python/program.py reads it
- * @bootstrap: path of what the interpreter runs instead
+ * @entry: where tracing starts, in the form that share/python/program.py reads
+ * @bootstrap: path of the script that the interpreter runs instead of the target
  * @python_options: of the shebang, NULL-terminated
- * @python_trace: who records its calls, not PYTHON_TRACE_AUTO
- * @command: of a process that runs already, which target and argv are then; owned
+ * @python_trace: what records Python calls, not PYTHON_TRACE_AUTO
+ * @command: the command line of a process that already runs, to which target and argv point; owned
  */
 struct job_program {
 	const char *target;
@@ -34,15 +34,15 @@ struct job_program {
 };
 
 /**
- * What is recorded of it: found by job_prepare_probes, counters by job_prepare.
- * @counters, @early: NULL-terminated; early are probes that need no tracing to be switched on
+ * What to record, found by job_prepare_probes; counters by job_prepare.
+ * @counters, @early: NULL-terminated; early: probes that are enabled before tracing starts
  * @probes: where the GIL's functions are; NULL: not known
- * @uprobes: those that are placed; NULL: none
- * @preloading: used where .library is set
- * @calls: the same, where perf records the GIL, and the library the calls only
- * @samples_only: nothing else is recorded
- * @beside: perf records everything but the GIL, which the library does
- * @unknown_build: free-threaded, and there is no definition of its probes
+ * @uprobes: the probes that are placed; NULL: none
+ * @preloading: used if .library is set
+ * @calls: the library, if perf records the GIL and the library only the calls
+ * @samples_only: nothing but samples is recorded
+ * @beside: the library records the GIL, and perf everything else
+ * @unknown_build: free-threaded, and no definition of its probes exists
  */
 struct job_events {
 	const char **counters, **early;
@@ -52,8 +52,8 @@ struct job_events {
 	bool samples_only, beside, unknown_build;
 };
 
-/* One recording. The first four are the caller's, session is made by job_describe and filled by
- * job_run. */
+/* One recording. The caller sets the first four members; job_describe makes the session, and
+ * job_run fills it. */
 struct job {
 	const struct record_options *options;
 	const char *dir;
@@ -65,16 +65,17 @@ struct job {
 	struct session *session;
 };
 
-/* The GIL is recorded, or what a free-threaded build has instead: uprobes are wanted. */
+/* Whether to record the GIL, or its counterpart in a free-threaded build, so that uprobes are
+ * needed. */
 bool job_wants_gil(const struct job *job);
 
-/* The library inside the program sees the GIL. */
+/* Whether the library inside the program records the GIL. */
 static inline bool job_preloads(const struct job *job)
 {
 	return job->events.preloading.library;
 }
 
-/* Uprobes see the GIL, if it is recorded. */
+/* Whether uprobes record the GIL, if it is recorded. */
 static inline bool job_uses_uprobes(const struct job *job)
 {
 	return !job->events.samples_only &&
@@ -86,23 +87,23 @@ static inline bool job_uses_perf(const struct job *job)
 	return job_uses_uprobes(job) || job->events.beside;
 }
 
-/* Stacks and states are recorded, as asked, or since there is nothing else to record. */
+/* Whether stacks and states are recorded: on request, or because nothing else can be. */
 bool job_wants_stacks(const struct job *job);
 
-/* Find program, interpreter, perf and our own files: everything that can be refused before anything
- * is started. Returns 0, or as the run function of a command. */
+/* Find the program, the interpreter, perf and our own files. Whatever can be refused is refused
+ * here, before anything starts. Returns 0, or as the run function of a command. */
 int job_prepare(struct job *job, char *const *argv, struct error *err);
 
-/* Only program and interpreter. Returns as job_prepare. */
+/* Find only the program and the interpreter. Returns as job_prepare. */
 int job_find_program(struct job *job, char *const *argv, struct error *err);
 
-/* Of a job that was allocated: with all that it has. NULL is none. */
+/* Free an allocated job with all its members. NULL is allowed. */
 void job_free(struct job *job);
 
-/* Find the places to probe, and place the probes. From here on uprobes_release() must follow. */
+/* Find the places to probe, and place the probes. uprobes_release() must follow. */
 int job_prepare_probes(struct job *job, struct error *err);
 
-/* What the session says before the program has run; the caller frees it. */
+/* The session document before the program has run; the caller frees it. */
 struct session *job_describe(const struct job *job);
 
 /* Run the program as often as the options ask, and add its passes and notes to the session. */

@@ -21,20 +21,21 @@
 
 #define LOOK_EVERY_MS 5
 
-/* If the script has begun, which imports a library and needs the GIL for that. */
+/* For a script that has begun: it imports a library, and needs the GIL for that. */
 #define BEGUN_TIMEOUT_MS 10000
 
 #define WHY_MAX 4096
 
-/* struct _gil_runtime_state of 3.14, as preload/join.c knows it: interval, last_holder, locked,
- * switch_number, and two pairs. */
+/* The layout of struct _gil_runtime_state in 3.14, as in preload/join.c: interval, last_holder,
+ * locked, switch_number, and two pairs of condition and mutex. */
 #define GIL_HOLDER 8
 #define GIL_LOCKED 16
 #define GIL_SIZE   (32 + 2 * (sizeof(pthread_cond_t) + sizeof(pthread_mutex_t)))
 
 /*
- * What the program executes. The library cannot be imported: what it offers comes with the error. Nothing
- * is printed, and no name is left in the program.
+ * What the program executes. The library is not an extension module, so its import fails; the
+ * exception carries the function to call. The script prints nothing and leaves no name in the
+ * program.
  */
 static const char script[] =
 	"def giltracer(library, folder):\n"
@@ -76,7 +77,7 @@ int joining_check(const struct target *target, struct error *err)
 	return find(&ignored, target, err);
 }
 
-/* As in a bytes literal. */
+/* Quoted as in a bytes literal. */
 static char *quoted(const char *path)
 {
 	struct str out = { 0 };
@@ -97,7 +98,7 @@ static int write_script(const struct preloading *p, const char *path, struct err
 	return 0;
 }
 
-/* 1: it has begun, 0: not yet */
+/* Returns 1 if the library records, 0 if it does not yet, -1 if it refused. */
 static int look(const struct preloading *p, const struct target *target, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/refused", p->folder);
@@ -123,7 +124,7 @@ static int wait_for(const struct preloading *p, const struct target *target, uns
 	return ret;
 }
 
-/* 1: it has. Whoever has begun gets the time to do it. */
+/* Returns as look(). A script that has begun gets more time. */
 static int wait_until_joined(const struct preloading *p, const struct remote_exec *remote,
                              struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads the library into a program that runs already: the program does it itself, when asked to
+/* Loads the library into a program that already runs, by having the program execute a script
  * (live/remote_exec.h). */
 #ifndef GILTRACER_RECORD_JOINING_H
 #define GILTRACER_RECORD_JOINING_H
@@ -11,16 +11,16 @@
 struct preloading;
 struct target;
 
-/* How long the program's main thread may take to do it, if it is at work. */
+/* How long the program's main thread may take to execute the script. */
 #define JOINING_TIMEOUT_MS 5000
 
-/* Whether it can be asked to, as far as anybody may know. */
+/* Whether the program can execute a script, as far as this user may find out. */
 int joining_check(const struct target *target, struct error *err);
 
 /*
- * Load the library; from then on it records. preloading is prepared; alone: children are not
- * recorded. Errors: ETIMEDOUT the main thread executes no Python; others: the library cannot be loaded, and
- * nothing of the program was changed.
+ * Load the library, which records from then on. preloading has been prepared; alone: do not record
+ * children. Errors: ETIMEDOUT the main thread executes no Python; others: the library cannot be
+ * loaded, and the program is unchanged.
  */
 int joining_begin(const struct preloading *preloading, const struct target *target, bool alone,
                   struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session of the samples that were kept of a running program. */
+/* Writes the samples kept of a running program as a session. */
 #ifndef GILTRACER_RECORD_KEPT_H
 #define GILTRACER_RECORD_KEPT_H
 
@@ -10,7 +10,7 @@
 #include "locate/python.h"
 
 /**
- * @command: what the process was started with, NULL-terminated; @python: what runs it
+ * @command: what the process was started with, NULL-terminated; @python: its interpreter
  * All are borrowed.
  */
 struct kept {
@@ -20,7 +20,7 @@ struct kept {
 	struct keep *keep;
 };
 
-/* Leave a session in the existing folder dir, of what is kept until now. */
+/* Write a session with all samples that are kept so far into the existing folder dir. */
 int kept_session(const struct kept *kept, const char *dir, struct error *err);
 
 #endif

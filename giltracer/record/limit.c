@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time, size and disk: what ends a recording. */
+/* Ends a recording at a limit of time, size or disk space. */
 #include "record/limit.h"
 
 #include <sys/stat.h>
@@ -11,13 +11,14 @@
 
 #define MIB UINT64_C(1048576)
 
-/* perf writes some 100 MB a second at most. */
+/* How often sizes are checked. perf writes at most some 100 MB a second. */
 #define LOOK_MS 200
 
-/* perf still has buffered data to write then, and other programs write as well. */
+/* Bytes to leave free: perf still has buffered data to write at the end, and other programs
+ * write, too. */
 #define LEAST_FREE (256 * MIB)
 
-/* On the file system that path is on. */
+/* The free bytes of the file system that contains path. */
 static uint64_t free_bytes(const char *path)
 {
 	struct statvfs fs;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All English of the notes that recording leaves in the session, as a text to be read and mended.
- * Reports show them as they are; their own words are in report/phrases.def.
+ * All English of the notes that recording leaves in the session, collected here so that it can be
+ * read and edited as one text. Reports print them unchanged; the reports' own words are in
+ * report/phrases.def.
  */
 #ifndef GILTRACER_RECORD_NOTES_H
 #define GILTRACER_RECORD_NOTES_H
@@ -51,7 +52,7 @@
 	"the program was stopped for a while (Ctrl-Z, SIGSTOP): the time counts as " \
 	"sleep, and as "
 #define NOTE_STOLEN "the hypervisor stole %.1f %% of the CPUs' time: it counts as running, and as "
-/* What follows these two: of a GIL, and of a free-threaded interpreter. */
+/* The ends of these two notes: for an interpreter with a GIL, and for a free-threaded one. */
 #define NOTE_AS_HOLD        "hold for the thread that held the GIL"
 #define NOTE_AS_WAIT        "waiting for threads that waited for a lock meanwhile"
 #define NOTE_NO_SECOND_RUN  "interrupted: there was no second run, so there are no stacks"

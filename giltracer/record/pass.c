@@ -27,7 +27,7 @@
 #include "record/probe_verify.h"
 #include "record/group_signals.h"
 
-/* Descriptor of our socket in the program: high, since programs rely on the low numbers. */
+/* The number of our socket in the program: high, because programs rely on low numbers. */
 #define CHANNEL_FD 1000
 
 /* Longest message of share/python/program.py. */
@@ -62,7 +62,8 @@ static int channel_number(void)
 	return CHANNEL_FD;
 }
 
-/* As share/python/program.py reads them. Only the array is the caller's to free. */
+/* The arguments in the order in which share/python/program.py reads them. The caller frees the
+ * array, but not its strings. */
 static const char **program_argv(const struct pass_plan *plan, const char *fd, const char *entries)
 {
 	struct {
@@ -159,7 +160,7 @@ static int start_recorders(struct pass *pass, struct error *err)
 	return 0;
 }
 
-/* ---- what the program tells us */
+/* ---- messages from the program */
 
 static const char *argument(const char *message, const char *word)
 {
@@ -206,8 +207,8 @@ static bool is_recorded(const struct pass *pass)
 	       is_ours(pass, pass->result->start_tid);
 }
 
-/* Without probes, the program is killed before it does any work of its own: a run that is not
- * recorded is worse than none. */
+/* Kills the program if its probes are missing, before it does any work of its own: a run without
+ * a recording would be worse than none. */
 static bool has_probes(struct pass *pass)
 {
 	struct error err;
@@ -220,7 +221,7 @@ static bool has_probes(struct pass *pass)
 	return false;
 }
 
-/* As has_probes, if samples are all that is recorded. */
+/* Kills the program likewise if samples are all that is recorded and they cannot be taken. */
 static bool starts_sampling(struct pass *pass)
 {
 	struct error err;
@@ -244,7 +245,7 @@ static void handle_message(struct pass *pass, const char *message)
 		if (!has_probes(pass) || !starts_sampling(pass))
 			return;
 		recorders_command(&pass->recorders, "enable", &pass->result->perf_note);
-		/* The program reports the exact time next. */
+		/* An approximation: the program reports the exact time next. */
 		result->start_ns = clock_now_ns();
 		answer(pass, "go");
 	} else if ((arg = argument(message, "started"))) {
@@ -270,7 +271,7 @@ static void handle_message(struct pass *pass, const char *message)
 	}
 }
 
-/* False when there is nothing more to read at present. */
+/* Returns false if there is nothing to read at present. */
 static bool read_message(struct pass *pass)
 {
 	char buf[MESSAGE_MAX + 1];
@@ -291,10 +292,8 @@ static bool read_message(struct pass *pass)
 
 /* ---- signals */
 
-/*
- * A signal to the whole group, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), has reached
- * the program, which decides what to do. A signal to giltracer alone is passed on to the program.
- */
+/* A signal to the whole group, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), has reached
+ * the program itself. A signal to giltracer alone is passed on to the program. */
 static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
@@ -378,7 +377,7 @@ static void watch(struct pass *pass)
 		continue;
 }
 
-/* ---- the whole */
+/* ---- one execution */
 
 static int run(struct pass *pass, struct error *err)
 {
@@ -410,7 +409,7 @@ static int run(struct pass *pass, struct error *err)
 	pass->result->wall_ns = clock_now_ns() - start_ns;
 	pass->result->status = pass->program.status;
 	recorders_finish(&pass->recorders, &pass->result->perf_note);
-	/* What was stolen last is counted with the next tick of that CPU. */
+	/* The kernel accounts stolen time at each CPU's tick, so the last of it may be missing. */
 	pass->result->stolen_ns = steal_time_ns() - pass->result->stolen_ns;
 	thread_names_read(&pass->result->named, pass->plan->children);
 	if (pass->failure)

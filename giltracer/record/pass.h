@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One execution of the program, watched by one perf record or by several. */
+/* One execution of the program, recorded by one perf record or by several. */
 #ifndef GILTRACER_RECORD_PASS_H
 #define GILTRACER_RECORD_PASS_H
 
@@ -20,23 +20,23 @@ struct probe_set;
 
 /**
  * What to run. All pointers are borrowed.
- * @python: interpreter, absolute; @python_options, NULL-terminated, go to it
+ * @python: interpreter, absolute; @python_options: its options, NULL-terminated
  * @kind: "script" or "module", with @target: what to run
  * @args: its arguments, NULL-terminated
  * @entry, @imports: see share/python/program.py
- * @python_trace: file for VizTracer's trace, "=" and the library that records calls itself; NULL
- * for none
- * @python_trace_entries: how many entries it keeps
+ * @python_trace: file for VizTracer's trace; "=" and the path of the library if that records calls;
+ * NULL for none
+ * @python_trace_entries: how many entries VizTracer keeps
  * @codes: file for the program's code objects (trace/pycode.h); NULL for none
- * @children: file for what forked children call their threads; gone afterwards
- * @probes: what @perf records of the program, which has to be found in it; NULL for none
- * @preloading: the library that records the program, NULL: none
- * @in, @out, @err: the program's; -1 for ours
+ * @children: file for the thread names of forked children; removed afterwards
+ * @probes: what @perf records, and what the program must contain; NULL for none
+ * @preloading: the library that records the program; NULL for none
+ * @in, @out, @err: the program's streams; -1 for ours
  * @perf: perf_count recordings
- * @no_children: of a process that runs already, itself alone
- * @sampling: stacks that are sampled meanwhile; NULL: none
- * @limit: when they end at the latest; the program goes on
- * @on_limit: told why they did, as soon as they did; may be NULL
+ * @no_children: of a process that already runs, record only itself
+ * @sampling: stacks to sample meanwhile; NULL for none
+ * @limit: when the recordings end at the latest; the program goes on
+ * @on_limit: called with the reason as soon as a limit ends them; may be NULL
  */
 struct pass_plan {
 	const char *python;
@@ -61,22 +61,22 @@ struct pass_plan {
 };
 
 /**
- * What came of it. Strings are owned.
- * @status: of the program, as of waitpid
+ * The result. Strings are owned.
+ * @status: of the program, as from waitpid
  * @start_ns, @stop_ns: when tracing was on; 0 if it never was, or the end is not known
  * @start_tid: the thread that started it
  * @late_tasks: perf could not read the names of threads at the start: see struct perf_plan
- * @stolen_ns: what a hypervisor took of all CPUs meanwhile
+ * @stolen_ns: time that a hypervisor took from all CPUs together meanwhile
  * @pid: of the program
  * @mmap_pages: ring buffer per CPU and recording
- * @interrupted: somebody asked us to stop
- * @stopped: the program was stopped for a while, and went on
+ * @interrupted: a signal asked us to stop
+ * @stopped: the program was stopped for a while, and continued
  * @codes: the list of code objects is complete
- * @unloaded: Python could not load the program, and has said why
- * @gil: what it said of the GIL when it started tracing
- * @named: what the program called its threads
+ * @unloaded: Python could not load the program, and has printed why
+ * @gil: the state of the GIL when tracing started, as the program reported it
+ * @named: the names of the program's threads
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
- * @trace_note: why there is none, or it is not complete; or NULL
+ * @trace_note: why there is no complete trace; or NULL
  * @entry_note: why tracing did not start; or NULL
  * @limit_note: why the recordings ended before the program; or NULL
  * @perf_note: what went wrong with a recording while the program ran; or NULL
@@ -93,12 +93,11 @@ struct pass_result {
 };
 
 /*
- * Run it to its end. Errors: perf or the program did not start; ENOENT and EACCES are the
- * interpreter's, EINTR a signal came before it started, ESTALE the probed file was replaced before
- * that, EINVAL our part of the program gave up, or
- * the probes are not in it: then it was ended where tracing was to start. The program's own failure
- * is a status, no error. A recording that fails in the middle is a perf_note, since the program has
- * run.
+ * Run it to its end. Errors: perf or the program did not start (ENOENT and EACCES are about the
+ * interpreter); EINTR: a signal came before the program started; ESTALE: the probed file was
+ * replaced before that; EINVAL: our part of the program gave up, or the program lacks the probes
+ * and was killed where tracing was to start. If the program fails, that is a status, not an error.
+ * If a recording fails later, that is a perf_note, because the program has run.
  */
 int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
              struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What to record -> the arguments of perf record. */
+/* Turns a plan into the arguments of perf record. */
 #include "record/perfcmd.h"
 
 #include <stdarg.h>
@@ -10,9 +10,9 @@
 #include "base/vec.h"
 
 /*
- * Threads that still want to run are told by PERF_RECORD_SWITCH's preempt flag; why the others
- * sleep is what stacks are for. The bits are the task states S, D, T, t, X, Z and P; what the
- * kernel adds for a preempted thread is above them (TASK_REPORT_MAX, include/linux/sched.h).
+ * The preempt flag of PERF_RECORD_SWITCH marks threads that are still runnable; stacks show why the
+ * others sleep. The bits are the task states S, D, T, t, X, Z and P; the kernel's additional values
+ * for a preempted thread are above them (TASK_REPORT_MAX, include/linux/sched.h).
  */
 #define SLEEPS "prev_state & 0x7f"
 #define STOPS  "prev_state & 0xc"
@@ -78,22 +78,24 @@ static void add_settings(struct args *args, const struct perf_plan *plan)
 	add(args, "%s", plan->output);
 	add(args, "-k");
 	add(args, "CLOCK_MONOTONIC");
-	/* Disabled until the program says so. */
+	/* The events are disabled until the program reports its start. */
 	add(args, "-D");
 	add(args, "-1");
 	add(args, "--control");
 	add(args, "fd:%d,%d", plan->control_fd, plan->ack_fd);
 	if (!plan->everybody) {
 		add(args, "--switch-events");
-		/* Without it, switch records have no CPU. */
+		/* Otherwise switch records have no CPU. */
 		add(args, "--sample-cpu");
 	}
-	/* perf's thread for those sleeps a second, and perf waits for it when it ends. */
+	/* perf's thread for BPF events sleeps for a second at a time, and perf waits for it at
+	 * the end. */
 	add(args, "--no-bpf-event");
-	/* No reading of the whole file for build-ids at the end, no copies into ~/.debug. */
+	/* perf does not read the whole file for build-ids at the end, nor copy files into
+	 * ~/.debug. */
 	add(args, "-N");
 	add(args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
-	/* Counters alone have one, and the others are a tenth smaller without. */
+	/* Only counters need the period; without it, all samples are a tenth smaller. */
 	if (!plan->counters || !*plan->counters)
 		add(args, "--no-period");
 	if (plan->mmap_pages) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What to record -> the arguments of perf record. Pure: nothing is looked up here. */
+/* Turns a plan into the arguments of perf record. Pure: nothing is looked up on the host. */
 #ifndef GILTRACER_RECORD_PERFCMD_H
 #define GILTRACER_RECORD_PERFCMD_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What the event of the samples is called, for trace/perf/from_perf.h. */
+/* The name of the sampling event, for trace/perf/from_perf.h. */
 #define PERFCMD_NATIVE "giltracer_native"
 
 /**
@@ -16,28 +16,27 @@
  * @guard: the program that starts perf in our place, see perfwords.h; NULL: none
  * @without_syslog: start perf without CAP_SYSLOG, so that it does not read the kernel's symbols
  * @output: perf.data to write
- * @pid: process to attach to, with all that it will fork
+ * @pid: process to attach to, with all its future children
  * @others: more such processes, "12,34"; NULL for none
- * @late_tasks: write the names and mappings of what runs already at the end: perf gives up where a
- *              thread ends while it reads them at the start
- * @everybody: not @pid, but the whole machine, and of it wake-ups and who gets which CPU alone
+ * @late_tasks: write the names and mappings of existing threads at the end: perf gives up if a
+ * thread ends while it reads them at the start
+ * @everybody: not @pid but the whole machine, and only its wake-ups and CPU switches
  * @control_fd, @ack_fd: perf's ends of its control pipes
- * @native: sample user stacks of what runs, with dumps of this many bytes; 0: none
- * @native_hz: so often; not more than perf_host.sample_hz
+ * @native: sample user stacks of running threads, with dumps of this many bytes; 0: none
+ * @native_hz: frequency of these samples; at most perf_host.sample_hz
  * @answer_ms: how long perf may take to answer; 0: a minute
  * @mmap_pages: ring buffer per CPU, a power of two; 0 leaves it to perf
- * @aio: write while reading: in small buffers, what perf waits for the file is time in which
- *       records are lost
+ * @aio: write asynchronously: with small buffers, records are lost while perf waits for the file
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
  * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
  * @early: those of probes that are recorded before the program switches tracing on;
- *         NULL-terminated; NULL for none
- * @counters: events of the user's, NULL-terminated; NULL for none
- * @unswapped: keep the events of a task with it, see perf_reads_inherited()
+ * NULL-terminated; NULL for none
+ * @counters: the user's events, NULL-terminated; NULL for none
+ * @unswapped: keep a task's events with the task, see perf_reads_inherited()
  * @waking: record sched:sched_waking
- * @sched: record sched:sched_switch; @stops: only where a thread is stopped, by a signal or a debugger
- * @stack_size: bytes of user stack with each sched:sched_switch that goes to sleep, a multiple of
- *              8; 0: no stacks
+ * @sched: record sched:sched_switch; @stops: only where a signal or a debugger stops a thread
+ * @stack_size: bytes of user stack with each sched:sched_switch to a sleep, a multiple of 8; 0: no
+ * stacks
  */
 struct perf_plan {
 	const char *perf, *guard;

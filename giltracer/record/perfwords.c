@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every word is checked: whoever starts giltracer-perf chooses them. */
+/* Checks every word: the user who starts giltracer-perf chooses them. */
 #include "record/perfwords.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-/* Locked memory for each CPU: as much as perf_limits.c ever asks for. */
+/* Locked memory for each CPU: the most that perf_limits.c asks for. */
 #define BUFFER_MAX ((uint64_t)257 << 20)
 #define STACK_MAX  65528
 #define HZ_MAX     1000
@@ -89,14 +89,13 @@ static bool is_probe(const char *text)
 	       text[group + 1 + strspn(text + group + 1, NAME_CHARS)] == '\0';
 }
 
-/* A plain name, with nothing behind it: neither tracepoints nor the kernel's own cycles. */
+/* A plain name without modifiers: neither a tracepoint nor cycles of the kernel. */
 static bool is_counter(const char *text)
 {
 	return *text && *text != '-' && text[strspn(text, NAME_CHARS "-.")] == '\0';
 }
 
-/* What software events of the kernel's count happens in the kernel; all else is counted of the
- * program alone. */
+/* The kernel's software events happen in the kernel; all others are counted in user space only. */
 static char *counter_of_program(const char *text)
 {
 	static const char *const kernels[] = {

@@ -24,7 +24,7 @@
 
 #define LIBRARY "giltracer/preload/libgiltracer-preload.so"
 
-/* A library cannot be put into every program. */
+/* The library cannot be preloaded into every program. */
 static int check_image(const char *path, bool is_program, struct error *err)
 {
 	struct dynamic dynamic;
@@ -62,7 +62,7 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 	    check_image(python->library, false, err) < 0 ||
 	    datadir_find_library(&library, LIBRARY, err) < 0)
 		return -1;
-	/* The dynamic linker takes both for the end of a name. */
+	/* The dynamic linker treats both characters as the end of a name. */
 	if (strpbrk(library, " :"))
 		return error_set(err, EINVAL,
 		                 "%s: a library in a folder with a space or a colon in its name "
@@ -113,7 +113,7 @@ char *preloading_variable(const char *library)
 	                         : xasprintf("LD_PRELOAD=%s", library);
 }
 
-/* ---- what the library finds in its folder */
+/* ---- files that the library reads from its folder */
 
 static struct preload_offsets offsets_of(const struct probedef *def)
 {
@@ -134,7 +134,7 @@ static struct preload_offsets offsets_of(const struct probedef *def)
 	};
 }
 
-/* A child may be of another version than the program. */
+/* A child may run another version of Python than the program. */
 static int write_offsets(const struct preloading *p, struct error *err)
 {
 	CLEANUP(free) char *folder = NULL;
@@ -170,7 +170,7 @@ static int append(const struct preloading *p, const struct preload_entry *entry,
 
 	if (fd < 0)
 		return error_errno(err, "%s", path);
-	errno = ENOSPC; /* of a short write */
+	errno = ENOSPC; /* for a short write */
 	if (write(fd, entry, sizeof(*entry)) != (ssize_t)sizeof(*entry) ||
 	    (len && write(fd, text, len) != (ssize_t)len))
 		return error_errno(err, "%s", path);
@@ -188,7 +188,7 @@ static int write_own(const struct preloading *p, const char *bootstrap, struct e
 	return append(p, &entry, text, err);
 }
 
-/* All but the library. */
+/* Frees everything but the path of the library. */
 static void drop_run(struct preloading *p)
 {
 	if (p->control)
@@ -219,7 +219,8 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	return map_control(p, plan, err);
 }
 
-/* Only those know the rate of a program's clock that ended before it had looked twice. */
+/* A program that ends before it has compared its clocks twice does not write their rate; these
+ * pairs give it. */
 void preloading_note_time(const struct preloading *p)
 {
 	struct preload_entry best = { .size = sizeof(best), .type = PRELOAD_PAIR };
@@ -237,7 +238,7 @@ uint64_t preloading_full_ns(const struct preloading *p)
 	return p->control ? __atomic_load_n(&p->control->full_ns, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* A zombie has no program any more. */
+/* False for a zombie, which has no image any more. */
 static bool lives(unsigned long pid)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%lu/exe", pid);
@@ -246,7 +247,7 @@ static bool lives(unsigned long pid)
 	return readlink(path, &exe, 1) >= 0 || errno == EACCES;
 }
 
-/* PID.STAMP.log. */
+/* The logs are named PID.STAMP.log. */
 static int write_alive(const struct preloading *p, struct error *err)
 {
 	CLEANUP(closedir) DIR *dir = opendir(p->folder);
@@ -270,8 +271,7 @@ void preloading_stop(const struct preloading *p)
 
 	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks_now();
 	if (write_alive(p, &err) < 0 || append(p, &entry, NULL, &err) < 0)
-		log_warn("%s: the recording does not say when it ended, nor which processes went "
-		         "on",
+		log_warn("%s: the recording lacks its end, and the processes that were still alive",
 		         err.text);
 	__atomic_store_n(&p->control->limit, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The library inside the program: whether it can be, and its folder, environment and limit. */
+/* The library inside the program: whether it can be loaded; its folder, environment and limit. */
 #ifndef GILTRACER_RECORD_PRELOADING_H
 #define GILTRACER_RECORD_PRELOADING_H
 
@@ -11,15 +11,16 @@
 struct preload_control;
 struct python;
 
-/* Its folder in the session's, by the pass. */
+/* The library's folder inside the session's, by pass. */
 #define RECORD_PRELOAD        "gil.preload"
 #define RECORD_STACKS_PRELOAD "stacks.preload"
 
 /**
  * All zero: it is not used.
  * @library, @folder: absolute
- * @env: for the program, NULL-terminated
- * @control: shared with the library; @lock: on its file, as long as this process lives; 0: none
+ * @env: variables for the program, NULL-terminated
+ * @control: shared with the library; @lock: a lock on its file for the life of this process; 0:
+ * none
  */
 struct preloading {
 	char *library, *folder;
@@ -28,19 +29,18 @@ struct preloading {
 	int lock;
 };
 
-/* Whether the interpreter can be traced so; an error says why not. */
+/* Whether the interpreter can be recorded this way; the error says why not. */
 int preloading_check(struct preloading *ret, const struct python *python, struct error *err);
 
 /**
  * @dir: of the session, absolute; @name: of the folder in it
  * @max_mib: how much may be recorded; 0: as much as there is room for
- * @frames: of each release
+ * @frames: how many are recorded of each release
  * @entries: how many of the last Python calls of each process are kept
- * @shortest_us: of shorter ones, nothing is shown; @modules: of other modules' functions neither;
- * NULL: of all
- * @c_calls: those of functions in C, too
- * @calls_only: it does not see the GIL
- * @bootstrap: our part of the program, of which nothing is shown
+ * @shortest_us: shorter calls are not shown; @modules: only their functions are shown; NULL: all
+ * @c_calls: calls of C functions, too
+ * @calls_only: the library does not record the GIL
+ * @bootstrap: our part of the program, whose functions are not shown
  */
 struct preloading_plan {
 	const char *dir, *name;
@@ -50,23 +50,23 @@ struct preloading_plan {
 	const char *bootstrap;
 };
 
-/* Make the folder in the session's. Again, for the next run: another folder. */
+/* Make the folder in the session's. A second call, for the next run, makes another one. */
 int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err);
 
-/* LD_PRELOAD=…, with what is in it already; caller frees. */
+/* LD_PRELOAD=…, in addition to the variable's present value; the caller frees it. */
 char *preloading_variable(const char *library);
 
-/* What the clocks say now: before the program starts, and after its end. */
+/* Record a reading of both clocks: before the program starts, and after its end. */
 void preloading_note_time(const struct preloading *p);
 
-/* When its limit was reached, CLOCK_MONOTONIC; 0: it was not. */
+/* When the library's limit was reached, CLOCK_MONOTONIC; 0: not reached. */
 uint64_t preloading_full_ns(const struct preloading *p);
 
-/* Nothing more is to be recorded, and nothing since the limit was reached counts. Notes which processes
- * live on. */
+/* Stop recording. What was recorded after the limit was reached does not count. Notes which
+ * processes are still alive. */
 void preloading_stop(const struct preloading *p);
 
-/* Whether process pid has made a GIL that the library knows. */
+/* Whether the library has seen process pid create a GIL. */
 bool preloading_works(const struct preloading *p, uint32_t pid);
 
 void preloading_done(struct preloading *p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What to run and with what: all that can be refused before anything is started. */
+/* Finds what to run and how to record it. Whatever can be refused is refused here, before
+ * anything starts. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ static bool is_binary(const char *path)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* Errors for command lines that people write who are used to other tools. */
+/* Errors for command lines as users of similar tools write them. */
 static int explain(const struct record_options *options, const char *script, int status,
                    struct error *err)
 {
@@ -98,7 +99,7 @@ static int check_script(const struct record_options *options, const char *script
 	               : -EXIT_CANNOT_RUN;
 }
 
-/* The options that are about how a program starts. */
+/* The first given option that only applies to starting a program. */
 static const char *start_option(const struct record_options *options)
 {
 	const struct {
@@ -168,8 +169,8 @@ static int find_target(struct job *job, char *const *argv, struct error *err)
 	                    err);
 }
 
-/* Whether a script would be run by the interpreter of its first line: it says one, the script is a
- * program, and nobody said otherwise. */
+/* Whether the interpreter of the script's first line runs it: the script names one and is
+ * executable, and neither --python nor a virtual environment chooses another. */
 static bool uses_shebang(const struct job *job)
 {
 	const char *venv = getenv("VIRTUAL_ENV");
@@ -178,7 +179,7 @@ static bool uses_shebang(const struct job *job)
 	       access(job->program.target, X_OK) == 0;
 }
 
-/* The file behind all links, and the folder, which is what makes a virtual environment. */
+/* The file behind all links, and the folder, which identifies a virtual environment. */
 static char *identity(const char *wanted)
 {
 	CLEANUP(free) char *command = NULL;
@@ -194,7 +195,7 @@ static char *identity(const char *wanted)
 	return file && folder ? xasprintf("%s %s", folder, file) : NULL;
 }
 
-/* Whether two commands are different interpreters, or one cannot be found. */
+/* Whether two commands are different interpreters, or one of them cannot be found. */
 static bool differ(const char *a, const char *b)
 {
 	CLEANUP(free) char *identity_a = identity(a);
@@ -276,7 +277,7 @@ bool job_wants_stacks(const struct job *job)
 	return job->options->state_detect || !job_wants_gil(job);
 }
 
-/* The library needs no perf, which knows when threads run. */
+/* The library works without perf, but only perf knows when threads run. */
 static void find_beside(struct job *job)
 {
 	struct error ignored;
@@ -284,7 +285,7 @@ static void find_beside(struct job *job)
 	job->events.beside = job->host.perf && perf_try_self(&ignored) == 0;
 }
 
-/* The library, loaded by a program that runs already. */
+/* Prepares for a running program to load the library. */
 static int prepare_joining(struct job *job, struct error *err)
 {
 	CLEANUP(target_close) struct target *target = NULL;
@@ -298,7 +299,7 @@ static int prepare_joining(struct job *job, struct error *err)
 	return 0;
 }
 
-/* Of a program that runs already: the library, or samples. */
+/* Without uprobes, records a running program by the library, or else by samples. */
 static void without_uprobes(struct job *job, const struct error *err)
 {
 	struct error why;
@@ -316,8 +317,9 @@ static void without_uprobes(struct job *job, const struct error *err)
 }
 
 /*
- * Why perf does not record the GIL, *err: whether the library inside the program can do it instead,
- * or, of a program that runs already, samples. 0: it will, and that is said.
+ * perf cannot record the GIL, for the reason in *err. Returns 0, with a message, if the library
+ * inside the program can record it instead or, of a program that already runs, samples can be
+ * taken.
  */
 static int without_perf(struct job *job, struct error *err)
 {
@@ -338,7 +340,7 @@ static int without_perf(struct job *job, struct error *err)
 	return 0;
 }
 
-/* The limits of perf and the host are found out while the interpreter is asked. */
+/* Finds the limits of perf and the host while the interpreter is asked. */
 struct host_search {
 	struct perf_limits *host;
 	struct error err;
@@ -375,7 +377,7 @@ static int find_python_and_host(struct job *job, struct error *err)
 	return ret;
 }
 
-/* What the library alone can do. */
+/* Refuses options that need the library to record calls. */
 static int check_filters(const struct job *job, struct error *err)
 {
 	const struct record_options *options = job->options;
@@ -401,13 +403,13 @@ static int choose_viztracer(struct job *job, struct error *err)
 	return error_set(err, ENOENT, "%s has no VizTracer: %s", python->command, advice);
 }
 
-/* What the library cannot be loaded into, VizTracer may be in. */
+/* Prefers the library; VizTracer may work in programs that cannot load it. */
 static int choose_python_trace(struct job *job, struct error *err)
 {
 	const unsigned wanted = job->options->python_trace;
 
 	job->program.python_trace = PYTHON_TRACE_NONE;
-	/* Samples alone are to cost the program nothing. */
+	/* Samples alone must not slow the program. */
 	if (wanted == PYTHON_TRACE_NONE ||
 	    (wanted == PYTHON_TRACE_AUTO && job->options->probes == PROBES_NONE))
 		return 0;
@@ -425,7 +427,7 @@ static int choose_python_trace(struct job *job, struct error *err)
 	return 0;
 }
 
-/* Adds to the error how to get the permission, as giltracer check does. */
+/* Adds to the error how to get the permission, in the words of giltracer check. */
 static int denied(const struct job *job, const char *instead, struct error *err)
 {
 	CLEANUP(free)
@@ -458,8 +460,8 @@ int job_prepare_probes(struct job *job, struct error *err)
 	failed = resolve_probes(&job->events.probes, job->program.python, job->options->frames,
 	                        err);
 
-	/* The place of take_gil identifies sleeps for the GIL in the stacks of a stripped
-	 * interpreter. Without it, only frames named take_gil do. */
+	/* In the stacks of a stripped interpreter, sleeps for the GIL are identified by the
+	 * address of take_gil. Without it, only frames with that name are. */
 	if (!job_wants_gil(job) || !job_uses_uprobes(job)) {
 		if (failed < 0)
 			log_debug("%s", err->text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A breakpoint is an instruction of one byte on x86-64, seen in /proc/PID/mem. */
+/* Checks breakpoints in /proc/PID/mem; on x86-64, a breakpoint is an instruction of one byte. */
 #include "record/probe_verify.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define KNOWS_BREAKPOINTS false
 #endif
 
-/* A line of /proc/PID/maps; path is in that text. */
+/* A line of /proc/PID/maps; path points into that text. */
 struct mapping {
 	uint64_t start, end, offset;
 	const char *path;
@@ -63,7 +63,7 @@ static bool has_all(int memory, const struct mapping *m, const struct probe_set 
 	return true;
 }
 
-/* The last part of a path: where a container or a link shows a file does not matter. */
+/* The last part of a path: the folder may differ in a container or behind a link. */
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -77,7 +77,7 @@ static bool is_named_like(const struct mapping *m, const struct probe_set *set)
 	size_t len = strlen(base);
 	const char *theirs = base_name(m->path);
 
-	/* "NAME (deleted)", too */
+	/* The kernel appends " (deleted)" to the name of a removed file. */
 	return !strncmp(theirs, base, len) && (!theirs[len] || theirs[len] == ' ');
 }
 

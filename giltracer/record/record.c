@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Record a program into a session folder. */
+/* Records a program into a session folder. */
 #include "record/record.h"
 
 #include <errno.h>

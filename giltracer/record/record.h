@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Record a program into a session folder: what `giltracer record` and `giltracer` have in common.
- */
+/* Records a program into a session folder, for `giltracer record` and `giltracer`. */
 #ifndef GILTRACER_RECORD_RECORD_H
 #define GILTRACER_RECORD_RECORD_H
 
@@ -12,8 +11,8 @@
 #include "base/child.h"
 #include "locate/framefetch.h"
 
-/* Who sees the GIL's events: perf by uprobes, or a library inside the program. Both, to compare
- * them: the report is made of perf's. None: samples are all there is. */
+/* What records the GIL's events: perf by uprobes, or a library inside the program; PROBES_BOTH:
+ * both, to compare them, with perf's in the report; PROBES_NONE: neither, only samples. */
 enum probes_kind { PROBES_AUTO, PROBES_UPROBES, PROBES_PRELOAD, PROBES_BOTH, PROBES_NONE };
 
 extern const char *const probes_kind_names[];
@@ -25,11 +24,11 @@ enum python_trace {
 	PYTHON_TRACE_NONE
 };
 
-/* As the option and the session call them; in describe.c. */
+/* The names in the option and in the session; in describe.c. */
 extern const char *const python_trace_names[];
 
-/* VizTracer takes its buffer when it starts: 10 million entries are about 640 MB of address space,
- * of which it touches what it fills. */
+/* VizTracer allocates its buffer when it starts: 10 million entries are about 640 MB of address
+ * space, of which it touches only what it fills. */
 #define PYTHON_TRACE_ENTRIES 10000000
 
 struct record_options {
@@ -38,7 +37,7 @@ struct record_options {
 	bool one_run;
 	bool trace_imports;
 	bool verbose, quiet;
-	unsigned pid; /* the process to record, which runs already; 0: start a program */
+	unsigned pid; /* the running process to record; 0: start a program */
 	const char *python;
 	const char *module;
 	const char *entry;
@@ -46,20 +45,20 @@ struct record_options {
 	unsigned probes;       /* enum probes_kind */
 	unsigned python_trace; /* enum python_trace */
 	unsigned python_trace_entries;
-	unsigned trace_min_us;  /* shorter calls are left out */
-	bool trace_c_calls;     /* calls of functions in C, too */
-	const char *trace_only; /* modules between commas; NULL: all */
-	unsigned frames;        /* Python frames that each request fetches */
+	unsigned trace_min_us;  /* omit shorter calls */
+	bool trace_c_calls;     /* calls of C functions, too */
+	const char *trace_only; /* modules, separated by commas; NULL: all */
+	unsigned frames;        /* Python frames to record with each request */
 	unsigned duration_s;    /* 0: until the program ends */
 	unsigned max_mib;
-	unsigned sample_hz; /* 0: no samples, unless there is nothing else */
+	unsigned sample_hz; /* 0: no samples, unless nothing else can be recorded */
 	bool gil_only;
-	bool no_children; /* the process itself alone */
+	bool no_children; /* only the process itself */
 	struct opt_list events;
 	bool (*is_command)(const char *word); /* for the message about a missing script */
 };
 
-/* About 40 million GIL events: 1.5 GB of memory for the report, and 250 MB of page. */
+/* About 40 million GIL events: the report takes 1.5 GB of memory, and its page 250 MB. */
 #define RECORD_MAX_MIB 4096
 
 #define RECORD_OPTIONS_DEFAULT(is_command_)                                                 \
@@ -120,12 +119,12 @@ struct record_options {
 		OPT_FLAG('q', "quiet", &(o)->quiet, "print errors only")
 
 /**
- * What the program did, and how we should end.
- * @exit_status: the program's, 128 + signal if it died of one
+ * The program's end, and how to end ourselves.
+ * @exit_status: the program's; 128 + signal if a signal killed it
  * @signal: that signal, or 0
- * @failed: a recording failed while the program ran; said already
- * @interrupted: somebody wants us to stop
- * @unloaded: the program did not run, since Python could not load it
+ * @failed: a recording failed while the program ran; already reported
+ * @interrupted: a signal asked us to stop
+ * @unloaded: the program did not run, because Python could not load it
  */
 struct record_outcome {
 	int exit_status;
@@ -137,23 +136,24 @@ struct record_outcome {
 
 void record_set_log_level(const struct record_options *options);
 
-/* Make the folder for a session: new, empty, or of an older session, which is removed. *ret is its
- * absolute path, since the program may change its folder; caller frees. */
+/* Make the folder for a session: new, empty, or with an older session, which is removed. *ret is
+ * its absolute path, because the program may change its folder; the caller frees it. */
 int record_make_folder(char **ret, const char *dir, struct error *err);
 
-/* Remove a session, the folder too unless there is something else in it. */
+/* Remove a session, and its folder unless it contains other files. */
 void record_remove_folder(const char *dir);
 
 /*
- * Run argv (script and its arguments; the arguments alone with options->module) and leave a session
- * in the existing folder dir, an absolute path. Signals are blocked since the caller has something
- * to remove; one that asks us to end while no program runs is an error, EINTR, and still pending.
+ * Run argv (script and its arguments; with options->module, only the arguments) and leave a session
+ * in the existing folder dir, an absolute path. The caller blocks signals, because it has to clean
+ * up; a signal that asks us to end while no program runs is the error EINTR, and remains pending.
  * Returns 0, or as the run function of a command.
  */
 int record_session(const struct record_options *options, char *const *argv, const char *dir,
                    const struct signals *signals, struct record_outcome *ret, struct error *err);
 
-/* The exit status to return; does not return if the program died of a signal: then so do we. */
+/* The exit status to return. If a signal killed the program, this function does not return but
+ * kills us by the same signal. */
 int record_exit(const struct record_outcome *outcome);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One perf record at work. */
+/* Runs one perf record. */
 #include "record/recorder.h"
 
 #include <dirent.h>
@@ -20,13 +20,14 @@
 #include "record/perfwords.h"
 #include "system/host.h"
 
-/* perf reads all of /proc/PID and opens an event per CPU before it answers: seconds if loaded. */
+/* perf reads all of /proc/PID and opens an event per CPU before it answers, which takes seconds
+ * on a loaded machine. */
 #define ANSWER_MS 60000
 
-/* How soon Ctrl-C is noticed meanwhile, at the latest. */
+/* How long it may take to notice Ctrl-C meanwhile. */
 #define LOOK_MS 100
 
-/* The highest: at -10, with other programs wanting its CPU, perf sometimes lost records. */
+/* The highest priority: at -10, perf sometimes lost records on a loaded machine. */
 #define PERF_NICE -20
 
 static bool is_progress(const char *line)
@@ -61,13 +62,13 @@ static bool is_about_symbols(const char *line)
 	return false;
 }
 
-/* Where perf's manual begins instead of its message. */
+/* The beginning of perf's usage text, which follows its message. */
 static bool is_usage(const char *line)
 {
 	return str_has_prefix(line, "Run 'perf ") || str_has_prefix(line, "Usage:");
 }
 
-/* What perf said, on one line, without what it says when all is well. Caller frees. */
+/* perf's message on one line, without the lines it always prints. The caller frees it. */
 static char *perf_text(const struct recorder *recorder)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -94,8 +95,11 @@ static const char *hint(const char *text, int *ret_code)
 		*ret_code = EPERM;
 		return " (giltracer check shows what this host permits)";
 	}
-	/* "Couldn't create thread/CPU maps: No such process"; "failed to set filter … (File exists)":
-	 * perf forgot the events of a thread that had ended, and counts those of another one twice. */
+	/*
+	 * "Couldn't create thread/CPU maps: No such process", or "failed to set filter … (File
+	 * exists)": perf has removed the events of a thread that had ended and counts another
+	 * thread's events twice.
+	 */
 	if (strstr(text, "No such process") ||
 	    (strstr(text, "set filter") && strstr(text, "File exists")))
 		*ret_code = ESRCH;
@@ -138,7 +142,7 @@ static int open_pipes(struct recorder *rec, int *ret_control, int *ret_ack, stru
 	return 0;
 }
 
-/* One line, however long, to be copied. */
+/* One line of any length, so that it can be copied into a shell. */
 static void log_command(char *const *argv)
 {
 	CLEANUP(str_done) struct str line = { 0 };
@@ -148,7 +152,7 @@ static void log_command(char *const *argv)
 	log_debug("started:%s", str_get(&line));
 }
 
-/* perf makes them non-blocking; their numbers in perf are the ones they have here. */
+/* perf makes its control pipes non-blocking. In perf, they have the same numbers as here. */
 static int spawn(struct recorder *rec, const struct perf_plan *wanted,
                  const struct signals *signals, struct error *err)
 {
@@ -183,8 +187,8 @@ static int spawn(struct recorder *rec, const struct perf_plan *wanted,
 	return failed < 0 ? error_prefix(err, "perf record") : 0;
 }
 
-/* Positive: perf answered; 0: it ended; negative: it did not answer in time, or a signal asks us to
- * end. */
+/* Returns a positive value if perf answered, 0 if it ended, negative if it did not answer in
+ * time or a signal asks us to end. */
 static int read_ack(struct recorder *rec)
 {
 	struct pollfd ready = { .fd = rec->ack_fd, .events = POLLIN };
@@ -198,7 +202,7 @@ static int read_ack(struct recorder *rec)
 		if (n < 0 && errno == EINTR)
 			n = 0;
 	}
-	/* "ack\n", with its terminating zero in some versions. */
+	/* "ack\n"; some versions of perf add a terminating zero. */
 	return n == 1 ? read(rec->ack_fd, buf, sizeof(buf)) > 0 : -1;
 }
 
@@ -255,8 +259,8 @@ static bool short_of_memory(const struct recorder *rec)
 	return strstr(text, "mmap") || strstr(text, "mapping pages");
 }
 
-/* perf loses what it does not read in time, so it gets a high priority if we may set one. Not a
- * realtime priority: at times perf runs without sleeping. */
+/* perf loses what it does not read in time, so its priority is raised if that is permitted; not
+ * to a realtime priority, because perf sometimes runs without sleeping. */
 static void raise_priority(pid_t pid)
 {
 	if (setpriority(PRIO_PROCESS, (id_t)pid, PERF_NICE) < 0)
@@ -290,8 +294,8 @@ int recorder_start(struct recorder *ret, const struct perf_plan *plan,
 	return 0;
 }
 
-/* A thread ended after perf had opened its events: perf cannot read its name, and gives up without a
- * word. */
+/* A thread ended after perf had opened its events: perf cannot read its name, and ends without a
+ * message. */
 static bool lost_a_thread(const struct recorder *rec)
 {
 	CLEANUP(free) char *text = perf_text(rec);
@@ -321,8 +325,8 @@ static int start_smaller(struct recorder *rec, const struct perf_plan *plan,
 	return recorder_start(rec, plan, signals, err);
 }
 
-/* Newer perfs (7.2) go on without an event that the kernel refuses: who asked for it would look for
- * it in vain. */
+/* perf 7.2 and later continue without an event that the kernel refuses, so that the recording
+ * would lack it. */
 static bool went_without(const struct recorder *rec)
 {
 	CLEANUP(free) char *text = perf_text(rec);
@@ -336,7 +340,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 	struct error said;
 
 	while (recorder_answer(rec, &said) < 0) {
-		/* perf still runs: waiting for its end would take as long as the program runs. */
+		/* perf still runs, and would do so until the program ends: do not wait for it. */
 		if (said.code == ETIMEDOUT || said.code == EINTR) {
 			*err = said;
 			return -1;
@@ -374,7 +378,7 @@ int recorder_finish(struct recorder *rec, struct error *err)
 	recorder_stop(rec);
 	child_wait(&rec->perf);
 	status = rec->perf.status;
-	/* perf writes everything, or fails to, and then dies by the signal that ended it. */
+	/* After its last write, successful or not, perf dies by the signal that ended it. */
 	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
 		return could_not_write(rec) ? fail(rec, "failed", err) : 0;
 	if (WIFSIGNALED(status))

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-/* The first thing that went wrong is what is worth reporting. */
+/* Only the first problem is reported. */
 static void set_once(char **where, const char *text)
 {
 	if (!*where)
@@ -35,7 +35,7 @@ void recorders_command(struct recorders *r, const char *command, char **note)
 	bool sent[RECORDERS_MAX];
 	struct error err;
 
-	/* perf ends with the program; whether it did so well, recorder_finish() says. */
+	/* perf ends with the program; recorder_finish() reports whether it succeeded. */
 	if (r->ended(r->data))
 		return;
 	for (size_t i = 0; i < r->count; i++) {
@@ -53,7 +53,7 @@ void recorders_finish(struct recorders *r, char **note)
 	char *why = NULL;
 	struct error err;
 
-	/* All at the same time: each takes the kernel a while. */
+	/* Stop all at the same time: the kernel takes a while for each. */
 	for (size_t i = 0; i < r->count; i++)
 		recorder_stop(&r->v[i]);
 	for (size_t i = 0; i < r->count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recordings that are made of one process at the same time. */
+/* Several recordings of one process at the same time. */
 #ifndef GILTRACER_RECORD_RECORDERS_H
 #define GILTRACER_RECORD_RECORDERS_H
 
@@ -14,15 +14,15 @@
 #define RECORDERS_MAX 3
 
 /**
- * @plans: count of them, borrowed; what is started for @pid, with its relatives @others
- * @ended: whether the process has ended, with which its recordings end; called with @data
+ * @plans: count of them, borrowed; for process @pid and its relatives @others
+ * @ended: whether the process, and with it the recordings, has ended; called with @data
  */
 struct recorders {
 	const struct perf_plan *plans;
 	size_t count;
 	pid_t pid;
 	const char *others; /* see struct perf_plan */
-	bool late_tasks;    /* likewise */
+	bool late_tasks;    /* see struct perf_plan */
 	bool (*ended)(void *data);
 	void *data;
 	struct recorder v[RECORDERS_MAX];
@@ -36,15 +36,16 @@ struct recorders {
 /* Start all of them, and wait until they are attached. Errors are those of recorder_start. */
 int recorders_start(struct recorders *recorders, const struct signals *signals, struct error *err);
 
-/* "enable" or "disable", and wait until that is done. *note: what went wrong first, the caller's to
- * free; left alone if nothing did. */
+/* Send "enable" or "disable", and wait until that is done. *note: the first problem, freed by
+ * the caller; unchanged if there is none. */
 void recorders_command(struct recorders *recorders, const char *command, char **note);
 
-/* End all of them. Why one has failed replaces *note: it says more than that it did not answer. */
+/* End all of them. The reason why one has failed replaces *note, because it tells more than that
+ * perf did not answer. */
 void recorders_finish(struct recorders *recorders, char **note);
 void recorders_done(struct recorders *recorders);
 
-/* The same, to start them again. */
+/* As recorders_done, but they can be started again. */
 void recorders_reset(struct recorders *recorders);
 
 #endif

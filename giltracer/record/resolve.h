@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the probes of an interpreter go, with progress shown while a symbol server is asked. */
+/* Finds the probes of an interpreter, and shows progress while a symbol server is asked. */
 #ifndef GILTRACER_RECORD_RESOLVE_H
 #define GILTRACER_RECORD_RESOLVE_H
 

@@ -21,7 +21,8 @@
 
 #define ANSWER_MAX (1u << 20)
 
-/* A question that is answered with a user's rights; NULL and err on failure. */
+/* A question that a process with a user's rights answers. Returns NULL, with err set, on
+ * failure. */
 struct question {
 	json_t *(*answer)(const struct question *question, struct error *err);
 	const char *wanted;

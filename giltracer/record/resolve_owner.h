@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probes of an interpreter for giltracer setup. Root neither runs nor reads what a user may
- * have made: the interpreter is asked, and then the file is read in which the GIL is, by a process
- * with the rights of whoever decides what they are.
+ * Finds the probes of an interpreter for giltracer setup. Root must neither run nor read what a
+ * user may have made, so the interpreter is asked, and the file with the GIL is read, by processes
+ * with the rights of the user who can change those files.
  */
 #ifndef GILTRACER_RECORD_RESOLVE_OWNER_H
 #define GILTRACER_RECORD_RESOLVE_OWNER_H
 
 #include "locate/probes.h"
 
-/* wanted: as of python_find. The set has what stored_probes.h says. */
+/* wanted: as for python_find. The set contains what stored_probes.h describes. */
 int resolve_as_owner(struct probe_set **ret, const char *wanted, unsigned frames,
                      struct error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The executions of the program, and what is noted of each. */
+/* Executes the program, once or twice, and notes the results in the session. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,14 +32,15 @@ static bool wants_wakeups(const struct job *job)
 #define NATIVE_STACK 4096
 #define NATIVE_HZ    250
 
-/* One sample in any hold that is longer than the switch interval, if the host permits so many. */
+/* Enough samples to have one in any hold longer than the switch interval, if the host permits so
+ * many. */
 static unsigned native_hz(const struct job *job)
 {
 	return job->host.sample_hz < NATIVE_HZ ? job->host.sample_hz : NATIVE_HZ;
 }
 
-/* perf reads /proc/kallsyms several times, 0.1 s of CPU time. Only stacks of the kernel need that, and
- * what users make of their own events. */
+/* perf reads /proc/kallsyms several times, which takes 0.1 s of CPU time. Only stacks of the
+ * kernel need it, and perhaps the user's own events. */
 static bool needs_kernel_symbols(const struct perf_plan *plan)
 {
 	return plan->stack_size || (plan->counters && *plan->counters);
@@ -66,7 +67,8 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		plan.stack_size = plan.sched ? perf_limits_stack_size(buffer) : 0;
 	} else {
 		plan.probes = job->events.uprobes ? uprobes_events(job->events.uprobes) : NULL;
-		/* The control command has events by name since then, and would be taken for all. */
+		/* Versions of perf without events in the control command would enable all of
+		 * them. */
 		plan.early = job->host.by_event ? job->events.early : NULL;
 		plan.counters = job->events.counters;
 		plan.native_hz = native_hz(job);
@@ -96,7 +98,7 @@ static struct perf_plan plan_wakeups(const struct job *job, const struct perf_sh
 	};
 }
 
-/* One execution: what it is recorded for, one or both. The first names its files. */
+/* One execution: the passes that it is recorded for, one or both. The first names its files. */
 struct execution {
 	enum pass_kind kinds[2];
 	size_t count;
@@ -108,7 +110,7 @@ static int signal_of(int status)
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* As a shell has it in $?. */
+/* As in a shell's $?. */
 static int exit_status_of(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -124,7 +126,7 @@ static bool is_native(const struct job *job)
 	return job->program.python_trace == PYTHON_TRACE_NATIVE;
 }
 
-/* In the session's folder; the caller frees it. */
+/* A name in the session's folder; the caller frees it. */
 static char *trace_name(const struct job *job, const struct execution *execution)
 {
 	if (is_native(job))
@@ -133,7 +135,7 @@ static char *trace_name(const struct job *job, const struct execution *execution
 	return xasprintf("%s.viztracer.json", first_name(execution));
 }
 
-/* As struct pass_plan has it; the caller frees it. */
+/* The argument for struct pass_plan; the caller frees it. */
 static char *trace_argument(const struct job *job, const struct execution *execution)
 {
 	CLEANUP(free) char *name = trace_name(job, execution);
@@ -159,7 +161,7 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
 	CLEANUP(free) char *samples = xasprintf("%s.samples", trace);
 	static char preload[] = RECORD_PRELOAD;
-	/* The library's is there whatever becomes of the program. */
+	/* The library's calls exist even if the program failed. */
 	bool traced = (is_native(job) ? result->start_ns != 0 : result->trace != NULL) &&
 	              access(path, R_OK) == 0;
 	bool preloaded = job_preloads(job) && kind == PASS_GIL;
@@ -207,7 +209,7 @@ static void note_stacks(struct job *job, const struct pass_plan *plan,
 	note(job, "stack-size", text);
 }
 
-/* What a pause of the program's threads counts as for the others. */
+/* How a pause of the program's threads counts for threads that waited. */
 static const char *pause_counts_as(const struct job *job)
 {
 	return job->program.python->free_threaded ? NOTE_AS_WAIT : NOTE_AS_HOLD;
@@ -242,7 +244,7 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 	if (job->options->pid && plan->preloading)
 		session_add_note(job->session, "joined", 1, NOTE_JOINED);
 	if (result->perf_note) {
-		/* An error, since giltracer fails with it: -q shows those. */
+		/* Logged as an error, which -q shows, because giltracer fails with it. */
 		log_error("%s", result->perf_note);
 		session_add_note(job->session, "perf", 1, result->perf_note);
 		job->outcome->failed = true;
@@ -298,13 +300,13 @@ static int open_null(const struct execution *execution, struct error *err)
 	return fd < 0 ? error_errno(err, "/dev/null") : fd;
 }
 
-/* Printed at once: a server runs on until somebody ends it. */
+/* Logged at once, because a server goes on until somebody ends it. */
 static void say_limit(const char *why)
 {
 	log_info("%s", why);
 }
 
-/* What is recorded at the same time; outputs are filled in, the caller's to free. */
+/* Plans the simultaneous recordings; the caller frees the outputs, which are filled in. */
 static void plan_recordings(const struct job *job, const struct execution *execution,
                             struct pass_plan *plan, char **outputs)
 {
@@ -334,7 +336,7 @@ static bool preloads_gil(const struct job *job, const struct execution *executio
 	return job_preloads(job) && execution->kinds[0] == PASS_GIL;
 }
 
-/* The library, whatever it records; NULL: it is not used. */
+/* The library, whether it records the GIL or calls; NULL: not used. */
 static const struct preloading *preloading_of(const struct job *job,
                                               const struct execution *execution)
 {
@@ -343,7 +345,7 @@ static const struct preloading *preloading_of(const struct job *job,
 	return is_native(job) ? &job->events.calls : NULL;
 }
 
-/* Where perf records the GIL, the library has a folder of its own for each run. */
+/* If perf records the GIL, the library has its own folder in each run. */
 static int prepare_calls(struct job *job, const struct execution *execution, struct error *err)
 {
 	CLEANUP(free) char *name = trace_name(job, execution);
@@ -457,7 +459,7 @@ static int run_once(struct job *job, const struct execution *execution, struct e
 	return run_execution(job, execution, -1, err);
 }
 
-/* Interrupted after the first run, whose recording is still worth a report. */
+/* Interrupted after the first run, whose recording still makes a report. */
 static int skip_second_run(struct job *job)
 {
 	struct record_outcome *outcome = job->outcome;
@@ -498,7 +500,7 @@ static int run_twice(struct job *job, struct error *err)
 	return ret;
 }
 
-/* Written before the program runs, for a report in case giltracer is killed. */
+/* Written before the program runs, so that a report is possible even if giltracer is killed. */
 static int write_before(struct job *job, struct error *err)
 {
 	static char preload[] = RECORD_PRELOAD;
@@ -540,7 +542,7 @@ static int run_sampled(struct job *job, const struct execution *execution, struc
 	return run_once(job, execution, err);
 }
 
-/* By the library, or, where it cannot be loaded after all, samples. */
+/* Records with the library or, if it cannot be loaded after all, takes samples. */
 static int run_joined(struct job *job, const struct execution *gil, struct error *err)
 {
 	const struct execution stacks = { .kinds = { PASS_STACKS }, .count = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of the stacks of a program that is being recorded. */
+/* Samples the stacks of a program that is being recorded. */
 #ifndef GILTRACER_RECORD_SAMPLING_H
 #define GILTRACER_RECORD_SAMPLING_H
 
@@ -10,18 +10,18 @@
 #include "base/error.h"
 #include "live/sampler.h"
 
-/* Per second, where none were asked for and there is nothing else. */
+/* Samples per second by default, if nothing else is recorded. */
 #define SAMPLE_HZ 200
 
-/* Samples of at most this part of what may be recorded. */
+/* The size of the samples is limited to this fraction of --max-size. */
 #define SAMPLING_SHARE 4
 
 /**
  * @plan: path NULL: no samples are wanted; its pid is filled in
- * @must: they are all that is recorded
- * @sampler: while they are taken
- * @taken: there is a file
- * @note: why there is none, or not all of it; or NULL. Owned
+ * @must: nothing but samples is recorded
+ * @sampler: set while samples are taken
+ * @taken: the file exists
+ * @note: why samples are missing or incomplete; or NULL. Owned
  */
 struct sampling {
 	struct sampler_plan plan;
@@ -31,13 +31,13 @@ struct sampling {
 	char *note;
 };
 
-/* Errors: only if there must be samples. */
+/* Fails only if nothing but samples is recorded. */
 int sampling_start(struct sampling *sampling, pid_t pid, struct error *err);
 
-/* Does nothing if they are not being taken. */
+/* Does nothing if no samples are being taken. */
 void sampling_stop(struct sampling *sampling);
 
-/* It is stopped. */
+/* Call it after sampling_stop(). */
 void sampling_done(struct sampling *sampling);
 
 static inline void cleanup_sampling_done(struct sampling *sampling)

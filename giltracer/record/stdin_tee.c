@@ -29,7 +29,7 @@ static int open_copy(const char *dir, struct error *err)
 	return fd;
 }
 
-/* False: errno says why. */
+/* False: see errno. */
 static bool write_all(int fd, const char *buf, size_t len)
 {
 	while (len) {
@@ -45,7 +45,7 @@ static bool write_all(int fd, const char *buf, size_t len)
 	return true;
 }
 
-/* In the child. The program closing its input ends it, by EPIPE. */
+/* Runs in the child process. It ends by EPIPE when the program closes its input. */
 static void run_tee(int copy, int to, pid_t parent) __attribute__((noreturn));
 
 static void run_tee(int copy, int to, pid_t parent)
@@ -110,7 +110,8 @@ int stdin_tee_first(struct stdin_tee *tee, const char *dir, int *ret_fd, struct 
 	return start_tee(tee, ret_fd, err);
 }
 
-/* Whether it ended otherwise than at the end of its input, or when it was no longer needed. */
+/* Whether the child failed: it ends normally at the end of its input, and is killed when it is
+ * no longer needed. */
 static bool has_failed(const struct child *child)
 {
 	int status = child->status;

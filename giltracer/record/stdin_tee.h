@@ -12,7 +12,7 @@
 #include "base/child.h"
 
 /**
- * @copy: file with what was read; -1 if the input is passed unchanged
+ * @copy: a file with the data that was read; -1 if the input is passed unchanged
  * @offset: of a regular file when the first run starts, or -1
  */
 struct stdin_tee {
@@ -32,7 +32,7 @@ struct stdin_tee {
  */
 int stdin_tee_first(struct stdin_tee *tee, const char *dir, int *ret_fd, struct error *err);
 
-/* The same again for the next run. */
+/* The same input for the next run. */
 int stdin_tee_again(struct stdin_tee *tee, int *ret_fd, struct error *err);
 
 void stdin_tee_done(struct stdin_tee *tee);

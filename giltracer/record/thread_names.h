@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program calls its threads, see share/python/program.py. */
+/* The names that a program gives its threads, see share/python/program.py. */
 #ifndef GILTRACER_RECORD_THREAD_NAMES_H
 #define GILTRACER_RECORD_THREAD_NAMES_H
 
@@ -14,14 +14,14 @@ struct thread_names {
 	size_t n, alloc;
 };
 
-/* "TID NAME" of a thread of process pid, 0: of the one that was started. Anything else is no name.
- */
+/* Add "TID NAME", a thread of process pid (0: the process that was started). Ignores any other
+ * text. */
 void thread_names_add(struct thread_names *named, uint32_t pid, const char *text);
 
 /*
- * Lines "PID TID NAME" that the program and its forked children have left in a file, which is
- * removed. What named has already is newer. There may be no file; the last line of a process that
- * was killed may be cut, and is left out. So is what is behind the first 10,000 threads.
+ * Read lines "PID TID NAME" that the program and its forked children have left in a file, and
+ * remove it. Names that are already known are newer. There may be no file. The last line of a
+ * process that was killed may be cut, and is ignored; so are all threads after the first 10,000.
  */
 void thread_names_read(struct thread_names *named, const char *path);
 

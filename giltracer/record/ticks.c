@@ -20,7 +20,8 @@ void ticks_look(uint64_t *stamp, uint64_t *ns)
 {
 	uint64_t narrowest = UINT64_MAX;
 
-	/* This process may be stopped between the two clocks: the closest look is the right one. */
+	/* This process may be preempted between the readings: use the pair that was read in the
+	 * shortest time. */
 	for (int i = 0; i < 10; i++) {
 		uint64_t before = ticks_now(), now = clock_now_ns(), after = ticks_now();
 

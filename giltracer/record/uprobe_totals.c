@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A thread empties the kernel's buffers. What is in them is put in the order of time, and used up to an instant
- * that is a little in the past: before it, each CPU's buffer has everything.
- */
+/* A thread empties the kernel's buffers. Events are sorted by time and used up to SETTLED_NS
+ * before the present: until then, each CPU's buffer is complete. */
 #include "record/uprobe_totals.h"
 
 #include <errno.h>
@@ -31,11 +29,12 @@
 
 #define READ_MS 100
 
-/* In which a record that has its time is in its buffer. What comes later is taken for the present. */
+/* A record is in its buffer this long after its time. One that arrives later is treated as if it
+ * happened when it was read. */
 #define SETTLED_NS (2 * NS_PER_MS)
 
 /**
- * @id: of the tracepoint; @gil: where its data has the GIL's address, 0: it has not
+ * @id: of the tracepoint; @gil: offset of the GIL's address in its data; 0: it has none
  */
 struct probe_type {
 	uint64_t id;
@@ -45,10 +44,10 @@ struct probe_type {
 
 /**
  * @types: of the probes
- * @events: those that are not used yet; @sorted: room to sort them
- * @start_ns: when all were open; @reached_ns: up to when they are used
- * @names: taken when the events were read last, if @named
- * @lock: of all that the thread and the readers use
+ * @events: not used yet; @sorted: a buffer for sorting them
+ * @start_ns: when all events were open; @reached_ns: up to when they have been used
+ * @names: taken at the last reading of events, if @named
+ * @lock: of everything that the thread and the readers share
  * @stop: an eventfd
  */
 struct uprobe_totals {
@@ -86,7 +85,7 @@ static void name_by_kernel(pid_t pid, uint32_t tid, char *ret)
 	snprintf(ret, TOTALS_NAME, "%.*s", TOTALS_NAME - 1, text);
 }
 
-/* A thread that has ended before it was looked at is "?". */
+/* The name is "?" if the thread has ended already. */
 static bool find_name(void *data, uint32_t tid, char *ret)
 {
 	struct uprobe_totals *p = data;
@@ -166,7 +165,7 @@ static void take_sample(struct uprobe_totals *p, const struct perf_ring_record *
 	*vec_push(&p->events) = *ev;
 }
 
-/* What came before all events were open may have gaps. */
+/* Ignores records from before all events were open, because they may be incomplete. */
 static void take_record(void *data, const struct perf_ring_record *record)
 {
 	struct uprobe_totals *p = data;
@@ -193,7 +192,7 @@ static void take_record(void *data, const struct perf_ring_record *record)
 	*vec_push(&p->events) = ev;
 }
 
-/* Stable: bottom up, from v to spare and back. */
+/* Merges pairs of sorted runs of the given width; stable. */
 static void merge_runs(const struct event *from, struct event *to, size_t n, size_t width)
 {
 	for (size_t at = 0; at < n; at += 2 * width) {
@@ -282,7 +281,7 @@ static uint64_t lost(void *data)
 	return p->lost;
 }
 
-/* The kernel removes no probe that is open. */
+/* The kernel refuses to remove a probe while it is open, so the buffers are closed first. */
 static void uprobe_totals_close(void *data)
 {
 	struct uprobe_totals *p = data;
@@ -314,7 +313,7 @@ static void cleanup_totals(struct uprobe_totals **p)
 		uprobe_totals_close(*p);
 }
 
-/* Where a field is in the tracepoint's data; 0: it is not there. */
+/* The offset of a field in the tracepoint's data; 0: it has none. */
 static unsigned find_field(const char *format, const char *name)
 {
 	CLEANUP(free) char *field = xasprintf(" %s;", name);
@@ -364,7 +363,7 @@ static int open_rings(struct uprobe_totals *p, struct error *err)
 	return probe_verify_process(p->pid, p->set, err);
 }
 
-/* Where its GIL is taken and released, all of it. */
+/* Finds where the GIL is taken and released; fails unless all places are known. */
 static int find_probes(struct uprobe_totals *p, struct error *err)
 {
 	struct process_python process;
