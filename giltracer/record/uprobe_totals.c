@@ -223,7 +223,7 @@ static void sort_events(struct uprobe_totals *p)
 	}
 }
 
-/* Up to an instant a little ago: that is in reached_ns then. The lock is held. */
+/* Uses events up to SETTLED_NS ago, and sets reached_ns to that time. The caller holds the lock. */
 static void read_events(struct uprobe_totals *p)
 {
 	uint64_t until = clock_now_ns() - SETTLED_NS;

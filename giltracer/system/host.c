@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small questions to the kernel, and small programs run to their end. */
+/* Asks the kernel for single settings, and runs short programs. */
 #include "system/host.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ int host_sysctl_write(const char *name, const char *value, struct error *err)
 	return file_write_control(path, value, 0, err);
 }
 
-/* The last line that is not empty: programs print their reason there. */
+/* The last line that is not empty, where programs usually print the reason of a failure. */
 static const char *last_line(char *text)
 {
 	char *end = text + strlen(text), *line;
@@ -92,7 +92,7 @@ bool host_may_have(int capability)
 	return prctl(PR_CAPBSET_READ, capability) == 1;
 }
 
-/* What root executes has all of the bounding set, and what was inheritable. */
+/* A program executed by root gets all of the bounding set, and the inheritable capabilities. */
 bool host_give_up_syslog(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -6,7 +6,7 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-/* Counts nothing, of user space alone: what every user may open of its own. */
+/* An event that counts nothing, in user space only: any user may open it for an own process. */
 static inline struct perf_event_attr perf_attr_self(void)
 {
 	return (struct perf_event_attr){
@@ -19,7 +19,7 @@ static inline struct perf_event_attr perf_attr_self(void)
 	};
 }
 
-/* The same, inherited and read with samples: as "dummy:uS" is. */
+/* The same, inherited and read with samples, like perf's "dummy:uS". */
 static inline struct perf_event_attr perf_attr_inherited(void)
 {
 	struct perf_event_attr attr = perf_attr_self();
@@ -31,7 +31,7 @@ static inline struct perf_event_attr perf_attr_inherited(void)
 	return attr;
 }
 
-/* A tracepoint with its data, which is how uprobes are recorded, too. */
+/* A tracepoint with its data; uprobes are recorded in this form, too. */
 static inline struct perf_event_attr perf_attr_tracepoint(uint64_t id)
 {
 	return (struct perf_event_attr){

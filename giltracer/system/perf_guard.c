@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds giltracer-perf and asks it. */
+/* Finds giltracer-perf and asks what it permits. */
 #include "system/perf_guard.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ char *perf_guard_path(void)
 	return xasprintf("%s/" INSTALLED, dir && *dir ? dir : PKGLIBEXECDIR);
 }
 
-/* Beside giltracer in the build tree, else where make install puts it. */
+/* In giltracer's folder for the build tree, else where make install puts it. */
 int perf_guard_find_program(char **ret, struct error *err)
 {
 	CLEANUP(free) char *installed = xstrdup(PKGLIBEXECDIR "/" PROGRAM);

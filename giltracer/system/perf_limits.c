@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What perf and the kernel let this user record on this host. */
+/* Finds out what perf and the kernel let this user record on this host. */
 #include "system/perf_limits.h"
 
 #include <errno.h>
@@ -36,15 +36,15 @@
 #define MIB (1024 * KIB)
 
 /*
- * Beyond this, bursts are no longer what records are lost to. Measured with stacks of 4,096 bytes,
- * on two CPUs at a load of 6 to 10: 30,000 to 50,000 switches a second lose up to a quarter in
- * 16 MiB and nothing in 64 MiB; 50,000 to 70,000, beside another program that wants a CPU all the
- * time, up to 8 % in 64 MiB and nothing in 256 MiB (0 of 6 runs). The MiB more is for perf's own
- * page in front.
+ * A larger buffer does not reduce the loss of records in bursts any further. Measured with stacks
+ * of 4,096 bytes, on two CPUs at a load of 6 to 10: with 30,000 to 50,000 switches a second, up to
+ * a quarter is lost in 16 MiB and nothing in 64 MiB; with 50,000 to 70,000 and another program that
+ * always wants a CPU, up to 8 % in 64 MiB and nothing in 256 MiB (0 of 6 runs). The additional MiB
+ * makes room for perf's control page.
  */
 #define BUFFER_WANTED (257 * MIB)
 
-/* Enough without stacks: records are then 60 bytes long, not 4,300. */
+/* Enough without stacks: records have 60 bytes then, not 4,300. */
 #define BUFFER_PLAIN (65 * MIB)
 
 static int64_t read_number(const char *path, int64_t otherwise)
@@ -76,8 +76,10 @@ static uint64_t available_memory(void)
 	return 256 * MIB;
 }
 
-/* kernel/events/core.c, perf_mmap: perf_event_mlock_kb counts per CPU and user, and what is beyond
- * it counts against RLIMIT_MEMLOCK, by process; neither binds CAP_IPC_LOCK or paranoid below 0. */
+/*
+ * kernel/events/core.c, perf_mmap: perf_event_mlock_kb is counted per CPU and user, any excess
+ * against RLIMIT_MEMLOCK, per process. Neither applies with CAP_IPC_LOCK or if paranoid is below 0.
+ */
 static void find_buffer(struct perf_limits *host)
 {
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -99,8 +101,8 @@ static void find_buffer(struct perf_limits *host)
 	}
 }
 
-/* Whether the kernel lets us have a tracepoint's data, of ourselves (pid 0) or of everybody (pid
- * -1, on one cpu): asked, not derived from settings. */
+/* Whether the kernel lets us open a tracepoint with its data, of ourselves (pid 0) or of all
+ * processes (pid -1, on one cpu). This tries it instead of reading settings. */
 static bool may_open_tracepoint(pid_t pid, int cpu)
 {
 	CLEANUP(free) char *root = NULL;
@@ -121,7 +123,7 @@ static bool may_open_tracepoint(pid_t pid, int cpu)
 	return fd >= 0;
 }
 
-/* What perf prints, NULL if it cannot be run; caller frees. */
+/* The output of perf, NULL if it cannot be run; the caller frees it. */
 static char *ask_perf(const char *const *argv, bool (*prepare)(void), int *ret_status,
                       struct error *err)
 {
@@ -134,7 +136,7 @@ static char *ask_perf(const char *const *argv, bool (*prepare)(void), int *ret_s
 	return out.text;
 }
 
-/* Enterprise distributions backport options to a perf whose version number stays. */
+/* Asked for, because enterprise distributions backport options to a perf of an older version. */
 static int ask_options(struct perf_limits *host, struct error *err)
 {
 	const char *const argv[] = { host->perf, "record", "--list-opts", NULL };
@@ -163,7 +165,7 @@ static int no_perf_for_kernel(struct error *err)
 	                 host.release);
 }
 
-/* The first line that it prints is the reason; else how it ends is all there is to say. */
+/* The reason is the first line of the output; without output, it is how perf ended. */
 static int does_not_work(const char *text, int status, struct error *err)
 {
 	static const char begin[] = "perf does not work: ";
@@ -178,8 +180,8 @@ static int does_not_work(const char *text, int status, struct error *err)
 	                 begin, WEXITSTATUS(status));
 }
 
-/* If an administrator gave perf capabilities (setcap), the kernel refuses to execute it unless it can
- * get all of them. */
+/* If an administrator gave perf capabilities (setcap), the kernel refuses to execute it unless
+ * it can get all of them; then it is asked again with CAP_SYSLOG. */
 static char *ask_version(struct perf_limits *host, int *ret_status, struct error *err)
 {
 	const char *const argv[] = { host->perf, "--version", NULL };
@@ -219,7 +221,7 @@ static int find_version(struct perf_limits *host, struct error *err)
 	return host->by_event ? 0 : ask_options(host, err);
 }
 
-/* An option that perf has only if it was built with it. */
+/* Whether perf was built with --aio. */
 static bool has_aio(const struct perf_limits *host)
 {
 	const char *const argv[] = { host->perf, "version", "--build-options", NULL };
@@ -231,7 +233,8 @@ static bool has_aio(const struct perf_limits *host)
 	return aio && str_has_prefix(aio, "aio: [ on");
 }
 
-/* Members of setup's group may lack this right themselves, and use the system's perf. */
+/* Members of setup's group may lack these rights themselves; giltracer-perf then runs the
+ * system's perf for them. */
 static void find_guard(struct perf_limits *host)
 {
 	bool guarded = !host->tracepoints && perf_path() && perf_guard_permits(SCHED_EVENT);
@@ -246,8 +249,8 @@ int perf_limits_find(struct perf_limits *ret, struct error *err)
 	int cpu = sched_getcpu(); /* CPU 0 may be offline */
 
 	*ret = (struct perf_limits){ 0 };
-	/* Whoever may record all processes may record their own. The second question is not asked
-	 * then, since the kernel takes a while to answer each. */
+	/* A user who may record all processes may record their own; the second question is
+	 * skipped then, because the kernel takes a while to answer each. */
 	ret->everybody = may_open_tracepoint(-1, cpu >= 0 ? cpu : 0);
 	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
 	find_guard(ret);
@@ -269,8 +272,8 @@ void perf_limits_done(struct perf_limits *host)
 	*host = (struct perf_limits){ 0 };
 }
 
-/* The kernel uses up the shared pool first: later buffers get what is left of it, and their own
- * limit. */
+/* The kernel charges the shared pool first. If the pool is the larger part, all recordings get
+ * an equal share; else the first one uses the pool up, and the others have only their own limit. */
 static uint64_t buffer_of(const struct perf_limits *host, const struct perf_share *share)
 {
 	if (!host->buffer_limited)

@@ -10,19 +10,20 @@
 #include "base/error.h"
 
 /**
- * @guard: what records in our place, see perf_guard.h; NULL: perf itself. Owned
+ * @guard: the program that runs perf for us, see perf_guard.h; NULL: we run perf. Owned
  * @perf: the perf that records, a path or a name for PATH; owned
- * @without_syslog: it works without CAP_SYSLOG, so that it does not read the kernel's symbols
+ * @without_syslog: perf runs without CAP_SYSLOG, so that it does not read the kernel's symbols
  * @version: of perf, "6.1.187"; owned
- * @by_event: it knows --buildid-mmap, and control commands that name an event (Linux 5.12)
- * @tracepoints: sched:* with their data may be recorded
- * @everybody: so they may on the whole machine, not of our own processes alone
- * @sample_hz: how often a clock may sample; the kernel lowers it when samples take it too long
+ * @by_event: perf has --buildid-mmap, and control commands that name an event (Linux 5.12)
+ * @tracepoints: sched:* can be recorded with their data
+ * @everybody: of the whole machine, too, not only of our own processes
+ * @sample_hz: maximum frequency of samples; the kernel lowers it if samples take too long
  * @buffer_bytes: ring buffer that one recording may have, per CPU
  * @buffer_limited: by perf_event_mlock_kb and RLIMIT_MEMLOCK rather than by memory; then
- * @pool_bytes: of buffer_bytes, what all recordings of this user share, whoever comes first
- * @own_bytes: and what each recording has for itself
- * @aio: then: perf can write while it reads
+ * @pool_bytes: the part of buffer_bytes that all recordings of this user share, first come, first
+ * served
+ * @own_bytes: the limit of each recording in addition
+ * @aio: @buffer_limited, and perf can write asynchronously
  */
 struct perf_limits {
 	char *guard, *perf;
@@ -37,31 +38,31 @@ struct perf_limits {
 	bool aio;
 };
 
-/* Errors: ENOENT perf is not installed, ENOTSUP it is too old to be controlled (before 5.10,
- * unless its distribution has put that in). */
+/* Errors: ENOENT: perf is not installed; ENOTSUP: it is too old to be controlled (before 5.10,
+ * unless its distribution has backported that). */
 int perf_limits_find(struct perf_limits *ret, struct error *err);
 void perf_limits_done(struct perf_limits *host);
 
 /**
- * One of several recordings that are made at the same time.
+ * One of several simultaneous recordings.
  * @count: how many there are
- * @index: which one it is, in the order in which they are started
- * @share: where memory alone limits the buffers: one of how many parts it gets
- * @stacks: it has stacks
+ * @index: which one this is, in the order in which they are started
+ * @share: its buffer is 1/share of the memory, if only memory limits it
+ * @stacks: it contains stacks
  */
 struct perf_share {
 	unsigned count, index, share;
 	bool stacks;
 };
 
-/* Ring buffer pages per CPU for it: a power of two, what perf -m wants. */
+/* Ring buffer pages per CPU for it, a power of two as perf -m requires. */
 unsigned perf_limits_pages(const struct perf_limits *host, const struct perf_share *share);
 
 /*
- * Bytes of stack to dump with each switch: 4096, less where the buffer holds too few of them for
- * the time in which perf gets no CPU. Measured at 20,000 switches a second on two CPUs at a load of
- * 6 to 13, by an ordinary user, whose perf has no priority, in 4 MiB: up to 21 % lost at 4096
- * bytes, nothing at 1024.
+ * Bytes of stack to record with each switch: 4096, or fewer if a buffer could not hold enough of
+ * them while perf gets no CPU. Measured at 20,000 switches a second on two CPUs at a load of 6 to
+ * 13, by an ordinary user, whose perf has no priority, in 4 MiB: up to 21 % lost at 4096 bytes,
+ * nothing at 1024.
  */
 unsigned perf_limits_stack_size(uint64_t buffer_bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where packages and administrators install perf. */
+/* Knows where packages and administrators install perf. */
 #include "system/perf_path.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One buffer per CPU, which all events of that CPU share. */
+/* There is one buffer per CPU, which all events of that CPU share. */
 #include "system/perf_rings.h"
 
 #include <dirent.h>
@@ -23,18 +23,19 @@
 
 #define RING_BYTES (1u << 20) /* a power of two */
 
-/* Records are at most 64 KiB: their size has 16 bits. */
+/* The size of a record has 16 bits. */
 #define RECORD_MAX (1u << 16)
 
-/* What follows the header of each record, or ends it: PERF_SAMPLE_TID and PERF_SAMPLE_TIME. */
+/* The beginning of a sample's body and the end of any other record: PERF_SAMPLE_TID and
+ * PERF_SAMPLE_TIME. */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
 };
 
 /**
- * @fd: the event that owns the buffer; @cpu: -1: the CPU is off
- * @last_ns: of the last record
+ * @fd: the event that owns the buffer; @cpu: -1: the CPU is offline
+ * @last_ns: time of the last record
  */
 struct ring {
 	int fd, cpu;
@@ -44,7 +45,7 @@ struct ring {
 
 /**
  * @opened: the threads whose events are open
- * @record: one that is wrapped around in its buffer
+ * @record: a copy of a record that wraps around the end of its buffer
  */
 struct perf_rings {
 	VEC(struct ring) rings;
@@ -55,7 +56,7 @@ struct perf_rings {
 
 /* ---- opening */
 
-/* The threads that a thread makes have the same events; its children have none. */
+/* Threads that a thread creates inherit its events; child processes do not. */
 static struct perf_event_attr attr_of(uint64_t id)
 {
 	struct perf_event_attr attr = perf_attr_tracepoint(id);
@@ -72,7 +73,7 @@ static struct perf_event_attr attr_of(uint64_t id)
 	return attr;
 }
 
-/* Owns the buffer, and says which threads end. */
+/* The event that owns the buffer, and records which threads end. */
 static struct perf_event_attr attr_of_lives(void)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_DUMMY);
@@ -88,7 +89,8 @@ static struct perf_event_attr attr_of_lives(void)
 	return attr;
 }
 
-/* Of a thread on a CPU, into the CPU's buffer, if there is one. -1: errno says why. */
+/* Opens an event of a thread on a CPU, with its records in that CPU's buffer if there is one.
+ * -1: see errno. */
 static int open_event(struct perf_rings *r, struct perf_event_attr *attr, pid_t tid,
                       const struct ring *ring)
 {
@@ -131,7 +133,7 @@ static int open_on_cpu(struct perf_rings *r, pid_t tid, struct ring *ring, const
 	return 0;
 }
 
-/* A thread that has ended meanwhile has nothing to open; neither has a CPU that is off. */
+/* Skips a thread that has ended meanwhile, and a CPU that is offline. */
 static int open_thread(struct perf_rings *r, pid_t tid, const uint64_t *ids, size_t n,
                        struct error *err)
 {
@@ -147,7 +149,7 @@ static int open_thread(struct perf_rings *r, pid_t tid, const uint64_t *ids, siz
 	return 0;
 }
 
-/* *ret: how many threads were not open yet. */
+/* *ret: the number of threads that were not open yet. */
 static int open_new(struct perf_rings *r, pid_t pid, const uint64_t *ids, size_t n,
                     struct error *err)
 {
@@ -171,7 +173,7 @@ static int open_new(struct perf_rings *r, pid_t pid, const uint64_t *ids, size_t
 	return found;
 }
 
-/* Each thread takes a few descriptors per CPU. */
+/* Each thread needs a few descriptors per CPU. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -227,7 +229,7 @@ void perf_rings_wait(struct perf_rings *r, int fd, int timeout_ms)
 	poll(fds, r->rings.n + 1, timeout_ms);
 }
 
-/* Of size bytes, behind its header. False: there is nothing of interest in it. */
+/* Decodes the body of a record, which has size bytes. False: the record is of no interest. */
 static bool decode(struct perf_ring_record *ret, uint32_t type, uint32_t misc, const uint8_t *body,
                    size_t size, uint64_t last_ns)
 {
@@ -263,7 +265,7 @@ static bool decode(struct perf_ring_record *ret, uint32_t type, uint32_t misc, c
 	return type == PERF_RECORD_COMM && misc & PERF_RECORD_MISC_COMM_EXEC;
 }
 
-/* At that position, whole: copied if it is wrapped around. */
+/* The record at that position; a copy if it wraps around the end of the buffer. */
 static const uint8_t *record_at(struct perf_rings *r, const uint8_t *data, uint64_t at, size_t size)
 {
 	size_t offset = at & (RING_BYTES - 1), first = RING_BYTES - offset;

@@ -21,7 +21,7 @@ enum perf_ring_kind {
 
 /**
  * @time_ns: CLOCK_MONOTONIC
- * @raw: of a sample, as the tracepoint's format has it: the first 2 bytes are its id; borrowed
+ * @raw: data of a sample in the tracepoint's format, which begins with its id of 2 bytes; borrowed
  */
 struct perf_ring_record {
 	enum perf_ring_kind kind;
@@ -34,18 +34,18 @@ struct perf_ring_record {
 typedef void perf_ring_take(void *data, const struct perf_ring_record *record);
 
 /*
- * The n tracepoints with these ids, of all threads that the process has or makes, but not of its children. A
- * thread that began meanwhile may have each record twice, and until now not all of them. Errors: ESRCH the process
- * has ended, those of perf_event_open(2).
+ * Open the n tracepoints with these ids in all present and future threads of the process, but not
+ * in its child processes. Records of a thread that begins during the call may appear twice, and
+ * some of them may be missing. Errors: ESRCH: the process has ended; those of perf_event_open(2).
  */
 int perf_rings_open(struct perf_rings **ret, pid_t pid, const uint64_t *ids, size_t n,
                     struct error *err);
 void perf_rings_close(struct perf_rings *rings);
 
-/* Wait until there is something to read, at most so long, or until fd is readable. */
+/* Wait until records can be read or fd is readable, at most timeout_ms. */
 void perf_rings_wait(struct perf_rings *rings, int fd, int timeout_ms);
 
-/* Pass on all that is there, CPU after CPU: in the order of time for each of them. */
+/* Pass on all records, one CPU after the other; those of one CPU are in the order of time. */
 void perf_rings_read(struct perf_rings *rings, perf_ring_take *take, void *data);
 
 DEFINE_CLEANUP(struct perf_rings *, perf_rings_close);

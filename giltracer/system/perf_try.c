@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tries the system call itself. Settings are read only to explain a refusal. */
+/* Tries the system call itself; reads settings only to explain a refusal. */
 #include "system/perf_try.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define SMALL_MAX 65536
 
-/* Opened by ourselves, or by giltracer-perf, for which question names the event. */
+/* Opens an event ourselves, or asks giltracer-perf, to which question names the event. */
 static int open_event(struct perf_event_attr attr, const char *question)
 {
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the kernel lets this process record events, and if not, which of its guards says no. */
+/* Whether the kernel lets this process record events, and if not, what forbids it. */
 #ifndef GILTRACER_SYSTEM_PERF_TRY_H
 #define GILTRACER_SYSTEM_PERF_TRY_H
 
@@ -7,17 +7,17 @@
 
 #include "base/error.h"
 
-/* Try to open a software event of our own. The error names the guard: seccomp, paranoid, … */
+/* Try to open a software event of our own. The error names what forbids it, such as seccomp. */
 int perf_try_self(struct error *err);
 
-/* Try to open tracepoint GROUP:EVENT with its data, which is how uprobes are recorded. */
+/* Try to open tracepoint GROUP:EVENT with its data; uprobes are recorded in this form, too. */
 int perf_try_event(const char *group, const char *event, struct error *err);
 
 /*
- * Whether the kernel lets inherited events be read with samples (6.12), as "dummy:uS" is. Where
- * there is one, it leaves the events of each task to that task; else it swaps those of relatives
- * when it switches between them, and uprobes in a program that a child then executes are never
- * placed: the kernel looks for the task that the event was made for.
+ * Whether the kernel permits reading inherited events with samples (6.12), as "dummy:uS" does. If
+ * such an event is open, the kernel leaves each task its own events. Else it swaps those of related
+ * tasks when it switches between them, and uprobes in a program that a child then executes are
+ * never placed, because the kernel looks for the task for which the event was opened.
  */
 bool perf_reads_inherited(void);
 

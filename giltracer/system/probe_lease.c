@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who owns a probe group: records in RUNDIR, locks on them, and a marker in the kernel. */
+/* Tells who owns a probe group, by records in RUNDIR, locks on them, and a marker in the kernel. */
 #include "system/probe_lease.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@
 #define LOCKS_MAX  (1u << 20)
 #define SUFFIX     "_c"
 
-/* Ten seconds in all: installing or removing takes one or two, even on a busy machine. */
+/* Ten seconds in total: installing or removing takes one or two, even on a busy machine. */
 #define LOCK_LOOK_NS 20000000
 #define LOCK_TRIES   500
 
@@ -47,8 +47,8 @@ char *lease_path(const char *name)
 	return xasprintf("%s/%s", dir ? dir : TRACEFS_RUNDIR, name);
 }
 
-/* A container may see the host's processes and still have a /run of its own. A user who may not
- * look is not root, and installs nothing. */
+/* A container may see the host's processes and still have its own /run. A user who may not read
+ * this is not root, and installs nothing. */
 static bool is_run_of_init(const struct stat *run)
 {
 	struct stat init;
@@ -100,8 +100,8 @@ int lease_make_folder(struct error *err)
 	return 0;
 }
 
-/* "3: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF" of /proc/locks: who holds this one; 0: nobody
- * that we can see. */
+/* The process that holds the lock, found in a line such as "3: FLOCK  ADVISORY  WRITE 1234
+ * fe:00:5678 0 EOF" of /proc/locks; 0: none that is visible. */
 static int lock_holder(const struct stat *st)
 {
 	CLEANUP(free) char *text = NULL;
@@ -138,7 +138,7 @@ static int say_locked(int fd, const char *path, struct error *err)
 	                 comm ? comm : "which has ended");
 }
 
-/* A process that can open the file can hold the lock for ever. So there is a deadline, and
+/* Any process that can open the file can hold the lock for ever, so there is a deadline, and
  * signals that ask us to end are obeyed even while they are blocked. */
 static int lock_in_time(int fd, int how, const char *path, struct error *err)
 {
@@ -194,7 +194,7 @@ bool lease_read(const char *group, struct lease_record *ret)
 	return true;
 }
 
-/* A record of setup's that ends in this path. */
+/* Whether the record was written by setup and ends in this path. */
 static bool is_of_setup(const char *name, const char *path)
 {
 	CLEANUP(free) char *record = lease_path(name);
@@ -221,7 +221,7 @@ bool lease_is_set_up(const char *path)
 	return found;
 }
 
-/* Any reader of the record can lock it: only users of the probes may read it. */
+/* Any reader of the record can lock it, so only users of the probes may read it. */
 static int record_show_to(int fd, const char *group, gid_t readers, struct error *err)
 {
 	if ((readers && fchown(fd, (uid_t)-1, readers) < 0) ||
@@ -230,7 +230,7 @@ static int record_show_to(int fd, const char *group, gid_t readers, struct error
 	return 0;
 }
 
-/* Written in place, because users hold locks on the inode. */
+/* The file is overwritten in place, because users hold locks on the inode. */
 int lease_write(const char *group, const char *file, bool setup, gid_t readers, struct error *err)
 {
 	CLEANUP(close) int fd = record_open(group, O_RDWR | O_CREAT);
@@ -284,7 +284,7 @@ bool lease_is_used(const char *group)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Tracefs splits its commands at blanks. */
+/* The path must not contain blanks, at which tracefs splits its commands. */
 int lease_mark(const char *root, const char *group, bool setup, struct error *err)
 {
 	const char *event = setup ? LEASE_MARKER "setup" : LEASE_MARKER "run";

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who owns a probe group. Three things say so:
+ * Who owns a probe group is known from three things:
  *
- * - its record, RUNDIR/GROUP, says whether setup or giltracers that run installed it, and in which
- *   file. Its users hold a shared flock(2) on it, which the kernel drops however they die;
- * - its marker, a uprobe of the group that is in no program but in the record itself, and so never
- *   fires: "owner_setup", or "owner_run", which its users keep open through perf. The kernel does
- *   not remove what is open, so that those who cannot see RUNDIR, in another container, cannot
- *   take it for a stray;
- * - the end of its name, "_c" and 6 digits in a container: the same interpreter of one image is
- *   another group in each of them, and whose group it is can be told from outside.
+ * - its record, RUNDIR/GROUP, says whether setup or running giltracers installed it, and in which
+ *   file. Its users hold a shared flock(2) on the record, which the kernel drops however they die;
+ * - its marker is a uprobe of the group in the record instead of a program, so that it never fires:
+ *   "owner_setup", or "owner_run", which its users keep open through perf. The kernel does not
+ *   remove an open uprobe, so that giltracers in another container, which cannot see this RUNDIR,
+ *   do not remove it as a stray;
+ * - in a container, its name ends in "_c" and 6 digits: the same interpreter of one image has
+ *   another group in each container, and the owner can be told from outside.
  *
  * RUNDIR is /run/giltracer, or $GILTRACER_RUNDIR.
  */
@@ -28,55 +28,60 @@ struct tracefs_probes;
 
 /**
  * @setup: it stays until setup --undo
- * @dev, @ino: the file that its probes are in: the kernel holds the file itself and not its name,
- *             so a file that was replaced is known by its inode
+ * @dev, @ino: the file with its probes. The kernel keeps the file rather than its name, so a
+ * replaced file is recognized by its inode
  */
 struct lease_record {
 	bool setup;
 	uint64_t dev, ino;
 };
 
-/* Path of a file in RUNDIR; caller frees. */
+/* The path of a file in RUNDIR; the caller frees it. */
 char *lease_path(const char *name);
 
-/* Make RUNDIR, which need not exist. */
+/* Make RUNDIR unless it exists. */
 int lease_make_folder(struct error *err);
 
-/* What groups of ours end in here: "" but in a container, which is what has a process namespace or
- * a /run of its own, or with $GILTRACER_RUNDIR. Caller frees. */
+/* The suffix of our groups here: "" outside of containers. A container is recognized by its own
+ * process namespace or its own /run; $GILTRACER_RUNDIR counts as one, too. The caller frees it. */
 char *lease_suffix(void);
 
-/* Whether group was made where lease_suffix is another. */
+/* Whether group was made where lease_suffix() differs. */
 bool lease_is_foreign(const char *group);
 
-/* One at a time installs and removes. Only who may do that can open the file. *ret_fd is for the
- * caller to close. Errors: EBUSY, with the holder's name, after ten seconds; EINTR a signal asks us
- * to end. */
+/*
+ * Lock all groups: one process at a time installs and removes probes. Only users who may do that
+ * can open the file. The caller closes *ret_fd. Errors: EBUSY, with the holder's name, after ten
+ * seconds; EINTR: a signal asks us to end.
+ */
 int lease_lock_all(int *ret_fd, struct error *err);
 
 bool lease_read(const char *group, struct lease_record *ret);
 
-/* Whether setup has installed a group for the file at this path, whichever file that was. */
+/* Whether setup has installed a group for the path, even if the file there has been replaced
+ * since. */
 bool lease_is_set_up(const char *path);
 
-/* Record that the probes of group are in file. readers: of setup's, the group of those who use
- * them; 0: root alone. */
+/* Record that the probes of group are in file. readers: the group of users who may use setup's
+ * probes; 0: root only. */
 int lease_write(const char *group, const char *file, bool setup, gid_t readers, struct error *err);
 
-/* From now on whoever uses the group last removes it. */
+/* Leave it to the last user of the group to remove it. */
 int lease_give_up(const char *group, struct error *err);
 void lease_remove(const char *group);
 
-/* Share the record until *ret_fd is closed. Errors as of lease_lock_all. */
+/* Share the record until *ret_fd is closed. Errors are those of lease_lock_all. */
 int lease_share(const char *group, int *ret_fd, struct error *err);
 
-/* Whether a living process shares it. */
+/* Whether a living process shares the record. */
 bool lease_is_used(const char *group);
 
-/* Install the marker that says so, of a group that has a record. Twice is one. */
+/* Install the marker of setup or of running giltracers for a group that has a record. If it is
+ * installed already, this does nothing. */
 int lease_mark(const char *root, const char *group, bool setup, struct error *err);
 
-/* Keep the marker of those that run open. -1 if the kernel does not let us, or it is not there. */
+/* Keep the marker of running giltracers open. Returns -1 if the kernel does not permit that, or
+ * there is no marker. */
 int lease_hold(const char *root, const char *group);
 
 /* Whether one of the probes marks group as setup's. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What restricts this process (container, seccomp, lockdown), and who can lift that. */
+/* Finds what restricts this process (container, seccomp, lockdown), and who can lift that. */
 #include "system/sandbox.h"
 
 #include <grp.h>
@@ -55,7 +55,7 @@ bool sandbox_locked_down(void)
 	return file_has("/sys/kernel/security/lockdown", "[confidentiality]");
 }
 
-/* AppArmor's profile of containers denies writing below /sys. */
+/* AppArmor's profile for containers forbids writing below /sys. */
 static bool is_confined(void)
 {
 	return file_has("/proc/self/attr/current", "(enforce)");
@@ -82,7 +82,8 @@ bool sandbox_container(void)
 		return true;
 	if (geteuid() == 0)
 		return sandbox_filtered() || !host_capable(CAP_SYS_ADMIN);
-	/* Outside of containers, too, filters that deny other system calls are common. */
+	/* A filter alone proves nothing: outside of containers, too, filters for other system
+	 * calls are common. */
 	return (sandbox_filtered() && file_has("/proc/self/status", "\nNoNewPrivs:\t1")) ||
 	       (sandbox_own_pid_namespace() && !host_may_have(CAP_SYS_ADMIN));
 }
@@ -146,7 +147,7 @@ static bool tracefs_is_there(void)
 	return tracefs_find(&root, &ignored) == 0 && tracefs_can_install(root);
 }
 
-/* An option of docker and podman, and what Kubernetes has instead. */
+/* Adds an option of docker and podman, and its equivalent for Kubernetes. */
 static void add_option(struct str *run, struct str *pod, const char *option, const char *instead)
 {
 	str_addf(run, " %s", option);
@@ -179,8 +180,8 @@ static char *container_remedy(void)
 	                 str_get(&run), str_get(&pod));
 }
 
-/* The group that setup was run for; NULL: setup was not run, or this user is a member. Caller
- * frees. */
+/* How to join the group that setup was run for, one phrase; NULL: setup was not run, or this
+ * user is a member. The caller frees it. */
 static char *join_group(void)
 {
 	CLEANUP(free) char *group = perf_guard_group();

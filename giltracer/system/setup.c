@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which steps, in which order, and what has to be remembered to undo them. */
+/* Decides on the steps and their order, and remembers what is needed to undo them. */
 #include "system/setup.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define STATE_MAX (16u << 20)
 
-/* -1 lets all users record raw tracepoints of all processes, which a uprobe's event is. */
+/* With -1, all users may record raw tracepoints of all processes, as needed for uprobes. */
 #define PARANOID "-1"
 
 /* Per CPU and user: two rings of 4 MiB each for both kinds of recording, and their headers. */
@@ -52,7 +52,7 @@ static void plan_sysctls(struct setup_plan *plan)
 	    xasprintf("%lu", kb > MLOCK_KB ? kb : MLOCK_KB));
 }
 
-/* A group that does not exist yet has no number: steps that need it are filled in later. */
+/* The number of a group; a group that does not exist yet has none, and is filled in later. */
 static char *group_number(const char *name)
 {
 	const struct group *group = getgrnam(name);
@@ -71,9 +71,10 @@ static void share(struct setup_plan *plan, const char *gid, unsigned bits, char 
 }
 
 /*
- * The folder of events alone, where the group can get at it, and in it what perf reads to record
- * the scheduler's. What others trace, and the way there, stay root's: on newer kernels all files of
- * tracefs have the group of its root folder, so that it cannot be opened for one group only.
+ * Shares only the folder of events, bind-mounted where the group can reach it, and in it the files
+ * that perf reads to record the scheduler's events. All else in tracefs, and the path to it,
+ * remains accessible to root only: on newer kernels all files of tracefs have the group of its root
+ * folder, so that tracefs itself cannot be opened for one group only.
  */
 static void share_tracefs(struct setup_plan *plan, const char *gid, const char *root)
 {
@@ -100,7 +101,7 @@ static void plan_guard(struct setup_plan *plan, const char *gid)
 {
 	char *value = setup_guard_value(gid);
 
-	/* If it is missing, the step itself reports that. */
+	/* If the program is missing, the step itself reports that. */
 	add(plan, &setup_guard, perf_guard_path(), value ? value : xasprintf("gid=%s,sum=?", gid));
 }
 
@@ -123,7 +124,7 @@ static void plan_tracefs(struct setup_plan *plan, const struct setup_options *op
 	}
 }
 
-/* systemd splits at blanks and expands % and $. */
+/* Quotes a word for systemd, which splits at blanks and expands % and $. */
 static void add_quoted(struct str *text, const char *word)
 {
 	str_adds(text, " \"");
@@ -278,7 +279,7 @@ void setup_state_done(struct setup_state *state)
 	free(state->path);
 }
 
-/* NULL: a name in it is not UTF-8, or there is no memory. */
+/* NULL: a name in it is not UTF-8, or memory is exhausted. */
 static json_t *state_json(const struct setup_state *state)
 {
 	json_t *done = json_array();
@@ -346,9 +347,9 @@ static struct setup_step *state_find(struct setup_state *state, const struct set
 }
 
 /*
- * The oldest value that was found before setup is kept, however often and with whichever options
- * setup runs. But if the target is no longer as setup left it, as after a reboot, its present value
- * is the one to restore.
+ * Setup may run several times with different options; the oldest value is kept. But if the target
+ * is no longer as setup left it, for example after a reboot, its present value is the one to
+ * restore.
  */
 static int state_remember(struct setup_state *state, const struct setup_step *step,
                           struct error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What setup grants to a group: files of tracefs to read, and giltracer-perf to execute. */
+/* Grants to a group: read access to files of tracefs, and the right to execute giltracer-perf. */
 #include "system/setup_kind.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ char *setup_share_value(const char *path, const char *gid, unsigned bits)
 	return xasprintf("gid=%s,mode=%o", gid, ((unsigned)st.st_mode & 07707) | bits);
 }
 
-/* ---- the events of tracefs in a place of their own */
+/* ---- a bind mount of tracefs's events */
 
 static char *bind_current(const struct setup_step *step)
 {
@@ -100,7 +100,7 @@ static int bind_undo(const char *path, struct error *err)
 	return 0;
 }
 
-/* The bind mount is below a folder that only root can enter until it is shared. */
+/* Nobody but root can enter the parent folder of the bind mount until it is shared. */
 static int bind_apply(const struct setup_step *step, const char *value, struct error *err)
 {
 	const unsigned long how = MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
@@ -154,7 +154,7 @@ static bool has_capabilities(const char *path)
 	       !memcmp(&got, &want, XATTR_CAPS_SZ_2);
 }
 
-/* "gid=N,sum=CONTENTS". A file that is different in any other way is not ours. */
+/* "gid=N,sum=CONTENTS"; NULL for a file that differs from ours in any other way. */
 static char *guard_describe(const char *path, const char *gid)
 {
 	CLEANUP(filemap_done) struct filemap map = { 0 };
@@ -199,7 +199,8 @@ static char *guard_text(const struct setup_step *step, const char *value)
 	                 gid_len, value + strlen("gid="), step->target, step->target);
 }
 
-/* Whatever the folder was before, it is made root's, writable for root only. */
+/* Makes the folder of path. Fails unless only root can write to it and capabilities of files
+ * count there. */
 static int make_folder(const char *path, struct error *err)
 {
 	CLEANUP(free) char *copy = xstrdup(path);
@@ -209,7 +210,7 @@ static int make_folder(const char *path, struct error *err)
 
 	for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		mkdir(copy, 0755); /* Whether it is there now, stat says. */
+		mkdir(copy, 0755); /* stat() below reports failures */
 		*slash = '/';
 	}
 	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
@@ -251,7 +252,7 @@ static int guard_remove(const char *path, struct error *err)
 	return 0;
 }
 
-/* An older version of ours cannot be restored, so it is removed. */
+/* A previous version of ours cannot be restored, so it is removed. */
 static int guard_apply(const struct setup_step *step, const char *value, struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };

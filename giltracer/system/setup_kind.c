@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How each sort of change is looked at, described, made and taken back. */
+/* Reads, describes, makes and undoes each kind of change. */
 #include "system/setup_kind.h"
 
 #include <errno.h>
@@ -32,8 +32,7 @@ static char *group_current(const struct setup_step *step)
 	return getgrnam(step->target) ? xstrdup("present") : NULL;
 }
 
-/* Members that an administrator has added since: setup's own member is removed before this is
- * asked. */
+/* Whether an administrator has added members since: setup's own member has been removed before. */
 static bool has_members(const char *name)
 {
 	const struct group *group = getgrnam(name);
@@ -60,7 +59,7 @@ static int group_apply(const struct setup_step *step, const char *value, struct 
 
 const struct setup_kind setup_group = { "group", group_current, group_text, group_apply };
 
-/* "USER GROUP": group names and user names have no blanks. */
+/* Splits "USER GROUP"; names of users and groups have no blanks. */
 static char *member_split(const struct setup_step *step, const char **ret_group)
 {
 	char *user = xstrdup(step->target), *space = strchr(user, ' ');
@@ -167,7 +166,7 @@ static char *access_text(const struct setup_step *step, const char *value)
 	return xasprintf("mount -o remount,%s %s", value, step->target);
 }
 
-/* A remount clears all options that it does not name. */
+/* The present mount options: a remount clears all that it does not name. */
 static unsigned long mount_flags(const char *path)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sorts of changes that setup makes to a system. */
+/* The kinds of changes that setup makes to a system. */
 #ifndef GILTRACER_SYSTEM_SETUP_KIND_H
 #define GILTRACER_SYSTEM_SETUP_KIND_H
 
@@ -8,10 +8,11 @@
 
 /**
  * @name: in the state file
- * @current: what is there now, in the form of step->value; NULL: nothing. Caller frees
- * @text: the command that makes step->target be value, for a person; caller frees. value NULL: that
- *        takes it away
- * @apply: make it so; value NULL: take it away
+ * @current: the present value, in the form of step->value; NULL: it does not exist. The caller
+ * frees it
+ * @text: the command that sets step->target to value, for a person; value NULL: that removes it.
+ * The caller frees it
+ * @apply: set it to value; value NULL: remove it
  */
 struct setup_kind {
 	const char *name;
@@ -31,19 +32,19 @@ extern const struct setup_kind setup_probes; /* target: probe group; value: file
 extern const struct setup_kind setup_file;   /* target: a file; value: its text */
 extern const struct setup_kind setup_link;   /* target: a link; value: where to */
 
-/* Made by earlier versions, and only undone by this one: a remount of tracefs for a group, and the
- * group of all events below a folder, both as gid=N[,mode=N]. */
+/* Changes of earlier versions, which this version only undoes: a remount of tracefs for a group,
+ * and the group of all events below a folder, both as gid=N[,mode=N]. */
 extern const struct setup_kind setup_access;
 extern const struct setup_kind setup_events;
 
-/* The value that gives a group these permission bits of path and takes nothing from root or others;
- * NULL if there is no path, or if all users have them. Caller frees. */
+/* The value that gives a group these permission bits of path and takes none from root or others;
+ * NULL if path does not exist, or if all users have these permissions. The caller frees it. */
 char *setup_share_value(const char *path, const char *gid, unsigned bits);
 
-/* The value of giltracer-perf as it is built; NULL if it was not. Caller frees. */
+/* The value for giltracer-perf as built; NULL if it was not built. The caller frees it. */
 char *setup_guard_value(const char *gid);
 
-/* NULL if there is none of that name. */
+/* NULL if there is no kind of that name. */
 const struct setup_kind *setup_kind_find(const char *name);
 
 #endif

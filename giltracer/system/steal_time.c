@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads one number of /proc/stat. */
+/* Reads the stolen time from /proc/stat. */
 #include "system/steal_time.h"
 
 #include <inttypes.h>

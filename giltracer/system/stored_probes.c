@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* These texts become a line of uprobe_events, so none may contain more than it should. */
+/* Checks every text, because each becomes part of a line of uprobe_events. */
 #include "system/stored_probes.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static bool consists_of(const char *text, const char *chars)
 	return text && *text && text[strspn(text, chars)] == '\0';
 }
 
-/* A path may contain any byte, but a newline in it would end the line. */
+/* A path may contain any byte but a newline, which would end the line. */
 static bool is_path(const char *text)
 {
 	return text && *text == '/' && !strchr(text, '\n');
@@ -103,7 +103,7 @@ int stored_probes_read(struct probe_set **ret, const json_t *json, struct error 
 	return 0;
 }
 
-/* In a child: whether the file has this build id. */
+/* Runs in a child process: whether the file has this build id. */
 static bool has_build_id(const char *path, const char *want)
 {
 	struct image image = { .fd = -1 };
@@ -126,7 +126,7 @@ int stored_probes_verify(struct probe_set *set, struct error *err)
 
 	if (!image_identify(&now, set->path))
 		return error_errno(err, "%s", set->path);
-	/* Numbers of devices change from boot to boot. */
+	/* Device numbers differ after a reboot. */
 	set->identity.dev = now.dev;
 	if (!image_identity_equal(&set->identity, &now))
 		return error_set(err, ESTALE, "%s was replaced or changed: run giltracer setup",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plain text in, plain text out; Documentation/trace/uprobetracer.rst of the kernel has the format.
- */
+/* Reads and writes the text files of tracefs; for their format see the kernel's
+ * Documentation/trace/uprobetracer.rst. */
 #include "system/tracefs.h"
 
 #include <ctype.h>
@@ -24,12 +24,13 @@
 #define BUSY_TRIES   100
 #define BUSY_WAIT_NS 10000000
 
-/* In error_log. Before 5.17, longer commands are cut. */
+/* Lines of error_log. Before 5.17, the kernel truncates longer commands. */
 #define LOG_ERROR       "trace_uprobe: error: "
 #define LOG_COMMAND     "  Command: "
 #define LOG_COMMAND_MAX 255
 
-/* Asks with open(): access() ignores capabilities that were given to an ordinary user. */
+/* With AT_EACCESS, because plain access() ignores capabilities that were given to an ordinary
+ * user. */
 static int may(const char *path, int how)
 {
 	return faccessat(AT_FDCWD, path, how, AT_EACCESS);
@@ -61,7 +62,7 @@ static bool find_mounted(char **ret)
 	return found;
 }
 
-/* What giltracer setup shares with a group: events and nothing else. */
+/* Finds the events that giltracer setup shares with a group. */
 static bool find_shared(char **ret)
 {
 	const char *dir = secure_getenv("GILTRACER_RUNDIR");
@@ -85,8 +86,8 @@ int tracefs_find(char **ret, struct error *err)
 		*ret = xstrdup(other);
 		return 0;
 	}
-	/* The usual places are tried first: a folder that we may not search looks empty although
-	 * files are in it. */
+	/* These are tried first, because a folder that we may not search looks empty even if it
+	 * is not. */
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		if (has_uprobes(places[i])) {
 			*ret = xstrdup(places[i]);
@@ -99,7 +100,7 @@ int tracefs_find(char **ret, struct error *err)
 	return error_set(err, ENOENT, "tracefs with uprobe_events is not mounted");
 }
 
-/* Exactly our own pattern: other tools may well start a group with "giltracer_" too. */
+/* Matches exactly our own pattern: other tools may start a group with "giltracer_", too. */
 bool tracefs_is_our_group(const char *group)
 {
 	const char *build = group + strlen(PREFIX), *hash;
@@ -172,7 +173,7 @@ void tracefs_probes_done(struct tracefs_probes *probes)
 	vec_done(&probes->v);
 }
 
-/* Whether a line of error_log is about a command. */
+/* Whether a line of error_log names this command. */
 static bool is_about(const char *line, const char *command)
 {
 	size_t len;
@@ -184,8 +185,8 @@ static bool is_about(const char *line, const char *command)
 	return !strncmp(line, command, len) && (!command[len] || len == LOG_COMMAND_MAX);
 }
 
-/* The kernel's own words, which it has since 5.2: the last "error: …" in error_log that is about our
- * command. Commands of others are there, too. */
+/* Adds the kernel's explanation: the last "error: …" about our command in error_log, which exists
+ * since 5.2 and also contains commands of other programs. */
 static void explain(const char *root, const char *command, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/error_log", root);

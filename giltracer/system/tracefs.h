@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's side of uprobes: the text file uprobe_events and the folders of events. */
+/* The kernel's interface to uprobes: the text file uprobe_events and the folders of events. */
 #ifndef GILTRACER_SYSTEM_TRACEFS_H
 #define GILTRACER_SYSTEM_TRACEFS_H
 
@@ -10,10 +10,11 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-/* Where records of probes are, see probe_lease.h, and the events that giltracer setup shares. */
+/* The folder of the probes' records, see probe_lease.h, and of the events that giltracer setup
+ * shares. */
 #define TRACEFS_RUNDIR "/run/giltracer"
 
-/* One line of uprobe_events that is ours, split where we need it; strings are owned. */
+/* A line of uprobe_events about one of our probes, split; strings are owned. */
 struct tracefs_probe {
 	char *line; /* whole, without newline */
 	char *group, *event;
@@ -24,32 +25,31 @@ struct tracefs_probes {
 	VEC(struct tracefs_probe) v;
 };
 
-/* Where tracefs is mounted, or the part of it that this user may use; caller frees. ENOENT if it is
- * nowhere. */
+/* Where tracefs is mounted, or the part of it that this user may use; the caller frees it.
+ * ENOENT: it is not mounted. */
 int tracefs_find(char **ret, struct error *err);
 
-/* Whether group is one that giltracer names: giltracer_<build>_<hash>[_c<hash>]. */
+/* Whether group has the form of our names: giltracer_<build>_<hash>[_c<hash>]. */
 bool tracefs_is_our_group(const char *group);
 
 /* Our probes in the kernel. EACCES if this user may not read the file. */
 int tracefs_read_probes(struct tracefs_probes *ret, const char *root, struct error *err);
 void tracefs_probes_done(struct tracefs_probes *probes);
 
-/* Append a command to uprobe_events; the error says what the kernel objects to. */
+/* Append a command to uprobe_events; the error contains the kernel's explanation. */
 int tracefs_command(const char *root, const char *command, struct error *err);
 
-/* Remove one event. wait: up to a second, for a recorder that is just closing it. */
+/* Remove one event. wait: for up to a second, if a recorder is still closing it. */
 int tracefs_remove(const char *root, const char *group, const char *event, bool wait,
                    struct error *err);
 
-/* Whether this process may install probes, whether only the mount is in its way, and whether it may
- * open events/GROUP/EVENT. */
+/* Whether this process may install probes; whether only a read-only mount prevents it. */
 bool tracefs_can_install(const char *root);
 bool tracefs_is_read_only(const char *root);
-/* The group that giltracer setup lets read the scheduler's events, 0 if none. */
+/* The group that giltracer setup permits to read the scheduler's events; 0 if none. */
 gid_t tracefs_readers(const char *root);
 
-/* Let a group list and record the events of one of our groups, and whether it may. */
+/* Let a group list and record the events of one of our groups; whether it may. */
 int tracefs_share_group(const char *root, const char *group, gid_t readers, struct error *err);
 bool tracefs_is_shared(const char *root, const char *group, const char *event, gid_t readers);
 

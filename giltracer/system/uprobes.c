@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Installs and removes probe groups, by who owns them. tracefs.c writes what the kernel reads. */
+/* Installs and removes probe groups according to their owners; tracefs.c writes the commands. */
 #include "system/uprobes.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "system/uretprobe_check.h"
 
 /* A giltracer in another container may remove our probes before they are in use. That is rare,
- * so a few attempts are enough. */
+ * so a few attempts suffice. */
 #define PREPARE_TRIES 3
 
 struct uprobes {
@@ -28,8 +28,8 @@ struct uprobes {
 	int hold; /* keeps the group's marker open */
 };
 
-/* Tracefs splits its commands at blanks, and takes # for the beginning of a comment: a file whose
- * path has one is probed through a link. */
+/* Tracefs splits its commands at blanks, and # begins a comment. A file whose path contains such
+ * a character is probed through a link. */
 static int probe_path(char **ret, const struct probe_set *set, bool create, struct error *err)
 {
 	CLEANUP(free) char *link = NULL;
@@ -47,7 +47,7 @@ static int probe_path(char **ret, const struct probe_set *set, bool create, stru
 	return 0;
 }
 
-/* As the kernel prints it, so that installed probes can be compared as text. */
+/* In the form that the kernel prints, so that installed probes can be compared as text. */
 static char *probe_line(const struct probe_set *set, const struct probe *probe, const char *path)
 {
 	return xasprintf("%c:%s/%s %s:0x%016" PRIx64 "%s%s", probe->ret ? 'r' : 'p', set->group,
@@ -63,7 +63,7 @@ static bool line_exists(const struct tracefs_probes *probes, const char *line)
 	return false;
 }
 
-/* Without what marks it. */
+/* Counts the probes of a group, without its markers. */
 static size_t count_group(const struct tracefs_probes *probes, const char *group)
 {
 	size_t n = 0;
@@ -74,7 +74,7 @@ static size_t count_group(const struct tracefs_probes *probes, const char *group
 	return n;
 }
 
-/* The file at path is the one that the record names. */
+/* Whether the file at path is the one in the record. */
 static bool is_recorded_file(const struct lease_record *record, const char *path)
 {
 	struct stat st;
@@ -97,8 +97,8 @@ static bool has_group(const struct tracefs_probes *probes, const char *group)
 	return false;
 }
 
-/* The places are valid only for the file on disk now, unchanged since they were found: package
- * managers replace files at any moment. */
+/* The offsets are valid only for the file that was examined; package managers replace files at
+ * any time. */
 static int check_file(const struct probe_set *set, struct error *err)
 {
 	if (probe_set_is_current(set))
@@ -109,7 +109,7 @@ static int check_file(const struct probe_set *set, struct error *err)
 	                 set->path);
 }
 
-/* All of the set, nothing else in the group, and in the file that is on disk now. */
+/* Whether the group contains exactly the probes of the set, in the file that is now on disk. */
 static int verify(const char *root, const struct probe_set *set, bool *ret, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
@@ -130,8 +130,7 @@ static int verify(const char *root, const struct probe_set *set, bool *ret, stru
 	return 0;
 }
 
-/* A user may be allowed to use the events but not to read uprobe_events. Then setup's record
- * must do. */
+/* For users who may use the events but not read uprobe_events: setup's record has to suffice. */
 static bool verify_by_record(const char *root, const struct probe_set *set)
 {
 	if (!file_is_same(set))
@@ -142,7 +141,7 @@ static bool verify_by_record(const char *root, const struct probe_set *set)
 	return true;
 }
 
-/* The markers are removed first: if one is open, the whole group stays. */
+/* Removes the markers first: if one is open, the whole group stays. */
 static int remove_events(const struct tracefs_probes *probes, const char *root, const char *group,
                          bool wait, struct error *err)
 {
@@ -171,8 +170,8 @@ static int remove_group(const char *root, const char *group, struct error *err)
 	return 0;
 }
 
-/* A group of another container has no records here: the kernel knows whether it is in use, and its
- * marker in the kernel says whether it is to stay. */
+/* Groups of another container have no records here: the kernel knows whether they are in use,
+ * and the marker tells whether setup owns them. */
 static int remove_foreign(const char *root, const char *group, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
@@ -206,7 +205,7 @@ static int install_all(const char *root, const struct probe_set *set, struct err
 	return -1;
 }
 
-/* What running giltracers installed belongs to setup from now on. */
+/* Makes setup the owner of probes that running giltracers installed. */
 static int adopt(const char *root, const struct probe_set *set, struct error *err)
 {
 	if (lease_write(set->group, set->path, true, tracefs_readers(root), err) < 0)
@@ -214,7 +213,7 @@ static int adopt(const char *root, const struct probe_set *set, struct error *er
 	return lease_mark(root, set->group, true, err);
 }
 
-/* Lets setup's group use the events, also where root installs again what setup had installed. */
+/* Lets setup's group use the events, also if root reinstalls what setup had installed. */
 static int show_to_readers(const char *root, const struct probe_set *set, struct error *err)
 {
 	gid_t readers = tracefs_readers(root);
@@ -224,7 +223,7 @@ static int show_to_readers(const char *root, const struct probe_set *set, struct
 	return readers ? tracefs_share_group(root, set->group, readers, err) : 0;
 }
 
-/* Make the group what the set says. Under the lock. */
+/* Installs the probes of the set; the caller holds the lock. */
 static int install_locked(const char *root, const struct probe_set *set, bool setup,
                           struct error *err)
 {
@@ -251,7 +250,8 @@ static int install_locked(const char *root, const struct probe_set *set, bool se
 		                 set->path);
 	if (remove_group(root, set->group, err) < 0)
 		return -1;
-	/* The record comes first: without it, what a kill leaves behind would have no owner. */
+	/* The record is written first: without it, probes left behind by a kill would have no
+	 * owner. */
 	if (lease_write(set->group, set->path, setup, tracefs_readers(root), err) < 0 ||
 	    lease_mark(root, set->group, setup, err) < 0)
 		return -1;
@@ -270,7 +270,8 @@ static int remove_strays_locked(const char *root, size_t *ret_removed, struct er
 		const struct uprobe_group *group = &groups.groups.v[i];
 		struct error busy;
 
-		/* A perf that outlived its giltracer keeps them busy: the next run removes them. */
+		/* A perf that outlives its giltracer keeps probes busy; the next run removes
+		 * them. */
 		if (group->foreign ? remove_foreign(root, group->name, &busy) == 0
 		                   : uprobe_group_is_stray(group) &&
 		                             remove_group(root, group->name, &busy) == 0)
@@ -279,7 +280,7 @@ static int remove_strays_locked(const char *root, size_t *ret_removed, struct er
 	return 0;
 }
 
-/* Installed, and ours while we keep the marker open, if the kernel allows that. */
+/* Installs the probes and holds them by keeping the marker open, if the kernel permits that. */
 static int install_and_hold(struct uprobes *u, const struct probe_set *set, struct error *err)
 {
 	bool good = false;
@@ -347,7 +348,7 @@ static void name_events(struct uprobes *u, const struct probe_set *set)
 		u->events[i] = xasprintf("%s:%s", set->group, set->probes.v[i].event);
 }
 
-/* Probes that others use stay. */
+/* Frees the object only; the probes stay. */
 static void uprobes_free(struct uprobes *uprobes)
 {
 	if (!uprobes)
@@ -417,8 +418,8 @@ void uprobes_release(struct uprobes *uprobes)
 		close(take_fd(&uprobes->fd));
 		if (uprobes->hold >= 0)
 			close(take_fd(&uprobes->hold));
-		/* Meanwhile setup may have adopted them, or its undoing may have left them to
-		 * us. */
+		/* Setup may have adopted the probes meanwhile, or setup --undo may have left
+		 * them to us. */
 		if (!lease_is_used(uprobes->group) && lease_read(uprobes->group, &record) &&
 		    !record.setup)
 			remove_group(uprobes->root, uprobes->group, &ignored);
@@ -466,7 +467,7 @@ int uprobes_uninstall(const char *group, struct error *err)
 
 	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
 		return -1;
-	/* If RUNDIR cannot be written, nothing was installed either. */
+	/* If RUNDIR cannot be written, nothing was installed. */
 	if (!has_group(&probes, group) && !lease_read(group, &record))
 		return 0;
 	if (lease_lock_all(&lock, err) < 0)
@@ -490,7 +491,7 @@ static struct uprobe_group *find_group(struct uprobe_groups *groups,
 	group = vec_push(&groups->groups);
 	*group = (struct uprobe_group){ .name = xstrdup(probe->group),
 		                        .path = xstrdup(probe->path) };
-	/* A container that cannot tell that it is one may use the same name for a group. */
+	/* A container that is not recognized as one may use the same name for a group. */
 	group->foreign = lease_is_foreign(probe->group) ||
 	                 (!lease_read(probe->group, &record) && marked);
 	group->setup = group->foreign ? marked : record.setup;
@@ -498,7 +499,7 @@ static struct uprobe_group *find_group(struct uprobe_groups *groups,
 	return group;
 }
 
-/* A marker has the path of its group's record. */
+/* Ignores a marker, whose path is that of its group's record. */
 static void count_probe(struct uprobe_group *group, const struct tracefs_probe *probe)
 {
 	if (str_has_prefix(probe->event, LEASE_MARKER))
@@ -508,7 +509,7 @@ static void count_probe(struct uprobe_group *group, const struct tracefs_probe *
 	group->path = xstrdup(probe->path);
 }
 
-/* The file at the path is no longer the one that the record names, as far as we may look. */
+/* Whether the file at the path is no longer the one in the record; false if we may not read it. */
 static bool is_outdated(const struct uprobe_group *group)
 {
 	struct lease_record record;

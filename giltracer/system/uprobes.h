@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Uprobes in the kernel, through tracefs. A group of ours is owned either by `giltracer setup`,
- * and then stays, or by the giltracers that use it right now, and then the last of them removes it.
- * A group that neither setup nor a living giltracer owns is a stray; probe_lease.h has who owns what.
- * Tracefs is where it is mounted.
+ * Uprobes in the kernel, through tracefs. Each of our groups is owned either by `giltracer setup`,
+ * and then stays, or by the giltracers that use it at present, the last of which removes it. A
+ * group that neither setup nor a living giltracer owns is a stray; see probe_lease.h. Tracefs may
+ * be mounted anywhere.
  */
 #ifndef GILTRACER_SYSTEM_UPROBES_H
 #define GILTRACER_SYSTEM_UPROBES_H
@@ -20,45 +20,46 @@ struct probe_set;
 struct uprobes;
 
 /*
- * Make the probes of set usable: those that are installed and verified (path, offsets, arguments
- * and the build of the file now on disk), else install them if we may. Strays are removed on the
- * way if we may. sandbox_remedy() has what a user without
- * the right is to be told.
+ * Make the probes of set usable: use those that are installed if they are correct (path, offsets,
+ * arguments and the build of the file now on disk), else install them if permitted. Strays are
+ * removed if permitted. For users without the right, sandbox_remedy() has the advice.
  */
 int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct error *err);
 
 /* "GROUP:EVENT" names for perf -e, NULL-terminated; borrowed until uprobes_release. */
 const char *const *uprobes_events(const struct uprobes *uprobes);
 
-/* Whether this process may have to remove them: false if setup owns them. */
+/* Whether this process may have to remove them; false if setup owns them. */
 bool uprobes_owned(const struct uprobes *uprobes);
 
-/* Stop using them: the last user removes what setup does not own. NULL is fine. After perf ended.
- */
+/* Stop using them; the last user removes probes that setup does not own. Call it after perf has
+ * ended. NULL is allowed. */
 void uprobes_release(struct uprobes *uprobes);
 
-/* For setup. Install on behalf of the system: they stay until uprobes_uninstall. Twice is one. What
- * is in use when it is uninstalled goes when its last user does. */
+/*
+ * For setup: install probes that stay until uprobes_uninstall. Installing them twice has no further
+ * effect. Probes that are in use when they are uninstalled are removed by their last user.
+ */
 int uprobes_install(const struct probe_set *set, struct error *err);
 bool uprobes_is_set_up(const struct probe_set *set);
 int uprobes_uninstall(const char *group, struct error *err);
 
-/* A group of ours in the kernel. */
+/* One of our groups in the kernel. */
 struct uprobe_group {
 	char *name;
 	char *path; /* of the file it probes */
 	size_t probes;
 	bool setup;    /* installed by setup */
-	bool used;     /* a living giltracer uses it; not known of a foreign one */
-	bool outdated; /* the file was replaced since */
-	bool foreign;  /* of another container: removed if the kernel lets us */
+	bool used;     /* by a living giltracer; not known of a foreign group */
+	bool outdated; /* the file has been replaced */
+	bool foreign;  /* made in another container: removed if the kernel permits it */
 };
 
 struct uprobe_groups {
 	VEC(struct uprobe_group) groups;
 };
 
-/* All groups of ours; done by uprobe_groups_done. */
+/* List all our groups; free with uprobe_groups_done. */
 int uprobes_list(struct uprobe_groups *ret, struct error *err);
 void uprobe_groups_done(struct uprobe_groups *groups);
 
@@ -67,7 +68,7 @@ static inline bool uprobe_group_is_stray(const struct uprobe_group *group)
 	return !group->setup && !group->used && !group->foreign;
 }
 
-/* Remove strays, and foreign groups that nothing has open; *ret_removed may be NULL. */
+/* Remove strays, and foreign groups that are not in use; *ret_removed may be NULL. */
 int uprobes_remove_strays(size_t *ret_removed, struct error *err);
 
 DEFINE_CLEANUP(struct uprobes *, uprobes_release);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the kernel what a return probe would ask it. */
+/* Makes the same system call as a return probe. */
 #include "system/uretprobe_check.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void try_it(void) __attribute__((noreturn));
 
 static void try_it(void)
 {
-	/* No core, nor a report of one. */
+	/* Neither a core dump nor a report of one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	signal(SIGILL, SIG_DFL);
 	_exit(syscall(URETPROBE) < 0 ? errno : 0);
