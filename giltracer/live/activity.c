@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The calls that always mean the same activity, whatever the descriptor is. Not all machines have
- * the old ones. */
+/* The calls that mean the same activity for any descriptor. Not every architecture has the older
+ * ones. */
 static enum sample_activity of_call(long number)
 {
 	switch (number) {
@@ -75,7 +75,7 @@ static bool is_socket(pid_t pid, uint64_t fd)
 	return n > 7 && !memcmp(target, "socket:", 7);
 }
 
-/* "running", "-1 SP PC" of a thread that sleeps outside of a system call, or "NUMBER
+/* The text is "running", "-1 SP PC" if the thread sleeps outside of a system call, or "NUMBER
  * 0xARGUMENT…". */
 struct activity activity_of(const char *text, pid_t pid)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread does, by the system call that it is in: /proc/PID/task/TID/syscall. */
+/* What a thread is doing, judged by its present system call: /proc/PID/task/TID/syscall. */
 #ifndef GILTRACER_LIVE_ACTIVITY_H
 #define GILTRACER_LIVE_ACTIVITY_H
 
@@ -9,8 +9,8 @@
 #include "trace/samples.h"
 
 /**
- * @activity: SAMPLE_UNKNOWN if the text does not say @futex: address of the futex for which it
- * sleeps; 0: none
+ * @activity: SAMPLE_UNKNOWN if the text does not tell
+ * @futex: address of the futex for which the thread sleeps; 0: none
  */
 struct activity {
 	enum sample_activity activity;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code objects that were seen in a running process, written as a list that reports read. */
+/* Writes the code objects seen in a running process as a list that reports read. */
 #ifndef GILTRACER_LIVE_CODES_H
 #define GILTRACER_LIVE_CODES_H
 

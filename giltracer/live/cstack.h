@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which memory of a process is the C stack of a thread. */
+/* Finds the C stack of a thread in the memory of a process. */
 #ifndef GILTRACER_LIVE_CSTACK_H
 #define GILTRACER_LIVE_CSTACK_H
 
@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 /**
- * The mapping that an address is in, low to high; that of another thread than the main one ends with
- * what its pthread_t points to. Not a mapping: high is 0.
+ * The mapping that contains an address, from low to high; high is 0 if there is none. The stack of
+ * a thread other than the main one ends with the data to which its pthread_t points.
  * @of_main: it is the main thread's stack
  */
 struct cstack {

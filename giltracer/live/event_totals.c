@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A state machine of each thread, which keeps the thread's slot. */
+/* Keeps a state machine for each thread, which updates the thread's slot. */
 #include "live/event_totals.h"
 
 #include <errno.h>
@@ -18,15 +18,15 @@
 #define PAGE_BYTES (TOTALS_SLOTS_AT + TOTALS_SLOTS * sizeof(struct totals_slot))
 #define NONE       UINT32_MAX
 
-/* How often a thread without a name of its own is looked at. */
+/* How often to ask for the name of a thread that has none of its own yet. */
 #define NAME_TRIES 50
 
 /**
- * @slot: index in the page; NONE: the page is full, or it has used no GIL yet
- * @gil: index in gils, of slot
- * @tries: how often to ask for its name yet
- * @wants: it has asked for a GIL that was free
- * @released: the GIL was released while other threads waited
+ * @slot: index in the page; NONE: the page is full, or the thread has not used a GIL yet
+ * @gil: index in gils of the slot's GIL
+ * @tries: how many more times to ask for its name
+ * @wants: it has requested a GIL that was free
+ * @released: it released the GIL while other threads waited
  */
 struct thread {
 	uint32_t tid, slot, gil, tries;
@@ -34,10 +34,10 @@ struct thread {
 };
 
 /**
- * @holder: index in threads; NONE: it is free, or not known
- * @known: it is free if there is no holder
- * @waiters: threads that wait for it; @wanting: those that want it while it is free
- * @groups: how many its slots have
+ * @holder: index in threads; NONE: it is free, or in an unknown state
+ * @known: without a holder, it is free
+ * @waiters: threads that wait for it; @wanting: threads that request it while it is free
+ * @groups: how many groups its slots form
  */
 struct gil {
 	uint64_t address;
@@ -45,7 +45,7 @@ struct gil {
 	bool known;
 };
 
-/* A slot: what is common to the threads that had it. @pattern: owned */
+/* A slot: what its successive threads have in common. @pattern: owned */
 struct owner {
 	char *pattern;
 	uint32_t gil;
@@ -53,7 +53,7 @@ struct owner {
 };
 
 /**
- * @now: of the last event; @reached: as of event_totals_reach
+ * @now: time of the last event; @reached: see event_totals_reach
  * @tids: index in threads
  */
 struct event_totals {
@@ -73,7 +73,8 @@ struct event_totals {
 
 /* ---- the page */
 
-/* Parent and time of start, fields 4 and 22 of stat: counted from behind the name, in which there may be anything. */
+/* Parent and start time are fields 4 and 22 of stat, counted from the end of the name, which may
+ * contain anything. */
 static int read_stat(struct totals_header *head, pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%d/stat", (int)pid);
@@ -151,14 +152,14 @@ void event_totals_reach(struct event_totals *et, uint64_t at_ns)
 	et->reached = at_ns;
 }
 
-/* ---- for whom threads wait: as preload/waited_for.c */
+/* ---- waits by holder, as in preload/waited_for.c */
 
 static struct totals_waited *waited_of(struct event_totals *et, uint32_t gil)
 {
 	return gil < TOTALS_WAITED ? &et->waited[gil] : NULL;
 }
 
-/* Another group has the GIL from when on. */
+/* Another group holds the GIL from this time on. */
 static void change_holder(struct event_totals *et, uint32_t gil, uint32_t group, uint64_t when)
 {
 	struct totals_waited *w = waited_of(et, gil);
@@ -184,7 +185,7 @@ static void begin_comparing(struct event_totals *et, struct totals_slot *slot)
 	memcpy(slot->seen, w->held, sizeof(slot->seen));
 }
 
-/* A wait of that length, by what the groups held meanwhile. */
+/* Divides a wait of that length among the groups that held the GIL meanwhile. */
 static void share_wait(struct event_totals *et, struct totals_slot *slot, uint64_t length)
 {
 	struct totals_waited *w = slot->compared ? waited_of(et, slot->gil) : NULL;
@@ -254,7 +255,7 @@ static struct totals_slot *slot_of(struct event_totals *et, const struct thread 
 	return t->slot == NONE ? NULL : &et->slots[t->slot];
 }
 
-/* What the thread does ends at that time: from then on it neither holds the GIL nor wants it. */
+/* Ends a hold or a wait of the thread: from that time on, it neither holds nor wants the GIL. */
 static void stop(struct event_totals *et, uint32_t thread, uint64_t when)
 {
 	struct thread *t = &et->threads.v[thread];
@@ -317,7 +318,7 @@ static uint32_t find_slot(struct event_totals *et, uint32_t gil, const char *pat
 	return (uint32_t)et->owners.n - 1;
 }
 
-/* A slot of that name. */
+/* Gives the thread a slot of its group. */
 static void take_slot(struct event_totals *et, struct thread *t, uint32_t gil, const char *name)
 {
 	CLEANUP(str_done) struct str pattern = { 0 };
@@ -340,7 +341,7 @@ static void take_slot(struct event_totals *et, struct thread *t, uint32_t gil, c
 	slot->began = slot->since;
 }
 
-/* From now on it uses this GIL. */
+/* The thread uses this GIL from now on. */
 static void enter(struct event_totals *et, uint32_t thread, uint32_t gil)
 {
 	struct thread *t = &et->threads.v[thread];
@@ -353,7 +354,8 @@ static void enter(struct event_totals *et, uint32_t thread, uint32_t gil)
 	take_slot(et, t, gil, name);
 }
 
-/* A thread that neither holds the GIL nor waits, and has its name only now: what it did stays where it is. */
+/* Moves a thread that neither holds the GIL nor waits to another slot once it has a name; its
+ * previous times stay in the old slot. */
 static void name_again(struct event_totals *et, uint32_t thread)
 {
 	struct thread *t = &et->threads.v[thread];
@@ -382,7 +384,7 @@ static uint32_t find_thread(struct event_totals *et, uint32_t tid)
 	return thread;
 }
 
-/* NONE: there are too many. */
+/* NONE: there are too many GILs. */
 static uint32_t find_gil(struct event_totals *et, uint64_t address)
 {
 	for (uint32_t i = 0; i < et->gils.n; i++)
@@ -406,8 +408,8 @@ static void wait_from_now(struct event_totals *et, struct thread *t)
 	et->gils.v[t->gil].waiters++;
 }
 
-/* A request of a thread that waits is seen twice where its probes were opened twice; if it holds the GIL, its
- * release was not seen. */
+/* If a thread's probes were opened twice, its requests appear twice; the second one, of a
+ * waiting thread, is ignored. A request by a holder means that its release was missed. */
 static void request(struct event_totals *et, uint32_t thread, uint32_t gil)
 {
 	struct thread *t = &et->threads.v[thread];
@@ -431,8 +433,8 @@ static void request(struct event_totals *et, uint32_t thread, uint32_t gil)
 	}
 }
 
-/* Those that wanted the GIL while it was free wait from now on. */
-static void disappoint(struct event_totals *et, uint32_t gil)
+/* The GIL was taken: other threads that wanted it while it was free wait from now on. */
+static void begin_waits(struct event_totals *et, uint32_t gil)
 {
 	for (size_t i = 0; et->gils.v[gil].wanting && i < et->threads.n; i++) {
 		struct thread *t = &et->threads.v[i];
@@ -445,8 +447,8 @@ static void disappoint(struct event_totals *et, uint32_t gil)
 	}
 }
 
-/* Until now, nobody was seen to hold or to release the GIL: it may have been free, so the wait does not
- * count. */
+/* Drops a wait for a GIL of which no holder or release has been seen: the GIL may have been
+ * free. */
 static void forget_wait(struct event_totals *et, const struct thread *t)
 {
 	struct totals_slot *slot = slot_of(et, t);
@@ -457,7 +459,8 @@ static void forget_wait(struct event_totals *et, const struct thread *t)
 	et->gils.v[t->gil].waiters--;
 }
 
-/* Which GIL it is, the request has said. Without one, somebody has a GIL, but who has which is not known. */
+/* The thread's request named the GIL. If the request was missed, it is unknown which GIL the
+ * thread holds, so free ones become unknown. */
 static void acquire(struct event_totals *et, uint32_t thread)
 {
 	struct thread *t = &et->threads.v[thread];
@@ -473,7 +476,7 @@ static void acquire(struct event_totals *et, uint32_t thread)
 	if (g->holder == thread)
 		return;
 	if (g->holder != NONE)
-		stop(et, g->holder, et->now); /* its release was not seen */
+		stop(et, g->holder, et->now); /* its release was missed */
 	if (!g->known)
 		forget_wait(et, t);
 	stop(et, thread, et->now);
@@ -482,7 +485,7 @@ static void acquire(struct event_totals *et, uint32_t thread)
 	if (slot)
 		change(slot, TOTALS_HOLD, et->now);
 	change_holder(et, t->gil, slot ? slot->group : TOTALS_OTHERS, et->now);
-	disappoint(et, t->gil);
+	begin_waits(et, t->gil);
 }
 
 static void release(struct event_totals *et, uint32_t thread, uint32_t gil)
@@ -495,11 +498,12 @@ static void release(struct event_totals *et, uint32_t thread, uint32_t gil)
 		return;
 	stop(et, thread, et->now);
 	g->known = true;
-	/* Only a thread that waits can ask for a release, and only who was asked waits in drop_gil. */
+	/* Only a waiting thread can request a release, and only a holder that was asked waits in
+	 * drop_gil. */
 	et->threads.v[thread].released = g->waiters > 0;
 }
 
-/* It waited until another thread had the GIL: since its release. */
+/* The thread waited in drop_gil, from its release until another thread had taken the GIL. */
 static void released(struct event_totals *et, uint32_t thread)
 {
 	struct thread *t = &et->threads.v[thread];
@@ -510,8 +514,8 @@ static void released(struct event_totals *et, uint32_t thread)
 	t->released = false;
 }
 
-/* Holds and waits in progress may have ended when the first event was lost, so they are counted until
- * then. What was already reported is not taken back. */
+/* Holds and waits in progress may have ended when the first event was lost, so they are counted
+ * until then; time that was already reported remains counted. */
 static void lose(struct event_totals *et, uint64_t since)
 {
 	uint64_t when = since > et->reached ? since : et->reached;
@@ -548,7 +552,7 @@ static void feed_gil(struct event_totals *et, const struct event *ev)
 
 void event_totals_feed(struct event_totals *et, const struct event *ev)
 {
-	/* What comes too late is taken for what happens now. */
+	/* A late event counts as if it happened now. */
 	if (ev->time_ns > et->now)
 		et->now = ev->time_ns;
 	if (et->reached > et->now)

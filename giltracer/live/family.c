@@ -14,7 +14,7 @@
 
 static void read_family(struct family *ret, pid_t pid, unsigned depth);
 
-/* "CHILD CHILD …" of one thread. */
+/* Reads the file with one thread's children, "CHILD CHILD …". */
 static void read_children(struct family *ret, pid_t pid, const char *tid, unsigned depth)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%s/children", (int)pid, tid);

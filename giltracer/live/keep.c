@@ -11,11 +11,11 @@
 #include "live/sample_file.h"
 #include "live/snapshot.h"
 
-#define PARTS 8 /* parts in the time that is kept; one more is being filled */
+#define PARTS 8 /* the time that is kept has this many parts; one more is being filled */
 
 /**
  * @start_ns: of the sample before its first one
- * @out: writes to bytes; NULL: it is closed, and file too
+ * @out: writes to bytes; NULL: the part is complete, and file is closed, too
  */
 struct part {
 	uint64_t start_ns, last_ns;
@@ -53,7 +53,7 @@ static void close_part(struct part *part)
 		fclose(take(part->out));
 }
 
-/* All parts are closed: an open one's stream knows where its part is. */
+/* All parts must be closed, because an open one's stream contains the address of its part. */
 static void drop_first(struct keep *k)
 {
 	free(k->parts[0].bytes);
@@ -80,8 +80,8 @@ void keep_free(struct keep *k)
 	free(k);
 }
 
-/* The last part is long enough or has reached its maximum size: begin another one. */
-static void turn(struct keep *k)
+/* Begins another part if the last one is long enough or has reached its maximum size. */
+static void rotate(struct keep *k)
 {
 	struct part *last = last_part(k);
 	uint64_t full_ns = k->plan.seconds * NS_PER_SECOND;
@@ -109,7 +109,7 @@ void keep_add(struct keep *k, pid_t pid, const struct snapshot *snapshot)
 			sample_file_thread(file, pid, &snapshot->threads.v[i]);
 	sample_file_end(file);
 	last_part(k)->last_ns = sample_file_last_ns(file);
-	turn(k);
+	rotate(k);
 }
 
 void keep_forget_codes(struct keep *k)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the samples of the last seconds in bounded memory: as parts of a file of samples. The
+/* Keeps the samples of the last seconds in bounded memory, as parts of a file of samples. The
  * oldest part is dropped when the others go back far enough. */
 #ifndef GILTRACER_LIVE_KEEP_H
 #define GILTRACER_LIVE_KEEP_H
@@ -15,9 +15,9 @@ struct keep;
 struct snapshot;
 
 /**
- * @hz: samples per second, as the file says
- * @seconds: how far back; up to a quarter more is kept
- * @max_bytes: of memory for samples; with more, less than seconds is kept
+ * @hz: samples per second, for the file's header
+ * @seconds: how much is kept; in fact up to a quarter more
+ * @max_bytes: of memory for samples; if they need more, less than seconds is kept
  */
 struct keep_plan {
 	unsigned hz, seconds;
@@ -31,7 +31,7 @@ DEFINE_CLEANUP(struct keep *, keep_free);
 /* Snapshots must come in order of time. */
 void keep_add(struct keep *keep, pid_t pid, const struct snapshot *snapshot);
 
-/* The code objects of earlier snapshots are freed: others may be where they were. */
+/* The code objects of earlier snapshots are freed, and others may get their addresses. */
 void keep_forget_codes(struct keep *keep);
 
 /* This many samples were missed before the next one. */
@@ -40,10 +40,10 @@ void keep_missed(struct keep *keep, uint64_t count);
 /* The time since which samples are kept, CLOCK_MONOTONIC. */
 uint64_t keep_start_ns(const struct keep *keep);
 
-/* Whether less is kept than was asked for, because memory is bounded. */
+/* Whether less is kept than planned because memory is bounded. */
 bool keep_is_short(const struct keep *keep);
 
-/* The samples as a file of samples (trace/samples.h) that ends at end_ns. They remain kept. */
+/* Write the kept samples to a file (trace/samples.h) that ends at end_ns. They remain kept. */
 int keep_write(struct keep *keep, const char *path, uint64_t end_ns, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the memory of another process while it runs (process_vm_readv(2)): the process is neither
- * stopped nor, by reading, changed. What is read may mix two states, so the reader has to check it. */
+/* Reads the memory of another process while it runs (process_vm_readv(2)); it is neither stopped
+ * nor changed by that. The data may mix two states, so the reader has to check it. */
 #ifndef GILTRACER_LIVE_MEMORY_H
 #define GILTRACER_LIVE_MEMORY_H
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* Reads exactly len bytes; false: not all of them exist, or errno is EPERM or ESRCH. */
+/* Reads exactly len bytes. False: not all of them are mapped, or errno is EPERM or ESRCH. */
 bool memory_read(pid_t pid, uint64_t address, void *ret, size_t len);
 
 /* Writes exactly len bytes, likewise. */
@@ -26,7 +26,7 @@ static inline bool memory_u32(pid_t pid, uint64_t address, uint32_t *ret)
 	return memory_read(pid, address, ret, sizeof(*ret));
 }
 
-/* A number at offset in a buffer that was read; offset + its size must be within the buffer. */
+/* A number at offset in a buffer, which must contain all of it. */
 static inline uint64_t bytes_u64(const uint8_t *bytes, size_t offset)
 {
 	uint64_t value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Include/internal/pycore_dict.h, before 3.11 Objects/dict-common.h, and Include/cpython/object.h:
- * what is the same in all builds of a version stands here, what is not in probes/. tests/system/
- * live.t compares with what each interpreter says.
+ * Layouts from Include/internal/pycore_dict.h (before 3.11 Objects/dict-common.h) and
+ * Include/cpython/object.h. Constants that are the same in all builds of a version are defined
+ * here, others in probes/. tests/system/live.t compares them with what each interpreter reports.
  */
 #include "live/pyobject.h"
 
@@ -44,7 +44,8 @@
 #define FLAG_INLINE_VALUES (1u << 2)
 #define FLAG_MANAGED_DICT  (1u << 4)
 
-/* Where the entries of a table of keys are. A table of str alone has no hashes. */
+/* Location and layout of the entries of a table of keys. A table with only str keys has no
+ * hashes. */
 struct keys {
 	uint64_t entries, count;
 	unsigned entry_size, key_at;
@@ -87,7 +88,7 @@ static bool read_keys(const struct target *target, uint64_t address, struct keys
 	return ret->count <= ENTRIES_MAX;
 }
 
-/* values: the address of as many values, 0: they are in the table itself. */
+/* values: the address of the values; 0: they are in the table itself. */
 static bool read_table(const struct target *target, uint64_t address, uint64_t values,
                        struct pyentries *ret)
 {
@@ -132,7 +133,7 @@ bool pyobject_dict(const struct target *target, uint64_t dict, struct pyentries 
 
 /* ---- attributes */
 
-/* From 3.13 on, values are behind the object as long as it has no dict. */
+/* From 3.13 on, values follow the object as long as it has no dict. */
 static uint64_t inline_values(const struct target *target, uint64_t object, const uint8_t *type)
 {
 	uint64_t values = object + bytes_u64(type, TYPE_BASIC_SIZE);
@@ -144,7 +145,7 @@ static uint64_t inline_values(const struct target *target, uint64_t object, cons
 	return values + VALUES_FIRST;
 }
 
-/* The dict in front of an object, or its values without one. */
+/* The dict whose address precedes the object, or its values if it has no dict. */
 static bool find_managed(const struct target *target, uint64_t object, const uint8_t *type,
                          uint64_t *ret_dict, uint64_t *ret_values)
 {

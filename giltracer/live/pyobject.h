@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Dicts and attributes of objects in a running process. Nothing stops it: what is read may be half
- * of one state and half of the next, so whoever reads twice and finds the same knows more.
- */
+/* Reads dicts and attributes of objects in a running process. The process is not stopped, so the
+ * data may mix two states; reading it twice with the same result makes that unlikely. */
 #ifndef GILTRACER_LIVE_PYOBJECT_H
 #define GILTRACER_LIVE_PYOBJECT_H
 
@@ -12,23 +10,23 @@
 #include "base/vec.h"
 #include "live/target.h"
 
-/* Addresses of two objects; value 0: there is none (any more). */
+/* Addresses of two objects; value 0: the entry is empty or was deleted. */
 struct pyentry {
 	uint64_t key, value;
 };
 
-/* { 0 } is empty; vec_done(&entries.v). */
+/* { 0 } is empty; free with vec_done(&entries.v). */
 struct pyentries {
 	VEC(struct pyentry) v;
 };
 
-/* The entries of a dict. False: it cannot be read. ret is overwritten. */
+/* Read the entries of a dict. False: it cannot be read. ret is overwritten. */
 bool pyobject_dict(const struct target *target, uint64_t dict, struct pyentries *ret);
 
-/* The same of the attributes in an object's own __dict__, whether the dict was made or not. */
+/* Read the attributes in an object's own __dict__, whether or not the dict has been created. */
 bool pyobject_attributes(const struct target *target, uint64_t object, struct pyentries *ret);
 
-/* The value whose key is the str name, which is ASCII; 0: there is none. */
+/* The value for the key name, an ASCII str; 0: none. */
 uint64_t pyentries_find(const struct target *target, const struct pyentries *entries,
                         const char *name);
 

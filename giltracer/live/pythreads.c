@@ -14,7 +14,7 @@
 
 #define AGAIN_NS  NS_PER_SECOND /* a thread may be renamed */
 #define SOONER_NS (20 * NS_PER_MS)
-#define FIND_NS   (10 * AGAIN_NS) /* when to look for the dicts again */
+#define FIND_NS   (10 * AGAIN_NS) /* how often to look for the dicts */
 #define SHARE     50
 
 #define MODULE_DICT 16 /* PyModuleObject.md_dict */
@@ -53,7 +53,7 @@ static uint64_t active_of(struct pythreads *p, const struct target *target, uint
 
 /* ---- a thread */
 
-/* As much of it as there is room for. */
+/* Copies as many whole characters as there is room for. */
 static void copy_name(char *ret, const char *name)
 {
 	const char *end = name, *next = name;
@@ -88,7 +88,7 @@ static struct pythread *find(const struct pythreads *p, uint64_t ident)
 	return NULL;
 }
 
-/* A pthread_t as a key: an int of two digits. */
+/* A pthread_t from an int of two digits. */
 static uint64_t ident_of(const uint8_t *digits)
 {
 	return (bytes_u32(digits, 0) & DIGIT) | (uint64_t)(bytes_u32(digits, 4) & DIGIT) << 30;
@@ -108,7 +108,7 @@ static void add_thread(struct pythreads *p, const struct target *target, uint64_
 	*known = thread;
 }
 
-/* ---- those of an interpreter */
+/* ---- the threads of an interpreter */
 
 static bool read_idents(const struct target *target, const struct pyentries *entries,
                         uint8_t (*digits)[8])
@@ -129,7 +129,7 @@ static bool is_same(const struct pyentries *a, const struct pyentries *b)
 	return a->v.n == b->v.n && (!a->v.n || !memcmp(a->v.v, b->v.v, a->v.n * sizeof(*a->v.v)));
 }
 
-/* False: the dict is another one afterwards, so nothing of it counts. */
+/* False: the dict changed meanwhile, so its data is not used. */
 static bool look_at_active(struct pythreads *p, const struct target *target, uint64_t active)
 {
 	struct pyentries entries = { 0 }, after = { 0 };
@@ -149,9 +149,10 @@ static bool look_at_active(struct pythreads *p, const struct target *target, uin
 	return same;
 }
 
-/* ---- all */
+/* ---- all threads */
 
-/* Sooner where threads come and go, but never at more than a fiftieth of a CPU. */
+/* Threads that come and go shorten the interval, but the look never takes more than 1/SHARE of a
+ * CPU. */
 static bool is_time(const struct pythreads *p, uint64_t now, size_t changes)
 {
 	uint64_t since = now - p->looked_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a running program itself calls its threads: threading._active, read from its memory. */
+/* The names that a running program gives its threads: threading._active, read from its memory. */
 #ifndef GILTRACER_LIVE_PYTHREADS_H
 #define GILTRACER_LIVE_PYTHREADS_H
 
@@ -12,18 +12,18 @@
 
 #define PYTHREAD_NAME 64
 
-/* @ident: its pthread_t; @name: UTF-8, cut if it is longer */
+/* @ident: its pthread_t; @name: UTF-8, truncated if it is longer */
 struct pythread {
 	uint64_t ident;
 	char name[PYTHREAD_NAME];
 };
 
-/* Where an interpreter has them. */
+/* The address of threading._active in an interpreter. */
 struct pythreads_dict {
 	uint64_t interpreter, active;
 };
 
-/* { 0 } is none. */
+/* { 0 } is empty. */
 struct pythreads {
 	VEC(struct pythread) v;
 	VEC(struct pythreads_dict) dicts;
@@ -32,14 +32,15 @@ struct pythreads {
 };
 
 /*
- * Look which there are, if it is a while since that was done; sooner if changes, a number that grows
- * with threads that come or go, is another one. interpreters: addresses, the main one last: a thread
- * of several has its name there. False: there is nothing new, or it could not be read.
+ * Read the names again if the last time was long enough ago; earlier if changes, a number that
+ * grows whenever threads come or go, differs from then. interpreters: their addresses, the main one
+ * last, so that its name for a thread takes precedence. False: nothing was read.
  */
 bool pythreads_look(struct pythreads *p, const struct target *target, const uint64_t *interpreters,
                     size_t n, size_t changes);
 
-/* By the last look that was true; NULL: not known. Borrowed until the next look. */
+/* The name as of the last successful reading; NULL: not known. Borrowed until the next
+ * pythreads_look. */
 const char *pythreads_name(const struct pythreads *p, uint64_t ident);
 
 void pythreads_done(struct pythreads *p);

@@ -15,20 +15,22 @@
 
 #define THREADS_MAX 100000
 
-/* _Py_MAX_SCRIPT_PATH_SIZE, which has not been another one. */
+/* _Py_MAX_SCRIPT_PATH_SIZE, the same in all versions so far. */
 #define PATH_SIZE 512
 
 /*
- * What is set in the lowest byte of PyThreadState.eval_breaker, at once and whatever is in it
- * (Include/internal/pycore_ceval.h). The thread finds nothing to do for these bits, unless there is:
+ * The bits to set in the lowest byte of PyThreadState.eval_breaker, which is overwritten by one
+ * write (Include/internal/pycore_ceval.h). If there is nothing to do for one of these bits, the
+ * thread ignores it:
  *
  *	2	signals pending		4	calls to do		8	asynchronous exception
  *	32	please stop
  *
- * So none of them can be lost. Two others come back if they are: who wants the GIL asks again after
- * the interval, and the garbage collector is due until it has run. They must not be set: a thread
- * that is asked to release the GIL waits until another one has taken it. What is left, of the JIT
- * compiler's, stays as it is.
+ * By setting them all, none can be lost. Two others are cleared, because they are set again if
+ * needed: a thread that wants the GIL asks again after the switch interval, and the garbage
+ * collector is due until it has run. They must not be set here: a thread that is asked to release
+ * the GIL waits until another one has taken it. The remaining bit, the JIT compiler's, is
+ * preserved.
  */
 #define BREAKER_BITS 0x2e
 #define BREAKER_JIT  0x80
@@ -48,7 +50,8 @@ static bool is_same_file(pid_t pid, const char *name)
 	       a.st_ino == b.st_ino;
 }
 
-/* The script and what it writes must be the same files there, and be its own. */
+/* The process must see the same files as we do, so that it finds the script, and belong to this
+ * user. */
 static int check_owner(pid_t pid, struct error *err)
 {
 	static const char *const places[] = { "root", "ns/mnt", "ns/pid", "ns/user" };
@@ -76,7 +79,7 @@ static int check_owner(pid_t pid, struct error *err)
 	return 0;
 }
 
-/* The PyThreadState of the process's first thread in an interpreter; 0: there is none. */
+/* The PyThreadState of the process's main thread in an interpreter; 0: none. */
 static uint64_t find_in(const struct target *target, uint64_t interpreter)
 {
 	const uint32_t *at = target->def->memory;
@@ -93,7 +96,7 @@ static uint64_t find_in(const struct target *target, uint64_t interpreter)
 	return 0;
 }
 
-/* That of the main interpreter, which is the last one. */
+/* Finds the main thread in the main interpreter, which is the last one in the list. */
 static bool find_main(const struct target *target, uint64_t *thread, uint64_t *interpreter)
 {
 	const uint32_t *at = target->def->memory;
@@ -130,7 +133,7 @@ int remote_exec_find(struct remote_exec *ret, const struct target *target, struc
 	    !memory_u64(target->pid, interpreter + def->memory[MEMORY_GIL], &ret->gil))
 		return error_set(err, ESRCH, "process %d: its main thread runs no Python",
 		                 (int)target->pid);
-	/* It is written to: whatever is not as known is left alone. */
+	/* This memory will be written, so an unknown layout is refused. */
 	if (at.script_size != PATH_SIZE || at.script != 4 || at.request != 0 || enabled > 1)
 		return error_set(err, ENOTSUP, "process %d: its Python %s is not known",
 		                 (int)target->pid, target->process.python->version);
@@ -146,7 +149,7 @@ int remote_exec_find(struct remote_exec *ret, const struct target *target, struc
 	return 0;
 }
 
-/* Makes the thread look whether it is to do something else. */
+/* Makes the thread check for pending work. */
 static bool wake(const struct remote_exec *remote)
 {
 	pid_t pid = remote->target->pid;

@@ -14,7 +14,7 @@
 #include "trace/stacks.h"
 
 /* A thread as it was last written. @sample: the sample in which it was last read; @name, @stack:
- * their numbers in the file; @frames: those of stack */
+ * their numbers in the file; @frames: of that stack */
 struct written {
 	uint64_t sample;
 	uint32_t stack, name, gil_of;
@@ -22,8 +22,8 @@ struct written {
 	VEC(struct snapshot_frame) frames;
 };
 
-/* Numbers of names and stacks in the file, and whether they are in it yet: ids are assigned in
- * sequence, as numbers are. */
+/* Ids of names and stacks are assigned in sequence, as are their numbers in the file, so a count
+ * tells which are written already. */
 struct sample_file {
 	FILE *out;
 	bool borrowed;
@@ -157,7 +157,7 @@ static uint32_t number_of_stack(struct sample_file *f, const struct snapshot_thr
 	return id;
 }
 
-/* A thread may get its name after it was first seen. */
+/* A thread may get another name after it was first seen. */
 static void look_at_name(struct sample_file *f, uint32_t id, const char *text)
 {
 	uint32_t name = number_of_name(f, text);
@@ -313,7 +313,7 @@ int sample_file_finish(struct sample_file *f, uint64_t end_ns, struct error *err
 	sample_file_put_end(f, end_ns);
 	if (fflush(f->out) != 0)
 		return error_errno(err, "%s", f->path);
-	/* Of an earlier failure, the reason is not known any more. */
+	/* The reason of an earlier failure is unknown by now. */
 	return ferror(f->out) ? error_set(err, EIO, "%s: cannot write", f->path) : 0;
 }
 

@@ -15,9 +15,9 @@
 struct sample_file;
 
 /**
- * @hz: samples per second; @gil_only: of the GIL's holder if there is one
+ * @hz: samples per second; @gil_only: only the GIL's holder is sampled, if there is one
  * @start_ns: CLOCK_MONOTONIC, before the first sample
- * @max_bytes: what the file may become
+ * @max_bytes: limit of the file's size
  */
 struct sample_file_plan {
 	const char *path;
@@ -30,36 +30,36 @@ struct sample_file_plan {
 int sample_file_open(struct sample_file **ret, const struct sample_file_plan *plan,
                      struct error *err);
 
-/* Records without a header or an end, for a file that others assemble (live/keep.h); out is
- * borrowed. last_ns: the time of the sample before the first one. */
+/* Writes records without a header or an end, for a caller that assembles files (live/keep.h);
+ * out is borrowed. last_ns: the time of the sample before the first one. */
 struct sample_file *sample_file_part(FILE *out, uint64_t last_ns);
 
 void sample_file_header(FILE *out, const struct sample_file_plan *plan);
 void sample_file_put_end(struct sample_file *file, uint64_t end_ns);
 
-/* How many bytes were written; when the last sample was taken, or last_ns. */
+/* The number of bytes written; the time of the last sample, or last_ns. */
 uint64_t sample_file_bytes(const struct sample_file *file);
 uint64_t sample_file_last_ns(const struct sample_file *file);
 
-/* A sample: its time, each thread that was read, its end. A thread that is not among them no longer
- * exists. */
+/* Write a sample: its time, each thread that was read, its end. A thread without a call no
+ * longer exists. */
 void sample_file_begin(struct sample_file *file, uint64_t time_ns);
 void sample_file_thread(struct sample_file *file, pid_t pid, const struct snapshot_thread *thread);
 void sample_file_end(struct sample_file *file);
 
-/* The code objects of earlier samples are freed: others may be where they were. */
+/* The code objects of earlier samples are freed, and others may get their addresses. */
 void sample_file_forget_codes(struct sample_file *file);
 
 /* This many samples were missed before the next one. */
 void sample_file_missed(struct sample_file *file, uint64_t count);
 
-/* Flush: the kernel has everything that was written, even if this process dies. */
+/* Flush, so that the kernel has everything that was written even if this process dies. */
 void sample_file_flush(struct sample_file *file);
 
 bool sample_file_is_full(const struct sample_file *file);
 
-/* Sampling ended at that time. Reports errors of all writes since open; the file is closed in any
- * case. */
+/* Write the end of sampling, and close the file in any case. Reports errors of all writes since
+ * open. */
 int sample_file_finish(struct sample_file *file, uint64_t end_ns, struct error *err);
 void sample_file_close(struct sample_file *file);
 

@@ -17,9 +17,9 @@
 
 #define CHILDREN_NS  (NS_PER_SECOND / 10) /* how often to look for new processes */
 #define FLUSH_NS     NS_PER_SECOND
-#define ATTEMPTS_MAX 5 /* looks for Python in a child, which may become one by exec */
+#define ATTEMPTS_MAX 5 /* to find Python in a child process, which may call exec first */
 
-/* A process that is sampled, or that turned out not to run Python. */
+/* A process that is sampled, or that was found not to run Python. */
 struct sampled {
 	pid_t pid;
 	struct target *target; /* NULL: not opened yet, or closed */
@@ -36,7 +36,7 @@ struct sampler {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop;
-	uint64_t children_ns, flush_ns; /* when to do it again */
+	uint64_t children_ns, flush_ns; /* when to do it next */
 	uint64_t random;
 };
 
@@ -156,7 +156,7 @@ static bool wait_until(struct sampler *s, uint64_t when_ns)
 	return !stop;
 }
 
-/* Periods that have already ended get no sample. */
+/* Counts periods that have already ended as missed. */
 static uint64_t skip_missed(struct sampler *s, uint64_t period, uint64_t period_ns)
 {
 	uint64_t now = clock_now_ns(), missed;

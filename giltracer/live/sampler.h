@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples the Python stacks of a process and its descendants by a thread of ours while the process
- * runs. It is neither stopped nor changed.
- * There is one sample per period, at a random moment of it: samples at equal distances would be
- * biased if the program does something at equal distances, such as requesting the GIL after 5 ms.
+ * Samples the Python stacks of a process and its descendants in a thread of ours, while the process
+ * runs. It is neither stopped nor changed. There is one sample per period, at a random time in it:
+ * samples at equal intervals would be biased if the program does something at equal intervals, such
+ * as requesting the GIL after 5 ms.
  */
 #ifndef GILTRACER_LIVE_SAMPLER_H
 #define GILTRACER_LIVE_SAMPLER_H
@@ -15,11 +15,11 @@
 #include "base/error.h"
 
 /**
- * @path: of the file, which trace/samples.h describes
+ * @path: of the file, in the format of trace/samples.h
  * @hz: samples per second
- * @gil_only: of the GIL's holder alone, if there is one
- * @children: of its descendants, too
- * @max_bytes: of the file; then sampling ends
+ * @gil_only: sample only the GIL's holder, if there is one
+ * @children: sample its descendants, too
+ * @max_bytes: limit of the file's size, at which sampling ends
  */
 struct sampler_plan {
 	pid_t pid;
@@ -30,9 +30,9 @@ struct sampler_plan {
 };
 
 /**
- * @samples: how many were taken; @missed: how many were not, in time
- * @full: the file became as large as it may
- * @cpu_ns: what it cost
+ * @samples: how many were taken; @missed: how many were missed for lack of time
+ * @full: the file has reached its limit
+ * @cpu_ns: CPU time spent on sampling
  */
 struct sampler_totals {
 	uint64_t samples, missed, cpu_ns;
@@ -41,11 +41,10 @@ struct sampler_totals {
 
 struct sampler;
 
-/* Errors: those of target_open of pid, and of making the file. End with sampler_stop. */
+/* Errors: those of target_open for pid, and of creating the file. End with sampler_stop. */
 int sampler_start(struct sampler **ret, const struct sampler_plan *plan, struct error *err);
 
-/* Reports errors of writing; the sampler is freed in any case. ret may be NULL. Does nothing for
- * NULL. */
+/* Reports errors of writing; the sampler is freed in any case. ret and sampler may be NULL. */
 int sampler_stop(struct sampler *sampler, struct sampler_totals *ret, struct error *err);
 
 #endif

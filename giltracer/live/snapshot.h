@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The Python stacks of all threads of a running process, and who has the GIL, at one moment. */
+/* The Python stacks of all threads of a running process, and the holder of the GIL, at one
+ * moment. */
 #ifndef GILTRACER_LIVE_SNAPSHOT_H
 #define GILTRACER_LIVE_SNAPSHOT_H
 
@@ -12,7 +13,7 @@
 #include "live/target.h"
 #include "trace/samples.h"
 
-/* @code: borrowed from the target; @line: 0 if it is not known */
+/* @code: borrowed from the target; @line: 0 if unknown */
 struct snapshot_frame {
 	const struct live_code *code;
 	uint32_t line;
@@ -26,17 +27,17 @@ enum gil_state {
 };
 
 /**
- * A thread, whichever interpreters it is in: one that runs code of a subinterpreter is in the one
- * that called it, too.
- * @tid: as the kernel knows it here; 0: the thread is gone, not the kernel's yet, or it is not
- * known which one it is
- * @name: what the program calls it (live/pythreads.h), else what the kernel does
- * @named: the program does
- * @state: R, S, D, T, Z as in /proc/PID/task/TID/stat; '?' if it is not known
- * @activity: what it does, by its system call
+ * A thread, in all its interpreters: a thread that runs code of a subinterpreter is in the calling
+ * interpreter, too.
+ * @tid: its number in the kernel, in our namespace; 0: the thread has ended, has not started yet,
+ * or cannot be identified
+ * @name: the program's name for it (live/pythreads.h), else the kernel's
+ * @named: the name is the program's
+ * @state: R, S, D, T, Z as in /proc/PID/task/TID/stat; '?' if unknown
+ * @activity: what it is doing, judged by its system call
  * @gil: its relation to the GIL of the interpreter it is in, at @gil_address (0: unknown)
  * @gil_of: the number of the interpreter that the GIL belongs to; 0: the main one
- * @torn: the stack changed while it was read, each time; then there are no frames
+ * @torn: the stack changed during each attempt to read it; then there are no frames
  * @frames: innermost first; those of the interpreter it is in, then of the others
  */
 struct snapshot_thread {
@@ -53,8 +54,8 @@ struct snapshot_thread {
 };
 
 /**
- * @time_ns: CLOCK_MONOTONIC, when it was begun
- * @gil_known: the definition says where the GIL is; @gils: how many there are
+ * @time_ns: CLOCK_MONOTONIC, at the beginning
+ * @gil_known: the definition contains the location of the GIL; @gils: how many GILs exist
  * @threads: holders of a GIL first, then those that wait for one, then the others, by tid
  */
 struct snapshot {
@@ -64,7 +65,7 @@ struct snapshot {
 	VEC(struct snapshot_thread) threads;
 };
 
-/* Takes snapshots of a process repeatedly: what is the same in each is looked up only once. */
+/* Takes snapshots of a process repeatedly; what does not change is looked up only once. */
 struct snapshots;
 
 /* target is borrowed until snapshots_free. */
@@ -72,11 +73,11 @@ struct snapshots *snapshots_new(struct target *target);
 void snapshots_free(struct snapshots *snapshots);
 DEFINE_CLEANUP(struct snapshots *, snapshots_free);
 
-/* Errors: ESRCH the process has ended. Done by snapshot_done. */
+/* Error ESRCH: the process has ended. Free with snapshot_done. */
 int snapshot_take(struct snapshot *ret, struct snapshots *snapshots, struct error *err);
 void snapshot_done(struct snapshot *snapshot);
 
-/* The thread that holds the GIL at address; NULL if none does, or it is not known which. */
+/* The thread that holds the GIL at address; NULL if none does or it is unknown. */
 const struct snapshot_thread *snapshot_holder(const struct snapshot *snapshot, uint64_t gil);
 
 #endif

@@ -5,11 +5,12 @@
 
 #include "live/memory.h"
 
-/* More than any program has; a limit, because memory of a dying process may contain anything. */
+/* More than any program has. A limit is needed, because memory of a dying process may contain
+ * anything. */
 #define FRAMES_MAX 20000
 #define SIZE_MAX_  256
-#define NEAR       1024 /* bytes between frames that are read at once */
-#define AHEAD      256  /* frames that may be gone before all are read one by one */
+#define NEAR       1024 /* how many guesses are compared before a frame is read by itself */
+#define AHEAD      256  /* maximum number of frames in one read, all of which fail if one is gone */
 
 static uint32_t frame_at(const struct stack_reader *r, enum probedef_frame_key key)
 {
@@ -53,7 +54,7 @@ static struct raw_frame parse(const struct stack_reader *r, uint64_t address, co
 	};
 }
 
-/* 3.11 and 3.12: what has the running frame. */
+/* In 3.11 and 3.12, PyThreadState points to an object that contains the current frame. */
 static bool read_current(struct stack_reader *r, struct raw_stack *const *stacks, size_t n)
 {
 	uint32_t at = frame_at(r, FRAME_CURRENT2);
@@ -66,8 +67,8 @@ static bool read_current(struct stack_reader *r, struct raw_stack *const *stacks
 	return batch_read(&r->batch, r->target->pid);
 }
 
-/* From 3.11 on, the frames of a thread lie close together, callers below callees. Returns the
- * number of frames from j on that are read at once, with the memory between them. */
+/* From 3.11 on, the frames of a thread are close together, callers at lower addresses. Returns
+ * the number of frames from j on that are read together, with the memory between them. */
 static size_t neighbours(const struct raw_stack *stack, size_t j)
 {
 	const struct raw_frame *f = stack->before.v;
@@ -79,7 +80,7 @@ static size_t neighbours(const struct raw_stack *stack, size_t j)
 	return n;
 }
 
-/* Set where each guessed frame will be stored; returns the bytes of all. */
+/* Sets where each guessed frame will be stored; returns the total number of bytes. */
 static size_t place_guesses(struct stack_reader *r, struct raw_stack *const *stacks, size_t n)
 {
 	size_t end = 0;
@@ -97,8 +98,8 @@ static size_t place_guesses(struct stack_reader *r, struct raw_stack *const *sta
 	return end;
 }
 
-/* Read the places where the frames were, neighbours at once. False: some of it is no longer
- * memory. */
+/* Reads the previous locations of the frames, neighbours together. False: some of them are no
+ * longer mapped. */
 static bool read_guesses(struct stack_reader *r, struct raw_stack *const *stacks, size_t n)
 {
 	size_t at = 0;
@@ -117,7 +118,7 @@ static bool read_guesses(struct stack_reader *r, struct raw_stack *const *stacks
 	return batch_read(&r->batch, r->target->pid);
 }
 
-/* The frame at address: the guessed one if it was guessed, from *guess on; otherwise it is read. */
+/* The frame at address: from a guess, searched from *guess on, or else read now. */
 static bool find_frame(struct stack_reader *r, const struct raw_stack *stack, uint64_t address,
                        const size_t *at, size_t *guess, struct raw_frame *ret)
 {

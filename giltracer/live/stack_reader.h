@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the chains of Python frames of many threads in a process. The places where the frames were
- * last time are read first, all at once: when a stack is read repeatedly, most of its frames have
- * not moved.
+ * Reads the chains of Python frames of many threads in a process. The previous locations of the
+ * frames are read first, all at once: if a stack is read repeatedly, most of its frames have not
+ * moved.
  */
 #ifndef GILTRACER_LIVE_STACK_READER_H
 #define GILTRACER_LIVE_STACK_READER_H
@@ -14,15 +14,15 @@
 #include "live/batch.h"
 #include "live/target.h"
 
-/* A frame as it is in the process. */
+/* A frame of the process. */
 struct raw_frame {
 	uint64_t address, previous, code, instruction;
 };
 
 /**
- * @current: what its PyThreadState has at FRAME_CURRENT, read by the caller
- * @frames: innermost first; of the last reading before that
- * @before: the reading before this one
+ * @current: the value at FRAME_CURRENT of its PyThreadState, read by the caller
+ * @frames: innermost first; input: those of the previous reading
+ * @before: the previous reading
  */
 struct raw_stack {
 	uint64_t current;
@@ -30,19 +30,20 @@ struct raw_stack {
 	VEC(struct raw_frame) before;
 };
 
-/* Bytes of a frame that are read. */
+/* @size: bytes of a frame that are read */
 struct stack_reader {
 	const struct target *target;
 	size_t size;
 	struct batch batch;
 	VEC(uint8_t) bytes;
-	VEC(size_t) at; /* of each guessed frame in bytes */
+	VEC(size_t) at; /* offset of each guessed frame in bytes */
 };
 
 void stack_reader_init(struct stack_reader *reader, const struct target *target);
 void stack_reader_done(struct stack_reader *reader);
 
-/* Read all chains; frames become before. False: a chain led nowhere; then no thread has frames. */
+/* Read all chains; the present frames become before. False: a chain was broken; then no thread
+ * has frames. */
 bool stack_reader_read(struct stack_reader *reader, struct raw_stack *const *stacks, size_t n);
 
 /* Whether two readings in a row found the same frames in the same functions. */

@@ -14,7 +14,7 @@
 #include "live/memory.h"
 #include "trace/pycode.h"
 
-/* Longer ones are cut: names and paths are for people to read. */
+/* Longer texts are truncated: names and paths are only shown to people. */
 #define TEXT_MAX  4096
 #define TABLE_MAX (1u << 20)
 
@@ -104,9 +104,9 @@ static void code_free(struct live_code *code)
 	free(code);
 }
 
-/* ---- those that were seen */
+/* ---- known code objects */
 
-/* The bytes of the header by which code objects are told apart. */
+/* The size of the part of the header by which code objects are distinguished. */
 static size_t raw_size(const struct target *target)
 {
 	const uint32_t ends[] = {
@@ -122,7 +122,7 @@ static size_t raw_size(const struct target *target)
 	return size;
 }
 
-/* The fields that the interpreter changes in a code object that stays the same: counters and
+/* Compares everything but the fields that the interpreter changes in a code object: counters and
  * caches. */
 static bool is_same(const struct target *target, const uint8_t *a, const uint8_t *b)
 {
@@ -169,8 +169,8 @@ const struct live_code *target_code(struct target *target, uint64_t address)
 		codes->all.v[index]->checked = target->look;
 		return codes->all.v[index];
 	}
-	/* A code object whose memory was reused stays in all, because others may still refer to
-	 * it. */
+	/* If the memory of a code object was reused, the old one stays in all, because others
+	 * may still refer to it. */
 	idmap_set(&codes->by_address, address, (uint32_t)codes->all.n);
 	*vec_push(&codes->all) = read_code(target, address, raw);
 	return codes->all.v[codes->all.n - 1];
@@ -231,7 +231,7 @@ static int check_readable(const struct target *target, struct error *err)
 	return error_errno(err, "process %d: cannot read its memory", (int)target->pid);
 }
 
-/* The offsets in the definition must be within what is read at once. */
+/* The offsets in the definition must be within the bytes that are read at once. */
 static int check_definition(const struct target *target, struct error *err)
 {
 	const struct python *py = target->process.python;

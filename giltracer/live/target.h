@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A running Python process, read from outside: where its interpreters and code objects are. */
+/* A running Python process, read from outside: locates its interpreters and code objects. */
 #ifndef GILTRACER_LIVE_TARGET_H
 #define GILTRACER_LIVE_TARGET_H
 
@@ -13,9 +13,9 @@
 #include "locate/process.h"
 
 /**
- * A code object of the process, read once. Strings are owned, UTF-8, "?" where unreadable.
- * @raw: its header as it was read: as long as it is the same, so is the object
- * @checked: target.look when that was seen
+ * A code object of the process, read once. Strings are owned, UTF-8, "?" if unreadable.
+ * @raw: its header; the object is unchanged as long as its header is
+ * @checked: value of target.look when that was last checked
  */
 struct live_code {
 	uint64_t address;
@@ -31,8 +31,9 @@ struct codes;
 
 /**
  * @root: address of the interpreter's root in the process (probedef.root)
- * @code_type: of PyCode_Type
- * @look: the caller counts it up: a code object is not read twice in one look
+ * @code_type: address of PyCode_Type
+ * @look: a counter that the caller increments before each look at the process; a code object is
+ * read at most once per look
  */
 struct target {
 	pid_t pid;
@@ -43,21 +44,22 @@ struct target {
 	struct codes *codes;
 };
 
-/* Errors are those of process_python_find; EPERM its memory may not be read. Free with
+/* Errors are those of process_python_find; EPERM: its memory may not be read. Free with
  * target_close. */
 int target_open(struct target **ret, pid_t pid, struct error *err);
 void target_close(struct target *target);
 
-/* The code object at address as it is now; NULL: there is none. Borrowed until target_close. */
+/* The present code object at address; NULL: none. Borrowed until target_close. */
 const struct live_code *target_code(struct target *target, uint64_t address);
 
 /* A str object as UTF-8; "?" if it cannot be read. Caller frees. */
 char *target_text(const struct target *target, uint64_t object);
 
-/* Whether the characters of the str whose first bytes are raw are ASCII, at FRAME_TEXT. */
+/* Whether the characters of the str whose first bytes are raw are ASCII, which begin at
+ * FRAME_TEXT. */
 bool target_is_ascii(const struct target *target, const uint8_t *raw);
 
-/* Every code object that target_code has seen, by index from 0; NULL behind the last. */
+/* All code objects that target_code has seen, by index from 0; NULL after the last. */
 const struct live_code *target_code_at(const struct target *target, size_t index);
 
 /* The line of a frame with this instruction (a pointer from 3.11 on, an index before); 0 if it is

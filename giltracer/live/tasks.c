@@ -26,7 +26,7 @@ static char *read_file(pid_t pid, uint32_t tid, const char *name)
 	return file_read(&text, NULL, path, FILE_MAX, &ignored) < 0 ? NULL : text;
 }
 
-/* "TID (NAME) STATE …": the name may contain anything, but ends at the last parenthesis. */
+/* "TID (NAME) STATE …": the name may contain anything, so the last parenthesis ends it. */
 static void read_stat(struct task *task, pid_t pid)
 {
 	CLEANUP(free) char *text = read_file(pid, task->tid, "stat");
@@ -41,7 +41,7 @@ static void read_stat(struct task *task, pid_t pid)
 		task->state = end[2];
 }
 
-/* "NSpid:	here	…	in its own namespace" */
+/* "NSpid:	TID	…	TID", from our PID namespace to the thread's own. */
 static void read_own_tid(struct task *task, pid_t pid)
 {
 	CLEANUP(free) char *text = read_file(pid, task->tid, "status");
@@ -56,7 +56,7 @@ static void read_own_tid(struct task *task, pid_t pid)
 	task->own_tid = (uint32_t)strtoul(end, NULL, 10);
 }
 
-/* ---- all of them */
+/* ---- all threads */
 
 static struct task *find_tid(struct tasks *tasks, uint32_t tid)
 {
@@ -73,7 +73,7 @@ static int open_syscall(pid_t pid, uint32_t tid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Whether this descriptor is among those that may stay open: half are for everything else. */
+/* Whether this descriptor may stay open: half of the permitted ones are left for other purposes. */
 static bool may_stay(int fd)
 {
 	struct rlimit limit;
@@ -156,7 +156,7 @@ static int read_all(struct tasks *tasks, pid_t pid, struct error *err)
 	return 0;
 }
 
-/* ---- what they do */
+/* ---- activities */
 
 static void read_activity(struct task *task, pid_t pid)
 {
@@ -171,7 +171,7 @@ static void read_activity(struct task *task, pid_t pid)
 	a = activity_of(text, pid);
 	task->activity = a.activity;
 	task->futex = a.futex;
-	/* If that file may not be read, the state is all that is known. */
+	/* If the file is not readable, only the state is known. */
 	if (a.activity == SAMPLE_UNKNOWN && task->state == 'R')
 		task->activity = SAMPLE_RUNNING;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page of totals that the preloaded library keeps (preload/totals.h), read while the program
- * runs, without a system call but to see that it has grown.
+ * runs, without a system call except to notice that it has grown.
  *
- * All numbers are as of one instant, at_ns, and what goes on then is in them. The threads are read
- *one after the other right before it: each number may be too low by the time since its thread was
- *read, which is some microseconds; it is never too high. No number ever shrinks, whoever reads, but if a new reader finds a
- * thread torn. So
- *at any instant the holds of all threads of a GIL <= its age, and hold + wait + switch wait <= life
+ * All numbers are as of one instant, at_ns, and include what is in progress then. The threads are
+ * read one after the other right before it, so each number may be too low by the time since its
+ * thread was read, some microseconds, but never too high. Numbers never shrink from one reading to
+ * the next, even between readers, unless a new reader finds a thread torn. So at any instant the
+ * holds of all threads of a GIL <= its age, and hold + wait + switch wait <= life.
  */
 #ifndef GILTRACER_LIVE_TOTALS_H
 #define GILTRACER_LIVE_TOTALS_H
@@ -24,23 +24,23 @@
 struct totals;
 
 /**
- * A slot: a thread, and those before it of the same name but for digits. In the page's order, which
- * never changes, and from the same index in each snapshot.
+ * A slot: a thread, and its predecessors whose names differ in digits only. Slots are in the page's
+ * order, which never changes, and have the same index in each snapshot.
  * @used: false: all others are 0
- * @state: what it does; TOTALS_ENDED: there is no thread
- * @since_ns: since when, CLOCK_MONOTONIC
+ * @state: the present activity; TOTALS_ENDED: no thread at present
+ * @since_ns: its beginning, CLOCK_MONOTONIC
  * @gil: index in gils
  * @hold_ns, @wait_ns, @switch_ns: in total; wait_ns without switch_ns
- * @held_ns, @waited_ns: of hold_ns and wait_ns, those that are over
- * @kept_ns: of hold_ns, after the thread was asked to release the GIL
- * @wait_for_ns: of wait_ns, for which group of threads it waited, TOTALS_NOBODY and TOTALS_OTHERS
- * included: they add up to it
- * @group: its own, among those of its GIL
- * @life_ns: of the thread and those before it, each since its first use of the GIL
- * @longest_...: of those that are over, and when it ended, CLOCK_MONOTONIC
- * @tid: of the present or last thread, as the process knows it; @threads: how many there were
+ * @held_ns, @waited_ns: the completed part of hold_ns and wait_ns
+ * @kept_ns: the part of hold_ns after the thread was asked to release the GIL
+ * @wait_for_ns: wait_ns by the group of threads waited for, including TOTALS_NOBODY and
+ * TOTALS_OTHERS; the sum is wait_ns
+ * @group: its own group, among those of its GIL
+ * @life_ns: of the thread and its predecessors, each since its first use of the GIL
+ * @longest_...: the longest completed one, and when it ended, CLOCK_MONOTONIC
+ * @tid: of the present or last thread, in the process's namespace; @threads: how many there were
  * @name: any bytes, terminated
- * @holds, @waits: how many in each bucket (TOTALS_BUCKET_BITS), of those that are over
+ * @holds, @waits: how many completed ones are in each bucket (TOTALS_BUCKET_BITS)
  */
 struct totals_thread {
 	bool used;
@@ -58,7 +58,7 @@ struct totals_thread {
 	uint64_t holds[TOTALS_BUCKETS], waits[TOTALS_BUCKETS];
 };
 
-/* @age_ns: time since the first GIL of this entry; 0: there was none. @gone: it has no GIL now */
+/* @age_ns: time since the first GIL of this entry; 0: none so far. @gone: no GIL at present */
 struct totals_gil_age {
 	uint64_t number, age_ns;
 	bool gone;
@@ -66,11 +66,12 @@ struct totals_gil_age {
 
 /**
  * @at_ns: the instant, CLOCK_MONOTONIC
- * @age_ns: how long it has been counted
- * @left_out: threads that are not counted, since the page is full
- * @lost: events that are missing; only of a page that is observed
- * @torn: threads that could not be read in a consistent state: what they do now is not in it
- * { 0 } is an empty one, to be done by totals_snapshot_done.
+ * @age_ns: how long totals have been counted
+ * @left_out: threads that are not counted, because the page is full
+ * @lost: missing events; only of a page that is observed
+ * @torn: threads that could not be read in a consistent state; their present activity is not
+ * included
+ * { 0 } is empty; free with totals_snapshot_done.
  */
 struct totals_snapshot {
 	uint64_t at_ns, age_ns;
@@ -84,9 +85,9 @@ struct totals_snapshot {
 int totals_open(struct totals **ret, const char *path, struct error *err);
 
 /**
- * Who writes a page in this process's memory, in nanoseconds of CLOCK_MONOTONIC. It changes only between end
- * and begin, which brings it up to the instant that it returns.
- * @lost: how many events are missing in it, ever
+ * Writes a page in this process's memory, in nanoseconds of CLOCK_MONOTONIC. The page changes only
+ * between end and begin; begin updates it to the instant that it returns.
+ * @lost: the number of missing events so far
  * @close: frees data and the page
  */
 struct totals_writer {
@@ -97,39 +98,39 @@ struct totals_writer {
 	void *data;
 };
 
-/* The page of size bytes that writer writes, which is ret's from now on. */
+/* Read the page of size bytes that writer writes; ret owns it from now on. */
 void totals_open_writer(struct totals **ret, const void *page, size_t size,
                         const struct totals_writer *writer);
 
-/* Whether it is such a page: when holders were asked to release their GIL is not known then. */
+/* Whether it is such a page, without the times at which holders were asked to release the GIL. */
 bool totals_is_observed(const struct totals *t);
 
-/* The path of a process's page, which is in a folder with those of its family; caller frees. Errors
- * are those of process_python_find; ENODATA it keeps no totals. */
+/* The path of a process's page, in a folder with those of related processes; the caller frees
+ * it. Errors are those of process_python_find; ENODATA: the process keeps no totals. */
 int totals_find(char **ret, pid_t pid, struct error *err);
 
-/* That page. */
+/* Open that page. */
 int totals_open_process(struct totals **ret, pid_t pid, struct error *err);
 
 void totals_close(struct totals *t);
 
-/* The number of the process's parent as the process itself knows it. */
+/* The number of the process's parent in the process's own namespace. */
 pid_t totals_parent(const struct totals *t);
 
-/* Higher in a page that a later process of the same number made. */
+/* A number that is higher in a page of a later process with the same pid. */
 uint64_t totals_stamp(const struct totals *t);
 
 /* When the page was made, CLOCK_MONOTONIC. */
 uint64_t totals_began_ns(const struct totals *t);
 
-/* Whether the process that made the page is the one that has the number pid now. */
+/* Whether the process that made the page is the present process pid. */
 bool totals_alive(const struct totals *t, pid_t pid);
 
-/* Read the totals now. ret is overwritten, and keeps its memory. False: the file was truncated. */
+/* Read the totals now. ret is overwritten, and its memory reused. False: the file was truncated. */
 bool totals_read(struct totals *t, struct totals_snapshot *ret);
 
-/* Whom wait_for_ns of a thread of this GIL means: the first thread of the group, whose name is that of the
- * others but for digits. NULL: nobody, or no group of their own. */
+/* The meaning of an index of wait_for_ns for a GIL: the first thread of that group, whose names
+ * differ in digits only. NULL: nobody, or threads without a group of their own. */
 const struct totals_thread *totals_first_of_group(const struct totals_snapshot *snapshot,
                                                   uint32_t gil, uint32_t group);
 void totals_snapshot_done(struct totals_snapshot *snapshot);

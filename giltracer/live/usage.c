@@ -10,18 +10,17 @@
 #include "live/snapshot.h"
 #include "live/totals.h"
 
-/* Code objects whose texts are kept in memory; when there are more, all are dropped. */
+/* The number of code objects kept in memory; if there are more, all are dropped. */
 #define CODES_MAX 20000
 
-/* A majority vote: the value seen in more than half of the samples, if there is one; otherwise some
- * value that was seen. */
+/* A majority vote: the value in more than half of the samples, if there is one; otherwise any of
+ * the values. */
 struct vote {
 	uint64_t key;
 	unsigned lead;
 };
 
-/* What samples say about a thread in the current interval. @code, @line: belong to function's
- * key */
+/* What samples tell about a thread in the current interval. @code, @line: for function's key */
 struct seen {
 	uint32_t tid, gil_of;
 	char name[PYTHREAD_NAME];
@@ -29,10 +28,11 @@ struct seen {
 	struct vote holder, function;
 	const struct live_code *code;
 	uint32_t line;
-	bool with_gil; /* what function is about */
+	bool with_gil; /* whether function ran with the GIL */
 };
 
-/* A GIL in the current interval. @of: as struct usage_thread's gil_of; @samples: in which it was held */
+/* A GIL in the current interval. @of: see gil_of of struct usage_thread; @samples: in which it was
+ * held */
 struct held {
 	uint32_t of;
 	unsigned samples;
@@ -83,7 +83,7 @@ static struct seen *seen_of(struct usage_source *u, const struct snapshot_thread
 	return seen;
 }
 
-/* What it runs with the GIL has more weight than what it runs without it. */
+/* A function that runs with the GIL takes precedence over one that runs without it. */
 static void add_function(struct seen *seen, const struct snapshot_thread *t)
 {
 	bool with_gil = t->gil == GIL_HOLDS;
@@ -225,7 +225,8 @@ static void add_holder(const struct usage_source *u, struct usage_thread *t, uin
 	holder_of(t, kind, str_get(&name))->percent += share;
 }
 
-/* Nobody has the GIL that a thread has released on request, until another thread takes it. */
+/* Switch wait counts as waiting for nobody: the thread has released the GIL on request, and no
+ * other thread has taken it yet. */
 static void add_wait(const struct usage_source *u, struct usage_thread *t,
                      const struct totals_thread *now, const struct totals_thread *was,
                      uint64_t interval_ns)
@@ -249,8 +250,8 @@ static int compare_holders(const void *a, const void *b)
 	return (x->percent < y->percent) - (x->percent > y->percent);
 }
 
-/* The samples' estimates for threads that the page has are dropped; those that were not seen in samples are
- * added, unless they have ended. */
+/* Drops the samples' estimates for threads that are in the page, and adds threads that were not
+ * sampled, unless they have ended. */
 static void drop_estimates(const struct usage_source *u, struct usage *ret)
 {
 	for (size_t i = 0; i < u->now.threads.n; i++) {
@@ -269,7 +270,7 @@ static void drop_estimates(const struct usage_source *u, struct usage *ret)
 	}
 }
 
-/* A thread that was renamed has left a slot and taken another one: both are its own. */
+/* A renamed thread has left one slot and taken another, so it gets the sum of both. */
 static void add_exact(const struct usage_source *u, struct usage *ret)
 {
 	const struct totals_thread none = { 0 };
@@ -333,7 +334,7 @@ void usage_done(struct usage *usage)
 	vec_done(&usage->threads);
 }
 
-/* A program that creates code objects without end must not fill our memory. */
+/* Bounds our memory if the program creates code objects without end. */
 static void forget_codes(struct usage_source *u)
 {
 	struct target *target;

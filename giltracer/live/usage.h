@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who has the GIL and who waits for it, interval by interval, while a program runs. From the page of
- * totals where the program was started with the library that keeps one: those times are exact, also
- * for which group of threads a thread waits. What runs, and without such a page everything, is
- * estimated from samples.
+ * Who holds the GIL and who waits for it, interval by interval, while a program runs. If the
+ * program was started with a library that keeps a page of totals, these times are exact, including
+ * the group of threads that each thread waits for. The functions, and everything if there is no
+ * such page, are estimated from samples.
  */
 #ifndef GILTRACER_LIVE_USAGE_H
 #define GILTRACER_LIVE_USAGE_H
@@ -21,12 +21,12 @@
 enum usage_holder_kind {
 	USAGE_GROUP,  /* of threads */
 	USAGE_NOBODY, /* the GIL was free */
-	USAGE_OTHERS, /* threads that have no group of their own in the page */
+	USAGE_OTHERS, /* threads without a group of their own in the page */
 };
 
 /**
- * For whom a thread waited.
- * @name: of a group: its threads' with "*" for the digits, any bytes
+ * A group of threads that a thread waited for.
+ * @name: of its threads, with "*" for the digits, any bytes
  * @percent: of the interval, exact
  */
 struct usage_holder {
@@ -38,13 +38,13 @@ struct usage_holder {
 /**
  * A thread in an interval.
  * @name: any bytes
- * @has, @waits: percent of the interval; exact or estimated, as struct usage says
+ * @has, @waits: percent of the interval; exact or estimated, see struct usage
  * @runs, @sleeps: percent of the samples in which it was runnable, or asleep, without the GIL
- * @for_tid: whom it was seen to wait for most often; 0: nobody
- * @holders: only if exact: they add up to waits, the greatest first
- * @gil_of: the number of the interpreter whose GIL it is, as it was last seen; 0: the main one
- * @function, @file, @line: what it was seen to run most often, with the GIL if it had it; function
- * NULL: not known
+ * @for_tid: the thread that it waited for in most samples; 0: none
+ * @holders: only if exact: the sum is waits, the greatest first
+ * @gil_of: the number of the interpreter with the GIL last seen; 0: the main one
+ * @function, @file, @line: seen most often, with the GIL if it ever held that; function NULL:
+ * unknown
  */
 struct usage_thread {
 	uint32_t tid;
@@ -57,13 +57,13 @@ struct usage_thread {
 };
 
 /**
- * @time_ns: its end, CLOCK_MONOTONIC; @interval_ns: how long it was
- * @exact: has, waits and holders are
- * @samples: how many there were of the stacks
- * @free: percent of the interval in which no thread had the GIL; of several, the one that was held
- * longest
- * @gils: how many there were, as was last seen
- * @threads: those that had the GIL or waited most first
+ * @time_ns: end of the interval, CLOCK_MONOTONIC; @interval_ns: its length
+ * @exact: has, waits and holders are exact
+ * @samples: how often the stacks were sampled
+ * @free: percent of the interval in which no thread had the GIL; of several GILs, the one that was
+ * held longest
+ * @gils: number of GILs last seen
+ * @threads: those with the most holding and waiting first
  */
 struct usage {
 	uint64_t time_ns, interval_ns;
@@ -74,7 +74,7 @@ struct usage {
 	VEC(struct usage_thread) threads;
 };
 
-/* { 0 } is an empty one. */
+/* { 0 } is empty. */
 void usage_done(struct usage *usage);
 
 struct usage_source;
@@ -83,10 +83,10 @@ struct usage_source;
 int usage_open(struct usage_source **ret, pid_t pid, struct error *err);
 void usage_close(struct usage_source *source);
 
-/* From now on samples are kept, see live/keep.h. To be called once at most. */
+/* Keep samples from now on, see live/keep.h. To be called at most once. */
 void usage_keep(struct usage_source *source, const struct keep_plan *plan);
 
-/* The samples that are kept, NULL if none are; and the interpreter. Borrowed until the next
+/* The kept samples, NULL if none are kept; and the interpreter. Borrowed until the next
  * usage_end. */
 struct keep *usage_kept(const struct usage_source *source);
 const struct python *usage_python(const struct usage_source *source);
@@ -94,7 +94,7 @@ const struct python *usage_python(const struct usage_source *source);
 /* Take a sample for the current interval. ESRCH: the process has ended. */
 int usage_sample(struct usage_source *source, struct error *err);
 
-/* End the interval and begin another one. ret is overwritten and keeps its memory. */
+/* End the interval and begin another one. ret is overwritten and its memory reused. */
 void usage_end(struct usage_source *source, struct usage *ret);
 
 DEFINE_CLEANUP(struct usage_source *, usage_close);

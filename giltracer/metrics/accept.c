@@ -11,7 +11,7 @@ static const char *skip_space(const char *s)
 	return s + strspn(s, " \t");
 }
 
-/* The quality of one element, behind its name: q in thousandths; 1000 if it is not said. */
+/* The quality of one list element, from its parameters: q in thousandths, 1000 by default. */
 static unsigned quality(const char *parameters, const char *end)
 {
 	while (parameters < end) {
@@ -30,7 +30,7 @@ static unsigned quality(const char *parameters, const char *end)
 	return 1000;
 }
 
-/* The quality that a list gives to name; -1: it is not in it. */
+/* The quality that a list gives to name; -1: the list does not contain name. */
 static int quality_of(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -47,7 +47,7 @@ static int quality_of(const char *list, const char *name)
 	return -1;
 }
 
-/* Who accepts anything may not know OpenMetrics. */
+/* A client that accepts anything may not understand OpenMetrics, so it gets Prometheus' format. */
 enum exposition exposition_accepted(const char *accept)
 {
 	int open, plain;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report is made by giltracer -p, as a person would: the server only watches, and starts it. */
+/* The server only watches processes and starts giltracer -p, which makes the report. */
 #include "metrics/autorecord.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@
 
 #define SELF "/proc/self/exe"
 
-/* How often it looks. */
+/* How often the condition is checked. */
 #define PERIOD_NS NS_PER_SECOND
 
 #define PREFIX "giltracer-"
@@ -38,8 +38,8 @@ struct watched {
 };
 
 /**
- * @fired_ns: the last time, 0: never
- * @child: the recording that goes on, of process pid, into path; NULL: there is none
+ * @fired_ns: time of the last recording; 0: never
+ * @child: the present recording, of process pid, into path; NULL: none
  */
 struct autorecord {
 	struct autorecord_options options;
@@ -78,7 +78,8 @@ static bool is_report(const char *name)
 	return str_has_prefix(name, PREFIX) && str_has_suffix(name, SUFFIX);
 }
 
-/* Delete the oldest reports, but not the newest one, until all are at most limit_mib; nothing else. */
+/* Delete the oldest reports, but never the newest, until the size of all is at most limit_mib.
+ * Other files are left alone. */
 static void trim(const struct autorecord *a)
 {
 	CLEANUP(closedir) DIR *dir = opendir(a->options.folder);
@@ -225,8 +226,11 @@ static void look(struct autorecord *a)
 		recorded(a);
 }
 
-/* A recording is asked to end, with its report; that of a process that has ended does so by itself. It would
- * be killed if the thread that started it ended first. */
+/*
+ * Asks the recording to end and to write its report; if its process has ended, it does so by
+ * itself. Called by the thread that started it, because it would be killed if that thread ended
+ * first.
+ */
 static void finish(struct autorecord *a)
 {
 	if (!child_ended(&a->child) && kill(a->pid, 0) == 0)

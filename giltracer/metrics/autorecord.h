@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a report by itself when a condition on a watched process holds (trigger.h), at most one an hour. */
+/* Writes a report when a condition on a watched process holds (trigger.h), at most one an hour. */
 #ifndef GILTRACER_METRICS_AUTORECORD_H
 #define GILTRACER_METRICS_AUTORECORD_H
 
@@ -14,7 +14,8 @@
 
 /**
  * @condition: NULL: nothing is recorded
- * @folder: of the reports; it is made. Its oldest reports are deleted when they are more than limit_mib
+ * @folder: of the reports; created if missing. Its oldest reports are deleted if all together
+ * exceed limit_mib
  * @duration_s: of a recording; 0: AUTORECORD_SECONDS
  */
 struct autorecord_options {
@@ -38,17 +39,18 @@ struct autorecord_options {
 
 struct autorecord;
 
-/* EINVAL: the condition, if there is one, is none. */
+/* Checks the condition, if there is one. Error EINVAL: it is invalid. */
 int autorecord_check(const struct autorecord_options *options, struct error *err);
 
-/* Called by the thread that watches: what was done, or why it was not. */
+/* Called by the watching thread to report what was done, or why it was not. */
 typedef void autorecord_say(bool failed, const char *text);
 
-/* Watch from now on, with a thread of its own; watch, which nobody else may use, is the caller's to end. */
+/* Start a thread that watches. Nobody else may use watch; the caller frees it after
+ * autorecord_stop. */
 int autorecord_start(struct autorecord **ret, const struct autorecord_options *options,
                      struct watch *watch, autorecord_say *say, struct error *err);
 
-/* A recording that goes on ends now, with its report. */
+/* Stop watching. A present recording ends now and writes its report. */
 void autorecord_stop(struct autorecord *autorecord);
 
 DEFINE_CLEANUP(struct autorecord *, autorecord_stop);

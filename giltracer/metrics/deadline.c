@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that shuts down what is overdue: the server's own only knows who sends nothing at all. */
+/* A thread that shuts down overdue connections: the timeout of the HTTP server only applies to
+ * connections without any traffic. */
 #include "metrics/deadline.h"
 
 #include <pthread.h>
@@ -18,8 +19,8 @@ struct deadline {
 };
 
 /**
- * @first: sorted by time, since all have the same and the renewed go to the end
- * @changed: there is a first one, or it is to end
+ * @first: sorted by time, because all have the same timeout and renewed ones move to the end
+ * @changed: the list is no longer empty, or the thread is to end
  */
 struct deadlines {
 	uint64_t after_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Renders metrics as text. All samples of a family follow each other, as OpenMetrics demands. */
+/* Renders metrics as text. All samples of a family are adjacent, as OpenMetrics requires. */
 #include "metrics/exposition.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ enum family {
 	FAMILIES,
 };
 
-/* @unit: NULL: there is none */
+/* @unit: NULL: none */
 static const struct {
 	const char *name, *type, *unit, *help;
 } families[] = {
@@ -36,8 +36,8 @@ static const struct {
 
 /**
  * @open: OpenMetrics
- * @unix_ns: CLOCK_REALTIME less CLOCK_MONOTONIC
- * @family: the one that is being written; @name: the names of its samples begin with it
+ * @unix_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC
+ * @family: the one being written; @name: with which the names of its samples begin
  */
 struct writer {
 	struct str *out;
@@ -52,7 +52,7 @@ static void add_seconds(struct str *out, uint64_t ns)
 	str_addf(out, "%" PRIu64 ".%09" PRIu64, ns / NS_PER_SECOND, ns % NS_PER_SECOND);
 }
 
-/* A counter's family is called NAME in OpenMetrics, and NAME_total else. */
+/* A counter's family is called NAME in OpenMetrics, and NAME_total in Prometheus' format. */
 static void begin_family(struct writer *w, enum family family)
 {
 	const char *name = families[family].name, *type = families[family].type;
@@ -75,7 +75,7 @@ static void add_name(const struct writer *w, const char *suffix, const struct me
 	         labels);
 }
 
-/* When a counter was 0. */
+/* The time at which a counter was 0. */
 static void add_created(const struct writer *w, const struct metrics_process *p, const char *labels)
 {
 	if (!w->open)
@@ -101,7 +101,7 @@ static void add_count(const struct writer *w, const struct metrics_process *p, c
 	str_addf(w->out, "%" PRIu64 "\n", count);
 }
 
-/* ---- of groups of threads */
+/* ---- metrics of groups of threads */
 
 static uint64_t group_ns(enum family family, const struct metrics_group *group)
 {
@@ -119,14 +119,14 @@ static uint64_t group_ns(enum family family, const struct metrics_group *group)
 
 static void put_group_seconds(const struct writer *w, const struct metrics_process *p)
 {
-	/* Unknown is not 0. */
+	/* An unknown value is omitted rather than reported as 0. */
 	if (w->family == FAMILY_KEPT && p->observed)
 		return;
 	for (size_t g = 0; g < p->groups.n; g++)
 		add_counter(w, p, p->groups.v[g].labels, group_ns(w->family, &p->groups.v[g]));
 }
 
-/* Without _created, which is that of the group's other counters. */
+/* Without _created, which is the same as that of the group's other counters. */
 static void add_wait_for(const struct writer *w, const struct metrics_process *p,
                          const struct metrics_group *group, unsigned holder)
 {
@@ -140,8 +140,8 @@ static void add_wait_for(const struct writer *w, const struct metrics_process *p
 	str_addc(w->out, '\n');
 }
 
-/* All groups of the same GIL, including those that nobody has waited for yet: if a series began with
- * the first wait, that wait would be missing in its rate. */
+/* Writes all groups of the same GIL, also those that nobody has waited for yet: if a series
+ * began with the first wait, its rate would not include that wait. */
 static void put_wait_for(const struct writer *w, const struct metrics_process *p)
 {
 	for (size_t g = 0; g < p->groups.n; g++) {
@@ -162,7 +162,7 @@ static void put_threads(const struct writer *w, const struct metrics_process *p)
 		add_count(w, p, "", p->groups.v[g].labels, p->groups.v[g].threads);
 }
 
-/* ---- of GILs */
+/* ---- metrics of GILs */
 
 static void gil_label(char *ret, size_t size, unsigned gil)
 {
@@ -191,7 +191,8 @@ static void put_gils(const struct writer *w, const struct metrics_process *p)
 
 /* ---- histograms */
 
-/* Bits of the upper bounds in ns: 131 us to 8.6 s, closest about the switch interval of 5 ms. */
+/* Upper bounds as powers of two in ns: 131 us to 8.6 s, densest around the switch interval of 5
+ * ms. */
 static const unsigned char bounds[] = { 17, 20, 22, 23, 24, 25, 26, 28, 30, 33 };
 #define BOUNDS (sizeof(bounds) / sizeof(*bounds))
 
@@ -247,7 +248,7 @@ static void put_durations(const struct writer *w, const struct metrics_process *
 	add_created(w, p, "");
 }
 
-/* ---- of processes */
+/* ---- metrics of processes */
 
 static void put_cpu(const struct writer *w, const struct metrics_process *p)
 {
@@ -291,7 +292,7 @@ static void (*const put[FAMILIES])(const struct writer *, const struct metrics_p
 	[FAMILY_EVENTS_LOST] = put_events_lost,
 };
 
-/* ---- all */
+/* ---- all metrics */
 
 static int64_t unix_offset(void)
 {

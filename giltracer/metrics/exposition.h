@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a scraper gets: OpenMetrics 1.0, or Prometheus' text format 0.0.4. */
+/* What a scraper receives: OpenMetrics 1.0, or Prometheus' text format 0.0.4. */
 #ifndef GILTRACER_METRICS_EXPOSITION_H
 #define GILTRACER_METRICS_EXPOSITION_H
 
@@ -11,13 +11,13 @@ enum exposition { EXPOSITION_PROMETHEUS, EXPOSITION_OPENMETRICS };
 /* The value of Content-Type. */
 const char *exposition_type(enum exposition format);
 
-/* What an Accept header asks for; NULL: there is none. */
+/* The format that an Accept header asks for; NULL: no such header. */
 enum exposition exposition_accepted(const char *accept);
 
 /* Whether an Accept-Encoding header permits gzip. */
 bool exposition_may_gzip(const char *accept_encoding);
 
-/* Append all processes as they were at the last watch_update(). */
+/* Append the metrics of all processes as of the last watch_update(). */
 void exposition_write(struct str *out, const struct watch *watch, enum exposition format);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The address to listen at. */
+/* Parses and opens the address to listen on. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -120,7 +120,7 @@ static uint32_t gil_of(const struct totals_thread *t)
 	return t->gil < METRICS_GILS ? t->gil : METRICS_GILS;
 }
 
-/* The first GIL is nearly always the only one: that it is this one is not said. */
+/* The label of the first GIL, which is nearly always the only one, is omitted. */
 static char *labels_of(const char *value, uint32_t gil)
 {
 	if (gil == 0)
@@ -145,8 +145,8 @@ static uint16_t add_group(struct metrics_process *p, const char *name, char *lab
 	return (uint16_t)p->groups.n;
 }
 
-/* A slot's name changes in digits only, so it stays in its group; and slots are in the order of
- * their first use, so another reader of the page puts the same ones together. */
+/* The name of a slot changes in digits only, so the slot stays in its group. Slots are in the
+ * order of their first use, so another reader of the page forms the same groups. */
 static uint16_t choose_group(struct metrics_process *p, const struct totals_thread *t)
 {
 	CLEANUP(str_done) struct str pattern = { 0 };
@@ -167,7 +167,7 @@ static uint16_t choose_group(struct metrics_process *p, const struct totals_thre
 	return group ? group : add_group(p, METRICS_OTHER, take(other), 0);
 }
 
-/* All groups that a thread has waited for have a thread in the same snapshot. */
+/* Any group that a thread has waited for has a thread in the same snapshot. */
 static void find_groups(struct metrics_process *p)
 {
 	while (p->group_of.n < p->snapshot.threads.n)
@@ -183,8 +183,8 @@ static void find_groups(struct metrics_process *p)
 	}
 }
 
-/* Where in wait_for_ns of a waiting group a group of the page's GIL is. Those of another GIL's label may
- * have the same name: they are waited for by "other" only. */
+/* The index in wait_for_ns of a waiting group for a group of the page's GIL. A group with
+ * another GIL label may have the same name; waits for it are counted for "other". */
 static unsigned holder_of(const struct metrics_process *p, const struct metrics_group *waiting,
                           uint32_t gil, unsigned group)
 {
@@ -252,7 +252,7 @@ static void add_gils(struct metrics_process *p)
 			p->snapshot.gils[i].age_ns;
 }
 
-/* The process may have ended: then it stays as it was. */
+/* If the process has ended, the value stays. */
 static void read_cpu(struct metrics_process *p)
 {
 	struct timespec ts;

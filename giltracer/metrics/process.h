@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is exported of one process: its threads in groups of names that differ in digits only. */
+/* The exported values of one process, with its threads in groups whose names differ in digits
+ * only. */
 #ifndef GILTRACER_METRICS_PROCESS_H
 #define GILTRACER_METRICS_PROCESS_H
 
@@ -10,13 +11,13 @@
 #include "base/vec.h"
 #include "live/totals.h"
 
-/* Groups and GILs that have series of their own, the first that there were; all others are one.
- * With the series of the process at most METRICS_SERIES. */
+/* The number of groups and GILs that have series of their own, in the order of appearance; all
+ * others share one. With the series of the process itself, there are at most METRICS_SERIES. */
 #define METRICS_GROUPS 7
 #define METRICS_GILS   4
 #define METRICS_SERIES 200
 
-/* For whom a group waits: nobody, the groups in their order, all others. */
+/* What a group waits for: nobody, each group in its order, all others. */
 #define METRICS_NONE    "none"
 #define METRICS_OTHER   "other"
 #define METRICS_NOBODY  0
@@ -24,12 +25,12 @@
 #define METRICS_HOLDERS (METRICS_GROUPS + 2)
 
 /**
- * @name: of its threads, ready to print; owned
- * @labels: of its series but for pid, ready to print; owned
+ * @name: of its threads, escaped for a label; owned
+ * @labels: of its series, except pid, escaped; owned
  * @gil: index in gils
- * @...: sums of its threads, those that have ended included
- * @wait_for_ns: of wait_ns, by holder: they add up to it
- * @threads: that are there now
+ * @hold_ns, @wait_ns, @kept_ns, @life_ns: sums over its threads, including those that have ended
+ * @wait_for_ns: wait_ns by holder; the sum is wait_ns
+ * @threads: present threads
  */
 struct metrics_group {
 	char *name, *labels;
@@ -39,13 +40,13 @@ struct metrics_group {
 	unsigned threads;
 };
 
-/* @watched_ns: how long it has been there; 0: it has not; @waiters: threads that wait for it now */
+/* @watched_ns: for how long it has been watched; 0: it does not exist; @waiters: present waiters */
 struct metrics_gil {
 	uint64_t watched_ns;
 	unsigned waiters;
 };
 
-/* Of completed holds or waits. @longest: the thread of the longest; longest_ns 0: there is none */
+/* Completed holds or waits. @longest: the thread of the longest one; longest_ns 0: none */
 struct metrics_histogram {
 	uint64_t buckets[TOTALS_BUCKETS], sum_ns;
 	uint64_t longest_ns, longest_end_ns;
@@ -53,17 +54,17 @@ struct metrics_histogram {
 };
 
 /**
- * @pid: number of the process here; @parent
- * @command: what the kernel calls it, ready to print; owned
- * @arguments: how it was started, likewise; NULL: not to be said
+ * @pid: number of the process in our namespace, and of its @parent
+ * @command: its name in the kernel, escaped for a label; owned
+ * @arguments: its command line, likewise; NULL: not exported
  * @page: owned; @observed: see totals_is_observed
- * @pidfd: readable when the process has ended; -1: the kernel has no such thing
- * @created_ms: Unix time, when counting began
+ * @pidfd: readable when the process has ended; -1: the kernel does not support pidfds
+ * @created_ms: Unix time when counting began
  * @snapshot: the last one
- * @cpu_ns: CPU time of its threads, those that have ended included
+ * @cpu_ns: CPU time of its threads, including those that have ended
  * @group_of: by slot, index in groups + 1; 0: not known yet
  * @holders: by GIL and group of the page, index in wait_for_ns; 0: not known yet
- * @gils: the last is all others
+ * @gils: the last one stands for all others
  */
 struct metrics_process {
 	pid_t pid, parent;
@@ -81,14 +82,14 @@ struct metrics_process {
 	struct metrics_histogram holds, waits;
 };
 
-/* Of the page of process pid, which is the process's from now on. NULL: it is not there any more. */
+/* A process with its page, which it owns from now on. NULL: the process has ended. */
 struct metrics_process *metrics_process_new(struct totals *page, pid_t pid);
 void metrics_process_free(struct metrics_process *process);
 
-/* From now on its arguments are in a label: the first bytes of them, separated by spaces. */
+/* Export the arguments, too, as a label: their first bytes, separated by spaces. */
 void metrics_process_label_arguments(struct metrics_process *process);
 
-/* How it is now. False: its page was cut off. */
+/* Read the present values. False: the page was truncated. */
 bool metrics_process_read(struct metrics_process *process);
 
 /* Escaped for the value of a label; caller frees. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP by libmicrohttpd: one thread, few connections, none for long. */
+/* HTTP by libmicrohttpd: one thread, with few and short connections. */
 #include "metrics/serve.h"
 
 #include <errno.h>
@@ -16,17 +16,18 @@
 #include "metrics/deadline.h"
 #include "metrics/exposition.h"
 
-/* More wait in the backlog until others are done, which takes them at most SECONDS. */
+/* Further connections wait in the backlog until others are done, which takes at most SECONDS
+ * each. */
 #define CONNECTIONS 200
 #define SECONDS     5
 #define HEADERS_MAX 16384
 
-/* Who asks so soon after another one gets the same. */
+/* A request this soon after another one gets the same answer. */
 #define FRESH_NS (2 * NS_PER_MS)
 
 #define LEVEL 1
 
-/* One answer in one format, packed or not. */
+/* One answer in one format, compressed or not. */
 struct answer {
 	uint64_t made_ns;
 	struct MHD_Response *response;
@@ -45,7 +46,7 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
 	MHD_add_response_header(response, name, value);
 }
 
-/* Frees text; NULL if it cannot be packed. */
+/* Frees text; NULL if it cannot be compressed. */
 static struct MHD_Response *packed(struct server *server, struct str *text)
 {
 	size_t bound = libdeflate_gzip_compress_bound(server->compressor, text->len);
@@ -125,7 +126,7 @@ static enum MHD_Result serve(void *data, struct MHD_Connection *connection, cons
 	(void)upload;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET only\n");
-	/* Called with the headers first, then with what was uploaded, then for the answer. */
+	/* Called first with the headers, then with uploaded data, then for the answer. */
 	if (!*state || *upload_size) {
 		*state = &seen;
 		*upload_size = 0;
@@ -158,7 +159,7 @@ static void connected(void *data, struct MHD_Connection *connection, void **cont
 	*context = info ? deadline_add(server->deadlines, info->connect_fd) : NULL;
 }
 
-/* A request was answered: the next one has its time. */
+/* A request was answered: restart the timeout for the next one. */
 static void completed(void *data, struct MHD_Connection *connection, void **state,
                       enum MHD_RequestTerminationCode code)
 {
@@ -188,7 +189,7 @@ int server_start(struct server **ret, struct listener *listener, struct watch *w
 	server->deadlines = deadlines_new(SECONDS * NS_PER_SECOND);
 	if (!server->compressor || !server->deadlines)
 		return error_set(err, ENOMEM, "no memory to serve metrics");
-	/* The first reading finds what a later one compares with. */
+	/* The first reading is what later ones are compared with. */
 	watch_update(watch);
 	server->daemon = MHD_start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, server,

@@ -11,7 +11,7 @@
 struct server;
 
 /**
- * @fd: listens
+ * @fd: the listening socket
  * @url: of the metrics; owned
  */
 struct listener {
@@ -25,15 +25,15 @@ struct listener {
 	}
 
 /*
- * Listen at ADDRESS:PORT, [ADDRESS]:PORT or :PORT, which is localhost's; port 0 is any that is
- * free. Errors: EINVAL it is no such address; EPERM it stands for every address and anywhere is
- * false; ENOTSUP built without libmicrohttpd; those of bind(2).
+ * Listen at ADDRESS:PORT, [ADDRESS]:PORT or :PORT, which is localhost; port 0 means any free one.
+ * Errors: EINVAL: no such address; EPERM: it includes all network interfaces, and anywhere is
+ * false; ENOTSUP: built without libmicrohttpd; those of bind(2).
  */
 int listener_open(struct listener *ret, const char *address, bool anywhere, struct error *err);
 void listener_done(struct listener *listener);
 
-/* Serve what watch has, which is the server's until server_stop: it has a thread of its own. The
- * listener's descriptor is the server's from now on. */
+/* Serve the processes of watch in a thread. Until server_stop, only the server may use watch;
+ * the listener's descriptor belongs to the server from now on. */
 int server_start(struct server **ret, struct listener *listener, struct watch *watch,
                  struct error *err);
 void server_stop(struct server *server);

@@ -18,7 +18,7 @@ static const char *const measures[] = {
 	[TRIGGER_KEPT] = "gil_kept",
 };
 
-/* ---- the text */
+/* ---- parsing */
 
 static void skip_space(const char **at)
 {
@@ -92,9 +92,10 @@ int trigger_parse(struct trigger *ret, const char *text, struct error *err)
 	return 0;
 }
 
-/* ---- what passed */
+/* ---- evaluation */
 
-/* In totals that never shrink: of the threads, in the page's order, or of the GILs. */
+/* The number of values: of the threads, in the page's order, or of the GILs. None of the totals
+ * ever decreases. */
 static size_t count_values(const struct trigger *trigger, const struct totals_snapshot *snapshot)
 {
 	return trigger->measure == TRIGGER_WAIT ? snapshot->threads.n : TOTALS_GILS;
@@ -114,7 +115,7 @@ static void add_values(const struct trigger *trigger, const struct totals_snapsh
 	}
 }
 
-/* The most that one of them has grown; new ones begin at 0. */
+/* The largest increase of any value; new ones begin at 0. */
 static uint64_t keep_growth(struct trigger_state *state, const uint64_t *values, size_t n)
 {
 	uint64_t most = 0;

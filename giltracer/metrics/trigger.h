@@ -4,7 +4,7 @@
  *
  *	MEASURE > NUMBER% for NUMBER(s|m)
  *
- * It has no clock: whoever feeds it says what passed when.
+ * It does not read a clock: the caller passes snapshots with their times.
  */
 #ifndef GILTRACER_METRICS_TRIGGER_H
 #define GILTRACER_METRICS_TRIGGER_H
@@ -16,16 +16,16 @@
 #include "base/vec.h"
 #include "live/totals.h"
 
-/* How long it may not fire again. */
+/* The least time between two reports. */
 #define TRIGGER_PAUSE_NS (3600 * UINT64_C(1000000000))
 
 enum trigger_measure {
-	TRIGGER_WAIT, /* by the thread that waits for the GIL most */
-	TRIGGER_HOLD, /* a GIL is held */
-	TRIGGER_KEPT, /* it is held after another thread has asked for it */
+	TRIGGER_WAIT, /* waiting of the thread that waits for the GIL most */
+	TRIGGER_HOLD, /* holding of a GIL */
+	TRIGGER_KEPT, /* holding after another thread has asked for it */
 };
 
-/* More than so many percent of the time, for so long. */
+/* More than this many percent of the time, for this long. */
 struct trigger {
 	enum trigger_measure measure;
 	unsigned percent;
@@ -33,9 +33,9 @@ struct trigger {
 };
 
 /**
- * Of a process. { 0 } has seen nothing.
+ * State for one process. { 0 } is the initial state.
  * @at_ns: the last instant, with its values: of each thread, or of each GIL
- * @holds: since since_ns
+ * @holds: the condition has held since since_ns
  */
 struct trigger_state {
 	uint64_t at_ns, since_ns;
@@ -43,15 +43,15 @@ struct trigger_state {
 	VEC(uint64_t) values;
 };
 
-/* EINVAL: what is wrong in it, and what there is. */
+/* Error EINVAL: it names the mistake and the possible values. */
 int trigger_parse(struct trigger *ret, const char *text, struct error *err);
 
-/* Whether the condition held from since_ns to the snapshot's instant, in each interval between those that it
- * was fed with, for as long as it should. */
+/* Whether the condition has held for long enough until the snapshot's instant: in each of the
+ * intervals between the snapshots that were passed. */
 bool trigger_feed(const struct trigger *trigger, struct trigger_state *state,
                   const struct totals_snapshot *snapshot);
 
-/* Whether it may fire now; then *last_ns is the time. 0: it has not fired before. */
+/* Whether it may fire now; if so, *last_ns becomes the present time. 0: it has not fired before. */
 bool trigger_fire(uint64_t now_ns, uint64_t *last_ns);
 
 void trigger_state_done(struct trigger_state *state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks for pages of totals. */
+/* Finds processes with pages of totals. */
 #include "metrics/watch.h"
 
 #include <dirent.h>
@@ -13,7 +13,8 @@
 #include "base/file.h"
 #include "base/str.h"
 
-/* A chain of parents is not longer, or is a circle: processes end while it is followed. */
+/* A longer chain of parents is a circle, which may appear because processes end while it is
+ * followed. */
 #define GENERATIONS 100
 
 void watch_add_folder(struct watch *watch, const char *path)
@@ -28,7 +29,7 @@ static void add_process(struct watch *watch, struct metrics_process *process)
 	*vec_push(&watch->processes) = process;
 }
 
-/* The folder that its page is in, as seen from here. */
+/* The folder of its page, as a path that is valid here. */
 static char *folder_of(pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *path = NULL;
@@ -94,7 +95,7 @@ static void forget(struct watch *watch, size_t i)
 	        (watch->processes.n - i) * sizeof(*watch->processes.v));
 }
 
-/* A process that called exec has a new page. */
+/* Replaces the page of a process that called exec. */
 static bool replaces(struct watch *watch, const struct totals *page, pid_t pid)
 {
 	for (size_t i = 0; i < watch->processes.n; i++) {
@@ -117,7 +118,7 @@ static void add(struct watch *watch, const struct watch_folder *folder, const ch
 	struct error ignored;
 
 	if (totals_open(&page, path, &ignored) < 0)
-		return; /* not ready yet, or of somebody else */
+		return; /* not ready yet, or another user's */
 	if (!totals_alive(page, pid)) {
 		if (folder->ours)
 			unlink(path);
@@ -134,7 +135,7 @@ static void add(struct watch *watch, const struct watch_folder *folder, const ch
 		add_process(watch, process);
 }
 
-/* PID.STAMP.totals */
+/* The pages are named PID.STAMP.totals. */
 static bool is_known(const struct watch *watch, pid_t pid, uint64_t stamp)
 {
 	for (size_t i = 0; i < watch->processes.n; i++)
@@ -163,7 +164,7 @@ static void look_into(struct watch *watch, const struct watch_folder *folder)
 	}
 }
 
-/* One look at all: /proc is slow for a process of many threads. */
+/* One poll for all processes: /proc would be slow for a process with many threads. */
 static void forget_ended(struct watch *watch)
 {
 	size_t n = watch->processes.n;

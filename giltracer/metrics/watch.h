@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes are exported: those of a folder of pages, as they come and go. */
+/* The exported processes: those with pages in a folder, as they come and go. */
 #ifndef GILTRACER_METRICS_WATCH_H
 #define GILTRACER_METRICS_WATCH_H
 
@@ -10,12 +10,12 @@
 #include "base/vec.h"
 #include "metrics/process.h"
 
-/* Processes beyond that have no series; they are counted. Each takes two descriptors. */
+/* Further processes have no series, but are counted. Each process takes two descriptors. */
 #define METRICS_PROCESSES 300
 
 /**
  * @root: only this process and its descendants; 0: all
- * @ours: the folder is the launcher's, who removes what the dead left
+ * @ours: we made the folder, and remove the files of dead processes
  */
 struct watch_folder {
 	char *path;
@@ -24,9 +24,9 @@ struct watch_folder {
 };
 
 /**
- * @processes: by time of discovery; each was read at the last watch_update()
- * @left_out: how many are not in it
- * @label_arguments: of the programs; set before the first process is added
+ * @processes: in the order of discovery, as read by the last watch_update()
+ * @left_out: the number of processes beyond METRICS_PROCESSES
+ * @label_arguments: export the programs' arguments; set before the first process is added
  */
 struct watch {
 	VEC(struct watch_folder) folders;
@@ -35,16 +35,17 @@ struct watch {
 	bool label_arguments;
 };
 
-/* All processes whose pages are in a folder, which belongs to the caller. */
+/* Add all processes with pages in a folder, which we made. */
 void watch_add_folder(struct watch *watch, const char *path);
 
-/* A process that runs, and its descendants. Errors of totals_open_process. */
+/* Add a running process and its descendants. Errors are those of totals_open_process. */
 int watch_add_process(struct watch *watch, pid_t pid, struct error *err);
 
-/* The same without descendants, by the totals of the process, which are the watch's from now on. ESRCH. */
+/* Add a process without its descendants, by its totals, which the watch owns from now on. Error
+ * ESRCH. */
 int watch_add_totals(struct watch *watch, struct totals *totals, pid_t pid, struct error *err);
 
-/* Find new ones, forget those that ended, read all. */
+/* Find new processes, forget those that have ended, and read all. */
 void watch_update(struct watch *watch);
 
 void watch_done(struct watch *watch);
