@@ -5,13 +5,15 @@
 
 #include "base/idmap.h"
 
-/* A callback that is no task's: since when it could have run, 0: unknown, and who caused it. */
+/* A callback that does not belong to a task: since when it could have run (0: unknown), and what
+ * caused that. */
 struct cause {
 	uint64_t since_ns;
 	struct aio_waker waker;
 };
 
-/* What runs in a thread: a task, or a callback, whose cause is that of all that it causes. */
+/* A task or callback that a thread runs. The cause of a callback is also that of whatever it
+ * makes ready. */
 struct running {
 	uint64_t end_ns;
 	uint32_t task;
@@ -22,8 +24,8 @@ struct running {
 /**
  * @tasks, @callbacks: by object
  * @causes: by callback
- * @threads: by thread, what was taken from the queue last
- * @wakers: by task, who put it into the queue
+ * @threads: by thread, what it took from the queue last
+ * @wakers: by task, what put it into the queue
  */
 struct maker {
 	struct aio *ret;
@@ -51,7 +53,7 @@ static struct running *running_in(struct maker *m, uint32_t thread)
 	return &m->threads.v[thread];
 }
 
-/* The one that runs, at that time. */
+/* The task or callback that a thread runs at a time; NULL: none. */
 static const struct running *running_at(struct maker *m, uint32_t thread, uint64_t time_ns)
 {
 	const struct running *r = running_in(m, thread);
@@ -75,7 +77,7 @@ static uint32_t new_task(struct maker *m, const struct aio_event *e, uint32_t pi
 	return i;
 }
 
-/* ---- callbacks that are no task's */
+/* ---- callbacks that do not belong to a task */
 
 static struct cause *cause_of(struct maker *m, uint64_t object)
 {
@@ -86,7 +88,7 @@ static struct cause *cause_of(struct maker *m, uint64_t object)
 	return &m->causes.v[at];
 }
 
-/* Of what is put into the queue now, by what runs. */
+/* The cause of an object's being put into the queue now. */
 static struct cause cause_now(struct maker *m, const struct aio_event *e)
 {
 	const struct running *by = running_at(m, e->thread, e->time_ns);
@@ -95,7 +97,7 @@ static struct cause cause_now(struct maker *m, const struct aio_event *e)
 		{ e->thread, by ? by->task : AIO_NONE, e->function },
 	};
 
-	/* It ends, or lets others run. */
+	/* No function called asyncio: the task has ended or suspended itself. */
 	if (!e->function && by && by->task != AIO_NONE)
 		c.waker.function = m->ret->v.v[by->task].function;
 
@@ -109,7 +111,7 @@ static struct cause cause_now(struct maker *m, const struct aio_event *e)
 
 /* ---- tasks */
 
-/* What a task waited for is over; a second reason before it ran changes nothing. */
+/* A task may run again. A second reason before it runs changes nothing. */
 static void make_ready(struct maker *m, uint32_t i, const struct aio_event *e)
 {
 	struct aio_task *t = &m->ret->v.v[i];
@@ -138,7 +140,7 @@ static void task_is_ready(struct maker *m, const struct aio_event *e, uint32_t p
 	make_ready(m, i, e);
 }
 
-/* The task that runs: one of whose life nothing is known so far, perhaps. */
+/* The task that runs; a new one if nothing is known about it. */
 static uint32_t task_of(struct maker *m, const struct aio_event *e, uint32_t pid)
 {
 	uint32_t i = idmap_get(&m->tasks, e->object);
@@ -241,7 +243,7 @@ static void feed(struct maker *m, const struct aio_event *e, uint32_t pid)
 	}
 }
 
-/* After its last step. */
+/* Accounts for the time between the last step and the end. */
 static void end_task(struct aio_task *t, uint64_t end_ns)
 {
 	if (t->end != AIO_ALIVE || end_ns <= t->last_ns) {

@@ -2,13 +2,14 @@
 /*
  * Tasks of asyncio: the life of each one, in parts that add up to it.
  *
- *	from      created, or the end of the step before: from here on it waits
- *	ready     it was put into its event loop's queue: from here on it is late
- *	start     its thread took it from there: from here on it runs, to the step's end
+ *	from    created, or end of the previous step: it waits from here on
+ *	ready   put into its event loop's queue: it is late from here on
+ *	start   taken from the queue by its thread: it runs from here to the end of the step
  *
- * A callback that is no task's may have lain in the queue itself before it woke the task: a timer
- * since it was due, one of call_soon_threadsafe since that was called. Then the task is taken to be
- * ready since then, which is inferred: known_ns is when it was itself put into the queue.
+ * A callback that does not belong to a task may itself have been in the queue before it woke the
+ * task: a timer since it was due, or one of call_soon_threadsafe since that call. Then the task is
+ * assumed to be ready since then. That is inferred; known_ns is the time when the task itself was
+ * put into the queue.
  */
 #ifndef GILTRACER_TRACE_AIO_H
 #define GILTRACER_TRACE_AIO_H
@@ -21,7 +22,7 @@
 
 #define AIO_NONE UINT32_MAX
 
-/* Who put something into the queue: a thread, index in the slices; in it a task, AIO_NONE: none;
+/* What put something into the queue: the thread, index in the slices; the task, AIO_NONE: none;
  * the function that called asyncio, id in the slices' names, 0: unknown. */
 struct aio_waker {
 	uint32_t thread, task, function;
@@ -29,7 +30,7 @@ struct aio_waker {
 
 /**
  * One step. from <= ready <= known <= start <= end.
- * @unknown: when it became ready is not known: ready is start
+ * @unknown: it is unknown when the task became ready; ready is start
  * @place, @line: where it waited before, as in struct aio_task
  */
 struct aio_step {
@@ -43,20 +44,20 @@ struct aio_step {
 enum aio_end {
 	AIO_ALIVE, /* when the recording ended */
 	AIO_DONE,
-	AIO_RAISED, /* done, by an exception; a cancelled one, too */
-	AIO_LOST,   /* its memory was used again: nobody knows when it went */
+	AIO_RAISED, /* by an exception; cancelled tasks, too */
+	AIO_LOST,   /* its memory was reused: it is unknown when it ended */
 };
 
 /**
- * @name: that somebody gave it, id in the slices' names, 0: none
+ * @name: given by the program, id in the slices' names, 0: none
  * @function: of its coroutine, "NAME (FILE:LINE)"; 0: unknown
- * @created: from first_ns on it is known, by @creator; else from its first step on
- * @first_ns, @last_ns: of its life; these parts add up to it: running, waiting, late, and of which it
- * is not known whether it waited or was late
- * @inferred_ns: of late, what is inferred
- * @run_ns: of its first step; 0: it had none
- * @ready_ns, @known_ns: since then it is late, as in struct aio_step, but never ran again; 0: it is not
- * @place, @line: where it is suspended: the innermost function that is not of Python's own library
+ * @created: its life is known from its creation by @creator on; else from its first step on
+ * @first_ns, @last_ns: its life, which is the sum of these parts: running, waiting, late, and
+ * either waiting or late
+ * @inferred_ns: the inferred part of late
+ * @run_ns: time of its first step; 0: none
+ * @ready_ns, @known_ns: it became ready, as in struct aio_step, but never ran again; 0: not so
+ * @place, @line: where it is suspended: the innermost function outside of Python's own library
  */
 struct aio_task {
 	uint32_t pid, thread, name, function;
@@ -69,7 +70,7 @@ struct aio_task {
 	uint32_t place, line;
 };
 
-/* @steps: by start, of all processes in turn */
+/* @steps: by start within each process, one process after the other */
 struct aio {
 	VEC(struct aio_task) v;
 	VEC(struct aio_step) steps;
@@ -77,15 +78,15 @@ struct aio {
 
 void aio_done(struct aio *tasks);
 
-/* ---- from what was recorded */
+/* ---- made from recorded events */
 
 enum aio_event_kind {
-	AIO_READY, /* the object was put into its queue, by waker */
-	AIO_DUE,   /* it is to be put there at end_ns */
+	AIO_READY, /* a waker put the object into its queue */
+	AIO_DUE,   /* it will be put there at end_ns */
 	AIO_RUN,   /* it ran until end_ns */
 };
 
-/* How the coroutine of a run ended. */
+/* The result of a run of a coroutine. */
 enum aio_how {
 	AIO_UNKNOWN,
 	AIO_SUSPENDED,
@@ -95,13 +96,13 @@ enum aio_how {
 
 /**
  * @process: index; @thread: index in the slices
- * @object: what distinguishes it in its process; @is_task: else it is another callback
- * @function: READY: that called asyncio; RUN: of the coroutine
- * @creates: READY: the task was made by this
+ * @object: its identity in its process; @is_task: false: another callback
+ * @function: READY: which called asyncio; RUN: of the coroutine
+ * @creates: READY: the task was created by this event
  * @starts: RUN: its coroutine had not run before
- * @name: RUN: of the task, 0: not said
- * @place, @line: RUN: where it was suspended then
- * @order: of aio_make
+ * @name: RUN: of the task, 0: unknown
+ * @place, @line: RUN: where it was suspended at its end
+ * @order: for aio_make
  */
 struct aio_event {
 	uint64_t time_ns, end_ns, object, order;
@@ -112,11 +113,11 @@ struct aio_event {
 
 struct aio_process {
 	uint32_t pid;
-	uint64_t end_ns; /* until then its life is known */
+	uint64_t end_ns; /* its life is known until then */
 };
 
-/* Sorts the events, of which those of a thread are in order. Any events give tasks whose parts add
- * up. Free with aio_done. */
+/* Sorts the events; those of a thread must be in order. For any events, the parts of a task's
+ * life add up. Free with aio_done. */
 void aio_make(struct aio *ret, struct aio_event *events, size_t count,
               const struct aio_process *processes);
 

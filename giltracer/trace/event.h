@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one vocabulary that everything above trace/ speaks: what happened to a thread, at which
- * nanosecond of CLOCK_MONOTONIC. A source of events yields them in time order; events of the same
- * time keep the order in which the source recorded them.
+ * The vocabulary for everything above trace/: what happened to a thread, at which nanosecond of
+ * CLOCK_MONOTONIC. A source yields events in the order of time; those of the same time are in the
+ * order in which they were recorded.
  */
 #ifndef GILTRACER_TRACE_EVENT_H
 #define GILTRACER_TRACE_EVENT_H
@@ -19,16 +19,16 @@ enum event_type {
 
 	/* What blocks in a free-threaded interpreter. */
 	EV_PARK,        /* the thread is about to sleep in _PyParkingLot_Park; .park */
-	EV_PARKED,      /* and has returned from it */
+	EV_PARKED,      /* returns from _PyParkingLot_Park */
 	EV_UNPARK,      /* the thread wakes the threads that are parked at .park.address, if any */
 	EV_STOP_WORLD,  /* the thread asks all others to stop */
-	EV_START_WORLD, /* and is about to let them continue; .gil.frame */
-	EV_STARTED_WORLD, /* and has let them continue */
+	EV_START_WORLD, /* the thread is about to let them continue; .gil.frame */
+	EV_STARTED_WORLD, /* it has let them continue */
 	EV_GIL_ON,        /* an import turned the GIL on for good; .comm.name is the module's */
 
 	/* The scheduler. */
 	EV_SWITCH_IN,  /* PERF_RECORD_SWITCH: tid is on cpu from now on */
-	EV_SWITCH_OUT, /* PERF_RECORD_SWITCH: tid left cpu; EVF_PREEMPT: it wanted to go on */
+	EV_SWITCH_OUT, /* PERF_RECORD_SWITCH: tid left cpu; EVF_PREEMPT: it was still runnable */
 	EV_SCHED_OUT,  /* sched:sched_switch, tid is the one that leaves; .sched */
 	EV_WAKING,     /* sched:sched_waking; tid is the waker, .waking.tid the woken */
 
@@ -41,7 +41,7 @@ enum event_type {
 	EV_LOST,  /* .lost.count records of cpu (-1: unknown) are missing between .lost.since_ns and
 	           * time_ns */
 	EV_COUNT, /* a perf counter of tid overflowed or was read; .count */
-	EV_STACK, /* a sample that has nothing but a stack (cpu-clock); .stack */
+	EV_STACK, /* a sample with only a stack (cpu-clock); .stack */
 
 	/* The whole machine. */
 	EV_PICK, /* cpu goes from tid, of .sched.prev_state, to .sched.next_tid; both may belong
@@ -53,18 +53,18 @@ enum event_type {
 enum event_flags {
 	EVF_PREEMPT = 1 << 0,
 	EVF_EXEC = 1 << 1,
-	EVF_GIL_OFF = 1 << 2,  /* REQUEST, RELEASE: the GIL is off, so nothing happens to it */
+	EVF_GIL_OFF = 1 << 2,  /* REQUEST, RELEASE: the GIL is off and not used */
 	EVF_NOTIFIED = 1 << 3, /* REQUEST: of a thread that was in Condition.wait */
 	EVF_WAKEUPS = 1 << 4,  /* LOST: only WAKING, PICK and MOVE of the whole machine */
 	EVF_NO_GIL = 1 << 5,   /* LOST: no events of the GIL */
 	EVF_GIL_ONLY = 1 << 6, /* LOST: only events of the GIL */
 };
 
-/* What a thread parks for. */
+/* Why a thread parks. */
 enum park_kind {
-	PARK_EVENT, /* for an event, not a lock: a thread ends, a queue gets an item */
-	PARK_LOCK,  /* for a PyMutex that another thread holds */
-	PARK_WORLD, /* because another thread has stopped the world */
+	PARK_EVENT, /* waits for an event, not a lock: the end of a thread, an item in a queue */
+	PARK_LOCK,  /* waits for a PyMutex that another thread holds */
+	PARK_WORLD, /* waits because another thread has stopped the world */
 };
 
 /* Linux task states, as in the prev_state field of sched:sched_switch (include/linux/sched.h). */
@@ -87,20 +87,24 @@ struct event {
 	uint16_t type;
 	uint16_t flags;
 	union {
-		/* address: which GIL, 0 if unknown. frame: REQUEST, and RELEASE if the source
-		 * knows it then: the Python frame that runs, id in the source's frames, 0: unknown.
-		 * No Python runs between a release and the next request of a thread: it is the
-		 * frame of that release, too.
-		 * overdue_us: RELEASE only, where the source knows it: how long the thread kept
-		 * the GIL after a release request, time without a CPU not counted. */
+		/*
+		 * address: which GIL, 0 if unknown. frame: for REQUEST, and for RELEASE if the
+		 * source already knows it: the running Python frame, id in the source's frames, 0:
+		 * unknown. A thread runs no Python between its release and its next request, whose
+		 * frame thus is that of the release, too. overdue_us: for RELEASE, if the source
+		 * knows it: for how long the thread kept the GIL after a release request, except
+		 * for time without a CPU.
+		 */
 		struct {
 			uint64_t address;
 			uint32_t frame;
 			uint32_t overdue_us;
 		} gil;
-		/* address: of the lock, or of the thread's state where the world is stopped. kind:
-		 * enum park_kind. of: the type of the object whose lock it is, id in struct names,
-		 * 0: unknown */
+		/*
+		 * address: of the lock, or of the thread's state if the world is stopped. kind:
+		 * enum park_kind. of: the type of the object that the lock belongs to, id in struct
+		 * names, 0: unknown
+		 */
 		struct {
 			uint64_t address;
 			uint32_t kind;
@@ -134,7 +138,7 @@ struct event {
 			uint64_t value;
 			uint32_t counter; /* index of the counter in the source */
 		} count;
-		/* stack: 0 if it is unwound on request only; then record is for source_stack_at. */
+		/* stack: 0 if it is to be unwound on request, by source_stack_at with record. */
 		struct {
 			uint64_t record;
 			uint32_t stack;

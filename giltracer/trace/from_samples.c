@@ -49,7 +49,7 @@ static void add(struct from_samples *fs, const struct sample_thread *thread, uin
 	ev->comm.name = name;
 }
 
-/* A thread exists from the first sample that has it to the first that no longer has it. */
+/* A thread exists from its first sample to the first one that lacks it. */
 static void add_thread(struct from_samples *fs, const struct samples *samples,
                        const struct sample_thread *thread)
 {

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-/* have: ev is the side's next event. */
+/* have: ev is the next event of the side. */
 struct side {
 	struct source *source;
 	struct event ev;
@@ -75,7 +75,7 @@ static void sum_stats(struct source_stats *sum, const struct source_stats *a,
 	}
 }
 
-/* The numbers of counters stay those of the recording. */
+/* Counters keep the recording's numbers. */
 static void add_stats(struct merge *m)
 {
 	sum_stats(&m->source.stats, &m->recording.source->stats, &m->wakeups.source->stats);
@@ -137,7 +137,7 @@ struct source *source_merge(struct source *recording, struct source *wakeups)
 	return &m->source;
 }
 
-/* ---- the engine inside the program, and perf */
+/* ---- the library inside the program, and perf */
 
 struct beside {
 	struct source source;
@@ -149,7 +149,7 @@ static bool is_of_gil(const struct event *ev)
 	return ev->type <= EV_SAVE;
 }
 
-/* The side's next event that is wanted of it. */
+/* Fetches the next event that is used from this side. */
 static int fetch_part(struct side *side, bool of_gil, struct error *err)
 {
 	while (!side->have && !side->over) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interned strings: texts in blocks that do not move, found by an open hash. */
+/* Interned strings: texts in blocks that do not move, found by a hash table with open
+ * addressing. */
 #include "names.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct name {
 
 /**
  * @slots: ids + 1, 0 is free; slot_count is a power of two
- * @blocks: memory for texts; the last has block_left bytes to give
+ * @blocks: memory for texts; the last one has block_left bytes left
  */
 struct names {
 	VEC(struct name) names;

@@ -14,7 +14,7 @@ void names_free(struct names *names);
 /* The id of len bytes of text (any bytes; a NUL ends it). Never fails. */
 uint32_t names_id(struct names *names, const char *text, size_t len);
 
-/* The text of an id that names_id gave; borrowed until names_free (texts do not move). */
+/* The text of an id from names_id; borrowed until names_free (texts do not move). */
 const char *names_get(const struct names *names, uint32_t id);
 
 /* Ids are 0 … names_count - 1. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The C function below a Python function. */
+/* Finds the C function that a Python function called. */
 #include "native.h"
 
 #include <stdbool.h>
@@ -11,9 +11,9 @@
 #include "trace/stacks.h"
 
 /*
- * The interpreter's own part of what it does: how it makes calls (Objects/call.c,
- * Objects/methodobject.c, Objects/descrobject.c and Python/ceval.c of CPython 3.6 to 3.15), how it
- * finds attributes and operators, and the memory allocator. None of these is what kept the GIL.
+ * Functions of the interpreter itself: for calls (Objects/call.c, Objects/methodobject.c,
+ * Objects/descrobject.c and Python/ceval.c of CPython 3.6 to 3.15), for attributes and operators,
+ * and of the memory allocator. None of these is what kept the GIL.
  */
 static bool is_interpreter(const char *name)
 {
@@ -81,8 +81,8 @@ static bool is_in_interpreter(const struct names *names, const struct stack_fram
 	return str_has_prefix(module, "python3") || str_has_prefix(module, "libpython3");
 }
 
-/* The garbage collector runs whenever an object is made or, from 3.12 on, between instructions: the
- * code that it interrupts did not keep the GIL. */
+/* The garbage collector runs when an object is created or, from 3.12 on, between instructions;
+ * the code that it interrupts did not keep the GIL. */
 static bool is_collector(const struct names *names, const struct stack_frame *frame)
 {
 	static const char *const functions[] = { "gc_collect_main", "collect", "_Py_RunGC" };
@@ -108,12 +108,15 @@ uint32_t native_callee(const struct stacks *stacks, uint32_t stack)
 		if (certain && !(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
 		    !is_interpreter(names_get(names, frame->name)))
 			callee = stack;
-		/* A frame further out may be the caller of a Python function, and a frame without a
-		 * symbol here may be the one that runs it: compilers split the evaluation loop. */
+		/*
+		 * Frames further out may belong to the caller of a Python function: compilers split
+		 * the evaluation loop, so a frame without a symbol may be the one that runs that
+		 * function.
+		 */
 		if (is_collector(names, frame) ||
 		    (frame->flags & STACK_UNKNOWN && is_in_interpreter(names, frame)))
 			certain = false;
-		if (frame->flags & STACK_TRUNCATED) /* a large frame of C: the dump ended in it */
+		if (frame->flags & STACK_TRUNCATED) /* a large frame of C, in which the dump ends */
 			return callee;
 		stack = frame->parent;
 	}

@@ -8,11 +8,11 @@
 struct stacks;
 
 /*
- * The outermost native frame that the innermost Python frame runs through, without the
- * interpreter's own part (calls, attributes, operators, memory): builtin_pow of k_mul < long_pow <
- * builtin_pow < cfunction_vectorcall_… < eval. Of a collection of garbage, the collector; beyond a
- * function of the interpreter without a symbol, nothing. 0: the stack has no eval frame and was not
- * cut by its dump, no symbols there, or Python itself runs, not C code.
+ * The outermost native frame that the innermost Python frame calls, except for functions of the
+ * interpreter itself (calls, attributes, operators, memory): builtin_pow in k_mul < long_pow <
+ * builtin_pow < cfunction_vectorcall_… < eval. During a garbage collection, the collector; frames
+ * beyond an interpreter's function without a symbol are not used. 0: the stack has no eval frame
+ * and was not cut by its dump, or has no symbols there, or Python itself runs instead of C code.
  */
 uint32_t native_callee(const struct stacks *stacks, uint32_t stack);
 

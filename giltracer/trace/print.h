@@ -14,12 +14,14 @@ const char *event_type_name(unsigned type);
 /* TIME PID/TID CPU TYPE KEY=VALUE...; names are quoted, control characters are escaped. */
 void print_event(FILE *out, const struct source *source, const struct event *ev);
 
-/* The event's stack, one frame a line behind a tab, innermost first: "NAME" "MODULE" WORD…,
- * where words are flags of the frame; with a line, "NAME":LINE. Nothing if the event has none. */
+/*
+ * The event's stack, one line per frame, indented by a tab, innermost first: "NAME" "MODULE" WORD…,
+ * with the frame's flags as words; with a line, "NAME":LINE. Nothing if the event has no stack.
+ */
 void print_event_stack(FILE *out, const struct source *source, const struct event *ev);
 
-/* The calls of a thread: PID/TID START NANOSECONDS DEPTH "NAME", with "open" after the depth if its
- * end is unknown. */
+/* The calls of a thread: PID/TID START NANOSECONDS DEPTH "NAME", with "open" after the depth if
+ * the end of the call is unknown. */
 void print_calls(FILE *out, const struct slices *slices, const struct slice_thread *t);
 
 /* "# KEY VALUE" for each of the source's stats. */

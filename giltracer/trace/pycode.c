@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code objects of a traced Python process: find one, and the line of an instruction. */
+/* Code objects of a traced Python process: finds them, and the lines of instructions. */
 #include "pycode.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define ENTRY_SIZE (8 + 4 + 4 + 4 + 4) /* without its texts */
 
 struct pycode {
-	struct filemap map; /* of the file; in memory there is nothing to unmap */
+	struct filemap map; /* of the file; empty if the data is in memory */
 	const uint8_t *data;
 	size_t size;
 	unsigned minor;
@@ -162,7 +162,7 @@ static uint32_t lnotab_line(int64_t line, struct cursor c, int64_t offset)
 	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
 }
 
-/* 3.10: pairs of (bytes of this range, lines it differs; signed, -128: it has no line). */
+/* 3.10: pairs of (bytes of this range, difference of lines; signed, -128: no line). */
 static uint32_t linetable_line(int64_t line, struct cursor c, int64_t offset)
 {
 	int64_t end = 0;
@@ -184,7 +184,7 @@ static uint64_t read_varint(struct cursor *c)
 {
 	uint64_t value = 0;
 
-	/* Six bits per byte; the seventh says that more follow. */
+	/* Six bits per byte; the seventh is set if more follow. */
 	for (unsigned shift = 0; shift < 64; shift += 6) {
 		uint8_t byte = cursor_u8(c);
 
@@ -203,15 +203,15 @@ static int64_t read_svarint(struct cursor *c)
 }
 
 enum location_code {
-	LOCATION_SHORT_LAST = 9, /* one byte of columns, the same line */
+	LOCATION_SHORT_LAST = 9, /* one byte of columns, same line */
 	LOCATION_ONE_LINE = 10,
-	LOCATION_ONE_LAST = 12, /* two bytes of columns, 0 to 2 lines on */
+	LOCATION_ONE_LAST = 12, /* two bytes of columns, 0 to 2 lines later */
 	LOCATION_NO_COLUMNS = 13,
 	LOCATION_LONG = 14,
 	LOCATION_NONE = 15,
 };
 
-/* One entry of the 3.11 table: adds to *line; false if its code has no line. */
+/* Reads one entry of the 3.11 table and adds to *line; false if its code has no line. */
 static bool read_location(struct cursor *c, unsigned code, int64_t *line)
 {
 	if (code == LOCATION_NONE)
@@ -231,7 +231,7 @@ static bool read_location(struct cursor *c, unsigned code, int64_t *line)
 	return true;
 }
 
-/* 3.11 and later: entries of (how many code units, how its line differs). */
+/* 3.11 and later: entries of (number of code units, difference of lines). */
 static uint32_t location_line(int64_t line, struct cursor c, int64_t offset)
 {
 	int64_t end = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code objects of a traced Python process, as it described them itself when tracing ended
- * (share/python/codes.py): what tells the function, the file and the line behind two pointers that
- * a probe fetched.
+ * The code objects of a traced Python process, written by the process itself when tracing ended
+ * (share/python/codes.py). They give the function, the file and the line for two pointers that a
+ * probe fetched.
  *
  * The file, little-endian, no padding:
  *
@@ -10,10 +10,10 @@
  *	count × { u64 address  u32 first line  u32 n, n bytes: qualified name
  *	          u32 n, n bytes: file  u32 n, n bytes: line table }
  *
- * Code of giltracer's own, which runs the program, has no name, no file and no table.
+ * giltracer's own code, which runs the program, has no name, no file and no table.
  *
  * address is that of the PyCodeObject; base is the offset of its first instruction in it
- * (co_code_adaptive, 3.11 and later), 0 where instructions are counted from 0 (f_lasti, before).
+ * (co_code_adaptive, 3.11 and later), or 0 if instructions are counted from 0 (f_lasti, before).
  * The line table is co_lnotab up to 3.9, co_linetable later (Objects/lnotab_notes.txt of CPython
  * 3.6 and 3.10, Objects/locations.md of 3.11).
  */
@@ -54,17 +54,13 @@ const struct pycode_entry *pycode_get(const struct pycode *pycode, size_t index)
 const struct pycode_entry *pycode_find(const struct pycode *pycode, uint64_t address,
                                        uint32_t first_line);
 
-/*
- * The line of an instruction of entry, as the interpreter keeps it: a pointer to it from 3.11 on,
- * f_lasti before (bytes; code units in 3.10). 0: outside of the code, or it has no line.
- */
+/* The line of an instruction of entry, in the interpreter's form: a pointer from 3.11 on,
+ * f_lasti before (bytes; code units in 3.10). 0: outside of the code, or code without a line. */
 uint32_t pycode_line(const struct pycode *pycode, const struct pycode_entry *entry,
                      uint64_t instruction);
 
-/*
- * The same for a table of version 3.minor and an offset in bytes; below 0: before the first
- * instruction, whose line is first_line.
- */
+/* The same for a table of version 3.minor and an offset in bytes; negative: before the first
+ * instruction, whose line is first_line. */
 uint32_t pycode_table_line(unsigned minor, uint32_t first_line, const uint8_t *table, size_t len,
                            int64_t offset);
 

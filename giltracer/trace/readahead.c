@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads ahead by a few batches at most. */
+/* Reads ahead by a limited number of batches. */
 #include "trace/readahead.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #define BATCHES      8
 
 /**
- * @end: 0 if more follow, 1 at the end, -1 with @err if reading failed behind these events
+ * @end: 0 if more follow, 1 at the end, -1 with @err if reading failed after these events
  */
 struct batch {
 	struct event *v;
@@ -25,8 +25,8 @@ struct batch {
 
 /**
  * @filled, @emptied: how many batches the reader has filled and the consumer has finished with
- * @given: source.at to source.end is of the batch at hand
- * @lock: of filled, emptied, stop
+ * @given: source.at to source.end belong to the present batch
+ * @lock: for filled, emptied, stop
  */
 struct readahead {
 	struct source source;
@@ -39,7 +39,7 @@ struct readahead {
 	pthread_cond_t more, room;
 };
 
-/* Names must not be looked up while names are added: a batch ends after an EV_COMM. */
+/* Names must not be looked up while others are added, so a batch ends after an EV_COMM. */
 static void fill(struct readahead *a, struct batch *b)
 {
 	b->end = 0;
@@ -57,7 +57,7 @@ static void fill(struct readahead *a, struct batch *b)
 	}
 }
 
-/* Whether the reader may continue: there is room, and the consumer looks up no names. */
+/* Whether the reader may continue: there is room, and the consumer is not looking up names. */
 static bool may_fill(const struct readahead *a, bool names_busy)
 {
 	return names_busy ? a->emptied == a->filled : a->filled - a->emptied < BATCHES;
@@ -119,7 +119,7 @@ static void join(struct readahead *a)
 	a->threaded = false;
 }
 
-/* The reader has ended: its results are safe to read. */
+/* The reader has ended, so its results can be read. */
 static int finish(struct readahead *a, const struct batch *b, struct error *err)
 {
 	join(a);

@@ -19,8 +19,8 @@
 #define PARTS_MAX   64 /* each looks at all threads */
 
 /**
- * @names, @frames, @threads: numbers of the file -> ours; @gil_of: per number of a thread
- * @new_part: the next sample says how each thread is
+ * @names, @frames, @threads: numbers in the file -> ours; @gil_of: by number of a thread
+ * @new_part: the next sample contains the state of each thread
  */
 struct reader {
 	struct cursor c;
@@ -33,7 +33,7 @@ struct reader {
 	unsigned parts;
 	bool new_part;
 	uint64_t now_ns;
-	bool ended, wrong; /* wrong: no cut explains what is in it */
+	bool ended, wrong; /* wrong: it contains errors that truncation cannot explain */
 };
 
 static bool is_bad(const struct reader *r)
@@ -56,7 +56,7 @@ static uint64_t get(struct reader *r)
 	return 0;
 }
 
-/* Our number for a number of the file; an unknown one makes the record bad. */
+/* Our number for a number in the file; an unknown one makes the record invalid. */
 static uint32_t look_up(struct reader *r, const uint32_t *ids, size_t n, uint64_t number)
 {
 	if (number < n)
@@ -135,7 +135,7 @@ static void begin_part(struct reader *r)
 	r->new_part = true;
 }
 
-/* Ended, unless the sample says otherwise. */
+/* All threads have ended, unless the sample contains them. */
 static void end_all_runs(struct samples *s)
 {
 	const struct sample_run gone = { .sample = (uint32_t)s->times.n - 1, .flags = SAMPLE_GONE };
@@ -243,7 +243,7 @@ static bool read_record(struct reader *r, uint8_t kind)
 	return false;
 }
 
-/* What was read of a sample that is cut off in the middle is incomplete. */
+/* A sample that is truncated in the middle is dropped, because it is incomplete. */
 static void drop_last(struct samples *s)
 {
 	if (!s->times.n)
@@ -304,7 +304,7 @@ static int parse(struct reader *r, struct error *err)
 		return error_set(err, EINVAL, "not a file of samples: its header is cut");
 	if (r->now_ns > INT64_MAX)
 		return error_set(err, EINVAL, "not a file of samples: its time is out of range");
-	/* Number 0 is no name, and no frame. */
+	/* Number 0 means no name, and no frame. */
 	*vec_push(&r->names) = 0;
 	*vec_push(&r->frames) = 0;
 	if (read_records(r, begin, err) < 0)

@@ -7,24 +7,24 @@
  *
  *	"GTSAMPL1"  u32 rate in Hz  u8 flags (1: --gil-only)  u8 0  u16 0  u64 first time in ns
  *	records: u8 kind, then unsigned LEB128 numbers
- *		'N' length, so many bytes: a name; numbered from 1
+ *		'N' length, bytes: a name; numbered from 1
  *		'F' caller, name, file, line: a frame of a stack; numbered from 1, a caller before
  *		    its callees, 0: none; line 0: unknown
  *		'T' pid, tid, name: a thread; numbered from 0
- *		'S' ns since the sample before, n, n times { thread, how, frame }: a sample of all
- *		    threads: what is not as in the sample before
+ *		'S' ns since the previous sample, n, n times { thread, how, frame }: a sample of all
+ *		    threads, with those that differ from the previous sample
  *		'A' thread, name: the thread has another name from now on
- *		'G' thread, n: from the next sample on, the GIL that it has or waits for is that of
- *		    interpreter n; 0, the main one's, until this is said
- *		'M' n: so many samples before the next one could not be taken in time
+ *		'G' thread, n: from the next sample on, the GIL that it holds or waits for is that
+ *		    of interpreter n; before the first 'G' it is that of the main one, 0
+ *		'M' n: this many samples before the next one could not be taken in time
  *		'R': names, frames and threads are numbered anew. A thread that the next sample
- *		    lacks is gone; one of the same pid and tid as before is that thread
+ *		    lacks has ended; one with the pid and tid of an earlier one is the same thread
  *		'E' ns since the last sample: the end
  *
  * how: bits 0 and 1 enum sample_gil, bit 2 SAMPLE_TORN, bit 3 SAMPLE_GONE, bits 4 to 7 enum
- * sample_activity. A thread is as it was last said to be until something else is said, and
- *SAMPLE_GONE until anything is. A file without 'E' was cut: what is in it counts up to there. Times
- *are CLOCK_MONOTONIC.
+ * sample_activity. The state of a thread is that of its last record, SAMPLE_GONE before the first.
+ * A file without 'E' is truncated, and its contents are valid up to there. Times are
+ * CLOCK_MONOTONIC.
  */
 #ifndef GILTRACER_TRACE_SAMPLES_H
 #define GILTRACER_TRACE_SAMPLES_H
@@ -50,46 +50,46 @@ enum sample_gil {
 	SAMPLE_GIL_UNKNOWN,
 };
 
-/* What the thread was doing, according to the kernel. */
+/* The activity of the thread, according to the kernel. */
 enum sample_activity {
 	SAMPLE_UNKNOWN,
 	SAMPLE_RUNNING, /* on a CPU, or runnable */
-	SAMPLE_LOCK,    /* asleep for a futex: a lock, a condition, the GIL */
+	SAMPLE_LOCK,    /* asleep on a futex: a lock, a condition, the GIL */
 	SAMPLE_NETWORK, /* in recv, send, accept, connect, or read or write of a socket */
 	SAMPLE_POLL,    /* in poll, select, epoll_wait */
-	SAMPLE_FILE,    /* in read, write, fsync and the like of anything else */
+	SAMPLE_FILE,    /* in read, write, fsync and similar calls of other files */
 	SAMPLE_SLEEP,   /* in nanosleep */
 	SAMPLE_CHILD,   /* waits for a process */
 	SAMPLE_OTHER,   /* asleep in another system call */
 	SAMPLE_ACTIVITIES,
 };
 
-#define SAMPLE_TORN 1 /* its stack changed while it was read: there is none */
-#define SAMPLE_GONE 2 /* it was not read: it has ended, or was not to be read */
+#define SAMPLE_TORN 1 /* its stack changed while it was read, so there is none */
+#define SAMPLE_GONE 2 /* it was not read, because it has ended or was not selected */
 
 /**
- * How a thread was found from a sample on, until the next run or the last sample.
+ * The state of a thread from a sample on, until the next run or the last sample.
  * @sample: index in struct samples.times
  * @stack: id in struct samples.stacks, 0: no Python frame
- * @gil_of: the number of the interpreter whose GIL it is
+ * @gil_of: the number of the interpreter that the GIL belongs to
  */
 struct sample_run {
 	uint32_t sample, stack, gil_of;
 	uint8_t gil, activity, flags;
 };
 
-/* @name: the kernel's, id in struct samples.names */
+/* @name: the kernel's or the program's, id in struct samples.names */
 struct sample_thread {
 	uint32_t pid, tid, name;
 	VEC(struct sample_run) runs;
 };
 
 /**
- * @hz: samples per second that were asked for; @gil_only: of the GIL's holder if there is one
- * @times: when each sample was taken, ascending; @end_ns: when sampling ended
+ * @hz: planned samples per second; @gil_only: only the GIL's holder is sampled, if there is one
+ * @times: of each sample, ascending; @end_ns: when sampling ended
  * @missed: samples that could not be taken in time
- * @torn: stacks that could not be read, of @stacks_read
- * @cut: the file ends early
+ * @torn: stacks that could not be read, out of @stacks_read
+ * @cut: the file is truncated
  */
 struct samples {
 	unsigned hz;
@@ -101,15 +101,14 @@ struct samples {
 	uint64_t start_ns, end_ns, missed, torn, stacks_read;
 };
 
-/* Errors: it is not such a file, or refers to things that it does not have; they name the
- * offset. */
+/* Errors: it is not such a file, or refers to undefined numbers; they name the offset. */
 int samples_open(struct samples **ret, const char *path, struct error *err);
 
 /* The same from memory, which may be freed afterwards. */
 int samples_parse(struct samples **ret, const void *data, size_t size, struct error *err);
 void samples_close(struct samples *samples);
 
-/* Behind the last sample of run i of a thread. */
+/* The index after the last sample of run i of a thread. */
 static inline uint32_t sample_run_end(const struct samples *samples,
                                       const struct sample_thread *thread, size_t i)
 {

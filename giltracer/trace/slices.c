@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls in the order in which a page draws them: by start, outer before inner, each with its
- * depth. */
+/* Sorts calls in the order in which a page draws them: by start, outer before inner, each with
+ * its depth. */
 #include "trace/slices.h"
 
 #include <stdbool.h>
@@ -43,8 +43,8 @@ static bool is_sorted(const struct slice_thread *t)
 	return true;
 }
 
-/* Tracers write a call when it returns, inner ones first: a tree in post-order, whose subtrees have
- * these sizes. False if it is not a tree, because calls overlap or ends go back. */
+/* Tracers write a call when it returns, inner ones first: a tree in post-order, whose subtrees
+ * have these sizes. False if it is not a tree, because calls overlap or ends decrease. */
 static bool subtree_sizes(const struct slice_thread *t, uint32_t *size)
 {
 	VEC(uint32_t) roots = { 0 };
@@ -65,8 +65,11 @@ static bool subtree_sizes(const struct slice_thread *t, uint32_t *size)
 	return tree;
 }
 
-/* Post-order to pre-order, in linear time: from the last call on, each stands where its subtree
- * begins, and the subtree before it ends there. As deep as there are subtrees around it. */
+/*
+ * Converts post-order to pre-order, in linear time: from the last call on, each is stored where its
+ * subtree begins, and the previous subtree ends there. Its depth is the number of subtrees around
+ * it.
+ */
 static void preorder(struct slice_thread *t, const uint32_t *size)
 {
 	struct slice *out = xcalloc(t->n, sizeof(*out));
@@ -91,11 +94,8 @@ static void preorder(struct slice_thread *t, const uint32_t *size)
 	t->v = out;
 }
 
-/*
- * The depth of a call is the number of calls that have not ended when it starts, and so free of
- * others. One that outlasts the call it started in (another clock, a corrected time) stays there,
- * a row below, and is counted.
- */
+/* The depth of a call is the number of calls in progress when it starts. A call that outlasts
+ * its caller (another clock, a corrected time) keeps its depth and is counted. */
 static uint64_t set_depths(struct slice_thread *t)
 {
 	VEC(uint64_t) ends = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Python calls of a Python-side trace: per thread, when which function ran. */
+/* The Python calls of a trace, for each thread: which function ran when. */
 #ifndef GILTRACER_TRACE_SLICES_H
 #define GILTRACER_TRACE_SLICES_H
 
@@ -29,9 +29,9 @@ enum slice_flags {
 /* Calls of one thread, by start time, an outer call before the inner one that starts with it. */
 struct slice_thread {
 	uint32_t pid, tid;
-	uint32_t name; /* as the trace calls the thread; 0: unnamed */
+	uint32_t name; /* the trace's name for the thread; 0: unnamed */
 	uint16_t max_depth;
-	uint64_t recorded; /* calls, also those that were left out; 0: not known */
+	uint64_t recorded; /* number of calls, including omitted ones; 0: unknown */
 	struct slice *v;
 	size_t n;
 };
@@ -39,20 +39,20 @@ struct slice_thread {
 enum slices_flaw {
 	SLICES_WHOLE,
 	SLICES_OVERFLOW,    /* the tracer's buffer overflowed: its oldest calls are missing */
-	SLICES_DROPPED,     /* calls have no usable time and are missing */
-	SLICES_CUT,         /* there was no more room: the last calls are missing */
-	SLICES_ASIDE,       /* of threads that the program profiled itself, calls are missing */
+	SLICES_DROPPED,     /* calls without a usable time are missing */
+	SLICES_CUT,         /* there was no more room, and the last calls are missing */
+	SLICES_ASIDE,       /* calls are missing of threads that the program profiled itself */
 	SLICES_OVERLAPPING, /* calls outlast their caller */
-	SLICES_AFRESH,      /* of processes that the program started afresh, calls are missing */
+	SLICES_AFRESH,      /* calls are missing of processes that the program started afresh */
 };
 
 /**
- * @tasks: of asyncio; NULL: there were none
- * @by_id: pid and tid -> thread, see slices_find; empty where it was not made
+ * @tasks: of asyncio; NULL: none
+ * @by_id: pid and tid -> thread, see slices_find; empty if it was not made
  * @dropped: calls without a usable time, and ends of calls that never began
- * @total: calls in all, dropped ones included
- * @call_cost_ps: what recording a call took, an estimate; 0: unknown
- * @flaw: the worst one, of @flawed calls; how many were lost to an overflow is not known
+ * @total: all calls, including dropped ones
+ * @call_cost_ps: estimated time to record a call; 0: unknown
+ * @flaw: the worst one, of @flawed calls; unknown for calls lost to an overflow
  */
 struct slices {
 	struct names *names;
@@ -70,7 +70,7 @@ struct slices {
 /*
  * Read VizTracer's JSON (Chrome trace events, "ts" and "dur" in µs with decimals) in one streaming
  * pass. base_ns is added to each time (0 if the file's clock is CLOCK_MONOTONIC). A corrupt file is
- * an error that names the byte offset. Caller frees with slices_free.
+ * an error that names the byte offset. The caller frees it with slices_free.
  */
 int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, struct error *err);
 
@@ -81,9 +81,9 @@ DEFINE_CLEANUP(struct slices *, slices_free);
 struct slice_thread *slices_find(const struct slices *slices, uint32_t pid, uint32_t tid);
 
 /*
- * For readers: put a thread's calls in order and set their depths. Calls that overlap without one
- * being within the other all stay: the later one is a row below. Returns how many of these there
- * are. v is malloced and may move.
+ * For readers: sort a thread's calls and set their depths. Of calls that overlap without one
+ * containing the other, all stay, the later one a row below. Returns the number of these. v is
+ * malloced and may move.
  */
 uint64_t slice_thread_finish(struct slice_thread *thread);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A source of events: one recording, read event by event in time order. from_perf.c makes one of a
- * perf.data; a new recorder is another file that fills in struct source_ops. */
+/* A source of events: one recording, read event by event in time order. from_perf.c makes one
+ * from a perf.data; for another recorder, add a file that implements struct source_ops. */
 #ifndef GILTRACER_TRACE_SOURCE_H
 #define GILTRACER_TRACE_SOURCE_H
 
@@ -19,36 +19,37 @@ struct source_stats {
 	uint64_t samples; /* PERF_RECORD_SAMPLE among them */
 	uint64_t events;  /* yielded */
 	uint64_t lost;    /* records that the kernel reports as lost, LOST and LOST_SAMPLES */
-	uint64_t unknown_records; /* of a type we do not know, skipped */
-	uint64_t other_pythons;   /* mapped by a process, and not the interpreter that was probed */
-	uint64_t unordered;       /* came later than an event of a later time that was yielded */
-	uint64_t leftover_bytes;  /* behind the known fields of known records */
-	uint64_t truncated_at; /* offset at which a cut or corrupt file stops making sense, or 0 */
-	char truncated_text[256]; /* and why */
-	uint64_t unfinished;      /* files of the preloaded library that are not whole */
+	uint64_t unknown_records; /* of unknown types, skipped */
+	uint64_t other_pythons;   /* mappings of interpreters other than the probed one */
+	uint64_t unordered;       /* came after an event of a later time had been yielded */
+	uint64_t leftover_bytes;  /* after the known fields of known records */
+	uint64_t truncated_at;    /* offset at which a file is truncated or corrupt, or 0 */
+	char truncated_text[256]; /* the reason */
+	uint64_t unfinished;      /* files of the preloaded library that are incomplete */
 	uint64_t bytes;           /* size of the file */
 };
 
 struct source;
 
 struct source_ops {
-	/* 1 and *ret filled in; 0 at the end, or negative with err, and *ret undefined. */
+	/* Returns 1 with *ret set, 0 at the end, or a negative value with err set and *ret
+	 * undefined. */
 	int (*next)(struct source *source, struct event *ret, struct error *err);
 	void (*close)(struct source *source);
-	/* See source_stack_at; NULL: there are no such stacks. */
+	/* See source_stack_at; NULL: no such stacks. */
 	uint32_t (*stack_at)(struct source *source, uint64_t record);
 };
 
 /**
- * Embedded first in each kind of source.
+ * The first member of each kind of source.
  * @names: names of threads, counters and frames; owned by the source
  * @stacks: NULL if the source never has stacks; owned by the source
- * @frames: Python frames that GIL events name (struct event.gil.frame); owned by the source
+ * @frames: Python frames of GIL events (struct event.gil.frame); owned by the source
  * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them
- * @by_perf: perf watched the program, which slows the starts of its threads down
- * @cpu_names: names that EV_PICK has, complete at the end; NULL: there are none. Owned
+ * @by_perf: perf watched the program, which delays the starts of its threads
+ * @cpu_names: names in EV_PICK, complete at the end; NULL: none. Owned
  * @stats: valid at any time, complete at the end
- * @at, @end: events that source_next gives before it asks ops for more; borrowed from the source
+ * @at, @end: events that source_next yields before it asks ops for more; borrowed from the source
  */
 struct source {
 	const struct source_ops *ops;
@@ -63,8 +64,8 @@ struct source {
 	const struct event *at, *end;
 };
 
-/* The next event, not copied, if it can be had without calling source_next; NULL: call source_next.
- * Valid until then. */
+/* The next event, not copied, if it is available without a call of source_next; else NULL. Valid
+ * until the next call. */
 static inline const struct event *source_ready(struct source *source)
 {
 	return source->at < source->end ? source->at++ : NULL;
@@ -81,10 +82,8 @@ static inline int source_next(struct source *source, struct event *ret, struct e
 	return source->ops->next(source, ret, err);
 }
 
-/*
- * The stack of an EV_STACK that was not unwound, by its record: id in source->stacks, 0 if there is
- * none. After the last event, since what was mapped where is taken as it was at the end.
- */
+/* The stack of an EV_STACK that was not unwound, by its record: id in source->stacks, 0 if there
+ * is none. Only after the last event, because it uses the mappings as they were at the end. */
 static inline uint32_t source_stack_at(struct source *source, uint64_t record)
 {
 	return source->ops->stack_at ? source->ops->stack_at(source, record) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Native stacks and Python calls, by thread and time. */
+/* Joins native stacks and Python calls, by thread and time. */
 #include "trace/stack_merge.h"
 
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include "trace/slices.h"
 #include "trace/stacks.h"
 
-/* A name of the trace taken apart: "Class.method (/path/file.py:12)". */
+/* A parsed name of the trace: "Class.method (/path/file.py:12)". */
 struct call_name {
 	bool known, python;
 	uint32_t name, module, line;
 };
 
-/* The calls that run on a thread at a time, outermost first: indices of slices. @next: the first
- * slice that starts later. */
+/* The calls in progress on a thread at a time, outermost first: indices of slices. @next: the
+ * first slice that starts later. */
 struct sweep {
 	uint64_t time_ns;
 	size_t next;
@@ -34,7 +34,7 @@ struct join {
 	VEC(struct call_name) call_names; /* by name of the slices */
 	struct idmap paths;               /* path of calls, name -> longer path */
 	struct idmap known;               /* stack, path -> joined stack */
-	VEC(uint32_t) native;             /* the stack at hand, outermost first */
+	VEC(uint32_t) native;             /* the present stack, outermost first */
 	VEC(uint32_t) python;             /* its calls, outermost first: names of the slices */
 };
 
@@ -72,8 +72,8 @@ const struct join_stats *join_stats(const struct join *join)
 	return &join->stats;
 }
 
-/* Where the line number starts in "… (FILE:LINE)", *ret_open the bracket; NULL if the text has
- * another form. */
+/* The start of the line number in "… (FILE:LINE)", with the bracket in *ret_open; NULL if the
+ * text has another form. */
 static const char *find_place(const char *text, const char **ret_open)
 {
 	size_t len = strlen(text), at;
@@ -88,7 +88,7 @@ static const char *find_place(const char *text, const char **ret_open)
 	return *ret_open && *ret_open < text + at ? text + at : NULL;
 }
 
-/* C functions have no place in a file: they are already native frames. */
+/* C functions have no file in their name; they are native frames already. */
 static const struct call_name *call_name(struct join *join, uint32_t id)
 {
 	const char *text, *open, *line, *file;
@@ -211,12 +211,12 @@ static uint32_t add_python(struct join *join, uint32_t parent, size_t i, uint32_
 					       });
 }
 
-/* Calls [first, end) belong to an evaluation; those before sure are marked. */
+/* Calls [first, end) belong to an evaluation; those before sure are marked STACK_MISMATCH. */
 struct share {
 	size_t first, end, sure;
 };
 
-/* Which calls belong to evaluation eval of so many (0 is the outermost). */
+/* The calls of evaluation eval (0 is the outermost) out of evals. */
 static struct share share_of(const struct join *join, size_t eval, size_t evals, bool cut)
 {
 	size_t calls = join->python.n, inner = evals - 1 - eval;

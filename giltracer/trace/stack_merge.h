@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Python frames among the native ones: the calls that a Python-side trace knows to be running on a
- * thread at a time are put on top of the native frames that evaluate Python (STACK_EVAL).
+ * Inserts Python frames among native ones: the calls in progress on a thread, according to a
+ * Python-side trace, are put on top of the native frames that evaluate Python (STACK_EVAL).
  *
- * Which native frame runs which Python frame is said only where it follows. Up to CPython 3.10 each
+ * The native frame of a Python frame is stated only where it is certain. Up to CPython 3.10, each
  * evaluation runs one Python frame, and calls that began before the trace are the outer ones: so
- * the innermost fit, and outer evaluations for which the trace has no call are marked
- * STACK_MISMATCH. From 3.11 on one evaluation may run several Python frames: with one evaluation
- * all frames are its own; with more the innermost Python frame is the innermost evaluation's, and
- * the frames above it stand there too, in their order, but marked STACK_MISMATCH.
+ * the innermost frames match, and outer evaluations for which the trace has no call are marked
+ * STACK_MISMATCH. From 3.11 on, one evaluation may run several Python frames. If there is only one
+ * evaluation, it runs all frames; if there are more, only the innermost Python frame is known to
+ * belong to the innermost evaluation, and the frames above it are put there, too, in their order,
+ * but marked STACK_MISMATCH.
  */
 #ifndef GILTRACER_TRACE_STACK_MERGE_H
 #define GILTRACER_TRACE_STACK_MERGE_H
@@ -34,14 +35,14 @@ struct join_options {
 	bool one_to_one;
 };
 
-/* How stacks fared. @bare: the trace has no call there, so nothing was added. */
+/* Number of stacks by result. @bare: the trace has no call there, so nothing was added. */
 struct join_stats {
 	uint64_t joined, mismatched, bare;
 };
 
 struct join;
 
-/* All is borrowed until join_free. */
+/* All pointers are borrowed until join_free. */
 struct join *join_new(const struct join_options *options);
 void join_free(struct join *join);
 

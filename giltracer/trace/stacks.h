@@ -15,16 +15,16 @@ enum stack_frame_flags {
 	STACK_INLINED = 1 << 2, /* its caller's code was inlined around it */
 	STACK_EVAL = 1 << 3, /* a native frame that evaluates Python (_PyEval_EvalFrameDefault) */
 	STACK_TAKE_GIL = 1 << 4,  /* a native frame that waits for the GIL (take_gil or a clone) */
-	STACK_TRUNCATED = 1 << 5, /* the outermost frame known: the dump ended here */
+	STACK_TRUNCATED = 1 << 5, /* the outermost known frame: the dump ended here */
 	STACK_UNKNOWN = 1 << 6,   /* no symbol: name is "[module+0xoffset]" */
-	STACK_BROKEN = 1 << 7,    /* the outermost frame known: no unwind information for it */
-	STACK_MISMATCH = 1 << 8,  /* Python frames here do not match the native ones: see join.h */
+	STACK_BROKEN = 1 << 7,    /* the outermost known frame: it has no unwind information */
+	STACK_MISMATCH = 1 << 8,  /* Python frames may not match native ones: see stack_merge.h */
 };
 
 /**
  * @parent: stack id of the caller, 0 for none
  * @name, @module: ids in the names given to stacks_new; module is the file's base name
- * @line: of Python frames where known, else 0
+ * @line: of Python frames if known, else 0
  */
 struct stack_frame {
 	uint32_t parent;
@@ -41,13 +41,11 @@ struct stacks;
 struct stacks *stacks_new(struct names *names);
 void stacks_free(struct stacks *stacks);
 
-/* The id of frame on top of frame->parent; equal frames on equal parents are one. */
+/* The id of frame on top of frame->parent; equal frames on equal parents have the same id. */
 uint32_t stacks_id(struct stacks *stacks, const struct stack_frame *frame);
 
-/*
- * Ids are 1 … stacks_count - 1; a parent's id is lower than its child's. The frame is borrowed
- * until the next stacks_id. Id 0 gives the root, all zero.
- */
+/* Ids are 1 … stacks_count - 1; a parent's id is lower than its child's. The frame is borrowed
+ * until the next stacks_id. Id 0 is the root, all zero. */
 const struct stack_frame *stacks_get(const struct stacks *stacks, uint32_t id);
 uint32_t stacks_count(const struct stacks *stacks);
 const struct names *stacks_names(const struct stacks *stacks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Python frames from the arguments of a probe. */
+/* Decodes Python frames from the arguments of a probe. */
 #include "trace/perf/frames.h"
 
 #include <stdio.h>
@@ -22,9 +22,9 @@
 #define STATE_COMPACT_ASCII 0x64
 
 /*
- * The kernel has one page for all arguments of an event, and cuts off what does not fit. A name
- * that was fetched is uncertain if the page is nearly full; so is a listed name of that length,
- * which may have been cut.
+ * The kernel has one page for all arguments of an event and cuts off the rest. A fetched name is
+ * uncertain if the page is nearly full; so is a listed name of this length, which may have been
+ * cut.
  */
 #define PAGE_NEARLY_FULL 4000
 #define MAY_BE_CUT       512
@@ -32,26 +32,24 @@
 #define RECENT       64  /* a power of two */
 #define RECENT_BYTES 488 /* for eight frames, if names are not long */
 
-/* One frame as the probe saw it: name_hash, since another function may be at the address later;
- * index, which of those that were fetched it is. */
+/* One frame as fetched by the probe. name_hash: another function may be at the address later;
+ * index: its number among the fetched frames. */
 struct raw_frame {
 	uint64_t code, instruction, name_hash;
 	uint32_t line, state;
 	uint64_t index;
 };
 
-/* The result for a chain of frames: chains repeat, and each is decoded once. */
+/* The result for a chain of frames. Chains recur, and each is decoded once. */
 struct known {
 	struct raw_frame frame[PERF_FRAMES_MAX];
 	unsigned count;
 	uint32_t stack;
-	uint32_t next; /* of the same hash; IDMAP_NONE: none */
+	uint32_t next; /* with the same hash; IDMAP_NONE: none */
 };
 
-/*
- * The last fetch of its kind, byte for byte, and what came of it: nearly every fetch is one of a
- * few. from is the offset of its first byte; size 0: none yet.
- */
+/* The last fetch with this hash, byte for byte, and its result: few different fetches make up
+ * nearly all of them. size 0: none yet. */
 struct recent {
 	const struct tracefmt_field *probe;
 	uint64_t probe_ip;
@@ -64,7 +62,7 @@ struct perf_frames {
 	struct stacks *stacks;
 	const struct pycode *code;
 	struct hash_seed seed;
-	struct idmap hashes; /* to the first of known */
+	struct idmap hashes; /* index of the first of known */
 	VEC(struct known) known;
 	struct recent recent[RECENT];
 };
@@ -141,7 +139,8 @@ struct perf_frames_fields perf_frames_find(const struct tracefmt *format)
 	return f;
 }
 
-/* Whether the text of a type pointer, without a first byte that is zero, is that of type. */
+/* Whether the text of a type pointer is that of type, with the pointer's first byte omitted if
+ * it is zero. */
 static bool is_type(const struct tracefmt_field *type_field, const struct cursor *raw,
                     uint64_t type)
 {
@@ -157,10 +156,10 @@ static bool is_type(const struct tracefmt_field *type_field, const struct cursor
 }
 
 /*
- * Frames of the interpreter's own stand between those of functions. Where C calls Python, from 3.12
- * on, there is one whose code has this name, or is None; where a class makes an object, from 3.13
- * on, one for what __init__ returns, whose code has no line. From 3.14 on both are immortal, which
- * the lowest bit says, and nothing else is.
+ * The interpreter has frames of its own between those of functions. From 3.12 on, if C calls
+ * Python, there is one whose code has this name, or is None; from 3.13 on, if a class creates an
+ * object, one for the result of __init__, whose code has no line. From 3.14 on, both are immortal,
+ * marked by the lowest bit, and nothing else is.
  */
 static bool is_own_code(const char *name, size_t len, uint32_t line)
 {
@@ -170,8 +169,8 @@ static bool is_own_code(const char *name, size_t len, uint32_t line)
 	                (!line && len == strlen(init) && !memcmp(name, init, len)));
 }
 
-/* Whether frame k is the interpreter's own, by its code object. If the code object could not be
- * fetched, nothing of the frames after it was fetched either, so a wrong answer adds no frame. */
+/* Whether frame k is the interpreter's own, judged by its code object. If that could not be
+ * fetched, nor could any later frames, so a wrong answer adds no frame. */
 static bool is_own_object(const struct perf_frames_fields *f, unsigned k, const struct cursor *raw)
 {
 	uint64_t code = tracefmt_number(f->frame[k].code, raw);
@@ -197,8 +196,8 @@ static bool read_frame(const struct perf_frames_fields *f, unsigned k, const str
 	return !is_own_code(name, len, ret->line);
 }
 
-/* The frames of functions, up to the first frame that is neither a function's nor the interpreter's
- * own. */
+/* Reads the frames of functions, up to the first frame that is neither a function's nor the
+ * interpreter's own. */
 static unsigned read_frames(const struct perf_frames_fields *f, const struct cursor *raw,
                             struct hash_seed seed, struct raw_frame *ret)
 {
@@ -219,7 +218,7 @@ static bool is_known(const struct known *known, const struct raw_frame *frames, 
 	return known->count == n && !memcmp(known->frame, frames, n * sizeof(*frames));
 }
 
-/* The name as the probe read it: only a compact ASCII str has its characters where it looked. */
+/* The fetched name; only a compact ASCII str has its characters at the fetched address. */
 static const char *fetched_name(const struct perf_frames_fields *f, const struct raw_frame *frame,
                                 const struct cursor *raw, size_t *ret_len)
 {
@@ -233,8 +232,8 @@ static bool is_cut(const struct pycode_entry *e, const char *name, size_t len)
 	return e->name_len > MAY_BE_CUT && len < e->name_len && !memcmp(e->name, name, len);
 }
 
-/* The listed code object, unless the fetched name contradicts it; giltracer's own have no name in
- * the list. Before 3.11, co_name is fetched, and the list has that. */
+/* The listed code object, unless the fetched name contradicts it; giltracer's own code has no
+ * name in the list. Before 3.11, co_name is fetched, which the list contains, too. */
 static const struct pycode_entry *
 listed(const struct perf_frames *pf, const struct raw_frame *frame, const char *name, size_t len)
 {
@@ -248,7 +247,7 @@ listed(const struct perf_frames *pf, const struct raw_frame *frame, const char *
 	return is_cut(e, name, len) ? e : NULL;
 }
 
-/* 0 if the frame has no name that is certain. */
+/* Returns 0 if the frame has no certain name. */
 static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_fields *f,
                           const struct raw_frame *frame, const struct cursor *raw, uint32_t parent)
 {
@@ -271,7 +270,7 @@ static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_field
 	return stacks_id(pf->stacks, &sf);
 }
 
-/* Starts at the outermost frame: a frame without a name drops its callers. */
+/* Starts at the outermost frame, so that a frame without a name drops its callers. */
 static uint32_t add_frames(struct perf_frames *pf, const struct perf_frames_fields *f,
                            const struct raw_frame *frames, unsigned n, const struct cursor *raw)
 {
@@ -306,7 +305,7 @@ static uint32_t work_out(struct perf_frames *pf, const struct perf_frames_fields
 	return known->stack;
 }
 
-/* Whether the characters of a field, if there are any, are behind from. */
+/* Whether the characters of a field, if any, are after from. */
 static bool is_behind(const struct tracefmt_field *text, const struct cursor *raw, uint32_t from)
 {
 	size_t len;

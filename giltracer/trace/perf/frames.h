@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Python frames that a probe on take_gil fetched (fields as locate/framefetch.h has them),
- * turned into stacks. What is not certain is no frame: an object is code only if its type is
- * PyCode_Type, and a code object of the list is the same only if address, first line and name
- * agree. Frames of the interpreter's own, which are no function's, are left out, and so are
- * giltracer's own functions, which run the program.
+ * Turns the Python frames that a probe on take_gil fetched (with the fields of locate/framefetch.h)
+ * into stacks. Uncertain frames are dropped: an object is code only if its type is PyCode_Type, and
+ * a listed code object is the same only if address, first line and name agree. Frames of the
+ * interpreter's own, which belong to no function, are omitted; so are giltracer's own functions,
+ * which run the program.
  */
 #ifndef GILTRACER_TRACE_PERF_FRAMES_H
 #define GILTRACER_TRACE_PERF_FRAMES_H
@@ -23,10 +23,10 @@ struct stacks;
 #define PERF_FRAMES_MAX 8
 
 /**
- * Where the fields of one event are, looked up once.
- * @none: NULL: it has none
- * @from: offset of the first of them but probe_ip, which stands before all
- * @count: 0: it has none
+ * The fields of one event, looked up once.
+ * @none: NULL: the event does not have it
+ * @from: offset of the first of them except probe_ip, which precedes all
+ * @count: number of frames; 0: none
  */
 struct perf_frames_fields {
 	const struct tracefmt_field *probe_ip, *code_type, *none;
@@ -44,8 +44,8 @@ void perf_frames_free(struct perf_frames *frames);
 
 struct perf_frames_fields perf_frames_find(const struct tracefmt *format);
 
-/* The id in stacks of the innermost frame, whose parents are its callers; 0: there is none. A frame
- * whose callers were not fetched has no parent. */
+/* The id in stacks of the innermost frame, whose parents are its callers; 0: none. A frame whose
+ * callers were not fetched has no parent. */
 uint32_t perf_frames_get(struct perf_frames *frames, const struct perf_frames_fields *fields,
                          const struct cursor *raw);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a free-threaded interpreter -> events: which threads sleep for a lock, and which stop
- * the world. */
+/* Turns samples of a free-threaded interpreter into events: threads that sleep for a lock, and
+ * those that stop the world. */
 #include "trace/perf/freethreaded.h"
 
 #include <limits.h>
@@ -11,8 +11,8 @@
 #include "trace/names.h"
 #include "trace/stacks.h"
 
-/* Where in its object a lock is (Include/object.h, Modules/_threadmodule.c): objects are aligned.
- */
+/* Offsets of locks in their objects (Include/object.h, Modules/_threadmodule.c); objects are
+ * aligned. */
 #define ALIGNMENT   16
 #define OB_MUTEX_AT 10
 
@@ -62,7 +62,7 @@ static uint64_t number(const struct tracefmt_field *field, const struct cursor *
 	return field ? tracefmt_number(field, raw) : 0;
 }
 
-/* Whether it can be the tp_name of a type; if not, the object is not a type. */
+/* Whether the text can be the tp_name of a type; otherwise the object is not a type. */
 static bool is_type_name(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -88,7 +88,8 @@ static uint32_t lock_of(struct from_perf *fp, const struct freethreaded_probe *p
 
 	if (!text || !is_type_name(text, len))
 		return 0;
-	/* At other addresses, only the names of these two types prove that the lock is theirs. */
+	/* At other offsets, the lock is known to belong to the object only if that has one of
+	 * these two types. */
 	if (at == 0 && (len != 12 || memcmp(text, "_thread.lock", len) != 0) &&
 	    (len != 13 || memcmp(text, "_thread.RLock", len) != 0))
 		return 0;
@@ -111,7 +112,7 @@ static bool gil_on(struct from_perf *fp, const struct freethreaded_probe *probe,
 {
 	uint64_t on = number(probe->on, &s->raw);
 
-	/* 0: an option keeps it off; INT_MAX: it is on for good already. */
+	/* 0: an option keeps it off; INT_MAX: it is already on for good */
 	if (on == 0 || on == INT_MAX)
 		return false;
 	from_perf_fill(ev, probe->type, s);
@@ -144,8 +145,8 @@ bool freethreaded_sample(struct from_perf *fp, const struct freethreaded_probe *
 	return true;
 }
 
-/* In threading.Condition.wait a thread waits for a lock that it has taken itself, and that the
- * notifying thread releases: nobody else holds that lock. */
+/* In threading.Condition.wait, a thread waits for a lock that it has taken itself and that the
+ * notifying thread will release, so no other thread holds that lock. */
 static bool waits_for_notice(const struct from_perf *fp, uint32_t frame)
 {
 	const struct stack_frame *f = frame ? stacks_get(fp->source.frames, frame) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of from_perf.c for interpreters that can run without a GIL: what parks for a lock, stops
- * the world, or turns the GIL on. */
+/* The part of from_perf.c for interpreters that can run without a GIL: threads that park for a
+ * lock, stop the world, or turn the GIL on. */
 #ifndef GILTRACER_TRACE_PERF_FREETHREADED_H
 #define GILTRACER_TRACE_PERF_FREETHREADED_H
 
@@ -16,16 +16,16 @@ struct from_perf;
 
 enum freethreaded_kind {
 	FREETHREADED_PARK,   /* parks, unparks, stops and starts the world */
-	FREETHREADED_MODULE, /* the import machinery looks at a module: no event */
+	FREETHREADED_MODULE, /* the import machinery checks a module: no event */
 	FREETHREADED_GIL_ON,
 };
 
 /**
- * A probe of such an interpreter; fields are NULL that it does not fetch.
- * @type: the event it gives
+ * A probe of such an interpreter; fields that it does not fetch are NULL.
+ * @type: of its event
  * @lock, @size, @expected, @of, @in: PARK: arguments of _PyParkingLot_Park, and the type of the
- *                                    object at two places before the lock
- * @name: MODULE; @on: GIL_ON: gil->enabled as it was before
+ * object at two offsets before the lock
+ * @name: MODULE; @on: GIL_ON: the previous value of gil->enabled
  */
 struct freethreaded_probe {
 	enum freethreaded_kind kind;
@@ -34,10 +34,10 @@ struct freethreaded_probe {
 	struct perf_frames_fields frames;
 };
 
-/* Whether a tracepoint is such a probe. */
+/* Whether a tracepoint is such a probe; if so, describe it. */
 bool freethreaded_find(struct freethreaded_probe *ret, const struct tracefmt *fmt);
 
-/* The event of a sample; false: there is none. */
+/* The event of a sample; false: none. */
 bool freethreaded_sample(struct from_perf *fp, const struct freethreaded_probe *probe,
                          const struct sample *s, struct event *ev);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf record -> event: the source, and what is common to all its events. */
+/* Turns perf's records into events: the source, and the parts that all its events share. */
 #include "trace/perf/from_perf.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "trace/perf/stacks.h"
 #include "trace/stacks.h"
 
-/* Events come out in the order of time whatever the file says; those that had to be moved are
- * counted. */
+/* Events are yielded in the order of time, whatever the order in the file; those that had to be
+ * moved are counted. */
 static void stamp(struct from_perf *fp, struct event *ev, uint64_t time_ns)
 {
 	if (time_ns < fp->last_ns) {
@@ -55,7 +55,7 @@ static int from_perf_next(struct source *source, struct event *ret, struct error
 		if (!(is_sample ? from_perf_sample(fp, &rec, ret) : from_perf_other(fp, &rec, ret)))
 			continue;
 		stamp(fp, ret, time_ns);
-		/* Not done for each event: only a progress line needs it. */
+		/* Not for each event, because only a progress line needs it. */
 		if (!(fp->source.stats.events % 4096))
 			update_stats(fp);
 		return 1;

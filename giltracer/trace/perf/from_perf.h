@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf.data -> events. Uprobe events are known by their names, group "giltracer_*":
+ * Turns a perf.data into events. Uprobe events are recognized by their names, group "giltracer_*":
  *
  *	take_gil[_N]      entry of take_gil or a clone        EV_REQUEST
  *	take_gil_ret[_N]  its return                          EV_ACQUIRE
@@ -19,13 +19,13 @@
  *	enable_gil        entry of _PyEval_EnableGILPermanent EV_GIL_ON
  *
  * Their fields, by name in the event's format, all optional: gil (u64, the GIL's address or
- * link-time address), and the Python frames of trace/perf/frames.h. Of free-threaded builds also:
+ * link-time address), and the Python frames of trace/perf/frames.h. For free-threaded builds also:
  *
  * - on (u32): how often the GIL was enabled: 0 is off, INT_MAX for good
  * - lock (u64): the address at which a thread parks
- * - size (u32): of what is there: 1 a PyMutex or an event, 4 a thread's state, 8 a lock, too
+ * - size (u32): of the object there: 1 a PyMutex or an event, 4 a thread's state, 8 another lock
  * - expected (u8): its value: 3 a PyMutex that is locked and waited for (Include/cpython/lock.h)
- * - of, in (ustring): tp_name of the object whose ob_mutex that is; of that whose first member
+ * - of, in (ustring): tp_name of the object whose ob_mutex it is; of the one whose first member
  * - name (ustring): of a module
  */
 #ifndef GILTRACER_TRACE_PERF_FROM_PERF_H
@@ -41,12 +41,12 @@ struct gil_function;
 struct pycode;
 
 /**
- * @unwind: unwind stack dumps into source->stacks; else only those that source_stack_at asks for
+ * @unwind: unwind stack dumps into source->stacks; else only on request, by source_stack_at
  * @functions: of the GIL, function_count of them, which may have no symbol; in the file with
- *             @build_id, in hexadecimal, or NULL. Borrowed until source_close
- * @code: the program's code objects, borrowed until source_close; NULL: none, and Python frames
- * have names only
- * @machine: of all CPUs, whoever had them: a sched_switch is an EV_PICK
+ * @build_id, in hexadecimal, or NULL. Borrowed until source_close
+ * @code: the program's code objects, borrowed until source_close; NULL: none, so that Python frames
+ * only have names
+ * @machine: the recording is of all CPUs, with any programs: a sched_switch is an EV_PICK
  */
 struct from_perf_options {
 	bool unwind;
@@ -57,8 +57,8 @@ struct from_perf_options {
 	bool machine;
 };
 
-/* Open path; close with source_close. A file that is not a perf.data at all is an error; a
- * truncated or corrupt one yields what it has, and source->stats says where it ends. */
+/* Open path; close with source_close. A file that is not a perf.data is an error; a truncated or
+ * corrupt one yields the events before the damage, whose offset is in source->stats. */
 int from_perf_open(struct source **ret, const char *path, const struct from_perf_options *options,
                    struct error *err);
 

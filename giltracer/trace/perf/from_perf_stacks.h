@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between from_perf.c and what unwinds stacks. Nobody else needs it. */
+/* The interface between from_perf.c and the unwinder of stacks; private to these. */
 #ifndef GILTRACER_TRACE_PERF_FROM_PERF_STACKS_H
 #define GILTRACER_TRACE_PERF_FROM_PERF_STACKS_H
 
@@ -11,9 +11,9 @@
 
 /**
  * Callbacks of from_perf.c, in time order; NULL is skipped.
- * @record: MMAP, MMAP2, FORK, EXIT and COMM records, which say what is mapped where; trailer is
- *          the decoded trailer
- * @stack: id in source->stacks of a sample's stack, 0 for none
+ * @record: for MMAP, MMAP2, FORK, EXIT and COMM records, which define the mappings; trailer is the
+ * decoded trailer
+ * @stack: returns the id in source->stacks of a sample's stack, 0 for none
  * @close: frees ctx
  */
 struct from_perf_stacks {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interpreters that run in the recording, but were not probed. */
+/* Finds interpreters that run in the recording, but were not probed. */
 #include "trace/perf/other_python.h"
 
 #include <stdio.h>
@@ -8,10 +8,12 @@
 #include "base/str.h"
 #include "binary/module.h"
 
-/* A python whose code is in a libpython is a page or two long; one that has it all, megabytes. */
+/* A python with its code in a libpython has one or two pages of code; a static one has
+ * megabytes. */
 #define STATIC_BYTES (256 << 10)
 
-/* "python", "python3", "python3.13", "python3.13t": not "python3-config", nor "pythonize". */
+/* "python", "python3", "python3.13", "python3.13t", but neither "python3-config" nor
+ * "pythonize". */
 static bool is_python(const char *base)
 {
 	if (!str_has_prefix(base, "python"))

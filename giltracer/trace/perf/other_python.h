@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interpreters that run in the recording, but were not probed. */
+/* Finds interpreters that run in the recording, but were not probed. */
 #ifndef GILTRACER_TRACE_PERF_OTHER_PYTHON_H
 #define GILTRACER_TRACE_PERF_OTHER_PYTHON_H
 
@@ -8,8 +8,10 @@
 
 struct build_id;
 
-/* Whether code of length bytes from the file at path has a GIL of its own: it is a libpython, or a
- * python with everything in it, whose build-id is known, and not probed, in hexadecimal. */
+/*
+ * Whether code of length bytes from the file at path has a GIL of its own, because it is a
+ * libpython or a static python, and its build-id is known and differs from probed, in hexadecimal.
+ */
 bool is_other_python(const char *path, uint64_t length, const struct build_id *id,
                      const char *probed);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the files of one source of events share: from_perf.c yields events, perf_samples.c and
- * perf_freethreaded.c make them of samples, perf_sideband.c of other records. Nobody else needs it.
- */
+/* Shared by the files of this source: from_perf.c yields events, samples.c and freethreaded.c
+ * make them from samples, sideband.c from other records. Private to these. */
 #ifndef GILTRACER_TRACE_PERF_PRIVATE_H
 #define GILTRACER_TRACE_PERF_PRIVATE_H
 
@@ -29,10 +27,12 @@ enum handler_kind {
 };
 
 /**
- * Samples of which all that is wanted stands at fixed places of the body.
- * @usable: they are so, and @type is their event; what follows is of use only then
- * @value: address of the GIL, or pid; of @value_size bytes from there in the raw data, 0: absent
- * @raw_end, @body_size: that much of the raw data, and of the body, is needed at least
+ * Samples in which all needed fields are at fixed offsets of the body.
+ * @usable: this is true for the samples of an event; the other members are valid only then
+ * @type: the type of their struct event
+ * @value: offset of the GIL's address, or of a pid, in the raw data; its size is @value_size bytes,
+ * 0: absent
+ * @raw_end, @body_size: required size of the raw data, and of the body
  */
 struct quick_sample {
 	bool usable;
@@ -42,9 +42,9 @@ struct quick_sample {
 };
 
 /**
- * What to do with the samples of one event, found out once. Fields are NULL that the format lacks.
- * @common_pid: of any tracepoint: who ran, see learn_tid
- * @quick: of GIL and SCHED_WAKING
+ * How to handle the samples of one event, determined once. Fields that the format lacks are NULL.
+ * @common_pid: of any tracepoint: the running thread, see learn_tid
+ * @quick: for GIL and SCHED_WAKING
  */
 struct handler {
 	enum handler_kind kind;
@@ -71,18 +71,18 @@ struct handler {
 	};
 };
 
-/* @lost: what LOST records of the CPU said so far and no total of an event has accounted for */
+/* @lost: losses from LOST records of the CPU that no total of an event has accounted for yet */
 struct cpu_seen {
 	uint64_t last_ns, lost;
 };
 
 /**
- * @changes: how many of the header's changes handlers knows
- * @cpus: the first one is those of which we do not know the number
- * @unknown: records of the kernel that we do not know
- * @tids: thread ids of the host to those of perf's pid namespace, where they differ
+ * @changes: how many of the header's changes are in handlers
+ * @cpus: the first one is for records without a CPU number
+ * @unknown: records of the kernel of unknown types
+ * @tids: thread ids of the host to those of perf's pid namespace, if they differ
  * @machine: see struct from_perf_options
- * @module: the last one that the import machinery looked at, id in names
+ * @module: the last one that the import machinery checked, id in names
  * @first_ns: time of the first record; @last_ns: of the last event yielded
  */
 struct from_perf {
@@ -98,20 +98,20 @@ struct from_perf {
 	uint64_t first_ns, last_ns;
 	struct idmap tids;
 	struct from_perf_stacks unwind;
-	bool unwind_now; /* else only what source_stack_at asks for */
+	bool unwind_now; /* false: only if source_stack_at asks for them */
 	struct perf_frames *frames;
 	bool machine;
 	uint32_t module;
 };
 
-/* Find out what to do with each event; called again when the header says more. */
+/* Determine how to handle each event; called again when the header grows. */
 void from_perf_update_handlers(struct from_perf *fp);
 
-/* What is known of a CPU; -1: of those without a number. Valid until the next call. */
+/* The state of a CPU; -1: for records without a CPU number. Valid until the next call. */
 struct cpu_seen *from_perf_cpu(struct from_perf *fp, int32_t cpu);
 
-/* The event of a PERF_RECORD_SAMPLE, and of any other record; false if there is none. The time is
- * not set. */
+/* Make the event of a PERF_RECORD_SAMPLE, or of any other record; false if there is none. The
+ * time is not set. */
 bool from_perf_sample(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
 bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev);
 
@@ -131,8 +131,8 @@ static inline void from_perf_fill(struct event *ev, enum event_type type, const 
 	*ev = (struct event){ .type = (uint16_t)type, .pid = s->pid, .tid = s->tid, .cpu = s->cpu };
 }
 
-/* perf counts each event separately on each CPU: if a record does not name its CPU, its id implies
- * it. */
+/* If a record does not name its CPU, the event's id implies it, because perf counts each event
+ * separately on each CPU. */
 static inline void from_perf_find_cpu(const struct from_perf *fp, struct sample *s)
 {
 	const struct header_id *id = s->cpu < 0 ? header_find_id(fp->header, s->id) : NULL;

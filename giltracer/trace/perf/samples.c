@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A sample of a perf event -> event: the GIL's probes, the scheduler's tracepoints, counters. */
+/* Turns samples of perf into events: the GIL's probes, the scheduler's tracepoints, counters. */
 #include <string.h>
 
 #include "base/str.h"
@@ -116,7 +116,7 @@ static bool is_stack_clock(const struct perf_event_attr *attr)
 	       attr->sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER);
 }
 
-/* An event that is already a counter keeps its number. */
+/* An event that is a counter already keeps its number. */
 static struct handler counter_handler(struct from_perf *fp, const struct header_event *e,
                                       const struct handler *before)
 {
@@ -152,7 +152,7 @@ static struct handler make_handler(struct from_perf *fp, const struct header_eve
 	return counter_handler(fp, e, before);
 }
 
-/* Only events that the header changed are looked at: in the pipe layout, a change may precede each
+/* Handles only events that the header changed: in the pipe layout, a change may precede each
  * sample. */
 void from_perf_update_handlers(struct from_perf *fp)
 {
@@ -170,9 +170,9 @@ void from_perf_update_handlers(struct from_perf *fp)
 
 /*
  * prev_state of sched_switch: since Linux 4.14 one bit of eight, and 0x100 for "preempted"; before,
- * the task's raw state, where 0x80 and above only refine (TASK_WAKEKILL, TASK_NOLOAD) and the
- * flag for "preempted" was 0x200 to 0x1000. The low bits mean the same in both. 0x80 alone is an
- * idle kernel thread, uninterruptible that does not count as load.
+ * the task's raw state, where 0x80 and higher bits only modify it (TASK_WAKEKILL, TASK_NOLOAD) and
+ * the flag for "preempted" was 0x200 to 0x1000. The low bits mean the same in both. 0x80 alone is
+ * an idle kernel thread, in an uninterruptible state that does not count as load.
  */
 static uint32_t task_state(uint64_t prev_state)
 {
@@ -191,18 +191,16 @@ static int32_t cpu_number(const struct tracefmt_field *field, const struct sampl
 	return field ? (int32_t)tracefmt_number(field, &s->raw) : -1;
 }
 
-/*
- * In a pid namespace (a container), perf names threads as the namespace does, but tracepoints as
- * the host does. Each sample of a tracepoint has both for the thread that ran: tid and
- * common_pid.
- */
+/* In a pid namespace (a container), perf uses the namespace's thread ids, but tracepoints use
+ * the host's. Each sample of a tracepoint has both for the running thread: tid and common_pid. */
 static inline void learn_tid(struct from_perf *fp, uint32_t host, uint32_t tid)
 {
 	if (__builtin_expect(host != tid, 0) && host && tid && idmap_get(&fp->tids, host) != tid)
 		idmap_set(&fp->tids, host, tid);
 }
 
-/* The thread that a tracepoint names; 0 if it has not run yet and its name is unknown. */
+/* The id of a thread that a tracepoint names; 0 if the thread has not run yet, so that its id is
+ * unknown. */
 static uint32_t known_tid(const struct from_perf *fp, uint32_t host)
 {
 	uint32_t tid;
@@ -219,7 +217,7 @@ static inline uint32_t get_frame(struct from_perf *fp, const struct handler *h,
 	return h->gil.frames.count ? perf_frames_get(fp->frames, &h->gil.frames, raw) : 0;
 }
 
-/* The fast path, for nearly all samples of a large recording: fixed positions, one bounds check.
+/* The fast path for nearly all samples of a large recording: fixed offsets, one bounds check.
  * False: sample_decode has to decode the sample. */
 static bool quick_sample(struct from_perf *fp, const struct handler *h,
                          const struct sample_layout *l, const struct cursor *body, struct event *ev)
@@ -234,8 +232,8 @@ static bool quick_sample(struct from_perf *fp, const struct handler *h,
 	end = (uint64_t)l->raw_pos + 4 + raw_size;
 	if (end > left || h->quick.raw_end > raw_size)
 		return false;
-	/* Assigned field by field, here and below: a temporary would be copied while it is still
-	 * being stored, which stalls. */
+	/* The members are assigned one by one, here and below: a temporary would be copied while
+	 * it is still being stored, which stalls. */
 	raw.p = body->p + l->raw_pos + 4;
 	raw.end = raw.p + raw_size;
 	raw.bad = false;
@@ -295,7 +293,7 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
 	ev->sched.stack = unwind_stack(fp, e, s);
 }
 
-/* Any sample, field by field. */
+/* Decodes any sample, field by field. */
 __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const struct handler *h,
                                                   const struct header_event *e,
                                                   const struct perfdata_record *rec,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records that are no samples -> events: switches, lives of threads, losses. */
+/* Turns records other than samples into events: switches, lives of threads, losses. */
 #include "trace/perf/private.h"
 #include "trace/names.h"
 
@@ -48,7 +48,7 @@ static bool finish(struct from_perf *fp, const struct cursor *body)
 static bool from_switch(struct from_perf *fp, const struct perfdata_record *rec,
                         const struct sample *s, struct cursor *body, struct event *ev)
 {
-	/* The other thread of the switch is not used: sched_switch has it. */
+	/* The other thread of the switch is not used, because sched_switch contains it, too. */
 	if (rec->type == PERF_RECORD_SWITCH_CPU_WIDE)
 		cursor_skip(body, 8);
 	from_perf_fill(ev, rec->misc & PERF_RECORD_MISC_SWITCH_OUT ? EV_SWITCH_OUT : EV_SWITCH_IN,
@@ -59,7 +59,7 @@ static bool from_switch(struct from_perf *fp, const struct perfdata_record *rec,
 	return finish(fp, body) && ev->tid;
 }
 
-/* The fast path for nearly all switches: fixed positions. False: from_switch has to decode the
+/* The fast path for nearly all switches: fixed offsets. False: from_switch has to decode the
  * record. */
 static bool quick_switch(struct from_perf *fp, const struct perfdata_record *rec,
                          const struct sample_layout *l, struct event *ev)
@@ -124,7 +124,8 @@ static uint64_t last_of_cpu(struct from_perf *fp, int32_t cpu)
 	return ns ? ns : fp->first_ns;
 }
 
-/* How many of count losses earlier LOST records have reported, of this CPU or of an unknown one. */
+/* How many of count losses were already reported by LOST records, of this CPU or of an unknown
+ * one. */
 static uint64_t account_for(struct from_perf *fp, int32_t cpu, uint64_t count)
 {
 	uint64_t left = count;
@@ -142,10 +143,10 @@ static uint64_t account_for(struct from_perf *fp, int32_t cpu, uint64_t count)
 
 /*
  * LOST: the ring buffer of a CPU was full, until now. LOST_SAMPLES with a time: the same, reported
- * by the hardware. LOST_SAMPLES without a time: what the kernel counted for one event over the
- * whole recording, which perf asks for at the end. LOST records have reported most of it, or all;
- * the rest was lost after the last record of that CPU, since otherwise another LOST record would
- * report it.
+ * by the hardware. LOST_SAMPLES without a time: the kernel's count for one event over the whole
+ * recording, which perf reads at the end. LOST records have reported most or all of these; the rest
+ * was lost after the last record of that CPU, because otherwise another LOST record would report
+ * it.
  */
 static bool from_lost(struct from_perf *fp, const struct perfdata_record *rec,
                       const struct sample *s, struct cursor *body, struct event *ev)

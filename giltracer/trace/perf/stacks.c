@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unwound locations, named and interned. */
+/* Names and interns unwound locations. */
 #include "trace/perf/stacks.h"
 
 #include <inttypes.h>
@@ -35,8 +35,8 @@ struct naming {
 	uint32_t first, n;
 };
 
-/* The start of the part of a module's evaluation loop that has no symbol; 0: there is none, or it
- * was not looked for. */
+/* The start of the part of a module's evaluation loop that has no symbol; 0: none, or not
+ * searched yet. */
 struct eval_part {
 	bool tried;
 	uint64_t start;
@@ -49,16 +49,16 @@ struct perf_stacks {
 	struct modules *modules;
 	struct maps *maps;
 	struct unwinder *unwinder; /* NULL until the first sample */
-	struct kallsyms *kallsyms; /* NULL: not ours, or not readable */
+	struct kallsyms *kallsyms; /* NULL: another kernel's, or not readable */
 	bool kernel_tried;
 	uint64_t kernel_text; /* address of _text in the recording; 0: not recorded */
 	const struct gil_function *functions; /* of the file with this build_id */
 	size_t function_count;
 	const char *build_id;
-	uint64_t *other_pythons;          /* to be counted */
+	uint64_t *other_pythons;          /* counter in the source's stats */
 	VEC(struct eval_part) eval_parts; /* by module */
 	VEC(struct naming) namings;       /* by location */
-	VEC(struct stack_frame) frames;   /* parent is not set */
+	VEC(struct stack_frame) frames;   /* parent is not used */
 	struct idmap build_ids;           /* hash of a path -> build-id of the header */
 	uint32_t build_ids_known;
 	struct idmap edges; /* caller's stack id, location -> stack id */
@@ -76,7 +76,7 @@ static uint64_t path_key(const char *path)
 	return hash_text(hash_seed(), path, strlen(path));
 }
 
-/* The last build-id that the header gives for a file, where the record itself has none. */
+/* The last build-id that the header has for a file, for records without one. */
 static struct build_id header_build_id_of(struct perf_stacks *ps, const char *path)
 {
 	const struct perf_header *header = ps->header;
@@ -84,7 +84,7 @@ static struct build_id header_build_id_of(struct perf_stacks *ps, const char *pa
 	struct build_id ret = { 0 };
 	uint32_t at;
 
-	/* In the pipe layout, more of them appear as records are read. */
+	/* In the pipe layout, more build-ids appear as records are read. */
 	for (; ps->build_ids_known < header->build_ids.n; ps->build_ids_known++) {
 		b = &header->build_ids.v[ps->build_ids_known];
 		if (b->size <= BUILD_ID_MAX)
@@ -120,7 +120,7 @@ static void decode_mmap2(struct cursor *c, uint16_t misc, struct build_id *id)
 			memcpy(id->bytes, bytes, BUILD_ID_MAX);
 		}
 	} else {
-		cursor_skip(c, 24); /* major, minor, inode, its generation */
+		cursor_skip(c, 24); /* major, minor, inode, inode generation */
 	}
 	cursor_skip(c, 8); /* protection, flags */
 }
@@ -147,7 +147,8 @@ static void take_mmap(struct perf_stacks *ps, const struct perfdata_record *rec)
 	if (!decode_mmap(rec, &m))
 		return;
 	if ((rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL) {
-		/* perf's name for the map of the kernel says to which symbol its offset refers. */
+		/* perf's name for the map of the kernel contains the symbol to which its offset
+		 * refers. */
 		if (!strcmp(m.path, "[kernel.kallsyms]_text"))
 			ps->kernel_text = m.offset;
 		return;
@@ -186,7 +187,7 @@ static void take_record(void *ctx, const struct perfdata_record *rec, const stru
 	}
 }
 
-/* Symbols of the running kernel are those of the recorded one only if it is the same boot. */
+/* The running kernel's symbols are valid only if the recording was made since its boot. */
 static void open_kernel(struct perf_stacks *ps)
 {
 	ps->kernel_tried = true;
@@ -245,8 +246,8 @@ static bool is_hex_of(const char *hex, const struct build_id *id)
 	return id->size && !strcmp(hex, text);
 }
 
-/* The name that the session gives to the function that starts at start, or NULL. Probes in the
- * middle of functions, where another one was inlined, name nothing. */
+/* The session's name for the function at start, or NULL. Probes in the middle of functions,
+ * where another one was inlined, name no function. */
 static const char *function_at(const struct perf_stacks *ps, struct module *module, uint64_t start)
 {
 	struct build_id id = build_id_of_elf(module->elf);
@@ -277,7 +278,7 @@ static bool is_eval_part(struct perf_stacks *ps, struct module *module, uint64_t
 	return part->start && part->start == start;
 }
 
-/* Functions without a symbol are told apart by where they start, if that is known. */
+/* Functions without a symbol are distinguished by their start, if that is known. */
 static void name_unknown(struct perf_stacks *ps, const struct location *l)
 {
 	const char *module = l->module ? l->module->base : "unknown", *name = NULL;
@@ -298,8 +299,8 @@ static void name_unknown(struct perf_stacks *ps, const struct location *l)
 	add_frame(ps, text, l->module ? module : "", STACK_UNKNOWN);
 }
 
-/* A symbol without the version that glibc's .symtab carries, sem_post@@GLIBC_2.34, and without what
- * link-time optimisation adds to names that are not unique to it, builtin_pow.lto_priv.0. */
+/* Adds a symbol without the version in glibc's .symtab (sem_post@@GLIBC_2.34), and without the
+ * suffix that link-time optimisation adds to names that are not unique (builtin_pow.lto_priv.0). */
 static void add_symbol(struct perf_stacks *ps, const char *symbol, const char *module,
                        uint32_t flags)
 {
@@ -351,7 +352,7 @@ static const struct naming *naming_of(struct perf_stacks *ps, uint32_t id)
 	return naming;
 }
 
-/* flags: those of the outermost frame of the stack. */
+/* flags: for the outermost frame of the stack. */
 static uint32_t push_location(struct perf_stacks *ps, uint32_t parent, uint32_t id, uint32_t flags)
 {
 	const struct naming *naming = naming_of(ps, id);
@@ -378,7 +379,8 @@ static uint32_t intern(struct perf_stacks *ps, const struct unwind_stack *stack)
 
 	for (size_t i = stack->n; i-- > 0;) {
 		uint32_t location = stack->locations[i];
-		/* Stack ids never come near UINT32_MAX: the outermost frame has keys of its own. */
+		/* Stack ids never come near UINT32_MAX, so the outermost frame can have keys of
+		 * its own. */
 		uint64_t parent = i + 1 == stack->n ? UINT32_MAX - stack->end : id;
 		uint64_t key = parent << 32 | location;
 		uint32_t known = idmap_get(&ps->edges, key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of the preload library -> events in the order of time. */
+/* Turns the files of the preload library into events in the order of time. */
 #include "trace/preload/from_preload.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "trace/stacks.h"
 
 /**
- * @heap: indices of streams that have records, the earliest stamp first
- * @pending: events of the last record that were not given yet
- * @cut_stamp: what is later is not complete: some thread's records were not written
+ * @heap: indices of streams with records, the earliest stamp first
+ * @pending: events of the last record that have not been yielded yet
+ * @cut_stamp: the recording is complete until then; some thread could not write later records
  */
 struct from_preload {
 	struct source source;
@@ -98,8 +98,8 @@ static void name_event(struct from_preload *fp, const struct preload_stream *s, 
 	ev->comm.name = names_id(fp->source.names, name, strlen(name));
 }
 
-/* No record says that a process was killed, or became another program: it ended with its last one, if it
- * did not live on. */
+/* No record tells that a process was killed, or that it executed another program; unless it is
+ * still alive, it ends with its last record. */
 static void end_killed(struct from_preload *fp, const struct preload_process *p, uint64_t stamp)
 {
 	for (size_t i = 0; i < fp->streams.n; i++)
@@ -108,7 +108,7 @@ static void end_killed(struct from_preload *fp, const struct preload_process *p,
 	make_heap(fp);
 }
 
-/* The first stream has no more records; the last one was at that stamp. */
+/* The first stream of the heap has no more records; the last one was at that stamp. */
 static void end_stream(struct from_preload *fp, struct preload_stream *s, uint64_t stamp)
 {
 	struct preload_process *p = &fp->log.processes.v[s->process - fp->log.processes.v];
@@ -140,7 +140,7 @@ static void read_record(struct from_preload *fp)
 		sift_down(fp, 0);
 }
 
-/* Reports what was not written, at the end of what was. */
+/* Yields EV_LOST for unwritten records, after all others. */
 static int end(struct from_preload *fp, struct event *ret)
 {
 	size_t near = 0;
@@ -286,7 +286,7 @@ static struct from_preload *new_source(struct names *names)
 	return fp;
 }
 
-/* All logs have been read, so everything that records refer to is known. */
+/* To be called after all logs have been read, when everything that records refer to is known. */
 static void finish_logs(struct from_preload *fp)
 {
 	preload_log_finish(&fp->log);

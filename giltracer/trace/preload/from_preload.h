@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folder of the preload library (preload/format.h) -> events. Each turn of a thread gives
- * EV_REQUEST, EV_ACQUIRE, EV_RELEASE and EV_RELEASED; a thread's first record gives EV_FORK, its
- * end EV_EXIT, and each process EV_COMM. Nothing is known of the scheduler.
+ * Turns a folder of the preload library (preload/format.h) into events. Each turn of a thread
+ * yields EV_REQUEST, EV_ACQUIRE, EV_RELEASE and EV_RELEASED; a thread's first record EV_FORK, its
+ * end EV_EXIT, and each process EV_COMM. There are no events of the scheduler.
  */
 #ifndef GILTRACER_TRACE_PRELOAD_FROM_PRELOAD_H
 #define GILTRACER_TRACE_PRELOAD_FROM_PRELOAD_H
@@ -14,12 +14,14 @@
 
 struct names;
 
-/* Open the folder; close with source_close. A file that is not a recording is an error; a truncated
- * one yields what it has, and source->stats says so. names: the table for its names, borrowed until
- * source_close; NULL: it makes one of its own. */
+/*
+ * Open the folder; close with source_close. A file that is not a recording is an error; a truncated
+ * one yields the events before its end, and source->stats tells that. names: the table for its
+ * names, borrowed until source_close; NULL: the source has its own.
+ */
 int from_preload_open(struct source **ret, const char *dir, struct names *names, struct error *err);
 
-/* The same of one log and one file of records in memory, which are borrowed until source_close. */
+/* The same from one log and one file of records in memory, both borrowed until source_close. */
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,
                              const void *records, size_t size, struct error *err);
 

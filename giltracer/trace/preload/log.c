@@ -221,7 +221,7 @@ int preload_log_read(struct preload_log *log, const char *path, struct error *er
 	return 0;
 }
 
-/* ---- the whole */
+/* ---- all logs */
 
 static int compare_pairs(const void *va, const void *vb)
 {
@@ -237,7 +237,7 @@ static int compare_processes(const void *va, const void *vb)
 	return a->stamp < b->stamp ? -1 : a->stamp > b->stamp;
 }
 
-/* Pairs that go backwards are wrong: both clocks only go forward. */
+/* Drops pairs that go backwards, which must be wrong, because both clocks only go forward. */
 static void drop_backward(struct preload_log *log)
 {
 	size_t n = 0;
@@ -307,7 +307,7 @@ int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp
 	return -1;
 }
 
-/* Larger than any time of a clock: larger values are reduced to it. */
+/* Larger than any time of a clock; larger values are reduced to it. */
 #define NS_MAX 4e18
 
 static uint64_t to_ns(double ns)
@@ -315,7 +315,7 @@ static uint64_t to_ns(double ns)
 	return ns < 0 ? 0 : (uint64_t)(ns < NS_MAX ? ns : NS_MAX);
 }
 
-/* A double as large as a time would lose fractions of a nanosecond. */
+/* Interpolates from a pair: a double as large as a time would lose fractions of a nanosecond. */
 static uint64_t time_from(const struct preload_pair *a, const struct preload_pair *b,
                           uint64_t stamp)
 {

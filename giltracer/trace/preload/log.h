@@ -11,8 +11,8 @@
 #include "base/idmap.h"
 #include "base/vec.h"
 
-/* A Python function: its texts are borrowed from the log's file. minor: of its CPython; coroutine: its
- * calls can be suspended; native: it is a function in C, and has no file. */
+/* A Python function; its texts are borrowed from the log's file. minor: of its CPython version;
+ * coroutine: its calls can be suspended; native: a C function, which has no file. */
 struct preload_code {
 	unsigned minor;
 	bool coroutine, native;
@@ -22,20 +22,21 @@ struct preload_code {
 	const uint8_t *table;
 };
 
-/* The frames of a release, innermost first: count of struct preload_frame, as they are in the file.
- * stack: for the reader's use. */
+/* The frames of a release, innermost first: count of struct preload_frame, in the file's format.
+ * stack: set by the reader. */
 struct preload_list {
 	const uint8_t *frames;
 	uint32_t count, stack;
 };
 
 /**
- * A process that made a GIL.
- * @stamp: when it did so first, which is part of its files' names
- * @parent: pid; @forked: it executed no program; @forked_by: the thread, 0: unknown
- * @ended_stamp: it ended then; 0: not known
- * @lives_on: until the recording's end, or it went on as another program
- * @open: streams that have more records, for the reader's use
+ * A process that created a GIL.
+ * @stamp: when it created the first one, which is part of its files' names
+ * @parent: pid; @forked: it did not execute a program since its fork; @forked_by: the thread, 0:
+ * unknown
+ * @ended_stamp: its end; 0: unknown
+ * @lives_on: it outlived the recording, or executed another program
+ * @open: streams with more records, maintained by the reader
  * @exe: the program, "" if unknown; owned
  * @gils: addresses by number
  * @codes, @lists: by index; code_ids, list_ids: index by number
@@ -56,21 +57,22 @@ struct preload_process {
 	struct idmap code_ids, list_ids, called_ids;
 };
 
-/* A stamp and its time. */
+/* A reading of both clocks. */
 struct preload_pair {
 	uint64_t stamp, ns;
 };
 
 /**
  * @processes: by stamp
- * @pairs: by stamp, both ascending
+ * @pairs: by stamp; stamps and times both increase
  * @bytes: read
- * @stop_stamp: the recording ended then; UINT64_MAX: with the program
- * @unwritten_stamp: some process could not write from here on; 0: all could
- * @alive: processes that were there then, by pid
- * @aside: threads whose calls were not recorded, since the program profiled them itself
- * @call_cost_ps: what recording a Python call takes; 0: unknown
- * @cut: logs that end in the middle of an entry, or have one that makes no sense; @cut_stamp: the earliest
+ * @stop_stamp: when the recording ended; UINT64_MAX: with the program
+ * @unwritten_stamp: from when on some process could not write; 0: none
+ * @alive: pids of processes that existed at the end
+ * @aside: threads whose calls were not recorded, because the program profiled them itself
+ * @call_cost_ps: the time to record a Python call; 0: unknown
+ * @cut: number of logs that end in the middle of an entry, or have an invalid one; @cut_stamp: the
+ * earliest
  */
 struct preload_log {
 	VEC(struct preload_process) processes;
@@ -83,13 +85,13 @@ struct preload_log {
 	VEC(struct filemap) maps;
 };
 
-/* Read another log. */
+/* Read a log, in addition to others. */
 int preload_log_read(struct preload_log *log, const char *path, struct error *err);
 
 /* The same from memory, which is borrowed until preload_log_done. */
 void preload_log_parse(struct preload_log *log, const void *data, size_t size);
 
-/* All logs have been read: sort their contents. */
+/* Sort the contents, after all logs have been read. */
 void preload_log_finish(struct preload_log *log);
 void preload_log_done(struct preload_log *log);
 
@@ -100,13 +102,11 @@ int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp
 uint32_t preload_log_code(const struct preload_process *p, uint64_t number);
 uint32_t preload_log_list(const struct preload_process *p, uint64_t number);
 
-/* Whether it belongs to giltracer's own code that runs the program, which is not shown. */
+/* Whether the function belongs to giltracer's own code, which runs the program and is not shown. */
 bool preload_log_is_own(const struct preload_log *log, const struct preload_code *code);
 
-/*
- * CLOCK_MONOTONIC of a stamp, between pairs and beyond them. *near is where the last stamp was
- * found, 0 at first.
- */
+/* CLOCK_MONOTONIC of a stamp, interpolated between pairs or extrapolated. *near is the index of
+ * the pair for the last stamp, initially 0. */
 uint64_t preload_log_time(const struct preload_log *log, uint64_t stamp, size_t *near);
 
 #endif

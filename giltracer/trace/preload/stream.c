@@ -6,7 +6,7 @@
 
 #include "preload/format.h"
 
-/* Whether the record is of something that happens; if not, it describes what follows. */
+/* Whether the record is an event; other records describe those that follow. */
 static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 {
 	switch (type) {
@@ -31,7 +31,7 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 	}
 }
 
-/* Go to the next record of something that happens. The records end at a zero, or with the file. */
+/* Go to the next event. The records end at a zero, or with the file. */
 static void advance(struct preload_stream *s)
 {
 	uint64_t word;
@@ -49,7 +49,7 @@ static void advance(struct preload_stream *s)
 	} while (!is_event(s, s->type, s->stamp));
 }
 
-/* Nothing was written yet: the header comes before all records. */
+/* For a file without a header, into which nothing has been written yet. */
 static int begin_nothing(struct preload_stream *ret)
 {
 	ret->stamp = UINT64_MAX;
@@ -90,8 +90,8 @@ static uint64_t gil_address(const struct preload_stream *s)
 	return s->gil < s->process->gils.n ? s->process->gils.v[s->gil] : 0;
 }
 
-/* The first thread of a process: it existed before, or it is a fork that may have executed another
- * program since. */
+/* The first thread of a process: a process that existed before, or a fork that may have executed
+ * another program since. */
 static unsigned process_began(struct preload_stream *s, struct event *ret)
 {
 	const struct preload_process *p = s->process;
@@ -123,7 +123,7 @@ static unsigned thread_began(struct preload_stream *s, struct event *ev)
 	return 1;
 }
 
-/* If the thread did not report a wait before, it requested the GIL and got it at once. */
+/* A thread that did not report a wait before requested the GIL and got it at once. */
 static unsigned acquired(struct preload_stream *s, struct event *ret)
 {
 	unsigned n = 0;
@@ -148,7 +148,7 @@ static uint32_t stack_of_list(const struct preload_stream *s)
 	return i == IDMAP_NONE ? 0 : s->process->lists.v[i].stack;
 }
 
-/* For how long the thread could have released the GIL but did not. */
+/* For how long the thread had a CPU and did not release the GIL after a request. */
 static uint32_t overdue_us(struct preload_stream *s, uint64_t released_ns)
 {
 	size_t near = s->near;

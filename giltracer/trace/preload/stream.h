@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of one file of the preload library as events, in their order. */
+/* Decodes the records of one file of the preload library into events, in their order. */
 #ifndef GILTRACER_TRACE_PRELOAD_STREAM_H
 #define GILTRACER_TRACE_PRELOAD_STREAM_H
 
@@ -12,14 +12,14 @@
 #include "trace/preload/log.h"
 
 /**
- * @process: that wrote it
- * @tid: of the thread whose records are read; @gil: number of the GIL that they are about; @list:
- * of frames; @stack: of the last release; @asked_stamp, @delay_ns: of the next one
- * @stamp: of the record that preload_stream_next decodes next; UINT64_MAX: there is none
+ * @process: which wrote the file
+ * @tid: of the thread that wrote the records; @gil: number of their GIL; @list: number of the list
+ * of frames; @stack: of the last release; @asked_stamp, @delay_ns: of the next release
+ * @stamp: of the next record; UINT64_MAX: none
  * @unwritten, @unwritten_stamp: see struct preload_header
- * @unlogged: the log of its process is missing, so it is not read
+ * @unlogged: the log of its process is missing, so the file is not read
  * @alive: the thread has begun and not ended
- * @records: read so far; @unknown: of a type that we do not know
+ * @records: number of records read; @unknown: of unknown types
  */
 struct preload_stream {
 	struct filemap map;
@@ -38,18 +38,17 @@ struct preload_stream {
 	uint64_t records, unknown;
 };
 
-/* Start on data, which is borrowed; the caller fills in map. log must outlive it. */
+/* Start to read data, which is borrowed; the caller sets map. log must outlive it. */
 int preload_stream_begin(struct preload_stream *ret, const struct preload_log *log,
                          const void *data, size_t size, struct error *err);
 
 /* The maximum number of events of a record. */
 #define PRELOAD_STREAM_EVENTS 2
 
-/* The events of one record; returns how many there are. */
+/* Decode one record; returns the number of its events. */
 unsigned preload_stream_next(struct preload_stream *s, struct event ret[PRELOAD_STREAM_EVENTS]);
 
-/* Its records are over: its thread ends at that stamp, which is the next record. Without a thread,
- * nothing. */
+/* End the thread at that stamp, as the next record. Does nothing without a thread. */
 void preload_stream_end(struct preload_stream *s, uint64_t stamp);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * VizTracer's JSON, which is Chrome's trace event format: an object whose traceEvents is an array,
- * or the array alone. Read in one pass over the mapped file, whose pages are given back behind us.
- */
+/* VizTracer's JSON, in Chrome's trace event format: an object whose traceEvents is an array, or
+ * only the array. Read in one pass over the mapped file, whose pages are released after reading. */
 #include "trace/slices.h"
 
 #include <errno.h>
@@ -27,7 +25,7 @@
 
 /* A name as in the file, and its id. */
 struct cached_name {
-	const char *text; /* of the names; NULL: empty */
+	const char *text; /* from names; NULL: empty */
 	uint32_t len, id;
 };
 
@@ -48,7 +46,7 @@ struct reader {
 	int64_t base_ns;
 	uint64_t skipped, overlapping;
 	bool events, overflow;
-	const uint8_t *kept; /* the pages of the file before that were released */
+	const uint8_t *kept; /* the file's pages before it have been released */
 	struct str text;
 	struct cached_name cache[NAME_CACHE];
 };
@@ -62,7 +60,7 @@ struct raw {
 	char phase;
 };
 
-/* Index of a thread; a new one moves those after it. */
+/* The index of a thread; adding a new one moves those after it. */
 static uint32_t thread_index(struct reader *r, uint32_t pid, uint32_t tid)
 {
 	uint32_t i;
@@ -91,7 +89,7 @@ static uint32_t decode_name(struct reader *r, const struct jsontext *t)
 	return names_id(r->ret->names, str_get(&r->text), r->text.len);
 }
 
-/* A few functions make most of the calls: find the name again without decoding it. */
+/* A few functions make most of the calls, so their names are found again without decoding. */
 static uint32_t name_of(struct reader *r, const struct jsontext *t)
 {
 	uint32_t hash = (uint32_t)hash_text(r->seed, t->s, t->len), id;
@@ -196,7 +194,8 @@ static void end_slice(struct reader *r, const struct raw *e)
 		t->last_ns = end_ns;
 }
 
-/* "M": thread_name, whose args have the name. The recording knows better than process_name. */
+/* "M": thread_name, with the name in args. process_name is not used, because the recording has
+ * the process's name. */
 static void name_thread(struct reader *r, const struct raw *e)
 {
 	struct jsonscan j = r->json;
@@ -244,7 +243,7 @@ static void read_event(struct reader *r)
 	}
 }
 
-/* Give the pages that were read back to the kernel, so that memory does not hold the whole file. */
+/* Releases pages that have been read, so that the whole file is never in memory. */
 static void give_back(struct reader *r)
 {
 	uintptr_t from = (uintptr_t)r->kept & ~(uintptr_t)(PAGE - 1);

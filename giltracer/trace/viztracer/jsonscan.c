@@ -46,7 +46,7 @@ bool jsonscan_long_string(struct jsonscan *j, const uint8_t *start, struct jsont
 	return true;
 }
 
-/* A number or a word: the characters that can be in one. */
+/* Skips a number or a word, by the characters that these may contain. */
 static bool skip_scalar(struct jsonscan *j)
 {
 	const uint8_t *start = j->p;
@@ -64,8 +64,7 @@ bool jsonscan_skip(struct jsonscan *j)
 	struct jsontext ignored;
 	size_t depth = 0;
 
-	/* Whether brackets match and commas are in the right places is not checked, since the value
-	 * is only skipped. */
+	/* Brackets and commas are not checked, because the value is only skipped. */
 	do {
 		uint8_t c = jsonscan_peek(j);
 
@@ -105,7 +104,8 @@ uint32_t jsonscan_u32(struct jsonscan *j)
 
 #define MAX_DIGITS 18 /* any 18 digits fit in an int64_t */
 
-/* A number's significant digits: value times 10^exponent; further digits are dropped. */
+/* A number's significant digits: its value is digits times 10^exponent; further digits are
+ * dropped. */
 struct decimal {
 	uint64_t digits;
 	unsigned n;
@@ -154,8 +154,8 @@ static void read_decimal(struct jsonscan *j, struct decimal *d)
 	read_exponent(j, d);
 }
 
-/* Nearly every number: up to 15 digits, a point and three more. -1: the number has another form,
- * and nothing was consumed. */
+/* The form of nearly all numbers: up to 15 digits, a point and three more. -1: another form;
+ * nothing was consumed. */
 static int64_t common_milli(struct jsonscan *j)
 {
 	const uint8_t *p = j->p, *limit;

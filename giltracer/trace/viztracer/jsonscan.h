@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pull scanner for JSON (RFC 8259) that is too large for a tree: bytes in, one value at a time
- * out, nothing allocated. As cursor.h does, it keeps the first error and yields nothing from then
- * on, so that a reader asks once. More than the standard is taken: any bytes in strings (control
- * characters, invalid UTF-8), and a comma before a closing bracket.
+ * A pull scanner for JSON (RFC 8259) that is too large for a tree: reads bytes and yields one value
+ * at a time, without allocating. Like cursor.h, it keeps the first error and yields nothing from
+ * then on, so that a reader checks only once. It accepts more than the standard: any bytes in
+ * strings (control characters, invalid UTF-8), and a comma before a closing bracket.
  */
 #ifndef GILTRACER_TRACE_VIZTRACER_JSONSCAN_H
 #define GILTRACER_TRACE_VIZTRACER_JSONSCAN_H
@@ -17,7 +17,7 @@
 
 /**
  * @p: the next byte
- * @bad: what is wrong, NULL: nothing. bad_at is the byte offset
+ * @bad: the error, NULL: none; @bad_at: its byte offset
  */
 struct jsonscan {
 	const uint8_t *data, *p, *end;
@@ -25,7 +25,7 @@ struct jsonscan {
 	size_t bad_at;
 };
 
-/* Text between quotes, as it is in the file. */
+/* The text between quotes, in the file's encoding. */
 struct jsontext {
 	const uint8_t *s;
 	size_t len;
@@ -33,7 +33,7 @@ struct jsontext {
 
 void jsonscan_init(struct jsonscan *j, const void *data, size_t size);
 
-/* Note the error, unless there is one. Returns false. */
+/* Note the error, unless there was one before. Returns false. */
 bool jsonscan_fail(struct jsonscan *j, const char *what);
 
 /* The next byte that is not white space, 0 at the end; it is not consumed. */
@@ -58,7 +58,7 @@ static inline bool jsonscan_expect(struct jsonscan *j, char c)
  *
  *	for (bool more = jsonscan_open(&j, '{'); more; more = jsonscan_more(&j, '}'))
  *
- * The body takes a key and a value each time, or a value. Ends at an error too.
+ * The body reads a key and a value each time, or a value. The loop also ends at an error.
  */
 static inline bool jsonscan_open(struct jsonscan *j, char open)
 {
@@ -82,10 +82,10 @@ static inline bool jsonscan_more(struct jsonscan *j, char close)
 	return false;
 }
 
-/* The rest of a string, from p on, that began at start. */
+/* The rest of a string that began at start, from p on. */
 bool jsonscan_long_string(struct jsonscan *j, const uint8_t *start, struct jsontext *ret);
 
-/* The lowest byte of w that is c has its top bit set; other bits only above it. */
+/* Sets the top bit of the lowest byte of w that is c; other bits are set only above it. */
 static inline uint64_t jsonscan_find(uint64_t w, uint8_t c)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -94,7 +94,7 @@ static inline uint64_t jsonscan_find(uint64_t w, uint8_t c)
 	return (w - ones) & ~w & ones << 7;
 }
 
-/* A string; keys and other short ones are found here, eight bytes at once. */
+/* A string; short ones such as keys are found here, eight bytes at a time. */
 static inline bool jsonscan_string(struct jsonscan *j, struct jsontext *ret)
 {
 	uint64_t w, quote, escape;
@@ -114,22 +114,20 @@ static inline bool jsonscan_string(struct jsonscan *j, struct jsontext *ret)
 	return true;
 }
 
-/* A string and the colon behind it. */
+/* A string and the colon after it. */
 static inline bool jsonscan_key(struct jsonscan *j, struct jsontext *ret)
 {
 	return jsonscan_string(j, ret) && jsonscan_expect(j, ':');
 }
 
-/* Any value, however deep. */
+/* Skip any value, at any depth. */
 bool jsonscan_skip(struct jsonscan *j);
 
-/* A whole number in 0 … UINT32_MAX; anything else is skipped and 0. */
+/* An integer in 0 … UINT32_MAX; anything else is skipped and yields 0. */
 uint32_t jsonscan_u32(struct jsonscan *j);
 
-/*
- * A number times 1000, rounded to the nearest whole (half away from zero): µs become ns. Exact,
- * without floating point. *ok false: not a number, or it does not fit.
- */
+/* A number times 1000, rounded to the nearest integer (half away from zero): µs become ns.
+ * Exact, without floating point. *ok false: not a number, or too large. */
 int64_t jsonscan_milli(struct jsonscan *j, bool *ok);
 
 static inline bool jsontext_is(const struct jsontext *t, const char *s, size_t len)

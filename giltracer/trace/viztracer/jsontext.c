@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON strings as UTF-8: escapes decoded, whatever is not a character made U+FFFD. */
+/* JSON strings as UTF-8: decodes escapes, and replaces invalid characters by U+FFFD. */
 #include "trace/viztracer/jsonscan.h"
 
 #define REPLACEMENT 0xfffd
@@ -42,7 +42,7 @@ static int32_t hex4(const uint8_t *s, const uint8_t *end)
 	return v;
 }
 
-/* \uXXXX at s (behind the u), and a second one that makes a pair with it. Returns the rest. */
+/* \uXXXX, with s after the u, and a second one that forms a pair with it. Returns the rest. */
 static const uint8_t *add_u(const uint8_t *s, const uint8_t *end, struct str *ret)
 {
 	int32_t c = hex4(s, end), low;
@@ -64,7 +64,7 @@ static const uint8_t *add_u(const uint8_t *s, const uint8_t *end, struct str *re
 	return s;
 }
 
-/* What stands behind a backslash. Returns the rest. */
+/* The character after a backslash. Returns the rest. */
 static const uint8_t *add_escape(const uint8_t *s, const uint8_t *end, struct str *ret)
 {
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
@@ -83,10 +83,10 @@ static const uint8_t *add_escape(const uint8_t *s, const uint8_t *end, struct st
 		str_addc(ret, (char)*s);
 		return s + 1;
 	}
-	return s; /* no escape: the backslash is left out */
+	return s; /* not an escape: the backslash is dropped */
 }
 
-/* How many bytes the character at s has, 0 if it is none (Unicode 15, table 3-7). */
+/* The number of bytes of the character at s, 0 if it is invalid (Unicode 15, table 3-7). */
 static size_t utf8_length(const uint8_t *s, size_t left)
 {
 	static const struct {
