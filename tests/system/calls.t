@@ -445,7 +445,7 @@ profiles
   leaf
   leaf
 END
-aside='Threads that miss Python calls, since the program set a profile function of its own'
+aside='Threads with missing Python calls, because the program set its own profile function'
 while read -r version python <&3; do
 	case $version in
 	3.11) wanted=old ;;

@@ -60,8 +60,8 @@ static void test_hog(void)
 	fixture_hog(&f);
 	text = tables_of(&f.report);
 	ok(!strstr(text, "<b>") && !strstr(text, "</script>"), "names are text");
-	has(text, "most wait first", "<tr><th scope=\"row\">python3 100*</th><td>100.0</td>",
-	    "a thread by name and id");
+	has(text, "Threads, by time spent waiting",
+	    "<tr><th scope=\"row\">python3 100*</th><td>100.0</td>", "a thread by name and id");
 	has(text, "GIL waits, by holder", "</th><td>nobody (hand-off)</td>",
 	    "who waited for nobody");
 	ok(!strstr(text, "Time spent runnable"), "no table of what is not known");
@@ -99,9 +99,11 @@ static void test_group(void)
 
 	fixture_group(&f, 2000, true);
 	text = tables_of(&f.report);
-	has(text, "most wait first", "<th scope=\"row\">pool-* 2000 threads</th><td>200000.0</td>",
+	has(text, "Threads, by time spent waiting",
+	    "<th scope=\"row\">pool-* 2000 threads</th><td>200000.0</td>",
 	    "two thousand threads of like names are a row");
-	has(text, "most wait first", "<td>2000.000</td>", "with the longest wait of any");
+	has(text, "Threads, by time spent waiting", "<td>2000.000</td>",
+	    "with the longest wait of any");
 	has(text, "States of the threads", "pool-* 2000 threads", "as in the table of states");
 	has(text, "GIL waits, by holder",
 	    "pool-* 2000 threads</th><td>pool-* 2000 threads</td><td>3998.0</td><td>2.000</td>",
@@ -131,13 +133,13 @@ static void test_limit(void)
 	fixture_group(&f, 2000, false);
 	text = tables_of(&f.report);
 	blame = table(text, "GIL waits, by holder");
-	threads = table(text, "most wait first");
+	threads = table(text, "Threads, by time spent waiting");
 	is_u64(count(blame, "<tr><th scope=\"row\">"), HTML_ROWS, "a table has so many rows");
 	has(text, "GIL waits, by holder", "… and 1000 more, which waited 2000.0 ms in all.",
 	    "what it leaves out is said");
 	is_u64(sum_of(blame), 40000, "and with it all the waiting is there");
 	is_u64(count(threads, "<tr><th scope=\"row\">"), HTML_ROWS, "of threads, too");
-	ok(strstr(threads, "… and 1001 more, which lived 100100.0 ms in all.") != NULL,
+	ok(strstr(threads, "… and 1001 more, with lifetimes of 100100.0 ms in all.") != NULL,
 	   "and what of them it leaves out");
 	fixture_done(&f);
 }
@@ -206,9 +208,10 @@ static void test_locks(void)
 		lock_blame(&f, GIL_STOPPED, i, i % 2 ? 0 : MODEL_UNKNOWN);
 	}
 	text = tables_of(&f.report);
-	has(text, "most blocked first", "pool-* 20 threads</th><td>2000.0</td>",
+	has(text, "Threads, by time spent blocked", "pool-* 20 threads</th><td>2000.0</td>",
 	    "groups of a free-threaded interpreter");
-	has(text, "most blocked first", "<td>7.000</td></tr>", "with the longest stop of any");
+	has(text, "Threads, by time spent blocked", "<td>7.000</td></tr>",
+	    "with the longest stop of any");
 	has(text, "Lock waits, by releasing thread",
 	    "pool-* 20 threads</th><td>pool-* 20 "
 	    "threads</td><td>lock</td><td>60.0</td><td>20.000</td>",

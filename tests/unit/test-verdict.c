@@ -218,7 +218,7 @@ static void test_disk(void)
 	ns[CPU_SLEEPING] -= 50 * FIXTURE_MS;
 	ns[CPU_UNINTERRUPTIBLE] += 50 * FIXTURE_MS;
 	is_kind(&f, "io-bound", "mostly in uninterruptible sleep, as for a disk.", "a disk");
-	says(&f, "", "With --state-detect the report shows where they sleep.");
+	says(&f, "", "With --state-detect, the report shows where they sleep.");
 	f.report.gil_detect = false;
 	words_init(&v, &f.report);
 	is_str(verdict_kind_name(v.kind), "io-bound", "stacks alone are enough for io-bound");
