@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trace Event Format (JSON), as VizTracer writes it: for vizviewer, chrome://tracing, catapult and
- * ui.perfetto.dev. A viewer's rows are threads, so each lane is a thread of its own: a thread's
- * calls have its tid, its GIL states that plus ROW_GIL, its CPU states that plus ROW_CPU, and a GIL
- * is ROW_OWNERS plus its index. Linux's tids are less than 2^22.
+ * Trace Event Format (JSON), in VizTracer's form, for vizviewer, chrome://tracing, catapult and
+ * ui.perfetto.dev. A viewer shows a row per thread, so each lane is written as a thread of its own:
+ * a thread's calls have its tid, its GIL states that plus ROW_GIL, its CPU states that plus
+ * ROW_CPU, and a GIL is ROW_OWNERS plus its index. Linux's tids are less than 2^22.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,9 +22,9 @@
 #define ROW_OWNERS (3u << 22)
 
 /**
- * @row: how an event of the row (row_pid, row_tid) begins
- * @names, @threads, @states: of calls, threads and states, as JSON, by number; NULL: not yet made
- * @functions: the same of the arguments that say where a frame is
+ * @row: the beginning of an event in the row (row_pid, row_tid)
+ * @names, @threads, @states: of calls, threads and states, as JSON, by number; NULL: not made yet
+ * @functions: the same for the arguments with a frame's file and line
  */
 struct chrome {
 	struct jsonw w;
@@ -50,7 +50,7 @@ static void begin(struct chrome *c, const char *ph, uint32_t pid, uint32_t tid, 
 	jsonw_string(&c->w, "name", name);
 }
 
-/* A slice, whose name is JSON, up to its times, which put_times() adds. */
+/* Begins a slice, whose name is JSON; put_times() adds its times. */
 static struct outbuf *begin_slice(struct chrome *c, uint32_t pid, uint32_t tid, const char *name,
                                   const char *category)
 {
@@ -70,7 +70,7 @@ static struct outbuf *begin_slice(struct chrome *c, uint32_t pid, uint32_t tid, 
 	return out;
 }
 
-/* What follows are the slice's arguments and its end. */
+/* To be followed by the slice's arguments and its end. */
 static void put_times(struct outbuf *out, uint64_t start_ns, uint64_t dur_ns)
 {
 	outbuf_adds(out, ",\"ts\":");
@@ -147,7 +147,7 @@ static void put_arrow(struct chrome *c, const char *ph, const struct model_threa
 	outbuf_addc(out, '}');
 }
 
-/* From the wait to the hold of the other thread, at the moment when the wait begins. */
+/* An arrow from the wait to the other thread's hold, at the beginning of the wait. */
 static void put_flow(struct chrome *c, const struct walk_span *span)
 {
 	c->flow++;

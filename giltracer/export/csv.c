@@ -11,7 +11,7 @@
 #include "export/walk.h"
 #include "trace/stacks.h"
 
-/* @thread: which one's cells are in prefix; @functions: cells by frame, NULL: not yet made */
+/* @thread: the thread of the cells in prefix; @functions: cells by frame, NULL: not made yet */
 struct csv {
 	FILE *out;
 	const struct analysis *a;
@@ -20,13 +20,13 @@ struct csv {
 	char **functions;
 };
 
-/* A spreadsheet takes a cell that begins like this for a formula. */
+/* Whether a spreadsheet would interpret the cell as a formula. */
 static bool is_formula(char first)
 {
 	return first && strchr("=+-@", first);
 }
 
-/* Quoted; unsafe characters, lines and tabs among them, are '?'. */
+/* Quoted; unsafe characters, including newlines and tabs, become '?'. */
 static void add_text(struct str *line, const char *text)
 {
 	uint32_t cp;
@@ -42,7 +42,7 @@ static void add_text(struct str *line, const char *text)
 	str_addc(line, '"');
 }
 
-/* Numbers of what is not known are empty. */
+/* Unknown numbers are empty cells. */
 static char *make_function(const struct csv *c, uint32_t frame)
 {
 	struct function f = function_at(c->a->pass, frame);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording in the formats of other tools, one file per format. All of them are of the pass whose
- * GIL numbers count; text that is no UTF-8 becomes U+FFFD; times are CLOCK_MONOTONIC. They are
- * written span by span: nothing of what is written is kept.
+ * A recording in the formats of other tools, one file per format. All are made from the pass with
+ * the GIL numbers; text that is not UTF-8 becomes U+FFFD; times are CLOCK_MONOTONIC. They are
+ * written span by span, without keeping any of it in memory.
  */
 #ifndef GILTRACER_EXPORT_EXPORT_H
 #define GILTRACER_EXPORT_EXPORT_H
@@ -18,7 +18,7 @@ struct export_format {
 
 #define EXPORT_FORMATS 10
 
-/* The table; behind the last one, the name is NULL. */
+/* The table; the name after the last one is NULL. */
 extern const struct export_format export_formats[EXPORT_FORMATS + 1];
 
 /* The option of run and report: list is struct opt_list * of FORMAT=FILE. */
@@ -26,10 +26,10 @@ extern const struct export_format export_formats[EXPORT_FORMATS + 1];
 	OPT_LIST(0, "export", "FORMAT=FILE", list, \
 	         "write the recording for another tool, see giltracer export --help")
 
-/* The documents that list asks for. Caller frees *ret, which borrows from the list. */
+/* The documents in list. The caller frees *ret, which borrows from the list. */
 int export_parse(struct report_document **ret, const struct opt_list *list, struct error *err);
 
-/* The writers. ENODATA: the recording has nothing of what the format is for. */
+/* The writers. ENODATA: the recording contains nothing that the format can show. */
 report_writer export_chrome, export_csv, export_firefox, export_perfetto, export_pprof,
 	export_speedscope;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Firefox profiler's processed profile, version 47: stacks with the time that each of them
- * lasted, and the states of the GIL as markers; what samples found is in threads of its own. Its
- * tables are lists of columns, so a thread is walked once per column, and none of them is kept.
+ * The Firefox profiler's processed profile, version 47: stacks with their durations, and the states
+ * of the GIL as markers; samples are in threads of their own. Its tables are lists of columns, so a
+ * thread is walked once per column, without keeping any of them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,11 +31,11 @@ struct node {
 
 /**
  * A thread while it is written.
- * @sampled: of a thread of samples: its frames; NULL: the frames are those of stacked.h
+ * @sampled: the frames of a sampled thread; NULL: the frames are those of stacked.h
  * @used: frames, in the order of their first use; @index: the reverse
  * @nodes: the stacks; @by_node: prefix and frame -> node
- * @stack: the one since since_ns
- * @samples: how many there are
+ * @stack: the present stack, since since_ns
+ * @samples: number of samples
  */
 struct thread {
 	struct jsonw *w;
@@ -73,7 +73,7 @@ static void frame_place(struct place *ret, const struct thread *t, uint32_t fram
 		stacked_place(ret, t->a, frame);
 }
 
-/* The entry of the frame's function: that of the first frame of the function. */
+/* The entry of the frame's function, which is that of the function's first frame. */
 static uint32_t entry_of_function(const struct thread *t, size_t i)
 {
 	if (!t->sampled)
@@ -101,7 +101,7 @@ static uint32_t node_id(struct thread *t, uint32_t prefix, uint32_t frame)
 	return at;
 }
 
-/* The stack lasted until at_ns. */
+/* Writes the stack, which lasted until at_ns. */
 static void put_sample(struct thread *t, uint64_t at_ns)
 {
 	if (at_ns > t->since_ns && t->stack != NO_STACK) {
@@ -157,7 +157,7 @@ static void put_samples(struct thread *t, uint32_t thread)
 	jsonw_end(t->w);
 }
 
-/* A column of n times the same; null if value is negative. */
+/* A column with n times the same value; null if value is negative. */
 static void put_same(struct jsonw *w, const char *key, size_t n, int value)
 {
 	jsonw_array(w, key);
@@ -170,7 +170,7 @@ static void put_same(struct jsonw *w, const char *key, size_t n, int value)
 	jsonw_end(w);
 }
 
-/* Column of what is 0, 1, 2 and so on. */
+/* A column with the multiples of step, beginning with from. */
 static void put_count(struct jsonw *w, const char *key, size_t n, uint64_t step, uint64_t from)
 {
 	jsonw_array(w, key);
@@ -205,7 +205,7 @@ static void put_stack_table(struct thread *t)
 	jsonw_end(t->w);
 }
 
-/* The lines of what is used; 0 is null. */
+/* The lines of the used frames; 0 becomes null. */
 static void put_lines(struct thread *t, const char *key)
 {
 	jsonw_array(t->w, key);
@@ -222,7 +222,7 @@ static void put_lines(struct thread *t, const char *key)
 	jsonw_end(t->w);
 }
 
-/* There is an entry for a function, with two strings, name and file, for each frame, used or not. */
+/* Each frame, used or not, has an entry for its function, with two strings, name and file. */
 static void put_frame_tables(struct thread *t)
 {
 	static const char *const nulls[] = { "nativeSymbol", "innerWindowID", "implementation",
@@ -267,7 +267,7 @@ static void put_frame_tables(struct thread *t)
 	jsonw_end(t->w);
 }
 
-/* Those of the functions, then the states, for markers. */
+/* The strings of the functions, then the names of the states, for markers. */
 static void put_strings(struct thread *t)
 {
 	struct place place;
@@ -335,7 +335,7 @@ static void put_markers(struct thread *t, const struct lane *lane)
 	jsonw_end(t->w);
 }
 
-/* There are no native symbols, and no resources. */
+/* Native symbols and resources, which we do not have. */
 static void put_empty_tables(struct jsonw *w)
 {
 	static const char *const symbols[] = { "address", "functionSize", "libIndex", "name" };
@@ -353,7 +353,7 @@ static void put_empty_tables(struct jsonw *w)
 	jsonw_end(w);
 }
 
-/* What threads of both kinds have in common; the rest up to the tables. */
+/* Writes what both kinds of threads have in common, up to the tables. */
 static void begin_thread(struct thread *t, const char *name, uint32_t pid, bool is_main)
 {
 	CLEANUP(free) char *text = xasprintf("%" PRIu32, pid);
@@ -384,7 +384,7 @@ static void end_thread(struct thread *t, const struct lane *lane)
 	idmap_done(&t->by_node);
 }
 
-/* 0 if at_ns is earlier. */
+/* The time since the start; 0 if at_ns is earlier. */
 static uint64_t since_start(const struct analysis *a, uint64_t at_ns)
 {
 	return at_ns > a->model->start_ns ? at_ns - a->model->start_ns : 0;
@@ -403,7 +403,7 @@ static void put_thread(struct jsonw *w, const struct analysis *a, uint32_t threa
 	end_thread(&t, &m->gil);
 }
 
-/* Of a sampled thread: a stack, or a time, for each sample. */
+/* Writes, for each sample of a thread, its stack or its time. */
 static uint64_t put_sampled_column(struct thread *t, const struct sample_thread *thread,
                                    enum column column)
 {
@@ -431,7 +431,7 @@ static uint64_t put_sampled_column(struct thread *t, const struct sample_thread 
 	return count;
 }
 
-/* The same thread again, as samples found it: each of them counts as one. */
+/* Writes a sampled thread, with a weight of 1 per sample. */
 static void put_sampled(struct jsonw *w, const struct analysis *a,
                         const struct sampled_frames *frames, const struct sampled_thread *sampled)
 {
@@ -446,7 +446,7 @@ static void put_sampled(struct jsonw *w, const struct analysis *a,
 	begin_thread(&t, name, thread->pid, false);
 	jsonw_ms(w, "registerTime", since_start(a, frames->samples->start_ns));
 	jsonw_ms(w, "unregisterTime", since_start(a, frames->samples->end_ns));
-	jsonw_string(w, "tid", tid); /* the thread has its number already */
+	jsonw_string(w, "tid", tid); /* the thread itself has the plain number already */
 	jsonw_object(w, "samples");
 	jsonw_array(w, "stack");
 	n = put_sampled_column(&t, thread, COLUMN_STACK);
@@ -513,7 +513,7 @@ static void put_meta(struct jsonw *w, const struct samples *samples)
 	jsonw_string(w, "importedFrom", "giltracer");
 	jsonw_u64(w, "processType", 0);
 	jsonw_ms(w, "interval", UINT64_C(1000000000) / hz);
-	jsonw_u64(w, "startTime", 0); /* of the wall clock: not known */
+	jsonw_u64(w, "startTime", 0); /* of the wall clock: unknown */
 	jsonw_bool(w, "symbolicated", true);
 	jsonw_bool(w, "debug", false);
 	jsonw_bool(w, "doesNotUseFrameImplementation", true);

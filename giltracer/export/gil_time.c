@@ -24,7 +24,7 @@ static void add(struct gil_times *t, uint32_t stack, enum gil_time which, uint64
 	t->rows.v[at].ns[which] += ns;
 }
 
-/* All that is in py is of this kind. */
+/* Adds all time in py as time of this kind, and clears it. */
 static void take_charges(struct gil_times *t, enum gil_time which)
 {
 	for (uint32_t id = 0; id < t->py.ns.n; id++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perfetto's TrackEvent protobuf. A thread has its calls on its own track, and its states of the
- * GIL and of the CPU on tracks below; a GIL has a track of its owners and one of how many wait. An
- * arrow leads from a wait to the thread that held the GIL when the wait began, where an instant
- * ends it. Everything is one packet sequence; each name is written once, before its first use.
+ * Perfetto's TrackEvent protobuf. A thread has its calls on its own track, and its GIL and CPU
+ * states on tracks below; a GIL has a track of its owners and one with the number of waiting
+ * threads. An arrow leads from a wait to the thread that held the GIL when the wait began, where it
+ * ends in an instant event. Everything is one packet sequence; each name is written once, before
+ * its first use.
  */
 #include "export/export.h"
 
@@ -26,9 +27,9 @@
 #define STATE_CLEARED 1 /* SEQ_INCREMENTAL_STATE_CLEARED */
 #define NEEDS_STATE   2 /* SEQ_NEEDS_INCREMENTAL_STATE */
 #define BUFFER_BYTES  (256 << 10)
-#define PACKET_BYTES  256 /* of one without text: the eight numbers have less */
+#define PACKET_BYTES  256 /* of a packet without text: its eight numbers need less */
 
-/* Names: states, that of a flow's end, "records lost", then calls, then threads. */
+/* Ids of names: states, the end of a flow, "records lost", then calls, then threads. */
 #define NAME_STATES 1
 #define NAME_ASKED  30
 #define NAME_LOST   31
@@ -36,14 +37,14 @@
 
 /* Tracks. */
 #define TRACK_LOST      1
-#define TRACK_THREADS   16 /* and four of each thread */
+#define TRACK_THREADS   16 /* the first; four for each thread */
 #define TRACK_GILS      (UINT64_C(1) << 36)
 #define TRACK_PROCESSES (UINT64_C(1) << 40)
 enum { TRACK_CALLS, TRACK_GIL, TRACK_CPU };
 
 /**
- * @packet, @event: written again and again, for those without text
- * @names, @places: whether a name or a source location was written, by number
+ * @packet, @event: reused for all packets without text
+ * @names, @places: whether a name or a source location has been written, by number
  * @processes: by pid
  */
 struct perfetto {
@@ -65,7 +66,7 @@ static void flush(struct perfetto *p)
 	p->used = 0;
 }
 
-/* Of less than PACKET_BYTES. */
+/* For packets of less than PACKET_BYTES. */
 static void put_small(struct perfetto *p, Perfetto__TracePacket *packet)
 {
 	Perfetto__Trace trace = PERFETTO__TRACE__INIT;
@@ -192,7 +193,7 @@ static void put_child_track(struct perfetto *p, uint64_t uuid, uint64_t parent, 
 	put_track(p, &track, uuid, parent);
 }
 
-/* The program's own process has the name of the program. */
+/* The first process has the name of the recorded program. */
 static uint64_t process_track(struct perfetto *p, uint32_t pid)
 {
 	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
@@ -243,7 +244,7 @@ static void put_call(void *data, uint32_t thread, const struct slice *call)
 	put_end(p, call->start_ns + call->dur_ns);
 }
 
-/* Where the arrow of the flow that was begun ends. */
+/* The end of the arrow that was begun last. */
 static void put_asked(struct perfetto *p, const struct walk_span *span)
 {
 	intern_name(p, NAME_ASKED, "another thread starts to wait");
@@ -337,7 +338,7 @@ static void put_lost(void *data, const struct model_lost *lost)
 	put_end(p, lost->end_ns);
 }
 
-/* The sequence's clock, which all times are of. */
+/* The clock of all times in the sequence. */
 static void put_start(struct perfetto *p)
 {
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;

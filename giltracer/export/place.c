@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes the names of calls apart. */
+/* Parses the names of calls. */
 #include "export/place.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void place_of(struct place *ret, const char *name, const char *file, uint32_t li
 	*ret = (struct place){ place_text(name ? name : ""), place_text(file ? file : ""), line };
 }
 
-/* The last ":LINE)" of text, NULL if it does not end so. */
+/* The last ":LINE)" of text, NULL if text does not end like that. */
 static const char *find_line(const char *text, uint32_t *line)
 {
 	const char *colon = strrchr(text, ':');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof's profile.proto, compressed: time by Python stack. The sample types are wait_caused (how
- * long others waited for the GIL meanwhile), hold, wait and samples, of those that there are.
+ * pprof's profile.proto, compressed: time by Python stack. The sample types, if they were recorded,
+ * are wait_caused (how long others waited for the GIL meanwhile), hold, wait and samples.
  */
 #include "export/export.h"
 
@@ -26,8 +26,8 @@
 
 enum { VALUE_SAMPLES = GIL_TIMES, VALUES };
 
-/* All messages are malloced, so that the library frees them. A message is appended to the list of
- * pointers in a protobuf-c struct, which has room for a power of two of them. */
+/* Appends a message to the list of pointers in a protobuf-c struct, which has room for a power
+ * of two of them. All messages are malloced, so that the library can free them. */
 #define append(list, n, message)                                                            \
 	do {                                                                                \
 		if (((n) & ((n)-1)) == 0)                                                   \
@@ -36,9 +36,9 @@ enum { VALUE_SAMPLES = GIL_TIMES, VALUES };
 	} while (0)
 
 /**
- * @strings: id 0 is "", as the format wants it
+ * @strings: id 0 is "", as the format requires
  * @functions: name and file -> id; @locations: function and line -> id
- * @first, @end: the values that are known: those of enum gil_time, then VALUE_SAMPLES
+ * @first, @end: the range of known values: those of enum gil_time, then VALUE_SAMPLES
  */
 struct pprof {
 	const struct analysis *a;
@@ -92,8 +92,8 @@ static uint32_t location_id(struct pprof *p, const struct place *place)
 }
 
 /**
- * Where a value belongs to.
- * @id: in stacks; 0: none is known, and @missing is the place; @calls: of a trace
+ * The stack of a value.
+ * @id: in stacks; 0: unknown, and @missing takes its place; @calls: of a trace
  */
 struct stack {
 	const struct stacks *stacks;
@@ -102,7 +102,7 @@ struct stack {
 	const char *missing;
 };
 
-/* A stack's innermost frame; a thread without any Python frame has a place, too. */
+/* The innermost frame of a stack, or a placeholder for a thread without any Python frame. */
 static uint32_t location_of(struct pprof *p, const struct stack *stack)
 {
 	const struct stack_frame *frame = stack->id ? stacks_get(stack->stacks, stack->id) : NULL;
@@ -134,7 +134,7 @@ static void add_label(struct pprof *p, Perftools__Profiles__Sample *sample, cons
 	append(sample->label, sample->n_label, label);
 }
 
-/* Has no labels yet. */
+/* Adds a sample without labels. */
 static Perftools__Profiles__Sample *add_sample(struct pprof *p, struct stack stack,
                                                const int64_t values[VALUES])
 {
@@ -211,7 +211,7 @@ static void add_types(struct pprof *p)
 		type->unit = text(p, i == VALUE_SAMPLES ? "count" : "nanoseconds");
 		append(p->profile->sample_type, p->profile->n_sample_type, type);
 	}
-	/* without a GIL, being blocked is what counts */
+	/* without a GIL, blocked time is the most important */
 	p->profile->default_sample_type =
 		text(p, types[p->first == GIL_TIME_HOLD ? GIL_TIME_WAIT : p->first]);
 }

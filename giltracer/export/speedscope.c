@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* speedscope's file format (file-format-schema.json): one evented profile per thread,
- * and one of its samples. */
+/* speedscope's file format (file-format-schema.json): one evented profile per thread, and
+ * another one for its samples. */
 #include "export/export.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void put_frames(struct speedscope *s)
 	jsonw_end(&s->w);
 }
 
-/* Millions of them. */
+/* Written without jsonw's checks, because there are millions of events. */
 static void put_event(struct speedscope *s, char type, uint64_t at_ns, uint32_t frame)
 {
 	struct outbuf *out = jsonw_value(&s->w);
@@ -91,7 +91,7 @@ static void put_thread(struct speedscope *s, uint32_t thread)
 	jsonw_end(&s->w);
 }
 
-/* The stack of each run, in which the thread was found again and again, or how often it was. */
+/* For each run of equal samples, its stack or its number of samples. */
 static void put_runs(struct speedscope *s, const struct sample_thread *thread, bool weights)
 {
 	uint32_t chain[SAMPLED_CHAIN_MAX], from = stacked_frames(s->a);
@@ -116,7 +116,7 @@ static void put_runs(struct speedscope *s, const struct sample_thread *thread, b
 	jsonw_end(&s->w);
 }
 
-/* In numbers of samples instead of times. */
+/* A profile in numbers of samples instead of times. */
 static void put_sampled(struct speedscope *s, const struct sampled_thread *sampled)
 {
 	const struct sample_thread *thread = &s->sampled.samples->threads.v[sampled->of];
@@ -135,7 +135,7 @@ static void put_sampled(struct speedscope *s, const struct sampled_thread *sampl
 	jsonw_end(&s->w);
 }
 
-/* Threads that waited most come first: speedscope opens the first profile. */
+/* Threads that waited most are first, because speedscope opens the first profile. */
 int export_speedscope(const struct analysis *a, FILE *out, struct error *err)
 {
 	struct speedscope s = { .a = a };

@@ -57,9 +57,9 @@ struct open_frame {
 };
 
 /**
- * @at_ns: no event is earlier
- * @state: the span that is innermost; NULL: none
- * @state_end_ns: when it ends
+ * @at_ns: time of the last event; later ones are not earlier
+ * @state: the present span, which is innermost; NULL: none
+ * @state_end_ns: its end
  */
 struct stacked {
 	const struct analysis *a;
@@ -99,7 +99,7 @@ static void close_state(struct stacked *s, uint64_t at_ns)
 	s->state_open = false;
 }
 
-/* Until at_ns: the state and the calls that are over by then, the earliest first. */
+/* Ends the state and the calls that end by at_ns, the earliest first. */
 static void close_until(struct stacked *s, uint64_t at_ns)
 {
 	for (;;) {
@@ -134,7 +134,7 @@ static void open_call(struct stacked *s, uint64_t start_ns, uint64_t end_ns, uin
 	open_state(s, start_ns);
 }
 
-/* Without calls a span has the function that the probes read, with its callers. */
+/* Without calls, a span has the function that the probes read, with its callers. */
 static void open_frames(struct stacked *s, uint32_t frame, uint64_t start_ns, uint64_t end_ns)
 {
 	const struct stacks *frames = functions_frames(s->a->pass);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Goes through the model once. */
+/* Walks through the model once. */
 #include "export/walk.h"
 
 #include "analysis/pystack.h"
@@ -30,7 +30,7 @@ const char *walk_state_name(enum walk_lane lane, unsigned state)
 	return lane == WALK_GIL ? gil_names[state] : cpu_names[state];
 }
 
-/* Who held the GIL when a wait began; owner is near where the one before was. */
+/* The thread that held the GIL when a wait began; *owner is where the previous search ended. */
 static uint32_t holder_of(const struct model *model, const struct span *span, size_t *owner,
                           uint32_t *gil)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything in a recording that a viewer of traces shows: first which threads and GILs there are,
- * then thread by thread what happens, and each lane of a thread in the order of time. The formats
- * that are lists of events are made of it.
+ * Everything in a recording that a trace viewer shows: first the threads and GILs, then the events
+ * of one thread after the other, each lane in the order of time. The formats made of events use it.
  */
 #ifndef GILTRACER_EXPORT_WALK_H
 #define GILTRACER_EXPORT_WALK_H
@@ -14,8 +13,8 @@ enum walk_lane { WALK_GIL, WALK_CPU };
 /**
  * A state of a thread.
  * @state: enum gil_state or enum cpu_state
- * @holder: of a wait: the thread that held the GIL when it began; MODEL_NONE: none, or not known
- * @span: the rest of it
+ * @holder: for a wait: the thread that held the GIL when it began; MODEL_NONE: none, or unknown
+ * @span: its other data
  */
 struct walk_span {
 	uint32_t thread;
@@ -33,8 +32,8 @@ struct walk_owner {
 	uint32_t thread, waiters;
 };
 
-/* Each of them may be NULL. Of a thread come its calls, then its spans, lane by lane. States
- * without a name are left out. */
+/* Any of them may be NULL. For each thread, its calls come first, then its spans, lane by lane.
+ * States without a name are omitted. */
 struct walk_ops {
 	void (*thread)(void *data, uint32_t thread);
 	void (*call)(void *data, uint32_t thread, const struct slice *call);
@@ -46,8 +45,7 @@ struct walk_ops {
 
 void walk(const struct analysis *analysis, const struct walk_ops *ops, void *data);
 
-/* The name of a state, NULL of one that nobody looks for: without the GIL, and unknown CPU states.
- */
+/* The name of a state; NULL for states of no interest: without the GIL, and unknown CPU states. */
 const char *walk_state_name(enum walk_lane lane, unsigned state);
 
 #endif

@@ -15,7 +15,7 @@
 
 const char *const annotate_names[] = { "none", "github", NULL };
 
-/* As actions/toolkit escapes: a message ends at a newline, a property also at ':' and ','. */
+/* Escapes as actions/toolkit does: a message ends at a newline, a property also at ':' and ','. */
 static void add_escaped(struct str *out, const char *text, bool property)
 {
 	for (; *text; text++) {
@@ -27,7 +27,7 @@ static void add_escaped(struct str *out, const char *text, bool property)
 	}
 }
 
-/* Safe for a terminal, as is everything that is printed. */
+/* Makes text safe for a terminal, too. */
 static void add_safe(struct str *out, const char *text, bool property)
 {
 	CLEANUP(str_done) struct str safe = { 0 };

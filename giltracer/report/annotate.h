@@ -8,7 +8,7 @@
 #include "analysis/analysis.h"
 
 #define ANNOTATE_MAX     3
-#define ANNOTATE_PERCENT 5 /* of all waiting; less is not worth a mark */
+#define ANNOTATE_PERCENT 5 /* of all waiting; functions with less get no annotation */
 
 enum annotate { ANNOTATE_NONE, ANNOTATE_GITHUB };
 
@@ -19,10 +19,10 @@ enum annotate { ANNOTATE_NONE, ANNOTATE_GITHUB };
 extern const char *const annotate_names[];
 
 /*
- * GitHub's workflow commands: a warning at each of the ANNOTATE_MAX functions whose holds made others
- * wait most, if the verdict is that the GIL limits or slows the program; else one notice with the
- * verdict. A file below root, or below the working directory if that is NULL, is named relative to
- * it.
+ * Write GitHub's workflow commands: if the verdict is that the GIL limits or slows the program, a
+ * warning at each of the ANNOTATE_MAX functions whose holds made others wait most; else one notice
+ * with the verdict. Paths of files below root, or below the working directory if root is NULL, are
+ * written relative to it.
  */
 void annotate_github(const struct analysis *analysis, const char *root, FILE *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What --fail-on takes: FACT OPERATOR NUMBER UNIT, with or without spaces in between.
+ * The syntax of --fail-on: FACT OPERATOR NUMBER UNIT, with or without spaces in between.
  *
  *	gil_wait>10%     longest_hold>=20ms     lost>0     gil_wait>+5% (of a comparison)
  *

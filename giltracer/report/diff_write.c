@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A comparison for a terminal and for machines. */
+/* Writes a comparison for a terminal, and as JSON. */
 #include "report/diff_write.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static void put_fact(const struct diff *diff, enum fact fact, FILE *out)
 	fprintf(out, " %12.*f %12.*f %+12.*f\n", decimals, a, decimals, b, decimals, b - a);
 }
 
-/* Of interpreters that run without a GIL. */
+/* Facts of interpreters that run without a GIL. */
 static bool is_of_locks(enum fact fact)
 {
 	return fact == FACT_LOCK_WAIT || fact == FACT_STOPPED;
@@ -90,7 +90,7 @@ static void put_facts(const struct diff *diff, FILE *out)
 			put_fact(diff, fact, out);
 }
 
-/* "python3 ×3": how many threads the row covers; "×3/2" if the two recordings differ. */
+/* "python3 ×3" for a row of three threads; "×3/2" if the two recordings differ. */
 static void put_row_name(const struct diff_row *row, FILE *out)
 {
 	CLEANUP(str_done) struct str name = { 0 };
@@ -103,7 +103,7 @@ static void put_row_name(const struct diff_row *row, FILE *out)
 	put_name(str_get(&name), row->file, row->line, out);
 }
 
-/* The name of a table of rows, and the sentence about rows that it leaves out. */
+/* The headings of a table of rows, and the sentence about omitted rows. */
 struct rows_style {
 	enum phrase what, a, b;
 	void (*say_one)(struct str *, uint64_t);
@@ -145,7 +145,7 @@ static void put_rows(const struct diff_rows *rows, bool all, const struct rows_s
 		put_left(style, shown, left, out);
 }
 
-/* "" if nothing is to be said. */
+/* Adds nothing if there is no caveat. */
 static void add_caveat(struct str *out, const struct diff *diff)
 {
 	if (diff->other_program)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A comparison for a terminal and for machines. */
+/* Writes a comparison for a terminal, and as JSON. */
 #ifndef GILTRACER_REPORT_DIFF_WRITE_H
 #define GILTRACER_REPORT_DIFF_WRITE_H
 
@@ -11,7 +11,7 @@
 /* Append what changed, in one or two sentences. Names in them may contain any bytes. */
 void diff_add_headline(struct str *out, const struct diff *diff);
 
-/* all: also rows whose change is noise. Names are made safe for a terminal. */
+/* all: include rows whose change is within the noise. Names are made safe for a terminal. */
 void diff_text(const struct diff *diff, bool all, FILE *out);
 
 /* {"diff": 1, "giltracer": version, "verdict", "text", "facts", "threads", "functions"} */

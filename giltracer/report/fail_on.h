@@ -23,14 +23,15 @@ struct fail_on {
 	VEC(const char *) texts;
 };
 
-/* The conditions of an option; free with fail_on_done, also behind an error. */
+/* Parse the conditions of an option; free with fail_on_done, even after an error. */
 int fail_on_parse(struct fail_on *ret, const struct opt_list *list, bool change, struct error *err);
 void fail_on_done(struct fail_on *fail_on);
 
-/* Log those that are true. Returns 0 or EXIT_FAIL_ON. a: see condition_holds. */
+/* Log the conditions that are true. Returns 0 or EXIT_FAIL_ON. a: see condition_holds. */
 int fail_on_check(const struct fail_on *fail_on, const struct summary *a, const struct summary *b);
 
-/* report_session and, if there are conditions, fail_on_check: 0, EXIT_FAIL_ON or -1. */
+/* Call report_session and, if there are conditions, fail_on_check. Returns 0, EXIT_FAIL_ON or
+ * -1. */
 int fail_on_report(const struct fail_on *fail_on, const char *dir,
                    const struct report_outputs *outputs, struct error *err);
 

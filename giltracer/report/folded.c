@@ -24,7 +24,7 @@
 /* Asleep or runnable. */
 #define OFF_CPU (((1u << CPU_STATES) - 1) & ~(1u << CPU_UNKNOWN) & ~(1u << CPU_RUNNING))
 
-/* ';' ends a frame and a newline a stack; nothing else may drive the terminal either. */
+/* ';' ends a frame and a newline a stack; unsafe characters must not reach a terminal, either. */
 static void add_frame(struct str *out, const char *text)
 {
 	uint32_t cp;
@@ -42,12 +42,12 @@ static size_t depth_of(const struct stacks *stacks, uint32_t id)
 	return depth;
 }
 
-/* From the outermost frame on, without frames deeper than PYSTACK_DEPTH_MAX. */
+/* From the outermost frame on; frames deeper than PYSTACK_DEPTH_MAX are omitted. */
 static void add_stack(struct str *out, const struct stacks *stacks, uint32_t id)
 {
 	const struct stack_frame *frames[PYSTACK_DEPTH_MAX];
 	size_t depth = depth_of(stacks, id);
-	unsigned known = 0; /* whether there is a Python frame */
+	unsigned known = 0; /* whether there was a Python frame */
 
 	for (; depth > PYSTACK_DEPTH_MAX; depth--)
 		id = stacks_get(stacks, id)->parent;
@@ -70,21 +70,21 @@ static void add_thread(struct str *out, const char *name, uint32_t tid)
 	str_addf(out, " %" PRIu32, tid);
 }
 
-/* One line: a stack as text, and the time in it. */
+/* One line: a stack as text, and its time. */
 struct line {
 	char *text;
 	uint64_t ns;
 };
 
-/* Of one thread: stacks that differ only in what the text leaves out, such as lines of code, are
- * merged. */
+/* The lines of one thread. Stacks that differ only in parts that the text omits, such as line
+ * numbers, are merged. */
 struct lines {
 	const struct recording_pass *pass;
 	uint32_t thread;
 	VEC(struct line) v;
 };
 
-/* The time in stack id of stacks; without: the name to use if id is 0. */
+/* Adds the time in stack id of stacks; without: the text if id is 0. */
 static void add_line(struct lines *lines, const struct stacks *stacks, uint32_t id,
                      const char *without, uint64_t ns)
 {
@@ -121,7 +121,7 @@ static void put_lines(struct lines *lines, FILE *out)
 	vec_done(&lines->v);
 }
 
-/* Time in states of the GIL, by what Python was running. */
+/* Time in states of the GIL, by the Python stack. */
 static void put_python(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	struct stretches stretches = stretches_of_lane(&pass->model->threads.v[thread].gil, mask);
@@ -138,12 +138,12 @@ static void put_python(const struct recording_pass *pass, uint32_t thread, uint3
 	vec_done(&stretches);
 }
 
-/* What was running in a lane: Python frames in a GIL lane, call stacks in a CPU lane. */
+/* The stacks of a lane: Python frames in a GIL lane, call stacks in a CPU lane. */
 struct lane_stacks {
 	const struct lane *lane;
 	bool is_gil;
 	const struct stacks *stacks;
-	const char *without; /* for a span that has none */
+	const char *without; /* for spans without a stack */
 };
 
 struct stack_time {
@@ -178,7 +178,8 @@ static void put_spans(const struct recording_pass *pass, uint32_t thread,
 	idmap_done(&by_stack);
 }
 
-/* Without a trace: by the frames that the probes read; without those, only the thread is known. */
+/* Without a trace of calls, uses the frames read by the probes; without those, only the thread is
+ * known. */
 static void put_frames(const struct recording_pass *pass, uint32_t thread, uint32_t mask, FILE *out)
 {
 	const struct model_thread *t = &pass->model->threads.v[thread];
@@ -226,7 +227,7 @@ int report_folded_off_cpu(const struct analysis *a, FILE *out, struct error *err
 	return 0;
 }
 
-/* Time in states of the GIL, or of what blocks instead of one. */
+/* Time in states of the GIL, or of its counterparts in a free-threaded interpreter. */
 static int put_gil(const struct analysis *a, uint32_t mask, FILE *out, struct error *err)
 {
 	const struct recording_pass *pass = a->pass;

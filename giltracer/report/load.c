@@ -26,7 +26,7 @@
 #include "trace/slices.h"
 #include "trace/stack_merge.h"
 
-/* One file to read: of which pass, into what, and how it went. */
+/* One file to read, with its destination and its result. */
 struct job {
 	const struct session *session;
 	const struct session_pass *pass;
@@ -43,13 +43,13 @@ static char *file_in(const char *dir, const char *name)
 	return *name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
 }
 
-/* The pass whose switches have stacks, all of which are unwound. */
+/* The stacks pass: all stacks of its switches are unwound. */
 static bool is_stacks(const struct session_pass *pass)
 {
 	return pass->kind == PASS_STACKS;
 }
 
-/* The events of the only process to report, or none. */
+/* Whether the event belongs to the only process to report, if there is one. */
 static bool is_wanted(const struct loaded *loaded, const struct event *ev)
 {
 	return !loaded->nothing && (!loaded->only_pid || !ev->pid || ev->pid == loaded->only_pid);
@@ -71,7 +71,7 @@ static int feed(struct loaded *loaded, struct error *err)
 	return more;
 }
 
-/* Data about the recording that only the source has. */
+/* Adds caveats that only the source counts. */
 static void add_source_caveats(struct loaded *loaded)
 {
 	const struct source_stats *stats = &loaded->source->stats;
@@ -109,7 +109,7 @@ static void *check(void *data)
 	return loaded;
 }
 
-/* Both only read the model, so they run at the same time. */
+/* Both only read the model, so they run simultaneously. */
 static void check_and_rank(struct loaded *loaded, unsigned cpus)
 {
 	pthread_t thread;
@@ -138,7 +138,7 @@ static void finish(struct loaded *loaded, unsigned cpus)
 	check_and_rank(loaded, cpus);
 }
 
-/* Without wake-ups, a sleep lasts until the thread runs again. */
+/* Adds wake-ups; without them, a sleep lasts until the thread runs again. */
 static struct source *with_wakeups(const struct job *job, struct source *source)
 {
 	CLEANUP(free) char *path = file_in(job->dir, job->pass->wakeups);
@@ -155,8 +155,7 @@ static struct source *with_wakeups(const struct job *job, struct source *source)
 	return source;
 }
 
-/* What the library recorded, and what perf recorded of the same execution; without perf's part if
- * that cannot be read. */
+/* Opens the library's recording, and perf's of the same execution unless that cannot be read. */
 static int open_preload(const struct job *job, const char *folder,
                         const struct from_perf_options *options, struct source **ret,
                         struct error *err)
@@ -181,7 +180,8 @@ static int open_preload(const struct job *job, const char *folder,
 	return 0;
 }
 
-/* Unwinding takes most of its time and refers to stacks, so only the other passes read ahead. */
+/* Unwinding takes most of the time of the stacks pass, and events refer to stacks, so only other
+ * passes read ahead. */
 static int open_events(const struct job *job, const char *file, struct error *err)
 {
 	const struct session *session = job->session;
@@ -210,7 +210,7 @@ static int open_events(const struct job *job, const char *file, struct error *er
 	return 0;
 }
 
-/* Without it, functions have names but neither files nor lines. */
+/* Without code objects, functions have names but neither files nor lines. */
 static void load_code(struct loaded *loaded, const struct session_pass *pass, const char *dir)
 {
 	CLEANUP(free) char *path = NULL;
@@ -224,7 +224,7 @@ static void load_code(struct loaded *loaded, const struct session_pass *pass, co
 		         "%s: functions will have neither files nor lines", err.text);
 }
 
-/* Errors: only if samples are all that was recorded. */
+/* Fails only if nothing but samples was recorded. */
 static int load_samples(struct job *job)
 {
 	const struct session_pass *pass = job->pass;
@@ -252,13 +252,13 @@ static bool is_noted(const struct session *session, const char *code)
 	return false;
 }
 
-/* Not where a limit ended the recording, or that of a running program. */
+/* False if a limit ended the recording, or if it is of a process that already ran. */
 static bool is_to_end(const struct job *job)
 {
 	return !is_noted(job->session, "limit") && job->pass->tid;
 }
 
-/* The program's own work never began: the library and what perf records with it saw Python start. */
+/* Whether the program's own work never began, so that only the start of Python was recorded. */
 static bool is_start_only(const struct job *job)
 {
 	return !job->pass->start_ns &&
@@ -342,7 +342,7 @@ static void *run_slices(void *data)
 	return NULL;
 }
 
-/* If no thread can be started, the work is done here. */
+/* Runs in this thread if no other one can be created. */
 static void start(struct job *job, void *(*run)(void *))
 {
 	job->threaded = thread_start(&job->thread, run, job) == 0;
@@ -375,7 +375,7 @@ static bool is_one_to_one(const struct session *session)
 	       minor <= 10;
 }
 
-/* Put Python frames among the native ones: both files of the pass have been read. */
+/* Puts Python frames among the native ones, after both files of the pass have been read. */
 static void join_python(struct loaded *loaded, const struct session *session,
                         const struct session_pass *pass)
 {
@@ -408,8 +408,8 @@ static const char *name_of(const struct idmap *by_id, const struct session_pass 
 	return at == IDMAP_NONE ? NULL : pass->threads[at].name;
 }
 
-/* The program's names for its threads are preferred to the kernel's, and to VizTracer's for threads
- * that VizTracer sees before threading does. */
+/* The program's names for its threads take precedence over the kernel's, and over VizTracer's
+ * for threads that VizTracer sees before threading does. */
 static void name_threads(struct loaded *loaded, const struct session_pass *pass)
 {
 	struct names *names = loaded->source->names;
@@ -440,7 +440,7 @@ static void name_threads(struct loaded *loaded, const struct session_pass *pass)
 	idmap_done(&by_id);
 }
 
-/* No more than the time in which a thread was seen. */
+/* Estimates the cost of recording calls, limited to the time in which the thread was observed. */
 static void cost_calls(struct loaded *loaded)
 {
 	const struct slices *slices = loaded->slices;

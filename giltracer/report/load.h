@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Session folder -> models: reads all its recordings at the same time. */
+/* Reads all recordings of a session simultaneously and makes models of them. */
 #ifndef GILTRACER_REPORT_LOAD_H
 #define GILTRACER_REPORT_LOAD_H
 
@@ -9,18 +9,18 @@
 #include "session/session.h"
 
 /**
- * What a pass is made of.
- * @note: why there are no slices, "" if nothing is known
- * @nothing: what was recorded is not the program's
- * @only_pid: the process that is of interest, 0: all are
- * @all_wakeups: there is a recording of the whole machine's wake-ups
+ * The data of a pass.
+ * @note: why there are no slices, "" if unknown
+ * @nothing: the recording contains nothing of the program
+ * @only_pid: the only process to report, 0: all
+ * @all_wakeups: the wake-ups of the whole machine were recorded
  * @warning: what is wrong with the recording, "" if nothing
  */
 struct loaded {
 	struct source *source;
 	struct model *model;
 	struct slices *slices;
-	struct pycode *code;     /* NULL: there is none */
+	struct pycode *code;     /* NULL: none */
 	struct samples *samples; /* likewise */
 	struct hogs hogs;
 	struct patterns patterns;
@@ -30,8 +30,8 @@ struct loaded {
 	char warning[1024];
 };
 
-/* One struct loaded per pass of the session, which was read from dir; free with report_unload. A
- * Python-side trace that cannot be read costs its part of the report only. */
+/* Read one struct loaded per pass of the session, which was read from dir; free with
+ * report_unload. A Python-side trace that cannot be read is omitted from the report. */
 int report_load(struct loaded **ret, const struct session *session, const char *dir,
                 struct error *err);
 void report_unload(struct loaded *loaded, size_t count);

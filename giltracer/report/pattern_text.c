@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each pattern is called, says and advises: phrases.def has the words. */
+/* The name, text and advice of each pattern; the words are in phrases.def. */
 #include "report/pattern_text.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ const char *pattern_advice(enum pattern_kind kind)
 	return phrase(kinds[kind].advice);
 }
 
-/* "NAME (1235)"; of MODEL_NONE "". The owner frees it. */
+/* "NAME (1235)"; "" for MODEL_NONE. The caller frees it. */
 static struct str thread_of(const struct model *m, uint32_t thread)
 {
 	struct str ret = { 0 };
@@ -52,7 +52,7 @@ static struct str thread_of(const struct model *m, uint32_t thread)
 	return ret;
 }
 
-/* Of waits, what held the GIL meanwhile, and the end of the sentence. */
+/* What held the GIL during the waits, and the end of the sentence. */
 static void add_waits(struct str *out, const struct model *m, const struct pattern *p)
 {
 	CLEANUP(str_done) struct str thread = thread_of(m, p->thread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each pattern is called, says and advises. */
+/* The name, text and advice of each pattern. */
 #ifndef GILTRACER_REPORT_PATTERN_TEXT_H
 #define GILTRACER_REPORT_PATTERN_TEXT_H
 

@@ -36,7 +36,7 @@ void patterns_json(struct jsonw *w, const struct recording_pass *pass)
 	jsonw_end(w);
 }
 
-/* Further patterns of the same kind, which cost less. */
+/* The number of further patterns of the same kind, which cost less. */
 static size_t count_alike(const struct recording_pass *pass, size_t at)
 {
 	size_t n = 0;

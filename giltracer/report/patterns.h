@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The patterns of a pass, in words. */
+/* The patterns of a pass, as JSON and as text. */
 #ifndef GILTRACER_REPORT_PATTERNS_H
 #define GILTRACER_REPORT_PATTERNS_H
 
@@ -8,10 +8,10 @@
 #include "report/json/jsonw.h"
 #include "report/report.h"
 
-/* Member "patterns" of an open object. */
+/* Write the member "patterns" into the open object. */
 void patterns_json(struct jsonw *w, const struct recording_pass *pass);
 
-/* One paragraph each, for a terminal. */
+/* Write one paragraph for each, for a terminal. */
 void patterns_text(const struct recording_pass *pass, FILE *out);
 
 #endif

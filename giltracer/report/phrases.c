@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Fills the holes of phrases. */
+/* Inserts values into phrases. */
 #include "report/phrases.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A hole that is filled in. */
+/* A formatted value. */
 struct hole {
 	char text[40];
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The English of a report: phrases.def has it. say_NAME(out, …) appends the phrase NAME with its
- * holes filled in; phrase(PHRASE_NAME) is one without holes, for headings and captions.
- */
+/* The English of a report, from phrases.def. say_NAME(out, …) appends the phrase NAME with its
+ * holes filled in; phrase(PHRASE_NAME) is one without holes, for headings and captions. */
 #ifndef GILTRACER_REPORT_PHRASES_H
 #define GILTRACER_REPORT_PHRASES_H
 
@@ -37,7 +35,7 @@ enum phrase {
 	PHRASES,
 };
 
-/* The text of a phrase that has no holes; PHRASE_NONE: "". */
+/* The text of a phrase without holes; PHRASE_NONE: "". */
 const char *phrase(enum phrase phrase);
 
 #endif

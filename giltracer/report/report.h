@@ -10,7 +10,7 @@
 
 #define HTML_MAX_THREADS 50000 /* of all passes */
 
-/* out is checked for errors by who opened it (filewriter_commit, main). */
+/* The caller that opened out checks it for errors (filewriter_commit, main). */
 int report_text(const struct analysis *analysis, FILE *out, struct error *err);
 int report_json(const struct analysis *analysis, FILE *out, struct error *err);
 /* E2BIG: more than HTML_MAX_THREADS. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words for what samples show. */
+/* The words for facts from samples. */
 #ifndef GILTRACER_REPORT_SAMPLED_TEXT_H
 #define GILTRACER_REPORT_SAMPLED_TEXT_H
 
@@ -15,7 +15,7 @@ const char *sampled_what_text(enum sampled_what what);
 unsigned sampled_add_place(struct str *out, const struct recording_pass *pass,
                            const struct sampled_place *place, unsigned columns);
 
-/* The sentence of a reason that is about samples. */
+/* Append the sentence for a reason about samples. */
 void sampled_add_reason(struct str *out, const struct analysis *a, const struct reason *r);
 
 #endif

@@ -71,7 +71,7 @@ int report_check_outputs(const struct report_outputs *outputs, struct error *err
 	return 0;
 }
 
-/* "-" is stdout, which main checks for errors. */
+/* Does not check stdout ("-") for errors, because main does. */
 static int write_file(const struct analysis *a, const char *path, report_writer *writer,
                       struct error *err)
 {
@@ -95,7 +95,7 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 	if (outputs->html && write_file(a, outputs->html, report_html, err) < 0) {
 		if (err->code != E2BIG)
 			return -1;
-		/* Everything else can be written. */
+		/* Continue, because everything else can be written. */
 		too_large = *err;
 	}
 	if (outputs->json && write_file(a, outputs->json, report_json, err) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Session folder -> reports: what `giltracer report` and, after recording, `giltracer X` do. */
+/* Makes the reports of a session, for `giltracer report` and, after recording, `giltracer X`. */
 #ifndef GILTRACER_REPORT_SESSION_REPORT_H
 #define GILTRACER_REPORT_SESSION_REPORT_H
 
@@ -18,11 +18,11 @@ struct report_document {
 };
 
 /**
- * What to write; NULL: not that one.
+ * What to write; NULL: omit it.
  * @html, @json: files; "-" is stdout
- * @summary: the recording in numbers; free with summary_done, also behind an error
- * @text: where the terminal table goes
- * @annotations: where annotations for GitHub go
+ * @summary: the recording in numbers; free with summary_done, even after an error
+ * @text: destination of the terminal report
+ * @annotations: destination of annotations for GitHub
  * @documents: in other formats, see export/export.h; borrowed
  */
 struct report_outputs {
@@ -38,10 +38,8 @@ struct report_outputs {
 /* Check that no two outputs have the same name. */
 int report_check_outputs(const struct report_outputs *outputs, struct error *err);
 
-/*
- * Read the session in dir and write what outputs name. Logs progress and warnings. Each file
- * appears whole or not at all. Needs no privilege.
- */
+/* Read the session in dir and write the outputs. Logs progress and warnings. Each file is
+ * written completely or not at all. Needs no privilege. */
 int report_session(const char *dir, const struct report_outputs *outputs, struct error *err);
 
 #endif

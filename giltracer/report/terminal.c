@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Breaks lines at blanks. */
+/* Breaks lines at spaces. */
 #include "terminal.h"
 
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #define INDENT      "  "
 #define MORE_INDENT "    "
-#define LEAST       40 /* columns; narrower ones would have a word on a line */
+#define LEAST       40 /* minimum number of columns; fewer would leave one word per line */
 
 unsigned terminal_columns(FILE *out)
 {
@@ -27,7 +27,7 @@ unsigned terminal_columns(FILE *out)
 	return size.ws_col < LEAST ? LEAST : size.ws_col;
 }
 
-/* The columns of the word at text, and in *ret its bytes. */
+/* The width of the word at text, with its number of bytes in *ret. */
 static unsigned word_width(const char *text, size_t *ret)
 {
 	const char *at = text;

@@ -10,7 +10,7 @@
 #include "report/verdict_text.h"
 #include "report/wording.h"
 
-#define RUNNABLE_SHARE 5 /* percent of the threads' lives without a CPU that is worth a line */
+#define RUNNABLE_SHARE 5 /* minimum percentage of runnable time for a line about it */
 
 static const struct table_limits limits = {
 	.threads = 24,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the reasons of a verdict into words, which are in phrases.def. */
+/* Expresses the reasons of a verdict in words from phrases.def. */
 #include "report/verdict_text.h"
 
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "trace/names.h"
 
 #define NAME_COLUMNS  48
-#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
-#define USERS         4    /* programs that are named */
+#define LEAST_PERCENT 0.05 /* smaller shares would be printed as 0.0 % */
+#define USERS         4    /* maximum number of programs to name */
 
-/* Functions that return a part of a sentence; its owner frees it. */
+/* Functions that return a part of a sentence; the caller frees it. */
 static struct str thread_of(const struct analysis *a, uint32_t thread)
 {
 	struct str ret = { 0 };
@@ -57,7 +57,7 @@ static struct str traced_function(const char *name)
 	return ret;
 }
 
-/* ", 60.0 % of it in f (x.py:1)", if a function is worth a name. */
+/* Adds ", 60.0 % of it in f (x.py:1)" if there is such a function. */
 static void add_function(struct str *out, const struct analysis *a, const struct reason_function *f)
 {
 	CLEANUP(str_done) struct str name = { 0 };
@@ -111,7 +111,7 @@ static void add_waits(struct str *out, const struct analysis *a, const struct re
 		say_thread_waits(out, str_get(&thread), r->percent, r->ns);
 }
 
-/* Neither the code nor the thread is to blame for that. */
+/* Neither the code nor the thread is the cause of this time. */
 static void add_preempted(struct str *out, const struct reason *r)
 {
 	if (r->preempted_ns)
@@ -197,7 +197,7 @@ void verdict_add_cpu_users(struct str *out, const struct analysis *a)
 	str_addc(out, '.');
 }
 
-/* They add up to all. */
+/* The sum of the shares is 100 %. */
 static void add_states(struct str *out, const struct evidence *e)
 {
 	const uint64_t *ns = e->totals.cpu_ns;
@@ -226,7 +226,7 @@ static void add_busiest(struct str *out, const struct analysis *a, const struct 
 	say_busiest(out, str_get(&thread), r->percent);
 }
 
-/* Where the thread was blocked, and for whose lock. */
+/* Where the thread was blocked, and the type of the lock. */
 static void add_place(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	struct function f = function_at(a->pass, r->frame);
@@ -262,7 +262,7 @@ static void add_blocked(struct str *out, const struct analysis *a, const struct 
 	str_addc(out, '.');
 }
 
-/* "consumer-1", or the coroutine function's name. */
+/* The task's name, or that of its coroutine function. */
 static struct str task_of(const struct analysis *a, uint32_t task)
 {
 	const struct aio_task *t = &a->pass->slices->tasks->v.v[task];
@@ -333,7 +333,7 @@ static void add_import(struct str *out, const struct reason *r)
 	(during ? say_gil_turned_on_by : say_gil_on_by)(out, str_get(&module));
 }
 
-/* Reasons without numbers. */
+/* Reasons without values. */
 static const enum phrase plain[] = {
 	[REASON_NO_GIL] = PHRASE_no_gil,
 	[REASON_NOTHING] = PHRASE_nothing,
@@ -364,7 +364,7 @@ static const enum phrase plain[] = {
 	[REASON_CODES] = PHRASE_NONE,
 };
 
-/* What precedes a sentence with names. */
+/* The beginning of sentences with names. */
 static const enum phrase leads[] = {
 	[REASON_GIL_BOUND] = PHRASE_gil_limits,
 	[REASON_GIL_SOME] = PHRASE_gil_slows,
@@ -377,7 +377,7 @@ static const enum phrase leads[] = {
 	[REASON_CODES] = PHRASE_NONE,
 };
 
-/* Reasons with one share. */
+/* Reasons with one percentage. */
 static void (*const shares[])(struct str *, double) = {
 	[REASON_CPUS] = say_cpus_limit,
 	[REASON_CPUS_NOT_GIL] = say_cpus_limit_not_gil,

@@ -6,12 +6,12 @@
 #include "analysis/analysis.h"
 #include "base/str.h"
 
-/* Append its sentences: UTF-8 without controls, with names of others in them. Nothing for an empty
- * list. */
+/* Append sentences for the reasons: UTF-8 without controls, which may contain untrusted names.
+ * Nothing for an empty list. */
 void verdict_add_text(struct str *out, const struct analysis *analysis,
                       const struct reasons *reasons);
 
-/* The users of the CPUs, in one sentence; nothing if they are unknown. */
+/* Append one sentence about the users of the CPUs; nothing if they are unknown. */
 void verdict_add_cpu_users(struct str *out, const struct analysis *analysis);
 
 /* "gil-bound" and the like; "good", "fair", "poor". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gathers, compresses and writes blocks. */
+/* Collects, compresses and writes blocks. */
 #include "report/html/blocks.h"
 
 #include <errno.h>
@@ -20,16 +20,16 @@
 enum block_state { BLOCK_FREE, BLOCK_QUEUED, BLOCK_DONE };
 
 /**
- * @raw: the sections' bytes, or, when the block is done, what is written of them: they deflated, in
- *       base64, which hardly ever needs more memory than they did
- * @list: their descriptions
+ * @raw: the sections' bytes or, when the block is done, the compressed bytes in base64, which
+ * hardly ever need more memory
+ * @list: descriptions of the sections
  */
 struct block {
 	enum block_state state;
 	struct str raw, list;
 };
 
-/* A thread that packs blocks, one at a time. */
+/* State for compressing blocks, one at a time. */
 struct packer {
 	struct deflater *deflater;
 	uint8_t *packed;
@@ -43,12 +43,12 @@ struct worker {
 };
 
 /**
- * Blocks by number, in a ring: the one with number filling is being filled; from oldest up to it
- * they are queued, being packed or done, and who packs takes them in order at next.
- * @own: of the thread that drains, which helps when it has to wait
- * @section: where the section at hand starts in the raw bytes of the block being filled
- * @ended: nothing more is filled; @cancelled: nobody drains; @stop: workers end
- * @changed: any of these, or a block's state; all under @lock
+ * Blocks by number, in a ring: the block with number filling is being filled; those from oldest up
+ * to it are queued, being packed or done; workers pack the next one in order.
+ * @own: for the thread that drains, which helps to pack while it waits
+ * @section: the start of the present section in the raw bytes of the block that is being filled
+ * @ended: no more blocks are filled; @cancelled: nobody drains; @stop: workers end
+ * @changed: signalled if any of these or a block's state changes; all are protected by @lock
  */
 struct blocks {
 	struct block ring[RING];
@@ -105,7 +105,7 @@ static void block_write(struct block *b, FILE *out)
 	b->state = BLOCK_FREE;
 }
 
-/* With the lock held: pack the next block that is queued. */
+/* Packs the next queued block; called with the lock held. */
 static void pack_next(struct blocks *blocks, struct packer *p)
 {
 	struct block *b = block_at(blocks, blocks->next++);
@@ -193,7 +193,7 @@ void blocks_free(struct blocks *blocks)
 	free(blocks);
 }
 
-/* Queue the block that was being filled, and continue with the next one of the ring when it is
+/* Queues the block that was being filled, and continues with the next one of the ring when it is
  * free. */
 static void close_block(struct blocks *blocks)
 {
@@ -266,8 +266,8 @@ void blocks_cancel(struct blocks *blocks)
 	pthread_mutex_unlock(&blocks->lock);
 }
 
-/* With the lock held: wait until the oldest block is done, and help packing; false: there is
- * none. */
+/* Waits until the oldest block is done, and helps packing; called with the lock held. False:
+ * there are no more blocks. */
 static bool wait_for_oldest(struct blocks *blocks)
 {
 	for (;;) {

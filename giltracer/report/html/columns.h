@@ -11,7 +11,7 @@
 #define SECTION_MAX 65536u /* entries of a section */
 #define VARINT_MAX  10     /* bytes */
 
-/* How many of the remaining entries the next section takes. */
+/* The size of the next section, with so many entries left. */
 static inline uint32_t section_size(size_t left)
 {
 	return left < SECTION_MAX ? (uint32_t)left : SECTION_MAX;
@@ -22,7 +22,7 @@ struct column {
 	uint8_t *v, *end;
 };
 
-/* A column for values that are rarely present: how many there are, at which entries, and the
+/* A column for values that are rarely present: their number, the entries that have them, and the
  * values. */
 struct sparse {
 	struct column gaps, values;

@@ -13,11 +13,11 @@
 
 #ifdef HAVE_LIBISAL
 
-/* Level 1 saves another 5 % of its time, for 2 % more bytes. */
+/* Level 1 would take 5 % less time, for 2 % more bytes. */
 #define LEVEL 2
 
-/* What igzip adds at most is said to be the header of one stored block; of those, each has at most
- * 64 KiB, and starts at a byte. */
+/* igzip's documentation states the header of one stored block as the maximum overhead; each
+ * stored block has at most 64 KiB and begins at a byte boundary. */
 #define BLOCK_SIZE  65535
 #define BLOCK_EXTRA 8
 
@@ -65,7 +65,7 @@ size_t deflater_pack(struct deflater *d, void *out, size_t bound, const void *da
 
 #else
 
-/* Level 6 takes twice the time for 4 % less. */
+/* Level 6 would take twice the time, for 4 % fewer bytes. */
 #define LEVEL 1
 
 struct deflater *deflater_new(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Raw deflate (RFC 1951), quickly: by ISA-L's igzip where giltracer was built with it, else by
- * libdeflate. On lanes of GIL events igzip takes a third of the time, for 3 % more bytes.
- */
+/* Raw deflate (RFC 1951) at high speed: by ISA-L's igzip if giltracer was built with it, else by
+ * libdeflate. For lanes of GIL events, igzip takes a third of the time, for 3 % more bytes. */
 #ifndef GILTRACER_REPORT_HTML_DEFLATE_H
 #define GILTRACER_REPORT_HTML_DEFLATE_H
 
@@ -10,7 +8,7 @@
 
 struct deflater;
 
-/* For one thread at a time. NULL: out of memory. */
+/* For use by one thread at a time. NULL: out of memory. */
 struct deflater *deflater_new(void);
 void deflater_free(struct deflater *deflater);
 

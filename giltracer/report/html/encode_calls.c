@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names, calls and stacks into sections. */
+/* Encodes names, calls and stacks into sections. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -10,9 +10,9 @@
 #include "base/utf8.h"
 #include "trace/stacks.h"
 
-#define NAMES_BYTES (1 << 20) /* of text that close a section of names */
+#define NAMES_BYTES (1 << 20) /* of text after which a section of names is closed */
 
-/* len and bytes, with what is no UTF-8 replaced. Returns the bytes added. */
+/* Adds length and bytes, with invalid UTF-8 replaced. Returns the number of bytes added. */
 static size_t add_text(struct encoder *e, const char *text)
 {
 	CLEANUP(str_done) struct str clean = { 0 };
@@ -56,7 +56,7 @@ static void flush_row(struct encoder *e, uint32_t thread, unsigned depth, uint32
 	encoder_clear(e);
 }
 
-/* The calls of one depth: those that members lists. */
+/* Writes the calls of one depth, whose indices are in members. */
 static void put_row(struct encoder *e, const struct slice_thread *st, uint32_t thread,
                     unsigned depth, const uint32_t *members, size_t count)
 {
@@ -85,7 +85,7 @@ static void put_row(struct encoder *e, const struct slice_thread *st, uint32_t t
 		flush_row(e, thread, depth, n);
 }
 
-/* Sort by depth, keeping the order by time, and write row after row. */
+/* Sorts by depth, keeping the order of time, and writes one row after the other. */
 static void put_thread_slices(struct encoder *e, const struct slice_thread *st, uint32_t thread)
 {
 	size_t depths = (size_t)st->max_depth + 1;
@@ -117,7 +117,7 @@ void encode_slices(struct encoder *e)
 			put_thread_slices(e, &slices->threads[i], e->rows->threads[i]);
 }
 
-/* n frames from id on; on the page, their ids are larger by shift. */
+/* n frames from id from on; on the page, their ids are larger by shift. */
 static void stack_section(struct encoder *e, const struct stacks *stacks, uint32_t from, uint32_t n,
                           uint32_t shift)
 {

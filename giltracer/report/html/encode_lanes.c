@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes of GIL and CPU into sections. */
+/* Encodes lanes of GIL and CPU into sections. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "model/span.h"
 #include "report/html/encoder.h"
 
-/* The length of a span and its state, as in the first column of each kind of lane. */
+/* The length and state of a span, in the first column of each kind of lane. */
 static void put_state(struct encoder *e, const struct lane *lane, size_t i, unsigned state)
 {
 	column_put(&e->full[0], (lane_span_end(lane, i) - lane->spans.v[i].start_ns) << 3 | state);
@@ -42,7 +42,7 @@ static void gil_section(struct encoder *e, const struct lane *lane, size_t from,
 	}
 }
 
-/* The states of a section of locks, see FORMAT.md. Spans of a GIL have none of them. */
+/* The states in a section of locks, see FORMAT.md. Spans of a GIL never have these. */
 static const uint8_t lock_states[GIL_STATES] = {
 	[GIL_NO] = 1,
 	[GIL_LOCK_WAIT] = 2,

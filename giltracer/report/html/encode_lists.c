@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Encodes counters, losses, and which thread had the lock or CPU that another one wanted. */
+/* Encodes counters, losses, and the holders of locks and CPUs that other threads waited for. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void flush_counter(struct encoder *e, uint32_t thread, uint32_t counter, 
 	encoder_clear(e);
 }
 
-/* The samples that order lists are of one thread and counter. */
+/* The samples listed in order, which are of one thread and counter. */
 static void put_counter(struct encoder *e, const uint32_t *order, size_t count)
 {
 	const struct model_counter_sample *samples = e->model->counts.v;
@@ -128,7 +128,8 @@ static int compare_lost(const void *a, const void *b)
 	return (la->start_ns > lb->start_ns) - (la->start_ns < lb->start_ns);
 }
 
-/* A stretch may have begun before the recording, but the page begins with the recording. */
+/* The beginning of the lost records; at the earliest that of the recording, where the page
+ * begins. */
 static uint64_t lost_start(const struct encoder *e, const struct model_lost *lost)
 {
 	return lost->start_ns > e->model->start_ns ? lost->start_ns : e->model->start_ns;
@@ -165,7 +166,8 @@ void encode_lost(struct encoder *e)
 		lost_section(e, lost + from, section_size(count - from));
 }
 
-/* In memory, the two values that are not threads are the largest; here they are the smallest. */
+/* In memory, the two values that are not threads are the largest; in the page they are the
+ * smallest. */
 static uint64_t releaser_code(uint32_t by)
 {
 	return by == MODEL_UNKNOWN ? 0 : by == MODEL_NONE ? 1 : (uint64_t)by + 2;

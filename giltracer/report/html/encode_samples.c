@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples into sections: when they were taken, the stacks, and runs of equal ones per thread. */
+/* Encodes samples into sections: their times, the stacks, and runs of equal ones per thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -53,7 +53,7 @@ static void put_stacks(struct encoder *e, const struct samples *s)
 	}
 }
 
-/* What the page needs to know of a run: 0 not read, 1 torn, else what it was found doing + 2. */
+/* The state of a run for the page: 0 not read, 1 torn, else enum sampled_what + 2. */
 static uint64_t code_of(const struct sample_run *run)
 {
 	if (run->flags & SAMPLE_GONE)

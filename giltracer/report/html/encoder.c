@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns that all sections share. */
+/* Handles the columns that all sections share. */
 #include "report/html/encoder.h"
 
 #include "trace/stacks.h"

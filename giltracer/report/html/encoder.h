@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the encoders of a pass share; FORMAT.md in share/report has the sections. */
+/* Shared by the encoders of a pass; the sections are documented in share/report/FORMAT.md. */
 #ifndef GILTRACER_REPORT_HTML_ENCODER_H
 #define GILTRACER_REPORT_HTML_ENCODER_H
 
@@ -10,33 +10,33 @@
 #include "trace/names.h"
 #include "trace/source.h"
 
-/* A pass on its way into blocks, with the columns that all sections share. */
+/* A pass being encoded into blocks, with the columns that all sections share. */
 struct encoder {
 	struct blocks *blocks;
 	const struct recording_pass *pass;
 	const struct model *model;
 	const struct rows *rows;
 	size_t index; /* of the pass */
-	bool locks;   /* shown instead of a GIL */
+	bool locks;   /* there are locks instead of a GIL */
 	struct column full[5];
 	struct sparse sparse[3];
 };
 
-/* Start a section: the columns are empty. */
+/* Start a section with empty columns. */
 void encoder_clear(struct encoder *e);
 
 /* Add the first n columns to the section. */
 void encoder_full(struct encoder *e, unsigned n);
 void encoder_sparse(struct encoder *e, unsigned n);
 
-/* By how much the ids of the source's frames are larger on the page: they follow its stacks. */
+/* The difference of ids of the source's frames on the page, where they follow its stacks. */
 uint32_t encoder_frames_shift(const struct source *source);
 
-/* Names by id, or the count that ids lists. */
+/* Names by id, or the count names in ids. */
 void encode_names(struct encoder *e, const char *table, const struct names *names,
                   const uint32_t *ids, uint32_t count);
 
-/* The number of items of each kind in the encoder's pass. */
+/* Encode all items of each kind in the encoder's pass. */
 void encode_lanes(struct encoder *e);
 void encode_slices(struct encoder *e);
 void encode_stacks(struct encoder *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The self-contained page: fills share/report/page.html as share/report/FORMAT.md says. */
+/* The self-contained page: fills share/report/page.html as documented in share/report/FORMAT.md. */
 #include "report/report.h"
 
 #include <ctype.h>
@@ -36,8 +36,8 @@ static void put_title(const struct recording *recording, FILE *out)
 	fputs("· giltracer", out);
 }
 
-/* The beginning of a link to a time since the recording began, with some time around it, and to
- * what of that kind is in the timeline there. */
+/* Begins a link to a period since the recording began, with a margin on both sides, and to an
+ * item of the given kind in the timeline there. */
 static void put_link(const struct analysis *a, uint64_t from_ns, uint64_t to_ns, const char *kind,
                      uint32_t index, FILE *out)
 {
@@ -50,7 +50,7 @@ static void put_link(const struct analysis *a, uint64_t from_ns, uint64_t to_ns,
 	        to_ns + margin, kind, index, from_ns);
 }
 
-/* The longest wait of those that the verdict is about. */
+/* Links to the longest wait of those in the verdict. */
 static void put_moment(const struct analysis *a, FILE *out)
 {
 	const struct verdict *v = &a->verdict;
@@ -63,7 +63,7 @@ static void put_moment(const struct analysis *a, FILE *out)
 	fputs("</a>.", out);
 }
 
-/* The delay of a task that the reasons name. */
+/* Links to the delayed task in the reasons. */
 static void put_task_delay(const struct analysis *a, const struct reasons *reasons, FILE *out)
 {
 	for (size_t i = 0; i < reasons->v.n; i++) {
@@ -93,7 +93,7 @@ static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *
 	fputs("</li>\n", out);
 }
 
-/* Many words: shown at once only if they are important. */
+/* Caveats are long, so they are expanded only if they are important. */
 static void put_caveats(const struct analysis *a, FILE *out)
 {
 	CLEANUP(str_done) struct str summary = { 0 };
@@ -116,7 +116,7 @@ static void put_caveats(const struct analysis *a, FILE *out)
 	fputs("</ul></details>", out);
 }
 
-/* A number and its unit stay on one line. */
+/* Keeps each number and its unit on one line. */
 static void put_prose(const struct str *prose, FILE *out)
 {
 	CLEANUP(str_done) struct str kept = { 0 };
@@ -138,7 +138,7 @@ static void put_reasons(const struct analysis *a, const struct reasons *reasons,
 	put_prose(&text, out);
 }
 
-/* A paragraph of the verdict and its end; false: there is none. */
+/* Writes a paragraph of the verdict with its end; returns false if it is empty. */
 static bool put_paragraph(const char *kind, enum phrase before, const struct analysis *a,
                           const struct reasons *reasons, FILE *out)
 {
@@ -217,7 +217,7 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 	return error_set(err, EINVAL, "unknown part of the template");
 }
 
-/* The blocks are made while the rest is written. */
+/* The blocks are made while the other parts are written. */
 static int write_page(const struct analysis *a, const struct template *t, FILE *out,
                       struct error *err)
 {
@@ -237,7 +237,7 @@ static int write_page(const struct analysis *a, const struct template *t, FILE *
 	return status;
 }
 
-/* Each thread takes a kilobyte of the page; browsers do not open one of hundreds of megabytes. */
+/* A thread takes a kilobyte of the page, and browsers cannot open one of hundreds of megabytes. */
 static int check_size(const struct recording *recording, struct error *err)
 {
 	size_t threads = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the page needs beyond the JSON document. */
+/* Writes data for the page that is not in the JSON document. */
 #include "report/html/meta.h"
 
 #include <inttypes.h>
@@ -32,7 +32,8 @@ static void put_options(struct jsonw *w, const struct recording *recording)
 	jsonw_u64(w, "wait_mark_ns", WAIT_MARK_NS);
 }
 
-/* Python asks for a release after one switch interval, two at most, and obeys at once. */
+/* Python asks for a release after one switch interval, or two at most, and Python code obeys at
+ * once. */
 static void put_holders_hint(struct jsonw *w, const struct analysis *a)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -58,7 +59,7 @@ static void put_notes(struct jsonw *w, const struct recording *recording)
 	jsonw_end(w);
 }
 
-/* Relative to the pass; a time that never was is at its start. */
+/* Time since the start of the pass; earlier times become 0. */
 static uint64_t since(const struct model *model, uint64_t at_ns)
 {
 	return at_ns > model->start_ns ? at_ns - model->start_ns : 0;
@@ -102,8 +103,8 @@ static void put_gils(struct jsonw *w, const struct model *model)
 	jsonw_end(w);
 }
 
-/* holder: a thread, -1: unknown, -2: those that have no rows of their own; if grouped, the row is
- * the sum of several. */
+/* holder: a thread, -1: unknown, -2: all without rows of their own; grouped: the row is a sum
+ * over a group. */
 static void put_blame_row(struct jsonw *w, const struct model *model, const struct group_blame *b,
                           int64_t holder, bool grouped)
 {

@@ -8,13 +8,16 @@
 #include "analysis/analysis.h"
 #include "report/html/rows.h"
 
-/* CPython's default, with which waits are compared. */
+/* CPython's default switch interval, with which waits are compared. */
 #define SWITCH_INTERVAL_NS 5000000
-/* A wait of at least this length is never smaller than a pixel. */
+/* A wait of at least this length is drawn at least one pixel wide. */
 #define WAIT_MARK_NS 1000000
 
-/* If there are more rows of who waited for whom, or who used whose CPU, those of groups
- * stand for them, and at most so many: a page has to be read by a browser, and by a person. */
+/*
+ * The maximum number of rows about holders of the GIL or users of CPUs. If there are more, rows of
+ * groups replace them, at most this many, so that a browser can load the page and a person can read
+ * it.
+ */
 #define META_BLAME_ROWS 10000
 
 /* rows are those of the passes, by index. */

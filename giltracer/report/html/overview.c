@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A coarse picture of the GIL lanes, for the page's first paint. */
+/* A coarse picture of the GIL lanes, for the first paint of the page. */
 #include <stdlib.h>
 
 #include "analysis/gil_parts.h"
@@ -12,7 +12,7 @@
 #define THREADS 64
 #define FULL    63
 
-/* Shares of one part in 63rds, which add up to at most 63. */
+/* Rounds the shares of one part to 63rds, whose sum is at most 63. */
 static void round_part(const struct gil_parts *parts, unsigned part, unsigned ret[PART_STATES])
 {
 	unsigned sum = 0, largest = 0;

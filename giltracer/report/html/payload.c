@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that encodes the passes, section by section. */
+/* Runs the thread that encodes the passes, section by section. */
 #include "report/html/payload.h"
 
 #include <errno.h>

@@ -10,13 +10,13 @@
 
 struct payload;
 
-/* Begin to encode all passes, in threads; rows are those of the passes, by index. Both are borrowed
- * until payload_free, which may be called at any time. */
+/* Begin to encode all passes, in threads; rows are those of the passes, by index. Both are
+ * borrowed until payload_free, which may be called at any time. */
 int payload_start(struct payload **ret, const struct recording *recording, const struct rows *rows,
                   struct error *err);
 void payload_free(struct payload *payload);
 
-/* Write the blocks as they are made. */
+/* Write the blocks as they become ready. */
 void payload_write(struct payload *payload, FILE *out);
 
 #endif

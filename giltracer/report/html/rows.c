@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides which Python calls are shown where. */
+/* Decides which Python calls are shown, and in which row. */
 #include "report/html/rows.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ bool rows_fits(const struct rows *rows, const struct slice *slice, uint64_t *end
 	return true;
 }
 
-/* A tid may be used twice in a recording: of such threads, the one that lived when its calls
- * begin. */
+/* A tid may be reused during a recording; the calls belong to the thread that existed when they
+ * began. */
 static void find_threads(struct rows *rows, const struct recording_pass *pass)
 {
 	const struct model *model = pass->model;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Python calls as the page wants them: by thread and depth, cut to the recording, never two at a
- * time in one row, names by how often they occur.
- */
+/* Python calls in the form that the page needs: by thread and depth, cut to the recording,
+ * without overlaps in a row, with names sorted by frequency. */
 #ifndef GILTRACER_REPORT_HTML_ROWS_H
 #define GILTRACER_REPORT_HTML_ROWS_H
 
@@ -12,11 +10,11 @@
 #include "report/report.h"
 
 /**
- * @names: ids in slices->names by how often they are used, the most frequent first
- * @rank: position in names by id; of names that are not used meaningless
+ * @names: ids in slices->names, the most frequently used first
+ * @rank: position in names by id; undefined for unused names
  * @threads: index of the model's thread by index of the slices' thread; MODEL_NONE: not recorded
- * @kept, @dropped: calls that are in rows, and calls that are not: outside the recording, of
- *                  threads not in it, or overlapping another one at their depth
+ * @kept, @dropped: numbers of calls that are in rows, and of those that are not: outside the
+ * recording, of threads not in it, or overlapping another one at their depth
  */
 struct rows {
 	const struct slices *slices;
@@ -26,14 +24,12 @@ struct rows {
 	uint64_t kept, dropped;
 };
 
-/* Of a pass without slices: empty. Borrows from the pass. Free with rows_done. */
+/* For a pass without slices, it is empty. Borrows from the pass. Free with rows_done. */
 void rows_init(struct rows *rows, const struct recording_pass *pass);
 void rows_done(struct rows *rows);
 
-/*
- * Whether slice is kept, in the row that is taken up to *end_ns (0 at its beginning). If so, its
- * times within the recording, and *end_ns moves.
- */
+/* Whether slice is kept, in the row that is used up to *end_ns (initially 0). If so, sets its
+ * start within the recording, and *end_ns to its end. */
 bool rows_fits(const struct rows *rows, const struct slice *slice, uint64_t *end_ns,
                uint64_t *ret_start_ns);
 

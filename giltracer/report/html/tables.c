@@ -21,7 +21,7 @@ static void put_headings(const struct table *table, FILE *out)
 	fputs("</tr></thead>\n<tbody>\n", out);
 }
 
-/* The cells of the first column are the headings of their rows. */
+/* The cells of the first column are row headings. */
 static void put_row(const struct table *table, const struct row *row, FILE *out)
 {
 	fputs("<tr>", out);
@@ -45,7 +45,7 @@ static void put_paragraph(const char *text, FILE *out)
 	fputs("</p>\n", out);
 }
 
-/* Takes the table. */
+/* Writes and frees the table. */
 static void put_table(struct table *table, FILE *out)
 {
 	CLEANUP(str_done) struct str left = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's tables for readers without JavaScript, and for print where there is none. */
+/* The page's tables for readers without JavaScript, and for print without it. */
 #ifndef GILTRACER_REPORT_HTML_TABLES_H
 #define GILTRACER_REPORT_HTML_TABLES_H
 
@@ -7,9 +7,10 @@
 
 #include "analysis/analysis.h"
 
-#define HTML_ROWS 1000 /* rows of a table; what is left out, and how much, is stated below it */
+/* Maximum number of rows of a table; omitted rows are counted below it, with their time. */
+#define HTML_ROWS 1000
 
-/* Of the main pass. */
+/* Tables of the main pass. */
 void html_tables(const struct analysis *a, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* share/report templates: load, fill, nothing else. */
+/* Loads and fills the templates of share/report. */
 #include "report/html/template.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static unsigned line_of(const struct template *t, size_t at)
 	return line;
 }
 
-/* The offset of the next placeholder from at, or the end. */
+/* The offset of the next placeholder at or after at, or the end. */
 static size_t find_open(const struct template *t, size_t at)
 {
 	const char *hit = memmem(t->text + at, t->len - at, OPEN, strlen(OPEN));
@@ -36,7 +36,7 @@ static size_t find_open(const struct template *t, size_t at)
 	return hit ? (size_t)(hit - t->text) : t->len;
 }
 
-/* The placeholder that starts at must be the one of part; returns the offset behind it. */
+/* The placeholder at offset at must be the one of part; returns the offset after it. */
 static int take_part(const struct template *t, size_t at, unsigned part, size_t *ret_end,
                      struct error *err)
 {

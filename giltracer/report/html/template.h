@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page's template: text with placeholders <!--gt:NAME-->, from a closed list, each exactly once
- * and in the list's order (share/report/FORMAT.md). It is read through once; what is filled in is
- * never looked at again, so no text of others can smuggle in a placeholder.
+ * and in the list's order (share/report/FORMAT.md). It is parsed once, and inserted text is never
+ * parsed, so that untrusted text cannot add a placeholder.
  */
 #ifndef GILTRACER_REPORT_HTML_TEMPLATE_H
 #define GILTRACER_REPORT_HTML_TEMPLATE_H
@@ -24,7 +24,7 @@ enum template_part {
 	TEMPLATE_PARTS,
 };
 
-/* The text, and what lies before each placeholder and behind the last. */
+/* The text, with its parts before each placeholder and after the last. */
 struct template
 {
 	char *text;
@@ -34,8 +34,8 @@ struct template
 	} between[TEMPLATE_PARTS + 1];
 };
 
-/* Check len bytes of text, which the template owns from now on (also if it fails; malloced).
- * Errors name the line. Free with template_done. */
+/* Check len bytes of text, which is malloced and owned by the template from now on, even after
+ * an error. Errors name the line. Free with template_done. */
 int template_parse(struct template *ret, char *text, size_t len, struct error *err);
 
 /* Read and check the template at path. */

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* Write text with & < > " ' as entities; controls, bidi controls and bytes that are no UTF-8 become
- * U+FFFD. Fit for element content and quoted attributes. */
+/* Write text with & < > " ' as entities; controls, bidi controls and invalid UTF-8 become
+ * U+FFFD. Suitable for element content and quoted attributes. */
 void html_text(const char *text, FILE *out);
 
 #endif

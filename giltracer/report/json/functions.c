@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of a pass, for machines. */
+/* The functions of a pass, as JSON. */
 #include "report/json/functions.h"
 
 #include "analysis/functions.h"

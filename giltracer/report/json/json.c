@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts for machines: schema 1, see share/giltracer.1. */
+/* The facts as JSON: schema 1, see share/giltracer.1. */
 #include "report/json/json.h"
 
 #include "analysis/facts.h"
@@ -179,7 +179,7 @@ static void put_counters(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
-/* The number of rows of the lists that are shortened. */
+/* The full number of rows of each shortened list. */
 static void put_shortened(struct jsonw *w, const struct recording_pass *pass, size_t most)
 {
 	const struct model *m = pass->model;

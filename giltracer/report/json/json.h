@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the JSON document and the page's meta have in common. */
+/* Shared by the JSON document and the page's meta. */
 #ifndef GILTRACER_REPORT_JSON_JSON_H
 #define GILTRACER_REPORT_JSON_JSON_H
 
@@ -7,16 +7,16 @@
 #include "report/json/jsonw.h"
 #include "report/report.h"
 
-/* The members of a schema 1 thread, written into the open object. */
+/* Write the members of a schema 1 thread into the open object. */
 void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uint32_t thread);
 
-/* The same of a GIL. */
+/* Write those of a GIL. */
 void json_gil_members(struct jsonw *w, const struct model_gil *gil);
 
 /*
- * The document, as report_json writes it, with at most so many rows of "blame" and of "lock_blame",
- * the largest, and of "starvation", which are those of groups (analysis/thread_groups.h) if there
- * are more. Is anything left out or put together, "shortened" says what: pages have to be read.
+ * Write the document of report_json, with at most this many rows: of "blame" and "lock_blame", the
+ * largest; of "starvation", those of groups (analysis/thread_groups.h) if there are more.
+ * "shortened" lists what was omitted or grouped. Used for pages, whose size matters.
  */
 void json_write(const struct analysis *analysis, size_t most, FILE *out);
 

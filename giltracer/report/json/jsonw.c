@@ -15,7 +15,7 @@
 
 #define ESCAPED_MAX 12 /* bytes of an escaped code point */
 
-/* JSON (RFC 8259, 7) escapes in UTF-16. */
+/* JSON escapes in UTF-16 (RFC 8259, 7). */
 static char *add_escape(char *at, uint32_t cp)
 {
 	if (cp >= 0x10000) {
@@ -34,7 +34,7 @@ static char *add_utf8(char *at, uint32_t cp)
 	return at + text.len;
 }
 
-/* Writes cp to at, which has room for ESCAPED_MAX bytes and a NUL; where it ends. */
+/* Writes cp to at, which has room for ESCAPED_MAX bytes and a NUL; returns its end. */
 static char *add_codepoint(char *at, uint32_t cp)
 {
 	switch (cp) {
@@ -56,13 +56,13 @@ static char *add_codepoint(char *at, uint32_t cp)
 	return utf8_is_unsafe(cp) ? add_escape(at, cp) : add_utf8(at, cp);
 }
 
-/* ASCII that stays as it is. */
+/* ASCII characters that need no escape. */
 static const bool is_plain[256] = {
 	[' ' ... '!'] = true, ['#' ... '%'] = true, ['\'' ... ';'] = true,
 	['=' ... '='] = true, ['?' ... '['] = true, [']' ... '~'] = true,
 };
 
-/* Nearly all of it is plain ASCII, written at once. */
+/* Nearly all text is plain ASCII, which is written in one piece. */
 static void put_text(struct outbuf *out, const char *text)
 {
 	uint32_t cp;
@@ -91,7 +91,7 @@ static void new_line(struct jsonw *w, unsigned depth)
 		outbuf_addc(&w->out, '\t');
 }
 
-/* What goes before a value: comma, line, key. */
+/* Writes what precedes a value: comma, newline, key. */
 static void before(struct jsonw *w, const char *key)
 {
 	if (w->depth) {
@@ -216,7 +216,7 @@ struct outbuf *jsonw_value(struct jsonw *w)
 
 char *jsonw_quoted(const char *text)
 {
-	/* A byte gives six at most: a control character. */
+	/* A byte becomes at most six: a control character. */
 	char *ret = xcalloc(strlen(text) + 1, ESCAPED_MAX / 2), *at = ret;
 	uint32_t cp;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What blocks the threads of a free-threaded interpreter, for machines. */
+/* The time for which threads of a free-threaded interpreter are blocked, as JSON. */
 #include "report/json/locks.h"
 
 #include "analysis/facts.h"

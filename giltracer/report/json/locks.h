@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What blocks the threads of a free-threaded interpreter, for machines. */
+/* The time for which threads of a free-threaded interpreter are blocked, as JSON. */
 #ifndef GILTRACER_REPORT_JSON_LOCKS_H
 #define GILTRACER_REPORT_JSON_LOCKS_H
 
 #include "analysis/analysis.h"
 #include "report/json/jsonw.h"
 
-/* Members "locks", "lock_blame" (at most so many rows, the largest) and "blocked" of an open
- * object.
- */
+/* Write the members "locks", "lock_blame" (at most this many rows, the largest) and "blocked"
+ * into the open object. */
 void locks_json(struct jsonw *w, const struct analysis *a, size_t most);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples show, for machines: counts. */
+/* Counts of samples, as JSON. */
 #include "report/json/samples.h"
 
 #include "report/json/json.h"
@@ -11,7 +11,7 @@ static void put_whats(struct jsonw *w, const uint64_t *what)
 		jsonw_u64(w, sampled_what_name(i), what[i]);
 }
 
-/* The interpreter whose GIL a thread had or could have, as it was last seen. */
+/* The interpreter whose GIL a thread used last. */
 static uint32_t last_gil_of(const struct sample_thread *thread)
 {
 	return thread->runs.n ? thread->runs.v[thread->runs.n - 1].gil_of : 0;

@@ -5,7 +5,7 @@
 #include "analysis/analysis.h"
 #include "report/json/jsonw.h"
 
-/* The member "samples": counts of samples, or null; at most most places. */
+/* Write the member "samples": counts of samples, or null; with at most this many places. */
 void samples_json(struct jsonw *w, const struct analysis *a, size_t most);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which threads and programs had the CPUs, for machines. */
+/* Users of the CPUs while threads were runnable, as JSON. */
 #include "report/json/starvation.h"
 
 #include "report/json/json.h"
@@ -30,7 +30,7 @@ static void put_row(struct jsonw *w, const struct recording_pass *pass,
 	jsonw_end(w);
 }
 
-/* The last row is the sum of those that are left out. */
+/* The last row is the sum of the omitted ones. */
 static void put_groups(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	struct group_blame rest = { .longest_waiter = MODEL_NONE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what json.c and functions.c wrote. */
+/* Reads what json.c and functions.c write. */
 #include "report/json/summary_read.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* A value that is not a number, or is negative, is read as 0. */
+/* A value that is not a number, or is negative, becomes 0. */
 static uint64_t number(const json_t *object, const char *key)
 {
 	json_int_t value = json_integer_value(json_object_get(object, key));

@@ -6,7 +6,7 @@
 #include "analysis/summary.h"
 #include "base/error.h"
 
-/* Of schema 1; free with summary_done, also behind an error. */
+/* Parses schema 1; free with summary_done, even after an error. */
 int summary_read(struct summary *ret, const char *text, size_t len, struct error *err);
 
 #endif

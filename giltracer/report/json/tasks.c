@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* asyncio's tasks, for machines. */
+/* asyncio's tasks, as JSON. */
 #include "report/json/tasks.h"
 
 #include "analysis/task_levels.h"
@@ -11,13 +11,13 @@ static const char *slices_name(const struct analysis *a, uint32_t id)
 	return id ? names_get(a->pass->slices->names, id) : NULL;
 }
 
-/* A thread of the slices. */
+/* The tid of a thread of the slices. */
 static void put_tid(struct jsonw *w, const char *key, const struct analysis *a, uint32_t thread)
 {
 	jsonw_u64(w, key, a->pass->slices->threads[thread].tid);
 }
 
-/* Since the recording began. */
+/* A time since the start of the recording; null if it is 0. */
 static void put_time(struct jsonw *w, const char *key, const struct analysis *a, uint64_t ns)
 {
 	if (ns)

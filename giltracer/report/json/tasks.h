@@ -4,17 +4,19 @@
 
 #include "report/json/json.h"
 
-/* Of tasks, of which each takes half a kilobyte, how many are listed where of other things at most so
- * many are. */
+/* The maximum number of tasks if other lists have at most this many entries; a task takes half a
+ * kilobyte. */
 size_t tasks_json_most(size_t most);
 
-/* The member "tasks": of asyncio, in at most so many groups, and one by one; null if there were none. */
+/* Write the member "tasks": asyncio's tasks, in at most this many groups, and one by one; null
+ * if there were none. */
 void tasks_json(struct jsonw *w, const struct analysis *analysis, size_t most);
 
-/* Groups of the page's meta that have levels: those that are most late. */
+/* The number of groups in the page's meta that have levels: those with the most time late. */
 #define TASK_LANES 16
 
-/* The member "tasks" of the page's meta: see share/report/FORMAT.md. None if there were no tasks. */
+/* Write the member "tasks" of the page's meta, see share/report/FORMAT.md. Nothing if there were
+ * no tasks. */
 void tasks_meta(struct jsonw *w, const struct analysis *analysis);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows, cells and notes. */
+/* Makes rows, cells and notes. */
 #include "report/tables/cells.h"
 
 #include <string.h>

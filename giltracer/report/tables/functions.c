@@ -35,7 +35,7 @@ static void add_function(struct table *table, const struct analysis *a,
 		cell_ms(row, 7, gain_ns, 1);
 }
 
-/* What releasing the GIL in the first function would save. */
+/* The time that releasing the GIL in the first function would save. */
 static void add_gain(struct table *table, const struct analysis *a, const struct hog *hog,
                      unsigned name_columns)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples show: shares of counts, marked as estimates. */
+/* Shares of samples, marked as estimates. */
 #include "report/sampled_text.h"
 #include "report/tables/cells.h"
 #include "trace/names.h"
 
-#define LEAST_PERCENT 0.5 /* of the threads' samples that is worth a row */
+#define LEAST_PERCENT 0.5 /* minimum share of the threads' samples for a row */
 
 static void put_thread(struct row *row, const struct analysis *a, const struct sampled_thread *t,
                        unsigned name_columns)

@@ -15,8 +15,8 @@
 #define TABLE_COLUMNS 11
 
 /**
- * @number: it is one, of @value with so many @decimals; else
- * @text: made safe for a terminal, @width columns of it
+ * @number: the cell is a number, @value with this many @decimals; else
+ * @text: safe for a terminal, @width columns wide
  */
 struct cell {
 	struct str text;
@@ -32,8 +32,8 @@ struct row {
 
 /**
  * @caption: for a page; @headings: of each column
- * @columns: of which the first @text_columns are text, the others numbers
- * @left, @left_ns: rows that were left out, and their time; @say_left: how to say that
+ * @columns: number of columns; the first @text_columns are text, the others numbers
+ * @left, @left_ns: omitted rows, and their time; @say_left: the sentence about them
  * @notes: sentences below the table
  */
 struct table {
@@ -46,10 +46,10 @@ struct table {
 };
 
 /**
- * How much of them is wanted.
- * @threads, @waits, @functions: at most so many rows
- * @name_columns: names are cut there
- * @all: rows of next to no time, too
+ * Limits for a table.
+ * @threads, @waits, @functions: maximum numbers of rows
+ * @name_columns: width at which names are cut
+ * @all: include rows with almost no time
  */
 struct table_limits {
 	size_t threads, waits, functions;
@@ -57,7 +57,7 @@ struct table_limits {
 	bool all;
 };
 
-/* Each fills in ret, to be freed with table_done; a table without rows is not shown. */
+/* Each fills in ret; free with table_done. A table without rows is not shown. */
 void table_threads(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_states(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_gil_waits(struct table *ret, const struct analysis *a,
@@ -66,13 +66,13 @@ void table_lock_waits(struct table *ret, const struct analysis *a,
                       const struct table_limits *limits);
 void table_cpu_waits(struct table *ret, const struct analysis *a,
                      const struct table_limits *limits);
-/* Overdue holds by function; and all holds that others waited for, unless nearly all that waiting
- * was for overdue ones. */
+/* Overdue holds by function; and all holds that others waited for, unless nearly all of the
+ * waiting was for overdue ones. */
 void table_overdue(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
-/* What samples show, marked as estimates. */
+/* Facts from samples, marked as estimates. */
 void table_sampled_threads(struct table *ret, const struct analysis *a,
                            const struct table_limits *limits);
 void table_sampled_places(struct table *ret, const struct analysis *a,

@@ -11,7 +11,7 @@
 #define GAP        3
 #define NARROW_GAP 2
 
-/* Thousands apart, so that a long number can be read. */
+/* Groups digits by thousands, so that long numbers are readable. */
 static void add_number(struct str *out, double value, int decimals)
 {
 	char plain[64];
@@ -51,7 +51,7 @@ static void put_cell(const struct cell *cell, unsigned width, bool left, FILE *o
 		fprintf(out, "%*s%s", pad, "", text);
 }
 
-/* The break that makes the longer of two lines shortest; NULL if the text is one word. */
+/* The break at which the longer of two lines is shortest; NULL if the text is one word. */
 static const char *middle_blank(const char *text)
 {
 	const char *best = NULL;
@@ -68,7 +68,7 @@ static const char *middle_blank(const char *text)
 	return best;
 }
 
-/* A table as it is laid out. @two_lines: the headings take two, so that it is narrower. */
+/* The layout of a table. @two_lines: headings have two lines, so that the table is narrower. */
 struct layout {
 	const struct table *table;
 	bool two_lines;
@@ -76,7 +76,7 @@ struct layout {
 	unsigned widths[TABLE_COLUMNS];
 };
 
-/* The line of a heading: the upper one may be empty. */
+/* One line of a heading; the upper one may be empty. */
 static void heading_line(struct str *out, const struct layout *l, unsigned column, bool upper)
 {
 	const char *text = phrase(l->table->headings[column]);
@@ -97,7 +97,7 @@ static unsigned heading_width(const struct layout *l, unsigned column)
 	return (unsigned)(upper.len > lower.len ? upper.len : lower.len);
 }
 
-/* Returns the columns that it takes. */
+/* Returns the total width in columns. */
 static unsigned lay_out(struct layout *l, const struct table *table, bool two_lines, unsigned gap)
 {
 	unsigned sum = INDENT + gap * (table->columns - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables for terminals: aligned, as narrow as the terminal if their words allow. */
+/* Tables for terminals: aligned, and as narrow as the terminal if their words permit. */
 #ifndef GILTRACER_REPORT_TABLES_TEXTTABLE_H
 #define GILTRACER_REPORT_TABLES_TEXTTABLE_H
 
@@ -7,7 +7,7 @@
 
 #include "report/tables/tables.h"
 
-/* Write the table, what was left out of it, and its notes; nothing if it has no rows. */
+/* Write the table, the sentence about omitted rows, and its notes; nothing if it has no rows. */
 void texttable_write(const struct table *table, FILE *out);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads and what they did. */
+/* Threads and the time in their states. */
 #include <stdbool.h>
 #include <string.h>
 
 #include "report/tables/cells.h"
 
-#define FIRST_COLUMN 2 /* behind the thread and its life */
+#define FIRST_COLUMN 2 /* after the thread and its life */
 
-/* A column: percent, or a time of the thread; where it is in the shares or in the thread. */
+/* A column: a percentage or a time, at an offset in the shares or in the thread. */
 struct thread_column {
 	enum phrase heading;
 	bool is_time;
@@ -26,7 +26,7 @@ struct thread_column {
 
 /* clang-format off */
 
-/* The last two only where they matter. */
+/* The last two columns are shown only if they matter. */
 #define COSTS 2
 
 static const struct thread_column gil_columns[] = {
@@ -69,7 +69,7 @@ _Static_assert(COUNT(gil_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has 
 _Static_assert(COUNT(lock_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
 _Static_assert(COUNT(state_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
 
-/* The columns of a table, and what fills them of a thread. */
+/* The columns of a table, and the function that fills them in for a thread. */
 struct thread_columns {
 	const struct thread_column *v[TABLE_COLUMNS];
 	size_t n;
@@ -146,7 +146,7 @@ static uint64_t life(const struct model_thread *t)
 	return t->end_ns - t->start_ns;
 }
 
-/* A row for each thread or group, in their order. */
+/* Adds a row for each thread or group, in their order. */
 static void add_threads(struct table *table, const struct analysis *a,
                         const struct table_limits *limits, const struct thread_columns *columns)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waited for whom. */
+/* Waits, by waiter and holder. */
 #include "report/tables/cells.h"
 #include "report/wording.h"
 
-#define WAIT_SHARE 0.5 /* percent of the waiting that is worth a row */
-#define NOTE_SHARE 1   /* percent of the waiting that is worth a sentence */
+#define WAIT_SHARE 0.5 /* minimum percentage of the waiting for a row */
+#define NOTE_SHARE 1   /* minimum percentage of the waiting for a sentence */
 
 /* A holder that is not a thread: a program, nobody, or unknown. */
 static void put_holder(struct row *row, unsigned column, const struct analysis *a,
@@ -26,7 +26,7 @@ static bool is_worth_a_row(const struct group_blame *b, uint64_t all_ns, size_t 
 	       (!at || facts_percent(b->wait_ns, all_ns) >= WAIT_SHARE);
 }
 
-/* The waiter and the holder of each row; put fills in the other columns. */
+/* Adds the waiter and the holder of each row; put fills in the other columns. */
 static void add_waits(struct table *table, const struct analysis *a,
                       const struct group_blames *waits, const struct table_limits *limits,
                       void (*put)(struct row *, const struct group_blame *, uint64_t all_ns))
