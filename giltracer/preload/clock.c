@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The time, by the processor's own counter where that can measure time. */
+/* Reads time from the processor's own counter if that can measure time, else from the kernel. */
 #include "preload/internal.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ bool clock_is_tsc;
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 
 #if defined(__x86_64__)
-/* The kernel stops using a counter that differs between CPUs. */
+/* The kernel does not use a counter that differs between CPUs. */
 static bool kernel_trusts_tsc(void)
 {
 	static const char path[] =
@@ -34,7 +34,8 @@ static bool kernel_trusts_tsc(void)
 	       !strncmp(text, "hyperv", 6);
 }
 
-/* Constant and nonstop: the same rate whatever the processor does; and rdtscp is available. */
+/* The counter must be constant and nonstop, so that its rate never changes, and rdtscp must
+ * exist. */
 static bool is_tsc_time(void)
 {
 	unsigned a, b, c, d;
@@ -47,7 +48,7 @@ static bool is_tsc_time(void)
 }
 #endif
 
-/* libc's own: a library that fakes the time may be preloaded before ours. */
+/* Uses libc's clock_gettime, because a library preloaded before ours may fake the time. */
 void clock_begin(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -76,8 +77,7 @@ void clock_look(uint64_t *stamp, uint64_t *ns)
 {
 	uint64_t narrowest = UINT64_MAX;
 
-	/* A thread may be stopped between reading the two clocks: the pair that is closest together
-	 * is the right one. */
+	/* A thread may be preempted between reading the two clocks, so the closest pair is used. */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = clock_stamp(), now = clock_ns(), after = clock_stamp();
 

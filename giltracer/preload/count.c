@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of totals: its file, and which thread has which slot of it. */
+/* The page of totals: its file, and the assignment of slots to threads. */
 #include "preload/count.h"
 
 #include <errno.h>
@@ -24,16 +24,16 @@ _Static_assert(TOTALS_GILS == GILS_MAX, "the table of GILs");
 _Static_assert(sizeof(struct totals_slot) % 64 == 0, "lines of the cache");
 _Static_assert(CHUNK_BYTES % 4096 == 0 && TOTALS_SLOTS_AT % 4096 == 0, "chunks are mapped");
 
-/* How long a process that has no rate of the launcher's looks at its clocks. */
+/* How long a process measures its clocks if the launcher did not write a rate. */
 #define MEASURE_NS 2000000
 
 struct counting counting;
 
 /**
  * @key: its destructor runs when a thread ends
- * @next: slot that nobody has had yet
- * @chunk: where slots are mapped; @names: which threads a slot is for, 0: unused
- * @groups: how many a GIL has
+ * @next: the first slot that has never been used
+ * @chunk: addresses of mapped slots; @names: hash of each slot's group of names, 0: unused
+ * @groups: number of groups, by GIL
  */
 static struct page {
 	struct totals_header *header;
@@ -52,8 +52,8 @@ static struct page {
 
 /* ---- the file */
 
-/* Blocks are reserved before they are mapped: to write where a full disk has none ends a program.
- */
+/* Blocks are reserved before they are mapped: writing to a mapped page for which a full disk has
+ * no block would end the program. */
 static void *map_part(int flags, size_t at, size_t bytes)
 {
 	long fd = syscall(SYS_openat, AT_FDCWD, page.path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW,
@@ -68,7 +68,7 @@ static void *map_part(int flags, size_t at, size_t bytes)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* Field 22 of /proc/self/stat: the twentieth behind the name, in which there may be anything. */
+/* Field 22 of /proc/self/stat: the twentieth after the name, which may contain anything. */
 static uint64_t start_time(void)
 {
 	char text[1024];
@@ -109,7 +109,7 @@ static uint64_t find_rate(void)
 	if (!clock_is_tsc)
 		return (uint64_t)1 << 32;
 	if (counting.mult)
-		return counting.mult; /* of the parent */
+		return counting.mult; /* the parent's */
 	memcpy(path, page.path, page.dir_len);
 	memcpy(path + page.dir_len, name, sizeof(name));
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -123,7 +123,7 @@ static uint64_t find_rate(void)
 
 /* ---- the page */
 
-/* DIR/PID.STAMP.totals */
+/* The file is DIR/PID.STAMP.totals. */
 static void begin(void)
 {
 	char *at = page.path + page.dir_len;
@@ -208,7 +208,7 @@ static struct totals_slot *slot_at(unsigned i)
 	return chunk ? &chunk[i % TOTALS_CHUNK] : NULL;
 }
 
-/* The same number for names that differ in digits only. */
+/* Returns the same number for names that differ in digits only. */
 static uint64_t hash_name(const char *name, const struct gil *g)
 {
 	uint64_t hash = 14695981039346656037u ^ (uint64_t)(g - gils);
@@ -240,7 +240,7 @@ static struct totals_slot *find_left(struct self *me, uint64_t name)
 	return NULL;
 }
 
-/* Whoever needs a chunk first maps it; two may at the same time. */
+/* The first thread that needs a chunk maps it; two threads may do so at the same time. */
 static bool map_chunk(unsigned number)
 {
 	struct totals_slot *none = NULL, *map;
@@ -255,7 +255,7 @@ static bool map_chunk(unsigned number)
 	return true;
 }
 
-/* That of an earlier thread of this name, or a new one. */
+/* The group of an earlier thread of this name, or a new one. */
 static uint32_t find_group(const struct gil *g, uint64_t name, unsigned before)
 {
 	uint32_t group;
@@ -299,7 +299,7 @@ static void find_name(char *ret, const struct self *me)
 		prctl(PR_GET_NAME, ret);
 }
 
-/* It was cancelled while it waited. */
+/* The thread was cancelled while it waited. */
 static void leave_waiting(struct totals_slot *slot)
 {
 	uint64_t ticks = count_change(slot, TOTALS_ENDED, clock_stamp());
@@ -329,7 +329,7 @@ static void leave_slot(struct self *me)
 	page.owned[me->slot_number] = false;
 }
 
-/* From now on it is the thread's. */
+/* Gives the slot to the thread. */
 static void enter_slot(struct self *me, const struct gil *g, struct totals_slot *slot,
                        const char *name)
 {
@@ -363,10 +363,13 @@ static void take_slot(struct self *me, const struct gil *g, const char *name)
 		__atomic_fetch_add(&page.header->left_out, 1, __ATOMIC_RELAXED);
 }
 
-/* ---- threads without a name
-
-A thread is counted here until it has one, or its first hold is over: what it has done by then is added
-to a slot that fits its name. Else each process had a group of threads that were about to have a name. */
+/*
+ * ---- threads without a name
+ *
+ * A new thread is counted here until it has a name or its first hold ends; then its totals are
+ * added to a slot for its name. Otherwise each process would have a group for threads before they
+ * have their names.
+ */
 
 #define NURSERY 64
 
@@ -395,7 +398,7 @@ static bool enter_nursery(struct self *me)
 	return false;
 }
 
-/* Into a slot, with all that it has done. */
+/* Moves the thread, with its totals, to a slot. */
 static void leave_nursery(struct self *me, const struct gil *g, const char *name)
 {
 	struct totals_slot *from = me->slot, *to;
@@ -424,8 +427,11 @@ static void leave_nursery(struct self *me, const struct gil *g, const char *name
 	nursery_owned[from - nursery] = false;
 }
 
-/* A thread that has ended once stays without. The main thread's name is known, and so are those of
- * threads that are not threading's own, which have no time for another. */
+/*
+ * A thread that has ended gets no slot again. A thread in the nursery that threading does not name
+ * gets its slot, with the kernel's name, during its first hold. The main thread, and threads that
+ * have had a slot before, do not pass through the nursery.
+ */
 void count_take_slot(struct self *me, const struct gil *g)
 {
 	char name[TOTALS_NAME];
@@ -487,7 +493,7 @@ void count_named(const char *name)
 	errno = saved;
 }
 
-/* Destructors of others may take the GIL once more, in any order: ours is to be the last. */
+/* Destructors of other code may take the GIL once more, in any order, so ours must run last. */
 static void thread_ended(void *data)
 {
 	struct self *me = data;
@@ -505,7 +511,7 @@ static void thread_ended(void *data)
 
 /* ---- a forked child */
 
-/* What is mapped is the parent's. */
+/* Unmaps the parent's page. */
 static void unmap(void)
 {
 	munmap(page.header, TOTALS_SLOTS_AT);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting: what a thread adds to its slot of the page of totals (totals.h) where a GIL is handled.
- */
+/* Counting: what a thread adds to its slot in the page of totals (totals.h) when it uses a GIL. */
 #ifndef GILTRACER_PRELOAD_COUNT_H
 #define GILTRACER_PRELOAD_COUNT_H
 
@@ -9,7 +8,7 @@
 
 /**
  * @on: this process has a page
- * @named: threads say their names as they start
+ * @named: threads report their names when they start
  * @mult: totals_header.mult
  */
 struct counting {
@@ -19,56 +18,56 @@ struct counting {
 
 extern struct counting counting;
 
-/* @slot: NULL: nothing is counted; @seq: what its seq was */
+/* @slot: NULL: nothing is counted; @seq: its previous seq */
 struct count {
 	struct totals_slot *slot;
 	uint64_t seq;
 };
 
-/* A GIL has been made: from now on this process has a page, if there is a folder for it. */
+/* A GIL has been created: this process has a page from now on, if the folder exists. */
 void count_begin(void);
 void count_in_child(void);
 
-/* A GIL is there, or is gone. */
+/* A GIL was created, or destroyed. */
 void count_gil_made(struct gil *g);
 void count_gil_gone(const struct gil *g);
 
-/* Its holder was asked to release it; its mutex is locked. */
+/* The holder of the GIL was asked to release it. Its mutex is locked. */
 void count_asked(const struct gil *g);
 
-/* A slot for the thread and this GIL, instead of the one that it has. me->slot is NULL if there is
- * none. */
+/* Replaces the thread's slot by one for this GIL; me->slot is NULL if there is none. */
 void count_take_slot(struct self *me, const struct gil *g);
 
-/* The calling thread, which holds a GIL, has this name from now on. */
+/* The calling thread, which holds a GIL, has a new name. */
 void count_named(const char *name);
 
-/* ---- waited_for.c: for whom threads wait. The GIL's mutex is locked. */
+/* ---- waited_for.c: waits by holder. The GIL's mutex is locked. */
 
-/* The thread waits since stamp. */
+/* The thread has begun to wait. */
 void waited_begin(struct self *me, struct gil *g);
 
-/* From here to one of the next two, a stamp is taken. */
+/* Begins a change, to be ended by one of the next two functions; a stamp is taken in between. */
 void waited_open(struct gil *g);
 
-/* The thread has the GIL at stamp, or, if another one has it, left. Before count_acquired. */
+/* The thread has taken the GIL at stamp or, if another thread holds it, given up. Called before
+ * count_acquired. */
 void waited_acquired(struct self *me, struct gil *g, const struct count *c, uint64_t stamp);
 void waited_released(struct gil *g, uint64_t stamp);
 
-/* The thread, which holds the GIL, belongs to another group from now on. The mutex is not locked. */
+/* The thread, which holds the GIL, has changed its group. Called with the mutex not locked. */
 void waited_named(const struct self *me, struct gil *g);
 
 /* ---- names.c */
 
-/* A thread is being created by the code at caller. */
+/* The code at caller creates a thread. */
 void names_thread_starts(const void *caller);
 
-/* ---- what follows is inline: it is done twice for each release */
+/* ---- inline, because it is executed twice for each release */
 
 #define COUNT_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define COUNT_ADD(field, value) COUNT_SET(field, (field) + (value))
 
-/* From here to count_close() the thread's slot is being written. */
+/* Begins to change the thread's slot, until count_close(). */
 static inline struct count count_open(struct self *me, const struct gil *g)
 {
 	struct count c = { .slot = NULL };
@@ -86,15 +85,15 @@ static inline struct count count_open(struct self *me, const struct gil *g)
 	return c;
 }
 
-/* A signal handler that came in between leaves it to who it interrupted. */
+/* In a signal handler, leaves the end of the change to the interrupted function. */
 static inline void count_close(const struct count *c)
 {
 	if (LIKELY(!(c->seq & 1)))
 		__atomic_store_n(&c->slot->seq, c->seq + 2, __ATOMIC_RELEASE);
 }
 
-/* Ends what the thread did: for how long it did it. Counters of different CPUs may differ by a few
- * ticks. */
+/* Changes the state and returns for how long the thread was in the previous one. Counters of
+ * different CPUs may differ by a few ticks. */
 static inline uint64_t count_change(struct totals_slot *slot, enum totals_state state,
                                     uint64_t stamp)
 {
@@ -117,7 +116,7 @@ static inline void count_duration(uint64_t *histogram, uint64_t ticks)
 	COUNT_ADD(histogram[i], 1);
 }
 
-/* The group that has the GIL; also without its mutex. */
+/* The group that holds the GIL; may be called without its mutex. */
 static inline uint32_t count_holder(const struct gil *g)
 {
 	if (!g->waited)
@@ -149,7 +148,7 @@ static inline void count_waited(struct totals_slot *slot, uint64_t ticks)
 	COUNT_SET(slot->longest_wait_end, slot->since);
 }
 
-/* It has the GIL, or, with another state, left. */
+/* The thread has taken the GIL or, with another state, given up. */
 static inline void count_acquired(const struct count *c, enum totals_state state, uint64_t stamp)
 {
 	enum totals_state before;
@@ -161,7 +160,7 @@ static inline void count_acquired(const struct count *c, enum totals_state state
 	ticks = count_change(c->slot, state, stamp);
 	if (before == TOTALS_WAIT)
 		count_waited(c->slot, ticks);
-	else if (UNLIKELY(before == TOTALS_HOLD)) /* of a GIL that was made again, after fork */
+	else if (UNLIKELY(before == TOTALS_HOLD)) /* of a GIL initialized again by fork */
 		COUNT_ADD(c->slot->hold, ticks);
 	count_close(c);
 }
@@ -188,7 +187,8 @@ static inline void count_released(const struct count *c, uint64_t stamp, uint64_
 	count_close(c);
 }
 
-/* A forced switch: it waits, since its release, until another thread has the GIL. */
+/* A forced switch: the thread waits, from its release on, until another thread has taken the
+ * GIL. */
 static inline void count_switch(struct self *me, const struct gil *g)
 {
 	struct count c = count_open(me, g);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which Python functions run in the thread that is about to release the GIL. drop_gil() has just
- * put its PyThreadState into gil->last_holder. From there offsets lead to the frames and their code
- * objects, each of which is written to the log when it is first seen.
+ * Finds the Python functions that run in the thread that is about to release the GIL. drop_gil()
+ * has just stored its PyThreadState in gil->last_holder; from there, offsets lead to the frames and
+ * their code objects, each of which is written to the log when it is first seen.
  *
- * A code object is known by its address and by what it consists of: its memory may be used again.
- * What a thread found before is compared with what is there now, which is cheaper than to find it.
- * The first walks look at each step whether it leads to memory and to an object of the right type;
- * one that does not ends it for good.
+ * A code object is identified by its address and its contents, because its memory may be reused.
+ * The result of an earlier walk is compared with the present frames, which is faster than a new
+ * walk. The first walks check at each step that it leads to mapped memory and to an object of the
+ * right type; if a check fails, the walk ends.
  */
 #include "preload/internal.h"
 
@@ -19,11 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Walks that are checked; steps over the interpreter's own frames. */
+/* The number of walks to check; the maximum number of the interpreter's own frames in a walk. */
 #define CHECKED   64
 #define STEPS_MAX 32
 
-/* Powers of two; filled to three quarters at most. */
+/* Powers of two; at most three quarters are used. */
 #define FUNCTIONS 16384
 #define LISTS     65536
 
@@ -57,7 +57,7 @@ static struct {
 
 /* ---- memory */
 
-/* What is mapped can be read: no offset leads to a guard page. */
+/* Mapped memory is assumed to be readable: no offset leads to a guard page. */
 static bool is_mapped(const char *p)
 {
 	unsigned char vec[2];
@@ -115,7 +115,7 @@ static uint32_t table_get(const struct table *t, uint64_t key)
 	}
 }
 
-/* Called with the lock taken; false: the table is full. */
+/* Called with the lock held; false: the table is full. */
 static bool table_set(struct table *t, uint64_t key, uint32_t number)
 {
 	uint32_t i = (uint32_t)key;
@@ -135,7 +135,7 @@ static bool table_make(struct table *t, uint32_t slots)
 	void *map;
 
 	if (t->slots)
-		return true; /* of an earlier recording */
+		return true; /* left by an earlier recording */
 	map = mmap(NULL, slots * sizeof(struct slot), PROT_READ | PROT_WRITE,
 	           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
@@ -145,9 +145,9 @@ static bool table_make(struct table *t, uint32_t slots)
 	return true;
 }
 
-/* ---- functions, as they are first seen */
+/* ---- functions seen for the first time */
 
-/* UTF-8 of len characters of 1, 2 or 4 bytes, as much as there is room for. */
+/* Writes len characters of 1, 2 or 4 bytes as UTF-8, as many as there is room for. */
 static size_t put_utf8(char *ret, size_t room, const char *text, size_t len, unsigned kind)
 {
 	size_t n = 0;
@@ -176,7 +176,7 @@ static size_t put_utf8(char *ret, size_t room, const char *text, size_t len, uns
 	return n;
 }
 
-/* A str; PyUnicodeObject.state: kind in bits 2 to 4, compact is bit 5, ascii bit 6. */
+/* Writes a str. PyUnicodeObject.state: kind in bits 2 to 4, compact is bit 5, ascii bit 6. */
 static size_t put_str(char *ret, size_t room, const char *str)
 {
 	uint32_t state;
@@ -189,14 +189,15 @@ static size_t put_str(char *ret, size_t room, const char *str)
 	kind = state >> 2 & 7;
 	if (!(state & 0x20) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
-	/* An ASCII str has its characters after the head; any other has its UTF-8 there and, until
-	 * 3.11, its wchar_t. */
+	/* The characters of an ASCII str follow its head; other strings have the members for
+	 * UTF-8 and, until 3.11, wchar_t in between. */
 	skip = state & 0x40 ? 0 : (frames.at.minor < 12 ? 3 : 2) * sizeof(void *);
 	return put_utf8(ret, room, str + frames.at.text + skip,
 	                (size_t)u64_at(str, 2 * sizeof(void *)), kind);
 }
 
-/* co_filename, co_name, before 3.11 co_lnotab; co_filename, co_name, co_qualname, co_linetable. */
+/* Up to 3.10, the order is co_filename, co_name, co_lnotab; then co_filename, co_name,
+ * co_qualname, co_linetable. */
 static const char *file_of(const char *code)
 {
 	return pointer_at(code, frames.at.name - (frames.at.minor < 11 ? 8 : 16));
@@ -207,8 +208,8 @@ static const char *table_of(const char *code)
 	return pointer_at(code, frames.at.name + 8);
 }
 
-/* Where C calls Python, and where a class makes an object, there are frames of code that no program
- * contains. */
+/* The interpreter has frames of its own code where C calls Python, and where a class creates an
+ * object. */
 static bool is_own(const char *name, size_t len, uint32_t line)
 {
 	static const char trampoline[] = "<interpreter trampoline>", init[] = "__init__";
@@ -222,7 +223,7 @@ struct described {
 	char text[2 * NAME_MAX_BYTES];
 };
 
-/* The number of the function; 0: it cannot be described. */
+/* The number of the function; 0: its description cannot be read. */
 static uint32_t describe(const char *code)
 {
 	static uint32_t next;
@@ -255,13 +256,13 @@ static const char *name_of(const char *code)
 	return pointer_at(code, frames.at.name);
 }
 
-/* The hash of a name: a name that is looked up has one. */
+/* The hash of a str, which names have, because they are looked up. */
 static uint64_t hash_of(const char *name)
 {
 	return u64_at(name, 3 * sizeof(void *));
 }
 
-/* The fields that tell a code object from another one that is later at its address. */
+/* Hashes the fields that distinguish a code object from a later one at the same address. */
 static uint64_t identity(const char *code)
 {
 	const char *name = name_of(code);
@@ -314,7 +315,7 @@ static uint32_t list_number(const struct preload_frame *list, unsigned n)
 	return number;
 }
 
-/* As it is in the frame. */
+/* The value in the frame. */
 static uint64_t instruction_of(const char *frame)
 {
 	return frames.at.instruction_size == 4 ? u32_at(frame, frames.at.instruction)
@@ -349,13 +350,14 @@ static const char *innermost(const struct gil *g)
 	return frame;
 }
 
-/* From 3.14 on the lowest bit says that an object is immortal: the interpreter's own are. */
+/* From 3.14 on, the lowest bit marks immortal objects, which only the interpreter's own code
+ * objects are. */
 static bool has_code(const char *code)
 {
 	return !((uintptr_t)code & 1) && code != frames.none;
 }
 
-/* The frame's function: 0 ends the walk; SKIP: it is not a function of any program. */
+/* The frame's function; 0 ends the walk; SKIP: the frame is the interpreter's own. */
 static uint32_t function_of(const char *code)
 {
 	if (!has_code(code))
@@ -363,7 +365,7 @@ static uint32_t function_of(const char *code)
 	return is_a(code, frames.code_type) ? number_of(code) : 0;
 }
 
-/* ---- walks that were made before */
+/* ---- walks that are remembered */
 
 static struct walked *kept_walk(struct gil *g, const char *frame)
 {
@@ -412,7 +414,7 @@ static bool is_same_walk(const struct walked *w, const char *frame)
 	return !w->whole || !frame;
 }
 
-/* Remembers what the walk finds in w, if the walk is complete and there is room. */
+/* Stores the frames in w if the walk is complete and there is room. */
 static uint32_t walk(const char *frame, struct walked *w)
 {
 	struct preload_frame list[PRELOAD_FRAMES_MAX];
@@ -530,7 +532,7 @@ void frames_begin(void *(*symbol)(const char *name))
 	            table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
 }
 
-/* The log of a forked child, or of another recording, must contain everything again. */
+/* A forked child, or another recording, has its own log, which must contain all functions again. */
 void frames_again(void)
 {
 	atomic_flag_clear(&frames.lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which mutexes and condition variables are a GIL's. create_gil() of CPython makes two mutexes and
- * then two condition variables, and nothing else of these in between: the GIL's own and those of
- * the forced switch. In memory the two pairs look alike.
+ * Recognizes the mutexes and condition variables of GILs. CPython's create_gil() initializes two
+ * mutexes and then two condition variables, with no others in between: the GIL's own and those of
+ * the forced switch. In memory, the two pairs look alike.
  */
 #include "preload/count.h"
 #include "preload/internal.h"
@@ -10,8 +10,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Bytes of code between the two calls of a pair, and of memory between a condition variable and its
- * mutex. */
+/* Maximum distances: of the code of the two calls of a pair, and of a condition variable and its
+ * mutex in memory. */
 #define CALLS_APART 96
 #define PAIR_APART  256
 
@@ -22,7 +22,7 @@ static atomic_uint gil_count;
 static uint32_t next_number;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 
-/* Locked only while a GIL is made or destroyed. */
+/* Held only while a GIL is created or destroyed. */
 static void take_lock(void)
 {
 	while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
@@ -156,7 +156,7 @@ static bool is_in_python(const char *caller)
 	if (!dladdr(caller, &ours) || !ours.dli_fname)
 		return false;
 	function = python_symbol("PyEval_SaveThread");
-	/* If a program has loaded it for itself alone, it stays loaded. */
+	/* A library that the program has loaded privately stays loaded. */
 	if (!function && (handle = dlopen(ours.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) &&
 	    (function = dlsym(handle, "PyEval_SaveThread")))
 		python = handle;
@@ -205,8 +205,8 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	add(me->mutex[0].object, me->cond.object, cond);
 }
 
-/* The thread that forked may hold a GIL; the other threads do not exist in the child. The child's
- * log has none of the walks. */
+/* The thread that forked may hold a GIL; other threads do not exist in the child. The walks
+ * refer to the parent's log. */
 void gils_in_child(void)
 {
 	free_lock();

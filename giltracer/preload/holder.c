@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the holder of a GIL did since it was asked to release it. Only what is proven counts against it:
- * the time of its own CPU clock, and sleep of its own accord.
+ * What the holder of a GIL has done since it was asked to release it. Only proven time counts as
+ * keeping the GIL: the time of its CPU clock, and voluntary sleep.
  *
  * That a thread was not on a CPU proves nothing: it may have been runnable, or stopped by a signal.
- * Who waits asks again at the end of each interval, and then looks at the holder. A thread that is
- * asleep in two looks and got no CPU in between has slept from one to the other: to be stopped, or
- * to go on, it would have needed a CPU. Where it sleeps for the GIL's mutex, it is about to release
- * the GIL, and another thread that waits for it, and got no CPU, has the mutex.
+ * A waiting thread asks again at the end of each interval, and then examines the holder. A holder
+ * that is asleep in two examinations and got no CPU in between has slept from one to the other,
+ * because it would have needed a CPU to be stopped or to continue. If it sleeps for the GIL's
+ * mutex, it is about to release the GIL, and another waiting thread without a CPU holds the mutex.
  */
 #include "preload/internal.h"
 
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Many threads may wait and look. */
+/* The shortest interval, because many threads may wait and examine the holder. */
 #define LOOK_EVERY_NS 2000000
 
 /* Reads /proc/self/task/TID/NAME. False: it cannot be read. */
@@ -40,7 +40,7 @@ static bool read_file(char *text, size_t size, pid_t tid, const char *name)
 	return n > 0;
 }
 
-/* "TIME-ON-CPU RUN-DELAY SLICES"; the first is as of the last tick of the clock. */
+/* "TIME-ON-CPU RUN-DELAY SLICES"; the first is only updated at clock ticks. */
 static void read_slices(struct holder_look *ret, pid_t tid)
 {
 	char text[80], *number;
@@ -55,7 +55,7 @@ static void read_slices(struct holder_look *ret, pid_t tid)
 	ret->slices = strtoull(number, NULL, 10);
 }
 
-/* Whether it waits for this mutex, or that is not known: a mutex begins with the word of its futex. */
+/* Whether the thread waits for this mutex, or that is unknown. A mutex begins with its futex. */
 static bool may_wait_for(pid_t tid, const pthread_mutex_t *mutex)
 {
 	char text[256], *argument;
@@ -67,7 +67,7 @@ static bool may_wait_for(pid_t tid, const pthread_mutex_t *mutex)
 	return strtoull(argument, NULL, 16) == (uintptr_t)mutex;
 }
 
-/* Whether it sleeps of its own accord: it neither runs, nor is it stopped, nor does it wait for the
+/* Whether the thread sleeps voluntarily: it neither runs, nor is stopped, nor waits for the
  * GIL's mutex to release the GIL. Its name may contain anything. */
 static bool sleeps(pid_t tid, const pthread_mutex_t *mutex)
 {
@@ -99,13 +99,13 @@ static void look(struct holder_look *ret, pid_t tid, const pthread_mutex_t *mute
 	slices = ret->slices;
 	ret->before_ns = clock_ns();
 	ret->asleep = slices && sleeps(tid, mutex);
-	/* It may have run and slept again before its state was read. */
+	/* The thread may have run and slept again before its state was read. */
 	read_slices(ret, tid);
 	ret->asleep &= ret->slices == slices;
 	ret->at_ns = clock_ns();
 }
 
-/* To the kernel, thread 0 is the calling thread, which waits. */
+/* An unknown thread is not examined: to the kernel, thread 0 would be the calling thread. */
 void holder_asked(struct holder *h, pid_t tid, const pthread_mutex_t *mutex)
 {
 	int saved = errno;
@@ -133,7 +133,7 @@ void holder_asked_again(struct holder *h, pid_t tid, const pthread_mutex_t *mute
 	errno = saved;
 }
 
-/* From the last look on it has slept if it got one CPU, which it still has. */
+/* Since the last examination, it has slept if it got one CPU, on which it still is. */
 static uint64_t slept_since(const struct holder_look *last, pid_t tid, uint64_t cpu_ns)
 {
 	struct holder_look now = { .at_ns = clock_ns() };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library that CPython's GIL is watched with from inside the process. It is loaded by
- * LD_PRELOAD in front of libc and sees the calls by which CPython makes, takes and releases a GIL.
+ * The library that watches CPython's GIL from inside the process. It is loaded by LD_PRELOAD in
+ * front of libc and sees the calls by which CPython creates, takes and releases a GIL.
  *
- * Rules of all its files: no libc function that another preloaded library may replace where a GIL
- * is taken or released, no memory allocation, no lock that a traced thread may wait for, errno as
- * it was. What cannot be written is counted; the program goes on.
+ * Rules for all its files, while a GIL is taken or released: no libc function that another
+ * preloaded library may replace, no memory allocation, no lock that a traced thread may wait for,
+ * errno unchanged. If something cannot be written, that is counted, and the program goes on.
  */
 #ifndef GILTRACER_PRELOAD_INTERNAL_H
 #define GILTRACER_PRELOAD_INTERNAL_H
@@ -30,9 +30,9 @@ struct totals_slot;
 struct totals_waited;
 
 /**
- * A look at a thread, which began after before_ns and was done at at_ns.
+ * An examination of a thread, which began after before_ns and was finished at at_ns.
  * @asleep: it slept meanwhile, and was not stopped
- * @delay_ns: how long it was runnable in its life; @slices: how often it got a CPU; 0: unknown
+ * @delay_ns: its total time runnable; @slices: how often it got a CPU; 0: unknown
  */
 struct holder_look {
 	uint64_t before_ns, at_ns, delay_ns, slices;
@@ -41,9 +41,9 @@ struct holder_look {
 
 /**
  * A holder that was asked to release its GIL.
- * @tid: 0: it is not known which thread that is, so nothing is proven of it
- * @asked_ns, @cpu_ns: when, and its CPU clock then
- * @look: the last one; @slept_ns: how long it is known to have slept until then
+ * @tid: 0: unknown, so that nothing is proven
+ * @asked_ns, @cpu_ns: the time of the first request, and its CPU clock then
+ * @look: the last examination; @slept_ns: known time asleep until then
  */
 struct holder {
 	pid_t tid;
@@ -51,8 +51,8 @@ struct holder {
 	struct holder_look look;
 };
 
-/* A frame of a walk, and what tells its code object from another one at that address. Of one that
- * has no code object, code alone counts. */
+/* A frame of a walk, and the values that distinguish its code object from another one at the
+ * same address. If there is no code object, only code is compared. */
 struct step {
 	const char *code;
 	uint64_t instruction;
@@ -66,8 +66,8 @@ struct step {
 #define WALK_STEPS 8
 
 /**
- * A walk that was made before. @number: of PRELOAD_FRAMES, 0: there is none @whole: there is no
- * frame after the last one
+ * A remembered walk. @number: of PRELOAD_FRAMES, 0: none
+ * @whole: no frame follows the last one
  */
 struct walked {
 	uint32_t number;
@@ -77,16 +77,16 @@ struct walked {
 };
 
 /**
- * A GIL, from create_gil() to destroy_gil(). mutex NULL: the place is free. What follows is guarded
- * by the GIL's mutex.
+ * A GIL, from create_gil() to destroy_gil(). mutex NULL: the entry is free. The other members are
+ * protected by the GIL's mutex.
  * @number: unique in the process
- * @holder: the thread that has it; @last: the one that had it last
+ * @holder: the thread that holds it; @last: the last holder
  * @switches: how often another thread got it
  * @walks: of its holders, by the instruction of the innermost frame
  * @group: of the holder, in the page of totals; also read without the mutex
- * @waited: there, for whom threads wait for it; NULL: that is not counted; @compared: how many
- * threads do whose waits are compared with it
- * @asked_stamp: when the holder was asked to release it, 0: it was not; @asked: what it did since then
+ * @waited: its waits by holder, in the page of totals; NULL: not counted; @compared: the number of
+ * waiting threads that use it
+ * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then
  */
 struct gil {
 	pthread_mutex_t *_Atomic mutex;
@@ -100,28 +100,28 @@ struct gil {
 	uint32_t compared, group;
 	struct holder asked;
 	struct walked walks[WALKS];
-	atomic_uint waiters; /* not guarded */
+	atomic_uint waiters; /* not protected */
 };
 
-/* The last calls of a thread that made mutexes and condition variables: see gils.c. */
+/* The last calls of a thread that initialized mutexes and condition variables: see gils.c. */
 struct init_call {
 	void *object;
 	const char *caller;
 };
 
 /**
- * What a thread knows of itself.
- * @at, @end: where its next record goes, and where what is mapped for it ends
- * @stream: where that is; NULL: not yet, or there is none
- * @taking: the GIL that it wants; @waits: a PRELOAD_REQUEST has said so
- * @asks: it has waited for an interval: the request to release has been made by its next wait
- * @gave: a GIL that others want, and is not yet out of drop_gil
- * @tid: once it has, or should have, a stream; 0: not yet; @gil, @frame: what its records are about
- * @busy: the stream is being opened or extended: a signal handler may not
+ * The state of a thread.
+ * @at, @end: the address of its next record, and the end of the mapped part
+ * @stream: its stream; NULL: none yet
+ * @taking: the GIL that it requests; @waits: it has written a PRELOAD_REQUEST
+ * @asks: it has waited for an interval; by its next wait, it has asked the holder to release
+ * @gave: it has released a GIL that others request, and is still in drop_gil
+ * @tid: set when it has, or should have, a stream; before 0; @gil, @frame: of its last records
+ * @busy: the stream is being opened or extended, which a signal handler must not do
  * @rounds, @count_rounds: how often destructors of the ending thread have run
- * @slot: where it is counted, with slot_gil and slot_number; NULL: it is not
+ * @slot: in which it is counted, with slot_gil and slot_number; NULL: none
  * @group: of the slot
- * @was_counted: it has had one before
+ * @was_counted: it has had a slot before
  * @recording: process.recording when this was written
  */
 struct self {
@@ -149,7 +149,7 @@ extern bool clock_is_tsc;
 void clock_begin(void);
 uint64_t clock_ns(void);
 
-/* Both clocks at one moment: a stamp, and CLOCK_MONOTONIC in ns. */
+/* Reads both clocks at the same moment: a stamp, and CLOCK_MONOTONIC in ns. */
 void clock_look(uint64_t *stamp, uint64_t *ns);
 
 static inline uint64_t clock_stamp(void)
@@ -161,8 +161,8 @@ static inline uint64_t clock_stamp(void)
 	return clock_ns();
 }
 
-/* The same, but not before anything that precedes it in the program: for use after a lock was
- * taken. */
+/* The same, but ordered after everything that precedes it in the program: to be used after
+ * taking a lock. */
 static inline uint64_t clock_stamp_after(void)
 {
 #if defined(__x86_64__)
@@ -176,11 +176,11 @@ static inline uint64_t clock_stamp_after(void)
 
 /* ---- interpose.c */
 
-/* libc's functions, for a GIL's mutex in places where the program itself would lock it as well. */
+/* libc's functions, for a GIL's mutex if we lock it ourselves. */
 void real_lock(pthread_mutex_t *mutex);
 void real_unlock(pthread_mutex_t *mutex);
 
-/* Ours, ended by a name of NULL. @needed: CPython calls it wherever it has a GIL */
+/* Our functions, terminated by a name of NULL. @needed: any CPython with a GIL calls it */
 struct interposed {
 	const char *name;
 	void *function;
@@ -207,8 +207,8 @@ static inline unsigned gils_hash(const void *address)
 	return (unsigned)(a >> 3 ^ a >> 12) % FILTER_SIZE;
 }
 
-/* The GIL that the mutex or condition variable belongs to. Nearly every process has one GIL, and
- * the filters keep nearly every other mutex from a search. */
+/* The GIL that the mutex or condition variable belongs to. Nearly every process has only one
+ * GIL, and the filters save the search for nearly all other mutexes. */
 static inline struct gil *gils_of_mutex(const pthread_mutex_t *mutex)
 {
 	if (gils[0].mutex == mutex)
@@ -228,12 +228,12 @@ void gils_mutex_gone(pthread_mutex_t *mutex);
 void gils_cond_made(pthread_cond_t *cond, const char *caller);
 void gils_in_child(void);
 
-/* A GIL that was made before; its caller holds it. */
+/* Adds a GIL that was created before; the caller holds it. */
 void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond);
 
 /* ---- frames.c */
 
-/* CPython has made a GIL; symbol() finds CPython's symbols. */
+/* CPython has created a GIL; symbol() finds CPython's symbols. */
 void frames_begin(void *(*symbol)(const char *name));
 
 /* The number of the stack of the thread that is about to release the GIL; 0: unknown. */
@@ -242,31 +242,30 @@ void frames_again(void);
 
 /* ---- stream.c */
 
-/* A file of records. What its thread has of it is in struct self. */
+/* A file of records. The part that its thread uses is in struct self. */
 struct stream {
-	uint64_t *at; /* while no thread has it */
+	uint64_t *at; /* valid while no thread has it */
 	void *map;
 	size_t map_size;
 	uint64_t file_size;
-	struct preload_header *header; /* mapped for good */
+	struct preload_header *header; /* always mapped */
 	struct stream *next;
 	unsigned number;
 	atomic_bool owned;
 	bool full;
 };
 
-/* Make room for another record, or open a stream to begin with; false: there is none, which is
- * counted. */
+/* Make room for another record, or open a stream first; false: impossible, which is counted. */
 bool stream_extend(struct self *me, uint64_t stamp);
 void stream_thread_ended(void *me);
 void stream_in_child(void);
 
-/* Another recording begins: streams are other files. Those of the one before are forgotten, and each
- * thread unmaps its own. */
+/* Another recording begins, with other files. The previous streams are forgotten; each thread
+ * unmaps its own. */
 void stream_again(void);
 void stream_forget(struct self *me);
 
-/* A signal handler may interrupt this and write records of its own. */
+/* A signal handler may interrupt this function and write records of its own. */
 static inline void stream_put(struct self *me, enum preload_type type, uint64_t number)
 {
 	uint64_t *at;
@@ -279,7 +278,7 @@ static inline void stream_put(struct self *me, enum preload_type type, uint64_t 
 	__atomic_store_n(at, number << PRELOAD_TYPE_BITS | type, __ATOMIC_RELEASE);
 }
 
-/* What happens to a GIL. */
+/* Writes an event of a GIL. */
 static inline void stream_put_gil(struct self *me, enum preload_type type, uint64_t stamp,
                                   const struct gil *g)
 {
@@ -293,11 +292,11 @@ static inline void stream_put_gil(struct self *me, enum preload_type type, uint6
 /* ---- process.c */
 
 /**
- * @on: a GIL was made, and there is a folder to write to
- * @stamp: when that was
+ * @on: a GIL was created, and there is a folder to write to
+ * @stamp: the time of that
  * @path: of its files, up to the suffix
- * @recording: a number; it changes where a program that ran before is recorded, maybe again
- * @joined: it is such a program, and is being recorded
+ * @recording: a number that changes with each recording of a program that was already running
+ * @joined: the program was already running, and is being recorded
  */
 struct process {
 	_Atomic bool on;
@@ -314,13 +313,14 @@ struct process {
 
 extern struct process process;
 
-/* A GIL has been made: from now on this process has files. */
+/* A GIL has been created: this process has files from now on. */
 void process_begin(void);
 
-/* The same, with this folder, again if need be. False: that is not possible. */
+/* The same, in this folder, possibly again. False: impossible. */
 bool process_begin_in(const char *dir);
 
-/* This process ends: without a word of it, its GIL would seem to be held from its last record on. */
+/* Records the end of this process; otherwise its GIL would seem to be held from its last record
+ * on. */
 void process_ended(void);
 
 /* Append an entry to the log, with its text, which may be in two parts. */
@@ -331,35 +331,36 @@ void process_log2(const struct preload_entry *entry, const void *text, size_t le
 /* Whether the recording may grow by this many bytes. */
 bool process_may_use(size_t bytes, uint64_t stamp);
 
-/* Records from stamp on cannot be written, and there is no file to say so. */
+/* Notes that records from stamp on cannot be written, for lack of a file. */
 void process_unwritten(uint64_t stamp);
 
-/* What relates stamps to CLOCK_MONOTONIC. */
+/* Writes a reading of both clocks. */
 void process_pair(void);
 
-/* The path of the process's files with suffix after it; ret has room for sizeof(process.path). */
+/* The path of the process's file with this suffix; ret has room for sizeof(process.path). */
 void process_file(char *ret, const char *suffix);
 
-/* "/PID.STAMP", which identifies a process's files, and where that ends; without a final 0. */
+/* Writes "/PID.STAMP", which identifies a process's files, without a terminator; returns its
+ * end. */
 char *process_put_file(char *ret, uint64_t pid, uint64_t stamp);
 
 pid_t process_gettid(void);
 
-/* Digits of value behind ret, and where they end: printf may allocate. */
+/* Writes value in decimal to ret and returns its end; printf may allocate memory. */
 char *process_put_number(char *ret, uint64_t value);
 
-/* ---- join.c: a program that ran before */
+/* ---- join.c: a program that was already running */
 
-/* The GIL was released, with its mutex locked: whether the recording goes on. */
+/* Called when the GIL is released, with its mutex locked: checks whether the recording goes on. */
 void join_look(uint64_t stamp);
 
-/* The calling thread has not been seen in this recording. */
+/* Initializes the calling thread for this recording. */
 void join_thread(struct self *me);
 
-/* Of a forked child: whether it is recorded, too. */
+/* Whether a forked child is recorded, too. */
 bool join_in_child(void);
 
-/* What the calling thread knows of itself in this recording. */
+/* The state of the calling thread in this recording. */
 static inline struct self *join_self(void)
 {
 	if (UNLIKELY(self.recording != process.recording))
@@ -367,7 +368,7 @@ static inline struct self *join_self(void)
 	return &self;
 }
 
-/* CPython 3.7 and later: struct _gil_runtime_state, before its cond. */
+/* CPython 3.7 and later: offsets in struct _gil_runtime_state, backwards from cond. */
 #define GIL_LAST_HOLDER 24
 #define GIL_LOCKED      16
 
@@ -377,14 +378,14 @@ static inline bool join_is_locked(const struct gil *g)
 	                       __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- holder.c: all with the mutex of the GIL, which tid holds; 0: it is unknown which thread does */
+/* ---- holder.c: called with the mutex of the GIL locked; tid is its holder, 0: unknown */
 
-/* It is about to be asked to release the GIL: for the first time in this hold, or again. */
+/* The holder is about to be asked to release the GIL: for the first time in this hold, or again. */
 void holder_asked(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);
 void holder_asked_again(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);
 
-/* tid, the caller, releases the GIL. Returns how much of the time since asked_ns is not known to be
- * computing or sleeping, in ns. */
+/* tid, the caller, releases the GIL. Returns the time since asked_ns in which it is not known to
+ * have computed or slept, in ns. */
 uint64_t holder_excused(const struct holder *holder, pid_t tid);
 
 #endif

@@ -5,8 +5,8 @@
  *	take_gil	lock mutex; while it is held: timedwait cond; unlock mutex
  *	drop_gil	lock mutex; signal cond; unlock mutex; forced switch: wait switch_cond
  *
- * A thread that locks the mutex of a GIL that it does not hold wants it; when it unlocks the mutex,
- * it has it, or leaves for good if another one does.
+ * A thread that locks the mutex of a GIL that it does not hold requests the GIL. When it unlocks
+ * the mutex, it has taken the GIL, or has given up if another thread holds it.
  */
 #include "preload/count.h"
 #include "preload/internal.h"
@@ -25,7 +25,8 @@
 
 __thread struct self self;
 
-/* Until they are known, a call looks them up: another library's constructor may run before ours. */
+/* A function that has not been looked up yet looks itself up: another library's constructor may
+ * run before ours. */
 #define FIRST(name, parameters, ...)                                               \
 	static int first_##name parameters;                                        \
 	static int(*real_##name) parameters = first_##name;                        \
@@ -59,7 +60,8 @@ static void find(void *ret, const char *name, const char *version)
 		memcpy(ret, &function, sizeof(function));
 }
 
-/* To find them may take a lock: that is not done then, since there is one thread only. */
+/* The lookup may itself lock a mutex, by a function that has not been found yet. That call does
+ * nothing, which is safe because there is only one thread then. */
 static __attribute__((constructor, noinline, cold)) void find_real(void)
 {
 	static bool finding;
@@ -79,7 +81,7 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	find(&real_exit, "_exit", NULL);
 }
 
-/* Ours, which nobody sees. */
+/* Our own locking, which is not interposed. */
 void real_lock(pthread_mutex_t *mutex)
 {
 	real_mutex_lock(mutex);
@@ -101,7 +103,7 @@ static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 		stream_put_gil(me, PRELOAD_REQUEST, stamp, g);
 }
 
-/* A thread that gets the GIL at once need not read the clock. */
+/* A thread that gets the GIL at once does not need to read the clock. */
 static __attribute__((noinline)) int lock_gil(struct gil *g, pthread_mutex_t *mutex)
 {
 	struct self *me = join_self();
@@ -130,8 +132,8 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 	return real_mutex_lock(mutex);
 }
 
-/* If no other thread has had the GIL since, the stamp cannot precede another thread's release: the
- * faster reading is sufficient. */
+/* If no other thread has held the GIL since, the stamp cannot precede another thread's release,
+ * so the faster reading suffices. */
 static uint64_t stamp_acquire(const struct self *me, const struct gil *g)
 {
 	return LIKELY(g->last == me && !me->waits) ? clock_stamp() : clock_stamp_after();
@@ -168,7 +170,8 @@ static inline void acquired(struct self *me, struct gil *g)
 		stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
 }
 
-/* A waiting thread may get the CPU before this thread has left drop_gil. */
+/* Another thread may run before this one has left drop_gil, so the stamp is taken after the
+ * unlock. */
 static __attribute__((noinline, cold)) int unlock_released(const struct gil *g,
                                                            pthread_mutex_t *mutex)
 {
@@ -185,7 +188,8 @@ static __attribute__((noinline)) int unlock_gil(struct gil *g, pthread_mutex_t *
 
 	if (me->taking == g)
 		acquired(me, g);
-	/* It wanted the GIL before the library was there: drop_gil says first that it is free. */
+	/* The thread requested the GIL before the library was loaded. This is not the end of a
+	 * drop_gil, which would have marked the GIL as free. */
 	else if (UNLIKELY(process.joined) && !g->holder && join_is_locked(g))
 		acquired(me, g);
 	else if (UNLIKELY(me->gave))
@@ -200,8 +204,8 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return g ? unlock_gil(g, mutex) : real_mutex_unlock(mutex);
 }
 
-/* The interval is over: take_gil is about to ask the holder, which therefore does not wait for this
- * mutex yet. */
+/* The interval has ended: take_gil is about to ask the holder, which therefore cannot be waiting
+ * for this mutex, to release the GIL, yet. */
 static void asks(struct self *me, struct gil *g)
 {
 	me->asks = true;
@@ -213,8 +217,8 @@ static void asks(struct self *me, struct gil *g)
 		holder_asked(&g->asked, g->holder->tid, g->mutex);
 }
 
-/* The first time counts: the holder knows it from then on. This thread may have been stopped before it
- * asked: the holder is not accused for that. */
+/* The first request counts, because the holder can see it from then on. The stamp is taken after
+ * any preemption of this thread, so the holder is not charged for that. */
 static void asked(struct self *me, struct gil *g)
 {
 	uint64_t stamp = clock_stamp();
@@ -228,7 +232,7 @@ static void asked(struct self *me, struct gil *g)
 	count_asked(g);
 }
 
-/* Only take_gil waits so. This thread was in it already when the library came. */
+/* Only take_gil waits like this; the thread was already in it when the library was loaded. */
 static void join_wait(struct self *me, struct gil *g)
 {
 	if (me->taking == g)
@@ -326,7 +330,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	return ret;
 }
 
-/* ---- making */
+/* ---- creation */
 
 EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
 {
@@ -349,7 +353,7 @@ EXPORT int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *att
 	return ret;
 }
 
-/* ---- ending: exit(3) calls no function that could be seen */
+/* ---- end of the process: exit(3) calls no other interposed function */
 
 static _Noreturn void leave(int status)
 {
@@ -369,10 +373,10 @@ static _Noreturn void leave(int status)
 ENDING(_exit)
 ENDING(_Exit)
 
-/* ---- of a program that ran before */
+/* ---- for a program that was already running */
 
-/* The linker binds them to the functions of this file (-Bsymbolic-functions): by their names, they would
- * be libc's there. */
+/* The linker binds these to the functions of this file (-Bsymbolic-functions); otherwise the
+ * names would refer to libc's functions. */
 /* clang-format off */
 #define ENTRY(name, needed) { #name, (void *)(uintptr_t)name, needed }
 

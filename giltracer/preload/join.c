@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that ran before. CPython loads the library for the launcher (live/remote_exec.h), which is
- * therefore not in front of libc: the places where CPython's code has the addresses of libc's functions
- * get ours, and theirs again when the recording ends. The library stays loaded, and idle.
+ * A program that was already running. The launcher makes CPython load the library
+ * (live/remote_exec.h), which is therefore not in front of libc: in CPython's memory, the addresses
+ * of libc's functions are replaced by ours, and restored when the recording ends. The library stays
+ * loaded without effect.
  *
- * Whoever loads it holds the GIL, so no thread takes or releases it meanwhile. A thread that waits for
- * it is known when it next calls one of our functions.
+ * The thread that loads it holds the GIL, so no thread takes or releases the GIL meanwhile. A
+ * thread that waits for it is noticed when it next calls one of our functions.
  */
 #include "preload/calls_python.h"
 #include "preload/count.h"
@@ -27,20 +28,20 @@
 #define IS_SLOT(type) ((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT)
 #endif
 
-/* Ticks between two looks whether the launcher lives: about a second. */
+/* Ticks between checks that the launcher is alive: about a second. */
 #define LOOK_EVERY 2000000000
 
 #define SLOTS_MAX 32
 
-/* A place in CPython's memory. @theirs: what was there */
+/* The location of a function's address in CPython's memory. @theirs: its original value */
 struct slot {
 	void **at;
 	void *ours, *theirs;
 };
 
 /**
- * CPython's object.
- * @base: what its addresses are relative to; @start: of its memory
+ * CPython's executable or library.
+ * @base: to which its addresses are relative; @start: of its memory
  * @relro, @relro_end: pages that are read-only
  */
 static struct {
@@ -85,7 +86,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *address)
 	return 1;
 }
 
-/* The dynamic linker has added the base to addresses, but not everywhere. */
+/* The dynamic linker adds the base to some addresses only. */
 static const void *address_of(uint64_t value)
 {
 	return (uintptr_t)value < (uintptr_t)object.base ? object.base + value
@@ -120,7 +121,8 @@ static bool add_slots(const ElfW(Rela) * rela, size_t bytes, const ElfW(Sym) * s
 	return true;
 }
 
-/* Libc's function, or code of CPython's that will look it up: not that of another library. */
+/* Whether the value is libc's function, or CPython's code that will look it up, rather than
+ * another library's function. */
 static bool is_plain(const struct slot *slot, const void *libc)
 {
 	Dl_info is, in_libc, in_python;
@@ -194,7 +196,7 @@ static bool unprotect(int protection)
 	       mprotect(object.relro, (size_t)(object.relro_end - object.relro), protection) == 0;
 }
 
-/* Whatever is there from somebody else meanwhile stays. */
+/* Values that other code has changed meanwhile are kept. */
 static bool exchange(bool ours)
 {
 	if (!unprotect(PROT_READ | PROT_WRITE))
@@ -212,7 +214,7 @@ static bool exchange(bool ours)
 
 /* ---- the end */
 
-/* Its lock on the file is gone, or the file itself. */
+/* Whether its lock on the file, or the file itself, is gone. */
 static bool is_launcher_gone(void)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -265,7 +267,7 @@ void join_thread(struct self *me)
 	*me = (struct self){ .recording = process.recording };
 }
 
-/* struct _gil_runtime_state of CPython 3.14: what follows cond, and what is before it. */
+/* Uses struct _gil_runtime_state of CPython 3.14: the members after cond, and those before it. */
 static const char *find_gil(void)
 {
 	char *cond = (char *)(uintptr_t)process.control->gil + GIL_LAST_HOLDER + 8;
@@ -316,7 +318,7 @@ static const char *begin(const char *dir)
 	return why;
 }
 
-/* Returns None, or a str that says why it is not possible. */
+/* Returns None, or a str with the reason why it is impossible. */
 static PyObject *join(PyObject *module, PyObject *dir)
 {
 	const char *why;
@@ -332,8 +334,8 @@ static PyObject *join(PyObject *module, PyObject *dir)
 	return python.none;
 }
 
-/* What CPython calls when it imports the library under this name. As with giltracer_calls, no module
- * comes of it. */
+/* CPython calls this when it imports the library under this name. As with giltracer_calls, it
+ * returns no module. */
 __attribute__((visibility("default"))) PyObject *PyInit_giltracer_join(void);
 
 PyObject *PyInit_giltracer_join(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names that the program gives to its threads: until CPython 3.14 the kernel does not get them.
- * Before the first thread starts, the method of threading.Thread that each thread calls first is
- * replaced by one that calls that method and then us.
+ * Reads the names that the program gives to its threads; before CPython 3.14, the kernel does not
+ * know them. Before the first thread starts, the method of threading.Thread that each thread calls
+ * first is replaced by one that calls the original and then us.
  */
 #include "preload/count.h"
 #include "preload/calls_python.h"
@@ -12,7 +12,8 @@
 
 #define FILE_INPUT 257
 
-/* It imports nothing and adds no frame that a tracer could see: a thread starts tracing later. */
+/* Imports nothing, and adds no frame that a tracer could see, because a thread starts tracing
+ * later. */
 static const char source[] =
 	"watch = '''\n"
 	"def watching(real, dummy, tell):\n"
@@ -42,7 +43,7 @@ static const char source[] =
 	"    setattr(thread, method, watching)\n"
 	"install(threading.Thread, threading._DummyThread)\n";
 
-/* The parts of CPython that only this file uses. */
+/* Functions of CPython that only this file uses. */
 static struct {
 	int (*PyGILState_Check)(void);
 	PyObject *(*PyImport_GetModuleDict)(void);
@@ -84,7 +85,7 @@ static PyObject *tell(PyObject *module, PyObject *name)
 	return python.none;
 }
 
-/* Ctrl-C came in between: the program has to handle it. */
+/* Clears the error, but leaves Ctrl-C to the program. */
 static void forget_error(void)
 {
 	bool interrupted = api.PyErr_ExceptionMatches(*api.keyboard_interrupt);
@@ -116,7 +117,7 @@ static void install(PyObject *threading)
 		python.Py_DecRef(space);
 }
 
-/* CPython's own code creates a thread, while it holds the GIL. */
+/* Whether CPython's own code creates the thread, while it holds the GIL. */
 static bool is_safe(const void *caller)
 {
 	Dl_info ours, theirs;

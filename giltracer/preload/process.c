@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process: its name, which differs from those of other processes, and its log. */
+/* The process: its unique name for files, and its log. */
 #include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/calls.h"
@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Ticks between two pairs: about a second on any processor. */
+/* Ticks between two readings of both clocks: about a second on any processor. */
 #define PAIR_EVERY 2000000000
 
 struct process process;
@@ -121,7 +121,7 @@ bool process_may_use(size_t bytes, uint64_t stamp)
 	return false;
 }
 
-/* A child of vfork has the memory of its parent, which goes on. */
+/* A child of vfork shares the memory of its parent, which goes on. */
 __attribute__((destructor)) void process_ended(void)
 {
 	if (process.on && (pid_t)syscall(SYS_getpid) == process.pid)
@@ -139,7 +139,8 @@ static void map_control(const char *dir, size_t len)
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* Another thread may be reading that of an earlier recording. */
+	/* Another thread may still read the previous mapping, so it is replaced at the same
+	 * address. */
 	map = mmap(process.control, sizeof(*process.control), PROT_READ | PROT_WRITE,
 	           MAP_SHARED | (process.control ? MAP_FIXED : 0), (int)fd, 0);
 	syscall(SYS_close, fd);
@@ -162,7 +163,7 @@ static void log_process(void)
 	process_pair();
 }
 
-/* DIR/PID.STAMP */
+/* The path is DIR/PID.STAMP. */
 static void begin(size_t dir_len)
 {
 	char *at = process.path + dir_len;
@@ -218,7 +219,8 @@ static void in_child(void)
 	stream_in_child();
 	frames_again();
 	calls_in_child();
-	/* It may hold a GIL, without a record before its release. */
+	/* The thread may hold a GIL, and write no record before its release, so its tid is set
+	 * here. */
 	self = (struct self){ .tid = process_gettid(),
 		              .slot = parent.slot,
 		              .slot_gil = parent.slot_gil,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of records: one for each running thread, taken over by the next thread when it ends. */
+/* Files of records: one for each running thread, reused by later threads when it ends. */
 #include "preload/internal.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What a file grows by: twice as much each time. */
+/* The step by which a file grows; it doubles each time. */
 #define CHUNK_MIN ((size_t)16 << 10)
 #define CHUNK_MAX ((size_t)512 << 10)
 
@@ -74,7 +74,7 @@ static size_t next_chunk(const struct stream *s)
 	return s->map_size < CHUNK_MAX ? 2 * s->map_size : CHUNK_MAX;
 }
 
-/* Where the records of the mapped part now begin; NULL: there is no more room. */
+/* Maps the next part and returns the address of its first record; NULL: there is no more room. */
 static uint64_t *map_next(struct stream *s, uint64_t stamp)
 {
 	size_t bytes = next_chunk(s), skip = s->file_size ? 0 : PRELOAD_RECORDS_AT;
@@ -93,7 +93,7 @@ static uint64_t *map_next(struct stream *s, uint64_t stamp)
 	}
 	if (!map)
 		return NULL;
-	/* One page fault for all pages: a fault for each costs more than the writing. */
+	/* One call for all pages: a page fault for each costs more than the writing. */
 	madvise(map, bytes, MADV_POPULATE_WRITE);
 	if (s->map)
 		munmap(s->map, s->map_size);
@@ -118,7 +118,7 @@ static void write_header(const struct stream *s)
 	};
 }
 
-/* ---- which thread has which stream */
+/* ---- assignment of streams to threads */
 
 static struct stream *new_place(void)
 {
@@ -166,7 +166,7 @@ static struct stream *reuse(void)
 	return NULL;
 }
 
-/* A thread's first record says which thread the records belong to. */
+/* A thread's first record identifies the thread. */
 static void begin(struct self *me, struct stream *s)
 {
 	me->stream = s;
@@ -214,7 +214,7 @@ static bool open_one(struct self *me, uint64_t stamp)
 		return false;
 	stream_put(me, PRELOAD_OF_THREAD, (uint64_t)me->tid);
 	stream_put(me, PRELOAD_THREAD, stamp);
-	/* The GIL and the place of the previous thread do not apply: both are written again. */
+	/* The GIL and the frame of the previous thread do not apply, so both are written again. */
 	me->gil = UINT32_MAX;
 	me->frame = 0;
 	return me->at < me->end || grow(me, stamp);
@@ -280,7 +280,7 @@ void stream_forget(struct self *me)
 		munmap(s->header, (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* They belong to the parent. */
+/* Streams belong to the parent, and are forgotten. */
 void stream_in_child(void)
 {
 	long page = sysconf(_SC_PAGESIZE);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For whom threads wait. While any do, the page says how long each group of threads has held the GIL
- * since (totals_waited.held); a wait is compared with what that was at its beginning. So what a wait
- * costs does not depend on how many others wait, and a GIL that nobody waits for costs nothing.
+ * Waits by holder. While any thread waits, the page contains for how long each group of threads has
+ * held the GIL (totals_waited.held), and a wait is compared with the values at its beginning. So
+ * the cost of a wait does not depend on the number of other waits, and a GIL without waits costs
+ * nothing.
  */
 #include "preload/count.h"
 
@@ -19,7 +20,8 @@ static void close_it(struct totals_waited *w)
 	__atomic_store_n(&w->seq, (w->seq | 1) + 1, __ATOMIC_RELEASE);
 }
 
-/* What has passed is the group's. Counters of different CPUs may differ by a few ticks. */
+/* Charges the time since the last change to the group. Counters of different CPUs may differ by
+ * a few ticks. */
 static void charge(struct totals_waited *w, uint32_t group, uint64_t stamp)
 {
 	if (stamp <= w->last)
@@ -28,7 +30,8 @@ static void charge(struct totals_waited *w, uint32_t group, uint64_t stamp)
 	COUNT_SET(w->last, stamp);
 }
 
-/* Between the request and here, the mutex was another's: that is for the group that had the GIL then. */
+/* The time since the request, spent waiting for the mutex, remains with the group that held the
+ * GIL at the request. */
 void waited_begin(struct self *me, struct gil *g)
 {
 	struct totals_waited *w = g->waited;
@@ -54,7 +57,7 @@ void waited_begin(struct self *me, struct gil *g)
 	count_close(&c);
 }
 
-/* The differences, and what is missing to the whole wait. */
+/* Adds the differences, and the rest of the wait. */
 static void add_wait(struct totals_slot *slot, const struct totals_waited *w, uint64_t stamp)
 {
 	uint64_t left = stamp > slot->since ? stamp - slot->since : 0;
