@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this host allows, what is missing, and the command that gives it. */
+/* giltracer check: what this host permits, what is missing, and the command that provides it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 enum verdict { OK, NOTE, MISSING };
 
-/* What the checks share, each filled in by one and used by those after it. */
+/* Shared by the checks: each value is set by one of them and used by later ones. */
 struct host {
 	const char *wanted;
 	struct python *python;
@@ -33,7 +33,7 @@ struct host {
 	bool missing;
 };
 
-/* One line, and below it the way to get what is missing. */
+/* Prints one line, and below it how to get what is missing. */
 static void say(struct host *host, enum verdict verdict, const char *what, const char *text,
                 const char *fix)
 {
@@ -78,7 +78,7 @@ static void check_perf(struct host *host)
 	say(host, OK, "perf", text, NULL);
 }
 
-/* What else perf may do: recording works without it, but shows less. */
+/* Optional permissions of perf: recording works without them, but shows less. */
 static void check_tracepoints(struct host *host)
 {
 	CLEANUP(free) char *fix = remedy(host);
@@ -179,7 +179,7 @@ static void check_functions(struct host *host)
 	say(host, host->set->note ? NOTE : OK, "GIL functions", text, NULL);
 }
 
-/* Installs them if need be, opens one, and takes them away again: the real thing. */
+/* Installs the probes if needed, opens one, and removes them, as recording does. */
 static void check_uprobes(struct host *host)
 {
 	CLEANUP(uprobes_release) struct uprobes *uprobes = NULL;
@@ -198,7 +198,7 @@ static void check_uprobes(struct host *host)
 		    NULL);
 }
 
-/* Without it, uprobes are what remains; with it, nothing else is needed for the GIL. */
+/* Without the library, only uprobes remain; with it, the GIL can be recorded without them. */
 static void check_preload(struct host *host)
 {
 	struct preloading preloading = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* giltracer diff: what changed between two recordings. */
+/* giltracer diff: compares two recordings. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct options {
 	unsigned count;
 };
 
-/* A session folder, or a document that --json wrote. */
+/* Reads a session folder, or a document written by --json. */
 static int read_side(struct summary *ret, const char *path, struct error *err)
 {
 	const struct report_outputs outputs = { .summary = ret };
@@ -91,7 +91,7 @@ static int run(const struct options *options, const struct opt_list *conditions,
 	return status;
 }
 
-/* Options may stand before and behind the folders. */
+/* Parses options before and after the folders. */
 static int parse(const struct opt *opts, int argc, char **argv, struct options *options,
                  struct error *err)
 {

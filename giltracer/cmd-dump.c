@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* giltracer dump: what is in a recording of either engine, as text, for bug reports and tests. */
+/* giltracer dump: prints recordings of perf or the library as text, for bug reports and tests. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int dump_records(const struct dump *dump, struct error *err)
 	return 0;
 }
 
-/* In a session's folder, the list of code objects is beside NAME.perf.data. */
+/* In a session's folder, the list of code objects is next to NAME.perf.data. */
 static int open_code(struct pycode **ret, const struct dump *dump, struct error *err)
 {
 	static const char suffix[] = ".perf.data";
@@ -64,7 +64,7 @@ static int open_code(struct pycode **ret, const struct dump *dump, struct error 
 	return access(path, F_OK) == 0 ? pycode_open(ret, path, err) : 0;
 }
 
-/* The session that the file is part of; NULL: it is in no session's folder. */
+/* The session that contains the file; NULL: none. */
 static int open_session(struct session **ret, const struct dump *dump, struct error *err)
 {
 	const char *slash = strrchr(dump->path, '/');
@@ -76,7 +76,7 @@ static int open_session(struct session **ret, const struct dump *dump, struct er
 	return dump->stacks && access(json, F_OK) == 0 ? session_read(ret, dir, err) : 0;
 }
 
-/* Print the events of source, and close it. */
+/* Prints the events of source, and closes it. */
 static int print_events(const struct dump *dump, struct source *source, struct error *err)
 {
 	struct event ev;
@@ -104,8 +104,8 @@ static int dump_perf_events(const struct dump *dump, struct error *err)
 		return -1;
 	options.code = code;
 	if (session) {
-		/* A stripped interpreter has no symbol for take_gil: the session says where it is.
-		 */
+		/* A stripped interpreter has no symbol for take_gil, but the session has its
+		 * address. */
 		options.functions = session->functions;
 		options.function_count = session->function_count;
 		options.build_id = session->build_id;
@@ -115,8 +115,8 @@ static int dump_perf_events(const struct dump *dump, struct error *err)
 	return print_events(dump, source, err);
 }
 
-/* The folder that the preload library wrote to: its records mean nothing without its logs, so that
- * it is shown as events only. */
+/* Prints the events in a folder of the preload library, whose records cannot be decoded without
+ * its logs. */
 static int dump_preload(const struct dump *dump, struct error *err)
 {
 	struct source *source;
@@ -140,7 +140,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Each thread's by their start. */
+/* Prints each thread's calls by start time. */
 static int dump_calls(const struct dump *dump, struct error *err)
 {
 	CLEANUP(slices_free) struct slices *slices = NULL;

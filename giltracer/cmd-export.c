@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* giltracer export: session folder -> a format of another tool. */
+/* giltracer export: converts a session to a format of another tool. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Serve the metrics of running programs; and of one that is started for it. */
+/* giltracer metrics, and --metrics: serve the metrics of running programs, or of one that is
+ * started. */
 #include "cmd-metrics.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static void say(bool failed, const char *text)
 		log_info("%s", text);
 }
 
-/* *ret NULL: none are asked for. */
+/* *ret NULL: no reports were requested. */
 static int start_reports(struct autorecord **ret, const struct metrics_options *options,
                          struct watch *watch, struct error *err)
 {
@@ -43,10 +44,10 @@ static int start_reports(struct autorecord **ret, const struct metrics_options *
 	               : 0;
 }
 
-/* ---- a program that is started */
+/* ---- a program that is started here */
 
-/* Memory, if there is a place for it: what is written to a disk's file is written to the disk, too.
- */
+/* A folder in memory if there is one: the contents of mapped files on a disk would be written to
+ * it. */
 static const char *runtime_folder(void)
 {
 	const char *own = getenv("XDG_RUNTIME_DIR");
@@ -56,7 +57,7 @@ static const char *runtime_folder(void)
 	return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : temp_session_base();
 }
 
-/* A program that is to be counted, and served. */
+/* A program that is counted and served. */
 struct served {
 	const struct metrics_options *options;
 	struct counting counting;
@@ -122,9 +123,9 @@ int metrics_run_program(const struct record_options *options, char *const *argv,
 	return ret;
 }
 
-/* ---- programs that run */
+/* ---- running programs */
 
-/* One that does not count itself: by uprobes, if that is permitted, as long as it is served. */
+/* Adds a program that does not count itself: by uprobes, if permitted, as long as it is served. */
 static int add_uncounted(struct watch *watch, pid_t pid, const struct metrics_options *options,
                          struct error *err)
 {
@@ -211,7 +212,7 @@ static void print_once(struct watch *watch)
 	fwrite(str_get(&text), 1, text.len, stdout);
 }
 
-/* A signal ends it in order from the start: probes are to be removed. */
+/* Handles signals from the start, because probes must be removed at the end. */
 static int run_watch(const struct opt_list *pids, const struct metrics_options *options,
                      struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Run a program and serve its metrics: what --metrics does. */
+/* Runs a program and serves its metrics, for --metrics. */
 #ifndef GILTRACER_CMD_METRICS_H
 #define GILTRACER_CMD_METRICS_H
 
@@ -7,8 +7,8 @@
 #include "record/record.h"
 
 /**
- * @address: where to listen; @anywhere: even if that is every address
- * @arguments: the programs' arguments are in a label
+ * @address: where to listen; @anywhere: permit all network interfaces
+ * @arguments: export the programs' arguments as a label
  */
 struct metrics_options {
 	const char *address;
@@ -16,7 +16,7 @@ struct metrics_options {
 	struct autorecord_options reports;
 };
 
-/* As the run function of a command. */
+/* Returns as the run function of a command. */
 int metrics_run_program(const struct record_options *options, char *const *argv,
                         const struct metrics_options *metrics, struct error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the GIL functions of an interpreter are, how they were found, and what probing them costs.
- */
+/* giltracer probes: where the GIL functions of an interpreter are, how they were found, and what
+ * probing them costs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -20,7 +20,7 @@ static const char *cost_name(enum probe_cost cost)
 	return cost == PROBE_EMULATED ? "emulated" : "single-stepped";
 }
 
-/* What is to be said of single probes, and of all. */
+/* Prints the notes on single probes and on all. */
 static void print_notes(const struct probe_set *set)
 {
 	const char *gap = "\n";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Run a Python program under perf; leave a session folder. */
+/* giltracer record: runs a Python program and leaves a session folder. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -7,7 +7,8 @@
 #include "cmd.h"
 #include "record/record.h"
 
-/* The program may change its folder before VizTracer saves: the session's is absolute. */
+/* The session's path is absolute, because the program may change its folder before VizTracer
+ * saves. */
 static int record_into(const struct record_options *options, char *const *argv, const char *dir,
                        struct error *err)
 {

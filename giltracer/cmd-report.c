@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* giltracer report: session folder -> html, text, json, formats of other tools. */
+/* giltracer report: makes reports of a session: html, text, json, formats of other tools. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "report/fail_on.h"
 #include "report/session_report.h"
 
-/* Whether a document goes to stdout, so that the table cannot. */
+/* Whether a document goes to stdout, so that the tables cannot. */
 static bool takes_stdout(const struct report_outputs *outputs)
 {
 	bool taken = !strcmp(outputs->html, "-") || (outputs->json && !strcmp(outputs->json, "-"));
@@ -23,7 +23,7 @@ static bool takes_stdout(const struct report_outputs *outputs)
 	return taken;
 }
 
-/* The options. */
+/* Values of the options. */
 struct request {
 	struct report_outputs outputs;
 	struct opt_list exports, conditions;

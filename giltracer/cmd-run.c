@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Record a program, then report: the default command. */
+/* The default command: records a program, then makes the report. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "report/session_report.h"
 #include "session/temp_session.h"
 
-/* @metrics: what to serve instead of recording; without an address, record */
+/* @metrics: serve these instead of recording; without an address, record */
 struct run_options {
 	struct record_options record;
 	const char *html, *json, *keep;
@@ -31,7 +31,7 @@ struct run_options {
 	struct fail_on fail_on;
 };
 
-/* The folder of the session: the one to keep, or a temporary one. */
+/* Makes the folder of the session: the one to keep, or a temporary one. */
 static int make_folder(char **ret, struct temp_session *scratch, const struct run_options *options,
                        struct error *err)
 {
@@ -71,7 +71,7 @@ static void report_in_child(const struct run_options *options, const char *dir)
 	struct error err;
 	int status;
 
-	/* A reader that went away is an error like any other of standard output. */
+	/* If a reader has closed stdout, that is an error like any other of standard output. */
 	signal(SIGPIPE, SIG_IGN);
 	status = fail_on_report(&options->fail_on, dir, &outputs, &err);
 	if (status < 0) {
@@ -85,7 +85,7 @@ static void report_in_child(const struct run_options *options, const char *dir)
 	exit(status);
 }
 
-/* What asks us to end is made pending again, for when everything is removed. */
+/* Waits for the report. A signal that asks us to end stays pending until everything is removed. */
 static void wait_report(struct child *child, const struct signals *signals)
 {
 	struct pollfd ready = { .fd = signals->fd, .events = POLLIN };
@@ -102,16 +102,15 @@ static void wait_report(struct child *child, const struct signals *signals)
 	}
 }
 
-/*
- * In a process of its own, with signals as they were: a person may not want to wait for a big
- * report, and the temporary session must go even so.
- */
+/* Makes the report in a child process with unblocked signals, so that a person can interrupt a
+ * long report and the temporary session is removed nevertheless. */
 static int report(const struct run_options *options, const char *dir, struct signals *signals,
                   struct error *err)
 {
 	struct child child = CHILD_NONE;
 
-	/* Meant for the program, twice perhaps; so is its terminal's end. */
+	/* Signals so far were meant for the program, possibly twice, as was the end of its
+	 * terminal. */
 	if (signals_take(signals))
 		log_info("writing the report (Ctrl-C to skip)");
 	fflush(NULL);
@@ -151,7 +150,7 @@ static int record_and_report(const struct run_options *options, char *const *arg
 	return record_exit(&outcome);
 }
 
-/* Options that have no meaning without a recording are refused. */
+/* Refuses options that have no meaning without a recording. */
 static int run_counted(const struct run_options *options, char *const *argv, struct error *err)
 {
 	struct metrics_options metrics = options->metrics;

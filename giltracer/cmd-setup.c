@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The one-time system set-up, and its undoing: print or walk the table of steps. */
+/* giltracer setup: the one-time setup of the system, and its undoing; prints or executes the
+ * steps. */
 #include <errno.h>
 #include <jansson.h>
 #include <linux/capability.h>
@@ -34,7 +35,7 @@
 
 struct request {
 	bool undo, dry_run, persist, everybody, boot;
-	json_t *boot_file; /* group is in it */
+	json_t *boot_file; /* owns group */
 	const char *group;
 	struct opt_list pythons;
 	unsigned frames;
@@ -79,7 +80,7 @@ static int resolve_all(struct probe_sets *sets, const struct request *request, s
 	for (unsigned i = 0; i < request->pythons.n; i++)
 		if (resolve_one(sets, request->pythons.v[i], request->frames, err) < 0)
 			return -1;
-	/* Nobody asked for the default: a system without Python can still be set up. */
+	/* The default interpreter was not requested: a system without Python can be set up, too. */
 	if (!request->pythons.n && resolve_one(sets, NULL, request->frames, &why) < 0)
 		log_warn("no probes are installed: %s", why.text);
 	return 0;
@@ -95,7 +96,7 @@ static void print_plan(const struct setup_plan *plan)
 	}
 }
 
-/* Back to where this run began. */
+/* Undoes the steps of this run. */
 static void roll_back(struct setup_state *state, size_t before)
 {
 	for (size_t i = state->done.n; i-- > before;) {
@@ -123,7 +124,7 @@ static int apply_step(struct setup_state *state, const struct setup_step *step, 
 	return 0;
 }
 
-/* "giltracer_BUILD_…" of both: whether they are of one build. */
+/* Whether both groups are of the same build, "giltracer_BUILD_…". */
 static bool is_same_build(const char *a, const char *b)
 {
 	size_t len = strlen("giltracer_");
@@ -132,8 +133,8 @@ static bool is_same_build(const char *a, const char *b)
 	return !strncmp(a, b, len);
 }
 
-/* Whether the step installed probes in another build of a file that has new ones, or before this
- * container was started again: the kernel was not. */
+/* Whether the step installed probes in an earlier build of a file that has new ones, or before a
+ * restart of this container, during which the kernel kept them. */
 static bool is_outdated(const struct setup_step *step, const struct probe_sets *sets)
 {
 	if (step->kind != &setup_probes)
@@ -146,7 +147,7 @@ static bool is_outdated(const struct setup_step *step, const struct probe_sets *
 	return false;
 }
 
-/* An interpreter that was upgraded leaves probes in a file that nobody can start any more. */
+/* After an upgrade of an interpreter, probes remain in a file that nobody can start any more. */
 static void remove_outdated(struct setup_state *state, const struct probe_sets *sets, bool dry_run)
 {
 	for (size_t i = state->done.n; i-- > 0;) {
@@ -169,7 +170,7 @@ static void plan_for(struct setup_plan *ret, const struct setup_options *options
 	setup_plan_init(ret, options, (const struct probe_set *const *)sets->v.v, sets->v.n);
 }
 
-/* What earlier versions permitted, or an option that is not given any more. */
+/* Undoes permissions granted by earlier versions, or by options that are no longer given. */
 static int undo_superseded(struct setup_state *state, const struct setup_plan *plan, bool dry_run,
                            struct error *err)
 {
@@ -186,8 +187,8 @@ static int undo_superseded(struct setup_state *state, const struct setup_plan *p
 	return 0;
 }
 
-/* The plan is made anew for each step: a group that was made has a number, and a tracefs that was
- * mounted has files. */
+/* The plan is recomputed for each step, because a new group has a number only when it exists,
+ * and tracefs has files only when it is mounted. */
 static int apply_plan(struct setup_state *state, const struct setup_options *options,
                       const struct probe_sets *sets, struct error *err)
 {
@@ -202,7 +203,7 @@ static int apply_plan(struct setup_state *state, const struct setup_options *opt
 	}
 }
 
-/* What this permits, and to whom: a person shall know before and after. */
+/* States what the setup permits, and to whom, before and after it is done. */
 static void say_consequences(const struct setup_options *options)
 {
 	log_info("members of the group %s can record their own programs; of others they see the "
@@ -273,7 +274,8 @@ static int undo(bool dry_run, struct error *err)
 	return failed ? error_set(err, EIO, "%u of the steps could not be undone", failed) : 0;
 }
 
-/* What the unit reads at boot: nothing is looked for again, and nothing of a user's is run. */
+/* The file that the unit reads at boot, so that nothing is searched again, and no user's program
+ * runs. */
 static char *boot_text(const struct request *request, const struct probe_sets *sets)
 {
 	json_t *stored = json_array();
@@ -286,7 +288,7 @@ static char *boot_text(const struct request *request, const struct probe_sets *s
 	return json_dumps(json, JSON_INDENT(1));
 }
 
-/* An interpreter that was upgraded meanwhile does not keep the others from being set up. */
+/* An interpreter that was upgraded meanwhile does not prevent the setup for the others. */
 static int read_sets(struct probe_sets *sets, const json_t *stored, struct error *err)
 {
 	const json_t *json;
@@ -328,7 +330,7 @@ static int read_boot(struct request *request, struct probe_sets *sets, struct er
 	return read_sets(sets, stored, err);
 }
 
-/* Root starts it at every boot, so nobody else may be able to change it. */
+/* Root starts the program at every boot, so nobody else may be able to change it. */
 static int check_persist(const char *self, struct error *err)
 {
 	CLEANUP(free) char *data = NULL;
@@ -366,7 +368,7 @@ static int check_group(const char *name, struct error *err)
 	return 0;
 }
 
-/* sudo, doas and pkexec say who asked. Caller frees; NULL: root itself. */
+/* The user who called sudo, doas or pkexec. The caller frees it; NULL: root itself. */
 static char *asking_user(void)
 {
 	const char *name = getenv("SUDO_USER"), *uid = getenv("PKEXEC_UID");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every thread of a running program does now, the GIL's holder first. */
+/* giltracer stacks: what every thread of a running program is doing, the GIL's holder first. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -17,7 +17,7 @@ static const char *state_name(char state)
 {
 	switch (state) {
 	case 'R':
-		return "runnable"; /* on a CPU, or wants one */
+		return "runnable"; /* on a CPU, or waiting for one */
 	case 'S':
 		return "sleeping";
 	case 'D':

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has the GIL of a running program, who waits for it and for whom, second by second. */
+/* giltracer top: who holds the GIL of a running program, and who waits for it, second by second. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -49,12 +49,12 @@ struct top {
 	bool filtering;
 	char filter[64];
 	char **command;     /* of the process */
-	const char *output; /* of the report; NULL: none at the end */
+	const char *output; /* file of the report; NULL: none at the end */
 	unsigned keep_s;
 	char message[640]; /* on the screen */
 };
 
-/* "~" before what is estimated. */
+/* Marks estimates with "~". */
 static const char *mark(const struct usage *usage)
 {
 	return usage->exact ? "" : "~";
@@ -80,9 +80,9 @@ static void add_holder(struct str *out, const struct usage_holder *holder)
 		str_adds(out, holder->kind == USAGE_NOBODY ? "(GIL free)" : "(others)");
 }
 
-/* ---- not a terminal: a line per second */
+/* ---- without a terminal: a line per second */
 
-/* Those that round to 0 % are left out. */
+/* Omits holders that round to 0 %. */
 static void add_holders(struct str *out, const struct usage_thread *t)
 {
 	unsigned n = 0;
@@ -145,7 +145,7 @@ static json_t *text_json(const char *text)
 	return json_string(str_get(&safe));
 }
 
-/* Null: they are not known. */
+/* Null if they are unknown. */
 static json_t *holders_json(const struct usage_thread *t, bool exact)
 {
 	static const char *const kinds[] = {
@@ -218,7 +218,7 @@ static int make_report(const struct top *top, const char *path, struct error *er
 	return ret;
 }
 
-/* The screen belongs to curses: what is to be said is shown there. */
+/* Shows messages on the screen, which curses controls. */
 static int report(struct top *top, struct error *err)
 {
 	const char *path = top->output ? top->output : REPORT;
@@ -234,10 +234,10 @@ static int report(struct top *top, struct error *err)
 	return ret;
 }
 
-/* ---- a terminal */
+/* ---- with a terminal */
 
 #ifdef HAVE_NCURSES
-static enum order sort_order; /* qsort has no room for it */
+static enum order sort_order; /* global, because qsort has no argument for it */
 
 static int compare(const void *a, const void *b)
 {
@@ -258,7 +258,7 @@ static int columns_left(void)
 	return COLS > x ? COLS - x : 0;
 }
 
-/* For whom it waits: exact times are of groups of threads, estimates of threads. */
+/* What the thread waits for: exact times are for groups of threads, estimates for threads. */
 static void draw_for(const struct top *top, const struct usage_thread *t)
 {
 	CLEANUP(str_done) struct str name = { 0 };
@@ -429,7 +429,7 @@ static void wait_until(const struct top *top, uint64_t when_ns)
 		poll(&keys, top->screen, (int)((when_ns - now) / NS_PER_MS) + 1);
 }
 
-/* Once a second. */
+/* Called once a second. */
 static void show(struct top *top)
 {
 	struct usage latest = { 0 };
@@ -456,7 +456,7 @@ static void count_missed(struct top *top, uint64_t since_ns, uint64_t now)
 		keep_missed(usage_kept(top->source), (now - since_ns) / PERIOD_NS - 1);
 }
 
-/* Somebody has sent SIGUSR1. */
+/* Makes a report if SIGUSR1 was received. */
 static void report_asked(struct top *top)
 {
 	struct error err;
@@ -492,14 +492,15 @@ static int watch(struct top *top, struct error *err)
 		if (top->screen)
 			read_keys(top);
 		report_asked(top);
-		/* Not always at the same moment of a program's own periods. */
+		/* The interval varies, so that samples do not coincide with a period of the
+		 * program. */
 		next = now + PERIOD_NS / 2 + (now / 1000 * 7919) % PERIOD_NS;
 		wait_until(top, next);
 	}
 	return 0;
 }
 
-/* What a report needs is kept where one can be asked for. */
+/* Keeps the data for a report if one can be requested. */
 static void keep(struct top *top)
 {
 	const struct keep_plan plan = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of commands. A new command is one file, one table line, one Makefile line. main.c has
- * the table and what all commands need of it, so that it and the commands call each other.
+ * The table of commands. A new command is one file, one table line, one Makefile line. main.c
+ * contains the table and the functions that all commands need, so it and the commands call each
+ * other.
  */
 #ifndef GILTRACER_CMD_H
 #define GILTRACER_CMD_H
@@ -13,12 +14,12 @@
 
 /**
  * @name: the word that selects it
- * @usage: what follows "giltracer NAME" on the usage line
+ * @usage: the text after "giltracer NAME" on the usage line
  * @summary: one line for `giltracer --help`
- * @run: argv[0] is the command's name (for the default command, "giltracer"); answers --help
- *       itself by cmd_help(). Returns the exit status (0 to 255), or negative with err filled in:
- *       -EXIT_CANNOT_RUN and -EXIT_NOT_FOUND make main exit with those, -1 with EXIT_GILTRACER.
- * @help_end: prints what follows the options in --help; NULL: nothing
+ * @run: argv[0] is the command's name (for the default command, "giltracer"); handles --help itself
+ * by cmd_help(). Returns the exit status (0 to 255), or a negative value with err set: main exits
+ * with -EXIT_CANNOT_RUN and -EXIT_NOT_FOUND as given, and with EXIT_GILTRACER for -1.
+ * @help_end: prints text after the options in --help; NULL: none
  */
 struct cmd {
 	const char *name;
@@ -46,24 +47,24 @@ struct opt;
 /* Print usage, summary and the options of cmd to stdout. Returns 0, the exit status. */
 int cmd_help(const struct cmd *cmd, const struct opt *opts);
 
-/* Parse the options of a command that takes no arguments; help is the value of its --help. Returns
- * 1, 0 if help was asked for and printed, or negative with err. */
+/* Parse the options of a command that takes no arguments; help is the value of its --help.
+ * Returns 1, 0 if help was requested and printed, or a negative value with err set. */
 int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help, int argc,
                 char **argv, struct error *err);
 
 /* Parse the options of a command that takes a session folder, which may be anywhere among them.
- * *ret stays as it is if there is none. */
+ * *ret is unchanged if there is none. */
 int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const char **ret,
                            struct error *err);
 
-/* Check that a report can be written to path before anything is recorded. NULL and "-" are always
- * fine. */
+/* Check that a report can be written to path, before anything is recorded. NULL and "-" are
+ * always accepted. */
 int cmd_check_output(const char *path, struct error *err);
 
-/* The table, NULL-terminated; the first is the default. */
+/* The table, NULL-terminated; the first one is the default. */
 extern const struct cmd *const cmd_table[];
 
-/* By name; NULL: there is none. */
+/* Find a command by name; NULL: none. */
 const struct cmd *cmd_find(const char *name);
 bool cmd_exists(const char *name);
 

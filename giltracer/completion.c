@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Each command's option table is its own, on its stack: it is asked for --help, and cmd_help()
- * hands the table to the shell's writer.
- */
+/* Prints completions for shells. Each command has its option table on its stack, so it is called
+ * with --help, and cmd_help() passes the table to the shell's writer. */
 #include "completion.h"
 
 #include <errno.h>
 #include <string.h>
 
 /**
- * What a shell's script is made of.
- * @begin, @end: around all; @command_begin, @command_end: around the options of a command; NULL: none
+ * The parts of a shell's script.
+ * @begin, @end: around everything; @command_begin, @command_end: around the options of a command;
+ * NULL: none
  */
 struct shell {
 	const char *name;
@@ -49,7 +48,7 @@ static void put_commands(void)
 			printf(" %s", cmd_table[i]->name);
 }
 
-/* Within single quotes; with a backslash before what is special there. */
+/* Prints text inside single quotes, with a backslash before each special character. */
 static void put_quoted(const char *text, const char *special)
 {
 	for (; *text; text++) {
@@ -60,7 +59,8 @@ static void put_quoted(const char *text, const char *special)
 	}
 }
 
-/* bash: a line per option "COMMAND:OPTION VALUES", in which - is none and @ a file's name. */
+/* bash: a line per option, "COMMAND:OPTION VALUES", where - stands for no value and @ for a file
+ * name. */
 static void bash_begin(void)
 {
 	printf("# SPDX-License-Identifier: MIT\n# giltracer(1) completion for "
@@ -215,7 +215,7 @@ static void zsh_option(const struct cmd *cmd, const struct opt *opt)
 	putchar('\'');
 }
 
-/* What follows the options is a program with its arguments, or a folder. */
+/* The operand after the options is a program with its arguments, or a folder. */
 static void zsh_command_end(const struct cmd *cmd)
 {
 	bool program = !*cmd->name || !strcmp(cmd->name, "record");
@@ -229,7 +229,7 @@ static void zsh_end(void)
 	printf("\tesac\n}\n_giltracer \"$@\"\n");
 }
 
-/* fish: a line per option; the commands are those of the first word. */
+/* fish: a line per option; commands are completed as the first word. */
 static void fish_begin(void)
 {
 	printf("# SPDX-License-Identifier: MIT\n# giltracer(1) completion for fish\n"
@@ -302,7 +302,7 @@ static int add_command(const struct cmd *cmd, struct error *err)
 	return cmd->run(2, argv, err);
 }
 
-/* The default command comes last: in a shell's list it is "everything else". */
+/* The default command is last, because the shells' scripts treat it as "everything else". */
 int completion_print(const char *shell, struct error *err)
 {
 	for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf with CAP_PERFMON, for the members of a group, and of their own programs alone. giltracer
- * setup gives a copy of this program the capabilities; perf has none of its own. The kernel lets
- * CAP_PERFMON record any process, so this program asks what the kernel asks of those without:
+ * Runs perf with CAP_PERFMON for the members of a group, on their own programs only. giltracer
+ * setup gives a copy of this program the capabilities; perf itself has none. The kernel lets
+ * CAP_PERFMON record any process, so this program makes the check that the kernel makes without it:
  *
  *	giltracer-perf record WORD…	see record/perfwords.h
  *	giltracer-perf try EVENT	open GROUP:EVENT, "self" or "inherited" on itself; the exit
  *					status is errno
  *
- * Between that question and perf's opening of its events the process could become another one: by
- * executing a set-user-ID program, or by ending, when its number is given away again. So an event
- * of ours is opened on it first. The kernel ends that event in both cases, for good. It is looked
- * at when perf has opened its own, which do not record before.
+ * Between the check and perf's opening of its events, the process could become another one: by
+ * executing a set-user-ID program, or by ending, after which its number may be reused. So an event
+ * of ours is opened on it before the check. The kernel ends that event for good in both cases. It
+ * is checked after perf has opened its events, which do not record before.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,14 +37,14 @@
 #define CAP_PERFMON 38
 #endif
 
-/* What giltracer setup shows to the group of tracefs. */
+/* The folder of tracefs that giltracer setup shares with the group. */
 #define TRACING "/run/giltracer/tracing"
 
 static const int CAPABILITIES[] = { CAP_PERFMON, CAP_IPC_LOCK };
 
 /* ---- capabilities */
 
-/* What of the permitted ones remains, is effective, and is inherited. */
+/* Selects the capabilities that remain permitted, are effective, and are inherited. */
 static int caps_set(bool permitted, bool effective, bool inheritable)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -60,7 +60,7 @@ static int caps_set(bool permitted, bool effective, bool inheritable)
 	return (int)syscall(SYS_capset, &header, v);
 }
 
-/* perf inherits them, and what it might start, but nothing does that here. */
+/* perf inherits the capabilities. So would programs that perf starts, but it starts none here. */
 static int caps_pass_on(void)
 {
 	if (caps_set(true, true, true) < 0)
@@ -78,7 +78,8 @@ static int open_event(struct perf_event_attr attr, pid_t pid)
 	return (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* The caller's by what ptrace(2) asks for reading, without any capability. */
+/* Checks that the process is the caller's, as ptrace(2) does for reading, without any
+ * capability. */
 static int check_own(pid_t pid, struct error *err)
 {
 	char path[64];
@@ -94,7 +95,7 @@ static int check_own(pid_t pid, struct error *err)
 	return caps_set(true, true, false) < 0 ? error_errno(err, "capset") : 0;
 }
 
-/* Polled, an event without a buffer looks as if it had ended. */
+/* Opens an event with a buffer: without one, poll would report it as ended. */
 static int watch(pid_t pid, struct error *err)
 {
 	int fd = open_event(perf_attr_self(), pid);
@@ -120,7 +121,7 @@ static bool has_stayed(int watched)
 
 static void __attribute__((noreturn)) exec_perf(const struct perf_plan *plan)
 {
-	/* No settings, plugins or libraries of the caller's. */
+	/* No settings, plugins or libraries of the caller are used. */
 	static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", home[] = "HOME=/nonexistent",
 		    tracing[] = "TRACEFS_PATH=" TRACING, config[] = "PERF_CONFIG=/dev/null",
 		    locale[] = "LC_ALL=C";
@@ -133,7 +134,7 @@ static void __attribute__((noreturn)) exec_perf(const struct perf_plan *plan)
 	_exit(126);
 }
 
-/* Ends of perf's control pipes. */
+/* Our ends of perf's control pipes. */
 struct perf {
 	pid_t pid;
 	int control, ack;
@@ -172,7 +173,7 @@ static void pass_signal(int signal)
 	kill(perf_pid, signal);
 }
 
-/* False at the end of from. */
+/* Copies some data; returns false at the end of from. */
 static bool copy(int from, int to)
 {
 	char buf[512];
@@ -181,7 +182,7 @@ static bool copy(int from, int to)
 	return n > 0 ? write(to, buf, (size_t)n) == n : n < 0 && errno == EINTR;
 }
 
-/* Until perf ends; it is told to if the caller has gone away. */
+/* Relays messages until perf ends; if the caller has gone away, tells perf to end. */
 static void relay(const struct perf_plan *plan, const struct perf *perf)
 {
 	struct pollfd fds[] = {
@@ -201,7 +202,7 @@ static void relay(const struct perf_plan *plan, const struct perf *perf)
 	}
 }
 
-/* Once perf answers, its events are open; they are off. */
+/* When perf answers, its events are open, but disabled. */
 static bool is_ready(const struct perf *perf)
 {
 	char buf[16];
@@ -209,7 +210,7 @@ static bool is_ready(const struct perf *perf)
 	return write(perf->control, "disable\n", 8) == 8 && read(perf->ack, buf, sizeof(buf)) > 0;
 }
 
-/* As perf ended. */
+/* Ends with perf's exit status. */
 static int finish(const struct perf *perf)
 {
 	int status = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Find the command, run it, print its error, choose the exit status. */
+/* Finds the command, runs it, prints its error and chooses the exit status. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +92,7 @@ int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help,
 	return 1;
 }
 
-/* The same steps as for the report itself. */
+/* Uses the same steps as writing the report does. */
 int cmd_check_output(const char *path, struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
@@ -162,9 +162,9 @@ static int complete(const char *shell)
 }
 
 /*
- * Where a standard descriptor is closed, something of ours would get its number, and what is
- * printed would go there. So they are taken, in the direction in which nobody uses them: a write
- * still fails. The program does not inherit them: to it, they are closed.
+ * If a standard descriptor is closed, a file of ours would get its number, and printed text would
+ * go into it. So closed ones are opened in the direction that is never used, where a write still
+ * fails. The program does not inherit them: to it, they are closed.
  */
 static void take_standard_fds(void)
 {
@@ -178,8 +178,8 @@ static void ignore(int signal)
 	(void)signal;
 }
 
-/* At the limit of ulimit -f a write shall fail like any other, so that nothing half-written stays.
- * A handler, because what we start would inherit SIG_IGN. */
+/* At the limit of ulimit -f, a write must fail like any other, so that no partial file remains.
+ * A handler is used because the programs that we start would inherit SIG_IGN. */
 static void survive_file_limit(void)
 {
 	if (signal(SIGXFSZ, ignore) == SIG_IGN)
