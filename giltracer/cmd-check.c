@@ -90,12 +90,12 @@ static void check_tracepoints(struct host *host)
 		    NULL);
 	else if (host->perf.guard)
 		say(host, NOTE, "tracepoints",
-		    "of own programs only: who had the CPUs meanwhile is not known",
-		    "as root; or sudo giltracer setup --everybody, by which ALL USERS can record "
+		    "own programs only: the users of the CPUs meanwhile are unknown",
+		    "as root; or sudo giltracer setup --everybody, which lets ALL USERS record "
 		    "ALL PROCESSES");
 	else if (host->perf.tracepoints)
 		say(host, NOTE, "tracepoints",
-		    "own programs only: which other programs had the CPUs is unknown", fix);
+		    "own programs only: which other programs used the CPUs is unknown", fix);
 	else
 		say(host, NOTE, "tracepoints",
 		    "not permitted: why threads sleep and what wakes them is unknown", fix);

@@ -126,8 +126,8 @@ static int dump_preload(const struct dump *dump, struct error *err)
 	if (!source->stats.bytes) {
 		source_close(source);
 		return error_set(err, EINVAL,
-		                 "%s: no recording of the preload engine; in a session's folder it "
-		                 "is gil.preload",
+		                 "%s: not a recording of the preload library, which is gil.preload "
+		                 "in a session's folder",
 		                 dump->path);
 	}
 	return print_events(dump, source, err);

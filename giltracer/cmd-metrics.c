@@ -240,7 +240,7 @@ static int run_options(const struct opt_list *pids, const struct metrics_options
                        struct error *err)
 {
 	if (!pids->n)
-		return error_set(err, EINVAL, "option -p PID is missing: the process to look at");
+		return error_set(err, EINVAL, "option -p PID is missing: the process to watch");
 	if (options->reports.condition && !options->address)
 		return error_set(err, EINVAL, "option --record-when: needs --listen");
 	return autorecord_check(&options->reports, err) < 0 ? -1 : run_watch(pids, options, err);

@@ -93,7 +93,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 	unsigned frames = FRAMEFETCH_DEFAULT;
 	const char *wanted = NULL;
 	const struct opt opts[] = {
-		OPT_STR(0, "python", "PATH", &wanted, "the interpreter to look at"),
+		OPT_STR(0, "python", "PATH", &wanted, "the interpreter to show"),
 		OPT_UINT(0, "frames", "COUNT", &frames, 0, FRAMEFETCH_MAX,
 		         "show probes that fetch COUNT Python frames (2)"),
 		OPT_FLAG(0, "json", &json, "print JSON"),

@@ -206,9 +206,9 @@ static int apply_plan(struct setup_state *state, const struct setup_options *opt
 /* States what the setup permits, and to whom, before and after it is done. */
 static void say_consequences(const struct setup_options *options)
 {
-	log_info("members of the group %s can record their own programs; of others they see the "
-	         "names and numbers of threads that wake theirs or follow them on a CPU, and of "
-	         "the kernel where its code is",
+	log_info("members of the group %s can record their own programs; of other programs, they "
+	         "see the names and numbers of threads that wake theirs or run after them on a "
+	         "CPU; of the kernel, the addresses of its code",
 	         options->group);
 	if (options->everybody)
 		log_warn("--everybody: ALL USERS, IN NO GROUP AT ALL, CAN RECORD ALL PROCESSES, "

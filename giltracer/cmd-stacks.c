@@ -66,7 +66,7 @@ static void print_thread(const struct snapshot *snapshot, const struct snapshot_
 	if (thread->tid)
 		utf8_fprintf(stdout, "\nthread %" PRIu32 " %s: ", thread->tid, thread->name);
 	else
-		printf("\na thread that is not known: ");
+		printf("\nunknown thread: ");
 	print_gil(snapshot, thread);
 	printf("%s\n", state_name(thread->state));
 	if (thread->torn)
@@ -82,7 +82,7 @@ static void print_text(const struct target *target, const struct snapshot *snaps
 	utf8_fprintf(stdout, "process %d: %s, CPython %s, %zu threads\n", (int)target->pid,
 	             py->image, py->version, snapshot->threads.n);
 	if (!snapshot->gil_known)
-		printf("The holder of the GIL is not known%s.\n",
+		printf("The holder of the GIL is unknown%s.\n",
 		       py->free_threaded ? ": this is a free-threaded build" : "");
 	for (size_t i = 0; i < snapshot->threads.n; i++)
 		print_thread(snapshot, &snapshot->threads.v[i]);
@@ -169,7 +169,7 @@ static int stacks_run(int argc, char **argv, struct error *err)
 	bool json = false, help = false;
 	unsigned pid = 0;
 	const struct opt opts[] = {
-		OPT_UINT('p', "pid", "PID", &pid, 1, INT32_MAX, "the process to look at"),
+		OPT_UINT('p', "pid", "PID", &pid, 1, INT32_MAX, "the process to show"),
 		OPT_FLAG(0, "json", &json, "print JSON"),
 		OPT_FLAG('h', "help", &help, "show this help"),
 		OPT_END,
@@ -179,7 +179,7 @@ static int stacks_run(int argc, char **argv, struct error *err)
 	if (go_on <= 0)
 		return go_on;
 	if (!pid)
-		return error_set(err, EINVAL, "option -p PID is missing: the process to look at");
+		return error_set(err, EINVAL, "option -p PID is missing: the process to show");
 	return show((pid_t)pid, json, err);
 }
 

@@ -418,7 +418,7 @@ int export_perfetto(const struct analysis *a, FILE *out, struct error *err)
 	(void)a;
 	(void)out;
 	return error_set(err, ENOTSUP,
-	                 "this giltracer was built without protobuf-c, which the "
-	                 "format perfetto needs; chrome is much the same");
+	                 "giltracer was built without protobuf-c, which the perfetto format needs "
+	                 "(the chrome format shows much the same)");
 }
 #endif

@@ -280,7 +280,7 @@ int export_pprof(const struct analysis *a, FILE *out, struct error *err)
 	(void)a;
 	(void)out;
 	return error_set(err, ENOTSUP,
-	                 "this giltracer was built without protobuf-c, which the "
-	                 "format pprof needs; folded is much the same");
+	                 "giltracer was built without protobuf-c, which the pprof format needs "
+	                 "(the folded format shows much the same)");
 }
 #endif

@@ -73,7 +73,7 @@ static int check_owner(pid_t pid, struct error *err)
 	for (int i = 0; i < 4; i++)
 		if (id[i] != (unsigned)geteuid())
 			return error_set(err, EACCES,
-			                 "process %d is another user's: its user may load the "
+			                 "process %d is another user's: only its user can load the "
 			                 "library into it",
 			                 (int)pid);
 	return 0;
@@ -135,12 +135,13 @@ int remote_exec_find(struct remote_exec *ret, const struct target *target, struc
 		                 (int)target->pid);
 	/* This memory will be written, so an unknown layout is refused. */
 	if (at.script_size != PATH_SIZE || at.script != 4 || at.request != 0 || enabled > 1)
-		return error_set(err, ENOTSUP, "process %d: its Python %s is not known",
+		return error_set(err, ENOTSUP, "process %d: its Python %s is not supported",
 		                 (int)target->pid, target->process.python->version);
 	if (!enabled)
 		return error_set(err, ENOTSUP,
 		                 "process %d was started with -X disable-remote-debug or "
-		                 "PYTHON_DISABLE_REMOTE_DEBUG, or built so",
+		                 "PYTHON_DISABLE_REMOTE_DEBUG, or its Python was built without "
+		                 "remote debugging",
 		                 (int)target->pid);
 	ret->target = target;
 	ret->request = thread + at.support + at.request;
@@ -172,7 +173,7 @@ int remote_exec_ask(const struct remote_exec *remote, const char *path, struct e
 		return error_set(err, ENAMETOOLONG, "%s: its name is too long", path);
 	memcpy(script, path, strlen(path));
 	if (memory_u32(pid, remote->request, &asked) && asked)
-		return error_set(err, EBUSY, "process %d: a debugger's script waits to be executed",
+		return error_set(err, EBUSY, "process %d: a debugger's script is pending",
 		                 (int)pid);
 	if (!memory_write(pid, remote->script, script, sizeof(script)) ||
 	    !memory_write(pid, remote->request, &yes, sizeof(yes)))

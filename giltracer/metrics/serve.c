@@ -135,7 +135,7 @@ static enum MHD_Result serve(void *data, struct MHD_Connection *connection, cons
 	if (!strcmp(url, "/"))
 		return say(connection, MHD_HTTP_OK, "giltracer: see /metrics\n");
 	if (strcmp(url, "/metrics") != 0)
-		return say(connection, MHD_HTTP_NOT_FOUND, "there is /metrics only\n");
+		return say(connection, MHD_HTTP_NOT_FOUND, "not found: only /metrics exists\n");
 	accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	encoding = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
 	                                       MHD_HTTP_HEADER_ACCEPT_ENCODING);

@@ -68,11 +68,11 @@ int trigger_parse(struct trigger *ret, const char *text, struct error *err)
 	if (parse_measure(&ret->measure, &at) < 0)
 		problem = "begins with gil_wait, gil_hold or gil_kept";
 	else if (!accept(&at, ">"))
-		problem = "has '>' behind that";
+		problem = "has '>' after that";
 	else if (!accept_number(&at, &percent) || !accept(&at, "%") || percent >= 100)
-		problem = "has 0% to 99% behind '>'";
+		problem = "has 0% to 99% after '>'";
 	else if (!accept(&at, "for") || !accept_number(&at, &number))
-		problem = "says for how long: for 10s";
+		problem = "contains a duration: for 10s";
 	else if (!(unit = *at == 's'   ? 1
 	                  : *at == 'm' ? 60
 	                               : 0) ||
@@ -85,7 +85,7 @@ int trigger_parse(struct trigger *ret, const char *text, struct error *err)
 		problem = "ends with the duration";
 	if (problem)
 		return error_set(err, EINVAL,
-		                 "'%s': a condition %s; it is like gil_wait>50%% for 10s", text,
+		                 "'%s': a condition %s; for example gil_wait>50%% for 10s", text,
 		                 problem);
 	ret->percent = percent;
 	ret->for_ns = (uint64_t)number * unit * NS_PER_SECOND;

@@ -183,10 +183,10 @@ static const char *find_slots(void)
 	}
 	if (!symbols || !strings || (rela && !add_slots(rela, rela_bytes, symbols, strings)) ||
 	    (jumps && !add_slots(jumps, jump_bytes, symbols, strings)) || !has_all())
-		return "its interpreter does not call libc's functions as any other does";
+		return "its interpreter calls libc's functions in an unknown way";
 	for (unsigned i = 0; i < object.count; i++)
 		if (!is_plain(&object.slots[i], function))
-			return "another library sees its locks already";
+			return "another library already intercepts its locks";
 	return NULL;
 }
 

@@ -65,7 +65,7 @@ static int find(struct remote_exec *ret, const struct target *target, struct err
 		return -1;
 	if (at[MEMORY_GIL_SIZE] != GIL_SIZE || at[MEMORY_HOLDER] != GIL_HOLDER ||
 	    at[MEMORY_LOCKED] != GIL_LOCKED)
-		return error_set(err, ENOTSUP, "the GIL of Python %s is not known to the library",
+		return error_set(err, ENOTSUP, "the library does not support the GIL of Python %s",
 		                 target->process.python->version);
 	return 0;
 }

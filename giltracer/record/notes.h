@@ -17,22 +17,22 @@
 #define NOTE_STATES_PRELOAD                                                           \
 	"thread states and stacks were not recorded: they need perf and tracepoints " \
 	"(giltracer check says how to permit them)"
-#define NOTE_STATES_SAMPLED                                                             \
-	"thread states were not recorded beyond what samples tell: they need perf and " \
+#define NOTE_STATES_SAMPLED                                                         \
+	"thread states are only known from samples: recording them needs perf and " \
 	"tracepoints (giltracer check says how to permit them)"
 #define NOTE_PRELOAD_UNUSED                                                         \
 	"the library that records the GIL was not loaded into the program, or the " \
 	"program never had a GIL (Python 3.6 makes it with the first thread)"
-#define NOTE_JOINED          "the program loaded giltracer's library, which stays loaded, and idle"
+#define NOTE_JOINED          "the program loaded giltracer's library, which stays loaded but idle"
 #define NOTE_NO_SAMPLES      "no samples of stacks: %s"
 #define NOTE_SAMPLES_MISSING "samples are missing: %s"
 #define NOTE_SAMPLES_FULL    "sampling ended early: the samples reached --max-size"
-#define NOTE_KEPT            "these are the last %.1f s of what giltracer top saw"
-#define NOTE_KEPT_SHORT                                                                 \
-	"these are the last %.1f s of what giltracer top saw: its memory for samples, " \
-	"64 MiB, is full"
-#define NOTE_LATE_TASKS                                                                     \
-	"threads ended while perf read their names, again and again: some threads have no " \
+#define NOTE_KEPT            "the recording contains the last %.1f s that giltracer top observed"
+#define NOTE_KEPT_SHORT                                                                   \
+	"the recording contains the last %.1f s that giltracer top observed: its memory " \
+	"for samples, 64 MiB, is full"
+#define NOTE_LATE_TASKS                                                        \
+	"threads ended each time perf read their names: some threads have no " \
 	"name, and C functions may be unknown"
 #define NOTE_STACK_SIZE                                                                  \
 	"the host permits ring buffers of %u pages per CPU: stacks are cut at %u bytes " \
@@ -66,8 +66,8 @@
 #define NOTE_MAX_SIZE                                                                \
 	"the recording ended after %.1f s, before the program, when it had reached " \
 	"%u MiB (--max-size)"
-#define NOTE_DISK_FULL                                                             \
-	"the recording ended after %.1f s, before the program, since the disk is " \
-	"nearly full (choose another folder with TMPDIR or --keep)"
+#define NOTE_DISK_FULL                                                            \
+	"the recording ended after %.1f s, before the program, because the disk " \
+	"is nearly full (choose another folder with TMPDIR or --keep)"
 
 #endif

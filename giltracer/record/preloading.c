@@ -39,12 +39,12 @@ static int check_image(const char *path, bool is_program, struct error *err)
 		                 "%s is linked statically: no library can be preloaded", path);
 	if (strstr(dynamic.interpreter, "/ld-musl"))
 		return error_set(err, ENOTSUP,
-		                 "%s is linked with musl, the library to preload with glibc", path);
+		                 "%s is linked with musl, but the library to preload needs glibc",
+		                 path);
 	if (dynamic.sanitized)
 		return error_set(
 			err, ENOTSUP,
-			"%s is built with AddressSanitizer, which has to be the first library",
-			path);
+			"%s is built with AddressSanitizer, which must be the first library", path);
 	return 0;
 }
 

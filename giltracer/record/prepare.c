@@ -305,14 +305,15 @@ static void without_uprobes(struct job *job, const struct error *err)
 	struct error why;
 
 	if (prepare_joining(job, &why) == 0) {
-		log_info("GIL events by a library that the program loads (--probes preload), since "
-		         "uprobes are not permitted: %s",
+		log_info("GIL events by a library that the program loads (--probes preload), "
+		         "because uprobes are not permitted: %s",
 		         err->text);
 		return;
 	}
 	log_debug("no library: %s", why.text);
 	job->events.samples_only = true;
-	log_info("samples of the stacks instead of GIL events, since uprobes are not permitted: %s",
+	log_info("samples of the stacks instead of GIL events, because uprobes are not "
+	         "permitted: %s",
 	         err->text);
 }
 
@@ -334,7 +335,7 @@ static int without_perf(struct job *job, struct error *err)
 	if (preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
 		return -1;
 	find_beside(job);
-	log_info("GIL events by a preloaded library (--probes preload), since uprobes are not "
+	log_info("GIL events by a preloaded library (--probes preload), because uprobes are not "
 	         "permitted: %s",
 	         err->text);
 	return 0;

@@ -488,7 +488,7 @@ static int run_twice(struct job *job, struct error *err)
 	if (ret == 0 && job->outcome->interrupted) {
 		note(job, "interrupted", NOTE_NO_SECOND_RUN);
 	} else if (ret == 0 && job->outcome->failed) {
-		log_warn("no second run, since recording the first one failed");
+		log_warn("no second run, because recording the first one failed");
 	} else if (ret == 0 && !job->outcome->unloaded &&
 	           (ret = stdin_tee_again(&tee, &in, err)) == 0) {
 		log_info("run 2 of 2: stacks (its output is discarded)");

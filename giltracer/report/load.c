@@ -85,15 +85,15 @@ static void add_source_caveats(struct loaded *loaded)
 	if (stats->unfinished) {
 		model->caveats[CAVEAT_TRUNCATED] += stats->unfinished;
 		snprintf(loaded->warning, sizeof(loaded->warning),
-		         "%" PRIu64 " files of the preloaded library are incomplete: what they do "
-		         "not have is missing",
+		         "%" PRIu64 " files of the preloaded library are incomplete: their last "
+		         "records are missing",
 		         stats->unfinished);
 	}
 	if (!stats->truncated_at)
 		return;
 	model->caveats[CAVEAT_TRUNCATED]++;
 	snprintf(loaded->warning, sizeof(loaded->warning),
-	         "the recording is cut at %#" PRIx64 ": %s", stats->truncated_at,
+	         "the recording is truncated at %#" PRIx64 ": %s", stats->truncated_at,
 	         stats->truncated_text);
 }
 

@@ -98,9 +98,8 @@ char *sandbox_text(void)
 	CLEANUP(str_done) struct str text = { 0 };
 
 	if (sandbox_user_namespace())
-		add_sentence(&text,
-		             "this is a user namespace (an unprivileged container): its root has "
-		             "no capability that counts outside");
+		add_sentence(&text, "this is a user namespace (an unprivileged container): its "
+		                    "root has no capabilities outside of it");
 	if (sandbox_filtered())
 		add_sentence(&text, "a seccomp filter is in force, which may deny perf_event_open");
 	if (is_confined())
@@ -118,12 +117,12 @@ bool sandbox_lacks(size_t i, const char **ret_name, const char **ret_what_for)
 		const char *name, *what_for;
 	} wanted[] = {
 		{ CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON",
-		  "records uprobes, tracepoints and the whole machine, "
-		  "whatever kernel.perf_event_paranoid is" },
+		  "permits uprobes, tracepoints and the whole machine, whatever "
+		  "kernel.perf_event_paranoid is" },
 		{ CAP_IPC_LOCK, CAP_IPC_LOCK, "CAP_IPC_LOCK",
-		  "lets ring buffers be larger than kernel.perf_event_mlock_kb" },
+		  "permits ring buffers larger than kernel.perf_event_mlock_kb" },
 		{ CAP_SYS_NICE, CAP_SYS_NICE, "CAP_SYS_NICE",
-		  "lets perf go before other programs, so that less is lost" },
+		  "gives perf priority over other programs, so that fewer records are lost" },
 		{ CAP_SYS_ADMIN, CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "is what giltracer setup needs" },
 	};
 

@@ -331,7 +331,7 @@ static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struc
 	if (lease_is_set_up(set->path))
 		return error_set(
 			err, EACCES,
-			"the probes that giltracer setup installed for %s do not fit any "
+			"the probes that giltracer setup installed for %s do not match it any "
 			"more (the file was replaced, or other options are used), and this "
 			"user cannot install new ones",
 			set->path);

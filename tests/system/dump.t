@@ -105,7 +105,7 @@ exits 125 'a file that is not there' "$GILTRACER" dump nosuch.data
 exits 125 'no file at all' "$GILTRACER" dump
 mkdir empty
 exits 125 'a folder with nothing in it' "$GILTRACER" dump empty
-like "$(cat err)" 'empty: no recording of the preload engine' 'is not a recording'
+like "$(cat err)" 'empty: not a recording of the preload library' 'is not a recording'
 
 # kinds FILE: how many events of each type.
 kinds() {

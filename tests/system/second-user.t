@@ -185,7 +185,7 @@ lib=$("$GILTRACER" probes --python "$python" --json |
 	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')
 cp "$lib" new && mv new "$lib" && chmod 755 "$lib" "$exe"
 exits 125 'an interpreter that was replaced since' as_user "$GILTRACER" --probes uprobes --python "$python" two.py
-like "$(cat err)" 'probes that giltracer setup installed for .* do not fit any more' 'is noticed'
+like "$(cat err)" 'probes that giltracer setup installed for .* do not match it any more' 'is noticed'
 like "$(cat err)" "sudo giltracer setup --python $python" 'with the command'
 ok 'which mends it' "$GILTRACER" setup --group "$group" --python "$python"
 exits 7 'so that it can be recorded again' as_user "$GILTRACER" -q --python-trace none \

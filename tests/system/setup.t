@@ -48,7 +48,7 @@ for step in "groupadd --system $group" "mount -o bind,ro $tracefs/events /run/gi
 	like "$(cat out)" "^(# already: )?$step" "names: $step"
 done
 unlike "$(cat out)" 'perf_event_paranoid' 'what all users may do stays as it is'
-like "$(cat err)" "members of the group $group can record their own programs; of others they see" \
+like "$(cat err)" "members of the group $group can record their own programs; of other programs, they see" \
 	'what a member sees of others is said'
 is "$(system)" "$before" 'and changes nothing'
 

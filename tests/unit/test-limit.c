@@ -56,7 +56,7 @@ static void test_disk(void)
 	ok(limit.least_free <= 256 * 1024 * 1024, "some space is left to others");
 	limit.least_free = UINT64_MAX;
 	reached(&limit, SECOND,
-	        "the recording ended after 1.0 s, before the program, since the disk is nearly "
+	        "the recording ended after 1.0 s, before the program, because the disk is nearly "
 	        "full (choose another folder with TMPDIR or --keep)",
 	        "a disk with less than that is nearly full");
 }

@@ -39,8 +39,8 @@ static void texts(void)
 	no_text("gil_wait>50 for 10s", "has 0% to 99%");
 	no_text("gil_wait>100% for 10s", "has 0% to 99%");
 	no_text("gil_wait>99999999999999999999% for 10s", "has 0% to 99%");
-	no_text("gil_wait>50%", "says for how long");
-	no_text("gil_wait>50% for ever", "says for how long");
+	no_text("gil_wait>50%", "contains a duration");
+	no_text("gil_wait>50% for ever", "contains a duration");
 	no_text("gil_wait>50% for 10", "lasts");
 	no_text("gil_wait>50% for 0s", "lasts");
 	no_text("gil_wait>50% for 1441m", "lasts");

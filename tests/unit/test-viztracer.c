@@ -268,7 +268,7 @@ static void test_broken(void)
 		{ "{}", "no traceEvents" },
 		{ "{\"traceEvents\":[", "byte 16: it ends too early" },
 		{ "{\"traceEvents\":[]", "byte 17: it ends too early" },
-		{ "{\"traceEvents\":[]}x", "byte 18: data behind the end" },
+		{ "{\"traceEvents\":[]}x", "byte 18: data after the end" },
 		{ "{\"traceEvents\":[{\"ph\":\"X", "byte 24: it ends within a string" },
 		{ "{\"traceEvents\":[{\"ph\" \"X\"}]}", "byte 22: bad syntax" },
 		{ "{\"traceEvents\":[{\"ts\":}]}", "byte 22: bad syntax" },

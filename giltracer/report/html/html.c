@@ -247,8 +247,8 @@ static int check_size(const struct recording *recording, struct error *err)
 	if (threads <= HTML_MAX_THREADS)
 		return 0;
 	return error_set(err, E2BIG,
-	                 "the recording has %zu threads, and the page can show %d: write --json "
-	                 "or --folded, or record less of the program",
+	                 "the recording has %zu threads, but the page can only show %d: write "
+	                 "--json or --export, or record less of the program",
 	                 threads, HTML_MAX_THREADS);
 }
 

@@ -375,7 +375,7 @@ int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, 
 	r->ret->names = names_new();
 	read_document(r);
 	if (!j->bad && jsonscan_peek(j))
-		jsonscan_fail(j, "data behind the end");
+		jsonscan_fail(j, "data after the end");
 	if (j->bad)
 		return error_set(err, EINVAL, "%s: byte %zu: %s", path, j->bad_at, j->bad);
 	if (!r->events)
