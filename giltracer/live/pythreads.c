@@ -153,7 +153,7 @@ static bool look_at_active(struct pythreads *p, const struct target *target, uin
 
 /* Threads that come and go shorten the interval, but the look never takes more than 1/SHARE of a
  * CPU. */
-static bool is_time(const struct pythreads *p, uint64_t now, size_t changes)
+static bool is_due(const struct pythreads *p, uint64_t now, size_t changes)
 {
 	uint64_t since = now - p->looked_ns;
 
@@ -181,7 +181,7 @@ bool pythreads_look(struct pythreads *p, const struct target *target, const uint
 	uint64_t now = clock_now_ns();
 	bool whole;
 
-	if (!is_time(p, now, changes))
+	if (!is_due(p, now, changes))
 		return false;
 	if (now - p->found_ns >= FIND_NS) {
 		p->dicts.n = 0;

@@ -116,7 +116,7 @@ static void add_values(const struct trigger *trigger, const struct totals_snapsh
 }
 
 /* The largest increase of any value; new ones begin at 0. */
-static uint64_t keep_growth(struct trigger_state *state, const uint64_t *values, size_t n)
+static uint64_t largest_increase(struct trigger_state *state, const uint64_t *values, size_t n)
 {
 	uint64_t most = 0;
 
@@ -140,7 +140,7 @@ bool trigger_feed(const struct trigger *trigger, struct trigger_state *state,
 	uint64_t from = state->at_ns, to = snapshot->at_ns, grown;
 
 	add_values(trigger, snapshot, values);
-	grown = keep_growth(state, values, n);
+	grown = largest_increase(state, values, n);
 	state->at_ns = to;
 	if (!from || to <= from)
 		return false;

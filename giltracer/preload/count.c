@@ -224,7 +224,7 @@ static uint64_t hash_name(const char *name, const struct gil *g)
 	return hash ? hash : 1;
 }
 
-static struct totals_slot *find_left(struct self *me, uint64_t name)
+static struct totals_slot *find_reusable(struct self *me, uint64_t name)
 {
 	unsigned n = page.next < TOTALS_SLOTS ? page.next : TOTALS_SLOTS;
 
@@ -353,7 +353,7 @@ static void enter_slot(struct self *me, const struct gil *g, struct totals_slot 
 static void take_slot(struct self *me, const struct gil *g, const char *name)
 {
 	uint64_t hash = hash_name(name, g);
-	struct totals_slot *slot = find_left(me, hash);
+	struct totals_slot *slot = find_reusable(me, hash);
 
 	if (!slot)
 		slot = make_slot(me, g, hash);

@@ -367,7 +367,7 @@ static uint32_t function_of(const char *code)
 
 /* ---- walks that are remembered */
 
-static struct walked *kept_walk(struct gil *g, const char *frame)
+static struct walked *find_walk(struct gil *g, const char *frame)
 {
 	uint64_t instruction = instruction_of(frame);
 
@@ -450,7 +450,7 @@ static __attribute__((noinline, cold)) uint32_t walk_checked(struct gil *g)
 {
 	int saved = errno;
 	const char *frame = innermost(g);
-	uint32_t number = can_read(frame) ? walk(frame, kept_walk(g, frame)) : 0;
+	uint32_t number = can_read(frame) ? walk(frame, find_walk(g, frame)) : 0;
 
 	if (number)
 		frames.checked++;
@@ -470,7 +470,7 @@ uint32_t frames_now(struct gil *g)
 	frame = innermost(g);
 	if (!frame)
 		return 0;
-	w = kept_walk(g, frame);
+	w = find_walk(g, frame);
 	if (LIKELY(w->number && is_same_walk(w, frame)))
 		return w->number;
 	return walk(frame, w);

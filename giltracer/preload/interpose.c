@@ -206,7 +206,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 /* The interval has ended: take_gil is about to ask the holder, which therefore cannot be waiting
  * for this mutex, to release the GIL, yet. */
-static void asks(struct self *me, struct gil *g)
+static void before_request(struct self *me, struct gil *g)
 {
 	me->asks = true;
 	if (!process.on)
@@ -219,7 +219,7 @@ static void asks(struct self *me, struct gil *g)
 
 /* The first request counts, because the holder can see it from then on. The stamp is taken after
  * any preemption of this thread, so the holder is not charged for that. */
-static void asked(struct self *me, struct gil *g)
+static void after_request(struct self *me, struct gil *g)
 {
 	uint64_t stamp = clock_stamp();
 
@@ -255,11 +255,11 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 	if (LIKELY(!g) || self.taking != g)
 		return real_cond_timedwait(cond, mutex, until);
 	if (self.asks && g->holder)
-		asked(&self, g);
+		after_request(&self, g);
 	switches = g->switches;
 	ret = real_cond_timedwait(cond, mutex, until);
 	if (ret == ETIMEDOUT && g->holder && g->switches == switches)
-		asks(&self, g);
+		before_request(&self, g);
 	return ret;
 }
 

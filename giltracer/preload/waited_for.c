@@ -15,7 +15,7 @@ void waited_open(struct gil *g)
 	atomic_thread_fence(memory_order_release);
 }
 
-static void close_it(struct totals_waited *w)
+static void waited_close(struct totals_waited *w)
 {
 	__atomic_store_n(&w->seq, (w->seq | 1) + 1, __ATOMIC_RELEASE);
 }
@@ -50,7 +50,7 @@ void waited_begin(struct self *me, struct gil *g)
 		COUNT_SET(w->holder, count_holder(g));
 		for (unsigned i = 0; i < TOTALS_GROUPS; i++)
 			COUNT_SET(c.slot->seen[i], w->held[i]);
-		close_it(w);
+		waited_close(w);
 		g->compared++;
 		COUNT_SET(c.slot->compared, 1);
 	}
@@ -80,7 +80,7 @@ void waited_named(const struct self *me, struct gil *g)
 		waited_open(g);
 		charge(g->waited, g->waited->holder, clock_stamp());
 		COUNT_SET(g->waited->holder, me->group);
-		close_it(g->waited);
+		waited_close(g->waited);
 	}
 	g->group = me->group;
 	real_unlock(g->mutex);
@@ -97,12 +97,12 @@ void waited_acquired(struct self *me, struct gil *g, const struct count *c, uint
 	}
 	if (!g->holder)
 		COUNT_SET(w->holder, me->group);
-	close_it(w);
+	waited_close(w);
 }
 
 void waited_released(struct gil *g, uint64_t stamp)
 {
 	charge(g->waited, g->waited->holder, stamp);
 	COUNT_SET(g->waited->holder, TOTALS_NOBODY);
-	close_it(g->waited);
+	waited_close(g->waited);
 }

@@ -57,7 +57,7 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 		                 "%s is a free-threaded build: --probes preload records the GIL "
 		                 "only",
 		                 python->command);
-	/* A process whose image is another file was started by the dynamic linker itself. */
+	/* Unless it contains the GIL, the image may be the dynamic linker, which is static. */
 	if (check_image(python->image, !strcmp(python->image, python->library), err) < 0 ||
 	    check_image(python->library, false, err) < 0 ||
 	    datadir_find_library(&library, LIBRARY, err) < 0)
@@ -239,7 +239,7 @@ uint64_t preloading_full_ns(const struct preloading *p)
 }
 
 /* False for a zombie, which has no image any more. */
-static bool lives(unsigned long pid)
+static bool is_alive(unsigned long pid)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%lu/exe", pid);
 	char exe;
@@ -258,7 +258,7 @@ static int write_alive(const struct preloading *p, struct error *err)
 		if (!str_has_suffix(file->d_name, PRELOAD_LOG_SUFFIX))
 			continue;
 		entry.number = strtoul(file->d_name, NULL, 10);
-		if (entry.number && lives(entry.number) && append(p, &entry, NULL, err) < 0)
+		if (entry.number && is_alive(entry.number) && append(p, &entry, NULL, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -327,7 +327,7 @@ static int start_smaller(struct recorder *rec, const struct perf_plan *plan,
 
 /* perf 7.2 and later continue without an event that the kernel refuses, so that the recording
  * would lack it. */
-static bool went_without(const struct recorder *rec)
+static bool dropped_an_event(const struct recorder *rec)
 {
 	CLEANUP(free) char *text = perf_text(rec);
 
@@ -352,7 +352,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 			return -1;
 	}
 	rec->starting = false;
-	if (went_without(rec))
+	if (dropped_an_event(rec))
 		return fail(rec, "could not start", err);
 	raise_priority(rec->perf.pid);
 	return enable_early(rec, plan, err);

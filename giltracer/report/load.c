@@ -253,7 +253,7 @@ static bool is_noted(const struct session *session, const char *code)
 }
 
 /* False if a limit ended the recording, or if it is of a process that already ran. */
-static bool is_to_end(const struct job *job)
+static bool lasts_to_end(const struct job *job)
 {
 	return !is_noted(job->session, "limit") && job->pass->tid;
 }
@@ -274,7 +274,7 @@ static int read_events(struct job *job)
 	struct model_options options = {
 		.start_ns = pass->start_ns,
 		.end_ns = pass->stop_ns,
-		.to_end = is_to_end(job),
+		.to_end = lasts_to_end(job),
 		.start_pid = pass->pid,
 		.start_tid = pass->tid,
 		.no_probes = is_stacks(pass),

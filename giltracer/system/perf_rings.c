@@ -74,7 +74,7 @@ static struct perf_event_attr attr_of(uint64_t id)
 }
 
 /* The event that owns the buffer, and records which threads end. */
-static struct perf_event_attr attr_of_lives(void)
+static struct perf_event_attr attr_of_owner(void)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_DUMMY);
 
@@ -102,9 +102,9 @@ static int open_event(struct perf_rings *r, struct perf_event_attr *attr, pid_t 
 	return ring->fd >= 0 ? ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) : fd;
 }
 
-static int open_lives(struct perf_rings *r, pid_t tid, struct ring *ring)
+static int open_owner(struct perf_rings *r, pid_t tid, struct ring *ring)
 {
-	struct perf_event_attr attr = attr_of_lives();
+	struct perf_event_attr attr = attr_of_owner();
 	int fd = open_event(r, &attr, tid, ring);
 	void *page;
 
@@ -122,7 +122,7 @@ static int open_lives(struct perf_rings *r, pid_t tid, struct ring *ring)
 static int open_on_cpu(struct perf_rings *r, pid_t tid, struct ring *ring, const uint64_t *ids,
                        size_t n)
 {
-	if (open_lives(r, tid, ring) < 0)
+	if (open_owner(r, tid, ring) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		struct perf_event_attr attr = attr_of(ids[i]);

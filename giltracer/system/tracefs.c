@@ -31,7 +31,7 @@
 
 /* With AT_EACCESS, because plain access() ignores capabilities that were given to an ordinary
  * user. */
-static int may(const char *path, int how)
+static int may_access(const char *path, int how)
 {
 	return faccessat(AT_FDCWD, path, how, AT_EACCESS);
 }
@@ -40,7 +40,7 @@ static bool has_uprobes(const char *root)
 {
 	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
 
-	return may(path, F_OK) == 0;
+	return may_access(path, F_OK) == 0;
 }
 
 /* Sets *ret and returns true if the mount table has a tracefs with uprobes. */
@@ -70,7 +70,7 @@ static bool find_shared(char **ret)
 	char *root = xasprintf("%s/tracing", dir && *dir ? dir : TRACEFS_RUNDIR);
 	CLEANUP(free) char *sched = xasprintf("%s/events/sched", root);
 
-	if (may(sched, R_OK | X_OK) < 0)
+	if (may_access(sched, R_OK | X_OK) < 0)
 		return false;
 	*ret = take(root);
 	return true;
@@ -95,7 +95,7 @@ int tracefs_find(char **ret, struct error *err)
 		}
 	if (find_mounted(ret) || find_shared(ret))
 		return 0;
-	if (may("/sys/kernel/tracing/.", X_OK) < 0 && errno == EACCES)
+	if (may_access("/sys/kernel/tracing/.", X_OK) < 0 && errno == EACCES)
 		return error_set(err, EACCES, "/sys/kernel/tracing: cannot be read by this user");
 	return error_set(err, ENOENT, "tracefs with uprobe_events is not mounted");
 }
@@ -244,21 +244,21 @@ bool tracefs_can_install(const char *root)
 {
 	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
 
-	return may(path, W_OK) == 0;
+	return may_access(path, W_OK) == 0;
 }
 
 bool tracefs_is_read_only(const char *root)
 {
 	CLEANUP(free) char *path = xasprintf("%s/uprobe_events", root);
 
-	return may(path, W_OK) < 0 && errno == EROFS;
+	return may_access(path, W_OK) < 0 && errno == EROFS;
 }
 
 bool tracefs_has_event(const char *root, const char *group, const char *event)
 {
 	CLEANUP(free) char *path = xasprintf("%s/events/%s/%s/id", root, group, event);
 
-	return may(path, R_OK) == 0;
+	return may_access(path, R_OK) == 0;
 }
 
 gid_t tracefs_readers(const char *root)

@@ -5,7 +5,7 @@
 #include "report/json/json.h"
 #include "trace/names.h"
 
-static void put_whats(struct jsonw *w, const uint64_t *what)
+static void put_activities(struct jsonw *w, const uint64_t *what)
 {
 	for (unsigned i = 0; i < SAMPLED_WHATS; i++)
 		jsonw_u64(w, sampled_what_name(i), what[i]);
@@ -30,7 +30,7 @@ static void put_thread(struct jsonw *w, const struct analysis *a, const struct s
 	                                     : facts_thread_name(a->pass, t->thread));
 	jsonw_u64(w, "gil_of", last_gil_of(of));
 	jsonw_u64(w, "samples", t->samples);
-	put_whats(w, t->what);
+	put_activities(w, t->what);
 	jsonw_end(w);
 }
 

@@ -50,7 +50,7 @@ static void advance(struct preload_stream *s)
 }
 
 /* For a file without a header, into which nothing has been written yet. */
-static int begin_nothing(struct preload_stream *ret)
+static int begin_empty(struct preload_stream *ret)
 {
 	ret->stamp = UINT64_MAX;
 	return 0;
@@ -68,13 +68,13 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 	ret->unwritten = cursor_u64(&c);
 	ret->unwritten_stamp = cursor_u64(&c);
 	if (size < PRELOAD_RECORDS_AT || (!pid && (!magic || magic == PRELOAD_MAGIC)))
-		return begin_nothing(ret);
+		return begin_empty(ret);
 	if (magic != PRELOAD_MAGIC)
 		return error_set(err, EINVAL, "not a recording of giltracer's library");
 	index = preload_log_find(log, pid, process);
 	if (index < 0) {
 		ret->unlogged = process <= log->stop_stamp;
-		return begin_nothing(ret);
+		return begin_empty(ret);
 	}
 	ret->log = log;
 	ret->process = &log->processes.v[index];
