@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds patterns of waiting, and what each of them cost. */
 #include "analysis/patterns.h"
 
 #include <stdlib.h>
@@ -261,7 +262,8 @@ static int by_gil(const void *va, const void *vb)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-/* By GIL and thread. The rows of one waiter for one GIL are neighbours. */
+/* Collects the waits, sorted by GIL and thread. In m->blame, the rows of one waiter for one GIL are
+ * neighbours. */
 static void collect_waits(struct gil_waits *ret, const struct model *m)
 {
 	for (size_t i = 0; i < m->blame.n; i++) {
@@ -289,7 +291,7 @@ static void add_holds(const struct model_gil *g, uint64_t *hold_ns)
 	}
 }
 
-/* Of one GIL; n waits of threads for it. */
+/* @waits: the n waits of threads for one GIL */
 static void find_oversubscription(struct finder *f, const struct gil_wait *waits, size_t n)
 {
 	const struct model *m = f->m;
@@ -319,7 +321,8 @@ static void find_oversubscription(struct finder *f, const struct gil_wait *waits
 			                                  .share = percent(waited_ns, wall_ns) };
 }
 
-/* Each GIL by itself: a process may have several, and threads wait for one of them at a time. */
+/* Judges each GIL by itself: a process may have several, and a thread waits for one of them at a
+ * time. */
 static void find_oversubscriptions(struct finder *f)
 {
 	struct gil_waits waits = { 0 };

@@ -34,8 +34,8 @@ struct section {
 	VEC(uint32_t) branches;
 };
 
-/* Budget of the searches, see codemap_spend: ten times the cost for the interpreters that we know, which
- * is up to 6 for each byte of the file. */
+/* Budget of the searches, see codemap_spend: ten times the cost for the interpreters that we know,
+ * which is up to 6 for each byte of the file. */
 #define BUDGET_FIXED    10000000
 #define BUDGET_PER_BYTE 60
 #define COST_BYTE       4

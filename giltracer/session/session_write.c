@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* session -> session.json. */
+/* Writes a session to session.json. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static json_t *number(uint64_t n)
 	return json_integer((json_int_t)n);
 }
 
-/* If there is no memory for value, or was none for the array, there is no array. */
+/* Sets *array to NULL if there is no memory for value, or was none for the array. */
 static void append(json_t **array, json_t *value)
 {
 	if (json_array_append_new(*array, value) == 0)
@@ -159,7 +159,7 @@ int session_write(const struct session *session, const char *dir, struct error *
 		return error_set(err, ENOMEM, "%s: no memory", path);
 	if (filewriter_open(&w, path, err) < 0)
 		return -1;
-	/* What could not be written, the commit says. */
+	/* filewriter_commit reports errors of the stream. */
 	if (json_dumpf(document, w.out, JSON_INDENT(1)) < 0 && !ferror(w.out))
 		return error_set(err, ENOMEM, "%s: no memory", path);
 	fputc('\n', w.out);

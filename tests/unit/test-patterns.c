@@ -271,8 +271,9 @@ static void test_several_gils(void)
 		}
 	}
 	find();
-	is_u64(m->gils.n, 3, "three GILs");
-	ok(!pattern(PATTERN_OVERSUBSCRIPTION, 0), "two threads for each are not too many");
+	is_u64(m->gils.n, 3, "the model has three GILs");
+	ok(!pattern(PATTERN_OVERSUBSCRIPTION, 0),
+	   "two threads for each of them are not oversubscription");
 }
 
 static void test_hog(void)

@@ -132,7 +132,7 @@ static void *allocate(size_t size)
 	return allocations_left && allocations_left-- ? malloc(size) : NULL;
 }
 
-/* With memory for ever more of the document, until it suffices. */
+/* Each attempt may allocate once more than the one before, until the document is written. */
 static void test_no_memory(void)
 {
 	char dir[] = "/tmp/giltracer-test.XXXXXX";
@@ -142,7 +142,7 @@ static void test_no_memory(void)
 	struct error err = { 0 };
 	size_t n = 0;
 
-	if (!ok(path, "scratch folder"))
+	if (!ok(path, "a scratch folder can be made"))
 		return;
 	json_set_alloc_funcs(allocate, free);
 	for (allocations_left = n; session_write(s, dir, &err) < 0; allocations_left = ++n) {
@@ -150,11 +150,12 @@ static void test_no_memory(void)
 		refused &= err.code == ENOMEM;
 	}
 	json_set_alloc_funcs(malloc, free);
-	ok(n > 0 && refused, "without memory for all of it, nothing is written");
-	ok(!left, "  not even a part");
+	ok(n > 0 && refused,
+	   "a session is refused with ENOMEM if there is no memory for all of it");
+	ok(!left, "  no part of it is written");
 	ok(session_read(&read, dir, &err) == 0 && read->pass_count == 1 && read->note_count == 1 &&
 	           read->passes[0].thread_count == 2 && read->function_count == 1,
-	   "with enough, all of it is");
+	   "with enough memory, the whole session is written");
 	session_free(read);
 	session_free(s);
 	file_remove_tree(dir, &err);
