@@ -90,7 +90,12 @@ run "$GILTRACER" check --python /usr/bin/false
 like "$(cat out)" "^note +others' probes +$theirs:" 'which check shows'
 exec 9<&-
 rm -rf "$TMPDIR"/giltracer.*
-ok 'the next recording outside' record quick
+# The kernel closes the events of a killed perf in its own time; until then they cannot be removed.
+for _ in 1 2 3; do
+	ok 'the next recording outside' record quick
+	[ -n "$(groups)" ] || break
+	retried 'removes them' "$(groups)"
+done
 is "$(groups)" '' 'removes them'
 
 # What setup installed is not in use, and stays.
