@@ -58,11 +58,12 @@ price() {
 		c["count"] for c in d["caveats"] if c["code"] == "probe-cost"]'
 }
 while read -r version python <&3; do
-	for engine in uprobes preload; do
-		ok "$version: $engine, one thread" "$GILTRACER" --probes $engine --python "$python" \
-			--python-trace none --json $engine.json -o $engine.html take.py
-		cat out err >$engine.txt
-	done
+	ok "$version: uprobes, one thread" "$GILTRACER" --probes uprobes --python "$python" \
+		--python-trace none --json uprobes.json -o uprobes.html take.py
+	cat out err >uprobes.txt
+	ok "$version: preload, one thread" by_library --python "$python" \
+		--python-trace none --json preload.json -o preload.html take.py
+	cat out err >preload.txt
 	is "$(price uprobes.json)" '[[False, True, True], 1]' "$version: it never waits; uprobes cost much"
 	like "$(cat uprobes.txt)" ' probes%' 'which is a column'
 	like "$(cat uprobes.txt)" 'note: .*GIL probes' 'and a note'

@@ -6,9 +6,9 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes cc
 
-# record KIND [free]
+# record KIND [free]: by the library, since uprobes stretch what is measured.
 record() {
-	undisturbed env PYTHONPATH="$scratch" taskset -c "$cpus" "$GILTRACER" -q --python "$python" \
+	undisturbed env PYTHONPATH="$scratch" taskset -c "$cpus" "$GILTRACER" -q --probes preload --python "$python" \
 		--python-trace none -o "$1$2.html" --json "$1$2.json" \
 		"$top_srcdir/tests/system/whatif.py" "$1" ${2:+"$2"}
 }
