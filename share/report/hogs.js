@@ -245,10 +245,7 @@ export function hogsDraw() {
 		hogs.length && holders.length ? [h("h3", heading), h("p.hint", meta.holders_hint)] : null,
 		holders.length ? functionsTable(holders, false, heading) : null,
 		unnamed > 0.01 * waitCaused(all) &&
-			h(
-				"p.hint",
-				"Not included: " + fmtDur(unnamed) + " in unknown functions. " + noName(),
-			),
+			h("p.hint", "Not included: " + fmtDur(unnamed) + " in unknown functions. " + noName()),
 		blocked,
 	);
 }

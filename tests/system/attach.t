@@ -5,8 +5,8 @@
 need root perf uprobes
 . "$top_srcdir/tests/system/attach.sh"
 
-# recorded NAME ARG…: a second of the program. On a busy host no call may have made the other thread
-# wait in that second: then ten are recorded.
+# recorded NAME ARG…: record the program for a second. On a busy host, perhaps no call made the other
+# thread wait in that second; then record ten seconds.
 recorded() {
 	name=$1
 	shift
@@ -17,7 +17,7 @@ recorded() {
 	fi
 }
 
-# blamed NAME: what the last recording says.
+# blamed NAME: the last recording blames the right thread and function.
 blamed() {
 	is "$(json out.json '[(f["function"].split(".")[-1], f["file"].rsplit("/")[-1], f["line"])
 		for f in d["hogs"][:1]]')" "[('hog', 'attach.py', 17)]" \
@@ -66,7 +66,7 @@ ok '  with a report' test -s out.html
 ok '  and the program runs on' kill -0 $pid
 finish 'after all that'
 
-# Threads end while perf reads the list of threads and their names.
+# Some threads end while perf reads the list of threads and their names.
 mkfifo ask answer
 python3 "$top_srcdir/tests/system/attach-threads.py" ask answer &
 pid=$!

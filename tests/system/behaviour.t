@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs with processes, signals, descriptors and ends of all kinds print and end exactly as under
-# plain python; semantics.t has what they see of their start.
+# Programs that use processes, signals and descriptors, and end in all possible ways, print and end
+# exactly as under plain python. semantics.t tests what programs can see of their start.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 . "$top_srcdir/tests/system/behaves.sh"
@@ -24,7 +24,7 @@ for program in another-user children fork-exit futures handlers segfault stopped
 	behaves "$python" $program.py
 done
 
-# Closed descriptors are closed to the program, and nothing of ours takes their place.
+# Descriptors that are closed stay closed for the program; giltracer opens nothing in their place.
 cat >std.py <<'END'
 import os, sys
 def main():

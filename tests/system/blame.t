@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs whose culprit is known: its thread and its function are blamed for the waiting, without
-# VizTracer. If the host preempts another thread while that holds the GIL, the blame is different: so
-# a wrong result is measured again, twice.
+# In programs whose culprit is known, its thread and its function are blamed for the waiting, without
+# VizTracer. If the host preempts another thread while that holds the GIL, the blame is different, so
+# a wrong result is measured up to two more times.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes cc nm
 program=$top_srcdir/tests/system/blame.py
@@ -26,8 +26,8 @@ waited='sum(b["wait_ns"] for b in d["blame"] if b["holder_tid"])' # the handover
 excused="(len(d['threads']) - 1) * sum(t['states']['runnable_ns'] for t in d['threads']
 	if t['tid'] not in ($truth)['culprits'])"
 
-# attempt PYTHON KIND EXPRESSION POINT: it is "right" after at most three, else what was seen, in $got, or
-# why there is no recording.
+# attempt PYTHON KIND EXPRESSION POINT: make at most three recordings until the expression is "right".
+# $got is the last result, or the reason why there is no recording.
 attempt() {
 	for _ in 1 2 3; do
 		if ! trace "$1" "$2"; then
@@ -40,8 +40,8 @@ attempt() {
 	done
 }
 
-# guilty PYTHON VERSION KIND FUNCTIONS [AND]: the thread, and the functions, Python tuple of names; and
-# what else has to be true.
+# guilty PYTHON VERSION KIND FUNCTIONS [AND]: the guilty thread and its functions (a Python tuple of
+# names) are blamed, and the expression AND is true.
 guilty() {
 	attempt "$1" "$3" "(lambda thread, waited, function, caused, excused, more: 'right'
 		if waited and caused and thread >= 0.95 * waited - excused and
@@ -54,7 +54,7 @@ guilty() {
 	consistent got.json "$2 $3"
 }
 
-# native PYTHON VERSION KIND NAME: the C function, on a build that has its name.
+# native PYTHON VERSION KIND NAME: the C function is named, on a build that has its symbol.
 native() {
 	if ! nm "$("$GILTRACER" probes --json --python "$1" | /usr/bin/env python3 -c \
 		'import json, sys; print(json.load(sys.stdin)["file"])')" 2>/dev/null | grep -q " $4\$"; then
@@ -65,7 +65,7 @@ native() {
 		max(h["wait_caused_ns"] for h in d["hogs"])][0]')" "$4" "$2 $3: the C function"
 }
 
-# The extension's calls are hogs, for as long as they measured themselves, asleep or not; but not those
+# The extension's calls are hogs, for as long as they measured themselves, asleep or not, except calls
 # that had no CPU for most of their time.
 measured() {
 	attempt "$1" "$3" "(lambda hogs, truth:

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python calls, recorded by the library: each call and return, in their order, whatever the program does.
+# The library records each Python call and return, in order, whatever the program does.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
-# calls PYTHON PROGRAM [OPTION|ARG…]: what it called, of its own file; its status is in the file status.
+# calls PYTHON PROGRAM [OPTION|ARG…]: print the calls of functions of its own file. Its exit status is
+# in the file status.
 calls() {
 	calls_python=$1
 	calls_program=$2
@@ -16,7 +17,7 @@ calls() {
 	python3 "$top_srcdir/tests/system/calls.py" calls.txt "$calls_program"
 }
 
-# notes: what the report says about the Python calls.
+# notes: print the report's notes about the Python calls.
 notes() {
 	"$GILTRACER" report -q -o report.html --json report.json session >out 2>err
 	json report.json '[c["text"] for c in d["caveats"] if c["code"] == "python-trace"]'
@@ -175,7 +176,7 @@ if want viztracer 'the calls that VizTracer sees'; then
 	is "$(head -n "$(wc -l <expected)" got | diff expected -)" '' '  the same, in the same nesting'
 fi
 
-# Functions in C, where asked for: as a profile function is told of them, and as VizTracer shows them.
+# Calls of functions in C, if requested, are those that a profile function gets, with VizTracer's names.
 cat >native.py <<'END'
 import collections, os, sys, threading
 
@@ -273,7 +274,7 @@ sys.setprofile(None)
 print('\n'.join(lines[:-1]))
 END
 
-# of_work FILE: what work() called in the first thread that did.
+# of_work FILE: print the calls of work() in the first thread that ran it.
 of_work() {
 	awk '/^thread/ { if (seen) exit } /^[^ ]/ { inside = $0 == "work" } inside { seen = 1; print }' "$1"
 }
@@ -323,8 +324,8 @@ if want viztracer 'the calls of functions in C that VizTracer sees'; then
 	is "$(of_work got | diff expected -)" '' '  the same, in the same nesting'
 fi
 
-# A program that ends without notice, and its forked child: open calls are shown as open. A thread that
-# the child does not have is not in the child's recording.
+# If a program and its forked child end abruptly, open calls are shown as open. A thread that the child
+# does not have is not in the child's recording.
 cat >ends.py <<'END'
 import os, signal, sys, threading
 
@@ -376,8 +377,8 @@ while read -r version python <&3; do
 	is "$(notes)" '[]' '  nothing is missing'
 done 3<pythons
 
-# In 3.11 there is one profile function: the program's own stays. In others, both see everything; before 3.11
-# we see that function's own calls, too.
+# In 3.11 there is only one profile function, and the program's own stays. In other versions, both see
+# everything; before 3.11, the library also records the calls of the program's profile function.
 cat >own.py <<'END'
 import cProfile, sys, threading
 
@@ -460,8 +461,8 @@ while read -r version python <&3; do
 	esac
 done 3<pythons
 
-# Tasks of asyncio: each one's life, what it waited for, who made it and woke it; an item lies in a queue
-# while the loop is busy with something else: mostly in a function of its own, however long a thread takes.
+# Tasks of asyncio: the life of each task, its waits, and the functions that created and woke it. An item
+# stays in a queue while the loop is busy with another function, however long a thread takes.
 cat >tasks.py <<'END'
 import asyncio, threading, time
 
@@ -510,7 +511,8 @@ if __name__ == '__main__':
     asyncio.set_event_loop(loop)
     loop.run_until_complete(main(loop))
 END
-# task_groups: of the report: tasks, done, raised and steps, where they wait, who woke them and made them.
+# task_groups: print the report's groups: tasks, done, raised and steps, the places of their waits, and
+# the functions that woke and created them.
 task_groups() {
 	json report.json '"\n".join(sorted("%s: %d %d %d %d, at %s, by %s, of %s" % (
 		next(t["function"] for t in d["tasks"]["list"] if t["group"] == i).split()[0],
@@ -551,8 +553,8 @@ while read -r version python <&3; do
 	is "$(task_groups)" "$(cat wanted)" "$version: the same, with calls of functions in C"
 done 3<two
 
-# The memory of freed code objects is used for others: each call has the name of the function that was
-# called. A call that the recursion limit prevents is not recorded.
+# The memory of freed code objects is reused for others, but each call has the name of the function that
+# was called. A call that the recursion limit prevents is not recorded.
 cat >reuse.py <<'END'
 import sys
 
@@ -577,7 +579,7 @@ while read -r version python <&3; do
 	is "$(grep -c '"endless (' calls.txt)" "$(cat out)" '  and so many calls as the limit of recursion permits'
 done 3<pythons
 
-# Names of any kind.
+# Function names may contain any characters.
 cat >hostile.py <<'END'
 # -*- coding: utf-8 -*-
 import threading
@@ -605,7 +607,7 @@ while read -r version python <&3; do
 	is "$(notes)" '[]' '  the report takes them'
 done 3<pythons
 
-# The last calls are kept, of all threads together; a filter leaves the others out.
+# The last calls of all threads together are kept; a filter leaves calls out.
 cat >many.py <<'END'
 import sys, threading
 
@@ -650,7 +652,8 @@ by_library record -q --python "$python" --trace-min-us 1000 -o session many.py
 is "$(awk '$3 < 1000000 && !/ open /' calls.txt)" '' '--trace-min-us: shorter calls are left out'
 like "$(cat calls.txt)" '"run ' '  longer ones are there'
 
-# What recording cost each thread: its calls, also those left out, times what one cost, here 1 ns.
+# The cost of recording for each thread is the number of its calls, including those left out, times the
+# cost of one call, which is 1 ns here.
 cat >cost.py <<'END'
 import glob, struct, sys
 for name in glob.glob('session/gil.preload/[0-9]*.log'):
@@ -666,8 +669,8 @@ exits 125 'a filter that VizTracer does not have' "$GILTRACER" record --python-t
 	--trace-min-us 5 -o session many.py
 like "$(cat err)" '--trace-min-us: needs --python-trace native' '  is refused'
 
-# --max-size, too, ends the recording, not the program, which waits for the message that says so. The FIFO is
-# open here for both: else the test would wait if the program never opened it.
+# --max-size also ends the recording, but not the program, which waits for the message about it. The test
+# opens both ends of the FIFO, so that it does not wait if the program never opens it.
 cat >fills.py <<'END'
 import sys
 
@@ -731,7 +734,7 @@ waits open
 	is "$(cat out)" None '  and takes the profile function away'
 done 3<two
 
-# Together with uprobes, and where a script starts the interpreter, as pyenv's do.
+# Calls are also recorded together with uprobes, and if a script starts the interpreter, as with pyenv.
 if want uprobes 'calls beside uprobes'; then
 	while read -r version python <&3; do
 		printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >wrapper

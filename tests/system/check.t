@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check says what is missing and how to get it, and succeeds only if recording works. guards.t has what
-# kernels and containers refuse.
+# check prints what is missing and how to get it, and succeeds only if recording works. guards.t tests
+# refusals by kernels and containers.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 check() {
@@ -9,7 +9,7 @@ check() {
 }
 python=$(cpythons | sed -n '1s/^[^ ]* //p')
 
-# What is missing is a line "missing WHAT …", and below it what to do.
+# For each missing item there is a line "missing WHAT …", and below it the remedy.
 missing() {
 	like "$(cat out)" "^missing +$1" "$2"
 	like "$(sed -n "/^missing *$(echo "$1" | sed 's/ .*//')/{n;p;}" out)" "^ +-> $3" 'with what to do'

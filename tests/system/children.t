@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Other processes, and threads that are there before tracing or stay behind: each has the GIL of its
-# process, and the numbers of all hold together.
+# Other processes, and threads that exist before tracing begins or after it ends: each thread has the GIL
+# of its process, and the numbers of all are consistent.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes gcc strip
 . "$top_srcdir/tests/system/prefix.sh"
@@ -21,7 +21,8 @@ traced() {
 	consistent got.json "$name $what"
 }
 
-# facts EXPRESSION WANT POINT: d, and said: the threads that the program named, by what they are.
+# facts EXPRESSION WANT POINT: the expression over the document d and over said, the threads that the
+# program printed, by role.
 facts() {
 	is "$(json got.json "(lambda said: $1)({what: [t for line in open('said')
 		for w, pid, tid in [line.split()] for t in d['threads']
@@ -42,7 +43,7 @@ spinners() {
 		'nobody waits for another process'
 }
 
-# How processes are started does not depend on the interpreter: the newest and the system's are enough. By
+# The ways to start processes do not depend on the interpreter: the newest and the system's are enough. By
 # uprobes, everything on the newest, and forks on all.
 checks() {
 	methods=fork
@@ -58,10 +59,10 @@ checks() {
 		named='len({t["pid"] for f in d["functions"] for t in said["spin"]
 			if f["tid"] == t["tid"] and f["function"] == "spin_for_both"'
 		facts "$named})" 2 'functions of children have names'
-		# Only a fork has the code objects of its parent, where the names of files are kept.
+		# Only a forked child shares the code objects of its parent, which have the names of files.
 		[ "$method" != fork ] || facts "$named"'
 			and f["line"] and f["file"].endswith("/children.py")})' 2 'and lines'
-		# It waits for the 0.3 s of its children, but for the time it needs a CPU to begin that.
+		# It waits for its children for 0.3 s, minus the time until it has a CPU to begin waiting.
 		facts '[t["no_gil_ns"] + t["unknown_ns"] + t["states"]["runnable_ns"] > 0.25e9
 			for t in said["main"][:1]]' '[True]' \
 			'the thread that waits for children does not hold the GIL'
@@ -126,7 +127,7 @@ while read -r version python; do
 	other=$(cpythons | sed 's/^[^ ]* //' | grep -Fxv "$python" | head -n 1)
 	rest=preload
 	[ "$version" != "$newest" ] || rest=uprobes
-	# A file of its own has probes of its own.
+	# A separate file has separate probes.
 	case $python in
 	/usr/*) python=$(copied_python "$scratch/$version-system" "$python") ;;
 	*) python=$(own_libpython "$scratch/$version" "$python") ;;

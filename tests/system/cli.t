@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What main does itself: --version, --help, exit statuses, a full disk.
+# main's own work: --version, --help, exit statuses, a full disk.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 ok '--version' "$GILTRACER" --version

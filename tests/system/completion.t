@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shells complete what the option tables have: commands, options, values, files.
+# The shells complete the contents of the option tables: commands, options, values, files.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 mkdir bin && ln -s "$GILTRACER" bin/giltracer
 PATH=$scratch/bin:$PATH
@@ -13,7 +13,7 @@ done
 exits 125 'another shell' "$GILTRACER" --completion csh
 like "$(cat err)" "'csh' is not one of bash, zsh, fish" 'is refused'
 
-# what SHELL WORD...: what the last word can become, sorted, on one line.
+# what SHELL WORD...: print the completions of the last word, sorted, on one line.
 what() {
 	what_shell=$1
 	shift
@@ -33,7 +33,7 @@ what_fish() {
 	fish --no-config -c 'source complete.fish; complete -C "$argv"' -- "$*" | cut -f 1
 }
 
-# A shell on a terminal of its own, in which the tab key is pressed.
+# A shell on a pseudo-terminal, in which the tab key is pressed.
 cat >zpty.zsh <<'END'
 zmodload zsh/zpty
 zpty z zsh -f -i

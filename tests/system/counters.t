@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What --event counts is what the kernel counted, by thread: in the document, in folders that are
-# reported later, and with an event that this host has not.
+# The counts of --event are those of the kernel, by thread: in the document and in session folders that
+# are reported later. An event that this host does not have is refused.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes python3.11

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Symbols from a debuginfod server: it is asked only if the user names one and symbols are missing; its
-# answer counts only for the same build; and a server that does not answer is given up.
+# Symbols from a debuginfod server: a server is asked only if the user names it and symbols are missing.
+# Its answer is used only if it is for the same build. A server that does not answer is abandoned.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need gcc strip objcopy debuginfod
 . "$top_srcdir/tests/system/prefix.sh"
@@ -25,7 +25,7 @@ end_server() {
 	[ -z "${server_pid:-}" ] || { kill "$server_pid" && wait "$server_pid"; } 2>/dev/null
 	server_pid=
 }
-# server MODE FILE: start one that is asked from now on; requests are in the file log.
+# server MODE FILE: start a server that is used from now on; its requests are in the file log.
 server() {
 	end_server
 	rm -rf log cache && : >log
@@ -38,7 +38,7 @@ server() {
 }
 at_exit end_server
 
-# how: take_gil was found. Copies of drop_gil in other functions are found by code in any case.
+# how: print how take_gil was found. Copies of drop_gil in other functions are always found by code.
 how() {
 	"$GILTRACER" probes --json --python "$python" >found.json 2>err || { cat err && return; }
 	json found.json 'd["probes"][0]["kind"], d["probes"][0]["how"]'
@@ -51,7 +51,7 @@ is "$(how)" "$by_server" 'symbols come from the server'
 is "$(sed 's,/[0-9a-f]*/,/ID/,' log | cut -d/ -f2-)" 'buildid/ID/debuginfo' '  which was asked once'
 is "$(how)" "$by_server" 'they are kept'
 is "$(wc -l <log)" 1 '  and nobody is asked again'
-# On a terminal it is said what takes so long.
+# On a terminal, a message explains the delay.
 if command -v script >/dev/null; then
 	ok 'on a terminal' script -qec "'$GILTRACER' probes --python '$python'" typescript
 	like "$(tr '\r' '\n' <typescript)" 'asking debuginfod for the symbols of /' \
@@ -82,7 +82,7 @@ is "$(DEBUGINFOD_TIMEOUT=1 how)" "$by_code" 'a server that does not answer is gi
 rm -rf cache log && mkfifo log
 is "$(python3 "$helper" interrupt log "$GILTRACER" probes --python "$python")" '-2 []' \
 	'Ctrl-C while it is asked ends it'
-# A signal during the download: the program must not be started after it.
+# After a signal during the download, the program must not be started.
 echo 'open("ran", "w")' >program.py
 is "$(python3 "$helper" interrupt log "$GILTRACER" record -o session --python "$python" \
 	--python-trace none program.py)" '-2 []' '  before a recording, too'

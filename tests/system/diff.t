@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer diff and --fail-on, on sessions made by hand. Needs no privilege.
+# giltracer diff and --fail-on, on synthetic sessions. Needs no privilege.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 
-# made DIR PERF-TEXT: a session without a program.
+# made DIR PERF-TEXT: make a session without running a program.
 made() {
 	mkdir "$1"
 	python3 "$top_srcdir/tests/data/mkperf.py" "$2" "$1/gil.perf.data"

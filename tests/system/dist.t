@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every file of the repository is in the release, except for those that only the repository needs.
+# A release contains every file of the repository, except those that only the repository needs.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need git make
 cd "$top_srcdir" || exit 99
@@ -12,7 +12,7 @@ fi
 git ls-files >"$scratch/tracked"
 grep -vE '^(\.gitignore|\.ci/)' "$scratch/tracked" | sort >"$scratch/want"
 ok 'there are files' test -s "$scratch/want"
-# What make dist would take. A folder stands for all files in it.
+# The files that make dist would take. A folder stands for all files in it.
 printf 'print-dist:\n\t@printf "%%s\\n" $(DISTFILES)\n' >"$scratch/print.mk"
 make -s -C "$top_builddir" -f Makefile -f "$scratch/print.mk" print-dist |
 	sed "s,^$top_srcdir/,,; s,^\./,,; s,^\.\./,," | while read -r file; do

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A perf.data is read natively: every record, both layouts, cuts and lies, and real recordings.
+# A perf.data is read natively: every record, both layouts, truncated and false data, real recordings.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 
 data=$top_srcdir/tests/data
 
-# mkperf OUTPUT NAME [STATEMENT]…: build tests/data/NAME.perf.txt with more statements before it.
+# mkperf OUTPUT NAME [STATEMENT]…: build tests/data/NAME.perf.txt, preceded by the statements.
 mkperf() {
 	mkperf_out=$1
 	mkperf_in=$data/$2.perf.txt
@@ -69,7 +69,7 @@ exits 0 'ends the reading' "$GILTRACER" dump --events lie.data
 like "$(cat out)" '^# truncated at 0x738: record of type 3 and 65535 bytes: only [0-9]* are left' \
 	'and is named'
 
-# Every cut of both layouts: an answer, never a crash.
+# Files of both layouts that are truncated at any byte: there is an answer, never a crash.
 cuts() {
 	for cuts_at in $(seq 0 173 "$(stat -c %s "$1")"); do
 		head -c "$cuts_at" "$1" >cut.data
@@ -87,7 +87,7 @@ cuts() {
 ok 'a file cut anywhere is survived' cuts every.data
 ok 'so is a pipe' cuts every.pipe
 
-# refused TEXT NAME: one clear message.
+# refused TEXT NAME: the file is refused with one clear message.
 refused() {
 	exits 125 "$2" "$GILTRACER" dump odd.data
 	like "$(cat err)" "$1" 'is one clear message'
@@ -107,7 +107,7 @@ mkdir empty
 exits 125 'a folder with nothing in it' "$GILTRACER" dump empty
 like "$(cat err)" 'empty: not a recording of the preload library' 'is not a recording'
 
-# kinds FILE: how many events of each type.
+# kinds FILE: print the number of events of each type.
 kinds() {
 	events_of "$1" | awk '{ n[$4]++ } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '
 }
@@ -123,7 +123,8 @@ for name in tiny-gil.perf.data tiny-gil.pipe tiny-stacks.perf.data; do
 	is "$(events_of "$data/$name" | grep -c ' cpu=-1 ')" 0 "$name: every CPU is known"
 done
 
-# as_perf FILE: samples in the order of perf script, at the same times. perf wants to own its file.
+# as_perf FILE: print samples in the order of perf script, with the same times. perf requires that the
+# caller owns the file.
 as_perf() {
 	cp "$data/$1" mine.data
 	perf script -F tid,time,event --ns -i mine.data 2>/dev/null |

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# From recording to report with every CPython on this machine: programs whose shares are known by
+# From recording to report with every CPython on this machine, for programs whose shares are known by
 # construction.
 #
 # A busy machine disturbs such programs: another tracer that places probes in the same interpreter
-# stops a thread that holds the GIL for 100 ms and more. So the test runs alone, and what is off is
-# measured again, twice; what has to hold of any recording has to hold of each.
+# stops a thread that holds the GIL for 100 ms and more. So the test runs alone, and a wrong result
+# is measured up to two more times; the invariants must hold for each recording.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 program=$top_srcdir/tests/system/e2e.py
 
-# measure POINT PYTHON: until each example was as it must be, three times at most.
+# measure POINT PYTHON: record, at most three times, until each example has the right shares.
 measure() {
 	left='spinners native waiters'
 	for _ in 1 2 3; do

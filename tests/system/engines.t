@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One execution, recorded by uprobes and by the preloaded library at once: both say the same. And what
-# uprobes cost a thread that only releases and takes the GIL is reported, and not as waiting.
+# Uprobes and the preloaded library, recording the same execution, agree. The cost of uprobes for a thread
+# that only releases and takes the GIL is reported, but not as waiting.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need perf uprobes python3
 
@@ -12,7 +12,7 @@ compare() {
 
 cpythons >pythons
 while read -r version python <&3; do
-	# What perf lost is still in the recording of the library.
+	# The library's recording contains the events that perf lost.
 	for try in 1 2 3; do
 		rm -rf both preload
 		ok "$version: recorded by both" undisturbed "$GILTRACER" record -q --probes both \
@@ -51,7 +51,7 @@ fd = os.open('/dev/null', os.O_RDONLY)
 for i in range(20000):
     os.lseek(fd, 0, 0)
 END
-# price DOCUMENT: whether the only thread waits, and whether the price of probes is worth a note.
+# price DOCUMENT: print whether the only thread waits, and whether the cost of probes causes a note.
 price() {
 	json "$1" '[[t["wait_ns"] > t["total_ns"] / 100, t["probe_cost_ns"] >= t["total_ns"] / 50,
 		t["probe_cost_ns"] <= t["total_ns"]] for t in d["threads"]] + [

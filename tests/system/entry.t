@@ -4,7 +4,7 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
-# Programs write the time at each place; whatever is after the start is traced.
+# The programs write the time at each place; every place after the start is traced.
 cat >marks.py <<'EOF'
 import time
 def mark(name):
@@ -68,8 +68,8 @@ if __name__ == "__main__" and False:
 EOF
 mkdir package && echo >package/__init__.py && cp guard.py package/__main__.py
 
-# starts BEFORE AFTER NAME ARG…: BEFORE is the last mark that is not traced, AFTER the first that is;
-# - for none.
+# starts BEFORE AFTER NAME ARG…: BEFORE is the last mark that is not traced, AFTER is the first one that
+# is; - means none.
 starts() {
 	before=$1 after=$2 name=$3
 	shift 3
@@ -121,7 +121,7 @@ like "$(cat err)" 'no function nosuch in .*plain.py: nothing was traced' '  is t
 starts - - '--entry of a function that a module has not' --entry helper:nosuch imported.py
 like "$(cat err)" 'no function nosuch in the source of module helper' '  is told of'
 
-# Line numbers do not change, whatever is put into the tree.
+# Line numbers do not change when statements are inserted into the tree.
 cat >lines.py <<'EOF'
 import sys
 def main():

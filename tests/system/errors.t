@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What cannot work says so in one clear message, with the documented exit status, and leaves nothing.
+# A request that cannot work fails with one clear message and the documented exit status, and leaves
+# nothing behind.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
 echo 'print("ran")' >script.py
 fake=$top_srcdir/tests/fake
 
-# refuses STATUS ERE NAME COMMAND…: the last line of stderr is the message, the only error there is.
+# refuses STATUS ERE NAME COMMAND…: the last line of stderr is the message, and there is no other error.
 refuses() {
 	want=$1 message=$2
 	shift 2
@@ -16,7 +17,7 @@ refuses() {
 	like "$(tail -n 1 err)" "$message" '  that is clear'
 }
 
-# ran, ran_not: whether the last command ran the program.
+# ran, ran_not: the last command ran the program, or did not.
 ran() {
 	like "$(cat out)" '^ran$' '  after the program ran'
 }
@@ -28,7 +29,7 @@ record() {
 	"$GILTRACER" record -o session --python-trace none "$@"
 }
 
-# with NAME=VALUE… -- COMMAND…: with this environment. Run in a subshell.
+# with NAME=VALUE… -- COMMAND…: run a command with this environment, in a subshell.
 with() {
 	while [ "$1" != -- ]; do
 		export "${1?}"
@@ -64,7 +65,7 @@ refuses 125 '-o DIR' 'no folder' "$GILTRACER" record script.py
 refuses 125 '--import nosuch: No module' 'an import that fails' record --import nosuch script.py
 ran_not
 
-# Where the results should go.
+# The files for the results.
 mkdir full && touch full/mine
 refuses 125 'full: exists and contains files that are not part of a session' 'a folder with something in it' \
 	"$GILTRACER" record -o full script.py
@@ -149,7 +150,7 @@ ok 'a perf that may not map so much gets less' with PATH="$scratch/halving:$PATH
 ran
 like "$(tr '\n' ' ' <log)" ' -m (1024|512|256|128) ' '  by halves'
 
-# A disk that is full, of which nobody else sees anything.
+# A full disk, in a mount namespace of its own.
 cat >on-full-disk <<'EOF'
 set -e
 mkdir disk

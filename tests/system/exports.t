@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer export: the tool of each format reads it; it has the numbers of the JSON document; names may
-# have quotes, control characters and bytes that are not UTF-8. Needs no privilege.
+# giltracer export: the tool of each format can read it, it has the numbers of the JSON document, and
+# names may contain quotes, control characters and bytes that are not UTF-8. Needs no privilege.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 reader=$top_srcdir/tests/system/exports.py
 
-# session DIR [CALLS]: from tests/data/hog.perf.txt, in which a thread has a hostile name.
+# session DIR [CALLS]: make a session from tests/data/hog.perf.txt, with a hostile thread name.
 session() {
 	mkdir "$1"
 	python3 "$top_srcdir/tests/data/mkperf.py" "$top_srcdir/tests/data/hog.perf.txt" \
@@ -59,7 +59,7 @@ ok 'to standard output' "$GILTRACER" export -q -f csv plain
 cp out printed
 ok '  the same' cmp printed plain.csv
 
-# protobuf, where giltracer was built with it.
+# The protobuf formats, if giltracer was built with protobuf.
 if grep -q '^#define HAVE_PROTOBUF_C 1' "$top_builddir/config.h"; then
 	if want trace-processor "Perfetto's trace processor"; then
 		"$GILTRACER" export -q --format perfetto calls -o calls.perfetto
@@ -119,7 +119,7 @@ ok 'a culprit is recorded' by_library -q --python-trace none --annotate github \
 like "$(cat err)" '^::warning file=a%3Ab%2Cc%25/hog\.py,line=[0-9]+,title=giltracer::[0-9.]+.%25 of all' \
 	'and is marked, with an escaped path'
 
-# What cannot be exported gets one clear message.
+# A recording that cannot be exported is refused with one clear message.
 refuses() { # MESSAGE NAME COMMAND...
 	refuses_message=$1
 	shift
@@ -144,7 +144,7 @@ if [ -w /dev/full ]; then
 		"$GILTRACER" export -q -f chrome plain -o /dev/full
 fi
 
-# limited COMMAND...: no file may have more than 512 bytes, as if the disk were full.
+# limited COMMAND...: run it with a limit of 512 bytes for each file, as if the disk were full.
 limited() {
 	sh -c 'trap "" XFSZ; ulimit -f 1; exec "$@"' sh "$@"
 }

@@ -1,15 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Folded stacks of real recordings: a strict reader takes every line, whatever threads and functions
-# are called, and the sums are those of the document.
+# Folded stacks of real recordings: a strict reader accepts every line, whatever the names of threads and
+# functions, and the sums are those of the document.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes python3.11
 program=$top_srcdir/tests/system/folded.py
 python=$(private_python "$scratch/own" "$(cpython 3.11)")
 
-# strict FILE: as flamegraph.pl and inferno read it, and nothing that drives a terminal. Prints the
-# sum.
+# strict FILE: read it as flamegraph.pl and inferno do, without control characters. Prints the sum.
 strict() {
 	python3 - "$1" <<'END'
 import re
@@ -29,7 +28,8 @@ print(total)
 END
 }
 
-# sums NAME FILE EXPRESSION: of the document of the same report.
+# sums NAME FILE EXPRESSION: the sum of the file is that of the expression over the same report's
+# document.
 sums() {
 	ok "$1: each line is one" strict "$2"
 	is "$(cat out)" "$(json doc.json "$3")" "$1: their sum is the document's"

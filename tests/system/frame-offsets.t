@@ -13,7 +13,7 @@ from_headers() {
 	cc -w $1 -o offsets "$top_srcdir/tests/system/frame-offsets.c" && ./offsets
 }
 
-# Reading headers takes no time: all of them.
+# Reading headers is quick, so the test uses all interpreters.
 export GILTRACER_TEST_ALL=1
 every_cpython interpreters
 while read -r version python; do

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The Python frames that probes fetch: in every kind of code, the function and its caller are named,
-# with their lines; no name is one that no function has, and giltracer's own are not shown.
+# From the Python frames that probes fetch, the function and its caller are named, with their lines, in
+# every kind of code. No name is wrong, and giltracer's own functions are not shown.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 program=$top_srcdir/tests/system/frames.py
 
-# Three frames: from 3.12 on, one of the interpreter's own is between where C calls Python.
+# Three frames, since from 3.12 on, a frame of the interpreter is in between if C calls Python.
 frames() {
 	rm -rf session
 	"$GILTRACER" record -q --python "$1" --python-trace none --frames 3 -o session "$program" \

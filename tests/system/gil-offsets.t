@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The way from a thread state to its GIL is that of each interpreter's own headers, in the
-# definition and in what is read from the interpreter's code.
+# The offsets from a thread state to its GIL are those of each interpreter's own headers, both in the
+# definition and as found in the interpreter's machine code.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need cc
 
@@ -10,7 +10,7 @@ from_headers() {
 	cc -w $1 -o offsets "$top_srcdir/tests/system/gil-offsets.c" && ./offsets
 }
 
-# take_gil's in the definition: the first.
+# The definition's first entry is that of take_gil.
 defined() {
 	sed -n 's/^    gil: "\(.*\)"$/\1/p' "$top_srcdir/probes/$1.yaml" | head -n 1
 }
@@ -21,7 +21,7 @@ fetch = [p["fetch"] for p in json.load(sys.stdin)["probes"] if p["event"] == "ta
 print(fetch.split(" ")[0])'
 }
 
-# Reading headers takes no time: all of them.
+# Reading headers is quick, so the test uses all interpreters.
 export GILTRACER_TEST_ALL=1
 every_cpython interpreters
 while read -r version python; do

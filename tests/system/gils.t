@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Samples of programs with several interpreters: each thread once, where it is, and each GIL's holder.
+# Samples of programs with several interpreters have each thread once, in the interpreter whose code it
+# runs, and the holder of each GIL.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 library=$top_builddir/giltracer/preload/libgiltracer-preload.so
@@ -22,7 +23,7 @@ finish() {
 	is $status 0 "$1: the program ends as without giltracer"
 }
 
-# look WHAT NAME [ARG…]: gils-live.py finds nothing wrong.
+# look WHAT NAME [ARG…]: gils-live.py finds no error.
 look() {
 	what=$1 name=$2
 	shift 2

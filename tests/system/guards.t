@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a kernel or a container refuses: check and the run say the same, by which guard and what gives
-# it, and what can be recorded without is recorded.
+# If a kernel or a container refuses something, check and the run print the same reason and the same
+# remedy, and everything that can still be recorded is recorded.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes setpriv unshare gcc flock
@@ -31,7 +31,7 @@ if __name__ == "__main__":
         t.join()
 END_PY
 
-# trace SURROUNDINGS… -- OPTION…: the program, under the command before --.
+# trace SURROUNDINGS… -- OPTION…: trace the program, under the command before --.
 trace() {
 	tap_before=
 	while [ "$1" != -- ]; do
@@ -44,8 +44,8 @@ trace() {
 		--json out-of/x.json "$@" two.py
 }
 
-# refused NAME TEXT REMEDY SURROUNDINGS…: check misses something for this reason, with this remedy, and
-# the run fails with the same words.
+# refused NAME TEXT REMEDY SURROUNDINGS…: check reports this reason and remedy, and the run fails with
+# the same words.
 refused() {
 	name=$1 text=$2 remedy=$3
 	shift 3
@@ -58,7 +58,7 @@ refused() {
 	is "$(cat out)" '' 'the program did not run'
 }
 
-# switches NAME SURROUNDINGS…: with neither probes nor tracepoints, switches remain.
+# switches NAME SURROUNDINGS…: with neither probes nor tracepoints, switches are recorded.
 switches() {
 	name=$1
 	shift
@@ -70,7 +70,7 @@ switches() {
 		'of all threads'
 }
 
-# inside SCRIPT COMMAND…: in a mount namespace of its own, after the script.
+# inside SCRIPT COMMAND…: run the script, then the command, in a new mount namespace.
 inside() {
 	# shellcheck disable=SC2016
 	unshare -m sh -c 'sh -e "$0" && exec "$@"' "$@"
@@ -106,7 +106,7 @@ done
 refused 'a filter or module that says 13' 'denied by a security module .* not by kernel.perf_event_paranoid' \
 	"$options .*seccomp=unconfined" ./deny 13
 
-# The kernel lowers it when samples take it too long, and refuses who wants more.
+# The kernel lowers the limit if samples take too long, and refuses higher frequencies.
 echo 100 >rate
 echo "mount --bind $scratch/rate /proc/sys/kernel/perf_event_max_sample_rate" >make-slow
 echo pass >empty.py
@@ -114,7 +114,7 @@ ok 'a kernel that permits few samples' inside ./make-slow "$GILTRACER" record -v
 	--python-trace none --python "$python" empty.py
 like "$(cat err)" 'name=giltracer_native,freq=100,' 'is not asked for more'
 
-# Debian's and Ubuntu's kernels know 3 and 4: nobody without the capability opens anything.
+# Debian's and Ubuntu's kernels have levels 3 and 4: without the capability, no event can be opened.
 for level in 3 4; do
 	echo $level >level
 	echo "mount --bind $scratch/level $paranoid" >make-level

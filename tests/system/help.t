@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Help and manual say the same: every option of every --help is in the manual, and conversely; every
-# command is; and every package that configure asks for is in README.md and quickstart.
+# Help and manual agree: every option of every --help is in the manual, and conversely; so is every
+# command. Every package that configure requires is in README.md and quickstart.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 manual=$top_srcdir/share/giltracer.1
 
-# help_options COMMAND: one option per line.
+# help_options COMMAND: print the options of its --help, one per line.
 help_options() {
 	"$GILTRACER" ${1:+"$1"} --help | sed -n '/^Options:/,/^$/p' |
 		grep -oE '^ +(-[A-Za-z], )?(--[a-z-]+|-[A-Za-z])' | tr -s ', ' '\n' | grep . | sort
 }
 
-# manual_options COMMAND: those with an entry in its section.
+# manual_options COMMAND: print the options that have an entry in its section of the manual.
 manual_options() {
 	awk -v heading="${1:+.Ss giltracer $1}" '
 		/^\.S[hs] / { there = heading ? $0 == heading : $0 == ".Sh OPTIONS" }
@@ -24,7 +24,7 @@ manual_options() {
 		}' "$manual" | sort
 }
 
-# shared_options COMMAND: and those of OPTIONS, for a command that says that it takes them.
+# shared_options COMMAND: the same, with those of OPTIONS if the section says that the command takes them.
 shared_options() {
 	manual_options "$1"
 	if sed -n "/^\.Ss giltracer $1\$/,/^\.S[hs] /p" "$manual" | grep -q 'the options above'; then
@@ -46,7 +46,7 @@ for command in '' $commands; do
 	ok "giltracer $command: has options" test -s help-options
 	is "$(shared_options "$command" | sort -u | comm -23 help-options -)" '' \
 		"giltracer $command: all are in the manual"
-	# These are main's own and need no line in a table.
+	# main handles these itself, so they are in no option table.
 	is "$(comm -13 help-options manual-options | grep -vE '^--(version|completion)$')" '' \
 		"giltracer $command: all in the manual are real"
 	exits 125 "giltracer $command --no-such-option is refused" \

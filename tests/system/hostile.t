@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Files that somebody else made neither control the terminal nor make giltracer wait, and no file is
-# left half-written at the limits of the system.
+# Files made by other users can neither control the terminal nor make giltracer wait, and no file is left
+# half-written when a limit of the system is reached.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 
@@ -12,7 +12,7 @@ csi=$(printf '\302\233')
 rlo=$(printf '\342\200\256')
 byte=$(printf '\233')
 
-# harmless TEXT NAME: nothing in it that a terminal obeys.
+# harmless TEXT NAME: the text contains nothing that controls a terminal.
 harmless() {
 	is "$(printf %s "$1" | tr -d '\t\n' | LC_ALL=C.UTF-8 grep -c "$esc\|$csi\|$rlo\|$byte")" 0 "$2"
 }
@@ -59,7 +59,7 @@ else
 	skip 'perf may not record' 'a limit of file sizes'
 fi
 
-# Without /proc.
+# giltracer without /proc.
 if unshare -m umount -l /proc 2>/dev/null; then
 	python=$(cpythons | sed -n '1s/^[^ ]* //p')
 	echo pass >empty.py

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Releases that no probe sees are inferred, and come out as they were: four threads that mix sleep(0),
-# os.stat and computing are recorded with all releases, and these are hidden from the report.
+# Releases without a probe are inferred correctly: four threads that mix sleep(0), os.stat and computing
+# are recorded with all releases, and some of these are then hidden from the report.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
-# As on a build in which the compiler has inlined some: releases by PyEval_SaveThread are seen, those
-# that are forced are not.
+# As in a build with inlined copies: releases by PyEval_SaveThread are recorded, forced ones are not.
 mkdir data
 cp -r "$top_srcdir/probes" "$top_srcdir/share/python" "$top_srcdir/share/report" data
 sed -i '/fallback: true/d' data/probes/*.yaml

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installed, giltracer finds its own files, wherever that is; and uninstall leaves none.
+# An installed giltracer finds its own files under any prefix, and uninstall leaves none of them.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need make
 unset MAKEFLAGS MAKELEVEL MFLAGS

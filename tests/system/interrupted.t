@@ -6,7 +6,7 @@
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes setsid
 
-# Says when it is traced, by a FIFO, and waits for a signal.
+# A program that reports by a FIFO when it is traced, and waits for a signal.
 cat >waits.py <<'EOF'
 import select, signal, sys
 if sys.argv[1:] == ["handle"]:
@@ -16,7 +16,7 @@ if sys.argv[1:] == ["handle"]:
     signal.signal(signal.SIGTERM, handler)
     signal.signal(signal.SIGINT, handler)
 else:
-    # A shell starts what it runs in the background with SIGINT ignored.
+    # A shell starts background commands with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if __name__ == "__main__":
     with open("ready", "w") as f:
@@ -26,12 +26,12 @@ if __name__ == "__main__":
         select.select([], [], [], 0.1)
 EOF
 
-# interrupt SIGNAL WHOM ARG…: run giltracer in a process group of its own, signal it when the program
-# waits; WHOM is group, or giltracer alone. Its exit status in $status; killed by N: 128+N.
+# interrupt SIGNAL WHOM ARG…: run giltracer in a process group of its own, and signal it when the program
+# waits; WHOM is group, or giltracer alone. $status is its exit status, 128+N if signal N killed it.
 interrupt() {
 	signal=$1 whom=$2
 	shift 2
-	# A new one: who was killed with the last one open may not have closed it yet.
+	# A new FIFO, since a process that was killed may not have closed the last one yet.
 	rm -f ready
 	mkfifo ready
 	setsid "$@" >out 2>err &
@@ -51,7 +51,7 @@ record() {
 		--python-trace none waits.py "$3"
 }
 
-# traced: the session has a recording in which the GIL was taken.
+# traced: the session's recording contains acquires of the GIL.
 traced() {
 	is "$(json session/session.json 'd["passes"][0]["start_ns"] > 0, d["passes"][0]["'"$1"'"]')" \
 		"(True, $2)" '  and the session says so'
@@ -127,7 +127,7 @@ is "$(json session/session.json '[(p["name"], p["exit_status"]) for p in d["pass
 ok '  which are whole' "$GILTRACER" report -q session -o one.html --json one.json
 is "$(json one.json '[p["events"] > 0 for p in d["passes"]]')" '[True, True]' '  and have events'
 
-# wait_end PID: until it has ended, whoever reaps it.
+# wait_end PID: wait until the process has ended, whichever process reaps it.
 wait_end() {
 	while [ -d /proc/"$1" ] && ! grep -q '^State:.*zombie' /proc/"$1"/status 2>/dev/null; do
 		:
@@ -160,7 +160,7 @@ ok '  and the next run works' "$GILTRACER" record -q -o session --python "$pytho
 	empty.py
 rm -rf "$scratch/venv"
 
-# perf is killed, as by the kernel when memory runs out: the program does not notice.
+# If perf is killed, as by the kernel when memory runs out, the program does not notice.
 cat >kills.py <<'EOF'
 import os, signal
 if __name__ == "__main__":
@@ -198,7 +198,7 @@ echo >go
 is "$(json left.json '[c["count"] for c in d["caveats"] if c["code"] == "left-behind"]')" '[1]' \
 	'  is told so'
 
-# Stopped and continued, as by Ctrl-Z and fg.
+# The program is stopped and continued, as by Ctrl-Z and fg.
 cat >stops.py <<'EOF'
 import os, signal
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ program=$top_srcdir/tests/system/join.py
 bare=
 [ "$(id -u)" != 0 ] || bare='setpriv --inh-caps=-all --bounding-set=-all'
 
-# start WHAT COMMAND…: pid is the program's.
+# start WHAT COMMAND…: start the program; sets $pid.
 start() {
 	what=$1
 	shift
@@ -30,7 +30,7 @@ finish() {
 	is "$status $(cat program-err)" '0 ' "$1: the program ends as without giltracer"
 }
 
-# begin ARG…: giltracer, until it records.
+# begin ARG…: start giltracer, and wait until it records.
 begin() {
 	rm -f messages
 	mkfifo messages
@@ -44,7 +44,7 @@ begin() {
 	done
 }
 
-# end NAME: by Ctrl-C
+# end NAME: end the recording by Ctrl-C.
 end() {
 	kill -INT $giltracer 2>/dev/null || :
 	cat <&4 >>rest
@@ -54,7 +54,7 @@ end() {
 	is $status 0 "$1" || cat rest
 }
 
-# children COUNT: the program forks them, one by one.
+# children COUNT: let the program fork that many children, one by one.
 children() {
 	for _ in $(seq "$1"); do
 		printf x >&5
@@ -106,7 +106,7 @@ while read -r version python <&3; do
 	begin
 	children 2
 	end "$version: children are recorded"
-	# A child's exit status is 7, or the program would have ended.
+	# Each child exits with status 7, otherwise the program ends.
 	is "$(json out.json 'len({t["pid"] for t in d["threads"]})')" 3 '  both of them'
 	begin --no-children
 	children 1
@@ -124,7 +124,7 @@ while read -r version python <&3; do
 	is "$(json out.json 'sum(t["holds"] for t in d["threads"]) > 0')" True \
 		'  and there is a report'
 
-	# Threads that come and go while the library does.
+	# Threads start and end while the library is loaded and disabled.
 	rm -f questions answers
 	mkfifo questions answers
 	"$python" "$program" serve <questions >answers 2>program-err &
@@ -143,7 +143,7 @@ while read -r version python <&3; do
 	is $status 0 "$version: each answer was right"
 	finish "$version: the server"
 
-	# Its functions' addresses are read-only.
+	# The addresses of the functions that it calls are read-only.
 	mkdir -p relro/bin
 	cp "$python" relro/bin/
 	python3 "$program" relro "$python.real" "relro/bin/python$version.real"
@@ -156,7 +156,7 @@ while read -r version python <&3; do
 		python3 "$program" restored $pid before
 	finish "$version, linked with full RELRO"
 
-	# Without uprobes, auto does it, or, where it cannot be done, takes samples.
+	# Without uprobes, auto loads the library or, if that is impossible, takes samples.
 	start work $bare "$python"
 	exits 0 "$version: without privilege" $bare "$GILTRACER" -p $pid --duration 1 --json out.json \
 		-o out.html

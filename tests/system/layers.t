@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Who may include whom: data flows one way. And nothing but base and the commands prints or exits.
+# Which folder may include which: data flows one way. Only base and the commands print or exit.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 cd "$top_srcdir/giltracer" || exit 99
 
-# sources FOLDER: all C files in it, at any depth.
+# sources FOLDER: print all C files in it, at any depth.
 sources() {
 	find "$1" -name '*.[ch]' | sort
 }
 
-# includes FOLDER: "FILE INCLUDED-FOLDER" for each #include of one of our own folders. A header
-# without a folder is one of the file's own.
+# includes FOLDER: print "FILE INCLUDED-FOLDER" for each #include of one of our own folders. A header
+# without a folder is in the same folder as the file.
 includes() {
 	sources "$1" | xargs grep -H '^#include "' | sed -n 's,^\([^:]*\):#include "\([^/"]*\)/.*,\1 \2,p'
 }
 
-# above FOLDER: includes of the commands' own headers, which stand in no folder.
+# above FOLDER: print includes of the commands' own headers, which are in no folder.
 above() {
 	sources "$1" | while read -r file; do
 		grep -Hn '^#include "[^/"]*"' "$file" | while IFS='"' read -r place header _; do
@@ -60,8 +60,8 @@ folders='analysis base binary export live locate metrics model perfdata preload 
 is "$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' | sort | tr -d './\n')" \
 	"$(echo "$folders" | tr -d ' ')" 'there is no other folder'
 
-# Printing is for commands; so is ending the process, but for _exit in a forked child. What several
-# commands have in common speaks for them: record/, and these files of report/.
+# Only commands may print or end the process, except by _exit in a forked child. Code that several commands
+# share may print for them: record/, and these files of report/.
 spokesmen='report/(session_report|fail_on)'
 loud='(printf|vprintf|puts|putchar|perror|exit|_Exit|abort|errx?|warnx?|die'
 loud="$loud|log_error|log_warn|log_info|log_progress)"
@@ -81,7 +81,7 @@ for folder in $folders; do
 		"$folder leaves stdout and stderr alone"
 done
 
-# The English of a report: no phrase that nothing says.
+# The phrases of a report: each one is used.
 unsaid() {
 	sed -n 's/^PHRASE[0-9](\([a-z0-9_]*\),.*/\1/p' report/phrases.def | while read -r phrase; do
 		grep -qrE --include='*.c' "(say|PHRASE)_$phrase\>" report export || echo "$phrase"
@@ -89,7 +89,7 @@ unsaid() {
 }
 is "$(unsaid)" '' 'each phrase is said somewhere'
 
-# The checks themselves see what they are there for.
+# The checks themselves detect violations.
 mkdir "$scratch/model" && cd "$scratch" || exit 99
 printf '#include "report/html/text.h"\n' >model/x.c
 is "$(includes model)" 'model/x.c report' 'an include of another folder is seen'

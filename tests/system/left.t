@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tests that ran at the same time could not tell whose probes are whose: when they have all ended, no
-# probe is left but those of setup.
+# Tests that run at the same time cannot tell their probes apart. When they have all ended, no probe is
+# left except those of setup.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root uprobes
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The helpers that all other system tests trust: a failure is a failure, a skip says why.
+# The helpers of all other system tests: a failure is reported as a failure, and a skip with its reason.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
-# script TEXT: run it as a test of its own; $status, and what it printed in $text.
+# script TEXT: run it as a separate test; sets $status, and $text to its output.
 script() {
 	printf '%s\n' '. "$top_srcdir/tests/system/lib.sh"' "$@" >inner.t
 	text=$(env GILTRACER_TEST_DURATIONS= top_srcdir="$top_srcdir" top_builddir="$top_builddir" sh ./inner.t 2>&1)

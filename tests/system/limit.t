@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A recording that has lasted long enough, or is large enough, ends; the program goes on, and the
-# report is of what was recorded.
+# A recording that reaches its limit of time or size ends. The program continues, and the report covers
+# what was recorded.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
-# Releases and takes the GIL until it is told to end, which is after giltracer has said something.
+# A program that releases and takes the GIL until it is told to end, after giltracer's message.
 cat >server.py <<'EOF'
 import os, sys, threading
 def serve():
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 EOF
 mkfifo go says
 
-# limited OPTION…: what it says while the program runs is in $said, the rest in err.
+# limited OPTION…: record; $said is giltracer's output while the program runs, and err has the rest.
 limited() {
 	"$GILTRACER" --python-trace none -o report.html --json report.json --keep session "$@" \
 		server.py >out 2>says &
@@ -38,7 +38,7 @@ limited() {
 	wait $pid || status=$?
 }
 
-# A machine that stands still for a second ends it later.
+# A machine that stops for a second ends the recording later.
 for _ in 1 2 3; do
 	limited --duration 1
 	lasted=$(json session/session.json '[(p["stop_ns"] - p["start_ns"]) // 1000000000

@@ -3,7 +3,7 @@
 # Running programs, looked at from outside: their stacks, who holds the GIL and who waits for it.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
-# start PYTHON: live.py under it; its id in $pid, those of its threads in $tids.
+# start PYTHON: start live.py; sets $pid, and $tids to the ids of its threads.
 start() {
 	rm -f ready go
 	mkfifo ready go
@@ -12,7 +12,7 @@ start() {
 	read -r tids <ready
 }
 
-# finish: let it end by itself, as it would without us.
+# finish: let the program end as it would without giltracer.
 finish() {
 	echo >go
 	status=0
@@ -37,7 +37,8 @@ if python36=$(cpython 3.6); then
 fi
 ok 'there were interpreters' test -s interpreters
 
-# refuses WHAT PATTERN PID [COMMAND…]: so says every command that takes a PID, run by COMMAND.
+# refuses WHAT PATTERN PID [COMMAND…]: every command that takes a PID, run by COMMAND, refuses this one
+# with the same message.
 refuses() {
 	what=$1 pattern=$2 wrong=$3
 	shift 3
@@ -54,7 +55,7 @@ refuses() {
 		'  is refused by all in the same words' || cat said
 }
 
-# As an ordinary user, of a program of one's own and of somebody else's.
+# An ordinary user looks at an own program and at another user's.
 start python3
 # shellcheck disable=SC2086 # three ids
 python3 "$top_srcdir/tests/system/stacks-live.py" "$GILTRACER" $pid $tids 1 >/dev/null
@@ -82,7 +83,7 @@ shell=$!
 refuses 'a shell' "process $shell: .* is not CPython" $shell
 echo >hold
 wait $shell
-# A parent that does not wait has a zombie.
+# A child whose parent does not wait for it is a zombie.
 python3 -c 'import os, sys
 pid = os.fork()
 if not pid: os._exit(0)
@@ -95,7 +96,7 @@ read -r zombie <id
 refuses 'a zombie' "process $zombie has ended" "$zombie"
 exec 4>&-
 wait $parent
-# Where there are any, and where they run.
+# 32-bit programs, if the host can build and run them.
 if [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ]; then
 	refuses 'a kernel thread' 'process 2 is a kernel thread' 2
 fi

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# An asyncio event loop and a thread that keeps the GIL: the report says that the loop starves, for how
-# long and because of which function, on every CPython; and says nothing of a loop that does not
-# starve. If the host preempts the thread while it holds the GIL, the numbers are different: so a
-# wrong result is measured again, twice.
+# If a thread keeps the GIL, the report says that an asyncio event loop starves, for how long and because
+# of which function, on every CPython. It does not say so of a loop that does not starve. If the host
+# preempts the thread while it holds the GIL, the numbers are different, so a wrong result is measured up
+# to two more times.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 program=$top_srcdir/tests/system/loops.py
@@ -12,9 +12,9 @@ trace() {
 	"$by" -q --python "$python" --python-trace none -o got.html --json got.json "$@" >truth.json
 }
 
-# starves: whether the pattern is there with the right threads and function, and its sum is what the
-# program measured itself, less what is not the GIL's fault: a tick is also late because of timers
-# and CPUs. The same waits are no other pattern.
+# starves: whether the pattern is reported with the right threads and function, and its sum is the delay
+# that the program measured, minus delays that the GIL does not cause: a tick is also late because of
+# timers and CPUs. No other pattern is reported for the same waits.
 starves() {
 	json got.json '(lambda truth, found: "right" if len(found) == 1 and
 		found[0]["tid"] == truth["loop"] and [found[0]["other_tid"]] == truth["keepers"] and

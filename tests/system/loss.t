@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Nothing is lost on four threads that do nothing but release and take the GIL, and not one hold is
-# missing: each thread takes it once per turn. Where others keep perf from the CPUs, some may be lost:
-# then it is recorded again, twice.
+# No record is lost of four threads that do nothing but release and take the GIL, and no hold is missing:
+# each thread takes it once per turn. If other programs keep perf off the CPUs, records may be lost; then
+# the program is recorded up to two more times.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 turns=20000

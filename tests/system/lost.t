@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings that really lose records: what is missing is unknown, in the document as in the table,
-# in no other percentage, and the report says how to avoid it.
+# In recordings that lose records, the affected time is unknown, both in the document and in the table, and
+# is in no other percentage; the report says how to avoid losses.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes python3.11
@@ -10,7 +10,7 @@ REAL_PERF=$(command -v perf)
 export REAL_PERF
 PATH=$top_srcdir/tests/fake/small:$PATH
 
-# lossy NAME PAGES OPTION… -- PROGRAM…: report it until it has lost something, three times at most.
+# lossy NAME PAGES OPTION… -- PROGRAM…: record and report, at most three times, until records are lost.
 lossy() {
 	name=$1
 	SMALL_PERF_PAGES=$2
@@ -24,8 +24,8 @@ lossy() {
 	done
 }
 
-# knows_what_is_missing NAME WHOLE UNKNOWN: WHOLE is the columns of its table that make 100 %, counted
-# from the last, UNKNOWN a thread's unknown time.
+# knows_what_is_missing NAME WHOLE UNKNOWN: WHOLE is the columns of the table that add up to 100 %, counted
+# from the last; UNKNOWN is a thread's unknown time.
 knows_what_is_missing() {
 	is "$(json "$1.json" 'sum(p["lost"] for p in d["passes"]) > 0')" True "$1: records are lost"
 	is "$(json "$1.json" '[t["tid"] for t in d["threads"]
@@ -51,7 +51,7 @@ knows_what_is_missing() {
 
 # Four threads that only release the GIL.
 ok 'a GIL pass that loses records' lossy gil 1 "$top_srcdir/share/examples/churn.py" 4 5000
-# Without the columns of what tracing costs, which is a part of the others, and there if it is much.
+# The columns of the cost of tracing are removed: they are parts of the others, and appear only if large.
 awk '/ no gil% /, /^$/ { if (/ no gil% /) costs = /probes%/ + /calls%/
 		for (i = costs; i; i--) sub(/ *[^ ]+$/, ""); print }' \
 	gil.table >gil.rows
@@ -60,7 +60,7 @@ consistent gil.json gil
 is "$(json gil.json '[c["code"] for c in d["caveats"] if c["code"] in ("acquires-without-request",
 	"releases-without-hold")]')" '[]' 'gil: no half of a turn is left over'
 
-# A page or more of stack for each sleep, at full speed.
+# Each sleep copies a page or more of stack, at full speed.
 ok 'a stacks pass that loses records' lossy stacks 4 --no-gil-detect \
 	"$top_srcdir/tests/system/states.py" ping stat
 awk '/ running% /, /^$/' stacks.table >stacks.rows

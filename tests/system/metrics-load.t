@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Many clients and bad ones harm neither the metrics nor the program.
+# Many clients, and malicious ones, harm neither the metrics nor the program.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need microhttpd
 XDG_RUNTIME_DIR=$TMPDIR

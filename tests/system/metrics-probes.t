@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Metrics of programs that do not count themselves: what uprobes see adds up, and nothing is left.
+# Metrics of programs without the library: the counts from uprobes add up, and no probe is left.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root uprobes setpriv microhttpd
@@ -33,7 +33,7 @@ over.set()
 for thread in threads:
     thread.join()
 PYTHON
-# One thread: nobody waits for it, and it holds the GIL at least as long as it says.
+# With one thread, there are no waits, and it holds the GIL for at least the time that it prints.
 cat >innocent.py <<'PYTHON'
 import os
 import sys
@@ -49,7 +49,7 @@ PYTHON
 probes() {
 	grep -c " $scratch/" "${tracefs:?}/uprobe_events"
 }
-# watch PID…: their metrics are served, by $watcher at $url.
+# watch PID…: serve their metrics; sets $watcher and $url.
 watch() {
 	for tap_pid in "$@"; do
 		shift
@@ -62,7 +62,7 @@ watch() {
 scraped() {
 	"$tap_python" "$top_srcdir/tests/system/metrics.py" "$url" "$@" 2>&1
 }
-# sums: hold and wait of both programs, in one scrape; a list for Python.
+# sums: print hold and wait of both programs, from one scrape, as a Python list.
 sums() {
 	scraped "[value('giltracer_gil_%s_seconds_total' % what, pid=pid)
 		for what in ('hold', 'wait') for pid in ($hog, $innocent)]"
@@ -112,7 +112,7 @@ second=$(sums)
 diag "$first $worked $second"
 is "$(scraped "all(a <= b for a, b in zip($first, $second)) and ${second}[0] > ${first}[0]")" True \
 	'no number shrinks, and the hog goes on'
-# The last 2 ms before a scrape are not in it.
+# A scrape does not include the last 2 ms before it.
 is "$(scraped "${second}[1] - ${first}[1] >= $worked 0 - 0.002 and ${second}[1] > 0")" True \
 	'the innocent program holds the GIL at least as long as it says'
 is "$(scraped "value('giltracer_gil_wait_seconds_total', pid=$innocent),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Metrics of a program that is counted: what is served, to whom, and that it adds up.
+# Metrics of a program that counts: the content, the access, and that the numbers add up.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 XDG_RUNTIME_DIR=$TMPDIR
 export XDG_RUNTIME_DIR
@@ -49,7 +49,7 @@ for thread in threads:
 sys.exit(7)
 PYTHON
 
-# started OPTION…: hog.py runs; its number in $pid, the address in $url, its input is descriptor 3.
+# started OPTION…: start hog.py; sets $pid and $url; its input is descriptor 3.
 started() {
 	rm -f in out.fifo err.fifo && mkfifo in out.fifo err.fifo
 	"$GILTRACER" --metrics 127.0.0.1:0 "$@" hog.py <in >out.fifo 2>err.fifo 3>&- &
@@ -115,7 +115,7 @@ started
 unlike "$(scraped text)" 'hog[.]py' 'no arguments in labels'
 ok 'but if asked for' "$GILTRACER" metrics -p "$pid" --label-arguments
 like "$(cat out)" "^giltracer_process_info.pid=\"$pid\",.*,arguments=\".*hog[.]py\"} 1\$" 'there they are'
-# Each family is in the list that the manual is compared with.
+# Each family is in the list with which the manual is compared.
 scraped text >served
 ok 'the metrics are those of the manual' "$tap_python" "$top_srcdir/tests/system/metrics-manual.py" \
 	"$top_srcdir" served

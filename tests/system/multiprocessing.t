@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Processes that the program starts are in the recording, and hold up nothing.
+# Processes that the program starts are recorded, and do not delay the end.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
@@ -36,7 +36,7 @@ for method in fork spawn forkserver; do
 	fi
 done
 
-# A daemon that goes on must not be waited for.
+# giltracer must not wait for a daemon that continues to run.
 mkfifo stays
 cat >daemon.py <<'EOF'
 import os
@@ -52,7 +52,7 @@ if __name__ == "__main__":
 EOF
 ok 'a daemon is not waited for' "$GILTRACER" record -q -o session --python-trace none daemon.py
 is "$(cat out)" parent '  by the parent that ends'
-# It waits for this writer; then it ends.
+# The daemon waits for this writer, then ends.
 ok '  and ends when it is told to' timeout 60 sh -c 'echo end >stays'
 
 leaves_nothing

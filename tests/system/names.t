@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Threads have the names that the program gave them, also those that ended long before the program, which
-# sees nothing of how the names are read.
+# Threads have the names that the program gave them, including those that ended long before the program.
+# The program cannot see how the names are read.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
@@ -42,7 +42,7 @@ if __name__ == "__main__":
     print([getattr(one, '__name__', type(one).__name__) for one in sys.meta_path],
           sorted(vars(threading.__loader__)))
 EOF
-# Tracing starts before this one, which has no guard, imports threading.
+# This program has no guard, so tracing starts before it imports threading.
 sed 's/^if __name__ == .*/if True:/' named.py >unguarded.py
 
 mkdir own
@@ -69,7 +69,8 @@ print(*sorted(t["name"] for t in json.load(open("got.json"))["threads"]))')" \
 	is "$(cat ours.err)" "$(cat plain.err)" "$version: a threading of the program's own fails as without us"
 done 3<pythons
 
-# Forked children say it as they start threads: nobody knows when they end. Before 3.7 they cannot.
+# Forked children record the names as their threads start, since they may end at any time. Before 3.7,
+# this is not possible.
 cat >forks.py <<'EOF'
 import os
 import threading

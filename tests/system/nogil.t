@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Of a free-threaded interpreter: who waits for whose lock, who stops the world, and a GIL that is
+# A free-threaded interpreter: waits for locks by releasing thread, stops of the world, and a GIL that is
 # turned on.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes free-threaded cc
 python=$(free_threaded_python)
 
-# recorded DIR ARG...: a session of nogil.py; what the program said is in DIR.said.
+# recorded DIR ARG...: record a session of nogil.py; the program's output is in DIR.said.
 recorded() {
 	tap_dir=$1
 	shift
@@ -16,7 +16,7 @@ recorded() {
 			>"$tap_dir.txt" 2>>err
 }
 
-# of DIR EXPRESSION: over the document d and what the program said, w; t(NAME) is a thread, and
+# of DIR EXPRESSION: evaluate it over the document d and the program's output w; t(NAME) is a thread,
 # by(WAITER, RELEASER) the wait for locks that is charged, stops(WAITER, RELEASER) that for the world.
 of() {
 	python3 -c 'import json, sys
@@ -40,7 +40,7 @@ def near(a, b):
 print(eval("(%s)" % sys.argv[2]))' "$@" 2>&1
 }
 
-# What timing may spoil on a busy host is measured again.
+# Results that depend on timing are measured again if they are wrong, since the host may be busy.
 tried() {
 	for _ in 1 2 3; do
 		recorded "$1" "$1" || break
@@ -135,7 +135,7 @@ like "$(json stopped/session.json '[n["text"] for n in d["notes"] if n["code"] =
 	'as waiting for threads that waited for a lock' \
 	'  and the session speaks of locks, not of a GIL'
 
-# compiled OUTPUT SOURCE [FLAG...]: with the interpreter's headers.
+# compiled OUTPUT SOURCE [FLAG...]: compile with the interpreter's headers.
 compiled() {
 	tap_out=$1
 	tap_source=$2
@@ -177,7 +177,7 @@ recorded off gil
 is "$(of off 'd["python"]["gil"], d["gils"], [t["hold_ns"] for t in d["threads"]]')" \
 	"('off', [], [0, 0, 0])" 'without the import there is none'
 
-# As most are that are downloaded: what CPython exports has symbols, nothing else.
+# As in most downloaded builds: only the functions that CPython exports have symbols.
 cp -R "$(dirname "$(dirname "$python")")" stripped
 strip stripped/bin/python3
 python=$PWD/stripped/bin/python3

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Two containers on one kernel: each leaves alone what the other one uses, or has set up, and clears
-# away what it left behind.
+# Of two containers on one kernel, each leaves alone the probes that the other one uses or has set up, and
+# removes those that it left behind itself.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes unshare flock
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 END_PY
 echo 'if __name__ == "__main__": pass' >quick.py
 
-# Container's own processes and own /run, so nothing that giltracers write there is shared.
+# Each container has its own processes and its own /run, so their giltracers share no files there.
 # shellcheck disable=SC2016 # the inner shell's
 contained() {
 	unshare -pm --fork --mount-proc --kill-child \
@@ -36,11 +36,11 @@ record() {
 contained_record() {
 	contained "$GILTRACER" -q --python-trace none --python "$python" -o "$1.html" "$1.py"
 }
-# Groups of this interpreter, of whichever container.
+# Groups of this interpreter, from all containers.
 groups() {
 	sed -n "s,^[pr]:\(${probes}[a-z0-9_]*\)/.*,\1,p" $tracefs/uprobe_events | sort -u
 }
-# begin COMMAND…: in the background, until its program runs.
+# begin COMMAND…: start it in the background, and wait until its program runs.
 begin() {
 	"$@" wait 2>wait.err &
 	tracer=$!
@@ -78,14 +78,14 @@ is "$(grep -c ":$theirs/" $tracefs/uprobe_events)" "$before" 'all of it'
 finish
 is "$(groups)" '' 'it removes them itself'
 
-# The whole container dies at once.
+# The whole container is killed at once.
 begin contained_record
 exec 9</run/giltracer/lock
 flock 9
 kill -KILL "$(ps -o pid= --ppid "$tracer" | tr -d ' ')"
 wait "$tracer" 2>/dev/null || :
 is "$(groups)" "$theirs" 'a container that is killed leaves its probes'
-# Without an interpreter: else it would wait for our lock.
+# Without an interpreter, since it would wait for our lock otherwise.
 run "$GILTRACER" check --python /usr/bin/false
 like "$(cat out)" "^note +others' probes +$theirs:" 'which check shows'
 exec 9<&-
@@ -98,7 +98,7 @@ for _ in 1 2 3; do
 done
 is "$(groups)" '' 'removes them'
 
-# What setup installed is not in use, and stays.
+# Probes that setup installed stay, although they are not in use.
 at_exit '"$GILTRACER" setup --undo >/dev/null 2>&1'
 lock_system
 ok 'setup' "$GILTRACER" setup --group "gto$$" --python "$python"
@@ -106,7 +106,7 @@ ok 'a container' contained_record quick
 is "$(groups)" "$probes" 'leaves what is set up'
 exits 0 'and check there' contained "$GILTRACER" check --python "$python"
 like "$(cat out)" '-> installed by giltracer setup in another container' 'says whose it is'
-# One that has the host's processes, and is not allowed to see that it has another /run.
+# A container that shares the host's processes, and cannot find out that it has another /run.
 hidden() {
 	# shellcheck disable=SC2016
 	unshare -m sh -c 'mount -t tmpfs none /run &&
@@ -125,7 +125,7 @@ fi
 ok 'undo' "$GILTRACER" setup --undo
 is "$(groups)" '' 'removes it'
 
-# A container that is started again finds the probes of its earlier life, and what it knows of them.
+# A container that is started again finds its earlier probes and its records of them.
 ok 'setup in a container' contained "$GILTRACER" setup --group "gto$$" --python "$python"
 theirs=$(groups)
 ok 'and when it is started again' contained "$GILTRACER" setup --group "gto$$" --python "$python"

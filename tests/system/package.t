@@ -145,7 +145,7 @@ else:
 END
 ok 'messages do not stop it, however many' env GILTRACER="$PWD/talks" "$python" listens.py
 
-# A private kernel: its user's folders are in the scratch folder.
+# A private Jupyter kernel, with its user's folders in the scratch folder.
 HOME=$scratch IPYTHONDIR=$scratch/ipython JUPYTER_PLATFORM_DIRS=0
 export HOME IPYTHONDIR JUPYTER_PLATFORM_DIRS
 ok '%%giltracer and %giltracer in a notebook' "$python" "$top_srcdir/tests/system/notebook.py"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make deb and make wheel: what they make is clean, and what is unpacked or installed of them records.
+# make deb and make wheel: the packages are clean, and an unpacked or installed one can record.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need make
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
-# records PROGRAM NAME: without privilege.
+# records PROGRAM NAME: the program records without privilege.
 records() {
 	ok "$2 records" "$1" -q --probes preload --python-trace none -o page.html --json doc.json \
 		"$top_srcdir/share/examples/spinners.py" 0.2

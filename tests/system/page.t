@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The sources of the report's page: formatted, linted, and assembled without Node.
+# The sources of the report's page are formatted and linted, and are assembled without Node.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 sources=$top_srcdir/share/report
 
-# assemble: page.html from page.in.html and the modules here.
+# assemble: make page.html from page.in.html and the modules in this folder.
 assemble() {
 	LC_ALL=C awk -v dir=. -f "$sources/assemble.awk" page.in.html
 }
-# refused NAME TEXT: it is not assembled, and the error has this text.
+# refused NAME TEXT: the page is not assembled, and the error contains this text.
 refused() {
 	if assemble >out 2>err; then
 		fail "$1: assembled"
@@ -81,7 +81,7 @@ refused 'and a module that is not there' 'nothing.js: cannot be read'
 
 size=$(wc -c <"$top_builddir/share/report/page.html")
 ok "the template has at most 200 KB: $size" test "$size" -le 204800
-# Columns as the formatter counts them, which leaves long strings and comments alone.
+# Columns are counted as the formatter does, which leaves long strings and comments unchanged.
 is "$(cd "$sources" && LC_ALL=C.UTF-8 python3 -c '
 import sys
 for name in sys.argv[1:]:

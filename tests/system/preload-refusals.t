@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Where a library cannot be preloaded, one sentence says why; where it meets others, it works.
+# If the library cannot be preloaded, one sentence says why; together with other libraries, it works.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3 gcc
 
@@ -40,7 +40,7 @@ preload() {
 		--json spin.json -o spin.html spin.py "$@"
 }
 
-# recorded NAME COMMAND…: it runs, and the GIL is recorded.
+# recorded NAME COMMAND…: the command runs, and the GIL is recorded.
 recorded() {
 	recorded_name=$1
 	shift
@@ -50,14 +50,14 @@ recorded() {
 	consistent spin.json "$recorded_name"
 }
 
-# refused PYTHON WHAT WHY: in one line, before anything has run.
+# refused PYTHON WHAT WHY: preloading is refused in one line, before anything has run.
 refused() {
 	exits 125 "$2" preload "$1"
 	like "$(cat err)" "$3" '  the message says why'
 	is "$(grep -c . err)$(cat out)" 1 '  in one line, before the program runs'
 }
 
-# ---- CPython in a program of ours
+# ---- CPython embedded in a program
 
 cat >main.c <<'END'
 #include <Python.h>
@@ -70,7 +70,7 @@ home=
 cpythons | grep -v ' /usr/' | sort -V | tail -n 1 >newest
 python=$(cut -d' ' -f2 newest)
 
-# embed NAME FOLDER FLAG…: the program, with a libpython from FOLDER, a variable of sysconfig.
+# embed NAME FOLDER FLAG…: compile the program with a libpython from FOLDER, a variable of sysconfig.
 embed() {
 	embed_name=$1
 	embed_flags=$("$python" -c 'import sys, sysconfig
@@ -116,7 +116,7 @@ else
 fi
 recorded 'extensions with RTLD_DEEPBIND' preload "$python" deep
 
-# libc's names, those of the call recorder's module, and no other.
+# The library exports libc's names and those of the call recorder's module, and no other.
 library=$top_builddir/giltracer/preload/libgiltracer-preload.so
 is "$(nm -D --defined-only "$library" | sed 's/.* //; /^pthread_/d; /^PyInit_/d; /^_[Ee]xit$/d')" '' \
 	'the library exports what it replaces, and nothing else'
@@ -136,7 +136,7 @@ exits 125 'giltracer itself in such a folder' env GILTRACER_DATADIR="$(cd "$top_
 like "$(cat err)" 'of blanks.* with a space or a colon in its name cannot be preloaded' \
 	'  says which folder'
 
-# ---- children that lose it
+# ---- children without the library
 
 cat >child.py <<'END'
 import subprocess

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# GIL events by a preloaded library: as an ordinary user, without perf and without any set-up.
+# A preloaded library records GIL events for an ordinary user, without perf and without any set-up.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 # A PATH without perf, and no capabilities.
@@ -52,7 +52,7 @@ cpythons >pythons
 while read -r version python <&3; do
 	by_library -q --python "$python" --python-trace none --json hogs.json \
 		-o hogs.html "$top_srcdir/tests/system/mixed.py"
-	# Where CPUs are few, starting a thread may keep it, too: threading.py is left out.
+	# With few CPUs, starting a thread may also keep the GIL, so threading.py is left out.
 	is "$(json hogs.json 'sorted({(h["function"], h["line"]) for h in d["hogs"]
 		if not h["file"].endswith("threading.py")})')" \
 		"[('hog', 13)]" "$version: the call that kept the GIL has its name and line"
@@ -91,7 +91,7 @@ is "$(json whole.json '[p["lost"] for p in d["passes"]]')" '[0]' \
 is "$(json whole.json 'sum(t["holds"] for t in d["threads"]) >= 800000')" True \
 	'  each time that one of them takes it is seen'
 
-# What was written before everything was killed is a recording.
+# Records that were written before all processes were killed can be reported.
 cat >kill.py <<'END'
 import os, signal, threading, time
 
@@ -116,7 +116,7 @@ ok 'program and giltracer were killed: there is a report' "$GILTRACER" report -q
 is "$(json killed.json 'sum(t["hold_ns"] + t["wait_ns"] > 50e6 for t in d["threads"] if not t["main"])')" 2 \
 	'  it has what was recorded'
 
-# Children: forked, and executed afresh; whoever is no Python leaves nothing.
+# Children that are forked or started afresh are recorded; programs other than Python leave no records.
 cat >children.py <<'END'
 import os, subprocess, sys, threading, time
 
@@ -153,8 +153,8 @@ for python in $(cpythons | sed -n '1p;$p' | cut -d' ' -f2); do
 	is "$(find family/gil.preload -name '*.log' | wc -l)" 4 '  and no other process wrote anything'
 done
 
-# Without perf, too, it is known when a child ended: it holds its GIL no longer than that. What a child
-# does that outlives the program is not part of the recording, whenever the report is written.
+# The end of a child is also known without perf: it does not hold its GIL longer than that. If a child
+# outlives the program, its later events are not part of the recording, whenever the report is written.
 cat >ends.py <<'END'
 import os, sys, time
 
@@ -199,7 +199,7 @@ for how in '' at-once; do
 	rm -rf ends
 done
 
-# The library goes in front of what is preloaded anyway.
+# The library comes before the libraries that are already preloaded.
 if want gcc 'another preloaded library'; then
 	echo 'int pthread_setname_np(unsigned long t, const char *n) { return !t || !n; }' >other.c
 	gcc -shared -fPIC -o other.so other.c
@@ -209,7 +209,7 @@ if want gcc 'another preloaded library'; then
 	is "$(json other.json 'd["gils"][0]["held_ns"] > 100e6')" True '  the GIL is recorded'
 fi
 
-# Where uprobes are not permitted, preload is the default, and is said with the reason.
+# If uprobes are not permitted, preload is the default, and a message gives the reason.
 run bare "$GILTRACER" --python "$python" --python-trace none -o auto.html spin.py
 is "$status" 0 'without perf and permission, a program is recorded'
 like "$(cat err)" 'GIL events by a preloaded library' '  it is said how'
@@ -221,14 +221,14 @@ if free=$(free_threaded_python); then
 	like "$(cat err)" 'is a free-threaded build' '  is refused'
 fi
 
-# What the library cannot record is stated once, not left out in silence.
+# Events that the library cannot record are reported once, not silently left out.
 ok 'states without perf' bare "$GILTRACER" -q --probes preload --state-detect --python "$python" \
 	--python-trace none --json states.json -o states.html spin.py
 is "$(json states.json '[c["count"] for c in d["caveats"] if c["code"] == "states"]')" '[1]' \
 	'  are said to be missing'
 is "$(json states.json 'sum(t["hold_ns"] for t in d["threads"]) > 0')" True '  the GIL is recorded'
 
-# The library sees how Python starts, too: of a program that never runs, nothing is reported.
+# The library also sees Python start, but nothing is reported for a program that never runs.
 echo 'def f(:' >unloaded.py
 exits 1 'a program that Python cannot load' "$GILTRACER" --probes preload --state-detect --python "$python" \
 	--python-trace none --json unloaded.json -o unloaded.html unloaded.py
@@ -236,7 +236,7 @@ is "$(json unloaded.json 'd["threads"]')" '[]' '  has no threads'
 is "$(json unloaded.json '[n["code"] for n in d["caveats"] if n["code"] == "not-loaded"]')" \
 	"['not-loaded']" '  and is told why'
 
-# Where perf is permitted, it says when threads ran, to an ordinary user, too.
+# If perf is permitted, the times at which threads ran are recorded, also for an ordinary user.
 as_nobody() {
 	if [ "$(id -u)" = 0 ]; then
 		setpriv --reuid=65534 --regid=65534 --clear-groups "$@"

@@ -23,32 +23,32 @@ private_python() {
 	esac
 }
 
-# group_of PYTHON: the tracefs group of its probes.
+# group_of PYTHON: print the tracefs group of its probes.
 group_of() {
 	"$GILTRACER" probes --python "$1" --json |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["group"])'
 }
 
-# probes_in GROUP: how many the kernel has.
+# probes_in GROUP: print the number of its probes in the kernel.
 probes_in() {
 	grep -c ":$1/" "${tracefs:?}/uprobe_events"
 }
 
-# nobody COMMAND…: as an ordinary user. The shell in between has no capability left with which to
-# find the command.
+# nobody COMMAND…: run it as an ordinary user. The shell in between has no capabilities left that would
+# help it find the command.
 nobody() {
 	# shellcheck disable=SC2016
 	setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --inh-caps=-all \
 		sh -c 'exec "$0" "$@"' "$@"
 }
 
-# One test at a time changes what is the system's: settings, groups, rights.
+# Only one test at a time changes the system: settings, groups, rights.
 lock_system() {
 	exec 8>/run/lock/giltracer-test-setup && flock 8
 }
 
-# as_never_set_up: what giltracer setup changes of the kernel's settings is as the kernel has it, from
-# now to as_found, or to the end of the test; nobody else changes it meanwhile.
+# as_never_set_up: reset the kernel's settings that giltracer setup changes to their defaults, from now to
+# as_found, or to the end of the test; no other test changes them meanwhile.
 tap_sysctl=/proc/sys/kernel
 as_never_set_up() {
 	lock_system

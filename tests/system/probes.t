@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Where the GIL functions of each interpreter are, found by symbols and by code alone; which
-# interpreter that is, however it is named; and clear words where there is none.
+# The GIL functions of each interpreter are found by symbols and by code alone; the interpreter is found
+# under any name, and there is a clear message if there is none.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need strip
 
@@ -9,7 +9,8 @@ probes() {
 	"$GILTRACER" probes --json --python "$@"
 }
 
-# value FILE EXPRESSION over d, the JSON document, and entries(), offsets of probes by event's name.
+# value FILE EXPRESSION: evaluate it over d, the JSON document, and entries(), the offsets of probes by
+# event name.
 value() {
 	"$tap_python" -IS -c 'import json, re, sys
 d = json.load(open(sys.argv[1]))
@@ -20,7 +21,7 @@ def events(wrong):
 print(eval(sys.argv[2]))' "$@" 2>&1
 }
 
-# Copy an interpreter's libpython, or itself where it has none of its own, without its symbols.
+# Copy an interpreter's libpython, or the interpreter itself if it has none, without its symbols.
 without_symbols() {
 	file=$(value symbol.json 'd["file"]')
 	rm -rf bare && mkdir bare
@@ -77,7 +78,7 @@ while read -r version python; do
 done <interpreters
 ok 'there were interpreters' test -s interpreters
 
-# The same interpreter by other names.
+# The same interpreter under other names.
 real=$(head -n 1 interpreters | sed 's/^[^ ]* //')
 probes "$real" >real.json
 same() {
@@ -110,7 +111,7 @@ ok 'python3 in PATH' "$GILTRACER" probes --json
 is "$(value out 'd["command"]')" "$scratch/path/python3" 'is the default'
 PATH=$old_path
 
-# And what is none.
+# Files that are not an interpreter.
 refused() {
 	exits 125 "$1" "$GILTRACER" probes --python "$2"
 	like "$(cat err)" "$3" "$1: says what it is"

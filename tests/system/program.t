@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The program behaves as without giltracer: output, input, exit status, death by a signal; and what
-# giltracer says when there is nothing to run or nowhere to write.
+# The program behaves as without giltracer: output, input, exit status, death by a signal. giltracer reports
+# clearly if there is nothing to run or nowhere to write.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
@@ -69,7 +69,7 @@ like "$(cat err)" '^giltracer: error: .*No space left' 'is said'
 exits 125 'nothing to run' "$GILTRACER"
 like "$(cat err)" '^giltracer: error: ' 'is an error'
 
-# As if Ctrl-C came while the end of the program is told to giltracer: os.read waits for its answer.
+# As if Ctrl-C came while the program reports its end to giltracer, in os.read, which waits for the answer.
 cat >late.py <<'END'
 import os, threading  # which knows the name
 read = os.read

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The rules and the dashboard, with a real Prometheus: it scrapes a program that keeps the GIL and one that
-# only uses it all the time, and the alert is on the former alone.
+# The rules and the dashboard work with a real Prometheus: it scrapes a program that keeps the GIL and one
+# that only uses it all the time, and the alert fires for the former only.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 PATH=$top_builddir/prometheus:$PATH
 need prometheus promtool
@@ -15,7 +15,7 @@ ok 'each alert fires when it should' promtool test rules "$share/rules-test.yaml
 ok 'the example is a configuration' promtool check config "$share/prometheus.yaml"
 want microhttpd 'a real Prometheus' || done_testing
 
-# served NAME: hog.py NAME is served at $address.
+# served NAME: serve the metrics of hog.py NAME; sets $address.
 served() {
 	mkfifo "$1.err"
 	"$GILTRACER" --metrics 127.0.0.1:0 "$top_srcdir/tests/system/hog.py" "$1" <input >"$1.out" \
@@ -70,7 +70,7 @@ is "$?" 0 'the alert fires'
 like "$(cat fired)" '"alertname": "GilKept".*"thread": "hogs-[*]"' 'for the threads that keep the GIL'
 "$tap_python" "$helper" query "http://$server" 'ALERTS{alertstate="firing"}' >firing
 unlike "$(cat firing)" "$innocent" 'and not for those that only use it'
-# lines N QUERY: its result, when it has N lines: a rate needs two scrapes.
+# lines N QUERY: print its result when it has N lines, since a rate needs two scrapes.
 lines() {
 	tries=0
 	until "$tap_python" "$helper" query "http://$server" "$2" >result &&

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Lines of instructions: what we read from the tables is what each interpreter says itself.
+# The lines of instructions that giltracer reads from the tables are those that each interpreter reports.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 lines=$top_builddir/tests/system/pycode-lines
@@ -12,7 +12,7 @@ compare() {
 		cmp want got
 }
 
-# Reading headers takes no time: all of them.
+# The test is quick, so it uses all interpreters.
 export GILTRACER_TEST_ALL=1
 every_cpython interpreters
 while read -r version python; do

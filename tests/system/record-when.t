@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A report is written when a condition holds: of a program that keeps the GIL, not of one that only uses it;
-# and the folder stays below its limit.
+# A report is written when a condition holds: for a program that keeps the GIL, but not for one that only
+# uses it. The folder stays below its limit.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need microhttpd
 XDG_RUNTIME_DIR=$TMPDIR
@@ -15,7 +15,7 @@ like "$(cat err)" 'record-when: needs --metrics' 'says what is missing'
 exits 125 'and without a server' "$GILTRACER" metrics -p $$ --record-when 'gil_wait>5% for 1s'
 like "$(cat err)" 'record-when: needs --listen' 'as well'
 
-# served NAME OPTION...: hog.py NAME runs with its messages in NAME.err; its number in $pid.
+# served NAME OPTION...: start hog.py NAME, with messages in NAME.err; sets $pid.
 served() {
 	name=$1
 	shift
@@ -30,7 +30,7 @@ served() {
 mkfifo input
 exec 3<>input
 mkdir reports
-# Other files, however old or large, are not the reports'.
+# Other files, however old or large, are not deleted.
 truncate -s 3M reports/giltracer-00000000T000000Z-1.html reports/giltracer-00000000T000001Z-2.html \
 	reports/mine.html
 served innocent --record-when 'gil_wait>50% for 1s' --reports reports
@@ -48,7 +48,7 @@ like "$(grep -c 'hog[.]py' "$report")" '^[1-9]' 'of this program'
 is "$(find reports -type f | sort)" "$(printf '%s\nreports/mine.html' "$report")" \
 	'older reports make room for it, other files do not'
 
-# The same of a program that runs.
+# The same for a program that is already running.
 mkfifo served.err
 "$GILTRACER" metrics -p "$pid" --listen 127.0.0.1:0 --record-when 'gil_kept>10% for 1s' --duration 1 \
 	--reports more 2>served.err 3>&- &

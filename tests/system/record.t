@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A session folder has what was asked for, for each kind of recording, and says how it was made.
+# For each kind of recording, the session folder contains what was requested, and how it was made.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
@@ -22,13 +22,13 @@ session() {
 	json session/session.json "$1"
 }
 
-# events PASS: names of the events in its recording, without probes' groups, sorted.
+# events PASS: print the names of the events in its recording, without the probes' groups, sorted.
 events() {
 	perf evlist -i session/"$1".perf.data | sed -n 's/^giltracer_[0-9a-z_]*://; /^#/!p' | sort |
 		tr '\n' ' '
 }
 
-# count PASS ERE: records that match.
+# count PASS ERE: print the number of records that match.
 count() {
 	perf script --show-switch-events -i session/"$1".perf.data 2>/dev/null | grep -cE "$2"
 }
@@ -87,7 +87,7 @@ is "$(session '[p["name"] for p in d["passes"]]')" "['stacks']" \
 exits 3 'counters' record -e page-faults -e cpu-clock/period=1000000/ script.py
 like "$(events gil)" 'cpu-clock/period=1000000/ .*page-faults' '  are recorded with the GIL'
 
-# Where the two runs differ.
+# The two runs differ.
 cat >differs.py <<'EOF'
 import os, sys
 if __name__ == "__main__":
@@ -100,7 +100,7 @@ like "$(cat err)" 'ended differently, with status 0 and then 7' '  is told of'
 is "$(session '[n["code"] for n in d["notes"] if n["code"] != "stolen"], [p["exit_status"] for p in d["passes"]]')" \
 	"(['exit-status'], [0, 7])" '  in the session too'
 
-# The default command: a session that nobody sees.
+# The default command uses a temporary session.
 exits 3 'record and report' by_library -q -o report.html --json - --python-trace none script.py
 like "$(head -c 200 report.html)" '<!doctype html>|<!DOCTYPE html>' '  writes the report'
 is "$(sed 1d out >report.json && json report.json 'd["schema"], len(d["threads"])')" '(1, 3)' \

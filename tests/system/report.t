@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer report: a session folder made by hand becomes table, JSON, page and folded stacks, which
-# agree; hostile names do nothing; what cannot be read or written is one clear message. Needs no
-# privilege.
+# giltracer report: a synthetic session folder becomes table, JSON, page and folded stacks, which agree;
+# hostile names have no effect; a file that cannot be read or written causes one clear message. Needs
+# no privilege.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 
-# session DIR: from tests/data/hog.perf.txt, with the hostile arguments of a program.
+# session DIR: make a session from tests/data/hog.perf.txt, with hostile program arguments.
 session() {
 	mkdir "$1"
 	python3 "$top_srcdir/tests/data/mkperf.py" "$top_srcdir/tests/data/hog.perf.txt" \
@@ -37,13 +37,13 @@ like "$(cat table)" '102 +python3 101 +[78][0-9]\.[0-9] ' 'and is blamed'
 like "$(cat table)" 'note: a note & more \(2 times\)' 'notes are shown'
 is "$(tr -d '\n' <table | LC_ALL=C tr -d '\040-\176\200-\377')" '' \
 	'no control character reaches the terminal'
-# On a terminal, here one of 90 columns, nothing is wider, and the words are the same.
+# On a terminal, here with 90 columns, no line is wider, and the words are the same.
 ok 'a narrow terminal' python3 "$top_srcdir/tests/system/narrow.py" \
 	"$GILTRACER" report hog -o narrow.html --json narrow.json
 is "$(cat out)" "$(printf 'widest True other True\nsame True')" 'has lines that fit, with all the words'
 ok 'the table is UTF-8' python3 -c 'open("table", encoding="utf-8").read()'
 
-# The same numbers everywhere.
+# All outputs have the same numbers.
 is "$(json hog.json 'all(t["hold_ns"] + t["wait_ns"] + t["free_wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]
 	== t["total_ns"] for t in d["threads"])')" True 'the parts of each life are the whole'
 is "$(json hog.json '[t["hold_ns"] for t in d["threads"] if t["tid"] == 101]')" '[82800000]' \
@@ -84,7 +84,7 @@ like "$(cat hog.html)" '<table>' 'there are tables without JavaScript'
 like "$(cat hog.html)" 'class="headline" data-kind="gil-bound"' 'and the verdict'
 like "$(cat hog.html)" "spent [0-9.]*$(printf '\302\240')% of" '  whose numbers stay with their units'
 
-# Where it goes.
+# The outputs and their files.
 run "$GILTRACER" report --json - hog -o x.html
 mv out stdout.json
 mv err stderr
@@ -108,7 +108,7 @@ is "$(awk '{ sum += $NF } END { print sum }' off)" \
 	"$(json hog.json 'sum(t["wait_ns"] for t in d["threads"])')" 'and the others to all waits'
 is "$(grep -cvE '^[^;]+(;[^;]+)+ [0-9]+$' on)" 0 'each line is a stack and a number'
 
-# refuses STATUS MESSAGE NAME COMMAND…: one line, and nothing is left.
+# refuses STATUS MESSAGE NAME COMMAND…: the error is one line, and no file is left.
 refuses() {
 	refuses_status=$1
 	refuses_message=$2
@@ -145,7 +145,7 @@ refuses 125 '/dev/full: cannot write: No space left' 'a full disk, JSON' \
 exits 125 'a full disk, stdout' sh -c '"$1" report hog -o x.html >/dev/full' sh "$GILTRACER"
 like "$(cat err)" 'standard output: cannot write' 'says so'
 
-# A cut recording still gives what it has.
+# From a truncated recording, its complete records are reported.
 head -c 3000 hog/gil.perf.data >moved/gil.perf.data
 run "$GILTRACER" report moved -o cut.html --json cut.json
 if [ $status -eq 0 ]; then

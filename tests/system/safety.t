@@ -33,7 +33,7 @@ record() {
 	"$GILTRACER" -q --python-trace none --python "$1" -o page.html program.py
 }
 
-# A perf that gives others time to change something between placing the probes and the program.
+# A perf that lets the test change files after the probes are placed and before the program starts.
 mkdir early
 cat >early/perf <<EOF
 #!/bin/sh
@@ -60,7 +60,7 @@ is "$(probes_in "$group")" 0 'no probe is left'
 ok 'not touched, it is recorded' meanwhile true
 ok '  and the program runs' test -e ran
 
-# What giltracer asks first is answered by one file, and what runs then is another.
+# One file answers giltracer's first question, and another file runs afterwards.
 cat >moody <<EOF
 #!/bin/sh
 case \$* in
@@ -95,7 +95,7 @@ trace program.py || status=$?
 [ ! -e ran ] || cp ran ran-meanwhile
 echo >go
 wait
-# Nobody uses the old ones any more.
+# The old probes are no longer used.
 trace program.py && exit $status
 EOF
 cat >waits.py <<'EOF'
@@ -127,7 +127,7 @@ else
 	skip 'unshare -m is not permitted' 'overlays and noexec'
 fi
 
-# Files that have no name.
+# Files without a name.
 cat >nameless.py <<'EOF'
 import os, subprocess, sys
 giltracer, python, how = sys.argv[1:]
@@ -149,7 +149,7 @@ sys.exit(subprocess.call([giltracer, "-q", "--python", path, "program.py"]))
 EOF
 bare=
 for candidate in $(cpythons | sed 's/^[^ ]* //'); do
-	# One that is a single file.
+	# An interpreter that is a single file.
 	case $("$GILTRACER" probes --python "$candidate" --json |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])') in
 	*.so*) ;;

@@ -27,7 +27,7 @@ while read -r version python <&3; do
 	finish "$version"
 done 3<interpreters
 
-# A program that giltracer starts is its child: nothing needs permission.
+# A program that giltracer starts is its child, so no permission is needed.
 cat >busy.py <<'END'
 import threading, time
 def spin(end):
@@ -76,7 +76,7 @@ is "$(json both.json 'd["verdict"]["kind"] != "sampled" and d["samples"]["count"
 is "$(json both.json 'sorted(t["tid"] for t in d["samples"]["threads"])')" \
 	"$(json both.json 'sorted(t["tid"] for t in d["threads"])')" '  and both have the same threads'
 
-# The formats of other tools, with samples alone and with exact events, too.
+# The formats of other tools, with samples only, and with samples and exact events.
 sampled_exports() { # SESSION DOCUMENT
 	for format in speedscope firefox; do
 		ok "$1: $format is written" "$GILTRACER" export -q -f $format "$1" -o "$1.$format"
@@ -99,7 +99,7 @@ reader=$top_srcdir/tests/system/exports.py
 sampled_exports run run.json
 sampled_exports both both.json
 
-# Samples of the holder alone.
+# Samples of the holder only.
 start python3
 exits 0 'with --gil-only' "$GILTRACER" -p $pid --probes none --sample 200 --gil-only --duration 1 \
 	--json only.json -o only.html --keep kept
@@ -109,7 +109,7 @@ exits 0 '  and the session is reported again' "$GILTRACER" report --json again.j
 is "$(json again.json 'd["samples"]')" "$(json only.json 'd["samples"]')" '  as before'
 finish 'after all that'
 
-# A file of samples that is not one.
+# A file of samples that is invalid.
 printf x >kept/stacks.samples
 exits 125 'samples that cannot be read' "$GILTRACER" report -o again.html kept
 like "$(cat err)" 'stacks.samples: not a file of samples' '  are named'

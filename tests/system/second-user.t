@@ -5,7 +5,7 @@
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes useradd flock
 
-# Where the user can reach it: root's home is not.
+# The folder must be accessible to the user, which root's home is not.
 from=$(cpythons | sed 's/^[^ ]* //' | while read -r py; do
 	nobody "$py" -c '' 2>/dev/null && echo "$py"
 done | head -n 1)
@@ -33,7 +33,7 @@ lock_system
 useradd --no-create-home --shell /bin/sh "$user"
 mkdir home && chown "$user" home
 
-# Standard input is not ours to give away, nor are our variables.
+# The user gets neither our standard input nor our environment variables.
 # shellcheck disable=SC2016
 as_user_with() {
 	groups=$1
@@ -46,7 +46,7 @@ as_user_with() {
 as_user() {
 	as_user_with --init-groups "$@"
 }
-# Logged in before the user joined a group.
+# A user who logged in before joining the group.
 as_old() {
 	as_user_with --clear-groups "$@"
 }
@@ -100,7 +100,7 @@ is "$(json home/two.json 'all(t["states"]["running_ns"] > 1e6 for t in workers()
 exits 7 'and what is counted' as_user "$GILTRACER" -q --event page-faults --python-trace none \
 	--python "$python" --json two.json -o two.html two.py
 ok 'the probes are still there' test "$(probes_in "$probes")" -ge 4
-# What a member may not: other users' processes, the kernel's events, what others trace.
+# A member may not record other users' processes or the kernel's events, nor read what others trace.
 member=$GILTRACER_LIBEXECDIR/perf-for-members
 own() {
 	as_user "$member" record "output=$scratch/home/x.data" "$@" control=3 ack=4 \
@@ -116,8 +116,8 @@ for word in everybody=1 counter=sched:sched_switch counter=cycles/config=1/ coun
 done
 is "$(find home -name 'x.data*')" '' 'nothing is recorded'
 
-# A process that becomes root's while perf attaches to it: it is either noticed, or the kernel has
-# taken the events away. In no case is there a sample of it.
+# A process that becomes root's while perf attaches to it is either noticed, or the kernel has removed the
+# events. In no case is there a sample of it.
 cp "$(command -v yes)" home/yes-as-root && chmod 4755 home/yes-as-root
 cat >home/race.py <<'END'
 import os, subprocess, sys
@@ -144,7 +144,7 @@ subprocess.call(["sleep", str(delay)])
 os.write(go_w, b"x")
 os.write(control_w, b"enable\n")
 os.read(ack_r, 16)
-# CPU time for a dozen samples, however busy the host is.
+# Use enough CPU time for a dozen samples, however busy the host is.
 enough = cpu_ticks() + 5
 while cpu_ticks() < enough:
     os.sched_yield()
@@ -179,7 +179,7 @@ exits 7 'root uses the same probes' "$GILTRACER" -q --python-trace none --python
 	-o root.html home/two.py
 ok 'and leaves them' test "$(probes_in "$probes")" -ge 4
 
-# The interpreter is upgraded: another file, which setup has not seen.
+# The interpreter is upgraded: setup has not seen the new file.
 exe=$("$python" -c 'import os; print(os.readlink("/proc/self/exe"))')
 lib=$("$GILTRACER" probes --python "$python" --json |
 	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Real servers under load, attached and detached again and again: no answer fails.
+# giltracer attaches to real servers under load and detaches, again and again, and no request fails.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/cached.sh"
 
-# make_servers PACKAGE… FOLDER: for any Python 3 of this version.
+# make_servers PACKAGE… FOLDER: install the packages for any Python 3 of this version.
 make_servers() {
 	python3 - "$@" <<'END'
 import subprocess, sys
@@ -84,7 +84,7 @@ serves() {
 	wait $pid 2>/dev/null || :
 }
 
-# works NAME KIND: it loads itself.
+# works NAME KIND: the server generates its own load.
 works() {
 	rm -f stop ready
 	mkfifo ready

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# setup changes what it says and nothing else; a second setup changes nothing; --undo restores what was
-# found.
+# setup changes only what it prints; a second setup changes nothing; --undo restores the previous state.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 . "$top_srcdir/tests/system/prefix.sh"
@@ -15,7 +14,7 @@ unset SUDO_USER SUDO_UID SUDO_GID
 group=gts$$
 python=$(private_python "$scratch/venv")
 probes=$(group_of "$python")
-# --persist wants a giltracer that nobody but root can change, and /tmp is not such a place.
+# --persist requires a giltracer that only root can change, which is not the case in /tmp.
 installed=$(mktemp -d /usr/local/lib/giltracer-test.XXXXXX) || exit 99
 at_exit 'rm -rf "$installed"'
 mkdir -p "$installed/bin" "$installed/share/giltracer"
@@ -85,7 +84,7 @@ is "$(system)" "$before" 'restores what was found'
 ok 'undo again' "$GILTRACER" setup --undo
 like "$(cat err)" 'nothing to undo' 'has nothing to do'
 
-# What somebody else changed since is theirs.
+# Settings that somebody else changed meanwhile are not restored.
 ok 'setup, then another hand' setup --everybody
 like "$(cat err)" '^giltracer: warning: --everybody: ALL USERS, .* ALL PROCESSES' \
 	'--everybody says in capitals what it opens'
@@ -97,7 +96,7 @@ is "$(cat /proc/sys/kernel/perf_event_paranoid)" 1 'it is as the other left it'
 echo "$before" | sed -n 1p >/proc/sys/kernel/perf_event_paranoid
 is "$(system)" "$before" 'all else is restored'
 
-# Fewer permissions by another set-up; and a group that somebody was added to.
+# Another set-up that gives fewer permissions, and a group to which somebody was added.
 ok 'everybody' setup --everybody
 ok 'and then members only' setup
 like "$(cat out)" '^sysctl -w kernel.perf_event_paranoid=[0-9] +# of an earlier setup' 'is taken back'
@@ -108,7 +107,7 @@ like "$(cat out)" "^# group $group has members: not removed" 'a group that has m
 gpasswd --delete nobody "$group" >/dev/null && groupdel "$group"
 is "$(system)" "$before" 'and nothing else'
 
-# What the first version did is undone by setup as well as by --undo.
+# Both setup and --undo reverse the changes of the first version.
 paranoid=$(echo "$before" | sed -n 1p)
 earlier() {
 	mkdir -p state etc/sysctl.d
@@ -141,12 +140,12 @@ ok 'undo of an earlier version' "$GILTRACER" setup --undo
 rm -rf etc
 is "$(system)" "$before" 'restores what was before it'
 
-# Half-way.
+# A set-up that fails half-way.
 GILTRACER_ETCDIR=/proc/nosuch exits 125 'a set-up that fails in its last steps' setup --persist
 like "$(cat err)" 'giltracer: error: setup: write /proc/nosuch' 'says where'
 is "$(system)" "$before" 'and is rolled back'
 
-# Across a reboot.
+# The state after a reboot.
 mkdir -p etc/sysctl.d etc/systemd/system
 with_etc=$(system)
 ok 'a persistent set-up' setup --persist
@@ -155,7 +154,7 @@ is "$(sed -n 's/^ExecStart= *//p' etc/systemd/system/giltracer.service)" \
 	"\"$installed/bin/giltracer\" setup --boot" 'and writes a unit'
 is "$(readlink etc/systemd/system/multi-user.target.wants/giltracer.service)" \
 	../giltracer.service 'which is wanted at boot'
-# At the next boot: the probes are gone, and what root runs then is nothing of a user's.
+# At the next boot, the probes are gone, and root runs nothing that belongs to a user.
 reboot() {
 	sed -n "s,^[pr]:\($probes/[^ ]*\) .*,-:\1,p" $tracefs/uprobe_events >commands
 	while read -r command; do
@@ -188,14 +187,14 @@ chmod 666 state/boot.json
 exits 125 'a boot file that others can write' "$GILTRACER" setup --boot
 like "$(cat err)" "boot.json: users other than root can change it" 'is refused'
 chmod 644 state/boot.json
-# Another set-up keeps it.
+# Another set-up keeps the unit.
 ok 'setup without --persist' setup
 ok 'keeps the unit' test -e etc/systemd/system/giltracer.service
 ok 'undo' "$GILTRACER" setup --undo
 rmdir etc/systemd/system/multi-user.target.wants
 is "$(system)" "$with_etc" 'takes them away'
 
-# If users other than root can change what root would start.
+# --persist is refused if users other than root can change the program that root would start.
 cp "$installed/bin/giltracer" "$installed/bin/giltracer-perf" . && mkdir -p share/giltracer &&
 	cp -R "$installed/share/giltracer" share/
 exits 125 'a giltracer below /tmp' ./giltracer setup --persist --group "$group" --python "$python"
@@ -211,7 +210,7 @@ chown root "$installed/bin/giltracer"
 is "$(system)" "$with_etc" 'nothing is done'
 rm -rf giltracer giltracer-perf share
 
-# Interpreters of others are asked, and read, with their rights: by su, doas and pkexec, too.
+# Other users' interpreters are run, and read, with their rights, also after su, doas and pkexec.
 mkdir theirs && chmod 755 . && cat >theirs/python3 <<END
 #!/bin/sh
 id -u >>$scratch/theirs/ran-as
@@ -243,7 +242,7 @@ rm -f log/ran-as
 run "$GILTRACER" probes --python "$scratch/ours/python3"
 is "$(sort -u log/ran-as)" 0 'else as root'
 
-# Disks that are full or read-only: refused, and all is as before.
+# If a disk is full or read-only, setup is refused, and the state does not change.
 full() {
 	unshare -m sh -c 'mount -t tmpfs -o size=4k none "$1" && head -c 9999 /dev/zero >"$1/fill"
 		shift; exec "$@"' - "$@"

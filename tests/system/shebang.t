@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A script that is a program, with "#!" and an interpreter, runs as if it were executed; if another
-# interpreter runs it than its first line says, a message says so.
+# A script that starts with "#!" and an interpreter runs as if it were executed. If it runs with another
+# interpreter than its first line names, a message says so.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
@@ -15,7 +15,7 @@ PATH=$scratch/path:$PATH
 mkdir path && ln -s "$two" path/python3.99 && printf '#!/bin/sh\nexec %s "$@"\n' "$base" >path/python3
 chmod +x path/python3
 
-# script LINE…: an executable one that says how it was started.
+# script LINE…: write an executable script that prints how it was started.
 script() {
 	printf '%s\n' "$@" >script.py
 	cat >>script.py <<'END_PY'
@@ -29,7 +29,7 @@ END_PY
 trace() {
 	by_library record -o session --python-trace none "$@"
 }
-# as_executed NAME OPTION…: the same output as ./script.py.
+# as_executed NAME OPTION…: giltracer's run prints the same as ./script.py.
 as_executed() {
 	./script.py a 'b c' >want || exit 99
 	ok "$1" trace ./script.py a 'b c'
@@ -77,7 +77,7 @@ exits 127 'an interpreter that is not there' trace ./script.py
 like "$(cat err)" '/no/such/python' '  is named'
 ok 'unless another is asked for' trace --python "$base" ./script.py
 
-# A pipe, as of a shell's <(...), is read by the interpreter alone.
+# A pipe, as from a shell's <(...), is read only by the interpreter.
 mkfifo pipe
 echo 'print("from a pipe")' >pipe &
 ok 'a script that is a pipe' trace pipe

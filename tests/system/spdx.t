@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every file says its licence in its first lines.
+# Every file names its licence in its first lines.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 cd "$top_srcdir" || exit 99
 
-# Ours are in these folders and at the top; documents, recordings and expected outputs carry none.
+# Source files are in these folders and at the top; documents, recordings and expected outputs have no
+# licence line.
 files=$(
 	find giltracer probes share tests .ci -type f 2>/dev/null |
 		grep -vE '\.(md|json|txt|gz|png|log|trs|o|a|out|in|data|perf|pyc)$' |

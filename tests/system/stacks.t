@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Native stacks of real interpreters are those that perf script prints, frame by frame.
+# Native stacks of real interpreters are equal to those of perf script, frame by frame.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf python3.11
 
@@ -23,7 +23,7 @@ compare() {
 		python3 "$here/stacks-compare.py" dumped scripted >compared
 }
 
-# against_perf NAME: 99 of 100 stacks have the same frames; none is shorter without saying so.
+# against_perf NAME: 99 of 100 stacks have the same frames; each one that is shorter is marked.
 against_perf() {
 	ok "$1: dump and perf script read it" compare perf.data || return
 	sed 's/^\([^#]\)/# \1/' compared
@@ -46,7 +46,7 @@ like_take_gil='^	"take_gil[."].* take_gil$'
 ok 'a recording of a build with symbols' record perf.data "$(cpython 3.11)" 16384 20
 like "$("$GILTRACER" dump -s perf.data)" "$like_take_gil" 'take_gil is marked by its symbol'
 
-# Without symbols the session says where it is: Debian's python3, its debug files hidden.
+# Without symbols, take_gil is found by the session: Debian's python3 with its debug files hidden.
 hidden() {
 	unshare -m sh -c 'mount -t tmpfs none /usr/lib/debug && exec "$@"' sh "$@"
 }
@@ -64,7 +64,7 @@ else
 	skip 'needs /usr/bin/python3' 'a session of a stripped build'
 fi
 
-# Short dumps: cut stacks, each of which says so.
+# Short dumps give truncated stacks, each of which is marked.
 ok 'short dumps are recorded' record perf.data "$(cpython 3.11)" 1024 50
 against_perf '1,024 bytes'
 ok '1,024 bytes: many are cut' [ "$(grep -c ' truncated$' dumped)" -ge 100 ]

@@ -23,17 +23,18 @@ report() {
 	"$GILTRACER" report -q "$1" -o /dev/null --json "$1.json" >/dev/null
 }
 
-# compare FOLDER: how far off running and runnable are: 1 % of the life, and 30 µs for each time slice.
-# What differs is perf's own work, which is large beside a slice of 50 µs only. In line we are from
-# sched_waking on; for the kernel, from when the waker has put us there, which is after it has
-# recorded the wake-up and, if we are still on our way out, after our stack is dumped (measured: 1
-# to 24 µs a slice). We run from sched_switch on; for the kernel, a moment before it (0 to 7 µs; 10
-# where the kernel keeps the switch to itself, see model/cpu.c).
-# Where the kernel counts something else, see model/cpu.c, that much is allowed for: what a
-# hypervisor took while a thread ran, and the sleep of a thread that was moved to another CPU in it.
-# Likewise what an idle CPU takes to come back, long where a hypervisor has to bring it: who is woken
-# there is in its line for the kernel only when it runs again. And what wake-ups can hide that nobody
-# reported.
+# compare FOLDER: compare running and runnable with the kernel's numbers. They may differ by 1 % of the
+# thread's life and 30 µs for each time slice, which is perf's own work; it matters only for slices of
+# about 50 µs. giltracer counts a thread as runnable from sched_waking on. The kernel counts from the
+# moment at which the waker has queued the thread. That is after the wake-up is recorded and, if the
+# thread is still switching out, after its stack is dumped (measured: 1 to 24 µs a slice). giltracer
+# counts a thread as running from sched_switch on, the kernel from a moment before it (0 to 7 µs; 10 if
+# the kernel does not report the switch, see model/cpu.c).
+# Where the kernel counts differently, see model/cpu.c, the difference is allowed for: time that a
+# hypervisor stole while a thread ran, and the sleep during which a thread was moved to another CPU.
+# So is the time that an idle CPU takes to wake up, which is long if a hypervisor has to schedule it: for
+# the kernel, a thread that is woken there is runnable only when the CPU runs again. Time that may hide
+# behind unreported wake-ups is also allowed for.
 compare() {
 	"$GILTRACER" dump -e "$1"/*.wakeups.perf.data >events &&
 		"$GILTRACER" dump -e "$1/stacks.perf.data" >switched || return
@@ -49,8 +50,8 @@ stat = json.load(open(sys.argv[2]))
 stolen = stat.pop("stolen")
 assert stat
 
-# Of each thread: time asleep since it was moved. Where it wakes up elsewhere and no move was reported,
-# it was moved at some time of that sleep.
+# For each thread: the time asleep since it was moved. If it wakes up on another CPU and no move was
+# reported, it was moved at an unknown time during that sleep.
 moved = collections.Counter()
 perhaps = collections.Counter()
 asleep = {}
@@ -117,7 +118,7 @@ sys.exit(bad)
 END
 }
 
-# switches FOLDER: compare has just dumped each switch, and it is voluntary if the kernel counts it as
+# switches FOLDER: each switch that compare has just dumped is voluntary if the kernel counts it as
 # such. The last one or two come after the program has read the kernel's counts.
 switches() {
 	python3 - switched "$1.stat" <<'END'
@@ -142,14 +143,14 @@ sys.exit(bad)
 END
 }
 
-# in_line FOLDER: all of the time spent runnable is charged to somebody.
+# in_line FOLDER: all of the time spent runnable is charged to a thread or program.
 in_line() {
 	json "$1.json" '[t["tid"] for t in d["threads"] if t["states"]["runnable_ns"] !=
 		sum(s["runnable_ns"] for s in d["starvation"] if s["tid"] == t["tid"])]'
 }
 
-# of_all STATE: percent of the workers' lives; in_own_time STATE: without the time in which they were
-# runnable, which depends on other programs.
+# of_all STATE: the share of the workers' lives in percent; in_own_time STATE: the share of their lives
+# without the runnable time, which depends on other programs.
 of_all() {
 	json stacks.json "round(100 * sum(t['states']['$1_ns'] for t in workers()) /
 		sum(t['total_ns'] for t in workers()))"
@@ -159,10 +160,9 @@ in_own_time() {
 		sum(t['total_ns'] - t['states']['runnable_ns'] for t in workers()))"
 }
 
-# measured POINT FOLDER KIND OPTION…: a recording that agrees with schedstat and lost nothing: the
-# first, or else the second or third. A hypervisor that stops a CPU while it is idle keeps wake-ups
-# from it, which neither we nor the kernel count as what they are; and others may keep the CPUs from
-# perf.
+# measured POINT FOLDER KIND OPTION…: make at most three recordings, until one agrees with schedstat and
+# has lost nothing. A hypervisor that stops an idle CPU delays wake-ups there, which neither giltracer nor
+# the kernel counts correctly; and other programs may keep perf off the CPUs.
 measured() {
 	point=$1
 	shift
@@ -181,7 +181,7 @@ measured() {
 	is "$agrees" 0 "$point: within 1 % of schedstat"
 }
 
-# Unless the kernel keeps some to itself, see model/cpu.c.
+# Unless the kernel does not report some switches, see model/cpu.c.
 no_unseen='[]'
 for kind in sleep spin io disk talk starved mix; do
 	measured "$kind" stacks $kind --no-gil-detect
@@ -208,7 +208,7 @@ diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
 is "$("$GILTRACER" dump -s stacks/stacks.perf.data | grep -c ' truncated$')" 0 \
 	'ping-pong: no stack is cut'
 
-# The same at full speed, beside a program that wants a CPU all the time.
+# The same at full speed, together with a program that uses a CPU all the time.
 sh -c 'while :; do :; done' &
 busy=$!
 at_exit kill $busy '2>/dev/null'
@@ -217,8 +217,8 @@ kill $busy
 diag "$(json stacks.json '"%d events in %.2f s" % (d["passes"][0]["events"],
 	max(t["total_ns"] for t in d["threads"]) / 1e9)')"
 
-# Where tracepoints are not permitted, only switches say which threads run; the time in which a woken
-# thread is runnable is not seen.
+# If tracepoints are not permitted, only context switches show which threads run; the time in which a
+# woken thread is runnable is not recorded.
 alone=$scratch/alone
 mkdir -m 777 "$alone"
 chmod 755 "$scratch"
@@ -264,7 +264,7 @@ as_found
 
 measured 'mix, the GIL and stacks in one run' both mix --one-run
 
-# Of one execution of two spinners: as the GIL pass has it, and as the stacks pass has it.
+# One execution of two spinners: the waits of the GIL pass and the GIL sleeps of the stacks pass agree.
 alone() {
 	rm -rf "$2"
 	cp -r "$1" "$2"
@@ -290,7 +290,7 @@ a, b = (eval(arg) for arg in sys.argv[1:])
 sys.exit(len(a) < 2 or len(a) != len(b) or any(abs(x - y) > 5 for x, y in zip(a, b)))' "$@"
 }
 
-# agree NAME COMMAND…: which makes a recording in the folder spin; again if something is lost of it.
+# agree NAME COMMAND…: the command makes a recording in the folder spin, again if records are lost.
 agree() {
 	point=$1
 	shift
@@ -310,7 +310,7 @@ agree() {
 
 agree 'spin' record spin spin --one-run
 
-# 3.8 has take_gil twice: the eval loop calls another copy than PyEval_RestoreThread does.
+# 3.8 has two copies of take_gil: the eval loop and PyEval_RestoreThread call different ones.
 if from=$(cpython 3.8); then
 	python=$(private_python "$scratch/clones" "$from")
 	agree 'clones' record spin spin --one-run
@@ -318,11 +318,11 @@ else
 	skip "needs python3.8: $(how_to_get python3.8)" 'clones'
 fi
 
-# Debian's python3 has no .symtab; its debug files are hidden for this one process.
+# Debian's python3 has no .symtab; its debug files are hidden from this process only.
 python=/usr/bin/python3
 if [ -x "$python" ] && ! readelf -S "$(readlink -f "$python")" | grep -q '\.symtab'; then
 	mkdir -p /usr/lib/debug
-	# A copy has probes of its own: nobody else's recording has them in use.
+	# A copy has its own probes, which no other recording uses.
 	cp "$(readlink -f "$python")" "$scratch/python3"
 	python=$scratch/python3
 	PYTHONHOME=/usr

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Standard input reaches the program as it is, and both runs of it when there are two.
+# Standard input reaches the program unchanged, in both runs if there are two.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes
 
-# Each run adds to a file what it has read.
+# Each run appends its input to a file.
 cat >reads.py <<'EOF'
 import hashlib, sys
 if __name__ == "__main__":
@@ -21,7 +21,7 @@ EOF
 head -c 3000000 /dev/urandom >input
 sum="3000000 $(md5sum <input | cut -d' ' -f1)"
 
-# Not by uprobes, which take a second to remove: what records is all the same here.
+# Without uprobes, which take a second to remove; this test does not depend on how the GIL is recorded.
 record() {
 	case $* in
 	*--state-detect*) "$GILTRACER" record -q -o session --python-trace none --probes preload "$@" ;;
@@ -34,7 +34,7 @@ from_pipe() {
 from_file() {
 	record "$@" <input
 }
-# A file that somebody has read from already.
+# A file of which a part has already been read.
 from_middle() {
 	(dd bs=1000000 count=1 of=/dev/null 2>/dev/null && record "$@") <input
 }
@@ -68,7 +68,7 @@ $rest" 'two runs, a file from where it stands' from_middle --state-detect reads.
 reads "$none
 $none" 'two runs, nothing' from_null --state-detect reads.py
 
-# A writer that goes on for ever, and one that waits for an answer before it goes on.
+# A writer that never ends, and one that waits for an answer before it continues.
 endless() {
 	yes line 2>/dev/null | record --state-detect first.py
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What giltracer was made for, each told by one command about a program that runs already.
+# Typical problems, each explained by one command for a running program.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 examples=$top_srcdir/share/examples
 python=$(python3 -c 'import sys; print(sys.executable)')
 
-# An item lies in asyncio.Queue for a second: which call of which thread took it.
+# An item stays in an asyncio.Queue for a second: the report names the call and thread that delay it.
 mkfifo late
 "$python" "$examples/late_queue.py" 60 >late &
 pid=$!

@@ -68,7 +68,7 @@ if __name__ == '__main__':
     print('ended')
 END
 
-# One round, or as many as there is time for.
+# One round, or as many as fit into the time.
 seconds=${GILTRACER_TEST_LONG:-0}
 every_cpython pythons
 while read -r version python <&3; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the tools say of our sources. A tool that is missing skips its points, or fails them where
+# Formatters and linters find nothing in the sources. Points whose tool is missing are skipped, or fail if
 # GILTRACER_TEST_REQUIRE names it.
 # shellcheck disable=SC2086 # lists of names without blanks
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
@@ -31,7 +31,7 @@ format_c() {
 	clang-format --dry-run -Werror $c_files
 }
 check clang-format 'clang-format would change nothing' format_c
-# lib.sh is read once, not again with each test: of it, they get the variables that it sets.
+# lib.sh is checked once, not again with each test: the tests get only a list of its variables.
 check_sh() (
 	mkdir -p "$scratch/short/tests/system" && cd "$scratch/short" || exit
 	{
@@ -47,7 +47,7 @@ lint_manual() { # which other manuals are installed is not our fault
 }
 check mandoc 'mandoc finds nothing in the manual' lint_manual
 
-# none NAME COMMAND…: it prints nothing.
+# none NAME COMMAND…: the command prints nothing.
 none() {
 	name=$1
 	shift

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer top: who has the GIL now, and who waits for it.
+# giltracer top shows which threads hold the GIL and which wait for it.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/attach.sh"
 
@@ -28,7 +28,7 @@ if grep -q '^#define HAVE_NCURSES' "$top_builddir/config.h"; then
 	ok '  and r writes a report' grep -q '"samples"' giltracer.html
 fi
 
-# lifted FILE: the facts in a page, as facts.json.
+# lifted FILE: extract the facts of a page into facts.json.
 lifted() {
 	python3 - "$1" >facts.json <<'END'
 import re, sys
@@ -37,7 +37,7 @@ with open(sys.argv[1]) as page:
 END
 }
 
-# The last seconds, when top ends, and when it is asked to.
+# top writes a report of the last seconds when it ends, and on request.
 exits 0 'a report of the last second' "$GILTRACER" top -p $pid -n 2 --keep-last 1 -o last.html
 lifted last.html
 is "$(json facts.json 'd["verdict"]["kind"]')" sampled '  is made of samples'
@@ -66,7 +66,7 @@ exits 125 'a report that cannot be written' "$GILTRACER" top -p $pid -o nosuch/r
 like "$(cat err)" 'nosuch/report.html' '  is known at once'
 finish 'watched'
 
-# Where the library counts, times are exact.
+# If the library counts, times are exact.
 mkdir totals
 start env LD_PRELOAD="$top_builddir/giltracer/preload/libgiltracer-preload.so" \
 	GILTRACER_TOTALS="$PWD/totals" "$(python3 -c 'import sys; print(sys.executable)')"

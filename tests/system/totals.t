@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The page of totals, read while a program runs: at any moment its numbers are possible, and no number
-# shrinks, whoever reads.
+# The page of totals, read while a program runs, has consistent numbers at any moment, and no number
+# decreases, for all readers.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 library=$top_builddir/giltracer/preload/libgiltracer-preload.so
@@ -11,7 +11,7 @@ watch=$top_builddir/tests/system/totals-watch
 	exit 0
 }
 
-# counted PYTHON: its number in the file pid, its input open as descriptor 3.
+# counted PYTHON: start it; its process id is in the file pid, and its input is open as descriptor 3.
 counted() {
 	rm -rf fifo out.fifo totals && mkdir totals && mkfifo fifo out.fifo
 	LD_PRELOAD=$library GILTRACER_TOTALS=$scratch/totals "$1" -W ignore "$top_srcdir/tests/system/totals.py" \

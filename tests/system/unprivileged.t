@@ -12,7 +12,7 @@ done
 chmod 755 .
 chmod 777 user
 
-# Another user, or, where that one may not read the interpreter, root without root's capabilities.
+# Another user or, if that user may not read the interpreter, root without root's capabilities.
 as_user() {
 	if setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$python" -a -r "$program"; then
 		setpriv --reuid=65534 --regid=65534 --clear-groups \

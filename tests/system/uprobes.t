@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Probes are there while somebody uses them, and gone when nobody does, however he went.
+# Probes exist while a recording uses them, and are removed afterwards, however the last one ended.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes flock
@@ -57,8 +57,8 @@ ok 'and leaves the probes' test "$(probes_in "$probes")" -ge 4
 finish
 is "$finished" 3 'for the recording'
 
-# Killed: nothing of ours can clean up, the next one does. perf and the program go on for a while.
-# Whoever else runs giltracer here would do it as well: not while the lock is ours.
+# A giltracer that is killed cannot clean up, so the next one does. perf and the program continue for a
+# while. Another giltracer on this host would also clean up, but not while the test holds the lock.
 begin
 exec 9</run/giltracer/lock
 flock 9
@@ -77,7 +77,7 @@ run "$GILTRACER" check --python /usr/bin/false
 like "$(cat out)" "stray probes +$probes:" 'which check calls strays'
 like "$(cat out)" "stray session +$TMPDIR/giltracer\..{6}$" 'and its session'
 exec 9<&-
-# Not everything that is called like a session is one.
+# Not every folder that is named like a session is one.
 mkdir -m 700 "$TMPDIR/giltracer.mydata" && : >"$TMPDIR/giltracer.mydata/mine"
 begin
 ok 'the next recording' record -o quick.html quick.py
@@ -88,7 +88,7 @@ finish
 is "$(probes_in "$probes")" 0 'and the probes go'
 rm -r "$TMPDIR/giltracer.mydata"
 
-# A file that was replaced has probes that are in the old one.
+# If a file was replaced, its probes are still in the old file.
 begin
 lib=$("$GILTRACER" probes --python "$python" --json |
 	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')

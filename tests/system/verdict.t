@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The verdict on real programs, one of each kind, and on recordings without anything in them.
+# The verdict on real programs, one of each kind, and on empty recordings.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 
-# verdict DIR: its kind, as the page has it.
+# verdict DIR: print the kind of its verdict, from the page.
 verdict() {
 	"$GILTRACER" report -q "$1" -o "$1.html" --json "$1.json" &&
 		sed -n 's/.*class="headline" data-kind="\([a-z-]*\)".*/\1/p' "$1.html" | head -n 1
 }
 
-# made DIR PERF-TEXT STOP-NS [FREE-THREADED]: a session without a program.
+# made DIR PERF-TEXT STOP-NS [FREE-THREADED]: make a session without running a program.
 made() {
 	mkdir "$1"
 	python3 "$top_srcdir/tests/data/mkperf.py" "$2" "$1/gil.perf.data"
@@ -58,8 +58,8 @@ while time.monotonic() < until:
 EOS
 cp "$top_srcdir"/share/examples/*.py .
 
-# program KIND NAME DIR COMMAND…: the verdict on a program is KIND, three recordings at most. If
-# other programs used the CPUs while its threads were runnable, the right verdict is another one.
+# program KIND NAME DIR COMMAND…: the verdict on a program is KIND, after at most three recordings. If
+# other programs used the CPUs while its threads were runnable, another verdict is right.
 program() {
 	program_kind=$1
 	program_name=$2
@@ -99,7 +99,7 @@ program io-bound 'sleepers' wait waiters.py 0.3
 program single-threaded 'one thread' alone single.py
 program native 'native code that releases the GIL' native native.py 0.3
 
-# Two threads of native code on one CPU stand in line whatever else runs.
+# Two threads of native code on one CPU are runnable half of the time, whatever else runs.
 cat >one-cpu.py <<'EOS'
 import os, runpy, sys
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

@@ -7,7 +7,7 @@
 need root perf uprobes gcc strip
 . "$top_srcdir/tests/system/prefix.sh"
 
-# measured NAME PYTHON: one row of the table.
+# measured NAME PYTHON: measure one row of the table.
 measured() {
 	[ -n "$2" ] || return 0
 	rows=$((rows + 1))
@@ -19,7 +19,7 @@ measured() {
 rows=0
 cpythons >pythons
 ok 'there is a CPython' test -s pythons
-# pyenv's, as system Pythons may have no ensurepip and no libpython.a.
+# pyenv's Pythons, since system Pythons may have neither ensurepip nor libpython.a.
 newest=$(sort -V pythons | grep -v ' /usr/bin' | tail -n 1 | sed 's/^[^ ]* //')
 : "${newest:=$(cpythons | sed -n '1s/^[^ ]* //p')}"
 
@@ -51,7 +51,7 @@ if debug=$(command -v python3-dbg); then
 	measured debug "$(copied_python "$scratch/debug" "$debug")"
 fi
 
-# However it is started, it is the same interpreter.
+# The same interpreter, started in different ways.
 started_otherwise() {
 	"$newest" -m venv --without-pip --symlinks venv-links
 	measured venv-symlinks "$scratch/venv-links/bin/python"

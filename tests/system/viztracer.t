@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The Python-side trace: same threads and same clock as perf's, nothing of ours in it, and what is
-# missing of it is said.
+# VizTracer's trace has the same threads and the same clock as perf's recording, and nothing of giltracer;
+# missing parts are reported.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes viztracer
 python=$(viztracer_python)
@@ -35,7 +35,7 @@ cheaply() {
 	by_library record -o session --python-trace viztracer --python "$python" "$@"
 }
 
-# trace EXPRESSION: over t, the events that have a time; p, the pass; out, the threads' ids.
+# trace EXPRESSION: evaluate it over t, the events that have a time; p, the pass; out, the threads' ids.
 trace() {
 	json session/session.json '(lambda p, t, out: '"$1"')(d["passes"][0],
 		[e for e in __import__("json").load(open("session/gil.viztracer.json"))["traceEvents"]
@@ -60,7 +60,7 @@ is "$(trace 'p["start_ns"] < min(e["ts"] for e in t) * 1000 and
 is "$(trace '[e["name"] for e in t if "share/python" in e["name"]]')" '[]' \
 	'  without anything of ours'
 
-# Real greenlets would need a package; which trace they leave is VizTracer's affair.
+# Real greenlets would need a package; how VizTracer traces them is not tested here.
 mkdir green && : >green/gevent.py
 echo 'import gevent' >green/main.py
 ok 'greenlets' cheaply green/main.py
@@ -80,14 +80,14 @@ is "$(ls session)" 'gil.codes
 gil.perf.data
 session.json' '  leaves no trace'
 
-# An interpreter without VizTracer: the same one, blind to it.
+# An interpreter without VizTracer: the same one, in which it is hidden.
 mkdir blind && echo 'raise ImportError("blind")' >blind/viztracer.py
 PYTHONPATH=$scratch/blind
 export PYTHONPATH
 exits 125 'VizTracer wanted and not there' record script.py
 like "$(cat err)" 'error: record: .* has no VizTracer: .* -m pip install viztracer' '  is an error'
 
-# Where packages manage an interpreter, pip installs into virtual environments only (PEP 668).
+# If the system's packages manage an interpreter, pip installs into virtual environments only (PEP 668).
 managed='an interpreter that packages manage wants a virtual environment'
 stdlib=$(/usr/bin/python3 -c 'import os; print(os.path.dirname(os.__file__))' || :)
 if [ -e "$stdlib/EXTERNALLY-MANAGED" ]; then

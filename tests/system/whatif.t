@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What is said to be gained if calls let go of the GIL is what is gained when they do: programs of
-# fixed work whose extension can be switched. A machine that stops somebody else's thread in the
-# middle disturbs them, so a measurement that is off is made again, twice.
+# The estimated gain from releasing the GIL is the real gain, for programs with a fixed amount of work whose
+# extension can be switched. A machine that stops another thread in the middle disturbs them, so a wrong
+# result is measured up to two more times.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes cc
 
@@ -13,8 +13,8 @@ record() {
 		"$top_srcdir/tests/system/whatif.py" "$1" ${2:+"$2"}
 }
 
-# compare KIND PART: whether the gain that is told is within PART of the waiting of what is gained,
-# in waiting for the GIL and for a CPU. Where there is only one of those, nothing is.
+# compare KIND PART: whether the estimated gain differs from the real gain, in waiting for the GIL and for
+# a CPU, by at most PART of the waiting. With only one of the two, there is nothing to compare.
 compare() {
 	json "$1.json" "(lambda lost, told, all:
 		'right' if abs(lost(d) - lost(json.load(open('$1free.json'))) - told) <= $2 * all else
@@ -79,7 +79,7 @@ for _ in 1 2 3; do
 	retried 'and the table' "$(cat table)"
 done
 like "$(cat table)" "$told" 'and the table'
-# On one CPU, what would not wait for the GIL would wait for the CPU.
+# On one CPU, threads that did not wait for the GIL would wait for the CPU.
 cpus=${all%%[,-]*}
 for _ in 1 2 3; do
 	record two ''
