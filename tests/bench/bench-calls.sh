@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What recording Python calls costs: CPU time of a loop that calls a small function, in turns with the
-# plain program (3.12 and later), with a profile function in C that does nothing (before), and with
-# VizTracer; medians of the pairs. Then the time from a program's last line to the end of giltracer.
+# The cost of recording Python calls: CPU time of a loop that calls a small function, against the
+# plain program (3.12 and later), against a profile function in C that does nothing (before), and
+# against VizTracer. The runs alternate; the ratios are medians of the pairs. Then the time from a
+# program's last line to the end of giltracer.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"

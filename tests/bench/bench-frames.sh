@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What fetching Python frames costs the traced program: a loop that does nothing but release and take
+# The cost of fetching Python frames for the traced program: a loop that does nothing but release and take
 # the GIL, recorded with 1 and with 4 frames, against none.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How long reading a perf.data takes: bench-from-perf FILE prints "NAME VALUE UNIT" lines, with -1
- * it only reads all events once. */
+/* Measures the reading of a perf.data: bench-from-perf FILE prints "NAME VALUE UNIT" lines. With
+ * -1, it only reads all events once. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Each step is the one before and more. Returns the number of records or events. */
+/* Each step includes the one before. Returns the number of records or events. */
 static uint64_t run_read(const char *path, struct error *err)
 {
 	CLEANUP(perfdata_close) struct perfdata *pd = NULL;
@@ -89,7 +89,7 @@ static int bench(const char *name, uint64_t (*run)(const char *, struct error *)
 	return 0;
 }
 
-/* What is ours, not the file's. */
+/* The memory of the process without the pages of the file. */
 static long anonymous_kib(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");

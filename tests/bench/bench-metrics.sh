@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What counting costs the counted program: CPU time of a loop that does nothing but release and take the
-# GIL, in turns with the plain program, medians of the pairs; and what a scrape of 50 processes of 64
-# threads costs: its time as the scraper sees it, and its size as it is sent.
+# The cost of counting for the counted program: CPU time of a loop that does nothing but release and
+# take the GIL, alternating with the plain program; medians of the pairs. Then the cost of a scrape
+# of 50 processes of 64 threads: its duration for the scraper, and the size of the answer.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"

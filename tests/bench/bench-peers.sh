@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What others need for the same job, side by side: rows on making something to look at from one
-# recording of a million GIL events, then indented lines on how long programs take that are recorded.
-# Peers that are not in PATH, nor in the folder that GILTRACER_BENCH_PEERS names, are left out:
+# Compares other tools for the same job: rows on making a report or trace from one recording of a
+# million GIL events, then indented lines on the duration of programs that are recorded. Tools that
+# are neither in PATH nor in the folder GILTRACER_BENCH_PEERS are left out:
 #
 #   perf-viz-merge   a Perfetto trace of the GIL, from perf.data
 #   per4m            `perf script --ns --no-inline | per4m perf2trace gil`: JSON; and, with viztracer,
 #                    `viztracer --combine` to make a page of that
 #   py-spy           `py-spy record --gil`
-#   viztracer        `viztracer PROGRAM`, with the python3 that is beside it
+#   viztracer        `viztracer PROGRAM`, with the python3 in the same folder
 #
 # GILTRACER_BENCH_SESSION names a session folder to use instead of recording one.
 set -eu
@@ -24,7 +24,7 @@ have() {
 	return 1
 }
 
-# NAME RUNS COMMAND: the report of the session against it
+# NAME RUNS COMMAND: compare the report of the session with the command.
 compare() {
 	python3 "$top_srcdir/tests/bench/compare.py" --cpu "report / $1" 5 "$2" "$3" \
 		"'$GILTRACER' report -q -o '$scratch/report.html' '$session'"
@@ -35,7 +35,7 @@ compare_reports() {
 	! have perf-viz-merge || compare perf-viz-merge 7 \
 		"perf-viz-merge --perf '$data' -o '$scratch/merged' 2>/dev/null"
 	have perf && have per4m || return 0
-	# It knows probes by other names, and stops at samples of native stacks.
+	# It expects other names of probes, and fails on samples of native stacks.
 	names='s/giltracer_[0-9a-f]*_[0-9a-fc_]*:/python:/;T;s/_ret:/__return:/;p'
 	convert="perf script --ns --no-inline -i '$data' 2>/dev/null | sed -n '$names' |
 		per4m perf2trace gil -q -o '$scratch/per4m.json' >/dev/null"
@@ -70,7 +70,8 @@ write_programs() {
 	EOS
 }
 
-# NAME PROGRAM COMMAND: median of what the program printed in five runs, and how often plain's that is
+# NAME PROGRAM COMMAND: the median of the program's own times in five runs, and its ratio to the
+# plain run.
 overhead() {
 	for _ in 1 2 3 4 5; do
 		eval "$3" 2>/dev/null | grep -E '^[0-9.e-]+$' || echo 0

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the preloaded library costs the traced program: CPU time of a loop that does nothing but release
-# and take the GIL, without frames and with two, in turns with the plain program; medians of the pairs.
+# The cost of the preloaded library for the traced program: CPU time of a loop that does nothing but
+# release and take the GIL, without frames and with two, alternating with the plain program; medians of
+# the pairs.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What reading all stacks of 16 threads, 20 deep, costs at 1,000 Hz, per sample that was taken: ours,
-# against py-spy's, which is installed into a virtual environment of its own: 2 times cheaper. How soon
-# the first sample is taken: within 0.3 s of giltracer's start. And how many samples name the holder of
-# the GIL as the exact record of the same execution has it: 98 %.
+# The cost per sample of reading all stacks of 16 threads, 20 deep, at 1,000 Hz, against py-spy,
+# which is installed into a virtual environment; target: half of it. The time until the first
+# sample; target: 0.3 s from giltracer's start. The share of samples that name the same holder of
+# the GIL as the exact record of the same execution; target: 98 %.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"
@@ -41,13 +41,14 @@ read -r _ <ready
 "$GILTRACER" -v -p $pid --probes none --sample 1000 --duration 5 -o page.html 2>said
 ours=$(sed -n 's/.*debug: \([0-9]*\) samples, \([0-9]*\) missed, \([0-9.]*\) s of.*/\1 \2 \3/p' said)
 if python3 -m venv venv && venv/bin/pip install -q py-spy 2>err; then
-	# It goes on until it has as many samples as the rate demands; asked to end, it writes those it has.
+	# py-spy continues until it has the number of samples for the rate; when interrupted, it writes
+	# the samples that it has.
 	/usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time "$@"' - timeout -s INT 20 venv/bin/py-spy record --nonblocking \
 		-p $pid -r 1000 -d 5 -t --idle -f raw -o raw >/dev/null 2>said || :
 fi
 if [ -s raw ]; then
 	cpu=$(tail -n 1 said)
-	# A line for each thread and stack, with how often it was seen; there are 17 threads.
+	# A line for each thread and stack, with the number of samples; there are 17 threads.
 	ratio=$(awk -v cpu="$cpu" -v ours="$ours" '{ n += $NF / 17 } END {
 		split(cpu, s, " "); split(ours, o, " ")
 		printf "# CPU time per sample: %.0f us, py-spy %.0f us\n", o[3] / o[1] * 1e6, \

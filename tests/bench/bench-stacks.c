@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-stacks FILE: read a perf.data with its stacks and say how many there were. */
+/* bench-stacks FILE: read a perf.data with its stacks and print their number. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Native stacks: unwound, named and printed by giltracer and by perf script, of one recording of
-# threads that hand semaphores to each other. perf script without inlined names, giltracer with.
+# Native stacks of one recording of threads that pass semaphores to each other: unwound, named and printed
+# by giltracer, with inlined functions, and by perf script, without them.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"
@@ -37,7 +37,7 @@ if [ ! -x "$bench" ]; then
 	echo "# bench-stacks: no $bench; make check TESTS= builds it"
 	exit 0
 fi
-# Once for the number of stacks, and so that both find the files in memory.
+# Read once, to count the stacks, and so that both programs find the files in the page cache.
 stacks=$("$bench" stacks.perf.data | cut -d ' ' -f 1)
 script='perf script --no-inline -F tid,time,ip,sym,dso -i stacks.perf.data 2>perf.err'
 python3 "$top_srcdir/tests/bench/compare.py" 'stacks, unwound and named' 5 7 \

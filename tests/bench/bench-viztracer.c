@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read a VizTracer JSON once: "NAME VALUE UNIT" lines, of this process alone. */
+/* Reads a VizTracer JSON once, and prints "NAME VALUE UNIT" lines about this process. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """fleet.py URL: simulates hosts like the one whose metrics are at URL, for the Prometheus on PATH, and prints
-what it needs for 10,000 of them."""
+the memory, disk and CPU time that it needs for 10,000 of them."""
 import gzip
 import http.server
 import json

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What 10,000 hosts with giltracer --metrics cost a Prometheus: one host is real, 25 and 100 like it are
-# simulated for a real Prometheus, and the difference is taken times 10,000. No product: it answers how
-# large the engine must be. Takes five minutes; needs prometheus (tests/system/prometheus.sh FOLDER).
+# The cost of 10,000 hosts with giltracer --metrics for a Prometheus: one host is real, 25 and 100
+# similar ones are simulated for a real Prometheus, and the difference per host is multiplied by
+# 10,000. This answers how large the server must be. Takes five minutes; needs prometheus
+# (tests/system/prometheus.sh FOLDER).
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How a page of events opens and moves in headless Chromium: page.mjs NAME FILE [POLYFILL] prints
-// one row. Of ours by its own marks; of VizTracer's viewer (catapult) by the moment at which it
-// has its model and has drawn it. POLYFILL is what that viewer would fetch from the network.
+// Measures how fast a page of events opens and moves in headless Chromium: page.mjs NAME FILE
+// [POLYFILL] prints one row. Our page is measured by its own marks, VizTracer's viewer (catapult)
+// by the moment at which it has drawn its model. POLYFILL is a file that this viewer would
+// otherwise fetch from the network.
 import {createRequire} from "node:module";
 import {readFileSync, readdirSync, statSync} from "node:fs";
 
@@ -58,8 +59,8 @@ async function ours(page) {
 	];
 }
 
-// A frame's time is that from its start until all that wanted to draw in it has, while the view
-// moves a little.
+// The time of a frame is from its start until all its callbacks have drawn, while the view moves a
+// little.
 async function catapult(page) {
 	await page.waitForFunction(
 		() => {

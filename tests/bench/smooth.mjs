@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How the page of many threads answers in headless Chromium: smooth.mjs NAME FILE prints one row.
-// Frames while zooming in at a thread's waits, and the longest time for which the page does not
-// answer while the whole recording is selected.
+// Measures how the page of many threads responds in headless Chromium: smooth.mjs NAME FILE prints
+// one row: the times of frames while it zooms in on a thread's waits, and the longest time for which
+// the page does not respond while the whole recording is selected.
 import {createRequire} from "node:module";
 
 const {chromium} = createRequire(import.meta.url)("playwright-core");

@@ -4,9 +4,10 @@
  *
  *	synth [-1] [-j JSON] [-t THREADS] EVENTS FILE
  *
- * EVENTS spans and calls in all: about half of them Python calls, the other half GIL states and
- * CPU states of eight threads, or THREADS, one of which hogs the GIL now and then; and, unless -1
- * is given, a second pass with call stacks a tenth as large. The same arguments give the same page.
+ * There are EVENTS spans and calls in all: about half of them are Python calls, the others GIL
+ * states and CPU states of eight threads, or THREADS, one of which hogs the GIL now and then.
+ * Unless -1 is given, there is a second pass with call stacks, a tenth as large. The same
+ * arguments give the same page.
  */
 #include <getopt.h>
 #include <stdlib.h>
@@ -29,15 +30,15 @@
 
 enum doing { WORKING, WAITING, HOLDING };
 
-/* A thread of the simulated program: what it does until when, and since when it runs. */
+/* A thread of the simulated program: its state, the end of that state, and the start of its run. */
 struct actor {
 	enum doing doing;
 	uint64_t until_ns, began_ns;
 };
 
 /**
- * @threads: how many actors
- * @stacks: of a stacks pass: sleeps have stacks, there are no GIL events
+ * @threads: the number of actors
+ * @stacks: this is a stacks pass: sleeps have stacks, and there are no GIL events
  * @entries: spans and calls made so far, of @want
  */
 struct synth {
@@ -100,7 +101,7 @@ static void call(struct synth *s, unsigned actor, unsigned depth, uint64_t start
 	s->slices->total++;
 }
 
-/* What the thread ran while it held the GIL: calls in calls. */
+/* Add nested calls for the time for which the thread held the GIL. */
 static void add_calls(struct synth *s, unsigned actor, uint64_t start_ns, uint64_t end_ns)
 {
 	unsigned inner = 3 + (unsigned)(random_bits(s) % 4);
@@ -133,7 +134,8 @@ static void request(struct synth *s, unsigned i)
 	a->began_ns = s->now_ns;
 }
 
-/* Who has waited longest gets the GIL after a while; returns it, s->threads if nobody waits. */
+/* The thread that waited longest gets the GIL after a while. Returns it, s->threads if none
+ * waits. */
 static unsigned grant(struct synth *s, unsigned waker)
 {
 	unsigned next = s->threads;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The page for those who use the keyboard, a screen reader, large type, or strong contrast.
+# The page works with a keyboard, a screen reader, large type, or high contrast.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/browser/reports.sh"
 need chromium node playwright axe

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A million events through the real writer: small enough, all read, and right to the nanosecond.
+# A page of a million events from the real writer is small enough, completely read, and exact to the
+# nanosecond.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need chromium node playwright
 GILTRACER_DATADIR=$top_builddir/share

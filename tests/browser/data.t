@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Data that only some recordings have: states, wakers, stacks, counters, lost records, two GILs,
-# hogs.
+# The page shows data that only some recordings have: states, wakers, stacks, counters, lost records,
+# two GILs, hogs.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need chromium node playwright
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One span explained: where each nanosecond of it went, the hand-over step by step, and the card
-// for others.
+// One span explained: all of its time by cause, the hand-over step by step, and the card to share.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
 import {hog} from "./programs.mjs";

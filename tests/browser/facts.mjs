@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the page are those of the JSON in it, and the first screen says the main thing.
+// The numbers of the page are those of the JSON in it, and the first screen has the main result.
 import {done, is, near, ok, open, pageFile, quiet} from "./lib.mjs";
 import {hog} from "./programs.mjs";
 
@@ -94,7 +94,7 @@ is(
 	"which shows them",
 );
 
-// A stranger's first screen: who, when, how long, what.
+// The first screen names thread, time, duration and function.
 const first = await page.evaluate(() => {
 	const li = document.querySelector("#moments-list li"),
 		box = li.getBoundingClientRect(),
@@ -123,7 +123,7 @@ ok(
 ok(first.bottom < 900 && first.strip < 900, "on the first screen", first);
 is((await page.locator("#moments-list li").count()) <= 3, true, "with little else");
 
-// It leads to the moment.
+// A click leads to the moment.
 await page.click("#moments-list button");
 await quiet(page);
 is(
@@ -146,7 +146,7 @@ ok(
 	"to the nanosecond",
 );
 
-// Tables for everybody.
+// The tables are accessible.
 const bad = await page.evaluate(() =>
 	[...document.querySelectorAll("main table")]
 		.filter(t => t.closest("#static") === null)
@@ -204,7 +204,7 @@ is(
 	"until all are wanted again",
 );
 
-// Quantiles, read off buckets.
+// Quantiles are read from the buckets.
 const all = waits.slice().sort((a, b) => a - b),
 	p50 = all[Math.floor(all.length * 0.5)];
 const said = /half are shorter than ([\d.]+)\u00a0(\S+),/.exec(

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The page opens in Firefox as well: everything is read, drawn and can be used, and the console is empty.
+# The page also works in Firefox: everything is read, drawn and usable, and the console is empty.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/browser/reports.sh"
 need firefox node playwright

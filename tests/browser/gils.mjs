@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two interpreters, each with a GIL of its own: what is said of one is not of the other.
+// Two interpreters, each with its own GIL: facts about one GIL are not mixed with those of the other.
 import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
 import {random, simulate} from "./programs.mjs";
 
@@ -55,7 +55,7 @@ const page = await open(pageFile({passes: [program]}), {width: 1600});
 const text = async selector =>
 	(await page.locator(selector).allTextContents()).map(t => t.replace(/\u00a0/g, " "));
 
-// A card's hold, as its button pins it, and what the card says of it.
+// A card's hold, pinned by its button, agrees with the card's text.
 const cards = await text("#moments-list li");
 ok(cards.length > 0 && cards.every(c => c.startsWith("1hog") || /^[23]hog/.test(c)), "hogs", cards);
 await page.click("#moments-list button");
@@ -71,7 +71,7 @@ ok(
 	caused,
 );
 
-// The longest wait, and who is said to have held the GIL.
+// The longest wait, and the holder that the page names.
 const rows = await page.evaluate(() =>
 	[...document.querySelectorAll("#waits-body tbody tr")].map(tr =>
 		[...tr.cells].slice(1, 3).map(c => c.textContent),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is drawn is what happened: pixels of each lane against the times, at many zooms.
+// The pixels of each lane agree with its times, at many zoom levels.
 import {done, ok, is, open, pageFile, quiet} from "./lib.mjs";
 import {churn, hog, spinners} from "./programs.mjs";
 
@@ -173,7 +173,7 @@ for (const [name, program] of [
 	is(page.troubles, [], name + ": in peace");
 }
 
-// Waits that are rare and far thinner than a pixel.
+// Waits that are rare and much narrower than a pixel.
 const rare = {
 	name: "gil",
 	dur: 600e9,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What is drawn is what happened: pixels of each lane against the times, at many zooms.
+# The pixels of each lane agree with its times, at many zoom levels.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need chromium node playwright
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page opens offline, in peace, and asks nobody for anything.
+// The page opens offline, without errors, and makes no requests.
 import {readFileSync, statSync} from "node:fs";
 import {done, is, ok, open, pageFile, template} from "./lib.mjs";
 import {makePage} from "./format.mjs";
@@ -44,7 +44,7 @@ ok(
 	await page.evaluate(() => !!performance.getEntriesByName("gt-overview").length),
 	"there was a first picture",
 );
-// Later: while the test evaluates, the browser lifts the policy.
+// Run it later, since the browser suspends the policy while a test evaluates code.
 is(
 	await page.evaluate(
 		() =>
@@ -73,7 +73,7 @@ is(
 );
 page.troubles.length = 0;
 
-// Damage: the page says so and shows the rest.
+// A damaged page reports the damage and shows the rest.
 const blocks = [...made.matchAll(/<script type="text\/plain">[A-Za-z0-9+/=]{100,}/g)].map(
 	m => m.index,
 );

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The page of an interpreter without a GIL.
+# The page of an interpreter without a GIL shows what blocks its threads.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes free-threaded chromium node playwright
 if ! "$GILTRACER" -q --python "$(free_threaded_python)" -o page.html --json page.json \

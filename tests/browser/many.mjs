@@ -80,7 +80,7 @@ ok(
 await page.keyboard.press("Escape");
 await page.click("#slots");
 
-// The longest wait that a hold took up: who held is shown beside it.
+// The longest wait during a hold: the holder's lane is shown next to it.
 await view(0, 60e6);
 await page.evaluate(() => {
 	const lane = gt.store().gil[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What people have in their fingers: Back, links with everything that is seen, edges that can be
-// dragged, a range by keyboard, two fingers, few stops of the Tab key.
+// Usual ways to navigate: Back, links with the whole view, edges that can be dragged, a range by
+// keyboard, two fingers, few stops of the Tab key.
 import {done, is, near, ok, open, pageFile, quiet} from "./lib.mjs";
 import {hog} from "./programs.mjs";
 
@@ -28,7 +28,7 @@ await page.goForward();
 await quiet(page);
 near((await view(page)).to, once.to, 1, "Forward does it again");
 
-// Everything that is seen.
+// A link contains the whole view.
 await page.locator("#toggles button", {hasText: "CPU state"}).click();
 await page.evaluate(() => gt.setRange(5e8, 9e8));
 await quiet(page);
@@ -72,7 +72,7 @@ await quiet(page);
 const keyed = await range(page);
 near(keyed[1] - keyed[0], 0.08 * 2.5e9, 2e6, "Shift and arrows select a range");
 
-// The hover text goes away with what it was about.
+// The tooltip disappears when its span moves away.
 await page.evaluate(() => gt.setRange(null));
 await page.mouse.move(xOf(3e8), box.y + 60);
 await page.waitForFunction(() => !document.getElementById("tip").hidden);
@@ -80,7 +80,7 @@ await page.mouse.dblclick(xOf(3e8), box.y + 60);
 await page.waitForFunction(() => gt.view.to - gt.view.from < 2e9);
 ok(!(await page.isVisible("#tip")), "a click that zooms takes the hover text away");
 
-// A real touch screen, which speaks to the page as fingers do.
+// An emulated touch screen.
 const phone = await open(file, {width: 390, height: 800, touch: true});
 const devtools = await phone.context().newCDPSession(phone);
 await phone.evaluate(() => document.getElementById("timeline").scrollIntoView());
@@ -130,7 +130,7 @@ is(await phone.evaluate(() => visualViewport.scale), 1, "and the page is not zoo
 is(phone.troubles, [], "in peace");
 await phone.context().close();
 
-// Stops of the Tab key: a table's body is one.
+// The body of a table is one stop of the Tab key.
 const stops = id =>
 	page.evaluate(
 		id =>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Without JavaScript: verdict and tables. On paper: not empty.
+// Without JavaScript, the page has verdict and tables; printed, it is not empty.
 import {done, is, ok, open, pageFile} from "./lib.mjs";
 import {hog} from "./programs.mjs";
 

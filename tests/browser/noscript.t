@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Without JavaScript: verdict and tables. On paper: not empty.
+# Without JavaScript, the page has verdict and tables; printed, it is not empty.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need chromium node playwright
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \

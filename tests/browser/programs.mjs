@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs that never ran: what their recordings would say. Deterministic.
+// Synthetic recordings of programs that never ran. They are deterministic.
 
 export function random(seed) {
 	return () => {
@@ -175,7 +175,7 @@ export function spinners() {
 	};
 }
 
-// A great many short holds with a few long waits between them: what levels of detail get wrong.
+// Very many short holds with a few long waits between them, which are hard for levels of detail.
 export function churn({n = 200000, seed = 7, threads = 4} = {}) {
 	const r = random(seed);
 	const dur = n * 12000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page, the JSON document and the terminal's table of one recording say the same.
+// The page, the JSON document and the terminal's table of one recording agree.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open, quiet} from "./lib.mjs";
 import {agreeStatic, agreeTables} from "./tables.mjs";
@@ -52,7 +52,7 @@ is(
 );
 
 // thread  total ms  no gil%  has gil%  gil wait%  free wait%  unknown%  longest wait ms  longest hold ms
-// and probes%, if that is much.
+// and probes%, if that is large.
 const text = readFileSync(table, "utf8").split("running%")[0],
 	probes = text.includes("probes%");
 const printed = text
@@ -87,8 +87,8 @@ is(
 await agreeTables(page, report, "hog");
 await agreeStatic(page, report, "hog");
 
-// Who hogs, when, how long: on the first screen. On a busy host it may be a thread that was put off
-// the CPU with the GIL.
+// The first screen shows the hog, the time and the duration. On a busy host, the hog may be a thread that
+// was preempted while it held the GIL.
 const caused = new Map();
 for (const b of report.blame) caused.set(b.holder_tid, (caused.get(b.holder_tid) || 0) + b.wait_ns);
 const costs = t => caused.get(t.tid) || 0;

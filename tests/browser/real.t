@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The page, the JSON document and the terminal's table of one recording say the same.
+# The page, the JSON document and the terminal's table of one recording agree.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root perf uprobes chromium node playwright
-# The first interpreter whose probes nobody else uses just now.
+# The first interpreter whose probes are not in use at the moment.
 recorded=
 for python in $(cpythons | awk '$1 ~ /^3\.1[0-3]$/ { print $2 }'); do
 	"$GILTRACER" --state-detect --python "$python" -o page.html --json page.json \

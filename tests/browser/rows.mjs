@@ -63,7 +63,7 @@ ok((await noted.evaluate(() => gt.cardMarkdown())).includes("- Note: Why?"), "so
 await page.fill("#details .note", "");
 await page.keyboard.press("Escape");
 
-// A hold of worker-1 that others had before and after.
+// A hold of worker-1 between holds of other threads.
 const lanes = program.lanes.map(l => l.gil),
 	hold = lanes[2].filter(s => s.state === 2)[20],
 	all = lanes.flatMap((gil, thread) =>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// States, counters and losses of real recordings: the page has what the document has.
+// States, counters and losses of real recordings: the page agrees with the document.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open} from "./lib.mjs";
 import {agreeTables} from "./tables.mjs";
@@ -68,7 +68,7 @@ ok(
 );
 is(await page.evaluate(() => gt.store().lost.length), 0, "whole: nothing is lost");
 
-// Each time in line of 0.1 ms and more, and the rows of who had the CPU meanwhile.
+// Each runnable span of 0.1 ms and more, and the rows of the CPU's owners meanwhile.
 const queued = await page.evaluate(() => {
 	const all = {spans: 0, without: 0, more: 0, less: 0, cpus: 0, pin: null};
 	let longest = 0;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# States, counters and losses of real recordings: the page has what the document has.
+# States, counters and losses of real recordings: the page agrees with the document.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes python3.11 chromium node playwright
@@ -20,7 +20,7 @@ trace() {
 	exit 1
 }
 
-# Others may keep perf from the CPUs.
+# Other programs may keep perf off the CPUs.
 for _ in 1 2 3; do
 	rm -rf whole
 	trace whole -e page-faults

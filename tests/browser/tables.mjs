@@ -5,7 +5,7 @@ import {is, ok, quiet} from "./lib.mjs";
 
 const UNITS = {ns: 1, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9};
 
-// "812 ms (3.1 %)" -> 812e6; what is no duration is NaN.
+// "812 ms (3.1 %)" -> 812e6; NaN if the text is not a duration.
 export function nsOf(text) {
 	const m = /^([\d.]+) (ns|µs|ms|s|min)( |$)/.exec(text.replace(/\u00a0/g, " "));
 	return m ? +m[1] * UNITS[m[2]] : text === "–" ? 0 : NaN;
@@ -69,7 +69,7 @@ export async function tables(page, section) {
 	});
 }
 
-// What is shown is what is copied, to the digits shown.
+// The copied numbers agree with those shown, to the digits shown.
 function shownAsCopied(name, t) {
 	const bad = [];
 	t.head.forEach((key, column) => {
@@ -192,7 +192,7 @@ export async function agreeTables(page, report, name) {
 				name + ": the longest of " + id,
 			);
 
-	// All of the recording, selected: the same once more, from the spans.
+	// If the whole recording is selected, its spans give the same numbers.
 	await page.evaluate(() => gt.setRange(0, gt.pass().dur_ns));
 	await quiet(page);
 	const range = await tables(page, "range");

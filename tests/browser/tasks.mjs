@@ -6,7 +6,7 @@ import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
 const [html, json] = process.argv.slice(2);
 const KINDS = ["running", "late", "waiting", "unknown"];
 
-// Where a group's lane is at a time: a place on the screen; within: whether it is in sight.
+// The position of a group's lane at a time on the screen; within: whether it is visible.
 const laneAt = (page, group, time) =>
 	page.evaluate(
 		([i, t]) => {
@@ -155,7 +155,7 @@ ok(await page.evaluate(() => document.getElementById("static").offsetHeight === 
 is(page.troubles, [], "all in peace");
 await page.close();
 
-// Made up: many groups, of which one never was late, and names that would like to be code.
+// A synthetic recording: many groups, of which one was never late, and names that look like code.
 const group = (i, more) => ({
 	name: "</script><b>task-*" + i,
 	named: true,

@@ -21,7 +21,7 @@ const head = () =>
 			: document.getElementById("details-h").textContent.replace(/\u00a0/g, " "),
 	);
 
-// Keys, wherever they are on this keyboard.
+// Keys work in any keyboard layout.
 await page.focus("#tl");
 await page.keyboard.press("w");
 near(await width(), dur * 0.7, 10, "W zooms in");
@@ -77,7 +77,7 @@ is(
 	"the canvases take the focus",
 );
 
-// Search counts.
+// The search counts its hits.
 const id = program.names.findIndex(n => n.startsWith("step "));
 const calls = program.lanes.flatMap(l => l.calls.flat()).filter(c => c.name === id);
 await page.keyboard.type("step");
@@ -267,7 +267,7 @@ is(
 	"the picture is a PNG of the timeline",
 );
 
-// A link to what is shown now shows it to somebody else.
+// A link to the current view shows the same view in another browser.
 await page.evaluate(() => gt.setView(4e8, 9e8));
 await page.fill("#search", "parse");
 await quiet(page);

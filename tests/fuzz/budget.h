@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an input may cost: slowness and memory are findings like any other. Time is that of this
- * process on a CPU, so that a busy machine is no finding; sanitizers cost a multiple of it.
+ * The time and memory that an input may cost; exceeding them is a finding. Time is CPU time of this
+ * process, so that a busy machine does not cause findings; sanitizers multiply it.
  */
 #ifndef GILTRACER_TESTS_FUZZ_BUDGET_H
 #define GILTRACER_TESTS_FUZZ_BUDGET_H
@@ -45,7 +45,7 @@ static size_t budget_peak_kb(void)
 	return (size_t)usage.ru_maxrss;
 }
 
-/* Does the work on an input; ends the process if it costs too much, each time. */
+/* Do the work on an input; ends the process if it repeatedly costs too much. */
 static void budget_run(void (*work)(const uint8_t *data, size_t size), const uint8_t *data,
                        size_t size)
 {

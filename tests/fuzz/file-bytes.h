@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The input as a file in memory, for what reads from a path. */
+/* The input as a file in memory, for functions that read from a path. */
 #ifndef GILTRACER_TESTS_FUZZ_FILE_BYTES_H
 #define GILTRACER_TESTS_FUZZ_FILE_BYTES_H
 

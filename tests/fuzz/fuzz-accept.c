@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text as the headers that a scraper sends, and as the condition of --record-when. */
+/* Any text is read as the headers of a scraper, and as the condition of --record-when. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Python calls of the preload library from anywhere are read or refused. The first two bytes say how
- * much of the rest is the log; what follows is one file of records. */
+/* Python calls of the preload library, from untrusted files, are read or refused. The first two
+ * bytes are the length of the log; one file of records follows it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* By their start; no call has a time before the one that was before it. */
+/* Calls are in the order of their start. */
 static void check(const struct slice_thread *t)
 {
 	for (size_t i = 1; i < t->n; i++)
@@ -18,7 +18,7 @@ static void check(const struct slice_thread *t)
 			abort();
 }
 
-/* Their lives consist of their parts, and their steps come one after the other. */
+/* The parts of a task's life add up to it, and its steps do not overlap. */
 static void check_tasks(const struct aio *aio)
 {
 	for (size_t i = 0; i < aio->v.n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two documents as --json writes them, up to the first zero byte and behind it: an error, or a
- * comparison of any summaries in both formats. */
+/* Two documents in the format of --json, before and after the first zero byte, cause an error,
+ * or any summaries are compared in both formats. */
 #include <string.h>
 
 #include "analysis/diff.h"

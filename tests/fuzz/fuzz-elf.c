@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an interpreter: symbols, debug information, unwind tables and machine code. */
+/* Any bytes are read as an interpreter: symbols, debug information, unwind tables, machine code. */
 #include "binary/module.h"
 #include "binary/symbolize.h"
 #include "binary/symbols.h"
@@ -32,7 +32,7 @@ static void search(const char *path)
 		free(symbols_describe(symbols, gil->releases.v[i].signal));
 }
 
-/* As a report looks at it: addresses all over the file. */
+/* Look up addresses all over the file, as a report does. */
 static void name(const char *path, size_t size)
 {
 	struct modules *modules = modules_new(false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as /proc/kallsyms: what is found starts at or before the address that was asked for. */
+/* Any bytes as /proc/kallsyms: a symbol that is found starts at or before the requested address. */
 #include <stdlib.h>
 
 #include "perfdata/kallsyms.h"

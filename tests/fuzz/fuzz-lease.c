@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the record of who owns a group of probes. */
+/* Any bytes are read as the record of the owner of a group of probes. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,7 +23,7 @@ static void remove_folder(void)
 	file_remove_tree(dir, &ignored);
 }
 
-/* A folder of records for this process, with one in it. */
+/* A folder of records for this process, with one record in it. */
 static void write_record(const uint8_t *data, size_t size)
 {
 	static bool made;

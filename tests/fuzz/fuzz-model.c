@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any sequence of events gives a model whose invariants hold, and of which all else can be said. */
+/* Any sequence of events gives a model whose invariants hold, and which can be analysed. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Each row of hogs is of a thread, each pattern has its sentence. */
+/* Each row of hogs belongs to a thread, and each pattern has a sentence. */
 static void look_at(const struct model *m)
 {
 	CLEANUP(str_done) struct str text = { 0 };

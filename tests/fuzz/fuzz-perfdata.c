@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a perf.data: through the real reader, order and events, and as text. */
+/* Any bytes are read as a perf.data by the real reader, sorted, turned into events, and printed. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording of the preload library from anywhere is read or refused. The first two bytes say how
- * much of the rest is the log; what follows are the records of one thread. */
+/* A recording of the preload library, from an untrusted file, is read or refused. The first two
+ * bytes are the length of the log; the records of one thread follow it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A probe definition from anywhere is read or refused, and what is read can be translated. */
+/* An untrusted probe definition is refused, or it is read and can be translated. */
 #include <stdint.h>
 #include <stdlib.h>
 

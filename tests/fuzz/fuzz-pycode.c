@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of code objects of any bytes: each is found again, and each instruction has some line. */
+/* Any bytes as a list of code objects: each one is found, and each instruction has a line. */
 #include <stdlib.h>
 #include <string.h>
 

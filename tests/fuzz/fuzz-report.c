@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a session folder to the page, the table, the document and folded stacks, within a budget by
- * the size of the recording. */
+/* A session folder becomes the page, the table, the document and folded stacks, within a budget
+ * that depends on the size of the recording. */
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
@@ -65,8 +65,7 @@ static void report(const uint8_t *data, size_t size)
 	struct error err = { 0 };
 
 	(void)size;
-	/* Nothing is wrong with the folder. But there may be too many threads, or nothing to
-	 * export. */
+	/* The folder is valid, but it may have too many threads, or nothing to export. */
 	if (report_session(dir, &outputs, &err) < 0 && err.code != E2BIG && err.code != ENODATA) {
 		fprintf(stderr, "%s\n", err.text);
 		abort();
@@ -111,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	session_bytes_make(&s, data + 1, size - 1);
 	write_session(data[0], &s);
-	/* Made of thousands of threads, it may be much longer than the input. */
+	/* With thousands of threads, the report may be much longer than the input. */
 	budget_run(report, data, s.records.len + s.calls.len);
 	session_bytes_done(&s);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session.json from anywhere is read or refused. */
+/* An untrusted session.json is read or refused. */
 #include <stdint.h>
 #include <stdlib.h>
 

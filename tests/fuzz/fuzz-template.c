@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A template is filled or refused; what stands between the placeholders comes out as it is. */
+/* A template is filled or refused; the text between the placeholders is copied unchanged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 	return 0;
 }
 
-/* Without the placeholders, each of which became a star. */
+/* The template with each placeholder replaced by a star. */
 static void check(const struct template *t, const uint8_t *data, const char *text, size_t len)
 {
 	size_t at = 0;

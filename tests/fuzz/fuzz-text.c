@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hostile text in JSON, in HTML and on a terminal: nothing in it means anything there. */
+/* Hostile text has no effect in JSON, in HTML and on a terminal. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Well-formed UTF-8 (what the decoder makes of it encodes to the same), and none of forbidden. */
+/* The text is well-formed UTF-8 (it decodes and encodes to itself), without characters of
+ * forbidden. */
 static void check(const char *text, size_t len, const char *forbidden)
 {
 	CLEANUP(str_done) struct str again = { 0 };
@@ -28,7 +29,7 @@ static void check(const char *text, size_t len, const char *forbidden)
 		abort();
 }
 
-/* One quoted string, in which no quote is bare. */
+/* The text is one quoted string, in which each quote is escaped. */
 static void check_json(const char *text, size_t len)
 {
 	if (len < 2 || text[0] != '"' || text[len - 1] != '"')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a page of totals, and what is exported of it: each line is a sample or a comment. */
+/* Any bytes are read as a page of totals and exported: each line is a sample or a comment. */
 #include <string.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ static void export(struct totals *page)
 	CLEANUP(str_done) struct str text = { 0 };
 
 	if (!process)
-		return; /* it says that another process has made it */
+		return; /* the page claims to be another process's */
 	metrics_process_label_arguments(process);
 	*vec_push(&watch.processes) = process;
 	if (metrics_process_read(process)) {

@@ -2,8 +2,8 @@
 /*
  * Random registers and stacks, unwound by this program's own call frame information, and random
  * DWARF expressions: no crash, no endless walk. The input is a row of words of 9 bytes: a kind and
- * a number. First the registers, then the stack. Kinds: 0 as it is, 1 an address in code, 2 an
- * address in the dump.
+ * a number. First the registers, then the stack. Kinds: 0 the number itself, 1 an address in code,
+ * 2 an address in the dump.
  */
 #include <dwarf.h>
 #include <string.h>

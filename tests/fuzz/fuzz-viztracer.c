@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a VizTracer JSON: an error, or calls in order, each at a depth free of others. */
+/* Any bytes as a VizTracer JSON: an error, or calls in order that do not overlap at a depth. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ static void check(const struct slices *slices)
 	}
 }
 
-/* Through a file in memory: reading is from a path. */
+/* The input is read from a path, so it is in a file in memory. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slices *slices = NULL;

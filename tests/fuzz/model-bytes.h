@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes as events: any bytes are a sequence, four bytes an event, so that a fuzzer and a random
- * test reach every order of events with few threads, processes, CPUs and GILs. The first two bytes
- * choose the options, and whether time passes by nanoseconds or by tens of microseconds.
+ * Turns bytes into events: any bytes are a sequence, four bytes for an event, so that a fuzzer and
+ * a random test reach every order of events with few threads, processes, CPUs and GILs. The first
+ * two bytes choose the options, and whether time passes by nanoseconds or by tens of microseconds.
  */
 #ifndef GILTRACER_TESTS_MODEL_BYTES_H
 #define GILTRACER_TESTS_MODEL_BYTES_H

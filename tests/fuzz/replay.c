@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A main for a fuzz target where libFuzzer is not linked in: the empty input, and the seeds in
- * tests/fuzz/seeds/NAME, one TAP point each. */
+/* The main of a fuzz target without libFuzzer: it tests the empty input, and the seeds in
+ * tests/fuzz/seeds/NAME, with one TAP point for each. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ static void replay_folder(const char *dir)
 	free(entries);
 }
 
-/* More files may be named: what libFuzzer left behind. */
+/* Further files may be given, such as those that libFuzzer left behind. */
 int main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');

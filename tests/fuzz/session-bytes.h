@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes as a session folder: any bytes are a recording that a report has to take, so that a fuzzer
- * reaches every analysis and every page with few threads or with thousands. The first byte chooses
- * the options; then each ROW bytes are a record, a Python call, or a repetition of the rows before
- * by other threads.
+ * Turns bytes into a session folder: any bytes are a recording that can be reported, so that a
+ * fuzzer reaches every analysis and every page with few threads or with thousands. The first byte
+ * chooses the options; then each ROW bytes are a record, a Python call, or a repetition of the
+ * rows before by other threads.
  */
 #ifndef GILTRACER_TESTS_FUZZ_SESSION_BYTES_H
 #define GILTRACER_TESTS_FUZZ_SESSION_BYTES_H
@@ -15,7 +15,7 @@
 #include "tests/unit/perfbuild.h"
 
 #define ROW 8
-/* Bytes: sanitizers make it slow to write as many as show what is quadratic. */
+/* In bytes. With sanitizers, writing enough bytes to reveal quadratic work takes too long. */
 #define RECORDS_MAX (BUDGET_SLOWER > 1 ? 128U << 10 : 2U << 20)
 #define PROGRAM     7
 
@@ -90,7 +90,7 @@ static void put_sample(struct str *b, uint64_t id, uint32_t pid, uint32_t tid, u
 	put_end(b, at);
 }
 
-/* tid, time, cpu, identifier: the trailer of records that are no samples. */
+/* tid, time, cpu, identifier: the trailer of records other than samples. */
 static void put_ids(struct str *b, uint32_t pid, uint32_t tid, uint64_t now_ns)
 {
 	put32(b, pid);
@@ -176,7 +176,7 @@ static void put_row(struct session_bytes *s, const uint8_t *row, uint32_t more)
 		put_other(&s->records, row[0] >> 4 & 3, pid, tid, s->now_ns, arg);
 }
 
-/* The rows before, by other threads each time. */
+/* Repeat the rows before, each time with other threads. */
 static void repeat(struct session_bytes *s, const uint8_t *rows, size_t n, unsigned times)
 {
 	for (uint32_t more = 1; more <= times; more++)

@@ -5,9 +5,9 @@
 #	. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 #	need root uprobes
 #
-# and ends with done_testing. It runs in a scratch folder of its own, $scratch, which goes when it
-# ends; TMPDIR is a folder in it, so that whatever giltracer leaves behind is found. tests/README.md
-# has the rest.
+# and ends with done_testing. It runs in a scratch folder of its own, $scratch, which is removed when
+# it ends; TMPDIR is a folder in it, so that files that giltracer leaves behind are found.
+# tests/README.md has the rest.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -36,7 +36,7 @@ GILTRACER_TEST_ID=$scratch # inherited by every process of this test, see leaves
 export TMPDIR GILTRACER GILTRACER_TEST_ID top_srcdir top_builddir
 mkdir "$TMPDIR" && cd "$scratch" || exit 99
 
-# Our probes in the kernel; those of `giltracer setup` stay.
+# Our probes in the kernel, except those of `giltracer setup`.
 tap_probes() {
 	grep ' *:giltracer_' $tracefs/uprobe_events 2>/dev/null | sort
 }
@@ -83,34 +83,34 @@ fail() {
 	return 1
 }
 
-# retried POINT WHY: its first try, or second, was off; it is tried again. A point that is repeated
-# until it passes says so: .ci/run collects these lines.
+# retried POINT WHY: report that the first or second try of a point failed, and that it is tried again.
+# Each point that is repeated until it passes must call this: .ci/run collects these lines.
 retried() {
 	printf '# retried: %s: %s\n' "${0##*/tests/}" "$1"
 	diag "$2"
 }
 
-# skip REASON NAME: one point that cannot be made here.
+# skip REASON NAME: skip one point that cannot be tested here.
 skip() {
 	tap_count=$((tap_count + 1))
 	printf 'ok %d - %s # SKIP %s\n' $tap_count "$2" "$1"
 }
 
-# run COMMAND…: its exit status in $status, what it printed in the files out and err. In a
-# subshell, so that the command may be a function that exits.
+# run COMMAND…: run it; $status is its exit status, and the files out and err have its output. It runs in
+# a subshell, so that the command may be a function that exits.
 run() {
 	status=0
 	("$@") >"$scratch/out" 2>"$scratch/err" || status=$?
 }
 
-# undisturbed COMMAND…: to compare shares of time, run it before all other programs, where that is
-# permitted: the kernel schedules a session as one (autogroup), and this one gets the highest priority.
-# Inside it, priorities are as always, so that perf still comes before the program.
+# undisturbed COMMAND…: to compare shares of time, run it at a higher priority than all other programs,
+# where that is permitted: the kernel schedules a session as a unit (autogroup), and this one gets the
+# highest priority. Priorities inside it are unchanged, so perf still has priority over the program.
 undisturbed() {
 	setsid -w sh -c '(echo -20 >/proc/self/autogroup) 2>/dev/null || :; exec "$@"' sh "$@"
 }
 
-# no_perf COMMAND…: where perf does not work.
+# no_perf COMMAND…: run it in an environment in which perf does not work.
 no_perf() {
 	env PATH="$top_srcdir/tests/fake/none:$PATH" "$@"
 }
@@ -165,7 +165,7 @@ exits() {
 	fi
 }
 
-# is GOT WANT NAME: the same text.
+# is GOT WANT NAME: the texts are equal.
 is() {
 	if [ "$1" = "$2" ]; then
 		pass "$3"
@@ -218,8 +218,8 @@ if sys.implementation.name == "cpython" and sys.version_info >= (3, 6):
 	done
 }
 
-# cpythons: those to test with: all in make check-all; else pyenv's newest and oldest, and the system's,
-# which a distribution has stripped.
+# cpythons: the ones to test with: all in make check-all; otherwise pyenv's newest and oldest, and the
+# system's, which the distribution has stripped.
 cpythons() {
 	if [ -n "${GILTRACER_TEST_ALL:-}" ]; then
 		all_cpythons
@@ -232,7 +232,7 @@ cpythons() {
 	rm "$scratch/.cpythons"
 }
 
-# newer_pythons: the same for those that newer-pythons.sh unpacked; the newest, or all.
+# newer_pythons: the same for the ones that newer-pythons.sh unpacked: the newest, or all.
 newer_pythons() {
 	for tap_py in "$tap_pythons"/*/usr/bin/python3.*[0-9]; do
 		[ -x "$tap_py" ] && "$tap_py" -IS -c '' 2>/dev/null &&
@@ -240,13 +240,14 @@ newer_pythons() {
 	done | sort -V | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
 }
 
-# free_threaded_python: the one that free-threaded-python.sh built; nothing and failure if none.
+# free_threaded_python: print the one that free-threaded-python.sh built; fail if there is none.
 free_threaded_python() {
 	tap_py=$tap_pythons/free-threaded/bin/python3
 	"$tap_py" -c '' 2>/dev/null && echo "$tap_py"
 }
 
-# every_cpython FILE: the lines of both. That there are no newer ones is a point, skipped or failed.
+# every_cpython FILE: write the lines of both to FILE. If there are no newer ones, a point is skipped, or
+# fails if they were promised.
 every_cpython() {
 	{
 		cpythons
@@ -255,19 +256,19 @@ every_cpython() {
 	want newer-pythons 'the Pythons of newer Debian suites'
 }
 
-# include_flags PYTHON: for a C compiler to find its headers; nothing and failure if it has none.
+# include_flags PYTHON: print the flags by which a C compiler finds its headers; fail if it has none.
 include_flags() {
 	tap_include=$("$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])') &&
 		[ -r "$tap_include/Python.h" ] &&
 		echo "-I$tap_include -I$tap_include/internal -I$(dirname "$tap_include")"
 }
 
-# cpython 3.11: the path of the first CPython of that minor version; nothing and failure if none.
+# cpython 3.11: print the path of the first CPython of that minor version; fail if there is none.
 cpython() {
 	all_cpythons | awk -v v="$1" '$1 == v && !n++ { print $2 } END { exit !n }'
 }
 
-# viztracer_python: a Python that can import VizTracer: $GILTRACER_TEST_VIZTRACER, the virtual
+# viztracer_python: print a Python that can import VizTracer: $GILTRACER_TEST_VIZTRACER, the virtual
 # environment that ./quickstart makes in the build folder, or any CPython that has it.
 # shellcheck disable=SC2046 # a list
 viztracer_python() {
@@ -288,7 +289,7 @@ chromium_path() {
 	command -v chromium || command -v chromium-browser || command -v google-chrome
 }
 
-# With BPF's events, perf takes a second to end.
+# perf takes a second to end if it records BPF's events.
 has_perf() {
 	perf record -q --no-bpf-event -e dummy:u -o "$TMPDIR/.need-perf" -- true >/dev/null 2>&1
 	tap_has=$?
@@ -305,7 +306,7 @@ has_uprobes() {
 	(echo "-:$tap_probe" >>$tracefs/uprobe_events) 2>/dev/null
 }
 
-# One test of a build folder tries it: to start it costs as much as many a test.
+# Only one test in a build folder tries this, since the start takes as long as many tests.
 has_chromium() {
 	tap_chromium=$(chromium_path) || return 1
 	tap_rendered=$top_builddir/tests/chromium-renders.$(id -u)
