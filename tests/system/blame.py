@@ -78,7 +78,7 @@ def spin(stop):
 
 
 def convoy():
-    """Short calls that let go of the GIL and get it back an interval later, beside a spinner."""
+    """Make short calls that release the GIL and get it back an interval later, with a spinner running."""
     stop = threading.Event()
     culprits = []
 

@@ -22,7 +22,7 @@ def dumped(path):
 
 
 def of_viztracer(path):
-    """A call is inside of those that began before and end later."""
+    """A call is inside the calls that began before it and end after it."""
     threads = {}
     with open(path) as f:
         for event in json.load(f)['traceEvents']:
@@ -51,7 +51,7 @@ def main(path, word):
 
 
 def only(calls, word):
-    """Those with the word; the depth counts them alone."""
+    """The calls whose name contains the word; the depth counts only these."""
     around = []
     for _, depth, name in calls:
         while around and around[-1] >= depth:

@@ -52,7 +52,7 @@ def python_child():
 
 
 def scripts():
-    """Each child is a shell first, that starts others before it becomes Python."""
+    """Each child is first a shell, which starts other programs before it becomes Python."""
     for _ in range(6):
         subprocess.check_call(["sh", "-c", 'dirname "$(readlink -f "$0")"; exec "$@"', "sh",
                                sys.executable, os.path.abspath(__file__), "sleeps"],
@@ -77,13 +77,13 @@ def other_child():
 
 
 def again():
-    """The same process, and the same program once more."""
+    """Execute the same program again in the same process."""
     spin_by_two()
     os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), "child"])
 
 
 def other_python():
-    """A child of another Python, and then this process is one itself."""
+    """Start a child of another Python, then execute that Python in this process."""
     spin_by_two()
     command = [sys.argv[2], os.path.abspath(__file__), "sleeps"]
     subprocess.check_call(command)
@@ -91,7 +91,7 @@ def other_python():
 
 
 def early():
-    """A thread that is there before tracing begins, with --entry work."""
+    """A thread that exists before tracing begins, with --entry work."""
     go = threading.Event()
     begun = []
     thread = threading.Thread(target=lambda: (go.wait(), spin_for_both(begun)))
@@ -106,7 +106,7 @@ def work(go, begun):
 
 
 def daemons():
-    """Threads that want the GIL when there is no interpreter any more: they never get it."""
+    """Threads that request the GIL after the interpreter has ended never get it."""
     for _ in range(3):
         threading.Thread(target=forever, daemon=True).start()
     time.sleep(0.1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* deny ERRNO PROGRAM [ARG...]: in it perf_event_open fails with that, as by a container's filter.
- */
+/* deny ERRNO PROGRAM [ARG...]: run PROGRAM with a filter, like a container's, by which
+ * perf_event_open fails with ERRNO. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

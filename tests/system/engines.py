@@ -28,7 +28,7 @@ LIBRARY_IS_LATER = {'request': 1, 'acquire': -1, 'release': 1}
 
 
 def read(path):
-    """Events of the GIL, and when it left its CPU, of each thread."""
+    """For each thread: its GIL events, and the times at which it left its CPU."""
     events = collections.defaultdict(list)
     left = collections.defaultdict(list)
     for line in open(path):
@@ -45,7 +45,7 @@ def read(path):
 
 
 def longest(preload):
-    """A thread that is not the first one, with the most events."""
+    """The thread with the most events, except the first thread."""
     return max(list(preload)[1:], key=lambda tid: len(preload[tid]))
 
 
@@ -107,7 +107,7 @@ def quantile(values, q):
 
 
 def judge_distances(pairs, left):
-    """pairs: thread, what, stamp of either."""
+    """pairs: thread, event, time stamps of both engines."""
     for kind in LIBRARY_IS_LATER:
         of_kind = [(tid, u, p) for tid, what, u, p in pairs if what == kind]
         every = [abs(p - u) for _, u, p in of_kind]

@@ -198,12 +198,12 @@ def check_firefox_profiler(path, document):
 
 
 def exact_threads(document):
-    """Those of which there are states: none, if samples are all that was recorded."""
+    """The threads that have states: none if only samples were recorded."""
     return [] if document["verdict"]["kind"] == "sampled" else document["threads"]
 
 
 def sampled_threads(document):
-    """In the order of the document, with how often each thread was found doing what."""
+    """The threads in the order of the document, with their numbers of samples by activity."""
     threads = (document["samples"] or {"threads": []})["threads"]
     return [(t, {what: t[what] for what in WHATS if t[what]}) for t in threads]
 
@@ -290,7 +290,7 @@ def check_csv(path, document):
 
 
 def check_pprof(path, document):
-    """path: what `go tool pprof -raw` printed."""
+    """path: the output of `go tool pprof -raw`."""
     sums, doing, lines = collections.Counter(), collections.Counter(), open(path, encoding="utf-8").read().split("\n")
     types = [t.partition("[")[0] for t in lines[lines.index("Samples:") + 1].split()]
     want = {}

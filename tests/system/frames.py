@@ -237,7 +237,7 @@ def called_by_c():
 
 
 def freeing(x):
-    """Its file is closed when it has returned."""
+    """A function whose file is closed when it has returned."""
     note(2)
     file = os.fdopen(os.dup(ZERO), 'rb', buffering=0)
     file.__class__
@@ -305,7 +305,7 @@ def dumped(path):
 
 
 def is_frame(want, got):
-    """What is not listed has no line and no file; its name is known nevertheless."""
+    """A function that is not listed has no line and no file, but its name is known."""
     name, line, file = want
     return got[0] == quoted(name) and (got[1:] == [line, quoted(file)] or got[1:] == [None, ''])
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints, from an interpreter's own headers, how take_gil's probe gets from its tstate to the GIL.
+/* Prints, from an interpreter's own headers, the offsets by which take_gil's probe finds the GIL.
  * Compiled by gil-offsets.t for interpreters whose GIL is per interpreter (3.12+). */
 #define Py_BUILD_CORE 1
 #include <Python.h>

@@ -79,7 +79,7 @@ def look(giltracer, pid):
 
 
 def is_asleep(pid, t):
-    """Where it stays, the GIL released: the main thread in read(2), the sleepers in another call."""
+    """Threads that stay in a system call without the GIL: the main thread in read(2), the sleepers in another."""
     read, futex = ("63", "98") if os.uname().machine == "aarch64" else ("0", "202")
     with open("/proc/%s/task/%d/syscall" % (pid, t["tid"])) as f:
         call = f.read().split()[0]
@@ -87,7 +87,7 @@ def is_asleep(pid, t):
 
 
 def stacks(giltracer, pid):
-    """A waiter wakes up every 5 ms, and may be seen then."""
+    """A waiter wakes up every 5 ms, and may be sampled at that moment."""
     sleepers = [t for t in look(giltracer, pid) if t["name"] in SLEEPERS or t["name"] == "MainThread"]
     while not all(is_asleep(pid, t) for t in sleepers):
         os.sched_yield()

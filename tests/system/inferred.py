@@ -61,7 +61,7 @@ def report(session):
 
 
 def hide(session, to, event):
-    """The same recording, in which nobody knows what the event is."""
+    """The same recording, in which the event has an unknown name."""
     shutil.copytree(session, to)
     file = os.path.join(to, "gil.perf.data")
     with open(file, "rb") as f:
@@ -117,7 +117,7 @@ def invariants(document, name):
 
 
 def requests(thread):
-    """Whether the GIL was free all along is not known where nobody saw the release."""
+    """If the release was not recorded, it is not known whether the GIL was free throughout."""
     return dict(thread, waits=thread["waits"] + thread["free_waits"],
                 wait_ns=thread["wait_ns"] + thread["free_wait_ns"])
 
@@ -136,7 +136,7 @@ def counts(seen, hidden, main):
 
 
 def bounds(hidden, session, hidden_session, main):
-    """The main thread holds the GIL when tracing begins and ends: nobody acquires or releases it."""
+    """The main thread holds the GIL when tracing begins and ends, without an acquire or a release."""
     earliest, latest = ends(session), ends(hidden_session)
     for tid in set(latest) - {main}:
         held = hidden[tid]["hold_ns"]

@@ -50,7 +50,7 @@ def together(*calls, before=None):
 
 
 def mix(seconds):
-    """What is counted does not depend on how long it takes."""
+    """The counts do not depend on the duration."""
     until = time.monotonic() + seconds
     together((spin, "mix", until), (spin, "mix", until),
              (repeat, "mix", "sleep", lambda: time.sleep(0), 40),
@@ -58,7 +58,7 @@ def mix(seconds):
 
 
 def create_interpreters(own):
-    """Two interpreters and what runs code in them; own: each with a GIL of its own (3.12)."""
+    """Create two interpreters and threads that run code in them; own: each has its own GIL (3.12)."""
     if sys.version_info >= (3, 13):
         import _interpreters as module
         ids = [module.create("isolated" if own else "legacy") for _ in range(2)]
@@ -77,7 +77,7 @@ def interpreters(phase, seconds):
     ready, go = os.pipe(), os.pipe()
 
     def begin():
-        """When both are there: how long that takes is not what is measured."""
+        """Wait until both exist: the time until then is not measured."""
         for _ in ids:
             os.read(ready[0], 1)
         os.write(go[1], b"%-32r" % (time.monotonic() + seconds) * len(ids))

@@ -42,7 +42,7 @@ def victim(stop, there):
 
 
 def child():
-    """Its threads take the GIL in turns."""
+    """The threads of this program take the GIL in turns."""
     threads = [threading.Thread(target=sum, args=(range(100000),)) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -52,7 +52,7 @@ def child():
 
 
 def look_at(go, ready):
-    """False: GO was closed."""
+    """False if GO was closed."""
     if not select.select([go], [], [], 0.01)[0]:
         return True
     if not os.read(go, 1):
@@ -140,7 +140,7 @@ def load(port, count):
 
 
 def find_maps(pid):
-    """Start, end, permissions and path of each mapping."""
+    """Yield start, end, permissions and path of each mapping."""
     with open('/proc/%s/maps' % pid) as maps:
         for line in maps:
             fields = line.rstrip('\n').split(None, 5)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An extension that keeps the GIL, asleep or busy, and says for how many ns it did. */
+/* An extension that keeps the GIL, asleep or busy, and returns for how many ns it did. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <time.h>

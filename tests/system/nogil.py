@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads of a free-threaded interpreter that block each other, and how long they say they did."""
+"""Threads of a free-threaded interpreter block each other, and print for how long they did."""
 import gc
 import json
 import sys
@@ -39,7 +39,7 @@ def wait(hold_ms):
 
 
 def locks():
-    """The second to wait does not try first whether it gets the lock: all of its wait is asleep."""
+    """The second waiting thread does not first try to get the lock: it sleeps for all of its wait."""
     first = threading.Thread(target=wait, args=(50,), name='first')
     second = threading.Thread(target=wait, args=(0,), name='second')
     lock.acquire()
@@ -88,7 +88,7 @@ def compute(steps):
 
 
 def world():
-    """Each collection stops threads that run: one that gets no CPU in between stays stopped."""
+    """Each collection stops running threads; a thread that gets no CPU in between stays stopped."""
     global running
     gc.disable()  # else it also comes by itself
     keep = [[i] for i in range(200000)]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the line of every code unit of every code object of a list: what pycode.t compares with
- * what the interpreter itself says. */
+/* Prints the line of every code unit of every code object of a list. pycode.t compares them with
+ * the interpreter's own lines. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@ def in_call(tid, name, number):
 
 
 def wait_until_kept():
-    """The hog is in read(2) of its FIFO: from now on it has the GIL."""
+    """Wait until the hog is in read(2) of its FIFO: from then on, it holds the GIL."""
     deadline = time.monotonic() + 60
     while not in_call(hog, 'read', 0):
         if time.monotonic() > deadline:

@@ -68,7 +68,7 @@ def pong():
 
 
 def reader():
-    """From the disk itself, not from the page cache, where the file system lets us."""
+    """Read from the disk instead of the page cache, if the file system permits it."""
     block = mmap.mmap(-1, 1 << 16)
     with tempfile.NamedTemporaryFile(dir=os.environ.get("STATES_DIR", "/var/tmp")) as f:
         f.write(bytes(1 << 22))
@@ -104,7 +104,7 @@ def through(pipe_in, pipe_out):
 
 
 def race(take, give):
-    """As many switches as there can be."""
+    """Cause as many switches as possible."""
     for _ in range(25000):
         take.acquire()
         give.release()

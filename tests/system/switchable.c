@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An extension whose calls can keep the GIL or let go of it: work(ms, free) spends as much CPU
- * time, nap(ms, free) sleeps as long. */
+/* An extension whose calls keep the GIL or, with free, release it: work(ms, free) uses that much
+ * CPU time, nap(ms, free) sleeps for that long. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <time.h>
