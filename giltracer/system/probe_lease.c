@@ -29,9 +29,10 @@
 #define LOCKS_MAX  (1u << 20)
 #define SUFFIX     "_c"
 
-/* Ten seconds in total: installing or removing takes one or two, even on a busy machine. */
+/* Twenty seconds in total: installing or removing takes one or two, and more where many giltracers end
+ * at the same time. */
 #define LOCK_LOOK_NS 20000000
-#define LOCK_TRIES   500
+#define LOCK_TRIES   1000
 
 static const char *rundir(void)
 {

@@ -19,9 +19,11 @@
 #include "base/file.h"
 #include "base/str.h"
 
-#define PREFIX       "giltracer_"
-#define EVENTS_MAX   (16u << 20)
-#define BUSY_TRIES   100
+#define PREFIX     "giltracer_"
+#define EVENTS_MAX (16u << 20)
+
+/* Five seconds in total: the kernel closes the events of one perf after another. */
+#define BUSY_TRIES   500
 #define BUSY_WAIT_NS 10000000
 
 /* Lines of error_log. Before 5.17, the kernel truncates longer commands. */
