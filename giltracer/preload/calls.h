@@ -117,6 +117,15 @@ enum calls_role {
 	CALLS_THAT_SCHEDULE, /* asyncio's, by their names */
 	CALLS_THAT_DEFER,
 	CALLS_THAT_RUN,
+	CALLS_THAT_CREATE,
+	CALLS_OF_TRIO_LOOP, /* from here on trio: see calls_trio.c */
+	CALLS_OF_TRIO_RESCHEDULE,
+	CALLS_OF_TRIO_EXITED,
+	CALLS_OF_TRIO_EXPIRE,
+	CALLS_OF_TRIO_CANCEL,
+	CALLS_OF_TRIO_SOON,
+	CALLS_OF_TRIO_CALLBACK,
+	CALLS_ROLES,
 };
 
 static inline uint32_t calls_with_role(uint32_t number, enum calls_role role)

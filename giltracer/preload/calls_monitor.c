@@ -30,7 +30,7 @@ CALLBACK(on_start, calls_record(args[0], PRELOAD_CALL_START, args[1], NULL))
 CALLBACK(on_resume, calls_record(args[0], PRELOAD_CALL_RESUME, args[1], NULL))
 CALLBACK(on_throw, calls_record(args[0], PRELOAD_CALL_THROW, args[1], NULL))
 CALLBACK(on_return, calls_record(args[0], PRELOAD_CALL_RETURN, args[1], args[2]))
-CALLBACK(on_yield, calls_record(args[0], PRELOAD_CALL_YIELD, args[1], NULL))
+CALLBACK(on_yield, calls_record(args[0], PRELOAD_CALL_YIELD, args[1], args[2]))
 CALLBACK(on_unwind, calls_record(args[0], PRELOAD_CALL_UNWIND, args[1], NULL))
 
 CALLBACK(on_c_call, calls_record_native(args[0], PRELOAD_CALL_START, args[2], args[3]))

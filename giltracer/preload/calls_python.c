@@ -32,6 +32,7 @@ static bool find_functions(void)
 	*(void **)&python.get_extra = either("PyUnstable_Code_GetExtra", "_PyCode_GetExtra");
 	*(void **)&python.set_extra = either("PyUnstable_Code_SetExtra", "_PyCode_SetExtra");
 	python.none = symbol("_Py_NoneStruct");
+	python.object = symbol("PyBaseObject_Type");
 	python.builtin = symbol("PyCFunction_Type");
 	python.method = symbol("PyCMethod_Type");
 	python.descriptor = symbol("PyMethodDescr_Type");

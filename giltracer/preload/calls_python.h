@@ -44,12 +44,14 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(true, int, PyBytes_AsStringAndSize, (PyObject *, char **, Py_ssize_t *))               \
 	X(true, long, PyLong_AsLong, (PyObject *))                                               \
 	X(true, PyObject *, PyTuple_Pack, (Py_ssize_t, ...))                                     \
+	X(true, PyObject *, PyTuple_GetItem, (PyObject *, Py_ssize_t))                           \
 	X(true, PyObject *, PyCFunction_NewEx, (struct method *, PyObject *, PyObject *))        \
 	X(true, PyObject *, PyCapsule_New, (void *, const char *, void (*)(PyObject *)))         \
 	X(true, void *, PyCapsule_GetPointer, (PyObject *, const char *))                        \
 	X(true, PyObject *, PyObject_CallObject, (PyObject *, PyObject *))                       \
 	X(true, PyObject *, PyEval_GetGlobals, (void))                                           \
 	X(true, PyObject *, PyDict_GetItemString, (PyObject *, const char *))                    \
+	X(true, PyObject *, PyDict_GetItem, (PyObject *, PyObject *))                            \
 	X(true, PyObject *, PySys_GetObject, (const char *))                                     \
 	X(true, void *, PyThreadState_Swap, (void *))                                            \
 	X(false, void *, PyThreadState_Next, (void *))                                           \
@@ -78,7 +80,7 @@ struct python_api {
 	Py_ssize_t (*request_extra)(void (*free_extra)(void *));
 	int (*get_extra)(PyObject *, Py_ssize_t, void **);
 	int (*set_extra)(PyObject *, Py_ssize_t, void *);
-	PyObject *none;
+	PyObject *none, *object; /* None, and the type of all objects */
 	PyObject *builtin,
 		*method;      /* the types of functions of C, and of those that know their class */
 	PyObject *descriptor; /* of methods in C that are not bound */

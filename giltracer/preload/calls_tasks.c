@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asyncio: when a task, or another callback, was put into its event loop's queue, when the loop ran
- * it, and the line at which a coroutine was suspended.
+ * Tasks of event loops: finds the functions whose calls show them, and the line at which a
+ * coroutine was suspended.
  *
- * asyncio's loops are Python code: BaseEventLoop._call_soon returns the Handle that it put into the
- * queue, call_at a TimerHandle, and Handle._run runs one. A task's Handle calls a method of the task
- * that is C code. Objects are read where CPython of that version has them; none of the program's
- * code is called.
+ * asyncio's own loops are recorded in calls_asyncio.c. trio and uvloop run a task by calling its
+ * coroutine: a coroutine that no other coroutine has called is a step of a task.
  */
-#include "preload/calls_record.h"
+#include "preload/calls_asyncio.h"
+#include "preload/calls_trio.h"
+#include "preload/calls_uvloop.h"
 
 #include <string.h>
 
@@ -16,36 +16,26 @@
  * yields when it gives a value. */
 #define CODE_SUSPENDS 0x180
 
-#define US_PER_SECOND 1000000
-
 /* Tasks whose name was looked at last. */
 #define NAMED 256
 
+/* @recording: number of recordings that have begun in this process and its parents */
 static struct {
 	bool on;
+	uint64_t recording;
 	struct {
 		PyObject *task, *name;
 	} named[NAMED];
 	uint32_t names;
 } tasks;
 
-/* ---- objects */
-
-static const char *type_name(PyObject *object)
+struct calls_loops *calls_loops(void)
 {
-	return (const char *)pointer_at(pointer_at(object, 8), 24);
-}
+	static __thread struct calls_loops loops __attribute__((tls_model("initial-exec")));
 
-static bool is_type(PyObject *object, const char *name)
-{
-	const char *full = type_name(object), *dot = strrchr(full, '.');
-
-	return !strcmp(dot ? dot + 1 : full, name);
-}
-
-static bool is_handle(PyObject *object)
-{
-	return is_type(object, "Handle") || is_type(object, "TimerHandle");
+	if (UNLIKELY(loops.recording != tasks.recording))
+		loops = (struct calls_loops){ .recording = tasks.recording };
+	return &loops;
 }
 
 static PyObject *none(PyObject *module, PyObject *nothing)
@@ -62,6 +52,8 @@ void calls_tasks_begin(void)
 	static struct method method = { "none", none, METH_NOARGS, NULL };
 	PyObject *function;
 
+	tasks.recording++;
+	calls_uvloop_begin();
 	if (tasks.on || !python.builtin)
 		return;
 	function = python.PyCFunction_NewEx(&method, python.none, NULL);
@@ -77,23 +69,18 @@ void calls_tasks_in_child(void)
 {
 	memset(tasks.named, 0, sizeof(tasks.named));
 	tasks.names = 0;
+	tasks.recording++;
 }
 
 /* ---- functions */
-
-static bool ends_with(const char *text, size_t len, const char *end)
-{
-	size_t n = strlen(end);
-
-	return len >= n && !memcmp(text + len - n, end, n);
-}
 
 enum calls_role calls_role_of(PyObject *code)
 {
 	PyObject *flags = python.PyObject_GetAttrString(code, "co_flags");
 	long value = flags ? python.PyLong_AsLong(flags) : 0;
-	char file[CALLS_TEXT_MAX], name[CALLS_TEXT_MAX];
-	size_t file_len, name_len;
+	char file[CALLS_TEXT_MAX], name[CALLS_TEXT_MAX + 1];
+	enum calls_role role;
+	size_t file_len;
 
 	calls_drop(flags);
 	if (!tasks.on)
@@ -101,160 +88,90 @@ enum calls_role calls_role_of(PyObject *code)
 	if (value & CODE_SUSPENDS)
 		return CALLS_OF_COROUTINE;
 	file_len = calls_put_attribute(file, code, "co_filename");
-	name_len = calls_put_attribute(name, code, "co_name");
-	if (ends_with(file, file_len, "/asyncio/base_events.py")) {
-		if (name_len == 10 && !memcmp(name, "_call_soon", 10))
-			return CALLS_THAT_SCHEDULE;
-		if (name_len == 7 && !memcmp(name, "call_at", 7))
-			return CALLS_THAT_DEFER;
-	}
-	if (ends_with(file, file_len, "/asyncio/events.py") && name_len == 4 &&
-	    !memcmp(name, "_run", 4))
-		return CALLS_THAT_RUN;
-	return CALLS_OF_NO_ROLE;
+	name[calls_put_attribute(name, code, "co_name")] = '\0';
+	role = calls_asyncio_role(file, file_len, name);
+	if (!role)
+		role = calls_trio_role(code, file, file_len, name);
+	if (!role)
+		role = calls_uvloop_role(file, file_len, name);
+	return role;
 }
 
-/* ---- handles */
+/* ---- objects */
 
-/*
- * The task that a callback goes on with: of C's TaskStepMethWrapper, and up to 3.9
- * TaskWakeupMethWrapper, the first member; later also the object of the method task_wakeup.
- */
-static PyObject *task_of(PyObject *callback, bool *step)
+void calls_say_object(struct calls_self *me, enum preload_say kind, PyObject *object)
 {
-	const char *method;
-
-	*step = is_type(callback, "TaskStepMethWrapper");
-	if (*step || is_type(callback, "TaskWakeupMethWrapper"))
-		return pointer_at(callback, 16);
-	if (pointer_at(callback, 8) != python.builtin)
-		return NULL;
-	method = (const char *)pointer_at(pointer_at(callback, 16), 0);
-	return strcmp(method, "task_wakeup") ? NULL : pointer_at(callback, 24);
+	calls_say_value(me, kind, (uintptr_t)object >> 4);
 }
 
-static bool is_default(const char *name, size_t len)
+static bool is_numbered(PyObject *task, const char *name, size_t len)
 {
 	static const char start[] = "Task-";
 
+	(void)task;
 	return len >= sizeof(start) && !memcmp(name, start, sizeof(start) - 1) &&
 	       strspn(name + sizeof(start) - 1, "0123456789") == len - (sizeof(start) - 1);
 }
 
-/* A name that somebody gave it. */
-static void say_name(struct calls_self *me, PyObject *name)
+/* Record a name that has not been recorded for this task. */
+static void say_new_name(struct calls_self *me, PyObject *task, PyObject *name,
+                         bool (*is_default)(PyObject *task, const char *name, size_t len))
 {
 	char text[CALLS_TEXT_MAX + 1];
 	size_t len = calls_put_text(text, name);
 
 	text[len] = '\0';
-	if (!len || is_default(text, len) || tasks.names == PRELOAD_TASK_NAMES_MAX)
+	if (!len || is_default(task, text, len) || tasks.names == PRELOAD_TASK_NAMES_MAX)
 		return;
 	process_log(&(struct preload_entry){ .type = PRELOAD_TASK_NAME, .number = ++tasks.names },
 	            text, len + 1);
 	calls_say_value(me, PRELOAD_SAY_NAME, tasks.names);
 }
 
-/* A subclass may have any get_name(). */
-static void say_name_of(struct calls_self *me, PyObject *task)
+static size_t slot_of(PyObject *task)
 {
-	size_t slot = (uintptr_t)task / 64 % NAMED;
-	PyObject *name;
+	return (uintptr_t)task / 64 % NAMED;
+}
 
-	if (python.minor < 8 || strcmp(type_name(task), "_asyncio.Task"))
+void calls_say_name(struct calls_self *me, PyObject *task, PyObject *name,
+                    bool (*is_default)(PyObject *task, const char *name, size_t len))
+{
+	size_t slot = slot_of(task);
+
+	if (!name)
 		return;
-	name = python.PyObject_CallMethod(task, "get_name", NULL);
-	if (!name) {
-		python.PyErr_Clear();
-		return;
-	}
 	if (tasks.named[slot].task != task || tasks.named[slot].name != name) {
 		tasks.named[slot].task = task;
 		tasks.named[slot].name = name;
-		say_name(me, name);
+		say_new_name(me, task, name, is_default);
 	}
 	python.Py_DecRef(name);
 }
 
-static void say_object(struct calls_self *me, enum preload_say kind, PyObject *object)
+void calls_forget_name(PyObject *task)
 {
-	calls_say_value(me, kind, (uintptr_t)object >> 4);
+	tasks.named[slot_of(task)].task = NULL;
 }
 
-/* The handle is to be run, or runs. */
-static void say_handle(struct calls_self *me, enum preload_say what, PyObject *handle)
+/* A subclass may have any get_name(). */
+void calls_say_name_of(struct calls_self *me, PyObject *task)
 {
-	PyObject *callback, *task;
-	bool step;
+	PyObject *name;
 
-	if (!is_handle(handle))
+	if (python.minor < 8 || strcmp(calls_type_name(task), "_asyncio.Task"))
 		return;
-	callback = python.PyObject_GetAttrString(handle, "_callback");
-	if (!callback) {
+	name = python.PyObject_CallMethod(task, "get_name", NULL);
+	if (!name)
 		python.PyErr_Clear();
-		return;
-	}
-	task = task_of(callback, &step);
-	say_object(me, task ? PRELOAD_SAY_TASK : PRELOAD_SAY_HANDLE, task ? task : handle);
-	if (task && step && what == PRELOAD_SAY_RUNS)
-		say_name_of(me, task);
-	calls_put(me, PRELOAD_CALL_SAY, what);
-	python.Py_DecRef(callback);
-}
-
-/* When it is due: by the clock of BaseEventLoop.time. That of another loop is not ours. */
-static void say_due(struct calls_self *me, PyObject *handle)
-{
-	PyObject *when;
-	double seconds;
-
-	if (!is_type(handle, "TimerHandle"))
-		return;
-	when = python.PyObject_GetAttrString(handle, "_when");
-	seconds = when ? python.PyFloat_AsDouble(when) - (double)clock_ns() / 1e9 : -1;
-	python.PyErr_Clear();
-	calls_drop(when);
-	if (!(seconds > -1 && seconds < 1e6))
-		return;
-	say_object(me, PRELOAD_SAY_HANDLE, handle);
-	calls_say_value(me, PRELOAD_SAY_AFTER,
-	                seconds > 0 ? (uint64_t)(seconds * US_PER_SECOND) : 0);
-	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_DUE);
-}
-
-/* The argument of the function that has just been called. */
-static void say_running(struct calls_self *me, PyObject *frame)
-{
-	PyObject *handle;
-	size_t size;
-
-	if (python.minor >= PYTHON_MONITORING) {
-		frame = python.PyEval_GetFrame ? python.PyEval_GetFrame() : NULL;
-		handle = frame && python.PyFrame_GetVarString
-		                 ? python.PyFrame_GetVarString(frame, "self")
-		                 : NULL;
-		if (handle)
-			say_handle(me, PRELOAD_SAY_RUNS, handle);
-		else
-			python.PyErr_Clear();
-		if (handle)
-			python.Py_DecRef(handle);
-		return;
-	}
-	/* PyFrameObject ends with f_localsplus[1]; 3.11: f_frame->localsplus. */
-	size = (size_t)pointer_at(pointer_at(frame, 8), 32);
-	handle = python.minor < 11 ? pointer_at(frame, size - sizeof(void *))
-	                           : pointer_at(pointer_at(frame, 24), 72);
-	if (handle)
-		say_handle(me, PRELOAD_SAY_RUNS, handle);
+	calls_say_name(me, task, name, is_numbered);
 }
 
 /* ---- coroutines */
 
 /*
  * Up to 3.11 a profile function is not told whether a frame returns or is suspended.
- * PyFrameObject.f_stacktop is set then, 3.10: f_state; 3.11: PyGenObject.gi_frame_state, which stands
- * before its frame, where that frame's owner is a generator.
+ * PyFrameObject.f_stacktop is set then, 3.10: f_state; 3.11: PyGenObject.gi_frame_state, which
+ * stands before its frame, where that frame's owner is a generator.
  */
 static bool is_suspended(PyObject *frame)
 {
@@ -279,6 +196,64 @@ static void say_line(struct calls_self *me, PyObject *code, PyObject *at)
 	calls_say_value(me, PRELOAD_SAY_LINE, line > 0 ? (uint64_t)line : 0);
 }
 
+/* If the coroutine is called to raise an exception, the exception is kept. */
+static void begin_coroutine(struct calls_self *me, enum preload_call_type how)
+{
+	struct calls_loops *l = calls_loops();
+	PyObject *type, *value, *trace;
+
+	if (l->coroutines++)
+		return;
+	l->step = CALLS_NO_LOOP;
+	if (!l->frame && (l->handles || !calls_uvloop_is_imported()))
+		return;
+	python.PyErr_Fetch(&type, &value, &trace);
+	if (l->frame)
+		l->step = calls_trio_step(me, l, how) ? CALLS_TRIO : CALLS_NO_LOOP;
+	else
+		l->step = calls_uvloop_step(me, l) ? CALLS_UVLOOP : CALLS_NO_LOOP;
+	python.PyErr_Restore(type, value, trace);
+}
+
+static void end_coroutine(struct calls_self *me, enum preload_call_type how, PyObject *value)
+{
+	struct calls_loops *l = calls_loops();
+
+	if (!l->coroutines || --l->coroutines)
+		return;
+	if (l->step == CALLS_TRIO)
+		calls_trio_step_ends(me, l, how, value);
+	else if (l->step == CALLS_UVLOOP)
+		calls_uvloop_step_ends(me, l, how, value);
+	l->step = CALLS_NO_LOOP;
+}
+
+/* ---- calls */
+
+/* Called before the call is recorded. */
+static void begin(struct calls_self *me, enum calls_role role, enum preload_call_type type,
+                  PyObject *at)
+{
+	if (role == CALLS_OF_COROUTINE)
+		begin_coroutine(me, type);
+	else if (role >= CALLS_OF_TRIO_LOOP)
+		calls_trio_begins(me, role, at);
+	else
+		calls_asyncio_begins(me, role, at);
+}
+
+/* Called after the end of the call is recorded. */
+static void ended(struct calls_self *me, enum calls_role role, enum preload_call_type type,
+                  PyObject *value)
+{
+	if (role == CALLS_OF_COROUTINE)
+		end_coroutine(me, type, value);
+	else if (role >= CALLS_OF_TRIO_LOOP)
+		calls_trio_ended(me, role);
+	else
+		calls_asyncio_ended(me, role);
+}
+
 static void record_wanted(struct calls_self *me, PyObject *code, enum preload_call_type type,
                           uint32_t number, PyObject *at)
 {
@@ -287,9 +262,6 @@ static void record_wanted(struct calls_self *me, PyObject *code, enum preload_ca
 	number &= PRELOAD_CALL_CODES_MAX;
 	if (number == PRELOAD_CALL_CODES_MAX)
 		return;
-	if (suspends && type == PRELOAD_CALL_RETURN && python.minor < PYTHON_MONITORING &&
-	    is_suspended(at))
-		type = PRELOAD_CALL_YIELD;
 	if (suspends && type == PRELOAD_CALL_YIELD)
 		say_line(me, code, at);
 	calls_put(me, type, number);
@@ -301,13 +273,16 @@ void calls_record_role(PyObject *code, enum preload_call_type type, uint32_t num
 	struct calls_self *me = &calls_self;
 	enum calls_role role = number >> PRELOAD_CALL_CODE_BITS;
 
-	if (role == CALLS_THAT_RUN && type == PRELOAD_CALL_START)
-		say_running(me, at);
-	else if (role == CALLS_THAT_SCHEDULE && type == PRELOAD_CALL_RETURN && value)
-		say_handle(me, PRELOAD_SAY_READY, value);
-	else if (role == CALLS_THAT_DEFER && type == PRELOAD_CALL_RETURN && value)
-		say_due(me, value);
+	if (role == CALLS_OF_COROUTINE && type == PRELOAD_CALL_RETURN &&
+	    python.minor < PYTHON_MONITORING && is_suspended(at))
+		type = PRELOAD_CALL_YIELD;
+	if (type < PRELOAD_CALL_RETURN)
+		begin(me, role, type, at);
+	else if (role == CALLS_THAT_CREATE && value)
+		calls_uvloop_created(me, at, value);
+	else if (value)
+		calls_asyncio_returns(me, role, value);
 	record_wanted(me, code, type, number, at);
-	if (role == CALLS_THAT_RUN && type >= PRELOAD_CALL_RETURN)
-		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
+	if (type >= PRELOAD_CALL_RETURN)
+		ended(me, role, type, value);
 }

@@ -100,7 +100,7 @@ enum preload_type {
 #define PRELOAD_CALLS_DATA_AT    (PRELOAD_CALLS_WINDOW_AT + PRELOAD_CALLS_WINDOW_MAX)
 
 /* Its last byte is the format's version. */
-#define PRELOAD_CALLS_MAGIC   0x326c616372746c67 /* "gltrcal2" */
+#define PRELOAD_CALLS_MAGIC   0x336c616372746c67 /* "gltrcal3" */
 #define PRELOAD_VERSION_SHIFT 56
 
 #define PRELOAD_CALL_TYPE_BITS  3
@@ -131,13 +131,16 @@ enum preload_say {
 	PRELOAD_SAY_ASIDE,  /* from this stamp's lower bits on, the program has the profile function
 	                     */
 	PRELOAD_SAY_WINDOW, /* number of bytes written before this window, lower bits */
-	/* Of asyncio. The next READY, DUE or RUNS is about this object: its address / 16, lower
-	 * bits */
-	PRELOAD_SAY_TASK,
-	PRELOAD_SAY_HANDLE, /* a callback that does not belong to a task */
-	PRELOAD_SAY_NAME,   /* name of the object: number of a PRELOAD_TASK_NAME */
-	PRELOAD_SAY_AFTER,  /* the next DUE is this many µs before the object's time */
-	PRELOAD_SAY_LINE,   /* line of the coroutine that the next YIELD suspends */
+	/* Of event loops. The next READY, DUE or RUNS is about this object: the lower bits of a
+	 * number that identifies it, for a task its address / 16 */
+	PRELOAD_SAY_TASK,        /* a task of asyncio on one of its own loops */
+	PRELOAD_SAY_TRIO_TASK,   /* a task of trio */
+	PRELOAD_SAY_UVLOOP_TASK, /* a task of asyncio on uvloop: not every READY is recorded */
+	PRELOAD_SAY_HANDLE,      /* a callback that does not belong to a task */
+	PRELOAD_SAY_NAME,        /* name of the object: number of a PRELOAD_TASK_NAME */
+	PRELOAD_SAY_AFTER,       /* the next DUE is this many µs before the object's time */
+	PRELOAD_SAY_SINCE,       /* the next DUE is this many µs after the object's time */
+	PRELOAD_SAY_LINE,        /* line of the coroutine that the next YIELD suspends */
 	/* With the lower bits of a stamp: */
 	PRELOAD_SAY_READY, /* a thread has put the object into its event loop's queue */
 	PRELOAD_SAY_DUE,   /* the object will be put there at a time */
@@ -166,7 +169,7 @@ enum preload_entry_type {
 	                    * no file */
 	PRELOAD_CALL_COST, /* value: ps that a call and its return last longer because they are
 	                    * recorded, as measured when that began */
-	PRELOAD_TASK_NAME, /* name of a task of asyncio: number; text: the name and zeros */
+	PRELOAD_TASK_NAME, /* name of a task: number; text: the name and zeros */
 	PRELOAD_ENDED,     /* the process ends, with all its threads */
 	PRELOAD_ALIVE,     /* by the launcher, with PRELOAD_STOP: process number was still alive */
 };

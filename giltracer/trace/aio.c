@@ -15,7 +15,7 @@ struct cause {
 /* A task or callback that a thread runs. The cause of a callback is also that of whatever it
  * makes ready. */
 struct running {
-	uint64_t end_ns;
+	uint64_t end_ns, until;
 	uint32_t task;
 	bool callback;
 	struct cause cause;
@@ -35,6 +35,17 @@ struct maker {
 	VEC(struct aio_waker) wakers;
 };
 
+const char *aio_loop_name(enum aio_loop loop)
+{
+	static const char *const names[] = {
+		[AIO_ASYNCIO] = "asyncio",
+		[AIO_TRIO] = "trio",
+		[AIO_UVLOOP] = "uvloop",
+	};
+
+	return names[loop];
+}
+
 void aio_done(struct aio *tasks)
 {
 	vec_done(&tasks->v);
@@ -53,12 +64,13 @@ static struct running *running_in(struct maker *m, uint32_t thread)
 	return &m->threads.v[thread];
 }
 
-/* The task or callback that a thread runs at a time; NULL: none. */
-static const struct running *running_at(struct maker *m, uint32_t thread, uint64_t time_ns)
+/* The task or callback that the event's thread runs at that event; NULL: none. The last events of a
+ * run may have the time of its end. */
+static const struct running *running_at(struct maker *m, const struct aio_event *e)
 {
-	const struct running *r = running_in(m, thread);
+	const struct running *r = running_in(m, e->thread);
 
-	return r->end_ns > time_ns ? r : NULL;
+	return r->end_ns > e->time_ns || e->order < r->until ? r : NULL;
 }
 
 static uint32_t new_task(struct maker *m, const struct aio_event *e, uint32_t pid)
@@ -68,6 +80,7 @@ static uint32_t new_task(struct maker *m, const struct aio_event *e, uint32_t pi
 	*vec_push(&m->ret->v) = (struct aio_task){
 		.pid = pid,
 		.thread = e->thread,
+		.loop = e->loop,
 		.first_ns = e->time_ns,
 		.last_ns = e->time_ns,
 		.creator = { .task = AIO_NONE },
@@ -91,7 +104,7 @@ static struct cause *cause_of(struct maker *m, uint64_t object)
 /* The cause of an object's being put into the queue now. */
 static struct cause cause_now(struct maker *m, const struct aio_event *e)
 {
-	const struct running *by = running_at(m, e->thread, e->time_ns);
+	const struct running *by = running_at(m, e);
 	struct cause c = {
 		e->time_ns,
 		{ e->thread, by ? by->task : AIO_NONE, e->function },
@@ -204,7 +217,11 @@ static void task_runs(struct maker *m, const struct aio_event *e, uint32_t pid)
 		t->place = e->place;
 		t->line = e->line;
 	}
-	*running_in(m, e->thread) = (struct running){ .end_ns = t->last_ns, .task = i };
+	*running_in(m, e->thread) = (struct running){
+		.end_ns = t->last_ns,
+		.until = e->until,
+		.task = i,
+	};
 }
 
 static void feed(struct maker *m, const struct aio_event *e, uint32_t pid)
@@ -234,6 +251,7 @@ static void feed(struct maker *m, const struct aio_event *e, uint32_t pid)
 		cause = cause_of(m, e->object);
 		*running_in(m, e->thread) = (struct running){
 			.end_ns = e->end_ns,
+			.until = e->until,
 			.task = AIO_NONE,
 			.callback = true,
 			.cause = *cause,
@@ -251,7 +269,7 @@ static void end_task(struct aio_task *t, uint64_t end_ns)
 		return;
 	}
 	if (!t->ready_ns || t->ready_ns > end_ns) {
-		t->waiting_ns += end_ns - t->last_ns;
+		*(aio_tail_is_known(t) ? &t->waiting_ns : &t->unknown_ns) += end_ns - t->last_ns;
 		t->ready_ns = 0;
 	} else {
 		t->waiting_ns += t->ready_ns - t->last_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks of asyncio: the life of each one, in parts that add up to it.
+ * Tasks of event loops: the life of each one, in parts that add up to it.
  *
  *	from    created, or end of the previous step: it waits from here on
  *	ready   put into its event loop's queue: it is late from here on
@@ -10,6 +10,9 @@
  * task: a timer since it was due, or one of call_soon_threadsafe since that call. Then the task is
  * assumed to be ready since then. That is inferred; known_ns is the time when the task itself was
  * put into the queue.
+ *
+ * On uvloop, it is not recorded when a task was put into the queue, except when it was created, and
+ * when it only let others run. Otherwise it is not known whether the task waited or was late.
  */
 #ifndef GILTRACER_TRACE_AIO_H
 #define GILTRACER_TRACE_AIO_H
@@ -23,7 +26,7 @@
 #define AIO_NONE UINT32_MAX
 
 /* What put something into the queue: the thread, index in the slices; the task, AIO_NONE: none;
- * the function that called asyncio, id in the slices' names, 0: unknown. */
+ * the function that called the library of the loop, id in the slices' names, 0: unknown. */
 struct aio_waker {
 	uint32_t thread, task, function;
 };
@@ -40,6 +43,14 @@ struct aio_step {
 	uint32_t place, line;
 	bool unknown;
 };
+
+enum aio_loop {
+	AIO_ASYNCIO, /* asyncio's own */
+	AIO_TRIO,
+	AIO_UVLOOP,
+};
+
+const char *aio_loop_name(enum aio_loop loop);
 
 enum aio_end {
 	AIO_ALIVE, /* when the recording ended */
@@ -61,6 +72,7 @@ enum aio_end {
  */
 struct aio_task {
 	uint32_t pid, thread, name, function;
+	enum aio_loop loop;
 	bool created;
 	struct aio_waker creator;
 	enum aio_end end;
@@ -69,6 +81,12 @@ struct aio_task {
 	uint64_t run_ns, ready_ns, known_ns;
 	uint32_t place, line;
 };
+
+/* Whether a task waits if it is not known to be ready. */
+static inline bool aio_tail_is_known(const struct aio_task *task)
+{
+	return task->loop != AIO_UVLOOP;
+}
 
 /* @steps: by start within each process, one process after the other */
 struct aio {
@@ -82,7 +100,7 @@ void aio_done(struct aio *tasks);
 
 enum aio_event_kind {
 	AIO_READY, /* a waker put the object into its queue */
-	AIO_DUE,   /* it will be put there at end_ns */
+	AIO_DUE,   /* it will be put there at end_ns, or was due then */
 	AIO_RUN,   /* it ran until end_ns */
 };
 
@@ -96,18 +114,20 @@ enum aio_how {
 
 /**
  * @process: index; @thread: index in the slices
- * @object: its identity in its process; @is_task: false: another callback
- * @function: READY: which called asyncio; RUN: of the coroutine
+ * @object: its identity in its process; @is_task: of that @loop; false:
+ * another callback
+ * @function: READY: which called the library of the loop; RUN: of the coroutine
  * @creates: READY: the task was created by this event
  * @starts: RUN: its coroutine had not run before
  * @name: RUN: of the task, 0: unknown
  * @place, @line: RUN: where it was suspended at its end
+ * @until: RUN: index of the first event of its thread after its end; 0: unknown
  * @order: for aio_make
  */
 struct aio_event {
-	uint64_t time_ns, end_ns, object, order;
+	uint64_t time_ns, end_ns, object, until, order;
 	uint32_t process, thread, function, name, place, line;
-	uint8_t kind, how;
+	uint8_t kind, how, loop;
 	bool is_task, creates, starts;
 };
 

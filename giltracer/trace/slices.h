@@ -47,7 +47,7 @@ enum slices_flaw {
 };
 
 /**
- * @tasks: of asyncio; NULL: none
+ * @tasks: of event loops; NULL: none
  * @by_id: pid and tid -> thread, see slices_find; empty if it was not made
  * @dropped: calls without a usable time, and ends of calls that never began
  * @total: all calls, including dropped ones

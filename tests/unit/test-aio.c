@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks of asyncio from events: small cases, and random event loops against a simple model. */
+/* Tasks of event loops from events: small cases, and random event loops against a simple model. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +100,53 @@ static void test_small(void)
 	aio = make(&e, 100);
 	is_u64(aio.v.v[0].ready_ns, 0, "for how long one was late that is lost is not known");
 	is_tasks(&aio, "10 10 0 0 0 0 1 3, 60 0 0 40 0 0 0 0", "  nor that it was");
+}
+
+/* Where nothing tells when a task becomes ready. */
+static void test_uvloop(void)
+{
+	struct events e = { 0 };
+	struct aio aio;
+
+	put(&e, AIO_READY, 10, 1, true)->creates = true;
+	put_run(&e, 15, 20, 1, AIO_SUSPENDED);
+	put_run(&e, 30, 35, 1, AIO_SUSPENDED);
+	for (size_t i = 0; i < e.v.n; i++)
+		e.v.v[i].loop = AIO_UVLOOP;
+	aio = make(&e, 100);
+	is_str(aio_loop_name(aio.v.v[0].loop), "uvloop", "a task of uvloop");
+	is_u64(aio.steps.v[1].unknown, true, "when it became ready is not known");
+	is_tasks(&aio, "10 10 0 5 75 0 2 0", "  nor afterwards whether it waits");
+
+	put(&e, AIO_READY, 10, 1, true)->creates = true;
+	put_run(&e, 15, 20, 1, AIO_SUSPENDED);
+	put(&e, AIO_READY, 20, 1, true);
+	for (size_t i = 0; i < e.v.n; i++)
+		e.v.v[i].loop = AIO_UVLOOP;
+	aio = make(&e, 100);
+	is_tasks(&aio, "10 5 0 85 0 0 1 0", "it only lets others run, and never runs again");
+}
+
+/* At the end of a step, with the same time. */
+static void test_until(void)
+{
+	struct events e = { 0 };
+	struct aio aio;
+
+	put_run(&e, 10, 20, 1, AIO_SUSPENDED);
+	e.v.v[0].until = 2;
+	put(&e, AIO_READY, 20, 1, true);
+	put(&e, AIO_READY, 20, 2, true);
+	aio = make(&e, 100);
+	is_u64(aio.v.v[1].creator.task, AIO_NONE, "what comes after a step is not of it");
+	aio_done(&aio);
+
+	put_run(&e, 10, 20, 1, AIO_SUSPENDED);
+	e.v.v[0].until = 2;
+	put(&e, AIO_READY, 20, 2, true);
+	aio = make(&e, 100);
+	is_u64(aio.v.v[1].creator.task, 0, "what comes before its end is, whatever the time");
+	aio_done(&aio);
 }
 
 static void test_callbacks(void)
@@ -408,6 +455,8 @@ int main(void)
 {
 	test_small();
 	test_callbacks();
+	test_uvloop();
+	test_until();
 	test_random();
 	test_nonsense();
 	return done_testing();

@@ -39,10 +39,16 @@ struct open_call {
 	uint32_t slice, code;
 };
 
-/* A process's names: id by index of its function; NO_NAME: not looked up yet. */
+/**
+ * A process's names.
+ * @ids: by index of its function; NO_NAME: not looked up yet
+ * @trio: the folder of trio's package, with a slash at its end, not terminated; NULL: unknown
+ */
 struct process_names {
 	VEC(uint32_t) ids;
 	uint64_t last_ns;
+	const char *trio;
+	size_t trio_len;
 };
 
 struct reader {
@@ -260,7 +266,8 @@ static uint32_t name_of(struct reader *r, const struct part *part, uint32_t numb
 
 /* ---- records into calls */
 
-/* @depth: of what is shown; @recorded: all calls; @last_ns: the latest time so far: none is before it */
+/* @depth: of what is shown; @recorded: all calls; @last_ns: the latest time so far: none is
+ * before it */
 struct calls {
 	VEC(struct slice) v;
 	uint16_t max_depth;
@@ -302,7 +309,7 @@ static void close_slice(struct calls *calls, uint32_t i, uint64_t t)
 
 /* ---- tasks */
 
-/* How many callers are looked at for the one that is none of asyncio's or of Python's own. */
+/* How many callers are looked at for the one that is none of trio's or of Python's own. */
 #define CALLERS_MAX 16
 
 /* sys.monitoring tells whether a coroutine begins or goes on. */
@@ -322,23 +329,69 @@ static bool has(const char *text, size_t len, const char *what)
 	return memmem(text, len, what, strlen(what)) != NULL;
 }
 
-static bool is_library(const struct preload_code *code)
+static bool ends_with(const char *text, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && !memcmp(text + len - n, end, n);
+}
+
+static void find_trio(struct process_names *names, const struct preload_process *p)
+{
+	static const char loop[] = "/trio/_core/_run.py", rest[] = "_core/_run.py";
+
+	for (size_t i = 0; !names->trio && i < p->called.n; i++) {
+		const struct preload_code *code = &p->called.v[i];
+
+		if (!code->name || !ends_with(code->file, code->file_len, loop))
+			continue;
+		names->trio = code->file;
+		names->trio_len = code->file_len - (sizeof(rest) - 1);
+	}
+}
+
+static bool is_trio(const struct reader *r, const struct part *part,
+                    const struct preload_code *code)
+{
+	const struct process_names *names = &r->names.v[part->process];
+
+	return names->trio && code->file_len > names->trio_len &&
+	       !memcmp(code->file, names->trio, names->trio_len);
+}
+
+/* Whether the function belongs to Python's own library or to trio. */
+static bool is_library(const struct reader *r, const struct part *part,
+                       const struct preload_code *code)
 {
 	return has(code->file, code->file_len, "<frozen ") ||
 	       (has(code->file, code->file_len, "/lib/python3.") &&
-	        !has(code->file, code->file_len, "-packages/"));
+	        !has(code->file, code->file_len, "-packages/")) ||
+	       is_trio(r, part, code);
 }
 
 /* Up to 3.10 a code object knows its plain name only. */
-static bool creates_task(const struct preload_code *code)
+static bool is_named(const struct preload_code *code, const char *name)
 {
-	static const char name[] = "create_task";
-	size_t len = sizeof(name) - 1;
-
-	return code->name_len >= len && !memcmp(code->name + code->name_len - len, name, len);
+	return ends_with(code->name, code->name_len, name);
 }
 
-/* Which function has asyncio put something into the queue. Beyond what the loop runs is the loop. */
+static bool creates_task(const struct preload_code *code)
+{
+	return is_named(code, "create_task") || is_named(code, "ensure_future") ||
+	       is_named(code, "spawn_impl");
+}
+
+/* Whether the function is the caller to report: one of the program, or a coroutine of Python's own
+ * library. */
+static bool is_caller(const struct reader *r, const struct part *part,
+                      const struct preload_code *code)
+{
+	return !code || !code->name || !is_library(r, part, code) ||
+	       (code->coroutine && !is_trio(r, part, code));
+}
+
+/* Which function has the loop's library put something into the queue. Beyond what the loop runs
+ * is the loop, which trio's is itself. */
 static void put_ready(struct reader *r, const struct part *part, uint64_t t)
 {
 	struct calls_tasks *c = &r->tasks;
@@ -353,8 +406,10 @@ static void put_ready(struct reader *r, const struct part *part, uint64_t t)
 
 		if (code && code->native)
 			continue;
-		if (!code || !code->name || code->coroutine || !is_library(code))
+		if (is_caller(r, part, code))
 			function = name_of(r, part, number);
+		else if (is_trio(r, part, code) && is_named(code, "unrolled_run"))
+			break;
 		else
 			creates |= creates_task(code);
 	}
@@ -391,7 +446,7 @@ static void end_coroutine(struct reader *r, const struct part *part, uint64_t wo
 
 	if (code && code->coroutine)
 		calls_tasks_end(&r->tasks, type_of(word), name_of(r, part, number_of(word)),
-		                is_library(code));
+		                is_library(r, part, code));
 }
 
 /* Calls of functions in C whose end was not recorded: they end with their caller. */
@@ -667,8 +722,10 @@ static void read_threads(struct reader *r)
 	VEC(struct slice_thread) threads = { 0 };
 	VEC(uint32_t) processes = { 0 };
 
-	while (r->names.n < r->log.processes.n)
+	while (r->names.n < r->log.processes.n) {
 		*vec_push(&r->names) = (struct process_names){ .last_ns = 0 };
+		find_trio(&r->names.v[r->names.n - 1], &r->log.processes.v[r->names.n - 1]);
+	}
 	for (size_t i = 0; i < r->parts.n; i++)
 		r->parts.v[i].stamp = first_stamp(&r->parts.v[i]);
 	if (r->parts.n)

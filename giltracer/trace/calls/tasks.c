@@ -11,25 +11,39 @@ void calls_tasks_thread(struct calls_tasks *c, uint32_t process, uint32_t thread
 {
 	c->process = process;
 	c->thread = thread;
-	c->object = c->after_us = 0;
+	c->object = c->after_us = c->since_us = 0;
 	c->name = c->line = 0;
 	c->runs.n = 0;
+}
+
+static void say_object(struct calls_tasks *c, enum preload_say what, uint64_t value)
+{
+	c->object = value;
+	c->is_task = what != PRELOAD_SAY_HANDLE;
+	c->loop = what == PRELOAD_SAY_TRIO_TASK     ? AIO_TRIO
+	          : what == PRELOAD_SAY_UVLOOP_TASK ? AIO_UVLOOP
+	                                            : AIO_ASYNCIO;
+	c->after_us = c->since_us = 0;
+	c->name = 0;
 }
 
 void calls_tasks_say(struct calls_tasks *c, enum preload_say what, uint64_t value)
 {
 	switch (what) {
 	case PRELOAD_SAY_TASK:
+	case PRELOAD_SAY_TRIO_TASK:
+	case PRELOAD_SAY_UVLOOP_TASK:
 	case PRELOAD_SAY_HANDLE:
-		c->object = value;
-		c->is_task = what == PRELOAD_SAY_TASK;
-		c->name = 0;
+		say_object(c, what, value);
 		break;
 	case PRELOAD_SAY_NAME:
 		c->name = (uint32_t)value;
 		break;
 	case PRELOAD_SAY_AFTER:
 		c->after_us = value;
+		break;
+	case PRELOAD_SAY_SINCE:
+		c->since_us = value;
 		break;
 	case PRELOAD_SAY_LINE:
 		c->line = value < UINT32_MAX ? (uint32_t)value : 0;
@@ -49,7 +63,8 @@ static struct aio_event *add(struct calls_tasks *c, enum aio_event_kind kind, ui
 		.object = c->object,
 		.process = c->process,
 		.thread = c->thread,
-		.kind = kind,
+		.kind = (uint8_t)kind,
+		.loop = (uint8_t)c->loop,
 		.is_task = c->is_task,
 	};
 	c->object = 0;
@@ -76,21 +91,37 @@ static void begin_run(struct calls_tasks *c, uint64_t t, size_t calls)
 
 static void end_run(struct calls_tasks *c, uint64_t t)
 {
-	if (c->runs.n)
-		c->events.v[c->runs.v[--c->runs.n].event].end_ns = t;
+	struct aio_event *e;
+
+	if (!c->runs.n)
+		return;
+	e = &c->events.v[c->runs.v[--c->runs.n].event];
+	e->end_ns = t;
+	e->until = c->events.n;
+}
+
+/* When it is to be put into the queue, or should have been. */
+static uint64_t due(const struct calls_tasks *c, uint64_t t)
+{
+	const uint64_t most_us = UINT64_MAX / 4096;
+	uint64_t after_ns = (c->after_us < most_us ? c->after_us : most_us) * 1000;
+	uint64_t since_ns = (c->since_us < most_us ? c->since_us : most_us) * 1000;
+
+	return after_ns ? t + after_ns : t - (since_ns < t ? since_ns : t);
 }
 
 void calls_tasks_mark(struct calls_tasks *c, enum preload_say what, uint64_t t, size_t calls)
 {
-	const uint64_t most_us = UINT64_MAX / 4096;
+	struct aio_event *e;
 
-	if (what == PRELOAD_SAY_RAN)
+	if (what == PRELOAD_SAY_RAN) {
 		end_run(c, t);
-	else if (what == PRELOAD_SAY_RUNS)
+	} else if (what == PRELOAD_SAY_RUNS) {
 		begin_run(c, t, calls);
-	else if (what == PRELOAD_SAY_DUE && c->object && !c->is_task)
-		add(c, AIO_DUE, t)->end_ns = t +
-		                             (c->after_us < most_us ? c->after_us : most_us) * 1000;
+	} else if (what == PRELOAD_SAY_DUE && c->object && !c->is_task) {
+		e = add(c, AIO_DUE, t);
+		e->end_ns = due(c, t);
+	}
 }
 
 void calls_tasks_begin(struct calls_tasks *c, uint32_t function, bool starts)

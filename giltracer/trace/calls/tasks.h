@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the records of Python calls what they say of asyncio's tasks: events for tasks.h. */
+/* From the records of Python calls what they say of the tasks of event loops: events for aio.h. */
 #ifndef GILTRACER_TRACE_CALLS_TASKS_H
 #define GILTRACER_TRACE_CALLS_TASKS_H
 
@@ -21,14 +21,15 @@ struct task_run {
 
 /**
  * @runs: of the thread at hand, outermost first: a loop may run within another one
- * @object, @after_us, @is_task, @name, @line: what was said for the next record
+ * @object, @after_us, @since_us, @is_task, @loop, @name, @line: what was said for the next record
  */
 struct calls_tasks {
 	VEC(struct aio_event) events;
 	VEC(struct task_run) runs;
 	uint32_t process, thread;
-	uint64_t object, after_us;
+	uint64_t object, after_us, since_us;
 	bool is_task;
+	enum aio_loop loop;
 	uint32_t name, line;
 };
 
