@@ -29,7 +29,7 @@
  * @cpu_users: programs that had the CPUs while threads were runnable
  * @counters: what perf counted in addition
  * @sampled: results of sampling
- * @tasks: asyncio tasks
+ * @tasks: tasks of event loops
  * @thread_order, @blame_order, @lock_blame_order: indices in the model, most waiting first
  * @caveats: of all passes
  * @locks: the GIL was off throughout, and lock waits were recorded

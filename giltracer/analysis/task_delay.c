@@ -72,7 +72,19 @@ static bool is_of(const struct names *names, const struct slice *s, const char *
 
 static bool is_loop(const struct names *names, const struct slice *s)
 {
-	return is_of(names, s, "/asyncio/base_events.py:");
+	return is_of(names, s, "/asyncio/base_events.py:") ||
+	       is_of(names, s, "/trio/_core/_run.py:");
+}
+
+static bool is_selector(const struct names *names, const struct slice *s)
+{
+	return is_of(names, s, "/selectors.py:") || is_of(names, s, "/trio/_core/_io_epoll.py:");
+}
+
+/* Whether the call runs the loop: it began earlier and continues. uvloop itself has no calls. */
+static bool runs_loop(const struct task_delay *d, const struct slice *s)
+{
+	return d->step != AIO_NONE && s->start_ns < d->start_ns && end_of(s) > d->end_ns;
 }
 
 /* Descends from the outermost call as long as one callee took most of its caller's time. If the
@@ -91,7 +103,7 @@ static void find_busy(struct task_delay *d, const struct recording_pass *pass,
 
 		if (!s || overlap(s, from_ns, to_ns) * 100 < (to_ns - from_ns) * CALLEE_PERCENT)
 			break;
-		if (is_loop(names, found) && is_of(names, s, "/selectors.py:")) {
+		if (is_loop(names, found) && is_selector(names, s)) {
 			d->slept_ns = overlap(s, from_ns, to_ns);
 			return;
 		}
@@ -99,7 +111,7 @@ static void find_busy(struct task_delay *d, const struct recording_pass *pass,
 		to_ns = end_of(s) < to_ns ? end_of(s) : to_ns;
 		found = s;
 	}
-	if (!found || is_loop(names, found))
+	if (!found || is_loop(names, found) || runs_loop(d, found))
 		return;
 	d->function = found->name;
 	d->busy_ns = to_ns - from_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups asyncio tasks and adds up what the tasks of each group waited for. */
+/* Groups tasks of event loops and adds up what the tasks of each group waited for. */
 #include "analysis/task_groups.h"
 
 #include <stdlib.h>
@@ -53,8 +53,9 @@ static uint32_t find_group(struct maker *m, uint32_t i)
 	struct task_group *g;
 	uint32_t name, at;
 
-	/* The prefix separates named tasks from groups of functions, in case the names are
-	 * equal. */
+	/* The prefix separates loops, and named tasks from groups of functions, in case the names
+	 * are equal. */
+	str_addc(&pattern, (char)('0' + t->loop));
 	str_addc(&pattern, t->name ? 'n' : 'f');
 	if (t->name)
 		str_add_pattern(&pattern, text);
@@ -64,8 +65,8 @@ static uint32_t find_group(struct maker *m, uint32_t i)
 	if (!idmap_add(&m->by_name, name, (uint32_t)m->ret->v.n, &at))
 		return at;
 	g = vec_push(&m->ret->v);
-	*g = (struct task_group){ .named = t->name, .first = i };
-	str_adds(&g->name, str_get(&pattern) + 1);
+	*g = (struct task_group){ .named = t->name, .loop = t->loop, .first = i };
+	str_adds(&g->name, str_get(&pattern) + 2);
 	return at;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups of asyncio tasks: tasks whose names differ only in digits or, if they were not named,
- * tasks that run the same coroutine function. For each group: what its tasks waited for, and what
- * delayed them.
+ * Groups of tasks of the same kind of event loop: tasks whose names differ only in digits or, if
+ * they were not named, tasks that run the same coroutine function. For each group: what its tasks
+ * waited for, and what delayed them.
  */
 #ifndef GILTRACER_ANALYSIS_TASK_GROUPS_H
 #define GILTRACER_ANALYSIS_TASK_GROUPS_H
@@ -58,6 +58,7 @@ struct task_delay {
 /**
  * @name: name with "*" for each run of digits (@named), or the coroutine function's name in the
  * slices; any bytes
+ * @loop: the kind of loop that runs its tasks
  * @first: one of its tasks; @tasks, @done, @raised, @steps: numbers of all tasks, of finished ones,
  * of those that raised, and of steps
  * @running_ns, @waiting_ns, @late_ns, @unknown_ns: parts of their lives, which add up to @life_ns
@@ -68,6 +69,7 @@ struct task_delay {
 struct task_group {
 	struct str name;
 	bool named;
+	enum aio_loop loop;
 	uint32_t first;
 	uint64_t tasks, done, raised, steps;
 	uint64_t life_ns, running_ns, waiting_ns, late_ns, unknown_ns, inferred_ns, gil_ns;

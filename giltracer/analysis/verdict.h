@@ -25,7 +25,7 @@
  *	single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads that hardly waited
  *
- * With any verdict, an asyncio task that was ready for VERDICT_LATE_NS before it ran is reported:
+ * With any verdict, a task that was ready for VERDICT_LATE_NS before it ran is reported:
  * this is the limit from which asyncio's debug mode reports a callback as slow.
  *
  * Shares of lives count only the time whose state is known. The cause of the waiting is

@@ -32,7 +32,7 @@ for (const p of meta.passes) {
 // The recording that is shown; view.js has the part of it that is in view.
 export let passIndex = meta.main_pass || 0;
 export const pass = () => meta.passes[passIndex];
-// Lanes of the groups of asyncio's tasks, by the group's index in the report.
+// Lanes of the groups of event loops' tasks, by the group's index in the report.
 export const taskLanes = () => (meta.tasks?.pass === passIndex ? meta.tasks.lanes : []);
 export const choosePass = index => {
 	passIndex = index;

@@ -186,7 +186,7 @@ export function tlLayout() {
 	}
 	if (shown.tasks)
 		for (const group of taskLanes().keys()) {
-			if (!group) pile(to, {kind: "process", text: "Tasks of asyncio", h: PROCESS_H});
+			if (!group) pile(to, {kind: "process", text: "Tasks of event loops", h: PROCESS_H});
 			pile(to, {kind: "tasks", group, h: TASKS_H});
 		}
 	tl.rows = to.rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks of asyncio by group: lanes with the numbers of tasks that ran, were late and waited, and a
-// table.
+// Tasks of event loops by group: lanes with the numbers of tasks that ran, were late and waited, and
+// a table.
 
 import {meta, pass, report, taskLanes, threadLabel} from "./data.js";
 import {$, code, fill, h, soft, tally} from "./dom.js";
@@ -100,6 +100,7 @@ export function taskTip(i, t) {
 	};
 	return [
 		h("b", taskName(i)),
+		groupOf(i).loop !== "asyncio" && soft("on " + groupOf(i).loop),
 		ns &&
 			h(
 				"span",
@@ -140,6 +141,7 @@ export function tasksDraw() {
 	if (!lanes.length) return;
 	const {groups, count, steps} = report.tasks,
 		inferred = groups.reduce((ns, g) => ns + g.late_inferred_ns, 0),
+		unknown = groups.reduce((ns, g) => ns + (g.loop === "uvloop" ? g.unknown_ns : 0), 0),
 		left = meta.tasks.groups > lanes.length;
 	fill(
 		$("tasks-note"),
@@ -149,6 +151,10 @@ export function tasksDraw() {
 			" Of late, " +
 				fmtDur(inferred) +
 				" is inferred: the callback that woke the task also waited for the loop.",
+		unknown > 0 &&
+			" For " +
+				fmtDur(unknown) +
+				" it is not known whether tasks on uvloop waited or were late, because uvloop does not show when a task becomes ready.",
 		left && " The timeline has only the " + lanes.length + " groups with the most delay.",
 	);
 	const column = (head, key, title, text = fmtDur) =>
@@ -174,6 +180,7 @@ export function tasksDraw() {
 					value: r => taskName(r.i),
 					cell: r => code(taskName(r.i), r.g.name),
 				},
+				{head: "Loop", value: r => r.g.loop},
 				{head: "Waits at", value: place},
 				column("Tasks", "tasks", "", fmtCount),
 				column("Steps", "steps", "", fmtCount),
@@ -193,9 +200,9 @@ export function tasksDraw() {
 			],
 			groups.map((g, i) => ({g, i})),
 			{
-				caption: "Tasks of asyncio",
+				caption: "Tasks of event loops",
 				hideCaption: true,
-				sort: 6,
+				sort: 7,
 				limit: 10,
 			},
 		),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tasks of asyncio on the page: lanes and table have the numbers of the JSON document.
+// Tasks of event loops on the page: lanes and table have the numbers of the JSON document.
 import {readFileSync} from "node:fs";
 import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
 
@@ -135,11 +135,11 @@ const cells = () =>
 const short = g => g.name.replace(/\(.*\//, "(");
 const order = (a, b) => b.steps - a.steps;
 is(
-	(await cells()).map(c => [c[0], c[2], c[3]]),
-	groups.map(g => [short(g), String(g.tasks), String(g.steps)]),
+	(await cells()).map(c => [c[0], c[1], c[3], c[4]]),
+	groups.map(g => [short(g), "asyncio", String(g.tasks), String(g.steps)]),
 	"the table has the groups, most late first",
 );
-await page.click("#tasks-body th:nth-child(4) button");
+await page.click("#tasks-body th:nth-child(5) button");
 is(
 	(await cells()).map(c => c[0]),
 	[...groups].sort(order).map(short),
@@ -159,12 +159,13 @@ await page.close();
 const group = (i, more) => ({
 	name: "</script><b>task-*" + i,
 	named: true,
+	loop: "uvloop",
 	tasks: 3,
 	steps: 9,
 	running_ns: 100,
-	waiting_ns: 2500,
+	waiting_ns: 2000,
 	late_ns: 400,
-	unknown_ns: 0,
+	unknown_ns: 500,
 	late_inferred_ns: 0,
 	late_gil_wait_ns: 300,
 	longest_late: {
@@ -192,8 +193,8 @@ const lane = {
 	dur: [500, 500],
 	running: [50, 50],
 	late: [100, 300],
-	waiting: [1350, 1150],
-	unknown: [0, 0],
+	waiting: [1100, 900],
+	unknown: [250, 250],
 };
 const span = (from, to, state) => ({from, to, state});
 const fake = await open(
@@ -218,7 +219,8 @@ is(
 	(await tip(fake)).replace(/\u00a0/g, " ").split("\n"),
 	[
 		"</script><b>task-*0",
-		"0.10 running, 0.60 late, 2.30 waiting",
+		"on uvloop",
+		"0.10 running, 0.60 late, 1.80 waiting, 0.50 unknown",
 		"on average over 500 ns",
 		"longest late: 300 ns (inferred) at 0.000 s",
 		"loop waited for the GIL for 250 ns, mostly while other held it in <i>",
@@ -233,6 +235,12 @@ is(await view(fake), before, "of a group that never was late there is nothing to
 ok(
 	(await fake.textContent("#tasks-note")).includes("only the 16 groups"),
 	"what the timeline leaves out is said",
+);
+ok(
+	(await fake.textContent("#tasks-note"))
+		.replace(/\u00a0/g, " ")
+		.includes("For 8.50 µs it is not known whether tasks on uvloop waited or were late"),
+	"and what is not known of them",
 );
 is(
 	await fake.evaluate(() => [document.documentElement.scrollWidth, innerWidth]),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tasks of asyncio on the page: in a recording in which an item stays in a queue, and in synthetic ones.
+# Tasks of event loops on the page: in a recording in which an item stays in a queue, and in synthetic ones.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need chromium node playwright
 if ! by_library -q --python-trace native -o page.html --json page.json \

@@ -73,6 +73,13 @@ int main(void)
 	         { "Handle._run (/lib/asyncio/events.py:4)", 1000, 2100, 2 },
 	         { "communicate (/lib/subprocess.py:5)", 1010, 2000, 3 },
 	         { "EpollSelector.select (/lib/selectors.py:3)", 1020, 1970, 4 });
+	EXPLAINS("", 0, 800, "the loop of trio slept",
+	         { "run (/a/trio/_core/_run.py:5)", 900, 2500, 2 },
+	         { "EpollIOManager.get_events (/a/trio/_core/_io_epoll.py:7)", 1100, 1900, 3 });
+	EXPLAINS("", 0, 0, "what runs a loop is not what kept it",
+	         { "main (a.py:1)", 900, 2500, 2 }, { "a (a.py:3)", 1000, 1400, 3 });
+	EXPLAINS("b (a.py:2)", 700, 0, "  but what that calls may be",
+	         { "main (a.py:1)", 900, 2500, 2 }, { "b (a.py:2)", 1200, 1900, 3 });
 	EXPLAINS("", 0, 0, "nothing stands out", { "a (a.py:1)", 1000, 1400, 2 },
 	         { "b (a.py:2)", 1400, 1800, 2 });
 	return done_testing();

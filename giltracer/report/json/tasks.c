@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* asyncio's tasks, as JSON. */
+/* Tasks of event loops, as JSON. */
 #include "report/json/tasks.h"
 
 #include "analysis/task_levels.h"
@@ -92,6 +92,7 @@ static void put_group(struct jsonw *w, const struct analysis *a, uint32_t i)
 	jsonw_object(w, NULL);
 	jsonw_string(w, "name", str_get(&g->name));
 	jsonw_bool(w, "named", g->named);
+	jsonw_string(w, "loop", aio_loop_name(g->loop));
 	jsonw_u64(w, "tasks", g->tasks);
 	jsonw_u64(w, "done", g->done);
 	jsonw_u64(w, "raised", g->raised);
@@ -145,6 +146,7 @@ static void put_task(struct jsonw *w, const struct analysis *a, uint32_t i)
 	jsonw_object(w, NULL);
 	jsonw_u64(w, "task", i);
 	jsonw_u64(w, "group", a->tasks.of[i]);
+	jsonw_string(w, "loop", aio_loop_name(t->loop));
 	jsonw_u64(w, "pid", t->pid);
 	put_tid(w, "tid", a, t->thread);
 	jsonw_string(w, "name", slices_name(a, t->name));

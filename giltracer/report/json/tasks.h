@@ -8,7 +8,7 @@
  * kilobyte. */
 size_t tasks_json_most(size_t most);
 
-/* Write the member "tasks": asyncio's tasks, in at most this many groups, and one by one; null
+/* Write the member "tasks": tasks of event loops, in at most this many groups, and one by one; null
  * if there were none. */
 void tasks_json(struct jsonw *w, const struct analysis *analysis, size_t most);
 

@@ -78,7 +78,7 @@ void table_sampled_threads(struct table *ret, const struct analysis *a,
 void table_sampled_places(struct table *ret, const struct analysis *a,
                           const struct table_limits *limits);
 
-/* asyncio's tasks. */
+/* Tasks of event loops. */
 void table_tasks(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
 void table_done(struct table *table);

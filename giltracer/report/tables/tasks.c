@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of asyncio's tasks: the parts of their lives. */
+/* Groups of event loops' tasks: the parts of their lives. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void put_place(struct row *row, const struct analysis *a, uint32_t group)
 		str_addn(&text, file, (size_t)(colon - file));
 		str_addf(&text, ":%" PRIu32, rows->line);
 	}
-	cell_text(row, 1, str_get(&text));
+	cell_text(row, 2, str_get(&text));
 }
 
 static void put_group(struct row *row, const struct analysis *a, uint32_t i, unsigned columns)
@@ -40,30 +40,33 @@ static void put_group(struct row *row, const struct analysis *a, uint32_t i, uns
 		                                         columns);
 	else
 		cell_text(row, 0, phrase(PHRASE_unknown_function));
+	cell_text(row, 1, aio_loop_name(g->loop));
 	put_place(row, a, i);
-	cell_number(row, 2, (double)g->tasks, 0);
-	cell_number(row, 3, (double)g->steps, 0);
-	cell_ms(row, 4, g->running_ns, 1);
-	cell_ms(row, 5, g->waiting_ns, 1);
-	cell_ms(row, 6, g->late_ns, 1);
-	cell_ms(row, 7, g->gil_ns, 1);
-	cell_ms(row, 8, g->delay.end_ns - g->delay.start_ns, 3);
-	cell_ms(row, 9, g->unknown_ns, 1);
+	cell_number(row, 3, (double)g->tasks, 0);
+	cell_number(row, 4, (double)g->steps, 0);
+	cell_ms(row, 5, g->running_ns, 1);
+	cell_ms(row, 6, g->waiting_ns, 1);
+	cell_ms(row, 7, g->late_ns, 1);
+	cell_ms(row, 8, g->gil_ns, 1);
+	cell_ms(row, 9, g->delay.end_ns - g->delay.start_ns, 3);
+	cell_ms(row, 10, g->unknown_ns, 1);
 }
 
 void table_tasks(struct table *ret, const struct analysis *a, const struct table_limits *limits)
 {
 	struct str note = { 0 };
-	uint64_t inferred_ns = 0;
+	uint64_t inferred_ns = 0, unknown_ns = 0;
 
 	*ret = (struct table){ .caption = PHRASE_c_tasks,
-		               .text_columns = 2,
+		               .text_columns = 3,
 		               .say_left = say_left_late };
-	TABLE_HEADINGS(ret, PHRASE_h_task, PHRASE_h_waits_at, PHRASE_h_tasks, PHRASE_h_steps,
-	               PHRASE_h_running_ms, PHRASE_h_waiting_ms, PHRASE_h_late_ms,
+	TABLE_HEADINGS(ret, PHRASE_h_task, PHRASE_h_loop, PHRASE_h_waits_at, PHRASE_h_tasks,
+	               PHRASE_h_steps, PHRASE_h_running_ms, PHRASE_h_waiting_ms, PHRASE_h_late_ms,
 	               PHRASE_h_late_gil_ms, PHRASE_h_longest_late_ms, PHRASE_h_unknown_ms);
 	for (uint32_t i = 0; i < a->tasks.v.n; i++) {
 		inferred_ns += a->tasks.v.v[i].inferred_ns;
+		if (a->tasks.v.v[i].loop == AIO_UVLOOP)
+			unknown_ns += a->tasks.v.v[i].unknown_ns;
 		if (i < limits->waits) {
 			put_group(table_add_row(ret), a, i, limits->name_columns);
 			continue;
@@ -73,5 +76,8 @@ void table_tasks(struct table *ret, const struct analysis *a, const struct table
 	}
 	if (inferred_ns >= FACTS_LEAST_NS)
 		say_note_late_inferred(&note, inferred_ns);
+	table_add_note(ret, &note);
+	if (unknown_ns >= FACTS_LEAST_NS)
+		say_note_unknown_ready(&note, unknown_ns);
 	table_add_note(ret, &note);
 }
