@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Switches the recording of Python calls on and off. share/python/program.py gets start, stop
- * and cost as the arguments of the ImportError by which the library, imported as a module, fails: so no module
+ * Switches the recording of Python calls on and off. share/python/program.py gets start, stop, cost
+ * and watch as the arguments of the ImportError by which the library, imported as a module, fails: so no module
  * of ours is left in the program.
  */
+#include "preload/calls_interpreters.h"
+#include "preload/calls_lock.h"
 #include "preload/calls_record.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct calls calls;
+static const uint32_t over = 1;
+
+struct calls calls = { .over = &over };
 
 bool calls_drop(PyObject *result)
 {
@@ -54,17 +58,19 @@ __attribute__((constructor)) static void clean_environment(void)
 
 void calls_stop(void)
 {
-	static const uint32_t over = 1;
-	bool was_on = calls.on;
 	PyObject *type, *value, *trace;
 
+	/* In a subinterpreter it may not yet have begun. */
+	if (!calls.on && !calls.ended)
+		return;
 	calls.on = false;
-	calls.over = &over;
+	calls.ended = true;
+	__atomic_store_n(&calls.over, &over, __ATOMIC_RELAXED);
 	python.PyErr_Fetch(&type, &value, &trace);
 	if (python.minor < PYTHON_MONITORING) {
 		calls_eval_stop();
 		calls_profile_stop();
-	} else if (was_on) {
+	} else {
 		calls_monitor_stop();
 	}
 	python.PyErr_Restore(type, value, trace);
@@ -76,7 +82,7 @@ calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at, P
 	uint32_t number;
 
 	calls_self.code = NULL;
-	if (*calls.over) {
+	if (calls_are_over()) {
 		calls_stop();
 		return;
 	}
@@ -87,6 +93,30 @@ calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at, P
 		calls_record_role(code, type, number, at, value);
 }
 
+/* What recording needs to know, in whichever interpreter it begins first. */
+static bool prepare(void)
+{
+	process_begin();
+	calls.native = process.control && process.control->c_calls;
+	calls_tasks_begin();
+	if (!process.on || !calls_file_begin() || !calls_codes_begin())
+		return false;
+	if (python.minor < PYTHON_MONITORING) {
+		calls_eval_begin();
+		calls_profile_begin();
+	}
+	return true;
+}
+
+const char *calls_start_here(void)
+{
+	if (python.minor >= PYTHON_MONITORING)
+		return calls_monitor_start();
+	if (!calls.native && calls_eval_start())
+		return NULL;
+	return calls_profile_start();
+}
+
 /* Returns None, or a str that says why it is not possible. */
 static PyObject *start(PyObject *module, PyObject *nothing)
 {
@@ -95,18 +125,14 @@ static PyObject *start(PyObject *module, PyObject *nothing)
 
 	(void)module;
 	(void)nothing;
-	process_begin();
-	calls.native = process.control && process.control->c_calls;
-	calls_tasks_begin();
-	if (!process.on || !calls_file_begin() || !calls_codes_begin())
+	if (!prepare())
 		why = "its folder could not be found";
 	else if (!calls.on) {
 		calls.on = true;
-		calls.over = process.control ? &process.control->stopped : &not_over;
-		if (python.minor >= PYTHON_MONITORING)
-			why = calls_monitor_start();
-		else if (calls.native || !calls_eval_start())
-			why = calls_profile_start();
+		__atomic_store_n(&calls.over,
+		                 process.control ? &process.control->stopped : &not_over,
+		                 __ATOMIC_RELAXED);
+		why = calls_start_here();
 		calls.on = !why;
 	}
 	if (why)
@@ -121,6 +147,18 @@ static PyObject *stop(PyObject *module, PyObject *nothing)
 	(void)nothing;
 	if (calls.on)
 		calls_stop();
+	python.Py_IncRef(python.none);
+	return python.none;
+}
+
+/* The program is about to import the module that makes interpreters: what they are is recorded from
+ * their beginning on, in case they live longer than the time before recording. */
+static PyObject *watch(PyObject *module, PyObject *nothing)
+{
+	(void)module;
+	(void)nothing;
+	if (prepare())
+		calls_interpreters_watch();
 	python.Py_IncRef(python.none);
 	return python.none;
 }
@@ -141,8 +179,10 @@ static PyObject *cost(PyObject *module, PyObject *ps)
 
 void calls_in_child(void)
 {
+	calls_lock_in_child();
 	calls_file_in_child();
 	calls_codes_in_child();
+	calls_native_in_child();
 	calls_tasks_in_child();
 }
 
@@ -153,14 +193,16 @@ PyObject *PyInit_giltracer_calls(void)
 {
 	static struct method methods[] = { { "start", start, METH_NOARGS, NULL },
 		                           { "stop", stop, METH_NOARGS, NULL },
-		                           { "cost", cost, METH_O, NULL } };
+		                           { "cost", cost, METH_O, NULL },
+		                           { "watch", watch, METH_NOARGS, NULL } };
 	PyObject *all;
 
 	if (!python_find())
 		return NULL;
-	all = python.PyTuple_Pack((Py_ssize_t)3, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
+	all = python.PyTuple_Pack((Py_ssize_t)4, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[1], NULL, NULL),
-	                          python.PyCFunction_NewEx(&methods[2], NULL, NULL));
+	                          python.PyCFunction_NewEx(&methods[2], NULL, NULL),
+	                          python.PyCFunction_NewEx(&methods[3], NULL, NULL));
 	if (!all)
 		return NULL;
 	python.PyErr_SetObject(*python.import_error, all);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The recorder of Python calls. CPython calls it at each call and return, in the thread that it
- * happens in, with the GIL held: that guards all that threads share here.
+ * happens in, with the GIL held: that guards all that threads of one interpreter share here. What all
+ * interpreters share is guarded by the lock of calls_lock.h, or read and written atomically.
  *
  * The interpreter is reached by names alone: no header of any version is needed.
  */
@@ -82,6 +83,9 @@ static inline bool calls_put_at_once(struct calls_self *me, enum preload_call_ty
 /* false: this interpreter has no room for numbers. */
 bool calls_codes_begin(void);
 void calls_codes_in_child(void);
+
+/* Of a subinterpreter, where recording begins: the same, but all interpreters have the same numbers. */
+bool calls_codes_have_index(void);
 
 /**
  * @index: of our number among those that others keep with a code object

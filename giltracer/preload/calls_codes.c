@@ -3,6 +3,7 @@
  * Code objects and their numbers. A code object keeps its number itself (PEP 523's co_extra): where
  * its memory is used again, there is none. Its names are written to the log when it is first seen.
  */
+#include "preload/calls_lock.h"
 #include "preload/calls_record.h"
 
 #include <string.h>
@@ -123,34 +124,50 @@ static void find_own(PyObject *code)
 
 uint32_t calls_code_new(void)
 {
-	return codes.next < codes.own ? codes.next++ : 0;
+	uint32_t number = 0;
+
+	calls_lock();
+	if (codes.next < codes.own)
+		number = codes.next++;
+	calls_unlock();
+	return number;
+}
+
+static uint32_t new_own(void)
+{
+	uint32_t number = 0;
+
+	calls_lock();
+	if (codes.next < codes.own)
+		number = --codes.own;
+	calls_unlock();
+	return number;
+}
+
+static bool are_used_up(void)
+{
+	return __atomic_load_n(&codes.next, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&codes.own, __ATOMIC_RELAXED);
 }
 
 static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code, PyObject *globals)
 {
 	PyObject *type, *value, *trace;
-	uint32_t number = codes.next;
+	uint32_t number = PRELOAD_CALL_CODES_MAX;
 	enum calls_role role;
 
-	if (number == codes.own)
+	if (are_used_up())
 		return 0;
 	python.PyErr_Fetch(&type, &value, &trace);
-	if (!is_wanted(globals))
-		number = PRELOAD_CALL_CODES_MAX;
-	else if (is_own(code))
-		number = codes.own - 1;
+	if (is_wanted(globals))
+		number = is_own(code) ? new_own() : calls_code_new();
 	role = calls_role_of(code);
-	if (python.set_extra(code, codes.index,
-	                     (void *)((uintptr_t)codes.generation << 32 |
-	                              calls_with_role(number, role))) < 0) {
+	if (number && python.set_extra(code, codes.index,
+	                               (void *)((uintptr_t)codes.generation << 32 |
+	                                        calls_with_role(number, role))) < 0)
 		number = 0;
-	} else if (number != PRELOAD_CALL_CODES_MAX) {
-		if (number == codes.next)
-			codes.next++;
-		else
-			codes.own--;
+	else if (number && number != PRELOAD_CALL_CODES_MAX)
 		describe(code, number, role);
-	}
 	python.PyErr_Clear();
 	python.PyErr_Restore(type, value, trace);
 	return number ? calls_with_role(number, role) : 0;
@@ -211,6 +228,18 @@ static void look_at_one(void)
 	python.PyErr_Clear();
 	if (code)
 		python.Py_DecRef(code);
+}
+
+/* Code objects of all interpreters keep their numbers at the same index, since those of CPython 3.11's
+ * own modules are the same objects in all. Indices are given in turn, by each interpreter. */
+bool calls_codes_have_index(void)
+{
+	Py_ssize_t index;
+
+	do
+		index = python.request_extra(NULL);
+	while (index >= 0 && index < codes.index);
+	return index == codes.index;
 }
 
 bool calls_codes_begin(void)

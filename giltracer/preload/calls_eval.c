@@ -32,16 +32,17 @@ static const struct shape shapes[LAST_MINOR + 1] = {
 };
 
 /**
- * @next, @next_in_thread: what evaluates frames without us
- * @slot: interp->eval_frame, where CPython has no function that sets it
+ * @known: frames look as this file takes for granted
+ * @main: the interpreter that this was seen in
+ * @next, @next_in_thread: what evaluates frames without us, in the main interpreter
+ * @plain_in_thread: in the other ones, CPython's own function
  */
 static struct {
-	bool on;
-	char *interpreter;
+	bool known;
+	char *main;
 	struct shape shape;
 	evaluate_frame *next;
-	evaluate_in_thread *next_in_thread;
-	evaluate_frame **slot;
+	evaluate_in_thread *next_in_thread, *plain_in_thread;
 } eval;
 
 /* ---- a frame */
@@ -82,9 +83,8 @@ static inline struct begun begin(PyObject *frame, int throws)
 	enum preload_call_type type = PRELOAD_CALL_START;
 	uint32_t number;
 
-	if (UNLIKELY(*calls.over)) {
-		if (calls.on)
-			calls_stop();
+	if (UNLIKELY(calls_are_over())) {
+		calls_stop();
 		return (struct begun){ .number = PRELOAD_CALL_CODES_MAX };
 	}
 	if (UNLIKELY(!calls_has_number(code, &number)))
@@ -162,6 +162,15 @@ static PyObject *on_frame_in_thread(void *thread, PyObject *frame, int throws)
 	return result;
 }
 
+static PyObject *on_frame_elsewhere(void *thread, PyObject *frame, int throws)
+{
+	const struct begun b = begin(frame, throws);
+	PyObject *result = eval.plain_in_thread(thread, frame, throws);
+
+	end(frame, result, throws, b);
+	return result;
+}
+
 /* ---- on and off */
 
 /* What this file takes for granted of frames is so of the one that runs. */
@@ -178,47 +187,86 @@ static bool is_frame_known(void)
 	return same;
 }
 
-/* Who evaluates frames already is called by ours. */
-static void set_by_function(void)
+void calls_eval_begin(void)
 {
-	eval.next_in_thread = python._PyInterpreterState_GetEvalFrameFunc(eval.interpreter);
-	python._PyInterpreterState_SetEvalFrameFunc(eval.interpreter, on_frame_in_thread);
+	if (python.minor > LAST_MINOR || eval.main)
+		return;
+	eval.shape = shapes[python.minor];
+	eval.main = python_interpreter();
+	eval.known = is_frame_known();
 }
 
-static bool set_slot(void)
+/* interp->eval_frame, where CPython has no function that sets it. */
+static evaluate_frame **slot_of(char *interpreter)
 {
-	eval.slot = (evaluate_frame **)(void *)(eval.interpreter + eval.shape.slot);
-	/* Another value: this is not the slot, or others evaluate frames. */
-	if (*eval.slot != python._PyEval_EvalFrameDefault)
+	return (evaluate_frame **)(void *)(interpreter + eval.shape.slot);
+}
+
+/* In the main interpreter, ours calls whichever function evaluated frames already. In all others it is
+ * one function, which can only be CPython's own. */
+static bool set_by_function(char *interpreter)
+{
+	evaluate_in_thread *before = python._PyInterpreterState_GetEvalFrameFunc(interpreter);
+
+	if (interpreter == eval.main) {
+		eval.next_in_thread = before;
+		python._PyInterpreterState_SetEvalFrameFunc(interpreter, on_frame_in_thread);
+		return true;
+	}
+	if ((void *)before != (void *)python._PyEval_EvalFrameDefault)
 		return false;
-	eval.next = *eval.slot;
-	*eval.slot = on_frame;
+	eval.plain_in_thread = before;
+	python._PyInterpreterState_SetEvalFrameFunc(interpreter, on_frame_elsewhere);
+	return true;
+}
+
+static bool set_slot(char *interpreter)
+{
+	evaluate_frame **slot = slot_of(interpreter);
+
+	/* Another value: this is not the slot, or others evaluate frames. */
+	if (*slot != python._PyEval_EvalFrameDefault)
+		return false;
+	eval.next = *slot;
+	*slot = on_frame;
 	return true;
 }
 
 bool calls_eval_start(void)
 {
-	if (python.minor > LAST_MINOR)
-		return false;
-	eval.shape = shapes[python.minor];
-	eval.interpreter = python_interpreter();
-	if (!is_frame_known())
+	if (!eval.known)
 		return false;
 	if (eval.shape.slot)
-		eval.on = python._PyEval_EvalFrameDefault && set_slot();
-	else if ((eval.on = python._PyInterpreterState_SetEvalFrameFunc))
-		set_by_function();
-	return eval.on;
+		return python._PyEval_EvalFrameDefault && set_slot(python_interpreter());
+	return python._PyInterpreterState_SetEvalFrameFunc && set_by_function(python_interpreter());
+}
+
+bool calls_eval_is_on(void)
+{
+	char *interpreter = python_interpreter();
+	evaluate_in_thread *now;
+
+	if (!eval.known)
+		return false;
+	if (eval.shape.slot)
+		return *slot_of(interpreter) == on_frame;
+	if (!python._PyInterpreterState_GetEvalFrameFunc)
+		return false;
+	now = python._PyInterpreterState_GetEvalFrameFunc(interpreter);
+	return now == on_frame_in_thread || now == on_frame_elsewhere;
 }
 
 /* Whoever came after us calls ours, and goes on to. */
 void calls_eval_stop(void)
 {
-	if (!eval.on)
+	char *interpreter = python_interpreter();
+
+	if (!calls_eval_is_on())
 		return;
-	if (eval.slot && *eval.slot == on_frame)
-		*eval.slot = eval.next;
-	else if (!eval.slot && python._PyInterpreterState_GetEvalFrameFunc(eval.interpreter) ==
-	                               on_frame_in_thread)
-		python._PyInterpreterState_SetEvalFrameFunc(eval.interpreter, eval.next_in_thread);
+	if (eval.shape.slot)
+		*slot_of(interpreter) = eval.next;
+	else
+		python._PyInterpreterState_SetEvalFrameFunc(
+			interpreter,
+			interpreter == eval.main ? eval.next_in_thread : eval.plain_in_thread);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of Python calls: one for each thread that runs, taken over by the next one when it ends. */
 #include "preload/calls.h"
+#include "preload/calls_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,8 @@ struct stretch {
 
 #define STRETCHES 65536
 
-/* @stretches: a ring, from first on; NULL: all records are kept. Each is as large as a window. */
+/* Guarded by the lock. @stretches: a ring, from first on; NULL: all records are kept. Each is as large
+ * as a window. */
 static struct {
 	struct calls_stream *streams;
 	struct block *block;
@@ -155,9 +157,11 @@ static void keep_last(struct calls_stream *s)
 {
 	if (!files.stretches)
 		return;
+	calls_lock();
 	files.stretches[files.next++ % STRETCHES] = (struct stretch){ s, s->written };
 	while (files.next - files.first > files.most)
 		drop_oldest();
+	calls_unlock();
 }
 
 /* As many as are asked for, and no more windows than the ring has places: two records are a call. */
@@ -249,14 +253,13 @@ static struct calls_stream *new_place(void)
 	return &files.block->stream[files.block->used++];
 }
 
-static struct calls_stream *make(uint64_t stamp)
+static struct calls_stream *make(void)
 {
 	struct calls_stream *s = new_place();
 
 	if (!s)
 		return NULL;
 	s->number = files.count++;
-	s->full = !open_first(s, stamp);
 	s->next = files.streams;
 	files.streams = s;
 	return s;
@@ -311,15 +314,23 @@ static bool grow(struct calls_self *me, uint64_t stamp)
 
 static bool take_stream(struct calls_self *me, uint64_t stamp)
 {
-	struct calls_stream *s = find_free();
+	struct calls_stream *s;
+	bool is_new;
 
+	calls_lock();
+	s = find_free();
+	is_new = !s;
 	if (!s)
-		s = make(stamp);
+		s = make();
+	if (s)
+		s->owned = true;
+	calls_unlock();
 	if (!s) {
 		process_unwritten(stamp);
 		return false;
 	}
-	s->owned = true;
+	if (is_new)
+		s->full = !open_first(s, stamp);
 	me->stream = s;
 	me->at = s->at;
 	me->end = end_of(s);

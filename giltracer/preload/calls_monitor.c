@@ -5,10 +5,12 @@
  */
 #include "preload/calls_record.h"
 
+#include <string.h>
+
 /* Of ids 0 to 5, those that have no purpose by name. */
 static const int tool_ids[] = { 4, 3 };
 
-static int tool;
+#define TOOL_NAME "giltracer"
 
 /* As CPython calls a function with METH_FASTCALL, and as it calls any callable by PEP 590. */
 #define CALLBACK(name, record)                                                                  \
@@ -57,15 +59,34 @@ static struct monitored {
 #define MONITORED        (sizeof(monitored) / sizeof(*monitored))
 #define MONITORED_PYTHON (MONITORED - 3)
 
-static bool take_tool(PyObject *monitoring)
+#define NO_TOOL (-1)
+
+static int take_tool(PyObject *monitoring)
 {
-	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
-		tool = tool_ids[i];
-		if (calls_drop(python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool,
-		                                          "giltracer")))
-			return true;
+	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++)
+		if (calls_drop(python.PyObject_CallMethod(monitoring, "use_tool_id", "is",
+		                                          tool_ids[i], TOOL_NAME)))
+			return tool_ids[i];
+	return NO_TOOL;
+}
+
+/* Each interpreter has tools of its own. */
+static int find_tool(PyObject *monitoring)
+{
+	int found = NO_TOOL;
+
+	for (size_t i = 0; found == NO_TOOL && i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
+		PyObject *name = python.PyObject_CallMethod(monitoring, "get_tool", "i",
+		                                            tool_ids[i]);
+		char text[CALLS_TEXT_MAX];
+
+		if (name && name != python.none &&
+		    calls_put_text(text, name) == sizeof(TOOL_NAME) - 1 &&
+		    !memcmp(text, TOOL_NAME, sizeof(TOOL_NAME) - 1))
+			found = tool_ids[i];
+		calls_drop(name);
 	}
-	return false;
+	return found;
 }
 
 /* The event's bit, 0: there is no such event. */
@@ -101,7 +122,7 @@ static PyObject *make_callback(struct monitored *m)
 }
 
 /* With NULL for them, they are called no more. */
-static long register_all(PyObject *monitoring, bool on)
+static long register_all(PyObject *monitoring, int tool, bool on)
 {
 	long all = 0;
 
@@ -134,13 +155,14 @@ static bool native_begin(PyObject *monitoring)
 const char *calls_monitor_start(void)
 {
 	PyObject *monitoring = python.PySys_GetObject("monitoring");
+	int tool = monitoring ? take_tool(monitoring) : NO_TOOL;
 	long all;
 
-	if (!monitoring || !take_tool(monitoring))
+	if (tool == NO_TOOL)
 		return "the program uses the ids 3 and 4 of sys.monitoring itself";
 	if (calls.native && !native_begin(monitoring))
 		return "this interpreter is not built as CPython is";
-	all = register_all(monitoring, true);
+	all = register_all(monitoring, tool, true);
 	if (!all ||
 	    !calls_drop(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, all)))
 		return "sys.monitoring did not accept it";
@@ -150,10 +172,12 @@ const char *calls_monitor_start(void)
 void calls_monitor_stop(void)
 {
 	PyObject *monitoring = python.PySys_GetObject("monitoring");
+	int tool;
 
-	if (!monitoring)
+	tool = monitoring ? find_tool(monitoring) : NO_TOOL;
+	if (tool == NO_TOOL)
 		return;
 	calls_drop(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, 0l));
-	register_all(monitoring, false);
+	register_all(monitoring, tool, false);
 	calls_drop(python.PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
 }

@@ -3,6 +3,7 @@
  * Calls of functions in C, where they are asked for. They have numbers as code objects have: by their
  * definition and by what they belong to, a module or the type of the object that they are called for.
  */
+#include "preload/calls_lock.h"
 #include "preload/calls_record.h"
 
 #include <string.h>
@@ -19,19 +20,30 @@ struct called {
 	PyObject *module, *type;
 };
 
-/* @hash: of the type's name: another type may come to have its memory */
+/* @hash: of the type's name: another type may come to have its memory; @number: 0: the place is free,
+ * else the rest was written before it, and stays */
 struct place {
 	struct called called;
 	uint32_t hash, number;
 };
 
-/* @place: open addressing, a power of two, of which at most half are used; of that generation */
-static struct {
-	struct place *place;
+/**
+ * All interpreters have one: their functions in C are the same. It is written with the lock and read
+ * without.
+ * @place: open addressing; @count: a power of two, of which at most half are used
+ */
+struct table {
 	size_t count, used;
-	uint32_t generation;
+	struct place place[];
+};
+
+static struct table *table;
+
+/* Those of 3.12 and later are one object for all interpreters, which is never freed. */
+static struct {
+	bool known;
 	PyObject *missing;
-} table;
+} native;
 
 bool calls_native_begin(PyObject *missing)
 {
@@ -39,9 +51,10 @@ bool calls_native_begin(PyObject *missing)
 	PyObject *function;
 	bool known;
 
+	if (native.known)
+		return missing == native.missing;
 	if (!python.builtin || !python.descriptor)
 		return false;
-	table.missing = missing;
 	function = python.PyCFunction_NewEx(&method, python.none, (PyObject *)python.builtin);
 	if (!function)
 		return false;
@@ -50,6 +63,8 @@ bool calls_native_begin(PyObject *missing)
 	        pointer_at(function, 24) == python.none &&
 	        pointer_at(function, 32) == python.builtin;
 	python.Py_DecRef(function);
+	native.missing = missing;
+	native.known = known;
 	return known;
 }
 
@@ -72,7 +87,7 @@ static bool look_at(struct called *ret, PyObject *function, PyObject *first)
 		ret->definition = (const char *)pointer_at(function, 16);
 		object = pointer_at(function, 24);
 		ret->module = pointer_at(function, 32);
-	} else if (kind == python.descriptor && first && first != table.missing) {
+	} else if (kind == python.descriptor && first && first != native.missing) {
 		ret->definition = (const char *)pointer_at(function, 40);
 	} else {
 		return false;
@@ -128,74 +143,92 @@ static void describe(const struct called *c, uint32_t number)
 
 /* ---- numbers */
 
-static struct place *find(struct place *place, size_t count, const struct called *c, uint32_t hash)
+/* Where it is, or would be. */
+static struct place *find(struct table *t, const struct called *c, uint32_t hash)
 {
 	uint64_t mixed = ((uintptr_t)c->definition >> 3 ^ (uintptr_t)c->module ^
 	                  (uintptr_t)c->type << 7) *
 	                 0x9e3779b97f4a7c15u;
 
 	for (size_t i = mixed >> 32;; i++) {
-		struct place *p = &place[i & (count - 1)];
+		struct place *p = &t->place[i & (t->count - 1)];
 
-		if (!p->number || (p->hash == hash && !memcmp(&p->called, c, sizeof(*c))))
+		if (!__atomic_load_n(&p->number, __ATOMIC_ACQUIRE) ||
+		    (p->hash == hash && !memcmp(&p->called, c, sizeof(*c))))
 			return p;
 	}
 }
 
-static bool grow(void)
+/* Smaller tables stay, because other threads may be reading them: all together are no larger than the
+ * largest one. */
+static struct table *grow(struct table *old)
 {
-	size_t count = table.count ? 2 * table.count : PLACES_FIRST;
-	void *map = mmap(NULL, count * sizeof(struct place), PROT_READ | PROT_WRITE,
-	                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t count = old ? 2 * old->count : PLACES_FIRST;
+	struct table *t = mmap(NULL, sizeof(*t) + count * sizeof(struct place),
+	                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (map == MAP_FAILED)
-		return false;
-	for (size_t i = 0; i < table.count; i++) {
-		const struct place *p = &table.place[i];
+	if (t == MAP_FAILED)
+		return NULL;
+	t->count = count;
+	for (size_t i = 0; old && i < old->count; i++) {
+		const struct place *p = &old->place[i];
 
 		if (p->number)
-			*find(map, count, &p->called, p->hash) = *p;
+			*find(t, &p->called, p->hash) = *p;
 	}
-	if (table.place)
-		munmap(table.place, table.count * sizeof(struct place));
-	table.place = map;
-	table.count = count;
-	return true;
+	t->used = old ? old->used : 0;
+	__atomic_store_n(&table, t, __ATOMIC_RELEASE);
+	return t;
 }
 
-/* Those of a forked child's parent are in the parent's log. */
-static void begin_generation(void)
+/* Another thread may have put it there meanwhile. Returns what its number is now; 0: there is no room. */
+static uint32_t put(const struct called *c, uint32_t hash, uint32_t number)
 {
-	if (table.place)
-		memset(table.place, 0, table.count * sizeof(*table.place));
-	table.used = 0;
-	table.generation = codes.generation;
+	struct table *t = table;
+	struct place *p;
+
+	if (!t || 2 * t->used >= t->count)
+		t = grow(t);
+	if (!t)
+		return 0;
+	p = find(t, c, hash);
+	if (p->number)
+		return p->number;
+	p->called = *c;
+	p->hash = hash;
+	__atomic_store_n(&p->number, number, __ATOMIC_RELEASE);
+	t->used++;
+	return number;
 }
 
 static __attribute__((noinline, cold)) uint32_t new_number(const struct called *c, uint32_t hash)
 {
-	uint32_t number;
+	uint32_t number = calls_code_new(), now;
 
-	if (2 * table.used >= table.count && !grow())
-		return 0;
-	number = calls_code_new();
 	if (!number)
 		return 0;
-	*find(table.place, table.count, c, hash) = (struct place){ *c, hash, number };
-	table.used++;
-	describe(c, number);
-	return number;
+	calls_lock();
+	now = put(c, hash, number);
+	calls_unlock();
+	if (now == number)
+		describe(c, number);
+	return now;
 }
 
 static uint32_t number_of(const struct called *c)
 {
-	uint32_t hash = hash_of(c);
-	const struct place *p;
+	struct table *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+	uint32_t hash = hash_of(c), number = t ? find(t, c, hash)->number : 0;
 
-	if (UNLIKELY(table.generation != codes.generation))
-		begin_generation();
-	p = table.count ? find(table.place, table.count, c, hash) : NULL;
-	return p && p->number ? p->number : new_number(c, hash);
+	return number ? number : new_number(c, hash);
+}
+
+/* The parent's functions are in the parent's log. */
+void calls_native_in_child(void)
+{
+	if (table)
+		munmap(table, sizeof(*table) + table->count * sizeof(struct place));
+	table = NULL;
 }
 
 /* Of a function that is not wanted, or is ours, its calls are neither. */
@@ -205,7 +238,7 @@ static bool is_recorded(PyObject *code)
 
 	if (UNLIKELY(!calls_has_number(code, &number)))
 		number = calls_code_search(code, NULL);
-	return (number & PRELOAD_CALL_CODES_MAX) < codes.own;
+	return (number & PRELOAD_CALL_CODES_MAX) < __atomic_load_n(&codes.own, __ATOMIC_RELAXED);
 }
 
 void calls_record_native(PyObject *code, enum preload_call_type type, PyObject *function,
@@ -215,7 +248,7 @@ void calls_record_native(PyObject *code, enum preload_call_type type, PyObject *
 	struct called c;
 	uint32_t number;
 
-	if (UNLIKELY(*calls.over)) {
+	if (UNLIKELY(calls_are_over())) {
 		calls_stop();
 		return;
 	}

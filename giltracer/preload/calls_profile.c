@@ -4,6 +4,7 @@
  * cannot record, or calls of functions in C are asked for. There is one: where the program has one of its own, that stays, or replaces ours;
  * then the thread's calls are missing from there on, which is written down.
  */
+#include "preload/calls_interpreters.h"
 #include "preload/calls_record.h"
 
 #include "preload/count.h"
@@ -24,15 +25,18 @@ static PyObject *code_of(const PyObject *frame)
 	return python.minor < 11 ? pointer_at(frame, 32) : pointer_at(pointer_at(frame, 24), 32);
 }
 
-static bool is_code_known(void)
+/* CPython's objects look as this file takes for granted. */
+static bool known;
+
+void calls_profile_begin(void)
 {
 	PyObject *frame = python.PyEval_GetFrame(), *code;
-	bool same;
 
+	if (known)
+		return;
 	code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
-	same = code && code == code_of(frame);
+	known = code && code == code_of(frame) && (!calls.native || calls_native_begin(NULL));
 	calls_drop(code);
-	return same;
 }
 
 static int on_profile(PyObject *owner, PyObject *frame, int what, PyObject *arg)
@@ -95,8 +99,7 @@ static void owner_gone(PyObject *capsule)
 {
 	void *thread = python.PyCapsule_GetPointer(capsule, NULL);
 
-	if (calls.on && !*calls.over && thread == python._PyThreadState_UncheckedGet() &&
-	    python.PyEval_GetFrame())
+	if (calls.on && !*calls.over && thread == python_thread() && python.PyEval_GetFrame())
 		step_aside(who_profiles());
 }
 
@@ -119,7 +122,7 @@ static void profile_current(void *thread)
 static PyObject *on_restored(PyObject *capsule, PyObject *arguments)
 {
 	(void)arguments;
-	if (calls.on)
+	if (!calls.ended)
 		profile_current(python.PyCapsule_GetPointer(capsule, NULL));
 	else
 		python.PyEval_SetProfile(NULL, NULL);
@@ -137,6 +140,8 @@ static void profile_thread(void *thread)
 	else
 		profile_current(thread);
 	python.PyThreadState_Swap(own);
+	/* Setting a function raises an event, for the other state. */
+	calls_interpreters_note(own);
 }
 
 /* ---- all threads */
@@ -151,7 +156,7 @@ static bool profiling;
 
 const char *calls_profile_start(void)
 {
-	if (!is_code_known() || (calls.native && !calls_native_begin(NULL)))
+	if (!known)
 		return "this interpreter is not built as CPython is";
 	profiling = true;
 	for (void *thread = first_thread(); thread; thread = python.PyThreadState_Next(thread))
@@ -169,15 +174,16 @@ void calls_profile_stop(void)
 /* CPython has just made the new thread's state, which is the first one of all, and has the GIL. */
 static void profile_new_thread(const char *caller)
 {
-	void *own = python.PyGILState_GetThisThreadState(), *thread;
+	void *own = python_thread(), *thread;
 	Dl_info ours, theirs;
 
-	if (!own || own != python._PyThreadState_UncheckedGet() || !dladdr(caller, &ours) ||
-	    !dladdr((const void *)python.PyThreadState_Swap, &theirs) ||
+	if (!own ||
+	    (own != python.PyGILState_GetThisThreadState() && !calls_interpreters_runs(own)) ||
+	    !dladdr(caller, &ours) || !dladdr((const void *)python.PyThreadState_Swap, &theirs) ||
 	    ours.dli_fbase != theirs.dli_fbase)
 		return;
 	thread = first_thread();
-	if (thread && thread != own)
+	if (thread && thread != own && !calls_eval_is_on())
 		profile_thread(thread);
 }
 
@@ -190,7 +196,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(voi
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
 	if (UNLIKELY(counting.on))
 		names_thread_starts(__builtin_return_address(0));
-	if (UNLIKELY(calls.on && profiling))
+	if (UNLIKELY(profiling && !calls.ended))
 		profile_new_thread(__builtin_return_address(0));
 	return real(thread, attr, start, arg);
 }

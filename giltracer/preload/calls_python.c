@@ -50,16 +50,25 @@ bool python_find(void)
 	if (!find_functions() || strtoul(python.Py_GetVersion(), &end, 10) != 3 || *end != '.')
 		return false;
 	python.minor = (unsigned)strtoul(end + 1, NULL, 10);
-	return python.minor >= 6;
+	return python.minor >= 6 &&
+	       (python.PyThreadState_GetUnchecked || python._PyThreadState_UncheckedGet);
 }
 
-/* The list's last one is the main one. */
+void *python_thread(void)
+{
+	return python.PyThreadState_GetUnchecked ? python.PyThreadState_GetUnchecked()
+	                                         : python._PyThreadState_UncheckedGet();
+}
+
+/* Before 3.8 the main one, which is the last one of the list. */
 void *python_interpreter(void)
 {
 	void *interpreter, *next;
 
 	if (python.PyInterpreterState_Get)
 		return python.PyInterpreterState_Get();
+	if (python._PyInterpreterState_Get)
+		return python._PyInterpreterState_Get();
 	interpreter = python.PyInterpreterState_Head();
 	while ((next = python.PyInterpreterState_Next(interpreter)))
 		interpreter = next;

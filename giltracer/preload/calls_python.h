@@ -27,7 +27,7 @@ typedef int profile_function(PyObject *, PyObject *frame, int what, PyObject *ar
 typedef PyObject *evaluate_frame(PyObject *frame, int throws);
 typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 
-/* X(required, return type, name, parameters); the others are there up to 3.11, where they are used.
+/* X(required, return type, name, parameters); the others are there in the versions that they are used in.
  */
 #define PYTHON_FUNCTIONS(X)                                                                      \
 	X(true, const char *, Py_GetVersion, (void))                                             \
@@ -60,9 +60,13 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(false, void *, PyInterpreterState_Next, (void *))                                      \
 	X(false, void *, PyGILState_GetThisThreadState, (void))                                  \
 	X(false, void *, _PyThreadState_UncheckedGet, (void))                                    \
+	X(false, void *, PyThreadState_GetUnchecked, (void))                                     \
+	X(false, int64_t, PyInterpreterState_GetID, (void *))                                    \
+	X(false, int, PySys_AddAuditHook, (int (*)(const char *, PyObject *, void *), void *))   \
 	X(true, void, PyEval_SetProfile, (profile_function *, PyObject *))                       \
 	X(false, PyObject *, PyEval_GetFrame, (void))                                            \
 	X(false, void *, PyInterpreterState_Get, (void))                                         \
+	X(false, void *, _PyInterpreterState_Get, (void))                                        \
 	X(false, PyObject *, _PyEval_EvalFrameDefault, (PyObject *, int))                        \
 	X(false, evaluate_in_thread *, _PyInterpreterState_GetEvalFrameFunc, (void *))           \
 	X(false, void, _PyInterpreterState_SetEvalFrameFunc, (void *, evaluate_in_thread *))     \
@@ -92,7 +96,10 @@ extern struct python_api python;
 /* False: this is no CPython that we know. */
 bool python_find(void);
 
-/* The current PyInterpreterState; before 3.9 the main one. */
+/* The current PyThreadState; NULL: there is none. */
+void *python_thread(void);
+
+/* The current PyInterpreterState; before 3.8 the main one. */
 void *python_interpreter(void);
 
 #endif

@@ -6,27 +6,43 @@
 #include "preload/calls_python.h"
 
 /**
- * @on: calls are recorded; @native: those of functions in C, too; @over: not 0: nothing more is to be
+ * @on: calls are recorded; @ended: they were
+ * @native: those of functions in C, too
+ * @over: not 0: nothing is to be recorded, not yet or no more
  */
 struct calls {
-	bool on, native;
+	atomic_bool on, ended;
+	bool native;
 	const volatile uint32_t *over;
 };
 
 extern struct calls calls;
 
-/* Ends the recording: by the thread that notices first; by each one, where each has a function. */
+static inline bool calls_are_over(void)
+{
+	return *__atomic_load_n(&calls.over, __ATOMIC_RELAXED);
+}
+
+/* Begins in the current interpreter, if calls are recorded, and as soon as they are. NULL, or why that
+ * is not possible. */
+const char *calls_start_here(void);
+
+/* Ends the recording, if it has begun: in each interpreter by the thread that notices first; by each
+ * one, where each has a function. */
 void calls_stop(void);
 
-/* From 3.12 on; NULL, or why it could not start. */
+/* In the current interpreter, as all that follow; from 3.12 on; NULL, or why it could not start. */
 const char *calls_monitor_start(void);
 void calls_monitor_stop(void);
 
-/* From 3.6 to 3.10; false: not in this interpreter. */
+/* From 3.6 to 3.10; false: not in this interpreter. _begin: a frame runs, of which it learns. */
+void calls_eval_begin(void);
 bool calls_eval_start(void);
+bool calls_eval_is_on(void);
 void calls_eval_stop(void);
 
 /* Up to 3.11. The program's own profile functions stay. */
+void calls_profile_begin(void);
 const char *calls_profile_start(void);
 void calls_profile_stop(void);
 
@@ -39,6 +55,8 @@ bool calls_native_begin(PyObject *missing);
 /* code: of the caller; first: what a method may be called for, NULL: it is bound */
 void calls_record_native(PyObject *code, enum preload_call_type type, PyObject *function,
                          PyObject *first);
+
+void calls_native_in_child(void);
 
 /* Whether there is a result, of which nothing is wanted. */
 bool calls_drop(PyObject *result);
@@ -78,7 +96,7 @@ static inline __attribute__((always_inline)) bool calls_record_at_once(PyObject 
 	bool begins = type < PRELOAD_CALL_RETURN;
 	uint32_t number;
 
-	if (UNLIKELY(*calls.over))
+	if (UNLIKELY(calls_are_over()))
 		return false;
 	if (!begins && me->code == code) {
 		me->code = NULL;

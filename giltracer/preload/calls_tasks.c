@@ -26,7 +26,7 @@ static struct {
 	struct {
 		PyObject *task, *name;
 	} named[NAMED];
-	uint32_t names;
+	_Atomic uint32_t names;
 } tasks;
 
 struct calls_loops *calls_loops(void)
@@ -119,13 +119,15 @@ static void say_new_name(struct calls_self *me, PyObject *task, PyObject *name,
 {
 	char text[CALLS_TEXT_MAX + 1];
 	size_t len = calls_put_text(text, name);
+	uint32_t number;
 
 	text[len] = '\0';
-	if (!len || is_default(task, text, len) || tasks.names == PRELOAD_TASK_NAMES_MAX)
+	if (!len || is_default(task, text, len) || tasks.names >= PRELOAD_TASK_NAMES_MAX)
 		return;
-	process_log(&(struct preload_entry){ .type = PRELOAD_TASK_NAME, .number = ++tasks.names },
-	            text, len + 1);
-	calls_say_value(me, PRELOAD_SAY_NAME, tasks.names);
+	number = ++tasks.names;
+	process_log(&(struct preload_entry){ .type = PRELOAD_TASK_NAME, .number = number }, text,
+	            len + 1);
+	calls_say_value(me, PRELOAD_SAY_NAME, number);
 }
 
 static size_t slot_of(PyObject *task)

@@ -172,6 +172,7 @@ enum preload_entry_type {
 	PRELOAD_TASK_NAME, /* name of a task: number; text: the name and zeros */
 	PRELOAD_ENDED,     /* the process ends, with all its threads */
 	PRELOAD_ALIVE,     /* by the launcher, with PRELOAD_STOP: process number was still alive */
+	PRELOAD_UNRECORDED, /* interpreter number of the process: its Python calls are not recorded */
 };
 
 #define PRELOAD_COROUTINE (1ull << 32)

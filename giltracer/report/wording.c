@@ -159,6 +159,9 @@ void wording_add_flaw(struct str *out, const struct slices *slices)
 	case SLICES_CUT:
 		say_trace_cut(out);
 		return;
+	case SLICES_UNRECORDED:
+		say_trace_unrecorded(out, slices->flawed);
+		return;
 	case SLICES_ASIDE:
 		say_trace_aside(out, slices->flawed);
 		return;

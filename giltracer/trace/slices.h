@@ -41,6 +41,7 @@ enum slices_flaw {
 	SLICES_OVERFLOW,    /* the tracer's buffer overflowed: its oldest calls are missing */
 	SLICES_DROPPED,     /* calls without a usable time are missing */
 	SLICES_CUT,         /* there was no more room, and the last calls are missing */
+	SLICES_UNRECORDED,  /* recording could not start in interpreters: calls are missing */
 	SLICES_ASIDE,       /* calls are missing of threads that the program profiled itself */
 	SLICES_OVERLAPPING, /* calls outlast their caller */
 	SLICES_AFRESH,      /* calls are missing of processes that the program started afresh */

@@ -196,10 +196,12 @@ class NativeTrace:
             sys.modules['_imp'].create_dynamic(self)
         except ImportError as e:
             # The library is not a module: it hands over its functions as the arguments of this error.
-            if len(e.args) == 3:
-                self.begin, stop, self.say_cost = e.args
+            if len(e.args) == 4:
+                self.begin, stop, self.say_cost, watch = e.args
                 # Runs before Tracing.stop, so that the trace does not show that.
                 atexit.register(stop)
+                if sys.version_info >= (3, 8):
+                    watch_interpreters(watch)
                 return
             self.note('could not be loaded: %s' % e)
         except SystemError:
@@ -262,6 +264,24 @@ class ImportHook:
                 self.hook(spec)
                 return spec
         return None
+
+
+class InterpretersHook(ImportHook):
+    def __init__(self, name, watch):
+        self.watch = watch
+        super().__init__(name)
+
+    def hook(self, spec):
+        self.watch()
+
+
+def watch_interpreters(watch):
+    """Before the program makes its first interpreter, which needs this module."""
+    name = '_interpreters' if sys.version_info >= (3, 13) else '_xxsubinterpreters'
+    if name in sys.modules:
+        watch()
+    else:
+        InterpretersHook(name, watch)
 
 
 # ---- the threads' names

@@ -750,6 +750,9 @@ static void read_threads(struct reader *r)
 		ret->flaw = SLICES_OVERFLOW;
 	} else if (r->cut) {
 		ret->flaw = SLICES_CUT;
+	} else if (r->log.unrecorded) {
+		ret->flaw = SLICES_UNRECORDED;
+		ret->flawed = r->log.unrecorded;
 	} else if (r->log.aside) {
 		ret->flaw = SLICES_ASIDE;
 		ret->flawed = r->log.aside;

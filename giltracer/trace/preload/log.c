@@ -162,6 +162,8 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 			log->unwritten_stamp = e->stamp;
 	} else if (e->type == PRELOAD_ASIDE) {
 		log->aside++;
+	} else if (e->type == PRELOAD_UNRECORDED) {
+		log->unrecorded++;
 	} else if (e->type == PRELOAD_CALL_COST) {
 		log->call_cost_ps = e->value;
 	} else if (e->type == PRELOAD_PROCESS) {

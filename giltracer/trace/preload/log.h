@@ -70,6 +70,7 @@ struct preload_pair {
  * @unwritten_stamp: from when on some process could not write; 0: none
  * @alive: pids of processes that existed at the end
  * @aside: threads whose calls were not recorded, because the program profiled them itself
+ * @unrecorded: interpreters in which recording could not start
  * @call_cost_ps: the time to record a Python call; 0: unknown
  * @cut: number of logs that end in the middle of an entry, or have an invalid one; @cut_stamp: the
  * earliest
@@ -78,7 +79,7 @@ struct preload_log {
 	VEC(struct preload_process) processes;
 	VEC(struct preload_pair) pairs;
 	uint64_t bytes;
-	uint32_t cut, aside;
+	uint32_t cut, aside, unrecorded;
 	uint64_t unwritten_stamp, stop_stamp, cut_stamp, call_cost_ps;
 	struct idmap alive;
 	char *own; /* folder of giltracer's own code; NULL: unknown */
