@@ -97,10 +97,7 @@ function goToSleep(index, x) {
 
 export function asleepDraw() {
 	fill($("blame-h"), "Where the threads sleep");
-	fill(
-		$("blame-hint"),
-		"Threads hardly waited for the GIL. They slept in these lines of Python:",
-	);
+	fill($("blame-hint"), "Few GIL waits. Threads slept in these lines of Python:");
 	fill($("blame-note"));
 	const index = passWithStacks();
 	if (index === undefined)

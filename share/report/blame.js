@@ -54,7 +54,7 @@ export function blameDraw() {
 			h("b", "is blocked"),
 			", by a lock or because it is stopped, until a row’s thread ",
 			h("b", "releases"),
-			" it. Click a cell to see only these two threads.",
+			" it. Click a cell to see only these two.",
 		);
 	const all = crowds();
 	const leftOut = pass().blame.reduce((n, b) => n + (b.holder === LEFT_OUT ? b.pairs : 0), 0);

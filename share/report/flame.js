@@ -90,7 +90,7 @@ const SHAPES = [
 		"Without native frames: their time is that of the Python call they ran in",
 	],
 	["merged", "Merge threads", "All threads as one"],
-	["inverted", "Inverted", "Innermost functions first, with their callers"],
+	["inverted", "Inverted", "Innermost functions first"],
 ];
 
 // The time in frames that match the search; a match within another one does not count again.

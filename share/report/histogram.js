@@ -136,7 +136,7 @@ export function histogramDraw() {
 		".";
 	fill(
 		box,
-		h("p.hint", summary + " (Read from the buckets, accurate to about 2 %.)"),
+		h("p.hint", summary + " (From the buckets: accurate to about 2 %.)"),
 		svg(
 			"svg",
 			{

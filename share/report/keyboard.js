@@ -37,7 +37,7 @@ const KEYS = [
 	["[  ]", "previous, next wait of the thread"],
 	["F", "fit everything, then the pinned span"],
 	["/", "search; Enter or N next, Shift+N previous"],
-	["K", "keep the pinned thread at the top, or release it (also by a click on its name)"],
+	["K", "keep the pinned thread at the top, or release it (or click its name)"],
 	["Enter", "zoom to the pinned span, or to the longest delay of tasks"],
 	["T", "light or dark"],
 	["Esc", "unpin, clear the range, clear the filter"],
@@ -54,10 +54,7 @@ const WORDS = [
 	],
 	["no GIL", "in C code that released it, or asleep"],
 	["hand-off", "the GIL is free, the next thread not yet running"],
-	[
-		"unknown",
-		"before a thread's first event, or records were lost; not included in other percentages",
-	],
+	["unknown", "before a thread's first event, or records were lost; in no other percentage"],
 	[
 		"switch interval",
 		"how long Python lets a thread keep the GIL while others wait: 5 ms. " +

@@ -168,7 +168,7 @@ function tablesDraw() {
 		h("b", "Whole recording"),
 		gilKnown()
 			? [
-					h("span", gilText("colour: holder", "colour: thread that stops the others")),
+					h("span", gilText("colour: holder", "colour: thread stopping others")),
 					h("span", gilText("dark: number of waiters", "dark: number of blocked")),
 				]
 			: !samplesAlone() && h("span", "all threads together"),

@@ -75,7 +75,7 @@ export function stepsOf(w) {
 	holds.forEach((x, k) => {
 		if (left > 0 && k >= TURNS_MAX / 2 && k < TURNS_MAX / 2 + left) {
 			if (k === TURNS_MAX / 2)
-				say(x.from, x.thread, left + " more holds of other threads are left out here.");
+				say(x.from, x.thread, left + " more holds of other threads are left out.");
 			return;
 		}
 		const name = threadLabel(x.thread);

@@ -114,7 +114,7 @@ export const sandwichShow = inSteps(function* (key, python) {
 	facts.push([
 		"Waits caused",
 		fmtDur(caused) + " in holds that mostly ran it",
-		unknown > 0 && ", and up to " + fmtDur(unknown) + " in holds whose function is unknown",
+		unknown > 0 && ", and up to " + fmtDur(unknown) + " in unknown functions",
 	]);
 	draw();
 });

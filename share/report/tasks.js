@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tasks of event loops by group: lanes with the numbers of tasks that ran, were late and waited, and
-// a table.
+// Tasks of event loops by group: lanes with the numbers of tasks that ran, were late and waited,
+// and a table.
 
 import {meta, pass, report, taskLanes, threadLabel} from "./data.js";
 import {$, code, fill, h, soft, tally} from "./dom.js";
@@ -154,8 +154,8 @@ export function tasksDraw() {
 		unknown > 0 &&
 			" For " +
 				fmtDur(unknown) +
-				" it is not known whether tasks on uvloop waited or were late, because uvloop does not show when a task becomes ready.",
-		left && " The timeline has only the " + lanes.length + " groups with the most delay.",
+				" it is unknown whether tasks on uvloop waited or were late.",
+		left && " The timeline shows the " + lanes.length + " groups with the most delay.",
 	);
 	const column = (head, key, title, text = fmtDur) =>
 		tally(
@@ -190,7 +190,7 @@ export function tasksDraw() {
 				column(
 					"GIL wait",
 					"late_gil_wait_ns",
-					"Part of late: the event loop’s thread waited for the GIL",
+					"Of late: the event loop’s thread waited for the GIL",
 				),
 				column("Unknown", "unknown_ns", "It is not known whether they waited or were late"),
 				tally("Longest delay", "longest_late_ns", ns, r =>

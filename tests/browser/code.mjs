@@ -142,7 +142,7 @@ is(
 		"Time in the selected range (100 ms)",
 		"18.0 ms, by itself 2.00 ms",
 		"52.0 ms, by itself 40.0 ms",
-		"52.0 ms in holds that mostly ran it, and up to 20.0 ms in holds whose function is unknown",
+		"52.0 ms in holds that mostly ran it, and up to 20.0 ms in unknown functions",
 	],
 	"of the selected range: waited, held, by itself, and the waits that it caused",
 );
