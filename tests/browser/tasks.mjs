@@ -233,13 +233,13 @@ await fake.mouse.click(never.x, never.y);
 await quiet(fake);
 is(await view(fake), before, "of a group that never was late there is nothing to zoom to");
 ok(
-	(await fake.textContent("#tasks-note")).includes("only the 16 groups"),
+	(await fake.textContent("#tasks-note")).includes("shows the 16 groups"),
 	"what the timeline leaves out is said",
 );
 ok(
 	(await fake.textContent("#tasks-note"))
 		.replace(/\u00a0/g, " ")
-		.includes("For 8.50 µs it is not known whether tasks on uvloop waited or were late"),
+		.includes("For 8.50 µs it is unknown whether tasks on uvloop waited or were late"),
 	"and what is not known of them",
 );
 is(
