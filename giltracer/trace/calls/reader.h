@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files that read the library's Python calls share. Nobody else needs it. */
+#ifndef GILTRACER_TRACE_CALLS_READER_H
+#define GILTRACER_TRACE_CALLS_READER_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "perfdata/cursor.h"
+#include "preload/format.h"
+#include "trace/calls/tasks.h"
+#include "trace/preload/log.h"
+#include "trace/slices.h"
+
+#define NO_SLICE UINT32_MAX
+#define NO_NAME  UINT32_MAX
+
+/* Records of one thread in one file. */
+struct part {
+	struct cursor records;
+	uint32_t pid, tid;
+	uint32_t process; /* index in the log */
+	uint64_t stamp;   /* of its start */
+	bool begins;      /* with the thread's first record */
+};
+
+/* A call that has not ended. slice: NO_SLICE: it is not shown */
+struct open_call {
+	uint32_t slice, code;
+};
+
+/**
+ * A process's names.
+ * @ids: by index of its function
+ * @trio: the folder of trio's package, with a slash at its end, not terminated; NULL: unknown
+ */
+struct process_names {
+	VEC(uint32_t) ids;
+	uint64_t last_ns;
+	const char *trio;
+	size_t trio_len;
+};
+
+/**
+ * A recording that is read.
+ * @maps: its files of calls, into which the parts point
+ * @names: by index of the process in the log
+ * @open: calls of the thread at hand that have not ended, outermost first
+ * @text: scratch
+ * @end_ns: of the recording; 0: unknown
+ * @overlapping: calls that outlast their caller
+ * @overflow: older calls were not kept; @cut: there was no room for later ones
+ */
+struct reader {
+	struct preload_log log;
+	VEC(struct filemap) maps;
+	VEC(struct part) parts;
+	VEC(struct process_names) names;
+	VEC(struct open_call) open;
+	struct calls_tasks tasks;
+	struct str text;
+	uint64_t end_ns, overlapping;
+	uint64_t entries, shortest_ns; /* see struct preload_control */
+	bool overflow, cut;
+	struct slices *ret;
+};
+
+/* @depth: of what is shown; @recorded: all calls; @last_ns: the latest time so far: none is
+ * before it */
+struct calls {
+	VEC(struct slice) v;
+	uint16_t max_depth;
+	unsigned depth;
+	uint64_t last_ns, recorded;
+};
+
+static inline unsigned type_of(uint64_t word)
+{
+	return (unsigned)(word & ((1u << PRELOAD_CALL_TYPE_BITS) - 1));
+}
+
+static inline uint32_t number_of(uint64_t word)
+{
+	return (uint32_t)(word >> PRELOAD_CALL_TYPE_BITS) & ((1u << PRELOAD_CALL_CODE_BITS) - 1);
+}
+
+static inline uint64_t value_of(uint64_t word)
+{
+	return word >> (PRELOAD_CALL_TYPE_BITS + PRELOAD_CALL_CODE_BITS);
+}
+
+static inline bool says(uint64_t word, enum preload_say what)
+{
+	return type_of(word) == PRELOAD_CALL_SAY && number_of(word) == what;
+}
+
+/* ---- parts.c */
+
+/* Find the parts of a file of calls. A file to which nothing was written has none. */
+int calls_add_records(struct reader *r, const void *data, size_t size, struct error *err);
+
+/* If one thread's records end because there was no more room, all threads end there: what came
+ * later is incomplete. */
+void calls_note_unwritten(struct reader *r, uint64_t stamp);
+
+/* The stamp of its first call. */
+uint64_t calls_first_stamp(const struct part *part);
+
+/* ---- functions.c */
+
+/* The function of this number; NULL if its process did not describe it. */
+const struct preload_code *calls_function(const struct reader *r, const struct part *part,
+                                          uint32_t number);
+
+/* Its name; NO_NAME: a function of giltracer itself, which is not shown. */
+uint32_t calls_function_name(struct reader *r, const struct part *part, uint32_t number);
+
+/* Find the folder of trio's package among the functions of a process. */
+void calls_find_trio(struct process_names *names, const struct preload_process *p);
+
+/* Whether the function belongs to Python's own library or to trio. */
+bool calls_is_library(const struct reader *r, const struct part *part,
+                      const struct preload_code *code);
+
+/* Whether the function is trio's loop. */
+bool calls_is_trio_loop(const struct reader *r, const struct part *part,
+                        const struct preload_code *code);
+
+/* Whether the function creates tasks. */
+bool calls_creates_task(const struct preload_code *code);
+
+/* Whether the function is the caller to report: one of the program, or a coroutine of Python's own
+ * library. */
+bool calls_is_caller(const struct reader *r, const struct part *part,
+                     const struct preload_code *code);
+
+/* ---- records.c */
+
+/* Add the calls of a part to those of its thread. */
+void calls_read_part(struct reader *r, struct calls *calls, const struct part *part);
+
+/* A call that never ended lasts until the end of the recording, or of what is known. */
+void calls_close_open(struct reader *r, const struct calls *calls, uint64_t t);
+
+/* ---- kept.c */
+
+/* Apply the filters of the recording to threads; those of each process follow one another.
+ * processes: of each thread, its process */
+void calls_keep_last(struct reader *r, struct slice_thread *threads, const uint32_t *processes,
+                     size_t count);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns the records of a thread into calls, and into events of tasks. */
+#include <string.h>
+
+#include "trace/calls/reader.h"
+#include "trace/names.h"
+
+/* How many callers further out to search for the end of a call. */
+#define SEARCH_MAX 256
+
+/* How many callers are looked at for the one that is none of trio's or of Python's own. */
+#define CALLERS_MAX 16
+
+/* sys.monitoring tells whether a coroutine begins or goes on. */
+#define TELLS_START 12
+
+static void begin_call(struct reader *r, struct calls *calls, const struct part *part,
+                       uint32_t code, uint64_t t)
+{
+	uint32_t name = calls_function_name(r, part, code);
+	uint16_t depth = (uint16_t)(calls->depth < UINT16_MAX ? calls->depth : UINT16_MAX);
+
+	calls->recorded++;
+	if (name == NO_NAME || calls->v.n == NO_SLICE) {
+		*vec_push(&r->open) = (struct open_call){ NO_SLICE, code };
+		return;
+	}
+	*vec_push(&r->open) = (struct open_call){ (uint32_t)calls->v.n, code };
+	*vec_push(&calls->v) =
+		(struct slice){ .start_ns = t, .name = name, .depth = depth, .flags = SLICE_OPEN };
+	if (depth > calls->max_depth)
+		calls->max_depth = depth;
+	calls->depth++;
+	r->ret->total++;
+}
+
+static void close_slice(struct calls *calls, uint32_t i, uint64_t t)
+{
+	struct slice *s;
+
+	if (i == NO_SLICE)
+		return;
+	s = &calls->v.v[i];
+	s->dur_ns = t - s->start_ns;
+	s->flags = 0;
+	calls->depth--;
+}
+
+/* ---- tasks */
+
+/* Which function has the loop's library put something into the queue. Beyond what the loop runs
+ * is the loop, which trio's is itself. */
+static void put_ready(struct reader *r, const struct part *part, uint64_t t)
+{
+	struct calls_tasks *c = &r->tasks;
+	size_t first = c->runs.n ? c->runs.v[c->runs.n - 1].calls : 0;
+	size_t least = r->open.n > CALLERS_MAX ? r->open.n - CALLERS_MAX : 0;
+	uint32_t function = 0;
+	bool creates = false;
+
+	for (size_t i = r->open.n; !function && i > (first > least ? first : least); i--) {
+		uint32_t number = r->open.v[i - 1].code;
+		const struct preload_code *code = calls_function(r, part, number);
+
+		if (code && code->native)
+			continue;
+		if (calls_is_caller(r, part, code))
+			function = calls_function_name(r, part, number);
+		else if (calls_is_trio_loop(r, part, code))
+			break;
+		else
+			creates |= calls_creates_task(code);
+	}
+	calls_tasks_ready(c, t, function == NO_NAME ? 0 : function, creates);
+}
+
+/* Of what was said: with a time, or for a record that follows. */
+static void say(struct reader *r, const struct part *part, uint64_t word)
+{
+	const struct preload_process *p = &r->log.processes.v[part->process];
+	uint64_t value = value_of(word);
+	const char *name;
+
+	if (number_of(word) == PRELOAD_SAY_NAME) {
+		name = value < p->task_names.n ? p->task_names.v[value] : NULL;
+		value = name ? names_id(r->ret->names, name, strlen(name)) : 0;
+	}
+	calls_tasks_say(&r->tasks, number_of(word), value);
+}
+
+static void begin_coroutine(struct reader *r, const struct part *part, uint64_t word)
+{
+	const struct preload_code *code = calls_function(r, part, number_of(word));
+
+	if (code && code->coroutine)
+		calls_tasks_begin(&r->tasks, calls_function_name(r, part, number_of(word)),
+		                  type_of(word) == PRELOAD_CALL_START &&
+		                          code->minor >= TELLS_START);
+}
+
+static void end_coroutine(struct reader *r, const struct part *part, uint64_t word)
+{
+	const struct preload_code *code = calls_function(r, part, number_of(word));
+
+	if (code && code->coroutine)
+		calls_tasks_end(&r->tasks, type_of(word),
+		                calls_function_name(r, part, number_of(word)),
+		                calls_is_library(r, part, code));
+}
+
+/* ---- ends of calls */
+
+/* Calls of functions in C whose end was not recorded: they end with their caller. */
+static void end_native(struct reader *r, struct calls *calls, const struct part *part, size_t from,
+                       uint64_t t)
+{
+	for (size_t i = from; i < r->open.n; i++) {
+		const struct preload_code *code = calls_function(r, part, r->open.v[i].code);
+
+		if (!code || !code->native)
+			return;
+	}
+	while (r->open.n > from)
+		close_slice(calls, r->open.v[--r->open.n].slice, t);
+}
+
+/* An end without a beginning belongs to a call that was running before. If the call that ends is
+ * not the innermost, those that it called end first: the program switched to another stack, as
+ * greenlets do. */
+static void end_call(struct reader *r, struct calls *calls, const struct part *part, uint32_t code,
+                     uint64_t t)
+{
+	size_t i = r->open.n, least = i > SEARCH_MAX ? i - SEARCH_MAX : 0;
+
+	while (i > least && r->open.v[i - 1].code != code)
+		i--;
+	if (i-- == least)
+		return;
+	end_native(r, calls, part, i + 1, t);
+	close_slice(calls, r->open.v[i].slice, t);
+	r->overlapping += r->open.n - 1 - i;
+	memmove(&r->open.v[i], &r->open.v[i + 1], (r->open.n - 1 - i) * sizeof(*r->open.v));
+	r->open.n--;
+}
+
+void calls_close_open(struct reader *r, const struct calls *calls, uint64_t t)
+{
+	for (size_t i = 0; i < r->open.n; i++) {
+		struct slice *s;
+
+		if (r->open.v[i].slice == NO_SLICE)
+			continue;
+		s = &calls->v.v[r->open.v[i].slice];
+		s->dur_ns = t > s->start_ns ? t - s->start_ns : 0;
+	}
+	r->open.n = 0;
+}
+
+static bool has_stamp(uint64_t word)
+{
+	return type_of(word) != PRELOAD_CALL_SAY || says(word, PRELOAD_SAY_ASIDE) ||
+	       (number_of(word) >= PRELOAD_SAY_READY && number_of(word) <= PRELOAD_SAY_RAN);
+}
+
+static void read_record(struct reader *r, struct calls *calls, const struct part *part,
+                        uint64_t word, uint64_t t)
+{
+	if (says(word, PRELOAD_SAY_READY)) {
+		put_ready(r, part, t);
+	} else if (says(word, PRELOAD_SAY_ASIDE)) {
+		calls_close_open(r, calls, t);
+		calls->depth = 0;
+	} else if (type_of(word) == PRELOAD_CALL_SAY) {
+		calls_tasks_mark(&r->tasks, number_of(word), t, r->open.n);
+	} else if (type_of(word) < PRELOAD_CALL_RETURN) {
+		begin_call(r, calls, part, number_of(word), t);
+		if (r->tasks.runs.n)
+			begin_coroutine(r, part, word);
+	} else {
+		if (r->tasks.runs.n)
+			end_coroutine(r, part, word);
+		end_call(r, calls, part, number_of(word), t);
+	}
+}
+
+void calls_read_part(struct reader *r, struct calls *calls, const struct part *part)
+{
+	struct cursor c = part->records;
+	struct process_names *names = &r->names.v[part->process];
+	uint64_t high = 0;
+	size_t near = 0;
+
+	while (cursor_left(&c)) {
+		uint64_t word = cursor_u64(&c), stamp, t;
+
+		if (says(word, PRELOAD_SAY_TIME))
+			high = value_of(word) << PRELOAD_CALL_STAMP_BITS;
+		if (!has_stamp(word)) {
+			say(r, part, word);
+			continue;
+		}
+		stamp = high | value_of(word);
+		if (c.bad || stamp > r->log.stop_stamp)
+			break;
+		t = preload_log_time(&r->log, stamp, &near);
+		if (t < calls->last_ns)
+			t = calls->last_ns;
+		calls->last_ns = t;
+		read_record(r, calls, part, word, t);
+	}
+	if (calls->last_ns > names->last_ns)
+		names->last_ns = calls->last_ns;
+}
