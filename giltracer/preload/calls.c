@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Switches the recording of Python calls on and off. share/python/program.py gets start, stop, cost
- * and watch as the arguments of the ImportError by which the library, imported as a module, fails: so no module
- * of ours is left in the program.
+ * Switches the recording of Python calls on and off. share/python/program.py imports the library
+ * as a module. The import fails with an ImportError whose arguments are start, stop, cost and
+ * watch, so that no module of ours is left in the program.
  */
 #include "preload/calls_interpreters.h"
 #include "preload/calls_lock.h"
@@ -34,9 +34,9 @@ const char *calls_folder(void)
 	return *folder ? folder : NULL;
 }
 
-/* Runs before CPython reads the environment: the program, and the programs that it executes, have
- * the environment that they would have without us. A script that starts CPython, such as pyenv's,
- * passes ours on. */
+/* This runs before CPython reads the environment: the program, and the programs that it executes,
+ * have the environment that they would have without us. A process without CPython, such as a script
+ * of pyenv that starts it, passes our variables on. */
 __attribute__((constructor)) static void clean_environment(void)
 {
 	const char *dir = secure_getenv(PRELOAD_CALLS_ENV), *others;
@@ -60,7 +60,7 @@ void calls_stop(void)
 {
 	PyObject *type, *value, *trace;
 
-	/* In a subinterpreter it may not yet have begun. */
+	/* The recorder of a subinterpreter may be called before recording has begun. */
 	if (!calls.on && !calls.ended)
 		return;
 	calls.on = false;
@@ -93,7 +93,7 @@ calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at, P
 		calls_record_role(code, type, number, at, value);
 }
 
-/* What recording needs to know, in whichever interpreter it begins first. */
+/* Called by start and watch, whichever comes first, and then again by the other. */
 static bool prepare(void)
 {
 	process_begin();
@@ -117,7 +117,7 @@ const char *calls_start_here(void)
 	return calls_profile_start();
 }
 
-/* Returns None, or a str that says why it is not possible. */
+/* Returns None, or a str with the reason why recording cannot start. */
 static PyObject *start(PyObject *module, PyObject *nothing)
 {
 	static const uint32_t not_over = 0;
@@ -151,8 +151,9 @@ static PyObject *stop(PyObject *module, PyObject *nothing)
 	return python.none;
 }
 
-/* The program is about to import the module that makes interpreters: what they are is recorded from
- * their beginning on, in case they live longer than the time before recording. */
+/* Called when the program is about to import the module that makes interpreters. The recorder is
+ * installed in each new interpreter at once, because the interpreter may still exist when recording
+ * begins. */
 static PyObject *watch(PyObject *module, PyObject *nothing)
 {
 	(void)module;
@@ -163,7 +164,7 @@ static PyObject *watch(PyObject *module, PyObject *nothing)
 	return python.none;
 }
 
-/* What recording a call costs, in ps. */
+/* Log the overhead of recording a call. ps: in picoseconds */
 static PyObject *cost(PyObject *module, PyObject *ps)
 {
 	long value = python.PyLong_AsLong(ps);

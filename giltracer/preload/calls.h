@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder of Python calls. CPython calls it at each call and return, in the thread that it
- * happens in, with the GIL held: that guards all that threads of one interpreter share here. What all
- * interpreters share is guarded by the lock of calls_lock.h, or read and written atomically.
+ * The recorder of Python calls. CPython calls it at each call and return, in the thread in which
+ * that happens, with the GIL held. The GIL guards the data that the threads of one interpreter
+ * share. The data that all interpreters share is guarded by the lock of calls_lock.h, or read and
+ * written atomically.
  *
- * The interpreter is reached by names alone: no header of any version is needed.
+ * CPython's functions are found by their names, so no header of any version is needed.
  */
 #ifndef GILTRACER_PRELOAD_CALLS_H
 #define GILTRACER_PRELOAD_CALLS_H
 
 #include "preload/internal.h"
 
-/* What we need of Python.h. Objects are never looked into, except at what calls_python.c verifies.
- */
+/* The types of Python.h that are used. Members of objects are read at the offsets that the running
+ * version uses. */
 typedef struct python_object PyObject;
 typedef intptr_t Py_ssize_t;
 
 struct calls_stream;
 
 /**
- * What a thread knows of itself.
- * @at, @end: where its next record goes, and where what is mapped for it ends
+ * The recorder's state of a thread.
+ * @at, @end: where its next record goes, and the end of the space for records
  * @code: of the call that began last, if nothing happened since; @number: its number
- * @high: of the stamp of the last record, the bits that records do not have
+ * @high: upper bits of the last record's stamp, which records do not contain
  */
 struct calls_self {
 	uint64_t *at, *end;
@@ -38,21 +39,22 @@ extern __thread struct calls_self calls_self __attribute__((tls_model("initial-e
 
 bool calls_file_begin(void);
 
-/* Room for a record more, or a stream to begin with; false: there is none, which is counted. */
+/* Make room for a record; a thread without a file gets one. Returns false if there is no room; the
+ * record is then counted as lost. */
 bool calls_extend(struct calls_self *me, uint64_t stamp);
 
-/* The records that follow are of another time than the stamp's lower bits tell. */
+/* Record the upper bits of the stamp, for the records that follow. */
 void calls_put_time(struct calls_self *me, uint64_t stamp);
 
-/* What the next record is about: see enum preload_say. */
+/* Record something about the next record: see enum preload_say. */
 void calls_say_value(struct calls_self *me, enum preload_say what, uint64_t value);
 
-/* Something about the thread, now. */
+/* Record something about the thread, with the current time. */
 void calls_say(struct calls_self *me, enum preload_say what);
 
 void calls_file_in_child(void);
 
-/* A record of now. */
+/* Add a record with the current time. */
 void calls_put(struct calls_self *me, enum preload_call_type type, uint32_t number);
 
 static inline void calls_put_word(struct calls_self *me, uint64_t word)
@@ -63,7 +65,8 @@ static inline void calls_put_word(struct calls_self *me, uint64_t word)
 	__atomic_store_n(at, word, __ATOMIC_RELEASE);
 }
 
-/* The same where there is room and nothing is to be said first; else false. */
+/* Like calls_put, but returns false if there is no room, if PRELOAD_SAY_TIME has to come first, or
+ * if the clock is not the TSC. */
 static inline bool calls_put_at_once(struct calls_self *me, enum preload_call_type type,
                                      uint32_t number)
 {
@@ -80,19 +83,20 @@ static inline bool calls_put_at_once(struct calls_self *me, enum preload_call_ty
 
 /* ---- calls_codes.c */
 
-/* false: this interpreter has no room for numbers. */
+/* Reserve an index for numbers in code objects. Returns false if CPython has none left. */
 bool calls_codes_begin(void);
 void calls_codes_in_child(void);
 
-/* Of a subinterpreter, where recording begins: the same, but all interpreters have the same numbers. */
+/* Reserve the same index in a subinterpreter in which recording begins. Returns false if that is
+ * not possible. */
 bool calls_codes_have_index(void);
 
 /**
- * @index: of our number among those that others keep with a code object
- * @offset: of the list of these in it; 0: unknown
- * @generation: a forked child has a log of its own, which is to have all again
- * @next: the next number; @own: giltracer's own functions have this one and later ones, where calls of
- * functions in C are recorded
+ * @index: of our number in the list of data that others keep with a code object
+ * @offset: of this list in the code object; 0: unknown
+ * @generation: incremented in a forked child, whose own log must describe all functions again
+ * @next: the next number; @own: lowest number of giltracer's own functions, which get the highest
+ * numbers; calls of functions in C by them are not recorded
  */
 struct calls_codes {
 	Py_ssize_t index;
@@ -101,24 +105,27 @@ struct calls_codes {
 
 extern struct calls_codes codes;
 
-/* One that nothing has; 0: there is none. */
+/* Returns a new number; 0: all numbers are used. */
 uint32_t calls_code_new(void);
 
-/* Its number, and above PRELOAD_CALL_CODE_BITS its enum calls_role. */
+/* Returns the code object's number, and above PRELOAD_CALL_CODE_BITS its enum calls_role. A new
+ * code object gets a number; 0: all numbers are used. globals: of the function; NULL: the current
+ * ones */
 uint32_t calls_code_search(PyObject *code, PyObject *globals);
 
-/* As UTF-8, at most CALLS_TEXT_MAX bytes: the length. 0: it has none, or is no str. */
+/* Copy a text as UTF-8, at most CALLS_TEXT_MAX bytes, not terminated. Returns the length; 0: there
+ * is none, or it is not a str. */
 #define CALLS_TEXT_MAX 4096
 size_t calls_put_text(char *ret, PyObject *text);
 size_t calls_put_attribute(char *ret, PyObject *object, const char *attribute);
 
 /* ---- calls_tasks.c */
 
-/* What is to be known of a function's calls besides. */
+/* Why calls of a function are examined in addition to being recorded. */
 enum calls_role {
 	CALLS_OF_NO_ROLE,
 	CALLS_OF_COROUTINE,
-	CALLS_THAT_SCHEDULE, /* asyncio's, by their names */
+	CALLS_THAT_SCHEDULE, /* from here on asyncio: see calls_asyncio.c, calls_uvloop.c */
 	CALLS_THAT_DEFER,
 	CALLS_THAT_RUN,
 	CALLS_THAT_CREATE,
@@ -137,15 +144,16 @@ static inline uint32_t calls_with_role(uint32_t number, enum calls_role role)
 	return (uint32_t)role << PRELOAD_CALL_CODE_BITS | number;
 }
 
-/* Whether objects look as they do in CPython with a GIL: before any call is recorded. */
+/* Call before any call is recorded. Tasks are only recorded if objects have the layout that they
+ * have in CPython with a GIL. */
 void calls_tasks_begin(void);
 
 enum calls_role calls_role_of(PyObject *code);
 
 /**
- * Of a function that has a role, or is not wanted.
+ * Record a call of a function that has a role or is not recorded itself.
  * @code: up to 3.11 it may be NULL
- * @at: up to 3.11 the frame; later the instruction
+ * @at: up to 3.11 the frame; later the offset of the instruction
  * @value: what is returned or yielded; else NULL
  */
 void calls_record_role(PyObject *code, enum preload_call_type type, uint32_t number, PyObject *at,
@@ -155,7 +163,7 @@ void calls_tasks_in_child(void);
 
 /* ---- calls.c */
 
-/* Where only calls are recorded, the folder to write to; else NULL. */
+/* The folder to write to if only calls are recorded; else NULL. */
 const char *calls_folder(void);
 
 void calls_in_child(void);

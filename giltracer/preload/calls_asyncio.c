@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asyncio's own loops: they are Python code. BaseEventLoop._call_soon returns the Handle that it
- * put into the queue, call_at a TimerHandle, and Handle._run runs one. A task's Handle calls a
- * method of the task that is C code.
+ * asyncio's own loops, which are written in Python. BaseEventLoop._call_soon returns the Handle
+ * that it has put into the queue, call_at returns a TimerHandle, and Handle._run runs a handle.
+ * The callback of a task's Handle is written in C.
  */
 #include "preload/calls_asyncio.h"
 
@@ -29,8 +29,9 @@ static bool is_handle(PyObject *object)
 }
 
 /*
- * The task that a callback goes on with: of C's TaskStepMethWrapper, and up to 3.9
- * TaskWakeupMethWrapper, the first member; later also the object of the method task_wakeup.
+ * The task that a callback continues; NULL: none. It is the first member of a TaskStepMethWrapper
+ * (then step is set) and, up to 3.9, of a TaskWakeupMethWrapper, both defined in C. Later it is
+ * also the object of the bound method task_wakeup.
  */
 static PyObject *task_of(PyObject *callback, bool *step)
 {
@@ -64,7 +65,8 @@ static void say_handle(struct calls_self *me, enum preload_say what, PyObject *h
 	python.Py_DecRef(callback);
 }
 
-/* When it is due: by the clock of BaseEventLoop.time. That of another loop is not ours. */
+/* Record when a timer's handle is due, by the clock of BaseEventLoop.time. A time of more than a
+ * second ago or too far ahead is that of another clock, and is not recorded. */
 static void say_due(struct calls_self *me, PyObject *handle)
 {
 	PyObject *when;
@@ -84,7 +86,7 @@ static void say_due(struct calls_self *me, PyObject *handle)
 	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_DUE);
 }
 
-/* The argument of the function that has just been called. */
+/* Record that the loop runs the handle that is the argument of Handle._run. */
 static void say_running(struct calls_self *me, PyObject *at)
 {
 	PyObject *frame = calls_frame(at);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code objects and their numbers. A code object keeps its number itself (PEP 523's co_extra): where
- * its memory is used again, there is none. Its names are written to the log when it is first seen.
+ * Code objects and their numbers. A code object contains its number itself (PEP 523's co_extra),
+ * so a new code object that reuses its memory has none. The names of a code object are written to
+ * the log when it is first seen.
  */
 #include "preload/calls_lock.h"
 #include "preload/calls_record.h"
@@ -80,7 +81,8 @@ static bool is_listed(const char *modules, const char *name, size_t len)
 	return false;
 }
 
-/* Whether the module of a function is recorded, whose code is new. */
+/* Whether the module of a new function is recorded. globals: of the function; NULL: the current
+ * ones */
 static bool is_wanted(PyObject *globals)
 {
 	const char *modules = process.control ? process.control->modules : "";
@@ -102,7 +104,7 @@ static bool is_wanted(PyObject *globals)
 	return wanted;
 }
 
-/* Where giltracer's own code is, with a slash at its end. */
+/* The folder of giltracer's own Python code, with a slash at its end. */
 static char own_folder[CALLS_TEXT_MAX];
 static size_t own_len;
 
@@ -114,7 +116,7 @@ static bool is_own(PyObject *code)
 	       !memcmp(file, own_folder, own_len);
 }
 
-/* The code that starts the recording. */
+/* code: of the function that starts the recording, which is giltracer's own */
 static void find_own(PyObject *code)
 {
 	own_len = calls_put_attribute(own_folder, code, "co_filename");
@@ -189,8 +191,8 @@ static size_t size_of(PyObject *object)
 	return (size_t)pointer_at(pointer_at(object, 8), 32);
 }
 
-/* Where a code object keeps such numbers: what a first one changes of it from nothing to a list that
- * has this number. */
+/* The offset of the list of such numbers in a code object. It is the only member that setting a
+ * first number changes: from NULL to a list with this number. Returns 0 if it is unknown. */
 static uint32_t find_offset(PyObject *code, void *number)
 {
 	size_t size = size_of(code), found = 0;
@@ -220,7 +222,7 @@ static void look_at_one(void)
 	PyObject *frame = python.PyEval_GetFrame ? python.PyEval_GetFrame() : NULL;
 	PyObject *code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
 
-	/* Of generation 0: it has no number yet. */
+	/* This is a number of generation 0, so the code still has to get a valid one. */
 	if (code)
 		codes.offset = find_offset(code, (void *)8);
 	if (code && calls.native)
@@ -230,8 +232,9 @@ static void look_at_one(void)
 		python.Py_DecRef(code);
 }
 
-/* Code objects of all interpreters keep their numbers at the same index, since those of CPython 3.11's
- * own modules are the same objects in all. Indices are given in turn, by each interpreter. */
+/* Code objects have their numbers at the same index in all interpreters, since those of CPython
+ * 3.11's own modules are the same objects in all. Each interpreter assigns indices in ascending
+ * order. */
 bool calls_codes_have_index(void)
 {
 	Py_ssize_t index;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls by the function that evaluates a frame (PEP 523), from CPython 3.6 to 3.10: CPython calls
- * ours in place of its own, which ours calls. The program's own profile and trace functions go on
- * beside it. From 3.11 on, CPython would call another function for each frame, where otherwise it
- * does not.
+ * Records calls by the function that evaluates a frame (PEP 523), in CPython 3.6 to 3.10: CPython
+ * calls ours in place of its own, and ours calls that one. The program's own profile and trace
+ * functions continue to work. From 3.11 on, CPython would have to call a function in C for each
+ * frame, which it otherwise avoids.
  */
 #include "preload/calls_record.h"
 
@@ -19,7 +19,7 @@
 
 /**
  * @last: offset of f_lasti in a frame; @state: of f_state, from 3.10 on
- * @slot: of eval_frame in PyInterpreterState; 0: there are functions for it
+ * @slot: of eval_frame in PyInterpreterState; 0: CPython has functions that get and set it
  */
 struct shape {
 	size_t last, state, slot;
@@ -32,9 +32,10 @@ static const struct shape shapes[LAST_MINOR + 1] = {
 };
 
 /**
- * @known: frames look as this file takes for granted
- * @main: the interpreter that this was seen in
- * @next, @next_in_thread: what evaluates frames without us, in the main interpreter
+ * @known: frames have the layout that this file expects
+ * @main: the main interpreter, in which that was checked
+ * @next: the evaluator that ours calls, before 3.9
+ * @next_in_thread: the same from 3.9 on, in the main interpreter
  * @plain_in_thread: in the other ones, CPython's own function
  */
 static struct {
@@ -60,10 +61,10 @@ static inline bool is_suspended(const PyObject *frame)
 }
 
 /**
- * A call that began.
+ * A call that has begun.
  * @number: of its code; PRELOAD_CALL_CODES_MAX: it is not recorded
- * @generation: of that number: a forked child has others
- * @after: where the record behind the first one goes
+ * @generation: of that number: a forked child assigns other numbers
+ * @after: address after the record of its beginning
  */
 struct begun {
 	uint32_t number, generation;
@@ -101,8 +102,9 @@ static inline struct begun begin(PyObject *frame, int throws)
 	return (struct begun){ number, codes.generation, me->at };
 }
 
-/* The limit of recursion was reached: no instruction of the frame has run, and for a profile
- * function, too, there was no call. Where it raised otherwise, calls came in between. */
+/* Remove the record of a call that failed because the limit of recursion was reached: no
+ * instruction of the frame has run, and a profile function is not told of such a call, either. If
+ * records follow, the frame raised for another reason. */
 static bool take_back(struct calls_self *me, const PyObject *frame, const struct begun *b)
 {
 	const uint32_t record = PRELOAD_CALL_WORD(PRELOAD_CALL_START, b->number, 0ull);
@@ -173,7 +175,7 @@ static PyObject *on_frame_elsewhere(void *thread, PyObject *frame, int throws)
 
 /* ---- on and off */
 
-/* What this file takes for granted of frames is so of the one that runs. */
+/* Whether the running frame has the layout that this file expects. */
 static bool is_frame_known(void)
 {
 	PyObject *frame = python.PyEval_GetFrame(), *code;
@@ -196,14 +198,14 @@ void calls_eval_begin(void)
 	eval.known = is_frame_known();
 }
 
-/* interp->eval_frame, where CPython has no function that sets it. */
+/* The address of interp->eval_frame, for versions without a function that sets it. */
 static evaluate_frame **slot_of(char *interpreter)
 {
 	return (evaluate_frame **)(void *)(interpreter + eval.shape.slot);
 }
 
-/* In the main interpreter, ours calls whichever function evaluated frames already. In all others it is
- * one function, which can only be CPython's own. */
+/* In the main interpreter, ours calls the evaluator that was set before. In all others, only
+ * CPython's own is supported, because one variable holds it for all of them. */
 static bool set_by_function(char *interpreter)
 {
 	evaluate_in_thread *before = python._PyInterpreterState_GetEvalFrameFunc(interpreter);
@@ -224,7 +226,7 @@ static bool set_slot(char *interpreter)
 {
 	evaluate_frame **slot = slot_of(interpreter);
 
-	/* Another value: this is not the slot, or others evaluate frames. */
+	/* If it has another value, this is not the slot, or another tool evaluates frames. */
 	if (*slot != python._PyEval_EvalFrameDefault)
 		return false;
 	eval.next = *slot;
@@ -256,7 +258,8 @@ bool calls_eval_is_on(void)
 	return now == on_frame_in_thread || now == on_frame_elsewhere;
 }
 
-/* Whoever came after us calls ours, and goes on to. */
+/* If another tool has replaced our evaluator since, ours stays in use, because that tool calls
+ * it. */
 void calls_eval_stop(void)
 {
 	char *interpreter = python_interpreter();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of Python calls: one for each thread that runs, taken over by the next one when it ends. */
+/* Files of Python calls: each running thread writes to one of its own. When it ends, a new thread
+ * continues the file. */
 #include "preload/calls.h"
 #include "preload/calls_lock.h"
 
@@ -14,9 +15,10 @@
 
 /**
  * A file of records.
- * @at: while no thread has it
- * @header: mapped for good, as is the window of @window_size bytes
- * @written: bytes behind the window
+ * @at: where the next record goes, while no thread owns the file
+ * @window: of @window_size bytes, mapped; a larger one may replace it
+ * @written: number of bytes in the file after the window
+ * @header: stays mapped
  */
 struct calls_stream {
 	uint64_t *at;
@@ -36,16 +38,18 @@ struct block {
 
 __thread struct calls_self calls_self;
 
-/* Records behind a window, in the order in which they were written there. */
+/* The records of a full window, which were appended to the file. */
 struct stretch {
 	struct calls_stream *stream;
-	uint64_t end; /* in the stream's file, behind the window */
+	uint64_t end; /* offset in the data after the window */
 };
 
 #define STRETCHES 65536
 
-/* Guarded by the lock. @stretches: a ring, from first on; NULL: all records are kept. Each is as large
- * as a window. */
+/* Guarded by the lock.
+ * @stretches: a ring, used from @first to @next; NULL: all records are kept. Each stretch is
+ * PRELOAD_CALLS_WINDOW_MAX bytes long.
+ * @most: maximum number of stretches to keep */
 static struct {
 	struct calls_stream *streams;
 	struct block *block;
@@ -73,8 +77,8 @@ static long open_file(const struct calls_stream *s)
 	return syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
-/* Blocks are reserved before they are mapped: to write where a full disk has none ends a program.
- */
+/* Blocks are reserved before they are mapped: if the disk is full, writing to a mapped page without
+ * a block would kill the program. */
 static void *map_reserved(long fd, size_t offset, size_t bytes)
 {
 	void *map = MAP_FAILED;
@@ -83,12 +87,13 @@ static void *map_reserved(long fd, size_t offset, size_t bytes)
 		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, (off_t)offset);
 	if (map == MAP_FAILED)
 		return NULL;
-	/* One fault for all: each page by itself costs more than what is written to it. */
+	/* Populate all pages at once: a page fault for each one would cost more than writing to
+	 * it. */
 	madvise(map, bytes, MADV_POPULATE_WRITE);
 	return map;
 }
 
-/* A larger window in place of the one that is full. */
+/* Map a window; it replaces a smaller one that is full. */
 static bool map_window(struct calls_stream *s, size_t size, uint64_t stamp)
 {
 	long fd;
@@ -125,8 +130,8 @@ static bool write_all(long fd, const char *data, size_t size, uint64_t at)
 	return true;
 }
 
-/* A window says where in the file it belongs, so it is not read twice if the process is killed
- * before the next window is empty. */
+/* A window states where in the file its records belong, so that they are not read twice if the
+ * process is killed after they were appended and before the window is cleared. */
 static void begin_window(struct calls_stream *s)
 {
 	memset(s->window, 0, s->window_size);
@@ -134,7 +139,7 @@ static void begin_window(struct calls_stream *s)
 	*s->at++ = PRELOAD_CALL_WORD(PRELOAD_CALL_SAY, PRELOAD_SAY_WINDOW, s->written);
 }
 
-/* The oldest records of all threads make room for new ones. */
+/* Drop the oldest records of all threads to make room for new ones. */
 static void drop_oldest(void)
 {
 	const struct stretch *oldest = &files.stretches[files.first++ % STRETCHES];
@@ -164,7 +169,8 @@ static void keep_last(struct calls_stream *s)
 	calls_unlock();
 }
 
-/* As many as are asked for, and no more windows than the ring has places: two records are a call. */
+/* Keep as many calls as the user asked for, of two records each. If the ring is too small for that,
+ * all records are kept. */
 static void begin_ring(void)
 {
 	uint64_t entries = process.control ? process.control->entries : 0;
@@ -181,8 +187,8 @@ static void begin_ring(void)
 	files.most = most;
 }
 
-/* The window's records go behind those that the file has: to write many at once costs a fifth of
- * what mapping as many pages does. */
+/* Append the window's records to those that the file has: writing many at once costs a fifth of
+ * mapping as many pages. */
 static bool flush(struct calls_stream *s, uint64_t stamp)
 {
 	long fd;
@@ -206,7 +212,7 @@ static uint64_t *window_end(const struct calls_stream *s)
 	return (uint64_t *)(void *)(s->window + s->window_size);
 }
 
-/* The last place is kept for the record that the time is said for. */
+/* The last place is reserved for the record that follows a PRELOAD_SAY_TIME. */
 static uint64_t *end_of(const struct calls_stream *s)
 {
 	return s->at ? window_end(s) - 1 : NULL;
@@ -238,7 +244,7 @@ static bool open_first(struct calls_stream *s, uint64_t stamp)
 	return true;
 }
 
-/* ---- who has which */
+/* ---- which thread owns which file */
 
 static struct calls_stream *new_place(void)
 {
@@ -287,7 +293,8 @@ static void say(struct calls_self *me, enum preload_say what, uint64_t value)
 	                 __ATOMIC_RELEASE);
 }
 
-/* Each chunk can be read by itself: the ones before it may be gone. */
+/* A chunk begins with the thread and the time, so that it can be read after the chunks before it
+ * were dropped. */
 static void begin_chunk(struct calls_self *me, enum preload_say what, uint64_t stamp)
 {
 	say(me, what, (uint64_t)process_gettid());
@@ -298,7 +305,7 @@ static bool grow(struct calls_self *me, uint64_t stamp)
 {
 	struct calls_stream *s = me->stream;
 
-	/* A zero would end the window. */
+	/* Fill the window, because a zero would end it. */
 	while (!s->full && me->at < window_end(s))
 		say(me, PRELOAD_SAY_TIME, me->high);
 	s->at = me->at;
@@ -338,7 +345,7 @@ static bool take_stream(struct calls_self *me, uint64_t stamp)
 	return true;
 }
 
-/* Two records begin a chunk, and one that is to be written follows. */
+/* A chunk begins with two records, and the record to be written must fit in after them. */
 bool calls_extend(struct calls_self *me, uint64_t stamp)
 {
 	enum preload_say what = me->stream ? PRELOAD_SAY_THREAD : PRELOAD_SAY_BEGIN;
@@ -383,14 +390,14 @@ void calls_say(struct calls_self *me, enum preload_say what)
 {
 	uint64_t stamp = clock_stamp();
 
-	/* A time goes with it. */
+	/* PRELOAD_SAY_TIME comes before it. */
 	if (me->end - me->at < 2 && !calls_extend(me, stamp))
 		return;
 	calls_put_time(me, stamp);
 	say(me, what, stamp);
 }
 
-/* Without the GIL: nothing but the owner's word is changed. */
+/* The thread does not hold the GIL, so this only changes data of the file that it owns. */
 static void thread_ended(void *data)
 {
 	struct calls_self *me = data;
@@ -412,7 +419,7 @@ bool calls_file_begin(void)
 	return files.begun;
 }
 
-/* They are the parent's. */
+/* The files belong to the parent. */
 void calls_file_in_child(void)
 {
 	for (struct calls_stream *s = files.streams; s; s = s->next) {

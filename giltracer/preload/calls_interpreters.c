@@ -5,11 +5,12 @@
 
 #include <sys/mman.h>
 
-/* CPython numbers interpreters from 0 on, and uses no number again. Those that are recorded: */
+/* CPython numbers interpreters from 0 and never reuses a number. Interpreters with higher numbers
+ * than this are not recorded. */
 #define INTERPRETERS_MAX (1 << 24)
 #define WORD_BITS        64
 
-/* @begun: a bit for each interpreter in which recording has begun, or cannot */
+/* @begun: a bit for each interpreter in which recording has begun or cannot begin */
 static struct {
 	void *main;
 	uint64_t *begun;
@@ -27,7 +28,8 @@ void calls_interpreters_note(const void *thread)
 	last_thread = thread;
 }
 
-/* Whether it is to be begun: once for each interpreter. What that does raises events, too. */
+/* Whether to start recording in an interpreter: true once for each. Starting raises events
+ * itself. */
 static bool claim(uint64_t id)
 {
 	uint64_t bit = 1ull << id % WORD_BITS, *word = &interpreters.begun[id / WORD_BITS];
@@ -55,7 +57,7 @@ static void start_here(uint64_t id)
 	python.PyErr_Restore(type, value, trace);
 }
 
-/* An event may be raised where no thread state is the current one. */
+/* An event may be raised while there is no current thread state. */
 static int on_event(const char *event, PyObject *arguments, void *nothing)
 {
 	void *thread = python_thread(), *interpreter;
@@ -76,7 +78,8 @@ static int on_event(const char *event, PyObject *arguments, void *nothing)
 	return 0;
 }
 
-/* Interpreters that were made before: code that is run in them need not raise any event. */
+/* Count the interpreters that exist already as not recorded: code that runs in them may not raise
+ * any event. */
 static void give_up_older(void)
 {
 	void *interpreter = python.PyInterpreterState_Head();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A futex: the locks of libc are what this library watches. */
+/* A futex, because the library observes the locks of libc. */
 #include "preload/calls_lock.h"
 
 #include <errno.h>

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls by sys.monitoring, from CPython 3.12 on, as a tool of its own: what the program does with
- * sys.setprofile, sys.monitoring, cProfile or coverage goes on beside it.
+ * Records calls by sys.monitoring, from CPython 3.12 on. The recorder is a separate tool there, so
+ * the program can use sys.setprofile, sys.monitoring, cProfile or coverage at the same time.
  */
 #include "preload/calls_record.h"
 
 #include <string.h>
 
-/* Of ids 0 to 5, those that have no purpose by name. */
+/* Of the ids 0 to 5, these are the ones that CPython does not name a purpose for. */
 static const int tool_ids[] = { 4, 3 };
 
 #define TOOL_NAME "giltracer"
 
-/* As CPython calls a function with METH_FASTCALL, and as it calls any callable by PEP 590. */
+/* Two functions for each event: one with the signature of METH_FASTCALL, and one with that by which
+ * CPython calls any callable (PEP 590). */
 #define CALLBACK(name, record)                                                                  \
 	static PyObject *name(PyObject *module, PyObject *const *args, size_t count)            \
 	{                                                                                       \
@@ -50,7 +51,7 @@ static struct monitored {
 	{ "PY_RETURN", on_return_vector, { "return", on_return, METH_FASTCALL, NULL } },
 	{ "PY_YIELD", on_yield_vector, { "yield", on_yield, METH_FASTCALL, NULL } },
 	{ "PY_UNWIND", on_unwind_vector, { "unwind", on_unwind, METH_FASTCALL, NULL } },
-	/* of functions in C, too */
+	/* only if calls of functions in C are recorded */
 	{ "CALL", on_c_call_vector, { "c_call", on_c_call, METH_FASTCALL, NULL } },
 	{ "C_RETURN", on_c_return_vector, { "c_return", on_c_return, METH_FASTCALL, NULL } },
 	{ "C_RAISE", on_c_raise_vector, { "c_raise", on_c_raise, METH_FASTCALL, NULL } },
@@ -70,7 +71,7 @@ static int take_tool(PyObject *monitoring)
 	return NO_TOOL;
 }
 
-/* Each interpreter has tools of its own. */
+/* The id of our tool in the current interpreter: each interpreter has tools of its own. */
 static int find_tool(PyObject *monitoring)
 {
 	int found = NO_TOOL;
@@ -89,7 +90,7 @@ static int find_tool(PyObject *monitoring)
 	return found;
 }
 
-/* The event's bit, 0: there is no such event. */
+/* The event's bit; 0: there is no such event. */
 static long event_of(PyObject *monitoring, const char *name)
 {
 	PyObject *events = python.PyObject_GetAttrString(monitoring, "events");
@@ -102,9 +103,9 @@ static long event_of(PyObject *monitoring, const char *name)
 }
 
 /*
- * A function of C keeps the address by which it is called (PyCFunctionObject.vectorcall): ours is
- * called at once, not by CPython's own, which checks and converts. Where the object looks otherwise
- * than it does up to 3.15, it stays as it is.
+ * A function in C contains the address by which it is called (PyCFunctionObject.vectorcall). It is
+ * replaced by the address of ours, because CPython's own function checks and converts the arguments
+ * first. If the object's layout is not that of CPython up to 3.15, nothing is replaced.
  */
 static PyObject *make_callback(struct monitored *m)
 {
@@ -121,7 +122,8 @@ static PyObject *make_callback(struct monitored *m)
 	return function;
 }
 
-/* With NULL for them, they are called no more. */
+/* Register our callbacks, or if on is false, None in place of them. Returns the bits of all events;
+ * 0: an error. */
 static long register_all(PyObject *monitoring, int tool, bool on)
 {
 	long all = 0;
@@ -144,7 +146,7 @@ static long register_all(PyObject *monitoring, int tool, bool on)
 	return all;
 }
 
-/* What it gives in place of a first argument stays, as the module does. */
+/* The reference is released at once: MISSING exists as long as the module does. */
 static bool native_begin(PyObject *monitoring)
 {
 	PyObject *missing = python.PyObject_GetAttrString(monitoring, "MISSING");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of functions in C, where they are asked for. They have numbers as code objects have: by their
- * definition and by what they belong to, a module or the type of the object that they are called for.
+ * Calls of functions in C, if the user asked for them. These functions have numbers as code
+ * objects have: one for each definition together with what it belongs to, which is a module or the
+ * type of the object that the function is called for.
  */
 #include "preload/calls_lock.h"
 #include "preload/calls_record.h"
@@ -12,25 +13,28 @@
 #define PLACES_FIRST 1024
 
 /**
- * What a function is called.
- * @name: of its PyMethodDef; @module: a str, NULL: it has none; @type: of its object, NULL: it has none
+ * A function in C.
+ * @definition: its PyMethodDef; @name: from there
+ * @module: a str; NULL: it has none
+ * @type: of the object that it is called for, if it has no module; NULL: there is none
  */
 struct called {
 	const char *definition, *name;
 	PyObject *module, *type;
 };
 
-/* @hash: of the type's name: another type may come to have its memory; @number: 0: the place is free,
- * else the rest was written before it, and stays */
+/* @hash: of the type's name, because another type may reuse the type's memory; @number: 0: the
+ * place is free; it is written after the other members, which do not change from then on */
 struct place {
 	struct called called;
 	uint32_t hash, number;
 };
 
 /**
- * All interpreters have one: their functions in C are the same. It is written with the lock and read
- * without.
- * @place: open addressing; @count: a power of two, of which at most half are used
+ * All interpreters share one table, because their functions in C are the same. It is written with
+ * the lock held, and read without it.
+ * @count: number of places, a power of two; @used: at most half of them
+ * @place: a hash table with open addressing
  */
 struct table {
 	size_t count, used;
@@ -39,7 +43,8 @@ struct table {
 
 static struct table *table;
 
-/* Those of 3.12 and later are one object for all interpreters, which is never freed. */
+/* @known: functions in C have the expected layout; @missing: see calls_native_begin; from 3.12 on,
+ * all interpreters share this object, which is never freed */
 static struct {
 	bool known;
 	PyObject *missing;
@@ -76,8 +81,8 @@ static const char *type_name(PyObject *type)
 	return (const char *)pointer_at(type, 24);
 }
 
-/* PyCFunctionObject: m_ml, m_self and m_module; PyMethodDescrObject: d_method. False: it is no
- * function in C, or a method that nothing is given to. */
+/* Reads m_ml, m_self and m_module of a PyCFunctionObject, and d_method of a PyMethodDescrObject.
+ * Returns false if it is not a function in C, or is a method called without an object. */
 static bool look_at(struct called *ret, PyObject *function, PyObject *first)
 {
 	PyObject *kind = pointer_at(function, 8), *object = first;
@@ -143,7 +148,7 @@ static void describe(const struct called *c, uint32_t number)
 
 /* ---- numbers */
 
-/* Where it is, or would be. */
+/* The place that the function has, or would get. */
 static struct place *find(struct table *t, const struct called *c, uint32_t hash)
 {
 	uint64_t mixed = ((uintptr_t)c->definition >> 3 ^ (uintptr_t)c->module ^
@@ -159,8 +164,8 @@ static struct place *find(struct table *t, const struct called *c, uint32_t hash
 	}
 }
 
-/* Smaller tables stay, because other threads may be reading them: all together are no larger than the
- * largest one. */
+/* Smaller tables are not freed, because other threads may be reading them. Together they are no
+ * larger than the largest one. */
 static struct table *grow(struct table *old)
 {
 	size_t count = old ? 2 * old->count : PLACES_FIRST;
@@ -181,7 +186,7 @@ static struct table *grow(struct table *old)
 	return t;
 }
 
-/* Another thread may have put it there meanwhile. Returns what its number is now; 0: there is no room. */
+/* Another thread may have added the function meanwhile. Returns its number; 0: there is no room. */
 static uint32_t put(const struct called *c, uint32_t hash, uint32_t number)
 {
 	struct table *t = table;
@@ -223,7 +228,8 @@ static uint32_t number_of(const struct called *c)
 	return number ? number : new_number(c, hash);
 }
 
-/* The parent's functions are in the parent's log. */
+/* The functions are described in the parent's log. The child must describe them again in its
+ * own. */
 void calls_native_in_child(void)
 {
 	if (table)
@@ -231,7 +237,8 @@ void calls_native_in_child(void)
 	table = NULL;
 }
 
-/* Of a function that is not wanted, or is ours, its calls are neither. */
+/* Whether calls of functions in C by this code are recorded: not if the code is not recorded
+ * itself, or is giltracer's own. */
 static bool is_recorded(PyObject *code)
 {
 	uint32_t number;

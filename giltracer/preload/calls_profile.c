@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls by the profile function of each thread: CPython 3.11, and older ones in which calls_eval.c
- * cannot record, or calls of functions in C are asked for. There is one: where the program has one of its own, that stays, or replaces ours;
- * then the thread's calls are missing from there on, which is written down.
+ * Records calls by the profile function of each thread: in CPython 3.11, and in older versions if
+ * calls_eval.c cannot record or calls of functions in C are recorded, too. A thread has only one
+ * such function. One that the program has set is kept, and one that it sets later replaces ours.
+ * From then on the thread's calls are missing, which is logged.
  */
 #include "preload/calls_interpreters.h"
 #include "preload/calls_record.h"
@@ -25,7 +26,7 @@ static PyObject *code_of(const PyObject *frame)
 	return python.minor < 11 ? pointer_at(frame, 32) : pointer_at(pointer_at(frame, 24), 32);
 }
 
-/* CPython's objects look as this file takes for granted. */
+/* CPython's objects have the layout that this file expects. */
 static bool known;
 
 void calls_profile_begin(void)
@@ -56,7 +57,7 @@ static int on_profile(PyObject *owner, PyObject *frame, int what, PyObject *arg)
 	return 0;
 }
 
-/* ---- a thread and its function */
+/* ---- the function of a thread */
 
 static PyObject *on_restored(PyObject *capsule, PyObject *arguments);
 
@@ -64,7 +65,7 @@ static struct method restored = { "giltracer", on_restored, METH_VARARGS, NULL }
 
 enum profiled { NOT_PROFILED, PROFILED_BY_US, PROFILED };
 
-/* Who has set the current thread's function. */
+/* Whose profile function the current thread has. */
 static enum profiled who_profiles(void)
 {
 	PyObject *get = python.PySys_GetObject("getprofile"), *function;
@@ -79,7 +80,8 @@ static enum profiled who_profiles(void)
 	return who;
 }
 
-/* The thread's calls are missing, or were for a while. */
+/* Log that calls of the current thread are missing. who: whose function it has; PROFILED_BY_US:
+ * they were only missing for a while */
 static void step_aside(enum profiled who)
 {
 	struct calls_self *me = &calls_self;
@@ -92,8 +94,8 @@ static void step_aside(enum profiled who)
 }
 
 /*
- * The function's owner is gone. If the thread that it was for runs Python code, that has set
- * another one; else it ends, or, in a forked child, was not there.
+ * Called when the owner of a thread's profile function is freed. If that thread is running Python
+ * code, it has set another function. Otherwise it is ending, or, in a forked child, does not exist.
  */
 static void owner_gone(PyObject *capsule)
 {
@@ -103,7 +105,7 @@ static void owner_gone(PyObject *capsule)
 		step_aside(who_profiles());
 }
 
-/* Of the thread that is the current one. */
+/* Set our function for the current thread, whose state is thread. */
 static void profile_current(void *thread)
 {
 	PyObject *capsule = python.PyCapsule_New(thread, NULL, owner_gone);
@@ -118,7 +120,8 @@ static void profile_current(void *thread)
 		python.Py_DecRef(owner);
 }
 
-/* What sys.getprofile() gave is set again by sys.setprofile(): the thread is recorded again. */
+/* The program has passed to sys.setprofile() what sys.getprofile() returned while ours was set:
+ * record the thread again. */
 static PyObject *on_restored(PyObject *capsule, PyObject *arguments)
 {
 	(void)arguments;
@@ -130,7 +133,7 @@ static PyObject *on_restored(PyObject *capsule, PyObject *arguments)
 	return python.none;
 }
 
-/* With the GIL, any thread may be the current one for a while. */
+/* The caller holds the GIL, so it can make any thread the current one for a while. */
 static void profile_thread(void *thread)
 {
 	void *own = python.PyThreadState_Swap(thread);
@@ -140,7 +143,7 @@ static void profile_thread(void *thread)
 	else
 		profile_current(thread);
 	python.PyThreadState_Swap(own);
-	/* Setting a function raises an event, for the other state. */
+	/* Setting a function raises an audit event, which notes the other thread's state. */
 	calls_interpreters_note(own);
 }
 
@@ -151,7 +154,7 @@ static void *first_thread(void)
 	return python.PyInterpreterState_ThreadHead(python_interpreter());
 }
 
-/* Threads have our function. */
+/* Our function has been set for threads. */
 static bool profiling;
 
 const char *calls_profile_start(void)
@@ -164,14 +167,15 @@ const char *calls_profile_start(void)
 	return NULL;
 }
 
-/* Each thread ends it by itself, when it is called next. */
+/* This ends recording in the current thread only. Every thread calls it at its next event. */
 void calls_profile_stop(void)
 {
 	if (profiling)
 		python.PyEval_SetProfile(NULL, NULL);
 }
 
-/* CPython has just made the new thread's state, which is the first one of all, and has the GIL. */
+/* If CPython calls pthread_create, it holds the GIL and has just made the new thread's state, which
+ * is the first one in the list. */
 static void profile_new_thread(const char *caller)
 {
 	void *own = python_thread(), *thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPython's functions, by their names. */
+/* Finds CPython's functions by their names. */
 #include "preload/calls_python.h"
 
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ void *python_thread(void)
 	                                         : python._PyThreadState_UncheckedGet();
 }
 
-/* Before 3.8 the main one, which is the last one of the list. */
+/* Before 3.8, this returns the main interpreter, which is the last one in the list. */
 void *python_interpreter(void)
 {
 	void *interpreter, *next;

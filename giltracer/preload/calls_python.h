@@ -5,7 +5,7 @@
 
 #include "preload/calls.h"
 
-/* Of METH_FASTCALL and the other kinds of functions of C: methodobject.h. */
+/* Calling conventions of functions in C, from methodobject.h. */
 #define METH_VARARGS  0x01
 #define METH_NOARGS   0x04
 #define METH_O        0x08
@@ -23,12 +23,12 @@ struct method {
 
 typedef int profile_function(PyObject *, PyObject *frame, int what, PyObject *arg);
 
-/* Before 3.9, and from then on. */
+/* Evaluators of frames: before 3.9, and from 3.9 on. */
 typedef PyObject *evaluate_frame(PyObject *frame, int throws);
 typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 
-/* X(required, return type, name, parameters); the others are there in the versions that they are used in.
- */
+/* X(required, return type, name, parameters). Functions that are not required exist in the versions
+ * in which they are used. */
 #define PYTHON_FUNCTIONS(X)                                                                      \
 	X(true, const char *, Py_GetVersion, (void))                                             \
 	X(true, void, Py_IncRef, (PyObject *))                                                   \
@@ -75,7 +75,8 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(false, int, PyFrame_GetLineNumber, (PyObject *))                                       \
 	X(false, PyObject *, PyFrame_GetVarString, (PyObject *, const char *))
 
-/* @minor: of 3.minor. The functions of code's own data have other names from 3.12 on. */
+/* @minor: of version 3.minor. The functions for the extra data of code objects have other names
+ * from 3.12 on. */
 struct python_api {
 	unsigned minor;
 #define MEMBER(required, type, name, parameters) type(*name) parameters;
@@ -84,16 +85,15 @@ struct python_api {
 	Py_ssize_t (*request_extra)(void (*free_extra)(void *));
 	int (*get_extra)(PyObject *, Py_ssize_t, void **);
 	int (*set_extra)(PyObject *, Py_ssize_t, void *);
-	PyObject *none, *object; /* None, and the type of all objects */
-	PyObject *builtin,
-		*method;      /* the types of functions of C, and of those that know their class */
-	PyObject *descriptor; /* of methods in C that are not bound */
+	PyObject *none, *object;    /* None, and the base class object */
+	PyObject *builtin, *method; /* types: PyCFunction, PyCMethod */
+	PyObject *descriptor;       /* type of methods in C that are not bound */
 	PyObject **import_error;
 };
 
 extern struct python_api python;
 
-/* False: this is no CPython that we know. */
+/* Returns false if this is not a CPython that can be recorded. */
 bool python_find(void);
 
 /* The current PyThreadState; NULL: there is none. */

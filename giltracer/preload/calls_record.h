@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* One call or return, however CPython tells of it. */
+/* Records one call or return, whichever way CPython reports it. */
 #ifndef GILTRACER_PRELOAD_CALLS_RECORD_H
 #define GILTRACER_PRELOAD_CALLS_RECORD_H
 
 #include "preload/calls_python.h"
 
 /**
- * @on: calls are recorded; @ended: they were
- * @native: those of functions in C, too
- * @over: not 0: nothing is to be recorded, not yet or no more
+ * @on: calls are being recorded; @ended: the recording is over
+ * @native: calls of functions in C are recorded, too
+ * @over: points to a number that is not 0 before recording begins and after it has ended
  */
 struct calls {
 	atomic_bool on, ended;
@@ -23,42 +23,46 @@ static inline bool calls_are_over(void)
 	return *__atomic_load_n(&calls.over, __ATOMIC_RELAXED);
 }
 
-/* Begins in the current interpreter, if calls are recorded, and as soon as they are. NULL, or why that
- * is not possible. */
+/* Install the recorder in the current interpreter. If recording has not begun yet, calls are
+ * recorded as soon as it begins. Returns NULL, or the reason why this is not possible. */
 const char *calls_start_here(void);
 
-/* Ends the recording, if it has begun: in each interpreter by the thread that notices first; by each
- * one, where each has a function. */
+/* End the recording, if it has begun. This removes the recorder from the current interpreter only,
+ * and where it uses profile functions, from the current thread only: each interpreter or thread
+ * that notices that the recording is over calls this. */
 void calls_stop(void);
 
-/* In the current interpreter, as all that follow; from 3.12 on; NULL, or why it could not start. */
+/* sys.monitoring, from 3.12 on. Like the functions below, these act on the current interpreter.
+ * Returns NULL, or the reason why recording could not start. */
 const char *calls_monitor_start(void);
 void calls_monitor_stop(void);
 
-/* From 3.6 to 3.10; false: not in this interpreter. _begin: a frame runs, of which it learns. */
+/* The evaluator of frames (PEP 523), from 3.6 to 3.10. calls_eval_begin checks the layout of the
+ * running frame. calls_eval_start returns false if this interpreter cannot be recorded this way. */
 void calls_eval_begin(void);
 bool calls_eval_start(void);
 bool calls_eval_is_on(void);
 void calls_eval_stop(void);
 
-/* Up to 3.11. The program's own profile functions stay. */
+/* Profile functions, up to 3.11. Those that the program has set are kept. */
 void calls_profile_begin(void);
 const char *calls_profile_start(void);
 void calls_profile_stop(void);
 
 /* ---- calls_native.c */
 
-/* Functions in C look as they do in CPython. missing: what sys.monitoring gives where there is no first
- * argument. */
+/* Call before the functions below. Returns false if functions in C do not have CPython's layout.
+ * missing: what sys.monitoring passes if there is no first argument; NULL: it is not used */
 bool calls_native_begin(PyObject *missing);
 
-/* code: of the caller; first: what a method may be called for, NULL: it is bound */
+/* code: of the caller; first: the first argument, the object for which an unbound method is called;
+ * NULL: the function is bound */
 void calls_record_native(PyObject *code, enum preload_call_type type, PyObject *function,
                          PyObject *first);
 
 void calls_native_in_child(void);
 
-/* Whether there is a result, of which nothing is wanted. */
+/* Release a result, or clear the exception if it is NULL. Returns whether there was a result. */
 bool calls_drop(PyObject *result);
 
 static inline PyObject *pointer_at(const void *p, size_t offset)
@@ -66,7 +70,8 @@ static inline PyObject *pointer_at(const void *p, size_t offset)
 	return *(PyObject *const *)(const void *)((const char *)p + offset);
 }
 
-/* A code object's number with its role, if it has one; PRELOAD_CALL_CODES_MAX: it is not to be recorded. */
+/* Get a code object's number, and its role as in calls_with_role. The number PRELOAD_CALL_CODES_MAX
+ * means that it is not recorded. Returns false if it has no number. */
 static inline bool calls_has_number(PyObject *code, uint32_t *ret)
 {
 	const PyObject *list;
@@ -82,13 +87,13 @@ static inline bool calls_has_number(PyObject *code, uint32_t *ret)
 	return LIKELY(extra >> 32 == codes.generation);
 }
 
-/* Where something is to be done first: the recording ends, the code is new or has a role, a window is
- * full. at, value: as calls_record_role has them. */
+/* Record a call for which something must be done first: the recording ends, the code is new or has
+ * a role, or a window is full. at, value: as in calls_record_role */
 void calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at,
                          PyObject *value);
 
-/* Without any call of a function, which would cost as much as the rest. A call that returns next is
- * the one that began last: nobody has freed its code. */
+/* This calls no function, because that would cost as much as the rest. If the call that began last
+ * returns next, its code has not been freed, so its number is still valid. */
 static inline __attribute__((always_inline)) bool calls_record_at_once(PyObject *code,
                                                                        enum preload_call_type type)
 {

@@ -12,14 +12,15 @@
 
 #include <string.h>
 
-/* What a code object's co_flags say: coroutine, iterable coroutine. An asynchronous generator also
- * yields when it gives a value. */
+/* Bits of a code object's co_flags: coroutine, iterable coroutine. Asynchronous generators are not
+ * included, because they also yield to produce a value. */
 #define CODE_SUSPENDS 0x180
 
-/* Tasks whose name was looked at last. */
+/* Number of tasks whose names were recorded last. */
 #define NAMED 256
 
-/* @recording: number of recordings that have begun in this process and its parents */
+/* @on: objects have the expected layout; @recording: number of recordings that have begun in this
+ * process and its parents */
 static struct {
 	bool on;
 	uint64_t recording;
@@ -46,7 +47,7 @@ static PyObject *none(PyObject *module, PyObject *nothing)
 	return python.none;
 }
 
-/* PyCFunctionObject.m_ml and m_self. */
+/* Check the type, m_ml and m_self of a PyCFunctionObject. */
 void calls_tasks_begin(void)
 {
 	static struct method method = { "none", none, METH_NOARGS, NULL };
@@ -155,7 +156,7 @@ void calls_forget_name(PyObject *task)
 	tasks.named[slot_of(task)].task = NULL;
 }
 
-/* A subclass may have any get_name(). */
+/* Only for asyncio's own class, because get_name() of a subclass may be code of the program. */
 void calls_say_name_of(struct calls_self *me, PyObject *task)
 {
 	PyObject *name;
@@ -171,9 +172,9 @@ void calls_say_name_of(struct calls_self *me, PyObject *task)
 /* ---- coroutines */
 
 /*
- * Up to 3.11 a profile function is not told whether a frame returns or is suspended.
- * PyFrameObject.f_stacktop is set then, 3.10: f_state; 3.11: PyGenObject.gi_frame_state, which
- * stands before its frame, where that frame's owner is a generator.
+ * Up to 3.11, a profile function is not told whether a frame returns or is suspended. If it is
+ * suspended, PyFrameObject.f_stacktop is set, or in 3.10 f_state tells. In 3.11 it is
+ * PyGenObject.gi_frame_state, which precedes the frame if the frame's owner is a generator.
  */
 static bool is_suspended(PyObject *frame)
 {
@@ -198,7 +199,7 @@ static void say_line(struct calls_self *me, PyObject *code, PyObject *at)
 	calls_say_value(me, PRELOAD_SAY_LINE, line > 0 ? (uint64_t)line : 0);
 }
 
-/* If the coroutine is called to raise an exception, the exception is kept. */
+/* If the coroutine is resumed to raise an exception, that exception is kept. */
 static void begin_coroutine(struct calls_self *me, enum preload_call_type how)
 {
 	struct calls_loops *l = calls_loops();

@@ -10,13 +10,13 @@
 
 /* ---- calls_objects.c */
 
-/* tp_name of its type: for a type defined in C, with the module. */
+/* tp_name of the object's type; for a type defined in C, it includes the module. */
 const char *calls_type_name(PyObject *object);
 
 /* Whether the last part of its type's name is this name. */
 bool calls_is_type(PyObject *object, const char *name);
 
-/* A new reference; NULL, and no exception: there is no such attribute. */
+/* Returns a new reference; NULL, without an exception, if there is no such attribute. */
 PyObject *calls_attribute(PyObject *object, const char *name);
 
 /* The frame of the function that has just been called, or that returns; borrowed; NULL: unknown.

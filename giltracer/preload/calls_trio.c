@@ -5,7 +5,7 @@
  *	unrolled_run    is the loop, a generator: each coroutine that it calls is a step of the task
  *	                in its variable "task"
  *	reschedule      puts a task into the loop's queue; spawn_impl calls it for a new task
- *	task_exited     tells those who wait for a task that it is done
+ *	task_exited     informs the tasks that wait for a task that it has ended
  *	expire          cancels scopes whose deadlines have passed, which reschedules their tasks
  *	run_sync_soon   queues a function for the loop, in any thread; run_cb runs it
  */
@@ -50,7 +50,7 @@ enum calls_role calls_trio_role(PyObject *code, const char *file, size_t len, co
 
 /* ---- tasks */
 
-/* The value of a float or int, to which the reference is released; -1: it is NULL. */
+/* The value of a float or int, whose reference is released; -1: it is NULL or not a number. */
 static double number(PyObject *value)
 {
 	double n = value ? python.PyFloat_AsDouble(value) : -1;
@@ -81,7 +81,7 @@ static bool is_task(PyObject *object)
 	return !strcmp(calls_type_name(object), "Task");
 }
 
-/* End the run of a task that is done, if it has not ended yet. */
+/* Record the end of the run of a task that has ended, if that was not done yet. */
 static void end_exit(struct calls_self *me, struct calls_loops *l)
 {
 	if (l->exits)
@@ -115,15 +115,15 @@ bool calls_trio_step(struct calls_self *me, struct calls_loops *l, enum preload_
 	return known;
 }
 
-/* Whether the task only lets others run: then the loop reschedules it at once. */
+/* Whether the task has only let others run. The loop reschedules it at once. */
 static bool is_checkpoint(PyObject *yielded)
 {
 	return yielded && !strcmp(calls_type_name(yielded), "type") &&
 	       !strcmp((const char *)pointer_at(yielded, 24), "CancelShieldedCheckpoint");
 }
 
-/* The run of a task that is done ends with task_exited: so the tasks that become ready in it
- * were woken by this task. */
+/* The run of a task that has ended lasts until task_exited returns, so that the tasks that become
+ * ready there were woken by this task. */
 void calls_trio_step_ends(struct calls_self *me, struct calls_loops *l, enum preload_call_type type,
                           PyObject *value)
 {
@@ -238,7 +238,7 @@ static void loop_ended(struct calls_self *me, struct calls_loops *l)
 	python.Py_DecRef(frame);
 }
 
-/* Record the begin of a call with this argument. */
+/* Record the beginning of a call with this argument. */
 static void begin(struct calls_self *me, struct calls_loops *l, enum calls_role role,
                   PyObject *argument)
 {

@@ -31,7 +31,7 @@ enum calls_role calls_uvloop_role(const char *file, size_t len, const char *name
 	if (calls_ends_with(file, len, "/uvloop/__init__.py"))
 		is_imported = true;
 	else if (calls_ends_with(file, len, "/asyncio/tasks.py"))
-		/* Of functions that return the same task, the innermost one. */
+		/* Several functions return the same task; this is the innermost one. */
 		makes = !strcmp(name, "create_task") ||
 		        !strcmp(name, python.minor == 10 || python.minor == 11 ? "_ensure_future"
 		                                                               : "ensure_future");
@@ -64,8 +64,8 @@ static PyObject *call(const char *name, PyObject *argument)
 	return result;
 }
 
-/* PyTypeObject.tp_base and tp_hash. A loop with a hash of its own is not used as a key: the hash
- * may be a function of the program. */
+/* Reads PyTypeObject.tp_base and tp_hash. A loop with a hash of its own is not used as a key,
+ * because the hash may be a function of the program. */
 static bool is_uvloop(PyObject *loop)
 {
 	const size_t at_base = 256, at_hash = 120;
