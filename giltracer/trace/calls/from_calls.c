@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of the preload library. A thread's records may be in several consecutive files, and a
- * file may have records of several threads. */
+/* Reads the calls that the preload library recorded. A thread's records may be in several
+ * consecutive files, and a file may have records of several threads. */
 #include "trace/calls/from_calls.h"
 
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static bool is_same_thread(const struct part *a, const struct part *b)
 	return a->process == b->process && a->tid == b->tid;
 }
 
-/* The parts of one thread, and of a later thread that had the same number. Returns how many there
- * are. */
+/* Read the parts of one thread, and of later threads that had the same number. Returns the number
+ * of parts. */
 static size_t read_thread(struct reader *r, const struct part *parts, size_t count,
                           struct slice_thread *ret)
 {
@@ -85,8 +85,8 @@ static void make_tasks(struct reader *r)
 	vec_done(&r->tasks.events);
 }
 
-/* Processes that execute a program, but the first one, which is the program itself. Only a fork has
- * the recorder of its parent. */
+/* Number of processes that have executed a program, except the first one, which is the recorded
+ * program itself. They are not recorded: only a forked process inherits the recorder. */
 static uint64_t count_afresh(const struct reader *r)
 {
 	uint64_t n = 0;
@@ -196,8 +196,8 @@ static void reader_free(struct reader *r)
 
 DEFINE_CLEANUP(struct reader *, reader_free);
 
-/* Filters that the library applied are applied again here, because it knows times and modules less
- * exactly. */
+/* The filters are applied here, because the library drops old calls only by the window, and does
+ * not know how long a call takes. */
 static int read_control(struct reader *r, const char *dir, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that were called: their names, and whose they are. */
+/* The functions that were called: their names, and whether they belong to the program. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -102,7 +102,7 @@ bool calls_is_library(const struct reader *r, const struct part *part,
 	       is_trio(r, part, code);
 }
 
-/* Up to 3.10 a code object knows its plain name only. */
+/* Compares the end of the name only: from 3.11 on, names are qualified. */
 static bool is_named(const struct preload_code *code, const char *name)
 {
 	return ends_with(code->name, code->name_len, name);

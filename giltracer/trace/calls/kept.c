@@ -2,8 +2,8 @@
 /* Keeps the calls that were asked for: the last ones, and those that took long enough. */
 #include "trace/calls/reader.h"
 
-/* A caller lasts at least as long as the calls it makes and ends later: a call that is kept has its
- * callers, and so its depth. */
+/* A caller lasts at least as long as the calls that it makes and ends later. So if a call is kept,
+ * its callers are kept, too, and its depth remains correct. */
 static void keep(struct slice_thread *t, uint64_t shortest_ns, uint64_t first_end_ns)
 {
 	size_t n = 0;
@@ -50,7 +50,8 @@ static uint64_t select_number(uint64_t *v, size_t n, size_t k)
 	return v[k];
 }
 
-/* The time from which on the last calls of a process end, of which this many are kept. */
+/* The time from which on calls of a process are kept: as many end at or after it as were asked
+ * for. */
 static uint64_t first_end(const struct reader *r, const struct slice_thread *threads, size_t count)
 {
 	VEC(uint64_t) ends = { 0 };

@@ -23,7 +23,7 @@ static void begin_part(struct reader *r, const struct cursor *at, uint32_t proce
 	};
 }
 
-/* A stretch of records that belong to one thread. */
+/* Split consecutive records into parts, up to a zero. */
 static void split(struct reader *r, struct cursor c, uint32_t process)
 {
 	size_t first = r->parts.n;
@@ -46,7 +46,8 @@ static void split(struct reader *r, struct cursor c, uint32_t process)
 	}
 }
 
-/* The records in the window, if they are not the end of what the file already has. */
+/* Find the records in the window. Returns false if they have been appended to the data already: the
+ * process was killed before it cleared the window. */
 static bool find_window(struct cursor *ret, const void *data, size_t size, uint64_t written)
 {
 	struct cursor c = cursor_make(data, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files that read the library's Python calls share. Nobody else needs it. */
+/* What the files that read the library's Python calls share. Only they include it. */
 #ifndef GILTRACER_TRACE_CALLS_READER_H
 #define GILTRACER_TRACE_CALLS_READER_H
 
@@ -21,8 +21,8 @@ struct part {
 	struct cursor records;
 	uint32_t pid, tid;
 	uint32_t process; /* index in the log */
-	uint64_t stamp;   /* of its start */
-	bool begins;      /* with the thread's first record */
+	uint64_t stamp;   /* of its first call */
+	bool begins;      /* it has the first record of its thread */
 };
 
 /* A call that has not ended. slice: NO_SLICE: it is not shown */
@@ -31,8 +31,9 @@ struct open_call {
 };
 
 /**
- * A process's names.
- * @ids: by index of its function
+ * What is known of a process.
+ * @ids: of the names of its functions, by index of the function in the log
+ * @last_ns: time of its last record
  * @trio: the folder of trio's package, with a slash at its end, not terminated; NULL: unknown
  */
 struct process_names {
@@ -43,13 +44,13 @@ struct process_names {
 };
 
 /**
- * A recording that is read.
+ * A recording that is being read.
  * @maps: its files of calls, into which the parts point
  * @names: by index of the process in the log
- * @open: calls of the thread at hand that have not ended, outermost first
+ * @open: calls of the current thread that have not ended, outermost first
  * @text: scratch
  * @end_ns: of the recording; 0: unknown
- * @overlapping: calls that outlast their caller
+ * @overlapping: number of calls that outlast their caller
  * @overflow: older calls were not kept; @cut: there was no room for later ones
  */
 struct reader {
@@ -66,8 +67,12 @@ struct reader {
 	struct slices *ret;
 };
 
-/* @depth: of what is shown; @recorded: all calls; @last_ns: the latest time so far: none is
- * before it */
+/**
+ * Calls of a thread.
+ * @v: those that are shown; @depth: how many of these are open
+ * @last_ns: time of the last record; a later record with an earlier time gets this one
+ * @recorded: number of all calls
+ */
 struct calls {
 	VEC(struct slice) v;
 	uint16_t max_depth;
@@ -104,7 +109,7 @@ int calls_add_records(struct reader *r, const void *data, size_t size, struct er
  * later is incomplete. */
 void calls_note_unwritten(struct reader *r, uint64_t stamp);
 
-/* The stamp of its first call. */
+/* The stamp of its first call; if there is none, only the upper bits of its last time. */
 uint64_t calls_first_stamp(const struct part *part);
 
 /* ---- functions.c */
@@ -146,7 +151,7 @@ void calls_close_open(struct reader *r, const struct calls *calls, uint64_t t);
 /* ---- kept.c */
 
 /* Apply the filters of the recording to threads; those of each process follow one another.
- * processes: of each thread, its process */
+ * processes: the process of each thread */
 void calls_keep_last(struct reader *r, struct slice_thread *threads, const uint32_t *processes,
                      size_t count);
 

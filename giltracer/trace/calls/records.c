@@ -5,13 +5,14 @@
 #include "trace/calls/reader.h"
 #include "trace/names.h"
 
-/* How many callers further out to search for the end of a call. */
+/* How many of the innermost open calls are searched for the one that ends. */
 #define SEARCH_MAX 256
 
-/* How many callers are looked at for the one that is none of trio's or of Python's own. */
+/* How many callers are searched for one that is not a function of trio or of Python's own
+ * library. */
 #define CALLERS_MAX 16
 
-/* sys.monitoring tells whether a coroutine begins or goes on. */
+/* From this version on, sys.monitoring tells whether a coroutine begins or continues. */
 #define TELLS_START 12
 
 static void begin_call(struct reader *r, struct calls *calls, const struct part *part,
@@ -48,8 +49,8 @@ static void close_slice(struct calls *calls, uint32_t i, uint64_t t)
 
 /* ---- tasks */
 
-/* Which function has the loop's library put something into the queue. Beyond what the loop runs
- * is the loop, which trio's is itself. */
+/* Find the function that made the library put an object into the loop's queue. Calls outside of the
+ * innermost run belong to the loop and are not searched, nor are those outside of trio's loop. */
 static void put_ready(struct reader *r, const struct part *part, uint64_t t)
 {
 	struct calls_tasks *c = &r->tasks;
@@ -74,7 +75,7 @@ static void put_ready(struct reader *r, const struct part *part, uint64_t t)
 	calls_tasks_ready(c, t, function == NO_NAME ? 0 : function, creates);
 }
 
-/* Of what was said: with a time, or for a record that follows. */
+/* A record without a time, which describes the next record. */
 static void say(struct reader *r, const struct part *part, uint64_t word)
 {
 	const struct preload_process *p = &r->log.processes.v[part->process];
@@ -110,7 +111,8 @@ static void end_coroutine(struct reader *r, const struct part *part, uint64_t wo
 
 /* ---- ends of calls */
 
-/* Calls of functions in C whose end was not recorded: they end with their caller. */
+/* Calls of functions in C whose end was not recorded end with their caller. If all open calls from
+ * this index on are such calls, end them. */
 static void end_native(struct reader *r, struct calls *calls, const struct part *part, size_t from,
                        uint64_t t)
 {
@@ -124,9 +126,9 @@ static void end_native(struct reader *r, struct calls *calls, const struct part 
 		close_slice(calls, r->open.v[--r->open.n].slice, t);
 }
 
-/* An end without a beginning belongs to a call that was running before. If the call that ends is
- * not the innermost, those that it called end first: the program switched to another stack, as
- * greenlets do. */
+/* If the beginning of a call was not recorded, its end is ignored. If the call that ends is not
+ * the innermost one, the program switched to another stack, as greenlets do: the calls within it
+ * go on. */
 static void end_call(struct reader *r, struct calls *calls, const struct part *part, uint32_t code,
                      uint64_t t)
 {

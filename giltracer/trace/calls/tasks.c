@@ -53,7 +53,8 @@ void calls_tasks_say(struct calls_tasks *c, enum preload_say what, uint64_t valu
 	}
 }
 
-/* Of the object that was said before, which is said once for each. */
+/* Add an event of the object that the records before it state. They state it anew for each
+ * event. */
 static struct aio_event *add(struct calls_tasks *c, enum aio_event_kind kind, uint64_t t)
 {
 	struct aio_event *e = vec_push(&c->events);
@@ -100,7 +101,7 @@ static void end_run(struct calls_tasks *c, uint64_t t)
 	e->until = c->events.n;
 }
 
-/* When it is to be put into the queue, or should have been. */
+/* The time at which the object is or was due, from the record's time. */
 static uint64_t due(const struct calls_tasks *c, uint64_t t)
 {
 	const uint64_t most_us = UINT64_MAX / 4096;
@@ -142,7 +143,7 @@ void calls_tasks_end(struct calls_tasks *c, enum preload_call_type type, uint32_
 	struct task_run *run = &c->runs.v[c->runs.n - 1];
 	struct aio_event *e = &c->events.v[run->event];
 
-	/* It was running before. */
+	/* The coroutine began before this run. */
 	if (!run->coroutines)
 		return;
 	if (type == PRELOAD_CALL_YIELD && !run->placed) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the records of Python calls what they say of the tasks of event loops: events for aio.h. */
+/* Turns what the records of Python calls tell about tasks of event loops into events for aio.h. */
 #ifndef GILTRACER_TRACE_CALLS_TASKS_H
 #define GILTRACER_TRACE_CALLS_TASKS_H
 
@@ -7,11 +7,11 @@
 #include "trace/aio.h"
 
 /**
- * A task or another callback that runs.
- * @event: index
- * @calls: that were open when it began
- * @coroutines: that are open within it
- * @placed: its place is that of a function that is the program's
+ * A task or another callback that is running.
+ * @event: index of its event
+ * @calls: number of calls that were open when it began
+ * @coroutines: number of coroutines that are open within it
+ * @placed: the place at which it is suspended is known to be in a function of the program
  */
 struct task_run {
 	size_t event, calls;
@@ -20,8 +20,8 @@ struct task_run {
 };
 
 /**
- * @runs: of the thread at hand, outermost first: a loop may run within another one
- * @object, @after_us, @since_us, @is_task, @loop, @name, @line: what was said for the next record
+ * @runs: of the current thread, outermost first: a loop may run within another one
+ * @object, @after_us, @since_us, @is_task, @loop, @name, @line: describe the next record
  */
 struct calls_tasks {
 	VEC(struct aio_event) events;
@@ -35,26 +35,30 @@ struct calls_tasks {
 
 void calls_tasks_done(struct calls_tasks *c);
 
-/* What follows is of this thread. */
+/* Call before the records of a thread. */
 void calls_tasks_thread(struct calls_tasks *c, uint32_t process, uint32_t thread);
 
-/* A record without a time; of a name its id. */
+/* A record without a time, which describes the next one. value: of PRELOAD_SAY_NAME, the id of the
+ * name */
 void calls_tasks_say(struct calls_tasks *c, enum preload_say what, uint64_t value);
 
-/* RUNS, RAN and DUE; calls: how many are open. */
+/* A record RUNS, RAN or DUE. calls: number of open calls */
 void calls_tasks_mark(struct calls_tasks *c, enum preload_say what, uint64_t t, size_t calls);
 
-/* READY, by that function. */
+/* A record READY. function: the name of the function that put the object into the queue; 0:
+ * unknown; creates: the object is a new task */
 void calls_tasks_ready(struct calls_tasks *c, uint64_t t, uint32_t function, bool creates);
 
-/* A call of a coroutine, while something runs. starts: known to be the first one of it. */
+/* A coroutine begins or continues while a task or callback is running. function: its name; starts:
+ * it is known to begin */
 void calls_tasks_begin(struct calls_tasks *c, uint32_t function, bool starts);
 
-/* library: of Python's own. */
+/* A coroutine ends or is suspended while a task or callback is running. library: it belongs to
+ * Python's own library or to trio */
 void calls_tasks_end(struct calls_tasks *c, enum preload_call_type type, uint32_t function,
                      bool library);
 
-/* Nothing is known of the thread from here on. */
+/* End all runs of the thread: nothing is known of it from here on. */
 void calls_tasks_close(struct calls_tasks *c, uint64_t t);
 
 #endif
