@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing stops the process. snapshot_stacks.c says how what is read can be right all the same. */
+/* Takes snapshots without stopping the process. snapshot_stacks.c explains why the stacks are
+ * consistent nevertheless. */
 #include "live/snapshot.h"
 
 #include <errno.h>
@@ -55,21 +56,22 @@ void snapshots_free(struct snapshots *s)
 	free(s);
 }
 
-/* ---- what is told of it */
+/* ---- threads */
 
-/* Frames of the interpreter's own, where C calls Python, have no code object, or in 3.12 one that
- * is no function's. */
+/* The frames that the interpreter inserts where C calls Python have no code object or, in 3.12, one
+ * that does not belong to a function. */
 static bool is_function(const struct live_code *code)
 {
 	return code && strcmp(code->file, "<shim>") != 0;
 }
 
-/* The line of frame i; it is looked up once for as long as the frame stays there. */
+/* The line of frame i. It is looked up only if the code object or instruction of the frame at that
+ * depth has changed. */
 static uint32_t line_of(struct snapshots *s, struct known_thread *known, size_t i,
                         const struct live_code *code)
 {
 	uint64_t instruction = known->stack.frames.v[i].instruction;
-	size_t at = known->stack.frames.n - 1 - i; /* outer frames stay, inner ones come and go */
+	size_t at = known->stack.frames.n - 1 - i; /* from the outermost, which changes least */
 	struct found_line *found;
 
 	while (known->lines.n <= at)
@@ -112,7 +114,7 @@ static enum gil_state gil_state_of(const struct snapshots *s, const struct known
 	return sleeps_for_gil(s, k->gil, task) ? GIL_WAITS : GIL_NONE;
 }
 
-/* How much a state says of where its thread is. */
+/* Of the states of a thread, the one with the highest rank is in use. */
 static int rank_of(const struct snapshots *s, const struct known_thread *known,
                    const struct task *task)
 {
@@ -121,8 +123,8 @@ static int rank_of(const struct snapshots *s, const struct known_thread *known,
 	return gil == GIL_HOLDS ? 3 : gil == GIL_WAITS ? 2 : known->stack.frames.n > 0;
 }
 
-/* The state, from i on, that its thread is in: that of the newest interpreter unless it has a GIL,
- * or waits for one. */
+/* The state in use of the thread whose first state is i: the one that holds a GIL, else the one
+ * that waits for one, else one with a stack. Of equal ones, that of the newest interpreter. */
 static struct known_thread *innermost(const struct snapshots *s, size_t i, const struct task *task)
 {
 	struct known_thread *ret = s->threads.v[i];
@@ -134,8 +136,7 @@ static struct known_thread *innermost(const struct snapshots *s, size_t i, const
 	return ret;
 }
 
-/* Behind those of the interpreter that the thread is in, those of the interpreters that called
- * it. */
+/* Append the frames in the thread's other interpreters, which called the present one. */
 static void add_callers(struct snapshots *s, size_t i, const struct known_thread *known,
                         struct snapshot_thread *thread)
 {
@@ -151,7 +152,8 @@ static void add_callers(struct snapshots *s, size_t i, const struct known_thread
 		thread->frames.n = 0;
 }
 
-/* What the program calls it, in the oldest of its interpreters. */
+/* Use the program's name for the thread. If several interpreters have one, that of the oldest
+ * counts: it is last in the list. */
 static void add_name(const struct snapshots *s, size_t i, struct snapshot_thread *thread)
 {
 	const struct known_thread *first = s->threads.v[i];
@@ -176,7 +178,7 @@ static uint32_t owner_of(const struct snapshots *s, uint64_t gil)
 	return 0;
 }
 
-/* The thread that state i is of, with its later states. */
+/* Add the thread whose first state is i, including its later states. */
 static void add_thread(struct snapshots *s, struct snapshot *snapshot, size_t i)
 {
 	const struct task *task = tasks_find(&s->tasks, s->threads.v[i]->run_tid);
@@ -202,14 +204,14 @@ static void add_thread(struct snapshots *s, struct snapshot *snapshot, size_t i)
 	add_callers(s, i, known, thread);
 }
 
-/* Whether nothing is known of it: neither a thread nor a stack nor that it has a GIL. */
+/* Whether the state is unused as far as known: it has no thread, no stack and no GIL. */
 static bool is_idle(const struct snapshots *s, const struct known_thread *known)
 {
 	return !known->run_tid && !known->stack.frames.n &&
 	       gil_state_of(s, known, NULL) != GIL_HOLDS;
 }
 
-/* Whether an earlier state is of the same thread. */
+/* Whether an earlier state belongs to the same thread, which was added with that state. */
 static bool is_added(const struct snapshots *s, size_t i)
 {
 	uint32_t tid = s->threads.v[i]->run_tid;
@@ -248,7 +250,8 @@ static int compare_threads(const void *a, const void *b)
 
 /* ---- one snapshot */
 
-/* Read the names that the program gave its threads; not each time, since they seldom change. */
+/* Read the names that the program gave its threads. pythreads_look skips this most times, because
+ * names seldom change. */
 static void look_at_names(struct snapshots *s)
 {
 	s->addresses.n = 0;

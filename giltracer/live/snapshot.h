@@ -23,12 +23,12 @@ enum gil_state {
 	GIL_NONE, /* neither holds it nor sleeps for it */
 	GIL_HOLDS,
 	GIL_WAITS,     /* asleep on the GIL's own lock or condition variable */
-	GIL_NOT_KNOWN, /* it changed hands while the threads were read, or cannot be read */
+	GIL_NOT_KNOWN, /* the GIL's location is unknown, or it cannot be read */
 };
 
 /**
- * A thread, in all its interpreters: a thread that runs code of a subinterpreter is in the calling
- * interpreter, too.
+ * A thread. One that runs code of a subinterpreter is in the calling interpreter, too; it is listed
+ * once, with its frames in all interpreters.
  * @tid: its number in the kernel, in our namespace; 0: the thread has ended, has not started yet,
  * or cannot be identified
  * @name: the program's name for it (live/pythreads.h), else the kernel's
@@ -37,8 +37,8 @@ enum gil_state {
  * @activity: what it is doing, judged by its system call
  * @gil: its relation to the GIL of the interpreter it is in, at @gil_address (0: unknown)
  * @gil_of: the number of the interpreter that the GIL belongs to; 0: the main one
- * @torn: the stack changed during each attempt to read it; then there are no frames
- * @frames: innermost first; those of the interpreter it is in, then of the others
+ * @torn: a stack of the thread changed during each attempt to read it; then there are no frames
+ * @frames: innermost first; those in its present interpreter, then those in its other ones
  */
 struct snapshot_thread {
 	uint32_t tid;
@@ -54,7 +54,7 @@ struct snapshot_thread {
 };
 
 /**
- * @time_ns: CLOCK_MONOTONIC, at the beginning
+ * @time_ns: when reading the stacks began, CLOCK_MONOTONIC
  * @gil_known: the definition contains the location of the GIL; @gils: how many GILs exist
  * @threads: holders of a GIL first, then those that wait for one, then the others, by tid
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of interpreters and threads. Where everything was the last time is read first, in few
- * system calls (live/batch.h): lists of threads seldom change. If what was read is not that list
- * any more, it is walked.
+ * Finds the interpreters and threads. The elements that the last walk found are read first, in few
+ * system calls (live/batch.h), because the lists seldom change. If these elements no longer form
+ * the lists, the lists are walked again.
  */
 #include "live/snapshot_state.h"
 
@@ -10,7 +10,8 @@
 
 #include "base/alloc.h"
 
-/* More than any program has; a limit, because memory of a dying process may contain anything. */
+/* More than any program has. The walks need a limit because the memory of a process that is ending
+ * may contain anything. */
 #define INTERPRETERS_MAX 4096
 #define THREADS_MAX      65536
 
@@ -21,7 +22,7 @@ void known_thread_free(struct known_thread *thread)
 	free(thread);
 }
 
-/* ---- the lists, walked */
+/* ---- walking the lists */
 
 static struct known_thread *take_known(struct known_thread **old, size_t n, uint64_t address)
 {
@@ -31,7 +32,7 @@ static struct known_thread *take_known(struct known_thread **old, size_t n, uint
 	return NULL;
 }
 
-/* A thread state whose memory was reused may belong to another thread. */
+/* The memory of a state may have been reused for another thread, so its ident is examined again. */
 static struct known_thread *thread_at(struct known_thread **old, size_t n, uint64_t address,
                                       size_t interpreter)
 {
@@ -90,7 +91,7 @@ static bool walk_interpreters(struct snapshots *s, struct known_thread **old, si
 	return true;
 }
 
-/* Keep what is known of threads that still exist. */
+/* Walk the lists. What is known of states that still exist is kept. */
 static bool walk_lists(struct snapshots *s)
 {
 	size_t n = s->threads.n;
@@ -107,9 +108,10 @@ static bool walk_lists(struct snapshots *s)
 	return walked;
 }
 
-/* ---- the lists, where they were the last time */
+/* ---- reading the known elements again */
 
-/* The memory of an interpreter that has ended may be that of another one. */
+/* The memory of an ended interpreter may have been reused for another one, which has another number
+ * and may have another GIL. */
 static void add_gil(struct snapshots *s, struct known_interpreter *k)
 {
 	uint32_t id_at = memory_at(s, MEMORY_INTERPRETER_ID);
@@ -141,7 +143,7 @@ static bool read_lists(struct snapshots *s)
 	return s->interpreters.n && batch_read(&s->batch, s->target->pid);
 }
 
-/* Whether each element that was read leads to the next one. */
+/* Whether each element that was read leads to the next one, and the GILs are the same. */
 static bool lists_are_same(const struct snapshots *s)
 {
 	uint64_t interpreter = s->first;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only the thread that has the GIL can change its Python stack, so the stacks of the others are
- * right if the GIL was not passed on while they were read; else, and of the thread that has it, a
- * stack is read until two readings in a row are equal.
+ * Reads the stacks of all threads. Only the thread that holds the GIL can change its Python stack,
+ * so the stacks of the others are consistent if the GIL was not handed on while they were read.
+ * Otherwise, and for the holder, a stack is read until two consecutive readings are equal.
  */
 #include "live/snapshot_state.h"
 
 #include <string.h>
 
-/* ---- stacks */
-
-/* Read the stacks of threads that are marked as torn: at first, of all. */
+/* Read the stacks that are marked as torn. At first, all are. */
 static bool read_stacks(struct snapshots *s)
 {
 	s->wanted.n = 0;
@@ -20,7 +18,7 @@ static bool read_stacks(struct snapshots *s)
 	return stack_reader_read(&s->reader, s->wanted.v, s->wanted.n);
 }
 
-/* Read again where the stacks begin, and whether the GILs have changed. */
+/* Read the GILs again and, for stacks that are marked as torn, where they begin. */
 static bool look_again(struct snapshots *s)
 {
 	for (size_t i = 0; i < s->interpreters.n; i++)
@@ -32,7 +30,8 @@ static bool look_again(struct snapshots *s)
 	return batch_read(&s->batch, s->target->pid);
 }
 
-/* Clear the mark of threads whose stacks cannot have changed. */
+/* Clear the mark of threads whose stacks cannot have changed: they did not hold the GIL, and the
+ * GIL was not handed on. */
 static void trust_others(struct snapshots *s)
 {
 	for (size_t i = 0; i < s->threads.n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the snapshot files share. snapshot.c asks snapshot_lists.c which interpreters and threads
- * there are, snapshot_stacks.c for their stacks, and snapshot_tasks.c which of the kernel's threads
- * runs each of them.
+ * Types and functions that the snapshot files share. snapshot.c makes a snapshot: snapshot_lists.c
+ * finds the interpreters and threads, snapshot_stacks.c reads their stacks, and snapshot_tasks.c
+ * finds the kernel's thread that runs each of them.
  */
 #ifndef GILTRACER_LIVE_SNAPSHOT_STATE_H
 #define GILTRACER_LIVE_SNAPSHOT_STATE_H
@@ -15,7 +15,8 @@
 
 #define ATTEMPTS 8
 
-/* Bytes of a PyThreadState that are read, and of a GIL: its holder, locked, switch_number. */
+/* The number of bytes read of a PyThreadState, at most, and of a GIL: its holder, locked and
+ * switch_number. */
 #define THREAD_BYTES 512
 #define LOCK_BYTES   24
 
@@ -27,12 +28,17 @@ struct found_line {
 };
 
 /**
- * A PyThreadState. It moves with the list that it is in, but its stack does not.
- * @interpreter: index; @own_tid: 0: not known; @name: the program's, "": not known
- * @ident: its pthread_t; @unborn: still that of the thread that made the state for a new one
- * @looked: at ident, since the lists were walked
- * @run_tid, @run_ident: of the thread that runs it, which need not be the one it was made for; 0:
- * not known; @cstack: on which that was found
+ * A PyThreadState.
+ * @interpreter: index in snapshots.interpreters
+ * @own_tid: tid of the thread it was made for, in the process's PID namespace; 0: unknown
+ * @name: the program's name for the thread; "": unknown
+ * @ident: the thread's pthread_t; @unborn: the new thread does not run yet, and ident is that of
+ * the thread that created the state
+ * @looked: ident has been examined since the lists were last walked
+ * @run_tid, @run_ident: tid and pthread_t of the thread that runs the state, which need not be the
+ * one it was made for; 0: unknown
+ * @cstack: the C stack by which the running thread was last found
+ * @bytes: the beginning of the PyThreadState, as last read
  */
 struct known_thread {
 	uint64_t address;
@@ -46,11 +52,16 @@ struct known_thread {
 	struct cstack cstack;
 	uint8_t bytes[THREAD_BYTES];
 	struct raw_stack stack;
-	VEC(struct found_line) lines; /* as stack.frames */
+	VEC(struct found_line) lines; /* of stack.frames, outermost first */
 };
 
-/* A PyInterpreterState. @gil: its GIL, and @gil_now, where it has a pointer to it; @lock: of the
- * GIL at the time of the snapshot; @lock_after: later */
+/**
+ * A PyInterpreterState.
+ * @next, @threads: the next interpreter and the first PyThreadState
+ * @gil: address of its GIL when the lists were walked, 0: unknown; @gil_now: as last read
+ * @id: its number
+ * @lock: the GIL's bytes before the stacks are read; @lock_after: afterwards
+ */
 struct known_interpreter {
 	uint64_t address, next, threads, gil, gil_now, id;
 	uint8_t lock[LOCK_BYTES], lock_after[LOCK_BYTES];
@@ -62,13 +73,13 @@ struct snapshots {
 	struct pythreads names;
 	struct stack_reader reader;
 	struct batch batch;
-	uint64_t first; /* interpreter */
+	uint64_t first; /* address of the first interpreter */
 	VEC(struct known_interpreter) interpreters;
 	VEC(struct known_thread *) threads; /* in the order of the process's lists */
 	VEC(struct raw_stack *) wanted;
 	VEC(uint64_t) addresses; /* of the interpreters */
 	size_t thread_bytes;
-	size_t changes; /* of own_tids */
+	size_t changes; /* how often an own_tid has changed */
 };
 
 static inline uint32_t memory_at(const struct snapshots *s, enum probedef_memory_key key)
@@ -95,7 +106,7 @@ static inline void snapshots_add_lock(struct snapshots *s,
 		          LOCK_BYTES);
 }
 
-/* The state of the thread that holds the GIL; 0: no thread does. */
+/* Address of the PyThreadState that holds the interpreter's GIL; 0: none does. */
 static inline uint64_t snapshots_holder_of(const struct snapshots *s,
                                            const struct known_interpreter *k)
 {
@@ -108,19 +119,19 @@ static inline uint64_t snapshots_holder_of(const struct snapshots *s,
 
 /* In snapshot_lists.c */
 
-/* The interpreters and threads that there are now. False: the process runs no Python, or has
- * ended. */
+/* Find the present interpreters and threads. False: the process runs no Python, or has ended. */
 bool snapshots_find_threads(struct snapshots *s);
 void known_thread_free(struct known_thread *thread);
 
 /* In snapshot_stacks.c */
 
-/* Read the stacks of all threads. Those that changed meanwhile are torn. */
+/* Read the stacks of all threads. Those without a consistent reading are marked as torn. */
 void snapshots_find_stacks(struct snapshots *s);
 
 /* In snapshot_tasks.c */
 
-/* Find the kernel's thread of each. Returns whether one is missing in the kernel's list. */
+/* Find the kernel's thread that runs each state. Returns whether one of them is missing in the
+ * kernel's list as last read. */
 bool snapshots_find_tasks(struct snapshots *s);
 
 #endif

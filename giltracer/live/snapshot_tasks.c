@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of the kernel's threads runs a PyThreadState. */
+/* Finds the kernel's thread that runs each PyThreadState. */
 #include "live/snapshot_state.h"
 
-/* struct pthread.tid of glibc, which Python did not tell before 3.11; checked against the kernel's
- * list. nptl/descr.h, since 2.4. */
+/* Offset of tid in glibc's struct pthread (nptl/descr.h, since 2.4). A tid that was read there is
+ * checked against the kernel's list. */
 #ifdef __aarch64__
 #define PTHREAD_TID 0xd0
 #else
 #define PTHREAD_TID 0x2d0
 #endif
 
-/* Before 3.11 only the C library's own record of the thread has it. */
+/* Before 3.11, a PyThreadState does not contain the tid, but glibc's struct pthread, to which a
+ * pthread_t points, does. */
 static uint32_t native_id(const struct snapshots *s, const struct known_thread *thread)
 {
 	uint32_t tid;
@@ -24,7 +25,8 @@ static uint32_t native_id(const struct snapshots *s, const struct known_thread *
 	return tid;
 }
 
-/* Whether an older thread of the interpreter has the ident: new ones come first in its list. */
+/* Whether an older state of the same interpreter has the same ident. New states are inserted at the
+ * beginning of the list. */
 static bool is_unborn(const struct snapshots *s, size_t i)
 {
 	const struct known_thread *thread = s->threads.v[i];
@@ -39,7 +41,7 @@ static bool is_unborn(const struct snapshots *s, size_t i)
 	return false;
 }
 
-/* A new state has the numbers of the thread that made it, until its own thread runs. */
+/* Until its own thread runs, a new state has the ident and tid of the thread that created it. */
 static void look_at_ident(struct snapshots *s, size_t i)
 {
 	struct known_thread *thread = s->threads.v[i];
@@ -63,10 +65,10 @@ static void look_at_ident(struct snapshots *s, size_t i)
 	s->changes++;
 }
 
-/* ---- the thread that runs a state: before 3.13, a subinterpreter's first one has the numbers of
- * the thread that made it, whoever runs it */
+/* ---- the thread that runs a state: before 3.13, the first state of a subinterpreter has the ident
+ * and tid of the thread that created it, whichever thread runs it */
 
-/* Whether another state that is in use was made for the same thread. */
+/* Whether another state has the same ident and a stack. */
 static bool shares_ident(const struct snapshots *s, const struct known_thread *thread)
 {
 	for (size_t i = 0; i < s->threads.n; i++) {
@@ -89,7 +91,8 @@ static const struct known_thread *main_thread(const struct snapshots *s)
 	return NULL;
 }
 
-/* The thread whose pthread_t is the next one above an address in its stack. */
+/* The thread to whose C stack an address belongs: the one with the lowest pthread_t above it,
+ * because a pthread_t points to the end of its stack's mapping. */
 static const struct known_thread *owner_of_stack(const struct snapshots *s,
                                                  const struct cstack *cstack, uint64_t address)
 {
@@ -101,13 +104,14 @@ static const struct known_thread *owner_of_stack(const struct snapshots *s,
 		const struct known_thread *t = s->threads.v[i];
 
 		if (t->own_tid && t->ident > address && t->ident < cstack->high &&
-		    (!ret || t->ident <= ret->ident)) /* the oldest interpreter's */
+		    (!ret || t->ident <= ret->ident)) /* of equal ones, the oldest */
 			ret = t;
 	}
 	return ret;
 }
 
-/* 3.11 and 3.12: the innermost call of the interpreter's loop is on the stack of its thread. */
+/* In 3.11 and 3.12, the state points to a struct of the innermost call of the evaluation loop,
+ * which is on the C stack of the thread that runs it. */
 static void find_by_stack(struct snapshots *s, struct known_thread *thread)
 {
 	uint64_t address = bytes_u64(thread->bytes, frame_at(s, FRAME_CURRENT));
@@ -134,7 +138,6 @@ static void find_runner(struct snapshots *s, struct known_thread *thread)
 		thread->run_tid = 0;
 }
 
-/* Whether a thread is missing in the kernel's list. */
 bool snapshots_find_tasks(struct snapshots *s)
 {
 	bool missing = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads pages of totals. Nobody vouches for what is in them. */
+/* Reads pages of totals, whose contents are untrusted. */
 #include "live/totals.h"
 
 #include <errno.h>
@@ -23,19 +23,20 @@
 #include "live/totals_settle.h"
 #include "locate/process.h"
 
-/* In which a store has become visible to every CPU, for certain. */
+/* After this time, a store is certain to be visible to every CPU. */
 #define VISIBLE_NS 1000
 
-/* A thread that lost its CPU in the middle of a write is waited for, but all of them together no longer
- * than this. */
+/* A slot that is being written is read again, at once up to SPINS times. Its thread may be
+ * preempted, so the CPU is then yielded before each reading, for PATIENCE_NS in total for all
+ * slots. */
 #define SPINS       256
 #define PATIENCE_NS (20 * NS_PER_MS)
 
 /**
- * @map: the first map_size bytes of the file
- * @reported, @copies: of slots slots
- * @writer: no functions: the page is a file's, that of fd
- * @instant: of what is being read, if there is a writer
+ * @map: the first map_size bytes of the page
+ * @reported, @copies: arrays of slots elements
+ * @writer: without functions if the page is in a file, which fd refers to
+ * @instant: the instant to which the writer, if any, has updated the page
  */
 struct totals {
 	int fd;
@@ -49,9 +50,10 @@ struct totals {
 	uint32_t slots;
 };
 
-/* ---- a file that is cut off under our eyes */
+/* ---- files that are truncated while they are read */
 
-/* What is read at present: there, memory that the file no longer has is replaced by zeros. */
+/* The mapping that this thread is reading. If its file is truncated, on_sigbus replaces the mapping
+ * by zeros and sets cut. */
 static __thread struct {
 	const char *map;
 	size_t size;
@@ -103,7 +105,7 @@ static void unmap(struct totals *t)
 	t->map_size = 0;
 }
 
-/* All of it that there is. */
+/* Map the whole file, but at most the size of a page with all slots. */
 static bool map_file(struct totals *t)
 {
 	const size_t most = TOTALS_SLOTS_AT + TOTALS_SLOTS * sizeof(struct totals_slot);
@@ -171,7 +173,8 @@ bool totals_is_observed(const struct totals *t)
 	return t->writer.begin != NULL;
 }
 
-/* The path in a line of /proc/PID/maps, if it is of a page: terminated there. */
+/* The path in a line of /proc/PID/maps; NULL if it is not that of a page. The line's newline is
+ * removed. */
 static char *page_of(char *line)
 {
 	char *path = strchr(line, '/'), *end = strchr(line, '\n');
@@ -181,7 +184,8 @@ static char *page_of(char *line)
 	return path && str_has_suffix(path, TOTALS_SUFFIX) ? path : NULL;
 }
 
-/* Why a process has no page: that it is none of ours is said first. */
+/* The error for a process without a page. If it does not run Python, the error states that
+ * instead. */
 static int no_page(pid_t pid, struct error *err)
 {
 	struct process_python process;
@@ -237,7 +241,8 @@ uint64_t totals_began_ns(const struct totals *t)
 	return t->head.ns;
 }
 
-/* Field 22 of stat: the twentieth behind the name, in which there may be anything. */
+/* The start time is field 22 of stat, the twentieth after the name. The name may contain anything,
+ * so the last parenthesis ends it. */
 bool totals_alive(const struct totals *t, pid_t pid)
 {
 	CLEANUP(free) char *path = xasprintf("/proc/%d/stat", (int)pid);
@@ -267,7 +272,7 @@ static uint64_t ticks_now(const struct totals *t)
 	if (t->head.clock == TOTALS_CLOCK_TSC) {
 		uint64_t now = __rdtscp(&cpu);
 
-		_mm_lfence(); /* nothing behind it is read before */
+		_mm_lfence(); /* no later load is executed before it */
 		return now;
 	}
 #endif
@@ -283,7 +288,8 @@ static void copy_words(void *to, const void *from, size_t bytes)
 		out[i] = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
 }
 
-/* False: its thread does not get to the end of a write; then each number is right by itself. */
+/* False: the slot's thread did not complete a write in time; then each number is correct by
+ * itself. */
 static bool copy_slot(struct totals_slot *ret, const struct totals_slot *slot, uint64_t until_ns)
 {
 	for (unsigned i = 0; !reading.cut; i++) {
@@ -303,8 +309,7 @@ static bool copy_slot(struct totals_slot *ret, const struct totals_slot *slot, u
 }
 
 /**
- * The instant of a snapshot.
- * @ticks, @ns: the same
+ * The instant of a snapshot, in ticks of the page and in ns of CLOCK_MONOTONIC.
  */
 struct instant {
 	uint64_t ticks, ns;
@@ -383,7 +388,7 @@ static void read_gils(const struct totals *t, struct totals_snapshot *ret, const
 	}
 }
 
-/* As many as are used, in what is mapped: more if the file has grown. */
+/* The number of used slots that are mapped. If the file has grown, it is mapped again. */
 static uint32_t count_slots(struct totals *t)
 {
 	const struct totals_header *head = (const void *)t->map;
@@ -406,8 +411,8 @@ static uint64_t visible_now(const struct totals *t)
 	return totals_less(ticks_now(t), ((uint64_t)VISIBLE_NS << 32) / t->head.mult);
 }
 
-/* A thread that waits still did so when the last change of holder was stamped that was seen before its
- * slot is found unchanged. */
+/* If the slot of a waiting thread is unchanged after held was read, the thread was still waiting at
+ * held.last, so the moment may be that late. */
 static bool look_at_held(const struct totals *t, struct totals_moment *ret,
                          const struct totals_slot *copy, const struct totals_slot *slot)
 {
@@ -440,7 +445,7 @@ static void look(const struct totals *t, struct totals_moment *ret, struct total
 	ret->whole = false;
 }
 
-/* As it is now, in ticks. */
+/* Copy slot i and add what is in progress. All times stay in ticks. */
 static void read_slot(struct totals *t, uint32_t i, uint64_t until_ns, unsigned *torn)
 {
 	const struct totals_slot *slots = (const void *)(t->map + TOTALS_SLOTS_AT);
@@ -451,7 +456,7 @@ static void read_slot(struct totals *t, uint32_t i, uint64_t until_ns, unsigned 
 	uint64_t asked = gil < TOTALS_GILS ? __atomic_load_n(&gils[gil].asked, __ATOMIC_ACQUIRE)
 	                                   : 0;
 
-	/* If it was asked after that, nobody is told yet. */
+	/* A release request after asked was read is not included in this reading. */
 	look(t, &m, copy, &slots[i], until_ns);
 	copy->reserved[0] = copy->hold;
 	copy->reserved[1] = copy->wait;
@@ -469,8 +474,8 @@ static void make_room(struct totals *t, uint32_t slots)
 	t->slots = slots;
 }
 
-/* A thread that was waited for by one that has been read is there, too: those that began meanwhile are
- * read before the end. */
+/* Slots that come into use meanwhile are read, too, so that every thread that another one waited
+ * for is in the snapshot. */
 static uint32_t read_slots(struct totals *t, unsigned *torn)
 {
 	uint64_t until_ns = clock_now_ns() + PATIENCE_NS;

@@ -28,7 +28,7 @@ struct totals;
  * order, which never changes, and have the same index in each snapshot.
  * @used: false: all others are 0
  * @state: the present activity; TOTALS_ENDED: no thread at present
- * @since_ns: its beginning, CLOCK_MONOTONIC
+ * @since_ns: when the activity began, CLOCK_MONOTONIC
  * @gil: index in gils
  * @hold_ns, @wait_ns, @switch_ns: in total; wait_ns without switch_ns
  * @held_ns, @waited_ns: the completed part of hold_ns and wait_ns
@@ -81,7 +81,7 @@ struct totals_snapshot {
 	VEC(struct totals_thread) threads;
 };
 
-/* Open the page in a file. ENODATA: it is not a page, or not yet. */
+/* Open the page in a file. ENODATA: it is not a page, or not yet complete. */
 int totals_open(struct totals **ret, const char *path, struct error *err);
 
 /**
@@ -102,7 +102,8 @@ struct totals_writer {
 void totals_open_writer(struct totals **ret, const void *page, size_t size,
                         const struct totals_writer *writer);
 
-/* Whether it is such a page, without the times at which holders were asked to release the GIL. */
+/* Whether a writer in this process writes the page. Such a page lacks the times at which holders
+ * were asked to release the GIL. */
 bool totals_is_observed(const struct totals *t);
 
 /* The path of a process's page, in a folder with those of related processes; the caller frees

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds to totals what has not ended. */
+/* Adds holds and waits in progress to totals. */
 #include "live/totals_settle.h"
 
 #include <stddef.h>
@@ -12,8 +12,9 @@ static uint64_t grown(uint64_t *reported, uint64_t value)
 	return *reported;
 }
 
-/* The wait that goes on, as long as on: what the groups held since it began, and what is missing.
- * Without held, all of it is missing. */
+/* Adds the wait in progress, which has lasted for on ticks: for each group, the time for which it
+ * has held the GIL since the wait began. The rest, or everything without held, goes to the group
+ * that held the GIL when the wait began. */
 static void add_present(struct totals_slot *slot, const struct totals_waited *held, uint64_t now,
                         uint64_t on)
 {
@@ -30,7 +31,8 @@ static void add_present(struct totals_slot *slot, const struct totals_waited *he
 	slot->wait_for[totals_group_index(slot->holder)] += on;
 }
 
-/* None shrinks, and they add up to the wait, also if what goes on was seen at different moments. */
+/* Makes the parts of the wait add up to it, although the slot and held may be of different moments.
+ * No part becomes lower than the one last reported. */
 static void fit_wait(struct totals_slot *slot, uint64_t *reported)
 {
 	uint64_t sum = 0;
@@ -73,7 +75,7 @@ void totals_settle(struct totals_slot *slot, uint64_t asked, const struct totals
 	fit_wait(slot, reported->wait_for);
 	slot->switch_wait = grown(&reported->switch_wait, slot->switch_wait);
 	slot->kept = grown(&reported->kept, slot->kept);
-	/* It may have changed after now. */
+	/* The slot may have changed after now; then its life until now is too short. */
 	if (slot->lived < slot->hold + slot->wait + slot->switch_wait)
 		slot->lived = slot->hold + slot->wait + slot->switch_wait;
 	slot->lived = grown(&reported->life, slot->lived);

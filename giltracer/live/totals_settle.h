@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes on in a slot of the page of totals: the slot has what has ended; what has not is added
- * when it is read. All times are ticks.
+ * A slot of the page of totals contains only completed holds and waits. The one in progress is
+ * added when the slot is read. All times are in ticks.
  */
 #ifndef GILTRACER_LIVE_TOTALS_SETTLE_H
 #define GILTRACER_LIVE_TOTALS_SETTLE_H
@@ -11,7 +11,7 @@
 
 #include "preload/totals.h"
 
-/* What was last reported of a slot, in ticks. A torn slot may read as less: then these are reported
+/* The numbers last reported for a slot. A torn slot may yield lower ones; then these are reported
  * again. */
 struct totals_reported {
 	uint64_t hold, wait, switch_wait, kept, life;
@@ -19,9 +19,9 @@ struct totals_reported {
 };
 
 /**
- * A slot as it was at now.
- * @whole: it was not being written
- * @knows: held is of its GIL at now, too
+ * The moment at which a slot was copied.
+ * @whole: the slot was not being written
+ * @knows: held is valid: that of the slot's GIL at now
  */
 struct totals_moment {
 	uint64_t now;
@@ -39,9 +39,9 @@ static inline uint32_t totals_group_index(uint32_t group)
 	return group < TOTALS_GROUPS ? group : TOTALS_OTHERS;
 }
 
-/* Adds what goes on, as at the moment. asked: when the holder was asked to release the GIL, 0: it
- * was not. Nothing becomes less than what was reported. A thread that is in the middle of a write
- * does not say what goes on. */
+/* Adds the hold or wait in progress at the moment m, unless the slot was being written. asked: when
+ * the holder was asked to release the GIL; 0: it was not. No number becomes lower than the one last
+ * reported. */
 void totals_settle(struct totals_slot *slot, uint64_t asked, const struct totals_moment *m,
                    struct totals_reported *reported);
 
