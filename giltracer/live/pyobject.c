@@ -27,7 +27,7 @@
 
 /* PyDictKeysObject, from 3.11 on */
 #define KEYS_SIZE        32
-#define KEYS_INDEX_BYTES 9 /* their logarithm */
+#define KEYS_INDEX_BYTES 9 /* log2 of the size of the index */
 #define KEYS_KIND        10
 #define KEYS_ENTRIES     24
 

@@ -39,7 +39,7 @@ static uint32_t memory_offset(const struct target *target, enum probedef_memory_
 	return target->def->memory[key];
 }
 
-/* The characters of a str, size bytes each. */
+/* Decode the characters of a str, size bytes each. */
 static char *decode(const uint8_t *bytes, size_t count, unsigned size)
 {
 	struct str out = { 0 };
@@ -122,7 +122,7 @@ static size_t raw_size(const struct target *target)
 	return size;
 }
 
-/* Compares everything but the fields that the interpreter changes in a code object: counters and
+/* Compares only fields that the interpreter never changes; the header also contains counters and
  * caches. */
 static bool is_same(const struct target *target, const uint8_t *a, const uint8_t *b)
 {

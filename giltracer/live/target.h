@@ -14,7 +14,7 @@
 
 /**
  * A code object of the process, read once. Strings are owned, UTF-8, "?" if unreadable.
- * @raw: its header; the object is unchanged as long as its header is
+ * @raw: its header, by whose name, file, line table and first line it is recognized
  * @checked: value of target.look when that was last checked
  */
 struct live_code {
@@ -55,11 +55,11 @@ const struct live_code *target_code(struct target *target, uint64_t address);
 /* A str object as UTF-8; "?" if it cannot be read. Caller frees. */
 char *target_text(const struct target *target, uint64_t object);
 
-/* Whether the characters of the str whose first bytes are raw are ASCII, which begin at
- * FRAME_TEXT. */
+/* Whether the str whose first bytes are raw is ASCII; then its characters begin at FRAME_TEXT. */
 bool target_is_ascii(const struct target *target, const uint8_t *raw);
 
-/* All code objects that target_code has seen, by index from 0; NULL after the last. */
+/* The code object at an index, from 0, among all that target_code has found; NULL after
+ * the last. */
 const struct live_code *target_code_at(const struct target *target, size_t index);
 
 /* The line of a frame with this instruction (a pointer from 3.11 on, an index before); 0 if it is

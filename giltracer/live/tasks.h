@@ -15,7 +15,7 @@
  * @tid: in our PID namespace; @own_tid: in the process's own
  * @name, @state: see struct snapshot_thread; as of the last look at all threads
  * @activity, @futex: see struct activity; as of the last tasks_look
- * @fd: of its syscall file; -1: it is not kept open; @opens: it is opened for each look
+ * @fd: of its syscall file; -1: not open; @opens: the file is opened for each look instead
  */
 struct task {
 	uint32_t tid, own_tid;
