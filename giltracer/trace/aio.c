@@ -101,7 +101,7 @@ static struct cause *cause_of(struct maker *m, uint64_t object)
 	return &m->causes.v[at];
 }
 
-/* The cause of an object's being put into the queue now. */
+/* Why the event puts its object into the queue. */
 static struct cause cause_now(struct maker *m, const struct aio_event *e)
 {
 	const struct running *by = running_at(m, e);
@@ -124,7 +124,7 @@ static struct cause cause_now(struct maker *m, const struct aio_event *e)
 
 /* ---- tasks */
 
-/* A task may run again. A second reason before it runs changes nothing. */
+/* The task is ready. If it was ready already, nothing changes. */
 static void make_ready(struct maker *m, uint32_t i, const struct aio_event *e)
 {
 	struct aio_task *t = &m->ret->v.v[i];
@@ -153,7 +153,8 @@ static void task_is_ready(struct maker *m, const struct aio_event *e, uint32_t p
 	make_ready(m, i, e);
 }
 
-/* The task that runs; a new one if nothing is known about it. */
+/* The task that runs; a new one if it is unknown, or if the known one has ended or cannot be the
+ * same because the coroutine starts now. */
 static uint32_t task_of(struct maker *m, const struct aio_event *e, uint32_t pid)
 {
 	uint32_t i = idmap_get(&m->tasks, e->object);

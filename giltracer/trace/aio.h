@@ -11,8 +11,8 @@
  * assumed to be ready since then. That is inferred; known_ns is the time when the task itself was
  * put into the queue.
  *
- * On uvloop, it is not recorded when a task was put into the queue, except when it was created, and
- * when it only let others run. Otherwise it is not known whether the task waited or was late.
+ * On uvloop, the time when a task was put into the queue is recorded only if it was created then,
+ * or only yielded to other tasks. Otherwise it is unknown whether the task waited or was late.
  */
 #ifndef GILTRACER_TRACE_AIO_H
 #define GILTRACER_TRACE_AIO_H
@@ -67,7 +67,7 @@ enum aio_end {
  * either waiting or late
  * @inferred_ns: the inferred part of late
  * @run_ns: time of its first step; 0: none
- * @ready_ns, @known_ns: it became ready, as in struct aio_step, but never ran again; 0: not so
+ * @ready_ns, @known_ns: it became ready, as in struct aio_step, but never ran again; else 0
  * @place, @line: where it is suspended: the innermost function outside of Python's own library
  */
 struct aio_task {
@@ -82,7 +82,7 @@ struct aio_task {
 	uint32_t place, line;
 };
 
-/* Whether a task waits if it is not known to be ready. */
+/* Whether a task that is not known to be ready waits; on uvloop, it may also be late. */
 static inline bool aio_tail_is_known(const struct aio_task *task)
 {
 	return task->loop != AIO_UVLOOP;
@@ -114,9 +114,8 @@ enum aio_how {
 
 /**
  * @process: index; @thread: index in the slices
- * @object: its identity in its process; @is_task: of that @loop; false:
- * another callback
- * @function: READY: which called the library of the loop; RUN: of the coroutine
+ * @object: its identity in its process; @is_task: a task of @loop; false: another callback
+ * @function: READY: the one that called the loop's library; RUN: of the coroutine
  * @creates: READY: the task was created by this event
  * @starts: RUN: its coroutine had not run before
  * @name: RUN: of the task, 0: unknown

@@ -53,7 +53,7 @@ enum slices_flaw {
  * @dropped: calls without a usable time, and ends of calls that never began
  * @total: all calls, including dropped ones
  * @call_cost_ps: estimated time to record a call; 0: unknown
- * @flaw: the worst one, of @flawed calls; unknown for calls lost to an overflow
+ * @flaw: the worst one; @flawed: its count; 0 if unknown, as for an overflow
  */
 struct slices {
 	struct names *names;
@@ -82,9 +82,9 @@ DEFINE_CLEANUP(struct slices *, slices_free);
 struct slice_thread *slices_find(const struct slices *slices, uint32_t pid, uint32_t tid);
 
 /*
- * For readers: sort a thread's calls and set their depths. Of calls that overlap without one
- * containing the other, all stay, the later one a row below. Returns the number of these. v is
- * malloced and may move.
+ * For readers: sort a thread's calls and set their depths. Calls that overlap without one
+ * containing the other are kept, the later one a row below. Returns the number of the later ones. v
+ * is malloced and may move.
  */
 uint64_t slice_thread_finish(struct slice_thread *thread);
 
