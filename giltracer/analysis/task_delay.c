@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event loop's thread did while a task was ready. */
+/* Determines what an event loop's thread did while a task was ready. */
 #include <string.h>
 
 #include "analysis/loops.h"
@@ -11,7 +11,7 @@
 /* The search goes on to a callee if it took at least this percentage of the time. */
 #define CALLEE_PERCENT 50
 
-/* Deeper than Python allows by itself; deeper calls count as their caller's. */
+/* Above Python's default recursion limit. Deeper calls count as their caller's. */
 #define DEPTH_MAX 1024
 
 static uint64_t end_of(const struct slice *s)
@@ -81,7 +81,8 @@ static bool is_selector(const struct names *names, const struct slice *s)
 	return is_of(names, s, "/selectors.py:") || is_of(names, s, "/trio/_core/_io_epoll.py:");
 }
 
-/* Whether the call runs the loop: it began earlier and continues. uvloop itself has no calls. */
+/* Whether the call runs the loop: it began before the delay and ended after it. uvloop's
+ * own calls are not recorded. */
 static bool runs_loop(const struct task_delay *d, const struct slice *s)
 {
 	return d->step != AIO_NONE && s->start_ns < d->start_ns && end_of(s) > d->end_ns;

@@ -146,7 +146,7 @@ static void sum_up(struct gil_waits *w, const struct lane *lane)
 	}
 }
 
-/* The wait before time_ns. */
+/* How long the thread had waited for the GIL until time_ns. */
 static uint64_t waited(const struct gil_waits *w, const struct lane *lane, uint64_t time_ns)
 {
 	size_t i = lane_at(lane, time_ns);

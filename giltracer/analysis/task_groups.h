@@ -19,7 +19,7 @@
  * determined. */
 #define TASK_CAUSES 16
 
-/* The maximum number of rows of each kind per group: those with the most. */
+/* The maximum number of rows of each kind per group: those with the most time. */
 #define TASK_ROWS 5
 
 /**
