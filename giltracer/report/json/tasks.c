@@ -17,7 +17,7 @@ static void put_tid(struct jsonw *w, const char *key, const struct analysis *a, 
 	jsonw_u64(w, key, a->pass->slices->threads[thread].tid);
 }
 
-/* A time since the start of the recording; null if it is 0. */
+/* A time, written relative to the start of the recording; null if ns is 0. */
 static void put_time(struct jsonw *w, const char *key, const struct analysis *a, uint64_t ns)
 {
 	if (ns)

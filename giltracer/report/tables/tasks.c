@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of event loops' tasks: the parts of their lives. */
+/* The table of groups of event loops' tasks, with the parts of their lives. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "report/wording.h"
 #include "trace/names.h"
 
-/* "file.py:12" of the await at which they waited for longest. */
+/* "file.py:12" of the await at which the group's tasks waited longest. */
 static void put_place(struct row *row, const struct analysis *a, uint32_t group)
 {
 	CLEANUP(str_done) struct str text = { 0 };
