@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests that look at files which a compiler makes on the spot. */
+/* For tests that read files which they compile themselves. */
 #ifndef GILTRACER_TESTS_BUILT_H
 #define GILTRACER_TESTS_BUILT_H
 
@@ -37,8 +37,8 @@ __attribute__((unused)) static bool built_write(const char *path, const char *te
 	return filewriter_commit(&w, &err) == 0;
 }
 
-/* The main function of such a test: runs body in a folder of its own, which goes afterwards, with
- * no debug files but the system's. Skips the test where there is no compiler. */
+/* The main function of such a test: runs body in a temporary folder, with no debug files but
+ * the system's. Skips the test if there is no compiler. */
 __attribute__((unused)) static int built_main(void (*body)(void))
 {
 	char dir[] = "/tmp/giltracer-test-XXXXXX";

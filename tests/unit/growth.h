@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the cost of some work grows with its size. Measured in time of this thread on a CPU and in
- * bytes that are allocated, and judged by the ratio of two sizes, so that neither the machine nor
- * what else it does matters: what grows by a factor of about GROWTH_FACTOR is as it should be, and
- * what is quadratic grows by its square.
+ * How the cost of some work grows with its size. It is measured in CPU time of this thread
+ * and in allocated bytes. Only the ratio of two sizes is judged, so that neither the machine nor
+ * its load matters: linear cost grows by about GROWTH_FACTOR, quadratic cost by its square.
  */
 #ifndef GILTRACER_TESTS_GROWTH_H
 #define GILTRACER_TESTS_GROWTH_H
@@ -18,7 +17,7 @@
 #define GROWTH_FACTOR 16
 #define GROWTH_LIMIT  128 /* N log N, the larger in cold caches: 30 to 70; quadratic: 256 */
 #define GROWTH_RUNS   3
-/* A clock of one millisecond would make ratios of less. */
+/* Shorter times count as this one: the resolution of the clock would distort their ratios. */
 #define GROWTH_FLOOR_NS 300000
 
 /* In the library that --enable-sanitizers links. */
@@ -42,7 +41,7 @@ static uint64_t growth_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The least of some runs: the host takes CPUs away, and caches are cold. */
+/* The shortest of several runs, because the host may take CPUs away, and caches may be cold. */
 static uint64_t growth_least(void (*work)(size_t n), size_t n)
 {
 	uint64_t least = UINT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that let go of the GIL in functions with a name, and the hogs among them. Times are in ms. */
+/* Threads that release the GIL in named functions, and the hogs among them. Times are in ms. */
 #ifndef GILTRACER_TESTS_HOG_EVENTS_H
 #define GILTRACER_TESTS_HOG_EVENTS_H
 
@@ -22,7 +22,7 @@ static uint32_t frame(const char *name, uint32_t line)
 	return stacks_id(stacks, &f);
 }
 
-/* Thread 7 has the GIL from 100 on. */
+/* Thread 7 holds the GIL from 100 on. */
 static void start_until(uint64_t end)
 {
 	begin_with(&(struct model_options){
@@ -31,7 +31,7 @@ static void start_until(uint64_t end)
 		stacks = stacks_new(names);
 }
 
-/* Thread tid lets go at from and asks again at once, in function f. */
+/* Thread tid releases the GIL at from and requests it again at once, in function f. */
 static void turn(uint64_t from, uint32_t tid, uint32_t f)
 {
 	release(from * MS, tid);

@@ -86,7 +86,7 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 	} while (0)
 #define leaves(t, tid)    feed(t, tid, EV_SWITCH_OUT, EV(0))
 #define preempted(t, tid) feed(t, tid, EV_SWITCH_OUT, EV(.flags = EVF_PREEMPT))
-/* Who waits goes to sleep again at t: so it has asked for the GIL. */
+/* A waiting thread goes back to sleep at t, from which the model infers a release request. */
 #define asks(t, tid)                \
 	do {                        \
 		run((t)-3, tid, 1); \
@@ -162,14 +162,15 @@ static const char *lane_text(const struct lane *lane, const char *letters, bool 
 	return str_get(text);
 }
 
-/* ? unknown, N no GIL, H hold, W wait, S switch wait, F free wait, L waits for a lock, T stands
- * while X has stopped the world */
+/* ? unknown, N no GIL, H hold, W wait, S switch wait, F free wait, L lock wait, T stopped
+ * by another thread that has stopped the world, X has stopped the world itself */
 __attribute__((unused)) static const char *gil_lane(uint32_t tid)
 {
 	return thread(tid) ? lane_text(&thread(tid)->gil, "?NHWSFLTX", true) : "no such thread";
 }
 
-/* ? unknown, R running, r runnable, S asleep, D, G asleep for the GIL; <who woke it */
+/* ? unknown, R running, r runnable, S asleep, D uninterruptible, G asleep for the GIL; <tid: woken
+ * by that thread */
 __attribute__((unused)) static const char *cpu_lane(uint32_t tid)
 {
 	return thread(tid) ? lane_text(&thread(tid)->cpu, "?RrSDG", false) : "no such thread";
@@ -198,7 +199,7 @@ __attribute__((unused)) static const char *owners(uint32_t gil)
 	return str_get(&text);
 }
 
-/* What waiter is owed by holder, MODEL_NONE and MODEL_UNKNOWN included, in all GILs together. */
+/* How long waiter waited while holder (or MODEL_NONE, MODEL_UNKNOWN) held a GIL, in all GILs. */
 __attribute__((unused)) static uint64_t blame(uint32_t waiter, uint32_t holder)
 {
 	uint64_t ns = 0;
@@ -213,7 +214,7 @@ __attribute__((unused)) static uint64_t blame(uint32_t waiter, uint32_t holder)
 	return ns;
 }
 
-/* The same of locks and stops of the world. */
+/* The same for locks and stops of the world. */
 __attribute__((unused)) static uint64_t lock_blame(uint32_t waiter, uint32_t by)
 {
 	for (size_t i = 0; i < m->lock_blame.n; i++) {

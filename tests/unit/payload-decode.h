@@ -17,7 +17,7 @@
 
 #define DECODE_RAW_MAX (64u << 20)
 
-/* One section: its head, and where its bytes are read next. bad: it did not add up. */
+/* One section: its head, and where its bytes are read next. bad: it is malformed. */
 struct decoded {
 	json_t *head;
 	uint32_t n;
@@ -157,7 +157,7 @@ static inline bool decode_block(const char *text, size_t len, const char *list, 
 }
 
 /* Call fn for each section of all blocks in html, which must read it to its end. Returns the number
- * of blocks, -1 if anything is not as it should be. */
+ * of blocks, -1 if anything is malformed. */
 static inline int decode_blocks(const char *html, decode_fn *fn, void *data)
 {
 	static const char open[] = "<script type=\"text/plain\">", mid[] = "</script>";
