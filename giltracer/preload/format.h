@@ -215,7 +215,7 @@ struct preload_frame {
  * @full_stamp, @full_ns: when the limit was reached; 0: it was not
  * @stopped: the launcher has stopped the recording
  * @entries: minimum number of a process's last calls to keep; 0: all
- * @shortest_ns: shorter calls are not recorded
+ * @shortest_ns: shorter calls are left out when the records are read
  * @modules: only calls of their functions are recorded, names separated by commas; "": all
  * For a program that was already running:
  * @gil: the address of its GIL
