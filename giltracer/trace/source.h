@@ -18,7 +18,8 @@ struct source_stats {
 	uint64_t records; /* read, of any type */
 	uint64_t samples; /* PERF_RECORD_SAMPLE among them */
 	uint64_t events;  /* yielded */
-	uint64_t lost;    /* records that the kernel reports as lost, LOST and LOST_SAMPLES */
+	uint64_t lost;    /* missing records, as reported by the kernel (LOST, LOST_SAMPLES) or the
+	                   * preloaded library */
 	uint64_t unknown_records; /* of unknown types, skipped */
 	uint64_t other_pythons;   /* mappings of interpreters other than the probed one */
 	uint64_t unordered;       /* came after an event of a later time had been yielded */
