@@ -285,7 +285,11 @@ static bool read_message(struct pass *pass)
 		handle_message(pass, buf);
 		return true;
 	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	/* A program that ends without reading our answer resets the connection, which is reported once,
+	 * before the messages that it has sent. */
+	if (n < 0 && (errno == ECONNRESET || errno == EINTR))
+		return true;
+	if (n == 0 || errno != EAGAIN)
 		close(take_fd(&pass->channel));
 	return false;
 }

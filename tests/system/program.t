@@ -69,21 +69,35 @@ like "$(cat err)" '^giltracer: error: .*No space left' 'is said'
 exits 125 'nothing to run' "$GILTRACER"
 like "$(cat err)" '^giltracer: error: ' 'is an error'
 
-# As if Ctrl-C came while the program reports its end to giltracer, in os.read, which waits for the answer.
+# As if Ctrl-C came while the program reports its end to giltracer, in os.read, which waits for the answer:
+# before the answer has come, or after it, with a giltracer that continues when the program has ended.
 cat >late.py <<'END'
-import os, threading  # which knows the name
+import os, select, signal, sys, threading  # which knows the name
 read = os.read
-def interrupted(*arguments):
+def hold(tracer):
+    ended, ends = os.pipe()
+    if os.fork() == 0:
+        os.close(ends)
+        read(ended, 1)
+        os.kill(tracer, signal.SIGCONT)
+        os._exit(0)
+    os.kill(tracer, signal.SIGSTOP)
+def interrupted(fd, size):
     os.read = read
+    if sys.argv[1] == "after":
+        select.select([fd], [], [])
+        hold(os.getppid())
     raise KeyboardInterrupt
 if __name__ == "__main__":
     sum(range(100000))
     os.read = interrupted
 END
-ok 'Ctrl-C when the program has ended' trace -q --json late.json late.py
-is "$(cat err)" '' 'is no traceback of ours'
-is "$(json late.json '[t["name"] for t in d["threads"] if t["main"]]')" "['MainThread']" \
-	'and the report knows what it would have known'
+for when in before after; do
+	ok "Ctrl-C when the program has ended, $when the answer" trace -q --json late.json late.py $when
+	is "$(cat err)" '' 'is no traceback of ours'
+	is "$(json late.json '[t["name"] for t in d["threads"] if t["main"]]')" "['MainThread']" \
+		'and the report knows what it would have known'
+done
 
 exits 0 'more words' trace -v program.py exit 0
 like "$(cat err)" '^giltracer: debug: started: perf record -o .* -e .*take_gil' 'have the command, to be copied'
