@@ -43,9 +43,9 @@ END
 ok 'with giltracer.record()' "$python" own.py
 
 cat >test_it.py <<'END'
-import pytest, work
+import pytest, threading, work
 def test_alone():
-    work.compete(0.1, 1)
+    work.spin(threading.Barrier(1), 0.1)
 def test_together():
     work.compete(0.3)
 @pytest.mark.gil_wait(max=0.05)
