@@ -6,7 +6,8 @@
 # cached NAME FOLDER [RECIPE...] -- COMMAND...: put into FOLDER what COMMAND... made in the folder that is
 # its last argument, now or earlier. It is made again where the command, a file RECIPE, the system or
 # the month is another one. Others may do the same at the same time, and end at any time: what is in
-# the cache is whole.
+# the cache is whole. If $cached_linked is set, files in this folder of FOLDER are hard links where possible,
+# which is for many files that nobody changes in place.
 cached() (
 	cached_name=$1
 	cached_folder=$2
@@ -44,5 +45,11 @@ cached() (
 			mv "$cached_all/.$cached_name.new" "$cached_store" || exit
 	fi
 	touch "$cached_store"
-	cp -a "$cached_store/." "$cached_folder/"
+	if [ -n "${cached_linked:-}" ] && mkdir -p "$cached_folder/$cached_linked" &&
+		cp -al "$cached_store/$cached_linked/." "$cached_folder/$cached_linked/" 2>/dev/null; then
+		tar -C "$cached_store" --exclude="./$cached_linked/*" -cf - . |
+			tar -C "$cached_folder" --numeric-owner -xpf -
+	else # another file system
+		cp -a "$cached_store/." "$cached_folder/"
+	fi
 )
