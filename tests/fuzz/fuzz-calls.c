@@ -40,6 +40,7 @@ static void check_tasks(const struct aio *aio)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct slices *slices = NULL;
+	const struct from_calls_options options = { 0 };
 	uint16_t len = 0;
 	struct error err;
 
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size -= sizeof(len);
 	if (len > size)
 		len = (uint16_t)size;
-	if (from_calls_read_memory(&slices, data, len, data + len, size - len, &err) < 0)
+	if (from_calls_read_memory(&slices, data, len, data + len, size - len, &options, &err) < 0)
 		return 0;
 	for (size_t i = 0; i < slices->thread_count; i++)
 		check(&slices->threads[i]);

@@ -74,15 +74,21 @@ static void thread(enum preload_say how, uint64_t tid)
 	put(PRELOAD_CALL_SAY, PRELOAD_SAY_TIME, 0);
 }
 
-static struct slices *read_all(void)
+static struct slices *read_until(uint64_t end_ns)
 {
+	const struct from_calls_options options = { .end_ns = end_ns };
 	struct slices *slices = NULL;
 	struct error err = { 0 };
 
-	if (from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &err) <
-	    0)
+	if (from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &options,
+	                           &err) < 0)
 		fprintf(stderr, "# %s\n", err.text);
 	return slices;
+}
+
+static struct slices *read_all(void)
+{
+	return read_until(0);
 }
 
 /* "NAME START DURATION DEPTH[ open], …" of a thread. */
@@ -215,18 +221,21 @@ static void test_stale_window(void)
 static void test_other_format(void)
 {
 	struct preload_header *header = (struct preload_header *)(void *)records;
+	const struct from_calls_options options = { 0 };
 	struct slices *slices = NULL;
 	struct error err = { 0 };
 
 	begin();
 	header->magic -= 1ull << PRELOAD_VERSION_SHIFT;
-	from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &err);
+	from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &options,
+	                       &err);
 	is_str(err.text,
 	       "Python calls in the format of another version of giltracer: report with the "
 	       "version that recorded them, or record again",
 	       "an older format is said to be one");
 	header->magic++;
-	from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &err);
+	from_calls_read_memory(&slices, log_bytes, log_size, records, sizeof(records), &options,
+	                       &err);
 	is_str(err.text, "not a recording of giltracer's library", "  anything else is not");
 	ok(!slices, "  neither is read");
 }
@@ -246,6 +255,43 @@ static void test_afresh(void)
 	slices = read_all();
 	is_u64(slices->flaw, SLICES_AFRESH, "a child that was started afresh has no calls");
 	is_u64(slices->flawed, 1, "  a forked one has");
+}
+
+/* A call that has not ended, in a process that ends as the last entry of its log tells. */
+static void lasts(const struct preload_entry *last, const char *wanted, const char *what)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	begin();
+	put_entry((struct preload_entry){ .type = PRELOAD_FORKED }, "", 0);
+	if (last)
+		put_entry(*last, "", 0);
+	put_entry((struct preload_entry){ .type = PRELOAD_STOP, .stamp = 900 }, "", 0);
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put(PRELOAD_CALL_START, 2, 30);
+	put(PRELOAD_CALL_RETURN, 2, 40);
+	slices = read_until(1900);
+	shows(slices, 5, wanted, what);
+}
+
+static void test_ends(void)
+{
+	CLEANUP(slices_free) struct slices *slices = NULL;
+
+	lasts(&(struct preload_entry){ .type = PRELOAD_ENDED, .stamp = 600 },
+	      "one 1010 590 0 open, two 1030 10 1", "a call lasts until its forked process ends");
+	lasts(NULL, "one 1010 30 0 open, two 1030 10 1",
+	      "  until its last record if that was killed");
+	lasts(&(struct preload_entry){ .type = PRELOAD_ALIVE, .number = PID },
+	      "one 1010 890 0 open, two 1030 10 1",
+	      "  until the recording ends if the process outlives that");
+	begin();
+	thread(PRELOAD_SAY_BEGIN, 5);
+	put(PRELOAD_CALL_START, 1, 10);
+	put_entry((struct preload_entry){ .type = PRELOAD_STOP, .stamp = 900 }, "", 0);
+	slices = read_until(1900);
+	shows(slices, 5, "one 1010 890 0 open", "  the recording ends with the program itself");
 }
 
 static void test_cost(void)
@@ -268,6 +314,7 @@ int main(void)
 	test_other_format();
 	test_cost();
 	test_afresh();
+	test_ends();
 	test_nesting();
 	test_native();
 	test_other_stack();

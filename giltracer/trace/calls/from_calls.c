@@ -59,13 +59,25 @@ static size_t read_thread(struct reader *r, const struct part *parts, size_t cou
 	return i;
 }
 
-static void close_thread(const struct reader *r, struct slice_thread *t, uint64_t end_ns)
+/* The time until which calls and tasks of a process last that have not ended. No record tells that a
+ * forked process was killed: it ends with its last record. */
+static uint64_t process_end_ns(const struct reader *r, size_t process)
 {
-	uint64_t end = r->end_ns ? r->end_ns : end_ns;
+	const struct preload_process *p = &r->log.processes.v[process];
+	uint64_t last_ns = r->names.v[process].last_ns, end_ns;
+	size_t near = 0;
 
+	if (!p->forked || p->lives_on || r->log.stop_stamp == UINT64_MAX)
+		return r->end_ns ? r->end_ns : last_ns;
+	end_ns = p->ended_stamp ? preload_log_time(&r->log, p->ended_stamp, &near) : 0;
+	return end_ns > last_ns ? end_ns : last_ns;
+}
+
+static void close_thread(struct slice_thread *t, uint64_t end_ns)
+{
 	for (size_t i = 0; i < t->n; i++)
 		if (t->v[i].flags & SLICE_OPEN && !t->v[i].dur_ns)
-			t->v[i].dur_ns = end > t->v[i].start_ns ? end - t->v[i].start_ns : 0;
+			t->v[i].dur_ns = end_ns > t->v[i].start_ns ? end_ns - t->v[i].start_ns : 0;
 }
 
 static void make_tasks(struct reader *r)
@@ -78,7 +90,7 @@ static void make_tasks(struct reader *r)
 	for (size_t i = 0; i < r->names.n; i++)
 		processes[i] = (struct aio_process){
 			.pid = r->log.processes.v[i].pid,
-			.end_ns = r->end_ns ? r->end_ns : r->names.v[i].last_ns,
+			.end_ns = process_end_ns(r, i),
 		};
 	r->ret->tasks = xcalloc(1, sizeof(*r->ret->tasks));
 	aio_make(r->ret->tasks, r->tasks.events.v, r->tasks.events.n, processes);
@@ -119,7 +131,7 @@ static void read_threads(struct reader *r)
 		idmap_set(&ret->by_id, idmap_pair(t->pid, t->tid), (uint32_t)threads.n - 1);
 	}
 	for (size_t i = 0; i < threads.n; i++)
-		close_thread(r, &threads.v[i], r->names.v[processes.v[i]].last_ns);
+		close_thread(&threads.v[i], process_end_ns(r, processes.v[i]));
 	make_tasks(r);
 	calls_keep_last(r, threads.v, processes.v, threads.n);
 	vec_done(&processes);
@@ -202,13 +214,11 @@ static int read_control(struct reader *r, const char *dir, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, dir);
 	CLEANUP(filemap_done) struct filemap map = { 0 };
-	struct preload_control control;
+	struct preload_control control = { 0 };
 
 	if (filemap_open(&map, path, err) < 0)
 		return -1;
-	if (map.size < sizeof(control))
-		return 0;
-	memcpy(&control, map.data, sizeof(control));
+	memcpy(&control, map.data, map.size < sizeof(control) ? map.size : sizeof(control));
 	r->entries = control.entries;
 	r->shortest_ns = control.shortest_ns;
 	return 0;
@@ -235,10 +245,12 @@ int from_calls_read(struct slices **ret, const char *dir, const struct from_call
 }
 
 int from_calls_read_memory(struct slices **ret, const void *log, size_t log_size,
-                           const void *records, size_t size, struct error *err)
+                           const void *records, size_t size,
+                           const struct from_calls_options *options, struct error *err)
 {
 	CLEANUP(reader_free) struct reader *r = reader_new();
 
+	r->end_ns = options->end_ns;
 	preload_log_parse(&r->log, log, log_size);
 	preload_log_finish(&r->log);
 	if (calls_add_records(r, records, size, err) < 0)

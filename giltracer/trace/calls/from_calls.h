@@ -10,8 +10,8 @@
 #include "trace/slices.h"
 
 /**
- * @end_ns: the end of the recording, until which open calls last; 0: unknown: they last until the
- * last record of their process
+ * @end_ns: the end of the recording, until which open calls last if their process outlives it; 0:
+ * unknown: they last until the last record of their process
  */
 struct from_calls_options {
 	uint64_t end_ns;
@@ -24,6 +24,7 @@ int from_calls_read(struct slices **ret, const char *dir, const struct from_call
 
 /* Like from_calls_read, for one log and one file of records in memory, without a control file. */
 int from_calls_read_memory(struct slices **ret, const void *log, size_t log_size,
-                           const void *records, size_t size, struct error *err);
+                           const void *records, size_t size,
+                           const struct from_calls_options *options, struct error *err);
 
 #endif
