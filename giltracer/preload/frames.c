@@ -46,7 +46,9 @@ struct table {
 static struct {
 	struct preload_offsets at;
 	const char *code_type, *str_type, *bytes_type, *none;
-	const char *(*tstate)(void); /* 3.6 */
+	/* Before 3.9: the thread's state, NULL once it is deleted. A thread that ends frees its state
+	 * before it releases the GIL, whose last holder is then the freed state. */
+	const char *(*tstate)(void);
 	unsigned count;
 	uint32_t first_instruction;
 	atomic_uint checked;
@@ -115,19 +117,21 @@ static uint32_t table_get(const struct table *t, uint64_t key)
 	}
 }
 
-/* Called with the lock held; false: the table is full. */
-static bool table_set(struct table *t, uint64_t key, uint32_t number)
+static bool table_is_full(const struct table *t)
+{
+	return t->used > t->mask / 4 * 3;
+}
+
+/* Called with the lock held, for a table that is not full. */
+static void table_set(struct table *t, uint64_t key, uint32_t number)
 {
 	uint32_t i = (uint32_t)key;
 
-	if (t->used > t->mask / 4 * 3)
-		return false;
 	t->used++;
 	while (t->slots[i & t->mask].key)
 		i++;
 	t->slots[i & t->mask].number = number;
 	atomic_store_explicit(&t->slots[i & t->mask].key, key, memory_order_release);
-	return true;
 }
 
 static bool table_make(struct table *t, uint32_t slots)
@@ -223,7 +227,7 @@ struct described {
 	char text[2 * NAME_MAX_BYTES];
 };
 
-/* The number of the function; 0: its description cannot be read. */
+/* The number of the function; 0: its description can be neither read nor written. */
 static uint32_t describe(const char *code)
 {
 	static uint32_t next;
@@ -244,11 +248,12 @@ static uint32_t describe(const char *code)
 	d.head.name_len = (uint32_t)name;
 	d.head.file_len = (uint32_t)file;
 	d.head.table_len = (uint32_t)size;
-	process_log2(&(struct preload_entry){ .type = PRELOAD_FUNCTION,
-	                                      .number = ++next,
-	                                      .value = frames.at.minor },
-	             &d, sizeof(d.head) + name + file, table + 4 * sizeof(void *), size);
-	return next;
+	return process_log2(&(struct preload_entry){ .type = PRELOAD_FUNCTION,
+	                                             .number = next + 1,
+	                                             .value = frames.at.minor },
+	                    &d, sizeof(d.head) + name + file, table + 4 * sizeof(void *), size)
+	               ? ++next
+	               : 0;
 }
 
 static const char *name_of(const char *code)
@@ -282,11 +287,11 @@ static uint32_t number_of(const char *code)
 
 	if (LIKELY(number))
 		return number;
-	if (atomic_flag_test_and_set(&frames.lock))
+	if (table_is_full(&frames.functions) || atomic_flag_test_and_set(&frames.lock))
 		return 0;
 	number = table_get(&frames.functions, key);
-	if (!number && (number = describe(code)) && !table_set(&frames.functions, key, number))
-		number = 0;
+	if (!number && (number = describe(code)))
+		table_set(&frames.functions, key, number);
 	atomic_flag_clear(&frames.lock);
 	return number;
 }
@@ -303,13 +308,15 @@ static uint32_t list_number(const struct preload_frame *list, unsigned n)
 		key = mix(key, (uint64_t)list[i].function << 32 | (uint32_t)list[i].offset);
 	key = key ? key : 1;
 	number = table_get(&frames.lists, key);
-	if (LIKELY(number) || atomic_flag_test_and_set(&frames.lock))
+	if (LIKELY(number) || table_is_full(&frames.lists) ||
+	    atomic_flag_test_and_set(&frames.lock))
 		return number;
 	number = table_get(&frames.lists, key);
-	if (!number && table_set(&frames.lists, key, next + 1)) {
+	if (!number &&
+	    process_log(&(struct preload_entry){ .type = PRELOAD_FRAMES, .number = next + 1 }, list,
+	                n * sizeof(*list))) {
 		number = ++next;
-		process_log(&(struct preload_entry){ .type = PRELOAD_FRAMES, .number = number },
-		            list, n * sizeof(*list));
+		table_set(&frames.lists, key, number);
 	}
 	atomic_flag_clear(&frames.lock);
 	return number;
@@ -338,10 +345,13 @@ static int32_t offset_in(const char *code, uint64_t instruction)
 
 static const char *innermost(const struct gil *g)
 {
-	const char *tstate = frames.tstate ? frames.tstate()
-	                                   : pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
+	const char *tstate = frames.tstate ? frames.tstate() : NULL;
 	const char *frame;
 
+	if (frames.tstate && !tstate)
+		return NULL;
+	if (frames.at.minor >= 7)
+		tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	if (!can_read(tstate))
 		return NULL;
 	frame = pointer_at(tstate, frames.at.current);
@@ -522,13 +532,13 @@ void frames_begin(void *(*symbol)(const char *name))
 	if (!find_version(get_version) || !frames.code_type || !frames.str_type ||
 	    !frames.bytes_type)
 		return;
-	if (frames.at.minor < 7)
+	if (frames.at.minor < 9)
 		*(void **)&frames.tstate = symbol("PyGILState_GetThisThreadState");
 	/* PyTypeObject.tp_basicsize: from 3.11 on, the instructions follow the object. */
 	frames.first_instruction = u32_at(frames.code_type, 4 * sizeof(void *));
 	frames.count = process.control->frames < PRELOAD_FRAMES_MAX ? process.control->frames
 	                                                            : PRELOAD_FRAMES_MAX;
-	frames.on = (frames.at.minor >= 7 || frames.tstate) &&
+	frames.on = (frames.at.minor >= 9 || frames.tstate) &&
 	            table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
 }
 
