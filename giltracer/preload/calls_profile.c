@@ -161,6 +161,9 @@ const char *calls_profile_start(void)
 {
 	if (!known)
 		return "this interpreter is not built as CPython is";
+	/* It ends the program in PyThreadState_Swap(), see profile_thread. */
+	if (dlsym(RTLD_DEFAULT, "_Py_NegativeRefcount"))
+		return "a debug build of Python does not permit it";
 	profiling = true;
 	for (void *thread = first_thread(); thread; thread = python.PyThreadState_Next(thread))
 		profile_thread(thread);
