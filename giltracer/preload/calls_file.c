@@ -77,13 +77,11 @@ static long open_file(const struct calls_stream *s)
 	return syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
-/* Blocks are reserved before they are mapped: if the disk is full, writing to a mapped page without
- * a block would kill the program. */
 static void *map_reserved(long fd, size_t offset, size_t bytes)
 {
 	void *map = MAP_FAILED;
 
-	if (syscall(SYS_fallocate, fd, 0, (off_t)offset, (off_t)bytes) == 0)
+	if (process_reserve(fd, offset, bytes))
 		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, (off_t)offset);
 	if (map == MAP_FAILED)
 		return NULL;
@@ -96,8 +94,9 @@ static void *map_reserved(long fd, size_t offset, size_t bytes)
 /* Map a window; it replaces a smaller one that is full. */
 static bool map_window(struct calls_stream *s, size_t size, uint64_t stamp)
 {
+	size_t old_size = s->window_size;
+	char *window, *old = s->window;
 	long fd;
-	char *window;
 
 	if (!process_may_use(size - s->window_size, stamp) || (fd = open_file(s)) < 0)
 		return false;
@@ -107,10 +106,10 @@ static bool map_window(struct calls_stream *s, size_t size, uint64_t stamp)
 	syscall(SYS_close, fd);
 	if (!window)
 		return false;
-	if (s->window)
-		munmap(s->window, s->window_size);
 	s->window = window;
 	s->window_size = size;
+	if (old)
+		munmap(old, old_size);
 	return true;
 }
 
@@ -191,12 +190,14 @@ static void begin_ring(void)
  * mapping as many pages. */
 static bool flush(struct calls_stream *s, uint64_t stamp)
 {
+	uint64_t at = PRELOAD_CALLS_DATA_AT + s->written;
 	long fd;
 	bool ok;
 
-	if (!process_may_use(s->window_size, stamp) || (fd = open_file(s)) < 0)
+	if (!process_may_use(s->window_size, stamp) || !process_may_extend(at + s->window_size) ||
+	    (fd = open_file(s)) < 0)
 		return false;
-	ok = write_all(fd, s->window, s->window_size, PRELOAD_CALLS_DATA_AT + s->written);
+	ok = write_all(fd, s->window, s->window_size, at);
 	syscall(SYS_close, fd);
 	if (!ok)
 		return false;

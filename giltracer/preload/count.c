@@ -52,8 +52,6 @@ static struct page {
 
 /* ---- the file */
 
-/* Blocks are reserved before they are mapped: writing to a mapped page for which a full disk has
- * no block would end the program. */
 static void *map_part(int flags, size_t at, size_t bytes)
 {
 	long fd = syscall(SYS_openat, AT_FDCWD, page.path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW,
@@ -62,7 +60,7 @@ static void *map_part(int flags, size_t at, size_t bytes)
 
 	if (fd < 0)
 		return NULL;
-	if (syscall(SYS_fallocate, fd, 0, (off_t)at, (off_t)bytes) == 0)
+	if (process_reserve(fd, at, bytes))
 		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, (off_t)at);
 	syscall(SYS_close, fd);
 	return map == MAP_FAILED ? NULL : map;

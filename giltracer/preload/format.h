@@ -160,7 +160,7 @@ enum preload_entry_type {
 	PRELOAD_NAME,      /* number: tid, text: the thread's name */
 	PRELOAD_STOP,      /* by the launcher: later records are not part of the recording */
 	PRELOAD_OWN,       /* by the launcher: text: the folder of giltracer's own code */
-	PRELOAD_UNWRITTEN, /* later records could not be written */
+	PRELOAD_UNWRITTEN, /* by the launcher: later records could not be written */
 	PRELOAD_ASIDE,     /* thread number has a profile function of the program's own: its calls
 	                    * are not recorded from here on */
 	PRELOAD_CALLED,    /* a function of Python calls; number; text: struct preload_function and
@@ -221,6 +221,8 @@ struct preload_frame {
  * @gil: the address of its GIL
  * @joined_ns: when the library began to record, CLOCK_MONOTONIC; 0: not yet
  * @alone: its children are not recorded
+ * For all:
+ * @unwritten_stamp: from when on some process could not write; 0: all could
  * The launcher holds a lock on the file (F_OFD_SETLK) as long as it lives. Such a program may have
  * loaded the library of an older version: another layout has another PRELOAD_MAGIC.
  */
@@ -239,6 +241,7 @@ struct preload_control {
 	uint64_t entries;
 	uint64_t shortest_ns;
 	char modules[PRELOAD_MODULES_MAX];
+	uint64_t unwritten_stamp;
 };
 
 /* The file PRELOAD_OFFSETS: an array; probes/README.md documents the members. */

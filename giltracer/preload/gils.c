@@ -94,14 +94,23 @@ static struct gil *find_place(void)
 	return n < GILS_MAX ? &gils[n] : NULL;
 }
 
+static bool log_gil(const struct gil *g)
+{
+	return process_log(
+		&(struct preload_entry){ .type = PRELOAD_GIL,
+	                                 .number = g->number,
+	                                 .value = (uint64_t)(uintptr_t)(void *)g->mutex },
+		NULL, 0);
+}
+
 static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond)
 {
 	struct gil *g;
 
 	take_lock();
 	forget(mutex);
-	g = find_place();
-	if (g && next_number < PRELOAD_GILS_MAX) {
+	g = next_number < PRELOAD_GILS_MAX ? find_place() : NULL;
+	if (g) {
 		g->cond = cond;
 		g->switch_cond = switch_cond;
 		g->number = next_number++;
@@ -115,11 +124,9 @@ static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 			atomic_fetch_add_explicit(&gil_count, 1, memory_order_release);
 		count_in_filters(g, 1);
 		count_gil_made(g);
-		process_log(&(struct preload_entry){ .type = PRELOAD_GIL,
-		                                     .number = g->number,
-		                                     .value = (uint64_t)(uintptr_t)mutex },
-		            NULL, 0);
 	}
+	if (process.on && !(g && log_gil(g)))
+		process_unwritten(clock_stamp());
 	free_lock();
 }
 

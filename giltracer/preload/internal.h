@@ -323,10 +323,19 @@ bool process_begin_in(const char *dir);
  * on. */
 void process_ended(void);
 
-/* Append an entry to the log, with its text, which may be in two parts. */
-void process_log(const struct preload_entry *entry, const void *text, size_t len);
-void process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
+/* Append an entry to the log, with its text, which may be in two parts. False: it could not be
+ * written. */
+bool process_log(const struct preload_entry *entry, const void *text, size_t len);
+bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len);
+
+/* Whether a file of ours may become that long. Beyond the program's RLIMIT_FSIZE, the kernel would
+ * send a signal to the program. */
+bool process_may_extend(uint64_t size);
+
+/* Reserve the blocks of a part of a file before it is mapped: writing to a mapped page for which a
+ * full disk has no block would end the program. */
+bool process_reserve(long fd, uint64_t at, size_t bytes);
 
 /* Whether the recording may grow by this many bytes. */
 bool process_may_use(size_t bytes, uint64_t stamp);

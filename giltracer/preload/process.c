@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ void process_file(char *ret, const char *suffix)
 	memcpy(ret + process.path_len, suffix, strlen(suffix) + 1);
 }
 
-void process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
+bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len)
 {
 	static const char zeros[8];
@@ -64,10 +65,10 @@ void process_log2(const struct preload_entry *entry, const void *text, size_t le
 	};
 	char path[sizeof(process.path)];
 	int saved = errno;
-	long fd;
+	long fd, end, written = -1;
 
 	if (!process.on || sizeof(head) + padded > PRELOAD_ENTRY_MAX)
-		return;
+		return false;
 	head.size = (uint32_t)(sizeof(head) + padded);
 	if (!head.stamp)
 		head.stamp = clock_stamp();
@@ -76,15 +77,18 @@ void process_log2(const struct preload_entry *entry, const void *text, size_t le
 	 * them. */
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0) {
-		syscall(SYS_writev, fd, parts, 4);
+		end = syscall(SYS_lseek, fd, 0, SEEK_END);
+		if (end >= 0 && process_may_extend((uint64_t)end + head.size))
+			written = syscall(SYS_writev, fd, parts, 4);
 		syscall(SYS_close, fd);
 	}
 	errno = saved;
+	return written == (long)head.size;
 }
 
-void process_log(const struct preload_entry *entry, const void *text, size_t len)
+bool process_log(const struct preload_entry *entry, const void *text, size_t len)
 {
-	process_log2(entry, text, len, NULL, 0);
+	return process_log2(entry, text, len, NULL, 0);
 }
 
 void process_pair(void)
@@ -96,13 +100,27 @@ void process_pair(void)
 	process_log(&best, NULL, 0);
 }
 
-static atomic_bool said_unwritten; /* in this log */
-
+/* Noted in memory, since what cannot be written cannot be logged either. */
 void process_unwritten(uint64_t stamp)
 {
-	if (!atomic_exchange(&said_unwritten, true))
-		process_log(&(struct preload_entry){ .type = PRELOAD_UNWRITTEN, .stamp = stamp },
-		            NULL, 0);
+	uint64_t none = 0;
+
+	if (process.control)
+		__atomic_compare_exchange_n(&process.control->unwritten_stamp, &none, stamp, false,
+		                            __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool process_may_extend(uint64_t size)
+{
+	struct rlimit limit;
+
+	return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) < 0 || size <= limit.rlim_cur;
+}
+
+bool process_reserve(long fd, uint64_t at, size_t bytes)
+{
+	return process_may_extend(at + bytes) &&
+	       syscall(SYS_fallocate, fd, 0, (off_t)at, (off_t)bytes) == 0;
 }
 
 bool process_may_use(size_t bytes, uint64_t stamp)
@@ -153,13 +171,15 @@ static void log_process(void)
 	char exe[1024];
 	long len = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe));
 
-	process_log(&(struct preload_entry){ .type = PRELOAD_PROCESS,
-	                                     .stamp = process.stamp,
-	                                     .number = (uint64_t)syscall(SYS_getppid) << 32 |
-	                                               (uint32_t)process.pid,
-	                                     .value = clock_is_tsc ? PRELOAD_CLOCK_TSC
-	                                                           : PRELOAD_CLOCK_MONOTONIC },
-	            exe, len > 0 ? (size_t)len : 0);
+	const struct preload_entry entry = {
+		.type = PRELOAD_PROCESS,
+		.stamp = process.stamp,
+		.number = (uint64_t)syscall(SYS_getppid) << 32 | (uint32_t)process.pid,
+		.value = clock_is_tsc ? PRELOAD_CLOCK_TSC : PRELOAD_CLOCK_MONOTONIC,
+	};
+
+	if (!process_log(&entry, exe, len > 0 ? (size_t)len : 0))
+		process_unwritten(process.stamp);
 	process_pair();
 }
 
@@ -172,7 +192,6 @@ static void begin(size_t dir_len)
 	process.stamp = clock_stamp();
 	at = process_put_file(at, (uint64_t)process.pid, process.stamp);
 	process.path_len = (size_t)(at - process.path);
-	said_unwritten = false;
 	process.on = true;
 	log_process();
 }
@@ -225,6 +244,7 @@ static void in_child(void)
 		              .slot = parent.slot,
 		              .slot_gil = parent.slot_gil,
 		              .slot_number = parent.slot_number,
+		              .group = parent.group,
 		              .was_counted = true,
 		              .recording = process.recording };
 	if (!join_in_child())

@@ -44,8 +44,6 @@ static void path_of(char *ret, const struct stream *s)
 	process_file(ret, suffix);
 }
 
-/* Blocks are reserved before they are mapped: writing to a mapped page for which a full disk has no
- * block would end the program. */
 static long open_extended(const struct stream *s, size_t bytes)
 {
 	char path[sizeof(process.path)];
@@ -53,7 +51,7 @@ static long open_extended(const struct stream *s, size_t bytes)
 
 	path_of(path, s);
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd >= 0 && syscall(SYS_fallocate, fd, 0, (off_t)s->file_size, (off_t)bytes) < 0) {
+	if (fd >= 0 && !process_reserve(fd, s->file_size, bytes)) {
 		syscall(SYS_close, fd);
 		return -1;
 	}
@@ -78,7 +76,8 @@ static size_t next_chunk(const struct stream *s)
 static uint64_t *map_next(struct stream *s, uint64_t stamp)
 {
 	size_t bytes = next_chunk(s), skip = s->file_size ? 0 : PRELOAD_RECORDS_AT;
-	void *map = NULL;
+	void *map = NULL, *old = s->map;
+	size_t old_size = s->map_size;
 	long fd;
 
 	if (!process_may_use(bytes, stamp) || (fd = open_extended(s, bytes)) < 0)
@@ -95,11 +94,12 @@ static uint64_t *map_next(struct stream *s, uint64_t stamp)
 		return NULL;
 	/* One call for all pages: a page fault for each costs more than the writing. */
 	madvise(map, bytes, MADV_POPULATE_WRITE);
-	if (s->map)
-		munmap(s->map, s->map_size);
+	/* A child that another thread forks meanwhile unmaps what the stream says is mapped. */
 	s->map = map;
 	s->map_size = bytes;
 	s->file_size += bytes;
+	if (old)
+		munmap(old, old_size);
 	return (uint64_t *)((char *)map + skip);
 }
 

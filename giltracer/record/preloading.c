@@ -264,13 +264,22 @@ static int write_alive(const struct preloading *p, struct error *err)
 	return 0;
 }
 
+static int write_unwritten(const struct preloading *p, struct error *err)
+{
+	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_UNWRITTEN };
+
+	entry.stamp = __atomic_load_n(&p->control->unwritten_stamp, __ATOMIC_RELAXED);
+	return entry.stamp ? append(p, &entry, NULL, err) : 0;
+}
+
 void preloading_stop(const struct preloading *p)
 {
 	struct preload_entry entry = { .size = sizeof(entry), .type = PRELOAD_STOP };
 	struct error err;
 
 	entry.stamp = preloading_full_ns(p) ? p->control->full_stamp : ticks_now();
-	if (write_alive(p, &err) < 0 || append(p, &entry, NULL, &err) < 0)
+	if (write_alive(p, &err) < 0 || write_unwritten(p, &err) < 0 ||
+	    append(p, &entry, NULL, &err) < 0)
 		log_warn("%s: the recording lacks its end, and the processes that were still alive",
 		         err.text);
 	__atomic_store_n(&p->control->limit, 0, __ATOMIC_RELAXED);
