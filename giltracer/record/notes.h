@@ -53,9 +53,12 @@
 	"sleep, and as "
 #define NOTE_STOLEN "the hypervisor stole %.1f %% of the CPUs' time: it counts as running, and as "
 /* The ends of these two notes: for an interpreter with a GIL, and for a free-threaded one. */
-#define NOTE_AS_HOLD        "hold for the thread that held the GIL"
-#define NOTE_AS_WAIT        "waiting for threads that waited for a lock meanwhile"
-#define NOTE_NO_SECOND_RUN  "interrupted: there was no second run, so there are no stacks"
+#define NOTE_AS_HOLD       "hold for the thread that held the GIL"
+#define NOTE_AS_WAIT       "waiting for threads that waited for a lock meanwhile"
+#define NOTE_NO_SECOND_RUN "interrupted: there was no second run, so there are no stacks"
+#define NOTE_NO_INPUT                                                                  \
+	"standard input could not be copied (is the disk full?): there was no second " \
+	"run, so there are no stacks"
 #define NOTE_SECOND_RUN_CUT "interrupted: the second run, which records stacks, is incomplete"
 #define NOTE_RUNS_DIFFER                                                              \
 	"the two runs ended differently, with status %d and then %d: the program is " \

@@ -489,8 +489,10 @@ static int run_twice(struct job *job, struct error *err)
 		note(job, "interrupted", NOTE_NO_SECOND_RUN);
 	} else if (ret == 0 && job->outcome->failed) {
 		log_warn("no second run, because recording the first one failed");
-	} else if (ret == 0 && !job->outcome->unloaded &&
-	           (ret = stdin_tee_again(&tee, &in, err)) == 0) {
+	} else if (ret == 0 && !job->outcome->unloaded && stdin_tee_again(&tee, &in, err) < 0) {
+		note(job, "no-input", NOTE_NO_INPUT);
+		log_debug("%s", err->text);
+	} else if (ret == 0 && !job->outcome->unloaded) {
 		log_info("run 2 of 2: stacks (its output is discarded)");
 		ret = run_execution(job, &second, in, err);
 		if (ret < 0 && err->code == EINTR)

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -45,10 +47,22 @@ static bool write_all(int fd, const char *buf, size_t len)
 	return true;
 }
 
-/* Runs in the child process. It ends by EPIPE when the program closes its input. */
-static void run_tee(int copy, int to, pid_t parent) __attribute__((noreturn));
+/* Waits if our standard input does not block. */
+static ssize_t read_input(char *buf, size_t size)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	ssize_t n;
 
-static void run_tee(int copy, int to, pid_t parent)
+	while ((n = read(STDIN_FILENO, buf, size)) < 0 && (errno == EINTR || errno == EAGAIN))
+		poll(&input, 1, -1);
+	return n;
+}
+
+/* Runs in the child process. It ends by EPIPE when the program closes its input. If there is no room
+ * for the copy, the program still gets all of its input. */
+static void run_tee(const struct stdin_tee *tee, int to, pid_t parent) __attribute__((noreturn));
+
+static void run_tee(const struct stdin_tee *tee, int to, pid_t parent)
 {
 	char buf[65536];
 	ssize_t n;
@@ -58,15 +72,13 @@ static void run_tee(int copy, int to, pid_t parent)
 	signal(SIGPIPE, SIG_IGN);
 	if (getppid() != parent)
 		_exit(125);
-	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 || !write_all(copy, buf, (size_t)n))
-			_exit(125);
+	while ((n = read_input(buf, sizeof(buf))) > 0) {
+		if (!*tee->partial && !write_all(tee->copy, buf, (size_t)n))
+			*tee->partial = true;
 		if (!write_all(to, buf, (size_t)n))
 			_exit(errno == EPIPE ? 0 : 125);
 	}
-	_exit(0);
+	_exit(n < 0 ? 125 : 0);
 }
 
 static int start_tee(struct stdin_tee *tee, int *ret_fd, struct error *err)
@@ -74,6 +86,12 @@ static int start_tee(struct stdin_tee *tee, int *ret_fd, struct error *err)
 	pid_t parent = getpid();
 	int fds[2];
 
+	tee->partial = mmap(NULL, sizeof(*tee->partial), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tee->partial == MAP_FAILED) {
+		tee->partial = NULL;
+		return error_errno(err, "mmap");
+	}
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return error_errno(err, "pipe");
 	tee->child.pid = fork();
@@ -85,7 +103,7 @@ static int start_tee(struct stdin_tee *tee, int *ret_fd, struct error *err)
 	}
 	if (tee->child.pid == 0) {
 		close(fds[0]);
-		run_tee(tee->copy, fds[1], parent);
+		run_tee(tee, fds[1], parent);
 	}
 	close(fds[1]);
 	*ret_fd = fds[0];
@@ -110,14 +128,14 @@ int stdin_tee_first(struct stdin_tee *tee, const char *dir, int *ret_fd, struct 
 	return start_tee(tee, ret_fd, err);
 }
 
-/* Whether the child failed: it ends normally at the end of its input, and is killed when it is
- * no longer needed. */
-static bool has_failed(const struct child *child)
+/* Whether the copy is not all of the input: the child ends normally at the end of that, and is killed
+ * when it is no longer needed. */
+static bool has_failed(const struct stdin_tee *tee)
 {
-	int status = child->status;
+	int status = tee->child.status;
 
-	if (child->pid <= 0)
-		return false;
+	if (tee->child.pid <= 0 || *tee->partial)
+		return tee->child.pid > 0;
 	return WIFSIGNALED(status) ? WTERMSIG(status) != SIGKILL : WEXITSTATUS(status) != 0;
 }
 
@@ -129,10 +147,9 @@ int stdin_tee_again(struct stdin_tee *tee, int *ret_fd, struct error *err)
 	if (tee->copy < 0)
 		return 0;
 	child_done(&tee->child);
-	if (has_failed(&tee->child))
+	if (has_failed(tee))
 		return error_set(err, EIO,
-		                 "standard input could not be copied for the second run: is the "
-		                 "disk full?");
+		                 "standard input could not be copied (is the disk full?)");
 	if (lseek(tee->copy, 0, SEEK_SET) < 0)
 		return error_errno(err, "standard input");
 	*ret_fd = fcntl(tee->copy, F_DUPFD_CLOEXEC, 3);
@@ -142,6 +159,9 @@ int stdin_tee_again(struct stdin_tee *tee, int *ret_fd, struct error *err)
 void stdin_tee_done(struct stdin_tee *tee)
 {
 	child_done(&tee->child);
+	if (tee->partial)
+		munmap(tee->partial, sizeof(*tee->partial));
+	tee->partial = NULL;
 	if (tee->copy >= 0)
 		close(take_fd(&tee->copy));
 }

@@ -6,6 +6,7 @@
 #ifndef GILTRACER_RECORD_STDIN_TEE_H
 #define GILTRACER_RECORD_STDIN_TEE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -13,10 +14,12 @@
 
 /**
  * @copy: a file with the data that was read; -1 if the input is passed unchanged
+ * @partial: there was no room for all of it; shared with the process, NULL: there is no copy
  * @offset: of a regular file when the first run starts, or -1
  */
 struct stdin_tee {
 	int copy;
+	bool *partial;
 	off_t offset;
 	struct child child;
 };
@@ -32,7 +35,7 @@ struct stdin_tee {
  */
 int stdin_tee_first(struct stdin_tee *tee, const char *dir, int *ret_fd, struct error *err);
 
-/* The same input for the next run. */
+/* The same input for the next run. Error EIO: the copy of it is not complete. */
 int stdin_tee_again(struct stdin_tee *tee, int *ret_fd, struct error *err);
 
 void stdin_tee_done(struct stdin_tee *tee);
