@@ -124,12 +124,35 @@ int file_write_control(const char *path, const char *text, int append, struct er
 	return 0;
 }
 
+/* A file without a name in the folder of path: nothing of it remains if the process is killed. -1:
+ * the file system has no such files. */
+static int open_unnamed(const char *path)
+{
+	CLEANUP(free) char *folder = xstrdup(path);
+	char *slash = strrchr(folder, '/');
+
+	if (slash)
+		slash[slash == folder] = '\0';
+	return open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+/* Gives it a name beside path, from where it can replace that. */
+static int name_file(struct filewriter *w)
+{
+	CLEANUP(free) char *file = xasprintf("/proc/self/fd/%d", fileno(w->out));
+
+	w->temp = xasprintf("%s.%d", w->path, (int)getpid());
+	unlink(w->temp);
+	return linkat(AT_FDCWD, file, AT_FDCWD, w->temp, AT_SYMLINK_FOLLOW);
+}
+
 int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
 {
 	CLEANUP(free) char *temp = NULL;
 	CLEANUP(close) int fd = -1;
 	struct stat st;
 	mode_t mask;
+	bool unnamed;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		FILE *out = fopen(path, "we");
@@ -139,24 +162,23 @@ int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
 		*ret = (struct filewriter){ .out = out, .path = xstrdup(path) };
 		return 0;
 	}
-	temp = xasprintf("%s.XXXXXX", path);
-	fd = mkostemp(temp, O_CLOEXEC);
+	fd = open_unnamed(path);
+	unnamed = fd >= 0;
+	if (!unnamed) {
+		temp = xasprintf("%s.XXXXXX", path);
+		fd = mkostemp(temp, O_CLOEXEC);
+	}
 	if (fd < 0)
 		return error_errno(err, "%s", path);
 	mask = umask(0);
 	umask(mask);
-	if (fchmod(fd, 0666 & ~mask) < 0) {
-		unlink(temp);
-		return error_errno(err, "%s", path);
-	}
-	*ret = (struct filewriter){ .out = fdopen(fd, "w"), .path = xstrdup(path) };
-	if (!ret->out) {
-		unlink(temp);
-		free(ret->path);
-		return error_errno(err, "%s", path);
+	*ret = (struct filewriter){ .path = xstrdup(path), .temp = take(temp), .unnamed = unnamed };
+	if (fchmod(fd, 0666 & ~mask) < 0 || !(ret->out = fdopen(fd, "w"))) {
+		error_errno(err, "%s", path);
+		filewriter_done(ret);
+		return -1;
 	}
 	take_fd(&fd);
-	ret->temp = take(temp);
 	return 0;
 }
 
@@ -174,10 +196,11 @@ static int write_error(FILE *out)
 
 int filewriter_commit(struct filewriter *w, struct error *err)
 {
-	FILE *out = take(w->out);
-	int failed = write_error(out);
+	int failed = write_error(w->out);
 
-	if (fclose(out) != 0 && !failed)
+	if (!failed && w->unnamed && name_file(w) < 0)
+		failed = errno;
+	if (fclose(take(w->out)) != 0 && !failed)
 		failed = errno;
 	if (failed) {
 		errno = failed;

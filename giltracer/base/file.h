@@ -3,6 +3,7 @@
 #ifndef GILTRACER_BASE_FILE_H
 #define GILTRACER_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,7 +47,8 @@ int file_write_control(const char *path, const char *text, int append, struct er
 struct filewriter {
 	FILE *out;
 	char *path;
-	char *temp; /* NULL when written in place */
+	char *temp; /* NULL when written in place, or while it has no name */
+	bool unnamed;
 };
 
 int filewriter_open(struct filewriter *ret, const char *path, struct error *err);

@@ -228,13 +228,13 @@ static void look(struct autorecord *a)
 
 /*
  * Asks the recording to end and to write its report; if its process has ended, it does so by
- * itself. Called by the thread that started it, because it would be killed if that thread ended
+ * itself. While it writes its report, SIGINT would interrupt that, but SIGUSR1 does not. Called by the thread that started it, because it would be killed if that thread ended
  * first.
  */
 static void finish(struct autorecord *a)
 {
 	if (!child_ended(&a->child) && kill(a->pid, 0) == 0)
-		kill(a->child.pid, SIGINT);
+		kill(a->child.pid, SIGUSR1);
 	child_wait(&a->child);
 	recorded(a);
 }
