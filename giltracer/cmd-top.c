@@ -29,6 +29,7 @@
 
 #define SAMPLES_PER_SECOND 100
 #define PERIOD_NS          (NS_PER_SECOND / SAMPLES_PER_SECOND)
+#define FAILURES_MAX       SAMPLES_PER_SECOND /* in a row: the program has ended */
 #define NAME_COLUMNS       24
 #define LINE_THREADS       3 /* in a line of text */
 #define FOR_COLUMNS        16
@@ -471,15 +472,17 @@ static void report_asked(struct top *top)
 static int watch(struct top *top, struct error *err)
 {
 	uint64_t next = clock_now_ns(), show_ns = next + NS_PER_SECOND, last = next;
-	unsigned shown = 0;
+	unsigned shown = 0, failures = 0;
 
 	while (!top->quit && !interrupted && !ferror(stdout)) {
 		uint64_t now = clock_now_ns();
 
 		count_missed(top, last, now);
 		last = now;
-		if (usage_sample(top->source, err) < 0)
-			return err->code == ESRCH && shown ? 0 : -1;
+		if (usage_sample(top->source, err) == 0)
+			failures = 0;
+		else if (err->code != EAGAIN || ++failures == FAILURES_MAX)
+			return (err->code == ESRCH || failures) && shown ? 0 : -1;
 		now = clock_now_ns();
 		if (now >= show_ns) {
 			show(top);

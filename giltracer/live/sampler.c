@@ -17,14 +17,16 @@
 
 #define CHILDREN_NS  (NS_PER_SECOND / 10) /* how often to look for new processes */
 #define FLUSH_NS     NS_PER_SECOND
-#define ATTEMPTS_MAX 5 /* to find Python in a child process, which may call exec first */
+#define ATTEMPTS_MAX 5  /* to find Python in a process, which may call exec first */
+#define FAILURES_MAX 20 /* samples in a row, before Python is looked for again */
 
-/* A process that is sampled, or that was found not to run Python. */
+/* A process that is sampled, or that was found not to run Python. failures: since the last sample of
+ * it that succeeded */
 struct sampled {
 	pid_t pid;
 	struct target *target; /* NULL: not opened yet, or closed */
 	struct snapshots *snapshots;
-	unsigned attempts;
+	unsigned attempts, failures;
 };
 
 struct sampler {
@@ -35,7 +37,7 @@ struct sampler {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	bool stop;
+	bool stop, failed;              /* to read some process */
 	uint64_t children_ns, flush_ns; /* when to do it next */
 	uint64_t random;
 };
@@ -73,45 +75,68 @@ static void close_process(struct sampled *process)
 	target_close(take(process->target));
 }
 
+static void open_again(struct sampled *process)
+{
+	struct error ignored;
+
+	if (!process->target && process->attempts < ATTEMPTS_MAX) {
+		process->attempts++;
+		process->failures = 0;
+		open_process(process, &ignored);
+	}
+}
+
 static void look_at_child(struct sampler *s, pid_t pid)
 {
 	struct sampled *process = find_process(s, pid);
-	struct error ignored;
 
 	if (!process) {
 		process = vec_push(&s->processes);
 		*process = (struct sampled){ .pid = pid };
 	}
-	if (!process->target && process->attempts++ < ATTEMPTS_MAX)
-		open_process(process, &ignored);
+	open_again(process);
 }
 
-static void look_for_children(struct sampler *s, uint64_t now)
+static void look_for_processes(struct sampler *s, uint64_t now)
 {
 	struct family family = { 0 };
 
-	if (!s->plan.children || now < s->children_ns)
+	if (now < s->children_ns)
+		return;
+	s->children_ns = now + CHILDREN_NS;
+	open_again(&s->processes.v[0]);
+	if (!s->plan.children)
 		return;
 	family_read(&family, s->plan.pid);
 	for (size_t i = 0; i < family.v.n; i++)
 		look_at_child(s, family.v.v[i]);
 	vec_done(&family.v);
-	s->children_ns = now + CHILDREN_NS;
 }
 
 /* ---- a sample */
 
+/* The process has ended; or its threads change too fast, or it executes another program. */
+static void add_failure(struct sampler *s, struct sampled *process, bool ended)
+{
+	if (ended)
+		process->attempts = ATTEMPTS_MAX;
+	else
+		s->failed = true;
+	if (ended || ++process->failures == FAILURES_MAX)
+		close_process(process);
+}
+
 static void add_process(struct sampler *s, struct sampled *process)
 {
 	struct snapshot snapshot;
-	struct error ignored;
+	struct error err;
 	bool holder_only;
 
-	if (snapshot_take(&snapshot, process->snapshots, &ignored) < 0) {
-		close_process(process);
-		process->attempts = ATTEMPTS_MAX;
+	if (snapshot_take(&snapshot, process->snapshots, &err) < 0) {
+		add_failure(s, process, err.code != EAGAIN);
 		return;
 	}
+	process->attempts = process->failures = 0;
 	holder_only = s->plan.gil_only && snapshot.threads.n &&
 	              snapshot.threads.v[0].gil == GIL_HOLDS;
 	for (size_t i = 0; i < snapshot.threads.n; i++)
@@ -119,6 +144,12 @@ static void add_process(struct sampler *s, struct sampled *process)
 		    (!holder_only || snapshot.threads.v[i].gil == GIL_HOLDS))
 			sample_file_thread(s->file, process->pid, &snapshot.threads.v[i]);
 	snapshot_done(&snapshot);
+}
+
+static void count_missed(struct sampler *s, uint64_t missed)
+{
+	s->totals.missed += missed;
+	sample_file_missed(s->file, missed);
 }
 
 static void take_sample(struct sampler *s)
@@ -129,6 +160,9 @@ static void take_sample(struct sampler *s)
 			add_process(s, &s->processes.v[i]);
 	sample_file_end(s->file);
 	s->totals.samples++;
+	if (s->failed)
+		count_missed(s, 1);
+	s->failed = false;
 }
 
 /* ---- time */
@@ -164,8 +198,7 @@ static uint64_t skip_missed(struct sampler *s, uint64_t period, uint64_t period_
 	if (now < period + period_ns)
 		return period;
 	missed = (now - period) / period_ns;
-	s->totals.missed += missed;
-	sample_file_missed(s->file, missed);
+	count_missed(s, missed);
 	return period + missed * period_ns;
 }
 
@@ -178,7 +211,7 @@ static void *run(void *data)
 	while (wait_until(s, period + next_random(s) % period_ns) && !s->totals.full) {
 		uint64_t now = clock_now_ns();
 
-		look_for_children(s, now);
+		look_for_processes(s, now);
 		take_sample(s);
 		if (now >= s->flush_ns) {
 			sample_file_flush(s->file);

@@ -109,6 +109,28 @@ exits 0 '  and the session is reported again' "$GILTRACER" report --json again.j
 is "$(json again.json 'd["samples"]')" "$(json only.json 'd["samples"]')" '  as before'
 finish 'after all that'
 
+# A process that executes Python once more.
+cat >again.py <<'END'
+import os, sys, threading, time
+
+def spin():
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        pass
+
+if __name__ == '__main__':
+    thread = threading.Thread(target=spin)
+    thread.start()
+    thread.join()
+    if len(sys.argv) == 1:
+        os.execv(sys.executable, [sys.executable, __file__, 'again'])
+END
+exits 0 'a program that executes Python again' "$GILTRACER" -q --probes none --sample 100 --json exec.json \
+	-o exec.html again.py
+is "$(json exec.json 'len({t["tid"] for t in d["samples"]["threads"] if t["samples"] >= 5 and t["tid"] != t["pid"]})')" \
+	2 '  is sampled before and after'
+is "$(json exec.json 'd["samples"]["missed"] > 0')" True '  and samples in between are counted as missed'
+
 # A file of samples that is invalid.
 printf x >kept/stacks.samples
 exits 125 'samples that cannot be read' "$GILTRACER" report -o again.html kept
