@@ -37,7 +37,7 @@ static const char *const SESSION_FILES[] = {
 	"stacks.wakeups.perf.data.old",
 };
 
-void record_remove_folder(const char *dir)
+static void remove_files(const char *dir)
 {
 	struct error ignored;
 
@@ -49,6 +49,11 @@ void record_remove_folder(const char *dir)
 		else
 			unlink(path);
 	}
+}
+
+void record_remove_folder(const char *dir)
+{
+	remove_files(dir);
 	rmdir(dir);
 }
 
@@ -72,9 +77,21 @@ static bool is_ours(const char *dir)
 	return entries;
 }
 
+/* A session contains arguments, code and stacks. */
+static int make_private(const char *dir, struct error *err)
+{
+	struct stat st;
+
+	if (stat(dir, &st) < 0)
+		return error_errno(err, "%s", dir);
+	if (st.st_uid != geteuid())
+		return error_set(err, EEXIST, "%s: exists and belongs to another user", dir);
+	return chmod(dir, 0700) < 0 ? error_errno(err, "%s", dir) : 0;
+}
+
+/* An existing folder is emptied and kept: it may be a mount point, or a link to a folder. */
 static int make_folder(const char *dir, struct error *err)
 {
-	/* Private: a session contains arguments, code and stacks. */
 	if (mkdir(dir, 0700) == 0)
 		return 0;
 	if (errno != EEXIST)
@@ -83,8 +100,10 @@ static int make_folder(const char *dir, struct error *err)
 		return error_set(err, EEXIST,
 		                 "%s: exists and contains files that are not part of a session",
 		                 dir);
-	record_remove_folder(dir);
-	return mkdir(dir, 0700) < 0 ? error_errno(err, "%s", dir) : 0;
+	if (make_private(dir, err) < 0)
+		return -1;
+	remove_files(dir);
+	return 0;
 }
 
 int record_make_folder(char **ret, const char *dir, struct error *err)

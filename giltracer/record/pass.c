@@ -242,14 +242,19 @@ static void handle_message(struct pass *pass, const char *message)
 	log_debug("program: %s", message);
 	if ((arg = argument(message, "start"))) {
 		result->start_tid = (uint32_t)strtoul(arg, NULL, 10);
-		if (!has_probes(pass) || !starts_sampling(pass))
+		if (result->limit_note) { /* tracing is over before it began */
+			answer(pass, "go");
+			return;
+		}
+		if (child_ended(&pass->program) || !has_probes(pass) || !starts_sampling(pass))
 			return;
 		recorders_command(&pass->recorders, "enable", &pass->result->perf_note);
 		/* An approximation: the program reports the exact time next. */
 		result->start_ns = clock_now_ns();
 		answer(pass, "go");
 	} else if ((arg = argument(message, "started"))) {
-		result->start_ns = strtoull(arg, NULL, 10);
+		if (result->start_ns)
+			result->start_ns = strtoull(arg, NULL, 10);
 	} else if ((arg = argument(message, "gil"))) {
 		result->gil = session_gil_of(arg);
 	} else if ((arg = argument(message, "stop"))) {
@@ -322,18 +327,28 @@ static void read_signals(struct pass *pass)
 
 /* ---- recordings that end before the program */
 
+/* The library records from the start of Python on, perf when the program asks for it. */
 static bool is_recording(const struct pass *pass)
 {
 	const struct pass_result *result = pass->result;
 
-	return result->start_ns && !result->stop_ns && !result->limit_note;
+	return (result->start_ns || pass->plan->preloading) && !result->stop_ns &&
+	       !result->limit_note;
+}
+
+/* The time for which the program has been traced at the time now. */
+static uint64_t traced_ns(const struct pass *pass, uint64_t now)
+{
+	uint64_t start_ns = pass->result->start_ns;
+
+	return start_ns && now > start_ns ? now - start_ns : 0;
 }
 
 static int wait_ms(const struct pass *pass)
 {
 	if (!is_recording(pass))
 		return -1;
-	return limit_wait_ms(&pass->plan->limit, clock_now_ns() - pass->result->start_ns);
+	return limit_wait_ms(&pass->plan->limit, traced_ns(pass, clock_now_ns()));
 }
 
 static void look_at_limit(struct pass *pass)
@@ -346,9 +361,9 @@ static void look_at_limit(struct pass *pass)
 		return;
 	if (preloading && preloading_full_ns(preloading)) {
 		now = preloading_full_ns(preloading);
-		result->limit_note = limit_size_text(&pass->plan->limit, now - result->start_ns);
+		result->limit_note = limit_size_text(&pass->plan->limit, traced_ns(pass, now));
 	} else {
-		result->limit_note = limit_reached(&pass->plan->limit, now - result->start_ns,
+		result->limit_note = limit_reached(&pass->plan->limit, traced_ns(pass, now),
 		                                   pass->plan->perf, pass->plan->perf_count);
 	}
 	if (!result->limit_note)

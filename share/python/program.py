@@ -299,9 +299,11 @@ def watching(real, names, most, dummy, native_id, path, main, getpid, open, writ
                 tid = getattr(self, '_native_id', None) or native_id()
                 names[tid] = self._name
                 fd = open(path, %d, 0o600)
-                write(fd, main[0] + b'%%d %%d %%s\\n' %% (getpid(), tid, self._name.encode(
-                    'utf-8', 'replace')[:200].replace(b'\\n', b' ')))
-                close(fd)
+                try:
+                    write(fd, main[0] + b'%%d %%d %%s\\n' %% (getpid(), tid, self._name.encode(
+                        'utf-8', 'replace')[:200].replace(b'\\n', b' ')))
+                finally:
+                    close(fd)
                 main[0] = b''
         except Exception:
             pass
@@ -659,8 +661,9 @@ def compile_hooked(source, filename, entry):
     flags = 0
     try:
         tree = compile(source, filename, 'exec', flags | _ast.PyCF_ONLY_AST, True)
-        if place_hook(tree, entry):
-            return compile(tree, filename, 'exec', flags, True), True
+        # Not the source once more, whose warnings would be shown twice.
+        found = place_hook(tree, entry)
+        return compile(tree, filename, 'exec', flags, True), found
     except (RecursionError, MemoryError):
         pass
     return compile(source, filename, 'exec', flags, True), False

@@ -129,5 +129,43 @@ recorded 'a program of 14,000 functions' "$python" --python-trace none --keep ma
 log=$(cat many/gil.preload/*.log | wc -c)
 ok "  its log has no function twice ($log bytes)" test "$log" -lt 4000000
 
+# The library records from the start of Python on, so its limit may be reached before tracing begins.
+cat >early.py <<'END'
+import os, threading
+
+def churn():
+    zero = os.open('/dev/zero', os.O_RDONLY)
+    for i in range(60000):
+        os.read(zero, 1)
+
+threads = [threading.Thread(target=churn) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+if __name__ == '__main__':
+    print('done')
+END
+recorded 'a recording that is large enough before the program begins' "$python" --python-trace none --max-size 1 \
+	early.py
+like "$(cat err)" 'ended after 0.0 s.*reached 1 MiB' '  is said to have ended at once'
+
+# The file with the threads' names cannot be written: no descriptor stays open.
+cat >names.py <<'END'
+import os, resource, threading
+
+if __name__ == '__main__':
+    before = len(os.listdir('/proc/self/fd'))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    for _ in range(20):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    print('done' if len(os.listdir('/proc/self/fd')) == before else 'descriptors are open')
+END
+recorded "threads' names that cannot be written" "$python" --python-trace none names.py
+
 leaves_nothing
 done_testing

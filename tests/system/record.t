@@ -101,6 +101,12 @@ is "$(session '[n["code"] for n in d["notes"] if n["code"] != "stolen"], [p["exi
 	"(['exit-status'], [0, 7])" '  in the session too'
 
 # The default command uses a temporary session.
+# A folder that cannot be made anew.
+mkdir real && ln -s real linked && touch real/session.json
+exits 3 'a link to a folder with a session' "$GILTRACER" -q -o linked.html --keep linked --python-trace none script.py
+ok '  which is replaced' "$GILTRACER" report -o linked.html real
+is "$(stat -c %a real)" 700 '  and private'
+
 exits 3 'record and report' by_library -q -o report.html --json - --python-trace none script.py
 like "$(head -c 200 report.html)" '<!doctype html>|<!DOCTYPE html>' '  writes the report'
 is "$(sed 1d out >report.json && json report.json 'd["schema"], len(d["threads"])')" '(1, 3)' \

@@ -123,6 +123,7 @@ try:
 except KeyError:
     print(traceback.format_exc().splitlines()[-1])
 ''')
+program('warns.py', 'print("\\d", 1 is 1)\n')
 program('fork.py', '''
 import os, sys
 def main():

@@ -30,7 +30,7 @@ many() {
 	by preload "$1" shadow/link.py
 	by preload "$1" shadow/script.py
 	for name in exit7 exit-message exit-none exit-list exit-raise exit-os traceback-guard \
-		traceback-first syntax indent keyboard stdin excepthook threads latin future; do
+		traceback-first syntax indent keyboard stdin excepthook threads warns latin future; do
 		by preload "$1" $name.py
 	done
 	# What uprobes could disturb: signals, forks, other programs.
