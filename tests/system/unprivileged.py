@@ -17,6 +17,7 @@ def crunch():
 
 
 def work():
+    time.sleep(0.05)  # the main thread waits for this one then, not for the GIL
     for _ in range(4):
         crunch()
 
