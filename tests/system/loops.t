@@ -8,8 +8,14 @@
 need root perf uprobes
 program=$top_srcdir/tests/system/loops.py
 
+# trace ARG…: by $engine; by the library, nothing is recorded by perf, as with by_library.
 trace() {
-	"$by" -q --python "$python" --python-trace none -o got.html --json got.json "$@" >truth.json
+	case $engine in
+	preload) path=$top_srcdir/tests/fake/none:$PATH ;;
+	*) path=$PATH ;;
+	esac
+	undisturbed env PATH="$path" "$GILTRACER" -q --probes "$engine" --python "$python" --python-trace none \
+		-o got.html --json got.json "$@" >truth.json
 }
 
 # starves: whether the pattern is reported with the right threads and function, and its sum is the delay
@@ -31,7 +37,7 @@ every_cpython interpreters
 ok 'there is a CPython' test -s interpreters
 sort -V interpreters | sed -n '1p;$p' >ends
 while read -r version python; do
-	grep -Fxq "$version $python" ends && by=$GILTRACER || by=by_library
+	grep -Fxq "$version $python" ends && engine=uprobes || engine=preload
 	for _ in 1 2 3; do
 		got='nothing was recorded'
 		trace "$program" beside || break
@@ -43,11 +49,11 @@ while read -r version python; do
 done <interpreters
 
 python=$(cpython 3.13 || sed -n '1s/^[^ ]* //p' interpreters)
-by=$GILTRACER
+engine=uprobes
 trace --frames 0 "$program" beside
 unlike "$(json got.json '[p["code"] for p in d["patterns"]]')" loop-starvation \
 	'nothing is told where the frames are not known'
-by=by_library
+engine=preload
 for _ in 1 2 3; do
 	trace "$program" alone
 	got=$(json got.json '[p["code"] for p in d["patterns"]]')
