@@ -107,13 +107,17 @@ def work(go, begun):
 
 def daemons():
     """Threads that request the GIL after the interpreter has ended never get it."""
+    begun = []
     for _ in range(3):
-        threading.Thread(target=forever, daemon=True).start()
+        threading.Thread(target=forever, args=(begun,), daemon=True).start()
+    while len(begun) < 3:
+        time.sleep(0.001)
     time.sleep(0.1)
 
 
-def forever():
+def forever(begun):
     say("daemon")
+    begun.append(True)
     while True:
         pass
 
