@@ -3,16 +3,16 @@
 # A preloaded library records GIL events for an ordinary user, without perf and without any set-up.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
-# A PATH without perf, and no capabilities.
+# bare COMMAND…: undisturbed, with a PATH without perf and without capabilities.
 mkdir bare
 for program in sh env python3 cat; do
 	ln -s "$(command -v "$program")" bare/
 done
 bare() {
 	if [ "$(id -u)" = 0 ]; then
-		setpriv --inh-caps=-all --bounding-set=-all env PATH="$scratch/bare" "$@"
+		undisturbed setpriv --inh-caps=-all --bounding-set=-all env PATH="$scratch/bare" "$@"
 	else
-		env PATH="$scratch/bare" "$@"
+		undisturbed env PATH="$scratch/bare" "$@"
 	fi
 }
 
@@ -34,16 +34,20 @@ END
 
 cpythons >pythons
 while read -r version python <&3; do
-	ok "$version: records" bare "$GILTRACER" -q --probes preload --python "$python" \
-		--python-trace none --json "$version.json" -o "$version.html" spin.py
-	is "$(json "$version.json" '[c for c in d["caveats"] if c["code"] != "stolen"]')" '[]' \
-		"$version: nothing is lost or inferred"
-	is "$(json "$version.json" 'sorted(t["name"] for t in d["threads"])')" \
-		"['MainThread', 'spin-0', 'spin-1']" "$version: the threads have their names"
-	is "$(json "$version.json" 'all(t["hold_ns"] + t["wait_ns"] > 0.5 * t["total_ns"] and
-		t["hold_ns"] > 0.1 * t["total_ns"] and t["unknown_ns"] < 0.01 * t["total_ns"]
-		for t in d["threads"] if not t["main"])')" True \
-		"$version: those that spin hold the GIL or wait for it"
+	# The GIL is free while the one that gets it next has no CPU.
+	for _ in 1 2 3; do
+		ok "$version: records" bare "$GILTRACER" -q --probes preload --python "$python" \
+			--python-trace none --json "$version.json" -o "$version.html" spin.py
+		is "$(json "$version.json" '[c for c in d["caveats"] if c["code"] != "stolen"]')" '[]' \
+			"$version: nothing is lost or inferred"
+		is "$(json "$version.json" 'sorted(t["name"] for t in d["threads"])')" \
+			"['MainThread', 'spin-0', 'spin-1']" "$version: the threads have their names"
+		idle=$(json "$version.json" '[t for t in workers() if share(t, "hold") + share(t, "wait") <= 50 or
+			share(t, "hold") <= 10 or share(t, "unknown") >= 1]')
+		[ "$idle" != '[]' ] || break
+		retried "$version: those that spin hold the GIL or wait for it" "$idle"
+	done
+	is "$idle" '[]' "$version: those that spin hold the GIL or wait for it"
 done 3<pythons
 
 # A call that keeps the GIL although it was asked to release it is named, with its line; Python code,
@@ -96,7 +100,7 @@ cat >kill.py <<'END'
 import os, signal, threading, time
 
 def work():
-    end = time.time() + 0.1
+    end = time.time() + 0.5
     while time.time() < end:
         pass
 
@@ -121,7 +125,7 @@ cat >children.py <<'END'
 import os, subprocess, sys, threading, time
 
 def work():
-    end = time.time() + 0.1
+    end = time.time() + 0.5
     while time.time() < end:
         pass
 
