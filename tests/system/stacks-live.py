@@ -9,7 +9,7 @@ import sys
 import time
 
 giltracer, pid, hog, victim, sleeper, count = sys.argv[1], *map(int, sys.argv[2:])
-LINES = {'keep': 18, 'hög': 25, 'victim': (29, 30)}
+LINES = {'keep': 18, 'hög': 32, 'victim': (36, 37)}
 NAMES = {hog: 'hög 1', victim: 'V' * 63, sleeper: 'sleeper', pid: 'MainThread'}
 
 
