@@ -13,7 +13,7 @@ CELLS = [
 def spin(until):
     while time.time() < until:
         pass
-until = time.time() + 0.3
+until = time.time() + 1.0
 workers = [threading.Thread(target=spin, args=(until,)) for _ in range(threads)]
 [w.start() for w in workers]
 [w.join() for w in workers]
