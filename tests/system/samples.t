@@ -30,12 +30,12 @@ done 3<interpreters
 # A program that giltracer starts is its child, so no permission is needed.
 cat >busy.py <<'END'
 import threading, time
-def spin(end):
+def spin(seconds):
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
 def main():
-    end = time.monotonic() + 0.5
-    threads = [threading.Thread(target=spin, args=(end,)) for _ in range(2)]
+    threads = [threading.Thread(target=spin, args=(0.5,)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
