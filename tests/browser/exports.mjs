@@ -24,7 +24,7 @@ async function load(name) {
 
 const shown = (page, text) =>
 	page
-		.waitForFunction(t => document.body.innerText.includes(t), text, {timeout: 20000})
+		.waitForFunction(t => document.body.innerText.includes(t), text, {timeout: 60000})
 		.then(
 			() => true,
 			() => false,

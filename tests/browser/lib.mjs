@@ -51,6 +51,7 @@ export function pageFile(page) {
 }
 
 let browser = null;
+const PATIENCE = 120000; // ms, on a busy host
 
 /*
  * Open a file; options: hash, width, height, scale, dark, touch, javaScript, foreign (not our page). The page's troubles gather in
@@ -60,6 +61,7 @@ export async function open(path, options = {}) {
 	browser ||= await chromium.launch({
 		executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
 		args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"],
+		timeout: PATIENCE,
 	});
 	const context = await browser.newContext({
 		viewport: {width: options.width || 1440, height: options.height || 900},
@@ -72,6 +74,7 @@ export async function open(path, options = {}) {
 		acceptDownloads: true,
 		reducedMotion: "reduce",
 	});
+	context.setDefaultTimeout(PATIENCE);
 	const page = await context.newPage();
 	page.troubles = [];
 	page.on("console", m => {
