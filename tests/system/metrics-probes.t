@@ -126,10 +126,7 @@ is "$(scraped "value('giltracer_threads', thread='meek-*'), value('giltracer_thr
 is "$(scraped "len(groups('giltracer_gil_kept_seconds_total', 'pid')),
 	len(groups('giltracer_events_lost_total', 'pid'))")" '(0, 2)' 'what is not known is not said to be 0'
 exec 4>&-
-wait_gone() {
-	while kill -0 "$1" 2>/dev/null && [ -e "/proc/$1/exe" ]; do :; done
-}
-wait_gone "$hog"
+wait "$hog"
 is "$(scraped "groups('giltracer_process_info', 'pid') == {'$innocent'}")" True 'a process that ends has no series'
 kill -INT "$watcher"
 wait "$watcher"
