@@ -102,13 +102,14 @@ like "$(cat err)" 'interrupted: there was no second run' '  and there is no seco
 is "$(json session/session.json '[p["name"] for p in d["passes"]]')" "['gil']" '  in the session'
 
 cat >again.py <<'EOF'
-import os, signal
+import os, select, signal
 if __name__ == "__main__":
     if os.path.exists("ran"):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with open("ready", "w") as f:
             f.write("ready\n")
-        signal.pause()
+        while True:
+            select.select([], [], [], 0.1)
     open("ran", "w").close()
 EOF
 interrupt INT group "$GILTRACER" record --state-detect -o session --probes preload --python-trace none \
