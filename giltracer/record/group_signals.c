@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 /* The kernel signals the processes of a group one after the other; ours may come first. */
@@ -20,6 +21,10 @@
 
 /* A pending signal is reported as soon as the process gets a CPU. */
 #define PENDING_MS 1000
+
+/* A report for which we got no signal in that time is of one that was merged with another before we
+ * took it. */
+#define STALE_NS NS_PER_SECOND
 
 /* Writes one byte per signal. It ends when giltracer does, even if killed before this call. */
 static void watch(pid_t parent, int fd) __attribute__((noreturn));
@@ -79,21 +84,41 @@ static bool is_pending(const struct group_signals *group, int signal)
 	return false;
 }
 
+/* Of several pending signals, we take that of the lowest number first, so all reports are kept. */
+static void read_reports(struct group_signals *group)
+{
+	unsigned char signal;
+
+	while (read(group->fd, &signal, 1) == 1) {
+		if (signal >= NSIG)
+			continue;
+		group->seen[signal].count++;
+		group->seen[signal].at_ns = clock_now_ns();
+	}
+}
+
 static bool was_reported(struct group_signals *group, int signal, int timeout_ms)
 {
 	struct pollfd ready = { .fd = group->fd, .events = POLLIN };
-	unsigned char byte;
+	struct group_signal *seen = &group->seen[signal];
 
-	while (poll(&ready, 1, timeout_ms) > 0 && read(group->fd, &byte, 1) == 1)
-		if (byte == signal)
+	do {
+		read_reports(group);
+		if (clock_now_ns() - seen->at_ns > STALE_NS)
+			seen->count = 0;
+		if (seen->count) {
+			seen->count--;
 			return true;
+		}
+	} while (poll(&ready, 1, timeout_ms) > 0 && ready.revents & POLLIN);
 	return false;
 }
 
+/* A signal that is not pending any more may be about to be reported. */
 bool group_signals_saw(struct group_signals *group, int signal)
 {
 	return was_reported(group, signal, WAIT_MS) ||
-	       (is_pending(group, signal) && was_reported(group, signal, PENDING_MS));
+	       was_reported(group, signal, is_pending(group, signal) ? PENDING_MS : WAIT_MS);
 }
 
 void group_signals_done(struct group_signals *group)

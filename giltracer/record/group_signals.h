@@ -7,14 +7,23 @@
 #ifndef GILTRACER_RECORD_GROUP_SIGNALS_H
 #define GILTRACER_RECORD_GROUP_SIGNALS_H
 
+#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/child.h"
 
+/* Reports of a signal that we have not taken yet, and the time of the last one. */
+struct group_signal {
+	unsigned count;
+	uint64_t at_ns;
+};
+
 struct group_signals {
 	struct child child;
 	int fd;
+	struct group_signal seen[NSIG]; /* by number */
 };
 
 #define GROUP_SIGNALS_NONE                     \
