@@ -289,7 +289,7 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;
 	write_codes(a);
 	recorders_finish(&a->recorders, &a->result->perf_note);
-	a->result->stolen_ns = steal_time_ns() - a->result->stolen_ns;
+	a->result->stolen_ns = steal_time_since(a->result->stolen_ns);
 	if (a->result->limit_note && a->plan->on_limit)
 		a->plan->on_limit(a->result->limit_note);
 	return 0;

@@ -429,7 +429,7 @@ static int run(struct pass *pass, struct error *err)
 	pass->result->status = pass->program.status;
 	recorders_finish(&pass->recorders, &pass->result->perf_note);
 	/* The kernel accounts stolen time at each CPU's tick, so the last of it may be missing. */
-	pass->result->stolen_ns = steal_time_ns() - pass->result->stolen_ns;
+	pass->result->stolen_ns = steal_time_since(pass->result->stolen_ns);
 	thread_names_read(&pass->result->named, pass->plan->children);
 	if (pass->failure)
 		return error_set(err, EINVAL, "%s", pass->failure);

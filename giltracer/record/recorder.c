@@ -30,6 +30,9 @@
 /* The highest priority: at -10, perf sometimes lost records on a loaded machine. */
 #define PERF_NICE -20
 
+/* The part of perf's messages that is examined: it may print a line for each of many threads. */
+#define TEXT_MAX (1 << 20)
+
 static bool is_progress(const char *line)
 {
 	return str_has_prefix(line, "Events ") || str_has_prefix(line, "[ perf record:") || !*line;
@@ -72,10 +75,11 @@ static bool is_usage(const char *line)
 static char *perf_text(const struct recorder *recorder)
 {
 	CLEANUP(str_done) struct str text = { 0 };
-	char buf[4096], *line, *rest = buf;
-	ssize_t n = pread(recorder->text_fd, buf, sizeof(buf) - 1, 0);
+	CLEANUP(free) char *buf = xcalloc(TEXT_MAX, 1);
+	char *line, *rest = buf;
 
-	buf[n > 0 ? n : 0] = '\0';
+	if (pread(recorder->text_fd, buf, TEXT_MAX - 1, 0) < 0)
+		*buf = '\0';
 	while ((line = strsep(&rest, "\n"))) {
 		line += strspn(line, " \t");
 		if (is_usage(line))

@@ -296,12 +296,20 @@ static void read_top(struct session *session, const struct reader *top)
 	                            &session->note_count, read_note);
 }
 
+/* Brackets in strings are not counted: arguments of the program may contain any. */
 static bool has_too_many(const char *text, size_t len)
 {
 	size_t n = 0;
+	bool quoted = false;
 
-	for (size_t i = 0; i < len; i++)
-		n += text[i] == '{' || text[i] == '[';
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			quoted = !quoted;
+		else if (quoted && text[i] == '\\')
+			i++;
+		else
+			n += !quoted && (text[i] == '{' || text[i] == '[');
+	}
 	return n > OBJECTS_MAX;
 }
 

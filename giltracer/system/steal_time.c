@@ -34,6 +34,13 @@ uint64_t steal_time_ns(void)
 	return steal_time_parse(text, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
+uint64_t steal_time_since(uint64_t before_ns)
+{
+	uint64_t now_ns = steal_time_ns();
+
+	return now_ns > before_ns ? now_ns - before_ns : 0;
+}
+
 uint64_t steal_time_most(uint64_t stolen_ns)
 {
 	long ticks = sysconf(_SC_CLK_TCK);

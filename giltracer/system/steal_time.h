@@ -9,6 +9,9 @@
 /* Of all CPUs since the start of the system, in ns; 0 if the kernel does not report it. */
 uint64_t steal_time_ns(void);
 
+/* Since it was before_ns; 0 if it has decreased, which it may in a container. */
+uint64_t steal_time_since(uint64_t before_ns);
+
 /* The same from the text of /proc/stat, with this number of ticks a second. */
 uint64_t steal_time_parse(const char *text, uint64_t ticks);
 

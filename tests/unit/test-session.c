@@ -184,6 +184,20 @@ static void test_many_objects(void)
 	refused(text.s, "more than 300000 objects");
 }
 
+static void test_brackets(void)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	struct session *s = NULL;
+	struct error err = { 0 };
+
+	str_adds(&text, "{\"session\": 1, \"cwd\": \"\\\"");
+	for (size_t i = 0; i < 300001; i++)
+		str_adds(&text, "[");
+	str_adds(&text, "\"}");
+	ok(session_parse(&s, text.s, text.len, &err) == 0, "brackets in a text are no objects");
+	session_free(s);
+}
+
 static void test_refused(void)
 {
 	refused("", "line 1");
@@ -251,6 +265,7 @@ int main(void)
 	test_no_memory();
 	test_refused();
 	test_many_objects();
+	test_brackets();
 	test_unknown_keys();
 	return done_testing();
 }
