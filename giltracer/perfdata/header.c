@@ -152,16 +152,24 @@ static int section(struct cursor *ret, struct cursor *c, struct cursor file, con
 	return 0;
 }
 
+/* No two events share the bytes of their ids, so all ids together are no longer than the file. A
+ * file in which they did would cost events times ids. */
 static int read_attrs(struct perf_header *header, struct cursor attrs, uint64_t attr_size,
                       struct cursor file, struct error *err)
 {
+	size_t ids_left = cursor_left(&file);
+
 	if (attr_size < PERF_ATTR_SIZE_VER0 + SECTION)
 		return error_set(err, EINVAL, "bad size of attributes, %" PRIu64, attr_size);
 	while (cursor_left(&attrs) >= attr_size) {
 		struct cursor attr = cursor_sub(&attrs, attr_size - SECTION), ids;
 
-		if (section(&ids, &attrs, file, "ids of an event", err) < 0 ||
-		    add_event(header, attr, ids, err) < 0)
+		if (section(&ids, &attrs, file, "ids of an event", err) < 0)
+			return -1;
+		if (cursor_left(&ids) > ids_left)
+			return error_set(err, EINVAL, "the ids of all events exceed the file");
+		ids_left -= cursor_left(&ids);
+		if (add_event(header, attr, ids, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -126,6 +126,43 @@ static void test_refused(void)
 	header_done(&h);
 }
 
+/* A file of n events, each with all of the file but its first bytes as its ids. */
+static void put_shared_ids(struct str *b, uint64_t n, uint64_t ids_at)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = ATTR_SIZE };
+	uint64_t attrs_size = n * (ATTR_SIZE + 16);
+
+	str_addn(b, "PERFILE2", 8);
+	put64(b, 104);
+	put64(b, ATTR_SIZE + 16);
+	put_section(b, 104, attrs_size);
+	put_section(b, 104 + attrs_size, 0);
+	put_section(b, 0, 0);
+	for (int i = 0; i < 4; i++)
+		put64(b, 0);
+	for (uint64_t i = 0; i < n; i++) {
+		str_addn(b, &attr, ATTR_SIZE);
+		put_section(b, ids_at, 104 + attrs_size - ids_at);
+	}
+}
+
+static void test_shared_ids(void)
+{
+	CLEANUP(str_done) struct str one = { 0 }, many = { 0 };
+	struct perf_header_note note;
+	struct perf_header h;
+	struct error err = { 0 };
+
+	put_shared_ids(&one, 1, 0);
+	ok(read_str(&h, &one, &note, &err) == 0, "the ids of an event may be all of the file");
+	header_done(&h);
+	put_shared_ids(&many, 1000, 104);
+	ok(read_str(&h, &many, &note, &err) < 0 && h.events.n == 1,
+	   "refused: events whose ids are the same bytes");
+	is_str(err.text, "the ids of all events exceed the file", "the error is the reason");
+	header_done(&h);
+}
+
 static int feed(struct perf_header *h, uint32_t type, const struct str *b, struct error *err)
 {
 	return header_feed(h, type, 0, cursor_make(b->s, b->len), (struct cursor){ 0 }, err);
@@ -219,6 +256,7 @@ int main(void)
 	test_file();
 	test_not_finished();
 	test_refused();
+	test_shared_ids();
 	test_records();
 	test_many_ids();
 	test_features();
