@@ -195,11 +195,14 @@ static void scan_record(struct event_sort *o, const struct perfdata_record *rec)
 		o->first_ns = t;
 }
 
-/* Drops the pages before the earliest offset that may still be read. */
+/* Drops the pages before the earliest offset that may still be read. Until there is a limit no
+ * record is returned, so that all are kept: in a recording without times, the runs of each round. */
 static void drop_behind(struct event_sort *o)
 {
 	uint64_t keep = perfdata_tell(o->pd);
 
+	if (!o->limit_ns)
+		return;
 	if (o->current.pos < o->current.end)
 		keep = o->current.pos;
 	if (o->given < keep)

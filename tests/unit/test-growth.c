@@ -10,6 +10,7 @@
 #include "analysis/hogs.h"
 #include "base/idmap.h"
 #include "model/model.h"
+#include "perfdata/event_sort.h"
 #include "perfdata/header.h"
 #include "perfdata/maps.h"
 #include "trace/perf/from_perf.h"
@@ -100,6 +101,30 @@ static void put_attributes(size_t n)
 		put_round(&file);
 	}
 	read_all(&file);
+}
+
+/* A record in each round, and none with a time. */
+static void put_untimed(size_t n)
+{
+	CLEANUP(str_done) struct str file = { 0 };
+	CLEANUP(perfdata_close) struct perfdata *pd = NULL;
+	CLEANUP(event_sort_free) struct event_sort *order = NULL;
+	struct perfdata_record rec;
+	uint64_t ns;
+
+	put_pipe_header(&file);
+	put_attr(&file, (struct perf_event_attr){ .type = PERF_TYPE_SOFTWARE }, 1);
+	for (size_t i = 0; i < n; i++) {
+		put_record(&file, PERF_RECORD_SAMPLE, NULL);
+		put_round(&file);
+	}
+	if (perfdata_open_memory(&pd, file.s, file.len, &err) < 0)
+		abort();
+	order = event_sort_new(pd);
+	while (event_sort_next(order, &rec, &ns))
+		n--;
+	if (n)
+		abort();
 }
 
 static void put_tracing_data(size_t n)
@@ -435,6 +460,7 @@ int main(void)
 	growth_ok(put_colliding, 4000, "numbers made to collide");
 	growth_ok(put_ids, 4000, "event ids made to collide");
 	growth_ok(put_attributes, 1000, "an event's attributes before each sample");
+	growth_ok(put_untimed, 2000, "rounds of records without times");
 	growth_ok(put_tracing_data, 1000, "TRACING_DATA of each event");
 	growth_ok(map_descending, 8000, "mappings from the top down");
 	growth_ok(map_paths, 1500, "paths of modules");
