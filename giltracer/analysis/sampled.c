@@ -19,12 +19,20 @@ struct gil_run {
 	uint64_t waiters;
 };
 
+/* At this sample, a run begins (by 1) or has ended (by -1). @gil_run: index in gil_runs */
+struct gil_edge {
+	uint32_t sample;
+	int32_t by;
+	size_t gil_run;
+};
+
 /**
  * The state of sampled_find().
  * @places: key of a place -> its index
  * @next: index in gil_runs of the next run to look up
- * @waiters: per sample: threads that wait for the current GIL; @held: per sample: whether any GIL
- * is held
+ * @edges: of the runs of the current GIL, in the order of samples
+ * @holders: per sample: by how much the number of threads that hold a GIL differs from the sample
+ * before
  */
 struct finding {
 	const struct samples *samples;
@@ -33,8 +41,8 @@ struct finding {
 	struct hash_seed seed;
 	VEC(struct gil_run) gil_runs;
 	size_t next;
-	uint32_t *waiters;
-	bool *held;
+	VEC(struct gil_edge) edges;
+	int32_t *holders;
 };
 
 enum sampled_what sampled_what_of(const struct sample_run *run)
@@ -223,6 +231,13 @@ static int compare_runs(const void *a, const void *b)
 	return (x->run > y->run) - (x->run < y->run);
 }
 
+static int compare_edges(const void *a, const void *b)
+{
+	const struct gil_edge *x = a, *y = b;
+
+	return (x->sample > y->sample) - (x->sample < y->sample);
+}
+
 static void list_gil_runs(struct finding *f)
 {
 	for (uint32_t i = 0; i < f->samples->threads.n; i++) {
@@ -236,47 +251,65 @@ static void list_gil_runs(struct finding *f)
 	}
 }
 
-static const struct sample_run *run_of(const struct finding *f, const struct gil_run *of,
-                                       uint32_t *ret_end)
+/* Those of the runs from index from up to end. */
+static void list_edges(struct finding *f, size_t from, size_t end)
 {
-	const struct sample_thread *t = &f->samples->threads.v[of->thread];
-
-	*ret_end = sample_run_end(f->samples, t, of->run);
-	return &t->runs.v[of->run];
-}
-
-/* Adds by to the number of waiting threads of each sample, for the runs of one GIL from index from
- * up to end. */
-static void count_waiters(const struct finding *f, size_t from, size_t end, uint32_t by)
-{
+	f->edges.n = 0;
 	for (size_t i = from; i < end; i++) {
-		uint32_t last;
-		const struct sample_run *run = run_of(f, &f->gil_runs.v[i], &last);
+		const struct gil_run *of = &f->gil_runs.v[i];
+		const struct sample_thread *t = &f->samples->threads.v[of->thread];
+		uint32_t first = t->runs.v[of->run].sample;
+		uint32_t last = sample_run_end(f->samples, t, of->run);
 
-		for (uint32_t k = run->sample; run->gil == SAMPLE_GIL_WAITS && k < last; k++)
-			f->waiters[k] += by;
+		if (first >= last)
+			continue;
+		*vec_push(&f->edges) = (struct gil_edge){ first, 1, i };
+		*vec_push(&f->edges) = (struct gil_edge){ last, -1, i };
 	}
+	if (f->edges.n)
+		qsort(f->edges.v, f->edges.n, sizeof(*f->edges.v), compare_edges);
 }
 
-/* Handles one GIL, whose runs are those from index from up to end. */
+/* Handles one GIL, whose runs are those from index from up to end. Each of them may have as many
+ * samples as there are, so only their edges are visited. */
 static void look_at_gil(struct finding *f, size_t from, size_t end)
 {
 	struct sampled_gil gil = { f->gil_runs.v[from].pid, f->gil_runs.v[from].gil_of, 0 };
+	uint64_t waiting = 0, waited = 0, holding = 0;
+	uint32_t at = 0;
 
-	count_waiters(f, from, end, 1);
-	for (size_t i = from; i < end; i++) {
-		uint32_t last;
-		const struct sample_run *run = run_of(f, &f->gil_runs.v[i], &last);
+	list_edges(f, from, end);
+	for (size_t i = 0; i < f->edges.n; i++) {
+		const struct gil_edge *e = &f->edges.v[i];
+		struct gil_run *of = &f->gil_runs.v[e->gil_run];
+		const struct sample_thread *t = &f->samples->threads.v[of->thread];
 
-		for (uint32_t k = run->sample; run->gil == SAMPLE_GIL_HOLDS && k < last; k++) {
-			f->gil_runs.v[i].waiters += f->waiters[k];
-			f->out->held += !f->held[k];
-			f->held[k] = true;
-			gil.held++;
+		waited += waiting * (e->sample - at);
+		gil.held += holding * (e->sample - at);
+		at = e->sample;
+		if (t->runs.v[of->run].gil == SAMPLE_GIL_WAITS) {
+			waiting += (uint64_t)e->by;
+			continue;
 		}
+		holding += (uint64_t)e->by;
+		/* In the end, what was waited up to its end, less what was before it. */
+		of->waiters -= (uint64_t)e->by * waited;
+		f->holders[e->sample] += e->by;
 	}
-	count_waiters(f, from, end, UINT32_MAX); /* back to 0 */
 	*vec_push(&f->out->gils) = gil;
+}
+
+/* The number of samples in which any GIL is held. */
+static uint64_t count_held(const struct finding *f)
+{
+	uint64_t held = 0;
+	int64_t holding = 0;
+
+	for (size_t i = 0; i < f->samples->times.n; i++) {
+		holding += f->holders[i];
+		held += holding > 0;
+	}
+	return held;
 }
 
 static void look_at_gils(struct finding *f)
@@ -292,6 +325,7 @@ static void look_at_gils(struct finding *f)
 				break;
 		look_at_gil(f, from, end);
 	}
+	f->out->held = count_held(f);
 	qsort(f->gil_runs.v, f->gil_runs.n, sizeof(*f->gil_runs.v), compare_runs);
 }
 
@@ -386,13 +420,12 @@ struct sampled sampled_find(const struct recording_pass *pass)
 	if (!s)
 		return out;
 	out.samples = s->times.n;
-	f.waiters = xcalloc(s->times.n + 1, sizeof(*f.waiters));
-	f.held = xcalloc(s->times.n + 1, sizeof(*f.held));
+	f.holders = xcalloc(s->times.n + 1, sizeof(*f.holders));
 	look_at_gils(&f);
 	for (uint32_t i = 0; i < s->threads.n; i++)
 		add_thread(&f, pass, i);
-	free(f.waiters);
-	free(f.held);
+	free(f.holders);
+	vec_done(&f.edges);
 	vec_done(&f.gil_runs);
 	idmap_done(&f.places);
 	finish(&out);

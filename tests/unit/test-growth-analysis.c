@@ -3,8 +3,12 @@
 #include <stdlib.h>
 
 #include "analysis/counters.h"
+#include "analysis/sampled.h"
 #include "model/model.h"
+#include "trace/names.h"
+#include "trace/samples.h"
 #include "trace/source.h"
+#include "trace/stacks.h"
 
 #include "growth.h"
 
@@ -36,8 +40,46 @@ static void count_events(size_t n)
 	free(order);
 }
 
+/* ---- samples */
+
+static void add_run(struct samples *s, uint32_t thread, struct sample_run run)
+{
+	while (s->threads.n <= thread)
+		*vec_push(&s->threads) = (struct sample_thread){ .pid = 1 };
+	*vec_push(&s->threads.v[thread].runs) = run;
+}
+
+/* As many samples as threads, which all wait in all of them for one that has the GIL. */
+static void wait_for_sampled(size_t n)
+{
+	struct names *names = names_new();
+	struct samples s = { .names = names, .stacks = stacks_new(names) };
+	struct stack_frame frame = { .name = names_id(names, "f", 1) };
+	uint32_t stack = stacks_id(s.stacks, &frame);
+	struct model model = { 0 };
+	struct sampled sampled;
+
+	for (uint32_t i = 0; i < n; i++) {
+		*vec_push(&s.times) = i;
+		add_run(&s, i, (struct sample_run){ .gil = SAMPLE_GIL_WAITS, .stack = stack });
+	}
+	s.threads.v[0].runs.v[0].gil = SAMPLE_GIL_HOLDS;
+	sampled = sampled_find(&(struct recording_pass){ .model = &model, .samples = &s });
+	if (sampled.held != n || sampled.gils.n != 1 || sampled.gils.v[0].held != n ||
+	    sampled.places.n != 2 || sampled.places.v[1].waiters != n * (n - 1))
+		abort();
+	sampled_done(&sampled);
+	for (uint32_t i = 0; i < n; i++)
+		vec_done(&s.threads.v[i].runs);
+	vec_done(&s.threads);
+	vec_done(&s.times);
+	stacks_free(s.stacks);
+	names_free(names);
+}
+
 int main(void)
 {
 	growth_ok(count_events, 1000, "counters of as many threads");
+	growth_ok(wait_for_sampled, 2000, "samples in which all threads wait");
 	return done_testing();
 }
