@@ -11,11 +11,17 @@
 
 #define MAX_PAIRS_OF 256 /* threads; with more, pairs are not examined */
 
+/**
+ * @by: by waker: the waits of one thread for it; all 0 in between
+ * @wakers: those of that thread
+ */
 struct finder {
 	const struct model *m;
 	struct patterns *ret;
 	const struct stacks *frames;
 	uint64_t interval_ns;
+	struct pattern *by;
+	VEC(uint32_t) wakers;
 };
 
 static unsigned percent(uint64_t part, uint64_t whole)
@@ -354,17 +360,48 @@ static uint64_t waited_in(const struct lane *lane, uint64_t start_ns, uint64_t e
 	return ns;
 }
 
+static void add_waker(struct finder *f, uint32_t waker, uint64_t ns)
+{
+	if (!f->by[waker].count)
+		*vec_push(&f->wakers) = waker;
+	add(&f->by[waker], ns);
+}
+
+static int compare_wakers(const void *va, const void *vb)
+{
+	const uint32_t *a = va, *b = vb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Adds the patterns of the thread's wakers, in the order of threads, and forgets them. */
+static void take_wakers(struct finder *f, uint32_t thread)
+{
+	if (f->wakers.n)
+		qsort(f->wakers.v, f->wakers.n, sizeof(*f->wakers.v), compare_wakers);
+	for (size_t i = 0; i < f->wakers.n; i++) {
+		struct pattern *p = &f->by[f->wakers.v[i]];
+
+		p->kind = PATTERN_LOCK_ACROSS_WAIT;
+		p->thread = thread;
+		p->other = f->wakers.v[i];
+		add_if_significant(f, *p, life(&f->m->threads.v[thread]));
+		*p = (struct pattern){ 0 };
+	}
+	f->wakers.n = 0;
+}
+
 /* Finds sleeps without the GIL that ended when another thread, which had itself waited for the GIL,
  * woke the sleeper. */
 static void find_lock_across_wait(struct finder *f, uint32_t thread)
 {
 	const struct model *m = f->m;
 	const struct model_thread *t = &m->threads.v[thread];
-	CLEANUP(free) struct pattern *by = NULL;
 
-	if (percent(t->cpu_ns[CPU_SLEEPING], life(t)) < PATTERN_SHARE)
+	/* Fewer sleeps than PATTERN_COUNT, of two spans each, are no pattern. */
+	if (percent(t->cpu_ns[CPU_SLEEPING], life(t)) < PATTERN_SHARE ||
+	    t->cpu.spans.n < 2 * PATTERN_COUNT)
 		return;
-	by = xcalloc(m->threads.n, sizeof(*by));
 	for (size_t i = 1; i < t->cpu.spans.n; i++) {
 		const struct span *s = &t->cpu.spans.v[i - 1], *woken = &t->cpu.spans.v[i];
 		uint64_t ns;
@@ -375,14 +412,9 @@ static void find_lock_across_wait(struct finder *f, uint32_t thread)
 			continue;
 		ns = waited_in(&m->threads.v[woken->cpu.waker].gil, s->start_ns, woken->start_ns);
 		if (ns)
-			add(&by[woken->cpu.waker], ns);
+			add_waker(f, woken->cpu.waker, ns);
 	}
-	for (uint32_t i = 0; i < m->threads.n; i++) {
-		by[i].kind = PATTERN_LOCK_ACROSS_WAIT;
-		by[i].thread = thread;
-		by[i].other = i;
-		add_if_significant(f, by[i], life(t));
-	}
+	take_wakers(f, thread);
 }
 
 /* No pattern is certain if most states are unknown, or if the recording is too short for anything
@@ -416,12 +448,15 @@ void patterns_find(struct patterns *ret, const struct model *m, const struct hog
 	*ret = (struct patterns){ 0 };
 	if (is_vague(m))
 		return;
+	f.by = xcalloc(m->threads.n + 1, sizeof(*f.by));
 	if (hogs)
 		find_hogs(&f, hogs);
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		find_in_lane(&f, i, find_starvation(&f, i));
 		find_lock_across_wait(&f, i);
 	}
+	free(f.by);
+	vec_done(&f.wakers);
 	find_ping_pong(&f);
 	find_oversubscriptions(&f);
 	if (ret->v.n)

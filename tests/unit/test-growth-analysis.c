@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "analysis/counters.h"
+#include "analysis/hogs.h"
+#include "analysis/patterns.h"
 #include "analysis/sampled.h"
 #include "model/model.h"
 #include "trace/names.h"
@@ -77,9 +79,65 @@ static void wait_for_sampled(size_t n)
 	names_free(names);
 }
 
+/* ---- patterns */
+
+#define MS 1000000ULL
+
+static void add_thread(struct model *m, enum gil_state state)
+{
+	struct model_thread t = { .start_ns = m->start_ns, .end_ns = m->end_ns };
+
+	t.gil.end_ns = t.cpu.end_ns = m->end_ns;
+	t.cpu_ns[CPU_SLEEPING] = (m->end_ns - m->start_ns) / 2;
+	*vec_push(&t.gil.spans) = (struct span){ .state = (uint8_t)state };
+	*vec_push(&m->threads) = t;
+}
+
+/* Sleeps without the GIL half the time, until woken by threads 0 and 1 in turn. */
+static void add_sleeper(struct model *m)
+{
+	struct lane *lane;
+
+	add_thread(m, GIL_NO);
+	lane = &m->threads.v[m->threads.n - 1].cpu;
+	for (uint32_t i = 0; i < 2 * PATTERN_COUNT; i++) {
+		*vec_push(&lane->spans) = (struct span){ .start_ns = 10 * MS * i,
+			                                 .state = CPU_SLEEPING,
+			                                 .cpu.waker = MODEL_NONE };
+		*vec_push(&lane->spans) = (struct span){ .start_ns = 10 * MS * i + 5 * MS,
+			                                 .state = CPU_RUNNABLE,
+			                                 .cpu.waker = i % 2 };
+	}
+}
+
+/* Threads that all sleep until they are woken by a thread that waits for the GIL. */
+static void sleep_across_waits(size_t n)
+{
+	struct model m = { .end_ns = 20 * MS * PATTERN_COUNT };
+	struct patterns patterns;
+
+	add_thread(&m, GIL_WAIT);
+	add_thread(&m, GIL_WAIT);
+	for (size_t i = 0; i < n; i++)
+		add_sleeper(&m);
+	patterns_find(&patterns, &m, NULL, NULL, HOGS_INTERVAL_NS);
+	if (patterns.v.n != 2 * n)
+		abort();
+	for (size_t i = 0; i < 2 * n; i++)
+		if (patterns.v.v[i].count != PATTERN_COUNT || patterns.v.v[i].other > 1)
+			abort();
+	patterns_done(&patterns);
+	for (size_t i = 0; i < m.threads.n; i++) {
+		vec_done(&m.threads.v[i].gil.spans);
+		vec_done(&m.threads.v[i].cpu.spans);
+	}
+	vec_done(&m.threads);
+}
+
 int main(void)
 {
 	growth_ok(count_events, 1000, "counters of as many threads");
 	growth_ok(wait_for_sampled, 2000, "samples in which all threads wait");
+	growth_ok(sleep_across_waits, 500, "threads that sleep until others wake them");
 	return done_testing();
 }
