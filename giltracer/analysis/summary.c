@@ -34,16 +34,27 @@ static char *valid(const char *text)
 	return str_take(&ret);
 }
 
+uint64_t summary_row_key(const char *name, const char *file)
+{
+	struct hash_seed seed = hash_seed();
+
+	return hash_more(seed, hash_text(seed, name, strlen(name)),
+	                 hash_text(seed, file, strlen(file)));
+}
+
 static struct summary_row *find_row(struct summary_rows *rows, const char *name, const char *file)
 {
-	struct summary_row *row;
+	for (uint64_t key = summary_row_key(name, file);; key++) {
+		struct summary_row *row;
+		uint32_t at;
 
-	for (size_t i = 0; i < rows->v.n; i++)
-		if (!strcmp(rows->v.v[i].name, name) && !strcmp(rows->v.v[i].file, file))
-			return &rows->v.v[i];
-	row = vec_push(&rows->v);
-	*row = (struct summary_row){ .name = xstrdup(name), .file = xstrdup(file) };
-	return row;
+		if (idmap_add(&rows->index, key, (uint32_t)rows->v.n, &at))
+			*vec_push(&rows->v) = (struct summary_row){ .name = xstrdup(name),
+				                                    .file = xstrdup(file) };
+		row = &rows->v.v[at];
+		if (!strcmp(row->name, name) && !strcmp(row->file, file))
+			return row;
+	}
 }
 
 static void set_max(uint64_t *max, uint64_t value)
@@ -203,6 +214,7 @@ static void rows_done(struct summary_rows *rows)
 		free(rows->v.v[i].file);
 	}
 	vec_done(&rows->v);
+	idmap_done(&rows->index);
 }
 
 void summary_done(struct summary *summary)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "analysis/analysis.h"
+#include "base/idmap.h"
 #include "base/vec.h"
 
 enum fact {
@@ -62,8 +63,10 @@ struct summary_row {
 	uint64_t count, wait_ns, hold_ns, overdue_wait_ns;
 };
 
+/* @index: index in v by name and file, see summary_row_key() */
 struct summary_rows {
 	VEC(struct summary_row) v;
+	struct idmap index;
 };
 
 /**
@@ -80,6 +83,10 @@ struct summary {
 	struct summary_rows threads, functions;
 	char *program;
 };
+
+/* Where a table of rows begins to look for this name and file: each row has this number as its key,
+ * or the next one that no other row has. */
+uint64_t summary_row_key(const char *name, const char *file);
 
 /* Free with summary_done. */
 void summary_init(struct summary *ret, const struct analysis *analysis);

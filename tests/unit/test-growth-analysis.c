@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 #include "analysis/counters.h"
+#include "analysis/diff.h"
 #include "analysis/hogs.h"
 #include "analysis/patterns.h"
 #include "analysis/sampled.h"
+#include "analysis/summary.h"
 #include "model/model.h"
 #include "trace/names.h"
 #include "trace/samples.h"
@@ -134,10 +136,43 @@ static void sleep_across_waits(size_t n)
 	vec_done(&m.threads);
 }
 
+/* ---- summaries */
+
+static void sum_up(struct summary *s, size_t n, const char *prefix)
+{
+	for (size_t i = 0; i < 2 * n; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s%zu", prefix, i % n);
+		summary_add_thread(s, &(struct summary_thread){ .name = name, .total_ns = 1 });
+		summary_add_function(s, &(struct summary_function){ "f", name, 1, 1, 1, 0, 0 });
+	}
+	summary_finish(s);
+}
+
+/* Threads and functions that each have another name. */
+static void compare_names(size_t n)
+{
+	struct summary a = { 0 }, b = { 0 };
+	struct diff diff;
+
+	sum_up(&a, n, "a");
+	sum_up(&b, n, "b");
+	sum_up(&b, n, "a");
+	diff_init(&diff, &a, &b);
+	if (a.threads.v.n != n || a.threads.v.v[0].count != 2 || b.functions.v.n != 2 * n ||
+	    diff.threads.v.n != 2 * n || diff.functions.v.n != 2 * n)
+		abort();
+	diff_done(&diff);
+	summary_done(&a);
+	summary_done(&b);
+}
+
 int main(void)
 {
 	growth_ok(count_events, 1000, "counters of as many threads");
 	growth_ok(wait_for_sampled, 2000, "samples in which all threads wait");
 	growth_ok(sleep_across_waits, 500, "threads that sleep until others wake them");
+	growth_ok(compare_names, 500, "names of threads and functions");
 	return done_testing();
 }
