@@ -287,7 +287,7 @@ static bool released_before(const struct model *m, const struct span *s, size_t 
 	return m->locks.v[s->gil.lock].world && span && before->time_ns >= s[-1].start_ns;
 }
 
-void model_blocked(const struct model *m, uint32_t thread, size_t span,
+bool model_blocked(const struct model *m, uint32_t thread, size_t span, uint64_t *work,
                    struct model_blocked_list *list)
 {
 	const struct lane *lane = &m->threads.v[thread].gil;
@@ -298,7 +298,7 @@ void model_blocked(const struct model *m, uint32_t thread, size_t span,
 	size_t i;
 
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
-		return;
+		return true;
 	tracker = &m->priv->locks.v[s->gil.lock];
 	i = SEARCH(tracker->releases.n, k, tracker->releases.v[k].time_ns <= at);
 	/* If the thread released the lock itself, its span begins after that release. */
@@ -307,50 +307,97 @@ void model_blocked(const struct model *m, uint32_t thread, size_t span,
 	for (; i < tracker->releases.n && tracker->releases.v[i].time_ns <= end_ns; i++) {
 		const struct lock_release *r = &tracker->releases.v[i];
 
+		if (!*work) {
+			add_stretch(list, MODEL_UNKNOWN, at, end_ns);
+			return false;
+		}
+		--*work;
 		/* A lock that the waiter itself held is free once the waiter sleeps. */
 		add_stretch(list, r->thread == thread ? MODEL_NONE : r->thread, at, r->time_ns);
 		at = r->time_ns;
 		released = true;
 	}
 	add_stretch(list, released ? MODEL_NONE : MODEL_UNKNOWN, at, end_ns);
+	return true;
 }
 
-static void blame_state(struct model *m, uint32_t thread, struct ledger *l, enum gil_state state)
-{
-	const struct lane *lane = &m->threads.v[thread].gil;
-	struct model_blocked_list list = { 0 };
+/**
+ * @work: as for model_blocked()
+ * @rows: number of rows that may still be added
+ * @ledger: charges of one thread in one state
+ * @list: stretches of one span
+ */
+struct blaming {
+	struct model *model;
+	uint64_t work, rows;
+	struct ledger ledger;
+	struct model_blocked_list list;
+};
 
-	for (size_t i = 0; i < lane->spans.n; i++)
-		if (lane->spans.v[i].state == state)
-			model_blocked(m, thread, i, &list);
-	for (size_t i = 0; i < list.v.n; i++)
-		ledger_charge(l, list.v.v[i].by, list.v.v[i].start_ns, list.v.v[i].end_ns);
-	vec_done(&list.v);
+static void charge(struct blaming *b, const struct model_blocked *part)
+{
+	struct ledger *l = &b->ledger;
+	uint32_t by = part->by;
+
+	if (by < MODEL_UNKNOWN && !l->rows[by].wait_ns && l->used.n >= b->rows) {
+		by = MODEL_UNKNOWN;
+		b->model->caveats[CAVEAT_COARSE]++;
+	}
+	ledger_charge(l, by, part->start_ns, part->end_ns);
+}
+
+static void add_rows(struct blaming *b, uint32_t thread, enum gil_state state)
+{
+	struct ledger *l = &b->ledger;
+
 	for (size_t i = 0; i < l->used.n; i++) {
 		struct model_blame *row = &l->rows[l->used.v[i]];
 
-		*vec_push(&m->lock_blame) = (struct model_lock_blame){
+		*vec_push(&b->model->lock_blame) = (struct model_lock_blame){
 			thread,       row->holder,     state,
 			row->wait_ns, row->longest_ns, row->longest_at_ns
 		};
 		*row = (struct model_blame){ 0 };
 	}
+	b->rows -= l->used.n < b->rows ? l->used.n : b->rows;
 	l->used.n = 0;
+}
+
+static void blame_state(struct blaming *b, uint32_t thread, enum gil_state state)
+{
+	const struct lane *lane = &b->model->threads.v[thread].gil;
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		if (lane->spans.v[i].state != state)
+			continue;
+		b->list.v.n = 0;
+		if (!model_blocked(b->model, thread, i, &b->work, &b->list))
+			b->model->caveats[CAVEAT_COARSE]++;
+		for (size_t k = 0; k < b->list.v.n; k++)
+			charge(b, &b->list.v.v[k]);
+	}
+	add_rows(b, thread, state);
 }
 
 void locks_finish(struct model *m)
 {
-	struct ledger l = { .threads = m->threads.n };
+	struct blaming b = {
+		.model = m,
+		.work = model_blocked_work(m),
+		.rows = MODEL_BLAME_ROWS + m->park_events * MODEL_BLAME_ROWS_PER_EVENT,
+		.ledger = { .threads = m->threads.n },
+	};
 
 	if (!m->park_events)
 		return;
-	l.rows = xcalloc(m->threads.n + 2, sizeof(*l.rows));
+	b.ledger.rows = xcalloc(m->threads.n + 2, sizeof(*b.ledger.rows));
 	for (uint32_t i = 0; i < m->threads.n; i++) {
-		blame_state(m, i, &l, GIL_LOCK_WAIT);
-		blame_state(m, i, &l, GIL_STOPPED);
+		blame_state(&b, i, GIL_LOCK_WAIT);
+		blame_state(&b, i, GIL_STOPPED);
 	}
-	vec_done(&l.used);
-	free(l.rows);
+	vec_done(&b.list.v);
+	vec_done(&b.ledger.used);
+	free(b.ledger.rows);
 }
 
 void locks_done(struct model *m)

@@ -241,6 +241,9 @@ struct model_lock {
  * MODEL_NONE: from the last release until the waiter ran; MODEL_UNKNOWN: no release was recorded,
  * for instance if a wait timed out. Stops of the world are charged likewise, to the thread that
  * started it again. state: GIL_LOCK_WAIT or GIL_STOPPED.
+ *
+ * The numbers of pairs of waits and releases that are examined, and of rows, are limited as for
+ * struct model_blame, with park_events instead of GIL events.
  */
 struct model_lock_blame {
 	uint32_t waiter, by;
@@ -411,9 +414,16 @@ struct model_blocked_list {
 };
 
 /* Appends the stretches of a span of the thread, in order of time, none of them empty. Spans in
- * other states have none. */
-void model_blocked(const struct model *model, uint32_t thread, size_t span,
+ * other states have none. work: the number of releases that may still be examined, at first
+ * model_blocked_work(); returns false if it is used up, so that the last stretch is MODEL_UNKNOWN
+ * for that reason. */
+bool model_blocked(const struct model *model, uint32_t thread, size_t span, uint64_t *work,
                    struct model_blocked_list *list);
+
+static inline uint64_t model_blocked_work(const struct model *model)
+{
+	return MODEL_WORK + model->park_events * MODEL_WORK_PER_EVENT;
+}
 
 /* Index of the first row of model->blame whose waiter is not less than this one. The rows are
  * sorted by waiter; with many threads there are very many. */

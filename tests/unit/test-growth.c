@@ -353,6 +353,46 @@ static void lose_threads(size_t n)
 	model_free(m);
 }
 
+/* Threads that all wait for a lock until each has had it, and threads that are all stopped. */
+static void park_all(size_t n)
+{
+	struct model *m = model_new(&(struct model_options){
+		.start_ns = MS, .start_pid = 1, .start_tid = 1, .gil_off = true });
+
+	for (uint32_t i = 2; i <= n; i++)
+		model_feed(m, &(struct event){ .type = EV_FORK,
+		                               .pid = 1,
+		                               .tid = i,
+		                               .time_ns = MS + i,
+		                               .fork = { .parent_pid = 1, .parent_tid = 1 } });
+	for (unsigned kind = 0; kind < 2; kind++) {
+		uint64_t start_ns = (kind + 1) * 100ULL * MS;
+		uint64_t address = 0x1000 + kind;
+
+		for (uint32_t i = 1; i <= n; i++)
+			model_feed(m, &(struct event){
+					      .type = EV_PARK,
+					      .pid = 1,
+					      .tid = i,
+					      .time_ns = start_ns + i,
+					      .park = { .address = address,
+			                                .kind = kind ? PARK_WORLD : PARK_LOCK } });
+		for (uint32_t i = 1; i <= n; i++)
+			model_feed(m, &(struct event){ .type = EV_UNPARK,
+			                               .pid = 1,
+			                               .tid = 1000000 + i,
+			                               .time_ns = start_ns + MS + 10ULL * i,
+			                               .park = { .address = address } });
+		for (uint32_t i = 1; i <= n; i++)
+			feed(m, EV_PARKED, i, start_ns + 2 * MS + i);
+	}
+	finish(m, n > 10000);
+	if (m->lock_blame.n >
+	    MODEL_BLAME_ROWS + MODEL_BLAME_ROWS_PER_EVENT * m->park_events + 4 * n)
+		abort();
+	model_free(m);
+}
+
 /* GILs of a process with many stretches of losses. */
 static void lose_gils(size_t n)
 {
@@ -470,6 +510,7 @@ int main(void)
 	growth_ok(wait_in_turn, 1000, "threads that wait until all have had their turn");
 	growth_ok(wait_for_nobody, 1000, "waits that end together");
 	growth_ok(wait_for_many, 1000, "waits of two threads for many GILs");
+	growth_ok(park_all, 2000, "waits for locks and stops of many threads");
 	growth_ok(lose_threads, 1000, "losses in which there are many threads");
 	growth_ok(lose_gils, 1000, "losses in a process of many GILs");
 	growth_ok(lose_processes, 1000, "processes that lost records");

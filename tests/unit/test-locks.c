@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits without a GIL: for locks, during stops of the world, and a GIL that is turned on and
  * off. */
+#include "analysis/released.h"
+
 #include "model-events.h"
 
 #define LOCK  0x7f0a
@@ -46,6 +48,7 @@ static void test_lock(void)
 static void test_releases(void)
 {
 	struct model_blocked_list list = { 0 };
+	uint64_t work = 2;
 
 	begin_off();
 	unparks(150, 7, LOCK);
@@ -64,12 +67,55 @@ static void test_releases(void)
 	is_u64(lock_blame(9, 8), 100, "the second release ends the second stretch");
 	is_u64(lock_blame(9, MODEL_NONE), 20, "after the last release the lock is free");
 	is_u64(thread(9)->longest_lock_wait_ns, 200, "the longest lock wait is the complete wait");
-	model_blocked(m, model_find_thread(m, 9), 1, &list);
+	ok(model_blocked(m, model_find_thread(m, 9), 1, &work, &list) && !work,
+	   "each release of a wait is work");
 	ok(list.v.n == 3 && list.v.v[0].start_ns == 220 && list.v.v[1].start_ns == 300 &&
 	           list.v.v[2].end_ns == 420 && list.v.v[2].by == MODEL_NONE,
 	   "the stretches of a wait cover the wait");
-	model_blocked(m, model_find_thread(m, 9), 0, &list);
+	ok(model_blocked(m, model_find_thread(m, 9), 0, &work, &list),
+	   "a span that is not a wait is no work");
 	is_u64(list.v.n, 3, "a span that is not a wait has no stretches");
+	list.v.n = 0;
+	work = 1;
+	ok(!model_blocked(m, model_find_thread(m, 9), 1, &work, &list) && list.v.n == 2 &&
+	           list.v.v[0].end_ns == 300 && list.v.v[1].by == MODEL_UNKNOWN &&
+	           list.v.v[1].start_ns == 300 && list.v.v[1].end_ns == 420,
+	   "the wait after the last release that may be examined is charged to an unknown thread");
+	vec_done(&list.v);
+}
+
+/* 7 releases the lock twice in a row, then 8 and 7 do in turn, each for longer than before. */
+static void test_page(void)
+{
+	struct model_blocked_list list;
+	uint64_t work, t = 220;
+
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 100000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .gil_off = true });
+	new_thread(110, 8, 7);
+	new_thread(120, 9, 7);
+	parks(200, 9, LOCK, PARK_LOCK);
+	unparks(210, 7, LOCK);
+	unparks(220, 7, LOCK);
+	for (uint32_t i = 0; i < 100; i++)
+		unparks(t += 30 + i, i % 2 ? 7 : 8, LOCK);
+	parked(t, 9);
+	finish();
+	work = model_blocked_work(m);
+	released_find(&list, m, model_find_thread(m, 9), &work);
+	if (is_u64(list.v.n, RELEASED_ROWS, "the page gets a limited number of stretches")) {
+		is_u64(list.v.v[RELEASED_ROWS - 1].end_ns, t, "the longest stretches are kept");
+		ok(list.v.v[0].start_ns < list.v.v[1].start_ns, "stretches are in order of time");
+	}
+	vec_done(&list.v);
+	work = 10;
+	released_find(&list, m, model_find_thread(m, 9), &work);
+	ok(list.v.n == 10 && list.v.v[0].start_ns == 200 && list.v.v[0].end_ns == 220 &&
+	           list.v.v[1].start_ns == 220,
+	   "neighbours that are charged to the same thread are one stretch");
 	vec_done(&list.v);
 }
 
@@ -224,6 +270,7 @@ int main(void)
 {
 	test_lock();
 	test_releases();
+	test_page();
 	test_own();
 	test_world();
 	test_world_missed();

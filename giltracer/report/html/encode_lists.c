@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/queued.h"
+#include "analysis/released.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/html/encoder.h"
@@ -192,11 +193,12 @@ static void released_section(struct encoder *e, uint32_t thread, const struct mo
 
 void encode_released(struct encoder *e)
 {
-	for (uint32_t i = 0; e->locks && i < e->model->threads.n; i++) {
-		struct model_blocked_list list = { 0 };
+	uint64_t work = model_blocked_work(e->model);
 
-		for (size_t k = 0; k < e->model->threads.v[i].gil.spans.n; k++)
-			model_blocked(e->model, i, k, &list);
+	for (uint32_t i = 0; e->locks && i < e->model->threads.n; i++) {
+		struct model_blocked_list list;
+
+		released_find(&list, e->model, i, &work);
 		for (size_t from = 0; from < list.v.n; from += SECTION_MAX)
 			released_section(e, i, list.v.v + from, section_size(list.v.n - from));
 		vec_done(&list.v);
