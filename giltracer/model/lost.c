@@ -100,7 +100,8 @@ static void lose_thread(struct model *m, uint32_t thread, const struct pending_l
 /* Everything that may have happened during a loss is unknown. */
 static void lose(struct model *m, const struct pending_loss *loss)
 {
-	runqueue_wait_lost(m, loss->cpu, loss->since_ns);
+	if (!(loss->flags & EVF_GIL_ONLY))
+		runqueue_wait_lost(m, loss->cpu, loss->since_ns);
 	if (loss->flags & EVF_WAKEUPS)
 		return;
 	for (uint32_t i = 0; i < m->threads.n; i++)

@@ -354,6 +354,16 @@ static void test_starvation(void)
 
 	begin();
 	run(150, 7, 1);
+	picks(200, 1, 7, 99, 3, EVF_PREEMPT);
+	picks(250, 1, 99, 98, 4, 0);
+	picks(400, 1, 98, 7, 0, 0);
+	loses_part(220, 450, EVF_GIL_ONLY);
+	finish();
+	is_u64(starved(7, MODEL_NONE, 3), 50, "a loss of GIL events does not concern the owners");
+	is_u64(starved(7, MODEL_NONE, 4), 150, "of CPUs, neither before nor after it is reported");
+
+	begin();
+	run(150, 7, 1);
 	preempted(200, 7);
 	run(300, 7, 1);
 	finish();
