@@ -113,8 +113,9 @@ struct event {
 		struct {
 			uint32_t prev_state; /* bits above */
 			uint32_t stack;      /* id in struct stacks, 0: none */
-			uint32_t next_tid;   /* who got the cpu; 0: idle */
-			uint32_t next_name;  /* PICK: its name, id in the source's cpu_names */
+			uint32_t next_tid;   /* who got the cpu; 0: idle, or its id is unknown */
+			uint32_t next_name;  /* PICK: its name, id in the source's cpu_names; 0:
+			                      * idle, if next_tid is 0, too */
 		} sched;
 		struct {
 			uint32_t tid;

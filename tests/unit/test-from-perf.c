@@ -42,7 +42,8 @@ static void put_start(struct str *b)
 	put_format(b, "sched",
 	           "name: sched_switch\nID: 102\n" COMMON
 	           "\tfield:long prev_state;\toffset:8;\tsize:8;\tsigned:1;\n"
-	           "\tfield:pid_t next_pid;\toffset:16;\tsize:4;\tsigned:1;\n");
+	           "\tfield:pid_t next_pid;\toffset:16;\tsize:4;\tsigned:1;\n"
+	           "\tfield:char next_comm[4];\toffset:20;\tsize:4;\tsigned:0;\n");
 }
 
 /* raw: 24 bytes, of which the last two numbers are a and b. */
@@ -361,6 +362,38 @@ static void test_pid_namespace(void)
 	source_close(source);
 }
 
+/* raw: a switch to a thread of that host id and name, by thread 11, whose host id is 1011. */
+static void put_named_switch(struct str *b, uint64_t time, uint32_t next, const char *name)
+{
+	const uint32_t host = 1011;
+	size_t at = b->len;
+
+	put_sample(b, ID_SWITCH, time, 1, next);
+	memcpy(b->s + at + 60 + 4, &host, sizeof(host));
+	memcpy(b->s + at + 60 + 20, name, 4);
+}
+
+/* Recordings of the machine also contain switches to threads outside of the namespace. */
+static void test_pid_namespace_machine(void)
+{
+	const struct from_perf_options machine = { .machine = true };
+	CLEANUP(str_done) struct str b = { 0 };
+	struct source *source;
+	struct event ev;
+	struct error err;
+
+	put_start(&b);
+	put_named_switch(&b, 100, 1012, "ssh");
+	put_named_switch(&b, 101, 0, "swp");
+	ok(from_perf_open_memory(&source, b.s, b.len, &machine, &err) == 0, "a namespace");
+	ok(source_next(source, &ev, &err) == 1 && ev.type == EV_PICK && ev.sched.next_tid == 0,
+	   "a thread outside of it has no id");
+	is_str(names_get(source->names, ev.sched.next_name), "ssh", "but a name");
+	ok(source_next(source, &ev, &err) == 1 && !ev.sched.next_tid && !ev.sched.next_name,
+	   "an idle CPU has neither");
+	source_close(source);
+}
+
 static void test_names(void)
 {
 	ok(!strcmp(event_type_name(EV_STACK), "stack") && !strcmp(event_type_name(99), "?"),
@@ -377,6 +410,7 @@ int main(void)
 	test_order_is_kept();
 	test_short_raw();
 	test_pid_namespace();
+	test_pid_namespace_machine();
 	test_names();
 	return done_testing();
 }

@@ -200,7 +200,7 @@ static inline void learn_tid(struct from_perf *fp, uint32_t host, uint32_t tid)
 }
 
 /* The id of a thread that a tracepoint names; 0 if the thread has not run yet, so that its id is
- * unknown. */
+ * unknown, or is outside of the pid namespace, where it has none. */
 static uint32_t known_tid(const struct from_perf *fp, uint32_t host)
 {
 	uint32_t tid;
@@ -280,14 +280,17 @@ static void from_sched_switch(struct from_perf *fp, const struct handler *h,
                               const struct header_event *e, const struct sample *s,
                               struct event *ev)
 {
+	uint32_t next = (uint32_t)number(h->sched_switch.next_pid, s);
+
 	from_perf_fill(ev, EV_SCHED_OUT, s);
 	ev->sched.prev_state = task_state(number(h->sched_switch.prev_state, s));
-	ev->sched.next_tid = known_tid(fp, (uint32_t)number(h->sched_switch.next_pid, s));
+	ev->sched.next_tid = known_tid(fp, next);
 	if (ev->sched.prev_state == EV_STATE_RUNNING)
 		ev->flags = EVF_PREEMPT;
 	if (fp->machine) {
 		ev->type = EV_PICK;
-		ev->sched.next_name = ev->sched.next_tid ? next_name(fp, h, s) : 0;
+		/* A thread outside of the pid namespace has a name, but no id. */
+		ev->sched.next_name = next ? next_name(fp, h, s) : 0;
 		return;
 	}
 	ev->sched.stack = unwind_stack(fp, e, s);
