@@ -52,8 +52,8 @@ static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 	}
 	/* A later object may have the same address, so the lock is named after the last one. */
 	m->locks.v[lock].world = ev->park.kind == PARK_WORLD;
-	if (ev->park.of && m->priv->options.names)
-		m->locks.v[lock].of = names_get(m->priv->options.names, ev->park.of);
+	if (ev->park.of)
+		m->priv->locks.v[lock].of = ev->park.of;
 	return lock;
 }
 
@@ -387,9 +387,12 @@ void locks_finish(struct model *m)
 		.rows = MODEL_BLAME_ROWS + m->park_events * MODEL_BLAME_ROWS_PER_EVENT,
 		.ledger = { .threads = m->threads.n },
 	};
+	const struct names *names = m->priv->options.names;
 
 	if (!m->park_events)
 		return;
+	for (size_t i = 0; names && i < m->locks.n; i++)
+		m->locks.v[i].of = names_get(names, m->priv->locks.v[i].of);
 	b.ledger.rows = xcalloc(m->threads.n + 2, sizeof(*b.ledger.rows));
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		blame_state(&b, i, GIL_LOCK_WAIT);

@@ -20,7 +20,7 @@ struct model *model_new(const struct model_options *options)
 
 	m->priv = xcalloc(1, sizeof(*m->priv));
 	m->priv->options = *options;
-	m->priv->start_thread = MODEL_NONE;
+	m->priv->start_thread = m->priv->gil_module = MODEL_NONE;
 	m->start_ns = options->start_ns;
 	m->requests_known = options->requests_known;
 	m->stolen_ns = options->stolen_ns;
@@ -229,8 +229,7 @@ void model_feed(struct model *m, const struct event *ev)
 
 	/* Not limited to the time of tracing: most modules are imported before it starts. */
 	if (ev->type == EV_GIL_ON) {
-		if (m->priv->options.names)
-			m->gil_module = names_get(m->priv->options.names, ev->comm.name);
+		m->priv->gil_module = ev->comm.name;
 		return;
 	}
 	if (!in_time(m, ev, &t))
@@ -286,6 +285,8 @@ void model_finish(struct model *m)
 
 	if (!p->started)
 		start(m);
+	if (p->options.names && p->gil_module != MODEL_NONE)
+		m->gil_module = names_get(p->options.names, p->gil_module);
 	m->end_ns = p->options.end_ns > p->now_ns ? p->options.end_ns : p->now_ns;
 	lost_end(m);
 	for (uint32_t i = 0; i < m->threads.n; i++) {

@@ -223,7 +223,8 @@ struct model_blame {
 /**
  * Something that threads waited for in their sleep: a PyMutex, or (world) the thread state of a
  * thread that was stopped while another one had stopped the world.
- * @of: the type of the object whose lock it is, "" if that is not known; borrowed from the names
+ * @of: the type of the object whose lock it is, "" if that is not known; borrowed from the names.
+ *      Set by model_finish
  * @waits: number of waits; @wait_ns: summed over the waiters
  */
 struct model_lock {
@@ -346,7 +347,8 @@ struct model {
 	uint64_t gil_events;    /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE of a GIL that is on */
 	uint64_t park_events;   /* PARK to STARTED_WORLD, and the events above of a GIL that is
 	                         * off */
-	const char *gil_module; /* the import that turned the GIL on, NULL: none; borrowed */
+	const char *gil_module; /* the import that turned the GIL on, NULL: none; borrowed. Set by
+	                         * model_finish */
 	struct model_private *priv;
 };
 
@@ -358,7 +360,8 @@ struct stacks;
  * last event
  * @to_end: the program ended at end_ns, if that is known, and did not continue
  * @start_tid: the thread that switched tracing on, so it holds the GIL at start_ns; 0: unknown
- * @names: of the source; borrowed until model_free
+ * @names: of the source; borrowed until model_free. Read only while an EV_COMM is fed and in
+ *         model_finish, because the source may add names at any other time, see trace/readahead.h
  * @no_probes: GIL events were not recorded: no thread is assumed to hold a GIL at the start
  * @gil_off: the GIL was off at start_ns, so no thread holds one then
  * @requests_known: the source knows for each release whether it was requested
@@ -388,7 +391,8 @@ void model_free(struct model *model);
  * counted in caveats. */
 void model_feed(struct model *model, const struct event *ev);
 
-/* Closes open spans and computes totals and blame. Feed nothing afterwards. */
+/* Closes open spans and computes totals and blame. Call it when the source has ended, since it
+ * looks up names; feed nothing afterwards. */
 void model_finish(struct model *model);
 
 /* Calls part for the parts of a CPU_RUNNABLE span of the thread's CPU lane, in order of time,

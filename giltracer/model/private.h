@@ -111,9 +111,13 @@ struct lock_release {
 	uint32_t thread;
 };
 
-/* @waiters: number of threads that are parked for it; @releases: releases while there were any */
+/**
+ * @waiters: number of threads that are parked for it
+ * @of: the type of its object, id in the names, looked up by locks_finish; 0: unknown
+ * @releases: releases while there were any waiters
+ */
 struct lock_tracker {
-	uint32_t proc, waiters;
+	uint32_t proc, waiters, of;
 	VEC(struct lock_release) releases;
 };
 
@@ -173,6 +177,7 @@ struct model_private {
 	bool saw_switch, saw_sched_out; /* if false, CPU lanes, or S and D, are unknown */
 	bool saw_waking;                /* if false, no span is RUNNABLE after a sleep */
 	uint32_t start_thread;          /* the thread that switched tracing on, or MODEL_NONE */
+	uint32_t gil_module;            /* id of the name, looked up at the end; MODEL_NONE: none */
 	uint64_t now_ns;
 	uint32_t last_pid, last_tid, last_thread; /* of the last event */
 	struct idmap tids, pids, prestart_tids, gil_keys, lock_keys;

@@ -238,8 +238,31 @@ static void test_module(void)
 	ok(!m->gil_module, "no import turned the GIL on");
 	model_feed(m, &EV(.time_ns = 50, .tid = 7, .pid = 7, .type = EV_GIL_ON,
 	                  .comm = { .name = names_id(names, "old", 3) }));
+	ok(!m->gil_module, "its name is not looked up while the source may add names");
 	finish();
 	is_str(m->gil_module, "old", "an import turned the GIL on before tracing started");
+}
+
+/* A lock of an object whose type is known. */
+static void parks_for(uint64_t t, uint32_t tid, const char *type)
+{
+	feed(t, tid, EV_PARK,
+	     EV(.park = { .address = LOCK,
+	                  .kind = PARK_LOCK,
+	                  .of = type ? names_id(names, type, strlen(type)) : 0 }));
+}
+
+static void test_type(void)
+{
+	begin_off();
+	parks_for(200, 8, "list");
+	parked(300, 8);
+	parks_for(400, 8, "dict");
+	parked(500, 8);
+	parks_for(600, 8, NULL);
+	is_str(m->locks.v[0].of, "", "a type is not looked up while the source may add names");
+	finish();
+	is_str(m->locks.v[0].of, "dict", "a lock has the last known type of its object");
 }
 
 static void test_lost(void)
@@ -278,6 +301,7 @@ int main(void)
 	test_idle();
 	test_switched();
 	test_module();
+	test_type();
 	test_lost();
 	test_exit();
 	model_free(m);
