@@ -49,10 +49,20 @@ static bool is_stacks(const struct session_pass *pass)
 	return pass->kind == PASS_STACKS;
 }
 
-/* Whether the event belongs to the only process to report, if there is one. */
+/* Whether the event may concern any process: its pid is that of the waker, of the thread that moves
+ * another one or leaves the CPU, or of the one that happened to run when records were lost. */
+static bool concerns_any(const struct event *ev)
+{
+	return ev->type == EV_WAKING || ev->type == EV_PICK || ev->type == EV_MOVE ||
+	       ev->type == EV_LOST;
+}
+
+/* Whether the event may belong to the only process to report, if there is one. */
 static bool is_wanted(const struct loaded *loaded, const struct event *ev)
 {
-	return !loaded->nothing && (!loaded->only_pid || !ev->pid || ev->pid == loaded->only_pid);
+	if (loaded->nothing)
+		return false;
+	return !loaded->only_pid || !ev->pid || ev->pid == loaded->only_pid || concerns_any(ev);
 }
 
 static int feed(struct loaded *loaded, struct error *err)
