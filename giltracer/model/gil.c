@@ -281,8 +281,8 @@ static void withdraw_start_hold(struct model *m, uint32_t thread)
 
 /*
  * Whether the thread cannot have held the GIL: it existed when another thread of its process
- * switched tracing on while holding the GIL, and has not acquired it since, nor is any event of it
- * lost.
+ * switched tracing on while holding the GIL, or was born since, and has not acquired it, nor is any
+ * event of it lost that may be an acquire.
  */
 static bool never_held(const struct model *m, uint32_t thread)
 {
@@ -293,6 +293,19 @@ static bool never_held(const struct model *m, uint32_t thread)
 	       p->threads.v[thread].proc == p->threads.v[p->start_thread].proc &&
 	       lane->spans.n == 1 && lane->spans.v[0].state == GIL_UNKNOWN &&
 	       !(lane->spans.v[0].flags & SPAN_LOST);
+}
+
+/* The thread, which has never held the GIL, was without it until until_ns: since its life began or,
+ * if it may have been born in losses, since the last one. */
+static void set_never_held(struct model *m, uint32_t thread, uint64_t until_ns)
+{
+	uint64_t since_ns = later(m->priv->threads.v[thread].lost_ns,
+	                          m->threads.v[thread].start_ns);
+
+	if (since_ns == m->threads.v[thread].start_ns)
+		last(m, thread)->state = GIL_NO;
+	else if (since_ns < until_ns)
+		set(m, thread, since_ns, GIL_NO, MODEL_NONE, 0);
 }
 
 void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame)
@@ -311,7 +324,7 @@ void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 		lost_or_anomaly(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
 		make_wait_unknown(m, thread, t);
 	} else if (never_held(m, thread)) {
-		s->state = GIL_NO;
+		set_never_held(m, thread, t);
 	}
 	ts->flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	set(m, thread, t, GIL_WAIT, gil, 0);
@@ -506,7 +519,7 @@ void gil_finish(struct model *m)
 	}
 	for (uint32_t i = 0; any && free && i < m->threads.n; i++)
 		if (never_held(m, i))
-			m->threads.v[i].gil.spans.v[0].state = GIL_NO;
+			set_never_held(m, i, m->threads.v[i].gil.end_ns);
 }
 
 void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)

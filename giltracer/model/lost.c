@@ -9,6 +9,11 @@
  * A loss is reported only once the buffer has room again. Until then, events that contradict each
  * other are collected (struct anomaly); the loss explains those within it.
  *
+ * A thread whose birth was not recorded has existed since before the recording, unless its birth
+ * may be among the missing records: then its life begins with the first loss in which it may have
+ * been born, and is unknown until its first event or the end of the losses. GIL events, and those
+ * of the whole machine, contain no births.
+ *
  * A loss in the recording of the whole machine only hides which thread had the CPU: a sleep whose
  * wake-up is missing is marked anyway.
  */
@@ -97,6 +102,46 @@ static void lose_thread(struct model *m, uint32_t thread, const struct pending_l
 		cpu_lost(m, thread, from, t);
 }
 
+/* Whether the thread may have been born in the loss. The losses that hide no births do not count,
+ * even if they were merged with this one. */
+static bool may_be_born_in(const struct model *m, uint32_t thread, const struct pending_loss *loss)
+{
+	const struct thread_state *ts = &m->priv->threads.v[thread];
+	const struct pending_loss *births = &m->priv->births;
+
+	return !(loss->flags & EVF_GIL_ONLY) && ts->born_after_ns < loss->end_ns &&
+	       ts->born_after_ns < births->end_ns && ts->seen_ns > loss->since_ns &&
+	       ts->seen_ns > births->since_ns;
+}
+
+/*
+ * The thread may have been born in the loss, so its life begins with the first loss in which it may
+ * have been born, and is unknown until the end of this one. Only if no GIL events are lost, those
+ * after its birth are known.
+ */
+static void lose_birth(struct model *m, uint32_t thread, const struct pending_loss *loss)
+{
+	struct model_thread *mt = &m->threads.v[thread];
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	uint64_t from = later(ts->born_after_ns, m->priv->births.since_ns);
+	bool known = loss->flags & EVF_NO_GIL &&
+	             (mt->gil.spans.n == 1 || mt->gil.spans.v[1].start_ns > from);
+
+	if (!known)
+		gil_lost(m, thread, mt->start_ns, loss->end_ns);
+	else if (mt->gil.spans.v[0].state == GIL_NO)
+		mt->gil.spans.v[0].state = GIL_UNKNOWN;
+	cpu_lost(m, thread, mt->start_ns, loss->end_ns);
+	ts->lost_ns = later(ts->lost_ns, loss->end_ns);
+	mt->gil.spans.v[0].start_ns = mt->cpu.spans.v[0].start_ns = mt->start_ns = from;
+}
+
+void lost_birth(struct model *m, uint32_t thread)
+{
+	if (may_be_born_in(m, thread, &m->priv->births))
+		lose_birth(m, thread, &m->priv->births);
+}
+
 /* Everything that may have happened during a loss is unknown. */
 static void lose(struct model *m, const struct pending_loss *loss)
 {
@@ -104,8 +149,12 @@ static void lose(struct model *m, const struct pending_loss *loss)
 		runqueue_wait_lost(m, loss->cpu, loss->since_ns);
 	if (loss->flags & EVF_WAKEUPS)
 		return;
-	for (uint32_t i = 0; i < m->threads.n; i++)
-		lose_thread(m, i, loss);
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		if (may_be_born_in(m, i, loss))
+			lose_birth(m, i, loss);
+		else
+			lose_thread(m, i, loss);
+	}
 	while (m->priv->anomalies.n &&
 	       m->priv->anomalies.v[m->priv->anomalies.n - 1].time_ns > loss->since_ns)
 		m->priv->anomalies.n--;
@@ -122,6 +171,15 @@ static void join(struct pending_loss *to, const struct pending_loss *loss)
 		to->cpu = -1;
 }
 
+/* The records of births may be among those that are missing. */
+static void lose_births(struct model *m, const struct pending_loss *loss)
+{
+	if (m->priv->births.end_ns)
+		join(&m->priv->births, loss);
+	else
+		m->priv->births = *loss;
+}
+
 void lost_records(struct model *m, const struct event *ev, uint64_t t)
 {
 	struct model_private *p = m->priv;
@@ -135,6 +193,8 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t)
 		.flags = ev->flags & EVF_WAKEUPS ? ev->flags | EVF_NO_GIL : ev->flags,
 	};
 
+	if (!(loss.flags & (EVF_WAKEUPS | EVF_GIL_ONLY)))
+		lose_births(m, &loss);
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
 	m->caveats[CAVEAT_LOST] += ev->lost.count;
 	if (p->has_loss) {

@@ -9,6 +9,9 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t);
 /* An event at t contradicts earlier ones. It is counted at the end, when all losses are known,
  * unless records are missing there. */
 void lost_or_anomaly(struct model *m, enum caveat_code code, uint64_t t);
+/* The thread, which is new, was not seen to be born: its life so far is unknown if that record may
+ * be lost. */
+void lost_birth(struct model *m, uint32_t thread);
 /* To be called before the threads end: applies the losses that are still pending. */
 void lost_end(struct model *m);
 void lost_finish(struct model *m);

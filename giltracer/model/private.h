@@ -74,7 +74,9 @@ struct parking {
  * @off_ns: start of that span
  * @woken_ns: time of its last wake-up while it ran
  * @lost_ns, @cpu_lost_ns: end of the last loss in which records of its GIL events, or of its
- * switches, may be missing
+ * switches, may be missing, or in which it may have been born
+ * @born_after_ns, @seen_ns: if its birth was not recorded, and it did not exist before, it was born
+ * after the one and not after the other, the time of its first event; 0 if it was recorded
  * @moves: moves between CPUs, by time
  * @parking: used by locks.c only
  */
@@ -82,6 +84,7 @@ struct thread_state {
 	uint64_t off_ns;
 	uint64_t woken_ns;
 	uint64_t lost_ns, cpu_lost_ns;
+	uint64_t born_after_ns, seen_ns;
 	uint32_t proc;
 	uint32_t gil;
 	uint32_t off_span;
@@ -191,6 +194,7 @@ struct model_private {
 	uint64_t events, loss_work;
 	bool has_loss;
 	struct pending_loss loss;
+	struct pending_loss births; /* all losses of births in one; none if its end is 0 */
 };
 
 /* perf writes -1 for a thread that is already gone, and 0 is the idle task. */

@@ -3,6 +3,7 @@
 #include "model/thread.h"
 
 #include "model/gil.h"
+#include "model/lost.h"
 #include "model/private.h"
 
 #include "trace/names.h"
@@ -70,12 +71,17 @@ static bool proves_life(const struct event *ev)
 	return ev->type <= EV_STARTED_WORLD;
 }
 
-/* A thread whose birth was not recorded; its state is unknown since since_ns. */
-static uint32_t appear(struct model *m, const struct event *ev, uint64_t since_ns)
+/* A thread whose birth was not recorded, with its first event at t; its state is unknown since
+ * since_ns. */
+static uint32_t appear(struct model *m, const struct event *ev, uint64_t since_ns, uint64_t t)
 {
 	uint32_t pid = thread_is_nobody(ev->pid) ? ev->tid : ev->pid;
+	uint32_t thread = thread_new(m, pid, ev->tid, since_ns, GIL_UNKNOWN, CPU_UNKNOWN);
 
-	return thread_new(m, pid, ev->tid, since_ns, GIL_UNKNOWN, CPU_UNKNOWN);
+	m->priv->threads.v[thread].born_after_ns = since_ns;
+	m->priv->threads.v[thread].seen_ns = t;
+	lost_birth(m, thread);
+	return thread;
 }
 
 uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t)
@@ -87,14 +93,14 @@ uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t)
 		return MODEL_NONE;
 	thread = thread_find(m, ev->tid);
 	if (thread == MODEL_NONE) {
-		thread = appear(m, ev, m->start_ns);
+		thread = appear(m, ev, m->start_ns, t);
 	} else if (!(p->threads.v[thread].flags & THREAD_ALIVE)) {
 		if (!proves_life(ev))
 			return MODEL_NONE;
-		thread = appear(m, ev, m->threads.v[thread].end_ns);
+		thread = appear(m, ev, m->threads.v[thread].end_ns, t);
 	} else if (!thread_is_nobody(ev->pid) && m->threads.v[thread].pid != ev->pid) {
 		thread_exit(m, thread, t, true);
-		thread = appear(m, ev, t);
+		thread = appear(m, ev, t, t);
 	}
 	p->last_tid = ev->tid;
 	p->last_pid = m->threads.v[thread].pid;

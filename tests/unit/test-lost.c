@@ -298,7 +298,7 @@ static void test_wakeups(void)
 struct machine {
 	uint32_t on[CPUS]; /* 0: idle */
 	uint32_t holder;   /* 0: the GIL is free */
-	bool waits[THREADS + 1];
+	bool waits[THREADS + 1], born[THREADS + 1];
 	uint64_t now;
 	VEC(struct event) events;
 };
@@ -321,6 +321,10 @@ static void happens(struct machine *a, int32_t cpu, uint32_t i, enum event_type 
 		ev.gil.address = GIL;
 	if (type == EV_SWITCH_OUT && !a->waits[i] && below(2))
 		ev.flags = EVF_PREEMPT;
+	if (type == EV_FORK) {
+		ev.fork.parent_pid = 7;
+		ev.fork.parent_tid = 6 + a->on[cpu];
+	}
 	*vec_push(&a->events) = ev;
 }
 
@@ -328,8 +332,11 @@ static void comes(struct machine *a, int32_t cpu)
 {
 	uint32_t i = 1 + below(THREADS);
 
-	if (a->on[!cpu] == i)
+	if (a->on[!cpu] == i || (!a->born[i] && !a->on[!cpu]))
 		return;
+	if (!a->born[i])
+		happens(a, !cpu, i, EV_FORK);
+	a->born[i] = true;
 	a->on[cpu] = i;
 	happens(a, cpu, i, EV_SWITCH_IN);
 }
@@ -354,18 +361,12 @@ static void acts(struct machine *a, int32_t cpu)
 	}
 }
 
-/* Thread 1 switches tracing on and holds the GIL; the others exist already. */
+/* Thread 1 switches tracing on and holds the GIL; each of the others is born by the thread on the
+ * other CPU when it first gets a CPU. */
 static void run_machine(struct machine *a)
 {
-	*a = (struct machine){ .on = { 1, 0 }, .holder = 1, .now = 100 };
+	*a = (struct machine){ .on = { 1, 0 }, .holder = 1, .born = { [1] = true }, .now = 100 };
 	happens(a, 0, 1, EV_SWITCH_IN);
-	for (uint32_t i = 2; i <= THREADS; i++)
-		*vec_push(&a->events) =
-			(struct event){ .time_ns = 100,
-			                .pid = 7,
-			                .tid = 6 + i,
-			                .type = EV_FORK,
-			                .fork = { .parent_pid = 7, .parent_tid = 7 } };
 	while (++a->now < 100 + STEPS) {
 		int32_t cpu = (int32_t)below(CPUS);
 
@@ -390,9 +391,9 @@ static struct model *model_of(const struct machine *a, uint32_t losses)
 	for (size_t i = 0; i < a->events.n; i++) {
 		const struct event *ev = &a->events.v[i];
 
-		if (ev->type != EV_FORK && losses && !below(full[ev->cpu] ? 8 : losses))
+		if (losses && !below(full[ev->cpu] ? 8 : losses))
 			full[ev->cpu] = !full[ev->cpu];
-		if (full[ev->cpu] && ev->type != EV_FORK) {
+		if (full[ev->cpu]) {
 			lost[ev->cpu]++;
 			continue;
 		}
@@ -423,6 +424,12 @@ static bool is_assumed(const struct lane *lane, size_t i)
 	       lane->spans.v[i + 1].flags & SPAN_LOST;
 }
 
+/* Whether the lane's thread lives at t. */
+static bool lives(const struct lane *lane, uint64_t t)
+{
+	return t >= lane->spans.v[0].start_ns;
+}
+
 /* Whether a state is the true one; that a GIL was free may be lost. */
 static bool states_agree(unsigned a, unsigned b, bool gil)
 {
@@ -443,7 +450,8 @@ static size_t untrue(const struct lane *lane, const struct lane *truth, bool gil
 			continue;
 		*known += end_ns - lane->spans.v[i].start_ns;
 		for (uint64_t t = lane->spans.v[i].start_ns; t < end_ns; t++)
-			if (!states_agree(lane->spans.v[i].state,
+			if (!lives(truth, t) ||
+			    !states_agree(lane->spans.v[i].state,
 			                  truth->spans.v[lane_at(truth, t)].state, gil)) {
 				wrong++;
 				break;
@@ -454,7 +462,7 @@ static size_t untrue(const struct lane *lane, const struct lane *truth, bool gil
 
 static void test_machine(void)
 {
-	size_t gil = 0, cpu = 0, broken = 0, odd = 0;
+	size_t gil = 0, cpu = 0, broken = 0, odd = 0, late = 0;
 	uint64_t known = 0, lost = 0;
 	struct error err;
 
@@ -468,10 +476,13 @@ static void test_machine(void)
 		left = model_of(&machine, 10 + below(90));
 		broken += model_check(left, &err) < 0;
 		for (size_t i = 0; i < left->threads.n; i++) {
-			gil += untrue(&left->threads.v[i].gil, &whole->threads.v[i].gil, true,
-			              &known);
-			cpu += untrue(&left->threads.v[i].cpu, &whole->threads.v[i].cpu, false,
-			              &known);
+			const struct model_thread *t = &left->threads.v[i];
+			const struct model_thread *truth =
+				&whole->threads.v[model_find_thread(whole, t->tid)];
+
+			late += t->start_ns > truth->start_ns;
+			gil += untrue(&t->gil, &truth->gil, true, &known);
+			cpu += untrue(&t->cpu, &truth->cpu, false, &known);
 		}
 		for (size_t i = 0; i < CAVEAT_CODES; i++)
 			odd += i == CAVEAT_TWO_HOLDERS || i == CAVEAT_RELEASE_NO_HOLD ||
@@ -486,6 +497,7 @@ static void test_machine(void)
 		seed = start;
 	}
 	is_u64(broken, 0, "a random machine: the invariants hold with any losses");
+	is_u64(late, 0, "a random machine: no life begins too late");
 	is_u64(gil, 0, "a random machine: known GIL states are true");
 	is_u64(cpu, 0, "a random machine: known CPU states are true");
 	is_u64(odd, 0, "a random machine: there are no contradictions");

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings in which births of threads may be lost: when a life begins, and what is known. */
+#include "model-events.h"
+
+/* Every release has a probe. */
+static void begin_whole(void)
+{
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .all_releases = true });
+}
+
+/* Records of births may be missing, too. */
+static void test_birth(void)
+{
+	begin_whole();
+	run(110, 7, 0);
+	loses(130, 200, -1, 5);
+	request(300, 8);
+	finish();
+	is_str(gil_lane(8), "130:?x 200:N^ 300:W/ 1000",
+	       "the life of a thread whose birth may be lost begins with the loss");
+	is_str(cpu_lane(8), "130:?x 200:R^ 1000", "its CPU state is unknown until the loss ends");
+
+	begin_whole();
+	run(110, 7, 0);
+	request(120, 8);
+	loses(130, 200, -1, 5);
+	finish();
+	is_str(gil_lane(8), "100:N 120:W 130:?x 1000",
+	       "a thread that is seen before the loss existed before");
+
+	begin_whole();
+	is_called(50, 8, "old");
+	loses(130, 200, -1, 5);
+	request(300, 8);
+	finish();
+	is_str(gil_lane(8), "100:? 130:?x 200:N^ 300:W/ 1000",
+	       "and so did a thread that is known from before the recording");
+
+	begin_whole();
+	run(110, 7, 0);
+	loses(150, 160, 0, 5);
+	run(170, 9, 0);
+	run(180, 8, 1);
+	loses(120, 200, 1, 5);
+	run(300, 8, 1);
+	finish();
+	is_str(cpu_lane(9), "120:?x 1000", "a loss that is reported later may have begun earlier");
+	is_str(cpu_lane(8), "120:?x 300:R 1000", "it makes the life begin earlier");
+
+	begin_whole();
+	cpu_now = 1;
+	request(170, 8);
+	acquire(180, 8);
+	loses(130, 200, 0, 5);
+	release(300, 8);
+	finish();
+	is_str(gil_lane(8), "130:?x 200:H^ 300:N 1000",
+	       "a loss that is reported after the thread's first event concerns its birth");
+	is_str(cpu_lane(8), "130:? 1000", "without switches its CPU state is unknown");
+}
+
+/* A tid is used again, and the second birth may be lost. */
+static void test_rebirth(void)
+{
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(115, 8, 1);
+	ends(130, 8);
+	loses(200, 250, 1, 5);
+	request(300, 8);
+	finish();
+	is_str(gil_lane(8), "200:?x 250:N^ 300:W/ 1000",
+	       "the second thread of a tid does not live since the first one ended");
+
+	begin_whole();
+	new_thread(110, 8, 7);
+	run(115, 8, 1);
+	loses(120, 125, 1, 5);
+	ends(130, 8);
+	request(300, 8);
+	finish();
+	is_str(gil_lane(8), "130:N 300:W/ 1000", "an earlier loss has no record of its birth");
+}
+
+/* Births are recorded by perf, which may lose records that the library has, and vice versa. */
+static void test_birth_part(void)
+{
+	begin_whole();
+	run(110, 7, 0);
+	loses_part(130, 200, EVF_NO_GIL);
+	request(300, 8);
+	run(310, 9, 1);
+	finish();
+	is_str(gil_lane(8), "130:? 200:N 300:W/ 1000",
+	       "if no GIL event is lost, no thread is suspected to hold a GIL before its birth");
+	is_str(cpu_lane(8), "130:?x 200:R^ 1000", "its CPU state is unknown");
+
+	begin_whole();
+	run(110, 7, 0);
+	request(170, 8);
+	loses_part(130, 200, EVF_NO_GIL);
+	finish();
+	is_str(gil_lane(8), "130:? 170:W/ 1000", "its GIL events during the loss are kept");
+
+	begin_whole();
+	run(110, 7, 0);
+	request(170, 8);
+	loses_part(130, 200, EVF_GIL_ONLY);
+	run(300, 9, 1);
+	leaves(310, 10);
+	finish();
+	is_str(gil_lane(8), "100:N 130:?x 1000", "lost GIL events contain no births");
+	is_str(cpu_lane(10), "100:R 310:S 1000", "of threads that are seen later, neither");
+}
+
+int main(void)
+{
+	test_birth();
+	test_rebirth();
+	test_birth_part();
+	model_free(m);
+	names_free(names);
+	return done_testing();
+}
