@@ -103,7 +103,8 @@ export function starvedDraw() {
 		const rest = r.tid === null && "others",
 			who = rest || of.get(r.tid),
 			by = rest || of.get(r.by_tid) || r.by_name || "nobody, or not known";
-		const key = list.indexOf(who) + " " + (by.threads ? list.indexOf(by) : by),
+		// A program may have a number for its name.
+		const key = list.indexOf(who) + " " + list.indexOf(by) + " " + by,
 			row = sums.get(key);
 		if (row) row.ns += r.runnable_ns;
 		else if (who) sums.set(key, {who, by, ns: r.runnable_ns});
