@@ -40,11 +40,12 @@ static void join(struct model_blocked_list *list, size_t first)
 /* Keeps the longest stretches of one wait. */
 static void shorten(struct model_blocked_list *list, size_t first)
 {
-	struct model_blocked *parts = list->v.v + first;
 	size_t n = list->v.n - first;
+	struct model_blocked *parts;
 
 	if (n <= RELEASED_ROWS)
 		return;
+	parts = list->v.v + first;
 	qsort(parts, n, sizeof(*parts), longest_first);
 	qsort(parts, RELEASED_ROWS, sizeof(*parts), earliest_first);
 	list->v.n = first + RELEASED_ROWS;

@@ -284,10 +284,11 @@ int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 		               : -1;
 	ret->time_ns = clock_now_ns();
 	if (!snapshots_find_threads(s))
-		return error_set(err, EAGAIN,
-		                 "process %d: its threads changed each time they were read, or it no "
-		                 "longer runs Python",
-		                 (int)s->target->pid);
+		return error_set(
+			err, EAGAIN,
+			"process %d: its threads changed each time they were read, or it no "
+			"longer runs Python",
+			(int)s->target->pid);
 	snapshots_find_stacks(s);
 	if (snapshots_find_tasks(s) && tasks_look(&s->tasks, s->target->pid, true, err) < 0)
 		return -1;
