@@ -368,7 +368,9 @@ static bool extend_hold(struct model *m, uint32_t thread, uint64_t t)
 	struct lane *lane = &m->threads.v[thread].gil;
 	const struct span *hold = lane_last(lane) - 1;
 
-	if (!owners_claim(m, hold->gil.index, thread, lane_last(lane)->start_ns))
+	/* A hold that began in lost records is not among the owners yet. */
+	if (m->priv->gils.v[hold->gil.index].freed_ns > lane_last(lane)->start_ns ||
+	    !owners_claim(m, hold->gil.index, thread, lane_last(lane)->start_ns))
 		return false;
 	lane->spans.n--;
 	m->priv->gils.v[hold->gil.index].holder = thread;

@@ -117,11 +117,28 @@ static void test_birth_part(void)
 	is_str(cpu_lane(10), "100:R 310:S 1000", "of threads that are seen later, neither");
 }
 
+/* A thread that was born during a loss held the GIL since, as its release proves. */
+static void test_hold(void)
+{
+	begin_whole();
+	cpu_now = 0;
+	save(120, 7);
+	loses(130, 200, 1, 5);
+	cpu_now = 1;
+	save(300, 8);
+	cpu_now = 0;
+	release(310, 7);
+	finish();
+	is_str(gil_lane(8), "130:?x 200:H^ 300:N 1000", "the release proves a hold");
+	is_str(gil_lane(7), "100:H^ 120:N 1000", "no other thread's hold lasts until after it");
+}
+
 int main(void)
 {
 	test_birth();
 	test_rebirth();
 	test_birth_part();
+	test_hold();
 	model_free(m);
 	names_free(names);
 	return done_testing();
