@@ -868,13 +868,26 @@ def hide_us(error):
     sys.excepthook = excepthook
 
 
+def thread_count():
+    try:
+        return len(os.listdir('/proc/self/task'))
+    except OSError:
+        return 0
+
+
 def make_gil():
     """Start a thread. Before 3.7, the GIL is only created with the second thread, and the probes see
-    nothing before."""
+    nothing before. The thread is not the program's, so it has ended, also for the kernel, before
+    tracing starts."""
+    threads = thread_count()
     made = _thread.allocate_lock()
     made.acquire()
     _thread.start_new_thread(made.release, ())
     made.acquire()
+    for _ in range(1000):
+        if thread_count() <= threads:
+            break
+        time.sleep(0.001)
 
 
 def main(namespace):
