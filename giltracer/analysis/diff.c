@@ -27,21 +27,12 @@ static struct diff_side side(const struct summary *s, const struct summary_row *
 	};
 }
 
-static struct diff_row *find_row(struct diff_rows *rows, struct idmap *index,
-                                 const struct summary_row *row)
+static struct diff_row *add_row(struct diff_rows *rows, const struct summary_row *row)
 {
-	for (uint64_t key = summary_row_key(row->name, row->file);; key++) {
-		struct diff_row *ret;
-		uint32_t at;
+	struct diff_row *ret = vec_push(&rows->v);
 
-		if (idmap_add(index, key, (uint32_t)rows->v.n, &at))
-			*vec_push(&rows->v) = (struct diff_row){ .name = row->name,
-				                                 .file = row->file,
-				                                 .line = row->line };
-		ret = &rows->v.v[at];
-		if (!strcmp(ret->name, row->name) && !strcmp(ret->file, row->file))
-			return ret;
-	}
+	*ret = (struct diff_row){ .name = row->name, .file = row->file, .line = row->line };
+	return ret;
 }
 
 static int most_changed_first(const void *a, const void *b)
@@ -59,13 +50,14 @@ static void compare_rows(struct diff_rows *ret, const struct summary *sa,
                          const struct summary_rows *a, const struct summary *sb,
                          const struct summary_rows *b)
 {
-	struct idmap index = { 0 };
-
 	for (size_t i = 0; i < b->v.n; i++)
-		find_row(ret, &index, &b->v.v[i])->b = side(sb, &b->v.v[i]);
-	for (size_t i = 0; i < a->v.n; i++)
-		find_row(ret, &index, &a->v.v[i])->a = side(sa, &a->v.v[i]);
-	idmap_done(&index);
+		add_row(ret, &b->v.v[i])->b = side(sb, &b->v.v[i]);
+	for (size_t i = 0; i < a->v.n; i++) {
+		const struct summary_row *row = &a->v.v[i];
+		uint32_t at = summary_find_row(b, row->name, row->file);
+
+		(at == IDMAP_NONE ? add_row(ret, row) : &ret->v.v[at])->a = side(sa, row);
+	}
 	for (size_t i = 0; i < ret->v.n; i++) {
 		struct diff_row *row = &ret->v.v[i];
 

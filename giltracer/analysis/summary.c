@@ -34,27 +34,42 @@ static char *valid(const char *text)
 	return str_take(&ret);
 }
 
-uint64_t summary_row_key(const char *name, const char *file)
+/* A row's key is the hash of its name and file, or the next number that no other row has. If there
+ * is no such row, *ret_key is the key of a new one. */
+static uint32_t look_up(const struct summary_rows *rows, const char *name, const char *file,
+                        uint64_t *ret_key)
 {
 	struct hash_seed seed = hash_seed();
+	uint64_t key = hash_more(seed, hash_text(seed, name, strlen(name)),
+	                         hash_text(seed, file, strlen(file)));
+	uint32_t at;
 
-	return hash_more(seed, hash_text(seed, name, strlen(name)),
-	                 hash_text(seed, file, strlen(file)));
+	while ((at = idmap_get(&rows->index, key)) != IDMAP_NONE &&
+	       (strcmp(rows->v.v[at].name, name) || strcmp(rows->v.v[at].file, file)))
+		key++;
+	*ret_key = key;
+	return at;
+}
+
+uint32_t summary_find_row(const struct summary_rows *rows, const char *name, const char *file)
+{
+	uint64_t key;
+
+	return look_up(rows, name, file, &key);
 }
 
 static struct summary_row *find_row(struct summary_rows *rows, const char *name, const char *file)
 {
-	for (uint64_t key = summary_row_key(name, file);; key++) {
-		struct summary_row *row;
-		uint32_t at;
+	uint64_t key;
+	uint32_t at = look_up(rows, name, file, &key);
 
-		if (idmap_add(&rows->index, key, (uint32_t)rows->v.n, &at))
-			*vec_push(&rows->v) = (struct summary_row){ .name = xstrdup(name),
-				                                    .file = xstrdup(file) };
-		row = &rows->v.v[at];
-		if (!strcmp(row->name, name) && !strcmp(row->file, file))
-			return row;
+	if (at == IDMAP_NONE) {
+		at = (uint32_t)rows->v.n;
+		idmap_set(&rows->index, key, at);
+		*vec_push(&rows->v) = (struct summary_row){ .name = xstrdup(name),
+			                                    .file = xstrdup(file) };
 	}
+	return &rows->v.v[at];
 }
 
 static void set_max(uint64_t *max, uint64_t value)

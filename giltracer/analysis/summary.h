@@ -63,7 +63,7 @@ struct summary_row {
 	uint64_t count, wait_ns, hold_ns, overdue_wait_ns;
 };
 
-/* @index: index in v by name and file, see summary_row_key() */
+/* @index: index in v by name and file, see summary_find_row() */
 struct summary_rows {
 	VEC(struct summary_row) v;
 	struct idmap index;
@@ -84,9 +84,8 @@ struct summary {
 	char *program;
 };
 
-/* Where a table of rows begins to look for this name and file: each row has this number as its key,
- * or the next one that no other row has. */
-uint64_t summary_row_key(const char *name, const char *file);
+/* The index of the row of this name and file; IDMAP_NONE: there is none. */
+uint32_t summary_find_row(const struct summary_rows *rows, const char *name, const char *file);
 
 /* Free with summary_done. */
 void summary_init(struct summary *ret, const struct analysis *analysis);
