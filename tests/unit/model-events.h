@@ -42,6 +42,16 @@ __attribute__((unused)) static void begin_with(const struct model_options *optio
 	gil_now = GIL;
 }
 
+/* Every release has a probe. */
+__attribute__((unused)) static void begin_whole(void)
+{
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .all_releases = true });
+}
+
 __attribute__((unused)) static void begin(void)
 {
 	begin_with(&(struct model_options){

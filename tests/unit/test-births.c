@@ -2,16 +2,6 @@
 /* Recordings in which births of threads may be lost: when a life begins, and what is known. */
 #include "model-events.h"
 
-/* Every release has a probe. */
-static void begin_whole(void)
-{
-	begin_with(&(struct model_options){ .start_ns = 100,
-	                                    .end_ns = 1000,
-	                                    .start_pid = 7,
-	                                    .start_tid = 7,
-	                                    .all_releases = true });
-}
-
 /* Records of births may be missing, too. */
 static void test_birth(void)
 {

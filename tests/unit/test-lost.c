@@ -6,16 +6,6 @@
 
 #include "model-events.h"
 
-/* Every release has a probe. */
-static void begin_whole(void)
-{
-	begin_with(&(struct model_options){ .start_ns = 100,
-	                                    .end_ns = 1000,
-	                                    .start_pid = 7,
-	                                    .start_tid = 7,
-	                                    .all_releases = true });
-}
-
 /* One of two recordings loses records: states known from the other remain known. */
 static void test_part(void)
 {
