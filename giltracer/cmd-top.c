@@ -482,7 +482,7 @@ static int watch(struct top *top, struct error *err)
 		if (usage_sample(top->source, err) == 0)
 			failures = 0;
 		else if (err->code != EAGAIN || ++failures == FAILURES_MAX)
-			return (err->code == ESRCH || failures) && shown ? 0 : -1;
+			return (err->code == ESRCH || err->code == EAGAIN) && shown ? 0 : -1;
 		now = clock_now_ns();
 		if (now >= show_ns) {
 			show(top);

@@ -228,8 +228,8 @@ static void look(struct autorecord *a)
 
 /*
  * Asks the recording to end and to write its report; if its process has ended, it does so by
- * itself. While it writes its report, SIGINT would interrupt that, but SIGUSR1 does not. Called by the thread that started it, because it would be killed if that thread ended
- * first.
+ * itself. SIGUSR1, since SIGINT would interrupt the report. Called by the thread that started it,
+ * because it would be killed if that thread ended first.
  */
 static void finish(struct autorecord *a)
 {
