@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks a path from the root on, both as written and as resolved. */
+/* Goes along a path from the root on, link by link. */
 #include "base/path_owner.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,44 +13,87 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 
-#define NOBODY 65534
+#define NOBODY    65534
+#define LINKS_MAX 40 /* as the kernel */
 
-/* The first prefix of path for which bad() is true, or NULL. ret is its state. Caller frees. */
-static char *find_part(const char *path, bool (*bad)(const struct stat *), struct stat *ret)
+/* A part of a path: a folder, a link, or the file. Whether to continue behind it. */
+typedef bool see_part(void *data, const char *part, const struct stat *st);
+
+/* Removes the last component. */
+static void go_up(struct str *at)
 {
-	CLEANUP(free) char *part = xstrdup(path);
-	size_t len = 1; /* "/" */
+	const char *slash = at->len ? strrchr(at->s, '/') : NULL;
 
-	if (*path != '/')
-		return NULL;
-	for (;;) {
-		part[len] = '\0';
-		if (lstat(part, ret) == 0 && bad(ret))
-			return take(part);
-		part[len] = path[len];
-		if (!path[len])
-			return NULL;
-		len += path[len] == '/';
-		len += strcspn(path + len, "/");
+	if (slash)
+		at->s[at->len = (size_t)(slash - at->s)] = '\0';
+}
+
+/* Reads the link at, and continues with its text and then with the rest. */
+static int follow(struct str *at, char **rest)
+{
+	char text[PATH_MAX];
+	ssize_t len = readlink(at->s, text, sizeof(text) - 1);
+	char *behind = *rest;
+
+	if (len < 0)
+		return -1;
+	text[len] = '\0';
+	go_up(at);
+	if (*text == '/')
+		at->len = 0;
+	*rest = xasprintf("%s/%s", text, behind);
+	free(behind);
+	return 0;
+}
+
+/* Checks the end of the way; NULL: there is none. A link of /proc/PID leads to a file that need not be
+ * at the path in its text. */
+static int check_end(const char *path, const struct stat *end)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -1;
+	if (end && st.st_dev == end->st_dev && st.st_ino == end->st_ino)
+		return 0;
+	errno = ESTALE;
+	return -1;
+}
+
+/* Calls see() for all parts that the kernel passes on the way to the file, links of links included,
+ * until one returns false. Returns -1, with errno set, if the way does not lead to a file. */
+static int each_part(const char *path, see_part *see, void *data)
+{
+	CLEANUP(str_done) struct str at = { 0 };
+	CLEANUP(free) char *rest = xstrdup(path);
+	struct stat st;
+
+	if (lstat("/", &st) < 0 || !see(data, "/", &st))
+		return 0;
+	for (unsigned links = 0;;) {
+		size_t blank = strspn(rest, "/"), len = strcspn(rest + blank, "/");
+		CLEANUP(free) char *name = xasprintf("%.*s", (int)len, rest + blank);
+
+		if (!len)
+			return check_end(path, &st);
+		memmove(rest, rest + blank + len, strlen(rest + blank + len) + 1);
+		if (!strcmp(name, ".."))
+			go_up(&at);
+		else if (strcmp(name, ".") != 0)
+			str_addf(&at, "/%s", name);
+		if (lstat(at.len ? at.s : "/", &st) < 0)
+			return check_end(path, NULL);
+		if (!see(data, at.s, &st))
+			return 0;
+		if (S_ISLNK(st.st_mode) && ++links > LINKS_MAX) {
+			errno = ELOOP;
+			return -1;
+		}
+		if (S_ISLNK(st.st_mode) && follow(&at, &rest) < 0)
+			return -1;
 	}
-}
-
-static bool is_others(const struct stat *st)
-{
-	return st->st_uid != 0;
-}
-
-/* The mode of a link means nothing. In a sticky folder nobody can replace another user's file. */
-static bool is_replaceable(const struct stat *st)
-{
-	return !S_ISLNK(st->st_mode) && st->st_mode & (S_IWGRP | S_IWOTH) &&
-	       !(S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX);
-}
-
-static bool is_not_roots(const struct stat *st)
-{
-	return is_others(st) || (!S_ISLNK(st->st_mode) && st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 static uid_t nobody(void)
@@ -59,39 +103,70 @@ static uid_t nobody(void)
 	return pw ? pw->pw_uid : NOBODY;
 }
 
+/* A group of one user, which has the name of the user. */
+static bool is_private_group(uid_t uid, gid_t gid)
+{
+	const struct passwd *pw = uid ? getpwuid(uid) : NULL;
+	const struct group *group = pw && pw->pw_gid == gid ? getgrgid(gid) : NULL;
+
+	return group && !strcmp(group->gr_name, pw->pw_name);
+}
+
+/* The mode of a link means nothing. In a sticky folder nobody can replace another user's file. */
+static bool is_replaceable(const struct stat *st)
+{
+	if (S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
+		return false;
+	return st->st_mode & S_IWOTH ||
+	       (st->st_mode & S_IWGRP && !is_private_group(st->st_uid, st->st_gid));
+}
+
+/* A user who made a link has chosen all that is behind it. */
+static bool see_owner(void *data, const char *part, const struct stat *st)
+{
+	uid_t *owner = data;
+
+	(void)part;
+	if (is_replaceable(st) || (st->st_uid && *owner && st->st_uid != *owner)) {
+		*owner = nobody();
+		return false;
+	}
+	if (st->st_uid)
+		*owner = st->st_uid;
+	return !(S_ISLNK(st->st_mode) && st->st_uid);
+}
+
 uid_t path_owner(const char *path)
 {
-	CLEANUP(free) char *resolved = realpath(path, NULL);
-	const char *const ways[] = { path, resolved ? resolved : path };
-	struct stat st;
+	uid_t owner = 0;
 
-	for (int i = 0; i < 2; i++) {
-		CLEANUP(free) char *part = find_part(ways[i], is_others, &st);
+	if (*path != '/' || (each_part(path, see_owner, &owner) < 0 && errno != ENOENT && !owner))
+		return nobody();
+	return owner;
+}
 
-		if (part)
-			return st.st_uid;
-	}
-	for (int i = 0; i < 2; i++) {
-		CLEANUP(free) char *part = find_part(ways[i], is_replaceable, &st);
+/* The first part that users other than root can change. */
+static bool see_others(void *data, const char *part, const struct stat *st)
+{
+	char **others = data;
 
-		if (part)
-			return nobody();
-	}
-	return 0;
+	if (st->st_uid == 0 && (S_ISLNK(st->st_mode) || !(st->st_mode & (S_IWGRP | S_IWOTH))))
+		return true;
+	*others = xstrdup(part);
+	return false;
 }
 
 int path_check_roots(const char *path, struct error *err)
 {
-	CLEANUP(free) char *resolved = realpath(path, NULL);
-	CLEANUP(free) char *part = NULL;
-	struct stat st;
+	CLEANUP(free) char *others = NULL;
 
-	if (!resolved)
+	if (*path != '/')
+		return error_set(err, EINVAL, "%s: not an absolute path", path);
+	if (each_part(path, see_others, &others) < 0)
 		return error_errno(err, "%s", path);
-	part = find_part(resolved, is_not_roots, &st);
-	if (part)
+	if (others)
 		return error_set(err, EPERM, "users other than root can change %s, through %s",
-		                 resolved, part);
+		                 path, others);
 	return 0;
 }
 

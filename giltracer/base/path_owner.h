@@ -9,11 +9,16 @@
 
 #include "base/error.h"
 
-/* The first owner on the way who is not root; "nobody" if root owns all of it but others can
- * replace a part; otherwise root. The file may be read and executed with that user's rights. */
+/*
+ * Whoever can change what is found at the path: the owner on the way, links of links included, who
+ * is not root; root if there is none. A user who made a link has chosen what is behind it. "nobody"
+ * if there are several such owners before that, or if others can replace a part. The file may be
+ * read and executed with that user's rights.
+ */
 uid_t path_owner(const char *path);
 
-/* Fails unless root owns the file and all folders above it, and nobody else can write there. */
+/* Fails unless root owns the file and all folders and links on the way, and nobody else can write
+ * there. path is absolute. */
 int path_check_roots(const char *path, struct error *err);
 
 /* That user's group. This asks the system's databases, which use locks, so it must be called before

@@ -137,6 +137,57 @@ static void test_share(void)
 	ok(!setup_step_is_met(&step), "a file that has gone is not shared");
 }
 
+/* link is one of user 12345 to a file that only root can change. */
+static void test_owner_of_links(void)
+{
+	CLEANUP(free) char *first = in_top("first");
+	CLEANUP(free) char *folder = in_top("folder");
+	CLEANUP(free) char *there = in_top("there");
+	CLEANUP(free) char *through = in_top("there/file");
+	CLEANUP(free) char *shared = in_top("shared-folder");
+	CLEANUP(free) char *foreign = in_top("shared-folder/file");
+	CLEANUP(free) char *up = in_top("folder/../first");
+	CLEANUP(free) char *removed = in_top("removed");
+	CLEANUP(free) char *opened = NULL;
+	struct error err;
+	int fd;
+
+	make_folder("folder", 0755);
+	ok(symlink("link", first) == 0 && path_owner(first) == 12345,
+	   "a link in the middle of links decides");
+	ok(path_owner(up) == 12345, "also after a folder and back");
+	ok(path_check_roots(first, &err) < 0, "and it is not root's alone");
+	make_file("folder/file", 0755);
+	ok(symlink("folder", there) == 0 && lchown(there, 12345, 12345) == 0 &&
+	           path_owner(through) == 12345,
+	   "so does a link to a folder");
+	make_folder("shared-folder", 0755);
+	make_file("shared-folder/file", 0755);
+	ok(chown(shared, 12345, 12345) == 0 && path_owner(foreign) == 12345,
+	   "a file of root's in a user's folder is the user's");
+	ok(chown(foreign, 12346, 12346) == 0 && path_owner(foreign) == 65534,
+	   "a file of another user's there is nobody's");
+	unlink(first);
+	ok(symlink(foreign, first) == 0 && lchown(first, 12345, 12345) == 0 &&
+	           path_owner(first) == 12345,
+	   "but a user who links to another's file has chosen it");
+	ok(chown(foreign, 12345, 12345) == 0 && chmod(foreign, 0757) == 0 &&
+	           path_owner(foreign) == 65534,
+	   "a user's file that all can write is nobody's");
+	ok(path_owner("bin/sh") == 65534, "and so is what is not known, as a relative path");
+	fd = open(removed, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	opened = xasprintf("/proc/self/fd/%d", fd);
+	ok(fd >= 0 && path_owner(opened) == 0, "a link of /proc to a file of root's");
+	unlink(removed);
+	ok(path_owner(opened) == 65534, "but not to one that is no longer at its path");
+	make_file("removed", 0755);
+	ok(path_owner(opened) == 65534, "also if another file is there now");
+	close(fd);
+	unlink(removed);
+	unlink(first);
+	unlink(there);
+}
+
 static void test_owner(void)
 {
 	CLEANUP(free) char *path = in_top("file");
@@ -158,6 +209,7 @@ static void test_owner(void)
 		ok(chown(path, 12345, 12345) == 0 && path_owner(path) == 12345, "a user's");
 		ok(lchown(link, 12345, 12345) == 0 && path_owner(link) == 12345,
 		   "a link decides, too");
+		test_owner_of_links();
 	} else {
 		ok(path_owner(inside) == getuid(), "also where others can replace it");
 		ok(path_owner(link) == getuid(), "a link decides, too");
