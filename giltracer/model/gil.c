@@ -480,10 +480,27 @@ static void close_span(struct model *m, uint32_t thread, uint64_t t)
 	}
 }
 
+/* The thread ends, or executes another program. If its process ran a CPython, but has made no event
+ * of a GIL, that GIL was not recorded. */
+static void doubt_python(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct process *p = &m->priv->procs.v[m->priv->threads.v[thread].proc];
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct span unknown = gil_span(later(p->python_ns, m->threads.v[thread].start_ns),
+	                               GIL_UNKNOWN, MODEL_NONE, 0);
+
+	if (!p->python_ns || unknown.start_ns >= t || lane_last(lane)->state != GIL_NO)
+		return;
+	lane_overwrite(lane, &unknown, true);
+	m->caveats[CAVEAT_OTHER_PYTHON] += !p->unrecorded;
+	p->unrecorded = true;
+}
+
 void gil_exec(struct model *m, uint32_t thread, uint64_t t)
 {
 	close_span(m, thread, t);
 	locks_forget(m, thread);
+	doubt_python(m, thread, t);
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	m->priv->threads.v[thread].gil = MODEL_NONE;
 	set(m, thread, t, GIL_NO, MODEL_NONE, 0);
@@ -534,6 +551,7 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 		lost_or_anomaly(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
 	close_span(m, thread, t);
 	locks_forget(m, thread);
+	doubt_python(m, thread, t);
 	lane_finish(&m->threads.v[thread].gil, t, true);
 }
 

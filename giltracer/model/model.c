@@ -76,6 +76,8 @@ static void start(struct model *m)
 			gil_start_hold(m, thread, m->start_ns);
 		m->priv->start_thread = thread;
 	}
+	if (o->start_pid)
+		process_python(m, o->start_pid, 0);
 	thread_start_all(m);
 }
 
@@ -117,6 +119,8 @@ static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 
 static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
+	if (m->priv->pythons)
+		process_python(m, m->threads.v[thread].pid, 0);
 	m->gil_events++;
 	m->threads.v[thread].gil_events++;
 	switch (ev->type) {
@@ -241,6 +245,9 @@ void model_feed(struct model *m, const struct event *ev)
 		break;
 	case EV_COMM:
 		thread_comm(m, ev, t);
+		break;
+	case EV_PYTHON:
+		process_maps(m, ev, t);
 		break;
 	case EV_LOST:
 		lost_records(m, ev, t);

@@ -289,7 +289,7 @@ enum caveat_code {
 	                            * were not recorded */
 	CAVEAT_MISSED_WAKEUPS,     /* sleeps whose wake-ups are missing although all were to be
 	                            * recorded */
-	CAVEAT_OTHER_PYTHON,       /* an interpreter that was not probed */
+	CAVEAT_OTHER_PYTHON,       /* a process with a CPython whose GIL was not recorded */
 	CAVEAT_LEFT_BEHIND,        /* a process that still ran when the program had ended */
 	CAVEAT_NO_TRACEPOINTS,     /* no tracepoints for states: S and D cannot be distinguished */
 	CAVEAT_COARSE,          /* too many waits, losses and GILs to examine all pairs: more than

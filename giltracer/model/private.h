@@ -128,11 +128,15 @@ struct lock_tracker {
  * @first_gil: its newest GIL, or MODEL_NONE
  * @nameless: its GIL whose address is not known yet, or MODEL_NONE
  * @lost: one of its threads was in an unknown state, so no owner of its GILs is certain
+ * @python_ns: when it mapped a CPython of whose GIL there has been no event since; 0: never
+ * @recorded: it has what records a GIL as soon as there is one
+ * @unrecorded: that has made states of its threads unknown
  */
 struct process {
 	uint32_t pid;
 	uint32_t first_gil, nameless;
-	bool lost;
+	bool lost, recorded, unrecorded;
+	uint64_t python_ns;
 };
 
 /* A thread that was seen before tracing started: its name, unless it has ended by then. */
@@ -191,6 +195,7 @@ struct model_private {
 	VEC(struct prestart_thread) prestart;
 	VEC(struct cpu_tracker) cpus;
 	VEC(struct anomaly) anomalies; /* by time */
+	uint32_t pythons;              /* number of processes with a python_ns */
 	uint64_t events, loss_work;
 	bool has_loss;
 	struct pending_loss loss;

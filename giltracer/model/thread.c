@@ -108,12 +108,59 @@ uint32_t thread_of_other(struct model *m, const struct event *ev, uint64_t t)
 	return thread;
 }
 
-/* Before tracing starts, only a thread's name is kept, because many threads end before it does. */
+void process_python(struct model *m, uint32_t pid, uint64_t python_ns)
+{
+	uint32_t proc = python_ns ? process_of(m, pid) : idmap_get(&m->priv->pids, pid);
+	struct process *p = proc == IDMAP_NONE ? NULL : &m->priv->procs.v[proc];
+
+	if (!p || !p->python_ns == !python_ns || (python_ns && p->recorded))
+		return;
+	m->priv->pythons += python_ns ? 1 : UINT32_MAX;
+	p->python_ns = python_ns;
+	p->unrecorded = false;
+}
+
+void process_maps(struct model *m, const struct event *ev, uint64_t t)
+{
+	bool recorded = ev->flags & EVF_RECORDED;
+	uint32_t proc;
+
+	if (m->priv->options.no_probes || m->priv->options.gil_off)
+		return;
+	process_python(m, ev->pid, recorded ? 0 : t);
+	proc = process_of(m, ev->pid);
+	m->priv->procs.v[proc].recorded |= recorded;
+}
+
+void process_executes(struct model *m, uint32_t pid)
+{
+	uint32_t proc = idmap_get(&m->priv->pids, pid);
+
+	process_python(m, pid, 0);
+	if (proc != IDMAP_NONE)
+		m->priv->procs.v[proc].recorded = false;
+}
+
+static bool runs_python(const struct model *m, uint32_t pid)
+{
+	uint32_t proc = idmap_get(&m->priv->pids, pid);
+
+	return proc != IDMAP_NONE && m->priv->procs.v[proc].python_ns;
+}
+
+/* Before tracing starts, only a thread's name is kept, because many threads end before it does, and
+ * which processes run a CPython. */
 void thread_before_start(struct model *m, const struct event *ev)
 {
 	struct model_private *p = m->priv;
 	uint32_t i;
 
+	if (ev->type == EV_PYTHON)
+		process_maps(m, ev, m->start_ns);
+	else if (ev->type == EV_COMM && ev->flags & EVF_EXEC)
+		process_executes(m, ev->pid);
+	else if (ev->type <= EV_SAVE && p->pythons)
+		process_python(m, ev->pid, 0);
 	if (thread_is_nobody(ev->tid) ||
 	    (ev->type != EV_FORK && ev->type != EV_COMM && ev->type != EV_EXIT))
 		return;
@@ -167,6 +214,8 @@ void thread_fork(struct model *m, const struct event *ev, uint64_t t)
 	    (parent == MODEL_NONE || lane_last(&m->threads.v[parent].gil)->state == GIL_UNKNOWN))
 		gil = GIL_UNKNOWN;
 	child = thread_new(m, pid, ev->tid, t, gil, CPU_RUNNABLE);
+	if (pid != ev->fork.parent_pid && m->priv->pythons)
+		process_python(m, pid, runs_python(m, ev->fork.parent_pid) ? t : 0);
 	if (parent == MODEL_NONE)
 		return;
 	lane_last(&m->threads.v[child].cpu)->cpu.waker = parent;
@@ -187,4 +236,5 @@ void thread_comm(struct model *m, const struct event *ev, uint64_t t)
 		return;
 	m->priv->threads.v[thread].flags |= THREAD_EXECUTED;
 	gil_exec(m, thread, t);
+	process_executes(m, m->threads.v[thread].pid);
 }

@@ -25,6 +25,8 @@
  * variable and itself from the environment. */
 #define PRELOAD_CALLS_ENV "GILTRACER_CALLS"
 
+#define PRELOAD_LIBRARY "libgiltracer-preload.so"
+
 #define PRELOAD_LOG_SUFFIX   ".log"
 #define PRELOAD_GIL_SUFFIX   ".gil"
 #define PRELOAD_CALLS_SUFFIX ".calls"

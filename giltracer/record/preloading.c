@@ -22,7 +22,7 @@
 #include "preload/format.h"
 #include "record/ticks.h"
 
-#define LIBRARY "giltracer/preload/libgiltracer-preload.so"
+#define LIBRARY "giltracer/preload/" PRELOAD_LIBRARY
 
 /* The library cannot be preloaded into every program. */
 static int check_image(const char *path, bool is_program, struct error *err)

@@ -3,6 +3,7 @@
 #include "report/load.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,16 @@ struct job {
 static char *file_in(const char *dir, const char *name)
 {
 	return *name == '/' ? xstrdup(name) : xasprintf("%s/%s", dir, name);
+}
+
+/* Of Python 3; UINT_MAX: unknown. */
+static unsigned minor_version(const struct session *session)
+{
+	unsigned minor = 0;
+
+	return session->python_version && sscanf(session->python_version, "3.%u", &minor) == 1
+	               ? minor
+	               : UINT_MAX;
 }
 
 /* The stacks pass: all stacks of its switches are unwound. */
@@ -87,8 +98,6 @@ static void add_source_caveats(struct loaded *loaded)
 	const struct source_stats *stats = &loaded->source->stats;
 	struct model *model = loaded->model;
 
-	if (model->gil_events)
-		model->caveats[CAVEAT_OTHER_PYTHON] += stats->other_pythons;
 	model->caveats[CAVEAT_UNKNOWN_RECORDS] += stats->unknown_records;
 	if (model->caveats[CAVEAT_UNORDERED] < stats->unordered)
 		model->caveats[CAVEAT_UNORDERED] = stats->unordered;
@@ -204,6 +213,8 @@ static int open_events(const struct job *job, const char *file, struct error *er
 		.function_count = session->function_count,
 		.build_id = session->build_id,
 		.code = loaded->code,
+		.library = pass->preload && !pass->perf_data,
+		.late_gil = minor_version(session) == 6,
 	};
 	struct source *source;
 
@@ -378,11 +389,7 @@ static int wait_for(struct job *jobs, size_t count, struct error *err)
 /* Up to 3.10, each evaluation of Python code ran one function. */
 static bool is_one_to_one(const struct session *session)
 {
-	unsigned major = 0, minor = 0;
-
-	return session->python_version &&
-	       sscanf(session->python_version, "%u.%u", &major, &minor) == 2 && major == 3 &&
-	       minor <= 10;
+	return minor_version(session) <= 10;
 }
 
 /* Puts Python frames among the native ones, after both files of the pass have been read. */

@@ -36,6 +36,8 @@ enum event_type {
 	EV_FORK, /* tid/pid are the child's; .fork is its creator. A thread if pid == parent_pid */
 	EV_EXIT, /* tid ends here */
 	EV_COMM, /* tid has a new name .comm; EVF_EXEC: because it executed another program */
+	EV_PYTHON, /* pid has mapped a CPython whose GIL is recorded only if an event of it follows;
+	            * EVF_RECORDED: whose GIL is recorded as soon as there is one */
 
 	/* The recording itself. */
 	EV_LOST,  /* .lost.count records of cpu (-1: unknown) are missing between .lost.since_ns and
@@ -58,6 +60,7 @@ enum event_flags {
 	EVF_WAKEUPS = 1 << 4,  /* LOST: only WAKING, PICK and MOVE of the whole machine */
 	EVF_NO_GIL = 1 << 5,   /* LOST: no events of the GIL */
 	EVF_GIL_ONLY = 1 << 6, /* LOST: only events of the GIL */
+	EVF_RECORDED = 1 << 7, /* PYTHON: it has probes, or our library */
 };
 
 /* Why a thread parks. */

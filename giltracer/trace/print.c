@@ -31,6 +31,7 @@ const char *event_type_name(unsigned type)
 		[EV_FORK] = "fork",
 		[EV_EXIT] = "exit",
 		[EV_COMM] = "comm",
+		[EV_PYTHON] = "python",
 		[EV_LOST] = "lost",
 		[EV_COUNT] = "count",
 		[EV_STACK] = "stack",

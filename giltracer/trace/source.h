@@ -21,7 +21,6 @@ struct source_stats {
 	uint64_t lost;    /* missing records, as reported by the kernel (LOST, LOST_SAMPLES) or the
 	                   * preloaded library */
 	uint64_t unknown_records; /* of unknown types, skipped */
-	uint64_t other_pythons;   /* mappings of interpreters other than the probed one */
 	uint64_t unordered;       /* came after an event of a later time had been yielded */
 	uint64_t leftover_bytes;  /* after the known fields of known records */
 	uint64_t truncated_at;    /* offset at which a file is truncated or corrupt, or 0 */

@@ -60,6 +60,9 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 		ev.fork.parent_tid = arg & 15;
 		ev.fork.parent_pid = arg & 16 ? ev.pid : 2;
 		break;
+	case EV_PYTHON:
+		ev.flags = arg & 1 ? EVF_RECORDED : 0;
+		break;
 	case EV_LOST:
 		ev.lost.count = arg;
 		ev.lost.since_ns = ev.time_ns > arg ? ev.time_ns - arg : 0;

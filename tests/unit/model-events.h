@@ -128,7 +128,8 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define new_process(t, child, parent) \
 	feed(t, child, EV_FORK,       \
 	     EV(.pid = (child), .fork = { .parent_pid = pid_now, .parent_tid = (parent) }))
-#define ends(t, tid) feed(t, tid, EV_EXIT, EV(0))
+#define maps_python(t, process, fl) feed(t, process, EV_PYTHON, EV(.pid = (process), .flags = (fl)))
+#define ends(t, tid)                feed(t, tid, EV_EXIT, EV(0))
 #define is_called(t, tid, who) \
 	feed(t, tid, EV_COMM, EV(.comm = { .name = names_id(names, who, strlen(who)) }))
 #define execs(t, tid, who)    \

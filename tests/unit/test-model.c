@@ -106,6 +106,41 @@ static void test_start_withdrawn(void)
 	       "another thread's acquire ends the hold at the start");
 }
 
+/* A Python without probes and without the library makes no event; its threads may well have waited
+ * for each other. */
+static void test_unrecorded_python(void)
+{
+	begin();
+	release(150, 7);
+	new_process(200, 20, 7);
+	new_process(200, 40, 7);
+	new_process(200, 50, 7);
+	pid_now = 20;
+	execs(210, 20, "python3");
+	maps_python(220, 20, 0);
+	new_thread(300, 21, 20);
+	new_process(400, 30, 20);
+	ends(500, 21);
+	pid_now = 40;
+	execs(610, 40, "python3");
+	maps_python(620, 40, 0);
+	request(630, 40);
+	acquire(640, 40);
+	pid_now = 50;
+	maps_python(710, 50, EVF_RECORDED);
+	maps_python(720, 50, 0);
+	pid_now = 20;
+	execs(800, 20, "sh");
+	pid_now = 7;
+	finish();
+	is_str(gil_lane(20), "200:N 220:? 800:N 1000", "a Python of whose GIL there is no event");
+	is_str(gil_lane(21), "300:? 500", "its threads, too");
+	is_str(gil_lane(30), "400:? 1000", "and its children");
+	is_str(gil_lane(40), "200:N 630:W1 640:H1/ 1000", "not one whose GIL is recorded");
+	is_str(gil_lane(50), "200:N 1000", "nor one that would be recorded if it had a GIL");
+	is_u64(m->caveats[CAVEAT_OTHER_PYTHON], 2, "the processes are counted");
+}
+
 static void test_before_and_after(void)
 {
 	begin();
@@ -541,6 +576,7 @@ int main(void)
 	test_no_probes();
 	test_start_unbound();
 	test_start_withdrawn();
+	test_unrecorded_python();
 	test_before_and_after();
 	test_births();
 	test_fork();

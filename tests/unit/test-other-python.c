@@ -26,5 +26,8 @@ int main(void)
 	ok(!is_other_python("/usr/bin/python3", 2 * MIB, &none, other),
 	   "not where the build is not known");
 	ok(!is_other_python("/usr/bin/python3", 2 * MIB, &id, ""), "nor that of ours");
+	ok(is_other_python("/usr/bin/python3", 2 * MIB, &none, NULL),
+	   "any build where none has probes");
+	ok(!is_other_python("/usr/lib/libc.so.6", 2 * MIB, &none, NULL), "but not any file");
 	return done_testing();
 }

@@ -46,6 +46,8 @@ struct pycode;
  * @build_id, in hexadecimal, or NULL. Borrowed until source_close
  * @code: the program's code objects, borrowed until source_close; NULL: none, so that Python frames
  * only have names
+ * @library: our library records the GIL, in the processes that have it
+ * @late_gil: the interpreter makes its GIL with its second thread
  * @machine: the recording is of all CPUs, with any programs: a sched_switch is an EV_PICK
  */
 struct from_perf_options {
@@ -54,6 +56,7 @@ struct from_perf_options {
 	size_t function_count;
 	const char *build_id;
 	const struct pycode *code;
+	bool library, late_gil;
 	bool machine;
 };
 

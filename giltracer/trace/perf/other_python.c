@@ -45,10 +45,8 @@ bool is_other_python(const char *path, uint64_t length, const struct build_id *i
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 
-	if (!id->size || !probed || !*probed)
-		return false;
 	if (!(str_has_prefix(base, "libpython") && strstr(base, ".so")) &&
 	    !(is_python(base) && length >= STATIC_BYTES))
 		return false;
-	return !is_build(id, probed);
+	return !probed || (id->size && *probed && !is_build(id, probed));
 }

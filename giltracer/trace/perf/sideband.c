@@ -181,8 +181,21 @@ static bool is_mapping(uint32_t type)
 	       type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT;
 }
 
+static bool from_mmap(enum mapped what, const struct sample *s, struct cursor *body,
+                      struct event *ev)
+{
+	if (what == MAPPED_OTHER)
+		return false;
+	from_perf_fill(ev, EV_PYTHON, s);
+	ev->flags = what == MAPPED_RECORDER ? EVF_RECORDED : 0;
+	ev->pid = cursor_u32(body);
+	ev->tid = cursor_u32(body);
+	return !body->bad;
+}
+
 bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, struct event *ev)
 {
+	enum mapped mapped = MAPPED_OTHER;
 	struct cursor body;
 	struct sample s;
 
@@ -196,7 +209,7 @@ bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, st
 	if (!decode_identity(fp, rec, &s, &body))
 		return false;
 	if (fp->unwind.record && is_mapping(rec->type))
-		fp->unwind.record(fp->unwind.ctx, rec, &s);
+		mapped = fp->unwind.record(fp->unwind.ctx, rec, &s);
 	switch (rec->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
@@ -206,6 +219,9 @@ bool from_perf_other(struct from_perf *fp, const struct perfdata_record *rec, st
 		return from_fork_exit(fp, rec, &s, &body, ev);
 	case PERF_RECORD_COMM:
 		return from_comm(fp, rec, &s, &body, ev);
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return from_mmap(mapped, &s, &body, ev);
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		return from_lost(fp, rec, &s, &body, ev);

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/idmap.h"
+#include "base/str.h"
 #include "binary/clone.h"
 #include "base/vec.h"
 #include "perfdata/kallsyms.h"
@@ -18,6 +19,7 @@
 #include "perfdata/reader.h"
 #include "binary/symbolize.h"
 #include "perfdata/unwind.h"
+#include "preload/format.h"
 #include "session/recorded.h"
 #include "trace/perf/from_perf.h"
 #include "trace/names.h"
@@ -55,7 +57,7 @@ struct perf_stacks {
 	const struct gil_function *functions; /* of the file with this build_id */
 	size_t function_count;
 	const char *build_id;
-	uint64_t *other_pythons;          /* counter in the source's stats */
+	bool library, late_gil;           /* see struct from_perf_options */
 	VEC(struct eval_part) eval_parts; /* by module */
 	VEC(struct naming) namings;       /* by location */
 	VEC(struct stack_frame) frames;   /* parent is not used */
@@ -140,28 +142,41 @@ static bool decode_mmap(const struct perfdata_record *rec, struct mapping *ret)
 	return !c.bad;
 }
 
-static void take_mmap(struct perf_stacks *ps, const struct perfdata_record *rec)
+/* In which kind of recording a mapping matters: uprobes are in the files of one build only, the
+ * library is in processes that have inherited its variable. */
+static enum mapped is_mapped(const struct perf_stacks *ps, const struct mapping *m)
+{
+	if (ps->library && ps->late_gil && str_has_suffix(m->path, "/" PRELOAD_LIBRARY))
+		return MAPPED_RECORDER;
+	if (!ps->library && !ps->function_count)
+		return MAPPED_OTHER;
+	return is_other_python(m->path, m->length, &m->id, ps->library ? NULL : ps->build_id)
+	               ? MAPPED_PYTHON
+	               : MAPPED_OTHER;
+}
+
+static enum mapped take_mmap(struct perf_stacks *ps, const struct perfdata_record *rec)
 {
 	struct mapping m;
 
 	if (!decode_mmap(rec, &m))
-		return;
+		return MAPPED_OTHER;
 	if ((rec->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL) {
 		/* perf's name for the map of the kernel contains the symbol to which its offset
 		 * refers. */
 		if (!strcmp(m.path, "[kernel.kallsyms]_text"))
 			ps->kernel_text = m.offset;
-		return;
+		return MAPPED_OTHER;
 	}
 	if (!m.id.size)
 		m.id = header_build_id_of(ps, m.path);
-	if (ps->function_count && is_other_python(m.path, m.length, &m.id, ps->build_id))
-		++*ps->other_pythons;
 	maps_mmap(ps->maps, m.pid, m.start, m.length, m.offset,
 	          modules_get(ps->modules, m.path, &m.id));
+	return is_mapped(ps, &m);
 }
 
-static void take_record(void *ctx, const struct perfdata_record *rec, const struct sample *trailer)
+static enum mapped take_record(void *ctx, const struct perfdata_record *rec,
+                               const struct sample *trailer)
 {
 	struct perf_stacks *ps = ctx;
 	struct cursor c = rec->body;
@@ -171,8 +186,7 @@ static void take_record(void *ctx, const struct perfdata_record *rec, const stru
 	switch (rec->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		take_mmap(ps, rec);
-		break;
+		return take_mmap(ps, rec);
 	case PERF_RECORD_FORK:
 		pid = cursor_u32(&c);
 		parent = cursor_u32(&c);
@@ -185,6 +199,7 @@ static void take_record(void *ctx, const struct perfdata_record *rec, const stru
 			maps_exec(ps->maps, pid);
 		break;
 	}
+	return MAPPED_OTHER;
 }
 
 /* The running kernel's symbols are valid only if the recording was made since its boot. */
@@ -443,10 +458,13 @@ void perf_stacks_open(struct from_perf_stacks *ret, const struct perf_header *he
 	ps->header = header;
 	ps->names = source->names;
 	ps->stacks = source->stacks;
-	ps->other_pythons = &source->stats.other_pythons;
 	ps->modules = modules_new(same_kernel(header));
 	ps->maps = maps_new();
-	if (!options || !options->build_id)
+	if (!options)
+		return;
+	ps->library = options->library;
+	ps->late_gil = options->late_gil;
+	if (!options->build_id)
 		return;
 	ps->functions = options->functions;
 	ps->function_count = options->function_count;

@@ -13,8 +13,7 @@ struct source;
 /*
  * Callbacks for from_perf.c that unwind into source->stacks; ->close frees their ctx. All pointers
  * are borrowed until then (in the pipe layout the header grows while records are read), including
- * those in options, which may be NULL. source->stats.other_pythons counts interpreters other than
- * that of options->functions, each time that a process maps one.
+ * those in options, which may be NULL.
  */
 void perf_stacks_open(struct from_perf_stacks *ret, const struct perf_header *header,
                       struct source *source, const struct from_perf_options *options);

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A Python whose GIL the library cannot record: the time of its threads is unknown, and the report gives
+# the true reason. The program itself runs as ever.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf
+
+cat >spins.py <<'END'
+import sys, threading, time
+
+def spin():
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        pass
+
+def spin_by_two():
+    threads = [threading.Thread(target=spin, name='w-%d' % i) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print('done')
+END
+
+# recorded POINT PROGRAM [ARG...]: the program ends as it would alone; its report is got.json.
+recorded() {
+	point=$1
+	shift
+	ok "$point" "$GILTRACER" --probes preload --python "$python" --json got.json -o got.html "$@"
+	is "$(sed 1q out)" 'done' '  it ends as ever'
+	consistent got.json "$point"
+}
+
+# facts EXPRESSION WANT POINT: over the document d.
+facts() {
+	is "$(json got.json "$1")" "$2" "  $3"
+}
+
+unknown='t["unknown_ns"] > 0.95 * t["total_ns"]'
+
+# ---- children without the library
+
+cat >child.py <<'END'
+import os, subprocess, sys
+
+CODE = 'import spins; spins.spin_by_two()'
+
+if __name__ == '__main__':
+    here = {'PYTHONPATH': os.path.dirname(os.path.abspath(__file__))}
+    subprocess.check_call([sys.executable, '-c', CODE], env=here)
+    subprocess.check_call([sys.executable, '-c', CODE], env=dict(os.environ, **here))
+    subprocess.check_call([sys.executable, '-c', 'pass'])
+END
+without_library() {
+	recorded "$name: a child with another environment" --python-trace none child.py
+	facts "sorted([$unknown for t in d['threads'] if not t['main']])" '[False, False, True, True]' \
+		'what its threads did with the GIL is unknown, and that of no other process'
+	facts '[c["count"] for c in d["caveats"] if c["code"] == "other-python"]' '[1]' 'one process is not recorded'
+	like "$(cat err)" 'processes with a Python whose GIL was not recorded' '  which a note says'
+}
+
+cpythons >pythons
+while read -r version python; do
+	name=$version
+	without_library
+done <pythons
+
+leaves_nothing
+done_testing
