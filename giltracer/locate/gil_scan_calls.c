@@ -4,6 +4,36 @@
 
 #include <string.h>
 
+#include "binary/x86.h"
+
+/* Whether the function around the call begins with a jump out of it. */
+static bool is_left_behind(const struct gil_scanner *scanner, uint64_t address)
+{
+	uint64_t start, end;
+	struct x86_branch b;
+	size_t len = 0;
+	const uint8_t *code;
+
+	if (!codemap_function(scanner->map, address, &start, &end))
+		return false;
+	code = codemap_bytes(scanner->map, start, end - start, &len);
+	return code && x86_wide_branch(code, len, start, &b) && b.kind == X86_JUMP && !b.slot &&
+	       address > start && (b.target < start || b.target >= end);
+}
+
+void gil_scan_find_calls(const struct gil_scanner *scanner, const char *import,
+                         struct addresses *ret)
+{
+	struct addresses all;
+
+	*ret = (struct addresses){ 0 };
+	codemap_find_calls(scanner->map, import, &all);
+	for (size_t i = 0; i < all.v.n; i++)
+		if (!is_left_behind(scanner, all.v.v[i]))
+			*vec_push(&ret->v) = all.v.v[i];
+	vec_done(&all.v);
+}
+
 /* A symbolic run from entry that reaches the call at address; NULL if it does not reach it. known:
  * entry is the entry of a function. */
 static struct symexec *run_from(struct gil_scanner *scanner, uint64_t entry, bool known,

@@ -34,6 +34,11 @@ struct gil_scanner {
 
 /* In gil_scan_calls.c */
 
+/* As codemap_find_calls, without calls in code that is never executed, because BOLT moved its
+ * function elsewhere and left the old code behind. */
+void gil_scan_find_calls(const struct gil_scanner *scanner, const char *import,
+                         struct addresses *ret);
+
 /*
  * The state at a call, from a run of the function that contains it; *ret_function is the entry of
  * that function, even if the call is in a part that was moved away. NULL if no run reaches it.

@@ -2,7 +2,8 @@
 /*
  * A release locks the GIL's mutex, stores 0 to its locked word, and signals its condition variable.
  * Every call of pthread_cond_signal in the file is either a release, or take_gil signalling that
- * the switch is done; if one is neither, not every release is known.
+ * the switch is done, or one of another lock, as in libraries linked into the interpreter; if it is
+ * neither, not every release is known.
  */
 #include "locate/gil_scan_internal.h"
 
@@ -51,6 +52,29 @@ static bool tells_of_switch(const struct gil_scanner *scanner, const struct syme
 	}
 	return scanner->fixed && gil_scan_take_at(scanner->gil, function) &&
 	       call->reg[SYMEXEC_DI].node == 0 && call->reg[SYMEXEC_DI].off != scanner->cond;
+}
+
+/* Whether the call signals under a mutex that is elsewhere in its structure than the GIL's. */
+static bool is_of_other_lock(const struct gil_scanner *scanner, const struct symexec_call *call)
+{
+	struct symexec_value cond = call->reg[SYMEXEC_DI];
+
+	return !scanner->fixed && call->has_lock && cond.node && call->lock.node == cond.node &&
+	       !symexec_same(call->lock, symexec_plus(cond, GIL_MUTEX - GIL_COND));
+}
+
+/*
+ * Whether all that the function does is to signal its argument. If releases signal directly, none
+ * calls such a function, because the compiler inlined CPython's own.
+ */
+static bool only_signals_argument(const struct symexec *run)
+{
+	CLEANUP(free)
+	char *argument = run->calls.n == 1
+	                         ? symexec_expression(run, run->calls.v[0].reg[SYMEXEC_DI])
+	                         : NULL;
+
+	return argument && !strcmp(argument, "arg1");
 }
 
 /*
@@ -132,9 +156,9 @@ static void add_release(struct gil_scanner *scanner, const struct symexec *run,
 
 void gil_scan_find_releases(struct gil_scanner *scanner)
 {
-	struct addresses signals;
+	struct addresses signals, only = { 0 };
 
-	codemap_find_calls(scanner->map, "pthread_cond_signal", &signals);
+	gil_scan_find_calls(scanner, "pthread_cond_signal", &signals);
 	for (size_t i = 0; i < signals.v.n; i++) {
 		uint64_t function = 0;
 		CLEANUP(symexec_free)
@@ -143,9 +167,15 @@ void gil_scan_find_releases(struct gil_scanner *scanner)
 
 		if (call && releases_gil(scanner, call))
 			add_release(scanner, run, call, function);
-		else if (!call || !tells_of_switch(scanner, run, call, function))
+		else if (call && only_signals_argument(run))
+			*vec_push(&only.v) = signals.v.v[i];
+		else if (!call || (!tells_of_switch(scanner, run, call, function) &&
+		                   !is_of_other_lock(scanner, call)))
 			*vec_push(&scanner->gil->unknown) = signals.v.v[i];
 	}
+	for (size_t i = 0; i < only.v.n && !scanner->gil->releases.n; i++)
+		*vec_push(&scanner->gil->unknown) = only.v.v[i];
 	scanner->gil->complete = signals.v.n && !scanner->gil->unknown.n;
 	vec_done(&signals.v);
+	vec_done(&only.v);
 }

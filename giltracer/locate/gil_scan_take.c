@@ -128,7 +128,7 @@ void gil_scan_find_takes(struct gil_scanner *scanner)
 {
 	struct addresses waits;
 
-	codemap_find_calls(scanner->map, "pthread_cond_timedwait", &waits);
+	gil_scan_find_calls(scanner, "pthread_cond_timedwait", &waits);
 	for (size_t i = 0; i < waits.v.n; i++) {
 		uint64_t function = 0;
 		CLEANUP(symexec_free)

@@ -79,11 +79,15 @@ static size_t add_drops_by_code(const struct placer *p, const struct probedef_fu
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->code->releases.n; i++)
-		if (p->code->releases.v[i].is_drop) {
-			add_by_code(p, f, p->code->releases.v[i].function, "it releases the GIL");
-			n++;
-		}
+	for (size_t i = 0; i < p->code->releases.n; i++) {
+		const struct gil_scan_release *release = &p->code->releases.v[i];
+
+		/* A compiler may make two calls of pthread_cond_signal from one. */
+		if (!release->is_drop || placer_release_of(p, release->function) != release)
+			continue;
+		add_by_code(p, f, release->function, "it releases the GIL");
+		n++;
+	}
 	return n;
 }
 

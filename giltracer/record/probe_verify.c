@@ -48,19 +48,24 @@ static bool covers(const struct mapping *m, uint64_t offset)
 	return offset >= m->offset && offset - m->offset < m->end - m->start;
 }
 
-/* Whether every probe has its breakpoint in this mapping. */
-static bool has_all(int memory, const struct mapping *m, const struct probe_set *set)
+/* Notes the probes that have their breakpoints in this mapping; returns the number of new ones. */
+static size_t find_inserted(bool *inserted, int memory, const struct mapping *m,
+                            const struct probe_set *set)
 {
+	size_t found = 0;
+
 	for (size_t i = 0; i < set->probes.n; i++) {
 		uint64_t offset = set->probes.v[i].offset;
 		uint8_t byte;
 
-		if (!covers(m, offset) ||
+		if (inserted[i] || !covers(m, offset) ||
 		    pread(memory, &byte, 1, (off_t)(m->start + offset - m->offset)) != 1 ||
 		    byte != BREAKPOINT)
-			return false;
+			continue;
+		inserted[i] = true;
+		found++;
 	}
-	return true;
+	return found;
 }
 
 /* The last part of a path: the folder may differ in a container or behind a link. */
@@ -106,9 +111,13 @@ static int explain(const struct probe_set *set, const char *path, struct error *
 	                 set->path);
 }
 
+/* A file may have several executable segments, such as those of a BOLT-optimised build; their
+ * mappings follow each other. */
 static int check(char *maps, int memory, const struct probe_set *set, struct error *err)
 {
-	const char *path = NULL;
+	CLEANUP(free) bool *inserted = xcalloc(set->probes.n + 1, sizeof(*inserted));
+	const char *path = NULL, *file = "";
+	size_t count = 0;
 	char *line;
 
 	while ((line = strsep(&maps, "\n"))) {
@@ -116,7 +125,13 @@ static int check(char *maps, int memory, const struct probe_set *set, struct err
 
 		if (!parse(&m, line))
 			continue;
-		if (has_all(memory, &m, set))
+		if (strcmp(m.path, file) != 0) {
+			memset(inserted, 0, set->probes.n * sizeof(*inserted));
+			count = 0;
+			file = m.path;
+		}
+		count += find_inserted(inserted, memory, &m, set);
+		if (count == set->probes.n)
 			return 0;
 		if (is_named_like(&m, set))
 			path = m.path;

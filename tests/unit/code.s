@@ -66,12 +66,46 @@ function take_gil2
 	ret
 end
 
+# With two calls of pthread_cond_signal, made from one.
 function drop_gil
 	push %rbx
+	mov 0x10(%rdi), %rbx
+	test %esi, %esi
+	je 1f
+	release
+	pop %rbx
+	ret
+1:	release
+	pop %rbx
+	ret
+end
+
+# What BOLT leaves of a function that it moved.
+function left_behind
+	jmp.d32 drop_gil
 	mov 0x10(%rdi), %rbx
 	release
 	pop %rbx
 	ret
+end
+
+# Of a library linked in: a condition variable at another distance from its mutex, and a wrapper.
+function other_lock
+	push %rbx
+	mov %rdi, %rbx
+	lea 8(%rbx), %rdi
+	call pthread_mutex_lock@PLT
+	lea 0x30(%rbx), %rdi
+	call pthread_cond_signal@PLT
+	pop %rbx
+	ret
+end
+
+function wrapper
+	push %rbp
+	mov %rsp, %rbp
+	pop %rbp
+	jmp pthread_cond_signal@PLT
 end
 
 public PyEval_RestoreThread

@@ -27,7 +27,7 @@ static void test_releases(const struct gil_scan *gil, const struct symbols *symb
 	const struct gil_scan_release *drop = release_in(gil, symbols, "drop_gil");
 	const struct gil_scan_release *cold = release_in(gil, symbols, "writes");
 
-	is_u64(gil->releases.n, 2, "there are two releases");
+	is_u64(gil->releases.n, 3, "there are two releases, one of which has two signals");
 	ok(gil->complete, "all calls of pthread_cond_signal are explained");
 	if (ok(drop && drop->is_drop, "one release is drop_gil"))
 		is_str(drop->gil, "+0x10(arg1)",
