@@ -179,12 +179,14 @@ struct pair {
 	uint64_t switches, handover_ns, hold_ns;
 };
 
-/* Counts how often the GIL went from a to b, how long it was free in between, and how long b held
- * it. */
+/* Counts how often the GIL went from a to b while a thread waited for it, how long it was free
+ * meanwhile, and how long b held it. A GIL that is free and that no thread wants is not handed
+ * over. */
 static void count_pairs(const struct model *m, const struct model_gil *g, struct pair *pairs)
 {
 	uint32_t holder = MODEL_NONE, from = MODEL_NONE;
 	uint64_t free_ns = 0;
+	bool wanted = false;
 
 	for (size_t i = 0; i < g->owners.n; i++) {
 		const struct gil_owner *o = &g->owners.v[i];
@@ -192,7 +194,8 @@ static void count_pairs(const struct model *m, const struct model_gil *g, struct
 		struct pair *p;
 
 		if (o->thread == MODEL_NONE) {
-			free_ns += ns;
+			wanted = o->waiters;
+			free_ns += wanted ? ns : 0;
 			continue;
 		}
 		if (o->thread == MODEL_UNKNOWN) {
@@ -200,7 +203,7 @@ static void count_pairs(const struct model *m, const struct model_gil *g, struct
 			continue;
 		}
 		if (o->thread != holder) {
-			from = holder;
+			from = wanted ? holder : MODEL_NONE;
 			holder = o->thread;
 			if (from != MODEL_NONE) {
 				p = &pairs[from * m->threads.n + holder];
@@ -211,6 +214,7 @@ static void count_pairs(const struct model *m, const struct model_gil *g, struct
 		if (from != MODEL_NONE)
 			pairs[from * m->threads.n + holder].hold_ns += ns;
 		free_ns = 0;
+		wanted = o->waiters;
 	}
 }
 

@@ -221,6 +221,26 @@ static void test_ping_pong(void)
 	ok(!pattern(PATTERN_OVERSUBSCRIPTION, 0), "ping-pong is not oversubscription");
 }
 
+/* The same turns, but each thread requests the GIL only after the other has released it: it is free
+ * for most of the time, and nobody wants it. */
+static void test_no_ping_pong(void)
+{
+	begin_seconds(1);
+	release(2 * MS, 7);
+	for (uint64_t t = 3 * MS; t < 1000 * MS; t += 200 * US) {
+		for (uint32_t tid = 8; tid < 10; tid++) {
+			uint64_t at = t + (tid - 8) * 100 * US;
+
+			request(at, tid);
+			acquire(at + US, tid);
+			release(at + 3 * US, tid);
+			released(at + 3 * US, tid);
+		}
+	}
+	find();
+	is_str(text(PATTERN_PING_PONG, 8), "", "a GIL that nobody wants is not handed over");
+}
+
 /* Four threads compute in turn, 5 ms each. */
 static void test_oversubscription(void)
 {
@@ -405,6 +425,7 @@ int main(void)
 	test_late_wakeups();
 	test_starvation();
 	test_ping_pong();
+	test_no_ping_pong();
 	test_oversubscription();
 	test_several_gils();
 	test_hog();
