@@ -8,6 +8,19 @@
 #include "analysis/verdict.h"
 
 /**
+ * A short part of the recording in which threads waited for the GIL for most of the time that they
+ * did in all of it.
+ * @percent: share of the waiting; 0: there is no such part
+ * @started, @ended: number of threads that started in it or right before, or ended in it or right
+ * after
+ */
+struct evidence_burst {
+	double percent;
+	uint64_t from_ns, to_ns;
+	uint32_t started, ended;
+};
+
+/**
  * @wall_ns: duration of the recording
  * @wait_ns: time that all threads waited for the GIL; @known_ns: the known part of their lives
  * @off_gil_running_ns: time on a CPU without the GIL; 0 until it is computed
@@ -16,7 +29,14 @@
  * GROUP_MIN_THREADS or more threads, and counts as one thread with the sum of their lives. Both are
  * MODEL_NONE if no thread that lived long enough waited; otherwise one is
  * @victim_percent, @victim_ns: that share, and how long it waited
- * @waiters_percent: average number of threads that waited for the GIL, times 100
+ * @wanted_ns: time that all threads held the GIL or waited for it; without GIL events: time on a CPU
+ * or asleep for the GIL
+ * @blocked_ns: time in which at least one thread waited for the GIL. Of several GILs, the one with
+ * the most
+ * @slow_percent: share of the waiting during starts of threads that tracing made slow
+ * @unknown_ns: unknown part of the lives of threads that may have used a GIL; @unknown_of_ns: their
+ * lives
+ * @burst: when most of the waiting happened at once
  * @runnable_percent: the largest share of its life that a thread was runnable, of those that lived
  * long enough
  * @busiest: the thread with the most CPU time, @busiest_ns
@@ -28,9 +48,11 @@ struct evidence {
 	const struct model *model;
 	struct facts_totals totals;
 	uint64_t wall_ns, wait_ns, known_ns, off_gil_running_ns, busiest_ns, victim_ns;
+	uint64_t wanted_ns, blocked_ns, unknown_ns, unknown_of_ns;
 	uint32_t busiest, victim, victim_group;
-	double victim_percent, waiters_percent, runnable_percent;
+	double victim_percent, runnable_percent, slow_percent;
 	unsigned holders;
+	struct evidence_burst burst;
 };
 
 /* @groups: of the main pass, by name only. */
@@ -47,6 +69,13 @@ enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME
 
 /* Neither probes nor stacks were recorded, so it is not known which threads waited for the GIL. */
 bool evidence_is_blind(const struct evidence *e);
+
+/* The threads' use of the GIL is unknown for longer than it is known that they wanted it, and for a
+ * share of their lives that may hide any amount of waiting. */
+bool evidence_is_lost(const struct evidence *e);
+
+/* The unknown share of the lives of threads that may have used the GIL. */
+double evidence_unknown_percent(const struct evidence *e);
 
 /* How long a thread waited for the GIL: according to its GIL events or, if none were recorded, its
  * sleeps. */

@@ -22,8 +22,10 @@ enum reason_code {
 	REASON_CPUS_NOT_GIL, /* the same; the GIL is not to blame */
 	REASON_CPUS_TOO,     /* the same, in addition to waiting for the GIL */
 	REASON_CPUS_TOO_FEW, /* the same, in an interpreter without a GIL */
-	REASON_GIL_BOUND,    /* thread, or group, waited for percent of its life, ns; or both are */
-	REASON_GIL_SOME,     /* MODEL_NONE. If number is not 0, number threads waited on average */
+	/* thread, or group, waited for percent of its life, ns; or both are MODEL_NONE: all threads
+	 * waited for ns, percent of this and held_ns, for which they held it */
+	REASON_GIL_BOUND,
+	REASON_GIL_SOME,
 	REASON_GIL_BOUND_TOO,
 	REASON_GIL_SOME_TOO,
 	REASON_NATIVE,      /* percent of the CPU time was without the GIL */
@@ -32,8 +34,9 @@ enum reason_code {
 	REASON_ASLEEP_TOO,
 	REASON_SINGLE,
 	REASON_SINGLE_TOO,
-	REASON_GIL_NONE,       /* threads waited for percent of their lives */
+	REASON_GIL_NONE,       /* a thread waited during percent of the recording */
 	REASON_GIL_UNKNOWN,    /* threads were on a CPU for percent of their lives */
+	REASON_GIL_LOST,       /* percent of the threads' time is unknown */
 	REASON_SAMPLED,        /* count samples; on average number threads waited for the GIL */
 	REASON_SAMPLED_NO_GIL, /* count samples; which thread had the GIL could not be read */
 	REASON_GIL_FORCED,     /* an option turned on the GIL of a free-threaded interpreter */
@@ -69,6 +72,11 @@ enum reason_code {
 	REASON_STOPS,
 	REASON_STOPPED,
 	REASON_NO_LOCKS,
+	/* percent of the waiting was in longest_ns from ns after the start on; count threads ended
+	 * or started then */
+	REASON_BURST,
+	REASON_BURST_END,
+	REASON_BURST_START,
 	REASON_TASK_LATE, /* a task was ready for ns before it ran; delay has the details */
 
 	/* advice */
@@ -132,7 +140,7 @@ struct reason_function {
 struct reason {
 	enum reason_code code;
 	uint32_t thread, other, group, other_group;
-	uint64_t count, ns, longest_ns, preempted_ns;
+	uint64_t count, ns, held_ns, longest_ns, preempted_ns;
 	double percent, other_percent, number;
 	const struct hog *hog;
 	const char *name;

@@ -10,7 +10,6 @@
 #define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
 #define SLOW_STARTS_SOME 5    /* percent of all waiting: worth reporting */
 #define SLOW_STARTS_MUCH 30
-#define SEVERAL_WAIT     150 /* percent: number of threads that wait on average, times 100 */
 
 static void add_percent(struct reasons *to, enum reason_code code, double percent)
 {
@@ -20,11 +19,11 @@ static void add_percent(struct reasons *to, enum reason_code code, double percen
 static void add_waits(struct reasons *to, const struct evidence *e, enum reason_code code)
 {
 	struct reason *r = reasons_add(to, code);
-	bool alone = e->victim_percent >= VERDICT_VICTIM_SOME;
 
-	if (!alone || e->waiters_percent >= SEVERAL_WAIT)
-		r->number = e->waiters_percent / 100;
-	if (!alone)
+	r->ns = e->wait_ns;
+	r->held_ns = e->wanted_ns - e->wait_ns;
+	r->percent = facts_percent(e->wait_ns, e->wanted_ns);
+	if (e->victim_percent < VERDICT_SOME)
 		return;
 	r->thread = e->victim;
 	r->group = e->victim_group;
@@ -56,7 +55,8 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 		return;
 	case VERDICT_CPU_STARVED:
 		add_cpus(to, e,
-		         evidence_gil(e) == VERDICT_GIL_NONE && !evidence_is_blind(e)
+		         evidence_gil(e) == VERDICT_GIL_NONE && !evidence_is_blind(e) &&
+		                         !evidence_is_lost(e)
 		                 ? REASON_CPUS_NOT_GIL
 		                 : REASON_CPUS);
 		return;
@@ -82,10 +82,14 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 	case VERDICT_SAMPLED:
 		return; /* sampled_reasons_find */
 	case VERDICT_GIL_NONE:
-		add_percent(to, REASON_GIL_NONE, facts_percent(e->wait_ns, e->known_ns));
+		add_percent(to, REASON_GIL_NONE, facts_percent(e->blocked_ns, e->wall_ns));
 		return;
 	case VERDICT_GIL_UNKNOWN:
-		add_percent(to, REASON_GIL_UNKNOWN, facts_percent(running, evidence_cpu_known(e)));
+		if (evidence_is_blind(e))
+			add_percent(to, REASON_GIL_UNKNOWN,
+			            facts_percent(running, evidence_cpu_known(e)));
+		else
+			add_percent(to, REASON_GIL_LOST, evidence_unknown_percent(e));
 		return;
 	}
 }
@@ -112,6 +116,25 @@ static void add_gil_too(struct verdict *v, const struct analysis *a)
 	move_all(&v->advice, &gil.advice);
 }
 
+/* Reports that most of the waiting happened at once. */
+static void add_burst(struct verdict *v, const struct evidence *e)
+{
+	const struct evidence_burst *b = &e->burst;
+	bool ended = b->ended >= b->started;
+	uint32_t threads = ended ? b->ended : b->started;
+	struct reason *r;
+
+	if (!b->percent || v->kind == VERDICT_TOO_SHORT)
+		return;
+	r = reasons_add(&v->also, threads < GROUP_MIN_THREADS ? REASON_BURST
+	                          : ended                     ? REASON_BURST_END
+	                                                      : REASON_BURST_START);
+	r->percent = b->percent;
+	r->ns = b->from_ns - e->model->start_ns;
+	r->longest_ns = b->to_ns - b->from_ns;
+	r->count = threads;
+}
+
 /* Adds further problems. */
 static void find_also(struct verdict *v, const struct analysis *a)
 {
@@ -129,6 +152,7 @@ static void find_also(struct verdict *v, const struct analysis *a)
 		add_cpus(&v->also, e, REASON_CPUS_TOO);
 	else if (v->kind == VERDICT_GIL_SOME && asleep >= VERDICT_ASLEEP)
 		add_percent(&v->also, REASON_ASLEEP_TOO, asleep);
+	add_burst(v, e);
 }
 
 static void add_busiest(struct verdict *v, const struct evidence *e)
@@ -209,39 +233,6 @@ static uint64_t lost_records(const struct recording *recording)
 	return lost;
 }
 
-/* The unknown share of the lives of threads that used the GIL. Threads of C libraries, which never
- * use it, are left out, because nothing of them is missing. */
-static double unknown_percent(const struct evidence *e)
-{
-	const struct model *model = e->model;
-	uint64_t unknown_ns = 0, life_ns = 0;
-
-	if (!e->recording->gil_detect)
-		return facts_percent(e->totals.cpu_ns[CPU_UNKNOWN], e->totals.life_ns);
-
-	for (size_t i = 0; i < model->threads.n; i++) {
-		const struct model_thread *t = &model->threads.v[i];
-
-		if (t->gil_ns[GIL_UNKNOWN] == t->end_ns - t->start_ns && model->gil_events)
-			continue;
-		unknown_ns += t->gil_ns[GIL_UNKNOWN];
-		life_ns += t->end_ns - t->start_ns;
-	}
-	return facts_percent(unknown_ns, life_ns);
-}
-
-/* The share of all waiting during starts of threads, which tracing makes slow. */
-static double slow_starts(const struct evidence *e)
-{
-	const struct hogs *hogs = e->pass->hogs;
-	uint64_t wait_ns = 0;
-
-	for (size_t i = 0; hogs && i < hogs->v.n; i++)
-		if (function_is_slow_start(e->pass, &hogs->v.v[i]))
-			wait_ns += hogs->v.v[i].overdue_wait_ns;
-	return facts_percent(wait_ns, e->totals.wait_ns);
-}
-
 /* Flaws of the recording; shares that round to 0 are not reported. */
 struct flaws {
 	uint64_t lost;
@@ -269,8 +260,8 @@ static void judge_quality(struct verdict *v, const struct evidence *e)
 	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
 	struct flaws f = {
 		.lost = lost_records(e->recording),
-		.starts = slow_starts(e),
-		.unknown = unknown_percent(e),
+		.starts = e->slow_percent,
+		.unknown = evidence_unknown_percent(e),
 		.inferred = facts_percent(e->totals.releases_inferred, releases),
 	};
 

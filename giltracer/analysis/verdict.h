@@ -14,10 +14,15 @@
  *	                 gil-bound nor gil-some holds. Where this and one of these hold, one is
  *	                 the verdict and the other is added to it
  *	gil-unknown      neither the GIL nor stacks were recorded, but who had the CPUs was
- *	gil-bound        on average at least VERDICT_WAITERS % of a thread waited for the GIL; or a
- *	                 thread (or a group of GROUP_MIN_THREADS threads) that lived for
- *	                 VERDICT_LIFE % of the recording waited for VERDICT_VICTIM % of its life
- *	gil-some         the same with VERDICT_WAITERS_SOME and VERDICT_VICTIM_SOME
+ *	gil-bound        threads waited for a GIL during VERDICT_MUCH % of the recording, and either
+ *	                 for as large a share of the time in which they held it or waited for it, or
+ *	                 a thread (or a group of GROUP_MIN_THREADS threads) that lived for
+ *	                 VERDICT_LIFE % of the recording for as large a share of its life. Threads
+ *	                 that do not use the GIL change none of these numbers. Waiting that tracing
+ *	                 caused does not count, and less than VERDICT_SHORT_NS is no problem
+ *	gil-some         the same with VERDICT_SOME
+ *	gil-unknown      the threads' use of the GIL is unknown for longer than it is known that they
+ *	                 held it or waited for it, and for VERDICT_LOST % of their lives
  *	single-threaded  one thread did at least VERDICT_SINGLE % of all work on CPUs, and ran for
  *	                 VERDICT_BUSY % of the recording
  *	native           at least VERDICT_NATIVE % of the CPU time was without the GIL
@@ -47,21 +52,20 @@
 
 #include "analysis/reasons.h"
 
-#define VERDICT_SHORT_NS     10000000
-#define VERDICT_STARVED      25
-#define VERDICT_LINE         20
-#define VERDICT_WAITERS      50
-#define VERDICT_VICTIM       30
-#define VERDICT_LIFE         20
-#define VERDICT_WAITERS_SOME 5
-#define VERDICT_VICTIM_SOME  5
-#define VERDICT_SINGLE       95
-#define VERDICT_BUSY         50
-#define VERDICT_NATIVE       50
-#define VERDICT_ASLEEP       50
-#define VERDICT_HANDOVER     40
-#define VERDICT_CULPRIT      60
-#define VERDICT_CALL         30
+#define VERDICT_SHORT_NS 10000000
+#define VERDICT_STARVED  25
+#define VERDICT_LINE     20
+#define VERDICT_MUCH     30
+#define VERDICT_SOME     10
+#define VERDICT_LOST     10
+#define VERDICT_LIFE     20
+#define VERDICT_SINGLE   95
+#define VERDICT_BUSY     50
+#define VERDICT_NATIVE   50
+#define VERDICT_ASLEEP   50
+#define VERDICT_HANDOVER 40
+#define VERDICT_CULPRIT  60
+#define VERDICT_CALL     30
 #define VERDICT_OTHERS \
 	33 /* percent of the CPUs' time from which the verdict speaks of
                                   * "mostly" */

@@ -79,36 +79,30 @@ static void add_function(struct str *out, const struct analysis *a, const struct
 		(f->ended ? say_share_ended_in : say_share_in)(out, f->percent, str_get(&name));
 }
 
-static void add_group_waits(struct str *out, const struct thread_group *group,
-                            const struct reason *r)
+static void add_waits(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	CLEANUP(str_done) struct str name = { 0 };
 
-	utf8_add_safe(&name, str_get(&group->name), NAME_COLUMNS);
-	if (r->number > 0)
-		say_threads_and_average_wait(out, group->threads, str_get(&name), r->percent, r->ns,
-		                             r->number);
-	else
+	if (r->group != MODEL_NONE) {
+		const struct thread_group *group = &a->groups.v.v[r->group];
+
+		utf8_add_safe(&name, str_get(&group->name), NAME_COLUMNS);
 		say_threads_wait(out, group->threads, str_get(&name), r->percent, r->ns);
+	} else if (r->thread != MODEL_NONE) {
+		name = thread_of(a, r->thread);
+		say_thread_waits(out, str_get(&name), r->percent, r->ns);
+	} else {
+		say_all_wait(out, r->held_ns, r->ns, r->percent);
+	}
 }
 
-static void add_waits(struct str *out, const struct analysis *a, const struct reason *r)
+static void add_burst(struct str *out, const struct reason *r)
 {
-	CLEANUP(str_done) struct str thread = { 0 };
-
-	if (r->group != MODEL_NONE) {
-		add_group_waits(out, &a->groups.v.v[r->group], r);
-		return;
-	}
-	if (r->thread == MODEL_NONE) {
-		say_average_waits(out, r->number);
-		return;
-	}
-	thread = thread_of(a, r->thread);
-	if (r->number > 0)
-		say_thread_and_average_wait(out, str_get(&thread), r->percent, r->ns, r->number);
+	if (r->code == REASON_BURST)
+		say_burst(out, r->percent, r->longest_ns, r->ns);
 	else
-		say_thread_waits(out, str_get(&thread), r->percent, r->ns);
+		(r->code == REASON_BURST_END ? say_burst_end : say_burst_start)(
+			out, r->percent, r->longest_ns, r->ns, r->count);
 }
 
 /* Neither the code nor the thread is the cause of this time. */
@@ -208,10 +202,16 @@ static void add_states(struct str *out, const struct evidence *e)
 	double sleeping = facts_percent(ns[CPU_SLEEPING], known);
 	double asleep = facts_percent(evidence_asleep(e), known);
 	double gil = facts_percent(ns[CPU_GIL_SLEEP], known);
+	bool blind = evidence_is_blind(e) || evidence_is_lost(e);
 
-	if (evidence_is_blind(e) && disk >= LEAST_PERCENT)
+	/* Where it is not known what a thread slept for, it may have been the GIL. */
+	if (blind) {
+		sleeping += gil;
+		asleep += gil;
+	}
+	if (blind && disk >= LEAST_PERCENT)
 		say_states_blind_disk(out, running, runnable, sleeping, disk);
-	else if (evidence_is_blind(e))
+	else if (blind)
 		say_states_blind(out, running, runnable, asleep);
 	else if (disk >= LEAST_PERCENT)
 		say_states_disk(out, running, runnable, sleeping, disk, gil);
@@ -389,6 +389,7 @@ static void (*const shares[])(struct str *, double) = {
 	[REASON_ASLEEP_TOO] = say_asleep_too,
 	[REASON_GIL_NONE] = say_gil_none,
 	[REASON_GIL_UNKNOWN] = say_gil_unknown,
+	[REASON_GIL_LOST] = say_gil_lost,
 	[REASON_HANDOFF] = say_handoff,
 	[REASON_HANDOFF_TOO] = say_handoff_too,
 	[REASON_SLOW_START] = say_slow_start,
@@ -437,6 +438,11 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_GIL_ON:
 	case REASON_GIL_TURNED_ON:
 		add_import(out, r);
+		return;
+	case REASON_BURST:
+	case REASON_BURST_END:
+	case REASON_BURST_START:
+		add_burst(out, r);
 		return;
 	case REASON_TASK_LATE:
 		add_late_task(out, a, r);

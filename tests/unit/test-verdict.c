@@ -17,10 +17,36 @@ struct words {
 	enum verdict_quality quality;
 };
 
-static void words_init(struct words *ret, const struct recording *recording)
+/* Makes a GIL that is wanted while any thread waits; lanes consist of whole ms. */
+static void want_gil(struct fixture *f)
 {
-	struct analysis *a = analysis_new(recording);
-	const struct verdict *v = &a->verdict;
+	struct model *m = &f->model;
+	uint64_t ns = 0;
+
+	for (uint64_t t = m->start_ns; t < m->end_ns; t += FIXTURE_MS) {
+		bool wanted = false;
+
+		for (size_t i = 0; i < m->threads.n; i++) {
+			const struct lane *lane = &m->threads.v[i].gil;
+
+			wanted |= t < lane->end_ns &&
+			          lane->spans.v[lane_at(lane, t)].state == GIL_WAIT;
+		}
+		ns += wanted * FIXTURE_MS;
+	}
+	if (!m->gils.n)
+		*vec_push(&m->gils) = (struct model_gil){ .pid = 1 };
+	m->gils.v[0].wanted_ns = ns;
+}
+
+static void words_init(struct words *ret, struct fixture *f)
+{
+	struct analysis *a;
+	const struct verdict *v;
+
+	want_gil(f);
+	a = analysis_new(&f->report);
+	v = &a->verdict;
 
 	*ret = (struct words){
 		.kind = v->kind,
@@ -47,12 +73,11 @@ static void words_done(struct words *w)
 	str_done(&w->quality_text);
 }
 
-static void is_kind(const struct fixture *f, const char *want, const char *headline,
-                    const char *name)
+static void is_kind(struct fixture *f, const char *want, const char *headline, const char *name)
 {
 	struct words v;
 
-	words_init(&v, &f->report);
+	words_init(&v, f);
 	is_str(verdict_kind_name(v.kind), want, "%s: %s", name, want);
 	if (!ok(strstr(str_get(&v.headline), headline) != NULL, "%s: says '%s'", name, headline))
 		printf("# %s\n", str_get(&v.headline));
@@ -60,11 +85,11 @@ static void is_kind(const struct fixture *f, const char *want, const char *headl
 }
 
 /* Checks that the reasons of f's verdict contain this text. */
-static void because(const struct fixture *f, const char *want)
+static void because(struct fixture *f, const char *want)
 {
 	struct words v;
 
-	words_init(&v, &f->report);
+	words_init(&v, f);
 	if (!ok(strstr(str_get(&v.because), want) != NULL, "because: %s", want))
 		printf("# %s\n", str_get(&v.because));
 	words_done(&v);
@@ -114,18 +139,122 @@ static void test_kinds(void)
 	static const struct life starved[] = { { 1, 0, 40, 0, 59 }, { 2, 0, 40, 0, 58 } };
 	static const struct life single[] = { { 95, 0, 2, 3, 0 }, { 0, 0, 0, 100, 0 } };
 	static const struct life apart[] = { { 45, 0, 0, 55, 0 }, { 45, 0, 45, 10, 0 } };
-	static const struct life many[] = {
-		{ 10, 4, 0, 86, 0 }, { 10, 4, 0, 86, 0 }, { 10, 4, 0, 86, 0 }, { 10, 4, 0, 86, 0 }
-	};
+	static const struct life many[] = { { 10, 6, 0, 84, 0 },
+		                            { 16, 6, 0, 78, 0 },
+		                            { 22, 6, 0, 72, 0 } };
 
 	one_kind(spinners, 2, "gil-bound", "spent 50.0 % of its time waiting", "two spinners");
 	one_kind(some, 2, "gil-some", "slows this program", "a little");
-	one_kind(many, 4, "gil-some", "on average 0.2 threads waited", "none alone, but together");
+	one_kind(many, 3, "gil-some",
+	         "held it for 480.0 ms in all, and waited for it for 180.0 ms (27.3 % of the sum).",
+	         "none alone, but together");
 	one_kind(native, 2, "native", "98.4 % of its threads' CPU time", "zlib");
 	one_kind(io, 2, "io-bound", "asleep for 96.0 % of their lives", "sockets");
 	one_kind(starved, 2, "cpu-starved", "runnable but had no CPU 58.5 %", "too few CPUs");
 	one_kind(single, 2, "single-threaded", "one thread does all the work", "one thread");
-	one_kind(apart, 2, "gil-none", "waited for it for 0.0 %", "threads that do not meet");
+	one_kind(apart, 2, "gil-none", "waited for it during 0.0 % of the recording",
+	         "threads that do not meet");
+}
+
+/* Two workers share the GIL, and count threads wait for it for 4 of 1000 ms, all at once. */
+static void with_idle_threads(const struct life *workers, unsigned count, const char *want,
+                              const char *headline)
+{
+	struct fixture f;
+	char name[64];
+
+	live(&f, workers, 2, 1000);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t t = fixture_thread(&f, 1, 10 + i, "conn-1");
+
+		fixture_gil(&f, t, GIL_NO, 980);
+		fixture_gil(&f, t, GIL_WAIT, 4);
+		fixture_gil(&f, t, GIL_NO, 16);
+		fixture_cpu(&f, t, CPU_SLEEPING, 1000);
+	}
+	snprintf(name, sizeof(name), "with %u idle threads", count);
+	is_kind(&f, want, headline, name);
+	fixture_done(&f);
+}
+
+/* Threads that hardly use the GIL do not change the verdict, however many they are. */
+static void test_idle_threads(void)
+{
+	static const struct life apart[] = { { 25, 1, 0, 74, 0 }, { 1, 1, 0, 98, 0 } };
+	static const struct life busy[] = { { 50, 50, 0, 0, 0 }, { 50, 50, 0, 0, 0 } };
+	static const unsigned counts[] = { 0, 5, 200 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		with_idle_threads(apart, counts[i], "io-bound", "The GIL does not limit");
+		with_idle_threads(busy, counts[i], "gil-bound", "worker");
+	}
+}
+
+/* Most of the waiting is at the end of 200 threads; 3 ms of waiting are not worth a word. */
+static void test_burst(void)
+{
+	struct fixture f;
+	struct words v;
+
+	for (unsigned ms = 3; ms <= 40; ms += 37) {
+		fixture_init(&f, 4000);
+		for (uint32_t i = 0; i < 200; i++) {
+			uint32_t t = fixture_thread(&f, 1, 2 + i, "conn-1");
+
+			fixture_gil(&f, t, GIL_NO, 3200);
+			fixture_gil(&f, t, GIL_WAIT, ms);
+			fixture_gil(&f, t, GIL_HOLD, 1);
+			fixture_cpu(&f, t, CPU_SLEEPING, 3200);
+			fixture_cpu(&f, t, CPU_GIL_SLEEP, ms);
+			fixture_cpu(&f, t, CPU_RUNNING, 1);
+			f.model.threads.v[t].end_ns = fixture_time(3201 + ms);
+		}
+		words_init(&v, &f);
+		is_str(verdict_kind_name(v.kind), "io-bound", "a burst of %u ms: io-bound", ms);
+		is_str(str_get(&v.also),
+		       ms == 3 ? ""
+		               : "100.0 % of the waiting for the GIL was within 40.0 ms, at "
+		                 "3.200 s, when 200 threads ended.",
+		       "a burst of %u ms has its sentence", ms);
+		words_done(&v);
+		fixture_done(&f);
+	}
+}
+
+/* The verdict is unknown if the use of the GIL is, whatever the CPUs did meanwhile. */
+static void test_lost(void)
+{
+	static const struct life io[] = { { 4, 0, 6, 90, 0 }, { 4, 0, 6, 90, 0 } };
+	static const struct life starved[] = { { 4, 0, 16, 20, 60 }, { 4, 0, 16, 20, 60 } };
+	struct fixture f;
+	struct words v;
+
+	for (unsigned i = 0; i < 2; i++) {
+		live(&f, i ? starved : io, 2, 1000);
+		for (uint32_t t = 0; t < 2; t++) {
+			f.model.threads.v[t].gil_ns[GIL_NO] -= 900 * FIXTURE_MS;
+			f.model.threads.v[t].gil_ns[GIL_UNKNOWN] += 900 * FIXTURE_MS;
+		}
+		words_init(&v, &f);
+		is_str(verdict_kind_name(v.kind), i ? "cpu-starved" : "gil-unknown",
+		       "90 %% of the GIL's time is unknown");
+		if (!ok(!strstr(str_get(&v.headline), "not the GIL") &&
+		                !strstr(str_get(&v.headline), "does not limit"),
+		        "unknown time is no acquittal"))
+			printf("# %s\n", str_get(&v.headline));
+		ok(!strstr(str_get(&v.because), "for the GIL"), "its sleeps may be for the GIL");
+		words_done(&v);
+		fixture_done(&f);
+	}
+	live(&f, io, 2, 1000);
+	f.model.threads.v[1].pid = 2;
+	f.model.threads.v[1].gil_ns[GIL_UNKNOWN] = 1000 * FIXTURE_MS;
+	f.model.threads.v[1].gil_ns[GIL_NO] = f.model.threads.v[1].gil_ns[GIL_HOLD] = 0;
+	is_kind(&f, "gil-unknown", "was not recorded for 50.0 % of their time",
+	        "a process of which nothing is known");
+	f.model.threads.v[1].pid = 1;
+	is_kind(&f, "native", "does not limit", "a thread of a C library");
+	fixture_done(&f);
 }
 
 static void also(const struct life *lives, const char *kind, const char *want)
@@ -134,7 +263,7 @@ static void also(const struct life *lives, const char *kind, const char *want)
 	struct words v;
 
 	live(&f, lives, 2, 1000);
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	is_str(verdict_kind_name(v.kind), kind, "of two causes the costlier one decides: %s", kind);
 	if (!ok(*want ? strstr(str_get(&v.also), want) != NULL : !v.also.len, "and also: %s",
 	        *want ? want : "nothing"))
@@ -157,11 +286,11 @@ static void test_also(void)
 }
 
 /* Checks the sentences of f's verdict about further problems, and its advice. */
-static void says(const struct fixture *f, const char *other, const char *advice)
+static void says(struct fixture *f, const char *other, const char *advice)
 {
 	struct words v;
 
-	words_init(&v, &f->report);
+	words_init(&v, f);
 	if (!ok(strstr(str_get(&v.also), other) != NULL, "also: %s", other))
 		printf("# %s\n", str_get(&v.also));
 	if (!ok(strstr(str_get(&v.advice), advice) != NULL, "what helps: %s", advice))
@@ -220,7 +349,7 @@ static void test_disk(void)
 	is_kind(&f, "io-bound", "mostly in uninterruptible sleep, as for a disk.", "a disk");
 	says(&f, "", "With --state-detect, the report shows where they sleep.");
 	f.report.gil_detect = false;
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	is_str(verdict_kind_name(v.kind), "io-bound", "stacks alone are enough for io-bound");
 	is_str(str_get(&v.advice), "", "there is no advice to record stacks again");
 	words_done(&v);
@@ -264,7 +393,7 @@ static void test_group(void)
 		fixture_blame(&f, (i + 1) % 4, i, 25, i == 3 ? 20 : 5 + i, 100 * i);
 	}
 	because(&f, "75.0 % of all waiting was for the 3 threads pool-*_*");
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	ok(v.moment && v.moment_thread == 0 && v.moment_start_ns == fixture_time(300) &&
 	           v.moment_end_ns == fixture_time(320),
 	   "the moment is the longest wait for any thread of the group");
@@ -323,7 +452,7 @@ static void test_call_moment(void)
 		};
 		*vec_push(&hogs.overdue) = (struct hog_overdue){ i, parse, i };
 	}
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(60) &&
 	           v.moment_end_ns == fixture_time(100),
 	   "the moment is the longest wait for any thread that ran the call");
@@ -369,12 +498,12 @@ static void test_call(void)
 	because(&f, "41.0 ms at a time. For 41.0 ms of the longest hold, the thread was runnable "
 	            "without a CPU.");
 	f.model.threads.v[1].cpu.spans.v[0].state = CPU_RUNNING;
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	ok(strstr(str_get(&v.advice), "Let that call") != NULL, "there is advice about the call");
 	words_done(&v);
 	gc.name = names_id(f.source.names, "gc_collect_main", strlen("gc_collect_main"));
 	hogs.v.v[0].native = hogs.v.v[1].native = stacks_id(f.source.stacks, &gc);
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	ok(strstr(str_get(&v.advice), "gc.freeze()") != NULL,
 	   "there is advice about the collector in the call");
 	words_done(&v);
@@ -448,7 +577,7 @@ static void test_edges(void)
 	fixture_init(&f, 0);
 	is_kind(&f, "nothing", "Nothing was recorded", "an empty model");
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	is_str(str_get(&v.advice), "The recording is truncated: record again.",
 	       "a truncated recording has its advice");
 	words_done(&v);
@@ -480,7 +609,7 @@ static void test_group_of_victims(void)
 	accept_and_pool(&f, 20, 44, 56);
 	is_kind(&f, "gil-bound",
 	        "the 20 threads Thread-* (request) spent 56.0 % of their time waiting for it "
-	        "(1.12 s in all), and on average 1.7 threads waited.",
+	        "(1.12 s in all).",
 	        "a group that waited more than any thread");
 	fixture_done(&f);
 	accept_and_pool(&f, 4, 750, 250);
@@ -508,7 +637,7 @@ static void test_no_gil_detect(void)
 		fixture_cpu(&f, t, CPU_GIL_SLEEP, 500);
 	}
 	is_kind(&f, "gil-bound", "spent 50.0 % of its time waiting", "stacks only");
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	is_str(verdict_quality_name(v.quality), "good",
 	       "missing GIL events do not lower the quality if they were not asked for");
 	words_done(&v);
@@ -523,7 +652,7 @@ static void test_blame(void)
 	fixture_hog(&f);
 	because(&f, "Mostly because of thread hog: 92.9 % of all waiting (79.0 ms)");
 	because(&f, "its longest hold was 40.0 ms");
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(55) &&
 	           v.moment_end_ns == fixture_time(95),
 	   "the moment is the longest wait for the culprit");
@@ -604,7 +733,7 @@ static void test_quality(void)
 	struct words v;
 
 	fixture_hog(&f);
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	is_str(verdict_quality_name(v.quality), "fair", "5 ms unknown of 300: the quality is fair");
 	ok(strstr(str_get(&v.quality_text), "1.7 % of the threads' time is unknown") != NULL,
 	   "the unknown share is reported");
@@ -612,7 +741,7 @@ static void test_quality(void)
 	   "a flaw that does not exist is not reported");
 	words_done(&v);
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
-	words_init(&v, &f.report);
+	words_init(&v, &f);
 	is_str(verdict_quality_name(v.quality), "poor",
 	       "a truncated recording: the quality is poor");
 	words_done(&v);
@@ -622,6 +751,9 @@ static void test_quality(void)
 int main(void)
 {
 	test_kinds();
+	test_idle_threads();
+	test_burst();
+	test_lost();
 	test_also();
 	test_starved();
 	test_disk();
