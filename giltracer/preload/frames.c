@@ -490,16 +490,9 @@ uint32_t frames_now(struct gil *g)
 
 static bool read_offsets(unsigned major, unsigned minor)
 {
-	static const char name[] = "/" PRELOAD_OFFSETS;
-	char path[sizeof(process.path)];
-	const char *end = strrchr(process.path, '/');
-	size_t dir = end ? (size_t)(end - process.path) : 0;
-	long fd;
+	long fd = process_open_shared(PRELOAD_OFFSETS, O_RDONLY);
 	bool found = false;
 
-	memcpy(path, process.path, dir);
-	memcpy(path + dir, name, sizeof(name));
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	while (!found &&

@@ -346,6 +346,10 @@ void process_unwritten(uint64_t stamp);
 /* Writes a reading of both clocks. */
 void process_pair(void);
 
+/* Opens a file that all processes of the recording share, in the folder of process.path; negative if
+ * that fails. */
+long process_open_shared(const char *name, int flags);
+
 /* The path of the process's file with this suffix; ret has room for sizeof(process.path). */
 void process_file(char *ret, const char *suffix);
 

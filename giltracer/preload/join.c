@@ -218,13 +218,9 @@ static bool exchange(bool ours)
 static bool is_launcher_gone(void)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char path[PRELOAD_DIR_MAX + 16];
 	int saved = errno;
-	long fd, ret;
+	long fd = process_open_shared(PRELOAD_CONTROL, O_RDWR), ret;
 
-	memcpy(path, process.path, process.path_len);
-	strcpy(strrchr(path, '/') + 1, PRELOAD_CONTROL);
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
 	ret = fd < 0 ? -1 : syscall(SYS_fcntl, fd, F_OFD_GETLK, &lock);
 	if (fd >= 0)
 		syscall(SYS_close, fd);

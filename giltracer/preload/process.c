@@ -146,15 +146,23 @@ __attribute__((destructor)) void process_ended(void)
 		process_log(&(struct preload_entry){ .type = PRELOAD_ENDED }, NULL, 0);
 }
 
-static void map_control(const char *dir, size_t len)
+static size_t dir_len;
+
+long process_open_shared(const char *name, int flags)
 {
 	char path[sizeof(process.path)];
-	long fd;
+
+	memcpy(path, process.path, dir_len);
+	path[dir_len] = '/';
+	memcpy(path + dir_len + 1, name, strlen(name) + 1);
+	return syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
+}
+
+static void map_control(void)
+{
+	long fd = process_open_shared(PRELOAD_CONTROL, O_RDWR);
 	void *map;
 
-	memcpy(path, dir, len);
-	memcpy(path + len, "/" PRELOAD_CONTROL, sizeof("/" PRELOAD_CONTROL));
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	/* Another thread may still read the previous mapping, so it is replaced at the same
@@ -184,7 +192,7 @@ static void log_process(void)
 }
 
 /* The path is DIR/PID.STAMP. */
-static void begin(size_t dir_len)
+static void begin(void)
 {
 	char *at = process.path + dir_len;
 
@@ -196,8 +204,6 @@ static void begin(size_t dir_len)
 	log_process();
 }
 
-static size_t dir_len;
-
 bool process_begin_in(const char *dir)
 {
 	if (*dir != '/' || strlen(dir) > PRELOAD_DIR_MAX)
@@ -208,8 +214,8 @@ bool process_begin_in(const char *dir)
 	dir_len = strlen(dir);
 	memcpy(process.path, dir, dir_len);
 	clock_begin();
-	map_control(dir, dir_len);
-	begin(dir_len);
+	map_control();
+	begin();
 	return true;
 }
 
@@ -249,7 +255,7 @@ static void in_child(void)
 		              .recording = process.recording };
 	if (!join_in_child())
 		return;
-	begin(dir_len);
+	begin();
 	process_log(&(struct preload_entry){ .type = PRELOAD_FORKED,
 	                                     .stamp = process.stamp,
 	                                     .value = (uint64_t)parent.tid },
