@@ -64,4 +64,13 @@ none 'each file in a list of Makefile.am has its backslash' \
 none 'and stands there once' sh -c 'sed -n "/_SOURCES = .$/,/END/p; /_TESTS = .$/,/END/p" \
 	Makefile.am | grep -E "^	(giltracer|tests)/" | sort | uniq -d'
 
+# The library runs in programs that are not ours, so the compiler guards it like the program.
+protected() {
+	readelf -Ws --dyn-syms "$top_builddir/giltracer/preload/libgiltracer-preload.so" |
+		grep -q __stack_chk_fail
+}
+check readelf "the library's stack is protected" protected
+is "$(sed -n '/^giltracer_preload.*_CPPFLAGS/,/[^\\]$/p' Makefile.am | grep -c banned.h)" 1 \
+	'  and functions that we do not use do not compile in it'
+
 done_testing
