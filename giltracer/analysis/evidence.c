@@ -47,14 +47,6 @@ static uint64_t life_of(const struct model_thread *t)
 	return t->end_ns - t->start_ns;
 }
 
-static uint64_t known_of(const struct evidence *e, const struct model_thread *t)
-{
-	uint64_t unknown = e->recording->gil_detect ? t->gil_ns[GIL_UNKNOWN]
-	                                            : t->cpu_ns[CPU_UNKNOWN];
-
-	return t->end_ns - t->start_ns - unknown;
-}
-
 static void look_at_thread(struct evidence *e, uint32_t i)
 {
 	const struct model_thread *t = &e->model->threads.v[i];
@@ -63,7 +55,6 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 	e->wait_ns += evidence_gil_wait(e, t);
 	e->wanted_ns += evidence_gil_wait(e, t) +
 	                (e->recording->gil_detect ? t->gil_ns[GIL_HOLD] : t->cpu_ns[CPU_RUNNING]);
-	e->known_ns += known_of(e, t);
 	e->holders += t->gil_ns[GIL_HOLD] > 0;
 	if (t->cpu_ns[CPU_RUNNING] > e->busiest_ns) {
 		e->busiest = i;
@@ -85,11 +76,11 @@ static int victim_rank(double percent)
 static void look_for_victim(struct evidence *e, const struct model_thread *t, uint32_t thread,
                             uint32_t group)
 {
-	uint64_t known = known_of(e, t), wait = evidence_gil_wait(e, t);
-	double percent = facts_percent(wait, known);
+	uint64_t wait = evidence_gil_wait(e, t);
+	double percent = facts_percent(wait, life_of(t));
 	int rank = victim_rank(percent) - victim_rank(e->victim_percent);
 
-	if (!wait || known < e->wall_ns / 100 * VERDICT_LIFE || rank < 0 ||
+	if (!wait || life_of(t) < e->wall_ns / 100 * VERDICT_LIFE || rank < 0 ||
 	    (!rank && wait <= e->victim_ns))
 		return;
 	e->victim = thread;

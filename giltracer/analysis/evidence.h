@@ -22,7 +22,7 @@ struct evidence_burst {
 
 /**
  * @wall_ns: duration of the recording
- * @wait_ns: time that all threads waited for the GIL; @known_ns: the known part of their lives
+ * @wait_ns: time that all threads waited for the GIL
  * @off_gil_running_ns: time on a CPU without the GIL; 0 until it is computed
  * @victim, @victim_group: the thread or group (index) that waited longest, of those whose share of
  * life spent waiting satisfies the strictest rule of the verdict that any satisfies. A group has
@@ -47,7 +47,7 @@ struct evidence {
 	const struct recording_pass *pass;
 	const struct model *model;
 	struct facts_totals totals;
-	uint64_t wall_ns, wait_ns, known_ns, off_gil_running_ns, busiest_ns, victim_ns;
+	uint64_t wall_ns, wait_ns, off_gil_running_ns, busiest_ns, victim_ns;
 	uint64_t wanted_ns, blocked_ns, unknown_ns, unknown_of_ns;
 	uint32_t busiest, victim, victim_group;
 	double victim_percent, runnable_percent, slow_percent;

@@ -33,16 +33,15 @@ double facts_percent(uint64_t part, uint64_t whole)
 struct facts_shares facts_shares(const struct model_thread *t)
 {
 	uint64_t life = t->end_ns - t->start_ns;
-	uint64_t known = life - t->gil_ns[GIL_UNKNOWN];
 
 	return (struct facts_shares){
-		.no_gil = facts_percent(model_thread_no_gil_ns(t), known),
-		.hold = facts_percent(t->gil_ns[GIL_HOLD], known),
-		.wait = facts_percent(model_thread_wait_ns(t), known),
-		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], known),
+		.no_gil = facts_percent(model_thread_no_gil_ns(t), life),
+		.hold = facts_percent(t->gil_ns[GIL_HOLD], life),
+		.wait = facts_percent(model_thread_wait_ns(t), life),
+		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], life),
 		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
-		.probes = facts_percent(t->probe_cost_ns, known),
-		.calls = facts_percent(t->calls_cost_ns, known),
+		.probes = facts_percent(t->probe_cost_ns, life),
+		.calls = facts_percent(t->calls_cost_ns, life),
 	};
 }
 
@@ -57,12 +56,10 @@ bool facts_calls_matter(const struct model *model)
 struct facts_states facts_states(const struct model_thread *t)
 {
 	uint64_t life = t->end_ns - t->start_ns;
-	uint64_t known = life - t->cpu_ns[CPU_UNKNOWN];
 	struct facts_states ret;
 
 	for (unsigned state = 0; state < CPU_STATES; state++)
-		ret.percent[state] = facts_percent(t->cpu_ns[state],
-		                                   state == CPU_UNKNOWN ? life : known);
+		ret.percent[state] = facts_percent(t->cpu_ns[state], life);
 	return ret;
 }
 

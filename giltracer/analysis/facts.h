@@ -6,20 +6,17 @@
 #include "analysis/recording.h"
 
 /**
- * Percentages of a thread's life. unknown is a share of the whole life; the first four are shares
- * of the known part, so they add up to 100 even if records were lost. The estimated costs of the
- * probes and of recording calls are shares of the known part, too, and are included in the others.
- * 0 for an empty life.
+ * Percentages of a thread's life; the first five add up to 100. The estimated costs of the probes
+ * and of recording calls are included in them. 0 for an empty life.
  */
 struct facts_shares {
-	double no_gil, hold, wait, free_wait;
-	double unknown, probes, calls;
+	double no_gil, hold, wait, free_wait, unknown;
+	double probes, calls;
 };
 
 struct facts_shares facts_shares(const struct model_thread *thread);
 
-/* Percentages of a thread's life by CPU state. The unknown state is a share of the whole life, the
- * others are shares of the known part. */
+/* Percentages of a thread's life by CPU state, which add up to 100. */
 struct facts_states {
 	double percent[CPU_STATES];
 };

@@ -239,7 +239,7 @@ struct flaws {
 	double starts, unknown, inferred;
 };
 
-static void add_flaws(struct reasons *to, const struct flaws *f, enum verdict_quality quality)
+static void add_flaws(struct reasons *to, const struct flaws *f, bool complete)
 {
 	if (f->starts >= SLOW_STARTS_SOME)
 		add_percent(to, QUALITY_SLOW_STARTS, f->starts);
@@ -250,12 +250,25 @@ static void add_flaws(struct reasons *to, const struct flaws *f, enum verdict_qu
 	if (f->inferred >= LEAST_PERCENT)
 		add_percent(to, QUALITY_INFERRED, f->inferred);
 	if (!to->v.n)
-		reasons_add(to, quality == QUALITY_GOOD ? QUALITY_COMPLETE : QUALITY_SEE_NOTES);
+		reasons_add(to, complete ? QUALITY_COMPLETE : QUALITY_SEE_NOTES);
+}
+
+/* Whether nothing is shown to people that says otherwise. */
+static bool is_complete(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->caveats.n; i++)
+		if (!a->caveats.v[i].minor)
+			return false;
+	for (size_t i = 0; i < a->tasks.v.n; i++)
+		if (a->tasks.v.v[i].inferred_ns || a->tasks.v.v[i].unknown_ns)
+			return false;
+	return true;
 }
 
 /* Good: everything is known. Poor: the missing data may change the verdict. */
-static void judge_quality(struct verdict *v, const struct evidence *e)
+static void judge_quality(struct verdict *v, const struct analysis *a)
 {
+	const struct evidence *e = &a->evidence;
 	const uint64_t *caveats = e->model->caveats;
 	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
 	struct flaws f = {
@@ -272,7 +285,7 @@ static void judge_quality(struct verdict *v, const struct evidence *e)
 	if (f.unknown >= 10 || f.starts >= SLOW_STARTS_MUCH || caveats[CAVEAT_TWO_HOLDERS] ||
 	    caveats[CAVEAT_TRUNCATED] || caveats[CAVEAT_BROKEN_IDENTITY])
 		v->quality = QUALITY_POOR;
-	add_flaws(&v->quality_why, &f, v->quality);
+	add_flaws(&v->quality_why, &f, v->quality == QUALITY_GOOD && is_complete(a));
 }
 
 /* Reports the task with the longest delay. */
@@ -307,7 +320,7 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 	if (ret->kind == VERDICT_SAMPLED)
 		sampled_reasons_judge(ret, a);
 	else
-		judge_quality(ret, &a->evidence);
+		judge_quality(ret, a);
 }
 
 void verdict_done(struct verdict *verdict)

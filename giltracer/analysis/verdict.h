@@ -33,7 +33,7 @@
  * With any verdict, a task that was ready for VERDICT_LATE_NS before it ran is reported:
  * this is the limit from which asyncio's debug mode reports a callback as slow.
  *
- * Shares of lives count only the time whose state is known. The cause of the waiting is
+ * The cause of the waiting is
  *
  *	hand-offs        if VERDICT_HANDOVER % of the waiting, and more than any holder's share,
  *	                 passed while the GIL went from one thread to the next, and holds are

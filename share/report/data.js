@@ -39,7 +39,6 @@ export const choosePass = index => {
 };
 
 // Shares are relative to the known time, as in the terminal's table.
-export const knownNs = t => t.total_ns - t.unknown_ns;
 
 // Words for this recording: about a GIL or, without one, about what blocks threads instead.
 export const gilText = (gil, instead) => (pass().locks ? instead : gil);

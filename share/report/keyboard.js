@@ -54,7 +54,7 @@ const WORDS = [
 	],
 	["no GIL", "in C code that released it, or asleep"],
 	["hand-off", "the GIL is free, the next thread not yet running"],
-	["unknown", "before a thread's first event, or records were lost; in no other percentage"],
+	["unknown", "before a thread's first event, or records were lost; in no other state"],
 	[
 		"switch interval",
 		"how long Python lets a thread keep the GIL while others wait: 5 ms. " +

@@ -3,7 +3,7 @@
 
 import {crowdLabel, crowdSum, crowds} from "./crowds.js";
 import {crowdTag} from "./crowdtag.js";
-import {gilKnown, gilText, knownNs, meta, pass} from "./data.js";
+import {gilKnown, gilText, meta, pass} from "./data.js";
 import {$, fill, h, tally} from "./dom.js";
 import {emit} from "./events.js";
 import {fmtCount, fmtDur, fmtPct} from "./format.js";
@@ -44,7 +44,7 @@ const bar = (t, color) =>
 			.filter(p => p[2] > 0)
 			.map(([kind, text, ns]) => [
 				kind,
-				text + " " + fmtPct(ns, kind === "unknown" ? t.total_ns : knownNs(t)),
+				text + " " + fmtPct(ns, t.total_ns),
 				ns,
 			]),
 		t.total_ns,
@@ -93,8 +93,7 @@ function statesDraw() {
 	const rows = pass().threads.map((t, i) => ({t, i})),
 		ns = (r, key) => (r.t.states || {})[key + "_ns"] || 0;
 	const there = STATE_COLUMNS.filter(([key]) => rows.some(r => ns(r, key) > 0));
-	const share = (r, key) =>
-		fmtPct(ns(r, key), r.t.total_ns - (key === "unknown" ? 0 : ns(r, "unknown")));
+	const share = (r, key) => fmtPct(ns(r, key), r.t.total_ns);
 	const shares = r =>
 		sharebar(
 			there
@@ -155,12 +154,12 @@ const PROBES =
 	"Share of its known lifetime that the GIL's probes took, as a part of the others: " +
 	"an estimate, and a lower bound";
 // A smaller share gets no column; see model/probe_cost.h.
-const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= knownNs(t);
+const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= t.total_ns;
 
 const CALLS =
 	"Share of its known lifetime that recording its Python calls took, " +
 	"as a part of the others: an estimate";
-const callsMatter = t => t.calls_cost_ns > 0 && t.calls_cost_ns * 50 >= knownNs(t);
+const callsMatter = t => t.calls_cost_ns > 0 && t.calls_cost_ns * 50 >= t.total_ns;
 
 export function threadsDraw() {
 	const p = pass();
@@ -181,7 +180,7 @@ export function threadsDraw() {
 			head,
 			key,
 			r => r.t[key],
-			r => fmtPct(r.t[key], knownNs(r.t)),
+			r => fmtPct(r.t[key], r.t.total_ns),
 			title,
 		);
 	const columns = [

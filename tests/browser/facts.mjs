@@ -35,9 +35,8 @@ const pct = (a, b) =>
 is(
 	rows.map(r => r.cells.slice(2, 5)),
 	rows.map(r => {
-		const t = report.threads.find(x => x.tid === +r.tid),
-			known = t.total_ns - t.unknown_ns;
-		return [pct(t.hold_ns, known), pct(t.wait_ns, known), pct(t.no_gil_ns, known)];
+		const t = report.threads.find(x => x.tid === +r.tid);
+		return [t.hold_ns, t.wait_ns, t.no_gil_ns].map(ns => pct(ns, t.total_ns));
 	}),
 	"with its shares",
 );

@@ -244,19 +244,18 @@ export async function agreeStatic(page, report, name) {
 			"Threads,",
 			1,
 			report.threads.map(t => {
-				const known = t.total_ns - t.unknown_ns;
 				return [
 					who.get(t.tid),
 					ms(t.total_ns),
-					share(t.no_gil_ns, known),
-					share(t.hold_ns, known),
-					share(t.wait_ns, known),
-					share(t.free_wait_ns, known),
+					share(t.no_gil_ns, t.total_ns),
+					share(t.hold_ns, t.total_ns),
+					share(t.wait_ns, t.total_ns),
+					share(t.free_wait_ns, t.total_ns),
 					share(t.unknown_ns, t.total_ns),
 					ms(t.longest_wait_ns),
 					ms(t.longest_hold_ns),
 					...(report.caveats.some(c => c.code === "probe-cost")
-						? [share(t.probe_cost_ns, known)]
+						? [share(t.probe_cost_ns, t.total_ns)]
 						: []),
 				];
 			}),
@@ -273,7 +272,7 @@ export async function agreeStatic(page, report, name) {
 					"sleeping_ns",
 					"uninterruptible_ns",
 					"gil_sleep_ns",
-				].map(k => share(s[k], total_ns - s.unknown_ns)),
+				].map(k => share(s[k], total_ns)),
 				share(s.unknown_ns, total_ns),
 			]),
 		],

@@ -63,10 +63,9 @@ for t in report["threads"]:
     other = next(o for o in threads if o["tid"] == t["tid"])
     assert all(other[k] == v for k, v in t.items()), (t, other)
 for t in report["threads"]:
-    known = t["total_ns"] - t["unknown_ns"]
     row = "%.1f %.1f %.1f %.1f %.1f %.1f %.3f %.3f" % (
-        t["total_ns"] / 1e6, 100 * t["no_gil_ns"] / known, 100 * t["hold_ns"] / known,
-        100 * t["wait_ns"] / known, 100 * t["free_wait_ns"] / known, 100 * t["unknown_ns"] / t["total_ns"],
+        t["total_ns"] / 1e6, *(100 * t[k + "_ns"] / t["total_ns"] for k in (
+            "no_gil", "hold", "wait", "free_wait", "unknown")),
         t["longest_wait_ns"] / 1e6, t["longest_hold_ns"] / 1e6)
     lines = [" ".join(l.split()) for l in open("table", encoding="utf-8")]
     assert any(l.endswith(row) for l in lines), (row, lines)

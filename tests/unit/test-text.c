@@ -191,6 +191,8 @@ static void test_shares(void)
 {
 	struct model_thread t = { .end_ns = 300 };
 	struct facts_shares shares;
+	struct facts_states states;
+	double sum;
 
 	t.gil_ns[GIL_UNKNOWN] = 100;
 	t.gil_ns[GIL_HOLD] = 50;
@@ -199,9 +201,19 @@ static void test_shares(void)
 	t.gil_ns[GIL_FREE_WAIT] = 10;
 	t.gil_ns[GIL_NO] = 90;
 	shares = facts_shares(&t);
-	ok(shares.hold == 25 && shares.wait == 25 && shares.free_wait == 5 && shares.no_gil == 45,
-	   "shares of what is known");
-	ok(shares.unknown > 33.3 && shares.unknown < 33.4, "unknown of the whole");
+	ok(shares.no_gil == 30 && shares.unknown > 33.3 && shares.unknown < 33.4,
+	   "shares are of the whole life");
+	sum = shares.hold + shares.wait + shares.free_wait + shares.no_gil + shares.unknown;
+	ok(sum > 99.999 && sum < 100.001, "they add up to 100");
+	t.cpu_ns[CPU_UNKNOWN] = 90;
+	t.cpu_ns[CPU_RUNNING] = 120;
+	t.cpu_ns[CPU_GIL_SLEEP] = 90;
+	states = facts_states(&t);
+	sum = 0;
+	for (unsigned i = 0; i < CPU_STATES; i++)
+		sum += states.percent[i];
+	ok(states.percent[CPU_RUNNING] == 40 && sum > 99.999 && sum < 100.001,
+	   "and so do those of the states on the CPUs");
 	shares = facts_shares(&(struct model_thread){ 0 });
 	ok(shares.hold == 0 && shares.unknown == 0, "a thread without a life");
 }

@@ -729,6 +729,7 @@ static void test_charge(void)
 
 static void test_quality(void)
 {
+	static const struct life io[] = { { 1, 0, 2, 97, 0 }, { 1, 0, 2, 97, 0 } };
 	struct fixture f;
 	struct words v;
 
@@ -744,6 +745,23 @@ static void test_quality(void)
 	words_init(&v, &f);
 	is_str(verdict_quality_name(v.quality), "poor",
 	       "a truncated recording: the quality is poor");
+	words_done(&v);
+	fixture_done(&f);
+
+	live(&f, io, 2, 1000);
+	words_init(&v, &f);
+	is_str(str_get(&v.quality_text), "See the notes on the recording.",
+	       "a recording with a note is not called complete");
+	words_done(&v);
+	f.pass.slices_note = NULL;
+	words_init(&v, &f);
+	is_str(str_get(&v.quality_text), "Complete: nothing was lost or had to be inferred.",
+	       "one without notes is");
+	words_done(&v);
+	f.model.caveats[CAVEAT_OPEN_HOLD] = 1;
+	words_init(&v, &f);
+	is_str(str_get(&v.quality_text), "See the notes on the recording.",
+	       "one with a caveat is not");
 	words_done(&v);
 	fixture_done(&f);
 }
