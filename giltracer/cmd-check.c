@@ -14,6 +14,7 @@
 #include "system/sandbox.h"
 #include "system/perf_limits.h"
 #include "system/perf_try.h"
+#include "system/setup.h"
 #include "locate/framefetch.h"
 #include "locate/probes.h"
 #include "locate/python.h"
@@ -24,90 +25,76 @@
 
 enum verdict { OK, NOTE, MISSING };
 
-/* Shared by the checks: each value is set by one of them and used by later ones. */
+/* Shared by the checks: each value is set by one of them and used by later ones. traceable: at least
+ * one way to record GIL events works. */
 struct host {
 	const char *wanted;
 	struct python *python;
 	struct probe_set *set;
 	struct perf_limits perf;
-	bool missing;
+	bool traceable;
 };
 
 /* Prints one line, and below it how to get what is missing. */
-static void say(struct host *host, enum verdict verdict, const char *what, const char *text,
-                const char *fix)
+static void say(enum verdict verdict, const char *what, const char *text, const char *fix)
 {
 	static const char *const words[] = { "ok", "note", "missing" };
 
 	utf8_fprintf(stdout, "%-8s %-14s %s\n", words[verdict], what, text);
 	if (fix)
 		utf8_fprintf(stdout, "%-23s -> %s\n", "", fix);
-	host->missing |= verdict == MISSING;
 }
 
-static char *remedy(const struct host *host)
-{
-	return sandbox_remedy(host->python ? host->python->command : NULL, FRAMEFETCH_DEFAULT);
-}
-
-static void check_surroundings(struct host *host)
+static void check_surroundings(void)
 {
 	CLEANUP(free) char *text = sandbox_text();
 	const char *name, *what_for;
 
 	if (text)
-		say(host, NOTE, "surroundings", text, NULL);
+		say(NOTE, "surroundings", text, NULL);
 	for (size_t i = 0; geteuid() == 0 && sandbox_lacks(i, &name, &what_for); i++) {
 		CLEANUP(free) char *lack = xasprintf("missing %s, which %s", name, what_for);
 
-		say(host, NOTE, "capabilities", lack, NULL);
+		say(NOTE, "capabilities", lack, NULL);
 	}
 }
 
 static void check_perf(struct host *host)
 {
-	CLEANUP(free) char *text = NULL;
 	struct error err;
 
 	if (perf_limits_find(&host->perf, &err) < 0) {
-		say(host, MISSING, "perf", err.text, "apt-get install linux-perf");
+		say(MISSING, "perf", err.text, "apt-get install linux-perf");
 		return;
 	}
-	text = xasprintf("%s%s%s", host->perf.version, host->perf.guard ? ", by " : "",
-	                 host->perf.guard ? host->perf.guard : "");
-	say(host, OK, "perf", text, NULL);
+	say(OK, "perf", host->perf.version, NULL);
 }
 
 /* Optional permissions of perf: recording works without them, but shows less. */
-static void check_tracepoints(struct host *host)
+static void check_tracepoints(const struct host *host)
 {
-	CLEANUP(free) char *fix = remedy(host);
+	CLEANUP(free) char *fix = sandbox_remedy(true);
 
 	if (!host->perf.version)
 		return;
 	if (host->perf.everybody)
-		say(host, OK, "tracepoints", "of the whole machine: states, stacks and wake-ups",
-		    NULL);
-	else if (host->perf.guard)
-		say(host, NOTE, "tracepoints",
-		    "own programs only: the users of the CPUs meanwhile are unknown",
-		    "as root; or sudo giltracer setup --everybody, which lets ALL USERS record "
-		    "ALL PROCESSES");
+		say(OK, "tracepoints", "of the whole machine: states, stacks and wake-ups", NULL);
 	else if (host->perf.tracepoints)
-		say(host, NOTE, "tracepoints",
+		say(NOTE, "tracepoints",
 		    "own programs only: which other programs used the CPUs is unknown", fix);
 	else
-		say(host, NOTE, "tracepoints",
+		say(NOTE, "tracepoints",
 		    "not permitted: why threads sleep and what wakes them is unknown", fix);
 }
 
-static void check_buffers(struct host *host)
+static void check_buffers(const struct host *host)
 {
+	bool short_of = host->perf.buffer_limited && host->perf.pool_bytes / 1024 < SETUP_MLOCK_KB;
 	CLEANUP(free)
 	char *fix = sandbox_container() ? xstrdup("outside of this container: docker or podman "
 	                                          "run --cap-add IPC_LOCK (Kubernetes: "
 	                                          "capabilities.add: IPC_LOCK)")
-	                                : remedy(host);
+	                                : sandbox_remedy(false);
 	CLEANUP(free)
 	char *text = xasprintf("%" PRIu64 " KiB for each CPU%s", host->perf.buffer_bytes / 1024,
 	                       host->perf.buffer_limited
@@ -116,37 +103,36 @@ static void check_buffers(struct host *host)
 	                               : "");
 
 	if (host->perf.version)
-		say(host, host->perf.buffer_limited ? NOTE : OK, "ring buffers", text,
-		    host->perf.buffer_limited ? fix : NULL);
+		say(short_of ? NOTE : OK, "ring buffers", text, short_of ? fix : NULL);
 }
 
-static void check_perf_open(struct host *host)
+static void check_perf_open(void)
 {
-	CLEANUP(free) char *fix = remedy(host);
+	CLEANUP(free) char *fix = sandbox_remedy(false);
 	struct error err;
 
 	if (perf_try_self(&err) < 0)
-		say(host, MISSING, "perf events", err.text, fix);
+		say(MISSING, "perf events", err.text, fix);
 	else
-		say(host, OK, "perf events", "permitted for this user", NULL);
+		say(OK, "perf events", "permitted for this user", NULL);
 }
 
-static void check_tracefs(struct host *host)
+static void check_tracefs(void)
 {
 	CLEANUP(free) char *root = NULL;
-	CLEANUP(free) char *fix = remedy(host);
+	CLEANUP(free) char *fix = sandbox_remedy(true);
 	CLEANUP(free) char *text = NULL;
 	struct error err;
 
 	if (tracefs_find(&root, &err) < 0) {
-		say(host, MISSING, "tracefs", err.text, fix);
+		say(geteuid() == 0 ? MISSING : NOTE, "tracefs", err.text, fix);
 		return;
 	}
 	if (geteuid() == 0 && tracefs_is_read_only(root))
 		text = xasprintf("%s: mounted read-only, probes cannot be installed here", root);
 	else
 		text = xstrdup(root);
-	say(host, text[strlen(root)] ? NOTE : OK, "tracefs", text, NULL);
+	say(text[strlen(root)] ? NOTE : OK, "tracefs", text, NULL);
 }
 
 static void check_python(struct host *host)
@@ -155,12 +141,12 @@ static void check_python(struct host *host)
 	struct error err;
 
 	if (python_find(&host->python, host->wanted, &err) < 0) {
-		say(host, MISSING, "python", err.text, "giltracer check --python PATH");
+		say(MISSING, "python", err.text, "giltracer check --python PATH");
 		return;
 	}
 	text = xasprintf("%s, CPython %s%s", host->python->command, host->python->version,
 	                 host->python->free_threaded ? ", free-threaded: it has no GIL" : "");
-	say(host, OK, "python", text, NULL);
+	say(OK, "python", text, NULL);
 }
 
 static void check_functions(struct host *host)
@@ -171,31 +157,30 @@ static void check_functions(struct host *host)
 	if (!host->python)
 		return;
 	if (resolve_probes(&host->set, host->python, FRAMEFETCH_DEFAULT, &err) < 0) {
-		say(host, MISSING, "GIL functions", err.text, NULL);
+		say(MISSING, "GIL functions", err.text, NULL);
 		return;
 	}
 	text = xasprintf("%zu probes in %s%s%s", host->set->probes.n, host->set->path,
 	                 host->set->note ? ": " : "", host->set->note ? host->set->note : "");
-	say(host, host->set->note ? NOTE : OK, "GIL functions", text, NULL);
+	say(host->set->note ? NOTE : OK, "GIL functions", text, NULL);
 }
 
 /* Installs the probes if needed, opens one, and removes them, as recording does. */
 static void check_uprobes(struct host *host)
 {
 	CLEANUP(uprobes_release) struct uprobes *uprobes = NULL;
-	CLEANUP(free) char *fix = remedy(host);
+	CLEANUP(free) char *fix = sandbox_remedy(true);
 	struct error err;
 
 	if (!host->set)
 		return;
 	if (uprobes_prepare(host->set, &uprobes, &err) < 0 ||
-	    perf_try_event(host->set->group, host->set->probes.v[0].event, &err) < 0)
-		say(host, MISSING, "uprobes", err.text, fix);
-	else
-		say(host, OK, "uprobes",
-		    uprobes_owned(uprobes) ? "this user can install and record them"
-		                           : "installed by giltracer setup",
-		    NULL);
+	    perf_try_event(host->set->group, host->set->probes.v[0].event, &err) < 0) {
+		say(geteuid() == 0 ? MISSING : NOTE, "uprobes", err.text, fix);
+		return;
+	}
+	say(OK, "uprobes", "this user can install and record them", NULL);
+	host->traceable |= host->perf.version != NULL;
 }
 
 /* Without the library, only uprobes remain; with it, the GIL can be recorded without them. */
@@ -207,28 +192,29 @@ static void check_preload(struct host *host)
 	if (!host->python)
 		return;
 	if (preloading_check(&preloading, host->python, &err) < 0)
-		say(host, NOTE, "preload", err.text, NULL);
+		say(NOTE, "preload", err.text, NULL);
 	else
-		say(host, OK, "preload",
+		say(OK, "preload",
 		    "GIL events by a preloaded library, without perf (--probes preload)", NULL);
+	host->traceable |= preloading.library != NULL;
 	preloading_done(&preloading);
 }
 
-static void check_viztracer(struct host *host)
+static void check_viztracer(const struct host *host)
 {
 	CLEANUP(free) char *fix = NULL;
 
 	if (!host->python)
 		return;
 	if (host->python->viztracer) {
-		say(host, OK, "VizTracer", host->python->viztracer, NULL);
+		say(OK, "VizTracer", host->python->viztracer, NULL);
 		return;
 	}
 	fix = python_viztracer_advice(host->python);
-	say(host, NOTE, "VizTracer", "not installed: reports have no Python functions", fix);
+	say(NOTE, "VizTracer", "not installed: reports have no Python functions", fix);
 }
 
-static void check_strays(struct host *host)
+static void check_strays(void)
 {
 	CLEANUP(uprobe_groups_done) struct uprobe_groups groups = { 0 };
 	struct error ignored;
@@ -241,28 +227,22 @@ static void check_strays(struct host *host)
 		char *text = xasprintf("%s: %zu in %s", group->name, group->probes, group->path);
 
 		if (group->foreign)
-			say(host, NOTE, "others' probes", text,
-			    group->setup ? "installed by giltracer setup in another container"
-			                 : "installed by giltracer in another container; if that "
-			                   "has ended, "
-			                   "the next run as root removes them");
-		else if (group->setup && group->outdated)
-			say(host, NOTE, "old probes", text,
-			    "installed by giltracer setup for a file that has been replaced "
-			    "since: run giltracer setup again");
+			say(NOTE, "others' probes", text,
+			    "installed by giltracer in another container; if that has ended, the "
+			    "next run as root removes them");
 		else if (uprobe_group_is_stray(group))
-			say(host, NOTE, "stray probes", text,
+			say(NOTE, "stray probes", text,
 			    "sudo giltracer setup --undo; the next run as root removes them too");
 	}
 }
 
-static void check_sessions(struct host *host)
+static void check_sessions(void)
 {
 	CLEANUP(temp_session_dead_done) struct temp_session_dead dead = { 0 };
 
 	temp_session_find_dead(&dead);
 	for (size_t i = 0; i < dead.paths.n; i++)
-		say(host, NOTE, "stray session", dead.paths.v[i], "the next run removes it");
+		say(NOTE, "stray session", dead.paths.v[i], "the next run removes it");
 }
 
 static int check_run(int argc, char **argv, struct error *err)
@@ -278,14 +258,14 @@ static int check_run(int argc, char **argv, struct error *err)
 
 	if (go_on <= 0)
 		return go_on;
-	check_strays(&host);
-	check_sessions(&host);
-	check_surroundings(&host);
+	check_strays();
+	check_sessions();
+	check_surroundings();
 	check_perf(&host);
 	check_python(&host);
 	check_functions(&host);
-	check_perf_open(&host);
-	check_tracefs(&host);
+	check_perf_open();
+	check_tracefs();
 	check_uprobes(&host);
 	check_tracepoints(&host);
 	check_buffers(&host);
@@ -294,7 +274,7 @@ static int check_run(int argc, char **argv, struct error *err)
 	perf_limits_done(&host.perf);
 	probe_set_free(host.set);
 	python_free(host.python);
-	return host.missing;
+	return !host.traceable;
 }
 
 const struct cmd cmd_check = {

@@ -145,31 +145,6 @@ uid_t path_owner(const char *path)
 	return owner;
 }
 
-/* The first part that users other than root can change. */
-static bool see_others(void *data, const char *part, const struct stat *st)
-{
-	char **others = data;
-
-	if (st->st_uid == 0 && (S_ISLNK(st->st_mode) || !(st->st_mode & (S_IWGRP | S_IWOTH))))
-		return true;
-	*others = xstrdup(part);
-	return false;
-}
-
-int path_check_roots(const char *path, struct error *err)
-{
-	CLEANUP(free) char *others = NULL;
-
-	if (*path != '/')
-		return error_set(err, EINVAL, "%s: not an absolute path", path);
-	if (each_part(path, see_others, &others) < 0)
-		return error_errno(err, "%s", path);
-	if (others)
-		return error_set(err, EPERM, "users other than root can change %s, through %s",
-		                 path, others);
-	return 0;
-}
-
 gid_t path_owner_group(uid_t uid)
 {
 	const struct passwd *pw = geteuid() == 0 && uid != 0 ? getpwuid(uid) : NULL;

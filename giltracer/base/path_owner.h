@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/error.h"
-
 /*
  * Whoever can change what is found at the path: the owner on the way, links of links included, who
  * is not root; root if there is none. A user who made a link has chosen what is behind it. "nobody"
@@ -16,10 +14,6 @@
  * read and executed with that user's rights.
  */
 uid_t path_owner(const char *path);
-
-/* Fails unless root owns the file and all folders and links on the way, and nobody else can write
- * there. path is absolute. */
-int path_check_roots(const char *path, struct error *err);
 
 /* That user's group. This asks the system's databases, which use locks, so it must be called before
  * a fork. */

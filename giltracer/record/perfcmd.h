@@ -12,8 +12,7 @@
 
 /**
  * All pointers are borrowed.
- * @perf: the program
- * @guard: the program that starts perf in our place, see perfwords.h; NULL: none
+ * @perf: the program, a path or a name for PATH
  * @without_syslog: start perf without CAP_SYSLOG, so that it does not read the kernel's symbols
  * @output: perf.data to write
  * @pid: process to attach to, with all its future children
@@ -39,7 +38,7 @@
  * stacks
  */
 struct perf_plan {
-	const char *perf, *guard;
+	const char *perf;
 	bool without_syslog;
 	const char *output;
 	pid_t pid;

@@ -282,7 +282,7 @@ static void find_beside(struct job *job)
 {
 	struct error ignored;
 
-	job->events.beside = job->host.perf && perf_try_self(&ignored) == 0;
+	job->events.beside = job->host.version && perf_try_self(&ignored) == 0;
 }
 
 /* Prepares for a running program to load the library. */
@@ -429,10 +429,9 @@ static int choose_python_trace(struct job *job, struct error *err)
 }
 
 /* Adds to the error how to get the permission, in the words of giltracer check. */
-static int denied(const struct job *job, const char *instead, struct error *err)
+static int denied(bool roots, const char *instead, struct error *err)
 {
-	CLEANUP(free)
-	char *remedy = sandbox_remedy(job->program.python->command, job->options->frames);
+	CLEANUP(free) char *remedy = sandbox_remedy(roots);
 	CLEANUP(free) char *text = xasprintf("%s -> %s%s", err->text, remedy, instead);
 
 	return error_set(err, err->code, "%s", text);
@@ -449,7 +448,7 @@ static int place_probes(struct job *job, struct error *err)
 		return -1;
 	if (without_perf(job, err) == 0)
 		return 0;
-	return denied(job, " (--no-gil-detect works without probes)", err);
+	return denied(true, " (--no-gil-detect works without probes)", err);
 }
 
 int job_prepare_probes(struct job *job, struct error *err)
@@ -510,5 +509,5 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 		return -1;
 	if (!job_uses_perf(job) || perf_try_self(err) == 0 || without_perf(job, err) == 0)
 		return 0;
-	return denied(job, "", err);
+	return denied(false, "", err);
 }

@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "record/perfwords.h"
 #include "system/host.h"
 
 /* perf reads all of /proc/PID and opens an event per CPU before it answers, which takes seconds
@@ -171,10 +170,10 @@ static int spawn(struct recorder *rec, const struct perf_plan *wanted,
 	plan.control_fd = control;
 	plan.ack_fd = ack;
 	plan.mmap_pages = rec->mmap_pages;
-	argv = plan.guard ? perfwords_argv(&plan) : perfcmd_argv(&plan);
+	argv = perfcmd_argv(&plan);
 	failed = child_spawn(&rec->perf,
 	                     &(struct child_spec){
-				     .file = plan.guard ? plan.guard : plan.perf,
+				     .file = plan.perf,
 				     .argv = argv,
 				     .fds = (struct child_fd[]){ { control, control },
 	                                                         { ack, ack },

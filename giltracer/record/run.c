@@ -53,8 +53,7 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 	unsigned pages = perf_limits_pages(&job->host, share);
 	uint64_t buffer = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	struct perf_plan plan = {
-		.perf = job->host.perf,
-		.guard = job->host.guard,
+		.perf = "perf",
 		.output = output,
 		.mmap_pages = pages,
 		.aio = job->host.aio,
@@ -88,7 +87,7 @@ static struct perf_plan plan_wakeups(const struct job *job, const struct perf_sh
                                      const char *output)
 {
 	return (struct perf_plan){
-		.perf = job->host.perf,
+		.perf = "perf",
 		.without_syslog = job->host.without_syslog,
 		.output = output,
 		.mmap_pages = perf_limits_pages(&job->host, share),

@@ -24,13 +24,9 @@
 #include "base/capture.h"
 #include "system/host.h"
 #include "system/perf_attr.h"
-#include "system/perf_guard.h"
-#include "system/perf_path.h"
-#include "system/uprobes.h"
+#include "system/tracefs.h"
 
 #define OUTPUT_MAX 65536
-
-#define SCHED_EVENT "sched:sched_switch"
 
 #define KIB ((uint64_t)1024)
 #define MIB (1024 * KIB)
@@ -87,7 +83,7 @@ static void find_buffer(struct perf_limits *host)
 	struct rlimit limit = { 0 };
 
 	host->buffer_bytes = memory < BUFFER_WANTED ? memory : BUFFER_WANTED;
-	if (host->guard || (host_capable(CAP_IPC_LOCK) && !sandbox_user_namespace()) ||
+	if ((host_capable(CAP_IPC_LOCK) && !sandbox_user_namespace()) ||
 	    read_number("/proc/sys/kernel/perf_event_paranoid", 2) < 0)
 		return;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -139,7 +135,7 @@ static char *ask_perf(const char *const *argv, bool (*prepare)(void), int *ret_s
 /* Asked for, because enterprise distributions backport options to a perf of an older version. */
 static int ask_options(struct perf_limits *host, struct error *err)
 {
-	const char *const argv[] = { host->perf, "record", "--list-opts", NULL };
+	const char *const argv[] = { "perf", "record", "--list-opts", NULL };
 	int status;
 	CLEANUP(free) char *text = ask_perf(argv, NULL, &status, err);
 
@@ -184,7 +180,7 @@ static int does_not_work(const char *text, int status, struct error *err)
  * it can get all of them; then it is asked again with CAP_SYSLOG. */
 static char *ask_version(struct perf_limits *host, int *ret_status, struct error *err)
 {
-	const char *const argv[] = { host->perf, "--version", NULL };
+	const char *const argv[] = { "perf", "--version", NULL };
 	char *text = ask_perf(argv, host_give_up_syslog, ret_status, err);
 
 	host->without_syslog = text && !*ret_status;
@@ -222,26 +218,15 @@ static int find_version(struct perf_limits *host, struct error *err)
 }
 
 /* Whether perf was built with --aio. */
-static bool has_aio(const struct perf_limits *host)
+static bool has_aio(void)
 {
-	const char *const argv[] = { host->perf, "version", "--build-options", NULL };
+	const char *const argv[] = { "perf", "version", "--build-options", NULL };
 	struct error ignored;
 	int status;
 	CLEANUP(free) char *text = ask_perf(argv, NULL, &status, &ignored);
 	const char *aio = text && !status ? strstr(text, "aio: [") : NULL;
 
 	return aio && str_has_prefix(aio, "aio: [ on");
-}
-
-/* Members of setup's group may lack these rights themselves; giltracer-perf then runs the
- * system's perf for them. */
-static void find_guard(struct perf_limits *host)
-{
-	bool guarded = !host->tracepoints && perf_path() && perf_guard_permits(SCHED_EVENT);
-
-	host->tracepoints |= guarded;
-	host->guard = guarded ? perf_guard_path() : NULL;
-	host->perf = xstrdup(guarded ? perf_path() : "perf");
 }
 
 int perf_limits_find(struct perf_limits *ret, struct error *err)
@@ -253,22 +238,19 @@ int perf_limits_find(struct perf_limits *ret, struct error *err)
 	 * skipped then, because the kernel takes a while to answer each. */
 	ret->everybody = may_open_tracepoint(-1, cpu >= 0 ? cpu : 0);
 	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
-	find_guard(ret);
 	if (find_version(ret, err) < 0) {
 		perf_limits_done(ret);
 		return -1;
 	}
 	ret->sample_hz = sample_rate();
 	find_buffer(ret);
-	ret->aio = ret->buffer_limited && has_aio(ret);
+	ret->aio = ret->buffer_limited && has_aio();
 	return 0;
 }
 
 void perf_limits_done(struct perf_limits *host)
 {
 	free(host->version);
-	free(host->guard);
-	free(host->perf);
 	*host = (struct perf_limits){ 0 };
 }
 

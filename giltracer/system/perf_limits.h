@@ -10,10 +10,8 @@
 #include "base/error.h"
 
 /**
- * @guard: the program that runs perf for us, see perf_guard.h; NULL: we run perf. Owned
- * @perf: the perf that records, a path or a name for PATH; owned
  * @without_syslog: perf runs without CAP_SYSLOG, so that it does not read the kernel's symbols
- * @version: of perf, "6.1.187"; owned
+ * @version: of perf, "6.1.187"; NULL: there is no perf that can be used. Owned
  * @by_event: perf has --buildid-mmap, and control commands that name an event (Linux 5.12)
  * @tracepoints: sched:* can be recorded with their data
  * @everybody: of the whole machine, too, not only of our own processes
@@ -26,7 +24,6 @@
  * @aio: @buffer_limited, and perf can write asynchronously
  */
 struct perf_limits {
-	char *guard, *perf;
 	bool without_syslog;
 	char *version;
 	bool by_event;

@@ -13,23 +13,17 @@
 #include "base/file.h"
 #include "system/host.h"
 #include "system/perf_attr.h"
-#include "system/perf_guard.h"
 #include "system/sandbox.h"
 #include "system/tracefs.h"
 
 #define SMALL_MAX 65536
 
-/* Opens an event ourselves, or asks giltracer-perf, to which question names the event. */
-static int open_event(struct perf_event_attr attr, const char *question)
+static int open_event(struct perf_event_attr attr)
 {
+	CLEANUP(close)
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	int code = errno;
 
-	if (fd < 0)
-		return (code == EACCES || code == EPERM) && perf_guard_permits(question) ? 0
-		                                                                         : -code;
-	close(fd);
-	return 0;
+	return fd < 0 ? -errno : 0;
 }
 
 static int explain(int code, const char *what, int allowed, struct error *err)
@@ -57,14 +51,14 @@ static int explain(int code, const char *what, int allowed, struct error *err)
 
 int perf_try_self(struct error *err)
 {
-	int status = open_event(perf_attr_self(), "self");
+	int status = open_event(perf_attr_self());
 
 	return status < 0 ? explain(-status, "perf events", 2, err) : 0;
 }
 
 bool perf_reads_inherited(void)
 {
-	return open_event(perf_attr_inherited(), "inherited") == 0;
+	return open_event(perf_attr_inherited()) == 0;
 }
 
 int perf_try_event(const char *group, const char *event, struct error *err)
@@ -80,6 +74,6 @@ int perf_try_event(const char *group, const char *event, struct error *err)
 	path = xasprintf("%s/events/%s/%s/id", root, group, event);
 	if (file_read(&id, NULL, path, SMALL_MAX, err) < 0)
 		return -1;
-	status = open_event(perf_attr_tracepoint(strtoull(id, NULL, 10)), name);
+	status = open_event(perf_attr_tracepoint(strtoull(id, NULL, 10)));
 	return status < 0 ? explain(-status, name, -1, err) : 0;
 }

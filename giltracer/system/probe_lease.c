@@ -28,6 +28,7 @@
 #define RECORD_MAX 8192
 #define LOCKS_MAX  (1u << 20)
 #define SUFFIX     "_c"
+#define RUNDIR     "/run/giltracer"
 
 /* Twenty seconds in total: installing or removing takes one or two, and more where many giltracers end
  * at the same time. */
@@ -45,7 +46,7 @@ char *lease_path(const char *name)
 {
 	const char *dir = rundir();
 
-	return xasprintf("%s/%s", dir ? dir : TRACEFS_RUNDIR, name);
+	return xasprintf("%s/%s", dir ? dir : RUNDIR, name);
 }
 
 /* A container may see the host's processes and still have its own /run. A user who may not read
@@ -185,54 +186,15 @@ bool lease_read(const char *group, struct lease_record *ret)
 	CLEANUP(free) char *path = lease_path(group);
 	CLEANUP(free) char *text = NULL;
 	struct error ignored;
-	char owner[8];
 
 	if (file_read(&text, NULL, path, RECORD_MAX, &ignored) < 0)
 		return false;
-	if (sscanf(text, "%7s %" SCNu64 " %" SCNu64, owner, &ret->dev, &ret->ino) != 3)
-		return false;
-	ret->setup = !strcmp(owner, "setup");
-	return true;
+	return sscanf(text, "run %" SCNu64 " %" SCNu64, &ret->dev, &ret->ino) == 2;
 }
 
-/* Whether the record was written by setup and ends in this path. */
-static bool is_of_setup(const char *name, const char *path)
-{
-	CLEANUP(free) char *record = lease_path(name);
-	CLEANUP(free) char *text = NULL;
-	CLEANUP(free) char *end = xasprintf(" %s\n", path);
-	struct error ignored;
-
-	return tracefs_is_our_group(name) &&
-	       file_read(&text, NULL, record, RECORD_MAX, &ignored) == 0 &&
-	       str_has_prefix(text, "setup ") && str_has_suffix(text, end);
-}
-
-bool lease_is_set_up(const char *path)
-{
-	CLEANUP(free) char *name = lease_path("");
-	DIR *dir = opendir(name);
-	struct dirent *entry;
-	bool found = false;
-
-	while (dir && !found && (entry = readdir(dir)))
-		found = is_of_setup(entry->d_name, path);
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-/* Any reader of the record can lock it, so only users of the probes may read it. */
-static int record_show_to(int fd, const char *group, gid_t readers, struct error *err)
-{
-	if ((readers && fchown(fd, (uid_t)-1, readers) < 0) ||
-	    fchmod(fd, readers ? 0640 : 0600) < 0)
-		return error_errno(err, "record of %s", group);
-	return 0;
-}
-
-/* The file is overwritten in place, because users hold locks on the inode. */
-int lease_write(const char *group, const char *file, bool setup, gid_t readers, struct error *err)
+/* The file is overwritten in place, because users hold locks on the inode. Any reader could lock it
+ * for ever, so nobody else may read it. */
+int lease_write(const char *group, const char *file, struct error *err)
 {
 	CLEANUP(close) int fd = record_open(group, O_RDWR | O_CREAT);
 	CLEANUP(free) char *text = NULL;
@@ -242,20 +204,11 @@ int lease_write(const char *group, const char *file, bool setup, gid_t readers, 
 		return error_errno(err, "cannot record the owner of %s", group);
 	if (stat(file, &st) < 0)
 		return error_errno(err, "%s", file);
-	text = xasprintf("%s %" PRIu64 " %" PRIu64 " %s\n", setup ? "setup" : "run",
-	                 (uint64_t)st.st_dev, (uint64_t)st.st_ino, file);
+	text = xasprintf("run %" PRIu64 " %" PRIu64 " %s\n", (uint64_t)st.st_dev,
+	                 (uint64_t)st.st_ino, file);
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
 		return error_errno(err, "cannot record the owner of %s", group);
-	return record_show_to(fd, group, setup ? readers : 0, err);
-}
-
-int lease_give_up(const char *group, struct error *err)
-{
-	CLEANUP(close) int fd = record_open(group, O_RDWR);
-
-	if (fd < 0 || pwrite(fd, "run  ", 5, 0) != 5)
-		return error_errno(err, "record of %s", group);
-	return record_show_to(fd, group, 0, err);
+	return 0;
 }
 
 void lease_remove(const char *group)
@@ -286,23 +239,22 @@ bool lease_is_used(const char *group)
 }
 
 /* The path must not contain blanks, at which tracefs splits its commands. */
-int lease_mark(const char *root, const char *group, bool setup, struct error *err)
+int lease_mark(const char *root, const char *group, struct error *err)
 {
-	const char *event = setup ? LEASE_MARKER "setup" : LEASE_MARKER "run";
 	CLEANUP(free) char *path = lease_path(group);
-	CLEANUP(free) char *line = xasprintf("p:%s/%s %s:0x0", group, event, path);
+	CLEANUP(free) char *line = xasprintf("p:%s/" LEASE_MARKER " %s:0x0", group, path);
 
 	if (strpbrk(path, " \t\n"))
 		return error_set(err, EINVAL, "%s: a folder for records must not contain spaces",
 		                 path);
-	if (tracefs_has_event(root, group, event))
+	if (tracefs_has_event(root, group, LEASE_MARKER))
 		return 0;
 	return tracefs_command(root, line, err);
 }
 
 int lease_hold(const char *root, const char *group)
 {
-	CLEANUP(free) char *path = xasprintf("%s/events/%s/" LEASE_MARKER "run/id", root, group);
+	CLEANUP(free) char *path = xasprintf("%s/events/%s/" LEASE_MARKER "/id", root, group);
 	CLEANUP(free) char *id = NULL;
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
@@ -315,13 +267,4 @@ int lease_hold(const char *root, const char *group)
 		return -1;
 	attr.config = strtoull(id, NULL, 10);
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-bool lease_is_marked_setup(const struct tracefs_probes *probes, const char *group)
-{
-	for (size_t i = 0; i < probes->v.n; i++)
-		if (!strcmp(probes->v.v[i].group, group) &&
-		    !strcmp(probes->v.v[i].event, LEASE_MARKER "setup"))
-			return true;
-	return false;
 }

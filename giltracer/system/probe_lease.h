@@ -2,12 +2,11 @@
 /*
  * Who owns a probe group is known from three things:
  *
- * - its record, RUNDIR/GROUP, says whether setup or running giltracers installed it, and in which
- *   file. Its users hold a shared flock(2) on the record, which the kernel drops however they die;
- * - its marker is a uprobe of the group in the record instead of a program, so that it never fires:
- *   "owner_setup", or "owner_run", which its users keep open through perf. The kernel does not
- *   remove an open uprobe, so that giltracers in another container, which cannot see this RUNDIR,
- *   do not remove it as a stray;
+ * - its record, RUNDIR/GROUP, says in which file its probes are. Its users hold a shared flock(2) on
+ *   the record, which the kernel drops however they die;
+ * - its marker is a uprobe of the group in the record instead of a program, so that it never fires.
+ *   Its users keep it open through perf. The kernel does not remove an open uprobe, so that
+ *   giltracers in another container, which cannot see this RUNDIR, do not remove it as a stray;
  * - in a container, its name ends in "_c" and 6 digits: the same interpreter of one image has
  *   another group in each container, and the owner can be told from outside.
  *
@@ -18,21 +17,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 
-#define LEASE_MARKER "owner_"
-
-struct tracefs_probes;
+#define LEASE_MARKER "owner_run"
 
 /**
- * @setup: it stays until setup --undo
  * @dev, @ino: the file with its probes. The kernel keeps the file rather than its name, so a
  * replaced file is recognized by its inode
  */
 struct lease_record {
-	bool setup;
 	uint64_t dev, ino;
 };
 
@@ -51,23 +45,15 @@ bool lease_is_foreign(const char *group);
 
 /*
  * Lock all groups: one process at a time installs and removes probes. Only users who may do that
- * can open the file. The caller closes *ret_fd. Errors: EBUSY, with the holder's name, after ten
- * seconds; EINTR: a signal asks us to end.
+ * can open the file. The caller closes *ret_fd. Errors: EBUSY, with the holder's name, after
+ * twenty seconds; EINTR: a signal asks us to end.
  */
 int lease_lock_all(int *ret_fd, struct error *err);
 
 bool lease_read(const char *group, struct lease_record *ret);
 
-/* Whether setup has installed a group for the path, even if the file there has been replaced
- * since. */
-bool lease_is_set_up(const char *path);
-
-/* Record that the probes of group are in file. readers: the group of users who may use setup's
- * probes; 0: root only. */
-int lease_write(const char *group, const char *file, bool setup, gid_t readers, struct error *err);
-
-/* Leave it to the last user of the group to remove it. */
-int lease_give_up(const char *group, struct error *err);
+/* Record that the probes of group are in file. */
+int lease_write(const char *group, const char *file, struct error *err);
 void lease_remove(const char *group);
 
 /* Share the record until *ret_fd is closed. Errors are those of lease_lock_all. */
@@ -76,15 +62,11 @@ int lease_share(const char *group, int *ret_fd, struct error *err);
 /* Whether a living process shares the record. */
 bool lease_is_used(const char *group);
 
-/* Install the marker of setup or of running giltracers for a group that has a record. If it is
- * installed already, this does nothing. */
-int lease_mark(const char *root, const char *group, bool setup, struct error *err);
+/* Install the marker of a group that has a record. If it is installed already, this does nothing. */
+int lease_mark(const char *root, const char *group, struct error *err);
 
-/* Keep the marker of running giltracers open. Returns -1 if the kernel does not permit that, or
+/* Keep the marker open. Returns -1 if the kernel does not permit that, or
  * there is no marker. */
 int lease_hold(const char *root, const char *group);
-
-/* Whether one of the probes marks group as setup's. */
-bool lease_is_marked_setup(const struct tracefs_probes *probes, const char *group);
 
 #endif

@@ -2,9 +2,7 @@
 /* Finds what restricts this process (container, seccomp, lockdown), and who can lift that. */
 #include "system/sandbox.h"
 
-#include <grp.h>
 #include <linux/capability.h>
-#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "locate/framefetch.h"
 #include "system/host.h"
-#include "system/perf_guard.h"
 #include "system/tracefs.h"
 
 #define SMALL_MAX 65536
@@ -179,39 +175,13 @@ static char *container_remedy(void)
 	                 str_get(&run), str_get(&pod));
 }
 
-/* How to join the group that setup was run for, one phrase; NULL: setup was not run, or this
- * user is a member. The caller frees it. */
-static char *join_group(void)
+char *sandbox_remedy(bool roots)
 {
-	CLEANUP(free) char *group = perf_guard_group();
-	const struct passwd *pw = getpwuid(getuid());
-	const struct group *gr = group ? getgrnam(group) : NULL;
-	const char *name = pw ? pw->pw_name : "USER";
-
-	for (char **member = gr ? gr->gr_mem : NULL; member && *member; member++)
-		if (!strcmp(*member, name))
-			return xasprintf("log in again: you are a member of the group %s by now",
-			                 group);
-	return group ? xasprintf("sudo usermod -aG %s %s, then log in again (setup was run for "
-	                         "the members of this group)",
-	                         group, name)
-	             : NULL;
-}
-
-char *sandbox_remedy(const char *python, unsigned frames)
-{
-	char option[32] = "";
-	char *join;
-
-	if (frames != FRAMEFETCH_DEFAULT)
-		snprintf(option, sizeof(option), " --frames %u", frames);
 	if (sandbox_container())
 		return container_remedy();
 	if (sandbox_locked_down())
 		return xstrdup("boot without lockdown=confidentiality");
-	join = join_group();
-	if (join)
-		return join;
-	return xasprintf("%sgiltracer setup%s%s%s", geteuid() == 0 ? "" : "sudo ",
-	                 python ? " --python " : "", python ? python : "", option);
+	if (geteuid() == 0)
+		return xstrdup("giltracer setup");
+	return xstrdup(roots ? "as root: sudo giltracer ..." : "sudo giltracer setup");
 }

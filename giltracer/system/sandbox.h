@@ -37,10 +37,10 @@ char *sandbox_text(void);
 bool sandbox_lacks(size_t i, const char **ret_name, const char **ret_what_for);
 
 /*
- * How to get the permissions for perf and uprobes, one phrase: the command or, in a container, the
- * options with which its administrator has to start it. python is the interpreter's path, NULL if
- * it is unknown; frames is how many its probes record. The caller frees it.
+ * How to get a permission that is missing, one phrase: the command or, in a container, the options
+ * with which its administrator has to start it. roots: it is for uprobes or the scheduler's events,
+ * which setup gives to nobody; otherwise for perf's events or their buffers. The caller frees it.
  */
-char *sandbox_remedy(const char *python, unsigned frames);
+char *sandbox_remedy(bool roots);
 
 #endif

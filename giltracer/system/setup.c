@@ -1,33 +1,248 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides on the steps and their order, and remembers what is needed to undo them. */
+/* Decides on the steps, makes and undoes them, and remembers what is needed to undo them. */
 #include "system/setup.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <jansson.h>
 #include <libgen.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "system/host.h"
-#include "system/perf_guard.h"
-#include "system/probe_lease.h"
-#include "locate/probes.h"
-#include "system/setup_kind.h"
 #include "system/tracefs.h"
 
 #define STATE_MAX (16u << 20)
+#define FILE_MAX  (4u << 20)
 
-/* With -1, all users may record raw tracepoints of all processes, as needed for uprobes. */
-#define PARANOID "-1"
+#define TRACEFS     "/sys/kernel/tracing"
+#define PARANOID    "kernel.perf_event_paranoid"
+#define MLOCK       "kernel.perf_event_mlock_kb"
+#define SYSCTL_FILE "sysctl.d/60-giltracer.conf"
 
-/* Per CPU and user: two rings of 4 MiB each for both kinds of recording, and their headers. */
-#define MLOCK_KB 16896
+/* At 2, users may record the context switches and user code of their own processes, no more.
+ * Distributions add levels above 2, which forbid users all events. */
+#define PARANOID_WANTED 2
+
+static char *sysctl_current(const struct setup_step *step)
+{
+	return host_sysctl(step->target);
+}
+
+static char *sysctl_text(const struct setup_step *step, const char *value)
+{
+	return xasprintf("sysctl -w %s=%s", step->target, value ? value : "?");
+}
+
+static int sysctl_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	if (!value)
+		return error_set(err, EINVAL, "%s: its previous value is unknown", step->target);
+	return host_sysctl_write(step->target, value, err);
+}
+
+static char *mount_current(const struct setup_step *step)
+{
+	struct statfs fs;
+
+	return statfs(step->target, &fs) == 0 && fs.f_type == TRACEFS_MAGIC ? xstrdup("tracefs")
+	                                                                    : NULL;
+}
+
+static char *mount_text(const struct setup_step *step, const char *value)
+{
+	return value ? xasprintf("mount -t %s %s %s", value, value, step->target)
+	             : xasprintf("umount %s", step->target);
+}
+
+static int mount_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	if (value ? mount(value, step->target, value, MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0
+	          : umount2(step->target, UMOUNT_NOFOLLOW) < 0)
+		return error_errno(err, "%s", step->target);
+	return 0;
+}
+
+static char *file_current(const struct setup_step *step)
+{
+	struct error ignored;
+	char *text;
+
+	return file_read(&text, NULL, step->target, FILE_MAX, &ignored) < 0 ? NULL : text;
+}
+
+static char *file_text(const struct setup_step *step, const char *value)
+{
+	return xasprintf("%s %s", value ? "write" : "rm", step->target);
+}
+
+static int file_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	CLEANUP(filewriter_done) struct filewriter w = { 0 };
+
+	if (!value)
+		return unlink(step->target) < 0 && errno != ENOENT
+		               ? error_errno(err, "%s", step->target)
+		               : 0;
+	if (filewriter_open(&w, step->target, err) < 0)
+		return -1;
+	fputs(value, w.out);
+	if (fchmod(fileno(w.out), 0644) < 0)
+		return error_errno(err, "%s", step->target);
+	return filewriter_commit(&w, err);
+}
+
+/* ---- what only earlier versions did: it is undone, and never made */
+
+static char *earlier_current(const struct setup_step *step)
+{
+	return xstrdup(step->value);
+}
+
+/* Whether an administrator has added members since: setup's own member has been removed before. */
+static bool has_members(const char *name)
+{
+	const struct group *group = getgrnam(name);
+
+	return group && *group->gr_mem;
+}
+
+static char *group_text(const struct setup_step *step, const char *value)
+{
+	(void)value;
+	if (has_members(step->target))
+		return xasprintf("# group %s has members: not removed", step->target);
+	return xasprintf("groupdel %s", step->target);
+}
+
+static int group_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	const char *const argv[] = { "groupdel", step->target, NULL };
+
+	(void)value;
+	return has_members(step->target) || !getgrnam(step->target) ? 0 : host_run(argv, err);
+}
+
+/* The target is "USER GROUP"; names of users and groups have no blanks. */
+static char *member_text(const struct setup_step *step, const char *value)
+{
+	(void)value;
+	return xasprintf("gpasswd --delete %s", step->target);
+}
+
+static int member_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	CLEANUP(free) char *user = xstrdup(step->target);
+	char *group = strchr(user, ' ');
+	const char *const argv[] = { "gpasswd", "--delete", user, group ? group + 1 : "", NULL };
+
+	(void)value;
+	if (group)
+		*group = '\0';
+	return host_run(argv, err);
+}
+
+/* A program with capabilities, and a link to a unit. */
+static int removed_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	CLEANUP(free) char *copy = xstrdup(step->target);
+
+	(void)value;
+	if (unlink(step->target) < 0 && errno != ENOENT && errno != ENOTDIR)
+		return error_errno(err, "%s", step->target);
+	rmdir(dirname(copy)); /* stays if it is not empty */
+	return 0;
+}
+
+static char *bind_text(const struct setup_step *step, const char *value)
+{
+	(void)value;
+	return xasprintf("umount %s", step->target);
+}
+
+static int bind_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	CLEANUP(free) char *copy = xstrdup(step->target);
+
+	(void)value;
+	if (umount2(step->target, UMOUNT_NOFOLLOW | MNT_DETACH) < 0 && errno != EINVAL &&
+	    errno != ENOENT)
+		return error_errno(err, "%s", step->target);
+	rmdir(step->target);
+	rmdir(dirname(copy));
+	return 0;
+}
+
+static char *share_text(const struct setup_step *step, const char *value)
+{
+	return xasprintf("restore %s of %s", value ? value : "the owner", step->target);
+}
+
+static int share_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	unsigned gid, mode;
+
+	if (!value || sscanf(value, "gid=%u,mode=%o", &gid, &mode) != 2)
+		return 0;
+	if ((chown(step->target, (uid_t)-1, gid) < 0 || chmod(step->target, mode) < 0) &&
+	    errno != ENOENT)
+		return error_errno(err, "%s", step->target);
+	return 0;
+}
+
+/* The next run of root removes them, because no giltracer uses them. */
+static char *probes_text(const struct setup_step *step, const char *value)
+{
+	(void)value;
+	return xasprintf("remove the probes %s", step->target);
+}
+
+static int nothing_apply(const struct setup_step *step, const char *value, struct error *err)
+{
+	(void)step;
+	(void)value;
+	(void)err;
+	return 0;
+}
+
+static const struct setup_kind setup_sysctl = { "sysctl", sysctl_current, sysctl_text,
+	                                        sysctl_apply };
+static const struct setup_kind setup_mount = { "mount", mount_current, mount_text, mount_apply };
+static const struct setup_kind setup_file = { "file", file_current, file_text, file_apply };
+
+/* NULL if there is no kind of that name. */
+static const struct setup_kind *find_kind(const char *name)
+{
+	static const struct setup_kind earlier[] = {
+		{ "group", earlier_current, group_text, group_apply },
+		{ "member", earlier_current, member_text, member_apply },
+		{ "guard", earlier_current, file_text, removed_apply },
+		{ "link", earlier_current, file_text, removed_apply },
+		{ "bind", earlier_current, bind_text, bind_apply },
+		{ "share", earlier_current, share_text, share_apply },
+		{ "probes", earlier_current, probes_text, nothing_apply },
+	};
+	static const struct setup_kind *const kinds[] = { &setup_sysctl, &setup_mount,
+		                                          &setup_file };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kinds[i]->name, name))
+			return kinds[i];
+	for (size_t i = 0; i < sizeof(earlier) / sizeof(*earlier); i++)
+		if (!strcmp(earlier[i].name, name))
+			return &earlier[i];
+	return NULL;
+}
+
+/* ---- the plan */
 
 static char *dir_from(const char *variable, const char *usual, const char *name)
 {
@@ -36,159 +251,77 @@ static char *dir_from(const char *variable, const char *usual, const char *name)
 	return xasprintf("%s/%s", dir && *dir ? dir : usual, name);
 }
 
-static void add(struct setup_plan *plan, const struct setup_kind *kind, char *target, char *value)
+static struct setup_step *find_step(const struct setup_state *state, const struct setup_kind *kind,
+                                    const char *target)
 {
-	*vec_push(&plan->steps) =
-		(struct setup_step){ .kind = kind, .target = target, .value = value };
+	for (size_t i = 0; i < state->done.n; i++)
+		if (state->done.v[i].kind == kind && !strcmp(state->done.v[i].target, target))
+			return &state->done.v[i];
+	return NULL;
 }
 
-static void plan_sysctls(struct setup_plan *plan)
+/* Adds the step if it is needed, or if an earlier setup made it, so that it can be kept. Takes
+ * value. */
+static void add(struct setup_plan *plan, const struct setup_state *state,
+                const struct setup_kind *kind, const char *target, char *value, bool needed)
 {
-	CLEANUP(free) char *mlock = host_sysctl("kernel.perf_event_mlock_kb");
-	unsigned long kb = mlock ? strtoul(mlock, NULL, 10) : 0;
+	const struct setup_step *done = find_step(state, kind, target);
 
-	add(plan, &setup_sysctl, xstrdup("kernel.perf_event_paranoid"), xstrdup(PARANOID));
-	add(plan, &setup_sysctl, xstrdup("kernel.perf_event_mlock_kb"),
-	    xasprintf("%lu", kb > MLOCK_KB ? kb : MLOCK_KB));
-}
-
-/* The number of a group; a group that does not exist yet has none, and is filled in later. */
-static char *group_number(const char *name)
-{
-	const struct group *group = getgrnam(name);
-
-	return group ? xasprintf("%u", (unsigned)group->gr_gid) : xasprintf("<%s>", name);
-}
-
-static void share(struct setup_plan *plan, const char *gid, unsigned bits, char *path)
-{
-	char *value = setup_share_value(path, gid, bits);
-
-	if (value)
-		add(plan, &setup_share, path, value);
+	if (needed || (done && !strcmp(done->value, value)))
+		*vec_push(&plan->steps) = (struct setup_step){ .kind = kind,
+			                                       .target = xstrdup(target),
+			                                       .value = value };
 	else
-		free(path);
+		free(value);
 }
 
-/*
- * Shares only the folder of events, bind-mounted where the group can reach it, and in it the files
- * that perf reads to record the scheduler's events. All else in tracefs, and the path to it,
- * remains accessible to root only: on newer kernels all files of tracefs have the group of its root
- * folder, so that tracefs itself cannot be opened for one group only.
- */
-static void share_tracefs(struct setup_plan *plan, const char *gid, const char *root)
+static void add_sysctl(struct setup_plan *plan, const struct setup_state *state, const char *name,
+                       long wanted, bool at_most)
 {
-	static const char *const folders[] = { "events", "events/sched",
-		                               "events/sched/sched_switch",
-		                               "events/sched/sched_waking",
-		                               "events/sched/sched_migrate_task" };
-	static const char *const files[] = { "header_page", "header_event" };
+	CLEANUP(free) char *text = host_sysctl(name);
+	long now = text ? strtol(text, NULL, 10) : wanted;
 
-	add(plan, &setup_bind, lease_path("tracing/events"), xasprintf("%s/events", root));
-	share(plan, gid, 0050, lease_path("tracing"));
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-		share(plan, gid, 0050, xasprintf("%s/%s", root, folders[i]));
-		if (i < 2)
-			continue;
-		share(plan, gid, 0040, xasprintf("%s/%s/id", root, folders[i]));
-		share(plan, gid, 0040, xasprintf("%s/%s/format", root, folders[i]));
-	}
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		share(plan, gid, 0040, xasprintf("%s/events/%s", root, files[i]));
+	add(plan, state, &setup_sysctl, name, xasprintf("%ld", wanted),
+	    at_most ? now > wanted : now < wanted);
 }
 
-static void plan_guard(struct setup_plan *plan, const char *gid)
+static bool is_persistent(const struct setup_state *state)
 {
-	char *value = setup_guard_value(gid);
+	bool found = false;
 
-	/* If the program is missing, the step itself reports that. */
-	add(plan, &setup_guard, perf_guard_path(), value ? value : xasprintf("gid=%s,sum=?", gid));
+	for (size_t i = 0; i < state->done.n; i++)
+		found |= state->done.v[i].kind == &setup_file;
+	return found;
 }
 
-static void plan_tracefs(struct setup_plan *plan, const struct setup_options *options,
-                         const struct probe_set *const *sets, size_t set_count)
+/* Contains settings only, so that root executes nothing of ours at boot. Tracefs is mounted by
+ * systemd itself. */
+static void add_persistence(struct setup_plan *plan, const struct setup_state *state)
 {
-	CLEANUP(free) char *gid = group_number(options->group);
+	CLEANUP(free) char *path = dir_from("GILTRACER_ETCDIR", "/etc", SYSCTL_FILE);
+	CLEANUP(str_done) struct str text = { 0 };
+
+	for (size_t i = 0; i < plan->steps.n; i++)
+		if (plan->steps.v[i].kind == &setup_sysctl)
+			str_addf(&text, "%s = %s\n", plan->steps.v[i].target,
+			         plan->steps.v[i].value);
+	if (text.len)
+		add(plan, state, &setup_file, path,
+		    xasprintf("# Written by giltracer setup --persist\n%s", str_get(&text)), true);
+}
+
+void setup_plan_init(struct setup_plan *ret, const struct setup_state *state, bool persist)
+{
 	CLEANUP(free) char *root = NULL;
 	struct error ignored;
 
-	if (tracefs_find(&root, &ignored) < 0) {
-		root = xstrdup("/sys/kernel/tracing");
-		add(plan, &setup_mount, xstrdup(root), xstrdup("tracefs"));
-	}
-	share_tracefs(plan, gid, root);
-	plan_guard(plan, gid);
-	for (size_t i = 0; i < set_count; i++) {
-		add(plan, &setup_probes, xstrdup(sets[i]->group), xstrdup(sets[i]->path));
-		plan->steps.v[plan->steps.n - 1].set = sets[i];
-	}
-}
-
-/* Quotes a word for systemd, which splits at blanks and expands % and $. */
-static void add_quoted(struct str *text, const char *word)
-{
-	str_adds(text, " \"");
-	for (; *word; word++) {
-		if (*word == '"' || *word == '\\')
-			str_addc(text, '\\');
-		if (*word == '%' || *word == '$')
-			str_addc(text, *word);
-		str_addc(text, *word);
-	}
-	str_addc(text, '"');
-}
-
-static char *unit_text(const char *self)
-{
-	CLEANUP(str_done) struct str text = { 0 };
-
-	str_adds(&text, "[Unit]\nDescription=Probes and permissions for giltracer\n"
-	                "After=local-fs.target sys-kernel-tracing.mount\n\n"
-	                "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=");
-	add_quoted(&text, self);
-	str_adds(&text, " setup --boot\n\n[Install]\nWantedBy=multi-user.target\n");
-	return str_take(&text);
-}
-
-char *setup_boot_path(void)
-{
-	return dir_from("GILTRACER_STATEDIR", "/var/lib/giltracer", "boot.json");
-}
-
-static void plan_persistence(struct setup_plan *plan, const struct setup_options *options)
-{
-	const char *variable = "GILTRACER_ETCDIR", *etc = "/etc";
-	CLEANUP(str_done) struct str sysctls = { 0 };
-
-	str_adds(&sysctls, "# Written by giltracer setup --persist\n");
-	for (size_t i = 0; i < plan->steps.n; i++)
-		if (plan->steps.v[i].kind == &setup_sysctl)
-			str_addf(&sysctls, "%s = %s\n", plan->steps.v[i].target,
-			         plan->steps.v[i].value);
-	add(plan, &setup_file, setup_boot_path(), xstrdup(options->boot));
-	if (options->everybody)
-		add(plan, &setup_file, dir_from(variable, etc, "sysctl.d/60-giltracer.conf"),
-		    str_take(&sysctls));
-	add(plan, &setup_file, dir_from(variable, etc, "systemd/system/giltracer.service"),
-	    unit_text(options->self));
-	add(plan, &setup_link,
-	    dir_from(variable, etc, "systemd/system/multi-user.target.wants/giltracer.service"),
-	    xstrdup("../giltracer.service"));
-}
-
-void setup_plan_init(struct setup_plan *ret, const struct setup_options *options,
-                     const struct probe_set *const *sets, size_t set_count)
-{
 	*ret = (struct setup_plan){ 0 };
-	add(ret, &setup_group, xstrdup(options->group), xstrdup("present"));
-	if (options->user)
-		add(ret, &setup_member, xasprintf("%s %s", options->user, options->group),
-		    xstrdup("member"));
-	if (options->everybody)
-		plan_sysctls(ret);
-	plan_tracefs(ret, options, sets, set_count);
-	if (options->persist)
-		plan_persistence(ret, options);
+	add(ret, state, &setup_mount, TRACEFS, xstrdup("tracefs"),
+	    tracefs_find(&root, &ignored) < 0);
+	add_sysctl(ret, state, PARANOID, PARANOID_WANTED, true);
+	add_sysctl(ret, state, MLOCK, SETUP_MLOCK_KB, false);
+	if (persist || is_persistent(state))
+		add_persistence(ret, state);
 }
 
 static void step_done(struct setup_step *step)
@@ -224,9 +357,9 @@ static int parse_step(struct setup_step *ret, const json_t *json)
 	const char *value = json_string_value(json_object_get(json, "value"));
 	const char *old = json_string_value(json_object_get(json, "old"));
 
-	if (!kind || !target || !value || !setup_kind_find(kind))
+	if (!kind || !target || !value || !find_kind(kind))
 		return -1;
-	*ret = (struct setup_step){ .kind = setup_kind_find(kind),
+	*ret = (struct setup_step){ .kind = find_kind(kind),
 		                    .target = xstrdup(target),
 		                    .value = xstrdup(value),
 		                    .old = old ? xstrdup(old) : NULL };
@@ -337,15 +470,6 @@ static int state_save(const struct setup_state *state, struct error *err)
 	return filewriter_commit(&w, err);
 }
 
-static struct setup_step *state_find(struct setup_state *state, const struct setup_step *step)
-{
-	for (size_t i = 0; i < state->done.n; i++)
-		if (state->done.v[i].kind == step->kind &&
-		    !strcmp(state->done.v[i].target, step->target))
-			return &state->done.v[i];
-	return NULL;
-}
-
 /*
  * Setup may run several times with different options; the oldest value is kept. But if the target
  * is no longer as setup left it, for example after a reboot, its present value is the one to
@@ -354,7 +478,7 @@ static struct setup_step *state_find(struct setup_state *state, const struct set
 static int state_remember(struct setup_state *state, const struct setup_step *step,
                           struct error *err)
 {
-	struct setup_step *known = state_find(state, step);
+	struct setup_step *known = find_step(state, step->kind, step->target);
 
 	if (!known) {
 		known = vec_push(&state->done);
@@ -378,26 +502,11 @@ int setup_apply(struct setup_state *state, const struct setup_step *step, struct
 
 bool setup_is_superseded(const struct setup_step *done, const struct setup_plan *plan)
 {
-	const struct setup_kind *const kinds[] = { &setup_sysctl, &setup_share, &setup_bind,
-		                                   &setup_guard,  &setup_file,  &setup_access,
-		                                   &setup_events };
-	bool supersedable = false;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		supersedable |= done->kind == kinds[i];
 	for (size_t i = 0; i < plan->steps.n; i++)
-		supersedable &= done->kind != plan->steps.v[i].kind ||
-		                strcmp(done->target, plan->steps.v[i].target) != 0;
-	return supersedable;
-}
-
-bool setup_is_persistent(const struct setup_state *state)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < state->done.n; i++)
-		found |= state->done.v[i].kind == &setup_link;
-	return found;
+		if (done->kind == plan->steps.v[i].kind &&
+		    !strcmp(done->target, plan->steps.v[i].target))
+			return false;
+	return true;
 }
 
 char *setup_undo_text(const struct setup_state *state, size_t i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one-time setup of the system, as a table of steps. Each step can read the present state,
- * change it and change it back; the dry run, the real run and the undoing use the same table. The
+ * The one-time setup of the system, as a list of steps. Each step can read the present state,
+ * change it and change it back; the dry run, the real run and the undoing use the same list. The
  * previous state is written to disk before any change.
  */
 #ifndef GILTRACER_SYSTEM_SETUP_H
@@ -14,22 +14,38 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-struct probe_set;
-struct setup_kind;
+/* The kernel.perf_event_mlock_kb that setup wants, per CPU and user: a ring of 16 MiB, with which
+ * perf_limits_stack_size() does not truncate stacks, and its header. */
+#define SETUP_MLOCK_KB 16896
+
+struct setup_step;
+
+/**
+ * @name: in the state file
+ * @current: the present value, in the form of step->value; NULL: it does not exist. The caller
+ * frees it
+ * @text: the command that sets step->target to value, for a person; value NULL: that removes it.
+ * The caller frees it
+ * @apply: set it to value; value NULL: remove it
+ */
+struct setup_kind {
+	const char *name;
+	char *(*current)(const struct setup_step *step);
+	char *(*text)(const struct setup_step *step, const char *value);
+	int (*apply)(const struct setup_step *step, const char *value, struct error *err);
+};
 
 /**
  * @kind: the kind of change
- * @target: what is changed: a sysctl, a folder, a file, a group
+ * @target: what is changed: a sysctl, a folder, a file
  * @value: its new value
  * @old: its value before our first change; NULL: it did not exist
- * @set: for probes only; borrowed
  */
 struct setup_step {
 	const struct setup_kind *kind;
 	char *target;
 	char *value;
 	char *old;
-	const struct probe_set *set;
 };
 
 /**
@@ -41,30 +57,13 @@ struct setup_state {
 	VEC(struct setup_step) done;
 };
 
-/**
- * @group: its members may record
- * @user: to be added to the group; NULL for none
- * @everybody: all users may record everything
- * @persist: survive a reboot
- * @self, @boot: for @persist: our own path, and the file that setup --boot reads
- */
-struct setup_options {
-	const char *group;
-	const char *user;
-	bool everybody, persist;
-	const char *self, *boot;
-};
-
-/* The path of the file that setup --boot reads; the caller frees it. */
-char *setup_boot_path(void);
-
 struct setup_plan {
 	VEC(struct setup_step) steps;
 };
 
-/* The steps for these options and the probes of these interpreters, in order. */
-void setup_plan_init(struct setup_plan *ret, const struct setup_options *options,
-                     const struct probe_set *const *sets, size_t set_count);
+/* The steps that this host needs, in order, and those that an earlier setup made for the same
+ * reason. persist: the settings survive a reboot, as they do if an earlier setup made them so. */
+void setup_plan_init(struct setup_plan *ret, const struct setup_state *state, bool persist);
 void setup_plan_done(struct setup_plan *plan);
 
 /* Whether the step has nothing to do. */
@@ -80,12 +79,9 @@ void setup_state_done(struct setup_state *state);
 /* Do one step, after recording the old value in the state. */
 int setup_apply(struct setup_state *state, const struct setup_step *step, struct error *err);
 
-/* Whether an earlier setup, by another version or with other options, did something that this
- * one does not do: that is undone first. */
+/* Whether an earlier setup, by another version, did something that this one does not do: that is
+ * undone first. */
 bool setup_is_superseded(const struct setup_step *done, const struct setup_plan *plan);
-
-/* Whether an earlier setup survives a reboot. */
-bool setup_is_persistent(const struct setup_state *state);
 
 /* The command that undoes step i of the state, or why the step is left alone: a later change by
  * somebody else is not undone. The caller frees it. */

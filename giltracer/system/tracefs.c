@@ -4,13 +4,11 @@
 #include "system/tracefs.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,20 +62,6 @@ static bool find_mounted(char **ret)
 	return found;
 }
 
-/* Finds the events that giltracer setup shares with a group. */
-static bool find_shared(char **ret)
-{
-	const char *dir = secure_getenv("GILTRACER_RUNDIR");
-	CLEANUP(free)
-	char *root = xasprintf("%s/tracing", dir && *dir ? dir : TRACEFS_RUNDIR);
-	CLEANUP(free) char *sched = xasprintf("%s/events/sched", root);
-
-	if (may_access(sched, R_OK | X_OK) < 0)
-		return false;
-	*ret = take(root);
-	return true;
-}
-
 int tracefs_find(char **ret, struct error *err)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
@@ -95,7 +79,7 @@ int tracefs_find(char **ret, struct error *err)
 			*ret = xstrdup(places[i]);
 			return 0;
 		}
-	if (find_mounted(ret) || find_shared(ret))
+	if (find_mounted(ret))
 		return 0;
 	if (may_access("/sys/kernel/tracing/.", X_OK) < 0 && errno == EACCES)
 		return error_set(err, EACCES, "/sys/kernel/tracing: cannot be read by this user");
@@ -261,59 +245,4 @@ bool tracefs_has_event(const char *root, const char *group, const char *event)
 	CLEANUP(free) char *path = xasprintf("%s/events/%s/%s/id", root, group, event);
 
 	return may_access(path, R_OK) == 0;
-}
-
-gid_t tracefs_readers(const char *root)
-{
-	CLEANUP(free) char *path = xasprintf("%s/events/sched/sched_waking/id", root);
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_mode & S_IRGRP ? st.st_gid : 0;
-}
-
-static int share(const char *path, gid_t readers, mode_t bits, struct error *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0 || chown(path, (uid_t)-1, readers) < 0 ||
-	    chmod(path, (st.st_mode & 07777) | bits) < 0)
-		return error_errno(err, "%s", path);
-	return 0;
-}
-
-static int share_event(const char *dir, gid_t readers, struct error *err)
-{
-	CLEANUP(free) char *id = xasprintf("%s/id", dir);
-	CLEANUP(free) char *format = xasprintf("%s/format", dir);
-
-	return share(dir, readers, 0050, err) < 0 || share(id, readers, 0040, err) < 0
-	               ? -1
-	               : share(format, readers, 0040, err);
-}
-
-int tracefs_share_group(const char *root, const char *group, gid_t readers, struct error *err)
-{
-	CLEANUP(free) char *path = xasprintf("%s/events/%s", root, group);
-	CLEANUP(closedir) DIR *dir = opendir(path);
-	struct dirent *entry;
-
-	if (!dir)
-		return error_errno(err, "%s", path);
-	while ((entry = readdir(dir))) {
-		CLEANUP(free) char *event = xasprintf("%s/%s", path, entry->d_name);
-		struct stat st;
-
-		if (*entry->d_name != '.' && stat(event, &st) == 0 && S_ISDIR(st.st_mode) &&
-		    share_event(event, readers, err) < 0)
-			return -1;
-	}
-	return share(path, readers, 0050, err);
-}
-
-bool tracefs_is_shared(const char *root, const char *group, const char *event, gid_t readers)
-{
-	CLEANUP(free) char *path = xasprintf("%s/events/%s/%s/id", root, group, event);
-	struct stat st;
-
-	return !readers || (stat(path, &st) == 0 && st.st_gid == readers && st.st_mode & S_IRGRP);
 }

@@ -5,14 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/vec.h"
-
-/* The folder of the probes' records, see probe_lease.h, and of the events that giltracer setup
- * shares. */
-#define TRACEFS_RUNDIR "/run/giltracer"
 
 /* A line of uprobe_events about one of our probes, split; strings are owned. */
 struct tracefs_probe {
@@ -25,8 +20,7 @@ struct tracefs_probes {
 	VEC(struct tracefs_probe) v;
 };
 
-/* Where tracefs is mounted, or the part of it that this user may use; the caller frees it.
- * ENOENT: it is not mounted. */
+/* Where tracefs is mounted; the caller frees it. ENOENT: nowhere. */
 int tracefs_find(char **ret, struct error *err);
 
 /* Whether group has the form of our names: giltracer_<build>_<hash>[_c<hash>]. */
@@ -46,13 +40,6 @@ int tracefs_remove(const char *root, const char *group, const char *event, bool 
 /* Whether this process may install probes; whether only a read-only mount prevents it. */
 bool tracefs_can_install(const char *root);
 bool tracefs_is_read_only(const char *root);
-/* The group that giltracer setup permits to read the scheduler's events; 0 if none. */
-gid_t tracefs_readers(const char *root);
-
-/* Let a group list and record the events of one of our groups; whether it may. */
-int tracefs_share_group(const char *root, const char *group, gid_t readers, struct error *err);
-bool tracefs_is_shared(const char *root, const char *group, const char *event, gid_t readers);
-
 bool tracefs_has_event(const char *root, const char *group, const char *event);
 
 static inline void cleanup_tracefs_probes_done(struct tracefs_probes *probes)

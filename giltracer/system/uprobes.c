@@ -23,7 +23,6 @@ struct uprobes {
 	char *root;
 	char *group;
 	char **events;
-	bool owned;
 	int fd;   /* shared lock on the group's record */
 	int hold; /* keeps the group's marker open */
 };
@@ -63,7 +62,7 @@ static bool line_exists(const struct tracefs_probes *probes, const char *line)
 	return false;
 }
 
-/* Counts the probes of a group, without its markers. */
+/* Counts the probes of a group, without its marker. */
 static size_t count_group(const struct tracefs_probes *probes, const char *group)
 {
 	size_t n = 0;
@@ -87,14 +86,6 @@ static bool file_is_same(const struct probe_set *set)
 	struct lease_record record;
 
 	return lease_read(set->group, &record) && is_recorded_file(&record, set->path);
-}
-
-static bool has_group(const struct tracefs_probes *probes, const char *group)
-{
-	for (size_t i = 0; i < probes->v.n; i++)
-		if (!strcmp(probes->v.v[i].group, group))
-			return true;
-	return false;
 }
 
 /* The offsets are valid only for the file that was examined; package managers replace files at
@@ -130,18 +121,7 @@ static int verify(const char *root, const struct probe_set *set, bool *ret, stru
 	return 0;
 }
 
-/* For users who may use the events but not read uprobe_events: setup's record has to suffice. */
-static bool verify_by_record(const char *root, const struct probe_set *set)
-{
-	if (!file_is_same(set))
-		return false;
-	for (size_t i = 0; i < set->probes.n; i++)
-		if (!tracefs_has_event(root, set->group, set->probes.v[i].event))
-			return false;
-	return true;
-}
-
-/* Removes the markers first: if one is open, the whole group stays. */
+/* Removes the marker first: if it is open, the whole group stays. */
 static int remove_events(const struct tracefs_probes *probes, const char *root, const char *group,
                          bool wait, struct error *err)
 {
@@ -170,17 +150,13 @@ static int remove_group(const char *root, const char *group, struct error *err)
 	return 0;
 }
 
-/* Groups of another container have no records here: the kernel knows whether they are in use,
- * and the marker tells whether setup owns them. */
+/* Groups of another container have no records here: the kernel knows whether they are in use. */
 static int remove_foreign(const char *root, const char *group, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
 
 	if (tracefs_read_probes(&probes, root, err) < 0)
 		return -1;
-	if (lease_is_marked_setup(&probes, group))
-		return error_set(err, EBUSY, "%s was installed by setup in another container",
-		                 group);
 	return remove_events(&probes, root, group, false, err);
 }
 
@@ -205,59 +181,26 @@ static int install_all(const char *root, const struct probe_set *set, struct err
 	return -1;
 }
 
-/* Makes setup the owner of probes that running giltracers installed. */
-static int adopt(const char *root, const struct probe_set *set, struct error *err)
-{
-	if (lease_write(set->group, set->path, true, tracefs_readers(root), err) < 0)
-		return -1;
-	return lease_mark(root, set->group, true, err);
-}
-
-/* Lets setup's group use the events, also if root reinstalls what setup had installed. */
-static int show_to_readers(const char *root, const struct probe_set *set, struct error *err)
-{
-	gid_t readers = tracefs_readers(root);
-
-	if (lease_write(set->group, set->path, true, readers, err) < 0)
-		return -1;
-	return readers ? tracefs_share_group(root, set->group, readers, err) : 0;
-}
-
 /* Installs the probes of the set; the caller holds the lock. */
-static int install_locked(const char *root, const struct probe_set *set, bool setup,
-                          struct error *err)
+static int install_locked(const char *root, const struct probe_set *set, struct error *err)
 {
-	struct lease_record record = { .setup = false };
 	bool good;
 
 	if (verify(root, set, &good, err) < 0)
 		return -1;
-	if (good && check_file(set, err) < 0)
-		return -1;
-	if (good && lease_read(set->group, &record))
-		return setup && !record.setup ? adopt(root, set, err) : 0;
+	if (good)
+		return check_file(set, err);
 	if (lease_is_used(set->group))
 		return error_set(
 			err, EBUSY,
 			"the probes of another build of %s are in use by another giltracer",
 			set->path);
-	if (lease_read(set->group, &record))
-		setup |= record.setup;
-	else if (!setup && tracefs_has_event(root, set->group, LEASE_MARKER "setup"))
-		return error_set(err, EBUSY,
-		                 "the probes of %s were installed by giltracer setup in another "
-		                 "container",
-		                 set->path);
-	if (remove_group(root, set->group, err) < 0)
+	/* The record is written before the probes: without it, probes left behind by a kill would
+	 * have no owner. */
+	if (remove_group(root, set->group, err) < 0 ||
+	    lease_write(set->group, set->path, err) < 0 || lease_mark(root, set->group, err) < 0)
 		return -1;
-	/* The record is written first: without it, probes left behind by a kill would have no
-	 * owner. */
-	if (lease_write(set->group, set->path, setup, tracefs_readers(root), err) < 0 ||
-	    lease_mark(root, set->group, setup, err) < 0)
-		return -1;
-	if (install_all(root, set, err) < 0)
-		return -1;
-	return setup ? show_to_readers(root, set, err) : 0;
+	return install_all(root, set, err);
 }
 
 static int remove_strays_locked(const char *root, size_t *ret_removed, struct error *err)
@@ -286,7 +229,7 @@ static int install_and_hold(struct uprobes *u, const struct probe_set *set, stru
 	bool good = false;
 
 	for (unsigned i = 0; i < PREPARE_TRIES; i++) {
-		if (install_locked(u->root, set, false, err) < 0)
+		if (install_locked(u->root, set, err) < 0)
 			return -1;
 		u->hold = lease_hold(u->root, set->group);
 		if (verify(u->root, set, &good, err) < 0)
@@ -299,10 +242,9 @@ static int install_and_hold(struct uprobes *u, const struct probe_set *set, stru
 	return error_set(err, EBUSY, "another giltracer is removing the probes of %s", set->path);
 }
 
-static int prepare_as_root(struct uprobes *u, const struct probe_set *set, struct error *err)
+static int prepare_locked(struct uprobes *u, const struct probe_set *set, struct error *err)
 {
 	CLEANUP(close) int lock = -1;
-	struct lease_record record = { .setup = false };
 	struct error ignored;
 	size_t removed = 0;
 
@@ -311,33 +253,7 @@ static int prepare_as_root(struct uprobes *u, const struct probe_set *set, struc
 	remove_strays_locked(u->root, &removed, &ignored);
 	if (install_and_hold(u, set, err) < 0)
 		return -1;
-	lease_read(set->group, &record);
-	u->owned = !record.setup;
 	return lease_share(set->group, &u->fd, err);
-}
-
-static int prepare_as_user(struct uprobes *u, const struct probe_set *set, struct error *err)
-{
-	struct error why;
-	bool good = false;
-
-	if (verify(u->root, set, &good, &why) < 0)
-		good = (why.code == EACCES || why.code == ENOENT) && verify_by_record(u->root, set);
-	if (good)
-		return check_file(set, err) < 0 ? -1 : lease_share(set->group, &u->fd, err);
-	if (tracefs_is_read_only(u->root))
-		return error_set(err, EROFS, "%s is mounted read-only: probes cannot be installed",
-		                 u->root);
-	if (lease_is_set_up(set->path))
-		return error_set(
-			err, EACCES,
-			"the probes that giltracer setup installed for %s do not match it any "
-			"more (the file was replaced, or other options are used), and this "
-			"user cannot install new ones",
-			set->path);
-	return error_set(err, EACCES,
-	                 "the probes for %s are not installed and this user cannot install them",
-	                 set->path);
 }
 
 static void name_events(struct uprobes *u, const struct probe_set *set)
@@ -391,8 +307,12 @@ int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct er
 	if (tracefs_find(&u->root, err) < 0)
 		return -1;
 	name_events(u, set);
-	if (tracefs_can_install(u->root) ? prepare_as_root(u, set, err) < 0
-	                                 : prepare_as_user(u, set, err) < 0)
+	if (tracefs_is_read_only(u->root))
+		return error_set(err, EROFS, "%s is mounted read-only: probes cannot be installed",
+		                 u->root);
+	if (!tracefs_can_install(u->root))
+		return error_set(err, EACCES, "%s: this user cannot install probes", u->root);
+	if (prepare_locked(u, set, err) < 0)
 		return -1;
 	*ret = take(u);
 	return 0;
@@ -401,11 +321,6 @@ int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct er
 const char *const *uprobes_events(const struct uprobes *uprobes)
 {
 	return (const char *const *)uprobes->events;
-}
-
-bool uprobes_owned(const struct uprobes *uprobes)
-{
-	return uprobes->owned;
 }
 
 void uprobes_release(struct uprobes *uprobes)
@@ -418,71 +333,15 @@ void uprobes_release(struct uprobes *uprobes)
 		close(take_fd(&uprobes->fd));
 		if (uprobes->hold >= 0)
 			close(take_fd(&uprobes->hold));
-		/* Setup may have adopted the probes meanwhile, or setup --undo may have left
-		 * them to us. */
-		if (!lease_is_used(uprobes->group) && lease_read(uprobes->group, &record) &&
-		    !record.setup)
+		if (!lease_is_used(uprobes->group) && lease_read(uprobes->group, &record))
 			remove_group(uprobes->root, uprobes->group, &ignored);
 	}
 	uprobes_free(uprobes);
 }
 
-int uprobes_install(const struct probe_set *set, struct error *err)
-{
-	CLEANUP(free) char *root = NULL;
-	CLEANUP(close) int lock = -1;
-
-	if (tracefs_find(&root, err) < 0 || lease_lock_all(&lock, err) < 0)
-		return -1;
-	if (install_locked(root, set, true, err) < 0)
-		return -1;
-	return show_to_readers(root, set, err);
-}
-
-bool uprobes_is_set_up(const struct probe_set *set)
-{
-	CLEANUP(free) char *root = NULL;
-	struct lease_record record;
-	struct error ignored;
-	bool good = false;
-
-	return tracefs_find(&root, &ignored) == 0 && verify(root, set, &good, &ignored) == 0 &&
-	       good && lease_read(set->group, &record) && record.setup &&
-	       tracefs_is_shared(root, set->group, set->probes.v[0].event, tracefs_readers(root));
-}
-
-static int give_up(const char *root, const char *group, struct error *err)
-{
-	if (lease_give_up(group, err) < 0 || lease_mark(root, group, false, err) < 0)
-		return -1;
-	return tracefs_remove(root, group, LEASE_MARKER "setup", true, err);
-}
-
-int uprobes_uninstall(const char *group, struct error *err)
-{
-	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
-	CLEANUP(free) char *root = NULL;
-	CLEANUP(close) int lock = -1;
-	struct lease_record record;
-
-	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
-		return -1;
-	/* If RUNDIR cannot be written, nothing was installed. */
-	if (!has_group(&probes, group) && !lease_read(group, &record))
-		return 0;
-	if (lease_lock_all(&lock, err) < 0)
-		return -1;
-	if (lease_is_used(group))
-		return give_up(root, group, err);
-	return remove_group(root, group, err);
-}
-
 static struct uprobe_group *find_group(struct uprobe_groups *groups,
-                                       const struct tracefs_probes *probes,
                                        const struct tracefs_probe *probe)
 {
-	bool marked = lease_is_marked_setup(probes, probe->group);
-	struct lease_record record = { .setup = false };
 	struct uprobe_group *group;
 
 	for (size_t i = 0; i < groups->groups.n; i++)
@@ -491,10 +350,7 @@ static struct uprobe_group *find_group(struct uprobe_groups *groups,
 	group = vec_push(&groups->groups);
 	*group = (struct uprobe_group){ .name = xstrdup(probe->group),
 		                        .path = xstrdup(probe->path) };
-	/* A container that is not recognized as one may use the same name for a group. */
-	group->foreign = lease_is_foreign(probe->group) ||
-	                 (!lease_read(probe->group, &record) && marked);
-	group->setup = group->foreign ? marked : record.setup;
+	group->foreign = lease_is_foreign(probe->group);
 	group->used = !group->foreign && lease_is_used(probe->group);
 	return group;
 }
@@ -509,18 +365,6 @@ static void count_probe(struct uprobe_group *group, const struct tracefs_probe *
 	group->path = xstrdup(probe->path);
 }
 
-/* Whether the file at the path is no longer the one in the record; false if we may not read it. */
-static bool is_outdated(const struct uprobe_group *group)
-{
-	struct lease_record record;
-	struct stat st;
-
-	if (stat(group->path, &st) < 0 && errno == EACCES)
-		return false;
-	return !group->foreign && lease_read(group->name, &record) &&
-	       !is_recorded_file(&record, group->path);
-}
-
 int uprobes_list(struct uprobe_groups *ret, struct error *err)
 {
 	CLEANUP(tracefs_probes_done) struct tracefs_probes probes = { 0 };
@@ -530,9 +374,7 @@ int uprobes_list(struct uprobe_groups *ret, struct error *err)
 	if (tracefs_find(&root, err) < 0 || tracefs_read_probes(&probes, root, err) < 0)
 		return -1;
 	for (size_t i = 0; i < probes.v.n; i++)
-		count_probe(find_group(ret, &probes, &probes.v.v[i]), &probes.v.v[i]);
-	for (size_t i = 0; i < ret->groups.n; i++)
-		ret->groups.v[i].outdated = is_outdated(&ret->groups.v[i]);
+		count_probe(find_group(ret, &probes.v.v[i]), &probes.v.v[i]);
 	return 0;
 }
 

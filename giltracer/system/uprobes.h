@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Uprobes in the kernel, through tracefs. Each of our groups is owned either by `giltracer setup`,
- * and then stays, or by the giltracers that use it at present, the last of which removes it. A
- * group that neither setup nor a living giltracer owns is a stray; see probe_lease.h. Tracefs may
- * be mounted anywhere.
+ * Uprobes in the kernel, through tracefs. Each of our groups is owned by the giltracers that use it
+ * at present, the last of which removes it. A group that no living giltracer owns is a stray; see
+ * probe_lease.h. Tracefs may be mounted anywhere.
  */
 #ifndef GILTRACER_SYSTEM_UPROBES_H
 #define GILTRACER_SYSTEM_UPROBES_H
@@ -21,38 +20,25 @@ struct uprobes;
 
 /*
  * Make the probes of set usable: use those that are installed if they are correct (path, offsets,
- * arguments and the build of the file now on disk), else install them if permitted. Strays are
- * removed if permitted. For users without the right, sandbox_remedy() has the advice.
+ * arguments and the build of the file now on disk), else install them. Strays are removed. For users
+ * without the right, sandbox_remedy() has the advice.
  */
 int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct error *err);
 
 /* "GROUP:EVENT" names for perf -e, NULL-terminated; borrowed until uprobes_release. */
 const char *const *uprobes_events(const struct uprobes *uprobes);
 
-/* Whether this process may have to remove them; false if setup owns them. */
-bool uprobes_owned(const struct uprobes *uprobes);
-
-/* Stop using them; the last user removes probes that setup does not own. Call it after perf has
+/* Stop using them; their last user removes them. Call it after perf has
  * ended. NULL is allowed. */
 void uprobes_release(struct uprobes *uprobes);
-
-/*
- * For setup: install probes that stay until uprobes_uninstall. Installing them twice has no further
- * effect. Probes that are in use when they are uninstalled are removed by their last user.
- */
-int uprobes_install(const struct probe_set *set, struct error *err);
-bool uprobes_is_set_up(const struct probe_set *set);
-int uprobes_uninstall(const char *group, struct error *err);
 
 /* One of our groups in the kernel. */
 struct uprobe_group {
 	char *name;
 	char *path; /* of the file it probes */
 	size_t probes;
-	bool setup;    /* installed by setup */
-	bool used;     /* by a living giltracer; not known of a foreign group */
-	bool outdated; /* the file has been replaced */
-	bool foreign;  /* made in another container: removed if the kernel permits it */
+	bool used;    /* by a living giltracer; not known of a foreign group */
+	bool foreign; /* made in another container: removed if the kernel permits it */
 };
 
 struct uprobe_groups {
@@ -65,7 +51,7 @@ void uprobe_groups_done(struct uprobe_groups *groups);
 
 static inline bool uprobe_group_is_stray(const struct uprobe_group *group)
 {
-	return !group->setup && !group->used && !group->foreign;
+	return !group->used && !group->foreign;
 }
 
 /* Remove strays, and foreign groups that are not in use; *ret_removed may be NULL. */

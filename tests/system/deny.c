@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* deny ERRNO PROGRAM [ARG...]: run PROGRAM with a filter, like a container's, by which
- * perf_event_open fails with ERRNO. */
+ * perf_event_open fails with ERRNO. Without CAP_SYS_ADMIN, it also gets no new privileges. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -20,8 +20,9 @@ int main(int argc, char **argv)
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
 
-	if (!code || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+	if (!code || (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) &&
+	              (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	               prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))))
 		return 99;
 	execvp(argv[2], argv + 2);
 	return 98;

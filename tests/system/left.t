@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Tests that run at the same time cannot tell their probes apart. When they have all ended, no probe is
-# left except those of setup.
+# left.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need root uprobes
 

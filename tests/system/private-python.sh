@@ -42,29 +42,39 @@ nobody() {
 		sh -c 'exec "$0" "$@"' "$@"
 }
 
-# Only one test at a time changes the system: settings, groups, rights.
+# for_all_users: from now on, $GILTRACER is a copy in the scratch folder, which ordinary users can execute:
+# the build folder may be in a home that they cannot enter.
+for_all_users() {
+	chmod 755 "${scratch:?}"
+	mkdir -p "$scratch/all/bin" "$scratch/all/lib/giltracer" "$scratch/all/share/giltracer" || exit 99
+	cp "$GILTRACER" "$scratch/all/bin/"
+	cp "${top_builddir:?}/giltracer/preload/libgiltracer-preload.so" "$scratch/all/lib/giltracer/"
+	cp -R "${top_srcdir:?}/probes" "$top_srcdir/share/python" "$scratch/all/share/giltracer/"
+	mkdir "$scratch/all/share/giltracer/report"
+	cp "$top_builddir/share/report/page.html" "$scratch/all/share/giltracer/report/"
+	chmod -R a+rX "$scratch/all"
+	GILTRACER=$scratch/all/bin/giltracer
+}
+
+# Only one test at a time changes the kernel's settings.
 lock_system() {
 	exec 8>/run/lock/giltracer-test-setup && flock 8
 }
 
-# as_never_set_up: reset the kernel's settings that giltracer setup changes to their defaults, from now to
-# as_found, or to the end of the test; no other test changes them meanwhile.
+# default_settings: set the kernel's settings that decide what ordinary users may record to the kernel's
+# defaults, from now to as_found, or to the end of the test; no other test changes them meanwhile.
 tap_sysctl=/proc/sys/kernel
-as_never_set_up() {
+default_settings() {
 	lock_system
 	tap_paranoid=$(cat $tap_sysctl/perf_event_paranoid)
 	tap_mlock=$(cat $tap_sysctl/perf_event_mlock_kb)
-	at_exit tap_restore
-	[ "$tap_paranoid" -ge 0 ] || echo 2 >$tap_sysctl/perf_event_paranoid
-	[ "$tap_mlock" -le 516 ] || echo 516 >$tap_sysctl/perf_event_mlock_kb
-}
-tap_restore() {
-	[ "$tap_paranoid" -ge 0 ] || [ "$(cat $tap_sysctl/perf_event_paranoid)" -ne 2 ] ||
-		echo "$tap_paranoid" >$tap_sysctl/perf_event_paranoid
-	[ "$tap_mlock" -le 516 ] || [ "$(cat $tap_sysctl/perf_event_mlock_kb)" -ne 516 ] ||
-		echo "$tap_mlock" >$tap_sysctl/perf_event_mlock_kb
+	at_exit as_found
+	echo 2 >$tap_sysctl/perf_event_paranoid
+	echo 516 >$tap_sysctl/perf_event_mlock_kb
 }
 as_found() {
-	tap_restore
+	[ -z "$tap_paranoid" ] || echo "$tap_paranoid" >$tap_sysctl/perf_event_paranoid
+	[ -z "$tap_paranoid" ] || echo "$tap_mlock" >$tap_sysctl/perf_event_mlock_kb
+	tap_paranoid=
 	exec 8>&-
 }

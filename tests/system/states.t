@@ -227,7 +227,7 @@ user_python=/usr/bin/python3
 as_nobody() {
 	(cd "$alone" && TMPDIR=$alone && export TMPDIR && nobody "$@")
 }
-as_never_set_up
+default_settings
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -eq 2 ] && as_nobody "$user_python" -c '' &&
 	as_nobody "$GILTRACER" --version >/dev/null 2>&1; then
 	for kind in starved sleep; do

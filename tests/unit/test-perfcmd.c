@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "record/perfcmd.h"
-#include "record/perfwords.h"
 #include "tap.h"
 
 /* The arguments on one line, '|' between them. */
@@ -154,102 +153,6 @@ static void test_wakeups(void)
 	        "wake-ups and CPUs of everybody: no process, no switches by thread");
 }
 
-/* What giltracer-perf makes of the words is what perf would have been started with. */
-static void test_words(void)
-{
-	const char *const probes[] = { "giltracer_abc_012345:take_gil", "giltracer_a:b", NULL };
-	const char *const counters[] = { "page-faults", "cache-misses", NULL };
-	const char *const counted[] = { "page-faults", "cache-misses:u", NULL };
-	struct perf_plan plan = {
-		.perf = "/usr/bin/perf",
-		.output = "/a b/gil=.perf.data",
-		.pid = 42,
-		.control_fd = 7,
-		.ack_fd = 8,
-		.mmap_pages = 1024,
-		.buildid_mmap = true,
-		.aio = true,
-		.unswapped = true,
-		.probes = probes,
-		.counters = counters,
-		.waking = true,
-		.sched = true,
-		.stack_size = 4096,
-		.native = 2048,
-		.native_hz = 250,
-	};
-	char **words = perfwords_argv(&plan), *want;
-	struct perf_plan got = { 0 };
-	struct error err = { 0 };
-
-	is_str(words[1], "record", "the words of a plan");
-	ok(perfwords_parse(&got, words + 2, &err) == 0, "are a plan");
-	got.perf = plan.perf;
-	plan.counters = counted;
-	want = joined(&plan);
-	is_argv(&got, want, "the same, but that counters are of the program");
-	free(want);
-	perfwords_done(&got);
-	argv_free(words);
-}
-
-static void refuses(const char *word)
-{
-	char copy[64], output[] = "output=/x", pid[] = "pid=1", control[] = "control=3",
-		       ack[] = "ack=4";
-	char *const words[] = { output, pid, control, ack, copy, NULL };
-	struct perf_plan plan;
-	struct error err = { 0 };
-
-	snprintf(copy, sizeof(copy), "%s", word);
-	ok(perfwords_parse(&plan, words, &err) < 0 && strstr(err.text, word), "refused: %s", word);
-}
-
-static void test_refused_words(void)
-{
-	static const char *const bad[] = {
-		"everybody=1",
-		"-a",
-		"a",
-		"",
-		"=",
-		"pid=0",
-		"pid=-1",
-		"pid=1,2",
-		"pid= 1",
-		"pid=99999999999",
-		"output=x",
-		"output=",
-		"probe=sched:x",
-		"probe=giltracer_x",
-		"probe=giltracer_:",
-		"probe=giltracer_x:*",
-		"probe=giltracer_x/",
-		"probe=giltracer_x:a:u",
-		"counter=",
-		"counter=a:k",
-		"counter=a/b/",
-		"counter=-a",
-		"counter=a b",
-		"counter=a,b",
-		"pages=3",
-		"pages=0",
-		"pages=1048576",
-		"stack=7",
-		"stack=65536",
-		"hz=100000",
-		"waking=2",
-		"filter=x",
-	};
-	char pid[] = "pid=1", *const few[] = { pid, NULL };
-	struct perf_plan plan;
-	struct error err = { 0 };
-
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		refuses(bad[i]);
-	ok(perfwords_parse(&plan, few, &err) < 0 && strstr(err.text, "are needed"), "too few");
-}
-
 int main(void)
 {
 	test_native();
@@ -257,7 +160,5 @@ int main(void)
 	test_wakeups();
 	test_gil();
 	test_stacks();
-	test_words();
-	test_refused_words();
 	return done_testing();
 }

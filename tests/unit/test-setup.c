@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What setup plans, on a tracefs that is an ordinary folder; whose files it trusts; and what it
- * takes from processes that have a user's rights.
- */
+/* What setup takes back of earlier versions, what it does not do, and whose a file is. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,9 +10,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path_owner.h"
+#include "binary/image.h"
 #include "system/setup.h"
-#include "system/setup_kind.h"
-#include "system/stored_probes.h"
 #include "tap.h"
 
 static char top[] = "/tmp/test-setup.XXXXXX";
@@ -44,97 +39,56 @@ static void make_folder(const char *name, mode_t mode)
 	chmod(path, mode);
 }
 
-/* As Linux has it: all can go through the folders, root alone through the first. */
-static void make_tracefs(void)
-{
-	static const char *const events[] = { "sched_switch", "sched_waking",
-		                              "sched_migrate_task" };
-
-	make_folder("tracing", 0700);
-	make_folder("tracing/events", 0755);
-	make_folder("tracing/events/sched", 0755);
-	make_file("tracing/uprobe_events", 0640);
-	make_file("tracing/events/header_page", 0440);
-	make_file("tracing/events/header_event", 0440);
-	for (size_t i = 0; i < 3; i++) {
-		CLEANUP(free) char *dir = xasprintf("tracing/events/sched/%s", events[i]);
-		CLEANUP(free) char *id = xasprintf("%s/id", dir);
-		CLEANUP(free) char *format = xasprintf("%s/format", dir);
-
-		make_folder(dir, i == 2 ? 0750 : 0755);
-		make_file(id, 0440);
-		make_file(format, 0440);
-	}
-}
-
-static const struct setup_step *find(const struct setup_plan *plan, const struct setup_kind *kind,
-                                     const char *name)
+static bool exists(const char *name)
 {
 	CLEANUP(free) char *path = in_top(name);
 
-	for (size_t i = 0; i < plan->steps.n; i++)
-		if (plan->steps.v[i].kind == kind && !strcmp(plan->steps.v[i].target, path))
-			return &plan->steps.v[i];
-	return NULL;
+	return access(path, F_OK) == 0;
 }
 
-static size_t count(const struct setup_plan *plan, const struct setup_kind *kind)
+/* Setup once gave a group a program with capabilities and the scheduler's events. */
+static void test_earlier(void)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < plan->steps.n; i++)
-		n += plan->steps.v[i].kind == kind;
-	return n;
-}
-
-static void test_plan(void)
-{
-	struct setup_options options = { .group = "root", .self = "/x/gil tracer", .boot = "{}" };
+	CLEANUP(setup_state_done) struct setup_state state = { 0 };
 	CLEANUP(setup_plan_done) struct setup_plan plan = { 0 };
-	CLEANUP(setup_plan_done) struct setup_plan open = { 0 };
-	const struct setup_step *step;
+	CLEANUP(free) char *shared = in_top("shared");
+	CLEANUP(free)
+	char *text = xasprintf(
+		"{\"setup\": 1, \"done\": ["
+		"{\"kind\": \"share\", \"target\": \"%s/shared\", \"value\": "
+		"\"gid=%u,mode=440\", \"old\": \"gid=%u,mode=400\"},"
+		"{\"kind\": \"guard\", \"target\": \"%s/libexec/perf-for-members\", "
+		"\"value\": \"gid=0,sum=1\"},"
+		"{\"kind\": \"probes\", \"target\": \"giltracer_x_0\", \"value\": \"/x\"},"
+		"{\"kind\": \"file\", \"target\": \"%s/giltracer.service\", \"value\": "
+		"\"1\\n\"},"
+		"{\"kind\": \"link\", \"target\": \"%s/wants/giltracer.service\", \"value\": "
+		"\"../giltracer.service\"}]}",
+		top, (unsigned)getgid(), (unsigned)getgid(), top, top, top);
+	CLEANUP(free) char *path = in_top("setup.json");
+	struct error err = { .text = "" };
+	FILE *out = fopen(path, "w");
+	size_t superseded = 0;
+	struct stat st;
 
-	setup_plan_init(&plan, &options, NULL, 0);
-	ok(!count(&plan, &setup_sysctl), "no setting of the kernel is changed");
-	ok(!find(&plan, &setup_share, "tracing"), "nor the way to all of tracefs");
-	ok(!find(&plan, &setup_share, "tracing/uprobe_events"), "nor where probes are installed");
-	step = find(&plan, &setup_share, "tracing/events/sched/sched_switch/id");
-	ok(step, "an event of the scheduler's is shared");
-	is_str(step ? step->value : NULL, "gid=0,mode=440", "to be read");
-	step = find(&plan, &setup_share, "tracing/events/sched/sched_migrate_task");
-	is_str(step ? step->value : NULL, "gid=0,mode=750", "and a folder that is not for all");
-	ok(!find(&plan, &setup_share, "tracing/events/sched"), "others are as they were");
-	ok(count(&plan, &setup_bind) == 1 && count(&plan, &setup_guard) == 1,
-	   "by a way of its own");
-	ok(!count(&plan, &setup_file) && !count(&plan, &setup_link), "until the next boot");
-	options.everybody = options.persist = true;
-	setup_plan_init(&open, &options, NULL, 0);
-	ok(count(&open, &setup_sysctl) == 2, "--everybody changes settings");
-	ok(count(&open, &setup_file) == 3 && count(&open, &setup_link) == 1,
-	   "--persist has a unit");
-	ok(setup_is_superseded(&open.steps.v[1], &plan), "which a set-up without takes back");
-	ok(!setup_is_superseded(&plan.steps.v[0], &plan), "and nothing that it does itself");
-}
-
-static void test_share(void)
-{
-	CLEANUP(free) char *path = in_top("shared");
-	CLEANUP(free) char *want = xasprintf("gid=%u,mode=440", (unsigned)getgid());
-	struct setup_step step = { .kind = &setup_share, .target = path, .value = want };
-	CLEANUP(free) char *before = NULL;
-	CLEANUP(free) char *after = NULL;
-	struct error err = { 0 };
-
-	make_file("shared", 0400);
-	before = setup_share.current(&step);
-	ok(!setup_step_is_met(&step), "a file that is root's alone");
-	ok(setup_share.apply(&step, want, &err) == 0 && setup_step_is_met(&step), "is shared");
-	ok(setup_share.apply(&step, before, &err) == 0, "and not any more");
-	after = setup_share.current(&step);
-	is_str(after, before, "exactly as it was");
-	ok(setup_share.apply(&step, NULL, &err) < 0, "which has to be known");
-	unlink(path);
-	ok(!setup_step_is_met(&step), "a file that has gone is not shared");
+	ok(out && fputs(text, out) >= 0 && fclose(out) == 0, "what an earlier setup did");
+	make_folder("libexec", 0755);
+	make_folder("wants", 0755);
+	make_file("libexec/perf-for-members", 0750);
+	make_file("giltracer.service", 0644);
+	make_file("wants/giltracer.service", 0644);
+	make_file("shared", 0440);
+	ok(setup_state_load(&state, &err) == 0 && state.done.n == 5, "is understood: %s", err.text);
+	setup_plan_init(&plan, &state, false);
+	for (size_t i = 0; i < state.done.n; i++)
+		superseded += setup_is_superseded(&state.done.v[i], &plan);
+	ok(superseded == 5, "none of it is done any more");
+	for (size_t i = state.done.n; i-- > 0;)
+		ok(setup_undo(&state, i, &err) == 0, "it is undone: %s", err.text);
+	ok(!exists("libexec"), "the program with capabilities is gone");
+	ok(!exists("giltracer.service") && !exists("wants"), "and what root executed at boot");
+	ok(stat(shared, &st) == 0 && (st.st_mode & 07777) == 0400, "the group reads no more");
+	ok(!exists("setup.json"), "nothing remains to be undone");
 }
 
 /* link is one of user 12345 to a file that only root can change. */
@@ -149,14 +103,12 @@ static void test_owner_of_links(void)
 	CLEANUP(free) char *up = in_top("folder/../first");
 	CLEANUP(free) char *removed = in_top("removed");
 	CLEANUP(free) char *opened = NULL;
-	struct error err;
 	int fd;
 
 	make_folder("folder", 0755);
 	ok(symlink("link", first) == 0 && path_owner(first) == 12345,
 	   "a link in the middle of links decides");
 	ok(path_owner(up) == 12345, "also after a folder and back");
-	ok(path_check_roots(first, &err) < 0, "and it is not root's alone");
 	make_file("folder/file", 0755);
 	ok(symlink("folder", there) == 0 && lchown(there, 12345, 12345) == 0 &&
 	           path_owner(through) == 12345,
@@ -193,16 +145,12 @@ static void test_owner(void)
 	CLEANUP(free) char *path = in_top("file");
 	CLEANUP(free) char *inside = in_top("open/file");
 	CLEANUP(free) char *link = in_top("link");
-	struct error err = { 0 };
 
 	make_file("file", 0755);
 	make_folder("open", 0777);
 	make_file("open/file", 0755);
 	ok(symlink("/bin/sh", link) == 0, "a link");
-	ok(path_check_roots("/bin/sh", &err) == 0 && path_owner("/bin/sh") == 0, "the system's");
-	ok(path_check_roots(path, &err) < 0 && strstr(err.text, "through /tmp"),
-	   "what is below /tmp is not root's alone");
-	ok(path_check_roots("/nosuch/file", &err) < 0 && err.code == ENOENT, "nor what is nowhere");
+	ok(path_owner("/bin/sh") == 0, "the system's is root's");
 	ok(path_owner(path) == getuid(), "a file is its owner's");
 	if (getuid() == 0) {
 		ok(path_owner(inside) == 65534, "one that others can replace is nobody's");
@@ -215,72 +163,6 @@ static void test_owner(void)
 		ok(path_owner(link) == getuid(), "a link decides, too");
 	}
 	unlink(link);
-}
-
-static const char good[] =
-	"{'path': '/a b/lib', 'python': '/a b/python', 'build_id': 'abc', 'group': "
-	"'giltracer_abc_012345', 'dev': 1, 'ino': 2, 'size': 3, 'changed_ns': 4, 'frames': 2, "
-	"'probes': [{'event': 'take_gil', 'offset': 66, 'return': false, 'fetch': "
-	"'gil=+0x10(%di):u64'}, {'event': 'take_gil_ret', 'offset': 66, 'return': true}]}";
-
-/* good, with one text in it replaced. */
-static struct probe_set *read_set(const char *old, const char *new, struct error *err)
-{
-	const char *at = old ? strstr(good, old) : NULL;
-	CLEANUP(free)
-	char *text = at ? xasprintf("%.*s%s%s", (int)(at - good), good, new, at + strlen(old))
-	                : xstrdup(good);
-	struct probe_set *set = NULL;
-	json_auto_t *json = NULL;
-
-	for (char *s = text; *s; s++)
-		if (*s == '\'')
-			*s = '"';
-	json = json_loads(text, 0, NULL);
-	return json && stored_probes_read(&set, json, err) == 0 ? set : NULL;
-}
-
-static void test_stored(void)
-{
-	static const char *const bad[][2] = {
-		{ "/a b/lib", "lib" },
-		{ "/a b/lib", "/a\\nb" },
-		{ "take_gil'", "take gil'" },
-		{ "take_gil'", "a/b'" },
-		{ "take_gil'", "'" },
-		{ "%di):u64", "%di):u64\\n-:x" },
-		{ "66", "-1" },
-		{ "giltracer_abc_012345", "sched" },
-		{ "[{", "[7, {" },
-		{ "'ino': 2", "'ino': 'x'" },
-		{ "'probes'", "'x'" },
-		{ "%di", "%di;" },
-	};
-	struct error err = { 0 };
-	struct probe_set *set = read_set(NULL, NULL, &err), *again = NULL;
-	json_auto_t *json = set ? stored_probes_write(set) : NULL;
-
-	ok(set && set->probes.n == 2 && set->probes.v[1].ret && !set->probes.v[1].fetch,
-	   "a set of probes is read");
-	ok(json && stored_probes_read(&again, json, &err) == 0 && again->identity.size == 3 &&
-	           again->probes.v[0].offset == 66 && !strcmp(again->path, set->path) &&
-	           !strcmp(again->probes.v[0].fetch, set->probes.v[0].fetch),
-	   "and written, and read again");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		CLEANUP(probe_set_free)
-		struct probe_set *wrong = read_set(bad[i][0], bad[i][1], &err);
-
-		ok(!wrong, "refused: %s instead of %s", bad[i][1], bad[i][0]);
-	}
-	ok(stored_probes_verify(set, &err) < 0 && err.code == ENOENT, "its file is not there");
-	free(set->path);
-	set->path = xstrdup("/bin/sh");
-	ok(stored_probes_verify(set, &err) < 0 && strstr(err.text, "was replaced"), "or another");
-	ok(image_identify(&set->identity, "/bin/sh") && stored_probes_verify(set, &err) < 0 &&
-	           strstr(err.text, "another build"),
-	   "or of another build");
-	probe_set_free(set);
-	probe_set_free(again);
 }
 
 /* Whoever changes a file can set back when its contents were changed. */
@@ -341,18 +223,11 @@ static void test_not_recorded(void)
 
 int main(void)
 {
-	CLEANUP(free) char *tracefs = mkdtemp(top) ? in_top("tracing") : NULL;
-	CLEANUP(free) char *run = in_top("run");
 	struct error ignored;
 
-	ok(tracefs && setenv("GILTRACER_TRACEFS", tracefs, 1) == 0 &&
-	           setenv("GILTRACER_RUNDIR", run, 1) == 0,
-	   "a tracefs of its own");
-	make_tracefs();
-	test_plan();
-	test_share();
+	ok(mkdtemp(top) && setenv("GILTRACER_STATEDIR", top, 1) == 0, "a folder of its own");
+	test_earlier();
 	test_owner();
-	test_stored();
 	test_identity();
 	test_not_recorded();
 	file_remove_tree(top, &ignored);
