@@ -14,6 +14,33 @@ records() {
 	rm -f page.html doc.json
 }
 
+# own_settings COMMAND…: run it with settings of the kernel that are ordinary files in the scratch folder.
+mkdir kernel
+own_settings() {
+	# shellcheck disable=SC2016 # the inner shell's
+	env GILTRACER_STATEDIR="$scratch/state" unshare -m sh -ec 'for name in perf_event_paranoid perf_event_mlock_kb; do
+		mount --bind "$0/kernel/$name" "/proc/sys/kernel/$name"
+	done
+	exec "$@"' "$scratch" "$@"
+}
+
+# sets_up PROGRAM NAME COMMAND…: setup works with the program, and the command undoes it.
+sets_up() {
+	if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
+		skip 'run as root, where there are mount namespaces' "$2 sets up"
+		return
+	fi
+	echo 4 >kernel/perf_event_paranoid
+	echo 00516 >kernel/perf_event_mlock_kb
+	ok "$2 sets up" own_settings "$1" setup
+	is "$(cat kernel/*)" "$(printf '16896\n2')" "$2: what ordinary users need"
+	name=$2
+	shift 2
+	ok "$name: undone" own_settings "$@"
+	is "$(cat kernel/*)" "$(printf '00516\n4')" "$name: as it was"
+	ok "$name: no state is left" test ! -e state
+}
+
 if want dh_gencontrol 'make deb' && want dpkg-deb 'make deb'; then
 	at_exit "rm -f '$top_builddir'/giltracer_*.deb"
 	ok 'make deb' make -s -C "$top_builddir" deb
@@ -26,6 +53,10 @@ if want dh_gencontrol 'make deb' && want dpkg-deb 'make deb'; then
 	like "$(dpkg-deb -f "$deb" Depends)" 'libjansson4.*libyaml' 'it depends on its libraries'
 	ok 'the manual is compressed' test -s unpacked/usr/share/man/man1/giltracer.1.gz
 	records unpacked/usr/bin/giltracer 'the Debian package'
+	ok 'its scripts' dpkg-deb -e "$deb" control
+	sets_up unpacked/usr/bin/giltracer 'the Debian package' \
+		env PATH="$scratch/unpacked/usr/bin:$PATH" sh control/prerm remove
+	is "$(find unpacked -type f -perm /6000)" '' 'no file has privileges'
 fi
 
 if want patchelf 'make wheel' && want wheel 'make wheel'; then
@@ -49,6 +80,7 @@ if want patchelf 'make wheel' && want wheel 'make wheel'; then
 import sys, giltracer
 assert giltracer.command() == sys.prefix + "/bin/giltracer", giltracer.command()'
 	records fresh/bin/giltracer 'the wheel'
+	sets_up fresh/bin/giltracer 'the wheel' fresh/bin/giltracer setup --undo
 fi
 
 leaves_nothing
