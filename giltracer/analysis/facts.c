@@ -9,6 +9,8 @@
 #include "model/probe_cost.h"
 #include "trace/names.h"
 
+#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
+
 const struct recording_pass *recording_main_pass(const struct recording *recording)
 {
 	for (size_t i = 0; i < recording->pass_count; i++)
@@ -35,7 +37,8 @@ struct facts_shares facts_shares(const struct model_thread *t)
 	uint64_t life = t->end_ns - t->start_ns;
 
 	return (struct facts_shares){
-		.no_gil = facts_percent(model_thread_no_gil_ns(t), life),
+		.no_gil = facts_percent(model_thread_no_gil_ns(t) - t->gil_ns[GIL_LOCK_WAIT], life),
+		.lock_wait = facts_percent(t->gil_ns[GIL_LOCK_WAIT], life),
 		.hold = facts_percent(t->gil_ns[GIL_HOLD], life),
 		.wait = facts_percent(model_thread_wait_ns(t), life),
 		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], life),
@@ -43,6 +46,14 @@ struct facts_shares facts_shares(const struct model_thread *t)
 		.probes = facts_percent(t->probe_cost_ns, life),
 		.calls = facts_percent(t->calls_cost_ns, life),
 	};
+}
+
+bool facts_locks_matter(const struct model *model)
+{
+	for (size_t i = 0; i < model->threads.n; i++)
+		if (facts_shares(&model->threads.v[i]).lock_wait >= LEAST_PERCENT)
+			return true;
+	return false;
 }
 
 bool facts_calls_matter(const struct model *model)

@@ -6,11 +6,11 @@
 #include "analysis/recording.h"
 
 /**
- * Percentages of a thread's life; the first five add up to 100. The estimated costs of the probes
+ * Percentages of a thread's life; the first six add up to 100. The estimated costs of the probes
  * and of recording calls are included in them. 0 for an empty life.
  */
 struct facts_shares {
-	double no_gil, hold, wait, free_wait, unknown;
+	double no_gil, lock_wait, hold, wait, free_wait, unknown;
 	double probes, calls;
 };
 
@@ -22,6 +22,9 @@ struct facts_states {
 };
 
 struct facts_states facts_states(const struct model_thread *thread);
+
+/* Whether any thread waited for locks for a share of its life that is not printed as 0.0 %. */
+bool facts_locks_matter(const struct model *model);
 
 /* Whether recording calls cost any thread so much that it would be a caveat if probes did. */
 bool facts_calls_matter(const struct model *model);

@@ -379,6 +379,23 @@ static void blame_state(struct blaming *b, uint32_t thread, enum gil_state state
 	add_rows(b, thread, state);
 }
 
+/* A thread executes no Python between its release of the GIL and its wait for a lock. */
+static void set_frames(struct lane *lane)
+{
+	uint32_t frame = 0;
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		struct span *s = &lane->spans.v[i];
+
+		if (s->state == GIL_HOLD)
+			frame = s->gil.frame;
+		else if (s->state == GIL_UNKNOWN)
+			frame = 0;
+		else if (s->state == GIL_LOCK_WAIT && !s->gil.frame)
+			s->gil.frame = frame;
+	}
+}
+
 void locks_finish(struct model *m)
 {
 	struct blaming b = {
@@ -395,6 +412,7 @@ void locks_finish(struct model *m)
 		m->locks.v[i].of = names_get(names, m->priv->locks.v[i].of);
 	b.ledger.rows = xcalloc(m->threads.n + 2, sizeof(*b.ledger.rows));
 	for (uint32_t i = 0; i < m->threads.n; i++) {
+		set_frames(&m->threads.v[i].gil);
 		blame_state(&b, i, GIL_LOCK_WAIT);
 		blame_state(&b, i, GIL_STOPPED);
 	}

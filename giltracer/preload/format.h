@@ -83,7 +83,23 @@ enum preload_type {
 	PRELOAD_OF_FRAME,  /* number of PRELOAD_FRAMES, 0: unknown */
 	PRELOAD_OF_ASKED,  /* stamp of the first request for the next RELEASE */
 	PRELOAD_OF_DELAY,  /* ns since then in which it is not known to have computed or slept */
+
+	PRELOAD_OF_LOCK, /* address of the lock << PRELOAD_LOCK_BITS | enum preload_lock_event */
+	PRELOAD_LOCK,    /* that event happens to the lock; always follows a PRELOAD_OF_LOCK */
 };
+
+/* The events of a lock of the program. A wait is recorded in a thread that has had a GIL. */
+enum preload_lock_event {
+	PRELOAD_LOCK_WAITS =
+		1,          /* the thread begins to wait for a lock that another thread has taken */
+	PRELOAD_LOCK_IDLES, /* it waits for a lock that it took itself, or for an event: for a signal */
+	PRELOAD_LOCK_PARKS, /* it waits for a PyMutex, of which is not known which thread took it */
+	PRELOAD_LOCK_GOT,   /* the end of a wait */
+	PRELOAD_LOCK_LEFT,  /* the end of a wait by a time-out or a signal handler */
+	PRELOAD_LOCK_POSTS, /* the thread releases the lock while others wait for it */
+};
+
+#define PRELOAD_LOCK_BITS 3
 
 /*
  * Python calls: each running thread has a file PID.STAMP.N.calls, with the same header except for

@@ -6,6 +6,7 @@
  */
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/locks.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -143,6 +144,7 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	struct gil *g;
 
 	frames_begin(python_symbol);
+	locks_begin(python_symbol);
 	add(mutex, cond, switch_cond);
 	g = gils_search_mutex(mutex);
 	if (!g)
@@ -209,6 +211,7 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 		return;
 	count_begin();
 	frames_begin(python_symbol);
+	locks_begin(python_symbol);
 	add(me->mutex[0].object, me->cond.object, cond);
 }
 

@@ -122,6 +122,7 @@ struct init_call {
  * @slot: in which it is counted, with slot_gil and slot_number; NULL: none
  * @group: of the slot
  * @was_counted: it has had a slot before
+ * @putting_lock: it writes the two records of an event of a lock
  * @recording: process.recording when this was written
  */
 struct self {
@@ -135,7 +136,7 @@ struct self {
 	uint32_t group;
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
-	bool was_counted;
+	bool was_counted, putting_lock;
 	struct init_call mutex[2], cond;
 	uint32_t recording;
 };
@@ -179,6 +180,10 @@ static inline uint64_t clock_stamp_after(void)
 /* libc's functions, for a GIL's mutex if we lock it ourselves. */
 void real_lock(pthread_mutex_t *mutex);
 void real_unlock(pthread_mutex_t *mutex);
+
+/* Finds the function that ours replaces, of this version if there are several; NULL: the default
+ * one. *ret is unchanged if there is none. */
+void real_find(void *ret, const char *name, const char *version);
 
 /* Our functions, terminated by a name of NULL. @needed: any CPython with a GIL calls it */
 struct interposed {

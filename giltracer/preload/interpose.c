@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -50,7 +51,7 @@ FIRST(cond_signal, (pthread_cond_t * c), c)
 FIRST(cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), c, m)
 FIRST(cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *t), c, m, t)
 
-static void find(void *ret, const char *name, const char *version)
+void real_find(void *ret, const char *name, const char *version)
 {
 	void *function = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
 
@@ -69,16 +70,16 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	if (finding)
 		return;
 	finding = true;
-	find(&real_mutex_init, "pthread_mutex_init", NULL);
-	find(&real_mutex_destroy, "pthread_mutex_destroy", NULL);
-	find(&real_mutex_trylock, "pthread_mutex_trylock", NULL);
-	find(&real_mutex_unlock, "pthread_mutex_unlock", NULL);
-	find(&real_cond_init, "pthread_cond_init", COND_VERSION);
-	find(&real_cond_signal, "pthread_cond_signal", COND_VERSION);
-	find(&real_cond_wait, "pthread_cond_wait", COND_VERSION);
-	find(&real_cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
-	find(&real_mutex_lock, "pthread_mutex_lock", NULL);
-	find(&real_exit, "_exit", NULL);
+	real_find(&real_mutex_init, "pthread_mutex_init", NULL);
+	real_find(&real_mutex_destroy, "pthread_mutex_destroy", NULL);
+	real_find(&real_mutex_trylock, "pthread_mutex_trylock", NULL);
+	real_find(&real_mutex_unlock, "pthread_mutex_unlock", NULL);
+	real_find(&real_cond_init, "pthread_cond_init", COND_VERSION);
+	real_find(&real_cond_signal, "pthread_cond_signal", COND_VERSION);
+	real_find(&real_cond_wait, "pthread_cond_wait", COND_VERSION);
+	real_find(&real_cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
+	real_find(&real_mutex_lock, "pthread_mutex_lock", NULL);
+	real_find(&real_exit, "_exit", NULL);
 }
 
 /* Our own locking, which is not interposed. */
@@ -389,6 +390,11 @@ const struct interposed interposed[] = {
 	ENTRY(pthread_cond_signal, true),
 	ENTRY(pthread_cond_wait, true),
 	ENTRY(pthread_cond_timedwait, true),
+	ENTRY(sem_wait, false),
+	ENTRY(sem_timedwait, false),
+	ENTRY(sem_clockwait, false),
+	ENTRY(sem_trywait, false),
+	ENTRY(sem_post, false),
 	ENTRY(_exit, false),
 	{ NULL, NULL, false },
 };

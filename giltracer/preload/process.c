@@ -2,6 +2,7 @@
 /* The process: its unique name for files, and its log. */
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/locks.h"
 #include "preload/calls.h"
 
 #include <errno.h>
@@ -237,6 +238,7 @@ static void in_child(void)
 	struct self parent;
 
 	gils_in_child();
+	locks_in_child();
 	count_in_child();
 	parent = self;
 	if (!process.on)

@@ -144,9 +144,10 @@ struct beside {
 	struct side gil, perf;
 };
 
+/* Events of GILs and locks, which the library records. */
 static bool is_of_gil(const struct event *ev)
 {
-	return ev->type <= EV_SAVE;
+	return ev->type <= EV_UNPARK;
 }
 
 /* Fetches the next event that is used from this side. */

@@ -5,6 +5,7 @@
 #include "preload/calls_python.h"
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/locks.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -48,6 +49,10 @@ void frames_again(void)
 }
 
 void gils_in_child(void)
+{
+}
+
+void locks_in_child(void)
 {
 }
 

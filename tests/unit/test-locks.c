@@ -45,6 +45,31 @@ static void test_lock(void)
 	is_u64(m->locks.v[0].wait_ns, 100, "the lock has the sum of its waits");
 }
 
+/* With a GIL, a thread releases it before it waits for a lock of the program. */
+static void test_with_gil(void)
+{
+	begin_whole();
+	new_thread(110, 8, 7);
+	release(140, 7);
+	released(141, 7);
+	request(150, 8);
+	acquire(151, 8);
+	feed(200, 8, EV_RELEASE, EV(.gil = { .address = gil_now, .frame = 3 }));
+	released(201, 8);
+	parks(210, 8, LOCK, PARK_LOCK);
+	unparks(300, 7, LOCK);
+	parked(310, 8);
+	request(312, 8);
+	acquire(320, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 150:F 151:H 200:N 210:L 310:N 312:F 320:H/ 1000",
+	       "the wait for the lock is a part of the time without the GIL");
+	is_u64(thread(8)->gil.spans.v[4].gil.frame, 3,
+	       "its frame is that in which the GIL was released");
+	is_u64(lock_blame(8, 7), 90, "it is charged to the thread that released the lock");
+	is_u64(lock_blame(8, MODEL_NONE), 10, "until it did");
+}
+
 static void test_releases(void)
 {
 	struct model_blocked_list list = { 0 };
@@ -292,6 +317,7 @@ static void test_exit(void)
 int main(void)
 {
 	test_lock();
+	test_with_gil();
 	test_releases();
 	test_page();
 	test_own();

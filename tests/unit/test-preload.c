@@ -81,7 +81,8 @@ static void start_folder(void)
 static const char *const names[] = {
 	[EV_REQUEST] = "request",   [EV_ACQUIRE] = "acquire", [EV_RELEASE] = "release",
 	[EV_RELEASED] = "released", [EV_FORK] = "fork",       [EV_EXIT] = "exit",
-	[EV_COMM] = "comm",         [EV_LOST] = "lost"
+	[EV_COMM] = "comm",         [EV_LOST] = "lost",       [EV_PARK] = "park",
+	[EV_PARKED] = "parked",     [EV_UNPARK] = "unpark"
 };
 
 /* All events, as "tid name@time ", and how many files are not whole. */
@@ -99,9 +100,15 @@ static char *events(void)
 		         strrchr(err.text, '/') ? strrchr(err.text, '/') + 1 : err.text);
 		return text;
 	}
-	while (source_next(source, &ev, &err) > 0 && len < sizeof(text) - 64)
+	while (source_next(source, &ev, &err) > 0 && len < sizeof(text) - 64) {
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%u %s@%" PRIu64 " ",
 		                        ev.tid, names[ev.type], ev.time_ns);
+		if (ev.type == EV_PARK || ev.type == EV_UNPARK)
+			len += (size_t)snprintf(
+				text + len, sizeof(text) - len, "%s%#" PRIx64 " ",
+				ev.type == EV_PARK && ev.park.kind == PARK_EVENT ? "event " : "",
+				ev.park.address);
+	}
 	if (source->stats.unfinished)
 		snprintf(text + len, sizeof(text) - len, "unfinished %" PRIu64,
 		         source->stats.unfinished);
@@ -130,6 +137,33 @@ static void test_turns(void)
 	       "release@1150 "
 	       "8 acquire@1200 7 released@1250 8 release@1300 8 released@1300 8 exit@1350 ",
 	       "the records of two threads as events in the order of time");
+}
+
+static void lock(const char *name, uint64_t stamp, uint64_t address, unsigned event)
+{
+	record(name, address << PRELOAD_LOCK_BITS | event, PRELOAD_OF_LOCK);
+	record(name, stamp, PRELOAD_LOCK);
+}
+
+static void test_locks(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	lock("7.100.0.gil", 300, 0x7fff12345678, PRELOAD_LOCK_WAITS);
+	lock("7.100.0.gil", 420, 0x7fff12345678, PRELOAD_LOCK_GOT);
+	lock("7.100.0.gil", 500, 0x10, PRELOAD_LOCK_IDLES);
+	lock("7.100.0.gil", 600, 0x10, PRELOAD_LOCK_LEFT);
+	record("7.100.0.gil", 620, PRELOAD_LOCK);
+	lock("7.100.0.gil", 640, 0x10, 7);
+	begin_stream("7.100.1.gil", 7, 100);
+	thread("7.100.1.gil", 210, 8);
+	lock("7.100.1.gil", 400, 0x7fff12345678, PRELOAD_LOCK_POSTS);
+	is_str(events(),
+	       "7 comm@1100 8 fork@1105 7 park@1150 0x7fff12345678 8 unpark@1200 0x7fff12345678 "
+	       "7 parked@1210 7 park@1250 event 0x10 7 parked@1300 ",
+	       "waits for locks, what ends them, and waits for signals; nothing of unknown events");
 }
 
 static void test_same_stamp(void)
@@ -366,6 +400,7 @@ int main(void)
 	if (!mkdtemp(dir))
 		return 99;
 	test_turns();
+	test_locks();
 	test_same_stamp();
 	test_children();
 	test_unwritten();

@@ -72,15 +72,19 @@ static void put_states(struct jsonw *w, const struct model_thread *t)
 	jsonw_end(w);
 }
 
-static void put_blocked(struct jsonw *w, const struct model_thread *t)
+static void put_lock_waits(struct jsonw *w, const struct model_thread *t)
 {
 	jsonw_u64(w, "lock_wait_ns", t->gil_ns[GIL_LOCK_WAIT]);
+	jsonw_u64(w, "lock_waits", t->lock_waits);
+	jsonw_u64(w, "longest_lock_wait_ns", t->longest_lock_wait_ns);
+}
+
+static void put_stops(struct jsonw *w, const struct model_thread *t)
+{
 	jsonw_u64(w, "stopped_ns", t->gil_ns[GIL_STOPPED]);
 	jsonw_u64(w, "stopping_ns", t->gil_ns[GIL_STOPPING]);
-	jsonw_u64(w, "lock_waits", t->lock_waits);
 	jsonw_u64(w, "stops", t->stops);
 	jsonw_u64(w, "worlds_stopped", t->worlds_stopped);
-	jsonw_u64(w, "longest_lock_wait_ns", t->longest_lock_wait_ns);
 	jsonw_u64(w, "longest_stop_ns", t->longest_stop_ns);
 	jsonw_u64(w, "longest_stopping_ns", t->longest_stopping_ns);
 }
@@ -108,8 +112,10 @@ void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uin
 	jsonw_u64(w, "free_waits", t->free_waits);
 	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
 	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
+	if (locks_recorded(pass))
+		put_lock_waits(w, t);
 	if (pass->free_threaded)
-		put_blocked(w, t);
+		put_stops(w, t);
 	put_states(w, t);
 	jsonw_u64(w, "unseen_runnable_ns", t->unseen_runnable_ns);
 }
@@ -188,7 +194,7 @@ static void put_shortened(struct jsonw *w, const struct recording_pass *pass, si
 		size_t n, most;
 	} lists[] = {
 		{ "blame", m->blame.n, most },
-		{ "lock_blame", pass->free_threaded ? m->lock_blame.n : 0, most },
+		{ "lock_blame", m->lock_blame.n, most },
 		{ "starvation", m->cpu_blame.n, most },
 		{ "tasks", pass->slices && pass->slices->tasks ? pass->slices->tasks->v.n : 0,
 		  tasks_json_most(most) },
@@ -264,7 +270,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	put_threads(&w, a);
 	put_gils(&w, a->model);
 	put_blame(&w, a, most);
-	if (pass->free_threaded)
+	if (locks_recorded(pass))
 		locks_json(&w, a, most);
 	functions_json(&w, pass);
 	patterns_json(&w, pass);

@@ -26,19 +26,20 @@ struct thread_column {
 
 /* clang-format off */
 
-/* The last two columns are shown only if they matter. */
-#define COSTS 2
+/* Some columns are shown only if they matter: see of_gil. */
+enum gil_column { NO_GIL, LOCK_WAIT, PROBES = 8, CALLS };
 
 static const struct thread_column gil_columns[] = {
-	SHARE(PHRASE_h_no_gil, facts_shares, no_gil),
+	[NO_GIL] = SHARE(PHRASE_h_no_gil, facts_shares, no_gil),
+	[LOCK_WAIT] = SHARE(PHRASE_h_lock_wait, facts_shares, lock_wait),
 	SHARE(PHRASE_h_has_gil, facts_shares, hold),
 	SHARE(PHRASE_h_gil_wait, facts_shares, wait),
 	SHARE(PHRASE_h_free_wait, facts_shares, free_wait),
 	SHARE(PHRASE_h_unknown, facts_shares, unknown),
 	TIME(PHRASE_h_longest_wait, longest_wait_ns),
 	TIME(PHRASE_h_longest_hold, longest_hold_ns),
-	SHARE(PHRASE_h_probes, facts_shares, probes),
-	SHARE(PHRASE_h_calls, facts_shares, calls),
+	[PROBES] = SHARE(PHRASE_h_probes, facts_shares, probes),
+	[CALLS] = SHARE(PHRASE_h_calls, facts_shares, calls),
 };
 
 static const struct thread_column lock_columns[] = {
@@ -131,13 +132,16 @@ static void put_states(struct row *row, const struct thread_columns *columns,
 
 static struct thread_columns of_gil(const struct model *model)
 {
-	struct thread_columns ret = all_of(gil_columns, COUNT(gil_columns) - COSTS);
+	const bool shown[COUNT(gil_columns)] = {
+		[LOCK_WAIT] = facts_locks_matter(model),
+		[PROBES] = model->caveats[CAVEAT_PROBE_COST],
+		[CALLS] = facts_calls_matter(model),
+	};
+	struct thread_columns ret = { .put = put_gil_shares };
 
-	if (model->caveats[CAVEAT_PROBE_COST])
-		ret.v[ret.n++] = &gil_columns[COUNT(gil_columns) - COSTS];
-	if (facts_calls_matter(model))
-		ret.v[ret.n++] = &gil_columns[COUNT(gil_columns) - COSTS + 1];
-	ret.put = put_gil_shares;
+	for (size_t i = 0; i < COUNT(gil_columns); i++)
+		if ((i != LOCK_WAIT && i < PROBES) || shown[i])
+			ret.v[ret.n++] = &gil_columns[i];
 	return ret;
 }
 

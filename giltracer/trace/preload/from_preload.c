@@ -16,6 +16,9 @@
 #include "trace/pycode.h"
 #include "trace/stacks.h"
 
+/* Longer than the code of Condition.wait, in bytes. */
+#define FINALLY_CODE_MAX 4096
+
 /**
  * @heap: indices of streams with records, the earliest stamp first
  * @pending: events of the last record that have not been yielded yet
@@ -204,11 +207,56 @@ static uint32_t add_frame(struct from_preload *fp, const struct preload_code *co
 	return preload_log_is_own(&fp->log, code) ? 0 : stacks_id(fp->source.frames, &frame);
 }
 
-static uint32_t add_list(struct from_preload *fp, const struct preload_process *p,
-                         const struct preload_list *list)
+/* Whether the code is the function of this name, or a method of it, in threading.py. */
+static bool is_threading(const struct preload_code *code, const char *name)
+{
+	static const char file[] = "/threading.py";
+	size_t len = strlen(name), file_len = strlen(file);
+
+	return code->name_len >= len && !memcmp(code->name + code->name_len - len, name, len) &&
+	       (code->name_len == len || code->name[code->name_len - len - 1] == '.') &&
+	       code->file_len >= file_len &&
+	       !memcmp(code->file + code->file_len - file_len, file, file_len);
+}
+
+/* The compiler copies the body of a finally clause, so that its lines are in several places. */
+static bool is_copied(const struct preload_code *code, int32_t offset)
+{
+	uint32_t line = pycode_table_line(code->minor, code->first_line, code->table,
+	                                  code->table_len, offset);
+	uint32_t before = 0, places = 0;
+
+	for (int32_t at = 0; at < FINALLY_CODE_MAX && places < 2; at += 2) {
+		uint32_t now = pycode_table_line(code->minor, code->first_line, code->table,
+		                                 code->table_len, at);
+
+		places += now == line && before != line;
+		before = now;
+	}
+	return places > 1;
+}
+
+/*
+ * What a thread waits for that waits for a lock in this code. Thread.join waits for a lock that the
+ * other thread has until it ends. If locks are PyMutexes, the library cannot tell whether a
+ * thread in Condition.wait waits for the lock that stands for the notification, or for the
+ * condition's own lock afterwards, which it takes in a finally clause.
+ */
+static enum preload_wait wait_in(const struct preload_code *code, int32_t offset)
+{
+	if (is_threading(code, "_wait_for_tstate_lock") || is_threading(code, "_shutdown"))
+		return PRELOAD_WAIT_SIGNAL;
+	if (is_threading(code, "Condition.wait") && !is_copied(code, offset))
+		return PRELOAD_WAIT_NOTICE;
+	return PRELOAD_WAIT_ANY;
+}
+
+static void add_list(struct from_preload *fp, const struct preload_process *p,
+                     struct preload_list *list)
 {
 	uint32_t stack = 0;
 
+	list->wait = PRELOAD_WAIT_ANY;
 	for (uint32_t i = list->count; i-- > 0;) {
 		struct preload_frame frame;
 		uint32_t code;
@@ -217,8 +265,15 @@ static uint32_t add_list(struct from_preload *fp, const struct preload_process *
 		code = preload_log_code(p, frame.function);
 		stack = code == IDMAP_NONE ? 0
 		                           : add_frame(fp, &p->codes.v[code], frame.offset, stack);
+		if (code == IDMAP_NONE)
+			continue;
+		/* A thread that waits in Condition.wait for a semaphore waits for its turn. */
+		if (i == 1 && is_threading(&p->codes.v[code], "acquire"))
+			list->wait = PRELOAD_WAIT_TURN;
+		else if (i == 0 && list->wait == PRELOAD_WAIT_ANY)
+			list->wait = wait_in(&p->codes.v[code], frame.offset);
 	}
-	return stack;
+	list->stack = stack;
 }
 
 static void add_frames(struct from_preload *fp)
@@ -227,7 +282,7 @@ static void add_frames(struct from_preload *fp)
 		struct preload_process *p = &fp->log.processes.v[i];
 
 		for (size_t j = 0; j < p->lists.n; j++)
-			p->lists.v[j].stack = add_list(fp, p, &p->lists.v[j]);
+			add_list(fp, p, &p->lists.v[j]);
 	}
 }
 

@@ -22,11 +22,20 @@ struct preload_code {
 	const uint8_t *table;
 };
 
+/* What is known from its frames about a thread that waits for a lock. */
+enum preload_wait {
+	PRELOAD_WAIT_ANY,    /* nothing */
+	PRELOAD_WAIT_SIGNAL, /* it waits for a signal */
+	PRELOAD_WAIT_NOTICE, /* the same, if the lock is a PyMutex */
+	PRELOAD_WAIT_TURN,   /* it waits for its turn */
+};
+
 /* The frames of a release, innermost first: count of struct preload_frame, in the file's format.
- * stack: set by the reader. */
+ * stack and wait are set by the reader. */
 struct preload_list {
 	const uint8_t *frames;
 	uint32_t count, stack;
+	enum preload_wait wait;
 };
 
 /**

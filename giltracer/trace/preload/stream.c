@@ -26,6 +26,9 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 	case PRELOAD_OF_DELAY:
 		s->delay_ns = number;
 		return false;
+	case PRELOAD_OF_LOCK:
+		s->lock = number;
+		return false;
 	default:
 		return true;
 	}
@@ -141,11 +144,18 @@ static unsigned acquired(struct preload_stream *s, struct event *ret)
 	return n;
 }
 
-static uint32_t stack_of_list(const struct preload_stream *s)
+static const struct preload_list *list_of(const struct preload_stream *s)
 {
 	uint32_t i = preload_log_list(s->process, s->list);
 
-	return i == IDMAP_NONE ? 0 : s->process->lists.v[i].stack;
+	return i == IDMAP_NONE ? NULL : &s->process->lists.v[i];
+}
+
+static uint32_t stack_of_list(const struct preload_stream *s)
+{
+	const struct preload_list *list = list_of(s);
+
+	return list ? list->stack : 0;
 }
 
 /* For how long the thread had a CPU and did not release the GIL after a request. */
@@ -172,6 +182,43 @@ static unsigned of_gil(struct preload_stream *s, struct event *ret, enum event_t
 	return 1;
 }
 
+static bool is_for_signal(unsigned event, enum preload_wait wait)
+{
+	if (event == PRELOAD_LOCK_IDLES)
+		return wait != PRELOAD_WAIT_TURN;
+	return wait == PRELOAD_WAIT_SIGNAL ||
+	       (event == PRELOAD_LOCK_PARKS && wait == PRELOAD_WAIT_NOTICE);
+}
+
+static unsigned of_lock(struct preload_stream *s, struct event *ret)
+{
+	const struct preload_list *list = list_of(s);
+	unsigned event = s->lock % (1u << PRELOAD_LOCK_BITS);
+
+	ret->park.address = s->lock >> PRELOAD_LOCK_BITS;
+	s->lock = 0;
+	switch (event) {
+	case PRELOAD_LOCK_WAITS:
+	case PRELOAD_LOCK_IDLES:
+	case PRELOAD_LOCK_PARKS:
+		ret->type = EV_PARK;
+		ret->park.kind = is_for_signal(event, list ? list->wait : PRELOAD_WAIT_ANY)
+		                         ? PARK_EVENT
+		                         : PARK_LOCK;
+		return 1;
+	case PRELOAD_LOCK_GOT:
+	case PRELOAD_LOCK_LEFT:
+		ret->type = EV_PARKED;
+		return 1;
+	case PRELOAD_LOCK_POSTS:
+		ret->type = EV_UNPARK;
+		return 1;
+	default:
+		s->unknown++;
+		return 0;
+	}
+}
+
 static unsigned decode(struct preload_stream *s, struct event *ret)
 {
 	switch (s->type) {
@@ -193,6 +240,8 @@ static unsigned decode(struct preload_stream *s, struct event *ret)
 		s->alive = false;
 		ret->type = EV_EXIT;
 		return 1;
+	case PRELOAD_LOCK:
+		return of_lock(s, ret);
 	case PRELOAD_ASKED:
 	case PRELOAD_LEFT:
 		return 0;

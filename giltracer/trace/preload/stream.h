@@ -31,7 +31,7 @@ struct preload_stream {
 	unsigned type;
 	uint64_t gil;
 	bool waiting, alive, unlogged;
-	uint64_t list, asked_stamp, delay_ns;
+	uint64_t list, lock, asked_stamp, delay_ns;
 	uint32_t stack;
 	size_t near;
 	uint64_t unwritten, unwritten_stamp;

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The locks of the program. Every lock that Python code can wait for ends in a semaphore of libc:
+ *
+ *	semaphores	are the locks of older CPythons; a wait follows a sem_trywait that failed,
+ *			without the GIL
+ *	PyMutexes	are those of newer ones, as are events: a thread that waits for one is in
+ *			the parking lot (Python/parking_lot.c). It has a struct wait_entry on its
+ *			stack, in which the semaphore follows the argument of the park and the
+ *			address of the lock
+ *
+ * A wait is recorded if an attempt without waiting fails, so that nothing is recorded where nobody
+ * waits. Whoever posts a semaphore that a thread waits for releases the lock: the table of waits
+ * below tells which lock that is.
+ */
+#include "preload/locks.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <time.h>
+
+#include "preload/internal.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The wait_entry is in the frame of _PyParkingLot_Park(), one or two calls above ours. */
+#define STACK_NEAR 4096
+
+static struct {
+	int (*wait)(sem_t *sem);
+	int (*trywait)(sem_t *sem);
+	int (*timedwait)(sem_t *sem, const struct timespec *until);
+	int (*clockwait)(sem_t *sem, clockid_t clock, const struct timespec *until);
+	int (*post)(sem_t *sem);
+} real;
+
+static __attribute__((constructor, noinline, cold)) void find_real(void)
+{
+	real_find(&real.wait, "sem_wait", NULL);
+	real_find(&real.timedwait, "sem_timedwait", NULL);
+	real_find(&real.clockwait, "sem_clockwait", NULL);
+	real_find(&real.post, "sem_post", NULL);
+	real_find(&real.trywait, "sem_trywait", NULL);
+}
+
+static inline void need_real(void)
+{
+	if (UNLIKELY(!real.trywait))
+		find_real();
+}
+
+/* ---- waits, by semaphore */
+
+#define WAITS_BUCKETS 512 /* a power of two */
+#define WAITS_PLACES  7
+
+/* @waiting: number of places in use; @lock: of the wait that has the semaphore */
+struct waits {
+	atomic_uintptr_t waiting;
+	sem_t *_Atomic sem[WAITS_PLACES];
+	_Atomic uint64_t lock[WAITS_PLACES];
+} __attribute__((aligned(64)));
+
+static struct waits waits[WAITS_BUCKETS];
+
+/* The stacks of threads, and their parts of the heap, are whole megabytes apart: all bits count. */
+static inline uint32_t mix(uint64_t address)
+{
+	return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static inline struct waits *waits_of(const sem_t *sem)
+{
+	return &waits[mix((uintptr_t)sem) % WAITS_BUCKETS];
+}
+
+/* The thread is about to wait. The number of its place, or WAITS_PLACES if there is none: then the
+ * post that ends the wait is not recorded, so that the end of the wait is known but not its
+ * cause. */
+static unsigned publish(struct waits *w, sem_t *sem, uint64_t lock)
+{
+	for (unsigned i = 0; i < WAITS_PLACES; i++) {
+		sem_t *none = NULL;
+
+		if (!atomic_compare_exchange_strong(&w->sem[i], &none, sem))
+			continue;
+		w->lock[i] = lock;
+		atomic_fetch_add(&w->waiting, 1);
+		return i;
+	}
+	return WAITS_PLACES;
+}
+
+static void retract(struct waits *w, unsigned place)
+{
+	if (place == WAITS_PLACES)
+		return;
+	atomic_fetch_sub(&w->waiting, 1);
+	w->lock[place] = 0;
+	w->sem[place] = NULL;
+}
+
+/* The lock for which a thread waits by this semaphore; 0: none does. */
+static uint64_t awaited(const struct waits *w, const sem_t *sem)
+{
+	for (unsigned i = 0; i < WAITS_PLACES; i++)
+		if (w->sem[i] == sem)
+			return w->lock[i];
+	return 0;
+}
+
+/* ---- which thread has taken a semaphore */
+
+/*
+ * A thread that waits for a lock that it has taken last waits for a signal and not for its turn:
+ * this is how threading.Condition, queue.SimpleQueue and the like wait. An entry has bits of the
+ * semaphore's address and bits that differ between the thread-local storages of all threads, whose
+ * stacks have 16 KiB or more.
+ */
+#define TAKEN_BITS    12
+#define TAKEN_AT      4 /* alignment of a semaphore that malloc returned */
+#define TAKEN_ADDRESS 31
+#define TAKEN_TLS     14
+
+static _Atomic uint64_t taken[1 << TAKEN_BITS];
+
+/* The bits of the address that are not in the entry are known from its place. */
+static inline _Atomic uint64_t *taken_entry(const sem_t *sem)
+{
+	uintptr_t a = (uintptr_t)sem >> TAKEN_AT;
+
+	return &taken[(a ^ mix(a >> TAKEN_BITS)) % (1 << TAKEN_BITS)];
+}
+
+static inline uint64_t taken_by(const sem_t *sem, const struct self *me)
+{
+	return (uint64_t)((uintptr_t)sem >> (TAKEN_AT + TAKEN_BITS)) |
+	       (uint64_t)((uintptr_t)me >> TAKEN_TLS) << TAKEN_ADDRESS;
+}
+
+static inline void note_taken(const sem_t *sem)
+{
+	atomic_store_explicit(taken_entry(sem), taken_by(sem, &self), memory_order_relaxed);
+}
+
+/* ---- the parking lot */
+
+/* Whether the words before a semaphore on the stack are known to be those of a wait_entry. */
+static bool has_lot;
+
+struct lot_trial {
+	const void *lock, *argument;
+	bool seen;
+};
+
+static __thread struct lot_trial *trial __attribute__((tls_model("initial-exec")));
+
+static inline void *const *words_before(const sem_t *sem)
+{
+	return (void *const *)(const void *)sem - 2;
+}
+
+static inline bool is_on_stack(const sem_t *sem)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return (uintptr_t)sem - here < STACK_NEAR;
+}
+
+/* Parks the calling thread for a moment, to see what it finds before the semaphore; no table of
+ * versions is needed. */
+void locks_begin(void *(*symbol)(const char *name))
+{
+	typedef int park(const void *address, const void *expected, size_t size, int64_t timeout_ns,
+	                 void *argument, int detach);
+	void *function = symbol("_PyParkingLot_Park");
+	const uint8_t lock = 1, expected = 1;
+	uint8_t argument;
+	struct lot_trial t = { &lock, &argument, false };
+
+	if (!function)
+		return;
+	trial = &t;
+	((park *)function)(&lock, &expected, sizeof(lock), 1, &argument, 0);
+	trial = NULL;
+	has_lot = t.seen;
+}
+
+static void try_lot(struct lot_trial *t, const sem_t *sem)
+{
+	void *const *words = words_before(sem);
+
+	t->seen = is_on_stack(sem) && words[0] == t->argument && words[1] == t->lock;
+}
+
+/* ---- recording */
+
+/* A signal handler that interrupts this does not record its own. */
+static void put(struct self *me, enum preload_lock_event event, uint64_t lock, uint64_t stamp)
+{
+	if (me->putting_lock)
+		return;
+	me->putting_lock = true;
+	stream_put(me, PRELOAD_OF_LOCK, lock << PRELOAD_LOCK_BITS | event);
+	stream_put(me, PRELOAD_LOCK, stamp);
+	me->putting_lock = false;
+}
+
+/* Threads that never had a GIL are not the program's Python threads. */
+static inline bool is_recorded(struct self *me)
+{
+	return process.on && me->stream;
+}
+
+/* A wait for the lock at an address. @bucket: NULL: it is not recorded */
+struct wait {
+	struct self *me;
+	struct waits *bucket;
+	unsigned place;
+	uint64_t lock;
+};
+
+/* Whether a parked thread waits for a PyMutex: that has an argument for the thread that unlocks it,
+ * and _Py_HAS_PARKED set. An event has no argument, and a SimpleQueue no such bit. */
+static inline bool is_mutex(void *const *words)
+{
+	return words[0] && __atomic_load_n((const uint8_t *)words[1], __ATOMIC_RELAXED) & 2;
+}
+
+static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
+{
+	if (has_lot && is_on_stack(sem)) {
+		void *const *words = words_before(sem);
+
+		w->lock = (uint64_t)(uintptr_t)words[1];
+		return is_mutex(words) ? PRELOAD_LOCK_PARKS : PRELOAD_LOCK_IDLES;
+	}
+	w->lock = (uint64_t)(uintptr_t)sem;
+	return *taken_entry(sem) == taken_by(sem, w->me) ? PRELOAD_LOCK_IDLES : PRELOAD_LOCK_WAITS;
+}
+
+static __attribute__((noinline)) void begin_wait(struct wait *w, sem_t *sem)
+{
+	enum preload_lock_event event;
+
+	w->me = join_self();
+	w->bucket = NULL;
+	if (UNLIKELY(trial != NULL))
+		try_lot(trial, sem);
+	if (!is_recorded(w->me))
+		return;
+	event = examine(w, sem);
+	w->bucket = waits_of(sem);
+	w->place = publish(w->bucket, sem, w->lock);
+	put(w->me, event, w->lock, clock_stamp());
+}
+
+static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t *sem, int ret)
+{
+	if (ret == 0)
+		note_taken(sem);
+	if (!w->bucket)
+		return ret;
+	put(w->me, ret == 0 ? PRELOAD_LOCK_GOT : PRELOAD_LOCK_LEFT, w->lock, clock_stamp_after());
+	retract(w->bucket, w->place);
+	return ret;
+}
+
+/* Whether the semaphore was taken without waiting. */
+static inline bool was_free(sem_t *sem)
+{
+	int saved = errno;
+
+	need_real();
+	if (real.trywait(sem) == 0) {
+		note_taken(sem);
+		return true;
+	}
+	errno = saved;
+	return false;
+}
+
+EXPORT int sem_wait(sem_t *sem)
+{
+	struct wait w;
+
+	if (was_free(sem))
+		return 0;
+	begin_wait(&w, sem);
+	return end_wait(&w, sem, real.wait(sem));
+}
+
+EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
+{
+	struct wait w;
+
+	if (was_free(sem))
+		return 0;
+	begin_wait(&w, sem);
+	return end_wait(&w, sem, real.timedwait(sem, until));
+}
+
+EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
+{
+	struct wait w;
+
+	if (was_free(sem))
+		return 0;
+	begin_wait(&w, sem);
+	return end_wait(&w, sem, real.clockwait(sem, clock, until));
+}
+
+EXPORT int sem_trywait(sem_t *sem)
+{
+	int ret;
+
+	need_real();
+	ret = real.trywait(sem);
+	if (ret == 0)
+		note_taken(sem);
+	return ret;
+}
+
+static __attribute__((noinline)) void posted(const struct waits *w, const sem_t *sem)
+{
+	struct self *me = join_self();
+	uint64_t lock;
+	int saved = errno;
+
+	if (is_recorded(me) && (lock = awaited(w, sem)))
+		put(me, PRELOAD_LOCK_POSTS, lock, clock_stamp());
+	errno = saved;
+}
+
+EXPORT int sem_post(sem_t *sem)
+{
+	const struct waits *w = waits_of(sem);
+
+	need_real();
+	if (UNLIKELY(w->waiting))
+		posted(w, sem);
+	return real.post(sem);
+}
+
+/* Threads that wait do not exist in the child. */
+void locks_in_child(void)
+{
+	for (unsigned i = 0; i < WAITS_BUCKETS; i++)
+		if (waits[i].waiting)
+			waits[i] = (struct waits){ 0 };
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The locks for which Python code waits: see locks.c. */
+#ifndef GILTRACER_PRELOAD_LOCKS_H
+#define GILTRACER_PRELOAD_LOCKS_H
+
+#include "preload/internal.h"
+
+/* CPython has created a GIL; symbol() finds CPython's symbols. */
+void locks_begin(void *(*symbol)(const char *name));
+
+void locks_in_child(void);
+
+#endif
