@@ -30,7 +30,7 @@ struct run {
  * @max_ns: latest time scanned; @round_ns: the same at the previous FINISHED_ROUND
  * @limit_ns: all records up to this time have been scanned
  * @mapped: offset up to which the file is known to be mapped
- * @given: offset of the last record returned; @given_ns: its time
+ * @given: offset of the last record returned; @given_end: its end; @given_ns: its time
  * @first_ns: earliest time that a record contains, UINT64_MAX if none
  */
 struct event_sort {
@@ -42,7 +42,7 @@ struct event_sort {
 	uint64_t fence_ns;
 	VEC(struct run) heap;
 	struct run open;
-	uint64_t given, given_ns;
+	uint64_t given, given_end, given_ns;
 	uint64_t last_ns, max_ns, round_ns, limit_ns, first_ns;
 	uint64_t records, unknown, peak_runs, mapped;
 };
@@ -70,14 +70,14 @@ void event_sort_free(struct event_sort *order)
 /* Used if the layouts of the events differ, so that the record's event must be found. The record is
  * passed by its address, so that the callers' records can stay in registers. */
 __attribute__((noinline)) static uint64_t own_time_of_event(const struct perf_header *h,
-                                                            const uint8_t *data)
+                                                            const uint8_t *data, uint16_t size)
 {
 	struct perfdata_record rec;
 	const struct sample_layout *l;
 	uint32_t event;
 	bool is_sample;
 
-	perfdata_at(data, 0, &rec);
+	perfdata_at(data, 0, size, &rec);
 	is_sample = rec.type == PERF_RECORD_SAMPLE;
 	event = header_event_of(h, is_sample, &rec.body);
 	if (event == UINT32_MAX)
@@ -95,7 +95,7 @@ static inline uint64_t own_time(const struct perf_header *h, const struct perfda
 		return cursor_u64_at(&rec->body, h->time_pos);
 	if (rec->type != PERF_RECORD_SAMPLE && h->trailer_time != SAMPLE_NOWHERE)
 		return cursor_u64_back(&rec->body, h->trailer_time);
-	return own_time_of_event(h, rec->body.p - PERFDATA_RECORD_HEADER);
+	return own_time_of_event(h, rec->body.p - PERFDATA_RECORD_HEADER, rec->size);
 }
 
 /* The record's own time or, if it has none, that of the previous record. Like perf, this treats ~0
@@ -237,7 +237,7 @@ static void scan_samples(struct event_sort *o)
 	while (w->end - pos >= PERFDATA_RECORD_HEADER && pos < o->mapped) {
 		uint64_t t;
 
-		perfdata_at(w->data, pos, &rec);
+		perfdata_peek(w->data, pos, &rec);
 		if (rec.type != PERF_RECORD_SAMPLE || rec.size < PERFDATA_RECORD_HEADER ||
 		    rec.size > w->end - pos)
 			break;
@@ -327,7 +327,8 @@ __attribute__((always_inline)) static inline void prefetch_stack(const struct pe
 		__builtin_prefetch((const void *)(at + i));
 }
 
-/* Moves past the record at current.pos, which has been returned. */
+/* Moves past the record at current.pos, which has been returned. If another process has changed the
+ * file, what is left of the run may be too short for a record. */
 static void advance(struct event_sort *o, const struct perfdata_record *rec)
 {
 	struct run *run = &o->current;
@@ -335,11 +336,12 @@ static void advance(struct event_sort *o, const struct perfdata_record *rec)
 
 	run->pos += rec->size;
 	prefetch_stack(rec);
-	if (run->pos == run->end) {
+	if (run->end - run->pos < PERFDATA_RECORD_HEADER) {
+		run->pos = run->end;
 		o->fence_ns = 0;
 		return;
 	}
-	perfdata_at(o->data, run->pos, &next);
+	perfdata_at(o->data, run->pos, run->end, &next);
 	run->time_ns = time_of(o->header, &next, run->time_ns);
 }
 
@@ -354,8 +356,8 @@ static bool skip_copy(struct event_sort *o)
 
 	if (!o->given || o->current.time_ns != o->given_ns)
 		return false;
-	perfdata_at(o->data, o->given, &last);
-	perfdata_at(o->data, o->current.pos, &next);
+	perfdata_at(o->data, o->given, o->given_end, &last);
+	perfdata_at(o->data, o->current.pos, o->current.end, &next);
 	if (next.size != last.size || !own_time(o->header, &next) ||
 	    memcmp(o->data + o->given, o->data + o->current.pos, last.size) != 0)
 		return false;
@@ -408,7 +410,8 @@ int event_sort_next(struct event_sort *o, struct perfdata_record *ret, uint64_t 
 	*ret_time_ns = time_ns;
 	o->given = o->current.pos;
 	o->given_ns = o->current.time_ns;
-	perfdata_at(o->data, o->current.pos, ret);
+	perfdata_at(o->data, o->current.pos, o->current.end, ret);
+	o->given_end = o->given + ret->size;
 	advance(o, ret);
 	return 1;
 }

@@ -165,7 +165,7 @@ int perfdata_next(struct perfdata *pd, struct perfdata_record *ret)
 	if (left < PERFDATA_RECORD_HEADER)
 		return cut_at(pd, pd->window.pos, "%" PRIu64 " bytes are too few for a record",
 		              left);
-	perfdata_at(pd->window.data, pd->window.pos, ret);
+	perfdata_peek(pd->window.data, pd->window.pos, ret);
 	if (ret->size < PERFDATA_RECORD_HEADER)
 		return cut_at(pd, pd->window.pos, "record of type %" PRIu32 ": bad size %u",
 		              ret->type, ret->size);

@@ -56,20 +56,38 @@ int perfdata_next(struct perfdata *pd, struct perfdata_record *ret);
 /* The file in memory, for perfdata_at. */
 const uint8_t *perfdata_data(const struct perfdata *pd);
 
-/* A record that perfdata_next returned before, by its offset. */
-static inline void perfdata_at(const uint8_t *data, uint64_t offset, struct perfdata_record *ret)
+/* The record at an offset, as it is in the file, so its header must be before the end of the file,
+ * and its size is to be checked. */
+static inline void perfdata_peek(const uint8_t *data, uint64_t offset, struct perfdata_record *ret)
 {
 	const struct cursor c = { .p = data + offset,
 		                  .end = data + offset + PERFDATA_RECORD_HEADER };
+	uint16_t size = cursor_u16_in(&c, 6);
 
+	/* Another process may write to the file: what has been checked must not be read again. */
+	__asm__("" : "+r"(size));
 	ret->offset = offset;
 	ret->type = cursor_u32_in(&c, 0);
 	ret->misc = cursor_u16_in(&c, 4);
-	ret->size = cursor_u16_in(&c, 6);
+	ret->size = size;
 	/* Field by field, because a temporary would be copied while it is still being stored. */
 	ret->body.p = c.end;
-	ret->body.end = data + offset + ret->size;
+	ret->body.end = data + offset + size;
 	ret->body.bad = false;
+}
+
+/* A record that was checked before, by its offset. If the file has changed since then, the record
+ * still has a header, which must be before end, and does not extend beyond end. */
+static inline void perfdata_at(const uint8_t *data, uint64_t offset, uint64_t end,
+                               struct perfdata_record *ret)
+{
+	uint64_t most = end - offset;
+
+	perfdata_peek(data, offset, ret);
+	if (__builtin_expect(ret->size >= PERFDATA_RECORD_HEADER && ret->size <= most, 1))
+		return;
+	ret->size = ret->size < PERFDATA_RECORD_HEADER ? PERFDATA_RECORD_HEADER : (uint16_t)most;
+	ret->body.end = data + offset + ret->size;
 }
 
 /* The state of perfdata_next: pos is the offset of the next record, end that after the last one. */
@@ -88,7 +106,7 @@ static inline int perfdata_next_quick(struct perfdata *pd, struct perfdata_windo
 	uint64_t left = w->end - w->pos;
 
 	if (left >= PERFDATA_RECORD_HEADER) {
-		perfdata_at(w->data, w->pos, ret);
+		perfdata_peek(w->data, w->pos, ret);
 		if (ret->type < PERF_USER_START && ret->size >= PERFDATA_RECORD_HEADER &&
 		    ret->size <= left) {
 			w->pos += ret->size;

@@ -220,8 +220,47 @@ static void test_random(void)
 	ok(event_sort_peak_runs(order) <= 12, "few runs are in memory");
 }
 
+/* Sets the sizes of all samples from the offset on. */
+static void resize(uint8_t *data, size_t len, uint64_t from, uint16_t size)
+{
+	for (uint64_t at = from; at + 24 <= len; at += 24)
+		memcpy(data + at + 6, &size, sizeof(size));
+}
+
+/* The owner of a recording writes to it while it is read: the sizes were checked before. */
+static void test_changes(uint16_t size)
+{
+	CLEANUP(str_done) struct str b = { 0 };
+	CLEANUP(free) uint8_t *data = NULL; /* of its own size, for the address sanitizer */
+	CLEANUP(perfdata_close) struct perfdata *pd = NULL;
+	CLEANUP(event_sort_free) struct event_sort *order = NULL;
+	struct perfdata_record rec;
+	struct error err;
+	size_t first, n = 0, outside = 0;
+	uint64_t ns;
+
+	put_start(&b);
+	first = b.len;
+	for (uint64_t i = 0; i < 100; i++)
+		put_sample(&b, 10 + i % 10, i);
+	data = xcalloc(b.len, 1);
+	memcpy(data, b.s, b.len);
+	if (!ok(perfdata_open_memory(&pd, data, b.len, &err) == 0, "a recording opens"))
+		return;
+	order = event_sort_new(pd);
+	while (n <= b.len / PERFDATA_RECORD_HEADER && event_sort_next(order, &rec, &ns)) {
+		outside += rec.offset + rec.size > b.len;
+		if (!n++)
+			resize(data, b.len, first, size);
+	}
+	ok(n <= b.len / PERFDATA_RECORD_HEADER, "sizes become %u meanwhile: reading ends", size);
+	is_u64(outside, 0, "  within the file");
+}
+
 int main(void)
 {
+	static const uint16_t sizes[] = { 0, 1, 7, 8, 12, 23, 25, 31, 32, 1000, 65535 };
+
 	test_merge();
 	test_stable();
 	test_copies();
@@ -230,5 +269,7 @@ int main(void)
 	test_no_rounds();
 	test_user_records();
 	test_random();
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		test_changes(sizes[i]);
 	return done_testing();
 }

@@ -46,9 +46,11 @@ static void test_records(void)
 	ok(!perfdata_next(pd, &rec) && !perfdata_next(pd, &rec),
 	   "the end is returned, also repeatedly");
 	ok(!perfdata_cut(pd), "a complete recording is not truncated");
-	perfdata_at(perfdata_data(pd), 24, &rec);
+	perfdata_at(perfdata_data(pd), 24, 40, &rec);
 	ok(rec.type == PERF_RECORD_LOST_SAMPLES && rec.size == 16,
 	   "a record is returned again by its offset");
+	perfdata_at(perfdata_data(pd), 24, 36, &rec);
+	ok(rec.size == 12 && cursor_left(&rec.body) == 4, "  but only up to where it ended before");
 }
 
 static void cut_is(const struct str *b, unsigned records, uint64_t at, const char *text)

@@ -90,7 +90,7 @@ static uint32_t from_perf_stack_at(struct source *source, uint64_t record)
 	uint32_t index;
 	struct sample s;
 
-	perfdata_at(perfdata_data(fp->pd), record, &rec);
+	perfdata_at(perfdata_data(fp->pd), record, perfdata_window(fp->pd)->end, &rec);
 	index = header_event_of(fp->header, true, &rec.body);
 	if (index == UINT32_MAX ||
 	    !sample_decode(&s, &fp->header->events.v[index].layout, rec.body))
