@@ -48,7 +48,7 @@ static int dump_records(const struct dump *dump, struct error *err)
 	if (perfdata_cut(pd))
 		log_warn("%s: at %#" PRIx64 ": %s; the rest is not shown", dump->path,
 		         perfdata_cut(pd)->offset, perfdata_cut(pd)->text);
-	return 0;
+	return perfdata_check(pd, err);
 }
 
 /* In a session's folder, the list of code objects is next to NAME.perf.data. */

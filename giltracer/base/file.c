@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files: mapped, read, written atomically, removed. */
+/* Whole files: read, written atomically, removed. */
 #include "file.h"
 
 #include <dirent.h>
@@ -8,7 +8,6 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,34 +39,6 @@ int file_open_regular(const char *path, struct error *err)
 		return error_set(err, EINVAL, "%s: not a regular file", path);
 	fd = reopen(seen, path);
 	return fd < 0 ? error_errno(err, "%s", path) : fd;
-}
-
-int filemap_open(struct filemap *ret, const char *path, struct error *err)
-{
-	CLEANUP(close) int fd = file_open_regular(path, err);
-	struct stat st;
-	void *data;
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) < 0)
-		return error_errno(err, "%s", path);
-	if (st.st_size == 0) {
-		*ret = (struct filemap){ 0 };
-		return 0;
-	}
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return error_errno(err, "%s: mmap", path);
-	*ret = (struct filemap){ .data = data, .size = (size_t)st.st_size };
-	return 0;
-}
-
-void filemap_done(struct filemap *map)
-{
-	if (map->data)
-		munmap((void *)(uintptr_t)map->data, map->size);
-	*map = (struct filemap){ 0 };
 }
 
 static int read_fd(char **ret, size_t *ret_len, int fd, const char *path, size_t max,

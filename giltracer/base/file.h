@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files: map one, read a small one, or write one so that no partial file remains. */
+/* Whole files: read a small one, or write one so that no partial file remains. */
 #ifndef GILTRACER_BASE_FILE_H
 #define GILTRACER_BASE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "cleanup.h"
@@ -15,16 +14,6 @@
  * device is refused without being opened, because opening alone may wait for a writer or start a
  * watchdog. */
 int file_open_regular(const char *path, struct error *err);
-
-struct filemap {
-	const uint8_t *data; /* NULL when size is 0 */
-	size_t size;
-};
-
-/* Map a regular file read-only. Unmap with filemap_done. An empty file has size 0 and is not an
- * error. */
-int filemap_open(struct filemap *ret, const char *path, struct error *err);
-void filemap_done(struct filemap *map);
 
 /*
  * Reads a small file (sysfs, tracefs, /proc, JSON) as terminated text; caller frees. More than max
@@ -64,11 +53,6 @@ int folder_each(const char *dir, const char *suffix,
 /* Remove a folder and everything below it, without following links. A missing folder is not an
  * error. */
 int file_remove_tree(const char *path, struct error *err);
-
-static inline void cleanup_filemap_done(struct filemap *map)
-{
-	filemap_done(map);
-}
 
 static inline void cleanup_filewriter_done(struct filewriter *w)
 {

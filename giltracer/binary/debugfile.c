@@ -198,7 +198,7 @@ static bool try_mini(struct image *ret, const struct image *file)
 {
 	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf,
 		                                  .find_debuginfo = find_no_debuginfo };
-	struct image image = { .fd = -1 };
+	struct image image = { 0 };
 	Dwfl_Module *mod;
 	GElf_Addr bias;
 
@@ -231,7 +231,7 @@ enum debugfile_source debugfile_find(struct image *ret, const struct image *file
 
 bool debugfile_asks_server(const char *path)
 {
-	struct image file, debug = { .fd = -1 };
+	struct image file, debug = { 0 };
 	struct error ignored;
 	bool asks;
 

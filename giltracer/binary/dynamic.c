@@ -55,13 +55,12 @@ static bool is_sanitized(Elf *elf)
 
 int dynamic_read(struct dynamic *ret, const char *path, struct error *err)
 {
-	struct image image = { .fd = -1 };
+	CLEANUP(image_close) struct image image = { 0 };
 
 	if (image_open(&image, path, err) < 0)
 		return -1;
 	*ret = (struct dynamic){ .ours = image_is_ours(&image) };
 	read_interpreter(ret, image.elf);
 	ret->sanitized = is_sanitized(image.elf);
-	image_close(&image);
-	return 0;
+	return image_check(&image, err);
 }

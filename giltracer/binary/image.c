@@ -29,10 +29,9 @@ void image_close(struct image *image)
 		dwfl_end(image->dwfl);
 	else if (image->elf)
 		elf_end(image->elf);
-	if (image->fd >= 0)
-		close(image->fd);
+	filemap_done(&image->map);
 	free(image->path);
-	*image = (struct image){ .fd = -1 };
+	*image = (struct image){ 0 };
 }
 
 static void identify(struct image_identity *ret, const struct stat *st)
@@ -65,15 +64,21 @@ bool image_identity_equal(const struct image_identity *a, const struct image_ide
 
 int image_open(struct image *ret, const char *path, struct error *err)
 {
-	struct image image = { .fd = file_open_regular(path, err) };
+	CLEANUP(close) int fd = file_open_regular(path, err);
+	struct image image = { 0 };
 	struct stat st;
 
-	if (image.fd < 0)
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, "%s", path);
+	if (filemap_open_fd(&image.map, fd, path, SIZE_MAX, err) < 0)
 		return -1;
 	elf_version(EV_CURRENT);
 	image.path = xstrdup(path);
-	image.elf = elf_begin(image.fd, ELF_C_READ_MMAP, NULL);
-	if (fstat(image.fd, &st) < 0 || !image.elf || elf_kind(image.elf) != ELF_K_ELF) {
+	if (image.map.size)
+		image.elf = elf_memory((char *)(uintptr_t)image.map.data, image.map.size);
+	if (!image.elf || elf_kind(image.elf) != ELF_K_ELF) {
 		image_close(&image);
 		return error_set(err, ENOEXEC, "%s: is not an ELF file", path);
 	}
@@ -84,6 +89,11 @@ int image_open(struct image *ret, const char *path, struct error *err)
 	identify(&image.identity, &st);
 	*ret = image;
 	return 0;
+}
+
+int image_check(const struct image *image, struct error *err)
+{
+	return filemap_check(&image->map, err);
 }
 
 bool image_is_ours(const struct image *image)

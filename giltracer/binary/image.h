@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/filemap.h"
 
 struct Dwfl;
 struct Elf;
@@ -21,10 +22,10 @@ struct image_identity {
 bool image_identify(struct image_identity *ret, const char *path);
 bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
 
-/* { .fd = -1 } is closed. If dwfl is set, elf belongs to it, and there is no file. */
+/* { 0 } is closed. If dwfl is set, elf belongs to it, and there is no map. */
 struct image {
 	char *path;
-	int fd;
+	struct filemap map;
 	struct Elf *elf;
 	struct Dwfl *dwfl;
 	struct image_identity identity;
@@ -34,6 +35,9 @@ struct image {
 int image_open(struct image *ret, const char *path, struct error *err);
 void image_close(struct image *image);
 
+/* An error if the file became shorter while it was read, so that what was found in it is wrong. */
+int image_check(const struct image *image, struct error *err);
+
 /* Whether it is for this machine's architecture. */
 bool image_is_ours(const struct image *image);
 
@@ -42,5 +46,10 @@ char *image_build_id(const struct image *image);
 
 /* Whether there is a section of this name with contents. */
 bool image_has_section(const struct image *image, const char *name);
+
+static inline void cleanup_image_close(struct image *image)
+{
+	image_close(image);
+}
 
 #endif

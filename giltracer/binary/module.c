@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/filemap.h"
 #include "base/idmap.h"
 #include "base/vec.h"
 #include "binary/cfi.h"
@@ -238,6 +239,7 @@ bool module_open(struct module *module)
 	elf_version(EV_CURRENT);
 	if (module->why[0])
 		return false;
+	filemap_guard_all();
 	code = open_file(&fd, module->path);
 	if (code) {
 		unusable(module, strerror(code));

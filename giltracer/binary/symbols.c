@@ -29,7 +29,6 @@ int symbols_open_bare(struct symbols **ret, const char *path, struct error *err)
 {
 	CLEANUP(symbols_free) struct symbols *symbols = xcalloc(1, sizeof(*symbols));
 
-	symbols->file.fd = symbols->debug.fd = -1;
 	if (image_open(&symbols->file, path, err) < 0)
 		return -1;
 	if (!image_is_ours(&symbols->file))
@@ -48,6 +47,12 @@ int symbols_open(struct symbols **ret, const char *path, struct error *err)
 	symbols->source = debugfile_find(&symbols->debug, &symbols->file, symbols->build_id);
 	*ret = symbols;
 	return 0;
+}
+
+int symbols_check(const struct symbols *symbols, struct error *err)
+{
+	return image_check(&symbols->file, err) < 0 || image_check(&symbols->debug, err) < 0 ? -1
+	                                                                                     : 0;
 }
 
 const struct image_identity *symbols_identity(const struct symbols *symbols)

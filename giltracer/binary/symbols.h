@@ -47,6 +47,10 @@ void symbols_free(struct symbols *symbols);
 /* The same, using only the file's own tables. */
 int symbols_open_bare(struct symbols **ret, const char *path, struct error *err);
 
+/* An error if the file or its debug file became shorter while it was read, so that what was or was
+ * not found in it is wrong. */
+int symbols_check(const struct symbols *symbols, struct error *err);
+
 /* The file's identity when it was opened. Borrowed. */
 const struct image_identity *symbols_identity(const struct symbols *symbols);
 

@@ -210,6 +210,8 @@ static int find_symbols(struct target *target, struct error *err)
 		return error_set(err, ENOTSUP,
 		                 "%s: has no symbol %s: install the debug symbols of this Python",
 		                 py->library, target->def->root);
+	if (symbols_check(symbols, err) < 0)
+		return -1;
 	target->root += target->process.bias;
 	target->code_type += target->process.bias;
 	return 0;

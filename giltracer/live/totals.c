@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -19,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/filemap.h"
 #include "base/str.h"
 #include "live/totals_settle.h"
 #include "locate/process.h"
@@ -33,7 +31,7 @@
 #define PATIENCE_NS (20 * NS_PER_MS)
 
 /**
- * @map: the first map_size bytes of the page
+ * @path: of the file; @map: its first bytes, or the memory of the writer
  * @reported, @copies: arrays of slots elements
  * @writer: without functions if the page is in a file, which fd refers to
  * @instant: the instant to which the writer, if any, has updated the page
@@ -42,47 +40,13 @@ struct totals {
 	int fd;
 	struct totals_writer writer;
 	uint64_t instant;
-	const char *map;
-	size_t map_size;
+	char *path;
+	struct filemap map;
 	struct totals_header head; /* as it was when opened */
 	struct totals_reported *reported;
 	struct totals_slot *copies;
 	uint32_t slots;
 };
-
-/* ---- files that are truncated while they are read */
-
-/* The mapping that this thread is reading. If its file is truncated, on_sigbus replaces the mapping
- * by zeros and sets cut. */
-static __thread struct {
-	const char *map;
-	size_t size;
-	volatile sig_atomic_t cut;
-} reading;
-
-static void on_sigbus(int number, siginfo_t *info, void *context)
-{
-	uintptr_t at = (uintptr_t)info->si_addr, map = (uintptr_t)reading.map;
-
-	(void)context;
-	if (map && at >= map && at < map + reading.size &&
-	    mmap((void *)map, reading.size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-	         0) != MAP_FAILED) {
-		reading.cut = 1;
-		return;
-	}
-	signal(number, SIG_DFL);
-	raise(number);
-}
-
-static void guard(void)
-{
-	static atomic_bool guarded;
-	struct sigaction action = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO };
-
-	if (!atomic_exchange(&guarded, true))
-		sigaction(SIGBUS, &action, NULL);
-}
 
 /* ---- the file */
 
@@ -97,31 +61,21 @@ static bool is_page(const struct totals_header *head)
 #endif
 }
 
-static void unmap(struct totals *t)
-{
-	if (t->map)
-		munmap((void *)(uintptr_t)t->map, t->map_size);
-	t->map = NULL;
-	t->map_size = 0;
-}
-
 /* Map the whole file, but at most the size of a page with all slots. */
 static bool map_file(struct totals *t)
 {
 	const size_t most = TOTALS_SLOTS_AT + TOTALS_SLOTS * sizeof(struct totals_slot);
-	struct stat st;
-	size_t size;
-	void *map;
+	struct filemap map;
+	struct error ignored;
 
-	if (fstat(t->fd, &st) < 0 || st.st_size < TOTALS_SLOTS_AT)
+	if (filemap_open_fd(&map, t->fd, t->path, most, &ignored) < 0)
 		return false;
-	size = (size_t)st.st_size < most ? (size_t)st.st_size : most;
-	map = mmap(NULL, size, PROT_READ, MAP_SHARED, t->fd, 0);
-	if (map == MAP_FAILED)
+	if (map.size < TOTALS_SLOTS_AT) {
+		filemap_done(&map);
 		return false;
-	unmap(t);
+	}
+	filemap_done(&t->map);
 	t->map = map;
-	t->map_size = size;
 	return true;
 }
 
@@ -132,7 +86,7 @@ int totals_open(struct totals **ret, const char *path, struct error *err)
 	t->fd = file_open_regular(path, err);
 	if (t->fd < 0)
 		return -1;
-	guard();
+	t->path = xstrdup(path);
 	if (pread(t->fd, &t->head, sizeof(t->head), 0) != (ssize_t)sizeof(t->head) ||
 	    !is_page(&t->head) || !map_file(t))
 		return error_set(err, ENODATA, "%s: not a page of totals of this version", path);
@@ -147,9 +101,10 @@ void totals_close(struct totals *t)
 	if (t->writer.close)
 		t->writer.close(t->writer.data);
 	else
-		unmap(t);
+		filemap_done(&t->map);
 	if (t->fd >= 0)
 		close(t->fd);
+	free(t->path);
 	free(t->reported);
 	free(t->copies);
 	free(t);
@@ -161,8 +116,7 @@ void totals_open_writer(struct totals **ret, const void *page, size_t size,
 	struct totals *t = xcalloc(1, sizeof(*t));
 
 	t->fd = -1;
-	t->map = page;
-	t->map_size = size;
+	t->map = (struct filemap){ .data = page, .size = size };
 	t->writer = *writer;
 	memcpy(&t->head, page, sizeof(t->head));
 	*ret = t;
@@ -292,7 +246,7 @@ static void copy_words(void *to, const void *from, size_t bytes)
  * itself. */
 static bool copy_slot(struct totals_slot *ret, const struct totals_slot *slot, uint64_t until_ns)
 {
-	for (unsigned i = 0; !reading.cut; i++) {
+	for (unsigned i = 0;; i++) {
 		uint64_t seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
 
 		copy_words(ret, slot, sizeof(*ret));
@@ -372,7 +326,7 @@ static void convert(struct totals_thread *ret, const struct totals_slot *slot,
 
 static void read_gils(const struct totals *t, struct totals_snapshot *ret, const struct instant *at)
 {
-	const struct totals_gil *gils = (const void *)(t->map + TOTALS_GILS_AT);
+	const struct totals_gil *gils = (const void *)(t->map.data + TOTALS_GILS_AT);
 
 	for (unsigned i = 0; i < TOTALS_GILS; i++) {
 		struct totals_gil gil;
@@ -391,16 +345,14 @@ static void read_gils(const struct totals *t, struct totals_snapshot *ret, const
 /* The number of used slots that are mapped. If the file has grown, it is mapped again. */
 static uint32_t count_slots(struct totals *t)
 {
-	const struct totals_header *head = (const void *)t->map;
+	const struct totals_header *head = (const void *)t->map.data;
 	uint32_t used = __atomic_load_n(&head->slots, __ATOMIC_ACQUIRE), mapped;
 
 	if (used > TOTALS_SLOTS)
 		used = TOTALS_SLOTS;
-	if (TOTALS_SLOTS_AT + used * sizeof(struct totals_slot) > t->map_size && map_file(t)) {
-		reading.map = t->map;
-		reading.size = t->map_size;
-	}
-	mapped = (uint32_t)((t->map_size - TOTALS_SLOTS_AT) / sizeof(struct totals_slot));
+	if (TOTALS_SLOTS_AT + used * sizeof(struct totals_slot) > t->map.size)
+		map_file(t);
+	mapped = (uint32_t)((t->map.size - TOTALS_SLOTS_AT) / sizeof(struct totals_slot));
 	return used < mapped ? used : mapped;
 }
 
@@ -416,7 +368,7 @@ static uint64_t visible_now(const struct totals *t)
 static bool look_at_held(const struct totals *t, struct totals_moment *ret,
                          const struct totals_slot *copy, const struct totals_slot *slot)
 {
-	const struct totals_waited *waited = (const void *)(t->map + TOTALS_WAITED_AT);
+	const struct totals_waited *waited = (const void *)(t->map.data + TOTALS_WAITED_AT);
 	uint64_t now = visible_now(t);
 
 	if (!copy_waited(&ret->held, &waited[copy->gil]) || ret->held.last > ticks_now(t) ||
@@ -430,7 +382,7 @@ static bool look_at_held(const struct totals *t, struct totals_moment *ret,
 static void look(const struct totals *t, struct totals_moment *ret, struct totals_slot *copy,
                  const struct totals_slot *slot, uint64_t until_ns)
 {
-	for (unsigned i = 0; !reading.cut; i++) {
+	for (unsigned i = 0;; i++) {
 		ret->now = visible_now(t);
 		ret->whole = copy_slot(copy, slot, until_ns);
 		if (!ret->whole || copy->state != TOTALS_WAIT || !copy->compared ||
@@ -448,8 +400,8 @@ static void look(const struct totals *t, struct totals_moment *ret, struct total
 /* Copy slot i and add what is in progress. All times stay in ticks. */
 static void read_slot(struct totals *t, uint32_t i, uint64_t until_ns, unsigned *torn)
 {
-	const struct totals_slot *slots = (const void *)(t->map + TOTALS_SLOTS_AT);
-	const struct totals_gil *gils = (const void *)(t->map + TOTALS_GILS_AT);
+	const struct totals_slot *slots = (const void *)(t->map.data + TOTALS_SLOTS_AT);
+	const struct totals_gil *gils = (const void *)(t->map.data + TOTALS_GILS_AT);
 	struct totals_slot *copy = &t->copies[i];
 	struct totals_moment m = { .knows = false };
 	uint32_t gil = __atomic_load_n(&slots[i].gil, __ATOMIC_RELAXED);
@@ -482,9 +434,9 @@ static uint32_t read_slots(struct totals *t, unsigned *torn)
 	uint32_t done = 0;
 	bool more = true;
 
-	while (more && !reading.cut) {
+	while (more && !filemap_is_cut(&t->map)) {
 		uint32_t slots = count_slots(t);
-		const struct totals_slot *in = (const void *)(t->map + TOTALS_SLOTS_AT);
+		const struct totals_slot *in = (const void *)(t->map.data + TOTALS_SLOTS_AT);
 
 		more = false;
 		make_room(t, slots);
@@ -512,7 +464,7 @@ static void read_all(struct totals *t, struct totals_snapshot *ret)
 	ret->threads.n = slots;
 	at = (struct instant){ .ticks = ticks_now(t),
 		               .ns = t->writer.begin ? t->instant : clock_now_ns() };
-	head = (const void *)t->map;
+	head = (const void *)t->map.data;
 	ret->at_ns = at.ns;
 	ret->age_ns = TOTALS_NS(totals_less(at.ticks, t->head.stamp), t->head.mult);
 	ret->left_out = __atomic_load_n(&head->left_out, __ATOMIC_RELAXED);
@@ -524,7 +476,6 @@ static void read_all(struct totals *t, struct totals_snapshot *ret)
 bool totals_read(struct totals *t, struct totals_snapshot *ret)
 {
 	if (t->writer.begin) {
-		reading.cut = 0;
 		t->instant = t->writer.begin(t->writer.data);
 		read_all(t, ret);
 		ret->lost = t->writer.lost(t->writer.data);
@@ -532,12 +483,8 @@ bool totals_read(struct totals *t, struct totals_snapshot *ret)
 		return true;
 	}
 	ret->lost = 0;
-	reading.map = t->map;
-	reading.size = t->map_size;
-	reading.cut = 0;
 	read_all(t, ret);
-	reading.map = NULL;
-	return !reading.cut;
+	return !filemap_is_cut(&t->map);
 }
 
 const struct totals_thread *totals_first_of_group(const struct totals_snapshot *snapshot,

@@ -53,7 +53,7 @@ int probe_set_resolve(struct probe_set **ret, const struct python *python, unsig
 	set->frames = frames;
 	set->identity = *symbols_identity(symbols);
 	set->build_id = xstrdup(symbols_build_id(symbols));
-	if (place_probes(set, def, symbols, frames, err) < 0)
+	if ((place_probes(set, def, symbols, frames, err) | symbols_check(symbols, err)) < 0)
 		return -1;
 	set->group = group_name(set, group_suffix);
 	*ret = take(set);

@@ -144,9 +144,10 @@ static int try_mapping(struct process_python *ret, const struct mapping *m, pid_
 	struct error ignored;
 	uint64_t address;
 
-	if (!path || symbols_open_bare(&symbols, path, &ignored) < 0 ||
-	    !symbols_defines(symbols, LANDMARK) || !link_address(symbols, m, &address))
+	if (!path || symbols_open_bare(&symbols, path, &ignored) < 0)
 		return 0;
+	if (!symbols_defines(symbols, LANDMARK) || !link_address(symbols, m, &address))
+		return symbols_check(symbols, err);
 	ret->bias = m->start - address;
 	ret->python->free_threaded = symbols_defines(symbols, LANDMARK_FREE_THREADED);
 	ret->python->library = take(path);

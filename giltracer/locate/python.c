@@ -316,6 +316,8 @@ static int find_library(struct python *py, const json_t *files, struct error *er
 			py->library = xstrdup(path);
 			return 0;
 		}
+		if (symbols_check(symbols, err) < 0)
+			return -1;
 	}
 	if (str_has_suffix(py->image, " (deleted)"))
 		return error_set(err, ENOTSUP,

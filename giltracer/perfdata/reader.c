@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/filemap.h"
 
 /* Dropping pages costs a system call, so smaller parts are not dropped. */
 #define DROP_STEP (16U << 20)
@@ -98,9 +98,14 @@ int perfdata_open(struct perfdata **ret, const char *path, struct error *err)
 	pd->window.data = pd->map.data;
 	pd->size = pd->map.size;
 	if (open_data(pd, err) < 0)
-		return error_prefix(err, "%s", path);
+		return perfdata_check(pd, err) < 0 ? -1 : error_prefix(err, "%s", path);
 	*ret = take(pd);
 	return 0;
+}
+
+int perfdata_check(const struct perfdata *pd, struct error *err)
+{
+	return filemap_check(&pd->map, err);
 }
 
 void perfdata_close(struct perfdata *pd)

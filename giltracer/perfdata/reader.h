@@ -116,6 +116,9 @@ static inline int perfdata_next_quick(struct perfdata *pd, struct perfdata_windo
 	return perfdata_next(pd, ret);
 }
 
+/* An error if the file became shorter while it was read. To be asked at the end. */
+int perfdata_check(const struct perfdata *pd, struct error *err);
+
 /* Offset after the last record that perfdata_next returned, and after the data that follows it. */
 uint64_t perfdata_tell(const struct perfdata *pd);
 

@@ -317,7 +317,7 @@ static int read_events(struct job *job)
 	options.stacks = is_stacks(pass) ? loaded->source->stacks : NULL;
 	loaded->model = model_new(&options);
 	if (feed(loaded, &job->err) < 0)
-		return error_prefix(&job->err, "%s", path);
+		return -1;
 	finish(loaded, job->session->cpus);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/filemap.h"
 #include "base/log.h"
 #include "report/annotate.h"
 #include "report/load.h"
@@ -176,6 +177,8 @@ static int report_read(const struct session *session, const char *dir,
 			log_warn("%s pass: %s", pass_kind_name(session->passes[i].kind),
 			         loaded[i].warning);
 	status = report_loaded(session, loaded, outputs, err);
+	if (status == 0)
+		status = filemap_check_all(err); /* names are read as they are needed */
 	report_unload(loaded, session->pass_count);
 	return status;
 }

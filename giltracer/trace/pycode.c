@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/filemap.h"
 #include "perfdata/cursor.h"
 
 #define MAGIC      "GTCODES1"
@@ -85,7 +85,7 @@ int pycode_open(struct pycode **ret, const char *path, struct error *err)
 	pycode->data = pycode->map.data;
 	pycode->size = pycode->map.size;
 	if (read_file(pycode, err) < 0)
-		return error_prefix(err, "%s", path);
+		return filemap_check(&pycode->map, err) < 0 ? -1 : error_prefix(err, "%s", path);
 	*ret = take(pycode);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/filemap.h"
 #include "base/idmap.h"
 #include "perfdata/cursor.h"
 #include "trace/names.h"
@@ -337,11 +337,15 @@ int samples_parse(struct samples **ret, const void *data, size_t size, struct er
 int samples_open(struct samples **ret, const char *path, struct error *err)
 {
 	CLEANUP(filemap_done) struct filemap map = { 0 };
+	CLEANUP(samples_close) struct samples *samples = NULL;
 
 	if (filemap_open(&map, path, err) < 0)
 		return -1;
-	if (samples_parse(ret, map.data, map.size, err) < 0)
-		return error_prefix(err, "%s", path);
+	if (samples_parse(&samples, map.data, map.size, err) < 0)
+		return filemap_check(&map, err) < 0 ? -1 : error_prefix(err, "%s", path);
+	if (filemap_check(&map, err) < 0)
+		return -1;
+	*ret = take(samples);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/filemap.h"
 #include "base/str.h"
 #include "tests/unit/tap.h"
 

@@ -11,6 +11,7 @@
 #include "binary/clone.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/filemap.h"
 #include "base/opts.h"
 #include "base/search.h"
 #include "base/str.h"

@@ -56,7 +56,7 @@ static void accepted(const char *file, const char *what)
 	CLEANUP(free) char *path = realpath(file, NULL);
 	struct modules *modules = modules_new(false);
 	struct error err = { 0 };
-	struct image image = { .fd = -1 };
+	struct image image = { 0 };
 
 	ok(image_open(&image, file, &err) == 0, "%s: it is opened", what);
 	ok(module_open(modules_get(modules, path, NULL)), "%s: it is opened for a report", what);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/filemap.h"
 #include "live/keep.h"
 #include "live/sample_file.h"
 #include "live/snapshot.h"

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/filemap.h"
 #include "trace/calls/reader.h"
 #include "trace/names.h"
 
@@ -167,7 +168,7 @@ static int add_file(void *data, const char *path, struct error *err)
 		return -1;
 	*vec_push(&r->maps) = map;
 	if (calls_add_records(r, map.data, map.size, err) < 0)
-		return error_prefix(err, "%s", path);
+		return filemap_check(&map, err) < 0 ? -1 : error_prefix(err, "%s", path);
 	return 0;
 }
 
@@ -240,6 +241,11 @@ int from_calls_read(struct slices **ret, const char *dir, const struct from_call
 	if (folder_each(dir, PRELOAD_CALLS_SUFFIX, add_file, r, err) < 0)
 		return -1;
 	read_threads(r);
+	for (size_t i = 0; i < r->maps.n; i++)
+		if (filemap_check(&r->maps.v[i], err) < 0)
+			return -1;
+	if (preload_log_check(&r->log, err) < 0)
+		return -1;
 	*ret = take(r->ret);
 	return 0;
 }

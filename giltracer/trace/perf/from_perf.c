@@ -46,7 +46,6 @@ static int from_perf_next(struct source *source, struct event *ret, struct error
 	struct perfdata_record rec;
 	uint64_t time_ns;
 
-	(void)err;
 	while (event_sort_next(fp->order, &rec, &time_ns)) {
 		bool is_sample = rec.type == PERF_RECORD_SAMPLE;
 
@@ -61,7 +60,7 @@ static int from_perf_next(struct source *source, struct event *ret, struct error
 		return 1;
 	}
 	update_stats(fp);
-	return 0;
+	return perfdata_check(fp->pd, err);
 }
 
 static void from_perf_close(struct source *source)

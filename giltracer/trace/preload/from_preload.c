@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "preload/format.h"
 #include "trace/names.h"
@@ -160,14 +161,21 @@ static int end(struct from_preload *fp, struct event *ret)
 	return 1;
 }
 
+static int check(const struct from_preload *fp, struct error *err)
+{
+	for (size_t i = 0; i < fp->streams.n; i++)
+		if (filemap_check(&fp->streams.v[i].map, err) < 0)
+			return -1;
+	return preload_log_check(&fp->log, err);
+}
+
 static int from_preload_next(struct source *source, struct event *ret, struct error *err)
 {
 	struct from_preload *fp = (struct from_preload *)source;
 
-	(void)err;
 	while (fp->pending_at == fp->pending_count) {
 		if (!fp->heap.n || fp->streams.v[fp->heap.v[0]].stamp > fp->log.stop_stamp)
-			return end(fp, ret);
+			return end(fp, ret) ? 1 : check(fp, err);
 		read_record(fp);
 	}
 	*ret = fp->pending[fp->pending_at++];
@@ -315,7 +323,7 @@ static int add_stream(void *data, const char *path, struct error *err)
 	if (filemap_open(&s->map, path, err) < 0)
 		return -1;
 	if (begin_stream(fp, s, s->map.data, s->map.size, err) < 0)
-		return error_prefix(err, "%s", path);
+		return filemap_check(&s->map, err) < 0 ? -1 : error_prefix(err, "%s", path);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/filemap.h"
 #include "perfdata/cursor.h"
 #include "preload/format.h"
 
@@ -220,6 +220,14 @@ int preload_log_read(struct preload_log *log, const char *path, struct error *er
 		return -1;
 	*vec_push(&log->maps) = map;
 	preload_log_parse(log, map.data, map.size);
+	return 0;
+}
+
+int preload_log_check(const struct preload_log *log, struct error *err)
+{
+	for (size_t i = 0; i < log->maps.n; i++)
+		if (filemap_check(&log->maps.v[i], err) < 0)
+			return -1;
 	return 0;
 }
 

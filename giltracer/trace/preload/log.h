@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/filemap.h"
 #include "base/idmap.h"
 #include "base/vec.h"
 
@@ -97,6 +97,9 @@ struct preload_log {
 
 /* Read a log, in addition to others. */
 int preload_log_read(struct preload_log *log, const char *path, struct error *err);
+
+/* An error if a log became shorter while it was read. */
+int preload_log_check(const struct preload_log *log, struct error *err);
 
 /* The same from memory, which is borrowed until preload_log_done. */
 void preload_log_parse(struct preload_log *log, const void *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/file.h"
+#include "base/filemap.h"
 #include "perfdata/cursor.h"
 #include "trace/event.h"
 #include "trace/preload/log.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/file.h"
+#include "base/filemap.h"
 #include "base/idmap.h"
 #include "base/vec.h"
 #include "trace/viztracer/jsonscan.h"
@@ -374,6 +374,8 @@ int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, 
 	r->ret = xcalloc(1, sizeof(*r->ret));
 	r->ret->names = names_new();
 	read_document(r);
+	if (filemap_check(&map, err) < 0)
+		return -1;
 	if (!j->bad && jsonscan_peek(j))
 		jsonscan_fail(j, "data after the end");
 	if (j->bad)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files mapped into memory for reading, also if their owner shortens them meanwhile: reading a page
+ * that no longer exists would end the process by SIGBUS. Instead, the rest of the mapping is then
+ * zeros, and filemap_check returns an error that names the file.
+ *
+ * A file can change in any other way, too, so what has been checked must not be read again.
+ */
+#ifndef GILTRACER_BASE_FILEMAP_H
+#define GILTRACER_BASE_FILEMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct filemap_guard;
+
+/* { 0 } is empty. Copies are valid until one of them is closed. */
+struct filemap {
+	const uint8_t *data; /* NULL when size is 0 */
+	size_t size;
+	struct filemap_guard *guard;
+};
+
+/* Map a regular file read-only. Unmap with filemap_done. An empty file has size 0 and is not an
+ * error. */
+int filemap_open(struct filemap *ret, const char *path, struct error *err);
+
+/* The same for a file that is open, of at most max bytes. Changes by its writers are seen. */
+int filemap_open_fd(struct filemap *ret, int fd, const char *path, size_t max, struct error *err);
+
+void filemap_done(struct filemap *map);
+
+/* Whether some of the bytes that were read are zeros that are not in the file. */
+bool filemap_is_cut(const struct filemap *map);
+
+/* The same as an error: "PATH: became shorter while it was read". */
+int filemap_check(const struct filemap *map, struct error *err);
+
+/* The same for all that are open. */
+int filemap_check_all(struct error *err);
+
+/* Has to be called before a library maps a file by itself: a page that no longer exists is then
+ * zeros, too. */
+void filemap_guard_all(void);
+
+static inline void cleanup_filemap_done(struct filemap *map)
+{
+	filemap_done(map);
+}
+
+#endif
