@@ -126,14 +126,13 @@ static void find_call_moment(struct verdict *v, const struct analysis *a, uint32
 /**
  * All waiting, by the group it is charged to.
  * @ns: by group; @order: groups, the most charged first
- * @nobody_ns: waiting during hand-offs between threads, which is charged to no group: handovers and
- * switch waits
+ * @handoff_ns, @no_cpu_ns, @total_ns: as in struct facts_totals
  */
 struct charges {
 	const struct thread_groups *groups;
 	uint64_t *ns;
 	uint32_t *order;
-	uint64_t nobody_ns, total_ns;
+	uint64_t handoff_ns, no_cpu_ns, total_ns;
 };
 
 static int compare_charges(const void *a, const void *b, void *data)
@@ -148,28 +147,34 @@ static int compare_charges(const void *a, const void *b, void *data)
 
 static void charge(struct charges *c, const struct analysis *a)
 {
-	uint64_t between_ns = a->evidence.totals.switch_wait_ns;
+	const struct facts_totals *totals = &a->evidence.totals;
 	uint32_t n = (uint32_t)a->groups.v.n;
 
 	*c = (struct charges){
 		.groups = &a->groups,
 		.ns = xcalloc(n + 1, sizeof(*c->ns)),
 		.order = xcalloc(n + 1, sizeof(*c->order)),
-		.nobody_ns = between_ns,
-		.total_ns = between_ns,
+		.handoff_ns = totals->handoff_ns,
+		.no_cpu_ns = totals->no_cpu_ns,
+		.total_ns = totals->blamed_ns,
 	};
 	for (uint32_t i = 0; i < n; i++)
 		c->order[i] = i;
 	for (size_t i = 0; i < a->model->blame.n; i++) {
 		const struct model_blame *blame = &a->model->blame.v[i];
 
-		c->total_ns += blame->wait_ns;
-		if (blame->holder == MODEL_NONE)
-			c->nobody_ns += blame->wait_ns;
-		else if (blame->holder != MODEL_UNKNOWN)
+		if (blame->holder < MODEL_UNKNOWN)
 			c->ns[a->groups.of[blame->holder]] += blame->wait_ns;
 	}
 	qsort_r(c->order, n, sizeof(*c->order), compare_charges, c->ns);
+}
+
+/* Whether more passed while the next thread had no CPU than while any group held the GIL. */
+static bool is_for_lack_of_cpus(const struct charges *c)
+{
+	uint64_t most = c->groups->v.n ? c->ns[c->order[0]] : 0;
+
+	return facts_percent(c->no_cpu_ns, c->total_ns) >= VERDICT_HANDOVER && c->no_cpu_ns > most;
 }
 
 static void charges_done(struct charges *c)
@@ -224,13 +229,31 @@ static bool find_traced_function(struct reason_function *f, const struct analysi
 	return true;
 }
 
-/* Reports waiting that is charged to no thread. */
+/* Reports waiting that is charged to no thread, and is not the main cause. */
 static void add_between(struct reasons *to, const struct charges *c)
 {
-	double percent = facts_percent(c->nobody_ns, c->total_ns);
+	double handoff = facts_percent(c->handoff_ns, c->total_ns);
+	double no_cpu = facts_percent(c->no_cpu_ns, c->total_ns);
 
-	if (percent >= BETWEEN_PERCENT)
-		reasons_add(to, REASON_HANDOFF_TOO)->percent = percent;
+	if (handoff >= BETWEEN_PERCENT)
+		reasons_add(to, REASON_HANDOFF_TOO)->percent = handoff;
+	if (no_cpu >= BETWEEN_PERCENT && !is_for_lack_of_cpus(c))
+		reasons_add(to, REASON_NO_CPU_TOO)->percent = no_cpu;
+}
+
+/* The advice depends on which programs had the CPUs. */
+enum reason_code culprit_cpu_advice(const struct analysis *a)
+{
+	double own = cpu_users_own_percent(a->pass);
+
+	if (own >= 100 - VERDICT_OTHERS)
+		return ADVICE_OWN_THREADS;
+	return own >= 0 && own <= VERDICT_OTHERS ? ADVICE_OTHER_PROGRAMS : ADVICE_CPUS;
+}
+
+static enum reason_code python_advice(const struct analysis *a)
+{
+	return a->evidence.processes > 1 ? ADVICE_PYTHON_OF_PROCESS : ADVICE_PYTHON;
 }
 
 /* How long the holder was runnable without a CPU during the hold; 0 if that is a small share. */
@@ -260,7 +283,7 @@ static void blame_thread(struct verdict *v, const struct analysis *a, const stru
 	if (!find_traced_function(&r->function, a, holder))
 		find_probed_function(&r->function, a, c, group);
 	add_between(&v->because, c);
-	reasons_add(&v->advice, ADVICE_PYTHON);
+	reasons_add(&v->advice, python_advice(a));
 	find_moment(v, a->model, c->groups->of, group);
 }
 
@@ -272,7 +295,7 @@ static void blame_group(struct verdict *v, const struct analysis *a, const struc
 	r->percent = facts_percent(c->ns[r->group], c->total_ns);
 	find_probed_function(&r->function, a, c, r->group);
 	add_between(&v->because, c);
-	reasons_add(&v->advice, ADVICE_PYTHON);
+	reasons_add(&v->advice, python_advice(a));
 	find_moment(v, a->model, c->groups->of, c->order[0]);
 }
 
@@ -285,7 +308,7 @@ static void blame_several(struct verdict *v, const struct analysis *a, const str
 	r->percent = facts_percent(c->ns[r->group], c->total_ns);
 	r->other_percent = facts_percent(c->ns[r->other_group], c->total_ns);
 	add_between(&v->because, c);
-	reasons_add(&v->advice, ADVICE_PYTHON);
+	reasons_add(&v->advice, python_advice(a));
 	find_moment(v, a->model, c->groups->of, c->order[0]);
 }
 
@@ -340,7 +363,9 @@ static bool blame_call(struct verdict *v, const struct analysis *a, const struct
 	r->longest_ns = top->longest_ns;
 	r->preempted_ns = preempted(a->model, top->longest_thread, top->longest_at_ns,
 	                            top->longest_ns);
-	reasons_add(&v->advice, is_collector(a->pass, top->hog) ? ADVICE_COLLECTOR : ADVICE_CALL);
+	reasons_add(&v->advice, is_collector(a->pass, top->hog) ? ADVICE_COLLECTOR
+	                        : a->evidence.processes > 1     ? ADVICE_CALL_OF_PROCESS
+	                                                        : ADVICE_CALL);
 	find_call_moment(v, a, top->hog->frame);
 	return true;
 }
@@ -357,7 +382,7 @@ static bool is_given_up_often(const struct analysis *a)
 
 static void blame_handoff(struct verdict *v, const struct charges *c)
 {
-	reasons_add(&v->because, REASON_HANDOFF)->percent = facts_percent(c->nobody_ns,
+	reasons_add(&v->because, REASON_HANDOFF)->percent = facts_percent(c->handoff_ns,
 	                                                                  c->total_ns);
 	reasons_add(&v->advice, ADVICE_HANDOFF);
 }
@@ -366,19 +391,29 @@ void culprit_find(struct verdict *v, const struct analysis *a)
 {
 	struct charges c;
 	uint64_t most, second;
+	bool lack;
 
 	charge(&c, a);
 	most = c.groups->v.n ? c.ns[c.order[0]] : 0;
 	second = c.groups->v.n > 1 ? c.ns[c.order[1]] : 0;
-	if (facts_percent(c.nobody_ns, c.total_ns) >= VERDICT_HANDOVER && c.nobody_ns > most &&
+	lack = is_for_lack_of_cpus(&c);
+	if (lack) {
+		reasons_add(&v->because, REASON_NO_CPU)->percent = facts_percent(c.no_cpu_ns,
+		                                                                 c.total_ns);
+		if (v->kind != VERDICT_CPU_STARVED)
+			reasons_add(&v->advice, culprit_cpu_advice(a));
+	}
+	if (facts_percent(c.handoff_ns, c.total_ns) >= VERDICT_HANDOVER && c.handoff_ns > most &&
 	    is_given_up_often(a))
 		blame_handoff(v, &c);
 	else if (blame_call(v, a, &c))
 		;
-	else if (!most)
+	else if (!most && !lack)
 		reasons_add(&v->advice,
-		            a->recording->gil_detect ? ADVICE_PYTHON : ADVICE_GIL_DETECT);
-	else if (facts_percent(most, c.total_ns - c.nobody_ns) < VERDICT_CULPRIT &&
+		            a->recording->gil_detect ? python_advice(a) : ADVICE_GIL_DETECT);
+	else if (!most)
+		; /* the lack of CPUs is all there is */
+	else if (facts_percent(most, c.total_ns - c.handoff_ns - c.no_cpu_ns) < VERDICT_CULPRIT &&
 	         facts_percent(second, c.total_ns) >= SECOND_PERCENT)
 		blame_several(v, a, &c);
 	else

@@ -9,4 +9,7 @@
 /* Appends to the reasons and the advice of v, and sets the moment to show. */
 void culprit_find(struct verdict *v, const struct analysis *a);
 
+/* What helps against a lack of CPUs. */
+enum reason_code culprit_cpu_advice(const struct analysis *a);
+
 #endif

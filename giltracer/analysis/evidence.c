@@ -175,7 +175,7 @@ static double slow_starts(const struct evidence *e)
 	for (size_t i = 0; hogs && i < hogs->v.n; i++)
 		if (function_is_slow_start(e->pass, &hogs->v.v[i]))
 			wait_ns += hogs->v.v[i].overdue_wait_ns;
-	return facts_percent(wait_ns, e->totals.wait_ns);
+	return facts_percent(wait_ns, e->totals.blamed_ns);
 }
 
 /* Adds the waiting of all threads to the parts of the recording in which it happened. */
@@ -262,6 +262,22 @@ static int by_pid(const void *va, const void *vb)
 	return (*a > *b) - (*a < *b);
 }
 
+/* Counts the processes in which Python ran. */
+static unsigned count_processes(const struct model *m)
+{
+	CLEANUP(free) uint32_t *pids = xcalloc(m->gils.n + 1, sizeof(*pids));
+	size_t n = 0;
+	unsigned count = 0;
+
+	for (size_t i = 0; i < m->gils.n; i++)
+		if (m->gils.v[i].held_ns)
+			pids[n++] = m->gils.v[i].pid;
+	qsort(pids, n, sizeof(*pids), by_pid);
+	for (size_t i = 0; i < n; i++)
+		count += !i || pids[i] != pids[i - 1];
+	return count;
+}
+
 /* Adds up unknown time. In a process in which a thread is known to have used the GIL, threads of
  * which nothing is known are those of C libraries, which never use it: nothing of them is
  * missing. */
@@ -307,6 +323,7 @@ struct evidence evidence_gather(const struct recording *recording,
 	find_victim(&e, groups);
 	e.blocked_ns = blocked(&e);
 	e.slow_percent = slow_starts(&e);
+	e.processes = count_processes(e.model);
 	find_burst(&e);
 	find_unknown(&e);
 	return e;
@@ -351,10 +368,12 @@ double evidence_unknown_percent(const struct evidence *e)
 	return facts_percent(e->unknown_ns, e->unknown_of_ns);
 }
 
-/* Both shares are those of the waiting that tracing did not cause. */
+/* Both shares are those of the waiting that tracing did not cause, nor a lack of CPUs that is a
+ * problem of its own. */
 enum verdict_kind evidence_gil(const struct evidence *e)
 {
-	double own = 1 - e->slow_percent / 100;
+	uint64_t no_cpu_ns = evidence_is_starved(e) ? e->totals.no_cpu_ns : 0;
+	double own = 1 - (e->slow_percent + facts_percent(no_cpu_ns, e->totals.blamed_ns)) / 100;
 	double blocked = facts_percent(e->blocked_ns, e->wall_ns) * own;
 	double share = facts_percent(e->wait_ns, e->wanted_ns) * own;
 

@@ -40,7 +40,7 @@ struct evidence_burst {
  * @runnable_percent: the largest share of its life that a thread was runnable, of those that lived
  * long enough
  * @busiest: the thread with the most CPU time, @busiest_ns
- * @holders: number of threads that held a GIL
+ * @holders: number of threads that held a GIL; @processes: of processes in which one did
  */
 struct evidence {
 	const struct recording *recording;
@@ -51,7 +51,7 @@ struct evidence {
 	uint64_t wanted_ns, blocked_ns, unknown_ns, unknown_of_ns;
 	uint32_t busiest, victim, victim_group;
 	double victim_percent, runnable_percent, slow_percent;
-	unsigned holders;
+	unsigned holders, processes;
 	struct evidence_burst burst;
 };
 

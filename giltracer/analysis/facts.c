@@ -190,6 +190,15 @@ struct facts_totals facts_totals(const struct model *model)
 		sum.releases_inferred += t->releases_inferred;
 	}
 	sum.known_ns = sum.life_ns - sum.unknown_ns;
+	for (size_t i = 0; i < model->blame.n; i++) {
+		const struct model_blame *b = &model->blame.v[i];
+
+		sum.blamed_ns += b->wait_ns;
+		if (b->holder != MODEL_NONE)
+			continue;
+		sum.handoff_ns += b->wait_ns - b->no_cpu_ns;
+		sum.no_cpu_ns += b->no_cpu_ns;
+	}
 	return sum;
 }
 

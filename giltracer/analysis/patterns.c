@@ -195,7 +195,7 @@ static void count_pairs(const struct model *m, const struct model_gil *g, struct
 
 		if (o->thread == MODEL_NONE) {
 			wanted = o->waiters;
-			free_ns += wanted ? ns : 0;
+			free_ns += wanted && ns < MODEL_HANDOVER_NS ? ns : 0;
 			continue;
 		}
 		if (o->thread == MODEL_UNKNOWN) {

@@ -19,7 +19,7 @@
  *	                 half of the cases; share of its life
  *	ping-pong        two threads hand the GIL to each other a thousand times a second and more,
  *	                 for holds of PATTERN_QUICK_NS on average; share of the recording, in which
- *	                 the GIL was free although a thread waited for it
+ *	                 the GIL was free although a thread waited for it that had a CPU
  *	oversubscription on average two threads and more wait for a GIL that is held for
  *	                 PATTERN_BUSY % of the recording, by three threads and more in turn
  *	lock-across-wait a thread sleeps until another one wakes it that has itself been waiting for

@@ -44,8 +44,10 @@ enum reason_code {
 	REASON_GIL_TURNED_ON,  /* the same, while the program was recorded */
 
 	/* the causes of the waiting; shares are of all waiting */
-	REASON_HANDOFF,         /* percent while the GIL, which is released often, was free */
-	REASON_HANDOFF_TOO,     /* percent likewise, in addition to another cause */
+	REASON_HANDOFF,     /* percent while the GIL, which is released often, was free */
+	REASON_HANDOFF_TOO, /* percent likewise, in addition to another cause */
+	REASON_NO_CPU,      /* percent while the GIL was free and the next thread had no CPU */
+	REASON_NO_CPU_TOO,
 	REASON_SLOW_START,      /* percent while threads were started */
 	REASON_SLOW_START_REST, /* percent of the rest while hog kept the GIL after a request */
 	/* percent, ns while hog kept the GIL after a request, longest_ns at a time, in count
@@ -83,6 +85,9 @@ enum reason_code {
 	ADVICE_CALL,
 	ADVICE_PYTHON,
 	ADVICE_COLLECTOR,
+	ADVICE_CALL_OF_PROCESS, /* the same, for a program that has several processes already */
+	ADVICE_PYTHON_OF_PROCESS,
+	ADVICE_LOOP_OF_PROCESS,
 	ADVICE_GIL_DETECT,
 	ADVICE_HANDOFF,
 	ADVICE_RECORD_ALONE,

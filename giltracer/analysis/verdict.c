@@ -104,7 +104,7 @@ static void move_all(struct reasons *to, struct reasons *from)
 /* Adds the waiting for the GIL to a lack of CPUs: its causes, and the advice against it. */
 static void add_gil_too(struct verdict *v, const struct analysis *a)
 {
-	struct verdict gil = { 0 };
+	struct verdict gil = { .kind = v->kind };
 
 	add_waits(&v->also, &a->evidence,
 	          evidence_gil(&a->evidence) == VERDICT_GIL_BOUND ? REASON_GIL_BOUND_TOO
@@ -167,16 +167,6 @@ static void add_busiest(struct verdict *v, const struct evidence *e)
 		reasons_add(&v->advice, ADVICE_BUSIEST);
 }
 
-/* The advice depends on which programs had the CPUs. */
-static enum reason_code cpu_advice(const struct analysis *a)
-{
-	double own = cpu_users_own_percent(a->pass);
-
-	if (own >= 100 - VERDICT_OTHERS)
-		return ADVICE_OWN_THREADS;
-	return own >= 0 && own <= VERDICT_OTHERS ? ADVICE_OTHER_PROGRAMS : ADVICE_CPUS;
-}
-
 static void find_because(struct verdict *v, const struct analysis *a)
 {
 	const struct evidence *e = &a->evidence;
@@ -188,7 +178,7 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		return;
 	case VERDICT_CPU_STARVED:
 		reasons_add(&v->because, a->cpu_users.list.n ? REASON_CPU_USERS : REASON_STATES);
-		reasons_add(&v->advice, cpu_advice(a));
+		reasons_add(&v->advice, culprit_cpu_advice(a));
 		return;
 	case VERDICT_SINGLE_THREADED:
 		add_busiest(v, e);
@@ -306,7 +296,7 @@ static void find_late_task(struct verdict *v, const struct analysis *a)
 	r->delay = worst;
 	r->ns = worst->end_ns - worst->start_ns;
 	r->thread = worst->thread;
-	reasons_add(&v->advice, ADVICE_LOOP);
+	reasons_add(&v->advice, a->evidence.processes > 1 ? ADVICE_LOOP_OF_PROCESS : ADVICE_LOOP);
 }
 
 void verdict_find(struct verdict *ret, struct analysis *a)

@@ -19,7 +19,8 @@
  *	                 a thread (or a group of GROUP_MIN_THREADS threads) that lived for
  *	                 VERDICT_LIFE % of the recording for as large a share of its life. Threads
  *	                 that do not use the GIL change none of these numbers. Waiting that tracing
- *	                 caused does not count, and less than VERDICT_SHORT_NS is no problem
+ *	                 caused does not count, nor does, where CPUs are lacking, waiting for
+ *	                 a free GIL without a CPU, and less than VERDICT_SHORT_NS is no problem
  *	gil-some         the same with VERDICT_SOME
  *	gil-unknown      the threads' use of the GIL is unknown for longer than it is known that they
  *	                 held it or waited for it, and for VERDICT_LOST % of their lives
@@ -35,9 +36,11 @@
  *
  * The cause of the waiting is
  *
- *	hand-offs        if VERDICT_HANDOVER % of the waiting, and more than any holder's share,
- *	                 passed while the GIL went from one thread to the next, and holds are
- *	                 shorter than VERDICT_SHORT_HOLD_NS on average; else
+ *	a lack of CPUs   if VERDICT_HANDOVER % of the waiting, and more than any holder's share,
+ *	                 passed while the GIL was free and the next thread had no CPU; and, in
+ *	                 addition,
+ *	hand-offs        if that is true of the time in which the GIL was free while the next thread
+ *	                 woke up, and holds are shorter than VERDICT_SHORT_HOLD_NS on average; else
  *	a function       if VERDICT_CALL % passed while it kept the GIL after a release request, in
  *	                 whatever threads; else
  *	a thread         or a group (thread_groups.h), if it held the GIL during VERDICT_CULPRIT %

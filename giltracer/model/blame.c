@@ -32,6 +32,8 @@ static inline void charge(struct ledger *l, uint32_t holder, uint64_t start_ns, 
 		*vec_push(&l->used) = (uint32_t)i;
 	row->holder = holder;
 	row->wait_ns += end_ns - start_ns;
+	if (holder == MODEL_NONE && end_ns - start_ns >= MODEL_HANDOVER_NS)
+		row->no_cpu_ns += end_ns - start_ns;
 	if (end_ns - start_ns > row->longest_ns) {
 		row->longest_ns = end_ns - start_ns;
 		row->longest_at_ns = start_ns;

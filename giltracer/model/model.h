@@ -202,11 +202,15 @@ struct model_gil {
  * Switch waits are not charged: the thread waits until any other thread takes the free GIL. Rows of
  * one waiter and holder differ in their GILs.
  *
+ * A handover takes as long as it takes to wake the next thread, a fraction of MODEL_HANDOVER_NS.
+ * If it takes longer, the next thread was ready, but had no CPU.
+ *
  * A recording of n events can have n * n pairs. There are no more rows than MODEL_BLAME_ROWS and
  * MODEL_BLAME_ROWS_PER_EVENT for each GIL event; waiting beyond that is charged to MODEL_UNKNOWN
  * and counted in CAVEAT_COARSE. The work is limited, too: MODEL_WORK pairs of waits and holds, and
  * MODEL_WORK_PER_EVENT for each GIL event, are examined.
  */
+#define MODEL_HANDOVER_NS          500000
 #define MODEL_BLAME_ROWS           (1 << 20)
 #define MODEL_BLAME_ROWS_PER_EVENT 4
 #define MODEL_WORK                 (16 << 20)
@@ -218,6 +222,7 @@ struct model_blame {
 	uint64_t wait_ns;
 	uint64_t longest_ns;    /* longest single overlap, */
 	uint64_t longest_at_ns; /* and where it starts */
+	uint64_t no_cpu_ns;     /* holder MODEL_NONE: in handovers to a thread without a CPU */
 };
 
 /**

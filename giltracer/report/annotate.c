@@ -66,7 +66,7 @@ static void put_function(const struct analysis *a, const struct function_row *ro
 	CLEANUP(str_done) struct str text = { 0 };
 
 	utf8_add_safe(&name, f.name ? f.name : "", 80);
-	say_annotate_held(&text, facts_percent(row->wait_ns, a->evidence.totals.wait_ns),
+	say_annotate_held(&text, facts_percent(row->wait_ns, a->evidence.totals.blamed_ns),
 	                  row->wait_ns, str_get(&name));
 	str_adds(&line, "::warning ");
 	add_place(&line, &f, root);
@@ -87,7 +87,7 @@ static void put_verdict(const struct analysis *a, FILE *out)
 
 void annotate_github(const struct analysis *a, const char *root, FILE *out)
 {
-	uint64_t all_ns = a->evidence.totals.wait_ns;
+	uint64_t all_ns = a->evidence.totals.blamed_ns;
 	unsigned n = 0;
 
 	if (a->verdict.kind == VERDICT_GIL_BOUND || a->verdict.kind == VERDICT_GIL_SOME)

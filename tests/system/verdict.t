@@ -38,7 +38,7 @@ is "$(json hog.json 'max(" spent %.1f %% of its time waiting for it (%.1f ms)" %
 is "$(json hog.json '(lambda waited: max(": %.1f %% of all waiting (%.1f ms)" % (
 	100 * ns / waited, ns / 1e6) in d["verdict"]["because"] for ns in [sum(b["wait_ns"]
 	for b in d["blame"] if b["holder_tid"] == t["tid"]) for t in d["threads"]]))(
-	sum(t["wait_ns"] for t in d["threads"]))')" True 'and its reason those of the blame, of all waiting'
+	sum(b["wait_ns"] for b in d["blame"]))')" True 'and its reason those of the blame, of all waiting'
 
 # acquitted NAME PROGRAM…: the GIL is not accused of anything, after at most three recordings: other programs
 # may take the CPU of a thread that has the GIL.

@@ -44,6 +44,34 @@ static void test_by_hand(void)
 	       "a wait for a free GIL is not in wanted_ns");
 }
 
+/* Thread 8 has to wait until it gets a CPU, the second time. */
+static void test_no_cpu(void)
+{
+	uint64_t ms = 1000000;
+
+	begin_with(&(struct model_options){
+		.start_ns = ms, .end_ns = 9 * ms, .start_pid = 7, .start_tid = 7 });
+	new_thread(ms, 8, 7);
+	request(2 * ms, 8);
+	release(3 * ms, 7);
+	acquire(3 * ms + 100000, 8);
+	release(4 * ms, 8);
+	request(4 * ms, 7);
+	acquire(4 * ms, 7);
+	request(5 * ms, 8);
+	release(6 * ms, 7);
+	acquire(8 * ms, 8);
+	finish();
+	is_u64(m->blame.n, 2, "a waiter has a row for its handovers");
+	is_u64(m->blame.v[0].holder == MODEL_NONE ? m->blame.v[0].no_cpu_ns
+	                                          : m->blame.v[1].no_cpu_ns,
+	       2 * ms, "with the time in which it had no CPU");
+	is_u64(m->blame.v[0].holder == MODEL_NONE ? m->blame.v[1].no_cpu_ns
+	                                          : m->blame.v[0].no_cpu_ns,
+	       0, "which a holder's row does not have");
+	is_u64(blame(8, MODEL_NONE), 2 * ms + 100000, "the row has all of them");
+}
+
 static void test_longest(void)
 {
 	const struct model_blame *b = NULL;
@@ -300,6 +328,7 @@ static void test_truth(void)
 int main(void)
 {
 	test_by_hand();
+	test_no_cpu();
 	test_longest();
 	test_free();
 	test_probe_cost();

@@ -40,7 +40,7 @@ static void fixture_many(struct fixture *f, bool digits, bool locks)
 				};
 			else
 				*vec_push(&f->model.blame) =
-					(struct model_blame){ i, k, 0, ns, longest_ns, at_ns };
+					(struct model_blame){ i, k, 0, ns, longest_ns, at_ns, 0 };
 		}
 	f->pass.free_threaded = f->report.python.free_threaded = locks;
 }

@@ -650,7 +650,7 @@ static void test_blame(void)
 	struct words v;
 
 	fixture_hog(&f);
-	because(&f, "Mostly because of thread hog: 92.9 % of all waiting (79.0 ms)");
+	because(&f, "Mostly because of thread hog: 94.0 % of all waiting (79.0 ms)");
 	because(&f, "its longest hold was 40.0 ms");
 	words_init(&v, &f);
 	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(55) &&
@@ -659,18 +659,48 @@ static void test_blame(void)
 	ok(!strpbrk(str_get(&v.headline), "\x1b\xff"), "names in the verdict are made safe");
 	words_done(&v);
 	f.model.blame.v[0].wait_ns = 4 * FIXTURE_MS;
-	because(&f, "40.0 % for thread hog");
+	because(&f, "44.4 % for thread hog");
 	f.model.blame.v[1].wait_ns = 10 * FIXTURE_MS;
-	because(&f, "Another 57.9 % was hand-off latency: the GIL was free, the next thread not "
+	because(&f, "Another 55.6 % was hand-off latency: the GIL was free, the next thread not "
 	            "yet running");
 	f.model.threads.v[1].holds = 1000;
-	because(&f, "57.9 % of all waiting passed while the GIL was free: threads release it very "
+	because(&f, "55.6 % of all waiting passed while the GIL was free: threads release it very "
 	            "often");
 	f.model.threads.v[1].holds = 2;
 	f.model.blame.v[2].wait_ns = 0;
-	because(&f, "The worst is thread hog: 26.7 % of all waiting (4.0 ms) passed while it held");
-	because(&f, "Another 73.3 % was hand-off latency: the GIL was free, the next thread not "
+	because(&f, "The worst is thread hog: 28.6 % of all waiting (4.0 ms) passed while it held");
+	because(&f, "Another 71.4 % was hand-off latency: the GIL was free, the next thread not "
 	            "yet running");
+	f.model.blame.v[1].no_cpu_ns = 10 * FIXTURE_MS;
+	because(&f, "71.4 % of all waiting passed while the GIL was free and the next thread had "
+	            "no CPU. The worst is thread hog: 28.6 %");
+	f.model.threads.v[1].holds = 1000;
+	says(&f, "", "Give it more CPUs, run fewer other programs, or use fewer threads. Only one");
+	words_init(&v, &f);
+	ok(!strstr(str_get(&v.because), "very often"), "a lack of CPUs is not for short holds");
+	words_done(&v);
+	f.model.blame.v[1].no_cpu_ns = 3 * FIXTURE_MS;
+	because(&f, "50.0 % of all waiting passed while the GIL was free: threads release it very");
+	f.model.threads.v[1].holds = 2;
+	because(&f, "Another 50.0 % was hand-off latency: the GIL was free, the next thread not "
+	            "yet running. Another 21.4 % passed while the GIL was free and the next thread "
+	            "had no CPU.");
+	fixture_done(&f);
+}
+
+/* A program that has processes is not told to use them. */
+static void test_processes(void)
+{
+	struct fixture f;
+	struct model_gil *gil;
+
+	fixture_hog(&f);
+	says(&f, "", "ProcessPoolExecutor");
+	gil = vec_push(&f.model.gils);
+	*gil = (struct model_gil){ .pid = 200 };
+	says(&f, "", "ProcessPoolExecutor");
+	gil->held_ns = 1;
+	says(&f, "", "use fewer threads in each process, more processes");
 	fixture_done(&f);
 }
 
@@ -783,6 +813,7 @@ int main(void)
 	test_group_of_victims();
 	test_no_gil_detect();
 	test_blame();
+	test_processes();
 	test_function();
 	test_charge();
 	test_quality();

@@ -163,6 +163,8 @@ static void put_blame(struct jsonw *w, const struct analysis *a, size_t most)
 		json_tid(w, "waiter_tid", model, blame->waiter);
 		json_tid(w, "holder_tid", model, blame->holder);
 		jsonw_u64(w, "wait_ns", blame->wait_ns);
+		if (blame->holder == MODEL_NONE)
+			jsonw_u64(w, "no_cpu_ns", blame->no_cpu_ns);
 		jsonw_u64(w, "gil", blame->gil);
 		jsonw_end(w);
 	}

@@ -74,6 +74,9 @@ void table_gil_waits(struct table *ret, const struct analysis *a, const struct t
 	TABLE_HEADINGS(ret, PHRASE_h_waiting_thread, PHRASE_h_held_by, PHRASE_h_wait_ms,
 	               PHRASE_h_longest_ms);
 	add_waits(ret, a, &a->gil_waits, limits, put_gil_wait);
+	if (is_worth_a_note(totals->no_cpu_ns, totals))
+		say_note_no_cpu(&note, totals->no_cpu_ns);
+	table_add_note(ret, &note);
 	if (is_worth_a_note(totals->switch_wait_ns, totals))
 		say_note_switch_wait(&note, totals->switch_wait_ns);
 	table_add_note(ret, &note);
