@@ -77,6 +77,7 @@ struct hold {
 	uint64_t runnable_ns, asleep_ns;
 	uint32_t frame;
 	size_t span;
+	bool inferred;
 };
 
 bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b)
@@ -172,14 +173,31 @@ static void longest(uint64_t *longest_ns, uint64_t *at_ns, const struct hold *h)
 	*at_ns = h->start_ns;
 }
 
-static void add_hold(struct search *s, struct walker *w, const struct hold *h)
+/* Whether the function in which the hold ended may have begun after the one that kept the GIL. */
+static void judge_frame(const struct search *s, struct hold *h, const struct span *span)
 {
-	struct row *row = find_row(s, w, h->frame);
-	struct hog *hog = &row->hog;
-	struct overdue_hold overdue = { w->thread, w->gil, h->start_ns, h->end_ns };
-	struct proof *of = &s->proofs.v[row->function];
-	struct overdue_proof proof;
+	if (!s->model->checks_late || !h->frame || span->flags & SPAN_ASKED)
+		return;
+	h->inferred = true;
+	if (stacks_get(s->frames, h->frame)->flags & STACK_FIRST_LINE)
+		h->frame = 0;
+}
 
+static void add_hold(struct search *s, struct walker *w, struct hold *h)
+{
+	struct overdue_hold overdue = { w->thread, w->gil, h->start_ns, h->end_ns };
+	struct overdue_proof proof = { .asked_ns = OVERDUE_NEVER };
+	struct row *row;
+	struct hog *hog;
+	struct proof *of;
+
+	if (h->wait_ns)
+		proof = overdue_prove(s->overdue, &overdue, HOGS_SLACK_NS);
+	if (proof.asked_ns != OVERDUE_NEVER)
+		judge_frame(s, h, &s->model->threads.v[w->thread].gil.spans.v[h->span]);
+	row = find_row(s, w, h->frame);
+	hog = &row->hog;
+	of = &s->proofs.v[row->function];
 	hog->holds++;
 	hog->hold_ns += h->end_ns - h->start_ns;
 	hog->hold_off_cpu_ns += h->runnable_ns + h->asleep_ns;
@@ -193,9 +211,9 @@ static void add_hold(struct search *s, struct walker *w, const struct hold *h)
 	if (!h->wait_ns)
 		return;
 	of->askable += h->end_ns - h->start_ns > s->interval_ns;
-	proof = overdue_prove(s->overdue, &overdue, HOGS_SLACK_NS);
 	if (proof.asked_ns == OVERDUE_NEVER)
 		return;
+	hog->inferred |= h->inferred;
 	of->overdue++;
 	of->kept_ns += proof.kept_ns;
 	of->unsure += proof.unsure_ns != 0;
@@ -284,6 +302,7 @@ static void clear_overdue(struct hog *hog)
 	hog->overdue_longest_ns = hog->overdue_longest_at_ns = 0;
 	hog->off_cpu_ns = hog->asleep_ns = 0;
 	hog->samples = 0;
+	hog->inferred = false;
 }
 
 /* Decides which functions are proven to keep the GIL, and drops the overdue holds and samples of

@@ -17,8 +17,12 @@
  * there are at least HOGS_PROOF_HOLDS of them, and they are HOGS_PROOF_PERCENT of the function's
  * holds that were long enough for a request.
  *
- * A hold belongs to the function in which it ended. For an overdue hold that is exact: the call
- * that kept the GIL had begun before the request. For other holds it is a sample.
+ * A hold belongs to the function that ran when its release was requested: for an overdue hold that
+ * is exact, because the call that kept the GIL had begun before. If that was not recorded, it
+ * belongs to the function in which it ended. For an overdue hold that is the same function up to
+ * CPython 3.9; later versions check for requests so rarely (model_options.checks_late) that another
+ * one may have been called since, so the function is inferred, or unknown if it had just begun. For
+ * other holds it is a sample.
  */
 #ifndef GILTRACER_ANALYSIS_HOGS_H
 #define GILTRACER_ANALYSIS_HOGS_H
@@ -57,6 +61,7 @@ struct stacks;
  *          stacks: at least HOGS_NATIVE_PERCENT of the samples belong to holds in which all samples
  *          found it; 0: none. That is @native_samples of @samples
  * @row: number of the row in struct hogs_sample
+ * @inferred: of some overdue holds, only the function in which they ended is known
  * @gain_ns: time that the threads would have gained if the overdue holds had released the GIL; set
  * by whatif_find()
  */
@@ -69,6 +74,7 @@ struct hog {
 		overdue_longest_at_ns;
 	uint64_t off_cpu_ns, asleep_ns;
 	uint64_t gain_ns;
+	bool inferred;
 };
 
 /* A sample of an overdue hold after its release request, see struct model_sample. @row: of the hog;

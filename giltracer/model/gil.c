@@ -122,6 +122,18 @@ static void dirty_process(struct model *m, uint32_t thread)
 		m->priv->gils.v[g].dirty = true;
 }
 
+/* A thread that complies so quickly releases the GIL in the function that was asked to. */
+#define COMPLIES_NS 1000000
+
+/* Whether the hold that ends was kept by an unknown function: the interpreter checks for requests
+ * only at some instructions, the next of which may be in a function that is called later. */
+static bool is_elsewhere(const struct model *m, uint32_t thread, uint64_t t)
+{
+	const struct thread_state *ts = &m->priv->threads.v[thread];
+
+	return ts->flags & THREAD_ASKED && t > ts->asked_ns + COMPLIES_NS;
+}
+
 /* Ends the thread's open span, a hold; its GIL is now free. */
 static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flags)
 {
@@ -129,6 +141,8 @@ static void free_hold(struct model *m, uint32_t thread, uint64_t t, uint8_t flag
 	struct gil_tracker *gs = &m->priv->gils.v[s->gil.index];
 
 	s->flags |= flags;
+	if (!s->gil.frame && is_elsewhere(m, thread, t))
+		s->flags |= SPAN_ELSEWHERE;
 	if (gs->holder == thread)
 		gs->holder = MODEL_NONE;
 	gs->freed_ns = t;
@@ -259,7 +273,7 @@ static void set_frames(struct model *m, uint32_t thread, uint32_t frame)
 
 		if (s->state != GIL_HOLD && s->state != GIL_WAIT)
 			continue;
-		if (s->state == GIL_HOLD && !s->gil.frame)
+		if (s->state == GIL_HOLD && !s->gil.frame && !(s->flags & SPAN_ELSEWHERE))
 			s->gil.frame = frame;
 		break;
 	}
@@ -397,11 +411,25 @@ static void release_unheld(struct model *m, uint32_t thread, uint32_t gil, uint6
 	owners_mark(m, gil, t);
 }
 
-void gil_held_in(struct model *m, uint32_t thread, uint32_t frame)
+void gil_asked(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
+{
+	struct thread_state *ts = &m->priv->threads.v[thread];
+	struct span *s = last(m, thread);
+
+	if (s->state != GIL_HOLD)
+		return;
+	ts->flags |= THREAD_ASKED;
+	ts->asked_ns = t;
+	s->gil.frame = frame;
+	if (frame)
+		s->flags |= SPAN_ASKED;
+}
+
+void gil_held_in(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
 {
 	struct span *s = last(m, thread);
 
-	if (frame && s->state == GIL_HOLD)
+	if (s->state == GIL_HOLD && !s->gil.frame && !is_elsewhere(m, thread, t))
 		s->gil.frame = frame;
 }
 

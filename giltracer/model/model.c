@@ -23,6 +23,7 @@ struct model *model_new(const struct model_options *options)
 	m->priv->start_thread = m->priv->gil_module = MODEL_NONE;
 	m->start_ns = options->start_ns;
 	m->requests_known = options->requests_known;
+	m->checks_late = options->checks_late;
 	m->stolen_ns = options->stolen_ns;
 	return m;
 }
@@ -131,7 +132,7 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 		gil_acquire(m, thread, t);
 		break;
 	case EV_RELEASE:
-		gil_held_in(m, thread, ev->gil.frame);
+		gil_held_in(m, thread, t, ev->gil.frame);
 		gil_release(m, thread, t, ev->gil.address, false);
 		if (ev->gil.overdue_us)
 			*vec_push(&m->overdue) = (struct model_overdue){
@@ -143,6 +144,9 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 		break;
 	case EV_RELEASED:
 		gil_released(m, thread, t);
+		break;
+	case EV_ASKED:
+		gil_asked(m, thread, t, ev->gil.frame);
 		break;
 	}
 }

@@ -79,6 +79,9 @@ enum span_flags {
 	                               * thread */
 	SPAN_LOST = 1 << 3,           /* unknown because records are missing */
 	SPAN_STOPPED = 1 << 4,        /* a sleep caused by a stop signal or a debugger */
+	SPAN_ELSEWHERE = 1 << 5, /* a hold that was not released on request, because of a function
+	                          * that is unknown and may have returned before the end */
+	SPAN_ASKED = 1 << 6,     /* a hold whose frame is that of the release request */
 };
 
 /**
@@ -90,8 +93,8 @@ enum span_flags {
  * @gil.owner_hint: HOLD and WAIT: see owners_of(); otherwise -1
  * @gil.index: HOLD and waits for a GIL: index of the GIL; otherwise MODEL_NONE
  * @gil.lock: LOCK_WAIT and STOPPED: index of the lock, instead of index
- * @gil.frame: id of a Python frame in the source's frames, 0: unknown. HOLD: the frame that ran at
- *             its end; waits: the waiting frame; LOCK_WAIT, STOPPED, STOPPING: the current frame
+ * @gil.frame: id of a Python frame in the source's frames, 0: unknown. HOLD: the frame that ran
+ *             when its release was requested, if that is known, otherwise at its end; waits: the waiting frame; LOCK_WAIT, STOPPED, STOPPING: the current frame
  * @cpu: in a CPU lane
  * @cpu.number: RUNNING: number of the CPU; otherwise -1
  * @cpu.waker: index of the thread that woke this one, on the span that follows the wake-up;
@@ -344,7 +347,7 @@ struct model {
 	                                        * CPU */
 	VEC(struct model_lost) lost;
 	VEC(struct model_overdue) overdue; /* by end; complete if requests_known */
-	bool requests_known;
+	bool requests_known, checks_late;
 	uint64_t stolen_ns; /* upper bound of the CPU time, all CPUs, taken by a hypervisor */
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
@@ -370,6 +373,9 @@ struct stacks;
  * @no_probes: GIL events were not recorded: no thread is assumed to hold a GIL at the start
  * @gil_off: the GIL was off at start_ns, so no thread holds one then
  * @requests_known: the source knows for each release whether it was requested
+ * @checks_late: the interpreter checks for release requests only at calls, starts of functions and
+ * backward jumps, so that a hold may end in a function that is called after the one that kept the
+ * GIL: CPython 3.10 and later
  * @all_releases: every release of a GIL is recorded, except in lost records
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, a sleep during a GIL_WAIT
@@ -382,7 +388,7 @@ struct model_options {
 	bool to_end;
 	bool no_probes;
 	bool gil_off;
-	bool all_releases, requests_known;
+	bool all_releases, requests_known, checks_late;
 	uint64_t stolen_ns;
 	const struct names *names;
 	const struct stacks *stacks;

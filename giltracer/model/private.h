@@ -37,11 +37,13 @@ enum thread_flags {
 	THREAD_START = 1 << 5,     /* no event of its own has confirmed its hold since the start */
 	THREAD_SCHED_OUT = 1 << 6, /* off CPU by EV_SCHED_OUT; EV_SWITCH_OUT may follow */
 	THREAD_EXECUTED = 1 << 7,  /* its process runs another program than its parent did */
+	THREAD_ASKED = 1 << 8,     /* it was asked to release the GIL that it holds */
 };
 
 /* Flags that the thread's next GIL event clears. */
-#define THREAD_GIL_FLAGS \
-	(THREAD_INHERITED | THREAD_SAVED | THREAD_RELEASED | THREAD_CUT | THREAD_START)
+#define THREAD_GIL_FLAGS                                                                 \
+	(THREAD_INHERITED | THREAD_SAVED | THREAD_RELEASED | THREAD_CUT | THREAD_START | \
+	 THREAD_ASKED)
 
 /* The thread was moved from one CPU's run queue to another's. */
 struct cpu_move {
@@ -73,6 +75,7 @@ struct parking {
  * @off_span: index of the span that began when it last left a CPU, or MODEL_NONE
  * @off_ns: start of that span
  * @woken_ns: time of its last wake-up while it ran
+ * @asked_ns: THREAD_ASKED: when
  * @lost_ns, @cpu_lost_ns: end of the last loss in which records of its GIL events, or of its
  * switches, may be missing, or in which it may have been born
  * @born_after_ns, @seen_ns: if its birth was not recorded, and it did not exist before, it was born
@@ -82,7 +85,7 @@ struct parking {
  */
 struct thread_state {
 	uint64_t off_ns;
-	uint64_t woken_ns;
+	uint64_t woken_ns, asked_ns;
 	uint64_t lost_ns, cpu_lost_ns;
 	uint64_t born_after_ns, seen_ns;
 	uint32_t proc;

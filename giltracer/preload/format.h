@@ -81,7 +81,8 @@ enum preload_type {
 	PRELOAD_OF_GIL,    /* number of the GIL; initially 0 */
 	PRELOAD_OF_THREAD, /* tid */
 	PRELOAD_OF_FRAME,  /* number of PRELOAD_FRAMES, 0: unknown */
-	PRELOAD_OF_ASKED,  /* stamp of the first request for the next RELEASE */
+	PRELOAD_HELD,      /* event of a holder: the first request that the next RELEASE answers was
+	                    * made, in the last frame given; it may follow events that came later */
 	PRELOAD_OF_DELAY,  /* ns since then in which it is not known to have computed or slept */
 
 	PRELOAD_OF_LOCK, /* address of the lock << PRELOAD_LOCK_BITS | enum preload_lock_event */
@@ -250,7 +251,7 @@ struct preload_control {
 	uint64_t used;
 	uint64_t full_stamp, full_ns;
 	uint32_t frames; /* recorded with each release, at most PRELOAD_FRAMES_MAX */
-	uint32_t no_gil; /* only calls are recorded */
+	uint32_t no_gil; /* of GILs, only PRELOAD_HELD is recorded */
 	uint32_t stopped;
 	uint32_t c_calls; /* calls of C functions are recorded, too */
 	uint32_t alone;

@@ -8,6 +8,9 @@
  * The result of an earlier walk is compared with the present frames, which is faster than a new
  * walk. The first walks check at each step that it leads to mapped memory and to an object of the
  * right type; if a check fails, the walk ends.
+ *
+ * A thread that waits reads the frames of the thread that runs, from copies that the kernel makes,
+ * because the memory may be freed meanwhile. They count if a second reading finds the same frames.
  */
 #include "preload/internal.h"
 
@@ -17,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* The number of walks to check; the maximum number of the interpreter's own frames in a walk. */
@@ -31,6 +35,15 @@
 
 #define NAME_MAX_BYTES  4096
 #define TABLE_MAX_BYTES (512 << 10)
+
+/* Up to 3.9, the interpreter looks at a release request between any two instructions. */
+#define CHECKS_RARELY 10
+
+/* Limits for copies of the beginning of a frame, a code object and a str. */
+#define OBJECT_BYTES 256
+
+/* The number of times that the frames of a running thread are read. */
+#define TRIES 4
 
 struct slot {
 	_Atomic uint64_t key; /* 0: free */
@@ -51,6 +64,7 @@ static struct {
 	const char *(*tstate)(void);
 	unsigned count;
 	uint32_t first_instruction;
+	size_t frame_size, code_size; /* up to the last member that is used */
 	atomic_uint checked;
 	_Atomic bool on;
 	atomic_flag lock;
@@ -94,6 +108,14 @@ static uint64_t u64_at(const char *p, uint32_t offset)
 static bool is_a(const char *object, const char *type)
 {
 	return can_read(object) && pointer_at(object, frames.at.type) == type;
+}
+
+/* Copies memory that may not be mapped. */
+static bool copy(void *ret, const char *from, size_t size)
+{
+	struct iovec to = { ret, size }, of = { (void *)(uintptr_t)from, size };
+
+	return syscall(SYS_process_vm_readv, process.pid, &to, 1UL, &of, 1UL, 0UL) == (long)size;
 }
 
 /* ---- tables */
@@ -180,24 +202,41 @@ static size_t put_utf8(char *ret, size_t room, const char *text, size_t len, uns
 	return n;
 }
 
-/* Writes a str. PyUnicodeObject.state: kind in bits 2 to 4, compact is bit 5, ascii bit 6. */
-static size_t put_str(char *ret, size_t room, const char *str)
+/* Copies of what is described, protected by the lock. */
+static struct {
+	char head[OBJECT_BYTES];
+	char text[4 * NAME_MAX_BYTES], table[TABLE_MAX_BYTES];
+} copied;
+
+/* The memory itself or, of another thread, a copy of it in ret; NULL: it cannot be read. */
+static const char *view(char *ret, const char *from, size_t size, bool foreign)
 {
+	if (foreign)
+		return copy(ret, from, size) ? ret : NULL;
+	return can_read(from) ? from : NULL;
+}
+
+/* Writes a str. PyUnicodeObject.state: kind in bits 2 to 4, compact is bit 5, ascii bit 6. */
+static size_t put_str(char *ret, size_t room, const char *str, bool foreign)
+{
+	const char *head = view(copied.head, str, frames.at.text, foreign), *text;
 	uint32_t state;
 	unsigned kind;
-	size_t skip;
+	size_t skip, len;
 
-	if (!is_a(str, frames.str_type))
+	if (!head || pointer_at(head, frames.at.type) != frames.str_type)
 		return 0;
-	state = u32_at(str, frames.at.state);
+	state = u32_at(head, frames.at.state);
 	kind = state >> 2 & 7;
 	if (!(state & 0x20) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
 	/* The characters of an ASCII str follow its head; other strings have the members for
 	 * UTF-8 and, until 3.11, wchar_t in between. */
 	skip = state & 0x40 ? 0 : (frames.at.minor < 12 ? 3 : 2) * sizeof(void *);
-	return put_utf8(ret, room, str + frames.at.text + skip,
-	                (size_t)u64_at(str, 2 * sizeof(void *)), kind);
+	len = (size_t)u64_at(head, 2 * sizeof(void *));
+	len = len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES;
+	text = view(copied.text, str + frames.at.text + skip, len * kind, foreign);
+	return text ? put_utf8(ret, room, text, len, kind) : 0;
 }
 
 /* Up to 3.10, the order is co_filename, co_name, co_lnotab; then co_filename, co_name,
@@ -227,31 +266,46 @@ struct described {
 	char text[2 * NAME_MAX_BYTES];
 };
 
-/* The number of the function; 0: its description can be neither read nor written. */
-static uint32_t describe(const char *code)
+/* A line table and its size. */
+static const char *table_text(const char *table, size_t *ret_size, bool foreign)
+{
+	const char *head = view(copied.head, table, 4 * sizeof(void *), foreign);
+
+	*ret_size = 0;
+	if (!head || pointer_at(head, frames.at.type) != frames.bytes_type)
+		return NULL;
+	*ret_size = (size_t)u64_at(head, 2 * sizeof(void *));
+	if (*ret_size > TABLE_MAX_BYTES)
+		*ret_size = 0;
+	return view(copied.table, table + 4 * sizeof(void *), *ret_size, foreign);
+}
+
+struct foreign;
+static bool is_unchanged(const struct foreign *f);
+
+/* The number of the function; 0: its description can be neither read nor written. f: the frames
+ * that it was found in, of another thread; NULL: of this one */
+static uint32_t describe(const struct step *s, const struct foreign *f)
 {
 	static uint32_t next;
-	struct described d = { .head.first_line = u32_at(code, frames.at.line) };
-	const char *table = table_of(code);
-	size_t name, file, size = 0;
+	struct described d = { .head.first_line = s->line };
+	const char *table;
+	size_t name, file, size;
 
-	name = put_str(d.text, NAME_MAX_BYTES, pointer_at(code, frames.at.name));
-	file = put_str(d.text + name, NAME_MAX_BYTES, file_of(code));
-	if (!name)
+	name = put_str(d.text, NAME_MAX_BYTES, s->name, f);
+	file = put_str(d.text + name, NAME_MAX_BYTES, s->file, f);
+	table = table_text(s->table, &size, f);
+	if (!name || (f && !is_unchanged(f)))
 		return 0;
 	if (is_own(d.text, name, d.head.first_line))
 		return SKIP;
-	if (is_a(table, frames.bytes_type))
-		size = (size_t)u64_at(table, 2 * sizeof(void *));
-	if (size > TABLE_MAX_BYTES)
-		size = 0;
 	d.head.name_len = (uint32_t)name;
 	d.head.file_len = (uint32_t)file;
-	d.head.table_len = (uint32_t)size;
+	d.head.table_len = (uint32_t)(table ? size : 0);
 	return process_log2(&(struct preload_entry){ .type = PRELOAD_FUNCTION,
 	                                             .number = next + 1,
 	                                             .value = frames.at.minor },
-	                    &d, sizeof(d.head) + name + file, table + 4 * sizeof(void *), size)
+	                    &d, sizeof(d.head) + name + file, table, d.head.table_len)
 	               ? ++next
 	               : 0;
 }
@@ -267,22 +321,42 @@ static uint64_t hash_of(const char *name)
 	return u64_at(name, 3 * sizeof(void *));
 }
 
-/* Hashes the fields that distinguish a code object from a later one at the same address. */
-static uint64_t identity(const char *code)
+/* From 3.14 on, the lowest bit marks immortal objects, which only the interpreter's own code
+ * objects are. */
+static bool has_code(const char *code)
 {
-	const char *name = name_of(code);
-	uint64_t h = mix((uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)name);
+	return !((uintptr_t)code & 1) && code != frames.none;
+}
 
-	h = mix(h, (uint64_t)(uintptr_t)file_of(code));
-	h = mix(h, (uint64_t)(uintptr_t)table_of(code));
-	h = mix(h, u32_at(code, frames.at.line));
-	h = mix(h, can_read(name) ? hash_of(name) : 0);
+/* at: the code object, or a copy of it */
+static struct step step_of(const char *code, uint64_t instruction, const char *at)
+{
+	return (struct step){
+		.code = code,
+		.has_code = true,
+		.instruction = instruction,
+		.name = name_of(at),
+		.file = file_of(at),
+		.table = table_of(at),
+		.line = u32_at(at, frames.at.line),
+	};
+}
+
+/* Hashes the fields that distinguish a code object from a later one at the same address. */
+static uint64_t identity(const struct step *s)
+{
+	uint64_t h = mix((uint64_t)(uintptr_t)s->code, (uint64_t)(uintptr_t)s->name);
+
+	h = mix(h, (uint64_t)(uintptr_t)s->file);
+	h = mix(h, (uint64_t)(uintptr_t)s->table);
+	h = mix(h, s->line);
+	h = mix(h, s->name_hash);
 	return h ? h : 1;
 }
 
-static uint32_t number_of(const char *code)
+static uint32_t number_of(const struct step *s, const struct foreign *f)
 {
-	uint64_t key = identity(code);
+	uint64_t key = identity(s);
 	uint32_t number = table_get(&frames.functions, key);
 
 	if (LIKELY(number))
@@ -290,7 +364,7 @@ static uint32_t number_of(const char *code)
 	if (table_is_full(&frames.functions) || atomic_flag_test_and_set(&frames.lock))
 		return 0;
 	number = table_get(&frames.functions, key);
-	if (!number && (number = describe(code)))
+	if (!number && (number = describe(s, f)))
 		table_set(&frames.functions, key, number);
 	atomic_flag_clear(&frames.lock);
 	return number;
@@ -360,19 +434,18 @@ static const char *innermost(const struct gil *g)
 	return frame;
 }
 
-/* From 3.14 on, the lowest bit marks immortal objects, which only the interpreter's own code
- * objects are. */
-static bool has_code(const char *code)
+/* The function of a frame of this thread; has_code: false: the frame is the interpreter's own.
+ * False: the walk ends here. */
+static bool see(struct step *ret, const char *code, uint64_t instruction)
 {
-	return !((uintptr_t)code & 1) && code != frames.none;
-}
-
-/* The frame's function; 0 ends the walk; SKIP: the frame is the interpreter's own. */
-static uint32_t function_of(const char *code)
-{
+	*ret = (struct step){ .code = code };
 	if (!has_code(code))
-		return SKIP;
-	return is_a(code, frames.code_type) ? number_of(code) : 0;
+		return true;
+	if (!is_a(code, frames.code_type))
+		return false;
+	*ret = step_of(code, instruction, code);
+	ret->name_hash = can_read(ret->name) ? hash_of(ret->name) : 0;
+	return true;
 }
 
 /* ---- walks that are remembered */
@@ -382,23 +455,6 @@ static struct walked *find_walk(struct gil *g, const char *frame)
 	uint64_t instruction = instruction_of(frame);
 
 	return &g->walks[(instruction >> 1 ^ instruction >> 4) % WALKS];
-}
-
-static void keep_step(struct walked *w, const char *code, uint64_t instruction)
-{
-	struct step *s = &w->steps[w->count++];
-	const char *name;
-
-	*s = (struct step){ .code = code, .has_code = has_code(code) };
-	if (!s->has_code)
-		return;
-	name = name_of(code);
-	s->instruction = instruction;
-	s->name = name;
-	s->file = file_of(code);
-	s->table = table_of(code);
-	s->line = u32_at(code, frames.at.line);
-	s->name_hash = can_read(name) ? hash_of(name) : 0;
 }
 
 static bool is_same_code(const struct step *s)
@@ -433,20 +489,20 @@ static uint32_t walk(const char *frame, struct walked *w)
 
 	w->number = w->count = 0;
 	for (unsigned i = 0; n < frames.count && i < STEPS_MAX && frame; i++) {
-		const char *code;
+		struct step step;
 
 		if (!can_read(frame))
 			return 0;
-		code = pointer_at(frame, frames.at.code);
-		function = function_of(code);
+		function = 0;
+		if (see(&step, pointer_at(frame, frames.at.code), instruction_of(frame)))
+			function = step.has_code ? number_of(&step, NULL) : SKIP;
 		if (!function)
 			break;
 		if (i < WALK_STEPS)
-			keep_step(w, code, instruction_of(frame));
+			w->steps[w->count++] = step;
 		if (function != SKIP)
-			list[n++] = (struct preload_frame){
-				function, offset_in(code, instruction_of(frame))
-			};
+			list[n++] = (struct preload_frame){ function, offset_in(step.code,
+				                                                step.instruction) };
 		frame = pointer_at(frame, frames.at.previous);
 	}
 	number = n ? list_number(list, n) : 0;
@@ -486,6 +542,113 @@ uint32_t frames_now(struct gil *g)
 	return walk(frame, w);
 }
 
+/* ---- frames of the thread that runs */
+
+#define FOREIGN_STEPS 16
+
+/* The innermost frames of a thread; at[i]: the address of frame i. */
+struct foreign {
+	const char *tstate;
+	const char *at[FOREIGN_STEPS];
+	struct step steps[FOREIGN_STEPS];
+	unsigned count;
+};
+
+static bool see_foreign(struct step *ret, const char *code, uint64_t instruction)
+{
+	char bytes[OBJECT_BYTES];
+
+	*ret = (struct step){ .code = code };
+	if (!has_code(code))
+		return true;
+	if (!copy(bytes, code, frames.code_size) ||
+	    pointer_at(bytes, frames.at.type) != frames.code_type)
+		return false;
+	*ret = step_of(code, instruction, bytes);
+	return copy(&ret->name_hash, ret->name + 3 * sizeof(void *), sizeof(ret->name_hash));
+}
+
+/* Reads frames until the wanted number of functions is found. False: they cannot be read. */
+static bool read_foreign(struct foreign *f)
+{
+	const char *frame;
+	unsigned functions = 0;
+
+	f->count = 0;
+	if (!copy(&frame, f->tstate + frames.at.current, sizeof(frame)) ||
+	    (frames.at.current2 != PRELOAD_NO_OFFSET &&
+	     !copy(&frame, frame + frames.at.current2, sizeof(frame))))
+		return false;
+	while (frame && functions < frames.count && f->count < FOREIGN_STEPS) {
+		char bytes[OBJECT_BYTES];
+		struct step *step = &f->steps[f->count];
+
+		if (!copy(bytes, frame, frames.frame_size) ||
+		    !see_foreign(step, pointer_at(bytes, frames.at.code), instruction_of(bytes)))
+			return false;
+		functions += step->has_code;
+		f->at[f->count++] = frame;
+		frame = pointer_at(bytes, frames.at.previous);
+	}
+	return true;
+}
+
+/* Whether both are of the same calls; the innermost function may have gone on. */
+static bool is_same_call(const struct foreign *a, const struct foreign *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (unsigned i = 0; i < a->count; i++)
+		if (a->at[i] != b->at[i] || a->steps[i].code != b->steps[i].code ||
+		    a->steps[i].name != b->steps[i].name ||
+		    (i && a->steps[i].instruction != b->steps[i].instruction))
+			return false;
+	return true;
+}
+
+/* Whether the thread still executes these calls, so that their code objects exist. */
+static bool is_unchanged(const struct foreign *f)
+{
+	struct foreign now;
+
+	now.tstate = f->tstate;
+	return read_foreign(&now) && is_same_call(f, &now);
+}
+
+static uint32_t number_foreign(const struct foreign *f)
+{
+	struct preload_frame list[PRELOAD_FRAMES_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->count && n < frames.count; i++) {
+		const struct step *s = &f->steps[i];
+		uint32_t function = s->has_code ? number_of(s, f) : SKIP;
+
+		if (!function)
+			break;
+		if (function != SKIP)
+			list[n++] = (struct preload_frame){ function,
+				                            offset_in(s->code, s->instruction) };
+	}
+	return n && is_unchanged(f) ? list_number(list, n) : 0;
+}
+
+uint32_t frames_of_holder(const struct gil *g)
+{
+	int saved = errno;
+	struct foreign f;
+	uint32_t number = 0;
+
+	if (!frames.on || frames.at.minor < CHECKS_RARELY)
+		return 0;
+	f.tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
+	for (unsigned i = 0; !number && i < TRIES; i++)
+		if (read_foreign(&f))
+			number = number_foreign(&f);
+	errno = saved;
+	return number ? number : FRAMES_TORN;
+}
+
 /* ---- the interpreter */
 
 static bool read_offsets(unsigned major, unsigned minor)
@@ -500,6 +663,20 @@ static bool read_offsets(unsigned major, unsigned minor)
 		found = frames.at.major == major && frames.at.minor == minor;
 	syscall(SYS_close, fd);
 	return found;
+}
+
+/* Whether there is room for a copy of all that is used of an object. */
+static bool find_sizes(void)
+{
+	const struct preload_offsets *at = &frames.at;
+	uint32_t frame = at->code > at->previous ? at->code : at->previous;
+	uint32_t code = at->line > at->name + 8 ? at->line : at->name + 8;
+
+	frame = at->instruction > frame ? at->instruction : frame;
+	frames.frame_size = frame + sizeof(void *);
+	frames.code_size = code + sizeof(void *);
+	return frames.frame_size <= OBJECT_BYTES && frames.code_size <= OBJECT_BYTES &&
+	       at->text <= OBJECT_BYTES;
 }
 
 static bool find_version(const char *(*get_version)(void))
@@ -522,7 +699,7 @@ void frames_begin(void *(*symbol)(const char *name))
 	frames.str_type = symbol("PyUnicode_Type");
 	frames.bytes_type = symbol("PyBytes_Type");
 	frames.none = symbol("_Py_NoneStruct");
-	if (!find_version(get_version) || !frames.code_type || !frames.str_type ||
+	if (!find_version(get_version) || !find_sizes() || !frames.code_type || !frames.str_type ||
 	    !frames.bytes_type)
 		return;
 	if (frames.at.minor < 9)

@@ -207,11 +207,11 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	    !is_near(me->cond.caller, caller) || !is_in_python(me->mutex[0].caller))
 		return;
 	process_begin();
-	if (process.control && process.control->no_gil)
-		return;
-	count_begin();
 	frames_begin(python_symbol);
-	locks_begin(python_symbol);
+	if (!process.held_only) {
+		count_begin();
+		locks_begin(python_symbol);
+	}
 	add(me->mutex[0].object, me->cond.object, cond);
 }
 

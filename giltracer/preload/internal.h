@@ -62,6 +62,9 @@ struct step {
 	bool has_code;
 };
 
+/* The number of a list of frames that changed while it was read. */
+#define FRAMES_TORN UINT32_MAX
+
 #define WALKS      4 /* a power of two */
 #define WALK_STEPS 8
 
@@ -86,7 +89,8 @@ struct walked {
  * @group: of the holder, in the page of totals; also read without the mutex
  * @waited: its waits by holder, in the page of totals; NULL: not counted; @compared: the number of
  * waiting threads that use it
- * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then
+ * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then;
+ * @asked_frame: its stack then, see frames_of_holder(), which was last read at @asked_look_ns
  */
 struct gil {
 	pthread_mutex_t *_Atomic mutex;
@@ -97,7 +101,8 @@ struct gil {
 	uint64_t switches;
 	uint64_t asked_stamp;
 	struct totals_waited *waited;
-	uint32_t compared, group;
+	uint32_t compared, group, asked_frame;
+	uint64_t asked_look_ns;
 	struct holder asked;
 	struct walked walks[WALKS];
 	atomic_uint waiters; /* not protected */
@@ -243,6 +248,10 @@ void frames_begin(void *(*symbol)(const char *name));
 
 /* The number of the stack of the thread that is about to release the GIL; 0: unknown. */
 uint32_t frames_now(struct gil *g);
+
+/* The number of the stack of the thread that holds the GIL, for another thread that has locked the
+ * GIL's mutex. FRAMES_TORN: it changed while it was read; 0: unknown. */
+uint32_t frames_of_holder(const struct gil *g);
 void frames_again(void);
 
 /* ---- stream.c */
@@ -302,10 +311,11 @@ static inline void stream_put_gil(struct self *me, enum preload_type type, uint6
  * @path: of its files, up to the suffix
  * @recording: a number that changes with each recording of a program that was already running
  * @joined: the program was already running, and is being recorded
+ * @held_only: see process_of_gil()
  */
 struct process {
 	_Atomic bool on;
-	bool joined, has_key;
+	bool joined, has_key, held_only;
 	uint32_t recording;
 	pid_t pid;
 	uint64_t stamp;
@@ -317,6 +327,13 @@ struct process {
 };
 
 extern struct process process;
+
+/* Whether all events of GILs are recorded. Otherwise another engine records them, and the library
+ * only the frames of holders at release requests. */
+static inline bool process_of_gil(void)
+{
+	return process.on && !process.held_only;
+}
 
 /* A GIL has been created: this process has files from now on. */
 void process_begin(void);
@@ -397,6 +414,9 @@ static inline bool join_is_locked(const struct gil *g)
 }
 
 /* ---- holder.c: called with the mutex of the GIL locked; tid is its holder, 0: unknown */
+
+/* The shortest time between two examinations of a holder, because many threads may wait. */
+#define HOLDER_LOOK_NS 2000000
 
 /* The holder is about to be asked to release the GIL: for the first time in this hold, or again. */
 void holder_asked(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);

@@ -100,7 +100,7 @@ static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 	me->waits = true;
 	atomic_fetch_add_explicit(&g->waiters, 1, memory_order_relaxed);
 	count_request(me, g, stamp);
-	if (process.on)
+	if (process_of_gil())
 		stream_put_gil(me, PRELOAD_REQUEST, stamp, g);
 }
 
@@ -156,7 +156,7 @@ static inline void acquired(struct self *me, struct gil *g)
 	if (me->waits)
 		atomic_fetch_sub_explicit(&g->waiters, 1, memory_order_relaxed);
 	if (UNLIKELY(g->holder != NULL)) {
-		if (process.on)
+		if (process_of_gil())
 			stream_put_gil(me, PRELOAD_LEFT, stamp, g);
 		return;
 	}
@@ -167,7 +167,7 @@ static inline void acquired(struct self *me, struct gil *g)
 		g->last = me;
 		g->switches++;
 	}
-	if (process.on)
+	if (process_of_gil())
 		stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
 }
 
@@ -205,6 +205,21 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return g ? unlock_gil(g, mutex) : real_mutex_unlock(mutex);
 }
 
+/* Once asked, Python code releases the GIL at its next check, so what the holder still runs at a
+ * later request is what kept the GIL. */
+static void look_at_frames(struct gil *g)
+{
+	uint64_t ns = clock_ns();
+	uint32_t frame;
+
+	if (g->asked_stamp && ns - g->asked_look_ns < HOLDER_LOOK_NS)
+		return;
+	frame = frames_of_holder(g);
+	if (!g->asked_stamp || (frame && frame != FRAMES_TORN))
+		g->asked_frame = frame;
+	g->asked_look_ns = ns;
+}
+
 /* The interval has ended: take_gil is about to ask the holder, which therefore cannot be waiting
  * for this mutex, to release the GIL, yet. */
 static void before_request(struct self *me, struct gil *g)
@@ -212,10 +227,13 @@ static void before_request(struct self *me, struct gil *g)
 	me->asks = true;
 	if (!process.on)
 		return;
-	if (g->asked_stamp)
+	if (process.held_only)
+		;
+	else if (g->asked_stamp)
 		holder_asked_again(&g->asked, g->holder->tid, g->mutex);
 	else
 		holder_asked(&g->asked, g->holder->tid, g->mutex);
+	look_at_frames(g);
 }
 
 /* The first request counts, because the holder can see it from then on. The stamp is taken after
@@ -225,7 +243,7 @@ static void after_request(struct self *me, struct gil *g)
 	uint64_t stamp = clock_stamp();
 
 	me->asks = false;
-	if (process.on)
+	if (process_of_gil())
 		stream_put_gil(me, PRELOAD_ASKED, stamp, g);
 	if (g->asked_stamp)
 		return;
@@ -266,11 +284,25 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 /* ---- releasing */
 
-static __attribute__((noinline)) void answered(struct self *me, const struct gil *g)
+static inline void put_frame(struct self *me, uint32_t frame)
 {
-	uint64_t delay = holder_excused(&g->asked, me->tid);
+	if (LIKELY(frame == me->frame))
+		return;
+	stream_put(me, PRELOAD_OF_FRAME, frame);
+	me->frame = frame;
+}
 
-	stream_put(me, PRELOAD_OF_ASKED, g->asked_stamp);
+/* frame: of the release, which is that of the request, too, if nobody had to look */
+static __attribute__((noinline)) void answered(struct self *me, const struct gil *g, uint32_t frame)
+{
+	uint64_t delay;
+
+	/* The stream begins with this record if it is the thread's first. */
+	if (me->at >= me->end)
+		stream_extend(me, g->asked_stamp);
+	put_frame(me, !g->asked_frame ? frame : g->asked_frame == FRAMES_TORN ? 0 : g->asked_frame);
+	stream_put_gil(me, PRELOAD_HELD, g->asked_stamp, g);
+	delay = process.held_only ? 0 : holder_excused(&g->asked, me->tid);
 	if (delay)
 		stream_put(me, PRELOAD_OF_DELAY, delay);
 }
@@ -291,14 +323,13 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	g->holder = NULL;
 	if (!process.on)
 		return;
-	frame = frames_now(g);
+	frame = process.held_only && !g->asked_stamp ? 0 : frames_now(g);
 	if (UNLIKELY(g->asked_stamp))
-		answered(me, g);
+		answered(me, g, frame);
+	if (process.held_only)
+		return;
 	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
-	if (UNLIKELY(frame != me->frame)) {
-		stream_put(me, PRELOAD_OF_FRAME, frame);
-		me->frame = frame;
-	}
+	put_frame(me, frame);
 	stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
 	if (UNLIKELY(process.joined))
 		join_look(stamp);
@@ -326,7 +357,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	if (!g)
 		return ret;
 	count_switched(&self, g);
-	if (process.on)
+	if (process_of_gil())
 		stream_put_gil(join_self(), PRELOAD_SWITCHED, clock_stamp_after(), g);
 	return ret;
 }

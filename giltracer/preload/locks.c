@@ -209,7 +209,7 @@ static void put(struct self *me, enum preload_lock_event event, uint64_t lock, u
 /* Threads that never had a GIL are not the program's Python threads. */
 static inline bool is_recorded(struct self *me)
 {
-	return process.on && me->stream;
+	return process_of_gil() && me->stream;
 }
 
 /* A wait for the lock at an address. @bucket: NULL: it is not recorded */

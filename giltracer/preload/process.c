@@ -201,6 +201,7 @@ static void begin(void)
 	process.stamp = clock_stamp();
 	at = process_put_file(at, (uint64_t)process.pid, process.stamp);
 	process.path_len = (size_t)(at - process.path);
+	process.held_only = process.control && process.control->no_gil;
 	process.on = true;
 	log_process();
 }

@@ -358,6 +358,7 @@ static int prepare_calls(struct job *job, const struct execution *execution, str
 		.modules = job->options->trace_only,
 		.c_calls = job->options->trace_c_calls,
 		.calls_only = true,
+		.frames = execution->kinds[0] == PASS_GIL ? job->options->frames : 0,
 	};
 
 	if (!is_native(job) || preloads_gil(job, execution))

@@ -191,12 +191,31 @@ static int open_preload(const struct job *job, const char *folder,
 		         "%s: thread states are unknown", ignored.text);
 		return from_preload_open(ret, folder, NULL, err);
 	}
-	if (from_preload_open(&gil, folder, perf->names, err) < 0) {
+	if (from_preload_open(&gil, folder, perf, err) < 0) {
 		source_close(perf);
 		return -1;
 	}
 	*ret = source_beside(gil, perf);
 	return 0;
+}
+
+static bool is_native(const struct session *session)
+{
+	return session->python_trace && !strcmp(session->python_trace, SESSION_TRACE_NATIVE);
+}
+
+/* Adds what holders ran when they were asked to release the GIL, if the library recorded that. */
+static struct source *with_held(const struct job *job, struct source *perf)
+{
+	CLEANUP(free) char *path = NULL;
+	struct source *held;
+	struct error ignored;
+
+	if (is_stacks(job->pass) || !is_native(job->session) || !job->pass->python_trace)
+		return perf;
+	path = file_in(job->dir, job->pass->python_trace);
+	return from_preload_open(&held, path, perf, &ignored) < 0 ? perf
+	                                                          : source_with_held(held, perf);
 }
 
 /* Unwinding takes most of the time of the stacks pass, and events refer to stacks, so only other
@@ -225,6 +244,8 @@ static int open_events(const struct job *job, const char *file, struct error *er
 	if (pass->perf_data ? from_perf_open(&source, file, &options, err) < 0
 	                    : open_preload(job, file, &options, &source, err) < 0)
 		return -1;
+	if (pass->perf_data)
+		source = with_held(job, source);
 	if (pass->wakeups)
 		source = with_wakeups(job, source);
 	loaded->source = unwind ? source : source_ahead(source);
@@ -301,6 +322,7 @@ static int read_events(struct job *job)
 		.no_probes = is_stacks(pass),
 		.gil_off = pass->gil == SESSION_GIL_OFF,
 		.requests_known = pass->preload && !pass->perf_data,
+		.checks_late = minor_version(job->session) >= 10,
 		.stolen_ns = pass->stolen_ns,
 		.all_releases = job->session->releases_known,
 	};
@@ -320,11 +342,6 @@ static int read_events(struct job *job)
 		return -1;
 	finish(loaded, job->session->cpus);
 	return 0;
-}
-
-static bool is_native(const struct session *session)
-{
-	return session->python_trace && !strcmp(session->python_trace, SESSION_TRACE_NATIVE);
 }
 
 static int read_slices(struct job *job)

@@ -97,6 +97,8 @@ unsigned wording_add_function_row(struct str *out, const struct recording_pass *
 		add_function(&caller_name, &caller, columns);
 		say_called_by_after(out, str_get(&caller_name));
 	}
+	if (hog->inferred && f.name)
+		say_inferred_from_end(out);
 	if (function_is_slow_start(pass, hog))
 		say_slow_under_perf(out);
 	return utf8_columns(str_get(out) + len);

@@ -16,6 +16,8 @@ enum event_type {
 	EV_RELEASE,  /* entry of drop_gil; .gil */
 	EV_RELEASED, /* return of drop_gil: the end of a switch wait */
 	EV_SAVE,     /* entry of PyEval_SaveThread: a release where no drop_gil site was seen */
+	EV_ASKED, /* another thread requested that tid release the GIL; .gil.frame: what tid ran then.
+	              * It may come later than its time, but before the release */
 
 	/* What blocks in a free-threaded interpreter. */
 	EV_PARK,        /* the thread is about to sleep in _PyParkingLot_Park; .park */
@@ -91,8 +93,8 @@ struct event {
 	uint16_t flags;
 	union {
 		/*
-		 * address: which GIL, 0 if unknown. frame: for REQUEST, and for RELEASE if the
-		 * source already knows it: the running Python frame, id in the source's frames, 0:
+		 * address: which GIL, 0 if unknown. frame: for ASKED, REQUEST, and for RELEASE if
+		 * the source already knows it: the running Python frame, id in the source's frames, 0:
 		 * unknown. A thread runs no Python between its release and its next request, whose
 		 * frame thus is that of the release, too. overdue_us: for RELEASE, if the source
 		 * knows it: for how long the thread kept the GIL after a release request, except

@@ -8,9 +8,10 @@
 
 #include "base/alloc.h"
 
-/* have: ev is the next event of the side. */
+/* have: ev is the next event of the side. takes: whether the event is used; NULL: all are */
 struct side {
 	struct source *source;
+	bool (*takes)(const struct event *ev);
 	struct event ev;
 	bool have, over;
 };
@@ -147,20 +148,30 @@ struct beside {
 /* Events of GILs and locks, which the library records. */
 static bool is_of_gil(const struct event *ev)
 {
-	return ev->type <= EV_UNPARK;
+	return ev->type <= EV_UNPARK || ev->type == EV_LOST;
+}
+
+static bool is_not_of_gil(const struct event *ev)
+{
+	return ev->type > EV_UNPARK;
+}
+
+static bool is_asked(const struct event *ev)
+{
+	return ev->type == EV_ASKED;
 }
 
 /* Fetches the next event that is used from this side. */
-static int fetch_part(struct side *side, bool of_gil, struct error *err)
+static int fetch_part(struct side *side, struct error *err)
 {
 	while (!side->have && !side->over) {
 		if (fetch(side, err) < 0)
 			return -1;
-		if (side->have && side->ev.type != EV_LOST && is_of_gil(&side->ev) != of_gil)
+		if (side->have && side->takes && !side->takes(&side->ev))
 			side->have = false;
 	}
-	if (side->have && side->ev.type == EV_LOST)
-		side->ev.flags |= of_gil ? EVF_GIL_ONLY : EVF_NO_GIL;
+	if (side->have && side->ev.type == EV_LOST && side->takes)
+		side->ev.flags |= side->takes == is_of_gil ? EVF_GIL_ONLY : EVF_NO_GIL;
 	return 0;
 }
 
@@ -169,7 +180,7 @@ static int beside_next(struct source *source, struct event *ret, struct error *e
 	struct beside *b = (struct beside *)source;
 	struct side *from = &b->perf;
 
-	if (fetch_part(&b->gil, true, err) < 0 || fetch_part(&b->perf, false, err) < 0)
+	if (fetch_part(&b->gil, err) < 0 || fetch_part(&b->perf, err) < 0)
 		return -1;
 	sum_stats(&source->stats, &b->perf.source->stats, &b->gil.source->stats);
 	source->counters = b->perf.source->counters;
@@ -197,7 +208,7 @@ static uint32_t beside_stack_at(struct source *source, uint64_t record)
 	return source_stack_at(((struct beside *)source)->perf.source, record);
 }
 
-struct source *source_beside(struct source *gil, struct source *perf)
+static struct beside *beside_new(struct source *gil, struct source *perf)
 {
 	static const struct source_ops ops = {
 		.next = beside_next,
@@ -215,5 +226,22 @@ struct source *source_beside(struct source *gil, struct source *perf)
 	};
 	b->gil.source = gil;
 	b->perf.source = perf;
+	return b;
+}
+
+struct source *source_beside(struct source *gil, struct source *perf)
+{
+	struct beside *b = beside_new(gil, perf);
+
+	b->gil.takes = is_of_gil;
+	b->perf.takes = is_not_of_gil;
+	return &b->source;
+}
+
+struct source *source_with_held(struct source *held, struct source *perf)
+{
+	struct beside *b = beside_new(held, perf);
+
+	b->gil.takes = is_asked;
 	return &b->source;
 }

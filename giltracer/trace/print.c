@@ -17,6 +17,7 @@ const char *event_type_name(unsigned type)
 		[EV_RELEASE] = "release",
 		[EV_RELEASED] = "released",
 		[EV_SAVE] = "save",
+		[EV_ASKED] = "asked",
 		[EV_PARK] = "park",
 		[EV_PARKED] = "parked",
 		[EV_UNPARK] = "unpark",
@@ -61,6 +62,7 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 	case EV_REQUEST:
 	case EV_RELEASE:
 	case EV_SAVE:
+	case EV_ASKED:
 		fprintf(out, " gil=%#" PRIx64, ev->gil.address);
 		if (ev->gil.frame)
 			fprintf(out, " frame=%" PRIu32, ev->gil.frame);

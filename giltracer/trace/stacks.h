@@ -14,11 +14,12 @@ enum stack_frame_flags {
 	STACK_PYTHON = 1 << 1,  /* a Python function; name is its qualified name */
 	STACK_INLINED = 1 << 2, /* its caller's code was inlined around it */
 	STACK_EVAL = 1 << 3, /* a native frame that evaluates Python (_PyEval_EvalFrameDefault) */
-	STACK_TAKE_GIL = 1 << 4,  /* a native frame that waits for the GIL (take_gil or a clone) */
-	STACK_TRUNCATED = 1 << 5, /* the outermost known frame: the dump ended here */
-	STACK_UNKNOWN = 1 << 6,   /* no symbol: name is "[module+0xoffset]" */
-	STACK_BROKEN = 1 << 7,    /* the outermost known frame: it has no unwind information */
-	STACK_MISMATCH = 1 << 8,  /* Python frames may not match native ones: see stack_merge.h */
+	STACK_TAKE_GIL = 1 << 4,   /* a native frame that waits for the GIL (take_gil or a clone) */
+	STACK_TRUNCATED = 1 << 5,  /* the outermost known frame: the dump ended here */
+	STACK_UNKNOWN = 1 << 6,    /* no symbol: name is "[module+0xoffset]" */
+	STACK_BROKEN = 1 << 7,     /* the outermost known frame: it has no unwind information */
+	STACK_FIRST_LINE = 1 << 9, /* a Python function that may not have executed anything yet */
+	STACK_MISMATCH = 1 << 8,   /* Python frames may not match native ones: see stack_merge.h */
 };
 
 /**

@@ -38,6 +38,9 @@ static void turn(uint64_t from, uint32_t tid, uint32_t f)
 	feed(from * MS, tid, EV_REQUEST, EV(.gil = { .address = GIL, .frame = f }));
 }
 
+/* Thread tid is asked for the GIL at t, while it runs f; 0: unknown. */
+#define asked(t, tid, f) feed(t, tid, EV_ASKED, EV(.gil = { .address = gil_now, .frame = (f) }))
+
 static void find_hogs(void)
 {
 	finish();

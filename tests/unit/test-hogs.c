@@ -48,6 +48,71 @@ static void test_late(void)
 	       "the start of the longest overdue hold is known");
 }
 
+/* The interpreter may look at a request only after the function that kept the GIL has returned. */
+static void test_asked(void)
+{
+	start();
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	asks(125 * MS, 8);
+	asked(125 * MS, 7, frame("crunch", 3));
+	turn(150, 7, frame("innocent", 9));
+	acquire(150 * MS, 8);
+	release(151 * MS, 8);
+	acquire(151 * MS, 7);
+	request(160 * MS, 8);
+	asks(165 * MS, 8);
+	asked(165 * MS, 7, 0);
+	turn(180, 7, frame("innocent", 9));
+	acquire(180 * MS, 8);
+	release(181 * MS, 8);
+	acquire(181 * MS, 7);
+	request(190 * MS, 8);
+	asks(195 * MS, 8);
+	asked(195 * MS, 7, 0);
+	feed(195 * MS + 1, 7, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("spin", 4) }));
+	acquire(196 * MS, 8);
+	find_hogs();
+	is_str(rows(),
+	       "crunch:3 7 1/50 30 1/50 30 0 0; ?:0 7 1/29 20 1/29 20 0 0; "
+	       "spin:4 7 1/14 5 0/0 0 0 0; ?:0 8 3/806 2 0/0 0 0 0",
+	       "a hold belongs to the function that was asked; if that is unknown, to none, unless "
+	       "it "
+	       "complied");
+}
+
+/* Without a look at the holder, it is only known where the hold ended. */
+static void test_inferred(void)
+{
+	uint32_t began = stacks_id(stacks,
+	                           &(struct stack_frame){ .name = names_id(names, "began", 5),
+	                                                  .line = 9,
+	                                                  .flags = STACK_FIRST_LINE });
+
+	begin_with(&(struct model_options){ .start_ns = 100 * MS,
+	                                    .end_ns = 1000 * MS,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .checks_late = true });
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	asks(125 * MS, 8);
+	turn(150, 7, frame("maybe", 3));
+	acquire(150 * MS, 8);
+	release(151 * MS, 8);
+	acquire(151 * MS, 7);
+	request(160 * MS, 8);
+	asks(165 * MS, 8);
+	turn(180, 7, began);
+	acquire(180 * MS, 8);
+	find_hogs();
+	is_str(rows(),
+	       "maybe:3 7 1/50 30 1/50 30 0 0; ?:0 7 1/29 20 1/29 20 0 0; ?:0 8 2/821 821 0/0 0 0 "
+	       "0",
+	       "a function that had just begun did not keep the GIL");
+	ok(hogs.v.v[0].inferred && !hogs.v.v[2].inferred, "another one is only inferred");
+}
+
 static void test_obedient(void)
 {
 	start();
@@ -452,6 +517,8 @@ static void test_bounded(uint32_t threads, uint64_t bounded)
 int main(void)
 {
 	test_late();
+	test_asked();
+	test_inferred();
 	test_obedient();
 	test_off_cpu();
 	test_no_cpu();

@@ -14,7 +14,7 @@ static const struct {
 	uint16_t type;
 } letters[] = {
 	{ 'w', EV_WAKING },  { 'l', EV_LOST }, { 'i', EV_SWITCH_IN },
-	{ 'r', EV_REQUEST }, { 'f', EV_FORK },
+	{ 'r', EV_REQUEST }, { 'f', EV_FORK }, { 'a', EV_ASKED },
 };
 #define LETTERS (sizeof(letters) / sizeof(*letters))
 
@@ -107,6 +107,14 @@ static void test_beside(void)
 	expect_of(source_beside, "10r", "", "10r", "nothing of perf");
 }
 
+static void test_held(void)
+{
+	expect_of(source_with_held, "5f 15a 20r 25a 26l", "10f 20r 30l 40i",
+	          "10f 15a 20r 25a 30l 40i",
+	          "what holders ran is added to perf's events, and nothing else");
+	expect_of(source_with_held, "", "10r 30i", "10r 30i", "no holder was asked");
+}
+
 static void test_errors(void)
 {
 	int closed = 0;
@@ -140,6 +148,7 @@ int main(void)
 	expect("10i 20i", "", "10i 20i", "no wake-ups");
 	expect("", "10w", "", "nothing recorded");
 	test_beside();
+	test_held();
 	test_errors();
 	return done_testing();
 }

@@ -82,7 +82,7 @@ static const char *const names[] = {
 	[EV_REQUEST] = "request",   [EV_ACQUIRE] = "acquire", [EV_RELEASE] = "release",
 	[EV_RELEASED] = "released", [EV_FORK] = "fork",       [EV_EXIT] = "exit",
 	[EV_COMM] = "comm",         [EV_LOST] = "lost",       [EV_PARK] = "park",
-	[EV_PARKED] = "parked",     [EV_UNPARK] = "unpark"
+	[EV_PARKED] = "parked",     [EV_UNPARK] = "unpark",   [EV_ASKED] = "asked"
 };
 
 /* All events, as "tid name@time ", and how many files are not whole. */
@@ -164,6 +164,27 @@ static void test_locks(void)
 	       "7 comm@1100 8 fork@1105 7 park@1150 0x7fff12345678 8 unpark@1200 0x7fff12345678 "
 	       "7 parked@1210 7 park@1250 event 0x10 7 parked@1300 ",
 	       "waits for locks, what ends them, and waits for signals; nothing of unknown events");
+}
+
+/* The holder writes what it ran at the time of the request when it releases the GIL. */
+static void test_asked(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	record("7.100.0.gil", 202, PRELOAD_ACQUIRE);
+	record("7.100.0.gil", 290, PRELOAD_HELD);
+	record("7.100.0.gil", 300, PRELOAD_RELEASE);
+	begin_stream("7.100.1.gil", 7, 100);
+	thread("7.100.1.gil", 210, 8);
+	record("7.100.1.gil", 220, PRELOAD_REQUEST);
+	record("7.100.1.gil", 290, PRELOAD_ASKED);
+	record("7.100.1.gil", 400, PRELOAD_ACQUIRE);
+	is_str(events(),
+	       "7 comm@1100 7 request@1101 7 acquire@1101 8 fork@1105 8 request@1110 7 asked@1145 "
+	       "7 release@1150 7 released@1150 8 acquire@1200 ",
+	       "a release request is an event of the holder");
 }
 
 static void test_same_stamp(void)
@@ -346,7 +367,7 @@ static void start_asked(uint64_t asked_stamp)
 	begin_log("7.100.log", 7, 100);
 	begin_stream("7.100.0.gil", 7, 100);
 	record("7.100.0.gil", 200, PRELOAD_ACQUIRE);
-	record("7.100.0.gil", asked_stamp, PRELOAD_OF_ASKED);
+	record("7.100.0.gil", asked_stamp, PRELOAD_HELD);
 }
 
 static void test_overdue(void)
@@ -401,6 +422,7 @@ int main(void)
 		return 99;
 	test_turns();
 	test_locks();
+	test_asked();
 	test_same_stamp();
 	test_children();
 	test_unwritten();

@@ -42,6 +42,7 @@ static void put_hog(struct jsonw *w, const struct recording_pass *pass, const st
 	jsonw_object(w, NULL);
 	put_function(w, pass, hog);
 	jsonw_string(w, "native", function_native(pass, hog));
+	jsonw_bool(w, "inferred", hog->inferred);
 	jsonw_u64(w, "holds", hog->overdue_holds);
 	jsonw_u64(w, "hold_ns", hog->overdue_ns);
 	jsonw_u64(w, "longest_hold_ns", hog->overdue_longest_ns);

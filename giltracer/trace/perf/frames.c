@@ -262,6 +262,8 @@ static uint32_t add_frame(struct perf_frames *pf, const struct perf_frames_field
 		sf.name = names_id(pf->names, e->name, e->name_len);
 		sf.module = names_id(pf->names, e->file, e->file_len);
 		sf.line = pycode_line(pf->code, e, frame->instruction);
+		if (sf.line == frame->line)
+			sf.flags |= STACK_FIRST_LINE;
 	} else if (name && cursor_left(raw) < PAGE_NEARLY_FULL) {
 		sf.name = names_id(pf->names, name, len);
 	} else {

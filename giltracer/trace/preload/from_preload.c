@@ -34,7 +34,7 @@ struct from_preload {
 	unsigned pending_at, pending_count;
 	uint64_t cut_stamp, unwritten;
 	uint64_t last_ns, last_stamp;
-	bool ended, names_borrowed;
+	bool ended, borrows; /* names and frames */
 };
 
 /* ---- streams in the order of stamps */
@@ -192,9 +192,10 @@ static void from_preload_close(struct source *source)
 	vec_done(&fp->streams);
 	vec_done(&fp->heap);
 	preload_log_done(&fp->log);
-	stacks_free(source->frames);
-	if (!fp->names_borrowed)
+	if (!fp->borrows) {
+		stacks_free(source->frames);
 		names_free(source->names);
+	}
 	free(fp);
 }
 
@@ -333,7 +334,7 @@ static int add_log(void *data, const char *path, struct error *err)
 	return preload_log_read(&fp->log, path, err);
 }
 
-static struct from_preload *new_source(struct names *names)
+static struct from_preload *new_source(const struct source *with)
 {
 	static const struct source_ops ops = {
 		.next = from_preload_next,
@@ -342,9 +343,9 @@ static struct from_preload *new_source(struct names *names)
 	struct from_preload *fp = xcalloc(1, sizeof(*fp));
 
 	fp->source.ops = &ops;
-	fp->names_borrowed = names;
-	fp->source.names = names ? names : names_new();
-	fp->source.frames = stacks_new(fp->source.names);
+	fp->borrows = with;
+	fp->source.names = with ? with->names : names_new();
+	fp->source.frames = with ? with->frames : stacks_new(fp->source.names);
 	fp->cut_stamp = fp->log.stop_stamp = UINT64_MAX;
 	return fp;
 }
@@ -370,9 +371,10 @@ static void close_source(struct from_preload *fp)
 
 DEFINE_CLEANUP(struct from_preload *, close_source);
 
-int from_preload_open(struct source **ret, const char *dir, struct names *names, struct error *err)
+int from_preload_open(struct source **ret, const char *dir, const struct source *with,
+                      struct error *err)
 {
-	CLEANUP(close_source) struct from_preload *fp = new_source(names);
+	CLEANUP(close_source) struct from_preload *fp = new_source(with);
 
 	if (folder_each(dir, PRELOAD_LOG_SUFFIX, add_log, fp, err) < 0)
 		return -1;

@@ -12,14 +12,13 @@
 #include "base/error.h"
 #include "trace/source.h"
 
-struct names;
-
 /*
  * Open the folder; close with source_close. A file that is not a recording is an error; a truncated
- * one yields the events before its end, and source->stats tells that. names: the table for its
- * names, borrowed until source_close; NULL: the source has its own.
+ * one yields the events before its end, and source->stats tells that. with: another
+ * source whose names and frames it uses until source_close; NULL: it has its own.
  */
-int from_preload_open(struct source **ret, const char *dir, struct names *names, struct error *err);
+int from_preload_open(struct source **ret, const char *dir, const struct source *with,
+                      struct error *err);
 
 /* The same from one log and one file of records in memory, both borrowed until source_close. */
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,

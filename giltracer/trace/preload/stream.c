@@ -20,9 +20,6 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 	case PRELOAD_OF_FRAME:
 		s->list = number;
 		return false;
-	case PRELOAD_OF_ASKED:
-		s->asked_stamp = number;
-		return false;
 	case PRELOAD_OF_DELAY:
 		s->delay_ns = number;
 		return false;
@@ -234,6 +231,11 @@ static unsigned decode(struct preload_stream *s, struct event *ret)
 		return of_gil(s, ret, EV_RELEASE);
 	case PRELOAD_SWITCHED:
 		return of_gil(s, ret, EV_RELEASED);
+	case PRELOAD_HELD:
+		s->asked_stamp = s->stamp;
+		of_gil(s, ret, EV_ASKED);
+		ret->gil.frame = stack_of_list(s);
+		return 1;
 	case PRELOAD_THREAD:
 		return thread_began(s, ret);
 	case PRELOAD_EXIT:

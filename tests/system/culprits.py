@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# Keeps the GIL in one operation whose function has returned when the interpreter looks at the release
+# request: culprits.py KIND
+import sys
+import threading
+import time
+
+BIG = [0] * 8_000_000
+done = False
+
+
+def is_known(x):
+    return x in BIG  # operator
+
+
+def audit(x):
+    pass
+
+
+def handle(x):
+    known = is_known(x)
+    audit(known)
+    return known
+
+
+def operator():
+    for _ in range(8):
+        handle(-1)
+
+
+def heartbeat():
+    while not done:
+        time.sleep(0.005)
+
+
+if __name__ == '__main__':
+    thread = threading.Thread(target=heartbeat, name='heartbeat')
+    thread.start()
+    globals()[sys.argv[1]]()
+    done = True
+    thread.join()
