@@ -320,9 +320,7 @@ static void draw(struct top *top)
 	erase();
 	draw_head(top);
 	sort_order = top->order;
-	if (top->usage.threads.n)
-		qsort(top->usage.threads.v, top->usage.threads.n, sizeof(*top->usage.threads.v),
-		      compare);
+	vec_sort(&top->usage.threads, compare);
 	for (size_t i = 0; i < top->usage.threads.n && y < LINES - 2; i++)
 		if (strcasestr(top->usage.threads.v[i].name, top->filter))
 			draw_thread(top, &top->usage.threads.v[i], y++);

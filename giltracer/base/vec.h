@@ -33,6 +33,13 @@
 		&(vec)->v[(vec)->n++];            \
 	})
 
+/* Sort the elements; none are no error, although qsort does not permit an array that is NULL. */
+#define vec_sort(vec, compare)                                                   \
+	do {                                                                     \
+		if ((vec)->n)                                                    \
+			qsort((vec)->v, (vec)->n, sizeof(*(vec)->v), (compare)); \
+	} while (0)
+
 /* Free the array, but not what its elements point to, and make it empty. */
 #define vec_done(vec)                        \
 	do {                                 \

@@ -207,11 +207,9 @@ struct codemap *codemap_new(const struct symbols *symbols)
 	*map->left = BUDGET_FIXED + BUDGET_PER_BYTE * symbols_identity(symbols)->size;
 	map->functions = fdetab_new(elf);
 	each_section(map, elf, first_pass);
-	if (map->slots.n)
-		qsort(map->slots.v, map->slots.n, sizeof(*map->slots.v), by_address);
+	vec_sort(&map->slots, by_address);
 	each_section(map, elf, second_pass);
-	if (map->stubs.n)
-		qsort(map->stubs.v, map->stubs.n, sizeof(*map->stubs.v), by_address);
+	vec_sort(&map->stubs, by_address);
 	return map;
 }
 

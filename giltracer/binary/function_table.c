@@ -82,8 +82,7 @@ static void choose_names(struct function_table *table)
 {
 	size_t n = 0;
 
-	if (table->all.n)
-		qsort(table->all.v, table->all.n, sizeof(*table->all.v), by_start);
+	vec_sort(&table->all, by_start);
 	for (size_t i = 0; i < table->all.n; i++)
 		if (i + 1 == table->all.n ||
 		    table->all.v[i].function.start != table->all.v[i + 1].function.start)

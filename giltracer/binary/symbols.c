@@ -260,8 +260,7 @@ size_t symbols_find(const struct symbols *symbols, const char *name, struct symb
 	walk(&symbols->file, match_clone, &clones);
 	clones.kind = SYMBOL_DEBUG;
 	walk(&symbols->debug, match_clone, &clones);
-	if (ret->syms.n)
-		qsort(ret->syms.v, ret->syms.n, sizeof(*ret->syms.v), by_address);
+	vec_sort(&ret->syms, by_address);
 	return ret->syms.n;
 }
 

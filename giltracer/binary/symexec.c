@@ -302,8 +302,7 @@ struct symexec *symexec_run(const struct codemap *map, struct noreturn *noreturn
 	vec_done(&r.edges);
 	idmap_done(&r.by_address);
 	idmap_done(&r.call_index);
-	if (run->calls.n)
-		qsort(run->calls.v, run->calls.n, sizeof(*run->calls.v), calls_by_address);
+	vec_sort(&run->calls, calls_by_address);
 	return run;
 }
 

@@ -297,8 +297,7 @@ int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 		if (!is_idle(s, s->threads.v[i]) && !is_added(s, i))
 			add_thread(s, ret, i);
 	ret->gils = count_gils(s);
-	if (ret->threads.n)
-		qsort(ret->threads.v, ret->threads.n, sizeof(*ret->threads.v), compare_threads);
+	vec_sort(&ret->threads, compare_threads);
 	return 0;
 }
 

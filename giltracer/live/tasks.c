@@ -150,8 +150,7 @@ static int read_all(struct tasks *tasks, pid_t pid, struct error *err)
 			read_task(tasks, pid, tid);
 	}
 	drop_gone(tasks);
-	if (tasks->v.n)
-		qsort(tasks->v.v, tasks->v.n, sizeof(*tasks->v.v), compare);
+	vec_sort(&tasks->v, compare);
 	tasks->read_ns = clock_now_ns();
 	return 0;
 }

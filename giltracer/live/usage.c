@@ -368,8 +368,7 @@ void usage_end(struct usage_source *u, struct usage *ret)
 		add_exact(u, ret);
 		swap_totals(u);
 	}
-	if (ret->threads.n)
-		qsort(ret->threads.v, ret->threads.n, sizeof(*ret->threads.v), compare);
+	vec_sort(&ret->threads, compare);
 	u->seen.n = u->held.n = 0;
 	u->samples = 0;
 	forget_codes(u);

@@ -97,8 +97,7 @@ static void trim(const struct autorecord *a)
 			                               (uint64_t)st.st_size };
 		sum += (uint64_t)st.st_size;
 	}
-	if (reports.n)
-		qsort(reports.v, reports.n, sizeof(*reports.v), compare);
+	vec_sort(&reports, compare);
 	for (size_t i = 0; i < reports.n; i++) {
 		if (sum > limit && i + 1 < reports.n &&
 		    unlinkat(dirfd(dir), reports.v[i].path, 0) == 0)

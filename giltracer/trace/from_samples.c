@@ -85,7 +85,7 @@ struct source *from_samples(const struct samples *samples)
 	fs->source.names = names_new();
 	for (size_t i = 0; i < samples->threads.n; i++)
 		add_thread(fs, samples, &samples->threads.v[i]);
-	qsort(fs->events.v, fs->events.n, sizeof(*fs->events.v), compare);
+	vec_sort(&fs->events, compare);
 	fs->source.stats.records = samples->times.n;
 	return &fs->source;
 }

@@ -9,6 +9,7 @@
 #include "live/sample_file.h"
 #include "live/snapshot.h"
 #include "tap.h"
+#include "trace/from_samples.h"
 #include "trace/names.h"
 #include "trace/samples.h"
 #include "trace/stacks.h"
@@ -272,6 +273,28 @@ static void refuses(const char *rest, size_t len, const char *text, const char *
 	ok(strstr(err.text, text) != NULL, "  with where it is: %s", err.text);
 }
 
+/* The undefined-behaviour sanitizer reports what is done to arrays that are NULL. */
+static void test_nobody(const char *path)
+{
+	const struct sample_file_plan plan = { .path = path, .hz = 10, .start_ns = 1000 };
+	CLEANUP(samples_close) struct samples *s = NULL;
+	struct sample_file *f;
+	struct source *source;
+	struct error err;
+	struct event ev;
+
+	if (!ok(sample_file_open(&f, &plan, &err) == 0, "a file without threads is made"))
+		return;
+	sample_file_begin(f, 2000);
+	sample_file_end(f);
+	if (!ok(sample_file_finish(f, 3000, &err) == 0 && samples_open(&s, path, &err) == 0,
+	        "and read"))
+		return;
+	source = from_samples(s);
+	ok(source_next(source, &ev, &err) == 0, "it has no events");
+	source_close(source);
+}
+
 int main(void)
 {
 	char path[] = "/tmp/test-samples-XXXXXX";
@@ -286,6 +309,7 @@ int main(void)
 	test_kept(path);
 	test_kept_short(path);
 	test_kept_codes(path);
+	test_nobody(path);
 	unlink(path);
 	refuses("?", 1, "record at 0x18: of unknown kind 63", "a record of an unknown kind");
 	refuses("F\1\0\0\0", 5, "record at 0x18: bad 'F'", "a frame without its caller");

@@ -121,8 +121,7 @@ static void read_threads(struct reader *r)
 	}
 	for (size_t i = 0; i < r->parts.n; i++)
 		r->parts.v[i].stamp = calls_first_stamp(&r->parts.v[i]);
-	if (r->parts.n)
-		qsort(r->parts.v, r->parts.n, sizeof(*r->parts.v), by_thread);
+	vec_sort(&r->parts, by_thread);
 	for (size_t i = 0; i < r->parts.n;) {
 		struct slice_thread *t = vec_push(&threads);
 
