@@ -13,7 +13,9 @@
 
 #include "alloc.h"
 #include "cleanup.h"
+#include "idmap.h"
 #include "str.h"
+#include "vec.h"
 
 /* Reopens the file that seen refers to. Without /proc that is not possible, so path is opened
  * instead. */
@@ -214,11 +216,35 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* The files that were seen. */
+struct seen {
+	VEC(struct stat) files;
+	struct idmap by_number;
+};
+
+/* Whether it is a file that was not seen before. A file that cannot be examined counts as one. */
+static bool is_new(struct seen *seen, const char *path)
+{
+	struct stat st;
+	uint32_t at;
+
+	if (stat(path, &st) < 0)
+		return true;
+	/* Files of different file systems may have the same number. */
+	for (uint64_t key = st.st_ino;
+	     !idmap_add(&seen->by_number, key, (uint32_t)seen->files.n, &at); key++)
+		if (seen->files.v[at].st_ino == st.st_ino && seen->files.v[at].st_dev == st.st_dev)
+			return false;
+	*vec_push(&seen->files) = st;
+	return true;
+}
+
 int folder_each(const char *dir, const char *suffix,
                 int (*fn)(void *data, const char *path, struct error *err), void *data,
                 struct error *err)
 {
 	struct dirent **entries;
+	struct seen seen = { 0 };
 	int n = scandir(dir, &entries, NULL, by_name), ret = 0;
 
 	if (n < 0)
@@ -227,9 +253,12 @@ int folder_each(const char *dir, const char *suffix,
 		CLEANUP(free) struct dirent *entry = entries[i];
 		CLEANUP(free) char *path = xasprintf("%s/%s", dir, entry->d_name);
 
-		if (ret == 0 && str_has_suffix(entry->d_name, suffix) && fn(data, path, err) < 0)
+		if (ret == 0 && str_has_suffix(entry->d_name, suffix) && is_new(&seen, path) &&
+		    fn(data, path, err) < 0)
 			ret = -1;
 	}
 	free(entries);
+	vec_done(&seen.files);
+	idmap_done(&seen.by_number);
 	return ret;
 }

@@ -45,7 +45,8 @@ int filewriter_commit(struct filewriter *w, struct error *err);
 void filewriter_done(struct filewriter *w);
 
 /* Calls fn(data, path, err) for each file of a folder whose name ends in suffix, in the order of
- * the names, until a call fails. Returns -1 if one fails or if the folder cannot be read. */
+ * the names, until a call fails; once for a file that has several names. Returns -1 if a call fails
+ * or if the folder cannot be read. */
 int folder_each(const char *dir, const char *suffix,
                 int (*fn)(void *data, const char *path, struct error *err), void *data,
                 struct error *err);

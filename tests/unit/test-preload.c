@@ -216,6 +216,58 @@ static void test_children(void)
 	       "a fork is born; what was executed has a name of its own");
 }
 
+/* Hard links cost nothing on the disk. */
+static void test_links(void)
+{
+	CLEANUP(free) char *log = xasprintf("%s/7.100.log", dir);
+	CLEANUP(free) char *records = xasprintf("%s/7.100.0.gil", dir);
+	struct preload_log read = { .stop_stamp = UINT64_MAX };
+	struct error err;
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	record("7.100.0.gil", 200, PRELOAD_ACQUIRE);
+	for (int i = 0; i < 10; i++) {
+		CLEANUP(free) char *second = xasprintf("%s/8.%d.log", dir, i);
+		CLEANUP(free) char *third = xasprintf("%s/8.%d.0.gil", dir, i);
+
+		if (link(log, second) < 0 || link(records, third) < 0)
+			exit(99);
+	}
+	is_str(events(), "7 request@1100 7 acquire@1100 ",
+	       "a file with several names is read once");
+	for (int i = 0; i < 65535; i++)
+		preload_log_parse(&read,
+		                  &(struct preload_entry){ sizeof(struct preload_entry),
+		                                           PRELOAD_PROCESS, 1, 7, 0 },
+		                  sizeof(struct preload_entry));
+	ok(preload_log_read(&read, log, &err) == 0, "as many processes as there are pids are read");
+	ok(preload_log_read(&read, log, &err) < 0 && strstr(err.text, "7.100.log"), "%s", err.text);
+	preload_log_done(&read);
+}
+
+/* Each of these entries is 40 bytes. */
+static void test_numbers(void)
+{
+	struct preload_log log = { .stop_stamp = UINT64_MAX };
+	const struct preload_entry process = { sizeof(process), PRELOAD_PROCESS, 1, 7, 0 };
+	const struct preload_entry gil = { sizeof(gil), PRELOAD_GIL, 1, PRELOAD_GILS_MAX - 1,
+		                           0xabc0 };
+	const struct preload_entry both[] = { process, gil };
+	size_t bytes = 0;
+
+	for (int i = 0; i < 1000; i++)
+		preload_log_parse(&log, both, sizeof(both));
+	for (size_t i = 0; i < log.processes.n; i++)
+		bytes += log.processes.v[i].gils.alloc * sizeof(*log.processes.v[i].gils.v);
+	ok(log.processes.n == 1000 && bytes <= 1000 * sizeof(both) * 10,
+	   "a GIL's number does not decide on memory: %zu bytes", bytes);
+	is_u64(preload_log_gil(&log.processes.v[999], PRELOAD_GILS_MAX - 1), 0xabc0, "it is found");
+	is_u64(preload_log_gil(&log.processes.v[999], 0), 0, "and others are unknown");
+	preload_log_done(&log);
+}
+
 static void test_unwritten(void)
 {
 	const struct preload_header h = { .magic = PRELOAD_MAGIC,
@@ -425,6 +477,8 @@ int main(void)
 	test_asked();
 	test_same_stamp();
 	test_children();
+	test_links();
+	test_numbers();
 	test_unwritten();
 	test_killed();
 	test_ends();

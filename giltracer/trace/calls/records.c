@@ -80,11 +80,11 @@ static void say(struct reader *r, const struct part *part, uint64_t word)
 {
 	const struct preload_process *p = &r->log.processes.v[part->process];
 	uint64_t value = value_of(word);
-	const char *name;
+	const struct preload_name *name;
 
 	if (number_of(word) == PRELOAD_SAY_NAME) {
-		name = value < p->task_names.n ? p->task_names.v[value] : NULL;
-		value = name ? names_id(r->ret->names, name, strlen(name)) : 0;
+		name = preload_log_task_name(p, value);
+		value = name ? names_id(r->ret->names, name->text, name->len) : 0;
 	}
 	calls_tasks_say(&r->tasks, number_of(word), value);
 }

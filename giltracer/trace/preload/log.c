@@ -2,6 +2,7 @@
 /* Reads the logs of a preload recording. */
 #include "trace/preload/log.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,9 @@
 #include "base/filemap.h"
 #include "perfdata/cursor.h"
 #include "preload/format.h"
+
+/* More than any recording has: some work grows with the product of processes and threads. */
+#define PROCESSES_MAX 65536
 
 /* ---- entries */
 
@@ -37,9 +41,8 @@ static void add_gil(struct preload_process *p, const struct preload_entry *e)
 {
 	if (e->number >= PRELOAD_GILS_MAX)
 		return;
-	while (p->gils.n <= e->number)
-		*vec_push(&p->gils) = 0;
-	p->gils.v[e->number] = e->value;
+	idmap_set(&p->gil_ids, e->number, (uint32_t)p->gils.n);
+	*vec_push(&p->gils) = e->value;
 }
 
 static bool read_code(struct preload_code *ret, const struct preload_entry *e, struct cursor *text)
@@ -84,12 +87,16 @@ static void add_called(struct preload_process *p, const struct preload_entry *e,
 static void add_task_name(struct preload_process *p, const struct preload_entry *e,
                           const struct cursor *text)
 {
+	const char *end;
+
 	if (e->number > PRELOAD_TASK_NAMES_MAX || !cursor_left(text) ||
-	    !memchr(text->p, '\0', cursor_left(text)))
+	    !(end = memchr(text->p, '\0', cursor_left(text))))
 		return;
-	while (p->task_names.n <= e->number)
-		*vec_push(&p->task_names) = NULL;
-	p->task_names.v[e->number] = (const char *)text->p;
+	idmap_set(&p->task_name_ids, e->number, (uint32_t)p->task_names.n);
+	*vec_push(&p->task_names) = (struct preload_name){
+		.text = (const char *)text->p,
+		.len = (size_t)(end - (const char *)text->p),
+	};
 }
 
 static void add_list(struct preload_process *p, const struct preload_entry *e,
@@ -102,6 +109,20 @@ static void add_list(struct preload_process *p, const struct preload_entry *e,
 		.frames = text->p,
 		.count = (uint32_t)(cursor_left(text) / sizeof(struct preload_frame)),
 	};
+}
+
+uint64_t preload_log_gil(const struct preload_process *p, uint64_t number)
+{
+	uint32_t at = idmap_get(&p->gil_ids, number);
+
+	return at == IDMAP_NONE ? 0 : p->gils.v[at];
+}
+
+const struct preload_name *preload_log_task_name(const struct preload_process *p, uint64_t number)
+{
+	uint32_t at = idmap_get(&p->task_name_ids, number);
+
+	return at == IDMAP_NONE ? NULL : &p->task_names.v[at];
 }
 
 uint32_t preload_log_code(const struct preload_process *p, uint64_t number)
@@ -166,6 +187,9 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 		log->unrecorded++;
 	} else if (e->type == PRELOAD_CALL_COST) {
 		log->call_cost_ps = e->value;
+	} else if (e->type == PRELOAD_PROCESS && log->processes.n == PROCESSES_MAX) {
+		log->too_many = true;
+		*process = 0;
 	} else if (e->type == PRELOAD_PROCESS) {
 		add_process(log, e, text);
 		*process = log->processes.n;
@@ -220,6 +244,9 @@ int preload_log_read(struct preload_log *log, const char *path, struct error *er
 		return -1;
 	*vec_push(&log->maps) = map;
 	preload_log_parse(log, map.data, map.size);
+	if (log->too_many)
+		return error_set(err, EFBIG, "%s: with it, the logs have more than %d processes",
+		                 path, PROCESSES_MAX);
 	return 0;
 }
 
@@ -278,11 +305,8 @@ static void note_ends(struct preload_log *log)
 
 void preload_log_finish(struct preload_log *log)
 {
-	if (log->pairs.n)
-		qsort(log->pairs.v, log->pairs.n, sizeof(*log->pairs.v), compare_pairs);
-	if (log->processes.n)
-		qsort(log->processes.v, log->processes.n, sizeof(*log->processes.v),
-		      compare_processes);
+	vec_sort(&log->pairs, compare_pairs);
+	vec_sort(&log->processes, compare_processes);
 	drop_backward(log);
 	note_ends(log);
 }
@@ -299,6 +323,8 @@ void preload_log_done(struct preload_log *log)
 		idmap_done(&log->processes.v[i].code_ids);
 		idmap_done(&log->processes.v[i].list_ids);
 		idmap_done(&log->processes.v[i].called_ids);
+		idmap_done(&log->processes.v[i].gil_ids);
+		idmap_done(&log->processes.v[i].task_name_ids);
 	}
 	for (size_t i = 0; i < log->maps.n; i++)
 		filemap_done(&log->maps.v[i]);

@@ -38,6 +38,12 @@ struct preload_list {
 	enum preload_wait wait;
 };
 
+/* A text in a log; not terminated. */
+struct preload_name {
+	const char *text;
+	size_t len;
+};
+
 /**
  * A process that created a GIL.
  * @stamp: when it created the first one, which is part of its files' names
@@ -47,10 +53,9 @@ struct preload_list {
  * @lives_on: it outlived the recording, or executed another program
  * @open: streams with more records, maintained by the reader
  * @exe: the program, "" if unknown; owned
- * @gils: addresses by number
- * @codes, @lists: by index; code_ids, list_ids: index by number
- * @called: functions of Python calls, called_ids: index by number
- * @task_names: by number; NULL: unknown
+ * @gils: addresses
+ * @called: functions of Python calls
+ * @code_ids, @list_ids, …: index in codes, lists, … by number
  */
 struct preload_process {
 	uint32_t pid, parent, forked_by;
@@ -62,8 +67,8 @@ struct preload_process {
 	VEC(struct preload_code) codes;
 	VEC(struct preload_list) lists;
 	VEC(struct preload_code) called;
-	VEC(const char *) task_names;
-	struct idmap code_ids, list_ids, called_ids;
+	VEC(struct preload_name) task_names;
+	struct idmap code_ids, list_ids, called_ids, gil_ids, task_name_ids;
 };
 
 /* A reading of both clocks. */
@@ -91,11 +96,12 @@ struct preload_log {
 	uint32_t cut, aside, unrecorded;
 	uint64_t unwritten_stamp, stop_stamp, cut_stamp, call_cost_ps;
 	struct idmap alive;
-	char *own; /* folder of giltracer's own code; NULL: unknown */
+	bool too_many; /* processes, so that not all were read */
+	char *own;     /* folder of giltracer's own code; NULL: unknown */
 	VEC(struct filemap) maps;
 };
 
-/* Read a log, in addition to others. */
+/* Read a log, in addition to others. It is an error if they have too many processes. */
 int preload_log_read(struct preload_log *log, const char *path, struct error *err);
 
 /* An error if a log became shorter while it was read. */
@@ -110,6 +116,12 @@ void preload_log_done(struct preload_log *log);
 
 /* Index in processes, -1: none. */
 int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp);
+
+/* The address of the GIL of that number; 0: unknown. */
+uint64_t preload_log_gil(const struct preload_process *p, uint64_t number);
+
+/* The name of the task of that number; NULL: unknown. Borrowed. */
+const struct preload_name *preload_log_task_name(const struct preload_process *p, uint64_t number);
 
 /* The index of the function or list of that number, IDMAP_NONE: unknown. */
 uint32_t preload_log_code(const struct preload_process *p, uint64_t number);

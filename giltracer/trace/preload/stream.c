@@ -11,7 +11,7 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 {
 	switch (type) {
 	case PRELOAD_OF_GIL:
-		s->gil = number;
+		s->gil = preload_log_gil(s->process, number);
 		return false;
 	case PRELOAD_OF_THREAD:
 		s->tid = (uint32_t)number;
@@ -81,13 +81,9 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 	ret->tid = pid;
 	ret->at = cursor_make(data, size);
 	cursor_skip(&ret->at, PRELOAD_RECORDS_AT);
+	ret->gil = preload_log_gil(ret->process, 0);
 	advance(ret);
 	return 0;
-}
-
-static uint64_t gil_address(const struct preload_stream *s)
-{
-	return s->gil < s->process->gils.n ? s->process->gils.v[s->gil] : 0;
 }
 
 /* The first thread of a process: a process that existed before, or a fork that may have executed
@@ -132,7 +128,7 @@ static unsigned acquired(struct preload_stream *s, struct event *ret)
 		ret[n] = ret[0];
 		ret[n].type = EV_REQUEST;
 		ret[n].gil.frame = s->stack;
-		ret[n++].gil.address = gil_address(s);
+		ret[n++].gil.address = s->gil;
 		ret[n] = ret[0];
 		ret[n].gil.address = 0;
 	}
@@ -173,7 +169,7 @@ static uint32_t overdue_us(struct preload_stream *s, uint64_t released_ns)
 static unsigned of_gil(struct preload_stream *s, struct event *ret, enum event_type type)
 {
 	ret->type = (uint16_t)type;
-	ret->gil.address = gil_address(s);
+	ret->gil.address = s->gil;
 	/* No Python runs between a release and the next request. */
 	ret->gil.frame = s->stack;
 	return 1;

@@ -13,7 +13,7 @@
 
 /**
  * @process: which wrote the file
- * @tid: of the thread that wrote the records; @gil: number of their GIL; @list: number of the list
+ * @tid: of the thread that wrote the records; @gil: address of their GIL; @list: number of the list
  * of frames; @stack: of the last release; @asked_stamp, @delay_ns: of the next release
  * @stamp: of the next record; UINT64_MAX: none
  * @unwritten, @unwritten_stamp: see struct preload_header
