@@ -140,7 +140,7 @@ static void check_python(struct host *host)
 	CLEANUP(free) char *text = NULL;
 	struct error err;
 
-	if (python_find(&host->python, host->wanted, &err) < 0) {
+	if (python_find(&host->python, host->wanted, false, &err) < 0) {
 		say(MISSING, "python", err.text, "giltracer check --python PATH");
 		return;
 	}

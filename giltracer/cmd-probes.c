@@ -104,7 +104,7 @@ static int probes_run(int argc, char **argv, struct error *err)
 
 	if (go_on <= 0)
 		return go_on;
-	if (python_find(&py, wanted, err) < 0 || resolve_probes(&set, py, frames, err) < 0)
+	if (python_find(&py, wanted, false, err) < 0 || resolve_probes(&set, py, frames, err) < 0)
 		return -1;
 	if (json)
 		return print_json(py, set, err);

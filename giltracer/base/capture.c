@@ -63,6 +63,7 @@ static int spawn(struct child *ret, const struct capture *capture, int out, int 
 				   .fds = fds,
 				   .fd_count = capture->no_input ? 3 : 2,
 				   .as = capture->as,
+				   .dir = capture->dir,
 				   .prepare = capture->prepare,
 			   },
 	                   err);

@@ -15,8 +15,7 @@
  * @no_errors: stderr is /dev/null; otherwise it is captured with stdout
  * @max: largest output in bytes; a program that prints more is killed
  * @timeout_ms: the program is killed after this time; 0: never
- * @as: the user as whom the program runs, if we are root; 0: as ourselves
- * @prepare: as in struct child_spec
+ * @as, @dir, @prepare: as in struct child_spec
  */
 struct capture {
 	const char *const *argv;
@@ -24,6 +23,7 @@ struct capture {
 	size_t max;
 	int timeout_ms;
 	uid_t as;
+	const char *dir;
 	bool (*prepare)(void);
 };
 

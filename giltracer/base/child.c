@@ -38,6 +38,27 @@ static void give_fds(const struct child_spec *spec)
 	}
 }
 
+static bool is_given(const struct child_spec *spec, int fd)
+{
+	for (size_t i = 0; i < spec->fd_count; i++)
+		if (spec->fds[i].theirs == fd)
+			return true;
+	return false;
+}
+
+/* Another user's program gets none of our standard streams. */
+static void close_streams(const struct child_spec *spec)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (is_given(spec, fd))
+			continue;
+		close(fd);
+		/* The kernel takes the lowest number that is free. */
+		if (open("/dev/null", O_RDWR) != fd)
+			_exit(125);
+	}
+}
+
 static void leave_terminal(pid_t parent)
 {
 	setpgid(0, 0);
@@ -53,6 +74,7 @@ static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, 
 static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, int release_fd,
                       int error_fd)
 {
+	bool other = spec->as && geteuid() == 0;
 	char byte;
 	int code;
 
@@ -61,12 +83,15 @@ static void run_child(const struct child_spec *spec, pid_t parent, gid_t group, 
 	/* The read fails if giltracer gave up and closed its end. */
 	if (spec->held && read_all(release_fd, &byte, 1) != 1)
 		_exit(125);
+	/* Before give_fds(), because it closes all but the standard streams on exec. */
+	if (!path_owner_become(spec->as, group) || (spec->dir && chdir(spec->dir) < 0))
+		_exit(125);
 	give_fds(spec);
+	if (other)
+		close_streams(spec);
 	sigprocmask(SIG_SETMASK, spec->mask, NULL);
 	for (char *const *variable = spec->env; variable && *variable; variable++)
 		putenv(*variable);
-	if (!path_owner_become(spec->as, group))
-		_exit(125);
 	if (spec->prepare && !spec->prepare())
 		_exit(127);
 	/* execvp() would run a file of unknown format with a shell; execv() does not. */

@@ -30,7 +30,9 @@ struct child_fd {
  * @own_group: start a process group, so that the terminal's signals do not reach the child; it gets
  *             SIGTERM when we die
  * @mask: signal mask; NULL for the current one
- * @as: the user as whom the child runs, if we are root; 0: as ourselves
+ * @as: the user as whom the child runs, if we are root, with nothing of ours but fds, env and what
+ * path_owner_become() leaves; 0: as ourselves
+ * @dir: the folder to start in; NULL: ours or, for another user, the root
  * @prepare: called in the child just before exec; if it returns false, nothing is executed; NULL
  * for none
  */
@@ -44,6 +46,7 @@ struct child_spec {
 	bool own_group;
 	const sigset_t *mask;
 	uid_t as;
+	const char *dir;
 	bool (*prepare)(void);
 };
 

@@ -2,13 +2,20 @@
 /* Goes along a path from the root on, link by link. */
 #include "base/path_owner.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/close_range.h>
+#include <linux/keyctl.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -19,7 +26,7 @@
 #define LINKS_MAX 40 /* as the kernel */
 
 /* A part of a path: a folder, a link, or the file. Whether to continue behind it. */
-typedef bool see_part(void *data, const char *part, const struct stat *st);
+typedef bool see_part(void *data, const struct stat *st);
 
 /* Removes the last component. */
 static void go_up(struct str *at)
@@ -70,7 +77,7 @@ static int each_part(const char *path, see_part *see, void *data)
 	CLEANUP(free) char *rest = xstrdup(path);
 	struct stat st;
 
-	if (lstat("/", &st) < 0 || !see(data, "/", &st))
+	if (lstat("/", &st) < 0 || !see(data, &st))
 		return 0;
 	for (unsigned links = 0;;) {
 		size_t blank = strspn(rest, "/"), len = strcspn(rest + blank, "/");
@@ -85,7 +92,7 @@ static int each_part(const char *path, see_part *see, void *data)
 			str_addf(&at, "/%s", name);
 		if (lstat(at.len ? at.s : "/", &st) < 0)
 			return check_end(path, NULL);
-		if (!see(data, at.s, &st))
+		if (!see(data, &st))
 			return 0;
 		if (S_ISLNK(st.st_mode) && ++links > LINKS_MAX) {
 			errno = ELOOP;
@@ -122,11 +129,10 @@ static bool is_replaceable(const struct stat *st)
 }
 
 /* A user who made a link has chosen all that is behind it. */
-static bool see_owner(void *data, const char *part, const struct stat *st)
+static bool see_owner(void *data, const struct stat *st)
 {
 	uid_t *owner = data;
 
-	(void)part;
 	if (is_replaceable(st) || (st->st_uid && *owner && st->st_uid != *owner)) {
 		*owner = nobody();
 		return false;
@@ -145,6 +151,21 @@ uid_t path_owner(const char *path)
 	return owner;
 }
 
+static bool see_roots(void *data, const struct stat *st)
+{
+	bool *roots = data;
+
+	*roots = st->st_uid == 0 && (S_ISLNK(st->st_mode) || !(st->st_mode & (S_IWGRP | S_IWOTH)));
+	return *roots;
+}
+
+bool path_is_roots(const char *path)
+{
+	bool roots = false;
+
+	return *path == '/' && each_part(path, see_roots, &roots) == 0 && roots;
+}
+
 gid_t path_owner_group(uid_t uid)
 {
 	const struct passwd *pw = geteuid() == 0 && uid != 0 ? getpwuid(uid) : NULL;
@@ -152,10 +173,46 @@ gid_t path_owner_group(uid_t uid)
 	return pw ? pw->pw_gid : (gid_t)uid;
 }
 
+/* Removes all but two variables from our environment, without a lock. */
+static void clean_environment(void)
+{
+	char **kept = environ;
+
+	for (char **each = environ; each && *each; each++)
+		if (str_has_prefix(*each, "PATH=") || str_has_prefix(*each, "LANG="))
+			*kept++ = *each;
+	if (kept)
+		*kept = NULL;
+}
+
+/* Marks all descriptors but the standard streams to be closed by exec. */
+static bool keep_descriptors(void)
+{
+	CLEANUP(closedir) DIR *dir = NULL;
+	struct dirent *entry;
+
+	/* Since Linux 5.11. */
+	if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		return true;
+	dir = opendir("/proc/self/fd");
+	while (dir && (entry = readdir(dir))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO)
+			fcntl(fd, F_SETFD, FD_CLOEXEC);
+	}
+	return dir;
+}
+
 bool path_owner_become(uid_t uid, gid_t gid)
 {
 	if (geteuid() != 0 || uid == 0)
 		return true;
-	return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
-	       setresuid(uid, uid, uid) == 0;
+	clean_environment();
+	/* Kernels without keys, and containers that deny them, have no keyring to leave. */
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	return setsid() >= 0 && chdir("/") == 0 && keep_descriptors() && setgroups(0, NULL) == 0 &&
+	       setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0 &&
+	       /* Without a terminal, no Ctrl-C ends it. */
+	       prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
 }

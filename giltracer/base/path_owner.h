@@ -15,11 +15,16 @@
  */
 uid_t path_owner(const char *path);
 
+/* Whether root owns the file and all folders and links on the way, and nobody else can write there. */
+bool path_is_roots(const char *path);
+
 /* That user's group. This asks the system's databases, which use locks, so it must be called before
  * a fork. */
 gid_t path_owner_group(uid_t uid);
 
-/* In a child: become that user for good, with this group only. Does nothing unless we are root. */
+/* In a child: become that user for good, with this group only, in a session without a terminal, in
+ * the root folder, with PATH and LANG of our environment and, after exec, with the standard streams
+ * only. The child is killed when its parent ends. Does nothing unless we are root and uid is not. */
 bool path_owner_become(uid_t uid, gid_t gid);
 
 #endif

@@ -23,6 +23,7 @@
 #define MARK_VIZTRACER "giltracer-viztracer:"
 #define ANSWER_MAX     (1u << 20)
 #define TIMEOUT_MS     30000
+#define VERSION_SIZE   16
 
 /* Every CPython, stripped or not, exports this from the file that contains the GIL. */
 #define LANDMARK "PyEval_SaveThread"
@@ -52,9 +53,11 @@ static const char ask_identity[] =
 	" 'version': list(sys.version_info[:3]),\n"
 	" 'free_threaded': bool(var('Py_GIL_DISABLED')),\n"
 	" 'debug': hasattr(sys, 'gettotalrefcount')}) + '\\n').encode())\n"
-	/* In the same process, because the command may be a slow script. */
+	/* In the same process, because the command may be a slow script. -P, since without it, CPython
+	 * 3.13 imports linecache from the current folder before it executes any text of -c. */
 	"if sys.executable:\n"
-	" os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])\n";
+	" safe = ['-P'] if sys.version_info >= (3, 11) else []\n"
+	" os.execv(sys.executable, [sys.executable] + safe + ['-c', sys.argv[1]])\n";
 
 /* Prints the version of VizTracer or, if there is none, whether pip would refuse to install it here
  * (PEP 668). */
@@ -181,21 +184,31 @@ static uid_t who_runs(const char *command)
 	return owner ? owner : asking_user();
 }
 
-/* argv[0] must be the command's path, because a virtual environment is found by it. */
-static int run_python(struct captured *ret, const char *command, struct error *err)
+/* The folder in which root asks; NULL: the current one. pyenv's shims look there and above for the
+ * version to start. Those of root must not take it from a file of others, unless root starts the
+ * program there anyway. */
+static const char *start_dir(bool to_run)
 {
-	/* -E -s -S: the environment and site-packages must not interfere. -I would mean the same,
-	 * but Python 2 does not know it. */
-	const char *const argv[] = { command, "-EsS", "-c", ask_identity, ask_viztracer, NULL };
+	char cwd[PATH_MAX];
 
+	if (to_run || geteuid() != 0 || (getcwd(cwd, sizeof(cwd)) && path_is_roots(cwd)))
+		return NULL;
+	return "/";
+}
+
+/* argv[0] must be the command's path, because a virtual environment is found by it. */
+static int run_python(struct captured *ret, const char *const *argv, bool no_errors,
+                      const char *dir, struct error *err)
+{
 	return capture_run(ret,
 	                   &(struct capture){
 				   .argv = argv,
 				   .no_input = true,
-				   .no_errors = true,
+				   .no_errors = no_errors,
 				   .max = ANSWER_MAX,
 				   .timeout_ms = TIMEOUT_MS,
-				   .as = who_runs(command),
+				   .as = who_runs(argv[0]),
+				   .dir = dir,
 			   },
 	                   err);
 }
@@ -212,8 +225,26 @@ static json_t *parse_answer(const char *text, const char *mark)
 	return at ? json_loads(at, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, NULL) : NULL;
 }
 
+/* Whether it is a Python without -I, which came with 3.4. -V imports nothing. */
+static bool is_before_isolation(char version[VERSION_SIZE], const char *command)
+{
+	const char *const argv[] = { command, "-V", NULL };
+	struct captured out;
+	struct error ignored;
+	unsigned major = 0, minor = 0;
+
+	if (run_python(&out, argv, false, "/", &ignored) < 0)
+		return false;
+	if (sscanf(out.text, "Python %15[0-9.]", version) == 1)
+		sscanf(version, "%u.%u", &major, &minor);
+	free(out.text);
+	return major == 2 || (major == 3 && minor < 4);
+}
+
 static int no_answer(const char *command, const struct captured *out, struct error *err)
 {
+	char version[VERSION_SIZE];
+
 	if (out->late)
 		return error_set(err, ETIMEDOUT, "%s: no answer in %u s", command,
 		                 TIMEOUT_MS / 1000);
@@ -222,6 +253,10 @@ static int no_answer(const char *command, const struct captured *out, struct err
 	if (WIFSIGNALED(out->status))
 		return error_set(err, ENOTSUP, "%s: died of signal %d when asked its version",
 		                 command, WTERMSIG(out->status));
+	if (is_before_isolation(version, command))
+		return error_set(err, ENOTSUP,
+		                 "%s is Python %s: giltracer needs CPython 3.6 or newer", command,
+		                 version);
 	return error_set(err, ENOTSUP, "%s: is not a Python interpreter", command);
 }
 
@@ -236,13 +271,15 @@ static int cannot_run(const char *command, struct error *err)
 	                 command, uid);
 }
 
-static int ask(json_t **ret, struct python *py, struct error *err)
+static int ask(json_t **ret, struct python *py, bool to_run, struct error *err)
 {
+	/* -I -S: the environment, the current folder and site-packages must not interfere. */
+	const char *const argv[] = { py->command, "-IS", "-c", ask_identity, ask_viztracer, NULL };
 	json_auto_t *viztracer = NULL;
 	struct captured out;
 	int failed = 0;
 
-	if (run_python(&out, py->command, err) < 0)
+	if (run_python(&out, argv, true, start_dir(to_run), err) < 0)
 		return err->code == EACCES || err->code == ENOEXEC ? cannot_run(py->command, err)
 		                                                   : -1;
 	*ret = parse_answer(out.text, MARK);
@@ -331,7 +368,7 @@ static int find_library(struct python *py, const json_t *files, struct error *er
 	                 py->command, py->image);
 }
 
-int python_find(struct python **ret, const char *wanted, struct error *err)
+int python_find(struct python **ret, const char *wanted, bool to_run, struct error *err)
 {
 	CLEANUP(python_free) struct python *py = xcalloc(1, sizeof(*py));
 	json_auto_t *answer = NULL;
@@ -343,7 +380,7 @@ int python_find(struct python **ret, const char *wanted, struct error *err)
 		                 "mount -t proc proc /proc");
 	if (python_command(&py->command, wanted, err) < 0)
 		return -1;
-	if (ask(&answer, py, err) < 0)
+	if (ask(&answer, py, to_run, err) < 0)
 		return -1;
 	read_identity(py, answer);
 	if (check_identity(py, err) < 0)

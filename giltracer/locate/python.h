@@ -42,11 +42,12 @@ struct python {
 
 /*
  * wanted: a path, or a name to look up in PATH; NULL is the interpreter of VIRTUAL_ENV, otherwise
- * python3, otherwise python. Starts the interpreter twice, without the program. Errors, which name
- * what was found: ENOENT not found, EACCES cannot be executed, ENOTSUP another implementation or a
+ * python3, otherwise python. to_run: a program will run by it, in the current folder. Starts the
+ * interpreter twice, without the program. If another user controls its file, and we are root, it
+ * runs with that user's rights, and inherits nothing of ours. Errors, which name what was found: ENOENT not found, EACCES cannot be executed, ENOTSUP another implementation or a
  * version below 3.6. Free with python_free.
  */
-int python_find(struct python **ret, const char *wanted, struct error *err);
+int python_find(struct python **ret, const char *wanted, bool to_run, struct error *err);
 
 /* The file that wanted names, absolute, as found by python_find; nothing is started. Caller
  * frees. */

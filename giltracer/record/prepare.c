@@ -257,7 +257,8 @@ static int find_python(struct job *job, struct error *err)
 	if (used)
 		take_options(job);
 	if (python_find(&job->program.python,
-	                used ? job->program.shebang.python : job->options->python, err) == 0) {
+	                used ? job->program.shebang.python : job->options->python, true,
+	                err) == 0) {
 		tell_shebang(job, used);
 		return 0;
 	}
