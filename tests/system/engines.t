@@ -10,7 +10,7 @@ compare() {
 	python3 "$top_srcdir/tests/system/engines.py" "$@"
 }
 
-cpythons >pythons
+every_cpython pythons
 while read -r version python <&3; do
 	# The library's recording contains the events that perf lost.
 	for try in 1 2 3; do

@@ -240,20 +240,30 @@ newer_pythons() {
 	done | sort -V | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
 }
 
+# uv_pythons: the same for the ones that uv-pythons.sh got.
+uv_pythons() {
+	for tap_py in "$tap_pythons"/uv/*/bin/python3; do
+		"$tap_py" -IS -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.argv[1])' \
+			"$tap_py" 2>/dev/null
+	done | sort -V | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
+}
+
 # free_threaded_python: print the one that free-threaded-python.sh built; fail if there is none.
 free_threaded_python() {
 	tap_py=$tap_pythons/free-threaded/bin/python3
 	"$tap_py" -c '' 2>/dev/null && echo "$tap_py"
 }
 
-# every_cpython FILE: write the lines of both to FILE. If there are no newer ones, a point is skipped, or
-# fails if they were promised.
+# every_cpython FILE: write the lines of all three to FILE. If there are no newer ones, or none of uv's, a
+# point is skipped, or fails if they were promised.
 every_cpython() {
 	{
 		cpythons
 		newer_pythons
+		uv_pythons
 	} >"$1"
 	want newer-pythons 'the Pythons of newer Debian suites'
+	want uv-pythons "uv's Pythons"
 }
 
 # include_flags PYTHON: print the flags by which a C compiler finds its headers; fail if it has none.
@@ -342,6 +352,7 @@ has() {
 	firefox-profiler) has node && profiler_cli_path >/dev/null ;;
 	free-threaded) free_threaded_python >/dev/null ;;
 	newer-pythons) [ -n "$(newer_pythons)" ] ;;
+	uv-pythons) [ -n "$(uv_pythons)" ] ;;
 	trio | uvloop) ls -d "$tap_pythons"/event-loops/*/"$1" >/dev/null 2>&1 ;;
 	debuginfod) python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null ;;
 	chromium) has_chromium || has_chromium ;; # a busy machine may take its time
@@ -407,7 +418,7 @@ how_to_get() {
 	perf) echo 'apt-get install linux-perf, or see giltracer check for permissions' ;;
 	uprobes) echo "run as root, with tracefs: mount -t tracefs tracefs $tracefs" ;;
 	free-threaded) echo "$top_srcdir/tests/system/free-threaded-python.sh $tap_pythons" ;;
-	newer-pythons) echo "$top_srcdir/tests/system/newer-pythons.sh $tap_pythons" ;;
+	newer-pythons | uv-pythons) echo "$top_srcdir/tests/system/$1.sh $tap_pythons" ;;
 	trio | uvloop) echo "$top_srcdir/tests/system/event-loops.sh $tap_venv/bin/python $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
 	wheel | auditwheel) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install $1" ;;
@@ -454,8 +465,8 @@ want() {
 }
 
 # need CAP…: the whole test needs these: root perf uprobes viztracer chromium firefox node playwright
-# newer-pythons free-threaded trio uvloop python3.N, or any program's name. What is missing skips the test and
-# says how to get it, or fails it if GILTRACER_TEST_REQUIRE names it. To be called before the first
+# newer-pythons uv-pythons free-threaded trio uvloop python3.N, or any program's name. What is missing
+# skips the test and says how to get it, or fails it if GILTRACER_TEST_REQUIRE names it. To be called before the first
 # point.
 need() {
 	for tap_cap in "$@"; do

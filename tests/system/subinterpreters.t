@@ -48,10 +48,7 @@ notes() {
 	json report.json '[c["text"] for c in d["caveats"] if c["code"] == "python-trace"]'
 }
 
-{
-	cpythons
-	newer_pythons
-} >all
+every_cpython all
 while read -r version python <&3; do
 	case $version in
 	3.[67]) ;;

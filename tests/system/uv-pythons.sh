@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPythons as uv installs them (python-build-standalone: static, stripped, and, from 3.11 on, with code
-# that BOLT has moved), for the tests: out of a Go module that contains them, about 400 MB. Nothing is
-# installed, and root is not needed. What is there already is left alone.
+# CPythons as uv installs them (python-build-standalone), for the tests, out of a Go module that
+# contains them: 3.10 and 3.11 have a libpython with symbols, 3.14 is static and stripped, and BOLT has
+# moved its functions. Each is about 65 MB. Nothing is installed, and root is not needed. What is there
+# already is left alone.
 #
-#	uv-pythons.sh FOLDER [VERSION...]	FOLDER/uv/VERSION/bin/python3
+#	uv-pythons.sh FOLDER [BUILD...]		FOLDER/uv/VERSION/bin/python3
 set -eu
 module=github.com/kluctl/go-embed-python
 mkdir -p "$1"
@@ -38,8 +39,13 @@ extract() {
 	END
 }
 
+# Go makes its folders read-only.
 new=$folder/.new
-trap 'chmod -R u+w "$new" 2>/dev/null; rm -rf "$new"' EXIT
+clean() {
+	[ ! -d "$new" ] || chmod -R u+w "$new"
+	rm -rf "$new"
+}
+trap clean EXIT
 for build in "$@"; do
 	version=${build%%-*}
 	there=$folder/$version/bin/python3
@@ -50,8 +56,7 @@ for build in "$@"; do
 		extract "$new/cache/$module@v0.0.0-$build" "$new/$version"
 		rm -rf "${folder:?}/$version"
 		mv "$new/$version" "$folder/$version"
-		chmod -R u+w "$new"
-		rm -rf "$new"
+		clean
 	fi
 	"$there" -c 'import ssl, ctypes, asyncio, sys; print(sys.executable, sys.version)'
 done

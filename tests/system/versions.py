@@ -199,6 +199,9 @@ def measure(name, python, file):
     wrong = list(left.values())
     gil = document["passes"][0]
     child = {t["pid"] for t in of(threads, "fork")}
+    points = found(probes)["points"]
+    if any(point in points[:i] for i, point in enumerate(points)):
+        wrong.append("a place with two probes: %s" % points)
     facts = {"name": name, "python": python, "version": probes["version"],
              "free_threaded": probes["free_threaded"], "found": found(probes),
              "known": probes["releases_known"],
@@ -233,12 +236,12 @@ def compare(a, b):
 LABELS = (("shared-debian", "Debian, libpython"), ("stripped-debian", "  the same, stripped"),
           ("shared", "libpython, as built"), ("stripped", "libpython, stripped"),
           ("static", "static"), ("debian", "Debian, static"), ("debug", "Debian, python3-dbg"),
-          ("new", "Debian, unpacked"), ("venv-symlinks", "venv --symlinks"),
+          ("new", "Debian, unpacked"), ("uv", "uv"), ("venv-symlinks", "venv --symlinks"),
           ("venv-copies", "venv --copies"), ("wrapper", "wrapper script"),
           ("script-path", "#!PATH script"), ("script-env", "#!env script"),
           ("free-threaded", "free-threaded"))
 ORDER = ("libpython, as built", "libpython, stripped", "static", "Debian, static",
-         "Debian, libpython", "  the same, stripped", "Debian, python3-dbg", "Debian, unpacked",
+         "Debian, libpython", "  the same, stripped", "Debian, python3-dbg", "Debian, unpacked", "uv",
          "venv --symlinks", "venv --copies", "wrapper script", "#!PATH script", "#!env script",
          "free-threaded")
 COLUMNS = ("interpreter", "version", "found", "seen", "inferred", "split", "one", "own", "fork")

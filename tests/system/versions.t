@@ -73,6 +73,11 @@ newer_pythons >newer
 while read -r version python; do
 	measured "new-$version" "$python"
 done <newer
+want uv-pythons "uv's Pythons"
+uv_pythons >uv
+while read -r version python; do
+	measured "uv-$version" "$python"
+done <uv
 if want free-threaded 'a Python without a GIL'; then
 	export PYTHON_GIL=1
 	measured free-threaded "$(free_threaded_python)"
