@@ -6,6 +6,7 @@ const char *caveat_name(enum caveat_code code)
 {
 	static const char *const names[CAVEAT_CODES] = {
 		[CAVEAT_LOST] = "lost-records",
+		[CAVEAT_UNWRITTEN] = "unwritten-records",
 		[CAVEAT_INFERRED_RELEASE] = "inferred-releases",
 		[CAVEAT_ACQUIRE_NO_REQUEST] = "acquires-without-request",
 		[CAVEAT_REQUEST_NO_ACQUIRE] = "requests-without-acquire",

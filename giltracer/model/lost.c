@@ -196,7 +196,7 @@ void lost_records(struct model *m, const struct event *ev, uint64_t t)
 	if (!(loss.flags & (EVF_WAKEUPS | EVF_GIL_ONLY)))
 		lose_births(m, &loss);
 	*vec_push(&m->lost) = (struct model_lost){ since_ns, t, ev->lost.count, ev->cpu };
-	m->caveats[CAVEAT_LOST] += ev->lost.count;
+	m->caveats[ev->flags & EVF_UNWRITTEN ? CAVEAT_UNWRITTEN : CAVEAT_LOST] += ev->lost.count;
 	if (p->has_loss) {
 		join(&p->loss, &loss);
 		m->caveats[CAVEAT_COARSE]++;

@@ -280,7 +280,8 @@ struct model_queued {
 };
 
 enum caveat_code {
-	CAVEAT_LOST,               /* records lost */
+	CAVEAT_LOST,               /* records lost by perf */
+	CAVEAT_UNWRITTEN,          /* records that our library could not write */
 	CAVEAT_INFERRED_RELEASE,   /* holds whose end was inferred */
 	CAVEAT_ACQUIRE_NO_REQUEST, /* an acquire whose request was not seen */
 	CAVEAT_REQUEST_NO_ACQUIRE, /* a request that never returned */

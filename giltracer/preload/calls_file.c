@@ -74,7 +74,7 @@ static long open_file(const struct calls_stream *s)
 		suffix[at++] = digits[--n];
 	memcpy(suffix + at, PRELOAD_CALLS_SUFFIX, sizeof(PRELOAD_CALLS_SUFFIX));
 	process_file(path, suffix);
-	return syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	return process_open(path, O_RDWR | O_CREAT);
 }
 
 static void *map_reserved(long fd, size_t offset, size_t bytes)

@@ -228,6 +228,13 @@ struct preload_frame {
 
 #define PRELOAD_MODULES_MAX 1024
 
+/* Why records could not be written. */
+enum preload_why {
+	PRELOAD_WHY_ROOM,  /* the disk, or the program's limit for the size of files */
+	PRELOAD_WHY_FILES, /* the program has no descriptor left */
+	PRELOAD_WHY_REACH, /* the program may not open the files, or they are not there for it */
+};
+
 /**
  * The file PRELOAD_CONTROL, shared by the launcher and all processes.
  * @limit, @used: maximum and present size of all records in bytes
@@ -242,6 +249,8 @@ struct preload_frame {
  * @alone: its children are not recorded
  * For all:
  * @unwritten_stamp: from when on some process could not write; 0: all could
+ * @unwritten_why: all reasons, 1 << enum preload_why
+ * @shared: processes of other users write, too: the files must permit that
  * The launcher holds a lock on the file (F_OFD_SETLK) as long as it lives. Such a program may have
  * loaded the library of an older version: another layout has another PRELOAD_MAGIC.
  */
@@ -261,6 +270,8 @@ struct preload_control {
 	uint64_t shortest_ns;
 	char modules[PRELOAD_MODULES_MAX];
 	uint64_t unwritten_stamp;
+	uint32_t unwritten_why;
+	uint32_t shared;
 };
 
 /* The file PRELOAD_OFFSETS: an array; probes/README.md documents the members. */

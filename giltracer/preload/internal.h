@@ -365,6 +365,15 @@ bool process_may_use(size_t bytes, uint64_t stamp);
 /* Notes that records from stamp on cannot be written, for lack of a file. */
 void process_unwritten(uint64_t stamp);
 
+/* Opens a file of the folder by its path. With O_CREAT, it is made if necessary, and a failure is
+ * noted with its reason. */
+long process_open(const char *path, int flags);
+
+/* Keeps the folder open, because the program is about to become another user or to change its root
+ * folder. */
+void process_keep(void);
+void process_close(void);
+
 /* Writes a reading of both clocks. */
 void process_pair(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of libc by which CPython handles a GIL.
+ * The calls of libc by which CPython handles a GIL, ends, and changes what it may open.
  *
  *	take_gil	lock mutex; while it is held: timedwait cond; unlock mutex
  *	drop_gil	lock mutex; signal cond; unlock mutex; forced switch: wait switch_cond
@@ -51,6 +51,12 @@ FIRST(cond_signal, (pthread_cond_t * c), c)
 FIRST(cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), c, m)
 FIRST(cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *t), c, m, t)
 
+FIRST(setuid, (uid_t u), u)
+FIRST(seteuid, (uid_t u), u)
+FIRST(setreuid, (uid_t r, uid_t e), r, e)
+FIRST(setresuid, (uid_t r, uid_t e, uid_t s), r, e, s)
+FIRST(chroot, (const char *path), path)
+
 void real_find(void *ret, const char *name, const char *version)
 {
 	void *function = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
@@ -80,6 +86,11 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	real_find(&real_cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
 	real_find(&real_mutex_lock, "pthread_mutex_lock", NULL);
 	real_find(&real_exit, "_exit", NULL);
+	real_find(&real_setuid, "setuid", NULL);
+	real_find(&real_seteuid, "seteuid", NULL);
+	real_find(&real_setreuid, "setreuid", NULL);
+	real_find(&real_setresuid, "setresuid", NULL);
+	real_find(&real_chroot, "chroot", NULL);
 }
 
 /* Our own locking, which is not interposed. */
@@ -405,6 +416,21 @@ static _Noreturn void leave(int status)
 ENDING(_exit)
 ENDING(_Exit)
 
+/* ---- loss of the right to open our files */
+
+#define LOSING(name, parameters, ...)            \
+	EXPORT int name parameters               \
+	{                                        \
+		process_keep();                  \
+		return real_##name(__VA_ARGS__); \
+	}
+
+LOSING(setuid, (uid_t u), u)
+LOSING(seteuid, (uid_t u), u)
+LOSING(setreuid, (uid_t r, uid_t e), r, e)
+LOSING(setresuid, (uid_t r, uid_t e, uid_t s), r, e, s)
+LOSING(chroot, (const char *path), path)
+
 /* ---- for a program that was already running */
 
 /* The linker binds these to the functions of this file (-Bsymbolic-functions); otherwise the
@@ -427,6 +453,11 @@ const struct interposed interposed[] = {
 	ENTRY(sem_trywait, false),
 	ENTRY(sem_post, false),
 	ENTRY(_exit, false),
+	ENTRY(setuid, false),
+	ENTRY(seteuid, false),
+	ENTRY(setreuid, false),
+	ENTRY(setresuid, false),
+	ENTRY(chroot, false),
 	{ NULL, NULL, false },
 };
 /* clang-format on */

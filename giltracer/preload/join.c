@@ -232,6 +232,7 @@ static void end(void)
 {
 	process.joined = false;
 	process.on = false;
+	process_close();
 	exchange(false);
 }
 

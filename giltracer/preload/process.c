@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process: its unique name for files, and its log. */
+/* The process: its folder and unique name for files, and its log. */
 #include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/locks.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -52,6 +53,114 @@ void process_file(char *ret, const char *suffix)
 	memcpy(ret + process.path_len, suffix, strlen(suffix) + 1);
 }
 
+/* ---- the folder */
+
+/* Its number, unless the program's limit is lower: above those that programs close without looking,
+ * and next to the channel's (record/pass.c). */
+#define FOLDER_FD 5001
+
+/* A program that is about to lose the right to open the folder by its path keeps it open. It may
+ * close it later, and use the number for another file. No other program has a descriptor of ours:
+ * it may close or count them. */
+static struct {
+	size_t path_len;
+	_Atomic int fd; /* 0: none */
+	dev_t device;
+	ino_t inode;
+} folder;
+
+static bool is_folder(long fd)
+{
+	struct stat st;
+
+	return fd > 0 && syscall(SYS_fstat, fd, &st) == 0 && st.st_dev == folder.device &&
+	       st.st_ino == folder.inode;
+}
+
+static long folder_number(void)
+{
+	struct rlimit limit;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 &&
+	    limit.rlim_cur <= FOLDER_FD)
+		return limit.rlim_cur > 3 ? (long)limit.rlim_cur - 2 : 0;
+	return FOLDER_FD;
+}
+
+void process_keep(void)
+{
+	char path[sizeof(process.path)];
+	int saved = errno;
+	struct stat st;
+	long fd, high;
+
+	/* A child of vfork shares the memory of its parent, but not the descriptors. */
+	if (!process.on || (pid_t)syscall(SYS_getpid) != process.pid || is_folder(folder.fd))
+		return;
+	memcpy(path, process.path, folder.path_len);
+	path[folder.path_len] = '\0';
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, folder_number());
+		syscall(SYS_close, fd);
+		if (high >= 0 && syscall(SYS_fstat, high, &st) == 0) {
+			folder.device = st.st_dev;
+			folder.inode = st.st_ino;
+			folder.fd = (int)high;
+		}
+	}
+	errno = saved;
+}
+
+void process_close(void)
+{
+	if (is_folder(folder.fd))
+		syscall(SYS_close, folder.fd);
+	folder.fd = 0;
+}
+
+/* Not a file that another user of the folder has put there. */
+static long open_in(long dir, const char *name, int flags)
+{
+	long fd = syscall(SYS_openat, dir, name, (flags & ~O_CREAT) | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd >= 0 || errno != ENOENT || !(flags & O_CREAT) || (dir >= 0 && !is_folder(dir)))
+		return fd;
+	fd = syscall(SYS_openat, dir, name, flags | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0 && process.control && process.control->shared)
+		syscall(SYS_fchmod, fd, 0666);
+	return fd;
+}
+
+static enum preload_why why_not(void)
+{
+	if (errno == EMFILE || errno == ENFILE)
+		return PRELOAD_WHY_FILES;
+	if (errno == ENOSPC || errno == EDQUOT)
+		return PRELOAD_WHY_ROOM;
+	return PRELOAD_WHY_REACH;
+}
+
+static void note_why(enum preload_why why)
+{
+	if (process.control)
+		__atomic_or_fetch(&process.control->unwritten_why, 1u << why, __ATOMIC_RELAXED);
+}
+
+long process_open(const char *path, int flags)
+{
+	const char *name = path + folder.path_len + 1;
+	long fd = folder.fd ? open_in(folder.fd, name, flags) : -1;
+
+	if (fd < 0)
+		fd = open_in(AT_FDCWD, path, flags);
+	if (fd < 0 && flags & O_CREAT)
+		note_why(why_not());
+	return fd;
+}
+
+/* ---- the log */
+
 bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len)
 {
@@ -74,13 +183,13 @@ bool process_log2(const struct preload_entry *entry, const void *text, size_t le
 	if (!head.stamp)
 		head.stamp = clock_stamp();
 	process_file(path, PRELOAD_LOG_SUFFIX);
-	/* No descriptor of ours stays open while the program runs: the program may close or count
-	 * them. */
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	fd = process_open(path, O_WRONLY | O_APPEND | O_CREAT);
 	if (fd >= 0) {
 		end = syscall(SYS_lseek, fd, 0, SEEK_END);
 		if (end >= 0 && process_may_extend((uint64_t)end + head.size))
 			written = syscall(SYS_writev, fd, parts, 4);
+		if (written < 0)
+			note_why(PRELOAD_WHY_ROOM);
 		syscall(SYS_close, fd);
 	}
 	errno = saved;
@@ -120,8 +229,11 @@ bool process_may_extend(uint64_t size)
 
 bool process_reserve(long fd, uint64_t at, size_t bytes)
 {
-	return process_may_extend(at + bytes) &&
-	       syscall(SYS_fallocate, fd, 0, (off_t)at, (off_t)bytes) == 0;
+	if (process_may_extend(at + bytes) &&
+	    syscall(SYS_fallocate, fd, 0, (off_t)at, (off_t)bytes) == 0)
+		return true;
+	note_why(PRELOAD_WHY_ROOM);
+	return false;
 }
 
 bool process_may_use(size_t bytes, uint64_t stamp)
@@ -147,16 +259,14 @@ __attribute__((destructor)) void process_ended(void)
 		process_log(&(struct preload_entry){ .type = PRELOAD_ENDED }, NULL, 0);
 }
 
-static size_t dir_len;
-
 long process_open_shared(const char *name, int flags)
 {
 	char path[sizeof(process.path)];
 
-	memcpy(path, process.path, dir_len);
-	path[dir_len] = '/';
-	memcpy(path + dir_len + 1, name, strlen(name) + 1);
-	return syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
+	memcpy(path, process.path, folder.path_len);
+	path[folder.path_len] = '/';
+	memcpy(path + folder.path_len + 1, name, strlen(name) + 1);
+	return process_open(path, flags);
 }
 
 static void map_control(void)
@@ -195,7 +305,7 @@ static void log_process(void)
 /* The path is DIR/PID.STAMP. */
 static void begin(void)
 {
-	char *at = process.path + dir_len;
+	char *at = process.path + folder.path_len;
 
 	process.pid = (pid_t)syscall(SYS_getpid);
 	process.stamp = clock_stamp();
@@ -213,8 +323,9 @@ bool process_begin_in(const char *dir)
 	if (!process.has_key && pthread_key_create(&process.key, stream_thread_ended) != 0)
 		return false;
 	process.has_key = true;
-	dir_len = strlen(dir);
-	memcpy(process.path, dir, dir_len);
+	process_close();
+	folder.path_len = strlen(dir);
+	memcpy(process.path, dir, folder.path_len);
 	clock_begin();
 	map_control();
 	begin();

@@ -50,7 +50,7 @@ static long open_extended(const struct stream *s, size_t bytes)
 	long fd;
 
 	path_of(path, s);
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = process_open(path, O_RDWR | O_CREAT);
 	if (fd >= 0 && !process_reserve(fd, s->file_size, bytes)) {
 		syscall(SYS_close, fd);
 		return -1;

@@ -23,6 +23,15 @@
 #define NOTE_PRELOAD_UNUSED                                                         \
 	"the library that records the GIL was not loaded into the program, or the " \
 	"program never had a GIL (Python 3.6 makes it with the first thread)"
+#define NOTE_UNWRITTEN_ROOM                                                                 \
+	"the library could not write all records: the disk is full, or the program limits " \
+	"the size of its files (RLIMIT_FSIZE)"
+#define NOTE_UNWRITTEN_FILES                                                    \
+	"the library could not open all of its files: the program had no file " \
+	"descriptor left (RLIMIT_NOFILE)"
+#define NOTE_UNWRITTEN_REACH                                                             \
+	"the library could not open all of its files: a process became another user or " \
+	"changed its root folder, and closed the library's file descriptor (5001)"
 #define NOTE_JOINED          "the program loaded giltracer's library, which stays loaded but idle"
 #define NOTE_NO_SAMPLES      "no samples of stacks: %s"
 #define NOTE_SAMPLES_MISSING "samples are missing: %s"

@@ -72,6 +72,8 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 	return 0;
 }
 
+/* A program of root may become another user, who writes to the folder with the descriptor that the
+ * library has opened before. Nobody else can reach it: only root can search the session's. */
 static int map_control(struct preloading *p, const struct preloading_plan *plan, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, p->folder);
@@ -84,6 +86,7 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 		.c_calls = plan->c_calls,
 		.entries = plan->entries,
 		.shortest_ns = (uint64_t)plan->shortest_us * 1000,
+		.shared = geteuid() == 0,
 	};
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	void *map;
@@ -99,6 +102,8 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 	if (map == MAP_FAILED)
 		return error_errno(err, "%s", path);
 	p->control = map;
+	if (control.shared && (fchmod(fd, 0666) < 0 || chmod(p->folder, 01777) < 0))
+		return error_errno(err, "%s", p->folder);
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0)
 		return error_errno(err, "%s", path);
 	p->lock = take_fd(&fd);
@@ -236,6 +241,11 @@ void preloading_note_time(const struct preloading *p)
 uint64_t preloading_full_ns(const struct preloading *p)
 {
 	return p->control ? __atomic_load_n(&p->control->full_ns, __ATOMIC_ACQUIRE) : 0;
+}
+
+unsigned preloading_unwritten(const struct preloading *p)
+{
+	return p->control ? __atomic_load_n(&p->control->unwritten_why, __ATOMIC_RELAXED) : 0;
 }
 
 /* False for a zombie, which has no image any more. */

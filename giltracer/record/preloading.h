@@ -62,6 +62,9 @@ void preloading_note_time(const struct preloading *p);
 /* When the library's limit was reached, CLOCK_MONOTONIC; 0: not reached. */
 uint64_t preloading_full_ns(const struct preloading *p);
 
+/* Why the library could not write all records: 1 << enum preload_why; 0: it could. */
+unsigned preloading_unwritten(const struct preloading *p);
+
 /* Stop recording. What was recorded after the limit was reached does not count. Notes which
  * processes are still alive. */
 void preloading_stop(const struct preloading *p);

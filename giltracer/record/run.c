@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "preload/format.h"
 #include "record/attach.h"
 #include "record/freethreaded.h"
 #include "record/notes.h"
@@ -233,6 +234,20 @@ static void note_stolen(struct job *job, const struct pass_result *result)
 	session_add_note(job->session, "stolen", 1, text);
 }
 
+static void note_unwritten(struct job *job, const struct preloading *preloading)
+{
+	static const char *const texts[] = {
+		[PRELOAD_WHY_ROOM] = NOTE_UNWRITTEN_ROOM,
+		[PRELOAD_WHY_FILES] = NOTE_UNWRITTEN_FILES,
+		[PRELOAD_WHY_REACH] = NOTE_UNWRITTEN_REACH,
+	};
+	unsigned why = preloading_unwritten(preloading);
+
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (why & 1u << i)
+			note(job, "unwritten", texts[i]);
+}
+
 static void note_result(struct job *job, const struct pass_plan *plan, struct pass_result *result)
 {
 	for (size_t i = 0; i < plan->perf_count; i++)
@@ -240,6 +255,8 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 	if (plan->preloading == &job->events.preloading && result->start_ns &&
 	    !preloading_works(&job->events.preloading, result->pid))
 		note(job, "preload", NOTE_PRELOAD_UNUSED);
+	if (plan->preloading)
+		note_unwritten(job, plan->preloading);
 	if (job->options->pid && plan->preloading)
 		session_add_note(job->session, "joined", 1, NOTE_JOINED);
 	if (result->perf_note) {

@@ -124,6 +124,7 @@ const char *wording_nobody(const struct group_blame *blame)
 
 static const enum phrase caveat_texts[CAVEAT_CODES] = {
 	[CAVEAT_LOST] = PHRASE_caveat_lost,
+	[CAVEAT_UNWRITTEN] = PHRASE_caveat_unwritten,
 	[CAVEAT_INFERRED_RELEASE] = PHRASE_caveat_inferred_release,
 	[CAVEAT_ACQUIRE_NO_REQUEST] = PHRASE_caveat_acquire_no_request,
 	[CAVEAT_REQUEST_NO_ACQUIRE] = PHRASE_caveat_request_no_acquire,

@@ -57,12 +57,13 @@ enum event_type {
 enum event_flags {
 	EVF_PREEMPT = 1 << 0,
 	EVF_EXEC = 1 << 1,
-	EVF_GIL_OFF = 1 << 2,  /* REQUEST, RELEASE: the GIL is off and not used */
-	EVF_NOTIFIED = 1 << 3, /* REQUEST: of a thread that was in Condition.wait */
-	EVF_WAKEUPS = 1 << 4,  /* LOST: only WAKING, PICK and MOVE of the whole machine */
-	EVF_NO_GIL = 1 << 5,   /* LOST: no events of the GIL */
-	EVF_GIL_ONLY = 1 << 6, /* LOST: only events of the GIL */
-	EVF_RECORDED = 1 << 7, /* PYTHON: it has probes, or our library */
+	EVF_GIL_OFF = 1 << 2,   /* REQUEST, RELEASE: the GIL is off and not used */
+	EVF_NOTIFIED = 1 << 3,  /* REQUEST: of a thread that was in Condition.wait */
+	EVF_WAKEUPS = 1 << 4,   /* LOST: only WAKING, PICK and MOVE of the whole machine */
+	EVF_NO_GIL = 1 << 5,    /* LOST: no events of the GIL */
+	EVF_GIL_ONLY = 1 << 6,  /* LOST: only events of the GIL */
+	EVF_RECORDED = 1 << 7,  /* PYTHON: it has probes, or our library */
+	EVF_UNWRITTEN = 1 << 8, /* LOST: our library could not write them */
 };
 
 /* Why a thread parks. */

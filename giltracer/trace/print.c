@@ -135,6 +135,10 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" no-gil", out);
 	if (ev->flags & EVF_GIL_ONLY)
 		fputs(" gil-only", out);
+	if (ev->flags & EVF_RECORDED)
+		fputs(" recorded", out);
+	if (ev->flags & EVF_UNWRITTEN)
+		fputs(" unwritten", out);
 	fputc('\n', out);
 }
 

@@ -59,10 +59,48 @@ without_library() {
 	like "$(cat err)" 'processes with a Python whose GIL was not recorded' '  which a note says'
 }
 
+# ---- programs that lose the right to write
+
+cat >loses.py <<'END'
+import os, sys
+import spins
+
+def main():
+    how = sys.argv[1].split('-')
+    if 'chroot' in how:
+        os.makedirs('root', exist_ok=True)
+        os.chdir('root')
+        os.chroot('.')
+    if 'setuid' in how:
+        os.setgid(65534)
+        os.setuid(65534)
+    if 'closes' in how:
+        os.closerange(3, 10000)
+    spins.spin_by_two()
+
+if __name__ == '__main__':
+    main()
+END
+without_rights() {
+	for how in setuid chroot chroot-setuid; do
+		recorded "$name: $how" loses.py $how
+		facts '[t["unknown_ns"] > 0.05 * t["total_ns"] for t in d["threads"]]' '[False, False, False]' \
+			'all is recorded'
+		facts 'sum(t["calls_cost_ns"] > 0 for t in d["threads"])' 3 'calls, too'
+		unlike "$(cat err)" 'could not|missing' '  and no note says otherwise'
+	done
+	recorded "$name: setuid, without any descriptor" loses.py setuid-closes
+	facts "[$unknown for t in d['threads'] if not t['main']]" '[True, True]' 'the time of its threads is unknown'
+	facts '[c["code"] for c in d["caveats"] if "records" in c["code"]]' "['unwritten-records']" 'records are missing'
+	like "$(cat err)" "closed the library's file descriptor" '  for the true reason'
+	unlike "$(cat err)" 'larger buffers|max-size|disk' '  and for no other one'
+}
+
 cpythons >pythons
 while read -r version python; do
 	name=$version
 	without_library
+	without_rights
 done <pythons
 
 leaves_nothing

@@ -31,6 +31,11 @@ void process_file(char *ret, const char *suffix)
 	snprintf(ret, sizeof(process.path), "%s/1%s", folder, suffix);
 }
 
+long process_open(const char *path, int flags)
+{
+	return open(path, flags | O_CLOEXEC, 0600);
+}
+
 bool process_may_use(size_t bytes, uint64_t stamp)
 {
 	(void)bytes;

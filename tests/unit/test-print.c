@@ -35,7 +35,7 @@ static void test_flags(void)
 
 	ok(strstr(part, " no-gil\n"), "a loss of no events of the GIL: %s", part);
 	ok(strstr(gil, " gil-only\n"), "a loss of those alone: %s", gil);
-	for (uint16_t flag = 1; flag <= EVF_GIL_ONLY; flag = (uint16_t)(flag << 1)) {
+	for (uint16_t flag = 1; flag <= EVF_UNWRITTEN; flag = (uint16_t)(flag << 1)) {
 		CLEANUP(free)
 		char *text = printed((struct event){ .type = EV_LOST, .flags = flag });
 

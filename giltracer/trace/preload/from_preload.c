@@ -152,7 +152,9 @@ static int end(struct from_preload *fp, struct event *ret)
 	if (fp->ended || !fp->unwritten || fp->cut_stamp >= fp->log.stop_stamp)
 		return 0;
 	fp->ended = true;
-	*ret = (struct event){ .type = EV_LOST, .cpu = -1, .time_ns = fp->last_ns };
+	*ret = (struct event){
+		.type = EV_LOST, .flags = EVF_UNWRITTEN, .cpu = -1, .time_ns = fp->last_ns
+	};
 	ret->lost.since_ns = preload_log_time(&fp->log, fp->cut_stamp, &near);
 	ret->lost.count = fp->unwritten < UINT32_MAX ? (uint32_t)fp->unwritten : UINT32_MAX;
 	if (ret->time_ns < ret->lost.since_ns)
