@@ -399,21 +399,41 @@ static void add_finding(struct findings *f, const struct stacks *stacks, uint32_
 	f->v.v[at].n += n;
 }
 
-/* The C function that was at work in all samples of a hold, from first up to end. 0: they differ,
- * so no single call can have kept the GIL since the request. */
-static uint32_t one_call(struct source *source, const struct hogs_sample *first,
-                         const struct hogs_sample *end)
+/* What the samples of a hold show. differ: no single call can have kept the GIL since the request.
+ */
+struct votes {
+	uint32_t callee, n;
+	bool differ;
+};
+
+static void vote(struct votes *v, const struct stacks *stacks, uint32_t callee)
 {
-	uint32_t native = 0;
+	v->differ |= v->n && !hogs_same_function(stacks, v->callee, callee);
+	v->callee = callee;
+	v->n++;
+}
+
+/* The C function that was at work in the samples of a hold, from first up to end. Samples that are
+ * not decided abstain; if all are, those count that show a function. It has to be half of the
+ * samples at least. n: number of samples that showed it; 0: none did. */
+static struct votes one_call(struct source *source, const struct hogs_sample *first,
+                             const struct hogs_sample *end)
+{
+	struct votes decided = { 0 }, others = { 0 }, *v;
 
 	for (const struct hogs_sample *s = first; s < end; s++) {
-		uint32_t found = native_callee(source->stacks, source_stack_at(source, s->record));
+		struct native found = native_callee(source->stacks,
+		                                    source_stack_at(source, s->record));
 
-		if (!found || (s > first && !hogs_same_function(source->stacks, native, found)))
-			return 0;
-		native = found;
+		if (found.decided)
+			vote(&decided, source->stacks, found.callee);
+		else if (found.callee)
+			vote(&others, source->stacks, found.callee);
 	}
-	return native;
+	v = decided.n ? &decided : &others;
+	if (v->differ || !v->callee || 2 * v->n < (size_t)(end - first))
+		return (struct votes){ 0 };
+	return *v;
 }
 
 void hogs_find_native(struct hogs *hogs, struct source *source)
@@ -425,13 +445,13 @@ void hogs_find_native(struct hogs *hogs, struct source *source)
 		by_row[hogs->v.v[i].row] = &hogs->v.v[i];
 	for (size_t i = 0, end; i < hogs->samples.n; i = end) {
 		const struct hogs_sample *s = &hogs->samples.v[i];
-		uint32_t native;
+		struct votes found;
 
 		for (end = i; end < hogs->samples.n && hogs->samples.v[end].hold == s->hold; end++)
 			;
-		native = one_call(source, s, &hogs->samples.v[end]);
-		if (native)
-			add_finding(&f, source->stacks, s->row, native, (uint32_t)(end - i));
+		found = one_call(source, s, &hogs->samples.v[end]);
+		if (found.n)
+			add_finding(&f, source->stacks, s->row, found.callee, found.n);
 	}
 	for (size_t i = 0; i < f.v.n; i++) {
 		struct hog *hog = by_row[f.v.v[i].row];

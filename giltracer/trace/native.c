@@ -94,31 +94,37 @@ static bool is_collector(const struct names *names, const struct stack_frame *fr
 	return false;
 }
 
-uint32_t native_callee(const struct stacks *stacks, uint32_t stack)
+struct native native_callee(const struct stacks *stacks, uint32_t stack)
 {
 	const struct names *names = stacks_names(stacks);
-	uint32_t callee = 0;
-	bool certain = true;
+	struct native ret = { 0, true };
+	bool collector = false;
 
-	while (stack) {
+	for (; stack; stack = stacks_get(stacks, stack)->parent) {
 		const struct stack_frame *frame = stacks_get(stacks, stack);
 
 		if (frame->flags & STACK_EVAL)
-			return callee;
-		if (certain && !(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
+			return ret;
+		if (ret.decided && !collector &&
+		    !(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
 		    !is_interpreter(names_get(names, frame->name)))
-			callee = stack;
+			ret.callee = stack;
 		/*
 		 * Frames further out may belong to the caller of a Python function: compilers split
 		 * the evaluation loop, so a frame without a symbol may be the one that runs that
 		 * function.
 		 */
-		if (is_collector(names, frame) ||
-		    (frame->flags & STACK_UNKNOWN && is_in_interpreter(names, frame)))
-			certain = false;
-		if (frame->flags & STACK_TRUNCATED) /* a large frame of C, in which the dump ends */
-			return callee;
-		stack = frame->parent;
+		if (is_collector(names, frame)) {
+			collector = true;
+			ret = (struct native){ stack, true };
+		}
+		if (!collector && frame->flags & STACK_UNKNOWN && is_in_interpreter(names, frame))
+			ret.decided = false;
+		if (frame->flags &
+		    STACK_TRUNCATED) { /* a large frame of C, in which the dump ends */
+			ret.decided &= collector;
+			return ret;
+		}
 	}
-	return 0;
+	return (struct native){ 0, false };
 }

@@ -3,17 +3,28 @@
 #ifndef GILTRACER_TRACE_NATIVE_H
 #define GILTRACER_TRACE_NATIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct stacks;
+
+/**
+ * @callee: the function's frame, 0: none
+ * @decided: callee is the answer, also if it is 0 because Python itself runs; otherwise frames are
+ * missing that may be the function's: the stack has no eval frame or was cut by its dump, or the
+ * interpreter has no symbols there
+ */
+struct native {
+	uint32_t callee;
+	bool decided;
+};
 
 /*
  * The outermost native frame that the innermost Python frame calls, except for functions of the
  * interpreter itself (calls, attributes, operators, memory): builtin_pow in k_mul < long_pow <
  * builtin_pow < cfunction_vectorcall_… < eval. During a garbage collection, the collector; frames
- * beyond an interpreter's function without a symbol are not used. 0: the stack has no eval frame
- * and was not cut by its dump, or has no symbols there, or Python itself runs instead of C code.
+ * beyond an interpreter's function without a symbol are not used.
  */
-uint32_t native_callee(const struct stacks *stacks, uint32_t stack);
+struct native native_callee(const struct stacks *stacks, uint32_t stack);
 
 #endif

@@ -319,8 +319,8 @@ static void test_samples(void)
 	   "the sample belongs to the hog");
 }
 
-/* Stacks of the source: 1 is main < eval < x_add, 2 main < eval < pow. */
-static uint32_t natives[3];
+/* Stacks of the source: 0 is eval, 1 eval < x_add, 2 eval < pow, 3 one without Python. */
+static uint32_t natives[4];
 
 static uint32_t native_at(struct source *source, uint64_t record)
 {
@@ -337,13 +337,16 @@ static uint32_t native_stack(const char *callee)
 	return stacks_id(stacks, &frame);
 }
 
-/* A release is requested from 7 at 125, and it releases at 150; samples at 124, 130 and 140. */
-static const char *native_of(const uint64_t records[3])
+/* A release is requested from 7 at 125, and it releases at 150; samples at 124, 130, 135 and 140.
+ */
+static const char *native_of(const uint64_t records[4])
 {
 	static const struct source_ops ops = { .stack_at = native_at };
 	struct source source = { .ops = &ops, .stacks = stacks };
 
 	start();
+	natives[0] = stacks_id(stacks, &(struct stack_frame){ .name = names_id(names, "eval", 4),
+	                                                      .flags = STACK_EVAL });
 	natives[1] = native_stack("x_add");
 	natives[2] = native_stack("pow");
 	new_thread(110 * MS, 8, 7);
@@ -351,7 +354,8 @@ static const char *native_of(const uint64_t records[3])
 	feed(124 * MS, 7, EV_STACK, EV(.stack = { .record = records[0] }));
 	asks(125 * MS, 8);
 	feed(130 * MS, 7, EV_STACK, EV(.stack = { .record = records[1] }));
-	feed(140 * MS, 7, EV_STACK, EV(.stack = { .record = records[2] }));
+	feed(135 * MS, 7, EV_STACK, EV(.stack = { .record = records[2] }));
+	feed(140 * MS, 7, EV_STACK, EV(.stack = { .record = records[3] }));
 	turn(150, 7, frame("crunch", 3));
 	acquire(150 * MS, 8);
 	find_hogs();
@@ -362,13 +366,17 @@ static const char *native_of(const uint64_t records[3])
 
 static void test_native(void)
 {
-	is_str(native_of((const uint64_t[]){ 2, 2, 2 }), "pow",
+	is_str(native_of((const uint64_t[]){ 2, 2, 2, 2 }), "pow",
 	       "a call that all samples found kept the GIL");
-	is_str(native_of((const uint64_t[]){ 1, 2, 2 }), "pow",
+	is_str(native_of((const uint64_t[]){ 1, 2, 2, 2 }), "pow",
 	       "samples before the request do not count");
-	is_str(native_of((const uint64_t[]){ 1, 1, 2 }), "none", "two different calls are not one");
-	is_str(native_of((const uint64_t[]){ 1, 1, 0 }), "none",
+	is_str(native_of((const uint64_t[]){ 1, 1, 1, 2 }), "none",
+	       "two different calls are not one");
+	is_str(native_of((const uint64_t[]){ 1, 1, 1, 0 }), "none",
 	       "calls with Python in between are not one");
+	is_str(native_of((const uint64_t[]){ 1, 2, 3, 2 }), "pow",
+	       "a sample that shows nothing does not contradict the others");
+	is_str(native_of((const uint64_t[]){ 2, 3, 3, 3 }), "none", "but it shows nothing");
 }
 
 /* 7 holds from 100 to 150; its release is requested at 125 or a moment later; it is off CPU from

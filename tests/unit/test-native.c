@@ -35,9 +35,16 @@ static uint32_t stack(const char *const *frames)
 
 static const char *callee(uint32_t id)
 {
-	id = native_callee(stacks, id);
+	id = native_callee(stacks, id).callee;
 	return id ? names_get(names, stacks_get(stacks, id)->name) : "(none)";
 }
+
+static bool is_decided(uint32_t id)
+{
+	return native_callee(stacks, id).decided;
+}
+
+#define decided(...) is_decided(stack((const char *const[]){ __VA_ARGS__, NULL }))
 
 #define is_callee(want, sentence, ...) \
 	is_str(callee(stack((const char *const[]){ __VA_ARGS__, NULL })), want, sentence)
@@ -73,12 +80,26 @@ int main(void)
 	          "@?[x+0x10]");
 	is_callee("gc_collect_main", "garbage is collected", "=_PyEval_EvalFrameDefault",
 	          "PyList_New", "@gc_collect_main", "@deduce_unreachable");
+	is_callee("gc_collect_main", "also where other functions have no symbol",
+	          "=_PyEval_EvalFrameDefault", "@?[x+0x20]", "@gc_collect_main", "@?[x+0x10]");
 	is_callee("collect.constprop.0", "also by a clone", "=_PyEval_EvalFrameDefault",
 	          "PyList_New", "@collect.constprop.0");
 	is_callee("make", "a collector of another's", "=_PyEval_EvalFrameDefault", "make",
 	          "collect");
 	is_callee("(none)", "nothing has a symbol", "=_PyEval_EvalFrameDefault", "?[x+0x10]");
-	is_u64(native_callee(stacks, 0), 0, "no stack, no function");
+	is_u64(native_callee(stacks, 0).callee, 0, "no stack, no function");
+	ok(decided("=_PyEval_EvalFrameDefault", "list_sort_impl", "?[x+0x10]"),
+	   "a function below which there is no symbol is certain");
+	ok(decided("main", "=_PyEval_EvalFrameDefault"), "so is that Python itself runs");
+	ok(decided("=_PyEval_EvalFrameDefault", "PyList_New", "@gc_collect_main", "@?[x+0x10]") &&
+	           decided("=_PyEval_EvalFrameDefault", "@?[x+0x10]", "@gc_collect_main",
+	                   "@?[x+0x10]"),
+	   "and a collection");
+	ok(!decided("=_PyEval_EvalFrameDefault", "match", "@?[plt+0x10]"),
+	   "a stub of the interpreter without a symbol hides who called it");
+	ok(!decided("<list_sort_impl", "merge_at"), "the dump may have cut the caller");
+	ok(!decided("start_thread", "work"), "a stack without Python is not decided");
+	ok(!is_decided(0), "nor is none");
 	stacks_free(stacks);
 	names_free(names);
 	return done_testing();
