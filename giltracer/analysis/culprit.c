@@ -246,6 +246,8 @@ enum reason_code culprit_cpu_advice(const struct analysis *a)
 {
 	double own = cpu_users_own_percent(a->pass);
 
+	if (evidence_is_throttled(&a->evidence))
+		return ADVICE_QUOTA;
 	if (own >= 100 - VERDICT_OTHERS)
 		return ADVICE_OWN_THREADS;
 	return own >= 0 && own <= VERDICT_OTHERS ? ADVICE_OTHER_PROGRAMS : ADVICE_CPUS;

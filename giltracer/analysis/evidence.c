@@ -358,6 +358,13 @@ bool evidence_is_single(const struct evidence *e)
 	return facts_percent(e->busiest_ns, e->totals.cpu_ns[CPU_RUNNING]) >= VERDICT_SINGLE;
 }
 
+bool evidence_is_throttled(const struct evidence *e)
+{
+	const struct cpu_quota *q = &e->pass->quota;
+
+	return q->period_us && facts_percent(q->throttled, q->periods) >= VERDICT_THROTTLED;
+}
+
 bool evidence_is_lost(const struct evidence *e)
 {
 	return e->unknown_ns > e->wanted_ns && evidence_unknown_percent(e) >= VERDICT_LOST;

@@ -70,6 +70,9 @@ enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME
 /* Neither probes nor stacks were recorded, so it is not known which threads waited for the GIL. */
 bool evidence_is_blind(const struct evidence *e);
 
+/* The CPU limit of the program's control group kept it from running. */
+bool evidence_is_throttled(const struct evidence *e);
+
 /* The threads' use of the GIL is unknown for longer than it is known that they wanted it, and for a
  * share of their lives that may hide any amount of waiting. */
 bool evidence_is_lost(const struct evidence *e);

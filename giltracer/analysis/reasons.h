@@ -66,8 +66,10 @@ enum reason_code {
 
 	/* other reasons */
 	REASON_CPU_USERS, /* which programs had the CPUs: the list is in the analysis */
-	REASON_STATES,    /* shares of the threads' time: the numbers are in the analysis */
-	REASON_BUSIEST,   /* thread ran for percent of the recording */
+	/* the control group may use number CPUs, and was stopped in count of other_count periods */
+	REASON_QUOTA,
+	REASON_STATES,  /* shares of the threads' time: the numbers are in the analysis */
+	REASON_BUSIEST, /* thread ran for percent of the recording */
 	/* thread was blocked by locks, stopped all others, or was stopped, for percent of its life,
 	 * ns, in frame; other_percent of it until other released it */
 	REASON_LOCKS,
@@ -92,6 +94,7 @@ enum reason_code {
 	ADVICE_HANDOFF,
 	ADVICE_RECORD_ALONE,
 	ADVICE_BUSIEST,
+	ADVICE_QUOTA,
 	ADVICE_OWN_THREADS,
 	ADVICE_OTHER_PROGRAMS,
 	ADVICE_CPUS,
@@ -145,7 +148,7 @@ struct reason_function {
 struct reason {
 	enum reason_code code;
 	uint32_t thread, other, group, other_group;
-	uint64_t count, ns, held_ns, longest_ns, preempted_ns;
+	uint64_t count, other_count, ns, held_ns, longest_ns, preempted_ns;
 	double percent, other_percent, number;
 	const struct hog *hog;
 	const char *name;

@@ -28,6 +28,7 @@ struct recording_python {
 /**
  * One execution of the program. Everything is borrowed.
  * @free_threaded: the interpreter can run without a GIL
+ * @quota: the CPU limit of the program's control group
  * @exit_status: the program's, or 128 + signal if a signal ended it
  * @hogs, @patterns: its holds by function, and the patterns of its threads; NULL if it is not a GIL
  *                   pass
@@ -39,6 +40,7 @@ struct recording_pass {
 	bool free_threaded;
 	int exit_status;
 	uint64_t wall_ns;
+	struct cpu_quota quota;
 	const struct model *model;
 	const struct source *source;
 	const struct hogs *hogs;

@@ -167,6 +167,24 @@ static void add_busiest(struct verdict *v, const struct evidence *e)
 		reasons_add(&v->advice, ADVICE_BUSIEST);
 }
 
+/* Reports the limit of the program's control group. */
+static void add_quota(struct reasons *to, struct verdict *v, const struct evidence *e)
+{
+	const struct cpu_quota *q = &e->pass->quota;
+	struct reason *r;
+
+	if (!evidence_is_throttled(e))
+		return;
+	r = reasons_add(to, REASON_QUOTA);
+	r->number = (double)q->quota_us / (double)q->period_us;
+	r->count = q->throttled;
+	r->other_count = q->periods;
+	for (size_t i = 0; i < v->advice.v.n; i++)
+		if (v->advice.v.v[i].code == ADVICE_QUOTA)
+			return;
+	reasons_add(&v->advice, ADVICE_QUOTA);
+}
+
 static void find_because(struct verdict *v, const struct analysis *a)
 {
 	const struct evidence *e = &a->evidence;
@@ -177,8 +195,11 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		culprit_find(v, a);
 		return;
 	case VERDICT_CPU_STARVED:
-		reasons_add(&v->because, a->cpu_users.list.n ? REASON_CPU_USERS : REASON_STATES);
-		reasons_add(&v->advice, culprit_cpu_advice(a));
+		if (!evidence_is_throttled(e)) {
+			reasons_add(&v->because,
+			            a->cpu_users.list.n ? REASON_CPU_USERS : REASON_STATES);
+			reasons_add(&v->advice, culprit_cpu_advice(a));
+		}
 		return;
 	case VERDICT_SINGLE_THREADED:
 		add_busiest(v, e);
@@ -303,8 +324,12 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 {
 	*ret = (struct verdict){ .kind = evidence_judge(&a->evidence) };
 	find_headline(&ret->headline, &a->evidence, ret->kind);
+	if (ret->kind == VERDICT_CPU_STARVED)
+		add_quota(&ret->because, ret, &a->evidence);
 	find_because(ret, a);
 	find_also(ret, a);
+	if (ret->kind != VERDICT_CPU_STARVED)
+		add_quota(&ret->also, ret, &a->evidence);
 	lock_reasons_turned_on(&ret->also, a);
 	find_late_task(ret, a);
 	if (ret->kind == VERDICT_SAMPLED)

@@ -31,7 +31,8 @@
  *	single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads that hardly waited
  *
- * With any verdict, a task that was ready for VERDICT_LATE_NS before it ran is reported:
+ * With any verdict, a CPU limit that stopped the program in VERDICT_THROTTLED % of its periods is
+ * reported, instead of the programs that used the CPUs meanwhile; and a task that was ready for VERDICT_LATE_NS before it ran is reported:
  * this is the limit from which asyncio's debug mode reports a callback as slow.
  *
  * The cause of the waiting is
@@ -55,20 +56,21 @@
 
 #include "analysis/reasons.h"
 
-#define VERDICT_SHORT_NS 10000000
-#define VERDICT_STARVED  25
-#define VERDICT_LINE     20
-#define VERDICT_MUCH     30
-#define VERDICT_SOME     10
-#define VERDICT_LOST     10
-#define VERDICT_LIFE     20
-#define VERDICT_SINGLE   95
-#define VERDICT_BUSY     50
-#define VERDICT_NATIVE   50
-#define VERDICT_ASLEEP   50
-#define VERDICT_HANDOVER 40
-#define VERDICT_CULPRIT  60
-#define VERDICT_CALL     30
+#define VERDICT_SHORT_NS  10000000
+#define VERDICT_STARVED   25
+#define VERDICT_LINE      20
+#define VERDICT_MUCH      30
+#define VERDICT_SOME      10
+#define VERDICT_LOST      10
+#define VERDICT_LIFE      20
+#define VERDICT_SINGLE    95
+#define VERDICT_BUSY      50
+#define VERDICT_NATIVE    50
+#define VERDICT_ASLEEP    50
+#define VERDICT_HANDOVER  40
+#define VERDICT_CULPRIT   60
+#define VERDICT_CALL      30
+#define VERDICT_THROTTLED 10 /* percent of a control group's periods, to be reported */
 #define VERDICT_OTHERS \
 	33 /* percent of the CPUs' time from which the verdict speaks of
                                   * "mostly" */

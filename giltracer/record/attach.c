@@ -31,6 +31,7 @@
 #include "record/probe_verify.h"
 #include "record/recorders.h"
 #include "record/sampling.h"
+#include "system/cgroup.h"
 #include "system/steal_time.h"
 
 #define CMDLINE_MAX (1u << 20)
@@ -267,8 +268,13 @@ static int start(struct attach *a, pid_t pid, struct error *err)
 
 static int record(struct attach *a, pid_t pid, struct error *err)
 {
+	CLEANUP(cgroup_done) struct cgroup cgroup = { 0 };
+	char proc[32];
+
+	snprintf(proc, sizeof(proc), "/proc/%d", (int)pid);
 	a->result->pid = (uint32_t)pid;
 	a->result->stolen_ns = steal_time_ns();
+	cgroup_open(&cgroup, proc);
 	if (start(a, pid, err) < 0)
 		return -1;
 	if (a->plan->limit.duration_s)
@@ -287,6 +293,7 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 	recorders_command(&a->recorders, "disable", &a->result->perf_note);
 	a->result->stop_ns = clock_now_ns();
 	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;
+	a->result->quota = cgroup_since(&cgroup);
 	write_codes(a);
 	recorders_finish(&a->recorders, &a->result->perf_note);
 	a->result->stolen_ns = steal_time_since(a->result->stolen_ns);

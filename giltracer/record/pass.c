@@ -23,6 +23,7 @@
 #include "record/preloading.h"
 #include "record/recorders.h"
 #include "record/sampling.h"
+#include "system/cgroup.h"
 #include "system/steal_time.h"
 #include "record/probe_verify.h"
 #include "record/group_signals.h"
@@ -400,6 +401,7 @@ static void watch(struct pass *pass)
 
 static int run(struct pass *pass, struct error *err)
 {
+	CLEANUP(cgroup_done) struct cgroup cgroup = { 0 };
 	uint64_t start_ns;
 
 	if (group_signals_start(&pass->group, err) < 0 || program_prepare(pass, err) < 0 ||
@@ -412,6 +414,7 @@ static int run(struct pass *pass, struct error *err)
 	pass->result->pid = (uint32_t)pass->program.pid;
 	start_ns = clock_now_ns();
 	pass->result->stolen_ns = steal_time_ns();
+	cgroup_open(&cgroup, "/proc/self");
 	if (pass->plan->preloading)
 		preloading_note_time(pass->plan->preloading);
 	if (child_release(&pass->program, err) < 0) {
@@ -427,6 +430,7 @@ static int run(struct pass *pass, struct error *err)
 	}
 	pass->result->wall_ns = clock_now_ns() - start_ns;
 	pass->result->status = pass->program.status;
+	pass->result->quota = cgroup_since(&cgroup);
 	recorders_finish(&pass->recorders, &pass->result->perf_note);
 	/* The kernel accounts stolen time at each CPU's tick, so the last of it may be missing. */
 	pass->result->stolen_ns = steal_time_since(pass->result->stolen_ns);

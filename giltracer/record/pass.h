@@ -13,6 +13,7 @@
 #include "record/thread_names.h"
 #include "record/recorders.h"
 #include "session/session.h"
+#include "system/cgroup.h"
 
 struct preloading;
 struct sampling;
@@ -67,6 +68,7 @@ struct pass_plan {
  * @start_tid: the thread that started it
  * @late_tasks: perf could not read the names of threads at the start: see struct perf_plan
  * @stolen_ns: time that a hypervisor took from all CPUs together meanwhile
+ * @quota: the limit of the program's control group
  * @pid: of the program
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: a signal asked us to stop
@@ -84,6 +86,7 @@ struct pass_plan {
 struct pass_result {
 	int status;
 	uint64_t wall_ns, start_ns, stop_ns, stolen_ns;
+	struct cgroup_quota quota;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[RECORDERS_MAX];
 	bool interrupted, stopped, codes, late_tasks, unloaded;

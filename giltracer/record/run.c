@@ -182,6 +182,8 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.start_ns = result->start_ns,
 		.stop_ns = result->stop_ns,
 		.stolen_ns = steal_time_most(result->stolen_ns),
+		.quota = { result->quota.quota_us, result->quota.period_us, result->quota.periods,
+		           result->quota.throttled },
 		.pid = result->pid,
 		.tid = result->start_tid,
 		.gil = result->gil,

@@ -351,6 +351,7 @@ static const enum phrase plain[] = {
 	[ADVICE_HANDOFF] = PHRASE_advise_handoff,
 	[ADVICE_RECORD_ALONE] = PHRASE_advise_record_alone,
 	[ADVICE_BUSIEST] = PHRASE_advise_busiest,
+	[ADVICE_QUOTA] = PHRASE_advise_quota,
 	[ADVICE_OWN_THREADS] = PHRASE_advise_own_threads,
 	[ADVICE_OTHER_PROGRAMS] = PHRASE_advise_other_programs,
 	[ADVICE_CPUS] = PHRASE_advise_cpus,
@@ -454,6 +455,9 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_CPU_USERS:
 		verdict_add_cpu_users(out, a);
+		return;
+	case REASON_QUOTA:
+		say_quota(out, r->number, r->count, r->other_count);
 		return;
 	case REASON_STATES:
 		add_states(out, &a->evidence);

@@ -16,6 +16,15 @@ static inline const char *pass_kind_name(enum pass_kind kind)
 }
 
 /**
+ * The CPU limit of the program's control group, and how often it stopped the program while it was
+ * recorded. @quota_us: CPU time per period of @period_us, 0: no limit, or not known; @periods,
+ * @throttled: number of periods in which the group ran, and in which it used up its quota
+ */
+struct cpu_quota {
+	uint64_t quota_us, period_us, periods, throttled;
+};
+
+/**
  * A function of the interpreter that takes or releases the GIL, where it was probed.
  * @name: for instance "take_gil", even if the file has no such symbol
  * @kind: how it was found: "symbol", "debug" or "code"

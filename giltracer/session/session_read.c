@@ -213,6 +213,18 @@ static enum pass_kind get_kind(const struct reader *r)
 	return PASS_GIL;
 }
 
+static struct cpu_quota read_quota(const struct reader *pass)
+{
+	struct reader r = get_object(pass, "quota", "quota.");
+
+	return (struct cpu_quota){
+		.quota_us = get_number(&r, "quota_us", UINT32_MAX),
+		.period_us = get_number(&r, "period_us", UINT32_MAX),
+		.periods = get_number(&r, "periods", INT64_MAX),
+		.throttled = get_number(&r, "throttled", INT64_MAX),
+	};
+}
+
 static void read_pass(void *ret, const struct reader *r)
 {
 	struct session_pass *pass = ret;
@@ -233,6 +245,7 @@ static void read_pass(void *ret, const struct reader *r)
 		.start_ns = get_number(r, "start_ns", INT64_MAX),
 		.stop_ns = get_number(r, "stop_ns", INT64_MAX),
 		.stolen_ns = get_number(r, "stolen_ns", INT64_MAX),
+		.quota = read_quota(r),
 		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),
 		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
 		.gil = get_gil(r),

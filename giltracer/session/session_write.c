@@ -102,10 +102,17 @@ static json_t *threads_json(const struct session_pass *pass)
 	return array;
 }
 
+static json_t *quota_json(const struct cpu_quota *quota)
+{
+	return json_pack("{so so so so}", "quota_us", number(quota->quota_us), "period_us",
+	                 number(quota->period_us), "periods", number(quota->periods), "throttled",
+	                 number(quota->throttled));
+}
+
 static json_t *pass_json(const struct session_pass *pass)
 {
 	return json_pack(
-		"{so so so so so so so so so si si so so so so so so so so}", "name",
+		"{so so so so so so so so so si si so so so so so so so so so}", "name",
 		text_of(pass_kind_name(pass->kind)), "perf_data", text_of(pass->perf_data),
 		"preload", text_of(pass->preload), "python_trace", text_of(pass->python_trace),
 		"python_trace_note", text_of(pass->python_trace_note), "code_objects",
@@ -113,7 +120,8 @@ static json_t *pass_json(const struct session_pass *pass)
 		text_of(pass->samples), "switches", text_of(pass->switches), "exit_status",
 		pass->exit_status, "signal", pass->signal, "wall_ns", number(pass->wall_ns),
 		"start_ns", number(pass->start_ns), "stop_ns", number(pass->stop_ns), "stolen_ns",
-		number(pass->stolen_ns), "pid", number(pass->pid), "tid", number(pass->tid), "gil",
+		number(pass->stolen_ns), "quota", quota_json(&pass->quota), "pid",
+		number(pass->pid), "tid", number(pass->tid), "gil",
 		text_of(session_gil_name(pass->gil)), "threads", threads_json(pass));
 }
 

@@ -169,5 +169,29 @@ for _ in 1 2 3; do
 done
 is "$starved" cpu-starved 'two threads on one CPU: cpu-starved'
 
+# A control group that may use a quarter of a CPU.
+quota=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/mounts)
+quota=${quota:-/sys/fs/cgroup}/giltracer-test-$$
+limited() {
+	mkdir "$quota" && if [ -e "$quota/cpu.max" ]; then
+		echo '25000 100000' >"$quota/cpu.max"
+	else
+		echo 100000 >"$quota/cpu.cfs_period_us" && echo 25000 >"$quota/cpu.cfs_quota_us"
+	fi
+}
+if limited 2>/dev/null; then
+	at_exit 'rmdir "$quota"'
+	sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$quota" "$GILTRACER" -q --probes preload \
+		-o quota.html --json quota.json spinners.py 0.5 >/dev/null 2>&1
+	like "$(json quota.json '"%s %s" % (d["verdict"]["because"], d["verdict"]["also"])')" \
+		'Its control group may use 0.25 CPUs, and was throttled in [0-9]* of [0-9]* periods' \
+		'a CPU limit is told'
+	is "$(json quota.json '[q for p in d["passes"] for q in [p["cpu_quota"]]
+		if not q["periods"] >= q["throttled"] > q["periods"] / 2 or q["quota_ns"] != 25e6]')" '[]' \
+		'with its periods, most of which were throttled'
+else
+	skip 'no control group with a CPU limit can be made' 'a CPU limit is told'
+fi
+
 leaves_nothing
 done_testing

@@ -31,6 +31,7 @@ static struct session *example(void)
 		.wall_ns = 5000000000123,
 		.start_ns = 1ull << 60,
 		.stop_ns = (1ull << 60) + 1,
+		.quota = { 25000, 100000, 124, 104 },
 		.pid = 4194303,
 		.tid = 4194302,
 		.threads = threads,
@@ -72,6 +73,9 @@ static void check_example(const struct session *s)
 	is_u64(s->function_count, 1, "one function is read");
 	is_u64(s->functions[0].offset, 0x24f7b0, "the function's offset is read");
 	ok(s->releases_known, "releases_known is read");
+	ok(pass->quota.quota_us == 25000 && pass->quota.period_us == 100000 &&
+	           pass->quota.periods == 124 && pass->quota.throttled == 104,
+	   "the CPU limit is read");
 	if (!ok(s->pass_count == 1 && s->note_count == 1, "one pass and one note are read"))
 		return;
 	is_str(pass->perf_data, "gil.perf.data", "the pass has its perf.data");

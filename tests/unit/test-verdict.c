@@ -298,6 +298,44 @@ static void says(struct fixture *f, const char *other, const char *advice)
 	words_done(&v);
 }
 
+/* The control group's limit is the cause, whatever else used the CPUs meanwhile. */
+static void test_quota(void)
+{
+	static const struct life line[] = { { 1, 0, 40, 0, 59 }, { 2, 0, 40, 0, 58 } };
+	static const struct life io[] = { { 1, 0, 2, 97, 0 }, { 1, 0, 2, 97, 0 } };
+	struct names *names = names_new();
+	struct fixture f;
+	struct words v;
+
+	live(&f, line, 2, 1000);
+	f.source.cpu_names = names;
+	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, MODEL_NONE,
+		                                                  names_id(names, "cc1", 3), 300 };
+	f.pass.quota = (struct cpu_quota){ 25000, 100000, 124, 12 };
+	because(&f, "cc1");
+	f.pass.quota.throttled = 104;
+	words_init(&v, &f);
+	is_str(str_get(&v.because),
+	       "Its control group may use 0.25 CPUs, and was throttled in 104 of 124 periods.",
+	       "the limit is the cause, and no other program");
+	is_str(str_get(&v.advice),
+	       "Raise the CPU limit of its control group (docker --cpus, Kubernetes limits.cpu), "
+	       "or use fewer threads.",
+	       "the advice is about the limit");
+	words_done(&v);
+	fixture_done(&f);
+	names_free(names);
+
+	live(&f, io, 2, 1000);
+	f.pass.quota = (struct cpu_quota){ 150000, 100000, 124, 104 };
+	says(&f, "may use 1.50 CPUs, and was throttled in 104 of 124 periods.", "Raise the CPU");
+	f.pass.quota.period_us = 0;
+	words_init(&v, &f);
+	ok(!strstr(str_get(&v.also), "control group"), "a limit without a period is none");
+	words_done(&v);
+	fixture_done(&f);
+}
+
 /* Too few CPUs: the advice depends on which programs had them; waiting for the GIL has its own
  * reason in addition. */
 static void test_starved(void)
@@ -803,6 +841,7 @@ int main(void)
 	test_burst();
 	test_lost();
 	test_also();
+	test_quota();
 	test_starved();
 	test_disk();
 	test_locks();

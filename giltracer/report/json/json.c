@@ -55,6 +55,14 @@ static void put_passes(struct jsonw *w, const struct recording *recording)
 		jsonw_u64(w, "lost", pass->source ? pass->source->stats.lost : 0);
 		jsonw_u64(w, "releases_probed", totals.releases_probed);
 		jsonw_u64(w, "releases_inferred", totals.releases_inferred);
+		if (pass->quota.quota_us) {
+			jsonw_object(w, "cpu_quota");
+			jsonw_u64(w, "quota_ns", pass->quota.quota_us * 1000);
+			jsonw_u64(w, "period_ns", pass->quota.period_us * 1000);
+			jsonw_u64(w, "periods", pass->quota.periods);
+			jsonw_u64(w, "throttled", pass->quota.throttled);
+			jsonw_end(w);
+		}
 		jsonw_end(w);
 	}
 	jsonw_end(w);
