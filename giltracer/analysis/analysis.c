@@ -22,6 +22,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->overdue = functions_rows(a->pass, true, NULL, 0);
 	a->holders = functions_rows(a->pass, false, NULL, 0);
 	a->places = locks_places(a->pass, MODEL_NONE);
+	a->chains = chains_find(a->pass);
 	a->cpu_users = cpu_users_find(a->pass);
 	a->sampled = sampled_find(a->pass);
 	task_groups_init(&a->tasks, a->pass);
@@ -47,6 +48,7 @@ void analysis_free(struct analysis *a)
 	vec_done(&a->overdue.v);
 	vec_done(&a->holders.v);
 	vec_done(&a->places.v);
+	vec_done(&a->chains.v);
 	vec_done(&a->cpu_users.list);
 	vec_done(&a->counters.v);
 	sampled_done(&a->sampled);

@@ -4,6 +4,7 @@
 #ifndef GILTRACER_ANALYSIS_ANALYSIS_H
 #define GILTRACER_ANALYSIS_ANALYSIS_H
 
+#include "analysis/chains.h"
 #include "analysis/counters.h"
 #include "analysis/cpu_users.h"
 #include "analysis/evidence.h"
@@ -26,6 +27,7 @@
  * @overdue: functions whose holds were overdue; @holders: functions in which holds ended for which
  * others waited
  * @places: places in the program where threads waited for locks
+ * @chains: what other threads did while threads waited for locks
  * @cpu_users: programs that had the CPUs while threads were runnable
  * @counters: what perf counted in addition
  * @sampled: results of sampling
@@ -43,6 +45,7 @@ struct analysis {
 	struct group_blames gil_waits, lock_waits, cpu_waits;
 	struct function_rows overdue, holders;
 	struct locks_places places;
+	struct chains chains;
 	struct cpu_users cpu_users;
 	struct counter_rows counters;
 	struct sampled sampled;

@@ -53,6 +53,7 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 	double runnable = facts_percent(t->cpu_ns[CPU_RUNNABLE], t->end_ns - t->start_ns);
 
 	e->wait_ns += evidence_gil_wait(e, t);
+	e->lock_wait_ns += t->gil_ns[GIL_LOCK_WAIT];
 	e->wanted_ns += evidence_gil_wait(e, t) +
 	                (e->recording->gil_detect ? t->gil_ns[GIL_HOLD] : t->cpu_ns[CPU_RUNNING]);
 	e->holders += t->gil_ns[GIL_HOLD] > 0;
@@ -71,32 +72,39 @@ static int victim_rank(double percent)
 	return (percent >= VERDICT_MUCH) + (percent >= VERDICT_SOME);
 }
 
-/* Makes t the victim if it satisfies a stricter rule than the victim so far, or if it satisfies the
- * same rule and waited longer. t: a thread, or the sum of a group. */
-static void look_for_victim(struct evidence *e, const struct model_thread *t, uint32_t thread,
-                            uint32_t group)
+/* Makes the thread or group v if it satisfies a stricter rule than the victim so far, or if it
+ * satisfies the same rule and waited longer. */
+static void look_for_victim(struct evidence_victim *v, const struct evidence_victim *other)
 {
-	uint64_t wait = evidence_gil_wait(e, t);
-	double percent = facts_percent(wait, life_of(t));
-	int rank = victim_rank(percent) - victim_rank(e->victim_percent);
+	int rank = victim_rank(other->percent) - victim_rank(v->percent);
 
-	if (!wait || life_of(t) < e->wall_ns / 100 * VERDICT_LIFE || rank < 0 ||
-	    (!rank && wait <= e->victim_ns))
-		return;
-	e->victim = thread;
-	e->victim_group = group;
-	e->victim_percent = percent;
-	e->victim_ns = wait;
+	if (other->ns && rank >= 0 && (rank || other->ns > v->ns))
+		*v = *other;
 }
 
-static void find_victim(struct evidence *e, const struct thread_groups *groups)
+/* t: a thread, or the sum of a group. */
+static void look_for_victims(struct evidence *e, const struct model_thread *t, uint32_t thread,
+                             uint32_t group)
+{
+	uint64_t gil = evidence_gil_wait(e, t), lock = t->gil_ns[GIL_LOCK_WAIT];
+
+	if (life_of(t) < e->wall_ns / 100 * VERDICT_LIFE)
+		return;
+	look_for_victim(&e->victim, &(struct evidence_victim){
+					    thread, group, facts_percent(gil, life_of(t)), gil });
+	look_for_victim(
+		&e->lock_victim,
+		&(struct evidence_victim){ thread, group, facts_percent(lock, life_of(t)), lock });
+}
+
+static void find_victims(struct evidence *e, const struct thread_groups *groups)
 {
 	for (uint32_t i = 0; i < groups->v.n; i++)
 		if (groups->v.v[i].threads >= GROUP_MIN_THREADS)
-			look_for_victim(e, &groups->v.v[i].sum, MODEL_NONE, i);
+			look_for_victims(e, &groups->v.v[i].sum, MODEL_NONE, i);
 	for (uint32_t i = 0; i < e->model->threads.n; i++)
 		if (groups->v.v[groups->of[i]].threads < GROUP_MIN_THREADS)
-			look_for_victim(e, &e->model->threads.v[i], i, MODEL_NONE);
+			look_for_victims(e, &e->model->threads.v[i], i, MODEL_NONE);
 }
 
 /* The lane that shows when the thread waits for the GIL, and whether it does in a span of that. */
@@ -311,8 +319,8 @@ struct evidence evidence_gather(const struct recording *recording,
 		.recording = recording,
 		.pass = recording_main_pass(recording),
 		.busiest = MODEL_NONE,
-		.victim = MODEL_NONE,
-		.victim_group = MODEL_NONE,
+		.victim = { MODEL_NONE, MODEL_NONE },
+		.lock_victim = { MODEL_NONE, MODEL_NONE },
 	};
 
 	e.model = e.pass->model;
@@ -320,7 +328,7 @@ struct evidence evidence_gather(const struct recording *recording,
 	e.wall_ns = e.model->end_ns - e.model->start_ns;
 	for (uint32_t i = 0; i < e.model->threads.n; i++)
 		look_at_thread(&e, i);
-	find_victim(&e, groups);
+	find_victims(&e, groups);
 	e.blocked_ns = blocked(&e);
 	e.slow_percent = slow_starts(&e);
 	e.processes = count_processes(e.model);
@@ -384,14 +392,20 @@ enum verdict_kind evidence_gil(const struct evidence *e)
 	double blocked = facts_percent(e->blocked_ns, e->wall_ns) * own;
 	double share = facts_percent(e->wait_ns, e->wanted_ns) * own;
 
-	if (e->victim_percent * own > share)
-		share = e->victim_percent * own;
+	if (e->victim.percent * own > share)
+		share = e->victim.percent * own;
 	if (e->blocked_ns < VERDICT_SHORT_NS)
 		return VERDICT_GIL_NONE;
 	if (blocked >= VERDICT_MUCH && share >= VERDICT_MUCH)
 		return VERDICT_GIL_BOUND;
 	return blocked >= VERDICT_SOME && share >= VERDICT_SOME ? VERDICT_GIL_SOME
 	                                                        : VERDICT_GIL_NONE;
+}
+
+bool evidence_is_lock_bound(const struct evidence *e)
+{
+	return e->lock_victim.percent >= VERDICT_MUCH && e->lock_wait_ns >= VERDICT_SHORT_NS &&
+	       e->lock_wait_ns > e->wait_ns && e->lock_wait_ns > e->totals.cpu_ns[CPU_RUNNABLE];
 }
 
 /* Called only if no simpler rule decides, because it walks all spans. */
@@ -423,6 +437,8 @@ enum verdict_kind evidence_judge(struct evidence *e)
 		                                                     : VERDICT_NOTHING;
 	if (e->wall_ns < VERDICT_SHORT_NS)
 		return VERDICT_TOO_SHORT;
+	if (evidence_is_lock_bound(e))
+		return VERDICT_LOCK_BOUND;
 	if (evidence_is_starved(e) &&
 	    (e->totals.cpu_ns[CPU_RUNNABLE] > e->wait_ns || evidence_gil(e) == VERDICT_GIL_NONE))
 		return VERDICT_CPU_STARVED;

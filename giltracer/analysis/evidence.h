@@ -21,14 +21,24 @@ struct evidence_burst {
 };
 
 /**
+ * The thread or group (index) that waited longest, of those whose share of life spent waiting
+ * satisfies the strictest rule of the verdict that any satisfies. A group has GROUP_MIN_THREADS or
+ * more threads, and counts as one thread with the sum of their lives. thread and group are MODEL_NONE
+ * if no thread that lived long enough waited; otherwise one is.
+ * @percent, @ns: that share, and how long it waited
+ */
+struct evidence_victim {
+	uint32_t thread, group;
+	double percent;
+	uint64_t ns;
+};
+
+/**
  * @wall_ns: duration of the recording
  * @wait_ns: time that all threads waited for the GIL
  * @off_gil_running_ns: time on a CPU without the GIL; 0 until it is computed
- * @victim, @victim_group: the thread or group (index) that waited longest, of those whose share of
- * life spent waiting satisfies the strictest rule of the verdict that any satisfies. A group has
- * GROUP_MIN_THREADS or more threads, and counts as one thread with the sum of their lives. Both are
- * MODEL_NONE if no thread that lived long enough waited; otherwise one is
- * @victim_percent, @victim_ns: that share, and how long it waited
+ * @victim: of the waits for the GIL; @lock_victim: of those for locks; @lock_wait_ns: time that all
+ * threads waited for locks
  * @wanted_ns: time that all threads held the GIL or waited for it; without GIL events: time on a CPU
  * or asleep for the GIL
  * @blocked_ns: time in which at least one thread waited for the GIL. Of several GILs, the one with
@@ -47,10 +57,11 @@ struct evidence {
 	const struct recording_pass *pass;
 	const struct model *model;
 	struct facts_totals totals;
-	uint64_t wall_ns, wait_ns, off_gil_running_ns, busiest_ns, victim_ns;
+	uint64_t wall_ns, wait_ns, off_gil_running_ns, busiest_ns, lock_wait_ns;
 	uint64_t wanted_ns, blocked_ns, unknown_ns, unknown_of_ns;
-	uint32_t busiest, victim, victim_group;
-	double victim_percent, runnable_percent, slow_percent;
+	uint32_t busiest;
+	struct evidence_victim victim, lock_victim;
+	double runnable_percent, slow_percent;
 	unsigned holders, processes;
 	struct evidence_burst burst;
 };
@@ -66,6 +77,7 @@ enum verdict_kind evidence_judge(struct evidence *e);
 bool evidence_is_starved(const struct evidence *e);
 bool evidence_is_single(const struct evidence *e);        /* one thread does all the work */
 enum verdict_kind evidence_gil(const struct evidence *e); /* GIL_BOUND, GIL_SOME or GIL_NONE */
+bool evidence_is_lock_bound(const struct evidence *e);
 
 /* Neither probes nor stacks were recorded, so it is not known which threads waited for the GIL. */
 bool evidence_is_blind(const struct evidence *e);

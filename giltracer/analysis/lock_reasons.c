@@ -7,6 +7,9 @@
 #define WORTH_A_WORD 1  /* percent of a thread's life: worth reporting */
 #define WORTH_ADVICE 10 /* likewise */
 
+#define CHAINS             2  /* the largest number that is reported */
+#define CHAIN_WORTH_A_WORD 20 /* percent of the waiting for locks */
+
 /* The thread that spent the largest share of its life in state, or MODEL_NONE. */
 static uint32_t most_in(const struct model *model, enum gil_state state)
 {
@@ -91,6 +94,24 @@ void lock_reasons_find(struct verdict *v, const struct analysis *a)
 	add_blocked(&v->because, a, GIL_STOPPED, REASON_STOPPED);
 	if (!v->because.v.n)
 		reasons_add(&v->because, REASON_NO_LOCKS);
+}
+
+void lock_reasons_chains(struct reasons *because, struct reasons *advice, const struct analysis *a)
+{
+	for (size_t i = 0; i < a->chains.v.n && i < CHAINS; i++) {
+		const struct chain *chain = &a->chains.v.v[i];
+		double percent = facts_percent(chain->ns, a->chains.ns);
+		struct reason *r;
+
+		if (i && percent < CHAIN_WORTH_A_WORD)
+			break;
+		r = reasons_add(because, REASON_CHAIN);
+		r->chain = chain;
+		r->percent = percent;
+		if (!i && chain->end != CHAIN_FREE && chain->end != CHAIN_UNKNOWN)
+			reasons_add(advice, chain->end == CHAIN_WITHOUT_GIL ? ADVICE_LOCK_ASLEEP
+			                                                    : ADVICE_LOCK);
+	}
 }
 
 void lock_reasons_turned_on(struct reasons *to, const struct analysis *a)

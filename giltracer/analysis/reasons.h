@@ -9,6 +9,7 @@
 #include "analysis/hogs.h"
 #include "base/vec.h"
 
+struct chain;
 struct sampled_place;
 struct task_delay;
 
@@ -28,9 +29,11 @@ enum reason_code {
 	REASON_GIL_SOME,
 	REASON_GIL_BOUND_TOO,
 	REASON_GIL_SOME_TOO,
-	REASON_NATIVE,      /* percent of the CPU time was without the GIL */
-	REASON_ASLEEP,      /* threads were asleep for percent of their lives */
-	REASON_ASLEEP_DISK, /* the same, mostly uninterruptible */
+	REASON_LOCK_BOUND,     /* the same for locks */
+	REASON_LOCK_BOUND_TOO, /* the same, in addition to something else */
+	REASON_NATIVE,         /* percent of the CPU time was without the GIL */
+	REASON_ASLEEP,         /* threads were asleep for percent of their lives */
+	REASON_ASLEEP_DISK,    /* the same, mostly uninterruptible */
 	REASON_ASLEEP_TOO,
 	REASON_SINGLE,
 	REASON_SINGLE_TOO,
@@ -59,6 +62,8 @@ enum reason_code {
 	REASON_THREAD_MOSTLY,
 	REASON_GROUP,  /* the same for a thread of group, without longest_ns */
 	REASON_GROUPS, /* percent while a thread of group held it, other_percent: of other_group */
+
+	REASON_CHAIN, /* percent of the waits for locks belong to chain */
 
 	REASON_SAMPLED_HOLDER, /* thread had the GIL in percent of the samples */
 	REASON_SAMPLED_HELD,   /* place ran in percent of the samples in which the GIL was held */
@@ -103,8 +108,9 @@ enum reason_code {
 	ADVICE_RECORD_AGAIN,
 	ADVICE_TRACE_IMPORTS,
 	ADVICE_LOCK,
-	ADVICE_EXACT,   /* record exactly, not by samples */
-	ADVICE_GIL_TOO, /* the advice that follows is about the GIL */
+	ADVICE_LOCK_ASLEEP, /* the thread that had the lock was without the GIL */
+	ADVICE_EXACT,       /* record exactly, not by samples */
+	ADVICE_GIL_TOO,     /* the advice that follows is about the GIL */
 	ADVICE_LOOP,
 
 	/* the quality of the recording */
@@ -143,6 +149,7 @@ struct reason_function {
  * @name: name of a module; any bytes
  * @place: a place where threads were sampled
  * @delay: the delay of a task
+ * @chain: waits for locks, and what was done meanwhile
  * @frame, @of: where a thread was blocked, as in struct locks_place
  */
 struct reason {
@@ -157,6 +164,7 @@ struct reason {
 	const char *of;
 	const struct sampled_place *place;
 	const struct task_delay *delay;
+	const struct chain *chain;
 };
 
 struct reasons {

@@ -16,6 +16,14 @@ static void add_percent(struct reasons *to, enum reason_code code, double percen
 	reasons_add(to, code)->percent = percent;
 }
 
+static void add_victim(struct reason *r, const struct evidence_victim *victim)
+{
+	r->thread = victim->thread;
+	r->group = victim->group;
+	r->percent = victim->percent;
+	r->ns = victim->ns;
+}
+
 static void add_waits(struct reasons *to, const struct evidence *e, enum reason_code code)
 {
 	struct reason *r = reasons_add(to, code);
@@ -23,12 +31,9 @@ static void add_waits(struct reasons *to, const struct evidence *e, enum reason_
 	r->ns = e->wait_ns;
 	r->held_ns = e->wanted_ns - e->wait_ns;
 	r->percent = facts_percent(e->wait_ns, e->wanted_ns);
-	if (e->victim_percent < VERDICT_SOME)
+	if (e->victim.percent < VERDICT_SOME)
 		return;
-	r->thread = e->victim;
-	r->group = e->victim_group;
-	r->percent = e->victim_percent;
-	r->ns = e->victim_ns;
+	add_victim(r, &e->victim);
 }
 
 static void add_cpus(struct reasons *to, const struct evidence *e, enum reason_code code)
@@ -52,6 +57,9 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 		return;
 	case VERDICT_TOO_SHORT:
 		reasons_add(to, REASON_TOO_SHORT)->ns = e->wall_ns;
+		return;
+	case VERDICT_LOCK_BOUND:
+		add_victim(reasons_add(to, REASON_LOCK_BOUND), &e->lock_victim);
 		return;
 	case VERDICT_CPU_STARVED:
 		add_cpus(to, e,
@@ -142,7 +150,8 @@ static void find_also(struct verdict *v, const struct analysis *a)
 	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
 	bool gil = v->kind == VERDICT_GIL_BOUND || v->kind == VERDICT_GIL_SOME;
 
-	if (v->kind == VERDICT_CPU_STARVED && evidence_gil(e) != VERDICT_GIL_NONE)
+	if ((v->kind == VERDICT_CPU_STARVED || v->kind == VERDICT_LOCK_BOUND) &&
+	    evidence_gil(e) != VERDICT_GIL_NONE)
 		add_gil_too(v, a);
 	else if (v->kind == VERDICT_CPU_STARVED && evidence_is_single(e))
 		reasons_add(&v->also, REASON_SINGLE_TOO);
@@ -193,6 +202,9 @@ static void find_because(struct verdict *v, const struct analysis *a)
 	case VERDICT_GIL_BOUND:
 	case VERDICT_GIL_SOME:
 		culprit_find(v, a);
+		return;
+	case VERDICT_LOCK_BOUND:
+		lock_reasons_chains(&v->because, &v->advice, a);
 		return;
 	case VERDICT_CPU_STARVED:
 		if (!evidence_is_throttled(e)) {
@@ -299,6 +311,18 @@ static void judge_quality(struct verdict *v, const struct analysis *a)
 	add_flaws(&v->quality_why, &f, v->quality == QUALITY_GOOD && is_complete(a));
 }
 
+/* Adds waits for locks to another problem. */
+static void find_locks_too(struct verdict *v, const struct analysis *a)
+{
+	const struct evidence *e = &a->evidence;
+
+	if (v->kind == VERDICT_LOCK_BOUND || v->kind == VERDICT_FREE_THREADED ||
+	    e->lock_victim.percent < VERDICT_SOME || e->lock_wait_ns < VERDICT_SHORT_NS)
+		return;
+	add_victim(reasons_add(&v->also, REASON_LOCK_BOUND_TOO), &e->lock_victim);
+	lock_reasons_chains(&v->also, &v->advice, a);
+}
+
 /* Reports the task with the longest delay. */
 static void find_late_task(struct verdict *v, const struct analysis *a)
 {
@@ -330,6 +354,7 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 	find_also(ret, a);
 	if (ret->kind != VERDICT_CPU_STARVED)
 		add_quota(&ret->also, ret, &a->evidence);
+	find_locks_too(ret, a);
 	lock_reasons_turned_on(&ret->also, a);
 	find_late_task(ret, a);
 	if (ret->kind == VERDICT_SAMPLED)

@@ -7,6 +7,10 @@
  *	free-threaded    the interpreter has no GIL to wait for
  *	nothing          no event of a GIL and no state of a thread was recorded
  *	too-short        less than VERDICT_SHORT_NS was recorded
+ *	lock-bound       a thread (or a group of GROUP_MIN_THREADS threads) that lived for
+ *	                 VERDICT_LIFE % of the recording waited for locks of the program for
+ *	                 VERDICT_MUCH % of its life; and all threads waited for locks for longer than
+ *	                 they waited for the GIL, and than they were runnable without a CPU
  *	cpu-starved      threads were runnable without a CPU for at least VERDICT_STARVED % of the
  *	                 time they wanted one; at least one thread that lived for VERDICT_LIFE %
  *	                 of the recording was so for VERDICT_LINE % of its life; and either all
@@ -81,6 +85,7 @@ enum verdict_kind {
 	VERDICT_FREE_THREADED,
 	VERDICT_NOTHING,
 	VERDICT_TOO_SHORT,
+	VERDICT_LOCK_BOUND,
 	VERDICT_CPU_STARVED,
 	VERDICT_GIL_BOUND,
 	VERDICT_GIL_SOME,

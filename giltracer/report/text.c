@@ -102,8 +102,11 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 	if (a->verdict.kind != VERDICT_NOTHING) {
 		if (recording->gil_detect || a->locks)
 			put_table(a, table_threads, out);
-		put_table(a, table_lock_waits, out);
-		put_table(a, table_places, out);
+		put_table(a, table_chains, out);
+		if (a->locks) {
+			put_table(a, table_lock_waits, out);
+			put_table(a, table_places, out);
+		}
 		if (a->verdict.kind != VERDICT_SAMPLED &&
 		    (recording->state_detect || !recording->gil_detect))
 			put_table(a, table_states, out);

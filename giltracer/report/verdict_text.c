@@ -96,6 +96,44 @@ static void add_waits(struct str *out, const struct analysis *a, const struct re
 	}
 }
 
+static void add_lock_waits(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	bool too = r->code == REASON_LOCK_BOUND_TOO;
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (r->group != MODEL_NONE) {
+		const struct thread_group *group = &a->groups.v.v[r->group];
+
+		utf8_add_safe(&name, str_get(&group->name), NAME_COLUMNS);
+		(too ? say_locks_limit_too : say_locks_limit)(out, group->threads, str_get(&name),
+		                                              r->percent, r->ns);
+	} else {
+		name = thread_of(a, r->thread);
+		(too ? say_lock_limits_too : say_lock_limits)(out, str_get(&name), r->percent,
+		                                              r->ns);
+	}
+}
+
+static void add_chain(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	struct function in = function_at(a->pass, r->chain->waits_in);
+	struct function at = function_at(a->pass, r->chain->at);
+	CLEANUP(str_done) struct str waits = { 0 }, does = { 0 };
+
+	wording_add_function(&waits, &in, NAME_COLUMNS);
+	if (r->chain->end == CHAIN_FREE) {
+		say_chain_free(out, r->percent, str_get(&waits));
+	} else if (r->chain->end == CHAIN_UNKNOWN) {
+		say_chain_unknown(out, r->percent, str_get(&waits));
+	} else if (at.name) {
+		wording_add_function(&does, &at, NAME_COLUMNS);
+		say_chain_in(out, r->percent, str_get(&waits), wording_chain(r->chain),
+		             str_get(&does));
+	} else {
+		say_chain(out, r->percent, str_get(&waits), wording_chain(r->chain));
+	}
+}
+
 static void add_burst(struct str *out, const struct reason *r)
 {
 	if (r->code == REASON_BURST)
@@ -360,6 +398,7 @@ static const enum phrase plain[] = {
 	[ADVICE_RECORD_AGAIN] = PHRASE_advise_record_again,
 	[ADVICE_TRACE_IMPORTS] = PHRASE_advise_trace_imports,
 	[ADVICE_LOCK] = PHRASE_advise_lock,
+	[ADVICE_LOCK_ASLEEP] = PHRASE_advise_lock_asleep,
 	[ADVICE_EXACT] = PHRASE_advise_exact,
 	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,
 	[ADVICE_LOOP] = PHRASE_advise_loop,
@@ -415,6 +454,13 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_GIL_BOUND_TOO:
 	case REASON_GIL_SOME_TOO:
 		add_waits(out, a, r);
+		return;
+	case REASON_LOCK_BOUND:
+	case REASON_LOCK_BOUND_TOO:
+		add_lock_waits(out, a, r);
+		return;
+	case REASON_CHAIN:
+		add_chain(out, a, r);
 		return;
 	case REASON_CALL:
 	case REASON_CALL_MOSTLY:
@@ -494,6 +540,7 @@ const char *verdict_kind_name(enum verdict_kind kind)
 		[VERDICT_FREE_THREADED] = "free-threaded",
 		[VERDICT_NOTHING] = "nothing",
 		[VERDICT_TOO_SHORT] = "too-short",
+		[VERDICT_LOCK_BOUND] = "lock-bound",
 		[VERDICT_CPU_STARVED] = "cpu-starved",
 		[VERDICT_GIL_BOUND] = "gil-bound",
 		[VERDICT_GIL_SOME] = "gil-some",

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 
 #define NAME_COLUMNS 48
+#define NEARLY_ALL   95 /* percent of the time */
 
 void wording_add_id(struct str *out, const struct recording_pass *pass, uint32_t thread)
 {
@@ -102,6 +103,21 @@ unsigned wording_add_function_row(struct str *out, const struct recording_pass *
 	if (function_is_slow_start(pass, hog))
 		say_slow_under_perf(out);
 	return utf8_columns(str_get(out) + len);
+}
+
+const char *wording_chain(const struct chain *chain)
+{
+	static const enum phrase ends[CHAIN_ENDS][2] = {
+		[CHAIN_HELD_GIL] = { PHRASE_chain_held, PHRASE_chain_waited_held },
+		[CHAIN_WITHOUT_GIL] = { PHRASE_chain_without, PHRASE_chain_waited_without },
+		[CHAIN_FREE] = { PHRASE_chain_nobody, PHRASE_chain_nobody },
+		[CHAIN_UNKNOWN] = { PHRASE_chain_not_known, PHRASE_chain_not_known },
+	};
+	bool slept = facts_percent(chain->asleep_ns, chain->ns) >= NEARLY_ALL;
+
+	if (chain->end == CHAIN_WITHOUT_GIL && slept)
+		return phrase(chain->through ? PHRASE_chain_waited_slept : PHRASE_chain_slept);
+	return phrase(ends[chain->end][chain->through]);
 }
 
 const char *wording_nobody(const struct group_blame *blame)

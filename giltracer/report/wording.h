@@ -3,6 +3,7 @@
 #ifndef GILTRACER_REPORT_WORDING_H
 #define GILTRACER_REPORT_WORDING_H
 
+#include "analysis/chains.h"
 #include "analysis/facts.h"
 #include "analysis/functions.h"
 #include "analysis/group_blame.h"
@@ -29,6 +30,9 @@ unsigned wording_add_traced(struct str *out, const char *name, unsigned columns)
  */
 unsigned wording_add_function_row(struct str *out, const struct recording_pass *pass,
                                   const struct hog *hog, unsigned columns);
+
+/* What the thread that had a lock did meanwhile. */
+const char *wording_chain(const struct chain *chain);
 
 /* The words for a holder that is not a group; for WAIT_FOR_CPU, without the names of programs. */
 const char *wording_nobody(const struct group_blame *blame);

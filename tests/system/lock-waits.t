@@ -58,5 +58,85 @@ while read -r version python <&3; do
 		'[]' "$version: the states of each thread add up"
 done 3<pythons
 
+# A lock that is held across a sleep, and one that is held while its thread waits for the GIL. The lines
+# are those of the programs.
+cat >asleep.py <<'END'
+import threading
+import time
+
+
+def work():
+    for _ in range(10):
+        with lock:
+            time.sleep(0.01)
+
+
+if __name__ == '__main__':
+    lock = threading.Lock()
+    threads = [threading.Thread(target=work, name='worker-%d' % i) for i in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+cat >through.py <<'END'
+import os
+import re
+import threading
+
+TEXT = 'a' * 26 + '!'
+PATTERN = re.compile('(a|aa)+$')
+done = False
+
+
+def matches():
+    for _ in range(3):
+        PATTERN.match(TEXT)
+
+
+def keeps():
+    while not done:
+        with lock:
+            for _ in range(50):
+                os.stat('/')
+
+
+def wants():
+    while not done:
+        with lock:
+            pass
+
+
+if __name__ == '__main__':
+    lock = threading.Lock()
+    threads = [threading.Thread(target=f, name=f.__name__) for f in (keeps, wants)]
+    for thread in threads:
+        thread.start()
+    matches()
+    done = True
+    for thread in threads:
+        thread.join()
+END
+
+# longest FILE LINE KEY: what was done during most of the waiting in that line, and its function or line.
+longest() {
+	json "$1" "max(([c['wait_ns'], c['meanwhile'], c['through'], c['at']['$3']] for c in d['lock_chains']
+		if c['line'] == $2), default=None)[1:]"
+}
+while read -r version python <&3; do
+	ok "$version: a lock held across a sleep" by_library -q --python "$python" --python-trace none \
+		--json asleep.json -o asleep.html asleep.py
+	is "$(json asleep.json '[d["verdict"]["kind"]]')" "['lock-bound']" \
+		"$version: locks limit the program, not the GIL"
+	is "$(longest asleep.json 7 line)" "['without the GIL', False, 8]" \
+		"$version: the line of the lock, and that of the sleep"
+	is "$(json asleep.json 'sum(c["wait_ns"] for c in d["lock_chains"]) ==
+		sum(t["lock_wait_ns"] for t in d["threads"])')" True "$version: chains add up to the waits"
+	ok "$version: a lock held during a wait for the GIL" by_library -q --python "$python" \
+		--python-trace none --json through.json -o through.html through.py
+	is "$(longest through.json 24 line)" "['holds the GIL', True, 12]" \
+		"$version: the line that kept the GIL from the thread that had the lock"
+done 3<pythons
+
 leaves_nothing
 done_testing

@@ -196,15 +196,17 @@ static void put_counters(struct jsonw *w, const struct analysis *a)
 }
 
 /* The full number of rows of each shortened list. */
-static void put_shortened(struct jsonw *w, const struct recording_pass *pass, size_t most)
+static void put_shortened(struct jsonw *w, const struct analysis *a, size_t most)
 {
-	const struct model *m = pass->model;
+	const struct recording_pass *pass = a->pass;
+	const struct model *m = a->model;
 	const struct {
 		const char *key;
 		size_t n, most;
 	} lists[] = {
 		{ "blame", m->blame.n, most },
 		{ "lock_blame", m->lock_blame.n, most },
+		{ "lock_chains", a->chains.v.n, most },
 		{ "starvation", m->cpu_blame.n, most },
 		{ "tasks", pass->slices && pass->slices->tasks ? pass->slices->tasks->v.n : 0,
 		  tasks_json_most(most) },
@@ -289,7 +291,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	samples_json(&w, a, most);
 	tasks_json(&w, a, most);
 	put_caveats(&w, a);
-	put_shortened(&w, pass, most);
+	put_shortened(&w, a, most);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }

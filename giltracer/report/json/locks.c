@@ -51,6 +51,13 @@ static void put_blame(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
+static void put_function(struct jsonw *w, const struct function *f)
+{
+	jsonw_string(w, "function", f->name);
+	jsonw_string(w, "file", *f->file ? f->file : NULL);
+	jsonw_u64(w, "line", f->line);
+}
+
 static void put_places(struct jsonw *w, const struct analysis *a)
 {
 	jsonw_array(w, "blocked");
@@ -60,9 +67,7 @@ static void put_places(struct jsonw *w, const struct analysis *a)
 
 		jsonw_object(w, NULL);
 		jsonw_string(w, "what", state_name(place->state));
-		jsonw_string(w, "function", f.name);
-		jsonw_string(w, "file", *f.file ? f.file : NULL);
-		jsonw_u64(w, "line", f.line);
+		put_function(w, &f);
 		jsonw_string(w, "of", place->of && *place->of ? place->of : NULL);
 		jsonw_u64(w, "count", place->count);
 		jsonw_u64(w, "total_ns", place->ns);
@@ -72,9 +77,38 @@ static void put_places(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
+static void put_chains(struct jsonw *w, const struct analysis *a, size_t most)
+{
+	static const char *const ends[CHAIN_ENDS] = { "holds the GIL", "without the GIL",
+		                                      "hand-off", "unknown" };
+
+	jsonw_array(w, "lock_chains");
+	for (size_t i = 0; i < a->chains.v.n && i < most; i++) {
+		const struct chain *chain = &a->chains.v.v[i];
+		struct function in = function_at(a->pass, chain->waits_in);
+		struct function at = function_at(a->pass, chain->at);
+
+		jsonw_object(w, NULL);
+		put_function(w, &in);
+		jsonw_string(w, "meanwhile", ends[chain->end]);
+		jsonw_bool(w, "through", chain->through);
+		jsonw_object(w, "at");
+		put_function(w, &at);
+		jsonw_end(w);
+		json_tid(w, "tid", a->model, chain->thread);
+		jsonw_u64(w, "wait_ns", chain->ns);
+		jsonw_u64(w, "asleep_ns", chain->asleep_ns);
+		jsonw_u64(w, "parts", chain->parts);
+		jsonw_u64(w, "longest_ns", chain->longest_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	put_locks(w, a->model);
 	put_blame(w, a, most);
+	put_chains(w, a, most);
 	put_places(w, a);
 }

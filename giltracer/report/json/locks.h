@@ -6,7 +6,7 @@
 #include "analysis/analysis.h"
 #include "report/json/jsonw.h"
 
-/* Write the members "locks", "lock_blame" (at most this many rows, the largest) and "blocked"
+/* Write the members "locks", "lock_blame" and "lock_chains" (at most this many rows each, the largest) and "blocked"
  * into the open object. */
 void locks_json(struct jsonw *w, const struct analysis *a, size_t most);
 

@@ -138,3 +138,34 @@ void table_places(struct table *ret, const struct analysis *a, const struct tabl
 		cell_ms(row, 5, place->longest_ns, 3);
 	}
 }
+
+/* Waits of CPython without a GIL are in the table of places. */
+void table_chains(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	*ret = (struct table){ .caption = PHRASE_c_chains,
+		               .text_columns = 3,
+		               .say_left = say_left_waited };
+	TABLE_HEADINGS(ret, PHRASE_h_waits_for_lock, PHRASE_h_meanwhile, PHRASE_h_meanwhile_in,
+	               PHRASE_h_wait_ms, PHRASE_h_longest_ms);
+	for (size_t i = 0; !a->locks && i < a->chains.v.n; i++) {
+		const struct chain *chain = &a->chains.v.v[i];
+		struct function in = function_at(a->pass, chain->waits_in);
+		struct function at = function_at(a->pass, chain->at);
+		struct row *row;
+
+		if (i >= limits->waits || (!limits->all && chain->ns < FACTS_LEAST_NS)) {
+			ret->left++;
+			ret->left_ns += chain->ns;
+			continue;
+		}
+		row = table_add_row(ret);
+		row->cells[0].width = wording_add_function(&row->cells[0].text, &in,
+		                                           limits->name_columns);
+		cell_text(row, 1, wording_chain(chain));
+		if (at.name)
+			row->cells[2].width = wording_add_function(&row->cells[2].text, &at,
+			                                           limits->name_columns);
+		cell_ms(row, 3, chain->ns, 1);
+		cell_ms(row, 4, chain->longest_ns, 3);
+	}
+}

@@ -70,6 +70,8 @@ void table_cpu_waits(struct table *ret, const struct analysis *a,
  * waiting was for overdue ones. */
 void table_overdue(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits);
+/* Waits for locks of the program, by what the threads that had them did. */
+void table_chains(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
 /* Facts from samples, marked as estimates. */

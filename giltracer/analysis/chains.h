@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What threads did that others waited for: each wait for a lock is followed to the thread that
+ * released the lock; if that waited itself meanwhile, for another lock or for the GIL, to the
+ * thread that had this; and so on, to a thread that did not wait.
+ */
+#ifndef GILTRACER_ANALYSIS_CHAINS_H
+#define GILTRACER_ANALYSIS_CHAINS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/recording.h"
+#include "base/vec.h"
+
+/* What the last thread of a chain did. */
+enum chain_end {
+	CHAIN_HELD_GIL,    /* it held the GIL */
+	CHAIN_WITHOUT_GIL, /* it was without the GIL: asleep, or in C code */
+	CHAIN_FREE,        /* nobody had the lock or the GIL: the next thread was not yet running */
+	CHAIN_UNKNOWN,     /* which thread had the lock, or what that did, is not known */
+	CHAIN_ENDS,
+};
+
+/**
+ * All parts of waits for locks in one line of code that passed while threads did the same.
+ * @waits_in: where the threads waited; @at: what the thread at the end of the chain executed, or
+ * had executed when it released the GIL; ids in the source's frames, 0: unknown
+ * @through: the thread that released the lock waited itself meanwhile
+ * @ns: summed over the waiting threads; @asleep_ns: CHAIN_WITHOUT_GIL: the part of it in which the
+ * thread is known to have slept
+ * @parts: number of parts; @longest_ns: of one part, at @longest_at_ns in @waiter
+ * @thread: the thread at the end of the chain; MODEL_NONE: there are several, or none
+ */
+struct chain {
+	uint32_t waits_in, at, thread, waiter;
+	enum chain_end end;
+	bool through, several;
+	uint64_t ns, asleep_ns, parts, longest_ns, longest_at_ns;
+};
+
+/* @ns: of all of them, which is the time that all threads waited for locks */
+struct chains {
+	VEC(struct chain) v; /* most time first */
+	uint64_t ns;
+};
+
+/* Free with vec_done(&chains.v). */
+struct chains chains_find(const struct recording_pass *pass);
+
+#endif

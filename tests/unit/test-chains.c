@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits for locks, followed to what other threads did meanwhile. */
+#include "analysis/chains.h"
+
+#include "trace/source.h"
+#include "trace/stacks.h"
+
+#include "model-events.h"
+
+#define LOCK  0x7f0a
+#define OTHER 0x8f0a
+
+static struct stacks *stacks;
+static struct chains chains;
+
+static uint32_t frame(const char *name, uint32_t line)
+{
+	struct stack_frame f = { .name = names_id(names, name, strlen(name)), .line = line };
+
+	return stacks_id(stacks, &f);
+}
+
+/* Thread 7 is without the GIL, which nobody holds, and threads 8, 9 and 10 exist. */
+static void start(void)
+{
+	begin_whole();
+	if (!stacks)
+		stacks = stacks_new(names);
+	new_thread(101, 8, 7);
+	new_thread(102, 9, 7);
+	new_thread(103, 10, 7);
+	release(104, 7);
+	released(104, 7);
+}
+
+/* The thread holds the GIL in this time, and releases it in f. */
+static void holds(uint64_t from, uint64_t to, uint32_t tid, uint32_t f)
+{
+	request(from, tid);
+	acquire(from, tid);
+	feed(to, tid, EV_RELEASE, EV(.gil = { .address = GIL, .frame = f }));
+	released(to, tid);
+}
+
+static uint64_t lock_wait(void)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < m->threads.n; i++)
+		sum += m->threads.v[i].gil_ns[GIL_LOCK_WAIT];
+	return sum;
+}
+
+static const char *at(uint32_t id)
+{
+	static struct str text[2];
+	static unsigned next;
+	struct str *s = &text[next++ % 2];
+	const struct stack_frame *f = id ? stacks_get(stacks, id) : NULL;
+
+	str_done(s);
+	str_addf(s, "%s:%u", f ? names_get(names, f->name) : "?", f ? f->line : 0);
+	return str_get(s);
+}
+
+/* "function:line state function:line ns/parts; …" */
+static const char *followed(void)
+{
+	static const char *const ends[] = { "holds", "without", "free", "unknown" };
+	static struct str text;
+	struct source source = { .frames = stacks };
+	struct recording_pass pass = { .model = m, .source = &source };
+
+	finish();
+	vec_done(&chains.v);
+	chains = chains_find(&pass);
+	is_u64(chains.ns, lock_wait(), "the chains add up to the waits for locks");
+	str_done(&text);
+	for (size_t i = 0; i < chains.v.n; i++) {
+		const struct chain *c = &chains.v.v[i];
+
+		str_addf(&text, "%s%s %s%s %s %" PRIu64 "/%" PRIu64, i ? "; " : "", at(c->waits_in),
+		         c->through ? "through " : "", ends[c->end], at(c->at), c->ns, c->parts);
+	}
+	return str_get(&text);
+}
+
+static void test_one(void)
+{
+	start();
+	holds(110, 120, 8, frame("load", 5)); /* has the lock, and waits for a socket */
+	holds(130, 140, 9, frame("get", 9));
+	parks(145, 9, LOCK, PARK_LOCK);
+	holds(200, 230, 8, frame("load", 6));
+	unparks(240, 8, LOCK);
+	parked(250, 9);
+	is_str(followed(),
+	       "get:9 without load:5 55/1; get:9 holds load:6 30/1; get:9 without load:6 10/1; "
+	       "get:9 free ?:0 10/1",
+	       "the wait is divided by what the thread did that had the lock");
+	is_u64(chains.v.v[0].longest_at_ns, 145, "the longest part has its time");
+	is_u64(m->threads.v[chains.v.v[0].thread].tid, 8, "and its thread");
+}
+
+static void test_through_gil(void)
+{
+	start();
+	holds(110, 120, 8, frame("keep", 5));
+	holds(130, 140, 9, frame("get", 9));
+	parks(145, 9, LOCK, PARK_LOCK);
+	request(150, 10);
+	acquire(150, 10);
+	request(160, 8);
+	feed(260, 10, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("parse", 3) }));
+	released(260, 10);
+	acquire(270, 8);
+	unparks(280, 8, LOCK);
+	parked(281, 9);
+	is_str(followed(),
+	       "get:9 through holds parse:3 100/1; get:9 without keep:5 15/1; "
+	       "get:9 through free ?:0 10/1; get:9 holds ?:0 10/1; get:9 free ?:0 1/1",
+	       "a holder that waits for the GIL leads to the thread that held it");
+}
+
+static void test_through_lock(void)
+{
+	start();
+	holds(110, 120, 8, frame("one", 1));
+	holds(121, 122, 9, frame("two", 2));
+	holds(123, 124, 10, frame("three", 3));
+	parks(130, 9, LOCK, PARK_LOCK);   /* 8 has it */
+	parks(140, 10, OTHER, PARK_LOCK); /* 9 has it */
+	unparks(200, 8, LOCK);
+	parked(200, 9);
+	unparks(220, 9, OTHER);
+	parked(220, 10);
+	is_str(followed(),
+	       "two:2 without one:1 70/1; three:3 through without one:1 60/1; "
+	       "three:3 without two:2 20/1",
+	       "a holder that waits for another lock leads to the thread that had that one");
+}
+
+static void test_cycle(void)
+{
+	start();
+	holds(110, 120, 8, frame("one", 1));
+	holds(121, 122, 9, frame("two", 2));
+	parks(130, 8, LOCK, PARK_LOCK);
+	parks(140, 9, OTHER, PARK_LOCK);
+	is_str(followed(), "one:1 unknown ?:0 870/1; two:2 unknown ?:0 860/1",
+	       "in a deadlock, it is not known which thread would release");
+	start();
+	parks(130, 8, LOCK, PARK_LOCK);
+	parks(140, 9, OTHER, PARK_LOCK);
+	unparks(300, 8, OTHER);
+	unparks(300, 9, LOCK);
+	is_str(followed(),
+	       "?:0 free ?:0 1400/2; ?:0 through unknown ?:0 320/2; ?:0 without ?:0 10/1",
+	       "two threads that wait for each other and release by signal handlers end a chain");
+}
+
+/* Any events, also those that cannot happen. */
+static void test_random(void)
+{
+	uint32_t seed = 1;
+
+	for (unsigned round = 0; round < 200; round++) {
+		uint64_t t = 110;
+
+		start();
+		for (unsigned i = 0; i < 120; i++) {
+			uint32_t r = seed = seed * 1664525 + 1013904223;
+			uint32_t tid = 7 + (r >> 10) % 4;
+			uint64_t lock = r >> 14 & 1 ? LOCK : OTHER;
+
+			t += (r >> 16) % 12;
+			switch (r >> 28 & 7) {
+			case 0:
+				request(t, tid);
+				break;
+			case 1:
+				acquire(t, tid);
+				break;
+			case 2:
+				release(t, tid);
+				break;
+			case 3:
+				parks(t, tid, lock, r >> 15 & 1 ? PARK_LOCK : PARK_EVENT);
+				break;
+			case 4:
+				parked(t, tid);
+				break;
+			case 5:
+				loses(t - 1, t, -1, 1);
+				break;
+			default:
+				unparks(t, tid, lock);
+			}
+		}
+		followed();
+	}
+}
+
+int main(void)
+{
+	test_one();
+	test_through_gil();
+	test_through_lock();
+	test_cycle();
+	test_random();
+	vec_done(&chains.v);
+	model_free(m);
+	stacks_free(stacks);
+	names_free(names);
+	return done_testing();
+}
