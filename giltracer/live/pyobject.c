@@ -51,7 +51,7 @@ struct keys {
 	unsigned entry_size, key_at;
 };
 
-static bool read_old_keys(const struct target *target, uint64_t address, struct keys *ret)
+static bool read_old_keys(struct target *target, uint64_t address, struct keys *ret)
 {
 	uint8_t raw[OLD_KEYS_SIZE];
 	uint64_t slots, width;
@@ -69,7 +69,7 @@ static bool read_old_keys(const struct target *target, uint64_t address, struct 
 	return slots <= UINT32_MAX && ret->count <= ENTRIES_MAX;
 }
 
-static bool read_keys(const struct target *target, uint64_t address, struct keys *ret)
+static bool read_keys(struct target *target, uint64_t address, struct keys *ret)
 {
 	uint8_t raw[KEYS_SIZE];
 	bool general;
@@ -89,7 +89,7 @@ static bool read_keys(const struct target *target, uint64_t address, struct keys
 }
 
 /* values: the address of the values; 0: they are in the table itself. */
-static bool read_table(const struct target *target, uint64_t address, uint64_t values,
+static bool read_table(struct target *target, uint64_t address, uint64_t values,
                        struct pyentries *ret)
 {
 	CLEANUP(free) uint8_t *raw = NULL;
@@ -97,8 +97,9 @@ static bool read_table(const struct target *target, uint64_t address, uint64_t v
 	struct keys keys;
 
 	ret->v.n = 0;
-	if (!read_keys(target, address, &keys))
+	if (!read_keys(target, address, &keys) || keys.count >= target->entries)
 		return false;
+	target->entries -= keys.count + 1;
 	raw = xcalloc(keys.count, keys.entry_size);
 	apart = xcalloc(keys.count, sizeof(*apart));
 	if (!keys.count)
@@ -117,7 +118,7 @@ static bool read_table(const struct target *target, uint64_t address, uint64_t v
 	return true;
 }
 
-bool pyobject_dict(const struct target *target, uint64_t dict, struct pyentries *ret)
+bool pyobject_dict(struct target *target, uint64_t dict, struct pyentries *ret)
 {
 	uint8_t raw[DICT_SIZE];
 	uint64_t values;
@@ -134,7 +135,7 @@ bool pyobject_dict(const struct target *target, uint64_t dict, struct pyentries 
 /* ---- attributes */
 
 /* From 3.13 on, values follow the object as long as it has no dict. */
-static uint64_t inline_values(const struct target *target, uint64_t object, const uint8_t *type)
+static uint64_t inline_values(struct target *target, uint64_t object, const uint8_t *type)
 {
 	uint64_t values = object + bytes_u64(type, TYPE_BASIC_SIZE);
 	uint8_t head[VALUES_FIRST];
@@ -146,7 +147,7 @@ static uint64_t inline_values(const struct target *target, uint64_t object, cons
 }
 
 /* The dict whose address precedes the object, or its values if it has no dict. */
-static bool find_managed(const struct target *target, uint64_t object, const uint8_t *type,
+static bool find_managed(struct target *target, uint64_t object, const uint8_t *type,
                          uint64_t *ret_dict, uint64_t *ret_values)
 {
 	uint8_t before[32];
@@ -167,7 +168,7 @@ static bool find_managed(const struct target *target, uint64_t object, const uin
 	return true;
 }
 
-bool pyobject_attributes(const struct target *target, uint64_t object, struct pyentries *ret)
+bool pyobject_attributes(struct target *target, uint64_t object, struct pyentries *ret)
 {
 	uint8_t raw[TYPE_SIZE];
 	uint64_t type, dict = 0, values = 0, keys, at;
@@ -191,7 +192,7 @@ bool pyobject_attributes(const struct target *target, uint64_t object, struct py
 
 /* ---- names */
 
-static bool is_name(const struct target *target, const uint8_t *raw, const char *name)
+static bool is_name(struct target *target, const uint8_t *raw, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -200,8 +201,7 @@ static bool is_name(const struct target *target, const uint8_t *raw, const char 
 	       !memcmp(raw + target->def->frame[FRAME_TEXT], name, len);
 }
 
-uint64_t pyentries_find(const struct target *target, const struct pyentries *entries,
-                        const char *name)
+uint64_t pyentries_find(struct target *target, const struct pyentries *entries, const char *name)
 {
 	size_t size = target->def->frame[FRAME_TEXT] + strlen(name) + 1;
 	CLEANUP(free) uint8_t *raw = xcalloc(entries->v.n + 1, size);

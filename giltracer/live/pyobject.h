@@ -15,19 +15,21 @@ struct pyentry {
 	uint64_t key, value;
 };
 
-/* { 0 } is empty; free with vec_done(&entries.v). */
+/* Reading stops for good after target->entries entries, counting each dict as one more: the caller
+ * sets how many are enough.
+ *
+ * { 0 } is empty; free with vec_done(&entries.v). */
 struct pyentries {
 	VEC(struct pyentry) v;
 };
 
 /* Read the entries of a dict. False: it cannot be read. ret is overwritten. */
-bool pyobject_dict(const struct target *target, uint64_t dict, struct pyentries *ret);
+bool pyobject_dict(struct target *target, uint64_t dict, struct pyentries *ret);
 
 /* Read the attributes in an object's own __dict__, whether or not the dict has been created. */
-bool pyobject_attributes(const struct target *target, uint64_t object, struct pyentries *ret);
+bool pyobject_attributes(struct target *target, uint64_t object, struct pyentries *ret);
 
 /* The value for the key name, an ASCII str; 0: none. */
-uint64_t pyentries_find(const struct target *target, const struct pyentries *entries,
-                        const char *name);
+uint64_t pyentries_find(struct target *target, const struct pyentries *entries, const char *name);
 
 #endif

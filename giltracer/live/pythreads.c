@@ -16,6 +16,7 @@
 #define SOONER_NS (20 * NS_PER_MS)
 #define FIND_NS   (10 * AGAIN_NS) /* how often to look for the dicts */
 #define SHARE     50
+#define ENTRIES   500000 /* of all dicts, for one look */
 
 #define MODULE_DICT 16 /* PyModuleObject.md_dict */
 #define INT_DIGITS  24 /* PyLongObject: 30 bits each */
@@ -23,7 +24,7 @@
 
 /* ---- the dict */
 
-static uint64_t find_active(const struct target *target, uint64_t interpreter)
+static uint64_t find_active(struct target *target, uint64_t interpreter)
 {
 	struct pyentries entries = { 0 };
 	uint64_t modules, module = 0, dict, ret = 0;
@@ -38,7 +39,7 @@ static uint64_t find_active(const struct target *target, uint64_t interpreter)
 	return ret;
 }
 
-static uint64_t active_of(struct pythreads *p, const struct target *target, uint64_t interpreter)
+static uint64_t active_of(struct pythreads *p, struct target *target, uint64_t interpreter)
 {
 	uint64_t active;
 
@@ -64,7 +65,7 @@ static void copy_name(char *ret, const char *name)
 	ret[end - name] = '\0';
 }
 
-static bool read_name(const struct target *target, uint64_t object, struct pythread *ret)
+static bool read_name(struct target *target, uint64_t object, struct pythread *ret)
 {
 	struct pyentries attributes = { 0 };
 	CLEANUP(free) char *name = NULL;
@@ -82,10 +83,9 @@ static bool read_name(const struct target *target, uint64_t object, struct pythr
 
 static struct pythread *find(const struct pythreads *p, uint64_t ident)
 {
-	for (size_t i = 0; i < p->v.n; i++)
-		if (p->v.v[i].ident == ident)
-			return &p->v.v[i];
-	return NULL;
+	uint32_t at = idmap_get(&p->by_ident, ident);
+
+	return at == IDMAP_NONE ? NULL : &p->v.v[at];
 }
 
 /* A pthread_t from an int of two digits. */
@@ -94,8 +94,7 @@ static uint64_t ident_of(const uint8_t *digits)
 	return (bytes_u32(digits, 0) & DIGIT) | (uint64_t)(bytes_u32(digits, 4) & DIGIT) << 30;
 }
 
-static void add_thread(struct pythreads *p, const struct target *target, uint64_t ident,
-                       uint64_t object)
+static void add_thread(struct pythreads *p, struct target *target, uint64_t ident, uint64_t object)
 {
 	struct pythread thread = { .ident = ident };
 	struct pythread *known;
@@ -103,14 +102,16 @@ static void add_thread(struct pythreads *p, const struct target *target, uint64_
 	if (!read_name(target, object, &thread))
 		return;
 	known = find(p, ident);
-	if (!known)
+	if (!known) {
+		idmap_set(&p->by_ident, ident, (uint32_t)p->v.n);
 		known = vec_push(&p->v);
+	}
 	*known = thread;
 }
 
 /* ---- the threads of an interpreter */
 
-static bool read_idents(const struct target *target, const struct pyentries *entries,
+static bool read_idents(struct target *target, const struct pyentries *entries,
                         uint8_t (*digits)[8])
 {
 	struct batch batch = { 0 };
@@ -130,7 +131,7 @@ static bool is_same(const struct pyentries *a, const struct pyentries *b)
 }
 
 /* False: the dict changed meanwhile, so its data is not used. */
-static bool look_at_active(struct pythreads *p, const struct target *target, uint64_t active)
+static bool look_at_active(struct pythreads *p, struct target *target, uint64_t active)
 {
 	struct pyentries entries = { 0 }, after = { 0 };
 	CLEANUP(free) uint8_t(*digits)[8] = NULL;
@@ -163,8 +164,8 @@ static bool is_due(const struct pythreads *p, uint64_t now, size_t changes)
 	       (since >= AGAIN_NS || (changes != p->changes && since >= SOONER_NS));
 }
 
-static bool look_at_all(struct pythreads *p, const struct target *target,
-                        const uint64_t *interpreters, size_t n)
+static bool look_at_all(struct pythreads *p, struct target *target, const uint64_t *interpreters,
+                        size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t active = active_of(p, target, interpreters[i]);
@@ -175,7 +176,7 @@ static bool look_at_all(struct pythreads *p, const struct target *target,
 	return true;
 }
 
-bool pythreads_look(struct pythreads *p, const struct target *target, const uint64_t *interpreters,
+bool pythreads_look(struct pythreads *p, struct target *target, const uint64_t *interpreters,
                     size_t n, size_t changes)
 {
 	uint64_t now = clock_now_ns();
@@ -188,6 +189,8 @@ bool pythreads_look(struct pythreads *p, const struct target *target, const uint
 		p->found_ns = now;
 	}
 	p->v.n = 0;
+	idmap_done(&p->by_ident);
+	target->entries = ENTRIES;
 	whole = look_at_all(p, target, interpreters, n);
 	p->looked_ns = clock_now_ns();
 	p->cost_ns = p->looked_ns - now;
@@ -206,5 +209,6 @@ const char *pythreads_name(const struct pythreads *p, uint64_t ident)
 void pythreads_done(struct pythreads *p)
 {
 	vec_done(&p->v);
+	idmap_done(&p->by_ident);
 	vec_done(&p->dicts);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "live/target.h"
 
@@ -26,6 +27,7 @@ struct pythreads_dict {
 /* { 0 } is empty. */
 struct pythreads {
 	VEC(struct pythread) v;
+	struct idmap by_ident; /* index in v */
 	VEC(struct pythreads_dict) dicts;
 	uint64_t looked_ns, cost_ns, found_ns;
 	size_t changes;
@@ -36,7 +38,7 @@ struct pythreads {
  * grows whenever threads come or go, differs from then. interpreters: their addresses, the main one
  * last, so that its name for a thread takes precedence. False: nothing was read.
  */
-bool pythreads_look(struct pythreads *p, const struct target *target, const uint64_t *interpreters,
+bool pythreads_look(struct pythreads *p, struct target *target, const uint64_t *interpreters,
                     size_t n, size_t changes);
 
 /* The name as of the last successful reading; NULL: not known. Borrowed until the next

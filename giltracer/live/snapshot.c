@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/idmap.h"
 #include "live/snapshot_state.h"
 
 static size_t thread_bytes(const struct snapshots *s)
@@ -129,9 +130,10 @@ static struct known_thread *innermost(const struct snapshots *s, size_t i, const
 {
 	struct known_thread *ret = s->threads.v[i];
 
-	for (size_t j = i + 1; task && s->interpreters.n > 1 && j < s->threads.n; j++)
-		if (s->threads.v[j]->run_tid == ret->run_tid &&
-		    rank_of(s, s->threads.v[j], task) > rank_of(s, ret, task))
+	if (!task || s->interpreters.n == 1)
+		return ret;
+	for (size_t j = ret->same_tid; j < s->threads.n; j = s->threads.v[j]->same_tid)
+		if (rank_of(s, s->threads.v[j], task) > rank_of(s, ret, task))
 			ret = s->threads.v[j];
 	return ret;
 }
@@ -140,10 +142,11 @@ static struct known_thread *innermost(const struct snapshots *s, size_t i, const
 static void add_callers(struct snapshots *s, size_t i, const struct known_thread *known,
                         struct snapshot_thread *thread)
 {
-	for (; thread->tid && s->interpreters.n > 1 && i < s->threads.n; i++) {
+	for (; thread->tid && s->interpreters.n > 1 && i < s->threads.n;
+	     i = s->threads.v[i]->same_tid) {
 		struct known_thread *other = s->threads.v[i];
 
-		if (other == known || other->run_tid != known->run_tid)
+		if (other == known)
 			continue;
 		thread->torn |= other->torn;
 		add_frames(s, other, thread);
@@ -156,13 +159,10 @@ static void add_callers(struct snapshots *s, size_t i, const struct known_thread
  * counts: it is last in the list. */
 static void add_name(const struct snapshots *s, size_t i, struct snapshot_thread *thread)
 {
-	const struct known_thread *first = s->threads.v[i];
-
-	for (; i < s->threads.n; i++) {
+	for (; i < s->threads.n; i = s->threads.v[i]->same_tid) {
 		const struct known_thread *known = s->threads.v[i];
 
-		if (known->run_tid != first->run_tid || known->run_ident != known->ident ||
-		    !*known->name)
+		if (known->run_ident != known->ident || !*known->name)
 			continue;
 		memcpy(thread->name, known->name, sizeof(known->name));
 		thread->named = true;
@@ -211,15 +211,30 @@ static bool is_idle(const struct snapshots *s, const struct known_thread *known)
 	       gil_state_of(s, known, NULL) != GIL_HOLDS;
 }
 
+/* Chain the states that the same thread runs. */
+static void link_states(struct snapshots *s)
+{
+	struct idmap first = { 0 };
+
+	for (size_t i = 0; i < s->threads.n; i++)
+		s->threads.v[i]->is_later = false;
+	for (size_t i = s->threads.n; i--;) {
+		struct known_thread *thread = s->threads.v[i];
+		uint32_t next = thread->run_tid ? idmap_get(&first, thread->run_tid) : IDMAP_NONE;
+
+		thread->same_tid = next == IDMAP_NONE ? SIZE_MAX : next;
+		if (next != IDMAP_NONE)
+			s->threads.v[next]->is_later = true;
+		if (thread->run_tid)
+			idmap_set(&first, thread->run_tid, (uint32_t)i);
+	}
+	idmap_done(&first);
+}
+
 /* Whether an earlier state belongs to the same thread, which was added with that state. */
 static bool is_added(const struct snapshots *s, size_t i)
 {
-	uint32_t tid = s->threads.v[i]->run_tid;
-
-	for (size_t j = 0; s->interpreters.n > 1 && tid && j < i; j++)
-		if (s->threads.v[j]->run_tid == tid)
-			return true;
-	return false;
+	return s->interpreters.n > 1 && s->threads.v[i]->is_later;
 }
 
 static uint32_t count_gils(const struct snapshots *s)
@@ -277,7 +292,7 @@ static void empty(struct snapshot *snapshot)
 int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 {
 	*ret = (struct snapshot){ .time_ns = clock_now_ns(), .gil_known = snapshots_know_gil(s) };
-	s->target->look++;
+	target_begin(s->target);
 	if (s->thread_bytes > THREAD_BYTES || tasks_look(&s->tasks, s->target->pid, false, err) < 0)
 		return s->thread_bytes > THREAD_BYTES
 		               ? error_set(err, ENOTSUP, "threads of this Python cannot be read")
@@ -289,10 +304,16 @@ int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 			"process %d: its threads changed each time they were read, or it no "
 			"longer runs Python",
 			(int)s->target->pid);
+	stack_reader_begin(&s->reader);
 	snapshots_find_stacks(s);
+	if (s->reader.is_over)
+		return error_set(err, EAGAIN,
+		                 "process %d: its threads have more than %d Python frames in all",
+		                 (int)s->target->pid, STACK_READER_FRAMES);
 	if (snapshots_find_tasks(s) && tasks_look(&s->tasks, s->target->pid, true, err) < 0)
 		return -1;
 	look_at_names(s);
+	link_states(s);
 	for (size_t i = 0; i < s->threads.n; i++)
 		if (!is_idle(s, s->threads.v[i]) && !is_added(s, i))
 			add_thread(s, ret, i);

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/idmap.h"
 
-/* More than any program has. The walks need a limit because the memory of a process that is ending
- * may contain anything. */
+/* More than any program has. The walks need limits because the memory of a process that is ending,
+ * or that belongs to an attacker, may contain anything. */
 #define INTERPRETERS_MAX 4096
-#define THREADS_MAX      65536
+#define THREADS_EXTRA    1000
 
 void known_thread_free(struct known_thread *thread)
 {
@@ -24,22 +25,59 @@ void known_thread_free(struct known_thread *thread)
 
 /* ---- walking the lists */
 
-static struct known_thread *take_known(struct known_thread **old, size_t n, uint64_t address)
+/**
+ * @old, @n: the states that were known before; those that are found again are taken
+ * @by_address: their indices
+ * @seen: addresses of the states that this walk has found; @interpreters: of the interpreters
+ * @most: the number of states that a process with that many threads may have
+ */
+struct walk {
+	struct known_thread **old;
+	size_t n, most;
+	struct idmap by_address, seen, interpreters;
+};
+
+static void walk_begin(struct walk *w, struct snapshots *s)
 {
-	for (size_t i = 0; i < n; i++)
-		if (old[i] && old[i]->address == address)
-			return take(old[i]);
-	return NULL;
+	*w = (struct walk){
+		.old = s->threads.v,
+		.n = s->threads.n,
+		.most = 2 * s->tasks.v.n + THREADS_EXTRA,
+	};
+	for (size_t i = 0; i < w->n; i++)
+		idmap_set(&w->by_address, w->old[i]->address, (uint32_t)i);
+	s->threads.v = NULL;
+	s->threads.n = s->threads.alloc = 0;
+	s->interpreters.n = 0;
+}
+
+static void walk_end(struct walk *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->old[i])
+			known_thread_free(w->old[i]);
+	free(w->old);
+	idmap_done(&w->by_address);
+	idmap_done(&w->seen);
+	idmap_done(&w->interpreters);
+}
+
+/* Whether the walk meets an element for the first time: a list that leads back to itself is
+ * invalid. */
+static bool is_first(struct idmap *seen, uint64_t address)
+{
+	uint32_t ignored;
+
+	return idmap_add(seen, address, 0, &ignored);
 }
 
 /* The memory of a state may have been reused for another thread, so its ident is examined again. */
-static struct known_thread *thread_at(struct known_thread **old, size_t n, uint64_t address,
-                                      size_t interpreter)
+static struct known_thread *thread_at(struct walk *w, uint64_t address, size_t interpreter)
 {
-	struct known_thread *thread = take_known(old, n, address);
+	uint32_t at = idmap_get(&w->by_address, address);
+	struct known_thread *thread = at == IDMAP_NONE ? xcalloc(1, sizeof(*thread))
+	                                               : take(w->old[at]);
 
-	if (!thread)
-		thread = xcalloc(1, sizeof(*thread));
 	thread->address = address;
 	thread->interpreter = interpreter;
 	thread->looked = false;
@@ -58,19 +96,21 @@ static uint64_t find_gil(const struct snapshots *s, uint64_t interpreter)
 	return memory_u64(s->target->pid, interpreter + offset, &gil) ? gil : 0;
 }
 
-static bool walk_threads(struct snapshots *s, struct known_thread **old, size_t n, uint64_t address)
+static bool walk_threads(struct snapshots *s, struct walk *w, uint64_t address)
 {
 	pid_t pid = s->target->pid;
 
-	while (address && s->threads.n < THREADS_MAX) {
-		*vec_push(&s->threads) = thread_at(old, n, address, s->interpreters.n - 1);
+	while (address) {
+		if (s->threads.n >= w->most + s->interpreters.n || !is_first(&w->seen, address))
+			return false;
+		*vec_push(&s->threads) = thread_at(w, address, s->interpreters.n - 1);
 		if (!memory_u64(pid, address + memory_at(s, MEMORY_NEXT_THREAD), &address))
 			return false;
 	}
 	return true;
 }
 
-static bool walk_interpreters(struct snapshots *s, struct known_thread **old, size_t n)
+static bool walk_interpreters(struct snapshots *s, struct walk *w)
 {
 	pid_t pid = s->target->pid;
 	uint64_t address;
@@ -78,13 +118,16 @@ static bool walk_interpreters(struct snapshots *s, struct known_thread **old, si
 	if (!memory_u64(pid, s->target->root + memory_at(s, MEMORY_INTERPRETERS), &address))
 		return false;
 	while (address && s->interpreters.n < INTERPRETERS_MAX) {
-		struct known_interpreter *interpreter = vec_push(&s->interpreters);
+		struct known_interpreter *interpreter;
 
+		if (!is_first(&w->interpreters, address))
+			return false;
+		interpreter = vec_push(&s->interpreters);
 		*interpreter = (struct known_interpreter){ .address = address,
 			                                   .gil = find_gil(s, address) };
 		if (!memory_u64(pid, address + memory_at(s, MEMORY_THREADS),
 		                &interpreter->threads) ||
-		    !walk_threads(s, old, n, interpreter->threads) ||
+		    !walk_threads(s, w, interpreter->threads) ||
 		    !memory_u64(pid, address + memory_at(s, MEMORY_NEXT_INTERPRETER), &address))
 			return false;
 	}
@@ -92,20 +135,14 @@ static bool walk_interpreters(struct snapshots *s, struct known_thread **old, si
 }
 
 /* Walk the lists. What is known of states that still exist is kept. */
-static bool walk_lists(struct snapshots *s)
+static void walk_lists(struct snapshots *s)
 {
-	size_t n = s->threads.n;
-	CLEANUP(free) struct known_thread **old = s->threads.v;
-	bool walked;
+	struct walk w;
 
-	s->threads.v = NULL;
-	s->threads.n = s->threads.alloc = 0;
-	s->interpreters.n = 0;
-	walked = walk_interpreters(s, old, n);
-	for (size_t i = 0; i < n; i++)
-		if (old[i])
-			known_thread_free(old[i]);
-	return walked;
+	walk_begin(&w, s);
+	/* If the lists are invalid, reading them again finds that. */
+	walk_interpreters(s, &w);
+	walk_end(&w);
 }
 
 /* ---- reading the known elements again */

@@ -37,6 +37,8 @@ struct found_line {
  * @looked: ident has been examined since the lists were last walked
  * @run_tid, @run_ident: tid and pthread_t of the thread that runs the state, which need not be the
  * one it was made for; 0: unknown
+ * @same_tid: index of the next state that the same thread runs, SIZE_MAX: none; @is_later: it is not
+ * the first one
  * @cstack: the C stack by which the running thread was last found
  * @bytes: the beginning of the PyThreadState, as last read
  */
@@ -49,6 +51,8 @@ struct known_thread {
 	bool looked, unborn, torn;
 	uint32_t run_tid;
 	uint64_t run_ident;
+	size_t same_tid;
+	bool is_later;
 	struct cstack cstack;
 	uint8_t bytes[THREAD_BYTES];
 	struct raw_stack stack;

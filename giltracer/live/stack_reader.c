@@ -11,6 +11,7 @@
 #define SIZE_MAX_  256
 #define NEAR       1024 /* how many guesses are compared before a frame is read by itself */
 #define AHEAD      256  /* maximum number of frames in one read, all of which fail if one is gone */
+#define GUESSES    (64u << 20) /* bytes of guesses that are read at once */
 
 static uint32_t frame_at(const struct stack_reader *r, enum probedef_frame_key key)
 {
@@ -25,6 +26,12 @@ void stack_reader_init(struct stack_reader *r, const struct target *target)
 	*r = (struct stack_reader){ .target = target };
 	end = frame[FRAME_CODE] + 8 > end ? frame[FRAME_CODE] + 8 : end;
 	r->size = frame[FRAME_PREVIOUS] + 8 > end ? frame[FRAME_PREVIOUS] + 8 : end;
+}
+
+void stack_reader_begin(struct stack_reader *r)
+{
+	r->left = STACK_READER_FRAMES;
+	r->is_over = false;
 }
 
 void stack_reader_done(struct stack_reader *r)
@@ -102,9 +109,11 @@ static size_t place_guesses(struct stack_reader *r, struct raw_stack *const *sta
  * longer mapped. */
 static bool read_guesses(struct stack_reader *r, struct raw_stack *const *stacks, size_t n)
 {
-	size_t at = 0;
+	size_t at = 0, bytes = place_guesses(r, stacks, n);
 
-	vec_reserve(&r->bytes, place_guesses(r, stacks, n) + 1);
+	if (bytes > GUESSES)
+		return false;
+	vec_reserve(&r->bytes, bytes + 1);
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0, count; j < stacks[i]->before.n; j += count) {
 			const struct raw_frame *f = &stacks[i]->before.v[j];
@@ -138,12 +147,24 @@ static bool find_frame(struct stack_reader *r, const struct raw_stack *stack, ui
 
 static bool walk(struct stack_reader *r, struct raw_stack *stack, const size_t *at)
 {
-	uint64_t address = stack->current;
-	size_t guess = 0;
+	uint64_t address = stack->current, mark = 0;
+	size_t guess = 0, mark_next = 1;
 
 	while (address && stack->frames.n < FRAMES_MAX) {
-		struct raw_frame *frame = vec_push(&stack->frames);
+		struct raw_frame *frame;
 
+		/* A chain that leads back to a frame of its own (Brent's algorithm). */
+		if (address == mark)
+			return false;
+		if (stack->frames.n == mark_next) {
+			mark = address;
+			mark_next *= 2;
+		}
+		r->is_over |= !r->left;
+		if (r->is_over)
+			return false;
+		r->left--;
+		frame = vec_push(&stack->frames);
 		if (!find_frame(r, stack, address, at, &guess, frame))
 			return false;
 		address = frame->previous;

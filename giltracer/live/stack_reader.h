@@ -14,6 +14,10 @@
 #include "live/batch.h"
 #include "live/target.h"
 
+/* How many frames are read for a snapshot, in all threads and attempts: more than any program needs.
+ * A process could have threads that share an endless chain. */
+#define STACK_READER_FRAMES 500000
+
 /* A frame of the process. */
 struct raw_frame {
 	uint64_t address, previous, code, instruction;
@@ -30,10 +34,11 @@ struct raw_stack {
 	VEC(struct raw_frame) before;
 };
 
-/* @size: bytes of a frame that are read */
+/* @size: bytes of a frame that are read; @left: frames that may be read; @is_over: there were more */
 struct stack_reader {
 	const struct target *target;
-	size_t size;
+	size_t size, left;
+	bool is_over;
 	struct batch batch;
 	VEC(uint8_t) bytes;
 	VEC(size_t) at; /* offset of each guessed frame in bytes */
@@ -41,6 +46,9 @@ struct stack_reader {
 
 void stack_reader_init(struct stack_reader *reader, const struct target *target);
 void stack_reader_done(struct stack_reader *reader);
+
+/* A snapshot begins. */
+void stack_reader_begin(struct stack_reader *reader);
 
 /* Read all chains; the present frames become before. False: a chain was broken; then no thread
  * has frames. */

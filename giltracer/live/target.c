@@ -23,10 +23,18 @@
 #define STATE_COMPACT     0x20
 #define STATE_ASCII       0x40
 
+/* More than any program has: what is kept of its code objects, in number and bytes, and the bytes of
+ * line tables that are decoded for a snapshot. */
+#define CODES_MAX      262144
+#define CODE_BYTES_MAX (256u << 20)
+#define LINE_BYTES_MAX (256u << 20)
+
 /* All code objects that were seen; by_address has the newest at each address. */
 struct codes {
 	VEC(struct live_code *) all;
 	struct idmap by_address;
+	size_t bytes;            /* of their texts and tables */
+	struct live_code others; /* in place of those for which there is no room */
 };
 
 static uint32_t frame_offset(const struct target *target, enum probedef_frame_key key)
@@ -151,6 +159,7 @@ static struct live_code *read_code(const struct target *target, uint64_t address
 	code->file = target_text(target, bytes_u64(raw, memory_offset(target, MEMORY_FILE)));
 	read_table(target, bytes_u64(raw, memory_offset(target, MEMORY_TABLE)), code);
 	memcpy(code->raw, raw, sizeof(code->raw));
+	target->codes->bytes += strlen(code->name) + strlen(code->file) + code->table_len;
 	return code;
 }
 
@@ -169,6 +178,8 @@ const struct live_code *target_code(struct target *target, uint64_t address)
 		codes->all.v[index]->checked = target->look;
 		return codes->all.v[index];
 	}
+	if (codes->all.n >= CODES_MAX || codes->bytes >= CODE_BYTES_MAX)
+		return &codes->others;
 	/* If the memory of a code object was reused, the old one stays in all, because others
 	 * may still refer to it. */
 	idmap_set(&codes->by_address, address, (uint32_t)codes->all.n);
@@ -181,15 +192,15 @@ const struct live_code *target_code_at(const struct target *target, size_t index
 	return index < target->codes->all.n ? target->codes->all.v[index] : NULL;
 }
 
-uint32_t target_line(const struct target *target, const struct live_code *code,
-                     uint64_t instruction)
+uint32_t target_line(struct target *target, const struct live_code *code, uint64_t instruction)
 {
 	uint32_t first = memory_offset(target, MEMORY_INSTRUCTIONS);
 	int64_t offset = first ? (int64_t)(instruction - code->address - first)
 	                       : (int32_t)(uint32_t)instruction;
 
-	if (offset > INT32_MAX)
+	if (offset > INT32_MAX || target->line_bytes > LINE_BYTES_MAX)
 		return 0;
+	target->line_bytes += code->table_len;
 	if (target->def->minor == 10 && offset > 0)
 		offset *= 2; /* counted in code units */
 	return pycode_table_line(target->def->minor, code->first_line, code->table, code->table_len,
@@ -245,16 +256,47 @@ static int check_definition(const struct target *target, struct error *err)
 	                 py->version, py->free_threaded ? " without a GIL" : "");
 }
 
-int target_open(struct target **ret, pid_t pid, struct error *err)
+static struct target *target_new(pid_t pid)
 {
-	CLEANUP(target_close) struct target *target = xcalloc(1, sizeof(*target));
+	struct target *target = xcalloc(1, sizeof(*target));
 
 	target->pid = pid;
 	target->codes = xcalloc(1, sizeof(*target->codes));
+	target->codes->others.name = xstrdup("?");
+	target->codes->others.file = xstrdup("?");
+	return target;
+}
+
+void target_begin(struct target *target)
+{
+	target->look++;
+	target->line_bytes = 0;
+}
+
+int target_open(struct target **ret, pid_t pid, struct error *err)
+{
+	CLEANUP(target_close) struct target *target = target_new(pid);
+
 	if (process_python_find(&target->process, pid, err) < 0 ||
 	    probedef_find(&target->def, target->process.python, err) < 0 ||
 	    check_definition(target, err) < 0 || find_symbols(target, err) < 0 ||
 	    check_readable(target, err) < 0)
+		return -1;
+	*ret = take(target);
+	return 0;
+}
+
+int target_open_at(struct target **ret, pid_t pid, struct probedef *def, uint64_t root,
+                   uint64_t code_type, struct error *err)
+{
+	CLEANUP(target_close) struct target *target = target_new(pid);
+
+	target->def = def;
+	target->process.python = xcalloc(1, sizeof(*target->process.python));
+	target->process.python->free_threaded = def->free_threaded;
+	target->root = root;
+	target->code_type = code_type;
+	if (check_definition(target, err) < 0)
 		return -1;
 	*ret = take(target);
 	return 0;
@@ -267,6 +309,8 @@ void target_close(struct target *target)
 	for (size_t i = 0; i < target->codes->all.n; i++)
 		code_free(target->codes->all.v[i]);
 	vec_done(&target->codes->all);
+	free(target->codes->others.name);
+	free(target->codes->others.file);
 	idmap_done(&target->codes->by_address);
 	free(target->codes);
 	probedef_free(target->def);

@@ -32,15 +32,16 @@ struct codes;
 /**
  * @root: address of the interpreter's root in the process (probedef.root)
  * @code_type: address of PyCode_Type
- * @look: a counter that the caller increments before each look at the process; a code object is
- * read at most once per look
+ * @look: the number of looks at the process; a code object is read at most once per look
+ * @line_bytes: of line tables that were decoded for this look
+ * @entries: of dicts that may still be read (live/pyobject.h)
  */
 struct target {
 	pid_t pid;
 	struct process_python process;
 	struct probedef *def;
 	uint64_t root, code_type;
-	uint64_t look;
+	uint64_t look, line_bytes, entries;
 	struct codes *codes;
 };
 
@@ -49,7 +50,15 @@ struct target {
 int target_open(struct target **ret, pid_t pid, struct error *err);
 void target_close(struct target *target);
 
-/* The present code object at address; NULL: none. Borrowed until target_close. */
+/* The same for an interpreter whose addresses are known. Takes def. */
+int target_open_at(struct target **ret, pid_t pid, struct probedef *def, uint64_t root,
+                   uint64_t code_type, struct error *err);
+
+/* A look at the process begins. Its work is bounded, whatever the process has in its memory. */
+void target_begin(struct target *target);
+
+/* The present code object at address; NULL: none. If more were seen than any program has, name and
+ * file of further ones are "?". Borrowed until target_close. */
 const struct live_code *target_code(struct target *target, uint64_t address);
 
 /* A str object as UTF-8; "?" if it cannot be read. Caller frees. */
@@ -64,8 +73,7 @@ const struct live_code *target_code_at(const struct target *target, size_t index
 
 /* The line of a frame with this instruction (a pointer from 3.11 on, an index before); 0 if it is
  * in no line. */
-uint32_t target_line(const struct target *target, const struct live_code *code,
-                     uint64_t instruction);
+uint32_t target_line(struct target *target, const struct live_code *code, uint64_t instruction);
 
 DEFINE_CLEANUP(struct target *, target_close);
 

@@ -60,10 +60,21 @@ static void read_own_tid(struct task *task, pid_t pid)
 
 static struct task *find_tid(struct tasks *tasks, uint32_t tid)
 {
-	for (size_t i = 0; i < tasks->v.n; i++)
-		if (tasks->v.v[i].tid == tid)
-			return &tasks->v.v[i];
-	return NULL;
+	uint32_t at = idmap_get(&tasks->by_tid, tid);
+
+	return at == IDMAP_NONE ? NULL : &tasks->v.v[at];
+}
+
+static void number(struct tasks *tasks)
+{
+	uint32_t ignored;
+
+	idmap_done(&tasks->by_tid);
+	idmap_done(&tasks->by_own_tid);
+	for (size_t i = 0; i < tasks->v.n; i++) {
+		idmap_set(&tasks->by_tid, tasks->v.v[i].tid, (uint32_t)i);
+		idmap_add(&tasks->by_own_tid, tasks->v.v[i].own_tid, (uint32_t)i, &ignored);
+	}
 }
 
 static int open_syscall(pid_t pid, uint32_t tid)
@@ -96,6 +107,7 @@ static void read_task(struct tasks *tasks, pid_t pid, uint32_t tid)
 	struct task *task = find_tid(tasks, tid);
 
 	if (!task) {
+		idmap_set(&tasks->by_tid, tid, (uint32_t)tasks->v.n);
 		task = vec_push(&tasks->v);
 		*task = (struct task){ .tid = tid };
 		keep_open(task, pid);
@@ -151,6 +163,7 @@ static int read_all(struct tasks *tasks, pid_t pid, struct error *err)
 	}
 	drop_gone(tasks);
 	vec_sort(&tasks->v, compare);
+	number(tasks);
 	tasks->read_ns = clock_now_ns();
 	return 0;
 }
@@ -190,12 +203,13 @@ void tasks_done(struct tasks *tasks)
 	for (size_t i = 0; i < tasks->v.n; i++)
 		close_task(&tasks->v.v[i]);
 	vec_done(&tasks->v);
+	idmap_done(&tasks->by_tid);
+	idmap_done(&tasks->by_own_tid);
 }
 
 const struct task *tasks_find(const struct tasks *tasks, uint32_t own_tid)
 {
-	for (size_t i = 0; i < tasks->v.n; i++)
-		if (tasks->v.v[i].own_tid == own_tid)
-			return &tasks->v.v[i];
-	return NULL;
+	uint32_t at = idmap_get(&tasks->by_own_tid, own_tid);
+
+	return at == IDMAP_NONE ? NULL : &tasks->v.v[at];
 }

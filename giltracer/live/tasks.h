@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/idmap.h"
 #include "base/vec.h"
 #include "live/activity.h"
 
@@ -30,6 +31,7 @@ struct task {
 /* { 0 } is empty. */
 struct tasks {
 	VEC(struct task) v; /* by tid */
+	struct idmap by_tid, by_own_tid;
 	uint64_t read_ns;
 };
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes are the memory of a Python process, which is read from outside: this process is that
+ * one. The first byte chooses the version; the others are the memory, beginning with the root of the
+ * interpreter. In a word whose highest byte is 0xaa, the lowest 16 bits are an offset in this
+ * memory, so that inputs can contain addresses.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "live/snapshot.h"
+#include "live/stack_reader.h"
+
+#define SIZE  65536
+#define LOOKS 3
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static _Alignas(16) uint8_t memory[SIZE + 8];
+
+static void fill(const uint8_t *data, size_t size)
+{
+	memset(memory, 0, sizeof(memory));
+	memcpy(memory, data, size < SIZE ? size : SIZE);
+	for (size_t at = 0; at < SIZE; at += 8) {
+		uint64_t word;
+
+		memcpy(&word, memory + at, sizeof(word));
+		if (word >> 56 != 0xaa)
+			continue;
+		word = (uint64_t)(uintptr_t)memory + (word & 0xffff);
+		memcpy(memory + at, &word, sizeof(word));
+	}
+}
+
+static struct probedef *definition(uint8_t version)
+{
+	static const unsigned minors[] = { 6, 8, 10, 11, 12, 13, 14, 15 };
+	const char *top = getenv("top_srcdir");
+	CLEANUP(free)
+	char *path = xasprintf("%s/probes/3.%u.yaml", top ? top : ".",
+	                       minors[version % (sizeof(minors) / sizeof(*minors))]);
+	struct probedef *def;
+	struct error err;
+
+	if (probedef_load(&def, path, &err) < 0) {
+		fprintf(stderr, "%s: set top_srcdir\n", err.text);
+		exit(99);
+	}
+	return def;
+}
+
+static void check(const struct snapshot *snapshot)
+{
+	size_t frames = 0;
+
+	for (size_t i = 0; i < snapshot->threads.n; i++) {
+		const struct snapshot_thread *t = &snapshot->threads.v[i];
+
+		if (t->torn && t->frames.n)
+			abort();
+		for (size_t j = 0; j < t->frames.n; j++)
+			frames += strlen(t->frames.v[j].code->name) > 0;
+	}
+	if (frames > STACK_READER_FRAMES)
+		abort();
+}
+
+static void look(const uint8_t *data, size_t size)
+{
+	uint64_t base = (uint64_t)(uintptr_t)memory;
+	struct snapshots *s;
+	struct target *target;
+	struct error err;
+
+	fill(data + 1, size - 1);
+	if (target_open_at(&target, getpid(), definition(*data), base, base + 0x400, &err) < 0)
+		return;
+	s = snapshots_new(target);
+	for (unsigned i = 0; i < LOOKS; i++) {
+		struct snapshot snapshot;
+
+		if (snapshot_take(&snapshot, s, &err) == 0)
+			check(&snapshot);
+		snapshot_done(&snapshot);
+		/* The process goes on meanwhile. */
+		for (size_t at = 0; at + 8 <= size && at + 8 <= SIZE; at += 8 * (i + 3))
+			memory[at] ^= 8;
+	}
+	snapshots_free(s);
+	target_close(target);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size)
+		look(data, size);
+	return 0;
+}
