@@ -169,6 +169,8 @@ static int dump_run(int argc, char **argv, struct error *err)
 		OPT_FLAG('h', "help", &dump.help, "show this help"),
 		OPT_END,
 	};
+	CLEANUP(free) char *resolved = NULL;
+	struct stat st;
 	int first = opts_parse(opts, argc, argv, err);
 
 	if (first < 0)
@@ -177,7 +179,10 @@ static int dump_run(int argc, char **argv, struct error *err)
 		return cmd_help(&cmd_dump, opts);
 	if (first != argc - 1)
 		return error_set(err, EINVAL, "exactly one FILE or FOLDER is expected");
-	dump.path = argv[first];
+	/* A link that the user names is followed; those in a folder are not. */
+	if (lstat(argv[first], &st) == 0 && S_ISLNK(st.st_mode))
+		resolved = realpath(argv[first], NULL);
+	dump.path = resolved ? resolved : argv[first];
 	if (dump.calls)
 		return dump_calls(&dump, err);
 	if (is_folder(dump.path))

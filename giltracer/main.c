@@ -97,6 +97,7 @@ int cmd_check_output(const char *path, struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
 	struct stat st;
+	int in_place;
 
 	if (!path || !strcmp(path, "-"))
 		return 0;
@@ -104,9 +105,8 @@ int cmd_check_output(const char *path, struct error *err)
 		return error_set(err, EINVAL, "the report needs a file name");
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return error_set(err, EISDIR, "%s: is a folder; name a file for the report", path);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return 0;
-	return filewriter_open(&w, path, err);
+	in_place = filewriter_check(path, err);
+	return in_place ? (in_place < 0 ? -1 : 0) : filewriter_open(&w, path, err);
 }
 
 int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const char **ret,

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -19,28 +21,54 @@
 
 /* Reopens the file that seen refers to. Without /proc that is not possible, so path is opened
  * instead. */
-static int reopen(int seen, const char *path)
+static int reopen(int seen, const char *path, int flags)
 {
 	CLEANUP(free) char *link = xasprintf("/proc/self/fd/%d", seen);
-	int fd = open(link, O_RDONLY | O_CLOEXEC);
+	int fd = open(link, flags | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0 && errno == ENOENT)
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd;
 }
 
-int file_open_regular(const char *path, struct error *err)
+/* Files of these are made when they are read, which may wait, or remove what is read from them, as
+ * kmsg and trace_pipe do. */
+static bool is_on_disk(int fd)
 {
-	CLEANUP(close) int seen = open(path, O_PATH | O_CLOEXEC);
+	static const long made[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC, TRACEFS_MAGIC, DEBUGFS_MAGIC,
+		                     SECURITYFS_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+		if ((long)fs.f_type == made[i])
+			return false;
+	return true;
+}
+
+static int open_regular(const char *path, int flags, struct error *err)
+{
+	CLEANUP(close) int seen = open(path, O_PATH | O_CLOEXEC | flags);
 	struct stat st;
 	int fd;
 
 	if (seen < 0 || fstat(seen, &st) < 0)
 		return error_errno(err, "%s", path);
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || !is_on_disk(seen))
 		return error_set(err, EINVAL, "%s: not a regular file", path);
-	fd = reopen(seen, path);
+	fd = reopen(seen, path, O_RDONLY);
 	return fd < 0 ? error_errno(err, "%s", path) : fd;
+}
+
+int file_open_regular(const char *path, struct error *err)
+{
+	return open_regular(path, 0, err);
+}
+
+int file_open_member(const char *path, struct error *err)
+{
+	return open_regular(path, O_NOFOLLOW, err);
 }
 
 static int read_fd(char **ret, size_t *ret_len, int fd, const char *path, size_t max,
@@ -74,9 +102,9 @@ int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct 
 	return read_fd(ret, ret_len, fd, path, max, err);
 }
 
-int file_read_regular(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err)
+int file_read_member(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err)
 {
-	CLEANUP(close) int fd = file_open_regular(path, err);
+	CLEANUP(close) int fd = file_open_member(path, err);
 
 	return fd < 0 ? -1 : read_fd(ret, ret_len, fd, path, max, err);
 }
@@ -119,22 +147,66 @@ static int name_file(struct filewriter *w)
 	return linkat(AT_FDCWD, file, AT_FDCWD, w->temp, AT_SYMLINK_FOLLOW);
 }
 
+/* A path to what is open or to a device, which nobody but its user can have put there. */
+static bool is_named(const char *path)
+{
+	return str_has_prefix(path, "/proc/") ||
+	       (str_has_prefix(path, "/dev/") && !str_has_prefix(path, "/dev/shm/"));
+}
+
+/* Returns a descriptor of O_PATH, -1 for a path whose file is made or replaced, or -2 with err. */
+static int see_in_place(const char *path, struct stat *ret, struct error *err)
+{
+	CLEANUP(close) int seen = open(path, O_PATH | O_CLOEXEC);
+
+	if (seen < 0 || fstat(seen, ret) < 0 || (S_ISREG(ret->st_mode) && !is_named(path)))
+		return -1;
+	if (S_ISFIFO(ret->st_mode) ? is_named(path) || ret->st_uid == geteuid()
+	                           : is_named(path) && !S_ISBLK(ret->st_mode))
+		return take_fd(&seen);
+	error_set(err, EINVAL, "%s: %s", path,
+	          S_ISFIFO(ret->st_mode)  ? "a FIFO of another user"
+	          : S_ISDIR(ret->st_mode) ? "is a folder"
+	                                  : "neither a regular file nor a FIFO");
+	return -2;
+}
+
+int filewriter_check(const char *path, struct error *err)
+{
+	struct stat st;
+	CLEANUP(close) int seen = see_in_place(path, &st, err);
+
+	return seen == -2 ? -1 : seen >= 0;
+}
+
+static int open_in_place(struct filewriter *ret, int seen, const struct stat *st, const char *path,
+                         struct error *err)
+{
+	bool fifo = S_ISFIFO(st->st_mode);
+	/* Without O_NONBLOCK, a FIFO waits for a reader. */
+	CLEANUP(close) int fd = reopen(seen, path, O_WRONLY | (fifo ? O_NONBLOCK : O_TRUNC));
+	FILE *out;
+
+	if (fd < 0 && fifo && errno == ENXIO)
+		return error_set(err, ENXIO, "%s: no process reads this FIFO", path);
+	if (fd < 0 || fcntl(fd, F_SETFL, 0) < 0 || !(out = fdopen(fd, "w")))
+		return error_errno(err, "%s", path);
+	take_fd(&fd);
+	*ret = (struct filewriter){ .out = out, .path = xstrdup(path) };
+	return 0;
+}
+
 int filewriter_open(struct filewriter *ret, const char *path, struct error *err)
 {
 	CLEANUP(free) char *temp = NULL;
 	CLEANUP(close) int fd = -1;
 	struct stat st;
+	CLEANUP(close) int seen = see_in_place(path, &st, err);
 	mode_t mask;
 	bool unnamed;
 
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		FILE *out = fopen(path, "we");
-
-		if (!out)
-			return error_errno(err, "%s", path);
-		*ret = (struct filewriter){ .out = out, .path = xstrdup(path) };
-		return 0;
-	}
+	if (seen != -1)
+		return seen < 0 ? -1 : open_in_place(ret, seen, &st, path, err);
 	fd = open_unnamed(path);
 	unnamed = fd >= 0;
 	if (!unnamed) {
@@ -245,7 +317,8 @@ int folder_each(const char *dir, const char *suffix,
 {
 	struct dirent **entries;
 	struct seen seen = { 0 };
-	int n = scandir(dir, &entries, NULL, by_name), ret = 0;
+	CLEANUP(close) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int n = fd < 0 ? -1 : scandirat(fd, ".", &entries, NULL, by_name), ret = 0;
 
 	if (n < 0)
 		return error_errno(err, "%s", dir);

@@ -10,10 +10,14 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* Opens a regular file for reading; use it if the path may be chosen by another user. A FIFO or a
- * device is refused without being opened, because opening alone may wait for a writer or start a
- * watchdog. */
+/* Opens a regular file for reading; use it if the path may be chosen by another user. A FIFO, a
+ * device, or a file of procfs, sysfs or tracefs is refused without being opened, because opening or
+ * reading may wait for a writer, start a watchdog, or remove what is read. */
 int file_open_regular(const char *path, struct error *err);
+
+/* The same for a file in a folder of giltracer's, such as a session, which may be of another user: path
+ * may not be a link, since what is behind it may be readable to us only. */
+int file_open_member(const char *path, struct error *err);
 
 /*
  * Reads a small file (sysfs, tracefs, /proc, JSON) as terminated text; caller frees. More than max
@@ -21,8 +25,8 @@ int file_open_regular(const char *path, struct error *err);
  */
 int file_read(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err);
 
-/* The same for a path that may be chosen by another user: the file must be regular. */
-int file_read_regular(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err);
+/* The same for a file that file_open_member opens. */
+int file_read_member(char **ret, size_t *ret_len, const char *path, size_t max, struct error *err);
 
 /* Write text to an existing control file (sysctl, tracefs) in one write(2); if append, with
  * O_APPEND. */
@@ -30,8 +34,9 @@ int file_write_control(const char *path, const char *text, int append, struct er
 
 /*
  * A file that appears complete or not at all: open, write to ->out, commit; filewriter_done removes
- * what was not committed. A path that is not a regular file (/dev/stdout, a FIFO) is written in
- * place. commit reports every write error since open, for instance ENOSPC.
+ * what was not committed. A FIFO of ours that is read, and what is named in /dev or /proc
+ * (/dev/stdout, /dev/fd/63), is written in place. Devices with other names, FIFOs of other users and
+ * block devices are refused, because whoever can write a folder can put them or links to them there. commit reports every write error since open, for instance ENOSPC.
  */
 struct filewriter {
 	FILE *out;
@@ -39,6 +44,9 @@ struct filewriter {
 	char *temp; /* NULL when written in place, or while it has no name */
 	bool unnamed;
 };
+
+/* Whether the path is written in place; -1: it is refused. Opens nothing. */
+int filewriter_check(const char *path, struct error *err);
 
 int filewriter_open(struct filewriter *ret, const char *path, struct error *err);
 int filewriter_commit(struct filewriter *w, struct error *err);

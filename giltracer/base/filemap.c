@@ -155,7 +155,7 @@ static int map_file(struct filemap *ret, int fd, const char *path, size_t max, i
 
 int filemap_open(struct filemap *ret, const char *path, struct error *err)
 {
-	CLEANUP(close) int fd = file_open_regular(path, err);
+	CLEANUP(close) int fd = file_open_member(path, err);
 
 	return fd < 0 ? -1 : map_file(ret, fd, path, SIZE_MAX, MAP_PRIVATE, err);
 }

@@ -24,7 +24,7 @@ struct filemap {
 	struct filemap_guard *guard;
 };
 
-/* Map a regular file read-only. Unmap with filemap_done. An empty file has size 0 and is not an
+/* Map a file that file_open_member opens, read-only. Unmap with filemap_done. An empty file has size 0 and is not an
  * error. */
 int filemap_open(struct filemap *ret, const char *path, struct error *err);
 

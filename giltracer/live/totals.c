@@ -83,7 +83,7 @@ int totals_open(struct totals **ret, const char *path, struct error *err)
 {
 	CLEANUP(totals_close) struct totals *t = xcalloc(1, sizeof(*t));
 
-	t->fd = file_open_regular(path, err);
+	t->fd = file_open_member(path, err);
 	if (t->fd < 0)
 		return -1;
 	t->path = xstrdup(path);

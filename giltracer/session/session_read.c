@@ -368,7 +368,7 @@ int session_read(struct session **ret, const char *dir, struct error *err)
 	CLEANUP(free) char *text = NULL;
 	size_t len;
 
-	if (file_read_regular(&text, &len, path, SESSION_MAX, err) < 0)
+	if (file_read_member(&text, &len, path, SESSION_MAX, err) < 0)
 		return err->code == ENOENT
 		               ? error_set(err, ENOENT,
 		                           "%s: not a session folder (no " SESSION_FILE ")", dir)

@@ -46,6 +46,65 @@ mkdir session && mkfifo session/session.json
 exits 125 'a FIFO as session.json' timeout 20 "$GILTRACER" report session
 like "$(cat err)" 'session.json: not a regular file' 'is refused'
 
+# Files that the kernel makes when they are read, and removes what is read, look like regular files.
+if [ -e /proc/kmsg ]; then
+	rm session/session.json && ln -s /proc/kmsg session/session.json
+	exits 125 'a link to the messages of the kernel' timeout 20 "$GILTRACER" report session
+	like "$(cat err)" 'session.json: not a regular file' 'is refused'
+fi
+exits 125 'a file of procfs' timeout 20 "$GILTRACER" dump /proc/self/status
+like "$(cat err)" 'status: not a regular file' 'is refused'
+
+# A link in a session may lead to a file that only the user who reads it may read.
+cat >threads.py <<'END_PY'
+import threading
+if __name__ == "__main__":
+    thread = threading.Thread(target=sum, args=(range(100000),))
+    thread.start()
+    thread.join()
+END_PY
+ok 'a recording' by_library record -q -o linked threads.py
+ok 'its report' "$GILTRACER" report -q -o linked.html linked
+ls linked/session.json linked/gil.preload/*.log linked/gil.preload/*.gil >files
+while read -r file; do
+	mv "$file" kept && ln -s "$scratch/kept" "$file"
+	exits 125 "a link in place of ${file##*.}" "$GILTRACER" report -q -o x.html linked
+	like "$(cat err)" "$file: not a regular file" 'is not followed'
+	rm "$file" && mv kept "$file"
+done <files
+mv linked/gil.preload kept && ln -s "$scratch/kept" linked/gil.preload
+exits 125 'a link in place of a folder' "$GILTRACER" report -q -o x.html linked
+rm linked/gil.preload && mv kept linked/gil.preload
+ln -s linked/gil.preload named
+ok 'a link that the user names' "$GILTRACER" dump named
+
+# Where others can write, the name of the report may be that of a device, or of a FIFO.
+mkdir written && ln -s /dev/null written/giltracer.html
+exits 125 'a link to a device as report' env -C written "$GILTRACER" report -q ../linked
+like "$(cat err)" 'giltracer.html: neither a regular file nor a FIFO' 'is refused'
+rm written/giltracer.html && mkfifo written/giltracer.html
+exits 125 'a FIFO that nothing reads' timeout 20 env -C written "$GILTRACER" report -q ../linked
+like "$(cat err)" 'giltracer.html: no process reads this FIFO' 'is not waited for'
+exec 3<>written/giltracer.html
+timeout 20 cat <written/giltracer.html >read.html &
+ok 'a FIFO of our own that is read' env -C written "$GILTRACER" report -q ../linked 3>&-
+exec 3>&-
+wait $!
+ok 'gets the report' cmp linked.html read.html
+if [ "$(id -u)" = 0 ]; then
+	chown 65534 written/giltracer.html
+	exec 3<>written/giltracer.html
+	exits 125 'one of another user' timeout 20 env -C written "$GILTRACER" report -q ../linked 3>&-
+	like "$(cat err)" 'giltracer.html: a FIFO of another user' 'does not'
+	exec 3>&-
+else
+	skip 'needs root' 'one of another user'
+fi
+ok 'a device that is named as such' "$GILTRACER" report -q -o /dev/null linked
+ok 'what is open' "$GILTRACER" report -q -o /proc/self/fd/1 linked
+mv out stdout.html
+ok 'gets the report' cmp linked.html stdout.html
+
 # The limit of ulimit -f, in blocks of 512 bytes: the report is larger.
 rm -r session
 if has perf; then

@@ -233,7 +233,7 @@ static void test_not_opened(const char *dir)
 	   "a FIFO is made and watched");
 	ok(filemap_open(&map, path, &err) < 0 && strstr(err.text, "not a regular file"),
 	   "a FIFO is not mapped");
-	ok(file_read_regular(&text, NULL, path, 64, &err) < 0 &&
+	ok(file_read_member(&text, NULL, path, 64, &err) < 0 &&
 	           strstr(err.text, "not a regular file"),
 	   "a FIFO is not read");
 	ok(file_open_regular(path, &err) < 0 && err.code == EINVAL, "a FIFO is refused");
