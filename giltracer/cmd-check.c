@@ -32,7 +32,7 @@ struct host {
 	struct python *python;
 	struct probe_set *set;
 	struct perf_limits perf;
-	bool traceable;
+	bool traceable, library;
 };
 
 /* Prints one line, and below it how to get what is missing. */
@@ -196,7 +196,8 @@ static void check_preload(struct host *host)
 	else
 		say(OK, "preload",
 		    "GIL events by a preloaded library, without perf (--probes preload)", NULL);
-	host->traceable |= preloading.library != NULL;
+	host->library = preloading.library != NULL;
+	host->traceable |= host->library;
 	preloading_done(&preloading);
 }
 
@@ -210,8 +211,12 @@ static void check_viztracer(const struct host *host)
 		say(OK, "VizTracer", host->python->viztracer, NULL);
 		return;
 	}
+	if (host->library) {
+		say(OK, "VizTracer", "not installed: only --python-trace viztracer needs it", NULL);
+		return;
+	}
 	fix = python_viztracer_advice(host->python);
-	say(NOTE, "VizTracer", "not installed: reports have no Python functions", fix);
+	say(NOTE, "VizTracer", "not installed: reports have no Python calls", fix);
 }
 
 static void check_strays(void)

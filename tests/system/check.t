@@ -21,6 +21,8 @@ for tool in sh env; do
 done
 PATH=$scratch/bin ok 'without perf' check --python "$python"
 missing 'perf +perf is not installed' 'says so' 'apt-get install linux-perf'
+like "$(cat out)" '^ok +VizTracer +(not installed: only --python-trace viztracer needs it|[0-9])' \
+	'VizTracer is not missed, because Python calls are recorded without it'
 printf '#!/bin/sh\necho perf version 4.19.1\n' >bin/perf && chmod +x bin/perf
 PATH=$scratch/bin ok 'with an old perf' check --python "$python"
 like "$(cat out)" '^missing +perf +perf 4\.19\.1 is too old' 'says so'

@@ -37,6 +37,7 @@ running, _ = outputs.pop(4)[0]["text"], outputs.pop(3)
 assert running == "True\n", "thread states were asked for"
 shown = [o["data"]["text/html"] for o in outputs[1] if o.output_type == "display_data"]
 assert len(shown) == 1, outputs[1]
+assert re.search(r"<p>[^<]*\bspin \(", shown[0]), shown[0][:2000]
 assert "<table><tr><th>thread</th>" in shown[0] and 'sandbox="allow-scripts' in shown[0]
 page = re.search(r'<iframe srcdoc="([^"]*)"', shown[0])[1]
 assert len(page) > 50000 and "&lt;!DOCTYPE html&gt;" in page[:200], page[:200]

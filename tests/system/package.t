@@ -71,7 +71,8 @@ like "$(cat printed)" '^2 failed, 4 passed' 'the two that have to fail do'
 like "$(cat printed)" '^its threads waited [0-9.]+ s for the GIL, more than 0.05 s; most' 'one for its waiting'
 like "$(cat printed)" 'its own reason' 'one for its own reason'
 like "$(cat printed)" '=== waiting for the GIL ===' 'there is a summary'
-like "$(cat printed)" ' s  test_it.py::test_together  \(held by ' 'with who held it'
+like "$(cat printed)" ' s  test_it.py::test_together  \(held by .* in spin \(work.py:[0-9]*\)\)' \
+	'with the thread and the function that held it'
 cat >junit.py <<'END'
 import xml.etree.ElementTree as tree
 found = {c.get("name"): {p.get("name"): p.get("value") for p in c.iter("property")}
@@ -83,6 +84,7 @@ assert last["own"] == "pending 0" and int(last["gil_wait_ns"]) > 5e7, last
 assert waits["test_together"] > 1e8 > waits["test_alone"], waits
 assert waits["test_too_much"] > 5e7, waits
 assert "gil_holder" in found["test_together"], found
+assert found["test_together"]["gil_function"].startswith("spin (work.py:"), found
 END
 ok 'and properties' "$python" junit.py
 unlike "$(cat "$top_srcdir/share/package/giltracer/pytest_plugin.py")" '_pytest' 'by public means'

@@ -31,13 +31,18 @@ class Result:
         return "<table>%s</table>" % "".join(rows)
 
     def _repr_html_(self):
+        verdict = self.document["verdict"]
+        texts = [verdict[key] for key in ("because", "also", "advice") if verdict[key]]
         frame = ('<iframe srcdoc="%s" sandbox="allow-scripts allow-downloads" '
                  'style="width: 100%%; height: 40em; border: 1px solid"></iframe>')
-        return "<p><b>%s</b></p>%s%s" % (html.escape(self.document["verdict"]["headline"] or ""),
-                                         self.table(), frame % html.escape(self.page))
+        return "<p><b>%s</b></p>%s%s%s" % (html.escape(verdict["headline"] or ""),
+                                           "".join("<p>%s</p>" % html.escape(t) for t in texts),
+                                           self.table(), frame % html.escape(self.page))
 
     def __repr__(self):
-        return self.document["verdict"]["headline"] or "nothing was recorded"
+        verdict = self.document["verdict"]
+        texts = [verdict[key] for key in ("headline", "because", "also", "advice") if verdict[key]]
+        return "\n".join(texts) or "nothing was recorded"
 
 
 def _read(path):

@@ -19,7 +19,7 @@ class Spans:
     """The GIL states of this process's threads."""
 
     def __init__(self, recording):
-        self.waits, self.holds = [], []  # (start, end, tid), by start
+        self.waits, self.holds = [], []  # (start, end, tid, function at the end), by start
         self.names = {}
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "spans.csv")
@@ -36,16 +36,20 @@ class Spans:
             return
         start, tid = int(row["start_ns"]), int(row["tid"])
         self.names[tid] = row["thread"]
-        span = (start, start + int(row["duration_ns"]), tid)
+        function = row["function"]
+        if function and row["file"]:
+            function += " (%s:%s)" % (os.path.basename(row["file"]), row["line"])
+        span = (start, start + int(row["duration_ns"]), tid, function)
         if row["state"] in WAITS:
             self.waits.append(span)
         elif row["state"] == "holds the GIL":
             self.holds.append(span)
 
     def of(self, window):
-        """Return (ns that threads waited in the window, tid that held the GIL for most of that or None)."""
-        waited, held = 0, {}
-        for start, end, tid in self.waits:
+        """Return how long threads waited in the window, in ns, and which thread and which function
+        held the GIL longest meanwhile, as text; "" if that is not known."""
+        waited, held, ran = 0, {}, {}
+        for start, end, tid, _ in self.waits:
             start, end = max(start, window[0]), min(end, window[1])
             if start >= end:
                 continue
@@ -53,10 +57,14 @@ class Spans:
             at = max(0, bisect.bisect_right(self.starts, start) - 1)
             while at < len(self.holds) and self.holds[at][0] < end:
                 overlap = min(end, self.holds[at][1]) - max(start, self.holds[at][0])
-                if overlap > 0 and self.holds[at][2] != tid:
-                    held[self.holds[at][2]] = held.get(self.holds[at][2], 0) + overlap
+                _, _, holder, function = self.holds[at]
+                if overlap > 0 and holder != tid:
+                    held[holder] = held.get(holder, 0) + overlap
+                    ran[function] = ran.get(function, 0) + overlap
                 at += 1
-        return waited, max(held, key=held.get) if held else None
+        if not held:
+            return waited, "", ""
+        return waited, self.names.get(max(held, key=held.get), ""), max(ran, key=ran.get)
 
 
 def junit_file(config):
@@ -68,8 +76,12 @@ def junit_file(config):
 
 
 def properties_of(result):
-    ns, holder = result
-    return [("gil_wait_ns", str(ns))] + ([("gil_holder", holder)] if holder else [])
+    properties = zip(("gil_wait_ns", "gil_holder", "gil_function"), map(str, result))
+    return [(name, value) for name, value in properties if value]
+
+
+def held_by(holder, function):
+    return holder + (" in " + function if function else "")
 
 
 class Junit:
@@ -110,7 +122,7 @@ class Plugin:
         self.junit = junit
         self.recording = None
         self.pending = []  # (item, window)
-        self.results = {}  # nodeid -> (ns, holder's name)
+        self.results = {}  # nodeid -> (ns, holder's name, function)
         self.trouble = None
 
     def wanted(self, item):
@@ -159,18 +171,17 @@ class Plugin:
         finally:
             recording.close()
         for item, window in pending:
-            ns, holder = spans.of(window)
-            self.results[item.nodeid] = ns, spans.names.get(holder)
+            self.results[item.nodeid] = spans.of(window)
 
     def judge(self, item, mark, outcome):
         self.finish()
         item.user_properties.extend(properties_of(self.results[item.nodeid]))
-        ns, holder = self.results[item.nodeid]
+        ns, holder, function = self.results[item.nodeid]
         most = mark.kwargs["max"] if "max" in mark.kwargs else mark.args[0]
         if ns > most * 1e9 and outcome.excinfo is None:
             outcome.force_exception(pytest.fail.Exception(
                 "its threads waited %.3f s for the GIL, more than %g s%s" %
-                (ns / 1e9, most, "; most of it while %s held it" % holder if holder else ""),
+                (ns / 1e9, most, "; most of it while %s held it" % held_by(holder, function) if holder else ""),
                 pytrace=False))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -189,9 +200,9 @@ class Plugin:
         if self.trouble:
             terminalreporter.line("giltracer: " + self.trouble)
         worst = sorted(self.results.items(), key=lambda r: -r[1][0])[:SHOWN]
-        for nodeid, (ns, holder) in worst:
+        for nodeid, (ns, holder, function) in worst:
             terminalreporter.line("%9.3f s  %s%s" % (
-                ns / 1e9, nodeid, "  (held by %s)" % holder if holder else ""))
+                ns / 1e9, nodeid, "  (held by %s)" % held_by(holder, function) if holder else ""))
 
 
 def pytest_addoption(parser):
