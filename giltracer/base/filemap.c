@@ -19,11 +19,13 @@
 
 /**
  * A mapping, for the signal handler.
+ * @protection: as for mmap
  * @cut: its file became shorter, or could not be read
  */
 struct filemap_guard {
 	const uint8_t *data;
 	size_t size;
+	int protection;
 	char *path;
 	atomic_bool cut;
 	struct filemap_guard *previous, *next;
@@ -61,16 +63,18 @@ static bool replace(const void *address)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)address & ~(page - 1);
 	size_t size = page;
+	int protection = PROT_READ;
 	struct filemap_guard *g;
 
 	lock();
 	g = find(at);
 	if (g) {
 		size = (uintptr_t)g->data + g->size - at;
+		protection = g->protection;
 		atomic_store(&g->cut, true);
 	}
 	unlock();
-	return mmap((void *)at, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+	return mmap((void *)at, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
 	       MAP_FAILED;
 }
 
@@ -102,13 +106,15 @@ void filemap_guard_all(void)
 
 /* ---- mappings */
 
-static struct filemap_guard *guard_new(const uint8_t *data, size_t size, const char *path)
+static struct filemap_guard *guard_new(const uint8_t *data, size_t size, int protection,
+                                       const char *path)
 {
 	struct filemap_guard *g = xcalloc(1, sizeof(*g));
 
 	filemap_guard_all();
 	g->data = data;
 	g->size = size;
+	g->protection = protection;
 	g->path = xstrdup(path);
 	lock();
 	g->next = guards;
@@ -132,8 +138,8 @@ static void guard_free(struct filemap_guard *g)
 	free(g);
 }
 
-static int map_file(struct filemap *ret, int fd, const char *path, size_t max, int flags,
-                    struct error *err)
+static int map_file(struct filemap *ret, int fd, const char *path, size_t max, int protection,
+                    int flags, struct error *err)
 {
 	struct stat st;
 	size_t size;
@@ -146,10 +152,12 @@ static int map_file(struct filemap *ret, int fd, const char *path, size_t max, i
 		*ret = (struct filemap){ 0 };
 		return 0;
 	}
-	data = mmap(NULL, size, PROT_READ, flags, fd, 0);
+	data = mmap(NULL, size, protection, flags, fd, 0);
 	if (data == MAP_FAILED)
 		return error_errno(err, "%s: mmap", path);
-	*ret = (struct filemap){ .data = data, .size = size, .guard = guard_new(data, size, path) };
+	*ret = (struct filemap){ .data = data,
+		                 .size = size,
+		                 .guard = guard_new(data, size, protection, path) };
 	return 0;
 }
 
@@ -157,12 +165,17 @@ int filemap_open(struct filemap *ret, const char *path, struct error *err)
 {
 	CLEANUP(close) int fd = file_open_member(path, err);
 
-	return fd < 0 ? -1 : map_file(ret, fd, path, SIZE_MAX, MAP_PRIVATE, err);
+	return fd < 0 ? -1 : map_file(ret, fd, path, SIZE_MAX, PROT_READ, MAP_PRIVATE, err);
 }
 
 int filemap_open_fd(struct filemap *ret, int fd, const char *path, size_t max, struct error *err)
 {
-	return map_file(ret, fd, path, max, MAP_SHARED, err);
+	return map_file(ret, fd, path, max, PROT_READ, MAP_SHARED, err);
+}
+
+int filemap_open_copy(struct filemap *ret, int fd, const char *path, struct error *err)
+{
+	return map_file(ret, fd, path, SIZE_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE, err);
 }
 
 void filemap_done(struct filemap *map)

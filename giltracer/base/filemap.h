@@ -31,6 +31,9 @@ int filemap_open(struct filemap *ret, const char *path, struct error *err);
 /* The same for a file that is open, of at most max bytes. Changes by its writers are seen. */
 int filemap_open_fd(struct filemap *ret, int fd, const char *path, size_t max, struct error *err);
 
+/* The same for a library that writes to the memory, which does not change the file. */
+int filemap_open_copy(struct filemap *ret, int fd, const char *path, struct error *err);
+
 void filemap_done(struct filemap *map);
 
 /* Whether some of the bytes that were read are zeros that are not in the file. */

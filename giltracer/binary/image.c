@@ -72,7 +72,8 @@ int image_open(struct image *ret, const char *path, struct error *err)
 		return -1;
 	if (fstat(fd, &st) < 0)
 		return error_errno(err, "%s", path);
-	if (filemap_open_fd(&image.map, fd, path, SIZE_MAX, err) < 0)
+	/* libelf notes in the section headers that it has decompressed a section. */
+	if (filemap_open_copy(&image.map, fd, path, err) < 0)
 		return -1;
 	elf_version(EV_CURRENT);
 	image.path = xstrdup(path);

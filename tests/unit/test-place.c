@@ -102,7 +102,8 @@ static void test_all(void)
 	if (ok(built_write("x.c", source) && built_write("3.12.yaml", definition) &&
 	               RUN("cc", "-g", "-O1", "-shared", "-fPIC", "-Wl,--build-id=sha1", "-o",
 	                   "x.so", "x.c", "-lpthread") &&
-	               RUN("objcopy", "--only-keep-debug", "x.so", "x.debug") &&
+	               RUN("objcopy", "--only-keep-debug", "--compress-debug-sections", "x.so",
+	                   "x.debug") &&
 	               RUN("objcopy", "--strip-all", "--add-gnu-debuglink=x.debug", "x.so",
 	                   "with.so") &&
 	               RUN("objcopy", "--strip-debug", "x.so", "without.so"),
