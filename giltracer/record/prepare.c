@@ -307,14 +307,14 @@ static void without_uprobes(struct job *job, const struct error *err)
 
 	if (prepare_joining(job, &why) == 0) {
 		log_info("GIL events by a library that the program loads (--probes preload), "
-		         "because uprobes are not permitted: %s",
+		         "because uprobes cannot be used: %s",
 		         err->text);
 		return;
 	}
 	log_debug("no library: %s", why.text);
 	job->events.samples_only = true;
-	log_info("samples of the stacks instead of GIL events, because uprobes are not "
-	         "permitted: %s",
+	log_info("samples of the stacks instead of GIL events, because uprobes cannot be "
+	         "used: %s",
 	         err->text);
 }
 
@@ -336,8 +336,8 @@ static int without_perf(struct job *job, struct error *err)
 	if (preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
 		return -1;
 	find_beside(job);
-	log_info("GIL events by a preloaded library (--probes preload), because uprobes are not "
-	         "permitted: %s",
+	log_info("GIL events by a preloaded library (--probes preload), because uprobes cannot be "
+	         "used: %s",
 	         err->text);
 	return 0;
 }
@@ -445,10 +445,12 @@ static int place_probes(struct job *job, struct error *err)
 	    perf_try_event(job->events.probes->group, job->events.probes->probes.v[0].event, err) ==
 	            0)
 		return 0;
-	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
+	if (err->code == EINTR)
 		return -1;
 	if (without_perf(job, err) == 0)
 		return 0;
+	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
+		return -1;
 	return denied(true, " (--no-gil-detect works without probes)", err);
 }
 

@@ -93,12 +93,35 @@ begin
 lib=$("$GILTRACER" probes --python "$python" --json |
 	python3 -c 'import json, sys; print(json.load(sys.stdin)["file"])')
 cp "$lib" new && mv new "$lib" && chmod 755 "$lib"
-exits 125 'an interpreter replaced while it is recorded' record -o quick.html quick.py
+exits 125 'an interpreter replaced while it is recorded' record --probes uprobes -o quick.html quick.py
 like "$(cat err)" 'another build of .* in use by another giltracer' 'is not probed by the old places'
+ok 'but is recorded' "$GILTRACER" --python-trace none --python "$python" -o quick.html quick.py
+like "$(cat err)" 'by a preloaded library .* because uprobes cannot be used: .*another build' 'by the library'
 finish
 is "$finished" 3 'the recording is not disturbed'
 ok 'and later it can be recorded' record -o quick.html quick.py
 is "$(probes_in "$probes")" 0 'without a probe left'
+
+# Members of a group could read the records of earlier versions, and hold a lock on one for ever.
+GILTRACER_RUNDIR=$scratch/run
+export GILTRACER_RUNDIR
+mkdir run
+record=run/$(group_of "$python")
+echo "setup 1 2 $lib" >"$record" && chmod 644 "$record"
+mkfifo held
+# shellcheck disable=SC2016 # the inner shell's
+sh -c 'exec 9<"$1" && flock 9 && echo >held && exec tail -f /dev/null' - "$record" &
+holder=$!
+at_exit "kill $holder 2>/dev/null"
+read -r _ <held
+ok 'a record that somebody else has locked' timeout 10 "$GILTRACER" --python-trace none --python "$python" \
+	--json quick.json -o quick.html quick.py
+like "$(cat err)" 'by a preloaded library' 'neither delays a recording nor makes it fail'
+is "$(json quick.json 'all(t["holds"] for t in d["threads"])')" True 'which is complete'
+kill $holder
+wait $holder 2>/dev/null || :
+ok 'afterwards' record -o quick.html quick.py
+is "$(find run -perm /077 ! -type d)" '' 'no other user can read a record'
 
 rm -rf "$scratch/venv"
 leaves_nothing
