@@ -125,6 +125,20 @@ by_library() {
 	esac
 }
 
+# for_all_users: from now on, $GILTRACER is a copy in the scratch folder, which ordinary users can execute:
+# the build folder may be in a home that they cannot enter.
+for_all_users() {
+	chmod 755 "$scratch"
+	mkdir -p "$scratch/all/bin" "$scratch/all/lib/giltracer" "$scratch/all/share/giltracer" || exit 99
+	cp "$GILTRACER" "$scratch/all/bin/"
+	cp "$top_builddir/giltracer/preload/libgiltracer-preload.so" "$scratch/all/lib/giltracer/"
+	cp -R "$top_srcdir/probes" "$top_srcdir/share/python" "$scratch/all/share/giltracer/"
+	mkdir "$scratch/all/share/giltracer/report"
+	cp "$top_builddir/share/report/page.html" "$scratch/all/share/giltracer/report/"
+	chmod -R a+rX "$scratch/all"
+	GILTRACER=$scratch/all/bin/giltracer
+}
+
 show_output() {
 	for tap_file in out err; do
 		if [ -s "$scratch/$tap_file" ]; then

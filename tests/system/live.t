@@ -62,6 +62,7 @@ python3 "$top_srcdir/tests/system/stacks-live.py" "$GILTRACER" $pid $tids 1 >/de
 ok 'text, for people' "$GILTRACER" stacks -p $pid
 like "$(cat out)" "thread ${tids%% *} .*: holds the GIL" '  says who holds the GIL'
 if has root; then
+	for_all_users
 	refuses "another user's program" "process $pid belongs to another user" $pid \
 		setpriv --reuid=65534 --regid=65534 --clear-groups env -C /tmp TMPDIR=/tmp
 fi

@@ -91,6 +91,7 @@ like "$(cat err)" 'start it with giltracer --metrics, or give --listen, to watch
 	'there is nothing to print yet'
 exits 125 'gil_kept' "$GILTRACER" metrics -p "$hog" --listen :0 --record-when 'gil_kept>5% for 5s'
 like "$(cat err)" 'gil_kept is known only' 'is no condition for it'
+for_all_users
 exits 125 'an ordinary user' nobody /usr/bin/python3 -c 'import os, subprocess, sys
 sys.exit(subprocess.call([sys.argv[1], "metrics", "-p", str(os.getpid()), "--listen", ":0"]))' "$GILTRACER"
 like "$(cat err)" 'start it with giltracer --metrics, or run this as root, to watch' 'learns both ways'

@@ -252,7 +252,7 @@ if perf record -q --no-bpf-event -o probe.data -e dummy:u --switch-events true 2
 	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
 	mkdir states
 	chmod 777 states
-	chmod 755 .
+	for_all_users
 	ok 'an ordinary user with perf' as_nobody "$GILTRACER" record -q --probes preload \
 		--python /usr/bin/python3 --python-trace none -o states/here spin.py
 	ok '  has a report' "$GILTRACER" report -q --json states.json -o states.html states/here
