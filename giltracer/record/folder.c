@@ -22,6 +22,7 @@ static const char *const SESSION_FILES[] = {
 	"gil.perf.data.old",
 	"gil.viztracer.json",
 	"gil.codes",
+	"gil.codes.part",
 	"gil.children",
 	"gil.samples",
 	RECORD_PRELOAD,

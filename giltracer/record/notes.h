@@ -53,6 +53,18 @@
 #define NOTE_NOT_STARTED                                                  \
 	"the program ended before tracing started: nothing was recorded " \
 	"(--trace-imports traces from the first line)"
+#define NOTE_CLOSED                                                                       \
+	"the program closed giltracer's file descriptor (%d): what it does when it ends " \
+	"is recorded, too"
+#define NOTE_CLOSED_EARLY                                                                 \
+	"the program closed giltracer's file descriptor (%d) before tracing started: it " \
+	"is recorded from then on"
+#define NOTE_EXECUTED                                                                   \
+	"the program executed another one in the same process: both are recorded, the " \
+	"second one to its end"
+#define NOTE_EXECUTED_EARLY                                                              \
+	"the program executed another one before tracing started: that one is recorded " \
+	"from its start"
 #define NOTE_NOT_LOADED "the program did not run: Python could not load it"
 #define NOTE_NOT_FINISHED                                                                \
 	"the program ended without finishing (by a signal, os._exit or exec): its last " \

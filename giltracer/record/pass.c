@@ -28,8 +28,9 @@
 #include "record/probe_verify.h"
 #include "record/group_signals.h"
 
-/* The number of our socket in the program: high, because programs rely on low numbers. */
-#define CHANNEL_FD 1000
+/* The number of our socket in the program: high, because programs rely on low numbers, and close
+ * the first thousands without looking. */
+#define CHANNEL_FD 5000
 
 /* Longest message of share/python/program.py. */
 #define MESSAGE_MAX 4096
@@ -42,6 +43,7 @@ struct pass {
 	struct recorders recorders;
 	struct group_signals group;
 	int channel; /* our end; -1 when the program has closed its own */
+	FILE *codes; /* of the list that comes by the channel; NULL: its file is the program's */
 	char *failure;
 };
 
@@ -54,7 +56,7 @@ static void set_once(char **where, const char *text)
 
 /* ---- the program */
 
-static int channel_number(void)
+int pass_channel_number(void)
 {
 	struct rlimit limit;
 
@@ -111,7 +113,7 @@ static size_t program_fds(const struct pass_plan *plan, int channel, int number,
 static int program_prepare(struct pass *pass, struct error *err)
 {
 	const struct pass_plan *plan = pass->plan;
-	int number = channel_number();
+	int number = pass_channel_number();
 	CLEANUP(free) char *fd = xasprintf("%d", number);
 	CLEANUP(free) char *entries = xasprintf("%u", plan->python_trace_entries);
 	CLEANUP(free) const char **argv = program_argv(plan, fd, entries);
@@ -235,6 +237,21 @@ static bool starts_sampling(struct pass *pass)
 	return false;
 }
 
+/* The program may no longer open a file, so the list of its code objects comes in parts. */
+static void take_code(struct pass *pass, const char *part, size_t size)
+{
+	if (!pass->codes && pass->plan->codes)
+		pass->codes = fopen(pass->plan->codes, "we");
+	if (pass->codes)
+		fwrite(part, size, 1, pass->codes);
+}
+
+/* All parts were received, or the program has written the file itself. */
+static void finish_codes(struct pass *pass)
+{
+	pass->result->codes = !pass->codes || (fflush(pass->codes) == 0 && !ferror(pass->codes));
+}
+
 static void handle_message(struct pass *pass, const char *message)
 {
 	struct pass_result *result = pass->result;
@@ -263,7 +280,7 @@ static void handle_message(struct pass *pass, const char *message)
 	} else if ((arg = argument(message, "trace"))) {
 		set_once(&result->trace, arg);
 	} else if (!strcmp(message, "codes")) {
-		result->codes = true;
+		finish_codes(pass);
 	} else if (!strcmp(message, "unloaded")) {
 		result->unloaded = true;
 	} else if ((arg = argument(message, "thread"))) {
@@ -277,6 +294,44 @@ static void handle_message(struct pass *pass, const char *message)
 	}
 }
 
+/* What has become of our part of the program, whose end of the channel is closed. A process that
+ * is ending has no command line any more. */
+static enum pass_channel closed_by(const struct pass *pass)
+{
+	CLEANUP(free)
+	char *path = xasprintf("/proc/%d/cmdline", (int)pass->program.pid);
+	CLEANUP(fclose) FILE *file = fopen(path, "re");
+	CLEANUP(free) char *word = NULL;
+	size_t alloc = 0;
+	bool any = false;
+
+	while (file && getdelim(&word, &alloc, '\0', file) > 0) {
+		any = true;
+		if (!strcmp(word, pass->plan->bootstrap))
+			return PASS_CHANNEL_CLOSED;
+	}
+	return any ? PASS_CHANNEL_EXECUTED : PASS_CHANNEL_OPEN;
+}
+
+/* The program cannot say any more when tracing should start, so it starts now. */
+static void start_without_program(struct pass *pass)
+{
+	if (pass->result->start_ns || pass->result->limit_note)
+		return;
+	recorders_command(&pass->recorders, "enable", &pass->result->perf_note);
+	if (!starts_sampling(pass))
+		return;
+	pass->result->start_ns = clock_now_ns();
+}
+
+static void channel_closed(struct pass *pass)
+{
+	close(take_fd(&pass->channel));
+	pass->result->channel = closed_by(pass);
+	if (pass->result->channel != PASS_CHANNEL_OPEN && !pass->result->unloaded)
+		start_without_program(pass);
+}
+
 /* Returns false if there is nothing to read at present. */
 static bool read_message(struct pass *pass)
 {
@@ -286,6 +341,10 @@ static bool read_message(struct pass *pass)
 	if (pass->channel < 0)
 		return false;
 	n = recv(pass->channel, buf, MESSAGE_MAX, MSG_DONTWAIT);
+	if (n > 5 && !memcmp(buf, "code ", 5)) {
+		take_code(pass, buf + 5, (size_t)n - 5);
+		return true;
+	}
 	if (n > 0) {
 		buf[n] = '\0';
 		handle_message(pass, buf);
@@ -296,7 +355,7 @@ static bool read_message(struct pass *pass)
 	if (n < 0 && (errno == ECONNRESET || errno == EINTR))
 		return true;
 	if (n == 0 || errno != EAGAIN)
-		close(take_fd(&pass->channel));
+		channel_closed(pass);
 	return false;
 }
 
@@ -435,6 +494,9 @@ static int run(struct pass *pass, struct error *err)
 	/* The kernel accounts stolen time at each CPU's tick, so the last of it may be missing. */
 	pass->result->stolen_ns = steal_time_since(pass->result->stolen_ns);
 	thread_names_read(&pass->result->named, pass->plan->children);
+	/* The program renames the file when it is complete, but may be unable to say so. */
+	if (pass->plan->codes && !pass->codes && access(pass->plan->codes, F_OK) == 0)
+		pass->result->codes = true;
 	if (pass->failure)
 		return error_set(err, EINVAL, "%s", pass->failure);
 	return 0;
@@ -461,6 +523,8 @@ int pass_run(const struct pass_plan *plan, const struct signals *signals, struct
 	group_signals_done(&pass.group);
 	if (pass.channel >= 0)
 		close(pass.channel);
+	if (pass.codes)
+		fclose(pass.codes);
 	free(pass.failure);
 	if (failed < 0)
 		pass_result_done(ret);

@@ -61,6 +61,13 @@ struct pass_plan {
 	void (*on_limit)(const char *why);
 };
 
+/* The socket by which our part of the program tells when tracing starts and ends. */
+enum pass_channel {
+	PASS_CHANNEL_OPEN,     /* until the program ended */
+	PASS_CHANNEL_CLOSED,   /* the program has closed it */
+	PASS_CHANNEL_EXECUTED, /* the process executes another program */
+};
+
 /**
  * The result. Strings are owned.
  * @status: of the program, as from waitpid
@@ -75,6 +82,7 @@ struct pass_plan {
  * @stopped: the program was stopped for a while, and continued
  * @codes: the list of code objects is complete
  * @unloaded: Python could not load the program, and has printed why
+ * @channel: what closed it; if tracing had not started, it started then
  * @gil: the state of the GIL when tracing started, as the program reported it
  * @named: the names of the program's threads
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
@@ -90,6 +98,7 @@ struct pass_result {
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[RECORDERS_MAX];
 	bool interrupted, stopped, codes, late_tasks, unloaded;
+	enum pass_channel channel;
 	enum session_gil gil;
 	struct thread_names named;
 	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;
@@ -104,6 +113,9 @@ struct pass_result {
  */
 int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
              struct error *err);
+
+/* The number of the channel in the program. */
+int pass_channel_number(void);
 
 void pass_result_done(struct pass_result *result);
 

@@ -250,6 +250,19 @@ static void note_unwritten(struct job *job, const struct preloading *preloading)
 			note(job, "unwritten", texts[i]);
 }
 
+static void note_channel(struct job *job, const struct pass_result *result)
+{
+	bool early = !result->start_tid;
+	CLEANUP(free) char *text = NULL;
+
+	if (result->channel == PASS_CHANNEL_EXECUTED) {
+		note(job, "executed", early ? NOTE_EXECUTED_EARLY : NOTE_EXECUTED);
+		return;
+	}
+	text = xasprintf(early ? NOTE_CLOSED_EARLY : NOTE_CLOSED, pass_channel_number());
+	note(job, "closed", text);
+}
+
 static void note_result(struct job *job, const struct pass_plan *plan, struct pass_result *result)
 {
 	for (size_t i = 0; i < plan->perf_count; i++)
@@ -278,6 +291,8 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		note(job, "entry", result->entry_note);
 	else if (result->unloaded)
 		session_add_note(job->session, "not-loaded", 1, NOTE_NOT_LOADED);
+	else if (result->channel != PASS_CHANNEL_OPEN && !result->stop_ns)
+		note_channel(job, result);
 	else if (!result->start_ns)
 		note(job, "not-started", NOTE_NOT_STARTED);
 	else if (!result->stop_ns)

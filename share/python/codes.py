@@ -68,13 +68,10 @@ def describe(code, ours):
                      pack('<I', len(table)), table))
 
 
-def write(path, more=(), ours=()):
-    """Write all code objects to path, without names if their file is one of ours. more: code objects
-    that do not belong to a function."""
+def listed(more=(), ours=()):
+    """The list of all code objects, without names if their file is one of ours. more: code objects that
+    do not belong to a function."""
     codes = reachable_codes(sys._current_frames().values(), more)
     base = CODE.__basicsize__ if sys.version_info >= (3, 11) else 0
-    with open(path, 'wb') as out:
-        out.write(b'GTCODES1' + pack('<BBHIQ', sys.version_info[0], sys.version_info[1], 0, base,
-                                     len(codes)))
-        for code in codes:
-            out.write(describe(code, ours))
+    head = b'GTCODES1' + pack('<BBHIQ', sys.version_info[0], sys.version_info[1], 0, base, len(codes))
+    return head + b''.join(describe(code, ours) for code in codes)

@@ -24,7 +24,8 @@ Messages, one packet each; > is sent by this file:
     > gil STATE          the GIL of a free-threaded interpreter is off, on or forced
     > stop NS            tracing should end       < ok         perf has stopped
     > trace VERSION      VizTracer's trace is complete in its file
-    > codes              the list of code objects is complete in its file
+    > code BYTES         the next part of the list of code objects, if its file cannot be opened
+    > codes              that was all
     > thread TID NAME    the program's name of a thread
     > note TEXT          why the Python-side trace is not complete
     > unloaded           the program's main module could not be compiled or found: it did not run
@@ -65,16 +66,23 @@ class Channel:
     def identity(self):
         return file_identity(self.fd)
 
+    def is_ours(self):
+        """False in a forked child."""
+        return os.getpid() == self.pid
+
     def usable(self):
         """False in a forked child, and if the program closed the descriptor."""
         try:
-            return os.getpid() == self.pid and self.identity() == self.inode
+            return self.is_ours() and self.identity() == self.inode
         except OSError:
             return False
 
     def send(self, text):
+        return self.send_bytes(text.encode('utf-8', 'replace')[:4096])
+
+    def send_bytes(self, data):
         try:
-            return self.usable() and os.write(self.fd, text.encode('utf-8', 'replace')[:4096]) > 0
+            return self.usable() and os.write(self.fd, data) > 0
         except OSError:
             return False
 
@@ -328,11 +336,11 @@ class ThreadNames:
         self.names = {}
         self.threading = None
         self.path = path
-        self.main = [b'']  # a forked child's line for its main thread, until it is written
+        self.main = [b'']  # the line for the main thread, until it is written
 
-    def in_child(self):
-        """Prepare the line of the child's main thread, which is the one that forked. The line is
-        written when the first thread starts, since the child may still execute another program."""
+    def prepare_main(self):
+        """Prepare the line of the main thread; of a child, that is the thread that forked. The line is
+        written when the first thread starts, since a child may still execute another program."""
         try:
             name = sys.modules['threading']._main_thread._name.encode('utf-8', 'replace')[:200]
             self.main[0] = b'%d %d %s\n' % (os.getpid(), os.getpid(), name.replace(b'\n', b' '))
@@ -386,8 +394,9 @@ class ThreadNames:
                 shown['co_qualname'] = code.co_qualname
             watching.__code__ = watching.__code__.replace(**shown)
         setattr(thread, method, watching)
+        self.prepare_main()
         if hasattr(os, 'register_at_fork'):
-            os.register_at_fork(after_in_child=self.in_child)
+            os.register_at_fork(after_in_child=self.prepare_main)
 
     def send(self, channel):
         self.note_living()
@@ -427,17 +436,31 @@ class ThreadingHook(ImportHook):
 
 # ---- when tracing starts and stops
 
-def write_codes(path, program, channel):
-    """Write the list of code objects, which gives the addresses that the probes recorded their meaning.
+class Codes:
+    """The list of code objects, which gives the addresses that the probes recorded their meaning.
     Without it, functions have names, but no lines."""
-    space = {'__name__': 'giltracer.codes', '__builtins__': __builtins__}
-    try:
+
+    def __init__(self, path):
+        self.path = path
+        # Read before the program can change its root folder or become another user.
         with open(CODES, 'rb') as f:
-            exec(compile(f.read(), CODES, 'exec', 0, True), space)
-        space['write'](path, program, OURS)
-        channel.send('codes')
-    except Exception:
-        pass
+            self.source = f.read()
+
+    def write(self, program, channel):
+        space = {'__name__': 'giltracer.codes', '__builtins__': __builtins__}
+        try:
+            exec(compile(self.source, CODES, 'exec', 0, True), space)
+            data = space['listed'](program, OURS)
+            try:
+                with open(self.path + '.part', 'wb') as f:
+                    f.write(data)
+                os.rename(self.path + '.part', self.path)
+            except OSError:
+                for at in range(0, len(data), 4000):
+                    channel.send_bytes(b'code ' + data[at:at + 4000])
+                channel.send('codes')
+        except Exception:
+            pass
 
 
 def gil_state():
@@ -456,7 +479,7 @@ class Tracing:
     def __init__(self, channel, trace, codes, children):
         self.channel = channel
         self.trace = trace
-        self.codes = codes
+        self.codes = None if codes == '-' else Codes(codes)
         self.program = []  # the code of the program's own module
         self.lock = _thread.allocate_lock()
         self.begun = False
@@ -471,7 +494,7 @@ class Tracing:
                 return
             self.begun = True
         self.forget_hook()
-        if not self.channel.usable():
+        if not self.channel.is_ours():
             return
         self.names.watch()
         if self.channel.ask('start %d' % native_id()):
@@ -483,7 +506,7 @@ class Tracing:
         self.trace.start()
 
     def stop(self):
-        if not self.begun or not self.channel.usable():
+        if not self.begun or not self.channel.is_ours():
             return
         for step in (self.say_stop, self.trace.save, self.say_names, self.say_codes):
             try:
@@ -501,8 +524,8 @@ class Tracing:
         self.names.send(self.channel)
 
     def say_codes(self):
-        if self.codes != '-':
-            write_codes(self.codes, self.program, self.channel)
+        if self.codes:
+            self.codes.write(self.program, self.channel)
 
     def install_hook(self):
         import builtins

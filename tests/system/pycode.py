@@ -49,7 +49,8 @@ def lines_of(code):
 
 def main(folder):
     kept = list(codes.reachable_codes(sys._current_frames().values()))
-    codes.write(folder + '/list')
+    with open(folder + '/list', 'wb') as f:
+        f.write(codes.listed())
     base = codes.CODE.__basicsize__ if sys.version_info >= (3, 11) else 0
     step = 1 if sys.version_info[:2] == (3, 10) else 2
     with open(folder + '/ask', 'w') as ask, open(folder + '/want', 'wb') as want:
