@@ -23,7 +23,8 @@ struct deadline {
  * @changed: the list is no longer empty, or the thread is to end
  */
 struct deadlines {
-	uint64_t after_ns;
+	struct deadlines_limits limits;
+	unsigned n;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
@@ -33,7 +34,7 @@ struct deadlines {
 
 static void put_last(struct deadlines *d, struct deadline *one)
 {
-	one->at_ns = clock_now_ns() + d->after_ns;
+	one->at_ns = clock_now_ns() + d->limits.after_ns;
 	one->next = NULL;
 	one->before = d->last;
 	if (d->last)
@@ -41,6 +42,7 @@ static void put_last(struct deadlines *d, struct deadline *one)
 	else
 		d->first = one;
 	d->last = one;
+	d->n++;
 }
 
 static void take_out(struct deadlines *d, struct deadline *one)
@@ -53,6 +55,14 @@ static void take_out(struct deadlines *d, struct deadline *one)
 		one->next->before = one->before;
 	else
 		d->last = one->before;
+	d->n--;
+}
+
+static uint64_t due_ns(const struct deadlines *d)
+{
+	bool full = d->n >= d->limits.most;
+
+	return full ? d->first->at_ns - d->limits.after_ns + d->limits.full_ns : d->first->at_ns;
 }
 
 static void *watch(void *data)
@@ -62,13 +72,14 @@ static void *watch(void *data)
 	pthread_mutex_lock(&d->lock);
 	while (!d->ending) {
 		struct deadline *one = d->first;
+		uint64_t until_ns = one ? due_ns(d) : 0;
 		struct timespec until;
 
 		if (!one) {
 			pthread_cond_wait(&d->changed, &d->lock);
-		} else if (one->at_ns > clock_now_ns()) {
-			until = (struct timespec){ (time_t)(one->at_ns / NS_PER_SECOND),
-				                   (long)(one->at_ns % NS_PER_SECOND) };
+		} else if (until_ns > clock_now_ns()) {
+			until = (struct timespec){ (time_t)(until_ns / NS_PER_SECOND),
+				                   (long)(until_ns % NS_PER_SECOND) };
 			pthread_cond_timedwait(&d->changed, &d->lock, &until);
 		} else {
 			shutdown(one->socket, SHUT_RDWR);
@@ -80,12 +91,12 @@ static void *watch(void *data)
 	return NULL;
 }
 
-struct deadlines *deadlines_new(uint64_t after_ns)
+struct deadlines *deadlines_new(const struct deadlines_limits *limits)
 {
 	struct deadlines *d = xcalloc(1, sizeof(*d));
 	pthread_condattr_t monotonic;
 
-	d->after_ns = after_ns;
+	d->limits = *limits;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -16,10 +16,11 @@
 #include "metrics/deadline.h"
 #include "metrics/exposition.h"
 
-/* Further connections wait in the backlog until others are done, which takes at most SECONDS
- * each. */
+/* Further connections wait in the backlog until others are done, which takes at most SECONDS, or
+ * FULL_NS while others wait. */
 #define CONNECTIONS 200
 #define SECONDS     5
+#define FULL_NS     (250 * NS_PER_MS)
 #define HEADERS_MAX 16384
 
 /* A request this soon after another one gets the same answer. */
@@ -182,11 +183,12 @@ static void quiet(void *data, const char *format, va_list args)
 int server_start(struct server **ret, struct listener *listener, struct watch *watch,
                  struct error *err)
 {
+	const struct deadlines_limits limits = { SECONDS * NS_PER_SECOND, CONNECTIONS, FULL_NS };
 	CLEANUP(server_stop) struct server *server = xcalloc(1, sizeof(*server));
 
 	server->watch = watch;
 	server->compressor = libdeflate_alloc_compressor(LEVEL);
-	server->deadlines = deadlines_new(SECONDS * NS_PER_SECOND);
+	server->deadlines = deadlines_new(&limits);
 	if (!server->compressor || !server->deadlines)
 		return error_set(err, ENOMEM, "no memory to serve metrics");
 	/* The first reading is what later ones are compared with. */

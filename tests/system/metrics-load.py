@@ -2,6 +2,7 @@
 """metrics-load.py URL: many and slow clients of a metrics server; prints what each lot got.
 
  parallel: answers to 1,000 scrapes that were asked for before any of them was read
+ crowd: the answer while 600 clients send a byte now and then, and come again when they are dropped
  idle: an answer while 400 connections say nothing
  slow: a client that sends a byte now and then is dropped before its request is complete
  deaf: one that never reads what it asks for, again and again, is dropped
@@ -12,6 +13,7 @@ import resource
 import select
 import socket
 import sys
+import threading
 import time
 import urllib.parse
 
@@ -58,6 +60,39 @@ def idle():
     return answer
 
 
+def crowd():
+    connections = []
+    answered = threading.Event()
+
+    def attack():
+        while True:
+            while len(connections) < 600:
+                connections.append(socket.create_connection(address))
+                connections[-1].sendall(b'GET /metrics HTTP/1.1\r\nX: ')
+            crowded.set()
+            if answered.wait(0.2):
+                return
+            for connection in connections[:]:
+                try:
+                    connection.sendall(b'x')
+                except OSError:
+                    connections.remove(connection)
+                    connection.close()
+
+    crowded = threading.Event()
+    attacker = threading.Thread(target=attack)
+    attacker.start()
+    crowded.wait()
+    start = time.monotonic()
+    answer = whole(scrape())
+    seconds = time.monotonic() - start
+    answered.set()
+    attacker.join()
+    for connection in connections:
+        connection.close()
+    return 'in time' if answer and seconds < 5 else '%s after %.1f s' % (answer, seconds)
+
+
 def slow():
     with socket.create_connection(address) as connection:
         connection.sendall(b'GET /metrics HTTP/1.1\r\nX: ')
@@ -96,8 +131,10 @@ def large():
 
 
 print('parallel: %s' % parallel())
+print('crowd: %s' % crowd())
+print('idle: %s' % idle())
 with concurrent.futures.ThreadPoolExecutor() as together:
-    running = {test.__name__: together.submit(test) for test in (idle, slow, deaf, large)}
+    running = {test.__name__: together.submit(test) for test in (slow, deaf, large)}
     for name, result in running.items():
         print('%s: %s' % (name, result.result()))
 print('after all: %s' % whole(scrape()))

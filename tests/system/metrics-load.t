@@ -14,6 +14,7 @@ read -r _ _ url <&4
 cat <&4 >log 3>&- &
 timeout 120 "$tap_python" "$top_srcdir/tests/system/metrics-load.py" "$url" >got 2>&1
 like "$(cat got)" '^parallel: 1000$' '1,000 scrapes at a time are all answered'
+like "$(cat got)" '^crowd: in time$' 'many slow clients keep nobody waiting'
 like "$(cat got)" '^idle: True$' 'connections that say nothing keep nobody away'
 like "$(cat got)" '^slow: dropped$' 'a client that never comes to the end is dropped'
 like "$(cat got)" '^deaf: dropped$' 'so is one that does not read'
