@@ -314,14 +314,19 @@ static void blame_several(struct verdict *v, const struct analysis *a, const str
 	find_moment(v, a->model, c->groups->of, c->order[0]);
 }
 
-static bool is_collector(const struct recording_pass *pass, const struct hog *hog)
+static enum reason_code call_advice(const struct analysis *a, const struct hog *hog)
 {
-	const char *native = function_native(pass, hog);
-
-	/* The names that native.c reports: for CPython 3.8 to 3.13, for earlier and for later
-	 * versions. */
-	return native && (str_has_prefix(native, "gc_collect") || !strcmp(native, "collect") ||
-	                  str_has_prefix(native, "_Py_RunGC"));
+	switch (function_cause(a->pass, hog)) {
+	case CAUSE_COLLECTOR:
+		return ADVICE_COLLECTOR;
+	case CAUSE_IMPORT:
+		return ADVICE_IMPORT;
+	case CAUSE_DEALLOCATION:
+		return ADVICE_DEALLOCATION;
+	case CAUSE_CALL:
+		break;
+	}
+	return a->evidence.processes > 1 ? ADVICE_CALL_OF_PROCESS : ADVICE_CALL;
 }
 
 /* Reports slow starts of threads, and the function that caused most of the rest of the waiting. */
@@ -365,9 +370,7 @@ static bool blame_call(struct verdict *v, const struct analysis *a, const struct
 	r->longest_ns = top->longest_ns;
 	r->preempted_ns = preempted(a->model, top->longest_thread, top->longest_at_ns,
 	                            top->longest_ns);
-	reasons_add(&v->advice, is_collector(a->pass, top->hog) ? ADVICE_COLLECTOR
-	                        : a->evidence.processes > 1     ? ADVICE_CALL_OF_PROCESS
-	                                                        : ADVICE_CALL);
+	reasons_add(&v->advice, call_advice(a, top->hog));
 	find_call_moment(v, a, top->hog->frame);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "trace/names.h"
 #include "trace/source.h"
 #include "trace/stacks.h"
@@ -69,6 +70,36 @@ const char *function_native(const struct recording_pass *pass, const struct hog 
 	if (!hog->native || !stacks)
 		return NULL;
 	return names_get(pass->source->names, stacks_get(stacks, hog->native)->name);
+}
+
+/* Whether the name is that of the collector, as trace/native.c reports it: of CPython 3.8 to 3.13,
+ * earlier, and later. */
+static bool is_collector(const char *native)
+{
+	return str_has_prefix(native, "gc_collect") || !strcmp(native, "collect") ||
+	       str_has_prefix(native, "_Py_RunGC");
+}
+
+/* Whether Python's import system is among the frames. */
+static bool is_import(const struct recording_pass *pass, uint32_t frame)
+{
+	const struct stacks *frames = functions_frames(pass);
+
+	for (; frame; frame = stacks_get(frames, frame)->parent)
+		if (str_has_prefix(function_at(pass, frame).file, "<frozen importlib._bootstrap"))
+			return true;
+	return false;
+}
+
+enum function_cause function_cause(const struct recording_pass *pass, const struct hog *hog)
+{
+	const char *native = function_native(pass, hog);
+
+	if (native && is_collector(native))
+		return CAUSE_COLLECTOR;
+	if (native && strstr(native, "dealloc"))
+		return CAUSE_DEALLOCATION;
+	return functions_frames(pass) && is_import(pass, hog->frame) ? CAUSE_IMPORT : CAUSE_CALL;
 }
 
 bool function_is_slow_start(const struct recording_pass *pass, const struct hog *hog)
@@ -150,25 +181,37 @@ struct function_rows functions_rows(const struct recording_pass *pass, bool over
 	return rows;
 }
 
-uint64_t function_gain(const struct recording_pass *pass, const struct hog *hog)
+enum no_gain function_gain(const struct recording_pass *pass, const struct hog *hog,
+                           uint64_t *ret_ns)
 {
-	return function_is_slow_start(pass, hog) ? HOGS_NO_GAIN : hog->gain_ns;
+	if (function_is_slow_start(pass, hog))
+		return NO_GAIN_SLOW_START;
+	if (function_cause(pass, hog) != CAUSE_CALL)
+		return NO_GAIN_NOT_A_CALL;
+	if (hog->no_gain == GAIN_KNOWN)
+		*ret_ns = hog->gain_ns;
+	return hog->no_gain;
 }
 
-uint64_t functions_gain(const struct recording_pass *pass, const struct hog *hog)
+enum no_gain functions_gain(const struct recording_pass *pass, const struct hog *hog,
+                            uint64_t *ret_ns)
 {
 	const struct stacks *frames = functions_frames(pass);
-	uint64_t gain_ns = 0;
+	uint64_t all_ns = 0;
 
 	for (size_t i = 0; i < pass->hogs->v.n; i++) {
 		const struct hog *other = &pass->hogs->v.v[i];
+		uint64_t ns = 0;
+		enum no_gain why;
 
 		if (other != hog &&
 		    (!hog->frame || !hogs_same_function(frames, other->frame, hog->frame)))
 			continue;
-		if (function_gain(pass, other) == HOGS_NO_GAIN)
-			return HOGS_NO_GAIN;
-		gain_ns += function_gain(pass, other);
+		why = function_gain(pass, other, &ns);
+		if (why != GAIN_KNOWN)
+			return why;
+		all_ns += ns;
 	}
-	return gain_ns;
+	*ret_ns = all_ns;
+	return GAIN_KNOWN;
 }

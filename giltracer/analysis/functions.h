@@ -47,6 +47,16 @@ bool function_wants_caller(const struct recording_pass *pass, const struct hog *
  * records, and for long if other tracers run. The cause is tracing, not the program. */
 bool function_is_slow_start(const struct recording_pass *pass, const struct hog *hog);
 
+/* What kept the GIL in the function, as far as that is known. */
+enum function_cause {
+	CAUSE_CALL, /* a call of C code, or an operator */
+	CAUSE_COLLECTOR,
+	CAUSE_IMPORT,       /* a module was imported */
+	CAUSE_DEALLOCATION, /* objects were freed */
+};
+
+enum function_cause function_cause(const struct recording_pass *pass, const struct hog *hog);
+
 /**
  * A function in all threads that ran it.
  * @hog: one of its rows, for its name, caller and C function
@@ -73,11 +83,13 @@ struct function_rows {
 struct function_rows functions_rows(const struct recording_pass *pass, bool overdue,
                                     const struct thread_groups *groups, uint32_t group);
 
-/* The time that avoiding the row's overdue holds would save. HOGS_NO_GAIN if that is unknown, or if
- * the row is a slow start of a thread, which takes no time without perf. */
-uint64_t function_gain(const struct recording_pass *pass, const struct hog *hog);
+/* The time that avoiding the row's overdue holds would save, unless the result tells why that is
+ * not known. */
+enum no_gain function_gain(const struct recording_pass *pass, const struct hog *hog,
+                           uint64_t *ret_ns);
 
 /* The same for the function of hog in all threads. */
-uint64_t functions_gain(const struct recording_pass *pass, const struct hog *hog);
+enum no_gain functions_gain(const struct recording_pass *pass, const struct hog *hog,
+                            uint64_t *ret_ns);
 
 #endif

@@ -42,7 +42,18 @@ struct stacks;
 #define HOGS_NATIVE_PERCENT 60
 #define HOGS_PROOF_HOLDS    5
 #define HOGS_PROOF_PERCENT  75
-#define HOGS_NO_GAIN        UINT64_MAX /* not estimated */
+
+/* Why it is not known what avoiding a function's overdue holds would save. The first ones are set by
+ * whatif_find(), the others depend on what the function did (functions.h). */
+enum no_gain {
+	GAIN_KNOWN,
+	NO_GAIN_UNKNOWN,    /* too much of the threads' time is unknown */
+	NO_GAIN_LITTLE,     /* it caused too little waiting to be examined */
+	NO_GAIN_DIFFERENT,  /* a replay without a change differs from the recording */
+	NO_GAIN_TOO_LONG,   /* the replay takes too long */
+	NO_GAIN_SLOW_START, /* the start of a thread, which is slow only under perf */
+	NO_GAIN_NOT_A_CALL, /* no call of the program can release the GIL there */
+};
 
 /**
  * Holds of one thread that ended in one function.
@@ -62,8 +73,8 @@ struct stacks;
  *          another one; 0: none. That is @native_samples of @samples
  * @row: number of the row in struct hogs_sample
  * @inferred: of some overdue holds, only the function in which they ended is known
- * @gain_ns: time that the threads would have gained if the overdue holds had released the GIL; set
- * by whatif_find()
+ * @gain_ns: time that the threads would have gained if the overdue holds had released the GIL,
+ * unless @no_gain; set by whatif_find()
  */
 struct hog {
 	uint32_t thread, frame;
@@ -75,6 +86,7 @@ struct hog {
 	uint64_t off_cpu_ns, asleep_ns;
 	uint64_t gain_ns;
 	bool inferred;
+	enum no_gain no_gain;
 };
 
 /* A sample of an overdue hold after its release request, see struct model_sample. @row: of the hog;
@@ -93,11 +105,12 @@ struct hog_overdue {
 /*
  * @overdue: by thread, then span
  * @bounded: number of holds for which not all waits were examined
+ * @waited_ns, @replayed_ns: all waiting, in the recording and in a replay without a change; 0: none
  */
 struct hogs {
 	VEC(struct hog) v;
 	VEC(struct hog_overdue) overdue;
-	uint64_t bounded;
+	uint64_t bounded, waited_ns, replayed_ns;
 	VEC(struct hogs_sample) samples; /* at most HOGS_SAMPLES_MAX per row */
 };
 

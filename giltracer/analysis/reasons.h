@@ -92,6 +92,8 @@ enum reason_code {
 	ADVICE_CALL,
 	ADVICE_PYTHON,
 	ADVICE_COLLECTOR,
+	ADVICE_IMPORT,
+	ADVICE_DEALLOCATION,
 	ADVICE_CALL_OF_PROCESS, /* the same, for a program that has several processes already */
 	ADVICE_PYTHON_OF_PROCESS,
 	ADVICE_LOOP_OF_PROCESS,

@@ -7,6 +7,7 @@
 #include "analysis/timers.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "model/owners.h"
 #include "model/span.h"
 
 /* What follows when the current piece of a runner is over: its next span; for a hold that releases
@@ -23,20 +24,24 @@ enum phase { PHASE_NEXT, PHASE_FREE, PHASE_RETAKE };
  * @turn: number of its current timer; timers with another number are obsolete
  * @at: when the timer is due; @working: on the work clock, otherwise on real time
  * @keeps: the current hold ignores release requests, because it is overdue
+ * @gap: how long after the current hold it takes the GIL again while others still wake up;
+ * negative: another thread gets the GIL in between
+ * @owner: index of the previous hold's owner in owner_gil, where the next search starts
  */
 struct runner {
 	enum phase phase;
 	bool working, holding, keeps;
-	uint32_t gil, next, turn;
-	size_t span, cpu, overdue;
+	uint32_t gil, next, turn, owner_gil;
+	size_t span, cpu, overdue, owner;
 	double work, off, at;
 	double span_work, span_off;
-	double asked;
+	double asked, gap;
 };
 
 /*
  * A GIL and the threads that wait for it.
- * @asked: a timer for the release is running; its number is turn
+ * @asked: a timer for the release is running; its number is turn. If there is no holder, the timer
+ * is that of the first waiter, which is waking up
  */
 struct gil_queue {
 	uint32_t holder, head, tail, turn;
@@ -47,7 +52,8 @@ struct gil_queue {
  * @now: ns since the start of the recording; @work_clock: work that a thread has done if it has
  * been running all the time
  * @running: number of running threads
- * @lost: time that all threads have lost so far by waiting for the GIL, and by sharing CPUs
+ * @waited, @shared: time that all threads have lost so far by waiting for the GIL, and by sharing
+ * CPUs
  * @releasing: group whose overdue holds release the GIL, or REPLAY_NO_GROUP; @groups: group of each
  * overdue hold
  */
@@ -57,12 +63,16 @@ struct replay {
 	const uint32_t *groups;
 	uint32_t releasing;
 	double cpus, interval;
-	double now, work_clock, lost;
+	double now, work_clock, waited, shared;
 	size_t running;
 	struct runner *runners;
 	struct gil_queue *queues;
 	struct timers sleepers, workers;
 };
+
+/* How long a waiter may take to wake up, and what is added to a thread's own time. */
+#define REGAIN_NS       1000000
+#define REGAIN_SLACK_NS 1000
 
 static double min(double a, double b)
 {
@@ -113,7 +123,7 @@ static void grant(struct replay *r, uint32_t gil, uint32_t i)
 
 	queue->holder = i;
 	r->runners[i].holding = true;
-	r->lost += r->now - r->runners[i].asked;
+	r->waited += r->now - r->runners[i].asked;
 	if (queue->head != MODEL_NONE)
 		ask(r, gil, 2);
 	start_part(r, i);
@@ -127,6 +137,8 @@ static void request(struct replay *r, uint32_t i)
 	it->asked = r->now;
 	it->next = MODEL_NONE;
 	if (queue->holder == MODEL_NONE) {
+		queue->asked = false;
+		queue->turn++;
 		grant(r, it->gil, i);
 		return;
 	}
@@ -138,19 +150,36 @@ static void request(struct replay *r, uint32_t i)
 	ask(r, it->gil, 1);
 }
 
-static void release(struct replay *r, uint32_t i)
+/* The first waiter gets the GIL, which is free. */
+static void pass_on(struct replay *r, uint32_t gil)
 {
-	struct gil_queue *queue = &r->queues[r->runners[i].gil];
+	struct gil_queue *queue = &r->queues[gil];
 	uint32_t next = queue->head;
 
-	r->runners[i].holding = false;
-	queue->holder = MODEL_NONE;
 	queue->asked = false;
 	queue->turn++;
 	if (next == MODEL_NONE)
 		return;
 	queue->head = r->runners[next].next;
-	grant(r, r->runners[next].gil, next);
+	grant(r, gil, next);
+}
+
+static void release(struct replay *r, uint32_t i, double gap)
+{
+	uint32_t gil = r->runners[i].gil;
+	struct gil_queue *queue = &r->queues[gil];
+
+	r->runners[i].holding = false;
+	queue->holder = MODEL_NONE;
+	if (gap < 0) {
+		pass_on(r, gil);
+		return;
+	}
+	queue->asked = queue->head != MODEL_NONE;
+	queue->turn++;
+	if (queue->asked)
+		timers_push(&r->sleepers, r->now + gap + REGAIN_SLACK_NS,
+		            (uint32_t)r->m->threads.n + gil, queue->turn);
 }
 
 /* How long the thread needed a CPU during the span, and how long it did not. */
@@ -194,6 +223,33 @@ static bool is_overdue(struct replay *r, uint32_t i, size_t span, bool *releases
 	return true;
 }
 
+/* A thread that releases the GIL often and briefly gets it back before the others are awake. */
+static double gap_after(struct replay *r, uint32_t i, size_t span)
+{
+	struct runner *it = &r->runners[i];
+	const struct lane *lane = &r->m->threads.v[i].gil;
+	const struct span *hold = &lane->spans.v[span];
+	const struct model_gil *g = &r->m->gils.v[hold->gil.index];
+	uint64_t end_ns = lane_span_end(lane, span);
+	size_t next = span + 1;
+
+	if (it->owner_gil != hold->gil.index)
+		it->owner = 0;
+	it->owner_gil = hold->gil.index;
+	it->owner = owners_of(g, it->owner, hold);
+	while (next < lane->spans.n && lane->spans.v[next].state != GIL_HOLD)
+		next++;
+	if (next == lane->spans.n || lane->spans.v[next].gil.index != hold->gil.index ||
+	    lane->spans.v[next].start_ns - end_ns > REGAIN_NS)
+		return -1;
+	for (size_t o = it->owner; o < g->owners.n; o++)
+		if (g->owners.v[o].start_ns >= lane->spans.v[next].start_ns)
+			return (double)(lane->spans.v[next].start_ns - end_ns);
+		else if (g->owners.v[o].thread != i && g->owners.v[o].thread != MODEL_NONE)
+			return -1;
+	return -1;
+}
+
 static void begin(struct runner *it, enum phase then, double work, double off)
 {
 	it->phase = then;
@@ -224,6 +280,7 @@ static void next_span(struct replay *r, uint32_t i)
 		return;
 	}
 	it->gil = lane->spans.v[it->span].gil.index;
+	it->gap = gap_after(r, i, it->span);
 	it->keeps = is_overdue(r, i, it->span++, &releases);
 	if (releases)
 		begin(it, PHASE_FREE, 0, 0);
@@ -238,7 +295,7 @@ static void finish_piece(struct replay *r, uint32_t i)
 	struct runner *it = &r->runners[i];
 
 	if (it->holding)
-		release(r, i);
+		release(r, i, it->phase == PHASE_NEXT ? it->gap : -1);
 	switch (it->phase) {
 	case PHASE_FREE:
 		begin(it, PHASE_RETAKE, it->span_work, it->span_off);
@@ -271,13 +328,18 @@ static void end_part(struct replay *r, uint32_t i)
 		finish_piece(r, i);
 }
 
-/* A forced switch: the rest of the hold follows once the thread has the GIL again. */
+/* A forced switch: the rest of the hold follows once the thread has the GIL again. Or, if the GIL is
+ * free, a waiter has woken up. */
 static void force_switch(struct replay *r, uint32_t gil)
 {
 	uint32_t holder = r->queues[gil].holder;
 
+	if (holder == MODEL_NONE) {
+		pass_on(r, gil);
+		return;
+	}
 	stop(r, holder);
-	release(r, holder);
+	release(r, holder, -1);
 	request(r, holder);
 }
 
@@ -319,7 +381,7 @@ static bool step(struct replay *r)
 		r->now = timer.at;
 		timers_pop(&r->sleepers);
 	}
-	r->lost += (r->now - then) * (1 - rate) * (double)r->running;
+	r->shared += (r->now - then) * (1 - rate) * (double)r->running;
 	if (timer.who < r->m->threads.n)
 		end_part(r, timer.who);
 	else
@@ -335,7 +397,9 @@ static void place_runners(struct replay *r)
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		while (overdue < r->hogs->overdue.n && r->hogs->overdue.v[overdue].thread < i)
 			overdue++;
-		r->runners[i] = (struct runner){ .overdue = overdue, .next = MODEL_NONE };
+		r->runners[i] = (struct runner){ .overdue = overdue,
+			                         .next = MODEL_NONE,
+			                         .owner_gil = MODEL_NONE };
 		begin(&r->runners[i], PHASE_NEXT, 0,
 		      (double)(m->threads.v[i].start_ns - m->start_ns));
 		start_part(r, i);
@@ -344,8 +408,8 @@ static void place_runners(struct replay *r)
 		r->queues[i] = (struct gil_queue){ .holder = MODEL_NONE, .head = MODEL_NONE };
 }
 
-double replay(const struct model *m, const struct hogs *hogs, const uint32_t *groups,
-              uint32_t group, unsigned cpus, uint64_t interval_ns)
+struct replayed replay(const struct model *m, const struct hogs *hogs, const uint32_t *groups,
+                       uint32_t group, unsigned cpus, uint64_t interval_ns)
 {
 	CLEANUP(free) struct runner *runners = xcalloc(m->threads.n + 1, sizeof(*runners));
 	CLEANUP(free) struct gil_queue *queues = xcalloc(m->gils.n + 1, sizeof(*queues));
@@ -366,5 +430,5 @@ double replay(const struct model *m, const struct hogs *hogs, const uint32_t *gr
 		steps--;
 	timers_done(&r.sleepers);
 	timers_done(&r.workers);
-	return steps ? r.lost : -1;
+	return (struct replayed){ .waited = r.waited, .shared = r.shared, .aborted = !steps };
 }

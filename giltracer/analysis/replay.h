@@ -5,7 +5,8 @@
  *	each thread starts when it did; its holds, and its time without the GIL, are as long as
  *	they were, whatever the others do: a thread that slept for another one sleeps as long,
  *
- *	the GIL is granted at once, in the order of requests,
+ *	the GIL is granted at once, in the order of requests; but a thread that had it again after
+ *	a release, before any other thread, has it again,
  *
  *	Python code releases the GIL on request, as hogs.h says; an overdue hold lasts as long as
  *	it did,
@@ -32,13 +33,18 @@
 #define REPLAY_STEPS      64
 #define REPLAY_MORE_STEPS 100000
 
+/* Time in ns that all threads together lose by waiting for the GIL and by sharing CPUs. */
+struct replayed {
+	double waited, shared;
+	bool aborted;
+};
+
 /*
- * Returns the time, in ns, that all threads together lose by waiting for the GIL and by sharing
- * CPUs if the overdue holds of a group release the GIL; negative if the replay was aborted. groups:
+ * The result if the overdue holds of a group release the GIL. groups:
  * group of each overdue hold; cpus: number of the machine's CPUs, 0 counts as 1; interval_ns: the
  * switch interval.
  */
-double replay(const struct model *m, const struct hogs *hogs, const uint32_t *groups,
-              uint32_t group, unsigned cpus, uint64_t interval_ns);
+struct replayed replay(const struct model *m, const struct hogs *hogs, const uint32_t *groups,
+                       uint32_t group, unsigned cpus, uint64_t interval_ns);
 
 #endif

@@ -22,11 +22,16 @@
 /* A function that caused less than this percentage of all waiting is not examined. */
 #define WHATIF_PERCENT 2
 
-/* If more than this percentage of all lives is unknown, there is no estimate. */
+/* If more than this percentage of the lives of threads that used a GIL is unknown, there is no
+ * estimate. */
 #define WHATIF_UNKNOWN 10
 
+/* Likewise if the replay without a change waits that much more or less than the recording, in
+ * percent. A replay has no hand-offs, so it may also wait less by as much as they lasted. */
+#define WHATIF_DIFFERENCE 5
+
 /*
- * Fill in gain_ns of the rows of a finished model: HOGS_NO_GAIN if there is no estimate. Rows of
+ * Fill in gain_ns or no_gain of the rows of a finished model. Rows of
  * the same function in several threads are replayed together and share the gain in proportion to
  * the waiting. cpus: number of the machine's CPUs, 0 counts as 1.
  */

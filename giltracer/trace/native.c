@@ -55,6 +55,9 @@ static bool is_interpreter(const char *name)
 		"PyNumber_",
 		"PyIter_Next",
 		"_Py_Dealloc",
+		"_PyFrame_Clear",
+		"_PyEvalFrameClear",
+		"clear_thread_frame",
 		"eval_frame_handle_pending",
 	};
 	static const char *const whole[] = { "malloc",      "calloc",    "realloc",   "free",

@@ -100,7 +100,7 @@ static size_t count_patterns(const struct model *m, size_t *estimates, size_t *t
 	for (size_t i = 0; i < hogs.v.n; i++) {
 		const struct hog *hog = &hogs.v.v[i];
 
-		if (hog->gain_ns == HOGS_NO_GAIN)
+		if (hog->no_gain != GAIN_KNOWN)
 			continue;
 		*estimates += hog->gain_ns != 0;
 		*too_much += hog->gain_ns > hog->overdue_wait_ns;

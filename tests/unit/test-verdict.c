@@ -499,6 +499,13 @@ static void test_call_moment(void)
 	fixture_done(&f);
 }
 
+static uint64_t gain_of(const struct recording_pass *pass, const struct hog *hog)
+{
+	uint64_t ns = 0;
+
+	return functions_gain(pass, hog, &ns) == GAIN_KNOWN ? ns : UINT64_MAX;
+}
+
 /* Two threads of a pool run the same call; each causes a part of the others' waiting. */
 static void test_call(void)
 {
@@ -545,7 +552,22 @@ static void test_call(void)
 	ok(strstr(str_get(&v.advice), "gc.freeze()") != NULL,
 	   "there is advice about the collector in the call");
 	words_done(&v);
+	ok(gain_of(&f.pass, &hogs.v.v[0]) == UINT64_MAX, "which cannot release the GIL");
+	gc.name = names_id(f.source.names, "list_dealloc", strlen("list_dealloc"));
+	hogs.v.v[0].native = hogs.v.v[1].native = stacks_id(f.source.stacks, &gc);
+	words_init(&v, &f);
+	ok(strstr(str_get(&v.advice), "free less at a time") != NULL,
+	   "there is advice about objects that are freed");
+	words_done(&v);
+	ok(gain_of(&f.pass, &hogs.v.v[0]) == UINT64_MAX, "which cannot release the GIL either");
 	hogs.v.v[0].native = hogs.v.v[1].native = 0;
+	hogs.v.v[0].frame = hogs.v.v[1].frame = python_frame(&f, "_call_with_frames_removed",
+	                                                     "<frozen importlib._bootstrap>", 9);
+	words_init(&v, &f);
+	ok(strstr(str_get(&v.advice), "before the threads start") != NULL,
+	   "there is advice about imports");
+	words_done(&v);
+	hogs.v.v[1].frame = python_frame(&f, "load", "/srv/app/load.py", 9);
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
 	because(&f, "The worst is dump (dump.py:9), run by thread pool (2): 37.5 % of");
 	for (uint32_t i = 0; i < 2; i++) {
@@ -555,14 +577,14 @@ static void test_call(void)
 	}
 	because(&f, "75.0 % of all waiting passed while threads were being started");
 	hogs.v.v[0].gain_ns = hogs.v.v[1].gain_ns = 7;
-	ok(functions_gain(&f.pass, &hogs.v.v[0]) == HOGS_NO_GAIN, "a slow start has no gain");
+	ok(functions_gain(&f.pass, &hogs.v.v[0], &(uint64_t){ 0 }) == NO_GAIN_SLOW_START,
+	   "a slow start has no gain");
 	f.source.by_perf = false;
-	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14,
+	is_u64(gain_of(&f.pass, &hogs.v.v[0]), 14,
 	       "a start that perf did not slow down has a gain");
 	f.source.by_perf = true;
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 0;
-	is_u64(functions_gain(&f.pass, &hogs.v.v[0]), 14,
-	       "a start that was slow on a CPU has a gain");
+	is_u64(gain_of(&f.pass, &hogs.v.v[0]), 14, "a start that was slow on a CPU has a gain");
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 399 * FIXTURE_MS;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
 	hogs.v.v[1].overdue_wait_ns = 400 * FIXTURE_MS;

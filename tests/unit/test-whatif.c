@@ -24,14 +24,28 @@ static void find(unsigned cpus)
 	whatif_find(&hogs, m, stacks, cpus, INTERVAL_NS);
 }
 
-/* The gain of the overdue holds of tid in f. */
-static uint64_t gain(uint32_t tid, const char *f)
+static const struct hog *hog_of(uint32_t tid, const char *f)
 {
+	static const struct hog none = { .gain_ns = 12345, .no_gain = NO_GAIN_TOO_LONG };
+
 	for (size_t i = 0; i < hogs.v.n; i++)
 		if (m->threads.v[hogs.v.v[i].thread].tid == tid &&
 		    hogs.v.v[i].frame == frame(f, 1) && hogs.v.v[i].overdue_holds)
-			return hogs.v.v[i].gain_ns;
-	return 12345;
+			return &hogs.v.v[i];
+	return &none;
+}
+
+/* The gain of the overdue holds of tid in f. */
+static uint64_t gain(uint32_t tid, const char *f)
+{
+	const struct hog *hog = hog_of(tid, f);
+
+	return hog->no_gain == GAIN_KNOWN ? hog->gain_ns : 54321;
+}
+
+static enum no_gain no_gain(uint32_t tid, const char *f)
+{
+	return hog_of(tid, f)->no_gain;
 }
 
 /* 8 wakes up at 120 and computes for 40 ms, in a call of its own, after a call that keeps the GIL
@@ -78,6 +92,7 @@ static void test_asleep(void)
 	turn_in(200, 7, "nap");
 	run(200 * MS, 8, 1);
 	acquire(200 * MS, 8);
+	asks(206 * MS, 7); /* in vain */
 	release(240 * MS, 8);
 	acquire(240 * MS, 7);
 	release(241 * MS, 7);
@@ -118,23 +133,23 @@ static void test_rest(void)
 	new_thread(100 * MS, 9, 7);
 	leaves(100 * MS, 9);
 	request(190 * MS, 9);
-	request(190 * MS, 8);
-	asks(195 * MS, 8);
+	request(191 * MS, 8);
+	asks(196 * MS, 8);
 	turn_in(200, 7, "crunch");
 	acquire(200 * MS, 9);
 	turn_in(205, 9, "python");
 	acquire(205 * MS, 8);
 	turn_in(210, 8, "python");
-	acquire(210 * MS, 9);
-	turn_in(215, 9, "python");
-	acquire(215 * MS, 8);
-	release(220 * MS, 8);
-	acquire(220 * MS, 7);
-	release(221 * MS, 7);
+	acquire(210 * MS, 7);
+	release(211 * MS, 7);
+	acquire(211 * MS, 9);
+	turn_in(216, 9, "python");
+	acquire(216 * MS, 8);
+	release(221 * MS, 8);
 	acquire(221 * MS, 9);
 	release(222 * MS, 9);
 	find(4);
-	is_u64(gain(7, "crunch"), 20 * MS,
+	is_u64(gain(7, "crunch"), 19 * MS,
 	       "only waiting for the call is gained, not waiting for each other");
 }
 
@@ -143,7 +158,7 @@ static void test_unknown(void)
 	behind_a_call();
 	loses(250 * MS, 390 * MS, -1, 7);
 	find(2);
-	ok(gain(7, "crunch") == HOGS_NO_GAIN, "there is no estimate if too much is unknown");
+	ok(no_gain(7, "crunch") == NO_GAIN_UNKNOWN, "there is no estimate if too much is unknown");
 	start();
 	turn_in(200, 7, "alone");
 	acquire(200 * MS, 7);
@@ -206,7 +221,64 @@ static void test_little(void)
 	free_until(301);
 	ok(gain(7, "brief") <= 7 * MS, "a call that caused 7 of 108 ms has an estimate");
 	free_until(600);
-	ok(gain(7, "brief") == HOGS_NO_GAIN, "a call that caused 7 of 407 ms has no estimate");
+	ok(no_gain(7, "brief") == NO_GAIN_LITTLE, "a call that caused 7 of 407 ms has no estimate");
+}
+
+/* 7 releases the GIL often and briefly, and has it again before 8, which waits, is awake. */
+static void test_barging(void)
+{
+	start();
+	run(100 * MS, 8, 1);
+	for (uint64_t t = 110; t < 150; t++) {
+		if (t == 120)
+			request(120 * MS + 1, 8);
+		turn_in(t, 7, "python");
+		acquire(t * MS + 10000, 7);
+	}
+	asks(155 * MS, 8);
+	turn_in(200, 7, "crunch");
+	acquire(200 * MS, 8);
+	asks(206 * MS, 7); /* in vain */
+	release(240 * MS, 8);
+	acquire(240 * MS, 7);
+	release(241 * MS, 7);
+	find(2);
+	ok(no_gain(7, "crunch") == GAIN_KNOWN && gain(7, "crunch") >= 40 * MS,
+	   "a waiter that did not get the GIL then does not get it in the replay: %.1f ms",
+	   (double)gain(7, "crunch") / MS);
+}
+
+/* 9 holds the GIL for 240 ms without having been asked, as far as is known, which Python code cannot. */
+static void test_different(void)
+{
+	start();
+	new_thread(100 * MS, 9, 7);
+	request(110 * MS, 8);
+	request(111 * MS, 9);
+	asks(116 * MS, 8);
+	turn_in(150, 7, "crunch");
+	acquire(150 * MS, 9);
+	turn_in(390, 9, "python");
+	acquire(390 * MS, 8);
+	release(391 * MS, 8);
+	acquire(391 * MS, 7);
+	find(2);
+	ok(no_gain(7, "crunch") == NO_GAIN_DIFFERENT,
+	   "there is no estimate if a replay without a change waits less: %.0f ms instead of %.0f",
+	   (double)hogs.replayed_ns / MS, (double)hogs.waited_ns / MS);
+}
+
+/* A library's threads that never use the GIL are no reason for doubt. */
+static void test_idle(void)
+{
+	behind_a_call();
+	for (uint32_t tid = 20; tid < 30; tid++) {
+		new_thread(242 * MS, tid, 7);
+		leaves(243 * MS, tid);
+	}
+	find(2);
+	is_u64(gain(7, "crunch"), 80 * MS,
+	       "threads that never use the GIL do not count as unknown");
 }
 
 int main(void)
@@ -218,6 +290,9 @@ int main(void)
 	test_unknown();
 	test_parts();
 	test_little();
+	test_barging();
+	test_different();
+	test_idle();
 	hogs_done(&hogs);
 	stacks_free(stacks);
 	model_free(m);

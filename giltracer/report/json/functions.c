@@ -39,6 +39,18 @@ static void put_function(struct jsonw *w, const struct recording_pass *pass, con
 
 static void put_hog(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
 {
+	static const char *const names[] = {
+		[GAIN_KNOWN] = NULL,
+		[NO_GAIN_UNKNOWN] = "unknown-time",
+		[NO_GAIN_LITTLE] = "little",
+		[NO_GAIN_DIFFERENT] = "not-reproduced",
+		[NO_GAIN_TOO_LONG] = "too-long",
+		[NO_GAIN_SLOW_START] = "slow-start",
+		[NO_GAIN_NOT_A_CALL] = "not-a-call",
+	};
+	uint64_t gain_ns = 0;
+	enum no_gain why = function_gain(pass, hog, &gain_ns);
+
 	jsonw_object(w, NULL);
 	put_function(w, pass, hog);
 	jsonw_string(w, "native", function_native(pass, hog));
@@ -50,10 +62,11 @@ static void put_hog(struct jsonw *w, const struct recording_pass *pass, const st
 	jsonw_u64(w, "wait_caused_ns", hog->overdue_wait_ns);
 	jsonw_u64(w, "held_off_cpu_ns", hog->off_cpu_ns);
 	jsonw_u64(w, "held_asleep_ns", hog->asleep_ns);
-	if (function_gain(pass, hog) == HOGS_NO_GAIN)
-		jsonw_null(w, "gain_ns");
+	if (why == GAIN_KNOWN)
+		jsonw_u64(w, "gain_ns", gain_ns);
 	else
-		jsonw_u64(w, "gain_ns", function_gain(pass, hog));
+		jsonw_null(w, "gain_ns");
+	jsonw_string(w, "no_gain", names[why]);
 	jsonw_end(w);
 }
 

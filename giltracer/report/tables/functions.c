@@ -12,7 +12,7 @@ static void add_function(struct table *table, const struct analysis *a,
 {
 	struct row *row = table_add_row(table);
 	struct cell *name = &row->cells[0];
-	uint64_t gain_ns;
+	uint64_t gain_ns = 0;
 
 	name->width = wording_add_function_row(&name->text, a->pass, f->hog, name_columns);
 	if (f->threads == 1) {
@@ -28,8 +28,7 @@ static void add_function(struct table *table, const struct analysis *a,
 	cell_ms(row, 6, f->off_cpu_ns, 1);
 	if (!overdue)
 		return;
-	gain_ns = functions_gain(a->pass, f->hog);
-	if (gain_ns == HOGS_NO_GAIN)
+	if (functions_gain(a->pass, f->hog, &gain_ns) != GAIN_KNOWN)
 		cell_text(row, 7, "?");
 	else
 		cell_ms(row, 7, gain_ns, 1);
@@ -41,10 +40,10 @@ static void add_gain(struct table *table, const struct analysis *a, const struct
 {
 	CLEANUP(str_done) struct str name = { 0 };
 	struct function f = function_of(a->pass, hog);
-	uint64_t gain_ns = functions_gain(a->pass, hog);
+	uint64_t gain_ns = 0;
 	struct str note = { 0 };
 
-	if (gain_ns == HOGS_NO_GAIN)
+	if (functions_gain(a->pass, hog, &gain_ns) != GAIN_KNOWN)
 		return;
 	if (f.name)
 		wording_add_function(&name, &f, name_columns);
@@ -52,6 +51,50 @@ static void add_gain(struct table *table, const struct analysis *a, const struct
 		say_what_runs_there(&name);
 	say_would_save(&note, str_get(&name), gain_ns);
 	table_add_note(table, &note);
+}
+
+static void say_no_gain(struct str *out, const struct hogs *hogs, enum no_gain why)
+{
+	switch (why) {
+	case GAIN_KNOWN:
+		return;
+	case NO_GAIN_UNKNOWN:
+		say_no_gain_unknown(out);
+		return;
+	case NO_GAIN_LITTLE:
+		say_no_gain_little(out);
+		return;
+	case NO_GAIN_DIFFERENT:
+		say_no_gain_different(out, hogs->replayed_ns, hogs->waited_ns);
+		return;
+	case NO_GAIN_TOO_LONG:
+		say_no_gain_too_long(out);
+		return;
+	case NO_GAIN_SLOW_START:
+		say_no_gain_slow_start(out);
+		return;
+	case NO_GAIN_NOT_A_CALL:
+		say_no_gain_not_a_call(out);
+		return;
+	}
+}
+
+/* The reasons why there are rows without a gain. */
+static void add_no_gains(struct table *table, const struct analysis *a)
+{
+	unsigned said = 1 << GAIN_KNOWN;
+
+	for (size_t i = 0; i < table->rows.n; i++) {
+		struct str note = { 0 };
+		uint64_t ns;
+		enum no_gain why = functions_gain(a->pass, a->overdue.v.v[i].hog, &ns);
+
+		if (said & 1u << why)
+			continue;
+		said |= 1u << why;
+		say_no_gain(&note, a->pass->hogs, why);
+		table_add_note(table, &note);
+	}
 }
 
 static void add_functions(struct table *table, const struct analysis *a,
@@ -92,6 +135,7 @@ void table_overdue(struct table *ret, const struct analysis *a, const struct tab
 	add_functions(ret, a, &a->overdue, true, limits);
 	if (ret->rows.n)
 		add_gain(ret, a, a->overdue.v.v[0].hog, limits->name_columns);
+	add_no_gains(ret, a);
 	add_frames_advice(ret, a, &a->overdue);
 }
 
