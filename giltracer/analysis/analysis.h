@@ -27,7 +27,8 @@
  * @overdue: functions whose holds were overdue; @holders: functions in which holds ended for which
  * others waited
  * @places: places in the program where threads waited for locks
- * @chains: what other threads did while threads waited for locks
+ * @chains: what other threads did while threads waited for locks; @path: the critical path, without
+ * parts if waits for locks were not recorded
  * @cpu_users: programs that had the CPUs while threads were runnable
  * @counters: what perf counted in addition
  * @sampled: results of sampling
@@ -46,6 +47,7 @@ struct analysis {
 	struct function_rows overdue, holders;
 	struct locks_places places;
 	struct chains chains;
+	struct path path;
 	struct cpu_users cpu_users;
 	struct counter_rows counters;
 	struct sampled sampled;

@@ -20,52 +20,76 @@ struct place {
 };
 
 /**
- * @work: number of spans that may still be examined, so that the time is bounded
- * @place_of: by frame id, plus 1; 0: not looked up yet
- * @places: by hash; rows by pair of places, end and through
- * @waiter, @waits_in: of the wait that is being followed
+ * The places of frames, whatever called them.
+ * @of: by frame id, plus 1; 0: not looked up yet
+ * @ids: of places, by hash
  */
-struct following {
-	const struct recording_pass *pass;
-	const struct model *model;
+struct places {
 	const struct stacks *frames;
-	uint64_t work, blocked_work;
-	uint32_t *place_of;
-	VEC(struct place) places;
-	struct idmap place_ids, rows;
-	struct chains *ret;
-	uint32_t waiter, waits_in;
+	uint32_t *of;
+	VEC(struct place) v;
+	struct idmap ids;
 };
 
-/* The place of a frame, whatever called it. */
-static uint32_t place_of(struct following *f, uint32_t frame)
+static void places_init(struct places *p, const struct recording_pass *pass)
+{
+	p->frames = functions_frames(pass);
+	p->of = xcalloc(p->frames ? stacks_count(p->frames) : 1, sizeof(*p->of));
+}
+
+static void places_done(struct places *p)
+{
+	free(p->of);
+	vec_done(&p->v);
+	idmap_done(&p->ids);
+}
+
+/* The number of the frame's place; 0: unknown. */
+static uint32_t place_of(struct places *p, uint32_t frame)
 {
 	const struct stack_frame *s;
 	uint64_t key;
 	uint32_t id;
 
-	if (!frame || f->place_of[frame])
-		return f->place_of[frame];
-	s = stacks_get(f->frames, frame);
+	if (!p->frames || !frame || p->of[frame])
+		return p->frames && frame ? p->of[frame] : 0;
+	s = stacks_get(p->frames, frame);
 	key = idmap_pair(s->name, s->module) * 31 + s->line;
-	while ((id = idmap_get(&f->place_ids, key)) != IDMAP_NONE) {
-		const struct place *p = &f->places.v[id];
+	while ((id = idmap_get(&p->ids, key)) != IDMAP_NONE) {
+		const struct place *place = &p->v.v[id];
 
-		if (p->name == s->name && p->module == s->module && p->line == s->line)
+		if (place->name == s->name && place->module == s->module && place->line == s->line)
 			break;
 		key++;
 	}
 	if (id == IDMAP_NONE) {
-		id = (uint32_t)f->places.n;
-		*vec_push(&f->places) = (struct place){ s->name, s->module, s->line };
-		idmap_set(&f->place_ids, key, id);
+		id = (uint32_t)p->v.n;
+		*vec_push(&p->v) = (struct place){ s->name, s->module, s->line };
+		idmap_set(&p->ids, key, id);
 	}
-	return f->place_of[frame] = id + 1;
+	return p->of[frame] = id + 1;
 }
+
+/* ---- waits for locks */
+
+/**
+ * @work: number of spans that may still be examined, so that the time is bounded
+ * @rows: by pair of places, end and through
+ * @waiter, @waits_in: of the wait that is being followed
+ */
+struct following {
+	const struct model *model;
+	uint64_t work, blocked_work;
+	struct places places;
+	struct idmap rows;
+	struct chains *ret;
+	uint32_t waiter, waits_in;
+};
 
 static struct chain *row_of(struct following *f, enum chain_end end, uint32_t at, bool through)
 {
-	uint64_t key = idmap_pair(place_of(f, f->waits_in), place_of(f, at)) * 2 * CHAIN_ENDS +
+	uint64_t key = idmap_pair(place_of(&f->places, f->waits_in), place_of(&f->places, at)) * 2 *
+	                       CHAIN_ENDS +
 	               end * 2 + through;
 	uint32_t row = idmap_get(&f->rows, key);
 
@@ -240,9 +264,7 @@ struct chains chains_find(const struct recording_pass *pass)
 	const struct model *m = pass->model;
 	struct chains ret = { 0 };
 	struct following f = {
-		.pass = pass,
 		.model = m,
-		.frames = functions_frames(pass),
 		.work = MODEL_WORK + m->gil_events * MODEL_WORK_PER_EVENT,
 		.blocked_work = model_blocked_work(m),
 		.ret = &ret,
@@ -250,7 +272,7 @@ struct chains chains_find(const struct recording_pass *pass)
 
 	if (!m->park_events)
 		return ret;
-	f.place_of = xcalloc(f.frames ? stacks_count(f.frames) : 1, sizeof(*f.place_of));
+	places_init(&f.places, pass);
 	for (f.waiter = 0; f.waiter < m->threads.n; f.waiter++) {
 		const struct lane *lane = &m->threads.v[f.waiter].gil;
 
@@ -259,15 +281,294 @@ struct chains chains_find(const struct recording_pass *pass)
 
 			if (s->state != GIL_LOCK_WAIT)
 				continue;
-			f.waits_in = f.frames ? s->gil.frame : 0;
+			f.waits_in = f.places.frames ? s->gil.frame : 0;
 			follow_lock(&f, f.waiter, i, s->start_ns, lane_span_end(lane, i), 0);
 		}
 	}
-	free(f.place_of);
-	vec_done(&f.places);
-	idmap_done(&f.place_ids);
+	places_done(&f.places);
 	idmap_done(&f.rows);
 	if (ret.v.n)
 		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_chains);
 	return ret;
+}
+
+/* ---- the critical path */
+
+/**
+ * The walk, which is in thread, at at_ns, on its way back to start_ns.
+ * @work: steps that may still be taken
+ * @stuck: steps since the path has last got closer to the start
+ */
+struct walk {
+	const struct model *model;
+	struct path *path;
+	uint64_t start_ns, at_ns, work, blocked_work, stuck;
+	uint32_t thread;
+};
+
+static void put_part(struct walk *w, uint64_t from, enum path_reason reason, uint32_t at)
+{
+	if (from >= w->at_ns)
+		return;
+	*vec_push(&w->path->parts) = (struct path_part){ .at = at,
+		                                         .thread = w->thread,
+		                                         .reason = reason,
+		                                         .from_ns = from,
+		                                         .ns = w->at_ns - from };
+	w->at_ns = from;
+	w->stuck = 0;
+}
+
+/* Continues with what another thread did until then. */
+static void go_to(struct walk *w, uint32_t thread, uint64_t at)
+{
+	put_part(w, at, PATH_HANDOFF, 0);
+	w->thread = thread;
+	w->stuck++;
+}
+
+/* The index of the span that ends at at_ns or contains the time right before. */
+static size_t lane_before(const struct lane *lane, uint64_t at)
+{
+	return lane_at(lane, at - 1);
+}
+
+static enum path_reason reason_of(const struct span *cpu, enum path_reason running)
+{
+	switch (cpu->state) {
+	case CPU_RUNNABLE:
+		return PATH_NO_CPU;
+	case CPU_SLEEPING:
+	case CPU_UNINTERRUPTIBLE:
+	case CPU_GIL_SLEEP:
+		return PATH_ASLEEP;
+	default:
+		return running;
+	}
+}
+
+/* The thread neither waits for the GIL nor for a lock from then on. Another thread may have woken it
+ * from a sleep. */
+static void walk_own(struct walk *w, uint64_t from, enum path_reason running, uint32_t at)
+{
+	const struct lane *lane = &w->model->threads.v[w->thread].cpu;
+
+	while (w->at_ns > from && lane->spans.n && w->work) {
+		size_t i = lane_before(lane, w->at_ns);
+		const struct span *s = &lane->spans.v[i];
+		enum path_reason reason = reason_of(s, running);
+		uint32_t waker = i + 1 < lane->spans.n ? s[1].cpu.waker : MODEL_NONE;
+
+		w->work--;
+		if (reason == PATH_ASLEEP && running == PATH_WITHOUT_GIL && waker < MODEL_UNKNOWN &&
+		    waker != w->thread && lane_span_end(lane, i) == w->at_ns) {
+			go_to(w, waker, w->at_ns);
+			return;
+		}
+		if (s->start_ns >= w->at_ns)
+			break;
+		put_part(w, later(s->start_ns, from), reason, at);
+	}
+	put_part(w, from, running, at);
+}
+
+/* The thread waited for the GIL, and got it at at_ns: continue with the one that released it. */
+static void walk_gil(struct walk *w, const struct span *s, uint64_t from)
+{
+	const struct model_gil *gil = s->gil.index < w->model->gils.n
+	                                      ? &w->model->gils.v[s->gil.index]
+	                                      : NULL;
+	size_t i = gil && gil->owners.n ? owners_at(gil, 0, w->at_ns - 1) : 0;
+
+	for (; gil && gil->owners.n && w->work; i--, w->work--) {
+		const struct gil_owner *o = &gil->owners.v[i];
+
+		if (o->thread == MODEL_UNKNOWN || o->start_ns >= w->at_ns)
+			break;
+		if (o->thread < MODEL_UNKNOWN && o->thread != w->thread) {
+			go_to(w, o->thread, w->at_ns);
+			return;
+		}
+		put_part(w, later(o->start_ns, from), PATH_HANDOFF, 0);
+		if (!i || w->at_ns <= from)
+			break;
+	}
+	put_part(w, from, w->at_ns > from && s->state == GIL_WAIT ? PATH_UNKNOWN : PATH_HANDOFF, 0);
+}
+
+/* The thread waited for a lock: continue with the one that released it last. */
+static void walk_lock(struct walk *w, size_t span, uint64_t from, uint32_t at)
+{
+	struct model_blocked_list list = { 0 };
+
+	model_blocked(w->model, w->thread, span, &w->blocked_work, &list);
+	for (size_t i = list.v.n; i-- > 0;) {
+		const struct model_blocked *part = &list.v.v[i];
+
+		if (part->start_ns >= w->at_ns)
+			continue;
+		if (part->by < MODEL_UNKNOWN) {
+			go_to(w, part->by, part->end_ns < w->at_ns ? part->end_ns : w->at_ns);
+			break;
+		}
+		put_part(w, later(part->start_ns, from),
+		         part->by == MODEL_NONE ? PATH_HANDOFF : PATH_TIME_OUT, at);
+	}
+	if (!list.v.n)
+		put_part(w, from, PATH_UNKNOWN, at);
+	vec_done(&list.v);
+}
+
+/* The thread was without the GIL from then on; it may have waited for signals. */
+static void walk_without(struct walk *w, uint64_t from, uint32_t at)
+{
+	const struct model_thread *t = &w->model->threads.v[w->thread];
+	size_t after = SEARCH(t->signals.n, i, t->signals.v[i].from_ns < w->at_ns);
+	const struct model_signal *signal = after ? &t->signals.v[after - 1] : NULL;
+
+	if (!signal || signal->to_ns <= from) {
+		walk_own(w, from, PATH_WITHOUT_GIL, at);
+	} else if (signal->to_ns < w->at_ns) {
+		walk_own(w, signal->to_ns, PATH_WITHOUT_GIL, at);
+	} else if (signal->by == MODEL_UNKNOWN) {
+		put_part(w, later(signal->from_ns, from), PATH_UNKNOWN, at);
+	} else if (signal->by == MODEL_NONE || signal->sent_ns > w->at_ns) {
+		put_part(w, later(signal->from_ns, from), PATH_TIME_OUT, at);
+	} else {
+		go_to(w, signal->by, signal->sent_ns);
+	}
+}
+
+static void step(struct walk *w)
+{
+	const struct model_thread *t = &w->model->threads.v[w->thread];
+	const struct lane *lane = &t->gil;
+	const struct span *s;
+	uint64_t from;
+	size_t i;
+
+	if (!lane->spans.n || t->start_ns >= w->at_ns) {
+		if (t->creator != MODEL_NONE)
+			go_to(w, t->creator, w->at_ns);
+		else
+			put_part(w, w->start_ns, PATH_UNKNOWN, 0);
+		return;
+	}
+	if (t->end_ns < w->at_ns) { /* it has ended before; only if the recording is inconsistent */
+		put_part(w, later(t->end_ns, w->start_ns), PATH_UNKNOWN, 0);
+		return;
+	}
+	i = lane_before(lane, w->at_ns);
+	s = &lane->spans.v[i];
+	from = later(s->start_ns, w->start_ns);
+	switch (s->state) {
+	case GIL_HOLD:
+		walk_own(w, from, PATH_GIL, s->gil.frame);
+		return;
+	case GIL_WAIT:
+	case GIL_SWITCH_WAIT:
+	case GIL_FREE_WAIT:
+		walk_gil(w, s, from);
+		return;
+	case GIL_LOCK_WAIT:
+		walk_lock(w, i, from, s->gil.frame);
+		return;
+	case GIL_UNKNOWN:
+		put_part(w, from, PATH_UNKNOWN, 0);
+		return;
+	default:
+		walk_without(w, from, released_in(lane, i));
+	}
+}
+
+/* The thread that ended last; of several, the main thread of the first process. */
+static uint32_t last_thread(const struct model *m)
+{
+	uint32_t last = MODEL_NONE;
+
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *t = &m->threads.v[i];
+
+		if (last == MODEL_NONE || t->end_ns > m->threads.v[last].end_ns ||
+		    (t->end_ns == m->threads.v[last].end_ns && t->main && !m->threads.v[last].main))
+			last = i;
+	}
+	return last;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct path_part *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static void sum_up(struct path *path, const struct recording_pass *pass)
+{
+	struct places places = { 0 };
+	struct idmap ids = { 0 };
+
+	places_init(&places, pass);
+	for (size_t i = 0; i < path->parts.n; i++) {
+		const struct path_part *part = &path->parts.v[i];
+		uint64_t key = idmap_pair(place_of(&places, part->at), part->reason);
+		struct path_part *row;
+		uint32_t id;
+
+		if (idmap_add(&ids, key, (uint32_t)path->rows.n, &id))
+			*vec_push(&path->rows) = (struct path_part){ .at = part->at,
+				                                     .thread = part->thread,
+				                                     .reason = part->reason };
+		row = &path->rows.v[id];
+		row->ns += part->ns;
+		row->parts++;
+		path->ns += part->ns;
+		if (row->thread != part->thread)
+			row->thread = MODEL_NONE;
+		if (part->ns <= row->longest_ns)
+			continue;
+		row->longest_ns = part->ns;
+		row->from_ns = part->from_ns;
+	}
+	places_done(&places);
+	idmap_done(&ids);
+	if (path->rows.n)
+		qsort(path->rows.v, path->rows.n, sizeof(*path->rows.v), compare_parts);
+}
+
+struct path path_find(const struct recording_pass *pass)
+{
+	const struct model *m = pass->model;
+	struct path path = { 0 };
+	struct walk w = {
+		.model = m,
+		.path = &path,
+		.start_ns = m->start_ns,
+		.at_ns = m->end_ns,
+		.work = MODEL_WORK + m->gil_events * MODEL_WORK_PER_EVENT,
+		.blocked_work = model_blocked_work(m),
+		.thread = last_thread(m),
+	};
+
+	if (w.thread == MODEL_NONE || !m->park_events)
+		return path;
+	while (w.at_ns > w.start_ns && w.work && w.stuck <= m->threads.n) {
+		w.work--;
+		step(&w);
+	}
+	put_part(&w, w.start_ns, PATH_UNKNOWN, 0);
+	for (size_t i = 0; i < path.parts.n / 2; i++) {
+		struct path_part swapped = path.parts.v[i];
+
+		path.parts.v[i] = path.parts.v[path.parts.n - 1 - i];
+		path.parts.v[path.parts.n - 1 - i] = swapped;
+	}
+	sum_up(&path, pass);
+	return path;
+}
+
+void path_done(struct path *path)
+{
+	vec_done(&path->parts);
+	vec_done(&path->rows);
 }

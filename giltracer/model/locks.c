@@ -78,10 +78,45 @@ struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 	return span;
 }
 
+/* Which thread sent the signal that ended a wait. If others wait for the same one, and several threads
+ * sent it meanwhile, that is unknown. */
+static void find_sender(struct model_signal *signal, const struct lock_tracker *tracker)
+{
+	for (size_t i = tracker->releases.n; i-- > 0;) {
+		const struct lock_release *sent = &tracker->releases.v[i];
+
+		if (sent->time_ns < signal->from_ns || sent->time_ns > signal->to_ns)
+			return;
+		if (signal->by != MODEL_NONE && signal->by != sent->thread) {
+			signal->by = MODEL_UNKNOWN;
+			return;
+		}
+		signal->by = sent->thread;
+		signal->sent_ns = sent->time_ns;
+		if (!tracker->waiters)
+			return;
+	}
+}
+
+/* The thread no longer waits for a signal. */
+static void leave_event(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct parking *parking = parking_of(m, thread);
+	struct lock_tracker *tracker = &m->priv->locks.v[parking->event];
+	struct model_signal signal = { parking->event_ns, t, t, MODEL_NONE };
+
+	parking->event = MODEL_NONE;
+	tracker->waiters--;
+	find_sender(&signal, tracker);
+	*vec_push(&m->threads.v[thread].signals) = signal;
+}
+
 static void leave_lock(struct model *m, uint32_t thread)
 {
 	struct parking *parking = parking_of(m, thread);
 
+	if (parking->event != MODEL_NONE)
+		leave_event(m, thread, m->priv->now_ns);
 	if (parking->lock != MODEL_NONE)
 		m->priv->locks.v[parking->lock].waiters--;
 	parking->lock = MODEL_NONE;
@@ -112,13 +147,17 @@ static void update_span(struct model *m, uint32_t thread, uint64_t t)
 
 static void park(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
+	uint32_t lock;
+
 	gil_prove_without(m, thread, t);
 	unpark(m, thread);
+	lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
+	m->priv->locks.v[lock].waiters++;
 	if (ev->park.kind != PARK_EVENT) {
-		uint32_t lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
-
 		parking_of(m, thread)->lock = lock;
-		m->priv->locks.v[lock].waiters++;
+	} else {
+		parking_of(m, thread)->event = lock;
+		parking_of(m, thread)->event_ns = t;
 	}
 	update_span(m, thread, t);
 }

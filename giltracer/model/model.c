@@ -35,6 +35,7 @@ void model_free(struct model *m)
 	for (size_t i = 0; i < m->threads.n; i++) {
 		lane_done(&m->threads.v[i].gil);
 		lane_done(&m->threads.v[i].cpu);
+		vec_done(&m->threads.v[i].signals);
 	}
 	for (size_t i = 0; i < m->gils.n; i++)
 		vec_done(&m->gils.v[i].owners);

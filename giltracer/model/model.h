@@ -128,6 +128,17 @@ struct lane {
 };
 
 /**
+ * A wait for a signal, such as an item of a queue, an event, or the end of a thread, that ended within
+ * the recording. It is a part of GIL_NO.
+ * @by: the thread that sent the signal, at @sent_ns; MODEL_NONE: none did, so the wait timed out or
+ * was interrupted; MODEL_UNKNOWN: one of several
+ */
+struct model_signal {
+	uint64_t from_ns, to_ns, sent_ns;
+	uint32_t by;
+};
+
+/**
  * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
  * end_ns - start_ns each.
  * @holds, @waits, @free_waits: numbers of HOLD, WAIT and FREE_WAIT spans (switch waits do not
@@ -139,6 +150,7 @@ struct lane {
  *                 by the reader of the calls
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
+ * @creator: index of the thread that started it, or that forked its process; MODEL_NONE: unknown
  * @unseen_runnable_ns: upper bound of the sleep that was in fact runnable time, after wake-ups that
  *                      are missing although all were to be recorded; times shorter than the switch
  *                      from idle do not count
@@ -147,6 +159,7 @@ struct model_thread {
 	uint32_t pid, tid;
 	const char *name;
 	bool main;
+	uint32_t creator;
 	uint64_t start_ns, end_ns;
 	uint64_t gil_ns[GIL_STATES];
 	uint64_t cpu_ns[CPU_STATES];
@@ -162,6 +175,7 @@ struct model_thread {
 	uint64_t longest_stopping_ns, longest_stopping_at_ns;
 	struct lane gil;
 	struct lane cpu;
+	VEC(struct model_signal) signals; /* by time */
 };
 
 /* Wait of a thread = gil_ns[GIL_WAIT] + gil_ns[GIL_SWITCH_WAIT]. */

@@ -62,7 +62,8 @@ struct cpu_move {
  * @started_ns: when it began to start the world again; 0: it has done something else since
  */
 struct parking {
-	uint32_t lock;
+	uint32_t lock, event;
+	uint64_t event_ns;
 	uint32_t frame;
 	bool requested_off, released_off, stopping;
 	uint64_t started_ns;

@@ -33,9 +33,12 @@ uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enu
 	struct model_thread *mt = vec_push(&m->threads);
 	struct span gil_first, cpu_first;
 
-	*mt = (struct model_thread){
-		.pid = pid, .tid = tid, .name = "", .main = pid == tid, .start_ns = t
-	};
+	*mt = (struct model_thread){ .pid = pid,
+		                     .tid = tid,
+		                     .name = "",
+		                     .main = pid == tid,
+		                     .creator = MODEL_NONE,
+		                     .start_ns = t };
 	gil_first = gil_span(t, gil, MODEL_NONE, 0);
 	cpu_first = cpu_span(t, cpu, MODEL_NONE, 0);
 	lane_push(&mt->gil, &gil_first, true);
@@ -43,7 +46,7 @@ uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enu
 	*vec_push(&m->priv->threads) = (struct thread_state){
 		.proc = process_of(m, pid),
 		.gil = MODEL_NONE,
-		.parking = { .lock = MODEL_NONE },
+		.parking = { .lock = MODEL_NONE, .event = MODEL_NONE },
 		.off_span = MODEL_NONE,
 		.last_cpu = -1,
 		.flags = THREAD_ALIVE,
@@ -219,6 +222,7 @@ void thread_fork(struct model *m, const struct event *ev, uint64_t t)
 	if (parent == MODEL_NONE)
 		return;
 	lane_last(&m->threads.v[child].cpu)->cpu.waker = parent;
+	m->threads.v[child].creator = parent;
 	m->threads.v[child].name = m->threads.v[parent].name;
 	if (pid != ev->fork.parent_pid && m->priv->threads.v[parent].flags & THREAD_ALIVE)
 		gil_inherit(m, child, parent, t);

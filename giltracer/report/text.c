@@ -102,6 +102,7 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 	if (a->verdict.kind != VERDICT_NOTHING) {
 		if (recording->gil_detect || a->locks)
 			put_table(a, table_threads, out);
+		put_table(a, table_path, out);
 		put_table(a, table_chains, out);
 		if (a->locks) {
 			put_table(a, table_lock_waits, out);

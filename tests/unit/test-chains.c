@@ -71,7 +71,6 @@ static const char *followed(void)
 	struct source source = { .frames = stacks };
 	struct recording_pass pass = { .model = m, .source = &source };
 
-	finish();
 	vec_done(&chains.v);
 	chains = chains_find(&pass);
 	is_u64(chains.ns, lock_wait(), "the chains add up to the waits for locks");
@@ -94,6 +93,7 @@ static void test_one(void)
 	holds(200, 230, 8, frame("load", 6));
 	unparks(240, 8, LOCK);
 	parked(250, 9);
+	finish();
 	is_str(followed(),
 	       "get:9 without load:5 55/1; get:9 holds load:6 30/1; get:9 without load:6 10/1; "
 	       "get:9 free ?:0 10/1",
@@ -116,6 +116,7 @@ static void test_through_gil(void)
 	acquire(270, 8);
 	unparks(280, 8, LOCK);
 	parked(281, 9);
+	finish();
 	is_str(followed(),
 	       "get:9 through holds parse:3 100/1; get:9 without keep:5 15/1; "
 	       "get:9 through free ?:0 10/1; get:9 holds ?:0 10/1; get:9 free ?:0 1/1",
@@ -134,6 +135,7 @@ static void test_through_lock(void)
 	parked(200, 9);
 	unparks(220, 9, OTHER);
 	parked(220, 10);
+	finish();
 	is_str(followed(),
 	       "two:2 without one:1 70/1; three:3 through without one:1 60/1; "
 	       "three:3 without two:2 20/1",
@@ -147,6 +149,7 @@ static void test_cycle(void)
 	holds(121, 122, 9, frame("two", 2));
 	parks(130, 8, LOCK, PARK_LOCK);
 	parks(140, 9, OTHER, PARK_LOCK);
+	finish();
 	is_str(followed(), "one:1 unknown ?:0 870/1; two:2 unknown ?:0 860/1",
 	       "in a deadlock, it is not known which thread would release");
 	start();
@@ -154,9 +157,112 @@ static void test_cycle(void)
 	parks(140, 9, OTHER, PARK_LOCK);
 	unparks(300, 8, OTHER);
 	unparks(300, 9, LOCK);
+	finish();
 	is_str(followed(),
 	       "?:0 free ?:0 1400/2; ?:0 through unknown ?:0 320/2; ?:0 without ?:0 10/1",
 	       "two threads that wait for each other and release by signal handlers end a chain");
+}
+
+/* "tid reason function:line from+ns; …" of the critical path's parts, which have no gaps. */
+static const char *path_text(void)
+{
+	static const char *const reasons[PATH_REASONS] = { "gil",      "without", "asleep",
+		                                           "time-out", "no-cpu",  "hand-off",
+		                                           "unknown" };
+	static struct str text;
+	struct source source = { .frames = stacks };
+	struct recording_pass pass = { .model = m, .source = &source };
+	struct path path = path_find(&pass);
+	uint64_t until = m->start_ns, rows = 0;
+	bool gaps = false;
+
+	str_done(&text);
+	for (size_t i = 0; i < path.parts.n; i++) {
+		const struct path_part *p = &path.parts.v[i];
+
+		str_addf(&text, "%s%u %s %s %" PRIu64 "+%" PRIu64, i ? "; " : "",
+		         m->threads.v[p->thread].tid, reasons[p->reason], at(p->at), p->from_ns,
+		         p->ns);
+		gaps |= p->from_ns != until;
+		until = p->from_ns + p->ns;
+	}
+	for (size_t i = 0; i < path.rows.n; i++)
+		rows += path.rows.v[i].ns;
+	if (path.parts.n) {
+		ok(!gaps && until == m->end_ns, "the critical path has no gaps");
+		is_u64(path.ns, m->end_ns - m->start_ns, "it lasts as long as the recording");
+		is_u64(rows, path.ns, "its rows add up to that");
+	}
+	path_done(&path);
+	return str_get(&text);
+}
+
+static void test_path_join(void)
+{
+	start();
+	parks(110, 7, OTHER, PARK_EVENT); /* joins thread 8 */
+	holds(120, 400, 8, frame("work", 4));
+	unparks(600, 8, OTHER);
+	parked(620, 7);
+	holds(640, 900, 7, frame("rest", 9));
+	finish();
+	is_str(path_text(),
+	       "7 gil ?:0 100+1; 8 without ?:0 101+19; 8 gil work:4 120+280; "
+	       "8 without work:4 400+200; 7 hand-off ?:0 600+20; 7 without ?:0 620+20; "
+	       "7 gil rest:9 640+260; 7 without rest:9 900+100",
+	       "a thread that waits for the end of another one continues it, back to its start");
+}
+
+static void test_path_gil(void)
+{
+	start();
+	parks(105, 9, OTHER, PARK_EVENT); /* waits for locks are recorded */
+	request(130, 8);
+	acquire(130, 8);
+	request(140, 10);
+	request(250, 7);
+	feed(300, 8, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("keep", 3) }));
+	released(300, 8);
+	acquire(305, 10);
+	feed(500, 10, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("more", 4) }));
+	released(500, 10);
+	acquire(510, 7);
+	finish();
+	is_str(path_text(),
+	       "7 gil ?:0 100+1; 8 without ?:0 101+29; 8 gil keep:3 130+170; "
+	       "10 hand-off ?:0 300+5; 10 gil more:4 305+195; 7 hand-off ?:0 500+10; "
+	       "7 gil ?:0 510+490",
+	       "a wait for the GIL leads to the thread that held it last");
+}
+
+static void test_path_lock(void)
+{
+	start();
+	parks(110, 7, LOCK, PARK_LOCK); /* 8 has it, then 9 */
+	holds(120, 130, 8, frame("put", 3));
+	unparks(200, 8, LOCK);
+	holds(250, 260, 9, frame("take", 4));
+	unparks(400, 9, LOCK);
+	parked(410, 7);
+	finish();
+	is_str(path_text(),
+	       "7 gil ?:0 100+2; 9 without ?:0 102+148; 9 gil take:4 250+10; "
+	       "9 without take:4 260+140; 7 hand-off ?:0 400+10; 7 without ?:0 410+590",
+	       "a wait for a lock leads to the thread that released it last");
+}
+
+static void test_path_time_out(void)
+{
+	start();
+	parks(110, 7, OTHER, PARK_EVENT);
+	parked(700, 7);
+	parks(750, 7, LOCK, PARK_LOCK);
+	parked(900, 7);
+	finish();
+	is_str(path_text(),
+	       "7 gil ?:0 100+4; 7 without ?:0 104+6; 7 time-out ?:0 110+590; "
+	       "7 without ?:0 700+50; 7 time-out ?:0 750+150; 7 without ?:0 900+100",
+	       "waits that no thread ends are shown as that");
 }
 
 /* Any events, also those that cannot happen. */
@@ -197,7 +303,9 @@ static void test_random(void)
 				unparks(t, tid, lock);
 			}
 		}
+		finish();
 		followed();
+		path_text();
 	}
 }
 
@@ -207,6 +315,10 @@ int main(void)
 	test_through_gil();
 	test_through_lock();
 	test_cycle();
+	test_path_join();
+	test_path_gil();
+	test_path_lock();
+	test_path_time_out();
 	test_random();
 	vec_done(&chains.v);
 	model_free(m);

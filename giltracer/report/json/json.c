@@ -207,6 +207,7 @@ static void put_shortened(struct jsonw *w, const struct analysis *a, size_t most
 		{ "blame", m->blame.n, most },
 		{ "lock_blame", m->lock_blame.n, most },
 		{ "lock_chains", a->chains.v.n, most },
+		{ "critical_path", a->path.rows.n, most },
 		{ "starvation", m->cpu_blame.n, most },
 		{ "tasks", pass->slices && pass->slices->tasks ? pass->slices->tasks->v.n : 0,
 		  tasks_json_most(most) },

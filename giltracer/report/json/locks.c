@@ -105,10 +105,37 @@ static void put_chains(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
+static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
+{
+	static const char *const reasons[PATH_REASONS] = {
+		[PATH_GIL] = "with the GIL", [PATH_WITHOUT_GIL] = "without the GIL",
+		[PATH_ASLEEP] = "asleep",    [PATH_TIME_OUT] = "time-out",
+		[PATH_NO_CPU] = "no CPU",    [PATH_HANDOFF] = "hand-off",
+		[PATH_UNKNOWN] = "unknown",
+	};
+
+	jsonw_array(w, "critical_path");
+	for (size_t i = 0; i < a->path.rows.n && i < most; i++) {
+		const struct path_part *part = &a->path.rows.v[i];
+		struct function at = function_at(a->pass, part->at);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "reason", reasons[part->reason]);
+		put_function(w, &at);
+		json_tid(w, "tid", a->model, part->thread);
+		jsonw_u64(w, "ns", part->ns);
+		jsonw_u64(w, "parts", part->parts);
+		jsonw_u64(w, "longest_ns", part->longest_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	put_locks(w, a->model);
 	put_blame(w, a, most);
 	put_chains(w, a, most);
+	put_path(w, a, most);
 	put_places(w, a);
 }

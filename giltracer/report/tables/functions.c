@@ -4,6 +4,7 @@
 #include "report/tables/cells.h"
 #include "report/wording.h"
 
+#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
 #define NEARLY_ALL \
 	95 /* percent of the waiting: with so much by overdue holds, others add nothing */
 
@@ -211,5 +212,46 @@ void table_chains(struct table *ret, const struct analysis *a, const struct tabl
 			                                           limits->name_columns);
 		cell_ms(row, 3, chain->ns, 1);
 		cell_ms(row, 4, chain->longest_ns, 3);
+	}
+}
+
+/* Parts that round to 0.0 % are left out. */
+void table_path(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	static const enum phrase reasons[PATH_REASONS] = {
+		[PATH_GIL] = PHRASE_path_gil,
+		[PATH_WITHOUT_GIL] = PHRASE_path_without,
+		[PATH_ASLEEP] = PHRASE_path_asleep,
+		[PATH_TIME_OUT] = PHRASE_path_time_out,
+		[PATH_NO_CPU] = PHRASE_path_no_cpu,
+		[PATH_HANDOFF] = PHRASE_path_handoff,
+		[PATH_UNKNOWN] = PHRASE_chain_not_known,
+	};
+
+	*ret = (struct table){ .caption = PHRASE_c_path,
+		               .text_columns = 3,
+		               .say_left = say_left_path };
+	TABLE_HEADINGS(ret, PHRASE_h_critical_path, PHRASE_h_meanwhile_in, PHRASE_h_thread,
+	               PHRASE_h_ms, PHRASE_h_of_run);
+	for (size_t i = 0; i < a->path.rows.n; i++) {
+		const struct path_part *part = &a->path.rows.v[i];
+		struct function at = function_at(a->pass, part->at);
+		double percent = facts_percent(part->ns, a->path.ns);
+		struct row *row;
+
+		if (i >= limits->waits || (!limits->all && percent < LEAST_PERCENT)) {
+			ret->left++;
+			ret->left_ns += part->ns;
+			continue;
+		}
+		row = table_add_row(ret);
+		cell_text(row, 0, phrase(reasons[part->reason]));
+		if (at.name)
+			row->cells[1].width = wording_add_function(&row->cells[1].text, &at,
+			                                           limits->name_columns);
+		if (part->thread != MODEL_NONE)
+			cell_thread(row, 2, a, part->thread, limits->name_columns);
+		cell_ms(row, 3, part->ns, 1);
+		cell_number(row, 4, percent, 1);
 	}
 }

@@ -72,6 +72,8 @@ void table_overdue(struct table *ret, const struct analysis *a, const struct tab
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 /* Waits for locks of the program, by what the threads that had them did. */
 void table_chains(struct table *ret, const struct analysis *a, const struct table_limits *limits);
+/* The critical path, by line of code. */
+void table_path(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
 /* Facts from samples, marked as estimates. */
