@@ -201,7 +201,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(voi
 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-	if (UNLIKELY(counting.on))
+	if (UNLIKELY(counting.on || process.on))
 		names_thread_starts(__builtin_return_address(0));
 	if (UNLIKELY(profiling && !calls.ended))
 		profile_new_thread(__builtin_return_address(0));

@@ -32,6 +32,7 @@
 #define PRELOAD_CALLS_SUFFIX ".calls"
 #define PRELOAD_CONTROL      "control"
 #define PRELOAD_OFFSETS      "offsets"
+#define PRELOAD_NAMES        "names" /* of threads: lines "PID TID NAME" */
 
 #define PRELOAD_MAGIC      0x316c696772746c67 /* "gltrgil1" */
 #define PRELOAD_RECORDS_AT 64

@@ -351,6 +351,9 @@ bool process_log(const struct preload_entry *entry, const void *text, size_t len
 bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len);
 
+/* Appends text to a file that all processes share. */
+void process_append(const char *name, const void *text, size_t len);
+
 /* Whether a file of ours may become that long. Beyond the program's RLIMIT_FSIZE, the kernel would
  * send a signal to the program. */
 bool process_may_extend(uint64_t size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the names that the program gives to its threads; before CPython 3.14, the kernel does not
- * know them. Before the first thread starts, the method of threading.Thread that each thread calls
+ * Reads the names that the program gives to its threads, for the page of totals and for recordings;
+ * before CPython 3.14, the kernel does not know them. In a recording, share/python/program.py does
+ * so in the process that giltracer starts and in those that this one forks, we do in all others. Before the first thread starts, the method of threading.Thread that each thread calls
  * first is replaced by one that calls the original and then us.
  */
 #include "preload/count.h"
@@ -10,7 +11,11 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#define FILE_INPUT 257
+#define FILE_INPUT     257
+#define NAME_MAX_BYTES 200
+
+/* What program.py leaves among the built-in names. */
+#define HOOK "__giltracer_start__"
 
 /* Imports nothing, and adds no frame that a tracer could see, because a thread starts tracing
  * later. */
@@ -57,6 +62,9 @@ static struct {
 	PyObject *(*PyRun_String)(const char *, int, PyObject *, PyObject *);
 } api;
 
+/* Whether the names are recorded here, not by share/python/program.py. */
+static bool recorded;
+
 static bool find_api(void)
 {
 #define FIND(name) (*(void **)&api.name = dlsym(RTLD_DEFAULT, #name)) != NULL
@@ -68,6 +76,61 @@ static bool find_api(void)
 #undef FIND
 }
 
+/* The process whose main thread has been written. */
+static _Atomic pid_t written;
+
+/* A line "PID TID NAME" of PRELOAD_NAMES. */
+static void write_name(pid_t pid, pid_t tid, const char *name)
+{
+	char line[NAME_MAX_BYTES + 48], *at = line;
+	size_t len = strlen(name) < NAME_MAX_BYTES ? strlen(name) : NAME_MAX_BYTES;
+
+	at = process_put_number(at, (uint64_t)pid);
+	*at++ = ' ';
+	at = process_put_number(at, (uint64_t)tid);
+	*at++ = ' ';
+	for (size_t i = 0; i < len; i++)
+		*at++ = (char)(name[i] == '\n' ? ' ' : name[i]);
+	*at++ = '\n';
+	process_append(PRELOAD_NAMES, line, (size_t)(at - line));
+}
+
+static PyObject *main_name(void)
+{
+	PyObject *threading = api.PyDict_GetItemString(api.PyImport_GetModuleDict(), "threading");
+	PyObject *thread = threading ? python.PyObject_GetAttrString(threading, "_main_thread")
+	                             : NULL;
+	PyObject *name = thread ? python.PyObject_GetAttrString(thread, "_name") : NULL;
+	PyObject *bytes = name ? python.PyUnicode_AsEncodedString(name, "utf-8", "replace") : NULL;
+
+	if (thread)
+		python.Py_DecRef(thread);
+	if (name)
+		python.Py_DecRef(name);
+	if (!bytes)
+		python.PyErr_Clear();
+	return bytes;
+}
+
+static void record(const char *name)
+{
+	pid_t pid = process.pid;
+	PyObject *bytes;
+	char *text;
+
+	if (!process.on || !recorded)
+		return;
+	if (written != pid) {
+		written = pid;
+		bytes = main_name();
+		if (bytes && python.PyBytes_AsStringAndSize(bytes, &text, NULL) == 0)
+			write_name(pid, pid, text);
+		if (bytes)
+			python.Py_DecRef(bytes);
+	}
+	write_name(pid, process_gettid(), name);
+}
+
 static PyObject *tell(PyObject *module, PyObject *name)
 {
 	PyObject *bytes = python.PyUnicode_AsEncodedString(name, "utf-8", "replace");
@@ -76,10 +139,12 @@ static PyObject *tell(PyObject *module, PyObject *name)
 	(void)module;
 	if (!bytes)
 		return NULL;
-	if (python.PyBytes_AsStringAndSize(bytes, &text, NULL) == 0)
+	if (python.PyBytes_AsStringAndSize(bytes, &text, NULL) == 0) {
 		count_named(text);
-	else
+		record(text);
+	} else {
 		python.PyErr_Clear();
+	}
 	python.Py_DecRef(bytes);
 	python.Py_IncRef(python.none);
 	return python.none;
@@ -98,15 +163,16 @@ static void forget_error(void)
 static void install(PyObject *threading)
 {
 	static struct method method = { "tell", tell, METH_O, NULL };
-	PyObject *space = api.PyDict_New(), *told = python.PyCFunction_NewEx(&method, NULL, NULL);
+	PyObject *space = api.PyDict_New(), *builtins = api.PyEval_GetBuiltins();
+	PyObject *told = python.PyCFunction_NewEx(&method, NULL, NULL);
 	PyObject *result = NULL;
 
-	if (space && told &&
-	    api.PyDict_SetItemString(space, "__builtins__", api.PyEval_GetBuiltins()) == 0 &&
+	if (space && told && api.PyDict_SetItemString(space, "__builtins__", builtins) == 0 &&
 	    api.PyDict_SetItemString(space, "threading", threading) == 0 &&
 	    api.PyDict_SetItemString(space, "tell", told) == 0)
 		result = api.PyRun_String(source, FILE_INPUT, space, space);
 	counting.named = result != NULL;
+	recorded = !api.PyDict_GetItemString(builtins, HOOK);
 	if (!result)
 		forget_error();
 	if (result)

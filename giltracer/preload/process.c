@@ -127,6 +127,8 @@ static long open_in(long dir, const char *name, int flags)
 	if (fd >= 0 || errno != ENOENT || !(flags & O_CREAT) || (dir >= 0 && !is_folder(dir)))
 		return fd;
 	fd = syscall(SYS_openat, dir, name, flags | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 && errno == EEXIST)
+		return syscall(SYS_openat, dir, name, (flags & ~O_CREAT) | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0 && process.control && process.control->shared)
 		syscall(SYS_fchmod, fd, 0666);
 	return fd;
@@ -267,6 +269,20 @@ long process_open_shared(const char *name, int flags)
 	path[folder.path_len] = '/';
 	memcpy(path + folder.path_len + 1, name, strlen(name) + 1);
 	return process_open(path, flags);
+}
+
+void process_append(const char *name, const void *text, size_t len)
+{
+	int saved = errno;
+	long fd = process_open_shared(name, O_WRONLY | O_APPEND | O_CREAT), end;
+
+	if (fd >= 0) {
+		end = syscall(SYS_lseek, fd, 0, SEEK_END);
+		if (end >= 0 && process_may_extend((uint64_t)end + len))
+			syscall(SYS_write, fd, text, len);
+		syscall(SYS_close, fd);
+	}
+	errno = saved;
 }
 
 static void map_control(void)

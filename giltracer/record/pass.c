@@ -493,6 +493,8 @@ static int run(struct pass *pass, struct error *err)
 	recorders_finish(&pass->recorders, &pass->result->perf_note);
 	/* The kernel accounts stolen time at each CPU's tick, so the last of it may be missing. */
 	pass->result->stolen_ns = steal_time_since(pass->result->stolen_ns);
+	if (pass->plan->preloading)
+		preloading_names(pass->plan->preloading, &pass->result->named);
 	thread_names_read(&pass->result->named, pass->plan->children);
 	/* The program renames the file when it is complete, but may be unable to say so. */
 	if (pass->plan->codes && !pass->codes && access(pass->plan->codes, F_OK) == 0)

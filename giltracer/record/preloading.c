@@ -20,6 +20,7 @@
 #include "locate/probedef.h"
 #include "locate/python.h"
 #include "preload/format.h"
+#include "record/thread_names.h"
 #include "record/ticks.h"
 
 #define LIBRARY "giltracer/preload/" PRELOAD_LIBRARY
@@ -241,6 +242,13 @@ void preloading_note_time(const struct preloading *p)
 uint64_t preloading_full_ns(const struct preloading *p)
 {
 	return p->control ? __atomic_load_n(&p->control->full_ns, __ATOMIC_ACQUIRE) : 0;
+}
+
+void preloading_names(const struct preloading *p, struct thread_names *named)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_NAMES, p->folder);
+
+	thread_names_read(named, path);
 }
 
 unsigned preloading_unwritten(const struct preloading *p)

@@ -10,6 +10,7 @@
 
 struct preload_control;
 struct python;
+struct thread_names;
 
 /* The library's folder inside the session's, by pass. */
 #define RECORD_PRELOAD        "gil.preload"
@@ -61,6 +62,9 @@ void preloading_note_time(const struct preloading *p);
 
 /* When the library's limit was reached, CLOCK_MONOTONIC; 0: not reached. */
 uint64_t preloading_full_ns(const struct preloading *p);
+
+/* Reads the names that the library has seen the processes give to their threads. */
+void preloading_names(const struct preloading *p, struct thread_names *named);
 
 /* Why the library could not write all records: 1 << enum preload_why; 0: it could. */
 unsigned preloading_unwritten(const struct preloading *p);

@@ -131,6 +131,42 @@ print(*sorted(t["name"] for t in d["threads"] if t["name"] not in ("python3", "p
 		"$version: and nothing else is left of it"
 done 3<pythons
 
+# Processes that are started afresh do not run giltracer's part of the program: the library reads the names.
+cat >afresh.py <<'EOF'
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+
+def run(tag):
+    thread = threading.Thread(target=int, name='%s 1' % tag)
+    thread.start()
+    thread.join()
+
+
+def main():
+    for method in 'spawn', 'forkserver':
+        process = multiprocessing.get_context(method).Process(target=run, args=(method,))
+        process.start()
+        process.join()
+    subprocess.check_call([sys.executable, '-c', 'import afresh; afresh.run("subprocess")'],
+                          env=dict(os.environ, PYTHONPATH=os.getcwd()))
+    run('own')
+
+
+if __name__ == '__main__':
+    main()
+EOF
+while read -r version python <&3; do
+	ok "$version: a program that starts others" by_library -q --python "$python" --python-trace none -o got.html \
+		--json got.json afresh.py
+	is "$(json got.json 'sorted(t["name"] for t in d["threads"] if not t["main"])')" \
+		"['forkserver 1', 'own 1', 'spawn 1', 'subprocess 1']" '  their threads have names'
+	is "$(json got.json 'sum(t["name"] == "MainThread" for t in d["threads"])')" 4 '  main threads, too'
+done 3<pythons
+
 # A signal that the program does not handle ends it at once.
 cat >killed.py <<'EOF'
 import os
