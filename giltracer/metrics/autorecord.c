@@ -29,16 +29,16 @@
 #define PREFIX "giltracer-"
 #define SUFFIX ".html"
 
-/* A process that is watched. */
+/* A process that is watched. fired_ns: time of its last recording; 0: never */
 struct watched {
 	pid_t pid;
 	uint64_t stamp;
+	uint64_t fired_ns;
 	bool seen;
 	struct trigger_state state;
 };
 
 /**
- * @fired_ns: time of the last recording; 0: never
  * @child: the present recording, of process pid, into path; NULL: none
  */
 struct autorecord {
@@ -47,7 +47,6 @@ struct autorecord {
 	struct watch *watch;
 	autorecord_say *say;
 	VEC(struct watched) watched;
-	uint64_t fired_ns;
 	struct child child;
 	pid_t pid;
 	char *path;
@@ -217,7 +216,7 @@ static void look(struct autorecord *a)
 
 		w->seen = true;
 		if (trigger_feed(&a->trigger, &w->state, &p->snapshot) && !a->path &&
-		    trigger_fire(p->snapshot.at_ns, &a->fired_ns))
+		    trigger_fire(p->snapshot.at_ns, &w->fired_ns))
 			fire(a, p->pid);
 	}
 	forget_ended(a);

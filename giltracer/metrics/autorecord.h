@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a report when a condition on a watched process holds (trigger.h), at most one an hour. */
+/* Writes a report when a condition on a watched process holds (trigger.h), at most one an
+ * hour for each process. */
 #ifndef GILTRACER_METRICS_AUTORECORD_H
 #define GILTRACER_METRICS_AUTORECORD_H
 

@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "live/totals.h"
 
-/* The least time between two reports. */
+/* The least time between two reports of a process. */
 #define TRIGGER_PAUSE_NS (3600 * UINT64_C(1000000000))
 
 enum trigger_measure {

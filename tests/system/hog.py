@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Until its input ends: "hog" has a thread that keeps the GIL and one that waits for it, "innocent" one that
-only uses it. Prints its process number."""
+only uses it, "hogs" are two processes. Each prints its process number."""
 import os
 import sys
 import threading
@@ -24,7 +24,9 @@ def turns():
             pass
 
 
-work = {'hog': (hogs, waits), 'innocent': (turns,)}[sys.argv[1]]
+if sys.argv[1] == 'hogs':
+    os.fork()
+work = {'hog': (hogs, waits), 'hogs': (hogs, waits), 'innocent': (turns,)}[sys.argv[1]]
 threads = [threading.Thread(target=f, name=f.__name__ + '-1') for f in work]
 print(os.getpid(), flush=True)
 for thread in threads:

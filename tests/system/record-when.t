@@ -70,5 +70,16 @@ is "$?" 0 'the program ends as ever'
 wait "$innocent"
 is "$(cat <&5)" '' 'an innocent program, which was watched before, has none'
 
+# Each process has a report, and not only the first of them.
+mkfifo both
+exec 3<>both
+mv both input
+served hogs --record-when 'gil_wait>20% for 1s' --duration 1 --reports each
+timeout 60 grep -m 2 ': report: ' <&4 >reported || :
+is "$(sed -n 's/^.*process \([0-9]*\): report: .*/\1/p' reported | sort)" "$(sort hogs.out)" \
+	'of two processes, each has a report'
+exec 3>&-
+wait "$launcher"
+
 leaves_nothing
 done_testing
