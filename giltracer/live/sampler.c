@@ -133,7 +133,7 @@ static void add_process(struct sampler *s, struct sampled *process)
 	bool holder_only;
 
 	if (snapshot_take(&snapshot, process->snapshots, &err) < 0) {
-		add_failure(s, process, err.code != EAGAIN);
+		add_failure(s, process, err.code != EAGAIN && err.code != E2BIG);
 		return;
 	}
 	process->attempts = process->failures = 0;

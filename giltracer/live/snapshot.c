@@ -307,7 +307,7 @@ int snapshot_take(struct snapshot *ret, struct snapshots *s, struct error *err)
 	stack_reader_begin(&s->reader);
 	snapshots_find_stacks(s);
 	if (s->reader.is_over)
-		return error_set(err, EAGAIN,
+		return error_set(err, E2BIG,
 		                 "process %d: its threads have more than %d Python frames in all",
 		                 (int)s->target->pid, STACK_READER_FRAMES);
 	if (snapshots_find_tasks(s) && tasks_look(&s->tasks, s->target->pid, true, err) < 0)

@@ -290,6 +290,7 @@ static void test_nobody(const char *path)
 	if (!ok(sample_file_finish(f, 3000, &err) == 0 && samples_open(&s, path, &err) == 0,
 	        "and read"))
 		return;
+	sample_file_close(f);
 	source = from_samples(s);
 	ok(source_next(source, &ev, &err) == 0, "it has no events");
 	source_close(source);
