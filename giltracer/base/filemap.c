@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,6 +22,7 @@
  * A mapping, for the signal handler.
  * @protection: as for mmap
  * @cut: its file became shorter, or could not be read
+ * @foreign: a library's
  */
 struct filemap_guard {
 	const uint8_t *data;
@@ -28,6 +30,7 @@ struct filemap_guard {
 	int protection;
 	char *path;
 	atomic_bool cut;
+	bool foreign;
 	struct filemap_guard *previous, *next;
 };
 
@@ -58,12 +61,26 @@ static struct filemap_guard *find(uintptr_t at)
 	return g;
 }
 
+/* A page that a library maps, such as libelf, may be written to later. But what is written to a file
+ * at this moment would be lost: its disk may be full. */
+static bool is_write(const void *context)
+{
+#ifdef __x86_64__
+	const ucontext_t *c = context;
+
+	return c->uc_mcontext.gregs[REG_ERR] & 2;
+#else
+	(void)context;
+	return false;
+#endif
+}
+
 /* Replaces the page at address, and what follows it in a mapping of ours, by zeros. */
-static bool replace(const void *address)
+static bool replace(const void *address, bool write)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)address & ~(page - 1);
 	size_t size = page;
-	int protection = PROT_READ;
+	int protection = PROT_READ | PROT_WRITE;
 	struct filemap_guard *g;
 
 	lock();
@@ -74,16 +91,15 @@ static bool replace(const void *address)
 		atomic_store(&g->cut, true);
 	}
 	unlock();
-	return mmap((void *)at, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
-	       MAP_FAILED;
+	return (g || !write) && mmap((void *)at, size, protection,
+	                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
 static void on_sigbus(int number, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
-	(void)context;
-	if (info->si_code != BUS_ADRERR || !replace(info->si_addr)) {
+	if (info->si_code != BUS_ADRERR || !replace(info->si_addr, is_write(context))) {
 		signal(number, SIG_DFL);
 		raise(number);
 	}
@@ -178,10 +194,20 @@ int filemap_open_copy(struct filemap *ret, int fd, const char *path, struct erro
 	return map_file(ret, fd, path, SIZE_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE, err);
 }
 
+void filemap_watch(struct filemap *ret, const void *data, size_t size, const char *path)
+{
+	*ret = (struct filemap){ .data = data,
+		                 .size = size,
+		                 .guard = guard_new(data, size, PROT_READ | PROT_WRITE, path) };
+	ret->guard->foreign = true;
+}
+
 void filemap_done(struct filemap *map)
 {
+	bool foreign = map->guard && map->guard->foreign;
+
 	guard_free(map->guard);
-	if (map->data)
+	if (map->data && !foreign)
 		munmap((void *)(uintptr_t)map->data, map->size);
 	*map = (struct filemap){ 0 };
 }

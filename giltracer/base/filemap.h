@@ -34,6 +34,9 @@ int filemap_open_fd(struct filemap *ret, int fd, const char *path, size_t max, s
 /* The same for a library that writes to the memory, which does not change the file. */
 int filemap_open_copy(struct filemap *ret, int fd, const char *path, struct error *err);
 
+/* The same for a file that a library has mapped, and unmaps after filemap_done. */
+void filemap_watch(struct filemap *ret, const void *data, size_t size, const char *path);
+
 void filemap_done(struct filemap *map);
 
 /* Whether some of the bytes that were read are zeros that are not in the file. */

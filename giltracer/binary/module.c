@@ -45,6 +45,7 @@ static void module_free(struct module *module)
 	cfi_free(module->cfi);
 	fdetab_free(module->fdetab);
 	function_table_free(module->functions);
+	filemap_done(&module->map);
 	if (module->dwfl)
 		dwfl_end(module->dwfl);
 	free(module->path);
@@ -199,6 +200,8 @@ static bool report(struct module *module, int fd)
 		.find_debuginfo = find_debuginfo,
 	};
 	GElf_Addr bias = 0;
+	const void *data;
+	size_t size;
 
 	module->dwfl = is_elf(fd) ? dwfl_begin(&callbacks) : NULL;
 	if (!module->dwfl) {
@@ -215,12 +218,15 @@ static bool report(struct module *module, int fd)
 	}
 	module->elf = dwfl_module_getelf(module->dwfl_module, &bias);
 	module->bias = bias;
+	if (module->elf && (data = elf_rawfile(module->elf, &size)))
+		filemap_watch(&module->map, data, size, module->path);
 	return module->elf;
 }
 
 static void unusable(struct module *module, const char *why)
 {
 	snprintf(module->why, sizeof(module->why), "%s", why);
+	filemap_done(&module->map);
 	if (module->dwfl)
 		dwfl_end(module->dwfl);
 	module->dwfl = NULL;

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/filemap.h"
+
 #define BUILD_ID_MAX 20
 
 /* size 0: not known. */
@@ -37,6 +39,7 @@ struct module {
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
 	Elf *elf;
+	struct filemap map; /* of the file, by libelf */
 	uint64_t bias;
 	struct cfi *cfi;                  /* module_cfi */
 	struct fdetab *fdetab;            /* module_fdetab */

@@ -4,14 +4,18 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/thread.h"
+#include "binary/module.h"
 #include "binary/symbols.h"
 #include "trace/perf/from_perf.h"
 
@@ -135,6 +139,31 @@ static void test_foreign(void)
 	munmap(map, size);
 }
 
+/* What is written to a file must not be lost in silence. */
+static void test_write(void)
+{
+#ifdef __x86_64__
+	CLEANUP(free) char *path = make_ones("written");
+	CLEANUP(close) int fd = open(path, O_RDWR | O_CLOEXEC);
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		volatile uint8_t *map = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		                             fd, 0);
+
+		prctl(PR_SET_DUMPABLE, 0);
+		if (map == MAP_FAILED || truncate(path, 0) < 0)
+			_exit(1);
+		*map = 1;
+		_exit(0);
+	}
+	ok(pid > 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	           WTERMSIG(status) == SIGBUS,
+	   "writing to a file that was cut ends the process");
+#endif
+}
+
 /* ---- readers of files */
 
 static void test_perf(void)
@@ -195,6 +224,26 @@ static void test_symbols(void)
 	symbols_free(symbols);
 }
 
+static void test_module(void)
+{
+	CLEANUP(free) char *text = NULL, *path = NULL;
+	struct modules *modules = modules_new(false);
+	struct module *module;
+	struct error err;
+	size_t len;
+
+	if (!ok(file_read(&text, &len, "/proc/self/exe", SIZE_MAX, &err) == 0, "a program"))
+		return;
+	path = make("module", text, len);
+	module = modules_get(modules, path, NULL);
+	ok(module_open(module) && filemap_check_all(&err) == 0, "is opened for its functions");
+	ok(truncate(path, (off_t)page_size()) == 0, "and cut");
+	module_functions(module);
+	ok(filemap_check_all(&err) < 0 && names(&err, path), "a report fails: %s", err.text);
+	modules_free(modules);
+	ok(filemap_check_all(&err) == 0, "until it is closed");
+}
+
 int main(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -207,8 +256,10 @@ int main(void)
 	test_cut();
 	test_threads();
 	test_foreign();
+	test_write();
 	test_perf();
 	test_symbols();
+	test_module();
 	ok(file_remove_tree(dir, &err) == 0, "nothing remains");
 	return done_testing();
 }
