@@ -31,8 +31,12 @@ struct function function_of(const struct recording_pass *pass, const struct hog 
 /* Its caller; the name is NULL if the caller was not fetched. */
 struct function function_caller(const struct recording_pass *pass, const struct hog *hog);
 
-/* The caller, if it is informative: in another file than the function, and not in one of Python's
- * own modules that start or feed threads and therefore call everything (threading,
+/* The innermost function on its stack, itself included, that belongs neither to Python's own library
+ * nor to a package; the name is NULL if none was fetched. */
+struct function function_user(const struct recording_pass *pass, const struct hog *hog);
+
+/* The caller to name: of a function of a library, function_user(); otherwise the immediate one, if it
+ * is informative: in another file than the function, and not in one of Python's own modules that start or feed threads and therefore call everything (threading,
  * concurrent.futures, multiprocessing, asyncio, runpy). Otherwise the name is NULL. */
 struct function function_telling_caller(const struct recording_pass *pass, const struct hog *hog);
 

@@ -224,6 +224,10 @@ struct preload_frame {
 
 #define PRELOAD_FRAMES_MAX 6
 
+/* Of a holder that was asked to release the GIL: enough to find a caller in the program's own files.
+ */
+#define PRELOAD_HELD_FRAMES_MAX 16
+
 /* Later tasks have only the names of their functions. */
 #define PRELOAD_TASK_NAMES_MAX 4096
 

@@ -36,7 +36,9 @@
 #define NAME_MAX_BYTES  4096
 #define TABLE_MAX_BYTES (512 << 10)
 
-/* Up to 3.9, the interpreter looks at a release request between any two instructions. */
+/* From 3.7 on, a GIL knows its holder. Up to 3.9, the interpreter checks for a release request between
+ * any two instructions, so the frames of the release are right, too. */
+#define KNOWS_HOLDER  7
 #define CHECKS_RARELY 10
 
 /* Limits for copies of the beginning of a frame, a code object and a str. */
@@ -544,7 +546,7 @@ uint32_t frames_now(struct gil *g)
 
 /* ---- frames of the thread that runs */
 
-#define FOREIGN_STEPS 16
+#define FOREIGN_STEPS 24
 
 /* The innermost frames of a thread; at[i]: the address of frame i. */
 struct foreign {
@@ -568,7 +570,7 @@ static bool see_foreign(struct step *ret, const char *code, uint64_t instruction
 	return copy(&ret->name_hash, ret->name + 3 * sizeof(void *), sizeof(ret->name_hash));
 }
 
-/* Reads frames until the wanted number of functions is found. False: they cannot be read. */
+/* Reads the frames of the innermost functions. False: they cannot be read. */
 static bool read_foreign(struct foreign *f)
 {
 	const char *frame;
@@ -579,7 +581,7 @@ static bool read_foreign(struct foreign *f)
 	    (frames.at.current2 != PRELOAD_NO_OFFSET &&
 	     !copy(&frame, frame + frames.at.current2, sizeof(frame))))
 		return false;
-	while (frame && functions < frames.count && f->count < FOREIGN_STEPS) {
+	while (frame && functions < PRELOAD_HELD_FRAMES_MAX && f->count < FOREIGN_STEPS) {
 		char bytes[OBJECT_BYTES];
 		struct step *step = &f->steps[f->count];
 
@@ -617,10 +619,10 @@ static bool is_unchanged(const struct foreign *f)
 
 static uint32_t number_foreign(const struct foreign *f)
 {
-	struct preload_frame list[PRELOAD_FRAMES_MAX];
+	struct preload_frame list[PRELOAD_HELD_FRAMES_MAX];
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < f->count && n < frames.count; i++) {
+	for (unsigned i = 0; i < f->count; i++) {
 		const struct step *s = &f->steps[i];
 		uint32_t function = s->has_code ? number_of(s, f) : SKIP;
 
@@ -639,14 +641,14 @@ uint32_t frames_of_holder(const struct gil *g)
 	struct foreign f;
 	uint32_t number = 0;
 
-	if (!frames.on || frames.at.minor < CHECKS_RARELY)
+	if (!frames.on || frames.at.minor < KNOWS_HOLDER)
 		return 0;
 	f.tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	for (unsigned i = 0; !number && i < TRIES; i++)
 		if (read_foreign(&f))
 			number = number_foreign(&f);
 	errno = saved;
-	return number ? number : FRAMES_TORN;
+	return number || frames.at.minor < CHECKS_RARELY ? number : FRAMES_TORN;
 }
 
 /* ---- the interpreter */

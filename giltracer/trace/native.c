@@ -55,6 +55,8 @@ static bool is_interpreter(const char *name)
 		"PyNumber_",
 		"PyIter_Next",
 		"_Py_Dealloc",
+		"_Py_DECREF",
+		"_Py_XDECREF",
 		"_PyFrame_Clear",
 		"_PyEvalFrameClear",
 		"clear_thread_frame",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Keeps the GIL in one operation whose function has returned when the interpreter looks at the release
 # request: culprits.py KIND
+import gc
+import json
 import sys
 import threading
 import time
@@ -26,6 +28,17 @@ def handle(x):
 def operator():
     for _ in range(8):
         handle(-1)
+
+
+def parse(text):
+    return json.loads(text)  # library
+
+
+def library():
+    gc.disable()
+    text = '[%s]' % ','.join(['[1, 2, 3, 4]'] * 300_000)
+    for _ in range(6):
+        parse(text)
 
 
 def heartbeat():

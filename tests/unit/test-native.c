@@ -70,6 +70,12 @@ int main(void)
 	          "PyNumber_Power", "long_pow");
 	is_callee("list_sort_impl", "a stack that ends in a large frame", "<list_sort_impl",
 	          "merge_at");
+	is_callee("list_dealloc", "what is freed, however that is called",
+	          "=_PyEval_EvalFrameDefault", "_Py_DECREF", "_Py_Dealloc", "list_dealloc",
+	          "_Py_XDECREF", "long_dealloc");
+	is_callee("list_dealloc", "also at the end of a function", "=_PyEval_EvalFrameDefault",
+	          "_PyEvalFrameClearAndPop", "clear_thread_frame", "_PyFrame_ClearExceptCode",
+	          "list_dealloc");
 	is_callee("memcpy", "what has no symbol is passed over", "=_PyEval_EvalFrameDefault",
 	          "?[x+0x10]", "memcpy");
 	is_callee("memcpy", "also in libpython", "=_PyEval_EvalFrameDefault", "@?[x+0x10]",

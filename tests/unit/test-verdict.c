@@ -439,15 +439,21 @@ static void test_group(void)
 	fixture_done(&f);
 }
 
-static uint32_t python_frame(struct fixture *f, const char *name, const char *file, unsigned line)
+static uint32_t called_by(struct fixture *f, uint32_t caller, const char *name, const char *file,
+                          unsigned line)
 {
-	struct stack_frame frame = { .line = line, .flags = STACK_PYTHON };
+	struct stack_frame frame = { .parent = caller, .line = line, .flags = STACK_PYTHON };
 
 	if (!f->source.frames)
 		f->source.frames = stacks_new(f->source.names);
 	frame.name = names_id(f->source.names, name, strlen(name));
 	frame.module = names_id(f->source.names, file, strlen(file));
 	return stacks_id(f->source.frames, &frame);
+}
+
+static uint32_t python_frame(struct fixture *f, const char *name, const char *file, unsigned line)
+{
+	return called_by(f, 0, name, file, line);
 }
 
 /* One thread has the longest hold in a call, but the longest wait for the call is during another
@@ -561,6 +567,11 @@ static void test_call(void)
 	words_done(&v);
 	ok(gain_of(&f.pass, &hogs.v.v[0]) == UINT64_MAX, "which cannot release the GIL either");
 	hogs.v.v[0].native = hogs.v.v[1].native = 0;
+	hogs.v.v[0].frame = hogs.v.v[1].frame = called_by(
+		&f, called_by(&f, parse, "loads", "/usr/lib/python3.11/json/__init__.py", 346),
+		"raw_decode", "/usr/lib/python3.11/json/decoder.py", 353);
+	because(&f, "Mostly because of raw_decode (decoder.py:353), called by parse "
+	            "(parse.py:7), run by 2 threads");
 	hogs.v.v[0].frame = hogs.v.v[1].frame = python_frame(&f, "_call_with_frames_removed",
 	                                                     "<frozen importlib._bootstrap>", 9);
 	words_init(&v, &f);

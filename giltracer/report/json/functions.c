@@ -15,26 +15,26 @@ static void put_place(struct jsonw *w, const struct function *f)
 		jsonw_null(w, "line");
 }
 
-static void put_caller(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
+static void put_member(struct jsonw *w, const char *key, const struct function *f)
 {
-	struct function f = function_caller(pass, hog);
-
-	if (!f.name) {
-		jsonw_null(w, "caller");
+	if (!f->name) {
+		jsonw_null(w, key);
 		return;
 	}
-	jsonw_object(w, "caller");
-	put_place(w, &f);
+	jsonw_object(w, key);
+	put_place(w, f);
 	jsonw_end(w);
 }
 
 static void put_function(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
 {
-	struct function f = function_of(pass, hog);
+	struct function f = function_of(pass, hog), caller = function_caller(pass, hog);
+	struct function user = function_user(pass, hog);
 
 	put_place(w, &f);
 	json_tid(w, "tid", pass->model, hog->thread);
-	put_caller(w, pass, hog);
+	put_member(w, "caller", &caller);
+	put_member(w, "user", &user);
 }
 
 static void put_hog(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
