@@ -44,13 +44,13 @@ uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *
 
 static uint64_t life_of(const struct model_thread *t)
 {
-	return t->end_ns - t->start_ns;
+	return model_thread_life_ns(t);
 }
 
 static void look_at_thread(struct evidence *e, uint32_t i)
 {
 	const struct model_thread *t = &e->model->threads.v[i];
-	double runnable = facts_percent(t->cpu_ns[CPU_RUNNABLE], t->end_ns - t->start_ns);
+	double runnable = facts_percent(t->cpu_ns[CPU_RUNNABLE], life_of(t));
 
 	e->wait_ns += evidence_gil_wait(e, t);
 	e->lock_wait_ns += t->gil_ns[GIL_LOCK_WAIT];
@@ -61,8 +61,7 @@ static void look_at_thread(struct evidence *e, uint32_t i)
 		e->busiest = i;
 		e->busiest_ns = t->cpu_ns[CPU_RUNNING];
 	}
-	if (t->end_ns - t->start_ns >= e->wall_ns / 100 * VERDICT_LIFE &&
-	    runnable > e->runnable_percent)
+	if (life_of(t) >= e->wall_ns / 100 * VERDICT_LIFE && runnable > e->runnable_percent)
 		e->runnable_percent = runnable;
 }
 
@@ -212,7 +211,8 @@ static void add_waits(const struct evidence *e, uint64_t part_ns, uint64_t parts
  * short ones the one with the most, and extends it by neighbouring parts that have much of it. */
 static void find_burst(struct evidence *e)
 {
-	uint64_t part_ns = e->wall_ns / BURST_PARTS + 1, parts[BURST_PARTS] = { 0 }, most = 0;
+	uint64_t part_ns = (e->model->end_ns - e->model->start_ns) / BURST_PARTS + 1;
+	uint64_t parts[BURST_PARTS] = { 0 }, most = 0;
 	size_t first = 0, n = 1;
 
 	if (e->blocked_ns < BURST_NS)
@@ -296,18 +296,20 @@ static void find_unknown(struct evidence *e)
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->threads.n; i++)
-		if (m->threads.v[i].gil_ns[GIL_UNKNOWN] < life_of(&m->threads.v[i]))
+		if (m->threads.v[i].gil_ns[GIL_UNKNOWN] - m->threads.v[i].suspended_ns <
+		    life_of(&m->threads.v[i]))
 			known[n++] = m->threads.v[i].pid;
 	qsort(known, n, sizeof(*known), by_pid);
 	for (size_t i = 0; i < m->threads.n; i++) {
 		const struct model_thread *t = &m->threads.v[i];
 		uint64_t life = life_of(t);
 		bool gil = e->recording->gil_detect;
+		uint64_t unknown = (gil ? t->gil_ns[GIL_UNKNOWN] : t->cpu_ns[CPU_UNKNOWN]) -
+		                   t->suspended_ns;
 
-		if (gil && t->gil_ns[GIL_UNKNOWN] == life &&
-		    bsearch(&t->pid, known, n, sizeof(*known), by_pid))
+		if (gil && unknown == life && bsearch(&t->pid, known, n, sizeof(*known), by_pid))
 			continue;
-		e->unknown_ns += gil ? t->gil_ns[GIL_UNKNOWN] : t->cpu_ns[CPU_UNKNOWN];
+		e->unknown_ns += unknown;
 		e->unknown_of_ns += life;
 	}
 }
@@ -325,7 +327,7 @@ struct evidence evidence_gather(const struct recording *recording,
 
 	e.model = e.pass->model;
 	e.totals = facts_totals(e.model);
-	e.wall_ns = e.model->end_ns - e.model->start_ns;
+	e.wall_ns = e.model->end_ns - e.model->start_ns - e.model->suspended_ns;
 	for (uint32_t i = 0; i < e.model->threads.n; i++)
 		look_at_thread(&e, i);
 	find_victims(&e, groups);

@@ -34,7 +34,7 @@ struct evidence_victim {
 };
 
 /**
- * @wall_ns: duration of the recording
+ * @wall_ns: duration of the recording, without the time in which the program was stopped by a signal
  * @wait_ns: time that all threads waited for the GIL
  * @off_gil_running_ns: time on a CPU without the GIL; 0 until it is computed
  * @victim: of the waits for the GIL; @lock_victim: of those for locks; @lock_wait_ns: time that all

@@ -34,7 +34,7 @@ double facts_percent(uint64_t part, uint64_t whole)
 
 struct facts_shares facts_shares(const struct model_thread *t)
 {
-	uint64_t life = t->end_ns - t->start_ns;
+	uint64_t life = model_thread_life_ns(t);
 
 	return (struct facts_shares){
 		.no_gil = facts_percent(model_thread_no_gil_ns(t) - t->gil_ns[GIL_LOCK_WAIT], life),
@@ -42,7 +42,7 @@ struct facts_shares facts_shares(const struct model_thread *t)
 		.hold = facts_percent(t->gil_ns[GIL_HOLD], life),
 		.wait = facts_percent(model_thread_wait_ns(t), life),
 		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], life),
-		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
+		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN] - t->suspended_ns, life),
 		.probes = facts_percent(t->probe_cost_ns, life),
 		.calls = facts_percent(t->calls_cost_ns, life),
 	};
@@ -66,11 +66,12 @@ bool facts_calls_matter(const struct model *model)
 
 struct facts_states facts_states(const struct model_thread *t)
 {
-	uint64_t life = t->end_ns - t->start_ns;
+	uint64_t life = model_thread_life_ns(t);
 	struct facts_states ret;
 
 	for (unsigned state = 0; state < CPU_STATES; state++)
-		ret.percent[state] = facts_percent(t->cpu_ns[state], life);
+		ret.percent[state] = facts_percent(
+			t->cpu_ns[state] - (state == CPU_UNKNOWN ? t->suspended_ns : 0), life);
 	return ret;
 }
 
@@ -177,15 +178,15 @@ struct facts_totals facts_totals(const struct model *model)
 	for (size_t i = 0; i < model->threads.n; i++) {
 		const struct model_thread *t = &model->threads.v[i];
 
-		sum.life_ns += t->end_ns - t->start_ns;
+		sum.life_ns += model_thread_life_ns(t);
 		sum.hold_ns += t->gil_ns[GIL_HOLD];
 		sum.wait_ns += model_thread_wait_ns(t);
 		sum.switch_wait_ns += t->gil_ns[GIL_SWITCH_WAIT];
 		sum.free_wait_ns += t->gil_ns[GIL_FREE_WAIT];
 		sum.no_gil_ns += model_thread_no_gil_ns(t);
-		sum.unknown_ns += t->gil_ns[GIL_UNKNOWN];
+		sum.unknown_ns += t->gil_ns[GIL_UNKNOWN] - t->suspended_ns;
 		for (unsigned s = 0; s < CPU_STATES; s++)
-			sum.cpu_ns[s] += t->cpu_ns[s];
+			sum.cpu_ns[s] += t->cpu_ns[s] - (s == CPU_UNKNOWN ? t->suspended_ns : 0);
 		sum.releases_probed += t->releases_probed;
 		sum.releases_inferred += t->releases_inferred;
 	}

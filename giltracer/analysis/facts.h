@@ -6,7 +6,7 @@
 #include "analysis/recording.h"
 
 /**
- * Percentages of a thread's life; the first six add up to 100. The estimated costs of the probes
+ * Percentages of a thread's life, without time in which it was stopped by a signal; the first six add up to 100. The estimated costs of the probes
  * and of recording calls are included in them. 0 for an empty life.
  */
 struct facts_shares {
@@ -16,7 +16,7 @@ struct facts_shares {
 
 struct facts_shares facts_shares(const struct model_thread *thread);
 
-/* Percentages of a thread's life by CPU state, which add up to 100. */
+/* The same by CPU state, which add up to 100. */
 struct facts_states {
 	double percent[CPU_STATES];
 };
@@ -60,7 +60,7 @@ uint32_t *facts_lock_blame_order(const struct model *model);
 bool facts_many_processes(const struct model *model);
 
 /**
- * The totals of a recording over its threads. @known_ns: the known part of the lives of all threads
+ * The totals of a recording over its threads, without time in which they were stopped by a signal. @known_ns: the known part of the lives of all threads
  * @blamed_ns: waiting without switch waits, which is all that is divided: among holders, @handoff_ns,
  * the time in which the GIL was free while the next thread woke up, and @no_cpu_ns, that in which
  * it was free and the next thread had no CPU

@@ -40,7 +40,7 @@ static void add_if_significant(struct finder *f, struct pattern p, uint64_t whol
 
 static uint64_t life(const struct model_thread *t)
 {
-	return t->end_ns - t->start_ns;
+	return model_thread_life_ns(t);
 }
 
 /* The thread that held the GIL longest while thread waited. */
@@ -430,7 +430,8 @@ static bool is_vague(const struct model *m)
 	for (size_t i = 0; i < m->threads.n; i++) {
 		life_ns += life(&m->threads.v[i]);
 		if (m->threads.v[i].holds)
-			unknown_ns += m->threads.v[i].gil_ns[GIL_UNKNOWN];
+			unknown_ns += m->threads.v[i].gil_ns[GIL_UNKNOWN] -
+			              m->threads.v[i].suspended_ns;
 	}
 	return m->end_ns - m->start_ns < PATTERN_RECORDING_NS || percent(unknown_ns, life_ns) >= 50;
 }

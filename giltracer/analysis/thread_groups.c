@@ -59,6 +59,7 @@ static void add_thread(struct model_thread *sum, const struct model_thread *t)
 		sum->cpu_ns[s] += t->cpu_ns[s];
 	sum->probe_cost_ns += t->probe_cost_ns;
 	sum->calls_cost_ns += t->calls_cost_ns;
+	sum->suspended_ns += t->suspended_ns;
 	if (t->longest_wait_ns > sum->longest_wait_ns)
 		sum->longest_wait_ns = t->longest_wait_ns;
 	if (t->longest_hold_ns > sum->longest_hold_ns)

@@ -180,18 +180,15 @@ bool child_ended(struct child *child)
 	return child->reaped;
 }
 
-bool child_stopped(const struct child *child)
+int child_change(const struct child *child)
 {
 	siginfo_t info = { .si_pid = 0 };
-	bool stopped = false;
 
-	while (!child->reaped && child->pid > 0 &&
-	       waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
-	       info.si_pid) {
-		stopped = true;
-		info.si_pid = 0;
-	}
-	return stopped;
+	if (child->reaped || child->pid <= 0 ||
+	    waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 ||
+	    !info.si_pid)
+		return 0;
+	return info.si_code == CLD_CONTINUED ? CLD_CONTINUED : CLD_STOPPED;
 }
 
 void child_wait(struct child *child)

@@ -75,8 +75,9 @@ int child_release(struct child *child, struct error *err);
 /* Whether the child has ended, without waiting; if so, child->status is valid. */
 bool child_ended(struct child *child);
 
-/* Whether the child was stopped or continued (SIGSTOP, SIGTSTP, SIGCONT) since the last call. */
-bool child_stopped(const struct child *child);
+/* The next change that was not returned yet: CLD_STOPPED (SIGSTOP, SIGTSTP), CLD_CONTINUED, or 0 if
+ * there is none. Of several changes, the kernel may report only the last. */
+int child_change(const struct child *child);
 
 /* Wait until the child ends. */
 void child_wait(struct child *child);

@@ -10,6 +10,7 @@
 #include "model/probe_cost.h"
 #include "model/runqueue_wait.h"
 #include "model/stats.h"
+#include "model/suspended.h"
 #include "model/thread.h"
 
 #include "trace/names.h"
@@ -309,6 +310,7 @@ void model_finish(struct model *m)
 	}
 	lost_finish(m);
 	cpu_finish(m);
+	suspended_finish(m);
 	owners_finish(m);
 	gil_finish(m);
 	blame_finish(m);

@@ -78,7 +78,8 @@ enum span_flags {
 	SPAN_OPEN_END = 1 << 2,       /* the span was cut by the end of the recording or of the
 	                               * thread */
 	SPAN_LOST = 1 << 3,           /* unknown because records are missing */
-	SPAN_STOPPED = 1 << 4,        /* a sleep caused by a stop signal or a debugger */
+	SPAN_STOPPED = 1 << 4,        /* a sleep caused by a stop signal or a debugger; unknown,
+	                               * because the process was suspended */
 	SPAN_ELSEWHERE = 1 << 5, /* a hold that was not released on request, because of a function
 	                          * that is unknown and may have returned before the end */
 	SPAN_ASKED = 1 << 6,     /* a hold whose frame is that of the release request */
@@ -151,6 +152,8 @@ struct model_signal {
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
  * @creator: index of the thread that started it, or that forked its process; MODEL_NONE: unknown
+ * @suspended_ns: the part of the unknown time in which its process was stopped by a signal: it
+ *                counts for nothing
  * @unseen_runnable_ns: upper bound of the sleep that was in fact runnable time, after wake-ups that
  *                      are missing although all were to be recorded; times shorter than the switch
  *                      from idle do not count
@@ -167,6 +170,7 @@ struct model_thread {
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
 	uint64_t gil_events, probe_cost_ns, calls_cost_ns;
+	uint64_t suspended_ns;
 	uint64_t unseen_runnable_ns;
 	uint64_t lock_waits, stops, worlds_stopped; /* numbers of LOCK_WAIT, STOPPED and STOPPING
 	                                             * spans */
@@ -182,6 +186,12 @@ struct model_thread {
 static inline uint64_t model_thread_wait_ns(const struct model_thread *t)
 {
 	return t->gil_ns[GIL_WAIT] + t->gil_ns[GIL_SWITCH_WAIT];
+}
+
+/* Its life, without the time in which it was stopped by a signal. */
+static inline uint64_t model_thread_life_ns(const struct model_thread *t)
+{
+	return t->end_ns - t->start_ns - t->suspended_ns;
 }
 
 /* All time without the GIL and without a wait for it. */
@@ -363,7 +373,8 @@ struct model {
 	VEC(struct model_lost) lost;
 	VEC(struct model_overdue) overdue; /* by end; complete if requests_known */
 	bool requests_known, checks_late;
-	uint64_t stolen_ns; /* upper bound of the CPU time, all CPUs, taken by a hypervisor */
+	uint64_t stolen_ns;    /* upper bound of the CPU time, all CPUs, taken by a hypervisor */
+	uint64_t suspended_ns; /* time in which the process that was started was stopped */
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
@@ -373,6 +384,12 @@ struct model {
 	const char *gil_module; /* the import that turned the GIL on, NULL: none; borrowed. Set by
 	                         * model_finish */
 	struct model_private *priv;
+};
+
+/* A time in which a process was stopped by a signal. It may be reported late, but not before all
+ * threads had stopped. */
+struct model_suspension {
+	uint64_t from_ns, to_ns;
 };
 
 struct names;
@@ -395,6 +412,7 @@ struct stacks;
  * @stacks: of the source, or NULL; borrowed. With stacks, a sleep under a STACK_TAKE_GIL frame is
  *          CPU_GIL_SLEEP; without, a sleep during a GIL_WAIT
  * @stolen_ns: upper bound of the CPU time, over all CPUs, that a hypervisor took
+ * @suspended: when process start_pid was stopped by a signal, by time; borrowed until model_finish
  * @all_wakeups: all wake-ups were recorded, also those by interrupts and other programs
  */
 struct model_options {
@@ -405,6 +423,8 @@ struct model_options {
 	bool gil_off;
 	bool all_releases, requests_known, checks_late;
 	uint64_t stolen_ns;
+	const struct model_suspension *suspended;
+	size_t suspended_count;
 	const struct names *names;
 	const struct stacks *stacks;
 	bool all_wakeups;

@@ -148,7 +148,7 @@ static void collect(const struct model *m, uint32_t thread, struct edges *of_gil
 			continue;
 		e.hold = s->state == GIL_HOLD;
 		e.wait = s->state == GIL_WAIT;
-		e.unknown = s->state == GIL_UNKNOWN && s->flags & SPAN_LOST;
+		e.unknown = s->state == GIL_UNKNOWN && s->flags & (SPAN_LOST | SPAN_STOPPED);
 		if (e.hold || e.wait)
 			add_edges(&of_gil[s->gil.index], e, end_ns);
 		else if (e.unknown)

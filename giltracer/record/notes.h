@@ -72,6 +72,9 @@
 #define NOTE_STOPPED                                                                 \
 	"the program was stopped for a while (Ctrl-Z, SIGSTOP): the time counts as " \
 	"sleep, and as "
+#define NOTE_SUSPENDED                                                              \
+	"the program was stopped for %.3f s (Ctrl-Z, SIGSTOP): this time is taken " \
+	"off its main process's threads"
 #define NOTE_STOLEN "the hypervisor stole %.1f %% of the CPUs' time: it counts as running, and as "
 /* The ends of these two notes: for an interpreter with a GIL, and for a free-threaded one. */
 #define NOTE_AS_HOLD       "hold for the thread that held the GIL"

@@ -44,6 +44,7 @@ struct pass {
 	struct group_signals group;
 	int channel; /* our end; -1 when the program has closed its own */
 	FILE *codes; /* of the list that comes by the channel; NULL: its file is the program's */
+	uint64_t suspended_ns; /* when the program was stopped; 0: it runs */
 	char *failure;
 };
 
@@ -361,6 +362,28 @@ static bool read_message(struct pass *pass)
 
 /* ---- signals */
 
+static void end_suspension(struct pass *pass)
+{
+	struct suspensions *list = &pass->result->suspended;
+
+	if (pass->suspended_ns && list->n < SUSPENSIONS_MAX)
+		list->v[list->n++] = (struct suspension){ pass->suspended_ns, clock_now_ns() };
+	pass->suspended_ns = 0;
+}
+
+static void handle_changes(struct pass *pass)
+{
+	int change;
+
+	while ((change = child_change(&pass->program))) {
+		pass->result->stopped = true;
+		if (change == CLD_CONTINUED)
+			end_suspension(pass);
+		else if (!pass->suspended_ns)
+			pass->suspended_ns = clock_now_ns();
+	}
+}
+
 /* A signal to the whole group, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), has reached
  * the program itself. A signal to giltracer alone is passed on to the program. */
 static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info)
@@ -368,7 +391,7 @@ static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info
 	int signal = (int)info->ssi_signo;
 
 	if (signal == SIGCHLD) {
-		pass->result->stopped |= child_stopped(&pass->program);
+		handle_changes(pass);
 		return;
 	}
 	if (signal != SIGUSR1 && signal != SIGUSR2)
@@ -489,6 +512,7 @@ static int run(struct pass *pass, struct error *err)
 	}
 	pass->result->wall_ns = clock_now_ns() - start_ns;
 	pass->result->status = pass->program.status;
+	end_suspension(pass);
 	pass->result->quota = cgroup_since(&cgroup);
 	recorders_finish(&pass->recorders, &pass->result->perf_note);
 	/* The kernel accounts stolen time at each CPU's tick, so the last of it may be missing. */

@@ -76,6 +76,7 @@ enum pass_channel {
  * @late_tasks: perf could not read the names of threads at the start: see struct perf_plan
  * @stolen_ns: time that a hypervisor took from all CPUs together meanwhile
  * @quota: the limit of the program's control group
+ * @suspended: when it was stopped, as far as that is known
  * @pid: of the program
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: a signal asked us to stop
@@ -95,6 +96,7 @@ struct pass_result {
 	int status;
 	uint64_t wall_ns, start_ns, stop_ns, stolen_ns;
 	struct cgroup_quota quota;
+	struct suspensions suspended;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[RECORDERS_MAX];
 	bool interrupted, stopped, codes, late_tasks, unloaded;

@@ -184,6 +184,7 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.stolen_ns = steal_time_most(result->stolen_ns),
 		.quota = { result->quota.quota_us, result->quota.period_us, result->quota.periods,
 		           result->quota.throttled },
+		.suspended = result->suspended,
 		.pid = result->pid,
 		.tid = result->start_tid,
 		.gil = result->gil,
@@ -217,9 +218,15 @@ static const char *pause_counts_as(const struct job *job)
 	return job->program.python->free_threaded ? NOTE_AS_WAIT : NOTE_AS_HOLD;
 }
 
-static void note_stopped(struct job *job)
+static void note_stopped(struct job *job, const struct pass_result *result)
 {
-	CLEANUP(free) char *text = xasprintf(NOTE_STOPPED "%s", pause_counts_as(job));
+	CLEANUP(free) char *text = NULL;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < result->suspended.n; i++)
+		ns += result->suspended.v[i].to_ns - result->suspended.v[i].from_ns;
+	text = ns ? xasprintf(NOTE_SUSPENDED, (double)ns / 1e9)
+	          : xasprintf(NOTE_STOPPED "%s", pause_counts_as(job));
 
 	note(job, "stopped", text);
 }
@@ -281,7 +288,7 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		job->outcome->failed = true;
 	}
 	if (result->stopped)
-		note_stopped(job);
+		note_stopped(job, result);
 	if (result->late_tasks)
 		session_add_note(job->session, "late-tasks", 1, NOTE_LATE_TASKS);
 	note_stolen(job, result);

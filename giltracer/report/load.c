@@ -313,7 +313,10 @@ static int read_events(struct job *job)
 	struct loaded *loaded = job->loaded;
 	const char *file = pass->perf_data ? pass->perf_data : pass->preload;
 	CLEANUP(free) char *path = file ? file_in(job->dir, file) : NULL;
+	struct model_suspension suspended[SUSPENSIONS_MAX];
 	struct model_options options = {
+		.suspended = suspended,
+		.suspended_count = pass->suspended.n,
 		.start_ns = pass->start_ns,
 		.end_ns = pass->stop_ns,
 		.to_end = lasts_to_end(job),
@@ -327,6 +330,9 @@ static int read_events(struct job *job)
 		.all_releases = job->session->releases_known,
 	};
 
+	for (size_t i = 0; i < pass->suspended.n; i++)
+		suspended[i] = (struct model_suspension){ pass->suspended.v[i].from_ns,
+			                                  pass->suspended.v[i].to_ns };
 	loaded->nothing = is_start_only(job);
 	loaded->only_pid = job->session->no_children ? pass->pid : 0;
 	load_code(loaded, pass, job->dir);

@@ -4,6 +4,7 @@
 #ifndef GILTRACER_SESSION_RECORDED_H
 #define GILTRACER_SESSION_RECORDED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* What one execution of the program records: GIL events, or stacks and states. */
@@ -22,6 +23,18 @@ static inline const char *pass_kind_name(enum pass_kind kind)
  */
 struct cpu_quota {
 	uint64_t quota_us, period_us, periods, throttled;
+};
+
+/* A time in which the program's main process was stopped, by SIGSTOP or Ctrl-Z. */
+struct suspension {
+	uint64_t from_ns, to_ns;
+};
+
+#define SUSPENSIONS_MAX 256 /* the last of more is not recorded */
+
+struct suspensions {
+	struct suspension v[SUSPENSIONS_MAX];
+	size_t n;
 };
 
 /**

@@ -20,6 +20,7 @@
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
  *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "stolen_ns": N, "pid": N, "tid": N,
  *	             "quota": {"quota_us": N, "period_us": N, "periods": N, "throttled": N},
+ *	             "suspended": [{"from_ns": N, "to_ns": N}],
  *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}]}],
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
@@ -89,6 +90,7 @@ struct session_pass {
 	uint64_t wall_ns, start_ns, stop_ns;
 	uint64_t stolen_ns; /* upper bound of CPU time taken by a hypervisor, all CPUs */
 	struct cpu_quota quota;
+	struct suspensions suspended; /* by time */
 	uint32_t pid, tid;
 	enum session_gil gil;
 	struct session_thread *threads;

@@ -225,9 +225,18 @@ static struct cpu_quota read_quota(const struct reader *pass)
 	};
 }
 
+static void read_suspension(void *ret, const struct reader *r)
+{
+	*(struct suspension *)ret = (struct suspension){
+		.from_ns = get_number(r, "from_ns", INT64_MAX),
+		.to_ns = get_number(r, "to_ns", INT64_MAX),
+	};
+}
+
 static void read_pass(void *ret, const struct reader *r)
 {
 	struct session_pass *pass = ret;
+	CLEANUP(free) struct suspension *suspended = NULL;
 
 	*pass = (struct session_pass){
 		.kind = get_kind(r),
@@ -250,6 +259,10 @@ static void read_pass(void *ret, const struct reader *r)
 		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
 		.gil = get_gil(r),
 	};
+	suspended = read_array(r, "suspended", sizeof(*suspended), SUSPENSIONS_MAX,
+	                       &pass->suspended.n, read_suspension);
+	for (size_t i = 0; i < pass->suspended.n; i++)
+		pass->suspended.v[i] = suspended[i];
 	pass->threads = read_array(r, "threads", sizeof(*pass->threads), OBJECTS_MAX,
 	                           &pass->thread_count, read_thread);
 	if (!pass->perf_data && !pass->preload && !pass->samples)

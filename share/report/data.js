@@ -63,6 +63,9 @@ export const CANNOT_TELL = -1;
 export const LEFT_OUT = -2; // these holders are not threads
 export const isThread = holder => holder !== null && holder >= 0;
 
+// The life of a thread without the time in which it was stopped by a signal: shares are of this.
+export const lifeNs = t => t.total_ns - (t.suspended_ns || 0);
+
 // The holder's name for the time of a wait that no hold covers. It is certain that nobody held the
 // GIL only if no records are missing.
 export const nobodyText = () =>

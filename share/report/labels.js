@@ -2,7 +2,7 @@
 // Text and marks on the timeline: axis, names, labels, losses, selections.
 
 import {drawArrows} from "./arrows.js";
-import {gilKnown, gilName, gilText, pass, threadLabel, threadShort} from "./data.js";
+import {gilKnown, gilName, gilText, lifeNs, pass, threadLabel, threadShort} from "./data.js";
 import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
 import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
 import {max, min, round} from "./math.js";
@@ -108,12 +108,12 @@ function drawHead(c, row, scroll) {
 			? ""
 			: !gilKnown()
 				? t.states && !samplesAlone()
-					? "on CPU " + fmtPct(t.states.running_ns, t.total_ns)
+					? "on CPU " + fmtPct(t.states.running_ns, lifeNs(t))
 					: ""
 				: t.wait_ns > t.hold_ns
-					? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, t.total_ns)
+					? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, lifeNs(t))
 					: t.hold_ns
-						? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, t.total_ns)
+						? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, lifeNs(t))
 						: "";
 	c.font = SMALL;
 	c.textAlign = "right";

@@ -3,7 +3,7 @@
 
 import {crowdLabel, crowdSum, crowds} from "./crowds.js";
 import {crowdTag} from "./crowdtag.js";
-import {gilKnown, gilText, meta, pass} from "./data.js";
+import {gilKnown, gilText, lifeNs, meta, pass} from "./data.js";
 import {$, fill, h, tally} from "./dom.js";
 import {emit} from "./events.js";
 import {fmtCount, fmtDur, fmtPct} from "./format.js";
@@ -34,7 +34,7 @@ function barParts(t) {
 	} else {
 		parts.push(["none", gilText("no GIL", "free"), t.no_gil_ns]);
 	}
-	parts.push(["unknown", "unknown", t.unknown_ns]);
+	parts.push(["unknown", "unknown", t.unknown_ns - (t.suspended_ns || 0)]);
 	return parts;
 }
 
@@ -44,7 +44,7 @@ const bar = (t, color) =>
 			.filter(p => p[2] > 0)
 			.map(([kind, text, ns]) => [
 				kind,
-				text + " " + fmtPct(ns, t.total_ns),
+				text + " " + fmtPct(ns, lifeNs(t)),
 				ns,
 			]),
 		t.total_ns,
@@ -91,9 +91,11 @@ const STATE_KINDS = {
 
 function statesDraw() {
 	const rows = pass().threads.map((t, i) => ({t, i})),
-		ns = (r, key) => (r.t.states || {})[key + "_ns"] || 0;
+		ns = (r, key) =>
+			((r.t.states || {})[key + "_ns"] || 0) -
+			((key === "unknown" && r.t.states && r.t.suspended_ns) || 0);
 	const there = STATE_COLUMNS.filter(([key]) => rows.some(r => ns(r, key) > 0));
-	const share = (r, key) => fmtPct(ns(r, key), r.t.total_ns);
+	const share = (r, key) => fmtPct(ns(r, key), lifeNs(r.t));
 	const shares = r =>
 		sharebar(
 			there
@@ -154,12 +156,12 @@ const PROBES =
 	"Share of its known lifetime that the GIL's probes took, as a part of the others: " +
 	"an estimate, and a lower bound";
 // A smaller share gets no column; see model/probe_cost.h.
-const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= t.total_ns;
+const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= lifeNs(t);
 
 const CALLS =
 	"Share of its known lifetime that recording its Python calls took, " +
 	"as a part of the others: an estimate";
-const callsMatter = t => t.calls_cost_ns > 0 && t.calls_cost_ns * 50 >= t.total_ns;
+const callsMatter = t => t.calls_cost_ns > 0 && t.calls_cost_ns * 50 >= lifeNs(t);
 
 export function threadsDraw() {
 	const p = pass();
@@ -180,7 +182,7 @@ export function threadsDraw() {
 			head,
 			key,
 			r => r.t[key],
-			r => fmtPct(r.t[key], r.t.total_ns),
+			r => fmtPct(r.t[key], lifeNs(r.t)),
 			title,
 		);
 	const columns = [
@@ -223,7 +225,7 @@ export function threadsDraw() {
 			"Unknown",
 			"unknown_ns",
 			r => r.t.unknown_ns,
-			r => fmtPct(r.t.unknown_ns, r.t.total_ns),
+			r => fmtPct(r.t.unknown_ns - (r.t.suspended_ns || 0), lifeNs(r.t)),
 			"Before its first event, or records were lost",
 		),
 		tally(

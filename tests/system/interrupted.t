@@ -218,5 +218,41 @@ exits 0 'a program that was stopped goes on' \
 like "$(json session/session.json '[n["code"] for n in d["notes"]]')" "'stopped'" \
 	'  and the session notes it'
 
+# For as long as the threads run otherwise.
+cat >suspended.py <<'EOF'
+import os, signal, threading, time
+def spin():
+    while time.process_time() < 0.3:
+        pass
+def state(pid):
+    return open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0]
+if __name__ == "__main__":
+    pid = os.getpid()
+    threads = [threading.Thread(target=spin) for _ in range(2)]
+    child = os.fork()
+    if child == 0:
+        while state(pid) != "T":
+            pass
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            pass
+        os.kill(pid, signal.SIGCONT)
+        os._exit(0)
+    for thread in threads:
+        thread.start()
+    os.kill(pid, signal.SIGSTOP)
+    for thread in threads:
+        thread.join()
+    os.waitpid(child, 0)
+EOF
+exits 0 'a program that was stopped for half a second' no_perf "$GILTRACER" --probes preload --python-trace none \
+	-o suspended.html --json suspended.json suspended.py
+is "$(json suspended.json '[t["suspended_ns"] / 1e9 for t in d["threads"] if t["name"].startswith("Thread")
+	and not 0.4 < t["suspended_ns"] / 1e9 < 0.7]')" '[]' '  has that time taken off'
+is "$(json suspended.json 'max(t["longest_hold_ns"] for t in d["threads"]
+	if t["name"].startswith("Thread")) < 0.4e9')" True \
+	'  no thread held the GIL for it'
+is "$(json suspended.json 'd["verdict"]["kind"]')" gil-bound '  and the verdict is that of the rest'
+
 leaves_nothing
 done_testing

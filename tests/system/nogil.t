@@ -131,7 +131,7 @@ EOF
 exits 0 'a program that was stopped goes on' \
 	"$GILTRACER" record -o stopped --python "$python" --python-trace none stops.py
 like "$(json stopped/session.json '[n["text"] for n in d["notes"] if n["code"] == "stopped"]')" \
-	'as waiting for threads that waited for a lock' \
+	'as waiting for threads that waited for a lock|is taken off' \
 	'  and the session speaks of locks, not of a GIL'
 
 # compiled OUTPUT SOURCE [FLAG...]: compile with the interpreter's headers.

@@ -145,8 +145,11 @@ static void test_killed(void)
 	is_u64((uint64_t)getpgid(child.pid), (uint64_t)child.pid, "  is its leader");
 	kill(child.pid, SIGSTOP);
 	waitid(P_PID, (id_t)child.pid, &(siginfo_t){ 0 }, WSTOPPED | WNOWAIT);
-	ok(child_stopped(&child), "  that it was stopped is seen");
-	ok(!child_stopped(&child), "  once");
+	ok(child_change(&child) == CLD_STOPPED, "  that it was stopped is seen");
+	ok(child_change(&child) == 0, "  once");
+	kill(child.pid, SIGCONT);
+	waitid(P_PID, (id_t)child.pid, &(siginfo_t){ 0 }, WCONTINUED | WNOWAIT);
+	ok(child_change(&child) == CLD_CONTINUED, "  and that it was continued");
 	child_done(&child);
 	ok(child.reaped && WIFSIGNALED(child.status), "  and it is killed when we are done");
 }

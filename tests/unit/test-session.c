@@ -32,6 +32,7 @@ static struct session *example(void)
 		.start_ns = 1ull << 60,
 		.stop_ns = (1ull << 60) + 1,
 		.quota = { 25000, 100000, 124, 104 },
+		.suspended = { { { 7, 8 }, { 1ull << 60, (1ull << 60) + 1 } }, 2 },
 		.pid = 4194303,
 		.tid = 4194302,
 		.threads = threads,
@@ -73,6 +74,9 @@ static void check_example(const struct session *s)
 	is_u64(s->function_count, 1, "one function is read");
 	is_u64(s->functions[0].offset, 0x24f7b0, "the function's offset is read");
 	ok(s->releases_known, "releases_known is read");
+	ok(pass->suspended.n == 2 && pass->suspended.v[0].to_ns == 8 &&
+	           pass->suspended.v[1].from_ns == 1ull << 60,
+	   "when it was stopped is read");
 	ok(pass->quota.quota_us == 25000 && pass->quota.period_us == 100000 &&
 	           pass->quota.periods == 124 && pass->quota.throttled == 104,
 	   "the CPU limit is read");

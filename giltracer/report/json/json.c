@@ -115,6 +115,8 @@ void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uin
 	jsonw_u64(w, "probe_cost_ns", t->probe_cost_ns);
 	if (pass->slices && pass->slices->call_cost_ps)
 		jsonw_u64(w, "calls_cost_ns", t->calls_cost_ns);
+	if (t->suspended_ns)
+		jsonw_u64(w, "suspended_ns", t->suspended_ns);
 	jsonw_u64(w, "holds", t->holds);
 	jsonw_u64(w, "waits", t->waits);
 	jsonw_u64(w, "free_waits", t->free_waits);

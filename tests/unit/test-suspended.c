@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* The time in which a process was stopped by a signal counts for nothing. */
+#include "analysis/facts.h"
+
+#include "model-events.h"
+
+static const struct model_suspension when[] = { { 300, 500 }, { 600, 700 } };
+
+static void begin_suspended(size_t count)
+{
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .suspended = when,
+	                                    .suspended_count = count });
+	new_thread(110, 8, 7);
+	request(200, 8);
+}
+
+/* 7 holds the GIL and 8 waits for it while their process is stopped. */
+static void test_hold(void)
+{
+	begin_suspended(1);
+	run(110, 8, 0);
+	release(700, 7);
+	acquire(720, 8);
+	finish();
+	is_str(gil_lane(7), "100:H^/ 300:? 500:H^ 700:N 1000", "the hold is cut out");
+	is_str(gil_lane(8), "110:N 200:W/ 300:? 500:W^ 720:H/ 1000", "and so is the wait");
+	is_u64(thread(7)->gil_ns[GIL_HOLD], 400, "what is left of the hold counts");
+	is_u64(blame(8, 7), 300, "what is left of the wait is charged");
+	is_u64(blame(8, MODEL_NONE), 20, "and so is the hand-off");
+	is_u64(m->gils.v[0].wanted_ns, 320, "nobody wanted the GIL meanwhile");
+	is_u64(thread(8)->suspended_ns, 200, "its length is known");
+	is_u64(m->suspended_ns, 200, "also that of all suspensions");
+	ok(facts_shares(thread(7)).unknown == 0 && facts_shares(thread(7)).hold > 57.1 &&
+	           facts_shares(thread(7)).hold < 57.2,
+	   "the shares are those of the rest");
+	is_u64(facts_totals(m).unknown_ns, 0, "it is not unknown time");
+	is_str(cpu_lane(8), "110:r<7 200:R 300:? 500:R 1000",
+	       "the states on the CPUs are cut, too");
+}
+
+/* An event shows that the process ran: it was continued before we were told. */
+static void test_late(void)
+{
+	begin_suspended(2);
+	release(450, 7);
+	acquire(460, 8);
+	finish();
+	is_str(gil_lane(7), "100:H^/ 300:? 450:N 600:? 700:N 1000",
+	       "a suspension ends at the first event");
+	is_u64(m->suspended_ns, 250, "only the rest of it counts");
+}
+
+/* Another process is not stopped with it. */
+static void test_other(void)
+{
+	begin_suspended(1);
+	new_process(210, 20, 7);
+	pid_now = 20;
+	gil_now = GIL + 8;
+	request(220, 20);
+	acquire(220, 20);
+	finish();
+	is_u64(thread(20)->gil_ns[GIL_HOLD], 790, "a process that ran goes on");
+	is_u64(thread(20)->suspended_ns, 0, "it was not suspended");
+}
+
+int main(void)
+{
+	test_hold();
+	test_late();
+	test_other();
+	return done_testing();
+}
