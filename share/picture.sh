@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # picture.sh FILE: the report of share/examples/hog.py as Chromium shows it, a PNG: what README.md has.
-# Needs root, or what giltracer setup permits. `make picture` runs it.
+# Needs root. `make picture` runs it.
 set -eu
 picture=$(realpath "$1")
 folder=$(mktemp -d)
