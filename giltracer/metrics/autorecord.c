@@ -29,6 +29,9 @@
 #define PREFIX "giltracer-"
 #define SUFFIX ".html"
 
+/* The folder, in the process that records. */
+#define FOLDER 3
+
 /* A process that is watched. fired_ns: time of its last recording; 0: never */
 struct watched {
 	pid_t pid;
@@ -39,7 +42,7 @@ struct watched {
 };
 
 /**
- * @child: the present recording, of process pid, into path; NULL: none
+ * @child: the present recording, of process pid, into the file name of folder; NULL: none
  */
 struct autorecord {
 	struct autorecord_options options;
@@ -49,7 +52,8 @@ struct autorecord {
 	VEC(struct watched) watched;
 	struct child child;
 	pid_t pid;
-	char *path;
+	char *name;
+	int folder;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -81,7 +85,8 @@ static bool is_report(const char *name)
  * Other files are left alone. */
 static void trim(const struct autorecord *a)
 {
-	CLEANUP(closedir) DIR *dir = opendir(a->options.folder);
+	int copy = openat(a->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(closedir) DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	VEC(struct report) reports = { 0 };
 	uint64_t limit = (uint64_t)a->options.limit_mib << 20, sum = 0;
 	struct dirent *entry;
@@ -106,17 +111,29 @@ static void trim(const struct autorecord *a)
 	vec_done(&reports);
 }
 
-static int make_folder(const char *path, struct error *err)
+/* Reports go to this folder, also if its name is given to another one later. */
+static int open_folder(int *ret, const char *path, struct error *err)
 {
+	CLEANUP(close) int fd = -1;
+	struct stat st;
+
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
 		return error_errno(err, "%s", path);
-	if (access(path, W_OK | X_OK) < 0)
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, "%s", path);
+	if (st.st_uid != geteuid())
+		return error_set(
+			err, EPERM,
+			"%s: belongs to another user; choose another folder with --reports", path);
+	if (faccessat(fd, ".", W_OK | X_OK, 0) < 0)
+		return error_errno(err, "%s", path);
+	*ret = take_fd(&fd);
 	return 0;
 }
 
-/* FOLDER/giltracer-TIME-PID.html */
-static char *new_path(const char *folder, pid_t pid)
+/* giltracer-TIME-PID.html */
+static char *new_name(pid_t pid)
 {
 	char when[32];
 	time_t now = time(NULL);
@@ -124,46 +141,50 @@ static char *new_path(const char *folder, pid_t pid)
 
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
-	return xasprintf("%s/" PREFIX "%s-%d" SUFFIX, folder, when, (int)pid);
+	return xasprintf(PREFIX "%s-%d" SUFFIX, when, (int)pid);
 }
 
 /* ---- a recording */
 
 static int record(struct autorecord *a, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *path = new_path(a->options.folder, pid);
+	CLEANUP(free) char *name = new_name(pid);
+	CLEANUP(free) char *path = xasprintf("/proc/self/fd/%d/%s", FOLDER, name);
 	CLEANUP(free) char *number = xasprintf("%d", (int)pid);
 	CLEANUP(free) char *seconds = xasprintf("%u", a->options.duration_s);
 	CLEANUP(close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const char *const argv[] = { "giltracer", "-q", "-p", number, "--duration",
 		                     seconds,     "-o", path, NULL };
-	const struct child_fd fds[] = { { null, 0 }, { null, 1 } };
+	const struct child_fd fds[] = { { null, 0 }, { null, 1 }, { a->folder, FOLDER } };
 	sigset_t none;
 	const struct child_spec spec = {
 		.file = SELF,
 		.argv = (char *const *)(uintptr_t)argv,
 		.fds = fds,
-		.fd_count = null < 0 ? 0 : 2,
+		.fd_count = 3,
 		.own_group = true,
 		.mask = &none,
 	};
 
 	sigemptyset(&none);
+	if (null < 0)
+		return error_errno(err, "/dev/null");
 	if (child_spawn(&a->child, &spec, err) < 0)
 		return -1;
 	a->pid = pid;
-	a->path = take(path);
+	a->name = take(name);
 	return 0;
 }
 
 static void recorded(struct autorecord *a)
 {
-	CLEANUP(free) char *path = take(a->path);
+	CLEANUP(free) char *name = take(a->name);
 	CLEANUP(free) char *text = NULL;
-	bool written = access(path, R_OK) == 0;
+	bool written = faccessat(a->folder, name, R_OK, 0) == 0;
 
-	text = xasprintf(written ? "process %d: report: %s" : "process %d: no report was made: %s",
-	                 (int)a->pid, path);
+	text = xasprintf(written ? "process %d: report: %s/%s"
+	                         : "process %d: no report was made: %s/%s",
+	                 (int)a->pid, a->options.folder, name);
 	a->say(!written, text);
 	child_done(&a->child);
 	a->child = (struct child)CHILD_NONE;
@@ -215,12 +236,12 @@ static void look(struct autorecord *a)
 		struct watched *w = find(a, p);
 
 		w->seen = true;
-		if (trigger_feed(&a->trigger, &w->state, &p->snapshot) && !a->path &&
+		if (trigger_feed(&a->trigger, &w->state, &p->snapshot) && !a->name &&
 		    trigger_fire(p->snapshot.at_ns, &w->fired_ns))
 			fire(a, p->pid);
 	}
 	forget_ended(a);
-	if (a->path && child_ended(&a->child))
+	if (a->name && child_ended(&a->child))
 		recorded(a);
 }
 
@@ -253,7 +274,7 @@ static void *run(void *data)
 			continue;
 	}
 	pthread_mutex_unlock(&a->lock);
-	if (a->path)
+	if (a->name)
 		finish(a);
 	return NULL;
 }
@@ -272,16 +293,18 @@ int autorecord_start(struct autorecord **ret, const struct autorecord_options *o
 {
 	struct autorecord *a;
 	pthread_condattr_t monotonic;
+	CLEANUP(close) int folder = -1;
 	struct trigger trigger;
 
 	if (trigger_parse(&trigger, options->condition, err) < 0 ||
-	    make_folder(options->folder, err) < 0)
+	    open_folder(&folder, options->folder, err) < 0)
 		return -1;
 	a = xcalloc(1, sizeof(*a));
 	*a = (struct autorecord){ .options = *options,
 		                  .trigger = trigger,
 		                  .watch = watch,
 		                  .say = say,
+		                  .folder = folder,
 		                  .child = CHILD_NONE };
 	if (!a->options.duration_s)
 		a->options.duration_s = AUTORECORD_SECONDS;
@@ -294,6 +317,7 @@ int autorecord_start(struct autorecord **ret, const struct autorecord_options *o
 		free(a);
 		return error_set(err, EAGAIN, "cannot start a thread for --record-when");
 	}
+	take_fd(&folder);
 	*ret = a;
 	return 0;
 }
@@ -310,6 +334,7 @@ void autorecord_stop(struct autorecord *a)
 	for (size_t i = 0; i < a->watched.n; i++)
 		trigger_state_done(&a->watched.v[i].state);
 	vec_done(&a->watched);
+	close(a->folder);
 	pthread_cond_destroy(&a->changed);
 	pthread_mutex_destroy(&a->lock);
 	free(a);

@@ -27,6 +27,15 @@ served() {
 	read -r _ <&4
 }
 
+# The folder is ours, and stays the same one whatever gets its name.
+if [ "$(id -u)" = 0 ]; then
+	mkdir -m 777 theirs && chown 65534 theirs
+	exits 125 'a folder of another user' "$GILTRACER" --metrics 127.0.0.1:0 \
+		--record-when 'gil_wait>5% for 1s' --reports theirs "$top_srcdir/tests/system/hog.py" hog
+	like "$(cat err)" 'theirs: belongs to another user; choose another folder with --reports$' 'is refused'
+else
+	skip 'needs root' 'a folder of another user'
+fi
 mkfifo input
 exec 3<>input
 mkdir reports
@@ -75,9 +84,12 @@ mkfifo both
 exec 3<>both
 mv both input
 served hogs --record-when 'gil_wait>20% for 1s' --duration 1 --reports each
+mv each moved && mkdir other && ln -s other each
 timeout 60 grep -m 2 ': report: ' <&4 >reported || :
 is "$(sed -n 's/^.*process \([0-9]*\): report: .*/\1/p' reported | sort)" "$(sort hogs.out)" \
 	'of two processes, each has a report'
+is "$(find moved -type f | wc -l) $(find other -type f | wc -l)" '2 0' \
+	'in the folder that was there at the start'
 exec 3>&-
 wait "$launcher"
 
