@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -88,6 +89,35 @@ static char *url_of(int fd)
 	return xasprintf("http://[%s]:%u/metrics", host, ntohs(a.v6.sin6_port));
 }
 
+static bool is_loopback(const union address *a)
+{
+	if (a->any.sa_family == AF_INET)
+		return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && a->v6.sin6_addr.s6_addr[12] == 127);
+}
+
+bool listener_accepts(bool loopback, const char *host)
+{
+	char name[INET6_ADDRSTRLEN];
+	union address a;
+	bool bracket;
+	size_t len;
+
+	if (!loopback || !host)
+		return true;
+	bracket = *host == '[';
+	host += bracket;
+	len = strcspn(host, bracket ? "]" : ":");
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, host, len);
+	name[len] = '\0';
+	host += len + (bracket && host[len]);
+	return (!*host || *host == ':') &&
+	       (!strcasecmp(name, "localhost") || parse_host(name, 0, &a) == 0);
+}
+
 int listener_open(struct listener *ret, const char *address, bool anywhere, struct error *err)
 {
 	union address a;
@@ -113,6 +143,7 @@ int listener_open(struct listener *ret, const char *address, bool anywhere, stru
 	    listen(fd, BACKLOG) < 0)
 		return error_errno(err, "cannot listen on %s", address);
 	ret->url = url_of(fd);
+	ret->loopback = is_loopback(&a);
 	ret->fd = take_fd(&fd);
 	return 0;
 }

@@ -37,6 +37,7 @@ struct answer {
 struct server {
 	struct MHD_Daemon *daemon;
 	struct watch *watch;
+	bool loopback;
 	struct deadlines *deadlines;
 	struct libdeflate_compressor *compressor;
 	struct answer answers[2][2]; /* by enum exposition, by gzip */
@@ -121,7 +122,7 @@ static enum MHD_Result serve(void *data, struct MHD_Connection *connection, cons
 	static int seen;
 	struct server *server = data;
 	struct MHD_Response *response;
-	const char *accept, *encoding;
+	const char *accept, *encoding, *host;
 
 	(void)version;
 	(void)upload;
@@ -133,6 +134,10 @@ static enum MHD_Result serve(void *data, struct MHD_Connection *connection, cons
 		*upload_size = 0;
 		return MHD_YES;
 	}
+	host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	if (!listener_accepts(server->loopback, host))
+		return say(connection, MHD_HTTP_FORBIDDEN,
+		           "refused: use the address, or localhost, instead of another name\n");
 	if (!strcmp(url, "/"))
 		return say(connection, MHD_HTTP_OK, "giltracer: see /metrics\n");
 	if (strcmp(url, "/metrics") != 0)
@@ -187,6 +192,7 @@ int server_start(struct server **ret, struct listener *listener, struct watch *w
 	CLEANUP(server_stop) struct server *server = xcalloc(1, sizeof(*server));
 
 	server->watch = watch;
+	server->loopback = listener->loopback;
 	server->compressor = libdeflate_alloc_compressor(LEVEL);
 	server->deadlines = deadlines_new(&limits);
 	if (!server->compressor || !server->deadlines)

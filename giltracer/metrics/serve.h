@@ -12,10 +12,12 @@ struct server;
 
 /**
  * @fd: the listening socket
+ * @loopback: only this host can connect
  * @url: of the metrics; owned
  */
 struct listener {
 	int fd;
+	bool loopback;
 	char *url;
 };
 
@@ -31,6 +33,11 @@ struct listener {
  */
 int listener_open(struct listener *ret, const char *address, bool anywhere, struct error *err);
 void listener_done(struct listener *listener);
+
+/* Whether a request with this header Host, NULL if it has none, is answered. On loopback it must be
+ * an address or localhost: the name of a website that a browser was made to look up as 127.0.0.1
+ * would let the scripts of that website read the metrics. */
+bool listener_accepts(bool loopback, const char *host);
 
 /* Serve the processes of watch in a thread. Until server_stop, only the server may use watch;
  * the listener's descriptor belongs to the server from now on. */

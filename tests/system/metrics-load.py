@@ -20,7 +20,7 @@ import urllib.parse
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 url = urllib.parse.urlsplit(sys.argv[1])
 address = (url.hostname, url.port)
-REQUEST = b'GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+REQUEST = b'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
 
 
 def read_all(connection):

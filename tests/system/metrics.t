@@ -113,6 +113,27 @@ done 6<pythons
 
 started
 unlike "$(scraped text)" 'hog[.]py' 'no arguments in labels'
+# A browser sends the name by which it found this address: of a website that made it look here.
+cat >host.py <<'PYTHON'
+import http.client
+import sys
+import urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+for host in sys.argv[2:]:
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection.putrequest('GET', '/metrics', skip_host=True)
+    for value in host.split():
+        connection.putheader('Host', value)
+    connection.endheaders()
+    print(host, connection.getresponse().status)
+PYTHON
+is "$("$tap_python" host.py "$url" evil.example evil.example:80 127.0.0.1.evil.example \
+	'[::1].evil.example' 2>&1)" \
+	"$(printf '%s 403\n' evil.example evil.example:80 127.0.0.1.evil.example '[::1].evil.example')" \
+	'names of other hosts are refused'
+is "$("$tap_python" host.py "$url" localhost LocalHost:9464 127.0.0.1 127.0.0.1:1 '[::1]:9464' 2>&1)" \
+	"$(printf '%s 200\n' localhost LocalHost:9464 127.0.0.1 127.0.0.1:1 '[::1]:9464')" \
+	'addresses and localhost are not'
 ok 'but if asked for' "$GILTRACER" metrics -p "$pid" --label-arguments
 like "$(cat out)" "^giltracer_process_info.pid=\"$pid\",.*,arguments=\".*hog[.]py\"} 1\$" 'there they are'
 # Each family is in the list with which the manual is compared.
