@@ -216,6 +216,9 @@ static int start_recorders(struct attach *a, pid_t pid, struct error *err)
 		r->late_tasks = tries > TRIES_EARLY;
 		if (recorders_start(r, a->signals, err) == 0)
 			break;
+		if (a->plan->may_change && !has_ended(a) &&
+		    (err->code == EIO || err->code == EPERM))
+			err->code = ECHILD;
 		if (err->code != ESRCH || tries == TRIES_MAX || has_ended(a))
 			return -1;
 		log_debug("%s: threads ended meanwhile, trying again", err->text);
@@ -233,8 +236,10 @@ static int join(const struct attach *a, struct error *err)
 		*err = a->no_target;
 		return -1;
 	}
-	if (joining_begin(a->plan->preloading, a->target, a->plan->no_children, err) < 0)
+	if (joining_begin(a->plan->preloading, a->target, a->plan->no_children, err) < 0) {
+		err->code = ESTALE;
 		return -1;
+	}
 	a->result->start_ns = a->plan->preloading->control->joined_ns;
 	return 0;
 }

@@ -15,7 +15,7 @@ char **attach_command(pid_t pid);
 /*
  * Record process pid, its descendants and their new children until a signal asks us to end, a limit
  * is reached or the process ends. Of the plan, perf, perf_count, probes, preloading, sampling,
- * codes, no_children, limit and on_limit are used. ret->status is 0. Errors are those of pass_run;
+ * codes, no_children, may_change, limit and on_limit are used. ret->status is 0. Errors are those of pass_run;
  * ESRCH: the process has ended.
  */
 int attach_run(const struct pass_plan *plan, pid_t pid, const struct signals *signals,

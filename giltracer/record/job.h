@@ -100,6 +100,13 @@ int job_find_program(struct job *job, char *const *argv, struct error *err);
 /* Free an allocated job with all its members. NULL is allowed. */
 void job_free(struct job *job);
 
+/*
+ * The engine that was to record the GIL cannot, for the reason in *err. Returns 0, with a message, if
+ * --probes leaves the choice and another one can: the library instead of uprobes, samples instead of
+ * either, and the library alone if perf fails (ECHILD). Otherwise *err stays.
+ */
+int job_change_engine(struct job *job, struct error *err);
+
 /* Find the places to probe, and place the probes. uprobes_release() must follow. */
 int job_prepare_probes(struct job *job, struct error *err);
 

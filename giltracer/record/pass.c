@@ -46,6 +46,7 @@ struct pass {
 	FILE *codes; /* of the list that comes by the channel; NULL: its file is the program's */
 	uint64_t suspended_ns; /* when the program was stopped; 0: it runs */
 	char *failure;
+	bool unrecordable; /* that is because of the engine, and the program has not begun */
 };
 
 /* The first problem is the one to report. */
@@ -157,8 +158,11 @@ static int start_recorders(struct pass *pass, struct error *err)
 	r->pid = pass->program.pid;
 	r->ended = program_ended;
 	r->data = pass;
-	if (recorders_start(r, pass->signals, err) < 0)
+	if (recorders_start(r, pass->signals, err) < 0) {
+		if (pass->plan->may_change && (err->code == EIO || err->code == EPERM))
+			err->code = ECHILD;
 		return -1;
+	}
 	for (size_t i = 0; i < r->count; i++)
 		pass->result->mmap_pages[i] = r->v[i].mmap_pages;
 	return 0;
@@ -205,22 +209,36 @@ static bool is_ours(const struct pass *pass, uint32_t tid)
 	return access(path, F_OK) == 0;
 }
 
-static bool is_recorded(const struct pass *pass)
+static bool has_probes(const struct pass *pass, uint32_t tid, struct error *err)
 {
-	return pass->plan->probes && recorder_has_events(&pass->recorders.v[0]) &&
-	       is_ours(pass, pass->result->start_tid);
+	return !pass->plan->probes || !recorder_has_events(&pass->recorders.v[0]) ||
+	       !is_ours(pass, tid) ||
+	       probe_verify_process(pass->program.pid, pass->plan->probes, err) == 0;
 }
 
-/* Kills the program if its probes are missing, before it does any work of its own: a run without
+/* Another engine is better than a library that is not there; without one, the program runs. */
+static bool has_library(const struct pass *pass, uint32_t tid, struct error *err)
+{
+	const struct pass_plan *plan = pass->plan;
+
+	if (!plan->may_change || plan->probes || preloading_works(plan->preloading, tid))
+		return true;
+	error_set(err, ESTALE,
+	          "the library was not loaded into the program, because something "
+	          "cleared its environment or it never has a GIL");
+	return false;
+}
+
+/* Kills the program if it cannot be recorded, before it does any work of its own: a run without
  * a recording would be worse than none. */
-static bool has_probes(struct pass *pass)
+static bool can_record(struct pass *pass, uint32_t tid)
 {
 	struct error err;
 
-	if (!is_recorded(pass) ||
-	    probe_verify_process(pass->program.pid, pass->plan->probes, &err) == 0)
+	if (has_probes(pass, tid, &err) && has_library(pass, tid, &err))
 		return true;
 	set_once(&pass->failure, err.text);
+	pass->unrecordable = true;
 	kill(pass->program.pid, SIGKILL);
 	return false;
 }
@@ -259,13 +277,17 @@ static void handle_message(struct pass *pass, const char *message)
 	const char *arg;
 
 	log_debug("program: %s", message);
-	if ((arg = argument(message, "start"))) {
+	if ((arg = argument(message, "begin"))) {
+		if (!child_ended(&pass->program) &&
+		    can_record(pass, (uint32_t)strtoul(arg, NULL, 10)))
+			answer(pass, "go");
+	} else if ((arg = argument(message, "start"))) {
 		result->start_tid = (uint32_t)strtoul(arg, NULL, 10);
 		if (result->limit_note) { /* tracing is over before it began */
 			answer(pass, "go");
 			return;
 		}
-		if (child_ended(&pass->program) || !has_probes(pass) || !starts_sampling(pass))
+		if (child_ended(&pass->program) || !starts_sampling(pass))
 			return;
 		recorders_command(&pass->recorders, "enable", &pass->result->perf_note);
 		/* An approximation: the program reports the exact time next. */
@@ -524,7 +546,7 @@ static int run(struct pass *pass, struct error *err)
 	if (pass->plan->codes && !pass->codes && access(pass->plan->codes, F_OK) == 0)
 		pass->result->codes = true;
 	if (pass->failure)
-		return error_set(err, EINVAL, "%s", pass->failure);
+		return error_set(err, pass->unrecordable ? ESTALE : EINVAL, "%s", pass->failure);
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct probe_set;
  * @preloading: the library that records the program; NULL for none
  * @in, @out, @err: the program's streams; -1 for ours
  * @perf: perf_count recordings
+ * @may_change: another engine may be used if this one cannot record the program
  * @no_children: of a process that already runs, record only itself
  * @sampling: stacks to sample meanwhile; NULL for none
  * @limit: when the recordings end at the latest; the program goes on
@@ -56,7 +57,7 @@ struct pass_plan {
 	struct perf_plan perf[RECORDERS_MAX];
 	size_t perf_count;
 	struct sampling *sampling;
-	bool no_children;
+	bool no_children, may_change;
 	struct limit limit;
 	void (*on_limit)(const char *why);
 };
@@ -108,9 +109,10 @@ struct pass_result {
 
 /*
  * Run it to its end. Errors: perf or the program did not start (ENOENT and EACCES are about the
- * interpreter); EINTR: a signal came before the program started; ESTALE: the probed file was
- * replaced before that; EINVAL: our part of the program gave up, or the program lacks the probes
- * and was killed where tracing was to start. If the program fails, that is a status, not an error.
+ * interpreter); EINTR: a signal came before the program started; ESTALE: it cannot be recorded in this
+ * way, because the probed file was replaced or the program lacks the probes or the library: it was
+ * killed before it did any work of its own; ECHILD: may_change, and perf did not start; EINVAL: our part of the program gave up. If the program
+ * fails, that is a status, not an error.
  * If a recording fails later, that is a perf_note, because the program has run.
  */
 int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,

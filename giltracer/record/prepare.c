@@ -300,45 +300,47 @@ static int prepare_joining(struct job *job, struct error *err)
 	return 0;
 }
 
-/* Without uprobes, records a running program by the library, or else by samples. */
-static void without_uprobes(struct job *job, const struct error *err)
+/* Without uprobes, the library records the GIL. */
+static int by_library(struct job *job, bool perf_works, struct error *err)
 {
-	struct error why;
-
-	if (prepare_joining(job, &why) == 0) {
-		log_info("GIL events by a library that the program loads (--probes preload), "
-		         "because uprobes cannot be used: %s",
-		         err->text);
-		return;
-	}
-	log_debug("no library: %s", why.text);
-	job->events.samples_only = true;
-	log_info("samples of the stacks instead of GIL events, because uprobes cannot be "
-	         "used: %s",
-	         err->text);
+	if (job->options->pid)
+		return prepare_joining(job, err);
+	if (preloading_check(&job->events.preloading, job->program.python, err) < 0)
+		return -1;
+	if (perf_works)
+		find_beside(job);
+	return 0;
 }
 
-/*
- * perf cannot record the GIL, for the reason in *err. Returns 0, with a message, if the library
- * inside the program can record it instead or, of a program that already runs, samples can be
- * taken.
- */
-static int without_perf(struct job *job, struct error *err)
+int job_change_engine(struct job *job, struct error *err)
 {
-	struct error ignored;
+	const bool perf_works = err->code != ECHILD;
+	struct error why;
 
 	if (job->options->probes != PROBES_AUTO || !job_wants_gil(job))
 		return -1;
-	if (job->options->pid) {
-		without_uprobes(job, err);
+	uprobes_release(take(job->events.uprobes));
+	if (job->events.beside && !perf_works) {
+		log_info("the report does not say when threads ran: %s", err->text);
+		job->events.beside = false;
 		return 0;
 	}
-	if (preloading_check(&job->events.preloading, job->program.python, &ignored) < 0)
-		return -1;
-	find_beside(job);
-	log_info("GIL events by a preloaded library (--probes preload), because uprobes cannot be "
-	         "used: %s",
-	         err->text);
+	if (!job_uses_uprobes(job)) {
+		log_info("samples of the stacks instead of GIL events: %s", err->text);
+	} else if (by_library(job, perf_works, &why) == 0) {
+		log_info("GIL events by a %s (--probes preload), because uprobes cannot be used: "
+		         "%s",
+		         job->options->pid ? "library that the program loads" : "preloaded library",
+		         err->text);
+		return 0;
+	} else {
+		log_info("samples of the stacks instead of GIL events: uprobes cannot be used: "
+		         "%s; nor can the library: %s",
+		         err->text, why.text);
+	}
+	preloading_done(&job->events.preloading);
+	job->events.beside = false;
+	job->events.samples_only = true;
 	return 0;
 }
 
@@ -374,7 +376,7 @@ static int find_python_and_host(struct job *job, struct error *err)
 		find_host(&search);
 	if (ret == 0 && search.status < 0 && job->options->probes != PROBES_PRELOAD) {
 		*err = search.err;
-		ret = without_perf(job, err);
+		ret = job_change_engine(job, err);
 	}
 	return ret;
 }
@@ -413,7 +415,7 @@ static int choose_python_trace(struct job *job, struct error *err)
 	job->program.python_trace = PYTHON_TRACE_NONE;
 	/* Samples alone must not slow the program. */
 	if (wanted == PYTHON_TRACE_NONE ||
-	    (wanted == PYTHON_TRACE_AUTO && job->options->probes == PROBES_NONE))
+	    (wanted == PYTHON_TRACE_AUTO && job->events.samples_only))
 		return 0;
 	if (wanted == PYTHON_TRACE_VIZTRACER)
 		return choose_viztracer(job, err);
@@ -445,9 +447,7 @@ static int place_probes(struct job *job, struct error *err)
 	    perf_try_event(job->events.probes->group, job->events.probes->probes.v[0].event, err) ==
 	            0)
 		return 0;
-	if (err->code == EINTR)
-		return -1;
-	if (without_perf(job, err) == 0)
+	if (err->code != EINTR && job_change_engine(job, err) == 0)
 		return 0;
 	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
 		return -1;
@@ -471,7 +471,7 @@ int job_prepare_probes(struct job *job, struct error *err)
 		return 0;
 	}
 	if (failed < 0)
-		return freethreaded_without_probes(job, err);
+		return freethreaded_without_probes(job, err) == 0 ? 0 : job_change_engine(job, err);
 	if (place_probes(job, err) < 0)
 		return -1;
 	if (job_uses_uprobes(job))
@@ -510,7 +510,7 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	if (job->options->probes == PROBES_BOTH &&
 	    preloading_check(&job->events.preloading, job->program.python, err) < 0)
 		return -1;
-	if (!job_uses_perf(job) || perf_try_self(err) == 0 || without_perf(job, err) == 0)
+	if (!job_uses_perf(job) || perf_try_self(err) == 0 || job_change_engine(job, err) == 0)
 		return 0;
 	return denied(false, "", err);
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "preload/format.h"
 #include "record/attach.h"
@@ -473,6 +474,8 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.err = null,
 		.sampling = &sampling,
 		.no_children = job->options->no_children,
+		.may_change = job->options->probes == PROBES_AUTO && job_wants_gil(job) &&
+		              execution->kinds[0] == PASS_GIL && !job->options->events.n,
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,
@@ -585,25 +588,7 @@ static int run_sampled(struct job *job, const struct execution *execution, struc
 	return run_once(job, execution, err);
 }
 
-/* Records with the library or, if it cannot be loaded after all, takes samples. */
-static int run_joined(struct job *job, const struct execution *gil, struct error *err)
-{
-	const struct execution stacks = { .kinds = { PASS_STACKS }, .count = 1 };
-
-	if (job->options->state_detect)
-		note(job, "states", NOTE_STATES_PRELOAD);
-	if (run_once(job, gil, err) == 0)
-		return 0;
-	if (job->options->probes != PROBES_AUTO)
-		return -1;
-	log_info("samples of the stacks instead of GIL events: %s", err->text);
-	preloading_done(&job->events.preloading);
-	job->events.samples_only = true;
-	job->session->gil_detect = false;
-	return run_once(job, &stacks, err);
-}
-
-int job_run(struct job *job, struct error *err)
+static int run_with_engine(struct job *job, struct error *err)
 {
 	const struct execution gil = { .kinds = { PASS_GIL }, .count = 1 };
 	const struct execution stacks = { .kinds = { PASS_STACKS }, .count = 1 };
@@ -613,8 +598,6 @@ int job_run(struct job *job, struct error *err)
 		return run_sampled(job, &stacks, err);
 	if (job_preloads(job) && prepare_preloading(job, err) < 0)
 		return -1;
-	if (job->options->pid && job_preloads(job))
-		return run_joined(job, &gil, err);
 	if (!job_uses_perf(job)) {
 		if (job->options->state_detect)
 			note(job, "states", NOTE_STATES_PRELOAD);
@@ -638,4 +621,31 @@ int job_run(struct job *job, struct error *err)
 	if (job_wants_gil(job) && job_wants_stacks(job))
 		return job->options->one_run ? run_once(job, &both, err) : run_twice(job, err);
 	return run_once(job, job_wants_gil(job) ? &gil : &stacks, err);
+}
+
+/* Removes what an engine that cannot record the program has left in the folder. */
+static void clear_folder(const struct job *job)
+{
+	CLEANUP(free) char *library = xasprintf("%s/" RECORD_PRELOAD, job->dir);
+	CLEANUP(free) char *perf_data = xasprintf("%s/gil.perf.data", job->dir);
+	struct error ignored;
+
+	/* A program that runs already may still be loading it. */
+	if (!job->options->pid)
+		file_remove_tree(library, &ignored);
+	unlink(perf_data);
+}
+
+int job_run(struct job *job, struct error *err)
+{
+	int ret;
+
+	while ((ret = run_with_engine(job, err)) < 0 &&
+	       (err->code == ESTALE || err->code == ECHILD) && !job->session->pass_count &&
+	       job_change_engine(job, err) == 0) {
+		clear_folder(job);
+		job->session->gil_detect = job_wants_gil(job);
+		job->session->releases_known |= !job_uses_uprobes(job);
+	}
+	return ret;
 }

@@ -19,6 +19,7 @@ CHILDREN file to which each process appends the names of its threads as they sta
 
 Messages, one packet each; > is sent by this file:
 
+    > begin TID          before anything of the program   < go         it can be recorded
     > start TID          tracing should begin     < go         perf records
     > started NS         tracing began at this time (CLOCK_MONOTONIC)
     > gil STATE          the GIL of a free-threaded interpreter is off, on or forced
@@ -921,6 +922,7 @@ def main(namespace):
         del sys.path[0]
     if sys.version_info < (3, 7):
         make_gil()
+    channel.ask('begin %d' % native_id())
     trace = make_trace(channel, path, int(entries))
     tracing = Tracing(channel, trace, codes, children)
     tracing.install_hook()

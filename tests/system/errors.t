@@ -112,7 +112,7 @@ refuses 125 'perf 5.4.0 is too old: giltracer needs perf 5.10' 'a perf that cann
 	with PATH="$fake:$PATH" FAKE_PERF_VERSION=5.4.0 -- record --probes uprobes script.py
 refuses 125 'could not start: No permission to enable.* .giltracer check' 'a perf that may not' \
 	with PATH="$fake:$PATH" FAKE_PERF_FAILS=start \
-	FAKE_PERF_SAYS='No permission to enable x event.' -- record script.py
+	FAKE_PERF_SAYS='No permission to enable x event.' -- record --probes uprobes script.py
 ran_not
 refuses 125 'could not start: .*cycles.* is not supported. .this host cannot count it' \
 	'a perf that goes on without an event' with PATH="$fake:$PATH" \

@@ -44,7 +44,7 @@ strip_for_good() {
 		objcopy --update-section .note.gnu.build-id="$scratch/build-id" "$2"
 }
 
-# own_libpython FOLDER PYTHON [STRIP-OPTION]: as uv and conda have it: a prefix with a libpython of
+# own_libpython FOLDER PYTHON [STRIP-OPTION]: as conda has it: a prefix with a libpython of
 # its own, which bin/python3 finds by its RPATH. Prints the interpreter's path; fails if this one
 # has no libpython.
 own_libpython() {
@@ -62,12 +62,13 @@ own_libpython() {
 		-Wl,-rpath,'$ORIGIN/../lib' >&2 && echo "$1/bin/python3"
 }
 
-# static_python FOLDER PYTHON: with everything in bin/python3, if the libpython.a is here.
+# static_python FOLDER PYTHON [FLAG]: with everything in bin/python3, if the libpython.a is here. -static: with
+# the C library, too, so that there is no dynamic linker.
 static_python() {
 	prefix_lib=$(about "$2" 'os.path.join(v("LIBPL"), v("LIBRARY"))')
 	[ -f "$prefix_lib" ] && start_prefix "$1" "$2" || return 1
 	# shellcheck disable=SC2046 # words
-	gcc -no-pie -rdynamic -o "$1/bin/python3" "$scratch/launcher.c" \
+	gcc -no-pie -rdynamic ${3:+"$3"} -o "$1/bin/python3" "$scratch/launcher.c" \
 		-Wl,--whole-archive "$prefix_lib" -Wl,--no-whole-archive \
 		$(about "$2" 'v("LIBS") + " " + v("SYSLIBS")') -lpthread -ldl -lutil -lm \
 		>&2 && echo "$1/bin/python3"

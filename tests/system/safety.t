@@ -30,7 +30,7 @@ refuses() {
 	ok '  the program is not run' test ! -e ran
 }
 record() {
-	"$GILTRACER" -q --python-trace none --python "$1" -o page.html program.py
+	"$GILTRACER" -q --probes uprobes --python-trace none --python "$1" -o page.html program.py
 }
 
 # A perf that lets the test change files after the probes are placed and before the program starts.
@@ -84,14 +84,14 @@ mkdir -p upper && mount -t tmpfs none upper && mkdir upper/changes upper/work ||
 mount -t overlay -o "lowerdir=$venv,upperdir=upper/changes,workdir=upper/work" none "$venv" ||
 	exit 77
 trace() {
-	"$GILTRACER" -q --python-trace none --python "$python" -o page.html "$@"
+	"$GILTRACER" --python-trace none --python "$python" -o page.html "$@"
 }
 trace waits.py &
 read -r _ <ready || :
 [ "$4" != touched ] || touch "$lib"
 rm -f ran
 status=0
-trace program.py || status=$?
+trace --probes "$5" program.py || status=$?
 [ ! -e ran ] || cp ran ran-meanwhile
 echo >go
 wait
@@ -106,15 +106,20 @@ EOF
 mkfifo ready go
 rm -f ran
 if unshare -m true 2>/dev/null; then
-	exits 0 'on an overlay' unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" plain
+	exits 0 'on an overlay' unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" plain uprobes
 	ok '  two programs are recorded at once' test -e ran-meanwhile
 	rm -f ran-meanwhile
 	exits 125 'copied up by the overlay while another records' \
-		unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" touched
+		unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" touched uprobes
 	like "$(cat err)" 'has not inserted the probes of .* an overlay copied the file' \
 		'  it says so'
 	ok '  the program is not run' test ! -e ran-meanwhile
 	ok '  and the next one is recorded' test -e ran
+	rm -f ran
+	exits 0 '  by the library, if it may' \
+		unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" touched auto
+	like "$(cat err)" 'by a preloaded library .* has not inserted the probes' '  it says so'
+	ok '  the program is run' test -e ran-meanwhile
 	cat >on-noexec <<'EOF'
 mkdir noexec && mount -t tmpfs -o noexec none noexec && cp "$1" noexec/python3 &&
 	exec "$GILTRACER" --python noexec/python3 program.py
@@ -145,7 +150,7 @@ if how != "memory":
     os.unlink("gone")
     os.close(fd)
     path = "/proc/%d/fd/%d" % (os.getpid(), reader)
-sys.exit(subprocess.call([giltracer, "-q", "--python", path, "program.py"]))
+sys.exit(subprocess.call([giltracer, "-q", "--probes", "uprobes", "--python", path, "program.py"]))
 EOF
 bare=
 for candidate in $(cpythons | sed 's/^[^ ]* //'); do
