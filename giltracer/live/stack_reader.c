@@ -5,13 +5,10 @@
 
 #include "live/memory.h"
 
-/* More than any program has. A limit is needed, because memory of a dying process may contain
- * anything. */
-#define FRAMES_MAX 20000
-#define SIZE_MAX_  256
-#define NEAR       1024 /* how many guesses are compared before a frame is read by itself */
-#define AHEAD      256  /* maximum number of frames in one read, all of which fail if one is gone */
-#define GUESSES    (64u << 20) /* bytes of guesses that are read at once */
+#define SIZE_MAX_ 256
+#define NEAR      1024 /* how many guesses are compared before a frame is read by itself */
+#define AHEAD     256  /* maximum number of frames in one read, all of which fail if one is gone */
+#define GUESSES   (64u << 20) /* bytes of guesses that are read at once */
 
 static uint32_t frame_at(const struct stack_reader *r, enum probedef_frame_key key)
 {
@@ -150,7 +147,7 @@ static bool walk(struct stack_reader *r, struct raw_stack *stack, const size_t *
 	uint64_t address = stack->current, mark = 0;
 	size_t guess = 0, mark_next = 1;
 
-	while (address && stack->frames.n < FRAMES_MAX) {
+	while (address) {
 		struct raw_frame *frame;
 
 		/* A chain that leads back to a frame of its own (Brent's algorithm). */

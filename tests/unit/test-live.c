@@ -143,6 +143,21 @@ static void test_valid(const char *version)
 	end();
 }
 
+/* Deeper than Python permits unless it is told to. */
+static void test_deep(const char *version)
+{
+	size_t depth = 3 * FRAMES;
+	char why[512];
+
+	start(version, THREADS + 1 + depth);
+	put_threads(THREADS, 1, current(THREADS + 1));
+	for (size_t i = 0; i < depth; i++)
+		put_frame(THREADS + 1 + i, i + 1 < depth ? place(THREADS + 2 + i) : 0);
+	is_u64((uint64_t)look(why, sizeof(why)), depth, "%s: a deep stack is read to its end %s",
+	       version, why);
+	end();
+}
+
 static void test_cycles(const char *version)
 {
 	char why[512];
@@ -194,6 +209,7 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
 		test_valid(versions[i]);
+		test_deep(versions[i]);
 		test_cycles(versions[i]);
 		test_many(versions[i]);
 	}
