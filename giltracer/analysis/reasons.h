@@ -86,6 +86,7 @@ enum reason_code {
 	REASON_BURST,
 	REASON_BURST_END,
 	REASON_BURST_START,
+	REASON_TASK_STEP, /* a step of a task lasted ns; delay has the details */
 	REASON_TASK_LATE, /* a task was ready for ns before it ran; delay has the details */
 
 	/* advice */

@@ -188,6 +188,10 @@ static void add_step(struct maker *m, uint32_t i)
 			                        .start_ns = s->ready_ns,
 			                        .end_ns = s->start_ns,
 			                        .inferred = s->known_ns > s->ready_ns };
+	if (s->end_ns - s->start_ns > g->step.end_ns - g->step.start_ns)
+		g->step = (struct task_delay){
+			.task = s->task, .step = i, .start_ns = s->start_ns, .end_ns = s->end_ns
+		};
 	if (s->place)
 		add_row(&m->ret->waits, &m->waits,
 		        &(struct task_row){ group, s->place, s->line, 1,
@@ -267,14 +271,16 @@ static int by_delay(const void *va, const void *vb)
 	return a->task < b->task ? -1 : a->task > b->task;
 }
 
-static void explain(struct task_groups *groups, const struct recording_pass *pass)
+/* Explains the longest of the groups' delays, or of their steps. */
+static void explain(struct task_groups *groups, const struct recording_pass *pass, bool steps)
 {
 	const struct aio *aio = pass->slices->tasks;
 	CLEANUP(free)
 	struct task_delay **longest = xcalloc(groups->v.n + 1, sizeof(*longest));
 
 	for (size_t i = 0; i < groups->v.n; i++) {
-		struct task_delay *d = longest[i] = &groups->v.v[i].delay;
+		struct task_group *g = &groups->v.v[i];
+		struct task_delay *d = longest[i] = steps ? &g->step : &g->delay;
 
 		d->thread = d->holder = MODEL_NONE;
 	}
@@ -320,7 +326,8 @@ void task_groups_init(struct task_groups *ret, const struct recording_pass *pass
 	m.gil = xcalloc(threads + 1, sizeof(*m.gil));
 	make(&m);
 	sort(ret, aio->v.n);
-	explain(ret, pass);
+	explain(ret, pass, false);
+	explain(ret, pass, true);
 	for (size_t i = 0; i < threads; i++)
 		free(m.gil[i].before);
 	free(m.gil);

@@ -65,6 +65,7 @@ struct task_delay {
  * @inferred_ns: the inferred part of late_ns; @gil_ns: the part of late_ns in which the loop's
  * thread waited for the GIL
  * @delay: the longest delay
+ * @step: the longest step, from its start to its end, during which no other task of its loop ran
  */
 struct task_group {
 	struct str name;
@@ -73,7 +74,7 @@ struct task_group {
 	uint32_t first;
 	uint64_t tasks, done, raised, steps;
 	uint64_t life_ns, running_ns, waiting_ns, late_ns, unknown_ns, inferred_ns, gil_ns;
-	struct task_delay delay;
+	struct task_delay delay, step;
 };
 
 /**
@@ -93,7 +94,7 @@ void task_groups_done(struct task_groups *groups);
 /* The first row of a group; *count: the number of its rows, at most TASK_ROWS. */
 const struct task_row *task_rows_of(const struct task_rows *rows, uint32_t group, size_t *count);
 
-/* Determines what the thread did during the delay (task_delay.c). delay's times must be set;
+/* Determines what the thread did during the delay, or during a step (task_delay.c). delay's times must be set;
  * thread: index in the slices. */
 void task_delay_explain(struct task_delay *delay, const struct recording_pass *pass,
                         uint32_t thread);

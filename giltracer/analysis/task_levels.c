@@ -70,7 +70,7 @@ static void add_tail(struct maker *m, const struct aio_task *t, uint64_t from_ns
 {
 	uint64_t ready_ns = t->ready_ns ? t->ready_ns : t->last_ns;
 
-	add(m, aio_tail_is_known(t) || t->ready_ns ? TASK_WAITING : TASK_UNKNOWN, from_ns,
+	add(m, aio_shows_ready(t->loop) || t->ready_ns ? TASK_WAITING : TASK_UNKNOWN, from_ns,
 	    ready_ns);
 	add(m, TASK_LATE, ready_ns, t->last_ns);
 }

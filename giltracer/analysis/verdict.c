@@ -323,25 +323,30 @@ static void find_locks_too(struct verdict *v, const struct analysis *a)
 	lock_reasons_chains(&v->also, &v->advice, a);
 }
 
-/* Reports the task with the longest delay. */
+/* Reports the task with the longest delay, or if it is not known when tasks become ready, the longest
+ * step. */
 static void find_late_task(struct verdict *v, const struct analysis *a)
 {
-	const struct task_delay *worst = NULL;
+	const struct task_delay *late = NULL, *step = NULL, *worst;
 	struct reason *r;
 
 	for (size_t i = 0; i < a->tasks.v.n; i++) {
-		const struct task_delay *d = &a->tasks.v.v[i].delay;
+		const struct task_group *g = &a->tasks.v.v[i];
 
-		if (!worst || d->end_ns - d->start_ns > worst->end_ns - worst->start_ns)
-			worst = d;
+		if (!late || g->delay.end_ns - g->delay.start_ns > late->end_ns - late->start_ns)
+			late = &g->delay;
+		if (!aio_shows_ready(g->loop) &&
+		    (!step || g->step.end_ns - g->step.start_ns > step->end_ns - step->start_ns))
+			step = &g->step;
 	}
+	worst = late && late->end_ns - late->start_ns >= VERDICT_LATE_NS ? late : step;
 	if (!worst || worst->end_ns - worst->start_ns < VERDICT_LATE_NS)
 		return;
-	r = reasons_add(&v->also, REASON_TASK_LATE);
+	r = reasons_add(&v->also, worst == late ? REASON_TASK_LATE : REASON_TASK_STEP);
 	r->delay = worst;
 	r->ns = worst->end_ns - worst->start_ns;
 	r->thread = worst->thread;
-	reasons_add(&v->advice, a->evidence.processes > 1 ? ADVICE_LOOP_OF_PROCESS : ADVICE_LOOP);
+	reasons_add(&v->advice, ADVICE_LOOP);
 }
 
 void verdict_find(struct verdict *ret, struct analysis *a)

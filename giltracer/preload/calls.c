@@ -4,6 +4,7 @@
  * as a module. The import fails with an ImportError whose arguments are start, stop, cost and
  * watch, so that no module of ours is left in the program.
  */
+#include "preload/calls_greenlet.h"
 #include "preload/calls_interpreters.h"
 #include "preload/calls_lock.h"
 #include "preload/calls_record.h"
@@ -86,6 +87,7 @@ calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at, P
 		calls_stop();
 		return;
 	}
+	calls_greenlet_watch();
 	number = calls_code_search(code, NULL);
 	if (number < PRELOAD_CALL_CODES_MAX)
 		calls_put(&calls_self, type, number);

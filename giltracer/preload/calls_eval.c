@@ -5,6 +5,7 @@
  * functions continue to work. From 3.11 on, CPython would have to call a function in C for each
  * frame, which it otherwise avoids.
  */
+#include "preload/calls_greenlet.h"
 #include "preload/calls_record.h"
 
 #define LAST_MINOR 10
@@ -73,8 +74,10 @@ struct begun {
 
 static inline void put(struct calls_self *me, enum preload_call_type type, uint32_t number)
 {
-	if (UNLIKELY(!calls_put_at_once(me, type, number)))
-		calls_put(me, type, number);
+	if (LIKELY(calls_put_at_once(me, type, number)))
+		return;
+	calls_greenlet_watch();
+	calls_put(me, type, number);
 }
 
 static inline struct begun begin(PyObject *frame, int throws)
@@ -88,8 +91,10 @@ static inline struct begun begin(PyObject *frame, int throws)
 		calls_stop();
 		return (struct begun){ .number = PRELOAD_CALL_CODES_MAX };
 	}
-	if (UNLIKELY(!calls_has_number(code, &number)))
+	if (UNLIKELY(!calls_has_number(code, &number))) {
+		calls_greenlet_watch();
 		number = calls_code_search(code, pointer_at(frame, FRAME_GLOBALS));
+	}
 	if (UNLIKELY(number == PRELOAD_CALL_CODES_MAX))
 		return (struct begun){ .number = number };
 	if (UNLIKELY(last_instruction(frame) >= 0))

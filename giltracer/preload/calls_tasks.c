@@ -7,6 +7,7 @@
  * coroutine: a coroutine that no other coroutine has called is a step of a task.
  */
 #include "preload/calls_asyncio.h"
+#include "preload/calls_greenlet.h"
 #include "preload/calls_trio.h"
 #include "preload/calls_uvloop.h"
 
@@ -55,6 +56,7 @@ void calls_tasks_begin(void)
 
 	tasks.recording++;
 	calls_uvloop_begin();
+	calls_greenlet_begin();
 	if (tasks.on || !python.builtin)
 		return;
 	function = python.PyCFunction_NewEx(&method, python.none, NULL);
@@ -71,6 +73,7 @@ void calls_tasks_in_child(void)
 	memset(tasks.named, 0, sizeof(tasks.named));
 	tasks.names = 0;
 	tasks.recording++;
+	calls_greenlet_in_child();
 }
 
 /* ---- functions */
@@ -95,6 +98,8 @@ enum calls_role calls_role_of(PyObject *code)
 		role = calls_trio_role(code, file, file_len, name);
 	if (!role)
 		role = calls_uvloop_role(file, file_len, name);
+	if (!role)
+		role = calls_greenlet_role(file, file_len, name);
 	return role;
 }
 
@@ -251,6 +256,8 @@ static void ended(struct calls_self *me, enum calls_role role, enum preload_call
 {
 	if (role == CALLS_OF_COROUTINE)
 		end_coroutine(me, type, value);
+	else if (role == CALLS_THAT_IMPORT_GREENLET)
+		calls_greenlet_begin();
 	else if (role >= CALLS_OF_TRIO_LOOP)
 		calls_trio_ended(me, role);
 	else

@@ -166,6 +166,9 @@ enum preload_say {
 	PRELOAD_SAY_DUE,   /* the object will be put there at a time */
 	PRELOAD_SAY_RUNS,  /* this thread's event loop takes the object from its queue */
 	PRELOAD_SAY_RAN,   /* the end of that run */
+	/* The next RUNS or RAN is about a greenlet. Only those say which object ended its run: the
+	 * calls that are open then belong to it, and go on with its next RUNS */
+	PRELOAD_SAY_GREENLET,
 };
 
 enum preload_entry_type {

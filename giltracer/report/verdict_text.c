@@ -358,6 +358,20 @@ static void add_late_task(struct str *out, const struct analysis *a, const struc
 	}
 }
 
+static void add_step(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str task = task_of(a, r->delay->task), function = { 0 };
+
+	say_task_step(out, str_get(&task), r->ns);
+	if (!r->delay->function) {
+		str_addc(out, '.');
+		return;
+	}
+	wording_add_traced(&function, names_get(a->pass->slices->names, r->delay->function),
+	                   2 * NAME_COLUMNS);
+	say_step_in(out, r->delay->busy_ns, str_get(&function));
+}
+
 static void add_import(struct str *out, const struct reason *r)
 {
 	CLEANUP(str_done) struct str module = { 0 };
@@ -500,6 +514,9 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_TASK_LATE:
 		add_late_task(out, a, r);
+		return;
+	case REASON_TASK_STEP:
+		add_step(out, a, r);
 		return;
 	case REASON_CPU_USERS:
 		verdict_add_cpu_users(out, a);

@@ -41,6 +41,7 @@ const char *aio_loop_name(enum aio_loop loop)
 		[AIO_ASYNCIO] = "asyncio",
 		[AIO_TRIO] = "trio",
 		[AIO_UVLOOP] = "uvloop",
+		[AIO_GREENLET] = "greenlet",
 	};
 
 	return names[loop];
@@ -270,7 +271,8 @@ static void end_task(struct aio_task *t, uint64_t end_ns)
 		return;
 	}
 	if (!t->ready_ns || t->ready_ns > end_ns) {
-		*(aio_tail_is_known(t) ? &t->waiting_ns : &t->unknown_ns) += end_ns - t->last_ns;
+		*(aio_shows_ready(t->loop) ? &t->waiting_ns : &t->unknown_ns) += end_ns -
+		                                                                 t->last_ns;
 		t->ready_ns = 0;
 	} else {
 		t->waiting_ns += t->ready_ns - t->last_ns;

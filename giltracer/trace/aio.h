@@ -12,7 +12,8 @@
  * put into the queue.
  *
  * On uvloop, the time when a task was put into the queue is recorded only if it was created then,
- * or only yielded to other tasks. Otherwise it is unknown whether the task waited or was late.
+ * or only yielded to other tasks. Otherwise it is unknown whether the task waited or was late. For
+ * greenlets, it always is.
  */
 #ifndef GILTRACER_TRACE_AIO_H
 #define GILTRACER_TRACE_AIO_H
@@ -48,6 +49,7 @@ enum aio_loop {
 	AIO_ASYNCIO, /* asyncio's own */
 	AIO_TRIO,
 	AIO_UVLOOP,
+	AIO_GREENLET, /* not a loop's tasks, but greenlets; their hub, if any, is not one of them */
 };
 
 const char *aio_loop_name(enum aio_loop loop);
@@ -82,10 +84,10 @@ struct aio_task {
 	uint32_t place, line;
 };
 
-/* Whether a task that is not known to be ready waits; on uvloop, it may also be late. */
-static inline bool aio_tail_is_known(const struct aio_task *task)
+/* Whether loops of this kind show when a task becomes ready. */
+static inline bool aio_shows_ready(enum aio_loop loop)
 {
-	return task->loop != AIO_UVLOOP;
+	return loop != AIO_UVLOOP && loop != AIO_GREENLET;
 }
 
 /* @steps: by start within each process, one process after the other */

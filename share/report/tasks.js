@@ -141,7 +141,8 @@ export function tasksDraw() {
 	if (!lanes.length) return;
 	const {groups, count, steps} = report.tasks,
 		inferred = groups.reduce((ns, g) => ns + g.late_inferred_ns, 0),
-		unknown = groups.reduce((ns, g) => ns + (g.loop === "uvloop" ? g.unknown_ns : 0), 0),
+		silent = ["uvloop", "greenlet"], // loops that do not show when a task becomes ready
+		unknown = groups.reduce((ns, g) => ns + (silent.includes(g.loop) ? g.unknown_ns : 0), 0),
 		left = meta.tasks.groups > lanes.length;
 	fill(
 		$("tasks-note"),
@@ -154,7 +155,7 @@ export function tasksDraw() {
 		unknown > 0 &&
 			" For " +
 				fmtDur(unknown) +
-				" it is unknown whether tasks on uvloop waited or were late.",
+				" it is unknown whether tasks on uvloop, or greenlets, waited or were late.",
 		left && " The timeline shows the " + lanes.length + " groups with the most delay.",
 	);
 	const column = (head, key, title, text = fmtDur) =>

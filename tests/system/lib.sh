@@ -367,7 +367,7 @@ has() {
 	free-threaded) free_threaded_python >/dev/null ;;
 	newer-pythons) [ -n "$(newer_pythons)" ] ;;
 	uv-pythons) [ -n "$(uv_pythons)" ] ;;
-	trio | uvloop) ls -d "$tap_pythons"/event-loops/*/"$1" >/dev/null 2>&1 ;;
+	trio | uvloop | greenlet | gevent) ls -d "$tap_pythons"/event-loops/*/"$1" >/dev/null 2>&1 ;;
 	debuginfod) python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null ;;
 	chromium) has_chromium || has_chromium ;; # a busy machine may take its time
 	firefox) command -v firefox-esr >/dev/null || command -v firefox >/dev/null ;;
@@ -433,7 +433,7 @@ how_to_get() {
 	uprobes) echo "run as root, with tracefs: mount -t tracefs tracefs $tracefs" ;;
 	free-threaded) echo "$top_srcdir/tests/system/free-threaded-python.sh $tap_pythons" ;;
 	newer-pythons | uv-pythons) echo "$top_srcdir/tests/system/$1.sh $tap_pythons" ;;
-	trio | uvloop) echo "$top_srcdir/tests/system/event-loops.sh $tap_venv/bin/python $tap_pythons" ;;
+	trio | uvloop | greenlet | gevent) echo "$top_srcdir/tests/system/event-loops.sh $tap_venv/bin/python $tap_pythons" ;;
 	viztracer) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install viztracer" ;;
 	wheel | auditwheel) echo "python3 -m venv $tap_venv && $tap_venv/bin/pip install $1" ;;
 	dh_gencontrol) echo 'apt-get install debhelper' ;;
@@ -479,7 +479,7 @@ want() {
 }
 
 # need CAP…: the whole test needs these: root perf uprobes viztracer chromium firefox node playwright
-# newer-pythons uv-pythons free-threaded trio uvloop python3.N, or any program's name. What is missing
+# newer-pythons uv-pythons free-threaded trio uvloop greenlet gevent python3.N, or any program's name. What is missing
 # skips the test and says how to get it, or fails it if GILTRACER_TEST_REQUIRE names it. To be called before the first
 # point.
 need() {

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Tasks of trio, and of asyncio on uvloop, recorded by the library: each one's life, what it waited for, who
-# made it and woke it. On uvloop it is not known when most of them became ready.
+# made it and woke it. On uvloop it is not known when most of them became ready. Greenlets have stacks of their
+# own, and the longest step of a loop is known.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
-need trio uvloop
+need trio uvloop greenlet gevent
 
 # record VERSION PYTHON PROGRAM [ARG…]: a session, with the options in $options, and its reports.
 options=
@@ -93,11 +94,42 @@ while read -r version python <&3; do
 	is "$(group yields '["unknown_ns"]')" 0 '  one that lets others run is late from then on'
 	is "$(json report.json '[t["late_ns"] - (t["first_run_ns"] - t["from_ns"]) for t in d["tasks"]["list"]
 		if not t["function"].startswith("yields ")]')" '[0, 0, 0, 0]' '  the others are late only before they first run'
-	like "$(cat out)" 'it is not known whether tasks on uvloop waited or were late' '  the table says so'
+	like "$(cat out)" 'it is not known whether tasks waited or were late: uvloop' '  the table says so'
 
 	record "$version" "$python" tasks-uvloop.py --created
 	is_late 'created .* was ready for [0-9.]* m?s before it ran' tasks-uvloop.py:41 \
 		'  the verdict names one that was created while its thread was busy'
+done 3<pythons
+
+# calls: the Python calls in the recording, each with its callers, and how long they ran in ms: multiples of MS.
+calls() {
+	"$GILTRACER" export --format folded session >stacks
+	python3 -c "import sys
+sums = {}
+for line in open('stacks'):
+    stack, ns = line.rsplit(' ', 1)
+    names = [frame.split()[0] for frame in stack.split(';')[1:]]
+    if 'spin' in names:
+        sums[';'.join(names)] = sums.get(';'.join(names), 0) + int(ns) // 1000000
+print(sorted((names, ms // $1 * $1) for names, ms in sums.items()))"
+}
+while read -r version python <&3; do
+	record "$version" "$python" tasks-greenlet.py
+	spun=$(calls 5)
+	like "$spun" "^\\[\\('outer_a;burn_a;spin', [0-9]+\\), \\('outer_b;burn_b;spin', [0-9]+\\)\\]\$" \
+		"$version: greenlets: each one has callers of its own"
+	like "$(echo "$spun" | tr -dc '0-9 ')" '^ *([89][0-9]|[0-9]{3}) +[2-9][0-9]$' '  and its own time'
+	is "$(group outer_a '["steps"]')$(group outer_b '["steps"]')" 54 '  how often each one ran'
+	add_up
+	is "$(json report.json '[c for c in d["caveats"] if "outlast" in c["text"]]')" '[]' '  no call outlasts its caller'
+	case $version in 3.[6-9]) continue ;; esac
+	record "$version" "$python" tasks-gevent.py
+	is "$(group handler '["longest_step"]["ns"] >= 2e8')" True "$version: gevent: the longest step is known"
+	like "$(json report.json 'd["verdict"]["because"] + d["verdict"]["also"]')" \
+		'A step of task handler .tasks-gevent.py:8. ran for [0-9.]* m?s without a break.* in handler' \
+		'  the verdict names the greenlet that kept its hub from running'
+	is "$(json report.json '[g["tasks"] for g in d["tasks"]["groups"] if g["name"].startswith("ping ")]')" '[1]' \
+		'  each greenlet is a task'
 done 3<pythons
 
 # Only what is recorded differs.

@@ -71,10 +71,11 @@ static void put_task_delay(const struct analysis *a, const struct reasons *reaso
 		uint64_t start_ns = a->model->start_ns, from_ns;
 		CLEANUP(str_done) struct str text = { 0 };
 
-		if (reasons->v.v[i].code != REASON_TASK_LATE || d->end_ns < start_ns)
+		if (!d || d->end_ns < start_ns)
 			continue;
 		from_ns = d->start_ns > start_ns ? d->start_ns - start_ns : 0;
-		say_task_late_at(&text, from_ns);
+		(reasons->v.v[i].code == REASON_TASK_LATE ? say_task_late_at
+		                                          : say_task_step_at)(&text, from_ns);
 		put_link(a, from_ns, d->end_ns - start_ns, "tasks", a->tasks.of[d->task], out);
 		html_text(str_get(&text), out);
 		fputs("</a>.", out);

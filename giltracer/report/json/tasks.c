@@ -56,6 +56,23 @@ static void put_rows(struct jsonw *w, const char *key, const struct analysis *a,
 	jsonw_end(w);
 }
 
+static void put_step(struct jsonw *w, const struct analysis *a, const struct task_delay *d)
+{
+	if (d->start_ns == d->end_ns) {
+		jsonw_null(w, "longest_step");
+		return;
+	}
+	jsonw_object(w, "longest_step");
+	jsonw_u64(w, "task", d->task);
+	put_time(w, "at_ns", a, d->start_ns);
+	jsonw_u64(w, "ns", d->end_ns - d->start_ns);
+	json_tid(w, "loop_tid", a->model, d->thread);
+	jsonw_string(w, "function", slices_name(a, d->function));
+	jsonw_u64(w, "function_ns", d->busy_ns);
+	jsonw_u64(w, "gil_wait_ns", d->gil_ns);
+	jsonw_end(w);
+}
+
 static void put_delay(struct jsonw *w, const struct analysis *a, const struct task_delay *d)
 {
 	const struct aio *aio = a->pass->slices->tasks;
@@ -105,6 +122,7 @@ static void put_group(struct jsonw *w, const struct analysis *a, uint32_t i)
 	jsonw_u64(w, "late_inferred_ns", g->inferred_ns);
 	jsonw_u64(w, "late_gil_wait_ns", g->gil_ns);
 	put_delay(w, a, &g->delay);
+	put_step(w, a, &g->step);
 	put_rows(w, "waits", a, &a->tasks.waits, i);
 	put_rows(w, "woken_by", a, &a->tasks.wakers, i);
 	put_rows(w, "created_by", a, &a->tasks.creators, i);

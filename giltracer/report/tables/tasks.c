@@ -49,7 +49,8 @@ static void put_group(struct row *row, const struct analysis *a, uint32_t i, uns
 	cell_ms(row, 7, g->late_ns, 1);
 	cell_ms(row, 8, g->gil_ns, 1);
 	cell_ms(row, 9, g->delay.end_ns - g->delay.start_ns, 3);
-	cell_ms(row, 10, g->unknown_ns, 1);
+	cell_ms(row, 10, g->step.end_ns - g->step.start_ns, 3);
+	cell_ms(row, 11, g->unknown_ns, 1);
 }
 
 void table_tasks(struct table *ret, const struct analysis *a, const struct table_limits *limits)
@@ -62,10 +63,11 @@ void table_tasks(struct table *ret, const struct analysis *a, const struct table
 		               .say_left = say_left_late };
 	TABLE_HEADINGS(ret, PHRASE_h_task, PHRASE_h_loop, PHRASE_h_waits_at, PHRASE_h_tasks,
 	               PHRASE_h_steps, PHRASE_h_running_ms, PHRASE_h_waiting_ms, PHRASE_h_late_ms,
-	               PHRASE_h_late_gil_ms, PHRASE_h_longest_late_ms, PHRASE_h_unknown_ms);
+	               PHRASE_h_late_gil_ms, PHRASE_h_longest_late_ms, PHRASE_h_longest_step_ms,
+	               PHRASE_h_unknown_ms);
 	for (uint32_t i = 0; i < a->tasks.v.n; i++) {
 		inferred_ns += a->tasks.v.v[i].inferred_ns;
-		if (a->tasks.v.v[i].loop == AIO_UVLOOP)
+		if (!aio_shows_ready(a->tasks.v.v[i].loop))
 			unknown_ns += a->tasks.v.v[i].unknown_ns;
 		if (i < limits->waits) {
 			put_group(table_add_row(ret), a, i, limits->name_columns);

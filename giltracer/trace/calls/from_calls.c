@@ -50,6 +50,7 @@ static size_t read_thread(struct reader *r, const struct part *parts, size_t cou
 		calls_read_part(r, &calls, &parts[i]);
 	} while (++i < count && is_same_thread(&parts[0], &parts[i]));
 	calls_tasks_close(&r->tasks, calls.last_ns);
+	calls_forget_greenlets(r);
 	*ret = (struct slice_thread){ .pid = parts->pid,
 		                      .tid = parts->tid,
 		                      .max_depth = calls.max_depth,
@@ -199,6 +200,7 @@ static void reader_free(struct reader *r)
 	vec_done(&r->names);
 	vec_done(&r->parts);
 	vec_done(&r->open);
+	calls_forget_greenlets(r);
 	calls_tasks_done(&r->tasks);
 	str_done(&r->text);
 	preload_log_done(&r->log);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/idmap.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "perfdata/cursor.h"
@@ -30,6 +31,11 @@ struct open_call {
 	uint32_t slice, code;
 };
 
+/* The calls of a greenlet that does not run, outermost first: numbers of functions. */
+struct greenlet {
+	VEC(uint32_t) codes;
+};
+
 /**
  * What is known of a process.
  * @ids: of the names of its functions, by index of the function in the log
@@ -48,6 +54,7 @@ struct process_names {
  * @maps: its files of calls, into which the parts point
  * @names: by index of the process in the log
  * @open: calls of the current thread that have not ended, outermost first
+ * @greenlets: of the current thread, @greenlet_ids: by object
  * @text: scratch
  * @end_ns: of the recording; 0: unknown
  * @overlapping: number of calls that outlast their caller
@@ -59,6 +66,8 @@ struct reader {
 	VEC(struct part) parts;
 	VEC(struct process_names) names;
 	VEC(struct open_call) open;
+	VEC(struct greenlet) greenlets;
+	struct idmap greenlet_ids;
 	struct calls_tasks tasks;
 	struct str text;
 	uint64_t end_ns, overlapping;
@@ -144,6 +153,9 @@ bool calls_is_caller(const struct reader *r, const struct part *part,
 
 /* Add the calls of a part to those of its thread. */
 void calls_read_part(struct reader *r, struct calls *calls, const struct part *part);
+
+/* The greenlets of the thread are forgotten. */
+void calls_forget_greenlets(struct reader *r);
 
 /* A call that never ended lasts until the end of the recording, or of what is known. */
 void calls_close_open(struct reader *r, const struct calls *calls, uint64_t t);

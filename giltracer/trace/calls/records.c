@@ -21,7 +21,6 @@ static void begin_call(struct reader *r, struct calls *calls, const struct part 
 	uint32_t name = calls_function_name(r, part, code);
 	uint16_t depth = (uint16_t)(calls->depth < UINT16_MAX ? calls->depth : UINT16_MAX);
 
-	calls->recorded++;
 	if (name == NO_NAME || calls->v.n == NO_SLICE) {
 		*vec_push(&r->open) = (struct open_call){ NO_SLICE, code };
 		return;
@@ -45,6 +44,92 @@ static void close_slice(struct calls *calls, uint32_t i, uint64_t t)
 	s->dur_ns = t - s->start_ns;
 	s->flags = 0;
 	calls->depth--;
+}
+
+/* ---- greenlets */
+
+static struct greenlet *greenlet_of(struct reader *r, uint64_t object)
+{
+	uint32_t i;
+
+	if (idmap_add(&r->greenlet_ids, object, (uint32_t)r->greenlets.n, &i))
+		*vec_push(&r->greenlets) = (struct greenlet){ 0 };
+	return &r->greenlets.v[i];
+}
+
+void calls_forget_greenlets(struct reader *r)
+{
+	for (size_t i = 0; i < r->greenlets.n; i++)
+		vec_done(&r->greenlets.v[i].codes);
+	vec_done(&r->greenlets);
+	idmap_done(&r->greenlet_ids);
+	r->greenlet_ids = (struct idmap){ 0 };
+}
+
+/* gevent's and eventlet's loops run in a greenlet of their own. */
+static bool is_hub(const struct preload_code *code)
+{
+	static const char *const files[] = { "/gevent/hub.py", "/eventlet/hubs/hub.py" };
+
+	for (size_t i = 0; code && i < sizeof(files) / sizeof(*files); i++) {
+		size_t len = strlen(files[i]);
+
+		if (code->file_len >= len &&
+		    !memcmp(code->file + code->file_len - len, files[i], len))
+			return true;
+	}
+	return false;
+}
+
+/* Names the greenlet that runs after its outermost call. */
+static void name_greenlet(struct reader *r, const struct part *part, uint32_t number)
+{
+	uint32_t name = calls_function_name(r, part, number);
+
+	calls_tasks_greenlet(&r->tasks, name == NO_NAME ? 0 : name,
+	                     is_hub(calls_function(r, part, number)));
+}
+
+/* The open calls belong to a greenlet that does not run from now on. */
+static void leave_greenlet(struct reader *r, struct calls *calls, uint64_t object, uint64_t t)
+{
+	struct greenlet *g = greenlet_of(r, object);
+
+	calls_tasks_greenlet_ends(&r->tasks, !r->open.n);
+	g->codes.n = 0;
+	for (size_t i = 0; i < r->open.n; i++)
+		*vec_push(&g->codes) = r->open.v[i].code;
+	while (r->open.n)
+		close_slice(calls, r->open.v[--r->open.n].slice, t);
+}
+
+/* The calls of the greenlet go on. */
+static void enter_greenlet(struct reader *r, struct calls *calls, const struct part *part,
+                           uint64_t object, uint64_t t)
+{
+	struct greenlet *g = greenlet_of(r, object);
+
+	for (size_t i = 0; i < g->codes.n; i++)
+		begin_call(r, calls, part, g->codes.v[i], t);
+	if (g->codes.n)
+		name_greenlet(r, part, g->codes.v[0]);
+	g->codes.n = 0;
+}
+
+/* A RUNS or RAN of a greenlet. */
+static void mark_greenlet(struct reader *r, struct calls *calls, const struct part *part,
+                          uint64_t word, uint64_t t)
+{
+	uint64_t object = r->tasks.object;
+
+	if (says(word, PRELOAD_SAY_RAN)) {
+		leave_greenlet(r, calls, object, t);
+		calls_tasks_mark(&r->tasks, PRELOAD_SAY_RAN, t, 0);
+		r->tasks.object = 0;
+	} else if (says(word, PRELOAD_SAY_RUNS)) {
+		calls_tasks_mark(&r->tasks, PRELOAD_SAY_RUNS, t, 0);
+		enter_greenlet(r, calls, part, object, t);
+	}
 }
 
 /* ---- tasks */
@@ -172,10 +257,16 @@ static void read_record(struct reader *r, struct calls *calls, const struct part
 	} else if (says(word, PRELOAD_SAY_ASIDE)) {
 		calls_close_open(r, calls, t);
 		calls->depth = 0;
+	} else if (type_of(word) == PRELOAD_CALL_SAY && r->tasks.object &&
+	           r->tasks.loop == AIO_GREENLET) {
+		mark_greenlet(r, calls, part, word, t);
 	} else if (type_of(word) == PRELOAD_CALL_SAY) {
 		calls_tasks_mark(&r->tasks, number_of(word), t, r->open.n);
 	} else if (type_of(word) < PRELOAD_CALL_RETURN) {
+		calls->recorded++;
 		begin_call(r, calls, part, number_of(word), t);
+		if (r->tasks.runs.n && r->open.n == 1)
+			name_greenlet(r, part, number_of(word));
 		if (r->tasks.runs.n)
 			begin_coroutine(r, part, word);
 	} else {

@@ -22,6 +22,7 @@ static void say_object(struct calls_tasks *c, enum preload_say what, uint64_t va
 	c->is_task = what != PRELOAD_SAY_HANDLE;
 	c->loop = what == PRELOAD_SAY_TRIO_TASK     ? AIO_TRIO
 	          : what == PRELOAD_SAY_UVLOOP_TASK ? AIO_UVLOOP
+	          : what == PRELOAD_SAY_GREENLET    ? AIO_GREENLET
 	                                            : AIO_ASYNCIO;
 	c->after_us = c->since_us = 0;
 	c->name = 0;
@@ -33,6 +34,7 @@ void calls_tasks_say(struct calls_tasks *c, enum preload_say what, uint64_t valu
 	case PRELOAD_SAY_TASK:
 	case PRELOAD_SAY_TRIO_TASK:
 	case PRELOAD_SAY_UVLOOP_TASK:
+	case PRELOAD_SAY_GREENLET:
 	case PRELOAD_SAY_HANDLE:
 		say_object(c, what, value);
 		break;
@@ -123,6 +125,27 @@ void calls_tasks_mark(struct calls_tasks *c, enum preload_say what, uint64_t t, 
 		e = add(c, AIO_DUE, t);
 		e->end_ns = due(c, t);
 	}
+}
+
+void calls_tasks_greenlet(struct calls_tasks *c, uint32_t function, bool hub)
+{
+	struct aio_event *e = c->runs.n ? &c->events.v[c->runs.v[c->runs.n - 1].event] : NULL;
+
+	if (!e || e->loop != AIO_GREENLET || e->function)
+		return;
+	e->function = function;
+	e->is_task = !hub;
+}
+
+void calls_tasks_greenlet_ends(struct calls_tasks *c, bool ended)
+{
+	struct aio_event *e = c->runs.n ? &c->events.v[c->runs.v[c->runs.n - 1].event] : NULL;
+
+	if (!e || e->loop != AIO_GREENLET)
+		return;
+	e->how = ended ? AIO_RETURNED : AIO_SUSPENDED;
+	/* It runs no Python: a hub written in C. */
+	e->is_task &= e->function != 0;
 }
 
 void calls_tasks_begin(struct calls_tasks *c, uint32_t function, bool starts)

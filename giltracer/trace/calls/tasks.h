@@ -49,6 +49,13 @@ void calls_tasks_mark(struct calls_tasks *c, enum preload_say what, uint64_t t, 
  * unknown; creates: the object is a new task */
 void calls_tasks_ready(struct calls_tasks *c, uint64_t t, uint32_t function, bool creates);
 
+/* A greenlet runs. function: its outermost one; hub: it runs others, and is not one of the program's.
+ * Does nothing if that is known, or if no greenlet runs. */
+void calls_tasks_greenlet(struct calls_tasks *c, uint32_t function, bool hub);
+
+/* The greenlet is about to end its run. ended: it has no open calls */
+void calls_tasks_greenlet_ends(struct calls_tasks *c, bool ended);
+
 /* A coroutine begins or continues while a task or callback is running. function: its name; starts:
  * it is known to begin */
 void calls_tasks_begin(struct calls_tasks *c, uint32_t function, bool starts);
