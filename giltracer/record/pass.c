@@ -44,6 +44,8 @@ struct pass {
 	struct group_signals group;
 	int channel; /* our end; -1 when the program has closed its own */
 	FILE *codes; /* of the list that comes by the channel; NULL: its file is the program's */
+	int tstp;    /* signalfd of SIGTSTP; -1: none */
+	uint64_t tstp_ns;      /* when we last received it; 0: never */
 	uint64_t suspended_ns; /* when the program was stopped; 0: it runs */
 	char *failure;
 	bool unrecordable; /* that is because of the engine, and the program has not begun */
@@ -399,11 +401,54 @@ static void handle_changes(struct pass *pass)
 
 	while ((change = child_change(&pass->program))) {
 		pass->result->stopped = true;
+		/* If we were stopped, too, the kernel no longer reports that the program was. */
+		if (!pass->suspended_ns)
+			pass->suspended_ns = change == CLD_CONTINUED ? pass->tstp_ns
+			                                             : clock_now_ns();
 		if (change == CLD_CONTINUED)
 			end_suspension(pass);
-		else if (!pass->suspended_ns)
-			pass->suspended_ns = clock_now_ns();
 	}
+}
+
+/* Ctrl-Z stops the program and us. Receiving it first shows when. */
+static void open_tstp(struct pass *pass)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
+		pass->tstp = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Lets a SIGTSTP that is pending have its usual effect. */
+static void take_tstp(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void handle_tstp(struct pass *pass)
+{
+	struct signalfd_siginfo info;
+
+	if (pass->tstp < 0 || read(pass->tstp, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	pass->tstp_ns = clock_now_ns();
+	raise(SIGTSTP);
+	take_tstp();
+	close(take_fd(&pass->tstp));
+	open_tstp(pass);
+}
+
+static void close_tstp(struct pass *pass)
+{
+	take_tstp();
+	if (pass->tstp >= 0)
+		close(take_fd(&pass->tstp));
 }
 
 /* A signal to the whole group, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), has reached
@@ -485,18 +530,22 @@ static void look_at_limit(struct pass *pass)
 
 static void watch(struct pass *pass)
 {
+	open_tstp(pass);
 	while (!child_ended(&pass->program)) {
 		struct pollfd fds[] = {
 			{ .fd = pass->signals->fd, .events = POLLIN },
 			{ .fd = pass->channel, .events = POLLIN },
+			{ .fd = pass->tstp, .events = POLLIN },
 		};
 
-		if (poll(fds, 2, wait_ms(pass)) < 0 && errno != EINTR)
+		if (poll(fds, 3, wait_ms(pass)) < 0 && errno != EINTR)
 			break;
+		handle_tstp(pass);
 		read_signals(pass);
 		read_message(pass);
 		look_at_limit(pass);
 	}
+	close_tstp(pass);
 	while (read_message(pass))
 		continue;
 }
@@ -561,6 +610,7 @@ int pass_run(const struct pass_plan *plan, const struct signals *signals, struct
 		.recorders = RECORDERS_NONE,
 		.group = GROUP_SIGNALS_NONE,
 		.channel = -1,
+		.tstp = -1,
 	};
 	int failed;
 

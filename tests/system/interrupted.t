@@ -254,5 +254,37 @@ is "$(json suspended.json 'max(t["longest_hold_ns"] for t in d["threads"]
 	'  no thread held the GIL for it'
 is "$(json suspended.json 'd["verdict"]["kind"]')" gil-bound '  and the verdict is that of the rest'
 
+# Ctrl-Z stops giltracer, too.
+cat >computes.py <<'EOF'
+import threading, time
+def spin():
+    while time.process_time() < 0.4:
+        pass
+if __name__ == "__main__":
+    threads = [threading.Thread(target=spin) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    print("runs", flush=True)
+    for thread in threads:
+        thread.join()
+EOF
+cat >ctrl-z.py <<'EOF'
+import os, signal, subprocess, sys, time
+job = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, preexec_fn=lambda: os.setpgid(0, 0))
+job.stdout.readline()
+os.killpg(job.pid, signal.SIGTSTP)
+os.waitpid(job.pid, os.WUNTRACED)
+until = time.monotonic() + 0.5
+while time.monotonic() < until:
+    pass
+os.killpg(job.pid, signal.SIGCONT)
+sys.exit(job.wait())
+EOF
+exits 0 'Ctrl-Z and fg' no_perf python3 ctrl-z.py "$GILTRACER" --probes preload --python-trace none \
+	-o suspended.html --json suspended.json computes.py
+is "$(json suspended.json '[t["suspended_ns"] / 1e9 for t in d["threads"] if t["name"].startswith("Thread")
+	and not 0.4 < t["suspended_ns"] / 1e9 < 0.7]')" '[]' '  have their time taken off'
+is "$(json suspended.json 'd["verdict"]["kind"]')" gil-bound '  and the verdict is that of the rest'
+
 leaves_nothing
 done_testing
