@@ -20,19 +20,23 @@ struct csv {
 	char **functions;
 };
 
-/* Whether a spreadsheet would interpret the cell as a formula. */
-static bool is_formula(char first)
+/* Whether a spreadsheet would interpret the cell as a formula. In Japanese, it takes the full-width
+ * forms of the signs for the signs. */
+static bool is_formula(uint32_t first)
 {
-	return first && strchr("=+-@", first);
+	if (first >= 0xff01 && first <= 0xff5e)
+		first -= 0xff01 - '!';
+	return first == '=' || first == '+' || first == '-' || first == '@';
 }
 
 /* Quoted; unsafe characters, including newlines and tabs, become '?'. */
 static void add_text(struct str *line, const char *text)
 {
+	const char *first = text;
 	uint32_t cp;
 
 	str_addc(line, '"');
-	if (is_formula(*text))
+	if (is_formula(utf8_next(&first)))
 		str_addc(line, '\'');
 	while ((cp = utf8_next(&text))) {
 		if (cp == '"')

@@ -99,7 +99,7 @@ def padded(data, to=8):
 
 
 def text_z(text):
-    return text.encode("latin-1").decode("unicode_escape").encode("latin-1") + b"\0"
+    return text.encode("utf-8").decode("unicode_escape").encode("latin-1") + b"\0"
 
 
 def string(text):

@@ -55,6 +55,19 @@ for name in plain calls; do
 done
 ok 'the same file by report' "$GILTRACER" report -q plain -o x.html --export chrome=again
 ok '  ' cmp again plain.chrome
+# named TEXT DIR: the session with this name of a thread.
+named() {
+	session "$2"
+	awk -v name="$1" '$2 == "100/102" { sub(/".*" time/, "\"" name "\" time") } { print }' \
+		"$top_srcdir/tests/data/hog.perf.txt" >named.txt
+	python3 "$top_srcdir/tests/data/mkperf.py" named.txt "$2/gil.perf.data"
+}
+# Spreadsheets take these for formulas, the full-width ones if they are in Japanese.
+for sign in = + - @ ＝ ＋ － ＠; do
+	named "${sign}1+1" "sign $sign"
+	ok "a name that begins with $sign" "$GILTRACER" export -q -f csv "sign $sign" -o formula.csv
+	is "$(grep ^100,102, formula.csv | cut -d, -f3 | sort -u)" "\"'${sign}1+1\"" 'is no formula'
+done
 ok 'to standard output' "$GILTRACER" export -q -f csv plain
 cp out printed
 ok '  the same' cmp printed plain.csv
