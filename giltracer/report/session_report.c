@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -88,6 +89,26 @@ static int write_file(const struct analysis *a, const char *path, report_writer 
 	return filewriter_commit(&w, err);
 }
 
+/* The runner of GitHub executes "::COMMAND::" also behind blanks, and "##[COMMAND]" anywhere in a line,
+ * which names of threads and functions may contain. It stops that until a text that only we know. */
+static int write_text(const struct analysis *a, const struct report_outputs *outputs,
+                      struct error *err)
+{
+	const char *actions = getenv("GITHUB_ACTIONS");
+	bool guard = outputs->annotations || (actions && *actions);
+	unsigned long long token[2];
+	int ret;
+
+	if (!guard)
+		return report_text(a, outputs->text, err);
+	if (getrandom(token, sizeof(token), 0) != (ssize_t)sizeof(token))
+		return error_errno(err, "getrandom");
+	fprintf(outputs->text, "::stop-commands::giltracer-%016llx%016llx\n", token[0], token[1]);
+	ret = report_text(a, outputs->text, err);
+	fprintf(outputs->text, "::giltracer-%016llx%016llx::\n", token[0], token[1]);
+	return ret;
+}
+
 static int write_all(const struct analysis *a, const struct report_outputs *outputs,
                      struct error *err)
 {
@@ -106,7 +127,7 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 		if (write_file(a, outputs->documents[i].path, outputs->documents[i].write, err) < 0)
 			return -1;
 	log_progress(NULL);
-	if (outputs->text && report_text(a, outputs->text, err) < 0)
+	if (outputs->text && write_text(a, outputs, err) < 0)
 		return -1;
 	if (outputs->annotations)
 		annotate_github(a, getenv("GITHUB_WORKSPACE"), outputs->annotations);

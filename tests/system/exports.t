@@ -125,6 +125,17 @@ ok 'a notice for GitHub' "$GILTRACER" report -q plain -o x.html --annotate githu
 like "$(cat out)" '^::notice title=giltracer::The GIL limits this program: ' 'has the verdict'
 unlike "$(cat out)" '% ' 'in which percent signs are escaped'
 
+# GitHub's runner executes commands in the names of threads, unless it was told to stop that.
+named ::error::x commands
+for how in '--annotate github' '--fail-on gil_wait>100%'; do
+	# shellcheck disable=SC2086 # words
+	ok "$how: a report in a workflow" env GITHUB_ACTIONS=true "$GILTRACER" report commands -o x.html $how
+	token=$(sed -n 's/^::stop-commands::\(giltracer-[0-9a-f]\{32\}\)$/\1/p' out)
+	like "$(sed -n "/^::stop-commands::$token/,/^::$token::/p" out)" '^ *::error::x' 'executes no command in a name'
+	unlike "$(sed "/^::stop-commands::$token/,/^::$token::/d" out)" '^ *::error' 'at no place'
+done
+like "$(sed "1,/^::$token::/d" out; "$GILTRACER" report commands -o x.html --annotate github |
+	sed '1,/^::giltracer-/d')" '^::notice ' 'but its own'
 mkdir 'a:b,c%'
 cp "$top_srcdir/share/examples/hog.py" 'a:b,c%/hog.py'
 ok 'a culprit is recorded' by_library -q --python-trace none --annotate github \

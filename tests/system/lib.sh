@@ -11,7 +11,8 @@
 set -u
 LC_ALL=C
 export LC_ALL
-unset PYTHONPATH PYTHONSTARTUP PYTHONWARNINGS VIRTUAL_ENV GILTRACER_DATADIR
+unset PYTHONPATH PYTHONSTARTUP PYTHONWARNINGS VIRTUAL_ENV GILTRACER_DATADIR \
+	GITHUB_ACTIONS
 
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"
