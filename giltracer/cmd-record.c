@@ -59,7 +59,7 @@ static int record_run(int argc, char **argv, struct error *err)
 
 const struct cmd cmd_record = {
 	.name = "record",
-	.usage = "-o DIR [OPTION]... SCRIPT|-m MODULE [ARG]...",
+	.usage = "-o DIR [OPTION]... SCRIPT|-m MODULE|-c CODE|- [ARG]...",
 	.summary = "run a Python program and leave a session folder",
 	.run = record_run,
 };

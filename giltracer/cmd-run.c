@@ -254,7 +254,7 @@ static int run_run(int argc, char **argv, struct error *err)
 
 const struct cmd cmd_run = {
 	.name = "",
-	.usage = "[OPTION]... SCRIPT|-m MODULE [ARG]...",
+	.usage = "[OPTION]... SCRIPT|-m MODULE|-c CODE|- [ARG]...",
 	.summary = "record a Python program and report which threads held the GIL "
 		   "while others waited",
 	.run = run_run,

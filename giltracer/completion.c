@@ -129,7 +129,7 @@ static void bash_end(void)
 	       "\t\t\treturn\n"
 	       "\t\tfi\n"
 	       "\t\t((at++))\n"
-	       "\t\t[[ $word == -m || $word == --module ]] && return\n"
+	       "\t\t[[ $word == -[cm] || $word == --module || $word == --command ]] && return\n"
 	       "\tdone\n"
 	       "\tif [[ $current == -* ]]; then\n"
 	       "\t\twhile IFS= read -r line; do\n"

@@ -73,8 +73,8 @@ static const char **argv_of(const struct job *job)
 	*vec_push(&args) = job->program.python->command;
 	for (const char *const *option = job->program.python_options; option && *option; option++)
 		*vec_push(&args) = *option;
-	if (job->options->module)
-		*vec_push(&args) = "-m";
+	if (job->program.option)
+		*vec_push(&args) = job->program.option;
 	*vec_push(&args) = job->program.target;
 	for (char *const *arg = job->program.argv; *arg; arg++)
 		*vec_push(&args) = *arg;

@@ -32,8 +32,8 @@ static char **command_copy(const struct job *job)
 		size_t n, alloc;
 	} args = { 0 };
 
-	if (job->options->module)
-		*vec_push(&args) = xstrdup("-m");
+	if (job->program.option)
+		*vec_push(&args) = xstrdup(job->program.option);
 	*vec_push(&args) = xstrdup(job->program.target);
 	for (char *const *arg = job->program.argv; *arg; arg++)
 		*vec_push(&args) = xstrdup(*arg);

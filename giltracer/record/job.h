@@ -15,7 +15,9 @@
 
 /**
  * What to run, found by job_prepare.
- * @target: script or module; @argv: its arguments
+ * @kind: as in share/python/program.py, of @target: script, module, text of -c, or "-"
+ * @option: the interpreter's option before it, -m or -c; NULL: none
+ * @argv: its arguments
  * @entry: where tracing starts, in the form that share/python/program.py reads
  * @bootstrap: path of the script that the interpreter runs instead of the target
  * @python_options: of the shebang, NULL-terminated
@@ -23,7 +25,7 @@
  * @command: the command line of a process that already runs, to which target and argv point; owned
  */
 struct job_program {
-	const char *target;
+	const char *kind, *option, *target;
 	char *const *argv;
 	char *entry, *bootstrap;
 	struct python *python;

@@ -22,7 +22,7 @@ struct probe_set;
 /**
  * What to run. All pointers are borrowed.
  * @python: interpreter, absolute; @python_options: its options, NULL-terminated
- * @kind: "script" or "module", with @target: what to run
+ * @kind, @target: what to run, see share/python/program.py
  * @args: its arguments, NULL-terminated
  * @entry, @imports: see share/python/program.py
  * @python_trace: file for VizTracer's trace; "=" and the path of the library if that records calls;

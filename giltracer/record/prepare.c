@@ -85,10 +85,6 @@ static int check_script(const struct record_options *options, const char *script
 		                 "%s: a pipe can be read once, and --state-detect runs the program "
 		                 "twice (--one-run runs it once)",
 		                 script);
-	if (!strcmp(script, "-")) {
-		error_set(err, EINVAL, "a program on standard input cannot be traced");
-		return -1;
-	}
 	if (access(script, R_OK) == 0)
 		return is_binary(script) || (names_python(script) && access(script, X_OK) == 0)
 		               ? explain(options, script, EXIT_CANNOT_RUN, err)
@@ -107,6 +103,7 @@ static const char *start_option(const struct record_options *options)
 		bool given;
 	} table[] = {
 		{ "-m", options->module },
+		{ "-c", options->code },
 		{ "--entry", options->entry },
 		{ "--import", options->imports },
 		{ "--trace-imports", options->trace_imports },
@@ -155,15 +152,27 @@ static int find_target(struct job *job, char *const *argv, struct error *err)
 		return error_set(err, EINVAL, "--entry and --trace-imports exclude each other");
 	job->program.entry = options->entry ? xasprintf("=%s", options->entry)
 	                                    : xstrdup(options->trace_imports ? "first" : "main");
-	if (options->module) {
-		job->program.target = options->module;
+	if (options->module || options->code) {
+		job->program.kind = options->module ? "module" : "command";
+		job->program.option = options->module ? "-m" : "-c";
+		job->program.target = options->module ? options->module : options->code;
 		job->program.argv = argv;
 		return 0;
 	}
 	if (!argv[0])
-		return error_set(err, EINVAL, "a script or -m MODULE is expected (see --help)");
+		return error_set(err, EINVAL,
+		                 "a script, -m MODULE or -c CODE is expected (see --help)");
 	job->program.target = argv[0];
 	job->program.argv = argv + 1;
+	job->program.kind = "script";
+	if (!strcmp(argv[0], "-")) {
+		job->program.kind = "stdin";
+		return isatty(STDIN_FILENO)
+		               ? error_set(err, EINVAL,
+		                           "-: a program is expected on standard input, which is a "
+		                           "terminal")
+		               : 0;
+	}
 	return check_script(options, argv[0],
 	                    options->state_detect && !options->no_gil_detect && !options->one_run,
 	                    err);
@@ -251,7 +260,7 @@ static int find_python(struct job *job, struct error *err)
 	if (job->options->pid)
 		return find_running_python(job, err);
 
-	if (!job->options->module)
+	if (!strcmp(job->program.kind, "script"))
 		shebang_read(&job->program.shebang, job->program.target);
 	used = uses_shebang(job);
 	if (used)

@@ -39,7 +39,7 @@ struct record_options {
 	bool verbose, quiet;
 	unsigned pid; /* the running process to record; 0: start a program */
 	const char *python;
-	const char *module;
+	const char *module, *code;
 	const char *entry;
 	const char *imports;
 	unsigned probes;       /* enum probes_kind */
@@ -68,54 +68,55 @@ struct record_options {
 	}
 
 /* The lines of both option tables. */
-#define RECORD_OPTS(o)                                                                         \
-	OPT_REST('m', "module", "MODULE", &(o)->module, "run a module, as python -m does"),    \
-		OPT_UINT('p', "pid", "PID", &(o)->pid, 1, INT32_MAX,                           \
-	                 "record a program that is running, until Ctrl-C or --duration"),      \
-		OPT_FLAG(0, "state-detect", &(o)->state_detect,                                \
-	                 "also record thread states and why threads sleep; runs the program "  \
-	                 "twice"),                                                             \
-		OPT_UNFLAG(0, "no-state-detect", &(o)->state_detect,                           \
-	                   "record the GIL only (the default)"),                               \
-		OPT_FLAG(0, "no-gil-detect", &(o)->no_gil_detect,                              \
-	                 "record no GIL events: infer GIL waits from stacks"),                 \
-		OPT_CHOICE(0, "probes", "KIND", &(o)->probes, probes_kind_names,               \
-	                   "record GIL events by auto, uprobes, preload or none (auto)"),      \
-		OPT_UINT(0, "sample", "HZ", &(o)->sample_hz, 1, 10000,                         \
-	                 "also read the Python stacks of all threads HZ times a second"),      \
-		OPT_FLAG(0, "gil-only", &(o)->gil_only,                                        \
-	                 "with --sample, read only the stack of the GIL's holder, if any"),    \
-		OPT_FLAG(0, "no-children", &(o)->no_children,                                  \
-	                 "with -p, leave out the child processes of PID"),                     \
-		OPT_FLAG(0, "one-run", &(o)->one_run,                                          \
-	                 "with --state-detect, run the program only once"),                    \
-		OPT_STR(0, "python", "PATH", &(o)->python,                                     \
-	                "use this interpreter (VIRTUAL_ENV's, the script's, or python3)"),     \
-		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,  \
-	                   "record Python calls by auto, native, viztracer or none (auto)"),   \
-		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000, \
-	                 2000000000, "keep the last COUNT Python calls (10000000)"),           \
-		OPT_STR(0, "trace-only", "MODULES", &(o)->trace_only,                          \
-	                "record only calls of functions of these modules and submodules"),     \
-		OPT_UINT(0, "trace-min-us", "US", &(o)->trace_min_us, 1, 1000000000,           \
-	                 "leave out Python calls that are shorter than US"),                   \
-		OPT_FLAG(0, "trace-c-calls", &(o)->trace_c_calls,                              \
-	                 "also record calls of functions in C"),                               \
-		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                \
-	                 "fetch COUNT Python frames at each request for the GIL (2)"),         \
-		OPT_STR(0, "import", "MODULES", &(o)->imports,                                 \
-	                "import these modules (comma-separated) before tracing"),              \
-		OPT_STR(0, "entry", "NAME", &(o)->entry,                                       \
-	                "trace from the first call of function NAME or MODULE:NAME"),          \
-		OPT_FLAG(0, "trace-imports", &(o)->trace_imports,                              \
-	                 "trace from the first line, imports included"),                       \
-		OPT_UINT(0, "duration", "SECONDS", &(o)->duration_s, 1, 1000000,               \
-	                 "record at most SECONDS; the program continues (no limit)"),          \
-		OPT_UINT(0, "max-size", "MIB", &(o)->max_mib, 1, 1000000000,                   \
-	                 "record at most MIB; the program continues (4096)"),                  \
-		OPT_LIST('e', "event", "EVENT", &(o)->events,                                  \
-	                 "also count this perf event; may be repeated"),                       \
-		OPT_FLAG('v', "verbose", &(o)->verbose, "print more messages"),                \
+#define RECORD_OPTS(o)                                                                            \
+	OPT_REST('m', "module", "MODULE", &(o)->module, "run a module, as python -m does"),       \
+		OPT_REST('c', "command", "CODE", &(o)->code, "run this text, as python -c does"), \
+		OPT_UINT('p', "pid", "PID", &(o)->pid, 1, INT32_MAX,                              \
+	                 "record a program that is running, until Ctrl-C or --duration"),         \
+		OPT_FLAG(0, "state-detect", &(o)->state_detect,                                   \
+	                 "also record thread states and why threads sleep; runs the program "     \
+	                 "twice"),                                                                \
+		OPT_UNFLAG(0, "no-state-detect", &(o)->state_detect,                              \
+	                   "record the GIL only (the default)"),                                  \
+		OPT_FLAG(0, "no-gil-detect", &(o)->no_gil_detect,                                 \
+	                 "record no GIL events: infer GIL waits from stacks"),                    \
+		OPT_CHOICE(0, "probes", "KIND", &(o)->probes, probes_kind_names,                  \
+	                   "record GIL events by auto, uprobes, preload or none (auto)"),         \
+		OPT_UINT(0, "sample", "HZ", &(o)->sample_hz, 1, 10000,                            \
+	                 "also read the Python stacks of all threads HZ times a second"),         \
+		OPT_FLAG(0, "gil-only", &(o)->gil_only,                                           \
+	                 "with --sample, read only the stack of the GIL's holder, if any"),       \
+		OPT_FLAG(0, "no-children", &(o)->no_children,                                     \
+	                 "with -p, leave out the child processes of PID"),                        \
+		OPT_FLAG(0, "one-run", &(o)->one_run,                                             \
+	                 "with --state-detect, run the program only once"),                       \
+		OPT_STR(0, "python", "PATH", &(o)->python,                                        \
+	                "use this interpreter (VIRTUAL_ENV's, the script's, or python3)"),        \
+		OPT_CHOICE(0, "python-trace", "KIND", &(o)->python_trace, python_trace_names,     \
+	                   "record Python calls by auto, native, viztracer or none (auto)"),      \
+		OPT_UINT(0, "python-trace-entries", "COUNT", &(o)->python_trace_entries, 1000,    \
+	                 2000000000, "keep the last COUNT Python calls (10000000)"),              \
+		OPT_STR(0, "trace-only", "MODULES", &(o)->trace_only,                             \
+	                "record only calls of functions of these modules and submodules"),        \
+		OPT_UINT(0, "trace-min-us", "US", &(o)->trace_min_us, 1, 1000000000,              \
+	                 "leave out Python calls that are shorter than US"),                      \
+		OPT_FLAG(0, "trace-c-calls", &(o)->trace_c_calls,                                 \
+	                 "also record calls of functions in C"),                                  \
+		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                   \
+	                 "fetch COUNT Python frames at each request for the GIL (2)"),            \
+		OPT_STR(0, "import", "MODULES", &(o)->imports,                                    \
+	                "import these modules (comma-separated) before tracing"),                 \
+		OPT_STR(0, "entry", "NAME", &(o)->entry,                                          \
+	                "trace from the first call of function NAME or MODULE:NAME"),             \
+		OPT_FLAG(0, "trace-imports", &(o)->trace_imports,                                 \
+	                 "trace from the first line, imports included"),                          \
+		OPT_UINT(0, "duration", "SECONDS", &(o)->duration_s, 1, 1000000,                  \
+	                 "record at most SECONDS; the program continues (no limit)"),             \
+		OPT_UINT(0, "max-size", "MIB", &(o)->max_mib, 1, 1000000000,                      \
+	                 "record at most MIB; the program continues (4096)"),                     \
+		OPT_LIST('e', "event", "EVENT", &(o)->events,                                     \
+	                 "also count this perf event; may be repeated"),                          \
+		OPT_FLAG('v', "verbose", &(o)->verbose, "print more messages"),                   \
 		OPT_FLAG('q', "quiet", &(o)->quiet, "print errors only")
 
 /**
@@ -144,7 +145,7 @@ int record_make_folder(char **ret, const char *dir, struct error *err);
 void record_remove_folder(const char *dir);
 
 /*
- * Run argv (script and its arguments; with options->module, only the arguments) and leave a session
+ * Run argv (script and its arguments; with options->module or code, only the arguments) and leave a session
  * in the existing folder dir, an absolute path. The caller blocks signals, because it has to clean
  * up; a signal that asks us to end while no program runs is the error EINTR, and remains pending.
  * Returns 0, or as the run function of a command.

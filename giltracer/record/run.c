@@ -455,7 +455,7 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.python = job->program.python->command,
 		.python_options = job->program.python_options,
 		.bootstrap = job->program.bootstrap,
-		.kind = job->options->module ? "module" : "script",
+		.kind = job->program.kind,
 		.target = job->program.target,
 		.args = job->program.argv,
 		.entry = job->program.entry,

@@ -8,7 +8,7 @@ program's own module of the same name.
     python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES CODES CHILDREN TARGET [ARG...]
 
 FD       socket (SOCK_SEQPACKET) to giltracer
-KIND     "script" or "module": the kind of TARGET
+KIND     the kind of TARGET: "script", "module", "command" (the text after -c) or "stdin" ("-")
 ENTRY    "main" (the guard's body, else the call of main(), else the first line), "first" (the first
          line), or "=NAME": when function NAME, or MODULE:NAME, is first called
 IMPORTS  modules to import before tracing, separated by commas
@@ -743,6 +743,25 @@ def find_importer(path):
     return None
 
 
+def read_all(fd):
+    """What is left to read, as the interpreter reads a program from standard input."""
+    parts = []
+    try:
+        while not parts or parts[-1]:
+            parts.append(os.read(fd, 1 << 16))
+    except OSError:
+        pass
+    return b''.join(parts)
+
+
+def dedent(source):
+    """As the interpreter does with the text after -c, without the modules that textwrap imports."""
+    lines = source.split('\n')
+    indents = [line[:len(line) - len(line.lstrip(' \t'))] for line in lines if line.strip(' \t')]
+    common = os.path.commonprefix(indents)
+    return '\n'.join(line[len(common):] if line.strip(' \t') else '' for line in lines)
+
+
 def safe_path():
     return bool(getattr(sys.flags, 'safe_path', False) or sys.flags.isolated)
 
@@ -757,8 +776,9 @@ class Program:
         self.target = target
         self.args = args
 
-    def clean_namespace(self, path):
-        """Make __main__ what the interpreter makes it for the script path or, if None, for a module."""
+    def clean_namespace(self, path, name=None):
+        """Make __main__ what the interpreter makes it for the script path or, if None, for a module; name
+        is its __file__ all the same."""
         loader = self.namespace['__loader__']
         self.namespace['__doc__'] = None
         cached = '__cached__' in self.namespace  # before 3.15
@@ -767,6 +787,10 @@ class Program:
         if path is None:
             builtin = sys.modules['_imp'].__loader__ if '_imp' in sys.modules else None
             self.namespace['__loader__'] = builtin or loader
+            if name is not None:
+                self.namespace['__file__'] = name
+                if cached:
+                    self.namespace['__cached__'] = None
             return
         self.namespace['__file__'] = path
         if cached:
@@ -789,6 +813,9 @@ class Program:
     def run(self):
         if self.kind == 'module':
             self.run_module()
+            return
+        if self.kind in ('command', 'stdin'):
+            self.run_text(self.kind == 'command')
             return
         path = main_path(self.target)
         if find_importer(path):
@@ -820,6 +847,32 @@ class Program:
             self.start_unless_named(path)
         else:
             code = self.hooked(source, path)
+        self.tracing.program.append(code)
+        exec(code, self.namespace)
+
+    def run_text(self, command):
+        """The text after -c, or on standard input, which is read to its end."""
+        self.add_path(None if safe_path() else '')
+        if command:
+            set_argv('-c', self.args, ['-c', self.target])
+            self.clean_namespace(None)
+            source, filename = self.target + '\n', '<string>'
+            try:
+                source.encode()
+            except UnicodeEncodeError:
+                sys.stderr.write('Unable to decode the command from the command line:\n')
+                raise
+            if sys.version_info >= (3, 14):
+                source = dedent(source)
+        else:
+            set_argv('-', self.args, ['-'])
+            self.clean_namespace(None, '<stdin>')
+            source, filename = read_all(0), '<stdin>'
+        code = self.hooked(source, filename)
+        if command and sys.version_info >= (3, 13):
+            # For tracebacks. The interpreter imports this module, too.
+            import linecache
+            linecache._register_code(code, source, filename)
         self.tracing.program.append(code)
         exec(code, self.namespace)
 

@@ -54,8 +54,14 @@ refuses 127 'nosuch/python: No such file' 'an interpreter that is not there' \
 echo 'not a program' >python && chmod 644 python
 refuses 126 'python: Permission denied' 'an interpreter that is not executable' \
 	record --python ./python script.py
-refuses 125 'a script or -m MODULE is expected' 'no program' record
-refuses 125 'standard input' 'a program on standard input' record -
+refuses 125 'a script, -m MODULE or -c CODE is expected' 'no program' record
+terminal() {
+	python3 -c 'import pty, subprocess, sys
+sys.exit(subprocess.call(sys.argv[1:], stdin=pty.openpty()[1]))' "$GILTRACER" record -q -o session "$@"
+}
+refuses 125 'on standard input, which is a terminal' 'a program that would have to be typed' terminal -
+refuses 125 'option -c: needs a program that giltracer starts' 'a text for a program that runs' \
+	record -p 1 -c 'print(1)'
 refuses 125 'unknown option --nosuch' 'an unknown option' record --nosuch script.py
 refuses 125 '--entry and --trace-imports' 'options that exclude each other' \
 	record --entry f --trace-imports script.py

@@ -14,6 +14,51 @@ by() {
 	behaves "$@"
 }
 
+# What is run without a file: -c and standard input.
+cat >text.py <<'END'
+import os, sys, threading
+print(sys.argv, sys.path[:1], sys.flags, getattr(sys, "orig_argv", [])[1:])
+print(sorted((k, str(v)) for k, v in globals().items() if k != "__builtins__"))
+print(sorted(set(sys.modules) - set(sys.builtin_module_names)), __name__, repr(sys.stdin.read()))
+def fails(n):
+    return 1 // n
+class Kept:
+    def __del__(self):
+        print("deleted")
+kept = Kept()
+thread = threading.Thread(target=print, args=("a thread",))
+thread.start()
+thread.join()
+if __name__ == "__main__":
+    fails(0)
+END
+texts() {
+	by preload "$1" -c "$(cat text.py)" a -b -- -c
+	by preload "$1" -c 'import sys; sys.exit(7)' -m
+	by preload "$1" -c 'x = ='
+	by preload "$1" -c '
+  if True:
+
+	print(1)'
+	by preload "$1" -c '
+    def f():
+        """ä
+        b"""
+        raise KeyError(f.__doc__)
+
+    f()'
+	by preload "$1" -c ''
+	cp text.py input
+	by preload "$1" - a -b -- -c
+	printf '# coding: latin-1\nprint("\344")\nraise SystemExit("ended")\n' >input
+	by preload "$1" -
+	printf 'x = =\n' >input
+	by preload "$1" - x
+	: >input
+	by preload "$1" -
+	printf 'one\ntwo\n' >input
+}
+
 # On every interpreter; its start by uprobes, which the kernel takes most of a second to remove.
 few() {
 	by uprobes "$1" basic.py a -b -- --state-detect
@@ -22,6 +67,7 @@ few() {
 		by preload "$1" $name.py
 	done
 	by preload "$1" folder q
+	texts "$1"
 }
 
 many() {
