@@ -16,17 +16,21 @@
 #define STACKS_MAX 1000
 
 /* Before 3.11, a PyThreadState does not contain the tid, but glibc's struct pthread, to which a
- * pthread_t points, does. */
+ * pthread_t points, does. If C code forks without telling CPython, the state of the child's thread
+ * contains the parent's tid. */
 static uint32_t native_id(const struct snapshots *s, const struct known_thread *thread)
 {
-	uint32_t tid;
+	uint32_t tid = 0, number;
 	uint64_t pthread;
 
 	if (memory_at(s, MEMORY_NATIVE_ID) != PROBEDEF_NO_OFFSET)
-		return (uint32_t)bytes_u64(thread->bytes, memory_at(s, MEMORY_NATIVE_ID));
+		tid = (uint32_t)bytes_u64(thread->bytes, memory_at(s, MEMORY_NATIVE_ID));
+	if (tid && tasks_find(&s->tasks, tid))
+		return tid;
 	pthread = bytes_u64(thread->bytes, memory_at(s, MEMORY_THREAD_ID));
-	if (!pthread || !memory_u32(s->target->pid, pthread + PTHREAD_TID, &tid))
-		return 0;
+	if (pthread && memory_u32(s->target->pid, pthread + PTHREAD_TID, &number) &&
+	    (!tid || tasks_find(&s->tasks, number)))
+		return number;
 	return tid;
 }
 
