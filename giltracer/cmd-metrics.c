@@ -151,6 +151,16 @@ static int add_uncounted(struct watch *watch, pid_t pid, const struct metrics_op
 	               : watch_add_totals(watch, totals, pid, err);
 }
 
+static int add_process(struct watch *watch, unsigned pid, const struct metrics_options *options,
+                       struct error *err)
+{
+	if (cmd_python(&pid, err) < 0)
+		return -1;
+	if (watch_add_process(watch, (pid_t)pid, err) == 0)
+		return 0;
+	return err->code == ENODATA ? add_uncounted(watch, (pid_t)pid, options, err) : -1;
+}
+
 static int add_processes(struct watch *watch, const struct opt_list *pids,
                          const struct metrics_options *options, struct error *err)
 {
@@ -161,8 +171,7 @@ static int add_processes(struct watch *watch, const struct opt_list *pids,
 		if (pid <= 0 || pid > INT32_MAX || *end)
 			return error_set(err, EINVAL, "option -p: '%s' is not a process number",
 			                 pids->v[i]);
-		if (watch_add_process(watch, (pid_t)pid, err) < 0 &&
-		    (err->code != ENODATA || add_uncounted(watch, (pid_t)pid, options, err) < 0))
+		if (add_process(watch, (unsigned)pid, options, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -180,6 +180,8 @@ static int stacks_run(int argc, char **argv, struct error *err)
 		return go_on;
 	if (!pid)
 		return error_set(err, EINVAL, "option -p PID is missing: the process to show");
+	if (cmd_python(&pid, err) < 0)
+		return -1;
 	return show((pid_t)pid, json, err);
 }
 

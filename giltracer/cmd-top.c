@@ -563,6 +563,8 @@ static int top_run(int argc, char **argv, struct error *err)
 		return go_on;
 	if (!pid)
 		return error_set(err, EINVAL, "option -p PID is missing: the process to watch");
+	if (cmd_python(&pid, err) < 0)
+		return -1;
 	top.pid = (pid_t)pid;
 	return run(&top, err);
 }

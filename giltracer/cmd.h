@@ -61,6 +61,9 @@ int cmd_options_and_folder(const struct opt *opts, int argc, char **argv, const 
  * always accepted. */
 int cmd_check_output(const char *path, struct error *err);
 
+/* If process *pid is not a CPython, but the wrapper of one, take that and say so. */
+int cmd_python(unsigned *pid, struct error *err);
+
 /* The table, NULL-terminated; the first one is the default. */
 extern const struct cmd *const cmd_table[];
 

@@ -16,6 +16,7 @@
 #include "base/opts.h"
 #include "cmd.h"
 #include "completion.h"
+#include "live/family.h"
 
 /* The default command has the empty name. */
 /* clang-format off */
@@ -93,6 +94,18 @@ int cmd_options(const struct cmd *cmd, const struct opt *opts, const bool *help,
 }
 
 /* Uses the same steps as writing the report does. */
+int cmd_python(unsigned *pid, struct error *err)
+{
+	pid_t found;
+
+	if (family_python(&found, (pid_t)*pid, err) < 0)
+		return -1;
+	if (found != (pid_t)*pid)
+		log_info(FAMILY_TAKEN, *pid, (int)found);
+	*pid = (unsigned)found;
+	return 0;
+}
+
 int cmd_check_output(const char *path, struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };

@@ -61,6 +61,7 @@ struct job {
 	const char *dir;
 	const struct signals *signals;
 	struct record_outcome *outcome;
+	pid_t pid; /* of a running program, see family_python; 0: one is started */
 	struct job_program program;
 	struct perf_limits host;
 	struct job_events events;

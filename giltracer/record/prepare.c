@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/exit.h"
+#include "live/family.h"
 #include "live/target.h"
 #include "locate/process.h"
 #include "record/attach.h"
@@ -133,7 +134,11 @@ static int find_running(struct job *job, char *const *argv, struct error *err)
 		return error_set(err, EINVAL,
 		                 "option %s: needs a program that giltracer starts, not -p",
 		                 option);
-	job->program.command = attach_command((pid_t)job->options->pid);
+	if (family_python(&job->pid, (pid_t)job->options->pid, err) < 0)
+		return -1;
+	if (job->pid != (pid_t)job->options->pid)
+		log_info(FAMILY_TAKEN, job->options->pid, (int)job->pid);
+	job->program.command = attach_command(job->pid);
 	job->program.target = job->program.command[0];
 	job->program.argv = job->program.command + 1;
 	return 0;
@@ -247,7 +252,7 @@ static int find_running_python(struct job *job, struct error *err)
 {
 	struct process_python process;
 
-	if (process_python_find(&process, (pid_t)job->options->pid, err) < 0)
+	if (process_python_find(&process, job->pid, err) < 0)
 		return -1;
 	job->program.python = process.python;
 	return 0;
@@ -301,8 +306,7 @@ static int prepare_joining(struct job *job, struct error *err)
 	CLEANUP(target_close) struct target *target = NULL;
 	struct preloading preloading = { 0 };
 
-	if (target_open(&target, (pid_t)job->options->pid, err) < 0 ||
-	    joining_check(target, err) < 0 ||
+	if (target_open(&target, job->pid, err) < 0 || joining_check(target, err) < 0 ||
 	    preloading_check(&preloading, job->program.python, err) < 0)
 		return -1;
 	job->events.preloading = preloading;

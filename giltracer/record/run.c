@@ -486,9 +486,8 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		return -1;
 	plan_recordings(job, execution, &plan, outputs);
 	limit_begin(&plan.limit, job->dir);
-	ret = job->options->pid
-	              ? attach_run(&plan, (pid_t)job->options->pid, job->signals, &result, err)
-	              : pass_run(&plan, job->signals, &result, err);
+	ret = job->options->pid ? attach_run(&plan, job->pid, job->signals, &result, err)
+	                        : pass_run(&plan, job->signals, &result, err);
 	if (ret == 0) {
 		take_result(job, execution, &plan, &result);
 		pass_result_done(&result);
