@@ -277,6 +277,14 @@ static int check_class(pid_t pid, struct error *err)
 		(int)pid);
 }
 
+bool process_is_stopped(pid_t pid)
+{
+	struct identity id;
+	struct error ignored;
+
+	return read_identity(&id, pid, &ignored) == 0 && (id.state == 'T' || id.state == 't');
+}
+
 int process_check(pid_t pid, struct error *err)
 {
 	struct identity id;

@@ -4,6 +4,7 @@
 #define GILTRACER_LOCATE_PROCESS_H
 
 #include <stdint.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -26,6 +27,9 @@ struct process_python {
  * is that of a thread; ENOTSUP it is a kernel thread or a 32-bit program.
  */
 int process_check(pid_t pid, struct error *err);
+
+/* Whether it is stopped, by a signal or a debugger. */
+bool process_is_stopped(pid_t pid);
 
 /*
  * Errors: those of process_check; EACCES it may not be examined; ENOTSUP it is not a CPython of

@@ -25,6 +25,7 @@
 #include "live/codes.h"
 #include "live/family.h"
 #include "live/snapshot.h"
+#include "locate/process.h"
 #include "preload/format.h"
 #include "record/joining.h"
 #include "record/preloading.h"
@@ -37,6 +38,11 @@
 #define CMDLINE_MAX (1u << 20)
 #define NAMES_MAX   10000
 
+/* Processes whose memory is read, and how often that is tried: a child may be about to execute a
+ * Python. */
+#define MEMBERS_MAX  200
+#define MEMBER_TRIES 3
+
 /* The delay between the first two reads of the stacks; it doubles each time, up to the last
  * value. */
 #define LOOK_FIRST_MS 20
@@ -47,16 +53,23 @@
 #define TRIES_EARLY 4
 #define TRIES_MAX   12
 
+/* The process or a descendant. @target: NULL: its memory cannot be read */
+struct member {
+	pid_t pid;
+	unsigned tries;
+	struct target *target;
+	struct snapshots *snapshots;
+};
+
 struct attach {
 	const struct pass_plan *plan;
 	const struct signals *signals;
 	struct pass_result *result;
 	struct recorders recorders;
 	int pidfd;
-	struct target *target; /* NULL: its memory cannot be read, for the reason in no_target */
-	struct error no_target;
-	struct snapshots *snapshots; /* NULL: likewise */
-	uint64_t look_ns;            /* when to read the stacks again */
+	VEC(struct member) members; /* the first one is the process itself */
+	struct error no_target;     /* why its memory cannot be read */
+	uint64_t look_ns;           /* when to read the stacks again */
 	unsigned look_ms;
 	bool asked; /* a signal asked us to end */
 };
@@ -107,44 +120,92 @@ static void add_descendants(struct str *out, pid_t pid)
 /* ---- code objects and names */
 
 /* A later name of a thread replaces an earlier one. */
-static void add_name(struct attach *a, const struct snapshot_thread *thread)
+static void add_name(struct attach *a, pid_t pid, const struct snapshot_thread *thread)
 {
 	struct thread_names *named = &a->result->named;
 
 	for (size_t i = 0; i < named->n; i++)
 		if (named->v[i].tid == thread->tid) {
 			free(named->v[i].name);
+			named->v[i].pid = (uint32_t)pid;
 			named->v[i].name = xstrdup(thread->name);
 			return;
 		}
 	if (named->n < NAMES_MAX)
-		*vec_push(named) = (struct session_thread){ .tid = thread->tid,
+		*vec_push(named) = (struct session_thread){ .pid = (uint32_t)pid,
+			                                    .tid = thread->tid,
 			                                    .name = xstrdup(thread->name) };
 }
 
-static void look(struct attach *a)
+static void open_member(struct member *m, struct error *err)
+{
+	if (m->target || m->tries == MEMBER_TRIES)
+		return;
+	m->tries++;
+	if (target_open(&m->target, m->pid, err) == 0)
+		m->snapshots = snapshots_new(m->target);
+	else
+		log_debug("no files and lines of process %d: %s", (int)m->pid, err->text);
+}
+
+static void add_member(struct attach *a, pid_t pid)
+{
+	for (size_t i = 0; i < a->members.n; i++)
+		if (a->members.v[i].pid == pid)
+			return;
+	if (a->members.n < MEMBERS_MAX)
+		*vec_push(&a->members) = (struct member){ .pid = pid };
+}
+
+static void add_members(struct attach *a)
+{
+	struct family family = { 0 };
+
+	if (a->plan->no_children)
+		return;
+	family_read(&family, a->members.v[0].pid);
+	for (size_t i = 0; i < family.v.n; i++)
+		add_member(a, family.v.v[i]);
+	vec_done(&family.v);
+}
+
+static void look_at(struct attach *a, struct member *m)
 {
 	struct snapshot snapshot;
 	struct error ignored;
 
-	a->look_ns = clock_now_ns() + a->look_ms * NS_PER_MS;
-	a->look_ms = a->look_ms * 2 < LOOK_LAST_MS ? a->look_ms * 2 : LOOK_LAST_MS;
-	if (!a->target || snapshot_take(&snapshot, a->snapshots, &ignored) < 0)
+	open_member(m, &ignored);
+	if (!m->target || snapshot_take(&snapshot, m->snapshots, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < snapshot.threads.n; i++)
 		if (snapshot.threads.v[i].named)
-			add_name(a, &snapshot.threads.v[i]);
+			add_name(a, m->pid, &snapshot.threads.v[i]);
 	snapshot_done(&snapshot);
+}
+
+static void look(struct attach *a)
+{
+	a->look_ns = clock_now_ns() + a->look_ms * NS_PER_MS;
+	a->look_ms = a->look_ms * 2 < LOOK_LAST_MS ? a->look_ms * 2 : LOOK_LAST_MS;
+	a->result->stopped |= process_is_stopped(a->members.v[0].pid);
+	add_members(a);
+	for (size_t i = 0; i < a->members.n; i++)
+		look_at(a, &a->members.v[i]);
 }
 
 static void write_codes(struct attach *a)
 {
+	struct target *targets[MEMBERS_MAX];
 	struct error err;
+	size_t n = 0;
 
-	if (!a->target || !a->plan->codes)
+	if (!a->members.v[0].target || !a->plan->codes)
 		return;
 	look(a);
-	a->result->codes = codes_write(a->target, a->plan->codes, &err) == 0;
+	for (size_t i = 0; i < a->members.n; i++)
+		if (a->members.v[i].target)
+			targets[n++] = a->members.v[i].target;
+	a->result->codes = codes_write(targets, n, a->plan->codes, &err) == 0;
 	if (!a->result->codes)
 		log_debug("%s", err.text);
 }
@@ -232,11 +293,12 @@ static int start_recorders(struct attach *a, pid_t pid, struct error *err)
 static int join(const struct attach *a, struct error *err)
 {
 	preloading_note_time(a->plan->preloading);
-	if (!a->target) {
+	if (!a->members.v[0].target) {
 		*err = a->no_target;
 		return -1;
 	}
-	if (joining_begin(a->plan->preloading, a->target, a->plan->no_children, err) < 0) {
+	if (joining_begin(a->plan->preloading, a->members.v[0].target, a->plan->no_children, err) <
+	    0) {
 		err->code = ESTALE;
 		return -1;
 	}
@@ -323,14 +385,15 @@ int attach_run(const struct pass_plan *plan, pid_t pid, const struct signals *si
 	if (a.pidfd < 0)
 		return errno == ESRCH ? error_set(err, ESRCH, "process %d has ended", (int)pid)
 		                      : error_errno(err, "process %d: pidfd_open", (int)pid);
-	if (target_open(&a.target, pid, &a.no_target) < 0)
-		log_debug("no files and lines: %s", a.no_target.text);
-	else
-		a.snapshots = snapshots_new(a.target);
+	add_member(&a, pid);
+	open_member(&a.members.v[0], &a.no_target);
 	failed = record(&a, pid, err);
 	recorders_done(&a.recorders);
-	snapshots_free(a.snapshots);
-	target_close(a.target);
+	for (size_t i = 0; i < a.members.n; i++) {
+		snapshots_free(a.members.v[i].snapshots);
+		target_close(a.members.v[i].target);
+	}
+	vec_done(&a.members);
 	close(a.pidfd);
 	if (failed < 0)
 		pass_result_done(ret);

@@ -29,7 +29,9 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct pycode_entry *x = a, *y = b;
 
-	return (x->address > y->address) - (x->address < y->address);
+	if (x->address != y->address)
+		return x->address > y->address ? 1 : -1;
+	return (x->first_line > y->first_line) - (x->first_line < y->first_line);
 }
 
 static const void *read_text(struct cursor *c, uint32_t *ret_len)
@@ -124,11 +126,11 @@ const struct pycode_entry *pycode_get(const struct pycode *pycode, size_t index)
 const struct pycode_entry *pycode_find(const struct pycode *pycode, uint64_t address,
                                        uint32_t first_line)
 {
-	const struct pycode_entry key = { .address = address };
+	const struct pycode_entry key = { .address = address, .first_line = first_line };
 	const struct pycode_entry *e = bsearch(&key, pycode->entries, pycode->count,
 	                                       sizeof(*pycode->entries), compare_entries);
 
-	return e && e->first_line == first_line ? e : NULL;
+	return e;
 }
 
 uint32_t pycode_line(const struct pycode *pycode, const struct pycode_entry *entry,
