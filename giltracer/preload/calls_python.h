@@ -53,6 +53,8 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(true, PyObject *, PyDict_GetItemString, (PyObject *, const char *))                    \
 	X(true, PyObject *, PyDict_GetItem, (PyObject *, PyObject *))                            \
 	X(true, PyObject *, PySys_GetObject, (const char *))                                     \
+	X(true, void *, PyEval_SaveThread, (void))                                               \
+	X(true, void, PyEval_RestoreThread, (void *))                                            \
 	X(true, void *, PyThreadState_Swap, (void *))                                            \
 	X(false, void *, PyThreadState_Next, (void *))                                           \
 	X(false, void *, PyInterpreterState_ThreadHead, (void *))                                \

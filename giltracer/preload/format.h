@@ -243,6 +243,19 @@ enum preload_why {
 	PRELOAD_WHY_REACH, /* the program may not open the files, or they are not there for it */
 };
 
+/* What the library does about the GIL. The launcher changes COUNT to RECORD. */
+enum preload_use {
+	PRELOAD_USE_RECORD,
+	PRELOAD_USE_COUNT, /* the same as HELD for now: uprobes record it; the library counts turns, and
+	                    * keeps each thread's last event, which is its first record once the
+	                    * library records */
+	PRELOAD_USE_HELD, /* of GILs, only PRELOAD_HELD is recorded */
+};
+
+/* A process compares its CPU time with the cost of the uprobes after each so many turns. */
+#define PRELOAD_SLOW_TURNS   1024
+#define PRELOAD_SLOW_PERCENT 10
+
 /**
  * The file PRELOAD_CONTROL, shared by the launcher and all processes.
  * @limit, @used: maximum and present size of all records in bytes
@@ -255,6 +268,9 @@ enum preload_why {
  * @gil: the address of its GIL
  * @joined_ns: when the library began to record, CLOCK_MONOTONIC; 0: not yet
  * @alone: its children are not recorded
+ * For a program whose GIL uprobes record at first:
+ * @turn_ns: how long they make a thread take to release the GIL and take it again; 0: not known yet
+ * @slow: a process found that they cost more than PRELOAD_SLOW_PERCENT of its CPU time
  * For all:
  * @unwritten_stamp: from when on some process could not write; 0: all could
  * @unwritten_why: all reasons, 1 << enum preload_why
@@ -268,11 +284,11 @@ struct preload_control {
 	uint64_t used;
 	uint64_t full_stamp, full_ns;
 	uint32_t frames; /* recorded with each release, at most PRELOAD_FRAMES_MAX */
-	uint32_t no_gil; /* of GILs, only PRELOAD_HELD is recorded */
+	uint32_t use;    /* enum preload_use */
 	uint32_t stopped;
 	uint32_t c_calls; /* calls of C functions are recorded, too */
 	uint32_t alone;
-	uint32_t reserved;
+	uint32_t slow;
 	uint64_t gil, joined_ns;
 	uint64_t entries;
 	uint64_t shortest_ns;
@@ -280,6 +296,7 @@ struct preload_control {
 	uint64_t unwritten_stamp;
 	uint32_t unwritten_why;
 	uint32_t shared;
+	uint64_t turn_ns;
 };
 
 /* The file PRELOAD_OFFSETS: an array; probes/README.md documents the members. */

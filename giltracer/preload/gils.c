@@ -208,7 +208,7 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 		return;
 	process_begin();
 	frames_begin(python_symbol);
-	if (!process.held_only) {
+	if (process_use() != PRELOAD_USE_HELD) {
 		count_begin();
 		locks_begin(python_symbol);
 	}

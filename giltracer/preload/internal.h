@@ -91,6 +91,7 @@ struct walked {
  * waiting threads that use it
  * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then;
  * @asked_frame: its stack then, see frames_of_holder(), which was last read at @asked_look_ns
+ * @turns: how often it was taken while uprobes recorded it
  */
 struct gil {
 	pthread_mutex_t *_Atomic mutex;
@@ -102,6 +103,7 @@ struct gil {
 	uint64_t asked_stamp;
 	struct totals_waited *waited;
 	uint32_t compared, group, asked_frame;
+	uint32_t turns;
 	uint64_t asked_look_ns;
 	struct holder asked;
 	struct walked walks[WALKS];
@@ -129,6 +131,7 @@ struct init_call {
  * @was_counted: it has had a slot before
  * @putting_lock: it writes the two records of an event of a lock
  * @recording: process.recording when this was written
+ * @last: the last event, while uprobes record; PRELOAD_END: none; @last_stamp, @last_gil: its own
  */
 struct self {
 	uint64_t *at, *end;
@@ -144,6 +147,9 @@ struct self {
 	bool was_counted, putting_lock;
 	struct init_call mutex[2], cond;
 	uint32_t recording;
+	enum preload_type last;
+	uint64_t last_stamp;
+	const struct gil *last_gil;
 };
 
 extern __thread struct self self __attribute__((tls_model("initial-exec")));
@@ -303,6 +309,19 @@ static inline void stream_put_gil(struct self *me, enum preload_type type, uint6
 	stream_put(me, type, stamp);
 }
 
+/* ---- handover.c */
+
+/* Keeps the event if uprobes record it, and returns true. False: it is to be recorded, and the event
+ * that was kept before it has been. */
+bool handover_keep(struct self *me, enum preload_type type, uint64_t stamp, const struct gil *g);
+
+/* The GIL was taken while uprobes record it, and its mutex is locked: now and then, compares their
+ * cost with the CPU time. */
+void handover_turn(struct gil *g);
+
+/* Turns are counted from now on. turn_ns: see struct preload_control */
+void handover_begin(uint64_t turn_ns);
+
 /* ---- process.c */
 
 /**
@@ -311,28 +330,41 @@ static inline void stream_put_gil(struct self *me, enum preload_type type, uint6
  * @path: of its files, up to the suffix
  * @recording: a number that changes with each recording of a program that was already running
  * @joined: the program was already running, and is being recorded
- * @held_only: see process_of_gil()
+ * @use: in control, or a zero
  */
 struct process {
 	_Atomic bool on;
-	bool joined, has_key, held_only;
+	bool joined, has_key;
 	uint32_t recording;
 	pid_t pid;
 	uint64_t stamp;
 	_Atomic uint64_t next_pair;
 	size_t path_len;
 	struct preload_control *control;
+	const uint32_t *use;
 	pthread_key_t key;
 	char path[PRELOAD_DIR_MAX + 128];
 };
 
 extern struct process process;
 
+/* What the library does about the GIL. */
+static inline enum preload_use process_use(void)
+{
+	return (enum preload_use)__atomic_load_n(process.use, __ATOMIC_ACQUIRE);
+}
+
 /* Whether all events of GILs are recorded. Otherwise another engine records them, and the library
  * only the frames of holders at release requests. */
 static inline bool process_of_gil(void)
 {
-	return process.on && !process.held_only;
+	return process.on && LIKELY(process_use() == PRELOAD_USE_RECORD);
+}
+
+/* Whether uprobes record the GIL, and the library may take over. */
+static inline bool process_counts(void)
+{
+	return UNLIKELY(process_use() == PRELOAD_USE_COUNT);
 }
 
 /* A GIL has been created: this process has files from now on. */

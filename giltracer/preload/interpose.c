@@ -104,6 +104,22 @@ void real_unlock(pthread_mutex_t *mutex)
 	real_mutex_unlock(mutex);
 }
 
+/* Records an event of the GIL, or only keeps it if uprobes record it. */
+static inline bool records(struct self *me, enum preload_type type, uint64_t stamp,
+                           const struct gil *g)
+{
+	if (!process.on)
+		return false;
+	return LIKELY(!process_counts() && !me->last) || !handover_keep(me, type, stamp, g);
+}
+
+static inline void record(struct self *me, enum preload_type type, uint64_t stamp,
+                          const struct gil *g)
+{
+	if (records(me, type, stamp, g))
+		stream_put_gil(me, type, stamp, g);
+}
+
 /* ---- taking */
 
 static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
@@ -111,8 +127,7 @@ static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 	me->waits = true;
 	atomic_fetch_add_explicit(&g->waiters, 1, memory_order_relaxed);
 	count_request(me, g, stamp);
-	if (process_of_gil())
-		stream_put_gil(me, PRELOAD_REQUEST, stamp, g);
+	record(me, PRELOAD_REQUEST, stamp, g);
 }
 
 /* A thread that gets the GIL at once does not need to read the clock. */
@@ -167,8 +182,7 @@ static inline void acquired(struct self *me, struct gil *g)
 	if (me->waits)
 		atomic_fetch_sub_explicit(&g->waiters, 1, memory_order_relaxed);
 	if (UNLIKELY(g->holder != NULL)) {
-		if (process_of_gil())
-			stream_put_gil(me, PRELOAD_LEFT, stamp, g);
+		record(me, PRELOAD_LEFT, stamp, g);
 		return;
 	}
 	g->group = me->group;
@@ -178,8 +192,9 @@ static inline void acquired(struct self *me, struct gil *g)
 		g->last = me;
 		g->switches++;
 	}
-	if (process_of_gil())
-		stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
+	record(me, PRELOAD_ACQUIRE, stamp, g);
+	if (process_counts())
+		handover_turn(g);
 }
 
 /* Another thread may run before this one has left drop_gil, so the stamp is taken after the
@@ -190,7 +205,7 @@ static __attribute__((noinline, cold)) int unlock_released(const struct gil *g,
 	int ret = real_mutex_unlock(mutex);
 
 	self.gave = false;
-	stream_put_gil(&self, PRELOAD_SWITCHED, clock_stamp(), g);
+	record(&self, PRELOAD_SWITCHED, clock_stamp(), g);
 	return ret;
 }
 
@@ -238,7 +253,7 @@ static void before_request(struct self *me, struct gil *g)
 	me->asks = true;
 	if (!process.on)
 		return;
-	if (process.held_only)
+	if (!process_of_gil())
 		;
 	else if (g->asked_stamp)
 		holder_asked_again(&g->asked, g->holder->tid, g->mutex);
@@ -254,8 +269,7 @@ static void after_request(struct self *me, struct gil *g)
 	uint64_t stamp = clock_stamp();
 
 	me->asks = false;
-	if (process_of_gil())
-		stream_put_gil(me, PRELOAD_ASKED, stamp, g);
+	record(me, PRELOAD_ASKED, stamp, g);
 	if (g->asked_stamp)
 		return;
 	g->asked_stamp = stamp;
@@ -313,7 +327,7 @@ static __attribute__((noinline)) void answered(struct self *me, const struct gil
 		stream_extend(me, g->asked_stamp);
 	put_frame(me, !g->asked_frame ? frame : g->asked_frame == FRAMES_TORN ? 0 : g->asked_frame);
 	stream_put_gil(me, PRELOAD_HELD, g->asked_stamp, g);
-	delay = process.held_only ? 0 : holder_excused(&g->asked, me->tid);
+	delay = process_of_gil() ? holder_excused(&g->asked, me->tid) : 0;
 	if (delay)
 		stream_put(me, PRELOAD_OF_DELAY, delay);
 }
@@ -324,6 +338,7 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	const bool compared = UNLIKELY(g->compared != 0);
 	uint64_t stamp;
 	uint32_t frame;
+	bool is_recorded;
 
 	if (compared)
 		waited_open(g);
@@ -334,12 +349,13 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	g->holder = NULL;
 	if (!process.on)
 		return;
-	frame = process.held_only && !g->asked_stamp ? 0 : frames_now(g);
+	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
+	is_recorded = records(me, PRELOAD_RELEASE, stamp, g);
+	frame = is_recorded || g->asked_stamp ? frames_now(g) : 0;
 	if (UNLIKELY(g->asked_stamp))
 		answered(me, g, frame);
-	if (process.held_only)
+	if (!is_recorded)
 		return;
-	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
 	put_frame(me, frame);
 	stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
 	if (UNLIKELY(process.joined))
@@ -368,8 +384,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	if (!g)
 		return ret;
 	count_switched(&self, g);
-	if (process_of_gil())
-		stream_put_gil(join_self(), PRELOAD_SWITCHED, clock_stamp_after(), g);
+	record(join_self(), PRELOAD_SWITCHED, clock_stamp_after(), g);
 	return ret;
 }
 

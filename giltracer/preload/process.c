@@ -19,7 +19,9 @@
 /* Ticks between two readings of both clocks: about a second on any processor. */
 #define PAIR_EVERY 2000000000
 
-struct process process;
+static const uint32_t records_gil = PRELOAD_USE_RECORD;
+
+struct process process = { .use = &records_gil };
 
 pid_t process_gettid(void)
 {
@@ -297,8 +299,10 @@ static void map_control(void)
 	map = mmap(process.control, sizeof(*process.control), PROT_READ | PROT_WRITE,
 	           MAP_SHARED | (process.control ? MAP_FIXED : 0), (int)fd, 0);
 	syscall(SYS_close, fd);
-	if (map != MAP_FAILED)
-		process.control = map;
+	if (map == MAP_FAILED)
+		return;
+	process.control = map;
+	process.use = &process.control->use;
 }
 
 static void log_process(void)
@@ -327,7 +331,6 @@ static void begin(void)
 	process.stamp = clock_stamp();
 	at = process_put_file(at, (uint64_t)process.pid, process.stamp);
 	process.path_len = (size_t)(at - process.path);
-	process.held_only = process.control && process.control->no_gil;
 	process.on = true;
 	log_process();
 }

@@ -32,6 +32,8 @@ static const char *const SESSION_FILES[] = {
 	"stacks.viztracer.json",
 	"stacks.children",
 	"stacks.samples",
+	RECORD_SWITCHES,
+	RECORD_SWITCHES ".old",
 	"gil.wakeups.perf.data",
 	"gil.wakeups.perf.data.old",
 	"stacks.wakeups.perf.data",

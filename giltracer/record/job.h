@@ -44,6 +44,8 @@ struct job_program {
  * @calls: the library, if perf records the GIL and the library only the calls
  * @samples_only: nothing but samples is recorded
  * @beside: the library records the GIL, and perf everything else
+ * @may_hand_over: uprobes record the GIL until they cost the program too much, and then the library
+ * does, which is @calls
  * @unknown_build: free-threaded, and no definition of its probes exists
  */
 struct job_events {
@@ -51,7 +53,7 @@ struct job_events {
 	struct probe_set *probes;
 	struct uprobes *uprobes;
 	struct preloading preloading, calls;
-	bool samples_only, beside, unknown_build;
+	bool samples_only, beside, may_hand_over, unknown_build;
 };
 
 /* One recording. The caller sets the first four members; job_describe makes the session, and

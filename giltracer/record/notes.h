@@ -32,7 +32,10 @@
 #define NOTE_UNWRITTEN_REACH                                                             \
 	"the library could not open all of its files: a process became another user or " \
 	"changed its root folder, and closed the library's file descriptor (5001)"
-#define NOTE_JOINED          "the program loaded giltracer's library, which stays loaded but idle"
+#define NOTE_JOINED "the program loaded giltracer's library, which stays loaded but idle"
+#define NOTE_HANDOVER                                                                              \
+	"from %.3f s on, the library recorded the GIL instead of uprobes, because these cost the " \
+	"program more than %d %% of its CPU time"
 #define NOTE_NO_SAMPLES      "no samples of stacks: %s"
 #define NOTE_SAMPLES_MISSING "samples are missing: %s"
 #define NOTE_SAMPLES_FULL    "sampling ended early: the samples reached --max-size"

@@ -17,13 +17,17 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "live/family.h"
+#include "locate/probes.h"
 #include "record/preloading.h"
 #include "record/recorders.h"
 #include "record/sampling.h"
 #include "system/cgroup.h"
+#include "system/perf_try.h"
 #include "system/steal_time.h"
 #include "record/probe_verify.h"
 #include "record/group_signals.h"
@@ -31,6 +35,8 @@
 /* The number of our socket in the program: high, because programs rely on low numbers, and close
  * the first thousands without looking. */
 #define CHANNEL_FD 5000
+
+#define MAPS_MAX (4 << 20)
 
 /* Longest message of share/python/program.py. */
 #define MESSAGE_MAX 4096
@@ -42,7 +48,9 @@ struct pass {
 	struct child program;
 	struct recorders recorders;
 	struct group_signals group;
-	int channel; /* our end; -1 when the program has closed its own */
+	VEC(int) held;          /* the uprobes, until the recordings have ended */
+	uint64_t keep_until_ns; /* uprobes */
+	int channel;            /* our end; -1 when the program has closed its own */
 	FILE *codes; /* of the list that comes by the channel; NULL: its file is the program's */
 	int tstp;    /* signalfd of SIGTSTP; -1: none */
 	uint64_t tstp_ns;      /* when we last received it; 0: never */
@@ -494,11 +502,94 @@ static uint64_t traced_ns(const struct pass *pass, uint64_t now)
 	return start_ns && now > start_ns ? now - start_ns : 0;
 }
 
+/* ---- from uprobes to the library */
+
+/* How long uprobes may slow the program down until that is noticed. */
+#define COST_LOOK_MS 5
+
+/* How long they stay because a process does not have the library, until that is examined again. */
+#define KEEP_MS 500
+
+static bool may_hand_over(const struct pass *pass)
+{
+	return pass->plan->may_hand_over && is_recording(pass) && pass->result->start_ns &&
+	       !pass->result->handover_ns;
+}
+
+/* Whether uprobes record the process, but not the library, which is not in it or not yet. */
+static bool lacks_library(const struct pass *pass, pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
+	CLEANUP(free) char *maps = NULL;
+	struct error ignored;
+
+	return !preloading_works(pass->plan->preloading, (uint32_t)pid) &&
+	       file_read(&maps, NULL, path, MAPS_MAX, &ignored) == 0 &&
+	       strstr(maps, pass->plan->probes->path);
+}
+
+static bool all_have_library(const struct pass *pass)
+{
+	struct family family = { 0 };
+	bool all = true;
+
+	family_read(&family, pass->program.pid);
+	for (size_t i = 0; i < family.v.n && all; i++)
+		all = !lacks_library(pass, family.v.v[i]);
+	vec_done(&family.v);
+	return all;
+}
+
+static void hold_uprobes(struct pass *pass)
+{
+	const struct probe_set *set = pass->plan->probes;
+
+	for (size_t i = 0; i < set->probes.n; i++) {
+		int fd = perf_hold_event(set->group, set->probes.v[i].event);
+
+		if (fd >= 0)
+			*vec_push(&pass->held) = fd;
+	}
+}
+
+static void drop_uprobes(struct pass *pass)
+{
+	for (size_t i = 0; i < pass->held.n; i++)
+		close(pass->held.v[i]);
+	vec_done(&pass->held);
+}
+
+/* Each recording begins before its predecessor ends, so that nothing is missed. */
+static void look_at_cost(struct pass *pass)
+{
+	const struct pass_plan *plan = pass->plan;
+	struct error err;
+
+	if (!may_hand_over(pass) || clock_now_ns() < pass->keep_until_ns ||
+	    !preloading_finds_slow(plan->preloading))
+		return;
+	pass->keep_until_ns = clock_now_ns() + KEEP_MS * NS_PER_MS;
+	if (!all_have_library(pass))
+		return;
+	if (recorders_enable_standby(&pass->recorders, &err) < 0) {
+		log_debug("uprobes go on: %s", err.text);
+		return;
+	}
+	pass->result->handover_ns = clock_now_ns();
+	preloading_take_over(plan->preloading);
+	hold_uprobes(pass);
+	recorder_stop(&pass->recorders.v[0]);
+	plan->on_handover(traced_ns(pass, pass->result->handover_ns));
+}
+
 static int wait_ms(const struct pass *pass)
 {
+	int ms;
+
 	if (!is_recording(pass))
 		return -1;
-	return limit_wait_ms(&pass->plan->limit, traced_ns(pass, clock_now_ns()));
+	ms = limit_wait_ms(&pass->plan->limit, traced_ns(pass, clock_now_ns()));
+	return may_hand_over(pass) && ms > COST_LOOK_MS ? COST_LOOK_MS : ms;
 }
 
 static void look_at_limit(struct pass *pass)
@@ -543,6 +634,7 @@ static void watch(struct pass *pass)
 		handle_tstp(pass);
 		read_signals(pass);
 		read_message(pass);
+		look_at_cost(pass);
 		look_at_limit(pass);
 	}
 	close_tstp(pass);
@@ -618,6 +710,7 @@ int pass_run(const struct pass_plan *plan, const struct signals *signals, struct
 	failed = run(&pass, err);
 	child_done(&pass.program);
 	recorders_done(&pass.recorders);
+	drop_uprobes(&pass);
 	group_signals_done(&pass.group);
 	if (pass.channel >= 0)
 		close(pass.channel);

@@ -39,6 +39,9 @@ struct probe_set;
  * @sampling: stacks to sample meanwhile; NULL for none
  * @limit: when the recordings end at the latest; the program goes on
  * @on_limit: called with the reason as soon as a limit ends them; may be NULL
+ * @may_hand_over: the library takes over from uprobes, the first of @perf, if these cost the program
+ * too much, and another one of @perf stands by
+ * @on_handover: called when it does
  */
 struct pass_plan {
 	const char *python;
@@ -60,6 +63,8 @@ struct pass_plan {
 	bool no_children, may_change;
 	struct limit limit;
 	void (*on_limit)(const char *why);
+	bool may_hand_over;
+	void (*on_handover)(uint64_t elapsed_ns);
 };
 
 /* The socket by which our part of the program tells when tracing starts and ends. */
@@ -74,6 +79,7 @@ enum pass_channel {
  * @status: of the program, as from waitpid
  * @start_ns, @stop_ns: when tracing was on; 0 if it never was, or the end is not known
  * @start_tid: the thread that started it
+ * @handover_ns: when the library took over from uprobes; 0: it did not
  * @late_tasks: perf could not read the names of threads at the start: see struct perf_plan
  * @stolen_ns: time that a hypervisor took from all CPUs together meanwhile
  * @quota: the limit of the program's control group
@@ -95,7 +101,7 @@ enum pass_channel {
  */
 struct pass_result {
 	int status;
-	uint64_t wall_ns, start_ns, stop_ns, stolen_ns;
+	uint64_t wall_ns, start_ns, stop_ns, stolen_ns, handover_ns;
 	struct cgroup_quota quota;
 	struct suspensions suspended;
 	uint32_t pid, start_tid;

@@ -34,6 +34,7 @@
  * @unswapped: keep a task's events with the task, see perf_reads_inherited()
  * @waking: record sched:sched_waking
  * @sched: record sched:sched_switch; @stops: only where a signal or a debugger stops a thread
+ * @standby: its events are enabled only when the library takes over from uprobes
  * @stack_size: bytes of user stack with each sched:sched_switch to a sleep, a multiple of 8; 0: no
  * stacks
  */
@@ -56,6 +57,7 @@ struct perf_plan {
 	bool unswapped;
 	bool waking;
 	bool sched, stops;
+	bool standby;
 	unsigned stack_size;
 	unsigned native, native_hz;
 };

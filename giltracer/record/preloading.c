@@ -83,7 +83,8 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 		.magic = PRELOAD_MAGIC,
 		.limit = plan->max_mib ? (uint64_t)plan->max_mib << 20 : UINT64_MAX,
 		.frames = plan->frames,
-		.no_gil = plan->calls_only,
+		.use = plan->use,
+		.turn_ns = plan->turn_ns,
 		.c_calls = plan->c_calls,
 		.entries = plan->entries,
 		.shortest_ns = (uint64_t)plan->shortest_us * 1000,
@@ -216,7 +217,8 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	if (mkdir(p->folder, 0700) < 0)
 		return error_errno(err, "%s", p->folder);
 	p->env[0] = preloading_variable(p->library);
-	p->env[1] = xasprintf("%s=%s", plan->calls_only ? PRELOAD_CALLS_ENV : PRELOAD_ENV,
+	p->env[1] = xasprintf("%s=%s",
+	                      plan->use == PRELOAD_USE_HELD ? PRELOAD_CALLS_ENV : PRELOAD_ENV,
 	                      p->folder);
 	if (plan->bootstrap && write_own(p, plan->bootstrap, err) < 0)
 		return -1;
@@ -254,6 +256,16 @@ void preloading_names(const struct preloading *p, struct thread_names *named)
 unsigned preloading_unwritten(const struct preloading *p)
 {
 	return p->control ? __atomic_load_n(&p->control->unwritten_why, __ATOMIC_RELAXED) : 0;
+}
+
+bool preloading_finds_slow(const struct preloading *p)
+{
+	return __atomic_exchange_n(&p->control->slow, 0, __ATOMIC_RELAXED);
+}
+
+void preloading_take_over(const struct preloading *p)
+{
+	__atomic_store_n(&p->control->use, PRELOAD_USE_RECORD, __ATOMIC_RELEASE);
 }
 
 /* False for a zombie, which has no image any more. */

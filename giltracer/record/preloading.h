@@ -7,14 +7,17 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "preload/format.h"
 
-struct preload_control;
 struct python;
 struct thread_names;
 
 /* The library's folder inside the session's, by pass. */
 #define RECORD_PRELOAD        "gil.preload"
 #define RECORD_STACKS_PRELOAD "stacks.preload"
+
+/* perf's recording that takes over from uprobes together with the library. */
+#define RECORD_SWITCHES "gil.switches.perf.data"
 
 /**
  * All zero: it is not used.
@@ -40,14 +43,16 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
  * @entries: how many of the last Python calls of each process are kept
  * @shortest_us: shorter calls are not shown; @modules: only their functions are shown; NULL: all
  * @c_calls: calls of C functions, too
- * @calls_only: the library does not record the GIL
+ * @use: of the GIL; @turn_ns: see struct preload_control
  * @bootstrap: our part of the program, whose functions are not shown
  */
 struct preloading_plan {
 	const char *dir, *name;
 	unsigned max_mib, frames, entries, shortest_us;
 	const char *modules;
-	bool c_calls, calls_only;
+	bool c_calls;
+	enum preload_use use;
+	uint64_t turn_ns;
 	const char *bootstrap;
 };
 
@@ -59,6 +64,11 @@ char *preloading_variable(const char *library);
 
 /* Record a reading of both clocks: before the program starts, and after its end. */
 void preloading_note_time(const struct preloading *p);
+
+/* For PRELOAD_USE_COUNT: whether, since the last call, a process found that the uprobes that record
+ * the GIL cost it too much; that the library records it from now on. */
+bool preloading_finds_slow(const struct preloading *p);
+void preloading_take_over(const struct preloading *p);
 
 /* When the library's limit was reached, CLOCK_MONOTONIC; 0: not reached. */
 uint64_t preloading_full_ns(const struct preloading *p);

@@ -467,6 +467,17 @@ static int place_probes(struct job *job, struct error *err)
 	return denied(true, " (--no-gil-detect works without probes)", err);
 }
 
+/* Whether the library may take over if uprobes cost the program too much. */
+static bool may_hand_over(struct job *job)
+{
+	struct error ignored;
+
+	return job->options->probes == PROBES_AUTO && !job->options->pid && job_uses_uprobes(job) &&
+	       !job->program.python->free_threaded &&
+	       (job->events.calls.library ||
+	        preloading_check(&job->events.calls, job->program.python, &ignored) == 0);
+}
+
 int job_prepare_probes(struct job *job, struct error *err)
 {
 	int failed;
@@ -489,6 +500,7 @@ int job_prepare_probes(struct job *job, struct error *err)
 		return -1;
 	if (job_uses_uprobes(job))
 		job->events.early = freethreaded_early_events(uprobes_events(job->events.uprobes));
+	job->events.may_hand_over = may_hand_over(job);
 	return 0;
 }
 

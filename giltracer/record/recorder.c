@@ -363,6 +363,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 
 void recorder_stop(struct recorder *rec)
 {
+	rec->stopped = true;
 	if (rec->perf.pid > 0 && !child_ended(&rec->perf))
 		kill(rec->perf.pid, SIGTERM);
 }

@@ -18,13 +18,14 @@
  * @mmap_pages: in use: less than planned if the host did not allow more
  * @answer_ms: how long perf may take to answer
  * @starting: not attached yet: a signal that asks us to end also ends the waiting
+ * @stopped: recorder_stop() was called
  */
 struct recorder {
 	struct child perf;
 	int control_fd, ack_fd, text_fd;
 	unsigned mmap_pages;
 	int answer_ms;
-	bool starting;
+	bool starting, stopped;
 };
 
 #define RECORDER_NONE                                                             \

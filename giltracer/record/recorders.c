@@ -32,13 +32,15 @@ int recorders_start(struct recorders *r, const struct signals *signals, struct e
 
 void recorders_command(struct recorders *r, const char *command, char **note)
 {
-	bool sent[RECORDERS_MAX];
+	bool sent[RECORDERS_MAX] = { false };
 	struct error err;
 
 	/* perf ends with the program; recorder_finish() reports whether it succeeded. */
 	if (r->ended(r->data))
 		return;
 	for (size_t i = 0; i < r->count; i++) {
+		if (r->v[i].stopped || (r->plans[i].standby && !r->standby_used))
+			continue;
 		sent[i] = recorder_command(&r->v[i], command, &err) == 0;
 		if (!sent[i] && !r->ended(r->data))
 			set_once(note, err.text);
@@ -46,6 +48,16 @@ void recorders_command(struct recorders *r, const char *command, char **note)
 	for (size_t i = 0; i < r->count; i++)
 		if (sent[i] && recorder_answer(&r->v[i], &err) < 0 && !r->ended(r->data))
 			set_once(note, err.text);
+}
+
+int recorders_enable_standby(struct recorders *r, struct error *err)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->plans[i].standby && (recorder_command(&r->v[i], "enable", err) < 0 ||
+		                            recorder_answer(&r->v[i], err) < 0))
+			return -1;
+	r->standby_used = true;
+	return 0;
 }
 
 void recorders_finish(struct recorders *r, char **note)

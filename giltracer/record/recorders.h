@@ -11,7 +11,7 @@
 #include "record/perfcmd.h"
 #include "record/recorder.h"
 
-#define RECORDERS_MAX 3
+#define RECORDERS_MAX 4
 
 /**
  * @plans: count of them, borrowed; for process @pid and its relatives @others
@@ -23,22 +23,27 @@ struct recorders {
 	pid_t pid;
 	const char *others; /* see struct perf_plan */
 	bool late_tasks;    /* see struct perf_plan */
+	bool standby_used;
 	bool (*ended)(void *data);
 	void *data;
 	struct recorder v[RECORDERS_MAX];
 };
 
-#define RECORDERS_NONE                                               \
-	{                                                            \
-		.v = { RECORDER_NONE, RECORDER_NONE, RECORDER_NONE } \
+#define RECORDERS_NONE                                                              \
+	{                                                                           \
+		.v = { RECORDER_NONE, RECORDER_NONE, RECORDER_NONE, RECORDER_NONE } \
 	}
 
 /* Start all of them, and wait until they are attached. Errors are those of recorder_start. */
 int recorders_start(struct recorders *recorders, const struct signals *signals, struct error *err);
 
-/* Send "enable" or "disable", and wait until that is done. *note: the first problem, freed by
- * the caller; unchanged if there is none. */
+/* Send "enable" or "disable" to those that neither stand by nor have been stopped, and wait until
+ * that is done. *note: the first problem, freed by the caller; unchanged if there is none. */
 void recorders_command(struct recorders *recorders, const char *command, char **note);
+
+/* Enable the one that stands by, which then does so no longer. Stop the first one, which records
+ * uprobes, with recorder_stop(). */
+int recorders_enable_standby(struct recorders *recorders, struct error *err);
 
 /* End all of them. The reason why one has failed replaces *note, because it tells more than that
  * perf did not answer. */

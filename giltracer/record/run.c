@@ -34,6 +34,9 @@ static bool wants_wakeups(const struct job *job)
 #define NATIVE_STACK 4096
 #define NATIVE_HZ    250
 
+/* What uprobes cost with each turn of the GIL, unless the library measures it: at least. */
+#define TURN_NS 3000
+
 /* Enough samples to have one in any hold longer than the switch interval, if the host permits so
  * many. */
 static unsigned native_hz(const struct job *job)
@@ -99,6 +102,17 @@ static struct perf_plan plan_wakeups(const struct job *job, const struct perf_sh
 	};
 }
 
+/* What takes over with the library: all that the first recording has but uprobes. */
+static struct perf_plan plan_standby(const struct job *job, const struct perf_share *share,
+                                     const char *output)
+{
+	struct perf_plan plan = plan_recording(job, share, output);
+
+	plan.probes = plan.early = NULL;
+	plan.standby = true;
+	return plan;
+}
+
 /* One execution: the passes that it is recorded for, one or both. The first names its files. */
 struct execution {
 	enum pass_kind kinds[2];
@@ -161,17 +175,20 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
 	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
 	CLEANUP(free) char *samples = xasprintf("%s.samples", trace);
-	static char preload[] = RECORD_PRELOAD;
+	static char preload[] = RECORD_PRELOAD, switches[] = RECORD_SWITCHES;
 	/* The library's calls exist even if the program failed. */
 	bool traced = (is_native(job) ? result->start_ns != 0 : result->trace != NULL) &&
 	              access(path, R_OK) == 0;
 	bool preloaded = job_preloads(job) && kind == PASS_GIL;
 	bool beside = preloaded && job->events.beside;
+	bool handed_over = result->handover_ns && kind == PASS_GIL;
 	struct session_pass pass = {
 		.kind = kind,
 		.perf_data = job_uses_perf(job) && !beside ? perf_data : NULL,
-		.switches = beside ? perf_data : NULL,
-		.preload = preloaded ? preload : NULL,
+		.switches = beside        ? perf_data
+		            : handed_over ? switches
+		                          : NULL,
+		.preload = preloaded || handed_over ? preload : NULL,
 		.python_trace = traced ? trace_file : NULL,
 		.python_trace_note = result->trace_note,
 		.code_objects = result->codes ? codes : NULL,
@@ -182,6 +199,7 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.wall_ns = result->wall_ns,
 		.start_ns = result->start_ns,
 		.stop_ns = result->stop_ns,
+		.handover_ns = handed_over ? result->handover_ns : 0,
 		.stolen_ns = steal_time_most(result->stolen_ns),
 		.quota = { result->quota.quota_us, result->quota.period_us, result->quota.periods,
 		           result->quota.throttled },
@@ -230,6 +248,16 @@ static void note_stopped(struct job *job, const struct pass_result *result)
 	          : xasprintf(NOTE_STOPPED "%s", pause_counts_as(job));
 
 	note(job, "stopped", text);
+}
+
+static void note_handover(struct job *job, const struct pass_result *result)
+{
+	CLEANUP(free)
+	char *text = xasprintf(NOTE_HANDOVER,
+	                       (double)(result->handover_ns - result->start_ns) / 1e9,
+	                       PRELOAD_SLOW_PERCENT);
+
+	session_add_note(job->session, "handover", 1, text);
 }
 
 static void note_stolen(struct job *job, const struct pass_result *result)
@@ -288,6 +316,8 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		session_add_note(job->session, "perf", 1, result->perf_note);
 		job->outcome->failed = true;
 	}
+	if (result->handover_ns)
+		note_handover(job, result);
 	if (result->stopped)
 		note_stopped(job, result);
 	if (result->late_tasks)
@@ -347,11 +377,41 @@ static void say_limit(const char *why)
 	log_info("%s", why);
 }
 
+static bool preloads_gil(const struct job *job, const struct execution *execution)
+{
+	return job_preloads(job) && execution->kinds[0] == PASS_GIL;
+}
+
+/* Whether uprobes record the GIL until the library may take over. */
+static bool may_hand_over(const struct job *job, const struct execution *execution)
+{
+	return job->events.may_hand_over && job_uses_uprobes(job) && job->events.uprobes &&
+	       execution->kinds[0] == PASS_GIL;
+}
+
+/* The library, whether it records the GIL or calls; NULL: not used. */
+static const struct preloading *preloading_of(const struct job *job,
+                                              const struct execution *execution)
+{
+	if (preloads_gil(job, execution))
+		return &job->events.preloading;
+	return is_native(job) || may_hand_over(job, execution) ? &job->events.calls : NULL;
+}
+
+static void say_handover(uint64_t elapsed_ns)
+{
+	log_info(NOTE_HANDOVER " (--probes uprobes keeps uprobes)", (double)elapsed_ns / 1e9,
+	         PRELOAD_SLOW_PERCENT);
+}
+
 /* Plans the simultaneous recordings; the caller frees the outputs, which are filled in. */
 static void plan_recordings(const struct job *job, const struct execution *execution,
                             struct pass_plan *plan, char **outputs)
 {
-	struct perf_share share = { .count = (unsigned)execution->count + wants_wakeups(job) };
+	const bool standby = may_hand_over(job, execution);
+	struct perf_share share = {
+		.count = (unsigned)execution->count + standby + wants_wakeups(job),
+	};
 
 	if (!job_uses_perf(job))
 		return;
@@ -363,47 +423,39 @@ static void plan_recordings(const struct job *job, const struct execution *execu
 		                       pass_kind_name(execution->kinds[i]));
 		plan->perf[plan->perf_count++] = plan_recording(job, &share, outputs[i]);
 	}
+	if (standby) {
+		share.index = (unsigned)plan->perf_count;
+		share.stacks = false;
+		outputs[share.index] = xasprintf("%s/" RECORD_SWITCHES, job->dir);
+		plan->perf[plan->perf_count++] = plan_standby(job, &share, outputs[share.index]);
+	}
 	if (!wants_wakeups(job))
 		return;
-	share = (struct perf_share){ share.count, (unsigned)execution->count, WAKEUPS_SHARE,
+	share = (struct perf_share){ share.count, (unsigned)plan->perf_count, WAKEUPS_SHARE,
 		                     false };
 	outputs[share.index] = xasprintf("%s/%s.wakeups.perf.data", job->dir,
 	                                 first_name(execution));
 	plan->perf[plan->perf_count++] = plan_wakeups(job, &share, outputs[share.index]);
 }
 
-static bool preloads_gil(const struct job *job, const struct execution *execution)
-{
-	return job_preloads(job) && execution->kinds[0] == PASS_GIL;
-}
-
-/* The library, whether it records the GIL or calls; NULL: not used. */
-static const struct preloading *preloading_of(const struct job *job,
-                                              const struct execution *execution)
-{
-	if (preloads_gil(job, execution))
-		return &job->events.preloading;
-	return is_native(job) ? &job->events.calls : NULL;
-}
-
 /* If perf records the GIL, the library has its own folder in each run. */
 static int prepare_calls(struct job *job, const struct execution *execution, struct error *err)
 {
-	CLEANUP(free) char *name = trace_name(job, execution);
 	const struct preloading_plan plan = {
 		.dir = job->dir,
-		.name = name,
+		.name = execution->kinds[0] == PASS_GIL ? RECORD_PRELOAD : RECORD_STACKS_PRELOAD,
 		.max_mib = job->options->max_mib,
 		.bootstrap = job->program.bootstrap,
 		.entries = job->options->python_trace_entries,
 		.shortest_us = job->options->trace_min_us,
 		.modules = job->options->trace_only,
 		.c_calls = job->options->trace_c_calls,
-		.calls_only = true,
 		.frames = execution->kinds[0] == PASS_GIL ? job->options->frames : 0,
+		.use = may_hand_over(job, execution) ? PRELOAD_USE_COUNT : PRELOAD_USE_HELD,
+		.turn_ns = is_native(job) ? 0 : TURN_NS,
 	};
 
-	if (!is_native(job) || preloads_gil(job, execution))
+	if (preloading_of(job, execution) != &job->events.calls)
 		return 0;
 	return preloading_prepare(&job->events.calls, &plan, err);
 }
@@ -425,11 +477,24 @@ static struct sampling plan_sampling(const struct job *job, const struct executi
 	};
 }
 
+/* Removes what was ready to take over from uprobes, but did not have to. */
+static void drop_standby(const struct job *job)
+{
+	CLEANUP(free) char *switches = xasprintf("%s/" RECORD_SWITCHES, job->dir);
+	struct error err;
+
+	unlink(switches);
+	if (!is_native(job) && file_remove_tree(job->events.calls.folder, &err) < 0)
+		log_debug("%s", err.text);
+}
+
 static void take_result(struct job *job, const struct execution *execution,
                         const struct pass_plan *plan, struct pass_result *result)
 {
 	set_status(job, execution, result);
 	note_result(job, plan, result);
+	if (plan->may_hand_over && !result->handover_ns)
+		drop_standby(job);
 	if (plan->sampling->note)
 		note(job, "samples", plan->sampling->note);
 	for (size_t i = 0; i < execution->count; i++)
@@ -479,6 +544,8 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,
+		.may_hand_over = may_hand_over(job, execution),
+		.on_handover = say_handover,
 	};
 	int ret;
 

@@ -218,6 +218,32 @@ static struct source *with_held(const struct job *job, struct source *perf)
 	                                                          : source_with_held(held, perf);
 }
 
+/* Adds what the library, and perf with it, recorded after uprobes. */
+static int open_handover(const struct job *job, const struct from_perf_options *options,
+                         struct source **ret, struct error *err)
+{
+	const struct session_pass *pass = job->pass;
+	CLEANUP(free) char *folder = file_in(job->dir, pass->preload);
+	CLEANUP(free) char *path = file_in(job->dir, pass->switches);
+	struct from_perf_options with = *options;
+	struct source *library, *switches;
+
+	with.with = *ret;
+	with.library = true;
+	if (from_preload_open(&library, folder, *ret, err) < 0)
+		return -1;
+	if (from_perf_open(&switches, path, &with, err) < 0) {
+		source_close(library);
+		return -1;
+	}
+	*ret = source_handover(*ret, library, switches,
+	                       &(struct handover_options){
+				       .from_ns = pass->handover_ns,
+				       .shared = minor_version(job->session) < 12,
+			       });
+	return 0;
+}
+
 /* Unwinding takes most of the time of the stacks pass, and events refer to stacks, so only other
  * passes read ahead. */
 static int open_events(const struct job *job, const char *file, struct error *err)
@@ -244,7 +270,11 @@ static int open_events(const struct job *job, const char *file, struct error *er
 	if (pass->perf_data ? from_perf_open(&source, file, &options, err) < 0
 	                    : open_preload(job, file, &options, &source, err) < 0)
 		return -1;
-	if (pass->perf_data)
+	if (pass->handover_ns && open_handover(job, &options, &source, err) < 0) {
+		source_close(source);
+		return -1;
+	}
+	if (pass->perf_data && !pass->handover_ns)
 		source = with_held(job, source);
 	if (pass->wakeups)
 		source = with_wakeups(job, source);

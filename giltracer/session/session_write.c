@@ -121,19 +121,19 @@ static json_t *suspended_json(const struct suspensions *suspended)
 
 static json_t *pass_json(const struct session_pass *pass)
 {
-	return json_pack("{so so so so so so so so so si si so so so so so so so so so so}", "name",
-	                 text_of(pass_kind_name(pass->kind)), "perf_data", text_of(pass->perf_data),
-	                 "preload", text_of(pass->preload), "python_trace",
-	                 text_of(pass->python_trace), "python_trace_note",
-	                 text_of(pass->python_trace_note), "code_objects",
-	                 text_of(pass->code_objects), "wakeups", text_of(pass->wakeups), "samples",
-	                 text_of(pass->samples), "switches", text_of(pass->switches), "exit_status",
-	                 pass->exit_status, "signal", pass->signal, "wall_ns",
-	                 number(pass->wall_ns), "start_ns", number(pass->start_ns), "stop_ns",
-	                 number(pass->stop_ns), "stolen_ns", number(pass->stolen_ns), "quota",
-	                 quota_json(&pass->quota), "suspended", suspended_json(&pass->suspended),
-	                 "pid", number(pass->pid), "tid", number(pass->tid), "gil",
-	                 text_of(session_gil_name(pass->gil)), "threads", threads_json(pass));
+	return json_pack(
+		"{so so so so so so so so so si si so so so so so so so so so so so}", "name",
+		text_of(pass_kind_name(pass->kind)), "perf_data", text_of(pass->perf_data),
+		"preload", text_of(pass->preload), "python_trace", text_of(pass->python_trace),
+		"python_trace_note", text_of(pass->python_trace_note), "code_objects",
+		text_of(pass->code_objects), "wakeups", text_of(pass->wakeups), "samples",
+		text_of(pass->samples), "switches", text_of(pass->switches), "exit_status",
+		pass->exit_status, "signal", pass->signal, "wall_ns", number(pass->wall_ns),
+		"start_ns", number(pass->start_ns), "stop_ns", number(pass->stop_ns), "handover_ns",
+		number(pass->handover_ns), "stolen_ns", number(pass->stolen_ns), "quota",
+		quota_json(&pass->quota), "suspended", suspended_json(&pass->suspended), "pid",
+		number(pass->pid), "tid", number(pass->tid), "gil",
+		text_of(session_gil_name(pass->gil)), "threads", threads_json(pass));
 }
 
 static json_t *passes_json(const struct session *session)

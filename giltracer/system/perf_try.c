@@ -61,19 +61,40 @@ bool perf_reads_inherited(void)
 	return open_event(perf_attr_inherited()) == 0;
 }
 
-int perf_try_event(const char *group, const char *event, struct error *err)
+static int attr_of(struct perf_event_attr *ret, const char *group, const char *event,
+                   struct error *err)
 {
 	CLEANUP(free) char *root = NULL;
 	CLEANUP(free) char *path = NULL;
 	CLEANUP(free) char *id = NULL;
-	CLEANUP(free) char *name = xasprintf("%s:%s", group, event);
-	int status;
 
 	if (tracefs_find(&root, err) < 0)
 		return -1;
 	path = xasprintf("%s/events/%s/%s/id", root, group, event);
 	if (file_read(&id, NULL, path, SMALL_MAX, err) < 0)
 		return -1;
-	status = open_event(perf_attr_tracepoint(strtoull(id, NULL, 10)));
+	*ret = perf_attr_tracepoint(strtoull(id, NULL, 10));
+	return 0;
+}
+
+int perf_hold_event(const char *group, const char *event)
+{
+	struct perf_event_attr attr;
+	struct error ignored;
+
+	if (attr_of(&attr, group, event, &ignored) < 0)
+		return -1;
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+int perf_try_event(const char *group, const char *event, struct error *err)
+{
+	CLEANUP(free) char *name = xasprintf("%s:%s", group, event);
+	struct perf_event_attr attr;
+	int status;
+
+	if (attr_of(&attr, group, event, err) < 0)
+		return -1;
+	status = open_event(attr);
 	return status < 0 ? explain(-status, name, -1, err) : 0;
 }

@@ -13,6 +13,11 @@ int perf_try_self(struct error *err);
 /* Try to open tracepoint GROUP:EVENT with its data; uprobes are recorded in this form, too. */
 int perf_try_event(const char *group, const char *event, struct error *err);
 
+/* Open it for ourselves, without recording it: as long as it is open, the kernel removes this
+ * uprobe from other programs at once when they are not recorded any more. Else it first waits, for
+ * tens of milliseconds. Returns the descriptor, or -1. */
+int perf_hold_event(const char *group, const char *event);
+
 /*
  * Whether the kernel permits reading inherited events with samples (6.12), as "dummy:uS" does. If
  * such an event is open, the kernel leaves each task its own events. Else it swaps those of related

@@ -19,9 +19,8 @@ struct source *source_merge(struct source *recording, struct source *wakeups);
 
 /*
  * Recordings of one execution by the library inside the program and by perf: the events of the GIL
- * are from gil, all others from perf. Both use the same struct names, which perf owns. The result
- * owns both; close with source_close. Frames are from gil, stacks and counters from perf, stats are
- * sums.
+ * are from gil, all others from perf. Both use the same names and frames, which perf owns. The result
+ * owns both; close with source_close. Stacks and counters are from perf, stats are sums.
  */
 struct source *source_beside(struct source *gil, struct source *perf);
 
@@ -29,5 +28,33 @@ struct source *source_beside(struct source *gil, struct source *perf);
  * they were asked to release it: EV_ASKED is from held, all others from perf. Both use perf's frames,
  * too. */
 struct source *source_with_held(struct source *held, struct source *perf);
+
+/*
+ * A run in which the library inside the program took over from uprobes (preload/handover.c).
+ *
+ * Both see the same events of a thread in the same order: uprobes a request and a release shortly
+ * before the library, an acquire and the end of drop_gil shortly after it. The first record of a
+ * thread by the library repeats its last event before the library recorded, so that one is either
+ * the last that uprobes have, too, or the first that they lack. From the second record on, the
+ * library alone is used for this thread; until then, what does not change the thread's state is
+ * dropped, whichever has it second.
+ */
+/**
+ * @from_ns: when the library took over
+ * @shared: CPython before 3.12: uprobes give a process's only GIL another address than the library
+ */
+struct handover_options {
+	uint64_t from_ns;
+	bool shared;
+};
+
+/*
+ * uprobes: perf's recording of all events until from_ns, and of GIL events for a while after;
+ * library: GIL events; switches: perf's recording of all others from from_ns on. All use the names,
+ * stacks and frames of uprobes. The result owns all three; close with source_close. Counters are
+ * from uprobes, stats are sums.
+ */
+struct source *source_handover(struct source *uprobes, struct source *library,
+                               struct source *switches, const struct handover_options *options);
 
 #endif

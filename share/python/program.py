@@ -151,6 +151,9 @@ class VizTracerTrace:
     def note(self, text):
         self.channel.send('note VizTracer ' + text)
 
+    def measure(self):
+        pass
+
     def start(self):
         if self.tracer:
             self.tracer.start()
@@ -188,7 +191,7 @@ class NoTrace:
     def load(self):
         pass
 
-    start = save = load
+    start = save = measure = load
 
 
 class NativeTrace:
@@ -199,14 +202,15 @@ class NativeTrace:
         self.origin = library
         self.name = 'giltracer_calls'  # _imp needs only name and origin of a module's spec
         self.begin = None
+        self.measure = do_nothing
 
     def load(self):
         try:
             sys.modules['_imp'].create_dynamic(self)
         except ImportError as e:
             # The library is not a module: it hands over its functions as the arguments of this error.
-            if len(e.args) == 4:
-                self.begin, stop, self.say_cost, watch = e.args
+            if len(e.args) == 5:
+                self.begin, stop, self.say_cost, watch, self.measure = e.args
                 # Runs before Tracing.stop, so that the trace does not show that.
                 atexit.register(stop)
                 if sys.version_info >= (3, 8):
@@ -499,6 +503,7 @@ class Tracing:
             return
         self.names.watch()
         if self.channel.ask('start %d' % native_id()):
+            self.trace.measure()
             # The time is read after the answer: waiting for it belongs to us, not to the program.
             self.channel.send('started %d' % now_ns())
             state = gil_state()

@@ -13,8 +13,9 @@ static const struct {
 	char letter;
 	uint16_t type;
 } letters[] = {
-	{ 'w', EV_WAKING },  { 'l', EV_LOST }, { 'i', EV_SWITCH_IN },
-	{ 'r', EV_REQUEST }, { 'f', EV_FORK }, { 'a', EV_ASKED },
+	{ 'w', EV_WAKING },  { 'l', EV_LOST },     { 'i', EV_SWITCH_IN },
+	{ 'r', EV_REQUEST }, { 'f', EV_FORK },     { 'a', EV_ACQUIRE },
+	{ 'd', EV_RELEASE }, { 'o', EV_RELEASED }, { 'k', EV_ASKED },
 };
 #define LETTERS (sizeof(letters) / sizeof(*letters))
 
@@ -72,13 +73,10 @@ static char letter_of(const struct event *ev)
 	return '?';
 }
 
-static void expect_of(struct source *(*merge)(struct source *, struct source *), const char *first,
-                      const char *second, const char *want, const char *what)
+static void expect_from(struct source *source, const char *want, const char *what)
 {
 	CLEANUP(str_done) struct str got = { 0 };
-	int closed = 0, more;
-	struct source *source = merge(script(first, false, &closed),
-	                              script(second, false, &closed));
+	int more;
 	struct event ev;
 	struct error err;
 
@@ -87,7 +85,55 @@ static void expect_of(struct source *(*merge)(struct source *, struct source *),
 	is_str(str_get(&got), want, "%s", what);
 	ok(more == 0 && source_next(source, &ev, &err) == 0, "%s: and that is the end", what);
 	source_close(source);
+}
+
+static void expect_of(struct source *(*merge)(struct source *, struct source *), const char *first,
+                      const char *second, const char *want, const char *what)
+{
+	int closed = 0;
+
+	expect_from(merge(script(first, false, &closed), script(second, false, &closed)), want,
+	            what);
 	ok(closed == 2, "%s: both are closed", what);
+}
+
+/* The library takes over at 100. */
+static void expect_handover(const char *uprobes, const char *library, const char *switches,
+                            const char *want, const char *what)
+{
+	int closed = 0;
+
+	expect_from(source_handover(script(uprobes, false, &closed),
+	                            script(library, false, &closed),
+	                            script(switches, false, &closed),
+	                            &(struct handover_options){ .from_ns = 100 }),
+	            want, what);
+	ok(closed == 3, "%s: all are closed", what);
+}
+
+static void test_handover(void)
+{
+	expect_handover("50r 53a 60d 63o", "", "", "50r 53a 60d 63o", "no event after it");
+	expect_handover("", "150r 150a 160d 160o", "", "150r 150a 160d 160o",
+	                "a thread that began after it");
+	expect_handover("90r 123a 150d", "92r 120a 153d", "", "90r 120a 153d",
+	                "during a wait, of which both have the request");
+	expect_handover("90r", "110a 150d", "", "90r 110a 150d",
+	                "an acquire whose uprobe was removed before it fired");
+	expect_handover("90r 113a 150d 170r", "110a 153d 171r", "", "90r 110a 150d 171r",
+	                "the same, if it fired");
+	expect_handover("80r 87a 110d 115o 120r 126a 130d", "84a 112d 112o 121r 123a 133d", "",
+	                "80r 84a 110d 112o 121r 123a 133d", "during a hold");
+	expect_handover("80r 87a 90d 120r", "93d 121r 124a", "", "80r 87a 90d 120r 124a",
+	                "without the GIL, the request of uprobes is kept, because it has a frame");
+	expect_handover("80r 87a 90d", "95o 121r 124a", "", "80r 87a 90d 95o 121r 124a",
+	                "the end of drop_gil whose uprobe was removed");
+	expect_handover("40r 43a 90d 120r 126a", "93d 120r 120a", "", "40r 43a 90d 120r 120a",
+	                "both request at the same time");
+	expect_handover("50i 60w 150i 160f", "150f", "70i 99w 100i 170f", "50i 60w 100i 170f",
+	                "the scheduler's events: from perf, each once");
+	expect_handover("50l 150l", "160l", "70l 170l", "50l 150g 160g 170n",
+	                "losses concern what was recorded there");
 }
 
 static void expect(const char *recording, const char *wakeups, const char *want, const char *what)
@@ -109,8 +155,8 @@ static void test_beside(void)
 
 static void test_held(void)
 {
-	expect_of(source_with_held, "5f 15a 20r 25a 26l", "10f 20r 30l 40i",
-	          "10f 15a 20r 25a 30l 40i",
+	expect_of(source_with_held, "5f 15k 20r 25k 26l", "10f 20r 30l 40i",
+	          "10f 15k 20r 25k 30l 40i",
 	          "what holders ran is added to perf's events, and nothing else");
 	expect_of(source_with_held, "", "10r 30i", "10r 30i", "no holder was asked");
 }
@@ -149,6 +195,7 @@ int main(void)
 	expect("", "10w", "", "nothing recorded");
 	test_beside();
 	test_held();
+	test_handover();
 	test_errors();
 	return done_testing();
 }

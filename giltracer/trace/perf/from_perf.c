@@ -76,9 +76,11 @@ static void from_perf_close(struct source *source)
 	event_sort_free(fp->order);
 	perfdata_close(fp->pd);
 	perf_frames_free(fp->frames);
-	stacks_free(source->frames);
-	stacks_free(source->stacks);
-	names_free(source->names);
+	if (!fp->borrows) {
+		stacks_free(source->frames);
+		stacks_free(source->stacks);
+		names_free(source->names);
+	}
 	free(fp);
 }
 
@@ -101,7 +103,7 @@ static void open_stacks(struct from_perf *fp, const struct from_perf_options *op
 {
 	struct source *source = &fp->source;
 
-	source->stacks = stacks_new(source->names);
+	source->stacks = fp->borrows ? options->with->stacks : stacks_new(source->names);
 	perf_stacks_open(&fp->unwind, perfdata_header(fp->pd), source, options);
 }
 
@@ -118,9 +120,10 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	(void)err;
 	fp->source.ops = &ops;
 	fp->source.by_perf = true;
-	fp->source.names = names_new();
+	fp->borrows = options && options->with;
+	fp->source.names = fp->borrows ? options->with->names : names_new();
 	fp->source.stats.bytes = perfdata_size(pd);
-	fp->source.frames = stacks_new(fp->source.names);
+	fp->source.frames = fp->borrows ? options->with->frames : stacks_new(fp->source.names);
 	fp->frames = perf_frames_new(fp->source.names, fp->source.frames,
 	                             options ? options->code : NULL);
 	fp->pd = pd;

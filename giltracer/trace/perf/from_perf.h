@@ -48,6 +48,8 @@ struct pycode;
  * only have names
  * @library: our library records the GIL, in the processes that have it
  * @late_gil: the interpreter makes its GIL with its second thread
+ * @with: another source, whose names, stacks and frames it uses, borrowed until source_close; NULL: it
+ * has its own
  * @machine: the recording is of all CPUs, with any programs: a sched_switch is an EV_PICK
  */
 struct from_perf_options {
@@ -57,6 +59,7 @@ struct from_perf_options {
 	const char *build_id;
 	const struct pycode *code;
 	bool library, late_gil;
+	const struct source *with;
 	bool machine;
 };
 

@@ -81,7 +81,7 @@ struct cpu_seen {
  * @cpus: the first one is for records without a CPU number
  * @unknown: records of the kernel of unknown types
  * @tids: thread ids of the host to those of perf's pid namespace, if they differ
- * @machine: see struct from_perf_options
+ * @machine: see struct from_perf_options; @borrows: its names, stacks and frames
  * @module: the last one that the import machinery checked, id in names
  * @first_ns: time of the first record; @last_ns: of the last event yielded
  */
@@ -100,7 +100,7 @@ struct from_perf {
 	struct from_perf_stacks unwind;
 	bool unwind_now; /* false: only if source_stack_at asks for them */
 	struct perf_frames *frames;
-	bool machine;
+	bool machine, borrows;
 	uint32_t module;
 };
 

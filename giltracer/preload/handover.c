@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From uprobes to the library. While uprobes record the GIL, the library, which sees the same
+ * events, counts turns. If these cost the process too much, it asks the launcher, which then lets
+ * the library record and removes the uprobes.
+ *
+ * No event is lost meanwhile: the library begins before the uprobes end, and the first record of
+ * each thread is the event before the first one that it records, because a thread may be preempted
+ * between an event and its uprobe until the uprobes have gone. trace/handover.c drops what both
+ * have.
+ */
+#include "preload/internal.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* CPU time of the process when the present turns began; 0: not known. */
+static uint64_t since_ns;
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	if (syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+bool handover_keep(struct self *me, enum preload_type type, uint64_t stamp, const struct gil *g)
+{
+	if (process_counts()) {
+		/* Uprobes do not have requests to release. */
+		if (type == PRELOAD_ASKED)
+			return true;
+		me->last = type;
+		me->last_stamp = stamp;
+		me->last_gil = g;
+		return true;
+	}
+	if (me->last) {
+		type = me->last;
+		me->last = PRELOAD_END;
+		stream_put_gil(me, type, me->last_stamp, me->last_gil);
+	}
+	return false;
+}
+
+/* Several GILs of a process, with a mutex each, may disturb each other's counts, which then begin
+ * again. */
+void handover_turn(struct gil *g)
+{
+	struct preload_control *control = process.control;
+	uint64_t turn_ns = __atomic_load_n(&control->turn_ns, __ATOMIC_RELAXED), now_ns, spent_ns;
+
+	if (++g->turns % PRELOAD_SLOW_TURNS || !turn_ns)
+		return;
+	now_ns = cpu_ns();
+	/* A forked child has a CPU clock of its own. */
+	spent_ns = now_ns > since_ns ? now_ns - since_ns : UINT64_MAX;
+	if (since_ns && turn_ns * PRELOAD_SLOW_TURNS > spent_ns / 100 * PRELOAD_SLOW_PERCENT)
+		__atomic_store_n(&control->slow, 1, __ATOMIC_RELAXED);
+	since_ns = now_ns;
+}
+
+void handover_begin(uint64_t turn_ns)
+{
+	if (!process.control || !process_counts())
+		return;
+	for (unsigned i = 0; i < GILS_MAX; i++)
+		gils[i].turns = 0;
+	since_ns = cpu_ns();
+	__atomic_store_n(&process.control->turn_ns, turn_ns, __ATOMIC_RELEASE);
+}
