@@ -152,5 +152,16 @@ HOME=$scratch IPYTHONDIR=$scratch/ipython JUPYTER_PLATFORM_DIRS=0
 export HOME IPYTHONDIR JUPYTER_PLATFORM_DIRS
 ok '%%giltracer and %giltracer in a notebook' "$python" "$top_srcdir/tests/system/notebook.py"
 
+# The folder that pip installs from is as it was. This Python has setuptools, so nothing is downloaded.
+if want wheel 'pip install'; then
+	cp -R "$top_srcdir/share/package" source
+	find source -name __pycache__ -prune -exec rm -rf {} +
+	find source | sort >before
+	ok 'pip install' "$python" -m pip install -q --no-build-isolation --no-deps --no-index --target target ./source
+	is "$(find source | sort | diff before -)" '' '  leaves nothing in the source folder'
+	ok '  installs the package' test -r target/giltracer/pytest_plugin.py
+	like "$(cat target/*.dist-info/entry_points.txt)" 'giltracer = giltracer.pytest_plugin' '  and the plugin'
+fi
+
 leaves_nothing
 done_testing
