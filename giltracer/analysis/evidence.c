@@ -321,8 +321,8 @@ struct evidence evidence_gather(const struct recording *recording,
 		.recording = recording,
 		.pass = recording_main_pass(recording),
 		.busiest = MODEL_NONE,
-		.victim = { MODEL_NONE, MODEL_NONE },
-		.lock_victim = { MODEL_NONE, MODEL_NONE },
+		.victim = { .thread = MODEL_NONE, .group = MODEL_NONE },
+		.lock_victim = { .thread = MODEL_NONE, .group = MODEL_NONE },
 	};
 
 	e.model = e.pass->model;
