@@ -550,7 +550,7 @@ struct path path_find(const struct recording_pass *pass)
 		.thread = last_thread(m),
 	};
 
-	if (w.thread == MODEL_NONE || !m->park_events)
+	if (w.thread == MODEL_NONE || !pass->locks_known)
 		return path;
 	while (w.at_ns > w.start_ns && w.work && w.stuck <= m->threads.n) {
 		w.work--;

@@ -8,11 +8,6 @@
 #include "analysis/functions.h"
 #include "model/span.h"
 
-bool locks_recorded(const struct recording_pass *pass)
-{
-	return pass->free_threaded || pass->model->park_events;
-}
-
 bool locks_of_pass(const struct recording_pass *pass)
 {
 	return pass->free_threaded && !pass->model->gil_events && pass->model->park_events;

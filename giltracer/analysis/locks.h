@@ -38,9 +38,6 @@ struct locks_places {
 /* The places of one thread, or of all for MODEL_NONE. Free with vec_done(&places.v). */
 struct locks_places locks_places(const struct recording_pass *pass, uint32_t thread);
 
-/* Whether waits for locks were recorded, or would have been. */
-bool locks_recorded(const struct recording_pass *pass);
-
 /* Whether the pass's GIL was off throughout and lock waits were recorded: reports then show locks
  * instead of the GIL. */
 bool locks_of_pass(const struct recording_pass *pass);

@@ -183,6 +183,7 @@ static int open_preload(const struct job *job, const char *folder,
 	struct source *perf, *gil;
 	struct error ignored;
 
+	job->loaded->locks_known = true;
 	if (!job->pass->switches)
 		return from_preload_open(ret, folder, NULL, err);
 	path = file_in(job->dir, job->pass->switches);

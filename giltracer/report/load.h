@@ -14,6 +14,7 @@
  * @nothing: the recording contains nothing of the program
  * @only_pid: the only process to report, 0: all
  * @all_wakeups: the wake-ups of the whole machine were recorded
+ * @locks_known: waits for locks were recorded
  * @warning: what is wrong with the recording, "" if nothing
  */
 struct loaded {
@@ -24,7 +25,7 @@ struct loaded {
 	struct samples *samples; /* likewise */
 	struct hogs hogs;
 	struct patterns patterns;
-	bool all_wakeups, nothing;
+	bool all_wakeups, nothing, locks_known;
 	uint32_t only_pid;
 	struct str note;
 	char warning[1024];

@@ -35,6 +35,7 @@ static void fill_pass(struct recording_pass *ret, const struct session *session,
 	*ret = (struct recording_pass){
 		.kind = pass->kind,
 		.free_threaded = session->free_threaded,
+		.locks_known = loaded->locks_known || session->free_threaded,
 		.exit_status = pass->exit_status,
 		.wall_ns = pass->wall_ns,
 		.quota = pass->quota,

@@ -69,7 +69,7 @@ static const char *followed(void)
 	static const char *const ends[] = { "holds", "without", "free", "unknown" };
 	static struct str text;
 	struct source source = { .frames = stacks };
-	struct recording_pass pass = { .model = m, .source = &source };
+	struct recording_pass pass = { .model = m, .source = &source, .locks_known = true };
 
 	vec_done(&chains.v);
 	chains = chains_find(&pass);
@@ -171,7 +171,7 @@ static const char *path_text(void)
 		                                           "unknown" };
 	static struct str text;
 	struct source source = { .frames = stacks };
-	struct recording_pass pass = { .model = m, .source = &source };
+	struct recording_pass pass = { .model = m, .source = &source, .locks_known = true };
 	struct path path = path_find(&pass);
 	uint64_t until = m->start_ns, rows = 0;
 	bool gaps = false;
@@ -216,7 +216,6 @@ static void test_path_join(void)
 static void test_path_gil(void)
 {
 	start();
-	parks(105, 9, OTHER, PARK_EVENT); /* waits for locks are recorded */
 	request(130, 8);
 	acquire(130, 8);
 	request(140, 10);

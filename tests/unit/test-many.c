@@ -255,6 +255,7 @@ static void test_document_groups(void)
 	const json_t *line;
 
 	fixture_many(&f, true, true);
+	f.pass.locks_known = true;
 	for (uint32_t i = 0; i < THREADS; i++)
 		*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ i, (i + 1) % THREADS, 0,
 			                                                  i };

@@ -75,7 +75,7 @@ static void put_thread(struct jsonw *w, const struct recording_pass *pass, uint3
 	jsonw_u64(w, "to_ns", since(pass->model, t->end_ns));
 	jsonw_u64(w, "longest_hold_at_ns", since(pass->model, t->longest_hold_at_ns));
 	jsonw_u64(w, "longest_wait_at_ns", since(pass->model, t->longest_wait_at_ns));
-	if (locks_recorded(pass))
+	if (pass->locks_known)
 		jsonw_u64(w, "longest_lock_wait_at_ns",
 		          since(pass->model, t->longest_lock_wait_at_ns));
 	if (pass->free_threaded) {

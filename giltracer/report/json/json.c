@@ -80,11 +80,20 @@ static void put_states(struct jsonw *w, const struct model_thread *t)
 	jsonw_end(w);
 }
 
-static void put_lock_waits(struct jsonw *w, const struct model_thread *t)
+/* Null if it is not known. */
+static void put_known(struct jsonw *w, const char *key, bool known, uint64_t value)
 {
-	jsonw_u64(w, "lock_wait_ns", t->gil_ns[GIL_LOCK_WAIT]);
-	jsonw_u64(w, "lock_waits", t->lock_waits);
-	jsonw_u64(w, "longest_lock_wait_ns", t->longest_lock_wait_ns);
+	if (known)
+		jsonw_u64(w, key, value);
+	else
+		jsonw_null(w, key);
+}
+
+static void put_lock_waits(struct jsonw *w, const struct model_thread *t, bool known)
+{
+	put_known(w, "lock_wait_ns", known, t->gil_ns[GIL_LOCK_WAIT]);
+	put_known(w, "lock_waits", known, t->lock_waits);
+	put_known(w, "longest_lock_wait_ns", known, t->longest_lock_wait_ns);
 }
 
 static void put_stops(struct jsonw *w, const struct model_thread *t)
@@ -122,8 +131,7 @@ void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uin
 	jsonw_u64(w, "free_waits", t->free_waits);
 	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
 	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
-	if (locks_recorded(pass))
-		put_lock_waits(w, t);
+	put_lock_waits(w, t, pass->locks_known);
 	if (pass->free_threaded)
 		put_stops(w, t);
 	put_states(w, t);
@@ -285,8 +293,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	put_threads(&w, a);
 	put_gils(&w, a->model);
 	put_blame(&w, a, most);
-	if (locks_recorded(pass))
-		locks_json(&w, a, most);
+	locks_json(&w, a, most);
 	functions_json(&w, pass);
 	patterns_json(&w, pass);
 	starvation_json(&w, a, most);

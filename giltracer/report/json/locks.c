@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The time for which threads of a free-threaded interpreter are blocked, as JSON. */
+/* Waits for locks, and stops of the world of a free-threaded interpreter, as JSON. */
 #include "report/json/locks.h"
 
 #include "analysis/facts.h"
@@ -133,6 +133,14 @@ static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
 
 void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
+	static const char *const keys[] = { "locks", "lock_blame", "lock_chains", "critical_path",
+		                            "blocked" };
+
+	if (!a->pass->locks_known) {
+		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+			jsonw_null(w, keys[i]);
+		return;
+	}
 	put_locks(w, a->model);
 	put_blame(w, a, most);
 	put_chains(w, a, most);

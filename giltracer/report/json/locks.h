@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The time for which threads of a free-threaded interpreter are blocked, as JSON. */
+/* Waits for locks, and stops of the world of a free-threaded interpreter, as JSON. */
 #ifndef GILTRACER_REPORT_JSON_LOCKS_H
 #define GILTRACER_REPORT_JSON_LOCKS_H
 
 #include "analysis/analysis.h"
 #include "report/json/jsonw.h"
 
-/* Write the members "locks", "lock_blame" and "lock_chains" (at most this many rows each, the largest) and "blocked"
- * into the open object. */
+/* Write what blocked threads into the open object: "locks", "lock_blame", "lock_chains" and
+ * "critical_path" (at most this many rows of each, the largest), and "blocked"; null if waits for locks
+ * were not recorded. */
 void locks_json(struct jsonw *w, const struct analysis *a, size_t most);
 
 #endif
