@@ -64,7 +64,10 @@ static int explain(const struct record_options *options, const char *script, int
 		          "chooses the interpreter)",
 		          script, script);
 	else if (status == EXIT_CANNOT_RUN)
-		error_set(err, ENOEXEC, "%s: is not a Python script", script);
+		error_set(err, ENOEXEC,
+		          "%s: is not a Python script; if it contains Python, as programs of "
+		          "PyInstaller and Nuitka do, start it and use -p PID",
+		          script);
 	else if (!strpbrk(script, "./"))
 		error_set(err, ENOENT, "%s: there is no such script or command (see --help)",
 		          script);

@@ -48,7 +48,7 @@ refuses 127 'put the command before the options: giltracer report' 'a command be
 refuses 127 'python3: name a script' 'the word python, by habit' record python3 script.py
 refuses 126 "$(command -v python3): name a script" 'the same with its folder' \
 	record "$(command -v python3)" script.py
-refuses 126 '/bin/sh: is not a Python script' 'a program in machine code' record /bin/sh script.py
+refuses 126 '/bin/sh: is not a Python script; .* use -p PID' 'a program in machine code' record /bin/sh script.py
 refuses 127 'nosuch/python: No such file' 'an interpreter that is not there' \
 	record --python nosuch/python script.py
 echo 'not a program' >python && chmod 644 python
