@@ -18,6 +18,7 @@
 #include "live/target.h"
 #include "preload/format.h"
 #include "record/preloading.h"
+#include "session/temp_session.h"
 
 #define LOOK_EVERY_MS 5
 
@@ -107,7 +108,7 @@ static int look(const struct preloading *p, const struct target *target, struct 
 
 	if (__atomic_load_n(&p->control->joined_ns, __ATOMIC_ACQUIRE))
 		return 1;
-	if (file_read(&why, NULL, path, WHY_MAX, &ignored) < 0 || !*why)
+	if (file_read_member(&why, NULL, path, WHY_MAX, &ignored) < 0 || !*why)
 		return 0;
 	return error_set(err, ENOTSUP, "process %d: the library cannot be used: %s",
 	                 (int)target->pid, why);
@@ -135,20 +136,16 @@ static int wait_until_joined(const struct preloading *p, const struct remote_exe
 	               : wait_for(p, remote->target, BEGUN_TIMEOUT_MS, err);
 }
 
-int joining_begin(const struct preloading *p, const struct target *target, bool alone,
-                  struct error *err)
+/* dir: of the script. */
+static int join(const struct preloading *p, const struct remote_exec *remote, const char *dir,
+                struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("%s/join.py", p->folder);
-	struct remote_exec remote;
+	CLEANUP(free) char *path = xasprintf("%s/join.py", dir);
 	int ret;
 
-	if (find(&remote, target, err) < 0 || write_script(p, path, err) < 0)
+	if (write_script(p, path, err) < 0 || remote_exec_ask(remote, path, err) < 0)
 		return -1;
-	p->control->gil = remote.gil;
-	p->control->alone = alone;
-	if (remote_exec_ask(&remote, path, err) < 0)
-		return -1;
-	ret = wait_until_joined(p, &remote, err);
+	ret = wait_until_joined(p, remote, err);
 	if (ret > 0)
 		return 0;
 	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
@@ -156,5 +153,24 @@ int joining_begin(const struct preloading *p, const struct target *target, bool 
 	               : error_set(err, ETIMEDOUT,
 	                           "process %d: its main thread, which would have to load the "
 	                           "library, executed no Python for %d s",
-	                           (int)target->pid, JOINING_TIMEOUT_MS / 1000);
+	                           (int)remote->target->pid, JOINING_TIMEOUT_MS / 1000);
+}
+
+int joining_begin(const struct preloading *p, const struct target *target, bool alone,
+                  struct error *err)
+{
+	/* The program executes the script with its own rights. The folder of --keep may be in one
+	 * of another user, who could give its name to another folder. */
+	struct temp_session own = SCRATCH_NONE;
+	struct remote_exec remote;
+	struct error ignored;
+	int ret;
+
+	if (find(&remote, target, err) < 0 || temp_session_make(&own, err) < 0)
+		return -1;
+	p->control->gil = remote.gil;
+	p->control->alone = alone;
+	ret = join(p, &remote, own.path, err);
+	temp_session_remove(&own, &ignored);
+	return ret;
 }

@@ -147,7 +147,7 @@ static int write_offsets(const struct preloading *p, struct error *err)
 	CLEANUP(free) char *folder = NULL;
 	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_OFFSETS, p->folder);
 	CLEANUP(closedir) DIR *dir = NULL;
-	CLEANUP(fclose) FILE *out = fopen(path, "we");
+	CLEANUP(fclose) FILE *out = fopen(path, "wxe"); /* x: no link is followed */
 	struct dirent *entry;
 
 	if (!out)
@@ -172,7 +172,8 @@ static int append(const struct preloading *p, const struct preload_entry *entry,
                   struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/launcher" PRELOAD_LOG_SUFFIX, p->folder);
-	CLEANUP(close) int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	CLEANUP(close)
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	size_t len = entry->size - sizeof(*entry);
 
 	if (fd < 0)

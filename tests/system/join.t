@@ -63,7 +63,10 @@ children() {
 }
 
 recorded() {
-	exits 0 "$1" "$GILTRACER" -p $pid --probes preload --duration 1 --json out.json -o out.html
+	rm -rf kept
+	exits 0 "$1" "$GILTRACER" -p $pid --probes preload --duration 1 --json out.json -o out.html --keep kept
+	# The name of that folder may be given to another one meanwhile.
+	is "$(find kept -name '*.py')" '' '  the program executed nothing of the folder that is kept'
 	is "$(json out.json '[(f["function"].split(".")[-1], f["file"].rsplit("/")[-1])
 		for f in d["hogs"][:1]]')" "[('hog', 'join.py')]" '  the call that kept the GIL'
 	is "$(json out.json 'sorted(t["name"] for t in d["threads"] if t["pid"] == '$pid')')" \
