@@ -59,6 +59,14 @@ none 'no blanks end a line' grep -nE '[[:blank:]]+$' $c_files $sh_files Makefile
 none 'nothing is put off' grep -nE '\b(TO''DO|FIX''ME|XX''X)\b' $c_files $sh_files
 none 'no test sleeps' grep -nE '^[[:space:]]*sleep [0-9.]' $sh_files
 
+# What quickstart installs runs as root, so it is no newer than what was tried.
+packages() { # COMMAND
+	{ tr -d '\n' <quickstart && echo; } | sed -n "s/.*[[:space:]]$1[^']*'\([^']*\)'.*/\1/p" | tr -s '[:space:]' '\n'
+}
+is "$({ packages make_venv; packages npm_install; } | grep -cE '[a-z]')" 13 'quickstart installs packages'
+is "$(packages make_venv | grep -v '==[0-9.]*$')$(packages npm_install | grep -v '.@[0-9.]*$')" '' \
+	'  of a version that it names'
+
 none 'each file in a list of Makefile.am has its backslash' \
 	grep -nE '^	(giltracer|probes|share|tests)/[^ ]+$' Makefile.am
 none 'and stands there once' sh -c 'sed -n "/_SOURCES = .$/,/END/p; /_TESTS = .$/,/END/p" \
