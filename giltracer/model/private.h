@@ -11,6 +11,7 @@
  *	cpu.h            CPU lanes
  *	runqueue_wait.h  who had the CPU that a thread waited for
  *	lost.h           what is unknown because records are missing
+ *	suspended.h      the time in which a signal had stopped the process
  *	blame.h          whose hold each wait is charged to
  *	locks.h          what blocks threads where the GIL is off
  *	stats.h          totals
