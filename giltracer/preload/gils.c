@@ -150,7 +150,7 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	if (!g)
 		return;
 	memset(g->walks, 0, sizeof(g->walks));
-	g->asked_stamp = 0;
+	g->asked_stamp = g->asked_frame = g->asked_look = 0;
 	g->holder = me;
 	g->last = me;
 	stream_put_gil(me, PRELOAD_ACQUIRE, clock_stamp(), g);

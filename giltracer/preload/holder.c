@@ -18,6 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The shortest interval, because many threads may wait and examine the holder. */
+#define LOOK_EVERY_NS 2000000
+
 /* Reads /proc/self/task/TID/NAME. False: it cannot be read. */
 static bool read_file(char *text, size_t size, pid_t tid, const char *name)
 {
@@ -121,7 +124,7 @@ void holder_asked_again(struct holder *h, pid_t tid, const pthread_mutex_t *mute
 	struct holder_look now;
 	int saved = errno;
 
-	if (h->tid != tid || !tid || clock_ns() - h->look.at_ns < HOLDER_LOOK_NS)
+	if (h->tid != tid || !tid || clock_ns() - h->look.at_ns < LOOK_EVERY_NS)
 		return;
 	look(&now, tid, mutex);
 	if (h->look.asleep && now.asleep && now.slices == h->look.slices)

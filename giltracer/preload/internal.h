@@ -90,7 +90,8 @@ struct walked {
  * @waited: its waits by holder, in the page of totals; NULL: not counted; @compared: the number of
  * waiting threads that use it
  * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then;
- * @asked_frame: its stack then, see frames_of_holder(), which was last read at @asked_look_ns
+ * @asked_frame: its stack then, FRAMES_TORN: uncertain; @asked_look: as last read, see
+ * frames_of_holder()
  * @turns: how often it was taken while uprobes recorded it
  */
 struct gil {
@@ -102,9 +103,8 @@ struct gil {
 	uint64_t switches;
 	uint64_t asked_stamp;
 	struct totals_waited *waited;
-	uint32_t compared, group, asked_frame;
+	uint32_t compared, group, asked_frame, asked_look;
 	uint32_t turns;
-	uint64_t asked_look_ns;
 	struct holder asked;
 	struct walked walks[WALKS];
 	atomic_uint waiters; /* not protected */
@@ -458,9 +458,6 @@ static inline bool join_is_locked(const struct gil *g)
 }
 
 /* ---- holder.c: called with the mutex of the GIL locked; tid is its holder, 0: unknown */
-
-/* The shortest time between two examinations of a holder, because many threads may wait. */
-#define HOLDER_LOOK_NS 2000000
 
 /* The holder is about to be asked to release the GIL: for the first time in this hold, or again. */
 void holder_asked(struct holder *holder, pid_t tid, const pthread_mutex_t *mutex);

@@ -187,7 +187,7 @@ static inline void acquired(struct self *me, struct gil *g)
 	}
 	g->group = me->group;
 	g->holder = me;
-	g->asked_stamp = 0;
+	g->asked_stamp = g->asked_frame = g->asked_look = 0;
 	if (g->last != me) {
 		g->last = me;
 		g->switches++;
@@ -231,19 +231,22 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return g ? unlock_gil(g, mutex) : real_mutex_unlock(mutex);
 }
 
-/* Once asked, Python code releases the GIL at its next check, so what the holder still runs at a
- * later request is what kept the GIL. */
+/*
+ * What the holder runs both before and after it is asked is what keeps the GIL, because Python code
+ * releases it at its next check. One look is not enough: before the request, a function may be about
+ * to end, and afterwards, the holder may have come to the check, in a function that it called next. If
+ * they differ, two looks at later requests have to agree.
+ */
 static void look_at_frames(struct gil *g)
 {
-	uint64_t ns = clock_ns();
 	uint32_t frame;
 
-	if (g->asked_stamp && ns - g->asked_look_ns < HOLDER_LOOK_NS)
+	if (g->asked_frame && g->asked_frame != FRAMES_TORN)
 		return;
 	frame = frames_of_holder(g);
-	if (!g->asked_stamp || (frame && frame != FRAMES_TORN))
-		g->asked_frame = frame;
-	g->asked_look_ns = ns;
+	if (frame)
+		g->asked_frame = frame == g->asked_look ? frame : FRAMES_TORN;
+	g->asked_look = frame;
 }
 
 /* The interval has ended: take_gil is about to ask the holder, which therefore cannot be waiting
@@ -253,13 +256,13 @@ static void before_request(struct self *me, struct gil *g)
 	me->asks = true;
 	if (!process.on)
 		return;
+	look_at_frames(g);
 	if (!process_of_gil())
-		;
-	else if (g->asked_stamp)
+		return;
+	if (g->asked_stamp)
 		holder_asked_again(&g->asked, g->holder->tid, g->mutex);
 	else
 		holder_asked(&g->asked, g->holder->tid, g->mutex);
-	look_at_frames(g);
 }
 
 /* The first request counts, because the holder can see it from then on. The stamp is taken after
@@ -270,6 +273,8 @@ static void after_request(struct self *me, struct gil *g)
 
 	me->asks = false;
 	record(me, PRELOAD_ASKED, stamp, g);
+	if (process.on)
+		look_at_frames(g);
 	if (g->asked_stamp)
 		return;
 	g->asked_stamp = stamp;
