@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cmd.h"
 #include "record/record.h"
+#include "report/source_lines.h"
 
 /* The session's path is absolute, because the program may change its folder before VizTracer
  * saves. */
@@ -14,12 +15,15 @@ static int record_into(const struct record_options *options, char *const *argv, 
 {
 	CLEANUP(free) char *absolute = NULL;
 	struct record_outcome outcome;
+	struct error warning;
 	struct signals signals;
 	int ret;
 
 	if (record_make_folder(&absolute, dir, err) < 0 || signals_block(&signals, err) < 0)
 		return -1;
 	ret = record_session(options, argv, absolute, &signals, &outcome, err);
+	if (ret == 0 && !options->no_source && source_lines_save(absolute, &warning) < 0)
+		log_warn("%s: the report will show no lines of the program", warning.text);
 	if (ret < 0)
 		record_remove_folder(absolute);
 	signals_restore(&signals);

@@ -14,6 +14,7 @@
 #include "cmd-metrics.h"
 #include "cmd.h"
 #include "export/export.h"
+#include "report/source_lines.h"
 #include "report/annotate.h"
 #include "report/fail_on.h"
 #include "record/record.h"
@@ -138,9 +139,12 @@ static int record_and_report(const struct run_options *options, char *const *arg
                              struct error *err)
 {
 	struct record_outcome outcome;
+	struct error warning;
 	int reported = 0;
 	int ret = record_session(&options->record, argv, dir, signals, &outcome, err);
 
+	if (ret == 0 && !options->record.no_source && source_lines_save(dir, &warning) < 0)
+		log_warn("%s: the report shows no lines of the program", warning.text);
 	if (ret == 0)
 		ret = reported = report(options, dir, signals, err);
 	remove_folder(dir, scratch, ret < 0);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "session/sources.h"
 #include "trace/names.h"
 #include "trace/source.h"
 #include "trace/stacks.h"
@@ -73,6 +74,17 @@ struct function function_user(const struct recording_pass *pass, const struct ho
 			return f;
 	}
 	return function_at(pass, 0);
+}
+
+const char *function_source(const struct recording *recording, const struct recording_pass *pass,
+                            const struct hog *hog, struct function *ret_of)
+{
+	*ret_of = function_user(pass, hog);
+	if (!ret_of->name)
+		*ret_of = function_of(pass, hog);
+	return recording->sources && ret_of->name && !hog->inferred
+	               ? sources_find(recording->sources, ret_of->file, ret_of->line)
+	               : NULL;
 }
 
 struct function function_telling_caller(const struct recording_pass *pass, const struct hog *hog)

@@ -35,6 +35,11 @@ struct function function_caller(const struct recording_pass *pass, const struct 
  * nor to a package; the name is NULL if none was fetched. */
 struct function function_user(const struct recording_pass *pass, const struct hog *hog);
 
+/* The line of the program that kept the GIL, of function_user() or else of the function itself; NULL:
+ * it was not recorded. */
+const char *function_source(const struct recording *recording, const struct recording_pass *pass,
+                            const struct hog *hog, struct function *ret_of);
+
 /* The caller to name: of a function of a library, function_user(); otherwise the immediate one, if it
  * is informative: in another file than the function, and not in one of Python's own modules that start or feed threads and therefore call everything (threading,
  * concurrent.futures, multiprocessing, asyncio, runpy). Otherwise the name is NULL. */

@@ -51,6 +51,8 @@ struct recording_pass {
 	const struct samples *samples;
 };
 
+struct sources;
+
 struct recording_note { /* a note of the recorder */
 	const char *code;
 	uint64_t count;
@@ -70,6 +72,7 @@ struct recording {
 	size_t pass_count;
 	const struct recording_note *notes;
 	size_t note_count;
+	const struct sources *sources; /* NULL: no lines of the program were recorded */
 };
 
 /* The pass whose GIL numbers are reported: PASS_GIL if there is one, otherwise PASS_STACKS; never

@@ -36,6 +36,7 @@ struct record_options {
 	bool no_gil_detect;
 	bool one_run;
 	bool trace_imports;
+	bool no_source; /* do not copy lines of the program's files into the session */
 	bool verbose, quiet;
 	unsigned pid; /* the running process to record; 0: start a program */
 	const char *python;
@@ -104,6 +105,8 @@ struct record_options {
 	                 "also record calls of functions in C"),                                  \
 		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                   \
 	                 "fetch COUNT Python frames at each request for the GIL (2)"),            \
+		OPT_FLAG(0, "no-source", &(o)->no_source,                                         \
+	                 "keep the lines of the program's source out of the session"),            \
 		OPT_STR(0, "import", "MODULES", &(o)->imports,                                    \
 	                "import these modules (comma-separated) before tracing"),                 \
 		OPT_STR(0, "entry", "NAME", &(o)->entry,                                          \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes the reports of a session. */
+#include "session/sources.h"
 #include "report/session_report.h"
 
 #include <errno.h>
@@ -145,7 +146,8 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 }
 
 static int report_loaded(const struct session *session, const struct loaded *loaded,
-                         const struct report_outputs *outputs, struct error *err)
+                         const struct sources *sources, const struct report_outputs *outputs,
+                         struct error *err)
 {
 	CLEANUP(free) struct recording_pass *passes = xcalloc(session->pass_count, sizeof(*passes));
 	CLEANUP(free)
@@ -168,6 +170,7 @@ static int report_loaded(const struct session *session, const struct loaded *loa
 		.pass_count = session->pass_count,
 		.notes = notes,
 		.note_count = session->note_count,
+		.sources = sources,
 	};
 	struct analysis *analysis;
 	int status;
@@ -189,6 +192,8 @@ static int report_loaded(const struct session *session, const struct loaded *loa
 static int report_read(const struct session *session, const char *dir,
                        const struct report_outputs *outputs, struct error *err)
 {
+	CLEANUP(sources_done) struct sources sources = { 0 };
+	struct error ignored;
 	struct loaded *loaded;
 	int status;
 
@@ -199,7 +204,9 @@ static int report_read(const struct session *session, const char *dir,
 		if (*loaded[i].warning)
 			log_warn("%s pass: %s", pass_kind_name(session->passes[i].kind),
 			         loaded[i].warning);
-	status = report_loaded(session, loaded, outputs, err);
+	if (sources_read(&sources, dir, &ignored) < 0)
+		log_warn("%s: the report shows no lines of the program", ignored.text);
+	status = report_loaded(session, loaded, &sources, outputs, err);
 	if (status == 0)
 		status = filemap_check_all(err); /* names are read as they are needed */
 	report_unload(loaded, session->pass_count);

@@ -11,9 +11,10 @@
 #include "report/wording.h"
 #include "trace/names.h"
 
-#define NAME_COLUMNS  48
-#define LEAST_PERCENT 0.05 /* smaller shares would be printed as 0.0 % */
-#define USERS         4    /* maximum number of programs to name */
+#define NAME_COLUMNS   48
+#define SOURCE_COLUMNS 100
+#define LEAST_PERCENT  0.05 /* smaller shares would be printed as 0.0 % */
+#define USERS          4    /* maximum number of programs to name */
 
 /* Functions that return a part of a sentence; the caller frees it. */
 static struct str thread_of(const struct analysis *a, uint32_t thread)
@@ -150,6 +151,21 @@ static void add_preempted(struct str *out, const struct reason *r)
 		say_longest_preempted(out, r->preempted_ns);
 }
 
+static void add_source(struct str *out, const struct analysis *a, const struct hog *hog)
+{
+	struct function of;
+	const char *text = function_source(a->recording, a->pass, hog, &of);
+	const char *base = strrchr(of.file, '/');
+	CLEANUP(str_done) struct str place = { 0 }, line = { 0 };
+
+	if (!text)
+		return;
+	utf8_add_safe(&place, base ? base + 1 : of.file, NAME_COLUMNS);
+	str_addf(&place, ":%u", of.line);
+	utf8_add_safe(&line, text, SOURCE_COLUMNS);
+	say_source(out, str_get(&place), str_get(&line));
+}
+
 static void add_call(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
@@ -162,6 +178,7 @@ static void add_call(struct str *out, const struct analysis *a, const struct rea
 		say_call_of_thread(out, str_get(&function), str_get(&thread), r->percent, r->ns,
 		                   r->longest_ns);
 	add_preempted(out, r);
+	add_source(out, a, r->hog);
 }
 
 static void add_thread(struct str *out, const struct analysis *a, const struct reason *r)

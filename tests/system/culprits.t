@@ -62,5 +62,45 @@ while read -r version python; do
 	done
 done <interpreters
 
+# The report shows the line as it was when it was recorded, wherever the report is made; --no-source leaves
+# it out, and a file that has changed since the program began is not read.
+cat >own.py <<'END'
+import threading, time
+
+BIG, done = [0] * 8_000_000, False
+
+def heartbeat():
+    while not done:
+        time.sleep(0.005)
+
+def search():
+    for _ in range(8):
+        \tassert -1 not in BIG  # a line
+
+if __name__ == '__main__':
+    thread = threading.Thread(target=heartbeat)
+    thread.start()
+    search()
+    done = True
+    thread.join()
+    if __import__('os').environ.get('CHANGE'):
+        __import__('os').utime(__file__, (2e9, 2e9))
+END
+sed -i 's/\\t//' own.py
+sources() {
+	by_library -q --python "$newest" -o own.html --json own.json "$@" own.py
+	json own.json '{h["source"] for h in d["hogs"] if h["function"] == "search"}'
+}
+newest=$(sort -V interpreters | sed -n '$s/[^ ]* //p')
+is "$(sources --keep kept)" "{'assert -1 not in BIG  # a line'}" 'the line of the culprit'
+like "$(cat own.html)" 'own.py:[0-9]* is: assert -1 not in BIG  # a line' 'is in the report'
+sed -i 's/# a line/# another/' own.py
+exits 0 'a report of the kept session' "$GILTRACER" report -q kept -o kept.html --json kept.json
+is "$(json kept.json '{h["source"] for h in d["hogs"] if h["function"] == "search"}')" \
+	"{'assert -1 not in BIG  # a line'}" 'has the line as it was'
+is "$(sources --no-source --keep without)" '{None}' '--no-source leaves it out'
+is "$(ls without/sources.json 2>/dev/null)" '' 'also of the session'
+is "$(CHANGE=1 sources)" '{None}' 'a file that has changed is not shown'
+
 leaves_nothing
 done_testing

@@ -37,7 +37,8 @@ static void put_function(struct jsonw *w, const struct recording_pass *pass, con
 	put_member(w, "user", &user);
 }
 
-static void put_hog(struct jsonw *w, const struct recording_pass *pass, const struct hog *hog)
+static void put_hog(struct jsonw *w, const struct recording *recording,
+                    const struct recording_pass *pass, const struct hog *hog)
 {
 	static const char *const names[] = {
 		[GAIN_KNOWN] = NULL,
@@ -50,11 +51,13 @@ static void put_hog(struct jsonw *w, const struct recording_pass *pass, const st
 	};
 	uint64_t gain_ns = 0;
 	enum no_gain why = function_gain(pass, hog, &gain_ns);
+	struct function of;
 
 	jsonw_object(w, NULL);
 	put_function(w, pass, hog);
 	jsonw_string(w, "native", function_native(pass, hog));
 	jsonw_bool(w, "inferred", hog->inferred);
+	jsonw_string(w, "source", function_source(recording, pass, hog, &of));
 	jsonw_u64(w, "holds", hog->overdue_holds);
 	jsonw_u64(w, "hold_ns", hog->overdue_ns);
 	jsonw_u64(w, "longest_hold_ns", hog->overdue_longest_ns);
@@ -84,13 +87,14 @@ static void put_all(struct jsonw *w, const struct recording_pass *pass, const st
 	jsonw_end(w);
 }
 
-void functions_json(struct jsonw *w, const struct recording_pass *pass)
+void functions_json(struct jsonw *w, const struct recording *recording,
+                    const struct recording_pass *pass)
 {
 	size_t n = pass->hogs ? pass->hogs->v.n : 0;
 
 	jsonw_array(w, "hogs");
 	for (size_t i = 0; i < n && pass->hogs->v.v[i].overdue_holds; i++)
-		put_hog(w, pass, &pass->hogs->v.v[i]);
+		put_hog(w, recording, pass, &pass->hogs->v.v[i]);
 	jsonw_end(w);
 	jsonw_array(w, "functions");
 	for (size_t i = 0; i < n; i++)

@@ -7,6 +7,7 @@
 #include "report/json/jsonw.h"
 
 /* Write the members "hogs" and "functions" into the open object. */
-void functions_json(struct jsonw *w, const struct recording_pass *pass);
+void functions_json(struct jsonw *w, const struct recording *recording,
+                    const struct recording_pass *pass);
 
 #endif

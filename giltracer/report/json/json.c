@@ -294,7 +294,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	put_gils(&w, a->model);
 	put_blame(&w, a, most);
 	locks_json(&w, a, most);
-	functions_json(&w, pass);
+	functions_json(&w, a->recording, pass);
 	patterns_json(&w, pass);
 	starvation_json(&w, a, most);
 	put_counters(&w, a);

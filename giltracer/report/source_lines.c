@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lines are those of the frames that the library recorded. The names of the files come from the
+ * program, which may be another user's, so only files of Python's are read, and no links.
+ */
+#include "report/source_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "session/session.h"
+#include "session/sources.h"
+#include "trace/names.h"
+#include "trace/preload/from_preload.h"
+#include "trace/stacks.h"
+
+#define FILE_MAX (4 << 20)
+
+struct wanted {
+	const char *file;
+	uint32_t line;
+};
+
+struct wanted_lines {
+	struct wanted *v;
+	size_t n, alloc;
+};
+
+static int by_file_and_line(const void *va, const void *vb)
+{
+	const struct wanted *a = va, *b = vb;
+	int order = strcmp(a->file, b->file);
+
+	return order ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+static bool is_python(const struct session *session, const char *file)
+{
+	size_t len = strlen(file);
+
+	for (char *const *arg = session->command; arg && *arg; arg++)
+		if (!strcmp(*arg, file))
+			return true;
+	return len > 3 && !strcmp(file + len - 3, ".py");
+}
+
+/* Appends a line without the blanks around it, cut between characters. */
+static void add_line(struct sources *to, const struct wanted *w, const char *at, const char *end)
+{
+	struct str text = { 0 };
+	size_t len;
+
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+		end--;
+	len = (size_t)(end - at);
+	if (len > SOURCES_TEXT_MAX)
+		for (len = SOURCES_TEXT_MAX; len && (at[len] & 0xc0) == 0x80;)
+			len--;
+	str_addn(&text, at, len);
+	if (text.len)
+		*vec_push(to) = (struct source_line){ xstrdup(w->file), xstrdup(str_get(&text)),
+			                              w->line };
+	str_done(&text);
+}
+
+/* The lines of one file, n of them. Without the file, they are not shown. */
+static void read_lines(struct sources *to, const struct session *session, const struct wanted *w,
+                       size_t n, time_t before)
+{
+	CLEANUP(free)
+	char *path = *w->file == '/' || !session->cwd ? xstrdup(w->file)
+	                                              : xasprintf("%s/%s", session->cwd, w->file);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	struct stat st;
+	const char *at;
+	uint32_t line = 1;
+	size_t len;
+
+	if (!is_python(session, w->file) || lstat(path, &st) < 0 || st.st_mtime > before ||
+	    file_read_member(&text, &len, path, FILE_MAX, &ignored) < 0)
+		return;
+	at = text;
+	for (size_t i = 0; i < n && to->n < SOURCES_MAX; i++) {
+		while (at && line < w[i].line) {
+			at = strchr(at, '\n');
+			at = at ? at + 1 : NULL;
+			line++;
+		}
+		if (!at)
+			return;
+		add_line(to, &w[i], at, at + strcspn(at, "\n"));
+	}
+}
+
+/* When the recording began; 0: unknown. */
+static time_t began_at(const struct session *session)
+{
+	struct tm tm = { 0 };
+
+	return session->created && strptime(session->created, "%Y-%m-%dT%H:%M:%SZ", &tm)
+	               ? timegm(&tm)
+	               : 0;
+}
+
+/* The lines of all frames of a folder of the library. */
+static int add_folder(struct sources *to, const struct session *session, const char *dir,
+                      struct error *err)
+{
+	struct wanted_lines lines = { 0 };
+	struct source *source;
+
+	if (from_preload_open(&source, dir, NULL, err) < 0)
+		return -1;
+	for (uint32_t id = 1; id < stacks_count(source->frames); id++) {
+		const struct stack_frame *frame = stacks_get(source->frames, id);
+
+		if (frame->line)
+			*vec_push(&lines) = (struct wanted){
+				names_get(source->names, frame->module), frame->line
+			};
+	}
+	if (lines.n)
+		qsort(lines.v, lines.n, sizeof(*lines.v), by_file_and_line);
+	for (size_t i = 0, end; i < lines.n; i = end) {
+		size_t n = 1;
+
+		for (end = i + 1; end < lines.n && !strcmp(lines.v[end].file, lines.v[i].file);
+		     end++)
+			if (lines.v[end].line != lines.v[i + n - 1].line)
+				lines.v[i + n++] = lines.v[end];
+		read_lines(to, session, &lines.v[i], n, began_at(session));
+	}
+	vec_done(&lines);
+	source_close(source);
+	return 0;
+}
+
+int source_lines_save(const char *dir, struct error *err)
+{
+	CLEANUP(session_free) struct session *session = NULL;
+	CLEANUP(sources_done) struct sources sources = { 0 };
+
+	if (session_read(&session, dir, err) < 0)
+		return -1;
+	for (size_t i = 0; i < session->pass_count; i++) {
+		const struct session_pass *pass = &session->passes[i];
+		const char *name = pass->preload ? pass->preload : pass->python_trace;
+		CLEANUP(free) char *folder = name ? xasprintf("%s/%s", dir, name) : NULL;
+
+		if (folder && add_folder(&sources, session, folder, err) < 0)
+			return -1;
+	}
+	return sources_write(&sources, dir, err);
+}
