@@ -246,6 +246,8 @@ static bool is_minor(const struct recording *recording, const struct model *mode
 static void add_pass_caveats(struct facts_caveats *list, const struct recording *recording,
                              const struct recording_pass *pass)
 {
+	struct slowdown slowdown;
+
 	for (unsigned code = 0; code < CAVEAT_CODES; code++)
 		if (is_caveat(recording, pass, code))
 			*vec_push(list) = (struct facts_caveat){
@@ -255,6 +257,13 @@ static void add_pass_caveats(struct facts_caveats *list, const struct recording 
 				.count = pass->model->caveats[code],
 				.minor = is_minor(recording, pass->model, code),
 			};
+	if (slowdown_find(&slowdown, pass->model))
+		*vec_push(list) = (struct facts_caveat){
+			.pass = pass_kind_name(pass->kind),
+			.code = "slowdown",
+			.slowdown = slowdown,
+			.count = 1,
+		};
 	if (pass->hogs && pass->hogs->bounded)
 		*vec_push(list) = (struct facts_caveat){
 			.pass = pass_kind_name(pass->kind),

@@ -4,6 +4,7 @@
 #define GILTRACER_ANALYSIS_FACTS_H
 
 #include "analysis/recording.h"
+#include "analysis/slowdown.h"
 
 /**
  * Percentages of a thread's life, without time in which it was stopped by a signal; the first six add up to 100. The estimated costs of the probes
@@ -82,13 +83,15 @@ struct facts_totals facts_totals(const struct model *model);
  * @pass: name of the pass that it concerns; NULL: the whole recording
  * @code: a short stable name
  * @note: text of the recorder or of a reader; if NULL:
- * @slices: the incomplete Python trace; if that is NULL, too: @of_model, a caveat of the model
+ * @slices: the incomplete Python trace; if that is NULL, too: @slowdown, if its ratio is not 0, or
+ * @of_model, a caveat of the model
  * @minor: only in machine-readable output, because the missing data was not asked for or is
  * negligible
  */
 struct facts_caveat {
 	const char *pass, *code, *note;
 	const struct slices *slices;
+	struct slowdown slowdown;
 	enum caveat_code of_model;
 	uint64_t count;
 	bool minor;

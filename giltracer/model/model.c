@@ -26,6 +26,7 @@ struct model *model_new(const struct model_options *options)
 	m->requests_known = options->requests_known;
 	m->checks_late = options->checks_late;
 	m->stolen_ns = options->stolen_ns;
+	m->probes_end_ns = options->probes_end_ns;
 	return m;
 }
 
@@ -126,6 +127,10 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 		process_python(m, m->threads.v[thread].pid, 0);
 	m->gil_events++;
 	m->threads.v[thread].gil_events++;
+	if (!m->probes_end_ns || t < m->probes_end_ns) {
+		m->threads.v[thread].probe_events++;
+		m->threads.v[thread].probe_turns += ev->type == EV_REQUEST;
+	}
 	switch (ev->type) {
 	case EV_REQUEST:
 		gil_request(m, thread, t, ev->gil.address, ev->gil.frame);
@@ -317,7 +322,7 @@ void model_finish(struct model *m)
 	locks_finish(m);
 	runqueue_wait_finish(m);
 	stats_finish(m);
-	probe_cost_finish(m);
+	probe_cost_finish(m, m->priv->options.turn_ns);
 	if (!m->gil_events && !m->priv->options.no_probes && !m->priv->options.gil_off)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
 }

@@ -144,7 +144,8 @@ struct model_signal {
  * end_ns - start_ns each.
  * @holds, @waits, @free_waits: numbers of HOLD, WAIT and FREE_WAIT spans (switch waits do not
  * count)
- * @gil_events: number of its GIL events, as in struct model
+ * @gil_events: number of its GIL events, as in struct model; @probe_events: those while uprobes
+ * recorded; @probe_turns: requests among these
  * @probe_cost_ns: time that the probes of these events took, see probe_cost.h: an estimate, and a
  *                 lower bound
  * @calls_cost_ns: time that recording its Python calls took: an estimate; 0: unknown or none. Set
@@ -169,7 +170,7 @@ struct model_thread {
 	uint64_t holds, waits, free_waits, contended_waits, releases_probed, releases_inferred;
 	uint64_t longest_hold_ns, longest_hold_at_ns;
 	uint64_t longest_wait_ns, longest_wait_at_ns;
-	uint64_t gil_events, probe_cost_ns, calls_cost_ns;
+	uint64_t gil_events, probe_events, probe_turns, probe_cost_ns, calls_cost_ns;
 	uint64_t suspended_ns;
 	uint64_t unseen_runnable_ns;
 	uint64_t lock_waits, stops, worlds_stopped; /* numbers of LOCK_WAIT, STOPPED and STOPPING
@@ -330,7 +331,8 @@ enum caveat_code {
 	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were examined, see overdue_holds.h;
 	                         * counted by the analysis */
 	CAVEAT_PROBE_COST,      /* threads for which the probes took a share of time worth a note */
-	CAVEAT_PROBES_SLOW, /* the probes took a share of CPU time that justifies another engine */
+	CAVEAT_PROBES_SLOW, /* the probes took a share of CPU time that justifies another engine,
+	                     * which did not take over */
 	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
 	CAVEAT_CODES,
 };
@@ -373,8 +375,9 @@ struct model {
 	VEC(struct model_lost) lost;
 	VEC(struct model_overdue) overdue; /* by end; complete if requests_known */
 	bool requests_known, checks_late;
-	uint64_t stolen_ns;    /* upper bound of the CPU time, all CPUs, taken by a hypervisor */
-	uint64_t suspended_ns; /* time in which the process that was started was stopped */
+	uint64_t probes_end_ns; /* see struct model_options */
+	uint64_t stolen_ns;     /* upper bound of the CPU time, all CPUs, taken by a hypervisor */
+	uint64_t suspended_ns;  /* time in which the process that was started was stopped */
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
@@ -413,6 +416,9 @@ struct stacks;
  *          CPU_GIL_SLEEP; without, a sleep during a GIL_WAIT
  * @stolen_ns: upper bound of the CPU time, over all CPUs, that a hypervisor took
  * @suspended: when process start_pid was stopped by a signal, by time; borrowed until model_finish
+ * @probes_end_ns: when the uprobes that recorded the GIL were removed, because the library had taken
+ * over; 0: they were not
+ * @turn_ns: what a turn of the GIL takes with uprobes, if nobody waits, as measured; 0: unknown
  * @all_wakeups: all wake-ups were recorded, also those by interrupts and other programs
  */
 struct model_options {
@@ -425,6 +431,7 @@ struct model_options {
 	uint64_t stolen_ns;
 	const struct model_suspension *suspended;
 	size_t suspended_count;
+	uint64_t probes_end_ns, turn_ns;
 	const struct names *names;
 	const struct stacks *stacks;
 	bool all_wakeups;

@@ -38,11 +38,13 @@ static uint64_t bucket_start_ns(unsigned bucket)
 	return (uint64_t)(SUBBUCKETS + (bucket & (SUBBUCKETS - 1))) << shift;
 }
 
-static void add_free_waits(struct histogram *h, const struct model_thread *t)
+static void add_free_waits(struct histogram *h, const struct model *m, const struct model_thread *t)
 {
 	for (size_t i = 0; i < t->gil.spans.n; i++) {
 		const struct span *s = &t->gil.spans.v[i];
 
+		if (m->probes_end_ns && s->start_ns >= m->probes_end_ns)
+			return;
 		if (s->state != GIL_FREE_WAIT)
 			continue;
 		h->counts[bucket_of(lane_span_end(&t->gil, i) - s->start_ns)]++;
@@ -75,12 +77,11 @@ bool probe_cost_matters(const struct model_thread *t)
 }
 
 /* The cost is at most the time in which the state of the thread is known. */
-static void set_cost(struct model *m, struct model_thread *t, uint64_t each_ns)
+static void set_cost(struct model *m, struct model_thread *t, uint64_t count, uint64_t each_ns)
 {
 	uint64_t known_ns = t->end_ns - t->start_ns - t->gil_ns[GIL_UNKNOWN];
 
-	t->probe_cost_ns = each_ns && t->gil_events > known_ns / each_ns ? known_ns
-	                                                                 : t->gil_events * each_ns;
+	t->probe_cost_ns = each_ns && count > known_ns / each_ns ? known_ns : count * each_ns;
 	m->caveats[CAVEAT_PROBE_COST] += probe_cost_matters(t);
 }
 
@@ -95,25 +96,40 @@ static bool is_slow(const struct model *m)
 	return running_ns && cost_ns > running_ns / 100 * PROBES_SLOW_PERCENT;
 }
 
-void probe_cost_finish(struct model *m)
+static void use_measured(struct model *m, uint64_t turn_ns)
+{
+	for (size_t i = 0; i < m->threads.n; i++)
+		set_cost(m, &m->threads.v[i], m->threads.v[i].probe_turns,
+		         turn_ns > TAKE_NS ? turn_ns - TAKE_NS : 0);
+}
+
+static void estimate(struct model *m)
 {
 	struct histogram of_all = { 0 };
 	uint64_t each_ns;
 
 	for (size_t i = 0; i < m->threads.n; i++)
 		if (m->threads.v[i].free_waits)
-			add_free_waits(&of_all, &m->threads.v[i]);
+			add_free_waits(&of_all, m, &m->threads.v[i]);
 	each_ns = probe_ns(&of_all);
 	for (size_t i = 0; i < m->threads.n; i++) {
 		struct model_thread *t = &m->threads.v[i];
 		struct histogram own = { 0 };
 
 		if (t->free_waits < FEW) {
-			set_cost(m, t, each_ns);
+			set_cost(m, t, t->probe_events, each_ns);
 			continue;
 		}
-		add_free_waits(&own, t);
-		set_cost(m, t, probe_ns(&own));
+		add_free_waits(&own, m, t);
+		set_cost(m, t, t->probe_events, probe_ns(&own));
 	}
-	m->caveats[CAVEAT_PROBES_SLOW] = is_slow(m);
+}
+
+void probe_cost_finish(struct model *m, uint64_t turn_ns)
+{
+	if (turn_ns)
+		use_measured(m, turn_ns);
+	else
+		estimate(m);
+	m->caveats[CAVEAT_PROBES_SLOW] = !m->probes_end_ns && is_slow(m);
 }

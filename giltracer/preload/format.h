@@ -268,8 +268,9 @@ enum preload_use {
  * @gil: the address of its GIL
  * @joined_ns: when the library began to record, CLOCK_MONOTONIC; 0: not yet
  * @alone: its children are not recorded
- * For a program whose GIL uprobes record at first:
- * @turn_ns: how long they make a thread take to release the GIL and take it again; 0: not known yet
+ * For a program whose GIL uprobes record, at least at first:
+ * @turn_ns: how long they make a thread take to release the GIL and take it again; 0: not known yet;
+ * @is_measured: in this program
  * @slow: a process found that they cost more than PRELOAD_SLOW_PERCENT of its CPU time
  * For all:
  * @unwritten_stamp: from when on some process could not write; 0: all could
@@ -297,6 +298,7 @@ struct preload_control {
 	uint32_t unwritten_why;
 	uint32_t shared;
 	uint64_t turn_ns;
+	uint64_t is_measured;
 };
 
 /* The file PRELOAD_OFFSETS: an array; probes/README.md documents the members. */

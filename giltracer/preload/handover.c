@@ -65,8 +65,9 @@ void handover_turn(struct gil *g)
 
 void handover_begin(uint64_t turn_ns)
 {
-	if (!process.control || !process_counts())
+	if (!process.control)
 		return;
+	process.control->is_measured = 1;
 	for (unsigned i = 0; i < GILS_MAX; i++)
 		gils[i].turns = 0;
 	since_ns = cpu_ns();

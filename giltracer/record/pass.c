@@ -582,6 +582,14 @@ static void look_at_cost(struct pass *pass)
 	plan->on_handover(traced_ns(pass, pass->result->handover_ns));
 }
 
+/* perf ends when the kernel has removed the uprobes. */
+static void look_at_uprobes(struct pass *pass)
+{
+	if (pass->result->handover_ns && !pass->result->uprobes_end_ns &&
+	    child_ended(&pass->recorders.v[0].perf))
+		pass->result->uprobes_end_ns = clock_now_ns();
+}
+
 static int wait_ms(const struct pass *pass)
 {
 	int ms;
@@ -635,6 +643,7 @@ static void watch(struct pass *pass)
 		read_signals(pass);
 		read_message(pass);
 		look_at_cost(pass);
+		look_at_uprobes(pass);
 		look_at_limit(pass);
 	}
 	close_tstp(pass);
@@ -669,6 +678,8 @@ static int run(struct pass *pass, struct error *err)
 	watch(pass);
 	stop_sampling(pass);
 	if (pass->plan->preloading) {
+		if (pass->plan->probes)
+			pass->result->turn_ns = preloading_turn_ns(pass->plan->preloading);
 		preloading_note_time(pass->plan->preloading);
 		if (!pass->result->limit_note)
 			preloading_stop(pass->plan->preloading);

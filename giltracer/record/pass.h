@@ -79,7 +79,9 @@ enum pass_channel {
  * @status: of the program, as from waitpid
  * @start_ns, @stop_ns: when tracing was on; 0 if it never was, or the end is not known
  * @start_tid: the thread that started it
- * @handover_ns: when the library took over from uprobes; 0: it did not
+ * @handover_ns: when the library took over from uprobes; 0: it did not; @uprobes_end_ns: when these
+ * were removed; 0: at the end
+ * @turn_ns: what a turn of the GIL takes with uprobes, if nobody waits for it; 0: not measured
  * @late_tasks: perf could not read the names of threads at the start: see struct perf_plan
  * @stolen_ns: time that a hypervisor took from all CPUs together meanwhile
  * @quota: the limit of the program's control group
@@ -102,6 +104,7 @@ enum pass_channel {
 struct pass_result {
 	int status;
 	uint64_t wall_ns, start_ns, stop_ns, stolen_ns, handover_ns;
+	uint64_t uprobes_end_ns, turn_ns;
 	struct cgroup_quota quota;
 	struct suspensions suspended;
 	uint32_t pid, start_tid;

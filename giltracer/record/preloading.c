@@ -264,6 +264,11 @@ bool preloading_finds_slow(const struct preloading *p)
 	return __atomic_exchange_n(&p->control->slow, 0, __ATOMIC_RELAXED);
 }
 
+uint64_t preloading_turn_ns(const struct preloading *p)
+{
+	return p->control->is_measured ? p->control->turn_ns : 0;
+}
+
 void preloading_take_over(const struct preloading *p)
 {
 	__atomic_store_n(&p->control->use, PRELOAD_USE_RECORD, __ATOMIC_RELEASE);

@@ -66,8 +66,10 @@ char *preloading_variable(const char *library);
 void preloading_note_time(const struct preloading *p);
 
 /* For PRELOAD_USE_COUNT: whether, since the last call, a process found that the uprobes that record
- * the GIL cost it too much; that the library records it from now on. */
+ * the GIL cost it too much; what a turn of the GIL takes with them, as measured, 0: it was not; that the library records
+ * it from now on. */
 bool preloading_finds_slow(const struct preloading *p);
+uint64_t preloading_turn_ns(const struct preloading *p);
 void preloading_take_over(const struct preloading *p);
 
 /* When the library's limit was reached, CLOCK_MONOTONIC; 0: not reached. */

@@ -200,6 +200,8 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.start_ns = result->start_ns,
 		.stop_ns = result->stop_ns,
 		.handover_ns = handed_over ? result->handover_ns : 0,
+		.uprobes_end_ns = handed_over ? result->uprobes_end_ns : 0,
+		.turn_ns = kind == PASS_GIL ? result->turn_ns : 0,
 		.stolen_ns = steal_time_most(result->stolen_ns),
 		.quota = { result->quota.quota_us, result->quota.period_us, result->quota.periods,
 		           result->quota.throttled },

@@ -349,6 +349,8 @@ static int read_events(struct job *job)
 		.suspended = suspended,
 		.suspended_count = pass->suspended.n,
 		.start_ns = pass->start_ns,
+		.probes_end_ns = pass->uprobes_end_ns,
+		.turn_ns = pass->turn_ns,
 		.end_ns = pass->stop_ns,
 		.to_end = lasts_to_end(job),
 		.start_pid = pass->pid,

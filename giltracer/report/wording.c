@@ -193,12 +193,22 @@ void wording_add_flaw(struct str *out, const struct slices *slices)
 	}
 }
 
+static void add_slowdown(struct str *out, const struct slowdown *s)
+{
+	if (s->inferred)
+		say_slowdown_with_waiting(out, s->ratio, s->lost_ns, s->own_ns);
+	else
+		say_slowdown(out, s->ratio, s->own_ns);
+}
+
 void wording_add_caveat(struct str *out, const struct facts_caveat *caveat)
 {
 	if (caveat->note)
 		str_adds(out, caveat->note);
 	else if (caveat->slices)
 		wording_add_flaw(out, caveat->slices);
+	else if (caveat->slowdown.ratio > 0)
+		add_slowdown(out, &caveat->slowdown);
 	else
 		str_adds(out, phrase(caveat_texts[caveat->of_model]));
 }

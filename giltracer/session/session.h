@@ -18,8 +18,8 @@
  *	             "wakeups": FILE or null, "switches": FILE or null, "samples": FILE or null,
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
- *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "handover_ns": N, "stolen_ns": N,
- *	             "pid": N, "tid": N,
+ *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "handover_ns": N,
+ *	             "uprobes_end_ns": N, "turn_ns": N, "stolen_ns": N, "pid": N, "tid": N,
  *	             "quota": {"quota_us": N, "period_us": N, "periods": N, "throttled": N},
  *	             "suspended": [{"from_ns": N, "to_ns": N}],
  *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}]}],
@@ -30,7 +30,8 @@
  * switches: with preload: perf.data of the same execution, without GIL events.
  *
  * handover_ns: perf_data has the GIL's events until then, and preload from then on; switches has all
- * others from then on. 0: perf_data has all, or there is none.
+ * others from then on. 0: perf_data has all, or there is none. uprobes_end_ns: when the uprobes were
+ * removed. turn_ns: what a turn of the GIL takes with uprobes, if nobody waits; 0: not measured.
  *
  * samples: sampled stacks of the threads, see trace/samples.h.
  *
@@ -90,7 +91,8 @@ struct session_pass {
 	char *wakeups, *switches;                              /* likewise */
 	int exit_status; /* the program's, or 128 + signal if a signal ended it */
 	int signal;      /* 0: it exited */
-	uint64_t wall_ns, start_ns, stop_ns, handover_ns;
+	uint64_t wall_ns, start_ns, stop_ns, handover_ns, uprobes_end_ns;
+	uint64_t turn_ns;
 	uint64_t stolen_ns; /* upper bound of CPU time taken by a hypervisor, all CPUs */
 	struct cpu_quota quota;
 	struct suspensions suspended; /* by time */

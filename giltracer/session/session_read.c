@@ -254,6 +254,8 @@ static void read_pass(void *ret, const struct reader *r)
 		.start_ns = get_number(r, "start_ns", INT64_MAX),
 		.stop_ns = get_number(r, "stop_ns", INT64_MAX),
 		.handover_ns = get_number(r, "handover_ns", INT64_MAX),
+		.uprobes_end_ns = get_number(r, "uprobes_end_ns", INT64_MAX),
+		.turn_ns = get_number(r, "turn_ns", INT64_MAX),
 		.stolen_ns = get_number(r, "stolen_ns", INT64_MAX),
 		.quota = read_quota(r),
 		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),

@@ -122,7 +122,7 @@ static json_t *suspended_json(const struct suspensions *suspended)
 static json_t *pass_json(const struct session_pass *pass)
 {
 	return json_pack(
-		"{so so so so so so so so so si si so so so so so so so so so so so}", "name",
+		"{so so so so so so so so so si si so so so so so so so so so so so so so}", "name",
 		text_of(pass_kind_name(pass->kind)), "perf_data", text_of(pass->perf_data),
 		"preload", text_of(pass->preload), "python_trace", text_of(pass->python_trace),
 		"python_trace_note", text_of(pass->python_trace_note), "code_objects",
@@ -130,7 +130,8 @@ static json_t *pass_json(const struct session_pass *pass)
 		text_of(pass->samples), "switches", text_of(pass->switches), "exit_status",
 		pass->exit_status, "signal", pass->signal, "wall_ns", number(pass->wall_ns),
 		"start_ns", number(pass->start_ns), "stop_ns", number(pass->stop_ns), "handover_ns",
-		number(pass->handover_ns), "stolen_ns", number(pass->stolen_ns), "quota",
+		number(pass->handover_ns), "uprobes_end_ns", number(pass->uprobes_end_ns),
+		"turn_ns", number(pass->turn_ns), "stolen_ns", number(pass->stolen_ns), "quota",
 		quota_json(&pass->quota), "suspended", suspended_json(&pass->suspended), "pid",
 		number(pass->pid), "tid", number(pass->tid), "gil",
 		text_of(session_gil_name(pass->gil)), "threads", threads_json(pass));

@@ -3,6 +3,8 @@
  * Blame: by hand, and against programs whose true states are known in each nanosecond, because the
  * test itself simulates the threads and the lock.
  */
+#include "analysis/slowdown.h"
+
 #include "model-events.h"
 
 static void test_by_hand(void)
@@ -155,6 +157,44 @@ static void test_probe_cost(void)
 	       "a thread without probe cost is not counted");
 	take_free(10, 140);
 	is_u64(thread(7)->probe_cost_ns, 0, "a few free waits give no estimate");
+}
+
+/* A turn each 20 ns until the probes are removed at 1000, and then one each 4 ns. */
+static void test_slowdown(void)
+{
+	const struct model_options options = { .start_ns = 100,
+		                               .end_ns = 21000,
+		                               .start_pid = 7,
+		                               .start_tid = 7,
+		                               .turn_ns = 107,
+		                               .probes_end_ns = 15000 };
+	struct slowdown s;
+
+	begin_with(&options);
+	for (uint64_t t = 120; t < 21000; t += t < 15000 ? 20 : 4) {
+		release(t, 7);
+		request(t + 1, 7);
+		acquire(t + 2, 7);
+	}
+	finish();
+	is_u64(thread(7)->probe_turns, 744, "turns count until the probes are removed");
+	is_u64(thread(7)->probe_cost_ns, 744 * 7, "a turn costs what was measured, minus 100 ns");
+	is_u64(m->caveats[CAVEAT_PROBES_SLOW], 0,
+	       "no other engine is recommended where it was used");
+	ok(slowdown_find(&s, m) && s.inferred, "the slowdown is inferred from the rate of turns");
+	is_u64(s.own_ns, 744 * 7, "its exact part are the events");
+	ok(s.lost_ns > 11900 && s.lost_ns < 11950 && s.ratio > 2.3 && s.ratio < 2.4,
+	   "744 turns would have taken 2976 ns instead of 14,900 (%d, %.2f)", (int)s.lost_ns,
+	   s.ratio);
+	m->threads.v[0].calls_cost_ns = 1000;
+	ok(slowdown_find(&s, m) && s.lost_ns > 12900 && s.own_ns == 744 * 7 + 1000,
+	   "recorded calls add to it");
+	m->probes_end_ns = 0;
+	ok(slowdown_find(&s, m) && !s.inferred && s.lost_ns == s.own_ns,
+	   "otherwise, only the exact part is known");
+	m->threads.v[0].probe_cost_ns = 0;
+	m->threads.v[0].calls_cost_ns = 900;
+	ok(!slowdown_find(&s, m), "less than 5 percent is not told");
 }
 
 static void test_gils(void)
@@ -332,6 +372,7 @@ int main(void)
 	test_longest();
 	test_free();
 	test_probe_cost();
+	test_slowdown();
 	test_gils();
 	test_truth();
 	model_free(m);
