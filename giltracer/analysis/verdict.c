@@ -132,7 +132,8 @@ static void add_burst(struct verdict *v, const struct evidence *e)
 	uint32_t threads = ended ? b->ended : b->started;
 	struct reason *r;
 
-	if (!b->percent || v->kind == VERDICT_TOO_SHORT)
+	if (!b->percent || v->kind == VERDICT_TOO_SHORT ||
+	    (v->kind == VERDICT_LOCK_BOUND && evidence_gil(e) == VERDICT_GIL_NONE))
 		return;
 	r = reasons_add(&v->also, threads < GROUP_MIN_THREADS ? REASON_BURST
 	                          : ended                     ? REASON_BURST_END

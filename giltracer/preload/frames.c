@@ -419,7 +419,7 @@ static int32_t offset_in(const char *code, uint64_t instruction)
 	return offset < 0 || offset > INT32_MAX ? -1 : (int32_t)offset;
 }
 
-static const char *innermost(const struct gil *g)
+const char *frames_innermost(const struct gil *g)
 {
 	const char *tstate = frames.tstate ? frames.tstate() : NULL;
 	const char *frame;
@@ -517,7 +517,7 @@ static uint32_t walk(const char *frame, struct walked *w)
 static __attribute__((noinline, cold)) uint32_t walk_checked(struct gil *g)
 {
 	int saved = errno;
-	const char *frame = innermost(g);
+	const char *frame = frames_innermost(g);
 	uint32_t number = can_read(frame) ? walk(frame, find_walk(g, frame)) : 0;
 
 	if (number)
@@ -535,13 +535,23 @@ uint32_t frames_now(struct gil *g)
 		return 0;
 	if (UNLIKELY(frames.checked < CHECKED))
 		return walk_checked(g);
-	frame = innermost(g);
+	frame = frames_innermost(g);
 	if (!frame)
 		return 0;
 	w = find_walk(g, frame);
 	if (LIKELY(w->number && is_same_walk(w, frame)))
 		return w->number;
 	return walk(frame, w);
+}
+
+uint32_t frames_from(const char *frame)
+{
+	int saved = errno;
+	struct walked w;
+	uint32_t number = frames.on && can_read(frame) ? walk(frame, &w) : 0;
+
+	errno = saved;
+	return number;
 }
 
 /* ---- frames of the thread that runs */

@@ -208,10 +208,9 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 		return;
 	process_begin();
 	frames_begin(python_symbol);
-	if (process_use() != PRELOAD_USE_HELD) {
+	locks_begin(python_symbol);
+	if (process_use() != PRELOAD_USE_HELD)
 		count_begin();
-		locks_begin(python_symbol);
-	}
 	add(me->mutex[0].object, me->cond.object, cond);
 }
 

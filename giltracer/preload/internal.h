@@ -129,6 +129,8 @@ struct init_call {
  * @slot: in which it is counted, with slot_gil and slot_number; NULL: none
  * @group: of the slot
  * @was_counted: it has had a slot before
+ * @has_had_gil: it is one of Python's threads; @released_in: without a GIL, if GILs are not recorded:
+ * its innermost frame, which exists until it takes the GIL again; NULL: unknown
  * @putting_lock: it writes the two records of an event of a lock
  * @recording: process.recording when this was written
  * @last: the last event, while uprobes record; PRELOAD_END: none; @last_stamp, @last_gil: its own
@@ -144,7 +146,8 @@ struct self {
 	uint32_t group;
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
-	bool was_counted, putting_lock;
+	bool was_counted, putting_lock, has_had_gil;
+	const char *released_in;
 	struct init_call mutex[2], cond;
 	uint32_t recording;
 	enum preload_type last;
@@ -260,6 +263,13 @@ uint32_t frames_now(struct gil *g);
 uint32_t frames_of_holder(const struct gil *g);
 void frames_again(void);
 
+/* The innermost frame of this thread, which holds the GIL; NULL: unknown. */
+const char *frames_innermost(const struct gil *g);
+
+/* The number of the stack whose innermost frame is this one, of this thread; 0: unknown. Without a
+ * GIL, too. */
+uint32_t frames_from(const char *frame);
+
 /* ---- stream.c */
 
 /* A file of records. The part that its thread uses is in struct self. */
@@ -296,6 +306,15 @@ static inline void stream_put(struct self *me, enum preload_type type, uint64_t 
 	me->at = at + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(at, number << PRELOAD_TYPE_BITS | type, __ATOMIC_RELEASE);
+}
+
+/* States the frames of the events that follow. */
+static inline void stream_put_frame(struct self *me, uint32_t frame)
+{
+	if (LIKELY(frame == me->frame))
+		return;
+	stream_put(me, PRELOAD_OF_FRAME, frame);
+	me->frame = frame;
 }
 
 /* Writes an event of a GIL. */

@@ -108,7 +108,7 @@ void real_unlock(pthread_mutex_t *mutex)
 static inline bool records(struct self *me, enum preload_type type, uint64_t stamp,
                            const struct gil *g)
 {
-	if (!process.on)
+	if (!process.on || UNLIKELY(process_use() == PRELOAD_USE_HELD))
 		return false;
 	return LIKELY(!process_counts() && !me->last) || !handover_keep(me, type, stamp, g);
 }
@@ -179,6 +179,8 @@ static inline void acquired(struct self *me, struct gil *g)
 		waited_acquired(me, g, &c, stamp);
 	count_acquired(&c, LIKELY(!g->holder) ? TOTALS_HOLD : TOTALS_FREE, stamp);
 	me->taking = NULL;
+	me->has_had_gil = true;
+	me->released_in = NULL;
 	if (me->waits)
 		atomic_fetch_sub_explicit(&g->waiters, 1, memory_order_relaxed);
 	if (UNLIKELY(g->holder != NULL)) {
@@ -314,14 +316,6 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 /* ---- releasing */
 
-static inline void put_frame(struct self *me, uint32_t frame)
-{
-	if (LIKELY(frame == me->frame))
-		return;
-	stream_put(me, PRELOAD_OF_FRAME, frame);
-	me->frame = frame;
-}
-
 /* frame: of the release, which is that of the request, too, if nobody had to look */
 static __attribute__((noinline)) void answered(struct self *me, const struct gil *g, uint32_t frame)
 {
@@ -330,7 +324,9 @@ static __attribute__((noinline)) void answered(struct self *me, const struct gil
 	/* The stream begins with this record if it is the thread's first. */
 	if (me->at >= me->end)
 		stream_extend(me, g->asked_stamp);
-	put_frame(me, !g->asked_frame ? frame : g->asked_frame == FRAMES_TORN ? 0 : g->asked_frame);
+	stream_put_frame(me, !g->asked_frame                 ? frame
+	                     : g->asked_frame == FRAMES_TORN ? 0
+	                                                     : g->asked_frame);
 	stream_put_gil(me, PRELOAD_HELD, g->asked_stamp, g);
 	delay = process_of_gil() ? holder_excused(&g->asked, me->tid) : 0;
 	if (delay)
@@ -359,9 +355,11 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	frame = is_recorded || g->asked_stamp ? frames_now(g) : 0;
 	if (UNLIKELY(g->asked_stamp))
 		answered(me, g, frame);
-	if (!is_recorded)
+	if (!is_recorded) {
+		me->released_in = frames_innermost(g);
 		return;
-	put_frame(me, frame);
+	}
+	stream_put_frame(me, frame);
 	stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
 	if (UNLIKELY(process.joined))
 		join_look(stamp);

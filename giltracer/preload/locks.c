@@ -207,9 +207,9 @@ static void put(struct self *me, enum preload_lock_event event, uint64_t lock, u
 }
 
 /* Threads that never had a GIL are not the program's Python threads. */
-static inline bool is_recorded(struct self *me)
+static inline bool is_recorded(const struct self *me)
 {
-	return process_of_gil() && me->stream;
+	return process.on && me->has_had_gil;
 }
 
 /* A wait for the lock at an address. @bucket: NULL: it is not recorded */
@@ -250,6 +250,8 @@ static __attribute__((noinline)) void begin_wait(struct wait *w, sem_t *sem)
 	if (!is_recorded(w->me))
 		return;
 	event = examine(w, sem);
+	if (UNLIKELY(!process_of_gil()))
+		stream_put_frame(w->me, frames_from(w->me->released_in));
 	w->bucket = waits_of(sem);
 	w->place = publish(w->bucket, sem, w->lock);
 	put(w->me, event, w->lock, clock_stamp());

@@ -205,7 +205,8 @@ static bool is_native(const struct session *session)
 	return session->python_trace && !strcmp(session->python_trace, SESSION_TRACE_NATIVE);
 }
 
-/* Adds what holders ran when they were asked to release the GIL, if the library recorded that. */
+/* Adds what the library recorded: waits for locks, and what holders ran when they were asked to release
+ * the GIL. */
 static struct source *with_held(const struct job *job, struct source *perf)
 {
 	CLEANUP(free) char *path = NULL;
@@ -215,8 +216,10 @@ static struct source *with_held(const struct job *job, struct source *perf)
 	if (is_stacks(job->pass) || !is_native(job->session) || !job->pass->python_trace)
 		return perf;
 	path = file_in(job->dir, job->pass->python_trace);
-	return from_preload_open(&held, path, perf, &ignored) < 0 ? perf
-	                                                          : source_with_held(held, perf);
+	if (from_preload_open(&held, path, perf, &ignored) < 0)
+		return perf;
+	job->loaded->locks_known = true;
+	return source_with_held(held, perf);
 }
 
 /* Adds what the library, and perf with it, recorded after uprobes. */
@@ -231,6 +234,7 @@ static int open_handover(const struct job *job, const struct from_perf_options *
 
 	with.with = *ret;
 	with.library = true;
+	job->loaded->locks_known = true;
 	if (from_preload_open(&library, folder, *ret, err) < 0)
 		return -1;
 	if (from_perf_open(&switches, path, &with, err) < 0) {

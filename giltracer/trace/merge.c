@@ -159,9 +159,10 @@ static bool is_not_of_gil(const struct event *ev)
 	return ev->type > EV_UNPARK;
 }
 
-static bool is_asked(const struct event *ev)
+/* What the library records while uprobes record the GIL. */
+static bool is_extra(const struct event *ev)
 {
-	return ev->type == EV_ASKED;
+	return ev->type == EV_ASKED || (ev->type >= EV_PARK && ev->type <= EV_UNPARK);
 }
 
 /* Fetches the next event that is used from this side. */
@@ -245,7 +246,7 @@ struct source *source_with_held(struct source *held, struct source *perf)
 {
 	struct beside *b = beside_new(held, perf);
 
-	b->gil.takes = is_asked;
+	b->gil.takes = is_extra;
 	return &b->source;
 }
 

@@ -24,9 +24,9 @@ struct source *source_merge(struct source *recording, struct source *wakeups);
  */
 struct source *source_beside(struct source *gil, struct source *perf);
 
-/* The same for a recording in which perf recorded the GIL and the library only what holders ran when
- * they were asked to release it: EV_ASKED is from held, all others from perf. Both use perf's frames,
- * too. */
+/* The same for a recording in which perf recorded the GIL, and the library only waits for locks and
+ * what holders ran when they were asked to release the GIL: these are from held, all others from perf.
+ * Both use perf's frames, too. */
 struct source *source_with_held(struct source *held, struct source *perf);
 
 /*

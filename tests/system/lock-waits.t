@@ -44,19 +44,36 @@ def wrong():
 print(list(wrong()))
 END
 
-every_cpython pythons
-while read -r version python <&3; do
+# is_right NAME ARG...: the waits of a recording made with these arguments.
+is_right() {
+	name=$1
+	shift
 	for _ in 1 2 3; do
-		ok "$version: records" by_library -q --python "$python" --python-trace none --json waits.json \
-			-o waits.html "$top_srcdir/tests/system/lock-waits.py" measured.json
+		ok "$name: records" "$@" -q --python "$python" --json waits.json -o waits.html \
+			"$top_srcdir/tests/system/lock-waits.py" measured.json
 		wrong=$(python3 judge.py waits.json measured.json)
 		[ "$wrong" != '[]' ] || break
-		retried "$version: waits for locks are those that the program measures" "$wrong"
+		retried "$name: waits for locks are those that the program measures" "$wrong"
 	done
-	is "$wrong" '[]' "$version: waits for locks are those that the program measures"
+	is "$wrong" '[]' "$name: waits for locks are those that the program measures"
 	is "$(json waits.json '[c["code"] for c in d["caveats"] if c["code"] in ("broken-identity", "two-holders")]')" \
-		'[]' "$version: the states of each thread add up"
+		'[]' "$name: the states of each thread add up"
+	is "$(json waits.json 'abs(sum(c["ns"] for c in d["critical_path"]) -
+		max(t["total_ns"] for t in d["threads"] if t["main"])) < 1000')" True \
+		"$name: the critical path lasts as long as the program"
+}
+
+every_cpython pythons
+while read -r version python <&3; do
+	is_right "$version" by_library --python-trace none
 done 3<pythons
+
+# The library is in the program whatever records the GIL.
+if want uprobes 'waits for locks while uprobes record the GIL'; then
+	while read -r version python <&3; do
+		is_right "$version, uprobes" "$GILTRACER" --probes uprobes
+	done 3<pythons
+fi
 
 # A lock that is held across a sleep, and one that is held while its thread waits for the GIL. The lines
 # are those of the programs.
