@@ -18,6 +18,7 @@
 /* All files of a session; perf renames an existing output to .old. */
 static const char *const SESSION_FILES[] = {
 	"session.json",
+	"sources.json",
 	"gil.perf.data",
 	"gil.perf.data.old",
 	"gil.viztracer.json",

@@ -160,5 +160,5 @@ int source_lines_save(const char *dir, struct error *err)
 		if (folder && add_folder(&sources, session, folder, err) < 0)
 			return -1;
 	}
-	return sources_write(&sources, dir, err);
+	return sources.n ? sources_write(&sources, dir, err) : 0;
 }

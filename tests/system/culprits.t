@@ -98,6 +98,7 @@ sed -i 's/# a line/# another/' own.py
 exits 0 'a report of the kept session' "$GILTRACER" report -q kept -o kept.html --json kept.json
 is "$(json kept.json '{h["source"] for h in d["hogs"] if h["function"] == "search"}')" \
 	"{'assert -1 not in BIG  # a line'}" 'has the line as it was'
+ok 'the session may be replaced' sources --keep kept
 is "$(sources --no-source --keep without)" '{None}' '--no-source leaves it out'
 is "$(ls without/sources.json 2>/dev/null)" '' 'also of the session'
 is "$(CHANGE=1 sources)" '{None}' 'a file that has changed is not shown'
