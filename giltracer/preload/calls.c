@@ -77,6 +77,11 @@ void calls_stop(void)
 	python.PyErr_Restore(type, value, trace);
 }
 
+void calls_end(void)
+{
+	__atomic_store_n(&calls.over, &over, __ATOMIC_RELAXED);
+}
+
 __attribute__((noinline, cold)) void
 calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at, PyObject *value)
 {

@@ -169,4 +169,7 @@ const char *calls_folder(void);
 
 void calls_in_child(void);
 
+/* Ends the recording of calls, from any thread, whether it holds the GIL or not. */
+void calls_end(void);
+
 #endif

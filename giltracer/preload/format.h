@@ -238,9 +238,10 @@ struct preload_frame {
 
 /* Why records could not be written. */
 enum preload_why {
-	PRELOAD_WHY_ROOM,  /* the disk, or the program's limit for the size of files */
-	PRELOAD_WHY_FILES, /* the program has no descriptor left */
-	PRELOAD_WHY_REACH, /* the program may not open the files, or they are not there for it */
+	PRELOAD_WHY_ROOM,   /* the disk, or the program's limit for the size of files */
+	PRELOAD_WHY_FILES,  /* the program has no descriptor left */
+	PRELOAD_WHY_FILTER, /* the program has restricted its system calls (seccomp) */
+	PRELOAD_WHY_REACH,  /* the program may not open the files, or they are not there for it */
 };
 
 /* What the library does about the GIL. The launcher changes COUNT to RECORD. */

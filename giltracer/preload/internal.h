@@ -349,11 +349,12 @@ void handover_begin(uint64_t turn_ns);
  * @path: of its files, up to the suffix
  * @recording: a number that changes with each recording of a program that was already running
  * @joined: the program was already running, and is being recorded
+ * @sealed: the program has restricted its system calls: we make no more
  * @use: in control, or a zero
  */
 struct process {
 	_Atomic bool on;
-	bool joined, has_key;
+	bool joined, has_key, sealed;
 	uint32_t recording;
 	pid_t pid;
 	uint64_t stamp;
@@ -426,6 +427,12 @@ long process_open(const char *path, int flags);
 /* Keeps the folder open, because the program is about to become another user or to change its root
  * folder. */
 void process_keep(void);
+
+/* The program is about to restrict its system calls, and has done so: recording ends, since a call
+ * of ours may now end the program. Returns whether it was on; failed: it goes on. */
+bool process_before_filter(void);
+void process_filtered(bool was_on, bool failed);
+
 void process_close(void);
 
 /* Writes a reading of both clocks. */

@@ -13,9 +13,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,6 +59,18 @@ FIRST(seteuid, (uid_t u), u)
 FIRST(setreuid, (uid_t r, uid_t e), r, e)
 FIRST(setresuid, (uid_t r, uid_t e, uid_t s), r, e, s)
 FIRST(chroot, (const char *path), path)
+FIRST(prctl, (int o, unsigned long a, unsigned long b, unsigned long c, unsigned long d), o, a, b,
+      c, d)
+
+static long first_syscall(long n, long a, long b, long c, long d, long e, long f);
+static long (*real_syscall)(long, long, long, long, long, long, long) = first_syscall;
+
+static __attribute__((noinline, cold)) long first_syscall(long n, long a, long b, long c, long d,
+                                                          long e, long f)
+{
+	find_real();
+	return real_syscall == first_syscall ? -1 : real_syscall(n, a, b, c, d, e, f);
+}
 
 void real_find(void *ret, const char *name, const char *version)
 {
@@ -91,6 +106,8 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	real_find(&real_setreuid, "setreuid", NULL);
 	real_find(&real_setresuid, "setresuid", NULL);
 	real_find(&real_chroot, "chroot", NULL);
+	real_find(&real_prctl, "prctl", NULL);
+	real_find(&real_syscall, "syscall", NULL);
 }
 
 /* Our own locking, which is not interposed. */
@@ -449,6 +466,49 @@ LOSING(setreuid, (uid_t r, uid_t e), r, e)
 LOSING(setresuid, (uid_t r, uid_t e, uid_t s), r, e, s)
 LOSING(chroot, (const char *path), path)
 
+/* ---- restriction of system calls */
+
+/* libseccomp asks what the kernel can do by a filter of NULL. */
+EXPORT int prctl(int option, ...)
+{
+	va_list list;
+	unsigned long v[4];
+	bool filters, was_on;
+	int ret;
+
+	va_start(list, option);
+	for (unsigned i = 0; i < 4; i++)
+		v[i] = va_arg(list, unsigned long);
+	va_end(list);
+	filters = option == PR_SET_SECCOMP && (v[0] != SECCOMP_MODE_FILTER || v[1]);
+	was_on = filters && process_before_filter();
+	ret = real_prctl(option, v[0], v[1], v[2], v[3]);
+	if (filters)
+		process_filtered(was_on, ret != 0);
+	return ret;
+}
+
+EXPORT long syscall(long number, ...)
+{
+	va_list list;
+	long v[6], ret;
+	bool filters, was_on;
+
+	va_start(list, number);
+	for (unsigned i = 0; i < 6; i++)
+		v[i] = va_arg(list, long);
+	va_end(list);
+	if (LIKELY(number != SYS_seccomp))
+		return real_syscall(number, v[0], v[1], v[2], v[3], v[4], v[5]);
+	filters = v[0] == SECCOMP_SET_MODE_STRICT || (v[0] == SECCOMP_SET_MODE_FILTER && v[2]);
+	was_on = filters && process_before_filter();
+	ret = real_syscall(number, v[0], v[1], v[2], v[3], v[4], v[5]);
+	/* A descriptor of a listener is a success, too. */
+	if (filters)
+		process_filtered(was_on, ret < 0);
+	return ret;
+}
+
 /* ---- for a program that was already running */
 
 /* The linker binds these to the functions of this file (-Bsymbolic-functions); otherwise the
@@ -476,6 +536,8 @@ const struct interposed interposed[] = {
 	ENTRY(setreuid, false),
 	ENTRY(setresuid, false),
 	ENTRY(chroot, false),
+	ENTRY(prctl, false),
+	ENTRY(syscall, false),
 	{ NULL, NULL, false },
 };
 /* clang-format on */

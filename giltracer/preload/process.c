@@ -151,6 +151,26 @@ static void note_why(enum preload_why why)
 		__atomic_or_fetch(&process.control->unwritten_why, 1u << why, __ATOMIC_RELAXED);
 }
 
+bool process_before_filter(void)
+{
+	bool was_on = process.on;
+
+	process.on = false;
+	return was_on;
+}
+
+void process_filtered(bool was_on, bool failed)
+{
+	if (failed || !was_on) {
+		process.on = was_on;
+		return;
+	}
+	process.sealed = true;
+	calls_end();
+	process_unwritten(clock_stamp());
+	note_why(PRELOAD_WHY_FILTER);
+}
+
 long process_open(const char *path, int flags)
 {
 	const char *name = path + folder.path_len + 1;

@@ -248,7 +248,7 @@ void stream_thread_ended(void *data)
 	if (++me->rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(process.key, me) == 0)
 		return;
-	if (!s)
+	if (!s || process.sealed)
 		return;
 	if (!process.on || me->recording != process.recording) {
 		stream_forget(me);

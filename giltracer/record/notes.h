@@ -29,6 +29,9 @@
 #define NOTE_UNWRITTEN_FILES                                                    \
 	"the library could not open all of its files: the program had no file " \
 	"descriptor left (RLIMIT_NOFILE)"
+#define NOTE_UNWRITTEN_FILTER                                                           \
+	"a process restricted its system calls (seccomp): the library makes none from " \
+	"then on, since that could end the process, and records nothing more in it"
 #define NOTE_UNWRITTEN_REACH                                                             \
 	"the library could not open all of its files: a process became another user or " \
 	"changed its root folder, and closed the library's file descriptor (5001)"

@@ -266,7 +266,8 @@ static bool starts_sampling(struct pass *pass)
 	return false;
 }
 
-/* The program may no longer open a file, so the list of its code objects comes in parts. */
+/* The program may no longer open a file, so the list of its code objects comes in parts, unless it
+ * has closed the channel. */
 static void take_code(struct pass *pass, const char *part, size_t size)
 {
 	if (!pass->codes && pass->plan->codes)

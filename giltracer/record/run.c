@@ -279,6 +279,7 @@ static void note_unwritten(struct job *job, const struct preloading *preloading)
 	static const char *const texts[] = {
 		[PRELOAD_WHY_ROOM] = NOTE_UNWRITTEN_ROOM,
 		[PRELOAD_WHY_FILES] = NOTE_UNWRITTEN_FILES,
+		[PRELOAD_WHY_FILTER] = NOTE_UNWRITTEN_FILTER,
 		[PRELOAD_WHY_REACH] = NOTE_UNWRITTEN_REACH,
 	};
 	unsigned why = preloading_unwritten(preloading);

@@ -25,7 +25,7 @@ Messages, one packet each; > is sent by this file:
     > gil STATE          the GIL of a free-threaded interpreter is off, on or forced
     > stop NS            tracing should end       < ok         perf has stopped
     > trace VERSION      VizTracer's trace is complete in its file
-    > code BYTES         the next part of the list of code objects, if its file cannot be opened
+    > code BYTES         the next part of the list of code objects
     > codes              that was all
     > thread TID NAME    the program's name of a thread
     > note TEXT          why the Python-side trace is not complete
@@ -456,14 +456,16 @@ class Codes:
         try:
             exec(compile(self.source, CODES, 'exec', 0, True), space)
             data = space['listed'](program, OURS)
-            try:
-                with open(self.path + '.part', 'wb') as f:
-                    f.write(data)
-                os.rename(self.path + '.part', self.path)
-            except OSError:
-                for at in range(0, len(data), 4000):
-                    channel.send_bytes(b'code ' + data[at:at + 4000])
+            # By the channel, since the program may have lost the right to open files.
+            for at in range(0, len(data), 4000):
+                if not channel.send_bytes(b'code ' + data[at:at + 4000]):
+                    break
+            else:
                 channel.send('codes')
+                return
+            with open(self.path + '.part', 'wb') as f:
+                f.write(data)
+            os.rename(self.path + '.part', self.path)
         except Exception:
             pass
 

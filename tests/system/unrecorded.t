@@ -141,13 +141,67 @@ without_channel() {
 	done
 }
 
+# ---- programs that restrict their system calls
+
+cat >filtered.py <<'END'
+import ctypes, struct, sys, threading, time
+
+# openat, fallocate, mincore, process_vm_readv, writev, lseek: any of them ends the process.
+CALLS = 257, 285, 27, 310, 20, 8
+
+def restrict(how):
+    code = [(0x20, 0, 0, 0)]
+    for call in CALLS:
+        code += [(0x15, 0, 1, call), (0x06, 0, 0, 0x80000000)]
+    code.append((0x06, 0, 0, 0x7fff0000))
+    filters = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *one) for one in code))
+    program = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', len(code), ctypes.addressof(filters)))
+    address = ctypes.c_void_p(ctypes.addressof(program))
+    libc = ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)
+    # For all threads by the second way.
+    return libc.prctl(22, ctypes.c_ulong(2), address, 0, 0) if how == 'prctl' else libc.syscall(317, 1, 1, address)
+
+def spin(go):
+    go.wait()
+    end = time.monotonic() + 1.2
+    while time.monotonic() < end:
+        pass
+
+def main():
+    go = threading.Event()
+    threads = [threading.Thread(target=spin, args=(go,), daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    if restrict(sys.argv[1]):
+        print('not restricted')
+    go.set()
+    spin(go)
+    print('done')
+
+if __name__ == '__main__':
+    main()
+END
+restricted() {
+	recorded "$name: system calls restricted by $1" filtered.py "$1"
+	facts "{$unknown for t in d['threads']}" '{True}' 'the time after that is unknown'
+	like "$(cat err)" 'restricted its system calls \(seccomp\)' '  for this reason'
+}
+
 cpythons >pythons
 engine=preload
+newest=$(sed -n '1s/ .*//p' pythons)
+case $(uname -m) in
+x86_64) ;;
+*) restricted() { skip 'the filter is for x86-64' "$name: system calls restricted by $1"; } ;;
+esac
 while read -r version python; do
 	name=$version
 	without_library
 	without_rights
 	without_channel
+	restricted prctl
+	[ "$name" = "$newest" ] && restricted syscall
 done <pythons
 
 if want uprobes 'uprobes, without the channel'; then

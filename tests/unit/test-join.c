@@ -36,6 +36,10 @@ const char *calls_folder(void)
 	return NULL;
 }
 
+void calls_end(void)
+{
+}
+
 void calls_in_child(void)
 {
 }
