@@ -17,9 +17,10 @@ import {
 	SWITCH_STATE,
 	WAIT_STATE,
 } from "./states.js";
-import {gilOf, store, upper} from "./store.js";
+import {store} from "./store.js";
 import {goToPin, jumpTo} from "./table.js";
 import {palette, threadColor} from "./theme.js";
+import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 
 const PARTS = 20000; // the most parts of a span that are told apart

@@ -57,3 +57,11 @@ export function inSteps(work) {
 		go();
 	};
 }
+
+// Runs a generator to its end at once.
+export function atOnce(steps) {
+	for (;;) {
+		const {done, value} = steps.next();
+		if (done) return value;
+	}
+}

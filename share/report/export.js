@@ -3,7 +3,7 @@
 
 import {meta, pass, threadName} from "./data.js";
 import {$, click, listen, saveAs} from "./dom.js";
-import {emit} from "./events.js";
+import {atOnce, emit} from "./events.js";
 import {flameTree} from "./flame.js";
 import {fmtDur, plural} from "./format.js";
 import {tlCanvas} from "./layout.js";
@@ -147,7 +147,7 @@ function exportFolded() {
 		own = Math.round(own);
 		if (own > 0 && path) out.add(path + " " + own + "\n");
 	};
-	put(flameTree().shown, "");
+	put(atOnce(flameTree()).shown, "");
 	return out.blob();
 }
 

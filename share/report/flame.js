@@ -2,7 +2,7 @@
 // Draws the flame graph that flametree.js builds.
 
 import {$, fill, h, rove} from "./dom.js";
-import {emit, on, whenQuiet} from "./events.js";
+import {atOnce, emit, inSteps, on, whenQuiet} from "./events.js";
 import {flameBuild, flameModes, reshape} from "./flametree.js";
 import {fmtDur, fmtPct, plural} from "./format.js";
 import {max} from "./math.js";
@@ -26,16 +26,18 @@ function flameOffer() {
 }
 
 // The result of flameBuild(), with the tree in the shape that is shown.
-export function flameTree() {
+export function* flameTree() {
 	const modes = flameModes();
 	if (!modes.some(([m]) => m === flame.mode)) flame.mode = modes[0][0];
-	const built = flameBuild(flame.mode);
+	const built = yield* flameBuild(flame.mode);
 	return {...built, modes, shown: reshape(built.root, flame)};
 }
 
-function flameDraw() {
+const flameDraw = inSteps(flameFill);
+
+function* flameFill() {
 	if ($("flame").hidden) return;
-	const {modes, root, total, part, samples, whole, shown} = flameTree();
+	const {modes, root, part, samples, shown} = yield* flameTree();
 	flame.root = shown;
 	const redraw = change => () => {
 		change();
@@ -64,12 +66,7 @@ function flameDraw() {
 		fmtDur(part.to - part.from) +
 		"): " +
 		(samples === undefined ? "" : "estimated from " + plural(samples, "sample") + ", about ") +
-		fmtDur(total) +
-		(whole
-			? ""
-			: ", of which the longest spans, " +
-				fmtPct(root.ns, total) +
-				", are drawn: a shorter range shows all") +
+		fmtDur(root.ns) +
 		". Width is time; callers above, callees below. Click a frame to zoom in." +
 		(hits.text ? " Found: " + fmtDur(litTime(flame.root)) + "." : "");
 	flameShow(flame.root);
@@ -128,24 +125,46 @@ function frameButton(node, focus, x, w, top) {
 }
 
 const FRAME_H = 19;
+const FRAMES = 3000; // the most that are drawn
+const LEVELS = 60;
+const THIN = 0.0008; // of the width
 
-function flameShow(focus) {
-	const out = [],
-		family = new Map(); // by button: {up, kids}
+// {drawn: [{node, x, w, depth, up}], callers first; left: frames that are not drawn}
+function framesIn(focus) {
+	const all = [];
+	let left = 0;
 	const place = (node, x, w, depth, up) => {
-		if (w < 0.0008 || depth > 60 || out.length > 3000) return;
-		const button = frameButton(node, focus, x, w, depth * FRAME_H);
-		out.push(button);
-		family.set(button, {up, depth, kids: []});
-		if (up) family.get(up).kids.push(button);
+		if (w < THIN || depth >= LEVELS) left++;
+		else up = all[all.push({node, x, w, depth, up}) - 1];
 		let at = x;
 		for (const kid of [...node.kids.values()].sort((a, b) => b.ns - a.ns)) {
 			const kw = (w * kid.ns) / node.ns;
-			place(kid, at, kw, depth + 1, button);
+			place(kid, at, kw, depth + 1, up);
 			at += kw;
 		}
 	};
 	if (focus.ns > 0) place(focus, 0, 1, 0, null);
+	const drawn = all.sort((a, b) => b.w - a.w || a.depth - b.depth).slice(0, FRAMES);
+	return {drawn, left: left + all.length - drawn.length};
+}
+
+function flameShow(focus) {
+	const family = new Map(), // by button: {up, kids}
+		buttons = new Map(), // by frame
+		{drawn, left} = framesIn(focus);
+	for (const f of drawn) {
+		const button = frameButton(f.node, focus, f.x, f.w, f.depth * FRAME_H),
+			up = f.up && buttons.get(f.up);
+		buttons.set(f, button);
+		family.set(button, {up, depth: f.depth, kids: []});
+		if (up) family.get(up).kids.push(button);
+	}
+	const out = [...family.keys()];
+	$("flame-left").textContent = left
+		? "Not drawn, because they are too narrow or too deep: " +
+			plural(left, "frame") +
+			". Click a frame to see those above it."
+		: "";
 	const box = $("flame-body");
 	const depths = [...family.values()].map(f => f.depth);
 	box.style.height = (max(0, ...depths) + 1) * FRAME_H + "px";
@@ -174,7 +193,7 @@ export function flameInit() {
 		},
 		{rootMargin: "200px"},
 	).observe($("flame"));
-	on("now", flameDraw);
+	on("now", () => atOnce(flameFill()));
 	on("view range filter theme search flame-read", later);
 	on("complete pass", () => {
 		flameOffer();

@@ -4,15 +4,14 @@
 // Times and stacks are those of giltracer export --format folded: for the GIL, the Python calls or
 // the frames that probes fetched; off the CPU, the stacks at which threads left it.
 
+import {chargeCalls, kidOf, newNode} from "./calltree.js";
 import {crowdOf} from "./crowds.js";
-import {gilKnown, pass, threadLabel} from "./data.js";
+import {gilKnown, pass, passIndex, threadLabel} from "./data.js";
 import {isInterpreter} from "./library.js";
-import {laneTotals} from "./lod.js";
-import {floor, max, min} from "./math.js";
 import {FRAME_PYTHON, callName, markedFrames, shortCall} from "./pick.js";
 import {SAMPLE_MODES, hasSamples, sampledStacks} from "./samples.js";
 import {HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
-import {store, upper} from "./store.js";
+import {loading, store} from "./store.js";
 import {rowsThreads, shownPart} from "./view.js";
 
 const FLAME_MODES = [
@@ -20,8 +19,6 @@ const FLAME_MODES = [
 	["on-gil", "Holding the GIL"],
 	["off-cpu", "Off the CPU"],
 ];
-const FLAME_BUDGET = 400000; // the most spans and calls that are examined
-const ALL = 0.995; // if they cover this share of the time, the graph counts as complete
 export const flameModes = () => [...flameExact(), ...(hasSamples() ? SAMPLE_MODES : [])];
 const flameExact = () =>
 	FLAME_MODES.filter(([m]) =>
@@ -31,8 +28,6 @@ const flameExact = () =>
 				? store().gil.length
 				: m === "off-gil" && store().cpu.length,
 	);
-
-const newNode = (key, name = key) => ({key, name, ns: 0, kids: new Map()});
 
 const GIL_SLEEP = 5;
 
@@ -46,29 +41,9 @@ function flameWanted(mode, state) {
 }
 
 function flameChild(node, ns, key, name) {
-	let kid = node.kids.get(key);
-	if (!kid) node.kids.set(key, (kid = newNode(key, name)));
+	const kid = kidOf(node, key, name);
 	kid.ns += ns;
 	return kid;
-}
-
-// Divide [from, to) among the calls of a thread, outermost first.
-function flameCalls(node, rows, depth, from, to, budget) {
-	if (depth >= rows.length || depth > 60 || budget.left <= 0) return;
-	rows[depth].each(from, to, (a, b, name) => {
-		if (budget.left-- <= 0) return;
-		const x = max(a, from),
-			y = min(b, to);
-		if (y > x)
-			flameCalls(
-				flameChild(node, y - x, callName(name), shortCall(callName(name))),
-				rows,
-				depth + 1,
-				x,
-				y,
-				budget,
-			);
-	});
 }
 
 // For samples, the time is their number times the period.
@@ -80,77 +55,60 @@ function flameSampled(mode) {
 		root.ns += ns;
 		for (const f of frames) node = flameChild(node, ns, f.name);
 	});
-	return {root, total: root.ns, part, samples, whole: true};
+	return {root, part, samples};
 }
 
-export function flameBuild(mode) {
-	if (mode.startsWith("s-")) return flameSampled(mode);
+let built = {of: "", trees: {}}; // the trees of what is shown, by mode
+
+// {root, part, samples: their number}: all time of a mode in the part and the threads shown. Yields
+// between steps.
+export function* flameBuild(mode) {
+	const part = shownPart(),
+		of = [passIndex, part.from, part.to, loading.complete, ...rowsThreads()].join();
+	if (built.of !== of) built = {of, trees: {}};
+	const {trees} = built,
+		index = passIndex;
+	if (mode.startsWith("s-")) return (trees[mode] ||= flameSampled(mode));
+	for (const steps = flameCharge(mode, part); !trees[mode]; ) {
+		const {done, value} = steps.next();
+		if (done) trees[mode] = value;
+		else yield;
+		if (passIndex !== index) return yield* flameBuild(mode);
+	}
+	return trees[mode];
+}
+
+function* flameCharge(mode, part) {
 	const root = newNode("all"),
-		budget = {left: FLAME_BUDGET},
+		names = [],
+		paths = [],
 		st = store();
-	const part = shownPart();
 	const lanes = mode === "off-cpu" || !gilKnown() ? st.cpu : st.gil;
 	const ofGil = lanes === st.gil;
-	const threads = rowsThreads().filter(i => lanes[i]);
-	const least = leastFor(
-		threads.map(i => lanes[i]),
-		mode,
-		part,
-		FLAME_BUDGET / 4,
-	);
-	let total = 0;
-	for (const thread of threads) {
-		const lane = lanes[thread];
-		const sum = laneTotals(lane, part.from, part.to);
-		sum.forEach((ns, state) => {
-			if (flameWanted(mode, state)) total += ns;
-		});
+	const wanted = state => flameWanted(mode, state);
+	const nameOf = id => (names[id] ||= {key: callName(id), name: shortCall(callName(id))});
+	for (const thread of rowsThreads().filter(i => lanes[i])) {
 		const crowd = crowdOf(thread).name,
-			key = crowd || threadLabel(thread) + "\0" + thread;
-		const top = root.kids.get(key) || newNode(crowd || threadLabel(thread)),
+			name = crowd || threadLabel(thread),
+			top = kidOf(root, crowd || name + "\0" + thread, name),
 			before = top.ns;
 		const rows = st.slices[thread] || [];
-		lane.each(part.from, part.to, (a, b, state, s, i) => {
-			if (!flameWanted(mode, state) || b - a < least || budget.left-- <= 0) return;
-			const x = max(a, part.from),
-				y = min(b, part.to);
-			top.ns += y - x;
+		// Add a span by its stack, unless its calls are known.
+		const byStack = (node, ns, s, i) => {
 			const stack = s.stack ? s.stack[i] : 0;
-			if (rows.length && (ofGil || (!stack && pass().name !== "stacks"))) {
-				flameCalls(top, rows, 0, x, y, budget);
-			} else if (stack) {
-				let node = top;
-				for (const f of markedFrames(stack)) {
-					const mark = f.unsure ? " (?)" : "";
-					node = flameChild(node, y - x, f.name + mark);
-					node.native = !(f.flags & FRAME_PYTHON);
-				}
-			} else if (!ofGil) {
-				flameChild(top, y - x, "[no stack]");
+			if (rows.length && (ofGil || (!stack && pass().name !== "stacks"))) return false;
+			if (!stack && !ofGil) flameChild(node, ns, "[no stack]");
+			for (const f of stack ? (paths[stack] ||= markedFrames(stack)) : []) {
+				node = flameChild(node, ns, f.name + (f.unsure ? " (?)" : ""));
+				node.native = !(f.flags & FRAME_PYTHON);
 			}
-		});
-		if (top.ns > 0) {
-			root.kids.set(key, top);
-			root.ns += top.ns - before;
-		}
+			return true;
+		};
+		yield* chargeCalls(top, rows, lanes[thread], part, wanted, nameOf, byStack);
+		root.ns += top.ns - before;
+		if (!top.ns) root.kids.delete(top.key);
 	}
-	return {root, total, part, whole: root.ns >= total * ALL && budget.left > 0};
-}
-
-// The length below which spans are left out, so that about `room` spans of the mode remain.
-function leastFor(lanes, mode, part, room) {
-	const counts = new Float64Array(64);
-	for (const s of lanes.flatMap(lane => lane.sections)) {
-		if (s.t1 <= part.from || s.t0 >= part.to) continue;
-		const first = max(0, upper(s.start, 0, s.n, part.from) - 1),
-			last = upper(s.start, 0, s.n, part.to - 1),
-			step = max(1, (last - first) >> 11);
-		for (let i = first; i < last; i += step)
-			if (flameWanted(mode, s.state[i]))
-				counts[floor(Math.log2(max(1, s.start[i + 1] - s.start[i])))] += step;
-	}
-	for (let b = 63, n = 0; b > 0; b--) if ((n += counts[b]) > room) return Math.pow(2, b);
-	return 0;
+	return {root, part};
 }
 
 // how: {python, merged, inverted}
@@ -160,9 +118,6 @@ export function reshape(root, how) {
 	if (how.merged || how.inverted) out = mergeThreads(out);
 	return how.inverted ? invert(out) : out;
 }
-
-const kidOf = (node, key, name) =>
-	node.kids.get(key) || node.kids.set(key, newNode(key, name)).get(key);
 
 // Copy a tree without native frames, or with the interpreter's frames merged into one. The caller
 // of a frame that is left out gets its callees and its time.

@@ -9,9 +9,10 @@ import {max, min, round} from "./math.js";
 import {callName, doing, holdersIn, shortCall} from "./pick.js";
 import {samplesAlone} from "./samples.js";
 import {HOLD_STATE, WAIT_STATE} from "./states.js";
-import {gilOf, loading, store, upper} from "./store.js";
+import {loading, store} from "./store.js";
 import {taskName} from "./tasks.js";
 import {palette, threadColor} from "./theme.js";
+import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 import {arranged, hits, notes, passDur, pinned, range, shown, span, view} from "./view.js";
 

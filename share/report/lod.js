@@ -3,7 +3,8 @@
 
 import {floor, max, min} from "./math.js";
 import {GIL_STATES, GROUP_BITS, HOLD_STATE, LANE_BITS} from "./states.js";
-import {lastAtOrBefore, store, upper} from "./store.js";
+import {store} from "./store.js";
+import {lastAtOrBefore, upper} from "./tracks.js";
 
 // Running sums by state along a lane. seek(t) must be called with rising t.
 // gil: index of the only GIL whose holds and waits count, or -1 for all.

@@ -9,7 +9,7 @@ import {chainOf} from "./chain.js";
 import {gilKnown, gilText, meta, pass, taskLanes} from "./data.js";
 import {detailsDraw} from "./details.js";
 import {$, click, fill, h, listen, say, soft} from "./dom.js";
-import {emit, on, perFrame, whenQuiet} from "./events.js";
+import {atOnce, emit, on, perFrame, whenQuiet} from "./events.js";
 import {exportInit} from "./export.js";
 import {flameInit} from "./flame.js";
 import {flameBuild, reshape} from "./flametree.js";
@@ -283,7 +283,7 @@ globalThis.gt = {
 	setPin,
 	setRange,
 	setPass,
-	flameBuild,
+	flameBuild: mode => atOnce(flameBuild(mode)),
 	reshape,
 	eachSample,
 	tl,
@@ -293,7 +293,7 @@ globalThis.gt = {
 	palette: () => palette,
 	chainOf,
 	arrowsOf: () => arrowsOf(pinned),
-	sandwichOf,
+	sandwichOf: (key, python) => atOnce(sandwichOf(key, python)),
 	stepsOf,
 	cardMarkdown: () => cardMarkdown(pinned),
 	threadColor,

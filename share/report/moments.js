@@ -10,9 +10,10 @@ import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
 import {doing, doingText, noName, pinLane, waitersIn} from "./pick.js";
 import {RUNNABLE_STATE} from "./states.js";
-import {gilOf, loading, store} from "./store.js";
+import {loading, store} from "./store.js";
 import {goToPin} from "./table.js";
 import {threadColor} from "./theme.js";
+import {gilOf} from "./tracks.js";
 import {passDur} from "./view.js";
 
 const MOMENTS = 3;

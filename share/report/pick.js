@@ -8,7 +8,8 @@ import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
 import {sampleAt, sampleWords} from "./samples.js";
 import {SWITCH_STATE, WAIT_STATE} from "./states.js";
-import {gilOf, loading, store, upper} from "./store.js";
+import {loading, store} from "./store.js";
+import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 import {flyTo, flyToSpan, pinned, rowsThreads, setPin, span, view} from "./view.js";
 

@@ -7,9 +7,10 @@ import {meta, pass, passIndex, report, threadLabel} from "./data.js";
 import {$, fill, h, soft, tally} from "./dom.js";
 import {fmtDur, fmtPct} from "./format.js";
 import {RUNNABLE_STATE} from "./states.js";
-import {store, upper} from "./store.js";
+import {store} from "./store.js";
 import {makeTable, shareItem, threadTag} from "./table.js";
 import {palette, threadColor} from "./theme.js";
+import {upper} from "./tracks.js";
 
 // The rows of a pinned runnable span, most time first: {cpu, owner, ns}.
 function queuedRows(p) {

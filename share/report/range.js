@@ -11,9 +11,10 @@ import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
 import {doing, doingText, notKnown, pinLane, releasersIn} from "./pick.js";
 import {CPU_STATES, FREE_STATE, GIL_STATES, SWITCH_STATE, WAIT_STATE} from "./states.js";
-import {gilOf, loading, store, upper} from "./store.js";
+import {loading, store} from "./store.js";
 import {goToPin, jumpTo, makeTable, threadTag, whoColumn} from "./table.js";
 import {STATE_COLUMNS} from "./threads.js";
+import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 import {flyTo, range, rowsThreads, setRange} from "./view.js";
 

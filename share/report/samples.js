@@ -5,8 +5,9 @@
 import {gilKnown, pass} from "./data.js";
 import {baseName} from "./format.js";
 import {floor, max, min} from "./math.js";
-import {store, upper} from "./store.js";
+import {store} from "./store.js";
 import {palette, rgba, threadColor} from "./theme.js";
+import {upper} from "./tracks.js";
 import {passDur, rowsThreads, view} from "./view.js";
 
 const FOUND_HOLDS = 2;

@@ -13,10 +13,10 @@ import {partCosts} from "./range.js";
 import {makeTable} from "./table.js";
 import {partWords, shownPart} from "./view.js";
 
-// {modes: [{mode, text, total, self, whole: all spans were examined}], callers, callees}. The last
+// {modes: [{mode, text, total, self}], callers, callees}. The last
 // two are lists of {key, name, ns: by mode}. A call within another one of the same function does
 // not count again.
-export function sandwichOf(key, python) {
+export function* sandwichOf(key, python) {
 	const modes = [],
 		callers = new Map(),
 		callees = new Map();
@@ -26,8 +26,8 @@ export function sandwichOf(key, python) {
 		row.ns[mode] = (row.ns[mode] || 0) + ns;
 	};
 	for (const [mode, text] of flameModes()) {
-		const built = flameBuild(mode),
-			sum = {mode, text, total: 0, self: 0, whole: built.whole};
+		const built = yield* flameBuild(mode),
+			sum = {mode, text, total: 0, self: 0};
 		const walk = (node, up, inside) => {
 			const is = node.key === key;
 			let self = node.ns;
@@ -86,15 +86,11 @@ const sandwichTable = (caption, rows, modes) =>
 
 // Show the function in the section of the flame graph, or nothing if key is not a function.
 export const sandwichShow = inSteps(function* (key, python) {
-	const {modes, callers, callees} = key ? sandwichOf(key, python) : {modes: []};
+	const {modes, callers, callees} = key ? yield* sandwichOf(key, python) : {modes: []};
 	if (!modes.some(m => m.total)) return fill($("sandwich"));
 	const facts = modes
 		.filter(m => m.total)
-		.map(m => [
-			m.text,
-			fmtDur(m.total) + ", by itself " + fmtDur(m.self),
-			!m.whole && ", in the longest spans: a shorter range has all",
-		]);
+		.map(m => [m.text, fmtDur(m.total) + ", by itself " + fmtDur(m.self)]);
 	const draw = () =>
 		fill(
 			$("sandwich"),

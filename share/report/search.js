@@ -10,7 +10,8 @@ import {openFor, seeTimeline, tlCanvas, tlLayout, unhide} from "./layout.js";
 import {floor, max, min} from "./math.js";
 import {callPin, callPlace, lanePin, reveal, shortCall, timeOfCalls} from "./pick.js";
 import {HOLD_STATE} from "./states.js";
-import {store, upper} from "./store.js";
+import {store} from "./store.js";
+import {upper} from "./tracks.js";
 import {hits, passDur, pinned, setPin, setThreadHits, setView, span, view} from "./view.js";
 
 // By id, whether part(name) contains the text; null if no call's name does.

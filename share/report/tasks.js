@@ -9,8 +9,8 @@ import {seeTimeline, tl, tlBox} from "./layout.js";
 import {max, min} from "./math.js";
 import {callPlace} from "./pick.js";
 import {cpuPens} from "./raster.js";
-import {upper} from "./store.js";
 import {jumpTo, makeTable} from "./table.js";
+import {upper} from "./tracks.js";
 import {flyToSpan, view} from "./view.js";
 
 const TASK_STATES = ["running", "late", "waiting", "unknown"];

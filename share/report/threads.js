@@ -42,11 +42,7 @@ const bar = (t, color) =>
 	sharebar(
 		barParts(t)
 			.filter(p => p[2] > 0)
-			.map(([kind, text, ns]) => [
-				kind,
-				text + " " + fmtPct(ns, lifeNs(t)),
-				ns,
-			]),
+			.map(([kind, text, ns]) => [kind, text + " " + fmtPct(ns, lifeNs(t)), ns]),
 		t.total_ns,
 		color,
 	);

@@ -13,9 +13,10 @@ import {paintOwners} from "./owners.js";
 import {CPU_ORDER, GIL_ORDER, Raster, cpuPens, gilPens} from "./raster.js";
 import {paintSamples} from "./samples.js";
 import {GIL_STATES, WAIT_STATE} from "./states.js";
-import {store, upper} from "./store.js";
+import {store} from "./store.js";
 import {paintTasks} from "./tasks.js";
 import {palette, rgba} from "./theme.js";
+import {upper} from "./tracks.js";
 import {hits, pinned, span, view} from "./view.js";
 
 const tlPaint = tlCanvas.getContext("2d");

@@ -7,8 +7,9 @@ import {pass} from "./data.js";
 import {floor, max, min} from "./math.js";
 import {prefix} from "./prefix.js";
 import {HOLD_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
-import {Lane, gilOf, store} from "./store.js";
+import {store} from "./store.js";
 import {rankOf, ranks} from "./theme.js";
+import {Lane, gilOf} from "./tracks.js";
 import {passDur} from "./view.js";
 
 const WAIT_PARTS = 1 << 18; // parts of the recording for which the waiting is summed up

@@ -68,6 +68,12 @@ const parts = await page.evaluate(() => {
 	return bad;
 });
 is(parts, [], "prefix sums are the sums of the spans");
+
+is(
+	await page.evaluate(() => gt.flameBuild("on-gil").root.ns),
+	report.threads.reduce((n, t) => n + t.hold_ns, 0),
+	"the flame graph has all the time that threads held the GIL",
+);
 await page.fill("#search", "nothing has such a name");
 await quiet(page);
 is(await page.textContent("#found"), "nothing found", "and it can be searched");
