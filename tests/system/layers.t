@@ -40,25 +40,41 @@ may() {
 	is "$(above "$folder")" '' "$folder knows nothing of commands"
 }
 
-may base
-may binary base
-may locate base binary
-may system base binary locate
-may session base
-may preload
-may record base binary live locate preload system session
-may perfdata base binary
-may trace base binary perfdata preload session
-may metrics base live
-may model base trace
-may live base binary locate preload trace
-may analysis base session trace model
-may report base session trace model analysis
-may export base trace model analysis report proto
+# The table in README.md: "FOLDER ALLOWED…", one a line.
+table() {
+	sed -n 's,^| `\([a-z]*\)/` |\([a-z ]*\)|.*,\1\2,p' README.md
+}
+table >"$scratch/table"
+while read -r folder allowed; do
+	# shellcheck disable=SC2086 # a list of names
+	may "$folder" $allowed
+done <"$scratch/table"
 
-folders='analysis base binary export live locate metrics model perfdata preload record report session system trace'
-is "$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' | sort | tr -d './\n')" \
-	"$(echo "$folders" | tr -d ' ')" 'there is no other folder'
+folders=$(cut -d' ' -f1 "$scratch/table" | sort | tr '\n' ' ')
+is "$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' | sed 's,^./,,' | sort | tr '\n' ' ')" \
+	"$folders" 'the table has all folders, and no other'
+
+# The documents for contributors name files by their path or the end of it, in backticks or as links.
+(cd .. && find ./*.* giltracer probes share tests -type d -printf '/%p/:\n' -o -printf '/%p:\n') >"$scratch/files"
+# absent DOCUMENT: print the names for which there is no file or folder.
+absent() {
+	grep -oE '(`|\]\()[A-Za-z0-9_./-]+(`|\))' "$1" | tr -d '`()]' | sed 's,^\(\.\./\)*,,' |
+		grep -E '^[^.].*\.([cht1]|def|md|js|py|sh|yaml|proto)$|/$' | grep -vE 'NAME|3\.N' | sort -u | while read -r name; do
+		grep -qF "/$name:" "$scratch/files" || echo "$name"
+	done
+}
+for document in README.md ../CONTRIBUTING.md ../share/doc/*.md; do
+	is "$(absent "$document")" '' "${document#../} names only files that exist"
+done
+
+# terms: print what the manual's "Terms" defines and the glossary does not.
+terms() {
+	sed -n '/^\.Ss Terms/,/^\.El/s/^\.It //p' ../share/giltracer.1 | while read -r term; do
+		grep -q "^| $term |" ../share/doc/GLOSSARY.md || echo "$term"
+	done
+}
+is "$(terms)" '' 'the glossary has all terms of the manual'
+is "$(cut -d'|' -f2 ../share/doc/GLOSSARY.md | grep -E '[a-z]' | sort | uniq -d)" ' word ' '  and each word once'
 
 # Only commands may print or end the process, except by _exit in a forked child. Code that several commands
 # share may print for them: record/, and these files of report/.
@@ -90,6 +106,9 @@ unsaid() {
 is "$(unsaid)" '' 'each phrase is said somewhere'
 
 # The checks themselves detect violations.
+printf 'See `model/model.h`, `model/none.h`, `share/doc/`, [it](share/none.md) and `--none`.\n' >"$scratch/x.md"
+is "$(absent "$scratch/x.md" | tr '\n' ' ')" 'model/none.h share/none.md ' \
+	'a file that does not exist is seen'
 mkdir "$scratch/model" && cd "$scratch" || exit 99
 printf '#include "report/html/text.h"\n' >model/x.c
 is "$(includes model)" 'model/x.c report' 'an include of another folder is seen'
