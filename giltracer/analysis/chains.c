@@ -145,8 +145,15 @@ static void charge(struct following *f, enum chain_end end, uint32_t thread, uin
 	row->waiter = f->waiter;
 }
 
-static void follow(struct following *f, uint32_t thread, uint64_t from, uint64_t to,
-                   unsigned depth);
+/* A part of a chain: what the thread did in this time. frame: it released the lock in this frame at its
+ * end; 0: unknown, or the end is not a release */
+struct link {
+	uint32_t thread, frame;
+	uint64_t from, to;
+	unsigned depth;
+};
+
+static void follow(struct following *f, const struct link *link);
 
 /* The thread waited for the GIL: continue with those that held it. */
 static void follow_gil(struct following *f, const struct span *s, uint64_t from, uint64_t to,
@@ -169,7 +176,7 @@ static void follow_gil(struct following *f, const struct span *s, uint64_t from,
 		else if (owner == MODEL_UNKNOWN)
 			charge(f, CHAIN_UNKNOWN, owner, 0, from, end, true);
 		else
-			follow(f, owner, from, end, depth + 1);
+			follow(f, &(struct link){ owner, 0, from, end, depth + 1 });
 		from = end;
 	}
 	if (from < to)
@@ -195,7 +202,8 @@ static void follow_lock(struct following *f, uint32_t thread, size_t span, uint6
 		else if (part->by == MODEL_UNKNOWN)
 			charge(f, CHAIN_UNKNOWN, part->by, 0, start, end, depth > 0);
 		else
-			follow(f, part->by, start, end, depth + 1);
+			follow(f, &(struct link){ part->by, part->end_ns == end ? part->frame : 0,
+			                          start, end, depth + 1 });
 	}
 	vec_done(&list.v);
 }
@@ -212,44 +220,53 @@ static uint32_t released_in(const struct lane *lane, size_t span)
 	return 0;
 }
 
-static void follow(struct following *f, uint32_t thread, uint64_t from, uint64_t to, unsigned depth)
+/* What the thread executed in a hold. It may have gone on after it released the lock, and the hold ended
+ * in another function. */
+static uint32_t held_in(const struct link *link, const struct span *s, uint64_t end)
 {
-	const struct model_thread *t = &f->model->threads.v[thread];
-	const bool through = depth > 1;
+	return link->frame && end > link->to ? link->frame : s->gil.frame;
+}
 
-	for (size_t i = lane_at(&t->gil, from); i < t->gil.spans.n && from < to; i++) {
+static void follow(struct following *f, const struct link *link)
+{
+	const struct model_thread *t = &f->model->threads.v[link->thread];
+	const bool through = link->depth > 1;
+	uint64_t from = link->from;
+
+	for (size_t i = lane_at(&t->gil, from); i < t->gil.spans.n && from < link->to; i++) {
 		const struct span *s = &t->gil.spans.v[i];
-		uint64_t end = lane_span_end(&t->gil, i);
+		uint64_t span_end = lane_span_end(&t->gil, i);
+		uint64_t end = span_end < link->to ? span_end : link->to;
 
-		end = end < to ? end : to;
 		if (s->start_ns > from || end <= from)
 			continue;
-		if (!f->work || depth > DEPTH_MAX)
+		if (!f->work || link->depth > DEPTH_MAX)
 			break;
 		f->work--;
 		switch (s->state) {
 		case GIL_HOLD:
-			charge(f, CHAIN_HELD_GIL, thread, s->gil.frame, from, end, through);
+			charge(f, CHAIN_HELD_GIL, link->thread, held_in(link, s, span_end), from,
+			       end, through);
 			break;
 		case GIL_WAIT:
 		case GIL_SWITCH_WAIT:
 		case GIL_FREE_WAIT:
-			follow_gil(f, s, from, end, depth);
+			follow_gil(f, s, from, end, link->depth);
 			break;
 		case GIL_LOCK_WAIT:
-			follow_lock(f, thread, i, from, end, depth);
+			follow_lock(f, link->thread, i, from, end, link->depth);
 			break;
 		case GIL_UNKNOWN:
-			charge(f, CHAIN_UNKNOWN, thread, 0, from, end, through);
+			charge(f, CHAIN_UNKNOWN, link->thread, 0, from, end, through);
 			break;
 		default:
-			charge(f, CHAIN_WITHOUT_GIL, thread, released_in(&t->gil, i), from, end,
-			       through);
+			charge(f, CHAIN_WITHOUT_GIL, link->thread, released_in(&t->gil, i), from,
+			       end, through);
 		}
 		from = end;
 	}
-	if (from < to)
-		charge(f, CHAIN_UNKNOWN, MODEL_UNKNOWN, 0, from, to, through);
+	if (from < link->to)
+		charge(f, CHAIN_UNKNOWN, MODEL_UNKNOWN, 0, from, link->to, through);
 }
 
 static int compare_chains(const void *a, const void *b)
@@ -298,12 +315,13 @@ struct chains chains_find(const struct recording_pass *pass)
  * The walk, which is in thread, at at_ns, on its way back to start_ns.
  * @work: steps that may still be taken
  * @stuck: steps since the path has last got closer to the start
+ * @sent_in: the thread released a lock, or sent a signal, at at_ns in this frame; 0: unknown
  */
 struct walk {
 	const struct model *model;
 	struct path *path;
 	uint64_t start_ns, at_ns, work, blocked_work, stuck;
-	uint32_t thread;
+	uint32_t thread, sent_in;
 };
 
 static void put_part(struct walk *w, uint64_t from, enum path_reason reason, uint32_t at)
@@ -316,14 +334,15 @@ static void put_part(struct walk *w, uint64_t from, enum path_reason reason, uin
 		                                         .from_ns = from,
 		                                         .ns = w->at_ns - from };
 	w->at_ns = from;
-	w->stuck = 0;
+	w->stuck = w->sent_in = 0;
 }
 
-/* Continues with what another thread did until then. */
-static void go_to(struct walk *w, uint32_t thread, uint64_t at)
+/* Continues with what another thread did until then, when it was in that frame. */
+static void go_to(struct walk *w, uint32_t thread, uint64_t at, uint32_t frame)
 {
 	put_part(w, at, PATH_HANDOFF, 0);
 	w->thread = thread;
+	w->sent_in = frame;
 	w->stuck++;
 }
 
@@ -362,7 +381,7 @@ static void walk_own(struct walk *w, uint64_t from, enum path_reason running, ui
 		w->work--;
 		if (reason == PATH_ASLEEP && running == PATH_WITHOUT_GIL && waker < MODEL_UNKNOWN &&
 		    waker != w->thread && lane_span_end(lane, i) == w->at_ns) {
-			go_to(w, waker, w->at_ns);
+			go_to(w, waker, w->at_ns, 0);
 			return;
 		}
 		if (s->start_ns >= w->at_ns)
@@ -386,7 +405,7 @@ static void walk_gil(struct walk *w, const struct span *s, uint64_t from)
 		if (o->thread == MODEL_UNKNOWN || o->start_ns >= w->at_ns)
 			break;
 		if (o->thread < MODEL_UNKNOWN && o->thread != w->thread) {
-			go_to(w, o->thread, w->at_ns);
+			go_to(w, o->thread, w->at_ns, 0);
 			return;
 		}
 		put_part(w, later(o->start_ns, from), PATH_HANDOFF, 0);
@@ -408,7 +427,8 @@ static void walk_lock(struct walk *w, size_t span, uint64_t from, uint32_t at)
 		if (part->start_ns >= w->at_ns)
 			continue;
 		if (part->by < MODEL_UNKNOWN) {
-			go_to(w, part->by, part->end_ns < w->at_ns ? part->end_ns : w->at_ns);
+			go_to(w, part->by, part->end_ns < w->at_ns ? part->end_ns : w->at_ns,
+			      part->end_ns <= w->at_ns ? part->frame : 0);
 			break;
 		}
 		put_part(w, later(part->start_ns, from),
@@ -435,7 +455,7 @@ static void walk_without(struct walk *w, uint64_t from, uint32_t at)
 	} else if (signal->by == MODEL_NONE || signal->sent_ns > w->at_ns) {
 		put_part(w, later(signal->from_ns, from), PATH_TIME_OUT, at);
 	} else {
-		go_to(w, signal->by, signal->sent_ns);
+		go_to(w, signal->by, signal->sent_ns, signal->frame);
 	}
 }
 
@@ -449,7 +469,7 @@ static void step(struct walk *w)
 
 	if (!lane->spans.n || t->start_ns >= w->at_ns) {
 		if (t->creator != MODEL_NONE)
-			go_to(w, t->creator, w->at_ns);
+			go_to(w, t->creator, w->at_ns, 0);
 		else
 			put_part(w, w->start_ns, PATH_UNKNOWN, 0);
 		return;
@@ -463,7 +483,10 @@ static void step(struct walk *w)
 	from = later(s->start_ns, w->start_ns);
 	switch (s->state) {
 	case GIL_HOLD:
-		walk_own(w, from, PATH_GIL, s->gil.frame);
+		/* The hold goes on after the release, and may end in another function. */
+		walk_own(w, from, PATH_GIL,
+		         w->sent_in && lane_span_end(lane, i) > w->at_ns ? w->sent_in
+		                                                         : s->gil.frame);
 		return;
 	case GIL_WAIT:
 	case GIL_SWITCH_WAIT:

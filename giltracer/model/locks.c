@@ -92,6 +92,7 @@ static void find_sender(struct model_signal *signal, const struct lock_tracker *
 			return;
 		}
 		signal->by = sent->thread;
+		signal->frame = sent->frame;
 		signal->sent_ns = sent->time_ns;
 		if (!tracker->waiters)
 			return;
@@ -103,7 +104,7 @@ static void leave_event(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct parking *parking = parking_of(m, thread);
 	struct lock_tracker *tracker = &m->priv->locks.v[parking->event];
-	struct model_signal signal = { parking->event_ns, t, t, MODEL_NONE };
+	struct model_signal signal = { parking->event_ns, t, t, MODEL_NONE, 0 };
 
 	parking->event = MODEL_NONE;
 	tracker->waiters--;
@@ -162,10 +163,10 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 	update_span(m, thread, t);
 }
 
-static void release(struct model *m, uint32_t thread, uint64_t t, uint64_t address)
+static void release(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
 	uint64_t key = 0;
-	uint32_t lock = find(m, m->priv->threads.v[thread].proc, address, &key);
+	uint32_t lock = find(m, m->priv->threads.v[thread].proc, ev->park.address, &key);
 	struct lock_tracker *tracker;
 
 	update_span(m, thread, t);
@@ -174,7 +175,7 @@ static void release(struct model *m, uint32_t thread, uint64_t t, uint64_t addre
 	tracker = &m->priv->locks.v[lock];
 	/* Threads that are about to be stopped may not be asleep yet: see released_before. */
 	if (tracker->waiters || m->locks.v[lock].world)
-		*vec_push(&tracker->releases) = (struct lock_release){ t, thread };
+		*vec_push(&tracker->releases) = (struct lock_release){ t, thread, ev->park.frame };
 }
 
 static void stop_world(struct model *m, uint32_t thread, uint64_t t)
@@ -275,7 +276,7 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 		update_span(m, thread, t);
 		break;
 	case EV_UNPARK:
-		release(m, thread, t, ev->park.address);
+		release(m, thread, t, ev);
 		break;
 	case EV_STOP_WORLD:
 		stop_world(m, thread, t);
@@ -309,11 +310,11 @@ bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64
 	return false;
 }
 
-static void add_stretch(struct model_blocked_list *list, uint32_t by, uint64_t start_ns,
-                        uint64_t end_ns)
+static void add_stretch(struct model_blocked_list *list, uint32_t by, uint32_t frame,
+                        uint64_t start_ns, uint64_t end_ns)
 {
 	if (start_ns < end_ns)
-		*vec_push(&list->v) = (struct model_blocked){ start_ns, end_ns, by };
+		*vec_push(&list->v) = (struct model_blocked){ start_ns, end_ns, by, frame };
 }
 
 /*
@@ -347,16 +348,17 @@ bool model_blocked(const struct model *m, uint32_t thread, size_t span, uint64_t
 		const struct lock_release *r = &tracker->releases.v[i];
 
 		if (!*work) {
-			add_stretch(list, MODEL_UNKNOWN, at, end_ns);
+			add_stretch(list, MODEL_UNKNOWN, 0, at, end_ns);
 			return false;
 		}
 		--*work;
 		/* A lock that the waiter itself held is free once the waiter sleeps. */
-		add_stretch(list, r->thread == thread ? MODEL_NONE : r->thread, at, r->time_ns);
+		add_stretch(list, r->thread == thread ? MODEL_NONE : r->thread, r->frame, at,
+		            r->time_ns);
 		at = r->time_ns;
 		released = true;
 	}
-	add_stretch(list, released ? MODEL_NONE : MODEL_UNKNOWN, at, end_ns);
+	add_stretch(list, released ? MODEL_NONE : MODEL_UNKNOWN, 0, at, end_ns);
 	return true;
 }
 

@@ -133,10 +133,11 @@ struct lane {
  * the recording. It is a part of GIL_NO.
  * @by: the thread that sent the signal, at @sent_ns; MODEL_NONE: none did, so the wait timed out or
  * was interrupted; MODEL_UNKNOWN: one of several
+ * @frame: in which it was sent, id in the source's frames; 0: unknown
  */
 struct model_signal {
 	uint64_t from_ns, to_ns, sent_ns;
-	uint32_t by;
+	uint32_t by, frame;
 };
 
 /**
@@ -460,10 +461,11 @@ int model_check(const struct model *model, struct error *err);
 uint32_t model_find_thread(const struct model *model, uint32_t tid);
 
 /* A stretch of a LOCK_WAIT or STOPPED span, and the thread to which it is charged, as in
- * model_lock_blame. */
+ * model_lock_blame. frame: in which that thread released the lock, id in the source's frames; 0:
+ * unknown */
 struct model_blocked {
 	uint64_t start_ns, end_ns;
-	uint32_t by;
+	uint32_t by, frame;
 };
 
 struct model_blocked_list {

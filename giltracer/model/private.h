@@ -116,7 +116,7 @@ struct gil_tracker {
 
 struct lock_release {
 	uint64_t time_ns;
-	uint32_t thread;
+	uint32_t thread, frame;
 };
 
 /**

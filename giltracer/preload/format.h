@@ -98,7 +98,8 @@ enum preload_lock_event {
 	PRELOAD_LOCK_PARKS, /* it waits for a PyMutex, of which is not known which thread took it */
 	PRELOAD_LOCK_GOT,   /* the end of a wait */
 	PRELOAD_LOCK_LEFT,  /* the end of a wait by a time-out or a signal handler */
-	PRELOAD_LOCK_POSTS, /* the thread releases the lock while others wait for it */
+	PRELOAD_LOCK_POSTS, /* the thread releases the lock, in the last frame given, while others wait
+	                     * for it */
 };
 
 #define PRELOAD_LOCK_BITS 3

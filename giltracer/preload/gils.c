@@ -56,6 +56,17 @@ struct gil *gils_search_cond(const pthread_cond_t *cond, bool is_switch)
 	return NULL;
 }
 
+const struct gil *gils_held(const struct self *me)
+{
+	unsigned n = atomic_load_explicit(&gil_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (gils[i].holder == me &&
+		    atomic_load_explicit(&gils[i].mutex, memory_order_acquire))
+			return &gils[i];
+	return NULL;
+}
+
 static void count_in_filters(const struct gil *g, int by)
 {
 	uint8_t *mutex = &gils_mutex_filter[gils_hash(g->mutex)];

@@ -247,6 +247,9 @@ void gils_mutex_gone(pthread_mutex_t *mutex);
 void gils_cond_made(pthread_cond_t *cond, const char *caller);
 void gils_in_child(void);
 
+/* The GIL that the thread holds; NULL: none. */
+const struct gil *gils_held(const struct self *me);
+
 /* Adds a GIL that was created before; the caller holds it. */
 void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond);
 

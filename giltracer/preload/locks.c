@@ -326,11 +326,17 @@ EXPORT int sem_trywait(sem_t *sem)
 static __attribute__((noinline)) void posted(const struct waits *w, const sem_t *sem)
 {
 	struct self *me = join_self();
-	uint64_t lock;
+	uint64_t lock = is_recorded(me) ? awaited(w, sem) : 0, stamp;
+	const struct gil *g;
 	int saved = errno;
 
-	if (is_recorded(me) && (lock = awaited(w, sem)))
-		put(me, PRELOAD_LOCK_POSTS, lock, clock_stamp());
+	if (!lock)
+		return;
+	/* The hold goes on after the lock is released, and may end in another function. */
+	stamp = clock_stamp();
+	g = gils_held(me);
+	stream_put_frame(me, g ? frames_from(frames_innermost(g)) : 0);
+	put(me, PRELOAD_LOCK_POSTS, lock, stamp);
 	errno = saved;
 }
 

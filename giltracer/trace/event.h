@@ -109,11 +109,15 @@ struct event {
 		/*
 		 * address: of the lock, or of the thread's state if the world is stopped. kind:
 		 * enum park_kind. of: the type of the object that the lock belongs to, id in struct
-		 * names, 0: unknown
+		 * names, 0: unknown. frame: UNPARK: in which Python frame it is released, as for
+		 * gil; 0: unknown
 		 */
 		struct {
 			uint64_t address;
-			uint32_t kind;
+			union {
+				uint32_t kind;
+				uint32_t frame;
+			};
 			uint32_t of;
 		} park;
 		struct {

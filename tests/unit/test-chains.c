@@ -102,6 +102,23 @@ static void test_one(void)
 	is_u64(m->threads.v[chains.v.v[0].thread].tid, 8, "and its thread");
 }
 
+/* The holder goes on after it has released the lock, and its hold ends in another function. */
+static void test_released_in(void)
+{
+	start();
+	holds(110, 120, 9, frame("get", 9));
+	request(130, 8);
+	acquire(130, 8);
+	parks(145, 9, LOCK, PARK_LOCK);
+	feed(240, 8, EV_UNPARK, EV(.park = { .address = LOCK, .frame = frame("put", 7) }));
+	parked(250, 9);
+	feed(300, 8, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("other", 1) }));
+	released(300, 8);
+	finish();
+	is_str(followed(), "get:9 holds put:7 95/1; get:9 free ?:0 10/1",
+	       "what it held the lock for is not where its hold of the GIL ended");
+}
+
 static void test_through_gil(void)
 {
 	start();
@@ -311,6 +328,7 @@ static void test_random(void)
 int main(void)
 {
 	test_one();
+	test_released_in();
 	test_through_gil();
 	test_through_lock();
 	test_cycle();

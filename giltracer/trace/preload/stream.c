@@ -205,6 +205,7 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		return 1;
 	case PRELOAD_LOCK_POSTS:
 		ret->type = EV_UNPARK;
+		ret->park.frame = list ? list->stack : 0;
 		return 1;
 	default:
 		s->unknown++;
