@@ -47,6 +47,13 @@ lint_manual() { # which other manuals are installed is not our fault
 }
 check mandoc 'mandoc finds nothing in the manual' lint_manual
 
+# Words that are right: names of programs and in code, "to and fro", a macro of mdoc.
+spelling() {
+	! codespell -q 3 -L "doas,fro,hsi,lod,nd,want's,whats" -S '*.png,tests/data,tests/fuzz/seeds' ./*.md NEWS \
+		quickstart configure.ac Makefile.am giltracer probes share tests 2>&1 | grep .
+}
+check codespell 'codespell finds nothing' spelling
+
 # none NAME COMMAND…: the command prints nothing.
 none() {
 	name=$1
