@@ -392,6 +392,21 @@ static void blame_handoff(struct verdict *v, const struct charges *c)
 	reasons_add(&v->advice, ADVICE_HANDOFF);
 }
 
+/* Widens the moment, for which someone held the GIL, to the whole wait. */
+static void widen_moment(struct verdict *v, const struct model *model)
+{
+	const struct lane *lane = &model->threads.v[v->moment_thread].gil;
+	size_t i;
+
+	if (!lane->spans.n)
+		return;
+	i = lane_at(lane, v->moment_start_ns);
+	if (lane->spans.v[i].state != GIL_WAIT)
+		return;
+	v->moment_start_ns = lane->spans.v[i].start_ns;
+	v->moment_end_ns = lane_span_end(lane, i);
+}
+
 void culprit_find(struct verdict *v, const struct analysis *a)
 {
 	struct charges c;
@@ -423,5 +438,7 @@ void culprit_find(struct verdict *v, const struct analysis *a)
 		blame_several(v, a, &c);
 	else
 		(c.groups->v.v[c.order[0]].threads == 1 ? blame_thread : blame_group)(v, a, &c);
+	if (v->moment)
+		widen_moment(v, a->model);
 	charges_done(&c);
 }

@@ -80,20 +80,21 @@ static void blame_wait(struct culprits *list, const struct model *m, const struc
 	}
 }
 
-static const struct culprit *find_most(const struct culprits *list)
+/* The one that held the GIL for more than half of the waiting, or NULL. */
+static const struct culprit *find_most(const struct culprits *list, uint64_t wait_ns)
 {
 	const struct culprit *most = NULL;
 
 	for (size_t i = 0; i < list->v.n; i++)
 		if (!most || list->v.v[i].ns > most->ns)
 			most = &list->v.v[i];
-	return most;
+	return most && most->ns * 2 > wait_ns ? most : NULL;
 }
 
 static void name_culprit(struct pattern *p, const struct culprits *list,
                          const struct stacks *frames)
 {
-	const struct culprit *most = find_most(list);
+	const struct culprit *most = find_most(list, p->ns);
 	const struct stack_frame *frame;
 
 	p->other = most ? most->thread : MODEL_NONE;
@@ -153,7 +154,7 @@ struct loops_wait loops_waited(const struct model *m, const struct stacks *frame
 		if (wait.state == GIL_WAIT && wait.gil.index < m->gils.n)
 			blame_wait(&list, m, frames, &wait, end_ns);
 	}
-	most = find_most(&list);
+	most = find_most(&list, ret.ns);
 	if (most) {
 		ret.holder = most->thread;
 		ret.frame = most->frame;

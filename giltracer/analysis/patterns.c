@@ -43,7 +43,7 @@ static uint64_t life(const struct model_thread *t)
 	return model_thread_life_ns(t);
 }
 
-/* The thread that held the GIL longest while thread waited. */
+/* The thread that held the GIL for more than half of the time for which thread waited. */
 static uint32_t main_culprit(const struct model *m, uint32_t thread)
 {
 	const struct model_blame *most = NULL;
@@ -55,7 +55,8 @@ static uint32_t main_culprit(const struct model *m, uint32_t thread)
 		if (b->holder < MODEL_UNKNOWN && (!most || b->wait_ns > most->wait_ns))
 			most = b;
 	}
-	return most ? most->holder : MODEL_NONE;
+	return most && most->wait_ns * 2 > m->threads.v[thread].gil_ns[GIL_WAIT] ? most->holder
+	                                                                         : MODEL_NONE;
 }
 
 /* Whether most of the thread's waiting passed while the GIL was free: it had no CPU, or was woken

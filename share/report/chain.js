@@ -6,7 +6,15 @@ import {pass, threadLabel} from "./data.js";
 import {h, soft} from "./dom.js";
 import {fmtDur, fmtPct, plural} from "./format.js";
 import {max, min} from "./math.js";
-import {FRAME_KERNEL, FRAME_PYTHON, doing, doingText, framesOf, pinLane} from "./pick.js";
+import {
+	FRAME_KERNEL,
+	FRAME_PYTHON,
+	doing,
+	doingText,
+	framesOf,
+	holdDoing,
+	pinLane,
+} from "./pick.js";
 import {queuedOwners} from "./queued.js";
 import {
 	DISK_STATE,
@@ -154,7 +162,7 @@ function name(parts) {
 		if (p.asleep) sleepOf(p, p.stack);
 		else {
 			const pin = pinLane("gil", p.who, (p.from + p.to) / 2);
-			p.what = doing(p.who, p.from, p.to, pin ? pin.stack : 0);
+			p.what = holdDoing(p.who, p.from, p.to, pin ? pin.stack : 0);
 		}
 }
 

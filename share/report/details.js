@@ -19,11 +19,12 @@ import {
 	callName,
 	callPlace,
 	callsAt,
-	doing,
 	doingText,
 	framesOf,
+	holdDoing,
 	holdersIn,
 	lanePin,
+	mainHolder,
 	markedFrames,
 	nextWait,
 	pinHead,
@@ -41,14 +42,17 @@ import {empty, goToPin, jumpTo, shareItem, stackList, threadTag} from "./table.j
 import {palette, threadColor} from "./theme.js";
 import {flyToSpan, notes, pinned, setRange} from "./view.js";
 
+const SHARES = 8; // the most rows of a list
+
 function shareList(title, list, total, jump, extra) {
 	if (!list.length && !extra) return null;
+	const rest = list.slice(SHARES);
 	return h(
 		"div.panel",
-		h("h3", title),
+		h("h3", title, rest.length ? " · " + SHARES + " of " + plural(list.length, "thread") : ""),
 		h(
 			"ol.shares",
-			list.slice(0, 8).map(({thread, ns}) =>
+			list.slice(0, SHARES).map(({thread, ns}) =>
 				shareItem(
 					ns,
 					total,
@@ -57,6 +61,17 @@ function shareList(title, list, total, jump, extra) {
 					jumpTo("go", () => jump(thread)),
 				),
 			),
+			rest.length
+				? h(
+						"li",
+						soft(
+							plural(rest.length, "other thread") +
+								": " +
+								fmtDur(rest.reduce((n, r) => n + r.ns, 0)) +
+								" in all",
+						),
+					)
+				: null,
 			extra ? shareItem(extra, total, palette.line, soft(nobodyText())) : null,
 		),
 	);
@@ -217,15 +232,17 @@ export function detailsDraw() {
 				who.nobody,
 			),
 		);
-		const first = who.list[0];
-		const culprit = first && longestIn(first.thread, p.from, p.to, [HOLD_STATE]);
-		const what =
-			culprit &&
-			doing(first.thread, max(culprit.from, p.from), min(culprit.to, p.to), culprit.stack);
-		if (what) facts.push(["Mostly because", threadTag(first.thread), " ran ", doingText(what)]);
+		const most = mainHolder(who, d),
+			culprit = most && longestIn(most.thread, p.from, p.to, [HOLD_STATE]),
+			from = culprit && max(culprit.from, p.from),
+			to = culprit && min(culprit.to, p.to),
+			what =
+				culprit && (to - from) * 2 > d && holdDoing(most.thread, from, to, culprit.stack);
+		if (what) facts.push(["Mostly because", threadTag(most.thread), " ran ", doingText(what)]);
+		else if (most) facts.push([gilText("Mostly for", "Mainly released by"), most.name]);
 	}
 	if (isHold) {
-		const what = doing(p.thread, p.from, p.to, p.stack);
+		const what = holdDoing(p.thread, p.from, p.to, p.stack);
 		if (what) facts.push(["Ran", doingText(what)]);
 		side.push(
 			shareList(

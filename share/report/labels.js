@@ -6,7 +6,7 @@ import {gilKnown, gilName, gilText, lifeNs, pass, threadLabel, threadShort} from
 import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
 import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
 import {max, min, round} from "./math.js";
-import {callName, doing, holdersIn, shortCall} from "./pick.js";
+import {callName, holdDoing, holdersIn, mainHolder, shortCall} from "./pick.js";
 import {samplesAlone} from "./samples.js";
 import {HOLD_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
@@ -255,17 +255,18 @@ function labelSpans(c, row, y) {
 				time,
 			];
 		if (state === HOLD_STATE && b - a > 90) {
-			const what = once(s, i, () => doing(row.thread, from, to, s.stack ? s.stack[i] : 0));
+			const what = once(s, i, () =>
+				holdDoing(row.thread, from, to, s.stack ? s.stack[i] : 0),
+			);
 			if (what) texts.unshift(what.name + " · holds " + time, what.name + " · " + time);
 		} else if (b - a > 120) {
-			const who = once(s, i, () => holdersIn(from, to, gilOf(s, i), row.thread).list[0]);
+			const who = once(s, i, () =>
+				mainHolder(holdersIn(from, to, gilOf(s, i), row.thread), to - from),
+			);
 			if (who)
 				texts.unshift(
-					"waits " +
-						time +
-						gilText(" for ", " until released by ") +
-						threadLabel(who.thread),
-					"waits " + time + gilText(" for ", ", released by ") + threadShort(who.thread),
+					"waits " + time + gilText(" for ", " until released by ") + who.name,
+					"waits " + time + gilText(" for ", ", released by ") + who.short,
 				);
 		}
 		pill(c, texts, a, y + row.h / 2, b - a, palette.ink, palette.paper + "e0");

@@ -6,7 +6,7 @@ import {$, toward} from "./dom.js";
 import {emit} from "./events.js";
 import {tellingDepths} from "./library.js";
 import {max} from "./math.js";
-import {holdersIn} from "./pick.js";
+import {holdersIn, mainHolder} from "./pick.js";
 import {samplesAlone} from "./samples.js";
 import {WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
@@ -60,8 +60,9 @@ const STICKY = 3; // the number of lanes of holders that do not scroll
 // The thread that held the GIL for most of the pinned wait: its lane is shown next to the wait.
 function guestOf() {
 	if (!pinned || pinned.kind !== "gil" || pinned.state !== WAIT_STATE || pass().locks) return -1;
-	const who = holdersIn(pinned.from, pinned.to, pinned.gil, pinned.thread).list[0];
-	return who ? who.thread : -1;
+	const who = holdersIn(pinned.from, pinned.to, pinned.gil, pinned.thread),
+		most = mainHolder(who, pinned.to - pinned.from);
+	return most && !most.crowd ? most.thread : -1;
 }
 
 // The threads that have rows: {threads, alive: the number of those that could have rows}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Tables of the longest waits and holds, and further facts about the recording.
 
-import {gilName, gilText, meta, nobodyText, pass, report, threadLabel} from "./data.js";
+import {gilName, gilText, meta, nobodyText, pass, report} from "./data.js";
 import {longestIn} from "./details.js";
 import {$, factsList, fill, h, soft, tally} from "./dom.js";
 import {fmtAt, fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {max, min} from "./math.js";
-import {doing, holdersIn, lanePin, waitersIn} from "./pick.js";
+import {holdDoing, holdersIn, lanePin, mainHolder, waitersIn} from "./pick.js";
 import {HOLD_STATE} from "./states.js";
 import {store} from "./store.js";
 import {
@@ -33,11 +33,11 @@ function collectTop(key) {
 }
 
 export function waitsDraw() {
-	const rows = collectTop("topWaits").map(p => ({
-		p,
-		who: holdersIn(p.from, p.to, p.gil, p.thread),
-	}));
-	for (const r of rows) r.what = r.who.list.length ? whatHeld(r) : null;
+	const rows = collectTop("topWaits").map(p => {
+		const who = holdersIn(p.from, p.to, p.gil, p.thread);
+		return {p, who, most: mainHolder(who, p.to - p.from)};
+	});
+	for (const r of rows) r.what = r.most && !r.most.crowd ? whatHeld(r) : null;
 	const named = rows.some(r => r.what);
 	fill(
 		$("waits-body"),
@@ -54,12 +54,13 @@ export function waitsDraw() {
 						{
 							head: gilText("Mostly for", "Mainly released by"),
 							csv: "holder",
-							value: r =>
-								r.who.list[0] ? threadLabel(r.who.list[0].thread) : "nobody",
+							value: r => r.most?.name || othersText(r),
 							cell: r =>
-								r.who.list[0]
-									? threadTag(r.who.list[0].thread)
-									: soft(nobodyText()),
+								!r.most
+									? soft(othersText(r))
+									: r.most.crowd
+										? r.most.name
+										: threadTag(r.most.thread),
 						},
 						named && ranColumn("which ran"),
 						tally(
@@ -82,10 +83,18 @@ export function waitsDraw() {
 	);
 }
 
-// The function that the main holder ran in the longest part of this wait.
+// If nobody held the GIL for most of a wait.
+const othersText = r =>
+	r.who.nobody * 2 > r.p.to - r.p.from || !r.who.list.length
+		? nobodyText()
+		: plural(r.who.list.length, "thread");
+
+// The function of the main holder's longest hold in this wait.
 function whatHeld(r) {
-	const pin = longestIn(r.who.list[0].thread, r.p.from, r.p.to, [HOLD_STATE]);
-	return pin ? doing(pin.thread, max(pin.from, r.p.from), min(pin.to, r.p.to), pin.stack) : null;
+	const pin = longestIn(r.most.thread, r.p.from, r.p.to, [HOLD_STATE]);
+	return pin
+		? holdDoing(pin.thread, max(pin.from, r.p.from), min(pin.to, r.p.to), pin.stack)
+		: null;
 }
 
 export function holdsDraw() {
@@ -93,7 +102,7 @@ export function holdsDraw() {
 		const w = waitersIn(p.from, p.to, p.gil, p.thread);
 		return {p, waiters: w.length, caused: w.reduce((sum, x) => sum + x.ns, 0)};
 	});
-	for (const r of rows) r.what = doing(r.p.thread, r.p.from, r.p.to, r.p.stack);
+	for (const r of rows) r.what = holdDoing(r.p.thread, r.p.from, r.p.to, r.p.stack);
 	const named = rows.some(r => r.what);
 	fill(
 		$("holds-body"),

@@ -8,7 +8,7 @@ import {emit} from "./events.js";
 import {fmtAt, fmtDur, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
-import {doing, doingText, noName, pinLane, waitersIn} from "./pick.js";
+import {holdDoing, doingText, noName, pinLane, waitersIn} from "./pick.js";
 import {RUNNABLE_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {goToPin} from "./table.js";
@@ -89,12 +89,12 @@ export function momentsDraw() {
 			moments.push(m);
 	if (loading.complete)
 		for (const m of moments) {
-			m.what = doing(m.thread, m.from, m.to, m.stack);
+			m.what = holdDoing(m.thread, m.from, m.to, m.stack);
 			m.runnable = runnableIn(m);
 		}
 	$("moments").hidden = !moments.length;
 	$("moments-h").textContent =
-		moments.length && ordinary(moments[0])
+		moments.length === 1 && ordinary(moments[0])
 			? gilText("The hold that made others wait longest", "The longest stop of the others")
 			: "Look here first";
 	fill(
@@ -133,7 +133,7 @@ export function momentsDraw() {
 								? ". The holder had no CPU for " + fmtDur(m.runnable) + " of it"
 								: "") +
 							(m.what || !loading.complete ? "" : ". " + noName()) +
-							(long || pass().locks
+							(long || d < meta.switch_interval_ns || pass().locks
 								? ""
 								: ". Near the switch interval, when Python asks for a release: " +
 									switchInterval),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Spans that the reader points at, and facts about them.
 
-import {gilText, pass, threadLabel} from "./data.js";
+import {crowdOf} from "./crowds.js";
+import {gilText, pass, threadLabel, threadShort} from "./data.js";
 import {h, say} from "./dom.js";
 import {fmtAt, fmtDur} from "./format.js";
 import {laneTotals} from "./lod.js";
@@ -202,8 +203,16 @@ function mainCalls(thread, from, to) {
 }
 
 // The function that a thread executed in a span: {name, place}, or null. A recorded call is
-// preferred to the frame that a probe fetched. A function in C has the place of its caller.
-export function doing(thread, from, to, stack) {
+// preferred to the frame that a probe fetched.
+export const doing = (thread, from, to, stack) => calledIn(thread, from, to) || frameOf(stack);
+
+// The function of a hold, or of a part of it, by the rule of the document's functions: it ran when
+// the release was requested, if that is known, otherwise at the end of the hold.
+export const holdDoing = (thread, from, to, stack) => frameOf(stack) || calledIn(thread, from, to);
+
+// The innermost call that ran for more than half of a span. A function in C has the place of its
+// caller.
+function calledIn(thread, from, to) {
 	const calls = mainCalls(thread, from, to),
 		call = calls[calls.length - 1];
 	if (call) {
@@ -215,11 +224,13 @@ export function doing(thread, from, to, stack) {
 				(outer ? "in " + shortCall(outer) + ", " + callPlace(outer) : ""),
 		};
 	}
-	const f = stack
-		? framesOf(stack)
-				.filter(x => x.flags & FRAME_PYTHON)
-				.pop()
-		: null;
+	return null;
+}
+
+function frameOf(stack) {
+	const f = framesOf(stack)
+		.filter(x => x.flags & FRAME_PYTHON)
+		.pop();
 	return f ? {name: f.name, place: f.module + (f.line ? ":" + f.line : "")} : null;
 }
 
@@ -274,6 +285,23 @@ export function holdersIn(from, to, gil, except) {
 	});
 	const list = [...by].map(([thread, ns]) => ({thread, ns})).sort((a, b) => b.ns - a.ns);
 	return {list, nobody: max(0, to - from - held)};
+}
+
+// The thread or crowd that is charged with more than half of a time, in the result of holdersIn():
+// {thread: its main one, name, short, ns, crowd}, or null.
+export function mainHolder(who, ns) {
+	const sums = new Map();
+	for (const {thread, ns: part} of who.list) {
+		const {name} = crowdOf(thread),
+			single = {thread, name: threadLabel(thread), short: threadShort(thread), ns: part};
+		if (part * 2 > ns) return {...single, crowd: false};
+		const sum = name && (sums.get(name) || {...single, name, short: name, ns: 0, crowd: true});
+		if (!sum) continue;
+		sum.ns += part;
+		sums.set(name, sum);
+		if (sum.ns * 2 > ns) return sum;
+	}
+	return null;
 }
 
 // The threads that waited for the GIL in [from, to), or were stopped.

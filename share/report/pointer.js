@@ -12,9 +12,10 @@ import {max, min} from "./math.js";
 import {
 	callName,
 	callPlace,
-	doing,
 	doingText,
+	holdDoing,
 	holdersIn,
+	mainHolder,
 	pinCall,
 	pinLane,
 	pinSample,
@@ -118,17 +119,11 @@ function tipText(hit) {
 			),
 		);
 	} else if (p.kind === "gil" && p.state >= WAIT_STATE && p.state !== FREE_STATE) {
-		const who = holdersIn(p.from, p.to, p.gil, p.thread).list[0];
+		const who = mainHolder(holdersIn(p.from, p.to, p.gil, p.thread), p.to - p.from);
 		if (who)
-			lines.push(
-				h(
-					"span",
-					gilText("mainly for ", "mainly released by "),
-					h("b", threadLabel(who.thread)),
-				),
-			);
+			lines.push(h("span", gilText("mainly for ", "mainly released by "), h("b", who.name)));
 	} else if (p.kind === "gil" && p.state === HOLD_STATE) {
-		const what = doing(p.thread, p.from, p.to, p.stack),
+		const what = holdDoing(p.thread, p.from, p.to, p.stack),
 			n = waitersIn(p.from, p.to, p.gil, p.thread).length;
 		if (what) lines.push(h("span", "ran ", doingText(what)));
 		if (n) lines.push(h("span", plural(n, "thread") + gilText(" waited", " stood")));

@@ -9,7 +9,7 @@ import {inSteps, on, whenQuiet} from "./events.js";
 import {fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
-import {doing, doingText, notKnown, pinLane, releasersIn} from "./pick.js";
+import {doingText, holdDoing, notKnown, pinLane, releasersIn} from "./pick.js";
 import {CPU_STATES, FREE_STATE, GIL_STATES, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {goToPin, jumpTo, makeTable, threadTag, whoColumn} from "./table.js";
@@ -120,7 +120,7 @@ function* rangeFunctions(part, holds, out) {
 
 function whatRan(hold) {
 	const pin = pinLane("gil", hold.thread, hold.from);
-	return doing(hold.thread, hold.from, hold.to, pin ? pin.stack : 0);
+	return holdDoing(hold.thread, hold.from, hold.to, pin ? pin.stack : 0);
 }
 
 function addFunction(by, part, hold, what, caused) {

@@ -8,7 +8,7 @@ import {$, fill, h, rove, say, svg} from "./dom.js";
 import {fmtDur, fmtExact, shorten} from "./format.js";
 import {tl} from "./layout.js";
 import {max, min} from "./math.js";
-import {doing, pinLane} from "./pick.js";
+import {holdDoing, pinLane} from "./pick.js";
 import {HOLD_STATE, RUNNABLE_STATE, WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
 import {palette, threadColor} from "./theme.js";
@@ -39,7 +39,7 @@ function holdsDuring(w) {
 
 const ran = x => {
 	const pin = pinLane("gil", x.thread, (x.from + x.to) / 2),
-		what = doing(x.thread, x.from, x.to, pin ? pin.stack : 0);
+		what = holdDoing(x.thread, x.from, x.to, pin ? pin.stack : 0);
 	return what ? ", in " + what.name + (what.place ? " (" + what.place + ")" : "") : "";
 };
 

@@ -239,7 +239,9 @@ ok(
 ok(
 	(await fake.textContent("#tasks-note"))
 		.replace(/\u00a0/g, " ")
-		.includes("For 8.50 µs it is unknown whether tasks on uvloop waited or were late"),
+		.includes(
+			"For 8.50 µs it is unknown whether tasks on uvloop, or greenlets, waited or were late",
+		),
 	"and what is not known of them",
 );
 is(

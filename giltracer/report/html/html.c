@@ -50,7 +50,7 @@ static void put_link(const struct analysis *a, uint64_t from_ns, uint64_t to_ns,
 	        to_ns + margin, kind, index, from_ns);
 }
 
-/* Links to the longest wait of those in the verdict. */
+/* Links to the worst wait of those in the verdict. */
 static void put_moment(const struct analysis *a, FILE *out)
 {
 	const struct verdict *v = &a->verdict;

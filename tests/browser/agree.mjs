@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// What the page says of one thing in several places agrees, and what it leaves out is counted.
+import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
+
+const ms = 1e6,
+	dur = 200 * ms;
+const text = async (page, selector) =>
+	((await page.textContent(selector)) || "").replace(/\u00a0/g, " ");
+
+// A thread waits for 100 ms, in which ten others hold the GIL for 10 ms each, of which none has a
+// name in common with another one. Then one of them holds it for 3 ms while it waits.
+const holders = "abcdefghij".split("");
+const waiter = [
+	{from: 0, to: 100 * ms, state: 3},
+	{from: 100 * ms, to: 110 * ms, state: 2},
+	{from: 110 * ms, to: 113 * ms, state: 3},
+	{from: 113 * ms, to: 114 * ms, state: 2},
+	{from: 114 * ms, to: dur, state: 1},
+];
+const lanes = holders.map((_, i) => ({
+	gil: [
+		i && {from: 0, to: i * 10 * ms, state: 1},
+		{from: i * 10 * ms, to: (i + 1) * 10 * ms, state: 2},
+		...(i === 9
+			? [
+					{from: 100 * ms, to: 110 * ms, state: 1},
+					{from: 110 * ms, to: 113 * ms, state: 2},
+					{from: 113 * ms, to: dur, state: 1},
+				]
+			: [{from: (i + 1) * 10 * ms, to: dur, state: 1}]),
+	].filter(Boolean),
+}));
+const names = holders.map(c => "holder " + c);
+const program = (threads = names) => ({
+	name: "gil",
+	dur,
+	threads: [
+		{tid: 1, name: "MainThread", main: true},
+		...threads.map((name, i) => ({tid: 10 + i, name})),
+	],
+	lanes: [{gil: waiter}, ...lanes],
+});
+const page = await open(pageFile({passes: [program()]}), {hash: "#s=gil.0.1000000"});
+const details = await text(page, "#details-body");
+ok(!/Mostly|Mainly/i.test(details), "no tenth of a wait is called most of it", details);
+ok(
+	/GIL holders meanwhile · 8 of 10 threads/.test(details) &&
+		details.includes("2 other threads: 20.0 ms in all"),
+	"a list that is cut says how many there are, and how much the others have",
+	details,
+);
+const longest = await text(page, "#waits-body tbody tr");
+ok(longest.includes("10 threads"), "nor in the table of the longest waits", longest);
+
+// In a crowd, the crowd held it.
+const crowd = await open(
+	pageFile({
+		passes: [program(holders.map((_, i) => "pool-" + i)), program(names)]
+			.slice(0, 1)
+			.map(p => ({
+				...p,
+				threads: [...p.threads, ...["x", "y", "z"].map((name, i) => ({tid: 30 + i, name}))],
+				lanes: [
+					...p.lanes,
+					...[0, 1, 2].map(() => ({gil: [{from: 0, to: dur, state: 1}]})),
+				],
+			})),
+	}),
+	{hash: "#s=gil.0.1000000"},
+);
+ok(
+	(await text(crowd, "#details-body")).includes("Mostly forpool-*"),
+	"of a crowd that held it throughout, the crowd is named",
+	await text(crowd, "#details-body"),
+);
+ok((await text(crowd, "#waits-body tbody tr")).includes("pool-*"), "in the table, too");
+
+// A short hold is not near the switch interval.
+const brief = await open(
+	pageFile({
+		passes: [
+			{
+				...program(["one"]),
+				lanes: [
+					{
+						gil: [
+							{from: 0, to: 3 * ms, state: 3},
+							{from: 3 * ms, to: dur, state: 1},
+						],
+					},
+					{
+						gil: [
+							{from: 0, to: 3 * ms, state: 2},
+							{from: 3 * ms, to: dur, state: 1},
+						],
+					},
+				],
+			},
+		],
+	}),
+);
+const card = await text(brief, "#moments-list");
+ok(/3\.00 ms/.test(card) && !/Near the switch/.test(card), "3 ms are not near 5 ms", card);
+is(
+	[page, crowd, brief].flatMap(p => p.troubles),
+	[],
+	"in peace",
+);
+
+// On real recordings: a card, the table of holds and the details say the same of a hold.
+for (const path of process.argv.slice(2)) {
+	const name = path.replace(/.*\//, ""),
+		real = await open(path);
+	const cards = await real.evaluate(() =>
+		[...document.querySelectorAll("#moments-list li")].map(li => ({
+			hold: li.querySelector(".big").textContent,
+			what: li.querySelector("code")?.textContent ?? "",
+			text: li.textContent,
+		})),
+	);
+	for (const [i, c] of cards.entries()) {
+		await real.locator("#moments-list button").nth(i).click();
+		await quiet(real);
+		const shown = await real.evaluate(() => {
+			const facts = {};
+			for (const dt of document.querySelectorAll("#details-body dt"))
+				facts[dt.textContent] = dt.nextElementSibling;
+			return {
+				head: document.getElementById("details-h").textContent,
+				ran: facts.Ran?.querySelector("code")?.textContent ?? "",
+				waited: [...document.querySelectorAll("#details-body .panel")]
+					.filter(p => /^Threads that waited/.test(p.querySelector("h3")?.textContent))
+					.map(p => [
+						p.querySelector("h3").textContent,
+						p.querySelectorAll("button.thread").length,
+					])[0],
+			};
+		});
+		ok(
+			shown.head.endsWith(c.hold),
+			name + ": card " + (i + 1) + " has the hold's length",
+			shown,
+			c,
+		);
+		is(shown.ran, c.what, name + ": card " + (i + 1) + " has the hold's function");
+		const n = /(\d+)\sthreads? waited/.exec(c.text)?.[1];
+		const [head, rows] = shown.waited ?? ["", 0];
+		is(
+			+(/\sof\s(\d+)\sthreads/.exec(head)?.[1] ?? rows),
+			+n,
+			name + ": card " + (i + 1) + " counts the threads that waited",
+		);
+	}
+	is(real.troubles, [], name + ": in peace");
+}
+await done();
