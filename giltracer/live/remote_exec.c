@@ -4,13 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
-#include "base/str.h"
 #include "live/memory.h"
+#include "live/remote_call.h"
 #include "live/target.h"
 
 #define THREADS_MAX 100000
@@ -39,45 +36,6 @@
 struct offsets {
 	uint64_t breaker, support, enabled, request, script, script_size;
 };
-
-static bool is_same_file(pid_t pid, const char *name)
-{
-	CLEANUP(free) char *ours = xasprintf("/proc/self/%s", name);
-	CLEANUP(free) char *theirs = xasprintf("/proc/%d/%s", (int)pid, name);
-	struct stat a, b;
-
-	return stat(ours, &a) == 0 && stat(theirs, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
-/* The process must see the same files as we do, so that it finds the script, and belong to this
- * user. */
-static int check_owner(pid_t pid, struct error *err)
-{
-	static const char *const places[] = { "root", "ns/mnt", "ns/pid", "ns/user" };
-	CLEANUP(free) char *path = xasprintf("/proc/%d/status", (int)pid);
-	CLEANUP(free) char *text = NULL;
-	unsigned id[4];
-	struct error ignored;
-	const char *line;
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if (!is_same_file(pid, places[i]))
-			return error_set(err, EACCES,
-			                 "process %d is in another container: start giltracer "
-			                 "there, as its user",
-			                 (int)pid);
-	if (file_read(&text, NULL, path, 65536, &ignored) < 0 || !(line = strstr(text, "\nUid:")) ||
-	    sscanf(line + 5, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
-		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	for (int i = 0; i < 4; i++)
-		if (id[i] != (unsigned)geteuid())
-			return error_set(err, EACCES,
-			                 "process %d is another user's: only its user can load the "
-			                 "library into it",
-			                 (int)pid);
-	return 0;
-}
 
 /* The PyThreadState of the process's main thread in an interpreter; 0: none. */
 static uint64_t find_in(const struct target *target, uint64_t interpreter)
@@ -124,7 +82,7 @@ int remote_exec_find(struct remote_exec *ret, const struct target *target, struc
 			"process %d: Python %s cannot load the library while it runs: 3.14 "
 			"and later with a GIL can",
 			(int)target->pid, target->process.python->version);
-	if (check_owner(target->pid, err) < 0)
+	if (remote_check_owner(target, err) < 0)
 		return -1;
 	if (!find_main(target, &thread, &interpreter) ||
 	    !memory_read(target->pid, target->root + def->memory[MEMORY_DEBUGGER], &at,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that was already running. The launcher makes CPython load the library
- * (live/remote_exec.h), which is therefore not in front of libc: in CPython's memory, the addresses
- * of libc's functions are replaced by ours, and restored when the recording ends. The library stays
- * loaded without effect.
+ * (live/remote_exec.h, live/remote_call.h), which is therefore not in front of libc: in CPython's
+ * memory, the addresses of libc's functions are replaced by ours, and restored when the recording
+ * ends. The library stays loaded without effect.
  *
  * The thread that loads it holds the GIL, so no thread takes or releases the GIL meanwhile. A
  * thread that waits for it is noticed when it next calls one of our functions.
@@ -264,7 +264,7 @@ void join_thread(struct self *me)
 	*me = (struct self){ .recording = process.recording };
 }
 
-/* Uses struct _gil_runtime_state of CPython 3.14: the members after cond, and those before it. */
+/* Uses struct _gil_runtime_state of CPython 3.7 and later: the members after cond, and those before it. */
 static const char *find_gil(void)
 {
 	char *cond = (char *)(uintptr_t)process.control->gil + GIL_LAST_HOLDER + 8;

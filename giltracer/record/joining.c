@@ -13,7 +13,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "live/remote_call.h"
 #include "live/remote_exec.h"
 #include "live/target.h"
 #include "preload/format.h"
@@ -22,12 +24,15 @@
 
 #define LOOK_EVERY_MS 5
 
+/* After this time, a main thread that waits for a lock is woken; then after twice that, and so on. */
+#define WAKE_FIRST_MS 50
+
 /* For a script that has begun: it imports a library, and needs the GIL for that. */
 #define BEGUN_TIMEOUT_MS 10000
 
 #define WHY_MAX 4096
 
-/* The layout of struct _gil_runtime_state in 3.14, as in preload/join.c: interval, last_holder,
+/* The layout of struct _gil_runtime_state from 3.7 on, as in preload/join.c: interval, last_holder,
  * locked, switch_number, and two pairs of condition and mutex. */
 #define GIL_HOLDER 8
 #define GIL_LOCKED 16
@@ -58,11 +63,26 @@ static const char script[] =
 	"except Exception:\n"
 	"    pass\n";
 
-static int find(struct remote_exec *ret, const struct target *target, struct error *err)
+/**
+ * How the program is made to execute the script: @exec is used from 3.14 on, @call before.
+ * @text: what @call executes
+ */
+struct joining {
+	const struct target *target;
+	bool calls;
+	struct remote_exec exec;
+	struct remote_call call;
+	char *text;
+};
+
+static int find(struct joining *ret, const struct target *target, struct error *err)
 {
 	const uint32_t *at = target->def->memory;
 
-	if (remote_exec_find(ret, target, err) < 0)
+	*ret = (struct joining){ .target = target };
+	ret->calls = at[MEMORY_DEBUGGER] == PROBEDEF_NO_OFFSET && !target->def->free_threaded;
+	if ((ret->calls ? remote_call_find(&ret->call, target, err)
+	                : remote_exec_find(&ret->exec, target, err)) < 0)
 		return -1;
 	if (at[MEMORY_GIL_SIZE] != GIL_SIZE || at[MEMORY_HOLDER] != GIL_HOLDER ||
 	    at[MEMORY_LOCKED] != GIL_LOCKED)
@@ -73,7 +93,7 @@ static int find(struct remote_exec *ret, const struct target *target, struct err
 
 int joining_check(const struct target *target, struct error *err)
 {
-	struct remote_exec ignored;
+	struct joining ignored;
 
 	return find(&ignored, target, err);
 }
@@ -88,13 +108,35 @@ static char *quoted(const char *path)
 	return str_take(&out);
 }
 
-static int write_script(const struct preloading *p, const char *path, struct error *err)
+static char *make_script(const struct preloading *p)
 {
 	CLEANUP(free) char *library = quoted(p->library);
 	CLEANUP(free) char *folder = quoted(p->folder);
+
+	return xasprintf(script, library, folder);
+}
+
+/* The script as a text for PyRun_SimpleString(), which executes it in the namespace of __main__. */
+static char *make_text(const char *source)
+{
+	struct str out = { 0 };
+
+	str_addf(&out, "try:\n    __import__('builtins').exec('");
+	for (; *source; source++)
+		str_addf(&out,
+		         *source == '\n'          ? "\\n"
+		         : strchr("\\'", *source) ? "\\%c"
+		                                  : "%c",
+		         *source);
+	str_addf(&out, "', {})\nexcept BaseException:\n    pass\n");
+	return str_take(&out);
+}
+
+static int write_script(const char *source, const char *path, struct error *err)
+{
 	CLEANUP(fclose) FILE *out = fopen(path, "we");
 
-	if (!out || fprintf(out, script, library, folder) < 0 || fflush(out) != 0)
+	if (!out || fputs(source, out) < 0 || fflush(out) != 0)
 		return error_errno(err, "%s", path);
 	return 0;
 }
@@ -114,38 +156,69 @@ static int look(const struct preloading *p, const struct target *target, struct 
 	                 (int)target->pid, why);
 }
 
-static int wait_for(const struct preloading *p, const struct target *target, unsigned ms,
+static int wait_for(const struct preloading *p, struct joining *j, unsigned ms, bool wakes,
                     struct error *err)
 {
-	const uint64_t until_ns = clock_now_ns() + ms * NS_PER_MS;
+	uint64_t now_ns = clock_now_ns(), pause_ms = WAKE_FIRST_MS;
+	uint64_t wake_ns = now_ns + pause_ms * NS_PER_MS;
+	const uint64_t until_ns = now_ns + ms * NS_PER_MS;
 	int ret;
 
-	while ((ret = look(p, target, err)) == 0 && clock_now_ns() < until_ns)
+	while ((ret = look(p, j->target, err)) == 0 && (now_ns = clock_now_ns()) < until_ns) {
+		if (wakes && now_ns >= wake_ns) {
+			remote_call_wake(&j->call);
+			wake_ns = now_ns + (pause_ms *= 2) * NS_PER_MS;
+		}
+		poll(NULL, 0, LOOK_EVERY_MS);
+	}
+	return ret;
+}
+
+/* Asks until the main thread can be stopped. */
+static int ask_call(struct joining *j, struct error *err)
+{
+	const uint64_t until_ns = clock_now_ns() + JOINING_TIMEOUT_MS * NS_PER_MS;
+	int ret;
+
+	while ((ret = remote_call_ask(&j->call, j->text, err)) < 0 && err->code == EAGAIN &&
+	       clock_now_ns() < until_ns)
 		poll(NULL, 0, LOOK_EVERY_MS);
 	return ret;
 }
 
-/* Returns as look(). A script that has begun gets more time. */
-static int wait_until_joined(const struct preloading *p, const struct remote_exec *remote,
-                             struct error *err)
-{
-	int ret = wait_for(p, remote->target, JOINING_TIMEOUT_MS, err);
-
-	return ret || remote_exec_withdraw(remote)
-	               ? ret
-	               : wait_for(p, remote->target, BEGUN_TIMEOUT_MS, err);
-}
-
 /* dir: of the script. */
-static int join(const struct preloading *p, const struct remote_exec *remote, const char *dir,
-                struct error *err)
+static int ask(const struct preloading *p, struct joining *j, const char *dir, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/join.py", dir);
-	int ret;
+	CLEANUP(free) char *source = make_script(p);
 
-	if (write_script(p, path, err) < 0 || remote_exec_ask(remote, path, err) < 0)
-		return -1;
-	ret = wait_until_joined(p, remote, err);
+	if (j->calls) {
+		j->text = make_text(source);
+		return ask_call(j, err);
+	}
+	return write_script(source, path, err) < 0 ? -1 : remote_exec_ask(&j->exec, path, err);
+}
+
+static bool withdraw(struct joining *j)
+{
+	return j->calls ? remote_call_withdraw(&j->call, j->text) : remote_exec_withdraw(&j->exec);
+}
+
+/* Returns as look(). A script that has begun gets more time. */
+static int wait_until_joined(const struct preloading *p, struct joining *j, struct error *err)
+{
+	int ret = wait_for(p, j, JOINING_TIMEOUT_MS, j->calls, err);
+
+	return ret || withdraw(j) ? ret : wait_for(p, j, BEGUN_TIMEOUT_MS, false, err);
+}
+
+static int join(const struct preloading *p, struct joining *j, const char *dir, struct error *err)
+{
+	int ret = ask(p, j, dir, err) < 0 ? -1 : wait_until_joined(p, j, err);
+
+	if (j->call.stops)
+		log_info("the program's main thread was stopped for %.1f ms",
+		         (double)j->call.stopped_ns / 1e6);
 	if (ret > 0)
 		return 0;
 	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
@@ -153,7 +226,7 @@ static int join(const struct preloading *p, const struct remote_exec *remote, co
 	               : error_set(err, ETIMEDOUT,
 	                           "process %d: its main thread, which would have to load the "
 	                           "library, executed no Python for %d s",
-	                           (int)remote->target->pid, JOINING_TIMEOUT_MS / 1000);
+	                           (int)j->target->pid, JOINING_TIMEOUT_MS / 1000);
 }
 
 int joining_begin(const struct preloading *p, const struct target *target, bool alone,
@@ -162,15 +235,16 @@ int joining_begin(const struct preloading *p, const struct target *target, bool 
 	/* The program executes the script with its own rights. The folder of --keep may be in one
 	 * of another user, who could give its name to another folder. */
 	struct temp_session own = SCRATCH_NONE;
-	struct remote_exec remote;
 	struct error ignored;
+	struct joining j;
 	int ret;
 
-	if (find(&remote, target, err) < 0 || temp_session_make(&own, err) < 0)
+	if (find(&j, target, err) < 0 || temp_session_make(&own, err) < 0)
 		return -1;
-	p->control->gil = remote.gil;
+	p->control->gil = j.calls ? j.call.gil : j.exec.gil;
 	p->control->alone = alone;
-	ret = join(p, &remote, own.path, err);
+	ret = join(p, &j, own.path, err);
+	free(j.text);
 	temp_session_remove(&own, &ignored);
 	return ret;
 }

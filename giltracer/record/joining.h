@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the library into a program that already runs, by having the program execute a script
- * (live/remote_exec.h). */
+ * (live/remote_exec.h, live/remote_call.h). */
 #ifndef GILTRACER_RECORD_JOINING_H
 #define GILTRACER_RECORD_JOINING_H
 

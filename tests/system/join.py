@@ -6,16 +6,23 @@
                            ends when GO is closed. The FIFO READY gets a line when all are at work, and
                            when a child has ended
     asleep READY GO        one thread computes, and the main thread waits for GO in C code
+    waits HOW LIMIT READY GO   one thread takes the GIL now and then, and the main thread waits until GO is
+                           closed, or the limit in seconds has passed; fails if it waits less or much longer
     serve                  a server with a thread for each connection; prints its port, ends with its stdin
     load PORT COUNT        ask it in 4 connections at once, COUNT times each, and check the answers
     slots PID              the addresses of libc's functions that CPython's code in PID has, and whether
                            they may be written
     restored PID FILE      wait until they are what FILE says
+    registers LIBRARY READY GO   the main thread is in code of registers.c until GO is closed
+    poll LIBRARY READY GO  it waits there with a time-out
+    left PID               its descriptors, threads, and memory without a file that can be executed
+    kill GILTRACER PID N   kill giltracer N times while it joins PID, which goes on
     relro FROM TO          copy an interpreter whose dynamic linker then makes these read-only
 """
 import ctypes
 import hashlib
 import os
+import random
 import re
 import select
 import socket
@@ -24,6 +31,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 PATIENCE_S = 60
 
@@ -101,6 +109,102 @@ def asleep(ready, go):
     thread.join()
 
 
+# More than the 5 s after which giltracer gives up, so that it has joined during the wait.
+TIMEOUT_S = 7
+LATE_S = 5
+
+
+def wait_in_lock(lock, end, limit):
+    return lock.acquire(timeout=limit)
+
+
+def wait_in_sleep(lock, end, limit):
+    time.sleep(limit)
+
+
+def wait_in_select(lock, end, limit):
+    return select.select([end], [], [], limit)[0]
+
+
+def wait_in_poll(lock, end, limit):
+    poll = select.poll()
+    poll.register(end, select.POLLIN)
+    return poll.poll(limit * 1000)
+
+
+def wait_in_epoll(lock, end, limit):
+    with select.epoll() as poll:
+        poll.register(end, select.EPOLLIN)
+        return poll.poll(limit)
+
+
+def wait_in_accept(lock, end, limit):
+    return [end.accept()[0].close()]
+
+
+def turn(done):
+    while not done:
+        time.sleep(0.001)
+        sum(range(100))
+
+
+def waits(how, limit, ready, go):
+    """A connection to the socket, or the release of the lock, ends waits that the limit does not."""
+    done, lock, limit = [], threading.Lock(), int(limit)
+    end = socket.socket()
+    end.bind(('127.0.0.1', 0))
+    end.listen()
+    lock.acquire()
+    worker = threading.Thread(target=turn, args=(done,), name='my worker')
+    worker.start()
+    ready, go = begin(ready, go)
+
+    def close():
+        os.read(go, 1)
+        done.append(True)
+        lock.release()
+        socket.create_connection(end.getsockname()).close()
+
+    closer = threading.Thread(target=close, name='my closer')
+    closer.start()
+    print('ready', file=ready, flush=True)
+    start = time.monotonic()
+    if how == 'join':
+        closer.join()
+    else:
+        result = globals()['wait_in_' + how](lock, end, limit)
+        took = time.monotonic() - start
+        if not (result or limit == TIMEOUT_S and limit - 0.01 < took < limit + LATE_S):
+            sys.exit('%s: %s after %.3f s' % (how, result, took))
+    closer.join()
+    worker.join()
+    if 'giltracer' in globals():
+        sys.exit('a name is left')
+
+
+def registers(library, ready, go):
+    keep, stop = ctypes.CDLL(library).keep, ctypes.c_int()
+    ready, go = begin(ready, go)
+    closer = threading.Thread(target=lambda: (os.read(go, 1), setattr(stop, 'value', 1)))
+    closer.start()
+    print('ready', file=ready, flush=True)
+    wrong = keep(ctypes.byref(stop))
+    closer.join()
+    sys.exit(wrong)
+
+
+def poll(library, ready, go):
+    wait_ms = ctypes.CDLL(library).wait_ms
+    ready, go = begin(ready, go)
+    print('ready', file=ready, flush=True)
+    start = time.monotonic()
+    error = wait_ms(3000)
+    took = time.monotonic() - start
+    os.read(go, 1)
+    if error or not 3 <= took < 3 + LATE_S:
+        sys.exit('error %d after %.3f s' % (error, took))
+
+
 def answer(question):
     return hashlib.sha256(question * 1000).hexdigest().encode() + b' %d\n' % sum(question * 100)
 
@@ -150,10 +254,16 @@ def find_maps(pid):
 
 def find_slots(pid):
     maps = list(find_maps(pid))
-    base, exe = next((m[0], m[3]) for m in maps if re.search(r'/(lib)?python3[^/]*$', m[3]))
-    if 'EXEC' in subprocess.check_output(['readelf', '-hW', exe], text=True):
-        base = 0
     slots = []
+    for exe in sorted({m[3] for m in maps if re.search(r'/(lib)?python3[^/]*$', m[3])}):
+        base = next(m[0] for m in maps if m[3] == exe)
+        if 'EXEC' in subprocess.check_output(['readelf', '-hW', exe], text=True):
+            base = 0
+        slots += find_slots_of(pid, exe, base, maps)
+    return ''.join(slots)
+
+
+def find_slots_of(pid, exe, base, maps):
     with open('/proc/%s/mem' % pid, 'rb', 0) as memory:
         for line in subprocess.check_output(['readelf', '-rW', exe], text=True).splitlines():
             found = re.match(r'([0-9a-f]+) .* (pthread_(?:mutex|cond)_(?:init|lock|unlock|.*wait|signal))@',
@@ -161,9 +271,37 @@ def find_slots(pid):
             if found:
                 at = base + int(found[1], 16)
                 memory.seek(at)
-                slots.append('%s %s %s\n' % (found[2], memory.read(8).hex(),
-                                             next(m[2] for m in maps if m[0] <= at < m[1])))
-    return ''.join(slots)
+                yield '%s %s %s\n' % (found[2], memory.read(8).hex(),
+                                      next(m[2] for m in maps if m[0] <= at < m[1]))
+
+
+def left(pid):
+    executable = [m for m in find_maps(pid) if 'x' in m[2] and not m[3]]
+    print(len(os.listdir('/proc/%s/fd' % pid)), 'descriptors,', len(os.listdir('/proc/%s/task' % pid)),
+          'threads,', len(executable), 'mappings')
+
+
+def is_traced(pid):
+    with open('/proc/%s/status' % pid) as status:
+        return 'TracerPid:\t0\n' not in status.read()
+
+
+def kill(giltracer, pid, count):
+    chance = random.Random(1)
+    caught = 0
+    os.makedirs('killed', exist_ok=True)  # where the sessions stay
+    for i in range(int(count)):
+        tracer = subprocess.Popen([giltracer, '-q', '-p', pid, '--probes', 'preload', '--duration', '9',
+                                   '-o', 'killed.html'], env=dict(os.environ, TMPDIR='killed'))
+        while not is_traced(pid) and tracer.poll() is None:
+            pass
+        # Busy, because the stop is shorter than the shortest sleep.
+        for _ in range(chance.randrange(3000)):
+            pass
+        caught += is_traced(pid)
+        tracer.kill()
+        tracer.wait()
+    print(caught > 0)
 
 
 def slots(pid):

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer -p without uprobes: CPython 3.14 and later loads the library itself. The program behaves as
-# before, while it is recorded and afterwards.
+# giltracer -p without uprobes: CPython loads the library itself, from 3.14 on by its own mechanism,
+# before by a call that ptrace puts into its main thread. The program behaves as before, while it is
+# recorded and afterwards.
 # shellcheck disable=SC2086 # $bare is words
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
-need newer-pythons readelf setpriv
+need newer-pythons readelf setpriv gcc
 program=$top_srcdir/tests/system/join.py
 
 bare=
@@ -16,7 +17,8 @@ start() {
 	shift
 	rm -f ready go
 	mkfifo ready go
-	LD_BIND_NOW=1 "$@" -W ignore "$program" "$what" ready go ${uid:+"$uid"} 2>program-err &
+	chmod 666 ready go
+	LD_BIND_NOW=1 "$@" -W ignore "$program" $what ready go ${uid:+"$uid"} 2>program-err &
 	pid=$!
 	exec 6<ready 5>go
 	read -r _ <&6
@@ -193,6 +195,86 @@ while read -r version python <&3; do
 	else
 		skip 'not root' "$version: another user's program"
 	fi
+done 3<interpreters
+
+# Before 3.14, whatever the main thread does.
+joined() {
+	exits 0 "$1" $user "$GILTRACER" -p $pid --probes preload --duration 1 --json "$out/out.json" \
+		-o "$out/out.html"
+	like "$(cat err)" "the program's main thread was stopped for [0-9.]* ms" '  the stop is measured'
+	is "$(json "$out/out.json" 'sorted(t["name"] for t in d["threads"] if t["holds"])')" "$2" \
+		'  threads as the program calls them'
+	is "$(json "$out/out.json" 'sum(t["unknown_ns"] > 10**8 for t in d["threads"])')" 0 \
+		'  and what they did is known'
+	consistent "$out/out.json" "$1"
+}
+
+gcc -O2 -mno-red-zone -shared -fPIC -o registers.so "$top_srcdir/tests/system/registers.c" || exit 99
+mkdir user
+chmod 777 user
+chmod 755 .
+{
+	cpythons
+	echo "3.8 $(cpython 3.8)"
+} >interpreters
+while read -r version python <&3; do
+	case $python in
+	'') continue ;;
+	/usr/*) version=debian-$version ;;
+	esac
+	case $version in 3.6 | 3.1[4-9]) continue ;; esac
+	user=$bare out=.
+	case $(id -u):$python in
+	0:/usr/*) user='setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent TMPDIR=user' \
+		out=user ;;
+	esac
+
+	start work $user "$python"
+	python3 "$program" slots $pid >before
+	python3 "$program" left $pid >remains
+	ok "$version: its calls of libc are found" test -s before
+	joined "$version: a program at work" "['MainThread', 'my hog', 'my victim']"
+	is "$(json "$out/out.json" '[(f["function"].split(".")[-1], f["file"].rsplit("/")[-1])
+		for f in d["hogs"][:1]]')" "[('hog', 'join.py')]" '  the call that kept the GIL'
+	ok '  libc is called as before' python3 "$program" restored $pid before
+	is "$(python3 "$program" left $pid)" "$(cat remains)" '  nothing is left in it'
+	finish "$version: the program"
+
+	for how in 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'sleep 7' 'poll 7'; do
+		start "waits $how" $user "$python"
+		joined "$version: its main thread waits ($how)" "['MainThread', 'my worker']"
+		finish "$version: $how"
+	done
+
+	case $version in
+	debian-*) ;;
+	*) continue ;;
+	esac
+	user=$bare out=.
+	start work $user "$python"
+	python3 "$program" slots $pid >before
+	python3 "$program" left $pid >remains
+	for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		begin
+		end "$version, round $round: joined and left"
+	done
+	ok '  libc is called as before' python3 "$program" restored $pid before
+	is "$(python3 "$program" left $pid)" "$(cat remains)" '  nothing is left'
+	finish "$version: the program"
+
+	start work $user "$python"
+	is "$(python3 "$program" kill "$GILTRACER" $pid 50)" True "$version: giltracer is killed 50 times"
+	joined "$version: the recording after that" "['MainThread', 'my hog', 'my victim']"
+	finish "$version: the program"
+
+	# Code in C, whose registers, stack and system calls are as before. giltracer cannot join meanwhile.
+	start "registers $PWD/registers.so" $user "$python"
+	is "$(python3 "$program" kill "$GILTRACER" $pid 10)" True "$version: registers in use"
+	finish '  they are as before'
+	start "poll $PWD/registers.so" $user "$python"
+	begin
+	end "$version: it is joined after a wait that is not CPython's"
+	finish '  which has waited for the whole time'
 done 3<interpreters
 
 leaves_nothing

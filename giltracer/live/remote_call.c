@@ -1,0 +1,1018 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/remote_call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "live/target.h"
+
+static bool is_same_file(pid_t pid, const char *name)
+{
+	CLEANUP(free) char *ours = xasprintf("/proc/self/%s", name);
+	CLEANUP(free) char *theirs = xasprintf("/proc/%d/%s", (int)pid, name);
+	struct stat a, b;
+
+	return stat(ours, &a) == 0 && stat(theirs, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* /proc/PID/status of a process, or of this one if pid is 0. Caller frees; NULL: it has ended. */
+static char *read_status(pid_t pid)
+{
+	CLEANUP(free)
+	char *path = pid ? xasprintf("/proc/%d/status", (int)pid) : xstrdup("/proc/self/status");
+	struct error ignored;
+	char *text = NULL;
+
+	return file_read(&text, NULL, path, 65536, &ignored) < 0 ? NULL : text;
+}
+
+int remote_check_owner(const struct target *target, struct error *err)
+{
+	static const char *const places[] = { "root", "ns/mnt", "ns/pid", "ns/user" };
+	CLEANUP(free) char *text = read_status(target->pid);
+	pid_t pid = target->pid;
+	const char *line;
+	unsigned id[4];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (!is_same_file(pid, places[i]))
+			return error_set(err, EACCES,
+			                 "process %d is in another container: start giltracer "
+			                 "there, as its user",
+			                 (int)pid);
+	if (!text || !(line = strstr(text, "\nUid:")) ||
+	    sscanf(line + 5, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	for (int i = 0; i < 4; i++)
+		if (id[i] != (unsigned)geteuid())
+			return error_set(err, EACCES,
+			                 "process %d is another user's: only its user can load the "
+			                 "library into it",
+			                 (int)pid);
+	return 0;
+}
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <elf.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "binary/symbols.h"
+#include "live/cstack.h"
+#include "live/memory.h"
+#include "perfdata/unwind.h"
+
+/* A thread that does not stop in this time is left alone: it sleeps uninterruptibly. */
+#define STOP_MAX_NS (20 * NS_PER_MS)
+
+/* For a system call of ours, in which the thread may have to wait for a CPU. */
+#define CALL_MAX_NS NS_PER_SECOND
+
+/* How often to yield, before sleeping, while the thread stops. */
+#define YIELDS 50
+
+#define MAPS_MAX    4096
+#define CODE_MAX    (64u << 20)
+#define XSTATE_MAX  16384
+#define STACK_COPY  8192
+#define STACK_LEAST 512
+
+/* The most frames of libc in a wait for a lock, and in a sleep: nanosleep() calls clock_nanosleep(). */
+#define FRAMES_LOCK  5
+#define FRAMES_SLEEP 2
+
+#define STACK_ROOM (1u << 20)
+#define STACK_SCAN (8u << 20)
+#define STUB_SIZE  128
+#define RED_ZONE   128
+
+/* <asm/sigcontext.h>, which conflicts with <ucontext.h>. */
+#define XSTATE_MAGIC1   0x46505853u
+#define XSTATE_MAGIC2   0x46505845u
+#define XSTATE_SOFTWARE 464
+#define XSTATE_HEADER   512
+#define XSTATE_MIN      576
+#define XSTATE_AMX      ((uint64_t)3 << 17)
+#define FRAME_FLAGS     7 /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
+
+/* Makes sigreturn keep the alternate stack: it ignores invalid flags. */
+#define KEEP_ALTSTACK 0x1234
+
+#define CODE_64BIT 0x33
+#define FLAGS      0x202
+
+/* A system call that a signal interrupts returns one of these to the kernel, which repeats it if
+ * there is no handler. */
+#define RESTART_SYS   (-512)
+#define RESTART_INTR  (-513)
+#define RESTART_HAND  (-514)
+#define RESTART_BLOCK (-516)
+
+#define FUTEX_COMMAND 0x7f
+
+#ifndef PTRACE_GETSIGMASK
+#define PTRACE_GETSIGMASK 0x420a
+#endif
+#define GET_RSEQ 0x420f
+
+enum way {
+	WAY_PENDING, /* the next check for pending calls executes the text */
+	WAY_WAKE,    /* the same; a wait for a lock ends with EINTR, and CPython checks */
+	WAY_DIRECT,  /* the thread executes the text, and then its call ends with EINTR */
+};
+
+/**
+ * The main thread, stopped.
+ * @memory: /proc/PID/mem
+ * @since_ns: when it was asked to stop
+ * @regs, @xstate, @mask: when it stopped
+ * @resume: registers with which it goes on after a call
+ * @frame: the stack pointer with which a call begins
+ */
+struct stop {
+	struct remote_call *call;
+	pid_t pid;
+	int memory;
+	uint64_t since_ns;
+	struct user_regs_struct regs, resume;
+	uint8_t xstate[XSTATE_MAX];
+	size_t xstate_len;
+	uint64_t mask, frame;
+};
+
+static int not_now(const struct stop *s, struct error *err)
+{
+	return error_set(err, EAGAIN, "process %d: its main thread cannot be stopped now",
+	                 (int)s->pid);
+}
+
+/* ---- stop and detach */
+
+/* Waits for the thread's next stop; a signal that arrives is in *ret_signal. Returns its event, or
+ * -1 if it does not stop. */
+static int wait_for(const struct stop *s, uint64_t max_ns, int *ret_signal)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+	int status;
+
+	for (unsigned i = 0;; i++) {
+		pid_t got = waitpid(s->pid, &status, __WALL | WNOHANG);
+
+		if (got == s->pid && WIFSTOPPED(status)) {
+			*ret_signal = WSTOPSIG(status);
+			return status >> 16;
+		}
+		if (got || clock_now_ns() - s->since_ns > max_ns)
+			return -1;
+		if (i < YIELDS)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
+	}
+}
+
+static int seize_error(pid_t pid, struct error *err)
+{
+	if (errno == ESRCH)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	if (errno == EPERM)
+		return error_set(err, EPERM,
+		                 "process %d may not be stopped: run giltracer as its user, as "
+		                 "root, or set kernel.yama.ptrace_scope to 0; a program that "
+		                 "another one traces can have no second tracer",
+		                 (int)pid);
+	return error_errno(err, "process %d: ptrace", (int)pid);
+}
+
+static int begin_stop(struct stop *s, struct error *err)
+{
+	int signal = 0, event;
+
+	s->since_ns = clock_now_ns();
+	if (ptrace(PTRACE_SEIZE, s->pid, NULL, PTRACE_O_TRACESYSGOOD) < 0)
+		return seize_error(s->pid, err);
+	ptrace(PTRACE_INTERRUPT, s->pid, NULL, NULL);
+	while ((event = wait_for(s, STOP_MAX_NS, &signal)) == 0)
+		ptrace(PTRACE_CONT, s->pid, NULL, signal);
+	if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
+		return 0;
+	if (event < 0)
+		return not_now(s, err);
+	return error_set(err, EAGAIN, "process %d is stopped by a signal", (int)s->pid);
+}
+
+/* If the thread has not stopped, the end of this thread of ours detaches it. */
+static void end_stop(const struct stop *s)
+{
+	ptrace(PTRACE_DETACH, s->pid, NULL, NULL);
+	s->call->stopped_ns += clock_now_ns() - s->since_ns;
+	s->call->stops++;
+}
+
+static bool poke_words(const struct stop *s, uint64_t at, const void *bytes, size_t len)
+{
+	for (size_t done = 0; done < len; done += sizeof(long)) {
+		size_t part = len - done < sizeof(long) ? len - done : sizeof(long);
+		void *where = (void *)(uintptr_t)(at + done);
+		long word = 0;
+
+		errno = 0;
+		if (part < sizeof(long))
+			word = ptrace(PTRACE_PEEKDATA, s->pid, where, NULL);
+		memcpy(&word, (const uint8_t *)bytes + done, part);
+		if (errno || ptrace(PTRACE_POKEDATA, s->pid, where, (void *)word) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Writes to memory that the thread may not write, or that its stack will grow to. Kernels may forbid
+ * the former to those who use its file. */
+static bool poke(const struct stop *s, uint64_t at, const void *bytes, size_t len)
+{
+	return pwrite(s->memory, bytes, len, (off_t)at) == (ssize_t)len ||
+	       poke_words(s, at, bytes, len);
+}
+
+static bool set_regs(const struct stop *s, const struct user_regs_struct *regs)
+{
+	return ptrace(PTRACE_SETREGS, s->pid, NULL, regs) == 0;
+}
+
+/* ---- what the thread does */
+
+/* Whether its system call was interrupted while it waited. */
+static bool is_cut(const struct user_regs_struct *r)
+{
+	long number = (long)r->orig_rax, result = (long)r->rax;
+
+	if (number < 0)
+		return false;
+	if (result == -EINTR)
+		return number == SYS_epoll_wait || number == SYS_epoll_pwait;
+	return result == RESTART_SYS || result == RESTART_INTR || result == RESTART_HAND ||
+	       result == RESTART_BLOCK;
+}
+
+/* The number of its system call; -1: unknown. A wait that is being repeated has the number of
+ * restart_syscall, but the instruction before, mov $NUMBER, %eax, has its own. */
+static long number_of(pid_t pid, const struct user_regs_struct *r)
+{
+	uint8_t code[7];
+
+	if (r->orig_rax != SYS_restart_syscall)
+		return (long)r->orig_rax;
+	return memory_read(pid, r->rip - sizeof(code), code, sizeof(code)) && code[0] == 0xb8
+	               ? (long)bytes_u32(code, 1)
+	               : -1;
+}
+
+/* The way that its system call permits, if the caller is CPython. */
+static enum way way_of(const struct remote_call *call, const struct user_regs_struct *r)
+{
+	const long number = number_of(call->target->pid, r);
+	static const long sleeps[] = {
+		SYS_epoll_wait, SYS_epoll_pwait, SYS_poll,      SYS_ppoll,
+		SYS_select,     SYS_pselect6,    SYS_nanosleep, SYS_clock_nanosleep,
+		SYS_accept,     SYS_accept4,
+	};
+
+	if (!is_cut(r))
+		return WAY_PENDING;
+	/* 3.6 raises SystemError if a wait for a lock ends with EINTR. */
+	if (number == SYS_futex)
+		return ((r->rsi & FUTEX_COMMAND) == 0 || (r->rsi & FUTEX_COMMAND) == 9) &&
+		                       call->target->def->minor >= 7
+		               ? WAY_WAKE
+		               : WAY_PENDING;
+	for (size_t i = 0; i < sizeof(sleeps) / sizeof(*sleeps); i++)
+		if (number == sleeps[i])
+			return WAY_DIRECT;
+	return WAY_PENDING;
+}
+
+/* PyGILState_Ensure() knows the main interpreter only. */
+static bool has_one_interpreter(const struct remote_call *call)
+{
+	const uint32_t *at = call->target->def->memory;
+	pid_t pid = call->target->pid;
+	uint64_t first, next;
+
+	return memory_u64(pid, call->target->root + at[MEMORY_INTERPRETERS], &first) && first &&
+	       memory_u64(pid, first + at[MEMORY_NEXT_INTERPRETER], &next) && !next;
+}
+
+static void add_maps(struct maps *maps, struct modules *modules, pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
+	CLEANUP(fclose) FILE *in = fopen(path, "re");
+	CLEANUP(free) char *line = NULL;
+	size_t size = 0;
+
+	for (unsigned i = 0; in && i < MAPS_MAX && getline(&line, &size, in) > 0; i++) {
+		uint64_t start, end, offset;
+		char mode[5];
+		int at = 0;
+
+		if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &start, &end, mode, &offset, &at) <
+		            4 ||
+		    !at || line[at] != '/' || mode[2] != 'x')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		maps_mmap(maps, (uint32_t)pid, start, end - start, offset,
+		          modules_get(modules, line + at, NULL));
+	}
+}
+
+static bool is_python(const struct remote_call *call, const char *path)
+{
+	return !strcmp(path, call->target->process.python->library) ||
+	       strstr(path, "/lib-dynload/");
+}
+
+/* For stacks of the thread. Reading the files takes long, and is done for the first stack only. */
+struct callers {
+	struct maps *maps;
+	struct modules *modules;
+	struct unwinder *unwinder;
+};
+
+static void callers_init(struct callers *ret, pid_t pid)
+{
+	ret->maps = maps_new();
+	ret->modules = modules_new(false);
+	ret->unwinder = unwinder_new(EM_X86_64, ret->maps);
+	add_maps(ret->maps, ret->modules, pid);
+}
+
+static void callers_done(struct callers *callers)
+{
+	unwinder_free(callers->unwinder);
+	maps_free(callers->maps);
+	modules_free(callers->modules);
+}
+
+static size_t copy_stack(pid_t pid, uint64_t from, uint8_t *ret)
+{
+	for (size_t len = STACK_COPY; len >= STACK_LEAST; len /= 2)
+		if (memory_read(pid, from, ret, len))
+			return len;
+	return 0;
+}
+
+/* Whether CPython's own code made the system call: only libc's function is in between. */
+static bool is_called_by_python(const struct remote_call *call, const struct callers *callers,
+                                const struct user_regs_struct *r, enum way way)
+{
+	const size_t most = way == WAY_WAKE ? FRAMES_LOCK : FRAMES_SLEEP;
+	uint8_t stack[STACK_COPY];
+	/* As in <asm/perf_regs.h>: ax to ip, and r8 to r15. */
+	const uint64_t regs[] = { r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi,
+		                  r->rbp, r->rsp, r->rip, r->r8,  r->r9,  r->r10,
+		                  r->r11, r->r12, r->r13, r->r14, r->r15 };
+	const struct unwind_sample sample = {
+		.pid = (uint32_t)call->target->pid,
+		.abi = UNWIND_ABI_64,
+		.regs_mask = 0xff01ff,
+		.regs = cursor_make(regs, sizeof(regs)),
+		.stack = cursor_make(stack, copy_stack(call->target->pid, r->rsp, stack)),
+	};
+	const struct module *libc = NULL;
+	struct unwind_stack found;
+
+	unwind_stack(callers->unwinder, &sample, &found);
+	for (size_t i = 0; i < found.n && i <= most; i++) {
+		const struct module *m =
+			unwinder_location(callers->unwinder, found.locations[i])->module;
+
+		if (!m)
+			return false;
+		if (!libc)
+			libc = m;
+		if (m != libc)
+			return is_python(call, m->path);
+	}
+	return false;
+}
+
+/* Whether it is in a restartable sequence, which may not be left and continued. */
+static bool is_in_rseq(const struct stop *s)
+{
+	struct {
+		uint64_t pointer;
+		uint32_t size, signature, flags, pad;
+	} rseq = { 0 };
+	uint64_t section, part[2]; /* start and length */
+
+	return ptrace(GET_RSEQ, s->pid, sizeof(rseq), &rseq) > 0 && rseq.pointer &&
+	       memory_u64(s->pid, rseq.pointer + 8, &section) && section &&
+	       memory_read(s->pid, section + 8, part, sizeof(part)) &&
+	       s->regs.rip - part[0] < part[1];
+}
+
+static int read_regs(struct stop *s, struct error *err)
+{
+	struct iovec regs = { &s->regs, sizeof(s->regs) };
+	struct iovec xstate = { s->xstate, sizeof(s->xstate) };
+
+	if (ptrace(PTRACE_GETREGSET, s->pid, NT_PRSTATUS, &regs) < 0)
+		return error_errno(err, "process %d: its registers", (int)s->pid);
+	if (regs.iov_len != sizeof(s->regs) || s->regs.cs != CODE_64BIT)
+		return error_set(err, ENOTSUP, "process %d: its main thread executes 32-bit code",
+		                 (int)s->pid);
+	if (ptrace(PTRACE_GETREGSET, s->pid, NT_X86_XSTATE, &xstate) < 0 &&
+	    ptrace(PTRACE_GETREGSET, s->pid, NT_PRFPREG, &xstate) < 0)
+		return error_errno(err, "process %d: its vector registers", (int)s->pid);
+	s->xstate_len = xstate.iov_len;
+	if (ptrace(PTRACE_GETSIGMASK, s->pid, sizeof(s->mask), &s->mask) < 0)
+		return error_errno(err, "process %d: its signals", (int)s->pid);
+	return 0;
+}
+
+/* ---- a call that returns through sigreturn */
+
+/* Makes of the registers those with which the thread goes on after a call, as the kernel does after
+ * a signal handler. */
+static void resume_with(struct stop *s, bool interrupted)
+{
+	struct user_regs_struct *r = &s->resume;
+
+	*r = s->regs;
+	if (!is_cut(r) || (long)r->rax == -EINTR)
+		return;
+	if (interrupted) {
+		r->rax = (unsigned long)-EINTR;
+		return;
+	}
+	r->rax = (long)r->rax == RESTART_BLOCK ? SYS_restart_syscall : r->orig_rax;
+	r->rip -= 2;
+}
+
+/* The size of the state in the frame, in which AMX, which the thread does not use, is omitted. */
+static size_t finish_xstate(struct stop *s)
+{
+	uint64_t features;
+	uint32_t size = XSTATE_MIN, a, b, c, d;
+	uint32_t magic2 = XSTATE_MAGIC2;
+	struct {
+		uint32_t magic1, extended_size;
+		uint64_t features;
+		uint32_t size, padding[7];
+	} software = { .magic1 = XSTATE_MAGIC1 };
+
+	_Static_assert(sizeof(software) == 48, "as struct _fpx_sw_bytes");
+	if (s->xstate_len < XSTATE_MIN)
+		return s->xstate_len;
+	features = bytes_u64(s->xstate, XSTATE_SOFTWARE) & ~XSTATE_AMX;
+	for (unsigned i = 2; i < 63; i++)
+		if (features >> i & 1 && __get_cpuid_count(13, i, &a, &b, &c, &d) && b + a > size)
+			size = b + a;
+	if (size + sizeof(magic2) > sizeof(s->xstate))
+		return 0;
+	software.features = features;
+	software.size = size;
+	software.extended_size = size + (uint32_t)sizeof(magic2);
+	memcpy(s->xstate + XSTATE_SOFTWARE, &software, sizeof(software));
+	memcpy(s->xstate + size, &magic2, sizeof(magic2));
+	return size + sizeof(magic2);
+}
+
+/* Puts the registers on the stack, and the address to which a call returns. */
+static int put_frame(struct stop *s, struct error *err)
+{
+	const struct user_regs_struct *r = &s->resume;
+	const size_t size = offsetof(ucontext_t, uc_sigmask) + sizeof(s->mask);
+	uint8_t original[sizeof(s->xstate)];
+	size_t xstate;
+	uint64_t at;
+	ucontext_t uc = { .uc_flags = FRAME_FLAGS, .uc_stack.ss_flags = KEEP_ALTSTACK };
+	greg_t *g = uc.uc_mcontext.gregs;
+
+	if (s->xstate_len > XSTATE_MIN && bytes_u64(s->xstate, XSTATE_HEADER) & XSTATE_AMX)
+		return not_now(s, err);
+	memcpy(original, s->xstate, sizeof(original));
+	xstate = finish_xstate(s);
+	if (!xstate)
+		return error_set(err, ENOTSUP, "process %d: unknown vector registers", (int)s->pid);
+	at = (s->regs.rsp - RED_ZONE - xstate) & ~(uint64_t)63;
+	g[REG_R8] = (greg_t)r->r8, g[REG_R9] = (greg_t)r->r9, g[REG_R10] = (greg_t)r->r10;
+	g[REG_R11] = (greg_t)r->r11, g[REG_R12] = (greg_t)r->r12, g[REG_R13] = (greg_t)r->r13;
+	g[REG_R14] = (greg_t)r->r14, g[REG_R15] = (greg_t)r->r15, g[REG_RDI] = (greg_t)r->rdi;
+	g[REG_RSI] = (greg_t)r->rsi, g[REG_RBP] = (greg_t)r->rbp, g[REG_RBX] = (greg_t)r->rbx;
+	g[REG_RDX] = (greg_t)r->rdx, g[REG_RAX] = (greg_t)r->rax, g[REG_RCX] = (greg_t)r->rcx;
+	g[REG_RSP] = (greg_t)r->rsp, g[REG_RIP] = (greg_t)r->rip, g[REG_EFL] = (greg_t)r->eflags;
+	g[REG_CSGSFS] = (greg_t)(r->cs | r->ss << 48);
+	uc.uc_mcontext.fpregs = (void *)(uintptr_t)at;
+	memcpy(&uc.uc_sigmask, &s->mask, sizeof(s->mask));
+	/* The return address is at an odd multiple of 8, as at a function's entry. */
+	s->frame = ((at - size) & ~(uint64_t)15) - 8;
+	if (!poke(s, at, s->xstate, xstate) || !poke(s, s->frame + 8, &uc, size) ||
+	    !poke(s, s->frame, &s->call->restore, sizeof(s->call->restore)))
+		return error_errno(err, "process %d: cannot write its stack", (int)s->pid);
+	memcpy(s->xstate, original, sizeof(original));
+	return 0;
+}
+
+static struct user_regs_struct call_regs(const struct stop *s, uint64_t function)
+{
+	struct user_regs_struct r = s->regs;
+
+	r.rsp = s->frame;
+	r.rip = function;
+	r.eflags = FLAGS;
+	r.orig_rax = (unsigned long)-1;
+	r.rax = 0;
+	return r;
+}
+
+/* Lets the thread run up to its next system call's begin or end; signals are delivered. */
+static bool to_next_syscall(const struct stop *s, struct user_regs_struct *ret)
+{
+	int signal = 0, event;
+
+	do {
+		if (ptrace(PTRACE_SYSCALL, s->pid, NULL, signal) < 0)
+			return false;
+		event = wait_for(s, CALL_MAX_NS, &signal);
+		if (event == PTRACE_EVENT_STOP)
+			signal = 0;
+	} while (event == PTRACE_EVENT_STOP || (event == 0 && signal != (SIGTRAP | 0x80)));
+	return event == 0 && ptrace(PTRACE_GETREGS, s->pid, NULL, ret) == 0;
+}
+
+/* The program's memory for the text. */
+static bool map_page(const struct stop *s, uint64_t size, uint64_t *ret)
+{
+	struct user_regs_struct r = call_regs(s, s->call->enter);
+	unsigned stops = 0;
+
+	r.rax = SYS_mmap;
+	r.rdi = 0;
+	r.rsi = size;
+	r.rdx = 5;    /* PROT_READ | PROT_EXEC */
+	r.r10 = 0x22; /* MAP_PRIVATE | MAP_ANONYMOUS */
+	r.r8 = (unsigned long)-1;
+	r.r9 = 0;
+	if (!set_regs(s, &r))
+		return false;
+	while (stops < 2) {
+		if (!to_next_syscall(s, &r))
+			return false;
+		stops += r.rip == s->call->enter + 2;
+	}
+	*ret = r.rax;
+	return (long)r.rax > 0;
+}
+
+/* A wait with a relative time-out cannot be repeated after sigreturn. The thread therefore repeats
+ * it in place of sigreturn. */
+static void repeat_wait(const struct stop *s)
+{
+	struct iovec xstate = { (void *)(uintptr_t)s->xstate, s->xstate_len };
+	struct user_regs_struct r;
+
+	do {
+		if (!to_next_syscall(s, &r))
+			return;
+	} while (r.orig_rax != SYS_rt_sigreturn || r.rsp != s->frame + 8 || (long)r.rax != -ENOSYS);
+	r = s->regs;
+	r.orig_rax = SYS_restart_syscall;
+	r.rax = (unsigned long)-ENOSYS;
+	if (ptrace(PTRACE_SETREGSET, s->pid,
+	           s->xstate_len > XSTATE_MIN ? NT_X86_XSTATE : NT_PRFPREG, &xstate) == 0)
+		set_regs(s, &r);
+}
+
+/* ---- the text */
+
+static size_t put_call(uint8_t *code, uint64_t function)
+{
+	code[0] = 0x48, code[1] = 0xb8; /* mov $function, %rax */
+	memcpy(code + 2, &function, 8);
+	code[10] = 0xff, code[11] = 0xd0; /* call *%rax */
+	return 12;
+}
+
+static size_t put_number(uint8_t *code, uint16_t opcode, uint64_t number)
+{
+	code[0] = (uint8_t)(opcode >> 8), code[1] = (uint8_t)opcode;
+	memcpy(code + 2, &number, 8);
+	return 10;
+}
+
+#define MOV_RDI 0x48bf
+#define MOV_RSI 0x48be
+#define MOV_R10 0x49ba
+
+/* A function that executes the text, and then unmaps itself and returns 0. */
+static void make_stub(uint8_t *code, struct remote_call *call, enum way way)
+{
+	size_t n = 0;
+
+	code[n++] = 0x53; /* push %rbx */
+	if (way == WAY_DIRECT) {
+		n += put_call(code + n, call->ensure);
+		code[n++] = 0x89, code[n++] = 0xc3; /* mov %eax, %ebx */
+	}
+	n += put_number(code + n, MOV_RDI, call->text);
+	n += put_call(code + n, call->run);
+	call->running = call->page + n;
+	if (way == WAY_DIRECT) {
+		code[n++] = 0x89, code[n++] = 0xdf; /* mov %ebx, %edi */
+		n += put_call(code + n, call->release);
+	}
+	code[n++] = 0x5b; /* pop %rbx */
+	n += put_number(code + n, MOV_RDI, call->page);
+	n += put_number(code + n, MOV_RSI, call->size);
+	n += put_number(code + n, MOV_R10, call->enter);
+	code[n++] = 0xb8; /* mov $SYS_munmap, %eax */
+	memcpy(code + n, &(uint32_t){ SYS_munmap }, 4);
+	n += 4;
+	code[n++] = 0x41, code[n++] = 0xff, code[n++] = 0xe2; /* jmp *%r10 */
+}
+
+static int check_room(const struct stop *s, struct error *err)
+{
+	struct cstack stack = cstack_find(s->pid, s->regs.rsp);
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (!stack.of_main)
+		return error_set(err, EAGAIN, "process %d: its main thread uses another stack",
+		                 (int)s->pid);
+	prlimit(s->pid, RLIMIT_STACK, NULL, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY &&
+	    stack.high - s->regs.rsp + STACK_ROOM > limit.rlim_cur)
+		return error_set(err, EAGAIN, "process %d: its main thread's stack is nearly full",
+		                 (int)s->pid);
+	return 0;
+}
+
+static int inject(struct stop *s, enum way way, const char *text, struct error *err)
+{
+	struct remote_call *call = s->call;
+	const uint64_t size = (STUB_SIZE + strlen(text) + 1 + 4095) & ~(uint64_t)4095;
+	uint8_t stub[STUB_SIZE] = { 0 };
+	struct user_regs_struct r;
+	bool mapped, repeat;
+
+	if (is_in_rseq(s))
+		return not_now(s, err);
+	resume_with(s, way != WAY_PENDING);
+	repeat = way == WAY_PENDING && is_cut(&s->regs) && (long)s->regs.rax == RESTART_BLOCK;
+	if (check_room(s, err) < 0 || put_frame(s, err) < 0)
+		return -1;
+	mapped = map_page(s, size, &call->page);
+	call->size = size;
+	call->text = call->page + STUB_SIZE;
+	make_stub(stub, call, way);
+	if (mapped && poke(s, call->page, stub, sizeof(stub)) &&
+	    poke(s, call->text, text, strlen(text) + 1)) {
+		r = call_regs(s, way == WAY_DIRECT ? call->page : call->add);
+		r.rdi = call->page;
+		r.rsi = 0;
+		set_regs(s, &r);
+	} else {
+		error_set(err, mapped ? ENOTSUP : EAGAIN,
+		          "process %d: its memory cannot be extended", (int)s->pid);
+		call->page = 0;
+	}
+	if (repeat)
+		repeat_wait(s);
+	return call->page ? 0 : -1;
+}
+
+/* ---- the requests, each in a thread of its own: see end_stop */
+
+struct request {
+	struct remote_call *call;
+	const char *text;
+	struct error *err;
+	void (*act)(struct stop *s, struct request *request);
+	int ret;
+};
+
+static void *run_request(void *data)
+{
+	struct request *request = data;
+	pid_t pid = request->call->target->pid;
+	CLEANUP(free) char *path = xasprintf("/proc/%d/mem", (int)pid);
+	CLEANUP(close) int memory = open(path, O_RDWR | O_CLOEXEC);
+	struct stop *s = xcalloc(1, sizeof(*s));
+
+	s->call = request->call;
+	s->pid = pid;
+	s->memory = memory;
+	request->ret = -1;
+	request->act(s, request);
+	free(s);
+	return NULL;
+}
+
+static int run(struct request *request)
+{
+	pthread_t thread;
+
+	if (thread_start(&thread, run_request, request) < 0)
+		return error_set(request->err, EAGAIN, "no thread can be started");
+	pthread_join(thread, NULL);
+	return request->ret;
+}
+
+static bool is_same_place(const struct user_regs_struct *a, const struct user_regs_struct *b)
+{
+	return a->rip == b->rip && a->rsp == b->rsp;
+}
+
+/* Stops the thread and finds the way. The first unwinding takes longer than it may be stopped, so it
+ * goes on meanwhile; then it must be at the same place. Returns with the thread stopped. */
+static int stop_and_look(struct stop *s, enum way *ret, struct error *err)
+{
+	struct callers callers;
+	struct user_regs_struct regs;
+	enum way way;
+	int failed;
+
+	*ret = WAY_PENDING;
+	if (begin_stop(s, err) < 0 || read_regs(s, err) < 0)
+		return -1;
+	regs = s->regs;
+	way = way_of(s->call, &regs);
+	if (way == WAY_PENDING || (way == WAY_DIRECT && !has_one_interpreter(s->call)))
+		return 0;
+	end_stop(s);
+	callers_init(&callers, s->pid);
+	is_called_by_python(s->call, &callers, &regs, way);
+	failed = begin_stop(s, err) < 0 || read_regs(s, err) < 0;
+	if (!failed && way_of(s->call, &s->regs) == way && is_same_place(&regs, &s->regs) &&
+	    is_called_by_python(s->call, &callers, &s->regs, way))
+		*ret = way;
+	callers_done(&callers);
+	return failed ? -1 : 0;
+}
+
+static void ask(struct stop *s, struct request *request)
+{
+	enum way way;
+
+	if (stop_and_look(s, &way, request->err) == 0)
+		request->ret = inject(s, way, request->text, request->err);
+	end_stop(s);
+}
+
+int remote_call_ask(struct remote_call *call, const char *text, struct error *err)
+{
+	return run(&(struct request){ .call = call, .text = text, .err = err, .act = ask });
+}
+
+static void wake(struct stop *s, struct request *request)
+{
+	enum way way;
+
+	if (stop_and_look(s, &way, request->err) == 0 && way == WAY_WAKE) {
+		s->regs.rax = (unsigned long)-EINTR;
+		s->regs.orig_rax = (unsigned long)-1;
+		set_regs(s, &s->regs);
+	}
+	end_stop(s);
+}
+
+void remote_call_wake(struct remote_call *call)
+{
+	struct error ignored;
+
+	run(&(struct request){ .call = call, .err = &ignored, .act = wake });
+}
+
+/* Whether the thread is executing the text: the address to which that returns is on its stack. */
+static bool is_running(const struct stop *s)
+{
+	struct cstack stack = cstack_find(s->pid, s->regs.rsp);
+	uint8_t part[4096];
+
+	for (uint64_t at = s->regs.rsp & ~(uint64_t)4095;
+	     at < stack.high && at < s->regs.rsp + STACK_SCAN; at += sizeof(part)) {
+		if (!memory_read(s->pid, at, part, sizeof(part)))
+			return true;
+		for (size_t i = 0; i < sizeof(part); i += 8)
+			if (at + i >= s->regs.rsp && bytes_u64(part, i) == s->call->running)
+				return true;
+	}
+	return false;
+}
+
+/* Only the main thread unmaps the text. */
+static void withdraw(struct stop *s, struct request *request)
+{
+	const struct remote_call *call = request->call;
+	size_t len = strlen(request->text) + 1;
+	CLEANUP(free) char *now = xcalloc(len, 1);
+
+	if (begin_stop(s, request->err) == 0 && read_regs(s, request->err) == 0 &&
+	    s->regs.rip - call->page >= call->size && !is_running(s) &&
+	    memory_read(s->pid, call->text, now, len) && !memcmp(now, request->text, len) &&
+	    poke(s, call->text, "", 1))
+		request->ret = 0;
+	end_stop(s);
+}
+
+bool remote_call_withdraw(struct remote_call *call, const char *text)
+{
+	struct error ignored;
+
+	return run(&(struct request){
+		       .call = call, .text = text, .err = &ignored, .act = withdraw }) == 0;
+}
+
+/* ---- the process */
+
+/* Finds the addresses of two pieces of machine code that every libc has. */
+static bool find_code(struct remote_call *call)
+{
+	static const uint8_t enter[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
+	static const uint8_t restore[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)call->target->pid);
+	CLEANUP(fclose) FILE *in = fopen(path, "re");
+	CLEANUP(free) char *line = NULL;
+	size_t size = 0;
+
+	while (in && !(call->enter && call->restore) && getline(&line, &size, in) > 0) {
+		CLEANUP(free) uint8_t *code = NULL;
+		uint64_t start, end;
+		const uint8_t *at;
+		char mode[5];
+
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, mode) != 3 || mode[2] != 'x' ||
+		    !strstr(line, "/libc") || end - start > CODE_MAX)
+			continue;
+		code = xcalloc(end - start, 1);
+		if (!memory_read(call->target->pid, start, code, end - start))
+			continue;
+		at = memmem(code, end - start, enter, sizeof(enter));
+		if (at)
+			call->enter = start + (uint64_t)(at - code);
+		at = memmem(code, end - start, restore, sizeof(restore));
+		if (at)
+			call->restore = start + (uint64_t)(at - code);
+	}
+	return call->enter && call->restore;
+}
+
+static bool find_functions(struct remote_call *call)
+{
+	const struct process_python *process = &call->target->process;
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} table[] = {
+		{ "Py_AddPendingCall", &call->add },
+		{ "PyRun_SimpleString", &call->run },
+		{ "PyGILState_Ensure", &call->ensure },
+		{ "PyGILState_Release", &call->release },
+	};
+	struct error ignored;
+
+	if (symbols_open_bare(&symbols, process->python->library, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		if (!symbols_address(symbols, table[i].name, table[i].to))
+			return false;
+		*table[i].to += process->bias;
+	}
+	return true;
+}
+
+static bool find_gil(struct remote_call *call)
+{
+	const struct probedef *def = call->target->def;
+	const uint32_t *at = def->memory;
+	pid_t pid = call->target->pid;
+	uint64_t interpreter = call->target->root, next = interpreter + at[MEMORY_INTERPRETERS];
+
+	if (at[MEMORY_GIL] == PROBEDEF_NO_OFFSET)
+		return false;
+	if (def->shared) {
+		call->gil = call->target->root + at[MEMORY_GIL];
+		return true;
+	}
+	/* The main one is the last in the list. */
+	for (unsigned i = 0; i < 100000 && memory_u64(pid, next, &next) && next; i++) {
+		interpreter = next;
+		next += at[MEMORY_NEXT_INTERPRETER];
+	}
+	return memory_u64(pid, interpreter + at[MEMORY_GIL], &call->gil) && call->gil;
+}
+
+/* The number after a name in /proc/PID/status; 0 if there is none. */
+static unsigned status_number(const char *status, const char *name)
+{
+	const char *line = status ? strstr(status, name) : NULL;
+
+	return line ? (unsigned)strtoul(line + strlen(name), NULL, 10) : 0;
+}
+
+static int check_status(pid_t pid, struct error *err)
+{
+	CLEANUP(free) char *theirs = read_status(pid);
+	CLEANUP(free) char *ours = read_status(0);
+	const char *features = theirs ? strstr(theirs, "\nx86_Thread_features:") : NULL;
+	unsigned tracer = status_number(theirs, "\nTracerPid:");
+
+	if (!theirs)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	if (tracer)
+		return error_set(err, EBUSY,
+		                 "process %d is traced by process %u, such as a debugger or "
+		                 "strace: end that first",
+		                 (int)pid, tracer);
+	if (features && strstr(features, "shstk"))
+		return error_set(err, ENOTSUP,
+		                 "process %d has a shadow stack: it cannot load the library while "
+		                 "it runs",
+		                 (int)pid);
+	/* A filter may end the program for a system call of the library's. Those of a container
+	 * are ours, too. */
+	if (status_number(theirs, "\nSeccomp:") &&
+	    (!status_number(theirs, "\nSeccomp_filters:") ||
+	     status_number(theirs, "\nSeccomp_filters:") >
+	             status_number(ours, "\nSeccomp_filters:")))
+		return error_set(err, ENOTSUP,
+		                 "process %d is restricted by seccomp, which may forbid what the "
+		                 "library does",
+		                 (int)pid);
+	return 0;
+}
+
+int remote_call_find(struct remote_call *ret, const struct target *target, struct error *err)
+{
+	struct remote_call call = { .target = target };
+	const char *version = target->process.python->version;
+
+	if (target->def->free_threaded)
+		return error_set(err, ENOTSUP,
+		                 "process %d: Python %s has no GIL that the library could record",
+		                 (int)target->pid, version);
+	if (remote_check_owner(target, err) < 0 || check_status(target->pid, err) < 0)
+		return -1;
+	if (!find_gil(&call))
+		return error_set(err, ENOTSUP,
+		                 "process %d: Python %s cannot load the library while it runs",
+		                 (int)target->pid, version);
+	if (!find_functions(&call) || !find_code(&call))
+		return error_set(err, ENOTSUP,
+		                 "process %d: the functions to call are not in its Python or libc",
+		                 (int)target->pid);
+	*ret = call;
+	return 0;
+}
+
+#else
+
+int remote_call_find(struct remote_call *ret, const struct target *target, struct error *err)
+{
+	(void)ret;
+	return error_set(err, ENOTSUP,
+	                 "process %d: Python %s can load the library while it runs on x86-64 only",
+	                 (int)target->pid, target->process.python->version);
+}
+
+int remote_call_ask(struct remote_call *call, const char *text, struct error *err)
+{
+	(void)text;
+	return error_set(err, ENOTSUP, "process %d", (int)call->target->pid);
+}
+
+void remote_call_wake(struct remote_call *call)
+{
+	(void)call;
+}
+
+bool remote_call_withdraw(struct remote_call *call, const char *text)
+{
+	(void)call;
+	(void)text;
+	return false;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes a running CPython, 3.6 to 3.13, execute a text. Its main thread is stopped by ptrace(2) for
+ * less than a millisecond, and calls Py_AddPendingCall() when it goes on. If it waits in a system
+ * call of CPython's own, it is woken, or executes the text there.
+ *
+ * The thread goes on by itself, whatever happens to this process: its registers are on its stack in
+ * the form that the kernel gives to a signal handler, and the call returns through rt_sigreturn(2).
+ */
+#ifndef GILTRACER_LIVE_REMOTE_CALL_H
+#define GILTRACER_LIVE_REMOTE_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct target;
+
+/**
+ * @gil: address of the main interpreter's GIL
+ * @add, @run, @ensure, @release: addresses of CPython's functions
+ * @enter, @restore: addresses of the instructions syscall and ret, and of those that call
+ *                    rt_sigreturn
+ * @page, @size: the memory that contains the text; it is unmapped after the text was executed
+ * @text, @running: addresses of the text, and to which its execution returns
+ * @stopped_ns, @stops: how long the thread was stopped in all, and how often
+ */
+struct remote_call {
+	const struct target *target;
+	uint64_t gil;
+	uint64_t add, run, ensure, release;
+	uint64_t enter, restore;
+	uint64_t page, size, text, running;
+	uint64_t stopped_ns;
+	unsigned stops;
+};
+
+/* Whether the process can be made to. Errors: ENOTSUP: not this program, or not here; EACCES: the
+ * process belongs to another user or container; EBUSY: it has a tracer. */
+int remote_call_find(struct remote_call *ret, const struct target *target, struct error *err);
+
+/* Execute the text. Error EAGAIN: the thread could not be stopped now. */
+int remote_call_ask(struct remote_call *call, const char *text, struct error *err);
+
+/* If the thread waits for a lock of Python's, make it look for pending calls. */
+void remote_call_wake(struct remote_call *call);
+
+/* Withdraw the text. False: its execution has begun or ended, or the thread could not be stopped. */
+bool remote_call_withdraw(struct remote_call *call, const char *text);
+
+/* Whether the process sees the same files as we do, and belongs to this user. */
+int remote_check_owner(const struct target *target, struct error *err);
+
+#endif
