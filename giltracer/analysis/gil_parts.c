@@ -46,7 +46,7 @@ static void add(struct gil_parts *parts, struct place *at, enum gil_part_state s
 	}
 }
 
-void gil_parts_init(struct gil_parts *ret, const struct model *model, uint32_t thread)
+void gil_parts_init(struct gil_parts *ret, const struct model *model, uint32_t thread, bool locks)
 {
 	const struct lane *lane = &model->threads.v[thread].gil;
 	uint64_t dur_ns = model->end_ns - model->start_ns;
@@ -57,9 +57,11 @@ void gil_parts_init(struct gil_parts *ret, const struct model *model, uint32_t t
 	ret->width_ns = dur_ns ? (dur_ns - 1) / GIL_PARTS + 1 : 1;
 	for (size_t i = 0; i < lane->spans.n; i++) {
 		const struct span *span = &lane->spans.v[i];
+		int state = !locks && gil_state_is_without(span->state) ? PART_NO_GIL
+		                                                        : state_of[span->state];
 
-		if (state_of[span->state] >= 0)
-			add(ret, &at, (enum gil_part_state)state_of[span->state], span->start_ns,
+		if (state >= 0)
+			add(ret, &at, (enum gil_part_state)state, span->start_ns,
 			    lane_span_end(lane, i));
 	}
 }

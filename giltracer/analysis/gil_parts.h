@@ -22,6 +22,7 @@ struct gil_parts {
 	uint64_t ns[PART_STATES][GIL_PARTS];
 };
 
-void gil_parts_init(struct gil_parts *ret, const struct model *model, uint32_t thread);
+/* locks: the GIL is off, and what is shown instead is what blocks threads. */
+void gil_parts_init(struct gil_parts *ret, const struct model *model, uint32_t thread, bool locks);
 
 #endif

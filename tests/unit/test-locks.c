@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits without a GIL: for locks, during stops of the world, and a GIL that is turned on and
  * off. */
+#include "analysis/gil_parts.h"
 #include "analysis/released.h"
 
 #include "model-events.h"
@@ -45,6 +46,18 @@ static void test_lock(void)
 	is_u64(m->locks.v[0].wait_ns, 100, "the lock has the sum of its waits");
 }
 
+/* How long the coarse picture shows the thread as waiting. */
+static uint64_t shown_waiting(uint32_t tid, bool locks)
+{
+	static struct gil_parts parts;
+	uint64_t ns = 0;
+
+	gil_parts_init(&parts, m, model_find_thread(m, tid), locks);
+	for (unsigned i = 0; i < GIL_PARTS; i++)
+		ns += parts.ns[PART_WAIT][i];
+	return ns;
+}
+
 /* With a GIL, a thread releases it before it waits for a lock of the program. */
 static void test_with_gil(void)
 {
@@ -68,6 +81,8 @@ static void test_with_gil(void)
 	       "its frame is that in which the GIL was released");
 	is_u64(lock_blame(8, 7), 90, "it is charged to the thread that released the lock");
 	is_u64(lock_blame(8, MODEL_NONE), 10, "until it did");
+	is_u64(shown_waiting(8, false), 0, "the picture of the GIL does not show it as a wait");
+	is_u64(shown_waiting(8, true), 100, "that of what blocks threads without a GIL does");
 }
 
 static void test_releases(void)

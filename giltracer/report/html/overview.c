@@ -60,7 +60,7 @@ void overview_write(const struct analysis *a, FILE *out)
 	jsonw_u64(&w, "buckets", GIL_PARTS);
 	jsonw_array(&w, "threads");
 	for (size_t i = 0; i < a->model->threads.n && i < THREADS; i++) {
-		gil_parts_init(parts, a->model, a->thread_order[i]);
+		gil_parts_init(parts, a->model, a->thread_order[i], a->locks);
 		put_thread(&w, parts, a->thread_order[i]);
 	}
 	jsonw_end(&w);
