@@ -45,7 +45,8 @@ const char *function_source(const struct recording *recording, const struct reco
  * concurrent.futures, multiprocessing, asyncio, runpy). Otherwise the name is NULL. */
 struct function function_telling_caller(const struct recording_pass *pass, const struct hog *hog);
 
-/* The C function that kept the GIL in most samples of the row's overdue holds; NULL: not known. */
+/* The C function that kept the GIL in most samples of the row's overdue holds; if it has no symbol, the
+ * name of its file; NULL: not known. */
 const char *function_native(const struct recording_pass *pass, const struct hog *hog);
 
 /* Whether the function belongs to Python's own library or to a package, and its caller was not

@@ -413,13 +413,20 @@ static void vote(struct votes *v, const struct stacks *stacks, uint32_t callee)
 	v->n++;
 }
 
-/* The C function that was at work in the samples of a hold, from first up to end. Samples that are
- * not decided abstain; if all are, those count that show a function. It has to be half of the
- * samples at least. n: number of samples that showed it; 0: none did. */
+static bool elected(const struct votes *v, size_t samples)
+{
+	return !v->differ && v->callee && 2 * v->n >= samples;
+}
+
+/* The C function that was at work in the samples of a hold, from first up to end, or at least its
+ * file. Samples that are not decided abstain; if all are, those count that show a function, then
+ * those that show a file. It has to be half of the samples at least. n: number of samples that
+ * showed it; 0: none did. */
 static struct votes one_call(struct source *source, const struct hogs_sample *first,
                              const struct hogs_sample *end)
 {
-	struct votes decided = { 0 }, others = { 0 }, *v;
+	struct votes decided = { 0 }, others = { 0 }, files = { 0 };
+	size_t n = (size_t)(end - first);
 
 	for (const struct hogs_sample *s = first; s < end; s++) {
 		struct native found = native_callee(source->stacks,
@@ -429,11 +436,14 @@ static struct votes one_call(struct source *source, const struct hogs_sample *fi
 			vote(&decided, source->stacks, found.callee);
 		else if (found.callee)
 			vote(&others, source->stacks, found.callee);
+		if (found.file)
+			vote(&files, source->stacks, found.file);
 	}
-	v = decided.n ? &decided : &others;
-	if (v->differ || !v->callee || 2 * v->n < (size_t)(end - first))
-		return (struct votes){ 0 };
-	return *v;
+	if (decided.n && (decided.differ || !decided.callee || elected(&decided, n)))
+		return decided.differ || !decided.callee ? (struct votes){ 0 } : decided;
+	if (!decided.n && elected(&others, n))
+		return others;
+	return elected(&files, n) ? files : (struct votes){ 0 };
 }
 
 void hogs_find_native(struct hogs *hogs, struct source *source)

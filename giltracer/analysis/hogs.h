@@ -69,8 +69,9 @@ enum no_gain {
  * @off_cpu_ns: the part of overdue_ns in which the holder is known to have been off CPU;
  *              @asleep_ns: asleep or uninterruptible
  * @native: the C function that was at work after the release request, as an id in the source's
- *          stacks: at least HOGS_NATIVE_PERCENT of the samples show it, in holds in which none shows
- *          another one; 0: none. That is @native_samples of @samples
+ *          stacks, or a frame that stands for its file (trace/native.h): at least
+ *          HOGS_NATIVE_PERCENT of the samples show it, in holds in which none shows another one; 0:
+ *          none. That is @native_samples of @samples
  * @row: number of the row in struct hogs_sample
  * @inferred: of some overdue holds, only the function in which they ended is known
  * @gain_ns: time that the threads would have gained if the overdue holds had released the GIL,

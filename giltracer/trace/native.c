@@ -99,37 +99,77 @@ static bool is_collector(const struct names *names, const struct stack_frame *fr
 	return false;
 }
 
-struct native native_callee(const struct stacks *stacks, uint32_t stack)
+/* A frame without a symbol in libc is an allocator's or a copy's, whose caller is what matters. */
+static bool is_libc(const char *module)
+{
+	return str_has_prefix(module, "libc.") || str_has_prefix(module, "libc-") ||
+	       str_has_prefix(module, "libpthread") || str_has_prefix(module, "ld-") ||
+	       *module == '[';
+}
+
+/* The frame that stands for any function of the file. */
+static uint32_t file_frame(struct stacks *stacks, uint32_t module)
+{
+	struct stack_frame frame = { .name = module, .module = module, .flags = STACK_UNKNOWN };
+
+	return stacks_id(stacks, &frame);
+}
+
+/* A frame without a symbol is known by its file, if that is neither the interpreter nor libc. */
+static bool is_known(const struct names *names, const struct stack_frame *frame)
+{
+	const char *module = names_get(names, frame->module);
+
+	if (frame->flags & (STACK_KERNEL | STACK_PYTHON))
+		return false;
+	if (frame->flags & STACK_UNKNOWN)
+		return *module && !is_libc(module) && !is_in_interpreter(names, frame);
+	return !is_interpreter(names_get(names, frame->name));
+}
+
+struct native native_callee(struct stacks *stacks, uint32_t stack)
 {
 	const struct names *names = stacks_names(stacks);
-	struct native ret = { 0, true };
+	struct native ret = { .decided = true };
 	bool collector = false;
+	uint32_t file = 0;
 
 	for (; stack; stack = stacks_get(stacks, stack)->parent) {
-		const struct stack_frame *frame = stacks_get(stacks, stack);
+		const struct stack_frame frame = *stacks_get(stacks, stack);
 
-		if (frame->flags & STACK_EVAL)
-			return ret;
-		if (ret.decided && !collector &&
-		    !(frame->flags & (STACK_KERNEL | STACK_UNKNOWN | STACK_PYTHON)) &&
-		    !is_interpreter(names_get(names, frame->name)))
-			ret.callee = stack;
+		if (frame.flags & STACK_EVAL)
+			break;
+		if (ret.decided && !collector && is_known(names, &frame)) {
+			ret.callee = frame.flags & STACK_UNKNOWN ? file_frame(stacks, frame.module)
+			                                         : stack;
+			if (!is_libc(names_get(names, frame.module)))
+				file = frame.module;
+		}
 		/*
 		 * Frames further out may belong to the caller of a Python function: compilers split
 		 * the evaluation loop, so a frame without a symbol may be the one that runs that
 		 * function.
 		 */
-		if (is_collector(names, frame)) {
+		if (is_collector(names, &frame)) {
 			collector = true;
-			ret = (struct native){ stack, true };
+			ret = (struct native){ .callee = stack, .decided = true };
+			file = frame.module;
 		}
-		if (!collector && frame->flags & STACK_UNKNOWN && is_in_interpreter(names, frame))
+		if (!collector && ret.decided && frame.flags & STACK_UNKNOWN &&
+		    is_in_interpreter(names, &frame)) {
+			file = file ? file : frame.module;
 			ret.decided = false;
-		if (frame->flags &
+		}
+		if (frame.flags &
 		    STACK_TRUNCATED) { /* a large frame of C, in which the dump ends */
 			ret.decided &= collector;
-			return ret;
+			break;
 		}
 	}
-	return (struct native){ 0, false };
+	if (!stack) { /* no evaluation loop: it may be one of the functions without a symbol */
+		file = ret.decided ? 0 : file;
+		ret = (struct native){ .decided = false };
+	}
+	ret.file = file ? file_frame(stacks, file) : 0;
+	return ret;
 }

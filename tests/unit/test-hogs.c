@@ -319,8 +319,9 @@ static void test_samples(void)
 	   "the sample belongs to the hog");
 }
 
-/* Stacks of the source: 0 is eval, 1 eval < x_add, 2 eval < pow, 3 one without Python. */
-static uint32_t natives[4];
+/* Stacks of the source: 0 is eval, 1 eval < x_add, 2 eval < pow, 3 one without Python, 4 and 5 ones
+ * in functions of the interpreter without a symbol. */
+static uint32_t natives[6];
 
 static uint32_t native_at(struct source *source, uint64_t record)
 {
@@ -333,6 +334,11 @@ static uint32_t native_stack(const char *callee)
 	struct stack_frame eval = { .name = names_id(names, "eval", 4), .flags = STACK_EVAL };
 	struct stack_frame frame = { .parent = stacks_id(stacks, &eval),
 		                     .name = names_id(names, callee, strlen(callee)) };
+
+	if (*callee == '[') {
+		frame.module = names_id(names, "python3.14", 10);
+		frame.flags = STACK_UNKNOWN;
+	}
 
 	return stacks_id(stacks, &frame);
 }
@@ -349,6 +355,8 @@ static const char *native_of(const uint64_t records[4])
 	                                                      .flags = STACK_EVAL });
 	natives[1] = native_stack("x_add");
 	natives[2] = native_stack("pow");
+	natives[4] = native_stack("[python3.14+0x10]");
+	natives[5] = native_stack("[python3.14+0x20]");
 	new_thread(110 * MS, 8, 7);
 	request(120 * MS, 8);
 	feed(124 * MS, 7, EV_STACK, EV(.stack = { .record = records[0] }));
@@ -377,6 +385,11 @@ static void test_native(void)
 	is_str(native_of((const uint64_t[]){ 1, 2, 3, 2 }), "pow",
 	       "a sample that shows nothing does not contradict the others");
 	is_str(native_of((const uint64_t[]){ 2, 3, 3, 3 }), "none", "but it shows nothing");
+	is_str(native_of((const uint64_t[]){ 2, 4, 5, 4 }), "python3.14",
+	       "functions without symbols are known by their file");
+	is_str(native_of((const uint64_t[]){ 2, 4, 2, 2 }), "pow", "but a symbol says more");
+	is_str(native_of((const uint64_t[]){ 2, 4, 0, 4 }), "none",
+	       "and Python between them is no call");
 }
 
 /* 7 holds from 100 to 150; its release is requested at 125 or a moment later; it is off CPU from

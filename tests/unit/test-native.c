@@ -10,18 +10,23 @@ static struct names *names;
 static struct stacks *stacks;
 
 /* Frames from the outermost on, NULL-terminated; "=" before a name makes it an eval frame, "?" one
- * without a symbol, "<" the one in which the dump ended; "@" says that it is libpython's. */
+ * without a symbol, "<" the one in which the dump ended; "@" says that it is libpython's, "#" that it
+ * is libc's, "%" another file's. */
 static uint32_t stack(const char *const *frames)
 {
 	uint32_t id = 0;
 
 	for (; *frames; frames++) {
-		bool own = **frames == '@';
-		const char *mark = *frames + own, *name = mark + (strchr("=?<", *mark) != NULL);
+		const char *module = **frames == '@'   ? "libpython3.14.so.1.0"
+		                     : **frames == '#' ? "libc.so.6"
+		                     : **frames == '%' ? "fast.abi3.so"
+		                                       : NULL;
+		const char *mark = *frames + !!module,
+			   *name = mark + (strchr("=?<", *mark) != NULL);
 		struct stack_frame frame = {
 			.parent = id,
 			.name = names_id(names, name, strlen(name)),
-			.module = own ? names_id(names, "libpython3.14.so.1.0", 20) : 0,
+			.module = module ? names_id(names, module, strlen(module)) : 0,
 			.flags = *mark == '='   ? STACK_EVAL
 			         : *mark == '?' ? STACK_UNKNOWN
 			         : *mark == '<' ? STACK_TRUNCATED
@@ -39,6 +44,12 @@ static const char *callee(uint32_t id)
 	return id ? names_get(names, stacks_get(stacks, id)->name) : "(none)";
 }
 
+static const char *file(uint32_t id)
+{
+	id = native_callee(stacks, id).file;
+	return id ? names_get(names, stacks_get(stacks, id)->name) : "(none)";
+}
+
 static bool is_decided(uint32_t id)
 {
 	return native_callee(stacks, id).decided;
@@ -48,6 +59,9 @@ static bool is_decided(uint32_t id)
 
 #define is_callee(want, sentence, ...) \
 	is_str(callee(stack((const char *const[]){ __VA_ARGS__, NULL })), want, sentence)
+
+#define is_file(want, sentence, ...) \
+	is_str(file(stack((const char *const[]){ __VA_ARGS__, NULL })), want, sentence)
 
 int main(void)
 {
@@ -84,6 +98,21 @@ int main(void)
 	          "@PySequence_List", "@?[x+0x10]", "@?[x+0x20]");
 	is_callee("(none)", "nor is it at the end of what is known", "<PyEval_EvalCode",
 	          "@?[x+0x10]");
+	is_callee("fast.abi3.so", "a file without symbols is known by its name",
+	          "=_PyEval_EvalFrameDefault", "@PyObject_Vectorcall", "%?[x+0x10]", "%?[x+0x20]",
+	          "#memcpy");
+	is_callee("list_copy", "but libc works for its caller", "=_PyEval_EvalFrameDefault",
+	          "@list_copy", "#?[x+0x10]");
+	is_file("fast.abi3.so", "the file of a function", "=_PyEval_EvalFrameDefault", "%fast_do",
+	        "#memcpy");
+	is_file("fast.abi3.so", "also below an interpreter without symbols",
+	        "=_PyEval_EvalFrameDefault", "@?[x+0x10]", "%fast_do", "%?[x+0x20]");
+	is_file("libpython3.14.so.1.0", "and the interpreter's own", "=_PyEval_EvalFrameDefault",
+	        "@?[x+0x10]", "@?[x+0x20]", "#memcpy");
+	is_file("(none)", "none if Python itself runs", "=_PyEval_EvalFrameDefault");
+	is_file("(none)", "nor if the stack has no Python", "start_thread", "%fast_do");
+	is_file("fast.abi3.so", "but the evaluation loop may have no symbol", "main", "@?[x+0x10]",
+	        "%?[x+0x20]");
 	is_callee("gc_collect_main", "garbage is collected", "=_PyEval_EvalFrameDefault",
 	          "PyList_New", "@gc_collect_main", "@deduce_unreachable");
 	is_callee("gc_collect_main", "also where other functions have no symbol",
