@@ -263,9 +263,18 @@ static int no_answer(const char *command, const struct captured *out, struct err
 static int cannot_run(const char *command, struct error *err)
 {
 	uid_t uid = who_runs(command);
+	struct stat st;
 
 	if (!uid)
 		return error_set(err, EACCES, "%s: cannot be executed", command);
+	/* Whoever opened it while it had a name may be able to write to it. */
+	if (stat(command, &st) == 0 && st.st_nlink == 0)
+		return error_set(
+			err, EACCES,
+			"%s: an interpreter that exists in memory only, or was removed, is "
+			"not executed by root, since other users may be able to change it: "
+			"start it from its file",
+			command);
 	return error_set(err, EACCES,
 	                 "%s: cannot be executed as user %u, its owner or the caller of sudo",
 	                 command, uid);

@@ -135,7 +135,7 @@ fi
 # Files without a name.
 cat >nameless.py <<'EOF'
 import os, subprocess, sys
-giltracer, python, how = sys.argv[1:]
+giltracer, python, how, by = sys.argv[1:]
 with open(python, "rb") as f:
     data = f.read()
 if how == "memory":
@@ -150,6 +150,11 @@ if how != "memory":
     os.unlink("gone")
     os.close(fd)
     path = "/proc/%d/fd/%d" % (os.getpid(), reader)
+if by == "wrapper":
+    with open("wrapper", "w") as f:
+        f.write('#!/bin/sh\nexec %s "$@"\n' % path)
+    os.chmod("wrapper", 0o755)
+    path = "./wrapper"
 sys.exit(subprocess.call([giltracer, "-q", "--probes", "uprobes", "--python", path, "program.py"]))
 EOF
 bare=
@@ -165,7 +170,11 @@ for how in memory disk; do
 	if [ -n "$bare" ]; then
 		refuses "an interpreter without a name, in $how" \
 			'\(deleted\): an interpreter that exists in memory only, .* --no-gil-detect' \
-			python3 nameless.py "$GILTRACER" "$bare" $how
+			python3 nameless.py "$GILTRACER" "$bare" $how wrapper
+		# Others may be able to change it, so root does not execute it to ask its version.
+		refuses "the same without a wrapper, in $how" \
+			'exists in memory only, or was removed, is not executed by root' \
+			python3 nameless.py "$GILTRACER" "$bare" $how itself
 	else
 		skip 'no interpreter here is a single file' "an interpreter without a name, in $how"
 	fi
