@@ -14,11 +14,13 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/preloading.h"
+#include "session/session_file.h"
+#include "session/sources.h"
 
 /* All files of a session; perf renames an existing output to .old. */
 static const char *const SESSION_FILES[] = {
-	"session.json",
-	"sources.json",
+	SESSION_FILE,
+	SOURCES_FILE,
 	"gil.perf.data",
 	"gil.perf.data.old",
 	"gil.viztracer.json",

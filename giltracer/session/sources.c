@@ -12,8 +12,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 
-#define FILE_NAME "sources.json"
-#define FILE_MAX  (SOURCES_MAX * 8192)
+#define FILE_MAX (SOURCES_MAX * 8192)
 
 static int add_line(struct sources *ret, const json_t *entry, struct error *err)
 {
@@ -30,7 +29,7 @@ static int add_line(struct sources *ret, const json_t *entry, struct error *err)
 
 int sources_read(struct sources *ret, const char *dir, struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("%s/" FILE_NAME, dir);
+	CLEANUP(free) char *path = xasprintf("%s/" SOURCES_FILE, dir);
 	CLEANUP(free) char *text = NULL;
 	json_error_t at;
 	size_t len;
@@ -51,7 +50,7 @@ int sources_read(struct sources *ret, const char *dir, struct error *err)
 
 int sources_write(const struct sources *sources, const char *dir, struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("%s/" FILE_NAME, dir);
+	CLEANUP(free) char *path = xasprintf("%s/" SOURCES_FILE, dir);
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
 	json_auto_t *root = json_array();
 

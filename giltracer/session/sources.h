@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 
+#define SOURCES_FILE     "sources.json"
 #define SOURCES_MAX      4096
 #define SOURCES_TEXT_MAX 160
 
