@@ -46,15 +46,18 @@ started() {
 plain=$(python3 capabilities.py)
 ok 'a recording' record capabilities.py
 is "$(cat out)" "$plain" '  leaves the program its capabilities'
-is "$(started)" "gil.perf.data $without " '  and takes CAP_SYSLOG from perf'
+# gil.switches.perf.data is recorded in case the library takes over.
+is "$(started)" "gil.perf.data $without gil.switches.perf.data $without " \
+	'  and takes CAP_SYSLOG from perf'
 
 ok 'thread states' record --state-detect --one-run capabilities.py
 is "$(cat out)" "$plain" '  leave the program its capabilities'
-is "$(started)" "gil.perf.data $without gil.wakeups.perf.data $without stacks.perf.data $ours " \
+is "$(started)" "gil.perf.data $without gil.switches.perf.data $without gil.wakeups.perf.data $without \
+stacks.perf.data $ours " \
 	'  and CAP_SYSLOG to the perf that records stacks of the kernel'
 
 ok 'events of the user' record --event page-faults capabilities.py
-is "$(started)" "gil.perf.data $ours " '  leave it to their perf'
+is "$(started)" "gil.perf.data $ours gil.switches.perf.data $ours " '  leave it to their perf'
 
 start "$(cpythons | sed -n "1s/.* //p")"
 ok 'a running program' record --duration 1 -p "$pid"

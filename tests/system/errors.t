@@ -161,7 +161,7 @@ cat >on-full-disk <<'EOF'
 set -e
 mkdir disk
 mount -t tmpfs -o size=64k tmpfs disk
-"$GILTRACER" record -o disk/session --python-trace none many.py
+"$GILTRACER" record --probes uprobes -o disk/session --python-trace none many.py
 EOF
 printf 'import os\nfor i in range(20000):\n    os.stat("/")\nprint("ran")\n' >many.py
 exits 125 'a full disk' unshare -m sh on-full-disk
