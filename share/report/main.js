@@ -34,7 +34,7 @@ import {eachSample, hasSamples, SAMPLE_KEYS, samplesAlone} from "./samples.js";
 import {sandwichOf} from "./sandwich.js";
 import {searchInit} from "./search.js";
 import {end, loading, push, store} from "./store.js";
-import {stripInit} from "./strip.js";
+import {stripChoice, stripInit} from "./strip.js";
 import {tasksDraw} from "./tasks.js";
 import {palette, rankHolders, themeInit, threadColor} from "./theme.js";
 import {legendDraw, threadsDraw} from "./threads.js";
@@ -172,6 +172,7 @@ function tablesDraw() {
 					h("span", gilText("dark: number of waiters", "dark: number of blocked")),
 				]
 			: !samplesAlone() && h("span", "all threads together"),
+		gilKnown() && stripChoice(),
 	);
 	document.documentElement.classList.toggle("no-gil", !gilKnown());
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The lane of holders over the whole recording: the minimap.
 
-import {gilKnown, pass} from "./data.js";
-import {$, listen} from "./dom.js";
+import {gilKnown, gilName, pass} from "./data.js";
+import {$, h, listen} from "./dom.js";
 import {on, perFrame} from "./events.js";
+import {fmtPct} from "./format.js";
 import {max, min, round} from "./math.js";
 import {moments} from "./moments.js";
 import {scratchFor} from "./overview.js";
@@ -14,11 +15,40 @@ import {palette, rgba} from "./theme.js";
 import {MIN_SPAN, fitView, flyTo, hits, passDur, setView, span, view} from "./view.js";
 
 const STRIP_H = 64;
-const strip = {raster: null, ghost: null};
+const strip = {raster: null, gil: null}; // gil: {of: the pass, index}, if one was chosen
 
 export const stripCanvas = $("strip");
 const stripPaint = stripCanvas.getContext("2d");
 const stripX = t => (t / passDur()) * stripCanvas.clientWidth;
+
+// The GIL that is shown: the one that was chosen, otherwise the one that was held longest.
+function stripGil() {
+	const {gils} = pass();
+	return strip.gil?.of === pass()
+		? strip.gil.index
+		: gils.reduce((best, g, i) => (g.held_ns > gils[best].held_ns ? i : best), 0);
+}
+
+// With several GILs, the choice between them.
+export const stripChoice = () =>
+	pass().gils.length > 1 &&
+	h(
+		"select",
+		{
+			"aria-label": "GIL shown for the whole recording",
+			onchange: e => {
+				strip.gil = {of: pass(), index: +e.target.value};
+				stripDraw();
+			},
+		},
+		pass().gils.map((g, i) =>
+			h(
+				"option",
+				{value: i, selected: i === stripGil() || null},
+				gilName(i) + ", held " + fmtPct(g.held_ns, passDur()),
+			),
+		),
+	);
 
 function stripDraw() {
 	const width = $("strip-box").clientWidth,
@@ -35,18 +65,13 @@ function stripDraw() {
 	const r = strip.raster,
 		s = scratchFor(pw);
 	r.px.fill(rgba(palette.dead));
-	const top = round(18 * sc),
-		gils = pass().gils;
-	const busiest = gils.reduce(
-		(best, g, i) => (g.held_ns > (gils[best] || {held_ns: -1}).held_ns ? i : best),
-		0,
-	);
+	const top = round(18 * sc);
 	r.rect(0, 0, pw, top, rgba(palette.paper));
 	if (!samplesAlone())
 		(gilKnown() ? paintOwners : paintStates)(
 			r,
 			s,
-			busiest,
+			stripGil(),
 			0,
 			top,
 			pw,
@@ -79,6 +104,7 @@ function drawCallouts(c, width) {
 	c.textAlign = "center";
 	const taken = [];
 	(gilKnown() ? moments : []).forEach((m, i) => {
+		if (pass().gils.length > 1 && m.gil !== undefined && m.gil !== stripGil()) return;
 		const x = max(8, min(width - 8, ((m.from + m.to) / 2 / passDur()) * width));
 		c.fillStyle = palette.ink;
 		const a = (m.from / passDur()) * width,

@@ -127,6 +127,30 @@ ok(
 	"GIL 2 was held by its threads: " + seen[1],
 );
 
+// The strip says which GIL it shows: the one held longest, or the one chosen.
+const stripHolders = () =>
+	page.evaluate(() => {
+		const canvas = document.getElementById("strip"),
+			d = canvas.getContext("2d").getImageData(0, 40, canvas.width, 20).data,
+			found = new Set();
+		const names = gt.pass().threads.map((t, i) => [gt.threadColor(i).toLowerCase(), t.name]);
+		for (let i = 0; i < d.length; i += 4) {
+			const hex =
+				"#" + [d[i], d[i + 1], d[i + 2]].map(x => x.toString(16).padStart(2, "0")).join("");
+			for (const [color, name] of names) if (color === hex) found.add(name);
+		}
+		return [...found].sort();
+	});
+const choice = page.locator("#strip-key select");
+ok(
+	/^GIL 2, held/.test(await choice.evaluate(e => e.selectedOptions[0].textContent)),
+	"the strip says that it shows GIL 2, which was held longest",
+);
+ok((await stripHolders()).includes("hog"), "and does", await stripHolders());
+await choice.selectOption("0");
+const chosen = await stripHolders();
+ok(chosen.includes("MainThread") && !chosen.includes("hog"), "GIL 1 if it is chosen", chosen);
+
 // The matrix and the document.
 const report = await page.evaluate(() =>
 	JSON.parse(document.getElementById("gt-report").textContent),
