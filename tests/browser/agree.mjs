@@ -115,7 +115,7 @@ for (const path of process.argv.slice(2)) {
 		[...document.querySelectorAll("#moments-list li")].map(li => ({
 			hold: li.querySelector(".big").textContent,
 			what: li.querySelector("code")?.textContent ?? "",
-			text: li.textContent,
+			text: [...li.querySelectorAll(".soft")].pop().textContent,
 		})),
 	);
 	for (const [i, c] of cards.entries()) {
@@ -143,7 +143,7 @@ for (const path of process.argv.slice(2)) {
 			c,
 		);
 		is(shown.ran, c.what, name + ": card " + (i + 1) + " has the hold's function");
-		const n = /(\d+)\sthreads? waited/.exec(c.text)?.[1];
+		const n = /^(\d+)\sthreads? waited/.exec(c.text)?.[1];
 		const [head, rows] = shown.waited ?? ["", 0];
 		is(
 			+(/\sof\s(\d+)\sthreads/.exec(head)?.[1] ?? rows),
@@ -151,6 +151,17 @@ for (const path of process.argv.slice(2)) {
 			name + ": card " + (i + 1) + " counts the threads that waited",
 		);
 	}
+	// An A4 sheet has 718 px between its margins.
+	await real.emulateMedia({media: "print"});
+	await real.setViewportSize({width: 718, height: 1000});
+	await quiet(real);
+	const cut = await real.evaluate(() =>
+		[...document.querySelectorAll("main table, main dd, main li")]
+			.filter(e => e.offsetParent)
+			.filter(e => e.getBoundingClientRect().right > document.body.clientWidth)
+			.map(e => e.caption?.textContent ?? e.textContent),
+	);
+	is(cut, [], name + ": print loses no column");
 	is(real.troubles, [], name + ": in peace");
 }
 await done();
