@@ -43,10 +43,11 @@ export function whenQuiet(ms, f) {
 }
 
 const STEP_MS = 12;
-// Runs a generator in steps, between which the page can respond. A new start ends the previous run.
+// Runs a generator in steps, between which the page can respond. A new start ends the previous
+// run, and so does stop().
 export function inSteps(work) {
 	let current = null;
-	return (...args) => {
+	const start = (...args) => {
 		const steps = (current = work(...args));
 		const go = () => {
 			if (steps !== current) return;
@@ -56,6 +57,10 @@ export function inSteps(work) {
 		};
 		go();
 	};
+	start.stop = () => {
+		current = null;
+	};
+	return start;
 }
 
 // Runs a generator to its end at once.

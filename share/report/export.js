@@ -3,50 +3,80 @@
 
 import {meta, pass, threadName} from "./data.js";
 import {$, click, listen, saveAs} from "./dom.js";
-import {atOnce, emit} from "./events.js";
+import {atOnce, emit, inSteps} from "./events.js";
 import {flameTree} from "./flame.js";
-import {fmtDur, plural} from "./format.js";
+import {fmtCount, fmtDur, fmtPct, plural} from "./format.js";
 import {tlCanvas} from "./layout.js";
 import {max, min} from "./math.js";
 import {callName} from "./pick.js";
 import {store} from "./store.js";
 import {csvField} from "./table.js";
+import {upper} from "./tracks.js";
 import {passDur, range, rowsThreads, view} from "./view.js";
 
 const exportPart = () => range || {from: max(0, view.from), to: min(passDur(), view.to)};
 const GIL_KEYS = ["unknown", "no-gil", "hold", "wait", "switch-wait"];
 const CPU_KEYS = ["unknown", "running", "runnable", "sleeping", "uninterruptible", "gil-sleep"];
 
-// Call f({kind, thread, from, to, what, depth}) for each span in the part.
-function exportEach(f) {
-	const part = exportPart(),
-		st = store();
+// The spans of the threads shown in the part: f(track, kind, thread, names, depth) for each track.
+function exportTracks(f) {
+	const st = store();
 	for (const thread of rowsThreads()) {
-		if (st.gil[thread])
-			st.gil[thread].each(part.from, part.to, (from, to, state) =>
-				f({kind: "gil", thread, from, to, what: GIL_KEYS[state], depth: ""}),
-			);
-		if (st.cpu[thread])
-			st.cpu[thread].each(part.from, part.to, (from, to, state) =>
-				f({kind: "cpu", thread, from, to, what: CPU_KEYS[state], depth: ""}),
-			);
-		(st.slices[thread] || []).forEach((row, depth) =>
-			row.each(part.from, part.to, (from, to, name) =>
-				f({kind: "py", thread, from, to, what: callName(name), depth}),
-			),
-		);
+		if (st.gil[thread]) f(st.gil[thread], "gil", thread, i => GIL_KEYS[i], "");
+		if (st.cpu[thread]) f(st.cpu[thread], "cpu", thread, i => CPU_KEYS[i], "");
+		(st.slices[thread] || []).forEach((row, depth) => f(row, "py", thread, callName, depth));
 	}
 }
 
-// Collects text in pieces, so that no string reaches the engine's limit.
+// {s, first, last}: the spans of a track in the part, by section.
+const sectionsIn = (track, part) =>
+	track.sections
+		.filter(s => s.t1 > part.from && s.t0 < part.to)
+		.map(s => ({
+			s,
+			first: max(0, upper(s.start, 0, s.n, part.from) - 1),
+			last: upper(s.start, 0, s.n, part.to - 1),
+		}));
+
+function exportCount() {
+	const part = exportPart();
+	let n = 0;
+	exportTracks(track => {
+		for (const {first, last} of sectionsIn(track, part)) n += last - first;
+	});
+	return n;
+}
+
+// Call f({kind, thread, from, to, what, depth}) for each span in the part. Yields their number
+// between steps.
+function* exportEach(f) {
+	const part = exportPart(),
+		all = [];
+	let n = 0;
+	exportTracks((...track) => all.push(track));
+	for (const [track, kind, thread, nameOf, depth] of all)
+		for (const {s, first, last} of sectionsIn(track, part))
+			for (let i = first; i < last; i++) {
+				const from = s.start[i],
+					to = s.end ? s.end[i] : s.start[i + 1];
+				if (++n % 2000 === 0) yield n;
+				if (to > part.from)
+					f({kind, thread, from, to, what: nameOf((s.name || s.state)[i]), depth});
+			}
+}
+
+// Collects text in pieces that the browser may keep on disk.
 function pieces(type) {
 	const parts = [];
-	let text = "";
+	let text = "",
+		size = 0;
 	return {
+		size: () => size,
 		add(s) {
 			text += s;
+			size += s.length;
 			if (text.length > 1 << 20) {
-				parts.push(text);
+				parts.push(new Blob([text]));
 				text = "";
 			}
 		},
@@ -59,9 +89,8 @@ function pieces(type) {
 
 // Chrome's trace format, in µs. The lanes of a thread are exported as further threads, because
 // their spans overlap its calls.
-function exportJson() {
-	const out = pieces("application/json"),
-		p = pass();
+function* exportJson(out) {
+	const p = pass();
 	const us = ns => (ns / 1000).toFixed(3);
 	out.add('{"displayTimeUnit":"ns","traceEvents":[\n');
 	let first = true;
@@ -89,7 +118,7 @@ function exportJson() {
 					args: {name: threadName(i) + suffix},
 				}),
 			);
-	exportEach(e => {
+	yield* exportEach(e => {
 		if (e.kind === "gil" && e.what === "no-gil") return;
 		add(
 			'{"name":' +
@@ -108,14 +137,12 @@ function exportJson() {
 		);
 	});
 	out.add("\n]}\n");
-	return out.blob();
 }
 
-function exportCsv() {
-	const out = pieces("text/csv"),
-		p = pass();
+function* exportCsv(out) {
+	const p = pass();
 	out.add("kind,pid,tid,thread,start_ns,end_ns,dur_ns,depth,what\n");
-	exportEach(e => {
+	yield* exportEach(e => {
 		const t = p.threads[e.thread];
 		out.add(
 			[
@@ -131,7 +158,6 @@ function exportCsv() {
 			].join(",") + "\n",
 		);
 	});
-	return out.blob();
 }
 
 // The stacks of the flame graph that is shown, for flamegraph.pl, inferno and speedscope.
@@ -150,6 +176,30 @@ function exportFolded() {
 	put(atOnce(flameTree()).shown, "");
 	return out.blob();
 }
+
+const LARGE = 100e6; // bytes: ask before
+
+// Write in steps. After the first ones, the size is estimated; a large one needs consent.
+const exportRun = inSteps(function* (name, type, write, done) {
+	const out = pieces(type),
+		all = exportCount();
+	let asked = false;
+	for (const n of write(out)) {
+		const size = (out.size() / n) * all;
+		$("export-scope").textContent =
+			"Writing about " + fmtBytes(size) + ": " + fmtPct(n, all) + " (Escape to cancel)";
+		if (!asked && size > LARGE) {
+			const text = "The file will have about " + fmtBytes(size);
+			if (!confirm(text + ". Many viewers cannot open it. Write it?")) return done();
+			asked = true;
+		}
+		yield;
+	}
+	saveAs(name, out.blob());
+	done();
+});
+
+const fmtBytes = n => (n < 1e6 ? "1" : fmtCount(Math.round(n / 1e6))) + "\u00a0MB";
 
 export function exportInit() {
 	const menu = $("export-menu");
@@ -173,13 +223,14 @@ export function exportInit() {
 	const done = () => {
 		menu.open = false;
 	};
-	click("export-json", () => {
-		saveAs(name("json"), exportJson());
+	click("export-json", () => exportRun(name("json"), "application/json", exportJson, done));
+	click("export-csv", () => exportRun(name("csv"), "text/csv", exportCsv, done));
+	listen(menu, "keydown", e => {
+		if (e.key !== "Escape" || !menu.open) return;
+		e.stopPropagation();
+		exportRun.stop();
 		done();
-	});
-	click("export-csv", () => {
-		saveAs(name("csv"), exportCsv());
-		done();
+		menu.querySelector("summary").focus();
 	});
 	click("export-folded", () => {
 		saveAs(name("folded"), exportFolded());

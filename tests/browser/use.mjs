@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Keyboard, mouse, search, links, exports.
-import {readFileSync} from "node:fs";
+import {readFileSync, statSync} from "node:fs";
 import {done, is, near, ok, open, pageFile, quiet} from "./lib.mjs";
-import {hog, spinners} from "./programs.mjs";
+import {churn, hog, spinners} from "./programs.mjs";
 import {tables} from "./tables.mjs";
 
 const program = hog({states: true}),
@@ -266,6 +266,40 @@ is(
 	[0x89504e47, Math.round(box.width)],
 	"the picture is a PNG of the timeline",
 );
+
+await page.click("#export-menu summary");
+await page.keyboard.press("Escape");
+is(await page.locator("#export-menu[open]").count(), 0, "Escape closes the menu");
+
+// A large export asks first, with its size, and does not freeze the page.
+const large = await open(pageFile({passes: [churn({n: 700000})]}));
+const asked = [];
+let consent = false;
+large.on("dialog", d => {
+	asked.push(d.message().replace(/\u00a0/g, " "));
+	return consent ? d.accept() : d.dismiss();
+});
+await large.click("#export-menu summary");
+await large.click("#export-json");
+await large.waitForFunction(() => !document.getElementById("export-menu").open);
+ok(/^The file will have about \d{3} MB\./.test(asked[0]), "it has its size", asked);
+consent = true;
+await large.evaluate(() => {
+	globalThis.longest = 0;
+	let last = performance.now();
+	globalThis.timer = setInterval(() => {
+		globalThis.longest = Math.max(globalThis.longest, performance.now() - last);
+		last = performance.now();
+	}, 5);
+});
+await large.click("#export-menu summary");
+const [saved] = await Promise.all([large.waitForEvent("download"), large.click("#export-json")]);
+const size = statSync(await saved.path()).size,
+	said = +/\d+/.exec(asked[1])[0] * 1e6;
+ok(Math.abs(size - said) < size / 10, "which is right to a tenth", size, said);
+ok((await large.evaluate(() => globalThis.longest)) < 1000, "and meanwhile the page responds");
+is(asked.length, 2, "it asks once");
+await large.close();
 
 // A link to the current view shows the same view in another browser.
 await page.evaluate(() => gt.setView(4e8, 9e8));
