@@ -196,6 +196,8 @@ enum preload_entry_type {
 	PRELOAD_TASK_NAME, /* name of a task: number; text: the name and zeros */
 	PRELOAD_ENDED,     /* the process ends, with all its threads */
 	PRELOAD_ALIVE,     /* by the launcher, with PRELOAD_STOP: process number was still alive */
+	PRELOAD_IDLE, /* by the launcher: thread number, of process value, was alive and without the GIL
+	                * when the process loaded the library; it may have no records */
 	PRELOAD_UNRECORDED, /* interpreter number of the process: its Python calls are not recorded */
 };
 

@@ -290,20 +290,57 @@ static int start_recorders(struct attach *a, pid_t pid, struct error *err)
 	return 0;
 }
 
+static bool has_thread(const struct snapshot *snapshot, uint32_t tid)
+{
+	for (size_t i = 0; i < snapshot->threads.n; i++)
+		if (snapshot->threads.v[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* The library sees only threads that use the GIL. Notes those that were there before and are without
+ * it now: unless they have records, they have been without it since. */
+static void note_idle(const struct attach *a, const struct snapshot *before)
+{
+	const struct member *m = &a->members.v[0];
+	struct snapshot now;
+	struct error ignored;
+
+	if (snapshot_take(&now, m->snapshots, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < now.threads.n; i++) {
+		const struct snapshot_thread *t = &now.threads.v[i];
+
+		if (t->tid && t->tid != (uint32_t)m->pid && t->gil == GIL_NONE &&
+		    has_thread(before, t->tid))
+			preloading_note_idle(a->plan->preloading, (uint32_t)m->pid, t->tid);
+	}
+	snapshot_done(&now);
+}
+
 static int join(const struct attach *a, struct error *err)
 {
+	const struct member *m = &a->members.v[0];
+	struct snapshot before;
+	struct error ignored;
+	int ret;
+
 	preloading_note_time(a->plan->preloading);
-	if (!a->members.v[0].target) {
+	if (!m->target) {
 		*err = a->no_target;
 		return -1;
 	}
-	if (joining_begin(a->plan->preloading, a->members.v[0].target, a->plan->no_children, err) <
-	    0) {
+	if (snapshot_take(&before, m->snapshots, &ignored) < 0)
+		before = (struct snapshot){ 0 };
+	ret = joining_begin(a->plan->preloading, m->target, a->plan->no_children, err);
+	if (ret < 0) {
 		err->code = ESTALE;
-		return -1;
+	} else {
+		a->result->start_ns = a->plan->preloading->control->joined_ns;
+		note_idle(a, &before);
 	}
-	a->result->start_ns = a->plan->preloading->control->joined_ns;
-	return 0;
+	snapshot_done(&before);
+	return ret;
 }
 
 static int start(struct attach *a, pid_t pid, struct error *err)

@@ -242,6 +242,17 @@ void preloading_note_time(const struct preloading *p)
 		log_debug("%s", err.text);
 }
 
+void preloading_note_idle(const struct preloading *p, uint32_t pid, uint32_t tid)
+{
+	struct preload_entry entry = {
+		.size = sizeof(entry), .type = PRELOAD_IDLE, .number = tid, .value = pid
+	};
+	struct error err;
+
+	if (append(p, &entry, NULL, &err) < 0)
+		log_debug("%s", err.text);
+}
+
 uint64_t preloading_full_ns(const struct preloading *p)
 {
 	return p->control ? __atomic_load_n(&p->control->full_ns, __ATOMIC_ACQUIRE) : 0;

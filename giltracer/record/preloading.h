@@ -72,6 +72,9 @@ bool preloading_finds_slow(const struct preloading *p);
 uint64_t preloading_turn_ns(const struct preloading *p);
 void preloading_take_over(const struct preloading *p);
 
+/* Record that the thread was alive and without the GIL when the process loaded the library. */
+void preloading_note_idle(const struct preloading *p, uint32_t pid, uint32_t tid);
+
 /* When the library's limit was reached, CLOCK_MONOTONIC; 0: not reached. */
 uint64_t preloading_full_ns(const struct preloading *p);
 

@@ -243,6 +243,8 @@ while read -r version python <&3; do
 	for how in 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'sleep 7' 'poll 7'; do
 		start "waits $how" $user "$python"
 		joined "$version: its main thread waits ($how)" "['MainThread', 'my worker']"
+		is "$(json "$out/out.json" '[t["no_gil_ns"] == t["total_ns"] > 9 * 10**8 for t in d["threads"]
+			if t["name"] == "my closer"]')" '[True]' '  a thread that sleeps throughout is without the GIL'
 		finish "$version: $how"
 	done
 

@@ -216,6 +216,22 @@ static void test_children(void)
 	       "a fork is born; what was executed has a name of its own");
 }
 
+static void test_idle(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	begin_stream("7.100.1.gil", 7, 100);
+	thread("7.100.1.gil", 210, 8);
+	thread("7.100.1.gil", 220, 9);
+	for (unsigned tid = 8; tid <= 10; tid++)
+		entry("launcher.log", PRELOAD_IDLE, 0, tid, 7);
+	is_str(events(), "7 comm@1100 10 fork@1100 8 fork@1105 9 fork@1110 ",
+	       "a thread that was there before, and has no records, is there from the first one "
+	       "on");
+}
+
 /* Hard links cost nothing on the disk. */
 static void test_links(void)
 {
@@ -477,6 +493,7 @@ int main(void)
 	test_asked();
 	test_same_stamp();
 	test_children();
+	test_idle();
 	test_links();
 	test_numbers();
 	test_unwritten();

@@ -23,6 +23,7 @@
 /**
  * @heap: indices of streams with records, the earliest stamp first
  * @pending: events of the last record that have not been yielded yet
+ * @idle: of the log's idle threads that have no records, how many have been yielded
  * @cut_stamp: the recording is complete until then; some thread could not write later records
  */
 struct from_preload {
@@ -32,6 +33,7 @@ struct from_preload {
 	VEC(uint32_t) heap;
 	struct event pending[PRELOAD_STREAM_EVENTS];
 	unsigned pending_at, pending_count;
+	size_t idle;
 	uint64_t cut_stamp, unwritten;
 	uint64_t last_ns, last_stamp;
 	bool ended, borrows; /* names and frames */
@@ -171,11 +173,30 @@ static int check(const struct from_preload *fp, struct error *err)
 	return preload_log_check(&fp->log, err);
 }
 
+/* The thread begins without the GIL. */
+static void idle_event(const struct from_preload *fp, const struct preload_idle *idle,
+                       struct event *ret)
+{
+	*ret = (struct event){
+		.type = EV_FORK,
+		.cpu = -1,
+		.pid = idle->pid,
+		.tid = idle->tid,
+		.time_ns = fp->last_ns,
+	};
+	ret->fork.parent_pid = ret->fork.parent_tid = idle->pid;
+}
+
 static int from_preload_next(struct source *source, struct event *ret, struct error *err)
 {
 	struct from_preload *fp = (struct from_preload *)source;
 
 	while (fp->pending_at == fp->pending_count) {
+		if (fp->source.stats.records && fp->idle < fp->log.idle.n) {
+			idle_event(fp, &fp->log.idle.v[fp->idle++], ret);
+			stamp_event(fp, ret);
+			return 1;
+		}
 		if (!fp->heap.n || fp->streams.v[fp->heap.v[0]].stamp > fp->log.stop_stamp)
 			return end(fp, ret) ? 1 : check(fp, err);
 		read_record(fp);
@@ -365,6 +386,35 @@ static void finish_logs(struct from_preload *fp)
 	fp->cut_stamp = fp->log.unwritten_stamp;
 }
 
+static void add_threads(const struct preload_stream *s, struct idmap *threads)
+{
+	struct cursor c = s->at;
+	uint64_t word;
+
+	idmap_set(threads, s->tid, 0); /* of the next record */
+	while ((word = cursor_u64(&c)) != PRELOAD_END)
+		if ((word & ((1u << PRELOAD_TYPE_BITS) - 1)) == PRELOAD_OF_THREAD)
+			idmap_set(threads, word >> PRELOAD_TYPE_BITS, 0);
+}
+
+/* Keeps only those idle threads that have no records: what others did before is not known. */
+static void find_idle(struct from_preload *fp)
+{
+	struct idmap threads = { 0 };
+	size_t n = 0;
+
+	if (!fp->log.idle.n)
+		return;
+	for (size_t i = 0; i < fp->streams.n; i++)
+		if (fp->streams.v[i].process)
+			add_threads(&fp->streams.v[i], &threads);
+	for (size_t i = 0; i < fp->log.idle.n; i++)
+		if (idmap_get(&threads, fp->log.idle.v[i].tid) == IDMAP_NONE)
+			fp->log.idle.v[n++] = fp->log.idle.v[i];
+	fp->log.idle.n = n;
+	idmap_done(&threads);
+}
+
 static void close_source(struct from_preload *fp)
 {
 	if (fp)
@@ -383,6 +433,7 @@ int from_preload_open(struct source **ret, const char *dir, const struct source 
 	finish_logs(fp);
 	if (folder_each(dir, PRELOAD_GIL_SUFFIX, add_stream, fp, err) < 0)
 		return -1;
+	find_idle(fp);
 	make_heap(fp);
 	*ret = &take(fp)->source;
 	return 0;

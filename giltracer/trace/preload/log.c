@@ -178,6 +178,9 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 		log->stop_stamp = e->stamp;
 	} else if (e->type == PRELOAD_ALIVE) {
 		idmap_set(&log->alive, e->number, 0);
+	} else if (e->type == PRELOAD_IDLE) {
+		*vec_push(&log->idle) = (struct preload_idle){ (uint32_t)e->value,
+			                                       (uint32_t)e->number };
 	} else if (e->type == PRELOAD_UNWRITTEN) {
 		if (!log->unwritten_stamp || e->stamp < log->unwritten_stamp)
 			log->unwritten_stamp = e->stamp;
@@ -313,6 +316,7 @@ void preload_log_finish(struct preload_log *log)
 
 void preload_log_done(struct preload_log *log)
 {
+	vec_done(&log->idle);
 	for (size_t i = 0; i < log->processes.n; i++) {
 		free(log->processes.v[i].exe);
 		vec_done(&log->processes.v[i].gils);

@@ -76,6 +76,11 @@ struct preload_pair {
 	uint64_t stamp, ns;
 };
 
+/* PRELOAD_IDLE */
+struct preload_idle {
+	uint32_t pid, tid;
+};
+
 /**
  * @processes: by stamp
  * @pairs: by stamp; stamps and times both increase
@@ -96,6 +101,7 @@ struct preload_log {
 	uint32_t cut, aside, unrecorded;
 	uint64_t unwritten_stamp, stop_stamp, cut_stamp, call_cost_ps;
 	struct idmap alive;
+	VEC(struct preload_idle) idle;
 	bool too_many; /* processes, so that not all were read */
 	char *own;     /* folder of giltracer's own code; NULL: unknown */
 	VEC(struct filemap) maps;
