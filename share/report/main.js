@@ -6,7 +6,7 @@ import {asleepDraw, hardlyWaits} from "./asleep.js";
 import {blameDraw, blameTitle} from "./blame.js";
 import {cardMarkdown} from "./card.js";
 import {chainOf} from "./chain.js";
-import {gilKnown, gilText, meta, pass, taskLanes} from "./data.js";
+import {gilKnown, gilText, meta, pass, passIndex, taskLanes} from "./data.js";
 import {detailsDraw} from "./details.js";
 import {$, click, fill, h, listen, say, soft} from "./dom.js";
 import {atOnce, emit, on, perFrame, whenQuiet} from "./events.js";
@@ -143,6 +143,7 @@ function progressDraw() {
 }
 
 function tablesDraw() {
+	$("own").hidden = !$("own").firstChild || passIndex !== (meta.main_pass || 0);
 	threadsDraw();
 	blameDraw();
 	hogsDraw();
@@ -194,6 +195,7 @@ function start() {
 	view.to = passDur();
 	$("command").textContent = (meta.command || []).join(" ");
 	$("command").title = (meta.command || []).join(" ");
+	$("own").append(...document.querySelectorAll("#static .own"));
 	passesInit();
 	tablesDraw();
 	togglesDraw();

@@ -107,6 +107,7 @@ is(
 	"in peace",
 );
 
+let some = false; // any table of the critical path or of locks
 // On real recordings: a card, the table of holds and the details say the same of a hold.
 for (const path of process.argv.slice(2)) {
 	const name = path.replace(/.*\//, ""),
@@ -151,6 +152,32 @@ for (const path of process.argv.slice(2)) {
 			name + ": card " + (i + 1) + " counts the threads that waited",
 		);
 	}
+	// The tables of locks and of the critical path are the document's.
+	const own = await real.evaluate(() => ({
+		report: JSON.parse(document.getElementById("gt-report").textContent),
+		tables: [...document.querySelectorAll("#own .own")]
+			.filter(e => e.offsetParent)
+			.map(e => ({
+				rows: [...e.querySelectorAll("tbody tr")].map(
+					tr => +[...tr.cells].at(-2).textContent,
+				),
+				left: e.querySelector("p")?.textContent ?? "",
+			})),
+	}));
+	const lists = [
+		(own.report.critical_path ?? []).map(r => r.ns),
+		(own.report.lock_chains ?? []).map(r => r.wait_ns),
+	].filter(list => list.length);
+	is(
+		own.tables.map(t => t.rows),
+		lists.map(list => list.slice(0, 20).map(ns => +(ns / 1e6).toFixed(1))),
+		name + ": " + lists.map(list => list.length) + " rows of the critical path and of locks",
+	);
+	lists.forEach((list, i) => {
+		const left = /\d+/.exec(own.tables[i]?.left)?.[0] ?? 0;
+		is(+left, Math.max(0, list.length - 20), name + ": those left out are counted");
+	});
+	some ||= lists.length > 0;
 	// An A4 sheet has 718 px between its margins.
 	await real.emulateMedia({media: "print"});
 	await real.setViewportSize({width: 718, height: 1000});
@@ -164,4 +191,5 @@ for (const path of process.argv.slice(2)) {
 	is(cut, [], name + ": print loses no column");
 	is(real.troubles, [], name + ": in peace");
 }
+if (process.argv.length > 2) ok(some, "there are recordings with a critical path or lock waits");
 await done();

@@ -7,6 +7,7 @@
 #include "report/tables/tables.h"
 
 #define NAME_COLUMNS 80
+#define OWN_ROWS     20
 
 static void put_headings(const struct table *table, FILE *out)
 {
@@ -45,12 +46,14 @@ static void put_paragraph(const char *text, FILE *out)
 	fputs("</p>\n", out);
 }
 
-/* Writes and frees the table. */
-static void put_table(struct table *table, FILE *out)
+/* Writes and frees the table. own: the page shows it as it is, because it makes none from other
+ * data. */
+static void put_table(struct table *table, bool own, FILE *out)
 {
 	CLEANUP(str_done) struct str left = { 0 };
 
 	if (table->rows.n) {
+		fputs(own ? "<div class=\"own\">\n" : "", out);
 		put_headings(table, out);
 		for (size_t r = 0; r < table->rows.n; r++)
 			put_row(table, &table->rows.v[r], out);
@@ -61,17 +64,24 @@ static void put_table(struct table *table, FILE *out)
 		}
 		for (size_t i = 0; i < table->notes.n; i++)
 			put_paragraph(str_get(&table->notes.v[i]), out);
+		fputs(own ? "</div>\n" : "", out);
 	}
 	table_done(table);
 }
 
 void html_tables(const struct analysis *a, FILE *out)
 {
-	static void (*const tables[])(struct table *, const struct analysis *,
-	                              const struct table_limits *) = {
-		table_threads,         table_states,         table_lock_waits, table_places,
-		table_gil_waits,       table_cpu_waits,      table_overdue,    table_holders,
-		table_sampled_threads, table_sampled_places, table_tasks,
+	static const struct {
+		void (*make)(struct table *, const struct analysis *, const struct table_limits *);
+		bool own;
+	} tables[] = {
+		{ table_threads, false },         { table_path, true },
+		{ table_chains, true },           { table_states, false },
+		{ table_lock_waits, false },      { table_places, false },
+		{ table_gil_waits, false },       { table_cpu_waits, false },
+		{ table_overdue, false },         { table_holders, false },
+		{ table_sampled_threads, false }, { table_sampled_places, false },
+		{ table_tasks, false },
 	};
 	const struct table_limits limits = {
 		.threads = HTML_ROWS,
@@ -82,9 +92,12 @@ void html_tables(const struct analysis *a, FILE *out)
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+		struct table_limits of = limits;
 		struct table table;
 
-		tables[i](&table, a, &limits);
-		put_table(&table, out);
+		if (tables[i].own)
+			of.waits = OWN_ROWS;
+		tables[i].make(&table, a, &of);
+		put_table(&table, tables[i].own, out);
 	}
 }
