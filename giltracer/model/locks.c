@@ -265,6 +265,18 @@ static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
 	return off;
 }
 
+/* The thread got what it waited for, and it is not known which thread released it: that is unknown of
+ * other threads that wait for the same, too. */
+static void release_by_unknown(struct model *m, uint32_t thread, uint64_t t)
+{
+	const struct parking *parking = parking_of(m, thread);
+	uint32_t lock = parking->lock != MODEL_NONE ? parking->lock : parking->event;
+
+	if (lock != MODEL_NONE)
+		*vec_push(&m->priv->locks.v[lock].releases) =
+			(struct lock_release){ t, MODEL_UNKNOWN, 0 };
+}
+
 static void feed_park(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
 	switch (ev->type) {
@@ -272,6 +284,8 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 		park(m, thread, t, ev);
 		break;
 	case EV_PARKED:
+		if (ev->flags & EVF_MISSED)
+			release_by_unknown(m, thread, t);
 		unpark(m, thread);
 		update_span(m, thread, t);
 		break;

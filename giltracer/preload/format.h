@@ -100,6 +100,7 @@ enum preload_lock_event {
 	PRELOAD_LOCK_LEFT,  /* the end of a wait by a time-out or a signal handler */
 	PRELOAD_LOCK_POSTS, /* the thread releases the lock, in the last frame given, while others wait
 	                     * for it */
+	PRELOAD_LOCK_MISSED, /* the end of a wait; the release that ended it may not be recorded */
 };
 
 #define PRELOAD_LOCK_BITS 3

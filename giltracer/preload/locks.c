@@ -54,10 +54,11 @@ static inline void need_real(void)
 #define WAITS_BUCKETS 512 /* a power of two */
 #define WAITS_PLACES  7
 
-/* @waiting: number of places in use; @lock: of the wait that has the semaphore */
+/* @waiting: number of waits that have a place; @sem: the semaphore, and the number of threads that wait
+ * for it; @lock: of a parked thread, 0: the semaphore is the lock */
 struct waits {
 	atomic_uintptr_t waiting;
-	sem_t *_Atomic sem[WAITS_PLACES];
+	_Atomic uint64_t sem[WAITS_PLACES];
 	_Atomic uint64_t lock[WAITS_PLACES];
 } __attribute__((aligned(64)));
 
@@ -74,17 +75,52 @@ static inline struct waits *waits_of(const sem_t *sem)
 	return &waits[mix((uintptr_t)sem) % WAITS_BUCKETS];
 }
 
-/* The thread is about to wait. The number of its place, or WAITS_PLACES if there is none: then the
- * post that ends the wait is not recorded, so that the end of the wait is known but not its
- * cause. */
-static unsigned publish(struct waits *w, sem_t *sem, uint64_t lock)
+/* Addresses have 48 bits, unless a program asks for others. */
+#define WAITS_COUNT_BITS 16
+#define WAITS_COUNT_MAX  ((1u << WAITS_COUNT_BITS) - 1)
+
+static inline uint64_t place_of(const sem_t *sem)
+{
+	return (uint64_t)(uintptr_t)sem << WAITS_COUNT_BITS;
+}
+
+static inline bool is_place_of(uint64_t place, const sem_t *sem)
+{
+	return place && place >> WAITS_COUNT_BITS << WAITS_COUNT_BITS == place_of(sem);
+}
+
+/* Joins the threads that wait for the semaphore. The number of their place, or WAITS_PLACES. */
+static unsigned share_place(struct waits *w, const sem_t *sem)
 {
 	for (unsigned i = 0; i < WAITS_PLACES; i++) {
-		sem_t *none = NULL;
+		uint64_t place = w->sem[i];
 
-		if (!atomic_compare_exchange_strong(&w->sem[i], &none, sem))
+		while (is_place_of(place, sem) &&
+		       place % (1u << WAITS_COUNT_BITS) < WAITS_COUNT_MAX)
+			if (atomic_compare_exchange_weak(&w->sem[i], &place, place + 1))
+				return i;
+	}
+	return WAITS_PLACES;
+}
+
+/* The thread is about to wait. The number of its place, or WAITS_PLACES if there is none: then the
+ * post that ends the wait may not be recorded. All threads that wait for one semaphore share a place,
+ * so that one lock does not fill a bucket. */
+static unsigned publish(struct waits *w, const sem_t *sem, uint64_t lock)
+{
+	unsigned shared = w->waiting ? share_place(w, sem) : WAITS_PLACES;
+
+	if (shared != WAITS_PLACES) {
+		atomic_fetch_add(&w->waiting, 1);
+		return shared;
+	}
+	for (unsigned i = 0; i < WAITS_PLACES; i++) {
+		uint64_t none = 0;
+
+		if (!atomic_compare_exchange_strong(&w->sem[i], &none, place_of(sem) + 1))
 			continue;
-		w->lock[i] = lock;
+		if (lock != (uintptr_t)sem)
+			w->lock[i] = lock;
 		atomic_fetch_add(&w->waiting, 1);
 		return i;
 	}
@@ -96,16 +132,25 @@ static void retract(struct waits *w, unsigned place)
 	if (place == WAITS_PLACES)
 		return;
 	atomic_fetch_sub(&w->waiting, 1);
-	w->lock[place] = 0;
-	w->sem[place] = NULL;
+	if (w->lock[place]) /* of a thread that is parked, which shares its semaphore with none */
+		w->lock[place] = 0;
+	for (uint64_t was = w->sem[place];;) {
+		uint64_t left = was % (1u << WAITS_COUNT_BITS) > 1 ? was - 1 : 0;
+
+		if (atomic_compare_exchange_weak(&w->sem[place], &was, left))
+			return;
+	}
 }
 
 /* The lock for which a thread waits by this semaphore; 0: none does. */
 static uint64_t awaited(const struct waits *w, const sem_t *sem)
 {
 	for (unsigned i = 0; i < WAITS_PLACES; i++)
-		if (w->sem[i] == sem)
-			return w->lock[i];
+		if (is_place_of(w->sem[i], sem)) {
+			uint64_t lock = w->lock[i];
+
+			return lock ? lock : (uint64_t)(uintptr_t)sem;
+		}
 	return 0;
 }
 
@@ -259,11 +304,15 @@ static __attribute__((noinline)) void begin_wait(struct wait *w, sem_t *sem)
 
 static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t *sem, int ret)
 {
+	enum preload_lock_event event = ret ? PRELOAD_LOCK_LEFT : PRELOAD_LOCK_GOT;
+
 	if (ret == 0)
 		note_taken(sem);
 	if (!w->bucket)
 		return ret;
-	put(w->me, ret == 0 ? PRELOAD_LOCK_GOT : PRELOAD_LOCK_LEFT, w->lock, clock_stamp_after());
+	if (ret == 0 && w->place == WAITS_PLACES)
+		event = PRELOAD_LOCK_MISSED;
+	put(w->me, event, w->lock, clock_stamp_after());
 	retract(w->bucket, w->place);
 	return ret;
 }

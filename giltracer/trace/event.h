@@ -64,6 +64,7 @@ enum event_flags {
 	EVF_GIL_ONLY = 1 << 6,  /* LOST: only events of the GIL */
 	EVF_RECORDED = 1 << 7,  /* PYTHON: it has probes, or our library */
 	EVF_UNWRITTEN = 1 << 8, /* LOST: our library could not write them */
+	EVF_MISSED = 1 << 9,    /* PARKED: the release that ended the wait may not be recorded */
 };
 
 /* Why a thread parks. */

@@ -139,6 +139,8 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" recorded", out);
 	if (ev->flags & EVF_UNWRITTEN)
 		fputs(" unwritten", out);
+	if (ev->flags & EVF_MISSED)
+		fputs(" missed", out);
 	fputc('\n', out);
 }
 

@@ -7,6 +7,7 @@ import queue
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 HELD = 0.02
@@ -23,6 +24,24 @@ def tid():
     return int(os.readlink('/proc/thread-self').rpartition('/')[2])
 
 
+def now():
+    return time.perf_counter_ns() if hasattr(time, 'perf_counter_ns') else int(time.perf_counter() * 1e9)
+
+
+def until_asleep(*tids):
+    """Waits until all of these threads sleep."""
+    for each in tids:
+        while not sleeps(each):
+            time.sleep(0.0005)
+
+
+def run(*threads):
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 class Case:
     """A holder lets a waiter begin to wait, and keeps it waiting for HELD."""
 
@@ -37,8 +56,7 @@ class Case:
             self.turn.set()
             self.ready.wait()
             self.ready.clear()
-            while not sleeps(self.tid):
-                time.sleep(0.0005)
+            until_asleep(self.tid)
             time.sleep(HELD)
             self.release()
             while self.turn.is_set():
@@ -49,20 +67,16 @@ class Case:
         for _ in range(self.times):
             self.turn.wait()
             self.ready.set()
-            began = time.perf_counter_ns() if hasattr(time, 'perf_counter_ns') else time.perf_counter() * 1e9
+            began = now()
             self.acquire()
-            waited += (time.perf_counter_ns() if hasattr(time, 'perf_counter_ns') else time.perf_counter() * 1e9) - began
+            waited += now() - began
             self.free()
             self.turn.clear()
         measured[self.name] = waited
 
     def run(self):
-        threads = [threading.Thread(target=self.hold, name=self.name + '-holds'),
-                   threading.Thread(target=self.wait, name=self.name + '-waits')]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run(threading.Thread(target=self.hold, name=self.name + '-holds'),
+            threading.Thread(target=self.wait, name=self.name + '-waits'))
 
 
 def twice(lock):
@@ -78,15 +92,150 @@ def undo_twice(lock):
 def locks():
     lock, rlock, nested = threading.Lock(), threading.RLock(), threading.RLock()
     semaphore, condition = threading.Semaphore(1), threading.Condition()
+    bounded = threading.BoundedSemaphore(2)
+    bounded.acquire()
     outer, inner = threading.Lock(), threading.Lock()
     Case('lock', lock.acquire, lock.release).run()
     Case('rlock', rlock.acquire, rlock.release).run()
     Case('nested', lambda: twice(nested), lambda: undo_twice(nested)).run()
     Case('semaphore', semaphore.acquire, semaphore.release).run()
+    Case('bounded', lambda: bounded.acquire(timeout=9), bounded.release).run()
     Case('condition', condition.acquire, condition.release).run()
     Case('timed', lambda: lock.acquire(timeout=9), lock.release).run()
     Case('two', lambda: (outer.acquire(), inner.acquire()),
          lambda: (inner.release(), outer.release())).run()
+
+
+def chain():
+    """chain-1 waits for chain-2, which waits for chain-3."""
+    outer, inner = threading.Lock(), threading.Lock()
+    tids, ready = {}, [threading.Event() for _ in range(3)]
+
+    def third():
+        with inner:
+            ready[0].set()
+            ready[2].wait()
+            until_asleep(tids[2], tids[1])
+            time.sleep(2 * HELD)
+
+    def second():
+        ready[0].wait()
+        with outer:
+            tids[2] = tid()
+            ready[1].set()
+            began = now()
+            with inner:
+                measured['chain-2'] = now() - began
+
+    def first():
+        ready[1].wait()
+        tids[1] = tid()
+        ready[2].set()
+        began = now()
+        with outer:
+            measured['chain-1'] = now() - began
+
+    run(*[threading.Thread(target=f, name=name)
+          for f, name in ((first, 'chain-1'), (second, 'chain-2'), (third, 'chain-3'))])
+
+
+def notified_all():
+    """Threads that were notified wait for the lock of the condition, which the notifying thread has."""
+    condition, go, woken, tids = threading.Condition(), [], [], []
+
+    def waits():
+        with condition:
+            tids.append(tid())
+            condition.wait_for(lambda: go)
+            measured['woken-%d' % tids.index(tid())] = now() - woken[0]
+
+    def notifies():
+        while len(tids) < 3:
+            time.sleep(0.0005)
+        with condition:
+            until_asleep(*tids)
+            go.append(True)
+            woken.append(now())
+            condition.notify_all()
+            time.sleep(2 * HELD)
+
+    run(threading.Thread(target=notifies, name='notifies'),
+        *[threading.Thread(target=waits, name='woken') for i in range(3)])
+    measured['woken'] = {each: measured.pop('woken-%d' % i) for i, each in enumerate(tids)}
+
+
+def crowd():
+    """Many threads wait for one lock."""
+    lock, tids, waits = threading.Lock(), [], {}
+
+    def one():
+        tids.append(tid())
+        began = now()
+        with lock:
+            waits[tid()] = now() - began
+
+    threads = [threading.Thread(target=one, name='crowd') for _ in range(300)]
+    with lock:
+        for thread in threads:
+            thread.start()
+        while len(tids) < len(threads):
+            time.sleep(0.0005)
+        until_asleep(*tids)
+        time.sleep(2 * HELD)
+    for thread in threads:
+        thread.join()
+    measured['crowd'] = waits
+
+
+def imports():
+    """Two threads import the same module, which takes its time."""
+    tids = {}
+    sys.path.insert(0, os.getcwd())
+    with open('slow_module.py', 'w') as out:
+        out.write('import __main__\n__main__.in_module()\n')
+
+    def first():
+        import slow_module  # noqa: F401
+
+    def second():
+        imports_now.wait()
+        tids['second'] = tid()
+        began = now()
+        import slow_module  # noqa: F401
+        measured['import-waits'] = now() - began
+
+    def in_module():
+        imports_now.set()
+        while 'second' not in tids:
+            time.sleep(0.0005)
+        until_asleep(tids['second'])
+        time.sleep(2 * HELD)
+
+    imports_now = threading.Event()
+    sys.modules['__main__'].in_module = in_module
+    run(threading.Thread(target=first, name='import-holds'), threading.Thread(target=second, name='import-waits'))
+
+
+def forks():
+    """A child has a copy of a lock that nobody in it can release."""
+    lock, taken, done = threading.Lock(), threading.Event(), threading.Event()
+
+    def holds():
+        with lock:
+            taken.set()
+            done.wait()
+
+    thread = threading.Thread(target=holds, name='fork-holds')
+    thread.start()
+    taken.wait()
+    child = os.fork()
+    if not child:
+        lock.acquire(timeout=2 * HELD)
+        os._exit(0)
+    os.waitpid(child, 0)
+    done.set()
+    thread.join()
+    measured['child'] = child
 
 
 def consume(q):
@@ -104,11 +253,24 @@ def signals():
         with condition:
             condition.wait()
 
+    def wait_for():
+        other = threading.Condition()
+        with other:
+            for _ in range(5):
+                other.wait_for(lambda: False, HELD / 4)
+
+    def produce():
+        for i in range(5):
+            full.put(i)
+
+    full = queue.Queue(1)
     threads = [threading.Thread(target=consume, args=(q,), name='idle-queue'),
                threading.Thread(target=consume, args=(simple,), name='idle-simple'),
                threading.Thread(target=event.wait, name='idle-event'),
                threading.Thread(target=event.wait, args=(9,), name='idle-timed'),
-               threading.Thread(target=notified, name='idle-condition')]
+               threading.Thread(target=notified, name='idle-condition'),
+               threading.Thread(target=wait_for, name='idle-wait-for'),
+               threading.Thread(target=produce, name='idle-producer')]
     for thread in threads:
         thread.start()
     time.sleep(HELD)
@@ -119,11 +281,14 @@ def signals():
     q.put(None)
     simple.put(None)
     event.set()
+    for _ in range(5):
+        full.get()
+        time.sleep(HELD / 4)
     with condition:
         condition.notify()
     for thread in threads:
         thread.join()
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(2, thread_name_prefix='idle-pool') as pool:
         list(pool.map(lambda _: time.sleep(HELD), range(4)))
 
 
@@ -140,9 +305,33 @@ def time_outs():
     thread.join()
 
 
+def at_exit():
+    """The program ends while a daemon thread waits for a lock."""
+    tids = []
+
+    def daemon():
+        tids.append(tid())
+        held_to_the_end.acquire()
+
+    held_to_the_end.acquire()
+    threading.Thread(target=daemon, name='daemon', daemon=True).start()
+    while not tids:
+        time.sleep(0.0005)
+    until_asleep(*tids)
+    time.sleep(HELD)
+
+
+held_to_the_end = threading.Lock()
+warnings.simplefilter('ignore')  # about a fork of a process that has threads
 if __name__ == '__main__':
     locks()
+    chain()
+    notified_all()
+    crowd()
+    imports()
+    forks()
     signals()
     time_outs()
+    at_exit()
     with open(sys.argv[1], 'w') as out:
         json.dump(measured, out)

@@ -124,6 +124,22 @@ static void test_releases(void)
 	vec_done(&list.v);
 }
 
+/* 8 got the lock, and it is not known from whom: that may not be charged to the next that releases it. */
+static void test_missed(void)
+{
+	begin_off();
+	parks(200, 8, LOCK, PARK_LOCK);
+	parks(220, 9, LOCK, PARK_LOCK);
+	feed(300, 8, EV_PARKED, EV(.flags = EVF_MISSED));
+	unparks(400, 8, LOCK);
+	parked(420, 9);
+	finish();
+	is_u64(lock_blame(8, MODEL_UNKNOWN), 100, "a release that was not recorded is unknown");
+	is_u64(lock_blame(9, MODEL_UNKNOWN), 80, "of all threads that wait for the lock");
+	is_u64(lock_blame(9, 8), 100, "the next holder is not charged for it");
+	is_u64(lock_blame(9, MODEL_NONE), 20, "after the last release the lock is free");
+}
+
 /* 7 releases the lock twice in a row, then 8 and 7 do in turn, each for longer than before. */
 static void test_page(void)
 {
@@ -334,6 +350,7 @@ int main(void)
 	test_lock();
 	test_with_gil();
 	test_releases();
+	test_missed();
 	test_page();
 	test_own();
 	test_world();

@@ -108,6 +108,8 @@ static char *events(void)
 				text + len, sizeof(text) - len, "%s%#" PRIx64 " ",
 				ev.type == EV_PARK && ev.park.kind == PARK_EVENT ? "event " : "",
 				ev.park.address);
+		if (ev.flags & EVF_MISSED)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "missed ");
 	}
 	if (source->stats.unfinished)
 		snprintf(text + len, sizeof(text) - len, "unfinished %" PRIu64,
@@ -156,13 +158,16 @@ static void test_locks(void)
 	lock("7.100.0.gil", 500, 0x10, PRELOAD_LOCK_IDLES);
 	lock("7.100.0.gil", 600, 0x10, PRELOAD_LOCK_LEFT);
 	record("7.100.0.gil", 620, PRELOAD_LOCK);
-	lock("7.100.0.gil", 640, 0x10, 7);
+	lock("7.100.0.gil", 640, 0x10, 0);
+	lock("7.100.0.gil", 700, 0x10, PRELOAD_LOCK_PARKS);
+	lock("7.100.0.gil", 720, 0x10, PRELOAD_LOCK_MISSED);
 	begin_stream("7.100.1.gil", 7, 100);
 	thread("7.100.1.gil", 210, 8);
 	lock("7.100.1.gil", 400, 0x7fff12345678, PRELOAD_LOCK_POSTS);
 	is_str(events(),
 	       "7 comm@1100 8 fork@1105 7 park@1150 0x7fff12345678 8 unpark@1200 0x7fff12345678 "
-	       "7 parked@1210 7 park@1250 event 0x10 7 parked@1300 ",
+	       "7 parked@1210 7 park@1250 event 0x10 7 parked@1300 7 park@1350 0x10 "
+	       "7 parked@1360 missed ",
 	       "waits for locks, what ends them, and waits for signals; nothing of unknown events");
 }
 

@@ -239,16 +239,20 @@ static uint32_t add_frame(struct from_preload *fp, const struct preload_code *co
 	return preload_log_is_own(&fp->log, code) ? 0 : stacks_id(fp->source.frames, &frame);
 }
 
-/* Whether the code is the function of this name, or a method of it, in threading.py. */
-static bool is_threading(const struct preload_code *code, const char *name)
+/* Whether the code is the function or method of this name in that file. */
+static bool is_in(const struct preload_code *code, const char *file, const char *name)
 {
-	static const char file[] = "/threading.py";
 	size_t len = strlen(name), file_len = strlen(file);
 
 	return code->name_len >= len && !memcmp(code->name + code->name_len - len, name, len) &&
 	       (code->name_len == len || code->name[code->name_len - len - 1] == '.') &&
 	       code->file_len >= file_len &&
 	       !memcmp(code->file + code->file_len - file_len, file, file_len);
+}
+
+static bool is_threading(const struct preload_code *code, const char *name)
+{
+	return is_in(code, "/threading.py", name);
 }
 
 /* The compiler copies the body of a finally clause, so that its lines are in several places. */
@@ -272,7 +276,8 @@ static bool is_copied(const struct preload_code *code, int32_t offset)
  * What a thread waits for that waits for a lock in this code. Thread.join waits for a lock that the
  * other thread has until it ends. If locks are PyMutexes, the library cannot tell whether a
  * thread in Condition.wait waits for the lock that stands for the notification, or for the
- * condition's own lock afterwards, which it takes in a finally clause.
+ * condition's own lock afterwards, which it takes in a finally clause. A thread that waits for a
+ * module that another one imports has itself taken the lock by which it is woken.
  */
 static enum preload_wait wait_in(const struct preload_code *code, int32_t offset)
 {
@@ -280,6 +285,8 @@ static enum preload_wait wait_in(const struct preload_code *code, int32_t offset
 		return PRELOAD_WAIT_SIGNAL;
 	if (is_threading(code, "Condition.wait") && !is_copied(code, offset))
 		return PRELOAD_WAIT_NOTICE;
+	if (is_in(code, "<frozen importlib._bootstrap>", "acquire"))
+		return PRELOAD_WAIT_TURN;
 	return PRELOAD_WAIT_ANY;
 }
 

@@ -201,6 +201,9 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		return 1;
 	case PRELOAD_LOCK_GOT:
 	case PRELOAD_LOCK_LEFT:
+	case PRELOAD_LOCK_MISSED:
+		if (event == PRELOAD_LOCK_MISSED)
+			ret->flags = EVF_MISSED;
 		ret->type = EV_PARKED;
 		return 1;
 	case PRELOAD_LOCK_POSTS:
