@@ -324,6 +324,7 @@ static enum reason_code call_advice(const struct analysis *a, const struct hog *
 	case CAUSE_DEALLOCATION:
 		return ADVICE_DEALLOCATION;
 	case CAUSE_CALL:
+	case CAUSES:
 		break;
 	}
 	return a->evidence.processes > 1 ? ADVICE_CALL_OF_PROCESS : ADVICE_CALL;

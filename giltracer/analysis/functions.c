@@ -127,13 +127,36 @@ static bool is_import(const struct recording_pass *pass, uint32_t frame)
 	return false;
 }
 
+bool function_is_collected(const struct recording_pass *pass, const struct hog *hog)
+{
+	const char *native = function_native(pass, hog);
+
+	return !(native && is_collector(native)) && function_cause(pass, hog) == CAUSE_COLLECTOR;
+}
+
+enum function_cause functions_cause(const struct recording_pass *pass, uint32_t thread)
+{
+	uint64_t ns[CAUSES] = { 0 };
+	enum function_cause most = CAUSE_CALL;
+
+	for (size_t i = 0; i < pass->hogs->v.n; i++)
+		if (pass->hogs->v.v[i].thread == thread)
+			ns[function_cause(pass, &pass->hogs->v.v[i])] +=
+				pass->hogs->v.v[i].overdue_wait_ns;
+	for (enum function_cause cause = 0; cause < CAUSES; cause++)
+		if (ns[cause] > ns[most])
+			most = cause;
+	return most;
+}
+
 enum function_cause function_cause(const struct recording_pass *pass, const struct hog *hog)
 {
 	const char *native = function_native(pass, hog);
 
-	if (native && is_collector(native))
+	if ((native && is_collector(native)) ||
+	    (hog->overdue_ns && hog->collected_ns * 2 > hog->overdue_ns))
 		return CAUSE_COLLECTOR;
-	if (native && strstr(native, "dealloc"))
+	if (native && (strstr(native, "dealloc") || !strcmp(native, "PyObject_GC_Del")))
 		return CAUSE_DEALLOCATION;
 	return functions_frames(pass) && is_import(pass, hog->frame) ? CAUSE_IMPORT : CAUSE_CALL;
 }

@@ -63,9 +63,16 @@ enum function_cause {
 	CAUSE_COLLECTOR,
 	CAUSE_IMPORT,       /* a module was imported */
 	CAUSE_DEALLOCATION, /* objects were freed */
+	CAUSES,
 };
 
 enum function_cause function_cause(const struct recording_pass *pass, const struct hog *hog);
+
+/* The cause of most waiting for overdue holds of a thread. */
+enum function_cause functions_cause(const struct recording_pass *pass, uint32_t thread);
+
+/* Whether the collector is known from the program alone: no C function tells it. */
+bool function_is_collected(const struct recording_pass *pass, const struct hog *hog);
 
 /**
  * A function in all threads that ran it.

@@ -11,6 +11,7 @@
 #include "model/owners.h"
 #include "model/span.h"
 #include "trace/native.h"
+#include "trace/slices.h"
 #include "trace/source.h"
 #include "trace/stacks.h"
 
@@ -477,4 +478,42 @@ void hogs_find_native(struct hogs *hogs, struct source *source)
 	idmap_done(&f.functions.numbers);
 	idmap_done(&f.index);
 	vec_done(&f.v);
+}
+
+/* The row of an overdue hold. */
+static struct hog *row_of(struct hogs *hogs, const struct stacks *frames,
+                          const struct hog_overdue *overdue)
+{
+	for (size_t i = 0; i < hogs->v.n; i++)
+		if (hogs->v.v[i].thread == overdue->thread &&
+		    (hogs->v.v[i].frame == overdue->frame ||
+		     (frames && hogs_same_function(frames, hogs->v.v[i].frame, overdue->frame))))
+			return &hogs->v.v[i];
+	return NULL;
+}
+
+void hogs_add_collections(struct hogs *hogs, const struct model *model, const struct stacks *frames,
+                          const struct slices *slices)
+{
+	for (size_t i = 0; i < slices->collection_count; i++) {
+		const struct slice_collection *c = &slices->collections[i];
+		uint32_t thread = model_find_thread(model, c->tid);
+
+		if (thread == MODEL_NONE || model->threads.v[thread].pid != c->pid)
+			continue;
+		for (size_t j = SEARCH(hogs->overdue.n, at, hogs->overdue.v[at].thread < thread);
+		     j < hogs->overdue.n && hogs->overdue.v[j].thread == thread; j++) {
+			const struct lane *lane = &model->threads.v[thread].gil;
+			size_t span = hogs->overdue.v[j].span;
+			uint64_t from = lane->spans.v[span].start_ns,
+				 to = lane_span_end(lane, span);
+			struct hog *hog;
+
+			from = from > c->start_ns ? from : c->start_ns;
+			to = to < c->end_ns ? to : c->end_ns;
+			hog = from < to ? row_of(hogs, frames, &hogs->overdue.v[j]) : NULL;
+			if (hog)
+				hog->collected_ns += to - from;
+		}
+	}
 }

@@ -33,6 +33,7 @@
 #include "base/vec.h"
 #include "model/model.h"
 
+struct slices;
 struct source;
 struct stacks;
 
@@ -72,6 +73,7 @@ enum no_gain {
  *          stacks, or a frame that stands for its file (trace/native.h): at least
  *          HOGS_NATIVE_PERCENT of the samples show it, in holds in which none shows another one; 0:
  *          none. That is @native_samples of @samples
+ * @collected_ns: the part of overdue_ns in which a garbage collection is recorded
  * @row: number of the row in struct hogs_sample
  * @inferred: of some overdue holds, only the function in which they ended is known
  * @gain_ns: time that the threads would have gained if the overdue holds had released the GIL,
@@ -84,7 +86,7 @@ struct hog {
 	uint64_t hold_off_cpu_ns, hold_asleep_ns;
 	uint64_t overdue_holds, overdue_ns, overdue_wait_ns, overdue_longest_ns,
 		overdue_longest_at_ns;
-	uint64_t off_cpu_ns, asleep_ns;
+	uint64_t off_cpu_ns, asleep_ns, collected_ns;
 	uint64_t gain_ns;
 	bool inferred;
 	enum no_gain no_gain;
@@ -127,6 +129,10 @@ void hogs_done(struct hogs *hogs);
 /* Reads the samples' stacks and sets the native function of each hog. Call it after the source's
  * last event. */
 void hogs_find_native(struct hogs *hogs, struct source *source);
+
+/* Sets the time of garbage collections in overdue holds. frames as for hogs_find. */
+void hogs_add_collections(struct hogs *hogs, const struct model *model, const struct stacks *frames,
+                          const struct slices *slices);
 
 /* Whether two frames belong to the same function, by name and file; frame 0 equals only itself. */
 bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b);

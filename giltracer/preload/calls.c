@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Switches the recording of Python calls on and off. share/python/program.py imports the library
- * as a module. The import fails with an ImportError whose arguments are start, stop, cost, watch
- * and turn, so that no module of ours is left in the program.
+ * as a module. The import fails with an ImportError whose arguments are start, stop, cost, watch,
+ * turn and collected, so that no module of ours is left in the program.
  */
 #include "preload/calls_greenlet.h"
 #include "preload/calls_interpreters.h"
@@ -185,6 +185,36 @@ static PyObject *cost(PyObject *module, PyObject *ps)
 	return python.none;
 }
 
+/* What gc.callbacks calls with "start" or "stop", and information about the collection. */
+static PyObject *collected(PyObject *module, PyObject *args)
+{
+	static __thread uint64_t begun_ns, begun_stamp;
+	PyObject *phase = python.PyTuple_GetItem(args, 0), *bytes;
+	uint64_t now_ns = clock_ns(), stamp = clock_stamp();
+	char *text = NULL;
+	Py_ssize_t len;
+
+	(void)module;
+	bytes = phase ? python.PyUnicode_AsEncodedString(phase, "ascii", "strict") : NULL;
+	if (!bytes || python.PyBytes_AsStringAndSize(bytes, &text, &len) < 0)
+		return NULL;
+	if (!strcmp(text, "start")) {
+		begun_ns = now_ns;
+		begun_stamp = stamp;
+	} else if (begun_ns) {
+		if (now_ns - begun_ns >= PRELOAD_COLLECTED_NS && !calls_are_over())
+			process_log(&(struct preload_entry){ .type = PRELOAD_COLLECTED,
+			                                     .stamp = stamp,
+			                                     .number = (uint64_t)process_gettid(),
+			                                     .value = begun_stamp },
+			            NULL, 0);
+		begun_ns = 0;
+	}
+	python.Py_DecRef(bytes);
+	python.Py_IncRef(python.none);
+	return python.none;
+}
+
 #define TURNS 64
 
 /* Measures what a turn of the GIL costs with uprobes. Tracing has not begun. The minimum, because
@@ -228,16 +258,18 @@ PyObject *PyInit_giltracer_calls(void)
 		                           { "stop", stop, METH_NOARGS, NULL },
 		                           { "cost", cost, METH_O, NULL },
 		                           { "watch", watch, METH_NOARGS, NULL },
-		                           { "turn", turn, METH_NOARGS, NULL } };
+		                           { "turn", turn, METH_NOARGS, NULL },
+		                           { "collected", collected, METH_VARARGS, NULL } };
 	PyObject *all;
 
 	if (!python_find())
 		return NULL;
-	all = python.PyTuple_Pack((Py_ssize_t)5, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
+	all = python.PyTuple_Pack((Py_ssize_t)6, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[1], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[2], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[3], NULL, NULL),
-	                          python.PyCFunction_NewEx(&methods[4], NULL, NULL));
+	                          python.PyCFunction_NewEx(&methods[4], NULL, NULL),
+	                          python.PyCFunction_NewEx(&methods[5], NULL, NULL));
 	if (!all)
 		return NULL;
 	python.PyErr_SetObject(*python.import_error, all);

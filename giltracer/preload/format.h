@@ -199,8 +199,12 @@ enum preload_entry_type {
 	PRELOAD_ALIVE,     /* by the launcher, with PRELOAD_STOP: process number was still alive */
 	PRELOAD_IDLE, /* by the launcher: thread number, of process value, was alive and without the GIL
 	                * when the process loaded the library; it may have no records */
+	PRELOAD_COLLECTED, /* thread number ran a garbage collection of PRELOAD_COLLECTED_NS or more
+	                    * until stamp; value: the stamp at which it began */
 	PRELOAD_UNRECORDED, /* interpreter number of the process: its Python calls are not recorded */
 };
+
+#define PRELOAD_COLLECTED_NS 1000000
 
 #define PRELOAD_COROUTINE (1ull << 32)
 #define PRELOAD_NATIVE    (1ull << 33)

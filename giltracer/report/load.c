@@ -557,6 +557,9 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 		name_threads(&loaded[i], &session->passes[i]);
 		join_python(&loaded[i], session, &session->passes[i]);
 		cost_calls(&loaded[i]);
+		if (loaded[i].slices)
+			hogs_add_collections(&loaded[i].hogs, loaded[i].model,
+			                     loaded[i].source->frames, loaded[i].slices);
 	}
 	*ret = loaded;
 	return 0;

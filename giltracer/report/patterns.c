@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/patterns.h"
 
+#include "analysis/functions.h"
 #include "base/cleanup.h"
 #include "report/json/json.h"
 #include "report/pattern_text.h"
@@ -10,6 +11,20 @@
 static size_t count(const struct recording_pass *pass)
 {
 	return pass->patterns ? pass->patterns->v.n : 0;
+}
+
+/* Not every call that keeps the GIL is one that could release it. */
+static const char *advice(const struct recording_pass *pass, const struct pattern *p)
+{
+	static const enum phrase causes[CAUSES] = {
+		[CAUSE_CALL] = PHRASE_hog_advice,
+		[CAUSE_COLLECTOR] = PHRASE_advise_collector,
+		[CAUSE_IMPORT] = PHRASE_advise_import,
+		[CAUSE_DEALLOCATION] = PHRASE_advise_deallocation,
+	};
+
+	return p->kind == PATTERN_HOG ? phrase(causes[functions_cause(pass, p->thread)])
+	                              : pattern_advice(p->kind);
 }
 
 void patterns_json(struct jsonw *w, const struct recording_pass *pass)
@@ -30,7 +45,7 @@ void patterns_json(struct jsonw *w, const struct recording_pass *pass)
 		jsonw_u64(w, "longest_ns", p->longest_ns);
 		jsonw_string(w, "function", p->function);
 		jsonw_string(w, "text", str_get(&text));
-		jsonw_string(w, "advice", pattern_advice(p->kind));
+		jsonw_string(w, "advice", advice(pass, p));
 		jsonw_end(w);
 	}
 	jsonw_end(w);
@@ -69,6 +84,6 @@ void patterns_text(const struct recording_pass *pass, FILE *out)
 			say_more_alike(&safe, alike);
 		putc('\n', out);
 		terminal_putf(out, "%s: %s", pattern_title(p->kind), str_get(&safe));
-		terminal_putf(out, "%s", pattern_advice(p->kind));
+		terminal_putf(out, "%s", advice(pass, p));
 	}
 }

@@ -90,10 +90,12 @@ unsigned wording_add_function_row(struct str *out, const struct recording_pass *
 	size_t len = out->len;
 
 	add_function(out, &f, columns);
-	if (native) {
+	if (native && !function_is_collected(pass, hog)) {
 		utf8_add_safe(&native_name, native, columns);
 		say_native_in(out, str_get(&native_name));
 	}
+	if (function_is_collected(pass, hog))
+		say_in_collector(out);
 	if (caller.name) {
 		add_function(&caller_name, &caller, columns);
 		say_called_by_after(out, str_get(&caller_name));

@@ -153,6 +153,7 @@ void slices_free(struct slices *slices)
 	free(slices->tasks);
 	for (size_t i = 0; i < slices->thread_count; i++)
 		free(slices->threads[i].v);
+	free(slices->collections);
 	free(slices->threads);
 	names_free(slices->names);
 	free(slices);

@@ -36,6 +36,12 @@ struct slice_thread {
 	size_t n;
 };
 
+/* A garbage collection of a millisecond or more. */
+struct slice_collection {
+	uint32_t pid, tid;
+	uint64_t start_ns, end_ns;
+};
+
 enum slices_flaw {
 	SLICES_WHOLE,
 	SLICES_OVERFLOW,    /* the tracer's buffer overflowed: its oldest calls are missing */
@@ -50,6 +56,7 @@ enum slices_flaw {
 /**
  * @tasks: of event loops; NULL: none
  * @by_id: pid and tid -> thread, see slices_find; empty if it was not made
+ * @collections: collection_count of them, in no order; NULL: none
  * @dropped: calls without a usable time, and ends of calls that never began
  * @total: all calls, including dropped ones
  * @call_cost_ps: estimated time to record a call; 0: unknown
@@ -60,6 +67,8 @@ struct slices {
 	struct slice_thread *threads;
 	size_t thread_count;
 	struct aio *tasks;
+	struct slice_collection *collections;
+	size_t collection_count;
 	struct idmap by_id;
 	uint64_t total;
 	uint64_t dropped;

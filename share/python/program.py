@@ -202,6 +202,7 @@ class NativeTrace:
         self.origin = library
         self.name = 'giltracer_calls'  # _imp needs only name and origin of a module's spec
         self.begin = None
+        self.callbacks = None  # of the garbage collector
         self.measure = do_nothing
 
     def load(self):
@@ -209,8 +210,9 @@ class NativeTrace:
             sys.modules['_imp'].create_dynamic(self)
         except ImportError as e:
             # The library is not a module: it hands over its functions as the arguments of this error.
-            if len(e.args) == 5:
-                self.begin, stop, self.say_cost, watch, self.measure = e.args
+            if len(e.args) == 6:
+                self.begin, stop, self.say_cost, watch, self.measure, self.collected = e.args
+                atexit.register(self.forget_collections)
                 # Runs before Tracing.stop, so that the trace does not show that.
                 atexit.register(stop)
                 if sys.version_info >= (3, 8):
@@ -232,6 +234,20 @@ class NativeTrace:
             self.note('could not start: ' + why)
         else:
             self.say_cost(call_ps() - before)
+            self.watch_collections()
+
+    def watch_collections(self):
+        """The library notes when the garbage collector runs. gc is not imported for the program."""
+        imported = 'gc' in sys.modules
+        import gc
+        if not imported:
+            del sys.modules['gc']
+        self.callbacks = gc.callbacks
+        self.callbacks.append(self.collected)
+
+    def forget_collections(self):
+        if self.callbacks and self.collected in self.callbacks:
+            self.callbacks.remove(self.collected)
 
     def save(self):
         pass

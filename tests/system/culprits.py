@@ -41,12 +41,18 @@ def library():
         parse(text)
 
 
+def collect():
+    for _ in range(12):
+        gc.collect()
+
+
 def heartbeat():
     while not done:
         time.sleep(0.005)
 
 
 if __name__ == '__main__':
+    keep = [[] for _ in range(1_000_000 if sys.argv[1] == 'collect' else 0)]
     thread = threading.Thread(target=heartbeat, name='heartbeat')
     thread.start()
     globals()[sys.argv[1]]()

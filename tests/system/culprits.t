@@ -60,7 +60,32 @@ while read -r version python; do
 		like "$(cat got.html)" 'raw_decode [(]decoder.py:[0-9]*[)].*, called by parse [(]culprits.py:' \
 			'and the report says so'
 	done
+	# A garbage collection is one, with and without symbols; no call could release the GIL there.
+	for engine in preload uprobes; do
+		attempt "$version, $engine: garbage collections are recognised" "{('collect', 'collector', 'not-a-call')}" \
+			'{(h["function"], h["cause"], h["no_gain"]) for h in d["hogs"] if
+			h["wait_caused_ns"] == max(h["wait_caused_ns"] for h in d["hogs"])}' \
+			--probes $engine --python "$python" "$program" collect
+		is "$(json got.json '[p["advice"].split(":")[0] for p in d["patterns"] if p["code"] == "hog"]')" \
+			"['The garbage collector runs there']" 'the advice is not to release the GIL'
+		exits 1 'nor in the report' grep -q 'calls\{0,1\} release the GIL' got.html
+	done
 done <interpreters
+
+# The library is told of collections by gc.callbacks. The program sees this entry until its end; gc is not
+# imported for that.
+cat >own-gc.py <<'END'
+import sys
+print('gc' in sys.modules)
+import gc
+print(len(gc.callbacks))
+class AtEnd:
+    def __del__(self, callbacks=gc.callbacks, out=sys.stdout, len=len):
+        print(len(callbacks), file=out)
+at_end = AtEnd()
+END
+is "$(by_library -q --python "$(sort -V interpreters | sed -n '$s/[^ ]* //p')" -o own.html own-gc.py | tr '\n' ' ')" \
+	'False 1 0 ' 'gc.callbacks has one entry more while the program runs'
 
 # The report shows the line as it was when it was recorded, wherever the report is made; --no-source leaves
 # it out, and a file that has changed since the program began is not read.

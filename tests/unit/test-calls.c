@@ -300,12 +300,19 @@ static void test_cost(void)
 
 	begin();
 	put_entry((struct preload_entry){ .type = PRELOAD_CALL_COST, .value = 2500 }, "", 0);
+	put_entry(
+		(struct preload_entry){
+			.type = PRELOAD_COLLECTED, .stamp = 400, .number = 8, .value = 300 },
+		"", 0);
 	thread(PRELOAD_SAY_BEGIN, 5);
 	put(PRELOAD_CALL_START, 1, 10);
 	put(PRELOAD_CALL_RETURN, 1, 20);
 	put(PRELOAD_CALL_START, 2, 30);
 	slices = read_all();
 	is_u64(slices->call_cost_ps, 2500, "what recording a call takes");
+	is_u64(slices->collection_count, 1, "a garbage collection");
+	is_u64(slices->collections[0].tid, 8, "of its thread");
+	ok(slices->collections[0].start_ns < slices->collections[0].end_ns, "from when to when");
 	is_u64(slices_find(slices, PID, 5)->recorded, 2, "  and how many calls a thread has");
 }
 

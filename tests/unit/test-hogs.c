@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which functions kept the GIL after a release request. Times are in ms; the interval is 5. */
+#include "trace/slices.h"
+
 #include "hog-events.h"
 
 static void start(void)
@@ -392,6 +394,31 @@ static void test_native(void)
 	       "and Python between them is no call");
 }
 
+/* 7 holds from 100 to 150, after a request at 125, and from 160 to 170. A collection from .. to. */
+static uint64_t collected_in(uint32_t pid, uint64_t from, uint64_t to)
+{
+	struct slice_collection one = { pid, 7, from * MS, to * MS };
+	struct slices slices = { .collections = &one, .collection_count = 1 };
+
+	start();
+	new_thread(110 * MS, 8, 7);
+	request(120 * MS, 8);
+	asks(125 * MS, 8);
+	turn(150, 7, frame("crunch", 3));
+	acquire(150 * MS, 8);
+	find_hogs();
+	hogs_add_collections(&hogs, m, stacks, &slices);
+	return hogs.v.v[0].collected_ns;
+}
+
+static void test_collections(void)
+{
+	is_u64(collected_in(7, 130, 140), 10 * MS, "a garbage collection during a hold");
+	is_u64(collected_in(7, 140, 160), 10 * MS, "counts up to the end of the hold");
+	is_u64(collected_in(7, 155, 160), 0, "not after it");
+	is_u64(collected_in(9, 130, 140), 0, "nor does one of another process");
+}
+
 /* 7 holds from 100 to 150; its release is requested at 125 or a moment later; it is off CPU from
  * 127 to 149. */
 static unsigned stopped(uint32_t prev_state)
@@ -547,6 +574,7 @@ int main(void)
 	test_proof_of_hold();
 	test_samples();
 	test_native();
+	test_collections();
 	test_stopped();
 	test_stolen();
 	test_unsure();

@@ -49,6 +49,12 @@ static void put_hog(struct jsonw *w, const struct recording *recording,
 		[NO_GAIN_SLOW_START] = "slow-start",
 		[NO_GAIN_NOT_A_CALL] = "not-a-call",
 	};
+	static const char *const causes[CAUSES] = {
+		[CAUSE_CALL] = "call",
+		[CAUSE_COLLECTOR] = "collector",
+		[CAUSE_IMPORT] = "import",
+		[CAUSE_DEALLOCATION] = "deallocation",
+	};
 	uint64_t gain_ns = 0;
 	enum no_gain why = function_gain(pass, hog, &gain_ns);
 	struct function of;
@@ -56,6 +62,7 @@ static void put_hog(struct jsonw *w, const struct recording *recording,
 	jsonw_object(w, NULL);
 	put_function(w, pass, hog);
 	jsonw_string(w, "native", function_native(pass, hog));
+	jsonw_string(w, "cause", causes[function_cause(pass, hog)]);
 	jsonw_bool(w, "inferred", hog->inferred);
 	jsonw_string(w, "source", function_source(recording, pass, hog, &of));
 	jsonw_u64(w, "holds", hog->overdue_holds);

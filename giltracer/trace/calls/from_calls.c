@@ -110,6 +110,25 @@ static uint64_t count_afresh(const struct reader *r)
 	return n;
 }
 
+static void read_collections(struct reader *r)
+{
+	size_t n = r->log.collections.n, near = 0;
+
+	r->ret->collections = xcalloc(n + 1, sizeof(*r->ret->collections));
+	for (size_t i = 0; i < n; i++) {
+		const struct preload_collection *c = &r->log.collections.v[i];
+
+		near = 0;
+		r->ret->collections[i] = (struct slice_collection){
+			c->pid,
+			c->tid,
+			preload_log_time(&r->log, c->from, &near),
+			preload_log_time(&r->log, c->to, &near),
+		};
+	}
+	r->ret->collection_count = n;
+}
+
 static void read_threads(struct reader *r)
 {
 	struct slices *ret = r->ret;
@@ -134,6 +153,7 @@ static void read_threads(struct reader *r)
 	for (size_t i = 0; i < threads.n; i++)
 		close_thread(&threads.v[i], process_end_ns(r, processes.v[i]));
 	make_tasks(r);
+	read_collections(r);
 	calls_keep_last(r, threads.v, processes.v, threads.n);
 	vec_done(&processes);
 	ret->threads = threads.v;

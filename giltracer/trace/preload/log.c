@@ -196,6 +196,10 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 	} else if (e->type == PRELOAD_PROCESS) {
 		add_process(log, e, text);
 		*process = log->processes.n;
+	} else if (*process && e->type == PRELOAD_COLLECTED) {
+		*vec_push(&log->collections) = (struct preload_collection){
+			log->processes.v[*process - 1].pid, (uint32_t)e->number, e->value, e->stamp
+		};
 	} else if (*process) {
 		add_of_process(&log->processes.v[*process - 1], e, text);
 	}
@@ -337,6 +341,7 @@ void preload_log_done(struct preload_log *log)
 	idmap_done(&log->alive);
 	vec_done(&log->processes);
 	vec_done(&log->pairs);
+	vec_done(&log->collections);
 }
 
 int preload_log_find(const struct preload_log *log, uint32_t pid, uint64_t stamp)

@@ -71,6 +71,12 @@ struct preload_process {
 	struct idmap code_ids, list_ids, called_ids, gil_ids, task_name_ids;
 };
 
+/* A long garbage collection, from one stamp to another. */
+struct preload_collection {
+	uint32_t pid, tid;
+	uint64_t from, to;
+};
+
 /* A reading of both clocks. */
 struct preload_pair {
 	uint64_t stamp, ns;
@@ -84,6 +90,7 @@ struct preload_idle {
 /**
  * @processes: by stamp
  * @pairs: by stamp; stamps and times both increase
+ * @collections: in the order of the logs
  * @bytes: read
  * @stop_stamp: when the recording ended; UINT64_MAX: with the program
  * @unwritten_stamp: from when on some process could not write; 0: none
@@ -97,6 +104,7 @@ struct preload_idle {
 struct preload_log {
 	VEC(struct preload_process) processes;
 	VEC(struct preload_pair) pairs;
+	VEC(struct preload_collection) collections;
 	uint64_t bytes;
 	uint32_t cut, aside, unrecorded;
 	uint64_t unwritten_stamp, stop_stamp, cut_stamp, call_cost_ps;
