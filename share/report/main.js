@@ -195,7 +195,12 @@ function start() {
 	view.to = passDur();
 	$("command").textContent = (meta.command || []).join(" ");
 	$("command").title = (meta.command || []).join(" ");
-	$("own").append(...document.querySelectorAll("#static .own"));
+	for (const el of document.querySelectorAll("#static .own")) {
+		// It can be wider than a small screen.
+		Object.assign(el, {tabIndex: 0, role: "region"});
+		el.ariaLabel = el.querySelector("caption").textContent;
+		$("own").append(el);
+	}
 	passesInit();
 	tablesDraw();
 	togglesDraw();

@@ -13,9 +13,14 @@ import {empty, goToPin, jumpTo, makeTable, whoColumn} from "./table.js";
 import {threadColor} from "./theme.js";
 import {shown} from "./view.js";
 
+// The part of the time without the GIL in which a thread waited for locks of the program.
+const lockNs = t => (pass().locks ? 0 : t.lock_wait_ns || 0);
+const LOCKS = "no GIL, waits for a lock of the program";
+
 // The parts of a bar. With CPU states, the time without the GIL is divided further.
 function barParts(t) {
 	const st = t.states,
+		lock = lockNs(t),
 		parts = [
 			["hold", gilText("holds the GIL", "stops the others"), t.hold_ns],
 			["wait", gilText("waits for the GIL", "is blocked"), t.wait_ns],
@@ -24,16 +29,17 @@ function barParts(t) {
 	const known = st && st.running_ns + st.runnable_ns + st.sleeping_ns + st.uninterruptible_ns > 0;
 	if (known && meta.state_detect) {
 		// The time without the GIL is divided by the CPU states of the thread, in proportion.
-		const running = max(0, min(t.no_gil_ns, st.running_ns - t.hold_ns));
+		const running = max(0, min(t.no_gil_ns - lock, st.running_ns - t.hold_ns));
 		parts.push(["none-run", gilText("no GIL, on a CPU", "free, on a CPU"), running]);
 		parts.push([
 			"none-sleep",
 			gilText("no GIL, asleep or not on a CPU", "free, asleep or not on a CPU"),
-			t.no_gil_ns - running,
+			t.no_gil_ns - lock - running,
 		]);
 	} else {
-		parts.push(["none", gilText("no GIL", "free"), t.no_gil_ns]);
+		parts.push(["none", gilText("no GIL", "free"), t.no_gil_ns - lock]);
 	}
+	parts.push(["none-lock", LOCKS, lock]);
 	parts.push(["unknown", "unknown", t.unknown_ns - (t.suspended_ns || 0)]);
 	return parts;
 }
@@ -303,6 +309,7 @@ export function threadsDraw() {
 					["none-sleep", gilText("no GIL, asleep", "free, asleep")],
 				]
 			: [["none", gilText("no GIL: in C code, or asleep", "free")]]),
+		...(p.threads.some(lockNs) ? [["none-lock", LOCKS]] : []),
 		["unknown", "unknown"],
 	]);
 }

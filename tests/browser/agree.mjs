@@ -107,6 +107,7 @@ is(
 	"in peace",
 );
 
+let locked = 0; // threads that waited for locks
 let some = false; // any table of the critical path or of locks
 // On real recordings: a card, the table of holds and the details say the same of a hold.
 for (const path of process.argv.slice(2)) {
@@ -178,6 +179,27 @@ for (const path of process.argv.slice(2)) {
 		is(+left, Math.max(0, list.length - 20), name + ": those left out are counted");
 	});
 	some ||= lists.length > 0;
+	// A bar has the share of waits for locks.
+	const bars = await real.evaluate(() =>
+		[...document.querySelectorAll("#threads-body tbody tr")].map(tr => {
+			const words = tr.querySelector(".sharebar").getAttribute("aria-label");
+			return [+tr.dataset.tid, /waits for a lock of the program ([<\d.]+)/.exec(words)?.[1]];
+		}),
+	);
+	const share = t => (100 * t.lock_wait_ns) / (t.total_ns - (t.suspended_ns || 0));
+	const of = tid => own.report.threads.find(t => t.tid === tid);
+	const waiting = bars.filter(([tid]) => of(tid)?.lock_wait_ns > 0);
+	is(
+		bars.filter(b => b[1]).map(b => b[0]),
+		waiting.map(b => b[0]),
+		name + ": the bars of " + waiting.length + " threads have lock waits",
+	);
+	is(
+		waiting.filter(([tid, s]) => !s.startsWith("<") && Math.abs(+s - share(of(tid))) > 0.051),
+		[],
+		name + ": with their shares",
+	);
+	locked += waiting.length;
 	// An A4 sheet has 718 px between its margins.
 	await real.emulateMedia({media: "print"});
 	await real.setViewportSize({width: 718, height: 1000});
@@ -191,5 +213,6 @@ for (const path of process.argv.slice(2)) {
 	is(cut, [], name + ": print loses no column");
 	is(real.troubles, [], name + ": in peace");
 }
+if (process.argv.length > 2) ok(locked > 0, "there are threads that waited for locks");
 if (process.argv.length > 2) ok(some, "there are recordings with a critical path or lock waits");
 await done();
