@@ -98,9 +98,10 @@ int remote_check_owner(const struct target *target, struct error *err)
 #define STACK_COPY  8192
 #define STACK_LEAST 512
 
-/* The most frames of libc in a wait for a lock, and in a sleep: nanosleep() calls clock_nanosleep(). */
-#define FRAMES_LOCK  5
-#define FRAMES_SLEEP 2
+/* The most frames of libc in a wait for a lock, and in a sleep: nanosleep() calls clock_nanosleep(), and
+ * three of each are for the cancellation of threads. A query for a host's name has more. */
+#define FRAMES_LOCK  7
+#define FRAMES_SLEEP 5
 
 #define STACK_ROOM (1u << 20)
 #define STACK_SCAN (8u << 20)
@@ -345,10 +346,14 @@ static void add_maps(struct maps *maps, struct modules *modules, pid_t pid)
 	}
 }
 
+/* The file has several names if a folder is a link. */
 static bool is_python(const struct remote_call *call, const char *path)
 {
-	return !strcmp(path, call->target->process.python->library) ||
-	       strstr(path, "/lib-dynload/");
+	struct stat a, b;
+
+	return strstr(path, "/lib-dynload/") ||
+	       (stat(path, &a) == 0 && stat(call->target->process.python->library, &b) == 0 &&
+	        a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
 /* For stacks of the thread. Reading the files takes long, and is done for the first stack only. */
@@ -785,25 +790,6 @@ int remote_call_ask(struct remote_call *call, const char *text, struct error *er
 	return run(&(struct request){ .call = call, .text = text, .err = err, .act = ask });
 }
 
-static void wake(struct stop *s, struct request *request)
-{
-	enum way way;
-
-	if (stop_and_look(s, &way, request->err) == 0 && way == WAY_WAKE) {
-		s->regs.rax = (unsigned long)-EINTR;
-		s->regs.orig_rax = (unsigned long)-1;
-		set_regs(s, &s->regs);
-	}
-	end_stop(s);
-}
-
-void remote_call_wake(struct remote_call *call)
-{
-	struct error ignored;
-
-	run(&(struct request){ .call = call, .err = &ignored, .act = wake });
-}
-
 /* Whether the thread is executing the text: the address to which that returns is on its stack. */
 static bool is_running(const struct stop *s)
 {
@@ -821,17 +807,44 @@ static bool is_running(const struct stop *s)
 	return false;
 }
 
-/* Only the main thread unmaps the text. */
-static void withdraw(struct stop *s, struct request *request)
+/* Replaces the text of a pending call by an empty one, unless its execution has begun or ended. Only
+ * the main thread, which is stopped, unmaps it. */
+static bool take_back(const struct stop *s, const char *text)
 {
-	const struct remote_call *call = request->call;
-	size_t len = strlen(request->text) + 1;
+	const struct remote_call *call = s->call;
+	size_t len = strlen(text) + 1;
 	CLEANUP(free) char *now = xcalloc(len, 1);
 
+	return s->regs.rip - call->page >= call->size && !is_running(s) &&
+	       memory_read(s->pid, call->text, now, len) && !memcmp(now, text, len) &&
+	       poke(s, call->text, "", 1);
+}
+
+static void wake(struct stop *s, struct request *request)
+{
+	enum way way;
+
+	if (stop_and_look(s, &way, request->err) == 0 && way == WAY_WAKE) {
+		s->regs.rax = (unsigned long)-EINTR;
+		s->regs.orig_rax = (unsigned long)-1;
+		set_regs(s, &s->regs);
+	} else if (way == WAY_DIRECT && take_back(s, request->text)) {
+		inject(s, way, request->text, request->err);
+	}
+	end_stop(s);
+}
+
+void remote_call_wake(struct remote_call *call, const char *text)
+{
+	struct error ignored;
+
+	run(&(struct request){ .call = call, .text = text, .err = &ignored, .act = wake });
+}
+
+static void withdraw(struct stop *s, struct request *request)
+{
 	if (begin_stop(s, request->err) == 0 && read_regs(s, request->err) == 0 &&
-	    s->regs.rip - call->page >= call->size && !is_running(s) &&
-	    memory_read(s->pid, call->text, now, len) && !memcmp(now, request->text, len) &&
-	    poke(s, call->text, "", 1))
+	    take_back(s, request->text))
 		request->ret = 0;
 	end_stop(s);
 }
@@ -1003,9 +1016,10 @@ int remote_call_ask(struct remote_call *call, const char *text, struct error *er
 	return error_set(err, ENOTSUP, "process %d", (int)call->target->pid);
 }
 
-void remote_call_wake(struct remote_call *call)
+void remote_call_wake(struct remote_call *call, const char *text)
 {
 	(void)call;
+	(void)text;
 }
 
 bool remote_call_withdraw(struct remote_call *call, const char *text)

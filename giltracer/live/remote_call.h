@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a running CPython, 3.6 to 3.13, execute a text. Its main thread is stopped by ptrace(2) for
- * less than a millisecond, and calls Py_AddPendingCall() when it goes on. If it waits in a system
- * call of CPython's own, it is woken, or executes the text there.
+ * Makes a running CPython execute a text. Its main thread is stopped by ptrace(2), and calls
+ * Py_AddPendingCall() when it goes on. If it waits in a system call of CPython's own, it is woken, or
+ * executes the text there.
  *
  * The thread goes on by itself, whatever happens to this process: its registers are on its stack in
  * the form that the kernel gives to a signal handler, and the call returns through rt_sigreturn(2).
@@ -44,8 +44,8 @@ int remote_call_find(struct remote_call *ret, const struct target *target, struc
 /* Execute the text. Error EAGAIN: the thread could not be stopped now. */
 int remote_call_ask(struct remote_call *call, const char *text, struct error *err);
 
-/* If the thread waits for a lock of Python's, make it look for pending calls. */
-void remote_call_wake(struct remote_call *call);
+/* If the thread waits in a system call of CPython's before it has executed the text, wake it. */
+void remote_call_wake(struct remote_call *call, const char *text);
 
 /* Withdraw the text. False: its execution has begun or ended, or the thread could not be stopped. */
 bool remote_call_withdraw(struct remote_call *call, const char *text);

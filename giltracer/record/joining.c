@@ -24,6 +24,9 @@
 
 #define LOOK_EVERY_MS 5
 
+/* After this time, a main thread that does not execute a script of sys.remote_exec()'s is called. */
+#define EXEC_TIMEOUT_MS 500
+
 /* After this time, a main thread that waits for a lock is woken; then after twice that, and so on. */
 #define WAKE_FIRST_MS 50
 
@@ -64,8 +67,9 @@ static const char script[] =
 	"    pass\n";
 
 /**
- * How the program is made to execute the script: @exec is used from 3.14 on, @call before.
- * @text: what @call executes
+ * How the program is made to execute the script: by @exec from 3.14 on, by @call before and if
+ * the main thread sleeps.
+ * @text: what @call executes; @dir: of the script that @exec executes
  */
 struct joining {
 	const struct target *target;
@@ -73,6 +77,7 @@ struct joining {
 	struct remote_exec exec;
 	struct remote_call call;
 	char *text;
+	const char *dir;
 };
 
 static int find(struct joining *ret, const struct target *target, struct error *err)
@@ -166,7 +171,7 @@ static int wait_for(const struct preloading *p, struct joining *j, unsigned ms, 
 
 	while ((ret = look(p, j->target, err)) == 0 && (now_ns = clock_now_ns()) < until_ns) {
 		if (wakes && now_ns >= wake_ns) {
-			remote_call_wake(&j->call);
+			remote_call_wake(&j->call, j->text);
 			wake_ns = now_ns + (pause_ms *= 2) * NS_PER_MS;
 		}
 		poll(NULL, 0, LOOK_EVERY_MS);
@@ -186,10 +191,9 @@ static int ask_call(struct joining *j, struct error *err)
 	return ret;
 }
 
-/* dir: of the script. */
-static int ask(const struct preloading *p, struct joining *j, const char *dir, struct error *err)
+static int ask(const struct preloading *p, struct joining *j, struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("%s/join.py", dir);
+	CLEANUP(free) char *path = xasprintf("%s/join.py", j->dir);
 	CLEANUP(free) char *source = make_script(p);
 
 	if (j->calls) {
@@ -204,17 +208,31 @@ static bool withdraw(struct joining *j)
 	return j->calls ? remote_call_withdraw(&j->call, j->text) : remote_exec_withdraw(&j->exec);
 }
 
+/* From 3.14 on, the main thread may sleep. Returns as look(). */
+static int wait_for_exec(const struct preloading *p, struct joining *j, struct error *err)
+{
+	struct error ignored;
+	int ret = wait_for(p, j, EXEC_TIMEOUT_MS, false, err);
+
+	if (ret || !withdraw(j))
+		return ret ? ret : wait_for(p, j, BEGUN_TIMEOUT_MS, false, err);
+	j->calls = remote_call_find(&j->call, j->target, &ignored) == 0;
+	return ask(p, j, err);
+}
+
 /* Returns as look(). A script that has begun gets more time. */
 static int wait_until_joined(const struct preloading *p, struct joining *j, struct error *err)
 {
-	int ret = wait_for(p, j, JOINING_TIMEOUT_MS, j->calls, err);
+	int ret = j->calls ? 0 : wait_for_exec(p, j, err);
 
+	if (!ret)
+		ret = wait_for(p, j, JOINING_TIMEOUT_MS, j->calls, err);
 	return ret || withdraw(j) ? ret : wait_for(p, j, BEGUN_TIMEOUT_MS, false, err);
 }
 
-static int join(const struct preloading *p, struct joining *j, const char *dir, struct error *err)
+static int join(const struct preloading *p, struct joining *j, struct error *err)
 {
-	int ret = ask(p, j, dir, err) < 0 ? -1 : wait_until_joined(p, j, err);
+	int ret = ask(p, j, err) < 0 ? -1 : wait_until_joined(p, j, err);
 
 	if (j->call.stops)
 		log_info("the program's main thread was stopped for %.1f ms",
@@ -243,7 +261,8 @@ int joining_begin(const struct preloading *p, const struct target *target, bool 
 		return -1;
 	p->control->gil = j.calls ? j.call.gil : j.exec.gil;
 	p->control->alone = alone;
-	ret = join(p, &j, own.path, err);
+	j.dir = own.path;
+	ret = join(p, &j, err);
 	free(j.text);
 	temp_session_remove(&own, &ignored);
 	return ret;

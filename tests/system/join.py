@@ -16,6 +16,7 @@
     registers LIBRARY READY GO   the main thread is in code of registers.c until GO is closed
     poll LIBRARY READY GO  it waits there with a time-out
     left PID               its descriptors, threads, and memory without a file that can be executed
+    trace PID              be its tracer until stdin ends; prints a line when it is
     kill GILTRACER PID N   kill giltracer N times while it joins PID, which goes on
     relro FROM TO          copy an interpreter whose dynamic linker then makes these read-only
 """
@@ -279,6 +280,14 @@ def left(pid):
     executable = [m for m in find_maps(pid) if 'x' in m[2] and not m[3]]
     print(len(os.listdir('/proc/%s/fd' % pid)), 'descriptors,', len(os.listdir('/proc/%s/task' % pid)),
           'threads,', len(executable), 'mappings')
+
+
+def trace(pid):
+    seize = 0x4206
+    if ctypes.CDLL(None).ptrace(seize, int(pid), None, None):
+        sys.exit('ptrace')
+    print('traced', flush=True)
+    sys.stdin.read()
 
 
 def is_traced(pid):

@@ -186,6 +186,15 @@ while read -r version python <&3; do
 		"$version: a main thread that waits in C"
 	finish "$version: which"
 
+	for how in 'join 0' 'epoll 600'; do
+		start "waits $how" "$python"
+		exits 0 "$version: its main thread waits ($how)" "$GILTRACER" -p $pid --probes preload \
+			--duration 1 --json out.json -o out.html
+		is "$(json out.json 'sorted(t["name"] for t in d["threads"])')" \
+			"['MainThread', 'my closer', 'my worker']" '  all threads'
+		finish "$version: $how"
+	done
+
 	if [ "$(id -u)" = 0 ]; then
 		uid=65534
 		start work "$python"
@@ -267,6 +276,19 @@ while read -r version python <&3; do
 	start work $user "$python"
 	is "$(python3 "$program" kill "$GILTRACER" $pid 50)" True "$version: giltracer is killed 50 times"
 	joined "$version: the recording after that" "['MainThread', 'my hog', 'my victim']"
+	finish "$version: the program"
+
+	start work $user "$python"
+	rm -f questions answers
+	mkfifo questions answers
+	python3 "$program" trace $pid <questions >answers &
+	tracer=$!
+	exec 7>questions
+	read -r _ <answers
+	refuses "process $pid is traced by process $tracer, .*: end that first" "$version: another tracer"
+	exec 7>&-
+	wait $tracer
+	joined "$version: after that" "['MainThread', 'my hog', 'my victim']"
 	finish "$version: the program"
 
 	# Code in C, whose registers, stack and system calls are as before. giltracer cannot join meanwhile.
