@@ -297,6 +297,50 @@ static bool is_left_behind(const struct model *m, uint32_t thread)
 	       (!options->end_ns || (options->to_end && !executed));
 }
 
+/* Replaces the lane by one span, if nothing is known of the thread. */
+static void fill_unknown(struct lane *lane, struct span span)
+{
+	for (size_t i = 0; i < lane->spans.n; i++)
+		if (lane->spans.v[i].state)
+			return;
+	span.start_ns = lane->spans.v[0].start_ns;
+	lane->spans.n = 0;
+	lane_push(lane, &span, false);
+}
+
+/* Threads that slept throughout have no events. */
+static void mark_slept(struct model *m)
+{
+	const struct model_options *o = &m->priv->options;
+
+	for (size_t i = 0; i < o->slept_count; i++) {
+		const struct model_slept *s = &o->slept[i];
+		uint32_t thread = thread_find(m, s->tid);
+		struct model_thread *mt = thread == MODEL_NONE ? NULL : &m->threads.v[thread];
+
+		if (!mt || mt->pid != s->pid || mt->start_ns != m->start_ns ||
+		    mt->end_ns != m->end_ns || mt->gil_events)
+			continue;
+		mt->slept = true;
+		fill_unknown(&mt->cpu,
+		             cpu_span(0, s->state == 'D' ? CPU_UNINTERRUPTIBLE : CPU_SLEEPING,
+		                      MODEL_NONE, s->state == 'T' ? SPAN_STOPPED : 0));
+		if (s->no_gil)
+			fill_unknown(&mt->gil, gil_span(0, GIL_NO, MODEL_NONE, 0));
+	}
+}
+
+static bool is_idle(const struct model *m)
+{
+	for (size_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *mt = &m->threads.v[i];
+
+		if (!mt->slept && (!mt->suspended_ns || model_thread_life_ns(mt)))
+			return false;
+	}
+	return m->threads.n > 0;
+}
+
 void model_finish(struct model *m)
 {
 	struct model_private *p = m->priv;
@@ -315,7 +359,9 @@ void model_finish(struct model *m)
 	}
 	lost_finish(m);
 	cpu_finish(m);
+	mark_slept(m);
 	suspended_finish(m);
+	m->idle = is_idle(m);
 	owners_finish(m);
 	gil_finish(m);
 	blame_finish(m);
@@ -323,7 +369,7 @@ void model_finish(struct model *m)
 	runqueue_wait_finish(m);
 	stats_finish(m);
 	probe_cost_finish(m, m->priv->options.turn_ns);
-	if (!m->gil_events && !m->priv->options.no_probes && !m->priv->options.gil_off)
+	if (!m->gil_events && !m->idle && !m->priv->options.no_probes && !m->priv->options.gil_off)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
 }
 

@@ -153,6 +153,7 @@ struct model_signal {
  *                 by the reader of the calls
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
+ * @slept: it had no CPU throughout the recording, which is proven: see struct model_slept
  * @creator: index of the thread that started it, or that forked its process; MODEL_NONE: unknown
  * @suspended_ns: the part of the unknown time in which its process was stopped by a signal: it
  *                counts for nothing
@@ -163,7 +164,7 @@ struct model_signal {
 struct model_thread {
 	uint32_t pid, tid;
 	const char *name;
-	bool main;
+	bool main, slept;
 	uint32_t creator;
 	uint64_t start_ns, end_ns;
 	uint64_t gil_ns[GIL_STATES];
@@ -376,6 +377,7 @@ struct model {
 	VEC(struct model_lost) lost;
 	VEC(struct model_overdue) overdue; /* by end; complete if requests_known */
 	bool requests_known, checks_late;
+	bool idle;              /* all threads slept throughout, or their process was stopped */
 	uint64_t probes_end_ns; /* see struct model_options */
 	uint64_t stolen_ns;     /* upper bound of the CPU time, all CPUs, taken by a hypervisor */
 	uint64_t suspended_ns;  /* time in which the process that was started was stopped */
@@ -394,6 +396,14 @@ struct model {
  * threads had stopped. */
 struct model_suspension {
 	uint64_t from_ns, to_ns;
+};
+
+/* A thread that was asleep, uninterruptible or stopped (S, D, T) throughout the recording. no_gil: it
+ * neither held a GIL nor waited for one. */
+struct model_slept {
+	uint32_t pid, tid;
+	char state;
+	bool no_gil;
 };
 
 struct names;
@@ -417,6 +427,7 @@ struct stacks;
  *          CPU_GIL_SLEEP; without, a sleep during a GIL_WAIT
  * @stolen_ns: upper bound of the CPU time, over all CPUs, that a hypervisor took
  * @suspended: when process start_pid was stopped by a signal, by time; borrowed until model_finish
+ * @slept: threads that slept throughout; borrowed until model_finish
  * @probes_end_ns: when the uprobes that recorded the GIL were removed, because the library had taken
  * over; 0: they were not
  * @turn_ns: what a turn of the GIL takes with uprobes, if nobody waits, as measured; 0: unknown
@@ -432,6 +443,8 @@ struct model_options {
 	uint64_t stolen_ns;
 	const struct model_suspension *suspended;
 	size_t suspended_count;
+	const struct model_slept *slept;
+	size_t slept_count;
 	uint64_t probes_end_ns, turn_ns;
 	const struct names *names;
 	const struct stacks *stacks;

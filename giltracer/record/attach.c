@@ -27,6 +27,7 @@
 #include "live/snapshot.h"
 #include "locate/process.h"
 #include "preload/format.h"
+#include "record/asleep.h"
 #include "record/joining.h"
 #include "record/preloading.h"
 #include "record/probe_verify.h"
@@ -72,6 +73,7 @@ struct attach {
 	uint64_t look_ns;           /* when to read the stacks again */
 	unsigned look_ms;
 	bool asked; /* a signal asked us to end */
+	struct asleep asleep;
 };
 
 char **attach_command(pid_t pid)
@@ -180,6 +182,7 @@ static void look_at(struct attach *a, struct member *m)
 	for (size_t i = 0; i < snapshot.threads.n; i++)
 		if (snapshot.threads.v[i].named)
 			add_name(a, m->pid, &snapshot.threads.v[i]);
+	asleep_look(&a->asleep, m->pid, &snapshot);
 	snapshot_done(&snapshot);
 }
 
@@ -193,6 +196,28 @@ static void look(struct attach *a)
 		look_at(a, &a->members.v[i]);
 }
 
+/* Which threads sleep, before the recording. */
+static void begin_asleep(struct attach *a)
+{
+	add_members(a);
+	for (size_t i = 0; i < a->members.n; i++)
+		asleep_begin(&a->asleep, a->members.v[i].pid);
+}
+
+/* Which of them have slept until now. */
+static void end_asleep(struct attach *a)
+{
+	struct pass_result *result = a->result;
+
+	look(a);
+	if (asleep_end(&a->asleep, a->members.v[0].pid)) {
+		result->suspended.v[0] = (struct suspension){ result->start_ns, result->stop_ns };
+		result->suspended.n = 1;
+	}
+	for (size_t i = 0; i < a->asleep.v.n; i++)
+		*vec_push(&result->slept) = a->asleep.v.v[i].slept;
+}
+
 static void write_codes(struct attach *a)
 {
 	struct target *targets[MEMBERS_MAX];
@@ -201,7 +226,6 @@ static void write_codes(struct attach *a)
 
 	if (!a->members.v[0].target || !a->plan->codes)
 		return;
-	look(a);
 	for (size_t i = 0; i < a->members.n; i++)
 		if (a->members.v[i].target)
 			targets[n++] = a->members.v[i].target;
@@ -358,6 +382,7 @@ static int start(struct attach *a, pid_t pid, struct error *err)
 		a->result->mmap_pages[i] = r->v[i].mmap_pages;
 	if (a->plan->probes && probe_verify_file(a->plan->probes, err) < 0)
 		return -1;
+	begin_asleep(a);
 	recorders_command(r, "enable", &a->result->perf_note);
 	a->result->start_ns = clock_now_ns();
 	if (a->plan->preloading && join(a, err) < 0)
@@ -398,6 +423,7 @@ static int record(struct attach *a, pid_t pid, struct error *err)
 	a->result->stop_ns = clock_now_ns();
 	a->result->wall_ns = a->result->stop_ns - a->result->start_ns;
 	a->result->quota = cgroup_since(&cgroup);
+	end_asleep(a);
 	write_codes(a);
 	recorders_finish(&a->recorders, &a->result->perf_note);
 	a->result->stolen_ns = steal_time_since(a->result->stolen_ns);
@@ -431,6 +457,7 @@ int attach_run(const struct pass_plan *plan, pid_t pid, const struct signals *si
 		target_close(a.members.v[i].target);
 	}
 	vec_done(&a.members);
+	asleep_done(&a.asleep);
 	close(a.pidfd);
 	if (failed < 0)
 		pass_result_done(ret);

@@ -739,6 +739,7 @@ void pass_result_done(struct pass_result *result)
 	free(result->trace);
 	free(result->trace_note);
 	session_threads_free(result->named.v, result->named.n);
+	vec_done(&result->slept);
 	free(result->entry_note);
 	free(result->limit_note);
 	free(result->perf_note);

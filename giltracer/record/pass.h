@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/child.h"
+#include "base/vec.h"
 #include "record/limit.h"
 #include "record/thread_names.h"
 #include "record/recorders.h"
@@ -95,6 +96,7 @@ enum pass_channel {
  * @channel: what closed it; if tracing had not started, it started then
  * @gil: the state of the GIL when tracing started, as the program reported it
  * @named: the names of the program's threads
+ * @slept: those of a program that already ran which had no CPU meanwhile
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
  * @trace_note: why there is no complete trace; or NULL
  * @entry_note: why tracing did not start; or NULL
@@ -113,6 +115,7 @@ struct pass_result {
 	enum pass_channel channel;
 	enum session_gil gil;
 	struct thread_names named;
+	VEC(struct session_slept) slept;
 	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;
 };
 

@@ -211,6 +211,8 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.gil = result->gil,
 		.threads = result->named.v,
 		.thread_count = result->named.n,
+		.slept = result->slept.v,
+		.slept_count = result->slept.n,
 	};
 
 	session_add_pass(job->session, &pass);

@@ -349,9 +349,12 @@ static int read_events(struct job *job)
 	const char *file = pass->perf_data ? pass->perf_data : pass->preload;
 	CLEANUP(free) char *path = file ? file_in(job->dir, file) : NULL;
 	struct model_suspension suspended[SUSPENSIONS_MAX];
+	CLEANUP(free) struct model_slept *slept = xcalloc(pass->slept_count, sizeof(*slept));
 	struct model_options options = {
 		.suspended = suspended,
 		.suspended_count = pass->suspended.n,
+		.slept = slept,
+		.slept_count = pass->slept_count,
 		.start_ns = pass->start_ns,
 		.probes_end_ns = pass->uprobes_end_ns,
 		.turn_ns = pass->turn_ns,
@@ -370,6 +373,9 @@ static int read_events(struct job *job)
 	for (size_t i = 0; i < pass->suspended.n; i++)
 		suspended[i] = (struct model_suspension){ pass->suspended.v[i].from_ns,
 			                                  pass->suspended.v[i].to_ns };
+	for (size_t i = 0; i < pass->slept_count; i++)
+		slept[i] = (struct model_slept){ pass->slept[i].pid, pass->slept[i].tid,
+			                         pass->slept[i].state, pass->slept[i].no_gil };
 	loaded->nothing = is_start_only(job);
 	loaded->only_pid = job->session->no_children ? pass->pid : 0;
 	load_code(loaded, pass, job->dir);

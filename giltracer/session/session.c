@@ -50,6 +50,9 @@ void session_add_pass(struct session *session, const struct session_pass *pass)
 	copy->samples = dup_or_null(pass->samples);
 	copy->switches = dup_or_null(pass->switches);
 	copy->threads = copy_threads(pass);
+	copy->slept = xcalloc(pass->slept_count, sizeof(*copy->slept));
+	for (size_t i = 0; i < pass->slept_count; i++)
+		copy->slept[i] = pass->slept[i];
 }
 
 void session_drop_pass(struct session *session)
@@ -65,6 +68,7 @@ void session_drop_pass(struct session *session)
 	free(pass->preload);
 	free(pass->samples);
 	session_threads_free(pass->threads, pass->thread_count);
+	free(pass->slept);
 }
 
 void session_add_note(struct session *session, const char *code, uint64_t count, const char *text)

@@ -22,7 +22,8 @@
  *	             "uprobes_end_ns": N, "turn_ns": N, "stolen_ns": N, "pid": N, "tid": N,
  *	             "quota": {"quota_us": N, "period_us": N, "periods": N, "throttled": N},
  *	             "suspended": [{"from_ns": N, "to_ns": N}],
- *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}]}],
+ *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}],
+ *	             "slept": [{"pid": N, "tid": N, "state": "S|D|T", "no_gil": BOOL}]}],
  *	 "notes": [{"code": WORD, "count": N, "text": SENTENCE}]}
  *
  * preload: the files of the library inside the program (preload/format.h).
@@ -48,6 +49,10 @@
  * threads: the names that the program itself gave its threads, where known; pid 0 is the pass's
  * process.
  *
+ * slept: threads of a program that already ran which had no CPU from start_ns to stop_ns: asleep,
+ * uninterruptible or stopped throughout, as in /proc/PID/stat. no_gil: and neither held the GIL nor
+ * waited for it.
+ *
  * start_ns and stop_ns are the times at which tracing was switched on and off, pid and tid the
  * thread that did it; 0 if that never happened or is not known.
  */
@@ -66,6 +71,12 @@
 struct session_thread {
 	uint32_t pid, tid;
 	char *name;
+};
+
+struct session_slept {
+	uint32_t pid, tid;
+	char state; /* S, D or T */
+	bool no_gil;
 };
 
 /* Whether a free-threaded interpreter's GIL was on when tracing was switched on. */
@@ -100,6 +111,8 @@ struct session_pass {
 	enum session_gil gil;
 	struct session_thread *threads;
 	size_t thread_count;
+	struct session_slept *slept;
+	size_t slept_count;
 };
 
 struct session_note {

@@ -192,6 +192,20 @@ static void read_thread(void *ret, const struct reader *r)
 		missing(r, "name", "");
 }
 
+static void read_slept(void *ret, const struct reader *r)
+{
+	CLEANUP(free) char *state = get_text(r, "state");
+
+	if (!state || strlen(state) != 1 || !strchr("SDT", *state))
+		wrong(r, "state", "S, D or T");
+	*(struct session_slept *)ret = (struct session_slept){
+		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),
+		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
+		.state = state ? *state : 'S',
+		.no_gil = get_bool(r, "no_gil"),
+	};
+}
+
 static enum session_gil get_gil(const struct reader *r)
 {
 	CLEANUP(free) char *name = get_text(r, "gil");
@@ -268,6 +282,8 @@ static void read_pass(void *ret, const struct reader *r)
 		pass->suspended.v[i] = suspended[i];
 	pass->threads = read_array(r, "threads", sizeof(*pass->threads), OBJECTS_MAX,
 	                           &pass->thread_count, read_thread);
+	pass->slept = read_array(r, "slept", sizeof(*pass->slept), OBJECTS_MAX, &pass->slept_count,
+	                         read_slept);
 	if (!pass->perf_data && !pass->preload && !pass->samples)
 		missing(r, "perf_data", ", and so are preload and samples");
 }

@@ -102,6 +102,20 @@ static json_t *threads_json(const struct session_pass *pass)
 	return array;
 }
 
+static json_t *slept_json(const struct session_pass *pass)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < pass->slept_count; i++) {
+		const struct session_slept *s = &pass->slept[i];
+
+		append(&array,
+		       json_pack("{so so ss# sb}", "pid", number(s->pid), "tid", number(s->tid),
+		                 "state", &s->state, 1, "no_gil", s->no_gil));
+	}
+	return array;
+}
+
 static json_t *quota_json(const struct cpu_quota *quota)
 {
 	return json_pack("{so so so so}", "quota_us", number(quota->quota_us), "period_us",
@@ -122,8 +136,8 @@ static json_t *suspended_json(const struct suspensions *suspended)
 static json_t *pass_json(const struct session_pass *pass)
 {
 	return json_pack(
-		"{so so so so so so so so so si si so so so so so so so so so so so so so}", "name",
-		text_of(pass_kind_name(pass->kind)), "perf_data", text_of(pass->perf_data),
+		"{so so so so so so so so so si si so so so so so so so so so so so so so so}",
+		"name", text_of(pass_kind_name(pass->kind)), "perf_data", text_of(pass->perf_data),
 		"preload", text_of(pass->preload), "python_trace", text_of(pass->python_trace),
 		"python_trace_note", text_of(pass->python_trace_note), "code_objects",
 		text_of(pass->code_objects), "wakeups", text_of(pass->wakeups), "samples",
@@ -134,7 +148,8 @@ static json_t *pass_json(const struct session_pass *pass)
 		"turn_ns", number(pass->turn_ns), "stolen_ns", number(pass->stolen_ns), "quota",
 		quota_json(&pass->quota), "suspended", suspended_json(&pass->suspended), "pid",
 		number(pass->pid), "tid", number(pass->tid), "gil",
-		text_of(session_gil_name(pass->gil)), "threads", threads_json(pass));
+		text_of(session_gil_name(pass->gil)), "threads", threads_json(pass), "slept",
+		slept_json(pass));
 }
 
 static json_t *passes_json(const struct session *session)

@@ -21,8 +21,11 @@ static struct session *example(void)
 	char wakeups[] = "gil.wakeups.perf.data";
 	char main_name[] = "MainThread", child_name[] = "a \xe2\x82\xac";
 	struct session_thread threads[] = { { 0, 4194302, main_name }, { 7, 8, child_name } };
+	struct session_slept slept[] = { { 7, 8, 'T', false }, { 7, 9, 'S', true } };
 	struct session_pass pass = {
 		.kind = PASS_GIL,
+		.slept = slept,
+		.slept_count = 2,
 		.perf_data = data,
 		.python_trace = trace,
 		.wakeups = wakeups,
@@ -95,6 +98,11 @@ static void check_example(const struct session *s)
 		           pass->threads[1].tid == 8 &&
 		           !strcmp(pass->threads[1].name, "a \xe2\x82\xac"),
 		   "a thread of a child has its process");
+	if (ok(pass->slept_count == 2, "threads that slept throughout are read"))
+		ok(pass->slept[0].pid == 7 && pass->slept[0].tid == 8 &&
+		           pass->slept[0].state == 'T' && !pass->slept[0].no_gil &&
+		           pass->slept[1].state == 'S' && pass->slept[1].no_gil,
+		   "with their states");
 	is_u64(s->notes[0].count, 3, "the note's count is read");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The time in which a process was stopped by a signal counts for nothing. */
+/* The time in which a process was stopped by a signal counts for nothing, and threads that slept
+ * throughout have a state although they have no events. */
 #include "analysis/facts.h"
 
 #include "model-events.h"
@@ -68,8 +69,57 @@ static void test_other(void)
 	is_u64(thread(20)->suspended_ns, 0, "it was not suspended");
 }
 
+static const struct model_suspension whole = { 100, 1000 };
+
+static void begin_asleep(const struct model_slept *slept, size_t count, bool stopped)
+{
+	begin_with(&(struct model_options){ .start_ns = 100,
+	                                    .end_ns = 1000,
+	                                    .start_pid = 7,
+	                                    .suspended = &whole,
+	                                    .suspended_count = stopped,
+	                                    .slept = slept,
+	                                    .slept_count = count });
+	is_called(50, 7, "main");
+	is_called(60, 8, "other");
+}
+
+static void test_asleep(void)
+{
+	static const struct model_slept slept[] = { { 7, 7, 'S', true }, { 7, 8, 'D', false } };
+	static const struct model_slept stopped[] = { { 7, 7, 'T', false }, { 7, 8, 'T', false } };
+
+	begin_asleep(slept, 2, false);
+	finish();
+	is_str(gil_lane(7), "100:N 1000", "asleep without the GIL");
+	is_str(cpu_lane(7), "100:S 1000", "asleep throughout");
+	is_str(gil_lane(8), "100:? 1000", "whether it had the GIL is unknown");
+	is_str(cpu_lane(8), "100:D 1000", "uninterruptible throughout");
+	ok(m->idle, "the program was idle");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0, "so no probe is to blame");
+
+	begin_asleep(slept, 1, false);
+	finish();
+	is_str(cpu_lane(8), "100:? 1000", "nothing is known of the other thread");
+	ok(!m->idle, "so the program may have done something");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 1, "without any GIL event");
+
+	begin_asleep(slept, 2, false);
+	acquire(500, 8);
+	release(600, 8);
+	finish();
+	is_str(gil_lane(7), "100:N 1000", "a parent sleeps while others run");
+	ok(thread(8)->gil_ns[GIL_HOLD] && !m->idle, "events are believed");
+
+	begin_asleep(stopped, 2, true);
+	finish();
+	ok(m->idle && m->suspended_ns == 900, "a program that was stopped throughout");
+	is_u64(facts_totals(m).unknown_ns, 0, "has no unknown time");
+}
+
 int main(void)
 {
+	test_asleep();
 	test_hold();
 	test_late();
 	test_other();
