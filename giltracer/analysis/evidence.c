@@ -434,6 +434,8 @@ enum verdict_kind evidence_judge(struct evidence *e)
 
 	if (e->recording->python.free_threaded && !e->model->gil_events)
 		return VERDICT_FREE_THREADED;
+	if (e->model->idle && !e->model->gil_events)
+		return VERDICT_IDLE;
 	if (is_nothing(e))
 		return e->pass->samples && e->pass->samples->times.n ? VERDICT_SAMPLED
 		                                                     : VERDICT_NOTHING;

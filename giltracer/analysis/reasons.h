@@ -17,6 +17,8 @@ struct task_delay;
 enum reason_code {
 	/* headlines, and further problems */
 	REASON_NO_GIL,
+	REASON_IDLE,   /* all threads were asleep for all ns that were recorded */
+	REASON_HALTED, /* the program was stopped by a signal for all ns */
 	REASON_NOTHING,
 	REASON_TOO_SHORT,    /* only ns were recorded */
 	REASON_CPUS,         /* threads were runnable without a CPU for percent of the time */
@@ -110,6 +112,7 @@ enum reason_code {
 	ADVICE_LONGER,
 	ADVICE_RECORD_AGAIN,
 	ADVICE_TRACE_IMPORTS,
+	ADVICE_STACKS,
 	ADVICE_LOCK,
 	ADVICE_LOCK_ASLEEP, /* the thread that had the lock was without the GIL */
 	ADVICE_EXACT,       /* record exactly, not by samples */

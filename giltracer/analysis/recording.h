@@ -29,6 +29,7 @@ struct recording_python {
  * One execution of the program. Everything is borrowed.
  * @free_threaded: the interpreter can run without a GIL
  * @locks_known: waits for locks were recorded
+ * @attached: the program already ran; @gil_recorded: GIL events were, not only samples
  * @quota: the CPU limit of the program's control group
  * @exit_status: the program's, or 128 + signal if a signal ended it
  * @hogs, @patterns: its holds by function, and the patterns of its threads; NULL if it is not a GIL
@@ -38,7 +39,7 @@ struct recording_python {
  */
 struct recording_pass {
 	enum pass_kind kind;
-	bool free_threaded, locks_known;
+	bool free_threaded, locks_known, attached, gil_recorded;
 	int exit_status;
 	uint64_t wall_ns;
 	struct cpu_quota quota;

@@ -48,7 +48,8 @@ void sampled_reasons_find(struct verdict *v, const struct analysis *a)
 	}
 	add_place(&v->because, REASON_SAMPLED_HELD, find_place(s, true), s->what[SAMPLED_HOLDS]);
 	add_place(&v->because, REASON_SAMPLED_PLACE, find_place(s, false), s->thread_samples);
-	reasons_add(&v->advice, ADVICE_EXACT);
+	if (!a->pass->gil_recorded)
+		reasons_add(&v->advice, ADVICE_EXACT);
 }
 
 void sampled_reasons_judge(struct verdict *v, const struct analysis *a)

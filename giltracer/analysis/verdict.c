@@ -52,6 +52,10 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 	case VERDICT_FREE_THREADED:
 		reasons_add(to, REASON_NO_GIL);
 		return;
+	case VERDICT_IDLE:
+		reasons_add(to, e->model->suspended_ns ? REASON_HALTED : REASON_IDLE)->ns =
+			e->model->end_ns - e->model->start_ns;
+		return;
 	case VERDICT_NOTHING:
 		reasons_add(to, REASON_NOTHING);
 		return;
@@ -230,11 +234,15 @@ static void find_because(struct verdict *v, const struct analysis *a)
 	case VERDICT_TOO_SHORT:
 		reasons_add(&v->advice, ADVICE_LONGER);
 		return;
+	case VERDICT_IDLE:
+		reasons_add(&v->advice, ADVICE_STACKS);
+		return;
 	case VERDICT_NOTHING:
 		if (!recording_has_note(a->recording, "not-loaded"))
 			reasons_add(&v->advice, e->model->caveats[CAVEAT_TRUNCATED]
 			                                ? ADVICE_RECORD_AGAIN
-			                                : ADVICE_TRACE_IMPORTS);
+			                        : e->pass->attached ? ADVICE_STACKS
+			                                            : ADVICE_TRACE_IMPORTS);
 		return;
 	case VERDICT_FREE_THREADED:
 		lock_reasons_find(v, a);

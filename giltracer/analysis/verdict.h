@@ -5,6 +5,7 @@
  * is the verdict:
  *
  *	free-threaded    the interpreter has no GIL to wait for
+ *	idle             no thread had a CPU at any time: all were asleep, or stopped
  *	nothing          no event of a GIL and no state of a thread was recorded
  *	too-short        less than VERDICT_SHORT_NS was recorded
  *	lock-bound       a thread (or a group of GROUP_MIN_THREADS threads) that lived for
@@ -83,6 +84,7 @@
 
 enum verdict_kind {
 	VERDICT_FREE_THREADED,
+	VERDICT_IDLE,
 	VERDICT_NOTHING,
 	VERDICT_TOO_SHORT,
 	VERDICT_LOCK_BOUND,

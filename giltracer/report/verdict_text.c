@@ -429,6 +429,7 @@ static const enum phrase plain[] = {
 	[ADVICE_STATE_DETECT] = PHRASE_advise_state_detect,
 	[ADVICE_LONGER] = PHRASE_advise_longer,
 	[ADVICE_RECORD_AGAIN] = PHRASE_advise_record_again,
+	[ADVICE_STACKS] = PHRASE_advise_stacks,
 	[ADVICE_TRACE_IMPORTS] = PHRASE_advise_trace_imports,
 	[ADVICE_LOCK] = PHRASE_advise_lock,
 	[ADVICE_LOCK_ASLEEP] = PHRASE_advise_lock_asleep,
@@ -544,6 +545,12 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_STATES:
 		add_states(out, &a->evidence);
 		return;
+	case REASON_IDLE:
+		say_idle(out, r->ns);
+		return;
+	case REASON_HALTED:
+		say_halted(out, r->ns);
+		return;
 	case REASON_TOO_SHORT:
 		say_too_short(out, r->ns);
 		return;
@@ -574,6 +581,7 @@ const char *verdict_kind_name(enum verdict_kind kind)
 {
 	static const char *const names[] = {
 		[VERDICT_FREE_THREADED] = "free-threaded",
+		[VERDICT_IDLE] = "idle",
 		[VERDICT_NOTHING] = "nothing",
 		[VERDICT_TOO_SHORT] = "too-short",
 		[VERDICT_LOCK_BOUND] = "lock-bound",

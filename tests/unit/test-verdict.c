@@ -84,6 +84,15 @@ static void is_kind(struct fixture *f, const char *want, const char *headline, c
 	words_done(&v);
 }
 
+static void has_advice(struct fixture *f, const char *want, const char *name)
+{
+	struct words v;
+
+	words_init(&v, f);
+	is_str(str_get(&v.advice), want, "%s: the advice", name);
+	words_done(&v);
+}
+
 /* Checks that the reasons of f's verdict contain this text. */
 static void because(struct fixture *f, const char *want)
 {
@@ -645,8 +654,26 @@ static void test_edges(void)
 	is_kind(&f, "too-short", "only 9.0 ms", "9 ms");
 	fixture_done(&f);
 
+	fixture_init(&f, 1000);
+	f.model.gil_events = 0;
+	fixture_thread(&f, 1, 1, "x");
+	fixture_gil(&f, 0, GIL_NO, 1000);
+	fixture_cpu(&f, 0, CPU_SLEEPING, 1000);
+	f.pass.attached = true;
+	has_advice(&f, "giltracer stacks -p PID prints what its threads run or wait for.",
+	           "a running program without GIL events");
+	f.model.idle = true;
+	is_kind(&f, "idle", "in 1.00 s: the program was idle", "a program whose threads sleep");
+	f.model.suspended_ns = 1000 * FIXTURE_MS;
+	is_kind(&f, "idle", "in 1.00 s: the program was stopped", "a program that is stopped");
+	has_advice(&f, "giltracer stacks -p PID prints what its threads run or wait for.",
+	           "a program that is stopped");
+	fixture_done(&f);
+
 	fixture_init(&f, 0);
 	is_kind(&f, "nothing", "Nothing was recorded", "an empty model");
+	has_advice(&f, "With --trace-imports, the program is traced from its first line on.",
+	           "a program that giltracer started");
 	f.model.caveats[CAVEAT_TRUNCATED] = 1;
 	words_init(&v, &f);
 	is_str(str_get(&v.advice), "The recording is truncated: record again.",

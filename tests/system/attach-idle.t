@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# giltracer -p of a program that is idle, hung or stopped: the report says so, and threads that sleep
+# throughout are asleep without the GIL, not unknown.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need root perf uprobes
+
+# settled PID: wait until no thread of the process has had a CPU for 100 ms.
+settled() {
+	python3 - "$1" <<'EOF'
+import glob, sys, time
+def look():
+    return {f: open(f).read() for f in glob.glob('/proc/%s/task/*/schedstat' % sys.argv[1])}
+last, since = look(), time.monotonic()
+while time.monotonic() - since < 0.1:
+    now = look()
+    if now != last:
+        last, since = now, time.monotonic()
+EOF
+}
+
+# start KIND PYTHON: the program's number in $pid.
+start() {
+	rm -f ready go
+	mkfifo ready go
+	"$2" "$top_srcdir/tests/system/attach-idle.py" "$1" ready go &
+	pid=$!
+	read -r _ <ready || :
+	settled $pid
+}
+
+finish() {
+	: >go
+	status=0
+	wait "$pid" || status=$?
+	is $status 0 "$1: the program ends as without giltracer"
+}
+
+record() {
+	exits 0 "$@" -p "$pid" --duration 1 --json out.json -o out.html
+}
+
+# verdict KIND PATTERN NAME
+verdict() {
+	is "$(json out.json 'd["verdict"]["kind"]')" "$1" "$3: the verdict"
+	like "$(json out.json 'd["verdict"]["headline"]')" "$2" '  in words'
+	like "$(json out.json 'd["verdict"]["advice"]')" 'giltracer stacks -p PID' '  and the next step'
+	consistent out.json "$3"
+}
+
+# without NAME: all threads were without the GIL throughout.
+without() {
+	is "$(json out.json '[(t["name"], t["no_gil_ns"] == t["total_ns"], t["unknown_ns"])
+		for t in sorted(d["threads"], key=lambda t: t["name"])]')" \
+		"[('MainThread', True, 0), ('one', True, 0), ('two', True, 0)]" \
+		"$1: all threads were without the GIL"
+}
+
+is_idle='^No thread took or released the GIL in 1\.[0-9]* s: the program was idle'
+is_stopped='^No thread took or released the GIL in 1\.[0-9]* s: the program was stopped'
+cpythons | grep -v '^[^ ]*t ' >interpreters
+while read -r version python <&3; do
+	start deadlock "$python"
+	record "$version: a deadlock" "$GILTRACER"
+	verdict idle "$is_idle" "$version"
+	if [ "$version" = 3.6 ]; then # whose GIL cannot be read from outside
+		is "$(json out.json '[t["unknown_ns"] == t["total_ns"] for t in d["threads"]]')" \
+			'[True, True, True]' "$version: whether they held the GIL is unknown"
+		finish "$version"
+		continue
+	fi
+	without "$version"
+	unlike "$(cat err)" 'probes do not match' '  and no probe is doubted'
+	record "$version: with states" "$GILTRACER" --state-detect
+	verdict idle "$is_idle" "$version, states"
+	is "$(json out.json '[t["states"]["sleeping_ns"] == t["total_ns"] for t in d["threads"]]')" \
+		'[True, True, True]' '  all threads were asleep'
+	record "$version: only samples" "$GILTRACER" --probes none
+	verdict idle "$is_idle" "$version, samples"
+	kill -STOP $pid
+	settled $pid
+	record "$version: a program that is stopped" "$GILTRACER"
+	verdict idle "$is_stopped" "$version"
+	kill -CONT $pid
+	finish "$version"
+
+	start gil "$python"
+	record "$version: who sleeps with the GIL, and who sleeps for it" "$GILTRACER"
+	verdict nothing '^Nothing was recorded: no thread took or released the GIL' "$version"
+	is "$(json out.json '[t["unknown_ns"] == t["total_ns"] for t in d["threads"]]')" \
+		'[True, True]' '  are not without it'
+	finish "$version"
+
+	start parent "$python"
+	record "$version: a parent that waits for its child" "$GILTRACER"
+	is "$(json out.json '[(t["no_gil_ns"] == t["total_ns"], t["unknown_ns"])
+		for t in d["threads"] if t["main"]]')" '[(True, 0), (True, 0)]' \
+		'  both main threads were without the GIL'
+	ok '  and the others used it' test "$(json out.json \
+		'sum(t["holds"] > 0 for t in d["threads"] if t["name"].startswith("request-"))')" = 2
+	consistent out.json "$version, parent"
+	finish "$version"
+done 3<interpreters
+leaves_nothing
+done_testing
