@@ -14,9 +14,8 @@ export const isInterpreter = name =>
 	/^_?Py(?!Thread|GIL|Mutex|COND|Eval_[RA])|^(py)?run_|^(pymain_|builtin_exec|type_call)/.test(
 		name,
 	) ||
-	/^(c?function|c?method|slot|vectorcall|object_v|trace_call|call_|do_call|fast_|ext_do_call|wrap_|gen_(send|iternext))/.test(
-		name,
-	);
+	/^(c?function|c?method|slot|vectorcall|object_v|trace_call|call_|do_call|fast_)/.test(name) ||
+	/^(ext_do_call|wrap_|gen_(send|iternext))/.test(name);
 
 // Whether all calls of a row are in the library, and those with exactly one callee take more than
 // 90 % of their time.

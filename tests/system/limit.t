@@ -24,13 +24,18 @@ if __name__ == "__main__":
 EOF
 mkfifo go says
 
-# limited OPTION…: record; $said is giltracer's output while the program runs, and err has the rest.
+# limited OPTION…: record; $said is giltracer's line about the limit, which it prints while the program runs,
+# perhaps after one about the library, and err has the rest.
 limited() {
 	"$GILTRACER" --python-trace none -o report.html --json report.json --keep session "$@" \
 		server.py >out 2>says &
 	pid=$!
 	exec 3<says
-	read -r said <&3
+	while read -r said <&3; do
+		case $said in
+		*' recording ended '*) break ;;
+		esac
+	done
 	echo >go
 	cat <&3 >err
 	exec 3<&-
