@@ -72,7 +72,7 @@ like "$(cat err)" '^giltracer: error: ' 'is an error'
 # As if Ctrl-C came while the program reports its end to giltracer, in os.read, which waits for the answer:
 # before the answer has come, or after it, with a giltracer that continues when the program has ended.
 cat >late.py <<'END'
-import os, select, signal, sys, threading  # which knows the name
+import os, select, signal, socket, sys, threading  # which knows the name
 read = os.read
 def hold(tracer):
     ended, ends = os.pipe()
@@ -85,7 +85,13 @@ def hold(tracer):
 def interrupted(fd, size):
     os.read = read
     if sys.argv[1] == "after":
-        select.select([fd], [], [])
+        # Room for all messages that follow, which are not read before the program has ended.
+        channel = socket.socket(fileno=os.dup(fd))
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        poll = select.poll()  # select() refuses the channel's number
+        poll.register(channel, select.POLLIN)
+        poll.poll()
+        channel.close()
         hold(os.getppid())
     raise KeyboardInterrupt
 if __name__ == "__main__":
