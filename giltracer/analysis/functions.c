@@ -82,7 +82,7 @@ const char *function_source(const struct recording *recording, const struct reco
 	*ret_of = function_user(pass, hog);
 	if (!ret_of->name)
 		*ret_of = function_of(pass, hog);
-	return recording->sources && ret_of->name && !hog->inferred
+	return recording->sources && ret_of->name && !function_is_inferred(pass, hog)
 	               ? sources_find(recording->sources, ret_of->file, ret_of->line)
 	               : NULL;
 }
@@ -132,6 +132,28 @@ bool function_is_collected(const struct recording_pass *pass, const struct hog *
 	const char *native = function_native(pass, hog);
 
 	return !(native && is_collector(native)) && function_cause(pass, hog) == CAUSE_COLLECTOR;
+}
+
+/* Whether the function only runs those that it was given, as Thread.run() does. */
+static bool is_runner(const struct function *f)
+{
+	return f->name && is_plumbing(f->file) && strstr(f->name, "run");
+}
+
+/* Whether the C function is one of the interpreter without a symbol, or not known. */
+static bool is_unnamed(const struct recording_pass *pass, const struct hog *hog)
+{
+	const char *native = function_native(pass, hog);
+
+	return !native || str_has_prefix(native, "python3") || str_has_prefix(native, "libpython3");
+}
+
+bool function_is_inferred(const struct recording_pass *pass, const struct hog *hog)
+{
+	struct function f = function_of(pass, hog);
+
+	return hog->inferred || function_cause(pass, hog) == CAUSE_DEALLOCATION ||
+	       (is_runner(&f) && is_unnamed(pass, hog));
 }
 
 enum function_cause functions_cause(const struct recording_pass *pass, uint32_t thread)

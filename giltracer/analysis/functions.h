@@ -68,6 +68,11 @@ enum function_cause {
 
 enum function_cause function_cause(const struct recording_pass *pass, const struct hog *hog);
 
+/* Whether it is not certain that this function kept the GIL: only the end of the hold is known, or it
+ * may have been one that it called. A function that returns has no frame any more while its objects
+ * are freed, so the freeing is its caller's, such as Thread.run(). */
+bool function_is_inferred(const struct recording_pass *pass, const struct hog *hog);
+
 /* The cause of most waiting for overdue holds of a thread. */
 enum function_cause functions_cause(const struct recording_pass *pass, uint32_t thread);
 

@@ -102,6 +102,8 @@ unsigned wording_add_function_row(struct str *out, const struct recording_pass *
 	}
 	if (hog->inferred && f.name)
 		say_inferred_from_end(out);
+	else if (f.name && function_is_inferred(pass, hog))
+		say_or_called_last(out);
 	if (function_is_slow_start(pass, hog))
 		say_slow_under_perf(out);
 	return utf8_columns(str_get(out) + len);

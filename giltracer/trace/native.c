@@ -57,6 +57,8 @@ static bool is_interpreter(const char *name)
 		"_Py_Dealloc",
 		"_Py_DECREF",
 		"_Py_XDECREF",
+		"Py_DECREF",
+		"Py_XDECREF",
 		"_PyFrame_Clear",
 		"_PyEvalFrameClear",
 		"clear_thread_frame",

@@ -41,6 +41,19 @@ def library():
         parse(text)
 
 
+def fill():
+    keep = []
+    for i in range(1_500_000):
+        keep.append((i,))
+
+
+def ends():
+    gc.disable()
+    worker = threading.Thread(target=fill, name='worker')
+    worker.start()
+    worker.join()
+
+
 def collect():
     for _ in range(12):
         gc.collect()

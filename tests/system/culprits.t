@@ -60,6 +60,14 @@ while read -r version python; do
 		like "$(cat got.html)" 'raw_decode [(]decoder.py:[0-9]*[)].*, called by parse [(]culprits.py:' \
 			'and the report says so'
 	done
+	# What a thread's function frees when it returns is charged to Thread.run, which has not done it for
+	# certain, and whose line is not shown.
+	for engine in preload uprobes; do
+		attempt "$version, $engine: who frees objects at the end of a thread is inferred" '(True, [])' \
+			'(any(h["inferred"] and h["function"].split(".")[-1] == "run" for h in d["hogs"]),
+			[h for h in d["hogs"] if h["function"].endswith("run") and (not h["inferred"] or h["source"])])' \
+			--probes $engine --python "$python" "$program" ends
+	done
 	# A garbage collection is one, with and without symbols; no call could release the GIL there.
 	for engine in preload uprobes; do
 		attempt "$version, $engine: garbage collections are recognised" "{('collect', 'collector', 'not-a-call')}" \

@@ -87,6 +87,8 @@ int main(void)
 	is_callee("list_dealloc", "what is freed, however that is called",
 	          "=_PyEval_EvalFrameDefault", "_Py_DECREF", "_Py_Dealloc", "list_dealloc",
 	          "_Py_XDECREF", "long_dealloc");
+	is_callee("list_dealloc", "also by the function of an extension's",
+	          "=_PyEval_EvalFrameDefault", "Py_XDECREF", "list_dealloc", "Py_DECREF");
 	is_callee("list_dealloc", "also at the end of a function", "=_PyEval_EvalFrameDefault",
 	          "_PyEvalFrameClearAndPop", "clear_thread_frame", "_PyFrame_ClearExceptCode",
 	          "list_dealloc");

@@ -63,7 +63,7 @@ static void put_hog(struct jsonw *w, const struct recording *recording,
 	put_function(w, pass, hog);
 	jsonw_string(w, "native", function_native(pass, hog));
 	jsonw_string(w, "cause", causes[function_cause(pass, hog)]);
-	jsonw_bool(w, "inferred", hog->inferred);
+	jsonw_bool(w, "inferred", function_is_inferred(pass, hog));
 	jsonw_string(w, "source", function_source(recording, pass, hog, &of));
 	jsonw_u64(w, "holds", hog->overdue_holds);
 	jsonw_u64(w, "hold_ns", hog->overdue_ns);
