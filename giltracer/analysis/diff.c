@@ -81,6 +81,8 @@ static enum fact choose(const struct summary *a, const struct summary *b)
 	bool gil = a->value[FACT_GIL_WAIT] || b->value[FACT_GIL_WAIT];
 	bool locks = a->value[FACT_LOCK_WAIT] || b->value[FACT_LOCK_WAIT];
 
+	if (a->locks_unknown || b->locks_unknown)
+		return FACT_GIL_WAIT;
 	return locks && !gil ? FACT_LOCK_WAIT : FACT_GIL_WAIT;
 }
 

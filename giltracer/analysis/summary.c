@@ -209,7 +209,7 @@ void summary_init(struct summary *ret, const struct analysis *a)
 {
 	const struct hogs *hogs = a->pass->hogs;
 
-	*ret = (struct summary){ 0 };
+	*ret = (struct summary){ .locks_unknown = !a->pass->locks_known };
 	if (a->recording->command)
 		summary_set_program(ret, a->recording->command);
 	for (size_t i = 0; i < a->recording->pass_count; i++)

@@ -21,8 +21,8 @@ enum fact {
 	FACT_THREAD_WAIT, /* wait of the thread that waited most; % of its time */
 	FACT_HOG_WAIT,    /* waiting for holds that did not end on request; % of all threads'
 	                   * time */
-	FACT_LOCK_WAIT, /* sleep for locks of a free-threaded interpreter; % as for FACT_GIL_WAIT */
-	FACT_STOPPED,   /* stopped while another thread has stopped the world; % likewise */
+	FACT_LOCK_WAIT,   /* waiting for locks; % as for FACT_GIL_WAIT */
+	FACT_STOPPED,     /* stopped while another thread has stopped the world; % likewise */
 	FACT_LONGEST_WAIT, /* the longest single wait */
 	FACT_LONGEST_HOLD,
 	FACT_HOGS,    /* number of holds that did not end on request */
@@ -76,12 +76,14 @@ struct summary_rows {
  * @known_ns: all threads' time: the known part of their lives
  * @percent, @value: per fact; value is in ns or a count
  */
+/* @locks_unknown: FACT_LOCK_WAIT is unknown, because waits for locks were not recorded */
 struct summary {
 	uint64_t recording_ns, known_ns;
 	double percent[FACTS];
 	uint64_t value[FACTS];
 	struct summary_rows threads, functions;
 	char *program;
+	bool locks_unknown;
 };
 
 /* The index of the row of this name and file; IDMAP_NONE: there is none. */

@@ -168,6 +168,10 @@ bool condition_holds(const struct condition *condition, const struct summary *a,
 	double value = value_of(condition, b) - (a ? value_of(condition, a) : 0);
 	CLEANUP(str_done) struct str text = { 0 };
 
+	if (condition->fact == FACT_LOCK_WAIT && (b->locks_unknown || (a && a->locks_unknown))) {
+		say_fact_unknown(why, fact_kinds[condition->fact].name);
+		return true;
+	}
 	if (!compare(condition, value))
 		return false;
 	add_value(&text, condition, value, a != NULL);

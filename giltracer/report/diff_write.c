@@ -52,7 +52,7 @@ static void put_fact(const struct diff *diff, enum fact fact, FILE *out)
 	fprintf(out, " %12.*f %12.*f %+12.*f\n", decimals, a, decimals, b, decimals, b - a);
 }
 
-/* Facts of interpreters that run without a GIL. */
+/* Facts that few recordings have. */
 static bool is_of_locks(enum fact fact)
 {
 	return fact == FACT_LOCK_WAIT || fact == FACT_STOPPED;
@@ -86,7 +86,8 @@ static void put_facts(const struct diff *diff, FILE *out)
 	fprintf(out, " %12.1f %12.1f\n", facts_ms(diff->a->recording_ns),
 	        facts_ms(diff->b->recording_ns));
 	for (unsigned fact = 0; fact < FACTS; fact++)
-		if (!is_of_locks(fact) || diff->a->value[fact] || diff->b->value[fact])
+		if ((!is_of_locks(fact) || diff->a->value[fact] || diff->b->value[fact]) &&
+		    (fact != FACT_LOCK_WAIT || !(diff->a->locks_unknown || diff->b->locks_unknown)))
 			put_fact(diff, fact, out);
 }
 

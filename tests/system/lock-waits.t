@@ -218,5 +218,12 @@ while read -r version python <&3; do
 		"$version: the verdict names the lock of the handler, and what its holder did"
 done 3<pythons
 
+ok 'a program that waits for a lock' by_library record -q -o asleep asleep.py
+exits 3 'a limit of the wait for locks fails' "$GILTRACER" report -q --json asleep.json -o asleep.html \
+	--fail-on 'lock_wait>10%' asleep
+like "$(cat err)" "^giltracer: error: --fail-on 'lock_wait>10%': lock_wait is [0-9.]+ %$" 'with the value'
+ok 'two recordings are compared' "$GILTRACER" diff through.json asleep.json
+like "$(cat out)" '^  lock_wait % ' 'also in how long their threads waited for locks'
+
 leaves_nothing
 done_testing

@@ -226,6 +226,32 @@ static void test_locks(void)
 	summary_done(&gil);
 }
 
+/* What is unknown meets no limit, and is not compared. */
+static void test_locks_unknown(void)
+{
+	static const char doc[] =
+		"{\"schema\": 1, \"threads\": [{\"name\": \"main\", \"total_ns\": "
+		"1000000000, \"lock_wait_ns\": null}]}";
+	static const char why[] = "lock_wait is unknown: waits for locks were not recorded";
+	struct summary a = made_locks(150), none;
+	CLEANUP(str_done) struct str headline = { 0 };
+	struct diff diff;
+	struct error err = { .text = "" };
+
+	ok(summary_read(&none, doc, strlen(doc), &err) == 0, "a document is read %s", err.text);
+	is_str(holds("lock_wait>10%", NULL, &none), why, "a limit");
+	is_str(holds("lock_wait<10%", NULL, &none), why, "or the opposite");
+	is_str(holds("lock_wait>+5%", &none, &a), why, "a change from there");
+	is_str(holds("lock_wait>+5%", &a, &none), why, "or to there");
+	is_str(holds("gil_wait>10%", NULL, &none), "", "waits for the GIL are known");
+	diff_init(&diff, &a, &none);
+	diff_add_headline(&headline, &diff);
+	ok(!strstr(str_get(&headline), "locks"), "the headline compares no locks");
+	diff_done(&diff);
+	summary_done(&a);
+	summary_done(&none);
+}
+
 static void test_noise(void)
 {
 	ok(diff_is_noise(5, 5.9), "less than a point is noise");
@@ -340,6 +366,7 @@ int main(void)
 	test_parse();
 	test_conditions();
 	test_locks();
+	test_locks_unknown();
 	test_noise();
 	test_programs();
 	test_diff();

@@ -25,6 +25,8 @@ static const char *text_of(const json_t *object, const char *key, const char *ot
 
 static void add_thread(struct summary *s, const json_t *thread)
 {
+	if (json_is_null(json_object_get(thread, "lock_wait_ns")))
+		s->locks_unknown = true;
 	summary_add_thread(s, &(struct summary_thread){
 				      .name = text_of(thread, "name", "?"),
 				      .total_ns = number(thread, "total_ns"),
