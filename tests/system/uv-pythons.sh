@@ -35,7 +35,7 @@ extract() {
 		        content = data.read()
 		    with open(path, "wb") as copy:
 		        copy.write(content)
-		    os.chmod(path, entry["perm"] & 0o777)
+		    os.chmod(path, entry["perm"] & 0o755)
 	END
 }
 
