@@ -11,6 +11,7 @@ import ctypes
 import os
 import sys
 import threading
+import time
 
 
 def announce(ready):
@@ -55,15 +56,14 @@ def gil(ready, go):
     def spin():
         started.set()
         while not stop:
-            pass
+            time.sleep(0)  # the switch interval may be 1000 s already: let go for the other one
 
-    sys.setswitchinterval(0.001)
+    libc = ctypes.PyDLL(None)  # its calls keep the GIL
     thread = threading.Thread(target=spin, name='waits')
     thread.start()
     started.wait()
     announce(ready)
     sys.setswitchinterval(1000)  # longer than any recording: who waits for the GIL does not wake
-    libc = ctypes.PyDLL(None)  # its calls keep the GIL
     libc.close(libc.open(os.fsencode(go), os.O_RDONLY))
     stop.append(True)
     sys.setswitchinterval(0.001)
