@@ -428,6 +428,11 @@ static bool is_nothing(const struct evidence *e)
 	       (!e->model->gil_events && e->recording->gil_detect);
 }
 
+static bool has_samples(const struct evidence *e)
+{
+	return e->pass->samples && e->pass->samples->times.n;
+}
+
 enum verdict_kind evidence_judge(struct evidence *e)
 {
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING], cpu_known = evidence_cpu_known(e);
@@ -437,8 +442,7 @@ enum verdict_kind evidence_judge(struct evidence *e)
 	if (e->model->idle && !e->model->gil_events)
 		return VERDICT_IDLE;
 	if (is_nothing(e))
-		return e->pass->samples && e->pass->samples->times.n ? VERDICT_SAMPLED
-		                                                     : VERDICT_NOTHING;
+		return has_samples(e) ? VERDICT_SAMPLED : VERDICT_NOTHING;
 	if (e->wall_ns < VERDICT_SHORT_NS)
 		return VERDICT_TOO_SHORT;
 	if (evidence_is_lock_bound(e))
@@ -447,7 +451,7 @@ enum verdict_kind evidence_judge(struct evidence *e)
 	    (e->totals.cpu_ns[CPU_RUNNABLE] > e->wait_ns || evidence_gil(e) == VERDICT_GIL_NONE))
 		return VERDICT_CPU_STARVED;
 	if (evidence_is_blind(e))
-		return VERDICT_GIL_UNKNOWN;
+		return has_samples(e) ? VERDICT_SAMPLED : VERDICT_GIL_UNKNOWN;
 	if (evidence_gil(e) != VERDICT_GIL_NONE)
 		return evidence_gil(e);
 	if (evidence_is_lost(e))

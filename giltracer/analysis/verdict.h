@@ -18,7 +18,8 @@
  *	                 threads were so for longer than they waited for the GIL, or neither
  *	                 gil-bound nor gil-some holds. Where this and one of these hold, one is
  *	                 the verdict and the other is added to it
- *	gil-unknown      neither the GIL nor stacks were recorded, but who had the CPUs was
+ *	gil-unknown      neither the GIL nor stacks were recorded, but who had the CPUs was; with
+ *	                 samples, these are the verdict
  *	gil-bound        threads waited for a GIL during VERDICT_MUCH % of the recording, and either
  *	                 for as large a share of the time in which they held it or waited for it, or
  *	                 a thread (or a group of GROUP_MIN_THREADS threads) that lived for
