@@ -205,11 +205,11 @@ static inline void *const *words_before(const sem_t *sem)
 	return (void *const *)(const void *)sem - 2;
 }
 
-static inline bool is_on_stack(const sem_t *sem)
+static inline bool is_on_stack(const void *address)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
-	return (uintptr_t)sem - here < STACK_NEAR;
+	return (uintptr_t)address - here < STACK_NEAR;
 }
 
 /* Parks the calling thread for a moment, to see what it finds before the semaphore; no table of
@@ -265,11 +265,20 @@ struct wait {
 	uint64_t lock;
 };
 
+/* Whether a thread waits for a _PyRawMutex: that has the next waiting thread, if any, where a parked
+ * one has the lock. */
+static inline bool is_raw(void *const *words)
+{
+	return !words[1];
+}
+
 /* Whether a parked thread waits for a PyMutex: that has an argument for the thread that unlocks it,
- * and _Py_HAS_PARKED set. An event has no argument, and a SimpleQueue no such bit. */
+ * on the stack, and _Py_HAS_PARKED set. An event has no argument, and a SimpleQueue no such bit; nor
+ * has the next thread that waits for a _PyRawMutex, whose first word is a pointer. */
 static inline bool is_mutex(void *const *words)
 {
-	return words[0] && __atomic_load_n((const uint8_t *)words[1], __ATOMIC_RELAXED) & 2;
+	return is_on_stack(words[0]) &&
+	       __atomic_load_n((const uint8_t *)words[1], __ATOMIC_RELAXED) & 2;
 }
 
 static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
@@ -294,6 +303,8 @@ static __attribute__((noinline)) void begin_wait(struct wait *w, sem_t *sem)
 		try_lot(trial, sem);
 	if (!is_recorded(w->me))
 		return;
+	if (has_lot && is_on_stack(sem) && is_raw(words_before(sem)))
+		return; /* which the interpreter holds for some instructions */
 	event = examine(w, sem);
 	if (UNLIKELY(!process_of_gil()))
 		stream_put_frame(w->me, frames_from(w->me->released_in));
