@@ -91,9 +91,11 @@ like "$(cat err)" 'error: record: .* has no VizTracer: .* -m pip install viztrac
 managed='an interpreter that packages manage wants a virtual environment'
 stdlib=$(/usr/bin/python3 -c 'import os; print(os.path.dirname(os.__file__))' || :)
 if [ -e "$stdlib/EXTERNALLY-MANAGED" ]; then
-	run "$GILTRACER" check --python /usr/bin/python3
-	like "$(cat out)" '/usr/bin/python3 -m venv venv && venv/bin/pip install viztracer' "$managed"
+	exits 125 'VizTracer wanted of such an interpreter' \
+		"$GILTRACER" --python /usr/bin/python3 --python-trace viztracer -o report.html script.py
+	like "$(cat err)" '/usr/bin/python3 -m venv venv && venv/bin/pip install viztracer' "$managed"
 else
+	skip 'needs a /usr/bin/python3 that packages manage' 'VizTracer wanted of such an interpreter'
 	skip 'needs a /usr/bin/python3 that packages manage' "$managed"
 fi
 
