@@ -21,7 +21,10 @@ print("%d.%d" % sys.version_info[:2])').yaml" "$2" ready &
 
 # bounded COMMAND…: with 600 MB of memory, and 20 seconds.
 bounded() {
-	timeout 20 sh -c 'ulimit -v 600000 && exec "$@"' - "$@"
+	# AddressSanitizer reserves terabytes.
+	! grep -q __asan_init "$GILTRACER" || set -- timeout 60 "$@"
+	grep -q __asan_init "$GILTRACER" || set -- timeout 20 sh -c 'ulimit -v 600000 && exec "$@"' - "$@"
+	"$@"
 }
 
 # refused PYTHON KIND WHY
