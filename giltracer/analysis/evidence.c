@@ -450,8 +450,10 @@ enum verdict_kind evidence_judge(struct evidence *e)
 	if (evidence_is_starved(e) &&
 	    (e->totals.cpu_ns[CPU_RUNNABLE] > e->wait_ns || evidence_gil(e) == VERDICT_GIL_NONE))
 		return VERDICT_CPU_STARVED;
+	if (!e->model->gil_events && has_samples(e))
+		return VERDICT_SAMPLED;
 	if (evidence_is_blind(e))
-		return has_samples(e) ? VERDICT_SAMPLED : VERDICT_GIL_UNKNOWN;
+		return VERDICT_GIL_UNKNOWN;
 	if (evidence_gil(e) != VERDICT_GIL_NONE)
 		return evidence_gil(e);
 	if (evidence_is_lost(e))
