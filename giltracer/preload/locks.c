@@ -265,13 +265,6 @@ struct wait {
 	uint64_t lock;
 };
 
-/* Whether a thread waits for a _PyRawMutex: that has the next waiting thread, if any, where a parked
- * one has the lock. */
-static inline bool is_raw(void *const *words)
-{
-	return !words[1];
-}
-
 /* Whether a parked thread waits for a PyMutex: that has an argument for the thread that unlocks it,
  * on the stack, and _Py_HAS_PARKED set. An event has no argument, and a SimpleQueue no such bit; nor
  * has the next thread that waits for a _PyRawMutex, whose first word is a pointer. */
@@ -281,13 +274,15 @@ static inline bool is_mutex(void *const *words)
 	       __atomic_load_n((const uint8_t *)words[1], __ATOMIC_RELAXED) & 2;
 }
 
+/* The lock is 0 if the thread waits for a _PyRawMutex, which the interpreter holds for some
+ * instructions: the first such thread has NULL where a parked one has the lock. */
 static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 {
 	if (has_lot && is_on_stack(sem)) {
 		void *const *words = words_before(sem);
 
 		w->lock = (uint64_t)(uintptr_t)words[1];
-		return is_mutex(words) ? PRELOAD_LOCK_PARKS : PRELOAD_LOCK_IDLES;
+		return w->lock && is_mutex(words) ? PRELOAD_LOCK_PARKS : PRELOAD_LOCK_IDLES;
 	}
 	w->lock = (uint64_t)(uintptr_t)sem;
 	return *taken_entry(sem) == taken_by(sem, w->me) ? PRELOAD_LOCK_IDLES : PRELOAD_LOCK_WAITS;
@@ -303,9 +298,9 @@ static __attribute__((noinline)) void begin_wait(struct wait *w, sem_t *sem)
 		try_lot(trial, sem);
 	if (!is_recorded(w->me))
 		return;
-	if (has_lot && is_on_stack(sem) && is_raw(words_before(sem)))
-		return; /* which the interpreter holds for some instructions */
 	event = examine(w, sem);
+	if (!w->lock)
+		return;
 	if (UNLIKELY(!process_of_gil()))
 		stream_put_frame(w->me, frames_from(w->me->released_in));
 	w->bucket = waits_of(sem);
