@@ -12,18 +12,46 @@ struct suspensions {
 	VEC(struct model_suspension) v;
 };
 
-/* The first change of the thread's GIL state after time_ns, or until_ns. */
-static uint64_t next_change(const struct lane *lane, uint64_t time_ns, uint64_t until_ns)
-{
-	size_t at = SEARCH(lane->spans.n, i, lane->spans.v[i].start_ns <= time_ns);
+typedef VEC(uint64_t) times;
 
-	return at < lane->spans.n && lane->spans.v[at].start_ns < until_ns
-	               ? lane->spans.v[at].start_ns
-	               : until_ns;
+/* Adds the times of the lane's changes within (from_ns, to_ns). */
+static void add_changes(times *ret, const struct lane *lane, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t i = SEARCH(lane->spans.n, at, lane->spans.v[at].start_ns <= from_ns);
+
+	for (; i < lane->spans.n && lane->spans.v[i].start_ns < to_ns; i++)
+		*vec_push(ret) = lane->spans.v[i].start_ns;
 }
 
-/* The suspensions, without time in which a thread of the process changed its state: it had been
- * continued then, which is reported late. */
+static int compare_times(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A thread whose GIL state changes is not stopped: the process was not stopped yet, or had been
+ * continued, which is reported late. What is left is the longest time without such a change. */
+static void shorten(struct model_suspension *s, const struct model *m)
+{
+	const struct model_suspension whole = *s;
+	uint64_t at = whole.from_ns;
+	times changes = { 0 };
+
+	for (size_t t = 0; t < m->threads.n; t++)
+		if (m->threads.v[t].pid == m->priv->options.start_pid)
+			add_changes(&changes, &m->threads.v[t].gil, whole.from_ns, whole.to_ns);
+	*vec_push(&changes) = whole.to_ns;
+	qsort(changes.v, changes.n, sizeof(*changes.v), compare_times);
+	s->to_ns = s->from_ns;
+	for (size_t i = 0; i < changes.n; i++) {
+		if (changes.v[i] - at > s->to_ns - s->from_ns)
+			*s = (struct model_suspension){ at, changes.v[i] };
+		at = changes.v[i];
+	}
+	vec_done(&changes);
+}
+
 static void find(struct suspensions *ret, const struct model *m)
 {
 	const struct model_options *o = &m->priv->options;
@@ -34,11 +62,9 @@ static void find(struct suspensions *ret, const struct model *m)
 
 		s.from_ns = later(s.from_ns, after_ns);
 		s.to_ns = s.to_ns < m->end_ns ? s.to_ns : m->end_ns;
-		for (size_t t = 0; t < m->threads.n; t++)
-			if (m->threads.v[t].pid == o->start_pid)
-				s.to_ns = next_change(&m->threads.v[t].gil, s.from_ns, s.to_ns);
 		if (s.from_ns >= s.to_ns)
 			continue;
+		shorten(&s, m);
 		*vec_push(&ret->v) = s;
 		after_ns = s.to_ns;
 	}

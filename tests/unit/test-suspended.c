@@ -55,6 +55,18 @@ static void test_late(void)
 	is_u64(m->suspended_ns, 250, "only the rest of it counts");
 }
 
+/* We may learn of the signal before the program is stopped. */
+static void test_early(void)
+{
+	begin_suspended(1);
+	release(310, 7);
+	acquire(320, 8);
+	finish();
+	is_str(gil_lane(7), "100:H^ 310:N 320:? 500:N 1000",
+	       "a suspension begins after the last event before it");
+	is_u64(m->suspended_ns, 180, "only the rest of it counts");
+}
+
 /* Another process is not stopped with it. */
 static void test_other(void)
 {
@@ -122,6 +134,7 @@ int main(void)
 	test_asleep();
 	test_hold();
 	test_late();
+	test_early();
 	test_other();
 	return done_testing();
 }
