@@ -53,7 +53,6 @@ struct pass {
 	int channel;            /* our end; -1 when the program has closed its own */
 	FILE *codes; /* of the list that comes by the channel; NULL: its file is the program's */
 	int tstp;    /* signalfd of SIGTSTP; -1: none */
-	uint64_t tstp_ns;      /* when we last received it; 0: never */
 	uint64_t suspended_ns; /* when the program was stopped; 0: it runs */
 	char *failure;
 	bool unrecordable; /* that is because of the engine, and the program has not begun */
@@ -404,16 +403,16 @@ static void end_suspension(struct pass *pass)
 	pass->suspended_ns = 0;
 }
 
-static void handle_changes(struct pass *pass)
+/* @tstp_ns: when we were stopped, too, and thus cannot have seen that the program was; 0: we were not */
+static void handle_changes(struct pass *pass, uint64_t tstp_ns)
 {
 	int change;
 
 	while ((change = child_change(&pass->program))) {
 		pass->result->stopped = true;
-		/* If we were stopped, too, the kernel no longer reports that the program was. */
 		if (!pass->suspended_ns)
-			pass->suspended_ns = change == CLD_CONTINUED ? pass->tstp_ns
-			                                             : clock_now_ns();
+			pass->suspended_ns = tstp_ns || change == CLD_CONTINUED ? tstp_ns
+			                                                        : clock_now_ns();
 		if (change == CLD_CONTINUED)
 			end_suspension(pass);
 	}
@@ -443,12 +442,15 @@ static void take_tstp(void)
 static void handle_tstp(struct pass *pass)
 {
 	struct signalfd_siginfo info;
+	uint64_t tstp_ns;
 
 	if (pass->tstp < 0 || read(pass->tstp, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
-	pass->tstp_ns = clock_now_ns();
+	tstp_ns = clock_now_ns();
 	raise(SIGTSTP);
 	take_tstp();
+	/* The program may still be stopped, or have been continued before us. */
+	handle_changes(pass, tstp_ns);
 	close(take_fd(&pass->tstp));
 	open_tstp(pass);
 }
@@ -467,7 +469,7 @@ static void handle_signal(struct pass *pass, const struct signalfd_siginfo *info
 	int signal = (int)info->ssi_signo;
 
 	if (signal == SIGCHLD) {
-		handle_changes(pass);
+		handle_changes(pass, 0);
 		return;
 	}
 	if (signal != SIGUSR1 && signal != SIGUSR2)
