@@ -6,7 +6,9 @@
 # shellcheck disable=SC2086 # $bare is words
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need newer-pythons readelf setpriv gcc
-program=$top_srcdir/tests/system/join.py
+for_all_users
+cp "$top_srcdir/tests/system/join.py" . && chmod 644 join.py || exit 99
+program=$PWD/join.py
 
 bare=
 [ "$(id -u)" != 0 ] || bare='setpriv --inh-caps=-all --bounding-set=-all'
@@ -18,10 +20,12 @@ start() {
 	rm -f ready go
 	mkfifo ready go
 	chmod 666 ready go
-	LD_BIND_NOW=1 "$@" -W ignore "$program" $what ready go ${uid:+"$uid"} 2>program-err &
+	# It has both FIFOs from the start, so that nobody waits for a program that does not start.
+	# shellcheck disable=SC2094 # a FIFO has two ends
+	LD_BIND_NOW=1 "$@" -W ignore "$program" $what ready go ${uid:+"$uid"} 2>program-err 9>ready 8<go &
 	pid=$!
 	exec 6<ready 5>go
-	read -r _ <&6
+	read -r _ <&6 || fail "$what: the program starts: $(cat program-err)"
 }
 
 # finish NAME
@@ -221,7 +225,6 @@ joined() {
 gcc -O2 -mno-red-zone -shared -fPIC -o registers.so "$top_srcdir/tests/system/registers.c" || exit 99
 mkdir user
 chmod 777 user
-chmod 755 .
 {
 	cpythons
 	echo "3.8 $(cpython 3.8)"
