@@ -28,6 +28,24 @@ def now():
     return time.perf_counter_ns() if hasattr(time, 'perf_counter_ns') else int(time.perf_counter() * 1e9)
 
 
+def delay():
+    """For how long this thread has been runnable without a CPU."""
+    with open('/proc/thread-self/schedstat') as schedstat:
+        return int(schedstat.read().split()[1])
+
+
+def since(began, delayed):
+    """How long that is ago, and how much of it this thread was runnable without a CPU."""
+    took = now() - began
+    return took, delay() - delayed
+
+
+def until(condition):
+    """Waits without a lock: that of an Event would be recorded, too."""
+    while not condition():
+        time.sleep(0.0005)
+
+
 def until_asleep(*tids):
     """Waits until all of these threads sleep."""
     for each in tids:
@@ -54,25 +72,25 @@ class Case:
         for _ in range(self.times):
             self.acquire()
             self.turn.set()
-            self.ready.wait()
+            until(self.ready.is_set)
             self.ready.clear()
             until_asleep(self.tid)
             time.sleep(HELD)
             self.release()
-            while self.turn.is_set():
-                time.sleep(0.0005)
+            until(lambda: not self.turn.is_set())
 
     def wait(self):
-        self.tid, waited = tid(), 0
+        self.tid, waits = tid(), []
         for _ in range(self.times):
-            self.turn.wait()
+            until(self.turn.is_set)
+            delayed = delay()
             self.ready.set()
             began = now()
             self.acquire()
-            waited += now() - began
+            waits.append(since(began, delayed))
             self.free()
             self.turn.clear()
-        measured[self.name] = waited
+        measured[self.name] = [sum(each) for each in zip(*waits)]
 
     def run(self):
         run(threading.Thread(target=self.hold, name=self.name + '-holds'),
@@ -114,26 +132,28 @@ def chain():
     def third():
         with inner:
             ready[0].set()
-            ready[2].wait()
+            until(ready[2].is_set)
             until_asleep(tids[2], tids[1])
             time.sleep(2 * HELD)
 
     def second():
-        ready[0].wait()
+        until(ready[0].is_set)
         with outer:
             tids[2] = tid()
+            delayed = delay()
             ready[1].set()
             began = now()
             with inner:
-                measured['chain-2'] = now() - began
+                measured['chain-2'] = since(began, delayed)
 
     def first():
-        ready[1].wait()
+        until(ready[1].is_set)
         tids[1] = tid()
+        delayed = delay()
         ready[2].set()
         began = now()
         with outer:
-            measured['chain-1'] = now() - began
+            measured['chain-1'] = since(began, delayed)
 
     run(*[threading.Thread(target=f, name=name)
           for f, name in ((first, 'chain-1'), (second, 'chain-2'), (third, 'chain-3'))])
@@ -146,12 +166,12 @@ def notified_all():
     def waits():
         with condition:
             tids.append(tid())
+            delayed = delay()
             condition.wait_for(lambda: go)
-            measured['woken-%d' % tids.index(tid())] = now() - woken[0]
+            measured['woken-%d' % tids.index(tid())] = since(woken[0], delayed)
 
     def notifies():
-        while len(tids) < 3:
-            time.sleep(0.0005)
+        until(lambda: len(tids) == 3)
         with condition:
             until_asleep(*tids)
             go.append(True)
@@ -169,17 +189,17 @@ def crowd():
     lock, tids, waits = threading.Lock(), [], {}
 
     def one():
+        delayed = delay()
         tids.append(tid())
         began = now()
         with lock:
-            waits[tid()] = now() - began
+            waits[tid()] = since(began, delayed)
 
     threads = [threading.Thread(target=one, name='crowd') for _ in range(300)]
     with lock:
         for thread in threads:
             thread.start()
-        while len(tids) < len(threads):
-            time.sleep(0.0005)
+        until(lambda: len(tids) == len(threads))
         until_asleep(*tids)
         time.sleep(2 * HELD)
     for thread in threads:
@@ -198,16 +218,16 @@ def imports():
         import slow_module  # noqa: F401
 
     def second():
-        imports_now.wait()
+        until(imports_now.is_set)
+        delayed = delay()
         tids['second'] = tid()
         began = now()
         import slow_module  # noqa: F401
-        measured['import-waits'] = now() - began
+        measured['import-waits'] = since(began, delayed)
 
     def in_module():
         imports_now.set()
-        while 'second' not in tids:
-            time.sleep(0.0005)
+        until(lambda: 'second' in tids)
         until_asleep(tids['second'])
         time.sleep(2 * HELD)
 
@@ -244,7 +264,8 @@ def consume(q):
 
 
 def signals():
-    """Idle threads: none of their time is a wait for a lock."""
+    """Idle threads: they wait for a lock only while a thread that has it, or they themselves, have no CPU."""
+    delayed, delays = delay(), []
     q, simple, event, condition = queue.Queue(2), queue.Queue(), threading.Event(), threading.Condition()
     if hasattr(queue, 'SimpleQueue'):
         simple = queue.SimpleQueue()
@@ -263,14 +284,17 @@ def signals():
         for i in range(5):
             full.put(i)
 
+    def thread_of(target, *args, name):
+        return threading.Thread(target=lambda: (target(*args), delays.append(delay())), name=name)
+
     full = queue.Queue(1)
-    threads = [threading.Thread(target=consume, args=(q,), name='idle-queue'),
-               threading.Thread(target=consume, args=(simple,), name='idle-simple'),
-               threading.Thread(target=event.wait, name='idle-event'),
-               threading.Thread(target=event.wait, args=(9,), name='idle-timed'),
-               threading.Thread(target=notified, name='idle-condition'),
-               threading.Thread(target=wait_for, name='idle-wait-for'),
-               threading.Thread(target=produce, name='idle-producer')]
+    threads = [thread_of(consume, q, name='idle-queue'),
+               thread_of(consume, simple, name='idle-simple'),
+               thread_of(event.wait, name='idle-event'),
+               thread_of(event.wait, 9, name='idle-timed'),
+               thread_of(notified, name='idle-condition'),
+               thread_of(wait_for, name='idle-wait-for'),
+               thread_of(produce, name='idle-producer')]
     for thread in threads:
         thread.start()
     time.sleep(HELD)
@@ -289,7 +313,9 @@ def signals():
     for thread in threads:
         thread.join()
     with ThreadPoolExecutor(2, thread_name_prefix='idle-pool') as pool:
-        list(pool.map(lambda _: time.sleep(HELD), range(4)))
+        # A thread of the pool may do more than one of these.
+        pool_delays = dict(pool.map(lambda _: (time.sleep(HELD), (tid(), delay()))[1], range(4)))
+    measured['idle'] = delay() - delayed + sum(delays) + sum(pool_delays.values())
 
 
 def time_outs():
@@ -315,8 +341,7 @@ def at_exit():
 
     held_to_the_end.acquire()
     threading.Thread(target=daemon, name='daemon', daemon=True).start()
-    while not tids:
-        time.sleep(0.0005)
+    until(lambda: tids)
     until_asleep(*tids)
     time.sleep(HELD)
 
