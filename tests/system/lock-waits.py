@@ -164,11 +164,13 @@ def notified_all():
     condition, go, woken, tids = threading.Condition(), [], [], []
 
     def waits():
+        delayed, began = delay(), now()
         with condition:
+            first = now() - began
             tids.append(tid())
-            delayed = delay()
             condition.wait_for(lambda: go)
-            measured['woken-%d' % tids.index(tid())] = since(woken[0], delayed)
+            took, delayed = since(woken[0], delayed)
+            measured['woken-%d' % tids.index(tid())] = first + took, delayed
 
     def notifies():
         until(lambda: len(tids) == 3)

@@ -22,10 +22,11 @@ def charged(waiter, by):
 # thread has to get a CPU after the release: that part is charged to nobody.
 def waited(t, own_and_delay, waiter, holder, held):
     own, delay = own_and_delay
+    delay += t['wait_ns'] + t['free_wait_ns']
     wait, by, nobody = t['lock_wait_ns'], charged(waiter, holder), charged(waiter, None)
-    if not own - t['wait_ns'] - delay - 2e6 <= wait <= own + 1e5:
-        yield waiter, 'waited', own, 'recorded', wait, 'for the GIL', t['wait_ns'], 'and for a CPU', delay
-    if by < 0.95 * held:
+    if not own - delay - 2e6 <= wait <= own + 1e5:
+        yield waiter, 'waited', own, 'recorded', wait, 'and for the GIL or a CPU', delay
+    if by < 0.95 * (held - delay):
         yield waiter, 'charged', by, 'and to nobody', nobody, 'of', wait
 
 
