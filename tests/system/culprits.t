@@ -45,7 +45,7 @@ for v in 3.10 3.11 3.12; do
 		echo "$v $python"
 	fi
 done >>interpreters
-while read -r version python; do
+while read -r version python <&3; do
 	for engine in preload uprobes; do
 		culprit $engine "$python" "$version" operator is_known
 	done
@@ -78,7 +78,7 @@ while read -r version python; do
 			"['The garbage collector runs there']" 'the advice is not to release the GIL'
 		exits 1 'nor in the report' grep -q 'calls\{0,1\} release the GIL' got.html
 	done
-done <interpreters
+done 3<interpreters
 
 # The library is told of collections by gc.callbacks. The program sees this entry until its end; gc is not
 # imported for that.
