@@ -6,8 +6,7 @@
  *
  * No event is lost meanwhile: the library begins before the uprobes end, and the first record of
  * each thread is the event before the first one that it records, because a thread may be preempted
- * between an event and its uprobe until the uprobes have gone. trace/handover.c drops what both
- * have.
+ * between an event and its uprobe until the uprobes have gone. trace/merge.c drops what both have.
  */
 #include "preload/internal.h"
 

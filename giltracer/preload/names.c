@@ -2,7 +2,8 @@
 /*
  * Reads the names that the program gives to its threads, for the page of totals and for recordings;
  * before CPython 3.14, the kernel does not know them. In a recording, share/python/program.py does
- * so in the process that giltracer starts and in those that this one forks, we do in all others. Before the first thread starts, the method of threading.Thread that each thread calls
+ * so in the process that giltracer starts and in those that this one forks; this file does so in
+ * all others. Before the first thread starts, the method of threading.Thread that each thread calls
  * first is replaced by one that calls the original and then us.
  */
 #include "preload/count.h"
@@ -52,7 +53,6 @@ static const char source[] =
 static struct {
 	int (*PyGILState_Check)(void);
 	PyObject *(*PyImport_GetModuleDict)(void);
-	PyObject *(*PyDict_GetItemString)(PyObject *, const char *);
 	int (*PyDict_SetItemString)(PyObject *, const char *, PyObject *);
 	PyObject *(*PyDict_New)(void);
 	PyObject *(*PyEval_GetBuiltins)(void);
@@ -71,8 +71,8 @@ static bool find_api(void)
 	api.keyboard_interrupt = dlsym(RTLD_DEFAULT, "PyExc_KeyboardInterrupt");
 	return api.keyboard_interrupt && FIND(PyErr_ExceptionMatches) && FIND(PyErr_SetInterrupt) &&
 	       python_find() && FIND(PyGILState_Check) && FIND(PyImport_GetModuleDict) &&
-	       FIND(PyDict_GetItemString) && FIND(PyDict_SetItemString) && FIND(PyDict_New) &&
-	       FIND(PyEval_GetBuiltins) && FIND(PyRun_String);
+	       FIND(PyDict_SetItemString) && FIND(PyDict_New) && FIND(PyEval_GetBuiltins) &&
+	       FIND(PyRun_String);
 #undef FIND
 }
 
@@ -97,7 +97,8 @@ static void write_name(pid_t pid, pid_t tid, const char *name)
 
 static PyObject *main_name(void)
 {
-	PyObject *threading = api.PyDict_GetItemString(api.PyImport_GetModuleDict(), "threading");
+	PyObject *threading = python.PyDict_GetItemString(api.PyImport_GetModuleDict(),
+	                                                  "threading");
 	PyObject *thread = threading ? python.PyObject_GetAttrString(threading, "_main_thread")
 	                             : NULL;
 	PyObject *name = thread ? python.PyObject_GetAttrString(thread, "_name") : NULL;
@@ -172,7 +173,7 @@ static void install(PyObject *threading)
 	    api.PyDict_SetItemString(space, "tell", told) == 0)
 		result = api.PyRun_String(source, FILE_INPUT, space, space);
 	counting.named = result != NULL;
-	recorded = !api.PyDict_GetItemString(builtins, HOOK);
+	recorded = !python.PyDict_GetItemString(builtins, HOOK);
 	if (!result)
 		forget_error();
 	if (result)
@@ -206,7 +207,7 @@ void names_thread_starts(const void *caller)
 	found = true;
 	if (!is_safe(caller))
 		return;
-	threading = api.PyDict_GetItemString(api.PyImport_GetModuleDict(), "threading");
+	threading = python.PyDict_GetItemString(api.PyImport_GetModuleDict(), "threading");
 	if (!threading)
 		return;
 	done = true;

@@ -208,7 +208,7 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		return 1;
 	case PRELOAD_LOCK_POSTS:
 		ret->type = EV_UNPARK;
-		ret->park.frame = list ? list->stack : 0;
+		ret->park.frame = stack_of_list(s);
 		return 1;
 	default:
 		s->unknown++;
