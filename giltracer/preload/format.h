@@ -9,7 +9,7 @@
  * thread that ends leaves its file to the next one that starts, so a PRELOAD_THREAD record
  * identifies the thread of the records that follow.
  *
- * A stamp is a time of the header's clock, 60 bits. PRELOAD_PAIR entries give the nanosecond of
+ * A stamp is a time of the header's clock, 59 bits. PRELOAD_PAIR entries give the nanosecond of
  * CLOCK_MONOTONIC for a stamp.
  */
 #ifndef GILTRACER_PRELOAD_FORMAT_H
@@ -34,10 +34,12 @@
 #define PRELOAD_OFFSETS      "offsets"
 #define PRELOAD_NAMES        "names" /* of threads: lines "PID TID NAME" */
 
-#define PRELOAD_MAGIC      0x316c696772746c67 /* "gltrgil1" */
-#define PRELOAD_RECORDS_AT 64
-#define PRELOAD_TYPE_BITS  4
-#define PRELOAD_GILS_MAX   65536
+/* Its last byte is the format's version. */
+#define PRELOAD_VERSION_SHIFT 56
+#define PRELOAD_MAGIC         0x326c696772746c67 /* "gltrgil2" */
+#define PRELOAD_RECORDS_AT    64
+#define PRELOAD_TYPE_BITS     5
+#define PRELOAD_GILS_MAX      65536
 
 enum preload_clock {
 	PRELOAD_CLOCK_MONOTONIC, /* stamps are nanoseconds */
@@ -121,9 +123,8 @@ enum preload_lock_event {
 #define PRELOAD_CALLS_WINDOW_MAX ((size_t)256 << 10)
 #define PRELOAD_CALLS_DATA_AT    (PRELOAD_CALLS_WINDOW_AT + PRELOAD_CALLS_WINDOW_MAX)
 
-/* Its last byte is the format's version. */
-#define PRELOAD_CALLS_MAGIC   0x336c616372746c67 /* "gltrcal3" */
-#define PRELOAD_VERSION_SHIFT 56
+/* Its last byte is the format's version, too. */
+#define PRELOAD_CALLS_MAGIC 0x336c616372746c67 /* "gltrcal3" */
 
 #define PRELOAD_CALL_TYPE_BITS  3
 #define PRELOAD_CALL_CODE_BITS  21

@@ -404,6 +404,15 @@ static void test_foreign(void)
 	is_str(events(), "error: 7.100.0.gil: not a recording of giltracer's library",
 	       "another file is refused by name");
 	start_folder();
+	begin_log("7.100.log", 7, 100);
+	append("7.100.0.gil", "gltrgil1", 8);
+	append("7.100.0.gil", text, sizeof(text));
+	is_str(events(),
+	       "error: 7.100.0.gil: GIL events in the format of another version of giltracer: "
+	       "report "
+	       "with the version that recorded them, or record again",
+	       "a file of another version is told apart");
+	start_folder();
 	begin_stream("7.100.0.gil", 7, 100);
 	start_folder();
 	begin_log("7.100.log", 7, 100);

@@ -69,8 +69,12 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 	ret->unwritten_stamp = cursor_u64(&c);
 	if (size < PRELOAD_RECORDS_AT || (!pid && (!magic || magic == PRELOAD_MAGIC)))
 		return begin_empty(ret);
-	if (magic != PRELOAD_MAGIC)
+	if ((magic ^ PRELOAD_MAGIC) << (64 - PRELOAD_VERSION_SHIFT))
 		return error_set(err, EINVAL, "not a recording of giltracer's library");
+	if (magic != PRELOAD_MAGIC)
+		return error_set(err, EINVAL,
+		                 "GIL events in the format of another version of giltracer: "
+		                 "report with the version that recorded them, or record again");
 	index = preload_log_find(log, pid, process);
 	if (index < 0) {
 		ret->unlogged = process <= log->stop_stamp;
