@@ -7,7 +7,7 @@
 #include "analysis/overdue_holds.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "model/owners.h"
 #include "model/span.h"
 #include "trace/native.h"

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/idmap.h"
 #include "trace/names.h"
 #include "trace/stacks.h"

@@ -4,7 +4,7 @@
 
 #include "analysis/loops.h"
 #include "analysis/task_groups.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "trace/names.h"
 #include "trace/source.h"
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "model/span.h"
 #include "trace/names.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The ways to fill in a struct error. */
-#include "error.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "error.h"
 
 int error_set(struct error *err, int code, const char *fmt, ...)
 {

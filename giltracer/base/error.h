@@ -28,4 +28,10 @@ int error_errno(struct error *err, const char *fmt, ...)
 int error_prefix(struct error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), nonnull(1, 2)));
 
+/* ---- Our own exit statuses, the same as those of env(1), nohup(1) and timeout(1). */
+
+#define EXIT_GILTRACER  125 /* giltracer itself failed */
+#define EXIT_CANNOT_RUN 126 /* the program cannot be executed */
+#define EXIT_NOT_FOUND  127 /* the program was not found */
+
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/search.h"
+#include "base/vec.h"
 
 #define ENC_UDATA4         0x03
 #define ENC_DATAREL_SDATA4 0x3b

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/search.h"
 #include "base/vec.h"
 #include "binary/fdetab.h"
 

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "export/export.h"
 #include "export/walk.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
 

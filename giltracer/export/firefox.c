@@ -16,7 +16,7 @@
 #include "export/stacked.h"
 #include "export/walk.h"
 #include "model/span.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 
 #define GECKO_VERSION     29
 #define PROCESSED_VERSION 47

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "export/sampled_frames.h"
 #include "export/stacked.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 
 /* @sampled: its frames follow those of the stacks */
 struct speedscope {

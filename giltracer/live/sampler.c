@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/idmap.h"
 #include "base/thread.h"
 #include "base/vec.h"
 #include "live/family.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/capture.h"
+#include "base/child.h"
 #include "base/path_owner.h"
 #include "base/str.h"
 #include "binary/symbols.h"

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "model/owners.h"
 #include "model/private.h"
 

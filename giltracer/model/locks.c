@@ -3,7 +3,7 @@
  * world. Both end when a thread unparks them. In the GIL lane these are states without the GIL. */
 #include "model/locks.h"
 
-#include "base/search.h"
+#include "base/vec.h"
 #include "model/blame.h"
 #include "model/gil.h"
 #include "model/private.h"

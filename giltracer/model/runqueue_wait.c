@@ -7,7 +7,7 @@
  */
 #include "model/runqueue_wait.h"
 
-#include "base/search.h"
+#include "base/vec.h"
 #include "model/private.h"
 
 #define MAX_CPUS 8192

@@ -6,7 +6,7 @@
 #ifndef GILTRACER_MODEL_SPAN_H
 #define GILTRACER_MODEL_SPAN_H
 
-#include "base/search.h"
+#include "base/vec.h"
 #include "model/model.h"
 
 static inline uint64_t later(uint64_t a, uint64_t b)

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/search.h"
 #include "base/vec.h"
 
 #define MAX_BYTES   (256U << 20)

@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/exit.h"
+#include "base/error.h"
 #include "base/vec.h"
 #include "preload/totals.h"
 #include "record/group_signals.h"

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "base/exit.h"
+#include "base/error.h"
 #include "live/family.h"
 #include "live/target.h"
 #include "locate/process.h"

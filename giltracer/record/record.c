@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/exit.h"
+#include "base/error.h"
 #include "record/job.h"
 #include "record/perfcmd.h"
 

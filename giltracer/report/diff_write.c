@@ -6,7 +6,7 @@
 
 #include "analysis/facts.h"
 #include "base/cleanup.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 #include "report/phrases.h"
 #include "report/terminal.h"
 #include "base/utf8.h"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 #include "report/report.h"
 
 /* Write the member "patterns" into the open object. */

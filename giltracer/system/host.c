@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/capture.h"
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/str.h"

@@ -21,7 +21,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "system/sandbox.h"
-#include "base/capture.h"
+#include "base/child.h"
 #include "system/host.h"
 #include "system/perf_attr.h"
 #include "system/tracefs.h"

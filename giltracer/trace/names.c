@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
+#include "base/idmap.h"
 #include "base/vec.h"
 
 #define BLOCK_SIZE 65536

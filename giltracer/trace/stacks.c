@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
+#include "base/idmap.h"
 #include "base/vec.h"
 
 #define FIRST_SLOTS 1024

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "report/html/text.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,10 +13,9 @@
 #include "base/file.h"
 #include "base/filemap.h"
 #include "base/opts.h"
-#include "base/search.h"
+#include "base/vec.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "base/vec.h"
 #include "binary/x86.h"
 
 #include "tap.h"

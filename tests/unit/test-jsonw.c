@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 #include "base/utf8.h"
 
 #include "tap.h"

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/html/base64.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 #include "report/html/meta.h"
 
 #define THREADS 64

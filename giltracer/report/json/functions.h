@@ -4,7 +4,7 @@
 #define GILTRACER_REPORT_JSON_FUNCTIONS_H
 
 #include "analysis/recording.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 
 /* Write the members "hogs" and "functions" into the open object. */
 void functions_json(struct jsonw *w, const struct recording *recording,

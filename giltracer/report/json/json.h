@@ -4,7 +4,7 @@
 #define GILTRACER_REPORT_JSON_JSON_H
 
 #include "model/model.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 #include "report/report.h"
 
 /* Write the members of a schema 1 thread into the open object. */

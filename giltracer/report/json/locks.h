@@ -4,7 +4,7 @@
 #define GILTRACER_REPORT_JSON_LOCKS_H
 
 #include "analysis/analysis.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 
 /* Write what blocked threads into the open object: "locks", "lock_blame", "lock_chains" and
  * "critical_path" (at most this many rows of each, the largest), and "blocked"; null if waits for locks

@@ -4,7 +4,7 @@
 #define GILTRACER_REPORT_JSON_STARVATION_H
 
 #include "analysis/analysis.h"
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 
 /*
  * Write the member "starvation": a row for each runnable thread and each user of the CPU that it

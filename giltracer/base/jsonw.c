@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Streaming JSON. */
-#include "report/json/jsonw.h"
+#include "base/jsonw.h"
 
 #include <assert.h>
 #include <inttypes.h>
