@@ -18,7 +18,7 @@
 #include "live/totals.h"
 #include "metrics/exposition.h"
 #include "metrics/serve.h"
-#include "metrics/trigger.h"
+#include "metrics/autorecord.h"
 #include "metrics/watch.h"
 #include "record/counting.h"
 #include "record/uprobe_totals.h"

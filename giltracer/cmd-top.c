@@ -23,7 +23,7 @@
 #include "live/usage.h"
 #include "record/attach.h"
 #include "record/kept.h"
-#include "record/perfcmd.h"
+#include "record/perf.h"
 #include "report/session_report.h"
 #include "session/temp_session.h"
 

@@ -10,7 +10,7 @@
 #include "analysis/hogs.h"
 #include "analysis/patterns.h"
 #include "model/model.h"
-#include "session/recorded.h"
+#include "session/session.h"
 #include "trace/samples.h"
 #include "trace/slices.h"
 #include "trace/source.h"

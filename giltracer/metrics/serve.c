@@ -2,19 +2,397 @@
 /* HTTP by libmicrohttpd: one thread, with few and short connections. */
 #include "metrics/serve.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "metrics/exposition.h"
+
+/* ---- the address to listen on */
+
+#define BACKLOG 1024
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static int parse_port(const char *text, in_port_t *ret)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || port > 65535)
+		return -1;
+	*ret = htons((uint16_t)port);
+	return 0;
+}
+
+static int parse_host(const char *host, in_port_t port, union address *ret)
+{
+	*ret = (union address){ .v4 = { .sin_family = AF_INET, .sin_port = port } };
+	if (!*host || !strcmp(host, "localhost"))
+		host = "127.0.0.1";
+	if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1)
+		return 0;
+	*ret = (union address){ .v6 = { .sin6_family = AF_INET6, .sin6_port = port } };
+	return inet_pton(AF_INET6, host, &ret->v6.sin6_addr) == 1 ? 0 : -1;
+}
+
+static int parse(const char *text, union address *ret, struct error *err)
+{
+	CLEANUP(free) char *copy = xstrdup(text);
+	char *colon = strrchr(copy, ':'), *host = copy;
+	in_port_t port;
+
+	if (colon) {
+		*colon = '\0';
+		if (*host == '[' && colon > copy && colon[-1] == ']') {
+			colon[-1] = '\0';
+			host++;
+		}
+	}
+	if (!colon || parse_port(colon + 1, &port) < 0 || parse_host(host, port, ret) < 0)
+		return error_set(err, EINVAL,
+		                 "'%s' is not an address to listen on: give ADDRESS:PORT, as in "
+		                 "127.0.0.1:9464 or [::1]:9464, or :PORT for localhost",
+		                 text);
+	return 0;
+}
+
+static bool is_everywhere(const union address *a)
+{
+	static const uint8_t v4_any[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0 };
+
+	if (a->any.sa_family == AF_INET)
+		return a->v4.sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr) ||
+	       !memcmp(&a->v6.sin6_addr, v4_any, sizeof(v4_any));
+}
+
+static char *url_of(int fd)
+{
+	union address a;
+	socklen_t len = sizeof(a);
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (getsockname(fd, &a.any, &len) < 0)
+		return xstrdup("?");
+	if (a.any.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof(host));
+		return xasprintf("http://%s:%u/metrics", host, ntohs(a.v4.sin_port));
+	}
+	inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof(host));
+	return xasprintf("http://[%s]:%u/metrics", host, ntohs(a.v6.sin6_port));
+}
+
+static bool is_loopback(const union address *a)
+{
+	if (a->any.sa_family == AF_INET)
+		return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && a->v6.sin6_addr.s6_addr[12] == 127);
+}
+
+bool listener_accepts(bool loopback, const char *host)
+{
+	char name[INET6_ADDRSTRLEN];
+	union address a;
+	bool bracket;
+	size_t len;
+
+	if (!loopback || !host)
+		return true;
+	bracket = *host == '[';
+	host += bracket;
+	len = strcspn(host, bracket ? "]" : ":");
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, host, len);
+	name[len] = '\0';
+	host += len + (bracket && host[len]);
+	return (!*host || *host == ':') &&
+	       (!strcasecmp(name, "localhost") || parse_host(name, 0, &a) == 0);
+}
+
+int listener_open(struct listener *ret, const char *address, bool anywhere, struct error *err)
+{
+	union address a;
+	CLEANUP(close) int fd = -1;
+	int on = 1;
+
+#ifndef HAVE_MICROHTTPD
+	return error_set(err, ENOTSUP,
+	                 "%s: giltracer was built without libmicrohttpd, which serves metrics (on "
+	                 "Debian: apt-get install libmicrohttpd-dev, then build again)",
+	                 address);
+#endif
+	if (parse(address, &a, err) < 0)
+		return -1;
+	if (is_everywhere(&a) && !anywhere)
+		return error_set(err, EPERM,
+		                 "%s would let every host in the network read the metrics; "
+		                 "--listen-anywhere permits it",
+		                 address);
+	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, &a.any, a.any.sa_family == AF_INET ? sizeof(a.v4) : sizeof(a.v6)) < 0 ||
+	    listen(fd, BACKLOG) < 0)
+		return error_errno(err, "cannot listen on %s", address);
+	ret->url = url_of(fd);
+	ret->loopback = is_loopback(&a);
+	ret->fd = take_fd(&fd);
+	return 0;
+}
+
+void listener_done(struct listener *listener)
+{
+	if (listener->fd >= 0)
+		close(take_fd(&listener->fd));
+	free(take(listener->url));
+}
+
+/* ---- content negotiation: RFC 9110, 12.5 */
+
+static const char *skip_space(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
+/* The quality of one list element, from its parameters: q in thousandths, 1000 by default. */
+static unsigned quality(const char *parameters, const char *end)
+{
+	while (parameters < end) {
+		const char *p = skip_space(parameters + 1);
+		const char *next = memchr(p, ';', (size_t)(end - p));
+
+		if (p + 2 <= end && (*p == 'q' || *p == 'Q') && p[1] == '=') {
+			double q = strtod(p + 2, NULL);
+
+			return q >= 1 ? 1000 : q > 0 ? (unsigned)(q * 1000) : 0;
+		}
+		if (!next)
+			break;
+		parameters = next;
+	}
+	return 1000;
+}
+
+/* The quality that a list gives to name; -1: the list does not contain name. */
+static int quality_of(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	while (*list) {
+		const char *item = skip_space(list);
+		const char *end = item + strcspn(item, ",");
+		size_t word = strcspn(item, ",; \t");
+
+		if (word == len && !strncasecmp(item, name, len))
+			return (int)quality(item + strcspn(item, ",;"), end);
+		list = *end ? end + 1 : end;
+	}
+	return -1;
+}
+
+/* A client that accepts anything may not understand OpenMetrics, so it gets Prometheus' format. */
+enum exposition exposition_accepted(const char *accept)
+{
+	int open, plain;
+
+	if (!accept)
+		return EXPOSITION_PROMETHEUS;
+	open = quality_of(accept, "application/openmetrics-text");
+	plain = quality_of(accept, "text/plain");
+	if (plain < 0)
+		plain = quality_of(accept, "text/*");
+	return open > 0 && open >= plain ? EXPOSITION_OPENMETRICS : EXPOSITION_PROMETHEUS;
+}
+
+bool exposition_may_gzip(const char *accept_encoding)
+{
+	int gzip;
+
+	if (!accept_encoding)
+		return false;
+	gzip = quality_of(accept_encoding, "gzip");
+	return gzip < 0 ? quality_of(accept_encoding, "*") > 0 : gzip > 0;
+}
 
 #ifdef HAVE_MICROHTTPD
 
 #include <libdeflate.h>
 #include <microhttpd.h>
 
-#include "base/clock.h"
-#include "metrics/deadline.h"
-#include "metrics/exposition.h"
+/* ---- overdue connections */
+
+/* A thread that shuts down overdue connections: the timeout of the HTTP server only applies to
+ * connections without any traffic. */
+
+/**
+ * @after_ns: a connection is shut down after this time, unless it is renewed or removed before
+ * @most: so many connections keep others waiting,
+ * @full_ns: so those that are older than this are shut down then
+ */
+struct deadlines_limits {
+	uint64_t after_ns;
+	unsigned most;
+	uint64_t full_ns;
+};
+
+struct deadline {
+	int socket;
+	uint64_t at_ns;
+	struct deadline *before, *next;
+};
+
+/**
+ * @first: sorted by time, because all have the same timeout and renewed ones move to the end
+ * @changed: the list is no longer empty, or the thread is to end
+ */
+struct deadlines {
+	struct deadlines_limits limits;
+	unsigned n;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread;
+	bool ending;
+	struct deadline *first, *last;
+};
+
+static void put_last(struct deadlines *d, struct deadline *one)
+{
+	one->at_ns = clock_now_ns() + d->limits.after_ns;
+	one->next = NULL;
+	one->before = d->last;
+	if (d->last)
+		d->last->next = one;
+	else
+		d->first = one;
+	d->last = one;
+	d->n++;
+}
+
+static void take_out(struct deadlines *d, struct deadline *one)
+{
+	if (one->before)
+		one->before->next = one->next;
+	else
+		d->first = one->next;
+	if (one->next)
+		one->next->before = one->before;
+	else
+		d->last = one->before;
+	d->n--;
+}
+
+static uint64_t due_ns(const struct deadlines *d)
+{
+	bool full = d->n >= d->limits.most;
+
+	return full ? d->first->at_ns - d->limits.after_ns + d->limits.full_ns : d->first->at_ns;
+}
+
+static void *watch(void *data)
+{
+	struct deadlines *d = data;
+
+	pthread_mutex_lock(&d->lock);
+	while (!d->ending) {
+		struct deadline *one = d->first;
+		uint64_t until_ns = one ? due_ns(d) : 0;
+		struct timespec until;
+
+		if (!one) {
+			pthread_cond_wait(&d->changed, &d->lock);
+		} else if (until_ns > clock_now_ns()) {
+			until = (struct timespec){ (time_t)(until_ns / NS_PER_SECOND),
+				                   (long)(until_ns % NS_PER_SECOND) };
+			pthread_cond_timedwait(&d->changed, &d->lock, &until);
+		} else {
+			shutdown(one->socket, SHUT_RDWR);
+			take_out(d, one);
+			put_last(d, one); /* until it is removed */
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+/* Starts a thread that watches. NULL: no more threads can be created. */
+static struct deadlines *deadlines_new(const struct deadlines_limits *limits)
+{
+	struct deadlines *d = xcalloc(1, sizeof(*d));
+	pthread_condattr_t monotonic;
+
+	d->limits = *limits;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (thread_start(&d->thread, watch, d) == 0)
+		return d;
+	free(d);
+	return NULL;
+}
+
+static void deadlines_free(struct deadlines *d)
+{
+	if (!d)
+		return;
+	pthread_mutex_lock(&d->lock);
+	d->ending = true;
+	pthread_cond_signal(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	pthread_join(d->thread, NULL);
+	pthread_cond_destroy(&d->changed);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* A connected socket; renewed when a request was answered. */
+static struct deadline *deadline_add(struct deadlines *d, int socket)
+{
+	struct deadline *one = xcalloc(1, sizeof(*one));
+
+	one->socket = socket;
+	pthread_mutex_lock(&d->lock);
+	put_last(d, one);
+	pthread_cond_signal(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	return one;
+}
+
+static void deadline_renew(struct deadlines *d, struct deadline *one)
+{
+	pthread_mutex_lock(&d->lock);
+	take_out(d, one);
+	put_last(d, one);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void deadline_remove(struct deadlines *d, struct deadline *one)
+{
+	pthread_mutex_lock(&d->lock);
+	take_out(d, one);
+	pthread_mutex_unlock(&d->lock);
+	free(one);
+}
+
+/* ---- HTTP by libmicrohttpd: one thread, with few and short connections */
 
 /* Further connections wait in the backlog until others are done, which takes at most SECONDS, or
  * FULL_NS while others wait. */

@@ -30,11 +30,10 @@
 #include "record/asleep.h"
 #include "record/joining.h"
 #include "record/preloading.h"
-#include "record/probe_verify.h"
-#include "record/recorders.h"
+#include "system/uprobes.h"
+#include "record/perf.h"
 #include "record/sampling.h"
-#include "system/cgroup.h"
-#include "system/steal_time.h"
+#include "system/host.h"
 
 #define CMDLINE_MAX (1u << 20)
 #define NAMES_MAX   10000

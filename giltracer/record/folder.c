@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "record/preloading.h"
-#include "session/session_file.h"
+#include "session/session.h"
 #include "session/sources.h"
 
 /* All files of a session; perf renames an existing output to .old. */

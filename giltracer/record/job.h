@@ -4,7 +4,7 @@
 #ifndef GILTRACER_RECORD_JOB_H
 #define GILTRACER_RECORD_JOB_H
 
-#include "system/perf_limits.h"
+#include "system/perf_access.h"
 #include "locate/probes.h"
 #include "locate/python.h"
 #include "locate/shebang.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/perfcmd.h"
+#include "record/perf.h"
 
 /**
  * @duration_s: how long tracing may be on; 0: no limit

@@ -24,12 +24,11 @@
 #include "live/family.h"
 #include "locate/probes.h"
 #include "record/preloading.h"
-#include "record/recorders.h"
+#include "record/perf.h"
 #include "record/sampling.h"
-#include "system/cgroup.h"
-#include "system/perf_try.h"
-#include "system/steal_time.h"
-#include "record/probe_verify.h"
+#include "system/host.h"
+#include "system/perf_access.h"
+#include "system/uprobes.h"
 #include "record/group_signals.h"
 
 /* The number of our socket in the program: high, because programs rely on low numbers, and close

@@ -12,9 +12,9 @@
 #include "base/vec.h"
 #include "record/limit.h"
 #include "record/thread_names.h"
-#include "record/recorders.h"
+#include "record/perf.h"
 #include "session/session.h"
-#include "system/cgroup.h"
+#include "system/host.h"
 
 struct preloading;
 struct sampling;

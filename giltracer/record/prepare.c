@@ -20,7 +20,7 @@
 #include "locate/process.h"
 #include "record/attach.h"
 #include "system/sandbox.h"
-#include "system/perf_try.h"
+#include "system/perf_access.h"
 #include "record/freethreaded.h"
 #include "record/job.h"
 #include "record/joining.h"

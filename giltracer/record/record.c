@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/error.h"
 #include "record/job.h"
-#include "record/perfcmd.h"
+#include "record/perf.h"
 
 const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", "none", NULL };
 

@@ -17,9 +17,9 @@
 #include "record/notes.h"
 #include "record/pass.h"
 #include "record/sampling.h"
-#include "system/perf_try.h"
+#include "system/perf_access.h"
 #include "record/stdin_tee.h"
-#include "system/steal_time.h"
+#include "system/host.h"
 #include "record/job.h"
 
 /* Wake-ups are few compared with stacks: this part of a ring buffer suffices. */

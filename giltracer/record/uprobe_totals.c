@@ -21,11 +21,10 @@
 #include "live/event_totals.h"
 #include "live/snapshot.h"
 #include "locate/process.h"
-#include "record/probe_verify.h"
+#include "system/uprobes.h"
 #include "record/resolve.h"
 #include "system/perf_rings.h"
 #include "system/tracefs.h"
-#include "system/uprobes.h"
 
 #define READ_MS 100
 

@@ -3,7 +3,10 @@
 #include "system/host.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/capability.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/child.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -104,4 +108,237 @@ bool host_give_up_syslog(void)
 		syscall(SYS_capset, &header, sets);
 	}
 	return true;
+}
+
+/* ---- stolen time */
+
+#define STAT_MAX (1 << 20)
+
+uint64_t steal_time_parse(const char *text, uint64_t ticks)
+{
+	uint64_t steal;
+
+	/* user nice system idle iowait irq softirq steal */
+	if (!ticks || sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &steal) != 1 ||
+	    steal > UINT64_MAX / NS_PER_SECOND)
+		return 0;
+	return steal * NS_PER_SECOND / ticks;
+}
+
+uint64_t steal_time_ns(void)
+{
+	CLEANUP(free) char *text = NULL;
+	long ticks = sysconf(_SC_CLK_TCK);
+	struct error err;
+
+	if (file_read(&text, NULL, "/proc/stat", STAT_MAX, &err) < 0)
+		return 0;
+	return steal_time_parse(text, ticks > 0 ? (uint64_t)ticks : 0);
+}
+
+uint64_t steal_time_since(uint64_t before_ns)
+{
+	uint64_t now_ns = steal_time_ns();
+
+	return now_ns > before_ns ? now_ns - before_ns : 0;
+}
+
+uint64_t steal_time_most(uint64_t stolen_ns)
+{
+	long ticks = sysconf(_SC_CLK_TCK);
+
+	if (!steal_time_ns() || ticks <= 0)
+		return 0;
+	return stolen_ns + NS_PER_SECOND / (uint64_t)ticks;
+}
+
+double steal_time_percent(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus)
+{
+	double all = (double)wall_ns * (double)cpus;
+
+	return all > 0 ? 100 * (double)stolen_ns / all : 0;
+}
+
+/* ---- CPU limits of control groups */
+
+#define FILE_MAX (1 << 20)
+
+static char *read_in(const char *folder, const char *name)
+{
+	CLEANUP(free) char *path = xasprintf("%s/%s", folder, name);
+	struct error err;
+	char *text;
+
+	return file_read(&text, NULL, path, FILE_MAX, &err) < 0 ? NULL : text;
+}
+
+static bool has_word(const char *list, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = list; at < list + len; at += strcspn(at, ",") + 1)
+		if (at + n <= list + len && !strncmp(at, word, n) &&
+		    (at + n == list + len || at[n] == ','))
+			return true;
+	return false;
+}
+
+/* The next of the n words of a line; NULL: there are not so many. */
+static const char *word_at(const char *line, size_t len, unsigned n, size_t *ret_len)
+{
+	const char *end = line + len;
+
+	for (; n && line < end; n--) {
+		line += strcspn(line, " \n");
+		line += line < end;
+	}
+	*ret_len = strcspn(line, " \n");
+	return line < end && line + *ret_len <= end ? line : NULL;
+}
+
+/* Where the hierarchy of the cpu controller is mounted; of version 1 if it has the controller.
+ * Caller frees; NULL: nowhere. */
+static char *find_mount(const char *mounts, bool *v1)
+{
+	char *ret = NULL;
+	size_t len;
+
+	for (const char *line = mounts; *line; line += len + (line[len] == '\n')) {
+		size_t place_len, type_len, options_len;
+		const char *place, *type, *options;
+
+		len = strcspn(line, "\n");
+		place = word_at(line, len, 1, &place_len);
+		type = word_at(line, len, 2, &type_len);
+		options = word_at(line, len, 3, &options_len);
+		if (!place || !type || !options)
+			continue;
+		*v1 = type_len == 6 && !strncmp(type, "cgroup", 6) &&
+		      has_word(options, options_len, "cpu");
+		if (!*v1 && (ret || type_len != 7 || strncmp(type, "cgroup2", 7) != 0))
+			continue;
+		free(ret);
+		ret = xasprintf("%.*s", (int)place_len, place);
+		if (*v1)
+			return ret;
+	}
+	return ret;
+}
+
+/* The process's path in the hierarchy; caller frees, NULL: none. A line is ID:CONTROLLERS:PATH. */
+static char *find_path(const char *groups, bool v1)
+{
+	size_t len;
+
+	for (const char *line = groups; *line; line += len + (line[len] == '\n')) {
+		size_t id_len = strcspn(line, ":"), list_len;
+		const char *list = line + id_len + 1;
+
+		len = strcspn(line, "\n");
+		if (id_len + 1 >= len)
+			continue;
+		list_len = strcspn(list, ":");
+		if (list + list_len >= line + len)
+			continue;
+		if (v1 ? has_word(list, list_len, "cpu") : !list_len && *line == '0')
+			return xasprintf("%.*s", (int)(line + len - list - list_len - 1),
+			                 list + list_len + 1);
+	}
+	return NULL;
+}
+
+/* Returns false if the group has no limit. */
+static bool read_limit(struct cgroup_quota *ret, const char *folder)
+{
+	CLEANUP(free) char *max = read_in(folder, "cpu.max");
+	CLEANUP(free) char *quota = read_in(folder, "cpu.cfs_quota_us");
+	CLEANUP(free) char *period = read_in(folder, "cpu.cfs_period_us");
+
+	*ret = (struct cgroup_quota){ 0 };
+	if (max)
+		return sscanf(max, "%" SCNu64 " %" SCNu64, &ret->quota_us, &ret->period_us) == 2 &&
+		       ret->quota_us && ret->period_us;
+	/* -1: no limit */
+	return quota && period && *quota != '-' && sscanf(quota, "%" SCNu64, &ret->quota_us) == 1 &&
+	       ret->quota_us && sscanf(period, "%" SCNu64, &ret->period_us) == 1 && ret->period_us;
+}
+
+static uint64_t number_after(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			return strtoull(line + len, NULL, 10);
+	return 0;
+}
+
+static void read_stat(struct cgroup_quota *ret, const char *folder)
+{
+	CLEANUP(free) char *text = read_in(folder, "cpu.stat");
+
+	ret->periods = text ? number_after(text, "nr_periods") : 0;
+	ret->throttled = text ? number_after(text, "nr_throttled") : 0;
+}
+
+static void add_level(struct cgroup *cgroup, const char *folder)
+{
+	struct cgroup_quota *quota = &cgroup->quotas[cgroup->n];
+
+	if (cgroup->n == CGROUP_LEVELS || !read_limit(quota, folder))
+		return;
+	read_stat(quota, folder);
+	cgroup->folders[cgroup->n++] = xstrdup(folder);
+}
+
+void cgroup_open(struct cgroup *ret, const char *proc)
+{
+	CLEANUP(free) char *mounts = read_in(proc, "mounts");
+	CLEANUP(free) char *groups = read_in(proc, "cgroup");
+	CLEANUP(free) char *mount = NULL, *path = NULL, *folder = NULL;
+	bool v1 = false;
+
+	*ret = (struct cgroup){ 0 };
+	mount = mounts ? find_mount(mounts, &v1) : NULL;
+	path = mount && groups ? find_path(groups, v1) : NULL;
+	if (!path)
+		return;
+	folder = xasprintf("%s%s", mount, path);
+	/* In a container, the path may be one outside of it. */
+	if (strstr(path, "/..") || access(folder, X_OK) < 0)
+		folder[strlen(mount)] = '\0';
+	for (size_t len = strlen(folder); len >= strlen(mount) && len; len--) {
+		if (folder[len] && folder[len] != '/')
+			continue;
+		folder[len] = '\0';
+		if (folder[len - 1] != '/')
+			add_level(ret, folder);
+	}
+}
+
+void cgroup_done(struct cgroup *cgroup)
+{
+	for (size_t i = 0; i < cgroup->n; i++)
+		free(cgroup->folders[i]);
+	cgroup->n = 0;
+}
+
+struct cgroup_quota cgroup_since(const struct cgroup *cgroup)
+{
+	struct cgroup_quota most = { 0 };
+
+	for (size_t i = 0; i < cgroup->n; i++) {
+		const struct cgroup_quota *before = &cgroup->quotas[i];
+		struct cgroup_quota now = *before;
+
+		read_stat(&now, cgroup->folders[i]);
+		now.periods -= now.periods < before->periods ? now.periods : before->periods;
+		now.throttled -= now.throttled < before->throttled ? now.throttled
+		                                                   : before->throttled;
+		if (!most.quota_us || now.throttled > most.throttled ||
+		    (now.throttled == most.throttled &&
+		     now.quota_us * most.period_us < most.quota_us * now.period_us))
+			most = now;
+	}
+	return most;
 }

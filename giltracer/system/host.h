@@ -4,7 +4,10 @@
 #define GILTRACER_SYSTEM_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 /* The value of a sysctl by its dotted name, such as "kernel.perf_event_paranoid"; NULL if it
@@ -27,5 +30,65 @@ bool host_may_have(int capability);
  * no kernel addresses in /proc/kallsyms. If that is not permitted, nothing changes. Returns true.
  */
 bool host_give_up_syslog(void);
+
+/* ---- stolen time */
+
+/* The time for which the hypervisor ran something else on this virtual machine's CPUs; threads
+ * that appear to run did not run then. /proc/stat counts it in whole ticks (proc(5), "steal"). */
+
+/* Of all CPUs since the start of the system, in ns; 0 if the kernel does not report it. */
+uint64_t steal_time_ns(void);
+
+/* Since it was before_ns; 0 if it has decreased, which it may in a container. */
+uint64_t steal_time_since(uint64_t before_ns);
+
+/* The same from the text of /proc/stat, with this number of ticks a second. */
+uint64_t steal_time_parse(const char *text, uint64_t ticks);
+
+/* The most that may have been stolen if the kernel, which counts in ticks, reports stolen_ns; 0
+ * on a host that never steals. */
+uint64_t steal_time_most(uint64_t stolen_ns);
+
+/* stolen_ns in percent of the time of all CPUs during wall_ns. */
+double steal_time_percent(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus);
+
+/* ---- CPU limits of control groups */
+
+/* CPU limits of control groups: how much of the CPUs a program may use, and in how many periods the
+ * kernel stopped it because it had used that up. Versions 1 and 2 (cgroups(7)). */
+
+/**
+ * @quota_us: CPU time that the group may use in each period of @period_us; 0: no group is limited
+ * @periods: number of periods in which it ran; @throttled: of these, in which it was stopped
+ */
+struct cgroup_quota {
+	uint64_t quota_us, period_us, periods, throttled;
+};
+
+#define CGROUP_LEVELS 16
+
+/**
+ * A process's group and those around it that have a limit, with their numbers when they were read.
+ * @folders: owned
+ */
+struct cgroup {
+	char *folders[CGROUP_LEVELS];
+	struct cgroup_quota quotas[CGROUP_LEVELS];
+	size_t n;
+};
+
+/* proc: "/proc/self", or "/proc/" and the number of a process. Has no groups if they cannot be
+ * read. Free with cgroup_done. */
+void cgroup_open(struct cgroup *ret, const char *proc);
+void cgroup_done(struct cgroup *cgroup);
+
+/* The limit of the group that was throttled most since cgroup_open, or the lowest limit if none
+ * was, with its numbers of periods since then. */
+struct cgroup_quota cgroup_since(const struct cgroup *cgroup);
+
+static inline void cleanup_cgroup_done(struct cgroup *cgroup)
+{
+	cgroup_done(cgroup);
+}
 
 #endif

@@ -19,7 +19,7 @@
 #include "base/alloc.h"
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "system/perf_attr.h"
+#include "system/perf_access.h"
 
 #define RING_BYTES (1u << 20) /* a power of two */
 

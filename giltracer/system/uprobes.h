@@ -9,11 +9,32 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "system/tracefs.h"
+
+/* ---- return probes and seccomp */
+
+/*
+ * Return probes and seccomp. Since Linux 6.11, a function with a return probe on x86-64 returns by
+ * a special system call, uretprobe(2). From 6.14 on, and in stable releases of that time, it
+ * bypasses seccomp filters; before, a filter that does not know the call kills the program when
+ * such a function returns (arch/x86/kernel/uprobes.c, kernel/seccomp.c).
+ */
+
+/* Whether the present filter denies the call; false if there is no filter. Tries the call in a
+ * child process. */
+bool uretprobe_denied(void);
+
+/*
+ * The same from how the child ended (see waitpid; its exit status is the call's errno) and the
+ * kernel's release, "6.12.3-amd64". The kernel kills by SIGILL if uretprobe is called from
+ * elsewhere; the related uprobe(2) of 6.18 returns ENXIO.
+ */
+bool uretprobe_judge(int status, const char *release);
 
 struct probe_set;
 struct uprobes;
@@ -63,5 +84,25 @@ static inline void cleanup_uprobe_groups_done(struct uprobe_groups *groups)
 {
 	uprobe_groups_done(groups);
 }
+
+/* ---- whether the probes are in place in a running process */
+
+struct probe_set;
+
+/*
+ * Call it when the probes are placed and known to the recorder, and nothing runs yet. Error ESTALE:
+ * the file has changed since its functions were found, so that a probe may be in the middle of an
+ * instruction, with unpredictable effects.
+ */
+int probe_verify_file(const struct probe_set *set, struct error *err);
+
+/*
+ * The kernel puts its breakpoints into the file that it found when the probes were placed. A
+ * process is recorded without its GIL if it runs another file, because the file was replaced or an
+ * overlay copied it, or if the kernel has put no breakpoints into it. Call it while a recorder is
+ * attached and the process waits. Error ESTALE: the probes are missing, and why. A process that
+ * this user may not read passes.
+ */
+int probe_verify_process(pid_t pid, const struct probe_set *set, struct error *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "metrics/exposition.h"
-#include "metrics/trigger.h"
+#include "metrics/autorecord.h"
 
 #include "budget.h"
 

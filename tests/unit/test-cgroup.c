@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* CPU limits of control groups, from files as the kernel writes them. */
-#include "system/cgroup.h"
+#include "system/host.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

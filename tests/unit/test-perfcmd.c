@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "record/perfcmd.h"
+#include "record/perf.h"
 #include "tap.h"
 
 /* The arguments on one line, '|' between them. */

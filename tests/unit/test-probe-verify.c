@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "locate/probes.h"
-#include "record/probe_verify.h"
+#include "system/uprobes.h"
 
 #include "built.h"
 #include "tap.h"

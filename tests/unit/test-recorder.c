@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/recorder.h"
+#include "record/perf.h"
 
 #include "tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a hypervisor took, from the text of /proc/stat. */
-#include "system/steal_time.h"
+#include "system/host.h"
 
 #include "tap.h"
 

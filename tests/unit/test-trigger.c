@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "metrics/trigger.h"
+#include "metrics/autorecord.h"
 
 #include "tap.h"
 

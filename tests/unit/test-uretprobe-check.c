@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "system/uretprobe_check.h"
+#include "system/uprobes.h"
 
 #include "tap.h"
 

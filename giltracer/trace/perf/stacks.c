@@ -20,7 +20,7 @@
 #include "binary/symbolize.h"
 #include "perfdata/unwind.h"
 #include "preload/format.h"
-#include "session/recorded.h"
+#include "session/session.h"
 #include "trace/perf/from_perf.h"
 #include "trace/names.h"
 #include "trace/perf/other_python.h"

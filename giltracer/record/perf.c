@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs one perf record. */
-#include "record/recorder.h"
+#include "record/perf.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +17,152 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "system/host.h"
+
+/* ---- the arguments of perf record */
+
+/*
+ * The preempt flag of PERF_RECORD_SWITCH marks threads that are still runnable; stacks show why the
+ * others sleep. The bits are the task states S, D, T, t, X, Z and P; the kernel's additional values
+ * for a preempted thread are above them (TASK_REPORT_MAX, include/linux/sched.h).
+ */
+#define SLEEPS "prev_state & 0x7f"
+#define STOPS  "prev_state & 0xc"
+
+struct args {
+	char **v;
+	size_t n;
+	size_t alloc;
+};
+
+static void add(struct args *args, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct args *args, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	*vec_push(args) = xvasprintf(fmt, ap);
+	va_end(ap);
+}
+
+static void add_events(struct args *args, const char *const *events)
+{
+	for (; events && *events; events++) {
+		add(args, "-e");
+		add(args, "%s", *events);
+	}
+}
+
+static void add_sched(struct args *args, const struct perf_plan *plan)
+{
+	if (plan->waking) {
+		add(args, "-e");
+		add(args, "sched:sched_waking/call-graph=no/");
+	}
+	if (plan->everybody) {
+		add(args, "-e");
+		add(args, "sched:sched_migrate_task/call-graph=no/");
+	}
+	if (plan->stops && !plan->sched) {
+		add(args, "-e");
+		add(args, "sched:sched_switch/call-graph=no/");
+		add(args, "--filter");
+		add(args, STOPS);
+	}
+	if (!plan->sched)
+		return;
+	add(args, "-e");
+	if (plan->stack_size) {
+		add(args, "sched:sched_switch/call-graph=dwarf,stack-size=%u/", plan->stack_size);
+		add(args, "--filter");
+		add(args, SLEEPS);
+	} else {
+		add(args, "sched:sched_switch/call-graph=no/");
+	}
+}
+
+static void add_settings(struct args *args, const struct perf_plan *plan)
+{
+	add(args, "%s", plan->perf);
+	add(args, "record");
+	add(args, "-o");
+	add(args, "%s", plan->output);
+	add(args, "-k");
+	add(args, "CLOCK_MONOTONIC");
+	/* The events are disabled until the program reports its start. */
+	add(args, "-D");
+	add(args, "-1");
+	add(args, "--control");
+	add(args, "fd:%d,%d", plan->control_fd, plan->ack_fd);
+	if (!plan->everybody) {
+		add(args, "--switch-events");
+		/* Otherwise switch records have no CPU. */
+		add(args, "--sample-cpu");
+	}
+	/* perf's thread for BPF events sleeps for a second at a time, and perf waits for it at
+	 * the end. */
+	add(args, "--no-bpf-event");
+	/* perf does not read the whole file for build-ids at the end, nor copy files into
+	 * ~/.debug. */
+	add(args, "-N");
+	add(args, plan->buildid_mmap ? "--buildid-mmap" : "-B");
+	/* Only counters need the period; without it, all samples are a tenth smaller. */
+	if (!plan->counters || !*plan->counters)
+		add(args, "--no-period");
+	if (plan->mmap_pages) {
+		add(args, "-m");
+		add(args, "%u", plan->mmap_pages);
+	}
+	if (plan->aio)
+		add(args, "--aio=2");
+	if (plan->late_tasks && !plan->everybody)
+		add(args, "--tail-synthesize");
+}
+
+char **perfcmd_argv(const struct perf_plan *plan)
+{
+	struct args args = { 0 };
+
+	add_settings(&args, plan);
+	add_events(&args, plan->probes);
+	add_sched(&args, plan);
+	add_events(&args, plan->counters);
+	/* Without an event, perf records cycles; switches come with any event. */
+	if (!plan->probes && !plan->waking && !plan->sched && !plan->native) {
+		add(&args, "-e");
+		add(&args, "dummy:u");
+	}
+	if (plan->unswapped) {
+		add(&args, "-e");
+		add(&args, "dummy:uS");
+	}
+	if (plan->native) {
+		add(&args, "-e");
+		add(&args,
+		    "cpu-clock/name=" PERFCMD_NATIVE ",freq=%u,call-graph=dwarf,stack-size=%u/u",
+		    plan->native_hz, plan->native);
+	}
+	if (plan->everybody) {
+		add(&args, "-a");
+	} else {
+		add(&args, "-p");
+		add(&args, plan->others ? "%d,%s" : "%d%s", (int)plan->pid,
+		    plan->others ? plan->others : "");
+	}
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+void argv_free(char **argv)
+{
+	for (char **arg = argv; arg && *arg; arg++)
+		free(*arg);
+	free(argv);
+}
+
+/* ---- one perf record */
 
 /* perf reads all of /proc/PID and opens an event per CPU before it answers, which takes seconds
  * on a loaded machine. */
@@ -405,4 +550,91 @@ void recorder_done(struct recorder *rec)
 		close(take_fd(&rec->ack_fd));
 	if (rec->text_fd >= 0)
 		close(take_fd(&rec->text_fd));
+}
+
+/* ---- several of one process at the same time */
+
+/* Only the first problem is reported. */
+static void set_once(char **where, const char *text)
+{
+	if (!*where)
+		*where = xstrdup(text);
+}
+
+int recorders_start(struct recorders *r, const struct signals *signals, struct error *err)
+{
+	struct perf_plan plans[RECORDERS_MAX];
+
+	for (size_t i = 0; i < r->count; i++) {
+		plans[i] = r->plans[i];
+		plans[i].pid = r->pid;
+		plans[i].others = r->others;
+		plans[i].late_tasks = r->late_tasks;
+		if (recorder_start(&r->v[i], &plans[i], signals, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < r->count; i++)
+		if (recorder_ready(&r->v[i], &plans[i], signals, err) < 0)
+			return -1;
+	return 0;
+}
+
+void recorders_command(struct recorders *r, const char *command, char **note)
+{
+	bool sent[RECORDERS_MAX] = { false };
+	struct error err;
+
+	/* perf ends with the program; recorder_finish() reports whether it succeeded. */
+	if (r->ended(r->data))
+		return;
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->v[i].stopped || (r->plans[i].standby && !r->standby_used))
+			continue;
+		sent[i] = recorder_command(&r->v[i], command, &err) == 0;
+		if (!sent[i] && !r->ended(r->data))
+			set_once(note, err.text);
+	}
+	for (size_t i = 0; i < r->count; i++)
+		if (sent[i] && recorder_answer(&r->v[i], &err) < 0 && !r->ended(r->data))
+			set_once(note, err.text);
+}
+
+int recorders_enable_standby(struct recorders *r, struct error *err)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->plans[i].standby && (recorder_command(&r->v[i], "enable", err) < 0 ||
+		                            recorder_answer(&r->v[i], err) < 0))
+			return -1;
+	r->standby_used = true;
+	return 0;
+}
+
+void recorders_finish(struct recorders *r, char **note)
+{
+	char *why = NULL;
+	struct error err;
+
+	/* Stop all at the same time: the kernel takes a while for each. */
+	for (size_t i = 0; i < r->count; i++)
+		recorder_stop(&r->v[i]);
+	for (size_t i = 0; i < r->count; i++)
+		if (recorder_finish(&r->v[i], &err) < 0)
+			set_once(&why, err.text);
+	if (!why)
+		return;
+	free(*note);
+	*note = why;
+}
+
+void recorders_done(struct recorders *r)
+{
+	for (size_t i = 0; i < RECORDERS_MAX; i++)
+		recorder_done(&r->v[i]);
+}
+
+void recorders_reset(struct recorders *r)
+{
+	recorders_done(r);
+	for (size_t i = 0; i < RECORDERS_MAX; i++)
+		r->v[i] = (struct recorder)RECORDER_NONE;
 }
