@@ -90,6 +90,9 @@ enum preload_type {
 
 	PRELOAD_OF_LOCK, /* address of the lock << PRELOAD_LOCK_BITS | enum preload_lock_event */
 	PRELOAD_LOCK,    /* that event happens to the lock; always follows a PRELOAD_OF_LOCK */
+
+	PRELOAD_SAW, /* event of a thread that waits for the GIL: its holder was in the last frame
+	              * given */
 };
 
 /* The events of a lock of the program. A wait is recorded in a thread that has had a GIL. */

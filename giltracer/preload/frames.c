@@ -112,12 +112,18 @@ static bool is_a(const char *object, const char *type)
 	return can_read(object) && pointer_at(object, frames.at.type) == type;
 }
 
-/* Copies memory that may not be mapped. */
+/* Copies n pieces of memory, size bytes in all, that may not be mapped. */
+static bool copy_all(const struct iovec *to, const struct iovec *from, unsigned n, size_t size)
+{
+	return syscall(SYS_process_vm_readv, process.pid, to, (unsigned long)n, from,
+	               (unsigned long)n, 0UL) == (long)size;
+}
+
 static bool copy(void *ret, const char *from, size_t size)
 {
 	struct iovec to = { ret, size }, of = { (void *)(uintptr_t)from, size };
 
-	return syscall(SYS_process_vm_readv, process.pid, &to, 1UL, &of, 1UL, 0UL) == (long)size;
+	return copy_all(&to, &of, 1, size);
 }
 
 /* ---- tables */
@@ -557,6 +563,8 @@ uint32_t frames_from(const char *frame)
 /* ---- frames of the thread that runs */
 
 #define FOREIGN_STEPS 24
+#define CODES         8 /* of them whose code objects are read at once */
+#define PAGE          4096
 
 /* The innermost frames of a thread; at[i]: the address of frame i. */
 struct foreign {
@@ -566,38 +574,89 @@ struct foreign {
 	unsigned count;
 };
 
-static bool see_foreign(struct step *ret, const char *code, uint64_t instruction)
-{
-	char bytes[OBJECT_BYTES];
+/* A copy of a page of memory, or of a part that begins there. */
+struct window {
+	const char *from, *end;
+	char bytes[PAGE + OBJECT_BYTES];
+};
 
-	*ret = (struct step){ .code = code };
-	if (!has_code(code))
-		return true;
-	if (!copy(bytes, code, frames.code_size) ||
-	    pointer_at(bytes, frames.at.type) != frames.code_type)
-		return false;
-	*ret = step_of(code, instruction, bytes);
-	return copy(&ret->name_hash, ret->name + 3 * sizeof(void *), sizeof(ret->name_hash));
+/* A copy of size bytes. A frame is often in the page of the one that it called. */
+static const char *look_through(struct window *w, const char *at, size_t size)
+{
+	if (at < w->from || at >= w->end || (size_t)(w->end - at) < size) {
+		w->from = (const char *)((uintptr_t)at & ~(uintptr_t)(PAGE - 1));
+		w->end = at + size > w->from + PAGE ? at + size : w->from + PAGE;
+		if (!copy(w->bytes, w->from, (size_t)(w->end - w->from))) {
+			w->end = w->from;
+			return NULL;
+		}
+	}
+	return w->bytes + (at - w->from);
 }
 
-/* Reads the frames of the innermost functions. False: they cannot be read. */
-static bool read_foreign(struct foreign *f)
+/* Fills in what is known of the frames' code objects, some at a time. */
+static bool read_codes(struct step *steps[], unsigned n)
 {
+	char bytes[CODES][OBJECT_BYTES];
+	struct iovec to[CODES], of[CODES];
+
+	for (unsigned i = 0; i < n; i++) {
+		to[i] = (struct iovec){ bytes[i], frames.code_size };
+		of[i] = (struct iovec){ (void *)(uintptr_t)steps[i]->code, frames.code_size };
+	}
+	if (!copy_all(to, of, n, n * frames.code_size))
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		if (pointer_at(bytes[i], frames.at.type) != frames.code_type)
+			return false;
+		*steps[i] = step_of(steps[i]->code, steps[i]->instruction, bytes[i]);
+		to[i] = (struct iovec){ &steps[i]->name_hash, sizeof(uint64_t) };
+		of[i] = (struct iovec){ (void *)(uintptr_t)(steps[i]->name + 3 * sizeof(void *)),
+			                sizeof(uint64_t) };
+	}
+	return copy_all(to, of, n, n * sizeof(uint64_t));
+}
+
+static bool read_all_codes(struct foreign *f)
+{
+	struct step *steps[CODES];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->count; i++) {
+		if (f->steps[i].has_code)
+			steps[n++] = &f->steps[i];
+		if (n == CODES || (n && i + 1 == f->count)) {
+			if (!read_codes(steps, n))
+				return false;
+			n = 0;
+		}
+	}
+	return true;
+}
+
+/* Reads the frames of the innermost functions, without what is known of their code. False: they
+ * cannot be read. */
+static bool read_frames(struct foreign *f)
+{
+	struct window w;
 	const char *frame;
 	unsigned functions = 0;
 
 	f->count = 0;
+	w.from = w.end = NULL;
 	if (!copy(&frame, f->tstate + frames.at.current, sizeof(frame)) ||
 	    (frames.at.current2 != PRELOAD_NO_OFFSET &&
 	     !copy(&frame, frame + frames.at.current2, sizeof(frame))))
 		return false;
 	while (frame && functions < PRELOAD_HELD_FRAMES_MAX && f->count < FOREIGN_STEPS) {
-		char bytes[OBJECT_BYTES];
+		const char *bytes = look_through(&w, frame, frames.frame_size);
 		struct step *step = &f->steps[f->count];
 
-		if (!copy(bytes, frame, frames.frame_size) ||
-		    !see_foreign(step, pointer_at(bytes, frames.at.code), instruction_of(bytes)))
+		if (!bytes)
 			return false;
+		*step = (struct step){ .code = pointer_at(bytes, frames.at.code),
+			               .instruction = instruction_of(bytes) };
+		step->has_code = has_code(step->code);
 		functions += step->has_code;
 		f->at[f->count++] = frame;
 		frame = pointer_at(bytes, frames.at.previous);
@@ -612,7 +671,6 @@ static bool is_same_call(const struct foreign *a, const struct foreign *b)
 		return false;
 	for (unsigned i = 0; i < a->count; i++)
 		if (a->at[i] != b->at[i] || a->steps[i].code != b->steps[i].code ||
-		    a->steps[i].name != b->steps[i].name ||
 		    (i && a->steps[i].instruction != b->steps[i].instruction))
 			return false;
 	return true;
@@ -624,7 +682,7 @@ static bool is_unchanged(const struct foreign *f)
 	struct foreign now;
 
 	now.tstate = f->tstate;
-	return read_foreign(&now) && is_same_call(f, &now);
+	return read_frames(&now) && is_same_call(f, &now);
 }
 
 static uint32_t number_foreign(const struct foreign *f)
@@ -655,7 +713,7 @@ uint32_t frames_of_holder(const struct gil *g)
 		return 0;
 	f.tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	for (unsigned i = 0; !number && i < TRIES; i++)
-		if (read_foreign(&f))
+		if (read_frames(&f) && read_all_codes(&f))
 			number = number_foreign(&f);
 	errno = saved;
 	return number || frames.at.minor < CHECKS_RARELY ? number : FRAMES_TORN;
