@@ -175,7 +175,9 @@ void thread_before_start(struct model *m, const struct event *ev)
 	if (ev->type == EV_COMM && p->options.names)
 		p->prestart.v[i].name = names_get(p->options.names, ev->comm.name);
 	if (ev->type == EV_FORK) {
-		uint32_t parent = idmap_get(&p->prestart_tids, ev->fork.parent_tid);
+		uint32_t parent = idmap_get(&p->prestart_tids, ev->fork.parent_tid
+		                                                       ? ev->fork.parent_tid
+		                                                       : ev->fork.parent_pid);
 
 		p->prestart.v[i].name = parent == IDMAP_NONE ? NULL : p->prestart.v[parent].name;
 	}
@@ -219,8 +221,13 @@ void thread_fork(struct model *m, const struct event *ev, uint64_t t)
 	child = thread_new(m, pid, ev->tid, t, gil, CPU_RUNNABLE);
 	if (pid != ev->fork.parent_pid && m->priv->pythons)
 		process_python(m, pid, runs_python(m, ev->fork.parent_pid) ? t : 0);
-	if (parent == MODEL_NONE)
+	if (parent == MODEL_NONE) {
+		uint32_t main = pid == ev->fork.parent_pid ? thread_find(m, pid) : MODEL_NONE;
+
+		if (main != MODEL_NONE)
+			m->threads.v[child].name = m->threads.v[main].name;
 		return;
+	}
 	lane_last(&m->threads.v[child].cpu)->cpu.waker = parent;
 	m->threads.v[child].creator = parent;
 	m->threads.v[child].name = m->threads.v[parent].name;

@@ -205,5 +205,5 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(voi
 		names_thread_starts(__builtin_return_address(0));
 	if (UNLIKELY(profiling && !calls.ended))
 		profile_new_thread(__builtin_return_address(0));
-	return real(thread, attr, start, arg);
+	return stream_create_thread(real, thread, attr, start, arg);
 }

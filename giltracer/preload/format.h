@@ -91,6 +91,9 @@ enum preload_type {
 	PRELOAD_OF_LOCK, /* address of the lock << PRELOAD_LOCK_BITS | enum preload_lock_event */
 	PRELOAD_LOCK,    /* that event happens to the lock; always follows a PRELOAD_OF_LOCK */
 
+	PRELOAD_OF_CREATOR, /* tid of the thread that created the one of the last PRELOAD_OF_THREAD;
+	                     * none: unknown */
+
 	PRELOAD_SAW, /* event of a thread that waits for the GIL: its holder was in the last frame
 	              * given */
 };

@@ -127,6 +127,7 @@ struct init_call {
  * @asks: it has waited for an interval; by its next wait, it has asked the holder to release
  * @gave: it has released a GIL that others request, and is still in drop_gil
  * @tid: set when it has, or should have, a stream; before 0; @gil, @frame: of its last records
+ * @creator: tid of the thread that created it, 0: unknown
  * @busy: the stream is being opened or extended, which a signal handler must not do
  * @rounds, @count_rounds: how often destructors of the ending thread have run
  * @slot: in which it is counted, with slot_gil and slot_number; NULL: none
@@ -143,7 +144,7 @@ struct self {
 	struct stream *stream;
 	struct gil *taking;
 	bool waits, asks, gave, busy;
-	pid_t tid;
+	pid_t tid, creator;
 	uint32_t gil, frame;
 	unsigned conds, rounds, count_rounds, slot_number;
 	uint32_t group;
@@ -293,6 +294,12 @@ struct stream {
 
 /* Make room for another record, or open a stream first; false: impossible, which is counted. */
 bool stream_extend(struct self *me, uint64_t stamp);
+
+/* Creates a thread by libc's pthread_create, here given, so that the thread knows its creator. */
+int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                                       void *),
+                         pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                         void *argument);
 void stream_thread_ended(void *me);
 void stream_in_child(void);
 

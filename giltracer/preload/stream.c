@@ -213,6 +213,8 @@ static bool open_one(struct self *me, uint64_t stamp)
 	if (me->at >= me->end && !grow(me, stamp))
 		return false;
 	stream_put(me, PRELOAD_OF_THREAD, (uint64_t)me->tid);
+	if (me->creator)
+		stream_put(me, PRELOAD_OF_CREATOR, (uint64_t)me->creator);
 	stream_put(me, PRELOAD_THREAD, stamp);
 	/* The GIL and the frame of the previous thread do not apply, so both are written again. */
 	me->gil = UINT32_MAX;
@@ -236,6 +238,59 @@ bool stream_extend(struct self *me, uint64_t stamp)
 	me->busy = false;
 	errno = saved;
 	return ok;
+}
+
+/* ---- which thread created a thread */
+
+/* What a thread that has not run yet is to execute. */
+struct start {
+	atomic_bool used;
+	pid_t creator;
+	void *(*function)(void *);
+	void *argument;
+};
+
+#define STARTS 64
+
+static void *run_started(void *data)
+{
+	struct start *s = data;
+	void *(*function)(void *) = s->function;
+	void *argument = s->argument;
+
+	self.creator = s->creator;
+	atomic_store(&s->used, false);
+	return function(argument);
+}
+
+/* If many threads are being created, the creators of some are unknown. */
+static struct start *free_start(void)
+{
+	static struct start starts[STARTS];
+
+	for (unsigned i = 0; i < STARTS; i++)
+		if (!starts[i].used && !atomic_exchange(&starts[i].used, true))
+			return &starts[i];
+	return NULL;
+}
+
+int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                                       void *),
+                         pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                         void *argument)
+{
+	struct start *s = process.on && !process.sealed ? free_start() : NULL;
+	int ret;
+
+	if (!s)
+		return create(thread, attr, start, argument);
+	s->creator = process_gettid();
+	s->function = start;
+	s->argument = argument;
+	ret = create(thread, attr, run_started, s);
+	if (ret)
+		atomic_store(&s->used, false);
+	return ret;
 }
 
 void stream_thread_ended(void *data)

@@ -36,9 +36,10 @@ enum event_type {
 	EV_WAKING,     /* sched:sched_waking; tid is the waker, .waking.tid the woken */
 
 	/* Lives. */
-	EV_FORK, /* tid/pid are the child's; .fork is its creator. A thread if pid == parent_pid */
-	EV_EXIT, /* tid ends here */
-	EV_COMM, /* tid has a new name .comm; EVF_EXEC: because it executed another program */
+	EV_FORK, /* tid/pid are the child's; .fork is its creator, whose tid is 0 if unknown. A thread if
+	          * pid == parent_pid */
+	EV_EXIT,   /* tid ends here */
+	EV_COMM,   /* tid has a new name .comm; EVF_EXEC: because it executed another program */
 	EV_PYTHON, /* pid has mapped a CPython whose GIL is recorded only if an event of it follows;
 	            * EVF_RECORDED: whose GIL is recorded as soon as there is one */
 

@@ -220,6 +220,34 @@ while read -r version python <&3; do
 		"$version: the verdict names the lock of the handler, and what its holder did"
 done 3<pythons
 
+# A thread that another thread than the main one creates: the critical path is theirs, one after the other.
+cat >relay.py <<'END'
+import threading
+import time
+
+
+def first():
+    time.sleep(0.05)
+    threading.Thread(target=second).start()
+
+
+def second():
+    time.sleep(0.05)
+    done.set()
+
+
+if __name__ == '__main__':
+    done = threading.Event()
+    threading.Thread(target=first).start()
+    done.wait()
+END
+while read -r version python <&3; do
+	ok "$version: threads one after the other" by_library -q --python "$python" --python-trace none \
+		--json relay.json -o relay.html relay.py
+	is "$(json relay.json 'sorted((c["line"], c["reason"]) for c in d["critical_path"] if c["ns"] >= 4.5e7)')" \
+		"[(6, 'asleep'), (11, 'asleep')]" "$version: the path goes on with the thread that created another one"
+done 3<pythons
+
 ok 'a program that waits for a lock' by_library record -q -o asleep asleep.py
 exits 3 'a limit of the wait for locks fails' "$GILTRACER" report -q --json asleep.json -o asleep.html \
 	--fail-on 'lock_wait>10%' asleep

@@ -16,6 +16,7 @@
 
 /* What the library has for them. */
 struct process process = { .next_pair = UINT64_MAX };
+__thread struct self self;
 bool clock_is_tsc;
 
 static char folder[] = "/tmp/test-no-memory.XXXXXX";

@@ -109,6 +109,9 @@ static char *events(void)
 				text + len, sizeof(text) - len, "%s%#" PRIx64 " ",
 				ev.type == EV_PARK && ev.park.kind == PARK_EVENT ? "event " : "",
 				ev.park.address);
+		if (ev.type == EV_FORK && ev.pid == ev.fork.parent_pid && ev.fork.parent_tid)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "by %u ",
+			                        ev.fork.parent_tid);
 		if (ev.flags & EVF_MISSED)
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "missed ");
 	}
@@ -255,6 +258,27 @@ static void test_idle(void)
 	is_str(events(), "7 comm@1100 10 fork@1100 8 fork@1105 9 fork@1110 ",
 	       "a thread that was there before, and has no records, is there from the first one "
 	       "on");
+}
+
+/* A thread that takes over the file of one that has ended has a creator of its own. */
+static void test_creators(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	begin_stream("7.100.1.gil", 7, 100);
+	record("7.100.1.gil", 8, PRELOAD_OF_THREAD);
+	record("7.100.1.gil", 7, PRELOAD_OF_CREATOR);
+	record("7.100.1.gil", 210, PRELOAD_THREAD);
+	record("7.100.1.gil", 220, PRELOAD_EXIT);
+	thread("7.100.1.gil", 230, 9);
+	begin_stream("7.100.2.gil", 7, 100);
+	record("7.100.2.gil", 10, PRELOAD_OF_THREAD);
+	record("7.100.2.gil", 8, PRELOAD_OF_CREATOR);
+	record("7.100.2.gil", 240, PRELOAD_THREAD);
+	is_str(events(), "7 comm@1100 8 fork@1105 by 7 8 exit@1110 9 fork@1115 10 fork@1120 by 8 ",
+	       "a thread is created by the thread that the library saw, or by an unknown one");
 }
 
 /* Hard links cost nothing on the disk. */
@@ -529,6 +553,7 @@ int main(void)
 	test_same_stamp();
 	test_children();
 	test_idle();
+	test_creators();
 	test_links();
 	test_numbers();
 	test_unwritten();

@@ -184,7 +184,7 @@ static void idle_event(const struct from_preload *fp, const struct preload_idle 
 		.tid = idle->tid,
 		.time_ns = fp->last_ns,
 	};
-	ret->fork.parent_pid = ret->fork.parent_tid = idle->pid;
+	ret->fork.parent_pid = idle->pid;
 }
 
 static int from_preload_next(struct source *source, struct event *ret, struct error *err)

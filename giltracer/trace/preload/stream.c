@@ -16,6 +16,10 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 	case PRELOAD_OF_THREAD:
 		s->tid = (uint32_t)number;
 		s->list = s->asked_stamp = s->delay_ns = 0;
+		s->creator = 0;
+		return false;
+	case PRELOAD_OF_CREATOR:
+		s->creator = (uint32_t)number;
 		return false;
 	case PRELOAD_OF_FRAME:
 		s->list = number;
@@ -119,7 +123,8 @@ static unsigned thread_began(struct preload_stream *s, struct event *ev)
 	if (s->tid == s->process->pid)
 		return process_began(s, ev);
 	ev->type = EV_FORK;
-	ev->fork.parent_pid = ev->fork.parent_tid = s->process->pid;
+	ev->fork.parent_pid = s->process->pid;
+	ev->fork.parent_tid = s->creator;
 	return 1;
 }
 
