@@ -82,6 +82,7 @@ int remote_check_owner(const struct target *target, struct error *err)
 #include "live/cstack.h"
 #include "live/memory.h"
 #include "perfdata/unwind.h"
+#include "preload/format.h"
 
 /* A thread that does not stop in this time is left alone: it sleeps uninterruptibly. */
 #define STOP_MAX_NS (20 * NS_PER_MS)
@@ -386,7 +387,15 @@ static size_t copy_stack(pid_t pid, uint64_t from, uint8_t *ret)
 	return 0;
 }
 
-/* Whether CPython's own code made the system call: only libc's function is in between. */
+/* Our own library, which an earlier recording left loaded: its functions call libc's for CPython. */
+static bool is_library(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && !strcmp(name + 1, PRELOAD_LIBRARY);
+}
+
+/* Whether CPython's own code made the system call: only libc's function is in between, and ours. */
 static bool is_called_by_python(const struct remote_call *call, const struct callers *callers,
                                 const struct user_regs_struct *r, enum way way)
 {
@@ -407,7 +416,7 @@ static bool is_called_by_python(const struct remote_call *call, const struct cal
 	struct unwind_stack found;
 
 	unwind_stack(callers->unwinder, &sample, &found);
-	for (size_t i = 0; i < found.n && i <= most; i++) {
+	for (size_t i = 0, own = 0; i < found.n && i - own <= most; i++) {
 		const struct module *m =
 			unwinder_location(callers->unwinder, found.locations[i])->module;
 
@@ -415,7 +424,9 @@ static bool is_called_by_python(const struct remote_call *call, const struct cal
 			return false;
 		if (!libc)
 			libc = m;
-		if (m != libc)
+		if (way == WAY_WAKE && is_library(m->path))
+			own++;
+		else if (m != libc)
 			return is_python(call, m->path);
 	}
 	return false;
