@@ -75,9 +75,11 @@ static size_t each_thread(struct asleep *asleep, pid_t pid,
 	return n;
 }
 
-void asleep_begin(struct asleep *asleep, pid_t pid)
+bool asleep_begin(struct asleep *asleep, pid_t pid)
 {
-	each_thread(asleep, pid, add_thread);
+	size_t before = asleep->v.n;
+
+	return each_thread(asleep, pid, add_thread) == asleep->v.n - before;
 }
 
 /* A thread that is not in the snapshot has no thread state, so it is without the GIL, unless one in it
@@ -132,6 +134,15 @@ bool asleep_end(struct asleep *asleep, pid_t pid)
 	}
 	asleep->v.n = kept;
 	return stopped && stopped == each_thread(asleep, pid, NULL);
+}
+
+bool asleep_is_all(const struct asleep *asleep, pid_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < asleep->v.n; i++)
+		n += asleep->v.v[i].slept.pid == (uint32_t)pid;
+	return n == each_thread(NULL, pid, NULL);
 }
 
 void asleep_done(struct asleep *asleep)

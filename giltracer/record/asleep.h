@@ -24,8 +24,9 @@ struct asleep {
 	VEC(struct asleep_thread) v;
 };
 
-/* Before the recording: lists the threads of a process that sleep or are stopped. */
-void asleep_begin(struct asleep *asleep, pid_t pid);
+/* Before the recording: lists the threads of a process that sleep or are stopped. Returns whether these
+ * are all of its threads. */
+bool asleep_begin(struct asleep *asleep, pid_t pid);
 
 /* After the recording, before asleep_end: takes from a snapshot of the process which threads are without
  * the GIL, and removes those that hold it or wait for it: these are not idle. */
@@ -34,6 +35,9 @@ void asleep_look(struct asleep *asleep, pid_t pid, const struct snapshot *snapsh
 /* Removes those that have run since. Returns whether all threads of the process were stopped and
  * have not run. */
 bool asleep_end(struct asleep *asleep, pid_t pid);
+
+/* After asleep_end: whether no thread of the process has run. */
+bool asleep_is_all(const struct asleep *asleep, pid_t pid);
 
 void asleep_done(struct asleep *asleep);
 

@@ -48,6 +48,10 @@
 #define LOOK_FIRST_MS 20
 #define LOOK_LAST_MS  1000
 
+/* The longest delay between two looks at whether a main thread that has loaded the library sleeps; the
+ * first is 1 ms, and each is twice the last. */
+#define SETTLE_MS 32
+
 /* How often perf is started if threads end meanwhile: TRIES_EARLY times as usual, then with
  * --tail-synthesize. */
 #define TRIES_EARLY 4
@@ -73,6 +77,7 @@ struct attach {
 	unsigned look_ms;
 	bool asked; /* a signal asked us to end */
 	struct asleep asleep;
+	uint64_t asleep_ns; /* when it was begun */
 };
 
 char **attach_command(pid_t pid)
@@ -195,23 +200,44 @@ static void look(struct attach *a)
 		look_at(a, &a->members.v[i]);
 }
 
-/* Which threads sleep, before the recording. */
-static void begin_asleep(struct attach *a)
+/* Which threads sleep, before the recording. Returns whether all of the process itself do. */
+static bool begin_asleep(struct attach *a)
 {
+	bool all = true;
+
 	add_members(a);
+	asleep_done(&a->asleep);
 	for (size_t i = 0; i < a->members.n; i++)
-		asleep_begin(&a->asleep, a->members.v[i].pid);
+		all &= asleep_begin(&a->asleep, a->members.v[i].pid) || i;
+	a->asleep_ns = clock_now_ns();
+	return all;
 }
 
-/* Which of them have slept until now. */
+/* The library was loaded by the main thread, which may have slept before: gives it the time to sleep
+ * again. */
+static void begin_asleep_joined(struct attach *a)
+{
+	for (int ms = 1; !begin_asleep(a) && ms <= SETTLE_MS; ms *= 2)
+		poll(NULL, 0, ms);
+}
+
+/* Which of them have slept until now. If all have, nothing of the program happened before, either:
+ * it loaded the library. */
 static void end_asleep(struct attach *a)
 {
 	struct pass_result *result = a->result;
+	bool idle = true;
 
 	look(a);
 	if (asleep_end(&a->asleep, a->members.v[0].pid)) {
 		result->suspended.v[0] = (struct suspension){ result->start_ns, result->stop_ns };
 		result->suspended.n = 1;
+	}
+	for (size_t i = 0; i < a->members.n; i++)
+		idle &= asleep_is_all(&a->asleep, a->members.v[i].pid);
+	if (idle && a->asleep_ns > result->start_ns) {
+		result->start_ns = a->asleep_ns;
+		result->wall_ns = result->stop_ns - result->start_ns;
 	}
 	for (size_t i = 0; i < a->asleep.v.n; i++)
 		*vec_push(&result->slept) = a->asleep.v.v[i].slept;
@@ -384,8 +410,11 @@ static int start(struct attach *a, pid_t pid, struct error *err)
 	begin_asleep(a);
 	recorders_command(r, "enable", &a->result->perf_note);
 	a->result->start_ns = clock_now_ns();
-	if (a->plan->preloading && join(a, err) < 0)
-		return -1;
+	if (a->plan->preloading) {
+		if (join(a, err) < 0)
+			return -1;
+		begin_asleep_joined(a);
+	}
 	if (a->plan->sampling && sampling_start(a->plan->sampling, pid, err) < 0)
 		return -1;
 	if (a->plan->probes && !has_ended(a) && recorder_has_events(&r->v[0]) &&
