@@ -38,6 +38,7 @@ enum reason_code {
 	REASON_ASLEEP_DISK,    /* the same, mostly uninterruptible */
 	REASON_ASLEEP_TOO,
 	REASON_SINGLE,
+	REASON_SINGLE_HOLDER,
 	REASON_SINGLE_TOO,
 	REASON_GIL_NONE,       /* a thread waited during percent of the recording */
 	REASON_GIL_UNKNOWN,    /* threads were on a CPU for percent of their lives */

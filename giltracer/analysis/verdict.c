@@ -89,7 +89,7 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 		            asleep);
 		return;
 	case VERDICT_SINGLE_THREADED:
-		reasons_add(to, REASON_SINGLE);
+		reasons_add(to, evidence_is_single(e) ? REASON_SINGLE : REASON_SINGLE_HOLDER);
 		return;
 	case VERDICT_SAMPLED:
 		return; /* sampled_reasons_find */

@@ -407,6 +407,7 @@ static const enum phrase plain[] = {
 	[REASON_NO_GIL] = PHRASE_no_gil,
 	[REASON_NOTHING] = PHRASE_nothing,
 	[REASON_SINGLE] = PHRASE_single,
+	[REASON_SINGLE_HOLDER] = PHRASE_single_holder,
 	[REASON_SINGLE_TOO] = PHRASE_single_too,
 	[REASON_GIL_FORCED] = PHRASE_gil_forced,
 	[REASON_NO_LOCKS] = PHRASE_no_locks,

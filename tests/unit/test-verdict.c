@@ -147,6 +147,7 @@ static void test_kinds(void)
 	static const struct life io[] = { { 1, 0, 2, 97, 0 }, { 2, 1, 2, 95, 0 } };
 	static const struct life starved[] = { { 1, 0, 40, 0, 59 }, { 2, 0, 40, 0, 58 } };
 	static const struct life single[] = { { 95, 0, 2, 3, 0 }, { 0, 0, 0, 100, 0 } };
+	static const struct life one_uses_it[] = { { 55, 0, 0, 45, 0 }, { 0, 0, 50, 50, 0 } };
 	static const struct life apart[] = { { 45, 0, 0, 55, 0 }, { 45, 0, 45, 10, 0 } };
 	static const struct life many[] = { { 10, 6, 0, 84, 0 },
 		                            { 16, 6, 0, 78, 0 },
@@ -161,6 +162,8 @@ static void test_kinds(void)
 	one_kind(io, 2, "io-bound", "asleep for 96.0 % of their lives", "sockets");
 	one_kind(starved, 2, "cpu-starved", "runnable but had no CPU 58.5 %", "too few CPUs");
 	one_kind(single, 2, "single-threaded", "one thread does all the work", "one thread");
+	one_kind(one_uses_it, 2, "single-threaded", "only one thread took it",
+	         "one thread, while another one works without the GIL");
 	one_kind(apart, 2, "gil-none", "waited for it during 0.0 % of the recording",
 	         "threads that do not meet");
 }
