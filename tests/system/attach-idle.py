@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Programs for attach-idle.t that sleep until the FIFO GO is opened for writing.
+"""Programs for attach-idle.t that sleep until the FIFO GO is closed.
 
-    attach-idle.py KIND READY GO    READY is a FIFO that is opened right before
+    attach-idle.py READY GO KIND    READY is a FIFO that gets a line right before
 
     deadlock    two threads that wait for each other for ever
+    joined      the same, while the main thread waits for their end
     parent      a process that waits for its child, two of whose threads work
     gil         a thread that keeps the GIL in its sleep, and one that waits for the GIL
 """
@@ -15,10 +16,11 @@ import time
 
 
 def announce(ready):
-    open(ready, 'w').close()
+    print(file=open(ready, 'w'), flush=True)
 
 
-def deadlock(ready, go):
+def lock_up():
+    """Both threads are about to wait."""
     locks, both = (threading.Lock(), threading.Lock()), threading.Barrier(2)
 
     def lock(first, second):
@@ -29,8 +31,24 @@ def deadlock(ready, go):
 
     for name, order in ('one', locks), ('two', locks[::-1]):
         threading.Thread(target=lock, args=order, name=name, daemon=True).start()
+
+
+def deadlock(ready, go):
+    lock_up()
     announce(ready)
-    open(go).close()
+    open(go).read()
+
+
+def joined(ready, go):
+    def end():
+        announce(ready)
+        open(go).read()
+        os._exit(0)
+
+    lock_up()
+    threading.Thread(target=end, name='end', daemon=True).start()
+    for thread in threading.enumerate()[1:]:
+        thread.join()
 
 
 def parent(ready, go):
@@ -46,7 +64,7 @@ def parent(ready, go):
     for i in range(2):
         threading.Thread(target=spin, name='request-%d' % i).start()
     announce(ready)
-    open(go).close()
+    open(go).read()
     stop.append(True)
 
 
@@ -64,12 +82,12 @@ def gil(ready, go):
     started.wait()
     announce(ready)
     sys.setswitchinterval(1000)  # longer than any recording: who waits for the GIL does not wake
-    libc.close(libc.open(os.fsencode(go), os.O_RDONLY))
+    libc.read(os.open(go, os.O_RDONLY), ctypes.create_string_buffer(1), 1)
     stop.append(True)
     sys.setswitchinterval(0.001)
     thread.join()
 
 
-{'deadlock': deadlock, 'parent': parent, 'gil': gil}[sys.argv[1]](*sys.argv[2:])
+{'deadlock': deadlock, 'joined': joined, 'parent': parent, 'gil': gil}[sys.argv[3]](*sys.argv[1:3])
 sys.stdout.flush()
 os._exit(0)

@@ -3,6 +3,7 @@
 # giltracer -p of a program that is idle, hung or stopped: the report says so, and threads that sleep
 # throughout are asleep without the GIL, not unknown.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+. "$top_srcdir/tests/system/attach.sh"
 need root perf uprobes
 
 # settled PID: wait until no thread of the process has had a CPU for 100 ms.
@@ -19,21 +20,10 @@ while time.monotonic() - since < 0.1:
 EOF
 }
 
-# start KIND PYTHON: the program's number in $pid.
-start() {
-	rm -f ready go
-	mkfifo ready go
-	"$2" "$top_srcdir/tests/system/attach-idle.py" "$1" ready go &
-	pid=$!
-	read -r _ <ready || :
-	settled $pid
-}
-
-finish() {
-	: >go
-	status=0
-	wait "$pid" || status=$?
-	is $status 0 "$1: the program ends as without giltracer"
+# idle KIND PYTHON: the program's number in $pid.
+idle() {
+	begun "$2" "$top_srcdir/tests/system/attach-idle.py" ready go "$1"
+	settled "$pid"
 }
 
 record() {
@@ -48,19 +38,20 @@ verdict() {
 	consistent out.json "$3"
 }
 
-# without NAME: all threads were without the GIL throughout.
+# without NAME THREAD…: all threads, which are these, were without the GIL throughout.
 without() {
-	is "$(json out.json '[(t["name"], t["no_gil_ns"] == t["total_ns"], t["unknown_ns"])
-		for t in sorted(d["threads"], key=lambda t: t["name"])]')" \
-		"[('MainThread', True, 0), ('one', True, 0), ('two', True, 0)]" \
-		"$1: all threads were without the GIL"
+	name=$1
+	shift
+	is "$(json out.json '" ".join("%s %d %d" % (t["name"], t["no_gil_ns"] == t["total_ns"], t["unknown_ns"])
+		for t in sorted(d["threads"], key=lambda t: t["name"]))')" \
+		"$(printf '%s 1 0\n' "$@" | paste -sd ' ')" "$name: all threads were without the GIL"
 }
 
-is_idle='^No thread took or released the GIL in 1\.[0-9]* s: the program was idle'
-is_stopped='^No thread took or released the GIL in 1\.[0-9]* s: the program was stopped'
+is_idle='^No thread took or released the GIL in ([0-9.]+ ms|1\.[0-9]* s): the program was idle'
+is_stopped='^No thread took or released the GIL in ([0-9.]+ ms|1\.[0-9]* s): the program was stopped'
 cpythons | grep -v '^[^ ]*t ' >interpreters
 while read -r version python <&3; do
-	start deadlock "$python"
+	idle deadlock "$python"
 	record "$version: a deadlock" "$GILTRACER"
 	verdict idle "$is_idle" "$version"
 	if [ "$version" = 3.6 ]; then # whose GIL cannot be read from outside
@@ -69,7 +60,7 @@ while read -r version python <&3; do
 		finish "$version"
 		continue
 	fi
-	without "$version"
+	without "$version" MainThread one two
 	unlike "$(cat err)" 'probes do not match' '  and no probe is doubted'
 	record "$version: with states" "$GILTRACER" --state-detect
 	verdict idle "$is_idle" "$version, states"
@@ -84,14 +75,24 @@ while read -r version python <&3; do
 	kill -CONT $pid
 	finish "$version"
 
-	start gil "$python"
+	# It loads the library in the main thread, which does nothing else. The second time, that waits for its
+	# lock in the library.
+	idle joined "$python"
+	for round in first second; do
+		record "$version: the library, the $round time" "$GILTRACER" --probes preload
+		verdict idle "$is_idle" "$version, the library"
+		without "$version, the library" MainThread end one two
+	done
+	finish "$version, the library"
+
+	idle gil "$python"
 	record "$version: who sleeps with the GIL, and who sleeps for it" "$GILTRACER"
 	verdict nothing '^Nothing was recorded: no thread took or released the GIL' "$version"
 	is "$(json out.json '[t["unknown_ns"] == t["total_ns"] for t in d["threads"]]')" \
 		'[True, True]' '  are not without it'
 	finish "$version"
 
-	start parent "$python"
+	idle parent "$python"
 	record "$version: a parent that waits for its child" "$GILTRACER"
 	is "$(json out.json '[(t["no_gil_ns"] == t["total_ns"], t["unknown_ns"])
 		for t in d["threads"] if t["main"]]')" '[(True, 0), (True, 0)]' \

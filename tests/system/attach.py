@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A program for attach.t: one thread's calls keep the GIL for 30 ms each, another one wants it. It
-works until the FIFO GO is written to.
+works until the FIFO GO is closed.
 
-    attach.py READY GO    READY is a FIFO that is opened when both threads are at work
+    attach.py READY GO    READY is a FIFO that gets a line when both threads are at work
 """
 import ctypes
 import sys
@@ -30,7 +30,7 @@ def main(ready, go):
     for thread in threads:
         thread.start()
     there.wait()
-    open(ready, 'w').close()
+    print(file=open(ready, 'w'))
     with open(go) as f:
         f.read()
     stop.append(True)

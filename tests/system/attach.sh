@@ -5,16 +5,12 @@
 
 # start COMMAND…: of the interpreter; the program's number in $pid.
 start() {
-	rm -f ready go
-	mkfifo ready go
-	"$@" "$top_srcdir/tests/system/attach.py" ready go &
-	pid=$!
-	read -r _ <ready || :
+	begun "$@" "$top_srcdir/tests/system/attach.py" ready go
 }
 
 # finish NAME
 finish() {
-	: >go
+	over
 	status=0
 	wait "$pid" || status=$?
 	is $status 0 "$1: the program ends as without giltracer"

@@ -9,14 +9,10 @@ need python3
 
 # start PYTHON KIND: sets $pid.
 start() {
-	rm -f ready
-	mkfifo ready
-	"$1" "$top_srcdir/tests/system/hostile-memory.py" \
+	begun "$1" "$top_srcdir/tests/system/hostile-memory.py" \
 		"$top_srcdir/probes/$("$1" -c 'import sys
-print("%d.%d" % sys.version_info[:2])').yaml" "$2" ready &
-	pid=$!
+print("%d.%d" % sys.version_info[:2])').yaml" "$2" ready
 	at_exit "kill -9 $pid 2>/dev/null"
-	read -r _ <ready || :
 }
 
 # bounded COMMAND…: with 600 MB of memory, and 20 seconds; with AddressSanitizer, 60 seconds alone.
@@ -83,12 +79,8 @@ survives() {
 
 # changing FILE…: sets $pid.
 changing() {
-	rm -f ready
-	mkfifo ready
-	python3 "$top_srcdir/tests/system/change-files.py" ready "$@" &
-	pid=$!
+	begun python3 "$top_srcdir/tests/system/change-files.py" ready "$@"
 	at_exit "kill -9 $pid 2>/dev/null"
-	read -r _ <ready || :
 }
 
 cat >short.py <<'END_PY'

@@ -123,22 +123,18 @@ def wait():
 stop = []
 thread = threading.Thread(target=wait, name="waiter")
 thread.start()
-open(sys.argv[1], "w").close()
+print(file=open(sys.argv[1], "w"))
 end = threading.Thread(target=lambda: (open(sys.argv[2]).read(), stop.append(1)))
 end.start()
 while not stop:
     time.sleep(0.001)
 EOS
 attach() {
-	mkfifo ready go
-	"$1" waits.py ready go &
-	pid=$!
-	read -r _ <ready || :
+	begun "$1" waits.py ready go
 	unshare -m sh with-events /dev/full "$tracefs" "$GILTRACER" -p "$pid" --duration 1 --json got.json -o got.html
 	status=$?
-	: >go
+	over
 	wait "$pid"
-	rm -f ready go
 	return "$status"
 }
 ok 'a program that runs already' attach "$python"

@@ -14,7 +14,7 @@ for path in paths:
         contents.append(file.read())
 files = [os.open(path, os.O_RDWR) for path in paths]
 with open(ready, "w", encoding="utf-8") as file:
-    file.write("ready")
+    file.write("ready\n")
 while True:
     i = random.randrange(len(files))
     for _ in range(random.randrange(20)):

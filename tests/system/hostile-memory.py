@@ -77,5 +77,5 @@ for i in range(FRAMES):
         put_code(code)
 ctypes.c_uint64.from_address(root + offsets["memory", "interpreters"]).value = base
 with open(sys.argv[3], "w", encoding="utf-8") as ready:
-    ready.write("ready")
+    ready.write("ready\n")
 signal.pause()

@@ -26,17 +26,16 @@ if __name__ == "__main__":
         select.select([], [], [], 0.1)
 EOF
 
+apart() {
+	exec setsid "$@" >out 2>err
+}
+
 # interrupt SIGNAL WHOM ARG…: run giltracer in a process group of its own, and signal it when the program
 # waits; WHOM is group, or giltracer alone. $status is its exit status, 128+N if signal N killed it.
 interrupt() {
 	signal=$1 whom=$2
 	shift 2
-	# A new FIFO, since a process that was killed may not have closed the last one yet.
-	rm -f ready
-	mkfifo ready
-	setsid "$@" >out 2>err &
-	pid=$!
-	read -r _ <ready
+	begun apart "$@"
 	case $whom in
 	group) kill -"$signal" -$pid ;;
 	*) kill -"$signal" $pid ;;
@@ -138,9 +137,7 @@ wait_end() {
 # giltracer itself is killed: perf ends with it, the program does not, and the next run works. While that perf
 # ends, nobody can remove its probes: they are in an interpreter that no other test uses.
 python=$(private_python "$scratch/venv")
-"$GILTRACER" record -q -o session --python "$python" --python-trace none waits.py handle >out 2>err &
-pid=$!
-read -r _ <ready
+begun apart "$GILTRACER" record -q -o session --python "$python" --python-trace none waits.py handle
 perf='' program=''
 # shellcheck disable=SC2013 # words are what they are
 for child in $(cat /proc/$pid/task/$pid/children); do
@@ -192,6 +189,7 @@ if __name__ == "__main__":
     os.wait()
     os._exit(0)
 EOF
+rm go
 mkfifo go
 exits 0 'a program that leaves a daemon behind' \
 	"$GILTRACER" --python-trace none -o report.html --json left.json leaves.py

@@ -13,24 +13,20 @@ program=$PWD/join.py
 bare=
 [ "$(id -u)" != 0 ] || bare='setpriv --inh-caps=-all --bounding-set=-all'
 
+at_once() {
+	LD_BIND_NOW=1 exec "$@" 2>program-err
+}
+
 # start WHAT COMMAND…: start the program; sets $pid.
 start() {
 	what=$1
 	shift
-	rm -f ready go
-	mkfifo ready go
-	chmod 666 ready go
-	# It has both FIFOs from the start, so that nobody waits for a program that does not start.
-	# shellcheck disable=SC2094 # a FIFO has two ends
-	LD_BIND_NOW=1 "$@" -W ignore "$program" $what ready go ${uid:+"$uid"} 2>program-err 9>ready 8<go &
-	pid=$!
-	exec 6<ready 5>go
-	read -r _ <&6 || fail "$what: the program starts: $(cat program-err)"
+	begun at_once "$@" -W ignore "$program" $what ready go ${uid:+"$uid"} || cat program-err
 }
 
 # finish NAME
 finish() {
-	exec 5>&-
+	over
 	status=0
 	wait $pid || status=$?
 	is "$status $(cat program-err)" '0 ' "$1: the program ends as without giltracer"

@@ -140,6 +140,23 @@ for_all_users() {
 	GILTRACER=$scratch/all/bin/giltracer
 }
 
+# begun COMMAND…: start it in the background, with its number in $pid, and wait until it, or what it starts, has
+# written a line to the FIFO ready; it may read the FIFO go until the end, which is when over is called. It
+# has both FIFOs from the start, so that nobody waits for a program that does not start: a point fails.
+begun() {
+	rm -f ready go
+	mkfifo -m 666 ready go
+	# shellcheck disable=SC2094 # a FIFO has two ends
+	"$@" 9>ready 8<go &
+	# shellcheck disable=SC2034 # for the tests
+	pid=$!
+	exec 6<ready 5>go
+	read -r _ <&6 || fail "it starts: $*"
+}
+over() {
+	exec 5>&- 6<&-
+}
+
 show_output() {
 	for tap_file in out err; do
 		if [ -s "$scratch/$tap_file" ]; then

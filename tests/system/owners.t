@@ -12,10 +12,9 @@ if ! unshare -pm --fork --mount-proc sh -c 'mount -t tmpfs none /run' 2>err; the
 fi
 python=$(private_python "$scratch/venv")
 probes=$(group_of "$python")
-mkfifo ready go
 cat >wait.py <<'END_PY'
 if __name__ == "__main__":
-    open("ready", "w").write("x")
+    open("ready", "w").write("x\n")
     open("go").read()
 END_PY
 echo 'if __name__ == "__main__": pass' >quick.py
@@ -36,14 +35,16 @@ contained_record() {
 groups() {
 	sed -n "s,^[pr]:\(${probes}[a-z0-9_]*\)/.*,\1,p" $tracefs/uprobe_events | sort -u
 }
+waits() {
+	"$@" wait 2>wait.err
+}
 # begin COMMAND…: start it in the background, and wait until its program runs.
 begin() {
-	"$@" wait 2>wait.err &
-	tracer=$!
-	read -r _ <ready || :
+	begun waits "$@"
+	tracer=$pid
 }
 finish() {
-	: >go
+	over
 	ended=0
 	wait "$tracer" || ended=$?
 	is $ended 0 'and that recording ends well' || diag "$(cat wait.err)"

@@ -86,21 +86,22 @@ mount -t overlay -o "lowerdir=$venv,upperdir=upper/changes,workdir=upper/work" n
 trace() {
 	"$GILTRACER" --python-trace none --python "$python" -o page.html "$@"
 }
-trace waits.py &
-read -r _ <ready || :
+trace waits.py 9>ready 8<go & # as begun does
+exec 6<ready 5>go
+read -r _ <&6 || exit 99
 [ "$4" != touched ] || touch "$lib"
 rm -f ran
 status=0
 trace --probes "$5" program.py || status=$?
 [ ! -e ran ] || cp ran ran-meanwhile
-echo >go
+exec 5>&-
 wait
 # The old probes are no longer used.
 trace program.py && exit $status
 EOF
 cat >waits.py <<'EOF'
 if __name__ == "__main__":
-    open("ready", "w").close()
+    print(file=open("ready", "w"))
     open("go").read()
 EOF
 mkfifo ready go

@@ -36,7 +36,7 @@ check_sh() (
 	mkdir -p "$scratch/short/tests/system" && cd "$scratch/short" || exit
 	{
 		echo '# shellcheck shell=sh disable=SC2034'
-		grep -E '^(: |[a-z_]+=|	status=)' "$top_srcdir/tests/system/lib.sh"
+		grep -E '^(: |[a-z_]+=|	(status|pid)=)' "$top_srcdir/tests/system/lib.sh"
 	} >tests/system/lib.sh
 	printf '%s\n' $sh_files | sed "s|^|$top_srcdir/|" |
 		xargs -n 16 -P "$(nproc)" shellcheck -x -P "$top_srcdir"

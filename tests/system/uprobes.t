@@ -7,12 +7,11 @@ need root perf uprobes flock
 
 python=$(private_python "$scratch/venv")
 probes=$(group_of "$python")
-mkfifo ready go
 cat >wait.py <<'END'
 import sys
 
 if __name__ == "__main__":
-    open("ready", "w").write("x")
+    open("ready", "w").write("x\n")
     open("go").read()
     sys.exit(3)
 END
@@ -29,12 +28,11 @@ record() {
 }
 # Start a recording in the background and wait until its program runs.
 begin() {
-	"$GILTRACER" -q --python-trace none --python "$python" -o wait.html wait.py 2>wait.err &
-	tracer=$!
-	read -r _ <ready || :
+	begun "$GILTRACER" -q --python-trace none --python "$python" -o wait.html wait.py 2>wait.err
+	tracer=$pid
 }
 finish() {
-	: >go
+	over
 	finished=0
 	wait "$tracer" 2>/dev/null || finished=$?
 }
@@ -66,8 +64,7 @@ children=$(ps -o pid= --ppid "$tracer")
 kill -KILL "$tracer"
 finished=0
 wait "$tracer" 2>/dev/null || finished=$?
-exec 7<>go # lets the program go on, if it is still there; opening it to write would wait for it
-exec 7<&-
+over
 is "$finished" 137 'a giltracer that is killed'
 for pid in $children; do
 	tail --pid="$pid" -f /dev/null
