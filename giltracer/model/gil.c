@@ -425,18 +425,6 @@ void gil_asked(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
 		s->flags |= SPAN_ASKED;
 }
 
-void gil_saw(struct model *m, uint32_t waiter, uint32_t frame)
-{
-	const struct span *wait = last(m, waiter);
-	uint32_t holder = wait->state == GIL_WAIT ? m->priv->gils.v[wait->gil.index].holder
-	                                          : MODEL_NONE;
-
-	if (holder != MODEL_NONE && frame && last(m, holder)->state == GIL_HOLD)
-		*vec_push(&m->threads.v[holder].seen) = (struct model_seen){
-			(uint32_t)m->threads.v[holder].gil.spans.n - 1, frame
-		};
-}
-
 void gil_held_in(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
 {
 	struct span *s = last(m, thread);

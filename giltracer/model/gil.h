@@ -13,7 +13,6 @@ void gil_acquire(struct model *m, uint32_t thread, uint64_t t);
 void gil_held_in(struct model *m, uint32_t thread, uint64_t t, uint32_t frame);
 /* Another thread asked this one to release the GIL, while it ran in frame; 0: unknown. */
 void gil_asked(struct model *m, uint32_t thread, uint64_t t, uint32_t frame);
-void gil_saw(struct model *m, uint32_t waiter, uint32_t frame);
 void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address, bool save);
 void gil_released(struct model *m, uint32_t thread, uint64_t t);
 void gil_inherit(struct model *m, uint32_t child, uint32_t parent, uint64_t t);

@@ -38,7 +38,6 @@ void model_free(struct model *m)
 		lane_done(&m->threads.v[i].gil);
 		lane_done(&m->threads.v[i].cpu);
 		vec_done(&m->threads.v[i].signals);
-		vec_done(&m->threads.v[i].seen);
 	}
 	for (size_t i = 0; i < m->gils.n; i++)
 		vec_done(&m->gils.v[i].owners);
@@ -155,9 +154,6 @@ static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, u
 		break;
 	case EV_ASKED:
 		gil_asked(m, thread, t, ev->gil.frame);
-		break;
-	case EV_SAW:
-		gil_saw(m, thread, ev->gil.frame);
 		break;
 	}
 }

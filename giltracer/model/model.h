@@ -95,8 +95,7 @@ enum span_flags {
  * @gil.index: HOLD and waits for a GIL: index of the GIL; otherwise MODEL_NONE
  * @gil.lock: LOCK_WAIT and STOPPED: index of the lock, instead of index
  * @gil.frame: id of a Python frame in the source's frames, 0: unknown. HOLD: the frame that ran
- *             when its release was requested, if that is known, otherwise at its end; waits: the
- *             waiting frame; LOCK_WAIT, STOPPED, STOPPING: the current frame
+ *             when its release was requested, if that is known, otherwise at its end; waits: the waiting frame; LOCK_WAIT, STOPPED, STOPPING: the current frame
  * @cpu: in a CPU lane
  * @cpu.number: RUNNING: number of the CPU; otherwise -1
  * @cpu.waker: index of the thread that woke this one, on the span that follows the wake-up;
@@ -139,12 +138,6 @@ struct lane {
 struct model_signal {
 	uint64_t from_ns, to_ns, sent_ns;
 	uint32_t by, frame;
-};
-
-/* What a thread ran in a hold, number span of its GIL lane, when another thread began to wait. Only
- * some holds are looked at. @frame: id in the source's frames */
-struct model_seen {
-	uint32_t span, frame;
 };
 
 /**
@@ -190,7 +183,6 @@ struct model_thread {
 	struct lane gil;
 	struct lane cpu;
 	VEC(struct model_signal) signals; /* by time */
-	VEC(struct model_seen) seen;      /* likewise */
 };
 
 /* Wait of a thread = gil_ns[GIL_WAIT] + gil_ns[GIL_SWITCH_WAIT]. */

@@ -93,9 +93,6 @@ enum preload_type {
 
 	PRELOAD_OF_CREATOR, /* tid of the thread that created the one of the last PRELOAD_OF_THREAD;
 	                     * none: unknown */
-
-	PRELOAD_SAW, /* event of a thread that waits for the GIL: its holder was in the last frame
-	              * given */
 };
 
 /* The events of a lock of the program. A wait is recorded in a thread that has had a GIL. */

@@ -92,8 +92,6 @@ struct walked {
  * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then;
  * @asked_frame: its stack then, FRAMES_TORN: uncertain; @asked_look: as last read, see
  * frames_of_holder()
- * @look_at: stamp from which on a thread that begins to wait looks at the holder again; @seen: the
- * holder has been looked at since it took the GIL
  * @turns: how often it was taken while uprobes recorded it
  */
 struct gil {
@@ -103,11 +101,10 @@ struct gil {
 	struct self *holder;
 	const struct self *last;
 	uint64_t switches;
-	uint64_t asked_stamp, look_at;
+	uint64_t asked_stamp;
 	struct totals_waited *waited;
 	uint32_t compared, group, asked_frame, asked_look;
 	uint32_t turns;
-	bool seen;
 	struct holder asked;
 	struct walked walks[WALKS];
 	atomic_uint waiters; /* not protected */

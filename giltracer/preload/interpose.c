@@ -147,36 +147,6 @@ static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 	record(me, PRELOAD_REQUEST, stamp, g);
 }
 
-/* Looks at a holder may take one part of the time in this many. */
-#define LOOK_PART 100
-
-/*
- * The first thread that waits during a hold looks at what the holder runs. Where the hold ends says
- * less, because a thread that releases the GIL to wait for something has often just begun to do so,
- * and worked elsewhere before.
- */
-static void look_at_holder(struct self *me, struct gil *g)
-{
-	uint64_t stamp;
-	uint32_t frame;
-
-	if (!g->holder || g->seen || !process.on)
-		return;
-	stamp = clock_stamp_after();
-	if (stamp < g->look_at)
-		return;
-	g->seen = true;
-	frame = frames_of_holder(g);
-	g->look_at = stamp + LOOK_PART * (clock_stamp() - stamp);
-	if (!frame || frame == FRAMES_TORN)
-		return;
-	/* The stream begins with this record if it is the thread's first. */
-	if (me->at >= me->end)
-		stream_extend(me, stamp);
-	stream_put_frame(me, frame);
-	stream_put_gil(me, PRELOAD_SAW, stamp, g);
-}
-
 /* A thread that gets the GIL at once does not need to read the clock. */
 static __attribute__((noinline)) int lock_gil(struct gil *g, pthread_mutex_t *mutex)
 {
@@ -193,7 +163,6 @@ static __attribute__((noinline)) int lock_gil(struct gil *g, pthread_mutex_t *mu
 		begin_wait(me, g, clock_stamp());
 		ret = real_mutex_lock(mutex);
 	}
-	look_at_holder(me, g);
 	waited_begin(me, g);
 	return ret;
 }
@@ -237,7 +206,6 @@ static inline void acquired(struct self *me, struct gil *g)
 	}
 	g->group = me->group;
 	g->holder = me;
-	g->seen = false;
 	g->asked_stamp = g->asked_frame = g->asked_look = 0;
 	if (g->last != me) {
 		g->last = me;

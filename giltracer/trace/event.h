@@ -18,7 +18,6 @@ enum event_type {
 	EV_SAVE,     /* entry of PyEval_SaveThread: a release where no drop_gil site was seen */
 	EV_ASKED, /* another thread requested that tid release the GIL; .gil.frame: what tid ran then.
 	              * It may come later than its time, but before the release */
-	EV_SAW,   /* tid waits for the GIL; .gil.frame: what the holder ran at this time */
 
 	/* What blocks in a free-threaded interpreter. */
 	EV_PARK,        /* the thread is about to sleep in _PyParkingLot_Park; .park */
@@ -97,7 +96,7 @@ struct event {
 	uint16_t flags;
 	union {
 		/*
-		 * address: which GIL, 0 if unknown. frame: for ASKED, SAW, REQUEST, and for RELEASE if
+		 * address: which GIL, 0 if unknown. frame: for ASKED, REQUEST, and for RELEASE if
 		 * the source already knows it: the running Python frame, id in the source's frames, 0:
 		 * unknown. A thread runs no Python between its release and its next request, whose
 		 * frame thus is that of the release, too. overdue_us: for RELEASE, if the source

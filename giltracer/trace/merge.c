@@ -162,8 +162,7 @@ static bool is_not_of_gil(const struct event *ev)
 /* What the library records while uprobes record the GIL. */
 static bool is_extra(const struct event *ev)
 {
-	return ev->type == EV_ASKED || ev->type == EV_SAW ||
-	       (ev->type >= EV_PARK && ev->type <= EV_UNPARK);
+	return ev->type == EV_ASKED || (ev->type >= EV_PARK && ev->type <= EV_UNPARK);
 }
 
 /* Fetches the next event that is used from this side. */
@@ -374,7 +373,7 @@ static bool is_new(struct handover *h, unsigned side, struct event *ev)
 
 	if (ev->type == EV_STACK && side == SWITCHES)
 		ev->stack.record |= OF_SWITCHES;
-	if (side == LIBRARY && ev->type <= EV_SAW)
+	if (side == LIBRARY && ev->type <= EV_ASKED)
 		translate(h, ev);
 	if (ev->type > EV_SAVE)
 		return true;

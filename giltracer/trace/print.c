@@ -18,7 +18,6 @@ const char *event_type_name(unsigned type)
 		[EV_RELEASED] = "released",
 		[EV_SAVE] = "save",
 		[EV_ASKED] = "asked",
-		[EV_SAW] = "saw",
 		[EV_PARK] = "park",
 		[EV_PARKED] = "parked",
 		[EV_UNPARK] = "unpark",
@@ -64,7 +63,6 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 	case EV_RELEASE:
 	case EV_SAVE:
 	case EV_ASKED:
-	case EV_SAW:
 		fprintf(out, " gil=%#" PRIx64, ev->gil.address);
 		if (ev->gil.frame)
 			fprintf(out, " frame=%" PRIu32, ev->gil.frame);

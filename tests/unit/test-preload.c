@@ -78,13 +78,12 @@ static void start_folder(void)
 	mkdir(dir, 0700);
 }
 
-static const char *const names[] = { [EV_REQUEST] = "request", [EV_ACQUIRE] = "acquire",
-	                             [EV_RELEASE] = "release", [EV_RELEASED] = "released",
-	                             [EV_FORK] = "fork",       [EV_EXIT] = "exit",
-	                             [EV_COMM] = "comm",       [EV_LOST] = "lost",
-	                             [EV_PARK] = "park",       [EV_PARKED] = "parked",
-	                             [EV_UNPARK] = "unpark",   [EV_ASKED] = "asked",
-	                             [EV_SAW] = "saw" };
+static const char *const names[] = {
+	[EV_REQUEST] = "request",   [EV_ACQUIRE] = "acquire", [EV_RELEASE] = "release",
+	[EV_RELEASED] = "released", [EV_FORK] = "fork",       [EV_EXIT] = "exit",
+	[EV_COMM] = "comm",         [EV_LOST] = "lost",       [EV_PARK] = "park",
+	[EV_PARKED] = "parked",     [EV_UNPARK] = "unpark",   [EV_ASKED] = "asked"
+};
 
 /* All events, as "tid name@time ", and how many files are not whole. */
 static char *events(void)
@@ -194,25 +193,6 @@ static void test_asked(void)
 	       "7 comm@1100 7 request@1101 7 acquire@1101 8 fork@1105 8 request@1110 7 asked@1145 "
 	       "7 release@1150 7 released@1150 8 acquire@1200 ",
 	       "a release request is an event of the holder");
-}
-
-static void test_saw(void)
-{
-	start_folder();
-	begin_log("7.100.log", 7, 100);
-	begin_stream("7.100.0.gil", 7, 100);
-	thread("7.100.0.gil", 200, 7);
-	record("7.100.0.gil", 202, PRELOAD_ACQUIRE);
-	record("7.100.0.gil", 300, PRELOAD_RELEASE);
-	begin_stream("7.100.1.gil", 7, 100);
-	thread("7.100.1.gil", 210, 8);
-	record("7.100.1.gil", 220, PRELOAD_REQUEST);
-	record("7.100.1.gil", 230, PRELOAD_SAW);
-	record("7.100.1.gil", 400, PRELOAD_ACQUIRE);
-	is_str(events(),
-	       "7 comm@1100 7 request@1101 7 acquire@1101 8 fork@1105 8 request@1110 8 saw@1115 "
-	       "7 release@1150 7 released@1150 8 acquire@1200 ",
-	       "what the holder ran is an event of the thread that waits");
 }
 
 static void test_same_stamp(void)
@@ -549,7 +529,6 @@ int main(void)
 	test_turns();
 	test_locks();
 	test_asked();
-	test_saw();
 	test_same_stamp();
 	test_children();
 	test_idle();

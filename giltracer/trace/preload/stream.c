@@ -245,10 +245,6 @@ static unsigned decode(struct preload_stream *s, struct event *ret)
 		of_gil(s, ret, EV_ASKED);
 		ret->gil.frame = stack_of_list(s);
 		return 1;
-	case PRELOAD_SAW:
-		of_gil(s, ret, EV_SAW);
-		ret->gil.frame = stack_of_list(s);
-		return 1;
 	case PRELOAD_THREAD:
 		return thread_began(s, ret);
 	case PRELOAD_EXIT:
