@@ -201,32 +201,64 @@ static void find_probed_function(struct reason_function *f, const struct analysi
 	vec_done(&rows.v);
 }
 
-/* The function that ran most while others waited for holder, and the caller in its heaviest
- * stack. */
-static bool find_traced_function(struct reason_function *f, const struct analysis *a,
-                                 uint32_t holder)
+static const char *name_in(const struct pystack *py, uint32_t stack)
 {
-	const struct slice_thread *st = pystack_find(a->pass, holder);
-	const struct names *names = a->pass->slices ? a->pass->slices->names : NULL;
-	struct pystack_top top;
-	struct stretches stretches;
-	struct pystack py;
+	return names_get(stacks_names(py->stacks), stacks_get(py->stacks, stack)->name);
+}
 
-	if (!st)
+/* The caller of the last function of a stack: of a function of a library, the innermost one that
+ * belongs to the program, if there is one. NULL: none. */
+static const char *traced_caller(const struct pystack *py, uint32_t stack)
+{
+	uint32_t parent = stacks_get(py->stacks, stack)->parent;
+
+	for (uint32_t at = parent; at && function_in_library(name_in(py, stack));
+	     at = stacks_get(py->stacks, at)->parent)
+		if (!function_in_library(name_in(py, at)))
+			return name_in(py, at);
+	return parent ? name_in(py, parent) : NULL;
+}
+
+/* The function that ran most while others waited for a thread of the group, and the caller in its
+ * heaviest stack. False: the calls of these threads are not known. */
+static bool find_traced_function(struct reason_function *f, const struct analysis *a,
+                                 const struct thread_groups *groups, uint32_t group)
+{
+	struct pystack_top top;
+	struct pystack py;
+	bool found = false;
+
+	if (!a->pass->slices)
 		return false;
-	stretches = stretches_blamed(a->model, holder);
 	pystack_init(&py, a->pass->slices);
-	pystack_charge(&py, st, &stretches);
+	for (uint32_t i = 0; i < a->model->threads.n; i++) {
+		const struct slice_thread *st = pystack_find(a->pass, i);
+		struct stretches stretches;
+
+		if (groups->of[i] != group)
+			continue;
+		stretches = stretches_blamed(a->model, i);
+		pystack_charge(&py, st, &stretches);
+		vec_done(&stretches);
+		found |= st != NULL;
+	}
 	top = pystack_top(&py);
-	if (facts_percent(top.ns, top.all_ns) >= FUNCTION_PERCENT)
+	if (found && facts_percent(top.ns, top.all_ns) >= FUNCTION_PERCENT)
 		*f = (struct reason_function){
 			.percent = facts_percent(top.ns, top.all_ns),
-			.name = names_get(names, top.name),
-			.caller = top.caller ? names_get(names, top.caller) : NULL,
+			.name = name_in(&py, top.stack),
+			.caller = traced_caller(&py, top.stack),
 		};
 	pystack_done(&py);
-	vec_done(&stretches);
-	return true;
+	return found;
+}
+
+/* The function that ran most while others waited for a thread of the group. */
+static void find_function(struct reason_function *f, const struct analysis *a,
+                          const struct charges *c, uint32_t group)
+{
+	if (!find_traced_function(f, a, c->groups, group))
+		find_probed_function(f, a, c, group);
 }
 
 /* Reports waiting that is charged to no thread, and is not the main cause. */
@@ -282,8 +314,7 @@ static void blame_thread(struct verdict *v, const struct analysis *a, const stru
 	if (r->longest_ns)
 		r->preempted_ns = preempted(
 			a->model, holder, a->model->threads.v[holder].longest_hold_at_ns, longest);
-	if (!find_traced_function(&r->function, a, holder))
-		find_probed_function(&r->function, a, c, group);
+	find_function(&r->function, a, c, group);
 	add_between(&v->because, c);
 	reasons_add(&v->advice, python_advice(a));
 	find_moment(v, a->model, c->groups->of, group);
@@ -295,7 +326,7 @@ static void blame_group(struct verdict *v, const struct analysis *a, const struc
 
 	r->group = c->order[0];
 	r->percent = facts_percent(c->ns[r->group], c->total_ns);
-	find_probed_function(&r->function, a, c, r->group);
+	find_function(&r->function, a, c, r->group);
 	add_between(&v->because, c);
 	reasons_add(&v->advice, python_advice(a));
 	find_moment(v, a->model, c->groups->of, c->order[0]);

@@ -55,10 +55,9 @@ static bool is_plumbing(const char *file)
 	return false;
 }
 
-/* Whether the file belongs to Python's own library or to a package. */
-static bool is_library(const char *file)
+bool function_in_library(const char *file)
 {
-	return str_has_prefix(file, "<frozen ") || strstr(file, "/lib/python") ||
+	return strstr(file, "<frozen ") || strstr(file, "/lib/python") ||
 	       strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
 }
 
@@ -70,7 +69,7 @@ struct function function_user(const struct recording_pass *pass, const struct ho
 	     frame = stacks_get(frames, frame)->parent) {
 		struct function f = function_at(pass, frame);
 
-		if (*f.file && !is_library(f.file))
+		if (*f.file && !function_in_library(f.file))
 			return f;
 	}
 	return function_at(pass, 0);
@@ -92,7 +91,7 @@ struct function function_telling_caller(const struct recording_pass *pass, const
 	struct function f = function_of(pass, hog), caller = function_caller(pass, hog);
 	struct function user = function_user(pass, hog);
 
-	if (is_library(f.file) && user.name)
+	if (function_in_library(f.file) && user.name)
 		return user;
 	if (caller.name && (!strcmp(caller.file, f.file) || is_plumbing(caller.file)))
 		caller.name = NULL;
@@ -195,7 +194,7 @@ bool function_wants_caller(const struct recording_pass *pass, const struct hog *
 {
 	struct function f = function_of(pass, hog);
 
-	return f.name && is_library(f.file) && !function_caller(pass, hog).name;
+	return f.name && function_in_library(f.file) && !function_caller(pass, hog).name;
 }
 
 static struct function_row *find_row(struct function_rows *rows, const struct stacks *frames,

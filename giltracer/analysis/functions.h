@@ -31,6 +31,10 @@ struct function function_of(const struct recording_pass *pass, const struct hog 
 /* Its caller; the name is NULL if the caller was not fetched. */
 struct function function_caller(const struct recording_pass *pass, const struct hog *hog);
 
+/* Whether the file belongs to Python's own library or to a package. The text may be longer, such as
+ * "name (file:line)". */
+bool function_in_library(const char *file);
+
 /* The innermost function on its stack, itself included, that belongs neither to Python's own library
  * nor to a package; the name is NULL if none was fetched. */
 struct function function_user(const struct recording_pass *pass, const struct hog *hog);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "model/owners.h"
 #include "model/span.h"
 #include "trace/names.h"
 
@@ -24,32 +25,38 @@ struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask)
 	return list;
 }
 
-static void add_gil(struct stretches *list, const struct model_gil *gil, uint32_t thread)
+static void add_hold(struct stretches *list, const struct model_gil *gil, size_t from,
+                     uint64_t start_ns, uint64_t end_ns)
 {
-	for (size_t i = 0; i < gil->owners.n; i++) {
+	for (size_t i = from; i < gil->owners.n && gil->owners.v[i].start_ns < end_ns; i++) {
 		const struct gil_owner *owner = &gil->owners.v[i];
 		uint64_t end = i + 1 < gil->owners.n ? owner[1].start_ns : gil->end_ns;
 
-		if (owner->thread == thread && owner->waiters)
-			*vec_push(list) = (struct stretch){ owner->start_ns, end, owner->waiters };
+		if (owner->waiters && end > start_ns)
+			*vec_push(list) = (struct stretch){ later(owner->start_ns, start_ns),
+				                            end < end_ns ? end : end_ns,
+				                            owner->waiters };
 	}
-}
-
-static int compare_stretches(const void *a, const void *b)
-{
-	const struct stretch *sa = a, *sb = b;
-
-	return (sa->start_ns > sb->start_ns) - (sa->start_ns < sb->start_ns);
 }
 
 struct stretches stretches_blamed(const struct model *model, uint32_t thread)
 {
+	const struct lane *lane = &model->threads.v[thread].gil;
 	struct stretches list = { 0 };
+	uint32_t gil = MODEL_NONE;
+	size_t owner = 0;
 
-	for (size_t i = 0; i < model->gils.n; i++)
-		add_gil(&list, &model->gils.v[i], thread);
-	if (model->gils.n > 1 && list.n)
-		qsort(list.v, list.n, sizeof(*list.v), compare_stretches);
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *span = &lane->spans.v[i];
+
+		if (span->state != GIL_HOLD)
+			continue;
+		if (span->gil.index != gil)
+			owner = 0;
+		gil = span->gil.index;
+		owner = owners_of(&model->gils.v[gil], owner, span);
+		add_hold(&list, &model->gils.v[gil], owner, span->start_ns, lane_span_end(lane, i));
+	}
 	return list;
 }
 
@@ -149,13 +156,6 @@ void pystack_charge(struct pystack *py, const struct slice_thread *st,
 	vec_done(&w.open);
 }
 
-static uint32_t caller_of(const struct pystack *py, uint32_t id)
-{
-	uint32_t parent = stacks_get(py->stacks, id)->parent;
-
-	return parent ? stacks_get(py->stacks, parent)->name : 0;
-}
-
 struct pystack_top pystack_top(const struct pystack *py)
 {
 	uint32_t count = names_count(stacks_names(py->stacks));
@@ -177,7 +177,7 @@ struct pystack_top pystack_top(const struct pystack *py)
 		if (stacks_get(py->stacks, id)->name != top.name || py->ns.v[id] <= heaviest)
 			continue;
 		heaviest = py->ns.v[id];
-		top.caller = caller_of(py, id);
+		top.stack = id;
 	}
 	return top;
 }

@@ -57,11 +57,12 @@ void pystack_charge(struct pystack *py, const struct slice_thread *st,
 
 /**
  * The function with the most time of its own, over all its callers.
- * @name, @caller: ids in the trace's names; the caller is that in its heaviest stack, 0: none
+ * @name: id in the trace's names
+ * @stack: its heaviest stack, 0: none
  * @ns, @all_ns: its time, and all time that was charged
  */
 struct pystack_top {
-	uint32_t name, caller;
+	uint32_t name, stack;
 	uint64_t ns, all_ns;
 };
 

@@ -3,6 +3,7 @@
 # request: culprits.py KIND
 import gc
 import json
+import os
 import sys
 import threading
 import time
@@ -39,6 +40,23 @@ def library():
     text = '[%s]' % ','.join(['[1, 2, 3, 4]'] * 300_000)
     for _ in range(6):
         parse(text)
+
+
+def handles(text, out):
+    for _ in range(200):
+        parse(text)
+        os.write(out, b'done')
+
+
+def handlers():
+    gc.disable()
+    text = '[%s]' % ','.join(['[1, 2, 3, 4]'] * 1_000)
+    with open(os.devnull, 'wb') as out:
+        threads = [threading.Thread(target=handles, args=(text, out.fileno()), name='handler-%d' % i) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 def fill():
