@@ -10,12 +10,11 @@
 #include "analysis/evidence.h"
 #include "analysis/facts.h"
 #include "analysis/functions.h"
-#include "analysis/group_blame.h"
+#include "analysis/groups.h"
 #include "analysis/locks.h"
 #include "analysis/recording.h"
 #include "analysis/sampled.h"
 #include "analysis/task_groups.h"
-#include "analysis/thread_groups.h"
 #include "analysis/verdict.h"
 
 /**

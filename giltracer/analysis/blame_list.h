@@ -4,7 +4,7 @@
 #ifndef GILTRACER_ANALYSIS_BLAME_LIST_H
 #define GILTRACER_ANALYSIS_BLAME_LIST_H
 
-#include "analysis/group_blame.h"
+#include "analysis/groups.h"
 
 /**
  * @v: rows: pairs of threads in the model's order, or pairs of groups, the largest first;

@@ -4,7 +4,7 @@
 #define GILTRACER_ANALYSIS_EVIDENCE_H
 
 #include "analysis/facts.h"
-#include "analysis/thread_groups.h"
+#include "analysis/groups.h"
 #include "analysis/verdict.h"
 
 /**

@@ -6,7 +6,7 @@
 #include "analysis/chains.h"
 #include "analysis/facts.h"
 #include "analysis/functions.h"
-#include "analysis/group_blame.h"
+#include "analysis/groups.h"
 #include "base/str.h"
 
 /* "1235*": the star marks a main thread; "1234/1235*" if there are several processes. */

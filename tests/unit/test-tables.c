@@ -2,9 +2,9 @@
 /* The page's tables for readers without JavaScript: of groups, and never silent on what is left
  * out.
  */
-#include "report-fixture.h"
 #include "analysis/analysis.h"
-#include "analysis/group_blame.h"
+#include "analysis/groups.h"
+#include "report-fixture.h"
 #include "report/html/tables.h"
 
 #include "tap.h"
