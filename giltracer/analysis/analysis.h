@@ -5,8 +5,6 @@
 #define GILTRACER_ANALYSIS_ANALYSIS_H
 
 #include "analysis/chains.h"
-#include "analysis/counters.h"
-#include "analysis/cpu_users.h"
 #include "analysis/evidence.h"
 #include "analysis/facts.h"
 #include "analysis/functions.h"

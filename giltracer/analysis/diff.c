@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares two recordings and judges the difference. */
+/* Sums up a recording, and compares two. */
 #include "analysis/diff.h"
 
 #include <math.h>
@@ -7,6 +7,241 @@
 #include <string.h>
 
 #include "analysis/facts.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "trace/source.h"
+
+const struct fact_kind fact_kinds[FACTS] = {
+	[FACT_GIL_WAIT] = { "gil_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_GIL_HOLD] = { "gil_hold", UNIT_PERCENT | UNIT_TIME },
+	[FACT_THREAD_WAIT] = { "thread_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_HOG_WAIT] = { "hog_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_LOCK_WAIT] = { "lock_wait", UNIT_PERCENT | UNIT_TIME },
+	[FACT_STOPPED] = { "stopped", UNIT_PERCENT | UNIT_TIME },
+	[FACT_LONGEST_WAIT] = { "longest_wait", UNIT_TIME },
+	[FACT_LONGEST_HOLD] = { "longest_hold", UNIT_TIME },
+	[FACT_HOGS] = { "hogs", UNIT_COUNT },
+	[FACT_LOST] = { "lost", UNIT_COUNT },
+	[FACT_UNKNOWN] = { "unknown", UNIT_PERCENT | UNIT_TIME },
+};
+
+/* The text as in the JSON document: bytes that are not UTF-8 are replaced. */
+static char *valid(const char *text)
+{
+	struct str ret = { 0 };
+	uint32_t cp;
+
+	while ((cp = utf8_next(&text)))
+		utf8_add(&ret, cp);
+	return str_take(&ret);
+}
+
+/* A row's key is the hash of its name and file, or the next number that no other row has. If there
+ * is no such row, *ret_key is the key of a new one. */
+static uint32_t look_up(const struct summary_rows *rows, const char *name, const char *file,
+                        uint64_t *ret_key)
+{
+	struct hash_seed seed = hash_seed();
+	uint64_t key = hash_more(seed, hash_text(seed, name, strlen(name)),
+	                         hash_text(seed, file, strlen(file)));
+	uint32_t at;
+
+	while ((at = idmap_get(&rows->index, key)) != IDMAP_NONE &&
+	       (strcmp(rows->v.v[at].name, name) || strcmp(rows->v.v[at].file, file)))
+		key++;
+	*ret_key = key;
+	return at;
+}
+
+/* The index of the row of this name and file; IDMAP_NONE: there is none. */
+static uint32_t summary_find_row(const struct summary_rows *rows, const char *name,
+                                 const char *file)
+{
+	uint64_t key;
+
+	return look_up(rows, name, file, &key);
+}
+
+static struct summary_row *find_row(struct summary_rows *rows, const char *name, const char *file)
+{
+	uint64_t key;
+	uint32_t at = look_up(rows, name, file, &key);
+
+	if (at == IDMAP_NONE) {
+		at = (uint32_t)rows->v.n;
+		idmap_set(&rows->index, key, at);
+		*vec_push(&rows->v) = (struct summary_row){ .name = xstrdup(name),
+			                                    .file = xstrdup(file) };
+	}
+	return &rows->v.v[at];
+}
+
+static void set_max(uint64_t *max, uint64_t value)
+{
+	if (value > *max)
+		*max = value;
+}
+
+void summary_add_thread(struct summary *s, const struct summary_thread *t)
+{
+	struct summary_row *row = find_row(&s->threads, t->name, "");
+	uint64_t known_ns = t->total_ns > t->unknown_ns ? t->total_ns - t->unknown_ns : 0;
+	double share = facts_percent(t->wait_ns, known_ns);
+
+	row->count++;
+	row->wait_ns += t->wait_ns;
+	row->hold_ns += t->hold_ns;
+	set_max(&s->recording_ns, t->total_ns);
+	s->known_ns += known_ns;
+	s->value[FACT_GIL_WAIT] += t->wait_ns;
+	s->value[FACT_GIL_HOLD] += t->hold_ns;
+	s->value[FACT_LOCK_WAIT] += t->lock_wait_ns;
+	s->value[FACT_STOPPED] += t->stopped_ns;
+	s->value[FACT_UNKNOWN] += t->unknown_ns;
+	set_max(&s->value[FACT_THREAD_WAIT], t->wait_ns);
+	if (share > s->percent[FACT_THREAD_WAIT])
+		s->percent[FACT_THREAD_WAIT] = share;
+	set_max(&s->value[FACT_LONGEST_WAIT], t->longest_wait_ns);
+	set_max(&s->value[FACT_LONGEST_HOLD], t->longest_hold_ns);
+}
+
+void summary_add_function(struct summary *s, const struct summary_function *f)
+{
+	const char *base = strrchr(f->file, '/');
+	struct summary_row *row = find_row(&s->functions, f->name, base ? base + 1 : f->file);
+
+	if (!row->line)
+		row->line = f->line;
+	row->wait_ns += f->wait_ns;
+	row->hold_ns += f->hold_ns;
+	row->overdue_wait_ns += f->overdue_wait_ns;
+	s->value[FACT_HOG_WAIT] += f->overdue_wait_ns;
+	s->value[FACT_HOGS] += f->overdue;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The file of a module, because the program may also be run by the name of its file. */
+static char *file_of_module(const char *module)
+{
+	const char *dot = strrchr(module, '.');
+	CLEANUP(free) char *name = valid(dot ? dot + 1 : module);
+
+	return xasprintf("%s.py", name);
+}
+
+void summary_set_program(struct summary *s, const char *const *command)
+{
+	if (*command && str_has_prefix(base_of(*command), "python") &&
+	    !str_has_suffix(*command, ".py"))
+		command++;
+	for (; *command && **command == '-'; command++) {
+		if (!strcmp(*command, "-m") && command[1]) {
+			s->program = file_of_module(command[1]);
+			return;
+		}
+		if (!strcmp(*command, "-c") || !strcmp(*command, "-"))
+			return;
+		if ((!strcmp(*command, "-W") || !strcmp(*command, "-X")) && command[1])
+			command++;
+	}
+	if (*command && **command)
+		s->program = valid(base_of(*command));
+}
+
+void summary_add_lost(struct summary *s, uint64_t records)
+{
+	s->value[FACT_LOST] += records;
+}
+
+void summary_finish(struct summary *s)
+{
+	static const enum fact waits[] = { FACT_GIL_WAIT, FACT_HOG_WAIT, FACT_LOCK_WAIT,
+		                           FACT_STOPPED };
+
+	for (unsigned i = 0; i < sizeof(waits) / sizeof(*waits); i++)
+		s->percent[waits[i]] = facts_percent(s->value[waits[i]], s->known_ns);
+	s->percent[FACT_GIL_HOLD] = facts_percent(s->value[FACT_GIL_HOLD], s->recording_ns);
+	s->percent[FACT_UNKNOWN] = facts_percent(s->value[FACT_UNKNOWN],
+	                                         s->known_ns + s->value[FACT_UNKNOWN]);
+}
+
+static void add_thread(struct summary *s, const struct analysis *a, uint32_t thread)
+{
+	const struct model_thread *t = &a->model->threads.v[thread];
+	CLEANUP(free) char *name = valid(facts_thread_name(a->pass, thread));
+
+	summary_add_thread(s, &(struct summary_thread){
+				      .name = name,
+				      .total_ns = t->end_ns - t->start_ns,
+				      .hold_ns = t->gil_ns[GIL_HOLD],
+				      .wait_ns = model_thread_wait_ns(t),
+				      .unknown_ns = t->gil_ns[GIL_UNKNOWN],
+				      .lock_wait_ns = t->gil_ns[GIL_LOCK_WAIT],
+				      .stopped_ns = t->gil_ns[GIL_STOPPED],
+				      .longest_hold_ns = t->longest_hold_ns,
+				      .longest_wait_ns = t->longest_wait_ns,
+			      });
+}
+
+/* Functions that no thread waited for get no row. */
+static void add_function(struct summary *s, const struct analysis *a, const struct hog *hog)
+{
+	struct function f = function_of(a->pass, hog);
+	CLEANUP(free) char *name = valid(f.name ? f.name : SUMMARY_UNKNOWN);
+	CLEANUP(free) char *file = valid(f.file);
+
+	if (!hog->wait_ns && !hog->overdue_holds)
+		return;
+	summary_add_function(s, &(struct summary_function){
+					.name = name,
+					.file = file,
+					.line = f.line,
+					.wait_ns = hog->wait_ns,
+					.hold_ns = hog->wait_ns ? hog->hold_ns : 0,
+					.overdue = hog->overdue_holds,
+					.overdue_wait_ns = hog->overdue_wait_ns,
+				});
+}
+
+void summary_init(struct summary *ret, const struct analysis *a)
+{
+	const struct hogs *hogs = a->pass->hogs;
+
+	*ret = (struct summary){ .locks_unknown = !a->pass->locks_known };
+	if (a->recording->command)
+		summary_set_program(ret, a->recording->command);
+	for (size_t i = 0; i < a->recording->pass_count; i++)
+		if (a->recording->passes[i].source)
+			summary_add_lost(ret, a->recording->passes[i].source->stats.lost);
+	for (size_t i = 0; i < a->model->threads.n; i++)
+		add_thread(ret, a, a->thread_order[i]);
+	for (size_t i = 0; hogs && i < hogs->v.n; i++)
+		add_function(ret, a, &hogs->v.v[i]);
+	summary_finish(ret);
+}
+
+static void rows_done(struct summary_rows *rows)
+{
+	for (size_t i = 0; i < rows->v.n; i++) {
+		free(rows->v.v[i].name);
+		free(rows->v.v[i].file);
+	}
+	vec_done(&rows->v);
+	idmap_done(&rows->index);
+}
+
+void summary_done(struct summary *summary)
+{
+	rows_done(&summary->threads);
+	rows_done(&summary->functions);
+	free(summary->program);
+}
 
 bool diff_is_noise(double a, double b)
 {

@@ -1,5 +1,125 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * A recording in a few numbers, for conditions and comparisons. It is made from an analysis, or
+ * from the analysis' JSON document (report/json/summary_read.h), with the same result.
+ *
+ * Shares are in percent, so they can be compared between recordings of different length.
+ */
+#ifndef GILTRACER_ANALYSIS_DIFF_H
+#define GILTRACER_ANALYSIS_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/analysis.h"
+#include "base/idmap.h"
+#include "base/vec.h"
+
+enum fact {
+	FACT_GIL_WAIT,    /* all waiting; % of all threads' time */
+	FACT_GIL_HOLD,    /* all holding; % of the recording, 100 for each GIL that is never free */
+	FACT_THREAD_WAIT, /* wait of the thread that waited most; % of its time */
+	FACT_HOG_WAIT,    /* waiting for holds that did not end on request; % of all threads'
+	                   * time */
+	FACT_LOCK_WAIT,   /* waiting for locks; % as for FACT_GIL_WAIT */
+	FACT_STOPPED,     /* stopped while another thread has stopped the world; % likewise */
+	FACT_LONGEST_WAIT, /* the longest single wait */
+	FACT_LONGEST_HOLD,
+	FACT_HOGS,    /* number of holds that did not end on request */
+	FACT_LOST,    /* records lost, all passes */
+	FACT_UNKNOWN, /* part of all threads' lives */
+	FACTS,
+};
+
+#define SUMMARY_UNKNOWN "(unknown)" /* a function without a name */
+
+enum fact_units {
+	UNIT_PERCENT = 1 << 0,
+	UNIT_TIME = 1 << 1, /* ns */
+	UNIT_COUNT = 1 << 2,
+};
+
+/**
+ * @name: name in conditions and tables, for instance "gil_wait"
+ * @units: units in which it is available, enum fact_units
+ */
+struct fact_kind {
+	const char *name;
+	unsigned units;
+};
+
+extern const struct fact_kind fact_kinds[FACTS];
+
+/**
+ * Threads of one name, or one function in all threads.
+ * @name, @file: owned; file is "" for threads or if not known; @line: 0 likewise
+ * @count: number of threads
+ * @wait_ns: threads: time waited; functions: waiting of others that they caused
+ * @overdue_wait_ns: functions: the part of it during holds that did not end on request
+ */
+struct summary_row {
+	char *name, *file;
+	uint32_t line;
+	uint64_t count, wait_ns, hold_ns, overdue_wait_ns;
+};
+
+/* @index: index in v by name and file, see summary_find_row() */
+struct summary_rows {
+	VEC(struct summary_row) v;
+	struct idmap index;
+};
+
+/**
+ * @program: file name of its script or module, owned; NULL: not known, for instance from a JSON
+ * document
+ * @recording_ns: the longest life of a thread
+ * @known_ns: all threads' time: the known part of their lives
+ * @percent, @value: per fact; value is in ns or a count
+ */
+/* @locks_unknown: FACT_LOCK_WAIT is unknown, because waits for locks were not recorded */
+struct summary {
+	uint64_t recording_ns, known_ns;
+	double percent[FACTS];
+	uint64_t value[FACTS];
+	struct summary_rows threads, functions;
+	char *program;
+	bool locks_unknown;
+};
+
+/* Free with summary_done. */
+void summary_init(struct summary *ret, const struct analysis *analysis);
+void summary_done(struct summary *summary);
+
+/**
+ * Parts of a summary: add all threads and functions, then call summary_finish.
+ * @name: valid UTF-8; @file: folders are removed, because the same program may be installed
+ *        elsewhere
+ */
+struct summary_thread {
+	const char *name;
+	uint64_t total_ns, hold_ns, wait_ns, unknown_ns, lock_wait_ns, stopped_ns;
+	uint64_t longest_hold_ns, longest_wait_ns;
+};
+
+struct summary_function {
+	const char *name, *file;
+	uint32_t line;
+	uint64_t wait_ns, hold_ns;         /* of all holds */
+	uint64_t overdue, overdue_wait_ns; /* number of holds that did not end on request, and the
+	                                    * waiting for them */
+};
+
+void summary_add_thread(struct summary *s, const struct summary_thread *thread);
+void summary_add_function(struct summary *s, const struct summary_function *function);
+
+/* @command: arguments of the program, with or without the interpreter and its options, terminated
+ * by NULL; any bytes */
+void summary_set_program(struct summary *s, const char *const *command);
+void summary_add_lost(struct summary *s, uint64_t records);
+void summary_finish(struct summary *s);
+
+/*
  * What changed between two recordings, A and B.
  *
  * Shares are compared, so that the recordings may differ in length: the totals as in
@@ -9,12 +129,6 @@
  * Recordings of the same program differ, too. A change counts only if it is at least DIFF_POINTS
  * percentage points and DIFF_PERCENT % of the larger share; a smaller change is noise.
  */
-#ifndef GILTRACER_ANALYSIS_DIFF_H
-#define GILTRACER_ANALYSIS_DIFF_H
-
-#include <stdbool.h>
-
-#include "analysis/summary.h"
 
 #define DIFF_POINTS  1.0
 #define DIFF_PERCENT 10.0

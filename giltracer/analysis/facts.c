@@ -6,8 +6,86 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/idmap.h"
+#include "base/vec.h"
 #include "model/probe_cost.h"
 #include "trace/names.h"
+#include "trace/source.h"
+
+/* Fewer turns give no useful rate. */
+#define ENOUGH 500
+
+/* @calls_ns: sum over the threads of a process; @most_ns: the largest cost of one */
+struct of_process {
+	uint64_t calls_ns, most_ns;
+};
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The largest of a process; only calls: without probes. */
+static uint64_t own_ns(const struct model *m, bool only_calls)
+{
+	VEC(struct of_process) all = { 0 };
+	struct idmap by_pid = { 0 };
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *t = &m->threads.v[i];
+		struct of_process *p;
+		uint32_t at;
+
+		if (idmap_add(&by_pid, t->pid, (uint32_t)all.n, &at))
+			*vec_push(&all) = (struct of_process){ 0 };
+		p = &all.v[at];
+		p->calls_ns += t->calls_cost_ns;
+		if (!only_calls)
+			p->most_ns = larger(p->most_ns, t->probe_cost_ns + t->calls_cost_ns);
+		most = larger(most, larger(p->calls_ns, p->most_ns));
+	}
+	idmap_done(&by_pid);
+	vec_done(&all);
+	return most;
+}
+
+/* What uprobes cost with all waiting; 0: not known. */
+static uint64_t by_rate_ns(const struct model *m)
+{
+	uint64_t before = 0, all = 0, with_ns, without_ns;
+	double would_ns;
+
+	/* When it was stopped is not examined. */
+	if (m->suspended_ns || !m->probes_end_ns || m->probes_end_ns <= m->start_ns ||
+	    m->probes_end_ns >= m->end_ns)
+		return 0;
+	for (size_t i = 0; i < m->threads.n; i++) {
+		before += m->threads.v[i].probe_turns;
+		all += m->threads.v[i].holds;
+	}
+	with_ns = m->probes_end_ns - m->start_ns;
+	without_ns = m->end_ns - m->probes_end_ns;
+	if (before < ENOUGH || all < before + ENOUGH)
+		return 0;
+	would_ns = (double)without_ns * (double)before / (double)(all - before);
+	return would_ns < (double)with_ns ? with_ns - (uint64_t)would_ns : 0;
+}
+
+bool slowdown_find(struct slowdown *ret, const struct model *m)
+{
+	const uint64_t wall_ns = m->end_ns - m->start_ns - m->suspended_ns, rate_ns = by_rate_ns(m);
+	uint64_t with_waiting = rate_ns ? rate_ns + own_ns(m, true) : 0;
+
+	*ret = (struct slowdown){ .own_ns = own_ns(m, false) };
+	ret->inferred = with_waiting > ret->own_ns;
+	ret->lost_ns = larger(ret->own_ns, with_waiting);
+	if (ret->lost_ns >= wall_ns)
+		ret->lost_ns = wall_ns - wall_ns / 100;
+	ret->ratio = wall_ns ? (double)wall_ns / (double)(wall_ns - ret->lost_ns) : 1;
+	return ret->ratio >= 1 + SLOWDOWN_NOTE_PERCENT / 100.0;
+}
 
 #define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
 
@@ -299,4 +377,112 @@ struct facts_caveats facts_caveats(const struct recording *recording)
 			.count = recording->notes[i].count,
 		};
 	return list;
+}
+
+const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, uint32_t name)
+{
+	const struct names *names = pass->source ? pass->source->cpu_names : NULL;
+
+	return by == MODEL_NONE && name && names ? names_get(names, name) : NULL;
+}
+
+/* index: position of each program, by the id of its name; 0: threads of the traced program. */
+static void add_user(struct cpu_users *users, struct idmap *index, uint32_t id, const char *name,
+                     uint64_t ns)
+{
+	uint32_t at;
+
+	if (idmap_add(index, id, (uint32_t)users->list.n, &at))
+		*vec_push(&users->list) = (struct cpu_user){ .name = name };
+	users->list.v[at].ns += ns;
+}
+
+static int compare_users(const void *a, const void *b)
+{
+	const struct cpu_user *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+struct cpu_users cpu_users_find(const struct recording_pass *pass)
+{
+	struct cpu_users users = { 0 };
+	struct idmap index = { 0 };
+
+	for (size_t i = 0; i < pass->model->cpu_blame.n; i++) {
+		const struct model_cpu_blame *row = &pass->model->cpu_blame.v[i];
+		const char *program = cpu_users_program(pass, row->by, row->name);
+
+		users.all_ns += row->runnable_ns;
+		if (program || row->by < MODEL_UNKNOWN)
+			add_user(&users, &index, program ? row->name : 0, program,
+			         row->runnable_ns);
+	}
+	idmap_done(&index);
+	if (users.list.n)
+		qsort(users.list.v, users.list.n, sizeof(*users.list.v), compare_users);
+	return users;
+}
+
+double cpu_users_own_percent(const struct recording_pass *pass)
+{
+	struct cpu_users users = cpu_users_find(pass);
+	uint64_t own_ns = 0, told_ns = 0;
+
+	for (size_t i = 0; i < users.list.n; i++) {
+		told_ns += users.list.v[i].ns;
+		if (!users.list.v[i].name)
+			own_ns = users.list.v[i].ns;
+	}
+	vec_done(&users.list);
+	return told_ns ? facts_percent(own_ns, told_ns) : -1;
+}
+
+static int compare_rows(const void *va, const void *vb)
+{
+	const struct counter_row *a = va, *b = vb;
+
+	if (a->counter != b->counter)
+		return a->counter < b->counter ? -1 : 1;
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/* A row for each pair that has samples, because there may be many counters and many threads. Each
+ * row's thread is its place in the order. */
+static void add_up(struct counter_rows *rows, const struct model *model, size_t counters,
+                   const uint32_t *place)
+{
+	struct idmap row_of = { 0 };
+
+	for (size_t i = 0; i < model->counts.n; i++) {
+		const struct model_counter_sample *sample = &model->counts.v[i];
+		uint64_t key = idmap_pair(sample->counter, sample->thread);
+		uint32_t row;
+
+		if (sample->counter >= counters)
+			continue;
+		if (idmap_add(&row_of, key, (uint32_t)rows->v.n, &row))
+			*vec_push(&rows->v) = (struct counter_row){ sample->counter,
+				                                    place[sample->thread], 0, 0 };
+		rows->v.v[row].count += sample->value;
+		rows->v.v[row].samples++;
+	}
+	idmap_done(&row_of);
+}
+
+struct counter_rows counters_find(const struct recording_pass *pass, const uint32_t *thread_order)
+{
+	const struct model *model = pass->model;
+	size_t counters = pass->source ? pass->source->counter_count : 0, n = model->threads.n;
+	CLEANUP(free) uint32_t *place = xcalloc(n + 1, sizeof(*place));
+	struct counter_rows ret = { 0 };
+
+	for (uint32_t i = 0; i < n; i++)
+		place[thread_order[i]] = i;
+	add_up(&ret, model, counters, place);
+	if (ret.v.n)
+		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_rows);
+	for (size_t i = 0; i < ret.v.n; i++)
+		ret.v.v[i].thread = thread_order[ret.v.v[i].thread];
+	return ret;
 }

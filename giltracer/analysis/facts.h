@@ -3,8 +3,29 @@
 #ifndef GILTRACER_ANALYSIS_FACTS_H
 #define GILTRACER_ANALYSIS_FACTS_H
 
+#include <stdbool.h>
+
 #include "analysis/recording.h"
-#include "analysis/slowdown.h"
+#include "base/vec.h"
+#include "model/model.h"
+
+#define SLOWDOWN_NOTE_PERCENT 5
+
+/**
+ * @ratio: of the time that the run took to what it would have taken
+ * @own_ns: the part of it that tracing itself took: of the thread in which that was most or, for
+ * recorded calls, which run one at a time, of a process. Measured for one event, times their number
+ * @lost_ns: with the waiting that tracing caused. @inferred: known, from the rate of turns after the
+ * uprobes were removed; otherwise it is own_ns, and the true ratio may be higher
+ */
+struct slowdown {
+	double ratio;
+	uint64_t own_ns, lost_ns;
+	bool inferred;
+};
+
+/* Whether it is more than SLOWDOWN_NOTE_PERCENT. */
+bool slowdown_find(struct slowdown *ret, const struct model *model);
 
 /**
  * Percentages of a thread's life, without time in which it was stopped by a signal; the first six add up to 100. The estimated costs of the probes
@@ -106,5 +127,49 @@ struct facts_caveats {
 /* Everything that limits the recording: caveats of the models, reasons for a missing Python trace,
  * notes of the recorder. Borrows from the recording; free with vec_done. */
 struct facts_caveats facts_caveats(const struct recording *recording);
+
+/* Programs that had the CPUs while threads of the traced program waited for one. */
+
+/**
+ * The total of one program. @name: borrowed from the pass; NULL: threads of the traced program
+ */
+struct cpu_user {
+	const char *name;
+	uint64_t ns;
+};
+
+/* @list: most time first; @all_ns: all waiting, including that with an unknown CPU user */
+struct cpu_users {
+	VEC(struct cpu_user) list;
+	uint64_t all_ns;
+};
+
+/* Free with vec_done(&users.list). */
+struct cpu_users cpu_users_find(const struct recording_pass *pass);
+
+/* The program that had a CPU, from the fields by and name of struct model_cpu_blame. NULL: a thread
+ * of the model, no program, or unknown. Borrowed from the pass. */
+const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, uint32_t name);
+
+/* The share of the runnable time with a known CPU user during which that user was a thread of the
+ * traced program, in percent; negative: unknown. */
+double cpu_users_own_percent(const struct recording_pass *pass);
+
+/* Events that perf counted in addition (--event), by counter and thread. */
+
+/* @counter: index in the source's counters; @count: sum of the samples; @samples: their number */
+struct counter_row {
+	uint32_t counter, thread;
+	uint64_t count, samples;
+};
+
+struct counter_rows {
+	VEC(struct counter_row) v;
+};
+
+/* A row for each counter and thread that has samples, counter by counter, with the threads in the
+ * given order. Each sample counts everything since the previous one; events after the last sample
+ * are missing. Free with vec_done(&rows.v). */
+struct counter_rows counters_find(const struct recording_pass *pass, const uint32_t *thread_order);
 
 #endif

@@ -12,9 +12,9 @@
 
 #include <stdbool.h>
 
+#include "analysis/diff.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "analysis/summary.h"
 
 enum condition_operator { OPERATOR_GT, OPERATOR_GE, OPERATOR_LT, OPERATOR_LE };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/analysis.h"
-#include "analysis/summary.h"
+#include "analysis/diff.h"
 #include "base/error.h"
 
 /* Writes a document of the analysis to out; the caller that opened out checks it for errors. */

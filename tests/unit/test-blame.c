@@ -3,7 +3,7 @@
  * Blame: by hand, and against programs whose true states are known in each nanosecond, because the
  * test itself simulates the threads and the lock.
  */
-#include "analysis/slowdown.h"
+#include "analysis/facts.h"
 
 #include "model-events.h"
 

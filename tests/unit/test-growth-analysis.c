@@ -2,12 +2,11 @@
 /* Recordings constructed to be slow to analyse: the cost must not be quadratic. */
 #include <stdlib.h>
 
-#include "analysis/counters.h"
 #include "analysis/diff.h"
+#include "analysis/facts.h"
 #include "analysis/hogs.h"
 #include "analysis/patterns.h"
 #include "analysis/sampled.h"
-#include "analysis/summary.h"
 #include "model/model.h"
 #include "trace/names.h"
 #include "trace/samples.h"

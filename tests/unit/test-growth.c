@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "analysis/cpu_users.h"
+#include "analysis/facts.h"
 #include "analysis/hogs.h"
 #include "base/idmap.h"
 #include "model/model.h"
 #include "perfdata/event_sort.h"
 #include "perfdata/header.h"
 #include "perfdata/maps.h"
-#include "trace/perf/from_perf.h"
 #include "trace/names.h"
+#include "trace/perf/from_perf.h"
 #include "trace/slices.h"
 #include "trace/source.h"
 

@@ -3,7 +3,7 @@
 #ifndef GILTRACER_REPORT_JSON_SUMMARY_READ_H
 #define GILTRACER_REPORT_JSON_SUMMARY_READ_H
 
-#include "analysis/summary.h"
+#include "analysis/diff.h"
 #include "base/error.h"
 
 /* Parses schema 1; free with summary_done, even after an error. */
