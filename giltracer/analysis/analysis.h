@@ -12,7 +12,7 @@
 #include "analysis/locks.h"
 #include "analysis/recording.h"
 #include "analysis/sampled.h"
-#include "analysis/task_groups.h"
+#include "analysis/tasks.h"
 #include "analysis/verdict.h"
 
 /**

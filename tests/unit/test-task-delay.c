@@ -2,7 +2,7 @@
 /* What an event loop's thread did while a task was ready: the call that took most of the time. */
 #include <string.h>
 
-#include "analysis/task_groups.h"
+#include "analysis/tasks.h"
 #include "tap.h"
 #include "trace/names.h"
 

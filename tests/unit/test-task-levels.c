@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/task_levels.h"
+#include "analysis/tasks.h"
 #include "tap.h"
 
 #define TASKS 40

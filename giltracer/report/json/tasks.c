@@ -2,7 +2,7 @@
 /* Tasks of event loops, as JSON. */
 #include "report/json/tasks.h"
 
-#include "analysis/task_levels.h"
+#include "analysis/tasks.h"
 #include "base/cleanup.h"
 #include "trace/names.h"
 

@@ -4,8 +4,8 @@
  * they were not named, tasks that run the same coroutine function. For each group: what its tasks
  * waited for, and what delayed them.
  */
-#ifndef GILTRACER_ANALYSIS_TASK_GROUPS_H
-#define GILTRACER_ANALYSIS_TASK_GROUPS_H
+#ifndef GILTRACER_ANALYSIS_TASKS_H
+#define GILTRACER_ANALYSIS_TASKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,7 +99,44 @@ const struct task_row *task_rows_of(const struct task_rows *rows, uint32_t group
 void task_delay_explain(struct task_delay *delay, const struct recording_pass *pass,
                         uint32_t thread);
 
-/* The model's index of a thread of the slices; MODEL_NONE if the model does not have it. */
-uint32_t task_thread(const struct recording_pass *pass, uint32_t thread);
+/*
+ * How many tasks of a group ran, were late and waited, over the time of the recording: exactly or,
+ * for a group with many steps, in equal parts of the recording.
+ */
+
+/* The maximum number of levels of a group. */
+#define TASK_LEVELS 256
+
+enum task_state {
+	TASK_RUNNING,
+	TASK_LATE,
+	TASK_WAITING,
+	TASK_UNKNOWN, /* it waited or was late */
+	TASK_STATES,
+};
+
+/* A part of the recording: its length, and the time in it in each state, summed over the tasks. */
+struct task_level {
+	uint64_t dur_ns, ns[TASK_STATES];
+};
+
+/**
+ * @v: contiguous, from the start of the recording to its end
+ * @exact: no task changes its state within a level
+ */
+struct task_levels {
+	VEC(struct task_level) v;
+	bool exact;
+};
+
+/* The levels of the group with that index. Free with task_levels_done. */
+void task_levels_init(struct task_levels *ret, const struct task_groups *groups,
+                      const struct recording_pass *pass, uint32_t group);
+void task_levels_done(struct task_levels *levels);
+
+static inline void cleanup_task_levels_done(struct task_levels *levels)
+{
+	task_levels_done(levels);
+}
 
 #endif

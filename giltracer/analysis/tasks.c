@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups tasks of event loops and adds up what the tasks of each group waited for. */
-#include "analysis/task_groups.h"
+#include "analysis/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/loops.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
 #include "base/vec.h"
 #include "model/span.h"
 #include "trace/names.h"
+#include "trace/source.h"
 
 /* How long a thread had waited for the GIL before each span of its lane. */
 struct gil_waits {
@@ -32,7 +34,8 @@ struct maker {
 	struct gil_waits *gil;
 };
 
-uint32_t task_thread(const struct recording_pass *pass, uint32_t thread)
+/* The model's index of a thread of the slices; MODEL_NONE if the model does not have it. */
+static uint32_t task_thread(const struct recording_pass *pass, uint32_t thread)
 {
 	const struct slice_thread *st = &pass->slices->threads[thread];
 
@@ -348,4 +351,310 @@ void task_groups_done(struct task_groups *groups)
 	vec_done(&groups->wakers.v);
 	vec_done(&groups->creators.v);
 	free(groups->of);
+}
+
+/* Determines what an event loop's thread did while a task was ready. */
+
+/* The search goes on to a callee if it took at least this percentage of the time. */
+#define CALLEE_PERCENT 50
+
+/* Above Python's default recursion limit. Deeper calls count as their caller's. */
+#define DEPTH_MAX 1024
+
+static uint64_t end_of(const struct slice *s)
+{
+	return s->start_ns + s->dur_ns;
+}
+
+static uint64_t overlap(const struct slice *s, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t from = s->start_ns > from_ns ? s->start_ns : from_ns;
+	uint64_t to = end_of(s) < to_ns ? end_of(s) : to_ns;
+
+	return to > from ? to - from : 0;
+}
+
+/* Index of the first call that starts no earlier than time_ns. */
+static size_t first_from(const struct slice_thread *t, uint64_t time_ns)
+{
+	return SEARCH(t->n, i, t->v[i].start_ns < time_ns);
+}
+
+/* Sets ret[depth], for each depth, to the last call that began before call number until; it may
+ * have ended. Returns the number of depths. */
+static size_t find_open(const struct slice_thread *t, size_t until, const struct slice **ret)
+{
+	size_t depths = 0;
+
+	for (size_t i = 0; i < until; i++) {
+		size_t depth = t->v[i].depth;
+
+		if (depth >= DEPTH_MAX)
+			continue;
+		while (depths <= depth)
+			ret[depths++] = NULL;
+		ret[depth] = &t->v[i];
+		depths = depth + 1;
+	}
+	return depths;
+}
+
+/* The call at that depth that took most of the time between from_ns and to_ns. */
+static const struct slice *find_longest(const struct slice_thread *t, const struct slice *open,
+                                        unsigned depth, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct slice *best = open && overlap(open, from_ns, to_ns) ? open : NULL;
+
+	for (size_t i = first_from(t, from_ns); i < t->n && t->v[i].start_ns < to_ns; i++)
+		if (t->v[i].depth == depth &&
+		    (!best || overlap(&t->v[i], from_ns, to_ns) > overlap(best, from_ns, to_ns)))
+			best = &t->v[i];
+	return best;
+}
+
+static bool is_of(const struct names *names, const struct slice *s, const char *file)
+{
+	return s && strstr(names_get(names, s->name), file);
+}
+
+static bool is_loop(const struct names *names, const struct slice *s)
+{
+	return is_of(names, s, "/asyncio/base_events.py:") ||
+	       is_of(names, s, "/trio/_core/_run.py:");
+}
+
+static bool is_selector(const struct names *names, const struct slice *s)
+{
+	return is_of(names, s, "/selectors.py:") || is_of(names, s, "/trio/_core/_io_epoll.py:");
+}
+
+/* Whether the call runs the loop: it began before the delay and ended after it. uvloop's
+ * own calls are not recorded. */
+static bool runs_loop(const struct task_delay *d, const struct slice *s)
+{
+	return d->step != AIO_NONE && s->start_ns < d->start_ns && end_of(s) > d->end_ns;
+}
+
+/* Descends from the outermost call as long as one callee took most of its caller's time. If the
+ * loop itself called a selector, the loop slept. */
+static void find_busy(struct task_delay *d, const struct recording_pass *pass,
+                      const struct slice_thread *t)
+{
+	const struct names *names = pass->slices->names;
+	const struct slice *open[DEPTH_MAX], *found = NULL;
+	size_t depths = find_open(t, first_from(t, d->start_ns), open);
+	uint64_t from_ns = d->start_ns, to_ns = d->end_ns;
+
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		const struct slice *s = find_longest(t, depth < depths ? open[depth] : NULL, depth,
+		                                     from_ns, to_ns);
+
+		if (!s || overlap(s, from_ns, to_ns) * 100 < (to_ns - from_ns) * CALLEE_PERCENT)
+			break;
+		if (is_loop(names, found) && is_selector(names, s)) {
+			d->slept_ns = overlap(s, from_ns, to_ns);
+			return;
+		}
+		from_ns = s->start_ns > from_ns ? s->start_ns : from_ns;
+		to_ns = end_of(s) < to_ns ? end_of(s) : to_ns;
+		found = s;
+	}
+	if (!found || is_loop(names, found) || runs_loop(d, found))
+		return;
+	d->function = found->name;
+	d->busy_ns = to_ns - from_ns;
+}
+
+static uint64_t count_others(const struct aio *aio, const struct task_delay *d, uint32_t thread)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < aio->steps.n; i++) {
+		const struct aio_step *s = &aio->steps.v[i];
+
+		n += s->thread == thread && s->start_ns >= d->start_ns && s->start_ns < d->end_ns;
+	}
+	return n;
+}
+
+void task_delay_explain(struct task_delay *d, const struct recording_pass *pass, uint32_t thread)
+{
+	const struct stacks *frames = pass->source ? pass->source->frames : NULL;
+
+	d->thread = task_thread(pass, thread);
+	d->others = count_others(pass->slices->tasks, d, thread);
+	find_busy(d, pass, &pass->slices->threads[thread]);
+	if (d->thread != MODEL_NONE) {
+		struct loops_wait w = loops_waited(pass->model, frames, d->thread, d->start_ns,
+		                                   d->end_ns);
+
+		d->gil_ns = w.ns;
+		d->holder = w.holder;
+		d->holder_frame = w.frame;
+	}
+}
+
+/* Counts how many tasks of a group are in each state over time. */
+
+/* Largest number of changes for exact levels; a group with more changes has too many levels, or
+ * nearly so. */
+#define CHANGES_MAX (4 * TASK_LEVELS)
+
+/* From time_ns on, one task more or less is in that state. */
+struct change {
+	uint64_t time_ns;
+	enum task_state state;
+	bool less;
+};
+
+/**
+ * Times are relative to the start of the recording.
+ * @width_ns: width of the equal parts; @sums: per part, the time of states that fill it only
+ * partly; @more, @fewer: per part, the number of states that begin or cease there to fill whole
+ * parts
+ */
+struct level_maker {
+	uint64_t start_ns, dur_ns, width_ns;
+	uint64_t sums[TASK_LEVELS][TASK_STATES];
+	uint64_t more[TASK_LEVELS][TASK_STATES], fewer[TASK_LEVELS][TASK_STATES];
+	struct change changes[CHANGES_MAX];
+	size_t change_count;
+	bool many;
+};
+
+static uint64_t clip(const struct level_maker *m, uint64_t time_ns)
+{
+	if (time_ns <= m->start_ns)
+		return 0;
+	return time_ns - m->start_ns < m->dur_ns ? time_ns - m->start_ns : m->dur_ns;
+}
+
+static void add_to_levels(struct level_maker *m, enum task_state state, uint64_t from_ns,
+                          uint64_t to_ns)
+{
+	uint64_t from = clip(m, from_ns), to = clip(m, to_ns);
+	size_t first, last;
+
+	if (from >= to)
+		return;
+	first = from / m->width_ns;
+	last = (to - 1) / m->width_ns;
+	if (first == last) {
+		m->sums[first][state] += to - from;
+	} else {
+		m->sums[first][state] += (first + 1) * m->width_ns - from;
+		m->sums[last][state] += to - last * m->width_ns;
+		m->more[first + 1][state]++;
+		m->fewer[last][state]++;
+	}
+	if (m->change_count + 2 > CHANGES_MAX) {
+		m->many = true;
+		return;
+	}
+	m->changes[m->change_count++] = (struct change){ from, state, false };
+	m->changes[m->change_count++] = (struct change){ to, state, true };
+}
+
+/* Adds the task's state after its last step or, without steps, since its start. */
+static void add_level_tail(struct level_maker *m, const struct aio_task *t, uint64_t from_ns)
+{
+	uint64_t ready_ns = t->ready_ns ? t->ready_ns : t->last_ns;
+
+	add_to_levels(m, aio_shows_ready(t->loop) || t->ready_ns ? TASK_WAITING : TASK_UNKNOWN,
+	              from_ns, ready_ns);
+	add_to_levels(m, TASK_LATE, ready_ns, t->last_ns);
+}
+
+static void add_tasks(struct level_maker *m, const struct task_groups *groups,
+                      const struct aio *aio, uint32_t group)
+{
+	CLEANUP(free) uint64_t *from_ns = xcalloc(aio->v.n, sizeof(*from_ns));
+
+	for (size_t i = 0; i < aio->v.n; i++)
+		from_ns[i] = aio->v.v[i].first_ns;
+	for (size_t i = 0; i < aio->steps.n; i++) {
+		const struct aio_step *s = &aio->steps.v[i];
+
+		if (groups->of[s->task] != group)
+			continue;
+		add_to_levels(m, s->unknown ? TASK_UNKNOWN : TASK_WAITING, s->from_ns, s->ready_ns);
+		add_to_levels(m, TASK_LATE, s->ready_ns, s->start_ns);
+		add_to_levels(m, TASK_RUNNING, s->start_ns, s->end_ns);
+		from_ns[s->task] = s->end_ns;
+	}
+	for (size_t i = 0; i < aio->v.n; i++)
+		if (groups->of[i] == group)
+			add_level_tail(m, &aio->v.v[i], from_ns[i]);
+}
+
+static int compare(const void *va, const void *vb)
+{
+	const struct change *a = va, *b = vb;
+
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* Returns false if there would be too many levels. */
+static bool make_exact(struct task_levels *ret, struct level_maker *m)
+{
+	uint64_t count[TASK_STATES] = { 0 }, now = 0;
+
+	qsort(m->changes, m->change_count, sizeof(*m->changes), compare);
+	for (size_t i = 0; now < m->dur_ns;) {
+		uint64_t next = i < m->change_count ? m->changes[i].time_ns : m->dur_ns;
+
+		if (next > now) {
+			struct task_level level = { .dur_ns = next - now };
+
+			if (ret->v.n == TASK_LEVELS)
+				return false;
+			for (unsigned s = 0; s < TASK_STATES; s++)
+				level.ns[s] = count[s] * level.dur_ns;
+			*vec_push(&ret->v) = level;
+			now = next;
+		}
+		for (; i < m->change_count && m->changes[i].time_ns == now; i++)
+			m->changes[i].less ? count[m->changes[i].state]--
+					   : count[m->changes[i].state]++;
+	}
+	return true;
+}
+
+static void make_equal(struct task_levels *ret, const struct level_maker *m)
+{
+	uint64_t count[TASK_STATES] = { 0 };
+
+	ret->v.n = 0;
+	for (size_t i = 0; i * m->width_ns < m->dur_ns; i++) {
+		uint64_t left_ns = m->dur_ns - i * m->width_ns;
+		struct task_level level = { .dur_ns = left_ns < m->width_ns ? left_ns
+			                                                    : m->width_ns };
+
+		for (unsigned s = 0; s < TASK_STATES; s++) {
+			count[s] += m->more[i][s] - m->fewer[i][s];
+			level.ns[s] = m->sums[i][s] + count[s] * level.dur_ns;
+		}
+		*vec_push(&ret->v) = level;
+	}
+}
+
+void task_levels_init(struct task_levels *ret, const struct task_groups *groups,
+                      const struct recording_pass *pass, uint32_t group)
+{
+	const struct model *model = pass->model;
+	CLEANUP(free) struct level_maker *m = xcalloc(1, sizeof(*m));
+
+	*ret = (struct task_levels){ 0 };
+	m->start_ns = model->start_ns;
+	m->dur_ns = model->end_ns - model->start_ns;
+	m->width_ns = m->dur_ns / TASK_LEVELS + 1;
+	add_tasks(m, groups, pass->slices->tasks, group);
+	ret->exact = !m->many && make_exact(ret, m);
+	if (!ret->exact)
+		make_equal(ret, m);
+}
+
+void task_levels_done(struct task_levels *levels)
+{
+	vec_done(&levels->v);
 }
