@@ -29,6 +29,7 @@
 #ifndef GILTRACER_ANALYSIS_PATTERNS_H
 #define GILTRACER_ANALYSIS_PATTERNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/hogs.h"
@@ -82,5 +83,21 @@ struct patterns {
 void patterns_find(struct patterns *ret, const struct model *model, const struct hogs *hogs,
                    const struct stacks *frames, uint64_t interval_ns);
 void patterns_done(struct patterns *patterns);
+
+/* Event loops that wait for the GIL when their selector returns: see patterns.h. */
+
+/**
+ * How long a thread waited for the GIL between two times.
+ * @holder: the thread that held it most of that time, MODEL_NONE: none is known
+ * @frame: the holder's frame, id in the frames, 0: unknown
+ */
+struct loops_wait {
+	uint64_t ns;
+	uint32_t holder, frame;
+};
+
+/* frames may be NULL. */
+struct loops_wait loops_waited(const struct model *m, const struct stacks *frames, uint32_t thread,
+                               uint64_t from_ns, uint64_t to_ns);
 
 #endif

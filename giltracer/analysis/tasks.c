@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/loops.h"
+#include "analysis/patterns.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
