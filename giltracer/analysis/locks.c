@@ -6,7 +6,11 @@
 
 #include "analysis/facts.h"
 #include "analysis/functions.h"
+#include "base/alloc.h"
+#include "base/idmap.h"
+#include "model/owners.h"
 #include "model/span.h"
+#include "trace/stacks.h"
 
 bool locks_of_pass(const struct recording_pass *pass)
 {
@@ -27,8 +31,8 @@ struct locks_shares locks_shares(const struct model_thread *t)
 }
 
 /* Waits are grouped by function, not by line. */
-static struct locks_place *place_of(struct locks_places *places, const struct recording_pass *pass,
-                                    unsigned state, uint32_t frame, const char *of)
+static struct locks_place *place_for(struct locks_places *places, const struct recording_pass *pass,
+                                     unsigned state, uint32_t frame, const char *of)
 {
 	const struct stacks *frames = functions_frames(pass);
 
@@ -48,7 +52,7 @@ static void add_span(struct locks_places *places, const struct recording_pass *p
 {
 	const char *of = s->state == GIL_LOCK_WAIT ? pass->model->locks.v[s->gil.lock].of : NULL;
 	uint32_t frame = functions_frames(pass) ? s->gil.frame : 0;
-	struct locks_place *place = place_of(places, pass, s->state, frame, of);
+	struct locks_place *place = place_for(places, pass, s->state, frame, of);
 
 	place->count++;
 	place->ns += ns;
@@ -84,4 +88,591 @@ struct locks_places locks_places(const struct recording_pass *pass, uint32_t thr
 	if (places.v.n)
 		qsort(places.v.v, places.v.n, sizeof(*places.v.v), compare_places);
 	return places;
+}
+
+/* Follows waits for locks to what other threads did meanwhile. */
+
+/* Longer chains are those of a deadlock. */
+#define DEPTH_MAX 16
+
+/* A line of code. */
+struct place {
+	uint32_t name, module, line;
+};
+
+/**
+ * The places of frames, whatever called them.
+ * @of: by frame id, plus 1; 0: not looked up yet
+ * @ids: of places, by hash
+ */
+struct places {
+	const struct stacks *frames;
+	uint32_t *of;
+	VEC(struct place) v;
+	struct idmap ids;
+};
+
+static void places_init(struct places *p, const struct recording_pass *pass)
+{
+	p->frames = functions_frames(pass);
+	p->of = xcalloc(p->frames ? stacks_count(p->frames) : 1, sizeof(*p->of));
+}
+
+static void places_done(struct places *p)
+{
+	free(p->of);
+	vec_done(&p->v);
+	idmap_done(&p->ids);
+}
+
+/* The number of the frame's place; 0: unknown. */
+static uint32_t place_of(struct places *p, uint32_t frame)
+{
+	const struct stack_frame *s;
+	uint64_t key;
+	uint32_t id;
+
+	if (!p->frames || !frame || p->of[frame])
+		return p->frames && frame ? p->of[frame] : 0;
+	s = stacks_get(p->frames, frame);
+	key = idmap_pair(s->name, s->module) * 31 + s->line;
+	while ((id = idmap_get(&p->ids, key)) != IDMAP_NONE) {
+		const struct place *place = &p->v.v[id];
+
+		if (place->name == s->name && place->module == s->module && place->line == s->line)
+			break;
+		key++;
+	}
+	if (id == IDMAP_NONE) {
+		id = (uint32_t)p->v.n;
+		*vec_push(&p->v) = (struct place){ s->name, s->module, s->line };
+		idmap_set(&p->ids, key, id);
+	}
+	return p->of[frame] = id + 1;
+}
+
+/* ---- waits for locks */
+
+/**
+ * @work: number of spans that may still be examined, so that the time is bounded
+ * @rows: by pair of places, end and through
+ * @waiter, @waits_in: of the wait that is being followed
+ */
+struct following {
+	const struct model *model;
+	uint64_t work, blocked_work;
+	struct places places;
+	struct idmap rows;
+	struct chains *ret;
+	uint32_t waiter, waits_in;
+};
+
+static struct chain *row_of(struct following *f, enum chain_end end, uint32_t at, bool through)
+{
+	uint64_t key = idmap_pair(place_of(&f->places, f->waits_in), place_of(&f->places, at)) * 2 *
+	                       CHAIN_ENDS +
+	               end * 2 + through;
+	uint32_t row = idmap_get(&f->rows, key);
+
+	if (row != IDMAP_NONE)
+		return &f->ret->v.v[row];
+	idmap_set(&f->rows, key, (uint32_t)f->ret->v.n);
+	*vec_push(&f->ret->v) = (struct chain){ .waits_in = f->waits_in,
+		                                .at = at,
+		                                .thread = MODEL_NONE,
+		                                .waiter = f->waiter,
+		                                .end = end,
+		                                .through = through };
+	return &f->ret->v.v[f->ret->v.n - 1];
+}
+
+/* How long the thread is known to have slept in this time. */
+static uint64_t slept(struct following *f, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const struct lane *lane = &f->model->threads.v[thread].cpu;
+	uint64_t sum = 0;
+
+	for (size_t i = lane_at(lane, from); i < lane->spans.n && f->work; i++, f->work--) {
+		uint64_t start = later(lane->spans.v[i].start_ns, from);
+		uint64_t end = lane_span_end(lane, i);
+
+		if (start >= to)
+			break;
+		end = end < to ? end : to;
+		if (end > start && (lane->spans.v[i].state == CPU_SLEEPING ||
+		                    lane->spans.v[i].state == CPU_UNINTERRUPTIBLE))
+			sum += end - start;
+	}
+	return sum;
+}
+
+static void charge(struct following *f, enum chain_end end, uint32_t thread, uint32_t at,
+                   uint64_t from, uint64_t to, bool through)
+{
+	struct chain *row = row_of(f, end, at, through);
+
+	row->ns += to - from;
+	row->parts++;
+	f->ret->ns += to - from;
+	if (end == CHAIN_WITHOUT_GIL)
+		row->asleep_ns += slept(f, thread, from, to);
+	if (row->parts > 1 && row->thread != thread)
+		row->several = true;
+	row->thread = row->several ? MODEL_NONE : thread;
+	if (to - from <= row->longest_ns)
+		return;
+	row->longest_ns = to - from;
+	row->longest_at_ns = from;
+	row->waiter = f->waiter;
+}
+
+/* A part of a chain: what the thread did in this time. frame: it released the lock in this frame at its
+ * end; 0: unknown, or the end is not a release */
+struct link {
+	uint32_t thread, frame;
+	uint64_t from, to;
+	unsigned depth;
+};
+
+static void follow(struct following *f, const struct link *link);
+
+/* The thread waited for the GIL: continue with those that held it. */
+static void follow_gil(struct following *f, const struct span *s, uint64_t from, uint64_t to,
+                       unsigned depth)
+{
+	const struct model_gil *gil = s->gil.index < f->model->gils.n
+	                                      ? &f->model->gils.v[s->gil.index]
+	                                      : NULL;
+	size_t i = gil && gil->owners.n ? owners_at(gil, 0, from) : 0;
+
+	for (; gil && i < gil->owners.n && from < to && f->work; i++, f->work--) {
+		uint64_t end = i + 1 < gil->owners.n ? gil->owners.v[i + 1].start_ns : gil->end_ns;
+		uint32_t owner = gil->owners.v[i].thread;
+
+		end = end < to ? end : to;
+		if (end <= from)
+			continue;
+		if (owner == MODEL_NONE)
+			charge(f, CHAIN_FREE, owner, 0, from, end, true);
+		else if (owner == MODEL_UNKNOWN)
+			charge(f, CHAIN_UNKNOWN, owner, 0, from, end, true);
+		else
+			follow(f, &(struct link){ owner, 0, from, end, depth + 1 });
+		from = end;
+	}
+	if (from < to)
+		charge(f, CHAIN_UNKNOWN, MODEL_UNKNOWN, 0, from, to, true);
+}
+
+/* Threads waited for a lock: continue with those that released it. */
+static void follow_lock(struct following *f, uint32_t thread, size_t span, uint64_t from,
+                        uint64_t to, unsigned depth)
+{
+	struct model_blocked_list list = { 0 };
+
+	model_blocked(f->model, thread, span, &f->blocked_work, &list);
+	for (size_t i = 0; i < list.v.n; i++) {
+		const struct model_blocked *part = &list.v.v[i];
+		uint64_t start = later(part->start_ns, from);
+		uint64_t end = part->end_ns < to ? part->end_ns : to;
+
+		if (start >= end)
+			continue;
+		if (part->by == MODEL_NONE)
+			charge(f, CHAIN_FREE, part->by, 0, start, end, depth > 0);
+		else if (part->by == MODEL_UNKNOWN)
+			charge(f, CHAIN_UNKNOWN, part->by, 0, start, end, depth > 0);
+		else
+			follow(f, &(struct link){ part->by, part->end_ns == end ? part->frame : 0,
+			                          start, end, depth + 1 });
+	}
+	vec_done(&list.v);
+}
+
+/* The frame in which the thread released the GIL before this span. */
+static uint32_t released_in(const struct lane *lane, size_t span)
+{
+	while (span-- > 0) {
+		if (lane->spans.v[span].state == GIL_HOLD)
+			return lane->spans.v[span].gil.frame;
+		if (lane->spans.v[span].state == GIL_UNKNOWN)
+			return 0;
+	}
+	return 0;
+}
+
+/* What the thread executed in a hold. It may have gone on after it released the lock, and the hold ended
+ * in another function. */
+static uint32_t held_in(const struct link *link, const struct span *s, uint64_t end)
+{
+	return link->frame && end > link->to ? link->frame : s->gil.frame;
+}
+
+static void follow(struct following *f, const struct link *link)
+{
+	const struct model_thread *t = &f->model->threads.v[link->thread];
+	const bool through = link->depth > 1;
+	uint64_t from = link->from;
+
+	for (size_t i = lane_at(&t->gil, from); i < t->gil.spans.n && from < link->to; i++) {
+		const struct span *s = &t->gil.spans.v[i];
+		uint64_t span_end = lane_span_end(&t->gil, i);
+		uint64_t end = span_end < link->to ? span_end : link->to;
+
+		if (s->start_ns > from || end <= from)
+			continue;
+		if (!f->work || link->depth > DEPTH_MAX)
+			break;
+		f->work--;
+		switch (s->state) {
+		case GIL_HOLD:
+			charge(f, CHAIN_HELD_GIL, link->thread, held_in(link, s, span_end), from,
+			       end, through);
+			break;
+		case GIL_WAIT:
+		case GIL_SWITCH_WAIT:
+		case GIL_FREE_WAIT:
+			follow_gil(f, s, from, end, link->depth);
+			break;
+		case GIL_LOCK_WAIT:
+			follow_lock(f, link->thread, i, from, end, link->depth);
+			break;
+		case GIL_UNKNOWN:
+			charge(f, CHAIN_UNKNOWN, link->thread, 0, from, end, through);
+			break;
+		default:
+			charge(f, CHAIN_WITHOUT_GIL, link->thread, released_in(&t->gil, i), from,
+			       end, through);
+		}
+		from = end;
+	}
+	if (from < link->to)
+		charge(f, CHAIN_UNKNOWN, MODEL_UNKNOWN, 0, from, link->to, through);
+}
+
+static int compare_chains(const void *a, const void *b)
+{
+	const struct chain *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+struct chains chains_find(const struct recording_pass *pass)
+{
+	const struct model *m = pass->model;
+	struct chains ret = { 0 };
+	struct following f = {
+		.model = m,
+		.work = MODEL_WORK + m->gil_events * MODEL_WORK_PER_EVENT,
+		.blocked_work = model_blocked_work(m),
+		.ret = &ret,
+	};
+
+	if (!m->park_events)
+		return ret;
+	places_init(&f.places, pass);
+	for (f.waiter = 0; f.waiter < m->threads.n; f.waiter++) {
+		const struct lane *lane = &m->threads.v[f.waiter].gil;
+
+		for (size_t i = 0; i < lane->spans.n; i++) {
+			const struct span *s = &lane->spans.v[i];
+
+			if (s->state != GIL_LOCK_WAIT)
+				continue;
+			f.waits_in = f.places.frames ? s->gil.frame : 0;
+			follow_lock(&f, f.waiter, i, s->start_ns, lane_span_end(lane, i), 0);
+		}
+	}
+	places_done(&f.places);
+	idmap_done(&f.rows);
+	if (ret.v.n)
+		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_chains);
+	return ret;
+}
+
+/* ---- the critical path */
+
+/**
+ * The walk, which is in thread, at at_ns, on its way back to start_ns.
+ * @work: steps that may still be taken
+ * @stuck: steps since the path has last got closer to the start
+ * @sent_in: the thread released a lock, or sent a signal, at at_ns in this frame; 0: unknown
+ */
+struct walk {
+	const struct model *model;
+	struct path *path;
+	uint64_t start_ns, at_ns, work, blocked_work, stuck;
+	uint32_t thread, sent_in;
+};
+
+static void put_part(struct walk *w, uint64_t from, enum path_reason reason, uint32_t at)
+{
+	if (from >= w->at_ns)
+		return;
+	*vec_push(&w->path->parts) = (struct path_part){ .at = at,
+		                                         .thread = w->thread,
+		                                         .reason = reason,
+		                                         .from_ns = from,
+		                                         .ns = w->at_ns - from };
+	w->at_ns = from;
+	w->stuck = w->sent_in = 0;
+}
+
+/* Continues with what another thread did until then, when it was in that frame. */
+static void go_to(struct walk *w, uint32_t thread, uint64_t at, uint32_t frame)
+{
+	put_part(w, at, PATH_HANDOFF, 0);
+	w->thread = thread;
+	w->sent_in = frame;
+	w->stuck++;
+}
+
+/* The index of the span that ends at at_ns or contains the time right before. */
+static size_t lane_before(const struct lane *lane, uint64_t at)
+{
+	return lane_at(lane, at - 1);
+}
+
+static enum path_reason reason_of(const struct span *cpu, enum path_reason running)
+{
+	switch (cpu->state) {
+	case CPU_RUNNABLE:
+		return PATH_NO_CPU;
+	case CPU_SLEEPING:
+	case CPU_UNINTERRUPTIBLE:
+	case CPU_GIL_SLEEP:
+		return PATH_ASLEEP;
+	default:
+		return running;
+	}
+}
+
+/* The thread neither waits for the GIL nor for a lock from then on. Another thread may have woken it
+ * from a sleep. */
+static void walk_own(struct walk *w, uint64_t from, enum path_reason running, uint32_t at)
+{
+	const struct lane *lane = &w->model->threads.v[w->thread].cpu;
+
+	while (w->at_ns > from && lane->spans.n && w->work) {
+		size_t i = lane_before(lane, w->at_ns);
+		const struct span *s = &lane->spans.v[i];
+		enum path_reason reason = reason_of(s, running);
+		uint32_t waker = i + 1 < lane->spans.n ? s[1].cpu.waker : MODEL_NONE;
+
+		w->work--;
+		if (reason == PATH_ASLEEP && running == PATH_WITHOUT_GIL && waker < MODEL_UNKNOWN &&
+		    waker != w->thread && lane_span_end(lane, i) == w->at_ns) {
+			go_to(w, waker, w->at_ns, 0);
+			return;
+		}
+		if (s->start_ns >= w->at_ns)
+			break;
+		put_part(w, later(s->start_ns, from), reason, at);
+	}
+	put_part(w, from, running, at);
+}
+
+/* The thread waited for the GIL, and got it at at_ns: continue with the one that released it. */
+static void walk_gil(struct walk *w, const struct span *s, uint64_t from)
+{
+	const struct model_gil *gil = s->gil.index < w->model->gils.n
+	                                      ? &w->model->gils.v[s->gil.index]
+	                                      : NULL;
+	size_t i = gil && gil->owners.n ? owners_at(gil, 0, w->at_ns - 1) : 0;
+
+	for (; gil && gil->owners.n && w->work; i--, w->work--) {
+		const struct gil_owner *o = &gil->owners.v[i];
+
+		if (o->thread == MODEL_UNKNOWN || o->start_ns >= w->at_ns)
+			break;
+		if (o->thread < MODEL_UNKNOWN && o->thread != w->thread) {
+			go_to(w, o->thread, w->at_ns, 0);
+			return;
+		}
+		put_part(w, later(o->start_ns, from), PATH_HANDOFF, 0);
+		if (!i || w->at_ns <= from)
+			break;
+	}
+	put_part(w, from, w->at_ns > from && s->state == GIL_WAIT ? PATH_UNKNOWN : PATH_HANDOFF, 0);
+}
+
+/* The thread waited for a lock: continue with the one that released it last. */
+static void walk_lock(struct walk *w, size_t span, uint64_t from, uint32_t at)
+{
+	struct model_blocked_list list = { 0 };
+
+	model_blocked(w->model, w->thread, span, &w->blocked_work, &list);
+	for (size_t i = list.v.n; i-- > 0;) {
+		const struct model_blocked *part = &list.v.v[i];
+
+		if (part->start_ns >= w->at_ns)
+			continue;
+		if (part->by < MODEL_UNKNOWN) {
+			go_to(w, part->by, part->end_ns < w->at_ns ? part->end_ns : w->at_ns,
+			      part->end_ns <= w->at_ns ? part->frame : 0);
+			break;
+		}
+		put_part(w, later(part->start_ns, from),
+		         part->by == MODEL_NONE ? PATH_HANDOFF : PATH_TIME_OUT, at);
+	}
+	if (!list.v.n)
+		put_part(w, from, PATH_UNKNOWN, at);
+	vec_done(&list.v);
+}
+
+/* The thread was without the GIL from then on; it may have waited for signals. */
+static void walk_without(struct walk *w, uint64_t from, uint32_t at)
+{
+	const struct model_thread *t = &w->model->threads.v[w->thread];
+	size_t after = SEARCH(t->signals.n, i, t->signals.v[i].from_ns < w->at_ns);
+	const struct model_signal *signal = after ? &t->signals.v[after - 1] : NULL;
+
+	if (!signal || signal->to_ns <= from) {
+		walk_own(w, from, PATH_WITHOUT_GIL, at);
+	} else if (signal->to_ns < w->at_ns) {
+		walk_own(w, signal->to_ns, PATH_WITHOUT_GIL, at);
+	} else if (signal->by == MODEL_UNKNOWN) {
+		put_part(w, later(signal->from_ns, from), PATH_UNKNOWN, at);
+	} else if (signal->by == MODEL_NONE || signal->sent_ns > w->at_ns) {
+		put_part(w, later(signal->from_ns, from), PATH_TIME_OUT, at);
+	} else {
+		go_to(w, signal->by, signal->sent_ns, signal->frame);
+	}
+}
+
+static void step(struct walk *w)
+{
+	const struct model_thread *t = &w->model->threads.v[w->thread];
+	const struct lane *lane = &t->gil;
+	const struct span *s;
+	uint64_t from;
+	size_t i;
+
+	if (!lane->spans.n || t->start_ns >= w->at_ns) {
+		if (t->creator != MODEL_NONE)
+			go_to(w, t->creator, w->at_ns, 0);
+		else
+			put_part(w, w->start_ns, PATH_UNKNOWN, 0);
+		return;
+	}
+	if (t->end_ns < w->at_ns) { /* it has ended before; only if the recording is inconsistent */
+		put_part(w, later(t->end_ns, w->start_ns), PATH_UNKNOWN, 0);
+		return;
+	}
+	i = lane_before(lane, w->at_ns);
+	s = &lane->spans.v[i];
+	from = later(s->start_ns, w->start_ns);
+	switch (s->state) {
+	case GIL_HOLD:
+		/* The hold goes on after the release, and may end in another function. */
+		walk_own(w, from, PATH_GIL,
+		         w->sent_in && lane_span_end(lane, i) > w->at_ns ? w->sent_in
+		                                                         : s->gil.frame);
+		return;
+	case GIL_WAIT:
+	case GIL_SWITCH_WAIT:
+	case GIL_FREE_WAIT:
+		walk_gil(w, s, from);
+		return;
+	case GIL_LOCK_WAIT:
+		walk_lock(w, i, from, s->gil.frame);
+		return;
+	case GIL_UNKNOWN:
+		put_part(w, from, PATH_UNKNOWN, 0);
+		return;
+	default:
+		walk_without(w, from, released_in(lane, i));
+	}
+}
+
+/* The thread that ended last; of several, the main thread of the first process. */
+static uint32_t last_thread(const struct model *m)
+{
+	uint32_t last = MODEL_NONE;
+
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *t = &m->threads.v[i];
+
+		if (last == MODEL_NONE || t->end_ns > m->threads.v[last].end_ns ||
+		    (t->end_ns == m->threads.v[last].end_ns && t->main && !m->threads.v[last].main))
+			last = i;
+	}
+	return last;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct path_part *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static void sum_up(struct path *path, const struct recording_pass *pass)
+{
+	struct places places = { 0 };
+	struct idmap ids = { 0 };
+
+	places_init(&places, pass);
+	for (size_t i = 0; i < path->parts.n; i++) {
+		const struct path_part *part = &path->parts.v[i];
+		uint64_t key = idmap_pair(place_of(&places, part->at), part->reason);
+		struct path_part *row;
+		uint32_t id;
+
+		if (idmap_add(&ids, key, (uint32_t)path->rows.n, &id))
+			*vec_push(&path->rows) = (struct path_part){ .at = part->at,
+				                                     .thread = part->thread,
+				                                     .reason = part->reason };
+		row = &path->rows.v[id];
+		row->ns += part->ns;
+		row->parts++;
+		path->ns += part->ns;
+		if (row->thread != part->thread)
+			row->thread = MODEL_NONE;
+		if (part->ns <= row->longest_ns)
+			continue;
+		row->longest_ns = part->ns;
+		row->from_ns = part->from_ns;
+	}
+	places_done(&places);
+	idmap_done(&ids);
+	if (path->rows.n)
+		qsort(path->rows.v, path->rows.n, sizeof(*path->rows.v), compare_parts);
+}
+
+struct path path_find(const struct recording_pass *pass)
+{
+	const struct model *m = pass->model;
+	struct path path = { 0 };
+	struct walk w = {
+		.model = m,
+		.path = &path,
+		.start_ns = m->start_ns,
+		.at_ns = m->end_ns,
+		.work = MODEL_WORK + m->gil_events * MODEL_WORK_PER_EVENT,
+		.blocked_work = model_blocked_work(m),
+		.thread = last_thread(m),
+	};
+
+	if (w.thread == MODEL_NONE || !pass->locks_known)
+		return path;
+	while (w.at_ns > w.start_ns && w.work && w.stuck <= m->threads.n) {
+		w.work--;
+		step(&w);
+	}
+	put_part(&w, w.start_ns, PATH_UNKNOWN, 0);
+	for (size_t i = 0; i < path.parts.n / 2; i++) {
+		struct path_part swapped = path.parts.v[i];
+
+		path.parts.v[i] = path.parts.v[path.parts.n - 1 - i];
+		path.parts.v[path.parts.n - 1 - i] = swapped;
+	}
+	sum_up(&path, pass);
+	return path;
+}
+
+void path_done(struct path *path)
+{
+	vec_done(&path->parts);
+	vec_done(&path->rows);
 }

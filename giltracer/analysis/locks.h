@@ -42,4 +42,88 @@ struct locks_places locks_places(const struct recording_pass *pass, uint32_t thr
  * instead of the GIL. */
 bool locks_of_pass(const struct recording_pass *pass);
 
+/*
+ * What threads did that others waited for: each wait for a lock is followed to the thread that
+ * released the lock; if that waited itself meanwhile, for another lock or for the GIL, to the
+ * thread that had this; and so on, to a thread that did not wait. The critical path is the chain
+ * that begins at the end of the recording.
+ */
+
+/* What the last thread of a chain did. */
+enum chain_end {
+	CHAIN_HELD_GIL,    /* it held the GIL */
+	CHAIN_WITHOUT_GIL, /* it was without the GIL: asleep, or in C code */
+	CHAIN_FREE,        /* nobody had the lock or the GIL: the next thread was not yet running */
+	CHAIN_UNKNOWN,     /* which thread had the lock, or what that did, is not known */
+	CHAIN_ENDS,
+};
+
+/**
+ * All parts of waits for locks in one line of code that passed while threads did the same.
+ * @waits_in: where the threads waited; @at: what the thread at the end of the chain executed, or
+ * had executed when it released the GIL; ids in the source's frames, 0: unknown
+ * @through: the thread that released the lock waited itself meanwhile
+ * @ns: summed over the waiting threads; @asleep_ns: CHAIN_WITHOUT_GIL: the part of it in which the
+ * thread is known to have slept
+ * @parts: number of parts; @longest_ns: of one part, at @longest_at_ns in @waiter
+ * @thread: the thread at the end of the chain; MODEL_NONE: there are several, or none
+ */
+struct chain {
+	uint32_t waits_in, at, thread, waiter;
+	enum chain_end end;
+	bool through, several;
+	uint64_t ns, asleep_ns, parts, longest_ns, longest_at_ns;
+};
+
+/* @ns: of all of them, which is the time that all threads waited for locks */
+struct chains {
+	VEC(struct chain) v; /* most time first */
+	uint64_t ns;
+};
+
+/* Free with vec_done(&chains.v). */
+struct chains chains_find(const struct recording_pass *pass);
+
+/* What the critical path waits for. */
+enum path_reason {
+	PATH_GIL,         /* a thread holds the GIL, and is on a CPU or not known not to be */
+	PATH_WITHOUT_GIL, /* a thread is without the GIL, and is on a CPU or not known not to be */
+	PATH_ASLEEP,      /* a thread sleeps, and no thread of the program wakes it */
+	PATH_TIME_OUT,    /* a thread waits for a lock or a signal that no thread gives it */
+	PATH_NO_CPU,      /* a thread is runnable without a CPU */
+	PATH_HANDOFF,     /* what a thread waits for is free, and the thread not yet running */
+	PATH_UNKNOWN,
+	PATH_REASONS,
+};
+
+/**
+ * A part of the critical path, or all parts of one thread, or of several, in one line of code.
+ * @at: what the thread executed, or had executed when it released the GIL; id in the source's
+ * frames, 0: unknown
+ * @thread: MODEL_NONE: several
+ * @from_ns: of a part, or of the longest
+ */
+struct path_part {
+	uint32_t at, thread;
+	enum path_reason reason;
+	uint64_t from_ns, ns, parts, longest_ns;
+};
+
+/**
+ * The critical path: from the end of the recording back to its start, through the threads for which
+ * others waited. When a thread waited for the GIL, for a lock or for a signal, or was started or
+ * woken by another thread, the path continues with that thread. Making a part shorter ends the run
+ * sooner, until another path is the longest.
+ * @parts: in order of time, without gaps; @rows: the same by line of code and reason, most time first
+ * @ns: their sum, which is the duration of the recording
+ */
+struct path {
+	VEC(struct path_part) parts, rows;
+	uint64_t ns;
+};
+
+/* Free with path_done. */
+struct path path_find(const struct recording_pass *pass);
+void path_done(struct path *path);
+
 #endif

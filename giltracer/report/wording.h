@@ -3,10 +3,10 @@
 #ifndef GILTRACER_REPORT_WORDING_H
 #define GILTRACER_REPORT_WORDING_H
 
-#include "analysis/chains.h"
 #include "analysis/facts.h"
 #include "analysis/functions.h"
 #include "analysis/groups.h"
+#include "analysis/locks.h"
 #include "base/str.h"
 
 /* "1235*": the star marks a main thread; "1234/1235*" if there are several processes. */

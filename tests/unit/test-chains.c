@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits for locks, followed to what other threads did meanwhile. */
-#include "analysis/chains.h"
+#include "analysis/locks.h"
 
 #include "trace/source.h"
 #include "trace/stacks.h"
