@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/overdue_holds.h"
+#include "analysis/hogs.h"
 #include "analysis/pystack.h"
 #include "base/alloc.h"
 #include "base/str.h"
@@ -40,13 +40,13 @@ static void find_moment(struct verdict *v, const struct model *model, const uint
 	}
 }
 
-struct overdue_holds {
-	VEC(struct overdue_hold) v;
+struct gil_holds {
+	VEC(struct gil_hold) v;
 };
 
 static int longest_first(const void *va, const void *vb)
 {
-	const struct overdue_hold *a = va, *b = vb;
+	const struct gil_hold *a = va, *b = vb;
 	uint64_t x = a->end_ns - a->start_ns, y = b->end_ns - b->start_ns;
 
 	if (x != y)
@@ -56,20 +56,20 @@ static int longest_first(const void *va, const void *vb)
 
 /* The overdue holds of a function in all threads, the longest first. Free with
  * vec_done(&list.v). */
-static struct overdue_holds overdue_holds_of(const struct recording_pass *pass, uint32_t frame)
+static struct gil_holds overdue_holds_of(const struct recording_pass *pass, uint32_t frame)
 {
 	const struct hogs *hogs = pass->hogs;
-	struct overdue_holds list = { 0 };
+	struct gil_holds list = { 0 };
 
 	for (size_t i = 0; i < hogs->overdue.n; i++) {
 		const struct hog_overdue *o = &hogs->overdue.v[i];
 		const struct lane *lane = &pass->model->threads.v[o->thread].gil;
 
 		if (hogs_same_function(functions_frames(pass), o->frame, frame))
-			*vec_push(&list.v) =
-				(struct overdue_hold){ o->thread, lane->spans.v[o->span].gil.index,
-				                       lane->spans.v[o->span].start_ns,
-				                       lane_span_end(lane, o->span) };
+			*vec_push(&list.v) = (struct gil_hold){ o->thread,
+				                                lane->spans.v[o->span].gil.index,
+				                                lane->spans.v[o->span].start_ns,
+				                                lane_span_end(lane, o->span) };
 	}
 	if (list.v.n)
 		qsort(list.v.v, list.v.n, sizeof(*list.v.v), longest_first);
@@ -79,7 +79,7 @@ static struct overdue_holds overdue_holds_of(const struct recording_pass *pass, 
 /* Sets the moment to the longest wait of the thread during the hold, if it is longer than the
  * verdict's. */
 static void find_wait(struct verdict *v, const struct model *model, uint32_t thread,
-                      const struct overdue_hold *hold)
+                      const struct gil_hold *hold)
 {
 	const struct lane *lane = &model->threads.v[thread].gil;
 
@@ -103,11 +103,11 @@ static void find_wait(struct verdict *v, const struct model *model, uint32_t thr
  * and threads to examine all, none is reported, because it might not be the longest. */
 static void find_call_moment(struct verdict *v, const struct analysis *a, uint32_t frame)
 {
-	struct overdue_holds list = overdue_holds_of(a->pass, frame);
+	struct gil_holds list = overdue_holds_of(a->pass, frame);
 	size_t looks = MOMENT_LOOKS;
 
 	for (size_t i = 0; i < list.v.n; i++) {
-		const struct overdue_hold *hold = &list.v.v[i];
+		const struct gil_hold *hold = &list.v.v[i];
 
 		if (v->moment &&
 		    hold->end_ns - hold->start_ns <= v->moment_end_ns - v->moment_start_ns)
@@ -295,7 +295,7 @@ static uint64_t preempted(const struct model *model, uint32_t thread, uint64_t f
 {
 	uint64_t runnable_ns, asleep_ns;
 
-	overdue_off_cpu(&model->threads.v[thread], from_ns, from_ns + ns, &runnable_ns, &asleep_ns);
+	hogs_off_cpu(&model->threads.v[thread], from_ns, from_ns + ns, &runnable_ns, &asleep_ns);
 	return facts_percent(runnable_ns, ns) >= PREEMPTED ? runnable_ns : 0;
 }
 

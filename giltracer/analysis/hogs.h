@@ -6,7 +6,7 @@
  * A waiting thread requests a release after the switch interval (sys.getswitchinterval(), 5 ms):
  * its wait is cut into intervals, and at the end of one in which no other thread got the GIL it
  * sets gil_drop_request (take_gil in CPython's Python/ceval_gil.h, 3.2 and later). Python code
- * complies at once. A hold is overdue if it is known to have got a request (overdue_holds.h) and
+ * complies at once. A hold is overdue if it is known to have got a request and
  * then lasted another HOGS_SLACK_NS, not counting time without a CPU: a call of C code kept the
  * GIL. Without proof of a request, no hold is overdue.
  *
@@ -99,6 +99,12 @@ struct hogs_sample {
 	uint32_t row, hold;
 };
 
+/* A hold. @thread: the holder; @gil: the index of the GIL */
+struct gil_hold {
+	uint32_t thread, gil;
+	uint64_t start_ns, end_ns;
+};
+
 /* An overdue hold. @frame: its frame; @span: its index in the thread's GIL lane */
 struct hog_overdue {
 	uint32_t thread, frame;
@@ -136,5 +142,9 @@ void hogs_add_collections(struct hogs *hogs, const struct model *model, const st
 
 /* Whether two frames belong to the same function, by name and file; frame 0 equals only itself. */
 bool hogs_same_function(const struct stacks *frames, uint32_t a, uint32_t b);
+
+/* How long a thread was runnable, and how long asleep, in [from_ns, to_ns). */
+void hogs_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t to_ns,
+                  uint64_t *ret_runnable_ns, uint64_t *ret_asleep_ns);
 
 #endif

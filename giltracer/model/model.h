@@ -330,7 +330,7 @@ enum caveat_code {
 	CAVEAT_NO_TRACEPOINTS,     /* no tracepoints for states: S and D cannot be distinguished */
 	CAVEAT_COARSE,          /* too many waits, losses and GILs to examine all pairs: more than
 	                         * necessary is unknown */
-	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were examined, see overdue_holds.h;
+	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were examined, see hogs.c;
 	                         * counted by the analysis */
 	CAVEAT_PROBE_COST,      /* threads for which the probes took a share of time worth a note */
 	CAVEAT_PROBES_SLOW, /* the probes took a share of CPU time that justifies another engine,
