@@ -32,7 +32,6 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->lock_blame_order = facts_lock_blame_order(a->model);
 	a->counters = counters_find(a->pass, a->thread_order);
 	a->caveats = facts_caveats(recording);
-	a->evidence = evidence_gather(recording, &a->groups);
 	verdict_find(&a->verdict, a);
 	return a;
 }

@@ -4,7 +4,6 @@
 #ifndef GILTRACER_ANALYSIS_ANALYSIS_H
 #define GILTRACER_ANALYSIS_ANALYSIS_H
 
-#include "analysis/evidence.h"
 #include "analysis/facts.h"
 #include "analysis/functions.h"
 #include "analysis/groups.h"

@@ -122,8 +122,8 @@ void summary_finish(struct summary *s);
 /*
  * What changed between two recordings, A and B.
  *
- * Shares are compared, so that the recordings may differ in length: the totals as in
- * analysis/summary.h; threads (by name) and functions (by name and file, without folders) as shares
+ * Shares are compared, so that the recordings may differ in length: the totals as
+ * in struct summary; threads (by name) and functions (by name and file, without folders) as shares
  * of the recording's time, where 100 % is one thread that waits throughout.
  *
  * Recordings of the same program differ, too. A change counts only if it is at least DIFF_POINTS

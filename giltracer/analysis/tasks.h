@@ -94,7 +94,7 @@ void task_groups_done(struct task_groups *groups);
 /* The first row of a group; *count: the number of its rows, at most TASK_ROWS. */
 const struct task_row *task_rows_of(const struct task_rows *rows, uint32_t group, size_t *count);
 
-/* Determines what the thread did during the delay, or during a step (task_delay.c). delay's times must be set;
+/* Determines what the thread did during the delay, or during a step. delay's times must be set;
  * thread: index in the slices. */
 void task_delay_explain(struct task_delay *delay, const struct recording_pass *pass,
                         uint32_t thread);

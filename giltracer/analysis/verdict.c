@@ -1,11 +1,1181 @@
 /* SPDX-License-Identifier: MIT */
-/* The verdict: conclusions from the evidence, with their numbers. */
+/* The verdict: its evidence, its rules, and its reasons with their numbers. */
 #include "analysis/verdict.h"
 
-#include "analysis/culprit.h"
-#include "analysis/lock_reasons.h"
-#include "analysis/sampled_reasons.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/functions.h"
+#include "analysis/hogs.h"
+#include "analysis/pystack.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "model/model.h"
+#include "model/span.h"
+#include "trace/names.h"
 #include "trace/source.h"
+
+/* Appends a reason without numbers; borrowed until the next call. */
+static struct reason *reasons_add(struct reasons *reasons, enum reason_code code)
+{
+	struct reason *r = vec_push(&reasons->v);
+
+	*r = (struct reason){
+		.code = code, .thread = MODEL_NONE, .other = MODEL_NONE, .group = MODEL_NONE
+	};
+	return r;
+}
+
+/* The evidence. */
+
+#define BURST_PARTS   200 /* of the recording */
+#define BURST_WINDOW  10  /* maximum number of neighbouring parts that form a burst */
+#define BURST_PERCENT 50  /* minimum share of the waiting in a burst */
+#define BURST_TAIL    10  /* a neighbouring part with less than this fraction is not in it */
+#define BURST_NS      VERDICT_SHORT_NS /* minimum of blocked_ns */
+
+/* How long the thread ran on a CPU without the GIL. Walks both lanes in parallel. */
+static uint64_t running_off_gil(const struct model_thread *t)
+{
+	uint64_t sum = 0;
+	size_t g = 0, c = 0;
+
+	while (g < t->gil.spans.n && c < t->cpu.spans.n) {
+		const struct span *gil = &t->gil.spans.v[g], *cpu = &t->cpu.spans.v[c];
+		uint64_t gil_end = lane_span_end(&t->gil, g), cpu_end = lane_span_end(&t->cpu, c);
+		uint64_t from = gil->start_ns > cpu->start_ns ? gil->start_ns : cpu->start_ns;
+		uint64_t to = gil_end < cpu_end ? gil_end : cpu_end;
+
+		if (gil_state_is_without(gil->state) && cpu->state == CPU_RUNNING && to > from)
+			sum += to - from;
+		if (gil_end <= cpu_end)
+			g++;
+		if (cpu_end <= gil_end)
+			c++;
+	}
+	return sum;
+}
+
+/* How long a thread waited for the GIL: according to its GIL events or, if none were recorded, its
+ * sleeps. */
+static uint64_t evidence_gil_wait(const struct evidence *e, const struct model_thread *t)
+{
+	return e->recording->gil_detect ? model_thread_wait_ns(t) : t->cpu_ns[CPU_GIL_SLEEP];
+}
+
+static uint64_t life_of(const struct model_thread *t)
+{
+	return model_thread_life_ns(t);
+}
+
+static void look_at_thread(struct evidence *e, uint32_t i)
+{
+	const struct model_thread *t = &e->model->threads.v[i];
+	double runnable = facts_percent(t->cpu_ns[CPU_RUNNABLE], life_of(t));
+
+	e->wait_ns += evidence_gil_wait(e, t);
+	e->lock_wait_ns += t->gil_ns[GIL_LOCK_WAIT];
+	e->wanted_ns += evidence_gil_wait(e, t) +
+	                (e->recording->gil_detect ? t->gil_ns[GIL_HOLD] : t->cpu_ns[CPU_RUNNING]);
+	e->holders += t->gil_ns[GIL_HOLD] > 0;
+	if (t->cpu_ns[CPU_RUNNING] > e->busiest_ns) {
+		e->busiest = i;
+		e->busiest_ns = t->cpu_ns[CPU_RUNNING];
+	}
+	if (life_of(t) >= e->wall_ns / 100 * VERDICT_LIFE && runnable > e->runnable_percent)
+		e->runnable_percent = runnable;
+}
+
+/* The number of rules of the verdict that a share of a thread's life satisfies. */
+static int victim_rank(double percent)
+{
+	return (percent >= VERDICT_MUCH) + (percent >= VERDICT_SOME);
+}
+
+/* Makes the thread or group v if it satisfies a stricter rule than the victim so far, or if it
+ * satisfies the same rule and waited longer. */
+static void look_for_victim(struct evidence_victim *v, const struct evidence_victim *other)
+{
+	int rank = victim_rank(other->percent) - victim_rank(v->percent);
+
+	if (other->ns && rank >= 0 && (rank || other->ns > v->ns))
+		*v = *other;
+}
+
+/* t: a thread, or the sum of a group. */
+static void look_for_victims(struct evidence *e, const struct model_thread *t, uint32_t thread,
+                             uint32_t group)
+{
+	uint64_t gil = evidence_gil_wait(e, t), lock = t->gil_ns[GIL_LOCK_WAIT];
+
+	if (life_of(t) < e->wall_ns / 100 * VERDICT_LIFE)
+		return;
+	look_for_victim(&e->victim, &(struct evidence_victim){
+					    thread, group, facts_percent(gil, life_of(t)), gil });
+	look_for_victim(
+		&e->lock_victim,
+		&(struct evidence_victim){ thread, group, facts_percent(lock, life_of(t)), lock });
+}
+
+static void find_victims(struct evidence *e, const struct thread_groups *groups)
+{
+	for (uint32_t i = 0; i < groups->v.n; i++)
+		if (groups->v.v[i].threads >= GROUP_MIN_THREADS)
+			look_for_victims(e, &groups->v.v[i].sum, MODEL_NONE, i);
+	for (uint32_t i = 0; i < e->model->threads.n; i++)
+		if (groups->v.v[groups->of[i]].threads < GROUP_MIN_THREADS)
+			look_for_victims(e, &e->model->threads.v[i], i, MODEL_NONE);
+}
+
+/* The lane that shows when the thread waits for the GIL, and whether it does in a span of that. */
+static const struct lane *lane_of(const struct evidence *e, const struct model_thread *t)
+{
+	return e->recording->gil_detect ? &t->gil : &t->cpu;
+}
+
+static bool is_wait(const struct evidence *e, const struct span *s)
+{
+	return e->recording->gil_detect ? s->state == GIL_WAIT || s->state == GIL_SWITCH_WAIT
+	                                : s->state == CPU_GIL_SLEEP;
+}
+
+struct sleep {
+	uint64_t from_ns, to_ns;
+};
+
+struct sleeps {
+	VEC(struct sleep) v;
+};
+
+static int by_start(const void *va, const void *vb)
+{
+	const struct sleep *a = va, *b = vb;
+
+	return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
+}
+
+/* The time in which at least one thread was asleep for the GIL. */
+static uint64_t any_asleep_for_gil(const struct evidence *e)
+{
+	struct sleeps list = { 0 };
+	uint64_t ns = 0, until_ns = 0;
+
+	for (size_t i = 0; i < e->model->threads.n; i++) {
+		const struct lane *lane = &e->model->threads.v[i].cpu;
+
+		for (size_t k = 0; k < lane->spans.n; k++)
+			if (lane->spans.v[k].state == CPU_GIL_SLEEP)
+				*vec_push(&list.v) = (struct sleep){ lane->spans.v[k].start_ns,
+					                             lane_span_end(lane, k) };
+	}
+	if (list.v.n)
+		qsort(list.v.v, list.v.n, sizeof(*list.v.v), by_start);
+	for (size_t i = 0; i < list.v.n; i++) {
+		const struct sleep *s = &list.v.v[i];
+
+		if (s->to_ns <= until_ns)
+			continue;
+		ns += s->to_ns - (s->from_ns > until_ns ? s->from_ns : until_ns);
+		until_ns = s->to_ns;
+	}
+	vec_done(&list.v);
+	return ns;
+}
+
+static uint64_t blocked(const struct evidence *e)
+{
+	uint64_t most = 0;
+
+	if (!e->recording->gil_detect)
+		return any_asleep_for_gil(e);
+	for (size_t i = 0; i < e->model->gils.n; i++)
+		if (e->model->gils.v[i].wanted_ns > most)
+			most = e->model->gils.v[i].wanted_ns;
+	return most;
+}
+
+/* The share of the waiting during starts of threads, which perf makes slow. */
+static double slow_starts(const struct evidence *e)
+{
+	const struct hogs *hogs = e->pass->hogs;
+	uint64_t wait_ns = 0;
+
+	for (size_t i = 0; hogs && i < hogs->v.n; i++)
+		if (function_is_slow_start(e->pass, &hogs->v.v[i]))
+			wait_ns += hogs->v.v[i].overdue_wait_ns;
+	return facts_percent(wait_ns, e->totals.blamed_ns);
+}
+
+/* Adds the waiting of all threads to the parts of the recording in which it happened. */
+static void add_to_parts(const struct evidence *e, uint64_t part_ns, uint64_t parts[BURST_PARTS])
+{
+	for (size_t i = 0; i < e->model->threads.n; i++) {
+		const struct lane *lane = lane_of(e, &e->model->threads.v[i]);
+
+		for (size_t k = 0; k < lane->spans.n; k++) {
+			uint64_t from = lane->spans.v[k].start_ns - e->model->start_ns;
+			uint64_t to = lane_span_end(lane, k) - e->model->start_ns;
+
+			if (!is_wait(e, &lane->spans.v[k]))
+				continue;
+			for (uint64_t p = from / part_ns; from < to && p < BURST_PARTS; p++) {
+				uint64_t end = (p + 1) * part_ns < to ? (p + 1) * part_ns : to;
+
+				parts[p] += end - from;
+				from = end;
+			}
+		}
+	}
+}
+
+/* Finds the shortest part of the recording that has BURST_PERCENT of the waiting, or of equally
+ * short ones the one with the most, and extends it by neighbouring parts that have much of it. */
+static void find_burst(struct evidence *e)
+{
+	uint64_t part_ns = (e->model->end_ns - e->model->start_ns) / BURST_PARTS + 1;
+	uint64_t parts[BURST_PARTS] = { 0 }, most = 0;
+	size_t first = 0, n = 1;
+
+	if (e->blocked_ns < BURST_NS)
+		return;
+	add_to_parts(e, part_ns, parts);
+	for (; n <= BURST_WINDOW; n++) {
+		for (size_t i = 0; i + n <= BURST_PARTS; i++) {
+			uint64_t ns = 0;
+
+			for (size_t k = i; k < i + n; k++)
+				ns += parts[k];
+			if (ns <= most)
+				continue;
+			most = ns;
+			first = i;
+		}
+		if (facts_percent(most, e->wait_ns) >= BURST_PERCENT)
+			break;
+	}
+	if (n > BURST_WINDOW)
+		return;
+	while (n < BURST_WINDOW) {
+		uint64_t before = first ? parts[first - 1] : 0;
+		uint64_t after = first + n < BURST_PARTS ? parts[first + n] : 0;
+		uint64_t next = before > after ? before : after;
+
+		if (next * BURST_TAIL < most / n)
+			break;
+		first -= before > after;
+		most += next;
+		n++;
+	}
+	e->burst = (struct evidence_burst){
+		.percent = facts_percent(most, e->wait_ns),
+		.from_ns = e->model->start_ns + first * part_ns,
+		.to_ns = e->model->start_ns + (first + n) * part_ns,
+	};
+	for (size_t i = 0; i < e->model->threads.n; i++) {
+		const struct model_thread *t = &e->model->threads.v[i];
+
+		/* A thread starts right before it waits, and ends right after. */
+		e->burst.started += t->start_ns > e->model->start_ns &&
+		                    t->start_ns + part_ns > e->burst.from_ns &&
+		                    t->start_ns < e->burst.to_ns;
+		e->burst.ended += t->end_ns > e->burst.from_ns &&
+		                  t->end_ns < e->burst.to_ns + part_ns &&
+		                  t->end_ns < e->model->end_ns;
+	}
+}
+
+static int by_pid(const void *va, const void *vb)
+{
+	const uint32_t *a = va, *b = vb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* Counts the processes in which Python ran. */
+static unsigned count_processes(const struct model *m)
+{
+	CLEANUP(free) uint32_t *pids = xcalloc(m->gils.n + 1, sizeof(*pids));
+	size_t n = 0;
+	unsigned count = 0;
+
+	for (size_t i = 0; i < m->gils.n; i++)
+		if (m->gils.v[i].held_ns)
+			pids[n++] = m->gils.v[i].pid;
+	qsort(pids, n, sizeof(*pids), by_pid);
+	for (size_t i = 0; i < n; i++)
+		count += !i || pids[i] != pids[i - 1];
+	return count;
+}
+
+/* Adds up unknown time. In a process in which a thread is known to have used the GIL, threads of
+ * which nothing is known are those of C libraries, which never use it: nothing of them is
+ * missing. */
+static void find_unknown(struct evidence *e)
+{
+	const struct model *m = e->model;
+	CLEANUP(free) uint32_t *known = xcalloc(m->threads.n + 1, sizeof(*known));
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->threads.n; i++)
+		if (m->threads.v[i].gil_ns[GIL_UNKNOWN] - m->threads.v[i].suspended_ns <
+		    life_of(&m->threads.v[i]))
+			known[n++] = m->threads.v[i].pid;
+	qsort(known, n, sizeof(*known), by_pid);
+	for (size_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *t = &m->threads.v[i];
+		uint64_t life = life_of(t);
+		bool gil = e->recording->gil_detect;
+		uint64_t unknown = (gil ? t->gil_ns[GIL_UNKNOWN] : t->cpu_ns[CPU_UNKNOWN]) -
+		                   t->suspended_ns;
+
+		if (gil && unknown == life && bsearch(&t->pid, known, n, sizeof(*known), by_pid))
+			continue;
+		e->unknown_ns += unknown;
+		e->unknown_of_ns += life;
+	}
+}
+
+/* groups: of the main pass, by name only. */
+static struct evidence gather_evidence(const struct recording *recording,
+                                       const struct thread_groups *groups)
+{
+	struct evidence e = {
+		.recording = recording,
+		.pass = recording_main_pass(recording),
+		.busiest = MODEL_NONE,
+		.victim = { .thread = MODEL_NONE, .group = MODEL_NONE },
+		.lock_victim = { .thread = MODEL_NONE, .group = MODEL_NONE },
+	};
+
+	e.model = e.pass->model;
+	e.totals = facts_totals(e.model);
+	e.wall_ns = e.model->end_ns - e.model->start_ns - e.model->suspended_ns;
+	for (uint32_t i = 0; i < e.model->threads.n; i++)
+		look_at_thread(&e, i);
+	find_victims(&e, groups);
+	e.blocked_ns = blocked(&e);
+	e.slow_percent = slow_starts(&e);
+	e.processes = count_processes(e.model);
+	find_burst(&e);
+	find_unknown(&e);
+	return e;
+}
+
+uint64_t evidence_asleep(const struct evidence *e)
+{
+	return e->totals.cpu_ns[CPU_SLEEPING] + e->totals.cpu_ns[CPU_UNINTERRUPTIBLE];
+}
+
+uint64_t evidence_cpu_known(const struct evidence *e)
+{
+	return e->totals.life_ns - e->totals.cpu_ns[CPU_UNKNOWN];
+}
+
+/* Threads lack CPUs: the rule may hold in addition to another one. */
+static bool evidence_is_starved(const struct evidence *e)
+{
+	uint64_t runnable = e->totals.cpu_ns[CPU_RUNNABLE];
+
+	return facts_percent(runnable, runnable + e->totals.cpu_ns[CPU_RUNNING]) >=
+	               VERDICT_STARVED &&
+	       e->runnable_percent >= VERDICT_LINE;
+}
+
+bool evidence_is_blind(const struct evidence *e)
+{
+	return !e->recording->gil_detect && e->model->caveats[CAVEAT_NO_TRACEPOINTS];
+}
+
+/* One thread does all the work. */
+static bool evidence_is_single(const struct evidence *e)
+{
+	return facts_percent(e->busiest_ns, e->totals.cpu_ns[CPU_RUNNING]) >= VERDICT_SINGLE;
+}
+
+/* The CPU limit of the program's control group kept it from running. */
+static bool evidence_is_throttled(const struct evidence *e)
+{
+	const struct cpu_quota *q = &e->pass->quota;
+
+	return q->period_us && facts_percent(q->throttled, q->periods) >= VERDICT_THROTTLED;
+}
+
+/* The unknown share of the lives of threads that may have used the GIL. */
+static double evidence_unknown_percent(const struct evidence *e)
+{
+	return facts_percent(e->unknown_ns, e->unknown_of_ns);
+}
+
+bool evidence_is_lost(const struct evidence *e)
+{
+	return e->unknown_ns > e->wanted_ns && evidence_unknown_percent(e) >= VERDICT_LOST;
+}
+
+/* GIL_BOUND, GIL_SOME or GIL_NONE. Both shares are those of the waiting that was caused neither by
+ * tracing nor by a lack of CPUs that is a problem of its own. */
+static enum verdict_kind evidence_gil(const struct evidence *e)
+{
+	uint64_t no_cpu_ns = evidence_is_starved(e) ? e->totals.no_cpu_ns : 0;
+	double own = 1 - (e->slow_percent + facts_percent(no_cpu_ns, e->totals.blamed_ns)) / 100;
+	double blocked = facts_percent(e->blocked_ns, e->wall_ns) * own;
+	double share = facts_percent(e->wait_ns, e->wanted_ns) * own;
+
+	if (e->victim.percent * own > share)
+		share = e->victim.percent * own;
+	if (e->blocked_ns < VERDICT_SHORT_NS)
+		return VERDICT_GIL_NONE;
+	if (blocked >= VERDICT_MUCH && share >= VERDICT_MUCH)
+		return VERDICT_GIL_BOUND;
+	return blocked >= VERDICT_SOME && share >= VERDICT_SOME ? VERDICT_GIL_SOME
+	                                                        : VERDICT_GIL_NONE;
+}
+
+static bool evidence_is_lock_bound(const struct evidence *e)
+{
+	return e->lock_victim.percent >= VERDICT_MUCH && e->lock_wait_ns >= VERDICT_SHORT_NS &&
+	       e->lock_wait_ns > e->wait_ns && e->lock_wait_ns > e->totals.cpu_ns[CPU_RUNNABLE];
+}
+
+/* Called only if no simpler rule decides, because it walks all spans. */
+static bool is_native(struct evidence *e)
+{
+	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];
+
+	if (!e->recording->gil_detect || running <= e->wall_ns / 10)
+		return false;
+	for (size_t i = 0; i < e->model->threads.n; i++)
+		e->off_gil_running_ns += running_off_gil(&e->model->threads.v[i]);
+	return facts_percent(e->off_gil_running_ns, running) >= VERDICT_NATIVE;
+}
+
+static bool is_nothing(const struct evidence *e)
+{
+	return !e->model->threads.n || (!e->model->gil_events && !evidence_cpu_known(e)) ||
+	       (!e->model->gil_events && e->recording->gil_detect);
+}
+
+static bool has_samples(const struct evidence *e)
+{
+	return e->pass->samples && e->pass->samples->times.n;
+}
+
+/* The first rule that holds. Computes off_gil_running_ns if the rule needs it. */
+static enum verdict_kind evidence_judge(struct evidence *e)
+{
+	uint64_t running = e->totals.cpu_ns[CPU_RUNNING], cpu_known = evidence_cpu_known(e);
+
+	if (e->recording->python.free_threaded && !e->model->gil_events)
+		return VERDICT_FREE_THREADED;
+	if (e->model->idle && !e->model->gil_events)
+		return VERDICT_IDLE;
+	if (is_nothing(e))
+		return has_samples(e) ? VERDICT_SAMPLED : VERDICT_NOTHING;
+	if (e->wall_ns < VERDICT_SHORT_NS)
+		return VERDICT_TOO_SHORT;
+	if (evidence_is_lock_bound(e))
+		return VERDICT_LOCK_BOUND;
+	if (evidence_is_starved(e) &&
+	    (e->totals.cpu_ns[CPU_RUNNABLE] > e->wait_ns || evidence_gil(e) == VERDICT_GIL_NONE))
+		return VERDICT_CPU_STARVED;
+	if (!e->model->gil_events && has_samples(e))
+		return VERDICT_SAMPLED;
+	if (evidence_is_blind(e))
+		return VERDICT_GIL_UNKNOWN;
+	if (evidence_gil(e) != VERDICT_GIL_NONE)
+		return evidence_gil(e);
+	if (evidence_is_lost(e))
+		return VERDICT_GIL_UNKNOWN;
+	if (evidence_is_single(e) && facts_percent(running, e->wall_ns) >= VERDICT_BUSY)
+		return VERDICT_SINGLE_THREADED;
+	if (is_native(e))
+		return VERDICT_NATIVE_WORK;
+	if (cpu_known && facts_percent(evidence_asleep(e), cpu_known) >= VERDICT_ASLEEP)
+		return VERDICT_IO_BOUND;
+	if (e->recording->gil_detect && e->holders == 1)
+		return VERDICT_SINGLE_THREADED;
+	return VERDICT_GIL_NONE;
+}
+
+/* Locks and stops of the world: which thread is blocked most, where, and by which thread. */
+
+#define WORTH_A_WORD 1  /* percent of a thread's life: worth reporting */
+#define WORTH_ADVICE 10 /* likewise */
+
+#define CHAINS             2  /* the largest number that is reported */
+#define CHAIN_WORTH_A_WORD 20 /* percent of the waiting for locks */
+
+/* The thread that spent the largest share of its life in state, or MODEL_NONE. */
+static uint32_t most_in(const struct model *model, enum gil_state state)
+{
+	uint32_t most = MODEL_NONE;
+	double percent = 0;
+
+	for (uint32_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+		double share = facts_percent(t->gil_ns[state], t->end_ns - t->start_ns);
+
+		if (share > percent && share >= WORTH_A_WORD) {
+			most = i;
+			percent = share;
+		}
+	}
+	return most;
+}
+
+/* Finds the place where the thread spent most time in state, and the type of object whose lock it
+ * was. */
+static void find_blocked_place(struct reason *r, const struct analysis *a, enum gil_state state)
+{
+	struct locks_places places = locks_places(a->pass, r->thread);
+
+	for (size_t i = 0; i < places.v.n; i++) {
+		if (places.v.v[i].state != state)
+			continue;
+		r->frame = places.v.v[i].frame;
+		r->of = places.v.v[i].of;
+		break;
+	}
+	vec_done(&places.v);
+}
+
+/* Finds the thread whose releases ended most of the thread's blocked time. */
+static void find_releaser(struct reason *r, const struct model *model, enum gil_state state)
+{
+	const struct model_lock_blame *most = NULL;
+
+	for (size_t i = 0; i < model->lock_blame.n; i++) {
+		const struct model_lock_blame *b = &model->lock_blame.v[i];
+
+		if (b->waiter == r->thread && b->state == state && b->by < MODEL_UNKNOWN &&
+		    (!most || b->wait_ns > most->wait_ns))
+			most = b;
+	}
+	if (!most)
+		return;
+	r->other = most->by;
+	r->other_percent = facts_percent(most->wait_ns, r->ns);
+}
+
+/* Returns the share of its life, in percent, for which the most blocked thread is blocked. */
+static double add_blocked(struct reasons *to, const struct analysis *a, enum gil_state state,
+                          enum reason_code code)
+{
+	uint32_t thread = most_in(a->model, state);
+	const struct model_thread *t;
+	struct reason *r;
+
+	if (thread == MODEL_NONE)
+		return 0;
+	t = &a->model->threads.v[thread];
+	r = reasons_add(to, code);
+	r->thread = thread;
+	r->ns = t->gil_ns[state];
+	r->percent = facts_percent(r->ns, t->end_ns - t->start_ns);
+	if (state != GIL_STOPPING)
+		find_releaser(r, a->model, state);
+	if (state != GIL_STOPPED)
+		find_blocked_place(r, a, state);
+	return r->percent;
+}
+
+/* Appends to the reasons and the advice what threads waited for without a GIL. */
+static void find_locks(struct verdict *v, const struct analysis *a)
+{
+	if (!a->recording->gil_detect)
+		return;
+	if (add_blocked(&v->because, a, GIL_LOCK_WAIT, REASON_LOCKS) >= WORTH_ADVICE)
+		reasons_add(&v->advice, ADVICE_LOCK);
+	add_blocked(&v->because, a, GIL_STOPPING, REASON_STOPS);
+	add_blocked(&v->because, a, GIL_STOPPED, REASON_STOPPED);
+	if (!v->because.v.n)
+		reasons_add(&v->because, REASON_NO_LOCKS);
+}
+
+/* Appends what was done while threads waited for locks of the program. */
+static void add_chains(struct reasons *because, struct reasons *advice, const struct analysis *a)
+{
+	for (size_t i = 0; i < a->chains.v.n && i < CHAINS; i++) {
+		const struct chain *chain = &a->chains.v.v[i];
+		double percent = facts_percent(chain->ns, a->chains.ns);
+		struct reason *r;
+
+		if (i && percent < CHAIN_WORTH_A_WORD)
+			break;
+		r = reasons_add(because, REASON_CHAIN);
+		r->chain = chain;
+		r->percent = percent;
+		if (!i && chain->end != CHAIN_FREE && chain->end != CHAIN_UNKNOWN)
+			reasons_add(advice, chain->end == CHAIN_WITHOUT_GIL ? ADVICE_LOCK_ASLEEP
+			                                                    : ADVICE_LOCK);
+	}
+}
+
+/* Adds that the GIL of a free-threaded interpreter is on, and why; adds nothing if it is off. */
+static void add_turned_on(struct reasons *to, const struct analysis *a)
+{
+	const struct recording_python *python = &a->recording->python;
+	const char *module = a->model->gil_module;
+
+	if (!python->free_threaded || !a->model->gil_events)
+		return;
+	if (python->gil && !strcmp(python->gil, "forced")) {
+		reasons_add(to, REASON_GIL_FORCED);
+		return;
+	}
+	reasons_add(to, python->gil && !strcmp(python->gil, "off") ? REASON_GIL_TURNED_ON
+	                                                           : REASON_GIL_ON)
+		->name = module && *module ? module : NULL;
+}
+
+/* The verdict of a recording that consists of samples only. */
+
+#define PLACE_SOME 5   /* percent of the samples: worth a sentence */
+#define FEW        100 /* samples: with fewer, shares are off by 10 points and more */
+#define TORN_SOME  5   /* percent: worth reporting */
+
+static const struct sampled_place *find_sampled_place(const struct sampled *s, bool holds)
+{
+	for (size_t i = 0; i < s->places.n; i++) {
+		enum sampled_what what = s->places.v[i].what;
+
+		if (holds == (what == SAMPLED_HOLDS) && what != SAMPLED_WAITS)
+			return &s->places.v[i];
+	}
+	return NULL;
+}
+
+static void add_sampled_place(struct reasons *to, enum reason_code code,
+                              const struct sampled_place *place, uint64_t whole)
+{
+	double percent = facts_percent(place ? place->samples : 0, whole);
+	struct reason *r;
+
+	if (percent < PLACE_SOME)
+		return;
+	r = reasons_add(to, code);
+	r->percent = percent;
+	r->place = place;
+}
+
+static void find_sampled(struct verdict *v, const struct analysis *a)
+{
+	const struct sampled *s = &a->sampled;
+	bool known = s->held || s->what[SAMPLED_WAITS];
+	struct reason *r = reasons_add(&v->headline,
+	                               known ? REASON_SAMPLED : REASON_SAMPLED_NO_GIL);
+
+	r->count = s->samples;
+	r->number = (double)s->what[SAMPLED_WAITS] / (double)s->samples;
+	if (s->busiest != MODEL_NONE && s->threads.v[s->busiest].thread != MODEL_NONE) {
+		const struct sampled_thread *t = &s->threads.v[s->busiest];
+
+		r = reasons_add(&v->because, REASON_SAMPLED_HOLDER);
+		r->thread = t->thread;
+		r->percent = facts_percent(t->what[SAMPLED_HOLDS], s->samples);
+	}
+	add_sampled_place(&v->because, REASON_SAMPLED_HELD, find_sampled_place(s, true),
+	                  s->what[SAMPLED_HOLDS]);
+	add_sampled_place(&v->because, REASON_SAMPLED_PLACE, find_sampled_place(s, false),
+	                  s->thread_samples);
+	if (!a->pass->gil_recorded)
+		reasons_add(&v->advice, ADVICE_EXACT);
+}
+
+static void judge_sampled(struct verdict *v, const struct analysis *a)
+{
+	const struct samples *s = a->pass->samples;
+	double missed = facts_percent(s->missed, s->missed + s->times.n);
+	double torn = facts_percent(s->torn, s->stacks_read);
+
+	v->quality = a->sampled.samples < FEW || missed >= 50 || torn >= 50 ? QUALITY_POOR
+	                                                                    : QUALITY_FAIR;
+	reasons_add(&v->quality_why, QUALITY_SAMPLED)->count = s->times.n;
+	if (missed >= TORN_SOME)
+		reasons_add(&v->quality_why, QUALITY_MISSED)->percent = missed;
+	if (torn >= TORN_SOME)
+		reasons_add(&v->quality_why, QUALITY_TORN)->percent = torn;
+}
+
+/* Which threads, groups or functions to blame for the waiting for the GIL. */
+
+#define FUNCTION_PERCENT 20       /* a function with a smaller share is not named */
+#define LONG_HOLD_NS     10000000 /* twice the switch interval: holds of this length are reported */
+#define PREEMPTED        20       /* percent of the longest hold: likewise */
+#define MOMENT_LOOKS     4000000  /* limit for the longest wait: threads examined during holds */
+#define SECOND_PERCENT   5        /* of the waiting: a second group that caused less is not named */
+#define BETWEEN_PERCENT  10       /* likewise for waiting that is charged to no thread */
+
+/* The longest wait during which some thread of a group held the GIL. */
+static void find_moment(struct verdict *v, const struct model *model, const uint32_t *of,
+                        uint32_t group)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < model->blame.n; i++) {
+		const struct model_blame *blame = &model->blame.v[i];
+
+		if (blame->holder >= model->threads.n || blame->longest_ns <= longest ||
+		    of[blame->holder] != group)
+			continue;
+		longest = blame->longest_ns;
+		v->moment = true;
+		v->moment_thread = blame->waiter;
+		v->moment_start_ns = blame->longest_at_ns;
+		v->moment_end_ns = blame->longest_at_ns + longest;
+	}
+}
+
+struct gil_holds {
+	VEC(struct gil_hold) v;
+};
+
+static int longest_first(const void *va, const void *vb)
+{
+	const struct gil_hold *a = va, *b = vb;
+	uint64_t x = a->end_ns - a->start_ns, y = b->end_ns - b->start_ns;
+
+	if (x != y)
+		return x < y ? 1 : -1;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The overdue holds of a function in all threads, the longest first. Free with
+ * vec_done(&list.v). */
+static struct gil_holds overdue_holds_of(const struct recording_pass *pass, uint32_t frame)
+{
+	const struct hogs *hogs = pass->hogs;
+	struct gil_holds list = { 0 };
+
+	for (size_t i = 0; i < hogs->overdue.n; i++) {
+		const struct hog_overdue *o = &hogs->overdue.v[i];
+		const struct lane *lane = &pass->model->threads.v[o->thread].gil;
+
+		if (hogs_same_function(functions_frames(pass), o->frame, frame))
+			*vec_push(&list.v) = (struct gil_hold){ o->thread,
+				                                lane->spans.v[o->span].gil.index,
+				                                lane->spans.v[o->span].start_ns,
+				                                lane_span_end(lane, o->span) };
+	}
+	if (list.v.n)
+		qsort(list.v.v, list.v.n, sizeof(*list.v.v), longest_first);
+	return list;
+}
+
+/* Sets the moment to the longest wait of the thread during the hold, if it is longer than the
+ * verdict's. */
+static void find_wait(struct verdict *v, const struct model *model, uint32_t thread,
+                      const struct gil_hold *hold)
+{
+	const struct lane *lane = &model->threads.v[thread].gil;
+
+	for (size_t i = lane_at(lane, hold->start_ns);
+	     i < lane->spans.n && lane->spans.v[i].start_ns < hold->end_ns; i++) {
+		uint64_t from = later(lane->spans.v[i].start_ns, hold->start_ns);
+		uint64_t to = lane_span_end(lane, i);
+
+		to = to < hold->end_ns ? to : hold->end_ns;
+		if (lane->spans.v[i].state != GIL_WAIT || lane->spans.v[i].gil.index != hold->gil ||
+		    to <= from || (v->moment && to - from <= v->moment_end_ns - v->moment_start_ns))
+			continue;
+		v->moment = true;
+		v->moment_thread = thread;
+		v->moment_start_ns = from;
+		v->moment_end_ns = to;
+	}
+}
+
+/* The longest wait during which any thread kept the GIL in a function. If there are too many holds
+ * and threads to examine all, none is reported, because it might not be the longest. */
+static void find_call_moment(struct verdict *v, const struct analysis *a, uint32_t frame)
+{
+	struct gil_holds list = overdue_holds_of(a->pass, frame);
+	size_t looks = MOMENT_LOOKS;
+
+	for (size_t i = 0; i < list.v.n; i++) {
+		const struct gil_hold *hold = &list.v.v[i];
+
+		if (v->moment &&
+		    hold->end_ns - hold->start_ns <= v->moment_end_ns - v->moment_start_ns)
+			break;
+		if (looks < a->model->threads.n) {
+			v->moment = false;
+			break;
+		}
+		looks -= a->model->threads.n;
+		for (uint32_t t = 0; t < a->model->threads.n; t++)
+			find_wait(v, a->model, t, hold);
+	}
+	vec_done(&list.v);
+}
+
+/**
+ * All waiting, by the group it is charged to.
+ * @ns: by group; @order: groups, the most charged first
+ * @handoff_ns, @no_cpu_ns, @total_ns: as in struct facts_totals
+ */
+struct charges {
+	const struct thread_groups *groups;
+	uint64_t *ns;
+	uint32_t *order;
+	uint64_t handoff_ns, no_cpu_ns, total_ns;
+};
+
+static int compare_charges(const void *a, const void *b, void *data)
+{
+	const uint64_t *ns = data;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+
+	if (ns[ia] != ns[ib])
+		return ns[ia] < ns[ib] ? 1 : -1;
+	return (ia > ib) - (ia < ib);
+}
+
+static void charge(struct charges *c, const struct analysis *a)
+{
+	const struct facts_totals *totals = &a->evidence.totals;
+	uint32_t n = (uint32_t)a->groups.v.n;
+
+	*c = (struct charges){
+		.groups = &a->groups,
+		.ns = xcalloc(n + 1, sizeof(*c->ns)),
+		.order = xcalloc(n + 1, sizeof(*c->order)),
+		.handoff_ns = totals->handoff_ns,
+		.no_cpu_ns = totals->no_cpu_ns,
+		.total_ns = totals->blamed_ns,
+	};
+	for (uint32_t i = 0; i < n; i++)
+		c->order[i] = i;
+	for (size_t i = 0; i < a->model->blame.n; i++) {
+		const struct model_blame *blame = &a->model->blame.v[i];
+
+		if (blame->holder < MODEL_UNKNOWN)
+			c->ns[a->groups.of[blame->holder]] += blame->wait_ns;
+	}
+	qsort_r(c->order, n, sizeof(*c->order), compare_charges, c->ns);
+}
+
+/* Whether more passed while the next thread had no CPU than while any group held the GIL. */
+static bool is_for_lack_of_cpus(const struct charges *c)
+{
+	uint64_t most = c->groups->v.n ? c->ns[c->order[0]] : 0;
+
+	return facts_percent(c->no_cpu_ns, c->total_ns) >= VERDICT_HANDOVER && c->no_cpu_ns > most;
+}
+
+static void charges_done(struct charges *c)
+{
+	free(c->ns);
+	free(c->order);
+}
+
+/* The function in which those holds of the group ended for which others waited most. Used if there
+ * is no Python-side trace. */
+static void find_probed_function(struct reason_function *f, const struct analysis *a,
+                                 const struct charges *c, uint32_t group)
+{
+	struct function_rows rows = functions_rows(a->pass, false, c->groups, group);
+	const struct function_row *top = rows.v.n ? &rows.v.v[0] : NULL;
+	double percent = top ? facts_percent(top->wait_ns, c->ns[group]) : 0;
+
+	if (percent >= FUNCTION_PERCENT)
+		*f = (struct reason_function){
+			.percent = percent,
+			.hog = top->hog,
+			.ended = top->hog->overdue_wait_ns * 2 < top->hog->wait_ns,
+		};
+	vec_done(&rows.v);
+}
+
+static const char *name_in(const struct pystack *py, uint32_t stack)
+{
+	return names_get(stacks_names(py->stacks), stacks_get(py->stacks, stack)->name);
+}
+
+/* The caller of the last function of a stack: of a function of a library, the innermost one that
+ * belongs to the program, if there is one. NULL: none. */
+static const char *traced_caller(const struct pystack *py, uint32_t stack)
+{
+	uint32_t parent = stacks_get(py->stacks, stack)->parent;
+
+	for (uint32_t at = parent; at && function_in_library(name_in(py, stack));
+	     at = stacks_get(py->stacks, at)->parent)
+		if (!function_in_library(name_in(py, at)))
+			return name_in(py, at);
+	return parent ? name_in(py, parent) : NULL;
+}
+
+/* The function that ran most while others waited for a thread of the group, and the caller in its
+ * heaviest stack. False: the calls of these threads are not known. */
+static bool find_traced_function(struct reason_function *f, const struct analysis *a,
+                                 const struct thread_groups *groups, uint32_t group)
+{
+	struct pystack_top top;
+	struct pystack py;
+	bool found = false;
+
+	if (!a->pass->slices)
+		return false;
+	pystack_init(&py, a->pass->slices);
+	for (uint32_t i = 0; i < a->model->threads.n; i++) {
+		const struct slice_thread *st = pystack_find(a->pass, i);
+		struct stretches stretches;
+
+		if (groups->of[i] != group)
+			continue;
+		stretches = stretches_blamed(a->model, i);
+		pystack_charge(&py, st, &stretches);
+		vec_done(&stretches);
+		found |= st != NULL;
+	}
+	top = pystack_top(&py);
+	if (found && facts_percent(top.ns, top.all_ns) >= FUNCTION_PERCENT)
+		*f = (struct reason_function){
+			.percent = facts_percent(top.ns, top.all_ns),
+			.name = name_in(&py, top.stack),
+			.caller = traced_caller(&py, top.stack),
+		};
+	pystack_done(&py);
+	return found;
+}
+
+/* The function that ran most while others waited for a thread of the group. */
+static void find_function(struct reason_function *f, const struct analysis *a,
+                          const struct charges *c, uint32_t group)
+{
+	if (!find_traced_function(f, a, c->groups, group))
+		find_probed_function(f, a, c, group);
+}
+
+/* Reports waiting that is charged to no thread, and is not the main cause. */
+static void add_between(struct reasons *to, const struct charges *c)
+{
+	double handoff = facts_percent(c->handoff_ns, c->total_ns);
+	double no_cpu = facts_percent(c->no_cpu_ns, c->total_ns);
+
+	if (handoff >= BETWEEN_PERCENT)
+		reasons_add(to, REASON_HANDOFF_TOO)->percent = handoff;
+	if (no_cpu >= BETWEEN_PERCENT && !is_for_lack_of_cpus(c))
+		reasons_add(to, REASON_NO_CPU_TOO)->percent = no_cpu;
+}
+
+/* What helps against a lack of CPUs: the advice depends on which programs had the CPUs. */
+static enum reason_code cpu_advice(const struct analysis *a)
+{
+	double own = cpu_users_own_percent(a->pass);
+
+	if (evidence_is_throttled(&a->evidence))
+		return ADVICE_QUOTA;
+	if (own >= 100 - VERDICT_OTHERS)
+		return ADVICE_OWN_THREADS;
+	return own >= 0 && own <= VERDICT_OTHERS ? ADVICE_OTHER_PROGRAMS : ADVICE_CPUS;
+}
+
+static enum reason_code python_advice(const struct analysis *a)
+{
+	return a->evidence.processes > 1 ? ADVICE_PYTHON_OF_PROCESS : ADVICE_PYTHON;
+}
+
+/* How long the holder was runnable without a CPU during the hold; 0 if that is a small share. */
+static uint64_t preempted(const struct model *model, uint32_t thread, uint64_t from_ns, uint64_t ns)
+{
+	uint64_t runnable_ns, asleep_ns;
+
+	hogs_off_cpu(&model->threads.v[thread], from_ns, from_ns + ns, &runnable_ns, &asleep_ns);
+	return facts_percent(runnable_ns, ns) >= PREEMPTED ? runnable_ns : 0;
+}
+
+static void blame_thread(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	uint32_t group = c->order[0], holder = c->groups->v.v[group].first;
+	uint64_t longest = a->model->threads.v[holder].longest_hold_ns;
+	double percent = facts_percent(c->ns[group], c->total_ns);
+	struct reason *r = reasons_add(
+		&v->because, percent >= VERDICT_CULPRIT ? REASON_THREAD_MOSTLY : REASON_THREAD);
+
+	r->thread = holder;
+	r->percent = percent;
+	r->ns = c->ns[group];
+	r->longest_ns = longest >= LONG_HOLD_NS ? longest : 0;
+	if (r->longest_ns)
+		r->preempted_ns = preempted(
+			a->model, holder, a->model->threads.v[holder].longest_hold_at_ns, longest);
+	find_function(&r->function, a, c, group);
+	add_between(&v->because, c);
+	reasons_add(&v->advice, python_advice(a));
+	find_moment(v, a->model, c->groups->of, group);
+}
+
+static void blame_group(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	struct reason *r = reasons_add(&v->because, REASON_GROUP);
+
+	r->group = c->order[0];
+	r->percent = facts_percent(c->ns[r->group], c->total_ns);
+	find_function(&r->function, a, c, r->group);
+	add_between(&v->because, c);
+	reasons_add(&v->advice, python_advice(a));
+	find_moment(v, a->model, c->groups->of, c->order[0]);
+}
+
+static void blame_several(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	struct reason *r = reasons_add(&v->because, REASON_GROUPS);
+
+	r->group = c->order[0];
+	r->other_group = c->order[1];
+	r->percent = facts_percent(c->ns[r->group], c->total_ns);
+	r->other_percent = facts_percent(c->ns[r->other_group], c->total_ns);
+	add_between(&v->because, c);
+	reasons_add(&v->advice, python_advice(a));
+	find_moment(v, a->model, c->groups->of, c->order[0]);
+}
+
+static enum reason_code call_advice(const struct analysis *a, const struct hog *hog)
+{
+	switch (function_cause(a->pass, hog)) {
+	case CAUSE_COLLECTOR:
+		return ADVICE_COLLECTOR;
+	case CAUSE_IMPORT:
+		return ADVICE_IMPORT;
+	case CAUSE_DEALLOCATION:
+		return ADVICE_DEALLOCATION;
+	case CAUSE_CALL:
+	case CAUSES:
+		break;
+	}
+	return a->evidence.processes > 1 ? ADVICE_CALL_OF_PROCESS : ADVICE_CALL;
+}
+
+/* Reports slow starts of threads, and the function that caused most of the rest of the waiting. */
+static void blame_slow_start(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	uint64_t slow_ns = a->overdue.v.v[0].wait_ns;
+	const struct function_row *next = a->overdue.v.n > 1 ? &a->overdue.v.v[1] : NULL;
+	double percent = next ? facts_percent(next->wait_ns, c->total_ns - slow_ns) : 0;
+	struct reason *r = reasons_add(&v->because, REASON_SLOW_START);
+
+	r->percent = facts_percent(slow_ns, c->total_ns);
+	if (percent >= VERDICT_CALL && next->hog->frame &&
+	    !function_is_slow_start(a->pass, next->hog)) {
+		r = reasons_add(&v->because, REASON_SLOW_START_REST);
+		r->percent = percent;
+		r->hog = next->hog;
+	}
+	reasons_add(&v->advice, ADVICE_RECORD_ALONE);
+}
+
+/* Reports the function that kept the GIL longest after release requests, in any number of
+ * threads. */
+static bool blame_call(struct verdict *v, const struct analysis *a, const struct charges *c)
+{
+	const struct function_row *top = a->overdue.v.n ? &a->overdue.v.v[0] : NULL;
+	double percent = top ? facts_percent(top->wait_ns, c->total_ns) : 0;
+	struct reason *r;
+
+	if (percent < VERDICT_CALL || !top->hog->frame)
+		return false;
+	if (function_is_slow_start(a->pass, top->hog)) {
+		blame_slow_start(v, a, c);
+		return true;
+	}
+	r = reasons_add(&v->because, percent >= VERDICT_CULPRIT ? REASON_CALL_MOSTLY : REASON_CALL);
+	r->percent = percent;
+	r->hog = top->hog;
+	r->count = top->threads;
+	r->thread = top->hog->thread;
+	r->ns = top->wait_ns;
+	r->longest_ns = top->longest_ns;
+	r->preempted_ns = preempted(a->model, top->longest_thread, top->longest_at_ns,
+	                            top->longest_ns);
+	reasons_add(&v->advice, call_advice(a, top->hog));
+	find_call_moment(v, a, top->hog->frame);
+	return true;
+}
+
+/* Whether the GIL is released soon after it is acquired, judged by the mean hold. */
+static bool is_given_up_often(const struct analysis *a)
+{
+	uint64_t holds = 0;
+
+	for (size_t i = 0; i < a->model->threads.n; i++)
+		holds += a->model->threads.v[i].holds;
+	return holds && a->evidence.totals.hold_ns / holds < VERDICT_SHORT_HOLD_NS;
+}
+
+static void blame_handoff(struct verdict *v, const struct charges *c)
+{
+	reasons_add(&v->because, REASON_HANDOFF)->percent = facts_percent(c->handoff_ns,
+	                                                                  c->total_ns);
+	reasons_add(&v->advice, ADVICE_HANDOFF);
+}
+
+/* Widens the moment, for which someone held the GIL, to the whole wait. */
+static void widen_moment(struct verdict *v, const struct model *model)
+{
+	const struct lane *lane = &model->threads.v[v->moment_thread].gil;
+	size_t i;
+
+	if (!lane->spans.n)
+		return;
+	i = lane_at(lane, v->moment_start_ns);
+	if (lane->spans.v[i].state != GIL_WAIT)
+		return;
+	v->moment_start_ns = lane->spans.v[i].start_ns;
+	v->moment_end_ns = lane_span_end(lane, i);
+}
+
+/* Blames the threads or groups that held the GIL longest while others waited. lack: a lack of CPUs is
+ * reported already. */
+static void blame_holders(struct verdict *v, const struct analysis *a, const struct charges *c,
+                          bool lack)
+{
+	uint64_t most = c->groups->v.n ? c->ns[c->order[0]] : 0;
+	uint64_t second = c->groups->v.n > 1 ? c->ns[c->order[1]] : 0;
+
+	if (!most) {
+		if (!lack)
+			reasons_add(&v->advice, a->recording->gil_detect ? python_advice(a)
+			                                                 : ADVICE_GIL_DETECT);
+		return;
+	}
+	if (facts_percent(most, c->total_ns - c->handoff_ns - c->no_cpu_ns) < VERDICT_CULPRIT &&
+	    facts_percent(second, c->total_ns) >= SECOND_PERCENT)
+		blame_several(v, a, c);
+	else if (c->groups->v.v[c->order[0]].threads == 1)
+		blame_thread(v, a, c);
+	else
+		blame_group(v, a, c);
+}
+
+/* Appends to the reasons and the advice of v, and sets the moment to show. */
+static void find_culprit(struct verdict *v, const struct analysis *a)
+{
+	struct charges c;
+	uint64_t most;
+	bool lack;
+
+	charge(&c, a);
+	most = c.groups->v.n ? c.ns[c.order[0]] : 0;
+	lack = is_for_lack_of_cpus(&c);
+	if (lack) {
+		reasons_add(&v->because, REASON_NO_CPU)->percent = facts_percent(c.no_cpu_ns,
+		                                                                 c.total_ns);
+		if (v->kind != VERDICT_CPU_STARVED)
+			reasons_add(&v->advice, cpu_advice(a));
+	}
+	if (facts_percent(c.handoff_ns, c.total_ns) >= VERDICT_HANDOVER && c.handoff_ns > most &&
+	    is_given_up_often(a))
+		blame_handoff(v, &c);
+	else if (!blame_call(v, a, &c))
+		blame_holders(v, a, &c, lack);
+	if (v->moment)
+		widen_moment(v, a->model);
+	charges_done(&c);
+}
+
+/* The parts of the verdict. */
 
 #define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
 #define SLOW_STARTS_SOME 5    /* percent of all waiting: worth reporting */
@@ -92,7 +1262,7 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 		reasons_add(to, evidence_is_single(e) ? REASON_SINGLE : REASON_SINGLE_HOLDER);
 		return;
 	case VERDICT_SAMPLED:
-		return; /* sampled_reasons_find */
+		return; /* find_sampled */
 	case VERDICT_GIL_NONE:
 		add_percent(to, REASON_GIL_NONE, facts_percent(e->blocked_ns, e->wall_ns));
 		return;
@@ -121,7 +1291,7 @@ static void add_gil_too(struct verdict *v, const struct analysis *a)
 	add_waits(&v->also, &a->evidence,
 	          evidence_gil(&a->evidence) == VERDICT_GIL_BOUND ? REASON_GIL_BOUND_TOO
 	                                                          : REASON_GIL_SOME_TOO);
-	culprit_find(&gil, a);
+	find_culprit(&gil, a);
 	move_all(&v->also, &gil.because);
 	if (gil.advice.v.n)
 		reasons_add(&v->advice, ADVICE_GIL_TOO);
@@ -206,16 +1376,16 @@ static void find_because(struct verdict *v, const struct analysis *a)
 	switch (v->kind) {
 	case VERDICT_GIL_BOUND:
 	case VERDICT_GIL_SOME:
-		culprit_find(v, a);
+		find_culprit(v, a);
 		return;
 	case VERDICT_LOCK_BOUND:
-		lock_reasons_chains(&v->because, &v->advice, a);
+		add_chains(&v->because, &v->advice, a);
 		return;
 	case VERDICT_CPU_STARVED:
 		if (!evidence_is_throttled(e)) {
 			reasons_add(&v->because,
 			            a->cpu_users.list.n ? REASON_CPU_USERS : REASON_STATES);
-			reasons_add(&v->advice, culprit_cpu_advice(a));
+			reasons_add(&v->advice, cpu_advice(a));
 		}
 		return;
 	case VERDICT_SINGLE_THREADED:
@@ -245,10 +1415,10 @@ static void find_because(struct verdict *v, const struct analysis *a)
 			                                            : ADVICE_TRACE_IMPORTS);
 		return;
 	case VERDICT_FREE_THREADED:
-		lock_reasons_find(v, a);
+		find_locks(v, a);
 		return;
 	case VERDICT_SAMPLED:
-		sampled_reasons_find(v, a);
+		find_sampled(v, a);
 		return;
 	case VERDICT_GIL_NONE:
 		return;
@@ -329,7 +1499,7 @@ static void find_locks_too(struct verdict *v, const struct analysis *a)
 	    e->lock_victim.percent < VERDICT_SOME || e->lock_wait_ns < VERDICT_SHORT_NS)
 		return;
 	add_victim(reasons_add(&v->also, REASON_LOCK_BOUND_TOO), &e->lock_victim);
-	lock_reasons_chains(&v->also, &v->advice, a);
+	add_chains(&v->also, &v->advice, a);
 }
 
 /* Reports the task with the longest delay, or if it is not known when tasks become ready, the longest
@@ -360,6 +1530,7 @@ static void find_late_task(struct verdict *v, const struct analysis *a)
 
 void verdict_find(struct verdict *ret, struct analysis *a)
 {
+	a->evidence = gather_evidence(a->recording, &a->groups);
 	*ret = (struct verdict){ .kind = evidence_judge(&a->evidence) };
 	find_headline(&ret->headline, &a->evidence, ret->kind);
 	if (ret->kind == VERDICT_CPU_STARVED)
@@ -369,10 +1540,10 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 	if (ret->kind != VERDICT_CPU_STARVED)
 		add_quota(&ret->also, ret, &a->evidence);
 	find_locks_too(ret, a);
-	lock_reasons_turned_on(&ret->also, a);
+	add_turned_on(&ret->also, a);
 	find_late_task(ret, a);
 	if (ret->kind == VERDICT_SAMPLED)
-		sampled_reasons_judge(ret, a);
+		judge_sampled(ret, a);
 	else
 		judge_quality(ret, a);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An estimate of the time that the threads would have gained if a function that kept the GIL
- * (hogs.h) had released it. The schedule of the recording is replayed (replay.h) twice: unchanged,
+ * (hogs.h) had released it. The schedule of the recording is replayed twice: unchanged,
  * and with each overdue hold of that function as work without the GIL.
  *
  * The gain is the difference of the time that all threads together lose by waiting for the GIL and

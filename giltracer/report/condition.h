@@ -4,7 +4,7 @@
  *
  *	gil_wait>10%     longest_hold>=20ms     lost>0     gil_wait>+5% (of a comparison)
  *
- * FACT is one of fact_kinds (analysis/summary.h); OPERATOR is >, >=, < or <=; UNIT is %, ns, us, ms
+ * FACT is one of fact_kinds (analysis/diff.h); OPERATOR is >, >=, < or <=; UNIT is %, ns, us, ms
  * or s, none for counts. A number may have decimals.
  */
 #ifndef GILTRACER_REPORT_CONDITION_H

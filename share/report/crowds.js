@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Crowds: if there are many threads, those whose names differ in digits only are treated as one, by
-// the rules of analysis/thread_groups.h.
+// the rules of analysis/groups.h.
 
 import {pass, threadLabel, threadName} from "./data.js";
 
